@@ -1,0 +1,22 @@
+package metasim
+
+// Delays says how long messages travel. The machine declares here what it needs; package delay satisfies it.
+type Delays interface {
+	// Link returns the link from one client to another on a channel, in its initial state. It is called once a link,
+	// in order of (from, channel, to).
+	Link(from, to, channel string) Link
+}
+
+// A Link carries the messages of one sender on one channel to one recipient. It may have a state (messages queue
+// behind one another), which is a function of the messages sent on it so far: never of real time.
+type Link interface {
+	// Min is the least delay of any message on this link, in nanoseconds: its lookahead.
+	Min() Time
+	// Transit appends to dues when the n-th message of this link (from 0) arrives, sent at sent with a payload of
+	// size bytes: nothing for a lost message, two instants for a duplicated one. Each is at or after Earliest(sent),
+	// asked before. It is called once a message, in order of n, with sent never going back.
+	Transit(dues []Instant, n uint64, sent Instant, size int) []Instant
+	// Earliest is the earliest due of any message that is still to be sent, at x or later. It is strictly after x,
+	// never falls as x rises, and never falls as messages are sent.
+	Earliest(x Instant) Instant
+}

@@ -1,0 +1,99 @@
+package metasim
+
+import "fmt"
+
+// A Rule is a duty of a client that the dispatcher checks. It is an error, so that errors.Is(err, metasim.SendBeforePromise)
+// asks which one was broken.
+type Rule uint8
+
+// The rules, in the order in which a client meets them. Do not reorder: journals hold the numbers.
+const (
+	_ Rule = iota
+	// JoinTwice: a client joins once, and before the run begins.
+	JoinTwice
+	// NotJoined: nothing may come from a client that has not joined, or before the run begins.
+	NotJoined
+	// UnknownChannel: a send names a channel that the client declared when it joined.
+	UnknownChannel
+	// BadSubscription: a subscription is a channel name or a regular expression.
+	BadSubscription
+	// SendBeforePromise: no send before the client's own promise, of either kind.
+	SendBeforePromise
+	// PromiseRegress: an unconditional promise never goes back.
+	PromiseRegress
+	// TimeRegress: a client's clock never goes back, and nothing is sent below it.
+	TimeRegress
+	// PastGrant: a client acts strictly before the instant it was authorized to.
+	PastGrant
+	// UnknownDelivery: a client acknowledges what it was given, in order.
+	UnknownDelivery
+	// AfterLeave: nothing follows a leave.
+	AfterLeave
+)
+
+var rules = [...]struct{ text, remedy string }{
+	JoinTwice:         {"joined, but a client joins once and before the run begins", "give every client a name of its own and start it before the run"},
+	NotJoined:         {"spoke before the run began", "join first, and wait for the start"},
+	UnknownChannel:    {"sent on a channel that it does not publish", "declare the publication before joining"},
+	BadSubscription:   {"subscribed to what is neither a channel name nor a regular expression", "mend the pattern"},
+	SendBeforePromise: {"broke its promise", "promise later, or send at the promise or after it"},
+	PromiseRegress:    {"took a promise back", "promise less: a promise holds for ever"},
+	TimeRegress:       {"went back in time", "send and report in the order of time"},
+	PastGrant:         {"ran ahead of its authorization", "wait for the authorization before acting at that instant"},
+	UnknownDelivery:   {"acknowledged a delivery out of order", "acknowledge the number of the last delivery handled"},
+	AfterLeave:        {"went on after it left", "leave last"},
+}
+
+func (r Rule) Error() string {
+	if int(r) >= len(rules) || r == 0 {
+		return fmt.Sprintf("metasim: rule %d", uint8(r))
+	}
+	return "metasim: a client " + rules[r].text
+}
+
+// A Violation says who broke which rule, when, and where the bound was.
+type Violation struct {
+	Rule    Rule
+	Client  string
+	Channel string  // empty where no channel is concerned
+	At      Instant // what the client did, or said
+	Bound   Instant // what it should have kept to
+}
+
+func (v *Violation) Error() string {
+	text, remedy := "broke a rule", "mend the client"
+	if v.Rule != 0 && int(v.Rule) < len(rules) {
+		text, remedy = rules[v.Rule].text, rules[v.Rule].remedy
+	}
+	s := fmt.Sprintf("metasim: client %q %s", v.Client, text)
+	if v.Channel != "" {
+		s += fmt.Sprintf(" (%q)", v.Channel)
+	}
+	switch v.Rule {
+	case JoinTwice, NotJoined, UnknownChannel, BadSubscription, AfterLeave:
+		s += " at " + v.At.String()
+	case UnknownDelivery:
+		s += fmt.Sprintf(": number %d, of %d", v.At.Time, v.Bound.Time)
+	default:
+		s += fmt.Sprintf(" at %v: the bound was %v", v.At, v.Bound)
+	}
+	return s + "; " + remedy
+}
+
+// Unwrap returns the rule, for errors.Is.
+func (v *Violation) Unwrap() error { return v.Rule }
+
+// A StepsError ends a run in which simulated time stands still: messages without delay have followed one another at
+// one time for more than MaxSteps steps.
+type StepsError struct {
+	At       Instant
+	MaxSteps uint32
+	// Cycle names clients and channels in turn, "a -PING-> b -PONG-> a"; where there is no cycle, the link that was
+	// one step too long.
+	Cycle string
+}
+
+func (e *StepsError) Error() string {
+	return fmt.Sprintf("metasim: more than %d steps at %v: %s; give a link of it a delay, or raise max_steps",
+		e.MaxSteps, e.At.Time, e.Cycle)
+}

@@ -1,0 +1,35 @@
+package wire
+
+import "context"
+
+// A Conn is one ordered, reliable stream of packets in each direction: never more than one, as a promise would
+// overtake a send. Read is called by one goroutine and Write by one (they may differ); Close by any, more than once.
+type Conn interface {
+	// Read waits for packets and returns at least one, all that came in together. The slice is valid until the next
+	// Read; payloads are the caller's. io.EOF tells that the peer closed between two frames; any other error that the
+	// connection broke or that what came is no protocol (a *ProtocolError).
+	Read() ([]Packet, error)
+	// Write sends packets, in order, in one write. The caller may reuse the slice afterwards; payloads must not be
+	// changed any more.
+	Write([]Packet) error
+	// Close ends both directions. What was written before is still sent. It wakes a Read and a Write that wait.
+	Close() error
+	// Peer names the other side for people: "unix pid 812", "tcp 127.0.0.1:4000".
+	Peer() string
+}
+
+// A Listener takes in connections.
+type Listener interface {
+	// Accept waits for the next connection. It fails with net.ErrClosed after Close.
+	Accept() (Conn, error)
+	// Close stops listening and removes what it left on disk. Accepted connections live on.
+	Close() error
+	// URL is what a client is given to connect, in METASIM_SERVER: "unix:///tmp/x/s.sock", "tcp://127.0.0.1:4000",
+	// "quic://127.0.0.1:4000?sha256=<64 hex: pins the certificate>".
+	URL() string
+}
+
+// A Dialer connects to a Listener by its URL.
+type Dialer interface {
+	Dial(ctx context.Context, url string) (Conn, error)
+}
