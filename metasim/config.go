@@ -23,8 +23,9 @@ type Config struct {
 	// MaxSteps is how many steps one time may have before the run is ended as one that stands still.
 	// Zero: DefaultMaxSteps. Raise it for long chains of links without delay.
 	MaxSteps uint32
-	// Ahead bounds the payload bytes that a client is given before it has handled them, so that a slow one holds a
-	// bounded outbox; what is due at one instant is never split. Zero: DefaultAhead.
+	// Ahead bounds the bytes (payloads, and 64 for each message) that a client is given ahead of what it waits for and
+	// has not handled yet, so that a slow one holds a bounded outbox. What is due at one instant is never split.
+	// Zero: DefaultAhead.
 	Ahead int
 }
 

@@ -1,0 +1,187 @@
+package metasim
+
+import (
+	"slices"
+)
+
+// A Dispatcher decides when each message arrives, who may advance, and how far. It is a pure state machine: it has no
+// clock, no goroutine and no socket, and it draws no random number of its own. The same events give the same effects.
+//
+// It is not safe for concurrent use.
+type Dispatcher struct {
+	config  Config
+	end     Instant // Config.Until, or Infinity
+	permit  Instant // how far Permit events have let the run go
+	clients []client
+	out     [][]edge // of each client, for safeTimes
+	phase   phase
+	dirty   bool    // something happened since the last Settle that may have moved a safe time
+	reached Instant // the last Reached that was returned
+	left    int     // clients that are gone
+	effects []Effect
+	dues    []Instant
+}
+
+type phase uint8
+
+const (
+	joining  phase = iota
+	epsilon        // clients initialize; nobody is authorized before all have done so
+	running        //
+	finished       // Finish was returned; further events are ignored
+)
+
+type state uint8
+
+const (
+	absent state = iota
+	joined
+	gone
+)
+
+// A client is all the dispatcher knows of one.
+type client struct {
+	id       ClientID
+	name     string
+	state    state
+	reaction Time
+	subs     []pattern
+	pubs     []publication // in order of channel
+
+	clock Instant // its last activity, as far as it said
+	floor Instant // U: its unconditional promise
+	next  Instant // N: its conditional promise
+	sends uint64  // how many it has sent
+
+	queue     queue
+	given     []given // delivered and not yet acknowledged, in order
+	ahead     int     // payload bytes of given
+	delivered uint64  // number of the last delivery
+	acked     uint64
+
+	granted  Instant // exclusive
+	polled   bool    // it has waited at least once: its initialization is over
+	waiting  bool
+	want     Instant
+	messages bool
+	safe     Instant // as last computed, capped at the end and the permit
+}
+
+// given is one delivery on its way to a client, or in its hands.
+type given struct {
+	due  Instant
+	size int
+}
+
+// New returns a dispatcher that waits for the clients of c to join.
+func New(c Config) (*Dispatcher, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Delays == nil {
+		c.Delays = oneStep{}
+	}
+	if c.MaxSteps == 0 {
+		c.MaxSteps = DefaultMaxSteps
+	}
+	if c.Ahead == 0 {
+		c.Ahead = DefaultAhead
+	}
+	c.Clients = slices.Sorted(slices.Values(c.Clients))
+	d := &Dispatcher{config: c, end: Infinity, permit: Infinity, clients: make([]client, len(c.Clients))}
+	if c.Until > 0 {
+		d.end = At(c.Until)
+	}
+	for i, name := range c.Clients {
+		d.clients[i] = client{id: ClientID(i), name: name}
+	}
+	return d, nil
+}
+
+// Names returns the names of all clients in order: a ClientID indexes it. The caller must not change it.
+func (d *Dispatcher) Names() []string { return d.config.Clients }
+
+// End returns the instant before which everything happens: Config.Until, or Infinity.
+func (d *Dispatcher) End() Instant { return d.end }
+
+// Step takes one event and returns what follows from it at once. What it means for who may advance follows with the
+// next Settle, so that a batch of events costs one computation of safe times. The caller must treat the event's
+// payload and lists as immutable from now on; the effects are valid until the next call.
+func (d *Dispatcher) Step(ev Event) []Effect {
+	d.effects = d.effects[:0]
+	if d.phase == finished {
+		return nil
+	}
+	d.dirty = true
+	switch ev := ev.(type) {
+	case Join:
+		d.join(ev)
+	case Begin:
+		d.begin()
+	case Send:
+		d.send(ev)
+	case Promise:
+		d.promise(ev)
+	case Advance:
+		d.advance(ev)
+	case PollWait:
+		d.pollWait(ev)
+	case Leave:
+		d.leave(ev)
+	case Permit:
+		d.permit = ev.Until
+	}
+	return d.effects
+}
+
+// client returns the client of an event, if it may speak: it has joined, the run has begun, and it has not left.
+func (d *Dispatcher) client(id ClientID, at Instant) *client {
+	c := &d.clients[id]
+	switch {
+	case c.state == gone:
+		d.evict(c, Violation{Rule: AfterLeave, At: at})
+	case c.state == absent || d.phase == joining:
+		d.evict(c, Violation{Rule: NotJoined, At: at})
+	default:
+		return c
+	}
+	return nil
+}
+
+// evict ends the run: what a client that breaks the rules has done to the others cannot be undone.
+func (d *Dispatcher) evict(c *client, v Violation) {
+	v.Client = c.name
+	d.effects = append(d.effects, Evict{Client: c.id, Err: &v})
+	d.finish(&v)
+}
+
+func (d *Dispatcher) finish(err error) {
+	d.phase = finished
+	d.effects = append(d.effects, Finish{Err: err})
+}
+
+// A Status is what the dispatcher knows of a client, for people and reports. No client may see another's, nor its own:
+// Granted and Safe depend on real time.
+type Status struct {
+	Name         string
+	Joined, Gone bool
+	Clock        Instant // its last activity, as far as it said
+	NoSendBefore Instant // its unconditional promise
+	NextEvent    Instant // its conditional promise
+	Granted      Instant // it may act before this
+	Safe         Instant // nothing unknown reaches it before this
+	Waiting      bool
+	Want         Instant // what it waits for, where it does
+	Queued       int     // messages that wait for it
+	Given        int     // deliveries that it has not acknowledged
+}
+
+// Status returns what is known of a client.
+func (d *Dispatcher) Status(id ClientID) Status {
+	c := &d.clients[id]
+	return Status{
+		Name: c.name, Joined: c.state != absent, Gone: c.state == gone, Clock: c.clock, NoSendBefore: c.floor,
+		NextEvent: c.next, Granted: c.granted, Safe: c.safe, Waiting: c.waiting, Want: c.want,
+		Queued: c.queue.len(), Given: len(c.given),
+	}
+}

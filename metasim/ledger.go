@@ -1,0 +1,178 @@
+package metasim
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+)
+
+// A Ledger keeps the books of a run: what was sent, what each client was given and has handled, and the digest that
+// proves that two runs were the same. It is fed with every event and its effects in order, live or from a journal.
+//
+// A delivery counts when its recipient has acknowledged it. What was handed out ahead and never handled (the recipient
+// left before) depends on real time, so it stays undelivered.
+type Ledger struct {
+	names    []string
+	accounts []account
+	scratch  []byte
+}
+
+type account struct {
+	Account
+	chain   hash.Hash
+	pending []Message // delivered, not acknowledged
+	acked   uint64
+}
+
+// An Account is what a Ledger knows of one client.
+type Account struct {
+	Sent      uint64  // publishes
+	Lost      uint64  // messages to it that a link dropped
+	Queued    uint64  // messages to it that arrive some day, copies included
+	Delivered uint64  // of those, handled
+	Grants    uint64  // authorizations: they depend on real time
+	End       Instant // its last activity
+	Joined    bool
+	Left, Cut bool
+	Result    []byte // JSON, what its model had to say
+}
+
+// Digest is a SHA-256, as design section 4.2 defines it.
+type Digest [sha256.Size]byte
+
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// NewLedger returns an empty ledger for clients of these names, in order (see Dispatcher.Names).
+func NewLedger(names []string) *Ledger {
+	l := &Ledger{names: names, accounts: make([]account, len(names))}
+	for i := range l.accounts {
+		l.accounts[i].chain = sha256.New()
+	}
+	return l
+}
+
+// Observe books one event and its effects; ev is nil for those of a Settle. It keeps payloads, but not the slice.
+func (l *Ledger) Observe(ev Event, effects []Effect) {
+	evicted := false
+	for _, e := range effects {
+		if _, evicted = e.(Evict); evicted {
+			break
+		}
+	}
+	if !evicted {
+		l.event(ev)
+	}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Queue:
+			l.accounts[e.To].Queued++
+		case Lose:
+			l.accounts[e.To].Lost++
+		case Deliver:
+			a := &l.accounts[e.To]
+			a.pending = append(a.pending, e.Message)
+		case Authorize:
+			l.accounts[e.To].Grants++
+		}
+	}
+}
+
+func (l *Ledger) event(ev Event) {
+	switch ev := ev.(type) {
+	case Join:
+		l.accounts[ev.Client].Joined = true
+	case Send:
+		a := &l.accounts[ev.Client]
+		a.Sent++
+		a.End = Later(a.End, ev.Sent)
+	case Advance:
+		l.report(ev.Client, ev.Now, ev.Acked)
+	case PollWait:
+		l.report(ev.Client, ev.Now, ev.Acked)
+	case Leave:
+		a := &l.accounts[ev.Client]
+		if ev.Cut {
+			a.Cut = true
+			return
+		}
+		l.report(ev.Client, ev.Now, ev.Acked)
+		a.Left = true
+		a.Result = ev.Result
+		a.pending = nil
+	}
+}
+
+func (l *Ledger) report(id ClientID, now Instant, acked uint64) {
+	a := &l.accounts[id]
+	a.End = Later(a.End, now)
+	n := int(acked - a.acked)
+	for i := range a.pending[:n] {
+		m := &a.pending[i]
+		a.End = Later(a.End, m.Due)
+		l.scratch = l.appendDelivery(l.scratch[:0], m)
+		a.chain.Write(l.scratch) // a hash never fails
+	}
+	a.pending = a.pending[n:]
+	a.acked = acked
+	a.Delivered += uint64(n)
+}
+
+// appendDelivery is what a client's digest hashes of one delivery: instants, then sender, channel and payload, each
+// with its length; little-endian.
+func (l *Ledger) appendDelivery(b []byte, m *Message) []byte {
+	b = appendInstant(b, m.Due)
+	b = appendInstant(b, m.Sent)
+	sender := l.names[m.From]
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(sender)))
+	b = append(b, sender...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(m.Channel)))
+	b = append(b, m.Channel...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(m.Payload)))
+	return append(b, m.Payload...)
+}
+
+func appendInstant(b []byte, i Instant) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(i.Time))
+	return binary.LittleEndian.AppendUint32(b, i.Step)
+}
+
+// Account returns the books of one client so far.
+func (l *Ledger) Account(id ClientID) Account { return l.accounts[id].Account }
+
+// ClientDigest returns the digest over what a client has handled so far.
+func (l *Ledger) ClientDigest(id ClientID) Digest {
+	return Digest(l.accounts[id].chain.Sum(nil))
+}
+
+// Digest returns the digest of the run so far: over the names of the clients, in order, each with its digest.
+func (l *Ledger) Digest() Digest {
+	h := sha256.New()
+	for i, name := range l.names {
+		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(name))))
+		h.Write([]byte(name))
+		d := l.ClientDigest(ClientID(i))
+		h.Write(d[:])
+	}
+	return Digest(h.Sum(nil))
+}
+
+// Totals counts (message, recipient) pairs, except Sent, which counts publishes.
+type Totals struct {
+	Sent, Delivered, Dropped, Undelivered uint64
+	End                                   Instant // the latest activity of any client
+}
+
+// Totals sums up the run so far.
+func (l *Ledger) Totals() Totals {
+	var t Totals
+	for i := range l.accounts {
+		a := &l.accounts[i]
+		t.Sent += a.Sent
+		t.Delivered += a.Delivered
+		t.Dropped += a.Lost
+		t.Undelivered += a.Queued - a.Delivered
+		t.End = Later(t.End, a.End)
+	}
+	return t
+}

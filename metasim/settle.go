@@ -1,0 +1,92 @@
+package metasim
+
+// deliveryOverhead is what a delivery counts beside its payload, so that empty messages cannot pile up without end.
+const deliveryOverhead = 64
+
+// Settle authorizes every client that waits and may go on, given all events so far: everything due before its safe
+// time is delivered, in order, and then it is authorized up to there. The effects are valid until the next call.
+func (d *Dispatcher) Settle() []Effect {
+	d.effects = d.effects[:0]
+	if d.phase == epsilon && d.initialized() {
+		d.phase = running
+	}
+	if d.phase != running || !d.dirty {
+		return nil
+	}
+	d.dirty = false
+	bounds := make([]bound, len(d.clients))
+	for i := range d.clients {
+		bounds[i] = d.clients[i].bound()
+	}
+	for i, safe := range safeTimes(bounds, d.out) {
+		if c := &d.clients[i]; c.state != gone {
+			c.safe = Earlier(safe, Earlier(d.end, d.permit))
+			d.grant(c)
+		}
+	}
+	d.checkReached()
+	return d.effects
+}
+
+// initialized reports whether the epsilon tick is over: everybody waits or has left, so all that was sent while
+// initializing is queued. Without this barrier a client could be authorized past a message of one that is slow to start.
+func (d *Dispatcher) initialized() bool {
+	for i := range d.clients {
+		if c := &d.clients[i]; c.state != gone && !c.polled {
+			return false
+		}
+	}
+	return true
+}
+
+// need is the earliest instant at which a client that waits has something to do.
+func (c *client) need() Instant {
+	if c.messages {
+		return Earlier(c.want, c.queue.due())
+	}
+	return c.want
+}
+
+// grant authorizes a client that waits, if its need lies before its safe time: strictly, as a message due at the safe
+// time itself may still come, and everything due at one instant belongs together. At the end of the run it authorizes
+// up to there whatever the need, so that the client learns that nothing more will come.
+func (d *Dispatcher) grant(c *client) {
+	need := c.need()
+	if !c.waiting || !c.granted.Before(c.safe) || !need.Before(c.safe) && c.safe != d.end {
+		return
+	}
+	until := c.safe
+	for c.queue.due().Before(until) {
+		due := c.queue.due()
+		if need.Before(due) && c.ahead >= d.config.Ahead {
+			// It has what it needs, and enough ahead of that: hold back the rest, whole instants only.
+			if len(c.given) == 0 || c.given[len(c.given)-1].due.Before(due) {
+				until = due
+				break
+			}
+		}
+		m := c.queue.pop()
+		c.delivered++
+		g := given{due: m.Due, size: len(m.Payload) + deliveryOverhead}
+		c.given = append(c.given, g)
+		c.ahead += g.size
+		d.effects = append(d.effects, Deliver{To: c.id, Number: c.delivered, Message: m})
+	}
+	c.granted = until
+	c.waiting = false
+	d.effects = append(d.effects, Authorize{To: c.id, Until: until})
+}
+
+// checkReached tells, once for each Permit, that everything before it has happened: all wait for something at it or later.
+func (d *Dispatcher) checkReached() {
+	if !d.permit.Before(d.end) || !d.reached.Before(d.permit) {
+		return
+	}
+	for i := range d.clients {
+		if c := &d.clients[i]; c.state != gone && (!c.waiting || c.need().Before(d.permit)) {
+			return
+		}
+	}
+	d.reached = d.permit
+	d.effects = append(d.effects, Reached{Until: d.permit})
+}
