@@ -1,0 +1,102 @@
+package federates
+
+import (
+	"fmt"
+	"strings"
+)
+
+// An UnknownModelError names a model that does not exist.
+type UnknownModelError struct {
+	Model string
+	Known []Spec
+}
+
+func (e *UnknownModelError) Error() string {
+	names := make([]string, len(e.Known))
+	for i, s := range e.Known {
+		names[i] = s.Name
+	}
+	return fmt.Sprintf("federates: there is no model %q; %s", e.Model, suggest(e.Model, names))
+}
+
+// Remedy says what to write instead.
+func (e *UnknownModelError) Remedy() string {
+	names := make([]string, len(e.Known))
+	for i, s := range e.Known {
+		names[i] = s.Name
+	}
+	return suggest(e.Model, names)
+}
+
+// A ParamError says what is wrong with one parameter of a model, and what to write instead.
+type ParamError struct {
+	Model  string
+	Param  string
+	Wrong  string // what is wrong, after the parameter's name: "is -5ms"
+	Remedy string // what to do: "write a positive duration such as 10ms"
+	Err    error  // what lies below, for errors.Is; may be nil
+}
+
+func (e *ParamError) Error() string {
+	return fmt.Sprintf("federates: model %s: %s %s; %s", e.Model, e.Param, e.Wrong, e.Remedy)
+}
+
+// Unwrap returns what lies below, such as fs.ErrNotExist for a file.
+func (e *ParamError) Unwrap() error { return e.Err }
+
+// ParamErrors is everything that is wrong with the parameters of one model: at least one, the written ones in order
+// of name, then the missing ones.
+type ParamErrors []*ParamError
+
+func (e ParamErrors) Error() string {
+	lines := make([]string, len(e))
+	for i, p := range e {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap makes each of them reachable for errors.As and errors.Is.
+func (e ParamErrors) Unwrap() []error {
+	errs := make([]error, len(e))
+	for i, p := range e {
+		errs[i] = p
+	}
+	return errs
+}
+
+// suggest says which of the known names was probably meant, or lists them all.
+func suggest(name string, known []string) string {
+	best, distance := "", len(name)/3+2
+	for _, k := range known {
+		if d := edits(name, k); d < distance {
+			best, distance = k, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return "use one of " + strings.Join(known, ", ")
+}
+
+// edits is the Levenshtein distance of two names, in bytes.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			above := row[j+1]
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			row[j+1] = min(cost, above+1, row[j]+1)
+			diagonal = above
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,42 @@
+package federates
+
+import "metasim/metasim"
+
+// maxSize bounds the payloads that a model is asked to make: LCM's own limit, 256 MiB.
+const maxSize = 1 << 28
+
+// sizeParam is the size of counted payloads, the same for every model that makes them.
+func sizeParam() Param {
+	return Param{Name: "size", Type: Int, Default: 8, Min: new(0.0), Max: new(float64(maxSize)),
+		Doc: "bytes of a payload: an 8-byte little-endian counter from 0, then zeros; a smaller size truncates"}
+}
+
+func sourceSpec() Spec {
+	return Spec{
+		Name: "source",
+		Doc:  "publishes a counter at start, start + period, start + 2 period, ...",
+		Params: []Param{
+			{Name: "channel", Type: Channel, Required: true, Doc: "where it publishes"},
+			{Name: "period", Type: Duration, Required: true, Min: new(1.0), Doc: "from one message to the next"},
+			{Name: "start", Type: Duration, Default: "0s", Min: new(0.0), Doc: "when the first message is sent"},
+			{Name: "count", Type: Int, Min: new(1.0),
+				Doc: "how many messages; then it leaves. Without it: until the end of the run"},
+			sizeParam(),
+		},
+		ports: func(v values, _ Env) (Ports, error) {
+			end := Endless
+			if _, ok := find[int64](v, "count"); ok {
+				end = Leaves
+			}
+			return Ports{Publications: []string{get[string](v, "channel")}, Ending: end}, nil
+		},
+	}
+}
+
+// source is the model of that name.
+type source struct {
+	channel       string
+	period, start metasim.Time
+	count         uint64 // 0: no end
+	size          int
+}

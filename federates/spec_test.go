@@ -1,0 +1,141 @@
+package federates
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+)
+
+// enough is a set of parameters that makes each model.
+var enough = map[string]map[string]any{
+	"source":              {"channel": "A", "period": "5ms"},
+	"sink":                {"channels": []any{"A", "B.*"}},
+	"echo":                {"in": "A", "out": "B"},
+	"ping":                {"in": "A", "out": "B", "rounds": 10},
+	"ring":                {"in": "A", "out": "B", "first": true},
+	"phold":               {"lps": 8, "population": 2, "remote": 0.5, "mean": "1ms", "lookahead": "100us"},
+	"lcmlog":              {"file": "real.lcmlog"},
+	"cartpole-plant":      {},
+	"cartpole-estimator":  {},
+	"cartpole-controller": {},
+}
+
+func TestEveryModelIsDescribed(t *testing.T) {
+	last := ""
+	for _, s := range Models() {
+		assert.Less(t, last, s.Name, "in order of name")
+		last = s.Name
+		assert.NotEmpty(t, s.Doc, s.Name)
+		v, err := s.decode(enough[s.Name])
+		require.NoError(t, err, s.Name)
+		for _, p := range s.Params {
+			assert.NotEmpty(t, p.Doc, "%s.%s", s.Name, p.Name)
+			assert.False(t, p.Required && p.Default != nil, "%s.%s", s.Name, p.Name)
+			if p.Default != nil || p.Required {
+				assert.Contains(t, v, p.Name, s.Name)
+			}
+			assert.NoError(t, Spec{Params: []Param{p}}.Check(map[string]any{p.Name: example(p)}), "the example is right")
+		}
+	}
+	assert.Len(t, Models(), len(enough))
+}
+
+// example is a value such as an error's remedy proposes.
+func example(p Param) any {
+	return map[Type]any{Int: 10, Float: 0.5, Bool: true, Duration: "5ms", Channel: "PING", Pattern: "PING",
+		Patterns: []any{"PING", "PONG"}, File: "data/real.lcmlog", String: "text"}[p.Type]
+}
+
+func TestNumbersOfEveryDecoder(t *testing.T) {
+	spec, err := Lookup("ping")
+	require.NoError(t, err)
+	for _, n := range []any{7, int64(7), uint64(7), 7.0, json.Number("7")} {
+		v, err := spec.decode(map[string]any{"in": "A", "out": "B", "rounds": n})
+		require.NoError(t, err, "%T", n)
+		assert.Equal(t, int64(7), get[int64](v, "rounds"), "%T", n)
+		assert.Equal(t, int64(8), get[int64](v, "size"), "the default")
+	}
+	spec, err = Lookup("lcmlog")
+	require.NoError(t, err)
+	for _, x := range []any{2, uint64(2), 2.0, json.Number("2.0")} {
+		v, err := spec.decode(map[string]any{"file": "f", "speed": x})
+		require.NoError(t, err, "%T", x)
+		assert.Equal(t, 2.0, get[float64](v, "speed"), "%T", x)
+	}
+	spec, err = Lookup("source")
+	require.NoError(t, err)
+	v, err := spec.decode(map[string]any{"channel": "A", "period": "2.5ms"})
+	require.NoError(t, err)
+	assert.Equal(t, 2500*metasim.Microsecond, get[metasim.Time](v, "period"))
+}
+
+func TestErrorsSayWhatToWrite(t *testing.T) {
+	for _, c := range []struct {
+		model string
+		with  map[string]any
+		want  string
+	}{
+		{"source", map[string]any{"channel": "A", "period": 5},
+			"federates: model source: period is 5, not a duration; write for example period: 5ms"},
+		{"source", map[string]any{"channel": "A", "period": "0s"},
+			`federates: model source: period is "0s"; write at least 1ns`},
+		{"source", map[string]any{"channel": "", "perod": "5ms"},
+			"federates: model source: channel is \"\", not the name of a channel; write for example channel: PING\n" +
+				"federates: model source: perod is no parameter of it; did you mean \"period\"?\n" +
+				"federates: model source: period is missing; write for example period: 5ms"},
+		{"sink", map[string]any{"channels": "A"},
+			`federates: model sink: channels is "A", not a list of channels or patterns; write for example channels: [PING, PONG]`},
+		{"sink", map[string]any{"channels": []any{}},
+			"federates: model sink: channels is []; write at least 1 of them"},
+		{"ping", map[string]any{"in": "A", "out": "B", "rounds": 2.5},
+			"federates: model ping: rounds is 2.5, not a whole number; write for example rounds: 10"},
+		{"ping", map[string]any{"in": "A", "out": "B", "rounds": "3"},
+			`federates: model ping: rounds is "3", not a whole number; write for example rounds: 10`},
+		{"phold", map[string]any{"lps": 8, "population": 1, "remote": 1.5, "mean": "1ms", "lookahead": "2ms"},
+			"federates: model phold: remote is 1.5; write at most 1"},
+		{"phold", map[string]any{"lps": 8, "population": 1, "remote": 1, "mean": "1ms", "lookahead": "2ms"},
+			"federates: model phold: lookahead is 2ms, more than the mean of 1ms; write a lookahead of at most the mean"},
+		{"pong", nil, `federates: there is no model "pong"; did you mean "ping"?`},
+	} {
+		_, err := Inspect(c.model, c.with, Env{})
+		assert.EqualError(t, err, c.want)
+	}
+	_, err := Inspect("source", map[string]any{"channel": "A", "period": 5}, Env{})
+	var p *ParamError
+	require.ErrorAs(t, err, &p)
+	assert.Equal(t, "period", p.Param)
+}
+
+func TestPortsFollowTheParameters(t *testing.T) {
+	for _, c := range []struct {
+		model string
+		more  map[string]any
+		want  Ports
+	}{
+		{"source", nil, Ports{Publications: []string{"A"}, Ending: Endless}},
+		{"source", map[string]any{"count": 3}, Ports{Publications: []string{"A"}, Ending: Leaves}},
+		{"sink", nil, Ports{Subscriptions: []string{"A", "B.*"}, Ending: Reacts}},
+		{"ping", nil, Ports{Publications: []string{"B"}, Subscriptions: []string{"A"}, Ending: Leaves}},
+		{"ring", nil, Ports{Publications: []string{"B"}, Subscriptions: []string{"A"}, Ending: Endless}},
+		{"ring", map[string]any{"first": false},
+			Ports{Publications: []string{"B"}, Subscriptions: []string{"A"}, Ending: Reacts}},
+		{"phold", nil, Ports{Publications: []string{"lp-0", "lp-2"}, Subscriptions: []string{"lp-1"}, Ending: Endless}},
+		{"cartpole-estimator", nil, Ports{Publications: []string{"CARTPOLE_STATE"},
+			Subscriptions: []string{"CARTPOLE_SENSORS", "CARTPOLE_FORCE"}, Ending: Reacts}},
+	} {
+		with := map[string]any{}
+		for k, v := range enough[c.model] {
+			with[k] = v
+		}
+		for k, v := range c.more {
+			with[k] = v
+		}
+		got, err := Inspect(c.model, with, Env{Name: "lp-1", Entry: "lp", Index: 1, Count: 3})
+		require.NoError(t, err)
+		assert.Equal(t, c.want, got, c.model)
+	}
+}
