@@ -12,12 +12,13 @@ type Dispatcher struct {
 	config  Config
 	end     Instant // Config.Until, or Infinity
 	permit  Instant // how far Permit events have let the run go
+	asked   bool    // a Permit waits for its Reached
+	now     Instant // nothing is left to happen before it
 	clients []client
 	out     [][]edge // of each client, for safeTimes
 	phase   phase
-	dirty   bool    // something happened since the last Settle that may have moved a safe time
-	reached Instant // the last Reached that was returned
-	left    int     // clients that are gone
+	dirty   bool // something happened since the last Settle that may have moved a safe time
+	left    int  // clients that are gone
 	effects []Effect
 	dues    []Instant
 }
@@ -104,6 +105,9 @@ func (d *Dispatcher) Names() []string { return d.config.Clients }
 // End returns the instant before which everything happens: Config.Until, or Infinity.
 func (d *Dispatcher) End() Instant { return d.end }
 
+// Now returns how far the run has come as a whole, as of the last Settle: nothing is left to happen before it.
+func (d *Dispatcher) Now() Instant { return d.now }
+
 // Step takes one event and returns what follows from it at once. What it means for who may advance follows with the
 // next Settle, so that a batch of events costs one computation of safe times. The caller must treat the event's
 // payload and lists as immutable from now on; the effects are valid until the next call.
@@ -129,7 +133,7 @@ func (d *Dispatcher) Step(ev Event) []Effect {
 	case Leave:
 		d.leave(ev)
 	case Permit:
-		d.permit = ev.Until
+		d.permit, d.asked = ev.Until, true
 	}
 	return d.effects
 }

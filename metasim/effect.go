@@ -35,8 +35,9 @@ type Evict struct {
 	Err    *Violation
 }
 
-// Reached says that everything strictly before Until has happened and every client waits: the answer to a Permit.
-type Reached struct{ Until Instant }
+// Reached says that everything strictly before Until has happened and every client waits: the answer to a Permit. Next
+// is the earliest instant at which something is left to happen: the end of the run if nothing is.
+type Reached struct{ Until, Next Instant }
 
 // Finish says that the run is over: every client has left, or, with Err, that it cannot go on.
 type Finish struct{ Err error }

@@ -15,8 +15,10 @@ func (d *Dispatcher) Settle() []Effect {
 	}
 	d.dirty = false
 	bounds := make([]bound, len(d.clients))
+	d.now = d.end
 	for i := range d.clients {
 		bounds[i] = d.clients[i].bound()
+		d.now = Earlier(d.now, bounds[i].known)
 	}
 	for i, safe := range safeTimes(bounds, d.out) {
 		if c := &d.clients[i]; c.state != gone {
@@ -77,16 +79,23 @@ func (d *Dispatcher) grant(c *client) {
 	d.effects = append(d.effects, Authorize{To: c.id, Until: until})
 }
 
-// checkReached tells, once for each Permit, that everything before it has happened: all wait for something at it or later.
+// checkReached answers a Permit once everything before it has happened: all wait for something at it or later. At the
+// end of the run there is no answer but Finish.
 func (d *Dispatcher) checkReached() {
-	if !d.permit.Before(d.end) || !d.reached.Before(d.permit) {
+	if !d.asked || !d.permit.Before(d.end) {
 		return
 	}
+	next := d.end
 	for i := range d.clients {
-		if c := &d.clients[i]; c.state != gone && (!c.waiting || c.need().Before(d.permit)) {
+		c := &d.clients[i]
+		if c.state == gone {
+			continue
+		}
+		if !c.waiting || c.need().Before(d.permit) {
 			return
 		}
+		next = Earlier(next, c.need())
 	}
-	d.reached = d.permit
-	d.effects = append(d.effects, Reached{Until: d.permit})
+	d.asked = false
+	d.effects = append(d.effects, Reached{Until: d.permit, Next: next})
 }
