@@ -31,7 +31,8 @@ type header struct {
 	channel, payload uint32
 }
 
-// parseHeader reads b, which has headerSize bytes and begins with the magic. It reports whether the lengths can be true.
+// parseHeader reads b, which has headerSize bytes and begins with the magic. It reports whether the lengths can be
+// true.
 func parseHeader(b []byte) (h header, ok bool) {
 	h.number = int64(binary.BigEndian.Uint64(b[4:]))
 	h.time = int64(binary.BigEndian.Uint64(b[12:]))

@@ -46,8 +46,8 @@ func (w *window) fill(n int) error {
 	return nil
 }
 
-// room makes place for more. It moves what is kept only after it dropped as much, so that every byte is moved a bounded
-// number of times.
+// room makes place for more. It moves what is kept only after it dropped as much, so that every byte is moved a
+// bounded number of times.
 func (w *window) room() {
 	switch {
 	case len(w.buf) < cap(w.buf):

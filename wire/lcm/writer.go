@@ -21,7 +21,8 @@ func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 // The stock Java tools (lcm-logplayer-gui) read no event with an empty payload or a channel above 255 bytes.
 func (w *Writer) Write(ev Event) error {
 	if len(ev.Channel) == 0 || len(ev.Channel) > MaxChannel {
-		return fmt.Errorf("lcm: event %d has a channel name of %d bytes; use 1 to %d", ev.Number, len(ev.Channel), MaxChannel)
+		return fmt.Errorf("lcm: event %d has a channel name of %d bytes; use 1 to %d",
+			ev.Number, len(ev.Channel), MaxChannel)
 	}
 	if len(ev.Payload) > MaxPayload {
 		return fmt.Errorf("lcm: event %d on %q has a payload of %d bytes; use at most %d",
