@@ -6,7 +6,8 @@ func lcmlogSpec() Spec {
 		Doc:  "publishes the events of an LCM event log at their recorded times, counted from the first",
 		Params: []Param{
 			{Name: "file", Type: File, Required: true, Doc: "the log"},
-			{Name: "speed", Type: Float, Default: 1.0, Min: new(1e-6), Max: new(1e6), Doc: "recorded times are divided by it"},
+			{Name: "speed", Type: Float, Default: 1.0, Min: new(1e-6), Max: new(1e6),
+				Doc: "recorded times are divided by it"},
 		},
 		ports: func(v values, env Env) (Ports, error) {
 			channels, err := logChannels(get[string](v, "file"), env)

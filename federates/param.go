@@ -32,7 +32,8 @@ func (s Spec) decode(with map[string]any) (values, error) {
 	for _, name := range slices.Sorted(maps.Keys(with)) {
 		i := slices.IndexFunc(s.Params, func(p Param) bool { return p.Name == name })
 		if i < 0 {
-			wrong = append(wrong, &ParamError{s.Name, name, "is no parameter of it", suggest(name, s.paramNames()), nil})
+			wrong = append(wrong, &ParamError{Model: s.Name, Param: name,
+				Wrong: "is no parameter of it", Remedy: suggest(name, s.paramNames())})
 			continue
 		}
 		if err := s.Params[i].decode(v, with[name]); err != nil {
@@ -45,7 +46,8 @@ func (s Spec) decode(with map[string]any) (values, error) {
 			continue
 		}
 		if p.Required {
-			wrong = append(wrong, &ParamError{s.Name, p.Name, "is missing", "write " + p.Type.example(p.Name), nil})
+			wrong = append(wrong, &ParamError{Model: s.Name, Param: p.Name,
+				Wrong: "is missing", Remedy: "write " + p.Type.example(p.Name)})
 		} else if p.Default != nil {
 			if err := p.decode(v, p.Default); err != nil {
 				err.Model = s.Name

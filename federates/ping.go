@@ -7,7 +7,8 @@ func pingSpec() Spec {
 		Params: []Param{
 			{Name: "out", Type: Channel, Required: true, Doc: "where it publishes"},
 			{Name: "in", Type: Pattern, Required: true, Doc: "where the answers come"},
-			{Name: "rounds", Type: Int, Required: true, Min: new(1.0), Doc: "how many answers; at the last one it leaves"},
+			{Name: "rounds", Type: Int, Required: true, Min: new(1.0),
+				Doc: "how many answers; at the last one it leaves"},
 			sizeParam(),
 		},
 		ports: inOut(func(values) Ending { return Leaves }),

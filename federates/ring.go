@@ -7,7 +7,8 @@ func ringSpec() Spec {
 		Params: []Param{
 			{Name: "in", Type: Pattern, Required: true, Doc: "what it receives"},
 			{Name: "out", Type: Channel, Required: true, Doc: "where it publishes"},
-			{Name: "first", Type: Bool, Default: false, Doc: "whether it starts the ring with a message of its own at the start"},
+			{Name: "first", Type: Bool, Default: false,
+				Doc: "whether it starts the ring with a message of its own at the start"},
 			sizeParam(),
 		},
 		// A ring that is closed goes round for ever, and a ring is there to be closed.

@@ -23,7 +23,8 @@ type Param struct {
 	// Default is what counts when the parameter is not written, as a scenario would write it. Nil: see Doc.
 	Default any
 	Doc     string // what it is, in what unit, and what its absence means where there is no Default
-	// Min and Max bound numbers; for a duration they are nanoseconds, for a list the number of its elements. Nil: no bound.
+	// Min and Max bound numbers; for a duration they are nanoseconds, for a list the number of its elements. Nil: no
+	// bound.
 	Min, Max *float64
 }
 

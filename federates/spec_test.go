@@ -38,7 +38,8 @@ func TestEveryModelIsDescribed(t *testing.T) {
 			if p.Default != nil || p.Required {
 				assert.Contains(t, v, p.Name, s.Name)
 			}
-			assert.NoError(t, Spec{Params: []Param{p}}.Check(map[string]any{p.Name: example(p)}), "the example is right")
+			right := Spec{Params: []Param{p}}.Check(map[string]any{p.Name: example(p)})
+			assert.NoError(t, right, "the example in an error is right")
 		}
 	}
 	assert.Len(t, Models(), len(enough))
@@ -88,7 +89,8 @@ func TestErrorsSayWhatToWrite(t *testing.T) {
 				"federates: model source: perod is no parameter of it; did you mean \"period\"?\n" +
 				"federates: model source: period is missing; write for example period: 5ms"},
 		{"sink", map[string]any{"channels": "A"},
-			`federates: model sink: channels is "A", not a list of channels or patterns; write for example channels: [PING, PONG]`},
+			`federates: model sink: channels is "A", not a list of channels or patterns; ` +
+				`write for example channels: [PING, PONG]`},
 		{"sink", map[string]any{"channels": []any{}},
 			"federates: model sink: channels is []; write at least 1 of them"},
 		{"ping", map[string]any{"in": "A", "out": "B", "rounds": 2.5},
@@ -98,7 +100,10 @@ func TestErrorsSayWhatToWrite(t *testing.T) {
 		{"phold", map[string]any{"lps": 8, "population": 1, "remote": 1.5, "mean": "1ms", "lookahead": "2ms"},
 			"federates: model phold: remote is 1.5; write at most 1"},
 		{"phold", map[string]any{"lps": 8, "population": 1, "remote": 1, "mean": "1ms", "lookahead": "2ms"},
-			"federates: model phold: lookahead is 2ms, more than the mean of 1ms; write a lookahead of at most the mean"},
+			"federates: model phold: lookahead is 2ms, more than the mean of 1ms; " +
+				"write a lookahead of at most the mean"},
+		{"cartpole-plant", map[string]any{"sample": "1.5ms"},
+			"federates: model cartpole-plant: sample is 1.5ms, no multiple of the period of 1ms; write 1ms"},
 		{"pong", nil, `federates: there is no model "pong"; did you mean "ping"?`},
 	} {
 		_, err := Inspect(c.model, c.with, Env{})
@@ -125,7 +130,7 @@ func TestPortsFollowTheParameters(t *testing.T) {
 			Ports{Publications: []string{"B"}, Subscriptions: []string{"A"}, Ending: Reacts}},
 		{"phold", nil, Ports{Publications: []string{"lp-0", "lp-2"}, Subscriptions: []string{"lp-1"}, Ending: Endless}},
 		{"cartpole-estimator", nil, Ports{Publications: []string{"CARTPOLE_STATE"},
-			Subscriptions: []string{"CARTPOLE_SENSORS", "CARTPOLE_FORCE"}, Ending: Reacts}},
+			Subscriptions: []string{"CARTPOLE_SENSORS"}, Ending: Reacts}},
 	} {
 		with := map[string]any{}
 		for k, v := range enough[c.model] {

@@ -1,0 +1,23 @@
+// Package cartpole is a cart with a pole hinged on it, an estimator and a controller: the numbers of the cart-pole
+// demo, without any input or output.
+//
+// The plant is that of Barto, Sutton and Anderson, "Neuronlike adaptive elements that can solve difficult learning
+// control problems" (IEEE SMC-13, 1983), without friction. With cart position x, pole angle a (0 upright, positive
+// towards positive x), force F on the cart, cart mass M, pole mass m and half the pole's length l:
+//
+//	u   = (F + m l a'^2 sin a) / (M + m)
+//	a'' = (g sin a - u cos a) / (l (4/3 - m cos^2 a / (M + m)))
+//	x'' = u - m l a'' cos a / (M + m)
+//
+// The estimator runs the same plant from measurement to measurement and corrects it by fixed gains, those of the
+// steady-state Kalman filter of the linearized plant; the controller is a linear-quadratic regulator. A test solves
+// both Riccati equations again and compares the gains.
+//
+// The same bits come out on every processor. Go may fuse x*y+z into one rounding where the processor can, and does so
+// inside math.Sin as well; an explicit conversion, float64(x*y)+z, forbids it. So every product that is added to
+// something is converted here, and sine and cosine are made here. A test looks for fused instructions in the
+// machine code for arm64.
+//
+// The caller's duties: units are metres, radians, newtons and seconds; Step is called with steps of a few
+// milliseconds.
+package cartpole

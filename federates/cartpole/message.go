@@ -1,0 +1,89 @@
+package cartpole
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"metasim/metasim"
+)
+
+// The three messages of the demo. On the wire each is a time in nanoseconds (i64) and then float64s, all
+// little-endian; the time tells how old a message is, and whether a later one has overtaken it.
+
+// A Measurement is what the plant's sensors say: 32 bytes, time, X, Angle, Force.
+type Measurement struct {
+	Time  metasim.Time
+	X     float64 // m, with noise
+	Angle float64 // rad, with noise
+	Force float64 // N, on the cart from now on
+}
+
+// An Estimate is what the plant was probably doing at Time: 40 bytes, time, X, V, Angle, Rate.
+type Estimate struct {
+	Time  metasim.Time
+	State State
+}
+
+// A Command is a force asked for at Time: 16 bytes, time, force.
+type Command struct {
+	Time  metasim.Time
+	Force float64 // N
+}
+
+// Encode returns the payload.
+func (m Measurement) Encode() []byte { return encode(m.Time, m.X, m.Angle, m.Force) }
+
+// Encode returns the payload.
+func (e Estimate) Encode() []byte {
+	return encode(e.Time, e.State.X, e.State.V, e.State.Angle, e.State.Rate)
+}
+
+// Encode returns the payload.
+func (c Command) Encode() []byte { return encode(c.Time, c.Force) }
+
+// DecodeMeasurement reads a payload. It fails on one of another length, on a time before the
+// start, and on numbers that are not finite.
+func DecodeMeasurement(payload []byte) (m Measurement, err error) {
+	m.Time, err = decode("measurement", payload, &m.X, &m.Angle, &m.Force)
+	return m, err
+}
+
+// DecodeEstimate reads a payload. It fails as DecodeMeasurement does.
+func DecodeEstimate(payload []byte) (e Estimate, err error) {
+	e.Time, err = decode("estimate", payload, &e.State.X, &e.State.V, &e.State.Angle, &e.State.Rate)
+	return e, err
+}
+
+// DecodeCommand reads a payload. It fails as DecodeMeasurement does.
+func DecodeCommand(payload []byte) (c Command, err error) {
+	c.Time, err = decode("command", payload, &c.Force)
+	return c, err
+}
+
+func encode(t metasim.Time, numbers ...float64) []byte {
+	b := make([]byte, 0, 8+8*len(numbers))
+	b = binary.LittleEndian.AppendUint64(b, uint64(t))
+	for _, x := range numbers {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+	}
+	return b
+}
+
+func decode(what string, payload []byte, numbers ...*float64) (metasim.Time, error) {
+	if want := 8 + 8*len(numbers); len(payload) != want {
+		return 0, fmt.Errorf("cartpole: a %s of %d bytes; it has %d: check what is published on the channel",
+			what, len(payload), want)
+	}
+	for i, x := range numbers {
+		*x = math.Float64frombits(binary.LittleEndian.Uint64(payload[8+8*i:]))
+		if math.IsNaN(*x) || math.IsInf(*x, 0) {
+			return 0, fmt.Errorf("cartpole: a %s with a number that is not finite; check who publishes it", what)
+		}
+	}
+	t := metasim.Time(binary.LittleEndian.Uint64(payload))
+	if t < 0 {
+		return 0, fmt.Errorf("cartpole: %s of %v, before the start; check who publishes it", what, t)
+	}
+	return t, nil
+}

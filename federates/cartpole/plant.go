@@ -1,0 +1,76 @@
+package cartpole
+
+import "math"
+
+// The plant. Lengths in metres, masses in kilograms.
+const (
+	cartMass   = 1.0
+	poleMass   = 0.1
+	halfLength = 0.5
+	gravity    = 9.81
+	totalMass  = cartMass + poleMass
+)
+
+// A State is where the plant is: position and speed of the cart, angle and rate of the pole.
+type State struct {
+	X     float64 // m
+	V     float64 // m/s
+	Angle float64 // rad; 0 is upright, positive leans towards positive X
+	Rate  float64 // rad/s
+}
+
+// Step returns the state after h seconds under a constant force in newtons, by the classical Runge-Kutta method. A
+// pole that has fallen stays where it is.
+func (s State) Step(force, h float64) State {
+	if s.Fallen() {
+		return s
+	}
+	k1 := s.derivative(force)
+	k2 := s.along(k1, h/2).derivative(force)
+	k3 := s.along(k2, h/2).derivative(force)
+	k4 := s.along(k3, h).derivative(force)
+	next := s.along(State{
+		X:     blend(k1.X, k2.X, k3.X, k4.X),
+		V:     blend(k1.V, k2.V, k3.V, k4.V),
+		Angle: blend(k1.Angle, k2.Angle, k3.Angle, k4.Angle),
+		Rate:  blend(k1.Rate, k2.Rate, k3.Rate, k4.Rate),
+	}, h)
+	if next.Fallen() {
+		return State{X: next.X, Angle: math.Copysign(math.Pi/2, next.Angle)}
+	}
+	return next
+}
+
+// Fallen reports whether the pole lies.
+func (s State) Fallen() bool { return math.Abs(s.Angle) >= math.Pi/2 }
+
+// derivative is the plant's equations, those of the package's comment.
+func (s State) derivative(force float64) State {
+	sin, cos := sincos(s.Angle)
+	swing := float64(poleMass * halfLength * float64(float64(s.Rate*s.Rate)*sin))
+	u := (force + swing) / totalMass
+	turn := float64(gravity*sin) - float64(u*cos)
+	inertia := halfLength * (4.0/3 - float64(poleMass*float64(cos*cos))/totalMass)
+	rate := turn / inertia
+	return State{
+		X:     s.V,
+		V:     u - float64(poleMass*halfLength*float64(rate*cos))/totalMass,
+		Angle: s.Rate,
+		Rate:  rate,
+	}
+}
+
+// along returns s + h*d.
+func (s State) along(d State, h float64) State {
+	return State{
+		X:     s.X + float64(h*d.X),
+		V:     s.V + float64(h*d.V),
+		Angle: s.Angle + float64(h*d.Angle),
+		Rate:  s.Rate + float64(h*d.Rate),
+	}
+}
+
+// blend is the Runge-Kutta mean of four slopes.
+func blend(k1, k2, k3, k4 float64) float64 {
+	return (k1 + float64(2*k2) + float64(2*k3) + k4) / 6
+}
