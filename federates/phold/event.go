@@ -1,0 +1,88 @@
+package phold
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+
+	"metasim/metasim"
+)
+
+// An Event is to be executed by an LP at a time.
+type Event struct {
+	To    uint32       // the LP that executes it
+	Time  metasim.Time // when
+	From  uint32       // the LP that sent it
+	Count uint64       // counts what that LP sent, from 0
+}
+
+// before is the order of execution in a block. Of one LP it is (Time, From, Count); how two LPs stand to one another at
+// one time changes nothing, as they share nothing.
+func (e *Event) before(f *Event) bool {
+	return cmp.Or(cmp.Compare(e.Time, f.Time), cmp.Compare(e.To, f.To),
+		cmp.Compare(e.From, f.From), cmp.Compare(e.Count, f.Count)) < 0
+}
+
+// eventSize is the length of a payload.
+const eventSize = 24
+
+// Encode returns the payload: To u32, Time i64, From u32, Count u64, little-endian.
+func (e Event) Encode() []byte {
+	b := make([]byte, 0, eventSize)
+	b = binary.LittleEndian.AppendUint32(b, e.To)
+	b = binary.LittleEndian.AppendUint64(b, uint64(e.Time))
+	b = binary.LittleEndian.AppendUint32(b, e.From)
+	return binary.LittleEndian.AppendUint64(b, e.Count)
+}
+
+// Decode reads a payload.
+func Decode(payload []byte) (Event, error) {
+	if len(payload) != eventSize {
+		return Event{}, fmt.Errorf("phold: an event of %d bytes; it has %d: check what is published on the channel",
+			len(payload), eventSize)
+	}
+	return Event{
+		To:    binary.LittleEndian.Uint32(payload),
+		Time:  metasim.Time(binary.LittleEndian.Uint64(payload[4:])),
+		From:  binary.LittleEndian.Uint32(payload[12:]),
+		Count: binary.LittleEndian.Uint64(payload[16:]),
+	}, nil
+}
+
+// A calendar is a binary heap of events, the first to execute on top. (container/heap would put every event in an
+// interface of its own.)
+type calendar []Event
+
+func (c *calendar) push(e Event) {
+	h := append(*c, e)
+	*c = h
+	for i := len(h) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !h[i].before(&h[parent]) {
+			return
+		}
+		h[i], h[parent] = h[parent], h[i]
+		i = parent
+	}
+}
+
+func (c *calendar) pop() Event {
+	h := *c
+	top, last := h[0], len(h)-1
+	h[0] = h[last]
+	h = h[:last]
+	*c = h
+	for i := 0; ; {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
+			if h[child].before(&h[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return top
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+}
