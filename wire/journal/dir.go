@@ -1,0 +1,167 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// The files of a run that this package writes. Others lie beside them.
+const (
+	ManifestFile = "manifest.json"
+	JournalFile  = "journal"
+)
+
+// maxManifest bounds what is read of a manifest: 64 MiB.
+const maxManifest = 64 << 20
+
+// A Dir is the directory of a run.
+type Dir struct{ path string }
+
+// Create makes the directory of a new run, and those above it. One that exists must be empty.
+func Create(path string) (Dir, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return Dir{}, fmt.Errorf("journal: making the run's directory: %w", err)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return Dir{}, fmt.Errorf("journal: looking into the run's directory: %w", err)
+	}
+	if len(entries) > 0 {
+		return Dir{}, fmt.Errorf("journal: %s is not empty; a run needs a directory of its own, so name another", path)
+	}
+	return Dir{path}, nil
+}
+
+// NextDir makes the directory root/name-<n> of a new run, with the least n from 1 that is above all there are. Runs that
+// ask at the same time get different ones.
+func NextDir(root, name string) (Dir, error) {
+	if !filepath.IsLocal(name) || name != filepath.Base(name) || name == "." {
+		return Dir{}, fmt.Errorf("journal: a run cannot be called %q; use letters, digits, '-', '_' and '.'", name)
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return Dir{}, fmt.Errorf("journal: making the directory of runs: %w", err)
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return Dir{}, fmt.Errorf("journal: looking into the directory of runs: %w", err)
+	}
+	next := 1
+	for _, e := range entries {
+		if digits, ok := strings.CutPrefix(e.Name(), name+"-"); ok {
+			if n, err := strconv.Atoi(digits); err == nil && n >= next && strconv.Itoa(n) == digits {
+				next = n + 1
+			}
+		}
+	}
+	for ; ; next++ {
+		path := filepath.Join(root, name+"-"+strconv.Itoa(next))
+		switch err := os.Mkdir(path, 0o755); {
+		case err == nil:
+			return Dir{path}, nil
+		case !errors.Is(err, fs.ErrExist):
+			return Dir{}, fmt.Errorf("journal: making the run's directory: %w", err)
+		}
+	}
+}
+
+// Open returns the directory of a run that there is: it has a manifest or a journal.
+func Open(path string) (Dir, error) {
+	d := Dir{path}
+	for _, file := range []string{ManifestFile, JournalFile} {
+		switch _, err := os.Stat(d.File(file)); {
+		case err == nil:
+			return d, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return Dir{}, fmt.Errorf("journal: opening a run: %w", err)
+		}
+	}
+	return Dir{}, fmt.Errorf("journal: %s is no run: it has neither %s nor %s; name a directory that metasim run has made",
+		path, ManifestFile, JournalFile)
+}
+
+// Path returns where the directory is.
+func (d Dir) Path() string { return d.path }
+
+// File returns the path of a file in it.
+func (d Dir) File(name string) string { return filepath.Join(d.path, name) }
+
+// NewJournal makes the run's journal. There must be none. Close the writer to close the file.
+func (d Dir) NewJournal() (*Writer, error) {
+	f, err := os.OpenFile(d.File(JournalFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("journal: making the journal: %w", err)
+	}
+	return NewWriter(f), nil
+}
+
+// OpenJournal opens the run's journal. Close the reader to close the file.
+func (d Dir) OpenJournal() (*Reader, error) {
+	f, err := os.Open(d.File(JournalFile))
+	if err != nil {
+		return nil, fmt.Errorf("journal: opening the journal: %w", err)
+	}
+	return NewReader(f), nil
+}
+
+// WriteManifest writes the run's manifest, in place of one that is there. Whoever reads meanwhile reads the old one or
+// the new one, whole.
+func (d Dir) WriteManifest(m *Manifest) error {
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return fmt.Errorf("journal: writing the manifest: %w", err)
+	}
+	if err := d.replace(ManifestFile, append(b, '\n')); err != nil {
+		return fmt.Errorf("journal: writing the manifest: %w", err)
+	}
+	return nil
+}
+
+// replace writes a file under another name, and gives it its own when it is whole and on disk.
+func (d Dir) replace(name string, b []byte) error {
+	temp := d.File("." + name + ".new")
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(temp, d.File(name))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return nil
+}
+
+// Manifest reads the run's manifest.
+func (d Dir) Manifest() (*Manifest, error) {
+	info, err := os.Stat(d.File(ManifestFile))
+	if err != nil {
+		return nil, fmt.Errorf("journal: reading the manifest: %w", err)
+	}
+	if info.Size() > maxManifest {
+		return nil, fmt.Errorf("journal: %s has %d bytes, but a manifest has at most %d; it is something else",
+			d.File(ManifestFile), info.Size(), maxManifest)
+	}
+	b, err := os.ReadFile(d.File(ManifestFile))
+	if err != nil {
+		return nil, fmt.Errorf("journal: reading the manifest: %w", err)
+	}
+	var m Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, fmt.Errorf("journal: %s is no manifest: %w; name the directory of a run", d.File(ManifestFile), err)
+	}
+	return &m, nil
+}

@@ -1,0 +1,29 @@
+package journal
+
+import (
+	"encoding/json"
+	"time"
+
+	"metasim/metasim"
+)
+
+// A Manifest says what a run was and how it ended. It is written when the run begins, with an Error that says that it
+// has not ended, and again when it has: so a run that was killed tells.
+type Manifest struct {
+	Scenario      string          `json:"scenario"`           // its name
+	Resolved      json.RawMessage `json:"resolved,omitempty"` // the scenario with all that was left open filled in
+	Seed          uint64          `json:"seed"`
+	Until         metasim.Time    `json:"until_ns"` // 0: until every client has left
+	MaxSteps      uint32          `json:"max_steps"`
+	Clients       []string        `json:"clients"`   // in order of name: a metasim.ClientID indexes it
+	Transport     string          `json:"transport"` // mem, unix, tcp or quic
+	Go            string          `json:"go_version"`
+	Metasim       string          `json:"metasim_version"`
+	OS            string          `json:"os"`
+	Arch          string          `json:"arch"`
+	Started       time.Time       `json:"started"`       // wall clock, RFC 3339
+	Deterministic bool            `json:"deterministic"` // false once a client was cut off and the run went on
+	OK            bool            `json:"ok"`
+	Error         string          `json:"error"`  // why not
+	Digest        string          `json:"digest"` // 64 hex digits; empty before the end
+}
