@@ -1,0 +1,74 @@
+package delay
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+
+	"metasim/metasim"
+)
+
+// Bandwidth is how much a line carries, in bits per second. Zero is infinite.
+type Bandwidth uint64
+
+// Transmission returns how long it takes to put size bytes on the line: size*8/bandwidth seconds, rounded up to
+// nanoseconds, so that no message is faster than the line. It saturates at metasim.Forever.
+func (b Bandwidth) Transmission(size int) metasim.Time {
+	if b == 0 || size <= 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(size), 8*uint64(metasim.Second))
+	if hi >= uint64(b) {
+		return metasim.Forever // the quotient has more than 64 bits
+	}
+	ns, rest := bits.Div64(hi, lo, uint64(b))
+	if ns >= math.MaxInt64 {
+		return metasim.Forever
+	}
+	if rest > 0 {
+		ns++
+	}
+	return metasim.Time(ns)
+}
+
+// ParseBandwidth reads a bandwidth as scenarios write it: a decimal number and bit, kbit, Mbit or Gbit per second
+// (powers of 1000), as in "10Mbit" or "1.5Gbit"; or "0" for an infinite one. There are no forms in bytes: one letter
+// would make a factor of eight.
+func ParseBandwidth(s string) (Bandwidth, error) {
+	if s == "" {
+		return 0, fmt.Errorf("a bandwidth is empty; write one such as 10Mbit")
+	}
+	number, name := cut(s)
+	value, ok := decimal(number)
+	if !ok {
+		return 0, fmt.Errorf("%s is not a bandwidth; write a number and a unit, such as 10Mbit", quote(s))
+	}
+	var unit uint64
+	switch name {
+	case "bit":
+		unit = 1
+	case "kbit":
+		unit = 1e3
+	case "Mbit":
+		unit = 1e6
+	case "Gbit":
+		unit = 1e9
+	case "":
+		if value.Sign() == 0 {
+			return 0, nil
+		}
+		return 0, fmt.Errorf("%s has no unit; write %sbit, %[2]skbit, %[2]sMbit or %[2]sGbit, all per second",
+			quote(s), number)
+	default:
+		return 0, fmt.Errorf("%s has the unknown unit %s; write bit, kbit, Mbit or Gbit, all per second",
+			quote(s), quote(name))
+	}
+	switch value.Mul(value, new(big.Rat).SetUint64(unit)); {
+	case !value.IsInt():
+		return 0, fmt.Errorf("%s is no whole number of bits per second; round it", quote(s))
+	case !value.Num().IsUint64():
+		return 0, fmt.Errorf("%s does not fit; leave bandwidth out for an infinite one", quote(s))
+	}
+	return Bandwidth(value.Num().Uint64()), nil
+}
