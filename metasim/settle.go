@@ -15,11 +15,12 @@ func (d *Dispatcher) Settle() []Effect {
 	}
 	d.dirty = false
 	bounds := make([]bound, len(d.clients))
-	d.now = d.end
+	upcoming := d.end
 	for i := range d.clients {
 		bounds[i] = d.clients[i].bound()
-		d.now = Earlier(d.now, bounds[i].known)
+		upcoming = Earlier(upcoming, d.clients[i].upcoming())
 	}
+	d.now = Later(d.now, upcoming)
 	for i, safe := range safeTimes(bounds, d.out) {
 		if c := &d.clients[i]; c.state != gone {
 			c.safe = Earlier(safe, Earlier(d.end, d.permit))
@@ -47,6 +48,18 @@ func (c *client) need() Instant {
 		return Earlier(c.want, c.queue.due())
 	}
 	return c.want
+}
+
+// upcoming is a bound before which nothing is left to happen at a client. Promises do not belong here: a client that
+// sends nothing before an instant may well be given messages before it.
+func (c *client) upcoming() Instant {
+	switch {
+	case c.state == gone:
+		return Infinity
+	case c.waiting:
+		return Later(c.clock, c.need())
+	}
+	return c.clock
 }
 
 // grant authorizes a client that waits, if its need lies before its safe time: strictly, as a message due at the safe
