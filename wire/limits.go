@@ -1,0 +1,159 @@
+package wire
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"metasim/metasim"
+)
+
+// The limits, in bytes unless said otherwise. They are checked before memory is taken.
+const (
+	// MaxFrame is the longest frame, its length field not counted: 64 MiB.
+	MaxFrame = 64 << 20
+	// MaxPayload is the longest payload of a message: 64 KiB less than a frame, for what goes around it.
+	MaxPayload = MaxFrame - 64<<10
+	// MaxControl is the longest body of every other message, and of a Leave with its result: 4 MiB.
+	MaxControl = 4 << 20
+	// MaxName is the longest name of a client or channel, and the longest subscription.
+	MaxName = 1024
+	// MaxText is the longest text of a Refuse. A longer one is cut.
+	MaxText = 64 << 10
+	// MaxPackets is how many packets a frame may hold.
+	MaxPackets = 1 << 16
+)
+
+// Check reports why a packet cannot be sent, as a *ProtocolError, or nil. Every transport asks it, so that what passes
+// in one process passes over a network too.
+func Check(p Packet) error {
+	switch b := p.Body.(type) {
+	case Hello:
+		return checkHello(b)
+	case Welcome:
+		return checkName("a scenario", b.Scenario)
+	case Start:
+		return firstError(checkNames("a client", b.Clients), checkTime("an end", b.Until.Time))
+	case Goodbye, Refuse:
+		return nil
+	case metasim.Send:
+		return checkMessage(b.Channel, b.Payload, b.Sent, b.Sent)
+	case metasim.Promise:
+		return checkTime("a promise", b.NoSendBefore.Time)
+	case metasim.Advance:
+		return checkReport(b.Report)
+	case metasim.PollWait:
+		return firstError(checkReport(b.Report), checkTime("a wait", b.Want.Time))
+	case metasim.Leave:
+		return checkLeave(b)
+	case metasim.Deliver:
+		return checkMessage(b.Message.Channel, b.Message.Payload, b.Message.Sent, b.Message.Due)
+	case metasim.Authorize:
+		return checkTime("an authorization", b.Until.Time)
+	}
+	return &ProtocolError{
+		What: fmt.Sprintf("a packet with a body of type %T", p.Body), Bound: "no such message travels",
+		Remedy: "use a Body, by value",
+	}
+}
+
+func checkHello(b Hello) error {
+	if len(b.Token) > MaxName || !utf8.ValidString(b.Token) {
+		return &ProtocolError{
+			What:   fmt.Sprintf("a token of %d bytes", len(b.Token)),
+			Bound:  fmt.Sprintf("a token is UTF-8 of at most %d bytes", MaxName),
+			Remedy: "take METASIM_TOKEN as it is",
+		}
+	}
+	return firstError(checkName("a client", b.Name), checkNames("a publication", b.Publications),
+		checkNames("a subscription", b.Subscriptions), checkTime("a reaction", b.Reaction))
+}
+
+func checkReport(r metasim.Report) error {
+	return firstError(checkTime("a clock", r.Now.Time), checkTime("a promise", r.NoSendBefore.Time),
+		checkTime("a next event", r.NextEvent.Time))
+}
+
+func checkLeave(b metasim.Leave) error {
+	if b.Cut {
+		return &ProtocolError{
+			What: "a leave that is a cut", Bound: "a cut is the server's own word and does not travel",
+			Remedy: "clear Cut",
+		}
+	}
+	if len(b.Result) > MaxControl-MaxName {
+		return &ProtocolError{
+			What:   fmt.Sprintf("a result of %d bytes", len(b.Result)),
+			Bound:  fmt.Sprintf("a result has at most %d", MaxControl-MaxName),
+			Remedy: "say less at the end, or publish it",
+		}
+	}
+	return checkTime("a leave", b.Now.Time)
+}
+
+func checkMessage(channel string, payload []byte, sent, due metasim.Instant) error {
+	if len(payload) > MaxPayload {
+		return &ProtocolError{
+			What:   fmt.Sprintf("a payload of %d bytes on %q", len(payload), clip(channel)),
+			Bound:  fmt.Sprintf("a payload has at most %d", MaxPayload),
+			Remedy: "split it",
+		}
+	}
+	return firstError(checkName("a channel", channel), checkTime("a send", sent.Time), checkTime("a delivery", due.Time))
+}
+
+// checkNames also bounds what the names take together.
+func checkNames(what string, names []string) error {
+	total := 0
+	for _, name := range names {
+		if err := checkName(what, name); err != nil {
+			return err
+		}
+		total += len(name) + 8
+	}
+	if total > MaxControl/4 {
+		return &ProtocolError{
+			What:   fmt.Sprintf("a list of %d names with %d bytes, each %s", len(names), total, what),
+			Bound:  fmt.Sprintf("a list has at most %d", MaxControl/4),
+			Remedy: "use fewer or shorter names",
+		}
+	}
+	return nil
+}
+
+func checkName(what, name string) error {
+	if len(name) > MaxName {
+		return &ProtocolError{
+			What:   fmt.Sprintf("%s with a name of %d bytes (%q...)", what, len(name), clip(name)),
+			Bound:  fmt.Sprintf("a name has at most %d", MaxName),
+			Remedy: "use a shorter name",
+		}
+	}
+	if !utf8.ValidString(name) {
+		return &ProtocolError{
+			What: fmt.Sprintf("%s called %q", what, clip(name)), Bound: "a name is valid UTF-8",
+			Remedy: "use another name",
+		}
+	}
+	return nil
+}
+
+func checkTime(what string, t metasim.Time) error {
+	if t >= 0 {
+		return nil
+	}
+	return &ProtocolError{
+		What: fmt.Sprintf("%s at %v", what, t), Bound: "a run begins at 0", Remedy: "use a time that is not negative",
+	}
+}
+
+// clip keeps an error short, whatever the name.
+func clip(s string) string { return s[:min(len(s), 40)] }
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
