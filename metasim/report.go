@@ -27,7 +27,7 @@ func (d *Dispatcher) pollWait(ev PollWait) {
 	c.polled = true
 	c.want, c.messages = ev.Want, ev.Messages
 	// A poll that crossed its answer on the wire, or asks for what was granted, is answered at once.
-	answered := ev.Want.Before(c.granted) || ev.Messages && len(c.given) > 0
+	answered := ev.Want.Before(c.granted) || ev.Messages && len(c.given) > 0 || c.granted == d.end
 	c.waiting = !answered
 	if answered {
 		d.effects = append(d.effects, Authorize{To: c.id, Until: c.granted})
