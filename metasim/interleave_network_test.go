@@ -1,0 +1,271 @@
+package metasim
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// A network runs a world in one order: streams of which any part may be on its way, in both directions, a Settle that
+// comes late, clients that are slow. Everything in here may differ between runs, and no client may notice.
+type network struct {
+	*world
+	r       *rand.Rand
+	d       *Dispatcher
+	books   *Ledger
+	actors  []*actor
+	up      []stream[Event]
+	down    []stream[Effect]
+	planted string
+	lazy    int // percent of the Settles that do not happen yet
+	cut     int // when this many things have happened, a client is lost; 0: never
+
+	safe, granted []Instant
+	reached       *Reached // not answered yet
+	permit        Instant
+	finished      bool
+	happened      int
+}
+
+// A stream has an end where things are put in, a buffer that is flushed in parts, and things on their way.
+type stream[T any] struct{ buffer, flight []T }
+
+func (s *stream[T]) flush(r *rand.Rand) {
+	n := 1 + r.IntN(len(s.buffer))
+	s.flight = append(s.flight, s.buffer[:n]...)
+	s.buffer = s.buffer[n:]
+}
+
+// take removes the next thing; apart says which things travel on another stream than the rest (a planted mistake).
+func (s *stream[T]) take(r *rand.Rand, apart func(T) bool) T {
+	next := 0
+	if apart != nil && r.IntN(2) == 0 {
+		for next < len(s.flight)-1 && apart(s.flight[next]) == apart(s.flight[0]) {
+			next++
+		}
+	}
+	x := s.flight[next]
+	s.flight = append(s.flight[:next:next], s.flight[next+1:]...)
+	return x
+}
+
+func (s *stream[T]) empty() bool { return len(s.buffer)+len(s.flight) == 0 }
+
+func newNetwork(w *world, order uint64, planted string) (*network, error) {
+	r := rand.New(rand.NewPCG(w.seed, order))
+	delays := drawnDelays{seed: w.seed}
+	if planted == "draws from one random stream in order of arrival" {
+		delays.shared = new(uint64)
+	}
+	c := Config{Delays: delays, Until: w.until, Ahead: w.ahead}
+	n := len(w.actors)
+	for _, i := range r.Perm(n) {
+		c.Clients = append(c.Clients, w.actors[i].name)
+	}
+	d, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	nw := &network{
+		world: w, r: r, d: d, books: NewLedger(d.Names()), planted: planted, lazy: []int{0, 50, 90}[r.IntN(3)],
+		up: make([]stream[Event], n), down: make([]stream[Effect], n), actors: make([]*actor, n),
+		safe: make([]Instant, n), granted: make([]Instant, n),
+	}
+	for i := range w.actors {
+		spec := w.actors[i] // a copy: actors count their sends in it
+		a := newActor(w, i, d)
+		a.actorSpec, a.planted = &spec, planted
+		nw.actors[a.id] = a
+	}
+	if w.permits {
+		nw.permit = At(Time(r.IntN(30)))
+		if err := nw.step(Permit{Until: nw.permit}); err != nil {
+			return nil, err
+		}
+	}
+	for _, i := range r.Perm(n) {
+		a := nw.actors[i]
+		err := nw.step(Join{Client: a.id, Publications: a.pubs, Subscriptions: a.subs, Reaction: a.reaction})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nw, nw.step(Begin{})
+}
+
+func (n *network) step(ev Event) error { return n.carry(ev, n.d.Step(ev)) }
+
+func (n *network) carry(ev Event, effects []Effect) error {
+	n.books.Observe(ev, effects)
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Deliver:
+			n.down[e.To].buffer = append(n.down[e.To].buffer, e)
+		case Authorize:
+			n.down[e.To].buffer = append(n.down[e.To].buffer, e)
+		case Evict:
+			return e.Err
+		case Finish:
+			n.finished = true
+			if e.Err != nil {
+				return e.Err
+			}
+		case Reached:
+			n.reached = &e
+			for _, a := range n.actors {
+				if a.need().Before(e.Until) && !a.done {
+					return fmt.Errorf("reached %v, but %s acts at %v", e.Until, a.name, a.need())
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// settle settles, and checks what holds whenever it has.
+func (n *network) settle() error {
+	before := n.d.Now()
+	if err := n.carry(nil, n.d.Settle()); err != nil || n.d.phase != running {
+		return err
+	}
+	if n.d.Now().Before(before) {
+		return fmt.Errorf("the run went back from %v to %v", before, n.d.Now())
+	}
+	stuck := n.reached == nil
+	for i := range n.actors {
+		s := n.d.Status(ClientID(i))
+		switch {
+		case s.Gone:
+			continue
+		case s.Safe.Before(n.safe[i]):
+			return fmt.Errorf("the safe time of %s fell from %v to %v", s.Name, n.safe[i], s.Safe)
+		case s.Granted.Before(n.granted[i]) || s.Safe.Before(s.Granted):
+			return fmt.Errorf("%s was authorized to %v, now %v, safe until %v", s.Name, n.granted[i], s.Granted, s.Safe)
+		}
+		n.safe[i], n.granted[i] = s.Safe, s.Granted
+		stuck = stuck && s.Waiting
+	}
+	if stuck {
+		return fmt.Errorf("all wait, and nobody was authorized")
+	}
+	return nil
+}
+
+// onward answers a Reached with the next Permit.
+func (n *network) onward() error {
+	from := n.reached.Until
+	if n.r.IntN(2) == 0 {
+		from = n.reached.Next
+	}
+	n.reached = nil
+	n.permit = At(from.Time.Add(Time(1 + n.r.IntN(30))))
+	if n.r.IntN(10) == 0 {
+		n.permit = Infinity
+	}
+	return n.step(Permit{Until: n.permit})
+}
+
+// run lets things happen, one at a time in random order, until nothing can.
+func (n *network) run() error {
+	for ; n.happened < 200_000; n.happened++ {
+		if n.finished {
+			return nil
+		}
+		if n.cut > 0 && n.happened == n.cut {
+			if err := n.lose(); err != nil {
+				return err
+			}
+		}
+		could, err := n.one()
+		if err != nil {
+			return err
+		}
+		if could {
+			continue
+		}
+		if err := n.settle(); err != nil {
+			return err
+		}
+		if could, err = n.one(); err != nil {
+			return err
+		}
+		if !could && !n.finished {
+			return fmt.Errorf("nothing can happen any more, and nobody noticed")
+		}
+	}
+	return fmt.Errorf("no end after %d things", n.happened)
+}
+
+// one lets one thing happen, and reports whether there was one.
+func (n *network) one() (bool, error) {
+	var can []func() error
+	add := func(f func() error) { can = append(can, f) }
+	for i, a := range n.actors {
+		up, down := &n.up[i], &n.down[i]
+		if !a.idle() {
+			add(func() error { return n.act(a) })
+		}
+		if len(a.out) > 0 {
+			add(func() error { up.buffer, a.out = append(up.buffer, a.out...), nil; return nil })
+		}
+		if len(up.buffer) > 0 {
+			add(func() error { up.flush(n.r); return nil })
+		}
+		if len(up.flight) > 0 {
+			add(func() error { return n.step(up.take(n.r, n.upApart())) })
+		}
+		if len(down.buffer) > 0 {
+			add(func() error { down.flush(n.r); return nil })
+		}
+		if len(down.flight) > 0 {
+			add(func() error { return a.receive(down.take(n.r, n.downApart())) })
+		}
+	}
+	if n.reached != nil {
+		add(n.onward)
+	}
+	if len(can) == 0 {
+		return false, nil
+	}
+	if n.r.IntN(4) == 0 && n.r.IntN(100) >= n.lazy {
+		return true, n.settle()
+	}
+	if a := n.actors[n.r.IntN(len(n.actors))]; a.idle() && n.r.IntN(30) == 0 {
+		a.act(n.r) // it may ask again
+	}
+	return true, can[n.r.IntN(len(can))]()
+}
+
+func (n *network) act(a *actor) error {
+	before := a.now
+	a.act(n.r)
+	if a.now != before && a.now.Before(n.d.Now()) {
+		return fmt.Errorf("%s acts at %v; the run as a whole had come to %v", a.name, a.now, n.d.Now())
+	}
+	return nil
+}
+
+// lose cuts off a client that still takes part.
+func (n *network) lose() error {
+	for _, i := range n.r.Perm(len(n.actors)) {
+		if a := n.actors[i]; !a.done {
+			a.done, a.out = true, nil
+			n.up[i], n.down[i] = stream[Event]{}, stream[Effect]{}
+			return n.step(Leave{Client: a.id, Cut: true})
+		}
+	}
+	return nil
+}
+
+func (n *network) upApart() func(Event) bool {
+	if n.planted != "promises travel on another stream than sends" {
+		return nil
+	}
+	return func(ev Event) bool { _, isSend := ev.(Send); return isSend }
+}
+
+func (n *network) downApart() func(Effect) bool {
+	if n.planted != "grants travel on another stream than deliveries" {
+		return nil
+	}
+	return func(e Effect) bool { _, isDelivery := e.(Deliver); return isDelivery }
+}
