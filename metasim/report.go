@@ -50,12 +50,13 @@ func (d *Dispatcher) report(c *client, r Report) bool {
 		d.evict(c, v)
 		return false
 	}
+	promised := c.promised() // others rely on it, so it holds whatever the client says now
 	if !d.acknowledge(c, r.Acked) {
 		return false
 	}
 	c.clock = r.Now
 	c.floor = floor
-	c.next = Later(floor, r.NextEvent)
+	c.next = Later(promised, Later(floor, r.NextEvent))
 	return true
 }
 

@@ -24,15 +24,21 @@ func (d *Dispatcher) send(ev Send) {
 	}
 }
 
-// checkSend names the rule that a send breaks, if any. A conditional promise binds too: before its next event a client
-// sends only in answer to something that it was given, and not sooner than its reaction time allows.
-func (c *client) checkSend(ev Send, pub *publication) (Violation, bool) {
-	v := Violation{Channel: ev.Channel, At: ev.Sent}
+// promised is the instant before which a client sends nothing, by all that it has said. A conditional promise binds
+// too: before its next event a client sends only in answer to something that it was given, and not sooner than its
+// reaction time allows.
+func (c *client) promised() Instant {
 	answer := Infinity
 	if len(c.given) > 0 {
 		answer = c.given[0].due.React(c.reaction)
 	}
-	switch promised := Later(c.floor, Earlier(c.next, answer)); {
+	return Later(c.floor, Earlier(c.next, answer))
+}
+
+// checkSend names the rule that a send breaks, if any.
+func (c *client) checkSend(ev Send, pub *publication) (Violation, bool) {
+	v := Violation{Channel: ev.Channel, At: ev.Sent}
+	switch promised := c.promised(); {
 	case pub == nil:
 		v.Rule = UnknownChannel
 	case ev.Sent.Before(c.clock):
