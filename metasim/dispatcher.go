@@ -49,10 +49,11 @@ type client struct {
 	subs     []pattern
 	pubs     []publication // in order of channel
 
-	clock Instant // its last activity, as far as it said
-	floor Instant // U: its unconditional promise
-	next  Instant // N: its conditional promise
-	sends uint64  // how many it has sent
+	clock  Instant // its last activity, as far as it said
+	floor  Instant // its unconditional promise, as it said
+	asleep Instant // nothing wakes it before: the last that it waited for without heed to messages
+	next   Instant // N: its conditional promise
+	sends  uint64  // how many it has sent
 
 	queue     queue
 	given     []given // delivered and not yet acknowledged, in order

@@ -56,6 +56,7 @@ type PollWait struct {
 	Client ClientID
 	Report
 	// Want is the instant that the client waits for: it is authorized when everything due at Want, or earlier, is known.
+	// Waiting is a promise too: nothing is sent before Want, unless (with Messages) a message wakes the client.
 	Want Instant
 	// Messages says that a message due before Want wakes the client too. A client that steps at instants of its own
 	// choice leaves it false.

@@ -26,6 +26,11 @@ func (d *Dispatcher) pollWait(ev PollWait) {
 	}
 	c.polled = true
 	c.want, c.messages = ev.Want, ev.Messages
+	// Who waits does nothing before it is woken: that is a promise too. Without it two could wait for one another.
+	c.next = Later(c.next, ev.Want)
+	if !ev.Messages {
+		c.asleep = Later(c.asleep, ev.Want)
+	}
 	// A poll that crossed its answer on the wire, or asks for what was granted, is answered at once.
 	answered := ev.Want.Before(c.granted) || ev.Messages && len(c.given) > 0 || c.granted == d.end
 	c.waiting = !answered

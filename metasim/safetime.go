@@ -17,8 +17,9 @@ func (c *client) bound() bound {
 	if len(c.given) > 0 {
 		pending = Earlier(pending, c.given[0].due)
 	}
+	floor := Later(c.floor, c.asleep)
 	known := Earlier(c.next, pending.React(c.reaction))
-	return bound{floor: c.floor, known: Later(c.floor, known), reaction: c.reaction}
+	return bound{floor: floor, known: Later(floor, known), reaction: c.reaction}
 }
 
 // An edge is a link as safe times see it: what is sent at x or later reaches client to at earliest(x) or later.

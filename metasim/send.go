@@ -32,7 +32,7 @@ func (c *client) promised() Instant {
 	if len(c.given) > 0 {
 		answer = c.given[0].due.React(c.reaction)
 	}
-	return Later(c.floor, Earlier(c.next, answer))
+	return Later(Later(c.floor, c.asleep), Earlier(c.next, answer))
 }
 
 // checkSend names the rule that a send breaks, if any.
