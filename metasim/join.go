@@ -33,6 +33,9 @@ func compilePattern(s string) (pattern, error) {
 	if regexp.QuoteMeta(s) == s {
 		return pattern{name: s}, nil
 	}
+	if _, err := regexp.Compile(s); err != nil { // as it stands: "X)|(Y" is none
+		return pattern{}, err
+	}
 	expr, err := regexp.Compile("^(?:" + s + ")$")
 	return pattern{name: s, expr: expr}, err
 }
@@ -61,7 +64,7 @@ func (d *Dispatcher) join(ev Join) {
 		c.pubs = append(c.pubs, publication{channel: channel})
 	}
 	c.state = joined
-	c.reaction = ev.Reaction
+	c.reaction = max(0, ev.Reaction)
 }
 
 // begin makes the links: from each publication to each client that subscribes to it, the publisher included, as LCM

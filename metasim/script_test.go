@@ -109,6 +109,7 @@ func (s *story) create(c *script.Command) error {
 	if err != nil {
 		return err
 	}
+	s.links = nil
 	s.d, err = New(config)
 	if err == nil {
 		s.books = NewLedger(s.d.Names())
@@ -198,7 +199,7 @@ func (s *story) safe() string {
 	return strings.Join(words, " ")
 }
 
-var instantForm = regexp.MustCompile(`^(\d+(?:\.\d+)?)(ns|us|ms|s|)(?:\+(\d+))?$`)
+var instantForm = regexp.MustCompile(`^(-?\d+(?:\.\d+)?)(ns|us|ms|s|)(?:\+(\d+))?$`)
 
 func parseInstant(text string) (Instant, error) {
 	if text == "inf" {
