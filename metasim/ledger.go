@@ -15,6 +15,7 @@ import (
 type Ledger struct {
 	names    []string
 	accounts []account
+	finished bool
 	scratch  []byte
 }
 
@@ -52,8 +53,12 @@ func NewLedger(names []string) *Ledger {
 	return l
 }
 
-// Observe books one event and its effects; ev is nil for those of a Settle. It keeps payloads, but not the slice.
+// Observe books one event and its effects; ev is nil for those of a Settle. It keeps payloads, but not the slice. What
+// follows a Finish is not booked.
 func (l *Ledger) Observe(ev Event, effects []Effect) {
+	if l.finished {
+		return
+	}
 	evicted := false
 	for _, e := range effects {
 		if _, evicted = e.(Evict); evicted {
@@ -74,6 +79,8 @@ func (l *Ledger) Observe(ev Event, effects []Effect) {
 			a.pending = append(a.pending, e.Message)
 		case Authorize:
 			l.accounts[e.To].Grants++
+		case Finish:
+			l.finished = true
 		}
 	}
 }
