@@ -38,8 +38,8 @@ func Create(path string) (Dir, error) {
 	return Dir{path}, nil
 }
 
-// NextDir makes the directory root/name-<n> of a new run, with the least n from 1 that is above all there are. Runs that
-// ask at the same time get different ones.
+// NextDir makes the directory root/name-<n> of a new run, with the least n from 1 that is above all there are. Runs
+// that ask at the same time get different ones.
 func NextDir(root, name string) (Dir, error) {
 	if !filepath.IsLocal(name) || name != filepath.Base(name) || name == "." {
 		return Dir{}, fmt.Errorf("journal: a run cannot be called %q; use letters, digits, '-', '_' and '.'", name)
@@ -81,8 +81,8 @@ func Open(path string) (Dir, error) {
 			return Dir{}, fmt.Errorf("journal: opening a run: %w", err)
 		}
 	}
-	return Dir{}, fmt.Errorf("journal: %s is no run: it has neither %s nor %s; name a directory that metasim run has made",
-		path, ManifestFile, JournalFile)
+	return Dir{}, fmt.Errorf("journal: %s is no run: it has neither %s nor %s; "+
+		"name a directory that metasim run has made", path, ManifestFile, JournalFile)
 }
 
 // Path returns where the directory is.
@@ -109,8 +109,8 @@ func (d Dir) OpenJournal() (*Reader, error) {
 	return NewReader(f), nil
 }
 
-// WriteManifest writes the run's manifest, in place of one that is there. Whoever reads meanwhile reads the old one or
-// the new one, whole.
+// WriteManifest writes the run's manifest, in place of one that is there. Whoever reads meanwhile reads the old one
+// or the new one, whole.
 func (d Dir) WriteManifest(m *Manifest) error {
 	b, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

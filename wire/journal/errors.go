@@ -8,14 +8,15 @@ import (
 )
 
 // ErrNotJournal tells that a file is something else.
-var ErrNotJournal = errors.New("journal: this file is no journal of metasim; name the file called journal in a run's directory")
+var ErrNotJournal = errors.New("journal: this file is no journal of metasim; " +
+	"name the file called journal in the directory of a run")
 
 // A VersionError tells that a journal is of another version of the format.
 type VersionError struct{ Version uint32 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("journal: this journal has format %d, and format %d is read here; read it with the metasim that wrote it",
-		e.Version, Version)
+	return fmt.Sprintf("journal: this journal has format %d, and format %d is read here; "+
+		"read it with the metasim that wrote it", e.Version, Version)
 }
 
 // A TornError tells that a journal is damaged, or was cut off while it was written. Everything before Offset was
@@ -29,7 +30,8 @@ type TornError struct {
 }
 
 func (e *TornError) Error() string {
-	return fmt.Sprintf("journal: good up to byte %d (%d records), and not from there on: %s", e.Offset, e.Records, e.Reason)
+	return fmt.Sprintf("journal: good up to byte %d (%d records), and not from there on: %s",
+		e.Offset, e.Records, e.Reason)
 }
 
 // A recordedError is an error of another process: its text, and the error of metasim that it wrapped, if any.

@@ -16,8 +16,8 @@ import (
 //		switch f.num { ... }
 //	}
 //
-// It is strict: what is not understood is an error, as a journal that is read in part would replay as another run. The
-// first error ends this walk and those of the messages around it.
+// It is strict: what is not understood is an error, as a journal that is read in part would replay as another run.
+// The first error ends this walk and those of the messages around it.
 type fields struct {
 	rest []byte
 	err  *error

@@ -108,7 +108,8 @@ func story() []Entry {
 	broken := &metasim.Violation{Rule: metasim.SendBeforePromise, Client: "pinger", Channel: "PING",
 		At: metasim.At(3), Bound: metasim.At(4)}
 	return []Entry{
-		{1000, metasim.Join{Client: 1, Publications: []string{"PING"}, Subscriptions: []string{"PONG", ".*"}, Reaction: 7}, nil},
+		{1000, metasim.Join{Client: 1, Publications: []string{"PING"}, Subscriptions: []string{"PONG", ".*"},
+			Reaction: 7}, nil},
 		{1500, metasim.Join{Client: 0, Publications: []string{"PONG"}, Subscriptions: []string{"PING"}}, nil},
 		{2000, metasim.Begin{}, nil},
 		{2100, metasim.Permit{Until: late}, nil},

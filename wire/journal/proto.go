@@ -12,7 +12,8 @@ func open(b []byte, num protowire.Number) (grown []byte, at int) {
 	return b, len(b)
 }
 
-// shut writes the length of the message that was opened at. One byte was kept for it; only a longer one moves the body.
+// shut writes the length of the message that was opened at. One byte was kept for it; only a longer one moves the
+// body.
 func shut(b []byte, at int) []byte {
 	n := len(b) - at
 	if extra := protowire.SizeVarint(uint64(n)) - 1; extra > 0 {

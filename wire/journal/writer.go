@@ -35,7 +35,8 @@ func NewWriter(w io.Writer) *Writer {
 }
 
 // Observe writes what one Step (with its event) or one Settle (ev is nil) came to. A Settle without effects changed
-// nothing, and is left out. Wall is the wall clock in nanoseconds since the run began. Nothing is kept of ev and effs.
+// nothing, and is left out. Wall is the wall clock in nanoseconds since the run began. Nothing is kept of ev and
+// effs.
 func (w *Writer) Observe(wall int64, ev metasim.Event, effs []metasim.Effect) error {
 	switch {
 	case ev != nil:

@@ -1,0 +1,181 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+)
+
+func manifest() *Manifest {
+	return &Manifest{
+		Scenario: "ping-pong", Resolved: json.RawMessage(`{"name":"ping-pong","seed":1}`), Seed: 1<<64 - 1,
+		Until: 2 * metasim.Second, MaxSteps: 1000, Clients: []string{"pinger", "ponger"}, Transport: "unix",
+		Go: "go1.26", Metasim: "v0.1.0", OS: "linux", Arch: "arm64",
+		Started:       time.Date(2026, 11, 21, 13, 30, 0, 5000, time.UTC),
+		Deterministic: true, OK: true, Error: "", Digest: strings.Repeat("ab", 32),
+	}
+}
+
+func TestAManifestIsReadAsItWasWritten(t *testing.T) {
+	d, err := Create(filepath.Join(t.TempDir(), "a", "run"))
+	require.NoError(t, err)
+	begun := manifest()
+	begun.OK, begun.Digest, begun.Error = false, "", "the run has not ended"
+	for _, m := range []*Manifest{begun, manifest()} {
+		require.NoError(t, d.WriteManifest(m))
+		got, err := d.Manifest()
+		require.NoError(t, err)
+		assert.JSONEq(t, string(m.Resolved), string(got.Resolved))
+		got.Resolved = m.Resolved
+		assert.Equal(t, m, got)
+	}
+	files, err := os.ReadDir(d.Path())
+	require.NoError(t, err)
+	require.Len(t, files, 1, "nothing is left of the writing")
+	text, err := os.ReadFile(d.File(ManifestFile))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), `"started": "2026-11-21T13:30:00.000005Z"`)
+	assert.Contains(t, string(text), `"until_ns": 2000000000`)
+}
+
+func TestAManifestThatCannotBeWrittenLeavesTheOldOne(t *testing.T) {
+	d, err := Create(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, d.WriteManifest(manifest()))
+	bad := manifest()
+	bad.Resolved = json.RawMessage("{")
+	require.ErrorContains(t, d.WriteManifest(bad), "journal: writing the manifest")
+	got, err := d.Manifest()
+	require.NoError(t, err)
+	assert.Equal(t, "ping-pong", got.Scenario)
+	require.ErrorIs(t, Dir{filepath.Join(d.Path(), "none")}.WriteManifest(manifest()), fs.ErrNotExist)
+}
+
+// Whoever reads while the manifest is replaced reads one or the other.
+func TestAManifestIsReplacedAtOnce(t *testing.T) {
+	d, err := Create(t.TempDir())
+	require.NoError(t, err)
+	long, short := manifest(), manifest()
+	long.Error = strings.Repeat("x", 100_000)
+	require.NoError(t, d.WriteManifest(long))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 50 {
+			assert.NoError(t, d.WriteManifest(short))
+			assert.NoError(t, d.WriteManifest(long))
+		}
+	}()
+	for open := true; open; {
+		select {
+		case <-done:
+			open = false
+		default:
+		}
+		m, err := d.Manifest()
+		require.NoError(t, err)
+		require.Contains(t, []int{0, 100_000}, len(m.Error))
+	}
+}
+
+func TestCreateWantsADirectoryOfItsOwn(t *testing.T) {
+	root := t.TempDir()
+	_, err := Create(root)
+	require.NoError(t, err, "an empty one will do")
+	require.NoError(t, os.WriteFile(filepath.Join(root, "thesis.tex"), nil, 0o600))
+	_, err = Create(root)
+	require.ErrorContains(t, err, "is not empty; a run needs a directory of its own, so name another")
+	_, err = Create(filepath.Join(root, "thesis.tex"))
+	require.ErrorContains(t, err, "journal: making the run's directory")
+}
+
+func TestNextDirCountsOn(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "runs")
+	next := func(name string) string {
+		d, err := NextDir(root, name)
+		require.NoError(t, err)
+		return filepath.Base(d.Path())
+	}
+	assert.Equal(t, "a-1", next("a"))
+	assert.Equal(t, "a-2", next("a"))
+	assert.Equal(t, "a-b-1", next("a-b"))
+	for _, other := range []string{"a-x", "a-07", "a--3", "b-9"} {
+		require.NoError(t, os.Mkdir(filepath.Join(root, other), 0o755))
+	}
+	require.NoError(t, os.RemoveAll(filepath.Join(root, "a-1")))
+	assert.Equal(t, "a-3", next("a"), "a number is not used again while a later one is there")
+	require.NoError(t, os.Mkdir(filepath.Join(root, "a-10"), 0o755))
+	assert.Equal(t, "a-11", next("a"))
+	for _, bad := range []string{"", ".", "..", "a/b", "../a", "/a"} {
+		_, err := NextDir(root, bad)
+		assert.ErrorContains(t, err, "a run cannot be called", "%q", bad)
+	}
+}
+
+func TestNextDirGivesEachItsOwn(t *testing.T) {
+	root := t.TempDir()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	paths := map[string]bool{}
+	for range 32 {
+		wg.Go(func() {
+			d, err := NextDir(root, "run")
+			mu.Lock()
+			defer mu.Unlock()
+			assert.NoError(t, err)
+			paths[d.Path()] = true
+		})
+	}
+	wg.Wait()
+	assert.Len(t, paths, 32)
+}
+
+func TestAJournalInItsDirectory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	_, err := Open(path)
+	require.ErrorContains(t, err, "is no run: it has neither manifest.json nor journal")
+	d, err := Create(path)
+	require.NoError(t, err)
+	w, err := d.NewJournal()
+	require.NoError(t, err)
+	for _, e := range story() {
+		require.NoError(t, w.Observe(e.Wall, e.Event, e.Effects))
+	}
+	require.NoError(t, w.Close())
+	_, err = d.NewJournal()
+	require.ErrorIs(t, err, fs.ErrExist, "a journal is never overwritten")
+
+	d, err = Open(path)
+	require.NoError(t, err)
+	_, err = d.Manifest()
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, os.WriteFile(d.File(ManifestFile), []byte("{}}"), 0o600))
+	_, err = d.Manifest()
+	require.ErrorContains(t, err, "is no manifest")
+
+	r, err := d.OpenJournal()
+	require.NoError(t, err)
+	var got []Entry
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		got = append(got, e)
+	}
+	require.NoError(t, r.Close())
+	assert.Equal(t, story(), got)
+}

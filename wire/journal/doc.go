@@ -1,0 +1,64 @@
+// Package journal keeps a run on disk: a directory with a manifest, that says what the run was, and a journal, that
+// holds every input and every effect in order. From a journal a run can be replayed, audited and explained: it has
+// all that the dispatcher was told, and all that it answered.
+//
+//	dir, err := journal.NextDir("runs", "ping-pong")   // runs/ping-pong-1
+//	w, err := dir.NewJournal()
+//	err = w.Observe(wall, event, d.Step(event))        // of each Step
+//	err = w.Observe(wall, nil, d.Settle())             // of each Settle
+//
+// A [Reader] gives back the same calls, one [Entry] each. A Settle without effects changed nothing and is left out.
+//
+// # Duties of the caller
+//
+//  1. One goroutine owns a Writer. The package reads no clock: wall-clock stamps are the caller's.
+//  2. Flush at times: what is in the buffer dies with the process. Close at the end.
+//  3. Look at the errors, or at least at the one of Close: the first one sticks.
+//  4. Write the manifest when the run begins and again when it has ended (see [Manifest]). A journal has no mark of its
+//     end but the Finish effect: where that is missing, the run was killed, even if the last record is whole.
+//
+// # The file, byte by byte
+//
+// All integers of the frame are little-endian. A file is a header and any number of records:
+//
+//	8 bytes  magic "MSIMJRNL"
+//	u32      version of the format: 1
+//
+//	u32      length of the body: 1 to 269484032
+//	u32      CRC-32C (Castagnoli) of the body
+//	body     a Record of journalpb/journal.proto, in the encoding of Protocol Buffers
+//
+// The body begins with its kind (bytes 08 01, 08 02 or 08 03), then comes the wall clock, then the event, then the
+// effects. A field that has its zero is left out. The kinds are:
+//
+//	1 STEP    one event, and the effects of its Step
+//	2 SETTLE  the effects of a Settle
+//	3 MORE    more effects of the entry before, which were many, or were written later; its wall clock means nothing
+//
+// An entry is a STEP or a SETTLE with the MOREs that follow it.
+//
+// A payload lies in the file once, in its Send. The sequence number of a Send is not written: it is the count of
+// the Sends of that client before it, from 0. Queue, Lose and Deliver name (from, seq). A reader may forget a
+// message when every copy queued of it was delivered or lost or its recipient left, and at the end of the entry of
+// its Send if none was queued; what is queued for a client after its Leave never comes.
+//
+// For example, client 1 publishes "hi" on A at 5 ns (step 0), 3 ns after the run began on the wall; it is queued for
+// client 0, due at 7 ns, step 2:
+//
+//	1f 00 00 00                 length 31
+//	a3 a8 2f 7b                 CRC-32C
+//	08 01                       kind: STEP
+//	10 03                       wall: 3 ns
+//	2a 0d                       event: Send, 13 bytes
+//	   08 01                       client 1
+//	   12 01 41                    channel "A"
+//	   1a 02 08 05                 sent: an Instant of 2 bytes, time 5
+//	   22 02 68 69                 payload "hi"
+//	7a 0a                       effect, 10 bytes
+//	   0a 08                       Queue, 8 bytes
+//	      10 01                       from 1 (to and seq are 0 and left out)
+//	      22 04 08 07 10 02           due: time 7, step 2
+//
+// A reader refuses what it does not understand, as half a journal would replay as another run. It checks lengths
+// before it allocates, and allocates in proportion to bytes that are really there.
+package journal
