@@ -30,13 +30,11 @@ func At(t Time) Instant {
 }
 
 // Add returns the instant that a delay of d leads to: (t+d, 0), or (t, n+1) for a delay of 0, as the least delay is
-// one step. It saturates at Infinity, so Add is strictly increasing only below it. d must not be negative.
+// one step. After the last step of a time comes the next time. It saturates at Infinity, so i.Add(d) is after i only
+// below it; it never falls as i or d rises. d must not be negative.
 func (i Instant) Add(d Time) Instant {
-	if d > 0 {
-		return At(i.Time.Add(d))
-	}
-	if i.Step == math.MaxUint32 {
-		return Infinity
+	if d > 0 || i.Step == math.MaxUint32 || i.Time == Forever {
+		return At(i.Time.Add(max(1, d)))
 	}
 	return Instant{Time: i.Time, Step: i.Step + 1}
 }

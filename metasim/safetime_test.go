@@ -1,0 +1,141 @@
+package metasim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A web is what safe times are computed from, written down plainly.
+type web struct {
+	promise, next, pending []Instant // U, N, q
+	reaction               []Time
+	links                  []webLink
+}
+
+type webLink struct {
+	from, to int
+	delay    Time
+	last     Instant // as of a link that keeps the order
+}
+
+func (l webLink) earliest(x Instant) Instant { return Later(x.Add(l.delay), l.last) }
+
+func drawWeb(r *rand.Rand) *web {
+	instant := func() Instant {
+		switch r.IntN(12) {
+		case 0:
+			return Infinity
+		case 1:
+			return Start
+		}
+		return Instant{Time: Time(r.IntN(30)), Step: uint32(r.IntN(5) / 3)}
+	}
+	w := &web{}
+	n := 1 + r.IntN(7)
+	density := r.Float64()
+	for i := range n {
+		w.promise = append(w.promise, instant())
+		w.next = append(w.next, instant())
+		w.pending = append(w.pending, instant())
+		w.reaction = append(w.reaction, []Time{0, 0, 1, 5}[r.IntN(4)])
+		for j := range n {
+			if r.Float64() > density {
+				continue
+			}
+			l := webLink{from: i, to: j, delay: []Time{0, 0, 1, 3, 10, Forever}[r.IntN(6)]}
+			if r.IntN(6) == 0 {
+				l.last = instant()
+			}
+			w.links = append(w.links, l)
+		}
+	}
+	return w
+}
+
+// machine asks the machine.
+func (w *web) machine() []Instant {
+	bounds := make([]bound, len(w.next))
+	out := make([][]edge, len(w.next))
+	for i := range w.next {
+		c := client{floor: w.promise[i], next: w.next[i], given: []given{{due: w.pending[i]}}, reaction: w.reaction[i]}
+		bounds[i] = c.bound()
+	}
+	for _, l := range w.links {
+		out[l.from] = append(out[l.from], edge{to: ClientID(l.to), earliest: l.earliest})
+	}
+	return safeTimes(bounds, out)
+}
+
+// once applies the two equations of the design to safe times.
+func (w *web) once(safe []Instant) []Instant {
+	better := make([]Instant, len(safe))
+	for j := range better {
+		better[j] = Infinity
+	}
+	for _, l := range w.links {
+		i := l.from
+		answer := Earlier(w.pending[i], safe[i]).React(w.reaction[i])
+		send := Later(w.promise[i], Earlier(w.next[i], answer))
+		better[l.to] = Earlier(better[l.to], l.earliest(send))
+	}
+	return better
+}
+
+// brute comes down from the top until nothing changes: the greatest solution.
+func (w *web) brute(t *testing.T) []Instant {
+	safe := make([]Instant, len(w.next))
+	for j := range safe {
+		safe[j] = Infinity
+	}
+	for range len(safe) + 2 {
+		next := w.once(safe)
+		if fmt.Sprint(next) == fmt.Sprint(safe) {
+			return safe
+		}
+		safe = next
+	}
+	require.Fail(t, "it does not come to rest", "%+v", w)
+	return nil
+}
+
+// raise lets one thing that is known grow, as reports and messages do.
+func (w *web) raise(r *rand.Rand) {
+	i := r.IntN(len(w.next))
+	more := func(x *Instant) { *x = x.Add(Time(r.IntN(9))) }
+	switch k := r.IntN(5); {
+	case k == 0:
+		more(&w.promise[i])
+	case k == 1:
+		more(&w.next[i])
+	case k == 2:
+		more(&w.pending[i])
+	case k == 3 || len(w.links) == 0:
+		w.reaction[i] += Time(r.IntN(4))
+	default:
+		l := &w.links[r.IntN(len(w.links))]
+		l.delay = l.delay.Add(Time(r.IntN(4)))
+	}
+}
+
+// Safe times are the greatest solution of their equations, and never fall when what is known grows.
+func TestSafeTimesBrute(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	finite := 0
+	for range 50_000 {
+		w := drawWeb(r)
+		safe := w.machine()
+		require.Equal(t, w.brute(t), safe, "%+v", w)
+		require.Equal(t, w.once(safe), safe, "no solution: %+v", w)
+		w.raise(r)
+		for j, e := range w.machine() {
+			require.False(t, e.Before(safe[j]), "%d fell from %v to %v: %+v", j, safe[j], e, w)
+			if e != Infinity {
+				finite++
+			}
+		}
+	}
+	require.Greater(t, finite, 50_000, "the graphs are too empty to show anything")
+}
