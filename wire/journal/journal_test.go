@@ -277,6 +277,20 @@ func TestTheReaderForgetsWhatIsOver(t *testing.T) {
 	assert.Empty(t, r.dec.book.owed[0])
 }
 
+// What a link drops when a message is sent is not the copy that it queued for the same client.
+func TestALossIsNotTheCopyThatWasQueued(t *testing.T) {
+	m := metasim.Message{From: 1, Channel: "X"}
+	entries := []Entry{
+		{Event: metasim.Send{Client: 1, Channel: "X"}, Effects: []metasim.Effect{
+			metasim.Queue{To: 2, Message: m}, metasim.Lose{To: 2, Message: m},
+		}},
+		{Effects: []metasim.Effect{metasim.Deliver{To: 2, Number: 1, Message: m}}},
+	}
+	got, err := read(write(t, entries...))
+	require.NoError(t, err)
+	assert.Equal(t, entries, got)
+}
+
 func TestEffectsOfUnknownMessagesAreRefused(t *testing.T) {
 	m := metasim.Message{From: 1, Channel: "X"}
 	send := Entry{Event: metasim.Send{Client: 1, Channel: "X"}}
