@@ -1,0 +1,209 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"metasim/federates"
+	"metasim/metasim"
+)
+
+// clients checks the entries one by one, and that no name is taken twice.
+func (c *checker) clients() {
+	total := 0
+	for i := range c.root.child("clients").items() {
+		p := path{"clients", strconv.Itoa(i)}
+		count := c.count(p)
+		if total += count; total > maxCount {
+			c.fail(p, "brings the scenario to more than %d clients; make do with fewer", maxCount)
+			return
+		}
+		c.unique(p, i, count)
+		c.model(p, count)
+		if c.why == toRun {
+			c.command(p)
+		}
+	}
+}
+
+// count returns how many clients an entry makes; 1 where that is not known.
+func (c *checker) count(p path) int {
+	n := c.sound(p.to("count"))
+	if n == nil {
+		return 1
+	}
+	return integer(n.value)
+}
+
+// integer converts what the schema found to be a small integer, of whatever kind.
+func integer(value any) int {
+	switch v := value.(type) {
+	case int64:
+		return int(v)
+	case uint64:
+		return int(v)
+	case float64:
+		return int(v)
+	}
+	return 1
+}
+
+// unique takes the names of an entry, and fails on the first that is taken already.
+func (c *checker) unique(p path, entry, count int) {
+	base, ok := c.sound(p.to("name")).text()
+	if !ok {
+		return
+	}
+	counted := c.root.child("clients").items()[entry].child("count") != nil
+	for i := range count {
+		name := clientName(base, i, counted)
+		if other, taken := c.names[name]; taken {
+			_, at := c.root.find(path{"clients", strconv.Itoa(other), "name"}, false)
+			c.fail(p.to("name"), "a client is called %q already%s; a name is unique, choose another", name, inLine(at))
+			return
+		}
+		c.names[name] = entry
+	}
+}
+
+func inLine(at place) string {
+	if at.line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", at.line)
+}
+
+// clientName is the name of client i of an entry.
+func clientName(entry string, i int, counted bool) string {
+	if !counted {
+		return entry
+	}
+	return entry + "-" + strconv.Itoa(i)
+}
+
+// model checks the parameters of a built-in model beyond the schema: bounds of durations, patterns, files, and what
+// the model itself has to say of them.
+func (c *checker) model(p path, count int) {
+	model, ok := c.sound(p.to("model")).text()
+	if !ok || c.bad[p.to("with").String()] {
+		return
+	}
+	spec, err := federates.Lookup(model)
+	if err != nil {
+		c.fail(p.to("model"), "%s", bare(err))
+		return
+	}
+	with, _ := plainOf(c.sound(p.to("with"))).(map[string]any) // none is no parameter
+	if !c.parameters(p.to("with"), spec.Check(with)) {
+		return
+	}
+	if c.why == toLook {
+		return
+	}
+	for _, param := range spec.Params {
+		c.parameter(p.to("with", param.Name), param)
+	}
+	if c.bad[p.to("with").String()] {
+		return
+	}
+	name, _ := c.sound(p.to("name")).text() // a name that is wrong is told already
+	env := federates.Env{Name: clientName(name, 0, count > 1), Entry: name, Count: count, Dir: c.dir.path, Open: c.dir.reader}
+	_, err = federates.Inspect(model, with, env)
+	c.parameters(p.to("with"), err)
+}
+
+func plainOf(n *node) any {
+	if n == nil {
+		return nil
+	}
+	return n.plain()
+}
+
+// parameters turns a model's errors into problems; it reports whether there were none.
+func (c *checker) parameters(p path, err error) bool {
+	var params federates.ParamErrors
+	switch {
+	case err == nil:
+		return true
+	case errors.As(err, &params):
+		for _, e := range params {
+			c.fail(p.to(e.Param), "%s; %s", e.Wrong, e.Remedy)
+		}
+	default:
+		c.fail(p, "%s", bare(err))
+	}
+	return false
+}
+
+// parameter checks files and patterns.
+func (c *checker) parameter(p path, param federates.Param) {
+	n := c.sound(p)
+	if n == nil {
+		return
+	}
+	switch param.Type {
+	case federates.File:
+		if name, ok := n.text(); ok {
+			c.file(p, name)
+		}
+	case federates.Pattern:
+		c.pattern(p, n)
+	case federates.Patterns:
+		for i, item := range n.items() {
+			c.pattern(p.to(strconv.Itoa(i)), item)
+		}
+	}
+}
+
+func (c *checker) pattern(p path, n *node) {
+	if text, ok := n.text(); ok {
+		if err := metasim.CheckSubscription(text); err != nil {
+			c.fail(p, "%s is neither a channel nor a regular expression (%v); mend it, or put \\ before what is meant literally",
+				quote(text), err)
+		}
+	}
+}
+
+// file checks that a file is there and may be read.
+func (c *checker) file(p path, name string) {
+	f, err := c.dir.open(name)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		c.fail(p, "%v", err)
+	}
+}
+
+// command checks that a program can be found, and where it is to run.
+func (c *checker) command(p path) {
+	if list := c.sound(p.to("run")).items(); len(list) > 0 {
+		if program, ok := list[0].text(); ok {
+			if _, err := findCommand(c.dir.path, program); err != nil {
+				c.fail(p.to("run", "0"), "%v", err)
+			}
+		}
+	}
+	for i, item := range c.sound(p.to("env")).items() {
+		if text, ok := item.text(); ok && strings.HasPrefix(text, "METASIM_") {
+			c.fail(p.to("env", strconv.Itoa(i)), "%s is set by metasim itself; remove it", text[:strings.IndexByte(text, '=')])
+		}
+	}
+	if name, ok := c.sound(p.to("dir")).text(); ok {
+		if info, err := os.Stat(within(c.dir.path, name)); err != nil || !info.IsDir() {
+			c.fail(p.to("dir"), "there is no directory %q; make it, or mend the path, which is relative to the scenario", name)
+		}
+	}
+}
+
+// within is where a path of the scenario leads.
+func within(dir, name string) string {
+	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(dir, name)
+}

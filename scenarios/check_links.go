@@ -1,0 +1,184 @@
+package scenarios
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"metasim/delay"
+	"metasim/metasim"
+)
+
+// fields are the durations of a distribution.
+type fields map[string]*metasim.Time
+
+// links makes the rules, and says what is wrong with them beyond the schema. A rule that is wrong is left out.
+func (c *checker) links() {
+	for i := range c.root.child("links").items() {
+		p := path{"links", strconv.Itoa(i)}
+		if c.bad[p.String()] {
+			continue
+		}
+		rule := delay.Rule{From: c.word(p.to("from")), To: c.word(p.to("to")), Channel: c.word(p.to("channel"))}
+		rule.Spec = delay.Spec{
+			Delay:     c.delay(p.to("delay")),
+			Loss:      c.loss(p.to("loss")),
+			Bandwidth: c.bandwidth(p.to("bandwidth")),
+			Duplicate: c.number(p.to("duplicate"), 0),
+		}
+		if c.word(p.to("order")) == delay.FIFO.String() {
+			rule.Spec.Order = delay.FIFO
+		}
+		if c.bad[p.String()] {
+			continue
+		}
+		if err := rule.Spec.Validate(); err != nil {
+			c.field(p, err)
+			continue
+		}
+		c.rules = append(c.rules, rule)
+	}
+}
+
+// field puts a *delay.FieldError at its place.
+func (c *checker) field(p path, err error) {
+	var wrong *delay.FieldError
+	if !errors.As(err, &wrong) {
+		c.fail(p, "%s", bare(err))
+		return
+	}
+	c.fail(p.to(strings.Split(wrong.Field, ".")...), "%s", wrong.Text)
+}
+
+// word returns a text, or nothing.
+func (c *checker) word(p path) string {
+	text, _ := c.sound(p).text() // none is none
+	return text
+}
+
+// number returns a number, or what stands for none.
+func (c *checker) number(p path, none float64) float64 {
+	n := c.sound(p)
+	if n == nil {
+		return none
+	}
+	switch v := n.value.(type) {
+	case int64:
+		return float64(v)
+	case uint64:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return none
+}
+
+func (c *checker) bandwidth(p path) delay.Bandwidth {
+	text := c.word(p)
+	if text == "" {
+		return 0
+	}
+	b, err := delay.ParseBandwidth(text)
+	if err == nil && b == 0 {
+		err = errors.New("is nothing at all; leave bandwidth out for an infinite one, or use loss: 1")
+	}
+	if err != nil {
+		c.fail(p, "%s", bare(err))
+	}
+	return b
+}
+
+// time returns a duration of a link.
+func (c *checker) time(p path) metasim.Time {
+	d, err := delay.ParseDuration(c.word(p))
+	if err != nil {
+		c.fail(p, "%s", bare(err))
+	}
+	return d
+}
+
+// delay returns a delay, or nil for none.
+func (c *checker) delay(p path) delay.Distribution {
+	n := c.sound(p)
+	if n == nil {
+		return nil
+	}
+	if _, ok := n.text(); ok {
+		return delay.Constant(c.time(p))
+	}
+	if n.child("empirical") != nil {
+		return c.empirical(p.to("empirical"))
+	}
+	for _, d := range distributions() {
+		if n.child(d.name) == nil {
+			continue
+		}
+		f := fields{}
+		for _, name := range d.fields {
+			f[name] = new(c.time(p.to(d.name, name)))
+		}
+		return d.build(f)
+	}
+	return nil
+}
+
+// empirical reads measured delays.
+func (c *checker) empirical(p path) delay.Distribution {
+	if values := c.sound(p.to("values")); values != nil {
+		delays := make(delay.Empirical, len(values.items()))
+		for i, item := range values.items() {
+			text, _ := item.text() // the schema has seen to it
+			d, err := delay.ParseDuration(text)
+			if err != nil {
+				c.fail(p.to("values", strconv.Itoa(i)), "%s", bare(err))
+			}
+			delays[i] = d
+		}
+		return delays
+	}
+	name := c.word(p.to("file"))
+	delays, err := c.csv(name)
+	var place *delay.CSVError
+	switch {
+	case errors.As(err, &place):
+		c.fail(p.to("file"), "%v", place)
+	case err != nil:
+		c.fail(p.to("file"), "%v", err)
+	}
+	return delays
+}
+
+// csv reads a file of delays. A million delays need less than maxCSV.
+func (c *checker) csv(name string) (delays delay.Empirical, err error) {
+	const maxCSV = 64 << 20
+	f, err := c.dir.open(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxCSV+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if len(data) > maxCSV {
+		return nil, errors.New(quote(name) + " is larger than 64 MiB; take a sample of the delays")
+	}
+	return delay.ReadCSV(name, data)
+}
+
+// loss returns which messages are lost, or nil for none.
+func (c *checker) loss(p path) delay.Loss {
+	n := c.sound(p)
+	if n == nil {
+		return nil
+	}
+	if bursts := p.to("gilbert_elliott"); n.child("gilbert_elliott") != nil {
+		return delay.GilbertElliott{
+			GoodToBad: c.number(bursts.to("p_good_to_bad"), 0),
+			BadToGood: c.number(bursts.to("p_bad_to_good"), 0),
+			LossGood:  c.number(bursts.to("loss_good"), 0),
+			LossBad:   c.number(bursts.to("loss_bad"), 1),
+		}
+	}
+	return delay.Bernoulli(c.number(p, 0))
+}

@@ -1,0 +1,126 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Open opens a file that a parameter names. The path is relative to the scenario's directory, and the file lies below
+// it, unless the scenario was loaded with AllowOutside. Its error is one sentence that says what to write instead.
+func (s *Scenario) Open(name string) (io.ReadCloser, error) {
+	return directory{s.Dir, s.allowOutside}.open(name)
+}
+
+// A directory is where a scenario's files lie.
+type directory struct {
+	path    string
+	outside bool
+}
+
+// open refuses what lies outside of the directory, also by way of a symbolic link: os.Root sees to that.
+func (d directory) open(name string) (*os.File, error) {
+	if strings.ContainsRune(name, 0) {
+		return nil, errors.New("has a NUL in it; write the path of a file")
+	}
+	f, err := d.openFile(filepath.FromSlash(name))
+	if err != nil {
+		return nil, d.explain(name, err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%q is %s, not a file; name a file", name, fileKind(info))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (d directory) openFile(name string) (*os.File, error) {
+	if d.outside {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(d.path, name)
+		}
+		// What is no regular file may wait for ever for somebody to write into it.
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%q is %s, not a file; name a file", name, fileKind(info))
+		}
+		return os.Open(name)
+	}
+	root, err := os.OpenRoot(d.path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // a directory that was only read
+	if info, err := root.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%q is %s, not a file; name a file", name, fileKind(info))
+	}
+	return root.Open(name)
+}
+
+func fileKind(info fs.FileInfo) string {
+	if info.IsDir() {
+		return "a directory"
+	}
+	return "a device, a pipe or a socket"
+}
+
+// explain puts an error of the operating system into words. What os.Root refuses has no error of its own to compare,
+// so what exists, is readable, and still was not opened lies outside.
+func (d directory) explain(name string, err error) error {
+	var pathError *fs.PathError
+	switch {
+	case !errors.As(err, &pathError):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return &fileError{fmt.Sprintf("there is no file %q below the scenario's directory; check the path", name), fs.ErrNotExist}
+	case errors.Is(err, fs.ErrPermission):
+		return &fileError{fmt.Sprintf("%q may not be read; check its permissions", name), fs.ErrPermission}
+	case !d.outside && strings.Contains(err.Error(), "escapes"):
+		return fmt.Errorf("%q lies outside of the scenario's directory; move it below, or use --allow-outside", name)
+	}
+	return fmt.Errorf("%q cannot be read (%w); check the file", name, pathError.Err)
+}
+
+// A fileError says what is wrong with a file in our words, and to errors.Is in those of package fs.
+type fileError struct {
+	text string
+	err  error
+}
+
+func (e *fileError) Error() string { return e.text }
+func (e *fileError) Unwrap() error { return e.err }
+
+// Command returns the program to start for a client with a Run, as a path or as a bare word's place in PATH.
+func (s *Scenario) Command(c *Client) (string, error) { return findCommand(s.Dir, c.Run[0]) }
+
+// findCommand looks a command up: with a slash in it, relative to the scenario's directory; else in PATH.
+func findCommand(dir, command string) (string, error) {
+	file := filepath.FromSlash(command)
+	if strings.ContainsRune(file, filepath.Separator) && !filepath.IsAbs(file) {
+		absolute, err := filepath.Abs(filepath.Join(dir, file))
+		if err != nil {
+			return "", fmt.Errorf("%q has no absolute path (%w); write one", command, err)
+		}
+		file = absolute
+	}
+	found, err := exec.LookPath(file)
+	switch {
+	case err == nil:
+		return found, nil
+	case errors.Is(err, fs.ErrPermission):
+		return "", fmt.Errorf("%q may not be executed; make it executable (chmod +x)", command)
+	case filepath.Base(command) != command:
+		return "", fmt.Errorf("there is no program %q; build it, or mend the path, which is relative to the scenario", command)
+	}
+	return "", fmt.Errorf("there is no program %q in PATH; install it, or write ./%[1]s for one beside the scenario", command)
+}
+
+// reader is open for those who only read.
+func (d directory) reader(name string) (io.ReadCloser, error) { return d.open(name) }

@@ -1,0 +1,123 @@
+package scenarios
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// house makes a directory with a scenario in it and a secret beside it, which two links lead to.
+func house(t *testing.T) (inside string) {
+	t.Helper()
+	root := t.TempDir()
+	inside = filepath.Join(root, "scenario")
+	require.NoError(t, os.MkdirAll(filepath.Join(inside, "data"), 0o700))
+	secret := filepath.Join(root, "secret.csv")
+	require.NoError(t, os.WriteFile(secret, []byte("delay_ms\n5\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(inside, "data", "own.csv"), []byte("delay_ms\n5\n"), 0o600))
+	if err := os.Symlink(secret, filepath.Join(inside, "link.csv")); err != nil {
+		require.Equal(t, "windows", runtime.GOOS, "%v", err) // which lets only some users make links
+	}
+	if err := os.Symlink(root, filepath.Join(inside, "up")); err != nil {
+		require.Equal(t, "windows", runtime.GOOS, "%v", err)
+	}
+	return inside
+}
+
+func delaysFrom(inside, file string, o Overrides) (*Scenario, error) {
+	text := "name: x\nclients:\n  - {name: a, external: true}\nlinks:\n  - {delay: {empirical: {file: '" + file + "'}}}\n"
+	s, _, err := Parse(filepath.Join(inside, "x.metasim.yaml"), []byte(text), o)
+	return s, err
+}
+
+func TestFilesAreReadBelowTheScenarioOnly(t *testing.T) {
+	inside := house(t)
+	for _, file := range []string{"data/own.csv", "./data/../data/own.csv"} {
+		_, err := delaysFrom(inside, file, Overrides{})
+		assert.NoError(t, err, file)
+	}
+	secret := filepath.Join(filepath.Dir(inside), "secret.csv")
+	for _, file := range []string{"../secret.csv", "data/../../secret.csv", secret, "link.csv", "up/secret.csv"} {
+		_, err := delaysFrom(inside, file, Overrides{})
+		assert.ErrorContains(t, err, "lies outside of the scenario's directory; move it below, or use --allow-outside", file)
+		_, err = delaysFrom(inside, file, Overrides{AllowOutside: true})
+		assert.NoError(t, err, file)
+	}
+}
+
+func TestOpenKeepsToTheDirectoryLikeTheChecks(t *testing.T) {
+	inside := house(t)
+	closed, err := delaysFrom(inside, "data/own.csv", Overrides{})
+	require.NoError(t, err)
+	open, err := delaysFrom(inside, "data/own.csv", Overrides{AllowOutside: true})
+	require.NoError(t, err)
+
+	f, err := closed.Open("data/own.csv")
+	require.NoError(t, err)
+	text, err := io.ReadAll(f)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	assert.Equal(t, "delay_ms\n5\n", string(text))
+
+	_, err = closed.Open("../secret.csv")
+	assert.ErrorContains(t, err, "lies outside")
+	f, err = open.Open("../secret.csv")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+
+	for _, s := range []*Scenario{closed, open} {
+		_, err = s.Open("no.csv")
+		assert.ErrorIs(t, err, fs.ErrNotExist)
+		_, err = s.Open("data")
+		assert.EqualError(t, err, `"`+s.name("data")+`" is a directory, not a file; name a file`)
+		_, err = s.Open("a\x00b")
+		assert.ErrorContains(t, err, "NUL")
+	}
+}
+
+// name is how the errors of Open call a file.
+func (s *Scenario) name(file string) string {
+	if s.allowOutside {
+		return filepath.Join(s.Dir, file)
+	}
+	return file
+}
+
+func TestADeviceIsNoFile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("windows has no devices among its files")
+	}
+	inside := house(t)
+	_, err := delaysFrom(inside, os.DevNull, Overrides{AllowOutside: true})
+	assert.ErrorContains(t, err, "is a device, a pipe or a socket, not a file")
+}
+
+func TestCommandsAreFoundBesideTheScenarioAndInPath(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the program of this test is a shell script")
+	}
+	dir := t.TempDir()
+	own := filepath.Join(dir, "own")
+	require.NoError(t, os.WriteFile(own, []byte("#!/bin/sh\n"), 0o700))
+	s, _, err := Parse(filepath.Join(dir, "x.yaml"), []byte(`
+name: x
+clients:
+  - {name: a, run: [./own]}
+  - {name: b, run: [sh]}
+  - {name: c, run: [`+own+`]}
+`), Overrides{})
+	require.NoError(t, err)
+	for i, want := range []string{own, "/sh", own} {
+		found, err := s.Command(&s.Clients[i])
+		require.NoError(t, err)
+		assert.True(t, filepath.IsAbs(found) && strings.HasSuffix(found, want), found)
+		assert.Equal(t, dir, s.Clients[i].WorkDir)
+	}
+}

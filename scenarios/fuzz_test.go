@@ -1,0 +1,119 @@
+package scenarios
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"metasim/delay"
+	"metasim/metasim"
+)
+
+// FuzzParse: whatever the text and the override, the answer is a scenario that resolves and can be restored, or
+// problems that have a message each. The files that ship, and the bad ones, are where it begins.
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"*.metasim.yaml", "testdata/bad/*.yaml", "testdata/good/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(f, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(f, err)
+			f.Add(text, "clients[0].name=x")
+		}
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text []byte, set string) {
+		s, warnings, err := Parse(filepath.Join(dir, "fuzz.yaml"), text, Overrides{Set: []string{set}})
+		var invalid *Invalid
+		switch {
+		case errors.As(err, &invalid):
+			require.NotEmpty(t, invalid.Problems)
+			warnings = append(warnings, invalid.Problems...)
+		case err != nil:
+			t.Fatalf("metasim is at fault: %v", err)
+		default:
+			resolved, err := s.Resolved()
+			require.NoError(t, err)
+			_, err = Restore(resolved, dir)
+			require.NoError(t, err)
+		}
+		for _, p := range warnings {
+			require.NotEmpty(t, p.Message)
+			require.NotEmpty(t, p.File)
+		}
+	})
+}
+
+// Files that are made to cost much: at the limit of size each of them is answered in about a second. Without the bounds
+// on depth and keys some take minutes, or the whole stack.
+func TestHostileFilesAreCheap(t *testing.T) {
+	fill := func(head, body string) string { return head + strings.Repeat(body, (maxBytes-len(head))/len(body)) }
+	keys := func(prefix string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < maxBytes-20; i++ {
+			b.WriteString(prefix + "k" + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + ": v\n")
+		}
+		return b.String()
+	}
+	clients := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString("  - {name: a" + strconv.Itoa(i) + ", external: true}\n")
+		}
+		return b.String()
+	}
+	for name, text := range map[string]string{
+		"brackets":      fill("", "["),
+		"braces":        fill("", "{a: "),
+		"dashes":        fill("", "- "),
+		"questions":     fill("", "? "),
+		"keys":          keys(""),
+		"deep keys":     keys("  "),
+		"clients":       fill("name: x\nclients:\n", "  - {name: a, external: true}\n"),
+		"links":         fill("name: x\nclients:\n  - {name: a, external: true, count: 100000}\nlinks:\n", "  - {from: '*b'}\n"),
+		"unknown links": fill("name: x\nclients:\n"+clients(10_000)+"links:\n", "  - {from: zzzzzzzz}\n"),
+		"list":          fill("name: x\nclients: [", "1,"),
+		"colons":        fill("", ":"),
+		"words":         fill("a: ", "b\n  "),
+	} {
+		_, _, err := Parse(name, []byte(text), Overrides{})
+		var invalid *Invalid
+		if strings.HasSuffix(name, "links") {
+			assert.NoError(t, err)
+			continue
+		}
+		require.ErrorAs(t, err, &invalid, name)
+		assert.LessOrEqual(t, len(invalid.Problems), maxProblems+1, name)
+	}
+}
+
+// The patterns of rules mean here what they mean to the links: a table with one rule is the oracle.
+func TestPatternsMatchAsPackageDelayHasIt(t *testing.T) {
+	word := rapid.StringMatching(`[ab.*]{0,6}`)
+	rapid.Check(t, func(t *rapid.T) {
+		pattern, name := word.Draw(t, "pattern"), word.Draw(t, "name")
+		table, err := delay.NewTable(0, []delay.Rule{{From: pattern, Spec: delay.Spec{Delay: delay.Constant(7)}}})
+		require.NoError(t, err)
+		want := table.Link(name, "to", "channel").Min() == metasim.Time(7)
+		f := newFlow(nil, nil)
+		assert.Equal(t, want, f.match(pattern, name))
+	})
+}
+
+// edits is a distance: zero for the same alone, symmetric, and never more than by way of a third word.
+func TestEditsIsADistance(t *testing.T) {
+	word := rapid.StringMatching(`[abc]{0,6}`)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c := word.Draw(t, "a"), word.Draw(t, "b"), word.Draw(t, "c")
+		assert.Equal(t, a == b, edits(a, b) == 0)
+		assert.Equal(t, edits(a, b), edits(b, a))
+		assert.LessOrEqual(t, edits(a, c), edits(a, b)+edits(b, c))
+	})
+}

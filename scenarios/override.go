@@ -1,0 +1,176 @@
+package scenarios
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Overrides change a scenario on its way from the file to the checks. The zero value changes nothing.
+type Overrides struct {
+	// Set holds assignments "path=value", as the flag --set takes them; they apply in order. A path names keys with
+	// dots and list elements with brackets: "until=3s", "links[1].delay=50ms", "clients[0].with.rounds=5"; a client
+	// is named as well as numbered: "clients.pinger.with.rounds=5". A value is YAML: "run=[./arm, --fast]".
+	Set []string
+	// Seed and Until replace those of the file, as the flags --seed and --until take them; empty: they stay.
+	Seed, Until string
+	// AllowOutside lets file parameters reach beyond the scenario's directory.
+	AllowOutside bool
+}
+
+// apply carries the overrides out on the tree. What one assignment does wrong does not keep the others from it.
+func (o *Overrides) apply(root *node) []Problem {
+	var problems []Problem
+	for _, assignment := range o.Set {
+		target, value, ok := strings.Cut(assignment, "=")
+		if !ok {
+			problems = append(problems, Problem{File: "--set", Path: assignment, Message: "assigns nothing; write path=value, such as until=3s"})
+			continue
+		}
+		problems = append(problems, override(root, "--set", target, value)...)
+	}
+	if o.Seed != "" {
+		problems = append(problems, override(root, "--seed", "seed", o.Seed)...)
+	}
+	if o.Until != "" {
+		problems = append(problems, override(root, "--until", "until", o.Until)...)
+	}
+	return problems
+}
+
+// override gives the value at a path another one; keys on the way that do not exist are made.
+func override(root *node, flag, target, text string) []Problem {
+	value, problems := &node{}, []Problem(nil)
+	if strings.TrimSpace(text) != "" { // nothing is null, as behind a key of a file
+		value, problems = parse(flag, []byte(text))
+	}
+	if problems != nil {
+		for i := range problems {
+			problems[i].Line, problems[i].Column, problems[i].Path = 0, 0, target
+		}
+		return problems
+	}
+	unplace(value, place{file: flag})
+	if err := assign(root, target, value); err != nil {
+		return []Problem{{File: flag, Path: target, Message: err.Error()}}
+	}
+	return nil
+}
+
+// unplace makes everything below n come from a flag.
+func unplace(n *node, at place) {
+	n.at = at
+	for _, item := range n.items() {
+		unplace(item, at)
+	}
+	if m, ok := n.value.(*mapping); ok {
+		for i := range m.entries {
+			m.entries[i].at = at
+			unplace(m.entries[i].value, at)
+		}
+	}
+}
+
+// assign walks the tree along the target, and puts the value at its end.
+func assign(root *node, target string, value *node) error {
+	if !targetSyntax.MatchString(target) {
+		return fmt.Errorf("is no path; write keys with dots and numbers in brackets, such as links[1].delay")
+	}
+	n, rest := root, target
+	for steps := 0; rest != ""; steps++ {
+		if steps == maxDepth {
+			return fmt.Errorf("is longer than %d steps; a scenario needs six", maxDepth)
+		}
+		step, remainder := cutStep(n, rest)
+		last := remainder == ""
+		switch v := n.value.(type) {
+		case []*node:
+			i, err := element(v, step)
+			if err != nil {
+				return err
+			}
+			if last {
+				v[i] = value
+			}
+			n = v[i]
+		case *mapping:
+			n = member(v, step, value, last)
+		default:
+			return fmt.Errorf("%q lies inside of a plain value; name the value itself", step)
+		}
+		rest = remainder
+	}
+	return nil
+}
+
+// member returns the value of a key, or makes it: the new value at the end of a path, an empty mapping before. Null,
+// which is how YAML reads a key with nothing behind it, counts as nothing.
+func member(m *mapping, key string, value *node, last bool) *node {
+	if last {
+		m.set(key, value.at, value)
+		return value
+	}
+	n := m.get(key)
+	if n == nil || n.value == nil {
+		n = &node{at: value.at, value: &mapping{}}
+		m.set(key, value.at, n)
+	}
+	return n
+}
+
+// targetSyntax is a key, then keys behind dots and elements in brackets.
+var targetSyntax = regexp.MustCompile(`^[^.\[\]]+(\.[^.\[\]]+|\[[^\[\]]+\])*$`)
+
+// cutStep takes the first step off a path: "[2]", or a key. In a list whose elements have names, the longest name that
+// fits is the step, as names may hold dots.
+func cutStep(n *node, rest string) (step, remainder string) {
+	if rest[0] == '[' {
+		step, remainder, _ = strings.Cut(rest[1:], "]")
+		return step, strings.TrimPrefix(remainder, ".")
+	}
+	end := strings.IndexAny(rest, ".[")
+	if end < 0 {
+		end = len(rest)
+	}
+	for _, item := range n.items() {
+		name, _ := item.child("name").text() // no name fits nothing
+		if after, ok := strings.CutPrefix(rest, name); ok && len(name) > end && (after == "" || after[0] == '.' || after[0] == '[') {
+			end = len(name)
+		}
+	}
+	return rest[:end], strings.TrimPrefix(rest[end:], ".")
+}
+
+// element finds a list element by its number, or by its name.
+func element(list []*node, step string) (int, error) {
+	var names []string
+	for i, item := range list {
+		name, ok := item.child("name").text()
+		if ok && name == step {
+			return i, nil
+		}
+		if ok {
+			names = append(names, name)
+		}
+	}
+	if i, err := strconv.Atoi(step); err == nil {
+		if i >= 0 && i < len(list) {
+			return i, nil
+		}
+		return 0, fmt.Errorf("there is no number %d; the list has %d elements, counted from 0", i, len(list))
+	}
+	if len(names) == 0 {
+		return 0, fmt.Errorf("%q is no element; number it, as in links[0]", step)
+	}
+	return 0, fmt.Errorf("nothing here is named %q; %s", step, suggest(step, names))
+}
+
+// text returns a string value. A nil node has none.
+func (n *node) text() (string, bool) {
+	if n == nil {
+		return "", false
+	}
+	s, ok := n.value.(string)
+	return s, ok
+}

@@ -1,0 +1,242 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// parse reads YAML into nodes. JSON is YAML. Of YAML's features scenarios use the plain ones alone: anchors, aliases,
+// merge keys, tags, directives and further documents are refused, so a file means what it shows, and no small file
+// can unfold into a large one.
+func parse(file string, text []byte) (*node, []Problem) {
+	if problems := checkText(file, text); problems != nil {
+		return nil, problems
+	}
+	tokens := lexer.Tokenize(string(text))
+	if problems := checkTokens(file, tokens); problems != nil {
+		return nil, problems
+	}
+	tree, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return nil, []Problem{syntaxProblem(file, err)}
+	}
+	c := converter{file: file}
+	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
+		return nil, []Problem{{File: file, Message: "holds nothing but comments; begin with \"name: my-scenario\" and a list of clients"}}
+	}
+	root := c.node(tree.Docs[0].Body)
+	if c.problems != nil {
+		return nil, c.problems
+	}
+	return root, nil
+}
+
+func syntaxProblem(file string, err error) Problem {
+	p := Problem{File: file, Message: "is no YAML here; check indentation, brackets and quotes"}
+	var syntax *yaml.SyntaxError
+	if errors.As(err, &syntax) {
+		p.Message = fmt.Sprintf("is no YAML here (%s); check indentation, brackets and quotes", syntax.Message)
+		if syntax.Token != nil && syntax.Token.Position != nil {
+			p.Line, p.Column = syntax.Token.Position.Line, syntax.Token.Position.Column
+		}
+	}
+	return p
+}
+
+// refused are the features of YAML that scenarios do without.
+func refused(t token.Type) string {
+	switch t {
+	case token.AnchorType:
+		return "a YAML anchor (&) is not used in scenarios; write the value out where it is needed"
+	case token.AliasType:
+		return "a YAML alias (*) is not used in scenarios; write the value out, and put a pattern such as \"*\" in quotes"
+	case token.MergeKeyType:
+		return "a YAML merge key (<<) is not used in scenarios; write the keys out"
+	case token.TagType:
+		return "a YAML tag (!) is not used in scenarios; put a text that begins with ! in quotes"
+	case token.DirectiveType:
+		return "a YAML directive (%) is not used in scenarios; put a text that begins with % in quotes"
+	}
+	return ""
+}
+
+// checkTokens bounds what the parser will do, which recurses, and takes its time with mappings of many keys.
+func checkTokens(file string, tokens token.Tokens) []Problem {
+	var (
+		problems []Problem
+		flow     int     // open brackets and braces
+		blocks   []block // open lists and mappings that indentation holds together
+	)
+	for i, t := range tokens {
+		at := func(message string) Problem {
+			return Problem{File: file, Line: t.Position.Line, Column: t.Position.Column, Message: message}
+		}
+		if message := refused(t.Type); message != "" {
+			problems = append(problems, at(message))
+		}
+		switch t.Type {
+		case token.DocumentHeaderType:
+			if i > 0 && tokens[i-1].Type != token.CommentType && problems == nil {
+				return append(problems, at("begins a second document; keep one scenario in a file"))
+			}
+		case token.SequenceStartType, token.MappingStartType:
+			flow++
+		case token.SequenceEndType, token.MappingEndType:
+			flow = max(flow-1, 0)
+		case token.MappingValueType, token.SequenceEntryType, token.MappingKeyType:
+			if flow == 0 {
+				var keys int
+				blocks, keys = nest(blocks, column(tokens, i), t.Type == token.MappingValueType)
+				if keys > maxKeys {
+					return append(problems, at(fmt.Sprintf("is the key number %d of one mapping; %d is the limit", keys, maxKeys)))
+				}
+			}
+		}
+		if flow+len(blocks) > maxDepth {
+			return append(problems, at(fmt.Sprintf("nests deeper than %d levels; a scenario needs six", maxDepth)))
+		}
+	}
+	return problems
+}
+
+// A block is an open list or mapping of the indented kind.
+type block struct {
+	column int
+	keys   int // of a mapping
+}
+
+// nest closes the blocks that a token at that column ends, and opens one where the column is new.
+func nest(blocks []block, column int, isKey bool) ([]block, int) {
+	for len(blocks) > 0 && blocks[len(blocks)-1].column > column {
+		blocks = blocks[:len(blocks)-1]
+	}
+	if len(blocks) == 0 || blocks[len(blocks)-1].column < column {
+		blocks = append(blocks, block{column: column})
+	}
+	last := &blocks[len(blocks)-1]
+	if isKey {
+		last.keys++
+	}
+	return blocks, last.keys
+}
+
+// column is where an entry begins: for the colon of a mapping, its key.
+func column(tokens token.Tokens, i int) int {
+	if tokens[i].Type == token.MappingValueType && i > 0 && tokens[i-1].Position.Line == tokens[i].Position.Line {
+		return tokens[i-1].Position.Column
+	}
+	return tokens[i].Position.Column
+}
+
+// A converter makes nodes of the parser's tree.
+type converter struct {
+	file     string
+	problems []Problem
+}
+
+func (c *converter) place(t *token.Token) place {
+	if t == nil || t.Position == nil {
+		return place{file: c.file}
+	}
+	return place{c.file, t.Position.Line, t.Position.Column}
+}
+
+func (c *converter) problem(at place, format string, args ...any) {
+	c.problems = append(c.problems, Problem{File: at.file, Line: at.line, Column: at.column, Message: fmt.Sprintf(format, args...)})
+}
+
+func (c *converter) node(n ast.Node) *node {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return c.mapping(n.Start, n.IsFlowStyle, n.Values)
+	case *ast.MappingValueNode:
+		return c.mapping(n.Start, n.IsFlowStyle, []*ast.MappingValueNode{n})
+	case *ast.SequenceNode:
+		list := make([]*node, len(n.Values))
+		for i, v := range n.Values {
+			list[i] = c.node(v)
+		}
+		return &node{c.place(n.Start), list}
+	case *ast.LiteralNode:
+		return &node{c.place(n.Start), n.Value.Value}
+	case *ast.StringNode:
+		if n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType {
+			return &node{c.place(n.Token), n.Value}
+		}
+		return &node{c.place(n.Token), scalar(n.Value)}
+	case ast.ScalarNode:
+		t := n.GetToken()
+		return &node{c.place(t), scalar(strings.TrimSpace(t.Value))}
+	}
+	at := c.place(n.GetToken())
+	c.problem(at, "%s is not used in scenarios; write the value out", strings.ToLower(n.Type().YAMLName()))
+	return &node{at: at}
+}
+
+func (c *converter) mapping(start *token.Token, flow bool, values []*ast.MappingValueNode) *node {
+	m := &mapping{}
+	result := &node{c.place(start), m}
+	seen := map[string]place{}
+	for i, v := range values {
+		at := c.place(v.Key.GetToken())
+		if i == 0 && !flow {
+			result.at = at
+		}
+		key, ok := v.Key.(ast.ScalarNode)
+		if !ok {
+			c.problem(at, "a key is a list or a mapping; use a word")
+			continue
+		}
+		name := key.GetToken().Value
+		if first, twice := seen[name]; twice {
+			c.problem(at, "%q is written twice, first in line %d; keep one of them", name, first.line)
+			continue
+		}
+		seen[name] = at
+		m.entries = append(m.entries, entry{name, at, c.node(v.Value)})
+	}
+	return result
+}
+
+var (
+	integerText = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*|0x[0-9a-fA-F]+)$`)
+	floatText   = regexp.MustCompile(`^[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
+)
+
+// scalar reads an unquoted word: null, true, false, a number in decimal or 0x..., else a text. A number that does not
+// fit stays a text, and is refused as one.
+func scalar(word string) any {
+	switch word {
+	case "", "~", "null", "Null", "NULL":
+		return nil
+	case "true", "True", "TRUE":
+		return true
+	case "false", "False", "FALSE":
+		return false
+	}
+	if integerText.MatchString(word) {
+		if i, err := strconv.ParseInt(word, 0, 64); err == nil {
+			return i
+		}
+		if u, err := strconv.ParseUint(strings.TrimPrefix(word, "+"), 0, 64); err == nil {
+			return u
+		}
+		return word
+	}
+	if floatText.MatchString(word) {
+		if f, err := strconv.ParseFloat(word, 64); err == nil && !math.IsInf(f, 0) {
+			return f
+		}
+	}
+	return word
+}

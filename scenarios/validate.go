@@ -1,0 +1,207 @@
+package scenarios
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"metasim/delay"
+)
+
+// A schemaProblem is a Problem, and the path that it concerns: what lies there cannot be used.
+type schemaProblem struct {
+	Problem
+	path path
+}
+
+// validate holds the tree against the schema and returns everything that does not fit.
+func validate(root *node) ([]schemaProblem, error) {
+	const address = "urn:metasim:scenario"
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		return nil, fmt.Errorf("scenarios: the schema is no JSON: %w", err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource(address, doc); err != nil {
+		return nil, fmt.Errorf("scenarios: the schema is no schema: %w", err)
+	}
+	compiled, err := compiler.Compile(address)
+	if err != nil {
+		return nil, fmt.Errorf("scenarios: the schema does not compile: %w", err)
+	}
+	var invalid *jsonschema.ValidationError
+	if err := compiled.Validate(root.plain()); err != nil && !errors.As(err, &invalid) {
+		return nil, fmt.Errorf("scenarios: the schema fails: %w", err)
+	}
+	v := validator{root: root, schema: doc}
+	if invalid != nil {
+		v.walk(invalid)
+	}
+	return v.problems, nil
+}
+
+// A validator puts what the schema library found into words, with the titles and examples of the schema.
+type validator struct {
+	root     *node
+	schema   any
+	problems []schemaProblem
+}
+
+// walk descends to the errors that say something; "allOf failed" does not.
+func (v *validator) walk(e *jsonschema.ValidationError) {
+	if _, ok := e.ErrorKind.(*kind.OneOf); ok || len(e.Causes) == 0 {
+		v.report(e)
+		return
+	}
+	ambiguous := slices.ContainsFunc(e.Causes, func(c *jsonschema.ValidationError) bool {
+		_, ok := c.ErrorKind.(*kind.OneOf)
+		return ok
+	})
+	for _, cause := range e.Causes {
+		if _, ok := cause.ErrorKind.(*kind.DependentRequired); ok && ambiguous {
+			continue // "with needs model" adds nothing to "it has neither model nor run nor external"
+		}
+		v.walk(cause)
+	}
+}
+
+func (v *validator) add(p path, key bool, message string) {
+	_, at := v.root.find(p, key)
+	v.problems = append(v.problems, schemaProblem{
+		Problem{File: at.file, Line: at.line, Column: at.column, Path: p.String(), Message: message}, p,
+	})
+}
+
+func (v *validator) report(e *jsonschema.ValidationError) {
+	here := path(slices.Clone(e.InstanceLocation))
+	rule := v.rule(e.SchemaURL)
+	found, _ := v.root.find(here, false)
+	switch k := e.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		slices.Sort(k.Properties)
+		for _, key := range k.Properties {
+			v.add(here.to(key), true, fmt.Sprintf("%q is unknown here; %s", key, suggest(key, keys(rule["properties"]))))
+		}
+	case *kind.Required:
+		for _, key := range k.Missing {
+			v.add(here.to(key), false, v.missing(rule, key))
+		}
+	case *kind.DependentRequired:
+		v.add(here.to(k.Prop), true, fmt.Sprintf("%s belongs to %s; add %[2]s, or remove %[1]s", k.Prop, strings.Join(k.Missing, ", ")))
+	case *kind.OneOf:
+		v.add(here, false, whatItIs(found))
+	case *kind.Type:
+		v.add(here, false, wrongType(found.value, rule))
+	case *kind.Pattern:
+		v.add(here, false, illWritten(k, rule))
+	case *kind.Enum:
+		v.add(here, false, fmt.Sprintf("%s is not %s; %s", show(found.value), rule["title"], suggest(fmt.Sprint(k.Got), words(k.Want))))
+	case *kind.Const:
+		v.add(here, false, fmt.Sprintf("is %s, not %v; write %[2]v, or leave it out", show(found.value), k.Want))
+	case *kind.Minimum:
+		v.add(here, false, fmt.Sprintf("is %v; write at least %v", found.value, rule["minimum"]))
+	case *kind.Maximum:
+		v.add(here, false, fmt.Sprintf("is %v; write at most %v", found.value, rule["maximum"]))
+	case *kind.MinItems, *kind.MinLength:
+		v.add(here, false, fmt.Sprintf("is empty; write %s, such as %s", rule["title"], example(rule)))
+	case *kind.MaxLength:
+		v.add(here, false, fmt.Sprintf("has %d characters; %d is the limit", k.Got, k.Want))
+	case *kind.MinProperties, *kind.MaxProperties:
+		v.add(here, false, fmt.Sprintf("holds %s; write exactly one of %s", show(found.value), either(keys(rule["properties"]))))
+	default:
+		v.add(here, false, e.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
+	}
+}
+
+// illWritten says why a text is not what its pattern wants.
+func illWritten(k *kind.Pattern, rule object) string {
+	var err error
+	switch k.Want {
+	case durationPattern:
+		_, err = delay.ParseDuration(k.Got)
+	case bandwidthPattern:
+		_, err = delay.ParseBandwidth(k.Got)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s is not %s; write %s", quote(k.Got), rule["title"], example(rule))
+}
+
+// wrongType says what stands here, and what should.
+func wrongType(value any, rule object) string {
+	pattern, _ := rule["pattern"].(string) // no pattern, no duration
+	switch value.(type) {
+	case nil:
+		return fmt.Sprintf("has no value; write %s, such as %s", rule["title"], example(rule))
+	case int64, uint64, float64:
+		if pattern == durationPattern {
+			return fmt.Sprintf("%v has no unit; write %[1]vms, %[1]vs, ...", value)
+		}
+	}
+	return fmt.Sprintf("is %s, not %s; write %s", show(value), rule["title"], example(rule))
+}
+
+// whatItIs says why a client is not exactly one thing.
+func whatItIs(client *node) string {
+	var has []string
+	for _, key := range []string{"model", "run", "external"} {
+		if client.child(key) != nil {
+			has = append(has, key)
+		}
+	}
+	if has == nil {
+		return "says neither model, run nor external; add one: a built-in model, a command, or external: true"
+	}
+	return "says " + strings.Join(has, " and ") + "; keep one of them"
+}
+
+// rule returns the part of the schema that an error's address points to.
+func (v *validator) rule(address string) object {
+	_, pointer, _ := strings.Cut(address, "#")
+	at := v.schema
+	for step := range strings.SplitSeq(pointer, "/") {
+		if step == "" { // before the first slash
+			continue
+		}
+		if unescaped, err := url.PathUnescape(step); err == nil {
+			step = unescaped
+		}
+		switch part := at.(type) {
+		case object:
+			at = part[step]
+		case []any:
+			if i, err := strconv.Atoi(step); err == nil && i < len(part) {
+				at = part[i]
+			}
+		}
+	}
+	rule, _ := at.(object) // an error without a rule is told without its title
+	return rule
+}
+
+// missing says what a key that is needed would mean.
+func (v *validator) missing(rule object, key string) string {
+	properties, _ := rule["properties"].(object) // a key without a description is named alone
+	property, _ := properties[key].(object)
+	if address, ok := property["$ref"].(string); ok {
+		property = v.rule(address)
+	}
+	doc, line := "", key
+	if text, ok := property["description"].(string); ok {
+		doc = " (" + strings.TrimSuffix(text, ".") + ")"
+	}
+	if text := example(property); text != "" {
+		line += ": " + text
+	}
+	return fmt.Sprintf("is missing%s; add %s", doc, line)
+}
