@@ -45,9 +45,7 @@ func (u Uniform) validate() error {
 func (u Uniform) least() metasim.Time { return u.Min }
 
 func (u Uniform) sampler(src rand.Source) sampler {
-	width := u.Max - u.Min
-	beyond := distuv.Uniform{Max: float64(width), Src: src}
-	return func() metasim.Time { return u.Min.Add(min(nanoseconds(beyond.Rand(), 0), width)) }
+	return beyond(u.Min, float64(u.Max-u.Min), distuv.Uniform{Max: 1, Src: src})
 }
 
 // Empirical is a delay out of a list of measured ones, each equally likely for every message, whatever came before.

@@ -42,7 +42,7 @@ func ReadCSV(name string, data []byte) (Empirical, error) {
 	r.ReuseRecord = true
 	header, err := r.Read()
 	if err == io.EOF {
-		return nil, &CSVError{name, 1, 1, 
+		return nil, &CSVError{name, 1, 1,
 			"the file is empty; name the column, delay_ms for example, and write the delays below"}
 	}
 	if err != nil {

@@ -49,6 +49,10 @@ func TestReadCSVErrors(t *testing.T) {
 			`d.csv:2:1: "NaN" is not a number; write one such as 12.5, without a unit, as the column has it`},
 		{"delay_ms\n1e\n",
 			`d.csv:2:1: "1e" is not a number; write one such as 12.5, without a unit, as the column has it`},
+		{"delay_ms\n1/3\n",
+			`d.csv:2:1: "1/3" is not a number; write one such as 12.5, without a unit, as the column has it`},
+		{"delay_ms\n0x10\n",
+			`d.csv:2:1: "0x10" is not a number; write one such as 12.5, without a unit, as the column has it`},
 		{"delay_s\n1e10\n", `d.csv:2:1: "1e10" does not fit; use a shorter delay`},
 		{"delay_s\n1e999999999\n", `d.csv:2:1: "1e999999999" does not fit; use a shorter delay`},
 		{"a,delay\n1\n", "d.csv:2:1: this line has another number of columns than the first; give each line as many"},
@@ -75,8 +79,8 @@ func TestReadCSVHasALimit(t *testing.T) {
 
 func FuzzReadCSV(f *testing.F) {
 	for _, s := range []string{
-		"delay\n5ms\n", "delay_ms\n5\n1e-3\n", "\ufeff# x\r\nn,delay_s\r\n1,0.5\r\n", "delay\n\"5ms\n", "a,delay\n1\n", "delay_ms\n-1\n",
-		"delay_s\n1e99\n", "delay_ns\n1e-300\n",
+		"delay\n5ms\n", "delay_ms\n5\n1e-3\n", "\ufeff# x\r\nn,delay_s\r\n1,0.5\r\n", "delay\n\"5ms\n",
+		"a,delay\n1\n", "delay_ms\n-1\n", "delay_s\n1e99\n", "delay_ns\n1e-300\n",
 	} {
 		f.Add([]byte(s))
 	}

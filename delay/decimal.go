@@ -20,9 +20,8 @@ func cut(s string) (number, unit string) {
 
 // decimal reads digits with at most one point among them, exactly. It reports whether that is what s is.
 func decimal(s string) (*big.Rat, bool) {
-	point := strings.Count(s, ".")
-	if point > 1 || len(s) == point || len(s) > maxDigits || strings.Trim(s, ".0123456789") != "" {
-		return nil, false
+	if len(s) > maxDigits || strings.Trim(s, ".0123456789") != "" {
+		return nil, false // signs, fractions, exponents and prefixes, which SetString would take
 	}
 	return new(big.Rat).SetString(s)
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"metasim/metasim"
 )
 
@@ -20,6 +22,11 @@ type Distribution interface {
 
 // A sampler draws one delay.
 type sampler func() metasim.Time
+
+// beyond draws least and a part that is never negative: a standard variate, scaled.
+func beyond[D distuv.Rander](least metasim.Time, scale float64, standard D) sampler {
+	return func() metasim.Time { return least.Add(nanoseconds(standard.Rand()*scale, 0)) }
+}
 
 // nanoseconds rounds a draw to a time from least on. A draw that does not fit saturates.
 func nanoseconds(x float64, least metasim.Time) metasim.Time {

@@ -163,6 +163,9 @@ func TestMinIsALowerBound(t *testing.T) {
 		l := newLink(spec, streams(rapid.Uint64().Draw(t, "seed"), "a", "b", "C"))
 		for n, d := range delays(l, 100) {
 			require.GreaterOrEqual(t, d[0], l.Min(), "message %d", n)
+			if uniform, ok := spec.Delay.(Uniform); ok {
+				require.LessOrEqual(t, d[0], uniform.Max, "message %d", n)
+			}
 		}
 	})
 	for _, kind := range kinds {

@@ -101,6 +101,15 @@ func TestFIFO(t *testing.T) {
 	}
 }
 
+// An ordered link knows that nothing arrives before what is on its way: that is more than its least delay.
+func TestFIFOKnowsMore(t *testing.T) {
+	l := single(t, 1, Spec{Delay: Uniform{Min: ms, Max: 100 * ms}, Order: FIFO})
+	due := l.Transit(nil, 0, metasim.Start, 0)[0]
+	require.Greater(t, due.Time, 2*ms)
+	require.Equal(t, due, l.Earliest(metasim.At(ms)))
+	require.Equal(t, due.Add(ms), l.Earliest(due))
+}
+
 // Every link that a table returns begins anew: no state is shared.
 func TestLinksShareNoState(t *testing.T) {
 	table, err := NewTable(1, []Rule{{Spec: Spec{

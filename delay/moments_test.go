@@ -66,6 +66,19 @@ func kolmogorov(draws []float64, cdf func(float64) float64) float64 {
 	return worst * math.Sqrt(n)
 }
 
+// Draws are rounded to nanoseconds, and saturate instead of wrapping round.
+func TestNanoseconds(t *testing.T) {
+	for _, test := range []struct {
+		x           float64
+		least, want metasim.Time
+	}{
+		{3.49, 0, 3}, {3.5, 0, 4}, {3.49, 4, 4}, {-7, 0, 0}, {math.NaN(), 5, 5}, {math.Inf(1), 5, metasim.Forever},
+		{0x1p63, 0, metasim.Forever}, {0x1p62, 0, 1 << 62}, {0x1p62, 1<<62 + 1, 1<<62 + 1},
+	} {
+		require.Equal(t, test.want, nanoseconds(test.x, test.least), "%v from %v on", test.x, test.least)
+	}
+}
+
 // A truncated normal is the normal given that it is not below Min: not one whose tail is heaped up at Min.
 func TestNormalIsTruncated(t *testing.T) {
 	const n = 100_000

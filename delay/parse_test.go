@@ -60,7 +60,9 @@ func TestParseDurationReadsString(t *testing.T) {
 }
 
 func FuzzParseDuration(f *testing.F) {
-	for _, s := range []string{"0", "5ms", "1.5s", "-5ms", "1m30s", "0.5ns", "2562047h", "9223372036854775807ns", ".", "µs"} {
+	for _, s := range []string{
+		"0", "5ms", "1.5s", "-5ms", "1m30s", "0.5ns", "2562047h", "9223372036854775807ns", ".", "µs",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -114,6 +116,13 @@ func FuzzParseBandwidth(f *testing.F) {
 		}
 		require.GreaterOrEqual(t, got.Transmission(1<<20), metasim.Time(0))
 	})
+}
+
+// Transmission saturates where 64 bits end: of the quotient, and of a time.
+func TestTransmissionSaturates(t *testing.T) {
+	require.Equal(t, metasim.Forever, Bandwidth(1).Transmission(1<<32), "more than 2^64 ns")
+	require.Equal(t, metasim.Forever, Bandwidth(47437).Transmission(54691137414035), "2^63-1 ns and a bit")
+	require.Equal(t, metasim.Time(8e18), Bandwidth(1).Transmission(1e9))
 }
 
 // A dumb twin of Transmission: integers without a bound.

@@ -7,8 +7,8 @@ import (
 	"metasim/metasim"
 )
 
-// A Rule gives links a Spec: those whose sender, recipient and channel match its patterns. In a pattern * stands for any
-// characters, also none; an empty pattern matches everything.
+// A Rule gives links a Spec: those whose sender, recipient and channel match its patterns. In a pattern * stands for
+// any characters, also none; an empty pattern matches everything.
 type Rule struct {
 	From, To, Channel string
 	Spec
@@ -22,7 +22,8 @@ type RuleError struct {
 }
 
 func (e *RuleError) Error() string {
-	return fmt.Sprintf("delay: rule %d (from %q to %q on %q): %v", e.Index+1, e.Rule.From, e.Rule.To, e.Rule.Channel, e.Err)
+	r := e.Rule
+	return fmt.Sprintf("delay: rule %d (from %q to %q on %q): %v", e.Index+1, r.From, r.To, r.Channel, e.Err)
 }
 
 func (e *RuleError) Unwrap() error { return e.Err }

@@ -93,8 +93,8 @@ func TestValidate(t *testing.T) {
 		{Spec{Delay: Uniform{Min: 3, Max: 2}}, "delay.uniform.max: 2ns is less than min, 3ns; exchange them"},
 		{Spec{Delay: Empirical{}}, "delay.empirical: there are no delays to draw from; give one at least"},
 		{Spec{Delay: Empirical{3, -2}}, "delay.empirical: -2ns is negative; use delays of 0 or more"},
-		{Spec{Delay: Normal{Mean: 5, StdDev: 1}}, "delay.normal.min: min is missing, and normal has no lookahead without it; " +
-			"give the least delay of the link, or 0 for none"},
+		{Spec{Delay: Normal{Mean: 5, StdDev: 1}}, "delay.normal.min: min is missing, and normal has no lookahead " +
+			"without it; give the least delay of the link, or 0 for none"},
 		{Spec{Delay: Normal{Mean: 5, StdDev: 1, Min: &negative}}, "delay.normal.min: -1ms is negative; use 0 or more"},
 		{Spec{Delay: Normal{Mean: 5, StdDev: 1, Min: new(6 * metasim.Nanosecond)}},
 			"delay.normal.mean: 5ns is less than min, 6ns; use min or more"},

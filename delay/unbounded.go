@@ -114,11 +114,6 @@ func (d Gamma) sampler(src rand.Source) sampler {
 	return beyond(*d.Min, scale, distuv.Gamma{Alpha: ratio * ratio, Beta: 1, Src: src})
 }
 
-// beyond draws least and a part that is never negative: a standard variate, scaled.
-func beyond[D distuv.Rander](least metasim.Time, scale float64, standard D) sampler {
-	return func() metasim.Time { return least.Add(nanoseconds(standard.Rand()*scale, 0)) }
-}
-
 func checkMin(kind string, least *metasim.Time) error {
 	if least == nil {
 		return fieldError("delay."+kind+".min", "min is missing, and %s has no lookahead without it; "+
