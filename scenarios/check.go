@@ -59,7 +59,7 @@ func (c *checker) warn(p path, format string, args ...any) {
 
 func (c *checker) at(p path, format string, args ...any) Problem {
 	_, at := c.root.find(p, false)
-	return Problem{File: at.file, Line: at.line, Column: at.column, Path: p.String(), Message: fmt.Sprintf(format, args...)}
+	return at.problem(p, fmt.Sprintf(format, args...))
 }
 
 // sound returns the value at a path where it exists and nothing is wrong with it.

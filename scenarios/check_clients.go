@@ -111,8 +111,9 @@ func (c *checker) model(p path, count int) {
 		return
 	}
 	name, _ := c.sound(p.to("name")).text() // a name that is wrong is told already
-	env := federates.Env{Name: clientName(name, 0, count > 1), Entry: name, Count: count, Dir: c.dir.path, Open: c.dir.reader}
-	_, err = federates.Inspect(model, with, env)
+	_, err = federates.Inspect(model, with, federates.Env{
+		Name: clientName(name, 0, count > 1), Entry: name, Count: count, Dir: c.dir.path, Open: c.dir.open,
+	})
 	c.parameters(p.to("with"), err)
 }
 

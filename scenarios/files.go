@@ -17,6 +17,12 @@ func (s *Scenario) Open(name string) (io.ReadCloser, error) {
 	return directory{s.Dir, s.allowOutside}.open(name)
 }
 
+// OpenFile opens a file that a model's parameter names, as Scenario.Open does, for a model that lives in another process
+// than the scenario: below dir, unless outside is set.
+func OpenFile(dir, name string, outside bool) (io.ReadCloser, error) {
+	return directory{dir, outside}.open(name)
+}
+
 // A directory is where a scenario's files lie.
 type directory struct {
 	path    string
@@ -24,7 +30,7 @@ type directory struct {
 }
 
 // open refuses what lies outside of the directory, also by way of a symbolic link: os.Root sees to that.
-func (d directory) open(name string) (*os.File, error) {
+func (d directory) open(name string) (io.ReadCloser, error) {
 	if strings.ContainsRune(name, 0) {
 		return nil, errors.New("has a NUL in it; write the path of a file")
 	}
@@ -79,7 +85,8 @@ func (d directory) explain(name string, err error) error {
 	case !errors.As(err, &pathError):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return &fileError{fmt.Sprintf("there is no file %q below the scenario's directory; check the path", name), fs.ErrNotExist}
+		text := fmt.Sprintf("there is no file %q below the scenario's directory; check the path", name)
+		return &fileError{text, fs.ErrNotExist}
 	case errors.Is(err, fs.ErrPermission):
 		return &fileError{fmt.Sprintf("%q may not be read; check its permissions", name), fs.ErrPermission}
 	case !d.outside && strings.Contains(err.Error(), "escapes"):
@@ -117,10 +124,9 @@ func findCommand(dir, command string) (string, error) {
 	case errors.Is(err, fs.ErrPermission):
 		return "", fmt.Errorf("%q may not be executed; make it executable (chmod +x)", command)
 	case filepath.Base(command) != command:
-		return "", fmt.Errorf("there is no program %q; build it, or mend the path, which is relative to the scenario", command)
+		return "", fmt.Errorf("there is no program %q; build it, or mend the path, which is relative to the scenario",
+			command)
 	}
-	return "", fmt.Errorf("there is no program %q in PATH; install it, or write ./%[1]s for one beside the scenario", command)
+	return "", fmt.Errorf("there is no program %q in PATH; install it, or write ./%[1]s for one beside the scenario",
+		command)
 }
-
-// reader is open for those who only read.
-func (d directory) reader(name string) (io.ReadCloser, error) { return d.open(name) }

@@ -10,8 +10,8 @@ import (
 	"metasim/federates"
 )
 
-// effort bounds what the checks of this file may cost: names, channels and links that are looked at. Beyond it they stop
-// with a warning, as a scenario may be legal and too large to look through.
+// effort bounds what the checks of this file may cost: names, channels and links that are looked at. Beyond it they
+// stop with a warning, as a scenario may be legal and too large to look through.
 const effort = 5_000_000
 
 // A group is the clients of one entry that publish and subscribe to the same.
@@ -238,7 +238,8 @@ func (f *flow) rounds() {
 	})
 	if cycle != nil {
 		f.warn(path{"clients", strconv.Itoa(f.groups[cycle[0].from].entry)},
-			"messages without delay go round, %s; after max_steps (%d) at one time the run fails: give one of these links a delay",
+			"messages without delay go round, %s; after max_steps (%d) at one time the run fails: "+
+				"give one of these links a delay",
 			f.drawing(cycle), f.s.MaxSteps)
 	}
 }

@@ -70,14 +70,15 @@ func TestHostileFilesAreCheap(t *testing.T) {
 		return b.String()
 	}
 	for name, text := range map[string]string{
-		"brackets":      fill("", "["),
-		"braces":        fill("", "{a: "),
-		"dashes":        fill("", "- "),
-		"questions":     fill("", "? "),
-		"keys":          keys(""),
-		"deep keys":     keys("  "),
-		"clients":       fill("name: x\nclients:\n", "  - {name: a, external: true}\n"),
-		"links":         fill("name: x\nclients:\n  - {name: a, external: true, count: 100000}\nlinks:\n", "  - {from: '*b'}\n"),
+		"brackets":  fill("", "["),
+		"braces":    fill("", "{a: "),
+		"dashes":    fill("", "- "),
+		"questions": fill("", "? "),
+		"keys":      keys(""),
+		"deep keys": keys("  "),
+		"clients":   fill("name: x\nclients:\n", "  - {name: a, external: true}\n"),
+		"links": fill("name: x\nclients:\n  - {name: a, external: true, count: 100000}\nlinks:\n",
+			"  - {from: '*b'}\n"),
 		"unknown links": fill("name: x\nclients:\n"+clients(10_000)+"links:\n", "  - {from: zzzzzzzz}\n"),
 		"list":          fill("name: x\nclients: [", "1,"),
 		"colons":        fill("", ":"),

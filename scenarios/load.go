@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -57,7 +56,7 @@ func build(root *node, dir string, o Overrides, why purpose) (*Scenario, []Probl
 	}
 	s := &Scenario{Dir: absolute, Rules: c.rules, allowOutside: o.AllowOutside}
 	if err := decode(root.plain(), &s.doc); err != nil {
-		return nil, nil, errors.Join(errors.New("scenarios: the schema let pass what does not decode; this is a mistake in metasim"), err)
+		return nil, nil, fmt.Errorf("scenarios: what the schema let pass does not decode, a mistake of metasim: %w", err)
 	}
 	s.expand()
 	if why == toRun {

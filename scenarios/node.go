@@ -18,6 +18,11 @@ type place struct {
 	line, column int
 }
 
+// problem makes a Problem at a place.
+func (at place) problem(p path, message string) Problem {
+	return Problem{File: at.file, Line: at.line, Column: at.column, Path: p.String(), Message: message}
+}
+
 // A mapping keeps its entries in the order of the file. Keys are unique.
 type mapping struct{ entries []entry }
 

@@ -25,7 +25,8 @@ func (o *Overrides) apply(root *node) []Problem {
 	for _, assignment := range o.Set {
 		target, value, ok := strings.Cut(assignment, "=")
 		if !ok {
-			problems = append(problems, Problem{File: "--set", Path: assignment, Message: "assigns nothing; write path=value, such as until=3s"})
+			problems = append(problems, Problem{File: "--set", Path: assignment,
+				Message: "assigns nothing; write path=value, such as until=3s"})
 			continue
 		}
 		problems = append(problems, override(root, "--set", target, value)...)
@@ -135,7 +136,8 @@ func cutStep(n *node, rest string) (step, remainder string) {
 	}
 	for _, item := range n.items() {
 		name, _ := item.child("name").text() // no name fits nothing
-		if after, ok := strings.CutPrefix(rest, name); ok && len(name) > end && (after == "" || after[0] == '.' || after[0] == '[') {
+		after, fits := strings.CutPrefix(rest, name)
+		if fits && len(name) > end && (after == "" || after[0] == '.' || after[0] == '[') {
 			end = len(name)
 		}
 	}

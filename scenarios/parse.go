@@ -32,7 +32,7 @@ func parse(file string, text []byte) (*node, []Problem) {
 	}
 	c := converter{file: file}
 	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
-		return nil, []Problem{{File: file, Message: "holds nothing but comments; begin with \"name: my-scenario\" and a list of clients"}}
+		return nil, []Problem{{File: file, Message: "holds nothing but comments; " + begin}}
 	}
 	root := c.node(tree.Docs[0].Body)
 	if c.problems != nil {
@@ -152,7 +152,7 @@ func (c *converter) place(t *token.Token) place {
 }
 
 func (c *converter) problem(at place, format string, args ...any) {
-	c.problems = append(c.problems, Problem{File: at.file, Line: at.line, Column: at.column, Message: fmt.Sprintf(format, args...)})
+	c.problems = append(c.problems, at.problem(nil, fmt.Sprintf(format, args...)))
 }
 
 func (c *converter) node(n ast.Node) *node {

@@ -60,5 +60,7 @@ type Client struct {
 
 // Env is what a built-in model is told beside its parameters.
 func (s *Scenario) Env(c *Client) federates.Env {
-	return federates.Env{Name: c.Name, Entry: c.Entry, Index: c.Index, Count: c.Count, Seed: s.Seed, Dir: s.Dir, Open: s.Open}
+	return federates.Env{
+		Name: c.Name, Entry: c.Entry, Index: c.Index, Count: c.Count, Seed: s.Seed, Dir: s.Dir, Open: s.Open,
+	}
 }

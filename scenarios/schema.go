@@ -28,7 +28,7 @@ func Schema() []byte {
 	if err != nil {
 		panic("scenarios: the schema is plain data: " + err.Error())
 	}
-	return append(text, '\n')
+	return text
 }
 
 func schema() object {
@@ -47,9 +47,10 @@ func schema() object {
 		"examples":             []any{object{"name": "ping-pong", "clients": sinks}},
 		"additionalProperties": false,
 		"properties": object{
-			"name":  name("What the scenario is called.", "ping-pong"),
-			"seed":  whole("a seed", "Every random draw of the run follows from it.", 0, 1<<64-1, 0, 1),
-			"until": duration("Everything strictly before it happens. Without it the run ends when every client has left.", "2s"),
+			"name": name("What the scenario is called.", "ping-pong"),
+			"seed": whole("a seed", "Every random draw of the run follows from it.", 0, 1<<64-1, 0, 1),
+			"until": duration(
+				"Everything strictly before it happens. Without it the run ends when every client has left.", "2s"),
 			"rate": number("a real-time factor", "Simulated seconds a wall-clock second; 0 is as fast as it can.",
 				0, 0, 1.0),
 			"max_steps": whole("a number of steps", "How many messages without delay may follow one another at one time.",
@@ -62,7 +63,7 @@ func schema() object {
 			},
 			"links": object{
 				"title":       "a list of link rules",
-				"description": "The last rule that matches a (from, to, channel) decides; a link without any has one step of delay.",
+				"description": "The last rule that matches a (from, to, channel) decides; without any it is one step.",
 				"type":        "array", "items": ref("link"),
 				"examples": []any{[]any{object{"from": "a", "to": "b", "delay": "5ms"}}},
 			},
@@ -87,7 +88,7 @@ func client() object {
 	}
 	return object{
 		"title":                "a client",
-		"description":          "One simulator, or count of them: a built-in model, a command, or one that somebody else starts.",
+		"description":          "One simulator, or count of them: a model, a command, or one that somebody else starts.",
 		"type":                 "object",
 		"required":             []any{"name"},
 		"additionalProperties": false,
@@ -99,18 +100,21 @@ func client() object {
 			"name": name("What the client is called; unique.", "pinger"),
 			"count": whole("a number of clients", "Makes name-0, name-1, ... of one entry.",
 				1, maxCount, nil, 3),
-			"model": object{"title": "a built-in model", "description": "Which ready-made simulator the client is.", "enum": names},
-			"with":  object{"title": "the parameters of a model"},
-			"run": object{"title": "a command and its arguments, as a list",
-				"description": "Started without a shell; a path is relative to the scenario's directory, a bare word is looked up in PATH.",
-				"type":        "array", "minItems": 1, "items": text("a text (numbers need quotes)", "--fast"), "examples": []any{[]any{"./ponger", "--fast"}}},
-			"env": object{"title": "a list of NAME=value",
-				"description": "Added to the environment of the command; a list, as names keep their case.",
-				"type":        "array", "items": pattern("NAME=value", "", envPattern, "RATE=100"), "examples": []any{[]any{"RATE=100"}}},
-			"dir":      text("a directory", "logs", "Where the command runs, relative to the scenario's directory; the default is that directory."),
-			"external": object{"title": "true", "description": "Somebody else starts this client, which joins under its name.", "const": true},
+			"model": object{"title": "a built-in model", "enum": names,
+				"description": "Which ready-made simulator the client is."},
+			"with": object{"title": "the parameters of a model"},
+			"run": list("a command and its arguments, as a list",
+				"Started without a shell; a path is relative to the scenario's directory, a bare word is looked up in PATH.",
+				text("a text (numbers need quotes)", "--fast"), "./ponger", "--fast"),
+			"env": list("a list of NAME=value",
+				"Added to the environment of the command; a list, as names keep their case.",
+				pattern("NAME=value", "", envPattern, "RATE=100"), "RATE=100"),
+			"dir": text("a directory", "logs",
+				"Where the command runs, relative to the scenario's directory; the default is that directory."),
+			"external": object{"title": "true", "const": true,
+				"description": "Somebody else starts this client, which joins under its name."},
 			"on_exit": object{"title": "fail or detach", "enum": []any{"fail", "detach"}, "default": "fail",
-				"description": "What follows when the client is lost: the run fails, or goes on without it and is no longer deterministic."},
+				"description": "When the client is lost, the run fails, or goes on without it: no longer deterministic."},
 		},
 	}
 }
@@ -197,6 +201,12 @@ func text(title, example string, doc ...string) object {
 		s["description"] = doc[0]
 	}
 	return s
+}
+
+// list describes a list that is not empty; its example is one.
+func list(title, doc string, items object, example ...any) object {
+	return object{"title": title, "description": doc, "type": "array", "minItems": 1, "items": items,
+		"examples": []any{example}}
 }
 
 func pattern(title, doc, regex, example string) object {

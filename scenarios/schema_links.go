@@ -77,9 +77,9 @@ func delays() object {
 		"examples": []any{object{"file": "delays.csv"}},
 		"properties": object{
 			"file": text("the path of a CSV file", "delays.csv",
-				"Relative to the scenario. Its first line names the column: delay (values such as 5ms), or delay_ms, delay_us, ..."),
-			"values": object{"title": "a list of delays", "description": "The delays themselves.", "type": "array", "minItems": 1,
-				"items": duration("", "5ms"), "examples": []any{[]any{"5ms", "7ms"}}},
+				"Relative to the scenario. Its first line names the column: delay (values such as 5ms), delay_ms, ..."),
+			"values": object{"title": "a list of delays", "description": "The delays themselves.",
+				"type": "array", "minItems": 1, "items": duration("", "5ms"), "examples": []any{[]any{"5ms", "7ms"}}},
 		},
 	}}
 	for _, d := range distributions() {

@@ -17,6 +17,9 @@ const (
 	maxCount = 100_000 // clients in all
 )
 
+// begin says how a scenario begins.
+const begin = `begin with "name: my-scenario" and a list of clients`
+
 // readSource reads a scenario file whole. A Problem, not an error, is what is wrong with it.
 func readSource(file string) ([]byte, *Problem) {
 	wrong := func(format string, args ...any) *Problem {
@@ -58,10 +61,11 @@ func checkText(file string, text []byte) []Problem {
 		return []Problem{{File: file, Line: line, Column: column, Message: message}}
 	}
 	if len(text) > maxBytes {
-		return []Problem{{File: file, Message: "is larger than 1 MiB; use count for many clients, and patterns for many links"}}
+		return []Problem{{File: file,
+			Message: "is larger than 1 MiB; use count for many clients, and patterns for many links"}}
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return []Problem{{File: file, Message: "is empty; begin with \"name: my-scenario\" and a list of clients"}}
+		return []Problem{{File: file, Message: "is empty; " + begin}}
 	}
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])

@@ -74,11 +74,10 @@ func (v *validator) walk(e *jsonschema.ValidationError) {
 	}
 }
 
-func (v *validator) add(p path, key bool, message string) {
-	_, at := v.root.find(p, key)
-	v.problems = append(v.problems, schemaProblem{
-		Problem{File: at.file, Line: at.line, Column: at.column, Path: p.String(), Message: message}, p,
-	})
+// add adds a problem at a path; it points at the key where onKey, else at the value.
+func (v *validator) add(p path, onKey bool, format string, args ...any) {
+	_, at := v.root.find(p, onKey)
+	v.problems = append(v.problems, schemaProblem{at.problem(p, fmt.Sprintf(format, args...)), p})
 }
 
 func (v *validator) report(e *jsonschema.ValidationError) {
@@ -89,36 +88,37 @@ func (v *validator) report(e *jsonschema.ValidationError) {
 	case *kind.AdditionalProperties:
 		slices.Sort(k.Properties)
 		for _, key := range k.Properties {
-			v.add(here.to(key), true, fmt.Sprintf("%q is unknown here; %s", key, suggest(key, keys(rule["properties"]))))
+			v.add(here.to(key), true, "%q is unknown here; %s", key, suggest(key, keys(rule["properties"])))
 		}
 	case *kind.Required:
 		for _, key := range k.Missing {
-			v.add(here.to(key), false, v.missing(rule, key))
+			v.add(here.to(key), false, "%s", v.missing(rule, key))
 		}
 	case *kind.DependentRequired:
-		v.add(here.to(k.Prop), true, fmt.Sprintf("%s belongs to %s; add %[2]s, or remove %[1]s", k.Prop, strings.Join(k.Missing, ", ")))
+		v.add(here.to(k.Prop), true, "belongs to %s; add %[1]s, or remove %[2]s", strings.Join(k.Missing, ", "), k.Prop)
 	case *kind.OneOf:
-		v.add(here, false, whatItIs(found))
+		v.add(here, false, "%s", whatItIs(found))
 	case *kind.Type:
-		v.add(here, false, wrongType(found.value, rule))
+		v.add(here, false, "%s", wrongType(found.value, rule))
 	case *kind.Pattern:
-		v.add(here, false, illWritten(k, rule))
+		v.add(here, false, "%s", illWritten(k, rule))
 	case *kind.Enum:
-		v.add(here, false, fmt.Sprintf("%s is not %s; %s", show(found.value), rule["title"], suggest(fmt.Sprint(k.Got), words(k.Want))))
+		meant := suggest(fmt.Sprint(k.Got), words(k.Want))
+		v.add(here, false, "%s is not %s; %s", show(found.value), rule["title"], meant)
 	case *kind.Const:
-		v.add(here, false, fmt.Sprintf("is %s, not %v; write %[2]v, or leave it out", show(found.value), k.Want))
+		v.add(here, false, "is %s, not %v; write %[2]v, or leave it out", show(found.value), k.Want)
 	case *kind.Minimum:
-		v.add(here, false, fmt.Sprintf("is %v; write at least %v", found.value, rule["minimum"]))
+		v.add(here, false, "is %v; write at least %v", found.value, rule["minimum"])
 	case *kind.Maximum:
-		v.add(here, false, fmt.Sprintf("is %v; write at most %v", found.value, rule["maximum"]))
+		v.add(here, false, "is %v; write at most %v", found.value, rule["maximum"])
 	case *kind.MinItems, *kind.MinLength:
-		v.add(here, false, fmt.Sprintf("is empty; write %s, such as %s", rule["title"], example(rule)))
+		v.add(here, false, "is empty; write %s, such as %s", rule["title"], example(rule))
 	case *kind.MaxLength:
-		v.add(here, false, fmt.Sprintf("has %d characters; %d is the limit", k.Got, k.Want))
+		v.add(here, false, "has %d characters; %d is the limit", k.Got, k.Want)
 	case *kind.MinProperties, *kind.MaxProperties:
-		v.add(here, false, fmt.Sprintf("holds %s; write exactly one of %s", show(found.value), either(keys(rule["properties"]))))
+		v.add(here, false, "holds %s; write exactly one of %s", show(found.value), either(keys(rule["properties"])))
 	default:
-		v.add(here, false, e.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
+		v.add(here, false, "%s", e.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
 	}
 }
 
