@@ -127,19 +127,27 @@ func (s *story) run(quiet bool) (string, error) {
 				all = append(all, s.step(Send{Client: e.To, Channel: io[1], Sent: e.Message.Due, Payload: e.Message.Payload}))
 			case Authorize:
 				grants++
-				if c := &s.d.clients[e.To]; s.echo[e.To] != [2]string{} && e.Until != s.d.end {
-					now := c.clock
-					if len(c.given) > 0 {
-						now = Later(now, c.given[len(c.given)-1].due)
-					}
-					r := Report{Now: now, NextEvent: Infinity, Acked: c.delivered}
-					all = append(all, s.step(PollWait{Client: e.To, Report: r, Want: Infinity, Messages: true}))
+				if c := &s.d.clients[e.To]; s.echo[e.To] != [2]string{} {
+					all = append(all, s.answered(c, e.Until == s.d.end))
 				}
 			}
 		}
 		all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
 	}
 	return "", fmt.Errorf("no end after 10000 rounds")
+}
+
+// answered lets an echo that has answered all it was given wait for more, or leave at the end.
+func (s *story) answered(c *client, end bool) string {
+	now := c.clock
+	if len(c.given) > 0 {
+		now = Later(now, c.given[len(c.given)-1].due)
+	}
+	if end {
+		return s.step(Leave{Client: c.id, Now: now, Acked: c.delivered})
+	}
+	r := Report{Now: now, NextEvent: Infinity, Acked: c.delivered}
+	return s.step(PollWait{Client: c.id, Report: r, Want: Infinity, Messages: true})
 }
 
 // link notes a link command for Begin, which asks for the links.

@@ -2,6 +2,7 @@ package metasim
 
 import (
 	"fmt"
+	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
@@ -36,7 +37,7 @@ func TestScript(t *testing.T) {
 //	cut NAME
 //	permit T
 //	settle                             what follows from all that stands above it
-//	echo NAME IN OUT                   from now on, run answers for this client
+//	echo NAME IN OUT                   from now on, run answers for this client, until it leaves at the end
 //	run [quiet]                        settles, lets the echoes answer, again and again; quiet: counts only
 //	status                             all that is known of each client
 //	safe                               the safe times E, without end and permit
@@ -210,11 +211,11 @@ func parseInstant(text string) (Instant, error) {
 		return Start, fmt.Errorf("%q is no instant; write 10, 5ms, 10+2 or inf", text)
 	}
 	unit := map[string]Time{"": 1, "ns": 1, "us": Microsecond, "ms": Millisecond, "s": Second}[m[2]]
-	x, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		return Start, err
+	x, ok := new(big.Rat).SetString(m[1])
+	if x.Mul(x, big.NewRat(int64(unit), 1)); !ok || !x.IsInt() || !x.Num().IsInt64() {
+		return Start, fmt.Errorf("%q is no whole number of nanoseconds", text)
 	}
-	i := Instant{Time: Time(x * float64(unit))}
+	i := Instant{Time: Time(x.Num().Int64())}
 	if m[3] != "" {
 		n, err := strconv.ParseUint(m[3], 10, 32)
 		if err != nil {
