@@ -1,65 +1,168 @@
 package federates
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 
+	"metasim/client"
+	"metasim/federates/cartpole"
 	"metasim/metasim"
 )
 
-func plantSpec() Spec {
-	return Spec{
-		Name: "cartpole-plant",
-		Doc:  "a cart with a pole on it, integrated in fixed steps; measured with noise, pushed by a force",
-		Params: []Param{
-			{Name: "out", Type: Channel, Default: "CARTPOLE_SENSORS", Doc: "where it publishes measurements"},
-			{Name: "in", Type: Pattern, Default: "CARTPOLE_FORCE", Doc: "where the force comes from"},
-			{Name: "period", Type: Duration, Default: "1ms", Min: new(1e3), Max: new(1e7),
-				Doc: "the step of the integration"},
-			{Name: "sample", Type: Duration, Default: "5ms", Min: new(1e3), Max: new(1e9),
-				Doc: "from one measurement to the next; a multiple of period"},
-			{Name: "angle", Type: Float, Default: 5.0, Min: new(-80.0), Max: new(80.0),
-				Doc: "tilt of the pole at the start, in degrees"},
-			{Name: "noise", Type: Float, Default: 1.0, Min: new(0.0), Max: new(1000.0),
-				Doc: "scales the sensors' noise: 1 is 1 mm and 0.1 degrees of standard deviation"},
-		},
-		ports: plantPorts,
+// degrees is how many there are in a radian.
+const degrees = 180 / math.Pi
+
+// plant is the model cartpole-plant. When the pole has fallen it goes on, so that one can watch the others try.
+type plant struct {
+	wires
+	period, sample metasim.Time
+	angle          float64 // degrees
+	noise          float64
+	env            Env
+}
+
+// plantResult is what became of the pole.
+type plantResult struct {
+	Stood    bool     `json:"stood"`
+	MaxAngle float64  `json:"max_angle_deg"`
+	FellAt   *float64 `json:"fell_at_s"` // null for a pole that stood
+}
+
+func (m *plant) Run(ctx context.Context, c *client.Client) error {
+	state := cartpole.State{Angle: m.angle / degrees}
+	result := plantResult{Stood: true, MaxAngle: math.Abs(m.angle)}
+	command := cartpole.Command{Time: -1}
+	noise := noiseOf(m.env)
+	for t := metasim.Time(0); ; t = t.Add(m.period) {
+		messages, err := c.Step(ctx, t)
+		if errors.Is(err, client.ErrEnd) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if command, err = newestCommand(command, messages); err != nil {
+			return err
+		}
+		if t%m.sample == 0 {
+			measured := cartpole.Measure(t, state, command.Force, m.noise, noise)
+			if err := m.pub.Publish(measured.Encode()); err != nil {
+				return err
+			}
+		}
+		state = state.Step(command.Force, float64(m.period)/1e9)
+		result.watch(state, t.Add(m.period))
+	}
+	return finish(ctx, c, result)
+}
+
+// newestCommand returns the last of the forces asked for: one that was overtaken on the way does not count.
+func newestCommand(command cartpole.Command, messages []client.Message) (cartpole.Command, error) {
+	for _, msg := range messages {
+		next, err := cartpole.DecodeCommand(msg.Payload)
+		if err != nil {
+			return command, fmt.Errorf("federates: from client %q: %w", msg.From, err)
+		}
+		if next.Time > command.Time {
+			command = next
+		}
+	}
+	return command, nil
+}
+
+// watch notes the state at time t.
+func (r *plantResult) watch(s cartpole.State, t metasim.Time) {
+	r.MaxAngle = max(r.MaxAngle, math.Abs(s.Angle)*degrees)
+	if r.Stood && s.Fallen() {
+		r.Stood, r.FellAt = false, new(t.Seconds())
 	}
 }
 
-func plantPorts(v values, env Env) (Ports, error) {
-	period, sample := get[metasim.Time](v, "period"), get[metasim.Time](v, "sample")
-	if sample%period != 0 {
-		return Ports{}, ParamErrors{{Model: "cartpole-plant", Param: "sample",
-			Wrong:  fmt.Sprintf("is %v, no multiple of the period of %v", sample, period),
-			Remedy: fmt.Sprintf("write %v", max(period, sample-sample%period))}}
-	}
-	return inOut(func(values) Ending { return Endless })(v, env)
+// noiseOf is the stream of a plant's noise, keyed by the run's seed and the client's name.
+func noiseOf(env Env) *rand.PCG {
+	key := binary.LittleEndian.AppendUint64([]byte("cartpole"), env.Seed)
+	sum := sha256.Sum256(append(key, env.Name...))
+	return rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:]))
 }
 
-func estimatorSpec() Spec {
-	return Spec{
-		Name: "cartpole-estimator",
-		Doc:  "estimates the cart-pole's state from late, lost and noisy measurements",
-		Params: []Param{
-			{Name: "in", Type: Pattern, Default: "CARTPOLE_SENSORS", Doc: "where measurements come from"},
-			{Name: "out", Type: Channel, Default: "CARTPOLE_STATE", Doc: "where it publishes estimates"},
-		},
-		ports: inOut(func(values) Ending { return Reacts }),
+// estimator is the model cartpole-estimator. It answers each measurement that is news with an estimate.
+type estimator struct{ wires }
+
+func (m *estimator) Run(ctx context.Context, c *client.Client) error {
+	var state cartpole.Estimator
+	var result struct {
+		Measurements uint64 `json:"measurements"`
+		Late         uint64 `json:"late"` // overtaken by another, or a duplicate
 	}
+	err := receive(ctx, c, func(msg client.Message) error {
+		measured, err := cartpole.DecodeMeasurement(msg.Payload)
+		if err != nil {
+			return fmt.Errorf("federates: from client %q: %w", msg.From, err)
+		}
+		result.Measurements++
+		estimate, fresh := state.Observe(measured)
+		if !fresh {
+			result.Late++
+			return nil
+		}
+		return m.pub.Publish(estimate.Encode())
+	})
+	if err != nil {
+		return err
+	}
+	return finish(ctx, c, result)
 }
 
-func controllerSpec() Spec {
-	return Spec{
-		Name: "cartpole-controller",
-		Doc:  "pushes the cart so that the pole stands, by linear state feedback",
-		Params: []Param{
-			{Name: "in", Type: Pattern, Default: "CARTPOLE_STATE", Doc: "where estimates come from"},
-			{Name: "out", Type: Channel, Default: "CARTPOLE_FORCE", Doc: "where it publishes the force"},
-			{Name: "period", Type: Duration, Default: "10ms", Min: new(1e3), Max: new(1e9),
-				Doc: "from one force to the next"},
-			{Name: "limit", Type: Float, Default: 20.0, Min: new(0.0), Max: new(1e6),
-				Doc: "the greatest force, in newtons"},
-		},
-		ports: inOut(func(values) Ending { return Endless }),
+// controller is the model cartpole-controller. It asks for nothing before it has heard of the plant.
+type controller struct {
+	wires
+	period metasim.Time
+	limit  float64 // N
+}
+
+func (m *controller) Run(ctx context.Context, c *client.Client) error {
+	latest := cartpole.Estimate{Time: -1}
+	var result struct {
+		Commands uint64 `json:"commands"`
 	}
+	for t := metasim.Time(0); ; t = t.Add(m.period) {
+		messages, err := c.Step(ctx, t)
+		if errors.Is(err, client.ErrEnd) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if latest, err = newestEstimate(latest, messages); err != nil {
+			return err
+		}
+		if latest.Time < 0 {
+			continue
+		}
+		command := cartpole.Command{Time: t, Force: cartpole.Push(latest.State, m.limit)}
+		if err := m.pub.Publish(command.Encode()); err != nil {
+			return err
+		}
+		result.Commands++
+	}
+	return finish(ctx, c, result)
+}
+
+// newestEstimate returns the last of the estimates: one that was overtaken on the way does not count.
+func newestEstimate(estimate cartpole.Estimate, messages []client.Message) (cartpole.Estimate, error) {
+	for _, msg := range messages {
+		next, err := cartpole.DecodeEstimate(msg.Payload)
+		if err != nil {
+			return estimate, fmt.Errorf("federates: from client %q: %w", msg.From, err)
+		}
+		if next.Time > estimate.Time {
+			estimate = next
+		}
+	}
+	return estimate, nil
 }

@@ -12,11 +12,7 @@ type UnknownModelError struct {
 }
 
 func (e *UnknownModelError) Error() string {
-	names := make([]string, len(e.Known))
-	for i, s := range e.Known {
-		names[i] = s.Name
-	}
-	return fmt.Sprintf("federates: there is no model %q; %s", e.Model, suggest(e.Model, names))
+	return fmt.Sprintf("federates: there is no model %q; %s", e.Model, e.Remedy())
 }
 
 // Remedy says what to write instead.

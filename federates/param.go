@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"metasim/delay"
 	"metasim/metasim"
 )
 
@@ -114,7 +115,7 @@ func duration(raw any) (metasim.Time, bool) {
 	if !ok {
 		return 0, false
 	}
-	d, err := parseDuration(s)
+	d, err := delay.ParseDuration(s)
 	return d, err == nil
 }
 

@@ -1,5 +1,11 @@
 package federates
 
+import (
+	"context"
+
+	"metasim/client"
+)
+
 func ringSpec() Spec {
 	return Spec{
 		Name: "ring",
@@ -18,5 +24,34 @@ func ringSpec() Spec {
 			}
 			return Reacts
 		}),
+		build: func(v values, _ Env, _ Ports) Model {
+			return &ring{wires: newWires(v), first: get[bool](v, "first"), size: int(get[int64](v, "size"))}
+		},
 	}
+}
+
+// ring is the model of that name.
+type ring struct {
+	wires
+	first bool
+	size  int
+}
+
+func (m *ring) Run(ctx context.Context, c *client.Client) error {
+	var result struct {
+		Hops uint64 `json:"hops"`
+	}
+	if m.first {
+		if err := m.pub.Publish(counted(0, m.size)); err != nil {
+			return err
+		}
+	}
+	err := receive(ctx, c, func(msg client.Message) error {
+		result.Hops++
+		return m.pub.Publish(msg.Payload)
+	})
+	if err != nil {
+		return err
+	}
+	return finish(ctx, c, result)
 }

@@ -1,9 +1,15 @@
 package federates
 
-import "metasim/metasim"
+import (
+	"context"
+	"errors"
 
-// maxSize bounds the payloads that a model is asked to make: LCM's own limit, 256 MiB.
-const maxSize = 1 << 28
+	"metasim/client"
+	"metasim/metasim"
+)
+
+// maxSize bounds the payloads that a model is asked to make: what a connection carries.
+const maxSize = 64<<20 - 64<<10
 
 // sizeParam is the size of counted payloads, the same for every model that makes them.
 func sizeParam() Param {
@@ -30,6 +36,11 @@ func sourceSpec() Spec {
 			}
 			return Ports{Publications: []string{get[string](v, "channel")}, Ending: end}, nil
 		},
+		build: func(v values, _ Env, _ Ports) Model {
+			count, _ := find[int64](v, "count")
+			return &source{channel: get[string](v, "channel"), period: get[metasim.Time](v, "period"),
+				start: get[metasim.Time](v, "start"), count: uint64(count), size: int(get[int64](v, "size"))}
+		},
 	}
 }
 
@@ -39,4 +50,32 @@ type source struct {
 	period, start metasim.Time
 	count         uint64 // 0: no end
 	size          int
+	out           *client.Publication
+}
+
+func (m *source) Declare(b *client.Builder) error {
+	m.out = b.Publication(m.channel)
+	return nil
+}
+
+func (m *source) Run(ctx context.Context, c *client.Client) error {
+	var result struct {
+		Sent uint64 `json:"sent"`
+	}
+	for t := m.start; ; t = t.Add(m.period) {
+		_, err := c.Step(ctx, t)
+		if errors.Is(err, client.ErrEnd) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := m.out.Publish(counted(result.Sent, m.size)); err != nil {
+			return err
+		}
+		if result.Sent++; result.Sent == m.count {
+			break
+		}
+	}
+	return finish(ctx, c, result)
 }

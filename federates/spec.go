@@ -13,6 +13,7 @@ type Spec struct {
 	Params []Param
 
 	ports func(v values, env Env) (Ports, error)
+	build func(v values, env Env, ports Ports) Model
 }
 
 // A Param is one parameter of a model.
@@ -112,13 +113,19 @@ func (s Spec) Check(with map[string]any) error {
 
 // Inspect says what an instance publishes and subscribes to, and how it ends. Errors are those of New.
 func Inspect(model string, with map[string]any, env Env) (Ports, error) {
+	_, _, ports, err := inspect(model, with, env)
+	return ports, err
+}
+
+func inspect(model string, with map[string]any, env Env) (Spec, values, Ports, error) {
 	spec, err := Lookup(model)
 	if err != nil {
-		return Ports{}, err
+		return Spec{}, nil, Ports{}, err
 	}
 	v, err := spec.decode(with)
 	if err != nil {
-		return Ports{}, err
+		return Spec{}, nil, Ports{}, err
 	}
-	return spec.ports(v, env)
+	ports, err := spec.ports(v, env)
+	return spec, v, ports, err
 }

@@ -2,6 +2,7 @@ package federates
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -143,4 +144,31 @@ func TestPortsFollowTheParameters(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, c.want, got, c.model)
 	}
+}
+
+// Whatever a scenario says, it is taken or refused in words.
+func FuzzWith(f *testing.F) {
+	f.Add("phold", `{"lps": 8, "population": 1e0, "remote": 0.5, "mean": "1ms", "lookahead": "1us"}`)
+	f.Add("sink", `{"channels": ["A", 1, null, ""]}`)
+	f.Add("cartpole-plant", `{"sample": "7ms", "angle": 1e300}`)
+	f.Fuzz(func(t *testing.T, model, with string) {
+		var written map[string]any
+		if json.Unmarshal([]byte(with), &written) != nil {
+			return
+		}
+		_, err := Inspect(model, written, Env{Entry: "x", Count: 2})
+		if err == nil {
+			_, err = New(model, written, Env{Entry: "x", Count: 2})
+			require.NoError(t, err)
+			return
+		}
+		var unknown *UnknownModelError
+		var wrong ParamErrors
+		require.True(t, errors.As(err, &unknown) || errors.As(err, &wrong), "%v", err)
+		for _, p := range wrong {
+			assert.NotEmpty(t, p.Model)
+			assert.NotEmpty(t, p.Wrong)
+			assert.NotEmpty(t, p.Remedy)
+		}
+	})
 }

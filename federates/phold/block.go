@@ -70,8 +70,8 @@ func (b *Block) Schedule(e Event, now metasim.Time) error {
 		return fmt.Errorf("phold: an event for LP %d came to a client that does not have it; "+
 			"give every client of the entry the same parameters", e.To)
 	case e.Time < now:
-		return fmt.Errorf("phold: an event for LP %d at %v arrived at %v: the link's delay exceeds the lookahead of %v; "+
-			"give the links among these clients a delay of at most that", e.To, e.Time, now, b.lookahead)
+		return fmt.Errorf("phold: an event for LP %d at %v arrived at %v: the link's delay exceeds the lookahead "+
+			"of %v; give the links among these clients a delay of at most that", e.To, e.Time, now, b.lookahead)
 	case e.Time <= b.now && b.executed > 0:
 		return fmt.Errorf("phold: an event for LP %d at %v arrived after the events of that time were executed; "+
 			"use a lookahead of at least 1ns", e.To, e.Time)
@@ -80,14 +80,15 @@ func (b *Block) Schedule(e Event, now metasim.Time) error {
 	return nil
 }
 
-// Execute executes all events of the time Next, and hands those that they cause for other blocks to emit.
-func (b *Block) Execute(emit func(Event)) {
+// Execute executes all events of the time Next, hands those that they cause for other blocks to emit, and returns how
+// many it executed.
+func (b *Block) Execute(emit func(Event)) (executed int) {
 	b.now = b.Next()
 	for len(b.calendar) > 0 && b.calendar[0].Time == b.now {
 		e := b.calendar.pop()
 		l := &b.lps[e.To-b.first]
 		l.record(e)
-		b.executed++
+		executed++
 		to := l.destination(b.cfg.Remote, b.cfg.LPs)
 		next := l.send(to, l.after(b.now, b.lookahead, b.exponent))
 		if b.cfg.Owner(to, b.count) == b.index {
@@ -96,6 +97,8 @@ func (b *Block) Execute(emit func(Event)) {
 			emit(next)
 		}
 	}
+	b.executed += uint64(executed)
+	return executed
 }
 
 // Result returns how many events were executed, and the hash: the sum over the LPs, modulo 2^64, of the first 8 bytes

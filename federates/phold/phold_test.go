@@ -178,3 +178,20 @@ func BenchmarkExecute(b *testing.B) {
 		block.Execute(func(Event) {})
 	}
 }
+
+func FuzzEvent(f *testing.F) {
+	f.Add(Event{To: 1, Time: 2, From: 3, Count: 4}.Encode())
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		e, err := Decode(payload)
+		if err != nil {
+			return
+		}
+		assert.Equal(t, payload, e.Encode())
+		b := NewBlock(small, 1, 2)
+		if b.Schedule(e, 10) == nil {
+			assert.LessOrEqual(t, b.Next(), e.Time)
+			assert.GreaterOrEqual(t, e.Time, metasim.Time(10))
+		}
+	})
+}

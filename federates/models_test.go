@@ -1,0 +1,142 @@
+package federates
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"metasim/client"
+	"metasim/delay"
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+const ms = metasim.Millisecond
+
+// every is a rule for all links.
+func every(d metasim.Time) []delay.Rule {
+	return []delay.Rule{{Spec: delay.Spec{Delay: delay.Constant(d)}}}
+}
+
+func TestCountedPayloads(t *testing.T) {
+	assert.Equal(t, []byte{2, 1, 0, 0, 0, 0, 0, 0, 0, 0}, counted(0x102, 10))
+	assert.Equal(t, []byte{2, 1, 0}, counted(0x102, 3))
+	assert.Empty(t, counted(0x102, 0))
+	assert.Equal(t, wire.MaxPayload, maxSize)
+}
+
+func TestSourceAndSink(t *testing.T) {
+	result, seen := story{rules: every(ms), parts: []part{
+		{name: "a", model: "source", with: map[string]any{
+			"channel": "A", "period": "10ms", "start": "3ms", "count": 3, "size": 9}},
+		{name: "b", model: "sink", with: map[string]any{"channels": []any{"A", "A.*"}}},
+	}}.mustRun(t)
+	require.Len(t, seen, 3)
+	for i, s := range seen {
+		assert.Equal(t, metasim.At(3*ms+metasim.Time(i)*10*ms), s.Sent)
+		assert.Equal(t, []byte{byte(i), 0, 0, 0, 0, 0, 0, 0, 0}, s.Payload)
+	}
+	assert.JSONEq(t, `{"sent":3}`, string(result["a"].Result))
+	assert.Equal(t, metasim.At(23*ms), result["a"].End, "it leaves with the last message")
+	assert.JSONEq(t, `{"received":3,"bytes":27}`, string(result["b"].Result), "two patterns, one message")
+}
+
+func TestSourceWithoutCountGoesOnToTheEnd(t *testing.T) {
+	result, seen := story{until: 20 * ms, parts: []part{
+		{name: "a", model: "source", with: map[string]any{"channel": "A", "period": "5ms"}},
+		{name: "b", model: "sink", with: map[string]any{"channels": []any{"A"}}},
+	}}.mustRun(t)
+	assert.Len(t, seen, 4, "0, 5, 10 and 15 ms; the end is exclusive")
+	assert.Equal(t, metasim.Start, seen[0].Sent)
+	assert.JSONEq(t, `{"sent":4}`, string(result["a"].Result))
+	assert.JSONEq(t, `{"received":4,"bytes":32}`, string(result["b"].Result))
+}
+
+func TestPingAndEcho(t *testing.T) {
+	rules := append(every(5*ms), delay.Rule{From: "ponger", Spec: delay.Spec{Delay: delay.Constant(50 * ms)}})
+	result, seen := story{rules: rules, parts: []part{
+		{name: "pinger", model: "ping", with: map[string]any{"out": "PING", "in": "PONG", "rounds": 10, "size": 4}},
+		{name: "ponger", model: "echo", with: map[string]any{"in": "PING", "out": "PONG"}},
+	}}.mustRun(t)
+	require.Len(t, seen, 20)
+	for i, s := range seen {
+		begin := metasim.Time(i/2) * 55 * ms
+		want := metasim.At(begin)
+		if i%2 == 1 {
+			want = metasim.At(begin + 5*ms)
+		}
+		assert.Equal(t, want, s.Sent, "message %d", i)
+		assert.Equal(t, uint32(i/2), binary.LittleEndian.Uint32(s.Payload), "it counts its sends")
+	}
+	assert.JSONEq(t, `{"rounds":10}`, string(result["pinger"].Result))
+	assert.JSONEq(t, `{"echoed":10}`, string(result["ponger"].Result))
+	assert.Equal(t, metasim.At(550*ms), result["pinger"].End)
+	assert.EqualValues(t, 10, result["pinger"].Sent)
+}
+
+func TestPingWhoseAnswerIsLostLeavesAtLast(t *testing.T) {
+	result, _ := story{parts: []part{
+		{name: "pinger", model: "ping", with: map[string]any{"out": "PING", "in": "PONG", "rounds": 1}},
+	}}.mustRun(t)
+	assert.JSONEq(t, `{"rounds":0}`, string(result["pinger"].Result))
+}
+
+func TestRing(t *testing.T) {
+	result, seen := story{until: 10 * ms, rules: every(ms), parts: []part{
+		{name: "a", model: "ring", with: map[string]any{"in": "CA", "out": "AB", "first": true, "size": 3}},
+		{name: "b", model: "ring", with: map[string]any{"in": "AB", "out": "BC"}},
+		{name: "c", model: "ring", with: map[string]any{"in": "BC", "out": "CA"}},
+	}}.mustRun(t)
+	require.Len(t, seen, 9)
+	for i, s := range seen {
+		assert.Equal(t, metasim.At(metasim.Time(i+1)*ms), s.Due)
+		assert.Equal(t, string("bca"[i%3]), s.to)
+		assert.Equal(t, []byte{0, 0, 0}, s.Payload, "unchanged")
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		assert.JSONEq(t, `{"hops":3}`, string(result[name].Result), name)
+	}
+}
+
+// eavesdropper is a connection to nobody, that keeps what is written.
+type eavesdropper struct{ written []wire.Packet }
+
+func (e *eavesdropper) Read() ([]wire.Packet, error) { return nil, io.EOF }
+func (e *eavesdropper) Close() error                 { return nil }
+func (e *eavesdropper) Peer() string                 { return "nobody" }
+func (e *eavesdropper) Write(p []wire.Packet) error {
+	e.written = append(e.written, p...)
+	return nil
+}
+
+// What scenarios are checked against is what clients then say.
+func TestModelsDeclareWhatInspectSays(t *testing.T) {
+	env := Env{Name: "x-1", Entry: "x", Index: 1, Count: 3, Open: openBelow("../wire/lcm/testdata")}
+	for name, with := range enough {
+		ports, err := Inspect(name, with, env)
+		require.NoError(t, err, name)
+		m, err := New(name, with, env)
+		require.NoError(t, err, name)
+		b := client.NewBuilder("x-1")
+		require.NoError(t, m.Declare(b), name)
+		ear := &eavesdropper{}
+		_, err = b.Complete(t.Context(), client.WithConn(ear))
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		require.NotEmpty(t, ear.written)
+		hello, ok := ear.written[0].Body.(wire.Hello)
+		require.True(t, ok)
+		assert.ElementsMatch(t, ports.Publications, hello.Publications, name)
+		assert.ElementsMatch(t, ports.Subscriptions, hello.Subscriptions, name)
+	}
+}
+
+func TestNewRefusesWhatInspectRefuses(t *testing.T) {
+	_, err := New("ping", map[string]any{"rounds": -1}, Env{})
+	var all ParamErrors
+	require.True(t, errors.As(err, &all))
+	assert.Len(t, all, 3)
+}

@@ -1,0 +1,132 @@
+package federates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/client"
+	"metasim/delay"
+	"metasim/metasim"
+	"metasim/server"
+	"metasim/wire"
+	"metasim/wire/mem"
+)
+
+// A part is one client of a run in a test.
+type part struct {
+	name, model string
+	with        map[string]any
+	env         Env
+}
+
+// A story is a run in a test.
+type story struct {
+	until metasim.Time
+	seed  uint64
+	rules []delay.Rule
+	parts []part
+}
+
+// A sighting is a message as its recipient got it.
+type sighting struct {
+	to string
+	client.Message
+}
+
+// recorder is an observer that keeps what is delivered.
+type recorder struct {
+	names []string
+	seen  []sighting
+}
+
+func (r *recorder) Observe(_ int64, _ metasim.Event, effects []metasim.Effect) error {
+	for _, e := range effects {
+		if d, ok := e.(metasim.Deliver); ok {
+			m := d.Message
+			r.seen = append(r.seen, sighting{r.names[d.To], client.Message{From: r.names[m.From], Channel: m.Channel,
+				Seq: m.Seq, Sent: m.Sent, Due: m.Due, Payload: m.Payload}})
+		}
+	}
+	return nil
+}
+
+// run runs a story over the real server and client library, all in this process. It returns what went wrong with the
+// clients, too.
+func (s story) run(t *testing.T) (server.Result, []sighting, error) {
+	table, err := delay.NewTable(s.seed, s.rules)
+	require.NoError(t, err)
+	core := metasim.Config{Delays: table, Until: s.until}
+	for _, p := range s.parts {
+		core.Clients = append(core.Clients, p.name)
+	}
+	machine, err := metasim.New(core)
+	require.NoError(t, err)
+	seen := &recorder{names: machine.Names()}
+	srv, err := server.New(server.Config{
+		Core: core, Scenario: "test", Seed: s.seed, Observers: []server.Observer{seen},
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+
+	errs := make([]error, len(s.parts), len(s.parts)+2)
+	var all sync.WaitGroup
+	network := mem.NewNet()
+	accepted := make(chan error, 1)
+	go func() { accepted <- srv.Accept(network) }()
+	for i, p := range s.parts {
+		conn, err := network.Dial(ctx, network.URL())
+		require.NoError(t, err)
+		all.Go(func() { errs[i] = p.run(ctx, s.seed, conn) })
+	}
+	served := srv.Serve(ctx)
+	all.Wait()
+	return srv.Result(), seen.seen, errors.Join(append(errs, served, <-accepted)...)
+}
+
+// run is a client's life, as whoever hosts models gives it to them.
+func (p part) run(ctx context.Context, seed uint64, conn wire.Conn) error {
+	env := p.env
+	env.Name, env.Seed = p.name, seed
+	m, err := New(p.model, p.with, env)
+	if err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	b := client.NewBuilder(p.name)
+	if err := m.Declare(b); err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	c, err := b.Complete(ctx, client.WithConn(conn))
+	if err != nil {
+		return err
+	}
+	if err := m.Run(ctx, c); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", p.name, err), c.Close())
+	}
+	return nil
+}
+
+// mustRun runs a story that goes well, and returns the results by name.
+func (s story) mustRun(t *testing.T) (map[string]server.ClientResult, []sighting) {
+	result, seen, err := s.run(t)
+	require.NoError(t, err)
+	byName := map[string]server.ClientResult{}
+	for _, c := range result.Clients {
+		byName[c.Name] = c
+	}
+	return byName, seen
+}
+
+// openBelow opens files below a directory.
+func openBelow(dir string) func(string) (io.ReadCloser, error) {
+	return func(path string) (io.ReadCloser, error) { return os.Open(filepath.Join(dir, path)) }
+}
