@@ -87,7 +87,8 @@ func TestTheRatesOfTheParts(t *testing.T) {
 
 func TestWhatWasOvertakenDoesNotCount(t *testing.T) {
 	command, err := newestCommand(cartpole.Command{Time: 5, Force: 1}, []client.Message{
-		{Payload: cartpole.Command{Time: 7, Force: 2}.Encode()}, {Payload: cartpole.Command{Time: 6, Force: 3}.Encode()},
+		{Payload: cartpole.Command{Time: 7, Force: 2}.Encode()},
+		{Payload: cartpole.Command{Time: 6, Force: 3}.Encode()},
 	})
 	require.NoError(t, err)
 	assert.Equal(t, cartpole.Command{Time: 7, Force: 2}, command)
