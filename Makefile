@@ -1,0 +1,52 @@
+# The default target says what there is.
+.DEFAULT_GOAL := help
+.PHONY: help demo test check build race mutants fuzz sim cross cover proto
+
+GO ?= go
+# The race detector needs a C compiler. Without one the tests run without it, and say so.
+RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
+FUZZTIME ?= 30s
+SEEDS ?= 3000
+SCENARIO ?= scenarios/cart-pole.metasim.yaml
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+build: ## build bin/metasim
+	$(GO) build -o bin/metasim ./cmd/metasim
+
+demo: build ## build, and run the flagship: a pole balanced over a bad network, then one that falls
+	@echo "A cart-pole plant, an estimator and a controller, three clients on a lossy network:"
+	bin/metasim run scenarios/cart-pole.metasim.yaml
+	@echo; echo "The same with ten times the delay from the controller to the plant:"
+	bin/metasim run scenarios/cart-pole.metasim.yaml $(DEMO_WORSE)
+
+test: check ## run every test (what CI runs)
+
+check: build
+	@test -n "$(RACE)" || echo "SKIPPED LOUDLY: no gcc, so the tests run without the race detector"
+	$(GO) vet ./...
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
+	$(GO) test $(RACE) -timeout 9m ./...
+	$(MAKE) --no-print-directory cross
+
+cross: ## build for the other systems
+	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./...
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./...
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build ./...
+
+sim: ## the long interleaving test: SEEDS=3000
+	$(GO) test ./metasim -run Interleave -seeds $(SEEDS) -timeout 60m
+
+fuzz: ## every fuzz target for FUZZTIME=30s
+	@for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$target"; $(GO) test $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) || exit 1; \
+		done; \
+	done
+
+cover: ## test coverage of the house
+	$(GO) test -coverpkg ./... -coverprofile /tmp/metasim.cover ./... && $(GO) tool cover -func /tmp/metasim.cover | tail -1
+
+proto: ## generate code from the .proto files (needs protoc, and protoc-gen-go v1.36.12)
+	$(GO) generate ./wire/...

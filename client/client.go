@@ -1,0 +1,229 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// A Message is one that a client was given.
+type Message struct {
+	From    string // the sender's name
+	Channel string
+	Seq     uint64          // counts the sender's publishes, from 0
+	Sent    metasim.Instant // when it was published
+	Due     metasim.Instant // when it arrived: the instant at which the client sees it
+	Payload []byte          // not to be changed
+}
+
+// A Client is one simulator's part in a run. It is not safe for concurrent use.
+type Client struct {
+	name     string
+	names    []string // of all clients; a ClientID indexes it
+	subs     []subscription
+	handlers map[string][]func(Message) // by channel, as far as met
+	reaction metasim.Time
+	conn     wire.Conn
+	out      []wire.Packet // to be written with the next flush
+
+	started bool
+	ended   bool            // left, or failed: see err
+	err     error           // why the connection is of no use any more
+	until   metasim.Instant // the end of the run, exclusive
+
+	now     metasim.Instant
+	promise metasim.Instant // the last Promise
+	granted metasim.Instant // exclusive; nobody but this package may see it
+	inbox   []metasim.Message
+	handled uint64 // the number of the last delivery that the simulator was given
+	told    report // what the server was told last
+	timers  timers
+	refused error  // the first publish that was refused: Run returns it
+	result  []byte // JSON
+}
+
+// report is what the last report promised, and what has been handled since.
+type report struct {
+	next  metasim.Instant // the conditional promise
+	cause metasim.Instant // due of the first message handled since; Infinity for none
+}
+
+// ErrEnd is returned by Step and Next when the run ends before the instant they are to reach.
+var ErrEnd = errors.New("client: the run ends before this instant")
+
+// ErrLeft is returned for whatever a client is asked to do after it left.
+var ErrLeft = errors.New("client: it has left the run; leave last")
+
+// Name returns the name under which the client takes part.
+func (c *Client) Name() string { return c.name }
+
+// Now returns the instant of what the client did last: what it publishes carries it.
+func (c *Client) Now() metasim.Instant { return c.now }
+
+// Until returns the end of the run: nothing happens at it or later. Infinity where the run has no end.
+func (c *Client) Until() metasim.Instant { return c.until }
+
+// SetResult says what the run's result shows for this client: v as JSON, sent when it leaves.
+func (c *Client) SetResult(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("client %s: result: %w", c.name, err)
+	}
+	c.result = b
+	return nil
+}
+
+// Leave ends the client's part: it is released from all it promised, and so are those who waited for it. It returns
+// when the server has everything that the client sent. Leaving twice is no error.
+func (c *Client) Leave(ctx context.Context) error {
+	if !c.ended {
+		c.put(metasim.Leave{Now: c.now, Acked: c.handled, Result: c.result})
+		for err := c.flush(); err == nil && !c.ended; {
+			err = c.receive(ctx)
+		}
+		if err := c.conn.Close(); err != nil && errors.Is(c.err, ErrLeft) {
+			return err
+		}
+	}
+	if errors.Is(c.err, ErrLeft) {
+		return nil
+	}
+	return c.err
+}
+
+// Close drops the connection. Without a Leave before it the client counts as crashed, and the run fails.
+func (c *Client) Close() error {
+	if !c.ended {
+		c.fail(errors.New("client: closed"))
+	}
+	return c.conn.Close()
+}
+
+func (c *Client) put(body wire.Body) { c.out = append(c.out, wire.Packet{Body: body}) }
+
+// flush writes what was put, in one write.
+func (c *Client) flush() error {
+	if c.ended {
+		return c.err
+	}
+	if len(c.out) == 0 {
+		return nil
+	}
+	err := c.conn.Write(c.out)
+	clear(c.out)
+	c.out = c.out[:0]
+	if err == nil {
+		return nil
+	}
+	// A server that ends the run says why, then closes: its reason is better than the broken pipe.
+	for err = nil; err == nil; {
+		err = c.receive(context.Background())
+	}
+	return c.err
+}
+
+// receive reads once from the server.
+func (c *Client) receive(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		// Wakes the Read below; what Close returns is of no interest to a client that is cancelled.
+		_ = c.conn.Close()
+	})
+	packets, err := c.conn.Read()
+	if !stop() {
+		err = fmt.Errorf("client %s: waiting at %v: %w", c.name, c.now, context.Cause(ctx))
+		c.fail(err)
+		return err
+	}
+	for _, p := range packets {
+		if e := c.take(p.Body); e != nil {
+			c.fail(e)
+			return e
+		}
+	}
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = fmt.Errorf("client %s: the server went away at %v: %w", c.name, c.now, io.ErrUnexpectedEOF)
+		} else {
+			err = fmt.Errorf("client %s: lost the server at %v: %w", c.name, c.now, err)
+		}
+		if !c.ended {
+			c.fail(err)
+		}
+		return c.err
+	}
+	return nil
+}
+
+func (c *Client) take(body wire.Body) error {
+	switch b := body.(type) {
+	case wire.Welcome:
+	case wire.Start:
+		c.started, c.names, c.until = true, b.Clients, b.Until
+		c.told = report{cause: metasim.Infinity}
+	case metasim.Deliver:
+		if int(b.Message.From) >= len(c.names) {
+			return fmt.Errorf("client %s: a message from client %d of %d", c.name, b.Message.From, len(c.names))
+		}
+		c.inbox = append(c.inbox, b.Message)
+	case metasim.Authorize:
+		c.granted = metasim.Later(c.granted, b.Until)
+	case wire.Goodbye:
+		c.fail(ErrLeft)
+	case wire.Refuse:
+		return &wire.RefusedError{Reason: b.Reason, Text: b.Text}
+	default:
+		return fmt.Errorf("client %s: the server sent a %T, which no client expects", c.name, body)
+	}
+	return nil
+}
+
+// fail ends the client; every call from now on returns err.
+func (c *Client) fail(err error) {
+	if !c.ended {
+		c.ended, c.err = true, err
+	}
+}
+
+// due returns when the next message that the client has is due.
+func (c *Client) due() metasim.Instant {
+	if len(c.inbox) == 0 {
+		return metasim.Infinity
+	}
+	return c.inbox[0].Due
+}
+
+// pop takes the next message out of the inbox: it counts as handled.
+func (c *Client) pop() Message {
+	m := &c.inbox[0]
+	msg := Message{From: c.names[m.From], Channel: m.Channel, Seq: m.Seq, Sent: m.Sent, Due: m.Due, Payload: m.Payload}
+	*m = metasim.Message{} // its payload is the simulator's now
+	c.inbox = c.inbox[1:]
+	c.handled++
+	c.told.cause = metasim.Earlier(c.told.cause, msg.Due)
+	return msg
+}
+
+// popUntil takes all messages due at or before i.
+func (c *Client) popUntil(i metasim.Instant) []Message {
+	var msgs []Message
+	for len(c.inbox) > 0 && !i.Before(c.inbox[0].Due) {
+		if msgs == nil {
+			msgs = make([]Message, 0, min(len(c.inbox), 8))
+		}
+		msgs = append(msgs, c.pop())
+	}
+	return slices.Clip(msgs)
+}
+
+// report makes the client's report: next is its next event.
+func (c *Client) report(now, next metasim.Instant) metasim.Report {
+	floor := metasim.Later(now, c.promise)
+	c.told = report{next: metasim.Later(floor, next), cause: metasim.Infinity}
+	return metasim.Report{Now: now, NoSendBefore: floor, NextEvent: c.told.next, Acked: c.handled}
+}

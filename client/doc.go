@@ -1,0 +1,25 @@
+// Package client is what a simulator embeds to take part in a run.
+//
+// A [Builder] is incomplete: publications and subscriptions may be added. [Builder.Complete] joins the run and returns a
+// [Client] once every client has joined; from then on the channels are fixed. What is published before the first wait is
+// sent at the start instant.
+//
+// There are three ways to live in simulated time, and they may be mixed:
+//
+//   - [Client.Step] is for a simulator with a loop and a step of its own: it chooses its instants.
+//   - [Client.Next] stops at the next message, or at a limit.
+//   - [Client.Run] owns the loop: handlers are called for messages and timers, in order.
+//
+// A client acts at instants: nothing it sees depends on how fast it or anybody else computes. How far it was authorized
+// to advance is hidden from it, as that does depend on it.
+//
+// # Duties of the caller
+//
+//  1. One goroutine uses a Client; handlers run on the one that called Run.
+//  2. The simulator is a function of the messages it is given: it reads no wall clock, and draws its random numbers
+//     from a seed of its own.
+//  3. A payload is not changed after it was published, nor one that was received.
+//  4. End with Leave, or with Run, which leaves when nothing can happen any more. A client that just goes away counts as
+//     crashed, and ends the run for all.
+//  5. A context that is cancelled while a call waits ends the client: it cannot be used afterwards.
+package client

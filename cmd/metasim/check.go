@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"metasim/run"
+	"metasim/scenarios"
+)
+
+// overrides are what the flags say; what is empty overrides nothing.
+func (f *scenarioFlags) overrides() scenarios.Overrides {
+	return scenarios.Overrides{Set: f.set, Seed: f.seed, Until: f.until, AllowOutside: f.allowOutside}
+}
+
+// validation is what `metasim validate --json` prints.
+type validation struct {
+	OK       bool                `json:"ok"`
+	Errors   []scenarios.Problem `json:"errors"`
+	Warnings []scenarios.Problem `json:"warnings"`
+}
+
+func newValidate(std streams) *cobra.Command {
+	var f scenarioFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "validate FILE",
+		Short: "Check a scenario and name everything that is wrong with it",
+		Args:  exactlyOne("scenario file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			_, warnings, err := scenarios.Load(args[0], f.overrides())
+			v := validation{OK: err == nil, Errors: []scenarios.Problem{}, Warnings: append([]scenarios.Problem{}, warnings...)}
+			var invalid *scenarios.Invalid
+			switch {
+			case errors.As(err, &invalid):
+				v.Errors = invalid.Problems
+			case err != nil:
+				return &failure{status: 2, err: err}
+			}
+			if asJSON {
+				if err := printJSON(std.out, v); err != nil {
+					return failed(err)
+				}
+			} else {
+				for _, w := range warnings {
+					fmt.Fprintf(std.err, "warning: %s\n", w)
+				}
+			}
+			if err != nil {
+				return &failure{status: 2, err: err, said: asJSON}
+			}
+			if !asJSON {
+				fmt.Fprintf(std.out, "%s is a good scenario\n", args[0])
+			}
+			return nil
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")
+	return cmd
+}
+
+func newSchema(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON schema of scenario files, for editors",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if _, err := std.out.Write(append(scenarios.Schema(), '\n')); err != nil {
+				return failed(err)
+			}
+			return nil
+		},
+	}
+}
+
+func newVersion(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if _, err := fmt.Fprintln(std.out, "metasim", run.BuildVersion()); err != nil {
+				return failed(err)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"metasim/client"
+	"metasim/federates"
+	"metasim/run"
+	"metasim/scenarios"
+)
+
+// clientFlags are the flags of `metasim client`.
+type clientFlags struct {
+	instance, name, server, token string
+	with                          []string
+	seed                          uint64
+}
+
+func newClient(std streams) *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{
+		Use:   "client MODEL",
+		Short: "Take part in a run with one built-in model",
+		Long: "Take part in a run with one built-in model, as a process of its own. The server, the client's name and the join\n" +
+			"token come from METASIM_SERVER, METASIM_CLIENT and METASIM_TOKEN, or from the flags.\n\nModels:\n" + modelList(),
+		Example: "  metasim client ping --name pinger --with rounds=10 --with out=PING --with in=PONG",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return takePart(cmd, args, &f, std) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.with, "with", nil, "a parameter of the model: `name=value`; may be repeated")
+	flags.StringVar(&f.name, "name", "", "the client's name (default: METASIM_CLIENT)")
+	flags.StringVar(&f.server, "server", "", "the server's `address` (default: METASIM_SERVER)")
+	flags.StringVar(&f.token, "token", "", "the join token (default: METASIM_TOKEN)")
+	flags.Uint64Var(&f.seed, "seed", 0, "the seed of the model's draws")
+	flags.StringVar(&f.instance, "instance", "", "model and parameters as JSON, as metasim run passes them on")
+	if err := flags.MarkHidden("instance"); err != nil {
+		panic(err) // the flag is defined in the line above
+	}
+	return cmd
+}
+
+func modelList() string {
+	var s strings.Builder
+	for _, m := range federates.Models() {
+		fmt.Fprintf(&s, "  %-22s %s\n", m.Name, m.Doc)
+	}
+	return s.String()
+}
+
+func takePart(cmd *cobra.Command, args []string, f *clientFlags, _ streams) error {
+	in, err := f.read(args)
+	if err != nil {
+		return &failure{status: 2, err: err}
+	}
+	name := f.name
+	if name == "" {
+		name = os.Getenv("METASIM_CLIENT")
+	}
+	if name == "" {
+		return &failure{status: 2, err: errors.New("the client has no name; use --name, or set METASIM_CLIENT")}
+	}
+	server := f.server
+	if server == "" {
+		server = os.Getenv("METASIM_SERVER")
+	}
+	if server == "" {
+		return &failure{status: 2, err: errors.New("no server to join; use --server, or set METASIM_SERVER")}
+	}
+	token := f.token
+	if token == "" {
+		token = os.Getenv("METASIM_TOKEN")
+	}
+	m, err := federates.New(in.Model, in.With, federates.Env{
+		Name: name, Entry: in.Entry, Index: in.Index, Count: in.Count, Seed: in.Seed, Dir: in.Dir,
+		Open: func(path string) (io.ReadCloser, error) { return scenarios.OpenFile(in.Dir, path, in.AllowOutside) },
+	})
+	if err != nil {
+		return &failure{status: 2, err: err}
+	}
+	err = run.Model(cmd.Context(), m, name, client.WithServer(server), client.WithToken(token), client.WithName(name))
+	if err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+// read reads what is to be run: from the flags for a person, or as metasim run passes it on.
+func (f *clientFlags) read(args []string) (run.Instance, error) {
+	var in run.Instance
+	switch {
+	case f.instance != "" && len(args) == 0:
+		d := json.NewDecoder(bytes.NewReader([]byte(f.instance)))
+		d.UseNumber()
+		if err := d.Decode(&in); err != nil {
+			return in, fmt.Errorf("--instance: %w", err)
+		}
+		return in, nil
+	case len(args) == 0:
+		return in, errors.New("which model? see metasim client --help for a list")
+	}
+	// A person who names a file on the command line means it as the shell would.
+	in = run.Instance{Model: args[0], With: map[string]any{}, Entry: f.name, Count: 1, Seed: f.seed, Dir: ".", AllowOutside: true}
+	for _, w := range f.with {
+		key, text, ok := strings.Cut(w, "=")
+		if !ok {
+			return in, fmt.Errorf("--with %s: write name=value", w)
+		}
+		var value any
+		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+			return in, fmt.Errorf("--with %s: the value is not YAML: %w", w, err)
+		}
+		in.With[key] = value
+	}
+	return in, nil
+}

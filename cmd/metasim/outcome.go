@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"metasim/metasim"
+	"metasim/run"
+)
+
+// shownClients is how many clients the table shows; --json has them all.
+const shownClients = 40
+
+// printOutcome prints a table of the clients, and the digest.
+func printOutcome(w io.Writer, o *run.Outcome) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.DiscardEmptyColumns)
+	fmt.Fprintf(t, "client\texit\tsent\tdelivered\tend\tgrants\tbusy\tblocked\t\n")
+	for _, c := range o.Clients[:min(len(o.Clients), shownClients)] {
+		end := metasim.Instant{Time: metasim.Time(c.EndNS), Step: c.EndStep}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%v\t%d\t%s\t%s\t\n", c.Name, c.Exit, c.Sent, c.Delivered, end, c.Grants,
+			seconds(c.BusyS), seconds(c.BlockedS))
+	}
+	t.Flush() // w reports its own errors
+	if more := len(o.Clients) - shownClients; more > 0 {
+		fmt.Fprintf(w, "... and %d more: see --json\n", more)
+	}
+	printResults(w, o)
+	factor := ""
+	if o.WallS > 0 {
+		factor = fmt.Sprintf(", %.3g times real time", float64(o.EndNS)/1e9/o.WallS)
+	}
+	fmt.Fprintf(w, "\n%s: %v of simulated time in %s%s\n", o.Scenario, metasim.Time(o.EndNS), seconds(o.WallS), factor)
+	m := o.Messages
+	fmt.Fprintf(w, "messages: %d sent, %d delivered, %d dropped, %d undelivered\n", m.Sent, m.Delivered, m.Dropped, m.Undelivered)
+	if !o.Deterministic {
+		fmt.Fprintf(w, "deterministic: no, a client was cut off\n")
+	}
+	fmt.Fprintf(w, "digest: %s\nrun: %s\n", o.Digest, o.RunDir)
+}
+
+// printResults prints what the models have to say.
+func printResults(w io.Writer, o *run.Outcome) {
+	told := slices.DeleteFunc(slices.Clone(o.Clients), func(c run.ClientOutcome) bool { return len(c.Result) <= len("{}") })
+	if len(told) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	for _, c := range told[:min(len(told), shownClients)] {
+		var line bytes.Buffer
+		if err := json.Compact(&line, c.Result); err != nil {
+			line.Reset()
+			line.Write(c.Result)
+		}
+		fmt.Fprintf(w, "%s: %s\n", c.Name, line.Bytes())
+	}
+}
+
+// seconds writes a wall-clock time with three digits that matter.
+func seconds(s float64) string {
+	d := time.Duration(s * 1e9)
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(100 * time.Nanosecond).String()
+}

@@ -1,0 +1,243 @@
+package tidy
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// A source is one Go file of the house.
+type source struct {
+	room string // its folder, relative to the root
+	path string
+	text []byte
+	set  *token.FileSet
+	file *ast.File
+}
+
+func (s source) test() bool      { return strings.HasSuffix(s.path, "_test.go") }
+func (s source) generated() bool { return strings.HasSuffix(s.path, ".pb.go") }
+
+func sources(t *testing.T) []source {
+	var all []source
+	require.NoError(t, filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == ".git" || d.Name() == "runs" || d.Name() == "bin") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(p) != ".go" {
+			return nil
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		s := source{path: filepath.ToSlash(rel), text: text, set: token.NewFileSet()}
+		s.room = path.Dir(s.path)
+		s.file, err = parser.ParseFile(s.set, s.path, text, parser.ParseComments)
+		all = append(all, s)
+		return err
+	}))
+	require.Greater(t, len(all), 20, "where is the house?")
+	return all
+}
+
+// mayImport is the plan of the house: a room, and what it may import beside the standard library. An entry ending in
+// "/..." is for all rooms below. Tests may import more.
+var mayImport = map[string][]string{
+	"metasim":                {},
+	"delay":                  {"metasim/metasim", "gonum.org/v1/gonum/..."},
+	"wire":                   {"metasim/metasim", "metasim/wire/wirepb", "google.golang.org/protobuf/..."},
+	"wire/wirepb":            {"google.golang.org/protobuf/..."},
+	"wire/mem":               {"metasim/metasim", "metasim/wire"},
+	"wire/stream":            {"metasim/metasim", "metasim/wire"},
+	"wire/quic":              {"metasim/metasim", "metasim/wire", "metasim/wire/stream", "github.com/quic-go/quic-go/..."},
+	"wire/dial":              {"metasim/wire", "metasim/wire/stream", "metasim/wire/quic"},
+	"wire/wiretest":          {"metasim/metasim", "metasim/wire", "github.com/stretchr/testify/...", "go.uber.org/goleak/..."},
+	"wire/lcm":               {"metasim/metasim"},
+	"wire/journal":           {"metasim/metasim", "metasim/wire/journal/journalpb", "google.golang.org/protobuf/..."},
+	"wire/journal/journalpb": {"google.golang.org/protobuf/..."},
+	"server":                 {"metasim/metasim", "metasim/wire"},
+	"client":                 {"metasim/metasim", "metasim/wire", "metasim/wire/dial"},
+	"federates":              {"metasim/metasim", "metasim/client", "metasim/delay", "metasim/wire/lcm", "metasim/federates/..."},
+	"federates/cartpole":     {"metasim/metasim"},
+	"federates/phold":        {"metasim/metasim"},
+	"scenarios":              {"metasim/metasim", "metasim/delay", "metasim/federates", "github.com/spf13/viper/...", "github.com/go-viper/mapstructure/...", "github.com/goccy/go-yaml/...", "github.com/santhosh-tekuri/jsonschema/...", "golang.org/x/text/..."},
+	"run":                    {"metasim/...", "golang.org/x/sys/..."},
+	"cmd/metasim":            {"metasim/...", "github.com/spf13/cobra/...", "github.com/lmittmann/tint/...", "github.com/goccy/go-yaml/...", "golang.org/x/term/..."},
+	"internal/script":        {"github.com/stretchr/testify/..."},
+	"internal/mutants":       {},
+	"internal/tidy":          {},
+}
+
+// impure is what the machine may not touch: the world enters it as an Event, and leaves as an Effect.
+var impure = []string{
+	"net/...", "os/...", "time", "sync/...", "context", "log/...", "math/rand/...", "runtime/...", "unsafe", "syscall",
+}
+
+func TestImports(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test() {
+			continue
+		}
+		allowed, planned := mayImport[s.room]
+		if !planned {
+			t.Errorf("%s: the room %s is not in the plan; add it to docs/design.md section 2 and to internal/tidy", s.path, s.room)
+			continue
+		}
+		for _, spec := range s.file.Imports {
+			name := strings.Trim(spec.Path.Value, `"`)
+			if s.room == "metasim" && under(impure, name) {
+				t.Errorf("%s imports %s: the machine is pure, %s belongs in server or client", s.path, name, name)
+			}
+			if ours(name) && !under(allowed, name) {
+				t.Errorf("%s imports %s: %s may not; the plan is docs/design.md section 2 and internal/tidy", s.path, name, s.room)
+			}
+		}
+	}
+}
+
+// ours tells what the plan is about from the standard library.
+func ours(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	return first == "metasim" || strings.Contains(first, ".")
+}
+
+// under reports whether a package is in a list of packages and of "trees/...".
+func under(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool {
+		tree, all := strings.CutSuffix(entry, "/...")
+		return name == tree || all && strings.HasPrefix(name, tree+"/")
+	})
+}
+
+func TestSizes(t *testing.T) {
+	const maxLines, maxFunc = 400, 70
+	for _, s := range sources(t) {
+		if s.generated() {
+			continue
+		}
+		if n := bytes.Count(s.text, []byte("\n")); n > maxLines {
+			t.Errorf("%s has %d lines, %d is the limit; about 100 is right: which two things does it hold?", s.path, n, maxLines)
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if n := s.set.Position(f.End()).Line - s.set.Position(f.Pos()).Line + 1; n > maxFunc {
+				t.Errorf("%s: %s has %d lines, %d is a screen; split it where the control flow forks", s.path, f.Name.Name, n, maxFunc)
+			}
+		}
+	}
+}
+
+// The machine iterates no map and starts no goroutine: either would let something into a result that is not in the
+// scenario.
+func TestMachineIsPure(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.room != "metasim" || s.test() {
+			continue
+		}
+		maps := mapNames(s.file)
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			where := func() string { return fmt.Sprint(s.set.Position(n.Pos())) }
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s: the machine starts no goroutine; the shells do", where())
+			case *ast.RangeStmt:
+				if id, ok := n.X.(*ast.Ident); ok && maps[id.Name] {
+					t.Errorf("%s: the machine iterates no map: its order would reach a result", where())
+				}
+			case *ast.CallExpr:
+				if id, ok := n.Fun.(*ast.Ident); ok && (id.Name == "print" || id.Name == "println") {
+					t.Errorf("%s: the machine prints nothing", where())
+				}
+			}
+			return true
+		})
+	}
+}
+
+// mapNames finds the variables of a file that are made as maps.
+func mapNames(f *ast.File) map[string]bool {
+	names := map[string]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		assign, ok := n.(*ast.AssignStmt)
+		if !ok {
+			return true
+		}
+		for i, rhs := range assign.Rhs {
+			made := rhs
+			if call, ok := rhs.(*ast.CallExpr); ok && len(call.Args) > 0 {
+				made = call.Args[0]
+			}
+			if lit, ok := rhs.(*ast.CompositeLit); ok {
+				made = lit.Type
+			}
+			if _, isMap := made.(*ast.MapType); isMap && i < len(assign.Lhs) {
+				if id, ok := assign.Lhs[i].(*ast.Ident); ok {
+					names[id.Name] = true
+				}
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// banned are tokens with the reason why they are not in the house.
+var banned = []struct{ token, where, reason string }{
+	{"math/rand\"", "", "use math/rand/v2 with a source that is keyed by what the draw is for"},
+	{"func init()", "", "packages do nothing when they are imported"},
+	{"time.Sleep(", "_test.go", "a test that sleeps to be right is wrong on a slow machine; wait for the event, or use testing/synctest"},
+	{"//nolint", "", "mend it, or change the rule"},
+	{"../shared", "", "the project speaks of itself alone"},
+}
+
+func TestBanned(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.generated() || s.room == "internal/tidy" {
+			continue
+		}
+		for _, b := range banned {
+			if strings.HasSuffix(s.path, b.where) && bytes.Contains(s.text, []byte(b.token)) {
+				t.Errorf("%s has %q: %s", s.path, b.token, b.reason)
+			}
+		}
+	}
+}
+
+// Every room says what it is: a package comment is where a reader begins.
+func TestRoomsAreDocumented(t *testing.T) {
+	documented := map[string]bool{}
+	for _, s := range sources(t) {
+		if !s.test() {
+			documented[s.room] = documented[s.room] || s.file.Doc != nil
+		}
+	}
+	for room, ok := range documented {
+		if !ok && !strings.HasSuffix(room, "pb") {
+			t.Errorf("%s has no package comment; write doc.go: what it is, and the caller's duties", room)
+		}
+	}
+}

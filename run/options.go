@@ -1,0 +1,60 @@
+package run
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"metasim/server"
+)
+
+// Transports are the ways in which clients reach the server.
+var Transports = []string{"mem", "unix", "tcp", "quic"}
+
+// Options say how to carry out a scenario. None of them can change its digest.
+type Options struct {
+	// Transport is mem (the default), unix, tcp or quic. With mem the built-in models run in this process, and commands
+	// get a unix socket; with the others every client is a process of its own.
+	Transport string
+	// Listen is where to listen for those who come from outside: a path for unix, host:port for tcp and quic. Empty: a
+	// private temporary socket, or a free port of the loopback interface.
+	Listen string
+	// Serve starts no client at all: everybody comes from outside.
+	Serve bool
+	// Token is what clients must show. Empty: a random one for tcp and quic and for the processes started here.
+	Token string
+	// Out is the run directory. Empty: runs/<name>-<n> below the working directory.
+	Out string
+	// Self is the command that starts this program as `metasim`: to it "client MODEL ..." is added for a built-in model
+	// in a process of its own. It is needed with every transport but mem.
+	Self []string
+	// AllowOutside lets models that are processes of their own read files outside of the scenario's directory.
+	AllowOutside bool
+	// Env is added to the environment of the processes that are started.
+	Env []string
+	// Ready is called when clients can join from outside, with the address and the token to give them. May be nil.
+	Ready func(url, token string) error
+	// Watch is called with the server as the run begins to be served, to show its progress. May be nil.
+	Watch func(*server.Server)
+	// Log gets warnings. Nil: nowhere.
+	Log *slog.Logger
+}
+
+// Validate names the first contradiction, and fills in the defaults.
+func (o *Options) Validate() error {
+	if o.Transport == "" {
+		o.Transport = Transports[0]
+	}
+	if !slices.Contains(Transports, o.Transport) {
+		return fmt.Errorf("there is no transport %q; use one of %s", o.Transport, strings.Join(Transports, ", "))
+	}
+	if o.Transport != "mem" && !o.Serve && len(o.Self) == 0 {
+		return fmt.Errorf("transport %s puts models in processes of their own, but Options.Self does not say how to start them", o.Transport)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	return nil
+}

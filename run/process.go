@@ -1,0 +1,141 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"metasim/server"
+)
+
+// A process is a client in a process of its own.
+type process struct {
+	client string
+	cmd    *exec.Cmd
+	output string        // the file of its stderr
+	done   chan struct{} // closed when it has ended
+	err    error         // how; valid after done
+}
+
+const (
+	// deathTime is how long to wait for a process whose connection broke, to learn its exit status.
+	deathTime = 2 * time.Second
+	// leaveTime is how long a process may go on after its client has left; abortTime after the run has failed.
+	leaveTime = 10 * time.Second
+	abortTime = time.Second
+	// termTime is how long a process has between the request to end and the end.
+	termTime = time.Second
+	// lastLines is how much of a dead client's stderr is shown.
+	lastLines = 20
+)
+
+// start starts a client's process, with its output in the run directory. It is the leader of a process group, so that
+// what it starts ends with it.
+func start(client string, argv []string, workDir string, env []string, logs string) (*process, error) {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = workDir
+	cmd.Env = append(os.Environ(), env...)
+	ownGroup(cmd)
+	p := &process{client: client, cmd: cmd, output: filepath.Join(logs, client+".stderr"), done: make(chan struct{})}
+	stdout, err := os.Create(filepath.Join(logs, client+".stdout"))
+	if err != nil {
+		return nil, err
+	}
+	defer stdout.Close()
+	stderr, err := os.Create(p.output)
+	if err != nil {
+		return nil, err
+	}
+	defer stderr.Close()
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("client %q cannot be started: %w", client, err)
+	}
+	return p, nil
+}
+
+// wait waits for the end of the process, once.
+func (p *process) wait() {
+	p.err = p.cmd.Wait()
+	close(p.done)
+}
+
+// exit says how the process ended: "exit status 0", "signal: killed".
+func (p *process) exit() string {
+	var status *exec.ExitError
+	switch {
+	case p.err == nil:
+		return "exit status 0"
+	case errors.As(p.err, &status):
+		return status.Error()
+	}
+	return p.err.Error()
+}
+
+// obituary waits a moment for the process to end, and says how it did.
+func (p *process) obituary() server.Obituary {
+	timer := time.NewTimer(deathTime)
+	defer timer.Stop()
+	var o server.Obituary
+	select {
+	case <-p.done:
+		o.Exit = p.exit()
+	case <-timer.C:
+		o.Exit = fmt.Sprintf("nothing yet: process %d still runs", p.cmd.Process.Pid)
+	}
+	o.Output = tail(p.output, lastLines)
+	return o
+}
+
+// end waits for the process for some time, and then ends it: politely, then not. It reports whether it had to.
+func (p *process) end(patience time.Duration) (forced bool) {
+	if p.within(patience) {
+		return false
+	}
+	terminate(p.cmd.Process)
+	if !p.within(termTime) {
+		kill(p.cmd.Process)
+		<-p.done
+	}
+	return true
+}
+
+func (p *process) within(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// tail returns the last lines of a file, as far as they are to be had.
+func tail(file string, lines int) []string {
+	const most = 16 << 10
+	f, err := os.Open(file)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		if _, err := f.Seek(-most, io.SeekEnd); err != nil {
+			return []string{err.Error()}
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	all := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(text), "?"), "\r\n"), "\n")
+	if len(all) == 1 && all[0] == "" {
+		return nil
+	}
+	return all[max(0, len(all)-lines):]
+}

@@ -1,0 +1,78 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"metasim/metasim"
+	"metasim/scenarios"
+	"metasim/wire/journal"
+)
+
+// Version is the version of metasim.
+const Version = "0.1.0"
+
+// A record is what a run leaves on disk. It observes the server.
+type record struct {
+	dir      journal.Dir
+	manifest journal.Manifest
+	writer   *journal.Writer
+}
+
+// newRecord begins the record: from now on the directory says that a run has begun and not ended.
+func newRecord(dir journal.Dir, sc *scenarios.Scenario, o Options) (*record, error) {
+	resolved, err := sc.Resolved()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, c := range sc.Clients {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	r := &record{dir: dir, manifest: journal.Manifest{
+		Scenario: sc.Name, Resolved: resolved, Seed: sc.Seed, Until: sc.Until, MaxSteps: sc.MaxSteps, Clients: names,
+		Transport: o.Transport, Go: runtime.Version(), Metasim: BuildVersion(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Started: time.Now(), Deterministic: true, Error: "the run has not ended",
+	}}
+	if err := dir.WriteManifest(&r.manifest); err != nil {
+		return nil, err
+	}
+	r.writer, err = dir.NewJournal()
+	return r, err
+}
+
+func (r *record) Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error {
+	return r.writer.Observe(wall, ev, effects)
+}
+
+// finish ends the record with the run's outcome.
+func (r *record) finish(out *Outcome) error {
+	m := &r.manifest
+	m.Deterministic, m.OK, m.Error, m.Digest = out.Deterministic, out.OK, out.Error, out.Digest
+	return errors.Join(r.writer.Close(), r.dir.WriteManifest(m))
+}
+
+// abandon ends the record of a run that did not begin.
+func (r *record) abandon() error {
+	r.manifest.Error = "the run did not begin"
+	return errors.Join(r.writer.Close(), r.dir.WriteManifest(&r.manifest))
+}
+
+// BuildVersion is the version, with the revision it was built from where that is known.
+func BuildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return fmt.Sprintf("%s+%s", Version, s.Value[:12])
+		}
+	}
+	return Version
+}

@@ -1,0 +1,231 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"metasim/client"
+	"metasim/delay"
+	"metasim/federates"
+	"metasim/metasim"
+	"metasim/scenarios"
+	"metasim/server"
+	"metasim/wire/journal"
+)
+
+// A conductor carries out one scenario.
+type conductor struct {
+	scenario  *scenarios.Scenario
+	options   Options
+	dir       journal.Dir
+	entrance  *entrance
+	server    *server.Server
+	work      sync.WaitGroup
+	processes []*process // in order of the scenario
+
+	mu    sync.Mutex
+	fates map[string]*fate // of the clients in this process, by name
+}
+
+// A fate is how a client in this process ended.
+type fate struct {
+	done chan struct{}
+	err  error
+}
+
+// Scenario carries out a scenario. The error says why there was no run at all; how a run failed is in its outcome.
+func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	table, err := delay.NewTable(sc.Seed, sc.Rules)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := makeDir(sc.Name, o.Out)
+	if err != nil {
+		return nil, err
+	}
+	c := &conductor{scenario: sc, options: o, dir: dir, fates: map[string]*fate{}}
+	record, err := newRecord(dir, sc, o)
+	if err != nil {
+		return nil, err
+	}
+	if c.entrance, err = open(o, c.anyInside(), c.anyOutside()); err != nil {
+		return nil, errors.Join(err, record.abandon())
+	}
+	if c.server, err = server.New(c.config(table, record)); err != nil {
+		return nil, errors.Join(err, c.entrance.close(), record.abandon())
+	}
+	out := c.serve(ctx)
+	if err := errors.Join(c.entrance.close(), record.finish(out)); err != nil && out.OK {
+		out.OK, out.Err, out.Error = false, err, err.Error()
+	}
+	return out, nil
+}
+
+func (c *conductor) config(table *delay.Table, record *record) server.Config {
+	sc := c.scenario
+	config := server.Config{
+		Core:     metasim.Config{Delays: table, Until: sc.Until, MaxSteps: sc.MaxSteps},
+		Scenario: sc.Name, Seed: sc.Seed, Token: c.entrance.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
+		StartTimeout: sc.StartTimeout, Observers: []server.Observer{record}, Obituary: c.obituary, Log: c.options.Log,
+	}
+	for _, cl := range sc.Clients {
+		config.Core.Clients = append(config.Core.Clients, cl.Name)
+		if cl.Detach {
+			config.Detach[cl.Name] = true
+		}
+	}
+	return config
+}
+
+// serve runs the server with all that belongs to it, and waits until nothing of it is left.
+func (c *conductor) serve(ctx context.Context) *Outcome {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if c.entrance.inside != nil {
+		c.work.Go(func() { c.accept(c.server.Accept(c.entrance.inside)) })
+	}
+	if c.entrance.outside != nil {
+		c.work.Go(func() { c.accept(c.server.Accept(c.entrance.outside)) })
+	}
+	if c.scenario.Rate > 0 {
+		// How the run failed is known from Serve.
+		c.work.Go(func() { _ = server.Pace(ctx, c.server, c.scenario.Rate) })
+	}
+	c.work.Go(func() { c.startClients(ctx) })
+	if c.options.Watch != nil {
+		c.options.Watch(c.server)
+	}
+	err := c.server.Serve(ctx)
+	cancel()
+	c.work.Wait()
+	c.endProcesses(err == nil)
+	return outcome(c.scenario.Name, c.scenario.Seed, c.dir.Path(), c.server.Result())
+}
+
+func (c *conductor) accept(err error) {
+	if err != nil {
+		c.server.Fail(fmt.Errorf("no more clients can come in: %w", err))
+	}
+}
+
+// inside reports whether a client lives in this process.
+func (c *conductor) inside(cl scenarios.Client) bool {
+	return cl.Model != "" && c.options.Transport == "mem" && !c.options.Serve
+}
+
+func (c *conductor) anyInside() bool {
+	for _, cl := range c.scenario.Clients {
+		if c.inside(cl) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *conductor) anyOutside() bool {
+	for _, cl := range c.scenario.Clients {
+		if !c.inside(cl) {
+			return true
+		}
+	}
+	return false
+}
+
+// startClients starts all that are not to be started by somebody else. It stops when the run ends.
+func (c *conductor) startClients(ctx context.Context) {
+	if c.entrance.outside != nil && c.options.Ready != nil {
+		if err := c.options.Ready(c.entrance.outside.URL(), c.entrance.token); err != nil {
+			c.server.Fail(err)
+			return
+		}
+	}
+	for _, cl := range c.scenario.Clients {
+		switch {
+		case ctx.Err() != nil:
+			return
+		case cl.External || c.options.Serve:
+		case c.inside(cl):
+			c.startInside(ctx, cl)
+		default:
+			if err := c.startProcess(cl); err != nil {
+				c.server.Fail(err)
+				return
+			}
+		}
+	}
+}
+
+// env is what a model is told beside its parameters.
+func (c *conductor) env(cl scenarios.Client) federates.Env {
+	return federates.Env{
+		Name: cl.Name, Entry: cl.Entry, Index: cl.Index, Count: cl.Count, Seed: c.scenario.Seed, Dir: c.scenario.Dir,
+		Open: c.scenario.Open,
+	}
+}
+
+// startInside starts a built-in model in a goroutine.
+func (c *conductor) startInside(ctx context.Context, cl scenarios.Client) {
+	f := &fate{done: make(chan struct{})}
+	c.mu.Lock()
+	c.fates[cl.Name] = f
+	c.mu.Unlock()
+	c.work.Go(func() {
+		defer close(f.done)
+		f.err = c.takePart(ctx, cl)
+		if f.err != nil {
+			c.server.Exited(cl.Name, f.err.Error())
+		}
+	})
+}
+
+func (c *conductor) takePart(ctx context.Context, cl scenarios.Client) error {
+	m, err := federates.New(cl.Model, cl.With, c.env(cl))
+	if err != nil {
+		return err
+	}
+	conn, err := c.entrance.inside.Dial(ctx, c.entrance.inside.URL())
+	if err != nil {
+		return err
+	}
+	return Model(ctx, m, cl.Name, client.WithConn(conn), client.WithToken(c.entrance.token))
+}
+
+// obituary says what became of a client that the server lost.
+func (c *conductor) obituary(name string) server.Obituary {
+	c.mu.Lock()
+	f := c.fates[name]
+	var p *process
+	for _, q := range c.processes {
+		if q.client == name {
+			p = q
+		}
+	}
+	c.mu.Unlock()
+	switch {
+	case p != nil:
+		return p.obituary()
+	case f != nil:
+		select {
+		case <-f.done:
+			if f.err != nil {
+				return server.Obituary{Exit: "error: " + f.err.Error()}
+			}
+		case <-time.After(deathTime):
+		}
+	}
+	return server.Obituary{}
+}
+
+// makeDir makes the run directory.
+func makeDir(name, out string) (journal.Dir, error) {
+	if out == "" {
+		return journal.NextDir("runs", name)
+	}
+	return journal.Create(out)
+}

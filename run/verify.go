@@ -1,0 +1,134 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"metasim/metasim"
+	"metasim/scenarios"
+)
+
+// A Verdict says whether several runs of a scenario were the same: what `metasim verify --json` prints.
+type Verdict struct {
+	Equal  bool          `json:"equal"`
+	Digest string        `json:"digest"` // of the first run
+	Runs   []VerifiedRun `json:"runs"`
+	// Divergence names the first difference between the first run and the first that differs from it.
+	Divergence string `json:"divergence,omitempty"`
+	Error      string `json:"error,omitempty"` // why a run failed
+}
+
+// A VerifiedRun is one of them.
+type VerifiedRun struct {
+	Transport  string `json:"transport"`
+	GOMAXPROCS int    `json:"gomaxprocs"`
+	Digest     string `json:"digest"`
+	RunDir     string `json:"run_dir,omitempty"` // kept only where runs differ
+}
+
+// verifyProcs are the numbers of processors that runs take turns with, as with transports: every run differs from the
+// one before in both.
+var verifyProcs = []int{1, 2, 8}
+
+// Verify carries out a scenario several times, over different transports and numbers of processors, and compares the
+// digests. The directories of the runs are removed when all are equal.
+func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v *Verdict, err error) {
+	root, err := os.MkdirTemp("", "metasim-verify-")
+	if err != nil {
+		return nil, err
+	}
+	v = &Verdict{Equal: true, Runs: []VerifiedRun{}}
+	defer func() {
+		if v == nil || v.Equal {
+			err = errors.Join(err, os.RemoveAll(root))
+		}
+	}()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for i := range runs {
+		r := VerifiedRun{
+			Transport: Transports[i%len(Transports)], GOMAXPROCS: verifyProcs[i%len(verifyProcs)],
+			RunDir: filepath.Join(root, strconv.Itoa(i+1)),
+		}
+		runtime.GOMAXPROCS(r.GOMAXPROCS)
+		one := o
+		one.Transport, one.Out, one.Token, one.Listen = r.Transport, r.RunDir, "", ""
+		one.Env = append(slices.Clone(o.Env), "GOMAXPROCS="+strconv.Itoa(r.GOMAXPROCS))
+		out, err := Scenario(ctx, sc, one)
+		if err != nil {
+			return v, err
+		}
+		if !out.OK {
+			v.Equal, v.Error = false, fmt.Sprintf("run %d (%s): %s", i+1, r.Transport, out.Error)
+			return v, nil
+		}
+		r.Digest = out.Digest
+		v.Runs = append(v.Runs, r)
+		if v.Digest == "" {
+			v.Digest = r.Digest
+		}
+		if r.Digest != v.Digest && v.Equal {
+			v.Equal = false
+			if v.Divergence, err = divergence(v.Runs[0].RunDir, r.RunDir); err != nil {
+				return v, err
+			}
+		}
+	}
+	if v.Equal {
+		for i := range v.Runs {
+			v.Runs[i].RunDir = ""
+		}
+	}
+	return v, nil
+}
+
+// divergence describes the first delivery that two runs do not share.
+func divergence(dirA, dirB string) (string, error) {
+	a, err := ReadLog(dirA)
+	if err != nil {
+		return "", err
+	}
+	b, err := ReadLog(dirB)
+	if err != nil {
+		return "", err
+	}
+	handledA, handledB := a.handled(), b.handled()
+	for i := range max(len(handledA), len(handledB)) {
+		var p, q *Passage
+		if i < len(handledA) {
+			p = &handledA[i]
+		}
+		if i < len(handledB) {
+			q = &handledB[i]
+		}
+		if p == nil || q == nil || !p.equal(q) {
+			return fmt.Sprintf("first difference: %s in %s, %s in %s", p, dirA, q, dirB), nil
+		}
+	}
+	return "the deliveries are the same, but the digests are not", nil
+}
+
+// handled returns the passages that count for the digest.
+func (l *Log) handled() []Passage {
+	return slices.DeleteFunc(slices.Clone(l.Passages), func(p Passage) bool { return p.Due == nil || p.Undelivered })
+}
+
+func (p *Passage) equal(q *Passage) bool {
+	return *p.Due == *q.Due && p.To == q.To && p.Sent == q.Sent && p.From == q.From && p.Channel == q.Channel &&
+		bytes.Equal(p.Payload, q.Payload)
+}
+
+// String says what it was, in a few words.
+func (p *Passage) String() string {
+	if p == nil {
+		return "nothing more"
+	}
+	return fmt.Sprintf("%s to %s on %s, message %d of %d bytes, sent %v, due %v", p.From, p.To, p.Channel, p.Seq, p.Size,
+		metasim.Instant(p.Sent), metasim.Instant(*p.Due))
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"metasim/metasim"
+)
+
+// A Config is what a run needs to be served.
+type Config struct {
+	// Core is the dispatcher's part: clients, delays, the end.
+	Core metasim.Config
+	// Scenario is the name of the run, and Seed its seed: clients are told both, for their logs and models.
+	Scenario string
+	Seed     uint64
+	// Token is what a client must show to join. Empty: anybody who reaches a listener may join, which is right only for
+	// listeners inside the process.
+	Token string
+	// Detach names the clients without which the run may go on when they are lost. Its result then is not deterministic.
+	Detach map[string]bool
+	// Driven makes the run stop before each time that AdvanceTo has not allowed yet. False: it runs to its end.
+	Driven bool
+	// StartTimeout is how long to wait, in wall-clock time, for all clients to join. Zero: 30 s. Negative: for ever.
+	StartTimeout time.Duration
+	// OutboxLimit bounds the bytes that wait to be written to one connection; beyond it the peer counts as lost: it polls
+	// without reading. Zero: 64 MiB.
+	OutboxLimit int
+	// Observers see every event and its effects, in order, on the server's goroutine. An error ends the run.
+	Observers []Observer
+	// Obituary is asked, once, what became of a client whose connection was lost: its process's exit status and last
+	// output, say. It may wait a moment for the process to end. Nil: nothing more is known.
+	Obituary func(client string) Obituary
+	// Log gets what happens beside the run: refused clients, lost connections. Nil: nothing is logged.
+	Log *slog.Logger
+}
+
+// An Observer watches a run. It must not block for long: the run waits for it.
+type Observer interface {
+	// Observe is given an event and its effects, or nil and the effects of a Settle; both only until it returns. wall is
+	// the time since the run began, in nanoseconds.
+	Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error
+}
+
+// Defaults of Config.
+const (
+	DefaultStartTimeout = 30 * time.Second
+	DefaultOutboxLimit  = 64 << 20
+)
+
+// Validate names the first contradiction.
+func (c *Config) Validate() error {
+	if err := c.Core.Validate(); err != nil {
+		return err
+	}
+	if c.OutboxLimit < 0 {
+		return fmt.Errorf("server: OutboxLimit is %d bytes; use a positive number, or 0 for %d", c.OutboxLimit, DefaultOutboxLimit)
+	}
+	for _, o := range c.Observers {
+		if o == nil {
+			return errors.New("server: an observer is nil; leave it out")
+		}
+	}
+	return nil
+}

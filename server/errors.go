@@ -1,0 +1,74 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"metasim/metasim"
+)
+
+// A LostError ends a run: a client went away without leaving. A crash is not a leave, as what the client would have sent
+// is unknown.
+type LostError struct {
+	Client       string
+	Joined       bool
+	Now          metasim.Instant // its last activity, as far as it said
+	NoSendBefore metasim.Instant // what it had promised
+	Cause        string          // "the connection was closed", ...
+	Obituary     Obituary
+}
+
+// An Obituary tells what became of a client's process.
+type Obituary struct {
+	Exit   string   // "exit status 3", "signal: killed", "error: ..."; empty where nothing is known
+	Output []string // the last lines of its stderr
+}
+
+func (e *LostError) Error() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "client %q was lost", e.Client)
+	if e.Joined {
+		fmt.Fprintf(&s, " at %v, having promised to send nothing before %v", e.Now, e.NoSendBefore)
+	} else {
+		s.WriteString(" before it joined")
+	}
+	fmt.Fprintf(&s, ": %s", e.Cause)
+	if e.Obituary.Exit != "" {
+		fmt.Fprintf(&s, "; it ended with %s", e.Obituary.Exit)
+	}
+	s.WriteString("; a client ends with a leave, or has on_exit: detach")
+	if len(e.Obituary.Output) > 0 {
+		fmt.Fprintf(&s, "\nlast output of %q:", e.Client)
+		for _, line := range e.Obituary.Output {
+			s.WriteString("\n  | " + line)
+		}
+	}
+	return s.String()
+}
+
+// A StartError ends a run that could not begin in time.
+type StartError struct {
+	After   time.Duration
+	Missing []string
+}
+
+func (e *StartError) Error() string {
+	names := e.Missing
+	more := ""
+	if len(names) > 8 {
+		names, more = names[:8], fmt.Sprintf(" and %d more", len(names)-8)
+	}
+	verb := "has"
+	if len(e.Missing) > 1 {
+		verb = "have"
+	}
+	return fmt.Sprintf("%s%s %s not joined after %v; start the client, check its server address and token, or raise start_timeout",
+		strings.Join(names, ", "), more, verb, e.After)
+}
+
+// An ObserverError ends a run whose record cannot be kept.
+type ObserverError struct{ Err error }
+
+func (e *ObserverError) Error() string { return "the run cannot be recorded: " + e.Err.Error() }
+func (e *ObserverError) Unwrap() error { return e.Err }

@@ -1,0 +1,215 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// maxBatch bounds how many reads one pass takes in, so that those who wait are not kept waiting by those who talk.
+const maxBatch = 256
+
+// loop is the one goroutine that owns the dispatcher. It never waits for a client: what is for one goes to its outbox.
+func (s *Server) loop(ctx context.Context) error {
+	var timeout <-chan time.Time
+	if s.config.StartTimeout > 0 {
+		timer := time.NewTimer(s.config.StartTimeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	if s.config.Driven {
+		s.step(metasim.Permit{Until: metasim.Start})
+	}
+	for !s.ended {
+		select {
+		case in := <-s.inputs:
+			s.take(in)
+			s.gather()
+		case f := <-s.orders:
+			f()
+		case <-timeout:
+			timeout = nil
+			if !s.started {
+				s.fail(&StartError{After: s.config.StartTimeout, Missing: s.missing()})
+			}
+		case <-ctx.Done():
+			s.fail(context.Cause(ctx))
+		}
+		s.settle()
+		s.flush()
+	}
+	return s.err
+}
+
+// gather takes in whatever else waits.
+func (s *Server) gather() {
+	for range maxBatch {
+		select {
+		case in := <-s.inputs:
+			s.take(in)
+		default:
+			return
+		}
+	}
+}
+
+// take feeds one read to the dispatcher.
+func (s *Server) take(in input) {
+	for i := range in.packets {
+		if s.ended {
+			return
+		}
+		s.packet(in.session, in.packets[i])
+	}
+	if in.err != nil && !s.ended {
+		s.hangUp(in.session, in.err)
+	}
+}
+
+// packet takes one message of a member.
+func (s *Server) packet(sess *session, p wire.Packet) {
+	if hello, ok := p.Body.(wire.Hello); ok {
+		s.hello(sess, p.Member, hello)
+		return
+	}
+	m := sess.members[p.Member]
+	if m == nil {
+		s.refuse(sess, p.Member, wire.BadMessage, fmt.Sprintf("member %d sent a %T before its Hello; say Hello first", p.Member, p.Body))
+		return
+	}
+	if m.cut {
+		return
+	}
+	switch ev := p.Body.(type) {
+	case metasim.Send:
+		ev.Client = m.client
+		s.step(ev)
+	case metasim.Promise:
+		ev.Client = m.client
+		s.step(ev)
+	case metasim.Advance:
+		ev.Client = m.client
+		s.step(ev)
+	case metasim.PollWait:
+		ev.Client = m.client
+		s.polls(m.client)
+		s.step(ev)
+	case metasim.Leave:
+		ev.Client, ev.Cut = m.client, false
+		s.leaves(m, ev)
+	default:
+		s.refuse(sess, p.Member, wire.BadMessage, fmt.Sprintf("a client does not send a %T", p.Body))
+		s.lost(m.client, fmt.Sprintf("it sent a %T, which only a server does", p.Body))
+	}
+}
+
+// leaves takes a client's leave, and tells it that all it sent was taken.
+func (s *Server) leaves(m *member, ev metasim.Leave) {
+	s.step(ev)
+	m.left = true
+	a := &s.clients[m.client]
+	a.end = s.wall()
+	s.put(m.session, wire.Packet{Member: m.number, Body: wire.Goodbye{}})
+}
+
+// step gives the dispatcher an event, and carries out what follows.
+func (s *Server) step(ev metasim.Event) {
+	s.observe(ev, s.dispatcher.Step(ev))
+}
+
+// settle lets the dispatcher decide who may go on.
+func (s *Server) settle() {
+	if s.ended {
+		return
+	}
+	if effects := s.dispatcher.Settle(); len(effects) > 0 {
+		s.observe(nil, effects)
+	}
+	s.now.Store(int64(s.dispatcher.Now().Time))
+}
+
+func (s *Server) observe(ev metasim.Event, effects []metasim.Effect) {
+	s.ledger.Observe(ev, effects)
+	wall := int64(s.wall())
+	for _, o := range s.config.Observers {
+		if err := o.Observe(wall, ev, effects); err != nil {
+			s.fail(&ObserverError{Err: err})
+			return
+		}
+	}
+	for _, e := range effects {
+		s.carry(e)
+	}
+}
+
+// carry carries out one effect.
+func (s *Server) carry(e metasim.Effect) {
+	switch e := e.(type) {
+	case metasim.Deliver:
+		s.putClient(e.To, e)
+	case metasim.Authorize:
+		s.resumes(e.To)
+		s.putClient(e.To, e)
+	case metasim.Evict:
+		if m := s.clients[e.Client].member; m != nil {
+			s.refuse(m.session, m.number, wire.RuleBroken, e.Err.Error())
+			m.left = true // it has been told why; the farewell is for the others
+		}
+	case metasim.Reached:
+		select {
+		case <-s.reached: // the answer to a permit that nobody waits for any more
+		default:
+		}
+		s.reached <- e
+	case metasim.Finish:
+		s.ended, s.err = true, e.Err
+	}
+}
+
+// putClient sends a message to a client, unless it is gone.
+func (s *Server) putClient(id metasim.ClientID, body wire.Body) {
+	if m := s.clients[id].member; m != nil {
+		s.put(m.session, wire.Packet{Member: m.number, Body: body})
+	}
+}
+
+// put adds to what this pass has for a connection.
+func (s *Server) put(sess *session, p wire.Packet) {
+	sess.pass = append(sess.pass, p)
+	if !sess.touched {
+		sess.touched = true
+		s.touched = append(s.touched, sess)
+	}
+}
+
+// flush hands each connection what the pass had for it.
+func (s *Server) flush() {
+	for _, sess := range s.touched {
+		waiting := sess.outbox.put(sess.pass)
+		clear(sess.pass)
+		sess.pass, sess.touched = sess.pass[:0], false
+		if waiting > s.config.OutboxLimit && !s.ended {
+			s.hangUp(sess, fmt.Errorf("%d bytes wait to be read by it, the limit is %d: it polls without reading",
+				waiting, s.config.OutboxLimit))
+		}
+	}
+	clear(s.touched)
+	s.touched = s.touched[:0]
+}
+
+// polls and resumes keep the books of who was blocked for how long.
+func (s *Server) polls(id metasim.ClientID) {
+	a := &s.clients[id]
+	a.waiting, a.since = true, s.wall()
+}
+
+func (s *Server) resumes(id metasim.ClientID) {
+	a := &s.clients[id]
+	if a.waiting {
+		a.waiting = false
+		a.blocked += s.wall() - a.since
+	}
+}

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"fmt"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// hangUp takes the end of a connection: whoever was on it and had not left is lost.
+func (s *Server) hangUp(sess *session, err error) {
+	sess.outbox.close()
+	if len(sess.members) == 0 {
+		s.log.Debug("a connection ended without a client", "peer", sess.conn.Peer(), "cause", err)
+	}
+	// In order of client, so that of several the same one is named each time.
+	for i := range s.clients {
+		if m := s.clients[i].member; m != nil && m.session == sess && !m.left {
+			s.lost(metasim.ClientID(i), cause(err))
+		}
+	}
+}
+
+// lost takes the loss of a client: where the scenario lets it be detached it is cut off, else the run fails as soon as
+// it is known what became of it.
+func (s *Server) lost(id metasim.ClientID, why string) {
+	a := &s.clients[id]
+	if s.ended || a.member != nil && a.member.left {
+		return
+	}
+	status := s.dispatcher.Status(id)
+	e := &LostError{
+		Client: status.Name, Joined: a.member != nil, Now: status.Clock, NoSendBefore: status.NoSendBefore, Cause: why,
+	}
+	if a.member != nil {
+		a.member.left = true
+	}
+	if s.started && s.config.Detach[status.Name] {
+		s.detached = true
+		a.member.cut = true
+		s.resumes(id)
+		a.end = s.wall()
+		s.log.Warn("detached", "client", status.Name, "at", status.Clock, "cause", why)
+		s.step(metasim.Leave{Client: id, Now: status.Clock, Cut: true})
+		return
+	}
+	if s.config.Obituary == nil {
+		s.fail(e)
+		return
+	}
+	s.spawn(func() {
+		e.Obituary = s.config.Obituary(e.Client)
+		s.order(func() { s.fail(e) })
+	})
+}
+
+// fail ends the run with an error, the first one.
+func (s *Server) fail(err error) {
+	if !s.ended {
+		s.ended, s.err = true, err
+	}
+}
+
+// farewell tells those who have not left that the run is over, and why.
+func (s *Server) farewell(err error) {
+	text := "the run is over"
+	if err != nil {
+		text = fmt.Sprintf("the run failed: %v", err)
+	}
+	for i := range s.clients {
+		if m := s.clients[i].member; m != nil && !m.left {
+			s.put(m.session, wire.Packet{Member: m.number, Body: wire.Refuse{Reason: wire.RunFailed, Text: text}})
+		}
+	}
+	s.flush()
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"sync"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// An outbox holds what waits to be written to one connection. The loop puts and never waits; a goroutine of its own
+// writes, all that has gathered in one write.
+type outbox struct {
+	conn wire.Conn
+
+	mu      sync.Mutex
+	ready   sync.Cond
+	packets []wire.Packet
+	bytes   int
+	closing bool
+}
+
+func newOutbox(conn wire.Conn) *outbox {
+	o := &outbox{conn: conn}
+	o.ready.L = &o.mu
+	return o
+}
+
+// put appends a pass's packets, and returns how many bytes wait now.
+func (o *outbox) put(packets []wire.Packet) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.packets = append(o.packets, packets...)
+	for i := range packets {
+		o.bytes += size(packets[i].Body)
+	}
+	o.ready.Signal()
+	return o.bytes
+}
+
+// close lets what waits be written, and then closes the connection.
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closing = true
+	o.ready.Signal()
+}
+
+// write runs until close, or until the connection breaks: its reader tells the loop of that.
+func (o *outbox) write() {
+	var batch []wire.Packet
+	for {
+		batch = o.take(batch)
+		if len(batch) == 0 {
+			break
+		}
+		if err := o.conn.Write(batch); err != nil {
+			break
+		}
+	}
+	// Nothing depends on how the close went: what was to be written was, or the reader reports the broken connection.
+	_ = o.conn.Close()
+}
+
+// take waits for packets and swaps them with the batch that was written. It returns nothing when all is done.
+func (o *outbox) take(written []wire.Packet) []wire.Packet {
+	clear(written)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.packets) == 0 && !o.closing {
+		o.ready.Wait()
+	}
+	batch := o.packets
+	o.packets, o.bytes = written[:0], 0
+	return batch
+}
+
+// size is what a packet counts in an outbox: about its bytes on the wire.
+func size(b wire.Body) int {
+	const overhead = 32
+	if d, ok := b.(metasim.Deliver); ok {
+		return overhead + len(d.Message.Channel) + len(d.Message.Payload)
+	}
+	return overhead
+}

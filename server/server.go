@@ -1,0 +1,147 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"metasim/metasim"
+)
+
+// A Server serves one run.
+type Server struct {
+	config     Config
+	dispatcher *metasim.Dispatcher
+	ledger     *metasim.Ledger
+	log        *slog.Logger
+
+	inputs chan input    // from the readers
+	orders chan func()   // from everybody else: run on the loop
+	over   chan struct{} // closed when the loop has ended
+	now    atomic.Int64  // the dispatcher's Now, in nanoseconds, for Time
+
+	mu       sync.Mutex
+	closed   bool // no goroutine is started any more
+	shells   sync.WaitGroup
+	sessions []*session
+
+	// What follows belongs to the loop.
+	began    time.Time
+	started  bool
+	start    time.Duration // when it started: all have joined
+	joined   int
+	clients  []attendance
+	ids      map[string]metasim.ClientID
+	touched  []*session // sessions that this pass has something for
+	reached  chan metasim.Reached
+	ended    bool
+	err      error
+	detached bool
+}
+
+// attendance is what the shell knows of one client.
+type attendance struct {
+	member  *member
+	blocked time.Duration // time spent waiting for authorization
+	since   time.Duration // when it began to wait, where it does
+	end     time.Duration // when it left
+	waiting bool
+}
+
+// New returns a server for one run. Nothing happens before Serve.
+func New(c Config) (*Server, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.StartTimeout == 0 {
+		c.StartTimeout = DefaultStartTimeout
+	}
+	if c.OutboxLimit == 0 {
+		c.OutboxLimit = DefaultOutboxLimit
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	d, err := metasim.New(c.Core)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		config: c, dispatcher: d, ledger: metasim.NewLedger(d.Names()), log: c.Log,
+		inputs: make(chan input, 64), orders: make(chan func()), over: make(chan struct{}),
+		clients: make([]attendance, len(d.Names())), ids: make(map[string]metasim.ClientID, len(d.Names())),
+		reached: make(chan metasim.Reached, 1),
+	}
+	for i, name := range d.Names() {
+		s.ids[name] = metasim.ClientID(i)
+	}
+	return s, nil
+}
+
+// farewellTime is how long a peer that does not read may keep a run that is over from ending.
+const farewellTime = 2 * time.Second
+
+// Serve runs the simulation: until every client has left (nil), or it failed. When ctx is cancelled the run fails with
+// its cause. It closes all listeners and connections, and returns when all has been written that was to be. It is
+// called once.
+func (s *Server) Serve(ctx context.Context) error {
+	s.began = time.Now()
+	err := s.loop(ctx)
+	s.farewell(err)
+	close(s.over)
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	for _, sess := range s.sessions {
+		sess.outbox.close()
+	}
+	force := time.AfterFunc(farewellTime, func() {
+		for _, sess := range s.sessions {
+			// Its writer is stuck; the run's error, if any, is known already.
+			_ = sess.conn.Close()
+		}
+	})
+	defer force.Stop()
+	s.shells.Wait()
+	return err
+}
+
+// spawn starts a goroutine that Serve waits for. It reports false when the run is over.
+func (s *Server) spawn(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.shells.Go(f)
+	}
+	return !s.closed
+}
+
+// Fail ends the run with an error, from outside: a client's process could not be started, say.
+func (s *Server) Fail(err error) {
+	s.order(func() { s.fail(err) })
+}
+
+// Exited tells the server that a client's process has ended. If it never joined it is lost, and why is the cause; if it
+// has joined, its connection tells.
+func (s *Server) Exited(client string, why string) {
+	s.order(func() {
+		if id, ok := s.ids[client]; ok && s.clients[id].member == nil {
+			s.lost(id, why)
+		}
+	})
+}
+
+// order runs f on the loop. It reports false when the run is over.
+func (s *Server) order(f func()) bool {
+	select {
+	case s.orders <- f:
+		return true
+	case <-s.over:
+		return false
+	}
+}
+
+// wall is the time since the run began to be served.
+func (s *Server) wall() time.Duration { return time.Since(s.began) }

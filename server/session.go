@@ -1,0 +1,122 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// A session is one connection, and the members on it.
+type session struct {
+	conn    wire.Conn
+	outbox  *outbox
+	members map[uint32]*member // looked up, never iterated where order matters
+	pass    []wire.Packet      // what this pass of the loop has for the connection
+	touched bool               // it is in the loop's list of sessions to write
+}
+
+// A member is a client as its connection knows it.
+type member struct {
+	number  uint32
+	client  metasim.ClientID
+	session *session
+	left    bool // it has left, or it is lost: nothing more is expected of it
+	cut     bool // it was cut off: what it still says is not heard
+}
+
+// An input is what a reader hands to the loop: packets, or how the connection ended.
+type input struct {
+	session *session
+	packets []wire.Packet
+	err     error
+}
+
+// Accept takes in connections until the listener is closed, or the run is over: then it closes the listener and returns
+// nil.
+func (s *Server) Accept(l wire.Listener) error {
+	accepted := make(chan struct{})
+	defer close(accepted)
+	watching := s.spawn(func() {
+		select {
+		case <-s.over:
+		case <-accepted:
+		}
+		// A listener that is closed twice says so; that it is closed is all that matters.
+		_ = l.Close()
+	})
+	if !watching {
+		return l.Close()
+	}
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return s.unlessOver(err)
+		}
+		if !s.attach(conn) {
+			return conn.Close()
+		}
+	}
+}
+
+// unlessOver drops what a listener says when it is closed because the run is over.
+func (s *Server) unlessOver(err error) error {
+	select {
+	case <-s.over:
+		return nil
+	default:
+	}
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// attach starts the reader and the writer of a connection. It reports false when the run is over.
+func (s *Server) attach(conn wire.Conn) bool {
+	sess := &session{conn: conn, outbox: newOutbox(conn), members: map[uint32]*member{}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.sessions = append(s.sessions, sess)
+	s.shells.Go(sess.outbox.write)
+	s.shells.Go(func() { s.read(sess) })
+	return true
+}
+
+// read is the reader of one connection. It waits for the loop when that is busy, and so, through the transport, does
+// the peer.
+func (s *Server) read(sess *session) {
+	for {
+		packets, err := sess.conn.Read()
+		in := input{session: sess, err: err}
+		if len(packets) > 0 {
+			in.packets = append([]wire.Packet(nil), packets...)
+		}
+		select {
+		case s.inputs <- in:
+		case <-s.over:
+			// The run is over, and nobody listens any more: read on so that the peer's last words do not keep it from
+			// reading ours.
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// cause says in words how a connection ended.
+func cause(err error) string {
+	var protocol *wire.ProtocolError
+	switch {
+	case errors.Is(err, io.EOF):
+		return "the connection was closed"
+	case errors.As(err, &protocol):
+		return "it sent what is not the protocol: " + err.Error()
+	}
+	return "the connection broke: " + err.Error()
+}
