@@ -77,8 +77,9 @@ func (c *conn) Close() error {
 		return nil
 	}
 	// A deadline in the past wakes a Read and a Write that wait; what a Write had handed over is sent all the same.
+	// A stream that takes none is over already.
 	if err := c.stream.SetDeadline(time.Unix(1, 0)); err != nil {
-		return errors.Join(err, c.stream.Close())
+		return c.stream.Close()
 	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -88,7 +89,7 @@ func (c *conn) Close() error {
 		return c.stream.Close()
 	}
 	if err := c.stream.SetReadDeadline(time.Now().Add(linger)); err != nil {
-		return errors.Join(err, c.stream.Close())
+		return c.stream.Close()
 	}
 	go drain(c.stream)
 	return nil
