@@ -1,13 +1,12 @@
 # The default target says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build race mutants fuzz sim cross cover proto
+.PHONY: help demo test check build fuzz sim cross cover proto
 
 GO ?= go
 # The race detector needs a C compiler. Without one the tests run without it, and say so.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 FUZZTIME ?= 30s
 SEEDS ?= 3000
-SCENARIO ?= scenarios/cart-pole.metasim.yaml
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -16,10 +15,7 @@ build: ## build bin/metasim
 	$(GO) build -o bin/metasim ./cmd/metasim
 
 demo: build ## build, and run the flagship: a pole balanced over a bad network, then one that falls
-	@echo "A cart-pole plant, an estimator and a controller, three clients on a lossy network:"
-	bin/metasim run scenarios/cart-pole.metasim.yaml
-	@echo; echo "The same with ten times the delay from the controller to the plant:"
-	bin/metasim run scenarios/cart-pole.metasim.yaml $(DEMO_WORSE)
+	@bin/metasim demo
 
 test: check ## run every test (what CI runs)
 

@@ -21,7 +21,11 @@ type record struct {
 	dir      journal.Dir
 	manifest journal.Manifest
 	writer   *journal.Writer
+	flushed  int64 // wall, as Observe was told
 }
+
+// flushEvery is how much of a run's end may be missing from its journal if this process is killed.
+const flushEvery = int64(250 * time.Millisecond)
 
 // newRecord begins the record: from now on the directory says that a run has begun and not ended.
 func newRecord(dir journal.Dir, sc *scenarios.Scenario, o Options) (*record, error) {
@@ -47,7 +51,11 @@ func newRecord(dir journal.Dir, sc *scenarios.Scenario, o Options) (*record, err
 }
 
 func (r *record) Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error {
-	return r.writer.Observe(wall, ev, effects)
+	if err := r.writer.Observe(wall, ev, effects); err != nil || wall-r.flushed < flushEvery {
+		return err
+	}
+	r.flushed = wall
+	return r.writer.Flush()
 }
 
 // finish ends the record with the run's outcome.

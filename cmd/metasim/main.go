@@ -94,7 +94,7 @@ func newRoot(std streams) *cobra.Command {
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
-	root.AddCommand(newRun(std), newServe(std), newClient(std), newValidate(std), newSchema(std), newLog(std), newVerify(std), newVersion(std))
+	root.AddCommand(newRun(std), newServe(std), newClient(std), newValidate(std), newSchema(std), newLog(std), newVerify(std), newVersion(std), newDemo(std))
 	return root
 }
 
