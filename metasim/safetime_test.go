@@ -1,12 +1,15 @@
 package metasim
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+var graphs = flag.Int("graphs", 50_000, "for how many random graphs safe times are compared with brute force")
 
 // A web is what safe times are computed from, written down plainly.
 type web struct {
@@ -124,7 +127,7 @@ func (w *web) raise(r *rand.Rand) {
 func TestSafeTimesBrute(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	finite := 0
-	for range 50_000 {
+	for range *graphs {
 		w := drawWeb(r)
 		safe := w.machine()
 		require.Equal(t, w.brute(t), safe, "%+v", w)
@@ -137,5 +140,5 @@ func TestSafeTimesBrute(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, finite, 50_000, "the graphs are too empty to show anything")
+	require.Greater(t, finite, *graphs, "the graphs are too empty to show anything")
 }
