@@ -70,29 +70,33 @@ func TestHostileFilesAreCheap(t *testing.T) {
 		}
 		return b.String()
 	}
-	for name, text := range map[string]string{
-		"brackets":  fill("", "["),
-		"braces":    fill("", "{a: "),
-		"dashes":    fill("", "- "),
-		"questions": fill("", "? "),
-		"keys":      keys(""),
-		"deep keys": keys("  "),
-		"clients":   fill("name: x\nclients:\n", "  - {name: a, external: true}\n"),
-		"links": fill("name: x\nclients:\n  - {name: a, external: true, count: 100000}\nlinks:\n",
-			"  - {from: '*b'}\n"),
-		"unknown links": fill("name: x\nclients:\n"+clients(3_000)+"links:\n", "  - {from: zzzzzzzz}\n"),
-		"list":          fill("name: x\nclients: [", "1,"),
-		"colons":        fill("", ":"),
-		"words":         fill("a: ", "b\n  "),
+	names := "name: x\nclients:\n"
+	const deep, nothing = "nests deeper than 32 levels", ""
+	for name, hostile := range map[string]struct{ text, says string }{
+		"brackets":  {fill("", "["), deep},
+		"braces":    {fill("", "{a: "), deep},
+		"dashes":    {fill("", "- "), deep},
+		"questions": {fill("", "? "), deep},
+		"keys":      {keys(""), "is the key number 1001 of one mapping"},
+		"deep keys": {keys("  "), "is the key number 1001 of one mapping"},
+		"clients":   {fill(names, "  - {name: a, external: true}\n"), "more problems; mend these first"},
+		"list":      {fill("name: x\nclients: [", "1,"), "is no YAML here"},
+		"numbers":   {fill("name: x\nclients: [", "1,") + "1]", "more problems; mend these first"},
+		"words":     {fill("a: ", "b\n  "), `"a" is unknown here`},
+		"links": {fill(names+"  - {name: a, external: true, count: 100000}\nlinks:\n", "  - {from: '*b'}\n"),
+			nothing},
+		"unknown links": {fill(names+clients(3_000)+"links:\n", "  - {from: zzzzzzzz}\n"), nothing},
 	} {
-		_, _, err := Parse(name, []byte(text), Overrides{})
-		var invalid *Invalid
-		if strings.HasSuffix(name, "links") {
-			assert.NoError(t, err)
+		_, warnings, err := Parse(name, []byte(hostile.text), Overrides{})
+		if hostile.says == nothing {
+			require.NoError(t, err, name)
+			assert.Contains(t, warnings[len(warnings)-1].Message+warnings[0].Message, "too large to look for links", name)
 			continue
 		}
+		var invalid *Invalid
 		require.ErrorAs(t, err, &invalid, name)
 		assert.LessOrEqual(t, len(invalid.Problems), maxProblems+1, name)
+		assert.ErrorContains(t, err, hostile.says, name)
 	}
 }
 
