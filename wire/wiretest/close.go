@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"time"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -150,7 +151,7 @@ func acceptAfterClose(t *testing.T, transport Transport) {
 	isError(t, net.ErrClosed, err)
 	_, err = within(t, "accept", l.Accept)
 	isError(t, net.ErrClosed, err)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if c, err := transport.Dialer(l).Dial(ctx, l.URL()); err == nil {
 		t.Fatalf("dialed %s, where nobody listens any more", c.Peer())

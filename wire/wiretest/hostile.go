@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"net"
 	"testing"
 
 	"metasim/wire"
@@ -57,7 +58,11 @@ func killed(t *testing.T, transport Transport) {
 	raw, c := hostile(t, transport, 4, 0, 0, 0, 0x0a, 2, 0x2a, 0)
 	equal(t, wire.Packet{Body: wire.Goodbye{}}, readN(t, c, 1)[0])
 	raw.Kill()
-	if packets, err := within(t, "a read from a dead peer", c.Read); err == nil {
+	packets, err := within(t, "a read from a dead peer", c.Read)
+	if err == nil {
 		t.Fatalf("a dead peer sent %v", packets)
+	}
+	if errors.Is(err, net.ErrClosed) {
+		t.Fatalf("the death of the peer looks like this side's own Close: %v", err)
 	}
 }

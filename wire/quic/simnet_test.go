@@ -1,0 +1,158 @@
+package quic
+
+import (
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quic-go/quic-go/testutils/simnet"
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// hop is the latency of each direction of the simulated network.
+const hop = 20 * time.Millisecond
+
+// cable is a network that can be cut.
+type cable struct {
+	simnet.PerfectRouter
+	cut atomic.Bool
+}
+
+func (c *cable) SendPacket(p simnet.Packet) error {
+	if c.cut.Load() {
+		return nil
+	}
+	return c.PerfectRouter.SendPacket(p)
+}
+
+// simulated runs a test in fake time, with a connection over a network of 20 ms a hop.
+func simulated(t *testing.T, test func(t *testing.T, client, server wire.Conn, cable *cable)) {
+	synctest.Test(t, func(t *testing.T) {
+		network := &simnet.Simnet{Router: &cable{}}
+		settings := simnet.NodeBiDiLinkSettings{Latency: hop}
+		serverAddr := &net.UDPAddr{IP: net.IPv4(1, 0, 0, 2), Port: 9000}
+		clientSide := network.NewEndpoint(&net.UDPAddr{IP: net.IPv4(1, 0, 0, 1), Port: 9000}, settings)
+		serverSide := network.NewEndpoint(serverAddr, settings)
+		require.NoError(t, network.Start())
+		defer func() { require.NoError(t, network.Close()) }()
+
+		l, err := listenOn(serverSide)
+		require.NoError(t, err)
+		_, want, _, err := address(l.URL())
+		require.NoError(t, err)
+		client, err := dialFrom(t.Context(), clientSide, serverAddr, want)
+		require.NoError(t, err)
+		server, err := l.Accept()
+		require.NoError(t, err)
+		require.NoError(t, client.Write(goodbye))
+		_, err = server.Read()
+		require.NoError(t, err)
+
+		test(t, client, server, network.Router.(*cable))
+		require.NoError(t, client.Close())
+		require.NoError(t, server.Close())
+		require.NoError(t, l.Close())
+	})
+}
+
+var goodbye = []wire.Packet{{Body: wire.Goodbye{}}}
+
+// A round trip takes two hops and nothing else: no delayed acknowledgement, no waiting for more.
+func TestRoundTripTakesTwoHops(t *testing.T) {
+	simulated(t, func(t *testing.T, client, server wire.Conn, _ *cable) {
+		go func() {
+			for {
+				packets, err := server.Read()
+				if err != nil || server.Write(packets) != nil {
+					return
+				}
+			}
+		}()
+		began := time.Now()
+		const rounds = 50
+		for range rounds {
+			require.NoError(t, client.Write(goodbye))
+			_, err := client.Read()
+			require.NoError(t, err)
+		}
+		require.InDelta(t, rounds*2*hop, time.Since(began), float64(5*hop))
+	})
+}
+
+// A cut network is noticed after the silence, by both, and is not taken for an end.
+func TestSilenceIsDeath(t *testing.T) {
+	simulated(t, func(t *testing.T, client, server wire.Conn, cable *cable) {
+		cable.cut.Store(true)
+		began := time.Now()
+		for _, c := range []wire.Conn{client, server} {
+			_, err := c.Read()
+			require.ErrorContains(t, err, "nothing was heard for 3s")
+			require.NotErrorIs(t, err, net.ErrClosed)
+			require.NotErrorIs(t, err, io.EOF)
+		}
+		require.InDelta(t, silence, time.Since(began), float64(time.Second))
+	})
+}
+
+// Silence between two that live is no death: a client may compute, or sit in a debugger's hands, for hours.
+func TestIdleConnectionsLive(t *testing.T) {
+	simulated(t, func(t *testing.T, client, server wire.Conn, _ *cable) {
+		time.Sleep(time.Hour)
+		require.NoError(t, server.Write(goodbye))
+		_, err := client.Read()
+		require.NoError(t, err)
+	})
+}
+
+// A Close waits for a peer that reads, and no longer than that; for one that does not, two seconds.
+func TestCloseWaitsForTheReader(t *testing.T) {
+	for name, c := range map[string]struct {
+		reads bool
+		want  time.Duration
+	}{"reads": {true, 2 * hop}, "does not": {false, linger}} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(t *testing.T, client, server wire.Conn, _ *cable) {
+				require.NoError(t, server.Write(goodbye))
+				ended := make(chan error, 1)
+				go func() {
+					var err error
+					for c.reads && err == nil {
+						_, err = client.Read()
+					}
+					ended <- err
+				}()
+				began := time.Now()
+				require.NoError(t, server.Close())
+				require.InDelta(t, c.want, time.Since(began), float64(hop))
+				if err := <-ended; c.reads {
+					require.Equal(t, io.EOF, err)
+				}
+			})
+		})
+	}
+}
+
+// A lossy moment loses nothing: what was written before the Close comes through.
+func TestCloseSurvivesLoss(t *testing.T) {
+	simulated(t, func(t *testing.T, client, server wire.Conn, cable *cable) {
+		last := []wire.Packet{{Body: metasim.Leave{Result: []byte("{}")}}}
+		cable.cut.Store(true)
+		require.NoError(t, client.Write(last))
+		closed := make(chan error, 1)
+		go func() { closed <- client.Close() }()
+		time.Sleep(100 * time.Millisecond)
+		cable.cut.Store(false)
+		got, err := server.Read()
+		require.NoError(t, err)
+		require.Equal(t, last, got)
+		_, err = server.Read()
+		require.Equal(t, io.EOF, err)
+		require.NoError(t, <-closed)
+	})
+}
