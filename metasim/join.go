@@ -46,6 +46,12 @@ func CheckSubscription(s string) error {
 	return err
 }
 
+// MatchSubscription reports whether a subscription is for a channel. One that CheckSubscription refuses is for none.
+func MatchSubscription(s, channel string) bool {
+	p, err := compilePattern(s)
+	return err == nil && p.match(channel)
+}
+
 func (d *Dispatcher) join(ev Join) {
 	c := &d.clients[ev.Client]
 	if c.state != absent || d.phase != joining {
