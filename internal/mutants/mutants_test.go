@@ -79,7 +79,7 @@ var failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 func run(t *testing.T, m mutant) []string {
 	dir := plant(t, m)
 	binary := filepath.Join(dir, "test.bin")
-	out, err := gotool(t, dir, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary, "./metasim")
+	out, err := gotool(t, dir, "test", "-c", "-vet=off", "-ldflags=-s -w", "-gcflags=-N -l", "-o", binary, "./metasim")
 	require.NoError(t, err, "it does not compile, so it shows nothing:\n%s", out)
 	c := exec.CommandContext(context.Background(), binary,
 		"-test.run", "Script|Interleave$|SafeTimes|Instant|Time|Message|Queue",
