@@ -11,7 +11,7 @@ import (
 
 	"metasim/wire"
 	"metasim/wire/mem"
-
+	"metasim/wire/quic"
 	"metasim/wire/stream"
 )
 
@@ -51,8 +51,8 @@ func (e *entrance) listen(o Options) (err error) {
 	switch o.Transport {
 	case "tcp":
 		e.outside, err = stream.Listen("tcp://" + or(o.Listen, loopback))
-	case "quicX":
-		//e.outside, err = quic.Listen("quic://" + or(o.Listen, loopback))
+	case "quic":
+		e.outside, err = quic.Listen("quic://" + or(o.Listen, loopback))
 	default:
 		path := o.Listen
 		if path == "" {
