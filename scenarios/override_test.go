@@ -89,3 +89,14 @@ func TestAnErrorOfAnOverrideNamesTheFlag(t *testing.T) {
 	assert.Equal(t, []Problem{{File: "--set", Path: "clients[0].with.period", Message: "5 has no unit; write 5ms, 5s, ..."}},
 		invalid.Problems)
 }
+
+func TestOfTwoNamesThatFitTheLongerIsMeant(t *testing.T) {
+	for _, order := range [][2]string{{"a", "a.b"}, {"a.b", "a"}} {
+		text := "name: x\nclients:\n  - {name: " + order[0] + ", external: true}\n  - {name: " + order[1] + ", external: true}\n"
+		s, _, err := Parse("x.yaml", []byte(text), Overrides{Set: []string{"clients.a.b.on_exit=detach"}})
+		require.NoError(t, err)
+		for _, c := range s.Clients {
+			assert.Equal(t, c.Name == "a.b", c.Detach, c.Name)
+		}
+	}
+}
