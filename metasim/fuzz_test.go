@@ -85,7 +85,7 @@ type watch struct {
 
 // stepBytes runs what bytes make of a run, and returns how many messages were delivered. Whatever comes in, nothing
 // panics, the books can be kept, a violation ends the run and is blamed on who broke the rule, nothing follows a finish,
-// safe times never fall, and nobody is given what is below its authorization.
+// safe times never fall, nobody is given what is below its authorization, and while all wait somebody may go on.
 func stepBytes(t *testing.T, data []byte) uint64 {
 	b := bytesOf(data)
 	config := Config{Clients: []string{"a", "b", "c", "d"}[:1+b.next(4)], Until: Time(b.next(60)), Ahead: b.next(3) * 100}
@@ -118,12 +118,15 @@ func stepBytes(t *testing.T, data []byte) uint64 {
 			continue
 		}
 		look(nil, d.Settle())
+		stuck := d.phase == running && d.permit == Infinity
 		for i := range seen {
 			if s := d.Status(ClientID(i)); !s.Gone && d.permit == Infinity {
 				require.False(t, s.Safe.Before(seen[i].safe), "the safe time of %s fell", s.Name)
 				seen[i].safe = s.Safe
+				stuck = stuck && s.Waiting
 			}
 		}
+		require.False(t, stuck, "all wait, and nobody was authorized")
 	}
 	var delivered uint64
 	for i := range seen {

@@ -143,7 +143,7 @@ func TestInterleave(t *testing.T) {
 // A few scenarios, in hundreds of orders each.
 func TestInterleaveOften(t *testing.T) {
 	for _, seed := range []uint64{3, 17, 59} {
-		_, err := interleave(seed, upTo(*orders*20), "")
+		_, err := interleave(seed, upTo(*orders*60), "")
 		require.NoError(t, err)
 	}
 }
