@@ -72,6 +72,7 @@ func pair(t *testing.T, transport Transport) (client, server wire.Conn) {
 	client = dial(t, transport, l)
 	write(t, client, wire.Packet{Body: wire.Hello{Version: wire.Version}})
 	server = accept(t, l)
+	t.Cleanup(func() { closeBoth(t, client, server) }) // at once: a Close may wait for its reader
 	equal(t, wire.Hello{Version: wire.Version}, readN(t, server, 1)[0].Body)
 	return client, server
 }
@@ -102,6 +103,13 @@ func accept(t *testing.T, l wire.Listener) wire.Conn {
 		t.Fatal("a connection does not say who its peer is")
 	}
 	return c
+}
+
+func closeBoth(t *testing.T, client, server wire.Conn) {
+	t.Helper()
+	closed := inBackground(client.Close)
+	must(t, server.Close())
+	must(t, <-closed)
 }
 
 // within fails the test if f takes longer than patience.

@@ -1,0 +1,77 @@
+package dial_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"metasim/wire"
+	"metasim/wire/dial"
+	"metasim/wire/quic"
+	"metasim/wire/stream"
+)
+
+func TestMain(m *testing.M) {
+	if err := os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// Every transport is reached by the URL that its listener gives, a path with spaces included.
+func TestURL(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ms")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "a b")
+	for name, listen := range map[string]func() (wire.Listener, error){
+		"unix": func() (wire.Listener, error) { return stream.Listen("unix://" + filepath.ToSlash(path)) },
+		"tcp":  func() (wire.Listener, error) { return stream.Listen("tcp://127.0.0.1:0") },
+		"quic": func() (wire.Listener, error) { return quic.Listen("quic://127.0.0.1:0") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := listen()
+			require.NoError(t, err)
+			var dialer wire.Dialer = dial.Dialer{}
+			client, err := dialer.Dial(t.Context(), l.URL())
+			require.NoError(t, err)
+			hello := []wire.Packet{{Body: wire.Hello{Version: wire.Version}}}
+			require.NoError(t, client.Write(hello))
+			server, err := l.Accept()
+			require.NoError(t, err)
+			got, err := server.Read()
+			require.NoError(t, err)
+			require.Equal(t, hello, got)
+			closed := make(chan error, 1)
+			go func() { closed <- client.Close() }()
+			require.NoError(t, server.Close())
+			require.NoError(t, <-closed)
+			require.NoError(t, l.Close())
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	const pin = "0000000000000000000000000000000000000000000000000000000000000000"
+	for url, want := range map[string]string{
+		"":                                 "set METASIM_SERVER",
+		"mem:":                             "use unix://, tcp:// or quic://",
+		"localhost:4000":                   "use unix://, tcp:// or quic://",
+		"http://localhost:4000":            "use unix://, tcp:// or quic://",
+		"tcp":                              "use unix://, tcp:// or quic://",
+		"tcp://127.0.0.1:1":                "nobody listens at tcp://127.0.0.1:1",
+		"unix:///does/not/exist":           "nobody listens at unix:///does/not/exist",
+		"quic://127.0.0.1:1":               "does not pin",
+		"quic://127.0.0.1:1?sha256=" + pin: "nobody answers",
+	} {
+		_, err := dial.URL(ctx, url)
+		require.ErrorContains(t, err, want)
+	}
+}
