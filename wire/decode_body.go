@@ -93,7 +93,10 @@ func start(m *wirepb.Start) (Body, error) {
 func goodbye(*wirepb.Goodbye) (Body, error) { return Goodbye{}, nil }
 
 func refuse(m *wirepb.Refuse) (Body, error) {
-	return Refuse{Reason: Reason(m.Reason), Text: m.Text}, nil
+	if m.Reason < 0 {
+		return nil, beyond("a reason", uint64(m.Reason))
+	}
+	return Refuse{Reason: Reason(m.Reason), Text: presentable(m.Text)}, nil
 }
 
 func (d *Decoder) send(m *wirepb.SendMessage) (Body, error) {

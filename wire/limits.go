@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"math"
 	"unicode/utf8"
 
 	"metasim/metasim"
@@ -33,7 +34,12 @@ func Check(p Packet) error {
 		return checkName("a scenario", b.Scenario)
 	case Start:
 		return firstError(checkNames("a client", b.Clients), checkTime("an end", b.Until.Time))
-	case Goodbye, Refuse:
+	case Goodbye:
+		return nil
+	case Refuse:
+		if b.Reason > math.MaxInt32 {
+			return beyond("a reason", uint64(b.Reason))
+		}
 		return nil
 	case metasim.Send:
 		return checkMessage(b.Channel, b.Payload, b.Sent, b.Sent)

@@ -41,6 +41,7 @@ func TestMalformedFrames(t *testing.T) {
 		{"sender beyond 32 bits", "0a08 6206 10 ffffffff1f", "a sender of 8589934591"},
 		{"version beyond 32 bits", "0a08 1206 08 ffffffff1f", "a version of 8589934591"},
 		{"negative reaction", "0a0d 120b 30 ffffffffffffffffff01", "a reaction at -1ns"},
+		{"negative reason", "0a0d 320b 08 ffffffffffffffffff01", "a reason of 18446744073709551615"},
 		{"name is no UTF-8", "0a05 3a03 0a01ff", "a SendMessage that cannot be read"},
 		{"wrong type", "0a04 3a020801", "a SendMessage with a field 1"},
 		{"cut inside a body", "0a05 3a03 0a05ff", "a SendMessage that cannot be read"},
@@ -55,6 +56,7 @@ func TestMalformedFrames(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 			require.NotEmpty(t, refused.Remedy)
 			require.NotEmpty(t, refused.Bound)
+			require.NotErrorIs(t, err, io.ErrUnexpectedEOF, "that is for a stream that ends")
 		})
 	}
 }

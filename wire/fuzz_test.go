@@ -1,0 +1,112 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"metasim/metasim"
+	"metasim/wire"
+	"metasim/wire/wirepb"
+)
+
+// Whatever comes is refused as a ProtocolError, or is a frame: the generated code reads it too, writing it again takes
+// no more bytes, and reading that gives the same packets.
+func FuzzFrame(f *testing.F) {
+	var encoder wire.Encoder
+	for _, turn := range append(pingPong(), refusals()...) {
+		b, err := encoder.Frames(turn.packets)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b[4:])
+	}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		var decoder, again wire.Decoder
+		packets, err := decoder.Packets(frame)
+		if err != nil {
+			require.ErrorAs(t, err, new(*wire.ProtocolError))
+			return
+		}
+		require.LessOrEqual(t, len(packets), len(frame)/2)
+		var twin wirepb.Frame
+		require.NoError(t, proto.Unmarshal(frame, &twin))
+		require.Len(t, twin.Packets, len(packets))
+		for i, p := range packets {
+			require.Equal(t, twin.Packets[i].Member, uint64(p.Member))
+		}
+		var encoder wire.Encoder
+		b, err := encoder.Frames(packets)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(b), 4+len(frame))
+		got, err := again.Packets(b[4:])
+		require.NoError(t, err)
+		require.Equal(t, packets, got)
+	})
+}
+
+// A stream of any bytes ends: in io.EOF between two frames, or in a ProtocolError.
+func FuzzStream(f *testing.F) {
+	f.Add([]byte{4, 0, 0, 0, 0x0a, 2, 0x2a, 0, 1, 0, 0, 0})
+	f.Add(binary.LittleEndian.AppendUint32(nil, 1<<32-1))
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		reader := wire.NewReader(bytes.NewReader(stream), "fuzz")
+		for {
+			packets, err := reader.Read()
+			if err != nil {
+				var refused *wire.ProtocolError
+				require.True(t, err == io.EOF || errors.As(err, &refused), "%v", err)
+				return
+			}
+			require.NotEmpty(t, packets)
+		}
+	})
+}
+
+func BenchmarkEncode(b *testing.B) {
+	var encoder wire.Encoder
+	pass := benchmarkPass()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := encoder.Frames(pass); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(pass)), "ns/packet")
+}
+
+func BenchmarkDecode(b *testing.B) {
+	var encoder wire.Encoder
+	var decoder wire.Decoder
+	pass := benchmarkPass()
+	frame, err := encoder.Frames(pass)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := decoder.Packets(frame[4:]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(pass)), "ns/packet")
+}
+
+// benchmarkPass is a pass of a busy server: deliveries of 64 bytes with their authorizations, for 64 members.
+func benchmarkPass() []wire.Packet {
+	var pass []wire.Packet
+	for i := range uint32(64) {
+		pass = append(pass,
+			wire.Packet{Member: i, Body: metasim.Deliver{Number: 7, Message: metasim.Message{
+				From: 3, Seq: 9, Channel: "ROBOT_STATE", Sent: metasim.At(5 * ms), Due: metasim.At(6 * ms), Payload: make([]byte, 64),
+			}}},
+			wire.Packet{Member: i, Body: metasim.Authorize{Until: metasim.At(7 * ms)}})
+	}
+	return pass
+}
