@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
+	"metasim/scenarios"
 	"metasim/server"
 )
 
@@ -32,6 +34,9 @@ type Options struct {
 	Self []string
 	// AllowOutside lets models that are processes of their own read files outside of the scenario's directory.
 	AllowOutside bool
+	// Patience is how long, in wall-clock time, a process may go on after its client has left, before it is ended. Zero:
+	// 10 s.
+	Patience time.Duration
 	// Env is added to the environment of the processes that are started.
 	Env []string
 	// Ready is called when clients can join from outside, with the address and the token to give them. May be nil.
@@ -40,6 +45,16 @@ type Options struct {
 	Watch func(*server.Server)
 	// Log gets warnings. Nil: nowhere.
 	Log *slog.Logger
+}
+
+// Outside reports whether clients of this scenario come from outside of this process, so that there is an address.
+func (o *Options) Outside(sc *scenarios.Scenario) bool {
+	return slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return !o.inside(c) })
+}
+
+// inside reports whether a client lives in this process.
+func (o *Options) inside(c scenarios.Client) bool {
+	return c.Model != "" && (o.Transport == "" || o.Transport == Transports[0]) && !o.Serve
 }
 
 // Validate names the first contradiction, and fills in the defaults.
@@ -52,6 +67,12 @@ func (o *Options) Validate() error {
 	}
 	if o.Transport != "mem" && !o.Serve && len(o.Self) == 0 {
 		return fmt.Errorf("transport %s puts models in processes of their own, but Options.Self does not say how to start them", o.Transport)
+	}
+	if o.Patience < 0 {
+		return fmt.Errorf("the patience with processes is %v; use a positive duration, or 0 for %v", o.Patience, leaveTime)
+	}
+	if o.Patience == 0 {
+		o.Patience = leaveTime
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))

@@ -56,7 +56,7 @@ func outcome(scenario string, seed uint64, dir string, r server.Result) *Outcome
 		Messages: Messages{r.Totals.Sent, r.Totals.Delivered, r.Totals.Dropped, r.Totals.Undelivered},
 	}
 	if r.Err != nil {
-		o.Error = r.Err.Error()
+		o.Error = Sentence(r.Err)
 	}
 	for _, c := range r.Clients {
 		o.Clients = append(o.Clients, ClientOutcome{

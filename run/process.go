@@ -25,7 +25,7 @@ type process struct {
 const (
 	// deathTime is how long to wait for a process whose connection broke, to learn its exit status.
 	deathTime = 2 * time.Second
-	// leaveTime is how long a process may go on after its client has left; abortTime after the run has failed.
+	// leaveTime is how long a process may go on after its client has left, where Options does not say; abortTime after the run has failed.
 	leaveTime = 10 * time.Second
 	abortTime = time.Second
 	// termTime is how long a process has between the request to end and the end.

@@ -65,9 +65,9 @@ func (r *record) finish(out *Outcome) error {
 	return errors.Join(r.writer.Close(), r.dir.WriteManifest(m))
 }
 
-// abandon ends the record of a run that did not begin.
-func (r *record) abandon() error {
-	r.manifest.Error = "the run did not begin"
+// abandon ends the record of a run that did not begin, and says why.
+func (r *record) abandon(why error) error {
+	r.manifest.Error = "the run did not begin: " + Sentence(why)
 	return errors.Join(r.writer.Close(), r.dir.WriteManifest(&r.manifest))
 }
 

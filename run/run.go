@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,15 +55,15 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err != nil {
 		return nil, err
 	}
-	if c.entrance, err = open(o, c.anyInside(), c.anyOutside()); err != nil {
-		return nil, errors.Join(err, record.abandon())
+	if c.entrance, err = open(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc)); err != nil {
+		return nil, errors.Join(err, record.abandon(err))
 	}
 	if c.server, err = server.New(c.config(table, record)); err != nil {
-		return nil, errors.Join(err, c.entrance.close(), record.abandon())
+		return nil, errors.Join(err, c.entrance.close(), record.abandon(err))
 	}
 	out := c.serve(ctx)
 	if err := errors.Join(c.entrance.close(), record.finish(out)); err != nil && out.OK {
-		out.OK, out.Err, out.Error = false, err, err.Error()
+		out.OK, out.Err, out.Error = false, err, Sentence(err)
 	}
 	return out, nil
 }
@@ -114,29 +115,6 @@ func (c *conductor) accept(err error) {
 	}
 }
 
-// inside reports whether a client lives in this process.
-func (c *conductor) inside(cl scenarios.Client) bool {
-	return cl.Model != "" && c.options.Transport == "mem" && !c.options.Serve
-}
-
-func (c *conductor) anyInside() bool {
-	for _, cl := range c.scenario.Clients {
-		if c.inside(cl) {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *conductor) anyOutside() bool {
-	for _, cl := range c.scenario.Clients {
-		if !c.inside(cl) {
-			return true
-		}
-	}
-	return false
-}
-
 // startClients starts all that are not to be started by somebody else. It stops when the run ends.
 func (c *conductor) startClients(ctx context.Context) {
 	if c.entrance.outside != nil && c.options.Ready != nil {
@@ -150,7 +128,7 @@ func (c *conductor) startClients(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case cl.External || c.options.Serve:
-		case c.inside(cl):
+		case c.options.inside(cl):
 			c.startInside(ctx, cl)
 		default:
 			if err := c.startProcess(cl); err != nil {

@@ -3,10 +3,13 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 
+	"metasim/federates"
 	"metasim/scenarios"
 )
 
@@ -32,7 +35,7 @@ func (c *conductor) startProcess(cl scenarios.Client) error {
 	// Not part of the conductor's work: a process may outlive the run by a moment, and endProcesses sees to it.
 	go func() {
 		p.wait()
-		c.server.Exited(cl.Name, "its process ended before it joined")
+		c.server.Exited(cl.Name, "its process ended")
 	}()
 	return nil
 }
@@ -69,11 +72,30 @@ type Instance struct {
 	AllowOutside bool           `json:"allow_outside,omitempty"`
 }
 
+// Build makes the model for the client called name.
+func (in *Instance) Build(name string) (federates.Model, error) {
+	return federates.New(in.Model, in.With, federates.Env{
+		Name: name, Entry: in.Entry, Index: in.Index, Count: in.Count, Seed: in.Seed, Dir: in.Dir,
+		Open: func(path string) (io.ReadCloser, error) { return scenarios.OpenFile(in.Dir, path, in.AllowOutside) },
+	})
+}
+
+// ParseInstance reads what a process was told in its argument after "client --instance".
+func ParseInstance(text string) (*Instance, error) {
+	var in Instance
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&in); err != nil {
+		return nil, fmt.Errorf("--instance: %w", err)
+	}
+	return &in, nil
+}
+
 // endProcesses waits for the processes to end, and ends those that do not.
 func (c *conductor) endProcesses(ok bool) {
 	patience := abortTime
 	if ok {
-		patience = leaveTime
+		patience = c.options.Patience
 	}
 	var all sync.WaitGroup
 	for _, p := range c.processes {

@@ -40,6 +40,10 @@ var verifyProcs = []int{1, 2, 8}
 // Verify carries out a scenario several times, over different transports and numbers of processors, and compares the
 // digests. The directories of the runs are removed when all are equal.
 func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v *Verdict, err error) {
+	if i := slices.IndexFunc(sc.Clients, func(c scenarios.Client) bool { return c.External }); i >= 0 {
+		return nil, fmt.Errorf("client %q is external, and to verify is to start every client again and again; give it a model or a command",
+			sc.Clients[i].Name)
+	}
 	root, err := os.MkdirTemp("", "metasim-verify-")
 	if err != nil {
 		return nil, err

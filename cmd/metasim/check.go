@@ -66,7 +66,7 @@ func newSchema(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of scenario files, for editors",
-		Args:  cobra.NoArgs,
+		Args:  nothing,
 		RunE: func(*cobra.Command, []string) error {
 			if _, err := std.out.Write(append(scenarios.Schema(), '\n')); err != nil {
 				return failed(err)
@@ -80,7 +80,7 @@ func newVersion(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  nothing,
 		RunE: func(*cobra.Command, []string) error {
 			if _, err := fmt.Fprintln(std.out, "metasim", run.BuildVersion()); err != nil {
 				return failed(err)

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -15,7 +12,6 @@ import (
 	"metasim/client"
 	"metasim/federates"
 	"metasim/run"
-	"metasim/scenarios"
 )
 
 // clientFlags are the flags of `metasim client`.
@@ -62,6 +58,9 @@ func takePart(cmd *cobra.Command, args []string, f *clientFlags, _ streams) erro
 	if err != nil {
 		return &failure{status: 2, err: err}
 	}
+	if err := knownModel(in.Model); err != nil {
+		return &failure{status: 2, err: err}
+	}
 	name := f.name
 	if name == "" {
 		name = os.Getenv("METASIM_CLIENT")
@@ -80,10 +79,7 @@ func takePart(cmd *cobra.Command, args []string, f *clientFlags, _ streams) erro
 	if token == "" {
 		token = os.Getenv("METASIM_TOKEN")
 	}
-	m, err := federates.New(in.Model, in.With, federates.Env{
-		Name: name, Entry: in.Entry, Index: in.Index, Count: in.Count, Seed: in.Seed, Dir: in.Dir,
-		Open: func(path string) (io.ReadCloser, error) { return scenarios.OpenFile(in.Dir, path, in.AllowOutside) },
-	})
+	m, err := in.Build(name)
 	if err != nil {
 		return &failure{status: 2, err: err}
 	}
@@ -94,30 +90,34 @@ func takePart(cmd *cobra.Command, args []string, f *clientFlags, _ streams) erro
 	return nil
 }
 
+// knownModel refuses a model that does not exist, before anything else is asked for.
+func knownModel(name string) error {
+	for _, m := range federates.Models() {
+		if m.Name == name {
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no built-in model %q; see metasim client --help for a list", name)
+}
+
 // read reads what is to be run: from the flags for a person, or as metasim run passes it on.
-func (f *clientFlags) read(args []string) (run.Instance, error) {
-	var in run.Instance
+func (f *clientFlags) read(args []string) (*run.Instance, error) {
 	switch {
 	case f.instance != "" && len(args) == 0:
-		d := json.NewDecoder(bytes.NewReader([]byte(f.instance)))
-		d.UseNumber()
-		if err := d.Decode(&in); err != nil {
-			return in, fmt.Errorf("--instance: %w", err)
-		}
-		return in, nil
+		return run.ParseInstance(f.instance)
 	case len(args) == 0:
-		return in, errors.New("which model? see metasim client --help for a list")
+		return nil, errors.New("which model? see metasim client --help for a list")
 	}
 	// A person who names a file on the command line means it as the shell would.
-	in = run.Instance{Model: args[0], With: map[string]any{}, Entry: f.name, Count: 1, Seed: f.seed, Dir: ".", AllowOutside: true}
+	in := &run.Instance{Model: args[0], With: map[string]any{}, Entry: f.name, Count: 1, Seed: f.seed, Dir: ".", AllowOutside: true}
 	for _, w := range f.with {
 		key, text, ok := strings.Cut(w, "=")
 		if !ok {
-			return in, fmt.Errorf("--with %s: write name=value", w)
+			return nil, fmt.Errorf("--with %s: write name=value", w)
 		}
 		var value any
 		if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-			return in, fmt.Errorf("--with %s: the value is not YAML: %w", w, err)
+			return nil, fmt.Errorf("--with %s: the value is not YAML: %w", w, err)
 		}
 		in.With[key] = value
 	}

@@ -38,7 +38,7 @@ func newDemo(std streams) *cobra.Command {
 		Short: "Balance a pole over a bad network, twice the same, and then lose it",
 		Long: "Run the flagship scenario: a cart with a pole on it (1 kHz), an estimator and a controller (100 Hz) are three\n" +
 			"clients on a network that delays and loses messages.",
-		Args: cobra.NoArgs,
+		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := os.MkdirTemp("", "metasim-demo-")
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/lmittmann/tint"
 	"github.com/spf13/cobra"
@@ -25,12 +26,20 @@ func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		cancel(interrupted{<-signals})
-		signal.Stop(signals) // the second one ends the program at once
+		// Processes are being ended meanwhile: a second Ctrl-C would leave them behind, so it counts only after a time in
+		// which they should be gone.
+		time.AfterFunc(cleanupTime, func() { signal.Stop(signals) })
 	}()
 	os.Exit(execute(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
+
+// cleanupTime is how long a program that was told to stop may take to end what it has started.
+const cleanupTime = 6 * time.Second
 
 // interrupted is why a run fails that is stopped from outside.
 type interrupted struct{ signal os.Signal }
@@ -53,6 +62,15 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
+// text is what the person at the terminal reads. Problems of a scenario begin with file:line:column, as editors expect.
+func (f *failure) text() string {
+	var invalid *scenarios.Invalid
+	if errors.As(f.err, &invalid) {
+		return invalid.Error()
+	}
+	return "metasim: " + run.Sentence(f.err)
+}
+
 func failed(err error) error { return &failure{status: 1, err: err} }
 
 // execute runs one command line and returns the exit status.
@@ -68,18 +86,9 @@ func execute(ctx context.Context, args []string, std streams) int {
 		f = &failure{status: 2, err: err} // cobra's own: an unknown flag or command
 	}
 	if !f.said {
-		fmt.Fprintln(std.err, "metasim: "+trimPrefix(f.err.Error()))
+		fmt.Fprintln(std.err, f.text())
 	}
 	return f.status
-}
-
-// trimPrefix keeps a sentence from being introduced twice.
-func trimPrefix(s string) string {
-	const prefix = "metasim: "
-	if len(s) > len(prefix) && s[:len(prefix)] == prefix {
-		return s[len(prefix):]
-	}
-	return s
 }
 
 func newRoot(std streams) *cobra.Command {
@@ -94,6 +103,11 @@ func newRoot(std streams) *cobra.Command {
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
+	root.Flags().Bool("version", false, "print the version") // without a -v, which means verbose elsewhere
+	root.SetVersionTemplate("metasim {{.Version}}\n")
+	root.SetFlagErrorFunc(badFlag)
+	root.Args = unknownCommand
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.AddCommand(newRun(std), newServe(std), newClient(std), newValidate(std), newSchema(std), newLog(std), newVerify(std), newVersion(std), newDemo(std))
 	return root
 }
@@ -141,13 +155,4 @@ func (f *scenarioFlags) load(file string, std streams) (*scenarios.Scenario, err
 		return nil, &failure{status: 2, err: err}
 	}
 	return sc, nil
-}
-
-func exactlyOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return fmt.Errorf("%s takes one %s, not %d; see metasim %s --help", cmd.Name(), what, len(args), cmd.Name())
-		}
-		return nil
-	}
 }

@@ -32,7 +32,7 @@ func printOutcome(w io.Writer, o *run.Outcome) {
 	printResults(w, o)
 	factor := ""
 	if o.WallS > 0 {
-		factor = fmt.Sprintf(", %.3g times real time", float64(o.EndNS)/1e9/o.WallS)
+		factor = ", " + times(float64(o.EndNS)/1e9/o.WallS) + " times real time"
 	}
 	fmt.Fprintf(w, "\n%s: %v of simulated time in %s%s\n", o.Scenario, metasim.Time(o.EndNS), seconds(o.WallS), factor)
 	m := o.Messages
@@ -58,6 +58,14 @@ func printResults(w io.Writer, o *run.Outcome) {
 		}
 		fmt.Fprintf(w, "%s: %s\n", c.Name, line.Bytes())
 	}
+}
+
+// times writes a factor with three digits that matter, and never as 3e+03.
+func times(factor float64) string {
+	if factor >= 100 {
+		return fmt.Sprintf("%.0f", factor)
+	}
+	return fmt.Sprintf("%.3g", factor)
 }
 
 // seconds writes a wall-clock time with three digits that matter.

@@ -67,10 +67,10 @@ func progressLine(now, until metasim.Time, elapsed time.Duration) string {
 	}
 	factor := now.Seconds() / elapsed.Seconds()
 	if until <= 0 {
-		return fmt.Sprintf("%.3f s   %.3g x real time", now.Seconds(), factor)
+		return fmt.Sprintf("%.3f s   %s x real time", now.Seconds(), times(factor))
 	}
-	line := fmt.Sprintf("%.3f of %.3f s   %3.0f %%   %.3g x real time", now.Seconds(), until.Seconds(),
-		100*float64(now)/float64(until), factor)
+	line := fmt.Sprintf("%.3f of %.3f s   %3.0f %%   %s x real time", now.Seconds(), until.Seconds(),
+		100*float64(now)/float64(until), times(factor))
 	if now > 0 && now < until {
 		rest := time.Duration(float64(elapsed) * float64(until-now) / float64(now))
 		line += fmt.Sprintf("   %s to go", seconds(rest.Seconds()))

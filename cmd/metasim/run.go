@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"metasim/run"
+	"metasim/scenarios"
 	"metasim/server"
 )
 
@@ -23,8 +25,8 @@ type runFlags struct {
 func (f *runFlags) add(cmd *cobra.Command) {
 	f.scenarioFlags.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "", "where to listen for clients from outside: a path for unix, host:port for tcp and quic")
-	flags.StringVar(&f.token, "token", "", "the join token that clients must show (default: METASIM_TOKEN, else a random one)")
+	flags.StringVar(&f.listen, "listen", "", "the `address` to listen at for clients from outside: a path for unix, host:port for tcp and quic")
+	flags.StringVar(&f.token, "token", "", "the join `token` that clients must show (default: METASIM_TOKEN, else a random one)")
 	flags.StringVar(&f.out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
 	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
@@ -43,7 +45,7 @@ func newRun(std streams) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.transport, "transport", "mem",
-		"mem: built-in models in this process, commands on a unix socket; unix, tcp, quic: every client in a process of its own")
+		"`mem`, unix, tcp or quic; mem: built-in models in this process, commands on a unix socket; unix, tcp, quic: every client in a process of its own")
 	return cmd
 }
 
@@ -58,7 +60,7 @@ func newServe(std streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return carryOut(cmd, args[0], &f, true, std) },
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.transport, "transport", "unix", "unix, tcp or quic")
+	cmd.Flags().StringVar(&f.transport, "transport", "unix", "`unix`, tcp or quic")
 	return cmd
 }
 
@@ -66,18 +68,19 @@ func newServe(std streams) *cobra.Command {
 func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std streams) error {
 	sc, err := f.load(file, std)
 	if err != nil {
-		return f.refused(err, std)
+		return f.refused(&run.Outcome{}, err, std)
 	}
-	o, err := f.options(serve, std)
+	none := &run.Outcome{Scenario: sc.Name, Seed: sc.Seed}
+	o, err := f.options(sc, serve, std)
 	if err != nil {
-		return f.refused(&failure{status: 2, err: err}, std)
+		return f.refused(none, &failure{status: 2, err: err}, std)
 	}
 	progress := newProgress(std.err, sc.Until)
 	o.Watch = func(s *server.Server) { progress.start(s.Time) }
 	out, err := run.Scenario(cmd.Context(), sc, o)
 	progress.stop()
 	if err != nil {
-		return f.refused(failed(err), std)
+		return f.refused(none, failed(err), std)
 	}
 	if f.json {
 		if err := printJSON(std.out, out); err != nil {
@@ -93,16 +96,20 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 }
 
 // options says how to carry out the scenario.
-func (f *runFlags) options(serve bool, std streams) (run.Options, error) {
+func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run.Options, error) {
+	tell := serve || slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.External })
 	o := run.Options{
 		Transport: f.transport, Listen: f.listen, Serve: serve, Token: f.token, Out: f.out, AllowOutside: f.allowOutside,
-		Log: newLogger(std.err, f.verbose), Ready: f.ready(serve, std),
+		Log: newLogger(std.err, f.verbose), Ready: f.ready(tell, std),
 	}
 	if o.Token == "" {
 		o.Token = os.Getenv("METASIM_TOKEN")
 	}
 	if serve && o.Transport == "mem" {
 		return o, errors.New("nobody from outside can reach transport mem; use unix, tcp or quic")
+	}
+	if flag := f.outsideFlag(); flag != "" && !o.Outside(sc) {
+		return o, fmt.Errorf("%s is for clients from outside, and this run has none; leave it out, or use another --transport", flag)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -112,10 +119,21 @@ func (f *runFlags) options(serve bool, std streams) (run.Options, error) {
 	return o, o.Validate()
 }
 
-// ready tells those outside where the server is.
-func (f *runFlags) ready(serve bool, std streams) func(url, token string) error {
+// outsideFlag names a flag that makes no sense where nobody comes from outside; empty if none was given.
+func (f *runFlags) outsideFlag() string {
+	switch {
+	case f.readyFile != "":
+		return "--ready-file"
+	case f.listen != "":
+		return "--listen"
+	}
+	return ""
+}
+
+// ready tells where the server is: in the ready file, and, where people start clients by hand, on the terminal.
+func (f *runFlags) ready(tell bool, std streams) func(url, token string) error {
 	return func(url, token string) error {
-		if serve {
+		if tell {
 			fmt.Fprintf(std.err, "METASIM_SERVER=%s\n", url)
 			if token != "" {
 				fmt.Fprintf(std.err, "METASIM_TOKEN=%s\n", token)
@@ -124,14 +142,18 @@ func (f *runFlags) ready(serve bool, std streams) func(url, token string) error 
 		if f.readyFile == "" {
 			return nil
 		}
-		return writeAtomically(f.readyFile, url+"\n")
+		if err := writeAtomically(f.readyFile, url+"\n"); err != nil {
+			return fmt.Errorf("the ready file cannot be written: %w; name a file in a directory that exists", err)
+		}
+		return nil
 	}
 }
 
 // refused prints, with --json, an outcome for a run that did not begin.
-func (f *runFlags) refused(err error, std streams) error {
+func (f *runFlags) refused(out *run.Outcome, err error, std streams) error {
 	if f.json {
-		if e := printJSON(std.out, &run.Outcome{Error: err.Error(), Clients: []run.ClientOutcome{}}); e != nil {
+		out.Error, out.Clients = run.Sentence(err), []run.ClientOutcome{}
+		if e := printJSON(std.out, out); e != nil {
 			return errors.Join(err, e)
 		}
 	}
