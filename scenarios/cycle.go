@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,27 +18,29 @@ func (f *flow) rule(e edge) delay.Spec {
 	from, to := f.groups[e.from].first.Name, f.groups[e.to].first.Name
 	for i := len(f.s.Rules) - 1; i >= 0 && f.spend(1); i-- {
 		r := &f.s.Rules[i]
-		if f.match(r.From, from) && f.match(r.To, to) && f.match(r.Channel, e.channel) {
+		if match(r.From, from) && match(r.To, to) && match(r.Channel, e.channel) {
 			return r.Spec
 		}
 	}
 	return delay.Spec{}
 }
 
-// match reports whether a name matches a pattern of a rule, as package delay has it.
-func (f *flow) match(pattern, name string) bool {
-	if pattern == "" || pattern == "*" || pattern == name {
-		return true
+// match reports whether a name matches a pattern of a rule, as package delay has it: what lies between two stars is
+// looked for from the left, as the first place leaves the most to the rest.
+func match(pattern, name string) bool {
+	head, rest, stars := strings.Cut(pattern, "*")
+	if pattern == "" || !stars {
+		return pattern == "" || pattern == name
 	}
-	if !strings.Contains(pattern, "*") {
-		return false
+	name, ok := strings.CutPrefix(name, head)
+	for ok && stars {
+		head, rest, stars = strings.Cut(rest, "*")
+		if !stars {
+			return strings.HasSuffix(name, head)
+		}
+		_, name, ok = strings.Cut(name, head)
 	}
-	expr, ok := f.patterns[pattern]
-	if !ok {
-		expr = regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
-		f.patterns[pattern] = expr
-	}
-	return expr.MatchString(name)
+	return false
 }
 
 // fed returns the groups that a message can reach, from those that send without being asked.
@@ -146,7 +147,7 @@ func (f *flow) named(p path, pattern string) bool {
 	}
 	if strings.Contains(pattern, "*") {
 		for i := range f.s.Clients {
-			if !f.spend(1) || f.match(pattern, f.s.Clients[i].Name) {
+			if !f.spend(1) || match(pattern, f.s.Clients[i].Name) {
 				return true
 			}
 		}
@@ -168,7 +169,7 @@ func (f *flow) connects(r delay.Rule) bool {
 		if !f.spend(1) {
 			return true
 		}
-		if f.match(r.Channel, e.channel) && f.any(r.From, e.from) && f.any(r.To, e.to) {
+		if match(r.Channel, e.channel) && f.any(r.From, e.from) && f.any(r.To, e.to) {
 			return true
 		}
 	}
@@ -181,7 +182,7 @@ func (f *flow) any(pattern string, i int) bool {
 		return true
 	}
 	for k := range f.groups[i].clients {
-		if !f.spend(1) || f.match(pattern, f.groups[i].clients[k].Name) {
+		if !f.spend(1) || match(pattern, f.groups[i].clients[k].Name) {
 			return true
 		}
 	}

@@ -17,8 +17,8 @@ func (s *Scenario) Open(name string) (io.ReadCloser, error) {
 	return directory{s.Dir, s.allowOutside}.open(name)
 }
 
-// OpenFile opens a file that a model's parameter names, as Scenario.Open does, for a model that lives in another process
-// than the scenario: below dir, unless outside is set.
+// OpenFile opens a file that a model's parameter names, as Scenario.Open does, for a model that lives in another
+// process than the scenario: below dir, unless outside is set.
 func OpenFile(dir, name string, outside bool) (io.ReadCloser, error) {
 	return directory{dir, outside}.open(name)
 }

@@ -35,7 +35,6 @@ type flow struct {
 	// complete says that all clients are models, so that what is not there will not be there.
 	complete bool
 	left     int // of effort
-	patterns map[string]*regexp.Regexp
 }
 
 // An edge is a channel from one group to another, or to itself.
@@ -44,13 +43,9 @@ type edge struct {
 	channel  string
 }
 
-func newFlow(c *checker, s *Scenario) *flow {
-	return &flow{checker: c, s: s, complete: true, left: effort, patterns: map[string]*regexp.Regexp{}}
-}
-
 // flow looks at the scenario as a whole.
 func (c *checker) flow(s *Scenario) {
-	f := newFlow(c, s)
+	f := &flow{checker: c, s: s, complete: true, left: effort}
 	f.group()
 	if c.problems != nil {
 		return

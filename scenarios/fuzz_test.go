@@ -108,8 +108,7 @@ func TestPatternsMatchAsPackageDelayHasIt(t *testing.T) {
 		table, err := delay.NewTable(0, []delay.Rule{{From: pattern, Spec: delay.Spec{Delay: delay.Constant(7)}}})
 		require.NoError(t, err)
 		want := table.Link(name, "to", "channel").Min() == metasim.Time(7)
-		f := newFlow(nil, nil)
-		assert.Equal(t, want, f.match(pattern, name))
+		assert.Equal(t, want, match(pattern, name))
 	})
 }
 
