@@ -1,0 +1,99 @@
+package wire_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+	"metasim/wire"
+	"metasim/wire/stream"
+)
+
+// A client in another language, written from docs/protocol.md alone, says exactly what the golden session has its
+// ponger say, over unix and over TCP.
+func TestPythonClient(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("PYTHON3 IS MISSING: no client but our own is tested; install python3")
+	}
+	dir, err := os.MkdirTemp("", "ms")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, os.RemoveAll(dir)) }()
+	for name, url := range map[string]string{
+		"unix": "unix://" + filepath.ToSlash(filepath.Join(dir, "a b")),
+		"tcp":  "tcp://127.0.0.1:0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := stream.Listen(url)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, l.Close()) }()
+			stderr, err := runPython(t, python, l, ponger())
+			require.NoError(t, err, stderr)
+		})
+	}
+	t.Run("refused", func(t *testing.T) {
+		l, err := stream.Listen("tcp://127.0.0.1:0")
+		require.NoError(t, err)
+		defer func() { require.NoError(t, l.Close()) }()
+		refused := ponger()[:2]
+		refused[1] = turn{"server", "", []wire.Packet{{Body: wire.Refuse{Reason: wire.BadToken, Text: "who are you?"}}}}
+		stderr, err := runPython(t, python, l, refused)
+		require.Error(t, err)
+		require.Equal(t, "client.py: refused: who are you?\n", stderr)
+	})
+}
+
+// ponger is what the golden session says to and of ponger, as the only member of a connection.
+func ponger() []turn {
+	var session []turn
+	for _, turn := range pingPong() {
+		var own []wire.Packet
+		for _, p := range turn.packets {
+			if p.Member != 2 {
+				continue
+			}
+			if leave, ok := p.Body.(metasim.Leave); ok {
+				leave.Result = []byte(`{"echoed": 1}`)
+				p.Body = leave
+			}
+			own = append(own, wire.Packet{Body: p.Body})
+		}
+		if turn.packets = own; len(own) > 0 {
+			session = append(session, turn)
+		}
+	}
+	return session
+}
+
+// runPython plays a session's server to client.py, checks what that says, and returns its stderr.
+func runPython(t *testing.T, python string, l wire.Listener, session []turn) (string, error) {
+	t.Helper()
+	var stderr bytes.Buffer
+	client := exec.CommandContext(t.Context(), python, "testdata/client.py", "echo", "PING", "PONG")
+	client.Env = append(os.Environ(), "METASIM_SERVER="+l.URL(), "METASIM_CLIENT=ponger", "METASIM_TOKEN=secret")
+	client.Stderr = &stderr
+	require.NoError(t, client.Start())
+	conn, err := l.Accept()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	for _, turn := range session {
+		if turn.who == "server" {
+			require.NoError(t, conn.Write(turn.packets))
+			continue
+		}
+		var said []wire.Packet
+		for len(said) < len(turn.packets) {
+			packets, err := conn.Read()
+			require.NoError(t, err, stderr.String())
+			said = append(said, packets...)
+		}
+		require.Equal(t, turn.packets, said, turn.story)
+	}
+	err = client.Wait()
+	return stderr.String(), err
+}

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""A metasim client that echoes: client.py echo IN OUT
+
+Written from docs/protocol.md with nothing but the standard library, to show that the page is enough. It reads
+METASIM_SERVER (unix:// or tcp://), METASIM_CLIENT and METASIM_TOKEN, publishes on OUT each message that it hears on IN,
+at the instant at which it hears it, and leaves when nothing more can come.
+"""
+
+import json
+import os
+import socket
+import struct
+import sys
+from urllib.parse import unquote, urlsplit
+
+VERSION = 1
+MAX_FRAME = 64 << 20
+
+# The bodies of a Packet.
+HELLO, WELCOME, START, GOODBYE, REFUSE = 2, 3, 4, 5, 6
+SEND, POLL_WAIT, LEAVE, DELIVERED, AUTHORIZE = 7, 10, 11, 12, 13
+
+# Instants are pairs (time, step), so they compare as they should.
+ORIGIN = (0, 0)
+INFINITY = (2**63 - 1, 2**32 - 1)
+
+
+# Writing.
+
+def varint(n):
+    out = bytearray()
+    while n > 0x7F:
+        out.append(n & 0x7F | 0x80)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def number(field, n):
+    return varint(field << 3) + varint(n) if n else b""
+
+
+def data(field, value):
+    return varint(field << 3 | 2) + varint(len(value)) + value
+
+
+def text(field, value):
+    return data(field, value.encode()) if value else b""
+
+
+def instant(field, at):
+    if at == ORIGIN:
+        return b""
+    if at == INFINITY:
+        return data(field, number(3, 1))
+    return data(field, number(1, at[0]) + number(2, at[1]))
+
+
+def packet(kind, body):
+    return data(1, data(kind, body))  # member 0
+
+
+# Reading.
+
+def read_varint(b, i):
+    n = shift = 0
+    while True:
+        n |= (b[i] & 0x7F) << shift
+        i += 1
+        if b[i - 1] < 0x80:
+            return n, i
+        shift += 7
+
+
+def fields(b):
+    """Yields (field, value): an int, or bytes."""
+    i = 0
+    while i < len(b):
+        tag, i = read_varint(b, i)
+        value, i = read_varint(b, i)
+        if tag & 7 == 2:
+            value, i = b[i:i + value], i + value
+        elif tag & 7 != 0:
+            raise ValueError("a field that is neither a number nor bytes")
+        yield tag >> 3, value
+
+
+def read_instant(b):
+    f = dict(fields(b))
+    return INFINITY if f.get(3) else (f.get(1, 0), f.get(2, 0))
+
+
+class Connection:
+    def __init__(self, url):
+        u = urlsplit(url)
+        if u.scheme == "unix":
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.connect(unquote(u.path))
+        elif u.scheme == "tcp":
+            self.socket = socket.create_connection((u.hostname, u.port))
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        else:
+            sys.exit(f"client.py: {url} is neither unix:// nor tcp://; use one of these")
+        self.stream = self.socket.makefile("rb")
+
+    def write(self, packets):
+        """Sends packets as one frame, in one write."""
+        self.socket.sendall(struct.pack("<I", len(packets)) + packets)
+
+    def read(self):
+        """Returns the (kind, body) of one frame's packets."""
+        length = self.exactly(4)
+        size = struct.unpack("<I", length)[0]
+        if size > MAX_FRAME:
+            sys.exit(f"client.py: a frame of {size} bytes")
+        bodies = []
+        for field, value in fields(self.exactly(size)):
+            bodies += [(kind, body) for kind, body in fields(value) if kind != 1]
+        return bodies
+
+    def exactly(self, n):
+        b = self.stream.read(n)
+        if len(b) < n:
+            sys.exit("client.py: the server went away")
+        return b
+
+
+class Echo:
+    def __init__(self, connection, source, target):
+        self.connection, self.source, self.target = connection, source, target
+        self.until = INFINITY  # the end of the run
+        self.granted = ORIGIN  # exclusive
+        self.now = ORIGIN
+        self.inbox = []
+        self.handled = 0
+
+    def run(self):
+        hello = (number(1, VERSION) + text(2, os.environ["METASIM_CLIENT"]) + text(3, os.environ.get("METASIM_TOKEN", ""))
+                 + text(4, self.target) + text(5, self.source))
+        self.connection.write(packet(HELLO, hello))
+        self.wait_for(START)
+        while self.granted < self.until:
+            answers = self.handle()
+            self.connection.write(answers + self.poll_wait())
+            self.wait_for(AUTHORIZE)
+        answers = self.handle()
+        self.connection.write(answers + self.leave())
+        self.wait_for(GOODBYE)
+
+    def poll_wait(self):
+        report = instant(1, self.now) + instant(3, INFINITY) + number(4, self.handled)
+        return packet(POLL_WAIT, data(1, report) + instant(2, INFINITY) + number(3, 1))
+
+    def leave(self):
+        result = json.dumps({"echoed": self.handled}).encode()
+        return packet(LEAVE, instant(1, self.now) + number(2, self.handled) + data(3, result))
+
+    def handle(self):
+        """Handles what was delivered and is authorized, and returns the packets that it causes."""
+        packets = b""
+        while self.inbox and self.inbox[0][0] < self.granted:
+            self.now, payload = self.inbox.pop(0)
+            packets += packet(SEND, text(1, self.target) + instant(2, self.now) + data(3, payload))
+            self.handled += 1
+        return packets
+
+    def wait_for(self, what):
+        seen = False
+        while not seen:
+            for kind, body in self.connection.read():
+                self.take(kind, body)
+                seen = seen or kind == what
+
+    def take(self, kind, body):
+        f = dict(fields(body))
+        if kind == START:
+            self.until = read_instant(f.get(2, b""))
+        elif kind == DELIVERED:
+            self.inbox.append((read_instant(f.get(6, b"")), f.get(7, b"")))
+        elif kind == AUTHORIZE:
+            self.granted = max(self.granted, read_instant(f.get(1, b"")))
+        elif kind == REFUSE:
+            sys.exit("client.py: refused: " + f.get(2, b"").decode())
+        elif kind not in (WELCOME, GOODBYE):
+            sys.exit(f"client.py: the server sent a message of kind {kind}")
+
+
+def main():
+    if len(sys.argv) != 4 or sys.argv[1] != "echo":
+        sys.exit("usage: client.py echo IN OUT")
+    Echo(Connection(os.environ["METASIM_SERVER"]), sys.argv[2], sys.argv[3]).run()
+
+
+if __name__ == "__main__":
+    main()
