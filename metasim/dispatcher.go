@@ -15,9 +15,13 @@ type Dispatcher struct {
 	asked   bool    // a Permit waits for its Reached
 	now     Instant // nothing is left to happen before it
 	clients []client
-	out     [][]edge // of each client, for safeTimes
+	out     [][]edge   // of each client, for safe times
+	forest  *forest    // safe times; nil before the run goes on
+	stale   []ClientID // whose bound may have changed since the last Settle
+	risen   []ClientID // to whom a link has risen since then, from where their safe time comes
 	phase   phase
-	dirty   bool // something happened since the last Settle that may have moved a safe time
+	recap   bool // the end or the permit may bound everybody anew
+	waking  int  // clients that have not initialized
 	left    int  // clients that are gone
 	effects []Effect
 	dues    []Instant
@@ -62,11 +66,13 @@ type client struct {
 	acked     uint64
 
 	granted  Instant // exclusive
+	woken    Instant // what it had to do when it was last authorized: it does nothing before
 	polled   bool    // it has waited at least once: its initialization is over
 	waiting  bool
 	want     Instant
 	messages bool
 	safe     Instant // as last computed, capped at the end and the permit
+	stale    bool    // it is in the dispatcher's list
 }
 
 // given is one delivery on its way to a client, or in its hands.
@@ -106,8 +112,17 @@ func (d *Dispatcher) Names() []string { return d.config.Clients }
 // End returns the instant before which everything happens: Config.Until, or Infinity.
 func (d *Dispatcher) End() Instant { return d.end }
 
-// Now returns how far the run has come as a whole, as of the last Settle: nothing is left to happen before it.
-func (d *Dispatcher) Now() Instant { return d.now }
+// Now returns how far the run has come as a whole: nothing is left to happen before it. It looks at every client.
+func (d *Dispatcher) Now() Instant {
+	if d.phase == running {
+		upcoming := d.end
+		for i := range d.clients {
+			upcoming = Earlier(upcoming, d.clients[i].upcoming())
+		}
+		d.now = Later(d.now, upcoming)
+	}
+	return d.now
+}
 
 // Step takes one event and returns what follows from it at once. What it means for who may advance follows with the
 // next Settle, so that a batch of events costs one computation of safe times. The caller must treat the event's
@@ -117,7 +132,6 @@ func (d *Dispatcher) Step(ev Event) []Effect {
 	if d.phase == finished {
 		return nil
 	}
-	d.dirty = true
 	switch ev := ev.(type) {
 	case Join:
 		d.join(ev)
@@ -134,7 +148,7 @@ func (d *Dispatcher) Step(ev Event) []Effect {
 	case Leave:
 		d.leave(ev)
 	case Permit:
-		d.permit, d.asked = ev.Until, true
+		d.permit, d.asked, d.recap = ev.Until, true, true
 	}
 	return d.effects
 }
@@ -148,9 +162,18 @@ func (d *Dispatcher) client(id ClientID, at Instant) *client {
 	case c.state == absent || d.phase == joining:
 		d.evict(c, Violation{Rule: NotJoined, At: at})
 	default:
+		d.touch(c)
 		return c
 	}
 	return nil
+}
+
+// touch notes that the bound of a client may change, or that it may be authorized.
+func (d *Dispatcher) touch(c *client) {
+	if !c.stale {
+		c.stale = true
+		d.stale = append(d.stale, c.id)
+	}
 }
 
 // evict ends the run: what a client that breaks the rules has done to the others cannot be undone.

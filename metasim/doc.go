@@ -17,7 +17,8 @@
 //  4. Settle follows every batch. It may be put off (a client then waits longer), never forgotten.
 //  5. Join every client of the Config, then Begin. A client hears of Begin, and only then sends.
 //  6. A Finish ends everything: no event has an effect after it.
-//  7. No client learns how far it was authorized beyond what it needs to act: authorizations depend on the order in
+//  7. Every ClientID in an event is below the number of clients: the shell knows who is on which connection.
+//  8. No client learns how far it was authorized beyond what it needs to act: authorizations depend on the order in
 //     which events came in; what a client is given, and when it is due, does not.
 //
 // # What is promised

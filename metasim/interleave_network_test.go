@@ -3,6 +3,7 @@ package metasim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // A network runs a world in one order: streams of which any part may be on its way, in both directions, a Settle that
@@ -126,6 +127,14 @@ func (n *network) settle() error {
 	before := n.d.Now()
 	if err := n.carry(nil, n.d.Settle()); err != nil || n.d.phase != running {
 		return err
+	}
+	if plain := safeTimes(n.d.forest.bounds, n.d.out); !slices.Equal(plain, n.d.forest.safe) {
+		return fmt.Errorf("the forest has the safe times %v, the plain computation %v", n.d.forest.safe, plain)
+	}
+	for i := range n.d.clients {
+		if b := n.d.clients[i].bound(); b != n.d.forest.bounds[i] {
+			return fmt.Errorf("the forest was not told that the bound of %s is %v, not %v", n.d.clients[i].name, b, n.d.forest.bounds[i])
+		}
 	}
 	if n.d.Now().Before(before) {
 		return fmt.Errorf("the run went back from %v to %v", before, n.d.Now())

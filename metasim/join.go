@@ -96,11 +96,16 @@ func (d *Dispatcher) begin() {
 			for _, to := range recipients {
 				model := d.config.Delays.Link(c.name, d.clients[to].name, pub.channel)
 				pub.links = append(pub.links, link{to: to, model: model})
-				d.out[i] = append(d.out[i], edge{to: to, earliest: model.Earliest})
+				d.out[i] = append(d.out[i], edge{to: to, link: model})
 			}
 		}
 	}
 	d.phase = epsilon
+	for i := range d.clients {
+		if d.clients[i].state != gone {
+			d.waking++
+		}
+	}
 }
 
 func (d *Dispatcher) subscribers(channel string) []ClientID {

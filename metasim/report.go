@@ -24,7 +24,10 @@ func (d *Dispatcher) pollWait(ev PollWait) {
 	if c == nil || !d.report(c, ev.Report) {
 		return
 	}
-	c.polled = true
+	if !c.polled {
+		c.polled = true
+		d.waking--
+	}
 	c.want, c.messages = ev.Want, ev.Messages
 	// Who waits does nothing before it is woken: that is a promise too. Without it two could wait for one another.
 	c.next = Later(c.next, ev.Want)
@@ -107,8 +110,12 @@ func (d *Dispatcher) leave(ev Leave) {
 	if c.state == gone {
 		return
 	}
+	if !c.polled && d.phase == epsilon {
+		d.waking--
+	}
+	d.touch(c)
 	*c = client{
-		id: c.id, name: c.name, state: gone, pubs: c.pubs, clock: c.clock, floor: Infinity, next: Infinity,
+		id: c.id, name: c.name, state: gone, stale: true, pubs: c.pubs, clock: c.clock, floor: Infinity, next: Infinity,
 		sends: c.sends, granted: c.granted, delivered: c.delivered, acked: c.acked, safe: c.safe,
 	}
 	d.left++

@@ -24,9 +24,19 @@ func (c *client) bound() bound {
 
 // An edge is a link as safe times see it: what is sent at x or later reaches client to at earliest(x) or later.
 type edge struct {
-	to       ClientID
-	earliest func(x Instant) Instant
+	to   ClientID
+	link Link // nil: to a hub, which takes no time
 }
+
+func (e edge) earliest(x Instant) Instant {
+	if e.link == nil {
+		return x
+	}
+	return e.link.Earliest(x)
+}
+
+// hubBound is what is known of a hub: it sends nothing of its own.
+var hubBound = bound{known: Infinity}
 
 // safeTimes returns for every client j its safe time E_j: the instant before which no message can reach it that the
 // dispatcher has not seen. (HLA calls it GALT, the field LBTS.) It is the greatest solution of

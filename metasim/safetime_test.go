@@ -67,7 +67,7 @@ func (w *web) machine() []Instant {
 		bounds[i] = c.bound()
 	}
 	for _, l := range w.links {
-		out[l.from] = append(out[l.from], edge{to: ClientID(l.to), earliest: l.earliest})
+		out[l.from] = append(out[l.from], edge{to: ClientID(l.to), link: bough{oneStep{}, l.earliest}})
 	}
 	return safeTimes(bounds, out)
 }

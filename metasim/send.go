@@ -58,6 +58,9 @@ func (c *client) mayActAt(at Instant) bool { return at.Before(c.granted) || at =
 func (d *Dispatcher) transmit(l *link, m Message) bool {
 	d.dues = l.model.Transit(d.dues[:0], l.count, m.Sent, len(m.Payload))
 	l.count++
+	if f := d.forest; f != nil && f.parent[l.to] == int32(m.From) && f.safe[l.to].Before(l.model.Earliest(f.send[m.From])) {
+		d.risen = append(d.risen, l.to) // a link that keeps the order has just delivered later
+	}
 	to := &d.clients[l.to]
 	if len(d.dues) == 0 {
 		d.effects = append(d.effects, Lose{To: l.to, Message: m})
@@ -75,6 +78,7 @@ func (d *Dispatcher) transmit(l *link, m Message) bool {
 		}
 		if to.state != gone {
 			to.queue.push(m)
+			d.touch(to)
 		}
 		d.effects = append(d.effects, Queue{To: l.to, Message: m})
 	}

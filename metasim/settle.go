@@ -1,5 +1,7 @@
 package metasim
 
+import "slices"
+
 // deliveryOverhead is what a delivery counts beside its payload, so that empty messages cannot pile up without end.
 const deliveryOverhead = 64
 
@@ -7,23 +9,19 @@ const deliveryOverhead = 64
 // time is delivered, in order, and then it is authorized up to there. The effects are valid until the next call.
 func (d *Dispatcher) Settle() []Effect {
 	d.effects = d.effects[:0]
-	if d.phase == epsilon && d.initialized() {
-		d.phase = running
+	if d.phase == epsilon && d.waking == 0 {
+		// Without this barrier a client could be authorized past a message of one that is slow to start.
+		d.phase, d.recap = running, true
 	}
-	if d.phase != running || !d.dirty {
+	if d.phase != running || len(d.stale) == 0 && !d.recap {
 		return nil
 	}
-	d.dirty = false
-	bounds := make([]bound, len(d.clients))
-	upcoming := d.end
-	for i := range d.clients {
-		bounds[i] = d.clients[i].bound()
-		upcoming = Earlier(upcoming, d.clients[i].upcoming())
-	}
-	d.now = Later(d.now, upcoming)
-	for i, safe := range safeTimes(bounds, d.out) {
-		if c := &d.clients[i]; c.state != gone {
-			c.safe = Earlier(safe, Earlier(d.end, d.permit))
+	for _, id := range d.refresh() {
+		if int(id) >= len(d.clients) {
+			continue // a hub
+		}
+		if c := &d.clients[id]; c.state != gone {
+			c.safe = Earlier(d.forest.safe[id], Earlier(d.end, d.permit))
 			d.grant(c)
 		}
 	}
@@ -31,15 +29,34 @@ func (d *Dispatcher) Settle() []Effect {
 	return d.effects
 }
 
-// initialized reports whether the epsilon tick is over: everybody waits or has left, so all that was sent while
-// initializing is queued. Without this barrier a client could be authorized past a message of one that is slow to start.
-func (d *Dispatcher) initialized() bool {
-	for i := range d.clients {
-		if c := &d.clients[i]; c.state != gone && !c.polled {
-			return false
+// refresh computes the safe times anew, and returns, in order, the clients for whom something has changed.
+func (d *Dispatcher) refresh() []ClientID {
+	if d.forest == nil {
+		bounds := make([]bound, len(d.out))
+		for i := range bounds {
+			bounds[i] = hubBound
+		}
+		for i := range d.clients {
+			bounds[i] = d.clients[i].bound()
+		}
+		d.forest = newForest(bounds, d.out)
+	}
+	for _, id := range d.stale {
+		c := &d.clients[id]
+		c.stale = false
+		d.forest.bounds[id] = c.bound()
+	}
+	moved := d.forest.update(d.stale, d.risen)
+	moved = append(moved, d.stale...)
+	if d.recap {
+		moved = moved[:0]
+		for i := range d.clients {
+			moved = append(moved, ClientID(i))
 		}
 	}
-	return true
+	d.stale, d.risen, d.recap = d.stale[:0], d.risen[:0], false
+	slices.Sort(moved)
+	return slices.Compact(moved)
 }
 
 // need is the earliest instant at which a client that waits has something to do.
@@ -59,7 +76,7 @@ func (c *client) upcoming() Instant {
 	case c.waiting:
 		return Later(c.clock, c.need())
 	}
-	return c.clock
+	return Later(c.clock, c.woken)
 }
 
 // grant authorizes a client that waits, if its need lies before its safe time: strictly, as a message due at the safe
@@ -88,6 +105,7 @@ func (d *Dispatcher) grant(c *client) {
 		d.effects = append(d.effects, Deliver{To: c.id, Number: c.delivered, Message: m})
 	}
 	c.granted = until
+	c.woken = Earlier(need, until)
 	c.waiting = false
 	d.effects = append(d.effects, Authorize{To: c.id, Until: until})
 }

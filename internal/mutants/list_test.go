@@ -17,7 +17,7 @@ var mutants = []mutant{
 		"	if c := m.Sent.Compare(n.Sent); c != 0 {",
 		"	if c := cmp.Compare(m.From, n.From); c != 0 {\n\t\treturn c\n\t}\n	if c := m.Sent.Compare(n.Sent); c != 0 {"),
 	one("no barrier after the epsilon tick", "settle.go",
-		"if c := &d.clients[i]; c.state != gone && !c.polled {", "if c := &d.clients[i]; false && !c.polled {"),
+		"if d.phase == epsilon && d.waking == 0 {", "if d.phase == epsilon {"),
 	one("zero delay without a step", "instant.go",
 		"return Instant{Time: i.Time, Step: i.Step + 1}", "return i"),
 	{name: "a leaver's promise is not released", edits: []edit{
@@ -56,12 +56,31 @@ var mutants = []mutant{
 		"Later(b.floor, due.React(b.reaction))", "due.React(b.reaction)"),
 	one("an idle client is not woken by a message", "settle.go",
 		"return Earlier(c.want, c.queue.due())", "return c.want"),
-	one("a message moves no safe time", "dispatcher.go", "		d.send(ev)\n", "		d.send(ev)\n		d.dirty = false\n"),
+	one("a message moves no safe time", "send.go", "			d.touch(to)\n", ""),
+	one("a client that speaks moves no safe time", "dispatcher.go", "		d.touch(c)\n", ""),
+	one("a client that leaves moves no safe time", "report.go", "	d.touch(c)\n", ""),
 	one("waiting is no promise", "report.go", "		c.asleep = Later(c.asleep, ev.Want)", "		_ = c.asleep"),
 	one("a conditional promise can be taken back", "report.go",
 		"c.next = Later(promised, Later(floor, r.NextEvent))", "_ = promised\n	c.next = Later(floor, r.NextEvent)"),
 	one("a poll that crossed its answer waits for ever", "report.go",
 		"answered := ev.Want.Before(c.granted) || ev.Messages && len(c.given) > 0", "answered := false"),
+
+	// The same computed as things change. The plain computation does not make these mistakes, and is compared with.
+	one("the forest does not look below who has risen", "forest.go",
+		"if f.parent[e.to] == int32(f.risen[i]) {", "if false {"),
+	one("the forest takes old offers of who has risen", "forest.go", "if f.marks[s.from]&isRisen != 0 {", "if false {"),
+	one("the forest settles in any order", "forest.go",
+		"if !c.send.Before(f.heap[parent].send) {", "if c.send.Before(f.heap[parent].send) {"),
+	one("the forest adds no reaction time", "forest.go",
+		"f.safe[id].React(b.reaction)", "f.safe[id]"),
+	one("the forest does not heed promises", "forest.go",
+		"return Later(b.floor, Earlier(b.known, f.safe[id].React(b.reaction)))", "return Earlier(b.known, f.safe[id].React(b.reaction))"),
+	one("the forest takes everybody for one who stands alone", "forest.go",
+		"if b := &f.bounds[id]; f.send[id].Before(Later(b.floor, b.known)) {", "if false {"),
+	one("the forest overlooks a bound that falls", "forest.go", "case s.Before(f.send[id]):", "case false:"),
+	one("the forest is not told of links that rise", "send.go",
+		"d.risen = append(d.risen, l.to)", "_ = l"),
+	one("the forest does not say whose safe time rose", "forest.go", "if f.before[k] != f.safe[id] {", "if k < 0 {"),
 
 	// Order, time and numbers.
 	one("senders ranked in the order in which they are named", "dispatcher.go",
@@ -75,8 +94,8 @@ var mutants = []mutant{
 	one("a link counts nothing", "send.go", "	l.count++\n", ""),
 	one("a link numbers by sender", "send.go", "d.dues[:0], l.count, m.Sent", "d.dues[:0], m.Seq, m.Sent"),
 	one("a second copy is lost", "send.go", "	for _, due := range d.dues {", "	for _, due := range d.dues[:min(1, len(d.dues))] {"),
-	one("the least delay instead of what the link knows", "join.go",
-		"earliest: model.Earliest", "earliest: func(x Instant) Instant { return x.Add(model.Min()) }"),
+	one("the least delay instead of what the link knows", "safetime.go",
+		"return e.link.Earliest(x)", "return x.Add(e.link.Min())"),
 
 	// Limits, life and books.
 	one("steps without end", "send.go", "if due.Step > d.config.MaxSteps && due != Infinity {", "if false {"),
@@ -86,13 +105,13 @@ var mutants = []mutant{
 	one("no window ahead", "settle.go", "if need.Before(due) && c.ahead >= d.config.Ahead {", "if false {"),
 	one("the window ahead holds back what is needed", "settle.go", "if need.Before(due) && c.ahead", "if c.ahead"),
 	one("the end is not a bound", "settle.go",
-		"c.safe = Earlier(safe, Earlier(d.end, d.permit))", "c.safe = Earlier(safe, d.permit)"),
+		"Earlier(d.forest.safe[id], Earlier(d.end, d.permit))", "Earlier(d.forest.safe[id], d.permit)"),
 	one("a permit is not a bound", "settle.go",
-		"c.safe = Earlier(safe, Earlier(d.end, d.permit))", "c.safe = Earlier(safe, d.end)"),
+		"Earlier(d.forest.safe[id], Earlier(d.end, d.permit))", "Earlier(d.forest.safe[id], d.end)"),
 	one("reached although somebody computes", "settle.go",
 		"if !c.waiting || c.need().Before(d.permit) {", "if c.need().Before(d.permit) {"),
-	one("promises say how far the run has come", "settle.go",
-		"upcoming = Earlier(upcoming, d.clients[i].upcoming())", "upcoming = Earlier(upcoming, bounds[i].known)"),
+	one("promises say how far the run has come", "dispatcher.go",
+		"upcoming = Earlier(upcoming, d.clients[i].upcoming())", "upcoming = Earlier(upcoming, d.clients[i].bound().known)"),
 	one("anybody may act at any time", "send.go", "return at.Before(c.granted) || at == Start", "return true"),
 	one("a client may act at its authorization", "send.go",
 		"return at.Before(c.granted) || at == Start", "return !c.granted.Before(at)"),
@@ -104,6 +123,9 @@ var mutants = []mutant{
 	// Not mistakes.
 	{name: "reached whatever they wait for: while all wait, nobody has work to do", harmless: true, edits: []edit{
 		{"settle.go", "if !c.waiting || c.need().Before(d.permit) {", "if !c.waiting {"},
+	}},
+	{name: "the forest takes nobody for one who stands alone", harmless: true, edits: []edit{
+		{"forest.go", "if b := &f.bounds[id]; f.send[id].Before(Later(b.floor, b.known)) {", "if true {"},
 	}},
 	{name: "sends are no promise", harmless: true, edits: []edit{
 		{"send.go", "	c.floor = Later(c.floor, ev.Sent) // sends never go back in time: each is a promise\n", ""},

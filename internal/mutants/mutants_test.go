@@ -82,7 +82,7 @@ func run(t *testing.T, m mutant) []string {
 	out, err := gotool(t, dir, "test", "-c", "-vet=off", "-ldflags=-s -w", "-gcflags=-N -l", "-o", binary, "./metasim")
 	require.NoError(t, err, "it does not compile, so it shows nothing:\n%s", out)
 	c := exec.CommandContext(context.Background(), binary,
-		"-test.run", "Script|Interleave$|SafeTimes|Instant|Time|Message|Queue",
+		"-test.run", "Script|Interleave$|SafeTimes|Forest|Instant|Time|Message|Queue", "-test.short", "-test.failfast",
 		"-test.timeout", "60s", "-seeds", "60", "-orders", "4", "-graphs", "2000", "-rapid.nofailfile",
 		"-rapid.shrinktime", "0s")
 	c.Dir = filepath.Join(dir, "metasim")
