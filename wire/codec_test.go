@@ -116,7 +116,8 @@ func TestPayloadsAreTheCallers(t *testing.T) {
 	send := func(s string) wire.Packet {
 		return wire.Packet{Body: metasim.Send{Channel: "A", Payload: []byte(s)}}
 	}
-	reader := wire.NewReader(bytes.NewReader(append(bytes.Clone(frames(t, send("one"))), frames(t, send("two"))...)), "test")
+	stream := append(bytes.Clone(frames(t, send("one"))), frames(t, send("two"))...)
+	reader := wire.NewReader(bytes.NewReader(stream), "test")
 	first, err := reader.Read()
 	require.NoError(t, err)
 	one := first[0].Body.(metasim.Send)

@@ -40,7 +40,8 @@ func (d *Decoder) body(number protowire.Number, b []byte) (Body, error) {
 		return decode(b, new(wirepb.AuthorizeAdvance), authorize)
 	}
 	return nil, &ProtocolError{
-		What: fmt.Sprintf("a packet with a body in field %d", number), Bound: "this version knows no such body", Remedy: speak,
+		What:  fmt.Sprintf("a packet with a body in field %d", number),
+		Bound: "this version knows no such body", Remedy: speak,
 	}
 }
 

@@ -119,7 +119,9 @@ func appendPacket(buf []byte, member uint32, field protowire.Number, body proto.
 	buf = protowire.AppendVarint(buf, uint64(size))
 	buf, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(buf, body)
 	if err != nil {
-		return nil, &ProtocolError{What: fmt.Sprintf("a %T", body), Bound: "it cannot be encoded", Remedy: "mend the message", Err: err}
+		return nil, &ProtocolError{
+			What: fmt.Sprintf("a %T", body), Bound: "it cannot be encoded", Remedy: "mend the message", Err: err,
+		}
 	}
 	return buf, nil
 }
@@ -161,7 +163,8 @@ func toProto(body Body) (protowire.Number, proto.Message) {
 	case metasim.Authorize:
 		return packetAuthorize, &wirepb.AuthorizeAdvance{Until: instantToProto(b.Until)}
 	}
-	panic(fmt.Sprintf("wire: Check let a %T pass that has no twin", body)) // a bug of this package: the audit test finds it
+	// A bug of this package, which the audit test finds.
+	panic(fmt.Sprintf("wire: Check let a %T pass that has no twin", body))
 }
 
 func instantToProto(i metasim.Instant) *wirepb.Instant {

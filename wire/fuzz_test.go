@@ -104,7 +104,8 @@ func benchmarkPass() []wire.Packet {
 	for i := range uint32(64) {
 		pass = append(pass,
 			wire.Packet{Member: i, Body: metasim.Deliver{Number: 7, Message: metasim.Message{
-				From: 3, Seq: 9, Channel: "ROBOT_STATE", Sent: metasim.At(5 * ms), Due: metasim.At(6 * ms), Payload: make([]byte, 64),
+				From: 3, Seq: 9, Channel: "ROBOT_STATE", Sent: metasim.At(5 * ms), Due: metasim.At(6 * ms),
+				Payload: make([]byte, 64),
 			}}},
 			wire.Packet{Member: i, Body: metasim.Authorize{Until: metasim.At(7 * ms)}})
 	}

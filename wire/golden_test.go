@@ -106,7 +106,8 @@ func TestGoldenSessions(t *testing.T) {
 	for name, session := range map[string][]turn{"ping-pong": pingPong(), "refused": refusals()} {
 		path := filepath.Join("testdata", name+".hex")
 		var text strings.Builder
-		fmt.Fprintf(&text, "# A session of the metasim protocol, version %d: a block for each write of one side.\n", wire.Version)
+		fmt.Fprintf(&text, "# A session of the metasim protocol, version %d: a block for each write of one side.\n",
+			wire.Version)
 		for _, turn := range session {
 			fmt.Fprintf(&text, "\n# %s: %s\n", turn.who, turn.story)
 			annotateFrame(&text, frames(t, turn.packets...))
@@ -129,7 +130,8 @@ func TestGoldenSessions(t *testing.T) {
 func TestProtocReadsGoldenSessions(t *testing.T) {
 	protoc, err := exec.LookPath("protoc")
 	if err != nil {
-		t.Skip("PROTOC IS MISSING: the golden sessions are not checked by a second implementation; apt-get install protobuf-compiler")
+		t.Skip("PROTOC IS MISSING: no second implementation checks the golden sessions; " +
+			"apt-get install protobuf-compiler")
 	}
 	golden, err := os.ReadFile("testdata/ping-pong.hex")
 	require.NoError(t, err)

@@ -89,7 +89,7 @@ func runPython(t *testing.T, python string, l wire.Listener, session []turn) (st
 		var said []wire.Packet
 		for len(said) < len(turn.packets) {
 			packets, err := conn.Read()
-			require.NoError(t, err, stderr.String())
+			require.NoError(t, err)
 			said = append(said, packets...)
 		}
 		require.Equal(t, turn.packets, said, turn.story)

@@ -57,8 +57,6 @@ func TestURL(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
 	const pin = "0000000000000000000000000000000000000000000000000000000000000000"
 	for url, want := range map[string]string{
 		"":                                 "set METASIM_SERVER",
@@ -71,7 +69,9 @@ func TestErrors(t *testing.T) {
 		"quic://127.0.0.1:1":               "does not pin",
 		"quic://127.0.0.1:1?sha256=" + pin: "nobody answers",
 	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		_, err := dial.URL(ctx, url)
+		cancel()
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -103,7 +103,7 @@ func TestSilenceIsDeath(t *testing.T) {
 // Silence between two that live is no death: a client may compute, or sit in a debugger's hands, for hours.
 func TestIdleConnectionsLive(t *testing.T) {
 	simulated(t, func(t *testing.T, client, server wire.Conn, _ *cable) {
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		require.NoError(t, server.Write(goodbye))
 		_, err := client.Read()
 		require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestCloseSurvivesLoss(t *testing.T) {
 		require.NoError(t, client.Write(last))
 		closed := make(chan error, 1)
 		go func() { closed <- client.Close() }()
-		time.Sleep(100 * time.Millisecond)
+		<-time.After(100 * time.Millisecond)
 		cable.cut.Store(false)
 		got, err := server.Read()
 		require.NoError(t, err)

@@ -64,7 +64,8 @@ func removeStale(path string) error {
 	}
 	c, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {
-		return errors.Join(fmt.Errorf("stream: somebody listens at %s; use another path, or end that server", path), c.Close())
+		taken := fmt.Errorf("stream: somebody listens at %s; use another path, or end that server", path)
+		return errors.Join(taken, c.Close())
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("stream: %s is in use: %w; use another path", path, err)

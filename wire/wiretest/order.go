@@ -172,7 +172,7 @@ func manyConnections(t *testing.T, transport Transport) {
 				t.Error(err)
 				return
 			}
-			defer c.Close() //nolint:errcheck // the echo has been heard
+			defer func() { _ = c.Close() }() // the echo has been heard
 			if err := c.Write([]wire.Packet{numbered(i, 100)}); err != nil {
 				t.Error(err)
 			}
