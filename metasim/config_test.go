@@ -49,7 +49,7 @@ func TestViolationIsRule(t *testing.T) {
 	var v *Violation
 	require.ErrorAs(t, finish.Err, &v)
 	require.Equal(t, "a", v.Client)
-	require.EqualError(t, NotJoined, "metasim: a client spoke before the run began")
+	require.EqualError(t, NotJoined, "metasim: a client had not joined when the run began, or spoke before it")
 	require.EqualError(t, Rule(200), "metasim: rule 200")
 }
 

@@ -32,8 +32,8 @@ const (
 )
 
 var rules = [...]struct{ text, remedy string }{
-	JoinTwice:         {"joined twice, or after the run began,", "give every client a name of its own and start it before the run"},
-	NotJoined:         {"had not joined when the run began, or spoke before that,", "join first, and wait for the start"},
+	JoinTwice:         {"joined twice, or after the run began", "give every client a name of its own and start it before the run"},
+	NotJoined:         {"had not joined when the run began, or spoke before it", "join first, and wait for the start"},
 	UnknownChannel:    {"sent on a channel that it does not publish", "declare the publication before joining"},
 	BadSubscription:   {"subscribed to what is neither a channel name nor a regular expression", "mend the pattern"},
 	SendBeforePromise: {"broke its promise", "promise later, or send at the promise or after it"},
@@ -71,7 +71,9 @@ func (v *Violation) Error() string {
 	}
 	switch v.Rule {
 	case JoinTwice, NotJoined, UnknownChannel, BadSubscription, AfterLeave:
-		s += " at " + v.At.String()
+		if v.At != Start {
+			s += " at " + v.At.String()
+		}
 	case UnknownDelivery:
 		s += fmt.Sprintf(": number %d, of %d", v.At.Time, v.Bound.Time)
 	default:
