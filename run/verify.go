@@ -37,12 +37,19 @@ type VerifiedRun struct {
 // one before in both.
 var verifyProcs = []int{1, 2, 8}
 
+// An ExternalError tells that a scenario cannot be verified: a client is for somebody else to start.
+type ExternalError struct{ Client string }
+
+func (e *ExternalError) Error() string {
+	return fmt.Sprintf("client %q is external, and to verify is to start every client several times; give it a model or a command",
+		e.Client)
+}
+
 // Verify carries out a scenario several times, over different transports and numbers of processors, and compares the
-// digests. The directories of the runs are removed when all are equal.
+// digests. The directories of the runs are removed when all are equal, or ctx is done.
 func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v *Verdict, err error) {
 	if i := slices.IndexFunc(sc.Clients, func(c scenarios.Client) bool { return c.External }); i >= 0 {
-		return nil, fmt.Errorf("client %q is external, and to verify is to start every client again and again; give it a model or a command",
-			sc.Clients[i].Name)
+		return nil, &ExternalError{Client: sc.Clients[i].Name}
 	}
 	root, err := os.MkdirTemp("", "metasim-verify-")
 	if err != nil {
@@ -68,8 +75,12 @@ func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v
 		if err != nil {
 			return v, err
 		}
+		if cause := context.Cause(ctx); cause != nil {
+			return v, cause
+		}
 		if !out.OK {
-			v.Equal, v.Error = false, fmt.Sprintf("run %d (%s): %s", i+1, r.Transport, out.Error)
+			v.Equal = false
+			v.Error = fmt.Sprintf("run %d (%s, kept in %s) failed: %s", i+1, r.Transport, r.RunDir, out.Error)
 			return v, nil
 		}
 		r.Digest = out.Digest
@@ -112,7 +123,7 @@ func divergence(dirA, dirB string) (string, error) {
 			q = &handledB[i]
 		}
 		if p == nil || q == nil || !p.equal(q) {
-			return fmt.Sprintf("first difference: %s in %s, %s in %s", p, dirA, q, dirB), nil
+			return fmt.Sprintf("the first difference: in %s %s; in %s %s", dirA, p.describe(q), dirB, q.describe(p)), nil
 		}
 	}
 	return "the deliveries are the same, but the digests are not", nil
@@ -128,11 +139,20 @@ func (p *Passage) equal(q *Passage) bool {
 		bytes.Equal(p.Payload, q.Payload)
 }
 
-// String says what it was, in a few words.
-func (p *Passage) String() string {
+// describe says what it was in a few words, and shows its payload where that is all that makes it different from q.
+func (p *Passage) describe(q *Passage) string {
 	if p == nil {
-		return "nothing more"
+		return "nothing more is delivered"
 	}
-	return fmt.Sprintf("%s to %s on %s, message %d of %d bytes, sent %v, due %v", p.From, p.To, p.Channel, p.Seq, p.Size,
+	text := fmt.Sprintf("%s gets message %d of %s on %s, %d bytes, sent %v, due %v", p.To, p.Seq, p.From, p.Channel, p.Size,
 		metasim.Instant(p.Sent), metasim.Instant(*p.Due))
+	if q == nil || bytes.Equal(p.Payload, q.Payload) {
+		return text
+	}
+	at := 0
+	for at < min(p.Size, q.Size) && p.Payload[at] == q.Payload[at] {
+		at++
+	}
+	const shown = 16
+	return fmt.Sprintf("%s, from byte %d on %q", text, at, p.Payload[at:min(p.Size, at+shown)])
 }

@@ -34,10 +34,10 @@ func newClient(std streams) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.with, "with", nil, "a parameter of the model: `name=value`; may be repeated")
-	flags.StringVar(&f.name, "name", "", "the client's name (default: METASIM_CLIENT)")
+	flags.StringVar(&f.name, "name", "", "the client's `name` (default: METASIM_CLIENT)")
 	flags.StringVar(&f.server, "server", "", "the server's `address` (default: METASIM_SERVER)")
-	flags.StringVar(&f.token, "token", "", "the join token (default: METASIM_TOKEN)")
-	flags.Uint64Var(&f.seed, "seed", 0, "the seed of the model's draws")
+	flags.StringVar(&f.token, "token", "", "the join `token` (default: METASIM_TOKEN)")
+	flags.Uint64Var(&f.seed, "seed", 0, "the `number` that seeds the model's draws")
 	flags.StringVar(&f.instance, "instance", "", "model and parameters as JSON, as metasim run passes them on")
 	if err := flags.MarkHidden("instance"); err != nil {
 		panic(err) // the flag is defined in the line above

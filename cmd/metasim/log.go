@@ -44,7 +44,7 @@ func newLog(std streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, with the payloads")
-	cmd.Flags().StringVar(&name, "client", "", "only messages from or to this client")
+	cmd.Flags().StringVar(&name, "client", "", "only messages from or to the client of this `name`")
 	return cmd
 }
 

@@ -45,7 +45,8 @@ func newRun(std streams) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.transport, "transport", "mem",
-		"`mem`, unix, tcp or quic; mem: built-in models in this process, commands on a unix socket; unix, tcp, quic: every client in a process of its own")
+		"the `transport`: mem keeps built-in models in this process and gives commands a unix socket;\n"+
+			"unix, tcp and quic put every client in a process of its own")
 	return cmd
 }
 
@@ -60,7 +61,7 @@ func newServe(std streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return carryOut(cmd, args[0], &f, true, std) },
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.transport, "transport", "unix", "`unix`, tcp or quic")
+	cmd.Flags().StringVar(&f.transport, "transport", "unix", "the `transport`: unix, tcp or quic")
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,52 +21,68 @@ func newVerify(std streams) *cobra.Command {
 		Long:  "Run a scenario several times over different transports and numbers of processors, and compare the digests.",
 		Args:  exactlyOne("scenario file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if runs < 2 {
-				return &failure{status: 2, err: fmt.Errorf("--runs %d compares nothing; use at least 2", runs)}
-			}
-			sc, err := f.load(args[0], std)
+			v, err := verify(cmd.Context(), args[0], runs, &f, std)
 			if err != nil {
+				v = &run.Verdict{Runs: []run.VerifiedRun{}, Error: run.Sentence(err)}
+			}
+			if asJSON {
+				if e := printJSON(std.out, v); e != nil {
+					return failed(e)
+				}
+			}
+			switch {
+			case err != nil:
 				return err
+			case v.Error != "":
+				err = errors.New(v.Error)
+			case !v.Equal:
+				err = fmt.Errorf("the runs are not equal; %s", v.Divergence)
 			}
-			self, err := os.Executable()
+			if !asJSON {
+				printVerdict(v, std)
+			}
 			if err != nil {
 				return failed(err)
-			}
-			v, err := run.Verify(cmd.Context(), sc, runs, run.Options{
-				Self: []string{self}, AllowOutside: f.allowOutside, Log: newLogger(std.err, false),
-			})
-			if err != nil {
-				return failed(err)
-			}
-			if err := printVerdict(v, asJSON, std); err != nil {
-				return failed(err)
-			}
-			if !v.Equal {
-				return &failure{status: 1, err: errors.New("the runs are not equal"), said: true}
 			}
 			return nil
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().IntVar(&runs, "runs", 4, "how many runs to compare")
+	cmd.Flags().IntVar(&runs, "runs", 4, "the `number` of runs to compare")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")
 	return cmd
 }
 
-func printVerdict(v *run.Verdict, asJSON bool, std streams) error {
-	if asJSON {
-		return printJSON(std.out, v)
+func verify(ctx context.Context, file string, runs int, f *scenarioFlags, std streams) (*run.Verdict, error) {
+	if runs < 2 {
+		return nil, &failure{status: 2, err: fmt.Errorf("--runs %d compares nothing; use at least 2", runs)}
 	}
+	sc, err := f.load(file, std)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, failed(err)
+	}
+	v, err := run.Verify(ctx, sc, runs, run.Options{
+		Self: []string{self}, AllowOutside: f.allowOutside, Log: newLogger(std.err, false),
+	})
+	var external *run.ExternalError
+	switch {
+	case errors.As(err, &external):
+		return nil, &failure{status: 2, err: err}
+	case err != nil:
+		return nil, failed(err)
+	}
+	return v, nil
+}
+
+func printVerdict(v *run.Verdict, std streams) {
 	for i, r := range v.Runs {
 		fmt.Fprintf(std.out, "run %d  %-5s GOMAXPROCS %d  %s\n", i+1, r.Transport, r.GOMAXPROCS, r.Digest)
 	}
-	switch {
-	case v.Equal:
+	if v.Equal {
 		fmt.Fprintf(std.out, "equal: %d runs, one digest\n", len(v.Runs))
-	case v.Error != "":
-		fmt.Fprintf(std.err, "metasim: %s\n", v.Error)
-	default:
-		fmt.Fprintf(std.err, "metasim: the runs are not equal; %s\n", v.Divergence)
 	}
-	return nil
 }

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/wire/journal"
+)
+
+// outcome is what other programs read of `metasim run --json`, spelled as they spell it.
+type outcome struct {
+	Scenario      string  `json:"scenario"`
+	Seed          uint64  `json:"seed"`
+	OK            bool    `json:"ok"`
+	Error         string  `json:"error"`
+	Deterministic bool    `json:"deterministic"`
+	Digest        string  `json:"digest"`
+	EndNS         int64   `json:"end_ns"`
+	WallS         float64 `json:"wall_s"`
+	RunDir        string  `json:"run_dir"`
+	Messages      struct {
+		Sent        int `json:"sent"`
+		Delivered   int `json:"delivered"`
+		Dropped     int `json:"dropped"`
+		Undelivered int `json:"undelivered"`
+	} `json:"messages"`
+	Clients []struct {
+		Name      string          `json:"name"`
+		Digest    string          `json:"digest"`
+		Sent      int             `json:"sent"`
+		Delivered int             `json:"delivered"`
+		EndNS     int64           `json:"end_ns"`
+		EndStep   int             `json:"end_step"`
+		Grants    int             `json:"grants"`
+		BusyS     float64         `json:"busy_s"`
+		BlockedS  float64         `json:"blocked_s"`
+		Exit      string          `json:"exit"`
+		Result    json.RawMessage `json:"result"`
+	} `json:"clients"`
+}
+
+// run runs a scenario with --json.
+func (s *stage) run(args ...string) (outcome, ending) {
+	s.Helper()
+	e := s.metasim(append([]string{"run", "--json"}, args...)...)
+	var o outcome
+	e.object(s, &o)
+	return o, e
+}
+
+func TestRunJSON(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	e := s.metasim("run", "p.yaml", "--json")
+	require.Equal(t, 0, e.status)
+	require.Empty(t, e.err)
+	d := json.NewDecoder(strings.NewReader(e.out))
+	d.DisallowUnknownFields()
+	var o outcome
+	require.NoError(t, d.Decode(&o), "fields are as documented")
+	require.Equal(t, "ping-pong", o.Scenario)
+	require.EqualValues(t, 1, o.Seed)
+	require.True(t, o.OK)
+	require.Empty(t, o.Error)
+	require.True(t, o.Deterministic)
+	require.Equal(t, pingPongDigest, o.Digest)
+	require.EqualValues(t, 550_000_000, o.EndNS)
+	require.Positive(t, o.WallS)
+	require.Equal(t, filepath.Join("runs", "ping-pong-1"), o.RunDir)
+	require.Equal(t, [4]int{20, 20, 0, 0}, [4]int{o.Messages.Sent, o.Messages.Delivered, o.Messages.Dropped, o.Messages.Undelivered})
+	require.Len(t, o.Clients, 2)
+	ping, pong := o.Clients[0], o.Clients[1]
+	require.Equal(t, []string{"pinger", "ponger"}, []string{ping.Name, pong.Name})
+	require.EqualValues(t, 550_000_000, ping.EndNS)
+	require.EqualValues(t, 500_000_000, pong.EndNS)
+	require.JSONEq(t, `{"rounds":10}`, string(ping.Result))
+	for _, c := range o.Clients {
+		require.Equal(t, 10, c.Sent)
+		require.Equal(t, 10, c.Delivered)
+		require.Equal(t, "left", c.Exit)
+		require.Positive(t, c.Grants)
+		require.Len(t, c.Digest, 64)
+	}
+	second, _ := s.run("p.yaml")
+	require.Equal(t, filepath.Join("runs", "ping-pong-2"), second.RunDir)
+	third, _ := s.run("p.yaml", "--out", "here/it/is", "--seed", "7", "--set", "clients.pinger.with.rounds=3", "--until", "1s")
+	require.Equal(t, "here/it/is", third.RunDir)
+	require.EqualValues(t, 7, third.Seed)
+	require.Equal(t, 6, third.Messages.Sent)
+}
+
+// The digest of a client is what the design says: anybody can compute it from the log.
+func TestLogJSON(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	o, _ := s.run("p.yaml")
+	type line struct {
+		From    string    `json:"from"`
+		To      string    `json:"to"`
+		Channel string    `json:"channel"`
+		Seq     uint64    `json:"seq"`
+		Sent    [2]int64  `json:"sent"`
+		Due     *[2]int64 `json:"due"`
+		Size    int       `json:"size"`
+		Payload []byte    `json:"payload"`
+	}
+	read := func(args ...string) (lines []line) {
+		e := s.metasim(append([]string{"log", o.RunDir, "--json"}, args...)...)
+		require.Equal(t, 0, e.status)
+		require.Empty(t, e.err)
+		for text := range strings.Lines(e.out) {
+			d := json.NewDecoder(strings.NewReader(text))
+			d.DisallowUnknownFields()
+			var l line
+			require.NoError(t, d.Decode(&l))
+			lines = append(lines, l)
+		}
+		return lines
+	}
+	all := read()
+	require.Len(t, all, 20)
+	require.Equal(t, line{From: "pinger", To: "ponger", Channel: "PING", Due: &[2]int64{5_000_000, 0}, Size: 8,
+		Payload: make([]byte, 8)}, all[0])
+	require.Equal(t, all, read("--client", "ponger"), "both have all")
+	total := sha256.New()
+	for _, c := range o.Clients {
+		h := sha256.New()
+		for _, l := range all {
+			if l.To != c.Name {
+				continue
+			}
+			var b []byte
+			b = binary.LittleEndian.AppendUint64(b, uint64(l.Due[0]))
+			b = binary.LittleEndian.AppendUint32(b, uint32(l.Due[1]))
+			b = binary.LittleEndian.AppendUint64(b, uint64(l.Sent[0]))
+			b = binary.LittleEndian.AppendUint32(b, uint32(l.Sent[1]))
+			for _, field := range [][]byte{[]byte(l.From), []byte(l.Channel), l.Payload} {
+				b = append(binary.LittleEndian.AppendUint32(b, uint32(len(field))), field...)
+			}
+			h.Write(b)
+		}
+		require.Equal(t, c.Digest, hex.EncodeToString(h.Sum(nil)), c.Name)
+		total.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(c.Name))), c.Name...))
+		total.Write(h.Sum(nil))
+	}
+	require.Equal(t, o.Digest, hex.EncodeToString(total.Sum(nil)))
+
+	table := s.metasim("log", o.RunDir)
+	require.Equal(t, 21, strings.Count(table.out, "\n"), "a head, and a line for each message")
+	nobody := s.metasim("log", o.RunDir, "--client", "nobody")
+	require.Equal(t, 2, nobody.status)
+	nobody.says(t, `"nobody"`, "pinger")
+}
+
+func TestValidateJSON(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	s.file("bad.yaml", "name: x\nsead: 4\nclients:\n  - {name: a, model: sorce}\n")
+	type problem struct {
+		File    string `json:"file"`
+		Line    int    `json:"line"`
+		Column  int    `json:"column"`
+		Path    string `json:"path"`
+		Message string `json:"message"`
+	}
+	type verdict struct {
+		OK       bool       `json:"ok"`
+		Errors   *[]problem `json:"errors"`
+		Warnings *[]problem `json:"warnings"`
+	}
+	var v verdict
+	e := s.metasim("validate", "--json", "p.yaml")
+	e.object(t, &v)
+	require.Equal(t, 0, e.status)
+	require.Equal(t, verdict{true, &[]problem{}, &[]problem{}}, v, "lists, not null")
+	require.Equal(t, "p.yaml is a good scenario\n", s.metasim("validate", "p.yaml").out)
+
+	e = s.metasim("validate", "bad.yaml", "--json")
+	e.object(t, &v)
+	require.Equal(t, 2, e.status)
+	require.Empty(t, e.err)
+	require.False(t, v.OK)
+	require.Len(t, *v.Errors, 2)
+	require.Equal(t, problem{"bad.yaml", 2, 1, "sead", `"sead" is unknown here; did you mean "seed"?`}, (*v.Errors)[0])
+	require.Equal(t, 4, (*v.Errors)[1].Line)
+
+	e = s.metasim("validate", "bad.yaml")
+	require.Equal(t, 2, e.status)
+	require.Empty(t, e.out)
+	require.True(t, strings.HasPrefix(e.err, "bad.yaml:2:1: "), "as editors expect: %s", e.err)
+	require.Equal(t, 2, s.metasim("validate", "nofile.yaml", "--json").status)
+}
+
+// Every transport gives the same, with models as processes, and with a command among them.
+func TestTransports(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	s.file("c.yaml", withCommand("echo PING PONG", ""))
+	for _, transport := range []string{"mem", "unix", "tcp", "quic"} {
+		for _, file := range []string{"p.yaml", "c.yaml"} {
+			o, e := s.run(file, "--transport", transport)
+			require.Equal(t, 0, e.status)
+			require.Empty(t, e.err)
+			require.Equal(t, pingPongDigest, o.Digest, "%s over %s", file, transport)
+			dir, err := journal.Open(filepath.Join(s.dir, o.RunDir))
+			require.NoError(t, err)
+			m, err := dir.Manifest()
+			require.NoError(t, err)
+			require.Equal(t, pingPongDigest, m.Digest)
+			require.Equal(t, transport, m.Transport)
+			if file == "c.yaml" {
+				require.FileExists(t, filepath.Join(s.dir, o.RunDir, "clients", "ponger.stderr"))
+				require.FileExists(t, filepath.Join(s.dir, o.RunDir, "clients", "ponger.stdout"))
+			}
+		}
+	}
+	s.clean()
+}
+
+// withCommand is ping-pong with a part of players as the ponger.
+func withCommand(command, more string) string {
+	words := strings.Fields(command)
+	return fmt.Sprintf(`name: commanded
+seed: 1
+%s
+clients:
+  - {name: pinger, model: ping, with: {rounds: 10, out: PING, in: PONG}}
+  - name: ponger
+    run: ["BIN", "%s"]
+    env: [PLAY=%s]
+links:
+  - {from: pinger, to: ponger, delay: 5ms}
+  - {from: ponger, to: pinger, delay: 50ms}
+`, more, strings.Join(words[1:], `", "`), words[0])
+}
+
+// A torn journal is read as far as it is good, and that is said.
+func TestTornLog(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	o, _ := s.run("p.yaml")
+	file := filepath.Join(s.dir, o.RunDir, journal.JournalFile)
+	whole, err := os.ReadFile(file)
+	require.NoError(t, err)
+	all := s.metasim("log", o.RunDir, "--json").out
+	require.NoError(t, os.WriteFile(file, whole[:len(whole)/2], 0o644))
+	e := s.metasim("log", o.RunDir, "--json")
+	require.Equal(t, 1, e.status)
+	e.says(t, "good up to byte")
+	require.NotEmpty(t, e.out)
+	good := strings.ReplaceAll(e.out, `,"undelivered":true`, "") // as far as this journal tells
+	require.True(t, strings.HasPrefix(all, good), "the good part")
+	require.NoError(t, os.WriteFile(file, []byte("no journal at all"), 0o644))
+	e = s.metasim("log", o.RunDir)
+	require.Equal(t, 2, e.status)
+	e.says(t, "no journal of metasim")
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// play names what this test binary is when it starts: metasim itself, or one of the parts in players. So metasim and the
+// clients of its scenarios are real processes, and os.Executable, which metasim starts again for its models, is metasim.
+const play = "PLAY"
+
+func TestMain(m *testing.M) {
+	part := os.Getenv(play)
+	switch {
+	case part == "":
+		os.Exit(m.Run())
+	case part == "metasim":
+		main()
+	}
+	perform, ok := players[part]
+	if !ok {
+		panic("there is no part " + part)
+	}
+	os.Exit(perform(os.Args[1:]))
+}
+
+// A stage is a directory in which a person works, and what metasim is started with there.
+type stage struct {
+	*testing.T
+	dir, temp string
+	env       []string
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	// Not below t.TempDir(): a socket's path has at most about 100 bytes.
+	temp, err := os.MkdirTemp("", "ms")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(temp)) })
+	return &stage{T: t, dir: t.TempDir(), temp: temp}
+}
+
+// file writes a file, and replaces BIN in it by the path of this program.
+func (s *stage) file(name, text string) string {
+	s.Helper()
+	self, err := os.Executable()
+	require.NoError(s, err)
+	require.NoError(s, os.WriteFile(filepath.Join(s.dir, name), []byte(strings.ReplaceAll(text, "BIN", self)), 0o644))
+	return name
+}
+
+// An ending is how a program ended.
+type ending struct {
+	status   int // -1: by a signal
+	out, err string
+}
+
+// patience is how long any of these programs may take: a hang is a failure, with what was said until then.
+const patience = 60 * time.Second
+
+// metasim runs metasim to its end, and sees that it leaves no temporary file.
+func (s *stage) metasim(args ...string) ending {
+	s.Helper()
+	p := s.start(nil, args...)
+	return p.wait()
+}
+
+// A running is a metasim that was started.
+type running struct {
+	*stage
+	cmd      *exec.Cmd
+	args     []string
+	out, err bytes.Buffer
+	cancel   context.CancelFunc
+}
+
+func (s *stage) start(env []string, args ...string) *running {
+	s.Helper()
+	self, err := os.Executable()
+	require.NoError(s, err)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	p := &running{stage: s, cmd: exec.CommandContext(ctx, self, args...), args: args, cancel: cancel}
+	p.cmd.Dir = s.dir
+	p.cmd.Env = append(append(os.Environ(), play+"=metasim", "TMPDIR="+s.temp, "TMP="+s.temp), append(s.env, env...)...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
+	p.cmd.WaitDelay = time.Second
+	require.NoError(s, p.cmd.Start())
+	s.Cleanup(cancel)
+	return p
+}
+
+func (p *running) wait() ending {
+	p.Helper()
+	err := p.cmd.Wait()
+	p.cancel()
+	var status *exec.ExitError
+	if err != nil && !errors.As(err, &status) {
+		p.Fatalf("metasim %v: %v\n%s", p.args, err, p.err.String())
+	}
+	e := ending{p.cmd.ProcessState.ExitCode(), p.out.String(), p.err.String()}
+	p.Logf("metasim %s: status %d\n%s%s", strings.Join(p.args, " "), e.status, e.out, e.err)
+	return e
+}
+
+// clean fails if a run has left a socket, or anything else, in the directory of temporary files.
+func (s *stage) clean() {
+	s.Helper()
+	left, err := os.ReadDir(s.temp)
+	require.NoError(s, err)
+	require.Empty(s, left, "temporary files are left")
+}
+
+// object reads stdout, which must be one JSON object and nothing else.
+func (e ending) object(t require.TestingT, v any) {
+	d := json.NewDecoder(strings.NewReader(e.out))
+	require.NoError(t, d.Decode(v), "stdout: %s", e.out)
+	require.False(t, d.More(), "stdout has more than one object: %s", e.out)
+}
+
+// says fails unless the error is told in one line that has all of these in it.
+func (e ending) says(t *testing.T, parts ...string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimRight(e.err, "\n"), "\n")
+	require.Len(t, lines, 1, "one sentence is wanted: %s", e.err)
+	for _, part := range parts {
+		require.Contains(t, lines[0], part)
+	}
+	for _, ism := range []string{"goroutine", "strconv", "%!", "0x", "journal: ", "stream: ", "client: ", "wire: "} {
+		require.NotContains(t, lines[0], ism, "nobody's business")
+	}
+}

@@ -1,0 +1,103 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestVerifyEqual(t *testing.T) {
+	s := newStage(t)
+	s.file("c.yaml", withCommand("echo PING PONG", ""))
+	e := s.metasim("verify", "c.yaml", "--runs", "5", "--json")
+	require.Equal(t, 0, e.status)
+	require.Empty(t, e.err)
+	var v struct {
+		Equal  bool   `json:"equal"`
+		Digest string `json:"digest"`
+		Runs   []struct {
+			Transport  string `json:"transport"`
+			GOMAXPROCS int    `json:"gomaxprocs"`
+			Digest     string `json:"digest"`
+		} `json:"runs"`
+	}
+	d := json.NewDecoder(strings.NewReader(e.out))
+	d.DisallowUnknownFields()
+	require.NoError(t, d.Decode(&v))
+	require.True(t, v.Equal)
+	require.Equal(t, pingPongDigest, v.Digest)
+	require.Len(t, v.Runs, 5)
+	transports := map[string]bool{}
+	for _, r := range v.Runs {
+		transports[r.Transport] = true
+		require.Equal(t, pingPongDigest, r.Digest)
+		require.Positive(t, r.GOMAXPROCS)
+	}
+	require.Len(t, transports, 4)
+	s.clean()
+	require.NoDirExists(t, filepath.Join(s.dir, "runs"))
+	e = s.metasim("verify", "c.yaml", "--runs", "2")
+	require.Contains(t, e.out, "equal: 2 runs, one digest\n")
+}
+
+// A client that is not deterministic is found out, and where it was.
+func TestVerifyUnequal(t *testing.T) {
+	s := newStage(t)
+	s.file("liar.yaml", `name: liar
+clients:
+  - name: liar
+    run: [BIN]
+    env: [PLAY=liar]
+  - {name: hearer, model: sink, with: {channels: [LIES]}}
+`)
+	e := s.metasim("verify", "liar.yaml", "--runs", "3", "--json")
+	require.Equal(t, 1, e.status)
+	var v map[string]any
+	e.object(t, &v)
+	require.Equal(t, false, v["equal"])
+	require.Len(t, v["runs"], 3)
+	first, ok := v["divergence"].(string)
+	require.True(t, ok)
+	for _, part := range []string{"hearer gets message 1 of liar on LIES", "sent 1ms", `"1"`, `"2"`} {
+		require.Contains(t, first, part)
+	}
+	e = s.metasim("verify", "liar.yaml", "--runs", "2")
+	require.Equal(t, 1, e.status)
+	require.Contains(t, e.err, "not equal")
+	require.Contains(t, e.err, "message 1")
+	left, err := os.ReadDir(s.temp)
+	require.NoError(t, err)
+	require.Len(t, left, 2, "the runs that differ are kept, to be looked at")
+}
+
+func TestVerifyFails(t *testing.T) {
+	s := newStage(t)
+	s.file("c.yaml", withCommand("exit3 x", ""))
+	e := s.metasim("verify", "c.yaml", "--runs", "2", "--json")
+	require.Equal(t, 1, e.status)
+	var v map[string]any
+	e.object(t, &v)
+	require.Equal(t, false, v["equal"])
+	require.Contains(t, v["error"], "exit status 3")
+}
+
+// A verify that is stopped leaves nothing.
+func TestVerifyInterrupted(t *testing.T) {
+	s := newStage(t)
+	flag := filepath.Join(s.dir, "here")
+	s.file("c.yaml", withCommand("stuck PING PONG "+flag, ""))
+	p := s.start(nil, "verify", "c.yaml", "--json")
+	pid := p.appears(flag)
+	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
+	e := p.wait()
+	require.Equal(t, 1, e.status)
+	e.says(t, "stopped by signal")
+	s.gone(pid)
+	s.clean()
+}
