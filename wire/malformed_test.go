@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -59,6 +60,21 @@ func TestMalformedFrames(t *testing.T) {
 			require.NotErrorIs(t, err, io.ErrUnexpectedEOF, "that is for a stream that ends")
 		})
 	}
+}
+
+func TestTooManyPackets(t *testing.T) {
+	var decoder wire.Decoder
+	_, err := decoder.Packets(bytes.Repeat([]byte{0x0a, 2, 0x2a, 0}, wire.MaxPackets))
+	require.NoError(t, err)
+	_, err = decoder.Packets(bytes.Repeat([]byte{0x0a, 2, 0x2a, 0}, wire.MaxPackets+1))
+	require.ErrorContains(t, err, "a frame holds at most 65536; use more frames")
+}
+
+func TestTooLargeABody(t *testing.T) {
+	body := protowire.AppendBytes([]byte{0x12}, protowire.AppendBytes([]byte{0x12}, make([]byte, wire.MaxControl)))
+	var decoder wire.Decoder
+	_, err := decoder.Packets(protowire.AppendBytes([]byte{0x0a}, body))
+	require.ErrorContains(t, err, "only a message with a payload has more than 4194304")
 }
 
 // Peers of two versions can part: a Hello and a Refuse are understood whatever else they say.

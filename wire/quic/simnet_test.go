@@ -100,6 +100,18 @@ func TestSilenceIsDeath(t *testing.T) {
 	})
 }
 
+// A peer that closes the connection under its stream has not ended it, and is not this side's own Close.
+func TestAbortIsNoEnd(t *testing.T) {
+	simulated(t, func(t *testing.T, client, server wire.Conn, _ *cable) {
+		require.NoError(t, client.(*conn).quic.CloseWithError(7, "enough"))
+		_, err := server.Read()
+		require.ErrorContains(t, err, "enough")
+		require.NotErrorIs(t, err, net.ErrClosed)
+		require.NotErrorIs(t, err, io.EOF)
+		require.NotErrorIs(t, server.Write(goodbye), net.ErrClosed)
+	})
+}
+
 // Silence between two that live is no death: a client may compute, or sit in a debugger's hands, for hours.
 func TestIdleConnectionsLive(t *testing.T) {
 	simulated(t, func(t *testing.T, client, server wire.Conn, _ *cable) {

@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -150,6 +152,23 @@ func TestDialIsCancelled(t *testing.T) {
 	cancel()
 	_, err := stream.Dialer{}.Dial(ctx, "tcp://127.0.0.1:1")
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// Who has read the end says so at once, without its own Close: the peer's Close waits for that.
+func TestReadingTheEndReleasesThePeer(t *testing.T) {
+	l := listen(t, "tcp://127.0.0.1:0")
+	peer := dialRaw(t, l.URL()).(raw).Conn.(*net.TCPConn)
+	c, err := l.Accept()
+	require.NoError(t, err)
+	require.NoError(t, peer.CloseWrite())
+	_, err = c.Read()
+	require.Equal(t, io.EOF, err)
+	require.NoError(t, peer.SetReadDeadline(time.Now().Add(10*time.Second)))
+	_, err = peer.Read(make([]byte, 1))
+	require.Equal(t, io.EOF, err)
+	require.NoError(t, c.Close())
+	require.NoError(t, peer.Close())
+	require.NoError(t, l.Close())
 }
 
 // A stream that cannot end one half only (a net.Pipe) works too.
