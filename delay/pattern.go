@@ -2,6 +2,9 @@ package delay
 
 import "strings"
 
+// matchesAll reports whether a pattern certainly matches every name.
+func matchesAll(pattern string) bool { return strings.Trim(pattern, "*") == "" }
+
 // match reports whether a name matches a pattern as a whole. What lies between two stars is looked for from the left:
 // if it can be found at all, the first place leaves the most to the rest.
 func match(pattern, name string) bool {

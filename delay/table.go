@@ -35,7 +35,7 @@ type Table struct {
 	rules []Rule
 }
 
-var _ metasim.Delays = (*Table)(nil)
+var _ metasim.CommonDelays = (*Table)(nil)
 
 // NewTable returns the table of a scenario. The last rule that matches a link decides about it as a whole: a rule that
 // gives a delay alone takes away the loss that an earlier one gave. A link without any rule takes one step.
@@ -52,7 +52,23 @@ func NewTable(seed uint64, rules []Rule) (*Table, error) {
 
 // Link returns the link from one client to another on a channel, in its initial state.
 func (t *Table) Link(from, to, channel string) metasim.Link {
-	return newLink(t.spec(from, to, channel), streams(t.seed, from, to, channel))
+	spec := t.spec(from, to, channel)
+	if f, ok := spec.fixed(); ok {
+		return f
+	}
+	return newLink(spec, streams(t.seed, from, to, channel))
+}
+
+// Common implements metasim.CommonDelays: it knows the channels of which one rule decides, whoever sends and receives,
+// and gives them a fixed delay.
+func (t *Table) Common(channel string) (metasim.Link, bool) {
+	for _, r := range slices.Backward(t.rules) {
+		if match(r.Channel, channel) {
+			f, ok := r.Spec.fixed()
+			return f, ok && matchesAll(r.From) && matchesAll(r.To)
+		}
+	}
+	return fixed(0), true
 }
 
 func (t *Table) spec(from, to, channel string) Spec {

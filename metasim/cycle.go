@@ -18,11 +18,11 @@ func (d *Dispatcher) cycle(from, to ClientID, channel string) string {
 	seen := map[ClientID]step{to: {}} // looked up, never iterated
 	for line := []ClientID{to}; len(line) > 0 && to != from; line = line[1:] {
 		c := &d.clients[line[0]]
-		for _, pub := range c.pubs {
-			for _, l := range pub.links {
-				if _, been := seen[l.to]; !been && l.model.Min() == 0 {
-					seen[l.to] = step{c.id, pub.channel}
-					line = append(line, l.to)
+		for i := range c.pubs {
+			for to, model := range c.pubs[i].all() {
+				if _, been := seen[to]; !been && model.Min() == 0 {
+					seen[to] = step{c.id, c.pubs[i].channel}
+					line = append(line, to)
 				}
 			}
 		}

@@ -53,7 +53,7 @@ func (s *stream[T]) empty() bool { return len(s.buffer)+len(s.flight) == 0 }
 
 func newNetwork(w *world, order uint64, planted string) (*network, error) {
 	r := rand.New(rand.NewPCG(w.seed, order))
-	delays := drawnDelays{seed: w.seed}
+	delays := drawnDelays{seed: w.seed, apart: order%2 == 0}
 	if planted == "draws from one random stream in order of arrival" {
 		delays.shared = new(uint64)
 	}

@@ -7,6 +7,15 @@ type Delays interface {
 	Link(from, to, channel string) Link
 }
 
+// CommonDelays are Delays that know channels on which all links are alike and have no state. Such a channel costs as
+// much as it has clients, not as many links as it has pairs of them.
+type CommonDelays interface {
+	Delays
+	// Common returns the Link that serves every link on a channel, and true, if there is one. Its Transit is called with
+	// the number 0, for messages of all senders in turn, and its Earliest is always its least delay after x.
+	Common(channel string) (Link, bool)
+}
+
 // A Link carries the messages of one sender on one channel to one recipient. It may have a state (messages queue
 // behind one another), which is a function of the messages sent on it so far: never of real time.
 type Link interface {

@@ -17,9 +17,21 @@ func (d *Dispatcher) send(ev Send) {
 	c.floor = Later(c.floor, ev.Sent) // sends never go back in time: each is a promise
 	m := Message{From: c.id, Seq: c.sends, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload}
 	c.sends++
+	if pub.common != nil {
+		for _, to := range pub.common.to {
+			if !d.transmit(to, pub.common.model, 0, m) {
+				return
+			}
+		}
+	}
 	for i := range pub.links {
-		if !d.transmit(&pub.links[i], m) {
+		l := &pub.links[i]
+		l.count++
+		if !d.transmit(l.to, l.model, l.count-1, m) {
 			return
+		}
+		if f := d.forest; f != nil && f.parent[l.to] == int32(m.From) && f.safe[l.to].Before(l.model.Earliest(f.send[m.From])) {
+			d.risen = append(d.risen, l.to) // a link that keeps the order has just delivered later
 		}
 	}
 }
@@ -54,21 +66,17 @@ func (c *client) checkSend(ev Send, pub *publication) (Violation, bool) {
 // mayActAt reports whether the client is authorized to act at that instant. Everybody is at the start.
 func (c *client) mayActAt(at Instant) bool { return at.Before(c.granted) || at == Start }
 
-// transmit sends a message over one link. It returns false when that ended the run.
-func (d *Dispatcher) transmit(l *link, m Message) bool {
-	d.dues = l.model.Transit(d.dues[:0], l.count, m.Sent, len(m.Payload))
-	l.count++
-	if f := d.forest; f != nil && f.parent[l.to] == int32(m.From) && f.safe[l.to].Before(l.model.Earliest(f.send[m.From])) {
-		d.risen = append(d.risen, l.to) // a link that keeps the order has just delivered later
-	}
-	to := &d.clients[l.to]
+// transmit sends a message over one link, as its n-th. It returns false when that ended the run.
+func (d *Dispatcher) transmit(id ClientID, model Link, n uint64, m Message) bool {
+	d.dues = model.Transit(d.dues[:0], n, m.Sent, len(m.Payload))
+	to := &d.clients[id]
 	if len(d.dues) == 0 {
-		d.effects = append(d.effects, Lose{To: l.to, Message: m})
+		d.effects = append(d.effects, Lose{To: id, Message: m})
 	}
 	for _, due := range d.dues {
 		m.Due = due
 		if due.Step > d.config.MaxSteps && due != Infinity {
-			d.finish(&StepsError{At: due, MaxSteps: d.config.MaxSteps, Cycle: d.cycle(m.From, l.to, m.Channel)})
+			d.finish(&StepsError{At: due, MaxSteps: d.config.MaxSteps, Cycle: d.cycle(m.From, id, m.Channel)})
 			return false
 		}
 		if due.Before(to.granted) && to.state != gone {
@@ -80,7 +88,7 @@ func (d *Dispatcher) transmit(l *link, m Message) bool {
 			to.queue.push(m)
 			d.touch(to)
 		}
-		d.effects = append(d.effects, Queue{To: l.to, Message: m})
+		d.effects = append(d.effects, Queue{To: id, Message: m})
 	}
 	return true
 }

@@ -81,6 +81,10 @@ var mutants = []mutant{
 	one("the forest is not told of links that rise", "send.go",
 		"d.risen = append(d.risen, l.to)", "_ = l"),
 	one("the forest does not say whose safe time rose", "forest.go", "if f.before[k] != f.safe[id] {", "if k < 0 {"),
+	one("a channel that all share holds nobody back", "connect.go",
+		"d.out[from] = append(d.out[from], edge{to: known.hub})\n", ""),
+	one("a hub is not told of one subscriber", "connect.go", "for _, to := range c.to {", "for _, to := range c.to[1:] {"),
+	one("a hub takes a step of its own", "safetime.go", "	if e.link == nil {\n		return x\n", "	if e.link == nil {\n		return x.Add(0)\n"),
 
 	// Order, time and numbers.
 	one("senders ranked in the order in which they are named", "dispatcher.go",
@@ -91,8 +95,8 @@ var mutants = []mutant{
 		"return At(i.Time.Add(max(1, d)))", "return Instant{Time: i.Time.Add(max(1, d)), Step: i.Step}"),
 	one("additions overflow", "time.go", "if t > Forever-d {", "if false {"),
 	one("a queue that forgets to sink", "queue.go", "if last.Compare(&h[child]) <= 0 {", "if true {"),
-	one("a link counts nothing", "send.go", "	l.count++\n", ""),
-	one("a link numbers by sender", "send.go", "d.dues[:0], l.count, m.Sent", "d.dues[:0], m.Seq, m.Sent"),
+	one("a link counts nothing", "send.go", "l.model, l.count-1, m)", "l.model, 0, m)"),
+	one("a link numbers by sender", "send.go", "l.model, l.count-1, m)", "l.model, m.Seq, m)"),
 	one("a second copy is lost", "send.go", "	for _, due := range d.dues {", "	for _, due := range d.dues[:min(1, len(d.dues))] {"),
 	one("the least delay instead of what the link knows", "safetime.go",
 		"return e.link.Earliest(x)", "return x.Add(e.link.Min())"),
