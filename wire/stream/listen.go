@@ -21,7 +21,11 @@ func Listen(url string) (wire.Listener, error) {
 		return nil, err
 	}
 	if network == "unix" {
-		return listenUnix(addr)
+		l, err := ListenUnix(addr)
+		if err != nil {
+			return nil, err
+		}
+		return &listener{Listener: l, url: unixURL(addr)}, nil
 	}
 	l, err := net.Listen(network, addr)
 	if err != nil {
@@ -30,7 +34,9 @@ func Listen(url string) (wire.Listener, error) {
 	return &listener{Listener: l, url: "tcp://" + l.Addr().String()}, nil
 }
 
-func listenUnix(path string) (wire.Listener, error) {
+// ListenUnix listens at the path of a unix socket, where only this user may connect: Listen without the packets, for a
+// transport that meets its peers there. What a dead server left at the path is replaced; Close removes the file.
+func ListenUnix(path string) (net.Listener, error) {
 	config := net.ListenConfig{Control: private}
 	l, err := config.Listen(context.Background(), "unix", path)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -50,7 +56,7 @@ func listenUnix(path string) (wire.Listener, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("stream: listen at %s: %w", path, err), l.Close())
 	}
-	return &listener{Listener: l, url: unixURL(path), path: path, file: file}, nil
+	return &socket{Listener: l, path: path, file: file}, nil
 }
 
 // removeStale removes a socket file that nobody listens on any more.
@@ -78,9 +84,7 @@ func removeStale(path string) error {
 
 type listener struct {
 	net.Listener
-	url  string
-	path string      // of a unix socket
-	file fs.FileInfo // that socket as it was made
+	url string
 }
 
 func (l *listener) URL() string { return l.url }
@@ -96,14 +100,18 @@ func (l *listener) Accept() (wire.Conn, error) {
 	return New(c), nil
 }
 
+// A socket is a unix listener that knows its file.
+type socket struct {
+	net.Listener
+	path string
+	file fs.FileInfo // as it was made
+}
+
 // Close stops listening, and removes the socket file if it is still the one that was made.
-func (l *listener) Close() error {
-	if l.path == "" {
-		return l.Listener.Close()
-	}
+func (s *socket) Close() error {
 	var errs []error
-	if now, err := os.Lstat(l.path); err == nil && os.SameFile(now, l.file) {
-		errs = append(errs, os.Remove(l.path))
+	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.file) {
+		errs = append(errs, os.Remove(s.path))
 	}
-	return errors.Join(append(errs, l.Listener.Close())...)
+	return errors.Join(append(errs, s.Listener.Close())...)
 }
