@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"time"
 
 	"metasim/metasim"
@@ -28,7 +30,13 @@ func (s *Server) AdvanceTo(ctx context.Context, t metasim.Time) (metasim.Instant
 	if !s.config.Driven {
 		return metasim.Instant{}, ErrNotDriven
 	}
-	s.order(func() { s.step(metasim.Permit{Until: metasim.At(t)}) })
+	s.order(func() {
+		select {
+		case <-s.reached: // the answer to a call that was cancelled
+		default:
+		}
+		s.step(metasim.Permit{Until: metasim.At(t)})
+	})
 	return s.wait(ctx)
 }
 
@@ -48,18 +56,21 @@ func (s *Server) wait(ctx context.Context) (metasim.Instant, error) {
 func (s *Server) Time() metasim.Time { return metasim.Time(s.now.Load()) }
 
 // Pace drives a run so that it is never ahead of real time: simulated time passes at rate times the speed of the wall
-// clock, as far as the machine can. It returns when the run is over.
+// clock, as far as the machine can. It returns when the run is over. The rate is positive.
 func Pace(ctx context.Context, s *Server, rate float64) error {
+	if !(rate > 0) || math.IsInf(rate, 1) {
+		return fmt.Errorf("server: a rate of %v; use a positive number, or do not drive the run", rate)
+	}
 	if err := s.Initialize(ctx); err != nil {
 		return err
 	}
 	began := time.Now()
 	next := metasim.Start
 	for next != metasim.Infinity {
-		elapsed := metasim.Time(float64(time.Since(began)) * rate)
+		elapsed := saturate(float64(time.Since(began)) * rate)
 		if ahead := next.Time - elapsed; ahead > 0 {
 			// Nothing is to happen before next: sleep until its time has come.
-			if err := s.sleep(ctx, time.Duration(float64(ahead)/rate)); err != nil {
+			if err := s.sleep(ctx, time.Duration(saturate(math.Ceil(float64(ahead)/rate)))); err != nil {
 				return err
 			}
 			elapsed = next.Time
@@ -71,6 +82,14 @@ func Pace(ctx context.Context, s *Server, rate float64) error {
 	}
 	_, err := s.AdvanceTo(ctx, metasim.Forever)
 	return err
+}
+
+// saturate converts floating nanoseconds; what does not fit is for ever.
+func saturate(ns float64) metasim.Time {
+	if ns >= float64(metasim.Forever) {
+		return metasim.Forever
+	}
+	return metasim.Time(ns)
 }
 
 // sleep waits for d of wall-clock time, or until the run is over.

@@ -11,19 +11,21 @@ import (
 
 // hello lets a client in, or says why not.
 func (s *Server) hello(sess *session, number uint32, h wire.Hello) {
+	if m := sess.members[number]; m != nil {
+		s.misbehaves(m, fmt.Sprintf("member %d of this connection has said Hello already", number), "it said Hello twice")
+		return
+	}
 	id, known := s.ids[h.Name]
 	switch {
 	case h.Version != wire.Version:
 		s.refuse(sess, number, wire.BadVersion, fmt.Sprintf(
 			"client %q speaks protocol version %d, this server speaks %d; build both from one version of metasim", h.Name, h.Version, wire.Version))
-	case subtle.ConstantTimeCompare([]byte(h.Token), []byte(s.config.Token)) != 1:
+	case s.config.Token != "" && subtle.ConstantTimeCompare([]byte(h.Token), []byte(s.config.Token)) != 1:
 		s.refuse(sess, number, wire.BadToken, fmt.Sprintf(
 			"client %q has not the join token of this run; give it METASIM_TOKEN as the server printed it", h.Name))
 	case !known:
 		s.refuse(sess, number, wire.UnknownName, fmt.Sprintf(
 			"the scenario %q has no client %q; name it there, or join as one of: %s", s.config.Scenario, h.Name, s.someNames()))
-	case sess.members[number] != nil:
-		s.refuse(sess, number, wire.BadMessage, fmt.Sprintf("member %d of this connection has said Hello already", number))
 	case s.started:
 		s.refuse(sess, number, wire.TooLate, fmt.Sprintf(
 			"client %q comes too late: the run has begun, and nobody joins after that", h.Name))
@@ -75,6 +77,15 @@ func (s *Server) begin() {
 func (s *Server) refuse(sess *session, number uint32, reason wire.Reason, text string) {
 	s.log.Warn("refused", "peer", sess.conn.Peer(), "why", text)
 	s.put(sess, wire.Packet{Member: number, Body: wire.Refuse{Reason: reason, Text: text}})
+}
+
+// misbehaves ends a member that has joined and then says what is not for it to say.
+func (s *Server) misbehaves(m *member, text, why string) {
+	if m.left {
+		return // it has had its last message
+	}
+	s.refuse(m.session, m.number, wire.BadMessage, text)
+	s.lost(m.client, why)
 }
 
 // missing names the clients that have not joined.

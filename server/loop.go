@@ -39,9 +39,24 @@ func (s *Server) loop(ctx context.Context) error {
 			s.fail(context.Cause(ctx))
 		}
 		s.settle()
-		s.flush()
+		for s.flush() {
+			s.settle() // somebody was cut off, and others waited for it
+		}
 	}
+	s.closeBooks()
 	return s.err
+}
+
+// closeBooks ends the books of those who are still there.
+func (s *Server) closeBooks() {
+	s.end = s.wall()
+	for i := range s.clients {
+		a := &s.clients[i]
+		s.resumes(metasim.ClientID(i))
+		if s.started && a.end == 0 {
+			a.end = s.end
+		}
+	}
 }
 
 // gather takes in whatever else waits.
@@ -101,14 +116,17 @@ func (s *Server) packet(sess *session, p wire.Packet) {
 		ev.Client, ev.Cut = m.client, false
 		s.leaves(m, ev)
 	default:
-		s.refuse(sess, p.Member, wire.BadMessage, fmt.Sprintf("a client does not send a %T", p.Body))
-		s.lost(m.client, fmt.Sprintf("it sent a %T, which only a server does", p.Body))
+		s.misbehaves(m, fmt.Sprintf("a client does not send a %T", p.Body),
+			fmt.Sprintf("it sent a %T, which only a server does", p.Body))
 	}
 }
 
 // leaves takes a client's leave, and tells it that all it sent was taken.
 func (s *Server) leaves(m *member, ev metasim.Leave) {
 	s.step(ev)
+	if s.err != nil {
+		return // it broke a rule, or the run cannot be recorded: either way another word than Goodbye is its last
+	}
 	m.left = true
 	a := &s.clients[m.client]
 	a.end = s.wall()
@@ -185,19 +203,21 @@ func (s *Server) put(sess *session, p wire.Packet) {
 	}
 }
 
-// flush hands each connection what the pass had for it.
-func (s *Server) flush() {
+// flush hands each connection what the pass had for it. It reports true when a peer does not read, and was dropped.
+func (s *Server) flush() bool {
+	dropped := false
 	for _, sess := range s.touched {
 		waiting := sess.outbox.put(sess.pass)
 		clear(sess.pass)
 		sess.pass, sess.touched = sess.pass[:0], false
 		if waiting > s.config.OutboxLimit && !s.ended {
-			s.hangUp(sess, fmt.Errorf("%d bytes wait to be read by it, the limit is %d: it polls without reading",
-				waiting, s.config.OutboxLimit))
+			dropped = true
+			s.drop(sess, waiting)
 		}
 	}
 	clear(s.touched)
 	s.touched = s.touched[:0]
+	return dropped
 }
 
 // polls and resumes keep the books of who was blocked for how long.

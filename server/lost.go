@@ -21,13 +21,23 @@ func (s *Server) hangUp(sess *session, err error) {
 	}
 }
 
+// drop hangs up on a peer that does not read, at once: its writer is stuck, and what waits for it would wait for ever.
+func (s *Server) drop(sess *session, waiting int) {
+	s.hangUp(sess, fmt.Errorf("%d bytes wait to be read by it, the limit is %d: it polls without reading",
+		waiting, s.config.OutboxLimit))
+	s.spawn(func() {
+		_ = sess.conn.Close() // the loss has been told; a transport may take a moment to close
+	})
+}
+
 // lost takes the loss of a client: where the scenario lets it be detached it is cut off, else the run fails as soon as
 // it is known what became of it.
 func (s *Server) lost(id metasim.ClientID, why string) {
 	a := &s.clients[id]
-	if s.ended || a.member != nil && a.member.left {
+	if s.ended || a.lost || a.member != nil && a.member.left {
 		return
 	}
+	a.lost = true
 	status := s.dispatcher.Status(id)
 	e := &LostError{
 		Client: status.Name, Joined: a.member != nil, Now: status.Clock, NoSendBefore: status.NoSendBefore, Cause: why,
@@ -48,6 +58,10 @@ func (s *Server) lost(id metasim.ClientID, why string) {
 		s.fail(e)
 		return
 	}
+	if s.dying {
+		return // the run fails with the first one, whoever's obituary would be written sooner
+	}
+	s.dying = true
 	s.spawn(func() {
 		e.Obituary = s.config.Obituary(e.Client)
 		s.order(func() { s.fail(e) })

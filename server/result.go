@@ -30,7 +30,6 @@ func (s *Server) Result() Result {
 	r := Result{
 		Err: s.err, Deterministic: !s.detached, Digest: s.ledger.Digest(), Totals: s.ledger.Totals(),
 	}
-	var last time.Duration
 	for i, name := range s.dispatcher.Names() {
 		id := metasim.ClientID(i)
 		a := &s.clients[i]
@@ -39,12 +38,11 @@ func (s *Server) Result() Result {
 		}
 		if a.end > 0 {
 			c.Busy = max(0, a.end-s.start-a.blocked)
-			last = max(last, a.end)
 		}
 		r.Clients = append(r.Clients, c)
 	}
 	if s.started {
-		r.Wall = max(0, last-s.start)
+		r.Wall = s.end - s.start
 	}
 	return r
 }

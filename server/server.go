@@ -2,12 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"metasim/metasim"
+	"metasim/wire"
 )
 
 // A Server serves one run.
@@ -31,6 +33,7 @@ type Server struct {
 	began    time.Time
 	started  bool
 	start    time.Duration // when it started: all have joined
+	end      time.Duration // when it was over
 	joined   int
 	clients  []attendance
 	ids      map[string]metasim.ClientID
@@ -38,6 +41,7 @@ type Server struct {
 	reached  chan metasim.Reached
 	ended    bool
 	err      error
+	dying    bool // a client was lost that the run cannot do without; its obituary is being written
 	detached bool
 }
 
@@ -46,8 +50,9 @@ type attendance struct {
 	member  *member
 	blocked time.Duration // time spent waiting for authorization
 	since   time.Duration // when it began to wait, where it does
-	end     time.Duration // when it left
+	end     time.Duration // when it left, or the run ended
 	waiting bool
+	lost    bool
 }
 
 // New returns a server for one run. Nothing happens before Serve.
@@ -66,6 +71,11 @@ func New(c Config) (*Server, error) {
 	}
 	d, err := metasim.New(c.Core)
 	if err != nil {
+		return nil, err
+	}
+	// What every client is told must fit a frame, or all would be lost at the start for a reason that nobody sees.
+	if err := errors.Join(wire.Check(wire.Packet{Body: wire.Welcome{Scenario: c.Scenario}}),
+		wire.Check(wire.Packet{Body: wire.Start{Clients: d.Names()}})); err != nil {
 		return nil, err
 	}
 	s := &Server{
