@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,20 +114,14 @@ func WithConn(conn wire.Conn) Option { return func(o *options) { o.conn = conn }
 // Complete joins the run, and returns once every client of the scenario has joined. The client is then at the start
 // instant. A *wire.RefusedError tells why the server did not let it in.
 func (b *Builder) Complete(ctx context.Context, opts ...Option) (*Client, error) {
-	if b.complete {
-		return nil, ErrComplete
-	}
-	if b.err != nil {
-		return nil, b.err
-	}
 	o := b.options(opts)
-	if o.name == "" {
-		return nil, errors.New("client: no name; give NewBuilder one, or set METASIM_CLIENT")
+	if err := b.check(o); err != nil {
+		if o.conn != nil {
+			err = errors.Join(err, o.conn.Close())
+		}
+		return nil, err
 	}
 	if o.conn == nil {
-		if o.url == "" {
-			return nil, errors.New("client: no server; set METASIM_SERVER, or use WithServer")
-		}
 		conn, err := dial.URL(ctx, o.url)
 		if err != nil {
 			return nil, fmt.Errorf("client %s: %w", o.name, err)
@@ -137,23 +132,32 @@ func (b *Builder) Complete(ctx context.Context, opts ...Option) (*Client, error)
 	return b.join(ctx, o)
 }
 
+// check names the first thing that keeps the client from joining.
+func (b *Builder) check(o options) error {
+	switch {
+	case b.complete:
+		return ErrComplete
+	case b.err != nil:
+		return b.err
+	case o.name == "":
+		return errors.New("client: no name; give NewBuilder one, or set METASIM_CLIENT")
+	case o.conn == nil && o.url == "":
+		return errors.New("client: no server; set METASIM_SERVER, or use WithServer")
+	}
+	return nil
+}
+
 func (b *Builder) options(opts []Option) options {
 	var o options
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.conn == nil && o.url == "" {
-		o.url = os.Getenv("METASIM_SERVER")
-		if o.token == "" {
-			o.token = os.Getenv("METASIM_TOKEN")
-		}
-		if o.name == "" {
-			o.name = os.Getenv("METASIM_CLIENT")
-		}
+	if o.conn == nil {
+		o.url = cmp.Or(o.url, os.Getenv("METASIM_SERVER"))
+		o.token = cmp.Or(o.token, os.Getenv("METASIM_TOKEN"))
+		o.name = cmp.Or(o.name, os.Getenv("METASIM_CLIENT"))
 	}
-	if o.name == "" {
-		o.name = b.name
-	}
+	o.name = cmp.Or(o.name, b.name)
 	return o
 }
 

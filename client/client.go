@@ -38,13 +38,14 @@ type Client struct {
 	until   metasim.Instant // the end of the run, exclusive
 
 	now     metasim.Instant
-	promise metasim.Instant // the last Promise
+	promise metasim.Instant // the last Promise, or Step
 	granted metasim.Instant // exclusive; nobody but this package may see it
 	inbox   []metasim.Message
 	handled uint64 // the number of the last delivery that the simulator was given
 	told    report // what the server was told last
 	timers  timers
-	refused error  // the first publish that was refused: Run returns it
+	running bool   // in Run
+	refused error  // the first timer, or in Run publish, that was refused: Run returns it
 	result  []byte // JSON
 }
 
@@ -71,6 +72,9 @@ func (c *Client) Until() metasim.Instant { return c.until }
 
 // SetResult says what the run's result shows for this client: v as JSON, sent when it leaves.
 func (c *Client) SetResult(v any) error {
+	if c.ended {
+		return c.err
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("client %s: result: %w", c.name, err)
@@ -120,6 +124,11 @@ func (c *Client) flush() error {
 	c.out = c.out[:0]
 	if err == nil {
 		return nil
+	}
+	if protocol := new(*wire.ProtocolError); errors.As(err, protocol) {
+		err = fmt.Errorf("client %s: at %v: %w", c.name, c.now, err) // nothing was sent, so the server has no say in it
+		c.fail(err)
+		return err
 	}
 	// A server that ends the run says why, then closes: its reason is better than the broken pipe.
 	for err = nil; err == nil; {
@@ -224,6 +233,8 @@ func (c *Client) popUntil(i metasim.Instant) []Message {
 // report makes the client's report: next is its next event.
 func (c *Client) report(now, next metasim.Instant) metasim.Report {
 	floor := metasim.Later(now, c.promise)
-	c.told = report{next: metasim.Later(floor, next), cause: metasim.Infinity}
+	next = metasim.Later(floor, next)
+	// What was promised binds whatever is said now: an answer that its reaction time forbids is not sent from a timer.
+	c.told = report{next: metasim.Later(c.promised(), next), cause: metasim.Infinity}
 	return metasim.Report{Now: now, NoSendBefore: floor, NextEvent: c.told.next, Acked: c.handled}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"metasim/metasim"
+	"metasim/wire"
 )
 
 // A Publication is a channel that a client sends on.
@@ -19,8 +20,8 @@ func (p *Publication) Channel() string { return p.channel }
 // Publish sends payload at the client's present instant, to every client that subscribes to the channel. The payload
 // must not be changed afterwards. It leaves with the next wait.
 //
-// A publish that the client has promised not to make is refused with a *metasim.Violation, and nothing is sent; the
-// client may go on, except in Run, which returns it.
+// A publish that the client has promised not to make is refused with a *metasim.Violation, one that is too large with a
+// *wire.ProtocolError, and nothing is sent; the client may go on, except in Run, which returns the error.
 func (p *Publication) Publish(payload []byte) error {
 	c := p.client
 	switch {
@@ -35,13 +36,22 @@ func (p *Publication) Publish(payload []byte) error {
 		err := &metasim.Violation{
 			Rule: metasim.SendBeforePromise, Client: c.name, Channel: p.channel, At: c.now, Bound: bound,
 		}
-		if c.refused == nil {
-			c.refused = err
-		}
-		return err
+		return c.refuse(err)
 	}
-	c.put(metasim.Send{Channel: p.channel, Sent: c.now, Payload: payload})
+	send := metasim.Send{Channel: p.channel, Sent: c.now, Payload: payload}
+	if err := wire.Check(wire.Packet{Body: send}); err != nil {
+		return c.refuse(fmt.Errorf("client %s: at %v: %w", c.name, c.now, err))
+	}
+	c.put(send)
 	return nil
+}
+
+// refuse notes that a publish was refused, for Run.
+func (c *Client) refuse(err error) error {
+	if c.running && c.refused == nil {
+		c.refused = err
+	}
+	return err
 }
 
 // promised returns the instant before which the client has promised not to send: its own promise; and before the next
@@ -57,6 +67,9 @@ func (c *Client) Promise(t metasim.Time) error {
 		return c.err
 	}
 	i := metasim.At(t)
+	if t == c.now.Time {
+		i = metasim.Later(i, c.now) // as everywhere: the present time is the present instant
+	}
 	if bound := metasim.Later(c.promise, c.now); i.Before(bound) {
 		return &metasim.Violation{Rule: metasim.PromiseRegress, Client: c.name, At: i, Bound: bound}
 	}

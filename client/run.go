@@ -12,18 +12,22 @@ import (
 // Run owns the loop: it calls handlers for messages and timers at their instants, in order, until nothing can happen
 // any more or the run ends, and then leaves. At one instant the messages come first, in their order, then the timers,
 // in the order in which they were set. A handler that leaves makes Run return nil; one whose publish is refused ends
-// the client with that error.
+// the client with that error, and so does a timer that was set to an impossible time. A timer whose time a Step or Next
+// has passed is called at the present instant.
 func (c *Client) Run(ctx context.Context) error {
+	c.running = true
+	defer func() { c.running = false }()
 	for {
-		if c.ended {
+		if c.ended || c.refused != nil {
 			return c.end()
 		}
-		next := metasim.Earlier(c.due(), c.timers.next())
+		timer := metasim.Later(c.timers.next(), c.now)
+		next := metasim.Earlier(c.due(), timer)
 		if !next.Before(c.granted) {
 			if c.granted == c.until {
 				return c.Leave(ctx)
 			}
-			poll := metasim.PollWait{Report: c.report(c.now, c.timers.next()), Want: c.timers.next(), Messages: true}
+			poll := metasim.PollWait{Report: c.report(c.now, timer), Want: timer, Messages: true}
 			if err := c.wait(ctx, poll); err != nil {
 				return err
 			}
@@ -47,7 +51,7 @@ func (c *Client) act(ctx context.Context, at metasim.Instant) error {
 			}
 		}
 	}
-	for c.timers.next() == at {
+	for !at.Before(c.timers.next()) {
 		c.timers.pop().fire()
 		if c.ended || c.refused != nil {
 			return c.end()
@@ -88,8 +92,8 @@ func (c *Client) handlersOf(channel string) []func(Message) {
 	return handlers
 }
 
-// At calls f at time t, in Run. A time that has passed is refused: Run returns the error. At the present time f is
-// called at the present instant.
+// At calls f at time t, in Run. A time that has passed is refused: Run returns the error, and so it does for the other
+// kinds of timer. At the present time f is called at the present instant.
 func (c *Client) At(t metasim.Time, f func()) *Timer {
 	at := metasim.At(t)
 	if t == c.now.Time {
@@ -108,7 +112,10 @@ func (c *Client) AtInstant(at metasim.Instant, f func()) *Timer {
 
 // After calls f when d has passed, in Run; for 0, at the present instant after all that was set before.
 func (c *Client) After(d time.Duration, f func()) *Timer {
-	if d == 0 {
+	if d <= 0 {
+		if d < 0 && c.refused == nil {
+			c.refused = fmt.Errorf("client %s: After(%v) at %v: use a positive duration, or 0", c.name, d, c.now)
+		}
 		return c.AtInstant(c.now, f)
 	}
 	return c.AtInstant(metasim.At(c.now.Time.Add(metasim.Time(d))), f)
@@ -119,5 +126,6 @@ func (c *Client) Every(period time.Duration, f func()) *Timer {
 	if period <= 0 && c.refused == nil {
 		c.refused = fmt.Errorf("client %s: Every(%v): use a positive period", c.name, period)
 	}
+	period = max(period, 1)
 	return c.timers.set(metasim.At(c.now.Time.Add(metasim.Time(period))), metasim.Time(period), f)
 }

@@ -16,9 +16,10 @@ func (c *Client) Step(ctx context.Context, t metasim.Time) ([]Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A client that steps wakes at its target only, so waiting for it is an unconditional promise.
+	// A client that steps wakes at its target only, so waiting for it is an unconditional promise. It holds even when the
+	// run ends before it.
+	c.promise = metasim.Later(c.promise, target)
 	r := c.report(c.now, target)
-	r.NoSendBefore = metasim.Later(r.NoSendBefore, target)
 	if target.Before(c.granted) {
 		r.Now = target
 		c.put(metasim.Advance{Report: r})
