@@ -10,7 +10,6 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
-	"metasim/wire/dial"
 )
 
 // A Builder gathers what a client declares before it joins.
@@ -96,6 +95,7 @@ type Option func(*options)
 type options struct {
 	url, token, name string
 	conn             wire.Conn
+	host             *Host
 }
 
 // WithServer connects to this server: "unix:///path", "tcp://host:port", "quic://host:port?sha256=...".
@@ -111,25 +111,32 @@ func WithName(name string) Option { return func(o *options) { o.name = name } }
 // WithConn takes part over this connection, which the client owns from now on. The environment is not looked at.
 func WithConn(conn wire.Conn) Option { return func(o *options) { o.conn = conn } }
 
+// WithHost takes part over a connection that other clients of this process share. It stays open when the client leaves;
+// if the client fails, it drops the connection, and with it the others. The environment is not looked at, so the token
+// must be given.
+func WithHost(h *Host) Option { return func(o *options) { o.host = h } }
+
 // Complete joins the run, and returns once every client of the scenario has joined. The client is then at the start
 // instant. A *wire.RefusedError tells why the server did not let it in.
 func (b *Builder) Complete(ctx context.Context, opts ...Option) (*Client, error) {
-	o := b.options(opts)
+	o := gather(opts)
+	o.name = cmp.Or(o.name, b.name)
 	if err := b.check(o); err != nil {
 		if o.conn != nil {
 			err = errors.Join(err, o.conn.Close())
 		}
 		return nil, err
 	}
-	if o.conn == nil {
-		conn, err := dial.URL(ctx, o.url)
+	own := o.host == nil
+	if own {
+		h, err := connect(ctx, o)
 		if err != nil {
 			return nil, fmt.Errorf("client %s: %w", o.name, err)
 		}
-		o.conn = conn
+		o.host = h
 	}
 	b.complete = true
-	return b.join(ctx, o)
+	return b.join(ctx, o, own)
 }
 
 // check names the first thing that keeps the client from joining.
@@ -141,29 +148,35 @@ func (b *Builder) check(o options) error {
 		return b.err
 	case o.name == "":
 		return errors.New("client: no name; give NewBuilder one, or set METASIM_CLIENT")
-	case o.conn == nil && o.url == "":
+	case o.conn == nil && o.host == nil && o.url == "":
 		return errors.New("client: no server; set METASIM_SERVER, or use WithServer")
 	}
 	return nil
 }
 
-func (b *Builder) options(opts []Option) options {
+// gather applies options; the environment says what they leave open, unless they give a connection.
+func gather(opts []Option) options {
 	var o options
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.conn == nil {
+	if o.conn == nil && o.host == nil {
 		o.url = cmp.Or(o.url, os.Getenv("METASIM_SERVER"))
 		o.token = cmp.Or(o.token, os.Getenv("METASIM_TOKEN"))
 		o.name = cmp.Or(o.name, os.Getenv("METASIM_CLIENT"))
 	}
-	o.name = cmp.Or(o.name, b.name)
 	return o
 }
 
 // join says Hello and waits for the start.
-func (b *Builder) join(ctx context.Context, o options) (*Client, error) {
-	c := &Client{name: o.name, conn: o.conn, subs: b.subs, reaction: b.reaction, handlers: map[string][]func(Message){}}
+func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error) {
+	c := &Client{
+		name: o.name, host: o.host, own: own, subs: b.subs, reaction: b.reaction, handlers: map[string][]func(Message){},
+	}
+	var err error
+	if c.number, c.inbox, err = o.host.join(); err != nil {
+		return nil, errors.Join(c.lost(err), c.host.Close())
+	}
 	hello := wire.Hello{Version: wire.Version, Name: o.name, Token: o.token, Reaction: b.reaction}
 	for _, p := range b.pubs {
 		hello.Publications = append(hello.Publications, p.channel)

@@ -29,7 +29,10 @@ type Client struct {
 	subs     []subscription
 	handlers map[string][]func(Message) // by channel, as far as met
 	reaction metasim.Time
-	conn     wire.Conn
+	host     *Host
+	own      bool   // nobody else is on the host
+	number   uint32 // on the host
+	inbox    *inbox
 	out      []wire.Packet // to be written with the next flush
 
 	started bool
@@ -38,11 +41,11 @@ type Client struct {
 	until   metasim.Instant // the end of the run, exclusive
 
 	now     metasim.Instant
-	promise metasim.Instant // the last Promise, or Step
-	granted metasim.Instant // exclusive; nobody but this package may see it
-	inbox   []metasim.Message
-	handled uint64 // the number of the last delivery that the simulator was given
-	told    report // what the server was told last
+	promise metasim.Instant   // the last Promise, or Step
+	granted metasim.Instant   // exclusive; nobody but this package may see it
+	given   []metasim.Message // what it was given and has not handled
+	handled uint64            // the number of the last delivery that the simulator was given
+	told    report            // what the server was told last
 	timers  timers
 	running bool   // in Run
 	refused error  // the first timer, or in Run publish, that was refused: Run returns it
@@ -91,7 +94,7 @@ func (c *Client) Leave(ctx context.Context) error {
 		for err := c.flush(); err == nil && !c.ended; {
 			err = c.receive(ctx)
 		}
-		if err := c.conn.Close(); err != nil && errors.Is(c.err, ErrLeft) {
+		if err := c.detach(); err != nil && errors.Is(c.err, ErrLeft) {
 			return err
 		}
 	}
@@ -101,12 +104,22 @@ func (c *Client) Leave(ctx context.Context) error {
 	return c.err
 }
 
-// Close drops the connection. Without a Leave before it the client counts as crashed, and the run fails.
+// Close drops the connection. Without a Leave before it the client counts as crashed, and the run fails. After a Leave
+// it does nothing.
 func (c *Client) Close() error {
 	if !c.ended {
 		c.fail(errors.New("client: closed"))
 	}
-	return c.conn.Close()
+	return c.detach()
+}
+
+// detach gives the client's place up. Of a host that it shares it takes the others with it, unless it has left.
+func (c *Client) detach() error {
+	c.host.leave(c.number)
+	if c.own || !errors.Is(c.err, ErrLeft) {
+		return c.host.Close()
+	}
+	return nil
 }
 
 func (c *Client) put(body wire.Body) { c.out = append(c.out, wire.Packet{Body: body}) }
@@ -119,7 +132,7 @@ func (c *Client) flush() error {
 	if len(c.out) == 0 {
 		return nil
 	}
-	err := c.conn.Write(c.out)
+	err := c.host.write(c.number, c.out)
 	clear(c.out)
 	c.out = c.out[:0]
 	if err == nil {
@@ -137,36 +150,43 @@ func (c *Client) flush() error {
 	return c.err
 }
 
-// receive reads once from the server.
+// receive waits for something from the server, and takes it in.
 func (c *Client) receive(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() {
-		// Wakes the Read below; what Close returns is of no interest to a client that is cancelled.
-		_ = c.conn.Close()
-	})
-	packets, err := c.conn.Read()
-	if !stop() {
-		err = fmt.Errorf("client %s: waiting at %v: %w", c.name, c.now, context.Cause(ctx))
-		c.fail(err)
-		return err
-	}
+	packets, err := c.inbox.wait(ctx)
+	return c.takeAll(packets, err)
+}
+
+// drain takes in what has come from the server, without waiting for more.
+func (c *Client) drain() error {
+	packets, err := c.inbox.take()
+	return c.takeAll(packets, err)
+}
+
+func (c *Client) takeAll(packets []wire.Packet, err error) error {
 	for _, p := range packets {
 		if e := c.take(p.Body); e != nil {
 			c.fail(e)
 			return e
 		}
 	}
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = fmt.Errorf("client %s: the server went away at %v: %w", c.name, c.now, io.ErrUnexpectedEOF)
-		} else {
-			err = fmt.Errorf("client %s: lost the server at %v: %w", c.name, c.now, err)
-		}
-		if !c.ended {
-			c.fail(err)
-		}
+	if err == nil || c.ended {
 		return c.err
 	}
-	return nil
+	err = c.lost(err)
+	c.fail(err)
+	return err
+}
+
+// lost says in words why nothing comes from the server any more.
+func (c *Client) lost(err error) error {
+	var cancelled *cancelledError
+	switch {
+	case errors.As(err, &cancelled):
+		return fmt.Errorf("client %s: waiting at %v: %w", c.name, c.now, cancelled.cause)
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("client %s: the server went away at %v: %w", c.name, c.now, io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("client %s: lost the server at %v: %w", c.name, c.now, err)
 }
 
 func (c *Client) take(body wire.Body) error {
@@ -179,7 +199,7 @@ func (c *Client) take(body wire.Body) error {
 		if int(b.Message.From) >= len(c.names) {
 			return fmt.Errorf("client %s: a message from client %d of %d", c.name, b.Message.From, len(c.names))
 		}
-		c.inbox = append(c.inbox, b.Message)
+		c.given = append(c.given, b.Message)
 	case metasim.Authorize:
 		c.granted = metasim.Later(c.granted, b.Until)
 	case wire.Goodbye:
@@ -201,18 +221,18 @@ func (c *Client) fail(err error) {
 
 // due returns when the next message that the client has is due.
 func (c *Client) due() metasim.Instant {
-	if len(c.inbox) == 0 {
+	if len(c.given) == 0 {
 		return metasim.Infinity
 	}
-	return c.inbox[0].Due
+	return c.given[0].Due
 }
 
 // pop takes the next message out of the inbox: it counts as handled.
 func (c *Client) pop() Message {
-	m := &c.inbox[0]
+	m := &c.given[0]
 	msg := Message{From: c.names[m.From], Channel: m.Channel, Seq: m.Seq, Sent: m.Sent, Due: m.Due, Payload: m.Payload}
 	*m = metasim.Message{} // its payload is the simulator's now
-	c.inbox = c.inbox[1:]
+	c.given = c.given[1:]
 	c.handled++
 	c.told.cause = metasim.Earlier(c.told.cause, msg.Due)
 	return msg
@@ -221,9 +241,9 @@ func (c *Client) pop() Message {
 // popUntil takes all messages due at or before i.
 func (c *Client) popUntil(i metasim.Instant) []Message {
 	var msgs []Message
-	for len(c.inbox) > 0 && !i.Before(c.inbox[0].Due) {
+	for len(c.given) > 0 && !i.Before(c.given[0].Due) {
 		if msgs == nil {
-			msgs = make([]Message, 0, min(len(c.inbox), 8))
+			msgs = make([]Message, 0, min(len(c.given), 8))
 		}
 		msgs = append(msgs, c.pop())
 	}

@@ -22,7 +22,10 @@ func (c *Client) Run(ctx context.Context) error {
 			return c.end()
 		}
 		timer := metasim.Later(c.timers.next(), c.now)
-		next := metasim.Earlier(c.due(), timer)
+		if _, err := c.mayActAt(metasim.Earlier(c.due(), timer)); err != nil {
+			return err
+		}
+		next := metasim.Earlier(c.due(), timer) // a message may have come just now
 		if !next.Before(c.granted) {
 			if c.granted == c.until {
 				return c.Leave(ctx)

@@ -20,7 +20,11 @@ func (c *Client) Step(ctx context.Context, t metasim.Time) ([]Message, error) {
 	// run ends before it.
 	c.promise = metasim.Later(c.promise, target)
 	r := c.report(c.now, target)
-	if target.Before(c.granted) {
+	may, err := c.mayActAt(target)
+	if err != nil {
+		return nil, err
+	}
+	if may {
 		r.Now = target
 		c.put(metasim.Advance{Report: r})
 		if err := c.flush(); err != nil {
@@ -44,7 +48,11 @@ func (c *Client) Next(ctx context.Context, limit metasim.Time) ([]Message, error
 	if err != nil {
 		return nil, err
 	}
-	if metasim.Earlier(target, c.due()).Before(c.granted) {
+	may, err := c.mayActAt(metasim.Earlier(target, c.due()))
+	if err != nil {
+		return nil, err
+	}
+	if may || c.due().Before(c.granted) {
 		c.put(metasim.Advance{Report: c.report(c.now, target)})
 		if err := c.flush(); err != nil {
 			return nil, err
@@ -72,6 +80,16 @@ func (c *Client) target(t metasim.Time) (metasim.Instant, error) {
 		}
 	}
 	return metasim.Later(metasim.At(t), c.now), nil
+}
+
+// mayActAt reports whether the client is authorized to act at an instant: by what it knows, or by what has come meanwhile.
+// The server tells what is safe before it is asked, so who has some lookahead seldom waits.
+func (c *Client) mayActAt(at metasim.Instant) (bool, error) {
+	if at.Before(c.granted) {
+		return true, nil
+	}
+	err := c.drain()
+	return at.Before(c.granted), err
 }
 
 // wait sends a poll with all that was put before it, and returns when the client is authorized to go on.

@@ -1,0 +1,227 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"metasim/wire"
+	"metasim/wire/dial"
+)
+
+// A Host is a connection that many clients of one process share: see WithHost. What they send at the same time goes out
+// in one write, and what the server has for them comes in in one read, so a thousand clients cost little more than one.
+//
+// A Host may be used by many goroutines; each client on it by one.
+type Host struct {
+	conn wire.Conn
+	done chan struct{} // closed when nothing is read any more
+
+	mu      sync.Mutex
+	inboxes map[uint32]*inbox
+	next    uint32 // number of the next member
+	err     error  // why nothing comes any more
+	room    sync.Cond
+	out     []wire.Packet // to be written
+	written []wire.Packet // memory of the write before
+	writing bool          // somebody writes; he writes what is put meanwhile, too
+	broken  error         // why nothing can be written any more
+}
+
+// maxPending is how many packets may wait to be written before those who add to them wait.
+const maxPending = 4096
+
+// Connect connects a Host to the server. The options say where it is, as those of Complete do.
+func Connect(ctx context.Context, opts ...Option) (*Host, error) {
+	h, err := connect(ctx, gather(opts))
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	return h, nil
+}
+
+func connect(ctx context.Context, o options) (*Host, error) {
+	if o.conn != nil {
+		return newHost(o.conn), nil
+	}
+	if o.url == "" {
+		return nil, errors.New("no server; set METASIM_SERVER, or use WithServer")
+	}
+	conn, err := dial.URL(ctx, o.url)
+	if err != nil {
+		return nil, err
+	}
+	return newHost(conn), nil
+}
+
+func newHost(conn wire.Conn) *Host {
+	h := &Host{conn: conn, done: make(chan struct{}), inboxes: map[uint32]*inbox{}}
+	h.room.L = &h.mu
+	go h.read()
+	return h
+}
+
+// Close drops the connection. Clients on it that have not left count as crashed.
+func (h *Host) Close() error {
+	err := h.conn.Close()
+	<-h.done
+	return err
+}
+
+// join gives a client a place on the connection.
+func (h *Host) join() (uint32, *inbox, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil {
+		return 0, nil, h.err
+	}
+	number, in := h.next, newInbox()
+	h.next++
+	h.inboxes[number] = in
+	return number, in, nil
+}
+
+// leave gives the place up.
+func (h *Host) leave(number uint32) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.inboxes, number)
+}
+
+// read hands what comes to the clients that it is for, until nothing comes any more.
+func (h *Host) read() {
+	defer close(h.done)
+	for {
+		packets, err := h.conn.Read()
+		for len(packets) > 0 {
+			n := 1
+			for n < len(packets) && packets[n].Member == packets[0].Member {
+				n++
+			}
+			if in := h.inbox(packets[0].Member); in != nil {
+				in.put(packets[:n])
+			}
+			packets = packets[n:]
+		}
+		if err != nil {
+			h.end(err)
+			return
+		}
+	}
+}
+
+func (h *Host) inbox(number uint32) *inbox {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.inboxes[number]
+}
+
+// end tells all clients that nothing comes any more.
+func (h *Host) end(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.err = err
+	for _, in := range h.inboxes {
+		in.close(err)
+	}
+}
+
+// write sends a client's packets. Who comes while another writes leaves them to him: they share the next write.
+func (h *Host) write(number uint32, packets []wire.Packet) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for len(h.out) >= maxPending && h.broken == nil {
+		h.room.Wait()
+	}
+	for _, p := range packets {
+		p.Member = number
+		h.out = append(h.out, p)
+	}
+	if h.writing {
+		return h.broken
+	}
+	h.writing = true
+	for len(h.out) > 0 && h.broken == nil {
+		batch := h.out
+		h.out = h.written[:0]
+		h.room.Broadcast()
+		h.mu.Unlock()
+		err := h.conn.Write(batch)
+		clear(batch)
+		h.mu.Lock()
+		h.written = batch
+		if err != nil {
+			h.broken = err
+			h.room.Broadcast()
+		}
+	}
+	h.writing = false
+	return h.broken
+}
+
+// An inbox holds what came for one client and was not taken yet.
+type inbox struct {
+	ready chan struct{} // holds a token when there may be something to take
+
+	mu      sync.Mutex
+	packets []wire.Packet
+	taken   []wire.Packet // memory of the take before
+	err     error
+}
+
+func newInbox() *inbox { return &inbox{ready: make(chan struct{}, 1)} }
+
+func (b *inbox) put(packets []wire.Packet) {
+	b.mu.Lock()
+	b.packets = append(b.packets, packets...)
+	b.mu.Unlock()
+	b.signal()
+}
+
+func (b *inbox) close(err error) {
+	b.mu.Lock()
+	b.err = err
+	b.mu.Unlock()
+	b.signal()
+}
+
+func (b *inbox) signal() {
+	select {
+	case b.ready <- struct{}{}:
+	default: // there is a token already
+	}
+}
+
+// take returns what is there, without waiting. The slice is valid until the next take. The error comes after the last
+// packets.
+func (b *inbox) take() ([]wire.Packet, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.taken)
+	b.packets, b.taken = b.taken[:0], b.packets
+	if len(b.taken) > 0 {
+		return b.taken, nil
+	}
+	return nil, b.err
+}
+
+// wait waits until there is something to take, and takes it.
+func (b *inbox) wait(ctx context.Context) ([]wire.Packet, error) {
+	for {
+		if packets, err := b.take(); len(packets) > 0 || err != nil {
+			return packets, err
+		}
+		select {
+		case <-b.ready:
+		case <-ctx.Done():
+			return nil, &cancelledError{context.Cause(ctx)}
+		}
+	}
+}
+
+// A cancelledError says that a wait ended because its context did.
+type cancelledError struct{ cause error }
+
+func (e *cancelledError) Error() string { return e.cause.Error() }
+func (e *cancelledError) Unwrap() error { return e.cause }
