@@ -19,6 +19,9 @@ import (
 // clients of its scenarios are real processes, and os.Executable, which metasim starts again for its models, is metasim.
 const play = "PLAY"
 
+// noNap keeps processes that are built with the race detector from sleeping a second before they end.
+const noNap = "GORACE=atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
 	part := os.Getenv(play)
 	switch {
@@ -91,7 +94,7 @@ func (s *stage) start(env []string, args ...string) *running {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	p := &running{stage: s, cmd: exec.CommandContext(ctx, self, args...), args: args, cancel: cancel}
 	p.cmd.Dir = s.dir
-	p.cmd.Env = append(append(os.Environ(), play+"=metasim", "TMPDIR="+s.temp, "TMP="+s.temp), append(s.env, env...)...)
+	p.cmd.Env = append(append(os.Environ(), play+"=metasim", noNap, "TMPDIR="+s.temp, "TMP="+s.temp), append(s.env, env...)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
 	p.cmd.WaitDelay = time.Second
 	require.NoError(s, p.cmd.Start())

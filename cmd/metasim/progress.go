@@ -37,7 +37,11 @@ func (p *progress) start(now func() metasim.Time) {
 		for {
 			select {
 			case <-tick.C:
-				fmt.Fprintf(p.w, "\r\x1b[K%s", clip(progressLine(now(), p.until, time.Since(began)), p.width()))
+				reached := now()
+				if reached == 0 { // still waiting for clients: that is not the simulation's time
+					began = time.Now()
+				}
+				fmt.Fprintf(p.w, "\r\x1b[K%s", clip(progressLine(reached, p.until, time.Since(began)), p.width()))
 			case <-p.done:
 				fmt.Fprint(p.w, "\r\x1b[K")
 				return
@@ -62,8 +66,11 @@ func (p *progress) stop() {
 
 // progressLine says how far a run has come: simulated time, percent, real-time factor, and an estimate of the rest.
 func progressLine(now, until metasim.Time, elapsed time.Duration) string {
-	if now == metasim.Forever {
+	switch now {
+	case metasim.Forever:
 		return "finishing"
+	case 0:
+		return "starting"
 	}
 	factor := now.Seconds() / elapsed.Seconds()
 	if until <= 0 {
@@ -73,7 +80,7 @@ func progressLine(now, until metasim.Time, elapsed time.Duration) string {
 		100*float64(now)/float64(until), times(factor))
 	if now > 0 && now < until {
 		rest := time.Duration(float64(elapsed) * float64(until-now) / float64(now))
-		line += fmt.Sprintf("   %s to go", seconds(rest.Seconds()))
+		line += fmt.Sprintf("   %v to go", rest.Round(100*time.Millisecond))
 	}
 	return line
 }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+	"metasim/run"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+
+// golden compares text with a file of testdata.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *rewrite {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err, "write it with -rewrite")
+	require.Equal(t, string(want), text)
+}
+
+func TestOutcomeTable(t *testing.T) {
+	o := &run.Outcome{
+		Scenario: "cart-pole", OK: true, Deterministic: true, Digest: pingPongDigest, EndNS: 19_999_000_000, WallS: 0.0811,
+		RunDir:   "runs/cart-pole-1",
+		Messages: run.Messages{Sent: 23_000, Delivered: 22_500, Dropped: 480, Undelivered: 20},
+		Clients: []run.ClientOutcome{
+			{Name: "controller", Exit: "left", Sent: 2000, Delivered: 1960, EndNS: 19_990_000_000, EndStep: 3, Grants: 1999,
+				BusyS: 0.0123, BlockedS: 75.2, Result: json.RawMessage(`{}`)},
+			{Name: "plant", Exit: "detached", Sent: 21_000, Delivered: 20_540, EndNS: 19_999_000_000, Grants: 12,
+				BusyS: 1.5, BlockedS: 0.0000005, Result: json.RawMessage(`{ "stood": true, "largest_angle": 5 }`)},
+		},
+	}
+	var b bytes.Buffer
+	printOutcome(&b, o)
+	golden(t, "outcome.txt", b.String())
+
+	b.Reset()
+	o.Deterministic = false
+	for range 50 {
+		o.Clients = append(o.Clients, o.Clients[1])
+	}
+	printOutcome(&b, o)
+	require.Contains(t, b.String(), "... and 12 more: see --json\n")
+	require.Contains(t, b.String(), "deterministic: no")
+}
+
+// What a person sees of a run, with what the wall clock says taken out.
+func TestRunTable(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	e := s.metasim("run", "p.yaml")
+	text := regexp.MustCompile(`\d+ +[\d.]+(µs|ms|s) +[\d.]+(µs|ms|s)\n`).ReplaceAllString(e.out, "WALL\n")
+	text = regexp.MustCompile(`in [\d.]+\S+, [\d.]+ times`).ReplaceAllString(text, "in WALL, N times")
+	text = regexp.MustCompile(`  +`).ReplaceAllString(text, "  ") // the columns are as wide as the wall clock says
+	golden(t, "run.txt", text)
+}
+
+func TestLogTable(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	s.run("p.yaml", "--seed", "2", "--set", "links[0].duplicate=0.5", "--set", "links[1].loss=0.2", "--until", "172ms")
+	golden(t, "log.txt", s.metasim("log", filepath.Join("runs", "ping-pong-1")).out)
+}
+
+func TestProgressLine(t *testing.T) {
+	ms := metasim.Time(time.Millisecond)
+	for _, c := range []struct {
+		now, until metasim.Time
+		elapsed    time.Duration
+		want       string
+	}{
+		{0, 2000 * ms, time.Second, "starting"},
+		{500 * ms, 2000 * ms, time.Second, "0.500 of 2.000 s    25 %   0.5 x real time   3s to go"},
+		{1999 * ms, 2000 * ms, time.Millisecond, "1.999 of 2.000 s   100 %   1999 x real time   0s to go"},
+		{2000 * ms, 2000 * ms, time.Second, "2.000 of 2.000 s   100 %   2 x real time"},
+		{1500 * ms, 0, time.Second, "1.500 s   1.5 x real time"},
+		{metasim.Forever, 2000 * ms, time.Second, "finishing"},
+		{metasim.Forever, 0, time.Second, "finishing"},
+	} {
+		require.Equal(t, c.want, progressLine(c.now, c.until, c.elapsed))
+	}
+	require.Equal(t, "abc", clip("abcdef", 3))
+	require.Equal(t, "abc", clip("abc", 80))
+	require.Equal(t, "1m5s", seconds(65))
+	require.Equal(t, "1.23s", seconds(1.2345))
+	require.Equal(t, "0s", seconds(0))
+}

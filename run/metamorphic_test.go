@@ -1,0 +1,94 @@
+package run_test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/run"
+	"metasim/scenarios"
+)
+
+// long are the scenarios with many processes, or many steps: once a transport is enough.
+var long = map[string]bool{"cart-pole": true, "mix-200": true, "phold": true}
+
+// Every scenario that ships has one digest: over every transport, with any number of processors, and read back from the
+// journal.
+func TestOneDigest(t *testing.T) {
+	files, err := filepath.Glob("../scenarios/*.metasim.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	metasim := build(t)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			sc, _, err := scenarios.Load(file, scenarios.Overrides{})
+			require.NoError(t, err)
+			var want *run.Outcome
+			for i, transport := range run.Transports {
+				for j, procs := range []int{1, 2, 8} {
+					if long[sc.Name] && transport != "mem" && j != i%3 {
+						continue
+					}
+					got := one(t, sc, metasim, transport, procs)
+					if want == nil {
+						want = got
+					}
+					same(t, want, got, fmt.Sprintf("%s, GOMAXPROCS %d", transport, procs))
+				}
+			}
+		})
+	}
+}
+
+// build builds metasim as it ships: the clients' processes need no race detector, with which they start slowly.
+func build(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "metasim")
+	if runtime.GOOS == "windows" {
+		file += ".exe"
+	}
+	text, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", file, "metasim/cmd/metasim").CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	return file
+}
+
+// one runs a scenario, and reads what it left behind.
+func one(t *testing.T, sc *scenarios.Scenario, metasim, transport string, procs int) *run.Outcome {
+	t.Helper()
+	runtime.GOMAXPROCS(procs)
+	o := options(t, transport)
+	o.Self = []string{metasim}
+	o.Env = append(o.Env, fmt.Sprintf("GOMAXPROCS=%d", procs))
+	out := carryOut(t, sc, o)
+	require.True(t, out.Deterministic)
+	l, err := run.ReadLog(out.RunDir)
+	require.NoError(t, err)
+	require.NoError(t, l.Torn)
+	require.Equal(t, out.Digest, l.Ledger.Digest().String(), "the journal tells the same run")
+	require.Equal(t, out.Digest, l.Manifest.Digest)
+	require.True(t, l.Manifest.OK)
+	totals := l.Ledger.Totals()
+	require.Equal(t, out.Messages, run.Messages{
+		Sent: totals.Sent, Delivered: totals.Delivered, Dropped: totals.Dropped, Undelivered: totals.Undelivered,
+	})
+	return out
+}
+
+// same compares all that must not depend on the machine.
+func same(t *testing.T, want, got *run.Outcome, how string) {
+	t.Helper()
+	require.Equal(t, want.Digest, got.Digest, how)
+	require.Equal(t, want.Messages, got.Messages, how)
+	require.Equal(t, want.EndNS, got.EndNS, how)
+	require.Len(t, got.Clients, len(want.Clients))
+	for i, w := range want.Clients {
+		g := got.Clients[i]
+		g.Grants, g.BusyS, g.BlockedS = w.Grants, w.BusyS, w.BlockedS // these may
+		require.Equal(t, w, g, how)
+	}
+}
