@@ -63,7 +63,7 @@ func (t *Table) Link(from, to, channel string) metasim.Link {
 // and gives them a fixed delay.
 func (t *Table) Common(channel string) (metasim.Link, bool) {
 	for _, r := range slices.Backward(t.rules) {
-		if match(r.Channel, channel) {
+		if Match(r.Channel, channel) {
 			f, ok := r.Spec.fixed()
 			return f, ok && matchesAll(r.From) && matchesAll(r.To)
 		}
@@ -73,7 +73,7 @@ func (t *Table) Common(channel string) (metasim.Link, bool) {
 
 func (t *Table) spec(from, to, channel string) Spec {
 	for _, r := range slices.Backward(t.rules) {
-		if match(r.From, from) && match(r.To, to) && match(r.Channel, channel) {
+		if Match(r.From, from) && Match(r.To, to) && Match(r.Channel, channel) {
 			return r.Spec
 		}
 	}

@@ -76,7 +76,7 @@ func TestMatchTwin(t *testing.T) {
 		pattern, name := word.Draw(t, "pattern"), word.Draw(t, "name")
 		expr := "^(?s:" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + ")$"
 		want := pattern == "" || regexp.MustCompile(expr).MatchString(name)
-		require.Equal(t, want, match(pattern, name))
+		require.Equal(t, want, Match(pattern, name))
 	})
 }
 

@@ -3,6 +3,8 @@ package federates
 import (
 	"fmt"
 	"strings"
+
+	"metasim/internal/suggest"
 )
 
 // An UnknownModelError names a model that does not exist.
@@ -21,7 +23,7 @@ func (e *UnknownModelError) Remedy() string {
 	for i, s := range e.Known {
 		names[i] = s.Name
 	}
-	return suggest(e.Model, names)
+	return suggest.Word(e.Model, names)
 }
 
 // A ParamError says what is wrong with one parameter of a model, and what to write instead.
@@ -59,40 +61,4 @@ func (e ParamErrors) Unwrap() []error {
 		errs[i] = p
 	}
 	return errs
-}
-
-// suggest says which of the known names was probably meant, or lists them all.
-func suggest(name string, known []string) string {
-	best, distance := "", len(name)/3+2
-	for _, k := range known {
-		if d := edits(name, k); d < distance {
-			best, distance = k, d
-		}
-	}
-	if best != "" {
-		return fmt.Sprintf("did you mean %q?", best)
-	}
-	return "use one of " + strings.Join(known, ", ")
-}
-
-// edits is the Levenshtein distance of two names, in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			above := row[j+1]
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			row[j+1] = min(cost, above+1, row[j]+1)
-			diagonal = above
-		}
-	}
-	return row[len(b)]
 }

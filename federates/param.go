@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"metasim/delay"
+	"metasim/internal/suggest"
 	"metasim/metasim"
 )
 
@@ -34,7 +35,7 @@ func (s Spec) decode(with map[string]any) (values, error) {
 		i := slices.IndexFunc(s.Params, func(p Param) bool { return p.Name == name })
 		if i < 0 {
 			wrong = append(wrong, &ParamError{Model: s.Name, Param: name,
-				Wrong: "is no parameter of it", Remedy: suggest(name, s.paramNames())})
+				Wrong: "is no parameter of it", Remedy: suggest.Word(name, s.paramNames())})
 			continue
 		}
 		if err := s.Params[i].decode(v, with[name]); err != nil {

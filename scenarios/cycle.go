@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"metasim/delay"
+	"metasim/internal/suggest"
 )
 
 // instant reports whether no message of such a link ever takes time.
@@ -18,29 +19,11 @@ func (f *flow) rule(e edge) delay.Spec {
 	from, to := f.groups[e.from].first.Name, f.groups[e.to].first.Name
 	for i := len(f.s.Rules) - 1; i >= 0 && f.spend(1); i-- {
 		r := &f.s.Rules[i]
-		if match(r.From, from) && match(r.To, to) && match(r.Channel, e.channel) {
+		if delay.Match(r.From, from) && delay.Match(r.To, to) && delay.Match(r.Channel, e.channel) {
 			return r.Spec
 		}
 	}
 	return delay.Spec{}
-}
-
-// match reports whether a name matches a pattern of a rule, as package delay has it: what lies between two stars is
-// looked for from the left, as the first place leaves the most to the rest.
-func match(pattern, name string) bool {
-	head, rest, stars := strings.Cut(pattern, "*")
-	if pattern == "" || !stars {
-		return pattern == "" || pattern == name
-	}
-	name, ok := strings.CutPrefix(name, head)
-	for ok && stars {
-		head, rest, stars = strings.Cut(rest, "*")
-		if !stars {
-			return strings.HasSuffix(name, head)
-		}
-		_, name, ok = strings.Cut(name, head)
-	}
-	return false
 }
 
 // fed returns the groups that a message can reach, from those that send without being asked.
@@ -147,7 +130,7 @@ func (f *flow) named(p path, pattern string) bool {
 	}
 	if strings.Contains(pattern, "*") {
 		for i := range f.s.Clients {
-			if !f.spend(1) || match(pattern, f.s.Clients[i].Name) {
+			if !f.spend(1) || delay.Match(pattern, f.s.Clients[i].Name) {
 				return true
 			}
 		}
@@ -159,7 +142,7 @@ func (f *flow) named(p path, pattern string) bool {
 	for _, e := range f.s.doc.Clients {
 		names = append(names, clientName(e.Name, 0, e.Count != nil))
 	}
-	f.warn(p, "no client is called %s; %s", quote(pattern), suggest(pattern, names))
+	f.warn(p, "no client is called %s; %s", quote(pattern), suggest.Word(pattern, names))
 	return false
 }
 
@@ -169,7 +152,7 @@ func (f *flow) connects(r delay.Rule) bool {
 		if !f.spend(1) {
 			return true
 		}
-		if match(r.Channel, e.channel) && f.any(r.From, e.from) && f.any(r.To, e.to) {
+		if delay.Match(r.Channel, e.channel) && f.any(r.From, e.from) && f.any(r.To, e.to) {
 			return true
 		}
 	}
@@ -182,7 +165,7 @@ func (f *flow) any(pattern string, i int) bool {
 		return true
 	}
 	for k := range f.groups[i].clients {
-		if !f.spend(1) || match(pattern, f.groups[i].clients[k].Name) {
+		if !f.spend(1) || delay.Match(pattern, f.groups[i].clients[k].Name) {
 			return true
 		}
 	}

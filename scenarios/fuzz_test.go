@@ -10,10 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
-
-	"metasim/delay"
-	"metasim/metasim"
 )
 
 // FuzzParse: whatever the text and the override, the answer is a scenario that resolves and can be restored, or
@@ -98,27 +94,4 @@ func TestHostileFilesAreCheap(t *testing.T) {
 		assert.LessOrEqual(t, len(invalid.Problems), maxProblems+1, name)
 		assert.ErrorContains(t, err, hostile.says, name)
 	}
-}
-
-// The patterns of rules mean here what they mean to the links: a table with one rule is the oracle.
-func TestPatternsMatchAsPackageDelayHasIt(t *testing.T) {
-	word := rapid.StringMatching(`[ab.*]{0,6}`)
-	rapid.Check(t, func(t *rapid.T) {
-		pattern, name := word.Draw(t, "pattern"), word.Draw(t, "name")
-		table, err := delay.NewTable(0, []delay.Rule{{From: pattern, Spec: delay.Spec{Delay: delay.Constant(7)}}})
-		require.NoError(t, err)
-		want := table.Link(name, "to", "channel").Min() == metasim.Time(7)
-		assert.Equal(t, want, match(pattern, name))
-	})
-}
-
-// edits is a distance: zero for the same alone, symmetric, and never more than by way of a third word.
-func TestEditsIsADistance(t *testing.T) {
-	word := rapid.StringMatching(`[abc]{0,6}`)
-	rapid.Check(t, func(t *rapid.T) {
-		a, b, c := word.Draw(t, "a"), word.Draw(t, "b"), word.Draw(t, "c")
-		assert.Equal(t, a == b, edits(a, b) == 0)
-		assert.Equal(t, edits(a, b), edits(b, a))
-		assert.LessOrEqual(t, edits(a, c), edits(a, b)+edits(b, c))
-	})
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"metasim/internal/suggest"
 )
 
 // Overrides change a scenario on its way from the file to the checks. The zero value changes nothing.
@@ -165,7 +167,7 @@ func element(list []*node, step string) (int, error) {
 	if len(names) == 0 {
 		return 0, fmt.Errorf("%q is no element; number it, as in links[0]", step)
 	}
-	return 0, fmt.Errorf("nothing here is named %q; %s", step, suggest(step, names))
+	return 0, fmt.Errorf("nothing here is named %q; %s", step, suggest.Word(step, names))
 }
 
 // text returns a string value. A nil node has none.

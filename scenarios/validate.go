@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/message"
 
 	"metasim/delay"
+	"metasim/internal/suggest"
 )
 
 // A schemaProblem is a Problem, and the path that it concerns: what lies there cannot be used.
@@ -88,7 +89,7 @@ func (v *validator) report(e *jsonschema.ValidationError) {
 	case *kind.AdditionalProperties:
 		slices.Sort(k.Properties)
 		for _, key := range k.Properties {
-			v.add(here.to(key), true, "%q is unknown here; %s", key, suggest(key, keys(rule["properties"])))
+			v.add(here.to(key), true, "%q is unknown here; %s", key, suggest.Word(key, keys(rule["properties"])))
 		}
 	case *kind.Required:
 		for _, key := range k.Missing {
@@ -103,7 +104,7 @@ func (v *validator) report(e *jsonschema.ValidationError) {
 	case *kind.Pattern:
 		v.add(here, false, "%s", illWritten(k, rule))
 	case *kind.Enum:
-		meant := suggest(fmt.Sprint(k.Got), words(k.Want))
+		meant := suggest.Word(fmt.Sprint(k.Got), words(k.Want))
 		v.add(here, false, "%s is not %s; %s", show(found.value), rule["title"], meant)
 	case *kind.Const:
 		v.add(here, false, "is %s, not %v; write %[2]v, or leave it out", show(found.value), k.Want)
@@ -116,7 +117,7 @@ func (v *validator) report(e *jsonschema.ValidationError) {
 	case *kind.MaxLength:
 		v.add(here, false, "has %d characters; %d is the limit", k.Got, k.Want)
 	case *kind.MinProperties, *kind.MaxProperties:
-		v.add(here, false, "holds %s; write exactly one of %s", show(found.value), either(keys(rule["properties"])))
+		v.add(here, false, "holds %s; write exactly one of %s", show(found.value), suggest.Either(keys(rule["properties"])))
 	default:
 		v.add(here, false, "%s", e.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
 	}

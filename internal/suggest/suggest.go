@@ -1,12 +1,13 @@
-package scenarios
+// Package suggest ends a message about an unknown word: what was probably meant, or else all that there is.
+package suggest
 
 import (
 	"fmt"
 	"strings"
 )
 
-// suggest ends a message about an unknown word: what was probably meant, or else all that there is.
-func suggest(word string, known []string) string {
+// Word says what was probably meant by an unknown word, or lists those that are known.
+func Word(word string, known []string) string {
 	best, least := "", max(len(word)/3, 1)+1
 	for _, k := range known {
 		if strings.EqualFold(k, word) {
@@ -19,11 +20,11 @@ func suggest(word string, known []string) string {
 	if best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
-	return "use " + either(known)
+	return "use " + Either(known)
 }
 
-// either lists words: "a, b or c". A long list is cut.
-func either(words []string) string {
+// Either lists words: "a, b or c". A long list is cut.
+func Either(words []string) string {
 	const most = 20
 	switch {
 	case len(words) == 0:
