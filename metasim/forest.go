@@ -23,6 +23,7 @@ type forest struct {
 	safe   []Instant // E
 	send   []Instant // S
 	parent []int32   // whose link E comes from; -1 for nobody's
+	turn   []int32   // which source a client was adopted by last
 
 	// Scratch of one update, empty between two.
 	marks  []mark
@@ -58,7 +59,7 @@ func newForest(bounds []bound, out [][]edge) *forest {
 	n := len(bounds)
 	f := &forest{
 		bounds: bounds, out: out, in: make([][]source, n), safe: make([]Instant, n), send: make([]Instant, n),
-		parent: make([]int32, n), marks: make([]mark, n),
+		parent: make([]int32, n), turn: make([]int32, n), marks: make([]mark, n),
 	}
 	for i := range out {
 		for _, e := range out[i] {
@@ -170,11 +171,34 @@ func (f *forest) settle() {
 func (f *forest) spread() {
 	for i := 0; i < len(f.risen); i++ {
 		for _, e := range f.out[f.risen[i]] {
-			if f.parent[e.to] == int32(f.risen[i]) {
+			if f.parent[e.to] == int32(f.risen[i]) && !f.adopt(e.to) {
 				f.reopen(e.to)
 			}
 		}
 	}
+}
+
+// adopt finds another parent who offers a client the E that it has, so that nothing changes for it or below. In a lock
+// step that is the rule: many offer the same, and the search goes on where the last one ended. Nobody who hangs below the
+// client can offer that, as S rises along every path; and if the one that is found rises later in this update, the client
+// is found again below him.
+func (f *forest) adopt(id ClientID) bool {
+	if f.marks[id]&isOpen != 0 {
+		return false
+	}
+	sources := f.in[id]
+	for range sources {
+		f.turn[id]++
+		if int(f.turn[id]) >= len(sources) {
+			f.turn[id] = 0
+		}
+		s := sources[f.turn[id]]
+		if f.marks[s.from]&isRisen == 0 && s.earliest(f.send[s.from]) == f.safe[id] {
+			f.parent[id] = int32(s.from)
+			return true
+		}
+	}
+	return false
 }
 
 // offer gives to all that are open the best that those who have not risen offer.

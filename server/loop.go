@@ -26,16 +26,20 @@ func (s *Server) loop(ctx context.Context) error {
 	for !s.ended {
 		select {
 		case in := <-s.inputs:
+			s.tick()
 			s.take(in)
 			s.gather()
 		case f := <-s.orders:
+			s.tick()
 			f()
 		case <-timeout:
 			timeout = nil
+			s.tick()
 			if !s.started {
 				s.fail(&StartError{After: s.config.StartTimeout, Missing: s.missing()})
 			}
 		case <-ctx.Done():
+			s.tick()
 			s.fail(context.Cause(ctx))
 		}
 		s.settle()
@@ -146,6 +150,17 @@ func (s *Server) settle() {
 	if effects := s.dispatcher.Settle(); len(effects) > 0 {
 		s.observe(nil, effects)
 	}
+	if s.wall()-s.looked >= lookEvery {
+		s.look()
+	}
+}
+
+// lookEvery is how old the Time of a run may be that is not driven: looking costs a visit to every client.
+const lookEvery = 10 * time.Millisecond
+
+// look notes how far the run has come, for Time.
+func (s *Server) look() {
+	s.looked = s.wall()
 	s.now.Store(int64(s.dispatcher.Now().Time))
 }
 
@@ -177,6 +192,7 @@ func (s *Server) carry(e metasim.Effect) {
 			m.left = true // it has been told why; the farewell is for the others
 		}
 	case metasim.Reached:
+		s.look()
 		select {
 		case <-s.reached: // the answer to a permit that nobody waits for any more
 		default:

@@ -31,6 +31,8 @@ type Server struct {
 
 	// What follows belongs to the loop.
 	began    time.Time
+	pass     time.Duration // since then, as of this pass
+	looked   time.Duration // when Time was last noted
 	started  bool
 	start    time.Duration // when it started: all have joined
 	end      time.Duration // when it was over
@@ -153,5 +155,8 @@ func (s *Server) order(f func()) bool {
 	}
 }
 
-// wall is the time since the run began to be served.
-func (s *Server) wall() time.Duration { return time.Since(s.began) }
+// tick begins a pass: one look at the clock serves all of it.
+func (s *Server) tick() { s.pass = time.Since(s.began) }
+
+// wall is the time since the run began to be served, as of this pass.
+func (s *Server) wall() time.Duration { return s.pass }

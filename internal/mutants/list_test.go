@@ -72,7 +72,11 @@ var mutants = []mutant{
 
 	// The same computed as things change. The plain computation does not make these mistakes, and is compared with.
 	one("the forest does not look below who has risen", "forest.go",
-		"if f.parent[e.to] == int32(f.risen[i]) {", "if false {"),
+		"if f.parent[e.to] == int32(f.risen[i]) && !f.adopt(e.to) {", "if false {"),
+	one("the forest lets somebody be adopted by one who has risen", "forest.go",
+		"if f.marks[s.from]&isRisen == 0 && s.earliest", "if s.earliest"),
+	one("the forest lets somebody be adopted by anybody", "forest.go",
+		"s.earliest(f.send[s.from]) == f.safe[id] {", "true {"),
 	one("the forest takes old offers of who has risen", "forest.go", "if f.marks[s.from]&isRisen != 0 {", "if false {"),
 	one("the forest settles in any order", "forest.go",
 		"if !c.send.Before(f.heap[parent].send) {", "if c.send.Before(f.heap[parent].send) {"),

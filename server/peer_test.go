@@ -1,0 +1,187 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"metasim/metasim"
+	"metasim/server"
+	"metasim/wire"
+	"metasim/wire/mem"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	name = "testdata/" + name
+	if *rewrite {
+		require.NoError(t, os.WriteFile(name, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, string(bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))), got)
+}
+
+// running is a server that serves.
+type running struct {
+	*server.Server
+	t      *testing.T
+	net    *mem.Net
+	cancel context.CancelCauseFunc
+	ended  chan struct{}
+	err    error
+}
+
+var errTestOver = errors.New("the test is over")
+
+// config is a run of clients of these names.
+func config(names ...string) server.Config {
+	return server.Config{Core: metasim.Config{Clients: names}, Scenario: "test", Seed: 7}
+}
+
+func serve(t *testing.T, c server.Config) *running {
+	t.Helper()
+	srv, err := server.New(c)
+	require.NoError(t, err)
+	r := &running{Server: srv, t: t, net: mem.NewNet(), ended: make(chan struct{})}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	r.cancel = cancel
+	accepted := make(chan error, 1)
+	go func() { accepted <- srv.Accept(r.net) }()
+	go func() {
+		defer close(r.ended)
+		r.err = srv.Serve(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel(errTestOver)
+		<-r.ended
+		require.NoError(t, <-accepted)
+	})
+	return r
+}
+
+// end waits for the end of the run and returns what Serve returned.
+func (r *running) end() error {
+	r.t.Helper()
+	select {
+	case <-r.ended:
+		return r.err
+	case <-time.After(time.Minute):
+		require.Fail(r.t, "the run does not end")
+		return nil
+	}
+}
+
+// A peer speaks the protocol by hand, for one member of a connection.
+type peer struct {
+	t      *testing.T
+	conn   wire.Conn
+	member uint32
+	read   []wire.Packet // read and not heard
+}
+
+func (r *running) dial() *peer {
+	r.t.Helper()
+	conn, err := r.net.Dial(context.Background(), r.net.URL())
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() { require.NoError(r.t, conn.Close()) })
+	return &peer{t: r.t, conn: conn}
+}
+
+func (p *peer) say(bodies ...wire.Body) {
+	p.t.Helper()
+	var packets []wire.Packet
+	for _, b := range bodies {
+		packets = append(packets, wire.Packet{Member: p.member, Body: b})
+	}
+	require.NoError(p.t, p.conn.Write(packets))
+}
+
+// next returns the next packet, or how the connection ended.
+func (p *peer) next() (wire.Packet, error) {
+	if len(p.read) == 0 {
+		packets, err := p.conn.Read()
+		if err != nil {
+			return wire.Packet{}, err
+		}
+		p.read = append(p.read, packets...)
+	}
+	packet := p.read[0]
+	p.read = p.read[1:]
+	return packet, nil
+}
+
+// hear returns the next message, which is a T.
+func hear[T wire.Body](p *peer) T {
+	p.t.Helper()
+	packet, err := p.next()
+	require.NoError(p.t, err)
+	require.Equal(p.t, p.member, packet.Member)
+	require.IsType(p.t, *new(T), packet.Body, "%+v", packet.Body)
+	return packet.Body.(T)
+}
+
+// hangsUp is the server's: nothing comes before it.
+func (p *peer) hangsUp() {
+	p.t.Helper()
+	packet, err := p.next()
+	require.Error(p.t, err, "%+v", packet)
+}
+
+func hello(name string) wire.Hello { return wire.Hello{Version: wire.Version, Name: name} }
+
+// join joins these clients, each on a connection of its own, and hears the start if they are all.
+func (r *running) join(hellos ...wire.Hello) []*peer {
+	r.t.Helper()
+	var peers []*peer
+	for _, h := range hellos {
+		p := r.dial()
+		p.say(h)
+		require.Equal(r.t, wire.Welcome{Scenario: "test", Seed: 7}, hear[wire.Welcome](p))
+		peers = append(peers, p)
+	}
+	return peers
+}
+
+func (r *running) start(hellos ...wire.Hello) []*peer {
+	r.t.Helper()
+	peers := r.join(hellos...)
+	for _, p := range peers {
+		hear[wire.Start](p)
+	}
+	return peers
+}
+
+// idle waits for nothing but messages.
+func idle(acked uint64) metasim.PollWait {
+	return metasim.PollWait{
+		Report: metasim.Report{NextEvent: metasim.Infinity, Acked: acked}, Want: metasim.Infinity, Messages: true,
+	}
+}
+
+// until waits for an instant, and says that it is at another.
+func until(now, want metasim.Instant) metasim.PollWait {
+	return metasim.PollWait{Report: metasim.Report{Now: now, NoSendBefore: now, NextEvent: want}, Want: want, Messages: true}
+}
+
+// at is a time in milliseconds.
+func at(ms metasim.Time) metasim.Instant { return metasim.At(ms * metasim.Millisecond) }
+
+// leave ends a peer as it should.
+func (p *peer) leave() {
+	p.t.Helper()
+	p.say(metasim.Leave{})
+	hear[wire.Goodbye](p)
+}
