@@ -1,12 +1,13 @@
 # The default target says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build fuzz sim cross cover proto
+.PHONY: help demo test check build bench fuzz sim cross cover proto
 
 GO ?= go
 # The race detector needs a C compiler. Without one the tests run without it, and say so.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 FUZZTIME ?= 30s
 SEEDS ?= 3000
+BENCH ?=
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +41,9 @@ fuzz: ## every fuzz target for FUZZTIME=30s
 			echo "$$pkg $$target"; $(GO) test $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) || exit 1; \
 		done; \
 	done
+
+bench: build ## measure, beside what this machine can do; BENCH=--quick for a look (docs/performance.md)
+	@bin/metasim bench $(BENCH)
 
 cover: ## test coverage of the house
 	$(GO) test -coverpkg ./... -coverprofile /tmp/metasim.cover ./... && $(GO) tool cover -func /tmp/metasim.cover | tail -1

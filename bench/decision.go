@@ -1,0 +1,253 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"metasim/metasim"
+)
+
+// A web is a graph of clients as the dispatcher alone sees it: no sockets, no messages, only reports.
+type web struct {
+	out   [][]int // to whom each client has links
+	delay func(from, to int) metasim.Time
+}
+
+// gap is the mean time from one event of a client to its next one.
+const gap = metasim.Microsecond
+
+func torusWeb(n int, lookahead metasim.Time) web {
+	width := 1
+	for (width+1)*(width+1) <= n {
+		width++
+	}
+	w := web{delay: func(int, int) metasim.Time { return lookahead }}
+	for i := range width * width {
+		w.out = append(w.out, torus(i, width))
+	}
+	return w
+}
+
+// randomWeb has four links from each client, to anybody, with delays drawn evenly from least to most.
+func randomWeb(n int, least, most metasim.Time) web {
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	w := web{delay: func(from, to int) metasim.Time {
+		draw := rand.New(rand.NewPCG(uint64(from), uint64(to)))
+		return least + metasim.Time(draw.Int64N(int64(most-least+1)))
+	}}
+	for range n {
+		w.out = append(w.out, r.Perm(n)[:4])
+	}
+	return w
+}
+
+func starWeb(n int, lookahead metasim.Time) web {
+	w := web{out: make([][]int, n), delay: func(int, int) metasim.Time { return lookahead }}
+	for i := 1; i < n; i++ {
+		w.out[0] = append(w.out[0], i)
+		w.out[i] = []int{0}
+	}
+	return w
+}
+
+// Link implements metasim.Delays.
+func (w web) Link(from, to, _ string) metasim.Link { return steady(w.delay(number(from), number(to))) }
+
+// A steady link takes the same time always.
+type steady metasim.Time
+
+func (d steady) Min() metasim.Time                          { return metasim.Time(d) }
+func (d steady) Earliest(x metasim.Instant) metasim.Instant { return x.Add(metasim.Time(d)) }
+func (d steady) Transit(dues []metasim.Instant, _ uint64, sent metasim.Instant, _ int) []metasim.Instant {
+	return append(dues, sent.Add(metasim.Time(d)))
+}
+
+func numbered(i int) string { return fmt.Sprintf("n%05d", i) }
+
+// number is the inverse of numbered.
+func number(name string) int {
+	n, err := strconv.Atoi(name[1:])
+	if err != nil {
+		return -1 // names are our own
+	}
+	return n
+}
+
+// dispatcher returns one that all have joined, each with a channel of its own that those after it subscribe to.
+func (w web) dispatcher() (*metasim.Dispatcher, error) {
+	n := len(w.out)
+	c := metasim.Config{Delays: w}
+	in := make([][]string, n)
+	for i := range n {
+		c.Clients = append(c.Clients, numbered(i))
+		channel := numbered(i)
+		if len(w.out[i]) == 1 {
+			channel = "to " + numbered(w.out[i][0]) // so that a star's hub has one subscription
+		}
+		for _, to := range w.out[i] {
+			if len(in[to]) == 0 || in[to][len(in[to])-1] != channel {
+				in[to] = append(in[to], channel)
+			}
+		}
+	}
+	d, err := metasim.New(c)
+	if err != nil {
+		return nil, err
+	}
+	for i := range n {
+		channel := numbered(i)
+		if len(w.out[i]) == 1 {
+			channel = "to " + numbered(w.out[i][0])
+		}
+		if err := fatal(d.Step(metasim.Join{Client: metasim.ClientID(i), Publications: []string{channel}, Subscriptions: in[i]})); err != nil {
+			return nil, err
+		}
+	}
+	return d, fatal(d.Step(metasim.Begin{}))
+}
+
+// fatal returns why a run has ended.
+func fatal(effects []metasim.Effect) error {
+	for _, e := range effects {
+		if f, ok := e.(metasim.Finish); ok {
+			return fmt.Errorf("bench: the dispatcher ended the run: %w", f.Err)
+		}
+	}
+	return nil
+}
+
+// A driver plays all clients of a web, as real clients do: whoever may act at its next event does, in a random order, and
+// reports; it waits where that is beyond what it is authorized to.
+type driver struct {
+	d       *metasim.Dispatcher
+	r       *rand.Rand
+	gaps    []metasim.Time
+	clients []driven
+	ready   []metasim.ClientID
+	count   int
+}
+
+type driven struct {
+	next    metasim.Instant // its next event
+	granted metasim.Instant
+	waiting bool
+}
+
+func newDriver(w web) (*driver, error) {
+	d, err := w.dispatcher()
+	if err != nil {
+		return nil, err
+	}
+	n := len(w.out)
+	v := &driver{d: d, r: rand.New(rand.NewPCG(1, 1)), gaps: exponentialGaps(gap), clients: make([]driven, n)}
+	for i := range n {
+		if err := v.report(metasim.ClientID(i)); err != nil {
+			return nil, err
+		}
+	}
+	return v, v.settle()
+}
+
+// report is a client that acts at its next event, and then goes on or waits.
+func (v *driver) report(id metasim.ClientID) error {
+	c := &v.clients[id]
+	now := c.next
+	v.count++
+	c.next = metasim.At(now.Time + v.gaps[v.count%len(v.gaps)])
+	r := metasim.Report{Now: now, NoSendBefore: now, NextEvent: c.next}
+	if c.next.Before(c.granted) {
+		v.ready = append(v.ready, id)
+		return fatal(v.d.Step(metasim.Advance{Client: id, Report: r}))
+	}
+	c.waiting = true
+	return fatal(v.d.Step(metasim.PollWait{Client: id, Want: c.next, Messages: true, Report: r}))
+}
+
+func (v *driver) settle() error {
+	effects := v.d.Settle()
+	for _, e := range effects {
+		a, ok := e.(metasim.Authorize)
+		if !ok {
+			continue
+		}
+		c := &v.clients[a.To]
+		c.granted = a.Until
+		if c.waiting && c.next.Before(c.granted) {
+			c.waiting = false
+			v.ready = append(v.ready, a.To)
+		}
+	}
+	return fatal(effects)
+}
+
+// drive makes so many reports, with a decision after each, and returns how long they took.
+func (v *driver) drive(reports int) (time.Duration, error) {
+	began := time.Now()
+	for range reports {
+		if len(v.ready) == 0 {
+			return 0, fmt.Errorf("bench: nobody may go on, after %d reports", v.count)
+		}
+		i := v.r.IntN(len(v.ready))
+		id := v.ready[i]
+		v.ready[i] = v.ready[len(v.ready)-1]
+		v.ready = v.ready[:len(v.ready)-1]
+		if err := v.report(id); err != nil {
+			return 0, err
+		}
+		if err := v.settle(); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began), nil
+}
+
+// decision is what a report costs the dispatcher: taking it in, and finding out who may go on.
+func decision() (list []workload) {
+	for _, n := range []int{100, 1000, 10_000} {
+		add := func(graph, lookahead string, w func() web) {
+			list = append(list, workload{
+				name: "decision", params: Params{"graph": graph, "n": n, "lookahead": lookahead}, unit: "us/report", cost: true,
+				floor: (&workload{name: "raw heap time", params: Params{"n": n}}).id(), first: 2 * n, once: true, slow: n > 1000,
+				measure: func(_ context.Context, h *harness, amount int) (sample, error) {
+					return h.decide(w(), amount)
+				},
+			})
+		}
+		add("torus", "0.1 gaps", func() web { return torusWeb(n, gap/10) })
+		add("torus", "0.01 gaps", func() web { return torusWeb(n, gap/100) })
+		add("random degree 4", "10-200", func() web { return randomWeb(n, 10, 200) })
+		add("random degree 4", "1-20", func() web { return randomWeb(n, 1, 20) })
+		add("star", "0.1 gaps", func() web { return starWeb(n, gap/10) })
+	}
+	return list
+}
+
+// decide warms up with so many reports, then measures for a while, in parts of which it takes the median.
+func (h *harness) decide(w web, warm int) (sample, error) {
+	v, err := newDriver(w)
+	if err != nil {
+		return sample{}, err
+	}
+	took, err := v.drive(warm)
+	if err != nil {
+		return sample{}, err
+	}
+	part := 60 * time.Millisecond
+	if !h.Quick {
+		part = 400 * time.Millisecond
+	}
+	reports := int(max(100, float64(warm)*part.Seconds()/took.Seconds()))
+	var values []float64
+	for range 3 {
+		if took, err = v.drive(reports); err != nil {
+			return sample{}, err
+		}
+		values = append(values, micros(took, reports))
+	}
+	slices.Sort(values)
+	return sample{value: values[1], took: took}, nil
+}

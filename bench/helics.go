@@ -1,0 +1,164 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"metasim/delay"
+	"metasim/metasim"
+)
+
+// The benchmark set of HELICS, with its definitions: instants are whole nanoseconds. HELICS has no lookahead there; here
+// every link has a delay of 1 ns, which is HELICS's outputdelay=1ns, except where a workload says otherwise.
+
+// helicsSteps is how often a leaf of timing and echo steps; it publishes after all but the last two.
+const helicsSteps = 5002
+
+// helicsArrangements are everybody in one process, and each in one of his own.
+func helicsArrangements(n int) []arrangement {
+	return []arrangement{
+		{transport: "mem"}, {transport: "unix", processes: n}, {transport: "tcp", processes: n},
+	}
+}
+
+func helics() []workload {
+	return slices.Concat(helicsTiming(), helicsEcho("helics echo", false), helicsEcho("helics echoMessage", true), helicsRing(),
+		helicsSend(), helicsPhold(), helicsWatts())
+}
+
+func helicsTiming() (list []workload) {
+	for _, leaves := range []int{4, 64} {
+		for _, a := range helicsArrangements(leaves + 1) {
+			if leaves > 4 && a.processes > 0 {
+				continue
+			}
+			list = append(list, workload{
+				name: "helics timing", params: a.params(Params{"leaves": leaves}), unit: "grants/s", first: 200, most: helicsSteps, fixed: true,
+				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+					r, err := h.run(ctx, leafCast(leaves, amount, -1, false), a)
+					return rate(float64(leaves*amount), r.Wall), err
+				},
+			})
+		}
+	}
+	return list
+}
+
+func helicsEcho(name string, endpoint bool) (list []workload) {
+	const leaves = 4
+	for _, a := range helicsArrangements(leaves + 1) {
+		list = append(list, workload{
+			name: name, params: a.params(Params{"leaves": leaves, "size": echoSize}), unit: "messages/s", first: 200,
+			most: helicsSteps, fixed: true,
+			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+				r, err := h.run(ctx, leafCast(leaves, amount, amount-2, endpoint), a)
+				return counted(r.Totals.Delivered, 2*leaves*(amount-2), rate(float64(r.Totals.Delivered), r.Wall), err)
+			},
+		})
+	}
+	return list
+}
+
+// counted fails where a run did not do what its workload says.
+func counted(got uint64, want int, s sample, err error) (sample, error) {
+	if err == nil && got != uint64(want) {
+		err = fmt.Errorf("bench: %d messages, it should be %d", got, want)
+	}
+	return s, err
+}
+
+func helicsRing() (list []workload) {
+	for _, n := range []int{2, 4, 20} {
+		for _, a := range helicsArrangements(n) {
+			list = append(list, workload{
+				name: "helics ring", params: a.params(Params{"clients": n}), unit: "hops/s", first: 100, most: 5000, fixed: true,
+				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+					r, err := h.run(ctx, ringCast(n, amount), a)
+					return counted(r.Totals.Delivered, n*amount, rate(float64(n*amount), r.Wall), err)
+				},
+			})
+		}
+	}
+	return list
+}
+
+// ringCast is a ring whose last link takes 1 ns and the others one step each, so that a round advances time by 1 ns.
+func ringCast(n, rounds int) cast {
+	c := cast{links: []delay.Rule{{}, {To: "fed-00", Spec: delay.Spec{Delay: delay.Constant(1)}}}}
+	for i := range n {
+		c.parts = append(c.parts, part{fmt.Sprintf("fed-%02d", i), &ringMember{
+			In: fmt.Sprintf("RING-%02d", (i+n-1)%n), Out: fmt.Sprintf("RING-%02d", i), First: i == 0, Rounds: rounds,
+		}})
+	}
+	return c
+}
+
+func helicsSend() (list []workload) {
+	for _, size := range []struct{ bytes, count int }{{1, 1}, {1, 512}, {2048, 64}, {1 << 20, 1}} {
+		for _, a := range helicsArrangements(2) {
+			list = append(list, workload{
+				name: "helics messageSend", params: a.params(Params{"size": size.bytes, "count": size.count}), unit: "messages/s",
+				first: 10, most: 1000, slow: size.bytes > 1 && size.bytes < 1<<20,
+				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+					c := cast{links: uniform(1)}
+					for i, names := range [][2]string{{"SEND-0", "SEND-1"}, {"SEND-1", "SEND-0"}} {
+						c.parts = append(c.parts, part{fmt.Sprintf("fed-%d", i), &exchanger{
+							Out: names[0], In: names[1], Size: size.bytes, Messages: size.count, Until: metasim.Time(amount),
+						}})
+					}
+					r, err := h.run(ctx, c, a)
+					// What is sent in the last nanosecond arrives as they leave.
+					return rate(float64(2*size.count*amount), r.Wall), err
+				},
+			})
+		}
+	}
+	return list
+}
+
+func helicsPhold() (list []workload) {
+	for _, n := range []int{2, 8, 32} {
+		for _, a := range helicsArrangements(n) {
+			if n > 8 && a.transport == "tcp" {
+				continue
+			}
+			list = append(list, workload{
+				name: "helics phold", params: a.params(Params{"clients": n}), unit: "events/s", floor: "raw heap n=100",
+				first: 200, most: 10_000, fixed: true,
+				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+					return h.events(ctx, helicsPholdCast(n, metasim.Time(amount)), a)
+				},
+			})
+		}
+	}
+	return list
+}
+
+// helicsPholdCast has one LP a client. An event that a client sends to itself stays there; in HELICS it is a message.
+func helicsPholdCast(n int, until metasim.Time) cast {
+	c := cast{links: uniform(1)}
+	for i := range n {
+		c.parts = append(c.parts, part{fmt.Sprintf("phold_%d", i), &process{
+			Index: i, Count: n, Remote: 0.1, Population: 16, Lookahead: 1, Mean: 9, Until: until,
+		}})
+	}
+	return c
+}
+
+func helicsWatts() (list []workload) {
+	const n, degree = 8, 4
+	for _, a := range helicsArrangements(n) {
+		for _, rewired := range []float64{0, 0.5} {
+			list = append(list, workload{
+				name: "helics wattsStrogatz", params: a.params(Params{"clients": n, "degree": degree, "rewired": rewired}),
+				unit: "messages/s", first: 20, most: 500, fixed: true,
+				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+					r, err := h.run(ctx, wattsCast(n, degree, rewired, amount), a)
+					return counted(r.Totals.Delivered, tokens*n*amount, rate(float64(r.Totals.Delivered), r.Wall), err)
+				},
+			})
+		}
+	}
+	return list
+}

@@ -1,0 +1,214 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"metasim/client"
+	"metasim/metasim"
+)
+
+// echoSize is the length of what is echoed.
+const echoSize = 106
+
+// A leaf steps a nanosecond at a time, and publishes after some of the steps.
+type leaf struct {
+	Out, In string
+	Steps   int
+	Publish int // after this many of the steps
+	out     *client.Publication
+	echoes  int
+}
+
+func (l *leaf) declare(b *client.Builder) error {
+	l.out = b.Publication(l.Out)
+	return b.Subscribe(l.In, nil)
+}
+
+func (l *leaf) play(ctx context.Context, c *client.Client) error {
+	payload := make([]byte, echoSize)
+	for i := range l.Steps {
+		messages, err := c.Step(ctx, metasim.Time(i+1))
+		if err != nil {
+			return err
+		}
+		l.echoes += len(messages)
+		if i < l.Publish {
+			if err := l.out.Publish(payload); err != nil {
+				return err
+			}
+		}
+	}
+	if want := max(0, l.Publish); l.echoes != want {
+		return fmt.Errorf("bench: %d echoes of %d messages", l.echoes, want)
+	}
+	return nil
+}
+
+// An echoHub returns what each leaf says, until nothing happens for long.
+type echoHub struct {
+	Leaves   int
+	Endpoint bool // all leaves send to one channel
+	pubs     map[string]*client.Publication
+}
+
+func (h *echoHub) declare(b *client.Builder) error {
+	h.pubs = map[string]*client.Publication{}
+	for i := range h.Leaves {
+		h.pubs[leafName(i)] = b.Publication(leafIn(i))
+		if !h.Endpoint {
+			if err := b.Subscribe(leafOut(i), nil); err != nil {
+				return err
+			}
+		}
+	}
+	if h.Endpoint {
+		return b.Subscribe("ECHO", nil)
+	}
+	return nil
+}
+
+func (h *echoHub) play(ctx context.Context, c *client.Client) error {
+	const wait, dead = 150 * metasim.Millisecond, 100 * metasim.Millisecond
+	for c.Now().Time <= dead {
+		messages, err := c.Next(ctx, wait)
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			if err := h.pubs[m.From].Publish(m.Payload); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func leafName(i int) string { return fmt.Sprintf("leaf-%03d", i) }
+func leafIn(i int) string   { return fmt.Sprintf("LEAFRX-%03d", i) }
+func leafOut(i int) string  { return fmt.Sprintf("LEAFSEND-%03d", i) }
+
+// leafCast is a hub and its leaves.
+func leafCast(leaves, steps, publish int, endpoint bool) cast {
+	c := cast{links: uniform(1), parts: []part{{"hub", &echoHub{Leaves: leaves, Endpoint: endpoint}}}}
+	for i := range leaves {
+		out := leafOut(i)
+		if endpoint {
+			out = "ECHO"
+		}
+		c.parts = append(c.parts, part{leafName(i), &leaf{Out: out, In: leafIn(i), Steps: steps, Publish: publish}})
+	}
+	return c
+}
+
+// A ringMember passes on what comes. The first one begins, and counts rounds.
+type ringMember struct {
+	In, Out string
+	First   bool
+	Rounds  int
+	out     *client.Publication
+}
+
+func (m *ringMember) declare(b *client.Builder) error {
+	m.out = b.Publication(m.Out)
+	return b.Subscribe(m.In, nil)
+}
+
+func (m *ringMember) play(ctx context.Context, c *client.Client) error {
+	if m.First {
+		if err := m.out.Publish(slices.Repeat([]byte{'1'}, 100)); err != nil {
+			return err
+		}
+	}
+	until := metasim.Time(m.Rounds)
+	return each(ctx, c, until, func(msg client.Message) error {
+		if c.Now().Time >= until {
+			return nil
+		}
+		return m.out.Publish(msg.Payload)
+	})
+}
+
+// An exchanger sends a burst whenever it gets one.
+type exchanger struct {
+	Out, In        string
+	Size, Messages int
+	Until          metasim.Time
+	out            *client.Publication
+}
+
+func (e *exchanger) declare(b *client.Builder) error {
+	e.out = b.Publication(e.Out)
+	return b.Subscribe(e.In, nil)
+}
+
+func (e *exchanger) play(ctx context.Context, c *client.Client) error {
+	payload := make([]byte, e.Size)
+	for c.Now().Time < e.Until {
+		for range e.Messages {
+			if err := e.out.Publish(payload); err != nil {
+				return err
+			}
+		}
+		// HELICS advances by 10 ns, and is woken by the mail of the next one.
+		if _, err := c.Next(ctx, c.Now().Time+10); err != nil && !errors.Is(err, client.ErrEnd) {
+			return err
+		}
+	}
+	return nil
+}
+
+// tokens are how many a client of wattsStrogatz begins with.
+const tokens = 10
+
+// A forwarder passes each token on to a client drawn from its links.
+type forwarder struct {
+	Index int
+	Links []int
+	pubs  []*client.Publication
+}
+
+func tokenChannel(i int) string { return fmt.Sprintf("TOKEN-%02d", i) }
+
+func (f *forwarder) declare(b *client.Builder) error {
+	for _, i := range f.Links {
+		f.pubs = append(f.pubs, b.Publication(tokenChannel(i)))
+	}
+	return b.Subscribe(tokenChannel(f.Index), nil)
+}
+
+func (f *forwarder) play(ctx context.Context, c *client.Client) error {
+	r := rand.New(rand.NewPCG(1, uint64(f.Index)))
+	for range tokens {
+		if err := f.pubs[r.IntN(len(f.pubs))].Publish(make([]byte, 100)); err != nil {
+			return err
+		}
+	}
+	return each(ctx, c, metasim.Forever, func(m client.Message) error {
+		return f.pubs[r.IntN(len(f.pubs))].Publish(m.Payload)
+	})
+}
+
+// wattsCast is n clients with directed links to their next ones, some of them rewired to anybody else; every link takes
+// 10 ns, and a token makes that many hops.
+func wattsCast(n, degree int, rewired float64, hops int) cast {
+	r := rand.New(rand.NewPCG(1, 1))
+	c := cast{links: uniform(10), until: metasim.Time(10*hops) + 1}
+	for i := range n {
+		f := &forwarder{Index: i}
+		for d := range degree - 1 {
+			to := (i + 1 + d) % n
+			if r.Float64() < rewired {
+				for to == i || slices.Contains(f.Links, to) {
+					to = r.IntN(n)
+				}
+			}
+			f.Links = append(f.Links, to)
+		}
+		c.parts = append(c.parts, part{fmt.Sprintf("lp-%02d", i), f})
+	}
+	return c
+}

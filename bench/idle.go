@@ -1,0 +1,87 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"metasim/client"
+	"metasim/metasim"
+)
+
+// A chainLink passes on what comes; the first one of a chain has something to say once in a long while.
+type chainLink struct {
+	In, Out string // empty: none
+	Events  int    // of the first one
+	Gap     metasim.Time
+	out     *client.Publication
+}
+
+func (l *chainLink) declare(b *client.Builder) error {
+	if l.Out != "" {
+		l.out = b.Publication(l.Out)
+	}
+	if l.In == "" {
+		return nil
+	}
+	return b.Subscribe(l.In, nil)
+}
+
+func (l *chainLink) play(ctx context.Context, c *client.Client) error {
+	if l.In != "" {
+		return each(ctx, c, metasim.Forever, func(m client.Message) error {
+			if l.out == nil {
+				return nil
+			}
+			return l.out.Publish(m.Payload)
+		})
+	}
+	for i := range l.Events {
+		if _, err := c.Next(ctx, metasim.Time(i+1)*l.Gap); err != nil {
+			return err
+		}
+		if err := l.out.Publish(make([]byte, 8)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idleDelay is the delay of the links of an idle chain.
+const idleDelay = metasim.Microsecond
+
+// idleCast is a chain of clients in which an event runs down, and then nothing happens for a long time. The last one
+// has a link to the first, on which nothing is ever sent: so everybody could wait for everybody.
+func idleCast(n, events int, gap metasim.Time) cast {
+	c := cast{links: uniform(idleDelay), traffic: &traffic{}}
+	for i := range n {
+		l := &chainLink{In: fmt.Sprintf("CHAIN-%02d", i), Out: fmt.Sprintf("CHAIN-%02d", i+1), Events: events, Gap: gap}
+		if i == 0 {
+			l.In = ""
+		}
+		c.parts = append(c.parts, part{fmt.Sprintf("link-%02d", i), l})
+	}
+	return c
+}
+
+// idle counts what is said for one event, with short gaps and with long ones: it should be the same.
+func idle() (list []workload) {
+	const n = 16
+	for _, gap := range []int{100, 1_000_000} {
+		p := Params{"clients": n, "gap": fmt.Sprintf("%d delays", gap), "transport": "unix"}
+		list = append(list, workload{
+			name: "idle chain", params: p, unit: "frames/event", cost: true, once: true, first: 100,
+			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+				c := idleCast(n, amount, metasim.Time(gap)*idleDelay)
+				r, err := h.run(ctx, c, arrangement{transport: "unix"})
+				grants := uint64(0)
+				for _, c := range r.Clients {
+					grants += c.Grants
+				}
+				return sample{value: float64(c.traffic.frames.Load()) / float64(amount), took: r.Wall, more: []Result{
+					{Name: "idle chain", Params: p, Value: float64(grants) / float64(amount), Unit: "grants/event"},
+				}}, err
+			},
+		})
+	}
+	return list
+}

@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"metasim/client"
+	"metasim/delay"
+	"metasim/metasim"
+)
+
+// lockSizes are how many clients a lock step has; mostProcesses is up to how many they are processes of their own.
+var lockSizes = []int{2, 8, 64, 512}
+
+const mostProcesses = 64
+
+// tick is the step of clients that step, and the delay of the links between them: nobody can be two steps ahead.
+const tick = metasim.Millisecond
+
+// A stepper does nothing but step, and be waited for.
+type stepper struct {
+	Publish, Subscribe string        // channels on which nothing is ever published
+	Steps              int           //
+	Burn               time.Duration // wall-clock time that a step computes
+	joined             func() error  // called when all have joined; may be nil
+}
+
+func (s *stepper) declare(b *client.Builder) error {
+	b.Publication(s.Publish)
+	return b.Subscribe(s.Subscribe, nil)
+}
+
+func (s *stepper) play(ctx context.Context, c *client.Client) error {
+	if s.joined != nil {
+		if err := s.joined(); err != nil {
+			return err
+		}
+	}
+	for i := range s.Steps {
+		if _, err := c.Step(ctx, metasim.Time(i+1)*tick); err != nil {
+			return err
+		}
+		if s.Burn > 0 {
+			burn(s.Burn)
+		}
+	}
+	return nil
+}
+
+// lockCast is n clients on one channel: each waits for all in every step.
+func lockCast(n, steps int) cast {
+	c := cast{links: uniform(tick)}
+	for i := range n {
+		c.parts = append(c.parts, part{fmt.Sprintf("client-%03d", i), &stepper{Publish: "TICK", Subscribe: "TICK", Steps: steps}})
+	}
+	return c
+}
+
+// uniform are links that all have one delay.
+func uniform(d metasim.Time) []delay.Rule {
+	return []delay.Rule{{Spec: delay.Spec{Delay: delay.Constant(d)}}}
+}
+
+// lockStep is n clients that all step every tick.
+func lockStep() (list []workload) {
+	add := func(n int, a arrangement) {
+		p := a.params(Params{"n": n})
+		floor := workload{name: "raw lock step", params: p}
+		list = append(list, workload{
+			name: "lock step", params: p, unit: "grants/s", floor: floor.id(), first: 20,
+			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+				return h.grants(ctx, lockCast(n, amount), a)
+			},
+		})
+	}
+	for _, n := range lockSizes {
+		add(n, arrangement{transport: "mem"})
+		add(n, arrangement{transport: "unix", processes: 1})
+		add(n, arrangement{transport: "unix", processes: 1, packed: true})
+		if n <= mostProcesses {
+			add(n, arrangement{transport: "unix", processes: n})
+		}
+	}
+	for _, transport := range slices.DeleteFunc(transports(), func(t string) bool { return t == "unix" }) {
+		list = append(list, workload{
+			name: "lock step", params: Params{"n": 8, "transport": transport, "processes": 8}, unit: "grants/s", first: 20,
+			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+				return h.grants(ctx, lockCast(8, amount), arrangement{transport: transport, processes: 8})
+			},
+		})
+	}
+	return list
+}
+
+// grants runs a cast of steppers and counts steps: each is one grant that a client asked for.
+func (h *harness) grants(ctx context.Context, c cast, a arrangement) (sample, error) {
+	r, err := h.run(ctx, c, a)
+	steps := 0
+	for _, p := range c.parts {
+		steps += p.player.(*stepper).Steps
+	}
+	return rate(float64(steps), r.Wall), err
+}

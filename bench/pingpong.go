@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"metasim/client"
+	"metasim/metasim"
+)
+
+// A pinger publishes 64 bytes, and waits for the answer; or it answers.
+type pinger struct {
+	Out, In string
+	Rounds  int // 0: it answers
+	out     *client.Publication
+}
+
+func (p *pinger) declare(b *client.Builder) error {
+	p.out = b.Publication(p.Out)
+	return b.Subscribe(p.In, nil)
+}
+
+func (p *pinger) play(ctx context.Context, c *client.Client) error {
+	if p.Rounds == 0 {
+		return each(ctx, c, metasim.Forever, func(m client.Message) error { return p.out.Publish(m.Payload) })
+	}
+	payload := make([]byte, 64)
+	for range p.Rounds {
+		if err := p.out.Publish(payload); err != nil {
+			return err
+		}
+		messages, err := c.Next(ctx, metasim.Forever)
+		if err != nil {
+			return err
+		}
+		if len(messages) != 1 {
+			return fmt.Errorf("bench: %d answers to one message", len(messages))
+		}
+	}
+	return nil
+}
+
+// each calls f for every message until a time, or until none can come any more.
+func each(ctx context.Context, c *client.Client, until metasim.Time, f func(client.Message) error) error {
+	for c.Now().Time < until {
+		messages, err := c.Next(ctx, until)
+		for _, m := range messages {
+			if err := f(m); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, client.ErrEnd) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pingPong is two clients through a server: both in processes of their own, so that a round trip is four messages between
+// processes; or one of them with the server, so that it is two, as in the floor.
+func pingPong() (list []workload) {
+	add := func(a arrangement, floor string) {
+		p := a.params(Params{"size": 64})
+		list = append(list, workload{
+			name: "ping-pong", params: p, unit: "round trips/s", floor: floor, first: 100,
+			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+				r, err := h.run(ctx, cast{links: uniform(tick), parts: []part{
+					{"pinger", &pinger{Out: "PING", In: "PONG", Rounds: amount}},
+					{"ponger", &pinger{Out: "PONG", In: "PING"}},
+				}}, a)
+				return rate(float64(amount), r.Wall), err
+			},
+		})
+	}
+	add(arrangement{transport: "mem"}, "raw goroutine ping-pong")
+	for _, transport := range transports() {
+		floor := workload{name: "raw ping-pong", params: Params{"transport": transport, "size": 64}}
+		add(arrangement{transport: transport, processes: 2}, floor.id())
+		add(arrangement{transport: transport, processes: 1, inside: 1}, floor.id())
+	}
+	return list
+}

@@ -1,0 +1,85 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// Print writes the results as a table.
+func Print(w io.Writer, results []Result) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "workload\tparameters\tvalue\tunit\tfloor\tratio")
+	for _, r := range results {
+		floor, ratio := "-", "-"
+		if r.Floor > 0 {
+			floor, ratio = figure(r.Floor), strconv.FormatFloat(r.Ratio, 'f', 2, 64)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Params, figure(r.Value), r.Unit, floor, ratio)
+	}
+	return t.Flush()
+}
+
+// PrintJSON writes the results as a JSON list.
+func PrintJSON(w io.Writer, results []Result) error {
+	if results == nil {
+		results = []Result{}
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(results)
+}
+
+// figure writes a number with three digits that count.
+func figure(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	digits := 2 - int(math.Floor(math.Log10(math.Abs(v))))
+	if digits > 0 {
+		return strconv.FormatFloat(v, 'f', digits, 64)
+	}
+	scale := math.Pow(10, float64(-digits))
+	return thousands(strconv.FormatFloat(math.Round(v/scale)*scale, 'f', 0, 64))
+}
+
+func thousands(s string) string {
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Machine says in a line on what the results were measured.
+func Machine() string {
+	s := fmt.Sprintf("%d processors, %s %s/%s", runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if cpu := procLine("/proc/cpuinfo", "model name"); cpu != "" {
+		s += ", " + cpu
+	}
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
+		if fields := strings.Fields(string(load)); len(fields) > 0 {
+			s += ", load average " + fields[0]
+		}
+	}
+	return s
+}
+
+// procLine returns the value of a key in a file of "key : value" lines, or nothing: not every system has such files.
+func procLine(path, key string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}

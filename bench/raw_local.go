@@ -1,0 +1,185 @@
+package bench
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"metasim/metasim"
+	"metasim/wire"
+	"metasim/wire/wirepb"
+)
+
+// The floors of what happens in one process.
+func rawLocal() []workload {
+	list := []workload{{
+		name: "raw goroutine ping-pong", unit: "round trips/s", first: 1000, measure: measureGoroutines,
+	}}
+	for _, n := range []int{100, 1000, 2048, 10_000} {
+		list = append(list, workload{
+			name: "raw heap", params: Params{"n": n}, unit: "pops and pushes/s", first: 1000,
+			measure: func(_ context.Context, _ *harness, amount int) (sample, error) {
+				return rate(float64(amount), holdHeap(n, amount)), nil
+			},
+		}, workload{
+			name: "raw heap time", params: Params{"n": n}, unit: "us per pop and push", cost: true, first: 1000,
+			measure: func(_ context.Context, _ *harness, amount int) (sample, error) {
+				took := holdHeap(n, amount)
+				return sample{value: micros(took, amount), took: took}, nil
+			},
+		})
+	}
+	return append(list, workload{
+		name: "raw codec", params: Params{"code": "generated", "size": 64}, unit: "messages/s", first: 1000, measure: measureGenerated,
+	}, workload{
+		name: "raw codec", params: Params{"code": "wire", "size": 64}, unit: "messages/s", first: 1000, measure: measureCodec,
+		floor: "raw codec code=generated size=64",
+	})
+}
+
+func micros(took time.Duration, count int) float64 { return took.Seconds() * 1e6 / float64(count) }
+
+// measureGoroutines passes a value back and forth.
+func measureGoroutines(_ context.Context, _ *harness, amount int) (sample, error) {
+	there, back := make(chan int), make(chan int)
+	var other sync.WaitGroup
+	other.Go(func() {
+		for v := range there {
+			back <- v
+		}
+	})
+	began := time.Now()
+	for i := range amount {
+		there <- i
+		<-back
+	}
+	took := time.Since(began)
+	close(there)
+	other.Wait()
+	return rate(float64(amount), took), nil
+}
+
+// An alarm is an entry of a heap of times.
+type alarm struct {
+	at metasim.Time
+	id uint32
+}
+
+// alarms is the plainest fast heap: binary, of values.
+type alarms []alarm
+
+func (h *alarms) push(a alarm) {
+	*h = append(*h, a)
+	s := *h
+	i := len(s) - 1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if s[parent].at <= a.at {
+			break
+		}
+		s[i] = s[parent]
+		i = parent
+	}
+	s[i] = a
+}
+
+func (h *alarms) pop() alarm {
+	s := *h
+	top, last := s[0], s[len(s)-1]
+	s = s[:len(s)-1]
+	*h = s
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(s) {
+			break
+		}
+		if child+1 < len(s) && s[child+1].at < s[child].at {
+			child++
+		}
+		if last.at <= s[child].at {
+			break
+		}
+		s[i] = s[child]
+		i = child
+	}
+	if len(s) > 0 {
+		s[i] = last
+	}
+	return top
+}
+
+// holdHeap pops and pushes on a heap of n: the event list of a simulation that does nothing.
+func holdHeap(n, amount int) time.Duration {
+	gaps := exponentialGaps(1000)
+	var h alarms
+	for i := range n {
+		h.push(alarm{at: gaps[i%len(gaps)], id: uint32(i)})
+	}
+	began := time.Now()
+	for i := range amount {
+		a := h.pop()
+		a.at += gaps[i%len(gaps)]
+		h.push(a)
+	}
+	return time.Since(began)
+}
+
+// exponentialGaps are draws made in advance: what draws cost is not what is measured.
+func exponentialGaps(mean metasim.Time) []metasim.Time {
+	r := rand.New(rand.NewPCG(1, 2))
+	gaps := make([]metasim.Time, 1<<12)
+	for i := range gaps {
+		gaps[i] = 1 + metasim.Time(r.ExpFloat64()*float64(mean))
+	}
+	return gaps
+}
+
+// frameful is how many messages the codec is given at once.
+const frameful = 64
+
+func measureCodec(_ context.Context, _ *harness, amount int) (sample, error) {
+	var packets []wire.Packet
+	for range frameful {
+		packets = append(packets, wire.Packet{Member: 1, Body: metasim.Send{
+			Channel: "CHANNEL", Sent: metasim.At(1e9), Payload: make([]byte, 64),
+		}})
+	}
+	var e wire.Encoder
+	var d wire.Decoder
+	began := time.Now()
+	for range amount {
+		frame, err := e.Frames(packets)
+		if err != nil {
+			return sample{}, err
+		}
+		if _, err := d.Packets(frame[4:]); err != nil { // after the length
+			return sample{}, err
+		}
+	}
+	return rate(float64(amount*frameful), time.Since(began)), nil
+}
+
+func measureGenerated(_ context.Context, _ *harness, amount int) (sample, error) {
+	frame := &wirepb.Frame{}
+	for range frameful {
+		frame.Packets = append(frame.Packets, &wirepb.Packet{Member: 1, Body: &wirepb.Packet_SendMessage{SendMessage: &wirepb.SendMessage{
+			Channel: "CHANNEL", Sent: &wirepb.Instant{Time: 1e9}, Payload: make([]byte, 64),
+		}}})
+	}
+	var buf []byte
+	began := time.Now()
+	for range amount {
+		var err error
+		if buf, err = (proto.MarshalOptions{}).MarshalAppend(buf[:0], frame); err != nil {
+			return sample{}, err
+		}
+		if err := proto.Unmarshal(buf, &wirepb.Frame{}); err != nil {
+			return sample{}, err
+		}
+	}
+	return rate(float64(amount*frameful), time.Since(began)), nil
+}

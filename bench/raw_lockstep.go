@@ -1,0 +1,130 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+)
+
+// lockSize is the bytes that a client and a hub say to one another in a raw lock step.
+const lockSize = 32
+
+// rawLockStep is the floor of a lock step: n clients say that they have arrived, the last one releases all.
+func rawLockStep() (list []workload) {
+	add := func(n, processes int, transport string, packed bool) {
+		p := arrangement{transport: transport, processes: processes, packed: packed}.params(Params{"n": n})
+		list = append(list, workload{
+			name: "raw lock step", params: p, unit: "grants/s", first: 50,
+			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+				switch {
+				case processes == 0:
+					return rate(float64(n*amount), lockGoroutines(n, amount)), nil
+				case packed: // one message for all
+					s, err := h.pingPongRaw(ctx, transport, n*lockSize, amount)
+					s.value *= float64(n)
+					return s, err
+				}
+				return h.lockStepRaw(ctx, transport, n, processes, amount)
+			},
+		})
+	}
+	for _, n := range lockSizes {
+		add(n, 0, "mem", false)
+		add(n, 1, "unix", false)
+		add(n, 1, "unix", true)
+		if n <= mostProcesses {
+			add(n, n, "unix", false)
+		}
+	}
+	return list
+}
+
+// lockGoroutines is a lock step of goroutines: the last one to arrive wakes all.
+func lockGoroutines(n, rounds int) time.Duration {
+	var (
+		mu      sync.Mutex
+		arrived int
+		round   int
+		all     sync.WaitGroup
+	)
+	released := sync.NewCond(&mu)
+	began := time.Now()
+	for range n {
+		all.Go(func() {
+			mu.Lock()
+			defer mu.Unlock()
+			for r := range rounds {
+				if arrived++; arrived == n {
+					arrived, round = 0, r+1
+					released.Broadcast()
+				}
+				for round == r {
+					released.Wait()
+				}
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(began)
+}
+
+// lockStepRaw has one goroutine for each connection; the one that hears the last client arrive answers all.
+func (h *harness) lockStepRaw(ctx context.Context, transport string, n, processes, rounds int) (s sample, err error) {
+	j := job{Kind: lockJob, Count: n / processes}
+	err = h.withRaw(ctx, transport, j, func(streams []io.ReadWriteCloser) error {
+		var mu sync.Mutex
+		arrived := 0
+		arrive := func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			if arrived++; arrived < n {
+				return nil
+			}
+			arrived = 0
+			var err error
+			for _, s := range streams {
+				_, e := s.Write(make([]byte, lockSize))
+				err = errors.Join(err, e)
+			}
+			return err
+		}
+		began := time.Now()
+		err := concurrently(n, func(i int) error {
+			message := make([]byte, lockSize)
+			for range rounds {
+				if _, err := io.ReadFull(streams[i], message); err != nil {
+					return err
+				}
+				if err := arrive(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		s = rate(float64(n*rounds), time.Since(began))
+		return err
+	}, processes)
+	return s, err
+}
+
+// lockClients are the clients of one process.
+func lockClients(ctx context.Context, j job) error {
+	return concurrently(j.Count, func(int) error { return lockClient(ctx, j.URL) })
+}
+
+func lockClient(ctx context.Context, url string) error {
+	s, err := dialRaw(ctx, url)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Write(make([]byte, 1)); err != nil {
+		return err
+	}
+	message := make([]byte, lockSize)
+	for swap(s, message) == nil {
+	}
+	// The hub has measured enough, and hung up.
+	return closeQuietly(s)
+}

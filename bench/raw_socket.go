@@ -1,0 +1,185 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// rawPingPong is the floor of a round trip: 64 bytes there and back between two processes, nothing else.
+func rawPingPong() (list []workload) {
+	for _, transport := range transports() {
+		list = append(list, workload{
+			name: "raw ping-pong", params: Params{"transport": transport, "size": 64}, unit: "round trips/s", first: 200,
+			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+				return h.pingPongRaw(ctx, transport, 64, amount)
+			},
+		})
+	}
+	return list
+}
+
+func (h *harness) pingPongRaw(ctx context.Context, transport string, size, amount int) (s sample, err error) {
+	err = h.withRaw(ctx, transport, job{Kind: echoJob, Size: size, Count: 1}, func(streams []io.ReadWriteCloser) error {
+		message := make([]byte, size)
+		began := time.Now()
+		for range amount {
+			if err := swap(streams[0], message); err != nil {
+				return err
+			}
+		}
+		s = rate(float64(amount), time.Since(began))
+		return nil
+	})
+	return s, err
+}
+
+// swap writes a message and reads one of the same size.
+func swap(s io.ReadWriter, message []byte) error {
+	if _, err := s.Write(message); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(s, message)
+	return err
+}
+
+// withRaw gives f the streams of processes that do a job, j.Count in each of them: first each sends a byte.
+func (h *harness) withRaw(ctx context.Context, transport string, j job, f func([]io.ReadWriteCloser) error, more ...int) error {
+	processes := 1
+	if len(more) > 0 {
+		processes = more[0]
+	}
+	l, err := listenRaw(transport)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() {
+		_ = l.Close() // wakes the accept below; a listener that is closed twice says so
+	})
+	defer stop()
+	var all children
+	j.URL = l.url()
+	for range processes {
+		if err := h.start(ctx, &all, j); err != nil {
+			return errors.Join(err, l.Close(), all.wait())
+		}
+	}
+	var streams []io.ReadWriteCloser
+	for range processes * j.Count {
+		s, err := l.accept(ctx)
+		if err == nil {
+			_, err = io.ReadFull(s, make([]byte, 1))
+		}
+		if err != nil {
+			return errors.Join(err, l.Close(), all.wait())
+		}
+		streams = append(streams, s)
+	}
+	err = f(streams)
+	for _, s := range streams {
+		err = errors.Join(err, s.Close())
+	}
+	err = errors.Join(err, all.wait())
+	return errors.Join(err, l.Close())
+}
+
+// echoRaw returns what comes.
+func echoRaw(ctx context.Context, j job) error {
+	s, err := dialRaw(ctx, j.URL)
+	if err != nil {
+		return err
+	}
+	message := make([]byte, max(1, j.Size))
+	if _, err := s.Write(message[:1]); err != nil {
+		return err
+	}
+	for {
+		if _, err := io.ReadFull(s, message); err != nil {
+			// The other side has measured enough, and hung up in its way.
+			return closeQuietly(s)
+		}
+		if _, err := s.Write(message); err != nil {
+			return closeQuietly(s)
+		}
+	}
+}
+
+// closeQuietly closes a stream whose other side may have gone.
+func closeQuietly(s io.Closer) error {
+	_ = s.Close() // as above
+	return nil
+}
+
+// A rawListener takes in streams of one transport.
+type rawListener interface {
+	accept(context.Context) (io.ReadWriteCloser, error)
+	url() string
+	Close() error
+}
+
+func listenRaw(transport string) (rawListener, error) {
+	switch transport {
+	case "quic":
+		return listenRawQUIC()
+	case "tcp":
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		return &netListener{l, "tcp://" + l.Addr().String(), ""}, nil
+	case "unix":
+		dir, err := os.MkdirTemp("", "metasim-bench-")
+		if err != nil {
+			return nil, err
+		}
+		path := filepath.Join(dir, "s")
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		return &netListener{l, "unix://" + filepath.ToSlash(path), dir}, nil
+	}
+	return nil, fmt.Errorf("bench: there is no raw transport %q", transport)
+}
+
+type netListener struct {
+	net.Listener
+	at, dir string
+}
+
+func (l *netListener) url() string { return l.at }
+
+func (l *netListener) accept(context.Context) (io.ReadWriteCloser, error) { return l.Accept() }
+
+func (l *netListener) Close() error {
+	err := l.Listener.Close()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+	if l.dir != "" {
+		err = errors.Join(err, os.RemoveAll(l.dir))
+	}
+	return err
+}
+
+func dialRaw(ctx context.Context, at string) (io.ReadWriteCloser, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	switch u.Scheme {
+	case "quic":
+		return dialRawQUIC(ctx, u.Host)
+	case "unix":
+		return d.DialContext(ctx, "unix", filepath.FromSlash(strings.TrimPrefix(at, "unix://")))
+	}
+	return d.DialContext(ctx, u.Scheme, u.Host)
+}

@@ -1,0 +1,235 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"metasim/delay"
+	"metasim/metasim"
+	"metasim/server"
+	"metasim/wire"
+	"metasim/wire/dial"
+	"metasim/wire/journal"
+	"metasim/wire/mem"
+	"metasim/wire/quic"
+	"metasim/wire/stream"
+)
+
+// A cast is a run: who takes part, over which links, until when.
+type cast struct {
+	parts     []part
+	links     []delay.Rule
+	until     metasim.Time // 0: until all have left
+	noJournal bool
+	traffic   *traffic // counts, if it is there
+}
+
+// An arrangement says where the clients of a cast are.
+type arrangement struct {
+	transport string // mem, unix, tcp, quic
+	inside    int    // how many of the first parts are in the server's process, over mem, where there are other processes
+	processes int    // that the others are spread over, in blocks; 0: all are in the server's process, over transport
+	packed    bool   // the clients of a process share a connection
+}
+
+func (a arrangement) params(p Params) Params {
+	p["transport"] = a.transport
+	if a.processes > 0 {
+		p["processes"] = a.processes
+	}
+	if a.packed {
+		p["packed"] = true
+	}
+	return p
+}
+
+// token is what clients show: the way of a real run.
+const token = "bench"
+
+// run plays a cast and returns what came of it. The Wall of the result is from when all had joined until the last left.
+func (h *harness) run(ctx context.Context, c cast, a arrangement) (result server.Result, err error) {
+	config, done, err := c.config()
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	srv, err := server.New(config)
+	if err != nil {
+		return result, err
+	}
+	inside, outside, err := listen(a)
+	if err != nil {
+		return result, err
+	}
+	var accepting sync.WaitGroup
+	for _, l := range doors(inside, outside) {
+		accepting.Go(func() {
+			if err := srv.Accept(c.traffic.watch(l)); err != nil {
+				srv.Fail(err)
+			}
+		})
+	}
+	if h.Profile != "" {
+		stop, err := profile(filepath.Join(h.Profile, "server.pprof"))
+		if err != nil {
+			return result, err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	played := make(chan error, 1)
+	go func() {
+		err := h.play(ctx, c.parts, a, inside, outside)
+		if err != nil {
+			srv.Fail(err)
+		}
+		played <- err
+	}()
+	err = srv.Serve(ctx)
+	err = errors.Join(err, <-played)
+	accepting.Wait()
+	return srv.Result(), err
+}
+
+// play puts the parts where they belong, and returns when all have ended.
+func (h *harness) play(ctx context.Context, parts []part, a arrangement, inside *mem.Net, outside wire.Listener) error {
+	here := door{token: token, packed: a.packed, dial: func(ctx context.Context) (wire.Conn, error) { return inside.Dial(ctx, "") }}
+	if a.processes == 0 {
+		if outside != nil {
+			here.dial = func(ctx context.Context) (wire.Conn, error) { return dial.URL(ctx, outside.URL()) }
+		}
+		return here.perform(ctx, parts)
+	}
+	var all children
+	var errs []error
+	others := parts[a.inside:]
+	for i := range a.processes {
+		block, err := pack(others[i*len(others)/a.processes : (i+1)*len(others)/a.processes])
+		if err == nil {
+			err = h.start(ctx, &all, job{Kind: clientsJob, URL: outside.URL(), Token: token, Parts: block, Packed: a.packed})
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return errors.Join(err, all.wait())
+	}
+	err := here.perform(ctx, parts[:a.inside])
+	return errors.Join(err, all.wait())
+}
+
+func (c *cast) config() (config server.Config, done func() error, err error) {
+	table, err := delay.NewTable(1, c.links)
+	if err != nil {
+		return config, nil, err
+	}
+	config = server.Config{
+		Core: metasim.Config{Delays: table, Until: c.until, MaxSteps: 1 << 20}, Scenario: "bench", Token: token,
+		StartTimeout: patience,
+	}
+	for _, p := range c.parts {
+		config.Core.Clients = append(config.Core.Clients, p.name)
+	}
+	done = func() error { return nil }
+	if !c.noJournal {
+		r, err := newRecorder()
+		if err != nil {
+			return config, nil, err
+		}
+		config.Observers, done = append(config.Observers, r), r.close
+	}
+	return config, done, nil
+}
+
+// A recorder writes a journal as a run of a user's does, and throws it away.
+type recorder struct {
+	path    string
+	writer  *journal.Writer
+	flushed int64
+}
+
+func newRecorder() (*recorder, error) {
+	path, err := os.MkdirTemp("", "metasim-bench-")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := journal.Create(filepath.Join(path, "run"))
+	if err != nil {
+		return nil, err
+	}
+	w, err := dir.NewJournal()
+	return &recorder{path: path, writer: w}, err
+}
+
+func (r *recorder) Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error {
+	if err := r.writer.Observe(wall, ev, effects); err != nil || wall-r.flushed < int64(250*time.Millisecond) {
+		return err
+	}
+	r.flushed = wall
+	return r.writer.Flush()
+}
+
+func (r *recorder) close() error { return errors.Join(r.writer.Close(), os.RemoveAll(r.path)) }
+
+// listen opens the doors of a server. A transport that is to be measured is added here and in transports.
+func listen(a arrangement) (inside *mem.Net, outside wire.Listener, err error) {
+	if a.transport == "mem" || a.inside > 0 {
+		inside = mem.NewNet()
+	}
+	switch a.transport {
+	case "mem":
+	case "unix":
+		outside, err = listenUnix()
+	case "tcp":
+		outside, err = stream.Listen("tcp://127.0.0.1:0")
+	case "quic":
+		outside, err = quic.Listen("quic://127.0.0.1:0")
+	default:
+		err = fmt.Errorf("bench: there is no transport %q", a.transport)
+	}
+	return inside, outside, err
+}
+
+// doors are those of the listeners that are there.
+func doors(inside *mem.Net, outside wire.Listener) (all []wire.Listener) {
+	if inside != nil {
+		all = append(all, inside)
+	}
+	if outside != nil {
+		all = append(all, outside)
+	}
+	return all
+}
+
+// transports are those between processes.
+func transports() []string { return []string{"unix", "tcp", "quic"} }
+
+// listenUnix listens at a socket in a temporary directory, which goes with it.
+func listenUnix() (wire.Listener, error) {
+	dir, err := os.MkdirTemp("", "metasim-bench-")
+	if err != nil {
+		return nil, err
+	}
+	l, err := stream.Listen("unix://" + filepath.ToSlash(filepath.Join(dir, "s")))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &tidyListener{Listener: l, dir: dir}, nil
+}
+
+type tidyListener struct {
+	wire.Listener
+	dir string
+}
+
+func (l *tidyListener) Close() error {
+	err := l.Listener.Close()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+	return errors.Join(err, os.RemoveAll(l.dir))
+}

@@ -1,0 +1,97 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// straggler is a lock step in which one computes 100 times as long as the others: nobody can be faster than that one, and
+// nobody needs to be slower.
+func straggler() []workload {
+	const n, fast, slow = 8, time.Microsecond, 100 * time.Microsecond
+	return []workload{{
+		name: "straggler", params: Params{"n": n, "slow": slow.String(), "fast": fast.String(), "transport": "mem"}, unit: "grants/s",
+		bound: n / slow.Seconds(), first: 20,
+		measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+			c := lockCast(n, amount)
+			for i := range c.parts {
+				c.parts[i].player.(*stepper).Burn = fast
+			}
+			c.parts[0].player.(*stepper).Burn = slow
+			return h.grants(ctx, c, arrangement{transport: "mem"})
+		},
+	}}
+}
+
+// starCast is a hub and its leaves, which all step: a leaf waits for the hub and the hub for all.
+func starCast(leaves, steps int) cast {
+	c := cast{links: uniform(tick), parts: []part{{"hub", &stepper{Publish: "DOWN", Subscribe: "UP", Steps: steps}}}}
+	for i := range leaves {
+		c.parts = append(c.parts, part{fmt.Sprintf("leaf-%05d", i), &stepper{Publish: "UP", Subscribe: "DOWN", Steps: steps}})
+	}
+	return c
+}
+
+func star() (list []workload) {
+	const leaves = 1000
+	for _, a := range []arrangement{
+		{transport: "mem"}, {transport: "unix", processes: 1}, {transport: "unix", processes: 1, packed: true},
+	} {
+		floor := workload{name: "raw lock step", params: a.params(Params{"n": 512})}
+		list = append(list, workload{
+			name: "star", params: a.params(Params{"leaves": leaves}), unit: "grants/s", floor: floor.id(), first: 2,
+			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+				return h.grants(ctx, starCast(leaves, amount), a)
+			},
+		})
+	}
+	return list
+}
+
+// crowd is a star of very many: how long until all have joined, what each costs the server, how fast they step.
+func crowd() (list []workload) {
+	for _, size := range []struct {
+		clients int
+		a       arrangement
+	}{
+		{1000, arrangement{transport: "unix", processes: 1, inside: 1}},
+		{10_000, arrangement{transport: "unix", processes: 1, inside: 1}},
+		{10_000, arrangement{transport: "unix", processes: 1, inside: 1, packed: true}},
+		{2000, arrangement{transport: "quic", processes: 1, inside: 1}},
+	} {
+		p := size.a.params(Params{"clients": size.clients})
+		list = append(list, workload{
+			name: "crowd", params: p, unit: "grants/s", first: 10, once: true, slow: size.clients > 1000,
+			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+				before := memory()
+				began := time.Now()
+				var joined atomic.Int64
+				var bytes atomic.Uint64
+				c := starCast(size.clients-1, amount)
+				c.parts[0].player.(*stepper).joined = func() error {
+					joined.Store(int64(time.Since(began)))
+					bytes.Store(memory() - before)
+					return nil
+				}
+				s, err := h.grants(ctx, c, size.a)
+				s.more = []Result{
+					{Name: "crowd joins", Params: p, Value: time.Duration(joined.Load()).Seconds(), Unit: "s until all have joined"},
+					{Name: "crowd memory", Params: p, Value: float64(bytes.Load()) / 1024 / float64(size.clients), Unit: "KiB a client, in the server"},
+				}
+				return s, err
+			},
+		})
+	}
+	return list
+}
+
+// memory is what this process uses after a collection: heap and stacks, in bytes.
+func memory() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse + m.StackInuse
+}
