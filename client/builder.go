@@ -173,10 +173,7 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 	c := &Client{
 		name: o.name, host: o.host, own: own, subs: b.subs, reaction: b.reaction, handlers: map[string][]func(Message){},
 	}
-	var err error
-	if c.number, c.inbox, err = o.host.join(); err != nil {
-		return nil, errors.Join(c.lost(err), c.host.Close())
-	}
+	c.number, c.inbox = o.host.join()
 	hello := wire.Hello{Version: wire.Version, Name: o.name, Token: o.token, Reaction: b.reaction}
 	for _, p := range b.pubs {
 		hello.Publications = append(hello.Publications, p.channel)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 
 	"metasim/wire"
@@ -58,6 +59,16 @@ func connect(ctx context.Context, o options) (*Host, error) {
 func newHost(conn wire.Conn) *Host {
 	h := &Host{conn: conn, done: make(chan struct{}), inboxes: map[uint32]*inbox{}}
 	h.room.L = &h.mu
+	if direct, ok := conn.(wire.Direct); ok {
+		close(h.done)
+		direct.Receive(func(packets []wire.Packet, err error) {
+			h.hand(packets)
+			if err != nil {
+				h.end(err)
+			}
+		})
+		return h
+	}
 	go h.read()
 	return h
 }
@@ -66,20 +77,21 @@ func newHost(conn wire.Conn) *Host {
 func (h *Host) Close() error {
 	err := h.conn.Close()
 	<-h.done
+	h.end(net.ErrClosed)
 	return err
 }
 
-// join gives a client a place on the connection.
-func (h *Host) join() (uint32, *inbox, error) {
+// join gives a client a place on the connection. Where that has ended, the inbox says so.
+func (h *Host) join() (uint32, *inbox) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.err != nil {
-		return 0, nil, h.err
-	}
 	number, in := h.next, newInbox()
 	h.next++
 	h.inboxes[number] = in
-	return number, in, nil
+	if h.err != nil {
+		in.close(h.err)
+	}
+	return number, in
 }
 
 // leave gives the place up.
@@ -89,25 +101,30 @@ func (h *Host) leave(number uint32) {
 	delete(h.inboxes, number)
 }
 
-// read hands what comes to the clients that it is for, until nothing comes any more.
+// read hands on what comes, until nothing comes any more.
 func (h *Host) read() {
 	defer close(h.done)
 	for {
 		packets, err := h.conn.Read()
-		for len(packets) > 0 {
-			n := 1
-			for n < len(packets) && packets[n].Member == packets[0].Member {
-				n++
-			}
-			if in := h.inbox(packets[0].Member); in != nil {
-				in.put(packets[:n])
-			}
-			packets = packets[n:]
-		}
+		h.hand(packets)
 		if err != nil {
 			h.end(err)
 			return
 		}
+	}
+}
+
+// hand gives packets to the clients that they are for: all that are for one at once.
+func (h *Host) hand(packets []wire.Packet) {
+	for len(packets) > 0 {
+		n := 1
+		for n < len(packets) && packets[n].Member == packets[0].Member {
+			n++
+		}
+		if in := h.inbox(packets[0].Member); in != nil {
+			in.put(packets[:n])
+		}
+		packets = packets[n:]
 	}
 }
 
@@ -121,6 +138,9 @@ func (h *Host) inbox(number uint32) *inbox {
 func (h *Host) end(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.err != nil {
+		return
+	}
 	h.err = err
 	for _, in := range h.inboxes {
 		in.close(err)

@@ -9,9 +9,6 @@ import (
 	"metasim/wire"
 )
 
-// maxBatch bounds how many reads one pass takes in, so that those who wait are not kept waiting by those who talk.
-const maxBatch = 256
-
 // loop is the one goroutine that owns the dispatcher. It never waits for a client: what is for one goes to its outbox.
 func (s *Server) loop(ctx context.Context) error {
 	var timeout <-chan time.Time
@@ -25,10 +22,9 @@ func (s *Server) loop(ctx context.Context) error {
 	}
 	for !s.ended {
 		select {
-		case in := <-s.inputs:
+		case <-s.mail.ready:
 			s.tick()
-			s.take(in)
-			s.gather()
+			s.takeMail()
 		case f := <-s.orders:
 			s.tick()
 			f()
@@ -63,28 +59,17 @@ func (s *Server) closeBooks() {
 	}
 }
 
-// gather takes in whatever else waits.
-func (s *Server) gather() {
-	for range maxBatch {
-		select {
-		case in := <-s.inputs:
-			s.take(in)
+// takeMail feeds all that waits to the dispatcher.
+func (s *Server) takeMail() {
+	for _, in := range s.mail.take() {
+		switch {
+		case s.ended:
+			return
+		case in.err != nil:
+			s.hangUp(in.session, cause(in.err))
 		default:
-			return
+			s.packet(in.session, in.packet)
 		}
-	}
-}
-
-// take feeds one read to the dispatcher.
-func (s *Server) take(in input) {
-	for i := range in.packets {
-		if s.ended {
-			return
-		}
-		s.packet(in.session, in.packets[i])
-	}
-	if in.err != nil && !s.ended {
-		s.hangUp(in.session, in.err)
 	}
 }
 

@@ -9,8 +9,11 @@ import (
 
 // An outbox holds what waits to be written to one connection. The loop puts and never waits; a goroutine of its own
 // writes, all that has gathered in one write.
+//
+// A connection inside the process takes everything at once: the loop writes to it itself.
 type outbox struct {
-	conn wire.Conn
+	conn   wire.Conn
+	direct bool
 
 	mu      sync.Mutex
 	ready   sync.Cond
@@ -27,6 +30,11 @@ func newOutbox(conn wire.Conn) *outbox {
 
 // put appends a pass's packets, and returns how many bytes wait now.
 func (o *outbox) put(packets []wire.Packet) int {
+	if o.direct {
+		// A peer that is gone says so to the mailbox.
+		_ = o.conn.Write(packets)
+		return 0
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.packets = append(o.packets, packets...)
@@ -39,6 +47,10 @@ func (o *outbox) put(packets []wire.Packet) int {
 
 // close lets what waits be written, and then closes the connection.
 func (o *outbox) close() {
+	if o.direct {
+		_ = o.conn.Close() // nothing is left to be written
+		return
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closing = true

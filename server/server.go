@@ -19,7 +19,7 @@ type Server struct {
 	ledger     *metasim.Ledger
 	log        *slog.Logger
 
-	inputs chan input    // from the readers
+	mail   *mailbox      // from the connections
 	orders chan func()   // from everybody else: run on the loop
 	over   chan struct{} // closed when the loop has ended
 	now    atomic.Int64  // the dispatcher's Now, in nanoseconds, for Time
@@ -82,7 +82,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		config: c, dispatcher: d, ledger: metasim.NewLedger(d.Names()), log: c.Log,
-		inputs: make(chan input, 64), orders: make(chan func()), over: make(chan struct{}),
+		mail: newMailbox(), orders: make(chan func()), over: make(chan struct{}),
 		clients: make([]attendance, len(d.Names())), ids: make(map[string]metasim.ClientID, len(d.Names())),
 		reached: make(chan metasim.Reached, 1),
 	}
@@ -103,6 +103,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	err := s.loop(ctx)
 	s.farewell(err)
 	close(s.over)
+	s.mail.close()
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()

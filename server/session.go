@@ -27,13 +27,6 @@ type member struct {
 	cut     bool // it was cut off: what it still says is not heard
 }
 
-// An input is what a reader hands to the loop: packets, or how the connection ended.
-type input struct {
-	session *session
-	packets []wire.Packet
-	err     error
-}
-
 // Accept takes in connections until the listener is closed, or the run is over: then it closes the listener and returns
 // nil.
 func (s *Server) Accept(l wire.Listener) error {
@@ -83,26 +76,22 @@ func (s *Server) attach(conn wire.Conn) bool {
 		return false
 	}
 	s.sessions = append(s.sessions, sess)
+	if direct, ok := conn.(wire.Direct); ok {
+		sess.outbox.direct = true
+		direct.Receive(func(packets []wire.Packet, err error) { s.mail.put(sess, packets, err) })
+		return true
+	}
 	s.shells.Go(sess.outbox.write)
 	s.shells.Go(func() { s.read(sess) })
 	return true
 }
 
-// read is the reader of one connection. It waits for the loop when that is busy, and so, through the transport, does
-// the peer.
+// read is the reader of one connection. It waits for the loop when that is far behind, and so, through the transport,
+// does the peer. When the run is over it reads on, so that the peer's last words do not keep it from reading ours.
 func (s *Server) read(sess *session) {
 	for {
 		packets, err := sess.conn.Read()
-		in := input{session: sess, err: err}
-		if len(packets) > 0 {
-			in.packets = append([]wire.Packet(nil), packets...)
-		}
-		select {
-		case s.inputs <- in:
-		case <-s.over:
-			// The run is over, and nobody listens any more: read on so that the peer's last words do not keep it from
-			// reading ours.
-		}
+		s.mail.put(sess, packets, err)
 		if err != nil {
 			return
 		}

@@ -31,6 +31,9 @@ type conn struct {
 
 func (c *conn) Read() ([]wire.Packet, error) { return c.in.read() }
 
+// Receive implements wire.Direct.
+func (c *conn) Receive(f func([]wire.Packet, error)) { c.in.receive(f) }
+
 func (c *conn) Write(packets []wire.Packet) error {
 	size := 0
 	for _, p := range packets {
@@ -73,6 +76,11 @@ type pipe struct {
 	size    int           // what they count
 	taken   []wire.Packet // handed to the reader; its memory is used again
 	gone    ends
+
+	handing sync.Mutex // held by who writes, or calls sink, so that calls are in order
+	opening bool       // sink is about to be set: nobody waits for room any more
+	sink    func([]wire.Packet, error)
+	told    bool // sink was told of the end
 }
 
 // ends are the ends of a pipe that were closed.
@@ -109,31 +117,76 @@ func (p *pipe) read() ([]wire.Packet, error) {
 	}
 }
 
-// write waits for room, then adds all packets: the last write may go over what is full.
+// write waits for room, then adds all packets: the last write may go over what is full. Where there is a sink it takes
+// them at once.
 func (p *pipe) write(packets []wire.Packet, size int) error {
+	p.handing.Lock()
+	defer p.handing.Unlock()
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for p.size >= full && p.gone == 0 {
+	for p.size >= full && p.gone == 0 && !p.opening {
 		p.changed.Wait()
 	}
+	sink := p.sink
+	var err error
 	switch {
 	case p.gone&writerGone != 0:
-		return net.ErrClosed
+		err = net.ErrClosed
 	case p.gone != 0:
-		return io.ErrClosedPipe
+		err = io.ErrClosedPipe
+	case sink == nil:
+		p.packets = append(p.packets, packets...)
+		p.size += size
+		p.changed.Broadcast()
 	}
-	p.packets = append(p.packets, packets...)
-	p.size += size
-	p.changed.Broadcast()
-	return nil
+	p.mu.Unlock()
+	if err == nil && sink != nil {
+		sink(packets, nil)
+	}
+	return err
 }
 
+// receive sets the sink, and gives it what is there.
+func (p *pipe) receive(sink func([]wire.Packet, error)) {
+	p.mu.Lock()
+	p.opening = true
+	p.changed.Broadcast() // a write that waits for room holds the lock that is taken next
+	p.mu.Unlock()
+	p.handing.Lock()
+	defer p.handing.Unlock()
+	p.mu.Lock()
+	p.sink = sink
+	packets := p.packets
+	p.packets, p.size = nil, 0
+	p.mu.Unlock()
+	if len(packets) > 0 {
+		sink(packets, nil)
+	}
+	p.tell()
+}
+
+// tell tells the sink, once, that the writer has gone. The caller holds handing.
+func (p *pipe) tell() {
+	p.mu.Lock()
+	due := p.sink != nil && !p.told && p.gone == writerGone
+	p.told = p.told || due
+	p.mu.Unlock()
+	if due {
+		p.sink(nil, io.EOF)
+	}
+}
+
+// close ends the pipe from one of its ends. A sink hears of it after all that was written.
 func (p *pipe) close(end ends) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.gone |= end
 	if end == readerGone {
 		p.packets, p.size = nil, 0
 	}
 	p.changed.Broadcast()
+	p.mu.Unlock()
+	if end == writerGone {
+		p.handing.Lock()
+		defer p.handing.Unlock()
+		p.tell()
+	}
 }
