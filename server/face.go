@@ -19,7 +19,7 @@ func (s *Server) Initialize(ctx context.Context) error {
 	if !s.config.Driven {
 		return ErrNotDriven
 	}
-	_, err := s.wait(ctx) // the loop's first act is to permit nothing
+	_, err := s.wait(ctx, metasim.Start) // the loop's first act is to permit nothing
 	return err
 }
 
@@ -30,29 +30,29 @@ func (s *Server) AdvanceTo(ctx context.Context, t metasim.Time) (metasim.Instant
 	if !s.config.Driven {
 		return metasim.Instant{}, ErrNotDriven
 	}
-	s.order(func() {
-		select {
-		case <-s.reached: // the answer to a call that was cancelled
-		default:
-		}
-		s.step(metasim.Permit{Until: metasim.At(t)})
-	})
-	return s.wait(ctx)
+	until := metasim.At(t)
+	s.order(func() { s.step(metasim.Permit{Until: until}) })
+	return s.wait(ctx, until)
 }
 
 // wait waits for the answer to a permit. The end of the run is one, too.
-func (s *Server) wait(ctx context.Context) (metasim.Instant, error) {
-	select {
-	case r := <-s.reached:
-		return r.Next, nil
-	case <-s.over:
-		return metasim.Infinity, s.err
-	case <-ctx.Done():
-		return metasim.Instant{}, context.Cause(ctx)
+func (s *Server) wait(ctx context.Context, until metasim.Instant) (metasim.Instant, error) {
+	for {
+		select {
+		case r := <-s.reached:
+			if r.Until == until { // else it is the answer to a call that was cancelled
+				return r.Next, nil
+			}
+		case <-s.over:
+			return metasim.Infinity, s.err
+		case <-ctx.Done():
+			return metasim.Instant{}, context.Cause(ctx)
+		}
 	}
 }
 
-// Time returns how far the run has come as a whole: everything strictly before it has happened.
+// Time returns how far the run has come as a whole: nothing is left to happen before it. That may be later than what
+// AdvanceTo allowed.
 func (s *Server) Time() metasim.Time { return metasim.Time(s.now.Load()) }
 
 // Pace drives a run so that it is never ahead of real time: simulated time passes at rate times the speed of the wall

@@ -8,22 +8,22 @@ import (
 )
 
 // hangUp takes the end of a connection: whoever was on it and had not left is lost.
-func (s *Server) hangUp(sess *session, err error) {
+func (s *Server) hangUp(sess *session, why string) {
 	sess.outbox.close()
 	if len(sess.members) == 0 {
-		s.log.Debug("a connection ended without a client", "peer", sess.conn.Peer(), "cause", err)
+		s.log.Debug("a connection ended without a client", "peer", sess.conn.Peer(), "cause", why)
 	}
 	// In order of client, so that of several the same one is named each time.
 	for i := range s.clients {
 		if m := s.clients[i].member; m != nil && m.session == sess && !m.left {
-			s.lost(metasim.ClientID(i), cause(err))
+			s.lost(metasim.ClientID(i), why)
 		}
 	}
 }
 
 // drop hangs up on a peer that does not read, at once: its writer is stuck, and what waits for it would wait for ever.
 func (s *Server) drop(sess *session, waiting int) {
-	s.hangUp(sess, fmt.Errorf("%d bytes wait to be read by it, the limit is %d: it polls without reading",
+	s.hangUp(sess, fmt.Sprintf("%d bytes wait to be read by it, the limit is %d: it polls without reading",
 		waiting, s.config.OutboxLimit))
 	s.spawn(func() {
 		_ = sess.conn.Close() // the loss has been told; a transport may take a moment to close
