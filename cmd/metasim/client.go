@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -19,6 +20,7 @@ type clientFlags struct {
 	instance, name, server, token string
 	with                          []string
 	seed                          uint64
+	count                         int
 }
 
 func newClient(std streams) *cobra.Command {
@@ -38,6 +40,7 @@ func newClient(std streams) *cobra.Command {
 	flags.StringVar(&f.server, "server", "", "the server's `address` (default: METASIM_SERVER)")
 	flags.StringVar(&f.token, "token", "", "the join `token` (default: METASIM_TOKEN)")
 	flags.Uint64Var(&f.seed, "seed", 0, "the `number` that seeds the model's draws")
+	flags.IntVar(&f.count, "count", 1, "the `number` of clients of this one's entry in the scenario; one of several has its index in its name")
 	flags.StringVar(&f.instance, "instance", "", "model and parameters as JSON, as metasim run passes them on")
 	if err := flags.MarkHidden("instance"); err != nil {
 		panic(err) // the flag is defined in the line above
@@ -67,6 +70,9 @@ func takePart(cmd *cobra.Command, args []string, f *clientFlags, _ streams) erro
 	}
 	if name == "" {
 		return &failure{status: 2, err: errors.New("the client has no name; use --name, or set METASIM_CLIENT")}
+	}
+	if err := f.place(in, name); err != nil {
+		return &failure{status: 2, err: err}
 	}
 	server := f.server
 	if server == "" {
@@ -100,6 +106,25 @@ func knownModel(name string) error {
 	return fmt.Errorf("there is no built-in model %q; see metasim client --help for a list", name)
 }
 
+// place says which of the clients of its entry this one is, unless metasim run has said it already.
+func (f *clientFlags) place(in *run.Instance, name string) error {
+	if in.Entry != "" {
+		return nil
+	}
+	in.Entry, in.Index, in.Count = name, 0, f.count
+	if f.count == 1 {
+		return nil
+	}
+	cut := strings.LastIndexByte(name, '-')
+	index, err := strconv.Atoi(name[cut+1:])
+	if err != nil || cut <= 0 || index < 0 || index >= f.count {
+		return fmt.Errorf("--count %d, but the client is called %q; of several it is called name-0 to name-%[3]d, as in the scenario",
+			f.count, name, max(f.count, 1)-1)
+	}
+	in.Entry, in.Index = name[:cut], index
+	return nil
+}
+
 // read reads what is to be run: from the flags for a person, or as metasim run passes it on.
 func (f *clientFlags) read(args []string) (*run.Instance, error) {
 	switch {
@@ -109,7 +134,7 @@ func (f *clientFlags) read(args []string) (*run.Instance, error) {
 		return nil, errors.New("which model? see metasim client --help for a list")
 	}
 	// A person who names a file on the command line means it as the shell would.
-	in := &run.Instance{Model: args[0], With: map[string]any{}, Entry: f.name, Count: 1, Seed: f.seed, Dir: ".", AllowOutside: true}
+	in := &run.Instance{Model: args[0], With: map[string]any{}, Seed: f.seed, Dir: ".", AllowOutside: true}
 	for _, w := range f.with {
 		key, text, ok := strings.Cut(w, "=")
 		if !ok {

@@ -111,7 +111,7 @@ func (p *running) wait() ending {
 		p.Fatalf("metasim %v: %v\n%s", p.args, err, p.err.String())
 	}
 	e := ending{p.cmd.ProcessState.ExitCode(), p.out.String(), p.err.String()}
-	p.Logf("metasim %s: status %d\n%s%s", strings.Join(p.args, " "), e.status, e.out, e.err)
+	p.Logf("metasim %s: status %d\n%s%s", strings.Join(p.args, " "), e.status, head(e.out), head(e.err))
 	return e
 }
 
@@ -141,4 +141,13 @@ func (e ending) says(t *testing.T, parts ...string) {
 	for _, ism := range []string{"goroutine", "strconv", "%!", "0x", "journal: ", "stream: ", "client: ", "wire: "} {
 		require.NotContains(t, lines[0], ism, "nobody's business")
 	}
+}
+
+// head is as much of an output as a person wants to see of a test that failed.
+func head(s string) string {
+	const enough = 4000
+	if len(s) > enough {
+		return s[:enough] + "...\n"
+	}
+	return s
 }

@@ -30,18 +30,27 @@ func (s *stage) serve(args ...string) *served {
 	s.Helper()
 	file := filepath.Join(s.dir, "ready")
 	p := s.start([]string{"METASIM_TOKEN=sesame"}, append([]string{"serve", "--json", "--ready-file", file}, args...)...)
-	var url string
-	require.Eventually(s, func() bool {
+	url := p.readyURL(file)
+	require.NoError(s, os.Remove(file))
+	return &served{p, url, "sesame"}
+}
+
+// readyURL waits for a ready file, and returns the address in it.
+func (p *running) readyURL(file string) (url string) {
+	p.Helper()
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(p.dir, file)
+	}
+	require.Eventually(p, func() bool {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			return false
 		}
-		require.True(s, strings.HasSuffix(string(b), "\n"), "half a file: %q", b)
+		require.True(p, strings.HasSuffix(string(b), "\n"), "half a file: %q", b)
 		url = strings.TrimSpace(string(b))
 		return true
 	}, patience/2, time.Millisecond, "not ready: %s", &p.err)
-	require.NoError(s, os.Remove(file))
-	return &served{p, url, "sesame"}
+	return url
 }
 
 // join starts `metasim client`, as somebody at another terminal would.
@@ -103,13 +112,7 @@ func TestRunExternal(t *testing.T) {
 	s := newStage(t)
 	s.file("p.yaml", strings.Replace(pingPong, "model: echo, with: {in: PING, out: PONG}", "external: true", 1))
 	p := s.start([]string{"METASIM_TOKEN=sesame"}, "run", "--json", "p.yaml", "--ready-file", "r")
-	var url []byte
-	require.Eventually(t, func() (ok bool) {
-		var err error
-		url, err = os.ReadFile(filepath.Join(s.dir, "r"))
-		return err == nil
-	}, patience/2, time.Millisecond)
-	q := &served{p, strings.TrimSpace(string(url)), "sesame"}
+	q := &served{p, p.readyURL("r"), "sesame"}
 	require.Equal(t, 0, q.ponger().wait().status)
 	q.done()
 	require.Contains(t, p.err.String(), "METASIM_SERVER="+q.url+"\nMETASIM_TOKEN=sesame\n")
@@ -238,4 +241,32 @@ func TestLate(t *testing.T) {
 	require.Equal(t, 1, e.status)
 	e.says(t, "nobody listens")
 	s.clean()
+}
+
+// Every client of the shipped PHOLD, started by hand, gives the same as when metasim starts it.
+func TestServeCounted(t *testing.T) {
+	s := newStage(t)
+	file, err := filepath.Abs("../../scenarios/phold.metasim.yaml")
+	require.NoError(t, err)
+	want, _ := s.run(file, "--until", "100ms")
+	p := s.serve(file, "--transport", "quic", "--until", "100ms")
+	var clients []*running
+	for _, name := range []string{"phold-3", "phold-0", "phold-2", "phold-1"} {
+		clients = append(clients, p.join(name, "phold", "--count", "4", "--seed", "1", "--with", "lps=64", "--with", "population=4",
+			"--with", "remote=0.25", "--with", "mean=10ms", "--with", "lookahead=1ms"))
+	}
+	for _, c := range clients {
+		require.Equal(t, 0, c.wait().status)
+	}
+	e := p.wait()
+	require.Equal(t, 0, e.status)
+	var o outcome
+	e.object(t, &o)
+	require.Equal(t, want.Digest, o.Digest)
+	for i := range want.Clients {
+		require.JSONEq(t, string(want.Clients[i].Result), string(o.Clients[i].Result))
+	}
+	bad := p.join("phold-4", "phold", "--count", "4").wait()
+	require.Equal(t, 2, bad.status)
+	bad.says(t, "phold-4", "name-0 to name-3")
 }
