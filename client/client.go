@@ -115,6 +115,7 @@ func (c *Client) Close() error {
 
 // detach gives the client's place up. Of a host that it shares it takes the others with it, unless it has left.
 func (c *Client) detach() error {
+	c.inbox.forget()
 	c.host.leave(c.number)
 	if c.own || !errors.Is(c.err, ErrLeft) {
 		return c.host.Close()
