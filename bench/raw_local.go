@@ -33,9 +33,9 @@ func rawLocal() []workload {
 		})
 	}
 	return append(list, workload{
-		name: "raw codec", params: Params{"code": "generated", "size": 64}, unit: "messages/s", first: 1000, measure: measureGenerated,
+		name: "raw codec", params: Params{"code": "generated", "size": 64}, unit: "messages/s", first: 100, measure: measureGenerated,
 	}, workload{
-		name: "raw codec", params: Params{"code": "wire", "size": 64}, unit: "messages/s", first: 1000, measure: measureCodec,
+		name: "raw codec", params: Params{"code": "wire", "size": 64}, unit: "messages/s", first: 100, measure: measureCodec,
 		floor: "raw codec code=generated size=64",
 	})
 }
