@@ -42,6 +42,7 @@ type running struct {
 	cancel context.CancelCauseFunc
 	ended  chan struct{}
 	err    error
+	peers  map[string]*peer // by name: who has joined
 }
 
 var errTestOver = errors.New("the test is over")
@@ -55,11 +56,11 @@ func serve(t *testing.T, c server.Config) *running {
 	t.Helper()
 	srv, err := server.New(c)
 	require.NoError(t, err)
-	r := &running{Server: srv, t: t, net: mem.NewNet(), ended: make(chan struct{})}
+	r := &running{Server: srv, t: t, net: mem.NewNet(), ended: make(chan struct{}), peers: map[string]*peer{}}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r.cancel = cancel
 	accepted := make(chan error, 1)
-	go func() { accepted <- srv.Accept(r.net) }()
+	go func() { accepted <- srv.Accept(plainNet{r.net}) }()
 	go func() {
 		defer close(r.ended)
 		r.err = srv.Serve(ctx)
@@ -70,6 +71,16 @@ func serve(t *testing.T, c server.Config) *running {
 		require.NoError(t, <-accepted)
 	})
 	return r
+}
+
+// A plainNet hides that its connections are direct: peers that read by hand may leave off, as on a socket.
+type plainNet struct{ *mem.Net }
+
+type plain struct{ wire.Conn }
+
+func (n plainNet) Accept() (wire.Conn, error) {
+	conn, err := n.Net.Accept()
+	return plain{conn}, err
 }
 
 // end waits for the end of the run and returns what Serve returned.
@@ -150,6 +161,7 @@ func (r *running) join(hellos ...wire.Hello) []*peer {
 		p := r.dial()
 		p.say(h)
 		require.Equal(r.t, wire.Welcome{Scenario: "test", Seed: 7}, hear[wire.Welcome](p))
+		r.peers[h.Name] = p
 		peers = append(peers, p)
 	}
 	return peers
@@ -185,3 +197,6 @@ func (p *peer) leave() {
 	p.say(metasim.Leave{})
 	hear[wire.Goodbye](p)
 }
+
+// pass lets fake time pass.
+func pass(d time.Duration) { <-time.After(d) }
