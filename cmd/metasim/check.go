@@ -52,7 +52,9 @@ func newValidate(std streams) *cobra.Command {
 				return &failure{status: 2, err: err, said: asJSON}
 			}
 			if !asJSON {
-				fmt.Fprintf(std.out, "%s is a good scenario\n", args[0])
+				if _, err := fmt.Fprintf(std.out, "%s is a good scenario\n", args[0]); err != nil {
+					return failed(err)
+				}
 			}
 			return nil
 		},

@@ -3,7 +3,10 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,6 +15,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+	"metasim/wire/journal"
 )
 
 // appears waits for a file that a player notes, and returns the process id in it.
@@ -79,7 +85,49 @@ func TestDetached(t *testing.T) {
 	require.Contains(t, e.out, `"deterministic":false`)
 	require.Equal(t, "detached", o.Clients[1].Exit)
 	require.Equal(t, "left", o.Clients[0].Exit)
+	require.Equal(t, []metasim.ClientID{1}, s.cuts(o.RunDir), "the cut is in the journal")
 	s.clean()
+}
+
+// cuts names the clients that were cut off, as the journal of a run tells.
+func (s *stage) cuts(runDir string) (cut []metasim.ClientID) {
+	dir, err := journal.Open(filepath.Join(s.dir, runDir))
+	require.NoError(s, err)
+	r, err := dir.OpenJournal()
+	require.NoError(s, err)
+	defer func() { require.NoError(s, r.Close()) }()
+	for {
+		entry, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return cut
+		}
+		require.NoError(s, err)
+		if leave, ok := entry.Event.(metasim.Leave); ok && leave.Cut {
+			cut = append(cut, leave.Client)
+		}
+	}
+}
+
+// What cannot be printed is not taken for done.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("SKIPPED LOUDLY: this system has no /dev/full")
+	}
+	defer func() { require.NoError(t, full.Close()) }()
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	s.run("p.yaml", "--out", "ran")
+	for _, args := range []string{"run p.yaml", "run p.yaml --json", "log ran", "log ran --json", "verify p.yaml", "schema", "version",
+		"validate p.yaml", "validate p.yaml --json"} {
+		cmd := exec.Command(self, strings.Fields(args)...)
+		cmd.Dir, cmd.Stdout = s.dir, full
+		cmd.Env = append(os.Environ(), play+"=metasim", noNap)
+		require.Error(t, cmd.Run(), args)
+		require.Equal(t, 1, cmd.ProcessState.ExitCode(), args)
+	}
 }
 
 // Ctrl-C, or the terminal being closed: nothing is left, but what happened so far.

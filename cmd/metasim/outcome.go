@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -17,7 +16,7 @@ import (
 const shownClients = 40
 
 // printOutcome prints a table of the clients, and the digest.
-func printOutcome(w io.Writer, o *run.Outcome) {
+func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.DiscardEmptyColumns)
 	fmt.Fprintf(t, "client\texit\tsent\tdelivered\tend\tgrants\tbusy\tblocked\t\n")
 	for _, c := range o.Clients[:min(len(o.Clients), shownClients)] {
@@ -25,7 +24,7 @@ func printOutcome(w io.Writer, o *run.Outcome) {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%v\t%d\t%s\t%s\t\n", c.Name, c.Exit, c.Sent, c.Delivered, end, c.Grants,
 			seconds(c.BusyS), seconds(c.BlockedS))
 	}
-	t.Flush() // w reports its own errors
+	_ = t.Flush() // into memory
 	if more := len(o.Clients) - shownClients; more > 0 {
 		fmt.Fprintf(w, "... and %d more: see --json\n", more)
 	}
@@ -44,7 +43,7 @@ func printOutcome(w io.Writer, o *run.Outcome) {
 }
 
 // printResults prints what the models have to say.
-func printResults(w io.Writer, o *run.Outcome) {
+func printResults(w *bytes.Buffer, o *run.Outcome) {
 	told := slices.DeleteFunc(slices.Clone(o.Clients), func(c run.ClientOutcome) bool { return len(c.Result) <= len("{}") })
 	if len(told) == 0 {
 		return

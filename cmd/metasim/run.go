@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,15 +84,17 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 	if err != nil {
 		return f.refused(none, failed(err), std)
 	}
+	var text bytes.Buffer
 	if f.json {
-		if err := printJSON(std.out, out); err != nil {
-			return failed(err)
-		}
+		err = printJSON(&text, out)
 	} else {
-		printOutcome(std.out, out)
+		printOutcome(&text, out)
 	}
-	if !out.OK {
-		return failed(out.Err)
+	if _, e := std.out.Write(text.Bytes()); e != nil {
+		err = errors.Join(err, fmt.Errorf("the outcome cannot be printed: %w", e))
+	}
+	if err = errors.Join(out.Err, err); err != nil {
+		return failed(err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func newVerify(std streams) *cobra.Command {
 				err = fmt.Errorf("the runs are not equal; %s", v.Divergence)
 			}
 			if !asJSON {
-				printVerdict(v, std)
+				err = errors.Join(err, printVerdict(v, std))
 			}
 			if err != nil {
 				return failed(err)
@@ -78,11 +79,14 @@ func verify(ctx context.Context, file string, runs int, f *scenarioFlags, std st
 	return v, nil
 }
 
-func printVerdict(v *run.Verdict, std streams) {
+func printVerdict(v *run.Verdict, std streams) error {
+	var text bytes.Buffer
 	for i, r := range v.Runs {
-		fmt.Fprintf(std.out, "run %d  %-5s GOMAXPROCS %d  %s\n", i+1, r.Transport, r.GOMAXPROCS, r.Digest)
+		fmt.Fprintf(&text, "run %d  %-5s GOMAXPROCS %d  %s\n", i+1, r.Transport, r.GOMAXPROCS, r.Digest)
 	}
 	if v.Equal {
-		fmt.Fprintf(std.out, "equal: %d runs, one digest\n", len(v.Runs))
+		fmt.Fprintf(&text, "equal: %d runs, one digest\n", len(v.Runs))
 	}
+	_, err := std.out.Write(text.Bytes())
+	return err
 }
