@@ -45,7 +45,7 @@ func TestEverythingHasACodecCase(t *testing.T) {
 		case stays && travels:
 			t.Errorf("%s (%s) is said to stay because %q, and has a codec case; remove one of the two", name, where, why)
 		case !stays && !travels:
-			t.Errorf("%s (%s) has no codec case; add it to metasim.proto, Check, toProto, Decoder.body, bodies() in "+
+			t.Errorf("%s (%s) has no codec case; add it to metasim.proto, Check, appendBody, Decoder.body, bodies() in "+
 				"codec_test.go and docs/protocol.md, or to stay in audit_test.go with the reason", name, where)
 		}
 	}

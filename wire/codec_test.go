@@ -127,6 +127,26 @@ func TestPayloadsAreTheCallers(t *testing.T) {
 	require.Equal(t, "A", one.Channel)
 }
 
+// A body that says the same as the one before is not parsed again: but what came before is remembered, not where it lay.
+func TestARepeatIsWhatCame(t *testing.T) {
+	until := func(at metasim.Time) wire.Packet { return wire.Packet{Body: metasim.Authorize{Until: metasim.At(at)}} }
+	sent := []wire.Packet{until(1), until(1), until(2), until(1)}
+	var decoder wire.Decoder
+	got, err := decoder.Packets(frames(t, sent...)[4:])
+	require.NoError(t, err)
+	require.Equal(t, sent, got)
+	frame := frames(t, until(2))[4:]
+	_, err = decoder.Packets(frame)
+	require.NoError(t, err)
+	frame[len(frame)-1] = 3 // another frame, in the same memory
+	got, err = decoder.Packets(frame)
+	require.NoError(t, err)
+	require.Equal(t, []wire.Packet{until(3)}, got)
+	frame[len(frame)-2] = 0x28
+	_, err = decoder.Packets(frame)
+	require.ErrorContains(t, err, "a Instant with a field 5")
+}
+
 // A pass that does not fit a frame goes out in several, in one write, and no frame holds too many packets.
 func TestFramesAreSplit(t *testing.T) {
 	many := make([]wire.Packet, wire.MaxPackets+1)

@@ -1,10 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"math"
-
-	"google.golang.org/protobuf/encoding/protowire"
+	"unicode/utf8"
 )
 
 // A Decoder turns frames into packets. The zero value is ready. Names that come again and again are kept once: one
@@ -12,6 +12,12 @@ import (
 type Decoder struct {
 	packets []Packet
 	names   map[string]string
+
+	promises, advances, polls, authorizations last
+
+	slab      []byte // the rest of the memory for small payloads
+	ownFrame  int    // the memory that the frame takes, where payloads may keep it; otherwise 0
+	gaveFrame bool   // and one does
 }
 
 // keepNames is how many names a Decoder remembers; a peer that invents more only loses the saving.
@@ -25,11 +31,13 @@ func (d *Decoder) Packets(frame []byte) ([]Packet, error) {
 	}
 	clear(d.packets) // what was handed out may be large; do not keep it alive
 	d.packets = d.packets[:0]
-	for rest := frame; len(rest) > 0; {
-		body, n := consumeField(rest, framePackets)
-		if n < 0 {
+	for c := read(frame, "Frame"); c.next < len(frame); {
+		at := c.next
+		c.more()
+		body := c.bytes()
+		if c.err != nil || c.tag != framePackets {
 			return nil, &ProtocolError{
-				What:   fmt.Sprintf("a frame with %d bytes of something else at byte %d", len(rest), len(frame)-len(rest)),
+				What:   fmt.Sprintf("a frame with %d bytes of something else at byte %d", len(frame)-at, at),
 				Bound:  "a frame holds whole packets and nothing more",
 				Remedy: speak,
 			}
@@ -45,72 +53,92 @@ func (d *Decoder) Packets(frame []byte) ([]Packet, error) {
 			return nil, err
 		}
 		d.packets = append(d.packets, p)
-		rest = rest[n:]
 	}
 	return d.packets, nil
-}
-
-// consumeField takes one length-delimited field of that number off b: its value, and how long it was in all; -1 where
-// something else comes.
-func consumeField(b []byte, want protowire.Number) ([]byte, int) {
-	number, kind, n := protowire.ConsumeTag(b)
-	if n < 0 || number != want || kind != protowire.BytesType {
-		return nil, -1
-	}
-	value, m := protowire.ConsumeBytes(b[n:])
-	if m < 0 {
-		return nil, -1
-	}
-	return value, n + m
 }
 
 // packet decodes a Packet: a member, then a body.
 func (d *Decoder) packet(b []byte) (Packet, error) {
 	var member uint64
-	rest := b
-	if number, kind, n := protowire.ConsumeTag(b); n > 0 && number == packetMember && kind == protowire.VarintType {
-		v, m := protowire.ConsumeVarint(b[n:])
-		if m < 0 {
+	c := read(b, "Packet")
+	if c.more() && c.tag == packetMember {
+		if member = c.number(); c.err != nil {
 			return Packet{}, broken("a packet whose member is no number")
 		}
-		member, rest = v, b[n+m:]
+		c.more()
 	}
 	p := Packet{Member: uint32(member)}
 	if member > math.MaxUint32 {
 		return p, beyond("a member number", member)
 	}
-	if len(rest) == 0 {
+	if c.err == nil && c.next == len(b) && (len(b) == 0 || c.tag == packetMember) {
 		return p, &ProtocolError{
 			What: fmt.Sprintf("a packet without a body (member %d)", member), Bound: "a packet has one", Remedy: speak,
 		}
 	}
-	number, kind, n := protowire.ConsumeTag(rest)
-	if n < 0 || kind != protowire.BytesType {
+	if c.err != nil || c.tag&7 != counted {
 		return p, broken(fmt.Sprintf("a packet of member %d that cannot be read", member))
 	}
-	value, m := protowire.ConsumeBytes(rest[n:])
-	if m < 0 || n+m != len(rest) {
+	value := c.bytes()
+	if c.err != nil || c.next < len(b) {
 		return p, broken(fmt.Sprintf("a packet of member %d with more or less than one body", member))
 	}
-	if large := number == packetSend || number == packetDeliver; len(value) > MaxControl && !large {
+	if large := c.tag == packetSend || c.tag == packetDeliver; len(value) > MaxControl && !large {
 		return p, &ProtocolError{
-			What:   fmt.Sprintf("a body of %d bytes in field %d", len(value), number),
+			What:   fmt.Sprintf("a body of %d bytes in field %d", len(value), c.tag>>3),
 			Bound:  fmt.Sprintf("only a message with a payload has more than %d", MaxControl),
 			Remedy: "split it",
 		}
 	}
 	var err error
-	if p.Body, err = d.body(number, value); err != nil {
-		return p, err
-	}
-	return p, Check(p)
+	p.Body, err = d.body(c.tag, value)
+	return p, err
 }
 
-// name returns the one copy of s that this connection keeps.
-func (d *Decoder) name(s string) string {
-	if kept, ok := d.names[s]; ok {
+// take decodes a frame that the caller gives away: it reports whether a payload keeps it.
+func (d *Decoder) take(frame []byte) (packets []Packet, kept bool, err error) {
+	d.ownFrame, d.gaveFrame = cap(frame), false
+	packets, err = d.Packets(frame)
+	d.ownFrame = 0
+	return packets, d.gaveFrame, err
+}
+
+// The last body of a kind, and the bytes that it came as. Where many members move in step, and where nothing happens,
+// the next one is often the same: then it is neither parsed nor given memory.
+type last struct {
+	b    []byte
+	body Body
+}
+
+// or returns the last body once more, where it came as the same bytes, or decodes b.
+func (l *last) or(decode func([]byte) (Body, error), b []byte) (Body, error) {
+	if l.body != nil && bytes.Equal(l.b, b) {
+		return l.body, nil
+	}
+	body, err := decode(b)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) <= maxShort {
+		l.b, l.body = append(l.b[:0], b...), body
+	}
+	return body, nil
+}
+
+// maxShort is more than the longest body without a payload takes, unless somebody pads it.
+const maxShort = 128
+
+// name reads a name, and returns the one copy of it that this connection keeps.
+func (d *Decoder) name(c *cursor) string {
+	b := c.bytes()
+	if kept, ok := d.names[string(b)]; ok {
 		return kept
 	}
+	if !utf8.Valid(b) {
+		c.fail(unreadable(c.message, fmt.Errorf("a name of %d bytes is no UTF-8", len(b))))
+		return ""
+	}
+	s := string(b)
 	if len(d.names) < keepNames && len(s) <= MaxName {
 		if d.names == nil {
 			d.names = make(map[string]string)

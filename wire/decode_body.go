@@ -4,184 +4,179 @@ import (
 	"fmt"
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
-
 	"metasim/metasim"
 	"metasim/wire/wirepb"
 )
 
-// body decodes what a packet carries, by its field number.
-func (d *Decoder) body(number protowire.Number, b []byte) (Body, error) {
-	switch number {
-	case packetHello:
-		return decode(b, new(wirepb.Hello), hello)
-	case packetWelcome:
-		return decode(b, new(wirepb.Welcome), welcome)
-	case packetStart:
-		return decode(b, new(wirepb.Start), start)
-	case packetGoodbye:
-		return decode(b, new(wirepb.Goodbye), goodbye)
-	case packetRefuse:
-		return decode(b, new(wirepb.Refuse), refuse)
+// body decodes what a packet carries, by its tag, and checks it as Check does.
+func (d *Decoder) body(tag uint64, b []byte) (Body, error) {
+	switch tag {
 	case packetSend:
-		return decode(b, new(wirepb.SendMessage), d.send)
+		return d.send(b)
 	case packetPromise:
-		return decode(b, new(wirepb.PromiseNoSend), promise)
+		return d.promises.or(promise, b)
 	case packetAdvance:
-		return decode(b, new(wirepb.NotifyAdvance), advance)
+		return d.advances.or(advance, b)
 	case packetPollWait:
-		return decode(b, new(wirepb.PollWait), pollWait)
+		return d.polls.or(pollWait, b)
 	case packetLeave:
-		return decode(b, new(wirepb.Leave), leave)
+		return d.leave(b)
 	case packetDeliver:
-		return decode(b, new(wirepb.DeliveredMessage), d.deliver)
+		return d.deliver(b)
 	case packetAuthorize:
-		return decode(b, new(wirepb.AuthorizeAdvance), authorize)
+		return d.authorizations.or(authorize, b)
+	case packetHello:
+		return decodeRare(b, new(wirepb.Hello), hello)
+	case packetWelcome:
+		return decodeRare(b, new(wirepb.Welcome), welcome)
+	case packetStart:
+		return decodeRare(b, new(wirepb.Start), start)
+	case packetGoodbye:
+		return decodeRare(b, new(wirepb.Goodbye), goodbye)
+	case packetRefuse:
+		return decodeRare(b, new(wirepb.Refuse), refuse)
 	}
 	return nil, &ProtocolError{
-		What:  fmt.Sprintf("a packet with a body in field %d", number),
+		What:  fmt.Sprintf("a packet with a body in field %d", tag>>3),
 		Bound: "this version knows no such body", Remedy: speak,
 	}
 }
 
-// decode parses a body and converts it. A field that this version does not know is refused, as ignoring it could
-// change what a message means. Hello and Refuse alone may have such fields: peers of two versions must be able to part.
-func decode[M proto.Message](b []byte, m M, convert func(M) (Body, error)) (Body, error) {
-	if err := proto.Unmarshal(b, m); err != nil {
-		return nil, &ProtocolError{
-			What:  fmt.Sprintf("a %s that cannot be read", m.ProtoReflect().Descriptor().Name()),
-			Bound: "a body is protobuf, its names are UTF-8", Remedy: speak, Err: err,
+func (d *Decoder) send(b []byte) (Body, error) {
+	var m metasim.Send
+	var sent rawInstant
+	var payload []byte
+	c := read(b, "SendMessage")
+	for c.more() {
+		switch c.tag {
+		case sendChannel:
+			m.Channel = d.name(&c)
+		case sendSent:
+			c.instant(&sent)
+		case sendPayload:
+			payload = c.bytes()
+		default:
+			c.unknown("SendMessage")
 		}
 	}
-	switch any(m).(type) {
-	case *wirepb.Hello, *wirepb.Refuse:
-	default:
-		if unknown := m.ProtoReflect().GetUnknown(); len(unknown) > 0 {
-			return nil, unknownField(m, unknown)
+	m.Sent = c.at(&sent)
+	if c.fail(checkMessage(m.Channel, payload, m.Sent, m.Sent)); c.err != nil {
+		return nil, c.err
+	}
+	m.Payload = d.payload(payload)
+	return m, nil
+}
+
+func promise(b []byte) (Body, error) {
+	c := read(b, "PromiseNoSend")
+	m := metasim.Promise{NoSendBefore: c.onlyInstant(promiseNoSendBefore)}
+	c.fail(checkTime("a promise", m.NoSendBefore.Time))
+	return m, c.err
+}
+
+func advance(b []byte) (Body, error) {
+	var report rawReport
+	c := read(b, "NotifyAdvance")
+	for c.more() {
+		switch c.tag {
+		case advanceReport:
+			c.report(&report)
+		default:
+			c.unknown("NotifyAdvance")
 		}
 	}
-	return convert(m)
+	m := metasim.Advance{Report: c.reported(&report)}
+	c.fail(checkReport(&m.Report))
+	return m, c.err
 }
 
-func unknownField(m proto.Message, unknown []byte) error {
-	number, _, _ := protowire.ConsumeTag(unknown)
-	return &ProtocolError{
-		What:  fmt.Sprintf("a %s with a field %d", m.ProtoReflect().Descriptor().Name(), number),
-		Bound: "this version knows no such field", Remedy: speak,
-	}
-}
-
-func hello(m *wirepb.Hello) (Body, error) {
-	if m.Version > math.MaxUint32 {
-		return nil, beyond("a version", m.Version)
-	}
-	return Hello{
-		Version: uint32(m.Version), Name: m.Name, Token: m.Token, Publications: m.Publications,
-		Subscriptions: m.Subscriptions, Reaction: metasim.Time(m.Reaction),
-	}, nil
-}
-
-func welcome(m *wirepb.Welcome) (Body, error) {
-	return Welcome{Scenario: m.Scenario, Seed: m.Seed}, nil
-}
-
-func start(m *wirepb.Start) (Body, error) {
-	until, err := instant(m.Until)
-	return Start{Clients: m.Clients, Until: until}, err
-}
-
-func goodbye(*wirepb.Goodbye) (Body, error) { return Goodbye{}, nil }
-
-func refuse(m *wirepb.Refuse) (Body, error) {
-	if m.Reason < 0 {
-		return nil, beyond("a reason", uint64(m.Reason))
-	}
-	return Refuse{Reason: Reason(m.Reason), Text: presentable(m.Text)}, nil
-}
-
-func (d *Decoder) send(m *wirepb.SendMessage) (Body, error) {
-	sent, err := instant(m.Sent)
-	return metasim.Send{Channel: d.name(m.Channel), Sent: sent, Payload: m.Payload}, err
-}
-
-func promise(m *wirepb.PromiseNoSend) (Body, error) {
-	before, err := instant(m.NoSendBefore)
-	return metasim.Promise{NoSendBefore: before}, err
-}
-
-func advance(m *wirepb.NotifyAdvance) (Body, error) {
-	r, err := report(m.Report)
-	return metasim.Advance{Report: r}, err
-}
-
-func pollWait(m *wirepb.PollWait) (Body, error) {
-	want, err := instant(m.Want)
-	if err != nil {
-		return nil, err
-	}
-	r, err := report(m.Report)
-	return metasim.PollWait{Report: r, Want: want, Messages: m.Messages}, err
-}
-
-func leave(m *wirepb.Leave) (Body, error) {
-	now, err := instant(m.Now)
-	return metasim.Leave{Now: now, Acked: m.Acked, Result: m.Result}, err
-}
-
-func (d *Decoder) deliver(m *wirepb.DeliveredMessage) (Body, error) {
-	if m.From > math.MaxUint32 {
-		return nil, beyond("a sender", m.From)
-	}
-	at, err := instants(m.Sent, m.Due)
-	return metasim.Deliver{Number: m.Number, Message: metasim.Message{
-		From: metasim.ClientID(m.From), Seq: m.Seq, Channel: d.name(m.Channel), Sent: at[0], Due: at[1],
-		Payload: m.Payload,
-	}}, err
-}
-
-func authorize(m *wirepb.AuthorizeAdvance) (Body, error) {
-	until, err := instant(m.Until)
-	return metasim.Authorize{Until: until}, err
-}
-
-func report(m *wirepb.Report) (metasim.Report, error) {
-	if m == nil {
-		return metasim.Report{}, nil
-	}
-	if unknown := m.ProtoReflect().GetUnknown(); len(unknown) > 0 {
-		return metasim.Report{}, unknownField(m, unknown)
-	}
-	at, err := instants(m.Now, m.NoSendBefore, m.NextEvent)
-	return metasim.Report{Now: at[0], NoSendBefore: at[1], NextEvent: at[2], Acked: m.Acked}, err
-}
-
-func instant(p *wirepb.Instant) (metasim.Instant, error) {
-	switch {
-	case p == nil:
-		return metasim.Start, nil
-	case len(p.ProtoReflect().GetUnknown()) > 0:
-		return metasim.Start, unknownField(p, p.ProtoReflect().GetUnknown())
-	case p.Infinity && (p.Time != 0 || p.Step != 0):
-		return metasim.Start, &ProtocolError{
-			What: fmt.Sprintf("an instant at infinity and at %dns", p.Time), Bound: "it is one of the two", Remedy: speak,
-		}
-	case p.Infinity:
-		return metasim.Infinity, nil
-	case p.Step > math.MaxUint32:
-		return metasim.Start, beyond("an instant's step", p.Step)
-	}
-	return metasim.Instant{Time: metasim.Time(p.Time), Step: uint32(p.Step)}, nil
-}
-
-// instants decodes several, and names the first that is wrong.
-func instants(from ...*wirepb.Instant) ([4]metasim.Instant, error) {
-	var to [4]metasim.Instant
-	for i, p := range from {
-		var err error
-		if to[i], err = instant(p); err != nil {
-			return to, err
+func pollWait(b []byte) (Body, error) {
+	var m metasim.PollWait
+	var report rawReport
+	var want rawInstant
+	c := read(b, "PollWait")
+	for c.more() {
+		switch c.tag {
+		case pollWaitReport:
+			c.report(&report)
+		case pollWaitWant:
+			c.instant(&want)
+		case pollWaitMessages:
+			m.Messages = c.number() != 0
+		default:
+			c.unknown("PollWait")
 		}
 	}
-	return to, nil
+	m.Report, m.Want = c.reported(&report), c.at(&want)
+	c.fail(checkPollWait(&m))
+	return m, c.err
+}
+
+func (d *Decoder) leave(b []byte) (Body, error) {
+	var m metasim.Leave
+	var now rawInstant
+	var result []byte
+	c := read(b, "Leave")
+	for c.more() {
+		switch c.tag {
+		case leaveNow:
+			c.instant(&now)
+		case leaveAcked:
+			m.Acked = c.number()
+		case leaveResult:
+			result = c.bytes()
+		default:
+			c.unknown("Leave")
+		}
+	}
+	m.Now, m.Result = c.at(&now), result
+	if c.fail(checkLeave(&m)); c.err != nil {
+		return nil, c.err
+	}
+	m.Result = d.payload(result)
+	return m, nil
+}
+
+func (d *Decoder) deliver(b []byte) (Body, error) {
+	var m metasim.Deliver
+	var from uint64
+	var sent, due rawInstant
+	var payload []byte
+	c := read(b, "DeliveredMessage")
+	for c.more() {
+		switch c.tag {
+		case deliverNumber:
+			m.Number = c.number()
+		case deliverFrom:
+			from = c.number()
+		case deliverSeq:
+			m.Message.Seq = c.number()
+		case deliverChannel:
+			m.Message.Channel = d.name(&c)
+		case deliverSent:
+			c.instant(&sent)
+		case deliverDue:
+			c.instant(&due)
+		case deliverPayload:
+			payload = c.bytes()
+		default:
+			c.unknown("DeliveredMessage")
+		}
+	}
+	if from > math.MaxUint32 {
+		c.fail(beyond("a sender", from))
+	}
+	m.Message.From, m.Message.Sent, m.Message.Due = metasim.ClientID(from), c.at(&sent), c.at(&due)
+	if c.fail(checkMessage(m.Message.Channel, payload, m.Message.Sent, m.Message.Due)); c.err != nil {
+		return nil, c.err
+	}
+	m.Message.Payload = d.payload(payload)
+	return m, nil
+}
+
+func authorize(b []byte) (Body, error) {
+	c := read(b, "AuthorizeAdvance")
+	m := metasim.Authorize{Until: c.onlyInstant(authorizeUntil)}
+	c.fail(checkTime("an authorization", m.Until.Time))
+	return m, c.err
 }

@@ -3,8 +3,11 @@
 //
 //	packet.go      the packets: plain structs
 //	conn.go        Conn, Listener, Dialer: what a transport is
-//	encode.go      packets -> frames            (Encoder)
-//	decode.go      one frame -> packets         (Decoder)
+//	encode*.go     packets -> frames            (Encoder)
+//	decode*.go     one frame -> packets         (Decoder), field by field with a cursor
+//	fields.go      the tags that both use
+//	rare.go        the bodies of joining and parting, by generated code
+//	payload.go     who keeps a payload, and what it keeps alive
 //	frame.go       frames over a byte stream    (Reader, Writer)
 //	limits.go      what is too much, and Check
 //	wirepb/        the same packets as generated protobuf
@@ -23,4 +26,7 @@
 //
 // Packets come out in the order in which they went in. What does not fit the protocol ends in a *ProtocolError, never
 // in a panic, nor in memory beyond a small multiple of what came.
+//
+// In the steady state a packet that is written takes no memory, and one that is read takes that of its body; its
+// payload is copied once on each side. A payload that somebody keeps holds on to twice its size at most, or to 4 KiB.
 package wire

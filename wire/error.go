@@ -39,6 +39,9 @@ var speak = fmt.Sprintf("speak the metasim protocol, version %d", Version)
 
 // from names the peer in an error of the codec, which knows none.
 func from(peer string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var e *ProtocolError
 	if errors.As(err, &e) && e.Peer == "" {
 		e.Peer = peer

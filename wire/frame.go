@@ -1,28 +1,39 @@
 package wire
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 )
 
+// How much a Reader reads ahead: little for a peer that says little, as there may be thousands; more for one that
+// fills it. A frame that fits is decoded where it lies.
+const (
+	minAhead = 4 << 10
+	maxAhead = 64 << 10
+)
+
+// firstPiece is how much memory a large frame is given before more of it comes.
+const firstPiece = 256 << 10
+
 // A Reader takes frames off a byte stream.
 type Reader struct {
 	// MaxFrame is the longest frame. Zero: the constant MaxFrame. Tests make it small.
 	MaxFrame int
 
-	from    *bufio.Reader
+	from    io.Reader
 	peer    string
-	frame   []byte
+	buf     []byte
+	ahead   []byte // the part of buf that was read and not yet decoded
+	full    bool   // the last read filled buf: a larger one saves reads
+	large   []byte // memory for a frame that does not fit buf, where no payload kept it
+	largest int    // the largest frame that came whole
 	decoder Decoder
 }
 
 // NewReader reads frames from r. The peer's name is for errors.
-func NewReader(r io.Reader, peer string) *Reader {
-	return &Reader{from: bufio.NewReaderSize(r, 64<<10), peer: peer}
-}
+func NewReader(r io.Reader, peer string) *Reader { return &Reader{from: r, peer: peer} }
 
 // Read waits for the next frame and returns its packets; the slice is valid until the next Read. It fails with io.EOF
 // where the stream ends between two frames, with a *ProtocolError where what comes is no frame (it wraps
@@ -32,46 +43,79 @@ func (r *Reader) Read() ([]Packet, error) {
 	if limit == 0 {
 		limit = MaxFrame
 	}
-	var length [lengthSize]byte
-	if n, err := io.ReadFull(r.from, length[:]); err != nil {
-		return nil, r.ended(err, n, lengthSize)
+	if err := r.await(lengthSize); err != nil {
+		return nil, r.ended(err, len(r.ahead), lengthSize)
 	}
-	size := binary.LittleEndian.Uint32(length[:])
+	size := binary.LittleEndian.Uint32(r.ahead)
 	if uint64(size) > uint64(limit) {
 		return nil, &ProtocolError{
 			Peer: r.peer, What: fmt.Sprintf("a frame of %d bytes", size), Bound: fmt.Sprintf("a frame has at most %d", limit),
 			Remedy: speak,
 		}
 	}
-	if err := r.fill(int(size)); err != nil {
-		return nil, err
+	whole := lengthSize + int(size)
+	if whole > maxAhead {
+		return r.readLarge(int(size))
 	}
-	packets, err := r.decoder.Packets(r.frame)
-	if cap(r.frame) > keepBuffer {
-		r.frame = nil
+	if err := r.await(whole); err != nil {
+		return nil, r.ended(err, len(r.ahead), whole)
 	}
-	if err != nil {
-		return nil, from(r.peer, err)
-	}
-	return packets, nil
+	packets, err := r.decoder.Packets(r.ahead[lengthSize:whole])
+	r.ahead = r.ahead[whole:]
+	return packets, from(r.peer, err)
 }
 
-// fill reads a frame of that size. Memory grows with what comes, not with what was announced.
-func (r *Reader) fill(size int) error {
-	r.frame = r.frame[:0]
-	for len(r.frame) < size {
-		have := len(r.frame)
-		if have == cap(r.frame) {
-			grown := make([]byte, have, min(size, max(64<<10, 2*have)))
-			copy(grown, r.frame)
-			r.frame = grown
+// await reads until n bytes lie ahead, and takes what comes with them. On an error there are fewer.
+func (r *Reader) await(n int) error {
+	have := len(r.ahead)
+	if have >= n {
+		return nil
+	}
+	size := max(len(r.buf), minAhead)
+	for size < n || r.full && size < maxAhead {
+		size, r.full = 2*size, false
+	}
+	buf := r.buf
+	if size > len(buf) {
+		buf = make([]byte, size)
+	}
+	copy(buf, r.ahead)
+	more, err := io.ReadAtLeast(r.from, buf[have:], n-have)
+	r.buf, r.ahead, r.full = buf, buf[:have+more], have+more == len(buf)
+	return err
+}
+
+// readLarge reads a frame into memory of its own, which a large payload may keep.
+func (r *Reader) readLarge(size int) ([]Packet, error) {
+	r.ahead = r.ahead[lengthSize:]
+	frame := r.large[:0]
+	for r.large = nil; len(frame) < size; {
+		if len(frame) == cap(frame) {
+			frame = r.grow(frame, size)
 		}
-		r.frame = r.frame[:min(size, cap(r.frame))]
-		if n, err := io.ReadFull(r.from, r.frame[have:]); err != nil {
-			return r.ended(err, lengthSize+have+n, lengthSize+size)
+		have := len(frame)
+		frame = frame[:min(size, cap(frame))]
+		n := copy(frame[have:], r.ahead)
+		r.ahead = r.ahead[n:]
+		m, err := io.ReadFull(r.from, frame[have+n:])
+		if err != nil {
+			return nil, r.ended(err, lengthSize+have+n+m, lengthSize+size)
 		}
 	}
-	return nil
+	r.largest = max(r.largest, size)
+	packets, kept, err := r.decoder.take(frame)
+	if !kept && cap(frame) <= keepBuffer {
+		r.large = frame
+	}
+	return packets, from(r.peer, err)
+}
+
+// grow makes room for more of a frame: all at once where one as large came before, and otherwise by what has come. So
+// a length that is announced costs little.
+func (r *Reader) grow(frame []byte, size int) []byte {
+	grown := make([]byte, len(frame), min(size, max(firstPiece, 4*len(frame), r.largest)))
+	copy(grown, frame)
+	return grown
 }
 
 // ended tells an end between two frames from one inside a frame, of which have bytes came.

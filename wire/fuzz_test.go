@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/wirepb"
 )
@@ -67,47 +66,4 @@ func FuzzStream(f *testing.F) {
 			require.NotEmpty(t, packets)
 		}
 	})
-}
-
-func BenchmarkEncode(b *testing.B) {
-	var encoder wire.Encoder
-	pass := benchmarkPass()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := encoder.Frames(pass); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(pass)), "ns/packet")
-}
-
-func BenchmarkDecode(b *testing.B) {
-	var encoder wire.Encoder
-	var decoder wire.Decoder
-	pass := benchmarkPass()
-	frame, err := encoder.Frames(pass)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := decoder.Packets(frame[4:]); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(pass)), "ns/packet")
-}
-
-// benchmarkPass is a pass of a busy server: deliveries of 64 bytes with their authorizations, for 64 members.
-func benchmarkPass() []wire.Packet {
-	var pass []wire.Packet
-	for i := range uint32(64) {
-		pass = append(pass,
-			wire.Packet{Member: i, Body: metasim.Deliver{Number: 7, Message: metasim.Message{
-				From: 3, Seq: 9, Channel: "ROBOT_STATE", Sent: metasim.At(5 * ms), Due: metasim.At(6 * ms),
-				Payload: make([]byte, 64),
-			}}},
-			wire.Packet{Member: i, Body: metasim.Authorize{Until: metasim.At(7 * ms)}})
-	}
-	return pass
 }

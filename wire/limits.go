@@ -46,11 +46,11 @@ func Check(p Packet) error {
 	case metasim.Promise:
 		return checkTime("a promise", b.NoSendBefore.Time)
 	case metasim.Advance:
-		return checkReport(b.Report)
+		return checkReport(&b.Report)
 	case metasim.PollWait:
-		return firstError(checkReport(b.Report), checkTime("a wait", b.Want.Time))
+		return checkPollWait(&b)
 	case metasim.Leave:
-		return checkLeave(b)
+		return checkLeave(&b)
 	case metasim.Deliver:
 		return checkMessage(b.Message.Channel, b.Message.Payload, b.Message.Sent, b.Message.Due)
 	case metasim.Authorize:
@@ -74,12 +74,16 @@ func checkHello(b Hello) error {
 		checkNames("a subscription", b.Subscriptions), checkTime("a reaction", b.Reaction))
 }
 
-func checkReport(r metasim.Report) error {
+func checkPollWait(b *metasim.PollWait) error {
+	return firstError(checkReport(&b.Report), checkTime("a wait", b.Want.Time))
+}
+
+func checkReport(r *metasim.Report) error {
 	return firstError(checkTime("a clock", r.Now.Time), checkTime("a promise", r.NoSendBefore.Time),
 		checkTime("a next event", r.NextEvent.Time))
 }
 
-func checkLeave(b metasim.Leave) error {
+func checkLeave(b *metasim.Leave) error {
 	if b.Cut {
 		return &ProtocolError{
 			What: "a leave that is a cut", Bound: "a cut is the server's own word and does not travel",

@@ -1,0 +1,204 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"metasim/metasim"
+)
+
+// A cursor reads the fields of a message, in any order, and keeps the first error: after one there are no more fields,
+// and all values are zero.
+//
+//	for c.more() {
+//		switch c.tag {
+//		case leaveAcked:
+//			m.Acked = c.number()
+//		default:
+//			c.unknown("Leave")
+//		}
+//	}
+//
+// As in the generated code the last value of a field counts, and a message that comes twice is merged.
+type cursor struct {
+	b         []byte
+	next, end int    // the part of b that is to be read; moving a slice instead would cost a write barrier each time
+	tag       uint64 // of the field whose value comes next
+	message   string // for errors
+	err       error
+}
+
+func read(b []byte, message string) cursor { return cursor{b: b, end: len(b), message: message} }
+
+// more reads the next tag. It is false at the end of the message, and after an error.
+func (c *cursor) more() bool {
+	if c.next >= c.end {
+		return false
+	}
+	c.tag = c.number() // 0 where there is none: no field has that tag, and the first error stays
+	return true
+}
+
+func (c *cursor) number() uint64 {
+	if c.next < c.end && c.b[c.next] < 0x80 {
+		c.next++
+		return uint64(c.b[c.next-1])
+	}
+	return c.longNumber()
+}
+
+func (c *cursor) longNumber() uint64 {
+	v, n := protowire.ConsumeVarint(c.b[min(c.next, c.end):c.end])
+	if n < 0 {
+		c.fail(unreadable(c.message, errors.New("a number has no end, or more than 64 bits")))
+		return 0
+	}
+	c.next += n
+	return v
+}
+
+// count reads a length, and returns where what it counts ends.
+func (c *cursor) count() (end int) {
+	n := c.number()
+	if c.err == nil && n > uint64(c.end-c.next) {
+		c.fail(unreadable(c.message, fmt.Errorf("%d bytes are announced where %d follow", n, c.end-c.next)))
+	}
+	if c.err != nil {
+		return c.next
+	}
+	return c.next + int(n)
+}
+
+// bytes returns a length-delimited value, which is still part of the message.
+func (c *cursor) bytes() []byte {
+	end := c.count()
+	b := c.b[c.next:end]
+	c.next = end
+	return b
+}
+
+// instant reads an Instant over what i holds already.
+func (c *cursor) instant(i *rawInstant) {
+	outer := c.end
+	for c.end = c.count(); c.more(); {
+		switch c.tag {
+		case instantTime:
+			i.time = c.number()
+		case instantStep:
+			i.step = c.number()
+		case instantInfinity:
+			i.infinity = c.number() != 0
+		default:
+			c.unknown("Instant")
+		}
+	}
+	c.end = outer
+}
+
+// report reads a Report over what r holds already.
+func (c *cursor) report(r *rawReport) {
+	outer := c.end
+	for c.end = c.count(); c.more(); {
+		switch c.tag {
+		case reportNow:
+			c.instant(&r.now)
+		case reportNoSendBefore:
+			c.instant(&r.noSendBefore)
+		case reportNextEvent:
+			c.instant(&r.nextEvent)
+		case reportAcked:
+			r.acked = c.number()
+		default:
+			c.unknown("Report")
+		}
+	}
+	c.end = outer
+}
+
+// onlyInstant reads a message whose one field is an Instant.
+func (c *cursor) onlyInstant(tag uint64) metasim.Instant {
+	var raw rawInstant
+	for c.more() {
+		if c.tag == tag {
+			c.instant(&raw)
+		} else {
+			c.unknown(c.message)
+		}
+	}
+	return c.at(&raw)
+}
+
+// unknown refuses the field at hand: ignoring it could change what the message means.
+func (c *cursor) unknown(message string) {
+	if c.err != nil {
+		return
+	}
+	number, kind := protowire.DecodeTag(c.tag)
+	if number < protowire.MinValidNumber || protowire.ConsumeFieldValue(number, kind, c.b[c.next:c.end]) < 0 {
+		c.fail(unreadable(c.message, fmt.Errorf("after a tag of %d comes no field", c.tag)))
+		return
+	}
+	c.fail(unknownField(message, uint64(number)))
+}
+
+// fail keeps an error, and leaves nothing to read.
+func (c *cursor) fail(err error) {
+	if err != nil && c.err == nil {
+		c.err, c.next = err, len(c.b)
+	}
+}
+
+// at is what an Instant means, once all of it was read.
+func (c *cursor) at(raw *rawInstant) metasim.Instant {
+	i, err := raw.instant()
+	c.fail(err)
+	return i
+}
+
+func (c *cursor) reported(raw *rawReport) metasim.Report {
+	return metasim.Report{
+		Now: c.at(&raw.now), NoSendBefore: c.at(&raw.noSendBefore), NextEvent: c.at(&raw.nextEvent), Acked: raw.acked,
+	}
+}
+
+// A rawInstant holds the fields of an Instant as they came.
+type rawInstant struct {
+	time, step uint64
+	infinity   bool
+}
+
+func (r *rawInstant) instant() (metasim.Instant, error) {
+	switch {
+	case r.infinity && (r.time != 0 || r.step != 0):
+		return metasim.Start, &ProtocolError{
+			What: fmt.Sprintf("an instant at infinity and at %dns", int64(r.time)), Bound: "it is one of the two", Remedy: speak,
+		}
+	case r.infinity:
+		return metasim.Infinity, nil
+	case r.step > math.MaxUint32:
+		return metasim.Start, beyond("an instant's step", r.step)
+	}
+	return metasim.Instant{Time: metasim.Time(r.time), Step: uint32(r.step)}, nil
+}
+
+// A rawReport holds the fields of a Report as they came.
+type rawReport struct {
+	now, noSendBefore, nextEvent rawInstant
+	acked                        uint64
+}
+
+func unreadable(message string, cause error) error {
+	return &ProtocolError{
+		What: fmt.Sprintf("a %s that cannot be read", message), Bound: "a body is protobuf, its names are UTF-8",
+		Remedy: speak, Err: cause,
+	}
+}
+
+func unknownField(message string, number uint64) error {
+	return &ProtocolError{
+		What: fmt.Sprintf("a %s with a field %d", message, number), Bound: "this version knows no such field", Remedy: speak,
+	}
+}
