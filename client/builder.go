@@ -181,6 +181,9 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 	for _, s := range b.subs {
 		hello.Subscriptions = append(hello.Subscriptions, s.pattern)
 	}
+	if err := wire.Check(wire.Packet{Body: hello}); err != nil {
+		return nil, errors.Join(fmt.Errorf("client %s: %w", o.name, err), c.Close())
+	}
 	c.put(hello)
 	if err := c.flush(); err != nil {
 		return nil, errors.Join(err, c.Close())

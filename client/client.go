@@ -82,6 +82,9 @@ func (c *Client) SetResult(v any) error {
 	if err != nil {
 		return fmt.Errorf("client %s: result: %w", c.name, err)
 	}
+	if err := wire.Check(wire.Packet{Body: metasim.Leave{Result: b}}); err != nil {
+		return fmt.Errorf("client %s: %w", c.name, err)
+	}
 	c.result = b
 	return nil
 }
@@ -173,9 +176,12 @@ func (c *Client) takeAll(packets []wire.Packet, err error) error {
 	if err == nil || c.ended {
 		return c.err
 	}
-	err = c.lost(err)
-	c.fail(err)
-	return err
+	c.fail(c.lost(err))
+	if errors.As(err, new(*cancelledError)) {
+		// It does not go on, so nobody should wait for it. It is cancelled: how the closing went is of no interest.
+		_ = c.detach()
+	}
+	return c.err
 }
 
 // lost says in words why nothing comes from the server any more.

@@ -17,15 +17,15 @@ import (
 func (c *Client) Run(ctx context.Context) error {
 	c.running = true
 	defer func() { c.running = false }()
+	if !c.ended && metasim.Earlier(c.due(), c.timers.next()).Before(c.granted) { // it has stepped before
+		c.put(metasim.Advance{Report: c.report(c.now, metasim.Later(c.timers.next(), c.now))})
+	}
 	for {
 		if c.ended || c.refused != nil {
 			return c.end()
 		}
 		timer := metasim.Later(c.timers.next(), c.now)
-		if _, err := c.mayActAt(metasim.Earlier(c.due(), timer)); err != nil {
-			return err
-		}
-		next := metasim.Earlier(c.due(), timer) // a message may have come just now
+		next := metasim.Earlier(c.due(), timer)
 		if !next.Before(c.granted) {
 			if c.granted == c.until {
 				return c.Leave(ctx)
@@ -63,7 +63,12 @@ func (c *Client) act(ctx context.Context, at metasim.Instant) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("client %s: at %v: %w", c.name, c.now, err)
 	}
-	if metasim.Earlier(c.due(), c.timers.next()).Before(c.granted) {
+	// One report follows each instant, whatever the server has said meanwhile: what the client has promised is not to
+	// depend on real time.
+	if _, err := c.mayActAt(metasim.Earlier(c.due(), c.timers.next())); err != nil {
+		return err
+	}
+	if metasim.Earlier(c.due(), c.timers.next()).Before(c.granted) { // a message may have come just now
 		c.put(metasim.Advance{Report: c.report(c.now, c.timers.next())})
 		return c.flush()
 	}
