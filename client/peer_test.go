@@ -1,0 +1,120 @@
+package client_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/client"
+	"metasim/metasim"
+	"metasim/wire"
+	"metasim/wire/mem"
+)
+
+// A host is a server by hand, for one client: it says what the test wants, and shows what the client said.
+type host struct {
+	t     *testing.T
+	conn  wire.Conn
+	hello wire.Hello
+	heard chan wire.Body
+	given uint64
+}
+
+// join completes a client against a server by hand. The run has clients a and b, and ends at a second.
+func join(t *testing.T, b *client.Builder) (*client.Client, *host) {
+	t.Helper()
+	mine, theirs := mem.Pipe("client", "server")
+	h := &host{t: t, conn: plainConn{theirs}, heard: make(chan wire.Body, 1000)}
+	go func() {
+		defer close(h.heard)
+		for {
+			packets, err := h.conn.Read()
+			if err != nil {
+				return
+			}
+			for _, p := range packets {
+				if _, ok := p.Body.(wire.Hello); ok {
+					h.say(wire.Welcome{}, wire.Start{Clients: []string{"a", "b"}, Until: metasim.At(metasim.Second)})
+				}
+				if _, ok := p.Body.(metasim.Leave); ok {
+					h.say(wire.Goodbye{})
+				}
+				h.heard <- p.Body
+			}
+		}
+	}()
+	c, err := b.Complete(t.Context(), client.WithConn(mine))
+	require.NoError(t, err)
+	h.hello = hears[wire.Hello](h)
+	t.Cleanup(func() {
+		require.NoError(t, c.Close())
+		require.NoError(t, h.conn.Close())
+	})
+	return c, h
+}
+
+func (h *host) say(bodies ...wire.Body) {
+	h.t.Helper()
+	var packets []wire.Packet
+	for _, b := range bodies {
+		packets = append(packets, wire.Packet{Body: b})
+	}
+	require.NoError(h.t, h.conn.Write(packets))
+}
+
+// grant authorizes the client to go on before an instant, and delivers messages before that, due at these.
+func (h *host) grant(until metasim.Instant, dues ...metasim.Instant) {
+	h.t.Helper()
+	for _, due := range dues {
+		h.given++
+		h.say(metasim.Deliver{Number: h.given, Message: metasim.Message{
+			From: 1, Seq: h.given, Channel: "X", Due: due, Payload: []byte(due.String()),
+		}})
+	}
+	h.say(metasim.Authorize{Until: until})
+}
+
+// hears returns the next thing that the client said, which is a T.
+func hears[T wire.Body](h *host) T {
+	h.t.Helper()
+	select {
+	case body := <-h.heard:
+		require.IsType(h.t, *new(T), body, "%+v", body)
+		return body.(T)
+	case <-time.After(20 * time.Second):
+		require.Fail(h.t, "the client says nothing")
+		return *new(T)
+	}
+}
+
+// silent is a client that has said nothing that the test has not heard.
+func (h *host) silent() {
+	h.t.Helper()
+	select {
+	case body, open := <-h.heard:
+		require.False(h.t, open, "the client said %T %+v", body, body)
+	default:
+	}
+}
+
+// quits has the client leave.
+func (h *host) quits(c *client.Client) metasim.Leave {
+	h.t.Helper()
+	require.NoError(h.t, c.Leave(h.t.Context()))
+	return hears[metasim.Leave](h)
+}
+
+func ms(n metasim.Time) metasim.Instant { return metasim.At(n * metasim.Millisecond) }
+
+func msStep(n metasim.Time, step uint32) metasim.Instant {
+	return metasim.Instant{Time: n * metasim.Millisecond, Step: step}
+}
+
+// dues are the instants of messages.
+func dues(msgs []client.Message) (is []metasim.Instant) {
+	for _, m := range msgs {
+		is = append(is, m.Due)
+	}
+	return is
+}
