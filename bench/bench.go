@@ -111,8 +111,9 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 			return results, context.Cause(ctx)
 		}
 		if err != nil {
-			fmt.Fprintf(o.Progress, "%s: %v\n", w.id(), err)
-			errs = append(errs, fmt.Errorf("%s: %w", w.id(), err))
+			err = &failedError{w.id(), err}
+			fmt.Fprintln(o.Progress, err)
+			errs = append(errs, err)
 		}
 		results = append(results, got...)
 	}
@@ -122,12 +123,28 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	return results, errors.Join(errs...)
 }
 
+// A failedError says which workload could not be measured. Where a run fails all its clients say so: the first is enough.
+type failedError struct {
+	id  string
+	err error
+}
+
+func (e *failedError) Error() string {
+	first, _, _ := strings.Cut(e.err.Error(), "\n")
+	return e.id + ": " + first
+}
+
+func (e *failedError) Unwrap() error { return e.err }
+
 // result measures a workload, and its floor before it.
 func (h *harness) result(ctx context.Context, w *workload) ([]Result, error) {
 	if r, ok := h.known[w.id()]; ok {
 		return []Result{r}, nil
 	}
 	r := Result{Name: w.name, Params: w.params, Unit: w.unit, Floor: w.bound}
+	if r.Params == nil {
+		r.Params = Params{}
+	}
 	if w.floor != "" {
 		floor, err := h.measureFloor(ctx, w.floor)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 // A chainLink passes on what comes; the first one of a chain has something to say once in a long while.
 type chainLink struct {
 	In, Out string // empty: none
+	Back    string // a channel from the last one to the first, on which nothing is ever published
 	Events  int    // of the first one
 	Gap     metasim.Time
 	out     *client.Publication
@@ -21,7 +22,10 @@ func (l *chainLink) declare(b *client.Builder) error {
 		l.out = b.Publication(l.Out)
 	}
 	if l.In == "" {
-		return nil
+		return b.Subscribe(l.Back, nil)
+	}
+	if l.Out == "" {
+		b.Publication(l.Back)
 	}
 	return b.Subscribe(l.In, nil)
 }
@@ -49,14 +53,18 @@ func (l *chainLink) play(ctx context.Context, c *client.Client) error {
 // idleDelay is the delay of the links of an idle chain.
 const idleDelay = metasim.Microsecond
 
-// idleCast is a chain of clients in which an event runs down, and then nothing happens for a long time. The last one
-// has a link to the first, on which nothing is ever sent: so everybody could wait for everybody.
+// idleCast is a chain of clients down which an event runs, and then nothing happens for a long time. The last one has a
+// link to the first, on which nothing is ever sent: so everybody waits for everybody, a delay at a time if the server
+// does not look further.
 func idleCast(n, events int, gap metasim.Time) cast {
 	c := cast{links: uniform(idleDelay), traffic: &traffic{}}
 	for i := range n {
-		l := &chainLink{In: fmt.Sprintf("CHAIN-%02d", i), Out: fmt.Sprintf("CHAIN-%02d", i+1), Events: events, Gap: gap}
+		l := &chainLink{In: fmt.Sprintf("CHAIN-%02d", i), Out: fmt.Sprintf("CHAIN-%02d", i+1), Back: "BACK", Events: events, Gap: gap}
 		if i == 0 {
 			l.In = ""
+		}
+		if i == n-1 {
+			l.Out = ""
 		}
 		c.parts = append(c.parts, part{fmt.Sprintf("link-%02d", i), l})
 	}

@@ -24,7 +24,7 @@ type stepper struct {
 	Publish, Subscribe string        // channels on which nothing is ever published
 	Steps              int           //
 	Burn               time.Duration // wall-clock time that a step computes
-	joined             func() error  // called when all have joined; may be nil
+	watch              func(int)     // called with the number of steps made, from 0: all have joined; may be nil
 }
 
 func (s *stepper) declare(b *client.Builder) error {
@@ -33,12 +33,10 @@ func (s *stepper) declare(b *client.Builder) error {
 }
 
 func (s *stepper) play(ctx context.Context, c *client.Client) error {
-	if s.joined != nil {
-		if err := s.joined(); err != nil {
-			return err
-		}
-	}
 	for i := range s.Steps {
+		if s.watch != nil {
+			s.watch(i)
+		}
 		if _, err := c.Step(ctx, metasim.Time(i+1)*tick); err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync/atomic"
 	"time"
 )
 
@@ -66,26 +65,39 @@ func crowd() (list []workload) {
 		list = append(list, workload{
 			name: "crowd", params: p, unit: "grants/s", first: 10, once: true, slow: size.clients > 1000,
 			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				before := memory()
-				began := time.Now()
-				var joined atomic.Int64
-				var bytes atomic.Uint64
-				c := starCast(size.clients-1, amount)
-				c.parts[0].player.(*stepper).joined = func() error {
-					joined.Store(int64(time.Since(began)))
-					bytes.Store(memory() - before)
-					return nil
-				}
-				s, err := h.grants(ctx, c, size.a)
-				s.more = []Result{
-					{Name: "crowd joins", Params: p, Value: time.Duration(joined.Load()).Seconds(), Unit: "s until all have joined"},
-					{Name: "crowd memory", Params: p, Value: float64(bytes.Load()) / 1024 / float64(size.clients), Unit: "KiB a client, in the server"},
-				}
-				return s, err
+				return h.crowd(ctx, size.clients, amount, size.a, p)
 			},
 		})
 	}
 	return list
+}
+
+// crowd lets the hub, which is in the server's process, look at the clock. The first step is not counted: what is said
+// to everybody at the start is a figure of its own.
+func (h *harness) crowd(ctx context.Context, clients, steps int, a arrangement, p Params) (sample, error) {
+	var joined, stepping, over time.Duration
+	var bytes uint64
+	before, began := memory(), time.Now()
+	c := starCast(clients-1, steps+1)
+	c.parts[0].player.(*stepper).watch = func(step int) {
+		switch step {
+		case 0:
+			joined = time.Since(began)
+			bytes = memory() - before
+		case 1:
+			stepping = time.Since(began)
+		case steps:
+			over = time.Since(began)
+		}
+	}
+	_, err := h.run(ctx, c, a)
+	s := rate(float64(clients*(steps-1)), over-stepping)
+	s.more = []Result{
+		{Name: "crowd joins", Params: p, Value: joined.Seconds(), Unit: "s until all have joined"},
+		{Name: "crowd starts", Params: p, Value: (stepping - joined).Seconds(), Unit: "s from there to the first step"},
+		{Name: "crowd memory", Params: p, Value: float64(bytes) / 1024 / float64(clients), Unit: "KiB a client, in the server"},
+	}
+	return s, err
 }
 
 // memory is what this process uses after a collection: heap and stacks, in bytes.
