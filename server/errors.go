@@ -27,17 +27,19 @@ type Obituary struct {
 
 func (e *LostError) Error() string {
 	var s strings.Builder
+	remedy := "a client ends with a leave, or has on_exit: detach"
 	fmt.Fprintf(&s, "client %q was lost", e.Client)
 	if e.Joined {
 		fmt.Fprintf(&s, " at %v, having promised to send nothing before %v", e.Now, e.NoSendBefore)
 	} else {
 		s.WriteString(" before it joined")
+		remedy = "see that it starts, and joins as METASIM_CLIENT, METASIM_SERVER and METASIM_TOKEN say"
 	}
 	fmt.Fprintf(&s, ": %s", e.Cause)
 	if e.Obituary.Exit != "" {
-		fmt.Fprintf(&s, "; it ended with %s", e.Obituary.Exit)
+		fmt.Fprintf(&s, " (%s)", e.Obituary.Exit)
 	}
-	s.WriteString("; a client ends with a leave, or has on_exit: detach")
+	s.WriteString("; " + remedy)
 	if len(e.Obituary.Output) > 0 {
 		fmt.Fprintf(&s, "\nlast output of %q:", e.Client)
 		for _, line := range e.Obituary.Output {

@@ -163,7 +163,7 @@ func TestExited(t *testing.T) {
 	require.ErrorAs(t, r.end(), &lost)
 	require.Equal(t, &server.LostError{Client: "b", Cause: "its process has ended"}, lost)
 	require.EqualError(t, lost, `client "b" was lost before it joined: its process has ended; `+
-		`a client ends with a leave, or has on_exit: detach`)
+		`see that it starts, and joins as METASIM_CLIENT, METASIM_SERVER and METASIM_TOKEN say`)
 	require.Equal(t, wire.RunFailed, hear[wire.Refuse](a).Reason)
 	a.hangsUp()
 	r.Exited("b", "too late to matter")

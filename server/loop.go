@@ -208,6 +208,7 @@ func (s *Server) put(sess *session, p wire.Packet) {
 func (s *Server) flush() bool {
 	dropped := false
 	for _, sess := range s.touched {
+		sess.outbox.begin(s.spawn)
 		waiting := sess.outbox.put(sess.pass)
 		clear(sess.pass)
 		sess.pass, sess.touched = sess.pass[:0], false

@@ -10,10 +10,11 @@ import (
 // An outbox holds what waits to be written to one connection. The loop puts and never waits; a goroutine of its own
 // writes, all that has gathered in one write.
 //
-// A connection inside the process takes everything at once: the loop writes to it itself.
+// A connection inside the process may take everything at once: then the loop writes to it itself.
 type outbox struct {
 	conn   wire.Conn
-	direct bool
+	begun  bool // the loop's: something was put, and direct is known
+	direct bool // the loop's
 
 	mu      sync.Mutex
 	ready   sync.Cond
@@ -28,7 +29,21 @@ func newOutbox(conn wire.Conn) *outbox {
 	return o
 }
 
-// put appends a pass's packets, and returns how many bytes wait now.
+// begin finds out, before the first put, how to write: spawn starts the goroutine that does.
+func (o *outbox) begin(spawn func(func()) bool) {
+	if o.begun {
+		return
+	}
+	o.begun = true
+	if d, ok := o.conn.(wire.Direct); ok && d.Immediate() {
+		o.direct = true
+		return
+	}
+	spawn(o.write)
+}
+
+// put appends a pass's packets, and returns how many bytes of earlier passes still wait: what a client is given at once it
+// could not have read yet, however much it is.
 func (o *outbox) put(packets []wire.Packet) int {
 	if o.direct {
 		// A peer that is gone says so to the mailbox.
@@ -37,17 +52,18 @@ func (o *outbox) put(packets []wire.Packet) int {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	waiting := o.bytes
 	o.packets = append(o.packets, packets...)
 	for i := range packets {
 		o.bytes += size(packets[i].Body)
 	}
 	o.ready.Signal()
-	return o.bytes
+	return waiting
 }
 
 // close lets what waits be written, and then closes the connection.
 func (o *outbox) close() {
-	if o.direct {
+	if !o.begun || o.direct {
 		_ = o.conn.Close() // nothing is left to be written
 		return
 	}

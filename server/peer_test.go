@@ -60,7 +60,7 @@ func serve(t *testing.T, c server.Config) *running {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r.cancel = cancel
 	accepted := make(chan error, 1)
-	go func() { accepted <- srv.Accept(plainNet{r.net}) }()
+	go func() { accepted <- srv.Accept(r.net) }()
 	go func() {
 		defer close(r.ended)
 		r.err = srv.Serve(ctx)
@@ -71,16 +71,6 @@ func serve(t *testing.T, c server.Config) *running {
 		require.NoError(t, <-accepted)
 	})
 	return r
-}
-
-// A plainNet hides that its connections are direct: peers that read by hand may leave off, as on a socket.
-type plainNet struct{ *mem.Net }
-
-type plain struct{ wire.Conn }
-
-func (n plainNet) Accept() (wire.Conn, error) {
-	conn, err := n.Net.Accept()
-	return plain{conn}, err
 }
 
 // end waits for the end of the run and returns what Serve returned.

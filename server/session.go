@@ -77,11 +77,9 @@ func (s *Server) attach(conn wire.Conn) bool {
 	}
 	s.sessions = append(s.sessions, sess)
 	if direct, ok := conn.(wire.Direct); ok {
-		sess.outbox.direct = true
 		direct.Receive(func(packets []wire.Packet, err error) { s.mail.put(sess, packets, err) })
 		return true
 	}
-	s.shells.Go(sess.outbox.write)
 	s.shells.Go(func() { s.read(sess) })
 	return true
 }

@@ -9,4 +9,6 @@ type Direct interface {
 	// Read would return, unless this side closed. f must not write to this Conn, nor close it. Receive is called at most
 	// once, and Read not at all after it.
 	Receive(f func(packets []Packet, err error))
+	// Immediate reports whether the peer has called Receive: from then on a Write hands over at once, and does not wait.
+	Immediate() bool
 }

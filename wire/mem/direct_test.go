@@ -34,6 +34,8 @@ func TestReceive(t *testing.T) {
 		}
 	})
 	require.Equal(t, []uint64{0, 1, 2}, got)
+	require.True(t, a.(wire.Direct).Immediate())
+	require.False(t, b.(wire.Direct).Immediate(), "nobody receives at the other end")
 	require.NoError(t, a.Write(numbered(3)))
 	require.Equal(t, []uint64{0, 1, 2, 3}, got, "within the write")
 	require.Empty(t, ends)

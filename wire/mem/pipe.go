@@ -34,6 +34,13 @@ func (c *conn) Read() ([]wire.Packet, error) { return c.in.read() }
 // Receive implements wire.Direct.
 func (c *conn) Receive(f func([]wire.Packet, error)) { c.in.receive(f) }
 
+// Immediate implements wire.Direct.
+func (c *conn) Immediate() bool {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	return c.out.sink != nil
+}
+
 func (c *conn) Write(packets []wire.Packet) error {
 	size := 0
 	for _, p := range packets {
