@@ -25,8 +25,8 @@ type Config struct {
 	Driven bool
 	// StartTimeout is how long to wait, in wall-clock time, for all clients to join. Zero: 30 s. Negative: for ever.
 	StartTimeout time.Duration
-	// OutboxLimit bounds the bytes that wait to be written to one connection before more is put there; beyond it the peer
-	// counts as lost: it polls without reading. Zero: 64 MiB.
+	// OutboxLimit is how many bytes may wait to be read by one connection. A peer for which more waits has 10 s to take
+	// some; after that, or if four times as much waits, it counts as lost: it asks without reading. Zero: 64 MiB.
 	OutboxLimit int
 	// Observers see every event and its effects, in order, on the server's goroutine. An error ends the run.
 	Observers []Observer

@@ -209,12 +209,16 @@ func (s *Server) flush() bool {
 	dropped := false
 	for _, sess := range s.touched {
 		sess.outbox.begin(s.spawn)
-		waiting := sess.outbox.put(sess.pass)
+		before, after := sess.outbox.put(sess.pass)
 		clear(sess.pass)
 		sess.pass, sess.touched = sess.pass[:0], false
-		if waiting > s.config.OutboxLimit && !s.ended {
+		switch limit := s.config.OutboxLimit; {
+		case s.ended:
+		case before > hardFactor*limit:
 			dropped = true
-			s.drop(sess, waiting)
+			s.drop(sess, before)
+		case after > limit:
+			s.watch(sess)
 		}
 	}
 	clear(s.touched)

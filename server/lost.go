@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"time"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -21,9 +22,28 @@ func (s *Server) hangUp(sess *session, why string) {
 	}
 }
 
+// A peer that reads nothing is told from one that is slow by what waits for it: no more than a number of bytes, for no
+// longer than a time in which it has taken nothing; and never more than some times that number.
+const (
+	outboxTime = 10 * time.Second
+	hardFactor = 4
+)
+
+// watch looks after a connection for which more waits than should: if its peer takes nothing for some time, it is dropped.
+func (s *Server) watch(sess *session) {
+	_, writes := sess.outbox.state()
+	time.AfterFunc(outboxTime, func() {
+		s.order(func() {
+			if waiting, now := sess.outbox.state(); now == writes && waiting > s.config.OutboxLimit {
+				s.drop(sess, waiting)
+			}
+		})
+	})
+}
+
 // drop hangs up on a peer that does not read, at once: its writer is stuck, and what waits for it would wait for ever.
 func (s *Server) drop(sess *session, waiting int) {
-	s.hangUp(sess, fmt.Sprintf("%d bytes wait to be read by it, the limit is %d: it polls without reading",
+	s.hangUp(sess, fmt.Sprintf("%d bytes wait to be read by it, the limit is %d: it asks without reading",
 		waiting, s.config.OutboxLimit))
 	s.spawn(func() {
 		_ = sess.conn.Close() // the loss has been told; a transport may take a moment to close

@@ -269,7 +269,7 @@ func TestPollsWithoutReading(t *testing.T) {
 	peers[1].say(idle(0))
 	flood(peers[0])
 	require.Regexp(t, `^client "a" was lost at 0s, having promised to send nothing before 0s: `+
-		`\d+ bytes wait to be read by it, the limit is 2000: it polls without reading; `+
+		`\d+ bytes wait to be read by it, the limit is 2000: it asks without reading; `+
 		`a client ends with a leave, or has on_exit: detach$`, r.end().Error())
 }
 

@@ -19,7 +19,8 @@ type outbox struct {
 	mu      sync.Mutex
 	ready   sync.Cond
 	packets []wire.Packet
-	bytes   int
+	bytes   int    // of packets, and of those that are being written
+	writes  uint64 // that are done
 	closing bool
 }
 
@@ -42,23 +43,29 @@ func (o *outbox) begin(spawn func(func()) bool) {
 	spawn(o.write)
 }
 
-// put appends a pass's packets, and returns how many bytes of earlier passes still wait: what a client is given at once it
-// could not have read yet, however much it is.
-func (o *outbox) put(packets []wire.Packet) int {
+// put appends a pass's packets. It returns how many bytes the peer had not taken before, and how many with them.
+func (o *outbox) put(packets []wire.Packet) (before, after int) {
 	if o.direct {
 		// A peer that is gone says so to the mailbox.
 		_ = o.conn.Write(packets)
-		return 0
+		return 0, 0
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	waiting := o.bytes
+	before = o.bytes
 	o.packets = append(o.packets, packets...)
 	for i := range packets {
 		o.bytes += size(packets[i].Body)
 	}
 	o.ready.Signal()
-	return waiting
+	return before, o.bytes
+}
+
+// state returns how many bytes the peer has not taken, and how many writes it has.
+func (o *outbox) state() (bytes int, writes uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.bytes, o.writes
 }
 
 // close lets what waits be written, and then closes the connection.
@@ -77,7 +84,12 @@ func (o *outbox) close() {
 func (o *outbox) write() {
 	var batch []wire.Packet
 	for {
-		batch = o.take(batch)
+		written := 0
+		for i := range batch {
+			written += size(batch[i].Body)
+		}
+		clear(batch)
+		batch = o.take(batch[:0], written)
 		if len(batch) == 0 {
 			break
 		}
@@ -89,16 +101,20 @@ func (o *outbox) write() {
 	_ = o.conn.Close()
 }
 
-// take waits for packets and swaps them with the batch that was written. It returns nothing when all is done.
-func (o *outbox) take(written []wire.Packet) []wire.Packet {
-	clear(written)
+// take notes that the batch before was written, waits for packets, and swaps them with its memory. It returns nothing
+// when all is done.
+func (o *outbox) take(memory []wire.Packet, written int) []wire.Packet {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.bytes -= written
+	if written > 0 {
+		o.writes++
+	}
 	for len(o.packets) == 0 && !o.closing {
 		o.ready.Wait()
 	}
 	batch := o.packets
-	o.packets, o.bytes = written[:0], 0
+	o.packets = memory
 	return batch
 }
 
