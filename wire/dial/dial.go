@@ -12,6 +12,7 @@ import (
 
 	"metasim/wire"
 	"metasim/wire/quic"
+	"metasim/wire/shm"
 	"metasim/wire/stream"
 )
 
@@ -21,8 +22,8 @@ type Dialer struct{}
 // Dial is URL.
 func (Dialer) Dial(ctx context.Context, url string) (wire.Conn, error) { return URL(ctx, url) }
 
-// URL connects to "unix:///path", "tcp://host:port" or "quic://host:port?sha256=<64 hex>". It does not wait for a
-// server that is still to come; its errors say what to do.
+// URL connects to "unix:///path", "shm:///path", "tcp://host:port" or "quic://host:port?sha256=<64 hex>". It does not
+// wait for a server that is still to come; its errors say what to do.
 func URL(ctx context.Context, url string) (wire.Conn, error) {
 	scheme, _, found := strings.Cut(url, ":")
 	switch {
@@ -30,8 +31,10 @@ func URL(ctx context.Context, url string) (wire.Conn, error) {
 		return nil, fmt.Errorf("dial: no server is given; set METASIM_SERVER to the URL that the server printed")
 	case found && (scheme == "unix" || scheme == "tcp"):
 		return stream.Dialer{}.Dial(ctx, url)
+	case found && scheme == "shm":
+		return shm.Dialer{}.Dial(ctx, url)
 	case found && scheme == "quic":
 		return quic.Dialer{}.Dial(ctx, url)
 	}
-	return nil, fmt.Errorf("dial: %q is no server's URL; use unix://, tcp:// or quic://", url)
+	return nil, fmt.Errorf("dial: %q is no server's URL; use unix://, shm://, tcp:// or quic://", url)
 }

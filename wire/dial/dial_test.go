@@ -2,8 +2,10 @@ package dial_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"metasim/wire"
 	"metasim/wire/dial"
 	"metasim/wire/quic"
+	"metasim/wire/shm"
 	"metasim/wire/stream"
 )
 
@@ -31,11 +34,16 @@ func TestURL(t *testing.T) {
 	path := filepath.Join(dir, "a b")
 	for name, listen := range map[string]func() (wire.Listener, error){
 		"unix": func() (wire.Listener, error) { return stream.Listen("unix://" + filepath.ToSlash(path)) },
+		"shm":  func() (wire.Listener, error) { return shm.Listen("shm://" + filepath.ToSlash(path)) },
 		"tcp":  func() (wire.Listener, error) { return stream.Listen("tcp://127.0.0.1:0") },
 		"quic": func() (wire.Listener, error) { return quic.Listen("quic://127.0.0.1:0") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, err := listen()
+			if name == "shm" && runtime.GOOS != "linux" {
+				require.ErrorIs(t, err, errors.ErrUnsupported)
+				return
+			}
 			require.NoError(t, err)
 			var dialer wire.Dialer = dial.Dialer{}
 			client, err := dialer.Dial(t.Context(), l.URL())
@@ -60,11 +68,12 @@ func TestErrors(t *testing.T) {
 	const pin = "0000000000000000000000000000000000000000000000000000000000000000"
 	for url, want := range map[string]string{
 		"":                                 "set METASIM_SERVER",
-		"mem:":                             "use unix://, tcp:// or quic://",
-		"localhost:4000":                   "use unix://, tcp:// or quic://",
-		"http://localhost:4000":            "use unix://, tcp:// or quic://",
-		"tcp":                              "use unix://, tcp:// or quic://",
+		"mem:":                             "use unix://, shm://, tcp:// or quic://",
+		"localhost:4000":                   "use unix://, shm://, tcp:// or quic://",
+		"http://localhost:4000":            "use unix://, shm://, tcp:// or quic://",
+		"tcp":                              "use unix://, shm://, tcp:// or quic://",
 		"tcp://127.0.0.1:1":                "nobody listens at tcp://127.0.0.1:1",
+		"shm:":                             "shm:",
 		"unix:///does/not/exist":           "nobody listens at unix:///does/not/exist",
 		"quic://127.0.0.1:1":               "does not pin",
 		"quic://127.0.0.1:1?sha256=" + pin: "nobody answers",

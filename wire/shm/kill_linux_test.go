@@ -32,7 +32,7 @@ func playMute(url string) {
 	if _, err := os.NewFile(3, "out").WriteString("written\n"); err != nil {
 		panic(err)
 	}
-	time.Sleep(time.Hour)
+	<-c.watched // that is, for ever
 }
 
 // mute starts such a child, and returns its connection.

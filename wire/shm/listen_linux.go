@@ -17,8 +17,8 @@ import (
 
 // Listen listens at "shm:///path", a socket where only this user may connect. Where the system has no memory that can
 // be shared safely its error is errors.ErrUnsupported; unix:///path works there.
-func Listen(url string) (wire.Listener, error) {
-	path, err := socketPath(url)
+func Listen(rawURL string) (wire.Listener, error) {
+	path, err := socketPath(rawURL)
 	if err != nil {
 		return nil, err
 	}
@@ -27,13 +27,13 @@ func Listen(url string) (wire.Listener, error) {
 		return nil, err
 	}
 	if err := probe.Close(); err != nil {
-		return nil, fmt.Errorf("shm: listen at %s: %w", url, err)
+		return nil, fmt.Errorf("shm: listen at %s: %w", rawURL, err)
 	}
 	socket, err := stream.ListenUnix(path)
 	if err != nil {
-		return nil, fmt.Errorf("shm: listen at %s: %w", url, err)
+		return nil, fmt.Errorf("shm: listen at %s: %w", rawURL, err)
 	}
-	l := &listener{socket: socket, url: url, arrived: make(chan arrival)}
+	l := &listener{socket: socket, url: (&url.URL{Scheme: "shm", Path: path}).String(), arrived: make(chan arrival)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.tasks.Go(l.listen)
 	return l, nil
