@@ -44,11 +44,11 @@ func playModel(instance string) error {
 	if err != nil {
 		return err
 	}
-	m, err := in.Build(os.Getenv("METASIM_CLIENT"))
+	parts, err := in.Parts(os.Getenv("METASIM_CLIENT"))
 	if err != nil {
 		return err
 	}
-	return run.Model(context.Background(), m, "")
+	return run.TakePart(context.Background(), parts, os.Getenv("METASIM_SERVER"), os.Getenv("METASIM_TOKEN"))
 }
 
 // playStubborn leaves at once, and does not end before its stdin, say, would: never.

@@ -37,6 +37,9 @@ type Options struct {
 	// Patience is how long, in wall-clock time, a process may go on after its client has left, before it is ended. Zero:
 	// 10 s.
 	Patience time.Duration
+	// Pack is how many clients of one entry of the scenario, built-in models with a count, may share a process and a
+	// connection. Zero: each has its own.
+	Pack int
 	// Env is added to the environment of the processes that are started.
 	Env []string
 	// Ready is called when clients can join from outside, with the address and the token to give them. May be nil.
@@ -64,6 +67,9 @@ func (o *Options) Validate() error {
 	}
 	if !slices.Contains(Transports, o.Transport) {
 		return fmt.Errorf("there is no transport %q; use one of %s", o.Transport, strings.Join(Transports, ", "))
+	}
+	if o.Pack < 0 {
+		return fmt.Errorf("%d clients cannot share a process; use a positive number, or 0 for a process each", o.Pack)
 	}
 	if o.Transport != "mem" && !o.Serve && len(o.Self) == 0 {
 		return fmt.Errorf("transport %s puts models in processes of their own, but Options.Self does not say how to start them", o.Transport)

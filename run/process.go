@@ -13,13 +13,13 @@ import (
 	"metasim/server"
 )
 
-// A process is a client in a process of its own.
+// A process is a party in a process of its own.
 type process struct {
-	client string
-	cmd    *exec.Cmd
-	output string        // the file of its stderr
-	done   chan struct{} // closed when it has ended
-	err    error         // how; valid after done
+	clients []string // its names
+	cmd     *exec.Cmd
+	output  string        // the file of its stderr
+	done    chan struct{} // closed when it has ended
+	err     error         // how; valid after done
 }
 
 const (
@@ -34,14 +34,15 @@ const (
 	lastLines = 20
 )
 
-// start starts a client's process, with its output in the run directory. It is the leader of a process group, so that
+// start starts the process of some clients, with its output in the run directory, named after the first. It is the leader of a process group, so that
 // what it starts ends with it.
-func start(client string, argv []string, workDir string, env []string, logs string) (*process, error) {
+func start(clients []string, argv []string, workDir string, env []string, logs string) (*process, error) {
+	client := clients[0]
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = workDir
 	cmd.Env = append(os.Environ(), env...)
 	ownGroup(cmd)
-	p := &process{client: client, cmd: cmd, output: filepath.Join(logs, client+".stderr"), done: make(chan struct{})}
+	p := &process{clients: clients, cmd: cmd, output: filepath.Join(logs, client+".stderr"), done: make(chan struct{})}
 	stdout, err := os.Create(filepath.Join(logs, client+".stdout"))
 	if err != nil {
 		return nil, err

@@ -123,15 +123,15 @@ func (c *conductor) startClients(ctx context.Context) {
 			return
 		}
 	}
-	for _, cl := range c.scenario.Clients {
+	for _, p := range parties(c.scenario.Clients, c.options.Pack) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case cl.External || c.options.Serve:
-		case c.options.inside(cl):
-			c.startInside(ctx, cl)
+		case p[0].External || c.options.Serve:
+		case c.options.inside(p[0]):
+			c.startInside(ctx, p)
 		default:
-			if err := c.startProcess(cl); err != nil {
+			if err := c.startProcess(p); err != nil {
 				c.server.Fail(err)
 				return
 			}
@@ -139,39 +139,47 @@ func (c *conductor) startClients(ctx context.Context) {
 	}
 }
 
-// env is what a model is told beside its parameters.
-func (c *conductor) env(cl scenarios.Client) federates.Env {
-	return federates.Env{
-		Name: cl.Name, Entry: cl.Entry, Index: cl.Index, Count: cl.Count, Seed: c.scenario.Seed, Dir: c.scenario.Dir,
-		Open: c.scenario.Open,
-	}
-}
-
-// startInside starts a built-in model in a goroutine.
-func (c *conductor) startInside(ctx context.Context, cl scenarios.Client) {
+// startInside starts a party of built-in models, each in a goroutine.
+func (c *conductor) startInside(ctx context.Context, p party) {
 	f := &fate{done: make(chan struct{})}
 	c.mu.Lock()
-	c.fates[cl.Name] = f
+	for _, cl := range p {
+		c.fates[cl.Name] = f
+	}
 	c.mu.Unlock()
 	c.work.Go(func() {
 		defer close(f.done)
-		f.err = c.takePart(ctx, cl)
-		if f.err != nil {
+		f.err = c.takePart(ctx, p)
+		if f.err == nil {
+			return
+		}
+		for _, cl := range p {
 			c.server.Exited(cl.Name, f.err.Error())
 		}
 	})
 }
 
-func (c *conductor) takePart(ctx context.Context, cl scenarios.Client) error {
-	m, err := federates.New(cl.Model, cl.With, c.env(cl))
-	if err != nil {
-		return err
+func (c *conductor) takePart(ctx context.Context, p party) error {
+	var parts []Part
+	for _, cl := range p {
+		m, err := federates.New(cl.Model, cl.With, c.scenario.Env(&cl))
+		if err != nil {
+			return err
+		}
+		parts = append(parts, Part{cl.Name, m})
 	}
 	conn, err := c.entrance.inside.Dial(ctx, c.entrance.inside.URL())
 	if err != nil {
 		return err
 	}
-	return Model(ctx, m, cl.Name, client.WithConn(conn), client.WithToken(c.entrance.token))
+	if len(parts) == 1 {
+		return Model(ctx, parts[0].Model, parts[0].Name, client.WithConn(conn), client.WithToken(c.entrance.token))
+	}
+	host, err := client.Connect(ctx, client.WithConn(conn))
+	if err != nil {
+		return err
+	}
+	return errors.Join(shareHost(ctx, host, parts, c.entrance.token), host.Close())
 }
 
 // obituary says what became of a client that the server lost.
@@ -180,7 +188,7 @@ func (c *conductor) obituary(name string) server.Obituary {
 	f := c.fates[name]
 	var p *process
 	for _, q := range c.processes {
-		if q.client == name {
+		if slices.Contains(q.clients, name) {
 			p = q
 		}
 	}

@@ -29,13 +29,17 @@ type Verdict struct {
 type VerifiedRun struct {
 	Transport  string `json:"transport"`
 	GOMAXPROCS int    `json:"gomaxprocs"`
+	Pack       int    `json:"pack,omitempty"` // how many clients shared a process
 	Digest     string `json:"digest"`
 	RunDir     string `json:"run_dir,omitempty"` // kept only where runs differ
 }
 
-// verifyProcs are the numbers of processors that runs take turns with, as with transports: every run differs from the
-// one before in both.
-var verifyProcs = []int{1, 2, 8}
+// verifyProcs are the numbers of processors that runs take turns with, as with transports, and verifyPacks those of
+// clients that share a process: every run differs from the one before in all three.
+var (
+	verifyProcs = []int{1, 2, 8}
+	verifyPacks = []int{0, 8}
+)
 
 // An ExternalError tells that a scenario cannot be verified: a client is for somebody else to start.
 type ExternalError struct{ Client string }
@@ -65,11 +69,12 @@ func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v
 	for i := range runs {
 		r := VerifiedRun{
 			Transport: Transports[i%len(Transports)], GOMAXPROCS: verifyProcs[i%len(verifyProcs)],
+			Pack:   packs(sc, verifyPacks[i%len(verifyPacks)]),
 			RunDir: filepath.Join(root, strconv.Itoa(i+1)),
 		}
 		runtime.GOMAXPROCS(r.GOMAXPROCS)
 		one := o
-		one.Transport, one.Out, one.Token, one.Listen = r.Transport, r.RunDir, "", ""
+		one.Transport, one.Out, one.Token, one.Listen, one.Pack = r.Transport, r.RunDir, "", "", r.Pack
 		one.Env = append(slices.Clone(o.Env), "GOMAXPROCS="+strconv.Itoa(r.GOMAXPROCS))
 		out, err := Scenario(ctx, sc, one)
 		if err != nil {
@@ -101,6 +106,14 @@ func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v
 		}
 	}
 	return v, nil
+}
+
+// packs returns pack if that makes any clients of the scenario share a process, and else 0.
+func packs(sc *scenarios.Scenario, pack int) int {
+	if len(parties(sc.Clients, pack)) < len(sc.Clients) {
+		return pack
+	}
+	return 0
 }
 
 // divergence describes the first delivery that two runs do not share.

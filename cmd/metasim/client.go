@@ -10,7 +10,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
-	"metasim/client"
 	"metasim/federates"
 	"metasim/run"
 )
@@ -85,12 +84,11 @@ func takePart(cmd *cobra.Command, args []string, f *clientFlags, _ streams) erro
 	if token == "" {
 		token = os.Getenv("METASIM_TOKEN")
 	}
-	m, err := in.Build(name)
+	parts, err := in.Parts(name)
 	if err != nil {
 		return &failure{status: 2, err: err}
 	}
-	err = run.Model(cmd.Context(), m, name, client.WithServer(server), client.WithToken(token), client.WithName(name))
-	if err != nil {
+	if err := run.TakePart(cmd.Context(), parts, server, token); err != nil {
 		return failed(err)
 	}
 	return nil

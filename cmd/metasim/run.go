@@ -20,6 +20,7 @@ import (
 type runFlags struct {
 	scenarioFlags
 	transport, listen, token, out, readyFile string
+	pack                                     int
 	json, verbose                            bool
 }
 
@@ -45,6 +46,7 @@ func newRun(std streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return carryOut(cmd, args[0], &f, false, std) },
 	}
 	f.add(cmd)
+	cmd.Flags().IntVar(&f.pack, "pack", 0, "let so `many` clients of one entry of the scenario share a process and a connection")
 	cmd.Flags().StringVar(&f.transport, "transport", "mem",
 		"the `transport`: mem keeps built-in models in this process and gives commands a unix socket;\n"+
 			"unix, tcp and quic put every client in a process of its own")
@@ -104,7 +106,8 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 	tell := serve || slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.External })
 	o := run.Options{
 		Transport: f.transport, Listen: f.listen, Serve: serve, Token: f.token, Out: f.out, AllowOutside: f.allowOutside,
-		Log: newLogger(std.err, f.verbose), Ready: f.ready(tell, std),
+		Pack: f.pack,
+		Log:  newLogger(std.err, f.verbose), Ready: f.ready(tell, std),
 	}
 	if o.Token == "" {
 		o.Token = os.Getenv("METASIM_TOKEN")

@@ -82,7 +82,11 @@ func verify(ctx context.Context, file string, runs int, f *scenarioFlags, std st
 func printVerdict(v *run.Verdict, std streams) error {
 	var text bytes.Buffer
 	for i, r := range v.Runs {
-		fmt.Fprintf(&text, "run %d  %-5s GOMAXPROCS %d  %s\n", i+1, r.Transport, r.GOMAXPROCS, r.Digest)
+		fmt.Fprintf(&text, "run %d  %-5s GOMAXPROCS %d  %s", i+1, r.Transport, r.GOMAXPROCS, r.Digest)
+		if r.Pack > 0 {
+			fmt.Fprintf(&text, "  %d clients a process", r.Pack)
+		}
+		text.WriteByte('\n')
 	}
 	if v.Equal {
 		fmt.Fprintf(&text, "equal: %d runs, one digest\n", len(v.Runs))
