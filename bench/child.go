@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"metasim/wire"
-	"metasim/wire/dial"
 )
 
 // A job is what another process is told to do.
@@ -54,7 +53,7 @@ func Child(ctx context.Context, in io.Reader) (err error) {
 		if err != nil {
 			return err
 		}
-		there := func(ctx context.Context) (wire.Conn, error) { return dial.URL(ctx, j.URL) }
+		there := func(ctx context.Context) (wire.Conn, error) { return dialURL(ctx, j.URL) }
 		return door{dial: there, token: j.Token, packed: j.Packed}.perform(ctx, parts)
 	case echoJob:
 		return echoRaw(ctx, j)

@@ -17,9 +17,13 @@ const helicsSteps = 5002
 
 // helicsArrangements are everybody in one process, and each in one of his own.
 func helicsArrangements(n int) []arrangement {
-	return []arrangement{
+	all := []arrangement{
 		{transport: "mem"}, {transport: "unix", processes: n}, {transport: "tcp", processes: n},
 	}
+	if sharedMemory {
+		all = append(all, arrangement{transport: "shm", processes: n})
+	}
+	return all
 }
 
 func helics() []workload {

@@ -126,6 +126,8 @@ type rawListener interface {
 
 func listenRaw(transport string) (rawListener, error) {
 	switch transport {
+	case "shm":
+		return listenRawSHM()
 	case "quic":
 		return listenRawQUIC()
 	case "tcp":
@@ -176,6 +178,8 @@ func dialRaw(ctx context.Context, at string) (io.ReadWriteCloser, error) {
 	}
 	var d net.Dialer
 	switch u.Scheme {
+	case "shm":
+		return dialRawSHM(u.Path)
 	case "quic":
 		return dialRawQUIC(ctx, u.Host)
 	case "unix":

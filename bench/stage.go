@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"metasim/wire/journal"
 	"metasim/wire/mem"
 	"metasim/wire/quic"
+	"metasim/wire/shm"
 	"metasim/wire/stream"
 )
 
@@ -101,7 +103,7 @@ func (h *harness) play(ctx context.Context, parts []part, a arrangement, inside 
 	here := door{token: token, packed: a.packed, dial: func(ctx context.Context) (wire.Conn, error) { return inside.Dial(ctx, "") }}
 	if a.processes == 0 {
 		if outside != nil {
-			here.dial = func(ctx context.Context) (wire.Conn, error) { return dial.URL(ctx, outside.URL()) }
+			here.dial = func(ctx context.Context) (wire.Conn, error) { return dialURL(ctx, outside.URL()) }
 		}
 		return here.perform(ctx, parts)
 	}
@@ -183,7 +185,9 @@ func listen(a arrangement) (inside *mem.Net, outside wire.Listener, err error) {
 	switch a.transport {
 	case "mem":
 	case "unix":
-		outside, err = listenUnix()
+		outside, err = listenPath("unix", stream.Listen)
+	case "shm":
+		outside, err = listenPath("shm", shm.Listen)
 	case "tcp":
 		outside, err = stream.Listen("tcp://127.0.0.1:0")
 	case "quic":
@@ -205,16 +209,30 @@ func doors(inside *mem.Net, outside wire.Listener) (all []wire.Listener) {
 	return all
 }
 
-// transports are those between processes.
-func transports() []string { return []string{"unix", "tcp", "quic"} }
+// transports are those between processes that this system has.
+func transports() []string {
+	all := []string{"unix", "tcp", "quic"}
+	if sharedMemory {
+		all = append(all, "shm")
+	}
+	return all
+}
 
-// listenUnix listens at a socket in a temporary directory, which goes with it.
-func listenUnix() (wire.Listener, error) {
+// dialURL connects to a server.
+func dialURL(ctx context.Context, url string) (wire.Conn, error) {
+	if strings.HasPrefix(url, "shm:") {
+		return shm.Dialer{}.Dial(ctx, url)
+	}
+	return dial.URL(ctx, url)
+}
+
+// listenPath listens at a socket in a temporary directory, which goes with it.
+func listenPath(scheme string, listen func(url string) (wire.Listener, error)) (wire.Listener, error) {
 	dir, err := os.MkdirTemp("", "metasim-bench-")
 	if err != nil {
 		return nil, err
 	}
-	l, err := stream.Listen("unix://" + filepath.ToSlash(filepath.Join(dir, "s")))
+	l, err := listen(scheme + "://" + filepath.ToSlash(filepath.Join(dir, "s")))
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
