@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -87,6 +88,17 @@ func TestCorruptIndices(t *testing.T) {
 	require.ErrorIs(t, <-reading, net.ErrClosed)
 	close(stop)
 	require.NoError(t, <-scribbled)
+}
+
+// A sleep ends by itself, even if the peer makes the word say for ever that we sleep and nobody wakes us.
+func TestSleepEnds(t *testing.T) {
+	var word atomic.Uint32
+	w := wait{word: &word, glance: time.Millisecond}
+	require.NoError(t, w.once(time.Time{}))
+	require.Equal(t, uint32(1), word.Load(), "a sleep is announced")
+	require.NoError(t, w.once(time.Time{}))
+	w.end()
+	require.Equal(t, uint32(1), word.Load(), "who slept has nothing to take back")
 }
 
 func TestDeadlines(t *testing.T) {
