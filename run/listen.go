@@ -12,6 +12,7 @@ import (
 	"metasim/wire"
 	"metasim/wire/mem"
 	"metasim/wire/quic"
+	"metasim/wire/shm"
 	"metasim/wire/stream"
 )
 
@@ -53,20 +54,35 @@ func (e *entrance) listen(o Options) (err error) {
 		e.outside, err = stream.Listen("tcp://" + or(o.Listen, loopback))
 	case "quic":
 		e.outside, err = quic.Listen("quic://" + or(o.Listen, loopback))
-	default:
-		path := o.Listen
-		if path == "" {
-			if e.dir, err = os.MkdirTemp("", "metasim-"); err != nil {
-				return err
-			}
-			path = filepath.Join(e.dir, "s")
-		}
-		if path, err = filepath.Abs(path); err != nil {
+	case "shm":
+		if e.outside, err = e.listenPath("shm", o.Listen, shm.Listen); !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
-		e.outside, err = stream.Listen("unix://" + filepath.ToSlash(path))
+		o.Log.Warn("there is no shared memory here; the run goes over a unix socket", "cause", err)
+		fallthrough
+	default:
+		e.outside, err = e.listenPath("unix", o.Listen, stream.Listen)
 	}
 	return err
+}
+
+// listenPath listens at a path, or in a private temporary directory.
+func (e *entrance) listenPath(scheme, path string, listen func(url string) (wire.Listener, error)) (wire.Listener, error) {
+	if path == "" {
+		if e.dir == "" {
+			dir, err := os.MkdirTemp("", "metasim-")
+			if err != nil {
+				return nil, err
+			}
+			e.dir = dir
+		}
+		path = filepath.Join(e.dir, "s")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	return listen(scheme + "://" + filepath.ToSlash(path))
 }
 
 // close stops listening and removes what was left on disk. The server has closed the listeners already, if it served.

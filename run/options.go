@@ -13,12 +13,13 @@ import (
 )
 
 // Transports are the ways in which clients reach the server.
-var Transports = []string{"mem", "unix", "tcp", "quic"}
+var Transports = []string{"mem", "unix", "tcp", "quic", "shm"}
 
 // Options say how to carry out a scenario. None of them can change its digest.
 type Options struct {
-	// Transport is mem (the default), unix, tcp or quic. With mem the built-in models run in this process, and commands
-	// get a unix socket; with the others every client is a process of its own.
+	// Transport is mem (the default), unix, tcp, quic or shm. With mem the built-in models run in this process, and commands
+	// get a unix socket; with the others every client is a process of its own. Where the system has no shared memory as shm
+	// needs it (it needs Linux), shm is unix, with a warning.
 	Transport string
 	// Listen is where to listen for those who come from outside: a path for unix, host:port for tcp and quic. Empty: a
 	// private temporary socket, or a free port of the loopback interface.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/run"
 	"metasim/wire/journal"
 )
 
@@ -205,7 +206,7 @@ func TestTransports(t *testing.T) {
 	s := newStage(t)
 	s.file("p.yaml", pingPong)
 	s.file("c.yaml", withCommand("echo PING PONG", ""))
-	for _, transport := range []string{"mem", "unix", "tcp", "quic"} {
+	for _, transport := range run.Transports {
 		for _, file := range []string{"p.yaml", "c.yaml"} {
 			o, e := s.run(file, "--transport", transport)
 			require.Equal(t, 0, e.status)

@@ -49,7 +49,7 @@ func newRun(std streams) *cobra.Command {
 	cmd.Flags().IntVar(&f.pack, "pack", 0, "let so `many` clients of one entry of the scenario share a process and a connection")
 	cmd.Flags().StringVar(&f.transport, "transport", "mem",
 		"the `transport`: mem keeps built-in models in this process and gives commands a unix socket;\n"+
-			"unix, tcp and quic put every client in a process of its own")
+			"unix, tcp, quic and shm (memory shared on this host) put every client in a process of its own")
 	return cmd
 }
 
@@ -64,7 +64,7 @@ func newServe(std streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return carryOut(cmd, args[0], &f, true, std) },
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.transport, "transport", "unix", "the `transport`: unix, tcp or quic")
+	cmd.Flags().StringVar(&f.transport, "transport", "unix", "the `transport`: unix, tcp, quic or shm")
 	return cmd
 }
 
@@ -113,7 +113,7 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 		o.Token = os.Getenv("METASIM_TOKEN")
 	}
 	if serve && o.Transport == "mem" {
-		return o, errors.New("nobody from outside can reach transport mem; use unix, tcp or quic")
+		return o, errors.New("nobody from outside can reach transport mem; use unix, tcp, quic or shm")
 	}
 	if flag := f.outsideFlag(); flag != "" && !o.Outside(sc) {
 		return o, fmt.Errorf("%s is for clients from outside, and this run has none; leave it out, or use another --transport", flag)

@@ -84,7 +84,7 @@ var external = strings.NewReplacer("model: ping, with: {rounds: 10, out: PING, i
 	"model: echo, with: {in: PING, out: PONG}", "external: true").Replace(pingPong)
 
 func TestServe(t *testing.T) {
-	for _, transport := range []string{"unix", "tcp", "quic"} {
+	for _, transport := range []string{"unix", "tcp", "quic", "shm"} {
 		for _, order := range []string{"pinger first", "ponger first"} {
 			t.Run(transport+" "+order, func(t *testing.T) {
 				t.Parallel()

@@ -49,7 +49,7 @@ func newVerify(std streams) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().IntVar(&runs, "runs", 4, "the `number` of runs to compare")
+	cmd.Flags().IntVar(&runs, "runs", len(run.Transports), "the `number` of runs to compare")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")
 	return cmd
 }

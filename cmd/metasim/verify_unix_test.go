@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/run"
 )
 
 func TestVerifyEqual(t *testing.T) {
@@ -39,7 +41,7 @@ func TestVerifyEqual(t *testing.T) {
 		require.Equal(t, pingPongDigest, r.Digest)
 		require.Positive(t, r.GOMAXPROCS)
 	}
-	require.Len(t, transports, 4)
+	require.Len(t, transports, len(run.Transports))
 	s.clean()
 	require.NoDirExists(t, filepath.Join(s.dir, "runs"))
 	e = s.metasim("verify", "c.yaml", "--runs", "2")
