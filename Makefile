@@ -1,6 +1,6 @@
 # The default target says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build bench fuzz sim cross cover proto
+.PHONY: help demo test check build bench fuzz glimpse sim cross cover proto
 
 GO ?= go
 # The race detector needs a C compiler. Without one the tests run without it, and say so.
@@ -25,7 +25,16 @@ check: build
 	$(GO) vet ./...
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
 	$(GO) test $(RACE) -timeout 9m ./...
-	$(MAKE) --no-print-directory cross
+	$(MAKE) --no-print-directory glimpse cross
+
+# What reads bytes from outside, tried for a moment each time; `make fuzz` does it for longer, and all of it.
+FUZZED = ./wire:FuzzFrame ./wire:FuzzStream ./wire/journal:FuzzReader ./wire/lcm:FuzzReader ./scenarios:FuzzParse ./metasim:FuzzStep
+
+glimpse: ## a few seconds of fuzzing what reads bytes from outside
+	@for t in $(FUZZED); do \
+		echo "$(GO) test $${t%%:*} -fuzz $${t##*:}"; \
+		out=$$($(GO) test $${t%%:*} -run '^$$' -fuzz "^$${t##*:}$$" -fuzztime 3s 2>&1) || { echo "$$out"; exit 1; }; \
+	done
 
 cross: ## build for the other systems
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./...

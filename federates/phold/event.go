@@ -1,7 +1,6 @@
 package phold
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -19,8 +18,15 @@ type Event struct {
 // before is the order of execution in a block. Of one LP it is (Time, From, Count); how two LPs stand to one another at
 // one time changes nothing, as they share nothing.
 func (e *Event) before(f *Event) bool {
-	return cmp.Or(cmp.Compare(e.Time, f.Time), cmp.Compare(e.To, f.To),
-		cmp.Compare(e.From, f.From), cmp.Compare(e.Count, f.Count)) < 0
+	switch { // mostly the times decide
+	case e.Time != f.Time:
+		return e.Time < f.Time
+	case e.To != f.To:
+		return e.To < f.To
+	case e.From != f.From:
+		return e.From < f.From
+	}
+	return e.Count < f.Count
 }
 
 // eventSize is the length of a payload.
