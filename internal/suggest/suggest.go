@@ -8,7 +8,7 @@ import (
 
 // Word says what was probably meant by an unknown word, or lists those that are known.
 func Word(word string, known []string) string {
-	best, least := "", max(len(word)/3, 1)+1
+	best, least := "", (len(word)+2)/3+1 // two letters that changed places are two edits: "dealy"
 	for _, k := range known {
 		if strings.EqualFold(k, word) {
 			return fmt.Sprintf("did you mean %q?", k)

@@ -11,6 +11,7 @@ import (
 func TestWord(t *testing.T) {
 	known := []string{"delay", "loss", "order"}
 	require.Equal(t, `did you mean "delay"?`, Word("dellay", known))
+	require.Equal(t, `did you mean "delay"?`, Word("dealy", known))
 	require.Equal(t, `did you mean "loss"?`, Word("LOSS", known))
 	require.Equal(t, "use delay, loss or order", Word("bandwidth", known))
 	require.Equal(t, "use nothing here", Word("x", nil))
