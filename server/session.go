@@ -67,20 +67,31 @@ func (s *Server) unlessOver(err error) error {
 	return err
 }
 
-// attach starts the reader and the writer of a connection. It reports false when the run is over.
+// attach takes in a connection. It reports false when the run is over.
 func (s *Server) attach(conn wire.Conn) bool {
 	sess := &session{conn: conn, outbox: newOutbox(conn), members: map[uint32]*member{}}
+	direct, isDirect := conn.(wire.Direct)
+	if !s.enlist(sess, isDirect) {
+		return false
+	}
+	if isDirect {
+		// It may wait for the loop, which must not wait for us: so not under the lock.
+		direct.Receive(func(packets []wire.Packet, err error) { s.mail.put(sess, packets, err) })
+	}
+	return true
+}
+
+// enlist notes a session, and starts its reader if it needs one. It reports false when the run is over.
+func (s *Server) enlist(sess *session, isDirect bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
 	s.sessions = append(s.sessions, sess)
-	if direct, ok := conn.(wire.Direct); ok {
-		direct.Receive(func(packets []wire.Packet, err error) { s.mail.put(sess, packets, err) })
-		return true
+	if !isDirect {
+		s.shells.Go(func() { s.read(sess) })
 	}
-	s.shells.Go(func() { s.read(sess) })
 	return true
 }
 
