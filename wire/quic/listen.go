@@ -12,8 +12,13 @@ import (
 	"metasim/wire"
 )
 
-// backlog is how many connections may wait for their Accept. quic-go itself holds 32 and refuses the rest.
+// backlog is how many connections may wait for their Accept.
 const backlog = 4096
+
+// takers is how many goroutines take connections from quic-go. It holds 32 itself and refuses the rest, after the
+// handshake, so that a client learns of it too late to try again; to a goroutine that waits it hands one over at once,
+// however busy the machine is with handshakes.
+const takers = 512
 
 // Listen listens at "quic://host:port", where port 0 picks a free one, with a certificate made for the run.
 func Listen(url string) (wire.Listener, error) {
@@ -52,7 +57,14 @@ func listenOn(packets net.PacketConn) (*listener, error) {
 		url:     fmt.Sprintf("quic://%s?sha256=%x", packets.LocalAddr(), pin),
 		arrived: make(chan *quicgo.Conn, backlog), done: make(chan struct{}),
 	}
-	go l.take()
+	var taking sync.WaitGroup
+	for range takers {
+		taking.Go(l.take)
+	}
+	go func() {
+		taking.Wait()
+		close(l.arrived)
+	}()
 	return l, nil
 }
 
@@ -69,7 +81,6 @@ func (l *listener) URL() string { return l.url }
 
 // take keeps quic-go's short queue empty.
 func (l *listener) take() {
-	defer close(l.arrived)
 	for {
 		q, err := l.quic.Accept(context.Background())
 		if err != nil {
