@@ -61,18 +61,26 @@ func (m *plant) Run(ctx context.Context, c *client.Client) error {
 	return finish(ctx, c, result)
 }
 
-// newestCommand returns the last of the forces asked for: one that was overtaken on the way does not count.
-func newestCommand(command cartpole.Command, messages []client.Message) (cartpole.Command, error) {
+// newest returns the last of what was said, by its own time: what was overtaken on the way does not count.
+func newest[T any](last T, messages []client.Message, decode func([]byte) (T, error), time func(T) metasim.Time) (T, error) {
 	for _, msg := range messages {
-		next, err := cartpole.DecodeCommand(msg.Payload)
+		next, err := decode(msg.Payload)
 		if err != nil {
-			return command, fmt.Errorf("federates: from client %q: %w", msg.From, err)
+			return last, fmt.Errorf("federates: from client %q: %w", msg.From, err)
 		}
-		if next.Time > command.Time {
-			command = next
+		if time(next) > time(last) {
+			last = next
 		}
 	}
-	return command, nil
+	return last, nil
+}
+
+func newestCommand(last cartpole.Command, messages []client.Message) (cartpole.Command, error) {
+	return newest(last, messages, cartpole.DecodeCommand, func(c cartpole.Command) metasim.Time { return c.Time })
+}
+
+func newestEstimate(last cartpole.Estimate, messages []client.Message) (cartpole.Estimate, error) {
+	return newest(last, messages, cartpole.DecodeEstimate, func(e cartpole.Estimate) metasim.Time { return e.Time })
 }
 
 // watch notes the state at time t.
@@ -151,18 +159,4 @@ func (m *controller) Run(ctx context.Context, c *client.Client) error {
 		result.Commands++
 	}
 	return finish(ctx, c, result)
-}
-
-// newestEstimate returns the last of the estimates: one that was overtaken on the way does not count.
-func newestEstimate(estimate cartpole.Estimate, messages []client.Message) (cartpole.Estimate, error) {
-	for _, msg := range messages {
-		next, err := cartpole.DecodeEstimate(msg.Payload)
-		if err != nil {
-			return estimate, fmt.Errorf("federates: from client %q: %w", msg.From, err)
-		}
-		if next.Time > estimate.Time {
-			estimate = next
-		}
-	}
-	return estimate, nil
 }

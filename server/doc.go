@@ -3,7 +3,7 @@
 //
 // One goroutine owns the dispatcher and works in batches: whatever waits is stepped, then authorizations are computed
 // once, then each connection is written once. Each connection has a reader and a writer of its own, so that nobody waits
-// for somebody else's socket. The shell decides nothing: real time may end a run, or slow it down, but it never reaches
+// for somebody else's socket; one inside the process needs neither. The shell decides nothing: real time may end a run, or slow it down, but it never reaches
 // a result.
 //
 //	srv, err := server.New(config)

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"metasim/wire/stream"
 )
 
 // A conn is both rings as one net.Conn, so that the frames, and what happens around a Close, are those of wire/stream.
@@ -47,7 +47,7 @@ const (
 )
 
 func newConn(socket *net.UnixConn, m memory, size uint32, r role) *conn {
-	c := &conn{socket: socket, memory: m, peer: address(peerPID(socket)), spins: spinsHere(), glance: glance,
+	c := &conn{socket: socket, memory: m, peer: address(stream.PeerPID(socket)), spins: spinsHere(), glance: glance,
 		watched: make(chan struct{})}
 	in, out := rings(m, size, c.peer.Network()+" "+c.peer.String())
 	if r == client {
@@ -198,21 +198,3 @@ type address int
 
 func (address) Network() string  { return "shm" }
 func (a address) String() string { return "pid " + strconv.Itoa(int(a)) }
-
-// peerPID returns the process at the other end of a socket, or 0 where it is in a container that we do not see into.
-func peerPID(c *net.UnixConn) int {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	pid := 0
-	err = raw.Control(func(fd uintptr) {
-		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			pid = int(cred.Pid)
-		}
-	})
-	if err != nil {
-		return 0
-	}
-	return pid
-}

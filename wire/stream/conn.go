@@ -111,7 +111,7 @@ func closeWrite(c net.Conn) bool {
 // peerName names the other side for people.
 func peerName(c net.Conn) string {
 	if unix, ok := c.(*net.UnixConn); ok {
-		if pid := peerPID(unix); pid > 0 {
+		if pid := PeerPID(unix); pid > 0 {
 			return fmt.Sprintf("unix pid %d", pid)
 		}
 		return "unix peer"

@@ -15,8 +15,8 @@ func private(_, _ string, c syscall.RawConn) error {
 	return failed
 }
 
-// peerPID returns the process at the other end, or 0.
-func peerPID(c *net.UnixConn) int {
+// PeerPID returns the process at the other end of a unix socket, or 0 where it is in a container that we do not see into.
+func PeerPID(c *net.UnixConn) int {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0

@@ -11,5 +11,5 @@ import (
 // from the start.
 func private(_, _ string, _ syscall.RawConn) error { return nil }
 
-// peerPID returns 0: this system does not tell in a portable way.
-func peerPID(*net.UnixConn) int { return 0 }
+// PeerPID returns 0: this system does not tell in a portable way.
+func PeerPID(*net.UnixConn) int { return 0 }
