@@ -75,6 +75,7 @@ var mayImport = map[string][]string{
 	"wire/dial":              {"metasim/wire", "metasim/wire/stream", "metasim/wire/quic", "metasim/wire/shm"},
 	"wire/wiretest":          {"metasim/metasim", "metasim/wire", "github.com/stretchr/testify/...", "go.uber.org/goleak/..."},
 	"wire/lcm":               {"metasim/metasim"},
+	"wire/lcm/types":         {"metasim/internal/suggest"},
 	"wire/journal":           {"metasim/metasim", "metasim/wire/journal/journalpb", "google.golang.org/protobuf/..."},
 	"wire/journal/journalpb": {"google.golang.org/protobuf/..."},
 	"server":                 {"metasim/metasim", "metasim/wire"},

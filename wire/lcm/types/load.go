@@ -1,0 +1,98 @@
+package types
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Load returns the types of all .lcm files in some directories and below them; a path may also be a file. The files may
+// refer to one another. What is wrong in them is an *[Invalid].
+func Load(paths ...string) (*Set, error) {
+	l := loader{seen: map[string]bool{}}
+	for _, path := range paths {
+		found, err := l.path(path)
+		if err != nil {
+			return nil, err
+		}
+		if found == 0 {
+			return nil, fmt.Errorf("%s: no file there ends in .lcm; name the directory that has them", path)
+		}
+	}
+	return Parse(l.files...)
+}
+
+// A loader collects files.
+type loader struct {
+	files []Source
+	seen  map[string]bool // paths, so that directories may overlap
+	total int             // bytes
+}
+
+// path takes a file, or all .lcm files of a directory, and says how many it saw. Directories behind symbolic links
+// below it are left out.
+func (l *loader) path(path string) (found int, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, about(path, err)
+	}
+	if !info.IsDir() {
+		return 1, l.file(path)
+	}
+	err = fs.WalkDir(os.DirFS(path), ".", func(name string, d fs.DirEntry, err error) error {
+		name = filepath.Join(path, filepath.FromSlash(name))
+		if err != nil {
+			return about(name, err)
+		}
+		if d.IsDir() || filepath.Ext(name) != ".lcm" {
+			return nil
+		}
+		found++
+		return l.file(name)
+	})
+	return found, err
+}
+
+// file takes one file. It reads no more of it than may be.
+func (l *loader) file(name string) error {
+	name = filepath.Clean(name)
+	if l.seen[name] {
+		return nil
+	}
+	l.seen[name] = true
+	if len(l.files) == maxFiles {
+		return fmt.Errorf("%s: there are more than %d .lcm files; name fewer directories", name, maxFiles)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return about(name, err)
+	}
+	if !info.Mode().IsRegular() { // a pipe would make us wait
+		return fmt.Errorf("%s: is no file; remove it, or name another directory", name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return about(name, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return about(name, err)
+	}
+	if l.total += len(text); l.total > maxTotal {
+		return fmt.Errorf("%s: the .lcm files have more than %d bytes; name fewer directories", name, maxTotal)
+	}
+	l.files = append(l.files, Source{name, text})
+	return nil
+}
+
+// about says which file an error of the system is about, once, and not which call failed.
+func about(name string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
