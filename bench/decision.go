@@ -103,17 +103,17 @@ func (w web) dispatcher() (*metasim.Dispatcher, error) {
 		if len(w.out[i]) == 1 {
 			channel = "to " + numbered(w.out[i][0])
 		}
-		if err := fatal(d.Step(metasim.Join{Client: metasim.ClientID(i), Publications: []string{channel}, Subscriptions: in[i]})); err != nil {
+		if err := fatal(d.Step(&metasim.Join{Client: metasim.ClientID(i), Publications: []string{channel}, Subscriptions: in[i]})); err != nil {
 			return nil, err
 		}
 	}
-	return d, fatal(d.Step(metasim.Begin{}))
+	return d, fatal(d.Step(&metasim.Begin{}))
 }
 
 // fatal returns why a run has ended.
 func fatal(effects []metasim.Effect) error {
 	for _, e := range effects {
-		if f, ok := e.(metasim.Finish); ok {
+		if f, ok := e.(*metasim.Finish); ok {
 			return fmt.Errorf("bench: the dispatcher ended the run: %w", f.Err)
 		}
 	}
@@ -161,16 +161,16 @@ func (v *driver) report(id metasim.ClientID) error {
 	r := metasim.Report{Now: now, NoSendBefore: now, NextEvent: c.next}
 	if c.next.Before(c.granted) {
 		v.ready = append(v.ready, id)
-		return fatal(v.d.Step(metasim.Advance{Client: id, Report: r}))
+		return fatal(v.d.Step(&metasim.Advance{Client: id, Report: r}))
 	}
 	c.waiting = true
-	return fatal(v.d.Step(metasim.PollWait{Client: id, Want: c.next, Messages: true, Report: r}))
+	return fatal(v.d.Step(&metasim.PollWait{Client: id, Want: c.next, Messages: true, Report: r}))
 }
 
 func (v *driver) settle() error {
 	effects := v.d.Settle()
 	for _, e := range effects {
-		a, ok := e.(metasim.Authorize)
+		a, ok := e.(*metasim.Authorize)
 		if !ok {
 			continue
 		}

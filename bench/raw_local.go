@@ -144,7 +144,7 @@ const frameful = 64
 func measureCodec(_ context.Context, _ *harness, amount int) (sample, error) {
 	var packets []wire.Packet
 	for range frameful {
-		packets = append(packets, wire.Packet{Member: 1, Body: metasim.Send{
+		packets = append(packets, wire.Packet{Member: 1, Body: &metasim.Send{
 			Channel: "CHANNEL", Sent: metasim.At(1e9), Payload: make([]byte, 64),
 		}})
 	}

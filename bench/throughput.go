@@ -131,18 +131,18 @@ func dispatcherAllocations(amount int) (s sample, err error) {
 	payload := make([]byte, 64)
 	const from, to = 0, 1
 	events := []metasim.Event{
-		metasim.Join{Client: from, Publications: []string{"DATA"}}, metasim.Join{Client: to, Subscriptions: []string{"DATA"}}, metasim.Begin{},
+		&metasim.Join{Client: from, Publications: []string{"DATA"}}, &metasim.Join{Client: to, Subscriptions: []string{"DATA"}}, &metasim.Begin{},
 	}
 	acked := uint64(0)
 	for i := range amount/burst + 1 {
 		now := metasim.At(metasim.Time(i) * tick)
 		for range burst {
-			events = append(events, metasim.Send{Client: from, Channel: "DATA", Sent: now, Payload: payload})
+			events = append(events, &metasim.Send{Client: from, Channel: "DATA", Sent: now, Payload: payload})
 		}
 		next := metasim.At(metasim.Time(i+1) * tick)
 		events = append(events,
-			metasim.PollWait{Client: from, Want: next, Report: metasim.Report{Now: now, NoSendBefore: next, NextEvent: next}},
-			metasim.PollWait{Client: to, Want: next, Report: metasim.Report{Now: now, NoSendBefore: next, NextEvent: next, Acked: acked}})
+			&metasim.PollWait{Client: from, Want: next, Report: metasim.Report{Now: now, NoSendBefore: next, NextEvent: next}},
+			&metasim.PollWait{Client: to, Want: next, Report: metasim.Report{Now: now, NoSendBefore: next, NextEvent: next, Acked: acked}})
 		if i > 0 {
 			acked += burst
 		}
@@ -156,7 +156,7 @@ func dispatcherAllocations(amount int) (s sample, err error) {
 		if err := fatal(d.Step(ev)); err != nil {
 			return s, err
 		}
-		if _, waits := ev.(metasim.PollWait); waits {
+		if _, waits := ev.(*metasim.PollWait); waits {
 			if err := fatal(d.Settle()); err != nil {
 				return s, err
 			}

@@ -82,7 +82,7 @@ func (c *Client) SetResult(v any) error {
 	if err != nil {
 		return fmt.Errorf("client %s: result: %w", c.name, err)
 	}
-	if err := wire.Check(wire.Packet{Body: metasim.Leave{Result: b}}); err != nil {
+	if err := wire.Check(wire.Packet{Body: &metasim.Leave{Result: b}}); err != nil {
 		return fmt.Errorf("client %s: %w", c.name, err)
 	}
 	c.result = b
@@ -93,7 +93,7 @@ func (c *Client) SetResult(v any) error {
 // when the server has everything that the client sent. Leaving twice is no error.
 func (c *Client) Leave(ctx context.Context) error {
 	if !c.ended {
-		c.put(metasim.Leave{Now: c.now, Acked: c.handled, Result: c.result})
+		c.put(&metasim.Leave{Now: c.now, Acked: c.handled, Result: c.result})
 		for err := c.flush(); err == nil && !c.ended; {
 			err = c.receive(ctx)
 		}
@@ -156,23 +156,32 @@ func (c *Client) flush() error {
 
 // receive waits for something from the server, and takes it in.
 func (c *Client) receive(ctx context.Context) error {
-	packets, err := c.inbox.wait(ctx)
-	return c.takeAll(packets, err)
+	news, err := c.inbox.wait(ctx)
+	return c.takeAll(news, err)
 }
 
 // drain takes in what has come from the server, without waiting for more.
 func (c *Client) drain() error {
-	packets, err := c.inbox.take()
-	return c.takeAll(packets, err)
+	news, err := c.inbox.take()
+	return c.takeAll(news, err)
 }
 
-func (c *Client) takeAll(packets []wire.Packet, err error) error {
-	for _, p := range packets {
-		if e := c.take(p.Body); e != nil {
+func (c *Client) takeAll(n news, err error) error {
+	for _, body := range n.rest {
+		if e := c.take(body); e != nil {
 			c.fail(e)
 			return e
 		}
 	}
+	for i := range n.given {
+		if int(n.given[i].From) >= len(c.names) {
+			e := fmt.Errorf("client %s: a message from client %d of %d", c.name, n.given[i].From, len(c.names))
+			c.fail(e)
+			return e
+		}
+	}
+	c.given = append(c.given, n.given...)
+	c.granted = metasim.Later(c.granted, n.granted)
 	if err == nil || c.ended {
 		return c.err
 	}
@@ -202,13 +211,6 @@ func (c *Client) take(body wire.Body) error {
 	case wire.Start:
 		c.started, c.names, c.until = true, b.Clients, b.Until
 		c.told = report{cause: metasim.Infinity}
-	case metasim.Deliver:
-		if int(b.Message.From) >= len(c.names) {
-			return fmt.Errorf("client %s: a message from client %d of %d", c.name, b.Message.From, len(c.names))
-		}
-		c.given = append(c.given, b.Message)
-	case metasim.Authorize:
-		c.granted = metasim.Later(c.granted, b.Until)
 	case wire.Goodbye:
 		c.fail(ErrLeft)
 	case wire.Refuse:

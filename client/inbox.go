@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"metasim/metasim"
 	"metasim/wire"
 )
 
@@ -11,12 +12,43 @@ import (
 type inbox struct {
 	mu      sync.Mutex
 	changed sync.Cond
-	packets []wire.Packet
-	taken   []wire.Packet // memory of the take before
+	came    news
+	taken   news // memory of the take before
 	err     error
 
 	done    <-chan struct{} // of the context whose end wakes a wait: simulators use one for many waits
 	unwatch func() bool
+}
+
+// news is what the server has said to a client, put in order as it came: what a client has of many authorizations is
+// the last.
+type news struct {
+	any     bool // there are some
+	given   []metasim.Message
+	granted metasim.Instant
+	rest    []wire.Body
+}
+
+// add takes in packets, of which nothing is kept but payloads.
+func (n *news) add(packets []wire.Packet) {
+	n.any = n.any || len(packets) > 0
+	for i := range packets {
+		switch body := packets[i].Body.(type) {
+		case *metasim.Deliver:
+			n.given = append(n.given, body.Message)
+		case *metasim.Authorize:
+			n.granted = metasim.Later(n.granted, body.Until)
+		default:
+			n.rest = append(n.rest, packets[i].Keep().Body)
+		}
+	}
+}
+
+// clear forgets all but the memory.
+func (n *news) clear() {
+	clear(n.given)
+	clear(n.rest)
+	*n = news{given: n.given[:0], rest: n.rest[:0]}
 }
 
 func newInbox() *inbox {
@@ -27,7 +59,7 @@ func newInbox() *inbox {
 
 func (b *inbox) put(packets []wire.Packet) {
 	b.mu.Lock()
-	b.packets = append(b.packets, packets...)
+	b.came.add(packets)
 	b.mu.Unlock()
 	b.changed.Signal()
 }
@@ -39,31 +71,30 @@ func (b *inbox) close(err error) {
 	b.changed.Signal()
 }
 
-// take returns what is there, without waiting. The slice is valid until the next take. The error comes after the last
-// packets.
-func (b *inbox) take() ([]wire.Packet, error) {
+// take returns what is there, without waiting. It is valid until the next take. The error comes after the last news.
+func (b *inbox) take() (news, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.takeLocked()
 }
 
-func (b *inbox) takeLocked() ([]wire.Packet, error) {
-	if len(b.packets) == 0 {
-		return nil, b.err
+func (b *inbox) takeLocked() (news, error) {
+	if !b.came.any {
+		return news{}, b.err
 	}
-	clear(b.taken)
-	b.packets, b.taken = b.taken[:0], b.packets
+	b.taken.clear()
+	b.came, b.taken = b.taken, b.came
 	return b.taken, nil
 }
 
 // wait waits until there is something to take, and takes it.
-func (b *inbox) wait(ctx context.Context) ([]wire.Packet, error) {
+func (b *inbox) wait(ctx context.Context) (news, error) {
 	b.watch(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.packets) == 0 && b.err == nil {
+	for !b.came.any && b.err == nil {
 		if ctx.Err() != nil {
-			return nil, &cancelledError{context.Cause(ctx)}
+			return news{}, &cancelledError{context.Cause(ctx)}
 		}
 		b.changed.Wait()
 	}

@@ -37,10 +37,10 @@ func join(t *testing.T, b *client.Builder) (*client.Client, *host) {
 				if _, ok := p.Body.(wire.Hello); ok {
 					h.say(wire.Welcome{}, wire.Start{Clients: []string{"a", "b"}, Until: metasim.At(metasim.Second)})
 				}
-				if _, ok := p.Body.(metasim.Leave); ok {
+				if _, ok := p.Body.(*metasim.Leave); ok {
 					h.say(wire.Goodbye{})
 				}
-				h.heard <- p.Body
+				h.heard <- p.Keep().Body
 			}
 		}
 	}()
@@ -68,11 +68,11 @@ func (h *host) grant(until metasim.Instant, dues ...metasim.Instant) {
 	h.t.Helper()
 	for _, due := range dues {
 		h.given++
-		h.say(metasim.Deliver{Number: h.given, Message: metasim.Message{
+		h.say(&metasim.Deliver{Number: h.given, Message: metasim.Message{
 			From: 1, Seq: h.given, Channel: "X", Due: due, Payload: []byte(due.String()),
 		}})
 	}
-	h.say(metasim.Authorize{Until: until})
+	h.say(&metasim.Authorize{Until: until})
 }
 
 // hears returns the next thing that the client said, which is a T.
@@ -99,10 +99,10 @@ func (h *host) silent() {
 }
 
 // quits has the client leave.
-func (h *host) quits(c *client.Client) metasim.Leave {
+func (h *host) quits(c *client.Client) *metasim.Leave {
 	h.t.Helper()
 	require.NoError(h.t, c.Leave(h.t.Context()))
-	return hears[metasim.Leave](h)
+	return hears[*metasim.Leave](h)
 }
 
 func ms(n metasim.Time) metasim.Instant { return metasim.At(n * metasim.Millisecond) }

@@ -38,7 +38,7 @@ func (p *Publication) Publish(payload []byte) error {
 		}
 		return c.refuse(err)
 	}
-	send := metasim.Send{Channel: p.channel, Sent: c.now, Payload: payload}
+	send := &metasim.Send{Channel: p.channel, Sent: c.now, Payload: payload}
 	if err := wire.Check(wire.Packet{Body: send}); err != nil {
 		return c.refuse(fmt.Errorf("client %s: at %v: %w", c.name, c.now, err))
 	}
@@ -74,6 +74,6 @@ func (c *Client) Promise(t metasim.Time) error {
 		return &metasim.Violation{Rule: metasim.PromiseRegress, Client: c.name, At: i, Bound: bound}
 	}
 	c.promise = i
-	c.put(metasim.Promise{NoSendBefore: i})
+	c.put(&metasim.Promise{NoSendBefore: i})
 	return c.flush()
 }

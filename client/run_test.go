@@ -165,11 +165,11 @@ func TestStepThenRun(t *testing.T) {
 	require.Equal(t, []string{"10ms timer", "10ms+1 10ms+1", "12ms 12ms"}, lines)
 	now := metasim.Start
 	for body := range h.heard {
-		if a, ok := body.(metasim.Advance); ok {
+		if a, ok := body.(*metasim.Advance); ok {
 			require.False(t, a.Now.Before(now), "%v after %v", a.Now, now)
 			now = a.Now
 		}
-		if _, ok := body.(metasim.Leave); ok {
+		if _, ok := body.(*metasim.Leave); ok {
 			break
 		}
 	}

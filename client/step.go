@@ -26,11 +26,11 @@ func (c *Client) Step(ctx context.Context, t metasim.Time) ([]Message, error) {
 	}
 	if may {
 		r.Now = target
-		c.put(metasim.Advance{Report: r})
+		c.put(&metasim.Advance{Report: r})
 		if err := c.flush(); err != nil {
 			return nil, err
 		}
-	} else if err := c.wait(ctx, metasim.PollWait{Report: r, Want: target}); err != nil {
+	} else if err := c.wait(ctx, &metasim.PollWait{Report: r, Want: target}); err != nil {
 		return nil, err
 	}
 	if !target.Before(c.granted) { // authorized to the end of the run only
@@ -53,11 +53,11 @@ func (c *Client) Next(ctx context.Context, limit metasim.Time) ([]Message, error
 		return nil, err
 	}
 	if may || c.due().Before(c.granted) {
-		c.put(metasim.Advance{Report: c.report(c.now, target)})
+		c.put(&metasim.Advance{Report: c.report(c.now, target)})
 		if err := c.flush(); err != nil {
 			return nil, err
 		}
-	} else if err := c.wait(ctx, metasim.PollWait{Report: c.report(c.now, target), Want: target, Messages: true}); err != nil {
+	} else if err := c.wait(ctx, &metasim.PollWait{Report: c.report(c.now, target), Want: target, Messages: true}); err != nil {
 		return nil, err
 	}
 	next := metasim.Earlier(target, c.due())
@@ -93,7 +93,7 @@ func (c *Client) mayActAt(at metasim.Instant) (bool, error) {
 }
 
 // wait sends a poll with all that was put before it, and returns when the client is authorized to go on.
-func (c *Client) wait(ctx context.Context, poll metasim.PollWait) error {
+func (c *Client) wait(ctx context.Context, poll *metasim.PollWait) error {
 	c.put(poll)
 	if err := c.flush(); err != nil {
 		return err
@@ -107,6 +107,6 @@ func (c *Client) wait(ctx context.Context, poll metasim.PollWait) error {
 }
 
 // answered reports whether the client may act at what it polled for, or knows that the run ends before it.
-func (c *Client) answered(poll metasim.PollWait) bool {
+func (c *Client) answered(poll *metasim.PollWait) bool {
 	return poll.Want.Before(c.granted) || poll.Messages && c.due().Before(c.granted) || c.granted == c.until
 }

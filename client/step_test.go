@@ -40,16 +40,16 @@ func TestStep(t *testing.T) {
 }
 
 // quitsAfter has the client leave, and forgets what it said before.
-func (h *host) quitsAfter(c *client.Client) metasim.Leave {
+func (h *host) quitsAfter(c *client.Client) *metasim.Leave {
 	h.t.Helper()
 	require.NoError(h.t, c.Leave(h.t.Context()))
 	for body := range h.heard {
-		if l, ok := body.(metasim.Leave); ok {
+		if l, ok := body.(*metasim.Leave); ok {
 			return l
 		}
 	}
 	require.Fail(h.t, "no leave")
-	return metasim.Leave{}
+	return &metasim.Leave{}
 }
 
 // Next returns at the next message or at its limit; messages at several steps of one time come one step at a time.
@@ -85,7 +85,7 @@ func TestErrEnd(t *testing.T) {
 	require.Equal(t, []metasim.Instant{ms(1), ms(999)}, dues(msgs))
 	require.Equal(t, metasim.Start, c.Now())
 	require.ErrorIs(t, out.Publish(nil), metasim.SendBeforePromise)
-	poll := hears[metasim.PollWait](h)
+	poll := hears[*metasim.PollWait](h)
 	require.Equal(t, metasim.At(2*metasim.Second), poll.NoSendBefore)
 	_, err = c.Next(ctx, metasim.Second)
 	require.ErrorIs(t, err, client.ErrEnd)
@@ -93,9 +93,9 @@ func TestErrEnd(t *testing.T) {
 	require.NoError(t, err)
 	for range 2 {
 		switch body := (<-h.heard).(type) {
-		case metasim.PollWait:
+		case *metasim.PollWait:
 			require.Equal(t, poll.NoSendBefore, body.NoSendBefore)
-		case metasim.Advance:
+		case *metasim.Advance:
 			require.Equal(t, poll.NoSendBefore, body.NoSendBefore)
 		}
 	}
@@ -111,8 +111,8 @@ func TestPromise(t *testing.T) {
 	require.NoError(t, out.Publish([]byte("first")))
 	h.silent() // it leaves with the next wait
 	require.NoError(t, c.Promise(ms(5).Time))
-	require.Equal(t, []byte("first"), hears[metasim.Send](h).Payload)
-	require.Equal(t, metasim.Promise{NoSendBefore: ms(5)}, hears[metasim.Promise](h))
+	require.Equal(t, []byte("first"), hears[*metasim.Send](h).Payload)
+	require.Equal(t, &metasim.Promise{NoSendBefore: ms(5)}, hears[*metasim.Promise](h))
 	var v *metasim.Violation
 	require.ErrorAs(t, out.Publish([]byte("second")), &v)
 	require.Equal(t, &metasim.Violation{Rule: metasim.SendBeforePromise, Client: "a", Channel: "X", Bound: ms(5)}, v)
@@ -127,11 +127,11 @@ func TestPromise(t *testing.T) {
 	require.Equal(t, msStep(6, 2), c.Now())
 	require.NoError(t, c.Promise(ms(6).Time), "the present time is the present instant")
 	require.NoError(t, out.Publish([]byte("fourth")))
-	hears[metasim.Advance](h)
-	require.Equal(t, ms(5), hears[metasim.Advance](h).NoSendBefore)
-	require.Equal(t, metasim.Promise{NoSendBefore: msStep(6, 2)}, hears[metasim.Promise](h))
+	hears[*metasim.Advance](h)
+	require.Equal(t, ms(5), hears[*metasim.Advance](h).NoSendBefore)
+	require.Equal(t, &metasim.Promise{NoSendBefore: msStep(6, 2)}, hears[*metasim.Promise](h))
 	require.NoError(t, c.Leave(t.Context()))
-	require.Equal(t, []byte("fourth"), hears[metasim.Send](h).Payload)
+	require.Equal(t, []byte("fourth"), hears[*metasim.Send](h).Payload)
 }
 
 // A payload that no frame holds is refused before anything is sent, and so is a result.
@@ -202,7 +202,7 @@ func TestCancelled(t *testing.T) {
 	_, err := c.Step(ctx, ms(5).Time)
 	require.ErrorIs(t, err, enough)
 	require.EqualError(t, err, "client a: waiting at 0s: enough")
-	hears[metasim.PollWait](h)
+	hears[*metasim.PollWait](h)
 	select {
 	case body, open := <-h.heard:
 		require.False(t, open, "%v", body)

@@ -108,6 +108,7 @@ type eavesdropper struct{ written []wire.Packet }
 func (e *eavesdropper) Read() ([]wire.Packet, error) { return nil, io.EOF }
 func (e *eavesdropper) Close() error                 { return nil }
 func (e *eavesdropper) Peer() string                 { return "nobody" }
+func (e *eavesdropper) WriteFrames([]byte) error     { return nil }
 func (e *eavesdropper) Write(p []wire.Packet) error {
 	e.written = append(e.written, p...)
 	return nil

@@ -50,7 +50,7 @@ type recorder struct {
 
 func (r *recorder) Observe(_ int64, _ metasim.Event, effects []metasim.Effect) error {
 	for _, e := range effects {
-		if d, ok := e.(metasim.Deliver); ok {
+		if d, ok := e.(*metasim.Deliver); ok {
 			m := d.Message
 			r.seen = append(r.seen, sighting{r.names[d.To], client.Message{From: r.names[m.From], Channel: m.Channel,
 				Seq: m.Seq, Sent: m.Sent, Due: m.Due, Payload: m.Payload}})

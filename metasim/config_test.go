@@ -30,10 +30,10 @@ func TestConfigZero(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, d.Names())
 	require.Equal(t, []string{"b", "a"}, clients, "the caller's list stays as it is")
 	require.Equal(t, Infinity, d.End())
-	d.Step(Join{Client: 0, Publications: []string{"X"}})
-	d.Step(Join{Client: 1, Subscriptions: []string{"X"}})
-	d.Step(Begin{})
-	queued := d.Step(Send{Client: 0, Channel: "X"})[0].(Queue)
+	d.Step(&Join{Client: 0, Publications: []string{"X"}})
+	d.Step(&Join{Client: 1, Subscriptions: []string{"X"}})
+	d.Step(&Begin{})
+	queued := d.Step(&Send{Client: 0, Channel: "X"})[0].(*Queue)
 	require.Equal(t, Instant{Step: 1}, queued.Message.Due)
 }
 
@@ -41,9 +41,9 @@ func TestConfigZero(t *testing.T) {
 func TestViolationIsRule(t *testing.T) {
 	d, err := New(Config{Clients: []string{"a"}})
 	require.NoError(t, err)
-	effects := d.Step(Send{Client: 0, Channel: "X"})
+	effects := d.Step(&Send{Client: 0, Channel: "X"})
 	require.Len(t, effects, 2)
-	finish := effects[1].(Finish)
+	finish := effects[1].(*Finish)
 	require.ErrorIs(t, finish.Err, NotJoined)
 	require.False(t, errors.Is(finish.Err, JoinTwice))
 	var v *Violation

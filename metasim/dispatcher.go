@@ -19,11 +19,12 @@ type Dispatcher struct {
 	forest  *forest    // safe times; nil before the run goes on
 	stale   []ClientID // whose bound may have changed since the last Settle
 	risen   []ClientID // to whom a link has risen since then, from where their safe time comes
+	moved   []ClientID // memory of refresh
 	phase   phase
 	recap   bool // the end or the permit may bound everybody anew
 	waking  int  // clients that have not initialized
 	left    int  // clients that are gone
-	effects []Effect
+	effects effects
 	dues    []Instant
 }
 
@@ -60,9 +61,9 @@ type client struct {
 	sends  uint64  // how many it has sent
 
 	queue     queue
-	given     []given // delivered and not yet acknowledged, in order
-	ahead     int     // payload bytes of given
-	delivered uint64  // number of the last delivery
+	given     fifo[given] // delivered and not yet acknowledged, in order
+	ahead     int         // payload bytes of given
+	delivered uint64      // number of the last delivery
 	acked     uint64
 
 	granted  Instant // exclusive
@@ -126,31 +127,34 @@ func (d *Dispatcher) Now() Instant {
 
 // Step takes one event and returns what follows from it at once. What it means for who may advance follows with the
 // next Settle, so that a batch of events costs one computation of safe times. The caller must treat the event's
-// payload and lists as immutable from now on; the effects are valid until the next call.
+// payload and lists as immutable from now on; the event itself is the caller's again.
+//
+// The effects are lent. The slice is valid until the next call; what it holds, until the first Step or Settle after the
+// next Settle, so that a batch can be carried out as a whole.
 func (d *Dispatcher) Step(ev Event) []Effect {
-	d.effects = d.effects[:0]
+	d.effects.begin(false)
 	if d.phase == finished {
 		return nil
 	}
 	switch ev := ev.(type) {
-	case Join:
+	case *Join:
 		d.join(ev)
-	case Begin:
+	case *Begin:
 		d.begin()
-	case Send:
+	case *Send:
 		d.send(ev)
-	case Promise:
+	case *Promise:
 		d.promise(ev)
-	case Advance:
+	case *Advance:
 		d.advance(ev)
-	case PollWait:
+	case *PollWait:
 		d.pollWait(ev)
-	case Leave:
+	case *Leave:
 		d.leave(ev)
-	case Permit:
+	case *Permit:
 		d.permit, d.asked, d.recap = ev.Until, true, true
 	}
-	return d.effects
+	return d.effects.list
 }
 
 // client returns the client of an event, if it may speak: it has joined, the run has begun, and it has not left.
@@ -179,13 +183,13 @@ func (d *Dispatcher) touch(c *client) {
 // evict ends the run: what a client that breaks the rules has done to the others cannot be undone.
 func (d *Dispatcher) evict(c *client, v Violation) {
 	v.Client = c.name
-	d.effects = append(d.effects, Evict{Client: c.id, Err: &v})
+	d.effects.add(&Evict{Client: c.id, Err: &v})
 	d.finish(&v)
 }
 
 func (d *Dispatcher) finish(err error) {
 	d.phase = finished
-	d.effects = append(d.effects, Finish{Err: err})
+	d.effects.add(&Finish{Err: err})
 }
 
 // A Status is what the dispatcher knows of a client, for people and reports. No client may see another's, nor its own:
@@ -210,6 +214,6 @@ func (d *Dispatcher) Status(id ClientID) Status {
 	return Status{
 		Name: c.name, Joined: c.state != absent, Gone: c.state == gone, Clock: c.clock, NoSendBefore: c.floor,
 		NextEvent: c.next, Granted: c.granted, Safe: c.safe, Waiting: c.waiting, Want: c.want,
-		Queued: c.queue.len(), Given: len(c.given),
+		Queued: c.queue.len(), Given: c.given.len(),
 	}
 }

@@ -25,39 +25,39 @@ func TestPingPong(t *testing.T) {
 	require.NoError(t, err)
 	books := NewLedger(d.Names())
 	step := func(ev Event) []Effect {
-		effects := append([]Effect(nil), d.Step(ev)...)
+		effects := keep(d.Step(ev))
 		books.Observe(ev, effects)
 		return effects
 	}
 	settle := func() []Effect {
-		effects := append([]Effect(nil), d.Settle()...)
+		effects := keep(d.Settle())
 		books.Observe(nil, effects)
 		return effects
 	}
 	const ping, pong = ClientID(0), ClientID(1)
-	step(Join{Client: pong, Publications: []string{"PONG"}, Subscriptions: []string{"PI.G"}})
-	step(Join{Client: ping, Publications: []string{"PING"}, Subscriptions: []string{"PONG"}})
-	step(Begin{})
+	step(&Join{Client: pong, Publications: []string{"PONG"}, Subscriptions: []string{"PI.G"}})
+	step(&Join{Client: ping, Publications: []string{"PING"}, Subscriptions: []string{"PONG"}})
+	step(&Begin{})
 	m := Message{From: ping, Channel: "PING", Due: At(5), Payload: []byte("x")}
-	require.Equal(t, []Effect{Queue{To: pong, Message: m}}, step(Send{Client: ping, Channel: "PING", Payload: []byte("x")}))
+	require.Equal(t, []Effect{&Queue{To: pong, Message: m}}, step(&Send{Client: ping, Channel: "PING", Payload: []byte("x")}))
 	require.Empty(t, settle(), "the epsilon tick is not over")
-	step(PollWait{Client: ping, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
+	step(&PollWait{Client: ping, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
 	require.Empty(t, settle(), "pong has not initialized")
-	step(PollWait{Client: pong, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
+	step(&PollWait{Client: pong, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
 	require.Equal(t, []Effect{
-		Deliver{To: pong, Number: 1, Message: m},
-		Authorize{To: pong, Until: At(15)}, // ping answers its answer, due at 10, at the earliest
+		&Deliver{To: pong, Number: 1, Message: m},
+		&Authorize{To: pong, Until: At(15)}, // ping answers its answer, due at 10, at the earliest
 	}, settle())
 	answer := Message{From: pong, Channel: "PONG", Sent: At(5), Due: At(10), Payload: []byte("y")}
-	require.Equal(t, []Effect{Queue{To: ping, Message: answer}},
-		step(Send{Client: pong, Channel: "PONG", Sent: At(5), Payload: []byte("y")}))
-	step(PollWait{Client: pong, Report: Report{Now: At(5), NextEvent: Infinity, Acked: 1}, Want: Infinity, Messages: true})
+	require.Equal(t, []Effect{&Queue{To: ping, Message: answer}},
+		step(&Send{Client: pong, Channel: "PONG", Sent: At(5), Payload: []byte("y")}))
+	step(&PollWait{Client: pong, Report: Report{Now: At(5), NextEvent: Infinity, Acked: 1}, Want: Infinity, Messages: true})
 	require.Equal(t, []Effect{
-		Deliver{To: ping, Number: 1, Message: answer},
-		Authorize{To: ping, Until: At(20)},
+		&Deliver{To: ping, Number: 1, Message: answer},
+		&Authorize{To: ping, Until: At(20)},
 	}, settle())
-	step(Leave{Client: ping, Now: At(10), Acked: 1})
-	require.Equal(t, []Effect{Authorize{To: pong, Until: Infinity}}, settle(), "nothing can come any more")
-	require.Equal(t, []Effect{Finish{}}, step(Leave{Client: pong, Now: At(5), Acked: 1}))
+	step(&Leave{Client: ping, Now: At(10), Acked: 1})
+	require.Equal(t, []Effect{&Authorize{To: pong, Until: Infinity}}, settle(), "nothing can come any more")
+	require.Equal(t, []Effect{&Finish{}}, step(&Leave{Client: pong, Now: At(5), Acked: 1}))
 	require.Equal(t, Totals{Sent: 2, Delivered: 2, End: At(10)}, books.Totals())
 }

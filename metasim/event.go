@@ -1,6 +1,6 @@
 package metasim
 
-// An Event is what the world tells the Dispatcher: one of the types below, nothing else.
+// An Event is what the world tells the Dispatcher: a pointer to one of the types below, nothing else.
 type Event interface{ event() }
 
 // A Report is what a client says of itself. Every field is a bound that others rely on.
@@ -75,11 +75,11 @@ type Leave struct {
 // Permit lets the run go on to everything strictly before Until; no Permit means no limit but the scenario's.
 type Permit struct{ Until Instant }
 
-func (Join) event()     {}
-func (Begin) event()    {}
-func (Send) event()     {}
-func (Promise) event()  {}
-func (Advance) event()  {}
-func (PollWait) event() {}
-func (Leave) event()    {}
-func (Permit) event()   {}
+func (*Join) event()     {}
+func (*Begin) event()    {}
+func (*Send) event()     {}
+func (*Promise) event()  {}
+func (*Advance) event()  {}
+func (*PollWait) event() {}
+func (*Leave) event()    {}
+func (*Permit) event()   {}

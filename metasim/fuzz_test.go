@@ -45,9 +45,9 @@ func (b *bytesOf) event(d *Dispatcher) Event {
 		case 63:
 			r = Report{Now: b.instant(), NoSendBefore: b.instant(), NextEvent: b.instant(), Acked: uint64(b.next(9))}
 		default:
-			if len(c.given) > 0 {
+			if c.given.len() > 0 {
 				r.Acked++
-				r.Now = Later(r.Now, c.given[0].due)
+				r.Now = Later(r.Now, c.given.all()[0].due)
 				r.NoSendBefore = Later(r.NoSendBefore, r.Now)
 			}
 		}
@@ -55,15 +55,15 @@ func (b *bytesOf) event(d *Dispatcher) Event {
 	}
 	switch kind := b.next(64); {
 	case kind == 63 && b.next(8) == 7:
-		return Join{Client: id, Publications: []string{"A"}, Subscriptions: []string{"A"}}
+		return &Join{Client: id, Publications: []string{"A"}, Subscriptions: []string{"A"}}
 	case kind == 62 && b.next(4) == 3:
-		return Leave{Client: id, Now: c.clock, Acked: c.acked, Cut: b.next(2) == 1}
+		return &Leave{Client: id, Now: c.clock, Acked: c.acked, Cut: b.next(2) == 1}
 	case kind >= 59:
-		return Permit{Until: later(Earlier(d.permit, At(1000)))} // a lower one would lower what is safe
+		return &Permit{Until: later(Earlier(d.permit, At(1000)))} // a lower one would lower what is safe
 	case kind >= 56:
-		return Promise{Client: id, NoSendBefore: later(c.floor)}
+		return &Promise{Client: id, NoSendBefore: later(c.floor)}
 	case kind >= 50:
-		return Advance{Client: id, Report: report()}
+		return &Advance{Client: id, Report: report()}
 	case kind >= 32:
 		at := Later(c.clock, c.promised())
 		if wild := b.next(64) == 63; wild {
@@ -71,9 +71,9 @@ func (b *bytesOf) event(d *Dispatcher) Event {
 		} else if !c.mayActAt(at) {
 			break
 		}
-		return Send{Client: id, Channel: "AB"[b.next(2):][:1], Sent: at, Payload: make([]byte, b.next(9))}
+		return &Send{Client: id, Channel: "AB"[b.next(2):][:1], Sent: at, Payload: make([]byte, b.next(9))}
 	}
-	return PollWait{Client: id, Report: report(), Want: later(Later(c.clock, c.granted)), Messages: b.next(3) > 0}
+	return &PollWait{Client: id, Report: report(), Want: later(Later(c.clock, c.granted)), Messages: b.next(3) > 0}
 }
 
 // watch is what a client may rely on, whatever the others do.
@@ -105,12 +105,12 @@ func stepBytes(t *testing.T, data []byte) uint64 {
 		}
 	}
 	for i := range d.clients {
-		look(nil, d.Step(Join{
+		look(nil, d.Step(&Join{
 			Client: ClientID(i), Publications: []string{"A", "B"},
 			Subscriptions: []string{[]string{".*", "A", "B", "C"}[b.next(4)]}, Reaction: Time(b.next(4) - 1),
 		}))
 	}
-	look(nil, d.Step(Begin{}))
+	look(nil, d.Step(&Begin{}))
 	for len(b) > 0 {
 		ev := b.event(d)
 		look(ev, d.Step(ev))
@@ -166,23 +166,23 @@ func TestStepBytes(t *testing.T) {
 // check looks at one effect, and reports whether it ends the run.
 func check(t *testing.T, seen []watch, e Effect, last bool) bool {
 	switch e := e.(type) {
-	case Deliver:
+	case *Deliver:
 		w := &seen[e.To]
 		require.False(t, e.Message.Due.Before(w.granted), "below the authorization")
 		require.True(t, w.last == nil || w.last.Compare(&e.Message) <= 0, "out of order")
 		w.number++
 		require.Equal(t, w.number, e.Number)
-		w.last = &e.Message
-	case Authorize:
+		w.last = &keep([]Effect{e})[0].(*Deliver).Message
+	case *Authorize:
 		require.False(t, e.Until.Before(seen[e.To].granted), "an authorization fell")
 		seen[e.To].granted = e.Until
-	case Finish:
+	case *Finish:
 		var v *Violation
 		var s *StepsError
 		require.True(t, e.Err == nil || errors.As(e.Err, &v) || errors.As(e.Err, &s), "blamed on nobody: %v", e.Err)
 		require.True(t, last, "a finish comes last")
 		return true
-	case Evict:
+	case *Evict:
 		require.False(t, last, "a finish follows")
 	}
 	return false

@@ -56,8 +56,8 @@ func (a *actor) note(format string, args ...any) {
 // receive takes one effect from the stream, and checks what every client may rely on.
 func (a *actor) receive(e Effect) error {
 	switch e := e.(type) {
-	case Deliver:
-		m := &e.Message
+	case *Deliver:
+		m := &keep([]Effect{e})[0].(*Deliver).Message
 		if m.Due.Before(a.authorized) {
 			return fmt.Errorf("%s: a message due %v came below its authorization %v", a.name, m.Due, a.authorized)
 		}
@@ -68,8 +68,8 @@ func (a *actor) receive(e Effect) error {
 			return fmt.Errorf("%s: %v came after %v", a.name, *m, *a.last)
 		}
 		a.last = m
-		a.inbox = append(a.inbox, e)
-	case Authorize:
+		a.inbox = append(a.inbox, *e)
+	case *Authorize:
 		if e.Until.Before(a.authorized) {
 			return fmt.Errorf("%s: its authorization fell from %v to %v", a.name, a.authorized, e.Until)
 		}
@@ -130,10 +130,10 @@ func (a *actor) act(r *rand.Rand) {
 		if a.leave > 0 && need.Time > a.leave {
 			a.quit()
 		} else if a.style != stepper && r.IntN(3) == 0 {
-			a.out = append(a.out, Advance{Client: a.id, Report: a.report()})
+			a.out = append(a.out, &Advance{Client: a.id, Report: a.report()})
 		} else if Later(a.promised, a.now).Before(a.promise) && r.IntN(2) == 0 {
 			a.promised = a.promise
-			a.out = append(a.out, Promise{Client: a.id, NoSendBefore: a.promise})
+			a.out = append(a.out, &Promise{Client: a.id, NoSendBefore: a.promise})
 		}
 	case a.authorized == a.end: // nothing more will come
 		a.quit()
@@ -224,7 +224,7 @@ func (a *actor) send(hops byte) {
 	payload = append(payload, bytes.Repeat([]byte{7}, int(a.state%64))...)
 	channel := a.pubs[a.state%uint64(len(a.pubs))]
 	a.note("%v sends %s", a.now, channel)
-	a.out = append(a.out, Send{Client: a.id, Channel: channel, Sent: a.now, Payload: payload})
+	a.out = append(a.out, &Send{Client: a.id, Channel: channel, Sent: a.now, Payload: payload})
 }
 
 func (a *actor) set(at Instant, hops byte) {
@@ -252,11 +252,11 @@ func (a *actor) report() Report {
 
 func (a *actor) poll() {
 	a.waiting = true
-	a.out = append(a.out, PollWait{Client: a.id, Report: a.report(), Want: a.own(), Messages: a.style != stepper})
+	a.out = append(a.out, &PollWait{Client: a.id, Report: a.report(), Want: a.own(), Messages: a.style != stepper})
 }
 
 func (a *actor) quit() {
 	a.done = true
 	a.note("leaves at %v", a.now)
-	a.out = append(a.out, Leave{Client: a.id, Now: a.now, Acked: a.handled})
+	a.out = append(a.out, &Leave{Client: a.id, Now: a.now, Acked: a.handled})
 }

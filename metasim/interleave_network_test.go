@@ -79,39 +79,39 @@ func newNetwork(w *world, order uint64, planted string) (*network, error) {
 	}
 	if w.permits {
 		nw.permit = At(Time(r.IntN(30)))
-		if err := nw.step(Permit{Until: nw.permit}); err != nil {
+		if err := nw.step(&Permit{Until: nw.permit}); err != nil {
 			return nil, err
 		}
 	}
 	for _, i := range r.Perm(n) {
 		a := nw.actors[i]
-		err := nw.step(Join{Client: a.id, Publications: a.pubs, Subscriptions: a.subs, Reaction: a.reaction})
+		err := nw.step(&Join{Client: a.id, Publications: a.pubs, Subscriptions: a.subs, Reaction: a.reaction})
 		if err != nil {
 			return nil, err
 		}
 	}
-	return nw, nw.step(Begin{})
+	return nw, nw.step(&Begin{})
 }
 
 func (n *network) step(ev Event) error { return n.carry(ev, n.d.Step(ev)) }
 
 func (n *network) carry(ev Event, effects []Effect) error {
 	n.books.Observe(ev, effects)
-	for _, e := range effects {
+	for i, e := range effects {
 		switch e := e.(type) {
-		case Deliver:
-			n.down[e.To].buffer = append(n.down[e.To].buffer, e)
-		case Authorize:
-			n.down[e.To].buffer = append(n.down[e.To].buffer, e)
-		case Evict:
+		case *Deliver:
+			n.down[e.To].buffer = append(n.down[e.To].buffer, keep(effects[i:i+1])...)
+		case *Authorize:
+			n.down[e.To].buffer = append(n.down[e.To].buffer, keep(effects[i:i+1])...)
+		case *Evict:
 			return e.Err
-		case Finish:
+		case *Finish:
 			n.finished = true
 			if e.Err != nil {
 				return e.Err
 			}
-		case Reached:
-			n.reached = &e
+		case *Reached:
+			n.reached = e
 			for _, a := range n.actors {
 				if a.need().Before(e.Until) && !a.done {
 					return fmt.Errorf("reached %v, but %s acts at %v", e.Until, a.name, a.need())
@@ -170,7 +170,7 @@ func (n *network) onward() error {
 	if n.r.IntN(10) == 0 {
 		n.permit = Infinity
 	}
-	return n.step(Permit{Until: n.permit})
+	return n.step(&Permit{Until: n.permit})
 }
 
 // run lets things happen, one at a time in random order, until nothing can.
@@ -259,7 +259,7 @@ func (n *network) lose() error {
 		if a := n.actors[i]; !a.done {
 			a.done, a.out = true, nil
 			n.up[i], n.down[i] = stream[Event]{}, stream[Effect]{}
-			return n.step(Leave{Client: a.id, Cut: true})
+			return n.step(&Leave{Client: a.id, Cut: true})
 		}
 	}
 	return nil
@@ -269,12 +269,12 @@ func (n *network) upApart() func(Event) bool {
 	if n.planted != "promises travel on another stream than sends" {
 		return nil
 	}
-	return func(ev Event) bool { _, isSend := ev.(Send); return isSend }
+	return func(ev Event) bool { _, isSend := ev.(*Send); return isSend }
 }
 
 func (n *network) downApart() func(Effect) bool {
 	if n.planted != "grants travel on another stream than deliveries" {
 		return nil
 	}
-	return func(e Effect) bool { _, isDelivery := e.(Deliver); return isDelivery }
+	return func(e Effect) bool { _, isDelivery := e.(*Deliver); return isDelivery }
 }

@@ -38,7 +38,7 @@ func MatchSubscription(s, channel string) bool {
 	return err == nil && p.match(channel)
 }
 
-func (d *Dispatcher) join(ev Join) {
+func (d *Dispatcher) join(ev *Join) {
 	c := &d.clients[ev.Client]
 	if c.state != absent || d.phase != joining {
 		d.evict(c, Violation{Rule: JoinTwice, At: c.clock})

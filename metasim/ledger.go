@@ -22,7 +22,7 @@ type Ledger struct {
 type account struct {
 	Account
 	chain   hash.Hash
-	pending []Message // delivered, not acknowledged
+	pending fifo[Message] // delivered, not acknowledged
 	acked   uint64
 }
 
@@ -61,7 +61,7 @@ func (l *Ledger) Observe(ev Event, effects []Effect) {
 	}
 	evicted := false
 	for _, e := range effects {
-		if _, evicted = e.(Evict); evicted {
+		if _, evicted = e.(*Evict); evicted {
 			break
 		}
 	}
@@ -70,16 +70,16 @@ func (l *Ledger) Observe(ev Event, effects []Effect) {
 	}
 	for _, e := range effects {
 		switch e := e.(type) {
-		case Queue:
+		case *Queue:
 			l.accounts[e.To].Queued++
-		case Lose:
+		case *Lose:
 			l.accounts[e.To].Lost++
-		case Deliver:
+		case *Deliver:
 			a := &l.accounts[e.To]
-			a.pending = append(a.pending, e.Message)
-		case Authorize:
+			a.pending.push(e.Message)
+		case *Authorize:
 			l.accounts[e.To].Grants++
-		case Finish:
+		case *Finish:
 			l.finished = true
 		}
 	}
@@ -87,17 +87,17 @@ func (l *Ledger) Observe(ev Event, effects []Effect) {
 
 func (l *Ledger) event(ev Event) {
 	switch ev := ev.(type) {
-	case Join:
+	case *Join:
 		l.accounts[ev.Client].Joined = true
-	case Send:
+	case *Send:
 		a := &l.accounts[ev.Client]
 		a.Sent++
 		a.End = Later(a.End, ev.Sent)
-	case Advance:
+	case *Advance:
 		l.report(ev.Client, ev.Now, ev.Acked)
-	case PollWait:
+	case *PollWait:
 		l.report(ev.Client, ev.Now, ev.Acked)
-	case Leave:
+	case *Leave:
 		a := &l.accounts[ev.Client]
 		if ev.Cut {
 			a.Cut = true
@@ -106,7 +106,7 @@ func (l *Ledger) event(ev Event) {
 		l.report(ev.Client, ev.Now, ev.Acked)
 		a.Left = true
 		a.Result = ev.Result
-		a.pending = nil
+		a.pending = fifo[Message]{}
 	}
 }
 
@@ -114,13 +114,14 @@ func (l *Ledger) report(id ClientID, now Instant, acked uint64) {
 	a := &l.accounts[id]
 	a.End = Later(a.End, now)
 	n := int(acked - a.acked)
-	for i := range a.pending[:n] {
-		m := &a.pending[i]
+	handled := a.pending.all()[:n]
+	for i := range handled {
+		m := &handled[i]
 		a.End = Later(a.End, m.Due)
 		l.scratch = l.appendDelivery(l.scratch[:0], m)
 		a.chain.Write(l.scratch) // a hash never fails
 	}
-	a.pending = a.pending[n:]
+	a.pending.drop(n)
 	a.acked = acked
 	a.Delivered += uint64(n)
 }

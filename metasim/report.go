@@ -1,6 +1,6 @@
 package metasim
 
-func (d *Dispatcher) promise(ev Promise) {
+func (d *Dispatcher) promise(ev *Promise) {
 	c := d.client(ev.Client, ev.NoSendBefore)
 	if c == nil {
 		return
@@ -12,14 +12,14 @@ func (d *Dispatcher) promise(ev Promise) {
 	c.floor = ev.NoSendBefore
 }
 
-func (d *Dispatcher) advance(ev Advance) {
+func (d *Dispatcher) advance(ev *Advance) {
 	if c := d.client(ev.Client, ev.Now); c != nil {
 		d.report(c, ev.Report)
 		c.waiting = false
 	}
 }
 
-func (d *Dispatcher) pollWait(ev PollWait) {
+func (d *Dispatcher) pollWait(ev *PollWait) {
 	c := d.client(ev.Client, ev.Now)
 	if c == nil || !d.report(c, ev.Report) {
 		return
@@ -35,10 +35,10 @@ func (d *Dispatcher) pollWait(ev PollWait) {
 		c.asleep = Later(c.asleep, ev.Want)
 	}
 	// A poll that crossed its answer on the wire, or asks for what was granted, is answered at once.
-	answered := ev.Want.Before(c.granted) || ev.Messages && len(c.given) > 0 || c.granted == d.end
+	answered := ev.Want.Before(c.granted) || ev.Messages && c.given.len() > 0 || c.granted == d.end
 	c.waiting = !answered
 	if answered {
-		d.effects = append(d.effects, Authorize{To: c.id, Until: c.granted})
+		d.effects.authorize(c.id, c.granted)
 	}
 }
 
@@ -79,16 +79,16 @@ func (d *Dispatcher) acknowledge(c *client, number uint64) bool {
 		return false
 	}
 	n := int(number - c.acked)
-	for _, g := range c.given[:n] {
+	for _, g := range c.given.all()[:n] {
 		c.ahead -= g.size
 	}
-	c.given = c.given[n:]
+	c.given.drop(n)
 	c.acked = number
 	return true
 }
 
 // leave releases everybody from a client: it sends nothing any more, and what is on its way to it stays undelivered.
-func (d *Dispatcher) leave(ev Leave) {
+func (d *Dispatcher) leave(ev *Leave) {
 	c := &d.clients[ev.Client]
 	if !ev.Cut { // who is cut off says nothing that could be wrong
 		if c = d.client(ev.Client, ev.Now); c == nil {

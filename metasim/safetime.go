@@ -14,8 +14,8 @@ func (c *client) bound() bound {
 		return bound{floor: Infinity, known: Infinity}
 	}
 	pending := c.queue.due()
-	if len(c.given) > 0 {
-		pending = Earlier(pending, c.given[0].due)
+	if c.given.len() > 0 {
+		pending = Earlier(pending, c.given.all()[0].due)
 	}
 	floor := Later(c.floor, c.asleep)
 	known := Earlier(c.next, pending.React(c.reaction))

@@ -63,7 +63,7 @@ func (w *web) machine() []Instant {
 	bounds := make([]bound, len(w.next))
 	out := make([][]edge, len(w.next))
 	for i := range w.next {
-		c := client{floor: w.promise[i], next: w.next[i], given: []given{{due: w.pending[i]}}, reaction: w.reaction[i]}
+		c := client{floor: w.promise[i], next: w.next[i], given: fifo[given]{items: []given{{due: w.pending[i]}}}, reaction: w.reaction[i]}
 		bounds[i] = c.bound()
 	}
 	for _, l := range w.links {

@@ -24,7 +24,7 @@ func (s *story) client(c *script.Command) (string, error) {
 	switch c.Name {
 	case "join":
 		reaction, err := s.arg(c, "reaction", Start)
-		return s.step(Join{
+		return s.step(&Join{
 			Client: id, Publications: c.List("pub"), Subscriptions: c.List("sub"), Reaction: reaction.Time,
 		}), err
 	case "send":
@@ -34,13 +34,13 @@ func (s *story) client(c *script.Command) (string, error) {
 		}
 		at, err := s.arg(c, "at", s.d.clients[id].clock)
 		payload, _ := c.Arg("payload")
-		return s.step(Send{Client: id, Channel: channel, Sent: at, Payload: []byte(payload)}), err
+		return s.step(&Send{Client: id, Channel: channel, Sent: at, Payload: []byte(payload)}), err
 	case "promise":
 		at, err := s.instant(c.Word("an instant"))
-		return s.step(Promise{Client: id, NoSendBefore: at}), err
+		return s.step(&Promise{Client: id, NoSendBefore: at}), err
 	case "advance":
 		r, err := s.report(c, id, nil)
-		return s.step(Advance{Client: id, Report: r}), err
+		return s.step(&Advance{Client: id, Report: r}), err
 	case "poll-wait":
 		want, err := s.arg(c, "want", Infinity)
 		if err != nil {
@@ -48,13 +48,13 @@ func (s *story) client(c *script.Command) (string, error) {
 		}
 		messages := c.Flag("messages")
 		r, err := s.report(c, id, &want)
-		return s.step(PollWait{Client: id, Report: r, Want: want, Messages: messages}), err
+		return s.step(&PollWait{Client: id, Report: r, Want: want, Messages: messages}), err
 	case "leave":
 		r, err := s.report(c, id, nil)
 		result, _ := c.Arg("result")
-		return s.step(Leave{Client: id, Now: r.Now, Acked: r.Acked, Result: []byte(result)}), err
+		return s.step(&Leave{Client: id, Now: r.Now, Acked: r.Acked, Result: []byte(result)}), err
 	case "cut":
-		return s.step(Leave{Client: id, Cut: true}), nil
+		return s.step(&Leave{Client: id, Cut: true}), nil
 	case "echo":
 		in, err := c.Word("the channel that it hears")
 		if err != nil {
@@ -92,7 +92,7 @@ func (s *story) report(c *script.Command, id ClientID, want *Instant) (r Report,
 		return r, err
 	}
 	r.Acked = at.acked
-	for _, g := range at.given {
+	for _, g := range at.given.all() {
 		if !r.Now.Before(g.due) {
 			r.Acked++
 		}
@@ -116,16 +116,16 @@ func (s *story) run(quiet bool) (string, error) {
 			return strings.Join(all, "\n"), nil
 		}
 		all = append(all, text)
-		for _, e := range slices.Clone(s.d.effects) {
+		for _, e := range keep(s.d.effects.list) {
 			switch e := e.(type) {
-			case Deliver:
+			case *Deliver:
 				deliveries++
 				io, ok := s.echo[e.To]
 				if !ok || e.Message.Channel != io[0] {
 					continue
 				}
-				all = append(all, s.step(Send{Client: e.To, Channel: io[1], Sent: e.Message.Due, Payload: e.Message.Payload}))
-			case Authorize:
+				all = append(all, s.step(&Send{Client: e.To, Channel: io[1], Sent: e.Message.Due, Payload: e.Message.Payload}))
+			case *Authorize:
 				grants++
 				if c := &s.d.clients[e.To]; s.echo[e.To] != [2]string{} {
 					all = append(all, s.answered(c, e.Until == s.d.end))
@@ -140,14 +140,14 @@ func (s *story) run(quiet bool) (string, error) {
 // answered lets an echo that has answered all it was given wait for more, or leave at the end.
 func (s *story) answered(c *client, end bool) string {
 	now := c.clock
-	if len(c.given) > 0 {
-		now = Later(now, c.given[len(c.given)-1].due)
+	if given := c.given.all(); len(given) > 0 {
+		now = Later(now, given[len(given)-1].due)
 	}
 	if end {
-		return s.step(Leave{Client: c.id, Now: now, Acked: c.delivered})
+		return s.step(&Leave{Client: c.id, Now: now, Acked: c.delivered})
 	}
 	r := Report{Now: now, NextEvent: Infinity, Acked: c.delivered}
-	return s.step(PollWait{Client: c.id, Report: r, Want: Infinity, Messages: true})
+	return s.step(&PollWait{Client: c.id, Report: r, Want: Infinity, Messages: true})
 }
 
 // link notes a link command for Begin, which asks for the links.

@@ -63,10 +63,10 @@ func (s *story) do(c *script.Command) (string, error) {
 	case "link":
 		return "", s.link(c)
 	case "begin":
-		return s.step(Begin{}), nil
+		return s.step(&Begin{}), nil
 	case "permit":
 		until, err := s.instant(c.Word("an instant"))
-		return s.step(Permit{Until: until}), err
+		return s.step(&Permit{Until: until}), err
 	case "settle":
 		if text := s.settle(); text != "" {
 			return text, nil
@@ -145,20 +145,20 @@ func (s *story) print(effects []Effect) string {
 	for _, e := range effects {
 		line := ""
 		switch e := e.(type) {
-		case Queue:
+		case *Queue:
 			line = fmt.Sprintf("queue %s->%s %s due=%v", name(e.Message.From), name(e.To), body(e.Message), e.Message.Due)
-		case Lose:
+		case *Lose:
 			line = fmt.Sprintf("lose %s->%s %s", name(e.Message.From), name(e.To), body(e.Message))
-		case Deliver:
+		case *Deliver:
 			line = fmt.Sprintf("deliver %d %s->%s %s due=%v",
 				e.Number, name(e.Message.From), name(e.To), body(e.Message), e.Message.Due)
-		case Authorize:
+		case *Authorize:
 			line = fmt.Sprintf("authorize %s until=%v", name(e.To), e.Until)
-		case Evict:
+		case *Evict:
 			line = fmt.Sprintf("evict %s: %v", name(e.Client), e.Err)
-		case Reached:
+		case *Reached:
 			line = fmt.Sprintf("reached until=%v next=%v", e.Until, e.Next)
-		case Finish:
+		case *Finish:
 			line = "finish"
 			if e.Err != nil {
 				line = fmt.Sprintf("finish: %v", e.Err)

@@ -3,7 +3,7 @@ package metasim
 import "fmt"
 
 // send takes one publish: checks it against everything the client has said, and queues it for each subscriber.
-func (d *Dispatcher) send(ev Send) {
+func (d *Dispatcher) send(ev *Send) {
 	c := d.client(ev.Client, ev.Sent)
 	if c == nil {
 		return
@@ -41,14 +41,14 @@ func (d *Dispatcher) send(ev Send) {
 // reaction time allows.
 func (c *client) promised() Instant {
 	answer := Infinity
-	if len(c.given) > 0 {
-		answer = c.given[0].due.React(c.reaction)
+	if c.given.len() > 0 {
+		answer = c.given.all()[0].due.React(c.reaction)
 	}
 	return Later(Later(c.floor, c.asleep), Earlier(c.next, answer))
 }
 
 // checkSend names the rule that a send breaks, if any.
-func (c *client) checkSend(ev Send, pub *publication) (Violation, bool) {
+func (c *client) checkSend(ev *Send, pub *publication) (Violation, bool) {
 	v := Violation{Channel: ev.Channel, At: ev.Sent}
 	switch promised := c.promised(); {
 	case pub == nil:
@@ -71,7 +71,7 @@ func (d *Dispatcher) transmit(id ClientID, model Link, n uint64, m Message) bool
 	d.dues = model.Transit(d.dues[:0], n, m.Sent, len(m.Payload))
 	to := &d.clients[id]
 	if len(d.dues) == 0 {
-		d.effects = append(d.effects, Lose{To: id, Message: m})
+		d.effects.lose(id, &m)
 	}
 	for _, due := range d.dues {
 		m.Due = due
@@ -88,7 +88,7 @@ func (d *Dispatcher) transmit(id ClientID, model Link, n uint64, m Message) bool
 			to.queue.push(m)
 			d.touch(to)
 		}
-		d.effects = append(d.effects, Queue{To: id, Message: m})
+		d.effects.queue(id, &m)
 	}
 	return true
 }

@@ -6,9 +6,9 @@ import "slices"
 const deliveryOverhead = 64
 
 // Settle authorizes every client that waits and may go on, given all events so far: everything due before its safe
-// time is delivered, in order, and then it is authorized up to there. The effects are valid until the next call.
+// time is delivered, in order, and then it is authorized up to there. The effects are lent as those of Step.
 func (d *Dispatcher) Settle() []Effect {
-	d.effects = d.effects[:0]
+	d.effects.begin(true)
 	if d.phase == epsilon && d.waking == 0 {
 		// Without this barrier a client could be authorized past a message of one that is slow to start.
 		d.phase, d.recap = running, true
@@ -26,7 +26,7 @@ func (d *Dispatcher) Settle() []Effect {
 		}
 	}
 	d.checkReached()
-	return d.effects
+	return d.effects.list
 }
 
 // refresh computes the safe times anew, and returns, in order, the clients for whom something has changed.
@@ -46,17 +46,17 @@ func (d *Dispatcher) refresh() []ClientID {
 		c.stale = false
 		d.forest.bounds[id] = c.bound()
 	}
-	moved := d.forest.update(d.stale, d.risen)
-	moved = append(moved, d.stale...)
+	d.moved = append(d.moved[:0], d.forest.update(d.stale, d.risen)...)
+	d.moved = append(d.moved, d.stale...)
 	if d.recap {
-		moved = moved[:0]
+		d.moved = d.moved[:0]
 		for i := range d.clients {
-			moved = append(moved, ClientID(i))
+			d.moved = append(d.moved, ClientID(i))
 		}
 	}
 	d.stale, d.risen, d.recap = d.stale[:0], d.risen[:0], false
-	slices.Sort(moved)
-	return slices.Compact(moved)
+	slices.Sort(d.moved)
+	return slices.Compact(d.moved)
 }
 
 // need is the earliest instant at which a client that waits has something to do.
@@ -104,17 +104,17 @@ func (d *Dispatcher) grant(c *client) {
 		due := c.queue.due()
 		if need.Before(due) && c.ahead >= d.config.Ahead {
 			// It has what it needs, and enough ahead of that: hold back the rest, whole instants only.
-			if len(c.given) == 0 || c.given[len(c.given)-1].due.Before(due) {
+			if given := c.given.all(); len(given) == 0 || given[len(given)-1].due.Before(due) {
 				until = due
 				break
 			}
 		}
-		m := c.queue.pop()
 		c.delivered++
+		m := &d.effects.deliver(c.id, c.delivered).Message
+		*m = c.queue.pop()
 		g := given{due: m.Due, size: len(m.Payload) + deliveryOverhead}
-		c.given = append(c.given, g)
+		c.given.push(g)
 		c.ahead += g.size
-		d.effects = append(d.effects, Deliver{To: c.id, Number: c.delivered, Message: m})
 	}
 	if !c.granted.Before(until) {
 		return
@@ -124,7 +124,7 @@ func (d *Dispatcher) grant(c *client) {
 		c.woken = Earlier(need, until)
 		c.waiting = false
 	}
-	d.effects = append(d.effects, Authorize{To: c.id, Until: until})
+	d.effects.authorize(c.id, until)
 }
 
 // checkReached answers a Permit once everything before it has happened: all wait for something at it or later. At the
@@ -145,5 +145,5 @@ func (d *Dispatcher) checkReached() {
 		next = Earlier(next, c.need())
 	}
 	d.asked = false
-	d.effects = append(d.effects, Reached{Until: d.permit, Next: next})
+	d.effects.add(&Reached{Until: d.permit, Next: next})
 }

@@ -85,12 +85,12 @@ func (l *Log) read(r *journal.Reader) error {
 		l.Ledger.Observe(entry.Event, entry.Effects)
 		for _, e := range entry.Effects {
 			switch e := e.(type) {
-			case metasim.Queue:
+			case *metasim.Queue:
 				p := l.passage(e.To, e.Message)
 				due := LogInstant(e.Message.Due)
 				p.Due = &due
 				l.Passages = append(l.Passages, p)
-			case metasim.Lose:
+			case *metasim.Lose:
 				l.Passages = append(l.Passages, l.passage(e.To, e.Message))
 			}
 		}
@@ -101,11 +101,11 @@ func (l *Log) read(r *journal.Reader) error {
 func (l *Log) known(entry journal.Entry) error {
 	n := metasim.ClientID(len(l.Manifest.Clients))
 	for _, e := range entry.Effects {
-		if q, ok := e.(metasim.Queue); ok && (q.To >= n || q.Message.From >= n) {
+		if q, ok := e.(*metasim.Queue); ok && (q.To >= n || q.Message.From >= n) {
 			return fmt.Errorf("the journal has a client that the manifest does not name; they are not of one run")
 		}
 	}
-	if j, ok := entry.Event.(metasim.Join); ok && j.Client >= n {
+	if j, ok := entry.Event.(*metasim.Join); ok && j.Client >= n {
 		return fmt.Errorf("the journal has a client that the manifest does not name; they are not of one run")
 	}
 	return nil

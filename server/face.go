@@ -31,7 +31,7 @@ func (s *Server) AdvanceTo(ctx context.Context, t metasim.Time) (metasim.Instant
 		return metasim.Instant{}, ErrNotDriven
 	}
 	until := metasim.At(t)
-	s.order(func() { s.step(metasim.Permit{Until: until}) })
+	s.order(func() { s.step(&metasim.Permit{Until: until}) })
 	return s.wait(ctx, until)
 }
 

@@ -15,7 +15,7 @@ import (
 	"metasim/wire"
 )
 
-func sendX(payload string) metasim.Send { return metasim.Send{Channel: "X", Payload: []byte(payload)} }
+func sendX(payload string) *metasim.Send { return &metasim.Send{Channel: "X", Payload: []byte(payload)} }
 
 func driven(names ...string) server.Config {
 	c := config(names...)
@@ -40,12 +40,12 @@ func ticker(p *peer, did *[]metasim.Instant, instants ...metasim.Instant) {
 	now := metasim.Start
 	for _, next := range instants {
 		p.say(until(now, next))
-		for !next.Before(hear[metasim.Authorize](p).Until) {
+		for !next.Before(hear[*metasim.Authorize](p).Until) {
 		}
 		now = next
 		*did = append(*did, now)
 	}
-	p.say(metasim.Leave{Now: now})
+	p.say(&metasim.Leave{Now: now})
 	hear[wire.Goodbye](p)
 }
 
@@ -113,7 +113,7 @@ func TestAdvanceToCancelled(t *testing.T) {
 		time.AfterFunc(time.Second, func() { cancel(impatient) })
 		_, err := r.AdvanceTo(ctx, at(2).Time) // a is authorized, and computes
 		require.ErrorIs(t, err, impatient)
-		hear[metasim.Authorize](a)
+		hear[*metasim.Authorize](a)
 		a.say(until(at(1), at(4)))
 		synctest.Wait() // the answer has come, and nobody waits for it
 		var next metasim.Instant
@@ -122,7 +122,7 @@ func TestAdvanceToCancelled(t *testing.T) {
 			next, err = r.AdvanceTo(t.Context(), at(5).Time)
 			answered = true
 		}()
-		hear[metasim.Authorize](a)
+		hear[*metasim.Authorize](a)
 		synctest.Wait()
 		require.False(t, answered, "a is at 4 ms and may do more before 5 ms")
 		a.say(until(at(4), at(9)))
@@ -159,17 +159,17 @@ func TestPace(t *testing.T) {
 			now := metasim.Start
 			for _, ms := range []metasim.Time{1, 2, 1000, 1001, 2999} {
 				a.say(until(now, at(ms)))
-				for !at(ms).Before(hear[metasim.Authorize](a).Until) {
+				for !at(ms).Before(hear[*metasim.Authorize](a).Until) {
 				}
 				now = at(ms)
 				want := time.Duration(float64(ms) / rate * 1e6)
 				require.InDelta(t, want, time.Since(began), 10, "%d ms at rate %v", ms, rate) // nanoseconds
 			}
 			a.say(until(now, metasim.Infinity))
-			for hear[metasim.Authorize](a).Until != metasim.At(c.Core.Until) {
+			for hear[*metasim.Authorize](a).Until != metasim.At(c.Core.Until) {
 			}
 			require.InDelta(t, 3e9/rate, time.Since(began), 10)
-			a.say(metasim.Leave{Now: now})
+			a.say(&metasim.Leave{Now: now})
 			hear[wire.Goodbye](a)
 			require.NoError(t, <-paced)
 			require.NoError(t, r.end())
@@ -186,17 +186,17 @@ func TestPaceBehindAndFarAhead(t *testing.T) {
 		paced := make(chan error, 1)
 		go func() { paced <- server.Pace(ctx, r.Server, 0.5) }()
 		a.say(until(at(0), at(1)))
-		hear[metasim.Authorize](a)
+		hear[*metasim.Authorize](a)
 		pass(time.Second) // it computes for a second of real time
 		began := time.Now()
 		a.say(until(at(1), at(100)))
-		hear[metasim.Authorize](a)
+		hear[*metasim.Authorize](a)
 		require.Zero(t, time.Since(began))
 		a.say(until(at(100), metasim.At(metasim.Forever-1)))
 		authorized := false
 		go func() {
 			packet, err := a.next() // in the end, that the run has failed
-			if _, ok := packet.Body.(metasim.Authorize); ok && err == nil {
+			if _, ok := packet.Body.(*metasim.Authorize); ok && err == nil {
 				authorized = true
 			}
 		}()

@@ -49,7 +49,7 @@ func (s *Server) admit(sess *session, number uint32, id metasim.ClientID, h wire
 	m := &member{number: number, client: id, session: sess}
 	sess.members[number] = m
 	s.clients[id].member = m
-	s.step(metasim.Join{
+	s.step(&metasim.Join{
 		Client: id, Publications: h.Publications, Subscriptions: h.Subscriptions, Reaction: h.Reaction,
 	})
 	if s.ended {
@@ -66,7 +66,7 @@ func (s *Server) admit(sess *session, number uint32, id metasim.ClientID, h wire
 // begin starts the run: all have joined.
 func (s *Server) begin() {
 	s.started, s.start = true, s.wall()
-	s.step(metasim.Begin{})
+	s.step(&metasim.Begin{})
 	start := wire.Start{Clients: s.dispatcher.Names(), Until: s.dispatcher.End()}
 	for i := range s.clients {
 		s.putClient(metasim.ClientID(i), start)

@@ -61,7 +61,7 @@ func TestRefused(t *testing.T) {
 		{good("a"), wire.NameTaken, `a client called "a" has joined already; names are unique in a run`},
 		{sub, wire.BadMessage, `client "b" subscribes to "*", which is neither a channel name nor a regular expression: ` +
 			"error parsing regexp: missing argument to repetition operator: `*`"},
-		{metasim.Promise{}, wire.BadMessage, `member 0 sent a metasim.Promise before its Hello; say Hello first`},
+		{&metasim.Promise{}, wire.BadMessage, `member 0 sent a *metasim.Promise before its Hello; say Hello first`},
 	} {
 		p := r.dial()
 		p.say(c.body)

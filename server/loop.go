@@ -18,7 +18,7 @@ func (s *Server) loop(ctx context.Context) error {
 		timeout = timer.C
 	}
 	if s.config.Driven {
-		s.step(metasim.Permit{Until: metasim.Start})
+		s.step(&metasim.Permit{Until: metasim.Start})
 	}
 	for !s.ended {
 		select {
@@ -88,20 +88,20 @@ func (s *Server) packet(sess *session, p wire.Packet) {
 		return
 	}
 	switch ev := p.Body.(type) {
-	case metasim.Send:
+	case *metasim.Send:
 		ev.Client = m.client
 		s.step(ev)
-	case metasim.Promise:
+	case *metasim.Promise:
 		ev.Client = m.client
 		s.step(ev)
-	case metasim.Advance:
+	case *metasim.Advance:
 		ev.Client = m.client
 		s.step(ev)
-	case metasim.PollWait:
+	case *metasim.PollWait:
 		ev.Client = m.client
 		s.polls(m.client)
 		s.step(ev)
-	case metasim.Leave:
+	case *metasim.Leave:
 		ev.Client, ev.Cut = m.client, false
 		s.leaves(m, ev)
 	default:
@@ -111,7 +111,7 @@ func (s *Server) packet(sess *session, p wire.Packet) {
 }
 
 // leaves takes a client's leave, and tells it that all it sent was taken.
-func (s *Server) leaves(m *member, ev metasim.Leave) {
+func (s *Server) leaves(m *member, ev *metasim.Leave) {
 	s.step(ev)
 	if s.err != nil {
 		return // it broke a rule, or the run cannot be recorded: either way another word than Goodbye is its last
@@ -166,24 +166,24 @@ func (s *Server) observe(ev metasim.Event, effects []metasim.Effect) {
 // carry carries out one effect.
 func (s *Server) carry(e metasim.Effect) {
 	switch e := e.(type) {
-	case metasim.Deliver:
+	case *metasim.Deliver:
 		s.putClient(e.To, e)
-	case metasim.Authorize:
+	case *metasim.Authorize:
 		s.resumes(e.To)
 		s.putClient(e.To, e)
-	case metasim.Evict:
+	case *metasim.Evict:
 		if m := s.clients[e.Client].member; m != nil {
 			s.refuse(m.session, m.number, wire.RuleBroken, e.Err.Error())
 			m.left = true // it has been told why; the farewell is for the others
 		}
-	case metasim.Reached:
+	case *metasim.Reached:
 		s.look()
 		select {
 		case <-s.reached: // the answer to a permit that nobody waits for any more
 		default:
 		}
-		s.reached <- e
-	case metasim.Finish:
+		s.reached <- *e
+	case *metasim.Finish:
 		s.ended, s.err = true, e.Err
 	}
 }
@@ -209,11 +209,13 @@ func (s *Server) flush() bool {
 	dropped := false
 	for _, sess := range s.touched {
 		sess.outbox.begin(s.spawn)
-		before, after := sess.outbox.put(sess.pass)
+		before, after, err := sess.outbox.put(sess.pass)
 		clear(sess.pass)
 		sess.pass, sess.touched = sess.pass[:0], false
 		switch limit := s.config.OutboxLimit; {
 		case s.ended:
+		case err != nil:
+			s.fail(fmt.Errorf("server: what %s is to be told cannot be sent: %w", sess.conn.Peer(), err))
 		case before > hardFactor*limit:
 			dropped = true
 			s.drop(sess, before)

@@ -72,7 +72,7 @@ func (s *Server) lost(id metasim.ClientID, why string) {
 		s.resumes(id)
 		a.end = s.wall()
 		s.log.Warn("detached", "client", status.Name, "at", status.Clock, "cause", why)
-		s.step(metasim.Leave{Client: id, Now: status.Clock, Cut: true})
+		s.step(&metasim.Leave{Client: id, Now: status.Clock, Cut: true})
 		return
 	}
 	if s.config.Obituary == nil {

@@ -32,18 +32,18 @@ var stages = []struct {
 		peers[1].say(idle(0))
 		poll := until(at(0), at(5))
 		poll.NoSendBefore = at(3)
-		peers[0].say(metasim.Promise{NoSendBefore: at(3)}, poll)
-		hear[metasim.Authorize](peers[0])
-		peers[0].say(metasim.Promise{NoSendBefore: at(7)})
+		peers[0].say(&metasim.Promise{NoSendBefore: at(3)}, poll)
+		hear[*metasim.Authorize](peers[0])
+		peers[0].say(&metasim.Promise{NoSendBefore: at(7)})
 		return peers[0]
 	}},
 	{"waiting", func(r *running) *peer {
 		peers := r.start(mutual("a"), mutual("b"))
 		peers[1].say(until(at(0), at(2)))
 		peers[0].say(until(at(0), at(1)))
-		hear[metasim.Authorize](peers[0])
+		hear[*metasim.Authorize](peers[0])
 		peers[0].say(until(at(1), metasim.Infinity))
-		hear[metasim.Authorize](peers[1])
+		hear[*metasim.Authorize](peers[1])
 		return peers[0]
 	}},
 }
@@ -58,7 +58,7 @@ func mutual(name string) wire.Hello {
 // untilTheEnd hears authorizations until there is nothing more to wait for.
 func (p *peer) untilTheEnd() {
 	p.t.Helper()
-	for hear[metasim.Authorize](p).Until != metasim.Infinity {
+	for hear[*metasim.Authorize](p).Until != metasim.Infinity {
 	}
 }
 
@@ -127,7 +127,7 @@ func TestDetach(t *testing.T) {
 				b.say(until(at(2), metasim.Infinity))
 			}
 			b.untilTheEnd() // nobody holds it back any more
-			b.say(metasim.Leave{Now: at(2)})
+			b.say(&metasim.Leave{Now: at(2)})
 			hear[wire.Goodbye](b)
 			require.NoError(t, r.end())
 			result := r.Result()
@@ -137,7 +137,7 @@ func TestDetach(t *testing.T) {
 			require.True(t, result.Clients[1].Left)
 			cuts := 0
 			for _, ev := range j.events {
-				if l, ok := ev.(metasim.Leave); ok && l.Cut {
+				if l, ok := ev.(*metasim.Leave); ok && l.Cut {
 					cuts++
 				}
 			}
@@ -183,13 +183,13 @@ func TestOneObituary(t *testing.T) {
 // A client that breaks a rule is told which; the others are told that the run failed, and why; Serve returns it.
 func TestViolation(t *testing.T) {
 	for _, broken := range []wire.Body{
-		metasim.Send{Channel: "X"},
-		metasim.Leave{Acked: 3},
-		metasim.Advance{Report: metasim.Report{Now: at(1)}},
+		&metasim.Send{Channel: "X"},
+		&metasim.Leave{Acked: 3},
+		&metasim.Advance{Report: metasim.Report{Now: at(1)}},
 	} {
 		r := serve(t, config("a", "b"))
 		peers := r.start(hello("a"), hello("b"))
-		peers[0].say(broken, metasim.Leave{})
+		peers[0].say(broken, &metasim.Leave{})
 		var v *metasim.Violation
 		require.ErrorAs(t, r.end(), &v)
 		require.Equal(t, "a", v.Client)
@@ -208,13 +208,13 @@ func TestMaxSteps(t *testing.T) {
 	h := hello("a")
 	h.Publications, h.Subscriptions = []string{"X"}, []string{"X"}
 	a := r.start(h)[0]
-	a.say(metasim.Send{Channel: "X"}, idle(0))
+	a.say(&metasim.Send{Channel: "X"}, idle(0))
 	for n := uint64(1); n <= 3; n++ {
-		due := hear[metasim.Deliver](a).Message.Due
-		hear[metasim.Authorize](a)
+		due := hear[*metasim.Deliver](a).Message.Due
+		hear[*metasim.Authorize](a)
 		poll := idle(n)
 		poll.Now = due
-		a.say(metasim.Send{Channel: "X", Sent: due}, poll)
+		a.say(&metasim.Send{Channel: "X", Sent: due}, poll)
 	}
 	var steps *metasim.StepsError
 	require.ErrorAs(t, r.end(), &steps)
@@ -244,7 +244,7 @@ func TestObserverError(t *testing.T) {
 		p := r.dial()
 		require.NoError(t, p.conn.Write([]wire.Packet{
 			{Member: 0, Body: hello("a")}, {Member: 1, Body: hello("b")},
-			{Member: 1, Body: metasim.Leave{}}, {Member: 0, Body: metasim.Leave{}},
+			{Member: 1, Body: &metasim.Leave{}}, {Member: 0, Body: &metasim.Leave{}},
 		}))
 		var e *server.ObserverError
 		require.ErrorAs(t, r.end(), &e)
@@ -293,7 +293,7 @@ func TestPollsWithoutReadingDetached(t *testing.T) {
 func flood(p *peer) {
 	p.t.Helper()
 	p.say(until(at(0), at(0)))
-	hear[metasim.Authorize](p)
+	hear[*metasim.Authorize](p)
 	polls := make([]wire.Packet, 64)
 	for i := range polls {
 		polls[i] = wire.Packet{Member: p.member, Body: until(at(0), at(0))}
@@ -316,7 +316,7 @@ func TestNeverReads(t *testing.T) {
 		ha.Publications, hb.Subscriptions = []string{"X"}, []string{"X"}
 		peers := r.start(ha, hb)
 		for range 4 {
-			peers[0].say(metasim.Send{Channel: "X", Payload: make([]byte, 1<<20)})
+			peers[0].say(&metasim.Send{Channel: "X", Payload: make([]byte, 1<<20)})
 			synctest.Wait()
 		}
 		peers[0].say(idle(0))

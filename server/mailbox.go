@@ -43,7 +43,7 @@ func (m *mailbox) put(sess *session, packets []wire.Packet, err error) {
 	}
 	if !m.closed {
 		for _, p := range packets {
-			m.items = append(m.items, item{session: sess, packet: p})
+			m.items = append(m.items, item{session: sess, packet: p.Keep()})
 		}
 		if err != nil {
 			m.items = append(m.items, item{session: sess, err: err})

@@ -3,7 +3,6 @@ package server
 import (
 	"sync"
 
-	"metasim/metasim"
 	"metasim/wire"
 )
 
@@ -18,8 +17,9 @@ type outbox struct {
 
 	mu      sync.Mutex
 	ready   sync.Cond
-	packets []wire.Packet
-	bytes   int    // of packets, and of those that are being written
+	encoder wire.Encoder
+	frames  []byte // that wait
+	writing int    // bytes that are being written
 	writes  uint64 // that are done
 	closing bool
 }
@@ -43,29 +43,29 @@ func (o *outbox) begin(spawn func(func()) bool) {
 	spawn(o.write)
 }
 
-// put appends a pass's packets. It returns how many bytes the peer had not taken before, and how many with them.
-func (o *outbox) put(packets []wire.Packet) (before, after int) {
+// put takes a pass's packets, of which it keeps nothing. It returns how many bytes the peer had not taken before, and
+// how many with them.
+func (o *outbox) put(packets []wire.Packet) (before, after int, err error) {
 	if o.direct {
 		// A peer that is gone says so to the mailbox.
 		_ = o.conn.Write(packets)
-		return 0, 0
+		return 0, 0, nil
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	before = o.bytes
-	o.packets = append(o.packets, packets...)
-	for i := range packets {
-		o.bytes += size(packets[i].Body)
+	before = len(o.frames) + o.writing
+	if o.frames, err = o.encoder.AppendFrames(o.frames, packets); err != nil {
+		return before, before, err
 	}
 	o.ready.Signal()
-	return before, o.bytes
+	return before, len(o.frames) + o.writing, nil
 }
 
 // state returns how many bytes the peer has not taken, and how many writes it has.
 func (o *outbox) state() (bytes int, writes uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.bytes, o.writes
+	return len(o.frames) + o.writing, o.writes
 }
 
 // close lets what waits be written, and then closes the connection.
@@ -82,18 +82,12 @@ func (o *outbox) close() {
 
 // write runs until close, or until the connection breaks: its reader tells the loop of that.
 func (o *outbox) write() {
-	var batch []wire.Packet
+	var frames []byte
 	for {
-		written := 0
-		for i := range batch {
-			written += size(batch[i].Body)
-		}
-		clear(batch)
-		batch = o.take(batch[:0], written)
-		if len(batch) == 0 {
+		if frames = o.take(frames); len(frames) == 0 {
 			break
 		}
-		if err := o.conn.Write(batch); err != nil {
+		if err := o.conn.WriteFrames(frames); err != nil {
 			break
 		}
 	}
@@ -101,28 +95,25 @@ func (o *outbox) write() {
 	_ = o.conn.Close()
 }
 
-// take notes that the batch before was written, waits for packets, and swaps them with its memory. It returns nothing
-// when all is done.
-func (o *outbox) take(memory []wire.Packet, written int) []wire.Packet {
+// keepFrames is how much memory an idle connection holds on to, twice.
+const keepFrames = 64 << 10
+
+// take notes that what it returned before was written, waits for frames, and swaps them with its memory. It returns
+// nothing when all is done.
+func (o *outbox) take(written []byte) []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.bytes -= written
-	if written > 0 {
+	if len(written) > 0 {
 		o.writes++
+		o.writing = 0
 	}
-	for len(o.packets) == 0 && !o.closing {
+	for len(o.frames) == 0 && !o.closing {
 		o.ready.Wait()
 	}
-	batch := o.packets
-	o.packets = memory
-	return batch
-}
-
-// size is what a packet counts in an outbox: about its bytes on the wire.
-func size(b wire.Body) int {
-	const overhead = 32
-	if d, ok := b.(metasim.Deliver); ok {
-		return overhead + len(d.Message.Channel) + len(d.Message.Payload)
+	frames := o.frames
+	o.frames, o.writing = written[:0], len(frames)
+	if cap(written) > keepFrames {
+		o.frames = nil
 	}
-	return overhead
+	return frames
 }

@@ -117,7 +117,9 @@ func (p *peer) next() (wire.Packet, error) {
 		if err != nil {
 			return wire.Packet{}, err
 		}
-		p.read = append(p.read, packets...)
+		for _, packet := range packets {
+			p.read = append(p.read, packet.Keep())
+		}
 	}
 	packet := p.read[0]
 	p.read = p.read[1:]
@@ -167,15 +169,15 @@ func (r *running) start(hellos ...wire.Hello) []*peer {
 }
 
 // idle waits for nothing but messages.
-func idle(acked uint64) metasim.PollWait {
-	return metasim.PollWait{
+func idle(acked uint64) *metasim.PollWait {
+	return &metasim.PollWait{
 		Report: metasim.Report{NextEvent: metasim.Infinity, Acked: acked}, Want: metasim.Infinity, Messages: true,
 	}
 }
 
 // until waits for an instant, and says that it is at another.
-func until(now, want metasim.Instant) metasim.PollWait {
-	return metasim.PollWait{Report: metasim.Report{Now: now, NoSendBefore: now, NextEvent: want}, Want: want, Messages: true}
+func until(now, want metasim.Instant) *metasim.PollWait {
+	return &metasim.PollWait{Report: metasim.Report{Now: now, NoSendBefore: now, NextEvent: want}, Want: want, Messages: true}
 }
 
 // at is a time in milliseconds.
@@ -184,7 +186,7 @@ func at(ms metasim.Time) metasim.Instant { return metasim.At(ms * metasim.Millis
 // leave ends a peer as it should.
 func (p *peer) leave() {
 	p.t.Helper()
-	p.say(metasim.Leave{})
+	p.say(&metasim.Leave{})
 	hear[wire.Goodbye](p)
 }
 

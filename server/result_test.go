@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"sync"
@@ -27,16 +28,16 @@ func TestResult(t *testing.T) {
 		pass(3 * time.Second)
 		a.say(sendX("one"), sendX("two"), until(at(0), at(5)))
 		for range 2 {
-			hear[metasim.Deliver](b)
+			hear[*metasim.Deliver](b)
 		}
-		hear[metasim.Authorize](b)
-		hear[metasim.Authorize](a)
+		hear[*metasim.Authorize](b)
+		hear[*metasim.Authorize](a)
 		pass(2 * time.Second) // both compute
 		step := metasim.Instant{Step: 1}
-		b.say(metasim.Leave{Now: step, Acked: 1, Result: []byte(`{"x":1}`)}) // the second it never looked at
+		b.say(&metasim.Leave{Now: step, Acked: 1, Result: []byte(`{"x":1}`)}) // the second it never looked at
 		hear[wire.Goodbye](b)
 		pass(time.Second)
-		a.say(metasim.Leave{Now: at(5)})
+		a.say(&metasim.Leave{Now: at(5)})
 		hear[wire.Goodbye](a)
 		require.NoError(t, r.end())
 
@@ -101,11 +102,15 @@ type counting struct {
 	writes [][]wire.Packet
 }
 
-func (c *counting) Write(packets []wire.Packet) error {
+func (c *counting) WriteFrames(frames []byte) error {
+	packets, err := wire.NewReader(bytes.NewReader(frames), "the server").Read()
+	if err != nil {
+		return err
+	}
 	c.mu.Lock()
-	c.writes = append(c.writes, append([]wire.Packet(nil), packets...))
+	c.writes = append(c.writes, packets)
 	c.mu.Unlock()
-	return c.Conn.Write(packets)
+	return c.Conn.WriteFrames(frames)
 }
 
 // A countingNet wraps what a Net accepts.
@@ -150,7 +155,7 @@ func TestManyMembersOneConnection(t *testing.T) {
 		}
 		all(func(i int) wire.Body { return mutual(names[i]) })
 		all(func(int) wire.Body { return until(at(0), at(1)) })
-		all(func(int) wire.Body { return metasim.Leave{} })
+		all(func(int) wire.Body { return &metasim.Leave{} })
 		require.NoError(t, r.end())
 		served.mu.Lock()
 		require.Len(t, served.writes, 3)

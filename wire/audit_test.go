@@ -103,11 +103,11 @@ func declared(path string, d ast.Decl) []string {
 	var names []string
 	switch d := d.(type) {
 	case *ast.FuncDecl:
-		if d.Recv == nil || d.Name.Name != "event" && d.Name.Name != "effect" {
+		if d.Recv == nil || d.Type.Params.NumFields() > 0 || d.Name.Name != "event" && d.Name.Name != "effect" {
 			return nil
 		}
-		if receiver, ok := d.Recv.List[0].Type.(*ast.Ident); ok {
-			names = append(names, receiver.Name)
+		if pointer, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {
+			names = append(names, pointer.X.(*ast.Ident).Name)
 		}
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {

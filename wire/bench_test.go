@@ -16,13 +16,13 @@ func hotBodies(after metasim.Time) map[string]wire.Body {
 	at := func(t metasim.Time) metasim.Instant { return metasim.At(t + after) }
 	report := metasim.Report{Now: at(5 * ms), NoSendBefore: at(6 * ms), NextEvent: metasim.Infinity, Acked: 700}
 	return map[string]wire.Body{
-		"Send":      metasim.Send{Channel: "ROBOT_STATE", Sent: at(5 * ms), Payload: make([]byte, 64)},
-		"Promise":   metasim.Promise{NoSendBefore: at(6 * ms)},
-		"Advance":   metasim.Advance{Report: report},
-		"PollWait":  metasim.PollWait{Report: report, Want: at(8 * ms), Messages: true},
-		"Leave":     metasim.Leave{Now: at(5 * ms), Acked: 700},
-		"Authorize": metasim.Authorize{Until: at(7 * ms)},
-		"Deliver": metasim.Deliver{Number: 700, Message: metasim.Message{
+		"Send":      &metasim.Send{Channel: "ROBOT_STATE", Sent: at(5 * ms), Payload: make([]byte, 64)},
+		"Promise":   &metasim.Promise{NoSendBefore: at(6 * ms)},
+		"Advance":   &metasim.Advance{Report: report},
+		"PollWait":  &metasim.PollWait{Report: report, Want: at(8 * ms), Messages: true},
+		"Leave":     &metasim.Leave{Now: at(5 * ms), Acked: 700},
+		"Authorize": &metasim.Authorize{Until: at(7 * ms)},
+		"Deliver": &metasim.Deliver{Number: 700, Message: metasim.Message{
 			From: 3, Seq: 9, Channel: "ROBOT_STATE", Sent: at(5 * ms), Due: at(6 * ms),
 			Payload: make([]byte, 64),
 		}},
@@ -38,7 +38,7 @@ func passes() map[string][]wire.Packet {
 		for _, name := range names {
 			all[name] = append(all[name], wire.Packet{Member: i, Body: hot[name]})
 		}
-		all["InStep"] = append(all["InStep"], wire.Packet{Member: i, Body: metasim.Authorize{Until: metasim.At(7 * ms)}})
+		all["InStep"] = append(all["InStep"], wire.Packet{Member: i, Body: &metasim.Authorize{Until: metasim.At(7 * ms)}})
 		all["Mixed"] = append(all["Mixed"], wire.Packet{Member: i, Body: hot[names[int(i)%len(names)]]})
 	}
 	return all
@@ -89,7 +89,7 @@ func BenchmarkRead(b *testing.B) {
 		pass []wire.Packet
 	}{
 		{"Mixed", passes()["Mixed"]},
-		{"1MiB", []wire.Packet{{Body: metasim.Send{Channel: "CAMERA", Payload: make([]byte, 1<<20)}}}},
+		{"1MiB", []wire.Packet{{Body: &metasim.Send{Channel: "CAMERA", Payload: make([]byte, 1<<20)}}}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var encoder wire.Encoder

@@ -33,13 +33,13 @@ func bodies(t *rapid.T) map[string]wire.Body {
 		"Start":     wire.Start{Clients: names.Draw(t, "clients"), Until: instant(t)},
 		"Goodbye":   wire.Goodbye{},
 		"Refuse":    wire.Refuse{Reason: wire.Reason(rapid.Uint32Range(0, 20).Draw(t, "reason")), Text: name("text")},
-		"Send":      metasim.Send{Channel: name("channel"), Sent: instant(t), Payload: payload},
-		"Promise":   metasim.Promise{NoSendBefore: instant(t)},
-		"Advance":   metasim.Advance{Report: report},
-		"PollWait":  metasim.PollWait{Report: report, Want: instant(t), Messages: rapid.Bool().Draw(t, "messages")},
-		"Leave":     metasim.Leave{Now: instant(t), Acked: number("acked"), Result: payload},
-		"Authorize": metasim.Authorize{Until: instant(t)},
-		"Deliver": metasim.Deliver{Number: number("number"), Message: metasim.Message{
+		"Send":      &metasim.Send{Channel: name("channel"), Sent: instant(t), Payload: payload},
+		"Promise":   &metasim.Promise{NoSendBefore: instant(t)},
+		"Advance":   &metasim.Advance{Report: report},
+		"PollWait":  &metasim.PollWait{Report: report, Want: instant(t), Messages: rapid.Bool().Draw(t, "messages")},
+		"Leave":     &metasim.Leave{Now: instant(t), Acked: number("acked"), Result: payload},
+		"Authorize": &metasim.Authorize{Until: instant(t)},
+		"Deliver": &metasim.Deliver{Number: number("number"), Message: metasim.Message{
 			From: metasim.ClientID(rapid.Uint32().Draw(t, "from")), Seq: number("seq"), Channel: name("channel"),
 			Sent: instant(t), Due: instant(t), Payload: payload,
 		}},
@@ -105,22 +105,22 @@ func frames(t *testing.T, packets ...wire.Packet) []byte {
 
 // A start that is absent and an infinity of one byte: what most reports hold.
 func TestInstantsAreCompact(t *testing.T) {
-	b := frames(t, wire.Packet{Body: metasim.Promise{}})
+	b := frames(t, wire.Packet{Body: &metasim.Promise{}})
 	require.Equal(t, []byte{4, 0, 0, 0, 0x0a, 2, 0x42, 0}, b)
-	b = frames(t, wire.Packet{Member: 1, Body: metasim.Promise{NoSendBefore: metasim.Infinity}})
+	b = frames(t, wire.Packet{Member: 1, Body: &metasim.Promise{NoSendBefore: metasim.Infinity}})
 	require.Equal(t, []byte{10, 0, 0, 0, 0x0a, 8, 0x08, 1, 0x42, 4, 0x0a, 2, 0x18, 1}, b)
 }
 
 // What is handed out stays as it was when the next frame comes.
 func TestPayloadsAreTheCallers(t *testing.T) {
 	send := func(s string) wire.Packet {
-		return wire.Packet{Body: metasim.Send{Channel: "A", Payload: []byte(s)}}
+		return wire.Packet{Body: &metasim.Send{Channel: "A", Payload: []byte(s)}}
 	}
 	stream := append(bytes.Clone(frames(t, send("one"))), frames(t, send("two"))...)
 	reader := wire.NewReader(bytes.NewReader(stream), "test")
 	first, err := reader.Read()
 	require.NoError(t, err)
-	one := first[0].Body.(metasim.Send)
+	one := first[0].Keep().Body.(*metasim.Send)
 	_, err = reader.Read()
 	require.NoError(t, err)
 	require.Equal(t, "one", string(one.Payload))
@@ -129,7 +129,7 @@ func TestPayloadsAreTheCallers(t *testing.T) {
 
 // A body that says the same as the one before is not parsed again: but what came before is remembered, not where it lay.
 func TestARepeatIsWhatCame(t *testing.T) {
-	until := func(at metasim.Time) wire.Packet { return wire.Packet{Body: metasim.Authorize{Until: metasim.At(at)}} }
+	until := func(at metasim.Time) wire.Packet { return wire.Packet{Body: &metasim.Authorize{Until: metasim.At(at)}} }
 	sent := []wire.Packet{until(1), until(1), until(2), until(1)}
 	var decoder wire.Decoder
 	got, err := decoder.Packets(frames(t, sent...)[4:])
@@ -151,16 +151,16 @@ func TestARepeatIsWhatCame(t *testing.T) {
 func TestFramesAreSplit(t *testing.T) {
 	many := make([]wire.Packet, wire.MaxPackets+1)
 	for i := range many {
-		many[i] = wire.Packet{Member: uint32(i), Body: metasim.Promise{}}
+		many[i] = wire.Packet{Member: uint32(i), Body: &metasim.Promise{}}
 	}
 	counts := countPackets(t, frames(t, many...))
 	require.Equal(t, []int{wire.MaxPackets, 1}, counts)
 	encoder := wire.Encoder{MaxFrame: 100}
-	payload := wire.Packet{Body: metasim.Send{Payload: make([]byte, 60)}}
+	payload := wire.Packet{Body: &metasim.Send{Payload: make([]byte, 60)}}
 	b, err := encoder.Frames([]wire.Packet{payload, payload, {Body: wire.Goodbye{}}})
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 2}, countPackets(t, b))
-	_, err = encoder.Frames([]wire.Packet{{Body: metasim.Send{Payload: make([]byte, 100)}}})
+	_, err = encoder.Frames([]wire.Packet{{Body: &metasim.Send{Payload: make([]byte, 100)}}})
 	require.ErrorContains(t, err, "a frame has at most 100; split the message")
 }
 

@@ -5,13 +5,15 @@ import "context"
 // A Conn is one ordered, reliable stream of packets in each direction: never more than one, as a promise would
 // overtake a send. Read is called by one goroutine and Write by one (they may differ); Close by any, more than once.
 type Conn interface {
-	// Read waits for packets and returns at least one, all that came in together. The slice is valid until the next
-	// Read; payloads are the caller's. io.EOF tells that the peer closed between two frames; any other error that the
+	// Read waits for packets and returns at least one, all that came in together. The slice and its bodies are valid
+	// until the next Read, and the caller's to change meanwhile; payloads are the caller's for good. io.EOF tells that the peer closed between two frames; any other error that the
 	// connection broke or that what came is no protocol (a *ProtocolError).
 	Read() ([]Packet, error)
-	// Write sends packets, in order, in one write. The caller may reuse the slice afterwards; payloads must not be
-	// changed any more.
+	// Write sends packets, in order, in one write. The caller may reuse the slice and its bodies afterwards; payloads must
+	// not be changed any more.
 	Write([]Packet) error
+	// WriteFrames is Write of packets that an Encoder has made frames of, so that who writes later need not keep them.
+	WriteFrames(frames []byte) error
 	// Close ends both directions. What was written before is still sent. It wakes a Read and a Write that wait.
 	Close() error
 	// Peer names the other side for people: "unix pid 812", "tcp 127.0.0.1:4000".

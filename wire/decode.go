@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"unicode/utf8"
+
+	"metasim/metasim"
 )
 
 // A Decoder turns frames into packets. The zero value is ready. Names that come again and again are kept once: one
@@ -13,9 +15,14 @@ type Decoder struct {
 	packets []Packet
 	names   map[string]string
 
-	promises, advances, polls, authorizations last
+	sends          slab[metasim.Send]
+	deliveries     slab[metasim.Deliver]
+	promises       last[metasim.Promise]
+	advances       last[metasim.Advance]
+	polls          last[metasim.PollWait]
+	authorizations last[metasim.Authorize]
 
-	slab      []byte // the rest of the memory for small payloads
+	small     []byte // the rest of the memory for small payloads
 	ownFrame  int    // the memory that the frame takes, where payloads may keep it; otherwise 0
 	gaveFrame bool   // and one does
 }
@@ -23,14 +30,13 @@ type Decoder struct {
 // keepNames is how many names a Decoder remembers; a peer that invents more only loses the saving.
 const keepNames = 4096
 
-// Packets decodes one frame, without its length. The slice is valid until the next call; nothing of it points into
-// the frame. Whatever comes is decoded or refused with a *ProtocolError.
+// Packets decodes one frame, without its length. The slice and its bodies are valid until the next call, payloads for
+// good; nothing of it points into the frame. Whatever comes is decoded or refused with a *ProtocolError.
 func (d *Decoder) Packets(frame []byte) ([]Packet, error) {
 	if len(frame) == 0 {
 		return nil, &ProtocolError{What: "an empty frame", Bound: "a frame holds at least one packet", Remedy: speak}
 	}
-	clear(d.packets) // what was handed out may be large; do not keep it alive
-	d.packets = d.packets[:0]
+	d.reclaim()
 	for c := read(frame, "Frame"); c.next < len(frame); {
 		at := c.next
 		c.more()
@@ -55,6 +61,18 @@ func (d *Decoder) Packets(frame []byte) ([]Packet, error) {
 		d.packets = append(d.packets, p)
 	}
 	return d.packets, nil
+}
+
+// reclaim takes back what was handed out: it may be large, and is not to be kept alive.
+func (d *Decoder) reclaim() {
+	clear(d.packets)
+	d.packets = d.packets[:0]
+	d.sends.reclaim()
+	d.deliveries.reclaim()
+	d.promises.reclaim()
+	d.advances.reclaim()
+	d.polls.reclaim()
+	d.authorizations.reclaim()
 }
 
 // packet decodes a Packet: a member, then a body.
@@ -104,26 +122,61 @@ func (d *Decoder) take(frame []byte) (packets []Packet, kept bool, err error) {
 }
 
 // The last body of a kind, and the bytes that it came as. Where many members move in step, and where nothing happens,
-// the next one is often the same: then it is neither parsed nor given memory.
-type last struct {
-	b    []byte
-	body Body
+// the next one is often the same: then it is not parsed again.
+type last[T any] struct {
+	lent  slab[T]
+	known []byte // how the last one came; empty for none
+	value T      // what it was
+	at    *T     // where it lies; nil in a frame that did not have it yet
 }
 
 // or returns the last body once more, where it came as the same bytes, or decodes b.
-func (l *last) or(decode func([]byte) (Body, error), b []byte) (Body, error) {
-	if l.body != nil && bytes.Equal(l.b, b) {
-		return l.body, nil
+func (l *last[T]) or(decode func(*T, []byte) error, b []byte) (Body, error) {
+	if len(b) > 0 && bytes.Equal(l.known, b) {
+		if l.at == nil {
+			l.at = l.lent.lend()
+			*l.at = l.value
+		}
+		return l.at, nil
 	}
-	body, err := decode(b)
-	if err != nil {
+	v := l.lent.lend()
+	if err := decode(v, b); err != nil {
 		return nil, err
 	}
 	if len(b) <= maxShort {
-		l.b, l.body = append(l.b[:0], b...), body
+		l.known, l.value, l.at = append(l.known[:0], b...), *v, v
 	}
-	return body, nil
+	return v, nil
 }
+
+func (l *last[T]) reclaim() {
+	l.lent.reclaim()
+	l.at = nil
+}
+
+// A slab lends memory for values of one type, and takes all of it back at once.
+type slab[T any] struct{ lent []T }
+
+// lend returns the memory of a zero value.
+func (s *slab[T]) lend() *T {
+	if len(s.lent) == cap(s.lent) {
+		s.lent = make([]T, 0, max(1, 2*cap(s.lent))) // what was lent before stays where it is
+	}
+	s.lent = s.lent[:len(s.lent)+1]
+	return &s.lent[len(s.lent)-1]
+}
+
+// reclaim keeps the memory, unless a frame out of the common made it large: there may be thousands of connections.
+func (s *slab[T]) reclaim() {
+	if cap(s.lent) > keepLent {
+		s.lent = nil
+		return
+	}
+	clear(s.lent)
+	s.lent = s.lent[:0]
+}
+
+const keepLent = 1 << 10
 
 // maxShort is more than the longest body without a payload takes, unless somebody pads it.
 const maxShort = 128

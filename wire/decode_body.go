@@ -43,7 +43,7 @@ func (d *Decoder) body(tag uint64, b []byte) (Body, error) {
 }
 
 func (d *Decoder) send(b []byte) (Body, error) {
-	var m metasim.Send
+	m := d.sends.lend()
 	var sent rawInstant
 	var payload []byte
 	c := read(b, "SendMessage")
@@ -67,14 +67,14 @@ func (d *Decoder) send(b []byte) (Body, error) {
 	return m, nil
 }
 
-func promise(b []byte) (Body, error) {
+func promise(m *metasim.Promise, b []byte) error {
 	c := read(b, "PromiseNoSend")
-	m := metasim.Promise{NoSendBefore: c.onlyInstant(promiseNoSendBefore)}
+	m.NoSendBefore = c.onlyInstant(promiseNoSendBefore)
 	c.fail(checkTime("a promise", m.NoSendBefore.Time))
-	return m, c.err
+	return c.err
 }
 
-func advance(b []byte) (Body, error) {
+func advance(m *metasim.Advance, b []byte) error {
 	var report rawReport
 	c := read(b, "NotifyAdvance")
 	for c.more() {
@@ -85,13 +85,12 @@ func advance(b []byte) (Body, error) {
 			c.unknown("NotifyAdvance")
 		}
 	}
-	m := metasim.Advance{Report: c.reported(&report)}
+	m.Report = c.reported(&report)
 	c.fail(checkReport(&m.Report))
-	return m, c.err
+	return c.err
 }
 
-func pollWait(b []byte) (Body, error) {
-	var m metasim.PollWait
+func pollWait(m *metasim.PollWait, b []byte) error {
 	var report rawReport
 	var want rawInstant
 	c := read(b, "PollWait")
@@ -108,12 +107,12 @@ func pollWait(b []byte) (Body, error) {
 		}
 	}
 	m.Report, m.Want = c.reported(&report), c.at(&want)
-	c.fail(checkPollWait(&m))
-	return m, c.err
+	c.fail(checkPollWait(m))
+	return c.err
 }
 
 func (d *Decoder) leave(b []byte) (Body, error) {
-	var m metasim.Leave
+	m := new(metasim.Leave)
 	var now rawInstant
 	var result []byte
 	c := read(b, "Leave")
@@ -130,7 +129,7 @@ func (d *Decoder) leave(b []byte) (Body, error) {
 		}
 	}
 	m.Now, m.Result = c.at(&now), result
-	if c.fail(checkLeave(&m)); c.err != nil {
+	if c.fail(checkLeave(m)); c.err != nil {
 		return nil, c.err
 	}
 	m.Result = d.payload(result)
@@ -138,7 +137,7 @@ func (d *Decoder) leave(b []byte) (Body, error) {
 }
 
 func (d *Decoder) deliver(b []byte) (Body, error) {
-	var m metasim.Deliver
+	m := d.deliveries.lend()
 	var from uint64
 	var sent, due rawInstant
 	var payload []byte
@@ -174,9 +173,9 @@ func (d *Decoder) deliver(b []byte) (Body, error) {
 	return m, nil
 }
 
-func authorize(b []byte) (Body, error) {
+func authorize(m *metasim.Authorize, b []byte) error {
 	c := read(b, "AuthorizeAdvance")
-	m := metasim.Authorize{Until: c.onlyInstant(authorizeUntil)}
+	m.Until = c.onlyInstant(authorizeUntil)
 	c.fail(checkTime("an authorization", m.Until.Time))
-	return m, c.err
+	return c.err
 }

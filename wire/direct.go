@@ -5,7 +5,7 @@ package wire
 type Direct interface {
 	Conn
 	// Receive has f called with what the peer writes, by the goroutine that writes, instead of keeping it for Read; first
-	// with what was written before. The packets are f's until it returns. At the end it is called once with the error that
+	// with what was written before. The packets and their bodies are f's until it returns. At the end it is called once with the error that
 	// Read would return, unless this side closed. f must not write to this Conn, nor close it. Receive is called at most
 	// once, and Read not at all after it.
 	Receive(f func(packets []Packet, err error))

@@ -26,24 +26,38 @@ const keepBuffer = 1 << 20
 // Frames returns packets as frames with their lengths, one after the other: a single one, unless limits ask for more.
 // The bytes are valid until the next call. It fails with a *ProtocolError, and nothing is to be sent then.
 func (e *Encoder) Frames(packets []Packet) ([]byte, error) {
+	buf, err := e.AppendFrames(e.buf[:0], packets)
+	if err != nil {
+		return nil, err
+	}
+	e.buf = buf
+	return buf, nil
+}
+
+// AppendFrames appends packets to buf as Frames has them. Where it fails buf is as it was.
+func (e *Encoder) AppendFrames(buf []byte, packets []Packet) ([]byte, error) {
+	if len(packets) == 0 {
+		return buf, nil
+	}
 	limit := e.MaxFrame
 	if limit == 0 {
 		limit = MaxFrame
 	}
-	buf := append(e.buf[:0], make([]byte, lengthSize)...)
-	frame, count := 0, 0 // where the frame begins, and what it holds
+	before := len(buf)
+	frame, count := before, 0 // where the frame begins, and what it holds
+	buf = append(buf, make([]byte, lengthSize)...)
 	for _, p := range packets {
 		if err := Check(p); err != nil {
-			return nil, err
+			return buf[:before], err
 		}
 		tag, head, payload, err := appendBody(e.head[:0], p.Body)
 		if err != nil {
-			return nil, err
+			return buf[:before], err
 		}
 		e.head = head
 		size := packetSize(p.Member, len(head)+len(payload))
 		if need := 1 + protowire.SizeBytes(size); need > limit {
-			return nil, &ProtocolError{
+			return buf[:before], &ProtocolError{
 				What: fmt.Sprintf("a packet of %d bytes", need), Bound: fmt.Sprintf("a frame has at most %d", limit),
 				Remedy: "split the message",
 			}
@@ -57,10 +71,6 @@ func (e *Encoder) Frames(packets []Packet) ([]byte, error) {
 		buf = appendPacket(buf, p.Member, tag, head, payload)
 	}
 	seal(buf[frame:])
-	e.buf = buf
-	if count == 0 {
-		return nil, nil
-	}
 	return buf, nil
 }
 

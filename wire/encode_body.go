@@ -10,23 +10,23 @@ import (
 // payload, that is returned and not appended: it belongs right behind.
 func appendBody(b []byte, body Body) (tag byte, head, payload []byte, err error) {
 	switch m := body.(type) {
-	case metasim.Send:
+	case *metasim.Send:
 		b = appendString(b, sendChannel, m.Channel)
 		b = appendInstant(b, sendSent, m.Sent)
 		return packetSend, appendCount(b, sendPayload, m.Payload), m.Payload, nil
-	case metasim.Promise:
+	case *metasim.Promise:
 		return packetPromise, appendInstant(b, promiseNoSendBefore, m.NoSendBefore), nil, nil
-	case metasim.Advance:
+	case *metasim.Advance:
 		return packetAdvance, appendReport(b, advanceReport, &m.Report), nil, nil
-	case metasim.PollWait:
+	case *metasim.PollWait:
 		b = appendReport(b, pollWaitReport, &m.Report)
 		b = appendInstant(b, pollWaitWant, m.Want)
 		return packetPollWait, appendNumber(b, pollWaitMessages, protowire.EncodeBool(m.Messages)), nil, nil
-	case metasim.Leave:
+	case *metasim.Leave:
 		b = appendInstant(b, leaveNow, m.Now)
 		b = appendNumber(b, leaveAcked, m.Acked)
 		return packetLeave, appendCount(b, leaveResult, m.Result), m.Result, nil
-	case metasim.Deliver:
+	case *metasim.Deliver:
 		b = appendNumber(b, deliverNumber, m.Number)
 		b = appendNumber(b, deliverFrom, uint64(m.Message.From))
 		b = appendNumber(b, deliverSeq, m.Message.Seq)
@@ -34,7 +34,7 @@ func appendBody(b []byte, body Body) (tag byte, head, payload []byte, err error)
 		b = appendInstant(b, deliverSent, m.Message.Sent)
 		b = appendInstant(b, deliverDue, m.Message.Due)
 		return packetDeliver, appendCount(b, deliverPayload, m.Message.Payload), m.Message.Payload, nil
-	case metasim.Authorize:
+	case *metasim.Authorize:
 		return packetAuthorize, appendInstant(b, authorizeUntil, m.Until), nil, nil
 	}
 	tag, b, err = appendRare(b, body)

@@ -149,9 +149,14 @@ func (w *Writer) Write(packets []Packet) error {
 	if err != nil || len(frames) == 0 {
 		return err
 	}
-	_, err = w.to.Write(frames)
+	err = w.WriteFrames(frames)
 	w.encoder.release()
-	if err != nil {
+	return err
+}
+
+// WriteFrames sends what an Encoder made, in one write.
+func (w *Writer) WriteFrames(frames []byte) error {
+	if _, err := w.to.Write(frames); err != nil {
 		return fmt.Errorf("wire: write to %s: %w", w.peer, err)
 	}
 	return nil

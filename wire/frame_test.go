@@ -30,7 +30,7 @@ func TestReaderTakesAnyPieces(t *testing.T) {
 			var pass []wire.Packet
 			for _, size := range rapid.SliceOfN(rapid.SampledFrom(sizes), 1, 4).Draw(t, "sizes") {
 				fill++
-				pass = append(pass, wire.Packet{Body: metasim.Send{
+				pass = append(pass, wire.Packet{Body: &metasim.Send{
 					Channel: "A", Payload: bytes.Repeat([]byte{fill}, size),
 				}})
 			}
@@ -51,16 +51,18 @@ func TestReaderTakesAnyPieces(t *testing.T) {
 			}
 			require.NoError(t, err)
 			for _, p := range packets {
-				_ = append(p.Body.(metasim.Send).Payload, 0xff) // what an owner may do
+				_ = append(p.Body.(*metasim.Send).Payload, 0xff) // what an owner may do
 			}
-			got = append(got, packets...)
+			for _, p := range packets {
+				got = append(got, p.Keep())
+			}
 		}
 		require.Len(t, got, len(want))
 		for i := range want {
-			if payload := want[i].Body.(metasim.Send).Payload; len(payload) > 0 {
-				require.True(t, bytes.Equal(payload, got[i].Body.(metasim.Send).Payload), "payload %d", i)
+			if payload := want[i].Body.(*metasim.Send).Payload; len(payload) > 0 {
+				require.True(t, bytes.Equal(payload, got[i].Body.(*metasim.Send).Payload), "payload %d", i)
 			} else {
-				require.Empty(t, got[i].Body.(metasim.Send).Payload)
+				require.Empty(t, got[i].Body.(*metasim.Send).Payload)
 			}
 		}
 	})
@@ -71,7 +73,7 @@ func TestPayloadsSurviveTheNextFrames(t *testing.T) {
 	var stream []byte
 	sizes := []int{65_536, 60_000, 60_000, 64, 64}
 	for i, size := range sizes {
-		stream = append(stream, frames(t, wire.Packet{Body: metasim.Send{
+		stream = append(stream, frames(t, wire.Packet{Body: &metasim.Send{
 			Payload: bytes.Repeat([]byte{byte(i)}, size),
 		}})...)
 	}
@@ -80,7 +82,7 @@ func TestPayloadsSurviveTheNextFrames(t *testing.T) {
 	for range sizes {
 		packets, err := reader.Read()
 		require.NoError(t, err)
-		got = append(got, packets[0].Body.(metasim.Send).Payload)
+		got = append(got, packets[0].Body.(*metasim.Send).Payload)
 	}
 	for i, size := range sizes {
 		require.True(t, bytes.Equal(bytes.Repeat([]byte{byte(i)}, size), got[i]), "payload %d", i)
@@ -134,7 +136,7 @@ func TestSteadyStateAllocatesBodiesOnly(t *testing.T) {
 func TestLargeFramesShareMemory(t *testing.T) {
 	pass := make([]wire.Packet, 20_000)
 	for i := range pass {
-		pass[i] = wire.Packet{Member: uint32(i), Body: metasim.Authorize{Until: metasim.At(7 * ms)}}
+		pass[i] = wire.Packet{Member: uint32(i), Body: &metasim.Authorize{Until: metasim.At(7 * ms)}}
 	}
 	reader := wire.NewReader(&endless{frame: frames(t, pass...)}, "test")
 	_, err := reader.Read()
@@ -145,7 +147,7 @@ func TestLargeFramesShareMemory(t *testing.T) {
 
 // A stream that is full of small frames is read in large pieces.
 func TestABusyStreamIsReadAhead(t *testing.T) {
-	frame := frames(t, wire.Packet{Body: metasim.Send{Payload: make([]byte, 200)}})
+	frame := frames(t, wire.Packet{Body: &metasim.Send{Payload: make([]byte, 200)}})
 	reads := &counting{from: bytes.NewReader(bytes.Repeat(frame, 10_000))}
 	reader := wire.NewReader(reads, "test")
 	for range 10_000 {
@@ -174,7 +176,7 @@ func TestPaddedBodiesAreNotKept(t *testing.T) {
 	before := live()
 	got, err := decoder.Packets(frame)
 	require.NoError(t, err)
-	require.Equal(t, []wire.Packet{{Body: metasim.Promise{}}}, got)
+	require.Equal(t, []wire.Packet{{Body: &metasim.Promise{}}}, got)
 	require.Less(t, live()-before, int64(len(body)/2))
 	runtime.KeepAlive(&decoder)
 	runtime.KeepAlive(frame)
@@ -185,10 +187,10 @@ func TestAPayloadKeepsLittleElse(t *testing.T) {
 	for _, size := range sizes[1:] {
 		var pass []wire.Packet
 		for range 2_000_000/size + 1 {
-			pass = append(pass, wire.Packet{Body: metasim.Send{Payload: make([]byte, min(size, 2000))}})
+			pass = append(pass, wire.Packet{Body: &metasim.Send{Payload: make([]byte, min(size, 2000))}})
 		}
 		pass = pass[:min(len(pass), wire.MaxPackets)]
-		pass[0].Body = metasim.Send{Payload: make([]byte, size)}
+		pass[0].Body = &metasim.Send{Payload: make([]byte, size)}
 		stream := &endless{frame: frames(t, pass...)}
 		var kept [8][]byte
 		before := live()
@@ -196,7 +198,7 @@ func TestAPayloadKeepsLittleElse(t *testing.T) {
 		for i := range kept {
 			packets, err := reader.Read()
 			require.NoError(t, err)
-			kept[i] = packets[0].Body.(metasim.Send).Payload
+			kept[i] = packets[0].Body.(*metasim.Send).Payload
 		}
 		took := live() - before
 		require.Less(t, took, int64(len(kept)*max(2*size, 4096)+64<<10), "payloads of %d bytes", size)
@@ -216,7 +218,7 @@ func live() int64 {
 // A large payload is not copied out of its frame: a read takes the memory of one.
 func TestLargePayloadsAreNotCopied(t *testing.T) {
 	const size = 8 << 20
-	reader := wire.NewReader(&endless{frame: frames(t, wire.Packet{Body: metasim.Send{Payload: make([]byte, size)}})}, "test")
+	reader := wire.NewReader(&endless{frame: frames(t, wire.Packet{Body: &metasim.Send{Payload: make([]byte, size)}})}, "test")
 	_, err := reader.Read() // later ones know how large frames get
 	require.NoError(t, err)
 	var before, after runtime.MemStats
@@ -232,7 +234,7 @@ func TestLargePayloadsAreNotCopied(t *testing.T) {
 // A connection that says little takes little: there may be ten thousand.
 func TestAnIdleReaderIsSmall(t *testing.T) {
 	const readers = 1000
-	frame := frames(t, wire.Packet{Member: 1, Body: metasim.Authorize{Until: metasim.At(5 * ms)}})
+	frame := frames(t, wire.Packet{Member: 1, Body: &metasim.Authorize{Until: metasim.At(5 * ms)}})
 	var all [readers]*wire.Reader
 	before := live()
 	for i := range all {

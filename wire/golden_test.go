@@ -41,13 +41,13 @@ func pingPong() []turn {
 	welcome := wire.Welcome{Scenario: "ping-pong", Seed: 1}
 	start := wire.Start{Clients: []string{"pinger", "ponger"}, Until: metasim.At(2 * metasim.Second)}
 	wait := func(now metasim.Time, acked uint64) wire.Body {
-		return metasim.PollWait{
+		return &metasim.PollWait{
 			Report: metasim.Report{Now: metasim.At(now), NextEvent: metasim.Infinity, Acked: acked},
 			Want:   metasim.Infinity, Messages: true,
 		}
 	}
 	deliver := func(from metasim.ClientID, channel string, sent, due metasim.Time) wire.Body {
-		return metasim.Deliver{Number: 1, Message: metasim.Message{
+		return &metasim.Deliver{Number: 1, Message: metasim.Message{
 			From: from, Channel: channel, Sent: metasim.At(sent), Due: metasim.At(due), Payload: make([]byte, 8),
 		}}
 	}
@@ -62,30 +62,30 @@ func pingPong() []turn {
 			{Member: pinger, Body: start}, {Member: ponger, Body: start},
 		}},
 		{"client", "pinger sends at the start; both wait for messages", []wire.Packet{
-			{Member: pinger, Body: metasim.Send{Channel: "PING", Payload: make([]byte, 8)}},
+			{Member: pinger, Body: &metasim.Send{Channel: "PING", Payload: make([]byte, 8)}},
 			{Member: pinger, Body: wait(0, 0)},
 			{Member: ponger, Body: wait(0, 0)},
 		}},
 		{"server", "the ping arrives at 5 ms, and ponger may act before 15 ms", []wire.Packet{
 			{Member: ponger, Body: deliver(0, "PING", 0, 5*ms)},
-			{Member: ponger, Body: metasim.Authorize{Until: metasim.At(15 * ms)}},
+			{Member: ponger, Body: &metasim.Authorize{Until: metasim.At(15 * ms)}},
 		}},
 		{"client", "ponger answers at the instant it heard, then acknowledges and waits", []wire.Packet{
-			{Member: ponger, Body: metasim.Send{Channel: "PONG", Sent: metasim.At(5 * ms), Payload: make([]byte, 8)}},
+			{Member: ponger, Body: &metasim.Send{Channel: "PONG", Sent: metasim.At(5 * ms), Payload: make([]byte, 8)}},
 			{Member: ponger, Body: wait(5*ms, 1)},
 		}},
 		{"server", "the answer arrives at 10 ms", []wire.Packet{
 			{Member: pinger, Body: deliver(1, "PONG", 5*ms, 10*ms)},
-			{Member: pinger, Body: metasim.Authorize{Until: metasim.At(20 * ms)}},
+			{Member: pinger, Body: &metasim.Authorize{Until: metasim.At(20 * ms)}},
 		}},
 		{"client", "pinger has what it wanted", []wire.Packet{
-			{Member: pinger, Body: metasim.Leave{Now: metasim.At(10 * ms), Acked: 1, Result: []byte(`{"rounds":1}`)}},
+			{Member: pinger, Body: &metasim.Leave{Now: metasim.At(10 * ms), Acked: 1, Result: []byte(`{"rounds":1}`)}},
 		}},
 		{"server", "and is let go; ponger is told that nothing comes before the end of the run", []wire.Packet{
 			{Member: pinger, Body: wire.Goodbye{}},
-			{Member: ponger, Body: metasim.Authorize{Until: metasim.At(2 * metasim.Second)}},
+			{Member: ponger, Body: &metasim.Authorize{Until: metasim.At(2 * metasim.Second)}},
 		}},
-		{"client", "so it leaves", []wire.Packet{{Member: ponger, Body: metasim.Leave{Now: metasim.At(5 * ms), Acked: 1}}}},
+		{"client", "so it leaves", []wire.Packet{{Member: ponger, Body: &metasim.Leave{Now: metasim.At(5 * ms), Acked: 1}}}},
 		{"server", "the last word", []wire.Packet{{Member: ponger, Body: wire.Goodbye{}}}},
 	}
 }

@@ -41,24 +41,24 @@ func Check(p Packet) error {
 			return beyond("a reason", uint64(b.Reason))
 		}
 		return nil
-	case metasim.Send:
+	case *metasim.Send:
 		return checkMessage(b.Channel, b.Payload, b.Sent, b.Sent)
-	case metasim.Promise:
+	case *metasim.Promise:
 		return checkTime("a promise", b.NoSendBefore.Time)
-	case metasim.Advance:
+	case *metasim.Advance:
 		return checkReport(&b.Report)
-	case metasim.PollWait:
-		return checkPollWait(&b)
-	case metasim.Leave:
-		return checkLeave(&b)
-	case metasim.Deliver:
+	case *metasim.PollWait:
+		return checkPollWait(b)
+	case *metasim.Leave:
+		return checkLeave(b)
+	case *metasim.Deliver:
 		return checkMessage(b.Message.Channel, b.Message.Payload, b.Message.Sent, b.Message.Due)
-	case metasim.Authorize:
+	case *metasim.Authorize:
 		return checkTime("an authorization", b.Until.Time)
 	}
 	return &ProtocolError{
 		What: fmt.Sprintf("a packet with a body of type %T", p.Body), Bound: "no such message travels",
-		Remedy: "use a Body, by value",
+		Remedy: "use a Body as it is documented: the core's nouns by pointer, the others by value",
 	}
 }
 

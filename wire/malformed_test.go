@@ -140,13 +140,13 @@ func TestWriterRefuses(t *testing.T) {
 	}{
 		{nil, "a body of type <nil>"},
 		{&wire.Goodbye{}, "a body of type *wire.Goodbye"},
-		{metasim.Join{}, "a body of type metasim.Join"},
-		{metasim.Send{Payload: make([]byte, wire.MaxPayload+1)}, "a payload of 67043329 bytes"},
-		{metasim.Send{Channel: long}, "a channel with a name of 1025 bytes"},
-		{metasim.Send{Channel: "\xff"}, "a name is valid UTF-8"},
-		{metasim.Leave{Cut: true}, "a cut is the server's own word"},
-		{metasim.Leave{Result: make([]byte, wire.MaxControl)}, "a result has at most"},
-		{metasim.Promise{NoSendBefore: metasim.Instant{Time: -1}}, "a promise at -1ns"},
+		{&metasim.Join{}, "a body of type *metasim.Join"},
+		{&metasim.Send{Payload: make([]byte, wire.MaxPayload+1)}, "a payload of 67043329 bytes"},
+		{&metasim.Send{Channel: long}, "a channel with a name of 1025 bytes"},
+		{&metasim.Send{Channel: "\xff"}, "a name is valid UTF-8"},
+		{&metasim.Leave{Cut: true}, "a cut is the server's own word"},
+		{&metasim.Leave{Result: make([]byte, wire.MaxControl)}, "a result has at most"},
+		{&metasim.Promise{NoSendBefore: metasim.Instant{Time: -1}}, "a promise at -1ns"},
 		{wire.Hello{Name: long}, "a client with a name of 1025 bytes"},
 		{wire.Hello{Token: long}, "a token of 1025 bytes"},
 		{wire.Hello{Publications: []string{"A", "\xff"}}, `a publication called "\xff"`},
@@ -165,13 +165,13 @@ func TestWriterRefuses(t *testing.T) {
 
 // The largest payload, with the longest channel and the widest numbers, fits a frame.
 func TestLargestPayload(t *testing.T) {
-	large := metasim.Deliver{Number: 1 << 63, Message: metasim.Message{
+	large := &metasim.Deliver{Number: 1 << 63, Message: metasim.Message{
 		From: 1<<32 - 1, Seq: 1 << 63, Channel: strings.Repeat("x", wire.MaxName), Payload: make([]byte, wire.MaxPayload),
 		Sent: metasim.Instant{Time: metasim.Forever, Step: 7}, Due: metasim.Infinity,
 	}}
 	b := frames(t, wire.Packet{Member: 1<<32 - 1, Body: large})
 	got, err := wire.NewReader(bytes.NewReader(b), "peer").Read()
 	require.NoError(t, err)
-	require.Equal(t, large.Message.Channel, got[0].Body.(metasim.Deliver).Message.Channel)
-	require.Len(t, got[0].Body.(metasim.Deliver).Message.Payload, wire.MaxPayload)
+	require.Equal(t, large.Message.Channel, got[0].Body.(*metasim.Deliver).Message.Channel)
+	require.Len(t, got[0].Body.(*metasim.Deliver).Message.Payload, wire.MaxPayload)
 }

@@ -105,30 +105,30 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 		twin.Body = &wirepb.Packet_Goodbye{Goodbye: &wirepb.Goodbye{}}
 	case wire.Refuse:
 		twin.Body = &wirepb.Packet_Refuse{Refuse: &wirepb.Refuse{Reason: wirepb.Reason(b.Reason), Text: b.Text}}
-	case metasim.Send:
+	case *metasim.Send:
 		twin.Body = &wirepb.Packet_SendMessage{SendMessage: &wirepb.SendMessage{
 			Channel: b.Channel, Sent: instantTwin(b.Sent), Payload: b.Payload,
 		}}
-	case metasim.Promise:
+	case *metasim.Promise:
 		twin.Body = &wirepb.Packet_PromiseNoSend{PromiseNoSend: &wirepb.PromiseNoSend{
 			NoSendBefore: instantTwin(b.NoSendBefore),
 		}}
-	case metasim.Advance:
+	case *metasim.Advance:
 		twin.Body = &wirepb.Packet_NotifyAdvance{NotifyAdvance: &wirepb.NotifyAdvance{Report: reportTwin(b.Report)}}
-	case metasim.PollWait:
+	case *metasim.PollWait:
 		twin.Body = &wirepb.Packet_PollWait{PollWait: &wirepb.PollWait{
 			Report: reportTwin(b.Report), Want: instantTwin(b.Want), Messages: b.Messages,
 		}}
-	case metasim.Leave:
+	case *metasim.Leave:
 		twin.Body = &wirepb.Packet_Leave{Leave: &wirepb.Leave{
 			Now: instantTwin(b.Now), Acked: b.Acked, Result: b.Result,
 		}}
-	case metasim.Deliver:
+	case *metasim.Deliver:
 		twin.Body = &wirepb.Packet_DeliveredMessage{DeliveredMessage: &wirepb.DeliveredMessage{
 			Number: b.Number, From: uint64(b.Message.From), Seq: b.Message.Seq, Channel: b.Message.Channel,
 			Sent: instantTwin(b.Message.Sent), Due: instantTwin(b.Message.Due), Payload: b.Message.Payload,
 		}}
-	case metasim.Authorize:
+	case *metasim.Authorize:
 		twin.Body = &wirepb.Packet_AuthorizeAdvance{AuthorizeAdvance: &wirepb.AuthorizeAdvance{
 			Until: instantTwin(b.Until),
 		}}
@@ -163,26 +163,26 @@ func decodeTwin(field protowire.Number, b []byte) (wire.Body, error) {
 	switch field {
 	case 7:
 		m := parse(&p, b, new(wirepb.SendMessage))
-		body = metasim.Send{Channel: m.Channel, Sent: p.instant(m.Sent), Payload: m.Payload}
+		body = &metasim.Send{Channel: m.Channel, Sent: p.instant(m.Sent), Payload: m.Payload}
 	case 8:
-		body = metasim.Promise{NoSendBefore: p.instant(parse(&p, b, new(wirepb.PromiseNoSend)).NoSendBefore)}
+		body = &metasim.Promise{NoSendBefore: p.instant(parse(&p, b, new(wirepb.PromiseNoSend)).NoSendBefore)}
 	case 9:
-		body = metasim.Advance{Report: p.report(parse(&p, b, new(wirepb.NotifyAdvance)).Report)}
+		body = &metasim.Advance{Report: p.report(parse(&p, b, new(wirepb.NotifyAdvance)).Report)}
 	case 10:
 		m := parse(&p, b, new(wirepb.PollWait))
-		body = metasim.PollWait{Report: p.report(m.Report), Want: p.instant(m.Want), Messages: m.Messages}
+		body = &metasim.PollWait{Report: p.report(m.Report), Want: p.instant(m.Want), Messages: m.Messages}
 	case 11:
 		m := parse(&p, b, new(wirepb.Leave))
-		body = metasim.Leave{Now: p.instant(m.Now), Acked: m.Acked, Result: m.Result}
+		body = &metasim.Leave{Now: p.instant(m.Now), Acked: m.Acked, Result: m.Result}
 	case 12:
 		m := parse(&p, b, new(wirepb.DeliveredMessage))
 		p.refuse(m.From > math.MaxUint32, "a sender beyond 32 bits")
-		body = metasim.Deliver{Number: m.Number, Message: metasim.Message{
+		body = &metasim.Deliver{Number: m.Number, Message: metasim.Message{
 			From: metasim.ClientID(m.From), Seq: m.Seq, Channel: m.Channel,
 			Sent: p.instant(m.Sent), Due: p.instant(m.Due), Payload: m.Payload,
 		}}
 	case 13:
-		body = metasim.Authorize{Until: p.instant(parse(&p, b, new(wirepb.AuthorizeAdvance)).Until)}
+		body = &metasim.Authorize{Until: p.instant(parse(&p, b, new(wirepb.AuthorizeAdvance)).Until)}
 	}
 	return body, errors.Join(p.err, wire.Check(wire.Packet{Body: body}))
 }

@@ -12,10 +12,33 @@ type Packet struct {
 	Body   Body
 }
 
-// A Body is one of the messages below; of the core's nouns Send, Promise, Advance, PollWait and Leave (from a client),
-// Deliver and Authorize (to a client). In those the client's own ID is not on the wire: the member tells it, and it is
+// A Body is one of the messages below, by value; or, by pointer, one of the core's nouns Send, Promise, Advance, PollWait
+// and Leave (from a client), Deliver and Authorize (to a client). In those the client's own ID is not on the wire: the member tells it, and it is
 // zero after decoding. A Message's From is on the wire, and indexes Start.Clients.
 type Body any
+
+// Keep returns the packet with a body of its own, for who needs it longer than it was given.
+func (p Packet) Keep() Packet {
+	switch b := p.Body.(type) {
+	case *metasim.Send:
+		p.Body = own(*b)
+	case *metasim.Promise:
+		p.Body = own(*b)
+	case *metasim.Advance:
+		p.Body = own(*b)
+	case *metasim.PollWait:
+		p.Body = own(*b)
+	case *metasim.Leave:
+		p.Body = own(*b)
+	case *metasim.Deliver:
+		p.Body = own(*b)
+	case *metasim.Authorize:
+		p.Body = own(*b)
+	}
+	return p
+}
+
+func own[T any](v T) *T { return &v }
 
 // Hello asks to join. It is the first message of a member.
 type Hello struct {

@@ -23,11 +23,11 @@ func (d *Decoder) payload(b []byte) []byte {
 		return b[:len(b):len(b)]
 	case len(b) > slabShare:
 		return bytes.Clone(b)
-	case len(b) > len(d.slab):
-		d.slab = make([]byte, slabSize)
+	case len(b) > len(d.small):
+		d.small = make([]byte, slabSize)
 	}
-	n := copy(d.slab, b)
-	kept := d.slab[:n:n] // an append by its owner must not reach the next
-	d.slab = d.slab[n:]
+	n := copy(d.small, b)
+	kept := d.small[:n:n] // an append by its owner must not reach the next
+	d.small = d.small[n:]
 	return kept
 }

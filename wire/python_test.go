@@ -57,7 +57,7 @@ func ponger() []turn {
 			if p.Member != 2 {
 				continue
 			}
-			if leave, ok := p.Body.(metasim.Leave); ok {
+			if leave, ok := p.Body.(*metasim.Leave); ok {
 				leave.Result = []byte(`{"echoed": 1}`)
 				p.Body = leave
 			}

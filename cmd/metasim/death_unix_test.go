@@ -102,7 +102,7 @@ func (s *stage) cuts(runDir string) (cut []metasim.ClientID) {
 			return cut
 		}
 		require.NoError(s, err)
-		if leave, ok := entry.Event.(metasim.Leave); ok && leave.Cut {
+		if leave, ok := entry.Event.(*metasim.Leave); ok && leave.Cut {
 			cut = append(cut, leave.Client)
 		}
 	}

@@ -59,7 +59,7 @@ clients:
 func TestStopsReading(t *testing.T) {
 	o, _ := misbehave(t, func(t *testing.T, p *peer) {
 		end := metasim.At(metasim.Time(2 * time.Second))
-		poll := metasim.PollWait{Report: metasim.Report{NoSendBefore: end, NextEvent: end}, Want: end}
+		poll := &metasim.PollWait{Report: metasim.Report{NoSendBefore: end, NextEvent: end}, Want: end}
 		require.NoError(t, p.Write([]wire.Packet{{Body: poll}}))
 	})
 	require.Contains(t, o.Error, "without reading")
@@ -92,7 +92,7 @@ func TestBadFrames(t *testing.T) {
 // One who breaks a rule of the simulation is told which, and so is everybody.
 func TestRuleBroken(t *testing.T) {
 	o, _ := misbehave(t, func(t *testing.T, p *peer) {
-		require.NoError(t, p.Write([]wire.Packet{{Body: metasim.Send{Channel: "UNDECLARED"}}}))
+		require.NoError(t, p.Write([]wire.Packet{{Body: &metasim.Send{Channel: "UNDECLARED"}}}))
 		for {
 			packets, err := p.Read()
 			for _, packet := range packets {

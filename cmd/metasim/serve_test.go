@@ -156,7 +156,7 @@ func TestRefused(t *testing.T) {
 	e.says(t, `"pinger"`, "joined already")
 	second := p.ponger()
 	until[wire.Start](t, conn)
-	require.NoError(t, conn.Write([]wire.Packet{{Body: metasim.Leave{}}}))
+	require.NoError(t, conn.Write([]wire.Packet{{Body: &metasim.Leave{}}}))
 	until[wire.Goodbye](t, conn)
 	require.Equal(t, 0, second.wait().status)
 	require.Equal(t, 0, p.wait().status)

@@ -27,11 +27,11 @@ var mutants = []mutant{
 	one("conditional promise read as unconditional", "safetime.go",
 		"known := Earlier(c.next, pending.React(c.reaction))", "known := c.next"),
 	one("conditional promise bounded by the queue only", "safetime.go",
-		"if len(c.given) > 0 {", "if false {"),
+		"if c.given.len() > 0 {", "if false {"),
 	one("conditional promise bounded by what was given only", "safetime.go",
 		"pending := c.queue.due()", "pending := Infinity"),
 	one("deliveries count as handled at the next report", "report.go",
-		"if !d.acknowledge(c, r.Acked) {", "c.given, c.ahead = nil, 0\n	if c.acked = c.delivered; false {"),
+		"if !d.acknowledge(c, r.Acked) {", "c.given, c.ahead = fifo[given]{}, 0\n	if c.acked = c.delivered; false {"),
 	one("own echo left out: the least over the others only", "safetime.go",
 		"	for range n {\n		i := -1", "	for i := range out {\n		for _, e := range out[i] {\n			if int(e.to) != i {\n				"+
 			"safe[e.to] = Earlier(safe[e.to], e.earliest(send[i]))\n			}\n		}\n	}\n	for range 0 {\n		i := -1"),
@@ -68,7 +68,7 @@ var mutants = []mutant{
 	one("a conditional promise can be taken back", "report.go",
 		"c.next = Later(promised, Later(floor, r.NextEvent))", "_ = promised\n	c.next = Later(floor, r.NextEvent)"),
 	one("a poll that crossed its answer waits for ever", "report.go",
-		"answered := ev.Want.Before(c.granted) || ev.Messages && len(c.given) > 0", "answered := false"),
+		"answered := ev.Want.Before(c.granted) || ev.Messages && c.given.len() > 0", "answered := false"),
 
 	// The same computed as things change. The plain computation does not make these mistakes, and is compared with.
 	one("the forest does not look below who has risen", "forest.go",
@@ -114,7 +114,7 @@ var mutants = []mutant{
 	one("steps without end", "send.go", "if due.Step > d.config.MaxSteps && due != Infinity {", "if false {"),
 	one("a lying delay model is believed", "send.go", "if due.Before(to.granted) && to.state != gone {", "if false {"),
 	one("the window ahead splits an instant", "settle.go",
-		"if len(c.given) == 0 || c.given[len(c.given)-1].due.Before(due) {", "if true {"),
+		"if given := c.given.all(); len(given) == 0 || given[len(given)-1].due.Before(due) {", "if true {"),
 	one("no window ahead", "settle.go", "if need.Before(due) && c.ahead >= d.config.Ahead {", "if false {"),
 	one("the window ahead holds back what is needed", "settle.go", "if need.Before(due) && c.ahead", "if c.ahead"),
 	one("the end is not a bound", "settle.go",
@@ -130,7 +130,7 @@ var mutants = []mutant{
 		"return at.Before(c.granted) || at == Start", "return !c.granted.Before(at)"),
 	one("a broken promise goes unnoticed", "send.go", "case ev.Sent.Before(promised):", "case false && promised == Start:"),
 	one("a delivery counts when it is given", "ledger.go",
-		"a.pending = append(a.pending, e.Message)", "a.pending = append(a.pending, e.Message)\n			a.Delivered++"),
+		"a.pending.push(e.Message)", "a.pending.push(e.Message)\n			a.Delivered++"),
 	one("the digest leaves out when it was sent", "ledger.go", "	b = appendInstant(b, m.Sent)\n", ""),
 
 	// Not mistakes.

@@ -16,33 +16,33 @@ import (
 func appendEvent(b []byte, ev metasim.Event) ([]byte, error) {
 	var at int
 	switch ev := ev.(type) {
-	case metasim.Join:
+	case *metasim.Join:
 		b, at = open(b, joinField)
 		b = appendJoin(b, ev)
-	case metasim.Begin:
+	case *metasim.Begin:
 		b, at = open(b, beginField)
-	case metasim.Send:
+	case *metasim.Send:
 		b, at = open(b, sendField)
 		b = appendVarint(b, 1, uint64(ev.Client))
 		b = appendText(b, 2, ev.Channel)
 		b = appendInstant(b, 3, ev.Sent)
 		b = appendBytes(b, 4, ev.Payload)
-	case metasim.Promise:
+	case *metasim.Promise:
 		b, at = open(b, promiseField)
 		b = appendVarint(b, 1, uint64(ev.Client))
 		b = appendInstant(b, 2, ev.NoSendBefore)
-	case metasim.Advance:
+	case *metasim.Advance:
 		b, at = open(b, advanceField)
 		b = appendReport(b, ev.Client, ev.Report)
-	case metasim.PollWait:
+	case *metasim.PollWait:
 		b, at = open(b, pollWaitField)
 		b = appendReport(b, ev.Client, ev.Report)
 		b = appendInstant(b, 6, ev.Want)
 		b = appendBool(b, 7, ev.Messages)
-	case metasim.Leave:
+	case *metasim.Leave:
 		b, at = open(b, leaveField)
 		b = appendLeave(b, ev)
-	case metasim.Permit:
+	case *metasim.Permit:
 		b, at = open(b, permitField)
 		b = appendInstant(b, 1, ev.Until)
 	default:
@@ -51,7 +51,7 @@ func appendEvent(b []byte, ev metasim.Event) ([]byte, error) {
 	return shut(b, at), nil
 }
 
-func appendJoin(b []byte, ev metasim.Join) []byte {
+func appendJoin(b []byte, ev *metasim.Join) []byte {
 	b = appendVarint(b, 1, uint64(ev.Client))
 	for _, p := range ev.Publications {
 		b = protowire.AppendString(protowire.AppendTag(b, 2, protowire.BytesType), p)
@@ -70,7 +70,7 @@ func appendReport(b []byte, client metasim.ClientID, r metasim.Report) []byte {
 	return appendVarint(b, 5, r.Acked)
 }
 
-func appendLeave(b []byte, ev metasim.Leave) []byte {
+func appendLeave(b []byte, ev *metasim.Leave) []byte {
 	b = appendVarint(b, 1, uint64(ev.Client))
 	b = appendInstant(b, 2, ev.Now)
 	b = appendVarint(b, 3, ev.Acked)
@@ -83,31 +83,31 @@ func appendEffect(b []byte, e metasim.Effect) ([]byte, error) {
 	b, outer := open(b, recordEffects)
 	var at int
 	switch e := e.(type) {
-	case metasim.Queue:
+	case *metasim.Queue:
 		b, at = open(b, queueField)
 		b = appendRef(b, e.To, &e.Message)
 		b = appendInstant(b, 4, e.Message.Due)
-	case metasim.Lose:
+	case *metasim.Lose:
 		b, at = open(b, loseField)
 		b = appendRef(b, e.To, &e.Message)
-	case metasim.Deliver:
+	case *metasim.Deliver:
 		b, at = open(b, deliverField)
 		b = appendRef(b, e.To, &e.Message)
 		b = appendInstant(b, 4, e.Message.Due)
 		b = appendVarint(b, 5, e.Number)
-	case metasim.Authorize:
+	case *metasim.Authorize:
 		b, at = open(b, authorizeField)
 		b = appendVarint(b, 1, uint64(e.To))
 		b = appendInstant(b, 2, e.Until)
-	case metasim.Evict:
+	case *metasim.Evict:
 		b, at = open(b, evictField)
 		b = appendVarint(b, 1, uint64(e.Client))
 		b = appendViolation(b, 2, e.Err)
-	case metasim.Reached:
+	case *metasim.Reached:
 		b, at = open(b, reachedField)
 		b = appendInstant(b, 1, e.Until)
 		b = appendInstant(b, 2, e.Next)
-	case metasim.Finish:
+	case *metasim.Finish:
 		b, at = open(b, finishField)
 		b = appendError(b, 1, e.Err)
 	default:

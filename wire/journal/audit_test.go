@@ -54,7 +54,7 @@ func implementers(t *testing.T, method string) (names []string) {
 
 func typeNames[T any](values []T) (names []string) {
 	for _, v := range values {
-		names = append(names, reflect.TypeOf(v).Name())
+		names = append(names, reflect.TypeOf(v).Elem().Name())
 	}
 	return names
 }
@@ -86,19 +86,18 @@ func history(e *metasim.Effect) []Entry {
 	var m metasim.Message
 	var to metasim.ClientID
 	switch eff := (*e).(type) {
-	case metasim.Queue:
+	case *metasim.Queue:
 		m, to = eff.Message, eff.To
-	case metasim.Lose:
+	case *metasim.Lose:
 		eff.Message.Due = metasim.Start
-		*e = eff
 		m, to = eff.Message, eff.To
-	case metasim.Deliver:
+	case *metasim.Deliver:
 		m, to = eff.Message, eff.To
 	default:
 		return nil
 	}
-	queued := []metasim.Effect{metasim.Queue{To: to, Message: m}}
-	ev := metasim.Send{Client: m.From, Channel: m.Channel, Sent: m.Sent, Payload: m.Payload}
-	earlier := slices.Repeat([]Entry{{Event: metasim.Send{Client: m.From}}}, int(m.Seq))
+	queued := []metasim.Effect{&metasim.Queue{To: to, Message: m}}
+	ev := &metasim.Send{Client: m.From, Channel: m.Channel, Sent: m.Sent, Payload: m.Payload}
+	earlier := slices.Repeat([]Entry{{Event: &metasim.Send{Client: m.From}}}, int(m.Seq))
 	return append(earlier, Entry{Event: ev, Effects: queued})
 }

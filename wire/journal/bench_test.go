@@ -18,12 +18,12 @@ func round() []Entry {
 		Payload: make([]byte, 64)}
 	poll := metasim.Report{Now: m.Sent, NoSendBefore: m.Sent, NextEvent: metasim.Infinity, Acked: 1 << 20}
 	return []Entry{
-		{1 << 40, metasim.Send{Client: 1, Channel: "PING", Sent: m.Sent, Payload: m.Payload},
-			[]metasim.Effect{metasim.Queue{To: 0, Message: m}}},
-		{1 << 40, metasim.PollWait{Client: 1, Report: poll, Want: metasim.Infinity, Messages: true}, nil},
+		{1 << 40, &metasim.Send{Client: 1, Channel: "PING", Sent: m.Sent, Payload: m.Payload},
+			[]metasim.Effect{&metasim.Queue{To: 0, Message: m}}},
+		{1 << 40, &metasim.PollWait{Client: 1, Report: poll, Want: metasim.Infinity, Messages: true}, nil},
 		{1 << 40, nil, []metasim.Effect{
-			metasim.Deliver{To: 0, Number: 1 << 20, Message: m},
-			metasim.Authorize{To: 0, Until: m.Due},
+			&metasim.Deliver{To: 0, Number: 1 << 20, Message: m},
+			&metasim.Authorize{To: 0, Until: m.Due},
 		}},
 	}
 }
@@ -50,10 +50,10 @@ func BenchmarkNext(b *testing.B) {
 		for _, e := range round() {
 			for i, eff := range e.Effects {
 				switch eff := eff.(type) {
-				case metasim.Queue:
+				case *metasim.Queue:
 					eff.Message.Seq = seq
 					e.Effects[i] = eff
-				case metasim.Deliver:
+				case *metasim.Deliver:
 					eff.Message.Seq = seq
 					e.Effects[i] = eff
 				}
@@ -100,7 +100,7 @@ func TestAppendingAllocatesNothing(t *testing.T) {
 // BenchmarkGenerated is what the generated code would cost for the send of a round alone: the reason for append.go.
 func BenchmarkGenerated(b *testing.B) {
 	e := round()[0]
-	send, queue := e.Event.(metasim.Send), e.Effects[0].(metasim.Queue)
+	send, queue := e.Event.(*metasim.Send), e.Effects[0].(*metasim.Queue)
 	var buf []byte
 	b.ReportAllocs()
 	for b.Loop() {

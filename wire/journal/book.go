@@ -38,7 +38,7 @@ func newBook() book {
 }
 
 // send takes a send.
-func (b *book) send(ev metasim.Send) {
+func (b *book) send(ev *metasim.Send) {
 	b.fresh, b.sent = ref{ev.Client, b.sends[ev.Client]}, true
 	b.sends[ev.Client]++
 	b.kept[b.fresh] = &kept{Message: metasim.Message{
@@ -104,7 +104,7 @@ func (b *book) shut(ev metasim.Event) {
 		delete(b.kept, b.fresh)
 	}
 	b.sent = false
-	leave, ok := ev.(metasim.Leave)
+	leave, ok := ev.(*metasim.Leave)
 	if !ok {
 		return
 	}

@@ -122,7 +122,7 @@ func TestOtherFilesAndVersionsAreRefusedClearly(t *testing.T) {
 
 // A length is believed only as far as bytes really come.
 func TestAHugeLengthAllocatesNothing(t *testing.T) {
-	journal := write(t, Entry{Event: metasim.Begin{}})
+	journal := write(t, Entry{Event: &metasim.Begin{}})
 	binary.LittleEndian.PutUint32(journal[headerSize:], MaxRecord)
 	r := NewReader(bytes.NewReader(journal))
 	_, err := r.Next()

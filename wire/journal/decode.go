@@ -80,7 +80,7 @@ func (d *decoder) event(f *fields) metasim.Event {
 		for g := walk(body, &d.err); g.next(); {
 			g.unknown("a Begin")
 		}
-		return metasim.Begin{}
+		return &metasim.Begin{}
 	case sendField:
 		ev := d.send(body)
 		d.book.send(ev)
@@ -98,7 +98,8 @@ func (d *decoder) event(f *fields) metasim.Event {
 	}
 }
 
-func (d *decoder) join(body []byte) (ev metasim.Join) {
+func (d *decoder) join(body []byte) (ev *metasim.Join) {
+	ev = new(metasim.Join)
 	for f := walk(body, &d.err); f.next(); {
 		switch f.num {
 		case 1:
@@ -116,7 +117,8 @@ func (d *decoder) join(body []byte) (ev metasim.Join) {
 	return ev
 }
 
-func (d *decoder) send(body []byte) (ev metasim.Send) {
+func (d *decoder) send(body []byte) (ev *metasim.Send) {
+	ev = new(metasim.Send)
 	for f := walk(body, &d.err); f.next(); {
 		switch f.num {
 		case 1:
@@ -134,7 +136,8 @@ func (d *decoder) send(body []byte) (ev metasim.Send) {
 	return ev
 }
 
-func (d *decoder) promise(body []byte) (ev metasim.Promise) {
+func (d *decoder) promise(body []byte) (ev *metasim.Promise) {
+	ev = new(metasim.Promise)
 	for f := walk(body, &d.err); f.next(); {
 		switch f.num {
 		case 1:
@@ -167,7 +170,8 @@ func report(f *fields, client *metasim.ClientID, r *metasim.Report) bool {
 	return true
 }
 
-func (d *decoder) advance(body []byte) (ev metasim.Advance) {
+func (d *decoder) advance(body []byte) (ev *metasim.Advance) {
+	ev = new(metasim.Advance)
 	for f := walk(body, &d.err); f.next(); {
 		if !report(&f, &ev.Client, &ev.Report) {
 			f.unknown("an Advance")
@@ -176,7 +180,8 @@ func (d *decoder) advance(body []byte) (ev metasim.Advance) {
 	return ev
 }
 
-func (d *decoder) pollWait(body []byte) (ev metasim.PollWait) {
+func (d *decoder) pollWait(body []byte) (ev *metasim.PollWait) {
+	ev = new(metasim.PollWait)
 	for f := walk(body, &d.err); f.next(); {
 		switch {
 		case report(&f, &ev.Client, &ev.Report):
@@ -191,7 +196,8 @@ func (d *decoder) pollWait(body []byte) (ev metasim.PollWait) {
 	return ev
 }
 
-func (d *decoder) leave(body []byte) (ev metasim.Leave) {
+func (d *decoder) leave(body []byte) (ev *metasim.Leave) {
+	ev = new(metasim.Leave)
 	for f := walk(body, &d.err); f.next(); {
 		switch f.num {
 		case 1:
@@ -211,7 +217,8 @@ func (d *decoder) leave(body []byte) (ev metasim.Leave) {
 	return ev
 }
 
-func (d *decoder) permit(body []byte) (ev metasim.Permit) {
+func (d *decoder) permit(body []byte) (ev *metasim.Permit) {
+	ev = new(metasim.Permit)
 	for f := walk(body, &d.err); f.next(); {
 		switch f.num {
 		case 1:

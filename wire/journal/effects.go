@@ -68,18 +68,19 @@ func (d *decoder) copyOf(outer *fields) metasim.Effect {
 	case queueField:
 		m, d.err = d.book.queue(to, r)
 		m.Due = due
-		return metasim.Queue{To: to, Message: m}
+		return &metasim.Queue{To: to, Message: m}
 	case loseField:
 		m, d.err = d.book.lose(to, r)
-		return metasim.Lose{To: to, Message: m}
+		return &metasim.Lose{To: to, Message: m}
 	default:
 		m, d.err = d.book.deliver(to, r)
 		m.Due = due
-		return metasim.Deliver{To: to, Number: number, Message: m}
+		return &metasim.Deliver{To: to, Number: number, Message: m}
 	}
 }
 
-func (d *decoder) authorize(body []byte) (e metasim.Authorize) {
+func (d *decoder) authorize(body []byte) (e *metasim.Authorize) {
+	e = new(metasim.Authorize)
 	for f := walk(body, &d.err); f.next(); {
 		switch f.num {
 		case 1:
@@ -93,7 +94,8 @@ func (d *decoder) authorize(body []byte) (e metasim.Authorize) {
 	return e
 }
 
-func (d *decoder) evict(body []byte) (e metasim.Evict) {
+func (d *decoder) evict(body []byte) (e *metasim.Evict) {
+	e = new(metasim.Evict)
 	for f := walk(body, &d.err); f.next(); {
 		switch f.num {
 		case 1:
@@ -107,7 +109,8 @@ func (d *decoder) evict(body []byte) (e metasim.Evict) {
 	return e
 }
 
-func (d *decoder) reached(body []byte) (e metasim.Reached) {
+func (d *decoder) reached(body []byte) (e *metasim.Reached) {
+	e = new(metasim.Reached)
 	for f := walk(body, &d.err); f.next(); {
 		switch f.num {
 		case 1:
@@ -121,7 +124,8 @@ func (d *decoder) reached(body []byte) (e metasim.Reached) {
 	return e
 }
 
-func (d *decoder) finish(body []byte) (e metasim.Finish) {
+func (d *decoder) finish(body []byte) (e *metasim.Finish) {
+	e = new(metasim.Finish)
 	for f := walk(body, &d.err); f.next(); {
 		switch f.num {
 		case 1:

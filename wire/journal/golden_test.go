@@ -26,7 +26,7 @@ func TestGolden(t *testing.T) {
 	rest := journal[headerSize:]
 	for _, e := range story() {
 		n := frameSize + int(binary.LittleEndian.Uint32(rest))
-		fmt.Fprintf(&b, "# %T, %d effects\n%x\n", e.Event, len(e.Effects), rest[:n])
+		fmt.Fprintf(&b, "# %s, %d effects\n%x\n", strings.TrimPrefix(fmt.Sprintf("%T", e.Event), "*"), len(e.Effects), rest[:n])
 		rest = rest[n:]
 	}
 	require.Empty(t, rest)
@@ -54,7 +54,7 @@ func TestTheExampleOfTheDocIsTrue(t *testing.T) {
 	}
 	m := metasim.Message{From: 1, Channel: "A", Sent: metasim.At(5), Due: metasim.Instant{Time: 7, Step: 2},
 		Payload: []byte("hi")}
-	journal := write(t, Entry{3, metasim.Send{Client: 1, Channel: "A", Sent: m.Sent, Payload: m.Payload},
-		[]metasim.Effect{metasim.Queue{Message: m}}})
+	journal := write(t, Entry{3, &metasim.Send{Client: 1, Channel: "A", Sent: m.Sent, Payload: m.Payload},
+		[]metasim.Effect{&metasim.Queue{Message: m}}})
 	assert.Equal(t, hex.EncodeToString(journal[headerSize:]), digits)
 }

@@ -20,15 +20,15 @@ var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 // events and effects are one of each type that metasim has; TestEveryTypeIsJournaled holds the lists to metasim.
 func events() []metasim.Event {
 	return []metasim.Event{
-		metasim.Join{}, metasim.Begin{}, metasim.Send{}, metasim.Promise{}, metasim.Advance{}, metasim.PollWait{},
-		metasim.Leave{}, metasim.Permit{},
+		&metasim.Join{}, &metasim.Begin{}, &metasim.Send{}, &metasim.Promise{}, &metasim.Advance{}, &metasim.PollWait{},
+		&metasim.Leave{}, &metasim.Permit{},
 	}
 }
 
 func effects() []metasim.Effect {
 	return []metasim.Effect{
-		metasim.Queue{}, metasim.Lose{}, metasim.Deliver{}, metasim.Authorize{}, metasim.Evict{}, metasim.Reached{},
-		metasim.Finish{},
+		&metasim.Queue{}, &metasim.Lose{}, &metasim.Deliver{}, &metasim.Authorize{}, &metasim.Evict{}, &metasim.Reached{},
+		&metasim.Finish{},
 	}
 }
 
@@ -108,36 +108,36 @@ func story() []Entry {
 	broken := &metasim.Violation{Rule: metasim.SendBeforePromise, Client: "pinger", Channel: "PING",
 		At: metasim.At(3), Bound: metasim.At(4)}
 	return []Entry{
-		{1000, metasim.Join{Client: 1, Publications: []string{"PING"}, Subscriptions: []string{"PONG", ".*"},
+		{1000, &metasim.Join{Client: 1, Publications: []string{"PING"}, Subscriptions: []string{"PONG", ".*"},
 			Reaction: 7}, nil},
-		{1500, metasim.Join{Client: 0, Publications: []string{"PONG"}, Subscriptions: []string{"PING"}}, nil},
-		{2000, metasim.Begin{}, nil},
-		{2100, metasim.Permit{Until: late}, nil},
-		{3000, metasim.Send{Client: 1, Channel: "PING", Payload: payload}, []metasim.Effect{
-			metasim.Queue{To: 0, Message: due(ping, metasim.At(5_000_000))},
-			metasim.Queue{To: 0, Message: due(ping, metasim.At(6_000_000))},
-			metasim.Lose{To: 1, Message: ping},
+		{1500, &metasim.Join{Client: 0, Publications: []string{"PONG"}, Subscriptions: []string{"PING"}}, nil},
+		{2000, &metasim.Begin{}, nil},
+		{2100, &metasim.Permit{Until: late}, nil},
+		{3000, &metasim.Send{Client: 1, Channel: "PING", Payload: payload}, []metasim.Effect{
+			&metasim.Queue{To: 0, Message: due(ping, metasim.At(5_000_000))},
+			&metasim.Queue{To: 0, Message: due(ping, metasim.At(6_000_000))},
+			&metasim.Lose{To: 1, Message: ping},
 		}},
-		{3500, metasim.PollWait{Client: 1, Report: metasim.Report{NextEvent: metasim.Infinity}, Want: metasim.Infinity,
+		{3500, &metasim.PollWait{Client: 1, Report: metasim.Report{NextEvent: metasim.Infinity}, Want: metasim.Infinity,
 			Messages: true}, nil},
 		{4000, nil, []metasim.Effect{
-			metasim.Deliver{To: 0, Number: 1, Message: due(ping, metasim.At(5_000_000))},
-			metasim.Authorize{To: 0, Until: metasim.At(5_500_000)},
+			&metasim.Deliver{To: 0, Number: 1, Message: due(ping, metasim.At(5_000_000))},
+			&metasim.Authorize{To: 0, Until: metasim.At(5_500_000)},
 		}},
-		{5000, metasim.Advance{Client: 0, Report: metasim.Report{Now: pong.Sent, NoSendBefore: pong.Sent,
+		{5000, &metasim.Advance{Client: 0, Report: metasim.Report{Now: pong.Sent, NoSendBefore: pong.Sent,
 			NextEvent: late, Acked: 1}}, nil},
-		{5100, metasim.Send{Client: 0, Channel: "PONG", Sent: pong.Sent}, []metasim.Effect{
-			metasim.Queue{To: 1, Message: due(pong, late)},
+		{5100, &metasim.Send{Client: 0, Channel: "PONG", Sent: pong.Sent}, []metasim.Effect{
+			&metasim.Queue{To: 1, Message: due(pong, late)},
 		}},
-		{5200, metasim.Promise{Client: 0, NoSendBefore: metasim.At(9_000_000)}, nil},
+		{5200, &metasim.Promise{Client: 0, NoSendBefore: metasim.At(9_000_000)}, nil},
 		{6000, nil, []metasim.Effect{
-			metasim.Deliver{To: 0, Number: 2, Message: due(ping, metasim.At(6_000_000))},
-			metasim.Reached{Until: late, Next: metasim.Infinity},
+			&metasim.Deliver{To: 0, Number: 2, Message: due(ping, metasim.At(6_000_000))},
+			&metasim.Reached{Until: late, Next: metasim.Infinity},
 		}},
-		{7000, metasim.Leave{Client: 1, Now: metasim.At(7_000_000), Result: []byte(`{"rounds":1}`), Cut: true}, nil},
-		{8000, metasim.Send{Client: 1, Channel: "PING", Sent: metasim.At(3)}, []metasim.Effect{
-			metasim.Evict{Client: 1, Err: broken},
-			metasim.Finish{Err: broken},
+		{7000, &metasim.Leave{Client: 1, Now: metasim.At(7_000_000), Result: []byte(`{"rounds":1}`), Cut: true}, nil},
+		{8000, &metasim.Send{Client: 1, Channel: "PING", Sent: metasim.At(3)}, []metasim.Effect{
+			&metasim.Evict{Client: 1, Err: broken},
+			&metasim.Finish{Err: broken},
 		}},
 	}
 }
@@ -176,19 +176,19 @@ func TestASettleWithoutEffectsIsLeftOut(t *testing.T) {
 func TestManyEffectsAreSplitAndReadAsOne(t *testing.T) {
 	payload := bytes.Repeat([]byte{1}, 3<<20)
 	m := metasim.Message{Channel: "BIG", Payload: payload}
-	e := Entry{Event: metasim.Send{Channel: "BIG", Payload: payload}}
+	e := Entry{Event: &metasim.Send{Channel: "BIG", Payload: payload}}
 	for i := range 200_000 {
-		e.Effects = append(e.Effects, metasim.Queue{To: metasim.ClientID(i), Message: m})
+		e.Effects = append(e.Effects, &metasim.Queue{To: metasim.ClientID(i), Message: m})
 	}
-	b := write(t, e, Entry{Wall: 9, Event: metasim.Begin{}})
+	b := write(t, e, Entry{Wall: 9, Event: &metasim.Begin{}})
 	entries, err := read(b)
 	require.NoError(t, err)
 	require.Len(t, entries, 2)
 	require.Len(t, entries[0].Effects, len(e.Effects))
 	for i, eff := range entries[0].Effects {
-		q := eff.(metasim.Queue)
+		q := eff.(*metasim.Queue)
 		require.Equal(t, metasim.ClientID(i), q.To)
-		require.Same(t, &entries[0].Event.(metasim.Send).Payload[0], &q.Message.Payload[0], "one payload, held once")
+		require.Same(t, &entries[0].Event.(*metasim.Send).Payload[0], &q.Message.Payload[0], "one payload, held once")
 	}
 	assert.Equal(t, 4, records(t, b), "the send, twice more effects, the begin")
 }
@@ -211,9 +211,9 @@ func TestErrorsComeBackWithTextAndType(t *testing.T) {
 		nil, violation, steps, errors.New("the client died"), errors.New(""),
 		errors.Join(errors.New("first"), violation), errors.Join(steps, errors.New("last")),
 	} {
-		entries, e := read(write(t, Entry{Effects: []metasim.Effect{metasim.Finish{Err: err}}}))
+		entries, e := read(write(t, Entry{Effects: []metasim.Effect{&metasim.Finish{Err: err}}}))
 		require.NoError(t, e)
-		got := entries[0].Effects[0].(metasim.Finish).Err
+		got := entries[0].Effects[0].(*metasim.Finish).Err
 		if err == nil {
 			require.NoError(t, got)
 			continue
@@ -229,9 +229,9 @@ func TestErrorsComeBackWithTextAndType(t *testing.T) {
 			assert.Equal(t, s, back)
 		}
 	}
-	entries, err := read(write(t, Entry{Effects: []metasim.Effect{metasim.Finish{Err: violation}}}))
+	entries, err := read(write(t, Entry{Effects: []metasim.Effect{&metasim.Finish{Err: violation}}}))
 	require.NoError(t, err)
-	assert.Equal(t, violation, entries[0].Effects[0].(metasim.Finish).Err, "unwrapped, where nothing wraps it")
+	assert.Equal(t, violation, entries[0].Effects[0].(*metasim.Finish).Err, "unwrapped, where nothing wraps it")
 }
 
 // What the reader holds is what the dispatcher holds: a payload goes with its last copy, or with its recipient.
@@ -240,24 +240,24 @@ func TestTheReaderForgetsWhatIsOver(t *testing.T) {
 	w := NewWriter(&buf)
 	for i := range 100 {
 		m := metasim.Message{From: 1, Seq: uint64(i), Channel: "X", Payload: []byte("x")}
-		ev := metasim.Send{Client: 1, Channel: "X", Payload: m.Payload}
-		effs := []metasim.Effect{metasim.Lose{To: 0, Message: m}, metasim.Queue{To: 2, Message: m}}
+		ev := &metasim.Send{Client: 1, Channel: "X", Payload: m.Payload}
+		effs := []metasim.Effect{&metasim.Lose{To: 0, Message: m}, &metasim.Queue{To: 2, Message: m}}
 		switch i % 3 {
 		case 1:
-			effs = append(effs, metasim.Queue{To: 0, Message: m})
+			effs = append(effs, &metasim.Queue{To: 0, Message: m})
 		case 2:
 			effs = nil
 		}
 		require.NoError(t, w.Observe(0, ev, effs))
 		if i == 49 {
-			require.NoError(t, w.Observe(0, metasim.Leave{Client: 2}, nil))
+			require.NoError(t, w.Observe(0, &metasim.Leave{Client: 2}, nil))
 		}
 		if i%3 == 1 {
 			m.Due = metasim.At(5)
-			gone := []metasim.Effect{metasim.Deliver{To: 0, Number: 1, Message: m}}
+			gone := []metasim.Effect{&metasim.Deliver{To: 0, Number: 1, Message: m}}
 			if i%2 == 0 {
 				m.Due = metasim.Start
-				gone = []metasim.Effect{metasim.Lose{To: 0, Message: m}}
+				gone = []metasim.Effect{&metasim.Lose{To: 0, Message: m}}
 			}
 			require.NoError(t, w.Observe(0, nil, gone))
 		}
@@ -281,10 +281,10 @@ func TestTheReaderForgetsWhatIsOver(t *testing.T) {
 func TestALossIsNotTheCopyThatWasQueued(t *testing.T) {
 	m := metasim.Message{From: 1, Channel: "X"}
 	entries := []Entry{
-		{Event: metasim.Send{Client: 1, Channel: "X"}, Effects: []metasim.Effect{
-			metasim.Queue{To: 2, Message: m}, metasim.Lose{To: 2, Message: m},
+		{Event: &metasim.Send{Client: 1, Channel: "X"}, Effects: []metasim.Effect{
+			&metasim.Queue{To: 2, Message: m}, &metasim.Lose{To: 2, Message: m},
 		}},
-		{Effects: []metasim.Effect{metasim.Deliver{To: 2, Number: 1, Message: m}}},
+		{Effects: []metasim.Effect{&metasim.Deliver{To: 2, Number: 1, Message: m}}},
 	}
 	got, err := read(write(t, entries...))
 	require.NoError(t, err)
@@ -293,16 +293,16 @@ func TestALossIsNotTheCopyThatWasQueued(t *testing.T) {
 
 func TestEffectsOfUnknownMessagesAreRefused(t *testing.T) {
 	m := metasim.Message{From: 1, Channel: "X"}
-	send := Entry{Event: metasim.Send{Client: 1, Channel: "X"}}
-	queue := Entry{Event: send.Event, Effects: []metasim.Effect{metasim.Queue{To: 2, Message: m}}}
-	deliver := Entry{Effects: []metasim.Effect{metasim.Deliver{To: 2, Message: m}}}
+	send := Entry{Event: &metasim.Send{Client: 1, Channel: "X"}}
+	queue := Entry{Event: send.Event, Effects: []metasim.Effect{&metasim.Queue{To: 2, Message: m}}}
+	deliver := Entry{Effects: []metasim.Effect{&metasim.Deliver{To: 2, Message: m}}}
 	for name, entries := range map[string][]Entry{
 		"never sent":           {deliver},
 		"never queued":         {send, deliver},
 		"delivered twice":      {queue, deliver, deliver},
-		"queued for another":   {queue, {Effects: []metasim.Effect{metasim.Deliver{To: 3, Message: m}}}},
-		"delivered after left": {queue, {Event: metasim.Leave{Client: 2}}, deliver},
-		"lost, never sent":     {{Effects: []metasim.Effect{metasim.Lose{To: 2, Message: m}}}},
+		"queued for another":   {queue, {Effects: []metasim.Effect{&metasim.Deliver{To: 3, Message: m}}}},
+		"delivered after left": {queue, {Event: &metasim.Leave{Client: 2}}, deliver},
+		"lost, never sent":     {{Effects: []metasim.Effect{&metasim.Lose{To: 2, Message: m}}}},
 		"queued, never sent":   {{Effects: queue.Effects}},
 	} {
 		got, err := read(write(t, entries...))
@@ -328,25 +328,25 @@ func (f *failing) Close() error { f.closed++; return nil }
 func TestErrorsOfTheWriterStick(t *testing.T) {
 	f := &failing{room: 100_000}
 	w := NewWriter(f)
-	big := metasim.Send{Payload: make([]byte, 80_000)}
+	big := &metasim.Send{Payload: make([]byte, 80_000)}
 	require.NoError(t, w.Observe(0, big, nil))
 	require.ErrorIs(t, w.Observe(0, big, nil), io.ErrShortWrite)
-	require.ErrorIs(t, w.Observe(0, metasim.Begin{}, nil), io.ErrShortWrite)
-	require.ErrorIs(t, w.Event(0, metasim.Begin{}), io.ErrShortWrite)
+	require.ErrorIs(t, w.Observe(0, &metasim.Begin{}, nil), io.ErrShortWrite)
+	require.ErrorIs(t, w.Event(0, &metasim.Begin{}), io.ErrShortWrite)
 	require.ErrorIs(t, w.Effects(0, nil), io.ErrShortWrite)
 	require.ErrorIs(t, w.Flush(), io.ErrShortWrite)
 	require.ErrorIs(t, w.Close(), io.ErrShortWrite)
 	require.NoError(t, w.Close(), "a second Close does nothing")
 	assert.Equal(t, 1, f.closed)
-	assert.ErrorContains(t, w.Observe(0, metasim.Begin{}, nil), "write before Close")
+	assert.ErrorContains(t, w.Observe(0, &metasim.Begin{}, nil), "write before Close")
 	assert.ErrorContains(t, NewWriter(f).Event(0, nil), "use Observe")
 	assert.ErrorContains(t, NewWriter(f).Effects(0, nil), "write their Event first")
-	assert.ErrorContains(t, NewWriter(f).Observe(0, metasim.Send{Payload: make([]byte, MaxRecord)}, nil), "send less")
+	assert.ErrorContains(t, NewWriter(f).Observe(0, &metasim.Send{Payload: make([]byte, MaxRecord)}, nil), "send less")
 }
 
 func TestALargeBufferIsGivenBack(t *testing.T) {
 	w := NewWriter(io.Discard)
-	require.NoError(t, w.Observe(0, metasim.Send{Payload: make([]byte, 4<<20)}, nil))
+	require.NoError(t, w.Observe(0, &metasim.Send{Payload: make([]byte, 4<<20)}, nil))
 	assert.LessOrEqual(t, cap(w.buf), keepAt)
 }
 
@@ -355,12 +355,12 @@ func TestNothingIsKeptOfTheCallersSlices(t *testing.T) {
 	var buf bytes.Buffer
 	w := NewWriter(&buf)
 	payload := []byte("payload")
-	require.NoError(t, w.Observe(0, metasim.Send{Payload: payload}, nil))
+	require.NoError(t, w.Observe(0, &metasim.Send{Payload: payload}, nil))
 	clear(payload)
 	require.NoError(t, w.Close())
 	log := slices.Clone(buf.Bytes())
 	entries, err := read(log)
 	require.NoError(t, err)
 	clear(log)
-	assert.Equal(t, "payload", string(entries[0].Event.(metasim.Send).Payload))
+	assert.Equal(t, "payload", string(entries[0].Event.(*metasim.Send).Payload))
 }

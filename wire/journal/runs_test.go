@@ -16,13 +16,13 @@ func runs() *rapid.Generator[[]Entry] {
 		var entries []Entry
 		for range rapid.IntRange(0, 30).Draw(t, "entries") {
 			e := Entry{Wall: rapid.Int64().Draw(t, "wall"), Event: w.event()}
-			if send, ok := e.Event.(metasim.Send); ok {
+			if send, ok := e.Event.(*metasim.Send); ok {
 				e.Effects = w.transmit(send)
 			}
 			for range rapid.IntRange(0, 3).Draw(t, "effects") {
 				e.Effects = append(e.Effects, w.effect())
 			}
-			if leave, ok := e.Event.(metasim.Leave); ok {
+			if leave, ok := e.Event.(*metasim.Leave); ok {
 				w.gone[leave.Client] = true
 			}
 			if e.Event != nil || e.Effects != nil {
@@ -81,42 +81,42 @@ func (w *world) report() metasim.Report {
 func (w *world) event() metasim.Event {
 	switch rapid.IntRange(0, 10).Draw(w.t, "event") {
 	case 0:
-		return metasim.Join{Client: w.client(), Publications: w.texts(), Subscriptions: w.texts(),
+		return &metasim.Join{Client: w.client(), Publications: w.texts(), Subscriptions: w.texts(),
 			Reaction: metasim.Time(w.number())}
 	case 1:
-		return metasim.Begin{}
+		return &metasim.Begin{}
 	case 2:
-		return metasim.Promise{Client: w.client(), NoSendBefore: w.instant()}
+		return &metasim.Promise{Client: w.client(), NoSendBefore: w.instant()}
 	case 3:
-		return metasim.Advance{Client: w.client(), Report: w.report()}
+		return &metasim.Advance{Client: w.client(), Report: w.report()}
 	case 4:
-		return metasim.PollWait{Client: w.client(), Report: w.report(), Want: w.instant(),
+		return &metasim.PollWait{Client: w.client(), Report: w.report(), Want: w.instant(),
 			Messages: rapid.Bool().Draw(w.t, "messages")}
 	case 5:
-		return metasim.Leave{Client: w.client(), Now: w.instant(), Acked: w.number(), Result: w.bytes(),
+		return &metasim.Leave{Client: w.client(), Now: w.instant(), Acked: w.number(), Result: w.bytes(),
 			Cut: rapid.Bool().Draw(w.t, "cut")}
 	case 6:
-		return metasim.Permit{Until: w.instant()}
+		return &metasim.Permit{Until: w.instant()}
 	case 7, 8:
-		return metasim.Send{Client: w.client(), Channel: w.text(), Sent: w.instant(), Payload: w.bytes()}
+		return &metasim.Send{Client: w.client(), Channel: w.text(), Sent: w.instant(), Payload: w.bytes()}
 	}
 	return nil
 }
 
 // transmit draws what becomes of a send.
-func (w *world) transmit(ev metasim.Send) (effs []metasim.Effect) {
+func (w *world) transmit(ev *metasim.Send) (effs []metasim.Effect) {
 	m := metasim.Message{From: ev.Client, Seq: w.sends[ev.Client], Channel: ev.Channel, Sent: ev.Sent,
 		Payload: ev.Payload}
 	w.sends[ev.Client]++
 	for range rapid.IntRange(0, 4).Draw(w.t, "copies") {
 		to := w.client()
 		if rapid.Bool().Draw(w.t, "lost") {
-			effs = append(effs, metasim.Lose{To: to, Message: m})
+			effs = append(effs, &metasim.Lose{To: to, Message: m})
 			continue
 		}
-		q := metasim.Queue{To: to, Message: m}
+		q := &metasim.Queue{To: to, Message: m}
 		q.Message.Due = w.instant()
-		w.queued = append(w.queued, q)
+		w.queued = append(w.queued, *q)
 		effs = append(effs, q)
 	}
 	return effs
@@ -126,24 +126,24 @@ func (w *world) transmit(ev metasim.Send) (effs []metasim.Effect) {
 func (w *world) effect() metasim.Effect {
 	switch rapid.IntRange(0, 7).Draw(w.t, "effect") {
 	case 0:
-		return metasim.Authorize{To: w.client(), Until: w.instant()}
+		return &metasim.Authorize{To: w.client(), Until: w.instant()}
 	case 1:
-		return metasim.Reached{Until: w.instant(), Next: w.instant()}
+		return &metasim.Reached{Until: w.instant(), Next: w.instant()}
 	case 2:
-		return metasim.Evict{Client: w.client(), Err: w.violation()}
+		return &metasim.Evict{Client: w.client(), Err: w.violation()}
 	case 3:
 		steps := &metasim.StepsError{At: w.instant(), MaxSteps: uint32(w.number()), Cycle: w.text()}
-		return metasim.Finish{Err: rapid.SampledFrom([]error{nil, w.violation(), steps}).Draw(w.t, "err")}
+		return &metasim.Finish{Err: rapid.SampledFrom([]error{nil, w.violation(), steps}).Draw(w.t, "err")}
 	case 4:
-		return metasim.Finish{Err: &recordedError{text: w.text()}}
+		return &metasim.Finish{Err: &recordedError{text: w.text()}}
 	}
 	for i, q := range w.queued {
 		if !w.gone[q.To] {
 			w.queued = append(w.queued[:i:i], w.queued[i+1:]...)
-			return metasim.Deliver{To: q.To, Number: w.number(), Message: q.Message}
+			return &metasim.Deliver{To: q.To, Number: w.number(), Message: q.Message}
 		}
 	}
-	return metasim.Authorize{To: 1}
+	return &metasim.Authorize{To: 1}
 }
 
 func (w *world) violation() *metasim.Violation {

@@ -14,7 +14,7 @@ import (
 )
 
 func numbered(n uint64) []wire.Packet {
-	return []wire.Packet{{Body: metasim.Advance{Report: metasim.Report{Acked: n}}}}
+	return []wire.Packet{{Body: &metasim.Advance{Report: metasim.Report{Acked: n}}}}
 }
 
 // A receiver gets what was written before it came, then each write at once, and the end last, once.
@@ -27,7 +27,7 @@ func TestReceive(t *testing.T) {
 	var ends []error
 	b.(wire.Direct).Receive(func(packets []wire.Packet, err error) {
 		for _, p := range packets {
-			got = append(got, p.Body.(metasim.Advance).Acked)
+			got = append(got, p.Body.(*metasim.Advance).Acked)
 		}
 		if err != nil {
 			ends = append(ends, err)
@@ -64,7 +64,7 @@ func TestReceiveFreesAWriter(t *testing.T) {
 		const writes = 40
 		go func() {
 			for n := range writes { // 64 kB each: soon as much lies unread as may
-				packet := wire.Packet{Member: uint32(n), Body: metasim.Send{Channel: "X", Payload: make([]byte, 1<<16)}}
+				packet := wire.Packet{Member: uint32(n), Body: &metasim.Send{Channel: "X", Payload: make([]byte, 1<<16)}}
 				assert.NoError(t, a.Write([]wire.Packet{packet}))
 			}
 		}()

@@ -1,6 +1,8 @@
 package mem
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -55,6 +57,23 @@ func (c *conn) Write(packets []wire.Packet) error {
 	return nil
 }
 
+// WriteFrames implements wire.Conn. Inside a process nobody needs it: it is here for the sake of completeness.
+func (c *conn) WriteFrames(frames []byte) error {
+	r := wire.NewReader(bytes.NewReader(frames), c.peer)
+	for {
+		packets, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = c.Write(packets)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 func (c *conn) Close() error {
 	c.out.close(writerGone)
 	c.in.close(readerGone)
@@ -65,11 +84,11 @@ func (c *conn) Peer() string { return c.peer }
 
 func payloadSize(body wire.Body) int {
 	switch b := body.(type) {
-	case metasim.Send:
+	case *metasim.Send:
 		return len(b.Payload)
-	case metasim.Deliver:
+	case *metasim.Deliver:
 		return len(b.Message.Payload)
-	case metasim.Leave:
+	case *metasim.Leave:
 		return len(b.Result)
 	}
 	return 0
@@ -141,7 +160,9 @@ func (p *pipe) write(packets []wire.Packet, size int) error {
 	case p.gone != 0:
 		err = io.ErrClosedPipe
 	case sink == nil:
-		p.packets = append(p.packets, packets...)
+		for _, packet := range packets {
+			p.packets = append(p.packets, packet.Keep())
+		}
 		p.size += size
 		p.changed.Broadcast()
 	}

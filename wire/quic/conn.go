@@ -77,12 +77,20 @@ func (c *conn) Read() ([]wire.Packet, error) {
 }
 
 func (c *conn) Write(packets []wire.Packet) error {
+	return c.write(func() error { return c.writer.Write(packets) })
+}
+
+func (c *conn) WriteFrames(frames []byte) error {
+	return c.write(func() error { return c.writer.WriteFrames(frames) })
+}
+
+func (c *conn) write(send func() error) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if err := c.wait(); err != nil {
 		return c.broken("write to", err)
 	}
-	err := c.writer.Write(packets)
+	err := send()
 	if err == nil || errors.As(err, new(*wire.ProtocolError)) {
 		return err
 	}

@@ -153,7 +153,7 @@ func TestCloseWaitsForTheReader(t *testing.T) {
 // A lossy moment loses nothing: what was written before the Close comes through.
 func TestCloseSurvivesLoss(t *testing.T) {
 	simulated(t, func(t *testing.T, client, server wire.Conn, cable *cable) {
-		last := []wire.Packet{{Body: metasim.Leave{Result: []byte("{}")}}}
+		last := []wire.Packet{{Body: &metasim.Leave{Result: []byte("{}")}}}
 		cable.cut.Store(true)
 		require.NoError(t, client.Write(last))
 		closed := make(chan error, 1)

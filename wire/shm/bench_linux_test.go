@@ -18,7 +18,7 @@ import (
 
 // benchMessage is a message with a payload of 64 bytes.
 func benchMessage() wire.Packet {
-	return wire.Packet{Member: 1, Body: metasim.Send{Channel: "X", Payload: make([]byte, 64)}}
+	return wire.Packet{Member: 1, Body: &metasim.Send{Channel: "X", Payload: make([]byte, 64)}}
 }
 
 // BenchmarkRoundTrip sends a message of 64 bytes to another process and back. The rows without codec are the floors:

@@ -46,7 +46,7 @@ func TestFrameLargerThanRing(t *testing.T) {
 	for _, size := range []uint32{minRingSize, 4096} {
 		a, b := connPair(t, size)
 		from, to := stream.New(a), stream.New(b)
-		sent := []wire.Packet{{Body: metasim.Send{Channel: "X", Payload: []byte(strings.Repeat("0123456789", 5000))}}}
+		sent := []wire.Packet{{Body: &metasim.Send{Channel: "X", Payload: []byte(strings.Repeat("0123456789", 5000))}}}
 		written := inBackground(func() error { return from.Write(sent) })
 		got, err := to.Read()
 		require.NoError(t, err)

@@ -60,12 +60,20 @@ func (c *conn) Read() ([]wire.Packet, error) {
 }
 
 func (c *conn) Write(packets []wire.Packet) error {
+	return c.write(func() error { return c.writer.Write(packets) })
+}
+
+func (c *conn) WriteFrames(frames []byte) error {
+	return c.write(func() error { return c.writer.WriteFrames(frames) })
+}
+
+func (c *conn) write(send func() error) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if c.closed.Load() {
 		return fmt.Errorf("wire: write to %s: %w", c.peer, net.ErrClosed)
 	}
-	err := c.writer.Write(packets)
+	err := send()
 	if err != nil && c.closed.Load() {
 		return fmt.Errorf("wire: write to %s: %w", c.peer, net.ErrClosed)
 	}

@@ -131,7 +131,7 @@ func readSome(t *testing.T, c wire.Conn) {
 	t.Helper()
 	packets, err := within(t, "read", c.Read)
 	must(t, err)
-	equal(t, uint64(0), packets[0].Body.(metasim.Deliver).Number)
+	equal(t, uint64(0), packets[0].Body.(*metasim.Deliver).Number)
 }
 
 func acceptAfterClose(t *testing.T, transport Transport) {

@@ -21,17 +21,17 @@ func everyBody(t *testing.T, transport Transport) {
 		{Member: 3, Body: wire.Start{Clients: []string{"a", "b"}, Until: metasim.Infinity}},
 		{Body: wire.Goodbye{}},
 		{Body: wire.Refuse{Reason: wire.RunFailed, Text: "it is over"}},
-		{Body: metasim.Send{Channel: "X", Sent: at, Payload: []byte("payload")}},
-		{Body: metasim.Send{Channel: "X"}},
-		{Body: metasim.Promise{NoSendBefore: metasim.Infinity}},
-		{Body: metasim.Advance{Report: report}},
-		{Body: metasim.PollWait{Report: report, Want: at, Messages: true}},
-		{Body: metasim.PollWait{}},
-		{Body: metasim.Leave{Now: at, Acked: 1, Result: []byte("{}")}},
-		{Body: metasim.Deliver{Number: 1, Message: metasim.Message{
+		{Body: &metasim.Send{Channel: "X", Sent: at, Payload: []byte("payload")}},
+		{Body: &metasim.Send{Channel: "X"}},
+		{Body: &metasim.Promise{NoSendBefore: metasim.Infinity}},
+		{Body: &metasim.Advance{Report: report}},
+		{Body: &metasim.PollWait{Report: report, Want: at, Messages: true}},
+		{Body: &metasim.PollWait{}},
+		{Body: &metasim.Leave{Now: at, Acked: 1, Result: []byte("{}")}},
+		{Body: &metasim.Deliver{Number: 1, Message: metasim.Message{
 			From: 1, Seq: 2, Channel: "X", Sent: at, Due: at.Add(1), Payload: []byte{0},
 		}}},
-		{Member: 1<<32 - 1, Body: metasim.Authorize{Until: at}},
+		{Member: 1<<32 - 1, Body: &metasim.Authorize{Until: at}},
 	}
 	write(t, client, sent...)
 	equal(t, sent, readN(t, server, len(sent)))
@@ -110,7 +110,7 @@ func exchange(t *testing.T, a, b wire.Conn, n, size int) {
 					return
 				}
 				for _, p := range packets {
-					if body := p.Body.(metasim.Deliver); body.Number != uint64(i) || len(body.Message.Payload) != size {
+					if body := p.Body.(*metasim.Deliver); body.Number != uint64(i) || len(body.Message.Payload) != size {
 						t.Errorf("packet %d has number %d and %d bytes", i, body.Number, len(body.Message.Payload))
 					}
 					i++
@@ -124,7 +124,7 @@ func exchange(t *testing.T, a, b wire.Conn, n, size int) {
 
 func checkNumbered(t *testing.T, n, size int, p wire.Packet) {
 	t.Helper()
-	got, want := p.Body.(metasim.Deliver), numbered(n, size).Body.(metasim.Deliver)
+	got, want := p.Body.(*metasim.Deliver), numbered(n, size).Body.(*metasim.Deliver)
 	if len(got.Message.Payload) == 0 {
 		got.Message.Payload = want.Message.Payload // nil or empty: both are
 	}
@@ -136,18 +136,18 @@ func refusesBadPackets(t *testing.T, transport Transport) {
 	client, server := pair(t, transport)
 	for _, body := range []wire.Body{
 		nil,
-		metasim.Join{},
-		metasim.Send{Channel: "\xff"},
-		metasim.Leave{Cut: true},
-		metasim.Send{Payload: make([]byte, wire.MaxPayload+1)},
+		&metasim.Join{},
+		&metasim.Send{Channel: "\xff"},
+		&metasim.Leave{Cut: true},
+		&metasim.Send{Payload: make([]byte, wire.MaxPayload+1)},
 	} {
 		var refused *wire.ProtocolError
 		if err := client.Write([]wire.Packet{{Body: wire.Goodbye{}}, {Body: body}}); !errors.As(err, &refused) {
 			t.Fatalf("a %T was written: %v", body, err)
 		}
 	}
-	write(t, client, wire.Packet{Body: metasim.Leave{}})
-	equal(t, metasim.Leave{}, readN(t, server, 1)[0].Body)
+	write(t, client, wire.Packet{Body: &metasim.Leave{}})
+	equal(t, &metasim.Leave{}, readN(t, server, 1)[0].Body)
 }
 
 // manyConnections has 64 clients at once, each with its own answer.

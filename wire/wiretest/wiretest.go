@@ -149,7 +149,9 @@ func readN(t *testing.T, c wire.Conn, n int) []wire.Packet {
 		if len(packets) == 0 {
 			t.Fatal("a read returned nothing")
 		}
-		all = append(all, packets...)
+		for _, p := range packets {
+			all = append(all, p.Keep())
+		}
 	}
 	if len(all) != n {
 		t.Fatalf("read %d packets, want %d", len(all), n)
@@ -168,7 +170,7 @@ func numbered(n, size int) wire.Packet {
 	for i := range payload {
 		payload[i] = byte(n + i)
 	}
-	return wire.Packet{Member: uint32(n), Body: metasim.Deliver{
+	return wire.Packet{Member: uint32(n), Body: &metasim.Deliver{
 		Number: uint64(n), Message: metasim.Message{Channel: "NUMBERS", Payload: payload},
 	}}
 }

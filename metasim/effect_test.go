@@ -1,0 +1,87 @@
+package metasim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// keep copies effects, which are lent.
+func keep(effects []Effect) []Effect {
+	var kept []Effect
+	for _, e := range effects {
+		switch v := e.(type) {
+		case *Queue:
+			e = own(*v)
+		case *Lose:
+			e = own(*v)
+		case *Deliver:
+			e = own(*v)
+		case *Authorize:
+			e = own(*v)
+		}
+		kept = append(kept, e)
+	}
+	return kept
+}
+
+func own[T any](v T) *T { return &v }
+
+// Effects outlive the rest of their batch, and no more: what two events and their Settle returned can be carried out
+// together.
+func TestEffectsAreLentForABatch(t *testing.T) {
+	d := pair(t, 5)
+	first := d.Step(&Send{Client: 0, Channel: "X", Payload: []byte("1")})[0]
+	second := d.Step(&Send{Client: 0, Channel: "X", Payload: []byte("2")})[0]
+	kept := keep([]Effect{first, second})
+	for id := range ClientID(2) {
+		d.Step(&PollWait{Client: id, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
+	}
+	d.Settle()
+	require.Equal(t, kept, []Effect{first, second}, "they are valid until the next batch begins")
+	d.Step(&PollWait{Client: 0, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
+	require.NotEqual(t, kept, []Effect{first, second}, "their memory is used again")
+}
+
+// A message costs the core no memory once it is warm: neither the event, nor its way through the queue, nor the effects.
+func TestStepAllocatesNothing(t *testing.T) {
+	d := pair(t, 5)
+	books := NewLedger(d.Names())
+	now := Start
+	send := Send{Client: 0, Channel: "X", Payload: []byte("12345678")}
+	wait := PollWait{Client: 0, Messages: false}
+	echo := PollWait{Client: 1, Messages: true}
+	turn := func() {
+		send.Sent = now
+		books.Observe(&send, d.Step(&send))
+		now = now.Add(10)
+		wait.Report, wait.Want = Report{Now: send.Sent, NextEvent: now}, now
+		books.Observe(&wait, d.Step(&wait))
+		echo.Report = Report{Now: echo.Now, NextEvent: Infinity, Acked: echo.Acked}
+		echo.Want = Infinity
+		books.Observe(&echo, d.Step(&echo))
+		settled := d.Settle()
+		books.Observe(nil, settled)
+		for _, e := range settled {
+			if m, ok := e.(*Deliver); ok {
+				echo.Now, echo.Acked = m.Message.Due, m.Number
+			}
+		}
+	}
+	for range 100 {
+		turn()
+	}
+	delivered := echo.Acked
+	require.Zero(t, testing.AllocsPerRun(100, turn))
+	require.Greater(t, echo.Acked, delivered, "messages have come")
+}
+
+// pair returns a dispatcher of two clients: what 0 publishes on X reaches 1 after the delay.
+func pair(t *testing.T, delay Time) *Dispatcher {
+	d, err := New(Config{Clients: []string{"a", "b"}, Delays: apart(delay)})
+	require.NoError(t, err)
+	d.Step(&Join{Client: 0, Publications: []string{"X"}})
+	d.Step(&Join{Client: 1, Subscriptions: []string{"X"}})
+	d.Step(&Begin{})
+	return d
+}
