@@ -15,7 +15,9 @@ import (
 	"metasim/wire"
 )
 
-func sendX(payload string) *metasim.Send { return &metasim.Send{Channel: "X", Payload: []byte(payload)} }
+func sendX(payload string) *metasim.Send {
+	return &metasim.Send{Channel: "X", Payload: []byte(payload)}
+}
 
 func driven(names ...string) server.Config {
 	c := config(names...)
