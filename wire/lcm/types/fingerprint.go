@@ -7,7 +7,7 @@ import (
 
 // maxVisits bounds the work on all fingerprints of a set: structs that refer to one another in a dense tangle have more
 // paths than anybody can walk, lcm-gen's code included.
-const maxVisits = 1 << 22
+const maxVisits = 1 << 20
 
 // A hash is how lcm-gen mixes bytes: each is a C char, which is signed.
 type hash uint64
