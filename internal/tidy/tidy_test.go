@@ -76,6 +76,7 @@ var mayImport = map[string][]string{
 	"wire/wiretest":          {"metasim/metasim", "metasim/wire", "github.com/stretchr/testify/...", "go.uber.org/goleak/..."},
 	"wire/lcm":               {"metasim/metasim"},
 	"wire/lcm/types":         {"metasim/internal/suggest"},
+	"wire/lcm/bus":           {"metasim/metasim", "metasim/wire/lcm", "golang.org/x/net/ipv4", "golang.org/x/sys/..."},
 	"wire/journal":           {"metasim/metasim", "metasim/wire/journal/journalpb", "google.golang.org/protobuf/..."},
 	"wire/journal/journalpb": {"google.golang.org/protobuf/..."},
 	"server":                 {"metasim/metasim", "metasim/wire"},
@@ -100,6 +101,7 @@ var mayImport = map[string][]string{
 	"internal/script":  {"github.com/stretchr/testify/..."},
 	"internal/suggest": {},
 	"internal/mutants": {},
+	"internal/netns":   {},
 	"internal/tidy":    {},
 }
 

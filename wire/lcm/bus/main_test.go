@@ -1,0 +1,48 @@
+package bus
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/internal/netns"
+)
+
+func TestMain(m *testing.M) { os.Exit(netns.Main(m)) }
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// hear receives n messages.
+func hear(t testing.TB, s *Subscription, n int) []Message {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var got []Message
+	for len(got) < n {
+		m, err := s.Receive(ctx)
+		require.NoError(t, err, "after %d messages of %d", len(got), n)
+		got = append(got, m)
+	}
+	return got
+}
+
+// eventually waits for what must happen.
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	require.Eventually(t, done, patience, time.Millisecond, what)
+}
+
+// payload makes the payload of the vectors: n bytes.
+func payload(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + 3)
+	}
+	return b
+}
+
+func shut(t testing.TB, b Bus) { require.NoError(t, b.Close()) }

@@ -1,0 +1,146 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+
+	"metasim/metasim"
+)
+
+// A Subscription receives the messages of a pattern, in the order in which they came.
+type Subscription struct {
+	pattern pattern
+	queue   *queue[Message]
+	group   *subscriptions
+}
+
+// Receive waits for the next message. Its payload is shared with other subscriptions: read only. It fails with ErrClosed
+// once the bus or the subscription is closed and nothing waits any more, or with the context's error.
+func (s *Subscription) Receive(ctx context.Context) (Message, error) {
+	var one [1]Message
+	for {
+		got, open := s.queue.take(one[:0], 1)
+		if len(got) > 0 {
+			return got[0], nil
+		}
+		if !open {
+			return Message{}, ErrClosed
+		}
+		select {
+		case <-s.queue.ready:
+		case <-ctx.Done():
+			return Message{}, ctx.Err()
+		}
+	}
+}
+
+// Close ends the subscription. What waits can still be received.
+func (s *Subscription) Close() {
+	s.group.remove(s)
+	s.queue.close()
+}
+
+// subscriptions are those of one bus.
+type subscriptions struct {
+	mu     sync.Mutex
+	all    []*Subscription
+	closed bool
+}
+
+func (g *subscriptions) add(expr string, limit int) (*Subscription, error) {
+	p, err := compile(expr)
+	if err != nil {
+		return nil, err
+	}
+	s := &Subscription{pattern: p, queue: newQueue[Message](limit), group: g}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, ErrClosed
+	}
+	g.all = append(g.all, s)
+	return s, nil
+}
+
+func (g *subscriptions) remove(s *Subscription) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all = slices.DeleteFunc(g.all, func(t *Subscription) bool { return s == t })
+}
+
+func (g *subscriptions) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	for _, s := range g.all {
+		s.queue.close()
+	}
+	g.all = nil
+}
+
+// wants reports whether anybody subscribes to the channel.
+func (g *subscriptions) wants(channel string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.all, func(s *Subscription) bool { return s.pattern.match(channel) })
+}
+
+// deliver gives a message, whose payload is the group's from now on, to all who want it, and returns for how many there
+// was no room.
+func (g *subscriptions) deliver(m Message) (dropped uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.all {
+		if s.pattern.match(m.Channel) && !s.queue.put(m, messageCost+len(m.Payload)) {
+			dropped++
+		}
+	}
+	return dropped
+}
+
+// messageCost is what a waiting message costs beside its payload, about: bytes.
+const messageCost = 128
+
+// A pattern matches whole channel names. It remembers those that it met, as it meets few, and often.
+type pattern struct {
+	text string
+	expr *regexp.Regexp // nil for a plain name
+	met  map[string]bool
+}
+
+const (
+	maxPattern = 1024 // bytes
+	maxMet     = 4096
+)
+
+func compile(s string) (pattern, error) {
+	if len(s) > maxPattern {
+		return pattern{}, fmt.Errorf("lcm bus: a subscription of %d bytes; use at most %d", len(s), maxPattern)
+	}
+	if err := metasim.CheckSubscription(s); err != nil {
+		return pattern{}, fmt.Errorf("lcm bus: the subscription %q is no regular expression: %w", s, err)
+	}
+	if regexp.QuoteMeta(s) == s {
+		return pattern{text: s}, nil
+	}
+	expr, err := regexp.Compile("^(?:" + s + ")$")
+	return pattern{text: s, expr: expr, met: map[string]bool{}}, err
+}
+
+func (p *pattern) match(channel string) bool {
+	if p.expr == nil || p.text == channel {
+		return p.text == channel
+	}
+	match, met := p.met[channel]
+	if !met {
+		if len(p.met) >= maxMet {
+			clear(p.met)
+		}
+		match = p.expr.MatchString(channel)
+		p.met[channel] = match
+	}
+	return match
+}

@@ -1,0 +1,207 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+)
+
+const (
+	maxPeers    = 256 // connections at a time
+	maxPatterns = 256 // subscriptions of one connection
+)
+
+// A tcpqServer is the server of a tcpq network, and takes part in it.
+type tcpqServer struct {
+	counters
+	options  Options
+	listener net.Listener
+	subs     subscriptions
+	work     sync.WaitGroup
+
+	mu     sync.Mutex
+	peers  []*session
+	closed bool
+}
+
+func serveTCPQ(a address, o Options) (*tcpqServer, error) {
+	listener, err := net.Listen("tcp", a.host)
+	if err != nil {
+		return nil, err
+	}
+	s := &tcpqServer{options: o, listener: listener}
+	s.log, s.url = o.Log, a.raw
+	s.work.Go(s.accept)
+	return s, nil
+}
+
+func (s *tcpqServer) accept() {
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				s.log.Warn("the LCM bus takes nobody in any more", "bus", s.url, "why", err)
+			}
+			return
+		}
+		if p := s.admit(conn); p != nil {
+			s.work.Go(func() { s.hear(p) })
+			s.work.Go(func() { s.feed(p) })
+		}
+	}
+}
+
+// admit takes a connection in, or closes it where there are too many.
+func (s *tcpqServer) admit(conn net.Conn) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.peers) >= maxPeers {
+		_ = conn.Close() // nothing is to be saved of it
+		return nil
+	}
+	p := newSession(conn, s.options.Queue)
+	s.peers = append(s.peers, p)
+	return p
+}
+
+// hear takes what a peer says.
+func (s *tcpqServer) hear(p *session) {
+	err := p.read(clientMagic, s.options.Queue, func(f *frame) error { return s.take(p, f) })
+	s.mu.Lock()
+	s.peers = slices.DeleteFunc(s.peers, func(q *session) bool { return p == q })
+	s.mu.Unlock()
+	if errors.Is(err, errNoLCM) {
+		s.refused.Add(1)
+		s.log.Info("a program that does not speak LCM's tcpq was cut off", "bus", s.url, "peer", p.conn.RemoteAddr(), "why", err)
+	}
+	p.cut()
+}
+
+// feed writes to a peer.
+func (s *tcpqServer) feed(p *session) {
+	if p.write(appendHello(nil, serverMagic)) != nil { // it is gone
+		p.cut()
+		return
+	}
+	p.half()
+}
+
+// take takes a frame of a peer.
+func (s *tcpqServer) take(p *session, f *frame) error {
+	switch f.kind {
+	case framePublish:
+		s.relay(Message{Channel: f.text, Payload: f.payload}, f.dropped)
+		return nil
+	case frameSubscribe:
+		expr, err := compile(f.text)
+		if err != nil {
+			s.refused.Add(1) // the protocol has no word for it
+			s.log.Info("a program subscribed to what is no regular expression", "bus", s.url, "why", err)
+			return nil
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.patterns) == maxPatterns {
+			return fmt.Errorf("%w: more than %d subscriptions", errNoLCM, maxPatterns)
+		}
+		p.patterns = append(p.patterns, &expr)
+	case frameUnsubscribe:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		i := slices.IndexFunc(p.patterns, func(q *pattern) bool { return q.text == f.text })
+		if i >= 0 {
+			p.patterns = slices.Delete(p.patterns, i, i+1)
+		}
+	}
+	return nil
+}
+
+// relay gives what a peer published to all who want it, that peer included.
+func (s *tcpqServer) relay(m Message, dropped bool) {
+	switch {
+	case CheckChannel(m.Channel) != nil:
+		s.refused.Add(1)
+	case dropped:
+		s.dropped.Add(1)
+	default:
+		s.received.Add(1)
+		s.mu.Lock()
+		s.spread(&m)
+		s.mu.Unlock()
+		s.dropped.Add(s.subs.deliver(m))
+	}
+}
+
+// spread gives a message to the peers that want it. The caller holds the lock.
+func (s *tcpqServer) spread(m *Message) {
+	var frame []byte // the same for all
+	for _, p := range s.peers {
+		if !p.wants(m.Channel) {
+			continue
+		}
+		if frame == nil {
+			frame = appendPublish(make([]byte, 0, 12+len(m.Channel)+len(m.Payload)), m)
+		}
+		if !p.put(frame) {
+			s.dropped.Add(1)
+		}
+	}
+}
+
+func (s *session) wants(channel string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.patterns, func(p *pattern) bool { return p.match(channel) })
+}
+
+func (s *tcpqServer) Publish(ms ...Message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	var first error
+	for i := range ms {
+		m := &ms[i]
+		if err := check(m); err != nil {
+			s.failed.Add(1)
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		s.sent.Add(1)
+		s.spread(m)
+		if s.subs.wants(m.Channel) {
+			s.received.Add(1)
+			s.dropped.Add(s.subs.deliver(m.clone()))
+		}
+	}
+	return first
+}
+
+func (s *tcpqServer) Subscribe(pattern string) (*Subscription, error) {
+	return s.subs.add(pattern, s.options.Queue)
+}
+
+func (s *tcpqServer) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	for _, p := range s.peers {
+		p.end()
+	}
+	s.mu.Unlock()
+	s.subs.close()
+	err := s.listener.Close()
+	s.work.Wait()
+	return err
+}
+
+// URL is where the server can be reached.
+func (s *tcpqServer) URL() string { return "tcpq://" + s.listener.Addr().String() }

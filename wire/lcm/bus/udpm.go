@@ -1,0 +1,98 @@
+package bus
+
+import (
+	"net"
+	"sync"
+
+	"golang.org/x/net/ipv4"
+)
+
+// A udpm is UDP multicast.
+type udpm struct {
+	counters
+	address address
+	options Options
+	subs    subscriptions
+
+	sending sync.Mutex
+	sender  *sender
+	closed  bool
+
+	receiving sync.Mutex // guards socket
+	socket    *net.UDPConn
+	receiver  sync.WaitGroup
+}
+
+func openUDPM(a address, o Options) (*udpm, error) {
+	conn, err := net.ListenUDP("udp4", nil)
+	if err != nil {
+		return nil, err
+	}
+	u := &udpm{address: a, options: o}
+	u.log, u.url = o.Log, a.raw
+	p := ipv4.NewPacketConn(conn)
+	if err = p.SetMulticastTTL(a.ttl); err == nil {
+		err = p.SetMulticastLoopback(true) // the programs on this host are most of the audience
+	}
+	if err != nil {
+		_ = conn.Close() // the first error is the one to tell
+		return nil, err
+	}
+	u.sender = newSender(conn, p, a.group, &u.counters)
+	return u, nil
+}
+
+func (u *udpm) Publish(ms ...Message) error {
+	u.sending.Lock()
+	defer u.sending.Unlock()
+	if u.closed {
+		return ErrClosed
+	}
+	var first error
+	for i := range ms {
+		if err := check(&ms[i]); err != nil {
+			u.failed.Add(1)
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		u.sender.add(&ms[i])
+	}
+	u.sender.flush()
+	return first
+}
+
+func (u *udpm) Subscribe(pattern string) (*Subscription, error) {
+	u.receiving.Lock()
+	defer u.receiving.Unlock()
+	s, err := u.subs.add(pattern, u.options.Queue)
+	if err != nil || u.socket != nil {
+		return s, err
+	}
+	if err := u.listen(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (u *udpm) Close() error {
+	u.sending.Lock()
+	defer u.sending.Unlock()
+	if u.closed {
+		return nil
+	}
+	u.closed = true
+	u.subs.close()
+	err := u.sender.conn.Close()
+	u.receiving.Lock()
+	defer u.receiving.Unlock()
+	if u.socket != nil {
+		if e := u.socket.Close(); err == nil {
+			err = e
+		}
+		u.receiver.Wait()
+	}
+	return err
+}

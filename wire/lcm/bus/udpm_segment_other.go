@@ -1,0 +1,14 @@
+//go:build !linux
+
+package bus
+
+// A segmenter has nothing to offer outside of Linux.
+type segmenter struct{}
+
+func newSegmenter() segmenter { return segmenter{} }
+
+func (*segmenter) run([]datagram) int { return 1 }
+
+func (*segmenter) control(int) []byte { return nil }
+
+func (*segmenter) refused(error) bool { return false }

@@ -1,0 +1,254 @@
+package bus
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"metasim/internal/netns"
+)
+
+// vector reads a datagram that liblcm sent.
+func vector(t testing.TB, n int) []byte {
+	b, err := os.ReadFile(fmt.Sprintf("testdata/udp_%02d.bin", n))
+	require.NoError(t, err)
+	return b
+}
+
+// cut makes the datagrams of a message, in portions of at most room.
+func cut(m Message, seq uint32, room int) (ds [][]byte) {
+	for next := 0; ; {
+		var part []datagram
+		part, _, next = appendDatagrams(nil, make([]byte, 0, room*maxHead), &m, seq, next, room)
+		for _, d := range part {
+			ds = append(ds, append(bytes.Clone(d.head), d.body...))
+		}
+		if next == 0 {
+			return ds
+		}
+	}
+}
+
+func TestDatagramsAreThoseOfLiblcm(t *testing.T) {
+	example := vector(t, 1)
+	for _, c := range []struct {
+		m     Message
+		seq   uint32
+		files []int
+	}{
+		{Message{Channel: "LCM_SELF_TEST", Payload: []byte("lcm self test")}, 0, []int{0}},
+		{Message{Channel: "EXAMPLE", Payload: example[len(example)-126:]}, 0, []int{1}},
+		{Message{Channel: "HELLO", Payload: payload(10)}, 0, []int{2}},
+		{Message{Channel: "HELLO", Payload: payload(10)}, 1, []int{3}},
+		{Message{Channel: "E"}, 0, []int{4}},
+		{Message{Channel: "C", Payload: payload(65497)}, 0, []int{5}},
+		{Message{Channel: "C", Payload: payload(65498)}, 0, []int{6, 7}},
+		{Message{Channel: "BIG", Payload: payload(200_000)}, 0, []int{8, 9, 10, 11}},
+		{Message{Channel: strings.Repeat("N", 63), Payload: payload(4)}, 0, []int{12}},
+	} {
+		for _, room := range []int{1, 3, 256} {
+			ds := cut(c.m, c.seq, room)
+			require.Len(t, ds, len(c.files))
+			for i, file := range c.files {
+				assert.True(t, bytes.Equal(vector(t, file), ds[i]), "datagram %d is not as liblcm sends it", file)
+			}
+		}
+		in := listening(".*")
+		for _, file := range c.files {
+			in.datagram(netip.AddrPort{}, vector(t, file))
+		}
+		if c.m.Channel == selfTest {
+			assert.Zero(t, in.count.Stats(), "liblcm talks to itself")
+			continue
+		}
+		got := hear(t, in.subs.all[0], 1)[0]
+		assert.Equal(t, c.m.Channel, got.Channel)
+		assert.True(t, bytes.Equal(c.m.Payload, got.Payload))
+		assert.Equal(t, Stats{Received: 1}, in.count.Stats())
+	}
+}
+
+// listening returns the receiving side of a bus without a socket.
+func listening(pattern string) *inbound {
+	in := newInbound(&counters{}, &subscriptions{})
+	if _, err := in.subs.add(pattern, defaultQueue); err != nil {
+		panic(err)
+	}
+	return in
+}
+
+// Whatever the order of fragments, of several senders, with some twice: each message comes once, whole.
+func TestFragmentsMayComeInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type parcel struct {
+			from netip.AddrPort
+			b    []byte
+		}
+		var parcels []parcel
+		sent := map[string]int{}
+		for i := range rapid.IntRange(1, 5).Draw(t, "messages") {
+			from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(rapid.IntRange(1, 2).Draw(t, "port")))
+			m := Message{Channel: fmt.Sprint("C", i), Payload: payload(rapid.IntRange(65_500, 300_000).Draw(t, "size"))}
+			sent[fmt.Sprint(m.Channel, len(m.Payload))]++
+			for _, d := range cut(m, uint32(i), 256) {
+				parcels = append(parcels, parcel{from, d})
+			}
+		}
+		seed := rapid.Uint64().Draw(t, "order")
+		r := rand.New(rand.NewPCG(seed, 0))
+		r.Shuffle(len(parcels), func(i, j int) { parcels[i], parcels[j] = parcels[j], parcels[i] })
+		in := listening(".*")
+		got := map[string]int{}
+		for _, p := range parcels {
+			in.datagram(p.from, p.b)
+			batch, _ := in.subs.all[0].queue.take(nil, 1)
+			for _, m := range batch {
+				require.True(t, bytes.Equal(payload(len(m.Payload)), m.Payload))
+				got[fmt.Sprint(m.Channel, len(m.Payload))]++
+			}
+		}
+		require.Equal(t, sent, got)
+		require.Zero(t, in.fragments.bytes)
+		require.Empty(t, in.fragments.waiting)
+	})
+}
+
+func TestWhatOfMessagesWaitsIsBounded(t *testing.T) {
+	in := listening(".*")
+	big := Message{Channel: "BIG", Payload: payload(200_000)}
+	for seq := range uint32(2000) { // the first of four fragments each: 16 MiB are 256 of them
+		in.datagram(netip.AddrPort{}, cut(big, seq, 256)[0])
+		require.LessOrEqual(t, in.fragments.bytes, maxWaitingBytes)
+	}
+	for seq := range uint32(200) { // the last 200 still wait
+		for _, d := range cut(big, 1800+seq, 256)[1:] {
+			in.datagram(netip.AddrPort{}, d)
+		}
+	}
+	assert.EqualValues(t, 200, in.count.Stats().Received)
+	small := func(seq uint32) []byte { return cut(Message{Channel: "C", Payload: payload(65_498)}, seq, 2)[1] }
+	in = listening(".*")
+	for seq := range uint32(3000) {
+		in.datagram(netip.AddrPort{}, small(seq))
+		require.LessOrEqual(t, len(in.fragments.waiting), maxWaiting)
+	}
+	assert.EqualValues(t, 2000, in.count.Stats().Lost)
+}
+
+// Fragments that together have more than they say the whole has are no message, and do not wait for more.
+func TestFragmentsThatContradictTheirMessageAreRefused(t *testing.T) {
+	whole := cut(Message{Channel: "C", Payload: payload(100_000)}, 0, 2)
+	for name, damage := range map[string]func(ds [][]byte){
+		"too much": func(ds [][]byte) { copy(ds[1][12:], "\x00\x00\x00\x00"); ds[1] = append(ds[1], ds[1][20:]...) },
+		"a gap":    func(ds [][]byte) { copy(ds[1][12:], "\x00\x00\x00\x00") },
+		"too few":  func(ds [][]byte) { ds[1] = ds[1][:len(ds[1])-1] },
+	} {
+		in := listening(".*")
+		ds := [][]byte{bytes.Clone(whole[0]), bytes.Clone(whole[1])}
+		damage(ds)
+		for _, d := range ds {
+			in.datagram(netip.AddrPort{}, d)
+		}
+		assert.Equal(t, Stats{Refused: 1, Lost: 1}, in.count.Stats(), name)
+		assert.Zero(t, in.fragments.bytes, name)
+	}
+}
+
+// One message may be larger than the bound, as with liblcm, while no other waits.
+func TestALargeMessageIsPutTogether(t *testing.T) {
+	in := listening(".*")
+	m := Message{Channel: "HUGE", Payload: payload(20 << 20)}
+	for _, d := range cut(m, 0, 256) {
+		in.datagram(netip.AddrPort{}, d)
+	}
+	assert.True(t, bytes.Equal(m.Payload, hear(t, in.subs.all[0], 1)[0].Payload))
+}
+
+func TestGapsAreCounted(t *testing.T) {
+	in := listening("NOBODY")
+	a, b := netip.MustParseAddrPort("127.0.0.1:1"), netip.MustParseAddrPort("127.0.0.1:2")
+	say := func(from netip.AddrPort, seq uint32) { in.datagram(from, cut(Message{Channel: "C"}, seq, 1)[0]) }
+	for _, step := range []struct {
+		from netip.AddrPort
+		seq  uint32
+		lost uint64
+	}{
+		{a, 7, 0}, {a, 8, 0}, {b, 100, 0}, {a, 11, 2}, {b, 101, 2}, {a, 10, 1}, {a, 12, 1}, {a, 1 << 31, 1}, {a, 0xffffffff, 1}, {a, 1, 2},
+		{b, 1 << 20, 2}, {b, 1<<20 + 1, 2},
+	} {
+		say(step.from, step.seq)
+		assert.Equal(t, step.lost, in.count.Stats().Lost, "number %d of %v", step.seq, step.from)
+	}
+}
+
+func TestWhatIsNoLCMIsRefused(t *testing.T) {
+	long := strings.Repeat("N", 64)
+	for name, b := range map[string]string{
+		"empty":                     "",
+		"short":                     "LC02\x00\x00\x00",
+		"another magic":             "LC01\x00\x00\x00\x00C\x00",
+		"no zero":                   "LC02\x00\x00\x00\x00CHANNEL",
+		"no name":                   "LC02\x00\x00\x00\x00\x00payload",
+		"a long name":               "LC02\x00\x00\x00\x00" + long + "\x00",
+		"a torn fragment":           "LC03\x00\x00\x00\x00\x00\x00\x00\x05",
+		"a number beyond the count": "LC03\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x02\x00\x02xx",
+		"no count":                  "LC03\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x00C\x00xx",
+		"beyond the size":           "LC03\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x04\x00\x01\x00\x02xx",
+		"a fragment without a name": "LC03\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x02CHAN",
+		"a size beyond LCM's":       "LC03\x00\x00\x00\x00\x7f\xff\xff\xff\x00\x00\x00\x00\x00\x01\x00\x02xx",
+	} {
+		in := listening(".*")
+		in.datagram(netip.AddrPort{}, []byte(b))
+		assert.Equal(t, Stats{Refused: 1}, in.count.Stats(), name)
+	}
+}
+
+// Where there is no way for multicast, the bus is there all the same: a warning, once, and counted failures.
+func TestWithoutARouteFailuresAreCounted(t *testing.T) {
+	if !netns.Given() {
+		t.Skip("SKIPPED LOUDLY: the host's routes are not the test's to take away")
+	}
+	require.NoError(t, exec.Command("ip", "route", "del", "224.0.0.0/4").Run())
+	defer func() { require.NoError(t, exec.Command("ip", "route", "add", "224.0.0.0/4", "dev", "lo").Run()) }()
+	var log bytes.Buffer
+	b, err := Open("udpm://", Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	require.NoError(t, err)
+	defer shut(t, b)
+	for range 3 {
+		require.NoError(t, b.Publish(Message{Channel: "A", Payload: payload(100)}, Message{Channel: "A", Payload: payload(100)},
+			Message{Channel: "B", Payload: payload(100_000)}))
+	}
+	assert.Equal(t, Stats{Failed: 9}, b.Stats())
+	assert.Equal(t, 1, strings.Count(log.String(), "network is unreachable"), log.String())
+	_, err = b.Subscribe(".*")
+	require.Error(t, err)
+}
+
+// FuzzDatagrams: whatever comes, in whatever order, nothing breaks, memory is bounded, and what is delivered has a name
+// that LCM allows.
+func FuzzDatagrams(f *testing.F) {
+	f.Add(uint8(20), bytes.Join([][]byte{vector(f, 0), vector(f, 4)[:10], vector(f, 7)}, nil))
+	f.Add(uint8(33), append(bytes.Clone(vector(f, 7)), vector(f, 7)...))
+	f.Fuzz(func(t *testing.T, size uint8, stream []byte) {
+		in := listening(".*")
+		for n := int(size) + 1; len(stream) > 0; stream = stream[min(n, len(stream)):] {
+			in.datagram(netip.AddrPort{}, stream[:min(n, len(stream))])
+			require.LessOrEqual(t, in.fragments.bytes, maxWaitingBytes)
+			require.Equal(t, len(in.fragments.waiting), in.fragments.order.Len())
+		}
+		batch, _ := in.subs.all[0].queue.take(nil, defaultQueue)
+		for _, m := range batch {
+			require.NoError(t, CheckChannel(m.Channel))
+		}
+	})
+}
