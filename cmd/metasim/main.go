@@ -20,6 +20,7 @@ import (
 
 	"metasim/run"
 	"metasim/scenarios"
+	"metasim/wire/lcm/types"
 )
 
 func main() {
@@ -62,11 +63,16 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// text is what the person at the terminal reads. Problems of a scenario begin with file:line:column, as editors expect.
+// text is what the person at the terminal reads. Problems of a scenario or of types begin with file:line:column, as
+// editors expect.
 func (f *failure) text() string {
 	var invalid *scenarios.Invalid
 	if errors.As(f.err, &invalid) {
 		return invalid.Error()
+	}
+	var badTypes *types.Invalid
+	if errors.As(f.err, &badTypes) {
+		return badTypes.Error()
 	}
 	return "metasim: " + run.Sentence(f.err)
 }
@@ -108,7 +114,7 @@ func newRoot(std streams) *cobra.Command {
 	root.SetFlagErrorFunc(badFlag)
 	root.Args = unknownCommand
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.AddCommand(newRun(std), newServe(std), newClient(std), newValidate(std), newSchema(std), newLog(std), newVerify(std), newBench(std), newVersion(std), newDemo(std))
+	root.AddCommand(newRun(std), newServe(std), newClient(std), newValidate(std), newSchema(std), newLog(std), newLCM(std), newVerify(std), newBench(std), newVersion(std), newDemo(std))
 	return root
 }
 

@@ -12,7 +12,7 @@ import (
 func exactlyOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("%s takes one %s, not %d; see metasim %[1]s --help", cmd.Name(), what, len(args))
+			return fmt.Errorf("%s takes one %s, not %d; see %s --help", cmd.Name(), what, len(args), cmd.CommandPath())
 		}
 		return nil
 	}
@@ -35,7 +35,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
 		return fmt.Errorf("there is no command %q; did you mean %s?", args[0], strings.Join(near, " or "))
 	}
-	return fmt.Errorf("there is no command %q; see metasim --help", args[0])
+	return fmt.Errorf("there is no command %q; see %s --help", args[0], root.CommandPath())
 }
 
 // parseCause is how the flag package's errors end: with the name of a Go function, which is nobody's business.

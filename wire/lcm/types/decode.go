@@ -195,8 +195,11 @@ func (d *decoder) element(m *Member) *Error {
 // text appends a string.
 func (d *decoder) text() *Error {
 	size := int64(int32(binary.BigEndian.Uint32(d.payload[d.at:])))
-	if size < 1 || size > int64(d.left()-4) {
-		return d.fail("a string of %d bytes, where %d are left; it has 1 at least, for the NUL", size, d.left()-4)
+	if size < 1 {
+		return d.fail("a string of %d bytes; it has 1 at least, for the NUL", size)
+	}
+	if size > int64(d.left()-4) {
+		return d.fail("a string of %d bytes, and %d are left; the message is cut off", size, d.left()-4)
 	}
 	if d.payload[d.at+4+int(size)-1] != 0 {
 		return d.fail("a string of %d bytes does not end in NUL", size)

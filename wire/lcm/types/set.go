@@ -73,15 +73,18 @@ func (s *Set) Types() []*Type { return slices.Clone(s.all) }
 // Lookup returns the type of a full name, as "probe.grid_t", or nil.
 func (s *Set) Lookup(name string) *Type { return s.names[name] }
 
-// Of returns the types that have the fingerprint with which a payload begins, sorted by name: none, one, or several
-// that differ in names only.
+// Of returns the types of whose messages a payload may be one: those that have the fingerprint with which it begins.
 func (s *Set) Of(payload []byte) []*Type {
 	f, ok := FingerprintOf(payload)
 	if !ok {
 		return nil
 	}
-	return s.marks[f]
+	return s.With(f)
 }
+
+// With returns the types that have a fingerprint, sorted by name: none, one, or several that differ in names only. Do
+// not change the slice.
+func (s *Set) With(fingerprint uint64) []*Type { return s.marks[fingerprint] }
 
 // declare takes a type in.
 func (s *Set) declare(t *Type, ps *problems) {
