@@ -19,7 +19,7 @@ func (s *Server) Initialize(ctx context.Context) error {
 	if !s.config.Driven {
 		return ErrNotDriven
 	}
-	_, err := s.wait(ctx, metasim.Start) // the loop's first act is to permit nothing
+	_, err := s.wait(ctx, metasim.Start) // the keeper's first act is to permit nothing
 	return err
 }
 

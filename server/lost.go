@@ -10,7 +10,6 @@ import (
 
 // hangUp takes the end of a connection: whoever was on it and had not left is lost.
 func (s *Server) hangUp(sess *session, why string) {
-	sess.outbox.begin(s.spawn) // so that whoever writes closes, and the loop does not wait for it
 	sess.outbox.close()
 	if len(sess.members) == 0 {
 		s.log.Debug("a connection ended without a client", "peer", sess.conn.Peer(), "cause", why)

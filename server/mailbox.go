@@ -2,14 +2,14 @@ package server
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"metasim/wire"
 )
 
-// A mailbox gathers what all connections bring until the loop takes it, in one go: what came while the loop was busy is
-// its next batch.
+// A mailbox gathers what connections bring while somebody has the turn. It is taken in one go: the next batch.
 type mailbox struct {
-	ready chan struct{} // holds a token when there may be something to take
+	waiting atomic.Int32 // len(items), to look at without the lock
 
 	mu     sync.Mutex
 	room   sync.Cond
@@ -29,7 +29,7 @@ type item struct {
 const maxMail = 1 << 14
 
 func newMailbox() *mailbox {
-	m := &mailbox{ready: make(chan struct{}, 1)}
+	m := &mailbox{}
 	m.room.L = &m.mu
 	return m
 }
@@ -49,19 +49,23 @@ func (m *mailbox) put(sess *session, packets []wire.Packet, err error) {
 			m.items = append(m.items, item{session: sess, err: err})
 		}
 	}
+	m.waiting.Store(int32(len(m.items)))
 	m.mu.Unlock()
-	select {
-	case m.ready <- struct{}{}:
-	default: // there is a token already
-	}
 }
+
+// empty reports whether there is nothing to take.
+func (m *mailbox) empty() bool { return m.waiting.Load() == 0 }
 
 // take returns all that waits, until the next take.
 func (m *mailbox) take() []item {
+	if m.empty() {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.taken)
 	m.items, m.taken = m.taken[:0], m.items
+	m.waiting.Store(0)
 	m.room.Broadcast()
 	return m.taken
 }
@@ -72,5 +76,6 @@ func (m *mailbox) close() {
 	defer m.mu.Unlock()
 	m.closed = true
 	m.items = nil
+	m.waiting.Store(0)
 	m.room.Broadcast()
 }

@@ -19,17 +19,18 @@ type Server struct {
 	ledger     *metasim.Ledger
 	log        *slog.Logger
 
-	mail   *mailbox      // from the connections
-	orders chan func()   // from everybody else: run on the loop
-	over   chan struct{} // closed when the loop has ended
-	now    atomic.Int64  // the dispatcher's Now, in nanoseconds, for Time
+	turn    sync.Mutex    // held by who runs the machine; before Serve and after it, by nobody who may
+	mail    *mailbox      // what came while somebody else had the turn
+	knocked chan struct{} // wakes the keeper
+	over    chan struct{} // closed when the run is over
+	now     atomic.Int64  // the dispatcher's Now, in nanoseconds, for Time
 
 	mu       sync.Mutex
 	closed   bool // no goroutine is started any more
 	shells   sync.WaitGroup
 	sessions []*session
 
-	// What follows belongs to the loop.
+	// What follows belongs to who has the turn.
 	began    time.Time
 	pass     time.Duration // since then, as of this pass
 	looked   time.Duration // when Time was last noted
@@ -82,13 +83,14 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		config: c, dispatcher: d, ledger: metasim.NewLedger(d.Names()), log: c.Log,
-		mail: newMailbox(), orders: make(chan func()), over: make(chan struct{}),
+		mail: newMailbox(), knocked: make(chan struct{}, 1), over: make(chan struct{}),
 		clients: make([]attendance, len(d.Names())), ids: make(map[string]metasim.ClientID, len(d.Names())),
 		reached: make(chan metasim.Reached, 1),
 	}
 	for i, name := range d.Names() {
 		s.ids[name] = metasim.ClientID(i)
 	}
+	s.turn.Lock() // nothing happens before Serve
 	return s, nil
 }
 
@@ -100,16 +102,14 @@ const farewellTime = 2 * time.Second
 // called once.
 func (s *Server) Serve(ctx context.Context) error {
 	s.began = time.Now()
-	err := s.loop(ctx)
+	err := s.keep(ctx)
 	s.farewell(err)
+	s.turn.Unlock()
 	close(s.over)
 	s.mail.close()
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	for _, sess := range s.sessions {
-		sess.outbox.close()
-	}
 	force := time.AfterFunc(farewellTime, func() {
 		for _, sess := range s.sessions {
 			// Its writer is stuck; the run's error, if any, is known already.
@@ -117,6 +117,9 @@ func (s *Server) Serve(ctx context.Context) error {
 		}
 	})
 	defer force.Stop()
+	for _, sess := range s.sessions {
+		sess.outbox.close()
+	}
 	s.shells.Wait()
 	return err
 }
@@ -144,16 +147,6 @@ func (s *Server) Exited(client string, why string) {
 			s.lost(id, why)
 		}
 	})
-}
-
-// order runs f on the loop. It reports false when the run is over.
-func (s *Server) order(f func()) bool {
-	select {
-	case s.orders <- f:
-		return true
-	case <-s.over:
-		return false
-	}
 }
 
 // tick begins a pass: one look at the clock serves all of it.

@@ -14,8 +14,9 @@ type session struct {
 	conn    wire.Conn
 	outbox  *outbox
 	members map[uint32]*member // looked up, never iterated where order matters
-	pass    []wire.Packet      // what this pass of the loop has for the connection
-	touched bool               // it is in the loop's list of sessions to write
+	pass    []wire.Packet      // what this round has for the connection
+	touched bool               // it is in the list of sessions to write
+	heard   uint64             // packets that came
 }
 
 // A member is a client as its connection knows it.
@@ -69,14 +70,14 @@ func (s *Server) unlessOver(err error) error {
 
 // attach takes in a connection. It reports false when the run is over.
 func (s *Server) attach(conn wire.Conn) bool {
-	sess := &session{conn: conn, outbox: newOutbox(conn), members: map[uint32]*member{}}
+	sess := &session{conn: conn, outbox: newOutbox(conn, s.spawn), members: map[uint32]*member{}}
 	direct, isDirect := conn.(wire.Direct)
 	if !s.enlist(sess, isDirect) {
 		return false
 	}
 	if isDirect {
-		// It may wait for the loop, which must not wait for us: so not under the lock.
-		direct.Receive(func(packets []wire.Packet, err error) { s.mail.put(sess, packets, err) })
+		// It may run the machine, which takes the lock: so not under it.
+		direct.Receive(func(packets []wire.Packet, err error) { s.bring(sess, packets, err) })
 	}
 	return true
 }
@@ -95,12 +96,12 @@ func (s *Server) enlist(sess *session, isDirect bool) bool {
 	return true
 }
 
-// read is the reader of one connection. It waits for the loop when that is far behind, and so, through the transport,
-// does the peer. When the run is over it reads on, so that the peer's last words do not keep it from reading ours.
+// read is the reader of one connection. It waits when the machine is far behind, and so, through the transport, does
+// the peer. When the run is over it reads on, so that the peer's last words do not keep it from reading ours.
 func (s *Server) read(sess *session) {
 	for {
 		packets, err := sess.conn.Read()
-		s.mail.put(sess, packets, err)
+		s.bring(sess, packets, err)
 		if err != nil {
 			return
 		}

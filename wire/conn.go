@@ -20,6 +20,16 @@ type Conn interface {
 	Peer() string
 }
 
+// A Prompt is a Conn that can be used without waiting for it. Who uses it so may do without a goroutine for it.
+type Prompt interface {
+	Conn
+	// TryRead is Read where something has come. Otherwise it returns nothing, and no error.
+	TryRead() ([]Packet, error)
+	// TryWriteFrames writes what goes out at once, and returns how many bytes that was. The rest is to be written before
+	// anything else. It is not called while a Write waits.
+	TryWriteFrames(frames []byte) (int, error)
+}
+
 // A Listener takes in connections.
 type Listener interface {
 	// Accept waits for the next connection. It fails with net.ErrClosed after Close.

@@ -65,6 +65,29 @@ func (r *Reader) Read() ([]Packet, error) {
 	return packets, from(r.peer, err)
 }
 
+// Ready reports whether a Read would return without waiting, or wait for the rest of a large frame only. What it reads
+// to find out comes from try, which fails with io.ErrNoProgress where there is nothing yet.
+func (r *Reader) Ready(try io.Reader) bool {
+	for looked := false; ; looked = true {
+		if len(r.ahead) >= lengthSize {
+			whole := lengthSize + uint64(binary.LittleEndian.Uint32(r.ahead))
+			if whole > maxAhead || uint64(len(r.ahead)) >= whole {
+				return true
+			}
+		}
+		if looked {
+			return false
+		}
+		from := r.from
+		r.from = try
+		err := r.await(len(r.ahead) + 1)
+		r.from = from
+		if err != nil {
+			return !errors.Is(err, io.ErrNoProgress) // a Read will say it again
+		}
+	}
+}
+
 // await reads until n bytes lie ahead, and takes what comes with them. On an error there are fewer.
 func (r *Reader) await(n int) error {
 	have := len(r.ahead)

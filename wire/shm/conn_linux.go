@@ -138,6 +138,35 @@ func (c *conn) Write(b []byte) (int, error) {
 	}
 }
 
+// TryRead takes what is there. The part of Read that does not wait.
+func (c *conn) TryRead(b []byte) (int, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if c.closed.Load() {
+		return 0, net.ErrClosed
+	}
+	gone := c.gone.Load() // before the look at the ring, as in Read
+	n, err := c.in.take(b)
+	if n == 0 && err == nil && gone {
+		return 0, io.EOF
+	}
+	return n, err
+}
+
+// TryWrite writes what there is room for. The part of Write that does not wait.
+func (c *conn) TryWrite(b []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	switch {
+	case c.closed.Load():
+		return 0, net.ErrClosed
+	case c.gone.Load():
+		return 0, syscall.EPIPE
+	}
+	c.answered.Store(true)
+	return c.out.put(b)
+}
+
 // over reports why a Read or a Write may not go on, or until when it may wait.
 func (c *conn) over(deadline *atomic.Pointer[time.Time]) (time.Time, error) {
 	if c.closed.Load() {

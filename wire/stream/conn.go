@@ -21,12 +21,14 @@ func New(c net.Conn) wire.Conn {
 	s := &conn{stream: c, peer: peerName(c)}
 	s.reader = wire.NewReader(c, s.peer)
 	s.writer = wire.NewWriter(c, s.peer)
+	s.prompt = promptly(c)
 	return s
 }
 
 type conn struct {
 	stream net.Conn
 	peer   string
+	prompt nonblocking // nil where it cannot be used without waiting
 
 	reading sync.Mutex // held by a Read: Close waits for it before it drains
 	reader  *wire.Reader

@@ -1,51 +1,12 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"metasim/metasim"
 	"metasim/wire"
 )
-
-// loop is the one goroutine that owns the dispatcher. It never waits for a client: what is for one goes to its outbox.
-func (s *Server) loop(ctx context.Context) error {
-	var timeout <-chan time.Time
-	if s.config.StartTimeout > 0 {
-		timer := time.NewTimer(s.config.StartTimeout)
-		defer timer.Stop()
-		timeout = timer.C
-	}
-	if s.config.Driven {
-		s.step(&metasim.Permit{Until: metasim.Start})
-	}
-	for !s.ended {
-		select {
-		case <-s.mail.ready:
-			s.tick()
-			s.takeMail()
-		case f := <-s.orders:
-			s.tick()
-			f()
-		case <-timeout:
-			timeout = nil
-			s.tick()
-			if !s.started {
-				s.fail(&StartError{After: s.config.StartTimeout, Missing: s.missing()})
-			}
-		case <-ctx.Done():
-			s.tick()
-			s.fail(context.Cause(ctx))
-		}
-		s.settle()
-		for s.flush() {
-			s.settle() // somebody was cut off, and others waited for it
-		}
-	}
-	s.closeBooks()
-	return s.err
-}
 
 // closeBooks ends the books of those who are still there.
 func (s *Server) closeBooks() {
@@ -62,19 +23,30 @@ func (s *Server) closeBooks() {
 // takeMail feeds all that waits to the dispatcher.
 func (s *Server) takeMail() {
 	for _, in := range s.mail.take() {
-		switch {
-		case s.ended:
-			return
-		case in.err != nil:
-			s.hangUp(in.session, cause(in.err))
-		default:
+		if in.err != nil {
+			s.take(in.session, nil, in.err)
+		} else {
 			s.packet(in.session, in.packet)
 		}
 	}
 }
 
+// take feeds what a connection brought to the dispatcher.
+func (s *Server) take(sess *session, packets []wire.Packet, err error) {
+	for _, p := range packets {
+		s.packet(sess, p)
+	}
+	if err != nil && !s.ended {
+		s.hangUp(sess, cause(err))
+	}
+}
+
 // packet takes one message of a member.
 func (s *Server) packet(sess *session, p wire.Packet) {
+	if s.ended {
+		return
+	}
+	sess.heard++
 	if hello, ok := p.Body.(wire.Hello); ok {
 		s.hello(sess, p.Member, hello)
 		return
@@ -208,7 +180,6 @@ func (s *Server) put(sess *session, p wire.Packet) {
 func (s *Server) flush() bool {
 	dropped := false
 	for _, sess := range s.touched {
-		sess.outbox.begin(s.spawn)
 		before, after, err := sess.outbox.put(sess.pass)
 		clear(sess.pass)
 		sess.pass, sess.touched = sess.pass[:0], false
