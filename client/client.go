@@ -25,7 +25,6 @@ type Message struct {
 // A Client is one simulator's part in a run. It is not safe for concurrent use.
 type Client struct {
 	name     string
-	names    []string // of all clients; a ClientID indexes it
 	subs     []subscription
 	handlers map[string][]func(Message) // by channel, as far as met
 	reaction metasim.Time
@@ -41,11 +40,11 @@ type Client struct {
 	until   metasim.Instant // the end of the run, exclusive
 
 	now     metasim.Instant
-	promise metasim.Instant   // the last Promise, or Step
-	granted metasim.Instant   // exclusive; nobody but this package may see it
-	given   []metasim.Message // what it was given and has not handled
-	handled uint64            // the number of the last delivery that the simulator was given
-	told    report            // what the server was told last
+	promise metasim.Instant // the last Promise, or Step
+	granted metasim.Instant // exclusive; nobody but this package may see it
+	given   []Message       // what it was given and has not handled
+	handled uint64          // the number of the last delivery that the simulator was given
+	told    report          // what the server was told last
 	timers  timers
 	running bool   // in Run
 	refused error  // the first timer, or in Run publish, that was refused: Run returns it
@@ -173,13 +172,6 @@ func (c *Client) takeAll(n news, err error) error {
 			return e
 		}
 	}
-	for i := range n.given {
-		if int(n.given[i].From) >= len(c.names) {
-			e := fmt.Errorf("client %s: a message from client %d of %d", c.name, n.given[i].From, len(c.names))
-			c.fail(e)
-			return e
-		}
-	}
 	c.given = append(c.given, n.given...)
 	c.granted = metasim.Later(c.granted, n.granted)
 	if err == nil || c.ended {
@@ -209,7 +201,7 @@ func (c *Client) take(body wire.Body) error {
 	switch b := body.(type) {
 	case wire.Welcome:
 	case wire.Start:
-		c.started, c.names, c.until = true, b.Clients, b.Until
+		c.started, c.until = true, b.Until
 		c.told = report{cause: metasim.Infinity}
 	case wire.Goodbye:
 		c.fail(ErrLeft)
@@ -238,9 +230,8 @@ func (c *Client) due() metasim.Instant {
 
 // pop takes the next message out of the inbox: it counts as handled.
 func (c *Client) pop() Message {
-	m := &c.given[0]
-	msg := Message{From: c.names[m.From], Channel: m.Channel, Seq: m.Seq, Sent: m.Sent, Due: m.Due, Payload: m.Payload}
-	*m = metasim.Message{} // its payload is the simulator's now
+	msg := c.given[0]
+	c.given[0] = Message{} // its payload is the simulator's now
 	c.given = c.given[1:]
 	c.handled++
 	c.told.cause = metasim.Earlier(c.told.cause, msg.Due)

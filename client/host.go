@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 type Host struct {
 	conn wire.Conn
 	done chan struct{} // closed when nothing is read any more
+	met  acquaintances // the reader's
 
 	mu      sync.Mutex
 	inboxes map[uint32]*inbox
@@ -57,13 +59,12 @@ func connect(ctx context.Context, o options) (*Host, error) {
 }
 
 func newHost(conn wire.Conn) *Host {
-	h := &Host{conn: conn, done: make(chan struct{}), inboxes: map[uint32]*inbox{}}
+	h := &Host{conn: conn, done: make(chan struct{}), met: acquaintances{peer: conn.Peer()}, inboxes: map[uint32]*inbox{}}
 	h.room.L = &h.mu
 	if direct, ok := conn.(wire.Direct); ok {
 		close(h.done)
 		direct.Receive(func(packets []wire.Packet, err error) {
-			h.hand(packets)
-			if err != nil {
+			if err = cmp.Or(h.hand(packets), err); err != nil {
 				h.end(err)
 			}
 		})
@@ -106,26 +107,40 @@ func (h *Host) read() {
 	defer close(h.done)
 	for {
 		packets, err := h.conn.Read()
-		h.hand(packets)
-		if err != nil {
+		if err = cmp.Or(h.hand(packets), err); err != nil {
 			h.end(err)
 			return
 		}
 	}
 }
 
-// hand gives packets to the clients that they are for: all that are for one at once.
-func (h *Host) hand(packets []wire.Packet) {
+// hand gives packets to the clients that they are for: all that are for one at once. An introduction is for all of them.
+func (h *Host) hand(packets []wire.Packet) error {
 	for len(packets) > 0 {
 		n := 1
-		for n < len(packets) && packets[n].Member == packets[0].Member {
+		if who, ok := packets[0].Body.(wire.Introduce); ok {
+			if err := h.met.meet(who); err != nil {
+				return err
+			}
+			packets = packets[n:]
+			continue
+		}
+		for n < len(packets) && packets[n].Member == packets[0].Member && !introduces(packets[n]) {
 			n++
 		}
 		if in := h.inbox(packets[0].Member); in != nil {
-			in.put(packets[:n])
+			if err := in.put(packets[:n], &h.met); err != nil {
+				return err
+			}
 		}
 		packets = packets[n:]
 	}
+	return nil
+}
+
+func introduces(p wire.Packet) bool {
+	_, ok := p.Body.(wire.Introduce)
+	return ok
 }
 
 func (h *Host) inbox(number uint32) *inbox {

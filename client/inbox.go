@@ -24,24 +24,29 @@ type inbox struct {
 // the last.
 type news struct {
 	any     bool // there are some
-	given   []metasim.Message
+	given   []Message
 	granted metasim.Instant
 	rest    []wire.Body
 }
 
-// add takes in packets, of which nothing is kept but payloads.
-func (n *news) add(packets []wire.Packet) {
+// add takes in packets, of which nothing is kept but payloads. It fails at a message from somebody unknown.
+func (n *news) add(packets []wire.Packet, known *acquaintances) error {
 	n.any = n.any || len(packets) > 0
 	for i := range packets {
 		switch body := packets[i].Body.(type) {
 		case *metasim.Deliver:
-			n.given = append(n.given, body.Message)
+			m, err := known.message(&body.Message)
+			if err != nil {
+				return err
+			}
+			n.given = append(n.given, m)
 		case *metasim.Authorize:
 			n.granted = metasim.Later(n.granted, body.Until)
 		default:
 			n.rest = append(n.rest, packets[i].Keep().Body)
 		}
 	}
+	return nil
 }
 
 // clear forgets all but the memory.
@@ -57,11 +62,12 @@ func newInbox() *inbox {
 	return b
 }
 
-func (b *inbox) put(packets []wire.Packet) {
+func (b *inbox) put(packets []wire.Packet, known *acquaintances) error {
 	b.mu.Lock()
-	b.came.add(packets)
+	err := b.came.add(packets, known)
 	b.mu.Unlock()
 	b.changed.Signal()
+	return err
 }
 
 func (b *inbox) close(err error) {

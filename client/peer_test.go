@@ -35,7 +35,8 @@ func join(t *testing.T, b *client.Builder) (*client.Client, *host) {
 			}
 			for _, p := range packets {
 				if _, ok := p.Body.(wire.Hello); ok {
-					h.say(wire.Welcome{}, wire.Start{Clients: []string{"a", "b"}, Until: metasim.At(metasim.Second)})
+					h.say(wire.Welcome{}, wire.Start{Until: metasim.At(metasim.Second)},
+						wire.Introduce{Client: 1, Name: "b"})
 				}
 				if _, ok := p.Body.(*metasim.Leave); ok {
 					h.say(wire.Goodbye{})

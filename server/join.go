@@ -67,7 +67,7 @@ func (s *Server) admit(sess *session, number uint32, id metasim.ClientID, h wire
 func (s *Server) begin() {
 	s.started, s.start = true, s.wall()
 	s.step(&metasim.Begin{})
-	start := wire.Start{Clients: s.dispatcher.Names(), Until: s.dispatcher.End()}
+	start := wire.Start{Until: s.dispatcher.End()}
 	for i := range s.clients {
 		s.putClient(metasim.ClientID(i), start)
 	}

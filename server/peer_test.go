@@ -90,7 +90,8 @@ type peer struct {
 	t      *testing.T
 	conn   wire.Conn
 	member uint32
-	read   []wire.Packet // read and not heard
+	names  map[metasim.ClientID]string // whom it knows
+	read   []wire.Packet               // read and not heard
 }
 
 func (r *running) dial() *peer {
@@ -110,14 +111,27 @@ func (p *peer) say(bodies ...wire.Body) {
 	require.NoError(p.t, p.conn.Write(packets))
 }
 
-// next returns the next packet, or how the connection ended.
+// next returns the next packet, or how the connection ended. It notes introductions, without which nobody's message may
+// come.
 func (p *peer) next() (wire.Packet, error) {
-	if len(p.read) == 0 {
+	for len(p.read) == 0 {
 		packets, err := p.conn.Read()
 		if err != nil {
 			return wire.Packet{}, err
 		}
 		for _, packet := range packets {
+			switch body := packet.Body.(type) {
+			case wire.Introduce:
+				require.Zero(p.t, packet.Member, "it is for all members")
+				require.NotContains(p.t, p.names, body.Client, "a client is introduced once")
+				if p.names == nil {
+					p.names = make(map[metasim.ClientID]string)
+				}
+				p.names[body.Client] = body.Name
+				continue
+			case *metasim.Deliver:
+				require.Contains(p.t, p.names, body.Message.From)
+			}
 			p.read = append(p.read, packet.Keep())
 		}
 	}

@@ -139,7 +139,7 @@ func (s *Server) observe(ev metasim.Event, effects []metasim.Effect) {
 func (s *Server) carry(e metasim.Effect) {
 	switch e := e.(type) {
 	case *metasim.Deliver:
-		s.putClient(e.To, e)
+		s.deliver(e)
 	case *metasim.Authorize:
 		s.resumes(e.To)
 		s.putClient(e.To, e)

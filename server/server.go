@@ -76,9 +76,7 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What every client is told must fit a frame, or all would be lost at the start for a reason that nobody sees.
-	if err := errors.Join(wire.Check(wire.Packet{Body: wire.Welcome{Scenario: c.Scenario}}),
-		wire.Check(wire.Packet{Body: wire.Start{Clients: d.Names()}})); err != nil {
+	if err := errors.Join(wire.Check(wire.Packet{Body: wire.Welcome{Scenario: c.Scenario}}), checkNames(d.Names())); err != nil {
 		return nil, err
 	}
 	s := &Server{

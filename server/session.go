@@ -11,12 +11,13 @@ import (
 
 // A session is one connection, and the members on it.
 type session struct {
-	conn    wire.Conn
-	outbox  *outbox
-	members map[uint32]*member // looked up, never iterated where order matters
-	pass    []wire.Packet      // what this round has for the connection
-	touched bool               // it is in the list of sessions to write
-	heard   uint64             // packets that came
+	conn       wire.Conn
+	outbox     *outbox
+	members    map[uint32]*member            // looked up, never iterated where order matters
+	introduced map[metasim.ClientID]struct{} // whom the peer knows by name
+	pass       []wire.Packet                 // what this round has for the connection
+	touched    bool                          // it is in the list of sessions to write
+	heard      uint64                        // packets that came
 }
 
 // A member is a client as its connection knows it.

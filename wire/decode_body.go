@@ -31,6 +31,8 @@ func (d *Decoder) body(tag uint64, b []byte) (Body, error) {
 		return decodeRare(b, new(wirepb.Welcome), welcome)
 	case packetStart:
 		return decodeRare(b, new(wirepb.Start), start)
+	case packetIntroduce:
+		return decodeRare(b, new(wirepb.Introduce), introduce)
 	case packetGoodbye:
 		return decodeRare(b, new(wirepb.Goodbye), goodbye)
 	case packetRefuse:

@@ -27,6 +27,7 @@ const (
 	packetLeave     = 11<<3 | counted
 	packetDeliver   = 12<<3 | counted
 	packetAuthorize = 13<<3 | counted
+	packetIntroduce = 14<<3 | counted
 
 	instantTime     = 1<<3 | varint
 	instantStep     = 2<<3 | varint

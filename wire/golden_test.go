@@ -35,11 +35,11 @@ const ms = metasim.Millisecond
 func pingPong() []turn {
 	hello := func(name, out, in string) wire.Body {
 		return wire.Hello{
-			Version: 1, Name: name, Token: "secret", Publications: []string{out}, Subscriptions: []string{in},
+			Version: wire.Version, Name: name, Token: "secret", Publications: []string{out}, Subscriptions: []string{in},
 		}
 	}
 	welcome := wire.Welcome{Scenario: "ping-pong", Seed: 1}
-	start := wire.Start{Clients: []string{"pinger", "ponger"}, Until: metasim.At(2 * metasim.Second)}
+	start := wire.Start{Until: metasim.At(2 * metasim.Second)}
 	wait := func(now metasim.Time, acked uint64) wire.Body {
 		return &metasim.PollWait{
 			Report: metasim.Report{Now: metasim.At(now), NextEvent: metasim.Infinity, Acked: acked},
@@ -66,7 +66,8 @@ func pingPong() []turn {
 			{Member: pinger, Body: wait(0, 0)},
 			{Member: ponger, Body: wait(0, 0)},
 		}},
-		{"server", "the ping arrives at 5 ms, and ponger may act before 15 ms", []wire.Packet{
+		{"server", "who pinger is; the ping arrives at 5 ms, and ponger may act before 15 ms", []wire.Packet{
+			{Body: wire.Introduce{Client: 0, Name: "pinger"}},
 			{Member: ponger, Body: deliver(0, "PING", 0, 5*ms)},
 			{Member: ponger, Body: &metasim.Authorize{Until: metasim.At(15 * ms)}},
 		}},
@@ -74,7 +75,8 @@ func pingPong() []turn {
 			{Member: ponger, Body: &metasim.Send{Channel: "PONG", Sent: metasim.At(5 * ms), Payload: make([]byte, 8)}},
 			{Member: ponger, Body: wait(5*ms, 1)},
 		}},
-		{"server", "the answer arrives at 10 ms", []wire.Packet{
+		{"server", "who ponger is; the answer arrives at 10 ms", []wire.Packet{
+			{Body: wire.Introduce{Client: 1, Name: "ponger"}},
 			{Member: pinger, Body: deliver(1, "PONG", 5*ms, 10*ms)},
 			{Member: pinger, Body: &metasim.Authorize{Until: metasim.At(20 * ms)}},
 		}},
@@ -95,7 +97,7 @@ func refusals() []turn {
 	return []turn{
 		{"client", "a client of version 9 asks to join", []wire.Packet{{Body: wire.Hello{Version: 9, Name: "late"}}}},
 		{"server", "and is refused", []wire.Packet{{Body: wire.Refuse{
-			Reason: wire.BadVersion, Text: "this is version 1 and you speak 9; use metasim of the same version",
+			Reason: wire.BadVersion, Text: "this is version 2 and you speak 9; use metasim of the same version",
 		}}}},
 	}
 }
@@ -137,14 +139,14 @@ func TestProtocReadsGoldenSessions(t *testing.T) {
 	require.NoError(t, err)
 	var all strings.Builder
 	for _, b := range sessionBytes(t, string(golden)) {
-		decode := exec.Command(protoc, "--decode=metasim.v1.Frame", "--proto_path=wirepb", "metasim.proto")
+		decode := exec.Command(protoc, "--decode=metasim.v2.Frame", "--proto_path=wirepb", "metasim.proto")
 		decode.Stdin = bytes.NewReader(b[4:])
 		out, err := decode.CombinedOutput()
 		require.NoError(t, err, string(out))
 		all.Write(out)
 	}
 	for _, want := range []string{
-		"hello {", "welcome {", "start {", "send_message {", "poll_wait {", "delivered_message {", "authorize_advance {",
+		"hello {", "welcome {", "start {", "introduce {", "send_message {", "poll_wait {", "delivered_message {", "authorize_advance {",
 		"leave {", "goodbye {", `token: "secret"`, "infinity: true", "time: 15000000",
 	} {
 		require.Contains(t, all.String(), want)

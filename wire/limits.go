@@ -18,6 +18,10 @@ const (
 	MaxControl = 4 << 20
 	// MaxName is the longest name of a client or channel, and the longest subscription.
 	MaxName = 1024
+	// MaxNames bounds who is introduced on a connection: the bytes of the names, and NameCost for each.
+	MaxNames = 64 << 20
+	// NameCost is what an introduction counts beside the bytes of its name.
+	NameCost = 64
 	// MaxText is the longest text of a Refuse. A longer one is cut.
 	MaxText = 64 << 10
 	// MaxPackets is how many packets a frame may hold.
@@ -33,7 +37,9 @@ func Check(p Packet) error {
 	case Welcome:
 		return checkName("a scenario", b.Scenario)
 	case Start:
-		return firstError(checkNames("a client", b.Clients), checkTime("an end", b.Until.Time))
+		return checkTime("an end", b.Until.Time)
+	case Introduce:
+		return checkName("a client", b.Name)
 	case Goodbye:
 		return nil
 	case Refuse:

@@ -50,6 +50,7 @@ func TestMalformedFrames(t *testing.T) {
 		{"step beyond 32 bits", "0a0a 4208 0a06 10 ffffffff1f", "an instant's step of 8589934591"},
 		{"infinity and a time", "0a08 4206 0a04 08011801", "an instant at infinity and at 1ns"},
 		{"sender beyond 32 bits", "0a08 6206 10 ffffffff1f", "a sender of 8589934591"},
+		{"client beyond 32 bits", "0a08 7206 08 ffffffff1f", "a client of 8589934591"},
 		{"version beyond 32 bits", "0a08 1206 08 ffffffff1f", "a version of 8589934591"},
 		{"negative reaction", "0a0d 120b 30 ffffffffffffffffff01", "a reaction at -1ns"},
 		{"negative reason", "0a0d 320b 08 ffffffffffffffffff01", "a reason of 18446744073709551615"},
@@ -152,7 +153,7 @@ func TestWriterRefuses(t *testing.T) {
 		{wire.Hello{Publications: []string{"A", "\xff"}}, `a publication called "\xff"`},
 		{wire.Hello{Subscriptions: make([]string, wire.MaxControl)}, "use fewer or shorter names"},
 		{wire.Hello{Reaction: -1}, "a reaction at -1ns"},
-		{wire.Start{Clients: []string{long}}, "a client with a name"},
+		{wire.Introduce{Name: long}, "a client with a name"},
 		{wire.Welcome{Scenario: long}, "a scenario with a name"},
 	} {
 		var out bytes.Buffer

@@ -100,7 +100,9 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 	case wire.Welcome:
 		twin.Body = &wirepb.Packet_Welcome{Welcome: &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed}}
 	case wire.Start:
-		twin.Body = &wirepb.Packet_Start{Start: &wirepb.Start{Clients: b.Clients, Until: instantTwin(b.Until)}}
+		twin.Body = &wirepb.Packet_Start{Start: &wirepb.Start{Until: instantTwin(b.Until)}}
+	case wire.Introduce:
+		twin.Body = &wirepb.Packet_Introduce{Introduce: &wirepb.Introduce{Client: uint64(b.Client), Name: b.Name}}
 	case wire.Goodbye:
 		twin.Body = &wirepb.Packet_Goodbye{Goodbye: &wirepb.Goodbye{}}
 	case wire.Refuse:

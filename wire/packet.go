@@ -3,7 +3,7 @@ package wire
 import "metasim/metasim"
 
 // Version is the version of the protocol. A peer of another version is refused with both numbers.
-const Version = 1
+const Version = 2
 
 // A Packet is one message of the protocol on a connection. A connection carries many members, each a client of the
 // run; Member says whose message it is. The side that connects chooses the numbers, in its Hello.
@@ -14,7 +14,7 @@ type Packet struct {
 
 // A Body is one of the messages below, by value; or, by pointer, one of the core's nouns Send, Promise, Advance, PollWait
 // and Leave (from a client), Deliver and Authorize (to a client). In those the client's own ID is not on the wire: the member tells it, and it is
-// zero after decoding. A Message's From is on the wire, and indexes Start.Clients.
+// zero after decoding. A Message's From is on the wire; an Introduce has said on the same connection who that is.
 type Body any
 
 // Keep returns the packet with a body of its own, for who needs it longer than it was given.
@@ -58,10 +58,16 @@ type Welcome struct {
 
 // Start says that all have joined: the member may initialize, and sends at the start instant. It comes once.
 type Start struct {
-	// Clients are the names of all clients in order; a ClientID indexes it.
-	Clients []string
 	// Until is the end of the run: nothing happens at it or later. Infinity where the run has no end.
 	Until metasim.Instant
+}
+
+// Introduce says who a client is, once on a connection and before the first delivery from it there. It is for all members,
+// so its own member is 0 and means nothing. Names are told as they are needed: a run of n clients would otherwise begin
+// with n times n of them.
+type Introduce struct {
+	Client metasim.ClientID
+	Name   string
 }
 
 // Goodbye answers Leave: everything that the member sent has been taken. It is the last message to a member.

@@ -12,7 +12,7 @@ import (
 	"metasim/wire/wirepb"
 )
 
-// The bodies of joining and parting go through the generated code: they come once for each member.
+// The bodies of joining and parting go through the generated code: they come once for each member, or each two.
 
 // appendRare appends such a body, which Check has passed.
 func appendRare(b []byte, body Body) (byte, []byte, error) {
@@ -36,7 +36,9 @@ func toProto(body Body) (byte, proto.Message) {
 	case Welcome:
 		return packetWelcome, &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed}
 	case Start:
-		return packetStart, &wirepb.Start{Clients: b.Clients, Until: instantToProto(b.Until)}
+		return packetStart, &wirepb.Start{Until: instantToProto(b.Until)}
+	case Introduce:
+		return packetIntroduce, &wirepb.Introduce{Client: uint64(b.Client), Name: b.Name}
 	case Goodbye:
 		return packetGoodbye, &wirepb.Goodbye{}
 	case Refuse:
@@ -107,14 +109,21 @@ func welcome(m *wirepb.Welcome) (Body, error) {
 
 func start(m *wirepb.Start) (Body, error) {
 	if m.Until == nil {
-		return Start{Clients: m.Clients}, nil
+		return Start{}, nil
 	}
 	if unknown := m.Until.ProtoReflect().GetUnknown(); len(unknown) > 0 {
 		return nil, unknownIn("Instant", unknown)
 	}
 	until := rawInstant{time: uint64(m.Until.Time), step: m.Until.Step, infinity: m.Until.Infinity}
 	i, err := until.instant()
-	return Start{Clients: m.Clients, Until: i}, err
+	return Start{Until: i}, err
+}
+
+func introduce(m *wirepb.Introduce) (Body, error) {
+	if m.Client > math.MaxUint32 {
+		return nil, beyond("a client", m.Client)
+	}
+	return Introduce{Client: metasim.ClientID(m.Client), Name: m.Name}, nil
 }
 
 func goodbye(*wirepb.Goodbye) (Body, error) { return Goodbye{}, nil }

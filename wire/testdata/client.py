@@ -13,12 +13,12 @@ import struct
 import sys
 from urllib.parse import unquote, urlsplit
 
-VERSION = 1
+VERSION = 2
 MAX_FRAME = 64 << 20
 
 # The bodies of a Packet.
 HELLO, WELCOME, START, GOODBYE, REFUSE = 2, 3, 4, 5, 6
-SEND, POLL_WAIT, LEAVE, DELIVERED, AUTHORIZE = 7, 10, 11, 12, 13
+SEND, POLL_WAIT, LEAVE, DELIVERED, AUTHORIZE, INTRODUCE = 7, 10, 11, 12, 13, 14
 
 # Instants are pairs (time, step), so they compare as they should.
 ORIGIN = (0, 0)
@@ -131,6 +131,7 @@ class Echo:
         self.until = INFINITY  # the end of the run
         self.granted = ORIGIN  # exclusive
         self.now = ORIGIN
+        self.names = {}  # of those who were introduced
         self.inbox = []
         self.handled = 0
 
@@ -174,8 +175,12 @@ class Echo:
     def take(self, kind, body):
         f = dict(fields(body))
         if kind == START:
-            self.until = read_instant(f.get(2, b""))
+            self.until = read_instant(f.get(1, b""))
+        elif kind == INTRODUCE:
+            self.names[f.get(1, 0)] = f.get(2, b"").decode()
         elif kind == DELIVERED:
+            if f.get(2, 0) not in self.names:
+                sys.exit(f"client.py: a message from client {f.get(2, 0)}, who was not introduced")
             self.inbox.append((read_instant(f.get(6, b"")), f.get(7, b"")))
         elif kind == AUTHORIZE:
             self.granted = max(self.granted, read_instant(f.get(1, b"")))

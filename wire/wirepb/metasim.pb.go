@@ -1,4 +1,4 @@
-// The metasim protocol, version 1. docs/protocol.md says what the messages mean and in which order they come.
+// The metasim protocol, version 2. docs/protocol.md says what the messages mean and in which order they come.
 //
 // Numbers that have 32 bits are uint64 here all the same: a decoder would cut a larger one down in silence, and it is
 // to be refused. A name is a string, so it must be valid UTF-8.
@@ -156,6 +156,7 @@ type Packet struct {
 	//	*Packet_Leave
 	//	*Packet_DeliveredMessage
 	//	*Packet_AuthorizeAdvance
+	//	*Packet_Introduce
 	Body          isPacket_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -313,6 +314,15 @@ func (x *Packet) GetAuthorizeAdvance() *AuthorizeAdvance {
 	return nil
 }
 
+func (x *Packet) GetIntroduce() *Introduce {
+	if x != nil {
+		if x, ok := x.Body.(*Packet_Introduce); ok {
+			return x.Introduce
+		}
+	}
+	return nil
+}
+
 type isPacket_Body interface {
 	isPacket_Body()
 }
@@ -368,6 +378,11 @@ type Packet_AuthorizeAdvance struct {
 	AuthorizeAdvance *AuthorizeAdvance `protobuf:"bytes,13,opt,name=authorize_advance,json=authorizeAdvance,proto3,oneof"` // AUTHORIZE_ADVANCE
 }
 
+type Packet_Introduce struct {
+	// To all members of a connection.
+	Introduce *Introduce `protobuf:"bytes,14,opt,name=introduce,proto3,oneof"`
+}
+
 func (*Packet_Hello) isPacket_Body() {}
 
 func (*Packet_Welcome) isPacket_Body() {}
@@ -391,6 +406,8 @@ func (*Packet_Leave) isPacket_Body() {}
 func (*Packet_DeliveredMessage) isPacket_Body() {}
 
 func (*Packet_AuthorizeAdvance) isPacket_Body() {}
+
+func (*Packet_Introduce) isPacket_Body() {}
 
 // Instant is a time and a step at that time. An absent or empty one is the start of the run, (0, 0).
 type Instant struct {
@@ -591,8 +608,7 @@ func (x *Welcome) GetSeed() uint64 {
 
 type Start struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Clients       []string               `protobuf:"bytes,1,rep,name=clients,proto3" json:"clients,omitempty"` // DeliveredMessage.from indexes it
-	Until         *Instant               `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	Until         *Instant               `protobuf:"bytes,1,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -627,18 +643,64 @@ func (*Start) Descriptor() ([]byte, []int) {
 	return file_metasim_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *Start) GetClients() []string {
-	if x != nil {
-		return x.Clients
-	}
-	return nil
-}
-
 func (x *Start) GetUntil() *Instant {
 	if x != nil {
 		return x.Until
 	}
 	return nil
+}
+
+// Introduce says who a client is, before the first message from it that is delivered on the connection.
+type Introduce struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Client        uint64                 `protobuf:"varint,1,opt,name=client,proto3" json:"client,omitempty"` // 32 bits
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Introduce) Reset() {
+	*x = Introduce{}
+	mi := &file_metasim_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Introduce) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Introduce) ProtoMessage() {}
+
+func (x *Introduce) ProtoReflect() protoreflect.Message {
+	mi := &file_metasim_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Introduce.ProtoReflect.Descriptor instead.
+func (*Introduce) Descriptor() ([]byte, []int) {
+	return file_metasim_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Introduce) GetClient() uint64 {
+	if x != nil {
+		return x.Client
+	}
+	return 0
+}
+
+func (x *Introduce) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 type Goodbye struct {
@@ -649,7 +711,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_metasim_proto_msgTypes[6]
+	mi := &file_metasim_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +723,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[6]
+	mi := &file_metasim_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,12 +736,12 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{6}
+	return file_metasim_proto_rawDescGZIP(), []int{7}
 }
 
 type Refuse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reason        Reason                 `protobuf:"varint,1,opt,name=reason,proto3,enum=metasim.v1.Reason" json:"reason,omitempty"`
+	Reason        Reason                 `protobuf:"varint,1,opt,name=reason,proto3,enum=metasim.v2.Reason" json:"reason,omitempty"`
 	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"` // one sentence for a person
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -687,7 +749,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_metasim_proto_msgTypes[7]
+	mi := &file_metasim_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +761,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[7]
+	mi := &file_metasim_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +774,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{7}
+	return file_metasim_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Refuse) GetReason() Reason {
@@ -740,7 +802,7 @@ type SendMessage struct {
 
 func (x *SendMessage) Reset() {
 	*x = SendMessage{}
-	mi := &file_metasim_proto_msgTypes[8]
+	mi := &file_metasim_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -752,7 +814,7 @@ func (x *SendMessage) String() string {
 func (*SendMessage) ProtoMessage() {}
 
 func (x *SendMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[8]
+	mi := &file_metasim_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -765,7 +827,7 @@ func (x *SendMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessage.ProtoReflect.Descriptor instead.
 func (*SendMessage) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{8}
+	return file_metasim_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SendMessage) GetChannel() string {
@@ -798,7 +860,7 @@ type PromiseNoSend struct {
 
 func (x *PromiseNoSend) Reset() {
 	*x = PromiseNoSend{}
-	mi := &file_metasim_proto_msgTypes[9]
+	mi := &file_metasim_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -810,7 +872,7 @@ func (x *PromiseNoSend) String() string {
 func (*PromiseNoSend) ProtoMessage() {}
 
 func (x *PromiseNoSend) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[9]
+	mi := &file_metasim_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -823,7 +885,7 @@ func (x *PromiseNoSend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromiseNoSend.ProtoReflect.Descriptor instead.
 func (*PromiseNoSend) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{9}
+	return file_metasim_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PromiseNoSend) GetNoSendBefore() *Instant {
@@ -846,7 +908,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_metasim_proto_msgTypes[10]
+	mi := &file_metasim_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +920,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[10]
+	mi := &file_metasim_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +933,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{10}
+	return file_metasim_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Report) GetNow() *Instant {
@@ -911,7 +973,7 @@ type NotifyAdvance struct {
 
 func (x *NotifyAdvance) Reset() {
 	*x = NotifyAdvance{}
-	mi := &file_metasim_proto_msgTypes[11]
+	mi := &file_metasim_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -923,7 +985,7 @@ func (x *NotifyAdvance) String() string {
 func (*NotifyAdvance) ProtoMessage() {}
 
 func (x *NotifyAdvance) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[11]
+	mi := &file_metasim_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -936,7 +998,7 @@ func (x *NotifyAdvance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyAdvance.ProtoReflect.Descriptor instead.
 func (*NotifyAdvance) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{11}
+	return file_metasim_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NotifyAdvance) GetReport() *Report {
@@ -957,7 +1019,7 @@ type PollWait struct {
 
 func (x *PollWait) Reset() {
 	*x = PollWait{}
-	mi := &file_metasim_proto_msgTypes[12]
+	mi := &file_metasim_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -969,7 +1031,7 @@ func (x *PollWait) String() string {
 func (*PollWait) ProtoMessage() {}
 
 func (x *PollWait) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[12]
+	mi := &file_metasim_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -982,7 +1044,7 @@ func (x *PollWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollWait.ProtoReflect.Descriptor instead.
 func (*PollWait) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{12}
+	return file_metasim_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PollWait) GetReport() *Report {
@@ -1017,7 +1079,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_metasim_proto_msgTypes[13]
+	mi := &file_metasim_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +1091,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[13]
+	mi := &file_metasim_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1042,7 +1104,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{13}
+	return file_metasim_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Leave) GetNow() *Instant {
@@ -1069,7 +1131,7 @@ func (x *Leave) GetResult() []byte {
 type DeliveredMessage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	From          uint64                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"` // 32 bits; indexes Start.clients
+	From          uint64                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"` // 32 bits; an Introduce.client that came before
 	Seq           uint64                 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
 	Channel       string                 `protobuf:"bytes,4,opt,name=channel,proto3" json:"channel,omitempty"`
 	Sent          *Instant               `protobuf:"bytes,5,opt,name=sent,proto3" json:"sent,omitempty"`
@@ -1081,7 +1143,7 @@ type DeliveredMessage struct {
 
 func (x *DeliveredMessage) Reset() {
 	*x = DeliveredMessage{}
-	mi := &file_metasim_proto_msgTypes[14]
+	mi := &file_metasim_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1093,7 +1155,7 @@ func (x *DeliveredMessage) String() string {
 func (*DeliveredMessage) ProtoMessage() {}
 
 func (x *DeliveredMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[14]
+	mi := &file_metasim_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1106,7 +1168,7 @@ func (x *DeliveredMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveredMessage.ProtoReflect.Descriptor instead.
 func (*DeliveredMessage) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{14}
+	return file_metasim_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DeliveredMessage) GetNumber() uint64 {
@@ -1167,7 +1229,7 @@ type AuthorizeAdvance struct {
 
 func (x *AuthorizeAdvance) Reset() {
 	*x = AuthorizeAdvance{}
-	mi := &file_metasim_proto_msgTypes[15]
+	mi := &file_metasim_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1241,7 @@ func (x *AuthorizeAdvance) String() string {
 func (*AuthorizeAdvance) ProtoMessage() {}
 
 func (x *AuthorizeAdvance) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[15]
+	mi := &file_metasim_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1254,7 @@ func (x *AuthorizeAdvance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorizeAdvance.ProtoReflect.Descriptor instead.
 func (*AuthorizeAdvance) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{15}
+	return file_metasim_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AuthorizeAdvance) GetUntil() *Instant {
@@ -1207,24 +1269,25 @@ var File_metasim_proto protoreflect.FileDescriptor
 const file_metasim_proto_rawDesc = "" +
 	"\n" +
 	"\rmetasim.proto\x12\n" +
-	"metasim.v1\"5\n" +
+	"metasim.v2\"5\n" +
 	"\x05Frame\x12,\n" +
-	"\apackets\x18\x01 \x03(\v2\x12.metasim.v1.PacketR\apackets\"\xcf\x05\n" +
+	"\apackets\x18\x01 \x03(\v2\x12.metasim.v2.PacketR\apackets\"\x86\x06\n" +
 	"\x06Packet\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\x04R\x06member\x12)\n" +
-	"\x05hello\x18\x02 \x01(\v2\x11.metasim.v1.HelloH\x00R\x05hello\x12/\n" +
-	"\awelcome\x18\x03 \x01(\v2\x13.metasim.v1.WelcomeH\x00R\awelcome\x12)\n" +
-	"\x05start\x18\x04 \x01(\v2\x11.metasim.v1.StartH\x00R\x05start\x12/\n" +
-	"\agoodbye\x18\x05 \x01(\v2\x13.metasim.v1.GoodbyeH\x00R\agoodbye\x12,\n" +
-	"\x06refuse\x18\x06 \x01(\v2\x12.metasim.v1.RefuseH\x00R\x06refuse\x12<\n" +
-	"\fsend_message\x18\a \x01(\v2\x17.metasim.v1.SendMessageH\x00R\vsendMessage\x12C\n" +
-	"\x0fpromise_no_send\x18\b \x01(\v2\x19.metasim.v1.PromiseNoSendH\x00R\rpromiseNoSend\x12B\n" +
-	"\x0enotify_advance\x18\t \x01(\v2\x19.metasim.v1.NotifyAdvanceH\x00R\rnotifyAdvance\x123\n" +
+	"\x05hello\x18\x02 \x01(\v2\x11.metasim.v2.HelloH\x00R\x05hello\x12/\n" +
+	"\awelcome\x18\x03 \x01(\v2\x13.metasim.v2.WelcomeH\x00R\awelcome\x12)\n" +
+	"\x05start\x18\x04 \x01(\v2\x11.metasim.v2.StartH\x00R\x05start\x12/\n" +
+	"\agoodbye\x18\x05 \x01(\v2\x13.metasim.v2.GoodbyeH\x00R\agoodbye\x12,\n" +
+	"\x06refuse\x18\x06 \x01(\v2\x12.metasim.v2.RefuseH\x00R\x06refuse\x12<\n" +
+	"\fsend_message\x18\a \x01(\v2\x17.metasim.v2.SendMessageH\x00R\vsendMessage\x12C\n" +
+	"\x0fpromise_no_send\x18\b \x01(\v2\x19.metasim.v2.PromiseNoSendH\x00R\rpromiseNoSend\x12B\n" +
+	"\x0enotify_advance\x18\t \x01(\v2\x19.metasim.v2.NotifyAdvanceH\x00R\rnotifyAdvance\x123\n" +
 	"\tpoll_wait\x18\n" +
-	" \x01(\v2\x14.metasim.v1.PollWaitH\x00R\bpollWait\x12)\n" +
-	"\x05leave\x18\v \x01(\v2\x11.metasim.v1.LeaveH\x00R\x05leave\x12K\n" +
-	"\x11delivered_message\x18\f \x01(\v2\x1c.metasim.v1.DeliveredMessageH\x00R\x10deliveredMessage\x12K\n" +
-	"\x11authorize_advance\x18\r \x01(\v2\x1c.metasim.v1.AuthorizeAdvanceH\x00R\x10authorizeAdvanceB\x06\n" +
+	" \x01(\v2\x14.metasim.v2.PollWaitH\x00R\bpollWait\x12)\n" +
+	"\x05leave\x18\v \x01(\v2\x11.metasim.v2.LeaveH\x00R\x05leave\x12K\n" +
+	"\x11delivered_message\x18\f \x01(\v2\x1c.metasim.v2.DeliveredMessageH\x00R\x10deliveredMessage\x12K\n" +
+	"\x11authorize_advance\x18\r \x01(\v2\x1c.metasim.v2.AuthorizeAdvanceH\x00R\x10authorizeAdvance\x125\n" +
+	"\tintroduce\x18\x0e \x01(\v2\x15.metasim.v2.IntroduceH\x00R\tintroduceB\x06\n" +
 	"\x04body\"M\n" +
 	"\aInstant\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
@@ -1239,34 +1302,36 @@ const file_metasim_proto_rawDesc = "" +
 	"\breaction\x18\x06 \x01(\x03R\breaction\"9\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bscenario\x18\x01 \x01(\tR\bscenario\x12\x12\n" +
-	"\x04seed\x18\x02 \x01(\x04R\x04seed\"L\n" +
-	"\x05Start\x12\x18\n" +
-	"\aclients\x18\x01 \x03(\tR\aclients\x12)\n" +
-	"\x05until\x18\x02 \x01(\v2\x13.metasim.v1.InstantR\x05until\"\t\n" +
+	"\x04seed\x18\x02 \x01(\x04R\x04seed\"2\n" +
+	"\x05Start\x12)\n" +
+	"\x05until\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x05until\"7\n" +
+	"\tIntroduce\x12\x16\n" +
+	"\x06client\x18\x01 \x01(\x04R\x06client\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\t\n" +
 	"\aGoodbye\"H\n" +
 	"\x06Refuse\x12*\n" +
-	"\x06reason\x18\x01 \x01(\x0e2\x12.metasim.v1.ReasonR\x06reason\x12\x12\n" +
+	"\x06reason\x18\x01 \x01(\x0e2\x12.metasim.v2.ReasonR\x06reason\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"j\n" +
 	"\vSendMessage\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\tR\achannel\x12'\n" +
-	"\x04sent\x18\x02 \x01(\v2\x13.metasim.v1.InstantR\x04sent\x12\x18\n" +
+	"\x04sent\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\x04sent\x12\x18\n" +
 	"\apayload\x18\x03 \x01(\fR\apayload\"J\n" +
 	"\rPromiseNoSend\x129\n" +
-	"\x0eno_send_before\x18\x01 \x01(\v2\x13.metasim.v1.InstantR\fnoSendBefore\"\xb4\x01\n" +
+	"\x0eno_send_before\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\fnoSendBefore\"\xb4\x01\n" +
 	"\x06Report\x12%\n" +
-	"\x03now\x18\x01 \x01(\v2\x13.metasim.v1.InstantR\x03now\x129\n" +
-	"\x0eno_send_before\x18\x02 \x01(\v2\x13.metasim.v1.InstantR\fnoSendBefore\x122\n" +
+	"\x03now\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x03now\x129\n" +
+	"\x0eno_send_before\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\fnoSendBefore\x122\n" +
 	"\n" +
-	"next_event\x18\x03 \x01(\v2\x13.metasim.v1.InstantR\tnextEvent\x12\x14\n" +
+	"next_event\x18\x03 \x01(\v2\x13.metasim.v2.InstantR\tnextEvent\x12\x14\n" +
 	"\x05acked\x18\x04 \x01(\x04R\x05acked\";\n" +
 	"\rNotifyAdvance\x12*\n" +
-	"\x06report\x18\x01 \x01(\v2\x12.metasim.v1.ReportR\x06report\"{\n" +
+	"\x06report\x18\x01 \x01(\v2\x12.metasim.v2.ReportR\x06report\"{\n" +
 	"\bPollWait\x12*\n" +
-	"\x06report\x18\x01 \x01(\v2\x12.metasim.v1.ReportR\x06report\x12'\n" +
-	"\x04want\x18\x02 \x01(\v2\x13.metasim.v1.InstantR\x04want\x12\x1a\n" +
+	"\x06report\x18\x01 \x01(\v2\x12.metasim.v2.ReportR\x06report\x12'\n" +
+	"\x04want\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\x04want\x12\x1a\n" +
 	"\bmessages\x18\x03 \x01(\bR\bmessages\"\\\n" +
 	"\x05Leave\x12%\n" +
-	"\x03now\x18\x01 \x01(\v2\x13.metasim.v1.InstantR\x03now\x12\x14\n" +
+	"\x03now\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x03now\x12\x14\n" +
 	"\x05acked\x18\x02 \x01(\x04R\x05acked\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\fR\x06result\"\xd4\x01\n" +
 	"\x10DeliveredMessage\x12\x16\n" +
@@ -1274,11 +1339,11 @@ const file_metasim_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x10\n" +
 	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12\x18\n" +
 	"\achannel\x18\x04 \x01(\tR\achannel\x12'\n" +
-	"\x04sent\x18\x05 \x01(\v2\x13.metasim.v1.InstantR\x04sent\x12%\n" +
-	"\x03due\x18\x06 \x01(\v2\x13.metasim.v1.InstantR\x03due\x12\x18\n" +
+	"\x04sent\x18\x05 \x01(\v2\x13.metasim.v2.InstantR\x04sent\x12%\n" +
+	"\x03due\x18\x06 \x01(\v2\x13.metasim.v2.InstantR\x03due\x12\x18\n" +
 	"\apayload\x18\a \x01(\fR\apayload\"=\n" +
 	"\x10AuthorizeAdvance\x12)\n" +
-	"\x05until\x18\x01 \x01(\v2\x13.metasim.v1.InstantR\x05until*\xda\x01\n" +
+	"\x05until\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x05until*\xda\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12REASON_BAD_VERSION\x10\x01\x12\x14\n" +
@@ -1303,59 +1368,61 @@ func file_metasim_proto_rawDescGZIP() []byte {
 }
 
 var file_metasim_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_metasim_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_metasim_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_metasim_proto_goTypes = []any{
-	(Reason)(0),              // 0: metasim.v1.Reason
-	(*Frame)(nil),            // 1: metasim.v1.Frame
-	(*Packet)(nil),           // 2: metasim.v1.Packet
-	(*Instant)(nil),          // 3: metasim.v1.Instant
-	(*Hello)(nil),            // 4: metasim.v1.Hello
-	(*Welcome)(nil),          // 5: metasim.v1.Welcome
-	(*Start)(nil),            // 6: metasim.v1.Start
-	(*Goodbye)(nil),          // 7: metasim.v1.Goodbye
-	(*Refuse)(nil),           // 8: metasim.v1.Refuse
-	(*SendMessage)(nil),      // 9: metasim.v1.SendMessage
-	(*PromiseNoSend)(nil),    // 10: metasim.v1.PromiseNoSend
-	(*Report)(nil),           // 11: metasim.v1.Report
-	(*NotifyAdvance)(nil),    // 12: metasim.v1.NotifyAdvance
-	(*PollWait)(nil),         // 13: metasim.v1.PollWait
-	(*Leave)(nil),            // 14: metasim.v1.Leave
-	(*DeliveredMessage)(nil), // 15: metasim.v1.DeliveredMessage
-	(*AuthorizeAdvance)(nil), // 16: metasim.v1.AuthorizeAdvance
+	(Reason)(0),              // 0: metasim.v2.Reason
+	(*Frame)(nil),            // 1: metasim.v2.Frame
+	(*Packet)(nil),           // 2: metasim.v2.Packet
+	(*Instant)(nil),          // 3: metasim.v2.Instant
+	(*Hello)(nil),            // 4: metasim.v2.Hello
+	(*Welcome)(nil),          // 5: metasim.v2.Welcome
+	(*Start)(nil),            // 6: metasim.v2.Start
+	(*Introduce)(nil),        // 7: metasim.v2.Introduce
+	(*Goodbye)(nil),          // 8: metasim.v2.Goodbye
+	(*Refuse)(nil),           // 9: metasim.v2.Refuse
+	(*SendMessage)(nil),      // 10: metasim.v2.SendMessage
+	(*PromiseNoSend)(nil),    // 11: metasim.v2.PromiseNoSend
+	(*Report)(nil),           // 12: metasim.v2.Report
+	(*NotifyAdvance)(nil),    // 13: metasim.v2.NotifyAdvance
+	(*PollWait)(nil),         // 14: metasim.v2.PollWait
+	(*Leave)(nil),            // 15: metasim.v2.Leave
+	(*DeliveredMessage)(nil), // 16: metasim.v2.DeliveredMessage
+	(*AuthorizeAdvance)(nil), // 17: metasim.v2.AuthorizeAdvance
 }
 var file_metasim_proto_depIdxs = []int32{
-	2,  // 0: metasim.v1.Frame.packets:type_name -> metasim.v1.Packet
-	4,  // 1: metasim.v1.Packet.hello:type_name -> metasim.v1.Hello
-	5,  // 2: metasim.v1.Packet.welcome:type_name -> metasim.v1.Welcome
-	6,  // 3: metasim.v1.Packet.start:type_name -> metasim.v1.Start
-	7,  // 4: metasim.v1.Packet.goodbye:type_name -> metasim.v1.Goodbye
-	8,  // 5: metasim.v1.Packet.refuse:type_name -> metasim.v1.Refuse
-	9,  // 6: metasim.v1.Packet.send_message:type_name -> metasim.v1.SendMessage
-	10, // 7: metasim.v1.Packet.promise_no_send:type_name -> metasim.v1.PromiseNoSend
-	12, // 8: metasim.v1.Packet.notify_advance:type_name -> metasim.v1.NotifyAdvance
-	13, // 9: metasim.v1.Packet.poll_wait:type_name -> metasim.v1.PollWait
-	14, // 10: metasim.v1.Packet.leave:type_name -> metasim.v1.Leave
-	15, // 11: metasim.v1.Packet.delivered_message:type_name -> metasim.v1.DeliveredMessage
-	16, // 12: metasim.v1.Packet.authorize_advance:type_name -> metasim.v1.AuthorizeAdvance
-	3,  // 13: metasim.v1.Start.until:type_name -> metasim.v1.Instant
-	0,  // 14: metasim.v1.Refuse.reason:type_name -> metasim.v1.Reason
-	3,  // 15: metasim.v1.SendMessage.sent:type_name -> metasim.v1.Instant
-	3,  // 16: metasim.v1.PromiseNoSend.no_send_before:type_name -> metasim.v1.Instant
-	3,  // 17: metasim.v1.Report.now:type_name -> metasim.v1.Instant
-	3,  // 18: metasim.v1.Report.no_send_before:type_name -> metasim.v1.Instant
-	3,  // 19: metasim.v1.Report.next_event:type_name -> metasim.v1.Instant
-	11, // 20: metasim.v1.NotifyAdvance.report:type_name -> metasim.v1.Report
-	11, // 21: metasim.v1.PollWait.report:type_name -> metasim.v1.Report
-	3,  // 22: metasim.v1.PollWait.want:type_name -> metasim.v1.Instant
-	3,  // 23: metasim.v1.Leave.now:type_name -> metasim.v1.Instant
-	3,  // 24: metasim.v1.DeliveredMessage.sent:type_name -> metasim.v1.Instant
-	3,  // 25: metasim.v1.DeliveredMessage.due:type_name -> metasim.v1.Instant
-	3,  // 26: metasim.v1.AuthorizeAdvance.until:type_name -> metasim.v1.Instant
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	2,  // 0: metasim.v2.Frame.packets:type_name -> metasim.v2.Packet
+	4,  // 1: metasim.v2.Packet.hello:type_name -> metasim.v2.Hello
+	5,  // 2: metasim.v2.Packet.welcome:type_name -> metasim.v2.Welcome
+	6,  // 3: metasim.v2.Packet.start:type_name -> metasim.v2.Start
+	8,  // 4: metasim.v2.Packet.goodbye:type_name -> metasim.v2.Goodbye
+	9,  // 5: metasim.v2.Packet.refuse:type_name -> metasim.v2.Refuse
+	10, // 6: metasim.v2.Packet.send_message:type_name -> metasim.v2.SendMessage
+	11, // 7: metasim.v2.Packet.promise_no_send:type_name -> metasim.v2.PromiseNoSend
+	13, // 8: metasim.v2.Packet.notify_advance:type_name -> metasim.v2.NotifyAdvance
+	14, // 9: metasim.v2.Packet.poll_wait:type_name -> metasim.v2.PollWait
+	15, // 10: metasim.v2.Packet.leave:type_name -> metasim.v2.Leave
+	16, // 11: metasim.v2.Packet.delivered_message:type_name -> metasim.v2.DeliveredMessage
+	17, // 12: metasim.v2.Packet.authorize_advance:type_name -> metasim.v2.AuthorizeAdvance
+	7,  // 13: metasim.v2.Packet.introduce:type_name -> metasim.v2.Introduce
+	3,  // 14: metasim.v2.Start.until:type_name -> metasim.v2.Instant
+	0,  // 15: metasim.v2.Refuse.reason:type_name -> metasim.v2.Reason
+	3,  // 16: metasim.v2.SendMessage.sent:type_name -> metasim.v2.Instant
+	3,  // 17: metasim.v2.PromiseNoSend.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 18: metasim.v2.Report.now:type_name -> metasim.v2.Instant
+	3,  // 19: metasim.v2.Report.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 20: metasim.v2.Report.next_event:type_name -> metasim.v2.Instant
+	12, // 21: metasim.v2.NotifyAdvance.report:type_name -> metasim.v2.Report
+	12, // 22: metasim.v2.PollWait.report:type_name -> metasim.v2.Report
+	3,  // 23: metasim.v2.PollWait.want:type_name -> metasim.v2.Instant
+	3,  // 24: metasim.v2.Leave.now:type_name -> metasim.v2.Instant
+	3,  // 25: metasim.v2.DeliveredMessage.sent:type_name -> metasim.v2.Instant
+	3,  // 26: metasim.v2.DeliveredMessage.due:type_name -> metasim.v2.Instant
+	3,  // 27: metasim.v2.AuthorizeAdvance.until:type_name -> metasim.v2.Instant
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_metasim_proto_init() }
@@ -1376,6 +1443,7 @@ func file_metasim_proto_init() {
 		(*Packet_Leave)(nil),
 		(*Packet_DeliveredMessage)(nil),
 		(*Packet_AuthorizeAdvance)(nil),
+		(*Packet_Introduce)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1383,7 +1451,7 @@ func file_metasim_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metasim_proto_rawDesc), len(file_metasim_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
