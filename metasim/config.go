@@ -58,6 +58,7 @@ type oneStep struct{}
 func (oneStep) Link(string, string, string) Link { return oneStep{} }
 func (oneStep) Common(string) (Link, bool)       { return oneStep{}, true }
 func (oneStep) Min() Time                        { return 0 }
+func (oneStep) Steady() bool                     { return true }
 func (oneStep) Earliest(x Instant) Instant       { return x.Add(0) }
 func (oneStep) Transit(dues []Instant, _ uint64, sent Instant, _ int) []Instant {
 	return append(dues, sent.Add(0))

@@ -213,7 +213,7 @@ func (d *Dispatcher) Status(id ClientID) Status {
 	c := &d.clients[id]
 	return Status{
 		Name: c.name, Joined: c.state != absent, Gone: c.state == gone, Clock: c.clock, NoSendBefore: c.floor,
-		NextEvent: c.next, Granted: c.granted, Safe: c.safe, Waiting: c.waiting, Want: c.want,
+		NextEvent: c.next, Granted: c.granted, Safe: d.safe(c), Waiting: c.waiting, Want: c.want,
 		Queued: c.queue.len(), Given: c.given.len(),
 	}
 }

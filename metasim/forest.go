@@ -10,156 +10,251 @@ package metasim
 //
 // What clients say only ever makes bounds rise: a message that is queued for somebody lowers what is known of him alone,
 // but never below the S that held before it was known. So when some bounds have risen, only clients below them can be
-// affected, and of those only as far as S really came from there: a client that stands on a promise of its own is a cut,
-// and nothing below it is touched. The affected ones forget what they had, take the best that the unaffected offer, and
-// settle the rest among themselves as Dijkstra would. The more roots, that is, the more can be computed at once, the
-// smaller are the trees and the cheaper is a report.
+// affected, and of those only as far as S really came from there: a client that stands on its own is a cut, and nothing
+// below it is touched. The affected ones forget what they had, take the best that the unaffected offer, and settle the
+// rest among themselves as Dijkstra would. The more roots, that is, the more can be computed at once, the smaller are
+// the trees and the cheaper is a report.
+//
+// Clients with one neighbour alone are left out of all this: see crown. And nobody is told of a safe time that rose
+// before it has come to where somebody waits for it: see watch.
 //
 // The plain safeTimes is its oracle, and its way out should a bound ever fall.
 type forest struct {
+	graph
 	bounds []bound
-	out    [][]edge
-	in     [][]source
-	safe   []Instant // E
-	send   []Instant // S
-	parent []int32   // whose link E comes from; -1 for nobody's
+	labels []label
 	turn   []int32   // which source a client was adopted by last
+	alarms []Instant // the safe time that is worth telling; of those with a label
+	crowns []*crown  // of clients that have pendants; nil for others
+	places []place   // of clients that are pendants
 
 	// Scratch of one update, empty between two.
-	marks  []mark
-	risen  []ClientID // clients whose S may rise
-	open   []ClientID // clients whose E may rise; after an update, those whose E did
-	before []Instant  // the E that the open ones had
-	heap   []candidate
+	risen []ClientID // clients whose S may rise
+	open  []opening  // clients whose E may rise
+	heap  candidates
+	rose  []ClientID // the answer
 }
 
-// A source is an edge seen from its end.
-type source struct {
-	from ClientID
-	edge
+// A label is what is known of a client that is no pendant.
+type label struct {
+	safe   Instant // E
+	send   Instant // S; during an update the least of a risen one so far
+	parent int32   // whose link E comes from, or one of those below
+	marks  marks
 }
-
-type mark uint8
 
 const (
-	isRisen mark = 1 << iota
-	isOpen
-	isFinal
+	nobody  int32 = -1 // E is Infinity
+	pendant int32 = -2 // one of the client's own pendants, whichever
 )
 
-// A candidate is a client with the S that it has if nobody offers less.
-type candidate struct {
-	send Instant
-	id   ClientID
+type marks uint8
+
+const (
+	isRisen marks = 1 << iota
+	isOpen
+	isFinal
+	isCrowned // it has pendants; not scratch
+)
+
+// An opening is a client whose E may rise.
+type opening struct {
+	id     ClientID
+	before Instant // E, before the update
+	offer          // the best, when it was opened
 }
 
-const nobody = -1
+// An offer is an E, and whose link it comes from.
+type offer struct {
+	due  Instant
+	from int32
+}
 
 func newForest(bounds []bound, out [][]edge) *forest {
 	n := len(bounds)
 	f := &forest{
-		bounds: bounds, out: out, in: make([][]source, n), safe: make([]Instant, n), send: make([]Instant, n),
-		parent: make([]int32, n), turn: make([]int32, n), marks: make([]mark, n),
+		bounds: bounds, labels: make([]label, n), turn: make([]int32, n), alarms: make([]Instant, n),
+		crowns: make([]*crown, n), places: make([]place, n),
 	}
-	for i := range out {
-		for _, e := range out[i] {
-			f.in[e.to] = append(f.in[e.to], source{ClientID(i), e})
-		}
-	}
+	f.graph = newGraph(f.fold(out))
 	f.rebuild()
 	return f
 }
 
 // rebuild computes everything anew.
 func (f *forest) rebuild() {
-	f.open = f.open[:0]
-	for i := range f.bounds {
-		f.safe[i], f.send[i], f.parent[i] = Infinity, Infinity, nobody
-		f.raise(ClientID(i))
-		f.reopen(ClientID(i))
+	f.risen, f.open = f.risen[:0], f.open[:0]
+	for i := range f.labels {
+		f.labels[i] = label{safe: Infinity, send: Infinity, parent: nobody, marks: f.labels[i].marks & isCrowned}
+	}
+	for i := range f.labels {
+		id := ClientID(i)
+		if f.places[i].hub == nobody {
+			f.raise(id)
+			f.reopen(id, offer{Infinity, nobody})
+		}
+		if c := f.crowns[i]; c != nil {
+			c.plant(f.bounds)
+		}
 	}
 	f.settle()
-	f.open = f.open[:0]
+	f.rose = f.rose[:0]
 	for i := range f.bounds {
-		f.open = append(f.open, ClientID(i)) // whatever moved
+		f.rose = append(f.rose, ClientID(i)) // whatever moved
 	}
 }
 
 // update takes in that the bounds of some clients have changed, and that the links to others have risen: it returns those
-// whose safe time rose, in no particular order, until the next call. Clients may be named more than once.
+// whose safe time rose to where somebody waits for it, in no particular order, until the next call. Clients may be named
+// more than once.
 func (f *forest) update(changed, relinked []ClientID) []ClientID {
-	f.open = f.open[:0]
+	f.rose = f.rose[:0]
 	for _, id := range changed {
-		switch s := f.own(id); {
-		case s.Before(f.send[id]):
-			f.abandon()
+		if !f.heed(id) {
 			f.rebuild()
-			return f.open
-		case f.send[id].Before(s):
-			f.raise(id)
+			return f.rose
 		}
 	}
 	for _, id := range relinked {
-		f.reopen(id)
+		if f.labels[id].marks&isOpen == 0 {
+			f.adopt(id)
+		}
 	}
 	f.settle()
-	return f.open
+	return f.rose
+}
+
+// heed takes in that the bound of a client has changed. It returns false when it fell.
+func (f *forest) heed(id ClientID) bool {
+	if p := f.places[id]; p.hub != nobody {
+		return f.heedPendant(id, p)
+	}
+	s := f.own(id)
+	if s.Before(f.labels[id].send) {
+		return false
+	}
+	if f.labels[id].send.Before(s) {
+		f.raise(id)
+	}
+	return true
+}
+
+// watch says from which safe time on a client is to be named by update when its safe time rises.
+func (f *forest) watch(id ClientID, alarm Instant) {
+	if p := f.places[id]; p.hub != nobody {
+		f.crowns[p.hub].watch(p.slot, alarm, f.labels[p.hub].send)
+		return
+	}
+	f.alarms[id] = alarm
+}
+
+// safeTime returns E of a client, as of the last update.
+func (f *forest) safeTime(id ClientID) Instant {
+	if p := f.places[id]; p.hub != nobody {
+		return f.crowns[p.hub].reach(p.slot, f.labels[p.hub].send)
+	}
+	return f.labels[id].safe
+}
+
+// mayRise reports whether a link that gives later dues than before can matter to whom it leads to.
+func (f *forest) mayRise(from, to ClientID, link Link) bool {
+	l := &f.labels[to]
+	return l.parent == int32(from) && l.safe.Before(link.Earliest(f.labels[from].send))
 }
 
 // own is the S of a client by its bound and its present safe time.
 func (f *forest) own(id ClientID) Instant {
 	b := &f.bounds[id]
-	return Later(b.floor, Earlier(b.known, f.safe[id].React(b.reaction)))
+	s := f.labels[id].safe
+	if b.reaction > 0 {
+		s = s.Add(b.reaction)
+	}
+	if !s.Before(b.known) {
+		return b.known // never less than the floor
+	}
+	return Later(b.floor, s)
 }
 
 // raise marks a client whose S may rise.
 func (f *forest) raise(id ClientID) {
-	if f.marks[id]&isRisen == 0 {
-		f.marks[id] |= isRisen
+	if l := &f.labels[id]; l.marks&isRisen == 0 {
+		l.marks |= isRisen
 		f.risen = append(f.risen, id)
 	}
 }
 
 // reopen marks a client whose E may rise, and so its S, unless that is its own.
-func (f *forest) reopen(id ClientID) {
-	if f.marks[id]&isOpen != 0 {
-		return
-	}
-	f.marks[id] |= isOpen
-	f.open = append(f.open, id)
-	if b := &f.bounds[id]; f.send[id].Before(Later(b.floor, b.known)) {
+func (f *forest) reopen(id ClientID, best offer) {
+	l := &f.labels[id]
+	l.marks |= isOpen
+	f.open = append(f.open, opening{id, l.safe, best})
+	if l.send.Before(f.bounds[id].known) {
 		f.raise(id)
 	}
 }
 
-// abandon forgets the marks of an update that was begun.
-func (f *forest) abandon() {
-	clear(f.marks)
-	f.risen, f.open = f.risen[:0], f.open[:0]
+// adopt finds another parent who offers a client the E that it has, so that nothing changes for it or below; or else it
+// reopens the client. In a lock step many offer the same, and the search goes on where the last one ended. Nobody who
+// hangs below the client can offer that, as S rises along every path; and if the one that is found rises later in this
+// update, the client is found again below him.
+func (f *forest) adopt(id ClientID) {
+	l := &f.labels[id]
+	if l.marks&isCrowned != 0 && f.crowns[id].spontaneous() == l.safe {
+		l.parent = pendant
+		return
+	}
+	best := offer{Infinity, nobody}
+	sources := f.sources(id)
+	k := int(f.turn[id])
+	for range sources {
+		if k++; k >= len(sources) {
+			k = 0
+		}
+		w := &sources[k]
+		s := &f.labels[w.end]
+		if s.marks&isRisen != 0 {
+			continue
+		}
+		switch due := f.earliest(w, s.send); {
+		case due == l.safe:
+			f.turn[id], l.parent = int32(k), int32(w.end)
+			return
+		case due.Before(best.due):
+			best = offer{due, int32(w.end)}
+		}
+	}
+	f.reopen(id, best)
 }
 
-// settle finds the new E of all that are open and the new S of all that have risen, and leaves in open those whose E rose.
+// settle finds the new E of all that are open and the new S of all that have risen.
 func (f *forest) settle() {
 	f.spread()
 	f.offer()
 	for len(f.heap) > 0 {
-		c := f.pop()
-		if f.marks[c.id]&isFinal != 0 {
+		id := f.heap.pop()
+		l := &f.labels[id]
+		if l.marks&isFinal != 0 {
 			continue
 		}
-		f.marks[c.id] |= isFinal
-		f.send[c.id] = c.send
-		if c.send == Infinity {
+		l.marks |= isFinal
+		if l.marks&isCrowned != 0 {
+			f.echo(id)
+			f.rose = f.crowns[id].wake(l.send, f.rose)
+		}
+		if l.send == Infinity {
 			continue
 		}
-		for _, e := range f.out[c.id] {
-			if f.marks[e.to]&isOpen == 0 {
+		targets := f.targets(id)
+		for k := range targets {
+			w := &targets[k]
+			to := &f.labels[w.end]
+			if to.marks&isOpen == 0 {
 				continue // what it has is no worse: it came from one who has not risen
 			}
-			if due := e.earliest(c.send); due.Before(f.safe[e.to]) {
-				f.safe[e.to], f.parent[e.to] = due, int32(c.id)
-				if f.marks[e.to]&(isRisen|isFinal) == isRisen {
-					f.push(candidate{f.own(e.to), e.to})
+			if due := f.earliest(w, l.send); due.Before(to.safe) {
+				to.safe, to.parent = due, int32(id)
+				if to.marks&(isRisen|isFinal) == isRisen {
+					f.improve(w.end, to)
 				}
 			}
 		}
@@ -167,111 +262,83 @@ func (f *forest) settle() {
 	f.clean()
 }
 
-// spread marks all that hang below who has risen.
+// spread finds all that hang below who has risen.
 func (f *forest) spread() {
 	for i := 0; i < len(f.risen); i++ {
-		for _, e := range f.out[f.risen[i]] {
-			if f.parent[e.to] == int32(f.risen[i]) && !f.adopt(e.to) {
-				f.reopen(e.to)
+		id := f.risen[i]
+		if l := &f.labels[id]; l.parent == pendant && l.marks&isOpen == 0 {
+			f.adopt(id) // its E may be its own echo
+		}
+		targets := f.targets(id)
+		for k := range targets {
+			to := targets[k].end
+			if l := &f.labels[to]; l.parent == int32(id) && l.marks&isOpen == 0 {
+				f.adopt(to)
 			}
 		}
 	}
-}
-
-// adopt finds another parent who offers a client the E that it has, so that nothing changes for it or below. In a lock
-// step that is the rule: many offer the same, and the search goes on where the last one ended. Nobody who hangs below the
-// client can offer that, as S rises along every path; and if the one that is found rises later in this update, the client
-// is found again below him.
-func (f *forest) adopt(id ClientID) bool {
-	if f.marks[id]&isOpen != 0 {
-		return false
-	}
-	sources := f.in[id]
-	for range sources {
-		f.turn[id]++
-		if int(f.turn[id]) >= len(sources) {
-			f.turn[id] = 0
-		}
-		s := sources[f.turn[id]]
-		if f.marks[s.from]&isRisen == 0 && s.earliest(f.send[s.from]) == f.safe[id] {
-			f.parent[id] = int32(s.from)
-			return true
-		}
-	}
-	return false
 }
 
 // offer gives to all that are open the best that those who have not risen offer.
 func (f *forest) offer() {
-	f.before = f.before[:0]
-	for _, id := range f.open {
-		f.before = append(f.before, f.safe[id])
-		f.safe[id], f.parent[id] = Infinity, nobody
-		for _, s := range f.in[id] {
-			if f.marks[s.from]&isRisen != 0 {
-				continue
-			}
-			if due := s.earliest(f.send[s.from]); due.Before(f.safe[id]) {
-				f.safe[id], f.parent[id] = due, int32(s.from)
+	for i := range f.open {
+		o := &f.open[i]
+		l := &f.labels[o.id]
+		if o.from != nobody && f.labels[o.from].marks&isRisen != 0 {
+			o.offer = f.best(o.id) // who offered it has risen since
+		}
+		l.safe, l.parent = o.due, o.from
+		if l.marks&isCrowned != 0 {
+			f.hear(l, f.crowns[o.id].spontaneous())
+			if l.marks&isRisen == 0 {
+				f.echo(o.id)
 			}
 		}
 	}
 	for _, id := range f.risen {
-		f.push(candidate{f.own(id), id})
+		l := &f.labels[id]
+		l.send = f.own(id)
+		f.heap.push(candidate{l.send, id})
 	}
 }
 
-// clean removes the marks, and from open those whose E did not rise.
+// best is the best that those who have not risen offer to a client, its pendants left out.
+func (f *forest) best(id ClientID) offer {
+	best := offer{Infinity, nobody}
+	sources := f.sources(id)
+	for k := range sources {
+		w := &sources[k]
+		s := &f.labels[w.end]
+		if s.marks&isRisen != 0 {
+			continue
+		}
+		if due := f.earliest(w, s.send); due.Before(best.due) {
+			best = offer{due, int32(w.end)}
+		}
+	}
+	return best
+}
+
+// improve lowers the S of one that has risen, where its E now allows that.
+func (f *forest) improve(id ClientID, l *label) {
+	if s := f.own(id); s.Before(l.send) {
+		l.send = s
+		f.heap.push(candidate{s, id})
+	}
+}
+
+// clean removes the marks, and names those whose E rose to where somebody waits for it.
 func (f *forest) clean() {
 	for _, id := range f.risen {
-		f.marks[id] = 0
+		f.labels[id].marks &= isCrowned
 	}
-	rose := f.open[:0]
-	for k, id := range f.open {
-		f.marks[id] = 0
-		if f.before[k] != f.safe[id] {
-			rose = append(rose, id)
+	for i := range f.open {
+		o := &f.open[i]
+		l := &f.labels[o.id]
+		l.marks &= isCrowned
+		if o.before != l.safe && !l.safe.Before(f.alarms[o.id]) {
+			f.rose = append(f.rose, o.id)
 		}
 	}
-	f.risen, f.open = f.risen[:0], rose
-}
-
-func (f *forest) push(c candidate) {
-	f.heap = append(f.heap, c)
-	i := len(f.heap) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !c.send.Before(f.heap[parent].send) {
-			break
-		}
-		f.heap[i] = f.heap[parent]
-		i = parent
-	}
-	f.heap[i] = c
-}
-
-func (f *forest) pop() candidate {
-	h := f.heap
-	top, last := h[0], h[len(h)-1]
-	h = h[:len(h)-1]
-	f.heap = h
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= len(h) {
-			break
-		}
-		if child+1 < len(h) && h[child+1].send.Before(h[child].send) {
-			child++
-		}
-		if !h[child].send.Before(last.send) {
-			break
-		}
-		h[i] = h[child]
-		i = child
-	}
-	if len(h) > 0 {
-		h[i] = last
-	}
-	return top
+	f.risen, f.open = f.risen[:0], f.open[:0]
 }

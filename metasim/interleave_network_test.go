@@ -128,8 +128,8 @@ func (n *network) settle() error {
 	if err := n.carry(nil, n.d.Settle()); err != nil || n.d.phase != running {
 		return err
 	}
-	if plain := safeTimes(n.d.forest.bounds, n.d.out); !slices.Equal(plain, n.d.forest.safe) {
-		return fmt.Errorf("the forest has the safe times %v, the plain computation %v", n.d.forest.safe, plain)
+	if plain := safeTimes(n.d.forest.bounds, n.d.out); !slices.Equal(plain, n.d.forest.all()) {
+		return fmt.Errorf("the forest has the safe times %v, the plain computation %v", n.d.forest.all(), plain)
 	}
 	for i := range n.d.clients {
 		if b := n.d.clients[i].bound(); b != n.d.forest.bounds[i] {
@@ -138,6 +138,11 @@ func (n *network) settle() error {
 	}
 	if n.d.Now().Before(before) {
 		return fmt.Errorf("the run went back from %v to %v", before, n.d.Now())
+	}
+	for i := range n.d.clients {
+		if c := &n.d.clients[i]; c.waiting && c.need().Before(n.d.safe(c)) {
+			return fmt.Errorf("%s was overlooked: it waits for %v, and %v is safe", c.name, c.need(), n.d.safe(c))
+		}
 	}
 	stuck := n.reached == nil
 	for i := range n.actors {

@@ -29,3 +29,10 @@ type Link interface {
 	// never falls as x rises, and never falls as messages are sent.
 	Earliest(x Instant) Instant
 }
+
+// A SteadyLink is a Link that can say that it is steady: that Earliest(x) is x.Add(Min()) always, whatever was sent. Then
+// nobody need ask it, and safe times cost less.
+type SteadyLink interface {
+	Link
+	Steady() bool
+}

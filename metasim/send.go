@@ -30,7 +30,7 @@ func (d *Dispatcher) send(ev *Send) {
 		if !d.transmit(l.to, l.model, l.count-1, m) {
 			return
 		}
-		if f := d.forest; f != nil && f.parent[l.to] == int32(m.From) && f.safe[l.to].Before(l.model.Earliest(f.send[m.From])) {
+		if f := d.forest; f != nil && f.mayRise(m.From, l.to, l.model) {
 			d.risen = append(d.risen, l.to) // a link that keeps the order has just delivered later
 		}
 	}

@@ -21,8 +21,9 @@ func (d *Dispatcher) Settle() []Effect {
 			continue // a hub
 		}
 		if c := &d.clients[id]; c.state != gone {
-			c.safe = Earlier(d.forest.safe[id], Earlier(d.end, d.permit))
+			c.safe = d.safe(c)
 			d.grant(c)
+			d.forest.watch(id, c.alarm(d.end))
 		}
 	}
 	d.checkReached()
@@ -57,6 +58,26 @@ func (d *Dispatcher) refresh() []ClientID {
 	d.stale, d.risen, d.recap = d.stale[:0], d.risen[:0], false
 	slices.Sort(d.moved)
 	return slices.Compact(d.moved)
+}
+
+// safe is the instant before which nothing unknown reaches a client, as of the last Settle; no further than the run goes.
+func (d *Dispatcher) safe(c *client) Instant {
+	if d.forest == nil || c.state == gone {
+		return c.safe
+	}
+	return Earlier(d.forest.safeTime(c.id), Earlier(d.end, d.permit))
+}
+
+// alarm is the least safe time from which on grant may do something for a client, unless something else happens first. It
+// mirrors what grant asks.
+func (c *client) alarm(end Instant) Instant {
+	switch {
+	case c.state == gone:
+		return Infinity
+	case c.waiting:
+		return Earlier(end, c.need().Add(0))
+	}
+	return At(c.granted.Time.Add(max(1, (c.granted.Time-c.clock.Time)/2)))
 }
 
 // need is the earliest instant at which a client that waits has something to do.
