@@ -23,10 +23,8 @@ type forest struct {
 	graph
 	bounds []bound
 	labels []label
-	turn   []int32   // which source a client was adopted by last
-	alarms []Instant // the safe time that is worth telling; of those with a label
-	crowns []*crown  // of clients that have pendants; nil for others
-	places []place   // of clients that are pendants
+	crowns []*crown // of clients that have pendants; nil for others
+	places []place  // of clients that are pendants
 
 	// Scratch of one update, empty between two.
 	risen []ClientID // clients whose S may rise
@@ -39,7 +37,9 @@ type forest struct {
 type label struct {
 	safe   Instant // E
 	send   Instant // S; during an update the least of a risen one so far
+	alarm  Instant // the E that is worth telling
 	parent int32   // whose link E comes from, or one of those below
+	turn   uint16  // which source it was adopted by last, modulo 2^16: where the search goes on
 	marks  marks
 }
 
@@ -73,8 +73,7 @@ type offer struct {
 func newForest(bounds []bound, out [][]edge) *forest {
 	n := len(bounds)
 	f := &forest{
-		bounds: bounds, labels: make([]label, n), turn: make([]int32, n), alarms: make([]Instant, n),
-		crowns: make([]*crown, n), places: make([]place, n),
+		bounds: bounds, labels: make([]label, n), crowns: make([]*crown, n), places: make([]place, n),
 	}
 	f.graph = newGraph(f.fold(out))
 	f.rebuild()
@@ -85,7 +84,8 @@ func newForest(bounds []bound, out [][]edge) *forest {
 func (f *forest) rebuild() {
 	f.risen, f.open = f.risen[:0], f.open[:0]
 	for i := range f.labels {
-		f.labels[i] = label{safe: Infinity, send: Infinity, parent: nobody, marks: f.labels[i].marks & isCrowned}
+		l := &f.labels[i]
+		l.safe, l.send, l.parent, l.marks = Infinity, Infinity, nobody, l.marks&isCrowned
 	}
 	for i := range f.labels {
 		id := ClientID(i)
@@ -145,7 +145,7 @@ func (f *forest) watch(id ClientID, alarm Instant) {
 		f.crowns[p.hub].watch(p.slot, alarm, f.labels[p.hub].send)
 		return
 	}
-	f.alarms[id] = alarm
+	f.labels[id].alarm = alarm
 }
 
 // safeTime returns E of a client, as of the last update.
@@ -205,19 +205,19 @@ func (f *forest) adopt(id ClientID) {
 	}
 	best := offer{Infinity, nobody}
 	sources := f.sources(id)
-	k := int(f.turn[id])
+	k := int(l.turn)
 	for range sources {
 		if k++; k >= len(sources) {
 			k = 0
 		}
-		w := &sources[k]
+		w := sources[k]
 		s := &f.labels[w.end]
 		if s.marks&isRisen != 0 {
 			continue
 		}
 		switch due := f.earliest(w, s.send); {
 		case due == l.safe:
-			f.turn[id], l.parent = int32(k), int32(w.end)
+			l.turn, l.parent = uint16(k), int32(w.end)
 			return
 		case due.Before(best.due):
 			best = offer{due, int32(w.end)}
@@ -246,7 +246,7 @@ func (f *forest) settle() {
 		}
 		targets := f.targets(id)
 		for k := range targets {
-			w := &targets[k]
+			w := targets[k]
 			to := &f.labels[w.end]
 			if to.marks&isOpen == 0 {
 				continue // what it has is no worse: it came from one who has not risen
@@ -298,7 +298,7 @@ func (f *forest) offer() {
 	for _, id := range f.risen {
 		l := &f.labels[id]
 		l.send = f.own(id)
-		f.heap.push(candidate{l.send, id})
+		f.heap.push(newCandidate(l.send, id))
 	}
 }
 
@@ -307,7 +307,7 @@ func (f *forest) best(id ClientID) offer {
 	best := offer{Infinity, nobody}
 	sources := f.sources(id)
 	for k := range sources {
-		w := &sources[k]
+		w := sources[k]
 		s := &f.labels[w.end]
 		if s.marks&isRisen != 0 {
 			continue
@@ -323,7 +323,7 @@ func (f *forest) best(id ClientID) offer {
 func (f *forest) improve(id ClientID, l *label) {
 	if s := f.own(id); s.Before(l.send) {
 		l.send = s
-		f.heap.push(candidate{s, id})
+		f.heap.push(newCandidate(s, id))
 	}
 }
 
@@ -336,7 +336,7 @@ func (f *forest) clean() {
 		o := &f.open[i]
 		l := &f.labels[o.id]
 		l.marks &= isCrowned
-		if o.before != l.safe && !l.safe.Before(f.alarms[o.id]) {
+		if o.before != l.safe && !l.safe.Before(l.alarm) {
 			f.rose = append(f.rose, o.id)
 		}
 	}

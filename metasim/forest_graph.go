@@ -1,93 +1,90 @@
 package metasim
 
-// A graph has the links of the clients that have labels, in rows: the links from one client, and those to it, lie side by
-// side in memory.
+// A graph has the links of the clients that have labels: of each client those to it and those from it lie side by side
+// in memory.
 type graph struct {
-	out, in rows
-	links   []Link // those that have to be asked
-}
-
-type rows struct {
-	first []int32 // where the row of each client begins; one more at the end
-	ways  []way
+	first    []int32 // where in ways the links to a client begin, at twice its number, and those from it, behind that
+	ways     []way
+	carriers []carrier
 }
 
 // A way is a link as seen from one end.
 type way struct {
-	end   ClientID // the other one
-	link  int32    // which to ask, or one of those below
-	delay Time
+	end     ClientID // the other one
+	carrier int32
 }
 
-const (
-	steady   int32 = -1 // it always takes its delay: nobody need be asked
-	timeless int32 = -2 // to a hub
-)
+// A carrier says when what is sent arrives. Links that are alike have the same one.
+type carrier struct {
+	delay    Time
+	link     Link // if it has to be asked
+	timeless bool // to a hub
+}
+
+// never is the carrier of a link on which nothing ever arrives.
+var never = carrier{delay: Forever}
 
 func newGraph(out [][]edge) graph {
 	g := graph{}
+	known := map[carrier]int32{} // of those that need not be asked; looked up, never iterated
 	in := make([][]way, len(out))
+	from := make([][]way, len(out))
 	for i := range out {
-		g.out.first = append(g.out.first, int32(len(g.out.ways)))
 		for _, e := range out[i] {
-			w := e.way()
-			if w.link >= 0 {
-				w.link = int32(len(g.links))
-				g.links = append(g.links, e.link)
+			c := e.carrier()
+			k, met := known[carrier{delay: c.delay, timeless: c.timeless}]
+			if c.link != nil || !met {
+				k = int32(len(g.carriers))
+				g.carriers = append(g.carriers, c)
 			}
-			g.out.ways = append(g.out.ways, w)
-			w.end = ClientID(i)
-			in[e.to] = append(in[e.to], w)
+			if c.link == nil {
+				known[c] = k
+			}
+			from[i] = append(from[i], way{e.to, k})
+			in[e.to] = append(in[e.to], way{ClientID(i), k})
 		}
 	}
-	g.out.first = append(g.out.first, int32(len(g.out.ways)))
-	for i := range in {
-		g.in.first = append(g.in.first, int32(len(g.in.ways)))
-		g.in.ways = append(g.in.ways, in[i]...)
+	for i := range out {
+		g.first = append(g.first, int32(len(g.ways)))
+		g.ways = append(g.ways, in[i]...)
+		g.first = append(g.first, int32(len(g.ways)))
+		g.ways = append(g.ways, from[i]...)
 	}
-	g.in.first = append(g.in.first, int32(len(g.in.ways)))
+	g.first = append(g.first, int32(len(g.ways)))
 	return g
 }
 
-// way is an edge without its Link, where that need not be asked; else link is 0.
-func (e edge) way() way {
+func (e edge) carrier() carrier {
 	if e.link == nil {
-		return way{end: e.to, link: timeless}
+		return carrier{timeless: true}
 	}
-	w := way{end: e.to, delay: e.link.Min()}
 	if l, ok := e.link.(SteadyLink); ok && l.Steady() {
-		w.link = steady
+		return carrier{delay: l.Min()}
 	}
-	return w
+	return carrier{link: e.link}
 }
-
-// targets are the links from a client.
-func (g *graph) targets(id ClientID) []way { return g.out.of(id) }
 
 // sources are the links to a client.
-func (g *graph) sources(id ClientID) []way { return g.in.of(id) }
+func (g *graph) sources(id ClientID) []way { return g.ways[g.first[2*id]:g.first[2*id+1]] }
 
-func (r *rows) of(id ClientID) []way { return r.ways[r.first[id]:r.first[id+1]] }
+// targets are the links from a client.
+func (g *graph) targets(id ClientID) []way { return g.ways[g.first[2*id+1]:g.first[2*id+2]] }
 
-// earliest is when the earliest message arrives that is sent at x or later.
-func (g *graph) earliest(w *way, x Instant) Instant {
-	if w.link == steady && w.delay > 0 && x.Time < Forever-w.delay {
-		return Instant{Time: x.Time + w.delay}
+// earliest is when the earliest message arrives that is sent over a way at x or later.
+func (g *graph) earliest(w way, x Instant) Instant {
+	c := &g.carriers[w.carrier]
+	if c.delay > 0 && x.Time < Forever-c.delay { // most are like that
+		return Instant{Time: x.Time + c.delay}
 	}
-	return g.ask(w, x)
+	return c.earliest(x)
 }
 
-func (g *graph) ask(w *way, x Instant) Instant {
-	if w.link >= 0 {
-		return g.links[w.link].Earliest(x)
-	}
-	return w.after(x)
-}
-
-// after is earliest for a way that need not be asked.
-func (w way) after(x Instant) Instant {
-	if w.link == timeless {
+func (c *carrier) earliest(x Instant) Instant {
+	switch {
+	case c.link != nil:
+		return c.link.Earliest(x)
+	case c.timeless:
 		return x
 	}
-	return x.Add(w.delay)
+	return x.Add(c.delay)
 }

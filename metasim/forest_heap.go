@@ -1,12 +1,26 @@
 package metasim
 
+import "math/bits"
+
 // candidates are clients with the S that they have if nobody offers less, the least on top: a heap of four branches, as
 // four neighbours share a line of the cache. One may be in it several times; all but the least are out of date.
 type candidates []candidate
 
+// A candidate is an instant and a client in sixteen bytes, ordered by both.
 type candidate struct {
-	send Instant
-	id   ClientID
+	time uint64
+	rest uint64 // the step, above the client
+}
+
+func newCandidate(send Instant, id ClientID) candidate {
+	return candidate{uint64(send.Time), uint64(send.Step)<<32 | uint64(id)}
+}
+
+// less is 1 if c comes before d, and else 0: a number, as nobody could foretell a branch.
+func (c *candidate) less(d *candidate) int {
+	_, borrow := bits.Sub64(c.rest, d.rest, 0)
+	_, borrow = bits.Sub64(c.time, d.time, borrow)
+	return int(borrow)
 }
 
 func (h *candidates) push(c candidate) {
@@ -15,7 +29,7 @@ func (h *candidates) push(c candidate) {
 	i := len(s) - 1
 	for i > 0 {
 		parent := (i - 1) / 4
-		if !c.send.Before(s[parent].send) {
+		if c.less(&s[parent]) == 0 {
 			break
 		}
 		s[i] = s[parent]
@@ -27,7 +41,7 @@ func (h *candidates) push(c candidate) {
 // pop removes the least, and returns who it is.
 func (h *candidates) pop() ClientID {
 	s := *h
-	top, last := s[0].id, s[len(s)-1]
+	top, last := ClientID(s[0].rest), s[len(s)-1]
 	s = s[:len(s)-1]
 	*h = s
 	i := 0
@@ -37,12 +51,17 @@ func (h *candidates) pop() ClientID {
 			break
 		}
 		least := child
-		for k := child + 1; k < min(child+4, len(s)); k++ {
-			if s[k].send.Before(s[least].send) {
-				least = k
+		if child+4 <= len(s) {
+			four := s[child : child+4]
+			a := four[1].less(&four[0])
+			b := 2 + four[3].less(&four[2])
+			least += a + (b-a)*four[b&3].less(&four[a&3])
+		} else {
+			for k := child + 1; k < len(s); k++ {
+				least += (k - least) * s[k].less(&s[least])
 			}
 		}
-		if !s[least].send.Before(last.send) {
+		if s[least].less(&last) == 0 {
 			break
 		}
 		s[i] = s[least]

@@ -34,7 +34,7 @@ type crown struct {
 // A twig is a pendant as its hub sees it.
 type twig struct {
 	id          ClientID
-	there, back way
+	there, back carrier // never, where there is none
 	reaction    Time
 }
 
@@ -61,10 +61,14 @@ func (f *forest) fold(out [][]edge) [][]edge {
 		}
 		f.places[i] = place{hub, int32(len(c.pendants))}
 		c.pendants = append(c.pendants, twig{
-			id: ClientID(i), reaction: f.bounds[i].reaction,
-			there: shortest(out[hub], ClientID(i)), back: shortest(out[i], ClientID(hub)),
+			id: ClientID(i), reaction: f.bounds[i].reaction, there: never, back: never,
 		})
 	}
+	return f.strip(out)
+}
+
+// strip gives the links of pendants to their crowns, the shortest where there are several, and returns the others.
+func (f *forest) strip(out [][]edge) [][]edge {
 	rest := make([][]edge, len(out))
 	for i := range out {
 		if c := f.crowns[i]; c != nil {
@@ -72,7 +76,13 @@ func (f *forest) fold(out [][]edge) [][]edge {
 			c.own, c.promised, c.echoing, c.waiting = newRanking(n), newRanking(n), newRanking(n), newRanking(n)
 		}
 		for _, e := range out[i] {
-			if f.places[i].hub == nobody && f.places[e.to].hub == nobody {
+			from, to := f.places[i], f.places[e.to]
+			switch {
+			case from.hub != nobody:
+				f.crowns[from.hub].pendants[from.slot].back.shorten(e)
+			case to.hub != nobody:
+				f.crowns[to.hub].pendants[to.slot].there.shorten(e)
+			default:
 				rest[i] = append(rest[i], e)
 			}
 		}
@@ -89,7 +99,7 @@ func soleNeighbours(out [][]edge) []int32 {
 		sole[i] = none
 	}
 	meet := func(a, b int, e edge) {
-		if a == b || e.way().link >= 0 || sole[a] != none && sole[a] != int32(b) {
+		if a == b || e.carrier().link != nil || sole[a] != none && sole[a] != int32(b) {
 			sole[a] = several
 		} else {
 			sole[a] = int32(b)
@@ -109,15 +119,11 @@ func soleNeighbours(out [][]edge) []int32 {
 	return sole
 }
 
-// shortest returns the shortest link that leads to a client; without any, one on which nothing ever arrives.
-func shortest(out []edge, to ClientID) way {
-	best := way{end: to, link: steady, delay: Forever}
-	for _, e := range out {
-		if w := e.way(); e.to == to && w.after(Start).Before(best.after(Start)) {
-			best = w
-		}
+// shorten exchanges a carrier for that of an edge, if it is faster.
+func (c *carrier) shorten(e edge) {
+	if d := e.carrier(); d.earliest(Start).Before(c.earliest(Start)) {
+		*c = d
 	}
-	return best
 }
 
 // plant computes everything anew.
@@ -133,8 +139,8 @@ func (c *crown) plant(bounds []bound) {
 // heed takes in the bound of a pendant, while the hub's S is at send.
 func (c *crown) heed(slot int32, b *bound, send Instant) {
 	t := &c.pendants[slot]
-	c.own.set(slot, t.back.after(b.known))
-	c.promise(slot, t.back.after(b.floor), send)
+	c.own.set(slot, t.back.earliest(b.known))
+	c.promise(slot, t.back.earliest(b.floor), send)
 }
 
 // promise puts a pendant with that A into one of two heaps, while the hub's S is at send.
@@ -151,7 +157,7 @@ func (c *crown) promise(slot int32, a, send Instant) {
 // echo is C of a pendant.
 func (c *crown) echo(slot int32, x Instant) Instant {
 	t := &c.pendants[slot]
-	return t.back.after(t.there.after(x).React(t.reaction))
+	return t.back.earliest(t.there.earliest(x).React(t.reaction))
 }
 
 // spontaneous is the least B.
@@ -178,7 +184,7 @@ func (c *crown) caused(send Instant) Instant {
 }
 
 // reach is E of a pendant, while the hub's S is at send.
-func (c *crown) reach(slot int32, send Instant) Instant { return c.pendants[slot].there.after(send) }
+func (c *crown) reach(slot int32, send Instant) Instant { return c.pendants[slot].there.earliest(send) }
 
 // watch notes that a pendant waits for an E of alarm or later, while the hub's S is at send.
 func (c *crown) watch(slot int32, alarm, send Instant) {
@@ -201,17 +207,17 @@ func (c *crown) wake(send Instant, rose []ClientID) []ClientID {
 	}
 }
 
-// before is the inverse of after: the least x with after(x) at due or later.
-func (w way) before(due Instant) Instant {
+// before is the inverse of earliest: the least x with earliest(x) at due or later.
+func (c *carrier) before(due Instant) Instant {
 	switch {
-	case w.link == timeless || due == Start:
+	case c.timeless || due == Start:
 		return due
-	case w.delay > 0 && due == Infinity:
-		return Instant{Time: Forever - w.delay}
-	case w.delay > 0 && due.Step > 0: // arrivals are at a first step
-		return Instant{Time: max(0, due.Time+1-w.delay)}
-	case w.delay > 0:
-		return Instant{Time: max(0, due.Time-w.delay)}
+	case c.delay > 0 && due == Infinity:
+		return Instant{Time: Forever - c.delay}
+	case c.delay > 0 && due.Step > 0: // arrivals are at a first step
+		return Instant{Time: max(0, due.Time+1-c.delay)}
+	case c.delay > 0:
+		return Instant{Time: max(0, due.Time-c.delay)}
 	case due.Step == 0 || due == Infinity:
 		return Instant{Time: due.Time - 1, Step: math.MaxUint32}
 	}
