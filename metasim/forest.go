@@ -230,13 +230,14 @@ func (f *forest) adopt(id ClientID) {
 func (f *forest) settle() {
 	f.spread()
 	f.offer()
-	for len(f.heap) > 0 {
+	for rest := len(f.risen); rest > 0; { // what is in the heap then is out of date
 		id := f.heap.pop()
 		l := &f.labels[id]
 		if l.marks&isFinal != 0 {
 			continue
 		}
 		l.marks |= isFinal
+		rest--
 		if l.marks&isCrowned != 0 {
 			f.echo(id)
 			f.rose = f.crowns[id].wake(l.send, f.rose)
@@ -340,5 +341,5 @@ func (f *forest) clean() {
 			f.rose = append(f.rose, o.id)
 		}
 	}
-	f.risen, f.open = f.risen[:0], f.open[:0]
+	f.risen, f.open, f.heap = f.risen[:0], f.open[:0], f.heap[:0]
 }
