@@ -61,6 +61,7 @@ func (w web) Link(from, to, _ string) metasim.Link { return steady(w.delay(numbe
 type steady metasim.Time
 
 func (d steady) Min() metasim.Time                          { return metasim.Time(d) }
+func (d steady) Steady() bool                               { return true }
 func (d steady) Earliest(x metasim.Instant) metasim.Instant { return x.Add(metasim.Time(d)) }
 func (d steady) Transit(dues []metasim.Instant, _ uint64, sent metasim.Instant, _ int) []metasim.Instant {
 	return append(dues, sent.Add(metasim.Time(d)))

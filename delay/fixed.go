@@ -24,6 +24,9 @@ func (s Spec) fixed() (fixed, bool) {
 // Min implements metasim.Link.
 func (f fixed) Min() metasim.Time { return metasim.Time(f) }
 
+// Steady implements metasim.SteadyLink.
+func (f fixed) Steady() bool { return true }
+
 // Earliest implements metasim.Link.
 func (f fixed) Earliest(x metasim.Instant) metasim.Instant { return x.Add(metasim.Time(f)) }
 
