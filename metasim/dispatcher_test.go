@@ -14,6 +14,7 @@ func (a apart) Link(string, string, string) Link { return constant(a) }
 type constant Time
 
 func (c constant) Min() Time                  { return Time(c) }
+func (c constant) Steady() bool               { return true }
 func (c constant) Earliest(x Instant) Instant { return x.Add(Time(c)) }
 func (c constant) Transit(dues []Instant, _ uint64, sent Instant, _ int) []Instant {
 	return append(dues, sent.Add(Time(c)))

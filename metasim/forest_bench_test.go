@@ -34,16 +34,6 @@ var topologies = []struct {
 	{"star", func(n int, _ *rand.Rand) [][]edge { return starEdges(n, meadowGap/10) }},
 }
 
-// firm is a link that always takes the same time, and says so.
-type firm Time
-
-func (d firm) Min() Time                  { return Time(d) }
-func (d firm) Earliest(x Instant) Instant { return x.Add(Time(d)) }
-func (d firm) Steady() bool               { return true }
-func (d firm) Transit(dues []Instant, _ uint64, sent Instant, _ int) []Instant {
-	return append(dues, sent.Add(Time(d)))
-}
-
 func torusEdges(n int, d Time) [][]edge {
 	width := 1
 	for (width+1)*(width+1) <= n {
@@ -53,7 +43,7 @@ func torusEdges(n int, d Time) [][]edge {
 	for i := range out {
 		x, y := i%width, i/width
 		for _, to := range []int{y*width + (x+1)%width, y*width + (x+width-1)%width, (y+1)%width*width + x, (y+width-1)%width*width + x} {
-			out[i] = append(out[i], edge{to: ClientID(to), link: firm(d)})
+			out[i] = append(out[i], edge{to: ClientID(to), link: constant(d)})
 		}
 	}
 	return out
@@ -64,7 +54,7 @@ func randomEdges(n int, least, most Time, r *rand.Rand) [][]edge {
 	for i := range out {
 		for range 4 {
 			d := least + Time(r.Int64N(int64(most-least+1)))
-			out[i] = append(out[i], edge{to: ClientID(r.IntN(n)), link: firm(d)})
+			out[i] = append(out[i], edge{to: ClientID(r.IntN(n)), link: constant(d)})
 		}
 	}
 	return out
@@ -73,8 +63,8 @@ func randomEdges(n int, least, most Time, r *rand.Rand) [][]edge {
 func starEdges(n int, d Time) [][]edge {
 	out := make([][]edge, n)
 	for i := 1; i < n; i++ {
-		out[0] = append(out[0], edge{to: ClientID(i), link: firm(d)})
-		out[i] = []edge{{to: 0, link: firm(d)}}
+		out[0] = append(out[0], edge{to: ClientID(i), link: constant(d)})
+		out[i] = []edge{{to: 0, link: constant(d)}}
 	}
 	return out
 }

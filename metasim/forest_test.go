@@ -55,14 +55,14 @@ func (t *thicket) share(hub int, bounds []bound) {
 			t.out[i] = append(t.out[i], edge{to: ClientID(hub)})
 		}
 		if i != hub && t.r.IntN(3) > 0 {
-			t.out[hub] = append(t.out[hub], edge{to: ClientID(i), link: firm(d)})
+			t.out[hub] = append(t.out[hub], edge{to: ClientID(i), link: constant(d)})
 		}
 	}
 }
 
 func (t *thicket) link(from, to int, firmly bool) {
 	d := []Time{0, 0, 1, 2, 5, 20, Forever}[t.r.IntN(7)]
-	var link Link = firm(d)
+	var link Link = constant(d)
 	if !firmly || t.r.IntN(8) == 0 {
 		k := len(t.last)
 		t.last = append(t.last, Start)

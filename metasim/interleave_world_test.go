@@ -141,7 +141,8 @@ type drawnLink struct {
 	shared                         *uint64
 }
 
-func (l *drawnLink) Min() Time { return l.base }
+func (l *drawnLink) Min() Time    { return l.base }
+func (l *drawnLink) Steady() bool { return !l.fifo }
 
 func (l *drawnLink) delay(n uint64) Time { return l.base + Time(mix(l.key, 8, n)%uint64(l.spread+1)) }
 
