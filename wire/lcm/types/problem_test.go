@@ -141,7 +141,7 @@ func TestBounds(t *testing.T) {
 // Files that lcm-gen takes are taken, however they are laid out.
 func TestLayout(t *testing.T) {
 	s := parsed(t, "/* a\n comment * / */ package a.b;//x\r\nstruct c_t{int8_t n/**/;double x [ n ] [0x2],y;}enum e{A,B=0x10;C D=-1,}"+
-		"struct lone.d_t { a.b.c_t c; c_t d; const double E = -1.5e-3, F=.5, G=1.; const int64_t M = 0xffffffffffffffff, N = 010; }")
+		"struct lone.d_t { a.b.c_t c; c_t d; const double E = -1.5e-3, F=.5, G=1.; const int64_t M = 0xffffffffffffffff, N = 010; const int8_t O = -128; }")
 	c, e, d := s.Lookup("a.b.c_t"), s.Lookup("a.b.e"), s.Lookup("lone.d_t")
 	require.Len(t, s.Types(), 3)
 	require.Equal(t, Position{"f.lcm", 3, 8}, c.Position)
@@ -151,7 +151,7 @@ func TestLayout(t *testing.T) {
 	require.Same(t, c, d.Members[0].Type)
 	require.Same(t, c, d.Members[1].Type, "a name without a package is of the package of the file")
 	require.Equal(t, []float64{-1.5e-3, .5, 1}, []float64{d.Constants[0].Float, d.Constants[1].Float, d.Constants[2].Float})
-	require.Equal(t, []int64{-1, 8}, []int64{d.Constants[3].Int, d.Constants[4].Int})
+	require.Equal(t, []int64{-1, 8, -128}, []int64{d.Constants[3].Int, d.Constants[4].Int, d.Constants[5].Int})
 	empty, err := Parse()
 	require.NoError(t, err)
 	require.Empty(t, empty.Types())
@@ -186,5 +186,8 @@ func TestLoad(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "c", "z.lcm"), 0o755))
 	_, err = Load(filepath.Join(dir, "c"))
-	require.ErrorContains(t, err, "no file there ends in .lcm")
+	require.ErrorContains(t, err, "no file there ends in .lcm")	link := filepath.Join(dir, "b", "link.lcm")
+	require.NoError(t, os.Symlink(dir, link))
+	_, err = Load(filepath.Join(dir, "b"))
+	require.EqualError(t, err, link+": is no file; remove it, or name another directory")
 }

@@ -44,6 +44,7 @@ func TestValues(t *testing.T) {
 		{"dou", "\x3f\xb9\x99\x99\x99\x99\x99\x9a", "0.1"},
 		{"dou", "\x43\x30\x00\x00\x00\x00\x00\x01", "4503599627370497"},
 		{"dou", "\x44\x4b\x1a\xe4\xd6\xe2\xef\x50", "1e+21"},
+		{"dou", "\x3e\xb0\xc6\xf7\xa0\xb5\xed\x8d", "0.000001"},
 		{"dou", "\xff\xf0\x00\x00\x00\x00\x00\x00", `"-Infinity"`},
 		{"dou", "\x7f\xf8\x00\x00\x00\x00\x00\x00", `"NaN"`},
 		{"dou", "\xff\xf8\x00\x00\x00\x00\x00\x00", `"NaN:fff8000000000000"`},
@@ -145,6 +146,7 @@ func TestBadTexts(t *testing.T) {
 		{`"s":"x"`, `"s":{"base64":"?"}`, `p.all_t.s: "?" is not base64`},
 		{`"s":"x"`, `"s":{"base46":"AAA="}`, `p.all_t.s: an object is no string`},
 		{`"bs":"AAA="`, `"bs":"AAAA"`, `p.all_t.bs: it has 3 elements, and the type says 2`},
+		{`"bs":"AAA="`, `"bs":"AA\nA="`, `p.all_t.bs: "AA\nA=" is not base64`},
 		{`"bs":"AAA="`, `"bs":[0,0]`, `p.all_t.bs: a list is no string in base64, as bytes are written`},
 		{`"l":[1,2]`, `"l":[1,"2"]`, `p.all_t.l[1]: the string "2" is no int8_t`},
 		{`"l":[1,2]`, `"l":{}`, `p.all_t.l: an object is no list; an array is written [...]`},
@@ -166,5 +168,7 @@ func TestBadTexts(t *testing.T) {
 	require.NoError(t, err, "in any order")
 	tree := s.Lookup("p.tree_t")
 	_, err = tree.Encode([]byte(strings.Repeat(`{"n":1,"kids":[`, maxDepth) + `{"n":0,"kids":[]}` + strings.Repeat(`]}`, maxDepth)))
-	require.ErrorContains(t, err, "structs are nested deeper than 1000")
+	require.ErrorContains(t, err, "structs are nested deeper than 1000")	wide := parsed(t, "struct leaf { } struct wide { int16_t n; leaf v[n]; }").Lookup("wide")
+	_, err = wide.Encode([]byte(`{"n":2001,"v":[` + strings.Repeat("{},", 2000) + `{}]}`))
+	require.NoError(t, err, "beside one another there may be more")
 }
