@@ -26,12 +26,14 @@ type Message struct {
 	Payload []byte // may be empty
 	// At is the simulated time of it. Only an event log has a place for it; it is 0 in what is received.
 	At metasim.Time
+	// Unordered says that it may overtake others of its channel that are published with it: it says itself where it belongs.
+	Unordered bool
 }
 
 // A Bus is an LCM network that one takes part in. It is safe for concurrent use.
 type Bus interface {
-	// Publish sends messages in their order, and keeps nothing of them. It does not wait: what cannot go out now is counted
-	// and given up. The error is a *[MessageError] for the first message that LCM has no form for (the others are sent), or
+	// Publish sends messages, and keeps nothing of them. Those of one channel keep their order; over udpm those of different
+	// channels may overtake each other within one call. It does not wait: what cannot go out now is counted and given up. The error is a *[MessageError] for the first message that LCM has no form for (the others are sent), or
 	// ErrClosed.
 	Publish(ms ...Message) error
 	// Subscribe begins to receive what is published on channels that pattern matches as a whole: a name or a regular

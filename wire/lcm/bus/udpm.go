@@ -16,6 +16,7 @@ type udpm struct {
 
 	sending sync.Mutex
 	sender  *sender
+	orderer orderer
 	closed  bool
 
 	receiving sync.Mutex // guards socket
@@ -49,15 +50,20 @@ func (u *udpm) Publish(ms ...Message) error {
 		return ErrClosed
 	}
 	var first error
-	for i := range ms {
-		if err := check(&ms[i]); err != nil {
-			u.failed.Add(1)
-			if first == nil {
+	for len(ms) > 0 {
+		n := min(len(ms), atOnce)
+		for _, i := range u.orderer.order(ms[:n]) {
+			err := check(&ms[i])
+			switch {
+			case err == nil:
+				u.sender.add(&ms[i])
+				continue
+			case first == nil:
 				first = err
 			}
-			continue
+			u.failed.Add(1)
 		}
-		u.sender.add(&ms[i])
+		ms = ms[n:]
 	}
 	u.sender.flush()
 	return first

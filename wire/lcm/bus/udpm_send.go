@@ -13,8 +13,9 @@ import (
 const (
 	// atOnce is how many datagrams are collected before they are given to the system.
 	atOnce = 256
-	// sendTime is how long the system may take to find room for them. Loopback has room at once.
-	sendTime = 10 * time.Millisecond
+	// sendTime is how long the system may take to find room for them. Loopback has room at once; the time is not shorter as
+	// it runs while this goroutine waits for a processor, too.
+	sendTime = 250 * time.Millisecond
 )
 
 // A sender cuts messages into datagrams and sends many with one call.

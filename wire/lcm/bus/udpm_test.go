@@ -252,3 +252,28 @@ func FuzzDatagrams(f *testing.F) {
 		}
 	})
 }
+
+// What goes out side by side is of one lane, each lane in its order.
+func TestMessagesOfAChannelKeepTheirOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Message {
+			return Message{
+				Channel: rapid.SampledFrom([]string{"A", "B", "C"}).Draw(t, "channel"), Unordered: rapid.Bool().Draw(t, "unordered"),
+				Payload: payload(rapid.IntRange(0, 3).Draw(t, "size")),
+			}
+		}), 1, atOnce).Draw(t, "messages")
+		lanes, last := map[lane]int{}, lane{}
+		seen := map[int]bool{}
+		for _, i := range new(orderer).order(ms) {
+			l := lane{channel: ms[i].Channel}
+			if ms[i].Unordered {
+				l.size = 1 + len(ms[i].Payload)
+			}
+			before, met := lanes[l]
+			require.True(t, !met || l == last && before < i, "lane %v", l)
+			require.False(t, seen[i])
+			lanes[l], last, seen[i] = i, l, true
+		}
+		require.Len(t, seen, len(ms))
+	})
+}
