@@ -87,8 +87,9 @@ var mayImport = map[string][]string{
 	},
 	"federates/cartpole": {"metasim/metasim"},
 	"federates/phold":    {"metasim/metasim"},
+	"mirror": {"metasim/metasim", "metasim/wire/lcm/bus"},
 	"scenarios": {
-		"metasim/metasim", "metasim/delay", "metasim/federates", "metasim/internal/suggest",
+		"metasim/metasim", "metasim/delay", "metasim/federates", "metasim/mirror", "metasim/wire/lcm/bus", "metasim/internal/suggest",
 		"github.com/spf13/viper/...", "github.com/go-viper/mapstructure/...", "github.com/goccy/go-yaml/...",
 		"github.com/santhosh-tekuri/jsonschema/...", "golang.org/x/text/...",
 	},
