@@ -168,7 +168,8 @@ func TestBadTexts(t *testing.T) {
 	require.NoError(t, err, "in any order")
 	tree := s.Lookup("p.tree_t")
 	_, err = tree.Encode([]byte(strings.Repeat(`{"n":1,"kids":[`, maxDepth) + `{"n":0,"kids":[]}` + strings.Repeat(`]}`, maxDepth)))
-	require.ErrorContains(t, err, "structs are nested deeper than 1000")	wide := parsed(t, "struct leaf { } struct wide { int16_t n; leaf v[n]; }").Lookup("wide")
+	require.ErrorContains(t, err, "structs are nested deeper than 1000")
+	wide := parsed(t, "struct leaf { } struct wide { int16_t n; leaf v[n]; }").Lookup("wide")
 	_, err = wide.Encode([]byte(`{"n":2001,"v":[` + strings.Repeat("{},", 2000) + `{}]}`))
 	require.NoError(t, err, "beside one another there may be more")
 }
