@@ -34,6 +34,7 @@ func check(root *node, dir directory, why purpose) (*checker, error) {
 	}
 	c.duration(path{"until"})
 	c.duration(path{"start_timeout"})
+	c.publicLCM()
 	c.clients()
 	c.links()
 	return c, nil
@@ -101,7 +102,7 @@ func (c *checker) duration(p path) {
 // bare takes the name of a package off an error: the place is told already.
 func bare(err error) string {
 	text := err.Error()
-	for _, prefix := range []string{"delay: ", "federates: ", "metasim: "} {
+	for _, prefix := range []string{"delay: ", "federates: ", "metasim: ", "lcm bus: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	return text

@@ -8,14 +8,17 @@ import (
 
 // A document is a scenario as a file writes it, with its defaults filled in.
 type document struct {
-	Name         string        `mapstructure:"name" json:"name"`
-	Seed         uint64        `mapstructure:"seed" json:"seed"`
-	Until        span          `mapstructure:"until" json:"until,omitzero"`
-	Rate         float64       `mapstructure:"rate" json:"rate"`
-	MaxSteps     uint32        `mapstructure:"max_steps" json:"max_steps"`
-	StartTimeout span          `mapstructure:"start_timeout" json:"start_timeout"`
-	Clients      []clientEntry `mapstructure:"clients" json:"clients"`
-	Links        []object      `mapstructure:"links" json:"links,omitempty"`
+	Name         string  `mapstructure:"name" json:"name"`
+	Seed         uint64  `mapstructure:"seed" json:"seed"`
+	Until        span    `mapstructure:"until" json:"until,omitzero"`
+	Rate         float64 `mapstructure:"rate" json:"rate"`
+	MaxSteps     uint32  `mapstructure:"max_steps" json:"max_steps"`
+	StartTimeout span    `mapstructure:"start_timeout" json:"start_timeout"`
+	// Where a run was shown is no part of what it was, so that it is not resolved.
+	PublicLCM string        `mapstructure:"public_lcm" json:"-"`
+	LCMSuffix string        `mapstructure:"lcm_suffix" json:"lcm_suffix,omitempty"`
+	Clients   []clientEntry `mapstructure:"clients" json:"clients"`
+	Links     []object      `mapstructure:"links" json:"links,omitempty"`
 }
 
 // A clientEntry is an element of a scenario's list of clients.
@@ -42,6 +45,7 @@ func (s *Scenario) expand() {
 	d := &s.doc
 	s.Name, s.Seed, s.Until, s.Rate, s.MaxSteps = d.Name, d.Seed, metasim.Time(d.Until), d.Rate, d.MaxSteps
 	s.StartTimeout = time.Duration(d.StartTimeout)
+	s.PublicLCM, s.LCMSuffix = s.publicLCM(), d.LCMSuffix
 	for i := range d.Clients {
 		e := &d.Clients[i]
 		c := Client{Entry: e.Name, Count: 1, Model: e.Model, With: e.With, Run: e.Run, Env: e.Env,

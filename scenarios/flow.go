@@ -51,6 +51,7 @@ func (c *checker) flow(s *Scenario) {
 		return
 	}
 	f.connect()
+	f.shown()
 	f.ends()
 	f.rounds()
 	f.unmatched()

@@ -17,6 +17,9 @@ type Overrides struct {
 	Set []string
 	// Seed and Until replace those of the file, as the flags --seed and --until take them; empty: they stay.
 	Seed, Until string
+	// PublicLCM replaces the URL of the file, as the flag --lcm takes it; empty: it stays. A path in it is relative to the
+	// working directory, and may lie anywhere.
+	PublicLCM string
 	// AllowOutside lets file parameters reach beyond the scenario's directory.
 	AllowOutside bool
 }
@@ -38,6 +41,12 @@ func (o *Overrides) apply(root *node) []Problem {
 	}
 	if o.Until != "" {
 		problems = append(problems, override(root, "--until", "until", o.Until)...)
+	}
+	if o.PublicLCM != "" {
+		where := &node{at: place{file: lcmFlag}, value: absoluteLog(o.PublicLCM)}
+		if err := assign(root, "public_lcm", where); err != nil {
+			problems = append(problems, Problem{File: lcmFlag, Path: "public_lcm", Message: err.Error()})
+		}
 	}
 	return problems
 }

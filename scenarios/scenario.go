@@ -23,6 +23,10 @@ type Scenario struct {
 	MaxSteps uint32
 	// StartTimeout is the wall-clock time that all clients have to join; never zero.
 	StartTimeout time.Duration
+	// PublicLCM is the URL of the LCM network on which the run is shown. Empty: none. A path in it is absolute.
+	PublicLCM string
+	// LCMSuffix stands there between a channel and the name of the sender. Empty: mirror.DefaultSuffix.
+	LCMSuffix string
 	// Clients are all that take part, in the order of the file; names are unique.
 	Clients []Client
 	// Rules say how long messages travel; the last that matches decides.

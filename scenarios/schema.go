@@ -13,6 +13,7 @@ import (
 const (
 	namePattern      = `^[A-Za-z0-9._-]+$`
 	durationPattern  = `^([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|ms|s|m|h)$`
+	suffixPattern    = `^[!-=?-~]{1,16}$` // no ">", which stands between sender and recipient
 	bandwidthPattern = `^([0-9]+\.?[0-9]*|\.[0-9]+)[kMG]?bit$`
 	envPattern       = `^[^=\x00]+=[^\x00]*$`
 )
@@ -56,6 +57,10 @@ func schema() object {
 			"max_steps": whole("a number of steps", "How many messages without delay may follow one another at one time.",
 				1, 1<<32-1, metasim.DefaultMaxSteps, 1000),
 			"start_timeout": duration("Wall-clock time that all clients have to join. Default 30s.", "30s"),
+			"public_lcm": text("the URL of an LCM network, or off", "udpm://239.255.76.67:7667",
+				"Where every message received and delivered is shown: udpm://group:port?ttl=N, tcpq://host:port or file://path."),
+			"lcm_suffix": pattern("1 to 16 visible characters without '>'",
+				"What stands between a channel and the name of the sender on public_lcm. Default @.", suffixPattern, "@"),
 			"clients": object{
 				"title": "a list of clients", "description": "All that take part: nobody else may join.",
 				"type": "array", "minItems": 1, "items": ref("client"),
