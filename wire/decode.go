@@ -23,6 +23,7 @@ type Decoder struct {
 	authorizations last[metasim.Authorize]
 
 	small     []byte // the rest of the memory for small payloads
+	slab      int    // how much that was
 	ownFrame  int    // the memory that the frame takes, where payloads may keep it; otherwise 0
 	gaveFrame bool   // and one does
 }

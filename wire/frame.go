@@ -7,11 +7,12 @@ import (
 	"io"
 )
 
-// How much a Reader reads ahead: little for a peer that says little, as there may be thousands; more for one that
-// fills it. A frame that fits is decoded where it lies.
+// How much a Reader reads ahead: little for a peer that says little, as there may be ten thousand; more for one that
+// fills it, and less again after so many reads that left most of it empty. A frame that fits is decoded where it lies.
 const (
-	minAhead = 4 << 10
+	minAhead = 1 << 10
 	maxAhead = 64 << 10
+	fewReads = 32
 )
 
 // firstPiece is how much memory a large frame is given before more of it comes.
@@ -27,6 +28,7 @@ type Reader struct {
 	buf     []byte
 	ahead   []byte // the part of buf that was read and not yet decoded
 	full    bool   // the last read filled buf: a larger one saves reads
+	few     int    // how many reads in a row left three quarters of buf empty
 	large   []byte // memory for a frame that does not fit buf, where no payload kept it
 	largest int    // the largest frame that came whole
 	decoder Decoder
@@ -95,16 +97,25 @@ func (r *Reader) await(n int) error {
 		return nil
 	}
 	size := max(len(r.buf), minAhead)
+	if r.few >= fewReads && size > minAhead {
+		size, r.few = size/2, 0
+	}
 	for size < n || r.full && size < maxAhead {
 		size, r.full = 2*size, false
 	}
 	buf := r.buf
-	if size > len(buf) {
+	if size != len(buf) {
 		buf = make([]byte, size)
 	}
 	copy(buf, r.ahead)
 	more, err := io.ReadAtLeast(r.from, buf[have:], n-have)
 	r.buf, r.ahead, r.full = buf, buf[:have+more], have+more == len(buf)
+	switch {
+	case 4*(have+more) > len(buf):
+		r.few = 0
+	case more > 0:
+		r.few++
+	}
 	return err
 }
 

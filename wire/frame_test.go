@@ -234,14 +234,33 @@ func TestLargePayloadsAreNotCopied(t *testing.T) {
 // A connection that says little takes little: there may be ten thousand.
 func TestAnIdleReaderIsSmall(t *testing.T) {
 	const readers = 1000
-	frame := frames(t, wire.Packet{Member: 1, Body: &metasim.Authorize{Until: metasim.At(5 * ms)}})
+	frame := frames(t, wire.Packet{Member: 1, Body: &metasim.Authorize{Until: metasim.At(5 * ms)}},
+		wire.Packet{Member: 1, Body: &metasim.Send{Channel: "X", Payload: make([]byte, 64)}})
 	var all [readers]*wire.Reader
 	before := live()
 	for i := range all {
-		all[i] = wire.NewReader(&pieces{b: frame, size: 100}, "test")
+		all[i] = wire.NewReader(&pieces{b: frame, size: 200}, "test")
 		_, err := all[i].Read()
 		require.NoError(t, err)
 	}
-	require.Less(t, live()-before, int64(readers*6<<10))
+	require.Less(t, live()-before, int64(readers*7<<9))
+	runtime.KeepAlive(all)
+}
+
+// What a burst took is given back by a stream that says little after it, and a steady one takes no memory.
+func TestAReaderGivesBack(t *testing.T) {
+	var all [100]*wire.Reader
+	small := frames(t, wire.Packet{Body: &metasim.Promise{NoSendBefore: metasim.At(5 * ms)}})
+	before := live()
+	for i := range all {
+		burst := bytes.NewReader(frames(t, wire.Packet{Body: &metasim.Send{Payload: make([]byte, 60_000)}}))
+		all[i] = wire.NewReader(io.MultiReader(burst, &pieces{b: bytes.Repeat(small, 400), size: len(small)}), "test")
+		for range 301 {
+			_, err := all[i].Read()
+			require.NoError(t, err)
+		}
+		require.Zero(t, testing.AllocsPerRun(10, func() { _, _ = all[i].Read() })) // its end is another test's
+	}
+	require.Less(t, live()-before, int64(len(all)*(10<<10)))
 	runtime.KeepAlive(all)
 }

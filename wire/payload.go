@@ -7,8 +7,10 @@ import "bytes"
 //
 //   - A payload that is half of a large frame or more is not copied: it keeps the frame. At most twice its size.
 //   - One of more than 1 KiB gets memory of its own.
-//   - A smaller one shares 4 KiB with those that came before and after it, which are alive as long as it is.
+//   - A smaller one shares 4 KiB with those that came before and after it, which are alive as long as it is; less than
+//     that while only a few came, as there may be ten thousand who send one now and then.
 const (
+	minSlab   = 256
 	slabSize  = 4 << 10
 	slabShare = slabSize / 4
 )
@@ -24,7 +26,8 @@ func (d *Decoder) payload(b []byte) []byte {
 	case len(b) > slabShare:
 		return bytes.Clone(b)
 	case len(b) > len(d.small):
-		d.small = make([]byte, slabSize)
+		d.slab = min(max(minSlab, 2*d.slab), slabSize)
+		d.small = make([]byte, max(d.slab, len(b)))
 	}
 	n := copy(d.small, b)
 	kept := d.small[:n:n] // an append by its owner must not reach the next
