@@ -114,33 +114,26 @@ func (h *Host) read() {
 	}
 }
 
-// hand gives packets to the clients that they are for: all that are for one at once. An introduction is for all of them.
+// hand gives packets to the clients that they are for: all that are for one at once. What is for one who has left is
+// looked through all the same, as an introduction is for all.
 func (h *Host) hand(packets []wire.Packet) error {
 	for len(packets) > 0 {
 		n := 1
-		if who, ok := packets[0].Body.(wire.Introduce); ok {
-			if err := h.met.meet(who); err != nil {
-				return err
-			}
-			packets = packets[n:]
-			continue
-		}
-		for n < len(packets) && packets[n].Member == packets[0].Member && !introduces(packets[n]) {
+		for n < len(packets) && packets[n].Member == packets[0].Member {
 			n++
 		}
+		var err error
 		if in := h.inbox(packets[0].Member); in != nil {
-			if err := in.put(packets[:n], &h.met); err != nil {
-				return err
-			}
+			err = in.put(packets[:n], &h.met)
+		} else {
+			err = new(news).add(packets[:n], &h.met)
+		}
+		if err != nil {
+			return err
 		}
 		packets = packets[n:]
 	}
 	return nil
-}
-
-func introduces(p wire.Packet) bool {
-	_, ok := p.Body.(wire.Introduce)
-	return ok
 }
 
 func (h *Host) inbox(number uint32) *inbox {

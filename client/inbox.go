@@ -29,7 +29,8 @@ type news struct {
 	rest    []wire.Body
 }
 
-// add takes in packets, of which nothing is kept but payloads. It fails at a message from somebody unknown.
+// add takes in packets, of which nothing is kept but payloads, and who is introduced. It fails at a message from
+// somebody unknown.
 func (n *news) add(packets []wire.Packet, known *acquaintances) error {
 	n.any = n.any || len(packets) > 0
 	for i := range packets {
@@ -40,6 +41,10 @@ func (n *news) add(packets []wire.Packet, known *acquaintances) error {
 				return err
 			}
 			n.given = append(n.given, m)
+		case wire.Introduce:
+			if err := known.meet(body); err != nil {
+				return err
+			}
 		case *metasim.Authorize:
 			n.granted = metasim.Later(n.granted, body.Until)
 		default:
