@@ -28,6 +28,6 @@ func ExampleNewTable() {
 	}
 	// Output:
 	// lookahead 5ms
-	// earliest 5ms due [11.229365ms]
+	// earliest 10.229365ms due [11.229365ms]
 	// earliest 11.229365ms due [11.229365ms]
 }

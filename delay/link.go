@@ -17,6 +17,7 @@ type link struct {
 
 	free metasim.Time    // when the line is free of all messages so far
 	last metasim.Instant // FIFO: the latest arrival so far
+	foresight
 }
 
 // newLink returns the link of a valid spec in its initial state.
@@ -35,21 +36,26 @@ func newLink(spec Spec, keys [purposes]stream) *link {
 // Min implements metasim.Link.
 func (l *link) Min() metasim.Time { return l.min }
 
-// Earliest implements metasim.Link: a message of no bytes sent at x leaves when the line is free, travels for the
-// least delay, and waits for the last arrival. Neither of the two ever falls.
+// Steady implements metasim.SteadyLink: such a link has neither a line nor a memory.
+func (l *link) Steady() bool { return l.spec.Bandwidth == 0 && l.spec.Order != FIFO }
+
+// Earliest implements metasim.Link: a message of no bytes sent at x leaves when the line is free, travels for as long as
+// the next one that arrives will, where that is known, or else for the least delay, and waits for the last arrival. Why
+// that never falls: see foresight.
 func (l *link) Earliest(x metasim.Instant) metasim.Instant {
-	return metasim.Later(l.last, x.Add(l.wait(x).Add(l.min)))
+	return metasim.Later(l.last, x.Add(l.wait(x).Add(l.foresee())))
 }
 
 // Transit implements metasim.Link.
 func (l *link) Transit(dues []metasim.Instant, n uint64, sent metasim.Instant, size int) []metasim.Instant {
 	onLine := l.transmit(sent, size)
+	l.next = n + 1
 	if l.lose(n) {
 		return dues
 	}
-	dues = append(dues, l.arrive(sent, onLine, forTravel, n))
+	dues = append(dues, l.arrive(sent, onLine.Add(l.travelled)))
 	if l.duplicate(n) {
-		dues = append(dues, l.arrive(sent, onLine, forCopy, n))
+		dues = append(dues, l.arrive(sent, onLine.Add(l.draw(forCopy, n))))
 	}
 	return dues
 }
@@ -67,14 +73,6 @@ func (l *link) transmit(sent metasim.Instant, size int) metasim.Time {
 	return onLine
 }
 
-func (l *link) lose(n uint64) bool {
-	if l.drop == nil {
-		return false
-	}
-	l.streams[forLoss].begin(l.src, n)
-	return l.drop()
-}
-
 func (l *link) duplicate(n uint64) bool {
 	if l.spec.Duplicate == 0 {
 		return false
@@ -83,10 +81,15 @@ func (l *link) duplicate(n uint64) bool {
 	return unit(l.src) < l.spec.Duplicate
 }
 
-// arrive returns when a copy arrives whose last bit is on the line onLine after sent.
-func (l *link) arrive(sent metasim.Instant, onLine metasim.Time, p purpose, n uint64) metasim.Instant {
+// draw draws how long a copy of message n travels.
+func (l *link) draw(p purpose, n uint64) metasim.Time {
 	l.streams[p].begin(l.src, n)
-	due := sent.Add(onLine.Add(l.travel()))
+	return l.travel()
+}
+
+// arrive returns when a copy arrives that takes so long.
+func (l *link) arrive(sent metasim.Instant, took metasim.Time) metasim.Instant {
+	due := sent.Add(took)
 	if l.spec.Order == FIFO {
 		due = metasim.Later(l.last, due)
 		l.last = due

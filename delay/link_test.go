@@ -101,13 +101,59 @@ func TestFIFO(t *testing.T) {
 	}
 }
 
-// An ordered link knows that nothing arrives before what is on its way: that is more than its least delay.
-func TestFIFOKnowsMore(t *testing.T) {
-	l := single(t, 1, Spec{Delay: Uniform{Min: ms, Max: 100 * ms}, Order: FIFO})
-	due := l.Transit(nil, 0, metasim.Start, 0)[0]
-	require.Greater(t, due.Time, 2*ms)
-	require.Equal(t, due, l.Earliest(metasim.At(ms)))
-	require.Equal(t, due.Add(ms), l.Earliest(due))
+// An ordered link knows when the next message will arrive that does, and that nothing arrives before it.
+func TestFIFOForesees(t *testing.T) {
+	spread := Uniform{Min: ms, Max: 100 * ms}
+	own := delays(single(t, 1, Spec{Delay: spread}), 4)
+	l := single(t, 1, Spec{Delay: spread, Order: FIFO})
+	require.Equal(t, metasim.At(5*ms).Add(own[0][0]), l.Earliest(metasim.At(5*ms)))
+	due := l.Transit(nil, 0, metasim.At(7*ms), 0)[0]
+	require.Equal(t, metasim.At(7*ms).Add(own[0][0]), due)
+	require.Equal(t, metasim.Later(due, metasim.At(8*ms).Add(own[1][0])), l.Earliest(metasim.At(8*ms)))
+	require.Equal(t, due, l.Earliest(metasim.Start), "it waits for the last one")
+}
+
+// It looks past messages that will be lost, but not for ever.
+func TestFIFOLooksPastLostMessages(t *testing.T) {
+	spread := Uniform{Min: ms, Max: 100 * ms}
+	spec := Spec{Delay: spread, Order: FIFO, Loss: GilbertElliott{GoodToBad: 0.5, BadToGood: 0.2, LossBad: 1}}
+	l, own := single(t, 3, spec), delays(single(t, 3, Spec{Delay: spread}), 100)
+	lost := losses(single(t, 3, Spec{Loss: spec.Loss}), 100)
+	past, last := 0, metasim.Start
+	for n := range 90 {
+		next, at := n, metasim.At(metasim.Time(n)*ms)
+		for lost[next] {
+			next++
+			past++
+		}
+		bound := metasim.Later(last, at.Add(own[next][0]))
+		require.Equal(t, bound, l.Earliest(at))
+		dues := l.Transit(nil, uint64(n), at, 0)
+		require.Equal(t, lost[n], len(dues) == 0)
+		if !lost[n] {
+			require.Equal(t, []metasim.Instant{bound}, dues)
+			last = bound
+		}
+	}
+	require.Greater(t, past, 20, "too few are lost to show anything")
+	never := single(t, 1, Spec{Delay: spread, Order: FIFO, Loss: Bernoulli(1)})
+	require.Equal(t, metasim.At(ms), never.Earliest(metasim.Start))
+	require.Empty(t, never.Transit(nil, 0, metasim.Start, 0))
+	require.Equal(t, metasim.At(ms), never.Earliest(metasim.Start))
+}
+
+// Who is asked gives the same answers as who is not.
+func TestForesightChangesNothing(t *testing.T) {
+	for _, kind := range kinds {
+		asked, plain := single(t, 1, busy(kind.dist)), single(t, 1, busy(kind.dist))
+		for n := range uint64(2000) {
+			at := metasim.At(metasim.Time(n) * us)
+			if n%3 > 0 {
+				asked.Earliest(at)
+			}
+			require.Equal(t, plain.Transit(nil, n, at, 100), asked.Transit(nil, n, at, 100), "%s: message %d", kind.name, n)
+		}
+	}
 }
 
 // Every link that a table returns begins anew: no state is shared.

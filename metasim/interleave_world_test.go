@@ -128,7 +128,7 @@ func (d drawnDelays) Link(from, to, channel string) Link {
 	l.lossy = mix(key, 5)%6 == 0
 	l.doubling = mix(key, 6)%6 == 0
 	l.fifo = mix(key, 7)%3 == 0
-	l.knowing = l.fifo && !l.lossy
+	l.knowing = l.fifo && mix(key, 12)%3 > 0
 	return l
 }
 
@@ -148,10 +148,16 @@ func (l *drawnLink) delay(n uint64) Time { return l.base + Time(mix(l.key, 8, n)
 
 func (l *drawnLink) Earliest(x Instant) Instant {
 	if l.knowing && l.shared == nil {
-		return Later(x.Add(l.delay(l.next)), l.last) // what is sent later arrives no earlier than the next one
+		for n := l.next; n < l.next+3; n++ {
+			if !l.lost(n) {
+				return Later(x.Add(l.delay(n)), l.last) // what is sent later arrives no earlier than the next one that does
+			}
+		}
 	}
 	return Later(x.Add(l.base), l.last)
 }
+
+func (l *drawnLink) lost(n uint64) bool { return l.lossy && mix(l.key, 9, n)%8 < 3 }
 
 func (l *drawnLink) Transit(dues []Instant, n uint64, sent Instant, _ int) []Instant {
 	l.next = n + 1
@@ -159,7 +165,7 @@ func (l *drawnLink) Transit(dues []Instant, n uint64, sent Instant, _ int) []Ins
 		*l.shared++
 		n = *l.shared
 	}
-	if l.lossy && mix(l.key, 9, n)%8 == 0 {
+	if l.lost(n) {
 		return dues
 	}
 	due := Later(sent.Add(l.delay(n)), l.last)

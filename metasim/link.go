@@ -25,8 +25,9 @@ type Link interface {
 	// size bytes: nothing for a lost message, two instants for a duplicated one. Each is at or after Earliest(sent),
 	// asked before. It is called once a message, in order of n, with sent never going back.
 	Transit(dues []Instant, n uint64, sent Instant, size int) []Instant
-	// Earliest is the earliest due of any message that is still to be sent, at x or later. It is strictly after x,
-	// never falls as x rises, and never falls as messages are sent.
+	// Earliest is the earliest due of any message that is still to be sent, at x or later. It is strictly after x, and
+	// never falls as x rises. As a message is sent at some instant, it does not fall for any x at or before that: then safe
+	// times do not fall, as they ask for no x after what the sender may still send.
 	Earliest(x Instant) Instant
 }
 
