@@ -41,28 +41,3 @@ func TestMessageCompare(t *testing.T) {
 	}
 	require.True(t, slices.IsSortedFunc(ordered, func(a, b Message) int { return a.Compare(&b) }))
 }
-
-// A queue does what a sorted slice would.
-func TestQueueTwin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var q queue
-		var twin []Message
-		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			if len(twin) > 0 && rapid.Bool().Draw(t, "pop") {
-				require.Equal(t, twin[0], q.pop())
-				twin = twin[1:]
-			} else {
-				m := anyMessage().Draw(t, "m")
-				q.push(m)
-				twin = append(twin, m)
-				slices.SortStableFunc(twin, func(a, b Message) int { return a.Compare(&b) })
-			}
-			require.Equal(t, len(twin), q.len())
-			if len(twin) == 0 {
-				require.Equal(t, Infinity, q.due())
-			} else {
-				require.Equal(t, twin[0].Due, q.due())
-			}
-		}
-	})
-}
