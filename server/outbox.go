@@ -20,6 +20,7 @@ type outbox struct {
 	prompt  wire.Prompt // nil where only the goroutine writes
 	encoder wire.Encoder
 	frames  []byte // that wait
+	use     spare  // of their memory
 	writing int    // bytes that the goroutine is writing
 	active  bool   // there is a goroutine
 	writes  uint64 // that are done
@@ -73,7 +74,11 @@ func (o *outbox) send() {
 		if n > 0 {
 			o.writes++
 		}
-		o.frames = o.frames[:copy(o.frames, o.frames[n:])]
+		if n < len(o.frames) {
+			o.frames = o.frames[:copy(o.frames, o.frames[n:])]
+		} else {
+			o.frames = keep(o.frames, &o.use, keepLittle)
+		}
 		if o.broken = err != nil; o.broken {
 			o.frames = nil
 		}
@@ -143,8 +148,11 @@ func (o *outbox) write() {
 	_ = o.conn.Close()
 }
 
-// keepFrames is how much memory an idle connection holds on to, twice.
-const keepFrames = 64 << 10
+// How much memory for frames a connection holds on to, twice: at most, and in any case.
+const (
+	keepFrames = 64 << 10
+	keepLittle = 256
+)
 
 // take notes that what it returned before was written, and swaps what waits with its memory. It returns nothing when the
 // connection is to be closed, and done when the goroutine has nothing left to do.
@@ -163,7 +171,7 @@ func (o *outbox) take(written []byte) (frames []byte, done bool) {
 		o.ready.Wait()
 	}
 	frames = o.frames
-	o.frames, o.writing = written[:0], len(frames)
+	o.frames, o.writing = keep(written, &o.use, keepLittle), len(frames)
 	if cap(written) > keepFrames {
 		o.frames = nil
 	}

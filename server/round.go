@@ -182,7 +182,7 @@ func (s *Server) flush() bool {
 	for _, sess := range s.touched {
 		before, after, err := sess.outbox.put(sess.pass)
 		clear(sess.pass)
-		sess.pass, sess.touched = sess.pass[:0], false
+		sess.pass, sess.touched = keep(sess.pass, &sess.use, keepPackets), false
 		switch limit := s.config.OutboxLimit; {
 		case s.ended:
 		case err != nil:
@@ -198,6 +198,9 @@ func (s *Server) flush() bool {
 	s.touched = s.touched[:0]
 	return dropped
 }
+
+// keepPackets is how many packets a session has room for in any case.
+const keepPackets = 8
 
 // polls and resumes keep the books of who was blocked for how long.
 func (s *Server) polls(id metasim.ClientID) {

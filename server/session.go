@@ -16,6 +16,7 @@ type session struct {
 	members    map[uint32]*member            // looked up, never iterated where order matters
 	introduced map[metasim.ClientID]struct{} // whom the peer knows by name
 	pass       []wire.Packet                 // what this round has for the connection
+	use        spare                         // of the memory of pass
 	touched    bool                          // it is in the list of sessions to write
 	heard      uint64                        // packets that came
 }
