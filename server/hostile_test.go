@@ -3,10 +3,12 @@ package server_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -96,7 +98,9 @@ func TestSilentPeer(t *testing.T) {
 	require.NoError(t, r.end())
 	require.NoError(t, raw.SetReadDeadline(time.Now().Add(20*time.Second)))
 	_, err = raw.Read(make([]byte, 1))
-	require.ErrorIs(t, err, io.EOF, "the server has closed the connection")
+	if !errors.Is(err, syscall.ECONNRESET) { // the server had not read all
+		require.ErrorIs(t, err, io.EOF, "the server has closed the connection")
+	}
 	require.NoError(t, raw.Close())
 }
 
