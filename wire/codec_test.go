@@ -118,7 +118,7 @@ func TestPayloadsAreTheCallers(t *testing.T) {
 		return wire.Packet{Body: &metasim.Send{Channel: "A", Payload: []byte(s)}}
 	}
 	stream := append(bytes.Clone(frames(t, send("one"))), frames(t, send("two"))...)
-	reader := wire.NewReader(bytes.NewReader(stream), "test")
+	reader := wire.NewReader(&pieces{b: stream, size: len(stream) / 2}, "test")
 	first, err := reader.Read()
 	require.NoError(t, err)
 	one := first[0].Keep().Body.(*metasim.Send)

@@ -34,34 +34,53 @@ const keepNames = 4096
 // Packets decodes one frame, without its length. The slice and its bodies are valid until the next call, payloads for
 // good; nothing of it points into the frame. Whatever comes is decoded or refused with a *ProtocolError.
 func (d *Decoder) Packets(frame []byte) ([]Packet, error) {
-	if len(frame) == 0 {
-		return nil, &ProtocolError{What: "an empty frame", Bound: "a frame holds at least one packet", Remedy: speak}
-	}
 	d.reclaim()
+	if err := d.add(frame); err != nil {
+		return nil, err
+	}
+	return d.packets, nil
+}
+
+// add decodes one more frame, the packets of which follow the others. Where it fails there is nothing of it.
+func (d *Decoder) add(frame []byte) error {
+	before := len(d.packets)
+	err := d.frame(frame)
+	if err != nil {
+		clear(d.packets[before:])
+		d.packets = d.packets[:before]
+	}
+	return err
+}
+
+func (d *Decoder) frame(frame []byte) error {
+	if len(frame) == 0 {
+		return &ProtocolError{What: "an empty frame", Bound: "a frame holds at least one packet", Remedy: speak}
+	}
+	full := len(d.packets) + MaxPackets
 	for c := read(frame, "Frame"); c.next < len(frame); {
 		at := c.next
 		c.more()
 		body := c.bytes()
 		if c.err != nil || c.tag != framePackets {
-			return nil, &ProtocolError{
+			return &ProtocolError{
 				What:   fmt.Sprintf("a frame with %d bytes of something else at byte %d", len(frame)-at, at),
 				Bound:  "a frame holds whole packets and nothing more",
 				Remedy: speak,
 			}
 		}
-		if len(d.packets) == MaxPackets {
-			return nil, &ProtocolError{
+		if len(d.packets) == full {
+			return &ProtocolError{
 				What: "a frame of too many packets", Bound: fmt.Sprintf("a frame holds at most %d", MaxPackets),
 				Remedy: "use more frames",
 			}
 		}
 		p, err := d.packet(body)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		d.packets = append(d.packets, p)
 	}
-	return d.packets, nil
+	return nil
 }
 
 // reclaim takes back what was handed out: it may be large, and is not to be kept alive.

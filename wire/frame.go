@@ -37,7 +37,8 @@ type Reader struct {
 // NewReader reads frames from r. The peer's name is for errors.
 func NewReader(r io.Reader, peer string) *Reader { return &Reader{from: r, peer: peer} }
 
-// Read waits for the next frame and returns its packets; the slice is valid until the next Read. It fails with io.EOF
+// Read waits for the next frame and returns its packets, and those of the frames that came with it; they are valid until
+// the next Read. It fails with io.EOF
 // where the stream ends between two frames, with a *ProtocolError where what comes is no frame (it wraps
 // io.ErrUnexpectedEOF where the stream ends inside one), and with the stream's own error where that breaks.
 func (r *Reader) Read() ([]Packet, error) {
@@ -64,7 +65,34 @@ func (r *Reader) Read() ([]Packet, error) {
 	}
 	packets, err := r.decoder.Packets(r.ahead[lengthSize:whole])
 	r.ahead = r.ahead[whole:]
-	return packets, from(r.peer, err)
+	if err != nil {
+		return nil, from(r.peer, err)
+	}
+	for len(packets) < manyPackets && r.another(limit) {
+		packets = r.decoder.packets
+	}
+	return packets, nil
+}
+
+// manyPackets is how many packets a Read returns without looking for more.
+const manyPackets = 1 << 10
+
+// another decodes one more frame, if all of it lies ahead and it is in order: what is wrong with it is for the next Read
+// to say.
+func (r *Reader) another(limit int) bool {
+	if len(r.ahead) < lengthSize {
+		return false
+	}
+	size := binary.LittleEndian.Uint32(r.ahead)
+	if uint64(size) > uint64(min(limit, len(r.ahead)-lengthSize)) {
+		return false
+	}
+	whole := lengthSize + int(size)
+	if r.decoder.add(r.ahead[lengthSize:whole]) != nil {
+		return false
+	}
+	r.ahead = r.ahead[whole:]
+	return true
 }
 
 // Ready reports whether a Read would return without waiting, or wait for the rest of a large frame only. What it reads
