@@ -129,11 +129,11 @@ func (b *Builder) Complete(ctx context.Context, opts ...Option) (*Client, error)
 	}
 	own := o.host == nil
 	if own {
-		h, err := connect(ctx, o)
+		conn, err := connect(ctx, o)
 		if err != nil {
 			return nil, fmt.Errorf("client %s: %w", o.name, err)
 		}
-		o.host = h
+		o.host = newOwn(conn)
 	}
 	b.complete = true
 	return b.join(ctx, o, own)
@@ -173,7 +173,8 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 	c := &Client{
 		name: o.name, host: o.host, own: own, subs: b.subs, reaction: b.reaction, handlers: map[string][]func(Message){},
 	}
-	c.number, c.inbox = o.host.join()
+	c.number, c.mail = o.host.join()
+	c.out.host, c.out.number = o.host, c.number
 	hello := wire.Hello{Version: wire.Version, Name: o.name, Token: o.token, Reaction: b.reaction}
 	for _, p := range b.pubs {
 		hello.Publications = append(hello.Publications, p.channel)
@@ -184,7 +185,7 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 	if err := wire.Check(wire.Packet{Body: hello}); err != nil {
 		return nil, errors.Join(fmt.Errorf("client %s: %w", o.name, err), c.Close())
 	}
-	c.put(hello)
+	c.out.add(hello)
 	if err := c.flush(); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

@@ -31,8 +31,8 @@ type Client struct {
 	host     *Host
 	own      bool   // nobody else is on the host
 	number   uint32 // on the host
-	inbox    *inbox
-	out      []wire.Packet // to be written with the next flush
+	mail     mail
+	out      outgoing
 
 	started bool
 	ended   bool            // left, or failed: see err
@@ -42,6 +42,7 @@ type Client struct {
 	now     metasim.Instant
 	promise metasim.Instant // the last Promise, or Step
 	granted metasim.Instant // exclusive; nobody but this package may see it
+	quiet   metasim.Instant // until it may act beyond this, nobody is known to be helped by its reports
 	given   []Message       // what it was given and has not handled
 	handled uint64          // the number of the last delivery that the simulator was given
 	told    report          // what the server was told last
@@ -92,7 +93,7 @@ func (c *Client) SetResult(v any) error {
 // when the server has everything that the client sent. Leaving twice is no error.
 func (c *Client) Leave(ctx context.Context) error {
 	if !c.ended {
-		c.put(&metasim.Leave{Now: c.now, Acked: c.handled, Result: c.result})
+		c.out.add(&metasim.Leave{Now: c.now, Acked: c.handled, Result: c.result})
 		for err := c.flush(); err == nil && !c.ended; {
 			err = c.receive(ctx)
 		}
@@ -117,7 +118,7 @@ func (c *Client) Close() error {
 
 // detach gives the client's place up. Of a host that it shares it takes the others with it, unless it has left.
 func (c *Client) detach() error {
-	c.inbox.forget()
+	c.mail.forget()
 	c.host.leave(c.number)
 	if c.own || !errors.Is(c.err, ErrLeft) {
 		return c.host.Close()
@@ -125,19 +126,30 @@ func (c *Client) detach() error {
 	return nil
 }
 
-func (c *Client) put(body wire.Body) { c.out = append(c.out, wire.Packet{Body: body}) }
-
-// flush writes what was put, in one write.
+// flush writes what the client has to say, in one write.
 func (c *Client) flush() error {
 	if c.ended {
 		return c.err
 	}
-	if len(c.out) == 0 {
-		return nil
+	return c.written(c.out.flush())
+}
+
+// goOn reports an instant after which the client goes on, as it may: next is its next event. The report may wait for
+// more, unless somebody is known to wait for it.
+func (c *Client) goOn(r metasim.Report, next metasim.Instant) error {
+	if c.ended {
+		return c.err
 	}
-	err := c.host.write(c.number, c.out)
-	clear(c.out)
-	c.out = c.out[:0]
+	c.out.advance(r)
+	if c.quiet.Before(next) {
+		c.quiet = metasim.Infinity // once is enough
+		return c.flush()
+	}
+	return c.written(c.out.flushLater())
+}
+
+// written takes what became of a write.
+func (c *Client) written(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -155,13 +167,13 @@ func (c *Client) flush() error {
 
 // receive waits for something from the server, and takes it in.
 func (c *Client) receive(ctx context.Context) error {
-	news, err := c.inbox.wait(ctx)
+	news, err := c.mail.wait(ctx)
 	return c.takeAll(news, err)
 }
 
 // drain takes in what has come from the server, without waiting for more.
 func (c *Client) drain() error {
-	news, err := c.inbox.take()
+	news, err := c.mail.take()
 	return c.takeAll(news, err)
 }
 
@@ -173,12 +185,14 @@ func (c *Client) takeAll(n news, err error) error {
 		}
 	}
 	c.given = append(c.given, n.given...)
-	c.granted = metasim.Later(c.granted, n.granted)
+	if c.granted.Before(n.granted) {
+		c.granted, c.quiet = n.granted, n.quiet
+	}
 	if err == nil || c.ended {
 		return c.err
 	}
 	c.fail(c.lost(err))
-	if errors.As(err, new(*cancelledError)) {
+	if isCancelled(err) {
 		// It does not go on, so nobody should wait for it. It is cancelled: how the closing went is of no interest.
 		_ = c.detach()
 	}

@@ -17,51 +17,51 @@ import (
 //
 // A Host may be used by many goroutines; each client on it by one.
 type Host struct {
-	conn wire.Conn
-	done chan struct{} // closed when nothing is read any more
-	met  acquaintances // the reader's
+	conn   wire.Conn
+	direct bool          // the connection hands over at once, so nothing is to be gathered
+	own    wire.Prompt   // set where one client has the connection for itself, and reads it
+	done   chan struct{} // closed when no goroutine reads any more
+	met    acquaintances // of who reads
 
 	mu      sync.Mutex
 	inboxes map[uint32]*inbox
 	next    uint32 // number of the next member
 	err     error  // why nothing comes any more
 	room    sync.Cond
-	out     []wire.Packet // to be written
-	written []wire.Packet // memory of the write before
-	writing bool          // somebody writes; he writes what is put meanwhile, too
-	broken  error         // why nothing can be written any more
+	encoder wire.Encoder
+	out     []byte // frames to be written
+	written []byte // memory of the write before
+	writing bool   // somebody writes; he writes what is put meanwhile, too
+	broken  error  // why nothing can be written any more
 }
 
-// maxPending is how many packets may wait to be written before those who add to them wait.
-const maxPending = 4096
+// maxPending is how many bytes may wait to be written before those who add to them wait.
+const maxPending = 256 << 10
 
 // Connect connects a Host to the server. The options say where it is, as those of Complete do.
 func Connect(ctx context.Context, opts ...Option) (*Host, error) {
-	h, err := connect(ctx, gather(opts))
+	conn, err := connect(ctx, gather(opts))
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	return h, nil
+	return newHost(conn), nil
 }
 
-func connect(ctx context.Context, o options) (*Host, error) {
+func connect(ctx context.Context, o options) (wire.Conn, error) {
 	if o.conn != nil {
-		return newHost(o.conn), nil
+		return o.conn, nil
 	}
 	if o.url == "" {
 		return nil, errors.New("no server; set METASIM_SERVER, or use WithServer")
 	}
-	conn, err := dial.URL(ctx, o.url)
-	if err != nil {
-		return nil, err
-	}
-	return newHost(conn), nil
+	return dial.URL(ctx, o.url)
 }
 
 func newHost(conn wire.Conn) *Host {
 	h := &Host{conn: conn, done: make(chan struct{}), met: acquaintances{peer: conn.Peer()}, inboxes: map[uint32]*inbox{}}
 	h.room.L = &h.mu
 	if direct, ok := conn.(wire.Direct); ok {
+		h.direct = true
 		close(h.done)
 		direct.Receive(func(packets []wire.Packet, err error) {
 			if err = cmp.Or(h.hand(packets), err); err != nil {
@@ -74,6 +74,17 @@ func newHost(conn wire.Conn) *Host {
 	return h
 }
 
+// newOwn is a host for one client alone.
+func newOwn(conn wire.Conn) *Host {
+	prompt, ok := conn.(wire.Prompt)
+	if !ok {
+		return newHost(conn)
+	}
+	h := &Host{conn: conn, own: prompt, done: make(chan struct{})}
+	close(h.done)
+	return h
+}
+
 // Close drops the connection. Clients on it that have not left count as crashed.
 func (h *Host) Close() error {
 	err := h.conn.Close()
@@ -83,7 +94,10 @@ func (h *Host) Close() error {
 }
 
 // join gives a client a place on the connection. Where that has ended, the inbox says so.
-func (h *Host) join() (uint32, *inbox) {
+func (h *Host) join() (uint32, mail) {
+	if h.own != nil {
+		return 0, &ownMail{conn: h.own, known: acquaintances{peer: h.conn.Peer()}}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	number, in := h.next, newInbox()
@@ -155,19 +169,20 @@ func (h *Host) end(err error) {
 	}
 }
 
-// write sends a client's packets. Who comes while another writes leaves them to him: they share the next write.
-func (h *Host) write(number uint32, packets []wire.Packet) error {
+// write sends a client's packets, of which it keeps nothing. Who comes while another writes leaves them to him: they
+// share the next write.
+func (h *Host) write(packets []wire.Packet) error {
+	if h.direct || h.own != nil {
+		return h.conn.Write(packets)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for len(h.out) >= maxPending && h.broken == nil {
 		h.room.Wait()
 	}
-	for _, p := range packets {
-		p.Member = number
-		h.out = append(h.out, p)
-	}
-	if h.writing {
-		return h.broken
+	var err error
+	if h.out, err = h.encoder.AppendFrames(h.out, packets); err != nil || h.writing {
+		return errors.Join(err, h.broken)
 	}
 	h.writing = true
 	for len(h.out) > 0 && h.broken == nil {
@@ -175,8 +190,7 @@ func (h *Host) write(number uint32, packets []wire.Packet) error {
 		h.out = h.written[:0]
 		h.room.Broadcast()
 		h.mu.Unlock()
-		err := h.conn.Write(batch)
-		clear(batch)
+		err := h.conn.WriteFrames(batch)
 		h.mu.Lock()
 		h.written = batch
 		if err != nil {

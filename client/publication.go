@@ -38,11 +38,10 @@ func (p *Publication) Publish(payload []byte) error {
 		}
 		return c.refuse(err)
 	}
-	send := &metasim.Send{Channel: p.channel, Sent: c.now, Payload: payload}
-	if err := wire.Check(wire.Packet{Body: send}); err != nil {
+	if err := wire.CheckSend(p.channel, payload, c.now); err != nil {
 		return c.refuse(fmt.Errorf("client %s: at %v: %w", c.name, c.now, err))
 	}
-	c.put(send)
+	c.out.send(p.channel, c.now, payload)
 	return nil
 }
 
@@ -74,6 +73,6 @@ func (c *Client) Promise(t metasim.Time) error {
 		return &metasim.Violation{Rule: metasim.PromiseRegress, Client: c.name, At: i, Bound: bound}
 	}
 	c.promise = i
-	c.put(&metasim.Promise{NoSendBefore: i})
+	c.out.add(&metasim.Promise{NoSendBefore: i})
 	return c.flush()
 }

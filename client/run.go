@@ -18,7 +18,7 @@ func (c *Client) Run(ctx context.Context) error {
 	c.running = true
 	defer func() { c.running = false }()
 	if !c.ended && metasim.Earlier(c.due(), c.timers.next()).Before(c.granted) { // it has stepped before
-		c.put(&metasim.Advance{Report: c.report(c.now, metasim.Later(c.timers.next(), c.now))})
+		c.out.advance(c.report(c.now, metasim.Later(c.timers.next(), c.now)))
 	}
 	for {
 		if c.ended || c.refused != nil {
@@ -30,7 +30,7 @@ func (c *Client) Run(ctx context.Context) error {
 			if c.granted == c.until {
 				return c.Leave(ctx)
 			}
-			poll := &metasim.PollWait{Report: c.report(c.now, timer), Want: timer, Messages: true}
+			poll := metasim.PollWait{Report: c.report(c.now, timer), Want: timer, Messages: true}
 			if err := c.wait(ctx, poll); err != nil {
 				return err
 			}
@@ -68,9 +68,8 @@ func (c *Client) act(ctx context.Context, at metasim.Instant) error {
 	if _, err := c.mayActAt(metasim.Earlier(c.due(), c.timers.next())); err != nil {
 		return err
 	}
-	if metasim.Earlier(c.due(), c.timers.next()).Before(c.granted) { // a message may have come just now
-		c.put(&metasim.Advance{Report: c.report(c.now, c.timers.next())})
-		return c.flush()
+	if next := metasim.Earlier(c.due(), c.timers.next()); next.Before(c.granted) { // a message may have come just now
+		return c.goOn(c.report(c.now, c.timers.next()), next)
 	}
 	return nil
 }

@@ -26,11 +26,10 @@ func (c *Client) Step(ctx context.Context, t metasim.Time) ([]Message, error) {
 	}
 	if may {
 		r.Now = target
-		c.put(&metasim.Advance{Report: r})
-		if err := c.flush(); err != nil {
+		if err := c.goOn(r, target); err != nil {
 			return nil, err
 		}
-	} else if err := c.wait(ctx, &metasim.PollWait{Report: r, Want: target}); err != nil {
+	} else if err := c.wait(ctx, metasim.PollWait{Report: r, Want: target}); err != nil {
 		return nil, err
 	}
 	if !target.Before(c.granted) { // authorized to the end of the run only
@@ -53,11 +52,10 @@ func (c *Client) Next(ctx context.Context, limit metasim.Time) ([]Message, error
 		return nil, err
 	}
 	if may || c.due().Before(c.granted) {
-		c.put(&metasim.Advance{Report: c.report(c.now, target)})
-		if err := c.flush(); err != nil {
+		if err := c.goOn(c.report(c.now, target), metasim.Earlier(target, c.due())); err != nil {
 			return nil, err
 		}
-	} else if err := c.wait(ctx, &metasim.PollWait{Report: c.report(c.now, target), Want: target, Messages: true}); err != nil {
+	} else if err := c.wait(ctx, metasim.PollWait{Report: c.report(c.now, target), Want: target, Messages: true}); err != nil {
 		return nil, err
 	}
 	next := metasim.Earlier(target, c.due())
@@ -93,12 +91,12 @@ func (c *Client) mayActAt(at metasim.Instant) (bool, error) {
 }
 
 // wait sends a poll with all that was put before it, and returns when the client is authorized to go on.
-func (c *Client) wait(ctx context.Context, poll *metasim.PollWait) error {
-	c.put(poll)
+func (c *Client) wait(ctx context.Context, poll metasim.PollWait) error {
+	c.out.ask(poll)
 	if err := c.flush(); err != nil {
 		return err
 	}
-	for !c.answered(poll) {
+	for !c.answered(&poll) {
 		if err := c.receive(ctx); err != nil {
 			return err
 		}

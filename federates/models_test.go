@@ -1,6 +1,7 @@
 package federates
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -108,7 +109,11 @@ type eavesdropper struct{ written []wire.Packet }
 func (e *eavesdropper) Read() ([]wire.Packet, error) { return nil, io.EOF }
 func (e *eavesdropper) Close() error                 { return nil }
 func (e *eavesdropper) Peer() string                 { return "nobody" }
-func (e *eavesdropper) WriteFrames([]byte) error     { return nil }
+func (e *eavesdropper) WriteFrames(frames []byte) error {
+	packets, err := wire.NewReader(bytes.NewReader(frames), "the model").Read()
+	return errors.Join(err, e.Write(packets))
+}
+
 func (e *eavesdropper) Write(p []wire.Packet) error {
 	e.written = append(e.written, p...)
 	return nil

@@ -47,7 +47,7 @@ func TestPingPong(t *testing.T) {
 	step(&PollWait{Client: pong, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
 	require.Equal(t, []Effect{
 		&Deliver{To: pong, Number: 1, Message: m},
-		&Authorize{To: pong, Until: At(15)}, // ping answers its answer, due at 10, at the earliest
+		&Authorize{To: pong, Until: At(15), QuietUntil: Infinity}, // ping answers its answer, due at 10, at the earliest
 	}, settle())
 	answer := Message{From: pong, Channel: "PONG", Sent: At(5), Due: At(10), Payload: []byte("y")}
 	require.Equal(t, []Effect{&Queue{To: ping, Message: answer}},
@@ -55,10 +55,10 @@ func TestPingPong(t *testing.T) {
 	step(&PollWait{Client: pong, Report: Report{Now: At(5), NextEvent: Infinity, Acked: 1}, Want: Infinity, Messages: true})
 	require.Equal(t, []Effect{
 		&Deliver{To: ping, Number: 1, Message: answer},
-		&Authorize{To: ping, Until: At(20)},
+		&Authorize{To: ping, Until: At(20), QuietUntil: Infinity},
 	}, settle())
 	step(&Leave{Client: ping, Now: At(10), Acked: 1})
-	require.Equal(t, []Effect{&Authorize{To: pong, Until: Infinity}}, settle(), "nothing can come any more")
+	require.Equal(t, []Effect{&Authorize{To: pong, Until: Infinity, QuietUntil: Infinity}}, settle(), "nothing can come any more")
 	require.Equal(t, []Effect{&Finish{}}, step(&Leave{Client: pong, Now: At(5), Acked: 1}))
 	require.Equal(t, Totals{Sent: 2, Delivered: 2, End: At(10)}, books.Totals())
 }

@@ -25,9 +25,14 @@ type Deliver struct {
 }
 
 // Authorize is AUTHORIZE_ADVANCE: client To has been given everything due before Until, and may act before Until.
+//
+// QuietUntil is the threshold up to which nobody needs its reports: as long as it may still send at QuietUntil or
+// before, no report of it lets anybody go on who waits. Infinity: nobody waits for it. It is what is known now, and a hint:
+// a client that keeps its reports for longer only holds others up.
 type Authorize struct {
-	To    ClientID
-	Until Instant
+	To         ClientID
+	Until      Instant
+	QuietUntil Instant
 }
 
 // Evict says that a client broke the rules. The run cannot be trusted from here on: Finish follows.
@@ -97,9 +102,9 @@ func (e *effects) deliver(to ClientID, number uint64) *Deliver {
 	return v
 }
 
-func (e *effects) authorize(to ClientID, until Instant) {
+func (e *effects) authorize(to ClientID, until, quietUntil Instant) {
 	v := e.authorized.lend()
-	v.To, v.Until = to, until
+	v.To, v.Until, v.QuietUntil = to, until, quietUntil
 	e.list = append(e.list, v)
 }
 

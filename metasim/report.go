@@ -38,7 +38,7 @@ func (d *Dispatcher) pollWait(ev *PollWait) {
 	answered := ev.Want.Before(c.granted) || ev.Messages && c.given.len() > 0 || c.granted == d.end
 	c.waiting = !answered
 	if answered {
-		d.effects.authorize(c.id, c.granted)
+		d.effects.authorize(c.id, c.granted, d.quietUntil(c))
 	}
 }
 

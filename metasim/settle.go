@@ -145,7 +145,7 @@ func (d *Dispatcher) grant(c *client) {
 		c.woken = Earlier(need, until)
 		c.waiting = false
 	}
-	d.effects.authorize(c.id, until)
+	d.effects.authorize(c.id, until, d.quietUntil(c))
 }
 
 // checkReached answers a Permit once everything before it has happened: all wait for something at it or later. At the

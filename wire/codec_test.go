@@ -39,7 +39,7 @@ func bodies(t *rapid.T) map[string]wire.Body {
 		"Advance":   &metasim.Advance{Report: report},
 		"PollWait":  &metasim.PollWait{Report: report, Want: instant(t), Messages: rapid.Bool().Draw(t, "messages")},
 		"Leave":     &metasim.Leave{Now: instant(t), Acked: number("acked"), Result: payload},
-		"Authorize": &metasim.Authorize{Until: instant(t)},
+		"Authorize": &metasim.Authorize{Until: instant(t), QuietUntil: instant(t)},
 		"Deliver": &metasim.Deliver{Number: number("number"), Message: metasim.Message{
 			From: metasim.ClientID(rapid.Uint32().Draw(t, "from")), Seq: number("seq"), Channel: name("channel"),
 			Sent: instant(t), Due: instant(t), Payload: payload,

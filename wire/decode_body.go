@@ -176,8 +176,19 @@ func (d *Decoder) deliver(b []byte) (Body, error) {
 }
 
 func authorize(m *metasim.Authorize, b []byte) error {
+	var until, quiet rawInstant
 	c := read(b, "AuthorizeAdvance")
-	m.Until = c.onlyInstant(authorizeUntil)
-	c.fail(checkTime("an authorization", m.Until.Time))
+	for c.more() {
+		switch c.tag {
+		case authorizeUntil:
+			c.instant(&until)
+		case authorizeQuiet:
+			c.instant(&quiet)
+		default:
+			c.unknown("AuthorizeAdvance")
+		}
+	}
+	m.Until, m.QuietUntil = c.at(&until), c.at(&quiet)
+	c.fail(checkAuthorize(m))
 	return c.err
 }

@@ -35,7 +35,8 @@ func appendBody(b []byte, body Body) (tag byte, head, payload []byte, err error)
 		b = appendInstant(b, deliverDue, m.Message.Due)
 		return packetDeliver, appendCount(b, deliverPayload, m.Message.Payload), m.Message.Payload, nil
 	case *metasim.Authorize:
-		return packetAuthorize, appendInstant(b, authorizeUntil, m.Until), nil, nil
+		b = appendInstant(b, authorizeUntil, m.Until)
+		return packetAuthorize, appendInstant(b, authorizeQuiet, m.QuietUntil), nil, nil
 	}
 	tag, b, err = appendRare(b, body)
 	return tag, b, nil, err

@@ -63,4 +63,5 @@ const (
 	deliverPayload = 7<<3 | counted
 
 	authorizeUntil = 1<<3 | counted
+	authorizeQuiet = 2<<3 | counted
 )

@@ -60,7 +60,7 @@ func Check(p Packet) error {
 	case *metasim.Deliver:
 		return checkMessage(b.Message.Channel, b.Message.Payload, b.Message.Sent, b.Message.Due)
 	case *metasim.Authorize:
-		return checkTime("an authorization", b.Until.Time)
+		return checkAuthorize(b)
 	}
 	return &ProtocolError{
 		What: fmt.Sprintf("a packet with a body of type %T", p.Body), Bound: "no such message travels",
@@ -78,6 +78,10 @@ func checkHello(b Hello) error {
 	}
 	return firstError(checkName("a client", b.Name), checkNames("a publication", b.Publications),
 		checkNames("a subscription", b.Subscriptions), checkTime("a reaction", b.Reaction))
+}
+
+func checkAuthorize(b *metasim.Authorize) error {
+	return firstError(checkTime("an authorization", b.Until.Time), checkTime("a threshold", b.QuietUntil.Time))
 }
 
 func checkPollWait(b *metasim.PollWait) error {
@@ -104,6 +108,11 @@ func checkLeave(b *metasim.Leave) error {
 		}
 	}
 	return checkTime("a leave", b.Now.Time)
+}
+
+// CheckSend is Check of a Send, for who has no Packet of it yet.
+func CheckSend(channel string, payload []byte, sent metasim.Instant) error {
+	return checkMessage(channel, payload, sent, sent)
 }
 
 func checkMessage(channel string, payload []byte, sent, due metasim.Instant) error {

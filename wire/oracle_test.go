@@ -132,7 +132,7 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 		}}
 	case *metasim.Authorize:
 		twin.Body = &wirepb.Packet_AuthorizeAdvance{AuthorizeAdvance: &wirepb.AuthorizeAdvance{
-			Until: instantTwin(b.Until),
+			Until: instantTwin(b.Until), QuietUntil: instantTwin(b.QuietUntil),
 		}}
 	}
 	return twin
@@ -184,7 +184,8 @@ func decodeTwin(field protowire.Number, b []byte) (wire.Body, error) {
 			Sent: p.instant(m.Sent), Due: p.instant(m.Due), Payload: m.Payload,
 		}}
 	case 13:
-		body = &metasim.Authorize{Until: p.instant(parse(&p, b, new(wirepb.AuthorizeAdvance)).Until)}
+		m := parse(&p, b, new(wirepb.AuthorizeAdvance))
+		body = &metasim.Authorize{Until: p.instant(m.Until), QuietUntil: p.instant(m.QuietUntil)}
 	}
 	return body, errors.Join(p.err, wire.Check(wire.Packet{Body: body}))
 }

@@ -88,6 +88,9 @@ func history(e *metasim.Effect) []Entry {
 	switch eff := (*e).(type) {
 	case *metasim.Queue:
 		m, to = eff.Message, eff.To
+	case *metasim.Authorize:
+		eff.QuietUntil = metasim.Start // a hint: it is not kept
+		return nil
 	case *metasim.Lose:
 		eff.Message.Due = metasim.Start
 		m, to = eff.Message, eff.To

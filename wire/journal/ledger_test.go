@@ -57,9 +57,12 @@ func TestAJournalGivesTheSameDigest(t *testing.T) {
 // clean returns effects without what means nothing.
 func clean(effs []metasim.Effect) (all []string) {
 	for _, e := range effs {
-		if lose, ok := e.(*metasim.Lose); ok {
-			e = &metasim.Lose{To: lose.To, Message: lose.Message}
-			e.(*metasim.Lose).Message.Due = metasim.Start
+		switch v := e.(type) {
+		case *metasim.Lose:
+			lose := *v
+			lose.Message.Due, e = metasim.Start, &lose
+		case *metasim.Authorize:
+			e = &metasim.Authorize{To: v.To, Until: v.Until}
 		}
 		all = append(all, fmt.Sprintf("%T%v", e, e))
 	}

@@ -1222,7 +1222,8 @@ func (x *DeliveredMessage) GetPayload() []byte {
 
 type AuthorizeAdvance struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Until         *Instant               `protobuf:"bytes,1,opt,name=until,proto3" json:"until,omitempty"` // exclusive
+	Until         *Instant               `protobuf:"bytes,1,opt,name=until,proto3" json:"until,omitempty"`                             // exclusive
+	QuietUntil    *Instant               `protobuf:"bytes,2,opt,name=quiet_until,json=quietUntil,proto3" json:"quiet_until,omitempty"` // a hint: who may still send at this instant or before it helps nobody by a report
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1260,6 +1261,13 @@ func (*AuthorizeAdvance) Descriptor() ([]byte, []int) {
 func (x *AuthorizeAdvance) GetUntil() *Instant {
 	if x != nil {
 		return x.Until
+	}
+	return nil
+}
+
+func (x *AuthorizeAdvance) GetQuietUntil() *Instant {
+	if x != nil {
+		return x.QuietUntil
 	}
 	return nil
 }
@@ -1341,9 +1349,11 @@ const file_metasim_proto_rawDesc = "" +
 	"\achannel\x18\x04 \x01(\tR\achannel\x12'\n" +
 	"\x04sent\x18\x05 \x01(\v2\x13.metasim.v2.InstantR\x04sent\x12%\n" +
 	"\x03due\x18\x06 \x01(\v2\x13.metasim.v2.InstantR\x03due\x12\x18\n" +
-	"\apayload\x18\a \x01(\fR\apayload\"=\n" +
+	"\apayload\x18\a \x01(\fR\apayload\"s\n" +
 	"\x10AuthorizeAdvance\x12)\n" +
-	"\x05until\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x05until*\xda\x01\n" +
+	"\x05until\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x05until\x124\n" +
+	"\vquiet_until\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\n" +
+	"quietUntil*\xda\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12REASON_BAD_VERSION\x10\x01\x12\x14\n" +
@@ -1418,11 +1428,12 @@ var file_metasim_proto_depIdxs = []int32{
 	3,  // 25: metasim.v2.DeliveredMessage.sent:type_name -> metasim.v2.Instant
 	3,  // 26: metasim.v2.DeliveredMessage.due:type_name -> metasim.v2.Instant
 	3,  // 27: metasim.v2.AuthorizeAdvance.until:type_name -> metasim.v2.Instant
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	3,  // 28: metasim.v2.AuthorizeAdvance.quiet_until:type_name -> metasim.v2.Instant
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_metasim_proto_init() }
