@@ -39,6 +39,8 @@ type Bus interface {
 	// Subscribe begins to receive what is published on channels that pattern matches as a whole: a name or a regular
 	// expression. What this bus publishes itself is heard too.
 	Subscribe(pattern string) (*Subscription, error)
+	// Lossy reports whether who listens misses what comes faster than it reads: then it is kind to spread what can wait.
+	Lossy() bool
 	// Stats says how it goes.
 	Stats() Stats
 	// Close ends it and its subscriptions. Peers that read are given a moment to take what waits for them.
@@ -125,6 +127,9 @@ func (c *counters) Stats() Stats {
 		Dropped: c.dropped.Load(), Lost: c.lost.Load(), Refused: c.refused.Load(),
 	}
 }
+
+// Lossy is false but for udpm.
+func (c *counters) Lossy() bool { return false }
 
 // fails counts n messages that could not go out, and says why once.
 func (c *counters) fails(n uint64, why error) {

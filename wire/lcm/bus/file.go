@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 
 	"metasim/metasim"
@@ -27,14 +28,35 @@ type file struct {
 }
 
 func openFile(a address, o Options) (*file, error) {
-	f, err := os.Create(a.path)
+	f, err := os.OpenFile(a.path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
+	}
+	if err := overwrite(f); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	b := &file{file: f, buf: bufio.NewWriterSize(f, 1<<18)}
 	b.log = lcm.NewWriter(b.buf)
 	b.counters.log, b.url = o.Log, a.raw
 	return b, nil
+}
+
+const logMagic = "\xed\xa1\xda\x01" // every event begins with it
+
+// overwrite empties a log. A regular file that is something else was meant otherwise.
+func overwrite(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return err
+	}
+	begin := make([]byte, min(info.Size(), int64(len(logMagic))))
+	if _, err := f.ReadAt(begin, 0); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(logMagic, string(begin)) {
+		return errors.New("the file is there, and no event log; name another one, or remove it")
+	}
+	return f.Truncate(0)
 }
 
 func (f *file) Publish(ms ...Message) error {

@@ -15,7 +15,7 @@ import (
 
 func TestALogHasSimulatedTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.lcmlog")
-	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("old"), 1000), 0o600))
+	require.NoError(t, os.WriteFile(path, append([]byte(logMagic), bytes.Repeat([]byte("old"), 1000)...), 0o600))
 	b, err := Open("file://"+path, Options{})
 	require.NoError(t, err)
 	require.NoError(t, b.Publish(
@@ -40,6 +40,16 @@ func TestALogHasSimulatedTime(t *testing.T) {
 		assert.Equal(t, want, ev)
 	}
 	assert.Zero(t, r.Skipped())
+}
+
+func TestWhatIsNoLogIsNotOverwritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "thesis.tex")
+	require.NoError(t, os.WriteFile(path, []byte("years of work"), 0o600))
+	_, err := Open("file://"+path, Options{})
+	require.ErrorContains(t, err, "no event log; name another one")
+	left, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "years of work", string(left))
 }
 
 func TestAFullDiskIsCounted(t *testing.T) {

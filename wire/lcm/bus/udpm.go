@@ -83,6 +83,8 @@ func (u *udpm) Subscribe(pattern string) (*Subscription, error) {
 	return s, nil
 }
 
+func (u *udpm) Lossy() bool { return true }
+
 func (u *udpm) Close() error {
 	u.sending.Lock()
 	defer u.sending.Unlock()
