@@ -76,7 +76,7 @@ func crowd() (list []workload) {
 // to everybody at the start is a figure of its own.
 func (h *harness) crowd(ctx context.Context, clients, steps int, a arrangement, p Params) (sample, error) {
 	var joined, stepping, over time.Duration
-	var bytes uint64
+	var bytes int64
 	before, began := memory(), time.Now()
 	c := starCast(clients-1, steps+1)
 	c.parts[0].player.(*stepper).watch = func(step int) {
@@ -100,10 +100,12 @@ func (h *harness) crowd(ctx context.Context, clients, steps int, a arrangement, 
 	return s, err
 }
 
-// memory is what this process uses after a collection: heap and stacks, in bytes.
-func memory() uint64 {
+// memory is what this process uses after a collection: heap and stacks, in bytes. It is collected twice, as pools let go
+// of what an earlier workload left in them only then.
+func memory() int64 {
+	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapInuse + m.StackInuse
+	return int64(m.HeapInuse + m.StackInuse)
 }

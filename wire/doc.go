@@ -21,6 +21,7 @@
 //  3. Everything one pass has to say on a connection goes into one Write.
 //  4. Whoever connects writes first: on some transports the other side cannot write before.
 //  5. In the messages of the core the client's own ID does not travel. Do not read it on this side of a Conn.
+//  6. Whom a Deliver is from is introduced on the connection before it, once.
 //
 // # What is promised
 //

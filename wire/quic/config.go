@@ -17,7 +17,8 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 )
 
-// alpn names the protocol and its version to TLS.
+// alpn names this use of QUIC to TLS. It stays when the version of the protocol changes: peers of two versions are to
+// meet, and to be told so in words.
 const alpn = "metasim/1"
 
 const (
