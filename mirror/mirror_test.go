@@ -19,10 +19,12 @@ import (
 // A tape is a bus that keeps what it is given. While held, Publish waits, as no real one does.
 type tape struct {
 	bus.Bus
-	held sync.Mutex
+	lossy bool
+	held  sync.Mutex
 
 	mu     sync.Mutex
 	heard  []bus.Message
+	most   int // messages at once
 	closed bool
 }
 
@@ -31,6 +33,7 @@ func (b *tape) Publish(ms ...bus.Message) error {
 	defer b.held.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.most = max(b.most, len(ms))
 	for _, m := range ms {
 		m.Payload = append([]byte{}, m.Payload...)
 		b.heard = append(b.heard, m)
@@ -39,6 +42,7 @@ func (b *tape) Publish(ms ...bus.Message) error {
 }
 
 func (b *tape) Stats() bus.Stats { return bus.Stats{Sent: uint64(len(b.heard))} }
+func (b *tape) Lossy() bool      { return b.lossy }
 func (b *tape) Close() error     { b.closed = true; return nil }
 
 func instant(t metasim.Time, step uint32) metasim.Instant {
@@ -111,6 +115,23 @@ func TestASlowNetworkHoldsUpNobody(t *testing.T) {
 	assert.LessOrEqual(t, st.Shown, uint64(200), "one batch is on its way, one waits")
 	assert.GreaterOrEqual(t, st.Shown, uint64(100))
 	assert.EqualValues(t, 2*st.Shown, len(b.heard))
+}
+
+// A program that listens over UDP has room for 30 messages: what can wait comes in parts. What is too much to wait does not.
+func TestFewMessagesAreSpreadOverALossyNetwork(t *testing.T) {
+	for _, c := range []struct{ messages, most int }{{100, 2 * burst}, {20_000, 2 * atOnce}} {
+		b := &tape{lossy: true}
+		b.held.Lock()
+		m := New(Config{Bus: b, Clients: []string{"a"}})
+		for range c.messages {
+			require.NoError(t, m.Observe(0, &metasim.Send{Channel: "C"}, nil))
+		}
+		b.held.Unlock()
+		st, err := m.Close()
+		require.NoError(t, err)
+		assert.EqualValues(t, c.messages, st.Shown)
+		assert.Equal(t, c.most, b.most)
+	}
 }
 
 // A name that LCM has no form for is not shown, its companion is: the run is not touched.
