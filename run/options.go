@@ -43,6 +43,8 @@ type Options struct {
 	Pack int
 	// Env is added to the environment of the processes that are started.
 	Env []string
+	// Private keeps the run off the public LCM network that the scenario names.
+	Private bool
 	// Ready is called when clients can join from outside, with the address and the token to give them. May be nil.
 	Ready func(url, token string) error
 	// Watch is called with the server as the run begins to be served, to show its progress. May be nil.

@@ -20,6 +20,7 @@ type Outcome struct {
 	WallS         float64         `json:"wall_s"`
 	RunDir        string          `json:"run_dir"`
 	Messages      Messages        `json:"messages"`
+	LCM           *LCMOutcome     `json:"lcm,omitempty"`
 	Clients       []ClientOutcome `json:"clients"` // in order of name
 
 	Err error `json:"-"` // what Error says

@@ -12,6 +12,7 @@ import (
 	"metasim/delay"
 	"metasim/federates"
 	"metasim/metasim"
+	"metasim/mirror"
 	"metasim/scenarios"
 	"metasim/server"
 	"metasim/wire/journal"
@@ -24,6 +25,7 @@ type conductor struct {
 	dir       journal.Dir
 	entrance  *entrance
 	server    *server.Server
+	public    *mirror.Mirror // nil where the run is not shown
 	work      sync.WaitGroup
 	processes []*process // in order of the scenario
 
@@ -58,10 +60,13 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if c.entrance, err = open(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc)); err != nil {
 		return nil, errors.Join(err, record.abandon(err))
 	}
+	c.public = c.openPublic()
 	if c.server, err = server.New(c.config(table, record)); err != nil {
+		c.closePublic()
 		return nil, errors.Join(err, c.entrance.close(), record.abandon(err))
 	}
 	out := c.serve(ctx)
+	out.LCM = c.closePublic()
 	if err := errors.Join(c.entrance.close(), record.finish(out)); err != nil && out.OK {
 		out.OK, out.Err, out.Error = false, err, Sentence(err)
 	}
@@ -73,7 +78,7 @@ func (c *conductor) config(table *delay.Table, record *record) server.Config {
 	config := server.Config{
 		Core:     metasim.Config{Delays: table, Until: sc.Until, MaxSteps: sc.MaxSteps},
 		Scenario: sc.Name, Seed: sc.Seed, Token: c.entrance.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
-		StartTimeout: sc.StartTimeout, Observers: []server.Observer{record}, Obituary: c.obituary, Log: c.options.Log,
+		StartTimeout: sc.StartTimeout, Observers: c.observers(record), Obituary: c.obituary, Log: c.options.Log,
 	}
 	for _, cl := range sc.Clients {
 		config.Core.Clients = append(config.Core.Clients, cl.Name)

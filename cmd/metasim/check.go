@@ -12,7 +12,7 @@ import (
 
 // overrides are what the flags say; what is empty overrides nothing.
 func (f *scenarioFlags) overrides() scenarios.Overrides {
-	return scenarios.Overrides{Set: f.set, Seed: f.seed, Until: f.until, AllowOutside: f.allowOutside}
+	return scenarios.Overrides{Set: f.set, Seed: f.seed, Until: f.until, PublicLCM: f.lcm, AllowOutside: f.allowOutside}
 }
 
 // validation is what `metasim validate --json` prints.

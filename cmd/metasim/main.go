@@ -141,6 +141,7 @@ type scenarioFlags struct {
 	seed         string
 	until        string
 	allowOutside bool
+	lcm          string // of the commands that run a scenario once
 }
 
 func (f *scenarioFlags) add(cmd *cobra.Command) {

@@ -36,6 +36,10 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 	fmt.Fprintf(w, "\n%s: %v of simulated time in %s%s\n", o.Scenario, metasim.Time(o.EndNS), seconds(o.WallS), factor)
 	m := o.Messages
 	fmt.Fprintf(w, "messages: %d sent, %d delivered, %d dropped, %d undelivered\n", m.Sent, m.Delivered, m.Dropped, m.Undelivered)
+	if l := o.LCM; l != nil {
+		fmt.Fprintf(w, "public LCM: %d messages with their companions, %d dropped; %d went out on %s, %d failed\n",
+			l.Shown, l.Dropped+l.Refused, l.Sent, l.URL, l.Failed)
+	}
 	if !o.Deterministic {
 		fmt.Fprintf(w, "deterministic: no, a client was cut off\n")
 	}

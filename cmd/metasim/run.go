@@ -30,6 +30,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.listen, "listen", "", "the `address` to listen at for clients from outside: a path for unix, host:port for tcp and quic")
 	flags.StringVar(&f.token, "token", "", "the join `token` that clients must show (default: METASIM_TOKEN, else a random one)")
 	flags.StringVar(&f.out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
+	flags.StringVar(&f.lcm, "lcm", "", "show every message on the public LCM network of this `URL`: udpm://group:port?ttl=N,\n"+
+		"tcpq://host:port or file://path; off for none (default: public_lcm of the scenario)")
 	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what happens beside the run")
