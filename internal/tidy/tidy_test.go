@@ -93,8 +93,13 @@ var mayImport = map[string][]string{
 		"github.com/spf13/viper/...", "github.com/go-viper/mapstructure/...", "github.com/goccy/go-yaml/...",
 		"github.com/santhosh-tekuri/jsonschema/...", "golang.org/x/text/...",
 	},
-	"run":   {"metasim/...", "golang.org/x/sys/..."},
-	"bench": {"metasim/...", "golang.org/x/sys/...", "github.com/quic-go/quic-go/...", "google.golang.org/protobuf/..."},
+	"export": {
+		"metasim/metasim", "metasim/wire/journal", "metasim/wire/lcm", "metasim/wire/lcm/types", "metasim/export/exportpb",
+		"github.com/foxglove/mcap/...", "google.golang.org/protobuf/...",
+	},
+	"export/exportpb": {"google.golang.org/protobuf/..."},
+	"run":             {"metasim/...", "golang.org/x/sys/..."},
+	"bench":           {"metasim/...", "golang.org/x/sys/...", "github.com/quic-go/quic-go/...", "google.golang.org/protobuf/..."},
 	"cmd/metasim": {
 		"metasim/...", "github.com/spf13/cobra/...", "github.com/lmittmann/tint/...", "github.com/goccy/go-yaml/...",
 		"golang.org/x/term/...",

@@ -1,0 +1,7 @@
+package export
+
+// What tests outside of the package look at.
+var (
+	TypeText   = lcmText
+	TypeSchema = jsonText
+)
