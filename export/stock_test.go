@@ -26,11 +26,11 @@ func tool(t *testing.T, names ...string) {
 }
 
 // command runs a tool and returns what it prints.
-func command(t *testing.T, env []string, name string, args ...string) string {
+func command(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Stdout, cmd.Stderr, cmd.Env = &out, &errs, append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	require.NoError(t, cmd.Run(), "%s: %s%s", name, out.String(), errs.String())
 	return out.String()
 }
@@ -43,7 +43,7 @@ func TestStockPlayer(t *testing.T) {
 	dir := t.TempDir()
 	file, again := filepath.Join(dir, "ours.lcmlog"), filepath.Join(dir, "again.lcmlog")
 	require.NoError(t, os.WriteFile(file, ours, 0o644))
-	command(t, nil, "lcm-logplayer", "--speed=1000", "--lcm-url=file://"+again+"?mode=w", file)
+	command(t, "lcm-logplayer", "--speed=1000", "--lcm-url=file://"+again+"?mode=w", file)
 	theirs, err := os.ReadFile(again)
 	require.NoError(t, err)
 	require.Equal(t, len(ours), len(theirs))
@@ -98,7 +98,7 @@ func TestJavaReader(t *testing.T) {
 		}
 		fmt.Fprintf(&want, "%d %d %s %x\n", ev.Number, ev.Time, ev.Channel, ev.Payload)
 	}
-	said := strings.SplitAfter(command(t, nil, "java", "-cp", jar, source, file), "\n")
+	said := strings.SplitAfter(command(t, "java", "-cp", jar, source, file), "\n")
 	var got strings.Builder
 	bad := 0
 	for _, line := range said {
