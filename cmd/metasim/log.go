@@ -17,13 +17,22 @@ import (
 func newLog(std streams) *cobra.Command {
 	var asJSON bool
 	var name string
+	var files exportFlags
 	cmd := &cobra.Command{
 		Use:   "log RUN_DIR",
 		Short: "Print every message of a run",
 		Long: "Print every message of a run, one line for each recipient, in the order of (due, recipient, delivery); messages\n" +
-			"that were lost on the way come last.",
+			"that were lost on the way come last.\n\n" +
+			"With --lcm or --mcap: write them into files for other programs instead, in the order of simulated time. The files are\n" +
+			"the same, byte for byte, for each repetition of the run.",
 		Args: exactlyOne("run directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			switch wanted, err := files.check(asJSON); {
+			case err != nil:
+				return &failure{status: 2, err: err}
+			case wanted:
+				return exportLog(args[0], name, &files, std)
+			}
 			l, err := run.ReadLog(args[0])
 			if err != nil {
 				return &failure{status: 2, err: err}
@@ -44,7 +53,8 @@ func newLog(std streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, with the payloads")
-	cmd.Flags().StringVar(&name, "client", "", "only messages from or to the client of this `name`")
+	cmd.Flags().StringVar(&name, "client", "", "only messages from or to the client of this `name`; with --lcm, from it (--sent) or to it (--delivered)")
+	files.add(cmd)
 	return cmd
 }
 

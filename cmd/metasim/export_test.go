@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+	"metasim/wire/journal"
+	"metasim/wire/lcm"
+)
+
+// played runs ping-pong, and returns the directory of the run.
+func played(s *stage) string {
+	s.Helper()
+	s.file("p.yaml", pingPong)
+	o, e := s.run("p.yaml")
+	require.Equal(s, 0, e.status)
+	return o.RunDir
+}
+
+func (s *stage) read(name string) []byte {
+	s.Helper()
+	b, err := os.ReadFile(filepath.Join(s.dir, name))
+	require.NoError(s, err)
+	return b
+}
+
+// logged counts the events of an event log.
+func logged(t *testing.T, b []byte) (n int) {
+	r := lcm.NewReader(bytes.NewReader(b))
+	for {
+		if _, err := r.Next(); errors.Is(err, io.EOF) {
+			require.Zero(t, r.Skipped())
+			return n
+		} else {
+			require.NoError(t, err)
+		}
+		n++
+	}
+}
+
+func TestLogIntoFiles(t *testing.T) {
+	s := newStage(t)
+	first, second := played(s), played(s)
+	require.NotEqual(t, first, second)
+	e := s.metasim("log", first, "--lcm", "a.lcmlog", "--mcap", "a.mcap")
+	require.Equal(t, ending{0, "a.lcmlog: 20 messages, up to 500ms\na.mcap: 80 messages, up to 550ms\n", ""}, e)
+	e = s.metasim("log", second, "--lcm", "b.lcmlog", "--sent", "--mcap", "b.mcap")
+	require.Equal(t, 0, e.status)
+	require.Equal(t, s.read("a.lcmlog"), s.read("b.lcmlog"))
+	require.Equal(t, s.read("a.mcap"), s.read("b.mcap"))
+	require.Equal(t, 20, logged(t, s.read("a.lcmlog")))
+
+	e = s.metasim("log", first, "--lcm", "c.lcmlog", "--delivered", "--client", "pinger")
+	require.Equal(t, ending{0, "c.lcmlog: 10 messages, up to 550ms\n", ""}, e)
+	require.Contains(t, string(s.read("c.lcmlog")), "PONG")
+	require.NotContains(t, string(s.read("c.lcmlog")), "PING")
+	partial, err := filepath.Glob(filepath.Join(s.dir, "*.partial"))
+	require.NoError(t, err)
+	require.Empty(t, partial)
+}
+
+func TestLogIntoFilesBadUsage(t *testing.T) {
+	s := newStage(t)
+	dir := played(s)
+	s.file("bad.lcm", "struct a_t { int x; }")
+	for _, c := range []struct {
+		args []string
+		says []string
+	}{
+		{[]string{"--sent"}, []string{"use them with --lcm FILE"}},
+		{[]string{"--lcm", "x", "--sent", "--delivered"}, []string{"use --sent or --delivered"}},
+		{[]string{"--types", "."}, []string{"use it with --mcap FILE"}},
+		{[]string{"--lcm", "x", "--json"}, []string{"use one or the other"}},
+		{[]string{"--lcm", "x", "--mcap", "./x"}, []string{"both name x", "use two files"}},
+		{[]string{"--lcm", "x", "--client", "nobody"}, []string{`no client "nobody"`, "pinger"}},
+		{[]string{"--lcm", filepath.Join(dir, "journal")}, []string{"name another place"}},
+		{[]string{"--lcm", filepath.Join("nowhere", "x")}, []string{"nowhere"}},
+		{[]string{"--mcap", "x", "--types", "nowhere"}, []string{"nowhere"}},
+		{[]string{"--mcap", "x", "--types", "."}, []string{"bad.lcm:1:14: ", "int"}},
+	} {
+		e := s.metasim(append([]string{"log", dir}, c.args...)...)
+		require.Equal(t, 2, e.status, "%v", c.args)
+		e.says(t, c.says...)
+		require.NoFileExists(t, filepath.Join(s.dir, "x"))
+		require.NoFileExists(t, filepath.Join(s.dir, "x.partial"))
+	}
+	e := s.metasim("log", t.TempDir(), "--lcm", "x")
+	require.Equal(t, 2, e.status)
+	e.says(t, "is no run")
+}
+
+// A journal that was cut off, or has no end, is exported as far as it goes, and that is said.
+func TestLogOfAKilledRun(t *testing.T) {
+	s := newStage(t)
+	dir := played(s)
+	file := filepath.Join(s.dir, dir, journal.JournalFile)
+	whole, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, whole[:len(whole)/2], 0o644))
+	e := s.metasim("log", dir, "--lcm", "x.lcmlog")
+	require.Equal(t, 1, e.status)
+	e.says(t, "good up to byte", "what comes before that was exported")
+	n := logged(t, s.read("x.lcmlog"))
+	require.Positive(t, n)
+	require.Less(t, n, 20)
+
+	require.NoError(t, os.Remove(file))
+	endless(t, whole, file)
+	e = s.metasim("log", dir, "--lcm", "x.lcmlog")
+	require.Equal(t, 1, e.status)
+	e.says(t, dir, "has no end", "what is there was exported")
+	require.Equal(t, 20, logged(t, s.read("x.lcmlog")))
+}
+
+// endless writes a journal again, without its end.
+func endless(t *testing.T, whole []byte, file string) {
+	out, err := os.Create(file)
+	require.NoError(t, err)
+	r, w := journal.NewReader(bytes.NewReader(whole)), journal.NewWriter(out)
+	for {
+		entry, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			require.NoError(t, w.Close())
+			return
+		}
+		require.NoError(t, err)
+		kept := entry.Effects[:0]
+		for _, e := range entry.Effects {
+			if _, end := e.(*metasim.Finish); !end {
+				kept = append(kept, e)
+			}
+		}
+		require.NoError(t, w.Observe(entry.Wall, entry.Event, kept))
+	}
+}
+
+// What fails leaves the file as it was.
+func TestAFailedLogLeavesNothing(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", strings.ReplaceAll(pingPong, "PONG", strings.Repeat("P", 300)))
+	o, e := s.run("p.yaml")
+	require.Equal(t, 0, e.status)
+	s.file("x.lcmlog", "as it was")
+	e = s.metasim("log", o.RunDir, "--lcm", "x.lcmlog")
+	require.Equal(t, 1, e.status)
+	e.says(t, "has 300 bytes", "1 to 255", "shorten")
+	require.Equal(t, "as it was", string(s.read("x.lcmlog")))
+	require.NoFileExists(t, filepath.Join(s.dir, "x.lcmlog.partial"))
+}
