@@ -139,6 +139,19 @@ func (c *counters) fails(n uint64, why error) {
 	})
 }
 
+// fits reports whether LCM has a form for a message. If not it counts it, and keeps the first error.
+func (c *counters) fits(m *Message, first *error) bool {
+	err := check(m)
+	if err == nil {
+		return true
+	}
+	c.failed.Add(1)
+	if *first == nil {
+		*first = err
+	}
+	return false
+}
+
 // clone is the message with a payload of its own.
 func (m *Message) clone() Message {
 	c := *m

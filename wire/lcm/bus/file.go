@@ -68,15 +68,9 @@ func (f *file) Publish(ms ...Message) error {
 	var first error
 	before := f.number
 	for i := range ms {
-		m := &ms[i]
-		if err := check(m); err != nil {
-			f.failed.Add(1)
-			if first == nil {
-				first = err
-			}
-			continue
+		if m := &ms[i]; f.fits(m, &first) {
+			f.write(m)
 		}
-		f.write(m)
 	}
 	if f.err == nil {
 		if f.err = f.buf.Flush(); f.err != nil {

@@ -91,17 +91,12 @@ func (c *tcpqClient) Publish(ms ...Message) error {
 	var first error
 	for i := range ms {
 		m := &ms[i]
-		err := check(m)
 		switch {
-		case err != nil:
-			c.failed.Add(1)
-			if first == nil {
-				first = err
-			}
-		case c.gone != nil || !c.session.put(appendPublish(make([]byte, 0, 12+len(m.Channel)+len(m.Payload)), m)):
-			c.failed.Add(1)
-		default:
+		case !c.fits(m, &first):
+		case c.gone == nil && c.session.put(newPublish(m)):
 			c.sent.Add(1)
+		default:
+			c.failed.Add(1)
 		}
 	}
 	return first

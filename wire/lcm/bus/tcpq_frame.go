@@ -47,6 +47,11 @@ func appendPublish(b []byte, m *Message) []byte {
 	return append(b, m.Payload...)
 }
 
+// newPublish is the frame of a message.
+func newPublish(m *Message) []byte {
+	return appendPublish(make([]byte, 0, 12+len(m.Channel)+len(m.Payload)), m)
+}
+
 // appendText appends a frame of a text, or the first part of a publish.
 func appendText(b []byte, kind uint32, text string) []byte {
 	b = binary.BigEndian.AppendUint32(b, kind)

@@ -142,7 +142,7 @@ func (s *tcpqServer) spread(m *Message) {
 			continue
 		}
 		if frame == nil {
-			frame = appendPublish(make([]byte, 0, 12+len(m.Channel)+len(m.Payload)), m)
+			frame = newPublish(m)
 		}
 		if !p.put(frame) {
 			s.dropped.Add(1)
@@ -165,11 +165,7 @@ func (s *tcpqServer) Publish(ms ...Message) error {
 	var first error
 	for i := range ms {
 		m := &ms[i]
-		if err := check(m); err != nil {
-			s.failed.Add(1)
-			if first == nil {
-				first = err
-			}
+		if !s.fits(m, &first) {
 			continue
 		}
 		s.sent.Add(1)

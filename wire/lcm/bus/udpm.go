@@ -53,15 +53,9 @@ func (u *udpm) Publish(ms ...Message) error {
 	for len(ms) > 0 {
 		n := min(len(ms), atOnce)
 		for _, i := range u.orderer.order(ms[:n]) {
-			err := check(&ms[i])
-			switch {
-			case err == nil:
-				u.sender.add(&ms[i])
-				continue
-			case first == nil:
-				first = err
+			if m := &ms[i]; u.fits(m, &first) {
+				u.sender.add(m)
 			}
-			u.failed.Add(1)
 		}
 		ms = ms[n:]
 	}
