@@ -215,7 +215,7 @@ func (f *forest) adopt(id ClientID) {
 		if s.marks&isRisen != 0 {
 			continue
 		}
-		switch due := f.earliest(w, s.send); {
+		switch due := f.carriers[w.carrier].earliest(s.send); {
 		case due == l.safe:
 			l.turn, l.parent = uint16(k), int32(w.end)
 			return
@@ -252,7 +252,7 @@ func (f *forest) settle() {
 			if to.marks&isOpen == 0 {
 				continue // what it has is no worse: it came from one who has not risen
 			}
-			if due := f.earliest(w, l.send); due.Before(to.safe) {
+			if due := f.carriers[w.carrier].earliest(l.send); due.Before(to.safe) {
 				to.safe, to.parent = due, int32(id)
 				if to.marks&(isRisen|isFinal) == isRisen {
 					f.improve(w.end, to)
@@ -313,7 +313,7 @@ func (f *forest) best(id ClientID) offer {
 		if s.marks&isRisen != 0 {
 			continue
 		}
-		if due := f.earliest(w, s.send); due.Before(best.due) {
+		if due := f.carriers[w.carrier].earliest(s.send); due.Before(best.due) {
 			best = offer{due, int32(w.end)}
 		}
 	}

@@ -17,6 +17,7 @@ type way struct {
 // A carrier says when what is sent arrives. Links that are alike have the same one.
 type carrier struct {
 	delay    Time
+	until    Time // what is sent before it arrives after the delay, at a first step; 0 where that is not all
 	link     Link // if it has to be asked
 	timeless bool // to a hub
 }
@@ -32,7 +33,7 @@ func newGraph(out [][]edge) graph {
 	for i := range out {
 		for _, e := range out[i] {
 			c := e.carrier()
-			k, met := known[carrier{delay: c.delay, timeless: c.timeless}]
+			k, met := known[carrier{delay: c.delay, until: c.until, timeless: c.timeless}]
 			if c.link != nil || !met {
 				k = int32(len(g.carriers))
 				g.carriers = append(g.carriers, c)
@@ -59,7 +60,10 @@ func (e edge) carrier() carrier {
 		return carrier{timeless: true}
 	}
 	if l, ok := e.link.(SteadyLink); ok && l.Steady() {
-		return carrier{delay: l.Min()}
+		if d := l.Min(); d > 0 {
+			return carrier{delay: d, until: Forever - d}
+		}
+		return carrier{}
 	}
 	return carrier{link: e.link}
 }
@@ -70,16 +74,15 @@ func (g *graph) sources(id ClientID) []way { return g.ways[g.first[2*id]:g.first
 // targets are the links from a client.
 func (g *graph) targets(id ClientID) []way { return g.ways[g.first[2*id+1]:g.first[2*id+2]] }
 
-// earliest is when the earliest message arrives that is sent over a way at x or later.
-func (g *graph) earliest(w way, x Instant) Instant {
-	c := &g.carriers[w.carrier]
-	if c.delay > 0 && x.Time < Forever-c.delay { // most are like that
+// earliest is when the earliest message arrives that is sent at x or later. It is short enough to be inlined.
+func (c *carrier) earliest(x Instant) Instant {
+	if x.Time < c.until { // most are like that
 		return Instant{Time: x.Time + c.delay}
 	}
-	return c.earliest(x)
+	return c.ask(x)
 }
 
-func (c *carrier) earliest(x Instant) Instant {
+func (c *carrier) ask(x Instant) Instant {
 	switch {
 	case c.link != nil:
 		return c.link.Earliest(x)
