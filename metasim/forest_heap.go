@@ -6,7 +6,7 @@ import "math/bits"
 // four neighbours share a line of the cache. One may be in it several times; all but the least are out of date.
 type candidates []candidate
 
-// A candidate is an instant and a client in sixteen bytes, ordered by both.
+// A candidate is an instant, no earlier than Start, and a client in sixteen bytes, ordered by both.
 type candidate struct {
 	time uint64
 	rest uint64 // the step, above the client

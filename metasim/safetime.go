@@ -3,7 +3,7 @@ package metasim
 // A bound is what the dispatcher knows of one client's future sends.
 type bound struct {
 	floor    Instant // U: nothing is sent before it, whatever is delivered
-	known    Instant // s: the earliest send that needs no message we have not seen
+	known    Instant // s: the earliest send that needs no message we have not seen; never before the floor
 	reaction Time    // r: the least time from a delivery to a send that it causes
 }
 
