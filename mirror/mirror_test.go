@@ -117,6 +117,20 @@ func TestASlowNetworkHoldsUpNobody(t *testing.T) {
 	assert.EqualValues(t, 2*st.Shown, len(b.heard))
 }
 
+func TestWhatWaitsIsBoundedInBytes(t *testing.T) {
+	b := &tape{}
+	b.held.Lock()
+	m := New(Config{Bus: b, Clients: []string{"a"}, QueueBytes: 2000})
+	for range 100 {
+		require.NoError(t, m.Observe(0, &metasim.Send{Channel: "C", Payload: make([]byte, 1000)}, nil))
+	}
+	b.held.Unlock()
+	st, err := m.Close()
+	require.NoError(t, err)
+	assert.EqualValues(t, 100, st.Shown+st.Dropped)
+	assert.LessOrEqual(t, st.Shown, uint64(4), "two are on their way, two wait")
+}
+
 // A program that listens over UDP has room for 30 messages: what can wait comes in parts. What is too much to wait does not.
 func TestFewMessagesAreSpreadOverALossyNetwork(t *testing.T) {
 	for _, c := range []struct{ messages, most int }{{100, 2 * burst}, {20_000, 2 * atOnce}} {

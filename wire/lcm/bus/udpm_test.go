@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -162,6 +163,32 @@ func TestFragmentsThatContradictTheirMessageAreRefused(t *testing.T) {
 		assert.Equal(t, Stats{Refused: 1, Lost: 1}, in.count.Stats(), name)
 		assert.Zero(t, in.fragments.bytes, name)
 	}
+}
+
+// They are refused as soon as that shows: else somebody could make a message wait that grows without a bound.
+func TestFragmentsBeyondTheirMessageDoNotGather(t *testing.T) {
+	in := listening(".*")
+	for n := range byte(9) { // of ten, of 100 bytes together, each has 100
+		d := append([]byte("LC03\x00\x00\x00\x07\x00\x00\x00\x64\x00\x00\x00\x00\x00"), n+1, 0, 10)
+		in.datagram(netip.AddrPort{}, append(d, payload(100)...))
+		require.Less(t, in.fragments.bytes, 2*(100+fragmentCost))
+	}
+	assert.EqualValues(t, 4, in.count.Stats().Refused)
+}
+
+// What goes first is what has waited longest for a fragment, not what was begun first.
+func TestAMessageThatGrowsIsKept(t *testing.T) {
+	in := listening(".*")
+	long := cut(Message{Channel: "LONG", Payload: payload(3 << 20)}, 0, 256)
+	other := cut(Message{Channel: "C", Payload: payload(200_000)}, 0, 4)[0]
+	for i, d := range long {
+		in.datagram(netip.AddrPort{}, d)
+		for n := range uint32(100) { // in all far more than is kept
+			binary.BigEndian.PutUint32(other[4:], uint32(1+i)*100+n)
+			in.datagram(netip.AddrPort{}, other)
+		}
+	}
+	assert.Equal(t, "LONG", hear(t, in.subs.all[0], 1)[0].Channel)
 }
 
 // One message may be larger than the bound, as with liblcm, while no other waits.
