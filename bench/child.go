@@ -54,7 +54,7 @@ func Child(ctx context.Context, in io.Reader) (err error) {
 			return err
 		}
 		there := func(ctx context.Context) (wire.Conn, error) { return dialURL(ctx, j.URL) }
-		return door{dial: there, token: j.Token, packed: j.Packed}.perform(ctx, parts)
+		return door{dial: there, token: j.Token, packed: j.Packed, alone: !j.Packed}.perform(ctx, parts)
 	case echoJob:
 		return echoRaw(ctx, j)
 	case lockJob:

@@ -76,6 +76,7 @@ type door struct {
 	dial   func(context.Context) (wire.Conn, error)
 	token  string
 	packed bool // all clients share one connection
+	alone  bool // each client has a goroutine
 }
 
 // perform plays parts, each a client, and returns when all have left.
@@ -96,13 +97,29 @@ func (d door) perform(ctx context.Context, parts []part) error {
 		defer func() { _ = host.Close() }() // all have left, or their errors say more
 		join = func() ([]client.Option, error) { return []client.Option{client.WithHost(host)}, nil }
 	}
-	return concurrently(len(parts), func(i int) error {
+	if d.alone || len(parts) == 1 {
+		return concurrently(len(parts), func(i int) error {
+			opts, err := join()
+			if err != nil {
+				return fmt.Errorf("%s: %w", parts[i].name, err)
+			}
+			return parts[i].perform(ctx, append(opts, client.WithToken(d.token)))
+		})
+	}
+	crew := client.NewCrew()
+	errs := make([]error, len(parts))
+	for i, p := range parts {
 		opts, err := join()
 		if err != nil {
-			return fmt.Errorf("%s: %w", parts[i].name, err)
+			errs[i] = fmt.Errorf("%s: %w", p.name, err)
+			continue
 		}
-		return parts[i].perform(ctx, append(opts, client.WithToken(d.token)))
-	})
+		crew.Go(func(aboard client.Option) {
+			errs[i] = p.perform(ctx, append(opts, client.WithToken(d.token), aboard))
+		})
+	}
+	crew.Wait()
+	return errors.Join(errs...)
 }
 
 // concurrently calls f n times at once, and returns when all have.

@@ -96,6 +96,7 @@ type options struct {
 	url, token, name string
 	conn             wire.Conn
 	host             *Host
+	seat             *seat
 }
 
 // WithServer connects to this server: "unix:///path", "tcp://host:port", "quic://host:port?sha256=...".
@@ -133,7 +134,7 @@ func (b *Builder) Complete(ctx context.Context, opts ...Option) (*Client, error)
 		if err != nil {
 			return nil, fmt.Errorf("client %s: %w", o.name, err)
 		}
-		o.host = newOwn(conn)
+		o.host = newOwn(conn, o.seat)
 	}
 	b.complete = true
 	return b.join(ctx, o, own)
@@ -173,8 +174,8 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 	c := &Client{
 		name: o.name, host: o.host, own: own, subs: b.subs, reaction: b.reaction, handlers: map[string][]func(Message){},
 	}
-	c.number, c.mail = o.host.join()
-	c.out.host, c.out.number = o.host, c.number
+	c.number, c.mail = o.host.join(o.seat)
+	c.out.host, c.out.number, c.out.seat = o.host, c.number, o.seat
 	hello := wire.Hello{Version: wire.Version, Name: o.name, Token: o.token, Reaction: b.reaction}
 	for _, p := range b.pubs {
 		hello.Publications = append(hello.Publications, p.channel)

@@ -74,10 +74,10 @@ func newHost(conn wire.Conn) *Host {
 	return h
 }
 
-// newOwn is a host for one client alone.
-func newOwn(conn wire.Conn) *Host {
+// newOwn is a host for one client alone. In a crew it must not read itself, as that would block its worker.
+func newOwn(conn wire.Conn, s *seat) *Host {
 	prompt, ok := conn.(wire.Prompt)
-	if !ok {
+	if !ok || s != nil {
 		return newHost(conn)
 	}
 	h := &Host{conn: conn, own: prompt, done: make(chan struct{})}
@@ -94,13 +94,13 @@ func (h *Host) Close() error {
 }
 
 // join gives a client a place on the connection. Where that has ended, the inbox says so.
-func (h *Host) join() (uint32, mail) {
+func (h *Host) join(s *seat) (uint32, mail) {
 	if h.own != nil {
 		return 0, &ownMail{conn: h.own, known: acquaintances{peer: h.conn.Peer()}}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	number, in := h.next, newInbox()
+	number, in := h.next, newInbox(s)
 	h.next++
 	h.inboxes[number] = in
 	if h.err != nil {
@@ -170,19 +170,37 @@ func (h *Host) end(err error) {
 }
 
 // write sends a client's packets, of which it keeps nothing. Who comes while another writes leaves them to him: they
-// share the next write.
-func (h *Host) write(packets []wire.Packet) error {
+// share the next write. In a crew s is the client's seat: those who can go on share the next write.
+func (h *Host) write(packets []wire.Packet, s *seat) error {
 	if h.direct || h.own != nil {
 		return h.conn.Write(packets)
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	for len(h.out) >= maxPending && h.broken == nil {
+	for len(h.out) >= maxPending && h.broken == nil && s == nil {
 		h.room.Wait()
 	}
+	first := len(h.out) == 0
 	var err error
-	if h.out, err = h.encoder.AppendFrames(h.out, packets); err != nil || h.writing {
-		return errors.Join(err, h.broken)
+	h.out, err = h.encoder.AppendFrames(h.out, packets)
+	much := len(h.out) >= maxPending
+	err = errors.Join(err, h.broken)
+	h.mu.Unlock()
+	switch {
+	case err != nil || s != nil && !first && !much:
+		return err
+	case s != nil && !much:
+		s.crew.send(h)
+		return nil
+	}
+	return h.writeOut()
+}
+
+// writeOut writes what is there, unless somebody does.
+func (h *Host) writeOut() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.writing {
+		return h.broken
 	}
 	h.writing = true
 	for len(h.out) > 0 && h.broken == nil {

@@ -15,10 +15,11 @@ type inbox struct {
 	taken   news // memory of the take before
 	err     error
 	context watch
+	seat    *seat // whom to notify instead of a goroutine; may be nil
 }
 
-func newInbox() *inbox {
-	b := &inbox{}
+func newInbox(s *seat) *inbox {
+	b := &inbox{seat: s}
 	b.changed.L = &b.mu
 	return b
 }
@@ -27,15 +28,24 @@ func (b *inbox) put(packets []wire.Packet, known *acquaintances) error {
 	b.mu.Lock()
 	err := b.came.add(packets, known)
 	b.mu.Unlock()
-	b.changed.Signal()
+	b.notify()
 	return err
+}
+
+// notify tells who waits that something has changed.
+func (b *inbox) notify() {
+	if b.seat != nil {
+		b.seat.notify()
+		return
+	}
+	b.changed.Signal()
 }
 
 func (b *inbox) close(err error) {
 	b.mu.Lock()
 	b.err = err
 	b.mu.Unlock()
-	b.changed.Signal()
+	b.notify()
 }
 
 func (b *inbox) take() (news, error) {
@@ -61,15 +71,26 @@ func (b *inbox) wait(ctx context.Context) (news, error) {
 		if ctx.Err() != nil {
 			return news{}, &cancelledError{context.Cause(ctx)}
 		}
-		b.changed.Wait()
+		b.pause()
 	}
 	return b.takeLocked()
 }
 
+// pause waits for a notify. The caller has the lock.
+func (b *inbox) pause() {
+	if b.seat == nil {
+		b.changed.Wait()
+		return
+	}
+	b.mu.Unlock()
+	b.seat.wait() // a notify that comes before it is kept
+	b.mu.Lock()
+}
+
 func (b *inbox) wake() {
-	b.mu.Lock() // who waits has either not looked yet, or hears the signal
+	b.mu.Lock() // who waits has either not looked yet, or is notified
 	defer b.mu.Unlock()
-	b.changed.Signal()
+	b.notify()
 }
 
 func (b *inbox) forget() { b.context.forget() }

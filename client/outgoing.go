@@ -17,6 +17,7 @@ import (
 type outgoing struct {
 	host   *Host
 	number uint32 // of the member
+	seat   *seat  // in a crew; may be nil
 
 	mu      sync.Mutex // the timer flushes too
 	packets []wire.Packet
@@ -84,7 +85,14 @@ func (o *outgoing) ask(poll metasim.PollWait) {
 func (o *outgoing) flush() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.write()
+	return o.write(nil)
+}
+
+// flushAndWait is flush for a client that then waits: in a crew it may share the write with the others.
+func (o *outgoing) flushAndWait() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.write(o.seat)
 }
 
 // flushLater has what is there written soon, or at once where it is much.
@@ -92,7 +100,7 @@ func (o *outgoing) flushLater() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.packets) >= keepPackets || o.size >= keepBytes {
-		return o.write()
+		return o.write(nil)
 	}
 	if o.since.IsZero() {
 		o.since = time.Now()
@@ -126,15 +134,15 @@ func (o *outgoing) ring() {
 		o.arm(left)
 		return
 	}
-	_ = o.write() // the next flush returns it
+	_ = o.write(nil) // the next flush returns it
 }
 
-func (o *outgoing) write() error {
+func (o *outgoing) write(s *seat) error {
 	o.since = time.Time{}
 	if len(o.packets) == 0 || o.err != nil {
 		return o.err
 	}
-	o.err = o.host.write(o.packets)
+	o.err = o.host.write(o.packets, s)
 	clear(o.packets)
 	o.packets, o.size = o.packets[:0], 0
 	o.sends.reclaim()

@@ -92,8 +92,11 @@ func (c *Client) mayActAt(at metasim.Instant) (bool, error) {
 
 // wait sends a poll with all that was put before it, and returns when the client is authorized to go on.
 func (c *Client) wait(ctx context.Context, poll metasim.PollWait) error {
+	if c.ended {
+		return c.err
+	}
 	c.out.ask(poll)
-	if err := c.flush(); err != nil {
+	if err := c.written(c.out.flushAndWait()); err != nil {
 		return err
 	}
 	for !c.answered(&poll) {

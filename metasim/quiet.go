@@ -14,12 +14,15 @@ const maxNeighbours = 32
 // too high costs a moment, and one that is too low a report.
 func (d *Dispatcher) quietUntil(c *client) Instant {
 	quiet, left := Infinity, maxNeighbours
+	if len(d.out[c.id]) > left {
+		return Start
+	}
 	for _, e := range d.out[c.id] {
 		if int(e.to) >= len(d.clients) { // a hub
+			if left -= len(d.out[e.to]); left < 0 {
+				return Start
+			}
 			for _, h := range d.out[e.to] {
-				if left--; left < 0 {
-					return Start
-				}
 				quiet = Earlier(quiet, d.neededBy(h))
 			}
 			continue

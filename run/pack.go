@@ -52,16 +52,20 @@ func TakePart(ctx context.Context, parts []Part, url, token string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(shareHost(ctx, host, parts, token), host.Close())
+	return errors.Join(man(client.NewCrew(), parts, func(p Part, aboard client.Option) error {
+		return Model(ctx, p.Model, p.Name, client.WithHost(host), client.WithToken(token), aboard)
+	}), host.Close())
 }
 
-// shareHost lets models take part over one connection.
-func shareHost(ctx context.Context, host *client.Host, parts []Part, token string) error {
+// man has a crew carry out parts, and waits until all have ended.
+func man(crew *client.Crew, parts []Part, perform func(Part, client.Option) error) error {
 	errs := make([]error, len(parts))
 	var work sync.WaitGroup
 	for i, p := range parts {
-		work.Go(func() {
-			errs[i] = Model(ctx, p.Model, p.Name, client.WithHost(host), client.WithToken(token))
+		work.Add(1)
+		crew.Go(func(aboard client.Option) {
+			defer work.Done()
+			errs[i] = perform(p, aboard)
 		})
 	}
 	work.Wait()

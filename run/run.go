@@ -27,7 +27,8 @@ type conductor struct {
 	server    *server.Server
 	public    *mirror.Mirror // nil where the run is not shown
 	work      sync.WaitGroup
-	processes []*process // in order of the scenario
+	crew      *client.Crew // of the built-in models in this process
+	processes []*process   // in order of the scenario
 
 	mu    sync.Mutex
 	fates map[string]*fate // of the clients in this process, by name
@@ -52,7 +53,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err != nil {
 		return nil, err
 	}
-	c := &conductor{scenario: sc, options: o, dir: dir, fates: map[string]*fate{}}
+	c := &conductor{scenario: sc, options: o, dir: dir, crew: client.NewCrew(), fates: map[string]*fate{}}
 	record, err := newRecord(dir, sc, o)
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (c *conductor) startClients(ctx context.Context) {
 	}
 }
 
-// startInside starts a party of built-in models, each in a goroutine.
+// startInside starts a party of built-in models, which the crew carries out.
 func (c *conductor) startInside(ctx context.Context, p party) {
 	f := &fate{done: make(chan struct{})}
 	c.mu.Lock()
@@ -177,14 +178,13 @@ func (c *conductor) takePart(ctx context.Context, p party) error {
 	if err != nil {
 		return err
 	}
-	if len(parts) == 1 {
-		return Model(ctx, parts[0].Model, parts[0].Name, client.WithConn(conn), client.WithToken(c.entrance.token))
-	}
 	host, err := client.Connect(ctx, client.WithConn(conn))
 	if err != nil {
 		return err
 	}
-	return errors.Join(shareHost(ctx, host, parts, c.entrance.token), host.Close())
+	return errors.Join(man(c.crew, parts, func(p Part, aboard client.Option) error {
+		return Model(ctx, p.Model, p.Name, client.WithHost(host), client.WithToken(c.entrance.token), aboard)
+	}), host.Close())
 }
 
 // obituary says what became of a client that the server lost.
