@@ -78,6 +78,18 @@ func appendLeave(b []byte, ev *metasim.Leave) []byte {
 	return appendBool(b, 5, ev.Cut)
 }
 
+// AppendEffects appends effects as a record has them. Two lists of effects of the same sends are the same if these bytes
+// are: payloads lie with their sends.
+func AppendEffects(b []byte, effs []metasim.Effect) ([]byte, error) {
+	for _, e := range effs {
+		var err error
+		if b, err = appendEffect(b, e); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
 // appendEffect appends one more effect to a Record.
 func appendEffect(b []byte, e metasim.Effect) ([]byte, error) {
 	b, outer := open(b, recordEffects)
