@@ -15,8 +15,11 @@ type Manifest struct {
 	Seed          uint64          `json:"seed"`
 	Until         metasim.Time    `json:"until_ns"` // 0: until every client has left
 	MaxSteps      uint32          `json:"max_steps"`
-	Clients       []string        `json:"clients"`   // in order of name: a metasim.ClientID indexes it
-	Transport     string          `json:"transport"` // mem, unix, tcp or quic
+	Ahead         int             `json:"ahead_bytes"`             // metasim.Config.Ahead; 0: the default
+	Dir           string          `json:"dir"`                     // where the paths of the scenario begin, absolute
+	AllowOutside  bool            `json:"allow_outside,omitempty"` // models could read files outside of it
+	Clients       []string        `json:"clients"`                 // in order of name: a metasim.ClientID indexes it
+	Transport     string          `json:"transport"`               // mem, unix, tcp or quic
 	Go            string          `json:"go_version"`
 	Metasim       string          `json:"metasim_version"`
 	OS            string          `json:"os"`
