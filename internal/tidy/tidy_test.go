@@ -87,7 +87,7 @@ var mayImport = map[string][]string{
 	},
 	"federates/cartpole": {"metasim/metasim"},
 	"federates/phold":    {"metasim/metasim"},
-	"mirror": {"metasim/metasim", "metasim/wire/lcm/bus"},
+	"mirror":             {"metasim/metasim", "metasim/wire/lcm/bus"},
 	"scenarios": {
 		"metasim/metasim", "metasim/delay", "metasim/federates", "metasim/mirror", "metasim/wire/lcm/bus", "metasim/internal/suggest",
 		"github.com/spf13/viper/...", "github.com/go-viper/mapstructure/...", "github.com/goccy/go-yaml/...",
@@ -98,8 +98,12 @@ var mayImport = map[string][]string{
 		"github.com/foxglove/mcap/...", "google.golang.org/protobuf/...",
 	},
 	"export/exportpb": {"google.golang.org/protobuf/..."},
-	"run":             {"metasim/...", "golang.org/x/sys/..."},
-	"bench":           {"metasim/...", "golang.org/x/sys/...", "github.com/quic-go/quic-go/...", "google.golang.org/protobuf/..."},
+	"replay": {
+		"metasim/metasim", "metasim/delay", "metasim/client", "metasim/scenarios", "metasim/run", "metasim/wire",
+		"metasim/wire/mem", "metasim/wire/stream", "metasim/wire/journal", "metasim/internal/suggest",
+	},
+	"run":   {"metasim/...", "golang.org/x/sys/..."},
+	"bench": {"metasim/...", "golang.org/x/sys/...", "github.com/quic-go/quic-go/...", "google.golang.org/protobuf/..."},
 	"cmd/metasim": {
 		"metasim/...", "github.com/spf13/cobra/...", "github.com/lmittmann/tint/...", "github.com/goccy/go-yaml/...",
 		"golang.org/x/term/...",
