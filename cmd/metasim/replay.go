@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+
+	"metasim/replay"
+)
+
+func newReplay(std streams) *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "replay RUN_DIR [--client NAME [-- COMMAND...]]",
+		Short: "Do a recorded run again, or one client of it alone, and check that it comes out the same",
+		Long: "Without --client: step a fresh dispatcher through every event of the run, and check every effect.\n\n" +
+			"With --client: run that client alone, at full speed, against what was delivered to it then, and check that it sends\n" +
+			"exactly what it sent then. It is played by what played it then: a built-in model, or the command of the scenario; or\n" +
+			"by the command after --, a debugger, say, as there is no time limit.\n\n" +
+			"Exit status: 0 the same, 1 a difference, of which the first is told.",
+		Example: "  metasim replay runs/ping-pong-1\n" +
+			"  metasim replay runs/arm-3 --client controller -- gdb --args ./controller --fast",
+		Args: func(cmd *cobra.Command, args []string) error {
+			dash := cmd.ArgsLenAtDash()
+			if dash < 0 {
+				return exactlyOne("run directory")(cmd, args)
+			}
+			return exactlyOne("run directory")(cmd, args[:dash])
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 && name == "" {
+				return &failure{status: 2, err: errors.New("whom does the command play? use --client NAME")}
+			}
+			if cmd.ArgsLenAtDash() >= 0 && len(args) == 1 {
+				return &failure{status: 2, err: errors.New("no command after --; name one, or leave -- out")}
+			}
+			r, err := replay.Open(args[0])
+			if err != nil {
+				return &failure{status: 2, err: err}
+			}
+			if name != "" {
+				return replayClient(cmd.Context(), r, name, args[1:], std)
+			}
+			return replayDispatcher(r, std)
+		},
+	}
+	cmd.Flags().StringVar(&name, "client", "", "replay only the client of this `name`")
+	return cmd
+}
+
+// replayDispatcher checks the run as a whole.
+func replayDispatcher(r *replay.Run, std streams) error {
+	a, err := replay.Dispatcher(r)
+	if err != nil {
+		return failed(err)
+	}
+	if a.Difference != nil {
+		return failed(a.Difference)
+	}
+	fmt.Fprintf(std.out, "the same: %d events in %d entries, %d effects\ndigest: %v\n", a.Events, a.Entries, a.Effects, a.Digest)
+	if a.Torn != nil {
+		return failed(fmt.Errorf("only the good part of the journal was checked: %w", a.Torn))
+	}
+	return nil
+}
+
+// replayClient checks one client.
+func replayClient(ctx context.Context, r *replay.Run, name string, command []string, std streams) error {
+	o := replay.Options{Command: command, Stdout: std.out, Stderr: std.err}
+	if len(command) > 0 {
+		o.Stdin = std.in
+		var release func()
+		ctx, release = withoutInterrupt(ctx)
+		defer release()
+	}
+	c, err := replay.Client(ctx, r, name, o)
+	if errors.As(err, new(*replay.UnknownError)) {
+		return &failure{status: 2, err: err}
+	}
+	if err != nil {
+		return failed(err)
+	}
+	if c.Difference != nil {
+		return failed(c.Difference)
+	}
+	fmt.Fprintf(std.out, "the same: %s was given %d messages and sent %d; the end: %s\n", name, c.Delivered, c.Sent, c.End)
+	return nil
+}
+
+// withoutInterrupt returns a context that does not end with Ctrl-C: at a terminal that is for the debugger, which gets
+// it too.
+func withoutInterrupt(ctx context.Context) (context.Context, func()) {
+	kept := make(chan os.Signal, 1) // while somebody is notified, the signal does not end this program
+	signal.Notify(kept, os.Interrupt)
+	without, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	unwatch := context.AfterFunc(ctx, func() {
+		var stopped interrupted
+		if cause := context.Cause(ctx); !errors.As(cause, &stopped) || stopped.signal != os.Interrupt {
+			cancel(cause)
+		}
+	})
+	return without, func() {
+		unwatch()
+		cancel(nil)
+		signal.Stop(kept)
+	}
+}
