@@ -59,9 +59,11 @@ func (o *outbox) take() []wire.Packet {
 
 func (o *outbox) write() {
 	defer close(o.done)
+	var err error
 	for packets := o.take(); packets != nil; packets = o.take() {
-		if err := o.conn.Write(packets); err != nil {
-			break // whoever reads the connection hears of it
+		if err == nil {
+			// Who reads the connection hears of an error, too, but only after what the client had said before: so it stays open.
+			err = o.conn.Write(packets)
 		}
 	}
 	_ = o.conn.Close() // what was to be said is said, or nobody is there
