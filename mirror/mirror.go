@@ -3,7 +3,6 @@ package mirror
 import (
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +50,7 @@ type Mirror struct {
 	ending chan struct{}
 	done   chan struct{}
 	sender sender
+	pace   pace
 }
 
 // The bounds of what waits where Config does not say.
@@ -124,18 +124,14 @@ func (m *Mirror) put(s *sight) {
 	}
 }
 
-// Where few messages wait, the sender lets some come together: many at once cost much less than one by one, and nobody sees
-// a millisecond. And where the network is lossy, few go out at once: liblcm keeps 30 messages for a subscription until its
-// program comes to handle them, and a run sends many at one instant.
-const (
-	gather = time.Millisecond
-	few    = 1000 // that many messages are spread, if they wait before a lossy network
-	burst  = 10   // messages, with their companions, a millisecond
-)
+// gather is how long the sender lets messages come together where few come: many at once cost much less than one by one,
+// and nobody sees a millisecond.
+const gather = time.Millisecond
 
 // run sends what waits, until the mirror is closed and nothing does.
 func (m *Mirror) run() {
 	defer close(m.done)
+	lossy := m.config.Bus.Lossy()
 	var batch []sight
 	for warned := false; ; {
 		var closed bool
@@ -150,7 +146,7 @@ func (m *Mirror) run() {
 			<-m.ready
 			continue
 		}
-		if len(batch) <= few && m.config.Bus.Lossy() {
+		if lossy {
 			m.spread(batch)
 			continue
 		}
@@ -159,18 +155,6 @@ func (m *Mirror) run() {
 			m.pause()
 		}
 	}
-}
-
-// spread sends a few messages in bursts.
-func (m *Mirror) spread(batch []sight) {
-	timer := time.NewTimer(0) // no ticker: after a late burst the next is not early
-	defer timer.Stop()
-	for part := range slices.Chunk(batch, burst) {
-		<-timer.C
-		m.sender.send(part)
-		timer.Reset(gather)
-	}
-	<-timer.C
 }
 
 // take exchanges what waits for an empty batch. If nothing waits, the next put, or Close, says ready.
