@@ -37,6 +37,5 @@ func (c *client) horizon() metasim.Instant {
 	if c.gone {
 		return metasim.Infinity
 	}
-	due := c.mail.due()
-	return metasim.Earlier(due, metasim.Later(c.floor, metasim.Earlier(c.next, due)))
+	return metasim.Earlier(c.mail.due(), metasim.Later(c.floor, c.next))
 }

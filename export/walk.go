@@ -43,25 +43,29 @@ const window = 1 << 12
 //
 // names are the clients of the run, in order: a ClientID indexes them. An error of each ends the walk.
 //
-// It holds what the run itself held (messages on their way), and how far the clients ran ahead of one another.
+// It holds what the run itself held (messages on their way), and how far the clients ran ahead of one another. The reader
+// is the caller's again when it returns.
 func Walk(names []string, r *journal.Reader, each func(*Occurrence) error) (End, error) {
-	w := walk{names: names, each: each, clients: make([]client, len(names)), limit: window}
-	for {
-		entry, err := r.Next()
+	w := newWalk(names, each)
+	batches, stop := readAhead(r)
+	defer stop()
+	for b := range batches {
+		for i := range b.entries {
+			if err := w.take(&b.entries[i]); err != nil {
+				return w.end, err
+			}
+		}
 		var torn *journal.TornError
 		switch {
-		case errors.Is(err, io.EOF):
-			return w.end, w.release(metasim.Infinity, true)
-		case errors.As(err, &torn):
+		case b.err == nil:
+			continue
+		case errors.As(b.err, &torn):
 			w.end.Torn = torn
-			return w.end, w.release(metasim.Infinity, true)
-		case err != nil:
-			return w.end, err
-		}
-		if err := w.take(&entry); err != nil {
-			return w.end, err
+		case !errors.Is(b.err, io.EOF):
+			return w.end, b.err
 		}
 	}
+	return w.end, w.release(metasim.Infinity, true)
 }
 
 // A walk puts a journal into simulated order. What comes in is gathered; whenever that has doubled, everything before the
@@ -75,6 +79,10 @@ type walk struct {
 	limit    int             // of gathered, before the horizon is looked at
 	done     metasim.Instant // everything before it was handed on
 	end      End
+}
+
+func newWalk(names []string, each func(*Occurrence) error) *walk {
+	return &walk{names: names, each: each, clients: make([]client, len(names)), limit: window}
 }
 
 func (w *walk) take(entry *journal.Entry) error {

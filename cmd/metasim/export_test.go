@@ -14,6 +14,7 @@ import (
 	"metasim/metasim"
 	"metasim/wire/journal"
 	"metasim/wire/lcm"
+	"metasim/wire/lcm/types"
 )
 
 // played runs ping-pong, and returns the directory of the run.
@@ -65,6 +66,38 @@ func TestLogIntoFiles(t *testing.T) {
 	partial, err := filepath.Glob(filepath.Join(s.dir, "*.partial"))
 	require.NoError(t, err)
 	require.Empty(t, partial)
+}
+
+// With types, an MCAP file has JSON; what only looks like a message of a type is told.
+func TestLogWithTypes(t *testing.T) {
+	s := newStage(t)
+	dir := played(s)
+	// Nothing that ping sends begins as an a_t does.
+	s.file("a.lcm", "struct a_t { int8_t x; }")
+	e := s.metasim("log", dir, "--mcap", "a.mcap", "--types", ".")
+	require.Equal(t, ending{0, "a.mcap: 80 messages, up to 550ms\n", ""}, e)
+
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "real.lcmlog"), s.typed(), 0o644))
+	s.file("r.yaml", "name: r\nclients:\n  - {name: p, model: lcmlog, with: {file: real.lcmlog}}\n  - {name: s, model: sink, with: {channels: [A]}}\n")
+	o, e := s.run("r.yaml")
+	require.Equal(t, 0, e.status)
+	e = s.metasim("log", o.RunDir, "--mcap", "r.mcap", "--types", ".")
+	require.Equal(t, 0, e.status)
+	require.Equal(t, "r.mcap: 10 messages, up to 0s\n", e.out, "two sent and delivered, one of them with JSON")
+	e.says(t, "warning: r.mcap: 2 payloads begin as a known type does and are none")
+}
+
+// typed is an event log with a message of the type a_t, and one that is cut short.
+func (s *stage) typed() []byte {
+	set, err := types.Load(filepath.Join(s.dir, "a.lcm"))
+	require.NoError(s, err)
+	payload, err := set.Lookup("a_t").Encode([]byte(`{"x":7}`))
+	require.NoError(s, err)
+	var b bytes.Buffer
+	w := lcm.NewWriter(&b)
+	require.NoError(s, w.Write(lcm.Event{Channel: "A", Payload: payload}))
+	require.NoError(s, w.Write(lcm.Event{Channel: "A", Payload: payload[:8]}))
+	return b.Bytes()
 }
 
 func TestLogIntoFilesBadUsage(t *testing.T) {
