@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -138,7 +139,7 @@ func (c *cast) config() (config server.Config, done func() error, err error) {
 	}
 	done = func() error { return nil }
 	if !c.noJournal {
-		r, err := newRecorder()
+		r, err := newRecorder(slices.Sorted(slices.Values(config.Core.Clients)))
 		if err != nil {
 			return config, nil, err
 		}
@@ -154,7 +155,7 @@ type recorder struct {
 	flushed int64
 }
 
-func newRecorder() (*recorder, error) {
+func newRecorder(names []string) (*recorder, error) {
 	path, err := os.MkdirTemp("", "metasim-bench-")
 	if err != nil {
 		return nil, err
@@ -163,7 +164,7 @@ func newRecorder() (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := dir.NewJournal()
+	w, err := dir.NewJournal(names)
 	return &recorder{path: path, writer: w}, err
 }
 

@@ -76,16 +76,19 @@ func result(a metasim.Account) json.RawMessage {
 	return a.Result
 }
 
+// lost is the exit of the client for which a run failed.
+const lost = "lost"
+
 // exit says in a word how a client's part ended.
 func exit(c server.ClientResult, err error) string {
-	var lost *server.LostError
+	var e *server.LostError
 	switch {
 	case c.Left:
 		return "left"
 	case c.Cut:
 		return "detached"
-	case errors.As(err, &lost) && lost.Client == c.Name:
-		return "lost"
+	case errors.As(err, &e) && e.Client == c.Name:
+		return lost
 	case !c.Joined:
 		return "absent"
 	}

@@ -47,7 +47,7 @@ func newRecord(dir journal.Dir, sc *scenarios.Scenario, o Options) (*record, err
 	if err := dir.WriteManifest(&r.manifest); err != nil {
 		return nil, err
 	}
-	r.writer, err = dir.NewJournal()
+	r.writer, err = dir.NewJournal(names)
 	return r, err
 }
 
@@ -63,6 +63,11 @@ func (r *record) Observe(wall int64, ev metasim.Event, effects []metasim.Effect)
 func (r *record) finish(out *Outcome) error {
 	m := &r.manifest
 	m.Deterministic, m.OK, m.Error, m.Digest = out.Deterministic, out.OK, out.Error, out.Digest
+	for _, c := range out.Clients {
+		if c.Exit == lost {
+			m.Lost = c.Name
+		}
+	}
 	return errors.Join(r.writer.Close(), r.dir.WriteManifest(m))
 }
 

@@ -15,6 +15,7 @@ import (
 const (
 	ManifestFile = "manifest.json"
 	JournalFile  = "journal"
+	IndexFile    = "index"
 )
 
 // maxManifest bounds what is read of a manifest: 64 MiB.
@@ -91,13 +92,16 @@ func (d Dir) Path() string { return d.path }
 // File returns the path of a file in it.
 func (d Dir) File(name string) string { return filepath.Join(d.path, name) }
 
-// NewJournal makes the run's journal. There must be none. Close the writer to close the file.
-func (d Dir) NewJournal() (*Writer, error) {
+// NewJournal makes the run's journal, of clients of these names. There must be none. Close the writer to close the file, and to
+// write the index beside it.
+func (d Dir) NewJournal(names []string) (*Writer, error) {
 	f, err := os.OpenFile(d.File(JournalFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("journal: making the journal: %w", err)
 	}
-	return NewWriter(f), nil
+	w := NewWriter(f)
+	w.index, w.save = newIndexer(names), d.writeIndex
+	return w, nil
 }
 
 // OpenJournal opens the run's journal. Close the reader to close the file.
@@ -107,6 +111,36 @@ func (d Dir) OpenJournal() (*Reader, error) {
 		return nil, fmt.Errorf("journal: opening the journal: %w", err)
 	}
 	return NewReader(f), nil
+}
+
+// writeIndex writes the index of a journal that is complete.
+func (d Dir) writeIndex(x *Index) error {
+	if err := d.replace(IndexFile, x.append(nil)); err != nil {
+		return fmt.Errorf("journal: writing the index: %w", err)
+	}
+	return nil
+}
+
+// Index returns the index of the run's journal, of clients of these names: the one that was written with it, or, where that is missing, damaged or
+// not of this journal, as after a kill, one that is made by reading it. With it comes the *[TornError] at which the
+// journal breaks off, if it was read and does.
+func (d Dir) Index(names []string) (index *Index, torn, err error) {
+	info, err := os.Stat(d.File(JournalFile))
+	if err != nil {
+		return nil, nil, fmt.Errorf("journal: opening the journal: %w", err)
+	}
+	b, err := os.ReadFile(d.File(IndexFile))
+	if err == nil {
+		if x, err := parseIndex(b); err == nil && x.Size == info.Size() && len(x.Clients) == len(names) {
+			return x, nil, nil
+		}
+	}
+	r, err := d.OpenJournal()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = r.Close() }() // a file that was only read
+	return BuildIndex(r, names)
 }
 
 // WriteManifest writes the run's manifest, in place of one that is there. Whoever reads meanwhile reads the old one

@@ -148,13 +148,13 @@ func TestAJournalInItsDirectory(t *testing.T) {
 	require.ErrorContains(t, err, "is no run: it has neither manifest.json nor journal")
 	d, err := Create(path)
 	require.NoError(t, err)
-	w, err := d.NewJournal()
+	w, err := d.NewJournal([]string{"a", "b"})
 	require.NoError(t, err)
 	for _, e := range story() {
 		require.NoError(t, w.Observe(e.Wall, e.Event, e.Effects))
 	}
 	require.NoError(t, w.Close())
-	_, err = d.NewJournal()
+	_, err = d.NewJournal([]string{"a", "b"})
 	require.ErrorIs(t, err, fs.ErrExist, "a journal is never overwritten")
 
 	d, err = Open(path)

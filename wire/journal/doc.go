@@ -3,11 +3,14 @@
 // all that the dispatcher was told, and all that it answered.
 //
 //	dir, err := journal.NextDir("runs", "ping-pong")   // runs/ping-pong-1
-//	w, err := dir.NewJournal()
+//	w, err := dir.NewJournal(names)
 //	err = w.Observe(wall, event, d.Step(event))        // of each Step
 //	err = w.Observe(wall, nil, d.Settle())             // of each Settle
 //
 // A [Reader] gives back the same calls, one [Entry] each. A Settle without effects changed nothing and is left out.
+//
+// Beside the journal lies an [Index], from which two runs are compared without reading them, and the part of a journal that
+// matters is found and looked through by a [Scanner].
 //
 // # Duties of the caller
 //

@@ -27,6 +27,7 @@ type Manifest struct {
 	Started       time.Time       `json:"started"`       // wall clock, RFC 3339
 	Deterministic bool            `json:"deterministic"` // false once a client was cut off and the run went on
 	OK            bool            `json:"ok"`
-	Error         string          `json:"error"`  // why not
-	Digest        string          `json:"digest"` // 64 hex digits; empty before the end
+	Error         string          `json:"error"`          // why not
+	Lost          string          `json:"lost,omitempty"` // the client that was lost, where the run failed for that
+	Digest        string          `json:"digest"`         // 64 hex digits; empty before the end
 }

@@ -122,6 +122,20 @@ func (r *Reader) load() {
 	r.size = frameSize + int64(n)
 }
 
+// seek goes to a record.
+func (r *Reader) seek(offset int64) error {
+	file, ok := r.src.(io.Seeker)
+	if !ok {
+		return errors.New("journal: only in a file is there a way to a record")
+	}
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return fmt.Errorf("journal: going to byte %d: %w", offset, err)
+	}
+	r.buf.Reset(r.src)
+	r.offset, r.err = offset, nil
+	return nil
+}
+
 // header reads how a journal begins.
 func (r *Reader) header() {
 	b := make([]byte, headerSize)

@@ -23,6 +23,9 @@ type Writer struct {
 	buf   []byte
 	begun bool // there is a record that more effects can follow
 	err   error
+	done  int64              // bytes that were handed to w
+	index *indexer           // nil where nobody wants an index
+	save  func(*Index) error // takes it when all is written
 }
 
 // errClosed is what a closed writer says.
@@ -38,6 +41,7 @@ func NewWriter(w io.Writer) *Writer {
 // nothing, and is left out. Wall is the wall clock in nanoseconds since the run began. Nothing is kept of ev and
 // effs.
 func (w *Writer) Observe(wall int64, ev metasim.Event, effs []metasim.Effect) error {
+	w.note(ev, effs)
 	switch {
 	case ev != nil:
 		w.write(step, wall, ev, effs)
@@ -53,8 +57,16 @@ func (w *Writer) Event(wall int64, ev metasim.Event) error {
 	if ev == nil && w.err == nil {
 		w.err = errors.New("journal: there is no event to write; use Observe for the effects of a Settle")
 	}
+	w.note(ev, nil)
 	w.write(step, wall, ev, nil)
 	return w.err
+}
+
+// note indexes what is about to be written.
+func (w *Writer) note(ev metasim.Event, effs []metasim.Effect) {
+	if w.index != nil {
+		w.index.observe(w.done+int64(len(w.buf)), ev, effs)
+	}
 }
 
 // Effects writes effects of the Event, or of whatever else was written last.
@@ -63,6 +75,7 @@ func (w *Writer) Effects(wall int64, effs []metasim.Effect) error {
 		w.err = errors.New("journal: effects of nothing; write their Event first, or use Observe")
 	}
 	if len(effs) > 0 {
+		w.note(nil, effs)
 		w.write(more, wall, nil, effs)
 	}
 	return w.err
@@ -76,6 +89,7 @@ func (w *Writer) Flush() error {
 	if _, err := w.w.Write(w.buf); err != nil {
 		w.err = fmt.Errorf("journal: writing: %w", err)
 	}
+	w.done += int64(len(w.buf))
 	w.buf = w.buf[:0]
 	if cap(w.buf) > keepAt {
 		w.buf = make([]byte, 0, 2*flushAt)
@@ -83,7 +97,8 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close flushes, and closes the underlying writer if that can be closed. It returns the first error of all.
+// Close flushes, and closes the underlying writer if that can be closed. The index, if there is to be one, is written
+// last. It returns the first error of all.
 func (w *Writer) Close() error {
 	if errors.Is(w.err, errClosed) {
 		return nil
@@ -95,6 +110,9 @@ func (w *Writer) Close() error {
 			err = fmt.Errorf("journal: closing: %w", e)
 		}
 	}
+	if err == nil && w.index != nil {
+		err = w.save(w.index.finish(w.done))
+	}
 	return err
 }
 
@@ -102,8 +120,7 @@ func (w *Writer) Close() error {
 func (w *Writer) write(kind byte, wall int64, ev metasim.Event, effs []metasim.Effect) {
 	for first := true; w.err == nil && (first || len(effs) > 0); first = false {
 		start := len(w.buf)
-		w.buf = append(w.buf, make([]byte, frameSize)...)
-		w.buf = appendVarint(w.buf, recordKind, uint64(kind))
+		w.buf = append(w.buf, 0, 0, 0, 0, 0, 0, 0, 0, varintTag(recordKind), kind) // the frame is sealed last
 		w.buf = appendVarint(w.buf, recordWall, uint64(wall))
 		if ev != nil {
 			w.buf, w.err = appendEvent(w.buf, ev)

@@ -1,0 +1,181 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"metasim/metasim"
+)
+
+var three = []string{"a", "b", "c"}
+
+// indexed writes entries with an index, as a run does.
+func indexed(t require.TestingT, entries ...Entry) (journal []byte, x *Index) {
+	var b bytes.Buffer
+	w := NewWriter(&b)
+	w.index, w.save = newIndexer(three), func(got *Index) error { x = got; return nil }
+	for _, e := range entries {
+		require.NoError(t, w.Observe(e.Wall, e.Event, e.Effects))
+	}
+	require.NoError(t, w.Close())
+	return b.Bytes(), x
+}
+
+// TestIndexIsThatOfReading: what was written beside a journal is what reading it makes, and survives its file.
+func TestIndexIsThatOfReading(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b, x := indexed(t, runs().Draw(t, "run")...)
+		again, torn, err := BuildIndex(NewReader(bytes.NewReader(b)), three)
+		require.NoError(t, err)
+		require.NoError(t, torn)
+		require.EqualValues(t, len(b), again.Size)
+		file := x.append(nil)
+		require.Equal(t, file, again.append(nil))
+		parsed, err := parseIndex(file)
+		require.NoError(t, err)
+		require.Equal(t, file, parsed.append(nil))
+	})
+}
+
+// chain returns the chain of items whose instants are their places.
+func chain(items []uint64) *Chain {
+	c := &Chain{Hash: seedHash, Every: firstEvery}
+	for i, item := range items {
+		c.add(item, metasim.At(metasim.Time(i)), int64(i))
+	}
+	return c
+}
+
+// TestPart compares chains of random lengths that are equal for a random time, up to more checkpoints than are kept.
+func TestPart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		length := rapid.SampledFrom([]int{0, 1, firstEvery, 300, 3 * firstEvery * maxCheckpoints})
+		a := make([]uint64, rapid.IntRange(0, 3*length.Draw(t, "about")).Draw(t, "items"))
+		random := rand.New(rand.NewPCG(1, 2))
+		for i := range a {
+			a[i] = random.Uint64()
+		}
+		equal := rapid.IntRange(0, len(a)).Draw(t, "equal")
+		b := append([]uint64(nil), a[:equal]...)
+		for range rapid.IntRange(0, 200).Draw(t, "more") {
+			b = append(b, random.Uint64())
+		}
+		x, y := chain(a), chain(b)
+		require.Less(t, len(x.Checkpoints), maxCheckpoints)
+		p, parted := Part(x, y)
+		if require.Equal(t, len(a) > equal || len(b) > equal, parted); !parted {
+			return
+		}
+		require.LessOrEqual(t, p.Equal, uint64(equal))
+		require.Greater(t, p.Until, uint64(equal))
+		require.Less(t, uint64(equal)-p.Equal, max(x.Every, y.Every))
+		require.False(t, p.Bound.Before(metasim.At(metasim.Time(equal))))
+		if p.Equal > 0 {
+			require.Equal(t, Checkpoint{Hash: p.B.Hash, At: metasim.At(metasim.Time(p.Equal - 1)), Offset: int64(p.Equal - 1)}, p.A)
+		}
+		for n := range uint64(len(a)) {
+			if number, offset := x.Before(n); number > 0 {
+				require.LessOrEqual(t, number, n)
+				require.EqualValues(t, number, offset)
+				require.Less(t, n-number, 2*x.Every)
+			}
+		}
+	})
+}
+
+// TestHashTellsApart: what differs in anything that two runs can differ in has another hash.
+func TestHashTellsApart(t *testing.T) {
+	long := bytes.Repeat([]byte("x"), 200)
+	other := bytes.Clone(long)
+	other[150]++
+	seen := map[uint64]int{}
+	for i, ev := range []metasim.Event{
+		&metasim.Send{}, &metasim.Send{Sent: metasim.At(1)}, &metasim.Send{Sent: metasim.Instant{Step: 1}},
+		&metasim.Send{Channel: "A"}, &metasim.Send{Payload: []byte("A")}, &metasim.Send{Payload: []byte("A\x00")},
+		&metasim.Send{Channel: "A", Payload: []byte("A")}, &metasim.Send{Channel: "AA"}, &metasim.Send{Payload: make([]byte, 8)},
+		&metasim.Send{Payload: make([]byte, 9)}, &metasim.Send{Payload: long}, &metasim.Send{Payload: other}, &metasim.Send{Payload: long[1:]},
+		&metasim.Leave{}, &metasim.Leave{Acked: 1}, &metasim.Leave{Now: metasim.At(1)}, &metasim.Leave{Result: []byte("{}")},
+	} {
+		h := Hash(ev)
+		before, met := seen[h]
+		require.False(t, met, "%d is as %d", i, before)
+		seen[h] = i
+		require.NotEqual(t, HashDelivery(metasim.Start, "a", h), HashDelivery(metasim.Start, "b", h))
+		require.NotEqual(t, HashDelivery(metasim.Start, "a", h), HashDelivery(metasim.At(1), "a", h))
+	}
+	require.Zero(t, Hash(&metasim.Leave{Cut: true}))
+	require.Zero(t, Hash(nil))
+	// Indexes are compared across machines and years: these, which another language has computed, are never to change.
+	require.EqualValues(t, uint64(0x8e24aa18e5e9ac6b), Hash(&metasim.Send{Sent: metasim.At(5), Channel: "A", Payload: []byte("hi")}))
+	require.EqualValues(t, uint64(0x811f51f12ba9d0fd), Hash(&metasim.Send{Sent: metasim.At(5), Channel: "A", Payload: long}))
+}
+
+// TestScan: from the record of any entry on, a scanner tells of the same sends and deliveries as a reader.
+func TestScan(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		entries := runs().Draw(rt, "run")
+		b := write(rt, entries...)
+		d := Dir{t.TempDir()}
+		require.NoError(rt, os.WriteFile(d.File(JournalFile), b, 0o644))
+		var offsets []int64
+		r := NewReader(bytes.NewReader(b))
+		for {
+			offset := max(r.offset, int64(headerSize))
+			if _, err := r.Next(); errors.Is(err, io.EOF) {
+				break
+			}
+			offsets = append(offsets, offset)
+		}
+		for i, offset := range offsets {
+			s, err := d.Scan(offset)
+			require.NoError(rt, err)
+			for _, want := range entries[i:] {
+				got, err := s.Next()
+				require.NoError(rt, err)
+				if Hash(want.Event) != 0 {
+					require.Equal(rt, want.Event, got.Event)
+				}
+				var deliveries []Delivery
+				for _, e := range want.Effects {
+					if e, ok := e.(*metasim.Deliver); ok {
+						deliveries = append(deliveries, Delivery{e.To, e.Message.From, e.Message.Seq, e.Message.Due, e.Number})
+					}
+				}
+				require.Equal(rt, deliveries, append([]Delivery(nil), got.Deliveries...))
+			}
+			_, err = s.Next()
+			require.ErrorIs(rt, err, io.EOF)
+			require.NoError(rt, s.Close())
+		}
+	})
+}
+
+// FuzzIndex reads anything as an index. What is not one is refused; what is one is written as it was.
+func FuzzIndex(f *testing.F) {
+	_, x := indexed(f, round()...)
+	f.Add(x.append(nil))
+	f.Add([]byte(indexMagic))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) > 4 { // as if the checksum were right: else nothing would get past it
+			binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], castagnoli))
+		}
+		x, err := parseIndex(b)
+		if err != nil {
+			require.ErrorIs(t, err, errNoIndex)
+			return
+		}
+		for i := range x.Clients { // and can be worked with
+			Part(&x.Clients[i].Inputs, &x.Clients[0].Outputs)
+			x.Clients[i].Outputs.Before(1 << 40)
+		}
+	})
+}
