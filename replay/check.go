@@ -28,7 +28,12 @@ type Checked struct {
 
 func (s *session) differ(where, then, now string) {
 	s.Difference = &Difference{Where: where, Then: then, Now: now}
-	s.end(wire.Refuse{Reason: wire.RuleBroken, Text: s.Difference.Error()})
+	s.parted()
+}
+
+// parted ends the session at a difference. Both messages are the caller's to tell.
+func (s *session) parted() {
+	s.end(wire.Refuse{Reason: wire.RuleBroken, Text: s.Difference.Where + " is not what it was: the replay ends here"})
 }
 
 func (s *session) words() words { return words{s.tape.run.Manifest.Clients} }
@@ -117,12 +122,21 @@ func (s *session) stuck(poll *metasim.PollWait) error {
 	return s.missing(fmt.Sprintf("it waits at %v for %v", poll.Now, poll.Want))
 }
 
-// gone takes the end of a connection.
-func (s *session) gone(why string) error { return s.missing(why) }
+// gone takes the end of a connection. Where it was lost then, too, it is not a difference how much of what the client had
+// sent still came through.
+func (s *session) gone(why string) error {
+	if err := s.tape.drain(); err != nil {
+		return err
+	}
+	if s.tape.end.lost {
+		s.stop()
+		return nil
+	}
+	return s.missing(why)
+}
 
 // missing takes it that the client sends nothing more, for the reason now.
 func (s *session) missing(now string) error {
-	s.tape.alone = true
 	then, err := s.tape.send(metasim.Infinity)
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func TestClientOfAFailedRun(t *testing.T) {
 	require.Contains(t, c.End, "the run failed: ")
 	c = alone(t, dir, "stepper", replay.Options{})
 	require.Nil(t, c.Difference, "it crashes again")
-	require.Contains(t, c.End, "the run failed: ")
+	require.Equal(t, "its connection was lost, and the run failed", c.End)
 }
 
 // TestClientOfARunWithoutIt: the run went on without one who died.

@@ -124,7 +124,7 @@ func (s *session) hello(number uint32, h wire.Hello) error {
 	}
 	s.joined, s.number = true, number
 	if s.declares(h); s.Difference != nil {
-		s.end(wire.Refuse{Reason: wire.RuleBroken, Text: s.Difference.Error()})
+		s.parted()
 		return nil
 	}
 	m := s.tape.run.Manifest

@@ -33,6 +33,7 @@ type step struct {
 // An ending is how the client's part ended then.
 type ending struct {
 	leave *metasim.Leave // it left, saying this; nil otherwise
+	lost  bool           // its connection was lost, and that is all that is known
 	last  wire.Body      // what it was told last; nil where its connection ended without a word
 	text  string         // for a person
 }
@@ -65,6 +66,17 @@ func (t *tape) send(at metasim.Instant) (*metasim.Send, error) {
 		return nil, nil
 	}
 	return t.sends[0], nil
+}
+
+// drain reads to the end, for nobody.
+func (t *tape) drain() error {
+	t.alone, t.given = true, nil
+	for t.end == nil {
+		if err := t.advance(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pop takes the send that send has returned.
@@ -148,7 +160,7 @@ func (t *tape) event(ev metasim.Event) {
 		t.clock = metasim.Later(t.clock, ev.Now)
 	case *metasim.Leave:
 		if ev.Cut {
-			t.end = &ending{text: "its connection was lost, and the run went on without it"}
+			t.end = &ending{lost: true, text: "its connection was lost, and the run went on without it"}
 		} else {
 			t.end = &ending{leave: ev, last: wire.Goodbye{}, text: "it left"}
 		}
@@ -161,6 +173,8 @@ func (t *tape) over() *ending {
 	switch {
 	case t.run.killed():
 		return &ending{text: "metasim was killed"}
+	case m.Lost == m.Clients[t.id]:
+		return &ending{lost: true, text: "its connection was lost, and the run failed"}
 	case m.Error != "":
 		text := "the run failed: " + m.Error
 		return &ending{last: wire.Refuse{Reason: wire.RunFailed, Text: text}, text: text}
