@@ -98,6 +98,7 @@ var mayImport = map[string][]string{
 		"github.com/foxglove/mcap/...", "google.golang.org/protobuf/...",
 	},
 	"export/exportpb": {"google.golang.org/protobuf/..."},
+	"compare":         {"metasim/metasim", "metasim/wire/journal", "metasim/wire/lcm/types"},
 	"replay": {
 		"metasim/metasim", "metasim/delay", "metasim/client", "metasim/scenarios", "metasim/run", "metasim/wire",
 		"metasim/wire/mem", "metasim/wire/stream", "metasim/wire/journal", "metasim/internal/suggest",
