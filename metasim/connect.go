@@ -158,3 +158,18 @@ func (b *board) subscribers(channel string) []ClientID {
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
+
+// link returns the Link of a publication to a client, or nil.
+func (p *publication) link(to ClientID) Link {
+	if p.common != nil {
+		if _, ok := slices.BinarySearch(p.common.to, to); ok {
+			return p.common.model
+		}
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(p.links, to, func(l link, id ClientID) int { return int(l.to) - int(id) })
+	if !ok {
+		return nil
+	}
+	return p.links[i].model
+}

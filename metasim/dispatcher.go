@@ -19,7 +19,7 @@ type Dispatcher struct {
 	forest  *forest    // safe times; nil before the run goes on
 	stale   []ClientID // whose bound may have changed since the last Settle
 	risen   []ClientID // to whom a link has risen since then, from where their safe time comes
-	moved   []ClientID // memory of refresh
+	moved   []ClientID // for whom something has changed since the last Settle, as far as that was computed
 	phase   phase
 	recap   bool // the end or the permit may bound everybody anew
 	waking  int  // clients that have not initialized

@@ -26,9 +26,9 @@ type forest struct {
 	crowns []*crown // of clients that have pendants; nil for others
 	places []place  // of clients that are pendants
 
-	// Scratch of one update, empty between two.
-	risen []ClientID // clients whose S may rise
-	open  []opening  // clients whose E may rise
+	// Scratch of one update.
+	risen []ClientID // clients whose S may rise; empty between two
+	open  []opening  // clients whose E may rise; kept until the next, for who asks what has happened
 	heap  candidates
 	rose  []ClientID // the answer
 }
@@ -60,6 +60,7 @@ const (
 // An opening is a client whose E may rise.
 type opening struct {
 	id     ClientID
+	was    int32   // its parent, before the update
 	before Instant // E, before the update
 	offer          // the best, when it was opened
 }
@@ -108,7 +109,7 @@ func (f *forest) rebuild() {
 // whose safe time rose to where somebody waits for it, in no particular order, until the next call. Clients may be named
 // more than once.
 func (f *forest) update(changed, relinked []ClientID) []ClientID {
-	f.rose = f.rose[:0]
+	f.rose, f.open = f.rose[:0], f.open[:0]
 	for _, id := range changed {
 		if !f.heed(id) {
 			f.rebuild()
@@ -164,15 +165,7 @@ func (f *forest) mayRise(from, to ClientID, link Link) bool {
 
 // own is the S of a client by its bound and its present safe time.
 func (f *forest) own(id ClientID) Instant {
-	b := &f.bounds[id]
-	s := f.labels[id].safe
-	if b.reaction > 0 {
-		s = s.Add(b.reaction)
-	}
-	if !s.Before(b.known) {
-		return b.known // never less than the floor
-	}
-	return Later(b.floor, s)
+	return f.bounds[id].send(f.labels[id].safe)
 }
 
 // raise marks a client whose S may rise.
@@ -187,7 +180,7 @@ func (f *forest) raise(id ClientID) {
 func (f *forest) reopen(id ClientID, best offer) {
 	l := &f.labels[id]
 	l.marks |= isOpen
-	f.open = append(f.open, opening{id, l.safe, best})
+	f.open = append(f.open, opening{id, l.parent, l.safe, best})
 	if l.send.Before(f.bounds[id].known) {
 		f.raise(id)
 	}
@@ -341,5 +334,5 @@ func (f *forest) clean() {
 			f.rose = append(f.rose, o.id)
 		}
 	}
-	f.risen, f.open, f.heap = f.risen[:0], f.open[:0], f.heap[:0]
+	f.risen, f.heap = f.risen[:0], f.heap[:0]
 }

@@ -137,6 +137,7 @@ func (t *thicket) update(tt *testing.T, seed, step int, wild bool) {
 	rose := t.forest.update(changed, t.relink())
 	after := t.forest.all()
 	require.Equal(tt, safeTimes(t.forest.bounds, t.out), after, "seed %d step %d", seed, step)
+	t.checkParents(tt, after, seed, step)
 	told := map[ClientID]bool{}
 	for _, id := range rose {
 		told[id] = true
@@ -149,6 +150,24 @@ func (t *thicket) update(tt *testing.T, seed, step int, wild bool) {
 	}
 	for _, id := range append(changed, rose...) {
 		t.watch(id)
+	}
+}
+
+// checkParents follows every E one link up: it is what the parent may send, pushed along the link.
+func (t *thicket) checkParents(tt *testing.T, safe []Instant, seed, step int) {
+	for i := range safe {
+		from, held := t.forest.parent(ClientID(i))
+		require.Equal(tt, safe[i] != Infinity, held, "seed %d step %d: client %d", seed, step, i)
+		if !held {
+			continue
+		}
+		best := Infinity
+		for _, e := range t.out[from] {
+			if e.to == ClientID(i) {
+				best = Earlier(best, e.earliest(t.forest.bounds[from].send(safe[from])))
+			}
+		}
+		require.Equal(tt, safe[i], best, "seed %d step %d: %d is no parent of client %d", seed, step, from, i)
 	}
 }
 

@@ -17,8 +17,9 @@ type network struct {
 	up      []stream[Event]
 	down    []stream[Effect]
 	planted string
-	lazy    int // percent of the Settles that do not happen yet
-	cut     int // when this many things have happened, a client is lost; 0: never
+	lazy    int  // percent of the Settles that do not happen yet
+	asks    bool // who holds whom back, after each event
+	cut     int  // when this many things have happened, a client is lost; 0: never
 
 	safe, granted []Instant
 	reached       *Reached // not answered yet
@@ -93,7 +94,13 @@ func newNetwork(w *world, order uint64, planted string) (*network, error) {
 	return nw, nw.step(&Begin{})
 }
 
-func (n *network) step(ev Event) error { return n.carry(ev, n.d.Step(ev)) }
+func (n *network) step(ev Event) error {
+	err := n.carry(ev, n.d.Step(ev))
+	if err == nil && n.asks && n.d.phase == running {
+		err = n.checkAllBlame()
+	}
+	return err
+}
 
 func (n *network) carry(ev Event, effects []Effect) error {
 	n.books.Observe(ev, effects)

@@ -13,13 +13,31 @@ func (c *client) bound() bound {
 	if c.state == gone {
 		return bound{floor: Infinity, known: Infinity}
 	}
+	floor := Later(c.floor, c.asleep)
+	pending := c.pending()
+	known := Earlier(c.next, pending.React(c.reaction))
+	return bound{floor: floor, known: Later(floor, known), reaction: c.reaction}
+}
+
+// pending is q: when the earliest message is due that is queued for a client, or that it was given and has not yet said
+// it handled.
+func (c *client) pending() Instant {
 	pending := c.queue.due()
 	if c.given.len() > 0 {
 		pending = Earlier(pending, c.given.all()[0].due)
 	}
-	floor := Later(c.floor, c.asleep)
-	known := Earlier(c.next, pending.React(c.reaction))
-	return bound{floor: floor, known: Later(floor, known), reaction: c.reaction}
+	return pending
+}
+
+// send computes S, the earliest that the client may still send, where E is safe.
+func (b *bound) send(safe Instant) Instant {
+	if b.reaction > 0 {
+		safe = safe.Add(b.reaction)
+	}
+	if !safe.Before(b.known) {
+		return b.known // never less than the floor
+	}
+	return Later(b.floor, safe)
 }
 
 // An edge is a link as safe times see it: what is sent at x or later reaches client to at earliest(x) or later.

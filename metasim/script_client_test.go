@@ -53,6 +53,8 @@ func (s *story) client(c *script.Command) (string, error) {
 		r, err := s.report(c, id, nil)
 		result, _ := c.Arg("result")
 		return s.step(&Leave{Client: id, Now: r.Now, Acked: r.Acked, Result: []byte(result)}), err
+	case "blame":
+		return s.blame(id), nil
 	case "cut":
 		return s.step(&Leave{Client: id, Cut: true}), nil
 	case "echo":

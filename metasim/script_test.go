@@ -40,6 +40,7 @@ func TestScript(t *testing.T) {
 //	echo NAME IN OUT                   from now on, run answers for this client, until it leaves at the end
 //	run [quiet]                        settles, lets the echoes answer, again and again; quiet: counts only
 //	status                             all that is known of each client
+//	blame NAME                         who holds it back, as a chain
 //	safe                               the safe times E, without end and permit
 //	now                                how far the run has come
 //	totals, digest                     the books
@@ -184,6 +185,28 @@ func (s *story) status() string {
 			line += fmt.Sprintf(" waits for %v", st.Want)
 		}
 		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (s *story) blame(id ClientID) string {
+	var lines []string
+	for _, h := range s.d.Blame(nil, id) {
+		name := func(id ClientID) string { return s.d.Names()[id] }
+		line := fmt.Sprintf("%s: %v", name(h.From), h.Reason)
+		switch h.Reason {
+		case Paused:
+			line += fmt.Sprintf(" at %v", h.Due)
+		case Promised, NextEvent, Pending, Heard:
+			line = fmt.Sprintf("%s -%s, %v-> %s: %v, sent=%v due=%v", name(h.From), h.Channel, h.Min, name(h.To), h.Reason, h.Send, h.Due)
+		}
+		if h.Blocked {
+			line += ", waits"
+		}
+		lines = append(lines, line)
+	}
+	if lines == nil {
+		return "(nobody)"
 	}
 	return strings.Join(lines, "\n")
 }

@@ -13,7 +13,7 @@ func (d *Dispatcher) Settle() []Effect {
 		// Without this barrier a client could be authorized past a message of one that is slow to start.
 		d.phase, d.recap = running, true
 	}
-	if d.phase != running || len(d.stale) == 0 && !d.recap {
+	if d.phase != running || len(d.stale)+len(d.moved) == 0 && !d.recap {
 		return nil
 	}
 	for _, id := range d.refresh() {
@@ -26,12 +26,22 @@ func (d *Dispatcher) Settle() []Effect {
 			d.forest.watch(id, c.alarm(d.end))
 		}
 	}
+	d.moved = d.moved[:0]
 	d.checkReached()
 	return d.effects.list
 }
 
-// refresh computes the safe times anew, and returns, in order, the clients for whom something has changed.
+// refresh computes the safe times anew, and returns, in order, the clients for whom something has changed since the last
+// Settle.
 func (d *Dispatcher) refresh() []ClientID {
+	d.consider()
+	slices.Sort(d.moved)
+	return slices.Compact(d.moved)
+}
+
+// consider computes the safe times anew, and returns those for whom something has changed. Settle authorizes them: until
+// then they are kept in mind.
+func (d *Dispatcher) consider() []ClientID {
 	if d.forest == nil {
 		bounds := make([]bound, len(d.out))
 		for i := range bounds {
@@ -47,17 +57,17 @@ func (d *Dispatcher) refresh() []ClientID {
 		c.stale = false
 		d.forest.bounds[id] = c.bound()
 	}
-	d.moved = append(d.moved[:0], d.forest.update(d.stale, d.risen)...)
+	known := len(d.moved)
+	d.moved = append(d.moved, d.forest.update(d.stale, d.risen)...)
 	d.moved = append(d.moved, d.stale...)
 	if d.recap {
-		d.moved = d.moved[:0]
+		d.moved, known = d.moved[:0], 0
 		for i := range d.clients {
 			d.moved = append(d.moved, ClientID(i))
 		}
 	}
 	d.stale, d.risen, d.recap = d.stale[:0], d.risen[:0], false
-	slices.Sort(d.moved)
-	return slices.Compact(d.moved)
+	return d.moved[known:]
 }
 
 // safe is the instant before which nothing unknown reaches a client, as of the last Settle; no further than the run goes.
@@ -98,6 +108,11 @@ func (c *client) upcoming() Instant {
 		return Later(c.clock, c.need())
 	}
 	return Later(c.clock, c.woken)
+}
+
+// reaches reports whether a client that waits may go on where its safe time is safe.
+func (d *Dispatcher) reaches(c *client, safe Instant) bool {
+	return c.need().Before(safe) || safe == d.end
 }
 
 // grant authorizes a client that waits, if its need lies before its safe time: strictly, as a message due at the safe
