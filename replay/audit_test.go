@@ -1,6 +1,9 @@
 package replay_test
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -101,6 +104,32 @@ func TestAuditOfAKilledRun(t *testing.T) {
 		require.Nil(t, a.Difference)
 		require.Less(t, a.Entries, whole.Entries*3/2)
 	}
+}
+
+// TestAuditOfAnEntryThatBreaksOff: the effects of an entry may lie in a record of their own, and that may be torn.
+func TestAuditOfAnEntryThatBreaksOff(t *testing.T) {
+	dir := record(t, lossy, "mem")
+	file := filepath.Join(dir, journal.JournalFile)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	r := journal.NewReader(bytes.NewReader(b))
+	var out bytes.Buffer
+	w := journal.NewWriter(&out)
+	for {
+		e, err := r.Next()
+		require.NoError(t, err)
+		if _, ok := e.Event.(*metasim.Send); ok && len(e.Effects) > 0 {
+			require.NoError(t, w.Event(e.Wall, e.Event))
+			require.NoError(t, w.Effects(e.Wall, e.Effects))
+			break
+		}
+		require.NoError(t, w.Observe(e.Wall, e.Event, e.Effects))
+	}
+	require.NoError(t, w.Close())
+	require.NoError(t, os.WriteFile(file, out.Bytes()[:out.Len()-1], 0o644))
+	a := audit(t, dir)
+	require.Nil(t, a.Difference)
+	require.ErrorAs(t, a.Torn, new(*journal.TornError))
 }
 
 // TestAuditOfTheWrongManifest: nothing that is not of one run makes it panic.

@@ -1,14 +1,17 @@
 package replay_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/metasim"
 	"metasim/replay"
 	"metasim/wire/journal"
 )
@@ -72,6 +75,63 @@ func TestClientFindsTheFirstDifference(t *testing.T) {
 	}
 }
 
+// TestClientComparesInstants: the same counter at another time is another message.
+func TestClientComparesInstants(t *testing.T) {
+	dir := record(t, lossy, "mem")
+	retell(t, dir, `"period":"3ms"`, `"period":"4ms"`)
+	d := alone(t, dir, "a", replay.Options{}).Difference
+	require.NotNil(t, d)
+	require.Equal(t, `message 1 of "a"`, d.Where)
+	require.Contains(t, d.Then, "at 3ms")
+	require.Contains(t, d.Now, "at 4ms")
+}
+
+// TestClientComparesTheEnd: what a client says as it leaves is a part of what it did.
+func TestClientComparesTheEnd(t *testing.T) {
+	for name, change := range map[string]func(l *metasim.Leave){
+		"result": func(l *metasim.Leave) { l.Result = []byte("{}") },
+		"acked":  func(l *metasim.Leave) { l.Acked-- },
+		"now":    func(l *metasim.Leave) { l.Now.Step++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := record(t, pings, "mem")
+			rewrite(t, dir, func(_ int, e journal.Entry) []journal.Entry {
+				if l, ok := e.Event.(*metasim.Leave); ok && l.Client == 1 {
+					change(l)
+				}
+				return []journal.Entry{e}
+			})
+			d := alone(t, dir, "ponger", replay.Options{}).Difference
+			require.NotNil(t, d)
+			require.Equal(t, `the end of "ponger"`, d.Where)
+			require.NotEqual(t, d.Then, d.Now)
+		})
+	}
+}
+
+// TestClientThatSendsWhereItDidNot: what was recorded is read as far as the client had come, and not to the end.
+func TestClientThatSendsWhereItDidNot(t *testing.T) {
+	dir := record(t, strings.Replace(pings, "size: 100", "size: 100000", 1), "mem")
+	sends := 0
+	rewrite(t, dir, func(_ int, e journal.Entry) []journal.Entry {
+		if send, ok := e.Event.(*metasim.Send); ok && send.Client == 1 {
+			if sends++; sends > 10 {
+				return nil
+			}
+		}
+		e.Effects = slices.DeleteFunc(e.Effects, func(e metasim.Effect) bool {
+			d, ok := e.(*metasim.Deliver)
+			return ok && d.To == 0
+		})
+		return []journal.Entry{e}
+	})
+	d := alone(t, dir, "ponger", replay.Options{}).Difference
+	require.NotNil(t, d)
+	require.Equal(t, `message 10 of "ponger"`, d.Where)
+	require.Contains(t, d.Then, "it sent nothing before it came to ")
+	require.Contains(t, d.Now, "at 105ms")
+}
+
 // TestClientOfAKilledRun: a client that asks for more than was recorded gets the end as it was.
 func TestClientOfAKilledRun(t *testing.T) {
 	for part := 0.2; part < 1; part += 0.17 {
@@ -89,6 +149,7 @@ func TestClientOfAKilledRun(t *testing.T) {
 // TestClientOfAFailedRun: one crashes, the run fails, and the others hear of it again as they did then.
 func TestClientOfAFailedRun(t *testing.T) {
 	dir := record(t, strings.Replace(steps, "ARGS", "'200ms'", 1), "unix")
+	require.Nil(t, audit(t, dir).Difference)
 	c := alone(t, dir, "heard", replay.Options{})
 	require.Nil(t, c.Difference)
 	require.Contains(t, c.End, "the run failed: ")
@@ -97,10 +158,32 @@ func TestClientOfAFailedRun(t *testing.T) {
 	require.Equal(t, "its connection was lost, and the run failed", c.End)
 }
 
+// TestClientThatBrokeARule: it hears the same sentence again, and so do the others.
+func TestClientThatBrokeARule(t *testing.T) {
+	dir := record(t, `name: lies
+clients:
+  - {name: cheat, run: [BIN], env: [PLAY=cheat, GORACE=atexit_sleep_ms=0]}
+  - {name: heard, model: sink, with: {channels: [LIES]}}
+links:
+  - {delay: 5ms}
+`, "mem")
+	require.Nil(t, audit(t, dir).Difference)
+	var said bytes.Buffer
+	c := alone(t, dir, "cheat", replay.Options{Stdout: &said})
+	require.Nil(t, c.Difference)
+	require.EqualValues(t, 2, c.Sent)
+	require.Contains(t, c.End, `client "cheat" broke its promise ("LIES") at 1ns`)
+	require.Contains(t, said.String(), c.End)
+	c = alone(t, dir, "heard", replay.Options{})
+	require.Nil(t, c.Difference)
+	require.Contains(t, c.End, "the run failed: ")
+}
+
 // TestClientOfARunWithoutIt: the run went on without one who died.
 func TestClientOfARunWithoutIt(t *testing.T) {
 	text := strings.Replace(steps, "env:", "on_exit: detach, env:", 1)
 	dir := record(t, strings.Replace(text, "ARGS", "'200ms'", 1), "unix")
+	require.Nil(t, audit(t, dir).Difference)
 	for name, end := range map[string]string{"stepper": "its connection was lost, and the run went on without it", "heard": "it left"} {
 		c := alone(t, dir, name, replay.Options{})
 		require.Nil(t, c.Difference)

@@ -22,6 +22,8 @@ import (
 	"metasim/replay"
 	"metasim/run"
 	"metasim/scenarios"
+	"metasim/wire"
+	"metasim/wire/dial"
 	"metasim/wire/journal"
 )
 
@@ -33,6 +35,8 @@ func TestMain(m *testing.M) {
 		err = playModel(os.Args[3])
 	case part == "stepper":
 		err = playStepper(os.Args[1:])
+	case part == "cheat":
+		err = playCheat()
 	case part == "idle":
 		fmt.Println("it runs")
 		_, err = io.Copy(io.Discard, os.Stdin)
@@ -105,6 +109,39 @@ func playStepper(args []string) error {
 		return err
 	}
 	return c.Leave(ctx)
+}
+
+// playCheat is a client that breaks a promise, which the client library would not let it: it waits for a second, and sends
+// before that.
+func playCheat() error {
+	conn, err := dial.URL(context.Background(), os.Getenv("METASIM_SERVER"))
+	if err != nil {
+		return err
+	}
+	say := func(bodies ...wire.Body) {
+		for _, body := range bodies {
+			err = errors.Join(err, conn.Write([]wire.Packet{{Member: 7, Body: body}}))
+		}
+	}
+	say(wire.Hello{Version: wire.Version, Name: os.Getenv("METASIM_CLIENT"), Token: os.Getenv("METASIM_TOKEN"), Publications: []string{"LIES"}})
+	for err == nil {
+		var packets []wire.Packet
+		if packets, err = conn.Read(); err != nil {
+			break
+		}
+		for _, p := range packets {
+			switch body := p.Body.(type) {
+			case wire.Start:
+				say(&metasim.Send{Channel: "LIES", Payload: []byte("a promise")},
+					&metasim.PollWait{Report: metasim.Report{NextEvent: metasim.At(1_000_000_000)}, Want: metasim.At(1_000_000_000)},
+					&metasim.Send{Channel: "LIES", Sent: metasim.At(1), Payload: []byte("broken")})
+			case wire.Refuse:
+				fmt.Println(body.Text)
+				return errors.Join(err, conn.Close())
+			}
+		}
+	}
+	return errors.Join(err, conn.Close())
 }
 
 const steps = `name: steps

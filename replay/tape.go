@@ -34,6 +34,7 @@ type step struct {
 type ending struct {
 	leave *metasim.Leave // it left, saying this; nil otherwise
 	lost  bool           // its connection was lost, and that is all that is known
+	cheat bool           // it broke a rule with its last send
 	last  wire.Body      // what it was told last; nil where its connection ended without a word
 	text  string         // for a person
 }
@@ -140,7 +141,8 @@ func (t *tape) advance() error {
 		case *metasim.Evict:
 			if effect.Client == t.id {
 				text := effect.Err.Error()
-				t.end = &ending{last: wire.Refuse{Reason: wire.RuleBroken, Text: text}, text: text}
+				_, sent := e.Event.(*metasim.Send)
+				t.end = &ending{cheat: sent, last: wire.Refuse{Reason: wire.RuleBroken, Text: text}, text: text}
 			}
 		}
 	}
