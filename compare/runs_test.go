@@ -115,6 +115,21 @@ func TestKilled(t *testing.T) {
 	require.Equal(t, at, metasim.Instant(*v.CulpritAt))
 }
 
+// TestKilledAfterALeave: a client that has left sends nothing more, whenever its run was killed.
+func TestKilledAfterALeave(t *testing.T) {
+	w := world{clients: 3, sends: 3000, order: 1, seed: 1, size: 8}
+	a, _, _ := w.record(t)
+	w.order, w.mischief = 2, mischief{client: "c002", after: 100, kind: "leave"}
+	b, done, at := w.record(t)
+	require.True(t, done)
+	kill(t, b, 0.998)
+	v := runs(t, a, b)
+	require.Equal(t, "c002", v.Culprit)
+	require.Equal(t, at, metasim.Instant(*v.CulpritAt))
+	require.Equal(t, "c002", v.First.To, "it did not get what it did not wait for")
+	require.Nil(t, v.First.B)
+}
+
 // TestDamaged: a journal that is damaged is compared as far as it is good; an index that is, is not needed.
 func TestDamaged(t *testing.T) {
 	w := world{clients: 3, sends: 3000, order: 1, seed: 1, size: 8}

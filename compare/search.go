@@ -99,11 +99,11 @@ func (s *search) first(sides [2]*side) *parted {
 	return nil
 }
 
-// leaves reports whether an output differs in that the client left, of its own accord, in one run alone, and all that
-// its inputs differ in is that it was not there any more.
+// leaves reports whether an output differs in that the client left, before the end, in one run alone, and all that its
+// inputs differ in is that it was not there any more.
 func (p *parted) leaves(inputs *parted) bool {
 	for run, i := range p.items {
-		if i != nil && i.leave && i.at == i.when && inputs.items[run] == nil && !inputs.at.Before(i.at) {
+		if i != nil && i.leave && inputs.items[run] == nil && !inputs.at.Before(i.at) {
 			return true
 		}
 	}

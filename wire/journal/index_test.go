@@ -46,6 +46,29 @@ func TestIndexIsThatOfReading(t *testing.T) {
 	})
 }
 
+// TestIndexLeavesOutWhatWasNotHandled: how far a client was ahead depends on real time.
+func TestIndexLeavesOutWhatWasNotHandled(t *testing.T) {
+	given := func(n, acked uint64) *Index {
+		var entries []Entry
+		for i := range n {
+			m := metasim.Message{From: 1, Channel: "A", Due: metasim.At(metasim.Time(i))}
+			entries = append(entries,
+				Entry{0, &metasim.Send{Client: 1, Channel: "A"}, []metasim.Effect{&metasim.Queue{To: 0, Message: m}}},
+				Entry{0, nil, []metasim.Effect{&metasim.Deliver{To: 0, Number: i + 1, Message: m}}})
+		}
+		entries = append(entries, Entry{0, &metasim.Leave{Client: 0, Acked: acked}, nil})
+		_, x := indexed(t, entries...)
+		_, err := parseIndex(x.append(nil))
+		require.NoError(t, err)
+		return x
+	}
+	one, other := given(100, 20).Clients[0].Inputs, given(70, 20).Clients[0].Inputs
+	require.Equal(t, one.append(nil)[:chainSize], other.append(nil)[:chainSize])
+	require.Len(t, one.Checkpoints, 1)
+	require.EqualValues(t, 20, one.Count)
+	require.Equal(t, metasim.At(19), one.At)
+}
+
 // chain returns the chain of items whose instants are their places.
 func chain(items []uint64) *Chain {
 	c := &Chain{Hash: seedHash, Every: firstEvery}
