@@ -61,6 +61,9 @@ func replayDispatcher(r *replay.Run, std streams) error {
 	if a.Difference != nil {
 		return failed(a.Difference)
 	}
+	if r.Manifest.Digest == "" {
+		fmt.Fprintln(std.err, "note: the run was killed, and is replayed as far as it was recorded")
+	}
 	fmt.Fprintf(std.out, "the same: %d events in %d entries, %d effects\ndigest: %v\n", a.Events, a.Entries, a.Effects, a.Digest)
 	if a.Torn != nil {
 		return failed(fmt.Errorf("only the good part of the journal was checked: %w", a.Torn))

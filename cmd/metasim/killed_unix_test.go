@@ -1,0 +1,49 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/wire/journal"
+)
+
+// TestKilledByForce kills metasim itself, in the middle of a run that is paced: what is on disk is enough to replay and
+// compare as far as it goes, and nothing of it is taken for a difference.
+func TestKilledByForce(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", "rate: 1\nuntil: 100s\nname: long\nclients:\n"+
+		"  - {name: src, model: source, with: {channel: A, period: 1ms}}\n"+
+		"  - {name: echo, model: echo, with: {in: A, out: B}}\n"+
+		"  - {name: heard, model: sink, with: {channels: [A, B]}}\n")
+	p := s.start(nil, "run", "p.yaml", "--out", "k")
+	file := filepath.Join(s.dir, "k", journal.JournalFile)
+	require.Eventually(t, func() bool {
+		info, err := os.Stat(file)
+		return err == nil && info.Size() > 200_000
+	}, patience, 5*time.Millisecond)
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGKILL))
+	require.Equal(t, -1, p.wait().status)
+	require.NoFileExists(t, filepath.Join(s.dir, "k", journal.IndexFile))
+
+	e := s.metasim("replay", "k")
+	require.Contains(t, e.out, "the same: ")
+	for _, name := range []string{"src", "echo", "heard"} {
+		e = s.metasim("replay", "k", "--client", name)
+		require.Equal(t, 0, e.status)
+		require.Contains(t, e.out, "the end: ")
+		require.NotContains(t, e.out, "it left")
+	}
+	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "w", "--set", "rate=0", "--until", "2s").status)
+	e = s.metasim("diff", "w", "k")
+	require.Equal(t, 0, e.status)
+	require.Equal(t, "equal\n", e.out)
+	require.Contains(t, e.err, "note: B (k) was killed, and is compared as far as it was recorded\n")
+	require.Contains(t, e.err, "note: the scenarios differ: rate is 0 in A and 1 in B\n")
+}
