@@ -182,40 +182,27 @@ func TestRefuses(t *testing.T) {
 	require.EqualValues(t, 7, version.Version)
 }
 
-// BenchmarkRuns compares two runs of 10^6 messages that differ in one of them, in the middle.
+// BenchmarkRuns compares two runs of 10^6 messages that differ in one of them: of few clients, of many, and as it would be
+// without indexes, where both were killed.
 func BenchmarkRuns(b *testing.B) {
-	w := world{clients: 4, sends: 1_000_000, order: 1, seed: 1, size: 64}
-	one, _, _ := w.record(b)
-	w.order, w.mischief = 2, mischief{client: "c003", after: 123_456, kind: "payload"}
-	two, _, at := w.record(b)
-	for b.Loop() {
-		v := runs(b, one, two)
-		require.Equal(b, at, metasim.Instant(*v.CulpritAt))
-	}
-}
-
-// BenchmarkCrowd is the same with many clients, of whom each sends little.
-func BenchmarkCrowd(b *testing.B) {
-	w := world{clients: 250, sends: 1_000_000, order: 1, seed: 1, size: 64}
-	one, _, _ := w.record(b)
-	w.order, w.mischief = 2, mischief{client: "c003", after: 1234, kind: "payload"}
-	two, _, at := w.record(b)
-	for b.Loop() {
-		v := runs(b, one, two)
-		require.Equal(b, at, metasim.Instant(*v.CulpritAt))
-	}
-}
-
-// BenchmarkUnindexed is what BenchmarkRuns would be without indexes: both runs were killed.
-func BenchmarkUnindexed(b *testing.B) {
-	w := world{clients: 4, sends: 1_000_000, order: 1, seed: 1, size: 64}
-	one, _, _ := w.record(b)
-	w.order, w.mischief = 2, mischief{client: "c003", after: 123_456, kind: "payload"}
-	two, _, at := w.record(b)
-	kill(b, one, 0.999)
-	kill(b, two, 0.999)
-	for b.Loop() {
-		v := runs(b, one, two)
-		require.Equal(b, at, metasim.Instant(*v.CulpritAt))
+	for _, c := range []struct {
+		name    string
+		clients int
+		after   uint64 // c003's message that differs
+		killed  bool
+	}{{"few", 4, 123_456, false}, {"crowd", 250, 1234, false}, {"killed", 4, 123_456, true}} {
+		b.Run(c.name, func(b *testing.B) {
+			w := world{clients: c.clients, sends: 1_000_000, order: 1, seed: 1, size: 64}
+			one, _, _ := w.record(b)
+			w.order, w.mischief = 2, mischief{client: "c003", after: c.after, kind: "payload"}
+			two, _, at := w.record(b)
+			if c.killed {
+				kill(b, one, 0.999)
+				kill(b, two, 0.999)
+			}
+			for b.Loop() {
+				require.Equal(b, at, metasim.Instant(*runs(b, one, two).CulpritAt))
+			}
+		})
 	}
 }
