@@ -130,7 +130,8 @@ func (s *stage) act(p *player) {
 			return
 		}
 		if p.sends < uint64(s.sends/s.clients) {
-			payload := binary.LittleEndian.AppendUint64(make([]byte, 0, s.size), binary.LittleEndian.Uint64(m.Payload)*6364136223846793005+1442695040888963407)[:s.size]
+			next := binary.LittleEndian.Uint64(m.Payload)*6364136223846793005 + 1442695040888963407
+			payload := binary.LittleEndian.AppendUint64(make([]byte, 0, s.size), next)[:s.size]
 			s.send(p, s.d.Names()[m.Payload[0]%uint8(s.clients)], payload)
 		}
 	}

@@ -131,8 +131,8 @@ func (x *indexer) finish(size int64) *Index {
 	return &x.index
 }
 
-// BuildIndex makes the index of a journal, of clients of these names, by reading it: of one that was not closed. With it comes the *TornError at which
-// the journal breaks off, if it does.
+// BuildIndex makes the index of a journal, of clients of these names, by reading it: of one that was not closed. With it
+// comes the *[TornError] at which the journal breaks off, if it does.
 func BuildIndex(r *Reader, names []string) (index *Index, torn, err error) {
 	x := newIndexer(names)
 	for {
