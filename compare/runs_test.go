@@ -115,6 +115,17 @@ func TestKilled(t *testing.T) {
 	require.Equal(t, at, metasim.Instant(*v.CulpritAt))
 }
 
+// TestFailed: why a run failed is told in a line.
+func TestFailed(t *testing.T) {
+	w := world{clients: 2, sends: 300, order: 1, seed: 1, size: 8}
+	a, _, _ := w.record(t)
+	b, _, _ := w.record(t)
+	amend(t, b, func(m *journal.Manifest) { m.OK, m.Error = false, "it did not go well\nlast output:\n  | no" })
+	v := runs(t, a, b)
+	require.True(t, v.Equal)
+	require.Equal(t, []string{"B (" + b + ") failed, and is compared as far as it went: it did not go well"}, v.Notes)
+}
+
 // TestKilledAfterALeave: a client that has left sends nothing more, whenever its run was killed.
 func TestKilledAfterALeave(t *testing.T) {
 	w := world{clients: 3, sends: 3000, order: 1, seed: 1, size: 8}

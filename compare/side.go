@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"strings"
 
 	"metasim/metasim"
 	"metasim/wire/journal"
@@ -62,7 +63,8 @@ func (s *side) notes() []string {
 	case m.Digest == "":
 		note("was killed, and is compared as far as it was recorded")
 	case !m.OK:
-		note("failed, and is compared as far as it went: %s", m.Error)
+		why, _, _ := strings.Cut(m.Error, "\n") // the last output of a client may follow
+		note("failed, and is compared as far as it went: %s", why)
 	case !m.Deterministic:
 		note("is not deterministic: it took in what no scenario says")
 	}

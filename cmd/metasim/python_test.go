@@ -25,6 +25,8 @@ func TestPython(t *testing.T) {
 		require.Equal(t, 0, e.status)
 		require.Equal(t, pingPongDigest, o.Digest)
 		require.Equal(t, 10, o.Clients[1].Sent)
+		e = s.metasim("replay", o.RunDir, "--client", "ponger")
+		require.Equal(t, 0, e.status, "it cannot tell a replay from the run")
 	}
 	s.clean()
 }
