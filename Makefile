@@ -28,7 +28,9 @@ check: build
 	$(MAKE) --no-print-directory glimpse cross
 
 # What reads bytes from outside, tried for a moment each time; `make fuzz` does it for longer, and all of it.
-FUZZED = ./wire:FuzzFrame ./wire:FuzzStream ./wire/journal:FuzzReader ./wire/journal:FuzzIndex ./wire/lcm:FuzzReader ./wire/lcm/bus:FuzzDatagrams ./wire/lcm/bus:FuzzSession ./scenarios:FuzzParse ./metasim:FuzzStep
+FUZZED = ./wire:FuzzFrame ./wire:FuzzStream ./wire/journal:FuzzReader ./wire/journal:FuzzIndex ./wire/lcm:FuzzReader \
+	./wire/lcm/bus:FuzzDatagrams ./wire/lcm/bus:FuzzFrames ./wire/lcm/bus:FuzzSession ./wire/lcm/types:FuzzParse ./wire/lcm/types:FuzzMessage \
+	./scenarios:FuzzParse ./metasim:FuzzStep
 
 glimpse: ## a few seconds of fuzzing what reads bytes from outside
 	@for t in $(FUZZED); do \
