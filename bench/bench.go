@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ type Options struct {
 	Only string
 	// Self is the command that starts a process which calls Child.
 	Self []string
-	// Profile is a directory for CPU profiles, one of each process that serves or takes part. Empty: none.
+	// Profile is a directory for CPU profiles, one of each process that serves or takes part. It is made if it is not there.
+	// Empty: none.
 	Profile string
 	// Progress gets a line for each workload. Nil: nobody.
 	Progress io.Writer
@@ -97,6 +99,11 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	}
 	if o.Progress == nil {
 		o.Progress = io.Discard
+	}
+	if o.Profile != "" {
+		if err := os.MkdirAll(o.Profile, 0o755); err != nil {
+			return nil, fmt.Errorf("bench: the directory for profiles cannot be made: %w; name another", err)
+		}
 	}
 	h := &harness{Options: o, known: map[string]Result{}, list: workloads()}
 	var results []Result

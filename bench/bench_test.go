@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -91,6 +92,22 @@ func TestRunRefuses(t *testing.T) {
 	assert.EqualError(t, err, `bench: no workload matches "no such workload"; run without it to see all`)
 	_, err = Run(t.Context(), Options{Only: "("})
 	assert.ErrorContains(t, err, "is no pattern")
+}
+
+// Profiles go into a directory that need not be there.
+func TestRunMakesTheDirectoryForProfiles(t *testing.T) {
+	h := newHarness(t)
+	h.Only, h.Profile = "no such workload", filepath.Join(t.TempDir(), "not", "yet") // with a profile, each takes long
+	_, err := Run(t.Context(), h.Options)
+	require.ErrorContains(t, err, "no workload matches")
+	_, err = h.run(t.Context(), ringCast(2, 5), arrangement{transport: "unix", processes: 2})
+	require.NoError(t, err)
+	for _, name := range []string{"server", "clients-0", "clients-1"} {
+		assert.FileExists(t, filepath.Join(h.Profile, name+".pprof"))
+	}
+	h.Profile = filepath.Join(h.Profile, "server.pprof")
+	_, err = Run(t.Context(), h.Options)
+	assert.ErrorContains(t, err, "name another")
 }
 
 func TestChildRefuses(t *testing.T) {
