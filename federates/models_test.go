@@ -109,6 +109,7 @@ type eavesdropper struct{ written []wire.Packet }
 func (e *eavesdropper) Read() ([]wire.Packet, error) { return nil, io.EOF }
 func (e *eavesdropper) Close() error                 { return nil }
 func (e *eavesdropper) Peer() string                 { return "nobody" }
+func (e *eavesdropper) Traffic() wire.Traffic        { return wire.Traffic{} }
 func (e *eavesdropper) WriteFrames(frames []byte) error {
 	packets, err := wire.NewReader(bytes.NewReader(frames), "the model").Read()
 	return errors.Join(err, e.Write(packets))

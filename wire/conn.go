@@ -18,6 +18,9 @@ type Conn interface {
 	Close() error
 	// Peer names the other side for people: "unix pid 812", "tcp 127.0.0.1:4000".
 	Peer() string
+	// Traffic tells what came in and went out so far. It waits for a Read and a Write that wait: it is for when they have
+	// ended. Where no bytes travel a frame is what one Write handed over, and its bytes are those of the payloads in it.
+	Traffic() Traffic
 }
 
 // A Prompt is a Conn that can be used without waiting for it. Who uses it so may do without a goroutine for it.

@@ -9,6 +9,7 @@
 //	rare.go        the bodies of joining and parting, by generated code
 //	payload.go     who keeps a payload, and what it keeps alive
 //	frame.go       frames over a byte stream    (Reader, Writer)
+//	traffic.go     how much went over a connection
 //	limits.go      what is too much, and Check
 //	wirepb/        the same packets as generated protobuf
 //	mem/ stream/ quic/ dial/   the transports

@@ -32,6 +32,7 @@ type Reader struct {
 	large   []byte // memory for a frame that does not fit buf, where no payload kept it
 	largest int    // the largest frame that came whole
 	decoder Decoder
+	taken   tally
 }
 
 // NewReader reads frames from r. The peer's name is for errors.
@@ -68,11 +69,15 @@ func (r *Reader) Read() ([]Packet, error) {
 	if err != nil {
 		return nil, from(r.peer, err)
 	}
+	r.taken.frame(whole)
 	for len(packets) < manyPackets && r.another(limit) {
 		packets = r.decoder.packets
 	}
 	return packets, nil
 }
+
+// Taken is how many frames were read, and their bytes. No Read is under way meanwhile.
+func (r *Reader) Taken() (frames, bytes uint64) { return r.taken.frames, r.taken.bytes }
 
 // manyPackets is how many packets a Read returns without looking for more.
 const manyPackets = 1 << 10
@@ -92,6 +97,7 @@ func (r *Reader) another(limit int) bool {
 		return false
 	}
 	r.ahead = r.ahead[whole:]
+	r.taken.frame(whole)
 	return true
 }
 
@@ -166,6 +172,9 @@ func (r *Reader) readLarge(size int) ([]Packet, error) {
 	}
 	r.largest = max(r.largest, size)
 	packets, kept, err := r.decoder.take(frame)
+	if err == nil {
+		r.taken.frame(lengthSize + size)
+	}
 	if !kept && cap(frame) <= keepBuffer {
 		r.large = frame
 	}
@@ -199,6 +208,7 @@ type Writer struct {
 	to      io.Writer
 	peer    string
 	encoder Encoder
+	given   tally
 }
 
 // NewWriter writes frames to w. The peer's name is for errors.
@@ -218,8 +228,16 @@ func (w *Writer) Write(packets []Packet) error {
 
 // WriteFrames sends what an Encoder made, in one write.
 func (w *Writer) WriteFrames(frames []byte) error {
-	if _, err := w.to.Write(frames); err != nil {
+	n, err := w.to.Write(frames)
+	w.given.stream(frames[:n])
+	if err != nil {
 		return fmt.Errorf("wire: write to %s: %w", w.peer, err)
 	}
 	return nil
 }
+
+// Note takes notice of what was sent past the Writer: all of some frames, or a part after which the rest follows.
+func (w *Writer) Note(sent []byte) { w.given.stream(sent) }
+
+// Given is how many frames went out, and how many bytes of them. No Write is under way meanwhile.
+func (w *Writer) Given() (frames, bytes uint64) { return w.given.frames, w.given.bytes }

@@ -82,6 +82,13 @@ func (c *conn) Close() error {
 
 func (c *conn) Peer() string { return c.peer }
 
+// Traffic implements wire.Conn. It waits for nobody.
+func (c *conn) Traffic() (t wire.Traffic) {
+	t.FramesIn, t.BytesIn = c.in.total()
+	t.FramesOut, t.BytesOut = c.out.total()
+	return t
+}
+
 func payloadSize(body wire.Body) int {
 	switch b := body.(type) {
 	case *metasim.Send:
@@ -102,6 +109,8 @@ type pipe struct {
 	size    int           // what they count
 	taken   []wire.Packet // handed to the reader; its memory is used again
 	gone    ends
+	writes  uint64 // that were taken
+	bytes   uint64 // of the payloads in them
 
 	handing sync.Mutex // held by who writes, or calls sink, so that calls are in order
 	opening bool       // sink is about to be set: nobody waits for room any more
@@ -166,11 +175,22 @@ func (p *pipe) write(packets []wire.Packet, size int) error {
 		p.size += size
 		p.changed.Broadcast()
 	}
+	if err == nil && len(packets) > 0 {
+		p.writes++
+		p.bytes += uint64(size - overhead*len(packets))
+	}
 	p.mu.Unlock()
 	if err == nil && sink != nil {
 		sink(packets, nil)
 	}
 	return err
+}
+
+// total returns how many writes were taken, and the bytes of their payloads.
+func (p *pipe) total() (writes, bytes uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.writes, p.bytes
 }
 
 // receive sets the sink, and gives it what is there.

@@ -51,6 +51,25 @@ func newConn(q *quicgo.Conn, open func() (*quicgo.Stream, error), release func()
 
 func (c *conn) Peer() string { return c.peer }
 
+// Traffic implements wire.Conn. A Close takes both locks in an order of its own, so never both here.
+func (c *conn) Traffic() (t wire.Traffic) {
+	select {
+	case <-c.opened:
+		if c.failed != nil {
+			return t
+		}
+	default:
+		return t
+	}
+	c.reading.Lock()
+	t.FramesIn, t.BytesIn = c.reader.Taken()
+	c.reading.Unlock()
+	c.writing.Lock()
+	t.FramesOut, t.BytesOut = c.writer.Given()
+	c.writing.Unlock()
+	return t
+}
+
 func (c *conn) Read() ([]wire.Packet, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()

@@ -41,6 +41,17 @@ type conn struct {
 
 func (c *conn) Peer() string { return c.peer }
 
+// Traffic implements wire.Conn. A Close takes both locks in an order of its own, so never both here.
+func (c *conn) Traffic() (t wire.Traffic) {
+	c.reading.Lock()
+	t.FramesIn, t.BytesIn = c.reader.Taken()
+	c.reading.Unlock()
+	c.writing.Lock()
+	t.FramesOut, t.BytesOut = c.writer.Given()
+	c.writing.Unlock()
+	return t
+}
+
 func (c *conn) Read() ([]wire.Packet, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()

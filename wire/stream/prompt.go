@@ -24,6 +24,7 @@ func (c *conn) TryWriteFrames(frames []byte) (int, error) {
 		return 0, fmt.Errorf("wire: write to %s: %w", c.peer, net.ErrClosed)
 	}
 	n, err := c.prompt.TryWrite(frames)
+	c.writer.Note(frames[:n])
 	if err != nil {
 		return n, fmt.Errorf("wire: write to %s: %w", c.peer, err)
 	}

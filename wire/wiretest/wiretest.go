@@ -44,6 +44,7 @@ func Run(t *testing.T, transport Transport) {
 		{"BothWaysAtOnce", bothWays},
 		{"RefusesWhatCannotTravel", refusesBadPackets},
 		{"ManyConnections", manyConnections},
+		{"Traffic", traffic},
 		{"CleanClose", cleanClose},
 		{"WrittenBeforeClose", writtenBeforeClose},
 		{"WrittenBeforeCloseWhilePeerSends", writtenWhilePeerSends},
