@@ -75,6 +75,15 @@ func TestResult(t *testing.T) {
 		require.JSONEq(t, `{"x":1}`, string(rb.Result))
 		require.Equal(t, []time.Duration{6 * time.Second, 0}, []time.Duration{ra.Busy, ra.Blocked})
 		require.Equal(t, []time.Duration{2 * time.Second, 3 * time.Second}, []time.Duration{rb.Busy, rb.Blocked})
+
+		// a says hello, sends and waits, leaves, and hears welcome, start, an authorization, goodbye; b says hello, waits,
+		// leaves, and hears welcome and start, both messages with their authorization, goodbye.
+		wantA := wire.Traffic{FramesIn: 3, FramesOut: 4, BytesIn: uint64(len("one" + "two"))}
+		wantB := wire.Traffic{FramesIn: 3, FramesOut: 3, BytesIn: uint64(len(`{"x":1}`)), BytesOut: uint64(len("one" + "two"))}
+		require.Equal(t, []wire.Traffic{wantA, wantB}, []wire.Traffic{*ra.Traffic, *rb.Traffic})
+		wantA.Add(wantB)
+		require.Equal(t, wantA, got.Traffic)
+		require.EqualValues(t, 6, got.Wakeups, "each of them said three things, one after the other")
 	})
 }
 
@@ -163,6 +172,9 @@ func TestManyMembersOneConnection(t *testing.T) {
 			require.Len(t, served.writes[i], packets)
 		}
 		served.mu.Unlock()
+		got := r.Result()
+		require.Equal(t, []uint64{3, 3, 3}, []uint64{got.Traffic.FramesIn, got.Traffic.FramesOut, got.Wakeups})
+		require.Nil(t, got.Clients[0].Traffic, "it shares its connection")
 		require.NoError(t, <-accepted)
 		for range 4 * n {
 			_, err := p.next()

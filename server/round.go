@@ -96,6 +96,7 @@ func (s *Server) leaves(m *member, ev *metasim.Leave) {
 
 // step gives the dispatcher an event, and carries out what follows.
 func (s *Server) step(ev metasim.Event) {
+	s.given = true
 	s.observe(ev, s.dispatcher.Step(ev))
 }
 

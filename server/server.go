@@ -42,6 +42,8 @@ type Server struct {
 	ids      map[string]metasim.ClientID
 	touched  []*session // sessions that this pass has something for
 	reached  chan metasim.Reached
+	given    bool   // the machine was given something in this round
+	wakeups  uint64 // rounds in which it was
 	ended    bool
 	err      error
 	dying    bool // a client was lost that the run cannot do without; its obituary is being written

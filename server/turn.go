@@ -74,6 +74,10 @@ func (s *Server) round(work func()) {
 	for s.flush() {
 		s.settle() // somebody was cut off, and others waited for it
 	}
+	if s.given {
+		s.given = false
+		s.wakeups++
+	}
 	if s.ended {
 		s.knock()
 	}
