@@ -89,7 +89,7 @@ func same(t *testing.T, want, got *run.Outcome, how string) {
 	require.Len(t, got.Clients, len(want.Clients))
 	for i, w := range want.Clients {
 		g := got.Clients[i]
-		g.Grants, g.BusyS, g.BlockedS = w.Grants, w.BusyS, w.BlockedS // these may
+		g.Grants, g.BusyS, g.BlockedS, g.Traffic = w.Grants, w.BusyS, w.BlockedS, w.Traffic // these may
 		require.Equal(t, w, g, how)
 	}
 }

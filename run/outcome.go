@@ -10,20 +10,31 @@ import (
 
 // An Outcome is what came of a run: what `metasim run --json` prints.
 type Outcome struct {
-	Scenario      string          `json:"scenario"`
-	Seed          uint64          `json:"seed"`
-	OK            bool            `json:"ok"`
-	Error         string          `json:"error"`
-	Deterministic bool            `json:"deterministic"`
-	Digest        string          `json:"digest"` // of what happened, even where the run failed
-	EndNS         int64           `json:"end_ns"` // the latest activity of any client
-	WallS         float64         `json:"wall_s"`
-	RunDir        string          `json:"run_dir"`
-	Messages      Messages        `json:"messages"`
-	LCM           *LCMOutcome     `json:"lcm,omitempty"`
-	Clients       []ClientOutcome `json:"clients"` // in order of name
+	Scenario      string   `json:"scenario"`
+	Seed          uint64   `json:"seed"`
+	OK            bool     `json:"ok"`
+	Error         string   `json:"error"`
+	Deterministic bool     `json:"deterministic"`
+	Digest        string   `json:"digest"` // of what happened, even where the run failed
+	EndNS         int64    `json:"end_ns"` // the latest activity of any client
+	WallS         float64  `json:"wall_s"`
+	RunDir        string   `json:"run_dir"`
+	Messages      Messages `json:"messages"`
+	Traffic
+	Wakeups uint64          `json:"wakeups"` // rounds of the server in which something had come; see server.Result
+	LCM     *LCMOutcome     `json:"lcm,omitempty"`
+	Clients []ClientOutcome `json:"clients"` // in order of name
 
 	Err error `json:"-"` // what Error says
+}
+
+// Traffic is what went over connections, as the server sees it; it depends on real time. Inside this process a frame is
+// what one side hands to the other in one go, and its bytes are those of the payloads and results in it.
+type Traffic struct {
+	FramesIn  uint64 `json:"frames_in"`  // read by the server
+	FramesOut uint64 `json:"frames_out"` // written by it
+	BytesIn   uint64 `json:"bytes_in"`   // of those frames, with their lengths
+	BytesOut  uint64 `json:"bytes_out"`
 }
 
 // Messages counts (message, recipient) pairs, except Sent, which counts publishes.
@@ -47,6 +58,7 @@ type ClientOutcome struct {
 	BlockedS  float64         `json:"blocked_s"`
 	Exit      string          `json:"exit"` // left, detached, lost, aborted (the run failed) or absent (never joined)
 	Result    json.RawMessage `json:"result"`
+	*Traffic                  // of its connection; left out where it shares that, or never joined
 }
 
 // outcome turns a server's result into what is shown.
@@ -55,6 +67,7 @@ func outcome(scenario string, seed uint64, dir string, r server.Result) *Outcome
 		Scenario: scenario, Seed: seed, OK: r.Err == nil, Deterministic: r.Deterministic, Digest: r.Digest.String(),
 		EndNS: int64(r.Totals.End.Time), WallS: r.Wall.Seconds(), RunDir: dir, Err: r.Err,
 		Messages: Messages{r.Totals.Sent, r.Totals.Delivered, r.Totals.Dropped, r.Totals.Undelivered},
+		Traffic:  Traffic(r.Traffic), Wakeups: r.Wakeups,
 	}
 	if r.Err != nil {
 		o.Error = Sentence(r.Err)
@@ -64,6 +77,7 @@ func outcome(scenario string, seed uint64, dir string, r server.Result) *Outcome
 			Name: c.Name, Digest: c.Digest.String(), Sent: c.Sent, Delivered: c.Delivered,
 			EndNS: int64(c.End.Time), EndStep: c.End.Step, Grants: c.Grants,
 			BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), Exit: exit(c, r.Err), Result: result(c.Account),
+			Traffic: (*Traffic)(c.Traffic),
 		})
 	}
 	return o

@@ -34,6 +34,8 @@ type outcome struct {
 		Dropped     int `json:"dropped"`
 		Undelivered int `json:"undelivered"`
 	} `json:"messages"`
+	traffic
+	Wakeups uint64 `json:"wakeups"`
 	Clients []struct {
 		Name      string          `json:"name"`
 		Digest    string          `json:"digest"`
@@ -46,7 +48,16 @@ type outcome struct {
 		BlockedS  float64         `json:"blocked_s"`
 		Exit      string          `json:"exit"`
 		Result    json.RawMessage `json:"result"`
+		traffic
 	} `json:"clients"`
+}
+
+// traffic is how much was said.
+type traffic struct {
+	FramesIn  uint64 `json:"frames_in"`
+	FramesOut uint64 `json:"frames_out"`
+	BytesIn   uint64 `json:"bytes_in"`
+	BytesOut  uint64 `json:"bytes_out"`
 }
 
 // run runs a scenario with --json.
@@ -97,6 +108,35 @@ func TestRunJSON(t *testing.T) {
 	require.Equal(t, "here/it/is", third.RunDir)
 	require.EqualValues(t, 7, third.Seed)
 	require.Equal(t, 6, third.Messages.Sent)
+}
+
+// Chatter is a number: of the run, and of each client that has a connection of its own. How much is said depends on real
+// time, but not below what a run needs: to join, a report and a send for each round, to leave.
+func TestRunTellsOfItsChatter(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	for transport, least := range map[string]uint64{"mem": 20 * 8, "unix": 20 * (8 + 20)} {
+		o, e := s.run("p.yaml", "--transport", transport)
+		require.Equal(t, 0, e.status)
+		require.Equal(t, o.traffic, traffic{
+			o.Clients[0].FramesIn + o.Clients[1].FramesIn, o.Clients[0].FramesOut + o.Clients[1].FramesOut,
+			o.Clients[0].BytesIn + o.Clients[1].BytesIn, o.Clients[0].BytesOut + o.Clients[1].BytesOut,
+		}, "nobody else was there")
+		require.GreaterOrEqual(t, o.FramesIn, uint64(22), "%s: hello, ten rounds, and the last leave", transport)
+		require.GreaterOrEqual(t, o.FramesOut, uint64(22), transport)
+		require.GreaterOrEqual(t, min(o.BytesIn, o.BytesOut), least, transport)
+		require.GreaterOrEqual(t, o.Wakeups, uint64(20), transport)
+		require.LessOrEqual(t, o.Wakeups, o.FramesIn+2, "%s: a round takes in a frame at least, but for the end of a connection", transport)
+	}
+	s.file("many.yaml", "name: many\nclients:\n  - {name: m, count: 4, model: source, with: {channel: X, period: 1ms, count: 9}}\n")
+	e := s.metasim("run", "many.yaml", "--json", "--pack", "4")
+	var packed struct {
+		traffic
+		Clients []map[string]any
+	}
+	e.object(t, &packed)
+	require.Positive(t, packed.FramesIn)
+	require.NotContains(t, packed.Clients[0], "frames_in", "all four share one connection")
 }
 
 // The digest of a client is what the design says: anybody can compute it from the log.

@@ -36,6 +36,8 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 	fmt.Fprintf(w, "\n%s: %v of simulated time in %s%s\n", o.Scenario, metasim.Time(o.EndNS), seconds(o.WallS), factor)
 	m := o.Messages
 	fmt.Fprintf(w, "messages: %d sent, %d delivered, %d dropped, %d undelivered\n", m.Sent, m.Delivered, m.Dropped, m.Undelivered)
+	fmt.Fprintf(w, "chatter: %d frames in (%s), %d out (%s), %d wake-ups with %s grants each\n", o.FramesIn, bytesOf(o.BytesIn),
+		o.FramesOut, bytesOf(o.BytesOut), o.Wakeups, grantsEach(o))
 	if l := o.LCM; l != nil {
 		fmt.Fprintf(w, "public LCM: %d messages with their companions, %d dropped; %d went out on %s, %d failed\n",
 			l.Shown, l.Dropped+l.Refused, l.Sent, l.URL, l.Failed)
@@ -61,6 +63,28 @@ func printResults(w *bytes.Buffer, o *run.Outcome) {
 		}
 		fmt.Fprintf(w, "%s: %s\n", c.Name, line.Bytes())
 	}
+}
+
+// grantsEach says how many grants a wake-up of the server brought about.
+func grantsEach(o *run.Outcome) string {
+	grants := uint64(0)
+	for _, c := range o.Clients {
+		grants += c.Grants
+	}
+	return times(float64(grants) / float64(max(o.Wakeups, 1)))
+}
+
+// bytesOf writes an amount of bytes with three digits that matter.
+func bytesOf(n uint64) string {
+	switch f := float64(n); {
+	case f >= 1e9:
+		return times(f/1e9) + " GB"
+	case f >= 1e6:
+		return times(f/1e6) + " MB"
+	case f >= 1e3:
+		return times(f/1e3) + " kB"
+	}
+	return fmt.Sprintf("%d B", n)
 }
 
 // times writes a factor with three digits that matter, and never as 3e+03.
