@@ -64,7 +64,9 @@ func (b *inbox) takeLocked() (news, error) {
 }
 
 func (b *inbox) wait(ctx context.Context) (news, error) {
-	b.context.on(ctx, b.wake)
+	if b.context.other(ctx) {
+		b.context.on(ctx, b.wake)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for !b.came.any && b.err == nil {

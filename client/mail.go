@@ -95,7 +95,9 @@ func (m *ownMail) wait(ctx context.Context) (news, error) {
 	if m.err != nil {
 		return news{}, m.err
 	}
-	m.context.on(ctx, m.wake)
+	if m.context.other(ctx) {
+		m.context.on(ctx, m.wake)
+	}
 	m.setWaiting(true)
 	if ctx.Err() != nil { // whoever wakes has either seen that it waits, or is seen here
 		m.setWaiting(false)
@@ -133,10 +135,10 @@ type watch struct {
 	unwatch func() bool
 }
 
+// other reports whether ctx is not the context that is watched.
+func (w *watch) other(ctx context.Context) bool { return ctx.Done() != w.done }
+
 func (w *watch) on(ctx context.Context, f func()) {
-	if ctx.Done() == w.done {
-		return
-	}
 	w.forget()
 	w.done = ctx.Done()
 	w.unwatch = context.AfterFunc(ctx, f)
