@@ -13,6 +13,7 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"metasim/client"
 	"metasim/wire"
 )
 
@@ -54,7 +55,11 @@ func Child(ctx context.Context, in io.Reader) (err error) {
 			return err
 		}
 		there := func(ctx context.Context) (wire.Conn, error) { return dialURL(ctx, j.URL) }
-		return door{dial: there, token: j.Token, packed: j.Packed, alone: !j.Packed}.perform(ctx, parts)
+		d := door{dial: there, token: j.Token, packed: j.Packed}
+		if j.Packed {
+			d.crew = client.NewCrew()
+		}
+		return d.perform(ctx, parts)
 	case echoJob:
 		return echoRaw(ctx, j)
 	case lockJob:

@@ -75,8 +75,8 @@ func unpack(all []portable) ([]part, error) {
 type door struct {
 	dial   func(context.Context) (wire.Conn, error)
 	token  string
-	packed bool // all clients share one connection
-	alone  bool // each client has a goroutine
+	packed bool         // all clients share one connection
+	crew   *client.Crew // carries out the clients; nil: each has a goroutine
 }
 
 // perform plays parts, each a client, and returns when all have left.
@@ -97,7 +97,7 @@ func (d door) perform(ctx context.Context, parts []part) error {
 		defer func() { _ = host.Close() }() // all have left, or their errors say more
 		join = func() ([]client.Option, error) { return []client.Option{client.WithHost(host)}, nil }
 	}
-	if d.alone || len(parts) == 1 {
+	if d.crew == nil {
 		return concurrently(len(parts), func(i int) error {
 			opts, err := join()
 			if err != nil {
@@ -106,7 +106,6 @@ func (d door) perform(ctx context.Context, parts []part) error {
 			return parts[i].perform(ctx, append(opts, client.WithToken(d.token)))
 		})
 	}
-	crew := client.NewCrew()
 	errs := make([]error, len(parts))
 	for i, p := range parts {
 		opts, err := join()
@@ -114,11 +113,11 @@ func (d door) perform(ctx context.Context, parts []part) error {
 			errs[i] = fmt.Errorf("%s: %w", p.name, err)
 			continue
 		}
-		crew.Go(func(aboard client.Option) {
+		d.crew.Go(func(aboard client.Option) {
 			errs[i] = p.perform(ctx, append(opts, client.WithToken(d.token), aboard))
 		})
 	}
-	crew.Wait()
+	d.crew.Wait()
 	return errors.Join(errs...)
 }
 

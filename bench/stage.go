@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"metasim/client"
 	"metasim/delay"
 	"metasim/metasim"
 	"metasim/server"
@@ -62,6 +63,8 @@ func (h *harness) run(ctx context.Context, c cast, a arrangement) (result server
 		return result, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
+	crew := client.NewCrew()
+	config.After = crew.Served()
 	srv, err := server.New(config)
 	if err != nil {
 		return result, err
@@ -87,7 +90,7 @@ func (h *harness) run(ctx context.Context, c cast, a arrangement) (result server
 	}
 	played := make(chan error, 1)
 	go func() {
-		err := h.play(ctx, c.parts, a, inside, outside)
+		err := h.play(ctx, c.parts, a, crew, inside, outside)
 		if err != nil {
 			srv.Fail(err)
 		}
@@ -100,11 +103,16 @@ func (h *harness) run(ctx context.Context, c cast, a arrangement) (result server
 }
 
 // play puts the parts where they belong, and returns when all have ended.
-func (h *harness) play(ctx context.Context, parts []part, a arrangement, inside *mem.Net, outside wire.Listener) error {
-	here := door{token: token, packed: a.packed, dial: func(ctx context.Context) (wire.Conn, error) { return inside.Dial(ctx, "") }}
+func (h *harness) play(ctx context.Context, parts []part, a arrangement, crew *client.Crew, inside *mem.Net,
+	outside wire.Listener,
+) error {
+	here := door{token: token, packed: a.packed, crew: crew, dial: func(ctx context.Context) (wire.Conn, error) { return inside.Dial(ctx, "") }}
 	if a.processes == 0 {
 		if outside != nil {
 			here.dial = func(ctx context.Context) (wire.Conn, error) { return dialURL(ctx, outside.URL()) }
+			if !a.packed {
+				here.crew = nil // each reads its own connection
+			}
 		}
 		return here.perform(ctx, parts)
 	}

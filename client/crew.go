@@ -4,6 +4,7 @@ import (
 	"iter"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,7 +25,8 @@ import (
 // A client in a crew may be resumed by one goroutine now and by another later. What blocks beside the client's own
 // calls blocks its worker.
 type Crew struct {
-	all sync.WaitGroup // who is aboard
+	all  sync.WaitGroup // who is aboard
+	news atomic.Int32   // 1 where somebody who assists may find something to do
 
 	mu      sync.Mutex
 	call    sync.Cond
@@ -38,6 +40,7 @@ type Crew struct {
 	deep    int  // workers with a client that computes for long
 	turns   int  // that have begun
 	watched bool // somebody looks after the turns
+	served  bool // somebody calls assist after what comes from inside the process
 }
 
 // A seat is a client's place in a crew.
@@ -87,21 +90,69 @@ func (w *Crew) Go(f func(aboard Option)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.aboard++
-	w.queue(s)
+	w.queue(s, false)
 }
 
-// queue lets a client go on when a worker is free, and gets one where that would take too long. The caller has the lock.
-func (w *Crew) queue(s *seat) {
+// queue lets a client go on when a worker is free, and gets one where that would take too long; assisted says that
+// somebody assists soon. The caller has the lock.
+func (w *Crew) queue(s *seat, assisted bool) {
 	s.state = queued
 	w.ready = append(w.ready, s)
 	if s.cost >= slight {
 		w.backlog += s.cost
 	}
 	awake := w.workers - w.idle
+	if assisted && s.cost < dear {
+		awake++
+	}
 	if awake <= w.deep || w.backlog >= dear && awake < w.deep+runtime.GOMAXPROCS(0) {
 		w.help()
 	}
 }
+
+// Served tells the crew that it is served inside the process. The function that it returns is to be called, as
+// server.Config.After, whenever the clients may have been brought news. If no worker sees to them, it lets them go on
+// itself, where it may, so that none need be woken; those who compute for long it leaves to the workers. Call Served
+// before Go.
+func (w *Crew) Served() (after func(here bool)) {
+	w.served = true
+	return w.assist
+}
+
+func (w *Crew) assist(here bool) {
+	if w.news.Load() == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.news.Store(0)
+	if awake := w.workers - w.idle; awake > 0 {
+		if awake <= w.deep && w.waiting() {
+			w.help()
+		}
+		return // they see to it; and one of them may be the caller
+	}
+	if !here {
+		if w.waiting() {
+			w.help()
+		}
+		return
+	}
+	w.workers++
+	for range maxAssist {
+		if !w.waiting() || w.head < len(w.ready) && w.ready[w.head].cost >= dear {
+			break
+		}
+		w.next()
+	}
+	w.workers--
+	if w.waiting() && w.workers-w.idle <= w.deep {
+		w.help()
+	}
+}
+
+// maxAssist is how many turns an assistant takes before it goes back to its own work.
+const maxAssist = 1 << 12
 
 // Wait waits until all aboard have ended.
 func (w *Crew) Wait() { w.all.Wait() }
@@ -109,14 +160,17 @@ func (w *Crew) Wait() { w.all.Wait() }
 // wait lets the others go on until there is news for the client. Its coroutine calls it.
 func (s *seat) wait() { s.pause(struct{}{}) }
 
-// notify says that there is news for the client.
-func (s *seat) notify() {
+// notify says that there is news for the client. assisted says that somebody assists soon.
+func (s *seat) notify(assisted bool) {
 	w := s.crew
+	if assisted {
+		w.news.Store(1)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch s.state {
 	case paused:
-		w.queue(s)
+		w.queue(s, assisted)
 	case running:
 		s.state = called
 	}
@@ -147,23 +201,29 @@ func (w *Crew) labor() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.aboard > 0 {
-		switch {
-		case w.head < len(w.ready):
-			w.turn(w.pop())
-		case len(w.unsent) > 0:
-			h := w.unsent[len(w.unsent)-1]
-			w.unsent = w.unsent[:len(w.unsent)-1]
-			w.mu.Unlock()
-			_ = h.writeOut() // the host keeps the error for who writes next
-			w.mu.Lock()
-		default:
-			w.idle++
-			w.call.Wait()
-			w.idle--
+		if w.waiting() {
+			w.next()
+			continue
 		}
+		w.idle++
+		w.call.Wait()
+		w.idle--
 	}
 	w.workers--
 	w.call.Broadcast()
+}
+
+// next does one thing that waits: a client goes on, or, where none may, a host is written. The caller has the lock.
+func (w *Crew) next() {
+	if w.head < len(w.ready) {
+		w.turn(w.pop())
+		return
+	}
+	h := w.unsent[len(w.unsent)-1]
+	w.unsent = w.unsent[:len(w.unsent)-1]
+	w.mu.Unlock()
+	_ = h.writeOut() // the host keeps the error for who writes next
+	w.mu.Lock()
 }
 
 // pop takes the next client that may go on. The caller has the lock, and there is one.
@@ -211,7 +271,7 @@ func (w *Crew) turn(s *seat) {
 		w.aboard--
 		w.all.Done()
 	case s.state == called:
-		w.queue(s)
+		w.queue(s, true) // this worker goes on
 	default:
 		s.state = paused
 	}

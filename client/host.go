@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 
 	"metasim/wire"
@@ -25,8 +26,9 @@ type Host struct {
 
 	mu      sync.Mutex
 	inboxes map[uint32]*inbox
-	next    uint32 // number of the next member
-	err     error  // why nothing comes any more
+	manned  []*Crew // who have clients here
+	next    uint32  // number of the next member
+	err     error   // why nothing comes any more
 	room    sync.Cond
 	encoder wire.Encoder
 	out     []byte // frames to be written
@@ -100,9 +102,12 @@ func (h *Host) join(s *seat) (uint32, mail) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	number, in := h.next, newInbox(s)
+	number, in := h.next, newInbox(s, s != nil && (s.crew.served || !h.direct))
 	h.next++
 	h.inboxes[number] = in
+	if s != nil && !slices.Contains(h.manned, s.crew) {
+		h.manned = append(slices.Clip(h.manned), s.crew) // the reader may be looking at it
+	}
 	if h.err != nil {
 		in.close(h.err)
 	}
@@ -124,6 +129,9 @@ func (h *Host) read() {
 		if err = cmp.Or(h.hand(packets), err); err != nil {
 			h.end(err)
 			return
+		}
+		for _, w := range h.crews() {
+			w.assist(true)
 		}
 	}
 }
@@ -148,6 +156,13 @@ func (h *Host) hand(packets []wire.Packet) error {
 		packets = packets[n:]
 	}
 	return nil
+}
+
+// crews returns the crews that have clients on the connection.
+func (h *Host) crews() []*Crew {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.manned
 }
 
 func (h *Host) inbox(number uint32) *inbox {

@@ -15,11 +15,13 @@ type inbox struct {
 	taken   news // memory of the take before
 	err     error
 	context watch
-	seat    *seat // whom to notify instead of a goroutine; may be nil
+
+	seat     *seat // whom to notify instead of a goroutine; may be nil
+	assisted bool  // whoever puts assists the crew afterwards
 }
 
-func newInbox(s *seat) *inbox {
-	b := &inbox{seat: s}
+func newInbox(s *seat, assisted bool) *inbox {
+	b := &inbox{seat: s, assisted: assisted}
 	b.changed.L = &b.mu
 	return b
 }
@@ -28,14 +30,14 @@ func (b *inbox) put(packets []wire.Packet, known *acquaintances) error {
 	b.mu.Lock()
 	err := b.came.add(packets, known)
 	b.mu.Unlock()
-	b.notify()
+	b.notify(true)
 	return err
 }
 
-// notify tells who waits that something has changed.
-func (b *inbox) notify() {
+// notify tells who waits that something has changed. Whoever brings packets assists a crew afterwards.
+func (b *inbox) notify(assisted bool) {
 	if b.seat != nil {
-		b.seat.notify()
+		b.seat.notify(assisted && b.assisted)
 		return
 	}
 	b.changed.Signal()
@@ -45,7 +47,7 @@ func (b *inbox) close(err error) {
 	b.mu.Lock()
 	b.err = err
 	b.mu.Unlock()
-	b.notify()
+	b.notify(false)
 }
 
 func (b *inbox) take() (news, error) {
@@ -92,7 +94,7 @@ func (b *inbox) pause() {
 func (b *inbox) wake() {
 	b.mu.Lock() // who waits has either not looked yet, or is notified
 	defer b.mu.Unlock()
-	b.notify()
+	b.notify(false)
 }
 
 func (b *inbox) forget() { b.context.forget() }

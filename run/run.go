@@ -79,7 +79,7 @@ func (c *conductor) config(table *delay.Table, record *record) server.Config {
 	config := server.Config{
 		Core:     metasim.Config{Delays: table, Until: sc.Until, MaxSteps: sc.MaxSteps},
 		Scenario: sc.Name, Seed: sc.Seed, Token: c.entrance.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
-		StartTimeout: sc.StartTimeout, Observers: c.observers(record), Obituary: c.obituary, Log: c.options.Log,
+		StartTimeout: sc.StartTimeout, Observers: c.observers(record), After: c.crew.Served(), Obituary: c.obituary, Log: c.options.Log,
 	}
 	for _, cl := range sc.Clients {
 		config.Core.Clients = append(config.Core.Clients, cl.Name)

@@ -30,6 +30,10 @@ type Config struct {
 	OutboxLimit int
 	// Observers see every event and its effects, in order, on the server's goroutine. An error ends the run.
 	Observers []Observer
+	// After is called, where it is set, by whoever ran the machine, when others may run it again: clients inside the
+	// process that have been given something can go on then. here says that After may let them, and so come back to the
+	// server: not where a connection inside the process is being written. See client.Crew.
+	After func(here bool)
 	// Obituary is asked, once, what became of a client whose connection was lost: its process's exit status and last
 	// output, say. It may wait a moment for the process to end. Nil: nothing more is known.
 	Obituary func(client string) Obituary

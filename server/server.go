@@ -105,6 +105,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	err := s.keep(ctx)
 	s.farewell(err)
 	s.turn.Unlock()
+	s.after(true)
 	close(s.over)
 	s.mail.close()
 	s.mu.Lock()

@@ -79,7 +79,7 @@ func (s *Server) attach(conn wire.Conn) bool {
 	}
 	if isDirect {
 		// It may run the machine, which takes the lock: so not under it.
-		direct.Receive(func(packets []wire.Packet, err error) { s.bring(sess, packets, err) })
+		direct.Receive(func(packets []wire.Packet, err error) { s.bring(sess, packets, err, true) })
 	}
 	return true
 }
@@ -103,7 +103,7 @@ func (s *Server) enlist(sess *session, isDirect bool) bool {
 func (s *Server) read(sess *session) {
 	for {
 		packets, err := sess.conn.Read()
-		s.bring(sess, packets, err)
+		s.bring(sess, packets, err, false)
 		if err != nil {
 			return
 		}

@@ -18,8 +18,9 @@ import (
 // maxRounds is how many batches of others' mail one goroutine takes along.
 const maxRounds = 8
 
-// bring takes what a connection brought: packets, or its end.
-func (s *Server) bring(sess *session, packets []wire.Packet, err error) {
+// bring takes what a connection brought: packets, or its end. direct says that the connection is inside the process, and
+// the caller writes to it.
+func (s *Server) bring(sess *session, packets []wire.Packet, err error, direct bool) {
 	if s.turn.TryLock() {
 		s.round(func() {
 			s.takeMail() // what the connection brought before comes first
@@ -30,6 +31,7 @@ func (s *Server) bring(sess *session, packets []wire.Packet, err error) {
 		s.mail.put(sess, packets, err)
 	}
 	s.catchUp()
+	s.after(!direct)
 }
 
 // order runs f as a round of its own. It reports false when the run is over.
@@ -39,6 +41,7 @@ func (s *Server) order(f func()) bool {
 	s.round(f)
 	s.turn.Unlock()
 	s.catchUp()
+	s.after(true)
 	return !ended
 }
 
@@ -52,6 +55,13 @@ func (s *Server) catchUp() {
 		s.turn.Unlock()
 	}
 	s.knock()
+}
+
+// after lets those go on who were given something, and have no goroutine.
+func (s *Server) after(here bool) {
+	if s.config.After != nil {
+		s.config.After(here)
+	}
 }
 
 // knock wakes the keeper.
@@ -100,6 +110,7 @@ func (s *Server) keep(ctx context.Context) error {
 	for !s.ended {
 		s.turn.Unlock()
 		s.catchUp()
+		s.after(true)
 		var work func()
 		select {
 		case <-s.knocked:
