@@ -68,6 +68,10 @@ func (r Reason) String() string {
 // says next. A chain may pass a client that stands by its own word and waits itself (Blocked, and a Reason other than
 // Heard): the safe time comes from that word, and what follows is why there is no better one yet.
 //
+// A safe time stays as it is while nobody on the chain speaks, up to and with the first who stands by its own word; where
+// that is a promise, nobody who holds this one either. So what lets a client go on is the report of the last of them who
+// has spoken, by the chain as it was before; or it is the client's own, or the message for which it waits.
+//
 // It takes in all events that were stepped, whether they have been settled or not. Of several who hold a client alike it
 // names one; the same calls of Step, Settle and Blame name the same. It costs as much as the chain is long.
 func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {

@@ -10,16 +10,17 @@ import (
 // comes late, clients that are slow. Everything in here may differ between runs, and no client may notice.
 type network struct {
 	*world
-	r       *rand.Rand
-	d       *Dispatcher
-	books   *Ledger
-	actors  []*actor
-	up      []stream[Event]
-	down    []stream[Effect]
-	planted string
-	lazy    int  // percent of the Settles that do not happen yet
-	asks    bool // who holds whom back, after each event
-	cut     int  // when this many things have happened, a client is lost; 0: never
+	r        *rand.Rand
+	d        *Dispatcher
+	books    *Ledger
+	actors   []*actor
+	up       []stream[Event]
+	down     []stream[Effect]
+	planted  string
+	lazy     int  // percent of the Settles that do not happen yet
+	asks     bool // who holds whom back, before and after each event
+	released int  // how often a safe time rose then
+	cut      int  // when this many things have happened, a client is lost; 0: never
 
 	safe, granted []Instant
 	reached       *Reached // not answered yet
@@ -95,11 +96,14 @@ func newNetwork(w *world, order uint64, planted string) (*network, error) {
 }
 
 func (n *network) step(ev Event) error {
-	err := n.carry(ev, n.d.Step(ev))
-	if err == nil && n.asks && n.d.phase == running {
-		err = n.checkAllBlame()
+	if !n.asks || n.d.phase != running {
+		return n.carry(ev, n.d.Step(ev))
 	}
-	return err
+	before, chains := n.allBlame()
+	if err := n.carry(ev, n.d.Step(ev)); err != nil || n.d.phase != running {
+		return err
+	}
+	return n.checkAllBlame(ev, before, chains)
 }
 
 func (n *network) carry(ev Event, effects []Effect) error {

@@ -97,6 +97,11 @@ var mutants = []mutant{
 	one("the forest asks no link", "forest_graph.go",
 		"	return carrier{link: e.link}", "	return carrier{delay: e.link.Min()}"),
 
+	// Who holds whom back.
+	one("a chain ends at who waits", "blame.go", "if h.Reason != Heard && !h.Blocked {", "if h.Reason != Heard {"),
+	one("any pendant holds its hub", "blame.go", "who.key != safe {\n			who", "who.who == nobody {\n			who"),
+	one("who waits holds the others", "blame.go", "case heard.Before(b.known):", "case false:"),
+
 	// Clients with one neighbour alone.
 	one("a hub hears nothing that its pendants send of themselves", "forest_pendant.go",
 		"c.own.set(slot, t.back.earliest(b.known))", "_ = t"),
