@@ -25,7 +25,7 @@ var mutants = []mutant{
 		{"report.go", "floor: Infinity, next: Infinity,", "floor: c.floor, next: c.next,"},
 	}},
 	one("conditional promise read as unconditional", "safetime.go",
-		"known := Earlier(c.next, pending.React(c.reaction))", "known := c.next"),
+		"known := Earlier(c.next, pending.React(c.reaction))", "_ = pending\n	known := c.next"),
 	one("conditional promise bounded by the queue only", "safetime.go",
 		"if c.given.len() > 0 {", "if false {"),
 	one("conditional promise bounded by what was given only", "safetime.go",
@@ -99,8 +99,8 @@ var mutants = []mutant{
 
 	// Who holds whom back.
 	one("a chain ends at who waits", "blame.go", "if h.Reason != Heard && !h.Blocked {", "if h.Reason != Heard {"),
-	one("any pendant holds its hub", "blame.go", "who.key != safe {\n			who", "who.who == nobody {\n			who"),
-	one("who waits holds the others", "blame.go", "case heard.Before(b.known):", "case false:"),
+	one("any pendant holds its hub", "blame.go", "who = c.promised.least(); who.key != safe {", "who = c.promised.least(); true {"),
+	one("who waits holds the others", "blame.go", "case heard.Before(b.known):", "case heard.Before(Start):"),
 
 	// Clients with one neighbour alone.
 	one("a hub hears nothing that its pendants send of themselves", "forest_pendant.go",
