@@ -94,6 +94,7 @@ type Option func(*options)
 
 type options struct {
 	url, token, name string
+	alone            bool // the process was started to be this client
 	conn             wire.Conn
 	host             *Host
 	seat             *seat
@@ -164,7 +165,9 @@ func gather(opts []Option) options {
 	if o.conn == nil && o.host == nil {
 		o.url = cmp.Or(o.url, os.Getenv("METASIM_SERVER"))
 		o.token = cmp.Or(o.token, os.Getenv("METASIM_TOKEN"))
-		o.name = cmp.Or(o.name, os.Getenv("METASIM_CLIENT"))
+		named := os.Getenv("METASIM_CLIENT")
+		o.alone = named != "" && cmp.Or(o.name, named) == named && o.seat == nil
+		o.name = cmp.Or(o.name, named)
 	}
 	return o
 }
@@ -172,7 +175,7 @@ func gather(opts []Option) options {
 // join says Hello and waits for the start.
 func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error) {
 	c := &Client{
-		name: o.name, host: o.host, own: own, subs: b.subs, reaction: b.reaction, handlers: map[string][]func(Message){},
+		name: o.name, host: o.host, own: own, alone: own && o.alone, subs: b.subs, reaction: b.reaction, handlers: map[string][]func(Message){},
 	}
 	c.number, c.mail = o.host.join(o.seat)
 	c.out.host, c.out.number, c.out.seat = o.host, c.number, o.seat

@@ -30,6 +30,8 @@ type Client struct {
 	reaction metasim.Time
 	host     *Host
 	own      bool   // nobody else is on the host
+	alone    bool   // nor in the process, as far as is known
+	timed    bool   // the server wants to know how long it computes
 	number   uint32 // on the host
 	mail     mail
 	out      outgoing
@@ -47,6 +49,7 @@ type Client struct {
 	handled uint64          // the number of the last delivery that the simulator was given
 	told    report          // what the server was told last
 	timers  timers
+	watch   stopwatch
 	running bool   // in Run
 	refused error  // the first timer, or in Run publish, that was refused: Run returns it
 	result  []byte // JSON
@@ -214,9 +217,13 @@ func (c *Client) lost(err error) error {
 func (c *Client) take(body wire.Body) error {
 	switch b := body.(type) {
 	case wire.Welcome:
+		c.timed = b.Timed
 	case wire.Start:
 		c.started, c.until = true, b.Until
 		c.told = report{cause: metasim.Infinity}
+		if c.timed {
+			c.watch.start(c.alone)
+		}
 	case wire.Goodbye:
 		c.fail(ErrLeft)
 	case wire.Refuse:
@@ -270,5 +277,7 @@ func (c *Client) report(now, next metasim.Instant) metasim.Report {
 	next = metasim.Later(floor, next)
 	// What was promised binds whatever is said now: an answer that its reaction time forbids is not sent from a timer.
 	c.told = report{next: metasim.Later(c.promised(), next), cause: metasim.Infinity}
-	return metasim.Report{Now: now, NoSendBefore: floor, NextEvent: c.told.next, Acked: c.handled}
+	return metasim.Report{
+		Now: now, NoSendBefore: floor, NextEvent: c.told.next, Acked: c.handled, Computed: c.watch.lap(),
+	}
 }

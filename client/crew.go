@@ -49,6 +49,7 @@ type seat struct {
 	next  func() (struct{}, bool) // resumes it; false when it has ended
 	pause func(struct{}) bool
 	state seatState
+	began time.Time     // the present turn, or the last
 	cost  time.Duration // of a turn: it remembers the long ones for a while
 }
 
@@ -258,9 +259,9 @@ func (w *Crew) turn(s *seat) {
 		time.AfterFunc(watchEvery, func() { w.watch(0) })
 	}
 	w.mu.Unlock()
-	began := time.Now()
+	s.began = time.Now()
 	_, more := s.next()
-	took := time.Since(began)
+	took := time.Since(s.began)
 	w.mu.Lock()
 	if long {
 		w.deep--

@@ -64,6 +64,8 @@ func (o *outgoing) advance(r metasim.Report) {
 	defer o.mu.Unlock()
 	if n := len(o.packets); n > 0 {
 		if last, ok := o.packets[n-1].Body.(*metasim.Advance); ok {
+			r.Computed += last.Computed
+			r.CPU += last.CPU
 			last.Report = r
 			return
 		}

@@ -19,13 +19,19 @@ type host struct {
 	hello wire.Hello
 	heard chan wire.Body
 	given uint64
+	timed bool // it asks how long the client computes
 }
 
 // join completes a client against a server by hand. The run has clients a and b, and ends at a second.
 func join(t *testing.T, b *client.Builder) (*client.Client, *host) {
 	t.Helper()
+	return joinTimed(t, b, false)
+}
+
+func joinTimed(t *testing.T, b *client.Builder, timed bool) (*client.Client, *host) {
+	t.Helper()
 	mine, theirs := mem.Pipe("client", "server")
-	h := &host{t: t, conn: plainConn{theirs}, heard: make(chan wire.Body, 1000)}
+	h := &host{timed: timed, t: t, conn: plainConn{theirs}, heard: make(chan wire.Body, 1000)}
 	go func() {
 		defer close(h.heard)
 		for {
@@ -35,7 +41,7 @@ func join(t *testing.T, b *client.Builder) (*client.Client, *host) {
 			}
 			for _, p := range packets {
 				if _, ok := p.Body.(wire.Hello); ok {
-					h.say(wire.Welcome{}, wire.Start{Until: metasim.At(metasim.Second)},
+					h.say(wire.Welcome{Timed: h.timed}, wire.Start{Until: metasim.At(metasim.Second)},
 						wire.Introduce{Client: 1, Name: "b"})
 				}
 				if _, ok := p.Body.(*metasim.Leave); ok {

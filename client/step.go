@@ -95,6 +95,7 @@ func (c *Client) wait(ctx context.Context, poll metasim.PollWait) error {
 	if c.ended {
 		return c.err
 	}
+	poll.CPU = c.watch.pause()
 	c.out.ask(poll)
 	if err := c.written(c.out.flushAndWait()); err != nil {
 		return err
@@ -104,6 +105,7 @@ func (c *Client) wait(ctx context.Context, poll metasim.PollWait) error {
 			return err
 		}
 	}
+	c.watch.resume(c.out.seat)
 	return nil
 }
 

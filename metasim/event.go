@@ -16,6 +16,11 @@ type Report struct {
 	// Acked is the number of the last delivery that the client has handled when it says this; 0 for none. Without it
 	// a report that crosses a delivery on the wire would promise too much.
 	Acked uint64
+
+	// Computed is for how long the client has computed since its last report, in nanoseconds of real time; what it waited
+	// is not in it. CPU is how much processor time its process took meanwhile, where the process has no other client. Zero:
+	// not known. Both are for reports alone: the dispatcher ignores them, and no result may depend on them.
+	Computed, CPU int64
 }
 
 // Join makes a client of the scenario take part. Publications are channel names; Subscriptions are channel names or

@@ -41,6 +41,9 @@ type Options struct {
 	// Pack is how many clients of one entry of the scenario, built-in models with a count, may share a process and a
 	// connection. Zero: each has its own.
 	Pack int
+	// NoTrace does not ask clients how long they compute, which costs each of them a look at the clock: a report on the run
+	// then takes the time between what the server hears.
+	NoTrace bool
 	// Env is added to the environment of the processes that are started.
 	Env []string
 	// Private keeps the run off the public LCM network that the scenario names.

@@ -79,6 +79,7 @@ func (c *conductor) config(table *delay.Table, record *record) server.Config {
 	config := server.Config{
 		Core:     metasim.Config{Delays: table, Until: sc.Until, MaxSteps: sc.MaxSteps},
 		Scenario: sc.Name, Seed: sc.Seed, Token: c.entrance.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
+		Timed:        !c.options.NoTrace,
 		StartTimeout: sc.StartTimeout, Observers: c.observers(record), After: c.crew.Served(), Obituary: c.obituary, Log: c.options.Log,
 	}
 	for _, cl := range sc.Clients {

@@ -23,6 +23,8 @@ type Config struct {
 	Detach map[string]bool
 	// Driven makes the run stop before each time that AdvanceTo has not allowed yet. False: it runs to its end.
 	Driven bool
+	// Timed asks clients to say in their reports how long they computed. It costs them a look at the clock each time.
+	Timed bool
 	// StartTimeout is how long to wait, in wall-clock time, for all clients to join. Zero: 30 s. Negative: for ever.
 	StartTimeout time.Duration
 	// OutboxLimit is how many bytes may wait to be read by one connection. A peer for which more waits has 10 s to take

@@ -55,7 +55,7 @@ func (s *Server) admit(sess *session, number uint32, id metasim.ClientID, h wire
 	if s.ended {
 		return
 	}
-	s.put(sess, wire.Packet{Member: number, Body: wire.Welcome{Scenario: s.config.Scenario, Seed: s.config.Seed}})
+	s.put(sess, wire.Packet{Member: number, Body: wire.Welcome{Scenario: s.config.Scenario, Seed: s.config.Seed, Timed: s.config.Timed}})
 	s.joined++
 	s.log.Debug("joined", "client", h.Name, "peer", sess.conn.Peer(), "missing", len(s.clients)-s.joined)
 	if s.joined == len(s.clients) {

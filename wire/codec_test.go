@@ -22,6 +22,7 @@ func bodies(t *rapid.T) map[string]wire.Body {
 	payload := rapid.SliceOfN(rapid.Byte(), 1, 100).Draw(t, "payload")
 	report := metasim.Report{
 		Now: instant(t), NoSendBefore: instant(t), NextEvent: instant(t), Acked: number("acked"),
+		Computed: rapid.Int64Min(0).Draw(t, "computed"), CPU: rapid.Int64Min(0).Draw(t, "cpu"),
 	}
 	return map[string]wire.Body{
 		"Hello": wire.Hello{
@@ -29,7 +30,7 @@ func bodies(t *rapid.T) map[string]wire.Body {
 			Publications: names.Draw(t, "publications"), Subscriptions: names.Draw(t, "subscriptions"),
 			Reaction: instant(t).Time,
 		},
-		"Welcome":   wire.Welcome{Scenario: name("scenario"), Seed: number("seed")},
+		"Welcome":   wire.Welcome{Scenario: name("scenario"), Seed: number("seed"), Timed: rapid.Bool().Draw(t, "timed")},
 		"Start":     wire.Start{Until: instant(t)},
 		"Introduce": wire.Introduce{Client: metasim.ClientID(rapid.Uint32().Draw(t, "client")), Name: name("introduced")},
 		"Goodbye":   wire.Goodbye{},

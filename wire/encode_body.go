@@ -83,11 +83,13 @@ func appendReport(b []byte, tag byte, r *metasim.Report) []byte {
 	b = appendInstant(b, reportNoSendBefore, r.NoSendBefore)
 	b = appendInstant(b, reportNextEvent, r.NextEvent)
 	b = appendNumber(b, reportAcked, r.Acked)
+	b = appendNumber(b, reportComputed, uint64(r.Computed))
+	b = appendNumber(b, reportCPU, uint64(r.CPU))
 	return shut(b, at)
 }
 
 // open begins a message inside a body; shut writes its length into the one byte that was kept for it. That is enough:
-// an Instant has 16 bytes at most, and a Report 65.
+// an Instant has 16 bytes at most, and a Report 85.
 func open(b []byte, tag byte) (grown []byte, at int) { return append(b, tag, 0), len(b) + 2 }
 
 func shut(b []byte, at int) []byte {

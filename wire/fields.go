@@ -37,6 +37,8 @@ const (
 	reportNoSendBefore = 2<<3 | counted
 	reportNextEvent    = 3<<3 | counted
 	reportAcked        = 4<<3 | varint
+	reportComputed     = 5<<3 | varint
+	reportCPU          = 6<<3 | varint
 
 	sendChannel = 1<<3 | counted
 	sendSent    = 2<<3 | counted

@@ -92,6 +92,17 @@ func pingPong() []turn {
 	}
 }
 
+// timed is a client that is asked how long it computes, and says so.
+func timed() []turn {
+	return []turn{
+		{"server", "a client is let in, and asked", []wire.Packet{{Body: wire.Welcome{Scenario: "ping-pong", Timed: true}}}},
+		{"client", "it has computed for 21 us, and taken 16 us of processor time", []wire.Packet{{Body: &metasim.PollWait{
+			Report: metasim.Report{Now: metasim.At(5 * ms), NextEvent: metasim.At(9 * ms), Acked: 1, Computed: 21_000, CPU: 16_000},
+			Want:   metasim.At(9 * ms),
+		}}}},
+	}
+}
+
 // refusals is what a client of another version hears.
 func refusals() []turn {
 	return []turn{
@@ -105,7 +116,7 @@ func refusals() []turn {
 // The bytes of whole sessions are pinned, with what each of them means. Rewrite with -rewrite, then read the diff: any
 // change of the bytes is a change of the protocol.
 func TestGoldenSessions(t *testing.T) {
-	for name, session := range map[string][]turn{"ping-pong": pingPong(), "refused": refusals()} {
+	for name, session := range map[string][]turn{"ping-pong": pingPong(), "refused": refusals(), "timed": timed()} {
 		path := filepath.Join("testdata", name+".hex")
 		var text strings.Builder
 		fmt.Fprintf(&text, "# A session of the metasim protocol, version %d: a block for each write of one side.\n",

@@ -90,7 +90,7 @@ func checkPollWait(b *metasim.PollWait) error {
 
 func checkReport(r *metasim.Report) error {
 	return firstError(checkTime("a clock", r.Now.Time), checkTime("a promise", r.NoSendBefore.Time),
-		checkTime("a next event", r.NextEvent.Time))
+		checkTime("a next event", r.NextEvent.Time), checkLength("a computing time", r.Computed), checkLength("a processor time", r.CPU))
 }
 
 func checkLeave(b *metasim.Leave) error {
@@ -168,6 +168,16 @@ func checkTime(what string, t metasim.Time) error {
 	}
 	return &ProtocolError{
 		What: fmt.Sprintf("%s at %v", what, t), Bound: "a run begins at 0", Remedy: "use a time that is not negative",
+	}
+}
+
+// checkLength is checkTime for a length of real time, in nanoseconds.
+func checkLength(what string, ns int64) error {
+	if ns >= 0 {
+		return nil
+	}
+	return &ProtocolError{
+		What: fmt.Sprintf("%s of %dns", what, ns), Bound: "it is not negative", Remedy: "leave it out where it is not known",
 	}
 }
 

@@ -98,7 +98,7 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction),
 		}}
 	case wire.Welcome:
-		twin.Body = &wirepb.Packet_Welcome{Welcome: &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed}}
+		twin.Body = &wirepb.Packet_Welcome{Welcome: &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed, Timed: b.Timed}}
 	case wire.Start:
 		twin.Body = &wirepb.Packet_Start{Start: &wirepb.Start{Until: instantTwin(b.Until)}}
 	case wire.Introduce:
@@ -154,7 +154,7 @@ func reportTwin(r metasim.Report) *wirepb.Report {
 	}
 	return &wirepb.Report{
 		Now: instantTwin(r.Now), NoSendBefore: instantTwin(r.NoSendBefore),
-		NextEvent: instantTwin(r.NextEvent), Acked: r.Acked,
+		NextEvent: instantTwin(r.NextEvent), Acked: r.Acked, Computed: r.Computed, Cpu: r.CPU,
 	}
 }
 
@@ -220,5 +220,6 @@ func (p *strict) report(m *wirepb.Report) metasim.Report {
 	return metasim.Report{
 		Now: p.instant(m.GetNow()), NoSendBefore: p.instant(m.GetNoSendBefore()),
 		NextEvent: p.instant(m.GetNextEvent()), Acked: m.GetAcked(),
+		Computed: m.GetComputed(), CPU: m.GetCpu(),
 	}
 }

@@ -54,6 +54,7 @@ type Hello struct {
 type Welcome struct {
 	Scenario string
 	Seed     uint64
+	Timed    bool // reports are to say how long the member computed
 }
 
 // Start says that all have joined: the member may initialize, and sends at the start instant. It comes once.

@@ -34,7 +34,7 @@ func toProto(body Body) (byte, proto.Message) {
 			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction),
 		}
 	case Welcome:
-		return packetWelcome, &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed}
+		return packetWelcome, &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed, Timed: b.Timed}
 	case Start:
 		return packetStart, &wirepb.Start{Until: instantToProto(b.Until)}
 	case Introduce:
@@ -104,7 +104,7 @@ func hello(m *wirepb.Hello) (Body, error) {
 }
 
 func welcome(m *wirepb.Welcome) (Body, error) {
-	return Welcome{Scenario: m.Scenario, Seed: m.Seed}, nil
+	return Welcome{Scenario: m.Scenario, Seed: m.Seed, Timed: m.Timed}, nil
 }
 
 func start(m *wirepb.Start) (Body, error) {

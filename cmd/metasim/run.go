@@ -21,7 +21,7 @@ type runFlags struct {
 	scenarioFlags
 	transport, listen, token, out, readyFile string
 	pack                                     int
-	json, verbose                            bool
+	json, verbose, noTrace                   bool
 }
 
 func (f *runFlags) add(cmd *cobra.Command) {
@@ -33,6 +33,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.lcm, "lcm", "", "show every message on the public LCM network of this `URL`: udpm://group:port?ttl=N,\n"+
 		"tcpq://host:port or file://path; off for none (default: public_lcm of the scenario)")
 	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
+	flags.BoolVar(&f.noTrace, "no-trace", false, "do not ask clients how long they compute, which a report on the run would show")
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what happens beside the run")
 }
@@ -108,8 +109,8 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 	tell := serve || slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.External })
 	o := run.Options{
 		Transport: f.transport, Listen: f.listen, Serve: serve, Token: f.token, Out: f.out, AllowOutside: f.allowOutside,
-		Pack: f.pack,
-		Log:  newLogger(std.err, f.verbose), Ready: f.ready(tell, std),
+		Pack: f.pack, NoTrace: f.noTrace,
+		Log: newLogger(std.err, f.verbose), Ready: f.ready(tell, std),
 	}
 	if o.Token == "" {
 		o.Token = os.Getenv("METASIM_TOKEN")

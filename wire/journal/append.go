@@ -34,11 +34,13 @@ func appendEvent(b []byte, ev metasim.Event) ([]byte, error) {
 	case *metasim.Advance:
 		b, at = open(b, advanceField)
 		b = appendReport(b, ev.Client, ev.Report)
+		b = appendWork(b, 6, ev.Report)
 	case *metasim.PollWait:
 		b, at = open(b, pollWaitField)
 		b = appendReport(b, ev.Client, ev.Report)
 		b = appendInstant(b, 6, ev.Want)
 		b = appendBool(b, 7, ev.Messages)
+		b = appendWork(b, 8, ev.Report)
 	case *metasim.Leave:
 		b, at = open(b, leaveField)
 		b = appendLeave(b, ev)
@@ -68,6 +70,11 @@ func appendReport(b []byte, client metasim.ClientID, r metasim.Report) []byte {
 	b = appendInstant(b, 3, r.NoSendBefore)
 	b = appendInstant(b, 4, r.NextEvent)
 	return appendVarint(b, 5, r.Acked)
+}
+
+// appendWork appends what a report says of the client's work, from field num on.
+func appendWork(b []byte, num protowire.Number, r metasim.Report) []byte {
+	return appendVarint(appendVarint(b, num, uint64(r.Computed)), num+1, uint64(r.CPU))
 }
 
 func appendLeave(b []byte, ev *metasim.Leave) []byte {

@@ -173,7 +173,13 @@ func report(f *fields, client *metasim.ClientID, r *metasim.Report) bool {
 func (d *decoder) advance(body []byte) (ev *metasim.Advance) {
 	ev = new(metasim.Advance)
 	for f := walk(body, &d.err); f.next(); {
-		if !report(&f, &ev.Client, &ev.Report) {
+		switch {
+		case report(&f, &ev.Client, &ev.Report):
+		case f.num == 6:
+			ev.Computed = f.int64()
+		case f.num == 7:
+			ev.CPU = f.int64()
+		default:
 			f.unknown("an Advance")
 		}
 	}
@@ -189,6 +195,10 @@ func (d *decoder) pollWait(body []byte) (ev *metasim.PollWait) {
 			ev.Want = f.instant()
 		case f.num == 7:
 			ev.Messages = f.bool()
+		case f.num == 8:
+			ev.Computed = f.int64()
+		case f.num == 9:
+			ev.CPU = f.int64()
 		default:
 			f.unknown("a PollWait")
 		}

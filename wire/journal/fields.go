@@ -98,6 +98,7 @@ func (f *fields) limited(limit uint64) uint64 {
 
 func (f *fields) uint32() uint32           { return uint32(f.limited(math.MaxUint32)) }
 func (f *fields) client() metasim.ClientID { return metasim.ClientID(f.uint32()) }
+func (f *fields) int64() int64             { return int64(f.uint64()) }
 func (f *fields) time() metasim.Time       { return metasim.Time(f.uint64()) }
 func (f *fields) bool() bool               { return f.limited(1) == 1 }
 

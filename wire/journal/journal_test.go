@@ -118,14 +118,14 @@ func story() []Entry {
 			&metasim.Queue{To: 0, Message: due(ping, metasim.At(6_000_000))},
 			&metasim.Lose{To: 1, Message: ping},
 		}},
-		{3500, &metasim.PollWait{Client: 1, Report: metasim.Report{NextEvent: metasim.Infinity}, Want: metasim.Infinity,
-			Messages: true}, nil},
+		{3500, &metasim.PollWait{Client: 1, Report: metasim.Report{NextEvent: metasim.Infinity, Computed: 1200, CPU: 900},
+			Want: metasim.Infinity, Messages: true}, nil},
 		{4000, nil, []metasim.Effect{
 			&metasim.Deliver{To: 0, Number: 1, Message: due(ping, metasim.At(5_000_000))},
 			&metasim.Authorize{To: 0, Until: metasim.At(5_500_000)},
 		}},
 		{5000, &metasim.Advance{Client: 0, Report: metasim.Report{Now: pong.Sent, NoSendBefore: pong.Sent,
-			NextEvent: late, Acked: 1}}, nil},
+			NextEvent: late, Acked: 1, Computed: 700}}, nil},
 		{5100, &metasim.Send{Client: 0, Channel: "PONG", Sent: pong.Sent}, []metasim.Effect{
 			&metasim.Queue{To: 1, Message: due(pong, late)},
 		}},

@@ -558,6 +558,7 @@ type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Scenario      string                 `protobuf:"bytes,1,opt,name=scenario,proto3" json:"scenario,omitempty"`
 	Seed          uint64                 `protobuf:"varint,2,opt,name=seed,proto3" json:"seed,omitempty"`
+	Timed         bool                   `protobuf:"varint,3,opt,name=timed,proto3" json:"timed,omitempty"` // reports are to say how long the client computed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -604,6 +605,13 @@ func (x *Welcome) GetSeed() uint64 {
 		return x.Seed
 	}
 	return 0
+}
+
+func (x *Welcome) GetTimed() bool {
+	if x != nil {
+		return x.Timed
+	}
+	return false
 }
 
 type Start struct {
@@ -901,7 +909,9 @@ type Report struct {
 	Now           *Instant               `protobuf:"bytes,1,opt,name=now,proto3" json:"now,omitempty"`
 	NoSendBefore  *Instant               `protobuf:"bytes,2,opt,name=no_send_before,json=noSendBefore,proto3" json:"no_send_before,omitempty"`
 	NextEvent     *Instant               `protobuf:"bytes,3,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
-	Acked         uint64                 `protobuf:"varint,4,opt,name=acked,proto3" json:"acked,omitempty"` // the number of the last delivery handled
+	Acked         uint64                 `protobuf:"varint,4,opt,name=acked,proto3" json:"acked,omitempty"`       // the number of the last delivery handled
+	Computed      int64                  `protobuf:"varint,5,opt,name=computed,proto3" json:"computed,omitempty"` // real nanoseconds since the last report, waits left out; not negative
+	Cpu           int64                  `protobuf:"varint,6,opt,name=cpu,proto3" json:"cpu,omitempty"`           // nanoseconds of processor time meanwhile; not negative
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -960,6 +970,20 @@ func (x *Report) GetNextEvent() *Instant {
 func (x *Report) GetAcked() uint64 {
 	if x != nil {
 		return x.Acked
+	}
+	return 0
+}
+
+func (x *Report) GetComputed() int64 {
+	if x != nil {
+		return x.Computed
+	}
+	return 0
+}
+
+func (x *Report) GetCpu() int64 {
+	if x != nil {
+		return x.Cpu
 	}
 	return 0
 }
@@ -1307,10 +1331,11 @@ const file_metasim_proto_rawDesc = "" +
 	"\x05token\x18\x03 \x01(\tR\x05token\x12\"\n" +
 	"\fpublications\x18\x04 \x03(\tR\fpublications\x12$\n" +
 	"\rsubscriptions\x18\x05 \x03(\tR\rsubscriptions\x12\x1a\n" +
-	"\breaction\x18\x06 \x01(\x03R\breaction\"9\n" +
+	"\breaction\x18\x06 \x01(\x03R\breaction\"O\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bscenario\x18\x01 \x01(\tR\bscenario\x12\x12\n" +
-	"\x04seed\x18\x02 \x01(\x04R\x04seed\"2\n" +
+	"\x04seed\x18\x02 \x01(\x04R\x04seed\x12\x14\n" +
+	"\x05timed\x18\x03 \x01(\bR\x05timed\"2\n" +
 	"\x05Start\x12)\n" +
 	"\x05until\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x05until\"7\n" +
 	"\tIntroduce\x12\x16\n" +
@@ -1325,13 +1350,15 @@ const file_metasim_proto_rawDesc = "" +
 	"\x04sent\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\x04sent\x12\x18\n" +
 	"\apayload\x18\x03 \x01(\fR\apayload\"J\n" +
 	"\rPromiseNoSend\x129\n" +
-	"\x0eno_send_before\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\fnoSendBefore\"\xb4\x01\n" +
+	"\x0eno_send_before\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\fnoSendBefore\"\xe2\x01\n" +
 	"\x06Report\x12%\n" +
 	"\x03now\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x03now\x129\n" +
 	"\x0eno_send_before\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\fnoSendBefore\x122\n" +
 	"\n" +
 	"next_event\x18\x03 \x01(\v2\x13.metasim.v2.InstantR\tnextEvent\x12\x14\n" +
-	"\x05acked\x18\x04 \x01(\x04R\x05acked\";\n" +
+	"\x05acked\x18\x04 \x01(\x04R\x05acked\x12\x1a\n" +
+	"\bcomputed\x18\x05 \x01(\x03R\bcomputed\x12\x10\n" +
+	"\x03cpu\x18\x06 \x01(\x03R\x03cpu\";\n" +
 	"\rNotifyAdvance\x12*\n" +
 	"\x06report\x18\x01 \x01(\v2\x12.metasim.v2.ReportR\x06report\"{\n" +
 	"\bPollWait\x12*\n" +

@@ -565,6 +565,8 @@ type Advance struct {
 	NoSendBefore  *Instant               `protobuf:"bytes,3,opt,name=no_send_before,json=noSendBefore,proto3" json:"no_send_before,omitempty"`
 	NextEvent     *Instant               `protobuf:"bytes,4,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
 	Acked         uint64                 `protobuf:"varint,5,opt,name=acked,proto3" json:"acked,omitempty"`
+	Computed      int64                  `protobuf:"varint,6,opt,name=computed,proto3" json:"computed,omitempty"` // real nanoseconds since the last report, waits left out
+	Cpu           int64                  `protobuf:"varint,7,opt,name=cpu,proto3" json:"cpu,omitempty"`           // nanoseconds of processor time meanwhile
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -634,6 +636,20 @@ func (x *Advance) GetAcked() uint64 {
 	return 0
 }
 
+func (x *Advance) GetComputed() int64 {
+	if x != nil {
+		return x.Computed
+	}
+	return 0
+}
+
+func (x *Advance) GetCpu() int64 {
+	if x != nil {
+		return x.Cpu
+	}
+	return 0
+}
+
 type PollWait struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Client        uint32                 `protobuf:"varint,1,opt,name=client,proto3" json:"client,omitempty"`
@@ -643,6 +659,8 @@ type PollWait struct {
 	Acked         uint64                 `protobuf:"varint,5,opt,name=acked,proto3" json:"acked,omitempty"`
 	Want          *Instant               `protobuf:"bytes,6,opt,name=want,proto3" json:"want,omitempty"`
 	Messages      bool                   `protobuf:"varint,7,opt,name=messages,proto3" json:"messages,omitempty"`
+	Computed      int64                  `protobuf:"varint,8,opt,name=computed,proto3" json:"computed,omitempty"` // as in Advance
+	Cpu           int64                  `protobuf:"varint,9,opt,name=cpu,proto3" json:"cpu,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -724,6 +742,20 @@ func (x *PollWait) GetMessages() bool {
 		return x.Messages
 	}
 	return false
+}
+
+func (x *PollWait) GetComputed() int64 {
+	if x != nil {
+		return x.Computed
+	}
+	return 0
+}
+
+func (x *PollWait) GetCpu() int64 {
+	if x != nil {
+		return x.Cpu
+	}
+	return 0
 }
 
 type Leave struct {
@@ -1644,14 +1676,16 @@ const file_wire_journal_journalpb_journal_proto_rawDesc = "" +
 	"\apayload\x18\x04 \x01(\fR\apayload\"d\n" +
 	"\aPromise\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\rR\x06client\x12A\n" +
-	"\x0eno_send_before\x18\x02 \x01(\v2\x1b.metasim.journal.v1.InstantR\fnoSendBefore\"\xe5\x01\n" +
+	"\x0eno_send_before\x18\x02 \x01(\v2\x1b.metasim.journal.v1.InstantR\fnoSendBefore\"\x93\x02\n" +
 	"\aAdvance\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\rR\x06client\x12-\n" +
 	"\x03now\x18\x02 \x01(\v2\x1b.metasim.journal.v1.InstantR\x03now\x12A\n" +
 	"\x0eno_send_before\x18\x03 \x01(\v2\x1b.metasim.journal.v1.InstantR\fnoSendBefore\x12:\n" +
 	"\n" +
 	"next_event\x18\x04 \x01(\v2\x1b.metasim.journal.v1.InstantR\tnextEvent\x12\x14\n" +
-	"\x05acked\x18\x05 \x01(\x04R\x05acked\"\xb3\x02\n" +
+	"\x05acked\x18\x05 \x01(\x04R\x05acked\x12\x1a\n" +
+	"\bcomputed\x18\x06 \x01(\x03R\bcomputed\x12\x10\n" +
+	"\x03cpu\x18\a \x01(\x03R\x03cpu\"\xe1\x02\n" +
 	"\bPollWait\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\rR\x06client\x12-\n" +
 	"\x03now\x18\x02 \x01(\v2\x1b.metasim.journal.v1.InstantR\x03now\x12A\n" +
@@ -1660,7 +1694,9 @@ const file_wire_journal_journalpb_journal_proto_rawDesc = "" +
 	"next_event\x18\x04 \x01(\v2\x1b.metasim.journal.v1.InstantR\tnextEvent\x12\x14\n" +
 	"\x05acked\x18\x05 \x01(\x04R\x05acked\x12/\n" +
 	"\x04want\x18\x06 \x01(\v2\x1b.metasim.journal.v1.InstantR\x04want\x12\x1a\n" +
-	"\bmessages\x18\a \x01(\bR\bmessages\"\x8e\x01\n" +
+	"\bmessages\x18\a \x01(\bR\bmessages\x12\x1a\n" +
+	"\bcomputed\x18\b \x01(\x03R\bcomputed\x12\x10\n" +
+	"\x03cpu\x18\t \x01(\x03R\x03cpu\"\x8e\x01\n" +
 	"\x05Leave\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\rR\x06client\x12-\n" +
 	"\x03now\x18\x02 \x01(\v2\x1b.metasim.journal.v1.InstantR\x03now\x12\x14\n" +

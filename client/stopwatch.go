@@ -1,0 +1,58 @@
+package client
+
+import "time"
+
+// A stopwatch measures for how long a client computes: from when it may go on to when it waits, by the clock, and by the
+// processor time of its process where that is its own. It is off, and costs nothing, unless the server asks for it.
+//
+// What it shows is for reports on how parallel a run was. It reaches no result.
+type stopwatch struct {
+	began time.Time // of the run, for this client; zero: it is off
+	alone bool      // nobody else is in the process
+	since int64     // when the client went on, or reported last; nanoseconds from the beginning
+	spent int64     // of processor time by then, in nanoseconds
+}
+
+// start turns it on.
+func (w *stopwatch) start(alone bool) {
+	w.began, w.alone = time.Now(), alone
+	if alone {
+		w.spent, w.alone = processTime()
+	}
+}
+
+// lap returns what was computed since the last lap, or the last resume.
+func (w *stopwatch) lap() (computed int64) {
+	if w.began.IsZero() {
+		return 0
+	}
+	now := int64(time.Since(w.began))
+	computed, w.since = now-w.since, now
+	return computed
+}
+
+// pause returns the processor time that was taken since the last resume. A system call is dear beside an instant that is
+// short: so only waits ask, and reports that go on do not.
+func (w *stopwatch) pause() (cpu int64) {
+	if !w.alone {
+		return 0
+	}
+	now, _ := processTime()
+	return now - w.spent
+}
+
+// resume says that the wait is over. A client of a crew went on when its turn began, which the crew has looked up; where it
+// had no need to give up its turn, it went on at once.
+func (w *stopwatch) resume(s *seat) {
+	if w.began.IsZero() {
+		return
+	}
+	if s != nil {
+		w.since = max(w.since, int64(s.began.Sub(w.began)))
+		return
+	}
+	w.since = int64(time.Since(w.began))
+	if w.alone {
+		w.spent, _ = processTime()
+	}
+}

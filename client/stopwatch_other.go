@@ -1,0 +1,6 @@
+//go:build !unix
+
+package client
+
+// processTime returns the processor time that the process has taken, in nanoseconds; false where nobody knows.
+func processTime() (int64, bool) { return 0, false }

@@ -1,0 +1,93 @@
+package client_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/client"
+	"metasim/metasim"
+)
+
+const busy = 20 * time.Millisecond
+
+// spin computes for so long, by the clock.
+func spin(d time.Duration) {
+	for began := time.Now(); time.Since(began) < d; {
+	}
+}
+
+// computes lets a client compute, then step to t.
+func computes(t *testing.T, c *client.Client, to metasim.Time) (stepped chan error) {
+	stepped = make(chan error, 1)
+	go func() {
+		spin(busy)
+		_, err := c.Step(t.Context(), to)
+		stepped <- err
+	}()
+	return stepped
+}
+
+// A client that is asked says how long it computed: all of that, and nothing of what it waited.
+func TestComputedIsWhatTheClientComputed(t *testing.T) {
+	c, h := joinTimed(t, client.NewBuilder("a"), true)
+	stepped := computes(t, c, metasim.Millisecond)
+	require.GreaterOrEqual(t, hears[*metasim.PollWait](h).Computed, int64(busy))
+	spin(10 * busy) // the client waits meanwhile
+	granted := time.Now()
+	h.grant(ms(2))
+	require.NoError(t, <-stepped)
+	stepped = computes(t, c, 5*metasim.Millisecond)
+	poll := hears[*metasim.PollWait](h)
+	require.GreaterOrEqual(t, poll.Computed, int64(busy))
+	require.LessOrEqual(t, poll.Computed, int64(time.Since(granted)), "it counts what it waited")
+	require.Zero(t, poll.CPU, "the process has more to do than this client")
+	h.grant(ms(6))
+	require.NoError(t, <-stepped)
+	h.quits(c)
+}
+
+// Where one report takes the place of others their times add up.
+func TestComputedAddsUp(t *testing.T) {
+	const steps, each = 300, 20 * time.Microsecond
+	began := time.Now()
+	c, h := joinTimed(t, client.NewBuilder("a"), true)
+	h.grant(ms(2 * steps))
+	for i := range metasim.Time(steps) {
+		spin(each)
+		_, err := c.Step(t.Context(), (1+i)*metasim.Millisecond)
+		require.NoError(t, err)
+	}
+	require.NoError(t, c.Leave(t.Context()))
+	var total int64
+	reports := 0
+	for body := range h.heard {
+		if _, last := body.(*metasim.Leave); last {
+			break
+		}
+		switch body := body.(type) {
+		case *metasim.Advance:
+			total += body.Computed
+			reports++
+		case *metasim.PollWait: // the first, where the grant has not come yet
+			total += body.Computed
+			reports++
+		}
+	}
+	require.Less(t, reports, steps, "each went out alone, which shows nothing")
+	require.GreaterOrEqual(t, total, int64(steps*each))
+	require.LessOrEqual(t, total, int64(time.Since(began)))
+}
+
+// A client that is not asked says nothing.
+func TestComputedIsNotSaidUnasked(t *testing.T) {
+	c, h := join(t, client.NewBuilder("a"))
+	for to := range metasim.Time(3) {
+		stepped := computes(t, c, 1+to)
+		require.Zero(t, hears[*metasim.PollWait](h).Computed)
+		h.grant(metasim.At(2 + to))
+		require.NoError(t, <-stepped)
+	}
+	h.quits(c)
+}
