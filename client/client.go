@@ -144,11 +144,20 @@ func (c *Client) goOn(r metasim.Report, next metasim.Instant) error {
 		return c.err
 	}
 	c.out.advance(r)
+	var err error
 	if c.quiet.Before(next) {
 		c.quiet = metasim.Infinity // once is enough
-		return c.flush()
+		err = c.out.flush()
+	} else {
+		err = c.out.flushLater()
 	}
-	return c.written(c.out.flushLater())
+	if err != nil {
+		return c.written(err)
+	}
+	if c.out.wrote() && c.mail.unread() {
+		return c.drain()
+	}
+	return nil
 }
 
 // written takes what became of a write.

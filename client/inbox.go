@@ -97,4 +97,6 @@ func (b *inbox) wake() {
 	b.notify(false)
 }
 
+func (b *inbox) unread() bool { return false }
+
 func (b *inbox) forget() { b.context.forget() }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -16,6 +17,9 @@ type mail interface {
 	take() (news, error)
 	// wait waits until there is something to take, and takes it.
 	wait(ctx context.Context) (news, error)
+	// unread reports whether nobody has read the connection for long. Who says something must read, too: a server drops
+	// a peer that asks and does not.
+	unread() bool
 	// forget lets the context of the last wait go.
 	forget()
 }
@@ -70,6 +74,7 @@ type ownMail struct {
 	known   acquaintances
 	news    news
 	err     error
+	read    time.Time // when it was last read
 	context watch
 
 	mu      sync.Mutex
@@ -86,6 +91,7 @@ func (m *ownMail) take() (news, error) {
 
 // came takes what a read brought.
 func (m *ownMail) came(packets []wire.Packet, err error) (news, error) {
+	m.read = time.Now()
 	m.err = cmp.Or(m.news.add(packets, &m.known), err)
 	return m.news, m.err
 }
@@ -110,6 +116,11 @@ func (m *ownMail) wait(ctx context.Context) (news, error) {
 	}
 	return m.came(packets, err)
 }
+
+// tooLong is how long a connection may go unread by who says something.
+const tooLong = time.Second
+
+func (m *ownMail) unread() bool { return time.Since(m.read) > tooLong }
 
 func (m *ownMail) setWaiting(waits bool) {
 	m.mu.Lock()

@@ -29,6 +29,7 @@ type outgoing struct {
 	armed   bool      // the timer is set
 	timer   *time.Timer
 	err     error // of a write that nobody asked for
+	some    bool  // see wrote
 }
 
 // How long and how much may wait.
@@ -97,6 +98,15 @@ func (o *outgoing) flushAndWait() error {
 	return o.write(o.seat)
 }
 
+// wrote reports whether anything was written since it was last asked.
+func (o *outgoing) wrote() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w := o.some
+	o.some = false
+	return w
+}
+
 // flushLater has what is there written soon, or at once where it is much.
 func (o *outgoing) flushLater() error {
 	o.mu.Lock()
@@ -144,6 +154,7 @@ func (o *outgoing) write(s *seat) error {
 	if len(o.packets) == 0 || o.err != nil {
 		return o.err
 	}
+	o.some = true
 	o.err = o.host.write(o.packets, s)
 	clear(o.packets)
 	o.packets, o.size = o.packets[:0], 0

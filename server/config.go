@@ -28,7 +28,8 @@ type Config struct {
 	// StartTimeout is how long to wait, in wall-clock time, for all clients to join. Zero: 30 s. Negative: for ever.
 	StartTimeout time.Duration
 	// OutboxLimit is how many bytes may wait to be read by one connection. A peer for which more waits has 10 s to take
-	// some; after that, or if four times as much waits, it counts as lost: it asks without reading. Zero: 64 MiB.
+	// some; if it goes on asking after that, or while four times as much waits, it counts as lost: it asks without reading.
+	// One that is silent computes, and may do so for ever. Zero: 64 MiB.
 	OutboxLimit int
 	// Observers see every event and its effects, in order, on the server's goroutine. An error ends the run.
 	Observers []Observer

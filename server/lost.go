@@ -29,17 +29,30 @@ const (
 	hardFactor = 4
 )
 
-// watch looks after a connection for which more waits than should: if its peer takes nothing for some time, it is dropped.
+// watch looks after a connection for which more waits than should: if its peer takes nothing for some time, and goes on
+// asking, it is dropped. One that is silent computes: it reads when it has done so.
 func (s *Server) watch(sess *session) {
+	if sess.watched {
+		return
+	}
+	sess.watched, sess.known = true, sess.heard
 	_, writes := sess.outbox.state()
 	time.AfterFunc(outboxTime, func() {
 		s.order(func() {
-			if waiting, now := sess.outbox.state(); now == writes && waiting > s.config.OutboxLimit {
+			sess.watched = false
+			switch waiting, now := sess.outbox.state(); {
+			case waiting <= s.config.OutboxLimit:
+			case now == writes && sess.asks():
 				s.drop(sess, waiting)
+			default:
+				s.watch(sess)
 			}
 		})
 	})
 }
+
+// asks reports whether the peer has said something since it was last found not to read.
+func (sess *session) asks() bool { return sess.heard > sess.known }
 
 // drop hangs up on a peer that does not read, at once: its writer is stuck, and what waits for it would wait for ever.
 func (s *Server) drop(sess *session, waiting int) {

@@ -306,6 +306,46 @@ func flood(p *peer) {
 	require.Fail(p.t, "it may poll for ever")
 }
 
+// A peer that reads nothing while it computes is not dropped, however much waits for it: it asks for nothing.
+func TestComputesWithoutReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := config("a", "b")
+		c.Core.Ahead = 8 << 20
+		c.OutboxLimit = 2000
+		r := serve(t, c)
+		ha, hb := hello("a"), hello("b")
+		ha.Publications, hb.Subscriptions = []string{"X"}, []string{"X"}
+		peers := r.start(ha, hb)
+		const sends = 4
+		peers[0].say(until(at(0), at(1)))
+		peers[1].say(idle(0)) // it is given the first message, and computes from then on
+		synctest.Wait()
+		for k := range metasim.Time(sends) { // each goes out by itself
+			now := at(1 << k)
+			peers[0].say(&metasim.Send{Channel: "X", Sent: now, Payload: make([]byte, 1<<20)},
+				&metasim.Promise{NoSendBefore: at(2 << k)})
+			synctest.Wait()
+		}
+		peers[0].say(until(at(1<<sends), metasim.Infinity))
+		synctest.Wait()
+		pass(time.Hour)
+		for came, end := 0, false; !end; {
+			packet, err := peers[1].next()
+			require.NoError(t, err)
+			switch body := packet.Body.(type) {
+			case *metasim.Deliver:
+				came++
+				require.Equal(t, uint64(came), body.Number)
+			case *metasim.Authorize:
+				end = came == sends && body.Until == metasim.Infinity
+			}
+		}
+		peers[0].say(&metasim.Leave{Now: at(1 << sends)})
+		peers[1].say(&metasim.Leave{Acked: sends})
+		require.NoError(t, r.end())
+	})
+}
+
 // A peer that reads nothing keeps a run that is over from ending for a moment, not for ever.
 func TestNeverReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

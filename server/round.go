@@ -188,7 +188,7 @@ func (s *Server) flush() bool {
 		case s.ended:
 		case err != nil:
 			s.fail(fmt.Errorf("server: what %s is to be told cannot be sent: %w", sess.conn.Peer(), err))
-		case before > hardFactor*limit:
+		case before > hardFactor*limit && sess.asks():
 			dropped = true
 			s.drop(sess, before)
 		case after > limit:

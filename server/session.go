@@ -19,6 +19,8 @@ type session struct {
 	use        spare                         // of the memory of pass
 	touched    bool                          // it is in the list of sessions to write
 	heard      uint64                        // packets that came
+	known      uint64                        // of them, when more waited for it than should
+	watched    bool                          // somebody looks whether it reads
 }
 
 // A member is a client as its connection knows it.
