@@ -75,6 +75,8 @@ type ownMail struct {
 	news    news
 	err     error
 	read    time.Time // when it was last read
+	luck    int       // how many more looks are worth while
+	passed  int       // how many were not made
 	context watch
 
 	mu      sync.Mutex
@@ -83,10 +85,33 @@ type ownMail struct {
 
 func (m *ownMail) take() (news, error) {
 	m.news.clear()
-	if m.err != nil {
+	if m.err != nil || !m.lucky() {
 		return news{}, m.err
 	}
-	return m.came(m.conn.TryRead())
+	packets, err := m.conn.TryRead()
+	if len(packets) > 0 {
+		m.luck = lookOften
+	}
+	return m.came(packets, err)
+}
+
+// A look at a connection that has nothing is a system call for nothing. Whoever found something looks again the next
+// times; after some that were in vain, only now and then.
+const (
+	lookOften  = 4
+	lookSeldom = 8
+)
+
+func (m *ownMail) lucky() bool {
+	if m.luck > 0 {
+		m.luck--
+		return true
+	}
+	if m.passed++; m.passed < lookSeldom && !m.unread() {
+		return false
+	}
+	m.passed = 0
+	return true
 }
 
 // came takes what a read brought.
