@@ -36,9 +36,10 @@ type Bus interface {
 	// channels may overtake each other within one call. It does not wait: what cannot go out now is counted and given up. The error is a *[MessageError] for the first message that LCM has no form for (the others are sent), or
 	// ErrClosed.
 	Publish(ms ...Message) error
-	// Subscribe begins to receive what is published on channels that pattern matches as a whole: a name or a regular
-	// expression. What this bus publishes itself is heard too.
-	Subscribe(pattern string) (*Subscription, error)
+	// Subscribe begins to receive what is published on channels that one of the patterns matches as a whole: a name or a
+	// regular expression. What this bus publishes itself is heard too, unless its options say otherwise. Without any
+	// pattern nothing comes, but its end does.
+	Subscribe(patterns ...string) (*Subscription, error)
 	// Lossy reports whether who listens misses what comes faster than it reads: then it is kind to spread what can wait.
 	Lossy() bool
 	// Stats says how it goes.
@@ -62,6 +63,10 @@ type Stats struct {
 type Options struct {
 	// Queue is how many bytes of messages may wait for one subscriber, or one peer. Zero: 32 MiB.
 	Queue int
+	// OthersOnly keeps what the bus publishes itself, which LCM gives back to whoever listens, from its own subscriptions.
+	// On udpm a message is told by the socket that it came from. A tcpq server does not say whose a message is, so there it
+	// is told by what is in it: of two equal ones, ours and another's, one is heard.
+	OthersOnly bool
 	// Log gets a warning when the bus first fails. Nil: nowhere.
 	Log *slog.Logger
 }

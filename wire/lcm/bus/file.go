@@ -102,7 +102,7 @@ func (f *file) write(m *Message) {
 // errWriteOnly is what a log says to who would listen.
 var errWriteOnly = errors.New("an event log is written here, and not heard; the model lcmlog plays one into a run")
 
-func (f *file) Subscribe(string) (*Subscription, error) { return nil, errWriteOnly }
+func (f *file) Subscribe(...string) (*Subscription, error) { return nil, errWriteOnly }
 
 func (f *file) Close() error {
 	f.mu.Lock()

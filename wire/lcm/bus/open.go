@@ -50,5 +50,5 @@ func (m *missing) Publish(ms ...Message) error {
 	return nil
 }
 
-func (m *missing) Subscribe(string) (*Subscription, error) { return nil, m.why }
-func (m *missing) Close() error                            { return nil }
+func (m *missing) Subscribe(...string) (*Subscription, error) { return nil, m.why }
+func (m *missing) Close() error                               { return nil }

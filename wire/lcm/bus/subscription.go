@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"sync"
@@ -10,11 +11,21 @@ import (
 	"metasim/metasim"
 )
 
-// A Subscription receives the messages of a pattern, in the order in which they came.
+// A Subscription receives the messages of its patterns, in the order in which they came.
 type Subscription struct {
-	pattern pattern
-	queue   *queue[Message]
-	group   *subscriptions
+	patterns []pattern
+	queue    *queue[Message]
+	group    *subscriptions
+}
+
+// Take returns what waits, and does not wait for more. Payloads are shared with other subscriptions: read only. It fails
+// with ErrClosed once the bus or the subscription is closed and nothing waits any more.
+func (s *Subscription) Take() ([]Message, error) {
+	got, open := s.queue.take(nil, math.MaxInt)
+	if !open {
+		return nil, ErrClosed
+	}
+	return got, nil
 }
 
 // Receive waits for the next message. Its payload is shared with other subscriptions: read only. It fails with ErrClosed
@@ -50,12 +61,15 @@ type subscriptions struct {
 	closed bool
 }
 
-func (g *subscriptions) add(expr string, limit int) (*Subscription, error) {
-	p, err := compile(expr)
-	if err != nil {
-		return nil, err
+func (g *subscriptions) add(exprs []string, limit int) (*Subscription, error) {
+	s := &Subscription{queue: newQueue[Message](limit), group: g}
+	for _, expr := range exprs {
+		p, err := compile(expr)
+		if err != nil {
+			return nil, err
+		}
+		s.patterns = append(s.patterns, p)
 	}
-	s := &Subscription{pattern: p, queue: newQueue[Message](limit), group: g}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -85,7 +99,7 @@ func (g *subscriptions) close() {
 func (g *subscriptions) wants(channel string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.ContainsFunc(g.all, func(s *Subscription) bool { return s.pattern.match(channel) })
+	return slices.ContainsFunc(g.all, func(s *Subscription) bool { return s.wants(channel) })
 }
 
 // deliver gives a message, whose payload is the group's from now on, to all who want it, and returns for how many there
@@ -94,11 +108,21 @@ func (g *subscriptions) deliver(m Message) (dropped uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, s := range g.all {
-		if s.pattern.match(m.Channel) && !s.queue.put(m, messageCost+len(m.Payload)) {
+		if s.wants(m.Channel) && !s.queue.put(m, messageCost+len(m.Payload)) {
 			dropped++
 		}
 	}
 	return dropped
+}
+
+// wants reports whether a pattern of it matches. Its group is locked.
+func (s *Subscription) wants(channel string) bool {
+	for i := range s.patterns {
+		if s.patterns[i].match(channel) {
+			return true
+		}
+	}
+	return false
 }
 
 // messageCost is what a waiting message costs beside its payload, about: bytes.

@@ -21,6 +21,8 @@ type tcpqClient struct {
 	subs    subscriptions
 	work    sync.WaitGroup
 
+	echoes *echoes // nil where what comes back is heard as all else
+
 	mu     sync.Mutex
 	asked  map[string]bool // patterns that the server knows
 	gone   error           // why there is no server any more
@@ -34,6 +36,9 @@ func dialTCPQ(a address, o Options) (*tcpqClient, error) {
 	}
 	c := &tcpqClient{options: o, session: newSession(conn, o.Queue), asked: map[string]bool{}}
 	c.log, c.url = o.Log, a.raw
+	if o.OthersOnly {
+		c.echoes = newEchoes()
+	}
 	c.work.Go(c.hear)
 	c.work.Go(c.feed)
 	return c, nil
@@ -74,6 +79,7 @@ func (c *tcpqClient) take(f *frame) error {
 		c.refused.Add(1)
 	case f.dropped:
 		c.dropped.Add(1)
+	case c.echoes.met(f.text, f.payload):
 	default:
 		// Only one copy comes, however many patterns match: the server counts its peers, not their patterns.
 		c.received.Add(1)
@@ -93,7 +99,7 @@ func (c *tcpqClient) Publish(ms ...Message) error {
 		m := &ms[i]
 		switch {
 		case !c.fits(m, &first):
-		case c.gone == nil && c.session.put(newPublish(m)):
+		case c.gone == nil && c.put(m):
 			c.sent.Add(1)
 		default:
 			c.failed.Add(1)
@@ -102,8 +108,16 @@ func (c *tcpqClient) Publish(ms ...Message) error {
 	return first
 }
 
-func (c *tcpqClient) Subscribe(pattern string) (*Subscription, error) {
-	s, err := c.subs.add(pattern, c.options.Queue)
+// put gives the server a message, if there is room.
+func (c *tcpqClient) put(m *Message) bool {
+	if c.echoes == nil || !c.subs.wants(m.Channel) {
+		return c.session.put(newPublish(m))
+	}
+	return c.echoes.expect(m, func() bool { return c.session.put(newPublish(m)) })
+}
+
+func (c *tcpqClient) Subscribe(patterns ...string) (*Subscription, error) {
+	s, err := c.subs.add(patterns, c.options.Queue)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +127,10 @@ func (c *tcpqClient) Subscribe(pattern string) (*Subscription, error) {
 		s.Close()
 		return nil, c.gone
 	}
-	if !c.asked[pattern] {
+	for _, pattern := range patterns {
+		if c.asked[pattern] {
+			continue
+		}
 		c.asked[pattern] = true
 		if !c.session.put(appendText(nil, frameSubscribe, pattern)) {
 			c.fails(0, errors.New("there is no room for a subscription among what waits for the server"))

@@ -170,7 +170,7 @@ func (s *tcpqServer) Publish(ms ...Message) error {
 		}
 		s.sent.Add(1)
 		s.spread(m)
-		if s.subs.wants(m.Channel) {
+		if !s.options.OthersOnly && s.subs.wants(m.Channel) {
 			s.received.Add(1)
 			s.dropped.Add(s.subs.deliver(m.clone()))
 		}
@@ -178,8 +178,8 @@ func (s *tcpqServer) Publish(ms ...Message) error {
 	return first
 }
 
-func (s *tcpqServer) Subscribe(pattern string) (*Subscription, error) {
-	return s.subs.add(pattern, s.options.Queue)
+func (s *tcpqServer) Subscribe(patterns ...string) (*Subscription, error) {
+	return s.subs.add(patterns, s.options.Queue)
 }
 
 func (s *tcpqServer) Close() error {

@@ -56,7 +56,7 @@ func TestSessionsAreThoseOfLCM(t *testing.T) {
 // nobody subscribes to nothing: subscribe then waits for a subscription that the server knows already.
 type nobody struct{ Bus }
 
-func (nobody) Subscribe(string) (*Subscription, error) { return nil, nil }
+func (nobody) Subscribe(...string) (*Subscription, error) { return nil, nil }
 
 func TestTheClientSaysWhatLCMSays(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -63,10 +63,10 @@ func (u *udpm) Publish(ms ...Message) error {
 	return first
 }
 
-func (u *udpm) Subscribe(pattern string) (*Subscription, error) {
+func (u *udpm) Subscribe(patterns ...string) (*Subscription, error) {
 	u.receiving.Lock()
 	defer u.receiving.Unlock()
-	s, err := u.subs.add(pattern, u.options.Queue)
+	s, err := u.subs.add(patterns, u.options.Queue)
 	if err != nil || u.socket != nil {
 		return s, err
 	}

@@ -35,13 +35,39 @@ func (u *udpm) listen() error {
 	// The socket hears every group on its port. Where the system does not say which one a datagram was for, LCM's traffic
 	// on another group of the same port is heard too.
 	told := p.SetControlMessage(ipv4.FlagDst, true) == nil
+	own, err := u.self()
+	if err != nil {
+		_ = conn.Close() // the first error is the one to tell
+		return err
+	}
 	u.socket = conn
-	u.receiver.Go(func() { u.receive(p, told) })
+	u.receiver.Go(func() { u.receive(p, told, own) })
 	return nil
 }
 
+// self returns where datagrams come from that are not to be heard: the port from which this bus sends, at any address of
+// this host.
+func (u *udpm) self() (map[netip.AddrPort]bool, error) {
+	if !u.options.OthersOnly {
+		return nil, nil
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	port := netip.MustParseAddrPort(u.sender.conn.LocalAddr().String()).Port()
+	// A host that has only a loopback address sends from none at all.
+	own := map[netip.AddrPort]bool{netip.AddrPortFrom(netip.IPv4Unspecified(), port): true}
+	for _, a := range addresses {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			own[netip.AddrPortFrom(prefix.Addr(), port)] = true
+		}
+	}
+	return own, nil
+}
+
 // receive takes datagrams until the socket is closed.
-func (u *udpm) receive(p *ipv4.PacketConn, told bool) {
+func (u *udpm) receive(p *ipv4.PacketConn, told bool, own map[netip.AddrPort]bool) {
 	ms := make([]ipv4.Message, readAtOnce)
 	for i := range ms {
 		ms[i].Buffers = [][]byte{make([]byte, maxDatagram)}
@@ -49,6 +75,7 @@ func (u *udpm) receive(p *ipv4.PacketConn, told bool) {
 	}
 	group := u.address.group.Addr().AsSlice()
 	in := newInbound(&u.counters, &u.subs)
+	in.own = own
 	var cm ipv4.ControlMessage
 	for {
 		n, err := p.ReadBatch(ms, 0)
@@ -57,6 +84,7 @@ func (u *udpm) receive(p *ipv4.PacketConn, told bool) {
 		}
 		if err != nil {
 			u.log.Warn("the LCM bus is not heard any more", "bus", u.url, "why", err)
+			u.subs.close()
 			return
 		}
 		for i := range ms[:n] {
@@ -78,6 +106,7 @@ type inbound struct {
 	subs      *subscriptions
 	fragments *assembler
 	last      map[netip.AddrPort]uint32 // the newest number of each sender
+	own       map[netip.AddrPort]bool   // who is not heard
 }
 
 func newInbound(c *counters, s *subscriptions) *inbound {
@@ -86,6 +115,9 @@ func newInbound(c *counters, s *subscriptions) *inbound {
 
 // datagram takes what came in from a sender. It keeps nothing of b.
 func (in *inbound) datagram(from netip.AddrPort, b []byte) {
+	if from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port()); in.own[from] {
+		return
+	}
 	p, ok := parsePacket(b)
 	if !ok {
 		in.count.refused.Add(1)

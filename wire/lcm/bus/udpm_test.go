@@ -82,7 +82,7 @@ func TestDatagramsAreThoseOfLiblcm(t *testing.T) {
 // listening returns the receiving side of a bus without a socket.
 func listening(pattern string) *inbound {
 	in := newInbound(&counters{}, &subscriptions{})
-	if _, err := in.subs.add(pattern, defaultQueue); err != nil {
+	if _, err := in.subs.add([]string{pattern}, defaultQueue); err != nil {
 		panic(err)
 	}
 	return in

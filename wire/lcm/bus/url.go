@@ -43,6 +43,22 @@ func CheckURL(rawURL string) error {
 	return err
 }
 
+// Network names the network that a URL is of: the same for all URLs that say the same place in different words, ttl and
+// buffers aside. A wrong URL is a *[URLError].
+func Network(rawURL string) (string, error) {
+	a, err := parseURL(rawURL)
+	if err != nil {
+		return "", err
+	}
+	switch a.scheme {
+	case "udpm":
+		return "udpm://" + a.group.String(), nil
+	case "tcpq":
+		return "tcpq://" + a.host, nil
+	}
+	return "file://" + a.path, nil
+}
+
 func parseURL(raw string) (address, error) {
 	a := address{raw: raw}
 	scheme, rest, ok := strings.Cut(raw, "://")

@@ -1,0 +1,126 @@
+package bus
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// A bus that is to hear others only hears them all, also on its own channels, and nothing of what it says itself: not of
+// what is one datagram, and not of what is many.
+func TestOthersOnly(t *testing.T) {
+	each(t, Options{OthersOnly: true}, func(t *testing.T, one, other Bus) {
+		theirs := subscribe(t, one, other, "X|Y")
+		ours, err := one.Subscribe("X", "Y", "STOP")
+		require.NoError(t, err)
+		mine := []Message{{Channel: "X", Payload: []byte("one")}, {Channel: "Y", Payload: payload(200_000)}}
+		require.NoError(t, one.Publish(mine...))
+		for _, m := range hear(t, theirs, 2) { // udpm: in any order
+			assert.Contains(t, []int{3, 200_000}, len(m.Payload))
+		}
+		require.NoError(t, other.Publish(Message{Channel: "X", Payload: []byte("other")}))
+		require.NoError(t, other.Publish(Message{Channel: "X", Payload: []byte("one")})) // as ours was
+		require.NoError(t, other.Publish(Message{Channel: "STOP"}))
+		got := hear(t, ours, 3)
+		assert.Equal(t, []string{"other", "one", ""}, texts(got))
+		left, err := ours.Take()
+		require.NoError(t, err)
+		assert.Empty(t, left)
+		assert.EqualValues(t, 3, one.Stats().Received)
+		assert.Zero(t, one.Stats().Lost+other.Stats().Lost)
+	}, "mute")
+}
+
+func texts(ms []Message) (out []string) {
+	for _, m := range ms {
+		out = append(out, string(m.Payload))
+	}
+	return out
+}
+
+// Whoever's messages the server gives back first: of each content as many are heard as others sent.
+func TestEchoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := newEchoes()
+		ours := rapid.SliceOfN(rapid.StringMatching("[ab]{0,2}"), 0, 8).Draw(t, "ours")
+		theirs := rapid.SliceOfN(rapid.StringMatching("[ab]{0,2}"), 0, 8).Draw(t, "theirs")
+		for _, text := range ours {
+			assert.True(t, e.expect(&Message{Channel: "X", Payload: []byte(text)}, func() bool { return true }))
+		}
+		assert.False(t, e.expect(&Message{Channel: "X", Payload: []byte("c")}, func() bool { return false }))
+		heard := map[string]int{}
+		for _, text := range rapid.Permutation(append(append([]string{"c"}, ours...), theirs...)).Draw(t, "came") {
+			if !e.met("X", []byte(text)) {
+				heard[text]++
+			}
+		}
+		want := map[string]int{"c": 1}
+		for _, text := range theirs {
+			want[text]++
+		}
+		assert.Equal(t, want, heard)
+		assert.Empty(t, e.waiting)
+		assert.Empty(t, e.order)
+	})
+}
+
+// What a server never gives back does not take more and more memory.
+func TestEchoesThatDoNotComeAreForgotten(t *testing.T) {
+	e := newEchoes()
+	yes := func() bool { return true }
+	for i := range maxEchoes + 10 {
+		e.expect(&Message{Channel: "X", Payload: fmt.Append(nil, i)}, yes)
+	}
+	assert.Len(t, e.order, maxEchoes)
+	assert.Len(t, e.waiting, maxEchoes)
+	assert.False(t, e.met("X", []byte("9")))
+	assert.True(t, e.met("X", []byte("10")))
+}
+
+// Take takes all there is, and says when there will be no more.
+func TestTake(t *testing.T) {
+	each(t, Options{}, func(t *testing.T, one, other Bus) {
+		sub := subscribe(t, one, other, "X")
+		none, err := sub.Take()
+		require.NoError(t, err)
+		assert.Empty(t, none)
+		var got []Message
+		for _, text := range []string{"a", "b"} {
+			require.NoError(t, one.Publish(Message{Channel: "X", Payload: []byte(text)}))
+		}
+		eventually(t, "both came", func() bool {
+			more, err := sub.Take()
+			require.NoError(t, err)
+			got = append(got, more...)
+			return len(got) == 2
+		})
+		assert.Equal(t, []string{"a", "b"}, texts(got))
+		nothing, err := other.Subscribe()
+		require.NoError(t, err)
+		shut(t, other)
+		_, err = sub.Take()
+		require.ErrorIs(t, err, ErrClosed)
+		_, err = nothing.Take()
+		require.ErrorIs(t, err, ErrClosed)
+	}, "mute")
+}
+
+func TestNetwork(t *testing.T) {
+	for url, want := range map[string]string{
+		"udpm://":                              "udpm://239.255.76.67:7667",
+		"udpm://239.255.76.67:7667?ttl=1":      "udpm://239.255.76.67:7667",
+		"udpm://239.255.76.67?recv_buf_size=1": "udpm://239.255.76.67:7667",
+		"tcpq://":                              "tcpq://127.0.0.1:7700",
+		"tcpq://:7701":                         "tcpq://127.0.0.1:7701",
+		"file://x":                             "file://x",
+	} {
+		got, err := Network(url)
+		require.NoError(t, err)
+		assert.Equal(t, want, got, url)
+	}
+	_, err := Network("udp://")
+	assert.ErrorContains(t, err, "scheme")
+}
