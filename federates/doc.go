@@ -6,7 +6,8 @@
 // so that a scenario can be checked before anything runs; [New] makes the instance.
 //
 // A model never looks at the wall clock to decide what it does: what it publishes follows from its parameters, its
-// [Env] and what it receives. (phold's grain burns real time and nothing else.)
+// [Env] and what it receives. (phold's grain burns real time and nothing else. The bridge is the one
+// exception: what it publishes comes from outside of the run, in real time, and [Spec].Live says so.)
 //
 // The caller's duties:
 //

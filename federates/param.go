@@ -103,7 +103,7 @@ func (t Type) read(raw any) (value any, size float64, ok bool) {
 	case Duration:
 		d, ok := duration(raw)
 		return d, float64(d), ok
-	case Patterns:
+	case Patterns, Channels:
 		list, ok := texts(raw)
 		return list, float64(len(list)), ok
 	}
@@ -197,6 +197,10 @@ func (t Type) noun() string {
 		return "a channel or a pattern"
 	case Patterns:
 		return "a list of channels or patterns"
+	case Channels:
+		return "a list of channels"
+	case Network:
+		return "the URL of an LCM network"
 	case File:
 		return "the path of a file"
 	}
@@ -207,7 +211,7 @@ func (t Type) noun() string {
 func (t Type) example(param string) string {
 	values := map[Type]string{
 		Int: "10", Float: "0.5", Bool: "true", Duration: "5ms", Channel: "PING", Pattern: "PING",
-		Patterns: "[PING, PONG]", File: "data/real.lcmlog", String: "text",
+		Patterns: "[PING, PONG]", Channels: "[PING, PONG]", Network: "udpm://239.255.76.67:7667", File: "data/real.lcmlog", String: "text",
 	}
 	return fmt.Sprintf("for example %s: %s", param, values[t])
 }
@@ -217,7 +221,7 @@ func (t Type) bound(b float64) string {
 	switch t {
 	case Duration:
 		return metasim.Time(b).String()
-	case Patterns:
+	case Patterns, Channels:
 		return strconv.FormatFloat(b, 'f', -1, 64) + " of them"
 	}
 	return strconv.FormatFloat(b, 'g', -1, 64)

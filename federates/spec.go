@@ -11,6 +11,9 @@ type Spec struct {
 	Name   string
 	Doc    string // one sentence
 	Params []Param
+	// Live says that it takes part in real time: what it publishes comes from outside of the run, so the run is not
+	// deterministic, and it needs a rate.
+	Live bool
 
 	ports func(v values, env Env) (Ports, error)
 	build func(v values, env Env, ports Ports) Model
@@ -43,6 +46,8 @@ const (
 	Pattern  Type = "pattern"  // a channel name, or an LCM regular expression that matches the whole name
 	Patterns Type = "patterns" // a list of Pattern
 	File     Type = "file"     // a path, relative to the scenario's directory
+	Channels Type = "channels" // a list of Channel
+	Network  Type = "network"  // the URL of an LCM network, as package wire/lcm/bus reads it
 )
 
 // Ports is what an instance of a model shows to the rest of a run.
@@ -50,6 +55,7 @@ type Ports struct {
 	Publications  []string // channel names
 	Subscriptions []string // channel names, or regular expressions that match a whole name
 	Ending        Ending
+	Network       string // the LCM network that it joins to the run: bus.Network of its URL. Empty: none
 }
 
 // An Ending tells what ends a client's part in a run that has no end of its own.
@@ -86,7 +92,7 @@ func (e Env) count() int { return max(e.Count, 1) }
 // Models describes all built-in models, in order of name.
 func Models() []Spec {
 	specs := []Spec{
-		sourceSpec(), sinkSpec(), echoSpec(), pingSpec(), ringSpec(), pholdSpec(), lcmlogSpec(),
+		sourceSpec(), sinkSpec(), echoSpec(), pingSpec(), ringSpec(), pholdSpec(), lcmlogSpec(), bridgeSpec(),
 		plantSpec(), estimatorSpec(), controllerSpec(),
 	}
 	slices.SortFunc(specs, func(a, b Spec) int { return strings.Compare(a.Name, b.Name) })

@@ -3,6 +3,7 @@ package federates
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,6 +21,7 @@ var enough = map[string]map[string]any{
 	"ring":                {"in": "A", "out": "B", "first": true},
 	"phold":               {"lps": 8, "population": 2, "remote": 0.5, "mean": "1ms", "lookahead": "100us"},
 	"lcmlog":              {"file": "real.lcmlog"},
+	"bridge":              {"url": "udpm://:7700", "in": []any{"A"}, "out": []any{"B.*"}},
 	"cartpole-plant":      {},
 	"cartpole-estimator":  {},
 	"cartpole-controller": {},
@@ -49,7 +51,7 @@ func TestEveryModelIsDescribed(t *testing.T) {
 // example is a value such as an error's remedy proposes.
 func example(p Param) any {
 	return map[Type]any{Int: 10, Float: 0.5, Bool: true, Duration: "5ms", Channel: "PING", Pattern: "PING",
-		Patterns: []any{"PING", "PONG"}, File: "data/real.lcmlog", String: "text"}[p.Type]
+		Patterns: []any{"PING", "PONG"}, Channels: []any{"PING", "PONG"}, Network: "udpm://239.255.76.67:7667", File: "data/real.lcmlog", String: "text"}[p.Type]
 }
 
 func TestNumbersOfEveryDecoder(t *testing.T) {
@@ -105,6 +107,22 @@ func TestErrorsSayWhatToWrite(t *testing.T) {
 				"write a lookahead of at most the mean"},
 		{"cartpole-plant", map[string]any{"sample": "1.5ms"},
 			"federates: model cartpole-plant: sample is 1.5ms, no multiple of the period of 1ms; write 1ms"},
+		{"bridge", map[string]any{"url": "udp://x", "in": []any{"A"}},
+			`federates: model bridge: url is no LCM network: "udp://x" has the scheme "udp"; use udpm, tcpq or file; ` +
+				`write udpm://group:port?ttl=N or tcpq://host:port`},
+		{"bridge", map[string]any{"url": "file://x", "in": []any{"A"}},
+			"federates: model bridge: url is an event log, and nothing is live in it; play one with the model lcmlog; " +
+				"make one with metasim run --lcm or metasim log --lcm"},
+		{"bridge", map[string]any{"url": "udpm://", "serve": true},
+			"federates: model bridge: serve is true, and udpm:// has no server; leave it out\n" +
+				"federates: model bridge: in and out name no channel; name what goes in, what goes out, or both: " +
+				"for example in: [PING, PONG]"},
+		{"bridge", map[string]any{"url": "tcpq://", "in": []any{"A", strings.Repeat("x", 64), "A"}},
+			`federates: model bridge: in cannot be: the channel "` + strings.Repeat("x", 64) +
+				"\" has 64 bytes, and LCM allows 63; shorten it; mend the name\n" +
+				"federates: model bridge: in names A twice; name it once"},
+		{"bridge", map[string]any{"url": "tcpq://", "out": []any{"A"}, "period": "1us"},
+			`federates: model bridge: period is "1us"; write at least 100us`},
 		{"pong", nil, `federates: there is no model "pong"; did you mean "ping"?`},
 	} {
 		_, err := Inspect(c.model, c.with, Env{})
@@ -130,6 +148,8 @@ func TestPortsFollowTheParameters(t *testing.T) {
 		{"ring", map[string]any{"first": false},
 			Ports{Publications: []string{"B"}, Subscriptions: []string{"A"}, Ending: Reacts}},
 		{"phold", nil, Ports{Publications: []string{"lp-0", "lp-2"}, Subscriptions: []string{"lp-1"}, Ending: Endless}},
+		{"bridge", nil, Ports{Publications: []string{"A"}, Subscriptions: []string{"B.*"}, Ending: Endless,
+			Network: "udpm://239.255.76.67:7700"}},
 		{"cartpole-estimator", nil, Ports{Publications: []string{"CARTPOLE_STATE"},
 			Subscriptions: []string{"CARTPOLE_SENSORS"}, Ending: Reacts}},
 	} {

@@ -94,6 +94,9 @@ func newPlayer(r *Run, name, token string, o Options) (*player, error) {
 	switch {
 	case len(o.Command) > 0:
 		return commandPlayer(cl, o.Command, "", token, o)
+	case slices.Contains(r.Scenario.Live(), name):
+		return nil, fmt.Errorf("replay: client %q took part in real time, and what reached it then is not to be had again, "+
+			"but what it sent is recorded; replay another client, or all of the run", name)
 	case cl.Model != "":
 		return modelPlayer(r, cl, token)
 	case cl.External:

@@ -21,7 +21,8 @@ type Outcome struct {
 	RunDir        string   `json:"run_dir"`
 	Messages      Messages `json:"messages"`
 	Traffic
-	Wakeups uint64          `json:"wakeups"` // rounds of the server in which something had come; see server.Result
+	Wakeups uint64          `json:"wakeups"`        // rounds of the server in which something had come; see server.Result
+	Live    []string        `json:"live,omitempty"` // who took part in real time: another time it comes out differently
 	LCM     *LCMOutcome     `json:"lcm,omitempty"`
 	Clients []ClientOutcome `json:"clients"` // in order of name
 

@@ -42,7 +42,7 @@ func newRecord(dir journal.Dir, sc *scenarios.Scenario, o Options) (*record, err
 		Scenario: sc.Name, Resolved: resolved, Seed: sc.Seed, Until: sc.Until, MaxSteps: sc.MaxSteps, Clients: names,
 		Ahead: metasim.DefaultAhead, Dir: sc.Dir, AllowOutside: o.AllowOutside,
 		Transport: o.Transport, Go: runtime.Version(), Metasim: BuildVersion(), OS: runtime.GOOS, Arch: runtime.GOARCH,
-		Started: time.Now(), Deterministic: true, Error: "the run has not ended",
+		Started: time.Now(), Deterministic: len(sc.Live()) == 0, Error: "the run has not ended",
 	}}
 	if err := dir.WriteManifest(&r.manifest); err != nil {
 		return nil, err

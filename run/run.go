@@ -26,6 +26,7 @@ type conductor struct {
 	entrance  *entrance
 	server    *server.Server
 	public    *mirror.Mirror // nil where the run is not shown
+	live      []string       // clients that take part in real time
 	work      sync.WaitGroup
 	crew      *client.Crew // of the built-in models in this process
 	processes []*process   // in order of the scenario
@@ -53,7 +54,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err != nil {
 		return nil, err
 	}
-	c := &conductor{scenario: sc, options: o, dir: dir, crew: client.NewCrew(), fates: map[string]*fate{}}
+	c := &conductor{scenario: sc, options: o, dir: dir, live: sc.Live(), crew: client.NewCrew(), fates: map[string]*fate{}}
 	record, err := newRecord(dir, sc, o)
 	if err != nil {
 		return nil, err
@@ -80,6 +81,7 @@ func (c *conductor) config(table *delay.Table, record *record) server.Config {
 		Core:     metasim.Config{Delays: table, Until: sc.Until, MaxSteps: sc.MaxSteps},
 		Scenario: sc.Name, Seed: sc.Seed, Token: c.entrance.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
 		Timed:        !c.options.NoTrace,
+		Live:         len(c.live) > 0,
 		StartTimeout: sc.StartTimeout, Observers: c.observers(record), After: c.crew.Served(), Obituary: c.obituary, Log: c.options.Log,
 	}
 	for _, cl := range sc.Clients {
@@ -113,7 +115,9 @@ func (c *conductor) serve(ctx context.Context) *Outcome {
 	cancel()
 	c.work.Wait()
 	c.endProcesses(err == nil)
-	return outcome(c.scenario.Name, c.scenario.Seed, c.dir.Path(), c.server.Result())
+	out := outcome(c.scenario.Name, c.scenario.Seed, c.dir.Path(), c.server.Result())
+	out.Live = c.live
+	return out
 }
 
 func (c *conductor) accept(err error) {

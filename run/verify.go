@@ -49,11 +49,22 @@ func (e *ExternalError) Error() string {
 		e.Client)
 }
 
+// A LiveError tells that a scenario cannot be verified: a client takes part in real time.
+type LiveError struct{ Client string }
+
+func (e *LiveError) Error() string {
+	return fmt.Sprintf("client %q takes part in real time, so no two runs are the same and there is nothing to verify; "+
+		"take it out, or check a run that was recorded with metasim replay", e.Client)
+}
+
 // Verify carries out a scenario several times, over different transports and numbers of processors, and compares the
 // digests. The directories of the runs are removed when all are equal, or ctx is done.
 func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v *Verdict, err error) {
 	if i := slices.IndexFunc(sc.Clients, func(c scenarios.Client) bool { return c.External }); i >= 0 {
 		return nil, &ExternalError{Client: sc.Clients[i].Name}
+	}
+	if live := sc.Live(); len(live) > 0 {
+		return nil, &LiveError{Client: live[0]}
 	}
 	root, err := os.MkdirTemp("", "metasim-verify-")
 	if err != nil {

@@ -97,6 +97,7 @@ func (c *checker) model(p path, count int) {
 		c.fail(p.to("model"), "%s", bare(err))
 		return
 	}
+	c.paced(p, spec)
 	with, _ := plainOf(c.sound(p.to("with"))).(map[string]any) // none is no parameter
 	if !c.parameters(p.to("with"), spec.Check(with)) {
 		return

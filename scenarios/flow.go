@@ -52,6 +52,7 @@ func (c *checker) flow(s *Scenario) {
 	}
 	f.connect()
 	f.shown()
+	f.bridged()
 	f.ends()
 	f.rounds()
 	f.unmatched()

@@ -173,6 +173,11 @@ func parameter(p federates.Param) object {
 	case federates.Patterns:
 		s = object{"title": "a list of channels or regular expressions", "type": "array",
 			"items": text("a channel or a regular expression", "PING"), "examples": []any{[]any{"PING", "SENSOR_.*"}}}
+	case federates.Channels:
+		s = object{"title": "a list of channels", "type": "array",
+			"items": text("the name of a channel", "PING"), "examples": []any{[]any{"PING", "PONG"}}}
+	case federates.Network:
+		s = text("the URL of an LCM network", "udpm://239.255.76.67:7667")
 	case federates.Channel:
 		s = text("the name of a channel", "PING")
 	case federates.Pattern:

@@ -21,6 +21,8 @@ type Config struct {
 	Token string
 	// Detach names the clients without which the run may go on when they are lost. Its result then is not deterministic.
 	Detach map[string]bool
+	// Live says that a client takes part in real time: then the result is not deterministic either.
+	Live bool
 	// Driven makes the run stop before each time that AdvanceTo has not allowed yet. False: it runs to its end.
 	Driven bool
 	// Timed asks clients to say in their reports how long they computed. It costs them a look at the clock each time.

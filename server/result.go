@@ -10,7 +10,7 @@ import (
 // A Result is what a run came to. It is complete when Serve has returned.
 type Result struct {
 	Err           error
-	Deterministic bool // false when a client was cut off
+	Deterministic bool // false when a client was cut off, or took part in real time
 	Digest        metasim.Digest
 	Totals        metasim.Totals
 	Wall          time.Duration // from the start (all have joined) to the end
@@ -40,7 +40,7 @@ type ClientResult struct {
 // Result returns the result. It is called after Serve.
 func (s *Server) Result() Result {
 	r := Result{
-		Err: s.err, Deterministic: !s.detached, Digest: s.ledger.Digest(), Totals: s.ledger.Totals(), Wakeups: s.wakeups,
+		Err: s.err, Deterministic: !s.detached && !s.config.Live, Digest: s.ledger.Digest(), Totals: s.ledger.Totals(), Wakeups: s.wakeups,
 	}
 	alone := s.traffic(&r.Traffic)
 	for i, name := range s.dispatcher.Names() {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -42,7 +43,10 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 		fmt.Fprintf(w, "public LCM: %d messages with their companions, %d dropped; %d went out on %s, %d failed\n",
 			l.Shown, l.Dropped+l.Refused, l.Sent, l.URL, l.Failed)
 	}
-	if !o.Deterministic {
+	switch {
+	case len(o.Live) > 0:
+		fmt.Fprintf(w, "deterministic: no, %s took part in real time\n", strings.Join(o.Live, ", "))
+	case !o.Deterministic:
 		fmt.Fprintf(w, "deterministic: no, a client was cut off\n")
 	}
 	fmt.Fprintf(w, "digest: %s\nrun: %s\n", o.Digest, o.RunDir)

@@ -69,9 +69,8 @@ func verify(ctx context.Context, file string, runs int, f *scenarioFlags, std st
 	v, err := run.Verify(ctx, sc, runs, run.Options{
 		Self: []string{self}, AllowOutside: f.allowOutside, Log: newLogger(std.err, false),
 	})
-	var external *run.ExternalError
 	switch {
-	case errors.As(err, &external):
+	case errors.As(err, new(*run.ExternalError)) || errors.As(err, new(*run.LiveError)):
 		return nil, &failure{status: 2, err: err}
 	case err != nil:
 		return nil, failed(err)

@@ -82,7 +82,8 @@ var mayImport = map[string][]string{
 	"server":                 {"metasim/metasim", "metasim/wire"},
 	"client":                 {"metasim/metasim", "metasim/wire", "metasim/wire/dial"},
 	"federates": {
-		"metasim/metasim", "metasim/client", "metasim/delay", "metasim/wire/lcm", "metasim/federates/...",
+		"metasim/metasim", "metasim/client", "metasim/delay", "metasim/wire/lcm", "metasim/wire/lcm/bus",
+		"metasim/federates/...",
 		"metasim/internal/suggest",
 	},
 	"federates/cartpole": {"metasim/metasim"},

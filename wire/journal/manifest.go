@@ -25,7 +25,7 @@ type Manifest struct {
 	OS            string          `json:"os"`
 	Arch          string          `json:"arch"`
 	Started       time.Time       `json:"started"`       // wall clock, RFC 3339
-	Deterministic bool            `json:"deterministic"` // false once a client was cut off and the run went on
+	Deterministic bool            `json:"deterministic"` // false with a client in real time, or once one was cut off and the run went on
 	OK            bool            `json:"ok"`
 	Error         string          `json:"error"`          // why not
 	Lost          string          `json:"lost,omitempty"` // the client that was lost, where the run failed for that

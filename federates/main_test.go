@@ -1,0 +1,10 @@
+package federates
+
+import (
+	"os"
+	"testing"
+
+	"metasim/internal/netns"
+)
+
+func TestMain(m *testing.M) { os.Exit(netns.Main(m)) }
