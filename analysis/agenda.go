@@ -1,0 +1,64 @@
+package analysis
+
+import "metasim/metasim"
+
+// An agenda holds when ghosts are done, the first on top: a heap, in the order in which they began where they are done at
+// the same time.
+type agenda struct {
+	heap  []appointment
+	count uint64
+}
+
+type appointment struct {
+	wall  int64
+	order uint64
+	ghost metasim.ClientID
+}
+
+func (a *appointment) before(b *appointment) bool {
+	return a.wall < b.wall || a.wall == b.wall && a.order < b.order
+}
+
+func (q *agenda) empty() bool { return len(q.heap) == 0 }
+
+// first returns the next; there must be one.
+func (q *agenda) first() *appointment { return &q.heap[0] }
+
+func (q *agenda) push(wall int64, ghost metasim.ClientID) {
+	q.count++
+	q.heap = append(q.heap, appointment{wall, q.count, ghost})
+	h := q.heap
+	for i := len(h) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !h[i].before(&h[parent]) {
+			break
+		}
+		h[i], h[parent] = h[parent], h[i]
+		i = parent
+	}
+}
+
+// pop removes and returns the next; there must be one.
+func (q *agenda) pop() appointment {
+	h := q.heap
+	top := h[0]
+	last := len(h) - 1
+	h[0] = h[last]
+	h = h[:last]
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= last {
+			break
+		}
+		if child+1 < last && h[child+1].before(&h[child]) {
+			child++
+		}
+		if !h[child].before(&h[i]) {
+			break
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+	q.heap = h
+	return top
+}

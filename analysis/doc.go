@@ -1,0 +1,43 @@
+// Package analysis says what a recorded run cost and why: how parallel it was, how parallel it could have been, who held
+// whom back over which link, and what would make it faster.
+//
+//	tl, err := analysis.Read(analysis.Source{Config: config, Journal: reader})  // the run, as a timeline
+//	report := analysis.New(tl)                                                  // the formulas
+//	err = report.WriteText(os.Stdout, 80)
+//
+// Nothing is recorded for it but the journal. What a run's dispatcher knew and did not write down (who held whom back at
+// each moment) is found by doing its work again, event by event, with the delays of the run.
+//
+//	source.go    what is read
+//	tracer.go    the dispatcher again, entry by entry
+//	path.go      critical paths, as scalars that travel with the messages
+//	blame.go     who holds whom back, and when that changes
+//	profile.go   how many computed at once, over the run
+//	timeline.go  what is kept: grants, holds, messages
+//	report.go    the formulas
+//	advice.go    what to do about it
+//	text.go      the report for people
+//
+// Wall-clock times are nanoseconds since the run began to be served, as in the journal: int64 in what is kept, seconds in
+// a Report. Instants are simulated time.
+//
+// # The formulas
+//
+// Let w be what a client computed between two of its events, W the sum of all w, and T the wall-clock time from Begin to
+// the end. The achieved parallelism is W/T. Each client carries a clock C that w advances: after an event,
+//
+//	C = w + max(C before, C of the sender of each message that was handled)
+//
+// so that the greatest C is the ideal critical path: what the run takes where only messages make anybody wait (Berry and
+// Jefferson 1985; Lin 1992 for the form without a trace). The conservative critical path has another clock, which also
+// takes up that of the client whose report led to an authorization: the protocol's own waits. What a client computed
+// before a message reached it does not count as after it, so that ideal <= conservative <= T always.
+//
+// With p cores a run takes at least max(W/p, path) and, if no core idles while somebody could compute, at most
+// W/p + path (Brent 1974).
+//
+// # Duties of the caller
+//
+//  1. The Config is the one of the run, with fresh Delays: links have state.
+//  2. The journal may be torn: Timeline.Torn says so, and what is before that is reported.
+package analysis

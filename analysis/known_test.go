@@ -1,0 +1,145 @@
+package analysis
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+)
+
+// Two who answer one another never compute at once, whatever the delays: there is one message.
+func TestTwoInAMutexHaveAParallelismOfOne(t *testing.T) {
+	w := &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}}
+	tl, r := analyze(t, w)
+	require.InDelta(t, 1, r.Parallelism, 1e-9)
+	require.InDelta(t, 100*10e-6, r.WallS, 1e-12) // at 1 ns, and every millisecond after that
+	require.InDelta(t, r.WallS, r.CriticalIdealS, 1e-12)
+	require.InDelta(t, 1, r.LookaheadPrice, 1e-9)
+	require.InDelta(t, 1, r.CorePrice, 1e-9)
+	require.Len(t, r.Blame, 2)
+	for _, b := range r.Blame {
+		require.NotEqual(t, b.Waiting, b.HeldBy)
+		require.InDelta(t, 50*10e-6, b.BlockedS, 1.5e-5)
+	}
+	for _, g := range tl.Grants {
+		require.True(t, g.Critical || g.Work == 0, "%+v", g)
+	}
+}
+
+// What has nothing to do with one another costs one another nothing.
+func TestIndependentPairsAddUp(t *testing.T) {
+	for _, k := range []int{1, 3, 8} {
+		w := &world{config: metasim.Config{Delays: pairDelays(k, ms), Until: 100 * ms}}
+		for i := range k {
+			w.actors = append(w.actors, pair(i, 10*us)...)
+		}
+		_, r := analyze(t, w)
+		require.InDelta(t, float64(k), r.Parallelism, 1e-9)
+		require.InDelta(t, r.WallS, r.CriticalConservativeS, 1e-12)
+	}
+}
+
+// In a pipeline each stage computes while the next one computes what it got before: as many at once as there are stages,
+// but at both ends.
+func TestPipeline(t *testing.T) {
+	const stages, n, work = 4, 50, 10 * us
+	w := &world{config: metasim.Config{Delays: fixed{}, Until: (n + stages + 1) * ms}}
+	for i := range stages {
+		in, out := fmt.Sprint("S", i), fmt.Sprint("S", i+1)
+		w.config.Delays.(fixed)[out] = ms
+		a := &actor{name: fmt.Sprint("stage-", i), pubs: []string{out}, subs: []string{in}, first: metasim.Forever}
+		a.act = func(metasim.Instant, []metasim.Message) deed { return deed{work: work, sends: []string{out}} }
+		if i == 0 {
+			a.subs, a.first = nil, ms
+			a.act = func(at metasim.Instant, _ []metasim.Message) deed {
+				d := deed{work: work, sends: []string{out}, next: at.Time + ms}
+				if at.Time == n*ms {
+					d.next = metasim.Forever
+				}
+				return d
+			}
+		}
+		w.actors = append(w.actors, a)
+	}
+	_, r := analyze(t, w)
+	require.InDelta(t, stages*n*work/1e9, r.WorkS, 1e-12)
+	require.InDelta(t, (n+stages-1)*work/1e9, r.WallS, 1e-12)
+	require.InDelta(t, r.WallS, r.CriticalIdealS, 1e-12)
+	require.InDelta(t, float64(stages*n)/(n+stages-1), r.Parallelism, 1e-9)
+}
+
+// Everybody waits for the slow one, and the report says so.
+func TestAStragglerHasTheBlame(t *testing.T) {
+	w := &world{config: metasim.Config{Delays: fixed{"ALL": ms}, Until: 20 * ms}}
+	for i := range 4 {
+		w.actors = append(w.actors, worker(fmt.Sprint("fast-", i), 10*us))
+	}
+	w.actors = append(w.actors, worker("slow", 100*us))
+	_, r := analyze(t, w)
+	require.InDelta(t, 19*100e-6, r.WallS, 1e-12)
+	require.InDelta(t, (100+4*10)/100., r.Parallelism, 1e-9)
+	for _, b := range r.Blame {
+		require.Equal(t, "slow", b.HeldBy)
+		require.InDelta(t, 18*90e-6, b.BlockedS, 1e-12) // in the last step all know that it is the last
+	}
+	require.Len(t, r.Blame, 4)
+	slow := r.Clients[4]
+	require.Equal(t, "slow", slow.Name)
+	require.InDelta(t, r.WallS, slow.CriticalS, 1e-12)
+	require.InDelta(t, r.WallS/2, slow.TwiceAsFastS, 1e-12)
+	require.InDelta(t, 4*18*90e-6, slow.HeldS, 1e-12)
+	require.InDelta(t, 0, slow.BlockedS, 1e-12)
+}
+
+// A transport that takes time is neither work nor lookahead.
+func TestTransportIsOverhead(t *testing.T) {
+	w := &world{actors: pair(0, 10*us), flight: 5 * us, config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}}
+	_, r := analyze(t, w)
+	for _, c := range r.Clients {
+		require.InDelta(t, r.WallS, c.WorkS+c.BlockedS+c.OverheadS, 1e-12)
+	}
+}
+
+// Two that never send anything, but might, and act in turns: over links of one step neither may compute while the other
+// does. Longer links would let them.
+func TestShortLinksMakeAMutex(t *testing.T) {
+	const n, work = 50, 10 * us
+	turns := func(delay metasim.Time) *Report {
+		w := &world{config: metasim.Config{Delays: fixed{"A": delay, "B": delay}, Until: 2 * n * ms}}
+		for i, name := range []string{"a", "b"} {
+			w.actors = append(w.actors, &actor{
+				name: name, pubs: []string{string(rune('A' + i))}, subs: []string{string(rune('B' - i))}, first: metasim.Time(i) * ms,
+				act: func(at metasim.Instant, _ []metasim.Message) deed { return deed{work: work, next: at.Time + 2*ms} },
+			})
+		}
+		_, r := analyze(t, w)
+		return r
+	}
+	r := turns(0)
+	require.InDelta(t, 1, r.Parallelism, 1e-9)
+	require.InDelta(t, n*work/1e9, r.CriticalIdealS, 1e-12)
+	require.InDelta(t, 2*n*work/1e9, r.CriticalConservativeS, 1e-12)
+	require.InDelta(t, 2, r.LookaheadPrice, 1e-9)
+	require.Equal(t, OneStepLink, r.Advice[0].Kind)
+	require.InDelta(t, r.WallS/2, r.Advice[0].CostS, 2*work/1e9)
+
+	r = turns(3 * ms)
+	require.InDelta(t, 2, r.Parallelism, 1e-9)
+	require.InDelta(t, 1, r.LookaheadPrice, 1e-9)
+	require.Empty(t, r.Advice)
+}
+
+// Nobody goes on before all have initialized, so all wait for the last one.
+func TestTheLastToInitializeHasTheBlame(t *testing.T) {
+	w := &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 3 * ms}}
+	w.actors = append(w.actors, worker("idle", 0))
+	w.actors[1].late = 500 * us
+	_, r := analyze(t, w)
+	require.Equal(t, BlameReport{Waiting: "a0", HeldBy: "b0", BlockedS: 500e-6 + 10e-6}, r.Blame[0])
+	require.Equal(t, BlameReport{Waiting: "idle", HeldBy: "b0", BlockedS: 500e-6}, r.Blame[1])
+	require.InDelta(t, 500e-6+30e-6, r.WallS, 1e-12)
+	require.InDelta(t, r.WallS, r.CriticalConservativeS, 1e-12)
+	require.InDelta(t, 500e-6+10e-6, r.Clients[1].WorkS, 1e-12)
+}

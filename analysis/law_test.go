@@ -1,0 +1,183 @@
+package analysis
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"metasim/metasim"
+)
+
+// drawWorld makes a run of a few actors with any links between them.
+//
+// Where distinct, what they do seldom happens at the same time, so that seldom two hold a third alike.
+func drawWorld(t *rapid.T, distinct bool) *world {
+	w := &world{flight: rapid.Int64Range(0, 3).Draw(t, "flight") * us, config: metasim.Config{Delays: fixed{}, Until: 30}}
+	n := rapid.IntRange(1, 5).Draw(t, "clients")
+	if distinct {
+		w.config.Until = 3000
+	}
+	for i := range n {
+		name := fmt.Sprint("c", i)
+		out := fmt.Sprint("OUT", i)
+		w.config.Delays.(fixed)[out] = metasim.Time(rapid.IntRange(0, 4).Draw(t, "delay"))
+		a := &actor{
+			name: name, pubs: []string{out}, first: metasim.Time(rapid.IntRange(0, 9).Draw(t, "first")),
+			steps: rapid.Bool().Draw(t, "steps"), merges: rapid.Bool().Draw(t, "merges"),
+		}
+		if a.first == 9 && !a.steps {
+			a.first = metasim.Forever
+		}
+		for j := range n {
+			if j != i && rapid.Bool().Draw(t, "hears") {
+				a.subs = append(a.subs, fmt.Sprint("OUT", j))
+			}
+		}
+		period := metasim.Time(rapid.IntRange(1, 9).Draw(t, "period"))
+		works := rapid.SliceOfN(rapid.Int64Range(0, 20), 1, 5).Draw(t, "works")
+		answers := rapid.Bool().Draw(t, "answers")
+		lasts := rapid.IntRange(3, 60).Draw(t, "lasts")
+		k := 0
+		a.act = func(at metasim.Instant, messages []metasim.Message) deed {
+			k++
+			d := deed{work: works[k%len(works)] * us, leave: k == lasts}
+			if a.timer == metasim.Infinity && a.first != metasim.Forever {
+				d.next = at.Time + period
+			}
+			if d.next > 0 || answers && at.Step < 3 {
+				d.sends = []string{out}
+			}
+			return d
+		}
+		if distinct {
+			w.config.Delays.(fixed)[out] = w.config.Delays.(fixed)[out]*100 + metasim.Time(7*i+1)
+			if a.first != metasim.Forever {
+				a.first = 100*a.first + metasim.Time(13*i+1)
+			}
+			period *= 100
+		}
+		w.actors = append(w.actors, a)
+	}
+	return w
+}
+
+func TestLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, false)
+		tl, err := Read(record(t, w))
+		require.NoError(t, err)
+		r := New(tl)
+		require.LessOrEqual(t, r.CriticalIdealS, r.CriticalConservativeS+1e-12)
+		require.LessOrEqual(t, r.CriticalConservativeS, r.WallS+1e-12)
+		require.LessOrEqual(t, r.WorkS, float64(len(r.Clients))*r.WallS+1e-12)
+		require.LessOrEqual(t, r.WorkS, float64(len(r.Clients))*r.CriticalConservativeS+r.WallS+1e-9)
+		checkBlame(t, r)
+		checkGrants(t, tl, r)
+		checkProfile(t, tl, r)
+	})
+}
+
+// checkBlame holds that all of a client's blocked time is somebody's.
+func checkBlame(t require.TestingT, r *Report) {
+	blamed := map[string]float64{}
+	for _, b := range r.Blame {
+		blamed[b.Waiting] += b.BlockedS
+		require.NotEqual(t, b.Waiting, b.HeldBy)
+		require.NotEmpty(t, b.HeldBy, "nobody paced the run")
+	}
+	critical := 0.0
+	for _, c := range r.Clients {
+		require.InDelta(t, c.BlockedS, blamed[c.Name], 1e-12, c.Name)
+		critical += c.CriticalS
+	}
+	require.InDelta(t, r.CriticalConservativeS, critical, 1e-9, "the critical path is somebody's work")
+}
+
+// checkGrants holds that a client's grants follow one another, and that the holds of a grant fill its blocked interval.
+func checkGrants(t require.TestingT, tl *Timeline, r *Report) {
+	last := make([]int64, len(tl.Names))
+	work := make([]float64, len(tl.Names))
+	for _, g := range tl.Grants {
+		require.LessOrEqual(t, last[g.Client], g.Polled)
+		require.LessOrEqual(t, g.Granted, g.Reported)
+		require.LessOrEqual(t, g.Work, g.Reported-g.Granted)
+		last[g.Client] = g.Reported
+		at := g.Polled
+		for _, h := range tl.Holds[g.Holds[0]:g.Holds[1]] {
+			require.Equal(t, at, h.Begin)
+			require.Less(t, h.Begin, h.End)
+			at = h.End
+		}
+		require.Equal(t, g.Granted, at)
+		work[g.Client] += seconds(g.Work)
+	}
+	for i, c := range r.Clients {
+		require.LessOrEqual(t, work[i], c.WorkS+1e-12)
+	}
+}
+
+// checkProfile holds that the profile and the histogram are of the same run.
+func checkProfile(t require.TestingT, tl *Timeline, r *Report) {
+	sum, begin := 0.0, tl.Begin
+	for _, s := range tl.Profile {
+		require.Less(t, begin, s.End)
+		sum += s.Running * float64(s.End-begin)
+		begin = s.End
+	}
+	if len(tl.Profile) > 0 {
+		require.Equal(t, tl.End, begin)
+	}
+	require.InDelta(t, r.WorkS*1e9, sum, 1)
+	times, work := int64(0), int64(0)
+	for n, took := range tl.Running {
+		times += took
+		work += int64(n) * took
+	}
+	require.Equal(t, tl.Wall(), times)
+	require.InDelta(t, r.WorkS*1e9, float64(work), 1)
+}
+
+// Whom a client waits for is the same if it is asked for whenever something has happened; where two hold it alike, either.
+func TestBlameIsFoundWhenItChanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, true)
+		tl, err := Read(record(t, w))
+		require.NoError(t, err)
+		require.Equal(t, plainBlame(t, w), pairsOf(tl))
+	})
+}
+
+func pairsOf(tl *Timeline) map[[2]metasim.ClientID]int64 {
+	pairs := map[[2]metasim.ClientID]int64{}
+	for _, p := range tl.stats.pairs {
+		pairs[[2]metasim.ClientID{p.Waiting, p.HeldBy}] = p.Blocked
+	}
+	return pairs
+}
+
+// plainBlame finds out the plain way who waited for whom: it asks for everybody whenever time has passed. In a world all
+// initialize at one time, so nobody waits in the epsilon tick.
+func plainBlame(t require.TestingT, w *world) map[[2]metasim.ClientID]int64 {
+	d, err := metasim.New(w.config)
+	require.NoError(t, err)
+	pairs := map[[2]metasim.ClientID]int64{}
+	for i, e := range w.entries {
+		if i > 0 && e.Wall > w.entries[i-1].Wall {
+			for id := range w.actors {
+				if id := metasim.ClientID(id); d.Status(id).Waiting {
+					chain := d.Blame(nil, id)
+					require.NotEmpty(t, chain)
+					pairs[[2]metasim.ClientID{id, chain[len(chain)-1].From}] += e.Wall - w.entries[i-1].Wall
+				}
+			}
+		}
+		if e.Event != nil {
+			d.Step(e.Event)
+		} else {
+			d.Settle()
+		}
+	}
+	return pairs
+}

@@ -1,0 +1,292 @@
+package analysis
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+	"metasim/wire/journal"
+)
+
+// A world is a run with exact wall-clock stamps: its actors compute for as long as they say, all at once, and what they
+// say reaches a real dispatcher after a flight of its own. It is written down as a journal would be.
+type world struct {
+	config  metasim.Config
+	actors  []*actor // in order of name
+	flight  int64    // wall clock from an actor to the dispatcher, and back
+	d       *metasim.Dispatcher
+	entries []journal.Entry
+	pending []occasion
+	order   int
+}
+
+// An actor does something at an instant, with the messages that are due there, and says what.
+type actor struct {
+	name       string
+	pubs, subs []string
+	reaction   metasim.Time
+	first      metasim.Time // its first timer; Forever for one that only answers
+	steps      bool         // messages do not wake it
+	late       int64        // how much longer than the others it initializes, in wall-clock time
+	merges     bool         // it says nothing between two things that it does, if it can
+	act        func(at metasim.Instant, messages []metasim.Message) deed
+
+	now, timer, granted metasim.Instant
+	inbox               []metasim.Message
+	acked               uint64
+	waiting             bool
+	left                bool
+}
+
+// A deed is what comes of it: after so much computing it sends, and sets its next timer.
+type deed struct {
+	work  int64
+	sends []string
+	next  metasim.Time // 0: it keeps the one that it has
+	leave bool
+}
+
+// An occasion is something that is to happen at a wall-clock time.
+type occasion struct {
+	wall  int64
+	order int
+	do    func()
+}
+
+func (w *world) at(wall int64, do func()) {
+	w.order++
+	w.pending = append(w.pending, occasion{wall, w.order, do})
+}
+
+// fixed gives each link the delay of its channel.
+type fixed map[string]metasim.Time
+
+func (f fixed) Link(_, _, channel string) metasim.Link { return steady(f[channel]) }
+
+type steady metasim.Time
+
+func (s steady) Min() metasim.Time                          { return metasim.Time(s) }
+func (s steady) Earliest(x metasim.Instant) metasim.Instant { return x.Add(metasim.Time(s)) }
+func (s steady) Transit(dues []metasim.Instant, _ uint64, sent metasim.Instant, _ int) []metasim.Instant {
+	return append(dues, sent.Add(metasim.Time(s)))
+}
+
+const startWall = 1000 // something must have been before Begin
+
+// record runs a world, and returns what it was.
+func record(t require.TestingT, w *world) Source {
+	slices.SortFunc(w.actors, func(a, b *actor) int { return cmp.Compare(a.name, b.name) })
+	w.config.Clients = nil
+	for _, a := range w.actors {
+		w.config.Clients = append(w.config.Clients, a.name)
+	}
+	var err error
+	w.d, err = metasim.New(w.config)
+	require.NoError(t, err)
+	for i, a := range w.actors {
+		w.step(0, &metasim.Join{Client: metasim.ClientID(i), Publications: a.pubs, Subscriptions: a.subs, Reaction: a.reaction})
+	}
+	w.step(startWall, &metasim.Begin{})
+	for i, a := range w.actors {
+		a.timer = metasim.At(a.first)
+		ready := startWall + a.late + w.flight
+		w.at(ready, func() { w.poll(ready, metasim.ClientID(i)) })
+	}
+	for len(w.pending) > 0 {
+		w.pass(t)
+	}
+	for _, a := range w.actors {
+		require.True(t, a.left, "%s is still there at %v, with a timer at %v", a.name, a.now, a.timer)
+	}
+	return Source{Config: w.config, Journal: &tape{entries: w.entries}}
+}
+
+// pass does all that is to happen next, and then settles.
+func (w *world) pass(t require.TestingT) {
+	wall := slices.MinFunc(w.pending, func(a, b occasion) int { return cmp.Compare(a.wall, b.wall) }).wall
+	var now []occasion
+	w.pending = slices.DeleteFunc(w.pending, func(o occasion) bool {
+		if o.wall == wall {
+			now = append(now, o)
+		}
+		return o.wall == wall
+	})
+	slices.SortFunc(now, func(a, b occasion) int { return cmp.Compare(a.order, b.order) })
+	for _, o := range now {
+		o.do()
+	}
+	w.take(wall, nil, w.d.Settle())
+}
+
+func (w *world) step(wall int64, ev metasim.Event) { w.take(wall, ev, w.d.Step(ev)) }
+
+// take writes down an entry, and carries it out.
+func (w *world) take(wall int64, ev metasim.Event, effects []metasim.Effect) {
+	e := journal.Entry{Wall: wall, Event: ev}
+	for _, effect := range effects {
+		switch x := effect.(type) {
+		case *metasim.Queue:
+			y := *x
+			e.Effects = append(e.Effects, &y)
+		case *metasim.Lose:
+			y := *x
+			e.Effects = append(e.Effects, &y)
+		case *metasim.Deliver:
+			y := *x
+			e.Effects = append(e.Effects, &y)
+			a := w.actors[x.To]
+			a.inbox = append(a.inbox, x.Message)
+		case *metasim.Authorize:
+			y := *x
+			e.Effects = append(e.Effects, &y)
+			a := w.actors[x.To]
+			a.granted = x.Until
+			if a.waiting {
+				a.waiting = false
+				w.at(wall+w.flight, func() { w.goOn(wall+w.flight, y.To) }) // x is lent
+			}
+		default:
+			e.Effects = append(e.Effects, effect)
+		}
+	}
+	if ev != nil || len(effects) > 0 {
+		w.entries = append(w.entries, e)
+	}
+}
+
+// report is what an actor says of itself.
+func (a *actor) report() metasim.Report {
+	return metasim.Report{Now: a.now, NoSendBefore: a.now, NextEvent: metasim.Later(a.timer, a.now), Acked: a.acked}
+}
+
+func (w *world) poll(wall int64, id metasim.ClientID) {
+	a := w.actors[id]
+	a.waiting = true
+	r := a.report()
+	w.step(wall, &metasim.PollWait{Client: id, Report: r, Want: r.NextEvent, Messages: !a.steps})
+}
+
+// goOn lets an actor do what it can next.
+func (w *world) goOn(wall int64, id metasim.ClientID) {
+	a := w.actors[id]
+	next := a.timer
+	if len(a.inbox) > 0 && !a.steps {
+		next = metasim.Earlier(next, a.inbox[0].Due)
+	}
+	if !next.Before(a.granted) {
+		if a.granted == w.d.End() {
+			a.left = true
+			w.step(wall, &metasim.Leave{Client: id, Now: a.now, Acked: a.acked})
+			return
+		}
+		w.poll(wall, id)
+		return
+	}
+	a.now = next
+	n := 0
+	for n < len(a.inbox) && !next.Before(a.inbox[n].Due) {
+		n++
+	}
+	messages := a.inbox[:n:n]
+	a.inbox = a.inbox[n:]
+	a.acked += uint64(n)
+	if !next.Before(a.timer) {
+		a.timer = metasim.Infinity
+	}
+	d := a.act(next, messages)
+	if d.next > 0 {
+		a.timer = metasim.At(d.next)
+	}
+	w.at(wall+d.work+w.flight, func() { w.done(wall+d.work+w.flight, id, d) })
+}
+
+// done says what an actor has done.
+func (w *world) done(wall int64, id metasim.ClientID, d deed) {
+	a := w.actors[id]
+	for _, channel := range d.sends {
+		w.step(wall, &metasim.Send{Client: id, Channel: channel, Sent: a.now})
+	}
+	next := a.timer
+	if len(a.inbox) > 0 && !a.steps {
+		next = metasim.Earlier(next, a.inbox[0].Due)
+	}
+	switch {
+	case d.leave:
+		a.left = true
+		w.step(wall, &metasim.Leave{Client: id, Now: a.now, Acked: a.acked})
+	case next.Before(a.granted) && a.merges && len(d.sends) == 0:
+		w.at(wall, func() { w.goOn(wall, id) })
+	case next.Before(a.granted):
+		w.step(wall, &metasim.Advance{Client: id, Report: a.report()})
+		w.at(wall, func() { w.goOn(wall, id) })
+	default:
+		w.poll(wall, id)
+	}
+}
+
+// A tape is a Journal in memory.
+type tape struct {
+	entries []journal.Entry
+	end     error // nil: io.EOF
+}
+
+func (t *tape) Next() (journal.Entry, error) {
+	if len(t.entries) == 0 {
+		return journal.Entry{}, cmp.Or(t.end, io.EOF)
+	}
+	e := t.entries[0]
+	t.entries = t.entries[1:]
+	return e, nil
+}
+
+func analyze(t *testing.T, w *world) (*Timeline, *Report) {
+	t.Helper()
+	tl, err := Read(record(t, w))
+	require.NoError(t, err)
+	return tl, New(tl)
+}
+
+// us is a microsecond of wall clock.
+const us = 1000
+
+// pair makes two actors who pass a message to and fro, each computing for some time.
+func pair(n int, work int64) []*actor {
+	i := strconv.Itoa(n)
+	return []*actor{
+		{
+			name: "a" + i, pubs: []string{"PING" + i}, subs: []string{"PONG" + i}, first: 1,
+			act: func(metasim.Instant, []metasim.Message) deed { return deed{work: work, sends: []string{"PING" + i}} },
+		},
+		{
+			name: "b" + i, pubs: []string{"PONG" + i}, subs: []string{"PING" + i}, first: metasim.Forever,
+			act: func(metasim.Instant, []metasim.Message) deed { return deed{work: work, sends: []string{"PONG" + i}} },
+		},
+	}
+}
+
+// ms is a millisecond of simulated time.
+const ms = metasim.Millisecond
+
+// pairs are the delays of the channels of so many pairs.
+func pairDelays(n int, d metasim.Time) fixed {
+	f := fixed{}
+	for i := range n {
+		f["PING"+strconv.Itoa(i)], f["PONG"+strconv.Itoa(i)] = d, d
+	}
+	return f
+}
+
+// worker is one of several who all hear one another and compute in each step of a millisecond.
+func worker(name string, work int64) *actor {
+	return &actor{
+		name: name, pubs: []string{"ALL"}, subs: []string{"ALL"}, first: ms, steps: true,
+		act: func(at metasim.Instant, _ []metasim.Message) deed {
+			return deed{work: work, sends: []string{"ALL"}, next: at.Time + ms}
+		},
+	}
+}
