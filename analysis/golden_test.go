@@ -1,0 +1,69 @@
+package analysis
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+
+// fixedRun is a robot of three clients: a camera every 10 ms, a planner that is slow and answers, and a base that steps and
+// hears both; and somebody who listens to what nobody says.
+func fixedRun() *world {
+	camera := &actor{name: "camera", pubs: []string{"IMAGE"}, first: 10 * ms, act: func(at metasim.Instant, _ []metasim.Message) deed {
+		return deed{work: 200 * us, sends: []string{"IMAGE"}, next: at.Time + 10*ms}
+	}}
+	planner := &actor{
+		name: "planner", pubs: []string{"PLAN"}, subs: []string{"IMAGE"}, first: metasim.Forever,
+		act: func(metasim.Instant, []metasim.Message) deed { return deed{work: 900 * us, sends: []string{"PLAN"}} },
+	}
+	base := &actor{
+		name: "base", pubs: []string{"ODOMETRY"}, subs: []string{"PLAN", "IMAGE"}, first: 5 * ms, steps: true,
+		act: func(at metasim.Instant, _ []metasim.Message) deed {
+			return deed{work: 150 * us, sends: []string{"ODOMETRY"}, next: at.Time + 5*ms}
+		},
+	}
+	idle := &actor{
+		name: "a-logger-with-a-long-name", subs: []string{"ODOMETRY", "BATTERY"}, first: metasim.Forever,
+		act: func(metasim.Instant, []metasim.Message) deed { return deed{work: 20 * us} },
+	}
+	return &world{
+		actors: []*actor{camera, planner, base, idle}, flight: 10 * us,
+		config: metasim.Config{Delays: fixed{"IMAGE": 2 * ms, "PLAN": 0, "ODOMETRY": ms}, Until: 200 * ms},
+	}
+}
+
+func TestGolden(t *testing.T) {
+	tl, r := analyze(t, fixedRun())
+	r.Scenario = "robot"
+	r.WhatIfs = tl.Rank(r)
+	for name, width := range map[string]int{"robot.80.txt": 80, "robot.160.txt": 160} {
+		var b strings.Builder
+		require.NoError(t, r.WriteText(&b, width))
+		golden(t, name, b.String())
+		for _, line := range strings.Split(b.String(), "\n") {
+			require.LessOrEqual(t, len(line), width, line)
+		}
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	require.NoError(t, err)
+	golden(t, "robot.json", string(text)+"\n")
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := "testdata/" + name
+	if *rewrite {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "run the test with -rewrite, and read what it writes")
+	require.Equal(t, string(want), got)
+}

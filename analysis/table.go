@@ -1,0 +1,135 @@
+package analysis
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// A table is printed at a width: where it does not fit, the columns of least rank are left out, and then long words are
+// cut.
+type table struct {
+	columns []column
+	rows    [][]string
+}
+
+// A column has a head, and is aligned to the right but for words. Rank 0 always stays.
+type column struct {
+	head string
+	word bool
+	rank int
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+const gap = 2
+
+// write prints the table with two spaces between columns.
+func (t *table) write(b *strings.Builder, width int) {
+	widths := make([]int, len(t.columns))
+	for i := range t.columns {
+		widths[i] = utf8.RuneCountInString(t.columns[i].head)
+		for _, row := range t.rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+	}
+	shown := t.choose(widths, width)
+	heads := make([]string, len(t.columns))
+	for i := range t.columns {
+		heads[i] = t.columns[i].head
+	}
+	t.line(b, heads, shown, widths)
+	for _, row := range t.rows {
+		t.line(b, row, shown, widths)
+	}
+}
+
+// choose says which columns are shown, and cuts the widths of words as far as that must be.
+func (t *table) choose(widths []int, width int) []bool {
+	shown := make([]bool, len(t.columns))
+	for i := range shown {
+		shown[i] = true
+	}
+	total := func() int {
+		sum := -gap
+		for i, w := range widths {
+			if shown[i] {
+				sum += w + gap
+			}
+		}
+		return sum
+	}
+	for total() > width {
+		worst := -1
+		for i, c := range t.columns {
+			if shown[i] && c.rank > 0 && (worst < 0 || c.rank >= t.columns[worst].rank) {
+				worst = i
+			}
+		}
+		if worst < 0 {
+			break
+		}
+		shown[worst] = false
+	}
+	const least = 8
+	for total() > width {
+		widest := -1
+		for i, c := range t.columns {
+			if shown[i] && c.word && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return shown
+}
+
+func (t *table) line(b *strings.Builder, cells []string, shown []bool, widths []int) {
+	var line strings.Builder
+	for i, cell := range cells {
+		if !shown[i] {
+			continue
+		}
+		if line.Len() > 0 {
+			line.WriteString(strings.Repeat(" ", gap))
+		}
+		cell = shortened(cell, widths[i])
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+		if t.columns[i].word {
+			line.WriteString(cell + pad)
+		} else {
+			line.WriteString(pad + cell)
+		}
+	}
+	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+}
+
+// shortened cuts the middle out of what is too long: the ends of names tell them apart.
+func shortened(s string, width int) string {
+	r := []rune(s)
+	if len(r) <= width {
+		return s
+	}
+	const dots = ".."
+	head := (width - len(dots)) / 2
+	return string(r[:head]) + dots + string(r[len(r)-(width-len(dots)-head):])
+}
+
+// wrap writes text with a hanging indent.
+func wrap(b *strings.Builder, first, indent, text string, width int) {
+	line := first
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == first || line == indent:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			b.WriteString(line + "\n")
+			line = indent + word
+		default:
+			line += " " + word
+		}
+	}
+	b.WriteString(line + "\n")
+}
