@@ -1,0 +1,110 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"metasim/analysis"
+	"metasim/delay"
+	"metasim/metasim"
+	"metasim/replay"
+)
+
+func newReport(std streams) *cobra.Command {
+	var asJSON bool
+	var whatIf []string
+	cmd := &cobra.Command{
+		Use:   "report RUN_DIR",
+		Short: "Say how parallel a run was, who held everybody up, and what would make it faster",
+		Long: "Say how parallel a run was and could have been, who waited for whom over which link, and what would make it faster.\n" +
+			"docs/report.md explains the numbers.",
+		Args: exactlyOne("run directory"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			run, err := replay.Open(args[0])
+			if err != nil {
+				return &failure{status: 2, err: err}
+			}
+			timeline, err := readTimeline(run)
+			if err != nil {
+				return failed(err)
+			}
+			changes, err := parseChanges(timeline, whatIf)
+			if err != nil {
+				return &failure{status: 2, err: err}
+			}
+			report := analysis.New(timeline)
+			report.Scenario = run.Manifest.Scenario
+			if err := predict(timeline, report, changes); err != nil {
+				return failed(err)
+			}
+			if asJSON {
+				return printJSON(std.out, report)
+			}
+			if err := report.WriteText(std.out, columns(std.out)); err != nil {
+				return failed(err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringArrayVar(&whatIf, "what-if", nil, "predict the run with a `change`, as in 'link(a->b).delay=5ms', 'client(a).speed=2', 'client(a).promise=5ms', "+
+		"'client(a).reaction=1ms' or cores=8; may be repeated, and then all of them together are predicted")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object: all clients, links and pairs")
+	return cmd
+}
+
+// readTimeline reads a run as it went.
+func readTimeline(run *replay.Run) (*analysis.Timeline, error) {
+	m := run.Manifest
+	table, err := delay.NewTable(m.Seed, run.Scenario.Rules)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := run.Dir.OpenJournal()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = reader.Close() }() // a file that was only read
+	return analysis.Read(analysis.Source{
+		Config:  metasim.Config{Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead},
+		Journal: reader,
+	})
+}
+
+func parseChanges(t *analysis.Timeline, texts []string) ([]analysis.Change, error) {
+	var changes []analysis.Change
+	for _, text := range texts {
+		c, err := t.ParseChange(text)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+// predict fills in what was asked for, or else what would help most.
+func predict(t *analysis.Timeline, r *analysis.Report, changes []analysis.Change) error {
+	if len(changes) == 0 {
+		r.WhatIfs = t.Rank(r)
+		return nil
+	}
+	p, err := t.Predict(changes...)
+	if err != nil {
+		return err
+	}
+	r.WhatIfs = []analysis.Prediction{p}
+	return nil
+}
+
+// columns is how wide a terminal is; 80 for anything else.
+func columns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return width
+		}
+	}
+	return 80
+}
