@@ -6,6 +6,7 @@ import (
 
 	"metasim/client"
 	"metasim/metasim"
+	"metasim/server"
 )
 
 // A chainLink passes on what comes; the first one of a chain has something to say once in a long while.
@@ -57,7 +58,7 @@ const idleDelay = metasim.Microsecond
 // link to the first, on which nothing is ever sent: so everybody waits for everybody, a delay at a time if the server
 // does not look further.
 func idleCast(n, events int, gap metasim.Time) cast {
-	c := cast{links: uniform(idleDelay), traffic: &traffic{}}
+	c := cast{links: uniform(idleDelay)}
 	for i := range n {
 		l := &chainLink{In: fmt.Sprintf("CHAIN-%02d", i), Out: fmt.Sprintf("CHAIN-%02d", i+1), Back: "BACK", Events: events, Gap: gap}
 		if i == 0 {
@@ -85,11 +86,15 @@ func idle() (list []workload) {
 				for _, c := range r.Clients {
 					grants += c.Grants
 				}
-				return sample{value: float64(c.traffic.frames.Load()) / float64(amount), took: r.Wall, more: []Result{
+				return sample{value: frames(r) / float64(amount), took: r.Wall, more: []Result{
 					{Name: "idle chain", Params: p, Value: float64(grants) / float64(amount), Unit: "grants/event"},
+					{Name: "idle chain", Params: p, Value: float64(r.Wakeups) / float64(amount), Unit: "wake-ups/event"},
 				}}, err
 			},
 		})
 	}
 	return list
 }
+
+// frames counts those of both directions.
+func frames(r server.Result) float64 { return float64(r.Traffic.FramesIn + r.Traffic.FramesOut) }

@@ -31,7 +31,6 @@ type cast struct {
 	links     []delay.Rule
 	until     metasim.Time // 0: until all have left
 	noJournal bool
-	traffic   *traffic // counts, if it is there
 }
 
 // An arrangement says where the clients of a cast are.
@@ -76,7 +75,7 @@ func (h *harness) run(ctx context.Context, c cast, a arrangement) (result server
 	var accepting sync.WaitGroup
 	for _, l := range doors(inside, outside) {
 		accepting.Go(func() {
-			if err := srv.Accept(c.traffic.watch(l)); err != nil {
+			if err := srv.Accept(l); err != nil {
 				srv.Fail(err)
 			}
 		})
