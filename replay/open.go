@@ -26,6 +26,9 @@ func Open(path string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if manifest.NoJournal {
+		return nil, journal.ErrNoJournal
+	}
 	if len(manifest.Resolved) == 0 {
 		return nil, fmt.Errorf("replay: the manifest of %s does not hold its scenario; name a run that metasim run has recorded", path)
 	}

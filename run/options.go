@@ -46,6 +46,9 @@ type Options struct {
 	NoTrace bool
 	// Env is added to the environment of the processes that are started.
 	Env []string
+	// NoJournal leaves the journal out: the run directory has a manifest, with the outcome and the digest, and the output of
+	// the processes.
+	NoJournal bool
 	// Private keeps the run off the public LCM network that the scenario names.
 	Private bool
 	// Ready is called when clients can join from outside, with the address and the token to give them. May be nil.

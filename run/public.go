@@ -45,10 +45,11 @@ func (c *conductor) openPublic() *mirror.Mirror {
 
 // observers are those of the run.
 func (c *conductor) observers(record *record) []server.Observer {
-	if c.public == nil {
-		return []server.Observer{record}
+	all := record.observers()
+	if c.public != nil {
+		all = append(all, c.public)
 	}
-	return []server.Observer{record, c.public}
+	return all
 }
 
 // closePublic shows what waits, and says how much was shown.

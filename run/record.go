@@ -10,6 +10,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/scenarios"
+	"metasim/server"
 	"metasim/wire/journal"
 )
 
@@ -20,8 +21,8 @@ const Version = "0.1.0"
 type record struct {
 	dir      journal.Dir
 	manifest journal.Manifest
-	writer   *journal.Writer
-	flushed  int64 // wall, as Observe was told
+	writer   *journal.Writer // nil: the run is to have no journal
+	flushed  int64           // wall, as Observe was told
 }
 
 // flushEvery is how much of a run's end may be missing from its journal if this process is killed.
@@ -40,17 +41,26 @@ func newRecord(dir journal.Dir, sc *scenarios.Scenario, o Options) (*record, err
 	slices.Sort(names)
 	r := &record{dir: dir, manifest: journal.Manifest{
 		Scenario: sc.Name, Resolved: resolved, Seed: sc.Seed, Until: sc.Until, MaxSteps: sc.MaxSteps, Clients: names,
-		Ahead: metasim.DefaultAhead, Dir: sc.Dir, AllowOutside: o.AllowOutside,
+		Ahead: metasim.DefaultAhead, Dir: sc.Dir, AllowOutside: o.AllowOutside, NoJournal: o.NoJournal,
 		Transport: o.Transport, Go: runtime.Version(), Metasim: BuildVersion(), OS: runtime.GOOS, Arch: runtime.GOARCH,
 		Started: time.Now(), Deterministic: len(sc.Live()) == 0, Error: "the run has not ended",
 	}}
-	if err := dir.WriteManifest(&r.manifest); err != nil {
-		return nil, err
+	if err := dir.WriteManifest(&r.manifest); err != nil || o.NoJournal {
+		return r, err
 	}
 	r.writer, err = dir.NewJournal(names)
 	return r, err
 }
 
+// observers are the record, where it observes anything.
+func (r *record) observers() []server.Observer {
+	if r.writer == nil {
+		return nil
+	}
+	return []server.Observer{r}
+}
+
+// Observe implements server.Observer.
 func (r *record) Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error {
 	if err := r.writer.Observe(wall, ev, effects); err != nil || wall-r.flushed < flushEvery {
 		return err
@@ -68,13 +78,20 @@ func (r *record) finish(out *Outcome) error {
 			m.Lost = c.Name
 		}
 	}
-	return errors.Join(r.writer.Close(), r.dir.WriteManifest(m))
+	return errors.Join(r.closeJournal(), r.dir.WriteManifest(m))
+}
+
+func (r *record) closeJournal() error {
+	if r.writer == nil {
+		return nil
+	}
+	return r.writer.Close()
 }
 
 // abandon ends the record of a run that did not begin, and says why.
 func (r *record) abandon(why error) error {
 	r.manifest.Error = "the run did not begin: " + Sentence(why)
-	return errors.Join(r.writer.Close(), r.dir.WriteManifest(&r.manifest))
+	return errors.Join(r.closeJournal(), r.dir.WriteManifest(&r.manifest))
 }
 
 // BuildVersion is the version, with the revision it was built from where that is known.

@@ -80,7 +80,7 @@ func (c *conductor) config(table *delay.Table, record *record) server.Config {
 	config := server.Config{
 		Core:     metasim.Config{Delays: table, Until: sc.Until, MaxSteps: sc.MaxSteps},
 		Scenario: sc.Name, Seed: sc.Seed, Token: c.entrance.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
-		Timed:        !c.options.NoTrace,
+		Timed:        !c.options.NoTrace && !c.options.NoJournal, // a report reads it in the journal
 		Live:         len(c.live) > 0,
 		StartTimeout: sc.StartTimeout, Observers: c.observers(record), After: c.crew.Served(), Obituary: c.obituary, Log: c.options.Log,
 	}

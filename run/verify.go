@@ -85,7 +85,7 @@ func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v
 		}
 		runtime.GOMAXPROCS(r.GOMAXPROCS)
 		one := o
-		one.Private = true
+		one.Private, one.NoJournal = true, false // where runs part is found in their journals
 		one.Transport, one.Out, one.Token, one.Listen, one.Pack = r.Transport, r.RunDir, "", "", r.Pack
 		one.Env = append(slices.Clone(o.Env), "GOMAXPROCS="+strconv.Itoa(r.GOMAXPROCS))
 		out, err := Scenario(ctx, sc, one)

@@ -139,6 +139,35 @@ func TestRunTellsOfItsChatter(t *testing.T) {
 	require.NotContains(t, packed.Clients[0], "frames_in", "all four share one connection")
 }
 
+// Without a journal the outcome and the digest are the same, and what needs the journal says what to do.
+func TestNoJournal(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	o, e := s.run("p.yaml", "--no-journal", "--out", "r")
+	require.Equal(t, 0, e.status)
+	require.Equal(t, pingPongDigest, o.Digest)
+	require.Equal(t, 20, o.Messages.Delivered)
+	left, err := os.ReadDir(filepath.Join(s.dir, "r"))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "%v", left)
+	require.Equal(t, journal.ManifestFile, left[0].Name())
+	b, err := os.ReadFile(filepath.Join(s.dir, "r", journal.ManifestFile))
+	require.NoError(t, err)
+	require.Contains(t, string(b), pingPongDigest)
+	s.run("p.yaml", "--out", "whole")
+	for _, args := range [][]string{
+		{"log", "r"}, {"log", "r", "--json"}, {"log", "r", "--lcm", "x"}, {"replay", "r"}, {"replay", "r", "--client", "pinger"},
+		{"diff", "r", "whole"}, {"diff", "whole", "r"}, {"report", "r"},
+	} {
+		e := s.metasim(args...)
+		require.Equal(t, 2, e.status)
+		e.says(t, "there is no journal of the run", "--no-journal; carry it out again without that")
+	}
+	e = s.metasim("run", "p.yaml", "--no-journal", "--transport", "unix", "--listen", "no/such/dir")
+	require.Equal(t, 1, e.status)
+	e.says(t, "no clients can come in")
+}
+
 // The digest of a client is what the design says: anybody can compute it from the log.
 func TestLogJSON(t *testing.T) {
 	s := newStage(t)

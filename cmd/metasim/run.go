@@ -21,7 +21,7 @@ type runFlags struct {
 	scenarioFlags
 	transport, listen, token, out, readyFile string
 	pack                                     int
-	json, verbose, noTrace                   bool
+	json, verbose, noTrace, noJournal        bool
 }
 
 func (f *runFlags) add(cmd *cobra.Command) {
@@ -34,6 +34,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 		"tcpq://host:port or file://path; off for none (default: public_lcm of the scenario)")
 	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
 	flags.BoolVar(&f.noTrace, "no-trace", false, "do not ask clients how long they compute, which a report on the run would show")
+	flags.BoolVar(&f.noJournal, "no-journal", false, "keep no journal: the digest is all that is left, with nothing to log, replay, diff or report")
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what happens beside the run")
 }
@@ -109,7 +110,7 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 	tell := serve || slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.External })
 	o := run.Options{
 		Transport: f.transport, Listen: f.listen, Serve: serve, Token: f.token, Out: f.out, AllowOutside: f.allowOutside,
-		Pack: f.pack, NoTrace: f.noTrace,
+		Pack: f.pack, NoTrace: f.noTrace, NoJournal: f.noJournal,
 		Log: newLogger(std.err, f.verbose), Ready: f.ready(tell, std),
 	}
 	if o.Token == "" {

@@ -104,13 +104,24 @@ func (d Dir) NewJournal(names []string) (*Writer, error) {
 	return w, nil
 }
 
-// OpenJournal opens the run's journal. Close the reader to close the file.
+// OpenJournal opens the run's journal. Close the reader to close the file. It fails with ErrNoJournal where the run was
+// to have none.
 func (d Dir) OpenJournal() (*Reader, error) {
 	f, err := os.Open(d.File(JournalFile))
 	if err != nil {
-		return nil, fmt.Errorf("journal: opening the journal: %w", err)
+		return nil, d.unopened(err)
 	}
 	return NewReader(f), nil
+}
+
+// unopened words why the journal cannot be opened.
+func (d Dir) unopened(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		if m, e := d.Manifest(); e == nil && m.NoJournal {
+			return ErrNoJournal
+		}
+	}
+	return fmt.Errorf("journal: opening the journal: %w", err)
 }
 
 // writeIndex writes the index of a journal that is complete.
@@ -127,7 +138,7 @@ func (d Dir) writeIndex(x *Index) error {
 func (d Dir) Index(names []string) (index *Index, torn, err error) {
 	info, err := os.Stat(d.File(JournalFile))
 	if err != nil {
-		return nil, nil, fmt.Errorf("journal: opening the journal: %w", err)
+		return nil, nil, d.unopened(err)
 	}
 	b, err := os.ReadFile(d.File(IndexFile))
 	if err == nil {

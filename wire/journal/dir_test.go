@@ -142,6 +142,24 @@ func TestNextDirGivesEachItsOwn(t *testing.T) {
 	assert.Len(t, paths, 32)
 }
 
+// A run that was to have no journal says so; one that has lost its journal does not.
+func TestNoJournal(t *testing.T) {
+	d, err := Create(t.TempDir())
+	require.NoError(t, err)
+	for _, intended := range []bool{true, false} {
+		require.NoError(t, d.WriteManifest(&Manifest{NoJournal: intended}))
+		_, err = Open(d.Path())
+		require.NoError(t, err)
+		_, opening := d.OpenJournal()
+		_, _, indexing := d.Index(nil)
+		_, scanning := d.Scan(0)
+		for _, err := range []error{opening, indexing, scanning} {
+			require.Equal(t, intended, errors.Is(err, ErrNoJournal), "%v", err)
+			require.Equal(t, !intended, errors.Is(err, fs.ErrNotExist), "%v", err)
+		}
+	}
+}
+
 func TestAJournalInItsDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run")
 	_, err := Open(path)

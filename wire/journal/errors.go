@@ -11,6 +11,10 @@ import (
 var ErrNotJournal = errors.New("journal: this file is no journal of metasim; " +
 	"name the file called journal in the directory of a run")
 
+// ErrNoJournal tells that a run was carried out without a journal: there is its manifest, with its digest, and no more.
+var ErrNoJournal = errors.New("journal: there is no journal of the run, as it was carried out with --no-journal; " +
+	"carry it out again without that")
+
 // A VersionError tells that a journal is of another version of the format.
 type VersionError struct{ Version uint32 }
 

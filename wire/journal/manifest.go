@@ -18,6 +18,7 @@ type Manifest struct {
 	Ahead         int             `json:"ahead_bytes"`             // metasim.Config.Ahead; 0: the default
 	Dir           string          `json:"dir"`                     // where the paths of the scenario begin, absolute
 	AllowOutside  bool            `json:"allow_outside,omitempty"` // models could read files outside of it
+	NoJournal     bool            `json:"no_journal,omitempty"`    // it was to have no journal
 	Clients       []string        `json:"clients"`                 // in order of name: a metasim.ClientID indexes it
 	Transport     string          `json:"transport"`               // mem, unix, tcp or quic
 	Go            string          `json:"go_version"`
