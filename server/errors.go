@@ -1,12 +1,16 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"metasim/metasim"
 )
+
+// ErrOver is returned for what is asked of a run that is over.
+var ErrOver = errors.New("server: the run is over")
 
 // A LostError ends a run: a client went away without leaving. A crash is not a leave, as what the client would have sent
 // is unknown.

@@ -31,7 +31,10 @@ func (s *Server) AdvanceTo(ctx context.Context, t metasim.Time) (metasim.Instant
 		return metasim.Instant{}, ErrNotDriven
 	}
 	until := metasim.At(t)
-	s.order(func() { s.step(&metasim.Permit{Until: until}) })
+	s.order(func() {
+		s.hold.allowed = until
+		s.permit()
+	})
 	return s.wait(ctx, until)
 }
 
@@ -56,7 +59,8 @@ func (s *Server) wait(ctx context.Context, until metasim.Instant) (metasim.Insta
 func (s *Server) Time() metasim.Time { return metasim.Time(s.now.Load()) }
 
 // Pace drives a run so that it is never ahead of real time: simulated time passes at rate times the speed of the wall
-// clock, as far as the machine can. It returns when the run is over. The rate is positive.
+// clock, as far as the machine can; the time for which the run stands still as it was paused does not count. It returns
+// when the run is over. The rate is positive.
 func Pace(ctx context.Context, s *Server, rate float64) error {
 	if !(rate > 0) || math.IsInf(rate, 1) {
 		return fmt.Errorf("server: a rate of %v; use a positive number, or do not drive the run", rate)
@@ -67,11 +71,18 @@ func Pace(ctx context.Context, s *Server, rate float64) error {
 	began := time.Now()
 	next := metasim.Start
 	for next != metasim.Infinity {
-		elapsed := saturate(float64(time.Since(began)) * rate)
+		before := s.Progress()
+		elapsed := saturate(float64(time.Since(began)-before.Paused) * rate)
 		if ahead := next.Time - elapsed; ahead > 0 {
 			// Nothing is to happen before next: sleep until its time has come.
 			if err := s.sleep(ctx, time.Duration(saturate(math.Ceil(float64(ahead)/rate)))); err != nil {
 				return err
+			}
+			if s.Progress().Paused != before.Paused { // it has not come yet
+				if err := s.sleep(ctx, pauseLook); err != nil {
+					return err
+				}
+				continue
 			}
 			elapsed = next.Time
 		}
@@ -83,6 +94,9 @@ func Pace(ctx context.Context, s *Server, rate float64) error {
 	_, err := s.AdvanceTo(ctx, metasim.Forever)
 	return err
 }
+
+// pauseLook is how long, after a run was paused, it may take until its pace goes on with it.
+const pauseLook = 5 * time.Millisecond
 
 // saturate converts floating nanoseconds; what does not fit is for ever.
 func saturate(ns float64) metasim.Time {

@@ -49,6 +49,8 @@ func (s *Server) admit(sess *session, number uint32, id metasim.ClientID, h wire
 	m := &member{number: number, client: id, session: sess}
 	sess.members[number] = m
 	s.clients[id].member = m
+	s.clients[id].since, s.clients[id].heard = s.wall(), s.wall()
+	s.heard++
 	s.step(&metasim.Join{
 		Client: id, Publications: h.Publications, Subscriptions: h.Subscriptions, Reaction: h.Reaction,
 	})

@@ -59,6 +59,8 @@ func (s *Server) packet(sess *session, p wire.Packet) {
 	if m.cut {
 		return
 	}
+	s.heard++
+	s.clients[m.client].heard = s.wall()
 	switch ev := p.Body.(type) {
 	case *metasim.Send:
 		ev.Client = m.client
@@ -105,8 +107,10 @@ func (s *Server) settle() {
 	if s.ended {
 		return
 	}
-	if effects := s.dispatcher.Settle(); len(effects) > 0 {
-		s.observe(nil, effects)
+	for more := true; more; more = s.stride() {
+		if effects := s.dispatcher.Settle(); len(effects) > 0 {
+			s.observe(nil, effects)
+		}
 	}
 	if s.wall()-s.looked >= lookEvery {
 		s.look()
@@ -151,11 +155,7 @@ func (s *Server) carry(e metasim.Effect) {
 		}
 	case *metasim.Reached:
 		s.look()
-		select {
-		case <-s.reached: // the answer to a permit that nobody waits for any more
-		default:
-		}
-		s.reached <- *e
+		s.stops(*e)
 	case *metasim.Finish:
 		s.ended, s.err = true, e.Err
 	}
@@ -206,7 +206,7 @@ const keepPackets = 8
 // polls and resumes keep the books of who was blocked for how long.
 func (s *Server) polls(id metasim.ClientID) {
 	a := &s.clients[id]
-	a.waiting, a.since = true, s.wall()
+	a.waiting, a.polled, a.since = true, true, s.wall()
 }
 
 func (s *Server) resumes(id metasim.ClientID) {
@@ -214,5 +214,6 @@ func (s *Server) resumes(id metasim.ClientID) {
 	if a.waiting {
 		a.waiting = false
 		a.blocked += s.wall() - a.since
+		a.since = s.wall()
 	}
 }

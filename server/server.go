@@ -41,6 +41,8 @@ type Server struct {
 	clients  []attendance
 	ids      map[string]metasim.ClientID
 	touched  []*session // sessions that this pass has something for
+	hold     hold
+	heard    uint64 // packets
 	reached  chan metasim.Reached
 	given    bool   // the machine was given something in this round
 	wakeups  uint64 // rounds in which it was
@@ -54,9 +56,11 @@ type Server struct {
 type attendance struct {
 	member  *member
 	blocked time.Duration // time spent waiting for authorization
-	since   time.Duration // when it began to wait, where it does
+	since   time.Duration // when it began to wait, or was told to go on
+	heard   time.Duration // when it last said something
 	end     time.Duration // when it left, or the run ended
 	waiting bool
+	polled  bool // it has initialized
 	lost    bool
 }
 
@@ -85,7 +89,7 @@ func New(c Config) (*Server, error) {
 		config: c, dispatcher: d, ledger: metasim.NewLedger(d.Names()), log: c.Log,
 		mail: newMailbox(), knocked: make(chan struct{}, 1), over: make(chan struct{}),
 		clients: make([]attendance, len(d.Names())), ids: make(map[string]metasim.ClientID, len(d.Names())),
-		reached: make(chan metasim.Reached, 1),
+		reached: make(chan metasim.Reached, 1), hold: newHold(c.Driven),
 	}
 	for i, name := range d.Names() {
 		s.ids[name] = metasim.ClientID(i)

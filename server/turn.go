@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"metasim/metasim"
 	"metasim/wire"
 )
 
@@ -103,7 +102,7 @@ func (s *Server) keep(ctx context.Context) error {
 	}
 	s.round(func() {
 		if s.config.Driven {
-			s.step(&metasim.Permit{Until: metasim.Start})
+			s.permit()
 		}
 		s.takeMail()
 	})
