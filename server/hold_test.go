@@ -45,7 +45,7 @@ func TestPause(t *testing.T) {
 		require.Equal(t, at(21), shot.Halt.Limit)
 		require.Equal(t, server.Left, shot.Clients[0].State)
 		require.Equal(t, server.Waiting, shot.Clients[1].State)
-		time.Sleep(3 * time.Second) // of the clock of this test
+		<-time.After(3 * time.Second) // of the clock of this test
 		shot = wait(4, 2)
 		require.Equal(t, 3*time.Second, shot.Paused)
 		require.Equal(t, 3*time.Second, shot.Clients[1].Blocked)
@@ -110,7 +110,7 @@ func TestPausePaced(t *testing.T) {
 		go ticker(a, &did, second(1), second(2), second(3), second(4))
 		wait := func(d time.Duration, n int) {
 			t.Helper()
-			time.Sleep(d) // of the clock of this test
+			<-time.After(d) // of the clock of this test
 			synctest.Wait()
 			require.Len(t, did, n)
 		}

@@ -55,6 +55,9 @@ type ClientSnapshot struct {
 	Peer                    string        // its connection, for people; see wire.Conn
 	Sent, Delivered, Grants uint64
 	Busy, Blocked           time.Duration // so far, as in ClientResult
+
+	Held         bool // somebody holds it back: Holder directly, as Root does not go on
+	Holder, Root metasim.ClientID
 }
 
 // Snapshot looks at the run as it is, and keeps it from going on meanwhile: it takes about a microsecond for four clients.
@@ -76,6 +79,7 @@ func (s *Server) Snapshot() Snapshot {
 		clients[i] = s.client(metasim.ClientID(i))
 		shot.Grants += clients[i].Grants
 	}
+	s.findRoots(clients)
 	s.turn.Unlock()
 	s.catchUp()
 	return shot
