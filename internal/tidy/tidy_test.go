@@ -105,6 +105,9 @@ var mayImport = map[string][]string{
 		"metasim/metasim", "metasim/delay", "metasim/client", "metasim/scenarios", "metasim/run", "metasim/wire",
 		"metasim/wire/mem", "metasim/wire/stream", "metasim/wire/journal", "metasim/internal/suggest",
 	},
+	"live": {
+		"metasim/metasim", "metasim/server", "metasim/delay", "metasim/wire/journal", "github.com/prometheus/client_golang/...",
+	},
 	"run":   {"metasim/...", "golang.org/x/sys/..."},
 	"bench": {"metasim/...", "golang.org/x/sys/...", "github.com/quic-go/quic-go/...", "google.golang.org/protobuf/..."},
 	"cmd/metasim": {
@@ -113,6 +116,7 @@ var mayImport = map[string][]string{
 	},
 	"internal/script":  {"github.com/stretchr/testify/..."},
 	"internal/suggest": {},
+	"internal/browser": {},
 	"internal/mutants": {},
 	"internal/netns":   {},
 	"internal/tidy":    {},
