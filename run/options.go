@@ -55,6 +55,8 @@ type Options struct {
 	Ready func(url, token string) error
 	// Watch is called with the server as the run begins to be served, to show its progress. May be nil.
 	Watch func(*server.Server)
+	// Live says how the run can be watched while it goes on. Nil: not at all.
+	Live *Live
 	// Log gets warnings. Nil: nowhere.
 	Log *slog.Logger
 }

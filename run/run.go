@@ -32,7 +32,8 @@ type conductor struct {
 	processes []*process   // in order of the scenario
 
 	mu    sync.Mutex
-	fates map[string]*fate // of the clients in this process, by name
+	fates map[string]*fate    // of the clients in this process, by name
+	homes map[string]*process // of the others that were started here
 }
 
 // A fate is how a client in this process ended.
@@ -54,7 +55,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err != nil {
 		return nil, err
 	}
-	c := &conductor{scenario: sc, options: o, dir: dir, live: sc.Live(), crew: client.NewCrew(), fates: map[string]*fate{}}
+	c := &conductor{scenario: sc, options: o, dir: dir, live: sc.Live(), crew: client.NewCrew(), fates: map[string]*fate{}, homes: map[string]*process{}}
 	record, err := newRecord(dir, sc, o)
 	if err != nil {
 		return nil, err
@@ -67,9 +68,14 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 		c.closePublic()
 		return nil, errors.Join(err, c.entrance.close(), record.abandon(err))
 	}
-	out := c.serve(ctx)
+	window, err := c.openWindow()
+	if err != nil {
+		c.closePublic()
+		return nil, errors.Join(err, c.entrance.close(), record.abandon(err))
+	}
+	out := c.serve(ctx, window)
 	out.LCM = c.closePublic()
-	if err := errors.Join(c.entrance.close(), record.finish(out)); err != nil && out.OK {
+	if err := errors.Join(window.close(), c.entrance.close(), record.finish(out)); err != nil && out.OK {
 		out.OK, out.Err, out.Error = false, err, Sentence(err)
 	}
 	return out, nil
@@ -94,9 +100,10 @@ func (c *conductor) config(table *delay.Table, record *record) server.Config {
 }
 
 // serve runs the server with all that belongs to it, and waits until nothing of it is left.
-func (c *conductor) serve(ctx context.Context) *Outcome {
+func (c *conductor) serve(ctx context.Context, w *window) *Outcome {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	w.open(ctx, &c.work)
 	if c.entrance.inside != nil {
 		c.work.Go(func() { c.accept(c.server.Accept(c.entrance.inside)) })
 	}
@@ -195,13 +202,7 @@ func (c *conductor) takePart(ctx context.Context, p party) error {
 // obituary says what became of a client that the server lost.
 func (c *conductor) obituary(name string) server.Obituary {
 	c.mu.Lock()
-	f := c.fates[name]
-	var p *process
-	for _, q := range c.processes {
-		if slices.Contains(q.clients, name) {
-			p = q
-		}
-	}
+	f, p := c.fates[name], c.homes[name]
 	c.mu.Unlock()
 	switch {
 	case p != nil:

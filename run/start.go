@@ -31,6 +31,9 @@ func (c *conductor) startProcess(p party) error {
 	}
 	c.mu.Lock()
 	c.processes = append(c.processes, proc)
+	for _, name := range proc.clients {
+		c.homes[name] = proc
+	}
 	c.mu.Unlock()
 	// Not part of the conductor's work: a process may outlive the run by a moment, and endProcesses sees to it.
 	go func() {
