@@ -11,7 +11,7 @@ import (
 	"metasim/wire/lcm/bus"
 )
 
-const live = `name: live
+const inRealTime = `name: live
 until: 150ms
 rate: 1
 clients:
@@ -28,7 +28,7 @@ func TestRunInRealTime(t *testing.T) {
 	defer func() { require.NoError(t, network.Close()) }()
 	s := newStage(t)
 	url := network.(interface{ URL() string }).URL()
-	s.file("live.metasim.yaml", strings.Replace(live, "URL", url, 1))
+	s.file("live.metasim.yaml", strings.Replace(inRealTime, "URL", url, 1))
 
 	e := s.metasim("run", "live.metasim.yaml", "--out", "one")
 	require.Zero(t, e.status, e.err)
@@ -64,7 +64,7 @@ func TestRunWithoutItsNetwork(t *testing.T) {
 	url := "tcpq://" + taken.Addr().String()
 	require.NoError(t, taken.Close())
 	s := newStage(t)
-	s.file("live.metasim.yaml", strings.Replace(live, "URL", url, 1))
+	s.file("live.metasim.yaml", strings.Replace(inRealTime, "URL", url, 1))
 	e := s.metasim("run", "live.metasim.yaml", "--out", "mem")
 	require.Equal(t, 1, e.status)
 	e.says(t, `client "real" was lost at`, "its LCM network cannot be had: "+url, "refused; start its server before the run, or ")
