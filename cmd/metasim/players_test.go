@@ -23,6 +23,9 @@ var players = map[string]func(args []string) int{
 	"stubborn": playStubborn,
 	"stuck":    playStuck,
 	"liar":     playLiar,
+	"sleeper":  playSleeper,
+	"spinner":  playSpinner,
+	"listener": playListener,
 	"parent":   playParent,
 }
 
@@ -82,13 +85,51 @@ func playStubborn(args []string) int {
 
 // playStuck joins, and answers the third message never: in, out, and a file that is there once it hangs.
 func playStuck(args []string) int {
+	return hang(args, wait)
+}
+
+// hang answers two messages, and then does something for ever: in, out, and a file that is there when it begins to.
+func hang(args []string, forever func()) int {
 	return playEcho(args, func(n int) {
 		if n == 2 {
 			fmt.Fprintln(os.Stderr, "about to hang")
 			note(args[2])
-			wait()
+			forever()
 		}
 	})
+}
+
+// playSleeper sleeps, for longer than any test lasts.
+func playSleeper(args []string) int {
+	return hang(args, func() { <-time.After(time.Hour) })
+}
+
+// playSpinner computes, and comes to no end.
+func playSpinner(args []string) int {
+	return hang(args, func() {
+		for n := uint64(1); n != 0; n++ {
+		}
+	})
+}
+
+// playListener waits for a message that can never come, as nobody sends on this channel; and pongs before: in, out, a file.
+func playListener(args []string) int {
+	ctx := context.Background()
+	b := client.NewBuilder("listener")
+	err := b.Subscribe("SILENCE", func(client.Message) {})
+	out := b.Publication(args[1])
+	if told(err) {
+		return 1
+	}
+	c, err := b.Complete(ctx)
+	if told(err) || told(out.Publish(nil)) {
+		return 1
+	}
+	note(args[2])
+	if told(c.Run(ctx)) {
+		return 1
+	}
+	return 0
 }
 
 // playLiar is not deterministic: what it sends depends on GOMAXPROCS, from its second message on.

@@ -19,6 +19,7 @@ type progress struct {
 	done  chan struct{}
 	gone  sync.WaitGroup
 	once  sync.Once
+	mu    sync.Mutex // held by who writes
 }
 
 func newProgress(w io.Writer, until metasim.Time) *progress {
@@ -41,13 +42,27 @@ func (p *progress) start(now func() metasim.Time) {
 				if reached == 0 { // still waiting for clients: that is not the simulation's time
 					began = time.Now()
 				}
-				fmt.Fprintf(p.w, "\r\x1b[K%s", clip(progressLine(reached, p.until, time.Since(began)), p.width()))
+				p.print("\r\x1b[K" + clip(progressLine(reached, p.until, time.Since(began)), p.width()))
 			case <-p.done:
-				fmt.Fprint(p.w, "\r\x1b[K")
+				p.print("\r\x1b[K")
 				return
 			}
 		}
 	})
+}
+
+// say prints a line above the one that is rewritten.
+func (p *progress) say(text string) {
+	if isTerminal(p.w) {
+		text = "\r\x1b[K" + text
+	}
+	p.print(text + "\n")
+}
+
+func (p *progress) print(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprint(p.w, text)
 }
 
 func (p *progress) width() int {

@@ -22,6 +22,7 @@ type runFlags struct {
 	transport, listen, token, out, readyFile string
 	pack                                     int
 	json, verbose, noTrace, noJournal        bool
+	live                                     liveFlags
 }
 
 func (f *runFlags) add(cmd *cobra.Command) {
@@ -35,6 +36,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
 	flags.BoolVar(&f.noTrace, "no-trace", false, "do not ask clients how long they compute, which a report on the run would show")
 	flags.BoolVar(&f.noJournal, "no-journal", false, "keep no journal: the digest is all that is left, with nothing to log, replay, diff or report")
+	f.live.add(cmd)
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what happens beside the run")
 }
@@ -85,6 +87,7 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 	}
 	progress := newProgress(std.err, sc.Until)
 	o.Watch = func(s *server.Server) { progress.start(s.Time) }
+	o.Live = f.live.options(progress.say)
 	out, err := run.Scenario(cmd.Context(), sc, o)
 	progress.stop()
 	if err != nil {

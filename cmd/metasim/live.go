@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"metasim/live"
+	"metasim/run"
+)
+
+// liveFlags say how a run can be watched while it goes on.
+type liveFlags struct {
+	http    string
+	outside bool
+	stall   time.Duration
+}
+
+func (f *liveFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.http, "http", "", "show the run on a page, and to Prometheus at /metrics, at this `address`: host:port, or :port for this host\n"+
+		"alone. The page's whole address is printed: what follows # lets it command the run")
+	flags.BoolVar(&f.outside, "http-outside", false, "let --http be an address that other hosts reach; they need the token, and nothing is encrypted")
+	flags.DurationVar(&f.stall, "stall", 10*time.Second, "say why, when no client has said anything for this `duration` of real time, and again after twice as\n"+
+		"long; 0 for never. Nobody is ended for it")
+}
+
+// options are nil-safe to watch a run by; say prints why it does not go on.
+func (f *liveFlags) options(say func(text string)) *run.Live {
+	return &run.Live{
+		HTTP: f.http, Outside: f.outside, Token: os.Getenv("METASIM_HTTP_TOKEN"), Stall: f.stall, Say: say,
+		Shown: func(url string) { say("live: " + url) },
+	}
+}
+
+// remoteFlags say which run is meant.
+type remoteFlags struct{ dir, http string }
+
+func (f *remoteFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "run", "", "the `directory` of the run (default: the one below runs/ that goes on)")
+	cmd.Flags().StringVar(&f.http, "http", "", "the `address` of the run's page, as metasim run --http printed it")
+	cmd.MarkFlagsMutuallyExclusive("run", "http")
+}
+
+func (f *remoteFlags) open() (*live.Remote, error) {
+	switch {
+	case f.http != "":
+		return live.Dial(f.http, os.Getenv("METASIM_HTTP_TOKEN"))
+	case f.dir != "":
+		return live.Open(f.dir)
+	}
+	return live.Find("runs")
+}
+
+func newWhy(std streams) *cobra.Command {
+	var f remoteFlags
+	cmd := &cobra.Command{
+		Use:   "why [CLIENT]",
+		Short: "Say why a run, or one of its clients, does not go on",
+		Long: "Say why a run, or one of its clients, does not go on: whom it waits for, whom that one waits for, and so on, and what\n" +
+			"the last of them does: does it compute, is it asleep in the kernel, stopped, or dead?",
+		Example: "  metasim why\n  metasim why robot-3 --run runs/depot-4",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := f.open()
+			if err != nil {
+				return &failure{status: 2, err: err}
+			}
+			why, err := r.Why(cmd.Context(), strings.Join(args, ""))
+			return tell(std, why, err)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func newCtl(std streams) *cobra.Command {
+	var f remoteFlags
+	cmd := &cobra.Command{
+		Use:   "ctl",
+		Short: "Pause a run, let it go on, step it, or end it",
+		Long: "Pause a run that goes on, let it go on, step it, or end it. What it computes is the same: its digest does not change.\n\n" +
+			"A pause takes hold where clients must wait: one that nobody can reach may have been authorized far ahead.",
+		Args: unknownControl,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	about := map[string]string{
+		"pause":  "Authorize nobody any further",
+		"resume": "Let a paused run go on",
+		"step":   "Let everything happen at the next time, and pause there",
+		"until":  "Let everything before a simulated time happen, and pause there",
+		"quit":   "End the run: it counts as failed, and what happened so far is kept",
+	}
+	for _, name := range live.Commands {
+		sub := &cobra.Command{Use: name, Short: about[name], Args: nothing}
+		if name == "until" {
+			sub.Use, sub.Args = "until TIME", exactlyOne("time, as in 1.5s")
+		}
+		sub.RunE = func(cmd *cobra.Command, args []string) error {
+			r, err := f.open()
+			if err != nil {
+				return &failure{status: 2, err: err}
+			}
+			done, err := r.Control(cmd.Context(), name, strings.Join(args, ""))
+			return tell(std, done, err)
+		}
+		f.add(sub)
+		cmd.AddCommand(sub)
+	}
+	return cmd
+}
+
+// unknownControl says which commands there are.
+func unknownControl(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("a run cannot be told to %q; use one of %s", args[0], strings.Join(live.Commands, ", "))
+}
+
+// tell prints an answer of a run.
+func tell(std streams, text string, err error) error {
+	if err == nil {
+		_, err = fmt.Fprintln(std.out, text)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	return nil
+}
