@@ -10,7 +10,7 @@ import (
 )
 
 // ErrQuit is why a run fails that somebody ended.
-var ErrQuit = errors.New("live: it was told to quit")
+var ErrQuit = errors.New("live: somebody ended it, by metasim ctl quit or while watching it")
 
 // Commands are what a run can be told.
 var Commands = []string{"pause", "resume", "step", "until", "quit"}

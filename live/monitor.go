@@ -14,7 +14,7 @@ type Config struct {
 	// Process tells of the process that a client lives in, as far as it is known. Nil: nothing is.
 	Process func(client string) Process
 	// Interval is how old what is shown may be. Zero: 250 ms. A run with so many clients that a look takes long is looked
-	// at less often: at most a hundredth of the time is spent on it.
+	// at less often, down to every two seconds, so that at most a hundredth of the time is spent on it.
 	Interval time.Duration
 }
 
@@ -34,7 +34,8 @@ type Monitor struct {
 
 const (
 	defaultInterval = 250 * time.Millisecond
-	maxShare        = 100             // a look may take so many times less than what lies between two
+	maxShare        = 100             // a look may take so many times less than what lies between two,
+	maxInterval     = 2 * time.Second // which is no more than this
 	lately          = 3 * time.Second // over which rates are computed
 )
 
@@ -58,9 +59,8 @@ func (m *Monitor) View() View {
 	defer m.mu.Unlock()
 	if now := time.Now(); !now.Before(m.next) || m.ended() && m.view.State != "over" {
 		shot := m.server.Snapshot()
-		took := time.Since(now)
 		m.take(&shot, now)
-		m.next = now.Add(max(m.config.Interval, maxShare*took))
+		m.next = now.Add(max(m.config.Interval, min(maxShare*shot.Took, maxInterval)))
 	}
 	return m.view
 }

@@ -21,6 +21,8 @@ type Snapshot struct {
 	Totals   metasim.Totals
 	Grants   uint64
 	Clients  []ClientSnapshot // in order of name
+
+	Took time.Duration // for how long the run could not go on meanwhile
 }
 
 // A Halt tells what keeps a run from going on, beside its clients.
@@ -66,6 +68,7 @@ func (s *Server) Snapshot() Snapshot {
 	names := s.dispatcher.Names()
 	clients := make([]ClientSnapshot, len(names))
 	s.turn.Lock()
+	began := time.Now()
 	s.glance()
 	shot := Snapshot{
 		Scenario: s.config.Scenario, Seed: s.config.Seed, Wall: s.wall(), Paused: s.pausedFor(), Started: s.started,
@@ -80,6 +83,7 @@ func (s *Server) Snapshot() Snapshot {
 		shot.Grants += clients[i].Grants
 	}
 	s.findRoots(clients)
+	shot.Took = time.Since(began)
 	s.turn.Unlock()
 	s.catchUp()
 	return shot

@@ -70,7 +70,7 @@ func TestWhy(t *testing.T) {
 			require.Equal(t, 0, s.metasim("ctl", "quit", "--run", "out").status)
 			e := p.wait()
 			require.Equal(t, 1, e.status)
-			require.Contains(t, e.err, "it was told to quit")
+			require.Contains(t, e.err, "metasim: somebody ended it, by metasim ctl quit")
 			s.gone(pid)
 			s.clean()
 		})
