@@ -31,6 +31,8 @@ type Live struct {
 	// another goroutine.
 	Stall time.Duration
 	Say   func(text string)
+	// Show is called, in a goroutine of its own, to show the run until the monitor's view is over. May be nil.
+	Show func(m *live.Monitor)
 }
 
 // A window is where a run is watched through. A nil one is shut.
@@ -137,6 +139,9 @@ func (w *window) open(ctx context.Context, work *sync.WaitGroup) {
 				w.failed(err)
 			}
 		})
+	}
+	if w.options.Show != nil {
+		w.shutting.Go(func() { w.options.Show(w.monitor) })
 	}
 	if w.options.Stall > 0 && w.options.Say != nil {
 		work.Go(func() { w.monitor.WatchStall(ctx, w.options.Stall, w.options.Say) })

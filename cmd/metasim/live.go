@@ -1,15 +1,21 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"metasim/live"
 	"metasim/run"
+	"metasim/tui"
 )
 
 // liveFlags say how a run can be watched while it goes on.
@@ -17,12 +23,14 @@ type liveFlags struct {
 	http    string
 	outside bool
 	stall   time.Duration
+	tui     bool
 }
 
 func (f *liveFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.http, "http", "", "show the run on a page, and to Prometheus at /metrics, at this `address`: host:port, or :port for this host\n"+
 		"alone. The page's whole address is printed: what follows # lets it command the run")
+	flags.BoolVar(&f.tui, "tui", false, "show the run on the terminal, with keys to pause it, step it and end it; where there is no terminal: a plain line")
 	flags.BoolVar(&f.outside, "http-outside", false, "let --http be an address that other hosts reach; they need the token, and nothing is encrypted")
 	flags.DurationVar(&f.stall, "stall", 10*time.Second, "say why, when no client has said anything for this `duration` of real time, and again after twice as\n"+
 		"long; 0 for never. Nobody is ended for it")
@@ -34,6 +42,50 @@ func (f *liveFlags) options(say func(text string)) *run.Live {
 		HTTP: f.http, Outside: f.outside, Token: os.Getenv("METASIM_HTTP_TOKEN"), Stall: f.stall, Say: say,
 		Shown: func(url string) { say("live: " + url) },
 	}
+}
+
+// stage prepares a terminal to show the run on, if one is wanted and there is one: what is written to the standard error
+// meanwhile is shown there, and written when done is called.
+func (f *liveFlags) stage(std streams) (during streams, show func(*live.Monitor), done func()) {
+	screen, keys := std.err, std.in
+	if in, ok := keys.(*os.File); !f.tui || !isTerminal(screen) || !ok || !term.IsTerminal(int(in.Fd())) {
+		return std, nil, func() {}
+	}
+	h := &held{}
+	std.err = h
+	show = func(m *live.Monitor) {
+		// The run's own end ends it: a program that was told to stop ends the run first.
+		if err := tui.Show(context.Background(), m, h.lines, keys, screen); err != nil {
+			fmt.Fprintf(h, "the run cannot be shown on this terminal: %v\n", err)
+		}
+	}
+	return std, show, func() { h.release(screen) }
+}
+
+// held keeps what is written to it.
+type held struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (h *held) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.Write(b)
+}
+
+// lines are those that were written so far.
+func (h *held) lines() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.FieldsFunc(h.text.String(), func(r rune) bool { return r == '\n' })
+}
+
+// release writes what was held back.
+func (h *held) release(w io.Writer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, _ = h.text.WriteTo(w) // what cannot be written to the standard error cannot be told either
 }
 
 // remoteFlags say which run is meant.

@@ -81,15 +81,18 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 		return f.refused(&run.Outcome{}, err, std)
 	}
 	none := &run.Outcome{Scenario: sc.Name, Seed: sc.Seed}
-	o, err := f.options(sc, serve, std)
+	during, show, done := f.live.stage(std)
+	o, err := f.options(sc, serve, during)
 	if err != nil {
 		return f.refused(none, &failure{status: 2, err: err}, std)
 	}
-	progress := newProgress(std.err, sc.Until)
+	progress := newProgress(during.err, sc.Until)
 	o.Watch = func(s *server.Server) { progress.start(s.Time) }
 	o.Live = f.live.options(progress.say)
+	o.Live.Show = show
 	out, err := run.Scenario(cmd.Context(), sc, o)
 	progress.stop()
+	done()
 	if err != nil {
 		return f.refused(none, failed(err), std)
 	}

@@ -108,6 +108,7 @@ var mayImport = map[string][]string{
 	"live": {
 		"metasim/metasim", "metasim/server", "metasim/delay", "metasim/wire/journal", "github.com/prometheus/client_golang/...",
 	},
+	"tui":   {"metasim/live", "charm.land/bubbletea/v2"},
 	"run":   {"metasim/...", "golang.org/x/sys/..."},
 	"bench": {"metasim/...", "golang.org/x/sys/...", "github.com/quic-go/quic-go/...", "google.golang.org/protobuf/..."},
 	"cmd/metasim": {

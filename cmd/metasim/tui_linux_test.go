@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A terminal is one that tmux shows to nobody, with metasim on it.
+type terminal struct {
+	*stage
+	socket string
+}
+
+// terminal starts metasim on a terminal of some columns.
+func (s *stage) terminal(columns int, args ...string) *terminal {
+	s.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		s.Skip("SKIPPED LOUDLY: no tmux, so nobody looks at the terminal")
+	}
+	self, err := os.Executable()
+	require.NoError(s, err)
+	x := &terminal{s, filepath.Join(s.temp, "tmux")}
+	s.Cleanup(func() { _, _ = x.tmux("kill-server") }) // it may have ended by itself
+	line := fmt.Sprintf("env %s=metasim %s TMPDIR=%s %s %s; echo status $?; read x", play, noNap, s.temp, self, strings.Join(args, " "))
+	_, err = x.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", "24", "-c", s.dir, line)
+	require.NoError(s, err)
+	return x
+}
+
+func (x *terminal) tmux(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "tmux", append([]string{"-S", x.socket}, args...)...).CombinedOutput()
+	return string(out), err
+}
+
+// shows waits until all of these are on the screen.
+func (x *terminal) shows(parts ...string) (screen string) {
+	x.Helper()
+	require.Eventually(x, func() bool {
+		var err error
+		screen, err = x.tmux("capture-pane", "-p")
+		for _, part := range parts {
+			if !strings.Contains(screen, part) {
+				return false
+			}
+		}
+		return err == nil
+	}, patience/2, 20*time.Millisecond, "%q is not on the screen", parts)
+	return screen
+}
+
+func (x *terminal) press(keys ...string) {
+	x.Helper()
+	_, err := x.tmux(append([]string{"send-keys"}, keys...)...)
+	require.NoError(x, err)
+}
+
+// A person sees on the terminal who holds the run up, pauses it, and ends it.
+func TestTerminal(t *testing.T) {
+	for _, columns := range []int{80, 200} {
+		t.Run(fmt.Sprint(columns), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			flag := filepath.Join(s.dir, "here")
+			s.file("c.yaml", withCommand("stuck PING PONG "+flag, ""))
+			x := s.terminal(columns, "run", "c.yaml", "--tui", "--http", ":0")
+			screen := x.shows("metasim commanded  running", "Who holds the others up: ponger", "ponger at 60ms is computing since",
+				"live: http://127.0.0.1:", "p pause")
+			require.Equal(t, columns >= 90, strings.Contains(screen, "safe until"), "what there is room for")
+			for _, line := range strings.Split(screen, "\n") {
+				require.LessOrEqual(t, len([]rune(line)), columns)
+			}
+			x.press("/", "g", "e", "r", "Enter")
+			x.shows("1 of 2")
+			x.press("/", "z", "Enter")
+			require.NotContains(t, x.shows("p pause"), "of 1")
+			x.press("/", "BSpace", "BSpace", "BSpace", "BSpace", "Enter")
+			x.press("p")
+			x.shows("metasim commanded  pausing", "paused: nobody is authorized")
+			x.press("p")
+			x.shows("metasim commanded  running")
+			x.press("u")
+			x.shows("pause at (as 2.5s):")
+			x.press("s", "o", "o", "n", "Enter")
+			x.shows("until when?")
+			x.press("q", "n")
+			x.shows("p pause")
+			x.press("q", "y")
+			x.shows("somebody ended it", "status 1")
+		})
+	}
+}

@@ -1,0 +1,131 @@
+package tui
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/stretchr/testify/require"
+
+	"metasim/live"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
+
+// A stub is a run that stands still, and notes what it is told.
+type stub struct {
+	view live.View
+	told []string
+}
+
+func (s *stub) View() live.View { return s.view }
+func (s *stub) Control(command, at string) (string, error) {
+	s.told = append(s.told, strings.TrimSpace(command+" "+at))
+	return "done", nil
+}
+
+// crowd is a run of n robots that wait for a planner, who waits for a camera.
+func crowd(n int) live.View {
+	v := live.View{
+		Scenario: "depot", State: "running", Now: live.Instant{Text: "1.1s", Seconds: 1.1}, End: &live.Instant{Text: "3s", Seconds: 3},
+		Factor: 0.5, MessagesS: 12345, GrantsS: 7.25, Count: n + 2, Slowest: "camera", Chain: []string{
+			"planner at 1.102s waits for camera: camera has its next event at 1.2s, + 2ms of delay on IMAGE",
+			"camera at 1.1s is computing since 41 s",
+		},
+		Clients: []live.Client{
+			{Name: "camera", State: "computing", SinceS: 41, At: live.Instant{Seconds: 1.1}, Safe: live.Instant{Seconds: 9.2e9}, Blame: float64(n) + 1, MessagesS: 10},
+			{Name: "planner", State: "waiting", SinceS: 40.9, At: live.Instant{Seconds: 1.102}, Safe: live.Instant{Seconds: 1.202}, Blocked: 0.97, Holder: "camera", Root: "camera"},
+		},
+	}
+	for i := range n {
+		v.Clients = append(v.Clients, live.Client{
+			Name: fmt.Sprintf("robot-with-a-long-name-%d", i), State: "waiting", SinceS: 0.1, At: live.Instant{Seconds: 1.2}, Safe: live.Instant{Seconds: 1.204},
+			Blocked: 1, Queued: i, Holder: "planner", Root: "camera",
+		})
+	}
+	return v
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+func screen(m *model) string {
+	return escapes.ReplaceAllString(m.View().Content, "")
+}
+
+func at80(width, height int, v live.View) (*model, *stub) {
+	s := &stub{view: v}
+	m := &model{run: s, notes: func() []string { return []string{"live: http://127.0.0.1:1/"} }}
+	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
+	m.Update(m.look())
+	return m, s
+}
+
+// What a person sees, on a small terminal and on a wide one.
+func TestScreen(t *testing.T) {
+	for _, width := range []int{80, 200} {
+		m, _ := at80(width, 24, crowd(40))
+		got := screen(m)
+		name := fmt.Sprintf("testdata/%d.txt", width)
+		if *rewrite {
+			require.NoError(t, os.WriteFile(name, []byte(got+"\n"), 0o644))
+		}
+		want, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), got+"\n")
+	}
+}
+
+// Whatever the size, nothing is wider or higher than the terminal, and there is always a foot.
+func TestSizes(t *testing.T) {
+	for width := 1; width < 210; width += 9 {
+		for height := 1; height < 60; height += 7 {
+			m, _ := at80(width, height, crowd(30))
+			lines := strings.Split(screen(m), "\n")
+			require.LessOrEqual(t, len(lines), height)
+			if width >= 72 {
+				for _, line := range lines {
+					require.LessOrEqual(t, len([]rune(line)), width, "%d by %d: %q", width, height, line)
+				}
+			}
+		}
+	}
+}
+
+// Keys tell the run what to do.
+func TestKeys(t *testing.T) {
+	m, s := at80(80, 24, crowd(40))
+	press := func(keys ...string) {
+		for _, k := range keys {
+			switch k {
+			case "enter":
+				m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+			case "esc":
+				m.Update(tea.KeyPressMsg{Code: tea.KeyEscape})
+			case "back":
+				m.Update(tea.KeyPressMsg{Code: tea.KeyBackspace})
+			case "down":
+				m.Update(tea.KeyPressMsg{Code: tea.KeyDown})
+			default:
+				m.Update(tea.KeyPressMsg{Code: []rune(k)[0], Text: k})
+			}
+		}
+	}
+	press("p", "s", "u", "2", "x", "back", "s", "enter", "u", "9", "esc", "q", "n", "q", "y")
+	require.Equal(t, []string{"pause", "step", "until 2s", "quit"}, s.told)
+	s.view.State = "paused"
+	m.Update(m.look())
+	press("p")
+	require.Equal(t, "resume", s.told[len(s.told)-1])
+	press("down", "j", "j", "k")
+	require.Contains(t, screen(m), "3 of 42")
+	press("/", "-", "3", "9", "enter")
+	m.Update(m.look())
+	require.Contains(t, screen(m), "1 of 1")
+	s.view.State = "over"
+	_, quit := m.Update(m.look())
+	require.Equal(t, tea.Quit(), quit())
+}
