@@ -211,7 +211,6 @@ func (w *Crew) labor() {
 		w.idle--
 	}
 	w.workers--
-	w.call.Broadcast()
 }
 
 // next does one thing that waits: a client goes on, or, where none may, a host is written. The caller has the lock.
@@ -269,7 +268,9 @@ func (w *Crew) turn(s *seat) {
 	s.cost = max(took, s.cost-s.cost/8)
 	switch {
 	case !more:
-		w.aboard--
+		if w.aboard--; w.aboard == 0 {
+			w.call.Broadcast() // workers that sleep; whoever assists is none of them
+		}
 		w.all.Done()
 	case s.state == called:
 		w.queue(s, true) // this worker goes on
