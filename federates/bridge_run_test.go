@@ -248,9 +248,8 @@ func TestABridgeEnds(t *testing.T) {
 		require.ErrorContains(t, out.Err, "max_steps")
 
 		ctx, cancel := context.WithCancelCause(t.Context())
-		stop := errors.New("enough")
-		out = carryOut(t, ctx, quietOn(url, "1h"), func() { cancel(stop) })
-		require.ErrorIs(t, out.Err, stop)
+		out = carryOut(t, ctx, quietOn(url, "1h"), func() { cancel(errors.New("enough")) })
+		require.ErrorContains(t, out.Err, "enough") // the server may hear of it from a client that was cancelled
 	})
 }
 
