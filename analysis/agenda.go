@@ -2,7 +2,7 @@ package analysis
 
 import "metasim/metasim"
 
-// An agenda holds when ghosts are done, the first on top: a heap, in the order in which they began where they are done at
+// An agenda holds what is to happen to ghosts, the first on top: a heap, in the order in which it was put in where it happens at
 // the same time.
 type agenda struct {
 	heap  []appointment
@@ -10,9 +10,10 @@ type agenda struct {
 }
 
 type appointment struct {
-	wall  int64
-	order uint64
-	ghost metasim.ClientID
+	wall    int64
+	order   uint64
+	ghost   metasim.ClientID
+	arrives bool // what it waited for reaches it; else it is done
 }
 
 func (a *appointment) before(b *appointment) bool {
@@ -24,9 +25,10 @@ func (q *agenda) empty() bool { return len(q.heap) == 0 }
 // first returns the next; there must be one.
 func (q *agenda) first() *appointment { return &q.heap[0] }
 
-func (q *agenda) push(wall int64, ghost metasim.ClientID) {
+func (q *agenda) push(a appointment) {
 	q.count++
-	q.heap = append(q.heap, appointment{wall, q.count, ghost})
+	a.order = q.count
+	q.heap = append(q.heap, a)
 	h := q.heap
 	for i := len(h) - 1; i > 0; {
 		parent := (i - 1) / 2

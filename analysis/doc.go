@@ -10,10 +10,16 @@
 //
 //	source.go    what is read
 //	tracer.go    the dispatcher again, entry by entry
+//	watch.go     for how long a client computed
 //	path.go      critical paths, as scalars that travel with the messages
 //	blame.go     who holds whom back, and when that changes
 //	profile.go   how many computed at once, over the run
 //	timeline.go  what is kept: grants, holds, messages
+//	worklog.go   what every client did, to do it again
+//	ghost.go     who does it again
+//	player.go    ... with the real dispatcher, and a wall clock that is counted
+//	whatif.go    what could be different
+//	predict.go   ... and what would come of it
 //	report.go    the formulas
 //	advice.go    what to do about it
 //	text.go      the report for people

@@ -83,13 +83,11 @@ func (g *ghost) keep(ahead metasim.Time) {
 	}
 }
 
-// begin is what it does before anything else: it initializes. It returns how long that takes.
-func (g *ghost) begin() int64 {
-	if len(g.log.acts) == 0 {
-		return 0
+// begin is what it does before anything else: it initializes.
+func (g *ghost) begin() {
+	if len(g.log.acts) > 0 {
+		g.did = append(g.did[:0], 0)
 	}
-	g.did = append(g.did[:0], 0)
-	return g.work()
 }
 
 // next is when it has something to do next.
@@ -112,8 +110,8 @@ func (g *ghost) wake() metasim.Instant {
 	return g.promised
 }
 
-// act finds out what it does at an instant, and returns how long that takes.
-func (g *ghost) act(at metasim.Instant) int64 {
+// act finds out what it does at an instant.
+func (g *ghost) act(at metasim.Instant) {
 	g.now = at
 	g.did = g.did[:0]
 	for m := g.inbox.first(); m != nil && !at.Before(m.Due); m = g.inbox.first() {
@@ -134,7 +132,6 @@ func (g *ghost) act(at metasim.Instant) int64 {
 		g.timers = slices.Delete(g.timers, 0, 1)
 		g.allow(k, at)
 	}
-	return g.work()
 }
 
 // allow does an act, or puts it off where it would send sooner than may be.
@@ -164,6 +161,16 @@ func (g *ghost) sends(k int32) int32 {
 	return n
 }
 
+// lag is how long what it does is on the way.
+func (g *ghost) lag() int64 {
+	var sum int64
+	for _, k := range g.did {
+		sum += g.log.acts[k].lag
+	}
+	return sum
+}
+
+// work is how long what it does takes.
 func (g *ghost) work() int64 {
 	var sum int64
 	for _, k := range g.did {

@@ -23,7 +23,7 @@ func (t *tracer) begin() {
 
 func (t *tracer) run(c *trace) {
 	if t.began && !c.running {
-		c.running, c.since = true, t.wall
+		c.running, c.since, c.mark = true, t.wall, t.wall
 		t.profile.change(t.wall, +1)
 	}
 }
@@ -44,6 +44,7 @@ func (t *tracer) send(ev *metasim.Send) {
 
 func (t *tracer) report(id metasim.ClientID, r *metasim.Report) {
 	t.work(id, r.Now)
+	t.clients[id].endLap()
 	s := &t.tl.stats.clients[id]
 	s.reports++
 	t.clients[id].claim = claim{

@@ -60,17 +60,15 @@ type stamp struct {
 // wall clock that it took.
 func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 	c := &t.clients[id]
-	begin, took := t.wall, int64(0)
-	if c.running {
-		begin, took = c.since, t.wall-c.since
-	}
-	c.since = t.wall
+	begin, took := t.measure(c)
+	reached := begin + took
 	c.now = metasim.Later(c.now, at)
 	next := clock{c.ideal + took, c.cons + took, c.node}
 	n := node{work: took, prev: c.node, client: id, grant: c.grant}
 	for l := c.letters.first(); l != nil && !c.now.Before(l.due); l = c.letters.first() {
 		after := min(took, t.wall-max(l.wall, begin))
 		next.ideal = max(next.ideal, l.ideal+after)
+		reached = max(reached, max(l.wall, begin)+after)
 		if l.cons+after > next.cons {
 			next.cons = l.cons + after
 			n.work, n.prev, n.how, n.via, n.channel = after, l.node, byMessage, l.from, l.channel
@@ -80,6 +78,7 @@ func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 	}
 	for p := c.permits.first(); p != nil && !c.now.Before(p.from); p = c.permits.first() {
 		after := min(took, t.wall-max(p.wall, begin))
+		reached = max(reached, max(p.wall, begin)+after)
 		if p.cons+after > next.cons {
 			next.cons = p.cons + after
 			n.work, n.prev, n.how, n.via, n.channel = after, p.node, byReport, p.by, anyChannel
@@ -90,6 +89,10 @@ func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 		next.node = t.follow(n)
 	}
 	c.clock = next
+	if c.running {
+		c.since = reached
+		t.profile.work(begin, t.wall, took)
+	}
 	c.worked = took
 	t.tl.stats.clients[id].work += took
 	if c.grant >= 0 {

@@ -17,17 +17,11 @@ type player struct {
 	payload  []byte
 	cores    int // 0: as many as there are clients
 	busy     int
-	ready    fifo[turn]
+	ready    fifo[metasim.ClientID] // have something to compute, and wait for a core
 	agenda   agenda
 	woken    []*ghost // may go on, in order
 	wall     int64
 	err      error
-}
-
-// A turn is a ghost with something to compute.
-type turn struct {
-	ghost metasim.ClientID
-	work  int64
 }
 
 // newPlayer makes a player of a log where some things are different.
@@ -65,16 +59,21 @@ func (p *player) play() (int64, error) {
 		p.step(&join)
 	}
 	p.step(&metasim.Begin{})
-	for i, g := range p.ghosts {
-		p.ready.push(turn{metasim.ClientID(i), g.begin()})
+	for _, g := range p.ghosts {
+		g.begin()
+		p.summon(g)
 	}
 	p.start()
 	for p.err == nil && !p.agenda.empty() {
 		p.wall = p.agenda.first().wall
 		for !p.agenda.empty() && p.agenda.first().wall == p.wall {
-			id := p.agenda.pop().ghost
-			p.busy--
-			p.done(id)
+			switch next := p.agenda.pop(); {
+			case next.arrives:
+				p.ready.push(next.ghost)
+			default:
+				p.busy--
+				p.done(next.ghost)
+			}
 		}
 		p.settle()
 		p.start()
@@ -115,14 +114,23 @@ func (p *player) settle() {
 	}
 }
 
+// summon has a ghost do what it found, when word has reached it.
+func (p *player) summon(g *ghost) {
+	if lag := g.lag(); lag > 0 {
+		p.agenda.push(appointment{wall: p.wall + lag, ghost: g.id, arrives: true})
+		return
+	}
+	p.ready.push(g.id)
+}
+
 // start gives cores to those who wait for one, in order.
 func (p *player) start() {
 	for p.cores == 0 || p.busy < p.cores {
-		t := p.ready.first()
-		if t == nil {
+		id := p.ready.first()
+		if id == nil {
 			return
 		}
-		p.agenda.push(p.wall+t.work, t.ghost)
+		p.agenda.push(appointment{wall: p.wall + p.ghosts[*id].work(), ghost: *id})
 		p.busy++
 		p.ready.pop()
 	}
@@ -154,7 +162,8 @@ func (p *player) goOn(g *ghost, reports bool) {
 		if reports {
 			p.step(&metasim.Advance{Client: g.id, Report: g.report()})
 		}
-		p.ready.push(turn{g.id, g.act(next)})
+		g.act(next)
+		p.summon(g)
 	case g.granted == metasim.Infinity:
 		p.leave(g) // nothing can come any more
 	default:

@@ -67,6 +67,20 @@ func (p *profile) integrate(wall int64) {
 	}
 }
 
+// work notes that somebody computed for some of the time that has passed, evenly.
+func (p *profile) work(begin, end, took int64) {
+	if took == 0 {
+		return
+	}
+	p.integrate(end)
+	rate := float64(took) / float64(end-begin)
+	for i := int((begin - p.start) / p.width); i < len(p.samples) && begin < end; i++ {
+		upTo := min(end, p.samples[i].End)
+		p.samples[i].Computing += rate * float64(upTo-begin)
+		begin = upTo
+	}
+}
+
 // thin joins neighbours until there are few enough.
 func (p *profile) thin() {
 	for len(p.samples) > samples {
@@ -75,7 +89,8 @@ func (p *profile) thin() {
 			s := p.samples[i]
 			s.End = p.start + int64(n+1)*2*p.width
 			if i+1 < len(p.samples) {
-				s.Now, s.Running = p.samples[i+1].Now, s.Running+p.samples[i+1].Running
+				t := &p.samples[i+1]
+				s.Now, s.Running, s.Computing = t.Now, s.Running+t.Running, s.Computing+t.Computing
 			}
 			p.samples[n] = s
 			n++
@@ -95,6 +110,7 @@ func (p *profile) end(wall int64, now func() metasim.Time) {
 			s.Now = now()
 		}
 		s.Running /= float64(max(1, s.End-begin))
+		s.Computing /= float64(max(1, s.End-begin))
 		begin = s.End
 	}
 }

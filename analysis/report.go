@@ -63,6 +63,7 @@ type Bound struct {
 type ClientReport struct {
 	Name        string  `json:"name"`
 	WorkS       float64 `json:"work_s"`
+	CPUS        float64 `json:"cpu_s"` // processor time, of clients that have a process to themselves; 0: not known
 	BlockedS    float64 `json:"blocked_s"`
 	OverheadS   float64 `json:"overhead_s"`        // neither: transport, dispatcher, and not being there
 	Utilisation float64 `json:"utilisation_share"` // work / wall
@@ -116,14 +117,16 @@ type BlameReport struct {
 	BlockedS float64 `json:"blocked_s"`
 }
 
-// A ProfileReport is a piece of the run: how many clients computed at once until then, on average.
+// A ProfileReport is a piece of the run: how many clients computed at once in it, and how many were authorized to, on
+// average.
 type ProfileReport struct {
-	EndS    float64 `json:"end_s"`
-	EndNS   int64   `json:"end_sim_ns"`
-	Running float64 `json:"running"`
+	EndS      float64 `json:"end_s"`
+	EndNS     int64   `json:"end_sim_ns"`
+	Computing float64 `json:"computing"`
+	Running   float64 `json:"running"`
 }
 
-// A RunningReport says how long so many clients computed at once.
+// A RunningReport says how long so many clients were authorized and did not wait.
 type RunningReport struct {
 	Clients int     `json:"clients"`
 	WallS   float64 `json:"wall_s"`
@@ -158,7 +161,7 @@ func New(t *Timeline) *Report {
 	r.bounds(len(s.clients))
 	r.links(t)
 	for _, p := range t.Profile {
-		r.Profile = append(r.Profile, ProfileReport{seconds(p.End - t.Begin), int64(p.Now), p.Running})
+		r.Profile = append(r.Profile, ProfileReport{seconds(p.End - t.Begin), int64(p.Now), p.Computing, p.Running})
 	}
 	for n, took := range t.Running {
 		r.Running = append(r.Running, RunningReport{n, seconds(took)})
@@ -171,7 +174,7 @@ func client(t *Timeline, i int, held int64) ClientReport {
 	c, path := &t.stats.clients[i], &t.stats.path.clients[i]
 	wall := t.Wall()
 	return ClientReport{
-		Name: t.Names[i], WorkS: seconds(c.work), BlockedS: seconds(c.blocked), OverheadS: seconds(wall - c.work - c.blocked),
+		Name: t.Names[i], WorkS: seconds(c.work), CPUS: seconds(c.cpu), BlockedS: seconds(c.blocked), OverheadS: seconds(wall - c.work - c.blocked),
 		Utilisation: ratio(seconds(c.work), seconds(wall)), HeldS: seconds(held), CriticalS: seconds(path.work),
 		CriticalShare: ratio(seconds(path.work), seconds(wall)), TwiceAsFastS: seconds(wall - path.work/2),
 		Grants: c.grants, Reports: c.reports, Sends: c.sends, Delivered: c.delivered,

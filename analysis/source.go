@@ -26,7 +26,7 @@ type Journal interface {
 }
 
 // DefaultMax is how many grants, and how many messages, a Timeline keeps where a Source does not say.
-const DefaultMax = 2_000_000
+const DefaultMax = 1_000_000
 
 // ErrForeign says that a journal has clients that the Config does not name.
 var ErrForeign = errors.New("analysis: the journal has a client that the run does not name; they are not of one run")
@@ -47,23 +47,27 @@ func Read(src Source) (*Timeline, error) {
 	if err != nil {
 		return nil, err
 	}
+	var pass []journal.Entry // of one pass of the server: they have one stamp
 	for {
 		e, err := src.Journal.Next()
-		var torn *journal.TornError
+		if err == nil && (len(pass) == 0 || e.Wall == pass[0].Wall) {
+			pass = append(pass, e)
+			continue
+		}
+		if err := t.take(pass); err != nil {
+			return nil, err
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return t.close()
-		case errors.As(err, &torn):
+		case errors.As(err, new(*journal.TornError)):
 			t.tl.Torn = err
 			t.diverged = nil // the last entry may lack effects
 			return t.close()
 		case err != nil:
 			return nil, err
-		case t.diverged != nil:
-			return nil, t.diverged
 		}
-		if err := t.entry(&e); err != nil {
-			return nil, err
-		}
+		clear(pass) // so that payloads can be freed
+		pass = append(pass[:0], e)
 	}
 }

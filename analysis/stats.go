@@ -39,7 +39,7 @@ type publication struct {
 }
 
 type clientStats struct {
-	work, blocked           int64
+	work, blocked, cpu      int64
 	grants, ahead           uint64
 	reports, sends          uint64
 	released                uint64 // how often its report let another one go on

@@ -115,7 +115,7 @@ func (r *Report) timeChart(b *strings.Builder, width int) {
 	begin := 0.0
 	for _, p := range r.Profile {
 		row := min(rows-1, int(float64(p.EndNS)/float64(r.SimNS)*rows))
-		bars[row] += p.Running * (p.EndS - begin)
+		bars[row] += p.Computing * (p.EndS - begin)
 		spans[row] += p.EndS - begin
 		begin = p.EndS
 	}

@@ -21,9 +21,9 @@ type Timeline struct {
 	Messages []Message
 	// Channels are those that messages name.
 	Channels []string
-	// Profile is how many clients computed at once, over the run.
+	// Profile is how many clients were authorized and computed at once, over the run.
 	Profile []Sample
-	// Running is how long so many clients computed at once, in nanoseconds: Running[0] nobody.
+	// Running is how long so many clients were authorized and did not wait, in nanoseconds: Running[0] nobody.
 	Running []int64
 	// DroppedGrants and DroppedMessages are how many more there were than are kept.
 	DroppedGrants, DroppedMessages uint64
@@ -84,6 +84,8 @@ type Sample struct {
 	End int64
 	// Now is how far the run as a whole had come at its end.
 	Now metasim.Time
-	// Running is how many clients computed at once, on average.
+	// Running is how many clients were authorized and did not wait, on average: how much could be computed at once.
 	Running float64
+	// Computing is how many did compute, on average.
+	Computing float64
 }

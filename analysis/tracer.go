@@ -41,8 +41,8 @@ type trace struct {
 	waiting bool
 	polled  bool
 	gone    bool
-	spoke   uint32          // the pass in which it spoke last
-	since   int64           // wall clock of its last event, or of when it went on
+	spoke   uint32 // the pass in which it spoke last
+	watch
 	granted metasim.Instant // exclusive
 	now     metasim.Instant // the last at which it did something
 	heard   metasim.Instant // when the last message that it handled was due
@@ -85,11 +85,29 @@ func newTracer(src Source) (*tracer, error) {
 	return t, nil
 }
 
+// take takes the entries of one pass of the server.
+func (t *tracer) take(pass []journal.Entry) error {
+	for i := range pass {
+		if err := t.lap(pass[i].Event); err != nil {
+			return err
+		}
+	}
+	for i := range pass {
+		if t.diverged != nil {
+			return t.diverged
+		}
+		if err := t.entry(&pass[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // entry takes one entry of the journal.
 func (t *tracer) entry(e *journal.Entry) error {
 	t.entries++
 	if t.began && e.Wall != t.wall {
-		t.endPass() // everything of one pass of the server has one stamp
+		t.endPass()
 		t.profile.pass(e.Wall, t.simulated)
 	}
 	t.wall = e.Wall
@@ -98,9 +116,6 @@ func (t *tracer) entry(e *journal.Entry) error {
 		effects = t.d.Settle()
 	} else {
 		if id, ok := journal.Speaker(e.Event); ok {
-			if int(id) >= len(t.clients) {
-				return ErrForeign
-			}
 			t.speaks(id)
 		}
 		t.event(e.Event)

@@ -31,6 +31,7 @@ type act struct {
 	next  metasim.Instant // its next timer, afterwards
 	floor metasim.Instant // what it promised, afterwards
 	work  int64
+	lag   int64  // what the way to the client and back took
 	wall  int64  // when it was first heard of
 	sends int32  // where in clientLog.sends its sends end
 	timed bool   // its timer made it act; else a message did
@@ -59,30 +60,37 @@ func (l *worklog) note(t *tracer, ev metasim.Event, id metasim.ClientID, worked 
 		c.join = *ev
 		return
 	case *metasim.Send:
-		l.act(t, id, ev.Sent).work += worked
+		l.act(t, id, ev.Sent).took(worked, &t.clients[id])
 		c.sends = append(c.sends, sending{t.channel(ev.Channel), uint32(len(ev.Payload))})
 		c.acts[len(c.acts)-1].sends++
 	case *metasim.Advance:
 		if n := len(c.acts); n > 0 && c.acts[n-1].at.Before(ev.Now) && !ev.Now.Before(ev.NextEvent) {
 			// It steps, and says that it now begins what it does at Now: until here it did what came before.
 			last := &c.acts[n-1]
-			last.work += worked
+			last.took(worked, &t.clients[id])
 			last.next, worked = ev.Now, 0
 		}
 		a := l.act(t, id, ev.Now)
-		a.work += worked
+		a.took(worked, &t.clients[id])
 		if a.floor = metasim.Later(ev.Now, ev.NoSendBefore); ev.Now.Before(ev.NextEvent) {
 			a.next = ev.NextEvent
 		}
 	case *metasim.PollWait:
 		a := l.act(t, id, ev.Now)
-		a.work += worked
+		a.took(worked, &t.clients[id])
 		a.next, a.floor = metasim.Later(ev.Want, ev.NextEvent), metasim.Later(ev.Now, ev.NoSendBefore)
 		c.messages, c.waited = c.messages || ev.Messages, true
 	case *metasim.Leave:
 		c.waited = false // who is told that the run is over does nothing more
-		l.act(t, id, ev.Now).work += worked
+		l.act(t, id, ev.Now).took(worked, &t.clients[id])
 	}
+}
+
+// took notes what led to an event.
+func (a *act) took(worked int64, c *trace) {
+	a.work += worked
+	a.lag += c.lag
+	c.lag = 0
 }
 
 // act returns what a client does at an instant, since it last waited.

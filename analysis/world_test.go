@@ -19,6 +19,7 @@ type world struct {
 	config  metasim.Config
 	actors  []*actor // in order of name
 	flight  int64    // wall clock from an actor to the dispatcher, and back
+	timed   bool     // actors tell how long they computed
 	d       *metasim.Dispatcher
 	entries []journal.Entry
 	pending []occasion
@@ -39,6 +40,7 @@ type actor struct {
 	now, timer, granted metasim.Instant
 	inbox               []metasim.Message
 	acked               uint64
+	computed            int64 // since it last told
 	waiting             bool
 	left                bool
 }
@@ -160,14 +162,20 @@ func (w *world) take(wall int64, ev metasim.Event, effects []metasim.Effect) {
 }
 
 // report is what an actor says of itself.
-func (a *actor) report() metasim.Report {
-	return metasim.Report{Now: a.now, NoSendBefore: a.now, NextEvent: metasim.Later(a.timer, a.now), Acked: a.acked}
+func (w *world) report(a *actor) metasim.Report {
+	computed := a.computed
+	if a.computed = 0; !w.timed {
+		computed = 0
+	}
+	return metasim.Report{
+		Computed: computed, Now: a.now, NoSendBefore: a.now, NextEvent: metasim.Later(a.timer, a.now), Acked: a.acked,
+	}
 }
 
 func (w *world) poll(wall int64, id metasim.ClientID) {
 	a := w.actors[id]
 	a.waiting = true
-	r := a.report()
+	r := w.report(a)
 	w.step(wall, &metasim.PollWait{Client: id, Report: r, Want: r.NextEvent, Messages: !a.steps})
 }
 
@@ -199,6 +207,7 @@ func (w *world) goOn(wall int64, id metasim.ClientID) {
 		a.timer = metasim.Infinity
 	}
 	d := a.act(next, messages)
+	a.computed += d.work
 	if d.next > 0 {
 		a.timer = metasim.At(d.next)
 	}
@@ -222,7 +231,7 @@ func (w *world) done(wall int64, id metasim.ClientID, d deed) {
 	case next.Before(a.granted) && a.merges && len(d.sends) == 0:
 		w.at(wall, func() { w.goOn(wall, id) })
 	case next.Before(a.granted):
-		w.step(wall, &metasim.Advance{Client: id, Report: a.report()})
+		w.step(wall, &metasim.Advance{Client: id, Report: w.report(a)})
 		w.at(wall, func() { w.goOn(wall, id) })
 	default:
 		w.poll(wall, id)

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -23,6 +24,7 @@ func newReport(std streams) *cobra.Command {
 			"docs/report.md explains the numbers.",
 		Args: exactlyOne("run directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			debug.SetGCPercent(50) // what is kept of a long run is much, and little of it is garbage
 			run, err := replay.Open(args[0])
 			if err != nil {
 				return &failure{status: 2, err: err}

@@ -1,0 +1,73 @@
+package analysis
+
+import (
+	"metasim/metasim"
+	"metasim/wire/journal"
+)
+
+// A watch says how much of the time in which a client was authorized it computed. Where its reports tell, that is what
+// they tell; else it is all of that time, transport included.
+//
+// What a client sends reaches the dispatcher before the report that tells how long it took, but in the same pass, unless it
+// is very much: so a pass is read as a whole before any of it is looked at.
+type watch struct {
+	since int64       // wall clock up to which its work is accounted for
+	mark  int64       // of its last event, or of when it went on
+	laps  fifo[int64] // what the reports of this pass tell
+	due   int64       // their sum, until it was looked at
+	timed bool        // its reports tell
+	taken bool        // the first of laps is accounted for
+	lag   int64       // what the way to it and back took, beside computing; for the next act
+}
+
+// lap notes how long a client computed, ahead of the report's turn.
+func (t *tracer) lap(ev metasim.Event) error {
+	id, ok := journal.Speaker(ev)
+	if !ok {
+		return nil
+	}
+	if int(id) >= len(t.clients) {
+		return ErrForeign
+	}
+	w := &t.clients[id].watch
+	var r *metasim.Report
+	switch ev := ev.(type) {
+	case *metasim.Advance:
+		r = &ev.Report
+	case *metasim.PollWait:
+		r = &ev.Report
+	default:
+		return nil
+	}
+	computed := max(0, r.Computed)
+	w.laps.push(computed)
+	w.due += computed
+	w.timed = w.timed || computed > 0
+	t.tl.stats.clients[id].cpu += max(0, r.CPU)
+	return nil
+}
+
+// measure returns since when a client has computed, and for how long.
+func (t *tracer) measure(c *trace) (begin, took int64) {
+	w := &c.watch
+	if !c.running {
+		w.due = 0
+		return t.wall, 0
+	}
+	if !w.timed {
+		return w.since, t.wall - w.since
+	}
+	w.lag += max(0, t.wall-w.mark-w.due)
+	w.mark, w.due = t.wall, 0
+	if lap := w.laps.first(); lap != nil && !w.taken {
+		w.taken = true
+		took = min(*lap, t.wall-w.since)
+	}
+	return w.since, took
+}
+
+// endLap ends what a report told of.
+func (w *watch) endLap() {
+	w.laps.pop()
+	w.taken = false
+}
