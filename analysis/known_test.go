@@ -102,22 +102,22 @@ func TestTransportIsOverhead(t *testing.T) {
 	}
 }
 
-// Two that never send anything, but might, and act in turns: over links of one step neither may compute while the other
-// does. Longer links would let them.
+// inTurns are two who never send anything, but might, and act in turns.
+func inTurns(delay metasim.Time) *world {
+	w := &world{config: metasim.Config{Delays: fixed{"A": delay, "B": delay}, Until: 100 * ms}}
+	for i, name := range []string{"a", "b"} {
+		w.actors = append(w.actors, &actor{
+			name: name, pubs: []string{string(rune('A' + i))}, subs: []string{string(rune('B' - i))}, first: metasim.Time(i) * ms,
+			act: func(at metasim.Instant, _ []metasim.Message) deed { return deed{work: 10 * us, next: at.Time + 2*ms} },
+		})
+	}
+	return w
+}
+
+// Over links of one step neither may compute while the other does. Longer links let them.
 func TestShortLinksMakeAMutex(t *testing.T) {
 	const n, work = 50, 10 * us
-	turns := func(delay metasim.Time) *Report {
-		w := &world{config: metasim.Config{Delays: fixed{"A": delay, "B": delay}, Until: 2 * n * ms}}
-		for i, name := range []string{"a", "b"} {
-			w.actors = append(w.actors, &actor{
-				name: name, pubs: []string{string(rune('A' + i))}, subs: []string{string(rune('B' - i))}, first: metasim.Time(i) * ms,
-				act: func(at metasim.Instant, _ []metasim.Message) deed { return deed{work: work, next: at.Time + 2*ms} },
-			})
-		}
-		_, r := analyze(t, w)
-		return r
-	}
-	r := turns(0)
+	_, r := analyze(t, inTurns(0))
 	require.InDelta(t, 1, r.Parallelism, 1e-9)
 	require.InDelta(t, n*work/1e9, r.CriticalIdealS, 1e-12)
 	require.InDelta(t, 2*n*work/1e9, r.CriticalConservativeS, 1e-12)
@@ -125,7 +125,7 @@ func TestShortLinksMakeAMutex(t *testing.T) {
 	require.Equal(t, OneStepLink, r.Advice[0].Kind)
 	require.InDelta(t, r.WallS/2, r.Advice[0].CostS, 2*work/1e9)
 
-	r = turns(3 * ms)
+	_, r = analyze(t, inTurns(3*ms))
 	require.InDelta(t, 2, r.Parallelism, 1e-9)
 	require.InDelta(t, 1, r.LookaheadPrice, 1e-9)
 	require.Empty(t, r.Advice)

@@ -28,19 +28,23 @@ type Prediction struct {
 // kept (Source.MaxGrants).
 //
 // With no change at all it says how good a prediction is: what is predicted of the run as it was.
-func (t *Timeline) Predict(changes ...Change) (Prediction, error) { return t.predict(t.log, changes) }
-
-func (t *Timeline) predict(l *worklog, changes []Change) (Prediction, error) {
-	base, _, err := t.play(l, nil)
-	if err != nil {
+func (t *Timeline) Predict(changes ...Change) (Prediction, error) {
+	base, _, err := t.play(t.log, nil)
+	switch {
+	case err != nil:
 		return Prediction{}, err
+	case len(changes) > 0:
+		return t.predict(t.log, base, changes)
 	}
 	wall := seconds(t.Wall())
-	if len(changes) == 0 {
-		p := Prediction{WallS: wall * ratio(float64(base), float64(l.end-t.Begin)), WorkShare: 1}
-		p.GainShare = 1 - ratio(p.WallS, wall)
-		return p, nil
-	}
+	p := Prediction{WallS: wall * ratio(float64(base), float64(t.log.end-t.Begin)), WorkShare: 1}
+	p.GainShare = 1 - ratio(p.WallS, wall)
+	return p, nil
+}
+
+// predict measures changes against what a log takes without any.
+func (t *Timeline) predict(l *worklog, base int64, changes []Change) (Prediction, error) {
+	wall := seconds(t.Wall())
 	texts := make([]string, len(changes))
 	p := Prediction{}
 	for i, c := range changes {
@@ -66,25 +70,39 @@ func (t *Timeline) play(l *worklog, changes []Change) (wall int64, share float64
 	return wall, p.share(), err
 }
 
-// rankedActs is how much of a run the ranking looks at: a run does much the same all the time.
-const rankedActs = 50_000
+// ranked is how much of a run the ranking looks at, in acts and messages: a run does much the same all the time.
+const ranked = 100_000
 
 // Rank predicts the single changes that are likely to help most, and returns those that do, the best first. It looks at
 // the beginning of a long run only.
 func (t *Timeline) Rank(r *Report) []Prediction {
-	ranked := []Prediction{}
-	l := t.log.beginning(rankedActs)
+	best := []Prediction{}
+	l := t.log.beginning(ranked / max(1, int(1+t.perAct())))
+	base, _, err := t.play(l, nil)
+	if err != nil {
+		return best // what was recorded cannot be played: then nothing can be said of what was not
+	}
 	for _, text := range candidates(r) {
 		change, err := t.ParseChange(text)
 		if err != nil {
 			continue // a name that cannot be written
 		}
-		if p, err := t.predict(l, []Change{change}); err == nil && p.GainShare >= leastGain && p.WorkShare > 0.99 {
-			ranked = append(ranked, p)
+		if p, err := t.predict(l, base, []Change{change}); err == nil && p.GainShare >= leastGain && p.WorkShare > 0.99 {
+			best = append(best, p)
 		}
 	}
-	slices.SortStableFunc(ranked, func(a, b Prediction) int { return cmp.Compare(b.GainShare, a.GainShare) })
-	return ranked
+	slices.SortStableFunc(best, func(a, b Prediction) int { return cmp.Compare(b.GainShare, a.GainShare) })
+	return best
+}
+
+// perAct is how many messages an act came to, on average.
+func (t *Timeline) perAct() float64 {
+	var acts, messages uint64
+	for i := range t.stats.clients {
+		acts += t.stats.clients[i].reports
+		messages += t.stats.clients[i].delivered
+	}
+	return ratio(float64(messages), float64(acts))
 }
 
 // leastGain is what a change must save to be worth a line.

@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"metasim/metasim"
 )
 
 // A prediction of the run as it was is the run as it was, where frames take no time; but for who comes first of two who are
@@ -21,5 +23,99 @@ func TestNothingChanged(t *testing.T) {
 		p, err := tl.Predict()
 		require.NoError(t, err)
 		require.InDelta(t, seconds(tl.Wall()), p.WallS, 20e-6)
+	})
+}
+
+// predicted is what a world would take with changes, and what it took.
+func predicted(t *testing.T, w *world, changes ...string) (would, did float64) {
+	t.Helper()
+	tl, err := Read(record(t, w))
+	require.NoError(t, err)
+	var all []Change
+	for _, text := range changes {
+		c, err := tl.ParseChange(text)
+		require.NoError(t, err)
+		require.Equal(t, text, c.String())
+		all = append(all, c)
+	}
+	p, err := tl.Predict(all...)
+	require.NoError(t, err)
+	require.InDelta(t, 1, p.WorkShare, 1e-9)
+	return p.WallS, seconds(tl.Wall())
+}
+
+// takes is what a world takes.
+func takes(t *testing.T, w *world) float64 {
+	t.Helper()
+	tl, err := Read(record(t, w))
+	require.NoError(t, err)
+	return seconds(tl.Wall())
+}
+
+// Two who never send, and act in turns, wait for one another only because their links are short, or because they do not
+// promise what they keep.
+func TestPredictALongerLinkAndABetterPromise(t *testing.T) {
+	for _, change := range []string{"link(*->*).delay=3ms", "client(*).promise=all"} {
+		would, did := predicted(t, inTurns(0), change)
+		require.InDelta(t, did/2, would, 10.1e-6, change)
+		require.InDelta(t, takes(t, inTurns(3*ms)), would, 10.1e-6, change)
+	}
+	would, did := predicted(t, inTurns(3*ms), "link(a->b).delay=0s", "link(b->a:B).delay=0s")
+	require.InDelta(t, 2*did, would, 10.1e-6)
+}
+
+func TestPredictAFasterClient(t *testing.T) {
+	crowd := func(slow int64) *world {
+		w := &world{flight: 3 * us, timed: true, config: metasim.Config{Delays: fixed{"ALL": ms}, Until: 20 * ms}}
+		for _, name := range []string{"a", "b", "c"} {
+			w.actors = append(w.actors, worker(name, 10*us))
+		}
+		w.actors = append(w.actors, worker("slow", slow))
+		return w
+	}
+	would, did := predicted(t, crowd(100*us), "client(slow).speed=4")
+	require.InDelta(t, takes(t, crowd(25*us)), would, 0.02*did)
+	would, did = predicted(t, crowd(100*us), "client(slow).speed=0.5")
+	require.InDelta(t, takes(t, crowd(200*us)), would, 0.02*did)
+	would, _ = predicted(t, crowd(100*us), "client(a).speed=2")
+	require.InDelta(t, did, would, 0.02*did, "it is not slow")
+}
+
+func TestPredictCores(t *testing.T) {
+	pairs := func() *world {
+		w := &world{config: metasim.Config{Delays: pairDelays(3, ms), Until: 100 * ms}}
+		for i := range 3 {
+			w.actors = append(w.actors, pair(i, 10*us)...)
+		}
+		return w
+	}
+	would, did := predicted(t, pairs(), "cores=1")
+	require.InDelta(t, 3*did, would, 1e-12)
+	would, did = predicted(t, pairs(), "cores=8")
+	require.InDelta(t, did, would, 1e-12)
+	would, did = predicted(t, pairs(), "cores=2")
+	require.InDelta(t, 1.5*did, would, 20e-6)
+}
+
+// A message that comes later makes what it causes come later, and nothing else.
+func TestPredictKeepsTheWork(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, false)
+		tl, err := Read(record(t, w))
+		require.NoError(t, err)
+		for _, text := range []string{
+			"link(c0->*).delay=" + rapid.SampledFrom([]string{"0s", "1ns", "5ns", "17ns"}).Draw(t, "longer"), "client(c*).promise=all",
+			"client(c0).promise=3ns", "client(c0).reaction=2ns", "cores=1", "client(*).speed=3",
+		} {
+			c, err := tl.ParseChange(text)
+			if err != nil {
+				require.ErrorContains(t, err, "no message can go", text)
+				continue
+			}
+			p, err := tl.Predict(c)
+			require.NoError(t, err, text)
+			require.InDelta(t, 1, p.WorkShare, 1e-9, text)
+			require.GreaterOrEqual(t, p.WallS, 0., text)
+		}
 	})
 }

@@ -1,0 +1,38 @@
+package analysis
+
+import (
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+)
+
+// BenchmarkReport reads and reports a run of a hundred thousand grants, of a crowd in lock step: everybody waits for
+// everybody, so that each report changes who is to blame.
+func BenchmarkReport(b *testing.B) {
+	for _, n := range []int{4, 64} {
+		b.Run(fmt.Sprint("clients=", n), func(b *testing.B) {
+			steps := 100_000 / n
+			w := &world{timed: true, config: metasim.Config{Delays: fixed{"ALL": ms}, Until: metasim.Time(steps) * ms}}
+			for i := range n {
+				w.actors = append(w.actors, worker(fmt.Sprintf("w%03d", i), int64(1+i%7)*us))
+			}
+			src := record(b, w)
+			b.ReportAllocs()
+			var grants uint64
+			for b.Loop() {
+				src.Journal = &tape{entries: w.entries}
+				tl, err := Read(src)
+				require.NoError(b, err)
+				r := New(tl)
+				r.WhatIfs = tl.Rank(r)
+				require.NoError(b, r.WriteText(io.Discard, 80))
+				grants = r.Grants
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(grants), "ns/grant")
+		})
+	}
+}
