@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"metasim/server"
 	"metasim/wire"
 	"metasim/wire/mem"
+	"metasim/wire/stream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,7 +37,10 @@ func TestTwin(t *testing.T) {
 		want := twinOutcome(s)
 		for _, procs := range []int{1, 2, 8} {
 			runtime.GOMAXPROCS(procs)
-			m := manner{driven: (seed+uint64(procs))%3 == 0, shared: seed%4 == 1, plain: seed%2 == 0}
+			m := manner{
+				driven: (seed+uint64(procs))%3 == 0, shared: seed%4 == 1, plain: seed%2 == 0,
+				crew: (seed+uint64(procs))%5 < 3, socket: seed%8 == 3,
+			}
 			require.Equal(t, want, realOutcome(t, s, m), "seed %d, GOMAXPROCS %d, %+v: %+v", seed, procs, m, s)
 		}
 		for _, c := range want.clients {
@@ -50,6 +55,8 @@ type manner struct {
 	driven bool // in leaps of random length
 	shared bool // all clients over one connection
 	plain  bool // over connections that are read and written, as a socket is
+	socket bool // over unix sockets
+	crew   bool // as coroutines
 }
 
 // A plainNet hides that the connections of a Net are direct.
@@ -65,6 +72,18 @@ func (n plainNet) Accept() (wire.Conn, error) {
 func (n plainNet) Dial(ctx context.Context, url string) (wire.Conn, error) {
 	conn, err := n.Net.Dial(ctx, url)
 	return plainConn{conn}, err
+}
+
+// A unixNet is a unix socket that knows how to get there.
+type unixNet struct {
+	wire.Listener
+	stream.Dialer
+}
+
+func listenUnix(t *testing.T) unixNet {
+	l, err := stream.Listen("unix://" + filepath.Join(t.TempDir(), "s"))
+	require.NoError(t, err)
+	return unixNet{Listener: l}
 }
 
 // A transport is where clients and their server meet.
@@ -103,10 +122,17 @@ func realOutcome(t *testing.T, s system, m manner) outcome {
 	for _, sc := range s.scripts {
 		config.Core.Clients = append(config.Core.Clients, sc.name)
 	}
+	crew := client.NewCrew()
+	if m.crew {
+		config.After = crew.Served()
+	}
 	srv, err := server.New(config)
 	require.NoError(t, err)
 	var net transport = mem.NewNet()
-	if m.plain {
+	switch {
+	case m.socket:
+		net = listenUnix(t)
+	case m.plain:
 		net = plainNet{mem.NewNet()}
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("it hangs"))
@@ -130,8 +156,13 @@ func realOutcome(t *testing.T, s system, m manner) outcome {
 		if !m.shared {
 			option = client.WithConn(connect())
 		}
+		if m.crew {
+			crew.Go(func(aboard client.Option) { errs[i] = sc.live(ctx, s.seed, option, aboard) })
+			continue
+		}
 		all.Go(func() { errs[i] = sc.live(ctx, s.seed, option) })
 	}
+	all.Go(crew.Wait)
 	if m.driven {
 		all.Go(func() { errs[len(errs)-2] = drive(ctx, srv, s.seed) })
 	}
@@ -198,7 +229,7 @@ func (a *real) check(err error) {
 	}
 }
 
-func (s script) live(ctx context.Context, seed uint64, option client.Option) error {
+func (s script) live(ctx context.Context, seed uint64, options ...client.Option) error {
 	a := &real{ctx: ctx, out: map[string]*client.Publication{}}
 	a.brain = newBrain(seed, s, a)
 	b := client.NewBuilder(s.name)
@@ -214,7 +245,7 @@ func (s script) live(ctx context.Context, seed uint64, option client.Option) err
 	}
 	a.check(b.Reaction(time.Duration(s.reaction)))
 	var err error
-	if a.client, err = b.Complete(ctx, option); err != nil {
+	if a.client, err = b.Complete(ctx, options...); err != nil {
 		return err
 	}
 	a.brain.start()
