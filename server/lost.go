@@ -29,8 +29,9 @@ const (
 	hardFactor = 4
 )
 
-// watch looks after a connection for which more waits than should: if its peer takes nothing for some time, and goes on
-// asking, it is dropped. One that is silent computes: it reads when it has done so.
+// watch looks after a connection for which more waits than should: if its peer takes nothing for some time, although it
+// waits for an answer or goes on asking, it is dropped. One that has its answer and is silent computes: it reads when it
+// has done so.
 func (s *Server) watch(sess *session) {
 	if sess.watched {
 		return
@@ -51,8 +52,9 @@ func (s *Server) watch(sess *session) {
 	})
 }
 
-// asks reports whether the peer has said something since it was last found not to read.
-func (sess *session) asks() bool { return sess.heard > sess.known }
+// asks reports whether the peer has said something since it was found not to read, or has not taken the answer to what it
+// said before.
+func (sess *session) asks() bool { return sess.heard > sess.known || sess.outbox.taken() < sess.answer }
 
 // drop hangs up on a peer that does not read, at once: its writer is stuck, and what waits for it would wait for ever.
 func (s *Server) drop(sess *session, waiting int) {

@@ -14,6 +14,7 @@ type outbox struct {
 	spawn  func(func()) bool // starts a goroutine, until the run is over
 	begun  bool              // who has the turn: something was put, and direct is known
 	direct bool              // likewise
+	total  uint64            // likewise: bytes that were ever put
 
 	mu      sync.Mutex
 	ready   sync.Cond
@@ -63,6 +64,7 @@ func (o *outbox) put(packets []wire.Packet) (before, after int, err error) {
 	if o.frames, err = o.encoder.AppendFrames(o.frames, packets); err != nil {
 		return before, before, err
 	}
+	o.total += uint64(len(o.frames) + o.writing - before)
 	o.send()
 	return before, len(o.frames) + o.writing, nil
 }
@@ -100,6 +102,12 @@ func (o *outbox) state() (bytes int, writes uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.frames) + o.writing, o.writes
+}
+
+// taken returns how many bytes the peer has ever taken. Who has the turn calls it.
+func (o *outbox) taken() uint64 {
+	bytes, _ := o.state()
+	return o.total - uint64(bytes)
 }
 
 // close lets what waits be written, and then closes the connection.

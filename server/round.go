@@ -146,6 +146,7 @@ func (s *Server) carry(e metasim.Effect) {
 	case *metasim.Deliver:
 		s.deliver(e)
 	case *metasim.Authorize:
+		s.answers(e.To)
 		s.resumes(e.To)
 		s.putClient(e.To, e)
 	case *metasim.Evict:
@@ -182,6 +183,9 @@ func (s *Server) flush() bool {
 	dropped := false
 	for _, sess := range s.touched {
 		before, after, err := sess.outbox.put(sess.pass)
+		if sess.answered {
+			sess.answered, sess.answer = false, sess.outbox.total
+		}
 		clear(sess.pass)
 		sess.pass, sess.touched = keep(sess.pass, &sess.use, keepPackets), false
 		switch limit := s.config.OutboxLimit; {
@@ -202,6 +206,13 @@ func (s *Server) flush() bool {
 
 // keepPackets is how many packets a session has room for in any case.
 const keepPackets = 8
+
+// answers notes that a client that waits is told to go on.
+func (s *Server) answers(id metasim.ClientID) {
+	if a := &s.clients[id]; a.waiting && a.member != nil {
+		a.member.session.answered = true
+	}
+}
 
 // polls and resumes keep the books of who was blocked for how long.
 func (s *Server) polls(id metasim.ClientID) {

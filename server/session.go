@@ -20,6 +20,8 @@ type session struct {
 	touched    bool                          // it is in the list of sessions to write
 	heard      uint64                        // packets that came
 	known      uint64                        // of them, when more waited for it than should
+	answered   bool                          // this round answers a member that waits
+	answer     uint64                        // of what was ever put into the outbox, up to where the last such answer goes
 	watched    bool                          // somebody looks whether it reads
 }
 
