@@ -104,6 +104,7 @@ func (w *Crew) queue(s *seat, assisted bool) {
 	}
 	awake := w.workers - w.idle
 	if assisted && s.cost < dear {
+		w.news.Store(1) // under the lock: who assists takes it back with a look at who is ready
 		awake++
 	}
 	if awake <= w.deep || w.backlog >= dear && awake < w.deep+runtime.GOMAXPROCS(0) {
@@ -164,9 +165,6 @@ func (s *seat) wait() { s.pause(struct{}{}) }
 // notify says that there is news for the client. assisted says that somebody assists soon.
 func (s *seat) notify(assisted bool) {
 	w := s.crew
-	if assisted {
-		w.news.Store(1)
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch s.state {

@@ -90,7 +90,9 @@ func newOwn(conn wire.Conn, s *seat) *Host {
 // Close drops the connection. Clients on it that have not left count as crashed.
 func (h *Host) Close() error {
 	err := h.conn.Close()
-	<-h.done
+	if len(h.crews()) == 0 { // else it may be the reader that calls, on behalf of a client of a crew
+		<-h.done
+	}
 	h.end(net.ErrClosed)
 	return err
 }
@@ -128,10 +130,12 @@ func (h *Host) read() {
 		packets, err := h.conn.Read()
 		if err = cmp.Or(h.hand(packets), err); err != nil {
 			h.end(err)
-			return
 		}
 		for _, w := range h.crews() {
-			w.assist(true)
+			w.assist(true) // also at the end: some were brought something before it
+		}
+		if err != nil {
+			return
 		}
 	}
 }
