@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -91,9 +92,18 @@ func within(i metasim.Instant) *Instant {
 	return &at
 }
 
-// blameFirst is the order of the rows: the most blamed, then those who compute while others wait, then by name.
+// blameFirst is the order of the rows: the most blamed, then the others by name, and those who have gone at the end. Only a
+// blame that is shown counts: rows that change places for nothing cannot be read.
 func blameFirst(a, b Client) int {
-	return cmp.Or(cmp.Compare(b.Blame, a.Blame), cmp.Compare(b.Blocked, a.Blocked), strings.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(gone(a), gone(b)), cmp.Compare(math.Round(10*b.Blame), math.Round(10*a.Blame)), strings.Compare(a.Name, b.Name))
+}
+
+// gone is 1 for a client that has gone, and 0 for others.
+func gone(c Client) int {
+	if c.State == "left" || c.State == "lost" {
+		return 1
+	}
+	return 0
 }
 
 // Page returns the view with the first rows only, of those whose name or state has the words of a filter in it. A limit

@@ -131,8 +131,8 @@ export function draw(view) {
   spark("grants", view.grants_per_s);
   text("count", String(view.count));
   mix(view);
-  $("why").hidden = !view.chain;
-  text("slowest", view.slowest || "");
+  $("why").hidden = view.state === "over";
+  text("slowest", view.slowest || "nobody just now");
   $("chain").replaceChildren(...(view.chain || []).map(s => {
     const li = document.createElement("li");
     li.textContent = s;
