@@ -236,5 +236,8 @@ func (h *Host) writeOut() error {
 		}
 	}
 	h.writing = false
+	if cap(h.written) > maxPending { // a burst is not held on to
+		h.written = nil
+	}
 	return h.broken
 }
