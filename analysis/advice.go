@@ -48,12 +48,13 @@ func advise(t *Timeline, r *Report) []Advice {
 	return append(all, unusedSubscriptions(t)...)
 }
 
-// oneStepLinks are links without delay that somebody waited behind: its ends cannot compute at the same time.
+// oneStepLinks are links without delay that somebody waited behind, and not only somebody whom nobody waits for: their ends
+// cannot compute at the same time.
 func oneStepLinks(r *Report) []Advice {
 	var all []Advice
 	for i := range r.Links {
 		l := &r.Links[i]
-		if l.DeclaredNS > 0 || l.From == l.To || l.HeldS < worth*r.WallS || len(all) == maxAdvice {
+		if l.DeclaredNS > 0 || l.From == l.To || l.HeldS < worth*r.WallS || l.Critical == 0 || len(all) == maxAdvice {
 			continue
 		}
 		text := fmt.Sprintf("the link %s -> %s on %s has no delay, one step only: %s cannot compute while %s has anything to do at the same "+

@@ -21,8 +21,11 @@ type wait struct {
 
 const noPath int32 = -1
 
-// maxPaths is how many different paths are told apart.
-const maxPaths = 1 << 16
+// maxPaths is how many different paths are told apart, and maxHops how long they are in all.
+const (
+	maxPaths = 1 << 16
+	maxHops  = 1 << 20
+)
 
 // A blame finds out who holds whom back, and when that changes.
 //
@@ -38,6 +41,7 @@ type blame struct {
 	pairs        map[[2]metasim.ClientID]int64
 	chain        []metasim.Hold
 	key          []byte
+	hops         int   // of all paths
 	walked       int64 // hops that were looked at
 	resolution   int64 // how long a client is not looked after again, where that would cost too much
 }
@@ -110,8 +114,8 @@ func (b *blame) refresh(spoke, asked []metasim.ClientID) {
 // throttled reports whether a client is not to be looked after yet. In a long ring of clients every report changes every
 // path: there it is enough to look at times.
 func (b *blame) throttled(c *trace) bool {
-	if b.walked > 4_000_000+8*int64(b.t.entries) {
-		b.walked -= 2_000_000
+	if b.walked > 1_000_000+8*int64(b.t.entries) {
+		b.walked -= 500_000
 		b.resolution = max(1000, 2*b.resolution)
 	}
 	return b.t.wall-c.wait.looked < b.resolution
@@ -125,7 +129,7 @@ func (b *blame) look(id metasim.ClientID) bool {
 	b.chain = b.t.d.Blame(b.chain[:0], id)
 	b.walked += int64(len(b.chain)) + 1
 	path, who := b.intern(b.chain)
-	if w.known && path == w.path && who == w.who && path != noPath {
+	if w.known && path == w.path && who == w.who && (path != noPath || who == Nobody) {
 		return false
 	}
 	b.end(id, b.speaker(id))
@@ -174,9 +178,10 @@ func (b *blame) intern(chain []metasim.Hold) (int32, metasim.ClientID) {
 		return n, who
 	}
 	n = int32(len(b.t.tl.Paths))
-	if n >= maxPaths {
+	if n >= maxPaths || b.hops+len(chain) > maxHops {
 		return noPath, who
 	}
+	b.hops += len(chain)
 	path := make([]metasim.Hop, len(chain))
 	for i := range chain {
 		path[i] = chain[i].Hop

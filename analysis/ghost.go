@@ -192,7 +192,7 @@ func (g *ghost) settle() {
 			}
 		}
 		g.floor = metasim.Later(g.floor, shifted(a.floor, a.at, g.now))
-		if g.ahead > 0 {
+		if g.ahead > 0 && (g.silence[k] < metasim.Forever || len(g.sent) == len(g.log.sends)) {
 			g.floor = metasim.Later(g.floor, metasim.At(g.now.Time.Add(min(g.ahead, g.silence[k]))))
 		}
 	}

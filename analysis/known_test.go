@@ -93,6 +93,16 @@ func TestAStragglerHasTheBlame(t *testing.T) {
 	require.InDelta(t, 0, slow.BlockedS, 1e-12)
 }
 
+// Where clients tell how long they computed, what the way takes is overhead, to the nanosecond.
+func TestWorkIsWhatClientsTell(t *testing.T) {
+	w := &world{actors: pair(0, 10*us), flight: 5 * us, timed: true, config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}}
+	_, r := analyze(t, w)
+	require.InDelta(t, 100*10e-6, r.WorkS-2*5e-6, 1e-12, "but for the way of the first report, before anybody has told anything")
+	require.InDelta(t, 100*10e-6, r.CriticalIdealS-5e-6, 1e-12)
+	require.InDelta(t, r.WallS/r.CriticalIdealS, r.CorePrice, 1e-9)
+	require.Greater(t, r.WallS, 100*20e-6)
+}
+
 // A transport that takes time is neither work nor lookahead.
 func TestTransportIsOverhead(t *testing.T) {
 	w := &world{actors: pair(0, 10*us), flight: 5 * us, config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}}

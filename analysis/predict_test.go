@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"metasim/delay"
 	"metasim/metasim"
 )
 
@@ -103,6 +104,7 @@ func TestPredictKeepsTheWork(t *testing.T) {
 		w := drawWorld(t, false)
 		tl, err := Read(record(t, w))
 		require.NoError(t, err)
+		var all []Change
 		for _, text := range []string{
 			"link(c0->*).delay=" + rapid.SampledFrom([]string{"0s", "1ns", "5ns", "17ns"}).Draw(t, "longer"), "client(c*).promise=all",
 			"client(c0).promise=3ns", "client(c0).reaction=2ns", "cores=1", "client(*).speed=3",
@@ -112,10 +114,33 @@ func TestPredictKeepsTheWork(t *testing.T) {
 				require.ErrorContains(t, err, "no message can go", text)
 				continue
 			}
+			all = append(all, c)
 			p, err := tl.Predict(c)
 			require.NoError(t, err, text)
 			require.InDelta(t, 1, p.WorkShare, 1e-9, text)
-			require.GreaterOrEqual(t, p.WallS, 0., text)
 		}
+		p, err := tl.Predict(all...)
+		require.NoError(t, err)
+		require.InDelta(t, 1, p.WorkShare, 1e-9)
 	})
+}
+
+// A link with another least delay moves every message by as much, and keeps what links owe the dispatcher.
+func TestChangedLinks(t *testing.T) {
+	table, err := delay.NewTable(1, []delay.Rule{{Spec: delay.Spec{Delay: delay.Uniform{Min: 5, Max: 50}, Order: delay.FIFO}}})
+	require.NoError(t, err)
+	for _, least := range []metasim.Time{0, 3, 5, 100} {
+		before := table.Link("a", "b", "C")
+		changed := (&changedDelays{table, []Change{{from: "a", to: "*", what: "delay", time: least}}}).Link("a", "b", "C")
+		require.Equal(t, least, changed.Min())
+		at := metasim.Start
+		for n := range uint64(200) {
+			bound := changed.Earliest(at)
+			was, is := before.Transit(nil, n, at, 8), changed.Transit(nil, n, at, 8)
+			require.Equal(t, at.Add(was[0].Time-at.Time-5+least), is[0])
+			require.False(t, is[0].Before(bound))
+			require.True(t, at.Before(bound))
+			at = at.Add(metasim.Time(n % 7))
+		}
+	}
 }

@@ -44,17 +44,19 @@ func carryOut(t *testing.T, scenario string, set ...string) *analysis.Timeline {
 
 func wall(tl *analysis.Timeline) float64 { return float64(tl.Wall()) / 1e9 }
 
-// near asks for a prediction within 20 % of what was measured. A machine that does something else meanwhile measures
-// anything: so it may try more than once.
+// near asks for a prediction within 20 % of what was measured. A machine that does something else meanwhile measures too much:
+// so it may try more than once, and the least of each counts.
 func near(t *testing.T, measure func() (would, did float64)) {
 	t.Helper()
-	var would, did float64
-	for range 4 {
-		if would, did = measure(); math.Abs(would-did) <= 0.2*did {
+	leastWould, leastDid := math.Inf(1), math.Inf(1)
+	for range 15 {
+		would, did := measure()
+		leastWould, leastDid = min(leastWould, would), min(leastDid, did)
+		if math.Abs(would-did) <= 0.2*did || math.Abs(leastWould-leastDid) <= 0.2*leastDid {
 			return
 		}
 	}
-	t.Fatalf("%.3g s were predicted, and it took %.3g s", would, did)
+	t.Fatalf("%.3g s were predicted, and it took %.3g s", leastWould, leastDid)
 }
 
 // grain makes the clients of phold compute for so long for each event.

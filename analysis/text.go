@@ -81,7 +81,11 @@ func (r *Report) blameTable(b *strings.Builder, width int) {
 		}
 		t.add(p.Waiting, by, span(p.BlockedS), percent(ratio(p.BlockedS, r.WallS)))
 	}
-	r.section(b, "Who waited for whom", "", width)
+	note := ""
+	if r.BlameResolutionS > 0 {
+		note = "the chains are so long that they were looked up every " + span(r.BlameResolutionS) + " at most"
+	}
+	r.section(b, "Who waited for whom", note, width)
 	t.write(b, width)
 	more(b, len(r.Blame))
 }

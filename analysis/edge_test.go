@@ -1,0 +1,117 @@
+package analysis
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+	"metasim/wire/journal"
+)
+
+// A journal that breaks off is told as far as it goes, even where its last entry lacks effects.
+func TestTornJournals(t *testing.T) {
+	full := record(t, &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 10 * ms}})
+	entries := full.Journal.(*tape).entries
+	for n := range entries {
+		for _, lame := range []bool{false, true} {
+			cut := append([]journal.Entry{}, entries[:n]...)
+			if lame && n > 0 {
+				cut[n-1].Effects = nil
+			}
+			src := full
+			src.Journal = &tape{entries: cut, end: &journal.TornError{Reason: "it was cut"}}
+			tl, err := Read(src)
+			require.NoError(t, err)
+			require.ErrorContains(t, tl.Torn, "it was cut")
+			r := New(tl)
+			require.Contains(t, r.Torn, "it was cut")
+			checkBlameOf(t, r)
+			_, err = tl.Predict()
+			require.NoError(t, err)
+			_ = tl.Rank(r) // it must not fail either
+		}
+	}
+}
+
+// checkBlameOf holds that nobody waits for longer than he was blocked.
+func checkBlameOf(t *testing.T, r *Report) {
+	t.Helper()
+	blamed := map[string]float64{}
+	for _, b := range r.Blame {
+		blamed[b.Waiting] += b.BlockedS
+	}
+	for _, c := range r.Clients {
+		require.InDelta(t, c.BlockedS, blamed[c.Name], 1e-12)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	full := record(t, &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 10 * ms}})
+	entries := full.Journal.(*tape).entries
+
+	other := full
+	other.Config.Delays = pairDelays(1, 2*ms)
+	other.Journal = &tape{entries: entries}
+	_, err := Read(other)
+	var diverged *DivergedError
+	require.ErrorAs(t, err, &diverged)
+	require.ErrorContains(t, err, "metasim replay says where")
+
+	fewer := full
+	fewer.Config.Clients = []string{"a0"}
+	fewer.Journal = &tape{entries: entries}
+	_, err = Read(fewer)
+	require.ErrorIs(t, err, ErrForeign)
+
+	broken := full
+	broken.Journal = &tape{entries: entries[:9], end: errors.New("the disk is gone")}
+	_, err = Read(broken)
+	require.EqualError(t, err, "the disk is gone")
+}
+
+// What is kept is bounded; what is summed up is not.
+func TestLimits(t *testing.T) {
+	read := func(limit int) (*Timeline, *Report) {
+		src := record(t, &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}})
+		src.MaxGrants, src.MaxMessages = limit, limit
+		tl, err := Read(src)
+		require.NoError(t, err)
+		return tl, New(tl)
+	}
+	all, full := read(0)
+	require.Zero(t, all.DroppedGrants+all.DroppedMessages)
+	some, part := read(20)
+	require.Len(t, some.Grants, 20)
+	require.Len(t, some.Messages, 20)
+	require.Equal(t, len(all.Grants), 20+int(some.DroppedGrants))
+	require.Equal(t, len(all.Messages), 20+int(some.DroppedMessages))
+	require.Equal(t, full, part)
+	p, err := some.Predict()
+	require.NoError(t, err)
+	require.InDelta(t, full.WallS, p.WallS, 0.15*full.WallS)
+}
+
+func TestAdvice(t *testing.T) {
+	quiet := func(name string, subs ...string) *actor {
+		return &actor{name: name, subs: subs, first: metasim.Forever, act: func(metasim.Instant, []metasim.Message) deed { return deed{} }}
+	}
+	w := &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, 0), Until: 10 * ms}}
+	rounds := 0
+	w.actors[1].act = func(metasim.Instant, []metasim.Message) deed {
+		if rounds++; rounds == 20 {
+			return deed{work: 10 * us}
+		}
+		return deed{work: 10 * us, sends: []string{"PONG0"}}
+	}
+	w.actors = append(w.actors, quiet("x", "PIN.*", "NOTHING", "NONE.*"), quiet("y", "PING0"))
+	_, r := analyze(t, w)
+	var kinds, texts []string
+	for _, a := range r.Advice {
+		kinds, texts = append(kinds, a.Kind), append(texts, a.Text)
+	}
+	require.Equal(t, []string{OneStepLink, OneStepLink, MissingPromise, ZeroDelayCycle, UnusedSubscription, UnusedSubscription}, kinds, texts)
+	require.Contains(t, texts[3], "a0 and b0 answer one another without any delay")
+	require.Contains(t, texts[4], "x subscribes to NOTHING, which nobody publishes")
+}
