@@ -101,6 +101,9 @@ var mayImport = map[string][]string{
 	"export/exportpb": {"google.golang.org/protobuf/..."},
 	"compare":         {"metasim/metasim", "metasim/wire/journal", "metasim/wire/lcm/types"},
 	"analysis":        {"metasim/metasim", "metasim/delay", "metasim/wire/journal", "metasim/internal/suggest", "gonum.org/v1/gonum/..."},
+	"show": {
+		"metasim/metasim", "metasim/analysis", "gonum.org/v1/plot/...", "google.golang.org/protobuf/encoding/protowire",
+	},
 	"replay": {
 		"metasim/metasim", "metasim/delay", "metasim/client", "metasim/scenarios", "metasim/run", "metasim/wire",
 		"metasim/wire/mem", "metasim/wire/stream", "metasim/wire/journal", "metasim/internal/suggest",

@@ -1,0 +1,107 @@
+package show
+
+import (
+	"bytes"
+	"image/png"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/analysis"
+	"metasim/internal/browser"
+)
+
+// open writes a page to a file and opens it, as somebody would who got it by mail.
+func open(t *testing.T, run func(testing.TB) (*analysis.Timeline, *analysis.Report)) (b *browser.Browser, address string) {
+	t.Helper()
+	b = browser.Open(t)
+	path := filepath.Join(t.TempDir(), "report.html")
+	require.NoError(t, os.WriteFile(path, []byte(pageOf(t, run)), 0o644))
+	address = (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
+	b.Show(1280, 800, false)
+	b.Goto(address)
+	b.Until(`document.documentElement.dataset.drawn === "yes"`)
+	return b, address
+}
+
+// inked counts how many different colours a canvas has: what nothing is drawn on has one.
+const inked = `(() => { const c = document.querySelector("#lanes"), k = document.createElement("canvas");
+	k.width = c.width; k.height = c.height; const x = k.getContext("2d", {willReadFrequently: true}); x.drawImage(c, 0, 0); const d = x.getImageData(0, 0, c.width, c.height).data;
+	const s = new Set(); for (let i = 0; i < d.length; i += 4) s.add(d[i] + "," + d[i+1] + "," + d[i+2] + "," + d[i+3]); return s.size; })()`
+
+func TestThePageInABrowser(t *testing.T) {
+	b, address := open(t, robot)
+	require.Contains(t, b.Text("h1"), "robot")
+	require.Contains(t, b.Text("#headline"), "computed at once")
+	require.Contains(t, b.Text("#ladder"), "needed by messages alone")
+	for selector, least := range map[string]int{
+		"#headline .figure": 4, "#ladder .stack i": 1, "#blame .ribbon": 2, "#usage .stack": 4, "#whatif .if": 1, "#cores .stack": 2,
+		"#advice li": 1, "#links tbody tr": 3, "#clients tbody tr": 4,
+	} {
+		var n int
+		b.Eval(`document.querySelectorAll("`+selector+`").length`, &n)
+		require.GreaterOrEqual(t, n, least, selector)
+	}
+	b.Until(inked + " > 20")
+	for _, look := range []struct {
+		name  string
+		width int
+		dark  bool
+	}{{"laptop-light", 1280, false}, {"laptop-dark", 1280, true}, {"phone-light", 390, false}, {"phone-dark", 390, true}} {
+		b.Show(look.width, 2400, look.dark)
+		b.Until(inked + " > 20")
+		require.LessOrEqual(t, b.Overflows(), 0, look.name)
+		picture, err := png.Decode(bytes.NewReader(b.Picture("report-" + look.name)))
+		require.NoError(t, err)
+		require.Equal(t, look.width, picture.Bounds().Dx())
+	}
+	require.Empty(t, b.Complaints(address))
+}
+
+// What hands do: the other axis, messages, zoom, a look at a bar, a filter, a table sorted.
+func TestThePageAnswers(t *testing.T) {
+	b, address := open(t, robot)
+	drawing := func() (s string) {
+		b.Eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(document.querySelector("#lanes").toDataURL()))))`, &s)
+		return s
+	}
+	before := drawing()
+	for _, button := range []string{"#arrows", "#axis-sim", "#axis-wall", "#zoom-in", "#zoom-all", "#critical"} {
+		b.Click(button)
+		after := drawing()
+		require.NotEqual(t, before, after, button)
+		before = after
+	}
+	b.Click("#zoom-in")
+	b.Click("#lanes")
+	b.Until(`document.querySelector("#detail").innerText.includes("computed")`)
+	b.Click("#filter")
+	b.Type("plan")
+	b.Until(`document.querySelector("#lanes").clientHeight < 150`)
+	require.Equal(t, "planner", b.Text("#links tbody td"), "it held everybody up")
+	b.Click("#links th button")
+	require.Equal(t, "base", b.Text("#links tbody td"), "by name")
+	require.Empty(t, b.Complaints(address))
+}
+
+func TestNamesAreNoMarkupInABrowser(t *testing.T) {
+	b, address := open(t, rude)
+	b.Until(`document.body.innerText.includes("window.broken = 1")`)
+	b.Click("#lanes")
+	b.Until(`document.querySelector("#detail").innerText.includes("computed")`)
+	var clean bool
+	b.Eval(`window.broken === undefined && document.querySelectorAll("img").length === 0`, &clean)
+	require.True(t, clean)
+	require.Empty(t, b.Complaints(address))
+}
+
+func TestALongRunInABrowser(t *testing.T) {
+	b, address := open(t, func(testing.TB) (*analysis.Timeline, *analysis.Report) { return long(300_000, 60) })
+	b.Until(inked + " > 20")
+	b.Click("#lanes-button")
+	b.Until(`document.querySelector("#lanes").clientHeight > 60 * 20`)
+	require.Empty(t, b.Complaints(address))
+}

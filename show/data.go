@@ -1,0 +1,225 @@
+package show
+
+import (
+	"cmp"
+	"slices"
+
+	"metasim/analysis"
+	"metasim/metasim"
+)
+
+// What a page holds at most. It has fewer pieces than that where its data would be larger than mostBytes.
+const (
+	mostBytes    = 4_700_000
+	mostPieces   = 40_000
+	mostMessages = 16_000
+	mostLanes    = 2_000
+	mostRows     = 300 // of each table
+	mostHops     = 40_000
+)
+
+// data is what the script of a page draws, as JSON. Names, Paths and Channels are tables that the numbers of the others
+// index; the first Lanes names have a lane in the timeline, those who cost most first.
+type data struct {
+	Report   *analysis.Report `json:"report"`
+	All      counts           `json:"all"`
+	Names    []string         `json:"names"`
+	Channels []string         `json:"channels"`
+	WallNS   int64            `json:"wall_ns"`
+	// Lanes has for each lane its pieces after one another, each as: begin and simulated time (both less those of the piece
+	// before), length, wait, work, grants, grants on the critical path, cause, number of holds; and for each hold: begin
+	// less that of the piece, length, root (-1: nobody), path (-1: not known).
+	Lanes [][]int64 `json:"lanes"`
+	// Paths has for each path its links after one another, each as: from, to, channel, least delay.
+	Paths [][]int64 `json:"paths"`
+	// Messages has eight numbers for each: from, to, channel, size, sent, due less sent, queued less that of the message
+	// before, delivered less queued (-1: never).
+	Messages []int64 `json:"messages"`
+}
+
+// counts are those of what there is, shown or not.
+type counts struct {
+	Clients  int    `json:"clients"`
+	Links    int    `json:"links"`
+	Blame    int    `json:"blame"`
+	Grants   uint64 `json:"grants"`
+	Pieces   int    `json:"pieces"`
+	Messages uint64 `json:"messages"`
+	// DroppedGrants are those at the end of the run of which nothing is known but how many they are.
+	DroppedGrants uint64 `json:"dropped_grants"`
+}
+
+// A gatherer makes the data of a page.
+type gatherer struct {
+	t     *analysis.Timeline
+	data  *data
+	names map[metasim.ClientID]int64
+	paths map[int32]int64
+	chans map[string]int64
+	hops  int
+}
+
+func gather(t *analysis.Timeline, r *analysis.Report, mostPieces int) *data {
+	g := &gatherer{t: t, names: map[metasim.ClientID]int64{}, paths: map[int32]int64{}, chans: map[string]int64{}}
+	g.data = &data{
+		WallNS: t.Wall(), Names: []string{}, Channels: []string{}, Lanes: [][]int64{}, Paths: [][]int64{}, Messages: []int64{},
+		All: counts{
+			Clients: len(r.Clients), Links: len(r.Links), Blame: len(r.Blame),
+			Grants: uint64(len(t.Grants)) + t.DroppedGrants, DroppedGrants: t.DroppedGrants,
+			Messages: uint64(len(t.Messages)) + t.DroppedMessages,
+		},
+	}
+	short := *r
+	short.Clients = slices.Clone(r.Clients)
+	slices.SortStableFunc(short.Clients, func(x, y analysis.ClientReport) int {
+		return cmp.Compare(y.HeldS+y.CriticalS, x.HeldS+x.CriticalS)
+	})
+	g.lanes(short.Clients, mostPieces)
+	short.Clients = short.Clients[:min(len(short.Clients), mostRows)]
+	short.Links = r.Links[:min(len(r.Links), mostRows)]
+	short.Blame = r.Blame[:min(len(r.Blame), mostRows)]
+	short.Advice = r.Advice[:min(len(r.Advice), mostRows)]
+	g.data.Report = &short
+	g.messages()
+	return g.data
+}
+
+// lanes draws the clients, those who cost most first.
+func (g *gatherer) lanes(clients []analysis.ClientReport, mostPieces int) {
+	ids := make(map[string]metasim.ClientID, len(g.t.Names))
+	for i, name := range g.t.Names {
+		ids[name] = metasim.ClientID(i)
+	}
+	all := pieces(g.t, mostPieces)
+	var order []metasim.ClientID
+	for _, c := range clients[:min(len(clients), mostLanes)] {
+		id := ids[c.Name]
+		order = append(order, id)
+		g.name(id)
+	}
+	for _, id := range order {
+		g.data.Lanes = append(g.data.Lanes, g.lane(all[id]))
+		g.data.All.Pieces += len(all[id])
+	}
+}
+
+func (g *gatherer) lane(ps []piece) []int64 {
+	row := []int64{}
+	begin, from := g.t.Begin, metasim.Time(0)
+	for i := range ps {
+		p := &ps[i]
+		row = append(row, p.begin-begin, int64(p.from-from), p.end-p.begin, p.wait, p.work, int64(p.grants), int64(p.critical), g.name(p.cause),
+			int64(len(p.holds)))
+		for _, h := range p.holds {
+			row = append(row, h.begin-p.begin, h.length, g.name(h.root), g.path(h.path))
+		}
+		begin, from = p.begin, p.from
+	}
+	return row
+}
+
+func (g *gatherer) name(id metasim.ClientID) int64 {
+	if id == analysis.Nobody {
+		return -1
+	}
+	n, ok := g.names[id]
+	if !ok {
+		n = int64(len(g.data.Names))
+		g.names[id] = n
+		g.data.Names = append(g.data.Names, g.t.Names[id])
+	}
+	return n
+}
+
+func (g *gatherer) channel(name string) int64 {
+	n, ok := g.chans[name]
+	if !ok {
+		n = int64(len(g.data.Channels))
+		g.chans[name] = n
+		g.data.Channels = append(g.data.Channels, name)
+	}
+	return n
+}
+
+func (g *gatherer) path(i int32) int64 {
+	if i < 0 {
+		return -1
+	}
+	n, ok := g.paths[i]
+	if ok {
+		return n
+	}
+	path := g.t.Paths[i]
+	if g.hops += len(path); g.hops > mostHops {
+		return -1
+	}
+	row := []int64{}
+	for _, hop := range path {
+		row = append(row, g.name(hop.From), g.name(hop.To), g.channel(hop.Channel), int64(hop.Min))
+	}
+	n = int64(len(g.data.Paths))
+	g.paths[i] = n
+	g.data.Paths = append(g.data.Paths, row)
+	return n
+}
+
+// messages takes as many messages of each link as all can have, spread evenly over the run.
+func (g *gatherer) messages() {
+	lanes := len(g.data.Lanes)
+	shown := func(m *analysis.Message) bool {
+		from, ok := g.names[m.From]
+		to, too := g.names[m.To]
+		return ok && too && from < int64(lanes) && to < int64(lanes)
+	}
+	number := map[analysis.LinkID]int{}
+	for i := range g.t.Messages {
+		if m := &g.t.Messages[i]; shown(m) {
+			number[linkOf(m)]++
+		}
+	}
+	quota := share(number, mostMessages)
+	seen := make(map[analysis.LinkID]int, len(number))
+	queued := g.t.Begin
+	for i := range g.t.Messages {
+		m := &g.t.Messages[i]
+		link := linkOf(m)
+		n, has := number[link]
+		if !has || !shown(m) {
+			continue
+		}
+		k, q := seen[link], min(n, quota)
+		seen[link]++
+		if k*q/n == (k+1)*q/n {
+			continue
+		}
+		delivered := int64(-1)
+		if m.Delivered > 0 {
+			delivered = m.Delivered - m.Queued
+		}
+		g.data.Messages = append(g.data.Messages, g.name(m.From), g.name(m.To), g.channel(g.t.Channels[m.Channel]), int64(m.Size),
+			int64(m.Sent.Time), int64(m.Due.Time-m.Sent.Time), m.Queued-queued, delivered)
+		queued = m.Queued
+	}
+}
+
+func linkOf(m *analysis.Message) analysis.LinkID {
+	return analysis.LinkID{From: m.From, To: m.To, Channel: m.Channel}
+}
+
+// share returns the most that each may have of so many in all, where none takes more than it has.
+func share(number map[analysis.LinkID]int, most int) int {
+	sizes := make([]int, 0, len(number))
+	for _, n := range number {
+		sizes = append(sizes, n)
+	}
+	slices.Sort(sizes)
+	least := 0
+	for i, n := range sizes {
+		if left := len(sizes) - i; n > most/left {
+			return most / left
+		}
+		most -= n
+		least = n
+	}
+	return least // enough for all
+}

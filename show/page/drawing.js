@@ -1,0 +1,262 @@
+// The drawing of the timeline. Pieces that are narrower than two pixels are summed up by pixel, so that nothing is hidden
+// by what happens to be drawn last.
+const paint = {};
+
+function draw() {
+  for (const name of ['card', 'ink', 'soft', 'line', 'work', 'wait', 'wait-ink', 'other', 'critical', 'message', 'accent']) paint[name] = color(name);
+  const c = canvas.getContext('2d');
+  const width = canvas.clientWidth;
+  c.clearRect(0, 0, width, canvas.clientHeight);
+  c.font = '12px system-ui, "DejaVu Sans", sans-serif';
+  c.textBaseline = 'middle';
+  drawAxis(c, width);
+  drawProfile(c);
+  view.shown.forEach((i, row) => drawLane(c, i, row, width));
+  c.save();
+  c.beginPath();
+  c.rect(gutter(), 0, plotWidth(), canvas.clientHeight);
+  c.clip();
+  if (view.critical && !view.sim) drawCritical(c);
+  if (view.arrows) drawMessages(c);
+  drawOver(c);
+  c.restore();
+  drawScroll(c);
+}
+
+// step returns a round distance for ticks.
+function step(width, most) {
+  const raw = Math.max(1, width / most), power = 10 ** Math.floor(Math.log10(raw));
+  return [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw);
+}
+
+function tickText(time, every) {
+  const unit = time >= 1e9 ? [1e9, ' s'] : time >= 1e6 ? [1e6, ' ms'] : time >= 1e3 ? [1e3, ' µs'] : [1, ' ns'];
+  const decimals = Math.max(0, Math.ceil(Math.log10(unit[0] / every) - 1e-9));
+  return time === 0 ? '0' : (time / unit[0]).toFixed(Math.min(9, decimals)) + unit[1];
+}
+
+function drawAxis(c, width) {
+  const every = step(view.high - view.low, plotWidth() / 100);
+  const bottom = top0 + view.shown.length * laneHeight;
+  c.textAlign = 'center';
+  c.lineWidth = 1;
+  for (let k = Math.ceil(view.low / every); k * every <= view.high; k++) {
+    const x = Math.round(toX(k * every)) + 0.5;
+    c.strokeStyle = paint.line;
+    c.beginPath();
+    c.moveTo(x, 6);
+    c.lineTo(x, bottom);
+    c.stroke();
+    c.fillStyle = paint.soft;
+    const text = tickText(k * every, every), half = c.measureText(text).width / 2;
+    c.fillText(text, Math.min(width - half, Math.max(gutter() + half, x)), profileHeight + axisHeight / 2);
+  }
+}
+
+// drawProfile draws how many clients computed at once.
+function drawProfile(c) {
+  const profile = report.parallelism_over_time || [];
+  const clients = Math.max(1, report.clients.length);
+  const most = Math.max(1, ...profile.map((p) => p.running)), height = profileHeight - 12;
+  const n = Math.ceil(plotWidth()), sum = new Float64Array(n + 1), weight = new Float64Array(n + 1);
+  let begin = 0, wall = 0;
+  for (const p of profile) {
+    const end = view.sim ? p.end_sim_ns : p.end_s * 1e9;
+    const a = Math.floor(toX(begin) - gutter()), b = Math.max(a + 1, Math.floor(toX(end) - gutter()));
+    for (let x = Math.max(0, a); x < Math.min(n, b); x++) {
+      const w = (p.end_s - wall) / (b - a);
+      sum[x] += p.running * w;
+      weight[x] += w;
+    }
+    [begin, wall] = [end, p.end_s];
+  }
+  c.fillStyle = paint.work;
+  c.globalAlpha = 0.75;
+  for (let x = 0; x < n; x++) {
+    const h = weight[x] ? sum[x] / weight[x] / most * height : 0;
+    c.fillRect(gutter() + x, profileHeight - h, 1, h);
+  }
+  c.globalAlpha = 1;
+  c.textAlign = 'right';
+  c.fillStyle = paint.soft;
+  c.fillText(digits(most), gutter() - 8, 14);
+  c.fillText('0', gutter() - 8, profileHeight - 4);
+  c.textAlign = 'left';
+  c.fillText(gutter() < 90 ? 'at once' : 'at once, of ' + Math.max(clients, data.all.clients), 0, profileHeight / 2 + 3);
+  c.fillStyle = paint.soft;
+  c.fillRect(gutter(), profileHeight, plotWidth(), 1);
+}
+
+function drawLane(c, i, row, width) {
+  const lane = lanes[i], y = top0 + row * laneHeight + (laneHeight - barHeight) / 2;
+  c.textAlign = 'left';
+  c.fillStyle = paint.ink;
+  c.fillText(fit(c, nameOf(i), gutter() - 10), 0, y + barHeight / 2);
+  c.fillStyle = paint.line;
+  c.fillRect(gutter(), y + barHeight / 2, plotWidth(), 1);
+  c.save();
+  c.beginPath();
+  c.rect(gutter(), y - 4, plotWidth(), barHeight + 8);
+  c.clip();
+  const n = Math.ceil(plotWidth()) + 1;
+  const sums = { total: new Float64Array(n), work: new Float64Array(n), wait: new Float64Array(n), critical: new Uint8Array(n) };
+  const first = firstAfter(ends(lane), view.low - 1);
+  for (let k = first; k < lane.begin.length && begins(lane)[k] <= view.high; k++) {
+    const a = toX(begins(lane)[k]), b = toX(ends(lane)[k]);
+    if (b - a < 2) addUp(sums, lane, k, (a + b) / 2 - gutter());
+    else if (view.sim || lane.grants[k] > 1) drawShares(c, lane, k, a, b, y);
+    else drawGrant(c, lane, k, a, b, y);
+    if (view.critical && lane.critical[k] && b - a >= 2) {
+      const work = view.sim || lane.grants[k] > 1 ? a : toX(lane.begin[k] + lane.wait[k]);
+      underline(c, work, b, y);
+    }
+  }
+  drawSums(c, sums, y, n);
+  c.restore();
+}
+
+function underline(c, a, b, y) {
+  c.fillStyle = paint.critical;
+  c.fillRect(a, y + barHeight, Math.max(1, b - a), 3);
+}
+
+function addUp(sums, lane, k, x) {
+  x = Math.floor(x);
+  if (x < 0 || x >= sums.total.length) return;
+  sums.total[x] += lane.end[k] - lane.begin[k];
+  sums.work[x] += lane.work[k];
+  sums.wait[x] += lane.wait[k];
+  if (lane.critical[k]) sums.critical[x] = 1;
+}
+
+function drawSums(c, sums, y, n) {
+  for (let x = 0; x < n; x++) {
+    if (!sums.total[x]) continue;
+    stack(c, gutter() + x, 1, y, sums.work[x] / sums.total[x], sums.wait[x] / sums.total[x]);
+    if (view.critical && sums.critical[x]) underline(c, gutter() + x, gutter() + x + 1, y);
+  }
+}
+
+// stack draws which shares of a time were work and waiting: work from below.
+function stack(c, x, width, y, work, wait) {
+  c.fillStyle = paint.other;
+  c.fillRect(x, y, width, barHeight);
+  c.fillStyle = paint.wait;
+  c.fillRect(x, y + barHeight * (1 - Math.min(1, work + wait)), width, barHeight * Math.min(1, work + wait));
+  c.fillStyle = paint.work;
+  c.fillRect(x, y + barHeight * (1 - work), width, barHeight * work);
+}
+
+function drawShares(c, lane, k, a, b, y) {
+  const total = Math.max(1, lane.end[k] - lane.begin[k]);
+  stack(c, a, Math.max(1, b - a - (b - a > 5 ? 1 : 0)), y, lane.work[k] / total, lane.wait[k] / total);
+}
+
+// drawGrant draws one grant as it went: who was waited for, then the work.
+function drawGrant(c, lane, k, a, b, y) {
+  const granted = lane.begin[k] + lane.wait[k], g = toX(granted);
+  const done = toX(Math.min(lane.end[k], granted + lane.work[k]));
+  if (g > a) {
+    c.fillStyle = paint.wait;
+    c.fillRect(a, y + 5, g - a, barHeight - 10);
+  }
+  c.fillStyle = paint.other;
+  c.fillRect(g, y, Math.max(0.5, b - g), barHeight);
+  c.fillStyle = paint.work;
+  c.fillRect(g, y, Math.max(0.5, done - g - (done - g > 5 ? 1 : 0)), barHeight);
+  for (const hold of lane.holds[k]) {
+    const from = Math.max(gutter(), toX(hold.begin)), width = toX(hold.begin + hold.length) - from;
+    if (width < 46) continue;
+    c.fillStyle = paint.wait;
+    c.fillRect(from, y, width, barHeight);
+    c.fillStyle = paint['wait-ink'];
+    c.fillText(fit(c, 'for ' + nameOf(hold.root), width - 10), from + 5, y + barHeight / 2 + 0.5);
+  }
+}
+
+// fit cuts a text that is too long.
+function fit(c, text, width) {
+  if (c.measureText(text).width <= width) return text;
+  let n = text.length;
+  while (n > 1 && c.measureText(text.slice(0, n) + '…').width > width) n--;
+  return text.slice(0, n) + '…';
+}
+
+// drawCritical joins the works of the critical path where a report of one client let another go on.
+function drawCritical(c) {
+  const rows = rowOf();
+  c.strokeStyle = paint.critical;
+  c.lineWidth = 1.5;
+  c.globalAlpha = 0.8;
+  c.beginPath();
+  view.shown.forEach((i) => {
+    const lane = lanes[i];
+    for (let k = firstAfter(lane.end, view.low - 1); k < lane.begin.length && lane.begin[k] <= view.high; k++) {
+      if (!lane.critical[k] || lane.grants[k] > 1 || lane.cause[k] === i || !rows.has(lane.cause[k])) continue;
+      const x = toX(lane.begin[k] + lane.wait[k]);
+      if (toX(lane.end[k]) - toX(lane.begin[k]) < 2) continue;
+      c.moveTo(x, middle(rows.get(lane.cause[k])) + barHeight / 2 + 1.5);
+      c.lineTo(x, middle(rows.get(i)) + barHeight / 2 + 1.5);
+    }
+  });
+  c.stroke();
+  c.globalAlpha = 1;
+}
+
+const middle = (row) => top0 + row * laneHeight + laneHeight / 2;
+const rowOf = () => new Map(view.shown.map((i, row) => [i, row]));
+
+function arrow(c, x1, y1, x2, y2) {
+  const angle = Math.atan2(y2 - y1, x2 - x1);
+  c.beginPath();
+  c.moveTo(x1, y1);
+  c.lineTo(x2, y2);
+  for (const turn of [2.7, -2.7]) {
+    c.moveTo(x2, y2);
+    c.lineTo(x2 + 6 * Math.cos(angle + turn), y2 + 6 * Math.sin(angle + turn));
+  }
+  c.stroke();
+}
+
+// drawMessages draws arrows, the more faintly the more they are.
+function drawMessages(c) {
+  const rows = rowOf();
+  const seen = messages.filter((m) => {
+    const [a, b] = view.sim ? [m.sent, m.due] : [m.queued, m.delivered];
+    return b >= view.low && a <= view.high && rows.has(m.from) && rows.has(m.to);
+  });
+  c.strokeStyle = paint.message;
+  c.lineWidth = 1.2;
+  c.globalAlpha = Math.max(0.12, Math.min(0.9, 60 / (seen.length + 1)));
+  for (const m of seen) {
+    const [a, b] = view.sim ? [m.sent, m.due] : [m.queued, m.delivered];
+    arrow(c, toX(a), middle(rows.get(m.from)), toX(b), middle(rows.get(m.to)));
+  }
+  c.globalAlpha = 1;
+}
+
+// drawOver shows for the piece under the pointer whom it waits for.
+function drawOver(c) {
+  if (!view.over) return;
+  const { lane: i, piece: k, time } = view.over, lane = lanes[i], rows = rowOf();
+  if (!rows.has(i)) return;
+  const y = middle(rows.get(i)) - barHeight / 2;
+  c.strokeStyle = paint.ink;
+  c.lineWidth = 1.5;
+  c.strokeRect(toX(begins(lane)[k]) - 0.5, y - 1.5, Math.max(2, toX(ends(lane)[k]) - toX(begins(lane)[k])) + 1, barHeight + 3);
+  const roots = new Set(lane.holds[k].map((h) => h.root).filter((r) => rows.has(r)));
+  for (const root of roots) arrow(c, toX(time), middle(rows.get(i)), toX(time), middle(rows.get(root)));
+}
+
+// drawScroll shows which part of the run is seen.
+function drawScroll(c) {
+  const y = top0 + view.shown.length * laneHeight + 6, all = extent();
+  c.fillStyle = paint.line;
+  c.beginPath();
+  c.roundRect(gutter(), y, plotWidth(), 8, 4);
+  c.fill();
+  c.fillStyle = paint.accent;
+  c.beginPath();
+  c.roundRect(gutter() + view.low / all * plotWidth(), y, Math.max(8, (view.high - view.low) / all * plotWidth()), 8, 4);
+  c.fill();
+}

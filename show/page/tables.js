@@ -1,0 +1,90 @@
+// The tables, sorted by a click on a head.
+
+// tableOf makes one: columns are {head, of, text, heat}; without text they are words.
+function tableOf(box, columns, rows, few) {
+  let by = -1, down = true, all = false;
+  const most = columns.map((c) => c.heat ? Math.max(1e-12, ...rows.map(c.of)) : 0);
+  const show = () => {
+    const sorted = rows.slice();
+    if (by >= 0) {
+      const of = columns[by].of;
+      sorted.sort((x, y) => (of(x) < of(y) ? -1 : of(x) > of(y) ? 1 : 0) * (down ? -1 : 1));
+    }
+    const heads = columns.map((c, i) => {
+      const button = el('button', '', c.head);
+      button.addEventListener('click', () => { down = by === i ? !down : Boolean(c.text); by = i; show(); });
+      const head = el('th', c.text ? '' : 'word', button);
+      if (by === i) head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+      return head;
+    });
+    const body = sorted.slice(0, all ? rows.length : few).map((r) => el('tr', '', ...columns.map((c, i) => {
+      const cell = el('td', (c.text ? '' : 'word') + (c.heat ? ' heat' : ''), c.text ? c.text(c.of(r)) : c.of(r));
+      if (!c.text) cell.title = c.of(r);
+      if (c.heat) cell.style.setProperty('--heat', 100 * c.of(r) / most[i] + '%');
+      return cell;
+    })));
+    box.replaceChildren(el('table', '', el('thead', '', el('tr', '', ...heads)), el('tbody', '', ...body)));
+    if (rows.length > few) {
+      const button = el('button', '', all ? 'Show fewer' : 'Show all ' + count(rows.length));
+      button.addEventListener('click', () => { all = !all; show(); });
+      const last = el('p', '', button);
+      last.style.marginTop = '10px';
+      box.append(last);
+    }
+  };
+  show();
+}
+
+const orNone = (ns) => ns < 0 ? '–' : span(ns);
+const zeroIsStep = (ns) => ns === 0 ? 'one step' : span(ns);
+const left = (all, shown) => all > shown ? ' These are the ' + shown + ' worst of ' + count(all) + '; metasim report --json has all.' : '';
+
+function linkTable() {
+  const rows = report.links || [];
+  $('#links .note').textContent = 'Delays in simulated time: the least that is declared, and the least that was seen. Held: how long somebody ' +
+    'waited behind the link.' + left(data.all.links, rows.length);
+  tableOf($('#links .scroll'), [
+    { head: 'From', of: (l) => l.from }, { head: 'To', of: (l) => l.to }, { head: 'Channel', of: (l) => l.channel },
+    { head: 'Declared', of: (l) => l.declared_delay_sim_ns, text: zeroIsStep }, { head: 'Seen', of: (l) => l.observed_delay_sim_ns, text: orNone },
+    { head: 'Held', of: (l) => l.held_s, text: seconds, heat: true }, { head: 'Critical', of: (l) => l.critical_count, text: count },
+    { head: 'Messages', of: (l) => l.messages, text: count }, { head: 'Lost', of: (l) => l.lost, text: count },
+    { head: 'Reaction', of: (l) => l.declared_reaction_sim_ns, text: span }, { head: 'Reacted', of: (l) => l.observed_reaction_sim_ns, text: orNone },
+  ], rows, 12);
+}
+
+function clientTable() {
+  const rows = report.clients || [];
+  $('#clients .note').textContent = 'Held: how long others waited for it. Critical: its work on the critical path. Promised: how much of the time ' +
+    'in which it sent nothing it had promised to.' + left(data.all.clients, rows.length);
+  tableOf($('#clients .scroll'), [
+    { head: 'Client', of: (c) => c.name }, { head: 'Work', of: (c) => c.work_s, text: seconds }, { head: 'Busy', of: (c) => c.utilisation_share, text: percent },
+    { head: 'Blocked', of: (c) => c.blocked_s, text: seconds, heat: true }, { head: 'Held', of: (c) => c.held_s, text: seconds, heat: true },
+    { head: 'Critical', of: (c) => c.critical_s, text: seconds, heat: true }, { head: 'Grants', of: (c) => c.grants, text: count },
+    { head: 'Sends', of: (c) => c.sends, text: count }, { head: 'Delivered', of: (c) => c.delivered, text: count },
+    { head: 'Promised', of: (c) => c.promised_share, text: percent }, { head: 'Announced', of: (c) => c.announced_share, text: percent },
+  ], rows, 12);
+}
+
+// foot says what was left out.
+function foot() {
+  const all = data.all, shown = messages.length;
+  const texts = [all.pieces < all.grants - all.dropped_grants ? count(all.grants) + ' grants are drawn as ' + plural(all.pieces, 'piece') + '.' : 'Every grant is drawn.'];
+  if (all.dropped_grants > 0) texts.push('The timeline ends before the run: ' + count(all.dropped_grants) + ' more grants are in the numbers alone.');
+  if (shown < all.messages) texts.push(count(shown) + ' of ' + count(all.messages) + ' messages have an arrow.');
+  texts.push('This page needs nothing but itself.');
+  $('#foot').textContent = texts.join(' ');
+}
+
+ladder();
+legend();
+choose();
+tell(null);
+blame();
+usage();
+whatIf();
+cores();
+advice();
+linkTable();
+clientTable();
+foot();
+document.documentElement.dataset.drawn = 'yes';
