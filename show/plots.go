@@ -1,0 +1,199 @@
+package show
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"image/color"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"metasim/analysis"
+)
+
+// mostBars is how many clients or pairs a plot has: the first ones of the report's order, or those who cost most.
+const mostBars = 16
+
+// The colours of the page.
+var (
+	workColor  = color.RGBA{0x2f, 0x6b, 0xdb, 0xff}
+	waitColor  = color.RGBA{0xf0, 0xb0, 0x4a, 0xff}
+	otherColor = color.RGBA{0xc3, 0xca, 0xd6, 0xff}
+)
+
+// Plots writes plots of a report to a directory, which is made if it is not there: parallelism, parallelism-simulated,
+// utilisation and blame, each as .svg and .png. Files of these names are overwritten. What a run does not have (blame where
+// nobody waited) is left out.
+func Plots(dir string, r *analysis.Report) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, make := range map[string]func(*analysis.Report) (*plot.Plot, error){
+		"parallelism": overWall, "parallelism-simulated": overSim, "utilisation": utilisation, "blame": blame,
+	} {
+		p, err := make(r)
+		if err != nil {
+			return fmt.Errorf("the plot %s: %w", name, err)
+		}
+		if p == nil {
+			continue
+		}
+		for _, form := range []string{"svg", "png"} {
+			if err := save(p, form, filepath.Join(dir, name+"."+form)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// save writes a plot with a margin, on white.
+func save(p *plot.Plot, form, path string) (err error) {
+	const width, height, margin = 18 * vg.Centimeter, 10 * vg.Centimeter, 4 * vg.Millimeter
+	formatted, err := draw.NewFormattedCanvas(width, height, form)
+	if err != nil {
+		return err
+	}
+	c := draw.New(formatted)
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	p.Draw(draw.Crop(c, margin, -margin, margin, -margin))
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = formatted.WriteTo(f)
+	return errors.Join(err, f.Close())
+}
+
+func newPlot(title, x, y string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	p.Title.Padding = 3 * vg.Millimeter
+	p.Title.TextStyle.Font.Size = 13
+	for _, f := range []*font.Font{
+		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font,
+		&p.Legend.TextStyle.Font,
+	} {
+		f.Variant = "Sans"
+	}
+	return p
+}
+
+func overWall(r *analysis.Report) (*plot.Plot, error) {
+	return parallelism(r, "wall clock (s)", func(p analysis.ProfileReport) float64 { return p.EndS })
+}
+
+func overSim(r *analysis.Report) (*plot.Plot, error) {
+	return parallelism(r, "simulated time (s)", func(p analysis.ProfileReport) float64 { return float64(p.EndNS) / 1e9 })
+}
+
+// parallelism draws how many clients computed at once. Pieces of the run that end at one place are put together.
+func parallelism(r *analysis.Report, axis string, end func(analysis.ProfileReport) float64) (*plot.Plot, error) {
+	var points plotter.XYs
+	begin, at, sum, weight := 0.0, 0.0, 0.0, 0.0
+	for _, s := range r.Profile {
+		sum += s.Running * (s.EndS - begin)
+		weight += s.EndS - begin
+		begin = s.EndS
+		if to := end(s); to > at && weight > 0 {
+			points = append(points, plotter.XY{X: at, Y: sum / weight}, plotter.XY{X: to, Y: sum / weight})
+			at, sum, weight = to, 0, 0
+		}
+	}
+	if len(points) == 0 {
+		return nil, nil
+	}
+	p := newPlot(r.Scenario+": how many clients computed at once", axis, "clients")
+	line, err := plotter.NewLine(points)
+	if err != nil {
+		return nil, err
+	}
+	line.Color, line.FillColor, line.Width = workColor, color.RGBA{0xbf, 0xd2, 0xf5, 0xff}, vg.Points(0.8)
+	p.Add(plotter.NewGrid(), line)
+	p.Y.Min = 0
+	return p, nil
+}
+
+// utilisation draws what each client did with the run, as stacked bars.
+func utilisation(r *analysis.Report) (*plot.Plot, error) {
+	clients := slices.Clone(r.Clients)
+	slices.SortStableFunc(clients, func(x, y analysis.ClientReport) int { return cmp.Compare(y.HeldS+y.CriticalS, x.HeldS+x.CriticalS) })
+	clients = clients[:min(len(clients), mostBars)]
+	if len(clients) == 0 {
+		return nil, nil
+	}
+	slices.Reverse(clients) // bars begin at the bottom
+	work, wait, other := plotter.Values{}, plotter.Values{}, plotter.Values{}
+	var names []string
+	for _, c := range clients {
+		names = append(names, c.Name)
+		work, wait, other = append(work, c.WorkS), append(wait, c.BlockedS), append(other, c.OverheadS)
+	}
+	p := newPlot(r.Scenario+": what the clients did", "wall clock (s)", "")
+	var below *plotter.BarChart
+	for _, part := range []struct {
+		name   string
+		values plotter.Values
+		color  color.Color
+	}{{"computed", work, workColor}, {"waited", wait, waitColor}, {"neither", other, otherColor}} {
+		bars, err := newBars(part.values, part.color)
+		if err != nil {
+			return nil, err
+		}
+		if below != nil {
+			bars.StackOn(below)
+		}
+		below = bars
+		p.Add(bars)
+		p.Legend.Add(part.name, bars)
+	}
+	p.Legend.Top, p.Legend.Padding = true, vg.Millimeter
+	p.X.Min, p.X.Max = 0, max(r.WallS, 1e-12)*1.25 // room for the legend
+	p.NominalY(names...)
+	return p, nil
+}
+
+// blame draws who waited for whom.
+func blame(r *analysis.Report) (*plot.Plot, error) {
+	pairs := slices.Clone(r.Blame[:min(len(r.Blame), mostBars)])
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	slices.Reverse(pairs)
+	var names []string
+	var values plotter.Values
+	for _, b := range pairs {
+		by := b.HeldBy
+		if by == "" {
+			by = "the pace of the run"
+		}
+		names = append(names, b.Waiting+" for "+by)
+		values = append(values, b.BlockedS)
+	}
+	p := newPlot(r.Scenario+": who waited for whom", "wall clock (s)", "")
+	bars, err := newBars(values, waitColor)
+	if err != nil {
+		return nil, err
+	}
+	p.Add(bars)
+	p.X.Min = 0
+	p.NominalY(names...)
+	return p, nil
+}
+
+func newBars(values plotter.Values, c color.Color) (*plotter.BarChart, error) {
+	bars, err := plotter.NewBarChart(values, 150/vg.Length(max(len(values), 8)))
+	if err != nil {
+		return nil, errors.Join(errors.New("bars cannot be drawn"), err)
+	}
+	bars.Horizontal, bars.Color, bars.LineStyle.Width = true, c, 0
+	return bars, nil
+}
