@@ -25,6 +25,11 @@ func createFile(path, runDir string) (*outFile, error) {
 	if inside {
 		return nil, fmt.Errorf("%s would lie in the directory of the run, which holds what the run has left; name another place", path)
 	}
+	return newOutFile(path)
+}
+
+// newOutFile begins a file, wherever it lies.
+func newOutFile(path string) (*outFile, error) {
 	f := &outFile{path: path}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		f.direct = true
@@ -33,6 +38,7 @@ func createFile(path, runDir string) (*outFile, error) {
 	if !f.direct {
 		name += ".partial"
 	}
+	var err error
 	f.File, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	return f, err
 }

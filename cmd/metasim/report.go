@@ -17,6 +17,7 @@ import (
 func newReport(std streams) *cobra.Command {
 	var asJSON bool
 	var whatIf []string
+	var files reportFiles
 	cmd := &cobra.Command{
 		Use:   "report RUN_DIR",
 		Short: "Say how parallel a run was, who held everybody up, and what would make it faster",
@@ -25,21 +26,11 @@ func newReport(std streams) *cobra.Command {
 		Args: exactlyOne("run directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			debug.SetGCPercent(50) // what is kept of a long run is much, and little of it is garbage
-			run, err := replay.Open(args[0])
+			timeline, report, err := makeReport(args[0], whatIf)
 			if err != nil {
-				return &failure{status: 2, err: err}
+				return err
 			}
-			timeline, err := readTimeline(run)
-			if err != nil {
-				return failed(err)
-			}
-			changes, err := parseChanges(timeline, whatIf)
-			if err != nil {
-				return &failure{status: 2, err: err}
-			}
-			report := analysis.New(timeline)
-			report.Scenario = run.Manifest.Scenario
-			if err := predict(timeline, report, changes); err != nil {
+			if err := files.write(args[0], timeline, report); err != nil {
 				return failed(err)
 			}
 			if asJSON {
@@ -54,7 +45,30 @@ func newReport(std streams) *cobra.Command {
 	cmd.Flags().StringArrayVar(&whatIf, "what-if", nil, "predict the run with a `change`, as in 'link(a->b).delay=5ms', 'client(a).speed=2', 'client(a).promise=5ms', "+
 		"'client(a).reaction=1ms' or cores=8; may be repeated, and then all of them together are predicted")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object: all clients, links and pairs")
+	files.add(cmd)
 	return cmd
+}
+
+// makeReport reads a run and reports on it.
+func makeReport(dir string, whatIf []string) (*analysis.Timeline, *analysis.Report, error) {
+	run, err := replay.Open(dir)
+	if err != nil {
+		return nil, nil, &failure{status: 2, err: err}
+	}
+	timeline, err := readTimeline(run)
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	changes, err := parseChanges(timeline, whatIf)
+	if err != nil {
+		return nil, nil, &failure{status: 2, err: err}
+	}
+	report := analysis.New(timeline)
+	report.Scenario = run.Manifest.Scenario
+	if err := predict(timeline, report, changes); err != nil {
+		return nil, nil, failed(err)
+	}
+	return timeline, report, nil
 }
 
 // readTimeline reads a run as it went.

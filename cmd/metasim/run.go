@@ -22,6 +22,7 @@ type runFlags struct {
 	transport, listen, token, out, readyFile string
 	pack                                     int
 	json, verbose, noTrace, noJournal        bool
+	report                                   bool
 	live                                     liveFlags
 }
 
@@ -36,6 +37,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
 	flags.BoolVar(&f.noTrace, "no-trace", false, "do not ask clients how long they compute, which a report on the run would show")
 	flags.BoolVar(&f.noJournal, "no-journal", false, "keep no journal: the digest is all that is left, with nothing to log, replay, diff or report")
+	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does, and leave the page report.html in its directory")
 	f.live.add(cmd)
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what happens beside the run")
@@ -102,6 +104,9 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 	} else {
 		printOutcome(&text, out)
 	}
+	if f.report {
+		err = errors.Join(err, reportAtOnce(out, &text, f.json, columns(std.out)))
+	}
 	if _, e := std.out.Write(text.Bytes()); e != nil {
 		err = errors.Join(err, fmt.Errorf("the outcome cannot be printed: %w", e))
 	}
@@ -124,6 +129,9 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 	}
 	if serve && o.Transport == "mem" {
 		return o, errors.New("nobody from outside can reach transport mem; use unix, tcp, quic or shm")
+	}
+	if f.report && f.noJournal {
+		return o, errors.New("a report is made of the journal, and --no-journal leaves that out; use one of --report and --no-journal")
 	}
 	if flag := f.outsideFlag(); flag != "" && !o.Outside(sc) {
 		return o, fmt.Errorf("%s is for clients from outside, and this run has none; leave it out, or use another --transport", flag)

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"metasim/analysis"
+	"metasim/run"
+	"metasim/show"
+)
+
+// reportFile is what `metasim run --report` leaves in the directory of the run.
+const reportFile = "report.html"
+
+// reportFiles are the files that a report is written to, beside what it prints.
+type reportFiles struct{ html, perfetto, plots string }
+
+func (f *reportFiles) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.html, "html", "", "write a page to this `file`, which needs nothing but a browser: a timeline, who waited for whom, what if")
+	cmd.Flags().StringVar(&f.perfetto, "perfetto", "", "write a trace to this `file`, for ui.perfetto.dev and trace_processor")
+	cmd.Flags().StringVar(&f.plots, "plots", "", "write plots into this `directory`, as SVG and PNG: parallelism, utilisation, blame")
+}
+
+// write writes those that were asked for.
+func (f *reportFiles) write(runDir string, t *analysis.Timeline, r *analysis.Report) error {
+	if f.html != "" {
+		file, err := createFile(f.html, runDir)
+		if err = fill(file, err, func(w io.Writer) error { return show.HTML(w, t, r) }); err != nil {
+			return fmt.Errorf("the page cannot be written: %w", err)
+		}
+	}
+	if f.perfetto != "" {
+		file, err := createFile(f.perfetto, runDir)
+		if err = fill(file, err, func(w io.Writer) error { return show.Perfetto(w, t) }); err != nil {
+			return fmt.Errorf("the trace cannot be written: %w", err)
+		}
+	}
+	if f.plots != "" {
+		if err := show.Plots(f.plots, r); err != nil {
+			return fmt.Errorf("the plots cannot be written: %w", err)
+		}
+	}
+	return nil
+}
+
+// fill writes a file that was begun, if it was, and keeps it only whole.
+func fill(file *outFile, err error, write func(io.Writer) error) error {
+	if err != nil {
+		return err
+	}
+	if err := write(file); err != nil {
+		return errors.Join(err, file.discard())
+	}
+	return file.keep()
+}
+
+// reportAtOnce reports on a run that has ended: with a page in its directory and, after its outcome, the report for people.
+func reportAtOnce(out *run.Outcome, text *bytes.Buffer, quiet bool, width int) error {
+	t, r, err := makeReport(out.RunDir, nil)
+	if err != nil {
+		return fmt.Errorf("there is no report: %w", err)
+	}
+	path := filepath.Join(out.RunDir, reportFile)
+	file, err := newOutFile(path)
+	if err = fill(file, err, func(w io.Writer) error { return show.HTML(w, t, r) }); err != nil {
+		return fmt.Errorf("the page cannot be written: %w", err)
+	}
+	if quiet {
+		return nil
+	}
+	fmt.Fprintf(text, "report: %s\n\n", path)
+	return r.WriteText(text, width)
+}
