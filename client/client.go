@@ -287,6 +287,6 @@ func (c *Client) report(now, next metasim.Instant) metasim.Report {
 	// What was promised binds whatever is said now: an answer that its reaction time forbids is not sent from a timer.
 	c.told = report{next: metasim.Later(c.promised(), next), cause: metasim.Infinity}
 	return metasim.Report{
-		Now: now, NoSendBefore: floor, NextEvent: c.told.next, Acked: c.handled, Computed: c.watch.lap(),
+		Now: now, NoSendBefore: floor, NextEvent: c.told.next, Acked: c.handled, Computed: c.watch.lap(c.out.seat),
 	}
 }

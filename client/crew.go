@@ -50,6 +50,7 @@ type seat struct {
 	pause func(struct{}) bool
 	state seatState
 	began time.Time     // the present turn, or the last
+	took  time.Duration // of it, as of the client's last report; 0 where nobody has looked
 	cost  time.Duration // of a turn: it remembers the long ones for a while
 }
 
@@ -256,14 +257,16 @@ func (w *Crew) turn(s *seat) {
 		time.AfterFunc(watchEvery, func() { w.watch(0) })
 	}
 	w.mu.Unlock()
-	s.began = time.Now()
+	s.began, s.took = time.Now(), 0
 	_, more := s.next()
-	took := time.Since(s.began)
+	if s.took == 0 {
+		s.took = time.Since(s.began)
+	}
 	w.mu.Lock()
 	if long {
 		w.deep--
 	}
-	s.cost = max(took, s.cost-s.cost/8)
+	s.cost = max(s.took, s.cost-s.cost/8)
 	switch {
 	case !more:
 		if w.aboard--; w.aboard == 0 {

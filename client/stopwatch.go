@@ -21,12 +21,16 @@ func (w *stopwatch) start(alone bool) {
 	}
 }
 
-// lap returns what was computed since the last lap, or the last resume.
-func (w *stopwatch) lap() (computed int64) {
+// lap returns what was computed since the last lap, or the last resume. Of a client of a crew it is also what its turn took
+// so far, so that the crew need not look at the clock once more.
+func (w *stopwatch) lap(s *seat) (computed int64) {
 	if w.began.IsZero() {
 		return 0
 	}
 	now := int64(time.Since(w.began))
+	if s != nil {
+		s.took = time.Duration(now) - s.began.Sub(w.began)
+	}
 	computed, w.since = now-w.since, now
 	return computed
 }

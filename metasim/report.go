@@ -14,14 +14,14 @@ func (d *Dispatcher) promise(ev *Promise) {
 
 func (d *Dispatcher) advance(ev *Advance) {
 	if c := d.client(ev.Client, ev.Now); c != nil {
-		d.report(c, ev.Report)
+		d.report(c, &ev.Report)
 		c.waiting = false
 	}
 }
 
 func (d *Dispatcher) pollWait(ev *PollWait) {
 	c := d.client(ev.Client, ev.Now)
-	if c == nil || !d.report(c, ev.Report) {
+	if c == nil || !d.report(c, &ev.Report) {
 		return
 	}
 	if !c.polled {
@@ -43,7 +43,7 @@ func (d *Dispatcher) pollWait(ev *PollWait) {
 }
 
 // report takes what a client says of itself. It returns false when that broke a rule.
-func (d *Dispatcher) report(c *client, r Report) bool {
+func (d *Dispatcher) report(c *client, r *Report) bool {
 	floor := Later(r.NoSendBefore, r.Now)
 	var v Violation
 	switch {

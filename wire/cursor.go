@@ -111,10 +111,6 @@ func (c *cursor) report(r *rawReport) {
 			c.instant(&r.nextEvent)
 		case reportAcked:
 			r.acked = c.number()
-		case reportComputed:
-			r.computed = c.number()
-		case reportCPU:
-			r.cpu = c.number()
 		default:
 			c.unknown("Report")
 		}
@@ -165,7 +161,6 @@ func (c *cursor) at(raw *rawInstant) metasim.Instant {
 func (c *cursor) reported(raw *rawReport) metasim.Report {
 	return metasim.Report{
 		Now: c.at(&raw.now), NoSendBefore: c.at(&raw.noSendBefore), NextEvent: c.at(&raw.nextEvent), Acked: raw.acked,
-		Computed: int64(raw.computed), CPU: int64(raw.cpu),
 	}
 }
 
@@ -192,7 +187,7 @@ func (r *rawInstant) instant() (metasim.Instant, error) {
 // A rawReport holds the fields of a Report as they came.
 type rawReport struct {
 	now, noSendBefore, nextEvent rawInstant
-	acked, computed, cpu         uint64
+	acked                        uint64
 }
 
 func unreadable(message string, cause error) error {

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"unicode/utf8"
@@ -139,39 +138,6 @@ func (d *Decoder) take(frame []byte) (packets []Packet, kept bool, err error) {
 	packets, err = d.Packets(frame)
 	d.ownFrame = 0
 	return packets, d.gaveFrame, err
-}
-
-// The last body of a kind, and the bytes that it came as. Where many members move in step, and where nothing happens,
-// the next one is often the same: then it is not parsed again.
-type last[T any] struct {
-	lent  slab[T]
-	known []byte // how the last one came; empty for none
-	value T      // what it was
-	at    *T     // where it lies; nil in a frame that did not have it yet
-}
-
-// or returns the last body once more, where it came as the same bytes, or decodes b.
-func (l *last[T]) or(decode func(*T, []byte) error, b []byte) (Body, error) {
-	if len(b) > 0 && bytes.Equal(l.known, b) {
-		if l.at == nil {
-			l.at = l.lent.lend()
-			*l.at = l.value
-		}
-		return l.at, nil
-	}
-	v := l.lent.lend()
-	if err := decode(v, b); err != nil {
-		return nil, err
-	}
-	if len(b) <= maxShort {
-		l.known, l.value, l.at = append(l.known[:0], b...), *v, v
-	}
-	return v, nil
-}
-
-func (l *last[T]) reclaim() {
-	l.lent.reclaim()
-	l.at = nil
 }
 
 // A slab lends memory for values of one type, and takes all of it back at once.

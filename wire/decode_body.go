@@ -14,17 +14,17 @@ func (d *Decoder) body(tag uint64, b []byte) (Body, error) {
 	case packetSend:
 		return d.send(b)
 	case packetPromise:
-		return d.promises.or(promise, b)
+		return d.promises.or(promise, nil, b)
 	case packetAdvance:
-		return d.advances.or(advance, b)
+		return d.advances.or(advance, advanceWork, b)
 	case packetPollWait:
-		return d.polls.or(pollWait, b)
+		return d.polls.or(pollWait, pollWaitWork, b)
 	case packetLeave:
 		return d.leave(b)
 	case packetDeliver:
 		return d.deliver(b)
 	case packetAuthorize:
-		return d.authorizations.or(authorize, b)
+		return d.authorizations.or(authorize, nil, b)
 	case packetHello:
 		return decodeRare(b, new(wirepb.Hello), hello)
 	case packetWelcome:
@@ -69,32 +69,44 @@ func (d *Decoder) send(b []byte) (Body, error) {
 	return m, nil
 }
 
-func promise(m *metasim.Promise, b []byte) error {
+func promise(m *metasim.Promise, b []byte) (same int, err error) {
 	c := read(b, "PromiseNoSend")
 	m.NoSendBefore = c.onlyInstant(promiseNoSendBefore)
 	c.fail(checkTime("a promise", m.NoSendBefore.Time))
-	return c.err
+	return len(b), c.err
 }
 
-func advance(m *metasim.Advance, b []byte) error {
+func advance(m *metasim.Advance, b []byte) (same int, err error) {
 	var report rawReport
+	var w rawWork
 	c := read(b, "NotifyAdvance")
 	for c.more() {
 		switch c.tag {
 		case advanceReport:
 			c.report(&report)
+		case advanceComputed:
+			w.computed = c.number()
+		case advanceCPU:
+			w.cpu = c.number()
 		default:
 			c.unknown("NotifyAdvance")
 		}
+		w.passed(&c, advanceComputed)
 	}
 	m.Report = c.reported(&report)
+	w.put(&m.Report)
 	c.fail(checkReport(&m.Report))
-	return c.err
+	return w.same, c.err
 }
 
-func pollWait(m *metasim.PollWait, b []byte) error {
+func advanceWork(m *metasim.Advance, b []byte) error {
+	return work(&m.Report, b, advanceComputed, advanceCPU)
+}
+
+func pollWait(m *metasim.PollWait, b []byte) (same int, err error) {
 	var report rawReport
 	var want rawInstant
+	var w rawWork
 	c := read(b, "PollWait")
 	for c.more() {
 		switch c.tag {
@@ -104,13 +116,23 @@ func pollWait(m *metasim.PollWait, b []byte) error {
 			c.instant(&want)
 		case pollWaitMessages:
 			m.Messages = c.number() != 0
+		case pollWaitComputed:
+			w.computed = c.number()
+		case pollWaitCPU:
+			w.cpu = c.number()
 		default:
 			c.unknown("PollWait")
 		}
+		w.passed(&c, pollWaitComputed)
 	}
 	m.Report, m.Want = c.reported(&report), c.at(&want)
+	w.put(&m.Report)
 	c.fail(checkPollWait(m))
-	return c.err
+	return w.same, c.err
+}
+
+func pollWaitWork(m *metasim.PollWait, b []byte) error {
+	return work(&m.Report, b, pollWaitComputed, pollWaitCPU)
 }
 
 func (d *Decoder) leave(b []byte) (Body, error) {
@@ -175,7 +197,7 @@ func (d *Decoder) deliver(b []byte) (Body, error) {
 	return m, nil
 }
 
-func authorize(m *metasim.Authorize, b []byte) error {
+func authorize(m *metasim.Authorize, b []byte) (same int, err error) {
 	var until, quiet rawInstant
 	c := read(b, "AuthorizeAdvance")
 	for c.more() {
@@ -190,5 +212,5 @@ func authorize(m *metasim.Authorize, b []byte) error {
 	}
 	m.Until, m.QuietUntil = c.at(&until), c.at(&quiet)
 	c.fail(checkAuthorize(m))
-	return c.err
+	return len(b), c.err
 }

@@ -17,11 +17,15 @@ func appendBody(b []byte, body Body) (tag byte, head, payload []byte, err error)
 	case *metasim.Promise:
 		return packetPromise, appendInstant(b, promiseNoSendBefore, m.NoSendBefore), nil, nil
 	case *metasim.Advance:
-		return packetAdvance, appendReport(b, advanceReport, &m.Report), nil, nil
+		b = appendReport(b, advanceReport, &m.Report)
+		b = appendNumber(b, advanceComputed, uint64(m.Computed))
+		return packetAdvance, appendNumber(b, advanceCPU, uint64(m.CPU)), nil, nil
 	case *metasim.PollWait:
 		b = appendReport(b, pollWaitReport, &m.Report)
 		b = appendInstant(b, pollWaitWant, m.Want)
-		return packetPollWait, appendNumber(b, pollWaitMessages, protowire.EncodeBool(m.Messages)), nil, nil
+		b = appendNumber(b, pollWaitMessages, protowire.EncodeBool(m.Messages))
+		b = appendNumber(b, pollWaitComputed, uint64(m.Computed))
+		return packetPollWait, appendNumber(b, pollWaitCPU, uint64(m.CPU)), nil, nil
 	case *metasim.Leave:
 		b = appendInstant(b, leaveNow, m.Now)
 		b = appendNumber(b, leaveAcked, m.Acked)
@@ -75,7 +79,7 @@ func appendInstant(b []byte, tag byte, i metasim.Instant) []byte {
 }
 
 func appendReport(b []byte, tag byte, r *metasim.Report) []byte {
-	if *r == (metasim.Report{}) {
+	if r.Now == metasim.Start && r.NoSendBefore == metasim.Start && r.NextEvent == metasim.Start && r.Acked == 0 {
 		return b
 	}
 	b, at := open(b, tag)
@@ -83,13 +87,11 @@ func appendReport(b []byte, tag byte, r *metasim.Report) []byte {
 	b = appendInstant(b, reportNoSendBefore, r.NoSendBefore)
 	b = appendInstant(b, reportNextEvent, r.NextEvent)
 	b = appendNumber(b, reportAcked, r.Acked)
-	b = appendNumber(b, reportComputed, uint64(r.Computed))
-	b = appendNumber(b, reportCPU, uint64(r.CPU))
 	return shut(b, at)
 }
 
 // open begins a message inside a body; shut writes its length into the one byte that was kept for it. That is enough:
-// an Instant has 16 bytes at most, and a Report 85.
+// an Instant has 16 bytes at most, and a Report 65.
 func open(b []byte, tag byte) (grown []byte, at int) { return append(b, tag, 0), len(b) + 2 }
 
 func shut(b []byte, at int) []byte {

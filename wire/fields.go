@@ -37,8 +37,6 @@ const (
 	reportNoSendBefore = 2<<3 | counted
 	reportNextEvent    = 3<<3 | counted
 	reportAcked        = 4<<3 | varint
-	reportComputed     = 5<<3 | varint
-	reportCPU          = 6<<3 | varint
 
 	sendChannel = 1<<3 | counted
 	sendSent    = 2<<3 | counted
@@ -46,11 +44,15 @@ const (
 
 	promiseNoSendBefore = 1<<3 | counted
 
-	advanceReport = 1<<3 | counted
+	advanceReport   = 1<<3 | counted
+	advanceComputed = 2<<3 | varint
+	advanceCPU      = 3<<3 | varint
 
 	pollWaitReport   = 1<<3 | counted
 	pollWaitWant     = 2<<3 | counted
 	pollWaitMessages = 3<<3 | varint
+	pollWaitComputed = 4<<3 | varint
+	pollWaitCPU      = 5<<3 | varint
 
 	leaveNow    = 1<<3 | counted
 	leaveAcked  = 2<<3 | varint

@@ -90,7 +90,17 @@ func checkPollWait(b *metasim.PollWait) error {
 
 func checkReport(r *metasim.Report) error {
 	return firstError(checkTime("a clock", r.Now.Time), checkTime("a promise", r.NoSendBefore.Time),
-		checkTime("a next event", r.NextEvent.Time), checkLength("a computing time", r.Computed), checkLength("a processor time", r.CPU))
+		checkTime("a next event", r.NextEvent.Time), checkWork(r))
+}
+
+func checkWork(r *metasim.Report) error {
+	if r.Computed|r.CPU >= 0 {
+		return nil
+	}
+	return &ProtocolError{
+		What:  fmt.Sprintf("a report of %dns computed and %dns of processor time", r.Computed, r.CPU),
+		Bound: "neither is negative", Remedy: "leave out what is not known",
+	}
 }
 
 func checkLeave(b *metasim.Leave) error {
@@ -168,16 +178,6 @@ func checkTime(what string, t metasim.Time) error {
 	}
 	return &ProtocolError{
 		What: fmt.Sprintf("%s at %v", what, t), Bound: "a run begins at 0", Remedy: "use a time that is not negative",
-	}
-}
-
-// checkLength is checkTime for a length of real time, in nanoseconds.
-func checkLength(what string, ns int64) error {
-	if ns >= 0 {
-		return nil
-	}
-	return &ProtocolError{
-		What: fmt.Sprintf("%s of %dns", what, ns), Bound: "it is not negative", Remedy: "leave it out where it is not known",
 	}
 }
 

@@ -35,9 +35,9 @@ func TestMalformedFrames(t *testing.T) {
 		{"unending member", "0a0308ffff", "a packet whose member is no number"},
 		{"unknown field", "0a04 2a020801", "a Goodbye with a field 1: this version knows no such field"},
 		{"unknown field of an instant", "0a06 4204 0a022001", "a Instant with a field 4"},
-		{"unknown field of a report", "0a06 4a04 0a023801", "a Report with a field 7"},
-		{"negative computing time", "0a0f 4a0d 0a0b 28 ffffffffffffffffff01", "a computing time of -1ns"},
-		{"negative processor time", "0a0f 4a0d 0a0b 30 ffffffffffffffffff01", "a processor time of -1ns"},
+		{"unknown field of a report", "0a06 4a04 0a022801", "a Report with a field 5"},
+		{"negative computing time", "0a0d 4a0b 10 ffffffffffffffffff01", "a report of -1ns computed and 0ns of processor time"},
+		{"negative processor time", "0a0d 520b 28 ffffffffffffffffff01", "a report of 0ns computed and -1ns of processor time"},
 		{"instant beyond its report", "0a08 5206 0a02 0a02 1801", "a PollWait that cannot be read: a body is protobuf, its " +
 			"names are UTF-8 (2 bytes are announced where 0 follow)"},
 		{"tag of field 0", "0a04 4202 0200", "a PromiseNoSend that cannot be read"},

@@ -116,10 +116,13 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 			NoSendBefore: instantTwin(b.NoSendBefore),
 		}}
 	case *metasim.Advance:
-		twin.Body = &wirepb.Packet_NotifyAdvance{NotifyAdvance: &wirepb.NotifyAdvance{Report: reportTwin(b.Report)}}
+		twin.Body = &wirepb.Packet_NotifyAdvance{NotifyAdvance: &wirepb.NotifyAdvance{
+			Report: reportTwin(b.Report), Computed: b.Computed, Cpu: b.CPU,
+		}}
 	case *metasim.PollWait:
 		twin.Body = &wirepb.Packet_PollWait{PollWait: &wirepb.PollWait{
 			Report: reportTwin(b.Report), Want: instantTwin(b.Want), Messages: b.Messages,
+			Computed: b.Computed, Cpu: b.CPU,
 		}}
 	case *metasim.Leave:
 		twin.Body = &wirepb.Packet_Leave{Leave: &wirepb.Leave{
@@ -149,12 +152,12 @@ func instantTwin(i metasim.Instant) *wirepb.Instant {
 }
 
 func reportTwin(r metasim.Report) *wirepb.Report {
-	if r == (metasim.Report{}) {
+	if r.Computed, r.CPU = 0, 0; r == (metasim.Report{}) {
 		return nil
 	}
 	return &wirepb.Report{
 		Now: instantTwin(r.Now), NoSendBefore: instantTwin(r.NoSendBefore),
-		NextEvent: instantTwin(r.NextEvent), Acked: r.Acked, Computed: r.Computed, Cpu: r.CPU,
+		NextEvent: instantTwin(r.NextEvent), Acked: r.Acked,
 	}
 }
 
@@ -169,10 +172,11 @@ func decodeTwin(field protowire.Number, b []byte) (wire.Body, error) {
 	case 8:
 		body = &metasim.Promise{NoSendBefore: p.instant(parse(&p, b, new(wirepb.PromiseNoSend)).NoSendBefore)}
 	case 9:
-		body = &metasim.Advance{Report: p.report(parse(&p, b, new(wirepb.NotifyAdvance)).Report)}
+		m := parse(&p, b, new(wirepb.NotifyAdvance))
+		body = &metasim.Advance{Report: p.worked(m.Report, m.Computed, m.Cpu)}
 	case 10:
 		m := parse(&p, b, new(wirepb.PollWait))
-		body = &metasim.PollWait{Report: p.report(m.Report), Want: p.instant(m.Want), Messages: m.Messages}
+		body = &metasim.PollWait{Report: p.worked(m.Report, m.Computed, m.Cpu), Want: p.instant(m.Want), Messages: m.Messages}
 	case 11:
 		m := parse(&p, b, new(wirepb.Leave))
 		body = &metasim.Leave{Now: p.instant(m.Now), Acked: m.Acked, Result: m.Result}
@@ -215,11 +219,16 @@ func (p *strict) instant(m *wirepb.Instant) metasim.Instant {
 	return metasim.Instant{Time: metasim.Time(m.GetTime()), Step: uint32(m.GetStep())}
 }
 
+func (p *strict) worked(m *wirepb.Report, computed, cpu int64) metasim.Report {
+	r := p.report(m)
+	r.Computed, r.CPU = computed, cpu
+	return r
+}
+
 func (p *strict) report(m *wirepb.Report) metasim.Report {
 	p.refuse(len(m.ProtoReflect().GetUnknown()) > 0, "an unknown field of a report")
 	return metasim.Report{
 		Now: p.instant(m.GetNow()), NoSendBefore: p.instant(m.GetNoSendBefore()),
 		NextEvent: p.instant(m.GetNextEvent()), Acked: m.GetAcked(),
-		Computed: m.GetComputed(), CPU: m.GetCpu(),
 	}
 }

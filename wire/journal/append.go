@@ -33,14 +33,14 @@ func appendEvent(b []byte, ev metasim.Event) ([]byte, error) {
 		b = appendInstant(b, 2, ev.NoSendBefore)
 	case *metasim.Advance:
 		b, at = open(b, advanceField)
-		b = appendReport(b, ev.Client, ev.Report)
-		b = appendWork(b, 6, ev.Report)
+		b = appendReport(b, ev.Client, &ev.Report)
+		b = appendWork(b, 6, &ev.Report)
 	case *metasim.PollWait:
 		b, at = open(b, pollWaitField)
-		b = appendReport(b, ev.Client, ev.Report)
+		b = appendReport(b, ev.Client, &ev.Report)
 		b = appendInstant(b, 6, ev.Want)
 		b = appendBool(b, 7, ev.Messages)
-		b = appendWork(b, 8, ev.Report)
+		b = appendWork(b, 8, &ev.Report)
 	case *metasim.Leave:
 		b, at = open(b, leaveField)
 		b = appendLeave(b, ev)
@@ -64,7 +64,7 @@ func appendJoin(b []byte, ev *metasim.Join) []byte {
 	return appendVarint(b, 4, uint64(ev.Reaction))
 }
 
-func appendReport(b []byte, client metasim.ClientID, r metasim.Report) []byte {
+func appendReport(b []byte, client metasim.ClientID, r *metasim.Report) []byte {
 	b = appendVarint(b, 1, uint64(client))
 	b = appendInstant(b, 2, r.Now)
 	b = appendInstant(b, 3, r.NoSendBefore)
@@ -73,7 +73,7 @@ func appendReport(b []byte, client metasim.ClientID, r metasim.Report) []byte {
 }
 
 // appendWork appends what a report says of the client's work, from field num on.
-func appendWork(b []byte, num protowire.Number, r metasim.Report) []byte {
+func appendWork(b []byte, num protowire.Number, r *metasim.Report) []byte {
 	return appendVarint(appendVarint(b, num, uint64(r.Computed)), num+1, uint64(r.CPU))
 }
 

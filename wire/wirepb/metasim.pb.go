@@ -909,9 +909,7 @@ type Report struct {
 	Now           *Instant               `protobuf:"bytes,1,opt,name=now,proto3" json:"now,omitempty"`
 	NoSendBefore  *Instant               `protobuf:"bytes,2,opt,name=no_send_before,json=noSendBefore,proto3" json:"no_send_before,omitempty"`
 	NextEvent     *Instant               `protobuf:"bytes,3,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
-	Acked         uint64                 `protobuf:"varint,4,opt,name=acked,proto3" json:"acked,omitempty"`       // the number of the last delivery handled
-	Computed      int64                  `protobuf:"varint,5,opt,name=computed,proto3" json:"computed,omitempty"` // real nanoseconds since the last report, waits left out; not negative
-	Cpu           int64                  `protobuf:"varint,6,opt,name=cpu,proto3" json:"cpu,omitempty"`           // nanoseconds of processor time meanwhile; not negative
+	Acked         uint64                 `protobuf:"varint,4,opt,name=acked,proto3" json:"acked,omitempty"` // the number of the last delivery handled
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -974,23 +972,12 @@ func (x *Report) GetAcked() uint64 {
 	return 0
 }
 
-func (x *Report) GetComputed() int64 {
-	if x != nil {
-		return x.Computed
-	}
-	return 0
-}
-
-func (x *Report) GetCpu() int64 {
-	if x != nil {
-		return x.Cpu
-	}
-	return 0
-}
-
+// How long a client computed lies beside its report, and last: reports are often the same, and this is not.
 type NotifyAdvance struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Report        *Report                `protobuf:"bytes,1,opt,name=report,proto3" json:"report,omitempty"`
+	Computed      int64                  `protobuf:"varint,2,opt,name=computed,proto3" json:"computed,omitempty"` // real nanoseconds since the last report, waits left out; not negative
+	Cpu           int64                  `protobuf:"varint,3,opt,name=cpu,proto3" json:"cpu,omitempty"`           // nanoseconds of processor time meanwhile; not negative
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1032,11 +1019,27 @@ func (x *NotifyAdvance) GetReport() *Report {
 	return nil
 }
 
+func (x *NotifyAdvance) GetComputed() int64 {
+	if x != nil {
+		return x.Computed
+	}
+	return 0
+}
+
+func (x *NotifyAdvance) GetCpu() int64 {
+	if x != nil {
+		return x.Cpu
+	}
+	return 0
+}
+
 type PollWait struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Report        *Report                `protobuf:"bytes,1,opt,name=report,proto3" json:"report,omitempty"`
 	Want          *Instant               `protobuf:"bytes,2,opt,name=want,proto3" json:"want,omitempty"`
 	Messages      bool                   `protobuf:"varint,3,opt,name=messages,proto3" json:"messages,omitempty"`
+	Computed      int64                  `protobuf:"varint,4,opt,name=computed,proto3" json:"computed,omitempty"` // as in NotifyAdvance
+	Cpu           int64                  `protobuf:"varint,5,opt,name=cpu,proto3" json:"cpu,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1090,6 +1093,20 @@ func (x *PollWait) GetMessages() bool {
 		return x.Messages
 	}
 	return false
+}
+
+func (x *PollWait) GetComputed() int64 {
+	if x != nil {
+		return x.Computed
+	}
+	return 0
+}
+
+func (x *PollWait) GetCpu() int64 {
+	if x != nil {
+		return x.Cpu
+	}
+	return 0
 }
 
 type Leave struct {
@@ -1350,21 +1367,23 @@ const file_metasim_proto_rawDesc = "" +
 	"\x04sent\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\x04sent\x12\x18\n" +
 	"\apayload\x18\x03 \x01(\fR\apayload\"J\n" +
 	"\rPromiseNoSend\x129\n" +
-	"\x0eno_send_before\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\fnoSendBefore\"\xe2\x01\n" +
+	"\x0eno_send_before\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\fnoSendBefore\"\xb4\x01\n" +
 	"\x06Report\x12%\n" +
 	"\x03now\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x03now\x129\n" +
 	"\x0eno_send_before\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\fnoSendBefore\x122\n" +
 	"\n" +
 	"next_event\x18\x03 \x01(\v2\x13.metasim.v2.InstantR\tnextEvent\x12\x14\n" +
-	"\x05acked\x18\x04 \x01(\x04R\x05acked\x12\x1a\n" +
-	"\bcomputed\x18\x05 \x01(\x03R\bcomputed\x12\x10\n" +
-	"\x03cpu\x18\x06 \x01(\x03R\x03cpu\";\n" +
+	"\x05acked\x18\x04 \x01(\x04R\x05acked\"i\n" +
 	"\rNotifyAdvance\x12*\n" +
-	"\x06report\x18\x01 \x01(\v2\x12.metasim.v2.ReportR\x06report\"{\n" +
+	"\x06report\x18\x01 \x01(\v2\x12.metasim.v2.ReportR\x06report\x12\x1a\n" +
+	"\bcomputed\x18\x02 \x01(\x03R\bcomputed\x12\x10\n" +
+	"\x03cpu\x18\x03 \x01(\x03R\x03cpu\"\xa9\x01\n" +
 	"\bPollWait\x12*\n" +
 	"\x06report\x18\x01 \x01(\v2\x12.metasim.v2.ReportR\x06report\x12'\n" +
 	"\x04want\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\x04want\x12\x1a\n" +
-	"\bmessages\x18\x03 \x01(\bR\bmessages\"\\\n" +
+	"\bmessages\x18\x03 \x01(\bR\bmessages\x12\x1a\n" +
+	"\bcomputed\x18\x04 \x01(\x03R\bcomputed\x12\x10\n" +
+	"\x03cpu\x18\x05 \x01(\x03R\x03cpu\"\\\n" +
 	"\x05Leave\x12%\n" +
 	"\x03now\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x03now\x12\x14\n" +
 	"\x05acked\x18\x02 \x01(\x04R\x05acked\x12\x16\n" +
