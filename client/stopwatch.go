@@ -10,8 +10,12 @@ type stopwatch struct {
 	began time.Time // of the run, for this client; zero: it is off
 	alone bool      // nobody else is in the process
 	since int64     // when the client went on, or reported last; nanoseconds from the beginning
-	spent int64     // of processor time by then, in nanoseconds
+	owed  int64     // computed, and not worth saying yet
+	spent int64     // of processor time when it went on, in nanoseconds
 }
+
+// slightly is so little, in nanoseconds, that it waits for the next report: reports that are the same cost less to read.
+const slightly = 1000
 
 // start turns it on.
 func (w *stopwatch) start(alone bool) {
@@ -31,7 +35,11 @@ func (w *stopwatch) lap(s *seat) (computed int64) {
 	if s != nil {
 		s.took = time.Duration(now) - s.began.Sub(w.began)
 	}
-	computed, w.since = now-w.since, now
+	w.owed, w.since = w.owed+now-w.since, now
+	if w.owed < slightly {
+		return 0
+	}
+	computed, w.owed = w.owed, 0
 	return computed
 }
 

@@ -18,7 +18,7 @@ type Report struct {
 	Acked uint64
 
 	// Computed is for how long the client has computed since its last report, in nanoseconds of real time; what it waited
-	// is not in it. CPU is how much processor time its process took meanwhile, where the process has no other client. Zero:
+	// is not in it, and very little may wait for the next report. CPU is how much processor time its process took meanwhile, where the process has no other client. Zero:
 	// not known. Both are for reports alone: the dispatcher ignores them, and no result may depend on them.
 	Computed, CPU int64
 }
