@@ -8,20 +8,32 @@ import "time"
 // What it shows is for reports on how parallel a run was. It reaches no result.
 type stopwatch struct {
 	began time.Time // of the run, for this client; zero: it is off
-	alone bool      // nobody else is in the process
+	alone bool      // nobody else is in the process, so that its processor time is the client's
 	since int64     // when the client went on, or reported last; nanoseconds from the beginning
 	owed  int64     // computed, and not worth saying yet
+	went  int64     // when it went on
+	long  bool      // it computed for long the last time: its processor time is worth a look
+	based bool      // spent is known
 	spent int64     // of processor time when it went on, in nanoseconds
 }
+
+// long is for how long, in nanoseconds, a client computes that is asked for its processor time the next time: two system
+// calls, of a microsecond or so each.
+const long = 100_000
 
 // slightly is so little, in nanoseconds, that it waits for the next report: reports that are the same cost less to read.
 const slightly = 1000
 
 // start turns it on.
 func (w *stopwatch) start(alone bool) {
-	w.began, w.alone = time.Now(), alone
-	if alone {
-		w.spent, w.alone = processTime()
+	w.began, w.alone, w.long = time.Now(), alone, true
+	w.base()
+}
+
+// base notes how much processor time was spent before the client goes on.
+func (w *stopwatch) base() {
+	if w.alone && w.long {
+		w.spent, w.based = processTime()
 	}
 }
 
@@ -43,14 +55,15 @@ func (w *stopwatch) lap(s *seat) (computed int64) {
 	return computed
 }
 
-// pause returns the processor time that was taken since the last resume. A system call is dear beside an instant that is
-// short: so only waits ask, and reports that go on do not.
+// pause returns the processor time that was taken since the last resume, and is called right after a lap; 0 where nobody
+// looked.
 func (w *stopwatch) pause() (cpu int64) {
-	if !w.alone {
-		return 0
+	w.long = w.since-w.went >= long
+	if w.based {
+		now, _ := processTime()
+		cpu, w.based = now-w.spent, false
 	}
-	now, _ := processTime()
-	return now - w.spent
+	return cpu
 }
 
 // resume says that the wait is over. A client of a crew went on when its turn began, which the crew has looked up; where it
@@ -64,7 +77,6 @@ func (w *stopwatch) resume(s *seat) {
 		return
 	}
 	w.since = int64(time.Since(w.began))
-	if w.alone {
-		w.spent, _ = processTime()
-	}
+	w.went = w.since
+	w.base()
 }

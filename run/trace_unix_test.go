@@ -40,10 +40,9 @@ func work(t *testing.T, path string) (computed, cpu int64) {
 func TestTrace(t *testing.T) {
 	sc := parse(t, `
 name: traced
-until: 1s
+until: 100ms
 clients:
-  - {name: pinger, model: ping, with: {rounds: 200, out: PING, in: PONG}}
-  - {name: ponger, model: echo, with: {in: PING, out: PONG}}
+  - {name: phold, count: 2, model: phold, with: {lps: 4, population: 1, remote: 0.5, mean: 10ms, lookahead: 1ms, grain: 500us}}
 links:
   - {delay: 1ms}
 `)
