@@ -51,6 +51,9 @@ func TestExamine(t *testing.T) {
 		}
 	}()
 	v := Examine(context.Background(), os.Getpid(), watched)
+	for began := time.Now(); v.Cores <= busy && time.Since(began) < 20*time.Second; { // others may have the processors
+		v = Examine(context.Background(), os.Getpid(), watched)
+	}
 	close(stop)
 	<-done
 	require.Equal(t, Runs, v.Condition)
