@@ -14,7 +14,7 @@
 //	pieces.go    grants, put together where there are too many for a page
 //	words.go     the headline
 //	perfetto.go  the trace: tracks, slices and arrows
-//	track.go     the events of one track, in order
+//	track.go     the moments of one track, in order
 //	packet.go    the form of the trace
 //	plots.go     the plots
 //

@@ -44,9 +44,9 @@ func Perfetto(w io.Writer, t *analysis.Timeline) error {
 	for i, c := range sortOut(t) {
 		uuid := uint64(firstClient + 2*i)
 		p.track(track{uuid: uuid, parent: wallGroup, name: t.Names[i], rank: i + 1})
-		x.wall(c).write(p, uuid)
+		x.write(p, uuid, x.wall(c))
 		p.track(track{uuid: uuid + 1, parent: simGroup, name: t.Names[i], rank: i + 1})
-		x.sim(c).write(p, uuid+1)
+		x.write(p, uuid+1, x.sim(c))
 	}
 	if p.err != nil {
 		return p.err
@@ -58,6 +58,7 @@ func Perfetto(w io.Writer, t *analysis.Timeline) error {
 type tracer struct {
 	t                         *analysis.Timeline
 	waits, sends, gets, paths []string
+	notes                     [4]note // used again and again
 }
 
 // An ofClient is what of a timeline concerns one client, as indexes.
@@ -80,74 +81,112 @@ func sortOut(t *analysis.Timeline) []ofClient {
 // since returns a time of the wall clock as one of the trace, which begins with the run.
 func since(t *analysis.Timeline, wall int64) int64 { return max(0, wall-t.Begin) }
 
-func (x *tracer) wall(c ofClient) (e events) {
+func (x *tracer) wall(c ofClient) (m moments) {
 	t := x.t
 	for _, i := range c.grants {
 		g := &t.Grants[i]
-		polled, granted := since(t, g.Polled), since(t, g.Granted)
-		e.slice(polled, granted, false, "waits", note{name: "at (simulated ns)", number: int64(g.From.Time)})
-		for _, h := range t.Holds[g.Holds[0]:g.Holds[1]] {
-			e.slice(since(t, h.Begin), since(t, h.End), true, x.root(h.Root), x.path(h.Path)...)
+		granted := since(t, g.Granted)
+		m.slice(since(t, g.Polled), granted, waits, i)
+		for k := g.Holds[0]; k < g.Holds[1]; k++ {
+			m.slice(since(t, t.Holds[k].Begin), since(t, t.Holds[k].End), waitsFor, k)
 		}
-		notes := []note{{name: "at (simulated ns)", number: int64(g.From.Time)}, {name: "until (simulated ns)", number: int64(g.Until.Time)}}
-		if g.Cause != g.Client {
-			notes = append(notes, note{name: "released by", text: t.Names[g.Cause]})
-		}
-		name := "computes"
-		if g.Critical {
-			name = "computes (critical)"
-		}
-		e.slice(granted, min(granted+g.Work, since(t, g.Reported)), false, name, notes...)
+		m.slice(granted, min(granted+g.Work, since(t, g.Reported)), computes, i)
 	}
 	for _, i := range c.sent {
-		m := &t.Messages[i]
-		flow := uint64(2*i + 1)
-		if m.Delivered == 0 {
-			flow = 0 // an arrow to nowhere
-		}
-		e.instant(since(t, m.Queued), x.sends[m.Channel], flow, false, messageNotes(t, m)...)
+		m.instant(since(t, t.Messages[i].Queued), sends, i)
 	}
 	for _, i := range c.received {
-		if m := &t.Messages[i]; m.Delivered != 0 {
-			e.instant(since(t, m.Delivered), x.gets[m.Channel], uint64(2*i+1), true, note{name: "from", text: t.Names[m.From]})
+		if t.Messages[i].Delivered != 0 {
+			m.instant(since(t, t.Messages[i].Delivered), gets, i)
 		}
 	}
-	return e
+	return m
 }
 
 // sim draws a grant from where the client stood to where it stood at the next one.
-func (x *tracer) sim(c ofClient) (e events) {
+func (x *tracer) sim(c ofClient) (m moments) {
 	t := x.t
 	var end metasim.Time
 	if n := len(t.Profile); n > 0 {
 		end = t.Profile[n-1].Now
 	}
 	for k, i := range c.grants {
-		g := &t.Grants[i]
 		to := end
 		if k+1 < len(c.grants) {
 			to = t.Grants[c.grants[k+1]].From.Time
 		}
-		e.slice(int64(g.From.Time), int64(to), false, "advances", note{name: "computed (wall ns)", number: g.Work},
-			note{name: "waited (wall ns)", number: g.Granted - g.Polled})
+		m.slice(int64(t.Grants[i].From.Time), int64(to), advances, i)
 	}
 	for _, i := range c.sent {
-		m := &t.Messages[i]
-		e.instant(int64(m.Sent.Time), x.sends[m.Channel], uint64(2*i+2), false, note{name: "to", text: t.Names[m.To]})
+		m.instant(int64(t.Messages[i].Sent.Time), sendsSim, i)
 	}
 	for _, i := range c.received {
-		m := &t.Messages[i]
-		e.instant(int64(m.Due.Time), x.gets[m.Channel], uint64(2*i+2), true, note{name: "from", text: t.Names[m.From]})
+		m.instant(int64(t.Messages[i].Due.Time), getsSim, i)
 	}
-	return e
+	return m
 }
 
-func messageNotes(t *analysis.Timeline, m *analysis.Message) []note {
-	return []note{
-		{name: "to", text: t.Names[m.To]},
-		{name: "size (bytes)", number: int64(m.Size)},
-		{name: "sent (simulated ns)", number: int64(m.Sent.Time)},
-		{name: "due (simulated ns)", number: int64(m.Due.Time)},
+// write writes the moments of a track in order.
+func (x *tracer) write(p *packer, uuid uint64, all moments) {
+	all.sort()
+	for _, m := range all {
+		e := event{at: m.at, kind: sliceBegin, notes: x.notes[:0]}
+		switch m.what {
+		case ends:
+			e.kind = sliceEnd
+		case waits, computes, advances:
+			x.grant(&e, m.what, &x.t.Grants[m.index])
+		case waitsFor:
+			h := &x.t.Holds[m.index]
+			e.name, e.notes = x.root(h.Root), x.path(h.Path)
+		default:
+			e.kind = instant
+			x.message(&e, m.what, m.index)
+		}
+		p.event(uuid, &e)
+	}
+}
+
+func (x *tracer) grant(e *event, w what, g *analysis.Grant) {
+	at := note{name: "at (simulated ns)", number: int64(g.From.Time)}
+	switch {
+	case w == waits:
+		e.name, e.notes = "waits", append(e.notes, at)
+		return
+	case w == advances:
+		e.name, e.notes = "advances", append(e.notes, note{name: "computed (wall ns)", number: g.Work},
+			note{name: "waited (wall ns)", number: g.Granted - g.Polled})
+		return
+	case g.Critical:
+		e.name = "computes (critical)"
+	default:
+		e.name = "computes"
+	}
+	e.notes = append(e.notes, at, note{name: "until (simulated ns)", number: int64(g.Until.Time)})
+	if g.Cause != g.Client {
+		e.notes = append(e.notes, note{name: "released by", text: x.t.Names[g.Cause]})
+	}
+}
+
+// message tells of a message that is sent or received. Its arrow has a number by the wall clock, and another one by
+// simulated time.
+func (x *tracer) message(e *event, w what, index int32) {
+	m := &x.t.Messages[index]
+	e.flow = uint64(2*index + 1)
+	if w == sendsSim || w == getsSim {
+		e.flow++
+	}
+	if w == gets || w == getsSim {
+		e.name, e.terminates, e.notes = x.gets[m.Channel], true, append(e.notes, note{name: "from", text: x.t.Names[m.From]})
+		return
+	}
+	e.name, e.notes = x.sends[m.Channel], append(e.notes, note{name: "to", text: x.t.Names[m.To]})
+	if w == sends {
+		if m.Delivered == 0 {
+			e.flow = 0 // an arrow to nowhere
+		}
+		e.notes = append(e.notes, note{name: "size (bytes)", number: int64(m.Size)}, note{name: "sent (simulated ns)", number: int64(m.Sent.Time)},
+			note{name: "due (simulated ns)", number: int64(m.Due.Time)})
 	}
 }
 

@@ -5,10 +5,67 @@ import (
 	"slices"
 )
 
-// An event is one of a track.
+// A moment is an event of a track before it is written: small, as a trace may have many millions. Its index is that of a
+// grant, a hold or a message, whatever it is of.
+type moment struct {
+	at    int64 // nanoseconds
+	index int32
+	what  what
+	order order
+}
+
+// what says what happens at a moment.
+type what uint8
+
+const (
+	ends what = iota
+	waits
+	waitsFor
+	computes
+	sends
+	gets
+	advances
+	sendsSim
+	getsSim
+)
+
+// An order is that among the moments of one time, so that slices nest: what is inside ends first, and begins last.
+type order uint8
+
+const (
+	endInner order = iota
+	endOuter
+	during
+	beginOuter
+	beginInner
+)
+
+// moments are those of a track.
+type moments []moment
+
+// slice adds a slice. What takes no time is left out.
+func (m *moments) slice(begin, end int64, w what, index int32) {
+	if end <= begin {
+		return
+	}
+	from, to := beginOuter, endOuter
+	if w == waitsFor {
+		from, to = beginInner, endInner
+	}
+	*m = append(*m, moment{begin, index, w, from}, moment{end, index, ends, to})
+}
+
+func (m *moments) instant(at int64, w what, index int32) {
+	*m = append(*m, moment{at, index, w, during})
+}
+
+func (m moments) sort() {
+	slices.SortStableFunc(m, func(x, y moment) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.order, y.order)) })
+}
+
+// An event is one of a track, as it is written.
 type event struct {
-	at         int64 // nanoseconds
-	order      int8  // among those of one time
+	at         int64
 	kind       uint64
 	name       string
 	notes      []note
@@ -20,46 +77,4 @@ type event struct {
 type note struct {
 	name, text string
 	number     int64
-}
-
-// What happens at one time is told in this order, so that slices nest: what is inside ends first, and begins last.
-const (
-	endInner int8 = iota
-	endOuter
-	during
-	beginOuter
-	beginInner
-)
-
-// events are those of a track.
-type events []event
-
-// slice adds a slice. What takes no time is left out.
-func (e *events) slice(begin, end int64, inner bool, name string, notes ...note) {
-	if end <= begin {
-		return
-	}
-	from, to := beginOuter, endOuter
-	if inner {
-		from, to = beginInner, endInner
-	}
-	*e = append(*e, event{at: begin, order: from, kind: sliceBegin, name: name, notes: notes}, event{at: end, order: to, kind: sliceEnd})
-}
-
-func (e *events) instant(at int64, name string, flow uint64, terminates bool, notes ...note) {
-	*e = append(*e, event{at: at, order: during, kind: instant, name: name, flow: flow, terminates: terminates, notes: notes})
-}
-
-// write writes the events in order.
-func (e events) write(p *packer, uuid uint64) {
-	order := make([]int32, len(e)) // events are large
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(i, j int32) int {
-		return cmp.Or(cmp.Compare(e[i].at, e[j].at), cmp.Compare(e[i].order, e[j].order), cmp.Compare(i, j))
-	})
-	for _, i := range order {
-		p.event(uuid, &e[i])
-	}
 }
