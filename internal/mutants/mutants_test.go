@@ -83,7 +83,7 @@ func run(t *testing.T, m mutant) []string {
 	require.NoError(t, err, "it does not compile, so it shows nothing:\n%s", out)
 	c := exec.CommandContext(context.Background(), binary,
 		"-test.run", "Script|Interleave$|SafeTimes|Forest|Instant|Time|Message|Queue", "-test.short", "-test.failfast",
-		"-test.timeout", "60s", "-seeds", "60", "-orders", "4", "-graphs", "2000", "-rapid.nofailfile",
+		"-test.timeout", "60s", "-seeds", "50", "-orders", "4", "-graphs", "1000", "-rapid.nofailfile",
 		"-rapid.shrinktime", "0s")
 	c.Dir = filepath.Join(dir, "metasim")
 	text, err := c.CombinedOutput()
