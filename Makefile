@@ -39,7 +39,7 @@ FUZZED = ./wire:FuzzStream ./wire/journal:FuzzReader ./wire/lcm/bus:FuzzSession 
 glimpse: ## a few seconds of fuzzing what reads bytes from outside
 	@for t in $(FUZZED); do \
 		echo "$(GO) test $${t%%:*} -fuzz $${t##*:}"; \
-		out=$$($(GO) test $${t%%:*} -run '^$$' -fuzz "^$${t##*:}$$" -fuzztime 2s 2>&1) || { echo "$$out"; exit 1; }; \
+		out=$$($(GO) test $${t%%:*} -run '^$$' -fuzz "^$${t##*:}$$" -fuzztime 1s 2>&1) || { echo "$$out"; exit 1; }; \
 	done
 
 cross: ## build for the other systems
