@@ -47,8 +47,9 @@ cross: ## build for the other systems
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./...
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build ./...
 
-sim: ## the long interleaving test: SEEDS=3000
+sim: ## the long interleaving test (SEEDS=3000), and all planted mistakes
 	$(GO) test ./metasim -run Interleave -seeds $(SEEDS) -timeout 60m
+	$(GO) test ./internal/mutants -all -timeout 60m
 
 fuzz: ## every fuzz target for FUZZTIME=30s
 	@for pkg in $$($(GO) list ./...); do \
