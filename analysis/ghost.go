@@ -15,6 +15,7 @@ type ghost struct {
 	causes  map[flight]int32 // which message makes it do what
 	again   map[int32]int32  // and what its copy makes it do, of a message that came twice
 	setters []int32          // of each act that a timer causes: the act that set the timer; -1 of others
+	last    []int32          // of each act: the last one whose timer it set; 0: it set none
 	speed   float64
 	react   metasim.Time
 	ahead   metasim.Time   // how far it promises to send nothing, as far as that is true; 0: as it did then
@@ -41,8 +42,8 @@ type timer struct {
 
 func newGhost(id metasim.ClientID, log *clientLog) *ghost {
 	g := &ghost{
-		log: log, id: id, causes: map[flight]int32{}, again: map[int32]int32{}, setters: make([]int32, len(log.acts)), speed: 1, react: log.join.Reaction,
-		promised: metasim.Infinity, undone: len(log.acts),
+		log: log, id: id, causes: map[flight]int32{}, again: map[int32]int32{}, setters: make([]int32, len(log.acts)), last: make([]int32, len(log.acts)),
+		speed: 1, react: log.join.Reaction, promised: metasim.Infinity, undone: len(log.acts),
 	}
 	for i := range log.acts {
 		a := &log.acts[i]
@@ -54,7 +55,7 @@ func newGhost(id metasim.ClientID, log *clientLog) *ghost {
 			for k > 0 && log.acts[k-1].next == a.at {
 				k--
 			}
-			g.setters[i] = int32(k)
+			g.setters[i], g.last[k] = int32(k), int32(i)
 		default:
 			if first, known := g.causes[a.cause]; known {
 				g.again[first] = int32(i)
@@ -186,7 +187,7 @@ func (g *ghost) settle() {
 		a := &g.log.acts[k]
 		g.promised = shifted(a.next, a.at, g.now)
 		// The timers that it set are those of the next acts that it set any for: it told of no others.
-		for i := k + 1; int(i) < len(g.setters) && g.log.acts[i-1].next == a.next; i++ {
+		for i := k + 1; i <= g.last[k]; i++ {
 			if g.setters[i] == k {
 				g.set(timer{metasim.Later(shifted(g.log.acts[i].at, a.at, g.now), g.now), i})
 			}
