@@ -13,6 +13,7 @@ type stopwatch struct {
 	owed  int64     // computed, and not worth saying yet
 	went  int64     // when it went on
 	long  bool      // it computed for long the last time: its processor time is worth a look
+	told  bool      // it has said something: then a report that says nothing means that it is not worth saying
 	based bool      // spent is known
 	spent int64     // of processor time when it went on, in nanoseconds
 }
@@ -21,7 +22,8 @@ type stopwatch struct {
 // calls, of a microsecond or so each.
 const long = 100_000
 
-// slightly is so little, in nanoseconds, that it waits for the next report: reports that are the same cost less to read.
+// slightly is so little, in nanoseconds, that it waits for the next report: reports that are the same cost less to read. Only
+// the first report says in any case that somebody measures.
 const slightly = 1000
 
 // start turns it on.
@@ -48,10 +50,10 @@ func (w *stopwatch) lap(s *seat) (computed int64) {
 		s.took = time.Duration(now) - s.began.Sub(w.began)
 	}
 	w.owed, w.since = w.owed+now-w.since, now
-	if w.owed < slightly {
+	if w.owed < slightly && w.told {
 		return 0
 	}
-	computed, w.owed = w.owed, 0
+	computed, w.owed, w.told = max(1, w.owed), 0, true
 	return computed
 }
 
