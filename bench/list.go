@@ -9,6 +9,6 @@ func workloads() []workload {
 		pingPong(), lockStep(), throughput(), decision(),
 		pholds(), sparse(), helics(),
 		idle(), straggler(), star(), crowd(),
-		busy(), journals(),
+		busy(), journals(), traces(),
 	)
 }

@@ -31,6 +31,7 @@ type cast struct {
 	links     []delay.Rule
 	until     metasim.Time // 0: until all have left
 	noJournal bool
+	timed     bool // clients are asked how long they compute
 }
 
 // An arrangement says where the clients of a cast are.
@@ -139,7 +140,7 @@ func (c *cast) config() (config server.Config, done func() error, err error) {
 	}
 	config = server.Config{
 		Core: metasim.Config{Delays: table, Until: c.until, MaxSteps: 1 << 20}, Scenario: "bench", Token: token,
-		StartTimeout: patience,
+		StartTimeout: patience, Timed: c.timed,
 	}
 	for _, p := range c.parts {
 		config.Core.Clients = append(config.Core.Clients, p.name)
