@@ -100,7 +100,7 @@ func parallelism(r *analysis.Report, axis string, end func(analysis.ProfileRepor
 	var points plotter.XYs
 	begin, at, sum, weight := 0.0, 0.0, 0.0, 0.0
 	for _, s := range r.Profile {
-		sum += s.Running * (s.EndS - begin)
+		sum += s.Computing * (s.EndS - begin)
 		weight += s.EndS - begin
 		begin = s.EndS
 		if to := end(s); to > at && weight > 0 {

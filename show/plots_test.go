@@ -74,3 +74,10 @@ func TestPlotsThatCannotBeWritten(t *testing.T) {
 	_, r := robot(t)
 	require.Error(t, Plots(file, r))
 }
+
+// What is drawn is who computed, not who might have.
+func TestThePlotOfParallelismIsOfWhatWasComputed(t *testing.T) {
+	p, err := overWall(&analysis.Report{Profile: []analysis.ProfileReport{{EndS: 1, EndNS: 1, Computing: 0.5, Running: 2}}})
+	require.NoError(t, err)
+	require.InDelta(t, 0.5, p.Y.Max, 1e-9)
+}

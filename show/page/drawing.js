@@ -53,30 +53,32 @@ function drawAxis(c, width) {
   }
 }
 
-// drawProfile draws how many clients computed at once.
+// drawProfile draws how many clients computed at once, before how many were authorized to.
 function drawProfile(c) {
   const profile = report.parallelism_over_time || [];
   const clients = Math.max(1, report.clients.length);
   const most = Math.max(1, ...profile.map((p) => p.running)), height = profileHeight - 12;
-  const n = Math.ceil(plotWidth()), sum = new Float64Array(n + 1), weight = new Float64Array(n + 1);
+  const n = Math.ceil(plotWidth()), weight = new Float64Array(n + 1);
+  const running = new Float64Array(n + 1), computing = new Float64Array(n + 1);
   let begin = 0, wall = 0;
   for (const p of profile) {
     const end = view.sim ? p.end_sim_ns : p.end_s * 1e9;
     const a = Math.floor(toX(begin) - gutter()), b = Math.max(a + 1, Math.floor(toX(end) - gutter()));
     for (let x = Math.max(0, a); x < Math.min(n, b); x++) {
       const w = (p.end_s - wall) / (b - a);
-      sum[x] += p.running * w;
+      running[x] += p.running * w;
+      computing[x] += p.computing * w;
       weight[x] += w;
     }
     [begin, wall] = [end, p.end_s];
   }
-  c.fillStyle = paint.work;
-  c.globalAlpha = 0.75;
-  for (let x = 0; x < n; x++) {
-    const h = weight[x] ? sum[x] / weight[x] / most * height : 0;
-    c.fillRect(gutter() + x, profileHeight - h, 1, h);
+  for (const [sum, color] of [[running, paint.other], [computing, paint.work]]) {
+    c.fillStyle = color;
+    for (let x = 0; x < n; x++) {
+      const h = weight[x] ? sum[x] / weight[x] / most * height : 0;
+      c.fillRect(gutter() + x, profileHeight - h, 1, h);
+    }
   }
-  c.globalAlpha = 1;
   c.textAlign = 'right';
   c.fillStyle = paint.soft;
   c.fillText(digits(most), gutter() - 8, 14);
