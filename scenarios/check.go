@@ -17,6 +17,7 @@ type checker struct {
 	problems []Problem
 	bad      map[string]bool // paths at, below or above which there is a problem
 	warnings []Problem
+	advice   []Problem
 	names    map[string]int // names of clients, and the entry that each is from
 	rules    []delay.Rule
 }
@@ -56,6 +57,12 @@ func (c *checker) fail(p path, format string, args ...any) {
 // warn adds a warning.
 func (c *checker) warn(p path, format string, args ...any) {
 	c.warnings = append(c.warnings, c.at(p, format, args...))
+}
+
+// warnOf adds a warning that is one of the kinds of advice.
+func (c *checker) warnOf(kind string, p path, format string, args ...any) {
+	c.warn(p, format, args...)
+	c.warnings[len(c.warnings)-1].Kind = kind
 }
 
 func (c *checker) at(p path, format string, args ...any) Problem {

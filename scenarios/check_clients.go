@@ -24,7 +24,7 @@ func (c *checker) clients() {
 		}
 		c.unique(p, i, count)
 		c.model(p, count)
-		if c.why == toRun {
+		if c.why != toLook {
 			c.command(p)
 		}
 	}

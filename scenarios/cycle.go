@@ -16,14 +16,30 @@ func instant(s delay.Spec) bool {
 
 // rule returns what decides about an edge, from the first client of a group to the first of the other.
 func (f *flow) rule(e edge) delay.Spec {
+	return f.spec(f.decide(e))
+}
+
+// noRule stands for the number of a rule where none matches.
+const noRule = -1
+
+// decide returns the number of the rule that decides about an edge.
+func (f *flow) decide(e edge) int {
 	from, to := f.groups[e.from].first.Name, f.groups[e.to].first.Name
 	for i := len(f.s.Rules) - 1; i >= 0 && f.spend(1); i-- {
 		r := &f.s.Rules[i]
 		if delay.Match(r.From, from) && delay.Match(r.To, to) && delay.Match(r.Channel, e.channel) {
-			return r.Spec
+			return i
 		}
 	}
-	return delay.Spec{}
+	return noRule
+}
+
+// spec returns what a rule says, or what counts without one.
+func (f *flow) spec(rule int) delay.Spec {
+	if rule == noRule {
+		return delay.Spec{}
+	}
+	return f.s.Rules[rule].Spec
 }
 
 // fed returns the groups that a message can reach, from those that send without being asked.

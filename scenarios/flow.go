@@ -58,6 +58,8 @@ func (c *checker) flow(s *Scenario) {
 	f.unmatched()
 	if f.left < 0 {
 		c.warn(nil, "is too large to look for links that match nothing and channels that nobody hears")
+	} else if c.why == toReview && c.problems == nil {
+		f.advise()
 	}
 }
 
@@ -126,14 +128,14 @@ func (f *flow) connect() {
 				return
 			}
 			if f.complete && len(f.edges) == before {
-				f.warnPort(i, channel, "nobody hears channel %q; name it in a client's subscriptions, or remove it")
+				f.warnPort("", i, channel, "nobody hears channel %q; name it in a client's subscriptions, or remove it")
 			}
 		}
 	}
 	for i := range f.groups {
 		for _, s := range f.groups[i].ports.Subscriptions {
 			if f.complete && !heard[i][s] {
-				f.warnPort(i, s, "nobody publishes channel %q; name it in a client that publishes, or remove it")
+				f.warnPort(UnusedSubscription, i, s, "nobody publishes channel %q; name it in a client that publishes, or remove it")
 			}
 		}
 	}
@@ -167,9 +169,9 @@ func (f *flow) subscriptions() (names map[string][]int, exprs []subscription, ok
 }
 
 // warnPort warns at the parameter that names a channel, or at the client.
-func (f *flow) warnPort(i int, channel, format string) {
+func (f *flow) warnPort(kind string, i int, channel, format string) {
 	p := path{"clients", strconv.Itoa(f.groups[i].entry)}
-	f.warn(f.parameterOf(p, channel), format, channel)
+	f.warnOf(kind, f.parameterOf(p, channel), format, channel)
 }
 
 // parameterOf finds the parameter that says a text.
@@ -234,7 +236,7 @@ func (f *flow) rounds() {
 		return f.groups[e.from].forwards() && f.groups[e.to].forwards() && instant(f.rule(e))
 	})
 	if cycle != nil {
-		f.warn(path{"clients", strconv.Itoa(f.groups[cycle[0].from].entry)},
+		f.warnOf(ZeroDelayCycle, path{"clients", strconv.Itoa(f.groups[cycle[0].from].entry)},
 			"messages without delay go round, %s; after max_steps (%d) at one time the run fails: "+
 				"give one of these links a delay",
 			f.drawing(cycle), f.s.MaxSteps)

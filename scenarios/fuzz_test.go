@@ -26,7 +26,8 @@ func FuzzParse(f *testing.F) {
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text []byte, set string) {
-		s, warnings, err := Parse(filepath.Join(dir, "fuzz.yaml"), text, Overrides{Set: []string{set}})
+		s, told, err := parseFor(toReview, filepath.Join(dir, "fuzz.yaml"), text, Overrides{Set: []string{set}})
+		warnings := append(told.warnings, told.advice...)
 		var invalid *Invalid
 		switch {
 		case errors.As(err, &invalid):
@@ -81,12 +82,15 @@ func TestHostileFilesAreCheap(t *testing.T) {
 		"words":     {fill("a: ", "b\n  "), `"a" is unknown here`},
 		"links": {fill(names+"  - {name: a, external: true, count: 100000}\nlinks:\n", "  - {from: '*b'}\n"),
 			nothing},
+		"strangers":     {names + clients(3_000), nothing},
 		"unknown links": {fill(names+clients(3_000)+"links:\n", "  - {from: zzzzzzzz}\n"), nothing},
 	} {
-		_, warnings, err := Parse(name, []byte(hostile.text), Overrides{})
+		_, told, err := parseFor(toReview, name, []byte(hostile.text), Overrides{})
 		if hostile.says == nothing {
 			require.NoError(t, err, name)
-			assert.Contains(t, warnings[len(warnings)-1].Message+warnings[0].Message, "too large to look for links", name)
+			require.NotEmpty(t, told.warnings, name)
+			assert.Contains(t, told.warnings[len(told.warnings)-1].Message+told.warnings[0].Message, "too large to look for", name)
+			assert.Empty(t, told.advice, name)
 			continue
 		}
 		var invalid *Invalid

@@ -15,57 +15,80 @@ import (
 // Load reads a scenario file, applies the overrides and checks the result. Warnings come with a Scenario as well as
 // with an error. The error is an *Invalid wherever the scenario, not this program, is at fault.
 func Load(file string, o Overrides) (*Scenario, []Problem, error) {
-	text, problem := readSource(file)
-	if problem != nil {
-		return nil, nil, &Invalid{[]Problem{*problem}}
-	}
-	return Parse(file, text, o)
+	s, told, err := loadFor(toRun, file, o)
+	return s, told.warnings, err
+}
+
+// Review reads a scenario file as Load does, and looks for advice too: what would let a run of it compute more at once, as
+// far as that can be known before it runs. A scenario that cannot be used gets none.
+func Review(file string, o Overrides) (warnings, advice []Problem, err error) {
+	_, told, err := loadFor(toReview, file, o)
+	return told.warnings, told.advice, err
 }
 
 // Parse is Load for a text that was read already. File names it in problems, and its directory is where the paths in
 // it begin.
 func Parse(file string, text []byte, o Overrides) (*Scenario, []Problem, error) {
+	s, told, err := parseFor(toRun, file, text, o)
+	return s, told.warnings, err
+}
+
+func loadFor(why purpose, file string, o Overrides) (*Scenario, told, error) {
+	text, problem := readSource(file)
+	if problem != nil {
+		return nil, told{}, &Invalid{[]Problem{*problem}}
+	}
+	return parseFor(why, file, text, o)
+}
+
+func parseFor(why purpose, file string, text []byte, o Overrides) (*Scenario, told, error) {
 	root, problems := parse(file, text)
 	if problems != nil {
-		return nil, nil, &Invalid{sorted(problems)}
+		return nil, told{}, &Invalid{sorted(problems)}
 	}
-	return build(root, filepath.Dir(file), o, toRun)
+	return build(root, filepath.Dir(file), o, why)
 }
 
 // A purpose is what a scenario is wanted for.
-type purpose bool
+type purpose int
 
 const (
-	toRun  purpose = true  // its files and commands must be there, and it must be able to end
-	toLook purpose = false // it has run: only its words count
+	toLook   purpose = iota // it has run: only its words count
+	toRun                   // its files and commands must be there, and it must be able to end
+	toReview                // likewise, and what would make it faster is wanted
 )
 
+// A told is what there is to say of a scenario beside its errors.
+type told struct{ warnings, advice []Problem }
+
+func (c *checker) told() told { return told{sorted(c.warnings), sorted(c.advice)} }
+
 // build makes a Scenario of a tree.
-func build(root *node, dir string, o Overrides, why purpose) (*Scenario, []Problem, error) {
+func build(root *node, dir string, o Overrides, why purpose) (*Scenario, told, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("scenarios: %s has no absolute path (%w); change into a directory that exists", dir, err)
+		return nil, told{}, fmt.Errorf("scenarios: %s has no absolute path (%w); change into a directory that exists", dir, err)
 	}
 	problems := o.apply(root)
 	c, err := check(root, directory{absolute, o.AllowOutside}, why)
 	if err != nil {
-		return nil, nil, err
+		return nil, told{}, err
 	}
 	if problems = append(problems, c.problems...); problems != nil {
-		return nil, sorted(c.warnings), &Invalid{sorted(problems)}
+		return nil, c.told(), &Invalid{sorted(problems)}
 	}
 	s := &Scenario{Dir: absolute, Rules: c.rules, allowOutside: o.AllowOutside}
 	if err := decode(root.plain(), &s.doc); err != nil {
-		return nil, nil, fmt.Errorf("scenarios: what the schema let pass does not decode, a mistake of metasim: %w", err)
+		return nil, told{}, fmt.Errorf("scenarios: what the schema let pass does not decode, a mistake of metasim: %w", err)
 	}
 	s.expand()
-	if why == toRun {
+	if why != toLook {
 		c.flow(s)
 	}
 	if c.problems != nil {
-		return nil, sorted(c.warnings), &Invalid{sorted(c.problems)}
+		return nil, c.told(), &Invalid{sorted(c.problems)}
 	}
-	return s, sorted(c.warnings), nil
+	return s, c.told(), nil
 }
 
 // decode fills a document by way of viper, which brings the defaults and is strict about keys. Its keys are blind to

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// A Problem is one thing that is wrong with a scenario, or, as a warning, that is probably not meant.
+// A Problem is one thing that is wrong with a scenario; or, as a warning, that is probably not meant; or, as advice, that
+// makes a run slower than it need be.
 type Problem struct {
 	// File is the scenario file as it was named, or the flag that is to blame: "--set", "--seed", "--until".
 	File string `json:"file"`
@@ -17,6 +18,9 @@ type Problem struct {
 	Column int `json:"column"`
 	// Path is where in the scenario: "clients[0].with.rounds"; empty for the whole of it.
 	Path string `json:"path"`
+	// Kind is what advice is about: OneStepLink and its like. It is set too in warnings of which a report of the run would
+	// make advice, and else empty.
+	Kind string `json:"kind,omitempty"`
 	// Message is what is wrong, and what to write instead.
 	Message string `json:"message"`
 }
@@ -62,6 +66,7 @@ func sorted(problems []Problem) []Problem {
 			cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.File, b.File),
 			cmp.Compare(a.Path, b.Path),
+			cmp.Compare(a.Kind, b.Kind),
 			cmp.Compare(a.Message, b.Message),
 		)
 	})
