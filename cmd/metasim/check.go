@@ -20,6 +20,7 @@ type validation struct {
 	OK       bool                `json:"ok"`
 	Errors   []scenarios.Problem `json:"errors"`
 	Warnings []scenarios.Problem `json:"warnings"`
+	Advice   []scenarios.Problem `json:"advice"`
 }
 
 func newValidate(std streams) *cobra.Command {
@@ -30,8 +31,11 @@ func newValidate(std streams) *cobra.Command {
 		Short: "Check a scenario and name everything that is wrong with it",
 		Args:  exactlyOne("scenario file"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, warnings, err := scenarios.Load(args[0], f.overrides())
-			v := validation{OK: err == nil, Errors: []scenarios.Problem{}, Warnings: append([]scenarios.Problem{}, warnings...)}
+			warnings, advice, err := scenarios.Review(args[0], f.overrides())
+			v := validation{
+				OK: err == nil, Errors: []scenarios.Problem{},
+				Warnings: append([]scenarios.Problem{}, warnings...), Advice: append([]scenarios.Problem{}, advice...),
+			}
 			var invalid *scenarios.Invalid
 			switch {
 			case errors.As(err, &invalid):
@@ -46,6 +50,9 @@ func newValidate(std streams) *cobra.Command {
 			} else {
 				for _, w := range warnings {
 					fmt.Fprintf(std.err, "warning: %s\n", w)
+				}
+				for _, a := range advice {
+					fmt.Fprintf(std.err, "advice: %s\n", a)
 				}
 			}
 			if err != nil {

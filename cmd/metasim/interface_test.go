@@ -240,18 +240,20 @@ func TestValidateJSON(t *testing.T) {
 		Line    int    `json:"line"`
 		Column  int    `json:"column"`
 		Path    string `json:"path"`
+		Kind    string `json:"kind"`
 		Message string `json:"message"`
 	}
 	type verdict struct {
 		OK       bool       `json:"ok"`
 		Errors   *[]problem `json:"errors"`
 		Warnings *[]problem `json:"warnings"`
+		Advice   *[]problem `json:"advice"`
 	}
 	var v verdict
 	e := s.metasim("validate", "--json", "p.yaml")
 	e.object(t, &v)
 	require.Equal(t, 0, e.status)
-	require.Equal(t, verdict{true, &[]problem{}, &[]problem{}}, v, "lists, not null")
+	require.Equal(t, verdict{true, &[]problem{}, &[]problem{}, &[]problem{}}, v, "lists, not null")
 	require.Equal(t, "p.yaml is a good scenario\n", s.metasim("validate", "p.yaml").out)
 
 	e = s.metasim("validate", "bad.yaml", "--json")
@@ -260,7 +262,7 @@ func TestValidateJSON(t *testing.T) {
 	require.Empty(t, e.err)
 	require.False(t, v.OK)
 	require.Len(t, *v.Errors, 2)
-	require.Equal(t, problem{"bad.yaml", 2, 1, "sead", `"sead" is unknown here; did you mean "seed"?`}, (*v.Errors)[0])
+	require.Equal(t, problem{"bad.yaml", 2, 1, "sead", "", `"sead" is unknown here; did you mean "seed"?`}, (*v.Errors)[0])
 	require.Equal(t, 4, (*v.Errors)[1].Line)
 
 	e = s.metasim("validate", "bad.yaml")

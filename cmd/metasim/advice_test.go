@@ -1,0 +1,50 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/analysis"
+	"metasim/scenarios"
+)
+
+// What validate advises on and what a report does have one name for one thing.
+func TestAdviceHasOneVocabulary(t *testing.T) {
+	require.Equal(t, analysis.OneStepLink, scenarios.OneStepLink)
+	require.Equal(t, analysis.MissingPromise, scenarios.MissingPromise)
+	require.Equal(t, analysis.ZeroDelayCycle, scenarios.ZeroDelayCycle)
+	require.Equal(t, analysis.UnusedSubscription, scenarios.UnusedSubscription)
+}
+
+// Advice stands behind the warnings, and nobody reads it who runs.
+func TestValidateAdvises(t *testing.T) {
+	s := newStage(t)
+	s.file("x.yaml", `name: x
+until: 10ms
+clients:
+  - {name: s, model: source, with: {channel: A, period: 1ms}}
+  - {name: k, model: sink, with: {channels: [A, B]}}
+`)
+	const warns = `^warning: x\.yaml:5:49: clients\[1\]\.with\.channels\[1\]: nobody publishes .*\n`
+	e := s.metasim("validate", "x.yaml")
+	require.Equal(t, 0, e.status)
+	require.Equal(t, "x.yaml is a good scenario\n", e.out)
+	require.Regexp(t, warns+`advice: x\.yaml:1:1: links: no rule gives a delay to s -> k on A: .*\n$`, e.err)
+
+	e = s.metasim("validate", "x.yaml", "--json")
+	require.Empty(t, e.err)
+	var v validation
+	e.object(t, &v)
+	require.True(t, v.OK)
+	require.Len(t, v.Warnings, 1)
+	require.Equal(t, scenarios.UnusedSubscription, v.Warnings[0].Kind)
+	require.Len(t, v.Advice, 1)
+	require.Equal(t, scenarios.OneStepLink, v.Advice[0].Kind)
+	require.Equal(t, "links", v.Advice[0].Path)
+
+	e = s.metasim("run", "x.yaml")
+	require.Equal(t, 0, e.status)
+	require.Regexp(t, warns, e.err)
+	require.NotContains(t, e.out+e.err, "advice:")
+}
