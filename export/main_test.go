@@ -44,11 +44,11 @@ func play(instance string) error {
 // doubled and overtake one another, that are empty, that come too late or for one who has left, and some who only listen.
 const mixed = `name: mixed
 seed: 3
-until: 1s
+until: 400ms
 clients:
   - {name: a, model: source, with: {channel: A, period: 1ms, size: 20}}
   - {name: b, model: source, with: {channel: B, period: 1ms, size: 0}}
-  - {name: early, model: source, with: {channel: A, period: 10us, count: 5000}}
+  - {name: early, model: source, with: {channel: A, period: 10us, count: 800}}
   - {name: hasty, model: ping, with: {rounds: 2, out: PING, in: A}}
   - {name: mirror, model: echo, with: {in: A, out: BACK}}
   - {name: all, model: sink, with: {channels: [".*"]}}

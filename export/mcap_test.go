@@ -66,6 +66,7 @@ func TestMCAPReadsBack(t *testing.T) {
 	want, _ := walked(t, dir)
 	names, _ := opened(t, dir)
 	items, info := contents(t, written(t, dir, "mcap"))
+	forms := map[string]protoreflect.MessageDescriptor{}
 	require.EqualValues(t, len(items), info.Statistics.MessageCount)
 	for _, o := range want {
 		require.NotEmpty(t, items)
@@ -90,7 +91,7 @@ func TestMCAPReadsBack(t *testing.T) {
 		}
 		check(items[0])
 		require.Equal(t, export.EventTopic, items[0].Channel.Topic)
-		got := bySchema(t, items[0])
+		got := bySchema(t, items[0], forms)
 		require.True(t, proto.Equal(ev, got), "%v\n%v", ev, got)
 		items = items[1:]
 		if o.Kind == export.Lost {
@@ -112,16 +113,15 @@ func pbInstant(i metasim.Instant) *exportpb.Instant {
 }
 
 // bySchema decodes an event with nothing but what is in the file.
-func bySchema(t testing.TB, it item) *exportpb.Event {
+func bySchema(t testing.TB, it item, known map[string]protoreflect.MessageDescriptor) *exportpb.Event {
 	t.Helper()
 	require.Equal(t, "protobuf", it.Schema.Encoding)
-	var set descriptorpb.FileDescriptorSet
-	require.NoError(t, proto.Unmarshal(it.Schema.Data, &set))
-	files, err := protodesc.NewFiles(&set)
-	require.NoError(t, err)
-	d, err := files.FindDescriptorByName(protoreflect.FullName(it.Schema.Name))
-	require.NoError(t, err)
-	m := dynamicpb.NewMessage(d.(protoreflect.MessageDescriptor))
+	d, ok := known[string(it.Schema.Data)]
+	if !ok {
+		d = described(t, it)
+		known[string(it.Schema.Data)] = d
+	}
+	m := dynamicpb.NewMessage(d)
 	require.NoError(t, proto.Unmarshal(it.Message.Data, m))
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	require.NoError(t, err)
@@ -129,6 +129,18 @@ func bySchema(t testing.TB, it item) *exportpb.Event {
 	var ev exportpb.Event
 	require.NoError(t, proto.Unmarshal(it.Message.Data, &ev))
 	return &ev
+}
+
+// described reads what the file says of the form of its events.
+func described(t testing.TB, it item) protoreflect.MessageDescriptor {
+	t.Helper()
+	var set descriptorpb.FileDescriptorSet
+	require.NoError(t, proto.Unmarshal(it.Schema.Data, &set))
+	files, err := protodesc.NewFiles(&set)
+	require.NoError(t, err)
+	d, err := files.FindDescriptorByName(protoreflect.FullName(it.Schema.Name))
+	require.NoError(t, err)
+	return d.(protoreflect.MessageDescriptor)
 }
 
 // What is appended by hand are the bytes of the generated code.
