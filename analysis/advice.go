@@ -45,7 +45,8 @@ func advise(t *Timeline, r *Report) []Advice {
 	all = append(all, oneStepLinks(r)...)
 	all = append(all, missingPromises(t, r)...)
 	all = append(all, zeroDelayCycles(t)...)
-	return append(all, unusedSubscriptions(t)...)
+	unused := append(silentSubscriptions(t, r), unusedSubscriptions(t)...)
+	return append(all, unused[:min(len(unused), maxAdvice)]...)
 }
 
 // oneStepLinks are links without delay that somebody waited behind, and not only somebody whom nobody waits for: their ends
@@ -136,6 +137,69 @@ func unusedSubscriptions(t *Timeline) []Advice {
 		}
 	}
 	return all
+}
+
+// silentSubscriptions are those that match what somebody publishes, and that was waited for, and yet no message came of it in the
+// whole run: the links cost lookahead for nothing. Of a part of a run nothing of the kind can be said.
+func silentSubscriptions(t *Timeline, r *Report) []Advice {
+	if t.Torn != nil {
+		return nil
+	}
+	into := map[string][]*LinkReport{} // the links to those who have one of which nothing came; looked up, never iterated
+	for i := range r.Links {
+		if l := &r.Links[i]; l.Messages == 0 && l.HeldS > 0 {
+			into[l.To] = []*LinkReport{}
+		}
+	}
+	for i := range r.Links {
+		l := &r.Links[i]
+		if list, wanted := into[l.To]; wanted {
+			into[l.To] = append(list, l)
+		}
+	}
+	var all []Advice
+	for i := range t.stats.clients {
+		name := t.Names[i]
+		for _, sub := range t.stats.clients[i].subscriptions {
+			held, from := silence(sub, into[name])
+			if held == 0 || held < worth*r.WallS {
+				continue
+			}
+			text := fmt.Sprintf("%s subscribes to %s, on which %s never sent anything, though it was waited for; leave the subscription out, "+
+				"or let %[3]s promise (NoSendBefore)", name, sub, from)
+			all = append(all, Advice{Kind: UnusedSubscription, Client: name, From: from, Channel: sub, CostS: held, Text: text})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Advice) int { return -compareFloat(a.CostS, b.CostS) })
+	return all
+}
+
+// silence returns for how long there was waiting for what a subscription would have brought over one of these links to its
+// client, and whose link had most of that. It is 0 where something was sent.
+func silence(sub string, links []*LinkReport) (held float64, from string) {
+	most := 0.0
+	for _, l := range links {
+		if sub != l.Channel && !metasim.MatchSubscription(sub, l.Channel) {
+			continue
+		}
+		if l.Messages > 0 {
+			return 0, ""
+		}
+		if holdsAnyway(l, links) {
+			continue
+		}
+		if held += l.HeldS; l.HeldS > most {
+			most, from = l.HeldS, l.From
+		}
+	}
+	return held, from
+}
+
+// holdsAnyway reports whether the sender holds the recipient back as much over another link, which is of use.
+func holdsAnyway(l *LinkReport, links []*LinkReport) bool {
+	return slices.ContainsFunc(links, func(o *LinkReport) bool {
+		return o.From == l.From && o.Messages > 0 && o.DeclaredNS <= l.DeclaredNS
+	})
 }
 
 func matchesAny(sub string, channels map[string]bool) bool {

@@ -93,6 +93,49 @@ func TestLimits(t *testing.T) {
 	require.InDelta(t, full.WallS, p.WallS, 0.15*full.WallS)
 }
 
+// A subscription that brought nothing is told of where somebody waited for it, unless its sender would hold the client back anyway.
+func TestAdviceOnSilence(t *testing.T) {
+	advice := func(useful, silent metasim.Time, end error) (unused []Advice, r *Report) {
+		w := inTurns(1 * ms) // a and b, who might send on A and B and never do
+		w.config.Delays = fixed{"A": silent, "B": silent, "USED": useful}
+		for _, a := range w.actors {
+			a.pubs = append(a.pubs, "USED")
+			a.subs, a.steps = append(a.subs, "USED", "[A-Z]+"), true // the last of use for USED alone
+			act := a.act
+			a.act = func(at metasim.Instant, m []metasim.Message) deed {
+				d := act(at, m)
+				d.sends = []string{"USED"}
+				return d
+			}
+		}
+		src := record(t, w)
+		src.Journal.(*tape).end = end
+		tl, err := Read(src)
+		require.NoError(t, err)
+		r = New(tl)
+		for _, a := range r.Advice {
+			if a.Kind == UnusedSubscription {
+				unused = append(unused, a)
+			}
+		}
+		return unused, r
+	}
+	unused, r := advice(5*ms, 0, nil)
+	require.Len(t, unused, 2)
+	require.GreaterOrEqual(t, unused[0].CostS, unused[1].CostS)
+	require.Greater(t, unused[0].CostS, worth*r.WallS)
+	require.Contains(t, []string{"a subscribes to B, on which b never sent anything, though it was waited for; leave the subscription out, " +
+		"or let b promise (NoSendBefore)", "b subscribes to A, on which a never sent anything, though it was waited for; leave the " +
+		"subscription out, or let a promise (NoSendBefore)"}, unused[0].Text)
+
+	unused, _ = advice(5*ms, 0, &journal.TornError{Reason: "it was cut"})
+	require.Empty(t, unused, "something may have come later")
+	unused, _ = advice(0, 0, nil)
+	require.Empty(t, unused, "USED holds them as much")
+	unused, _ = advice(5*ms, 5*ms, nil)
+	require.Empty(t, unused, "nobody waited")
+}
+
 func TestAdvice(t *testing.T) {
 	quiet := func(name string, subs ...string) *actor {
 		return &actor{name: name, subs: subs, first: metasim.Forever, act: func(metasim.Instant, []metasim.Message) deed { return deed{} }}
