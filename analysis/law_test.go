@@ -12,18 +12,19 @@ import (
 
 // drawWorld makes a run of a few actors with any links between them.
 //
-// Where distinct, what they do seldom happens at the same time, so that seldom two hold a third alike.
+// Where distinct, no two ways from one to another take the same time, so that no two hold a third alike.
 func drawWorld(t *rapid.T, distinct bool) *world {
-	w := &world{flight: rapid.Int64Range(0, 3).Draw(t, "flight") * us, config: metasim.Config{Delays: fixed{}, Until: 30}}
+	delays := fixed{}
+	w := &world{flight: rapid.Int64Range(0, 3).Draw(t, "flight") * us, config: metasim.Config{Delays: delays, Until: 30}}
 	w.timed = rapid.Bool().Draw(t, "timed")
 	n := rapid.IntRange(1, 5).Draw(t, "clients")
 	if distinct {
-		w.config.Until = 3000
+		w.config.Until, w.config.Delays = 30*much, skewed{delays}
 	}
 	for i := range n {
 		name := fmt.Sprint("c", i)
 		out := fmt.Sprint("OUT", i)
-		w.config.Delays.(fixed)[out] = metasim.Time(rapid.IntRange(0, 4).Draw(t, "delay"))
+		delays[out] = metasim.Time(rapid.IntRange(0, 4).Draw(t, "delay"))
 		a := &actor{
 			name: name, pubs: []string{out}, first: metasim.Time(rapid.IntRange(0, 9).Draw(t, "first")),
 			steps: rapid.Bool().Draw(t, "steps"), merges: rapid.Bool().Draw(t, "merges"),
@@ -53,20 +54,45 @@ func drawWorld(t *rapid.T, distinct bool) *world {
 			return d
 		}
 		if distinct {
-			w.config.Delays.(fixed)[out] = w.config.Delays.(fixed)[out]*100 + metasim.Time(7*i+1)
+			delays[out] *= much
 			if a.first != metasim.Forever {
-				a.first = 100*a.first + metasim.Time(13*i+1)
+				a.first = much*a.first + skew(name)
 			}
-			period *= 100
+			period *= much
 		}
 		w.actors = append(w.actors, a)
 	}
 	return w
 }
 
+// drawRoughWorld makes one where links lose, double and delay what goes over them, and where clients are late, are silent at
+// times, and promise while they compute.
+func drawRoughWorld(t *rapid.T) *world {
+	w := drawWorld(t, rapid.Bool().Draw(t, "distinct"))
+	if rapid.Bool().Draw(t, "ragged") {
+		w.config.Delays = ragged{w.config.Delays}
+	}
+	for _, a := range w.actors {
+		a.late = rapid.Int64Range(0, 3).Draw(t, "late") * 5 * us
+		a.promises = a.steps && rapid.Bool().Draw(t, "promises")
+		size := rapid.IntRange(0, 3).Draw(t, "size")
+		speaks := rapid.IntRange(1, 3).Draw(t, "speaks")
+		act, k := a.act, 0
+		a.act = func(at metasim.Instant, messages []metasim.Message) deed {
+			k++
+			d := act(at, messages)
+			if d.size = size * k; k%speaks > 0 {
+				d.sends = nil
+			}
+			return d
+		}
+	}
+	return w
+}
+
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t, false)
+		w := drawRoughWorld(t)
 		tl, err := Read(record(t, w))
 		require.NoError(t, err)
 		r := New(tl)
@@ -124,6 +150,7 @@ func checkProfile(t require.TestingT, tl *Timeline, r *Report) {
 	sum, running, begin := 0.0, 0.0, tl.Begin
 	for _, s := range tl.Profile {
 		require.Less(t, begin, s.End)
+		require.LessOrEqual(t, s.Computing, s.Running+1e-9, "who computes is authorized to")
 		sum += s.Computing * float64(s.End-begin)
 		running += s.Running * float64(s.End-begin)
 		begin = s.End

@@ -91,7 +91,7 @@ func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 	c.clock = next
 	if c.running {
 		c.since = reached
-		t.profile.work(begin, t.wall, took)
+		t.profile.work(begin, begin+took)
 	}
 	c.worked = took
 	t.tl.stats.clients[id].work += took

@@ -67,16 +67,11 @@ func (p *profile) integrate(wall int64) {
 	}
 }
 
-// work notes that somebody computed for some of the time that has passed, evenly.
-func (p *profile) work(begin, end, took int64) {
-	if took == 0 {
-		return
-	}
-	p.integrate(end)
-	rate := float64(took) / float64(end-begin)
+// work notes that somebody computed from begin to end, which has passed.
+func (p *profile) work(begin, end int64) {
 	for i := int((begin - p.start) / p.width); i < len(p.samples) && begin < end; i++ {
 		upTo := min(end, p.samples[i].End)
-		p.samples[i].Computing += rate * float64(upTo-begin)
+		p.samples[i].Computing += float64(upTo - begin)
 		begin = upTo
 	}
 }

@@ -2,6 +2,8 @@ package analysis
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"io"
 	"slices"
 	"strconv"
@@ -35,9 +37,11 @@ type actor struct {
 	steps      bool         // messages do not wake it
 	late       int64        // how much longer than the others it initializes, in wall-clock time
 	merges     bool         // it says nothing between two things that it does, if it can
+	promises   bool         // it steps, and says while it computes that it sends nothing before its next timer
 	act        func(at metasim.Instant, messages []metasim.Message) deed
 
 	now, timer, granted metasim.Instant
+	promised            metasim.Instant
 	inbox               []metasim.Message
 	acked               uint64
 	computed            int64 // since it last told
@@ -49,6 +53,7 @@ type actor struct {
 type deed struct {
 	work  int64
 	sends []string
+	size  int          // of each payload
 	next  metasim.Time // 0: it keeps the one that it has
 	leave bool
 }
@@ -76,6 +81,41 @@ func (s steady) Min() metasim.Time                          { return metasim.Tim
 func (s steady) Earliest(x metasim.Instant) metasim.Instant { return x.Add(metasim.Time(s)) }
 func (s steady) Transit(dues []metasim.Instant, _ uint64, sent metasim.Instant, _ int) []metasim.Instant {
 	return append(dues, sent.Add(metasim.Time(s)))
+}
+
+// skewed gives each link a little more, and each another.
+type skewed struct{ fixed }
+
+func (s skewed) Link(from, to, channel string) metasim.Link {
+	return steady(s.fixed[channel] + skew(from+">"+to))
+}
+
+const much = 1_000_000
+
+// skew is a number below much that is like no other.
+func skew(name string) metasim.Time {
+	sum := sha256.Sum256([]byte(name))
+	return metasim.Time(binary.LittleEndian.Uint64(sum[:]) % much)
+}
+
+// ragged links lose some of what goes over them, bring some twice, and take longer for some.
+type ragged struct{ metasim.Delays }
+
+func (r ragged) Link(from, to, channel string) metasim.Link {
+	return raggedLink{r.Delays.Link(from, to, channel).(steady)}
+}
+
+type raggedLink struct{ steady }
+
+func (l raggedLink) Transit(dues []metasim.Instant, n uint64, sent metasim.Instant, size int) []metasim.Instant {
+	if n%7 == 3 {
+		return dues
+	}
+	due := sent.Add(metasim.Time(l.steady).Add(metasim.Time(3 * (n % 3))))
+	if n%5 == 2 {
+		dues = append(dues, due)
+	}
+	return append(dues, due)
 }
 
 const startWall = 1000 // something must have been before Begin
@@ -168,7 +208,7 @@ func (w *world) report(a *actor) metasim.Report {
 		computed = 0
 	}
 	return metasim.Report{
-		Computed: computed, Now: a.now, NoSendBefore: a.now, NextEvent: metasim.Later(a.timer, a.now), Acked: a.acked,
+		Computed: computed, Now: a.now, NoSendBefore: metasim.Later(a.promised, a.now), NextEvent: metasim.Later(a.timer, a.now), Acked: a.acked,
 	}
 }
 
@@ -211,6 +251,12 @@ func (w *world) goOn(wall int64, id metasim.ClientID) {
 	if d.next > 0 {
 		a.timer = metasim.At(d.next)
 	}
+	if a.promises && len(d.sends) == 0 {
+		w.at(wall+d.work/2+w.flight, func() {
+			a.promised = metasim.Later(a.promised, a.timer)
+			w.step(wall+d.work/2+w.flight, &metasim.Promise{Client: id, NoSendBefore: a.promised})
+		})
+	}
 	w.at(wall+d.work+w.flight, func() { w.done(wall+d.work+w.flight, id, d) })
 }
 
@@ -218,7 +264,7 @@ func (w *world) goOn(wall int64, id metasim.ClientID) {
 func (w *world) done(wall int64, id metasim.ClientID, d deed) {
 	a := w.actors[id]
 	for _, channel := range d.sends {
-		w.step(wall, &metasim.Send{Client: id, Channel: channel, Sent: a.now})
+		w.step(wall, &metasim.Send{Client: id, Channel: channel, Sent: a.now, Payload: make([]byte, d.size)})
 	}
 	next := a.timer
 	if len(a.inbox) > 0 && !a.steps {
