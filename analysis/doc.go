@@ -36,8 +36,10 @@
 //
 // so that the greatest C is the ideal critical path: what the run takes where only messages make anybody wait (Berry and
 // Jefferson 1985; Lin 1992 for the form without a trace). The conservative critical path has another clock, which also
-// takes up that of the client whose report led to an authorization: the protocol's own waits. What a client computed
-// before a message reached it does not count as after it, so that ideal <= conservative <= T always.
+// takes up that of the client whose report led to an authorization: the protocol's own waits. Of several who spoke at
+// the same moment that is one on the path to the root; for an authorization that came ahead of need, from the instant on for which
+// it is needed, it is who spoke last. What a client computed before a message reached it does not count as after it, so that
+// ideal <= conservative <= T always. A test finds all of that anew as the longest paths of the graph of all pieces of work.
 //
 // With p cores a run takes at least max(W/p, path) and, if no core idles while somebody could compute, at most
 // W/p + path (Brent 1974).

@@ -1,0 +1,326 @@
+package analysis
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"metasim/metasim"
+	"metasim/wire/journal"
+)
+
+// A twin finds the formulas of a run the plain way: it writes down every piece of work, and every edge between two, and
+// then looks for the longest path. It knows of the analysis nothing but the rules of its package comment.
+type twin struct {
+	t       require.TestingT
+	d       *metasim.Dispatcher
+	pieces  []piece
+	clients []twinClient
+	began   int64
+	wall    int64
+	working int  // clients that have not initialized
+	settled bool // and that was seen to
+
+	blocked, work []int64
+	spoke         []metasim.ClientID // in this pass, in order
+	causes        []metasim.ClientID // of the authorizations of those who waited, in order: as the analysis has them
+}
+
+// A piece of work begins after others, with so much left of it that comes after each.
+type piece struct {
+	client metasim.ClientID
+	after  []edge
+}
+
+type edge struct {
+	piece int
+	work  int64
+	means means
+}
+
+type twinClient struct {
+	last    int   // its latest piece; -1: none
+	since   int64 // up to which its work is accounted for
+	running bool  // it may act, and does not wait
+	waiting bool
+	gone    bool
+	polled  int64
+	need    metasim.Instant // what it waits for
+	eager   bool            // a message is enough
+	granted metasim.Instant
+	now     metasim.Instant
+	queue   []metasim.Message // on the way
+	sends   []int             // the piece before each send, by number
+	letters []dependency      // given to it, and not handled
+	permits []dependency
+	laps    []int64 // what its reports told in this pass
+	taken   bool    // the first of them is accounted for
+	timed   bool
+
+	released bool // somebody's report lets it go on
+	releaser metasim.ClientID
+}
+
+// A dependency is something that is needed from an instant on.
+type dependency struct {
+	due   metasim.Instant
+	wall  int64
+	piece int
+}
+
+// newTwin does a run again, of which the analysis has made a timeline. Where two reports come at one moment and both are
+// needed, either may be said to have let a client go on: there the twin takes over what the timeline has.
+func newTwin(t require.TestingT, w *world, tl *Timeline) *twin {
+	d, err := metasim.New(w.config)
+	require.NoError(t, err)
+	n := len(w.config.Clients)
+	tw := &twin{t: t, d: d, clients: make([]twinClient, n), blocked: make([]int64, n), work: make([]int64, n)}
+	for i := range tl.Grants {
+		tw.causes = append(tw.causes, tl.Grants[i].Cause)
+	}
+	for i := range tw.clients {
+		tw.clients[i].last = -1
+	}
+	for entries := w.entries; len(entries) > 0; {
+		end := slices.IndexFunc(entries, func(e journal.Entry) bool { return e.Wall != entries[0].Wall })
+		if end < 0 {
+			end = len(entries)
+		}
+		tw.pass(entries[:end])
+		entries = entries[end:]
+	}
+	require.Empty(t, tw.causes)
+	return tw
+}
+
+// pass takes all that the server took at once.
+func (tw *twin) pass(entries []journal.Entry) {
+	tw.wall, tw.spoke = entries[0].Wall, nil
+	for i := range tw.clients {
+		tw.clients[i].released, tw.clients[i].releaser = false, metasim.ClientID(i)
+	}
+	for _, e := range entries {
+		if id, ok := journal.Speaker(e.Event); ok {
+			c := &tw.clients[id]
+			if r := reportOf(e.Event); r != nil {
+				c.laps = append(c.laps, r.Computed)
+				c.timed = c.timed || r.Computed > 0
+			}
+		}
+	}
+	for _, e := range entries {
+		if e.Event == nil {
+			tw.d.Settle()
+			tw.settled = tw.working == 0
+		} else {
+			tw.event(e.Event)
+			tw.d.Step(e.Event)
+		}
+		for _, effect := range e.Effects {
+			tw.effect(effect)
+		}
+		if id, ok := journal.Speaker(e.Event); ok {
+			tw.spoke = append(tw.spoke, id)
+			tw.heed(id)
+		}
+	}
+}
+
+func reportOf(ev metasim.Event) *metasim.Report {
+	switch ev := ev.(type) {
+	case *metasim.Advance:
+		return &ev.Report
+	case *metasim.PollWait:
+		return &ev.Report
+	}
+	return nil
+}
+
+// heed looks whom the report of a client lets go on.
+func (tw *twin) heed(speaker metasim.ClientID) {
+	initialized := tw.working == 0 && !tw.settled
+	for i := range tw.clients {
+		c, id := &tw.clients[i], metasim.ClientID(i)
+		if c.gone || tw.began == 0 || tw.working > 0 {
+			continue
+		}
+		if initialized { // before that nobody went on
+			c.released, c.releaser = c.waiting, speaker
+			continue
+		}
+		tw.d.Blame(nil, id) // so that the safe time takes in what was said
+		safe := tw.d.Status(id).Safe
+		need := c.need
+		for _, m := range c.queue {
+			if c.eager {
+				need = metasim.Earlier(need, m.Due)
+			}
+		}
+		if c.waiting && !c.released && (need.Before(safe) || safe == tw.d.End()) {
+			c.released, c.releaser = true, speaker
+		}
+	}
+}
+
+func (tw *twin) event(ev metasim.Event) {
+	switch ev := ev.(type) {
+	case *metasim.Begin:
+		tw.began, tw.working = tw.wall, len(tw.clients)
+		for i := range tw.clients {
+			tw.clients[i].running, tw.clients[i].since = true, tw.wall
+		}
+	case *metasim.Send:
+		tw.act(ev.Client, ev.Sent)
+		c := &tw.clients[ev.Client]
+		c.sends = append(c.sends, c.last)
+	case *metasim.Promise:
+		tw.act(ev.Client, tw.clients[ev.Client].now)
+	case *metasim.Advance:
+		tw.act(ev.Client, ev.Now)
+		tw.clients[ev.Client].lapped()
+	case *metasim.PollWait:
+		tw.act(ev.Client, ev.Now)
+		c := &tw.clients[ev.Client]
+		c.lapped()
+		if c.need == (metasim.Instant{}) && c.granted == (metasim.Instant{}) && tw.working > 0 {
+			tw.working--
+		}
+		c.running, c.waiting, c.polled, c.need, c.eager = false, true, tw.wall, ev.Want, ev.Messages
+	case *metasim.Leave:
+		tw.act(ev.Client, ev.Now)
+		tw.clients[ev.Client].gone = true
+	}
+}
+
+func (c *twinClient) lapped() { c.laps, c.taken = c.laps[1:], false }
+
+// act writes down what a client computed until it acts at an instant.
+func (tw *twin) act(id metasim.ClientID, at metasim.Instant) {
+	c := &tw.clients[id]
+	begin := c.since
+	took := int64(0)
+	switch {
+	case !c.running:
+		begin = tw.wall
+	case !c.timed:
+		took = tw.wall - begin
+	case len(c.laps) > 0 && !c.taken:
+		took, c.taken = min(c.laps[0], tw.wall-begin), true
+	}
+	c.now = metasim.Later(c.now, at)
+	p := piece{client: id, after: []edge{{c.last, took, byItself}}}
+	c.since = begin + took
+	for how, list := range map[means]*[]dependency{byMessage: &c.letters, byReport: &c.permits} {
+		*list = slices.DeleteFunc(*list, func(d dependency) bool {
+			if c.now.Before(d.due) {
+				return false
+			}
+			// What was computed before it came cannot have been caused by it.
+			came := max(d.wall, begin)
+			left := min(took, tw.wall-came)
+			p.after = append(p.after, edge{d.piece, left, how})
+			c.since = max(c.since, came+left)
+			return true
+		})
+	}
+	if !c.running {
+		c.since = 0
+	}
+	c.last = tw.add(p)
+	tw.work[id] += took
+}
+
+func (tw *twin) add(p piece) int {
+	for _, e := range p.after {
+		require.Less(tw.t, e.piece, len(tw.pieces), "what comes before is known before")
+		require.GreaterOrEqual(tw.t, e.work, int64(0))
+	}
+	tw.pieces = append(tw.pieces, p)
+	return len(tw.pieces) - 1
+}
+
+func (tw *twin) effect(e metasim.Effect) {
+	switch e := e.(type) {
+	case *metasim.Queue:
+		c := &tw.clients[e.To]
+		c.queue = append(c.queue, e.Message)
+	case *metasim.Deliver:
+		c, m := &tw.clients[e.To], &e.Message
+		at := slices.IndexFunc(c.queue, func(q metasim.Message) bool { return q.From == m.From && q.Seq == m.Seq && q.Due == m.Due })
+		c.queue = slices.Delete(c.queue, at, at+1)
+		c.letters = append(c.letters, dependency{m.Due, tw.wall, tw.clients[m.From].sends[m.Seq]})
+	case *metasim.Authorize:
+		tw.authorize(e.To, e.Until)
+	}
+}
+
+func (tw *twin) authorize(id metasim.ClientID, until metasim.Instant) {
+	c := &tw.clients[id]
+	switch {
+	case c.waiting:
+		by := c.releaser
+		if c.polled == tw.wall {
+			by = id // it did not wait
+		}
+		said := tw.causes[0]
+		tw.causes = tw.causes[1:]
+		if said != by {
+			require.Contains(tw.t, tw.spoke, said)
+			require.Contains(tw.t, tw.spoke, by)
+			by = said
+		}
+		tw.blocked[id] += tw.wall - c.polled
+		c.waiting, c.running, c.since = false, true, tw.wall
+		if by != id {
+			c.last = tw.add(piece{client: id, after: []edge{{c.last, 0, byItself}, {tw.clients[by].last, 0, byReport}}})
+		}
+	default: // ahead of need: because of who spoke last
+		for i := len(tw.spoke) - 1; i >= 0; i-- {
+			if by := tw.spoke[i]; by != id {
+				c.permits = append(c.permits, dependency{c.granted, tw.wall, tw.clients[by].last})
+				break
+			}
+		}
+	}
+	c.granted = until
+}
+
+// longest is the longest path: over messages alone, or over reports too.
+func (tw *twin) longest(reports bool) int64 {
+	path := make([]int64, len(tw.pieces)+1)
+	longest := int64(0)
+	for i, p := range tw.pieces { // an order in which each comes after those that it follows
+		for _, e := range p.after {
+			if e.means != byReport || reports {
+				path[1+i] = max(path[1+i], path[1+e.piece]+e.work)
+			}
+		}
+		longest = max(longest, path[1+i])
+	}
+	return longest
+}
+
+// The critical paths, and what each client computed and waited, are those of the graph of all pieces of work.
+func TestTwin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawRoughWorld(t)
+		tl, err := Read(record(t, w))
+		require.NoError(t, err)
+		r := New(tl)
+		tw := newTwin(t, w, tl)
+		require.Equal(t, seconds(tw.longest(false)), r.CriticalIdealS)
+		require.Equal(t, seconds(tw.longest(true)), r.CriticalConservativeS)
+		sum := int64(0)
+		for i, c := range r.Clients {
+			require.Equal(t, seconds(tw.work[i]), c.WorkS)
+			require.Equal(t, seconds(tw.blocked[i]), c.BlockedS)
+			require.Equal(t, seconds(tl.Wall()-tw.work[i]-tw.blocked[i]), c.OverheadS)
+			require.Equal(t, ratio(c.WorkS, seconds(tl.Wall())), c.Utilisation)
+			sum += tw.work[i]
+		}
+		require.InDelta(t, seconds(sum), r.WorkS, 1e-12)
+		require.InDelta(t, ratio(seconds(sum), seconds(tl.Wall())), r.Parallelism, 1e-9)
+	})
+}
