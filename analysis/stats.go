@@ -115,6 +115,9 @@ func (s *stats) finish(t *tracer) {
 		return cmp.Or(cmp.Compare(b.Blocked, a.Blocked), cmp.Compare(a.Waiting, b.Waiting), cmp.Compare(a.HeldBy, b.HeldBy))
 	})
 	for i, took := range t.blame.times {
+		if took == 0 {
+			continue
+		}
 		for _, hop := range t.tl.Paths[i] {
 			id := LinkID{hop.From, hop.To, t.channel(hop.Channel)}
 			if s.links[id] == nil {

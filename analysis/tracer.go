@@ -191,7 +191,9 @@ func (t *tracer) event(ev metasim.Event) {
 		t.log.note(t, ev, ev.Client, t.clients[ev.Client].worked)
 		t.send(ev)
 	case *metasim.Promise:
-		t.work(ev.Client, t.clients[ev.Client].now)
+		c := &t.clients[ev.Client]
+		t.work(ev.Client, c.now)
+		c.claim.floor = max(c.claim.floor, ev.NoSendBefore.Time)
 		t.tl.stats.clients[ev.Client].reports++
 	case *metasim.Advance:
 		t.report(ev.Client, &ev.Report)
