@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,30 +66,47 @@ func oneStepLinks(r *Report) []Advice {
 	return all
 }
 
-// missingPromises names the client that holds others back most and promises little of the time in which it sends nothing.
+// missingPromises names the client that holds others back most and could have said more: when it acts next, or how long it
+// takes to answer. Where the protocol's waits cost nothing, or a client answers at once what it hears and says so, no
+// promise would help, however long others waited for it.
 func missingPromises(t *Timeline, r *Report) []Advice {
 	var all []Advice
+	if r.CriticalConservativeS-r.CriticalIdealS < worth*r.WallS {
+		return nil
+	}
 	for i := range r.Clients {
 		c := &r.Clients[i]
 		if c.HeldS < worth*r.WallS || c.Sends == 0 || t.stats.clients[i].could == 0 || c.PromisedShare > 0.5 {
 			continue
 		}
-		text := fmt.Sprintf("others waited for %s, which promised %.0f %% of the time in which it then sent nothing; "+
-			"let it promise (NoSendBefore), or declare its reaction time", c.Name, 100*c.PromisedShare)
+		text := ""
+		if reacted := quickest(r, c.Name); c.AnnouncedShare < 0.5 {
+			text = fmt.Sprintf("others waited for %s, which had promised %.0f %% of the time in which it then sent nothing, and announced %.0f %%; "+
+				"let it say when it acts next, or promise (NoSendBefore)", c.Name, 100*c.PromisedShare, 100*c.AnnouncedShare)
+		} else if reacted > metasim.Time(c.ReactionNS) {
+			text = fmt.Sprintf("others waited for %s, which never sent anything sooner than %v after a message; if that is no accident, let it declare "+
+				"so long a reaction time", c.Name, reacted)
+		} else {
+			continue
+		}
 		all = append(all, Advice{Kind: MissingPromise, Client: c.Name, CostS: c.HeldS, Text: text})
 	}
-	slices.SortStableFunc(all, func(a, b Advice) int { return -compareFloat(a.CostS, b.CostS) })
+	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(b.CostS, a.CostS) })
 	return all[:min(len(all), 1)] // the dearest: when that is mended, others are next
 }
 
-func compareFloat(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
+// quickest is how soon a client sent after a message, at the least; 0 where it is not known.
+func quickest(r *Report, client string) metasim.Time {
+	least := metasim.Forever
+	for i := range r.Links {
+		if l := &r.Links[i]; l.From == client && l.ReactionNS >= 0 {
+			least = min(least, metasim.Time(l.ReactionNS))
+		}
 	}
-	return 0
+	if least == metasim.Forever {
+		return 0
+	}
+	return least
 }
 
 // zeroDelayCycles are clients that can answer one another for ever while time stands still, as far as messages went.
@@ -170,7 +188,7 @@ func silentSubscriptions(t *Timeline, r *Report) []Advice {
 			all = append(all, Advice{Kind: UnusedSubscription, Client: name, From: from, Channel: sub, CostS: held, Text: text})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Advice) int { return -compareFloat(a.CostS, b.CostS) })
+	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(b.CostS, a.CostS) })
 	return all
 }
 

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -154,7 +155,39 @@ func TestAdvice(t *testing.T) {
 	for _, a := range r.Advice {
 		kinds, texts = append(kinds, a.Kind), append(texts, a.Text)
 	}
-	require.Equal(t, []string{OneStepLink, OneStepLink, MissingPromise, ZeroDelayCycle, UnusedSubscription, UnusedSubscription}, kinds, texts)
-	require.Contains(t, texts[3], "a0 and b0 answer one another without any delay")
-	require.Contains(t, texts[4], "x subscribes to NOTHING, which nobody publishes")
+	require.Equal(t, []string{OneStepLink, OneStepLink, ZeroDelayCycle, UnusedSubscription, UnusedSubscription}, kinds, texts)
+	require.Contains(t, texts[2], "a0 and b0 answer one another without any delay")
+	require.Contains(t, texts[3], "x subscribes to NOTHING, which nobody publishes")
+}
+
+// Who only ever answers, after a while, could declare how long that takes; who answers at once could not say more than it does.
+func TestAdviceOnPromises(t *testing.T) {
+	advice := func(after metasim.Time) []Advice {
+		w := &world{config: metasim.Config{Delays: fixed{"ASK": ms, "ANSWER": ms}, Until: 100 * ms}}
+		asker := &actor{name: "asker", pubs: []string{"ASK"}, subs: []string{"ANSWER"}}
+		asker.act = func(at metasim.Instant, _ []metasim.Message) deed {
+			d := deed{work: 10 * us, next: at.Time/ms*ms + ms}
+			if at.Time%(10*ms) == 0 {
+				d.sends = []string{"ASK"}
+			}
+			return d
+		}
+		answerer := &actor{name: "answerer", pubs: []string{"ANSWER"}, subs: []string{"ASK"}, first: metasim.Forever}
+		answerer.act = func(at metasim.Instant, got []metasim.Message) deed {
+			d := deed{work: 100 * us, next: at.Time + after}
+			if len(got) == 0 || after == 0 {
+				d.sends, d.next = []string{"ANSWER"}, metasim.Forever
+			}
+			return d
+		}
+		w.actors = []*actor{answerer, asker}
+		_, r := analyze(t, w)
+		return slices.DeleteFunc(r.Advice, func(a Advice) bool { return a.Kind != MissingPromise })
+	}
+	require.Empty(t, advice(0))
+	given := advice(3 * ms)
+	require.Len(t, given, 1)
+	require.Equal(t, "answerer", given[0].Client)
+	require.Contains(t, given[0].Text, "never sent anything sooner than 3ms after a message")
+	require.Greater(t, given[0].CostS, 10*100e-6/2)
 }

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -50,7 +51,7 @@ func (r *Report) headline(b *strings.Builder, width int) {
 
 func (r *Report) clientTable(b *strings.Builder, width int) {
 	rows := slices.Clone(r.Clients)
-	slices.SortStableFunc(rows, func(x, y ClientReport) int { return -compareFloat(x.HeldS+x.CriticalS, y.HeldS+y.CriticalS) })
+	slices.SortStableFunc(rows, func(x, y ClientReport) int { return cmp.Compare(y.HeldS+y.CriticalS, x.HeldS+x.CriticalS) })
 	t := table{columns: []column{
 		{"client", true, 0}, {"work", false, 0}, {"busy", false, 0}, {"blocked", false, 0}, {"other", false, 5}, {"held", false, 0},
 		{"critical", false, 0}, {"grants", false, 2}, {"reports/grant", false, 4}, {"released", false, 6}, {"promised", false, 3},
