@@ -154,8 +154,11 @@ func (c *Client) goOn(r metasim.Report, next metasim.Instant) error {
 	if err != nil {
 		return c.written(err)
 	}
-	if c.out.wrote() && c.mail.unread() {
-		return c.drain()
+	if c.out.wrote() {
+		c.watch.skip()
+		if c.mail.unread() {
+			return c.drain()
+		}
 	}
 	return nil
 }

@@ -69,16 +69,28 @@ func (w *stopwatch) pause() (cpu int64) {
 }
 
 // resume says that the wait is over. A client of a crew went on when its turn began, which the crew has looked up; where it
-// had no need to give up its turn, it went on at once.
+// had no need to give up its turn, it goes on now, after what the dispatcher did in the meantime.
 func (w *stopwatch) resume(s *seat) {
 	if w.began.IsZero() {
 		return
 	}
 	if s != nil {
-		w.since = max(w.since, int64(s.began.Sub(w.began)))
-		return
+		if turn := int64(s.began.Sub(w.began)); turn > w.since {
+			w.since = turn
+			return
+		}
 	}
 	w.since = int64(time.Since(w.began))
-	w.went = w.since
-	w.base()
+	if s == nil {
+		w.went = w.since
+		w.base()
+	}
+}
+
+// skip leaves out what passed since the last lap: the client wrote, and inside the server's process whoever writes may do
+// the dispatcher's work.
+func (w *stopwatch) skip() {
+	if !w.began.IsZero() {
+		w.since = int64(time.Since(w.began))
+	}
 }

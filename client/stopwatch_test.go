@@ -8,6 +8,8 @@ import (
 
 	"metasim/client"
 	"metasim/metasim"
+	"metasim/wire"
+	"metasim/wire/mem"
 )
 
 const busy = 20 * time.Millisecond
@@ -78,6 +80,52 @@ func TestComputedAddsUp(t *testing.T) {
 	require.Less(t, reports, steps, "each went out alone, which shows nothing")
 	require.GreaterOrEqual(t, total, int64(steps*each))
 	require.LessOrEqual(t, total, int64(time.Since(began)))
+}
+
+// Inside the server's process whoever brings something does the dispatcher's work: that is not what the client computed,
+// whether it then goes on at once or has been authorized before it was to wait.
+func TestComputedIsNotTheDispatchersWork(t *testing.T) {
+	mine, theirs := mem.Pipe("client", "server")
+	var told []int64
+	theirs.(wire.Direct).Receive(func(packets []wire.Packet, _ error) {
+		for _, p := range packets {
+			switch body := p.Body.(type) {
+			case wire.Hello:
+				require.NoError(t, theirs.Write([]wire.Packet{{Body: wire.Welcome{Timed: true}}, {Body: wire.Start{Until: metasim.At(metasim.Second)}}}))
+			case *metasim.PollWait:
+				told = append(told, body.Computed)
+				require.NoError(t, theirs.Write([]wire.Packet{{Body: &metasim.Authorize{Until: body.Want.Add(4 * metasim.Millisecond)}}}))
+			case *metasim.Advance:
+				told = append(told, body.Computed)
+			case *metasim.Leave:
+				require.NoError(t, theirs.Write([]wire.Packet{{Body: wire.Goodbye{}}}))
+			}
+			spin(5 * busy)
+		}
+	})
+	host, err := client.Connect(t.Context(), client.WithConn(mine))
+	require.NoError(t, err)
+	crew := client.NewCrew()
+	crew.Served()
+	crew.Go(func(aboard client.Option) {
+		c, err := client.NewBuilder("a").Complete(t.Context(), client.WithHost(host), aboard)
+		require.NoError(t, err)
+		for to := range metasim.Time(4) { // the first waits; another writes
+			_, err := c.Step(t.Context(), to*metasim.Millisecond)
+			require.NoError(t, err)
+		}
+		spin(busy)
+		_, err = c.Step(t.Context(), 5*metasim.Millisecond)
+		require.NoError(t, err)
+		require.NoError(t, c.Leave(t.Context()))
+	})
+	crew.Wait()
+	require.NoError(t, host.Close())
+	require.Greater(t, len(told), 2, "it waits, goes on, and waits")
+	for i, computed := range told {
+		require.Less(t, computed, int64(5*busy), "report %d", i)
+	}
+	require.GreaterOrEqual(t, told[len(told)-1], int64(busy))
 }
 
 // A client that is not asked says nothing.
