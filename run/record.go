@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -43,13 +44,22 @@ func newRecord(dir journal.Dir, sc *scenarios.Scenario, o Options) (*record, err
 		Scenario: sc.Name, Resolved: resolved, Seed: sc.Seed, Until: sc.Until, MaxSteps: sc.MaxSteps, Clients: names,
 		Ahead: metasim.DefaultAhead, Dir: sc.Dir, AllowOutside: o.AllowOutside, NoJournal: o.NoJournal,
 		Transport: o.Transport, Go: runtime.Version(), Metasim: BuildVersion(), OS: runtime.GOOS, Arch: runtime.GOARCH,
-		Started: time.Now(), Deterministic: len(sc.Live()) == 0, Error: "the run has not ended",
+		CPUs: cpus(), GoMaxProcs: runtime.GOMAXPROCS(0), Started: time.Now(), Deterministic: len(sc.Live()) == 0, Error: "the run has not ended",
 	}}
 	if err := dir.WriteManifest(&r.manifest); err != nil || o.NoJournal {
 		return r, err
 	}
 	r.writer, err = dir.NewJournal(names)
 	return r, err
+}
+
+// cpus is how many processors of this host a run can use: those that this process may run on, or fewer where a container has a
+// quota, which is known from what the Go runtime makes of it unless it was told otherwise.
+func cpus() int {
+	if os.Getenv("GOMAXPROCS") != "" {
+		return runtime.NumCPU()
+	}
+	return min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
 }
 
 // observers are the record, where it observes anything.
@@ -73,6 +83,9 @@ func (r *record) Observe(wall int64, ev metasim.Event, effects []metasim.Effect)
 func (r *record) finish(out *Outcome) error {
 	m := &r.manifest
 	m.Deterministic, m.OK, m.Error, m.Digest = out.Deterministic, out.OK, out.Error, out.Digest
+	m.Traffic = &journal.Traffic{
+		FramesIn: out.FramesIn, FramesOut: out.FramesOut, BytesIn: out.BytesIn, BytesOut: out.BytesOut, Wakeups: out.Wakeups,
+	}
 	for _, c := range out.Clients {
 		if c.Exit == lost {
 			m.Lost = c.Name
