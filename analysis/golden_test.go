@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
+	"metasim/wire/journal"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
@@ -35,14 +36,17 @@ func fixedRun() *world {
 		act: func(metasim.Instant, []metasim.Message) deed { return deed{work: 20 * us} },
 	}
 	return &world{
-		actors: []*actor{camera, planner, base, idle}, flight: 10 * us,
+		actors: []*actor{camera, planner, base, idle}, flight: 10 * us, timed: true, cores: 2,
 		config: metasim.Config{Delays: fixed{"IMAGE": 2 * ms, "PLAN": 0, "ODOMETRY": ms}, Until: 200 * ms},
 	}
 }
 
 func TestGolden(t *testing.T) {
 	tl, r := analyze(t, fixedRun())
-	r.Scenario = "robot"
+	r.About(&journal.Manifest{
+		Scenario: "robot", Digest: strings.Repeat("0123456789abcdef", 4), Deterministic: true, OK: true,
+		Traffic: &journal.Traffic{FramesIn: 150, FramesOut: 90, BytesIn: 6000, BytesOut: 4321, Wakeups: 140},
+	})
 	r.WhatIfs = tl.Rank(r)
 	for name, width := range map[string]int{"robot.80.txt": 80, "robot.160.txt": 160} {
 		var b strings.Builder

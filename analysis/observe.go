@@ -25,6 +25,7 @@ func (t *tracer) run(c *trace) {
 	if t.began && !c.running {
 		c.running, c.since, c.mark = true, t.wall, t.wall
 		t.profile.change(t.wall, +1)
+		c.cores.begin(t.profile.crowded)
 	}
 }
 

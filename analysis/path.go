@@ -60,7 +60,7 @@ type stamp struct {
 // wall clock that it took.
 func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 	c := &t.clients[id]
-	begin, took := t.measure(c)
+	begin, computed, took := t.measure(c)
 	reached := begin + took
 	c.now = metasim.Later(c.now, at)
 	next := clock{c.ideal + took, c.cons + took, c.node}
@@ -93,8 +93,9 @@ func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 		c.since = reached
 		t.profile.work(begin, begin+took)
 	}
-	c.worked = took
+	c.worked = computed
 	t.tl.stats.clients[id].work += took
+	t.tl.stats.clients[id].coreless += computed - took
 	if c.grant >= 0 {
 		t.tl.Grants[c.grant].Work += took
 	}

@@ -13,11 +13,13 @@ type profile struct {
 	start   int64
 	last    int64
 	running int
+	cores   int     // 0: not known
+	crowded int64   // for how long more clients were running than there are cores
 	times   []int64 // by number of running clients
 }
 
-func newProfile(clients int) *profile {
-	return &profile{width: 1000, times: make([]int64, clients+1)}
+func newProfile(clients, cores int) *profile {
+	return &profile{width: 1000, times: make([]int64, clients+1), cores: cores}
 }
 
 func (p *profile) begin(wall int64) { p.start, p.last = wall, wall }
@@ -48,6 +50,9 @@ func (p *profile) integrate(wall int64) {
 		return
 	}
 	p.times[p.running] += took
+	if p.cores > 0 && p.running > p.cores {
+		p.crowded += took
+	}
 	for p.last < wall {
 		end := p.start + p.width*((p.last-p.start)/p.width+1)
 		if n := len(p.samples); n == 0 || p.samples[n-1].End <= p.last {

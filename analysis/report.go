@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"metasim/metasim"
+	"metasim/wire/journal"
 )
 
 // A Report says what a run cost and why: what `metasim report --json` prints. Names of fields are stable, and end in
@@ -13,16 +14,32 @@ import (
 type Report struct {
 	Format   int    `json:"format"` // 1; it changes when a field changes its meaning or goes
 	Scenario string `json:"scenario"`
-	Torn     string `json:"torn,omitempty"` // where the journal breaks off, if it does
+	Torn     string `json:"torn,omitempty"`  // where the journal breaks off, if it does
+	Error    string `json:"error,omitempty"` // why the run failed, or that it has not ended
+	// Digest is of what happened, as 64 hex digits; empty where the run has not ended. Deterministic says that it is the same
+	// each time.
+	Digest        string `json:"digest"`
+	Deterministic bool   `json:"deterministic"`
 
-	WallS       float64 `json:"wall_s"`
-	WorkS       float64 `json:"work_s"`
+	WallS float64 `json:"wall_s"`
+	WorkS float64 `json:"work_s"` // what clients computed, less what they waited for a core meanwhile
+	// Cores is how many cores the clients could use on the host of the server; 0: not known. CPUS is the processor time of
+	// clients that know theirs. CoreWaitS is for how long clients that were to compute waited for a core, summed over those.
+	Cores       int     `json:"cores"`
+	CPUS        float64 `json:"cpu_s"`
+	CoreWaitS   float64 `json:"core_wait_s"`
 	Parallelism float64 `json:"parallelism"` // work / wall
 	SimNS       int64   `json:"end_sim_ns"`  // the latest activity of any client
 	Grants      uint64  `json:"grants"`      // that a client waited for, or at least asked for
 	Ahead       uint64  `json:"grants_ahead"`
 	Reports     uint64  `json:"reports"`
 	Sends       uint64  `json:"sends"`
+
+	// Traffic is what went over connections, nil where nobody counted; FramesPerGrant and BytesPerGrant, both ways together,
+	// are what it took to keep the clients in step.
+	Traffic        *journal.Traffic `json:"traffic,omitempty"`
+	FramesPerGrant float64          `json:"frames_per_grant"`
+	BytesPerGrant  float64          `json:"bytes_per_grant"`
 
 	// CriticalIdealS is the critical path where messages alone make anybody wait, CriticalConservativeS the one with the
 	// waits of the protocol.
@@ -65,7 +82,8 @@ type ClientReport struct {
 	WorkS       float64 `json:"work_s"`
 	CPUS        float64 `json:"cpu_s"` // processor time, of clients that have a process to themselves; 0: not known
 	BlockedS    float64 `json:"blocked_s"`
-	OverheadS   float64 `json:"overhead_s"`        // neither: transport, dispatcher, and not being there
+	OverheadS   float64 `json:"overhead_s"`        // neither: a core that was not free, transport, dispatcher, and not being there
+	CoreWaitS   float64 `json:"core_wait_s"`       // for how long it waited for a core while it was to compute
 	Utilisation float64 `json:"utilisation_share"` // work / wall
 	// HeldS is how long others waited for it, summed over them. CriticalS is its work on the critical path.
 	HeldS         float64 `json:"held_s"`
@@ -140,7 +158,7 @@ func New(t *Timeline) *Report {
 	s := &t.stats
 	r := &Report{
 		Format: 1, WallS: seconds(t.Wall()), CriticalIdealS: seconds(s.ideal), CriticalConservativeS: seconds(s.path.length),
-		SimNS: int64(s.end), BlameResolutionS: seconds(s.blurred), WhatIfs: []Prediction{},
+		SimNS: int64(s.end), Cores: t.Cores, BlameResolutionS: seconds(s.blurred), WhatIfs: []Prediction{},
 	}
 	if t.Torn != nil {
 		r.Torn = t.Torn.Error()
@@ -150,6 +168,8 @@ func New(t *Timeline) *Report {
 		r.Clients = append(r.Clients, client(t, i, held[i]))
 		c := &s.clients[i]
 		r.WorkS += seconds(c.work)
+		r.CPUS += seconds(c.cpu)
+		r.CoreWaitS += seconds(c.coreless)
 		r.Grants += c.grants
 		r.Ahead += c.ahead
 		r.Reports += c.reports
@@ -174,7 +194,8 @@ func client(t *Timeline, i int, held int64) ClientReport {
 	c, path := &t.stats.clients[i], &t.stats.path.clients[i]
 	wall := t.Wall()
 	return ClientReport{
-		Name: t.Names[i], WorkS: seconds(c.work), CPUS: seconds(c.cpu), BlockedS: seconds(c.blocked), OverheadS: seconds(wall - c.work - c.blocked),
+		Name: t.Names[i], WorkS: seconds(c.work), CPUS: seconds(c.cpu), BlockedS: seconds(c.blocked),
+		CoreWaitS: seconds(c.coreless), OverheadS: seconds(wall - c.work - c.blocked),
 		Utilisation: ratio(seconds(c.work), seconds(wall)), HeldS: seconds(held), CriticalS: seconds(path.work),
 		CriticalShare: ratio(seconds(path.work), seconds(wall)), TwiceAsFastS: seconds(wall - path.work/2),
 		Grants: c.grants, Reports: c.reports, Sends: c.sends, Delivered: c.delivered,

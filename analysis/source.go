@@ -15,6 +15,8 @@ type Source struct {
 	Config metasim.Config
 	// Journal is read to its end. A *journal.Reader is one.
 	Journal Journal
+	// Cores is how many cores the clients shared, so that who computed can be told from who waited for one. Zero: not known.
+	Cores int
 	// MaxGrants and MaxMessages bound what a Timeline keeps of each, from the beginning of the run. All are counted, and all
 	// totals are of the whole run. Zero: DefaultMax.
 	MaxGrants, MaxMessages int

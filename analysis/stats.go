@@ -40,6 +40,7 @@ type publication struct {
 
 type clientStats struct {
 	work, blocked, cpu      int64
+	coreless                int64 // how long it waited for a core
 	grants, ahead           uint64
 	reports, sends          uint64
 	released                uint64 // how often its report let another one go on

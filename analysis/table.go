@@ -12,11 +12,20 @@ type table struct {
 	rows    [][]string
 }
 
-// A column has a head, and is aligned to the right but for words. Rank 0 always stays.
+// A column has a head, and is aligned to the right but for words. Rank 0 always stays, and a rank below it never.
 type column struct {
 	head string
 	word bool
 	rank int
+}
+
+// leaveOut leaves a column out, if it has nothing to say.
+func (t *table) leaveOut(head string, empty bool) {
+	for i := range t.columns {
+		if empty && t.columns[i].head == head {
+			t.columns[i].rank = -1
+		}
+	}
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
@@ -47,7 +56,7 @@ func (t *table) write(b *strings.Builder, width int) {
 func (t *table) choose(widths []int, width int) []bool {
 	shown := make([]bool, len(t.columns))
 	for i := range shown {
-		shown[i] = true
+		shown[i] = t.columns[i].rank >= 0
 	}
 	total := func() int {
 		sum := -gap

@@ -33,8 +33,25 @@ func (r *Report) WriteText(w io.Writer, width int) error {
 
 // headline says in words what the four numbers of a run mean.
 func (r *Report) headline(b *strings.Builder, width int) {
-	fmt.Fprintf(b, "%s: %v of simulated time in %s, %s of work in %s grants\n", r.Scenario, metasim.Time(r.SimNS), span(r.WallS),
-		span(r.WorkS), count(r.Grants))
+	on := ""
+	if r.Cores > 0 {
+		on = " on " + plural(r.Cores, "core")
+	}
+	wrap(b, "", "", fmt.Sprintf("%s: %v of simulated time in %s%s, %s of work in %s grants", r.Scenario, metasim.Time(r.SimNS), span(r.WallS),
+		on, span(r.WorkS), count(r.Grants)), width)
+	if t := r.Traffic; t != nil {
+		wrap(b, "", "", fmt.Sprintf("%s frames with %s went over connections, %s and %s for each grant", count(t.FramesIn+t.FramesOut),
+			size(float64(t.BytesIn+t.BytesOut)), factor(r.FramesPerGrant), size(r.BytesPerGrant)), width)
+	}
+	switch {
+	case r.Digest != "" && r.Deterministic:
+		fmt.Fprintf(b, "digest: %s\n", r.Digest)
+	case r.Digest != "":
+		wrap(b, "", "", "deterministic: no; another time it may come out differently", width)
+	}
+	if r.Error != "" {
+		wrap(b, "", "", "What is told is of a run that is not whole: "+r.Error, width)
+	}
 	if r.Torn != "" {
 		wrap(b, "", "", "Only the beginning is told: "+r.Torn, width)
 	}
@@ -43,29 +60,40 @@ func (r *Report) headline(b *strings.Builder, width int) {
 	item := func(number float64, unit, format string, args ...any) {
 		wrap(b, fmt.Sprintf("%7s%s ", factor(number), unit), "         ", fmt.Sprintf(format, args...), width)
 	}
-	item(r.Parallelism, " ", "parallelism: so many of %d clients computed at once, on average", n)
+	more := ""
+	if r.Cores > 0 && r.Parallelism > 1.01*float64(r.Cores) {
+		more = "; that is more than there are cores: some of it was waiting for one, or sleep"
+	}
+	item(r.Parallelism, " ", "parallelism: so many of %s computed at once, on average%s", plural(n, "client"), more)
 	item(ratio(r.WorkS, r.CriticalIdealS), " ", "possible: what follows from messages alone takes %s", span(r.CriticalIdealS))
 	item(r.LookaheadPrice, "x", "for lookahead: short delays and missing promises make that %s", span(r.CriticalConservativeS))
-	item(r.CorePrice, "x", "for the machine: too few cores, transport and dispatcher make that %s", span(r.WallS))
+	item(r.CorePrice, "x", "for the machine: %s make that %s", r.Machine(), span(r.WallS))
 }
 
 func (r *Report) clientTable(b *strings.Builder, width int) {
 	rows := slices.Clone(r.Clients)
 	slices.SortStableFunc(rows, func(x, y ClientReport) int { return cmp.Compare(y.HeldS+y.CriticalS, x.HeldS+x.CriticalS) })
 	t := table{columns: []column{
-		{"client", true, 0}, {"work", false, 0}, {"busy", false, 0}, {"blocked", false, 0}, {"other", false, 5}, {"held", false, 0},
-		{"critical", false, 0}, {"grants", false, 2}, {"reports/grant", false, 4}, {"released", false, 6}, {"promised", false, 3},
-		{"announced", false, 7}, {"sends", false, 8},
+		{"client", true, 0}, {"work", false, 0}, {"busy", false, 0}, {"blocked", false, 0}, {"no core", false, 1}, {"other", false, 5},
+		{"held", false, 0}, {"critical", false, 0}, {"grants", false, 2}, {"reports/grant", false, 4}, {"released", false, 6},
+		{"promised", false, 3}, {"announced", false, 7}, {"sends", false, 8}, {"cpu", false, 9},
 	}}
+	t.leaveOut("no core", r.CoreWaitS == 0)
+	t.leaveOut("cpu", r.CPUS == 0)
 	for _, c := range rows[:min(len(rows), shownRows)] {
 		promised, announced := "-", "-"
 		if c.Sends > 0 {
 			promised, announced = percent(c.PromisedShare), percent(c.AnnouncedShare)
 		}
-		t.add(c.Name, span(c.WorkS), percent(c.Utilisation), span(c.BlockedS), span(c.OverheadS), span(c.HeldS), percent(c.CriticalShare),
-			count(c.Grants), fmt.Sprintf("%.1f", c.ReportsPerGrant), count(c.Released), promised, announced, count(c.Sends))
+		t.add(c.Name, span(c.WorkS), percent(c.Utilisation), span(c.BlockedS), span(c.CoreWaitS), span(c.OverheadS-c.CoreWaitS), span(c.HeldS),
+			percent(c.CriticalShare), count(c.Grants), fmt.Sprintf("%.1f", c.ReportsPerGrant), count(c.Released), promised, announced, count(c.Sends),
+			span(c.CPUS))
 	}
-	r.section(b, "Clients", "those who cost most first; held: how long others waited for it; critical: its share of the critical path in the run", width)
+	noCore := ""
+	if r.CoreWaitS > 0 {
+		noCore = "; no core: how long it was to compute, and waited for one"
+	}
+	r.section(b, "Clients", "those who cost most first; held: how long others waited for it; critical: its share of the critical path in the run"+noCore, width)
 	t.write(b, width)
 	more(b, len(rows))
 }
@@ -234,6 +262,27 @@ func factor(f float64) string {
 }
 
 func count(n uint64) string { return fmt.Sprint(n) }
+
+// plural counts things.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// size writes an amount of bytes with three digits that matter.
+func size(bytes float64) string {
+	for _, unit := range []struct {
+		bytes float64
+		name  string
+	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
+		if bytes >= unit.bytes {
+			return factor(bytes/unit.bytes) + " " + unit.name
+		}
+	}
+	return fmt.Sprintf("%.0f B", bytes)
+}
 
 func lookahead(ns int64) string {
 	if ns == 0 {

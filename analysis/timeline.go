@@ -10,6 +10,8 @@ type Timeline struct {
 	Names []string
 	// Begin is when all had joined, and End when the last entry was written: a run's wall-clock time is between them.
 	Begin, End int64
+	// Cores is Source.Cores.
+	Cores int
 	// Grants are in order of Granted.
 	Grants []Grant
 	// Holds are the pieces of what grants waited for: see Grant.Holds.
@@ -48,7 +50,7 @@ type Grant struct {
 	Critical bool
 	// Polled is when it asked, Granted when it was authorized, Reported when it asked again, left, or the run ended.
 	Polled, Granted, Reported int64
-	// Work is what it computed of the time from Granted to Reported.
+	// Work is what it computed of the time from Granted to Reported; what it waited for a core meanwhile is not in it.
 	Work int64
 	// From is where its clock stood when it asked. Until is the bound of the authorization, exclusive.
 	From, Until metasim.Instant

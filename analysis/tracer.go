@@ -72,7 +72,7 @@ func newTracer(src Source) (*tracer, error) {
 	}
 	n := len(d.Names())
 	t := &tracer{
-		d: d, src: src, tl: &Timeline{Names: d.Names()}, clients: make([]trace, n), profile: newProfile(n),
+		d: d, src: src, tl: &Timeline{Names: d.Names(), Cores: src.Cores}, clients: make([]trace, n), profile: newProfile(n, src.Cores),
 		channels: map[string]uint32{}, inFlight: map[flight]int32{}, pass: 1,
 	}
 	t.blame = newBlame(t)

@@ -83,16 +83,22 @@ func newTwin(t require.TestingT, w *world, tl *Timeline) *twin {
 	for i := range tw.clients {
 		tw.clients[i].last = -1
 	}
-	for entries := w.entries; len(entries) > 0; {
-		end := slices.IndexFunc(entries, func(e journal.Entry) bool { return e.Wall != entries[0].Wall })
-		if end < 0 {
-			end = len(entries)
-		}
-		tw.pass(entries[:end])
-		entries = entries[end:]
+	for _, pass := range passes(w.entries) {
+		tw.pass(pass)
 	}
 	require.Empty(t, tw.causes)
 	return tw
+}
+
+// passes are the entries of a run, as its server took them.
+func passes(entries []journal.Entry) (all [][]journal.Entry) {
+	begin := 0
+	for i := range entries {
+		if i+1 == len(entries) || entries[i+1].Wall != entries[i].Wall {
+			all, begin = append(all, entries[begin:i+1]), i+1
+		}
+	}
+	return all
 }
 
 // pass takes all that the server took at once.

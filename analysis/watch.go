@@ -6,18 +6,19 @@ import (
 )
 
 // A watch says how much of the time in which a client was authorized it computed. Where its reports tell, that is what
-// they tell; else it is all of that time, transport included.
+// they tell, less what they waited for a core; else it is all of that time, transport included.
 //
 // What a client sends reaches the dispatcher before the report that tells how long it took, but in the same pass, unless it
 // is very much: so a pass is read as a whole before any of it is looked at.
 type watch struct {
-	since int64       // wall clock up to which its work is accounted for
-	mark  int64       // of its last event, or of when it went on
-	laps  fifo[int64] // what the reports of this pass tell
-	due   int64       // their sum, until it was looked at
-	timed bool        // its reports tell
-	taken bool        // the first of laps is accounted for
-	lag   int64       // what the way to it and back took, beside computing; for the next act
+	since int64     // wall clock up to which its work is accounted for
+	mark  int64     // of its last event, or of when it went on
+	laps  fifo[lap] // what the reports of this pass tell
+	due   int64     // their sum, until it was looked at
+	timed bool      // its reports tell
+	taken bool      // the first of laps is accounted for
+	cores corewatch
+	lag   int64 // what the way to it and back took, beside computing; for the next act
 }
 
 // lap notes how long a client computed, ahead of the report's turn.
@@ -31,39 +32,42 @@ func (t *tracer) lap(ev metasim.Event) error {
 	}
 	w := &t.clients[id].watch
 	var r *metasim.Report
+	l := lap{}
 	switch ev := ev.(type) {
 	case *metasim.Advance:
 		r = &ev.Report
 	case *metasim.PollWait:
-		r = &ev.Report
+		r, l.last = &ev.Report, true
 	default:
 		return nil
 	}
-	computed := max(0, r.Computed)
-	w.laps.push(computed)
-	w.due += computed
-	w.timed = w.timed || computed > 0
-	t.tl.stats.clients[id].cpu += max(0, r.CPU)
+	l.computed, l.cpu = max(0, r.Computed), max(0, r.CPU)
+	w.laps.push(l)
+	w.due += l.computed
+	w.timed = w.timed || l.computed > 0
+	t.tl.stats.clients[id].cpu += l.cpu
 	return nil
 }
 
-// measure returns since when a client has computed, and for how long.
-func (t *tracer) measure(c *trace) (begin, took int64) {
+// measure returns since when a client has computed, how long it took for that, and how much of it was work: the rest it
+// waited for a core.
+func (t *tracer) measure(c *trace) (begin, took, work int64) {
 	w := &c.watch
 	if !c.running {
 		w.due = 0
-		return t.wall, 0
+		return t.wall, 0, 0
 	}
 	if !w.timed {
-		return w.since, t.wall - w.since
+		return w.since, t.wall - w.since, t.wall - w.since
 	}
 	w.lag += max(0, t.wall-w.mark-w.due)
 	w.mark, w.due = t.wall, 0
-	if lap := w.laps.first(); lap != nil && !w.taken {
+	if l := w.laps.first(); l != nil && !w.taken {
 		w.taken = true
-		took = min(*lap, t.wall-w.since)
+		took = min(l.computed, t.wall-w.since)
+		work = w.cores.work(*l, took, t.profile.crowded, t.profile.running, t.src.Cores)
 	}
-	return w.since, took
+	return w.since, took, work
 }
 
 // endLap ends what a report told of.

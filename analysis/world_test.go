@@ -22,6 +22,9 @@ type world struct {
 	actors  []*actor // in order of name
 	flight  int64    // wall clock from an actor to the dispatcher, and back
 	timed   bool     // actors tell how long they computed
+	cores   int      // so many may compute at once, in turns, and tell the processor time that they took; 0: all
+	busy    int
+	jobs    []job // wait for a core
 	d       *metasim.Dispatcher
 	entries []journal.Entry
 	pending []occasion
@@ -45,6 +48,8 @@ type actor struct {
 	inbox               []metasim.Message
 	acked               uint64
 	computed            int64 // since it last told
+	cpu                 int64 // since it went on
+	told                bool
 	waiting             bool
 	left                bool
 }
@@ -145,7 +150,7 @@ func record(t require.TestingT, w *world) Source {
 	for _, a := range w.actors {
 		require.True(t, a.left, "%s is still there at %v, with a timer at %v", a.name, a.now, a.timer)
 	}
-	return Source{Config: w.config, Journal: &tape{entries: w.entries}}
+	return Source{Config: w.config, Cores: w.cores, Journal: &tape{entries: w.entries}}
 }
 
 // pass does all that is to happen next, and then settles.
@@ -207,6 +212,9 @@ func (w *world) report(a *actor) metasim.Report {
 	if a.computed = 0; !w.timed {
 		computed = 0
 	}
+	if w.cores > 0 && !a.told { // the first report says that somebody measures
+		a.told, computed = true, max(1, computed)
+	}
 	return metasim.Report{
 		Computed: computed, Now: a.now, NoSendBefore: metasim.Later(a.promised, a.now), NextEvent: metasim.Later(a.timer, a.now), Acked: a.acked,
 	}
@@ -216,6 +224,9 @@ func (w *world) poll(wall int64, id metasim.ClientID) {
 	a := w.actors[id]
 	a.waiting = true
 	r := w.report(a)
+	if w.cores > 0 {
+		r.CPU, a.cpu = a.cpu, 0
+	}
 	w.step(wall, &metasim.PollWait{Client: id, Report: r, Want: r.NextEvent, Messages: !a.steps})
 }
 
@@ -247,7 +258,6 @@ func (w *world) goOn(wall int64, id metasim.ClientID) {
 		a.timer = metasim.Infinity
 	}
 	d := a.act(next, messages)
-	a.computed += d.work
 	if d.next > 0 {
 		a.timer = metasim.At(d.next)
 	}
@@ -257,7 +267,46 @@ func (w *world) goOn(wall int64, id metasim.ClientID) {
 			w.step(wall+d.work/2+w.flight, &metasim.Promise{Client: id, NoSendBefore: a.promised})
 		})
 	}
-	w.at(wall+d.work+w.flight, func() { w.done(wall+d.work+w.flight, id, d) })
+	w.compute(wall, d.work, func(end int64) {
+		a.computed += end - wall
+		a.cpu += d.work
+		w.at(end+w.flight, func() { w.done(end+w.flight, id, d) })
+	})
+}
+
+// A job is what an actor computes.
+type job struct {
+	left int64
+	then func(end int64)
+}
+
+// compute calls then at once, with when the work is done; where cores are shared, when it is.
+func (w *world) compute(wall, work int64, then func(end int64)) {
+	if w.cores == 0 || work == 0 {
+		then(wall + work)
+		return
+	}
+	w.jobs = append(w.jobs, job{work, then})
+	w.share(wall)
+}
+
+// share gives free cores to those who wait, in turns.
+func (w *world) share(wall int64) {
+	for w.busy < w.cores && len(w.jobs) > 0 {
+		j := w.jobs[0]
+		w.jobs = w.jobs[1:]
+		w.busy++
+		slice := min(j.left, us)
+		w.at(wall+slice, func() {
+			w.busy--
+			if j.left -= slice; j.left > 0 {
+				w.jobs = append(w.jobs, j)
+			} else {
+				j.then(wall + slice)
+			}
+			w.share(wall + slice)
+		})
+	}
 }
 
 // done says what an actor has done.

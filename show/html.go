@@ -19,11 +19,14 @@ var scripts = []string{"data.js", "timeline.js", "drawing.js", "gestures.js", "c
 
 // page is what the template is filled with.
 type page struct {
-	Title, Sim, Wall, Work, Torn string
-	Grants                       uint64
-	Figures                      []figure
-	Style                        template.CSS
-	Script, Data                 template.JS
+	Title, Sim, Wall, Work string
+	Cores                  int
+	Digest, Error, Torn    string
+	Deterministic          bool
+	Grants                 uint64
+	Figures                []figure
+	Style                  template.CSS
+	Script, Data           template.JS
 }
 
 // HTML writes a page about the run that needs nothing else: no network, no other file. It is below 5 MB, whatever the run
@@ -48,8 +51,8 @@ func HTML(w io.Writer, t *analysis.Timeline, r *analysis.Report) error {
 		return err
 	}
 	return tmpl.Execute(w, page{
-		Title: r.Scenario, Sim: span(metasim.Time(r.SimNS).Seconds()), Wall: span(r.WallS), Work: span(r.WorkS), Torn: r.Torn,
-		Grants: r.Grants, Figures: headline(r),
+		Title: r.Scenario, Sim: span(metasim.Time(r.SimNS).Seconds()), Wall: span(r.WallS), Work: span(r.WorkS), Cores: r.Cores,
+		Digest: r.Digest, Deterministic: r.Deterministic, Error: r.Error, Torn: r.Torn, Grants: r.Grants, Figures: headline(r),
 		Style: template.CSS(style), Script: template.JS("(() => {\n'use strict';\n" + script + "})();\n"), Data: template.JS(text),
 	})
 }

@@ -3,6 +3,7 @@ package show
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,7 +46,7 @@ func robot(t testing.TB) (*analysis.Timeline, *analysis.Report) {
 	require.NoError(t, err)
 	require.NoError(t, tl.Torn)
 	r := analysis.New(tl)
-	r.Scenario = "robot"
+	r.About(&journal.Manifest{Scenario: "robot", Digest: strings.Repeat("0123456789abcdef", 4), Deterministic: true, OK: true})
 	r.WhatIfs = tl.Rank(r)
 	return tl, r
 }

@@ -27,7 +27,7 @@ func headline(r *analysis.Report) []figure {
 			"For lookahead", digits(r.LookaheadPrice), "times",
 			"short delays and missing promises make that " + span(r.CriticalConservativeS) + ".",
 		},
-		{"For the machine", digits(r.CorePrice), "times", "too few cores, transport and dispatcher make that " + span(r.WallS) + "."},
+		{"For the machine", digits(r.CorePrice), "times", r.Machine() + " make that " + span(r.WallS) + "."},
 	}
 }
 

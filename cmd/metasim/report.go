@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -12,6 +13,7 @@ import (
 	"metasim/delay"
 	"metasim/metasim"
 	"metasim/replay"
+	"metasim/scenarios"
 )
 
 func newReport(std streams) *cobra.Command {
@@ -64,7 +66,7 @@ func makeReport(dir string, whatIf []string) (*analysis.Timeline, *analysis.Repo
 		return nil, nil, &failure{status: 2, err: err}
 	}
 	report := analysis.New(timeline)
-	report.Scenario = run.Manifest.Scenario
+	report.About(run.Manifest)
 	if err := predict(timeline, report, changes); err != nil {
 		return nil, nil, failed(err)
 	}
@@ -85,8 +87,17 @@ func readTimeline(run *replay.Run) (*analysis.Timeline, error) {
 	defer func() { _ = reader.Close() }() // a file that was only read
 	return analysis.Read(analysis.Source{
 		Config:  metasim.Config{Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead},
-		Journal: reader,
+		Journal: reader, Cores: cores(run),
 	})
+}
+
+// cores is how many cores the clients of a run could use: where all of them lived in its process, as many as that used.
+func cores(r *replay.Run) int {
+	m := r.Manifest
+	if slices.ContainsFunc(r.Scenario.Clients, func(c scenarios.Client) bool { return m.Transport != "mem" || c.Model == "" }) {
+		return m.CPUs
+	}
+	return min(m.CPUs, m.GoMaxProcs)
 }
 
 func parseChanges(t *analysis.Timeline, texts []string) ([]analysis.Change, error) {

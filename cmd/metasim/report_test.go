@@ -16,7 +16,7 @@ func TestReport(t *testing.T) {
 
 	e := s.metasim("report", "r")
 	require.Equal(t, 0, e.status)
-	for _, part := range []string{"ping-pong: ", "  parallelism: so many of 2 clients", "Who waited for whom", "pinger   ponger", "Links", "Cores"} {
+	for _, part := range []string{"ping-pong: ", " core", "frames with", "digest: " + pingPongDigest, "  parallelism: so many of 2 clients", "Who waited for whom", "pinger   ponger", "Links", "Cores"} {
 		require.Contains(t, e.out, part)
 	}
 	e = s.metasim("report", "r", "--json", "--what-if", "client(ponger).speed=1000000", "--what-if", "cores=1")
@@ -24,6 +24,11 @@ func TestReport(t *testing.T) {
 	var r analysis.Report
 	require.NoError(t, json.Unmarshal([]byte(e.out), &r))
 	require.Equal(t, "ping-pong", r.Scenario)
+	require.Equal(t, pingPongDigest, r.Digest)
+	require.True(t, r.Deterministic)
+	require.Positive(t, r.Cores)
+	require.Positive(t, r.Traffic.FramesIn)
+	require.InDelta(t, float64(r.Traffic.FramesIn+r.Traffic.FramesOut)/float64(r.Grants), r.FramesPerGrant, 1e-9)
 	require.InDelta(t, r.WallS, r.Clients[0].WorkS+r.Clients[0].BlockedS+r.Clients[0].OverheadS, 1e-9)
 	require.Len(t, r.WhatIfs, 1)
 	require.Equal(t, "client(ponger).speed=1000000 cores=1", r.WhatIfs[0].Change)

@@ -55,10 +55,11 @@ function linkTable() {
 function clientTable() {
   const rows = report.clients || [];
   $('#clients .note').textContent = 'Held: how long others waited for it. Critical: its work on the critical path. Promised: how much of the time ' +
-    'in which it sent nothing it had promised to.' + left(data.all.clients, rows.length);
+    'in which it sent nothing it had promised to.' + (report.core_wait_s > 0 ? ' No core: how long it was to compute, and waited for one.' : '') + left(data.all.clients, rows.length);
   tableOf($('#clients .scroll'), [
     { head: 'Client', of: (c) => c.name }, { head: 'Work', of: (c) => c.work_s, text: seconds }, { head: 'Busy', of: (c) => c.utilisation_share, text: percent },
-    { head: 'Blocked', of: (c) => c.blocked_s, text: seconds, heat: true }, { head: 'Held', of: (c) => c.held_s, text: seconds, heat: true },
+    { head: 'Blocked', of: (c) => c.blocked_s, text: seconds, heat: true },
+    ...(report.core_wait_s > 0 ? [{ head: 'No core', of: (c) => c.core_wait_s, text: seconds, heat: true }] : []), { head: 'Held', of: (c) => c.held_s, text: seconds, heat: true },
     { head: 'Critical', of: (c) => c.critical_s, text: seconds, heat: true }, { head: 'Grants', of: (c) => c.grants, text: count },
     { head: 'Sends', of: (c) => c.sends, text: count }, { head: 'Delivered', of: (c) => c.delivered, text: count },
     { head: 'Promised', of: (c) => c.promised_share, text: percent }, { head: 'Announced', of: (c) => c.announced_share, text: percent },

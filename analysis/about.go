@@ -1,0 +1,27 @@
+package analysis
+
+import "metasim/wire/journal"
+
+// About takes up what the manifest of a run says of it beside its journal.
+func (r *Report) About(m *journal.Manifest) {
+	r.Scenario, r.Error, r.Digest, r.Deterministic = m.Scenario, m.Error, m.Digest, m.Deterministic
+	if t := m.Traffic; t != nil {
+		r.Traffic = t
+		r.FramesPerGrant = ratio(float64(t.FramesIn+t.FramesOut), float64(r.Grants))
+		r.BytesPerGrant = ratio(float64(t.BytesIn+t.BytesOut), float64(r.Grants))
+	}
+}
+
+// Machine says in words what stands between the conservative critical path and the wall clock.
+func (r *Report) Machine() string {
+	const rest = "transport and dispatcher"
+	switch {
+	case r.CoreWaitS >= 0.01*r.WorkS && r.CoreWaitS > 0:
+		return "waiting for one of " + plural(r.Cores, "core") + " (" + span(r.CoreWaitS) + " in all), " + rest
+	case r.Cores == 0:
+		return "too few cores, " + rest
+	case r.Cores >= len(r.Clients):
+		return rest
+	}
+	return "only " + plural(r.Cores, "core") + ", " + rest
+}
