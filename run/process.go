@@ -3,11 +3,9 @@ package run
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"metasim/server"
@@ -17,7 +15,8 @@ import (
 type process struct {
 	clients []string // its names
 	cmd     *exec.Cmd
-	output  string        // the file of its stderr
+	stdout  string        // the file of what it prints
+	stderr  string        // likewise
 	done    chan struct{} // closed when it has ended
 	err     error         // how; valid after done
 }
@@ -30,7 +29,7 @@ const (
 	abortTime = time.Second
 	// termTime is how long a process has between the request to end and the end.
 	termTime = time.Second
-	// lastLines is how much of a dead client's stderr is shown.
+	// lastLines is how many lines of a dead client's output are shown.
 	lastLines = 20
 )
 
@@ -42,13 +41,14 @@ func start(clients []string, argv []string, workDir string, env []string, logs s
 	cmd.Dir = workDir
 	cmd.Env = append(os.Environ(), env...)
 	ownGroup(cmd)
-	p := &process{clients: clients, cmd: cmd, output: filepath.Join(logs, client+".stderr"), done: make(chan struct{})}
-	stdout, err := os.Create(filepath.Join(logs, client+".stdout"))
+	log := filepath.Join(logs, client)
+	p := &process{clients: clients, cmd: cmd, stdout: log + ".stdout", stderr: log + ".stderr", done: make(chan struct{})}
+	stdout, err := os.Create(p.stdout)
 	if err != nil {
 		return nil, err
 	}
 	defer stdout.Close()
-	stderr, err := os.Create(p.output)
+	stderr, err := os.Create(p.stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (p *process) obituary() server.Obituary {
 	case <-timer.C:
 		o.Exit = fmt.Sprintf("nothing yet: process %d still runs", p.cmd.Process.Pid)
 	}
-	o.Output = tail(p.output, lastLines)
+	o.Output = p.lastWords()
 	return o
 }
 
@@ -115,28 +115,4 @@ func (p *process) within(d time.Duration) bool {
 	case <-timer.C:
 		return false
 	}
-}
-
-// tail returns the last lines of a file, as far as they are to be had.
-func tail(file string, lines int) []string {
-	const most = 16 << 10
-	f, err := os.Open(file)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > most {
-		if _, err := f.Seek(-most, io.SeekEnd); err != nil {
-			return []string{err.Error()}
-		}
-	}
-	text, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
-		return []string{err.Error()}
-	}
-	all := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(text), "?"), "\r\n"), "\n")
-	if len(all) == 1 && all[0] == "" {
-		return nil
-	}
-	return all[max(0, len(all)-lines):]
 }

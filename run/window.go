@@ -183,13 +183,7 @@ func (c *conductor) home(name string) live.Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p := c.homes[name]; p != nil {
-		return live.Process{PID: p.cmd.Process.Pid, Said: func() string {
-			lines := tail(p.output, 1)
-			if len(lines) == 0 {
-				return ""
-			}
-			return lines[0]
-		}}
+		return live.Process{PID: p.cmd.Process.Pid, Said: p.said}
 	}
 	return live.Process{Inside: c.fates[name] != nil}
 }

@@ -1,0 +1,58 @@
+package run
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Nothing that a client writes is a command to the terminal of who reads it, and what is long is cut.
+func TestLegible(t *testing.T) {
+	for line, want := range map[string]string{
+		"relaxing the mesh, residual 0.3":               "relaxing the mesh, residual 0.3",
+		"  File \"x.py\", line 3\t in f  ":              "  File \"x.py\", line 3  in f",
+		"\x1b[2J\x1b[1;31mred\x1b[0m":                   "red",
+		"\x1b]0;owned\x07title \x1b]8;;http://e\x1b\\x": "title x",
+		"\x1b(B\x1b7plain\x1bM":                         "plain",
+		"a\x00\x01b\x7f \u202ertl\u202c \x9b31m":        "ab rtl ?31m",
+		"\rprogress 1 %\rprogress 2 %   \r":             "progress 2 %",
+		"\rprogress 3 %\r            ":                  "progress 3 %",
+		"from Windows\r":                                "from Windows",
+		"\xff\xfe":                                      "?",
+		strings.Repeat("é", 300):                        strings.Repeat("é", 199) + "…",
+		"":                                              "",
+	} {
+		require.Equal(t, want, legible(line), "%q", line)
+	}
+}
+
+// The last line is that of the output that was written to last; of one who has ended, the standard error comes first.
+func TestLastOutput(t *testing.T) {
+	dir := t.TempDir()
+	p := process{stdout: filepath.Join(dir, "o"), stderr: filepath.Join(dir, "e")}
+	write := func(file, text string, at int64) {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		require.NoError(t, os.Chtimes(file, time.Time{}, time.Unix(at, 0)))
+	}
+	write(p.stdout, "", 1)
+	write(p.stderr, "", 2)
+	require.Empty(t, p.said())
+	require.Empty(t, p.lastWords())
+	write(p.stdout, "frame 1\n  frame 2\n \n\n", 1)
+	require.Equal(t, "frame 2", p.said(), "the standard error is younger, but empty")
+	require.Equal(t, []string{"frame 1", "  frame 2"}, p.lastWords())
+	write(p.stderr, "a warning\n", 2)
+	require.Equal(t, "a warning", p.said())
+	write(p.stdout, "frame 3", 3)
+	require.Equal(t, "frame 3", p.said())
+	require.Equal(t, []string{"a warning"}, p.lastWords())
+	write(p.stderr, strings.Repeat("word ", 10_000), 4)
+	require.Len(t, []rune(p.said()), longest)
+	require.True(t, strings.HasPrefix(p.said(), "…"), "the beginning of the line is left out")
+	write(p.stderr, strings.Repeat("line\n", 10_000), 4)
+	require.Len(t, p.lastWords(), lastLines)
+}
