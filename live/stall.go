@@ -10,7 +10,7 @@ import (
 // and again after twice as long, and so on, until something is heard. A run that is paused, or waits for its pace, is no
 // such run. It returns when the run is over, or ctx is done; it ends nobody.
 func (m *Monitor) WatchStall(ctx context.Context, after time.Duration, say func(text string)) {
-	tick := time.NewTicker(min(after/4, time.Second))
+	tick := time.NewTicker(max(quickest, min(after/4, time.Second)))
 	defer tick.Stop()
 	w := stall{after: after, next: after, since: time.Now()}
 	for {
@@ -34,6 +34,9 @@ func (m *Monitor) WatchStall(ctx context.Context, after time.Duration, say func(
 		}
 	}
 }
+
+// quickest is how often it is looked at most.
+const quickest = 10 * time.Millisecond
 
 // A stall knows since when nothing was heard.
 type stall struct {

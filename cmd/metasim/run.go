@@ -136,6 +136,9 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 	if flag := f.outsideFlag(); flag != "" && !o.Outside(sc) {
 		return o, fmt.Errorf("%s is for clients from outside, and this run has none; leave it out, or use another --transport", flag)
 	}
+	if err := f.live.check(); err != nil {
+		return o, err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return o, fmt.Errorf("where this program is cannot be found out: %w", err)

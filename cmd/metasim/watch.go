@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,6 +35,17 @@ func (f *liveFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.outside, "http-outside", false, "let --http be an address that other hosts reach; they need the token, and nothing is encrypted")
 	flags.DurationVar(&f.stall, "stall", 10*time.Second, "say why, when no client has said anything for this `duration` of real time, and again after twice as\n"+
 		"long; 0 for never. Nobody is ended for it")
+}
+
+// check names what cannot be meant.
+func (f *liveFlags) check() error {
+	if f.stall < 0 {
+		return fmt.Errorf("--stall is %v; use a duration such as 10s, or 0 for never", f.stall)
+	}
+	if f.outside && f.http == "" {
+		return errors.New("--http-outside says who may see the page of --http, and there is none; use both, or neither")
+	}
+	return nil
 }
 
 // options are nil-safe to watch a run by; say prints why it does not go on.
