@@ -29,10 +29,13 @@ func (s *Server) findRoots(clients []ClientSnapshot) {
 		}
 		hops += len(chain)
 		root := chain[len(chain)-1]
+		if root.Reason == metasim.Paused {
+			c.Halted = true
+			continue
+		}
 		for _, h := range chain {
-			if to := &clients[h.To]; root.Reason != metasim.Paused {
-				to.Held, to.Holder, to.Root = true, h.From, root.From
-			}
+			to := &clients[h.To]
+			to.Held, to.Holder, to.Root = true, h.From, root.From
 		}
 	}
 }

@@ -30,6 +30,7 @@ type Halt struct {
 	Paused bool            // somebody has paused it, or said where it is to be paused
 	Limit  metasim.Instant // where; Infinity if not Paused
 	Still  bool            // it has come there, or to where its driver wants it to be for now, and all wait
+	Driver bool            // its driver wants it to be at an earlier instant than Limit for now
 	Next   metasim.Instant // the earliest instant at which something is left to happen then
 }
 
@@ -60,6 +61,7 @@ type ClientSnapshot struct {
 
 	Held         bool // somebody holds it back: Holder directly, as Root does not go on
 	Holder, Root metasim.ClientID
+	Halted       bool // nobody does: the run is paused, or ahead of its driver
 }
 
 // Snapshot looks at the run as it is, and keeps it from going on meanwhile: it takes about a microsecond for four clients.
@@ -73,7 +75,8 @@ func (s *Server) Snapshot() Snapshot {
 	shot := Snapshot{
 		Scenario: s.config.Scenario, Seed: s.config.Seed, Wall: s.wall(), Paused: s.pausedFor(), Started: s.started,
 		Over: s.ended, Err: s.err, Now: s.dispatcher.Now(), End: s.dispatcher.End(), Totals: s.ledger.Totals(), Clients: clients,
-		Halt: Halt{Paused: s.hold.limit != metasim.Infinity, Limit: s.hold.limit, Still: s.hold.still, Next: s.hold.next},
+		Halt: Halt{Paused: s.hold.limit != metasim.Infinity, Limit: s.hold.limit, Still: s.hold.still, Next: s.hold.next,
+			Driver: s.hold.allowed.Before(s.hold.limit)},
 	}
 	if s.started {
 		shot.Running = s.wall() - s.start
