@@ -16,6 +16,8 @@ type Config struct {
 	// Interval is how old what is shown may be. Zero: 250 ms. A run with so many clients that a look takes long is looked
 	// at less often, down to every two seconds, so that at most a hundredth of the time is spent on it.
 	Interval time.Duration
+	// Words writes an error for a person. Nil: as it is.
+	Words func(err error) string
 }
 
 // A Monitor looks at a run for all who want to see it. It is safe for concurrent use.
@@ -27,8 +29,14 @@ type Monitor struct {
 	mu      sync.Mutex
 	next    time.Time // when it looks again
 	view    View
-	samples []sample // the oldest first: what rates are computed from
-	blame   []float64
+	samples []sample  // the oldest first: what rates are computed from
+	blame   []float64 // of each client: how many wait for it, lately
+	ranks   []int     // of each client, by its blame; see rank
+	places  []int     // of each client among all in order of name, as people count
+	slowest int       // whom the last look found to hold up most; -1: nobody
+	paced   time.Time // when somebody was last seen to wait for the pace
+	seen    glimpse   // of the process of who holds up others, by the last look
+	seenPID int
 	once    sync.Once
 }
 
@@ -47,7 +55,10 @@ func NewMonitor(s *server.Server, c Config) *Monitor {
 	if c.Process == nil {
 		c.Process = func(string) Process { return Process{} }
 	}
-	return &Monitor{server: s, config: c, over: make(chan struct{})}
+	if c.Words == nil {
+		c.Words = error.Error
+	}
+	return &Monitor{server: s, config: c, over: make(chan struct{}), slowest: -1}
 }
 
 // Close tells those who look on that the run is over; they are shown its end.
@@ -84,7 +95,7 @@ func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
 		Count: len(shot.Clients), States: map[string]int{}, Clients: make([]Client, len(shot.Clients)),
 	}
 	if shot.Err != nil {
-		v.Error = shot.Err.Error()
+		v.Error = m.config.Words(shot.Err)
 	}
 	if shot.Halt.Paused {
 		v.PauseAt = within(shot.Halt.Limit)
@@ -96,10 +107,7 @@ func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
 		v.Clients[i] = m.row(shot, i, rates.clients)
 		v.States[v.Clients[i].State]++
 	}
-	if slowest := m.slowest(shot); slowest >= 0 {
-		v.Slowest = shot.Clients[slowest].Name
-		v.Chain = m.chain(shot, slowest)
-	}
+	v.Slowest, v.Chain = m.story(shot)
 	slices.SortFunc(v.Clients, blameFirst)
 	v.Matching = v.Count
 	m.view = v
@@ -111,9 +119,9 @@ func state(shot *server.Snapshot) string {
 		return "over"
 	case !shot.Started:
 		return "joining"
-	case shot.Halt.Paused && shot.Halt.Still:
+	case stops(shot) && shot.Halt.Still:
 		return "paused"
-	case shot.Halt.Paused && !shot.Now.Before(shot.Halt.Limit):
+	case stops(shot):
 		return "pausing"
 	case slices.ContainsFunc(shot.Clients, func(c server.ClientSnapshot) bool { return c.State == server.Initializing }):
 		return "initializing"
@@ -121,53 +129,34 @@ func state(shot *server.Snapshot) string {
 	return "running"
 }
 
+// stops reports whether a run has come to where it was to be paused: somebody may still be on the way there.
+func stops(shot *server.Snapshot) bool {
+	h := &shot.Halt
+	return h.Paused && !h.Driver && (h.Still || !shot.Now.Before(h.Limit))
+}
+
 // row is one client's.
 func (m *Monitor) row(shot *server.Snapshot, i int, rates []rate) Client {
 	c := &shot.Clients[i]
 	row := Client{
+		place: m.places[i], rank: m.ranks[i],
 		Name: c.Name, State: c.State.String(), SinceS: (shot.Wall - c.Since).Seconds(), Peer: c.Peer,
 		PID: m.process(c).PID, At: instant(c.Clock), Safe: instant(metasim.Later(c.Safe, c.Granted)), Granted: instant(c.Granted),
 		Queued: c.Queued, Given: c.Given, Sent: c.Sent, Delivered: c.Delivered, Grants: c.Grants,
-		MessagesS: rates[i].messages, Blocked: rates[i].blocked, BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(),
+		MessagesS: rates[i].messages, Factor: rates[i].factor, Blocked: rates[i].blocked, BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(),
 		Blame: m.blame[i],
 	}
 	if c.State != server.Waiting {
 		return row
 	}
 	row.Want = within(c.Want)
-	if c.Held {
+	switch {
+	case c.Held:
 		row.Holder, row.Root = shot.Clients[c.Holder].Name, shot.Clients[c.Root].Name
+	case c.Halted && shot.Halt.Paused && !shot.Halt.Driver:
+		row.Halted = "paused"
+	case c.Halted:
+		row.Halted = "pace"
 	}
 	return row
-}
-
-// slowest is the client to blame most for others waiting now, or -1.
-func (m *Monitor) slowest(shot *server.Snapshot) int {
-	slowest := -1
-	for i := range shot.Clients {
-		if c := &shot.Clients[i]; c.Held && c.State == server.Waiting {
-			if root := int(c.Root); slowest < 0 || m.blame[root] > m.blame[slowest] {
-				slowest = root
-			}
-		}
-	}
-	return slowest
-}
-
-// chain says why somebody waits for a client.
-func (m *Monitor) chain(shot *server.Snapshot, root int) []string {
-	id := metasim.ClientID(behind(shot, root))
-	return m.sentences(shot, id, m.server.Blame(id))
-}
-
-// behind is, of those who wait for a client, the one that is furthest behind in simulated time; or -1.
-func behind(shot *server.Snapshot, root int) int {
-	least := -1
-	for i := range shot.Clients {
-		c := &shot.Clients[i]
-		if c.Held && c.State == server.Waiting && int(c.Root) == root && (least < 0 || c.Clock.Before(shot.Clients[least].Clock)) {
-			least = i
-		}
-	}
-	return least
 }

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"math"
 	"time"
 
 	"metasim/metasim"
@@ -19,6 +18,7 @@ type sample struct {
 }
 
 type counters struct {
+	clock    metasim.Time
 	messages uint64
 	blocked  time.Duration
 }
@@ -30,9 +30,13 @@ type rates struct {
 }
 
 type rate struct {
+	factor   float64 // simulated seconds in a second
 	messages float64 // in a second
 	blocked  float64 // share
 }
+
+// leastGoing is how long, in seconds, a run must have gone on to say how fast.
+const leastGoing = 1e-3
 
 // rates takes in a look, and compares it with the oldest one that is remembered.
 func (m *Monitor) rates(shot *server.Snapshot, at time.Time) rates {
@@ -40,7 +44,7 @@ func (m *Monitor) rates(shot *server.Snapshot, at time.Time) rates {
 	s.clients = make([]counters, len(shot.Clients))
 	for i := range shot.Clients {
 		c := &shot.Clients[i]
-		s.clients[i] = counters{messages: c.Sent + c.Delivered, blocked: c.Blocked}
+		s.clients[i] = counters{clock: c.Clock.Time, messages: c.Sent + c.Delivered, blocked: c.Blocked}
 	}
 	m.accuse(shot, at)
 	m.samples = append(m.samples, s)
@@ -54,32 +58,20 @@ func (m *Monitor) rates(shot *server.Snapshot, at time.Time) rates {
 		return r
 	}
 	r.grants, r.messages = float64(s.grants-old.grants)/wall, float64(s.delivered-old.delivered)/wall
-	if going := wall - (s.paused - old.paused).Seconds(); going > 0 && s.now != metasim.Forever {
-		r.factor = (s.now - old.now).Seconds() / going
+	going := wall - (s.paused - old.paused).Seconds()
+	factor := func(now, then metasim.Time) float64 {
+		if going < leastGoing || now == metasim.Forever {
+			return 0
+		}
+		return (now - then).Seconds() / going
 	}
+	r.factor = factor(s.now, old.now)
 	for i := range s.clients {
 		r.clients[i] = rate{
+			factor:   factor(s.clients[i].clock, old.clients[i].clock),
 			messages: float64(s.clients[i].messages-old.clients[i].messages) / wall,
 			blocked:  min(1, (s.clients[i].blocked-old.clients[i].blocked).Seconds()/wall),
 		}
 	}
 	return r
-}
-
-// accuse counts for how many each client holds up now, and lets what was before fade.
-func (m *Monitor) accuse(shot *server.Snapshot, at time.Time) {
-	fade := 0.0
-	if n := len(m.samples); n > 0 {
-		fade = math.Exp(-at.Sub(m.samples[n-1].at).Seconds() / lately.Seconds())
-	} else {
-		m.blame = make([]float64, len(shot.Clients))
-	}
-	for i := range m.blame {
-		m.blame[i] *= fade
-	}
-	for i := range shot.Clients {
-		if c := &shot.Clients[i]; c.Held && c.State == server.Waiting {
-			m.blame[c.Root] += 1 - fade
-		}
-	}
 }

@@ -1,9 +1,6 @@
 package live
 
 import (
-	"context"
-	"os"
-	"runtime"
 	"testing"
 	"time"
 
@@ -31,33 +28,4 @@ func TestStall(t *testing.T) {
 		require.Equal(t, second >= 150 && second < 250 || second == 100, silent == 0)
 	}
 	require.Equal(t, []int{10, 20, 40, 80, 110, 120, 140, 259, 269, 289, 329}, told)
-}
-
-// This process computes, and one that was never there has ended.
-func TestExamine(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("SKIPPED LOUDLY: only Linux tells what a process does")
-	}
-	stop := make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-		}
-	}()
-	v := Examine(context.Background(), os.Getpid(), watched)
-	for began := time.Now(); v.Cores <= busy && time.Since(began) < 20*time.Second; { // others may have the processors
-		v = Examine(context.Background(), os.Getpid(), watched)
-	}
-	close(stop)
-	<-done
-	require.Equal(t, Runs, v.Condition)
-	require.Greater(t, v.Cores, busy)
-	require.Contains(t, v.words(7), " % of a core")
-	require.Equal(t, HasEnded, Examine(context.Background(), 1<<30, watched).Condition)
 }

@@ -2,7 +2,6 @@ package live
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -38,7 +37,8 @@ type View struct {
 	States   map[string]int `json:"states"`   // how many are in which state
 	Clients  []Client       `json:"clients"`  // the most blamed first
 
-	// Slowest is who is to blame most, and Chain why somebody waits for it, one sentence a hop.
+	// Slowest is who is to blame most, lately; empty: nobody. Chain is why somebody waits for it, one sentence a hop; or
+	// what else keeps the run from going on.
 	Slowest string   `json:"slowest,omitempty"`
 	Chain   []string `json:"chain,omitempty"`
 }
@@ -63,13 +63,17 @@ type Client struct {
 	Grants    uint64 `json:"grants"`
 
 	MessagesS float64 `json:"messages_per_s"` // sent and delivered, lately
+	Factor    float64 `json:"factor"`         // its simulated seconds in a second, lately
 	Blocked   float64 `json:"blocked"`        // share of the time, lately: 0 to 1
 	BusyS     float64 `json:"busy_s"`
 	BlockedS  float64 `json:"blocked_s"`
 
 	Holder string  `json:"holder,omitempty"` // whose message it may have to wait for
 	Root   string  `json:"root,omitempty"`   // whom all on that way wait for
+	Halted string  `json:"halted,omitempty"` // it waits for nobody: the run is "paused", or ahead of its "pace"
 	Blame  float64 `json:"blame"`            // how many wait for it, lately, on average
+
+	rank, place int // of its blame, and of its name: the order of rows
 }
 
 // An Instant is an instant in JSON.
@@ -92,10 +96,9 @@ func within(i metasim.Instant) *Instant {
 	return &at
 }
 
-// blameFirst is the order of the rows: the most blamed, then the others by name, and those who have gone at the end. Only a
-// blame that is shown counts: rows that change places for nothing cannot be read.
+// blameFirst is the order of the rows: the most blamed, then the others by name, and those who have gone at the end.
 func blameFirst(a, b Client) int {
-	return cmp.Or(cmp.Compare(gone(a), gone(b)), cmp.Compare(math.Round(10*b.Blame), math.Round(10*a.Blame)), strings.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(gone(a), gone(b)), cmp.Compare(b.rank, a.rank), cmp.Compare(a.place, b.place))
 }
 
 // gone is 1 for a client that has gone, and 0 for others.

@@ -8,9 +8,10 @@ import (
 
 // A Process is where a client lives.
 type Process struct {
-	PID    int  // 0: not known
-	Inside bool // it is a model in the server's own process
-	// Said returns the last line of its output, empty for none. Nil where somebody else started it.
+	PID     int  // 0: not known
+	Inside  bool // it is a model in the server's own process
+	Outside bool // somebody else starts it
+	// Said returns the last line of its output as plain text, empty for none. Nil where somebody else started it.
 	Said func() string
 }
 
@@ -18,7 +19,8 @@ type Process struct {
 type Vitals struct {
 	Condition Condition
 	Cores     float64 // how many cores it used while it was watched; negative: not known
-	In        string  // what it sleeps for, in words; empty where the system does not tell
+	In        string  // what its threads wait for, in words; empty where the system does not tell
+	Tracer    string  // of one that is held: by whom, in words; may be empty
 }
 
 // A Condition is what a process does.
@@ -26,26 +28,27 @@ type Condition uint8
 
 const (
 	Unknown  Condition = iota // this system does not tell
-	Runs                      // it computes
+	Runs                      // it computes, or would if it had a processor
 	Sleeps                    // all of its threads wait in the kernel: for a timer, a message, a lock
 	Stuck                     // in the kernel, where no signal reaches it: a disk, a network file system
-	Stopped                   // by SIGSTOP, or a debugger
+	Stopped                   // by a signal, as SIGSTOP
+	Traced                    // by a debugger
 	HasEnded                  //
 )
 
 func (c Condition) String() string {
-	return [...]string{"unknown", "running", "asleep in the kernel", "stuck in the kernel", "stopped", "ended"}[c]
+	return [...]string{"unknown", "running", "asleep in the kernel", "stuck in the kernel", "stopped", "held by a debugger", "ended"}[c]
 }
 
 // busy is the share of a core from which on a process counts as one that computes, though it was asleep when it was looked
-// at.
+// at; one that is ready to run, and has less, is kept from it by others.
 const busy = 0.05
 
 // Examine watches a process for a time: 200 ms tell enough.
 func Examine(ctx context.Context, pid int, over time.Duration) Vitals {
-	before, ok := probe(pid)
-	if !ok {
-		return Vitals{Condition: before.condition, Cores: -1}
+	before := probe(pid)
+	if before.fleeting() {
+		return since(glimpse{}, before)
 	}
 	timer := time.NewTimer(over)
 	defer timer.Stop()
@@ -53,11 +56,27 @@ func Examine(ctx context.Context, pid int, over time.Duration) Vitals {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	after, ok := probe(pid)
-	if !ok {
-		return Vitals{Condition: after.condition, Cores: -1}
+	return since(before, probe(pid))
+}
+
+// A glimpse is a process at one moment.
+type glimpse struct {
+	at         time.Time
+	condition  Condition
+	cpu        time.Duration // so far
+	in, tracer string
+}
+
+// fleeting reports whether there is nothing to compare with later.
+func (g *glimpse) fleeting() bool { return g.condition == Unknown || g.condition == HasEnded }
+
+// since is what became of a process from one moment to another; without an earlier one it is not known how much it
+// computed.
+func since(before, after glimpse) Vitals {
+	v := Vitals{Condition: after.condition, Cores: -1, In: after.in, Tracer: after.tracer}
+	if before.at.IsZero() || after.fleeting() {
+		return v
 	}
-	v := Vitals{Condition: after.condition, In: after.in}
 	v.Cores = (after.cpu - before.cpu).Seconds() / after.at.Sub(before.at).Seconds()
 	if v.Condition == Sleeps && v.Cores >= busy {
 		v.Condition, v.In = Runs, ""
@@ -65,16 +84,11 @@ func Examine(ctx context.Context, pid int, over time.Duration) Vitals {
 	return v
 }
 
-// A glimpse is a process at one moment.
-type glimpse struct {
-	at        time.Time
-	condition Condition
-	cpu       time.Duration // so far
-	in        string
-}
+// idle reports that a process does nothing of which it could be said that it computes.
+func (v *Vitals) idle() bool { return v.Condition != Unknown && v.Condition != Runs }
 
 // words says it as part of a sentence that began with whose process it is.
-func (v Vitals) words(pid int) string {
+func (v *Vitals) words(pid int) string {
 	in := ""
 	if v.In != "" {
 		in = " (" + v.In + ")"
@@ -83,17 +97,26 @@ func (v Vitals) words(pid int) string {
 	if v.Cores >= 0 {
 		load = fmt.Sprintf(", %.0f %% of a core", 100*v.Cores)
 	}
+	who := fmt.Sprintf("process %d", pid)
 	switch v.Condition {
 	case Runs:
-		return fmt.Sprintf("process %d%s", pid, load)
+		if v.Cores >= 0 && v.Cores < busy {
+			return who + load + ", as others have the processors"
+		}
+		return who + load
 	case Sleeps:
-		return fmt.Sprintf("process %d sleeps in the kernel%s%s", pid, in, load)
+		return who + " sleeps in the kernel" + in + load
 	case Stuck:
-		return fmt.Sprintf("process %d is stuck in the kernel%s, where no signal reaches it: a disk, or a file system of the network", pid, in)
+		return who + " is stuck in the kernel" + in + ", where no signal reaches it: a disk, or a file system of the network"
 	case Stopped:
-		return fmt.Sprintf("process %d is stopped, by a signal or a debugger: kill -CONT %d lets it go on", pid, pid)
+		return who + fmt.Sprintf(" was stopped by a signal: kill -CONT %d lets it go on", pid)
+	case Traced:
+		if v.Tracer != "" {
+			return who + " is held by a debugger: " + v.Tracer
+		}
+		return who + " is held by a debugger"
 	case HasEnded:
-		return fmt.Sprintf("process %d has ended", pid)
+		return who + " has ended"
 	}
-	return fmt.Sprintf("process %d", pid)
+	return who
 }

@@ -5,54 +5,70 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // userHZ is the unit of times in /proc: it is 100 on every Linux that Go runs on, whatever the kernel counts in.
 const userHZ = 100
 
-// probe looks at a process in /proc. It reports false where there is nothing to compare with later.
-func probe(pid int) (glimpse, bool) {
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	main, cpu, ok := readStat(filepath.Join(dir, "stat"))
+// maxThreads is how many threads of a process are looked at: a thousand would cost more than they tell.
+const maxThreads = 200
+
+// procDir is where the system shows a process.
+func procDir(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid)) }
+
+// probe looks at a process in /proc.
+func probe(pid int) glimpse {
+	dir := procDir(pid)
+	main, cpu, ok := readStat(dir)
 	if !ok {
-		return glimpse{condition: HasEnded}, false
+		return glimpse{condition: HasEnded}
 	}
 	g := glimpse{at: time.Now(), condition: conditions[main], cpu: cpu}
 	switch g.condition {
-	case HasEnded:
-		return g, false
 	case Sleeps:
-		tasks, err := filepath.Glob(filepath.Join(dir, "task", "*", "stat"))
-		if err != nil || len(tasks) <= 1 {
-			g.in = waitsIn(dir)
-			break
-		}
-		g.in = fmt.Sprintf("all of its %d threads", len(tasks))
-		for _, task := range tasks {
-			if c, _, ok := readStat(task); ok && (conditions[c] == Runs || conditions[c] == Stuck) {
-				g.condition, g.in = conditions[c], ""
-			}
-		}
+		g.lookAtThreads(dir)
 	case Stuck:
-		g.in = waitsIn(dir)
+		if call := waitsFor(dir); call != "" {
+			g.in = "it waits " + call
+		}
+	case Traced:
+		g.tracer = tracer(dir)
 	}
-	return g, true
+	return g
 }
 
 // conditions are the states of proc(5).
 var conditions = map[byte]Condition{
-	'R': Runs, 'S': Sleeps, 'I': Sleeps, 'D': Stuck, 'T': Stopped, 't': Stopped, 'Z': HasEnded, 'X': HasEnded,
+	'R': Runs, 'S': Sleeps, 'I': Sleeps, 'D': Stuck, 'T': Stopped, 't': Traced, 'Z': HasEnded, 'X': HasEnded,
+}
+
+// lookAtThreads is for a process whose first thread sleeps: others may compute.
+func (g *glimpse) lookAtThreads(dir string) {
+	tasks, err := filepath.Glob(filepath.Join(dir, "task", "*"))
+	if err != nil || len(tasks) <= 1 {
+		if call := waitsFor(dir); call != "" {
+			g.in = "it waits " + call
+		}
+		return
+	}
+	var calls []string
+	for _, task := range tasks[:min(len(tasks), maxThreads)] {
+		if c, _, ok := readStat(task); ok && (conditions[c] == Runs || conditions[c] == Stuck) {
+			g.condition = conditions[c]
+			return
+		}
+		calls = append(calls, waitsFor(task))
+	}
+	g.in = fmt.Sprintf("its %d threads wait", len(tasks)) + together(calls)
 }
 
 // readStat reads the state and the CPU time of a process or a thread. The name of its program, which comes before them, may
 // hold anything, and is in parentheses.
-func readStat(file string) (state byte, cpu time.Duration, ok bool) {
-	text, err := os.ReadFile(file)
+func readStat(dir string) (state byte, cpu time.Duration, ok bool) {
+	text, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
 		return 0, 0, false
 	}
@@ -71,35 +87,47 @@ func readStat(file string) (state byte, cpu time.Duration, ok bool) {
 	return fields[0][0], cpu, true
 }
 
-// waitsIn returns the system call that a process's first thread sleeps in; the system tells the user who runs it.
-func waitsIn(dir string) string {
-	text, err := os.ReadFile(filepath.Join(dir, "syscall"))
-	number, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	n, numeric := strconv.Atoi(number)
-	if err != nil || numeric != nil {
+// tracer says who holds a process, as far as the system tells.
+func tracer(dir string) string {
+	text, err := os.ReadFile(filepath.Join(dir, "status"))
+	if err != nil {
 		return ""
 	}
-	if runtime.GOARCH == "amd64" { // calls that newer machines have no more
-		switch n {
-		case 7, 23, 232:
-			return "it waits for input"
-		case 34:
-			return "it waits for a signal"
+	_, rest, _ := strings.Cut(string(text), "\nTracerPid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || pid == 0 {
+		return ""
+	}
+	name, err := os.ReadFile(filepath.Join(procDir(pid), "comm"))
+	if err != nil {
+		return fmt.Sprintf("process %d", pid)
+	}
+	return fmt.Sprintf("%s, process %d", plain(strings.TrimSpace(string(name))), pid)
+}
+
+// worker is who does the work of a process that was started: itself, or where it is a script that waits for a program, the
+// program.
+func worker(pid int) int {
+	const generations = 8
+	for range generations {
+		dir := filepath.Join(procDir(pid), "task", strconv.Itoa(pid))
+		if waitsFor(dir) != forChild {
+			return pid
 		}
+		children, err := os.ReadFile(filepath.Join(dir, "children"))
+		if err != nil {
+			return pid
+		}
+		all := strings.Fields(string(children))
+		if len(all) != 1 {
+			return pid
+		}
+		child, err := strconv.Atoi(all[0])
+		if err != nil {
+			return pid
+		}
+		pid = child
 	}
-	switch uintptr(n) {
-	case syscall.SYS_NANOSLEEP, syscall.SYS_CLOCK_NANOSLEEP:
-		return "it waits for a timer"
-	case syscall.SYS_READ, syscall.SYS_READV, syscall.SYS_RECVFROM, syscall.SYS_RECVMSG, syscall.SYS_ACCEPT, syscall.SYS_ACCEPT4:
-		return "it waits to read"
-	case syscall.SYS_WRITE, syscall.SYS_WRITEV, syscall.SYS_SENDTO, syscall.SYS_SENDMSG:
-		return "it waits to write"
-	case syscall.SYS_FUTEX:
-		return "it waits for another thread, or a lock"
-	case syscall.SYS_PPOLL, syscall.SYS_PSELECT6, syscall.SYS_EPOLL_PWAIT:
-		return "it waits for input"
-	case syscall.SYS_WAIT4, syscall.SYS_WAITID:
-		return "it waits for a child to end"
-	}
-	return "in system call " + number
+	return pid
 }

@@ -31,9 +31,10 @@ type conductor struct {
 	crew      *client.Crew // of the built-in models in this process
 	processes []*process   // in order of the scenario
 
-	mu    sync.Mutex
-	fates map[string]*fate    // of the clients in this process, by name
-	homes map[string]*process // of the others that were started here
+	mu     sync.Mutex
+	fates  map[string]*fate    // of the clients in this process, by name
+	homes  map[string]*process // of the others that were started here
+	guests map[string]bool     // who are started by somebody else
 }
 
 // A fate is how a client in this process ended.
@@ -55,7 +56,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err != nil {
 		return nil, err
 	}
-	c := &conductor{scenario: sc, options: o, dir: dir, live: sc.Live(), crew: client.NewCrew(), fates: map[string]*fate{}, homes: map[string]*process{}}
+	c := &conductor{scenario: sc, options: o, dir: dir, live: sc.Live(), crew: client.NewCrew(), fates: map[string]*fate{}, homes: map[string]*process{}, guests: map[string]bool{}}
 	record, err := newRecord(dir, sc, o)
 	if err != nil {
 		return nil, err
@@ -146,6 +147,7 @@ func (c *conductor) startClients(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case p[0].External || c.options.Serve:
+			c.expect(p)
 		case c.options.inside(p[0]):
 			c.startInside(ctx, p)
 		default:
@@ -154,6 +156,15 @@ func (c *conductor) startClients(ctx context.Context) {
 				return
 			}
 		}
+	}
+}
+
+// expect notes that somebody else starts a party.
+func (c *conductor) expect(p party) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cl := range p {
+		c.guests[cl.Name] = true
 	}
 }
 

@@ -58,7 +58,7 @@ func (c *conductor) openWindow() (*window, error) {
 	if o == nil {
 		return nil, nil
 	}
-	w := &window{options: o, monitor: live.NewMonitor(c.server, live.Config{Process: c.home})}
+	w := &window{options: o, monitor: live.NewMonitor(c.server, live.Config{Process: c.home, Words: Sentence})}
 	w.failed = func(err error) { c.options.Log.Warn("the run cannot be watched any more", "cause", err) }
 	address := live.Address{PID: os.Getpid()}
 	if o.HTTP != "" {
@@ -185,5 +185,5 @@ func (c *conductor) home(name string) live.Process {
 	if p := c.homes[name]; p != nil {
 		return live.Process{PID: p.cmd.Process.Pid, Said: p.said}
 	}
-	return live.Process{Inside: c.fates[name] != nil}
+	return live.Process{Inside: c.fates[name] != nil, Outside: c.guests[name]}
 }

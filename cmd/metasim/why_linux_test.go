@@ -37,14 +37,14 @@ func (s *stage) why(dir, client string, parts ...string) string {
 // never comes. And the run says so by itself, once it has stalled.
 func TestWhy(t *testing.T) {
 	for _, c := range []struct {
-		part string
-		stop bool
-		says string
+		part       string
+		stop       bool
+		does, says string
 	}{
-		{"sleeper", false, " sleeps in the kernel ("},
-		{"spinner", false, " % of a core, last"},
-		{"spinner", true, " is stopped, by a signal or a debugger: kill -CONT "},
-		{"stuck", false, " sleeps in the kernel ("},
+		{"sleeper", false, "has said nothing for ", " sleeps in the kernel (its "},
+		{"spinner", false, "is computing since ", " % of a core"},
+		{"spinner", true, "has said nothing for ", " was stopped by a signal: kill -CONT "},
+		{"stuck", false, "has said nothing for ", " sleeps in the kernel (its "},
 	} {
 		name := c.part
 		if c.stop {
@@ -62,11 +62,11 @@ func TestWhy(t *testing.T) {
 			}
 			who := "process " + strconv.Itoa(pid)
 			chain := "pinger at 110ms waits for ponger: ponger may answer at 115ms what it has been given, + 50ms of delay on PONG; " +
-				"ponger at 60ms is computing since "
+				"ponger at 60ms " + c.does
 			text := s.why("out", "", chain, who, c.says, "last line of its output: about to hang")
 			require.Equal(t, c.part == "spinner", !strings.Contains(text, "sleeps"))
 			s.why("out", "pinger", chain)
-			s.why("out", "ponger", "ponger at 60ms is computing since ", who)
+			s.why("out", "ponger", "ponger at 60ms "+c.does, who)
 			require.Equal(t, 0, s.metasim("ctl", "quit", "--run", "out").status)
 			e := p.wait()
 			require.Equal(t, 1, e.status)
@@ -107,7 +107,7 @@ func TestWhyListener(t *testing.T) {
 	p.appears(listening)
 	p.appears(flag)
 	s.why("out", "listener", "listener at ", " waits for ghost: ghost may answer at ", " what it has not got yet on SILENCE; ",
-		"ghost at ", " waits for ponger: ", "ponger at 60ms is computing since ", " sleeps in the kernel")
+		"ghost at ", " waits for ponger: ", "ponger at 60ms has said nothing for ", " sleeps in the kernel")
 	require.Equal(t, 0, s.metasim("ctl", "quit", "--run", "out").status)
 	require.Equal(t, 1, p.wait().status)
 }
@@ -122,7 +122,7 @@ func TestControl(t *testing.T) {
 			p := s.start(nil, "run", "p.yaml", "--json", "--transport", transport, "--http", ":0")
 			ctl := func(args ...string) ending { return s.metasim(append([]string{"ctl"}, args...)...) }
 			require.Eventually(t, func() bool { return ctl("pause").status == 0 }, patience/2, 10*time.Millisecond)
-			s.why("runs/ping-pong-1", "", "it is paused, and metasim ctl resume lets it go on")
+			s.why("runs/ping-pong-1", "", "the run is paused at ", ", and metasim ctl resume lets it go on")
 			for range 3 {
 				require.Equal(t, 0, ctl("step").status)
 			}

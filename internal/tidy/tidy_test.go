@@ -109,7 +109,8 @@ var mayImport = map[string][]string{
 		"metasim/wire/mem", "metasim/wire/stream", "metasim/wire/journal", "metasim/internal/suggest",
 	},
 	"live": {
-		"metasim/metasim", "metasim/server", "metasim/delay", "metasim/wire/journal", "github.com/prometheus/client_golang/...",
+		"metasim/metasim", "metasim/server", "metasim/delay", "metasim/wire/journal", "metasim/internal/suggest",
+		"github.com/prometheus/client_golang/...",
 	},
 	"tui":   {"metasim/live", "charm.land/bubbletea/v2"},
 	"run":   {"metasim/...", "golang.org/x/sys/..."},

@@ -1,0 +1,60 @@
+package live
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// Who is to blame comes first, by rank; those of one rank are in order of name; and who has gone is in nobody's way.
+func TestOrder(t *testing.T) {
+	rows := []Client{
+		{Name: "left", State: "left", rank: 9}, {Name: "b", State: "waiting", place: 1}, {Name: "a", State: "computing", place: 0},
+		{Name: "d", State: "waiting", rank: 6, place: 3}, {Name: "c", State: "computing", rank: 6, place: 2},
+	}
+	slices.SortFunc(rows, blameFirst)
+	var names []string
+	for _, r := range rows {
+		names = append(names, r.Name)
+	}
+	require.Equal(t, []string{"c", "d", "a", "b", "left"}, names)
+}
+
+// Twice the blame is another rank; a little more or less is not, whatever it was before.
+func TestRank(t *testing.T) {
+	require.Equal(t, 0, rank(0, 0.049))
+	require.Equal(t, 1, rank(0, 0.05))
+	require.Equal(t, 0, rank(1, 0.049), "what is not shown has no rank")
+	rapid.Check(t, func(t *rapid.T) {
+		had, blame := rapid.IntRange(0, 20).Draw(t, "had"), rapid.Float64Range(0, 1e4).Draw(t, "blame")
+		now := rank(had, blame)
+		require.Equal(t, now, rank(now, blame), "it stays where it is")
+		fresh := rank(0, blame)
+		require.LessOrEqual(t, max(now, fresh)-min(now, fresh), 1)
+		require.GreaterOrEqual(t, rank(0, 2*blame), fresh)
+		if blame >= shown {
+			require.Equal(t, fresh+1, rank(0, 2*blame))
+			require.Equal(t, fresh, rank(fresh, blame*1.1))
+			require.Equal(t, fresh, rank(fresh, max(shown, blame/1.1)))
+		}
+	})
+}
+
+// Numbers in names count as numbers, and the order is one.
+func TestByName(t *testing.T) {
+	names := []string{"robot-10", "robot-9", "camera", "robot-1", "robot-01", "robot-1-arm", "robot-1a", "robot", "robot-2", "9", "10", ""}
+	slices.SortFunc(names, byName)
+	require.Equal(t, []string{"", "9", "10", "camera", "robot", "robot-01", "robot-1", "robot-1-arm", "robot-1a", "robot-2", "robot-9", "robot-10"}, names)
+	name := rapid.StringMatching(`[ab01]{0,5}`)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c := name.Draw(t, "a"), name.Draw(t, "b"), name.Draw(t, "c")
+		require.Equal(t, cmp.Compare(0, byName(a, b)), cmp.Compare(byName(b, a), 0))
+		require.Equal(t, a == b, byName(a, b) == 0)
+		if byName(a, b) <= 0 && byName(b, c) <= 0 {
+			require.LessOrEqual(t, byName(a, c), 0)
+		}
+	})
+}
