@@ -22,6 +22,9 @@ const (
 	Outside
 )
 
+// thisHost is meant by an address without a host.
+const thisHost = "127.0.0.1"
+
 // AccessOf says what kind of address this is to listen at, and returns it with a host: none means this host alone, not all
 // of its addresses. The port may be 0.
 func AccessOf(addr string) (Access, string, error) {
@@ -30,7 +33,7 @@ func AccessOf(addr string) (Access, string, error) {
 		return 0, "", fmt.Errorf("live: %q is no address to listen at; use host:port, or :port for this host alone", addr)
 	}
 	if host == "" {
-		host = "127.0.0.1"
+		host = thisHost
 	}
 	addr = net.JoinHostPort(host, port)
 	if loopback(host) {
@@ -67,7 +70,7 @@ func guard(access Access, token string, next http.Handler) http.Handler {
 			refuse(w, http.StatusForbidden, fmt.Sprintf("a page of %s may not ask this run", origin))
 		case wantsToken(access, r) && !shows(r, token):
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			refuse(w, http.StatusUnauthorized, "the token is missing or wrong; use the whole address that metasim printed, with what follows #token=")
+			refuse(w, http.StatusUnauthorized, "the token is missing or wrong; use the whole address that metasim run printed, with #token= and what follows")
 		default:
 			next.ServeHTTP(w, r)
 		}

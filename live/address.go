@@ -38,6 +38,9 @@ func (a Address) Write(file string) error {
 // Open returns a run that goes on, by its directory.
 func Open(dir string) (*Remote, error) {
 	text, err := os.ReadFile(filepath.Join(dir, AddressFile))
+	if info, e := os.Stat(dir); e == nil && !info.IsDir() {
+		return nil, fmt.Errorf("live: %s is no run but a file; name a directory that metasim run has made", dir)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, notLive(dir)
 	}

@@ -1,12 +1,15 @@
 package live
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"metasim/delay"
 	"metasim/metasim"
+	"metasim/server"
 )
 
 // ErrQuit is why a run fails that somebody ended.
@@ -33,6 +36,9 @@ func (m *Monitor) Control(command, at string) (done string, err error) {
 		if t, err = delay.ParseDuration(at); err != nil {
 			return "", fmt.Errorf("live: until when? %w", err)
 		}
+		if end := m.server.Snapshot().End; !metasim.At(t).Before(end) {
+			return fmt.Sprintf("it goes on to its end, at %v: %v lies beyond", end, t), m.server.PauseAt(t)
+		}
 		return fmt.Sprintf("it goes on until %v, and is paused there", t), m.server.PauseAt(t)
 	case "quit":
 		m.server.Fail(ErrQuit)
@@ -42,10 +48,37 @@ func (m *Monitor) Control(command, at string) (done string, err error) {
 }
 
 func (m *Monitor) serveControl(w http.ResponseWriter, r *http.Request) {
-	done, err := m.Control(r.PathValue("command"), r.URL.Query().Get("t"))
+	command := r.PathValue("command")
+	done, err := m.Control(command, r.URL.Query().Get("t"))
 	if err != nil {
-		refuse(w, http.StatusConflict, err.Error())
+		m.refuse(w, http.StatusConflict, err)
 		return
 	}
+	if command == "pause" || command == "step" {
+		switch shot := m.halts(r.Context()); {
+		case stops(&shot) && shot.Halt.Still:
+			done = fmt.Sprintf("paused at %v", shot.Now)
+		case shot.Halt.Still:
+			done += ", which its rate has it wait for"
+		}
+	}
 	reply(w, http.StatusOK, answer{Done: done})
+}
+
+// haltTime is how long whoever pauses a run waits for it to stand still, to be told where.
+const haltTime = 300 * time.Millisecond
+
+// halts waits for a run to stand still, for a moment.
+func (m *Monitor) halts(ctx context.Context) server.Snapshot {
+	ctx, cancel := context.WithTimeout(ctx, haltTime)
+	defer cancel()
+	tick := time.NewTicker(haltTime / 100)
+	defer tick.Stop()
+	for !m.server.Progress().Held && ctx.Err() == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	return m.server.Snapshot()
 }

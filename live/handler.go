@@ -3,7 +3,9 @@ package live
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -76,7 +78,7 @@ func (m *Monitor) ask(r *http.Request, most int) (func() View, error) {
 func (m *Monitor) serveStatus(w http.ResponseWriter, r *http.Request) {
 	view, err := m.ask(r, 0)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err.Error())
+		m.refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	reply(w, http.StatusOK, view())
@@ -92,7 +94,7 @@ const (
 func (m *Monitor) serveEvents(w http.ResponseWriter, r *http.Request) {
 	view, err := m.ask(r, eventRows)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err.Error())
+		m.refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -103,14 +105,8 @@ func (m *Monitor) serveEvents(w http.ResponseWriter, r *http.Request) {
 	for {
 		last := m.ended()
 		v := view()
-		text, err := json.Marshal(v)
-		if err == nil {
-			// Where there is no deadline to be had the viewer is trusted to read.
-			_ = control.SetWriteDeadline(time.Now().Add(eventTime))
-			_, err = fmt.Fprintf(w, "event: view\ndata: %s\n\n", text)
-		}
-		if err != nil || control.Flush() != nil || last || v.State == "over" {
-			return
+		if err := sendEvent(w, control, v); err != nil || last || v.State == "over" {
+			return // who does not read, or has gone, is told no more
 		}
 		select {
 		case <-tick.C:
@@ -121,10 +117,26 @@ func (m *Monitor) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// sendEvent sends one view. A viewer must take it in time.
+func sendEvent(w io.Writer, control *http.ResponseController, v View) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	// A writer that has no deadlines is no connection.
+	if err := control.SetWriteDeadline(time.Now().Add(eventTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "event: view\ndata: %s\n\n", text); err != nil {
+		return err
+	}
+	return control.Flush()
+}
+
 func (m *Monitor) serveWhy(w http.ResponseWriter, r *http.Request) {
 	why, err := m.Why(r.Context(), r.URL.Query().Get("client"))
 	if err != nil {
-		refuse(w, http.StatusNotFound, err.Error())
+		m.refuse(w, http.StatusNotFound, err)
 		return
 	}
 	reply(w, http.StatusOK, answer{Why: why})
@@ -135,6 +147,10 @@ type answer struct {
 	Why   string `json:"why,omitempty"`
 	Done  string `json:"done,omitempty"`
 	Error string `json:"error,omitempty"`
+}
+
+func (m *Monitor) refuse(w http.ResponseWriter, status int, err error) {
+	refuse(w, status, m.config.Words(err))
 }
 
 func refuse(w http.ResponseWriter, status int, text string) { reply(w, status, answer{Error: text}) }

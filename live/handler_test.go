@@ -173,7 +173,8 @@ func TestEvents(t *testing.T) {
 
 // A run is asked from afar as from near.
 func TestRemote(t *testing.T) {
-	d := open(t, 2, make(chan struct{}))
+	cue := make(chan struct{})
+	d := open(t, 2, cue)
 	site := d.show()
 	d.stuck()
 	r, err := live.Dial(site.URL+"/#token="+d.token, "")
@@ -188,6 +189,9 @@ func TestRemote(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, done, "until 2s")
 	require.Equal(t, metasim.At(2*metasim.Second), d.Snapshot().Halt.Limit)
+	done, err = r.Control(t.Context(), "until", "4s")
+	require.NoError(t, err)
+	require.Equal(t, "it goes on to its end, at 3s: 4s lies beyond", done)
 	v, err := r.View(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 4, v.Count)
@@ -201,4 +205,21 @@ func TestRemote(t *testing.T) {
 	require.NoError(t, err)
 	_, err = no.Why(t.Context(), "")
 	require.ErrorContains(t, err, "is it a run of metasim?")
+
+	// Who pauses a run is told where it stands, as soon as it does.
+	_, err = r.Control(t.Context(), "until", "2s")
+	require.NoError(t, err)
+	done, err = r.Control(t.Context(), "pause", "")
+	require.NoError(t, err)
+	require.Equal(t, "paused: nobody is authorized any further", done, "the camera is on its way")
+	_, err = r.Control(t.Context(), "until", "2s")
+	require.NoError(t, err)
+	close(cue)
+	require.Eventually(t, func() bool { return d.Progress().Held }, patience, wink)
+	done, err = r.Control(t.Context(), "pause", "")
+	require.NoError(t, err)
+	require.Equal(t, "paused at 2s", done)
+	done, err = r.Control(t.Context(), "step", "")
+	require.NoError(t, err)
+	require.Equal(t, "paused at 2.002s", done)
 }

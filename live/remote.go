@@ -32,8 +32,8 @@ func dialSocket(path, dir string) *Remote {
 	}
 }
 
-// Dial asks over HTTP, at an address as metasim prints it: http://host:port/#token=..., or host:port where only questions
-// are asked. The token of an address without one is the one given, if any.
+// Dial asks over HTTP, at an address as metasim prints it: http://host:port/#token=..., or host:port, or :port of this host,
+// where only questions are asked. The token of an address without one is the one given, if any.
 func Dial(address, token string) (*Remote, error) {
 	full := address
 	if !strings.Contains(full, "://") {
@@ -43,6 +43,10 @@ func Dial(address, token string) (*Remote, error) {
 	if err != nil || u.Scheme != "http" || u.Port() == "" {
 		return nil, fmt.Errorf("live: %q is no address of a run; use http://host:port/#token=..., as metasim prints it", address)
 	}
+	host := u.Host
+	if u.Hostname() == "" {
+		host = net.JoinHostPort(thisHost, u.Port())
+	}
 	fragment, err := url.ParseQuery(u.Fragment)
 	if err != nil {
 		return nil, fmt.Errorf("live: what follows # in %q is no token: %w", address, err)
@@ -51,7 +55,7 @@ func Dial(address, token string) (*Remote, error) {
 		token = shown
 	}
 	return &Remote{
-		where: u.Host, base: "http://" + u.Host, token: token,
+		where: host, base: "http://" + host, token: token,
 		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}},
 	}, nil
 }

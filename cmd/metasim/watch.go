@@ -67,11 +67,22 @@ func (f *liveFlags) stage(std streams) (during streams, show func(*live.Monitor)
 	std.err = h
 	show = func(m *live.Monitor) {
 		// The run's own end ends it: a program that was told to stop ends the run first.
-		if err := tui.Show(context.Background(), m, h.lines, keys, screen); err != nil {
+		if err := tui.Show(context.Background(), worded{m}, h.lines, keys, screen); err != nil {
 			fmt.Fprintf(h, "the run cannot be shown on this terminal: %v\n", err)
 		}
 	}
 	return std, show, func() { h.release(screen) }
+}
+
+// worded is a monitor that says why not without naming packages.
+type worded struct{ *live.Monitor }
+
+func (w worded) Control(command, at string) (string, error) {
+	done, err := w.Monitor.Control(command, at)
+	if err != nil {
+		err = errors.New(run.Sentence(err))
+	}
+	return done, err
 }
 
 // held keeps what is written to it.
@@ -127,7 +138,7 @@ func newWhy(std streams) *cobra.Command {
 		Long: "Say why a run, or one of its clients, does not go on: whom it waits for, whom that one waits for, and so on, and what\n" +
 			"the last of them does: does it compute, is it asleep in the kernel, stopped, or dead?",
 		Example: "  metasim why\n  metasim why robot-3 --run runs/depot-4",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    oneClient,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := f.open()
 			if err != nil {
@@ -139,6 +150,14 @@ func newWhy(std streams) *cobra.Command {
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// oneClient takes the name of a client, or nothing.
+func oneClient(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("why takes the name of one client, or none for the run as a whole, but was given %q", args)
+	}
+	return nil
 }
 
 func newCtl(std streams) *cobra.Command {
