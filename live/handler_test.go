@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
 
 	"metasim/live"
@@ -133,9 +134,13 @@ func TestStatus(t *testing.T) {
 	for _, line := range []string{
 		"metasim_simulated_seconds 1.1", `metasim_clients{state="waiting"} 4`, `metasim_client_messages_sent_total{client="camera"} 11`,
 		`metasim_client_simulated_seconds{client="planner"} 1.102`, "# TYPE metasim_grants_total counter", "metasim_paused 0",
+		`metasim_run_info{scenario="depot",seed="1"} 1`,
 	} {
 		require.Contains(t, metrics, line+"\n")
 	}
+	problems, err := promlint.New(strings.NewReader(metrics)).Lint()
+	require.NoError(t, err)
+	require.Empty(t, problems, "what promtool would complain of")
 }
 
 // Events go on until the run is over, and the last one says so.

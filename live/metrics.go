@@ -2,6 +2,7 @@ package live
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -75,6 +76,11 @@ func statesDesc() *prometheus.Desc {
 	return prometheus.NewDesc("metasim_clients", "Clients, by what they do.", []string{"state"}, nil)
 }
 
+// infoDesc is 1, with what tells one run from another.
+func infoDesc() *prometheus.Desc {
+	return prometheus.NewDesc("metasim_run_info", "The run.", []string{"scenario", "seed"}, nil)
+}
+
 // Describe names no metric: which there are follows from the run.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
@@ -84,6 +90,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range runMetrics() {
 		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&v))
 	}
+	out <- prometheus.MustNewConstMetric(infoDesc(), gauge, 1, v.Scenario, strconv.FormatUint(v.Seed, 10))
 	for state, n := range v.States {
 		out <- prometheus.MustNewConstMetric(statesDesc(), gauge, float64(n), state)
 	}
