@@ -14,17 +14,22 @@ import (
 // every is how often a new view is shown.
 const every = 250 * time.Millisecond
 
+// settled is after how long a frame has been drawn.
+const settled = 50 * time.Millisecond
+
 // A model is what is on the screen, and what is being typed.
 type model struct {
 	run           Run
 	notes         func() []string
 	view          live.View
 	width, height int
-	first         int // the row on top
+	first, room   int // the row on top, and how many there is room for
+	high          int // of what is above the table, the most so far: rows must not jump
 	filter        string
 	typing        prompt
 	text          string // that is being typed
 	said          string // what the last command came to
+	heard         int    // in how many views it was shown
 }
 
 // A prompt is what is being asked for.
@@ -55,9 +60,15 @@ func (m *model) Init() tea.Cmd { return m.look }
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
+		m.width, m.height, m.high = msg.Width, msg.Height, 0
+		// The library's first frame of a new size does not take note of the cells that are new, and leaves in them what was
+		// there when something shorter comes: another one, from an empty screen, does.
+		return m, tea.Tick(settled, func(time.Time) tea.Msg { return tea.ClearScreen() })
 	case looked:
 		m.view = live.View(msg)
+		if m.heard++; m.heard > saidFor {
+			m.said = ""
+		}
 		if m.view.State == "over" {
 			return m, tea.Quit
 		}
@@ -70,7 +81,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.press(msg.String())
 		}
 	}
-	m.first = max(0, min(m.first, len(m.view.Clients)-1))
+	m.scroll(0)
 	return m, nil
 }
 
@@ -92,16 +103,23 @@ func (m *model) press(key string) {
 	case "q", "ctrl+c":
 		m.typing, m.text = reallyQuit, ""
 	case "down", "j":
-		m.first++
+		m.scroll(1)
 	case "up", "k":
-		m.first--
-	case "pgdown":
-		m.first += max(1, m.height/2)
-	case "pgup":
-		m.first -= max(1, m.height/2)
-	case "home":
-		m.first = 0
+		m.scroll(-1)
+	case "pgdown", "ctrl+f":
+		m.scroll(max(1, m.room-1))
+	case "pgup", "ctrl+b":
+		m.scroll(-max(1, m.room-1))
+	case "home", "g":
+		m.scroll(-len(m.view.Clients))
+	case "end", "G":
+		m.scroll(len(m.view.Clients))
 	}
+}
+
+// scroll moves the rows, as far as there are any.
+func (m *model) scroll(by int) {
+	m.first = max(0, min(m.first+by, len(m.view.Clients)-max(1, m.room)))
 }
 
 // edit takes a key that is part of an answer.
@@ -145,10 +163,19 @@ func (m *model) command(name, at string) {
 	if m.said = done; err != nil {
 		m.said = err.Error()
 	}
+	m.heard = 0
 }
 
-// maxNotes is how many lines of notes are shown.
-const maxNotes = 3
+const (
+	// maxNotes is how many lines of notes are shown.
+	maxNotes = 3
+	// saidFor is in how many views the answer to a command is shown: for some seconds.
+	saidFor = 20
+	// maxHigh is how much room is kept for what is above the table, though it be shorter for a moment.
+	maxHigh = 11
+	// leastRows are shown in any case, before what is above them is.
+	leastRows = 6
+)
 
 // View draws the screen.
 func (m *model) View() tea.View {
@@ -161,14 +188,19 @@ func (m *model) lines() []string {
 	if m.width == 0 || m.view.Scenario == "" {
 		return []string{"looking at the run ..."}
 	}
-	lines := append(headline(&m.view, m.width), blame(&m.view, m.width)...)
-	const least = 6 // rows that are shown in any case, before the chain is
-	if room := m.height - 2 - least; len(lines) > room {
-		lines = lines[:max(0, room)]
+	lines := append(headline(&m.view, m.width), story(&m.view, m.width)...)
+	if most := max(0, m.height-2-leastRows); len(lines) > most {
+		lines = lines[:most]
+	}
+	m.high = max(m.high, min(len(lines), maxHigh))
+	for len(lines) < m.high {
+		lines = append(lines, "")
 	}
 	notes := m.notes()
 	notes = notes[max(0, len(notes)-maxNotes):]
-	lines = append(lines, table(m.view.Clients, m.first, m.height-len(lines)-len(notes)-1, m.width)...)
+	m.room = max(0, m.height-len(lines)-len(notes)-2)
+	m.scroll(0)
+	lines = append(lines, table(&m.view, m.first, m.room+1, m.width)...)
 	for len(lines) < m.height-1-len(notes) {
 		lines = append(lines, "")
 	}
@@ -178,7 +210,7 @@ func (m *model) lines() []string {
 	return append(lines[:max(0, min(len(lines), m.height-1))], bar.of(fit(m.foot(), m.width, false)))
 }
 
-// foot is the last line: what is asked, what was said, or the keys.
+// foot is the last line: what is asked, or what was said, and the keys.
 func (m *model) foot() string {
 	switch m.typing {
 	case untilWhen:
@@ -188,12 +220,21 @@ func (m *model) foot() string {
 	case reallyQuit:
 		return " end the run? it counts as failed; y or n"
 	}
-	keys := " p pause  s step  u until  / filter  q quit"
-	if n := len(m.view.Clients); n > 0 {
-		keys += fmt.Sprintf("   %d of %d", min(m.first+1, n), n)
+	pause := "p pause"
+	if m.view.State == "paused" || m.view.State == "pausing" {
+		pause = "p resume"
 	}
+	keys := " " + pause + "  s step  u until  / filter  q quit"
 	if m.said != "" {
-		return " " + m.said + "  " + keys
+		keys = " " + m.said + "  " + keys
+	}
+	n := len(m.view.Clients)
+	where := fmt.Sprintf("%d–%d of %d ", min(m.first+1, n), min(m.first+m.room, n), n)
+	if m.filter != "" {
+		where = "with " + m.filter + ": " + where
+	}
+	if room := m.width - len([]rune(where)); room > len([]rune(keys)) {
+		return fit(keys, room, false) + where
 	}
 	return keys
 }

@@ -2,7 +2,10 @@ package tui
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
+	"time"
 
 	"metasim/live"
 )
@@ -11,62 +14,20 @@ import (
 type style string
 
 const (
-	plain style = ""
-	bold  style = "1"
-	faint style = "2"
-	good  style = "32"
-	slow  style = "33"
-	bad   style = "1;31"
-	bar   style = "7"
+	normal style = ""
+	bold   style = "1"
+	faint  style = "2"
+	good   style = "32"
+	slow   style = "33"
+	bad    style = "1;31"
+	bar    style = "7"
 )
 
 func (s style) of(text string) string {
-	if s == plain || text == "" {
+	if s == normal || text == "" {
 		return text
 	}
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
-}
-
-// A column is one of the table. Those that are worth less are left out where the terminal is narrow.
-type column struct {
-	title string
-	width int
-	right bool
-	least int // the width of the terminal from which on it is shown
-	cell  func(c *live.Client) (string, style)
-}
-
-func columns() []column {
-	number := func(value func(c *live.Client) string) func(c *live.Client) (string, style) {
-		return func(c *live.Client) (string, style) { return value(c), plain }
-	}
-	return []column{
-		{"client", 18, false, 0, func(c *live.Client) (string, style) {
-			if c.Blame >= 0.05 {
-				return c.Name, bad
-			}
-			return c.Name, bold
-		}},
-		{"does", 12, false, 0, func(c *live.Client) (string, style) { return c.State, states[c.State] }},
-		{"since", 8, true, 110, number(func(c *live.Client) string { return seconds(c.SinceS) })},
-		{"at", 12, true, 0, number(func(c *live.Client) string { return at(c.At) })},
-		{"safe until", 12, true, 90, number(func(c *live.Client) string { return at(c.Safe) })},
-		{"queue", 6, true, 120, number(func(c *live.Client) string { return fmt.Sprint(c.Queued) })},
-		{"messages/s", 11, true, 100, number(func(c *live.Client) string { return short(c.MessagesS) })},
-		{"blocked", 8, true, 0, number(func(c *live.Client) string { return fmt.Sprintf("%.0f %%", 100*c.Blocked) })},
-		{"holds up", 9, true, 0, number(func(c *live.Client) string {
-			if c.Blame < 0.05 {
-				return ""
-			}
-			return fmt.Sprintf("%.1f", c.Blame)
-		})},
-		{"waits for", 0, false, 0, number(func(c *live.Client) string { // the rest of the line
-			if c.Root != c.Holder {
-				return c.Holder + " … " + c.Root
-			}
-			return c.Holder
-		})},
-	}
 }
 
 var states = map[string]style{
@@ -74,6 +35,102 @@ var states = map[string]style{
 	"running": good, "paused": slow, "pausing": slow, "joining": slow, "over": faint,
 }
 
+// headline is how far the run is, and how fast. What there is no room for is left out from the end.
+func headline(v *live.View, width int) []string {
+	state := v.State
+	if v.State == "over" && v.Error != "" {
+		state = "failed"
+	}
+	first := []string{bold.of("metasim " + v.Scenario), states[v.State].of(state), faint.of(mix(v))}
+	end := ""
+	if v.End != nil {
+		end = " of " + at(*v.End)
+	}
+	second := []string{bold.of(at(v.Now)) + end, short(v.Factor) + " × real time", short(v.MessagesS) + " messages/s", short(v.GrantsS) + " grants/s"}
+	lines := []string{row(first, 2, width), row(second, 3, width)}
+	if v.End != nil && v.End.Seconds > 0 {
+		lines = append(lines, progress(min(1, v.Now.Seconds/v.End.Seconds), width))
+	}
+	return append(lines, "")
+}
+
+// row puts parts side by side, as many as there is room for; the first in any case.
+func row(parts []string, gap, width int) string {
+	line := parts[0]
+	for _, p := range parts[1:] {
+		if cells(line)+gap+cells(p) > width {
+			break
+		}
+		line += strings.Repeat(" ", gap) + p
+	}
+	return cut(line, width)
+}
+
+// mix is how many clients there are, by what they do.
+func mix(v *live.View) string {
+	var parts []string
+	for _, s := range []string{"computing", "initializing", "waiting", "absent", "left", "lost"} {
+		if n := v.States[s]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// progress is a bar with how much of the run is done.
+func progress(share float64, width int) string {
+	const number = 6 // " 100 %"
+	if width < 4*number {
+		return meter(share, width, good)
+	}
+	return meter(share, width-number, good) + fit(fmt.Sprintf("%.0f %%", 100*share), number, true)
+}
+
+// meter is a bar that is so full.
+func meter(share float64, width int, look style) string {
+	full := max(0, min(width, int(math.Round(share*float64(width)))))
+	return look.of(strings.Repeat("━", full)) + faint.of(strings.Repeat("━", width-full))
+}
+
+// story is why somebody waits for the slowest, or what else keeps the run, wrapped.
+func story(v *live.View, width int) []string {
+	first := "Nobody holds the others up."
+	if v.Slowest != "" {
+		first = "Who holds the others up: " + bad.of(v.Slowest)
+	}
+	lines := []string{cut(first, width)}
+	for i, sentence := range v.Chain {
+		look := normal
+		if i == len(v.Chain)-1 {
+			look = bold
+		}
+		for n, line := range wrap(sentence, max(width-4, 8)) {
+			lines = append(lines, cut([]string{"  - ", "    "}[min(n, 1)]+look.of(line), width))
+		}
+	}
+	return append(lines, "")
+}
+
+// wrap breaks a sentence into lines between words; a word that is too long for a line, within it.
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && cells(line)+1+cells(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+		for cells(line) > width {
+			r := []rune(line)
+			lines, line = append(lines, string(r[:width])), string(r[width:])
+		}
+	}
+	return append(lines, line)
+}
+
+// at is simulated time to the millisecond, so that it does not jump about.
 func at(i live.Instant) string {
 	if i.Seconds > 9e9 {
 		return "for ever"
@@ -81,28 +138,73 @@ func at(i live.Instant) string {
 	return fmt.Sprintf("%.3f s", i.Seconds)
 }
 
-func seconds(s float64) string {
-	if s < 10 {
+// since is real time.
+func since(s float64) string {
+	switch {
+	case s < 10:
 		return fmt.Sprintf("%.1f s", s)
+	case s < 600:
+		return fmt.Sprintf("%.0f s", s)
 	}
-	return fmt.Sprintf("%.0f s", s)
+	return fmt.Sprintf("%.0f min", time.Duration(s*float64(time.Second)).Minutes())
 }
 
-// short writes a number in five characters or less.
+// short writes a number with three digits, so that it takes the same room as it changes: 0.47, 48.0, 1.33k.
 func short(x float64) string {
 	for _, unit := range []string{"", "k", "M", "G"} {
-		if x < 1000 {
-			if x >= 100 || x == 0 {
-				return fmt.Sprintf("%.0f%s", x, unit)
-			}
-			return fmt.Sprintf("%.3g%s", x, unit)
+		switch {
+		case x == 0:
+			return "0"
+		case x < 9.995:
+			return fmt.Sprintf("%.2f%s", x, unit)
+		case x < 99.95:
+			return fmt.Sprintf("%.1f%s", x, unit)
+		case x < 999.5:
+			return fmt.Sprintf("%.0f%s", x, unit)
 		}
 		x /= 1000
 	}
-	return fmt.Sprintf("%.3gT", x)
+	return fmt.Sprintf("%.0fT", x)
 }
 
-// fit cuts text or fills it up, so that it takes a number of cells. Names are in ASCII, and so is nearly all else.
+// cells is how much room a text takes, styles left out. Names are in ASCII, and so is nearly all else.
+func cells(text string) int {
+	n, hidden := 0, false
+	for _, r := range text {
+		switch {
+		case r == '\x1b':
+			hidden = true
+		case hidden:
+			hidden = r != 'm'
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// cut leaves of a line as much as fits, styles and all.
+func cut(text string, width int) string {
+	if cells(text) <= width {
+		return text
+	}
+	n, hidden := 0, false
+	kept := slices.DeleteFunc([]rune(text), func(r rune) bool {
+		switch {
+		case r == '\x1b':
+			hidden = true
+		case hidden:
+			hidden = r != 'm'
+		default:
+			n++
+			return n > width
+		}
+		return false
+	})
+	return string(kept)
+}
+
+// fit cuts plain text or fills it up, so that it takes a number of cells.
 func fit(text string, width int, right bool) string {
 	r := []rune(text)
 	switch {
@@ -112,77 +214,4 @@ func fit(text string, width int, right bool) string {
 		return strings.Repeat(" ", max(0, width-len(r))) + text
 	}
 	return text + strings.Repeat(" ", max(0, width-len(r)))
-}
-
-// headline is how far the run is, and how fast.
-func headline(v *live.View, width int) []string {
-	end := ""
-	if v.End != nil {
-		end = " of " + at(*v.End)
-	}
-	first := bold.of("metasim "+v.Scenario) + "  " + states[v.State].of(v.State)
-	second := fmt.Sprintf("%s%s   %s x real time   %s messages/s   %s grants/s", bold.of(at(v.Now)), end, short(v.Factor),
-		short(v.MessagesS), short(v.GrantsS))
-	lines := []string{first, second}
-	if v.End != nil && v.End.Seconds > 0 {
-		done := int(float64(width) * min(1, v.Now.Seconds/v.End.Seconds))
-		lines = append(lines, good.of(strings.Repeat("━", done))+faint.of(strings.Repeat("━", max(0, width-done))))
-	}
-	return append(lines, "")
-}
-
-// blame is why somebody waits for the slowest, wrapped.
-func blame(v *live.View, width int) []string {
-	if len(v.Chain) == 0 {
-		return nil
-	}
-	lines := []string{"Who holds the others up: " + bad.of(v.Slowest)}
-	for _, sentence := range v.Chain {
-		for i, line := range wrap(sentence, width-4) {
-			lines = append(lines, []string{"  - ", "    "}[min(i, 1)]+line)
-		}
-	}
-	return append(lines, "")
-}
-
-// wrap breaks a sentence into lines between words.
-func wrap(text string, width int) (lines []string) {
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
-}
-
-// table is the title of the columns, and as many rows from a first one on as there is room for.
-func table(rows []live.Client, first, room, width int) []string {
-	var shown []column
-	rest := width
-	for _, c := range columns() {
-		if width >= c.least {
-			shown = append(shown, c)
-			rest -= c.width + 1
-		}
-	}
-	shown[len(shown)-1].width = max(rest, 8)
-	line := func(cell func(c *column) (string, style)) string {
-		var s strings.Builder
-		for i := range shown {
-			text, look := cell(&shown[i])
-			s.WriteString(look.of(fit(text, shown[i].width, shown[i].right)) + " ")
-		}
-		return strings.TrimRight(s.String(), " ")
-	}
-	lines := []string{line(func(c *column) (string, style) { return c.title, faint })}
-	for i := first; i < min(len(rows), first+room-1); i++ {
-		lines = append(lines, line(func(c *column) (string, style) { return c.cell(&rows[i]) }))
-	}
-	return lines
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +16,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/run"
+	"metasim/server"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
@@ -81,21 +84,50 @@ func TestProgressLine(t *testing.T) {
 	for _, c := range []struct {
 		now, until metasim.Time
 		elapsed    time.Duration
+		paused     bool
 		want       string
 	}{
-		{0, 2000 * ms, time.Second, "starting"},
-		{500 * ms, 2000 * ms, time.Second, "0.500 of 2.000 s    25 %   0.5 x real time   3s to go"},
-		{1999 * ms, 2000 * ms, time.Millisecond, "1.999 of 2.000 s   100 %   1999 x real time   0s to go"},
-		{2000 * ms, 2000 * ms, time.Second, "2.000 of 2.000 s   100 %   2 x real time"},
-		{1500 * ms, 0, time.Second, "1.500 s   1.5 x real time"},
-		{metasim.Forever, 2000 * ms, time.Second, "finishing"},
-		{metasim.Forever, 0, time.Second, "finishing"},
+		{0, 2000 * ms, time.Second, false, "starting"},
+		{500 * ms, 2000 * ms, time.Second, false, "0.500 of 2.000 s    25 %   0.5 x real time   3s to go"},
+		{1999 * ms, 2000 * ms, time.Millisecond, false, "1.999 of 2.000 s   100 %   1999 x real time   0s to go"},
+		{2000 * ms, 2000 * ms, time.Second, false, "2.000 of 2.000 s   100 %   2 x real time"},
+		{1500 * ms, 0, time.Second, false, "1.500 s   1.5 x real time"},
+		{metasim.Forever, 2000 * ms, time.Second, false, "finishing"},
+		{metasim.Forever, 0, time.Second, false, "finishing"},
+		{500 * ms, 2000 * ms, time.Second, true, "0.500 of 2.000 s    25 %   paused: metasim ctl resume lets it go on"},
 	} {
-		require.Equal(t, c.want, progressLine(c.now, c.until, c.elapsed))
+		require.Equal(t, c.want, progressLine(c.now, c.until, c.elapsed, c.paused))
 	}
 	require.Equal(t, "abc", clip("abcdef", 3))
 	require.Equal(t, "abc", clip("abc", 80))
 	require.Equal(t, "1m5s", seconds(65))
 	require.Equal(t, "1.23s", seconds(1.2345))
 	require.Equal(t, "0s", seconds(0))
+}
+
+// A trip is a run on its way.
+type trip struct{}
+
+func (trip) Time() metasim.Time        { return metasim.Second }
+func (trip) Progress() server.Progress { return server.Progress{} }
+
+// Where no line can be rewritten there is a new one now and then, if that is wanted.
+func TestPlainLines(t *testing.T) {
+	r, w := io.Pipe()
+	p := newProgress(w, 2*metasim.Second, time.Millisecond)
+	p.start(trip{})
+	lines := bufio.NewScanner(r)
+	for range 3 {
+		require.True(t, lines.Scan())
+		require.Regexp(t, `^1\.000 of 2\.000 s    50 %   [0-9.e+]+ x real time   .* to go$`, lines.Text())
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }() // it may be in the middle of a line
+	p.stop()
+	var none bytes.Buffer
+	p = newProgress(&none, 0, 0)
+	p.start(trip{})
+	p.stop()
+	require.Empty(t, none.String())
+	require.Equal(t, 10*time.Second, (&liveFlags{tui: true}).lines(nil))
+	require.Zero(t, (&liveFlags{}).lines(nil))
 }

@@ -10,41 +10,66 @@ import (
 	"golang.org/x/term"
 
 	"metasim/metasim"
+	"metasim/server"
 )
 
-// A progress shows on a terminal how far a run has come, in one line that is rewritten.
+// A progress shows how far a run has come: on a terminal in one line that is rewritten; elsewhere, where it is wanted, in a
+// line now and then.
 type progress struct {
 	w     io.Writer
-	until metasim.Time // 0: no end
+	until metasim.Time  // 0: no end
+	every time.Duration // between lines where none can be rewritten; 0: there are none
 	done  chan struct{}
 	gone  sync.WaitGroup
 	once  sync.Once
 	mu    sync.Mutex // held by who writes
 }
 
-func newProgress(w io.Writer, until metasim.Time) *progress {
-	return &progress{w: w, until: until, done: make(chan struct{})}
+// rewritten is how often the line on a terminal is rewritten.
+const rewritten = 200 * time.Millisecond
+
+func newProgress(w io.Writer, until metasim.Time, every time.Duration) *progress {
+	return &progress{w: w, until: until, every: every, done: make(chan struct{})}
 }
 
-// start begins to show what now says, if there is somebody to see it.
-func (p *progress) start(now func() metasim.Time) {
-	if !isTerminal(p.w) {
-		return
+// rewrites reports whether lines can be rewritten: a terminal in an editor may know no more than a printer does.
+func rewrites(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
+
+// A traveller is a run whose progress is shown: a server.
+type traveller interface {
+	Time() metasim.Time
+	Progress() server.Progress
+}
+
+// start begins to show how far a run is, if there is somebody to see it.
+func (p *progress) start(run traveller) {
+	every, before, after := rewritten, "\r\x1b[K", ""
+	if !rewrites(p.w) {
+		if p.every == 0 {
+			return
+		}
+		every, before, after = p.every, "", "\n"
 	}
 	p.gone.Go(func() {
-		tick := time.NewTicker(200 * time.Millisecond)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		began := time.Now()
+		var paused time.Duration
 		for {
 			select {
 			case <-tick.C:
-				reached := now()
+				reached := run.Time()
 				if reached == 0 { // still waiting for clients: that is not the simulation's time
 					began = time.Now()
 				}
-				p.print("\r\x1b[K" + clip(progressLine(reached, p.until, time.Since(began)), p.width()))
+				now := run.Progress()
+				line := progressLine(reached, p.until, time.Since(began)-now.Paused, now.Paused > paused)
+				paused = now.Paused
+				p.print(before + clip(line, p.width()) + after)
 			case <-p.done:
-				p.print("\r\x1b[K")
+				if after == "" {
+					p.print(before)
+				}
 				return
 			}
 		}
@@ -53,7 +78,7 @@ func (p *progress) start(now func() metasim.Time) {
 
 // say prints a line above the one that is rewritten.
 func (p *progress) say(text string) {
-	if isTerminal(p.w) {
+	if rewrites(p.w) {
 		text = "\r\x1b[K" + text
 	}
 	p.print(text + "\n")
@@ -80,20 +105,22 @@ func (p *progress) stop() {
 }
 
 // progressLine says how far a run has come: simulated time, percent, real-time factor, and an estimate of the rest.
-func progressLine(now, until metasim.Time, elapsed time.Duration) string {
+func progressLine(now, until metasim.Time, elapsed time.Duration, paused bool) string {
 	switch now {
 	case metasim.Forever:
 		return "finishing"
 	case 0:
 		return "starting"
 	}
-	factor := now.Seconds() / elapsed.Seconds()
-	if until <= 0 {
-		return fmt.Sprintf("%.3f s   %s x real time", now.Seconds(), times(factor))
+	line := fmt.Sprintf("%.3f s", now.Seconds())
+	if until > 0 {
+		line = fmt.Sprintf("%.3f of %.3f s   %3.0f %%", now.Seconds(), until.Seconds(), 100*float64(now)/float64(until))
 	}
-	line := fmt.Sprintf("%.3f of %.3f s   %3.0f %%   %s x real time", now.Seconds(), until.Seconds(),
-		100*float64(now)/float64(until), times(factor))
-	if now > 0 && now < until {
+	if paused {
+		return line + "   paused: metasim ctl resume lets it go on"
+	}
+	line += fmt.Sprintf("   %s x real time", times(now.Seconds()/elapsed.Seconds()))
+	if now < until {
 		rest := time.Duration(float64(elapsed) * float64(until-now) / float64(now))
 		line += fmt.Sprintf("   %v to go", rest.Round(100*time.Millisecond))
 	}

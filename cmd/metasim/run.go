@@ -88,8 +88,8 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 	if err != nil {
 		return f.refused(none, &failure{status: 2, err: err}, std)
 	}
-	progress := newProgress(during.err, sc.Until)
-	o.Watch = func(s *server.Server) { progress.start(s.Time) }
+	progress := newProgress(during.err, sc.Until, f.live.lines(show))
+	o.Watch = func(s *server.Server) { progress.start(s) }
 	o.Live = f.live.options(progress.say)
 	o.Live.Show = show
 	out, err := run.Scenario(cmd.Context(), sc, o)

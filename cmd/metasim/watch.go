@@ -31,7 +31,7 @@ func (f *liveFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.http, "http", "", "show the run on a page, and to Prometheus at /metrics, at this `address`: host:port, or :port for this host\n"+
 		"alone. The page's whole address is printed: what follows # lets it command the run")
-	flags.BoolVar(&f.tui, "tui", false, "show the run on the terminal, with keys to pause it, step it and end it; where there is no terminal: a plain line")
+	flags.BoolVar(&f.tui, "tui", false, "show the run on the terminal, with keys to pause it, step it and end it; where there is no terminal: a plain line\nnow and then")
 	flags.BoolVar(&f.outside, "http-outside", false, "let --http be an address that other hosts reach; they need the token, and nothing is encrypted")
 	flags.DurationVar(&f.stall, "stall", 10*time.Second, "say why, when no client has said anything for this `duration` of real time, and again after twice as\n"+
 		"long; 0 for never. Nobody is ended for it")
@@ -60,7 +60,8 @@ func (f *liveFlags) options(say func(text string)) *run.Live {
 // meanwhile is shown there, and written when done is called.
 func (f *liveFlags) stage(std streams) (during streams, show func(*live.Monitor), done func()) {
 	screen, keys := std.err, std.in
-	if in, ok := keys.(*os.File); !f.tui || !isTerminal(screen) || !ok || !term.IsTerminal(int(in.Fd())) {
+	in, ok := keys.(*os.File)
+	if !f.tui || !rewrites(screen) || !ok || !term.IsTerminal(int(in.Fd())) {
 		return std, nil, func() {}
 	}
 	h := &held{}
@@ -72,6 +73,14 @@ func (f *liveFlags) stage(std streams) (during streams, show func(*live.Monitor)
 		}
 	}
 	return std, show, func() { h.release(screen) }
+}
+
+// lines is how often there is a plain line instead of the screen that was asked for, where there is no terminal; 0: never.
+func (f *liveFlags) lines(show func(*live.Monitor)) time.Duration {
+	if f.tui && show == nil {
+		return 10 * time.Second
+	}
+	return 0
 }
 
 // worded is a monitor that says why not without naming packages.
