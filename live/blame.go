@@ -27,6 +27,9 @@ func (m *Monitor) accuse(shot *server.Snapshot, at time.Time) {
 	if stops(shot) {
 		return
 	}
+	if slices.ContainsFunc(shot.Clients, func(c server.ClientSnapshot) bool { return c.Halted }) {
+		m.paced = at
+	}
 	for i := range m.blame {
 		m.blame[i] *= fade
 	}
@@ -81,15 +84,14 @@ func (m *Monitor) story(shot *server.Snapshot) (slowest string, chain []string) 
 		return "", []string{halted(shot)}
 	case shot.Started && stops(shot):
 		return "", m.pausing(shot)
-	case m.slowest < 0:
+	case m.slowest < 0 || m.keepsPace():
 		return "", m.calm(shot)
 	}
 	id := m.slowest
 	if waits := behind(shot, id); waits >= 0 {
 		id = waits
 	}
-	who := metasim.ClientID(id)
-	return shot.Clients[m.slowest].Name, m.sentences(shot, who, m.server.Blame(who), m.glance())
+	return shot.Clients[m.slowest].Name, m.tell(shot, metasim.ClientID(id), m.glance())
 }
 
 // calm is what keeps a run in which nobody holds up others.
@@ -97,15 +99,15 @@ func (m *Monitor) calm(shot *server.Snapshot) []string {
 	if id := quietest(shot); id >= 0 && (!shot.Started || shot.Wall-shot.Clients[id].Since >= quiet) {
 		return []string{m.plight(shot, metasim.ClientID(id), m.glance())}
 	}
-	now := m.samples[len(m.samples)-1].at
-	if slices.ContainsFunc(shot.Clients, func(c server.ClientSnapshot) bool { return c.Halted }) {
-		m.paced = now
-	}
-	if now.Sub(m.paced) < lately {
+	if m.keepsPace() {
 		return []string{halted(shot)}
 	}
 	return nil
 }
+
+// keepsPace reports whether the run was ahead of its pace, lately: then it is the pace that keeps it, whoever else does so
+// in between.
+func (m *Monitor) keepsPace() bool { return m.samples[len(m.samples)-1].at.Sub(m.paced) < lately }
 
 // pausing says who is on the way to where it must wait.
 func (m *Monitor) pausing(shot *server.Snapshot) []string {

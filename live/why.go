@@ -45,8 +45,18 @@ func (m *Monitor) Why(ctx context.Context, client string) (string, error) {
 		return fmt.Sprintf("nobody waits: the run is %s, at %v", state(&shot), shot.Now), nil
 	}
 	look := look{at: func(pid int) Vitals { return Examine(ctx, pid, watched) }}
-	who := metasim.ClientID(id)
-	return strings.Join(m.sentences(&shot, who, m.server.Blame(who), look), "; "), nil
+	return strings.Join(m.tell(&shot, metasim.ClientID(id), look), "; "), nil
+}
+
+// tell says why a client waits. Where the run has gone on since it was looked at, the chain is not the one that there was
+// then: only its ends are told.
+func (m *Monitor) tell(shot *server.Snapshot, id metasim.ClientID, look look) []string {
+	chain := m.server.Blame(id)
+	c := &shot.Clients[id]
+	if c.State != server.Waiting || !c.Held || len(chain) > 0 && chain[len(chain)-1].From == c.Root {
+		return m.sentences(shot, id, chain, look)
+	}
+	return []string{fmt.Sprintf("%s at %v waits for %s", c.Name, c.Clock, name(shot, c.Holder)), m.plight(shot, c.Root, look)}
 }
 
 // worst is who is furthest behind of those who wait for the most blamed; where nobody waits, who has said nothing for

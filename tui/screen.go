@@ -41,7 +41,11 @@ func headline(v *live.View, width int) []string {
 	if v.State == "over" && v.Error != "" {
 		state = "failed"
 	}
-	first := []string{bold.of("metasim " + v.Scenario), states[v.State].of(state), faint.of(mix(v))}
+	name := "metasim " + v.Scenario
+	if room := max(width-2-len(state), 8); len(name) > room { // the state is worth more
+		name = fit(name, room, false)
+	}
+	first := []string{bold.of(name), states[v.State].of(state), faint.of(mix(v))}
 	end := ""
 	if v.End != nil {
 		end = " of " + at(*v.End)

@@ -143,6 +143,14 @@ func TestKeys(t *testing.T) {
 	require.Equal(t, tea.Quit(), quit())
 }
 
+// The name of a scenario leaves room for what the run does.
+func TestLongName(t *testing.T) {
+	v := crowd(1)
+	v.Scenario = strings.Repeat("long", 30)
+	m, _ := at80(80, 24, v)
+	require.Contains(t, screen(m), "longlo…  running")
+}
+
 // Numbers take the same room as they change, and no digit too many.
 func TestShort(t *testing.T) {
 	for x, want := range map[float64]string{

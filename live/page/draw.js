@@ -2,8 +2,17 @@
 
 const $ = id => document.getElementById(id);
 
-const short = new Intl.NumberFormat("en", {notation: "compact", maximumSignificantDigits: 3});
-export const number = x => x === 0 ? "0" : x < 0.001 ? x.toExponential(1) : short.format(x);
+// number writes three digits, so that it takes the same room as it changes: 0.47, 48.0, 1.33k.
+export function number(x) {
+  if (x === 0) return "0";
+  for (const unit of ["", "k", "M", "G"]) {
+    if (x < 9.995) return x.toFixed(2) + unit;
+    if (x < 99.95) return x.toFixed(1) + unit;
+    if (x < 999.5) return x.toFixed(0) + unit;
+    x /= 1000;
+  }
+  return x.toFixed(0) + "T";
+}
 
 export function duration(s) {
   if (s < 0.1) return (1e3 * s).toFixed(1) + " ms";
@@ -15,10 +24,15 @@ export function duration(s) {
 // seconds shows simulated time to the millisecond, so that it does not jump about; what is exact is in the title.
 const seconds = at => at.s > 9e9 ? "for ever" : at.s.toFixed(3) + " s";
 
-function text(id, value) {
-  const e = $(id);
+const percent = share => (100 * share).toFixed(0) + " %";
+
+// What does not change is left alone: it may be selected, or pointed at.
+function write(e, value, title) {
   if (e.textContent !== value) e.textContent = value;
+  if (title !== undefined && e.title !== title) e.title = title;
 }
+
+const text = (id, value, title) => write($(id), value, title);
 
 const history = {factor: [], messages: [], grants: []};
 const remembered = 120;
@@ -31,16 +45,18 @@ function spark(name, value) {
   if (h.length < 2) return;
   const top = Math.max(...h) || 1;
   const points = h.map((v, i) => `${(120 * i / (h.length - 1)).toFixed(1)},${(26 - 24 * v / top).toFixed(1)}`);
-  svg.innerHTML = `<path class="area" d="M0,28 L${points.join(" L")} L120,28 Z"/><path d="M${points.join(" L")}"/>`;
+  svg.querySelector(".area").setAttribute("d", `M0,28 L${points.join(" L")} L120,28 Z`);
+  svg.querySelector(".line").setAttribute("d", `M${points.join(" L")}`);
 }
+
+const done = view => view.end ? Math.min(1, view.now.s / view.end.s) : 0;
 
 function progress(view) {
   const bar = $("progress");
   bar.classList.toggle("endless", !view.end);
   if (!view.end) return;
-  const share = Math.min(1, view.now.s / view.end.s);
-  bar.firstElementChild.style.width = (100 * share).toFixed(1) + "%";
-  bar.setAttribute("aria-valuenow", (100 * share).toFixed(0));
+  bar.firstElementChild.style.width = (100 * done(view)).toFixed(1) + "%";
+  bar.setAttribute("aria-valuenow", (100 * done(view)).toFixed(0));
 }
 
 const order = ["computing", "initializing", "waiting", "absent", "left", "lost"];
@@ -57,49 +73,79 @@ function mix(view) {
   text("mix-text", there.map(s => `${view.states[s]} ${s}`).join(", "));
 }
 
-function cell(name, content, label) {
-  const td = document.createElement("td");
-  td.className = name;
-  td.append(content);
-  if (label) td.dataset.label = label;
-  return td;
+// The story is why somebody waits for the slowest, or what else keeps the run. Its card does not shrink, so that what is
+// below it stays where it is, until the page is another width.
+let tall = 0, wide = 0;
+
+function story(view) {
+  const card = $("why");
+  card.hidden = view.state === "over";
+  $("title-held").hidden = !view.slowest;
+  $("title-free").hidden = Boolean(view.slowest);
+  text("slowest", view.slowest || "");
+  const told = view.chain || [], items = $("chain").children;
+  told.forEach((sentence, i) => write(items[i] || $("chain").appendChild(document.createElement("li")), sentence));
+  while (items.length > told.length) items[items.length - 1].remove();
+  if (wide !== innerWidth) {
+    wide = innerWidth;
+    tall = 0;
+    card.style.minHeight = "";
+  }
+  if (card.offsetHeight > tall) {
+    tall = Math.min(card.offsetHeight, 0.4 * innerHeight);
+    card.style.minHeight = tall + "px";
+  }
 }
 
-function share(value) {
-  const e = document.createElement("div");
-  e.className = "share";
-  e.innerHTML = `<div class="bar"><i></i></div><span></span>`;
-  e.querySelector("i").style.width = (100 * value).toFixed(0) + "%";
-  e.querySelector("span").textContent = (100 * value).toFixed(0) + " %";
-  return e;
-}
-
-function waits(c, view) {
-  if (!c.holder) return c.state === "waiting" && !view.next ? "nobody" : "";
+function waits(c) {
+  if (c.halted) return c.halted === "paused" ? "the pause" : "real time";
+  if (!c.holder) return "";
   return c.root === c.holder ? c.holder : `${c.holder} … ${c.root}`;
 }
 
+// Rows are kept by the name of their client, and change what has changed.
+const rows = new Map();
+
 function row(c, view) {
-  const tr = document.createElement("tr");
-  tr.classList.toggle("blamed", c.name === view.slowest);
-  const name = cell("name", c.name);
-  name.title = [c.peer, c.pid && "process " + c.pid].filter(Boolean).join(", ");
-  const does = cell("", c.state);
-  does.classList.add("does");
-  does.dataset.does = c.state;
-  if (c.state !== "left" && c.since_s >= 1) {
-    const since = document.createElement("span");
-    since.className = "soft";
-    since.textContent = " " + duration(c.since_s);
-    does.append(since);
+  let tr = rows.get(c.name);
+  if (!tr) {
+    tr = $("row").content.firstElementChild.cloneNode(true);
+    rows.set(c.name, tr);
   }
-  const at = cell("n", seconds(c.at), "at");
-  at.title = c.at.text;
-  const safe = cell("n opt", seconds(c.safe));
-  safe.title = c.safe.text;
-  tr.append(name, does, at, safe, cell("n opt", number(c.queued)), cell("n opt", number(c.messages_per_s)), cell("blocked", share(c.blocked), "blocked"),
-    cell("n holds", c.blame < 0.05 ? "" : c.blame.toFixed(1), c.blame < 0.05 ? "" : "holds up"), cell("waits", waits(c, view), c.holder ? "waits for" : ""));
+  const part = name => tr.querySelector("." + name);
+  tr.classList.toggle("blamed", c.name === view.slowest);
+  const home = [c.peer, c.pid && "process " + c.pid].filter(Boolean).join(", ");
+  write(part("ask"), c.name, `why does ${c.name} not go on?` + (home && ` (${home})`));
+  part("ask").dataset.client = c.name;
+  part("does").dataset.does = c.state;
+  write(part("word"), c.state);
+  write(part("since"), c.state !== "left" && c.since_s >= 1 ? duration(c.since_s) : "");
+  write(part("at"), seconds(c.at), c.at.text);
+  write(part("safe"), seconds(c.safe), c.safe.text);
+  write(part("queue"), String(c.queued));
+  write(part("rate"), number(c.messages_per_s));
+  write(part("factor"), number(c.factor));
+  part("bar").firstElementChild.style.width = (100 * c.blocked).toFixed(0) + "%";
+  write(part("share"), percent(c.blocked));
+  write(part("holds"), c.blame < 0.05 ? "" : c.blame.toFixed(1));
+  const whom = waits(c);
+  write(part("waits"), whom, whom);
   return tr;
+}
+
+function table(view) {
+  const body = $("rows"), shown = new Set(view.clients.map(c => c.name));
+  for (const [name, tr] of rows) {
+    if (shown.has(name)) continue;
+    tr.remove();
+    rows.delete(name);
+  }
+  view.clients.forEach((c, i) => {
+    const tr = row(c, view);
+    if (body.children[i] !== tr) body.insertBefore(tr, body.children[i] || null);
+  });
+  const hidden = view.matching - view.clients.length;
+  text("more", hidden > 0 ? `and ${hidden} more: filter to see them` : view.matching === 0 ? "no client is like this" : "");
 }
 
 // state is what is written in the pill, and its colour.
@@ -116,11 +162,10 @@ export function notice(message, bad) {
 }
 
 export function draw(view) {
-  document.title = `${view.scenario} – metasim`;
+  document.title = (view.end ? percent(done(view)) + " – " : "") + `${view.scenario} – metasim`;
   text("scenario", view.scenario);
   state(view.state === "over" && view.error ? "failed" : view.state);
-  text("now", seconds(view.now));
-  $("now").title = view.now.text;
+  text("now", seconds(view.now), view.now.text);
   text("end", view.end ? "of " + seconds(view.end) : "");
   progress(view);
   text("factor", number(view.factor));
@@ -131,14 +176,6 @@ export function draw(view) {
   spark("grants", view.grants_per_s);
   text("count", String(view.count));
   mix(view);
-  $("why").hidden = view.state === "over";
-  text("slowest", view.slowest || "nobody just now");
-  $("chain").replaceChildren(...(view.chain || []).map(s => {
-    const li = document.createElement("li");
-    li.textContent = s;
-    return li;
-  }));
-  $("rows").replaceChildren(...view.clients.map(c => row(c, view)));
-  const hidden = view.matching - view.clients.length;
-  text("more", hidden > 0 ? `and ${hidden} more: filter to see them` : view.matching === 0 ? "no client is like this" : "");
+  story(view);
+  table(view);
 }

@@ -1,40 +1,71 @@
 // The page asks the run for views as they come, and sends it commands. The token is what follows #token= in the address:
 // browsers send that to nobody.
 
-import {draw, notice, state} from "./draw.js";
+import {draw, duration, notice, state} from "./draw.js";
 
 const $ = id => document.getElementById(id);
 const token = new URLSearchParams(location.hash.slice(1)).get("token");
 const headers = token ? {Authorization: "Bearer " + token} : {};
 let latest = null;
+let lost = false;
+
+const over = () => latest && latest.state === "over";
 
 function enable() {
-  const may = token && latest && latest.state !== "over";
-  for (const e of document.querySelectorAll("nav button, nav input")) {
-    e.disabled = !may;
-    if (!token) e.title = "to command the run, open the whole address that metasim printed";
-  }
+  const may = token && !lost && latest && !over();
+  for (const e of document.querySelectorAll("nav button, nav input")) e.disabled = !may;
+  $("no-token").hidden = Boolean(token);
   const paused = latest && (latest.state === "paused" || latest.state === "pausing");
   $("pause").textContent = paused ? "Resume" : "Pause";
   $("pause").dataset.command = paused ? "resume" : "pause";
 }
 
 function show(view) {
+  if (lost) notice("");
+  lost = false;
   latest = view;
   draw(view);
   enable();
   if (view.error) notice(view.error, true);
+  else if (view.state === "over") notice(`The run is over, after ${duration(view.wall_s)} of real time.`);
 }
 
-async function command(name, time) {
-  const query = time === undefined ? "" : "?t=" + encodeURIComponent(time);
+// vanish says that nobody answers any more.
+function vanish() {
+  if (lost) return;
+  lost = true;
+  state("lost", "lost");
+  notice(`The run has not answered since ${new Date().toLocaleTimeString()}: it is over, or was killed. This page goes on asking.`, true);
+  enable();
+}
+
+// ask has the run answer, and returns what it says; a refusal is told.
+async function ask(path, options) {
   try {
-    const response = await fetch(`/ctl/${name}${query}`, {method: "POST", headers});
+    const response = await fetch(path, {headers, ...options});
     const answer = await response.json();
-    notice(answer.error, true);
+    if (!over()) notice(answer.error, true); // what the run said at its end stays
+    return answer;
   } catch {
-    notice("The run does not answer.", true);
+    if (!over()) vanish();
+    return {};
   }
+}
+
+const command = (name, time) => ask(`/ctl/${name}` + (time === undefined ? "" : "?t=" + encodeURIComponent(time)), {method: "POST"});
+
+async function why(client) {
+  const answer = await ask("/why?client=" + encodeURIComponent(client));
+  if (!answer.why) return;
+  $("asked-client").textContent = client;
+  $("answer").replaceChildren(...answer.why.split("; ").map(sentence => {
+    const li = document.createElement("li");
+    li.textContent = sentence;
+    return li;
+  }));
+  $("asked").hidden = false;
+  $("asked").scrollIntoView({block: "nearest"});
+  $("close").focus({preventScroll: true});
 }
 
 // events reads server-sent events from a stream that carries our header, which an EventSource cannot.
@@ -59,7 +90,7 @@ let watching = null;
 
 // watch shows views until the run is over. Where the connection breaks it tries again.
 async function watch() {
-  if (latest && latest.state === "over") return; // nobody is there to ask
+  if (over()) return; // nobody is there to ask
   if (watching) watching.abort();
   const mine = watching = new AbortController();
   while (mine === watching) {
@@ -74,8 +105,8 @@ async function watch() {
     } catch {
       // the connection broke, or another watch has begun
     }
-    if (mine !== watching || latest && latest.state === "over") return;
-    state("lost", "lost");
+    if (mine !== watching || over()) return;
+    vanish();
     await pause(1000);
   }
 }
@@ -91,6 +122,11 @@ $("sure").addEventListener("close", () => {
   if ($("sure").returnValue === "quit") command("quit");
   $("sure").returnValue = "";
 });
+$("rows").addEventListener("click", e => {
+  const asked = e.target.closest(".ask");
+  if (asked) why(asked.dataset.client);
+});
+$("close").addEventListener("click", () => $("asked").hidden = true);
 let typing = 0;
 $("filter").addEventListener("input", () => {
   clearTimeout(typing);
