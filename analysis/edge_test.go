@@ -191,3 +191,45 @@ func TestAdviceOnPromises(t *testing.T) {
 	require.Contains(t, given[0].Text, "never sent anything sooner than 3ms after a message")
 	require.Greater(t, given[0].CostS, 10*100e-6/2)
 }
+
+// Who ticks often and sends seldom is told to promise more than the next tick.
+func TestAdviceOnTicks(t *testing.T) {
+	ticker := func(out, in string, busy metasim.Time) *actor {
+		a := &actor{name: out, pubs: []string{out}, subs: []string{in}}
+		a.act = func(at metasim.Instant, _ []metasim.Message) deed {
+			d := deed{work: 10 * us, next: at.Time/ms*ms + ms}
+			if at.Time/(10*ms)%2 == busy { // now the one has much to do, now the other
+				d.work = 100 * us
+			}
+			if at.Time%(200*ms) == 0 {
+				d.sends = []string{out}
+			}
+			return d
+		}
+		return a
+	}
+	w := &world{
+		actors: []*actor{ticker("a", "b", 0), ticker("b", "a", 1)},
+		config: metasim.Config{Delays: fixed{"a": ms, "b": ms}, Until: 500 * ms},
+	}
+	_, r := analyze(t, w)
+	require.Greater(t, r.LookaheadPrice, 1.5)
+	require.NotEmpty(t, r.Advice)
+	require.Equal(t, MissingPromise, r.Advice[0].Kind)
+	require.Contains(t, r.Advice[0].Text, "announced 1 %")
+}
+
+// Of very many claims a part is kept, and it is a fair one.
+func TestManyClaims(t *testing.T) {
+	const n = 100_000
+	var c claims
+	for i := range metasim.Time(n) {
+		c.make(claim{at: i, floor: i + 1, next: i + 1})
+	}
+	require.LessOrEqual(t, len(c.list), mostClaims)
+	could, promised, announced := c.judge(n)
+	require.InDelta(t, 2./n, promised/could, 0.02/n)
+	require.Equal(t, promised, announced)
+	could, _, _ = c.judge(2 * n)
+	require.Zero(t, could)
+}

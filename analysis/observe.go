@@ -2,12 +2,6 @@ package analysis
 
 import "metasim/metasim"
 
-// A claim is what a client's last report said of its next send, to be judged by that.
-type claim struct {
-	at, floor, next metasim.Time
-	open            bool
-}
-
 // begin notes that all have joined: from now on clients compute.
 func (t *tracer) begin() {
 	t.began = true
@@ -40,7 +34,6 @@ func (t *tracer) send(ev *metasim.Send) {
 	c := &t.clients[ev.Client]
 	c.sends = append(c.sends, stamp{c.clock, t.wall})
 	t.tl.stats.send(ev, c)
-	c.claim.open = false
 }
 
 func (t *tracer) report(id metasim.ClientID, r *metasim.Report) {
@@ -48,9 +41,7 @@ func (t *tracer) report(id metasim.ClientID, r *metasim.Report) {
 	t.clients[id].endLap()
 	s := &t.tl.stats.clients[id]
 	s.reports++
-	t.clients[id].claim = claim{
-		at: r.Now.Time, floor: metasim.Later(r.Now, r.NoSendBefore).Time, next: r.NextEvent.Time, open: true,
-	}
+	t.clients[id].claims.make(claim{at: r.Now.Time, floor: r.NoSendBefore.Time, next: r.NextEvent.Time})
 }
 
 // poll notes that a client waits; it may be answered at once.
@@ -62,7 +53,7 @@ func (t *tracer) poll(ev *metasim.PollWait) {
 		t.blame.initializing--
 	}
 	if !ev.Messages {
-		c.claim.floor = max(c.claim.floor, ev.Want.Time)
+		c.claims.raise(ev.Want.Time)
 	}
 	t.endGrant(c)
 	c.waiting = true

@@ -99,7 +99,7 @@ type ClientReport struct {
 	ReportsPerGrant float64 `json:"reports_per_grant"`
 	// Released is how often a report of it let somebody go on who waited.
 	Released uint64 `json:"released"`
-	// PromisedShare is how much of the simulated time from its reports to its sends it had promised, AnnouncedShare what it
+	// PromisedShare is how much of the simulated time from each of its reports to its next send that promised, AnnouncedShare what it
 	// had promised unless a message came: 1 is perfect. Both are 0 for one that sends nothing.
 	PromisedShare  float64 `json:"promised_share"`
 	AnnouncedShare float64 `json:"announced_share"`
@@ -200,7 +200,7 @@ func client(t *Timeline, i int, held int64) ClientReport {
 		CriticalShare: ratio(seconds(path.work), seconds(wall)), TwiceAsFastS: seconds(wall - path.work/2),
 		Grants: c.grants, Reports: c.reports, Sends: c.sends, Delivered: c.delivered,
 		ReportsPerGrant: ratio(float64(c.reports), float64(c.grants)), Released: c.released,
-		PromisedShare: ratio(c.promised, c.could), AnnouncedShare: ratio(c.closed, c.could), ReactionNS: int64(c.reaction),
+		PromisedShare: ratio(c.promised, c.could), AnnouncedShare: ratio(c.announced, c.could), ReactionNS: int64(c.reaction),
 	}
 }
 

@@ -39,16 +39,16 @@ type publication struct {
 }
 
 type clientStats struct {
-	work, blocked, cpu      int64
-	coreless                int64 // how long it waited for a core
-	grants, ahead           uint64
-	reports, sends          uint64
-	released                uint64 // how often its report let another one go on
-	delivered               uint64
-	could, promised, closed float64 // simulated nanoseconds from reports to sends: all, promised, and promised unless it hears
-	reaction                metasim.Time
-	publications            []string
-	subscriptions           []string
+	work, blocked, cpu         int64
+	coreless                   int64 // how long it waited for a core
+	grants, ahead              uint64
+	reports, sends             uint64
+	released                   uint64 // how often its report let another one go on
+	delivered                  uint64
+	could, promised, announced float64 // simulated nanoseconds from reports to sends: all, promised, and promised unless it hears
+	reaction                   metasim.Time
+	publications               []string
+	subscriptions              []string
 }
 
 type linkStats struct {
@@ -77,12 +77,8 @@ func (s *stats) join(ev *metasim.Join) {
 func (s *stats) send(ev *metasim.Send, c *trace) {
 	me := &s.clients[ev.Client]
 	me.sends++
-	if at := float64(ev.Sent.Time - c.claim.at); c.claim.open && at > 0 {
-		floor := min(at, float64(c.claim.floor-c.claim.at))
-		me.could += at
-		me.promised += floor
-		me.closed += max(floor, min(at, float64(c.claim.next-c.claim.at)))
-	}
+	could, promised, announced := c.claims.judge(ev.Sent.Time)
+	me.could, me.promised, me.announced = me.could+could, me.promised+promised, me.announced+announced
 	if c.hears {
 		key := publication{ev.Client, ev.Channel}
 		reaction := ev.Sent.Time - c.heard.Time

@@ -50,7 +50,7 @@ type trace struct {
 	last    flight          // which
 	worked  int64           // what led to its last event
 	grant   int32           // the present one in Timeline.Grants; -1 where it is not kept
-	claim   claim
+	claims  claims
 }
 
 // A flight names a message on its way to one recipient.
@@ -193,7 +193,7 @@ func (t *tracer) event(ev metasim.Event) {
 	case *metasim.Promise:
 		c := &t.clients[ev.Client]
 		t.work(ev.Client, c.now)
-		c.claim.floor = max(c.claim.floor, ev.NoSendBefore.Time)
+		c.claims.raise(ev.NoSendBefore.Time)
 		t.tl.stats.clients[ev.Client].reports++
 	case *metasim.Advance:
 		t.report(ev.Client, &ev.Report)

@@ -142,40 +142,50 @@ func checkLinks(t require.TestingT, entries []journal.Entry, tl *Timeline, r *Re
 	}
 }
 
-// checkPromises judges every first send after a report by what was promised before it.
+// checkPromises judges what each report promised by the first send after it.
 func checkPromises(t require.TestingT, entries []journal.Entry, r *Report) {
 	for i, c := range r.Clients {
 		var could, promised, announced float64
-		var from, floor, next metasim.Time // what its last report said
-		said := false
-		for _, e := range entries {
-			switch ev := e.Event.(type) {
-			case *metasim.Promise:
-				if int(ev.Client) == i {
-					floor = max(floor, ev.NoSendBefore.Time)
+		for k, e := range entries {
+			report, next := said(e.Event, i)
+			if report == nil {
+				continue
+			}
+			floor := report.NoSendBefore.Time
+			if poll, ok := e.Event.(*metasim.PollWait); ok && !poll.Messages {
+				floor = max(floor, poll.Want.Time) // nothing wakes it before that
+			}
+			for _, later := range entries[k+1:] {
+				if again, _ := said(later.Event, i); again != nil && next {
+					next = false // from now on another report says what it promises
 				}
-			case *metasim.Advance:
-				if int(ev.Client) == i {
-					from, floor, next, said = ev.Now.Time, ev.NoSendBefore.Time, ev.NextEvent.Time, true
+				if p, ok := later.Event.(*metasim.Promise); ok && int(p.Client) == i && next {
+					floor = max(floor, p.NoSendBefore.Time)
 				}
-			case *metasim.PollWait:
-				if int(ev.Client) == i {
-					from, floor, next, said = ev.Now.Time, ev.NoSendBefore.Time, ev.NextEvent.Time, true
-					if !ev.Messages { // nothing wakes it before that
-						floor = max(floor, ev.Want.Time)
-					}
-				}
-			case *metasim.Send:
-				if int(ev.Client) == i && said {
-					until := func(bound metasim.Time) float64 { return float64(max(0, min(bound, ev.Sent.Time)-from)) }
-					could += until(ev.Sent.Time) // it could have sent, and did not
+				if send, ok := later.Event.(*metasim.Send); ok && int(send.Client) == i {
+					until := func(bound metasim.Time) float64 { return float64(max(0, min(bound, send.Sent.Time)-report.Now.Time)) }
+					could += until(send.Sent.Time) // it could have sent, and did not
 					promised += until(floor)
-					announced += until(max(floor, next))
-					said = false
+					announced += until(max(floor, report.NextEvent.Time))
+					break
 				}
 			}
 		}
 		require.InDelta(t, ratio(promised, could), c.PromisedShare, 1e-9, c.Name)
 		require.InDelta(t, ratio(announced, could), c.AnnouncedShare, 1e-9, c.Name)
 	}
+}
+
+// said returns what a client reports in an event, if it does.
+func said(ev metasim.Event, client int) (r *metasim.Report, ok bool) {
+	switch ev := ev.(type) {
+	case *metasim.Advance:
+		r, ok = &ev.Report, int(ev.Client) == client
+	case *metasim.PollWait:
+		r, ok = &ev.Report, int(ev.Client) == client
+	}
+	if !ok {
+		return nil, false
+	}
+	return r, true
 }
