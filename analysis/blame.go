@@ -8,15 +8,21 @@ import (
 
 // A wait is a client's present blocked interval.
 type wait struct {
-	polled int64 // when it began
-	since  int64 // when the present piece of it began
-	from   metasim.Instant
-	pieces []Hold // those before, in order
-	path   int32  // who holds it, and how; noPath where that is not known
-	who    metasim.ClientID
-	known  bool   // it was found out
-	epoch  uint32 // counts what it waited for: an older note of who watches whom is void
-	looked int64  // when it was last found out
+	polled  int64 // when it began
+	since   int64 // when the present piece of it began
+	from    metasim.Instant
+	pieces  []Hold // those before, in order
+	path    int32  // who holds it, and how; noPath where that is not known
+	who     metasim.ClientID
+	known   bool   // it was found out
+	epoch   uint32 // counts what it waited for: an older note of who watches whom is void
+	looked  int64  // when it was last found out
+	short   deficit
+	want    metasim.Instant // what it waits for
+	eager   bool            // or for a message before that
+	need    metasim.Instant // ... as it was when it was last looked at
+	safe    metasim.Instant // likewise
+	counted int64           // up to when shortfalls has it
 }
 
 const noPath int32 = -1
@@ -38,6 +44,7 @@ type blame struct {
 	initializing int              // clients that have not initialized: before that nobody goes on
 	paths        map[string]int32 // looked up, never iterated
 	times        []int64          // by path
+	shortfalls   shortfalls
 	pairs        map[[2]metasim.ClientID]int64
 	chain        []metasim.Hold
 	key          []byte
@@ -128,6 +135,10 @@ func (b *blame) look(id metasim.ClientID) bool {
 	w.looked = b.t.wall
 	b.chain = b.t.d.Blame(b.chain[:0], id)
 	b.walked += int64(len(b.chain)) + 1
+	b.shortfalls.add(w, b.t.wall)
+	if len(b.chain) > 0 {
+		b.measure(id, b.chain[0].Due)
+	}
 	path, who := b.intern(b.chain)
 	if w.known && path == w.path && who == w.who && (path != noPath || who == Nobody) {
 		return false
@@ -189,12 +200,14 @@ func (b *blame) intern(chain []metasim.Hold) (int32, metasim.ClientID) {
 	b.paths[string(b.key)] = n
 	b.t.tl.Paths = append(b.t.tl.Paths, path)
 	b.times = append(b.times, 0)
+	b.shortfalls = append(b.shortfalls, nil)
 	return n, who
 }
 
 // cut ends the present piece of a blocked interval.
 func (b *blame) cut(id, who metasim.ClientID) {
 	w := &b.t.clients[id].wait
+	b.shortfalls.add(w, b.t.wall)
 	took := b.t.wall - w.since
 	if took <= 0 {
 		return

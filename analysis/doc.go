@@ -12,7 +12,9 @@
 //	tracer.go    the dispatcher again, entry by entry
 //	watch.go     for how long a client computed
 //	path.go      critical paths, as scalars that travel with the messages
+//	cores.go     what of it the client waited for a core
 //	blame.go     who holds whom back, and when that changes
+//	deficit.go   by how much simulated time
 //	profile.go   how many computed at once, over the run
 //	timeline.go  what is kept: grants, holds, messages
 //	worklog.go   what every client did, to do it again
@@ -21,6 +23,8 @@
 //	whatif.go    what could be different
 //	predict.go   ... and what would come of it
 //	report.go    the formulas
+//	about.go     what else is known of a run
+//	pack.go      what it would take on other numbers of cores
 //	advice.go    what to do about it
 //	text.go      the report for people
 //
@@ -42,7 +46,14 @@
 // ideal <= conservative <= T always. A test finds all of that anew as the longest paths of the graph of all pieces of work.
 //
 // With p cores a run takes at least max(W/p, path) and, if no core idles while somebody could compute, at most
-// W/p + path (Brent 1974).
+// W/p + path (1 - 1/p) (Graham 1966, Brent 1974).
+//
+// On a machine with fewer cores than clients that compute, w is what is left of the time that a client says it computed
+// when it has waited for a core: see cores.go. So W is at most what the cores can do.
+//
+// A client that waits for the instant T and is safe before E falls short by T - E and a tick. Were the least delay of a link on
+// the path to the root longer by that, the path would hold it no longer: so V(x), what clients waited behind the link while they fell
+// short by x at most, is what a delay longer by x ends, as far as nothing else holds them.
 //
 // # Duties of the caller
 //

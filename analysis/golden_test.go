@@ -48,6 +48,7 @@ func TestGolden(t *testing.T) {
 		Traffic: &journal.Traffic{FramesIn: 150, FramesOut: 90, BytesIn: 6000, BytesOut: 4321, Wakeups: 140},
 	})
 	r.WhatIfs = tl.Rank(r)
+	tl.Pack(r)
 	for name, width := range map[string]int{"robot.80.txt": 80, "robot.160.txt": 160} {
 		var b strings.Builder
 		require.NoError(t, r.WriteText(&b, width))

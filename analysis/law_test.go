@@ -18,6 +18,7 @@ func drawWorld(t *rapid.T, distinct bool) *world {
 	w := &world{flight: rapid.Int64Range(0, 3).Draw(t, "flight") * us, config: metasim.Config{Delays: delays, Until: 30}}
 	w.timed = rapid.Bool().Draw(t, "timed")
 	n := rapid.IntRange(1, 5).Draw(t, "clients")
+	w.distinct = distinct
 	if distinct {
 		w.config.Until, w.config.Delays = 30*much, skewed{delays}
 	}

@@ -57,7 +57,7 @@ func (t *tracer) poll(ev *metasim.PollWait) {
 	}
 	t.endGrant(c)
 	c.waiting = true
-	c.wait = wait{since: t.wall, polled: t.wall, from: ev.Now, path: noPath, pieces: c.wait.pieces[:0], epoch: c.wait.epoch + 1}
+	c.wait = wait{since: t.wall, polled: t.wall, counted: t.wall, from: ev.Now, want: ev.Want, eager: ev.Messages, path: noPath, pieces: c.wait.pieces[:0], epoch: c.wait.epoch + 1}
 	t.asked = append(t.asked, ev.Client)
 }
 
@@ -88,6 +88,7 @@ func (t *tracer) queue(to metasim.ClientID, m *metasim.Message, lost bool) {
 	if lost {
 		return
 	}
+	t.blame.expect(to, m.Due)
 	if len(t.tl.Messages) >= t.src.MaxMessages {
 		t.tl.DroppedMessages++
 		return

@@ -120,7 +120,7 @@ func (t *tracer) released(id, cause metasim.ClientID) {
 	c.cons, c.node = by.cons, t.follow(n)
 }
 
-// A segment is what a critical path has of one client.
+// A segment is what a critical path has of one client, or of one link.
 type segment struct {
 	work    int64
 	entered uint64 // how often the path came to it from another
@@ -130,13 +130,13 @@ type segment struct {
 type criticalPath struct {
 	length  int64
 	clients []segment
-	links   map[LinkID]uint64 // how often it goes over them; looked up, never iterated
+	links   map[LinkID]segment // what follows on them, up to the next; looked up, never iterated
 }
 
 // trail goes back along the conservative critical path, and marks the grants on it.
 func (t *tracer) trail() criticalPath {
-	p := criticalPath{clients: make([]segment, len(t.clients)), links: map[LinkID]uint64{}}
-	at := noNode
+	p := criticalPath{clients: make([]segment, len(t.clients)), links: map[LinkID]segment{}}
+	at, work := noNode, int64(0)
 	for i := range t.clients {
 		if c := &t.clients[i]; c.cons > p.length {
 			p.length, at = c.cons, c.node
@@ -145,12 +145,15 @@ func (t *tracer) trail() criticalPath {
 	for at != noNode {
 		n := &t.nodes[at]
 		p.clients[n.client].work += n.work
+		work += n.work
 		if n.grant >= 0 {
 			t.tl.Grants[n.grant].Critical = true
 		}
 		if n.how != byItself {
 			p.clients[n.client].entered++
-			p.links[LinkID{n.via, n.client, n.channel}]++
+			id := LinkID{n.via, n.client, n.channel}
+			p.links[id] = segment{p.links[id].work + work, p.links[id].entered + 1}
+			work = 0
 		}
 		at = n.prev
 	}

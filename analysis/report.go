@@ -74,6 +74,8 @@ type Bound struct {
 	Cores  int     `json:"cores"`
 	LeastS float64 `json:"least_s"`
 	MostS  float64 `json:"most_s"`
+	// PlayedS is what is predicted, transport and dispatcher included; 0 where Pack was not asked, or could not say.
+	PlayedS float64 `json:"played_s"`
 }
 
 // A ClientReport is what a run was for one client.
@@ -124,8 +126,21 @@ type LinkReport struct {
 	DeclaredReactionNS int64 `json:"declared_reaction_sim_ns"`
 	// HeldS is how long somebody waited with this link on the path to whom it waited for.
 	HeldS float64 `json:"held_s"`
-	// Critical is how often the critical path goes over it.
-	Critical uint64 `json:"critical_count"`
+	// Critical is how often the critical path goes over it, and CriticalS the work that the path then has before it goes over
+	// the next.
+	Critical  uint64  `json:"critical_count"`
+	CriticalS float64 `json:"critical_s"`
+	// MoreDelay says how much of HeldS would end if the link were longer, for several lengths, the least first; and HalfNS by
+	// how much it had to be, at the least, to end half of it: -1 where nothing does. What is won is less where another link
+	// holds the same clients.
+	MoreDelay []DelayReport `json:"more_delay,omitempty"`
+	HalfNS    int64         `json:"more_delay_for_half_sim_ns"`
+}
+
+// A DelayReport says how much waiting behind a link would end if its delay were longer by MoreNS.
+type DelayReport struct {
+	MoreNS int64   `json:"more_sim_ns"`
+	EndsS  float64 `json:"ends_s"`
 }
 
 // A BlameReport says how long one client waited for another. HeldBy is empty where the run was paced or paused.
@@ -225,20 +240,27 @@ func (r *Report) blame(t *Timeline) []int64 {
 	return held
 }
 
-// bounds says what the run takes on so many cores, by Brent's inequality.
+// bounds says what the run takes on so many cores: 1, 2, 4, ..., those that it had, and one for each client, as more are of no
+// use.
 func (r *Report) bounds(clients int) {
-	path := r.CriticalConservativeS
-	for p := 1; p <= 128; p *= 2 {
-		share := r.WorkS / float64(p)
-		r.Bounds = append(r.Bounds, Bound{p, max(share, path), share + path})
-		if p >= clients {
-			break
-		}
+	const most = 128
+	numbers := []int{min(clients, most)}
+	for p := 1; p < min(clients, most); p *= 2 {
+		numbers = append(numbers, p)
 	}
-	// The run is within 90 % of its speed where W/p + path <= path/0.9. More cores than clients are of no use.
+	if r.Cores > 0 && r.Cores < min(clients, most) {
+		numbers = append(numbers, r.Cores)
+	}
+	slices.Sort(numbers)
+	path := r.CriticalConservativeS
+	for _, p := range slices.Compact(numbers) {
+		share := r.WorkS / float64(p)
+		r.Bounds = append(r.Bounds, Bound{Cores: p, LeastS: max(share, path), MostS: share + path - path/float64(p)})
+	}
+	// The run is within 90 % of its speed where MostS <= path/0.9.
 	r.CoresFor90 = 1
 	if path > 0 {
-		r.CoresFor90 = min(clients, max(1, int(math.Ceil(9*r.WorkS/path-1e-9))))
+		r.CoresFor90 = min(clients, max(1, int(math.Ceil(9*(r.WorkS-path)/path-1e-9))))
 	}
 }
 
@@ -258,8 +280,10 @@ func (r *Report) links(t *Timeline) {
 			From: t.Names[id.From], To: t.Names[id.To], Channel: t.Channels[id.Channel],
 			Messages: l.messages, Lost: l.lost, Bytes: l.bytes, DeclaredNS: int64(l.declared), ObservedNS: -1, ReactionNS: -1,
 			DeclaredReactionNS: int64(t.stats.clients[id.From].reaction),
-			HeldS:              seconds(l.blamed), Critical: t.stats.path.links[id],
+			HeldS:              seconds(l.blamed), Critical: t.stats.path.links[id].entered,
+			CriticalS: seconds(t.stats.path.links[id].work),
 		}
+		row.MoreDelay, row.HalfNS = curve(t.stats.curves[id], l.blamed)
 		if l.least != metasim.Forever {
 			row.ObservedNS = int64(l.least)
 		}

@@ -27,6 +27,7 @@ type stats struct {
 	pubs    map[publication]metasim.Time
 	pairs   []Pair
 	path    criticalPath
+	curves  map[LinkID][]waitedAt // looked up, never iterated
 	ideal   int64
 	end     metasim.Time // the latest activity of any client
 	blurred int64        // see Report.BlameResolutionS
@@ -135,6 +136,7 @@ func (s *stats) finish(t *tracer) {
 		t.tl.Profile[i].Now = min(t.tl.Profile[i].Now, s.end)
 	}
 	s.path = t.trail()
+	s.curves = t.blame.shortfalls.curves(t)
 	s.blurred = t.blame.resolution
 }
 

@@ -95,7 +95,7 @@ func (r *Report) clientTable(b *strings.Builder, width int) {
 	}
 	r.section(b, "Clients", "those who cost most first; held: how long others waited for it; critical: its share of the critical path in the run"+noCore, width)
 	t.write(b, width)
-	more(b, len(rows))
+	others(b, len(rows))
 }
 
 func (r *Report) blameTable(b *strings.Builder, width int) {
@@ -116,7 +116,7 @@ func (r *Report) blameTable(b *strings.Builder, width int) {
 	}
 	r.section(b, "Who waited for whom", note, width)
 	t.write(b, width)
-	more(b, len(r.Blame))
+	others(b, len(r.Blame))
 }
 
 func (r *Report) linkTable(b *strings.Builder, width int) {
@@ -124,17 +124,18 @@ func (r *Report) linkTable(b *strings.Builder, width int) {
 		return
 	}
 	t := table{columns: []column{
-		{"link", true, 0}, {"channel", true, 0}, {"delay", false, 0}, {"seen", false, 0}, {"held", false, 0}, {"critical", false, 1},
-		{"messages", false, 2}, {"reaction", false, 4}, {"reacted", false, 3}, {"lost", false, 5},
+		{"link", true, 0}, {"channel", true, 0}, {"delay", false, 0}, {"seen", false, 0}, {"held", false, 0}, {"ends half", false, 0},
+		{"critical", false, 1}, {"messages", false, 2}, {"reaction", false, 4}, {"reacted", false, 3}, {"lost", false, 5}, {"bytes", false, 6},
 	}}
 	for _, l := range r.Links[:min(len(r.Links), shownRows)] {
-		t.add(l.From+" -> "+l.To, l.Channel, lookahead(l.DeclaredNS), seen(l.ObservedNS), span(l.HeldS), count(l.Critical), count(l.Messages),
-			metasim.Time(l.DeclaredReactionNS).String(), seen(l.ReactionNS), count(l.Lost))
+		t.add(l.From+" -> "+l.To, l.Channel, lookahead(l.DeclaredNS), seen(l.ObservedNS), span(l.HeldS), more(l.HalfNS), span(l.CriticalS),
+			count(l.Messages), metasim.Time(l.DeclaredReactionNS).String(), seen(l.ReactionNS), count(l.Lost), size(float64(l.Bytes)))
 	}
 	r.section(b, "Links", "delay: the least that is declared, and the least that was seen, in simulated time; held: how long "+
-		"somebody waited behind it; critical: how often the critical path goes over it; reacted: how soon its sender sent after a message", width)
+		"somebody waited behind it, and ends half: so much more delay would end half of that; critical: the work of the critical path that "+
+		"came over it; reacted: how soon its sender sent after a message", width)
 	t.write(b, width)
-	more(b, len(r.Links))
+	others(b, len(r.Links))
 }
 
 // timeChart draws how many clients computed at once, over simulated time.
@@ -167,11 +168,20 @@ func (r *Report) timeChart(b *strings.Builder, width int) {
 }
 
 func (r *Report) boundTable(b *strings.Builder, width int) {
-	t := table{columns: []column{{"cores", false, 0}, {"at least", false, 0}, {"at most", false, 0}}}
+	t := table{columns: []column{
+		{"cores", false, 0}, {"predicted", false, 0}, {"loses", false, 0}, {"at least", false, 0}, {"at most", false, 0}, {"", true, 0},
+	}}
+	best := r.Bounds[len(r.Bounds)-1].PlayedS
+	t.leaveOut("predicted", best == 0)
+	t.leaveOut("loses", best == 0)
 	for _, bound := range r.Bounds {
-		t.add(fmt.Sprint(bound.Cores), span(bound.LeastS), span(bound.MostS))
+		mark := ""
+		if bound.Cores == min(r.Cores, len(r.Clients)) {
+			mark = "as it was"
+		}
+		t.add(fmt.Sprint(bound.Cores), span(bound.PlayedS), percent(ratio(bound.PlayedS-best, best)), span(bound.LeastS), span(bound.MostS), mark)
 	}
-	r.section(b, "Cores", fmt.Sprintf("what the run takes on so many, without transport; %d bring it within 90 %% of its best", r.CoresFor90), width)
+	r.section(b, "Cores", "what the run takes on so many, as predicted, and what it loses by that; at least and at most without transport, for sure", width)
 	t.write(b, width)
 }
 
@@ -217,7 +227,7 @@ func (r *Report) section(b *strings.Builder, title, note string, width int) {
 	wrap(b, "", "  ", title, width)
 }
 
-func more(b *strings.Builder, rows int) {
+func others(b *strings.Builder, rows int) {
 	if rows > shownRows {
 		fmt.Fprintf(b, "... and %d more: see --json\n", rows-shownRows)
 	}
@@ -289,6 +299,18 @@ func lookahead(ns int64) string {
 		return "one step"
 	}
 	return metasim.Time(ns).String()
+}
+
+// more writes by how much longer a delay had to be.
+func more(ns int64) string {
+	if ns < 0 {
+		return "-"
+	}
+	step := int64(1)
+	for ns/step >= 1000 {
+		step *= 10
+	}
+	return "+" + metasim.Time((ns+step-1)/step*step).String()
 }
 
 func seen(ns int64) string {

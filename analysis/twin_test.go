@@ -24,8 +24,9 @@ type twin struct {
 	settled bool // and that was seen to
 
 	blocked, work []int64
-	spoke         []metasim.ClientID // in this pass, in order
-	causes        []metasim.ClientID // of the authorizations of those who waited, in order: as the analysis has them
+	spoke         []metasim.ClientID              // in this pass, in order
+	short         map[metasim.Hop]map[int64]int64 // how long somebody waited behind a link, by how much longer that had to be
+	causes        []metasim.ClientID              // of the authorizations of those who waited, in order: as the analysis has them
 }
 
 // A piece of work begins after others, with so much left of it that comes after each.
@@ -76,7 +77,7 @@ func newTwin(t require.TestingT, w *world, tl *Timeline) *twin {
 	d, err := metasim.New(w.config)
 	require.NoError(t, err)
 	n := len(w.config.Clients)
-	tw := &twin{t: t, d: d, clients: make([]twinClient, n), blocked: make([]int64, n), work: make([]int64, n)}
+	tw := &twin{t: t, d: d, clients: make([]twinClient, n), blocked: make([]int64, n), work: make([]int64, n), short: map[metasim.Hop]map[int64]int64{}}
 	for i := range tl.Grants {
 		tw.causes = append(tw.causes, tl.Grants[i].Cause)
 	}
@@ -103,6 +104,7 @@ func passes(entries []journal.Entry) (all [][]journal.Entry) {
 
 // pass takes all that the server took at once.
 func (tw *twin) pass(entries []journal.Entry) {
+	tw.waits(entries[0].Wall - tw.wall)
 	tw.wall, tw.spoke = entries[0].Wall, nil
 	for i := range tw.clients {
 		tw.clients[i].released, tw.clients[i].releaser = false, metasim.ClientID(i)
@@ -158,16 +160,41 @@ func (tw *twin) heed(speaker metasim.ClientID) {
 		}
 		tw.d.Blame(nil, id) // so that the safe time takes in what was said
 		safe := tw.d.Status(id).Safe
-		need := c.need
-		for _, m := range c.queue {
-			if c.eager {
-				need = metasim.Earlier(need, m.Due)
-			}
-		}
-		if c.waiting && !c.released && (need.Before(safe) || safe == tw.d.End()) {
+		if c.waiting && !c.released && (c.wants().Before(safe) || safe == tw.d.End()) {
 			c.released, c.releaser = true, speaker
 		}
 	}
+}
+
+// waits notes how long all who wait do so, and by how much more simulated time they had to be safe to go on.
+func (tw *twin) waits(took int64) {
+	for i := range tw.clients {
+		c := &tw.clients[i]
+		if !c.waiting || c.gone || !tw.settled || took == 0 {
+			continue
+		}
+		more := c.wants().Time - tw.d.Status(metasim.ClientID(i)).Safe.Time + 1
+		for _, h := range tw.d.Blame(nil, metasim.ClientID(i)) {
+			link := h.Hop
+			if tw.short[link] == nil {
+				tw.short[link] = map[int64]int64{}
+			}
+			if more < metasim.Forever/2 {
+				tw.short[link][int64(more)] += took
+			}
+		}
+	}
+}
+
+// wants is the earliest instant at which a client that waits has something to do.
+func (c *twinClient) wants() metasim.Instant {
+	need := c.need
+	for _, m := range c.queue {
+		if c.eager {
+			need = metasim.Earlier(need, m.Due)
+		}
+	}
+	return need
 }
 
 func (tw *twin) event(ev metasim.Event) {
@@ -326,7 +353,42 @@ func TestTwin(t *testing.T) {
 			require.Equal(t, ratio(c.WorkS, seconds(tl.Wall())), c.Utilisation)
 			sum += tw.work[i]
 		}
+		if w.distinct {
+			checkCurves(t, tw, r)
+		}
 		require.InDelta(t, seconds(sum), r.WorkS, 1e-12)
 		require.InDelta(t, ratio(seconds(sum), seconds(tl.Wall())), r.Parallelism, 1e-9)
 	})
+}
+
+// checkCurves sums up all waiting behind a link that a longer delay would end.
+func checkCurves(t require.TestingT, tw *twin, r *Report) {
+	for _, l := range r.Links {
+		from, to := slices.Index(tw.d.Names(), l.From), slices.Index(tw.d.Names(), l.To)
+		waited := tw.short[metasim.Hop{From: metasim.ClientID(from), To: metasim.ClientID(to), Channel: l.Channel, Min: metasim.Time(l.DeclaredNS)}]
+		ends := func(more int64) float64 {
+			sum := int64(0)
+			for needed, took := range waited {
+				if needed <= more {
+					sum += took
+				}
+			}
+			return seconds(sum)
+		}
+		for _, p := range l.MoreDelay {
+			require.InDelta(t, ends(p.MoreNS), p.EndsS, 1e-12, l)
+		}
+		all := ends(int64(metasim.Forever))
+		if n := len(l.MoreDelay); n > 0 {
+			require.InDelta(t, all, l.MoreDelay[n-1].EndsS, 1e-12)
+		} else {
+			require.Zero(t, all, l)
+		}
+		if l.HalfNS < 0 {
+			require.LessOrEqual(t, all, l.HeldS/2)
+			continue
+		}
+		require.GreaterOrEqual(t, ends(l.HalfNS), l.HeldS/2-1e-12)
+		require.LessOrEqual(t, ends(l.HalfNS-l.HalfNS/8-1), l.HeldS/2+1e-12, "it is known to three binary digits")
+	}
 }

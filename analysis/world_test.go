@@ -18,17 +18,18 @@ import (
 // A world is a run with exact wall-clock stamps: its actors compute for as long as they say, all at once, and what they
 // say reaches a real dispatcher after a flight of its own. It is written down as a journal would be.
 type world struct {
-	config  metasim.Config
-	actors  []*actor // in order of name
-	flight  int64    // wall clock from an actor to the dispatcher, and back
-	timed   bool     // actors tell how long they computed
-	cores   int      // so many may compute at once, in turns, and tell the processor time that they took; 0: all
-	busy    int
-	jobs    []job // wait for a core
-	d       *metasim.Dispatcher
-	entries []journal.Entry
-	pending []occasion
-	order   int
+	config   metasim.Config
+	actors   []*actor // in order of name
+	flight   int64    // wall clock from an actor to the dispatcher, and back
+	timed    bool     // actors tell how long they computed
+	distinct bool     // no two clients ever hold a third alike
+	cores    int      // so many may compute at once, in turns, and tell the processor time that they took; 0: all
+	busy     int
+	jobs     []job // wait for a core
+	d        *metasim.Dispatcher
+	entries  []journal.Entry
+	pending  []occasion
+	order    int
 }
 
 // An actor does something at an instant, with the messages that are due there, and says what.

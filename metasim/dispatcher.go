@@ -204,6 +204,7 @@ type Status struct {
 	Safe         Instant // nothing unknown reaches it before this
 	Waiting      bool
 	Want         Instant // what it waits for, where it does
+	Need         Instant // ... or the message before that for which it waits too, as far as one is on its way
 	Queued       int     // messages that wait for it
 	Given        int     // deliveries that it has not acknowledged
 }
@@ -213,7 +214,7 @@ func (d *Dispatcher) Status(id ClientID) Status {
 	c := &d.clients[id]
 	return Status{
 		Name: c.name, Joined: c.state != absent, Gone: c.state == gone, Clock: c.clock, NoSendBefore: c.floor,
-		NextEvent: c.next, Granted: c.granted, Safe: d.safe(c), Waiting: c.waiting, Want: c.want,
+		NextEvent: c.next, Granted: c.granted, Safe: d.safe(c), Waiting: c.waiting, Want: c.want, Need: c.need(),
 		Queued: c.queue.len(), Given: c.given.len(),
 	}
 }

@@ -48,6 +48,7 @@ func robot(t testing.TB) (*analysis.Timeline, *analysis.Report) {
 	r := analysis.New(tl)
 	r.About(&journal.Manifest{Scenario: "robot", Digest: strings.Repeat("0123456789abcdef", 4), Deterministic: true, OK: true})
 	r.WhatIfs = tl.Rank(r)
+	tl.Pack(r)
 	return tl, r
 }
 

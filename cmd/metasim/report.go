@@ -67,6 +67,7 @@ func makeReport(dir string, whatIf []string) (*analysis.Timeline, *analysis.Repo
 	}
 	report := analysis.New(timeline)
 	report.About(run.Manifest)
+	timeline.Pack(report)
 	if err := predict(timeline, report, changes); err != nil {
 		return nil, nil, failed(err)
 	}

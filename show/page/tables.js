@@ -42,11 +42,12 @@ const left = (all, shown) => all > shown ? ' These are the ' + shown + ' worst o
 function linkTable() {
   const rows = report.links || [];
   $('#links .note').textContent = 'Delays in simulated time: the least that is declared, and the least that was seen. Held: how long somebody ' +
-    'waited behind the link.' + left(data.all.links, rows.length);
+    'waited behind the link; ends half: so much more delay would end half of that.' + left(data.all.links, rows.length);
   tableOf($('#links .scroll'), [
     { head: 'From', of: (l) => l.from }, { head: 'To', of: (l) => l.to }, { head: 'Channel', of: (l) => l.channel },
     { head: 'Declared', of: (l) => l.declared_delay_sim_ns, text: zeroIsStep }, { head: 'Seen', of: (l) => l.observed_delay_sim_ns, text: orNone },
-    { head: 'Held', of: (l) => l.held_s, text: seconds, heat: true }, { head: 'Critical', of: (l) => l.critical_count, text: count },
+    { head: 'Held', of: (l) => l.held_s, text: seconds, heat: true },
+    { head: 'Ends half', of: (l) => l.more_delay_for_half_sim_ns, text: (ns) => ns < 0 ? '–' : '+' + span(ns) }, { head: 'Critical', of: (l) => l.critical_s, text: seconds },
     { head: 'Messages', of: (l) => l.messages, text: count }, { head: 'Lost', of: (l) => l.lost, text: count },
     { head: 'Reaction', of: (l) => l.declared_reaction_sim_ns, text: span }, { head: 'Reacted', of: (l) => l.observed_reaction_sim_ns, text: orNone },
   ], rows, 12);
