@@ -117,8 +117,8 @@ func (p *packer) count(uuid uint64, at int64, v float64) {
 }
 
 // event writes an event of a track.
-func (p *packer) event(uuid uint64, ev *event) {
-	e := p.inner[:0].varint(eventType, ev.kind).varint(eventTrack, uuid)
+func (p *packer) event(ev *event) {
+	e := p.inner[:0].varint(eventType, ev.kind).varint(eventTrack, ev.track)
 	if ev.name != "" {
 		e = e.text(eventName, ev.name)
 	}

@@ -10,14 +10,16 @@ import (
 	"metasim/metasim"
 )
 
-// The tracks of a trace that are not those of a client. Those of client i are firstClient+2i for the wall clock and the one
-// after it for simulated time.
+// The tracks of a trace that are not those of a client.
 const (
 	wallGroup = 1 + iota
 	simGroup
 	runningCounter
 	firstClient
 )
+
+// wallTrack is the track of a client by the wall clock. The one after it is that by simulated time.
+func wallTrack(c metasim.ClientID) uint64 { return firstClient + 2*uint64(c) }
 
 // Perfetto writes the timeline as a trace of TrackEvents in protobuf, which https://ui.perfetto.dev and trace_processor
 // read. There are two groups of tracks with one for each client: by the wall clock since the run began to be served, what it
@@ -42,12 +44,14 @@ func Perfetto(w io.Writer, t *analysis.Timeline) error {
 		x.sends, x.gets = append(x.sends, "sends "+name), append(x.gets, "gets "+name)
 	}
 	for i, c := range sortOut(t) {
-		uuid := uint64(firstClient + 2*i)
+		uuid := wallTrack(metasim.ClientID(i))
 		p.track(track{uuid: uuid, parent: wallGroup, name: t.Names[i], rank: i + 1})
 		x.write(p, uuid, x.wall(c))
 		p.track(track{uuid: uuid + 1, parent: simGroup, name: t.Names[i], rank: i + 1})
 		x.write(p, uuid+1, x.sim(c))
 	}
+	x.write(p, 0, x.received())
+	x.write(p, 0, x.receivedSim())
 	if p.err != nil {
 		return p.err
 	}
@@ -62,7 +66,7 @@ type tracer struct {
 }
 
 // An ofClient is what of a timeline concerns one client, as indexes.
-type ofClient struct{ grants, sent, received []int32 }
+type ofClient struct{ grants, sent []int32 }
 
 func sortOut(t *analysis.Timeline) []ofClient {
 	all := make([]ofClient, len(t.Names))
@@ -71,9 +75,8 @@ func sortOut(t *analysis.Timeline) []ofClient {
 		c.grants = append(c.grants, int32(i))
 	}
 	for i := range t.Messages {
-		m := &t.Messages[i]
-		all[m.From].sent = append(all[m.From].sent, int32(i))
-		all[m.To].received = append(all[m.To].received, int32(i))
+		c := &all[t.Messages[i].From]
+		c.sent = append(c.sent, int32(i))
 	}
 	return all
 }
@@ -95,9 +98,15 @@ func (x *tracer) wall(c ofClient) (m moments) {
 	for _, i := range c.sent {
 		m.instant(since(t, t.Messages[i].Queued), sends, i)
 	}
-	for _, i := range c.received {
-		if t.Messages[i].Delivered != 0 {
-			m.instant(since(t, t.Messages[i].Delivered), gets, i)
+	return m
+}
+
+// received are the deliveries to all clients. They come behind everything else: what is told first of two events of one
+// nanosecond happened first, for Perfetto, and an arrow that ended before it began would be lost.
+func (x *tracer) received() (m moments) {
+	for i := range x.t.Messages {
+		if at := x.t.Messages[i].Delivered; at != 0 {
+			m.instant(since(x.t, at), gets, int32(i))
 		}
 	}
 	return m
@@ -120,17 +129,21 @@ func (x *tracer) sim(c ofClient) (m moments) {
 	for _, i := range c.sent {
 		m.instant(int64(t.Messages[i].Sent.Time), sendsSim, i)
 	}
-	for _, i := range c.received {
-		m.instant(int64(t.Messages[i].Due.Time), getsSim, i)
+	return m
+}
+
+func (x *tracer) receivedSim() (m moments) {
+	for i := range x.t.Messages {
+		m.instant(int64(x.t.Messages[i].Due.Time), getsSim, int32(i))
 	}
 	return m
 }
 
-// write writes the moments of a track in order.
+// write writes the moments of a track in order, or those of many, each of which says whose it is.
 func (x *tracer) write(p *packer, uuid uint64, all moments) {
 	all.sort()
 	for _, m := range all {
-		e := event{at: m.at, kind: sliceBegin, notes: x.notes[:0]}
+		e := event{track: uuid, at: m.at, kind: sliceBegin, notes: x.notes[:0]}
 		switch m.what {
 		case ends:
 			e.kind = sliceEnd
@@ -143,7 +156,7 @@ func (x *tracer) write(p *packer, uuid uint64, all moments) {
 			e.kind = instant
 			x.message(&e, m.what, m.index)
 		}
-		p.event(uuid, &e)
+		p.event(&e)
 	}
 }
 
@@ -177,6 +190,9 @@ func (x *tracer) message(e *event, w what, index int32) {
 		e.flow++
 	}
 	if w == gets || w == getsSim {
+		if e.track = wallTrack(m.To); w == getsSim {
+			e.track++
+		}
 		e.name, e.terminates, e.notes = x.gets[m.Channel], true, append(e.notes, note{name: "from", text: x.t.Names[m.From]})
 		return
 	}

@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/encoding/protowire"
+
+	"metasim/analysis"
 )
 
 func traceOf(t *testing.T) []byte {
@@ -39,90 +40,55 @@ func TestATraceIsOfPerfettosForm(t *testing.T) {
 	require.Equal(t, 1, strings.Count(text, "sequence_flags: 1"))
 }
 
-// fieldsOf takes a message apart.
-func fieldsOf(t *testing.T, b []byte, tell func(n protowire.Number, v uint64, text []byte)) {
-	for len(b) > 0 {
-		n, kind, size := protowire.ConsumeTag(b)
-		require.Positive(t, size)
-		b = b[size:]
-		var v uint64
-		var text []byte
-		switch kind {
-		case protowire.VarintType:
-			v, size = protowire.ConsumeVarint(b)
-		case protowire.Fixed64Type:
-			v, size = protowire.ConsumeFixed64(b)
-		default:
-			text, size = protowire.ConsumeBytes(b)
+// What is read of a trace is what a plain look at the timeline says, track by track.
+func TestATraceSaysWhatHappened(t *testing.T) {
+	tl, _ := robot(t)
+	require.Equal(t, plainly(tl), read(t, traceOf(t)).tracks)
+}
+
+// On each track slices nest and time does not go back.
+func TestSlicesNest(t *testing.T) {
+	for name, events := range read(t, traceOf(t)).tracks {
+		depth, at := 0, int64(0)
+		for _, e := range events {
+			require.GreaterOrEqual(t, e.at, at, name)
+			at = e.at
+			switch e.kind {
+			case sliceBegin:
+				depth++
+			case sliceEnd:
+				depth--
+			}
+			require.GreaterOrEqual(t, depth, 0, name)
+			require.LessOrEqual(t, depth, 2, name)
 		}
-		require.Positive(t, size)
-		b = b[size:]
-		tell(n, v, text)
+		require.Zero(t, depth, name)
 	}
 }
 
-// On each track slices nest and time does not go back; each arrow has two ends; each track and parent is described first.
-func TestSlicesNestAndArrowsEnd(t *testing.T) {
-	type state struct {
-		at    uint64
-		depth int
-	}
-	tracks := map[uint64]*state{0: {}}
-	begins, ends := map[uint64]int{}, map[uint64]int{}
-	fieldsOf(t, traceOf(t), func(n protowire.Number, _ uint64, packet []byte) {
-		require.EqualValues(t, tracePacket, n)
-		var at uint64
-		fieldsOf(t, packet, func(n protowire.Number, v uint64, body []byte) {
-			switch n {
-			case packetTimestamp:
-				at = v
-			case packetDescriptor:
-				var uuid, parent uint64
-				fieldsOf(t, body, func(n protowire.Number, v uint64, _ []byte) {
-					switch n {
-					case trackUUID:
-						uuid = v
-					case trackParent:
-						parent = v
-					}
-				})
-				require.NotContains(t, tracks, uuid)
-				require.Contains(t, tracks, parent)
-				tracks[uuid] = &state{}
-			case packetEvent:
-				var kind, uuid uint64
-				fieldsOf(t, body, func(n protowire.Number, v uint64, _ []byte) {
-					switch n {
-					case eventType:
-						kind = v
-					case eventTrack:
-						uuid = v
-					case eventFlow:
-						begins[v]++
-					case eventTermination:
-						ends[v]++
-					}
-				})
-				s := tracks[uuid]
-				require.NotNil(t, s)
-				require.GreaterOrEqual(t, at, s.at)
-				s.at = at
-				switch kind {
-				case sliceBegin:
-					s.depth++
-				case sliceEnd:
-					s.depth--
-				}
-				require.GreaterOrEqual(t, s.depth, 0)
-				require.LessOrEqual(t, s.depth, 2)
+// A reader goes by time, and by the order of the file where that is the same: each arrow begins before it ends. Here one
+// client hears from the next, whose track comes later, in the nanosecond in which that one spoke.
+func TestArrowsBeginBeforeTheyEnd(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, Perfetto(&b, &analysis.Timeline{
+		Names: []string{"first", "second"}, Channels: []string{"C"}, End: 10,
+		Messages: []analysis.Message{{From: 1, To: 0, Queued: 5, Delivered: 5}, {From: 0, To: 1, Queued: 5, Delivered: 5}},
+	}))
+	for _, trace := range [][]byte{b.Bytes(), traceOf(t)} {
+		begun, ended := map[uint64]bool{}, map[uint64]bool{}
+		for _, e := range read(t, trace).inOrder() {
+			if e.arrow != 0 && !e.ends {
+				require.False(t, begun[e.arrow])
+				begun[e.arrow] = true
 			}
-		})
-	})
-	for uuid, s := range tracks {
-		require.Zero(t, s.depth, uuid)
+			if e.ends {
+				require.True(t, begun[e.arrow], "%+v", e)
+				ended[e.arrow] = true
+			}
+		}
+		require.NotEmpty(t, begun)
+		require.Equal(t, begun, ended)
 	}
-	require.NotEmpty(t, begins)
-	require.Equal(t, begins, ends)
 }
 
 // A disk that is full is told.

@@ -65,6 +65,7 @@ func (m moments) sort() {
 
 // An event is one of a track, as it is written.
 type event struct {
+	track      uint64
 	at         int64
 	kind       uint64
 	name       string
