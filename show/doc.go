@@ -15,7 +15,9 @@
 //	words.go     the headline
 //	perfetto.go  the trace: tracks, slices and arrows
 //	track.go     the moments of one track, in order
+//	tell.go      what is said of each
 //	packet.go    the form of the trace
+//	parcel.go    packets, written together
 //	plots.go     the plots
 //
 // # Duties of the caller

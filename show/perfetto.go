@@ -1,10 +1,7 @@
 package show
 
 import (
-	"bufio"
-	"fmt"
 	"io"
-	"strings"
 
 	"metasim/analysis"
 	"metasim/metasim"
@@ -26,43 +23,34 @@ func wallTrack(c metasim.ClientID) uint64 { return firstClient + 2*uint64(c) }
 // computed and for whom it waited; by simulated time, how far each grant took it. Arrows are messages. Nanoseconds of both
 // are told as nanoseconds of the trace, so that one lies below the other.
 func Perfetto(w io.Writer, t *analysis.Timeline) error {
-	p := &packer{w: bufio.NewWriterSize(w, 1<<16)}
+	p := &packer{parcel: &parcel{w: w}}
 	p.track(track{uuid: wallGroup, name: "Wall clock"})
 	p.track(track{uuid: simGroup, name: "Simulated time", rank: 1})
 	p.track(track{uuid: runningCounter, parent: wallGroup, name: "computing at once", counter: true})
+	p.rewind()
 	begin := t.Begin
 	for _, s := range t.Profile {
-		p.count(runningCounter, since(t, begin), s.Running)
+		p.event(&event{track: runningCounter, at: since(t, begin), kind: counter, value: s.Running})
 		begin = s.End
 	}
-	p.count(runningCounter, t.Wall(), 0)
-	x := &tracer{t: t, paths: make([]string, len(t.Paths))}
-	for _, name := range t.Names {
-		x.waits = append(x.waits, "for "+name)
-	}
-	for _, name := range t.Channels {
-		x.sends, x.gets = append(x.sends, "sends "+name), append(x.gets, "gets "+name)
-	}
+	p.event(&event{track: runningCounter, at: t.Wall(), kind: counter})
+	x := newTeller(t, &p.lexicon)
+	var all moments // used again and again
 	for i, c := range sortOut(t) {
 		uuid := wallTrack(metasim.ClientID(i))
 		p.track(track{uuid: uuid, parent: wallGroup, name: t.Names[i], rank: i + 1})
-		x.write(p, uuid, x.wall(c))
+		all = c.wall(t, all[:0])
+		x.tell(p, uuid, all)
 		p.track(track{uuid: uuid + 1, parent: simGroup, name: t.Names[i], rank: i + 1})
-		x.write(p, uuid+1, x.sim(c))
+		all = c.sim(t, all[:0])
+		x.tell(p, uuid+1, all)
 	}
-	x.write(p, 0, x.received())
-	x.write(p, 0, x.receivedSim())
-	if p.err != nil {
-		return p.err
-	}
-	return p.w.Flush()
-}
-
-// A tracer makes events. Their names are made once.
-type tracer struct {
-	t                         *analysis.Timeline
-	waits, sends, gets, paths []string
-	notes                     [4]note // used again and again
+	all = received(t, all[:0])
+	x.tell(p, 0, all)
+	all = receivedSim(t, all[:0])
+	x.tell(p, 0, all)
+	p.send()
+	return p.err
 }
 
 // An ofClient is what of a timeline concerns one client, as indexes.
@@ -84,146 +72,65 @@ func sortOut(t *analysis.Timeline) []ofClient {
 // since returns a time of the wall clock as one of the trace, which begins with the run.
 func since(t *analysis.Timeline, wall int64) int64 { return max(0, wall-t.Begin) }
 
-func (x *tracer) wall(c ofClient) (m moments) {
-	t := x.t
+func (c ofClient) wall(t *analysis.Timeline, m moments) moments {
 	for _, i := range c.grants {
 		g := &t.Grants[i]
-		granted := since(t, g.Granted)
-		m.slice(since(t, g.Polled), granted, waits, i)
+		polled, granted := since(t, g.Polled), since(t, g.Granted)
+		m.begin(polled, granted, waits, i)
 		for k := g.Holds[0]; k < g.Holds[1]; k++ {
-			m.slice(since(t, t.Holds[k].Begin), since(t, t.Holds[k].End), waitsFor, k)
+			begin, end := since(t, t.Holds[k].Begin), since(t, t.Holds[k].End)
+			m.begin(begin, end, waitsFor, k)
+			m.end(begin, end, waitsFor)
 		}
-		m.slice(granted, min(granted+g.Work, since(t, g.Reported)), computes, i)
+		m.end(polled, granted, waits)
+		reported := min(granted+g.Work, since(t, g.Reported))
+		m.begin(granted, reported, computes, i)
+		m.end(granted, reported, computes)
 	}
+	grants := len(m)
 	for _, i := range c.sent {
 		m.instant(since(t, t.Messages[i].Queued), sends, i)
 	}
-	return m
-}
-
-// received are the deliveries to all clients. They come behind everything else: what is told first of two events of one
-// nanosecond happened first, for Perfetto, and an arrow that ended before it began would be lost.
-func (x *tracer) received() (m moments) {
-	for i := range x.t.Messages {
-		if at := x.t.Messages[i].Delivered; at != 0 {
-			m.instant(since(x.t, at), gets, int32(i))
-		}
-	}
-	return m
+	return m.mixed(grants)
 }
 
 // sim draws a grant from where the client stood to where it stood at the next one.
-func (x *tracer) sim(c ofClient) (m moments) {
-	t := x.t
+func (c ofClient) sim(t *analysis.Timeline, m moments) moments {
 	var end metasim.Time
 	if n := len(t.Profile); n > 0 {
 		end = t.Profile[n-1].Now
 	}
 	for k, i := range c.grants {
-		to := end
+		from, to := int64(t.Grants[i].From.Time), int64(end)
 		if k+1 < len(c.grants) {
-			to = t.Grants[c.grants[k+1]].From.Time
+			to = int64(t.Grants[c.grants[k+1]].From.Time)
 		}
-		m.slice(int64(t.Grants[i].From.Time), int64(to), advances, i)
+		m.begin(from, to, advances, i)
+		m.end(from, to, advances)
 	}
+	grants := len(m)
 	for _, i := range c.sent {
 		m.instant(int64(t.Messages[i].Sent.Time), sendsSim, i)
 	}
+	return m.mixed(grants)
+}
+
+// received are the deliveries to all clients. They come behind everything else: what is told first of two events of one
+// nanosecond happened first, for Perfetto, and an arrow that ended before it began would be lost.
+func received(t *analysis.Timeline, m moments) moments {
+	for i := range t.Messages {
+		if at := t.Messages[i].Delivered; at != 0 {
+			m.instant(since(t, at), gets, int32(i))
+		}
+	}
+	m.sort()
 	return m
 }
 
-func (x *tracer) receivedSim() (m moments) {
-	for i := range x.t.Messages {
-		m.instant(int64(x.t.Messages[i].Due.Time), getsSim, int32(i))
+func receivedSim(t *analysis.Timeline, m moments) moments {
+	for i := range t.Messages {
+		m.instant(int64(t.Messages[i].Due.Time), getsSim, int32(i))
 	}
+	m.sort()
 	return m
-}
-
-// write writes the moments of a track in order, or those of many, each of which says whose it is.
-func (x *tracer) write(p *packer, uuid uint64, all moments) {
-	all.sort()
-	for _, m := range all {
-		e := event{track: uuid, at: m.at, kind: sliceBegin, notes: x.notes[:0]}
-		switch m.what {
-		case ends:
-			e.kind = sliceEnd
-		case waits, computes, advances:
-			x.grant(&e, m.what, &x.t.Grants[m.index])
-		case waitsFor:
-			h := &x.t.Holds[m.index]
-			e.name, e.notes = x.root(h.Root), x.path(h.Path)
-		default:
-			e.kind = instant
-			x.message(&e, m.what, m.index)
-		}
-		p.event(&e)
-	}
-}
-
-func (x *tracer) grant(e *event, w what, g *analysis.Grant) {
-	at := note{name: "at (simulated ns)", number: int64(g.From.Time)}
-	switch {
-	case w == waits:
-		e.name, e.notes = "waits", append(e.notes, at)
-		return
-	case w == advances:
-		e.name, e.notes = "advances", append(e.notes, note{name: "computed (wall ns)", number: g.Work},
-			note{name: "waited (wall ns)", number: g.Granted - g.Polled})
-		return
-	case g.Critical:
-		e.name = "computes (critical)"
-	default:
-		e.name = "computes"
-	}
-	e.notes = append(e.notes, at, note{name: "until (simulated ns)", number: int64(g.Until.Time)})
-	if g.Cause != g.Client {
-		e.notes = append(e.notes, note{name: "released by", text: x.t.Names[g.Cause]})
-	}
-}
-
-// message tells of a message that is sent or received. Its arrow has a number by the wall clock, and another one by
-// simulated time.
-func (x *tracer) message(e *event, w what, index int32) {
-	m := &x.t.Messages[index]
-	e.flow = uint64(2*index + 1)
-	if w == sendsSim || w == getsSim {
-		e.flow++
-	}
-	if w == gets || w == getsSim {
-		if e.track = wallTrack(m.To); w == getsSim {
-			e.track++
-		}
-		e.name, e.terminates, e.notes = x.gets[m.Channel], true, append(e.notes, note{name: "from", text: x.t.Names[m.From]})
-		return
-	}
-	e.name, e.notes = x.sends[m.Channel], append(e.notes, note{name: "to", text: x.t.Names[m.To]})
-	if w == sends {
-		if m.Delivered == 0 {
-			e.flow = 0 // an arrow to nowhere
-		}
-		e.notes = append(e.notes, note{name: "size (bytes)", number: int64(m.Size)}, note{name: "sent (simulated ns)", number: int64(m.Sent.Time)},
-			note{name: "due (simulated ns)", number: int64(m.Due.Time)})
-	}
-}
-
-func (x *tracer) root(root metasim.ClientID) string {
-	if root == analysis.Nobody {
-		return "for the pace of the run"
-	}
-	return x.waits[root]
-}
-
-// path says over which links somebody is held back.
-func (x *tracer) path(i int32) []note {
-	if i < 0 || len(x.t.Paths[i]) == 0 {
-		return nil
-	}
-	if x.paths[i] == "" {
-		var hops []string
-		for _, h := range x.t.Paths[i] {
-			hops = append(hops, fmt.Sprintf("%s -> %s on %s (%s)", x.t.Names[h.From], x.t.Names[h.To], h.Channel, h.Min))
-		}
-		x.paths[i] = strings.Join(hops, ", ")
-	}
-	return []note{{name: "over", text: x.paths[i]}}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -24,15 +23,16 @@ type told struct {
 
 // A trace is one that was read: the events of each track in order, by the names of the track and its parent.
 type trace struct {
-	t      *testing.T
+	t      require.TestingT
 	names  map[uint64]string
+	texts  map[protowire.Number]map[uint64]string // that were spelled out, by their kinds and numbers
+	at     *uint64                                // what the clock says
 	tracks map[string][]told
 	all    []told
 }
 
 // read reads a trace as Perfetto does, and fails where it would find fault with it.
-func read(t *testing.T, b []byte) *trace {
-	t.Helper()
+func read(t require.TestingT, b []byte) *trace {
 	r := &trace{t: t, names: map[uint64]string{0: ""}, tracks: map[string][]told{}}
 	fieldsOf(t, b, func(n protowire.Number, _ uint64, packet []byte) {
 		require.EqualValues(t, tracePacket, n)
@@ -50,18 +50,75 @@ func (r *trace) inOrder() []told {
 	return r.all
 }
 
+// packet takes in a packet. What it says for those that follow holds for itself already.
 func (r *trace) packet(b []byte) {
-	var at uint64
+	fields := map[protowire.Number][]byte{}
+	numbers := map[protowire.Number]uint64{}
 	fieldsOf(r.t, b, func(n protowire.Number, v uint64, body []byte) {
-		switch n {
-		case packetTimestamp:
-			at = v
-		case packetDescriptor:
-			r.descriptor(body)
-		case packetEvent:
-			r.event(int64(at), body)
-		}
+		require.NotContains(r.t, numbers, n)
+		numbers[n], fields[n] = v, body
 	})
+	require.EqualValues(r.t, 1, numbers[packetSequence])
+	flags := uint64(flagNeeds)
+	if r.texts == nil {
+		r.texts = map[protowire.Number]map[uint64]string{}
+		flags = flagBegins
+		fieldsOf(r.t, fields[packetDefaults], func(n protowire.Number, v uint64, _ []byte) {
+			require.Equal(r.t, [2]uint64{defaultClock, deltaClock}, [2]uint64{uint64(n), v})
+		})
+	}
+	require.Equal(r.t, flags, numbers[packetFlags])
+	if body, has := fields[packetClocks]; has {
+		r.clocks(body)
+	}
+	if body, has := fields[packetDescriptor]; has {
+		r.descriptor(body)
+	}
+	if body, has := fields[packetEvent]; has {
+		require.Contains(r.t, numbers, protowire.Number(packetTimestamp))
+		require.NotNil(r.t, r.at, "nobody has set the clock")
+		*r.at += numbers[packetTimestamp]
+		r.spelled(fields[packetTexts])
+		r.event(int64(*r.at), body)
+	}
+}
+
+// clocks sets the clock that counts from one packet to the next, to where that of the trace begins.
+func (r *trace) clocks(b []byte) {
+	var set [][3]uint64
+	fieldsOf(r.t, b, func(_ protowire.Number, _ uint64, clock []byte) {
+		var c [3]uint64
+		fieldsOf(r.t, clock, func(n protowire.Number, v uint64, _ []byte) { c[n-1] = v })
+		set = append(set, c)
+	})
+	require.ElementsMatch(r.t, [][3]uint64{{traceClock, 0, 0}, {deltaClock, 0, 1}}, set)
+	r.at = new(uint64)
+}
+
+// spelled takes in the texts that a packet spells out: each once.
+func (r *trace) spelled(b []byte) {
+	fieldsOf(r.t, b, func(kind protowire.Number, _ uint64, entry []byte) {
+		var number uint64
+		var itself string
+		fieldsOf(r.t, entry, func(n protowire.Number, v uint64, text []byte) {
+			if n == textNumber {
+				number = v
+				return
+			}
+			itself = string(text)
+		})
+		if r.texts[kind] == nil {
+			r.texts[kind] = map[uint64]string{}
+		}
+		require.NotZero(r.t, number)
+		require.NotContains(r.t, r.texts[kind], number)
+		r.texts[kind][number] = itself
+	})
+}
+
+func (r *trace) text(kind protowire.Number, number uint64) string {
+	require.Contains(r.t, r.texts[kind], number, "a text that nobody spelled out")
+	return r.texts[kind][number]
 }
 
 // descriptor takes in a track, whose parent was described before.
@@ -93,7 +150,7 @@ func (r *trace) event(at int64, b []byte) {
 		case eventTrack:
 			uuid = v
 		case eventName:
-			e.name = string(body)
+			e.name = r.text(textEventName, v)
 		case eventAnnotation:
 			e.notes = append(e.notes, r.annotation(body))
 		case eventDouble:
@@ -109,21 +166,21 @@ func (r *trace) event(at int64, b []byte) {
 
 func (r *trace) annotation(b []byte) string {
 	var name, value string
-	fieldsOf(r.t, b, func(n protowire.Number, v uint64, text []byte) {
+	fieldsOf(r.t, b, func(n protowire.Number, v uint64, _ []byte) {
 		switch n {
 		case annotationName:
-			name = string(text)
+			name = r.text(textAnnotationName, v)
 		case annotationInt:
 			value = fmt.Sprint(int64(v))
 		case annotationString:
-			value = string(text)
+			value = r.text(textAnnotation, v)
 		}
 	})
 	return name + ": " + value
 }
 
 // fieldsOf takes a message apart.
-func fieldsOf(t *testing.T, b []byte, tell func(n protowire.Number, v uint64, text []byte)) {
+func fieldsOf(t require.TestingT, b []byte, tell func(n protowire.Number, v uint64, text []byte)) {
 	for len(b) > 0 {
 		n, kind, size := protowire.ConsumeTag(b)
 		require.Positive(t, size)

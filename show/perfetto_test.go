@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"metasim/analysis"
+	"metasim/metasim"
 )
 
 func traceOf(t *testing.T) []byte {
@@ -27,23 +29,77 @@ func TestATraceIsOfPerfettosForm(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED LOUDLY: no protoc, so nobody reads the trace by its schema")
 	}
-	cmd := exec.Command(protoc, "--decode=perfetto.protos.Trace", "--proto_path=testdata", "testdata/trace.proto")
-	cmd.Stdin = bytes.NewReader(traceOf(t))
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	text := string(out)
-	require.Empty(t, regexp.MustCompile(`(?m)^\s*\d+[: ]`).FindAllString(text, 3), "fields that the schema does not have")
+	decode := func(b []byte) string {
+		cmd := exec.Command(protoc, "--decode=perfetto.protos.Trace", "--proto_path=testdata", "testdata/trace.proto")
+		cmd.Stdin = bytes.NewReader(b)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Empty(t, regexp.MustCompile(`(?m)^\s*\d+[: ]`).FindAll(out, 3), "fields that the schema does not have")
+		return string(out)
+	}
+	b := traceOf(t)
+	text := decode(b)
 	golden(t, "robot.trace.txt", text)
 	for _, want := range []string{`name: "for planner"`, `name: "computes (critical)"`, `name: "sends PLAN"`, "type: TYPE_COUNTER"} {
 		require.Contains(t, text, want)
 	}
-	require.Equal(t, 1, strings.Count(text, "sequence_flags: 1"))
 }
 
-// What is read of a trace is what a plain look at the timeline says, track by track.
+// What is read of a trace is what a plain look at the timeline says, track by track: of a run, of one that takes several
+// parcels, and of anything that might be one.
 func TestATraceSaysWhatHappened(t *testing.T) {
+	check := func(t require.TestingT, tl *analysis.Timeline) {
+		var b bytes.Buffer
+		require.NoError(t, Perfetto(&b, tl))
+		require.Equal(t, plainly(tl), read(t, b.Bytes()).tracks)
+	}
 	tl, _ := robot(t)
-	require.Equal(t, plainly(tl), read(t, traceOf(t)).tracks)
+	check(t, tl)
+	check(t, answering(2000))
+	rapid.Check(t, func(t *rapid.T) { check(t, anyTimeline(t)) })
+}
+
+// anyTimeline returns one with many things at one time, and some of them before the run began.
+func anyTimeline(t *rapid.T) *analysis.Timeline {
+	some := func(most int) int64 { return int64(rapid.IntRange(0, most).Draw(t, "n")) }
+	tl := &analysis.Timeline{Names: []string{"a", "b", "c"}[:1+some(2)], Channels: []string{"C", "D"}, Begin: some(5)}
+	tl.Paths = [][]metasim.Hop{{}, {{From: 0, To: 0, Channel: strings.Repeat("C", int(some(300))), Min: 5}}}
+	anybody := func() metasim.ClientID { return metasim.ClientID(some(len(tl.Names) - 1)) }
+	for who := range tl.Names {
+		now, stands := int64(0), metasim.Time(0)
+		for range some(5) {
+			g := analysis.Grant{Client: metasim.ClientID(who), Cause: anybody(), Critical: some(1) == 1, Polled: now, Work: some(3)}
+			g.From.Time, g.Until.Time, g.Holds[0] = stands, stands+9, int32(len(tl.Holds))
+			for range some(2) {
+				h := analysis.Hold{Begin: now, End: now + some(2), Root: anybody(), Path: int32(some(2)) - 1}
+				now = h.End
+				tl.Holds = append(tl.Holds, h)
+			}
+			g.Granted, g.Holds[1] = now, int32(len(tl.Holds))
+			now, stands = now+some(3), stands+metasim.Time(some(3))
+			g.Reported = now
+			tl.Grants = append(tl.Grants, g)
+		}
+	}
+	for range some(6) {
+		m := analysis.Message{From: anybody(), To: anybody(), Channel: uint32(some(1)), Size: uint32(some(9)), Queued: some(20)}
+		m.Sent.Time = metasim.Time(some(9))
+		m.Due.Time = m.Sent.Time + metasim.Time(some(3))
+		m.Delivered = some(1) * (m.Queued + some(3))
+		tl.Messages = append(tl.Messages, m)
+	}
+	tl.End = tl.Begin + some(40)
+	tl.Profile = []analysis.Sample{{End: tl.End, Now: 12, Running: 0.5}}
+	return tl
+}
+
+// A message of any length stands in another as it would if its length had been known before.
+func TestMessagesInMessages(t *testing.T) {
+	for _, length := range []int{0, 1, 127, 128, 129, 1<<14 - 1, 1 << 14, 1<<21 + 1} {
+		content := bytes.Repeat([]byte{7}, length)
+		m, inner := message("before").open(eventAnnotation)
+		require.True(t, bytes.Equal(message("before").bytes(eventAnnotation, content), append(m, content...).close(inner)), length)
+	}
 }
 
 // On each track slices nest and time does not go back.

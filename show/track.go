@@ -40,27 +40,66 @@ const (
 	beginInner
 )
 
+// compare compares what comes first. What is equal there is in any order.
+func (m *moment) compare(o *moment) int {
+	if m.at != o.at {
+		return cmp.Compare(m.at, o.at)
+	}
+	return cmp.Compare(m.order, o.order)
+}
+
 // moments are those of a track.
 type moments []moment
 
-// slice adds a slice. What takes no time is left out.
-func (m *moments) slice(begin, end int64, w what, index int32) {
-	if end <= begin {
+// begin adds the beginning of a slice, and end its end. What takes no time is left out.
+func (m *moments) begin(begin, end int64, w what, index int32) {
+	if begin >= end {
 		return
 	}
-	from, to := beginOuter, endOuter
+	o := beginOuter
 	if w == waitsFor {
-		from, to = beginInner, endInner
+		o = beginInner
 	}
-	*m = append(*m, moment{begin, index, w, from}, moment{end, index, ends, to})
+	*m = append(*m, moment{begin, index, w, o})
+}
+
+func (m *moments) end(begin, end int64, w what) {
+	if begin >= end {
+		return
+	}
+	o := endOuter
+	if w == waitsFor {
+		o = endInner
+	}
+	*m = append(*m, moment{at: end, what: ends, order: o})
 }
 
 func (m *moments) instant(at int64, w what, index int32) {
 	*m = append(*m, moment{at, index, w, during})
 }
 
+// mixed returns the moments in order, of which the first so many are, and those that follow them.
+func (m moments) mixed(first int) moments {
+	more := slices.Clone(m[first:])
+	i, j := first, len(more)
+	for k := len(m); j > 0; k-- {
+		if i > 0 && m[i-1].compare(&more[j-1]) > 0 {
+			i--
+			m[k-1] = m[i]
+		} else {
+			j--
+			m[k-1] = more[j]
+		}
+	}
+	m.sort() // which they are, unless a clock was set back
+	return m
+}
+
 func (m moments) sort() {
-	slices.SortStableFunc(m, func(x, y moment) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.order, y.order)) })
+	compare := func(x, y moment) int { return x.compare(&y) }
+	if !slices.IsSortedFunc(m, compare) {
+		slices.SortStableFunc(m, compare)
+	}
 }
 
 // An event is one of a track, as it is written.
@@ -68,14 +107,15 @@ type event struct {
 	track      uint64
 	at         int64
 	kind       uint64
-	name       string
+	name       text
 	notes      []note
-	flow       uint64 // an arrow begins here, or ends
+	value      float64 // of a counter
+	flow       uint64  // an arrow begins here, or ends
 	terminates bool
 }
 
 // A note is a property of an event: a text, or a number.
 type note struct {
-	name, text string
+	name, text text
 	number     int64
 }
