@@ -17,7 +17,7 @@
 //	track.go     the moments of one track, in order
 //	tell.go      what is said of each
 //	packet.go    the form of the trace
-//	parcel.go    packets, written together
+//	parcel.go    packets, compressed together
 //	plots.go     the plots
 //
 // # Duties of the caller

@@ -17,6 +17,7 @@ const (
 	packetEvent      = 11
 	packetTexts      = 12
 	packetFlags      = 13
+	packetCompressed = 50
 	packetDefaults   = 59
 	packetDescriptor = 60
 

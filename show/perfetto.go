@@ -23,7 +23,11 @@ func wallTrack(c metasim.ClientID) uint64 { return firstClient + 2*uint64(c) }
 // computed and for whom it waited; by simulated time, how far each grant took it. Arrows are messages. Nanoseconds of both
 // are told as nanoseconds of the trace, so that one lies below the other.
 func Perfetto(w io.Writer, t *analysis.Timeline) error {
-	p := &packer{parcel: &parcel{w: w}}
+	parcel, err := newParcel(w)
+	if err != nil {
+		return err
+	}
+	p := &packer{parcel: parcel}
 	p.track(track{uuid: wallGroup, name: "Wall clock"})
 	p.track(track{uuid: simGroup, name: "Simulated time", rank: 1})
 	p.track(track{uuid: runningCounter, parent: wallGroup, name: "computing at once", counter: true})

@@ -1,8 +1,11 @@
 package show
 
 import (
+	"bytes"
 	"cmp"
+	"compress/zlib"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -31,10 +34,28 @@ type trace struct {
 	all    []told
 }
 
+// unpack returns a trace whose packets are not compressed.
+func unpack(t require.TestingT, b []byte) []byte {
+	var packets []byte
+	fieldsOf(t, b, func(n protowire.Number, _ uint64, packet []byte) {
+		require.EqualValues(t, tracePacket, n)
+		require.Less(t, len(packet), 512<<10, "longer than Perfetto wants one")
+		fieldsOf(t, packet, func(n protowire.Number, _ uint64, zipped []byte) {
+			require.EqualValues(t, packetCompressed, n)
+			r, err := zlib.NewReader(bytes.NewReader(zipped))
+			require.NoError(t, err)
+			more, err := io.ReadAll(r)
+			require.NoError(t, err)
+			packets = append(packets, more...)
+		})
+	})
+	return packets
+}
+
 // read reads a trace as Perfetto does, and fails where it would find fault with it.
 func read(t require.TestingT, b []byte) *trace {
 	r := &trace{t: t, names: map[uint64]string{0: ""}, tracks: map[string][]told{}}
-	fieldsOf(t, b, func(n protowire.Number, _ uint64, packet []byte) {
+	fieldsOf(t, unpack(t, b), func(n protowire.Number, _ uint64, packet []byte) {
 		require.EqualValues(t, tracePacket, n)
 		r.packet(packet)
 	})

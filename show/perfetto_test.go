@@ -38,7 +38,8 @@ func TestATraceIsOfPerfettosForm(t *testing.T) {
 		return string(out)
 	}
 	b := traceOf(t)
-	text := decode(b)
+	require.Contains(t, decode(b), "compressed_packets")
+	text := decode(unpack(t, b))
 	golden(t, "robot.trace.txt", text)
 	for _, want := range []string{`name: "for planner"`, `name: "computes (critical)"`, `name: "sends PLAN"`, "type: TYPE_COUNTER"} {
 		require.Contains(t, text, want)
