@@ -21,7 +21,8 @@ type told struct {
 	notes []string
 	value float64
 	arrow uint64
-	ends  bool // the arrow
+	ends  bool   // the arrow
+	track string // where those of several are told
 }
 
 // A trace is one that was read: the events of each track in order, by the names of the track and its parent.
@@ -181,8 +182,36 @@ func (r *trace) event(at int64, b []byte) {
 		}
 	})
 	require.Contains(r.t, r.names, uuid)
-	r.tracks[r.names[uuid]] = append(r.tracks[r.names[uuid]], e)
+	e.track = r.names[uuid]
 	r.all = append(r.all, e)
+	e.track = ""
+	events := r.tracks[r.names[uuid]]
+	if last := len(events) - 1; e.kind == sliceEnd && events[last].kind == sliceBegin && events[last].at == at {
+		events[last].kind = instant // a slice that takes no time
+		return
+	}
+	r.tracks[r.names[uuid]] = append(events, e)
+}
+
+// height returns how many rows the highest track takes, by the rules of trace_processor's slice_tracker.cc: what is new closes
+// the instants before it, unless it is one itself and of the same time.
+func (r *trace) height() (most int) {
+	stacks := map[string][]told{}
+	for _, e := range r.inOrder() {
+		s := stacks[e.track]
+		for len(s) > 0 && s[len(s)-1].kind == instant && !(e.kind == instant && s[len(s)-1].at == e.at) {
+			s = s[:len(s)-1]
+		}
+		switch e.kind {
+		case sliceBegin, instant:
+			s = append(s, e)
+		case sliceEnd:
+			s = s[:len(s)-1]
+		}
+		stacks[e.track] = s
+		most = max(most, len(s))
+	}
+	return most
 }
 
 func (r *trace) annotation(b []byte) string {

@@ -148,6 +148,19 @@ func TestArrowsBeginBeforeTheyEnd(t *testing.T) {
 	}
 }
 
+// A thousand messages that arrive at once do not fill the screen.
+func TestMessagesArePiledSoHighOnly(t *testing.T) {
+	tl := &analysis.Timeline{Names: []string{"a", "b"}, Channels: []string{"C"}, End: 10}
+	for range 1000 {
+		tl.Messages = append(tl.Messages, analysis.Message{From: 0, To: 1, Queued: 5, Delivered: 5})
+	}
+	var b bytes.Buffer
+	require.NoError(t, Perfetto(&b, tl))
+	r := read(t, b.Bytes())
+	require.Equal(t, mostPiled, r.height())
+	require.Equal(t, plainly(tl), r.tracks)
+}
+
 // A disk that is full is told.
 func TestATraceThatCannotBeWritten(t *testing.T) {
 	tl, _ := robot(t)

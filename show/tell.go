@@ -15,6 +15,7 @@ type teller struct {
 	sendsOn, getsOn []text // of channels
 	paths           []text // 0: not said yet
 	notes           [4]note
+	piles           []pile // of clients
 }
 
 // words are the texts that every trace may say.
@@ -24,8 +25,31 @@ type words struct {
 	sent, due, computed, waited               text
 }
 
+// mostPiled is how many messages of one nanosecond are drawn on top of one another.
+const mostPiled = 8
+
+// A pile is messages of one client and time.
+type pile struct {
+	track  uint64
+	at     int64
+	height int
+}
+
+// high says that a message would be one too many on its pile. Perfetto piles up all the instants of one time, a row for each,
+// and has no arrows for those above row 512. It puts a slice that takes no time beside them, and the next pile on that.
+func (x *teller) high(e *event) bool {
+	p := &x.piles[(e.track-firstClient)/2]
+	if p.track != e.track || p.at != e.at {
+		*p = pile{track: e.track, at: e.at}
+	}
+	if p.height++; p.height > mostPiled {
+		p.height = 0
+	}
+	return p.height == 0
+}
+
 func newTeller(t *analysis.Timeline, l *lexicon) *teller {
-	x := &teller{t: t, paths: make([]text, len(t.Paths)), words: words{
+	x := &teller{t: t, paths: make([]text, len(t.Paths)), piles: make([]pile, len(t.Names)), words: words{
 		waits: l.add("waits"), pace: l.add("for the pace of the run"),
 		computes: l.add("computes"), critical: l.add("computes (critical)"), advances: l.add("advances"),
 		at: l.add("at (simulated ns)"), until: l.add("until (simulated ns)"), released: l.add("released by"), over: l.add("over"),
@@ -56,6 +80,11 @@ func (x *teller) tell(p *packer, track uint64, all moments) {
 		default:
 			e.kind = instant
 			x.message(&e, m.what, m.index)
+			if x.high(&e) {
+				e.kind = sliceBegin
+				p.event(&e)
+				e = event{track: e.track, at: e.at, kind: sliceEnd}
+			}
 		}
 		p.event(&e)
 	}
