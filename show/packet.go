@@ -41,6 +41,7 @@ const (
 	trackOrdering = 11
 	trackRank     = 12
 
+	eventCategory    = 3
 	eventAnnotation  = 4
 	eventType        = 9
 	eventName        = 10
@@ -54,6 +55,7 @@ const (
 	annotationString = 17
 
 	// The kinds of texts, and what one says.
+	textCategory       = 1
 	textEventName      = 2
 	textAnnotationName = 3
 	textAnnotation     = 29
@@ -200,7 +202,7 @@ func (p *packer) event(ev *event) {
 	m, inner := m.open(packetEvent)
 	m = m.varint(eventType, ev.kind).varint(eventTrack, ev.track)
 	if ev.name != 0 {
-		m = m.varint(eventName, p.say(textEventName, ev.name))
+		m = m.varint(eventCategory, p.say(textCategory, ev.category)).varint(eventName, p.say(textEventName, ev.name))
 	}
 	for i := range ev.notes {
 		m = p.annotate(m, &ev.notes[i])

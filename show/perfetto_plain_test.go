@@ -84,11 +84,11 @@ func (p *plain) running() {
 func (p *plain) grant(g *analysis.Grant) {
 	track := p.wall(g.Client)
 	stands := fmt.Sprintf("at (simulated ns): %d", g.From.Time)
-	p.slice(track, p.clock(g.Polled), p.clock(g.Granted), false, told{name: "waits", notes: []string{stands}})
+	p.slice(track, p.clock(g.Polled), p.clock(g.Granted), false, told{category: "wait", name: "waits", notes: []string{stands}})
 	for _, h := range p.t.Holds[g.Holds[0]:g.Holds[1]] {
 		p.slice(track, p.clock(h.Begin), p.clock(h.End), true, p.hold(h))
 	}
-	e := told{name: "computes", notes: []string{stands, fmt.Sprintf("until (simulated ns): %d", g.Until.Time)}}
+	e := told{category: "work", name: "computes", notes: []string{stands, fmt.Sprintf("until (simulated ns): %d", g.Until.Time)}}
 	if g.Critical {
 		e.name = "computes (critical)"
 	}
@@ -99,7 +99,7 @@ func (p *plain) grant(g *analysis.Grant) {
 }
 
 func (p *plain) hold(h analysis.Hold) (e told) {
-	e.name = "for the pace of the run"
+	e.category, e.name = "hold", "for the pace of the run"
 	if h.Root != analysis.Nobody {
 		e.name = "for " + p.t.Names[h.Root]
 	}
@@ -129,7 +129,7 @@ func (p *plain) advances(c metasim.ClientID) {
 		} else if n := len(p.t.Profile); n > 0 {
 			end = p.t.Profile[n-1].Now
 		}
-		p.slice(p.sim(c), int64(g.From.Time), int64(end), false, told{name: "advances", notes: []string{
+		p.slice(p.sim(c), int64(g.From.Time), int64(end), false, told{category: "advance", name: "advances", notes: []string{
 			fmt.Sprintf("computed (wall ns): %d", g.Work), fmt.Sprintf("waited (wall ns): %d", g.Granted-g.Polled),
 		}})
 	}
@@ -139,15 +139,19 @@ func (p *plain) advances(c metasim.ClientID) {
 func (p *plain) message(number uint64, m *analysis.Message) {
 	to, from, channel := "to: "+p.t.Names[m.To], "from: "+p.t.Names[m.From], p.t.Channels[m.Channel]
 	wall, sim := 2*number+1, 2*number+2
-	sent := told{at: p.clock(m.Queued), kind: instant, name: "sends " + channel, notes: []string{
-		to, fmt.Sprintf("size (bytes): %d", m.Size), fmt.Sprintf("sent (simulated ns): %d", m.Sent.Time),
-		fmt.Sprintf("due (simulated ns): %d", m.Due.Time),
-	}}
-	if m.Delivered != 0 {
-		sent.arrow = wall
-		p.add(p.wall(m.To), 5, told{at: p.clock(m.Delivered), kind: instant, name: "gets " + channel, notes: []string{from}, arrow: wall, ends: true})
+	sends := func(at int64, arrow uint64, notes ...string) told {
+		return told{at: at, kind: instant, category: "message", name: "sends " + channel, notes: append([]string{to}, notes...), arrow: arrow}
 	}
-	p.add(p.wall(m.From), 2, sent)
-	p.add(p.sim(m.From), 2, told{at: int64(m.Sent.Time), kind: instant, name: "sends " + channel, notes: []string{to}, arrow: sim})
-	p.add(p.sim(m.To), 5, told{at: int64(m.Due.Time), kind: instant, name: "gets " + channel, notes: []string{from}, arrow: sim, ends: true})
+	gets := func(at int64, arrow uint64) told {
+		return told{at: at, kind: instant, category: "message", name: "gets " + channel, notes: []string{from}, arrow: arrow, ends: true}
+	}
+	if m.Delivered == 0 {
+		wall = 0
+	} else {
+		p.add(p.wall(m.To), 5, gets(p.clock(m.Delivered), wall))
+	}
+	p.add(p.wall(m.From), 2, sends(p.clock(m.Queued), wall, fmt.Sprintf("size (bytes): %d", m.Size),
+		fmt.Sprintf("sent (simulated ns): %d", m.Sent.Time), fmt.Sprintf("due (simulated ns): %d", m.Due.Time)))
+	p.add(p.sim(m.From), 2, sends(int64(m.Sent.Time), sim))
+	p.add(p.sim(m.To), 5, gets(int64(m.Due.Time), sim))
 }

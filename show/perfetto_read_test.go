@@ -15,14 +15,15 @@ import (
 
 // A told is an event of a trace as a reader understands it, with nothing left to look up.
 type told struct {
-	at    int64
-	kind  uint64
-	name  string
-	notes []string
-	value float64
-	arrow uint64
-	ends  bool   // the arrow
-	track string // where those of several are told
+	at       int64
+	kind     uint64
+	category string
+	name     string
+	notes    []string
+	value    float64
+	arrow    uint64
+	ends     bool   // the arrow
+	track    string // where those of several are told
 }
 
 // A trace is one that was read: the events of each track in order, by the names of the track and its parent.
@@ -171,6 +172,8 @@ func (r *trace) event(at int64, b []byte) {
 			e.kind = v
 		case eventTrack:
 			uuid = v
+		case eventCategory:
+			e.category = r.text(textCategory, v)
 		case eventName:
 			e.name = r.text(textEventName, v)
 		case eventAnnotation:

@@ -11,9 +11,10 @@ import (
 type teller struct {
 	t *analysis.Timeline
 	words
-	names, waitsFor []text // of clients
-	sendsOn, getsOn []text // of channels
-	paths           []text // 0: not said yet
+	categories      [getsSim + 1]text // of what happens
+	names, waitsFor []text            // of clients
+	sendsOn, getsOn []text            // of channels
+	paths           []text            // 0: not said yet
 	notes           [4]note
 	piles           []pile // of clients
 }
@@ -56,6 +57,11 @@ func newTeller(t *analysis.Timeline, l *lexicon) *teller {
 		from: l.add("from"), to: l.add("to"), size: l.add("size (bytes)"), sent: l.add("sent (simulated ns)"), due: l.add("due (simulated ns)"),
 		computed: l.add("computed (wall ns)"), waited: l.add("waited (wall ns)"),
 	}}
+	message := l.add("message")
+	x.categories = [...]text{
+		waits: l.add("wait"), waitsFor: l.add("hold"), computes: l.add("work"), advances: l.add("advance"),
+		sends: message, gets: message, sendsSim: message, getsSim: message,
+	}
 	for _, name := range t.Names {
 		x.names, x.waitsFor = append(x.names, l.add(name)), append(x.waitsFor, l.add("for "+name))
 	}
@@ -69,7 +75,7 @@ func newTeller(t *analysis.Timeline, l *lexicon) *teller {
 func (x *teller) tell(p *packer, track uint64, all moments) {
 	p.rewind()
 	for _, m := range all {
-		e := event{track: track, at: m.at, kind: sliceBegin, notes: x.notes[:0]}
+		e := event{track: track, at: m.at, kind: sliceBegin, category: x.categories[m.what], notes: x.notes[:0]}
 		switch m.what {
 		case ends:
 			e.kind = sliceEnd

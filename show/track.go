@@ -107,7 +107,8 @@ type event struct {
 	track      uint64
 	at         int64
 	kind       uint64
-	name       text
+	category   text
+	name       text // 0: of an end, or of a counter
 	notes      []note
 	value      float64 // of a counter
 	flow       uint64  // an arrow begins here, or ends
