@@ -2,8 +2,9 @@ package show
 
 import (
 	"bytes"
-	"compress/zlib"
 	"io"
+
+	"github.com/klauspost/compress/zlib"
 )
 
 // mostParcel is how many bytes of packets are compressed together. Perfetto wants a packet that holds others to be shorter than
@@ -22,7 +23,7 @@ type parcel struct {
 func newParcel(w io.Writer) (*parcel, error) {
 	p := &parcel{w: w}
 	var err error
-	p.zip, err = zlib.NewWriterLevel(&p.zipped, zlib.BestSpeed) // what is slower makes it little smaller
+	p.zip, err = zlib.NewWriterLevel(&p.zipped, zlib.BestSpeed) // what is slower makes it hardly smaller
 	return p, err
 }
 

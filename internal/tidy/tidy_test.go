@@ -103,6 +103,7 @@ var mayImport = map[string][]string{
 	"analysis":        {"metasim/metasim", "metasim/delay", "metasim/wire/journal", "metasim/internal/suggest", "gonum.org/v1/gonum/..."},
 	"show": {
 		"metasim/metasim", "metasim/analysis", "gonum.org/v1/plot/...", "google.golang.org/protobuf/encoding/protowire",
+		"github.com/klauspost/compress/...",
 	},
 	"replay": {
 		"metasim/metasim", "metasim/delay", "metasim/client", "metasim/scenarios", "metasim/run", "metasim/wire",
