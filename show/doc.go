@@ -4,7 +4,7 @@
 //	tl, err := analysis.Read(source)
 //	report := analysis.New(tl)
 //	err = show.HTML(file, tl, report)
-//	err = show.Perfetto(file, tl)
+//	events, err := show.Perfetto(file, tl)
 //	err = show.Plots(dir, report)
 //
 // Nothing is computed here that is not in the report or its timeline. Two calls with the same run write the same bytes.

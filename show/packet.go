@@ -148,7 +148,8 @@ type packer struct {
 	lexicon
 	parcel  *parcel
 	begun   bool
-	at      int64 // of the last event
+	events  int
+	at      int64 // of the last one
 	spelled message
 	err     error
 }
@@ -222,6 +223,7 @@ func (p *packer) event(ev *event) {
 		m = m.bytes(packetTexts, p.spelled)
 	}
 	p.at = ev.at
+	p.events++
 	p.end(m, packet)
 }
 

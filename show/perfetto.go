@@ -21,11 +21,12 @@ func wallTrack(c metasim.ClientID) uint64 { return firstClient + 2*uint64(c) }
 // Perfetto writes the timeline as a trace of TrackEvents in protobuf, which https://ui.perfetto.dev and trace_processor
 // read. There are two groups of tracks with one for each client: by the wall clock since the run began to be served, what it
 // computed and for whom it waited; by simulated time, how far each grant took it. Arrows are messages. Nanoseconds of both
-// are told as nanoseconds of the trace, so that one lies below the other.
-func Perfetto(w io.Writer, t *analysis.Timeline) error {
+// are told as nanoseconds of the trace, so that one lies below the other. Perfetto returns how many events it wrote, of which
+// a message has four and a grant about eight.
+func Perfetto(w io.Writer, t *analysis.Timeline) (events int, err error) {
 	parcel, err := newParcel(w)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	p := &packer{parcel: parcel}
 	p.track(track{uuid: wallGroup, name: "Wall clock"})
@@ -54,7 +55,7 @@ func Perfetto(w io.Writer, t *analysis.Timeline) error {
 	all = receivedSim(t, all[:0])
 	x.tell(p, 0, all)
 	p.send()
-	return p.err
+	return p.events, p.err
 }
 
 // An ofClient is what of a timeline concerns one client, as indexes.

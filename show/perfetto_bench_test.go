@@ -1,7 +1,6 @@
 package show
 
 import (
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,7 +36,8 @@ func BenchmarkPerfetto(b *testing.B) {
 	var size count
 	for b.Loop() {
 		size = 0
-		require.NoError(b, Perfetto(io.MultiWriter(&size), t))
+		_, err := Perfetto(&size, t)
+		require.NoError(b, err)
 	}
 	b.ReportMetric(float64(size)/float64(len(t.Grants)), "B/grant")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(t.Grants)), "ns/grant")

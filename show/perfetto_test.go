@@ -15,12 +15,14 @@ import (
 	"metasim/metasim"
 )
 
-func traceOf(t *testing.T) []byte {
-	t.Helper()
-	tl, _ := robot(t)
+// traceOf returns the trace of a timeline, read too.
+func traceOf(t require.TestingT, tl *analysis.Timeline) ([]byte, *trace) {
 	var b bytes.Buffer
-	require.NoError(t, Perfetto(&b, tl))
-	return b.Bytes()
+	events, err := Perfetto(&b, tl)
+	require.NoError(t, err)
+	r := read(t, b.Bytes())
+	require.Len(t, r.all, events)
+	return b.Bytes(), r
 }
 
 // What protoc reads of it by Perfetto's schema, without a field that the schema does not have.
@@ -37,7 +39,8 @@ func TestATraceIsOfPerfettosForm(t *testing.T) {
 		require.Empty(t, regexp.MustCompile(`(?m)^\s*\d+[: ]`).FindAll(out, 3), "fields that the schema does not have")
 		return string(out)
 	}
-	b := traceOf(t)
+	tl, _ := robot(t)
+	b, _ := traceOf(t, tl)
 	require.Contains(t, decode(b), "compressed_packets")
 	text := decode(unpack(t, b))
 	golden(t, "robot.trace.txt", text)
@@ -50,9 +53,8 @@ func TestATraceIsOfPerfettosForm(t *testing.T) {
 // parcels, and of anything that might be one.
 func TestATraceSaysWhatHappened(t *testing.T) {
 	check := func(t require.TestingT, tl *analysis.Timeline) {
-		var b bytes.Buffer
-		require.NoError(t, Perfetto(&b, tl))
-		require.Equal(t, plainly(tl), read(t, b.Bytes()).tracks)
+		_, r := traceOf(t, tl)
+		require.Equal(t, plainly(tl), r.tracks)
 	}
 	tl, _ := robot(t)
 	check(t, tl)
@@ -105,7 +107,9 @@ func TestMessagesInMessages(t *testing.T) {
 
 // On each track slices nest and time does not go back.
 func TestSlicesNest(t *testing.T) {
-	for name, events := range read(t, traceOf(t)).tracks {
+	tl, _ := robot(t)
+	_, r := traceOf(t, tl)
+	for name, events := range r.tracks {
 		depth, at := 0, int64(0)
 		for _, e := range events {
 			require.GreaterOrEqual(t, e.at, at, name)
@@ -126,14 +130,14 @@ func TestSlicesNest(t *testing.T) {
 // A reader goes by time, and by the order of the file where that is the same: each arrow begins before it ends. Here one
 // client hears from the next, whose track comes later, in the nanosecond in which that one spoke.
 func TestArrowsBeginBeforeTheyEnd(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, Perfetto(&b, &analysis.Timeline{
+	run, _ := robot(t)
+	for _, tl := range []*analysis.Timeline{run, {
 		Names: []string{"first", "second"}, Channels: []string{"C"}, End: 10,
 		Messages: []analysis.Message{{From: 1, To: 0, Queued: 5, Delivered: 5}, {From: 0, To: 1, Queued: 5, Delivered: 5}},
-	}))
-	for _, trace := range [][]byte{b.Bytes(), traceOf(t)} {
+	}} {
+		_, r := traceOf(t, tl)
 		begun, ended := map[uint64]bool{}, map[uint64]bool{}
-		for _, e := range read(t, trace).inOrder() {
+		for _, e := range r.inOrder() {
 			if e.arrow != 0 && !e.ends {
 				require.False(t, begun[e.arrow])
 				begun[e.arrow] = true
@@ -154,9 +158,7 @@ func TestMessagesArePiledSoHighOnly(t *testing.T) {
 	for range 1000 {
 		tl.Messages = append(tl.Messages, analysis.Message{From: 0, To: 1, Queued: 5, Delivered: 5})
 	}
-	var b bytes.Buffer
-	require.NoError(t, Perfetto(&b, tl))
-	r := read(t, b.Bytes())
+	_, r := traceOf(t, tl)
 	require.Equal(t, mostPiled, r.height())
 	require.Equal(t, plainly(tl), r.tracks)
 }
@@ -165,7 +167,8 @@ func TestMessagesArePiledSoHighOnly(t *testing.T) {
 func TestATraceThatCannotBeWritten(t *testing.T) {
 	tl, _ := robot(t)
 	full := errors.New("full")
-	require.ErrorIs(t, Perfetto(failing{full}, tl), full)
+	_, err := Perfetto(failing{full}, tl)
+	require.ErrorIs(t, err, full)
 }
 
 type failing struct{ err error }

@@ -32,7 +32,7 @@ func newReport(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := files.write(args[0], timeline, report); err != nil {
+			if err := files.write(std.err, args[0], timeline, report); err != nil {
 				return failed(err)
 			}
 			if asJSON {

@@ -26,8 +26,8 @@ func (f *reportFiles) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.plots, "plots", "", "write plots into this `directory`, as SVG and PNG: parallelism, utilisation, blame")
 }
 
-// write writes those that were asked for.
-func (f *reportFiles) write(runDir string, t *analysis.Timeline, r *analysis.Report) error {
+// write writes those that were asked for. It tells how large the trace is, which has everything that is kept of the run.
+func (f *reportFiles) write(tell io.Writer, runDir string, t *analysis.Timeline, r *analysis.Report) error {
 	if f.html != "" {
 		file, err := createFile(f.html, runDir)
 		if err = fill(file, err, func(w io.Writer) error { return show.HTML(w, t, r) }); err != nil {
@@ -36,9 +36,16 @@ func (f *reportFiles) write(runDir string, t *analysis.Timeline, r *analysis.Rep
 	}
 	if f.perfetto != "" {
 		file, err := createFile(f.perfetto, runDir)
-		if err = fill(file, err, func(w io.Writer) error { return show.Perfetto(w, t) }); err != nil {
+		var size counted
+		var events int
+		err = fill(file, err, func(w io.Writer) (err error) {
+			events, err = show.Perfetto(io.MultiWriter(w, &size), t)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("the trace cannot be written: %w", err)
 		}
+		fmt.Fprintf(tell, "trace: %s, %s, %d events\n", f.perfetto, bytesOf(uint64(size)), events)
 	}
 	if f.plots != "" {
 		if err := show.Plots(f.plots, r); err != nil {
@@ -46,6 +53,14 @@ func (f *reportFiles) write(runDir string, t *analysis.Timeline, r *analysis.Rep
 		}
 	}
 	return nil
+}
+
+// counted counts the bytes that are written to it.
+type counted uint64
+
+func (c *counted) Write(b []byte) (int, error) {
+	*c += counted(len(b))
+	return len(b), nil
 }
 
 // fill writes a file that was begun, if it was, and keeps it only whole.

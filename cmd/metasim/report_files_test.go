@@ -15,6 +15,7 @@ func TestReportFiles(t *testing.T) {
 	e := s.metasim("report", "r", "--html", "r.html", "--perfetto", "r.pftrace", "--plots", "plots/new")
 	require.Equal(t, 0, e.status, e.err)
 	require.Contains(t, e.out, "Who waited for whom", "what is printed is what it was")
+	require.Regexp(t, `^trace: r.pftrace, \d+(\.\d+)? (B|kB), \d+ events\n$`, e.err)
 	for name, begins := range map[string]string{
 		"r.html": "<!DOCTYPE html>", "r.pftrace": "\n", "plots/new/blame.svg": "<?xml", "plots/new/parallelism.png": "\x89PNG",
 	} {
