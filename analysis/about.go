@@ -17,11 +17,11 @@ func (r *Report) Machine() string {
 	const rest = "transport and dispatcher"
 	switch {
 	case r.CoreWaitS >= 0.01*r.WorkS && r.CoreWaitS > 0:
-		return "waiting for one of " + plural(r.Cores, "core") + " (" + span(r.CoreWaitS) + " in all), " + rest
+		return "waiting for one of " + plural(uint64(r.Cores), "core") + " (" + span(r.CoreWaitS) + " in all), " + rest
 	case r.Cores == 0:
 		return "too few cores, " + rest
 	case r.Cores >= len(r.Clients):
 		return rest
 	}
-	return "only " + plural(r.Cores, "core") + ", " + rest
+	return "only " + plural(uint64(r.Cores), "core") + ", " + rest
 }

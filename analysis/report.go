@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"metasim/metasim"
 	"metasim/wire/journal"
@@ -176,7 +177,7 @@ func New(t *Timeline) *Report {
 		SimNS: int64(s.end), Cores: t.Cores, BlameResolutionS: seconds(s.blurred), WhatIfs: []Prediction{},
 	}
 	if t.Torn != nil {
-		r.Torn = t.Torn.Error()
+		r.Torn = strings.TrimPrefix(t.Torn.Error(), "journal: ")
 	}
 	held := r.blame(t)
 	for i := range s.clients {

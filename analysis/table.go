@@ -8,6 +8,8 @@ import (
 // A table is printed at a width: where it does not fit, the columns of least rank are left out, and then long words are
 // cut.
 type table struct {
+	title   string
+	note    string // on all of it; may be empty
 	columns []column
 	rows    [][]string
 }
@@ -15,6 +17,7 @@ type table struct {
 // A column has a head, and is aligned to the right but for words. Rank 0 always stays, and a rank below it never.
 type column struct {
 	head string
+	note string // what it is, where the head does not say
 	word bool
 	rank int
 }
@@ -32,7 +35,7 @@ func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 const gap = 2
 
-// write prints the table with two spaces between columns.
+// write prints the table with two spaces between columns, below its title and notes on those that are shown.
 func (t *table) write(b *strings.Builder, width int) {
 	widths := make([]int, len(t.columns))
 	for i := range t.columns {
@@ -43,8 +46,19 @@ func (t *table) write(b *strings.Builder, width int) {
 	}
 	shown := t.choose(widths, width)
 	heads := make([]string, len(t.columns))
-	for i := range t.columns {
-		heads[i] = t.columns[i].head
+	var notes []string
+	if t.note != "" {
+		notes = append(notes, t.note)
+	}
+	for i, c := range t.columns {
+		heads[i] = c.head
+		if shown[i] && c.note != "" {
+			notes = append(notes, c.head+": "+c.note)
+		}
+	}
+	b.WriteString("\n" + t.title + "\n")
+	if len(notes) > 0 {
+		wrap(b, "  ", "  ", strings.Join(notes, "; "), width)
 	}
 	t.line(b, heads, shown, widths)
 	for _, row := range t.rows {

@@ -1,11 +1,9 @@
 package analysis
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +17,12 @@ const shownRows = 12
 func (r *Report) WriteText(w io.Writer, width int) error {
 	width = max(width, 80)
 	var b strings.Builder
+	r.opening(&b, width)
+	if r.WallS == 0 {
+		wrap(&b, "", "", "There is nothing to tell: the run was over before all had joined.", width)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
 	r.headline(&b, width)
 	r.clientTable(&b, width)
 	r.blameTable(&b, width)
@@ -31,111 +35,59 @@ func (r *Report) WriteText(w io.Writer, width int) error {
 	return err
 }
 
-// headline says in words what the four numbers of a run mean.
-func (r *Report) headline(b *strings.Builder, width int) {
+// opening says which run it was, and how much.
+func (r *Report) opening(b *strings.Builder, width int) {
+	say := func(format string, args ...any) { wrap(b, "", "", fmt.Sprintf(format, args...), width) }
 	on := ""
 	if r.Cores > 0 {
-		on = " on " + plural(r.Cores, "core")
+		on = " on " + plural(uint64(r.Cores), "core")
 	}
-	wrap(b, "", "", fmt.Sprintf("%s: %v of simulated time in %s%s, %s of work in %s grants", r.Scenario, metasim.Time(r.SimNS), span(r.WallS),
-		on, span(r.WorkS), count(r.Grants)), width)
-	if t := r.Traffic; t != nil {
-		wrap(b, "", "", fmt.Sprintf("%s frames with %s went over connections, %s and %s for each grant", count(t.FramesIn+t.FramesOut),
-			size(float64(t.BytesIn+t.BytesOut)), factor(r.FramesPerGrant), size(r.BytesPerGrant)), width)
+	say("%s: %v of simulated time in %s%s", r.Scenario, metasim.Time(r.SimNS), span(r.WallS), on)
+	talk := ""
+	if r.Traffic != nil && r.Grants > 0 {
+		talk = fmt.Sprintf(", with %s frames and %s each", factor(r.FramesPerGrant), size(r.BytesPerGrant))
 	}
+	say("%s of work in %s%s", span(r.WorkS), plural(r.Grants, "grant"), talk)
 	switch {
 	case r.Digest != "" && r.Deterministic:
-		fmt.Fprintf(b, "digest: %s\n", r.Digest)
+		say("digest: %s", r.Digest)
 	case r.Digest != "":
-		wrap(b, "", "", "deterministic: no; another time it may come out differently", width)
+		say("deterministic: no, another time it may come out differently")
 	}
-	if r.Error != "" {
-		wrap(b, "", "", "What is told is of a run that is not whole: "+r.Error, width)
+	switch {
+	case r.Error != "" && r.Digest == "":
+		say("It has not ended, or was killed: what is told is of what it did before.")
+	case r.Error != "":
+		say("It failed: %s", r.Error)
 	}
 	if r.Torn != "" {
-		wrap(b, "", "", "Only the beginning is told: "+r.Torn, width)
+		say("Only the beginning is told: %s", r.Torn)
 	}
 	b.WriteString("\n")
-	n := len(r.Clients)
+}
+
+// headline says in words what the four numbers of a run mean.
+func (r *Report) headline(b *strings.Builder, width int) {
 	item := func(number float64, unit, format string, args ...any) {
 		wrap(b, fmt.Sprintf("%7s%s ", factor(number), unit), "         ", fmt.Sprintf(format, args...), width)
 	}
-	more := ""
+	most := ""
 	if r.Cores > 0 && r.Parallelism > 1.01*float64(r.Cores) {
-		more = "; that is more than there are cores: some of it was waiting for one, or sleep"
+		most = "; that is more than there are cores: some of it was waiting for one, or sleep"
 	}
-	item(r.Parallelism, " ", "parallelism: so many of %s computed at once, on average%s", plural(n, "client"), more)
-	item(ratio(r.WorkS, r.CriticalIdealS), " ", "possible: what follows from messages alone takes %s", span(r.CriticalIdealS))
-	item(r.LookaheadPrice, "x", "for lookahead: short delays and missing promises make that %s", span(r.CriticalConservativeS))
-	item(r.CorePrice, "x", "for the machine: %s make that %s", r.Machine(), span(r.WallS))
-}
-
-func (r *Report) clientTable(b *strings.Builder, width int) {
-	rows := slices.Clone(r.Clients)
-	slices.SortStableFunc(rows, func(x, y ClientReport) int { return cmp.Compare(y.HeldS+y.CriticalS, x.HeldS+x.CriticalS) })
-	t := table{columns: []column{
-		{"client", true, 0}, {"work", false, 0}, {"busy", false, 0}, {"blocked", false, 0}, {"no core", false, 1}, {"other", false, 5},
-		{"held", false, 0}, {"critical", false, 0}, {"grants", false, 2}, {"reports/grant", false, 4}, {"released", false, 6},
-		{"promised", false, 3}, {"announced", false, 7}, {"sends", false, 8}, {"cpu", false, 9},
-	}}
-	t.leaveOut("no core", r.CoreWaitS == 0)
-	t.leaveOut("cpu", r.CPUS == 0)
-	for _, c := range rows[:min(len(rows), shownRows)] {
-		promised, announced := "-", "-"
-		if c.Sends > 0 {
-			promised, announced = percent(c.PromisedShare), percent(c.AnnouncedShare)
-		}
-		t.add(c.Name, span(c.WorkS), percent(c.Utilisation), span(c.BlockedS), span(c.CoreWaitS), span(c.OverheadS-c.CoreWaitS), span(c.HeldS),
-			percent(c.CriticalShare), count(c.Grants), fmt.Sprintf("%.1f", c.ReportsPerGrant), count(c.Released), promised, announced, count(c.Sends),
-			span(c.CPUS))
+	item(r.Parallelism, " ", "parallelism: so many of %s computed at once, on average%s", plural(uint64(len(r.Clients)), "client"), most)
+	item(ratio(r.WorkS, r.CriticalIdealS), " ", "possible: if messages alone made anybody wait, it would take %s", span(r.CriticalIdealS))
+	const little = 1.005
+	if r.LookaheadPrice < little {
+		item(r.LookaheadPrice, "x", "for lookahead: delays and promises cost next to nothing")
+	} else {
+		item(r.LookaheadPrice, "x", "for lookahead: short delays and missing promises make it %s", span(r.CriticalConservativeS))
 	}
-	noCore := ""
-	if r.CoreWaitS > 0 {
-		noCore = "; no core: how long it was to compute, and waited for one"
+	if r.CorePrice < little {
+		item(r.CorePrice, "x", "for the machine: cores, transport and dispatcher cost next to nothing")
+	} else {
+		item(r.CorePrice, "x", "for the machine: %s make it %s", r.Machine(), span(r.WallS))
 	}
-	r.section(b, "Clients", "those who cost most first; held: how long others waited for it; critical: its share of the critical path in the run"+noCore, width)
-	t.write(b, width)
-	others(b, len(rows))
-}
-
-func (r *Report) blameTable(b *strings.Builder, width int) {
-	if len(r.Blame) == 0 {
-		return
-	}
-	t := table{columns: []column{{"waiting", true, 0}, {"for", true, 0}, {"time", false, 0}, {"of the run", false, 0}}}
-	for _, p := range r.Blame[:min(len(r.Blame), shownRows)] {
-		by := p.HeldBy
-		if by == "" {
-			by = "(the pace of the run)"
-		}
-		t.add(p.Waiting, by, span(p.BlockedS), percent(ratio(p.BlockedS, r.WallS)))
-	}
-	note := ""
-	if r.BlameResolutionS > 0 {
-		note = "the chains are so long that they were looked up every " + span(r.BlameResolutionS) + " at most"
-	}
-	r.section(b, "Who waited for whom", note, width)
-	t.write(b, width)
-	others(b, len(r.Blame))
-}
-
-func (r *Report) linkTable(b *strings.Builder, width int) {
-	if len(r.Links) == 0 {
-		return
-	}
-	t := table{columns: []column{
-		{"link", true, 0}, {"channel", true, 0}, {"delay", false, 0}, {"seen", false, 0}, {"held", false, 0}, {"ends half", false, 0},
-		{"critical", false, 1}, {"messages", false, 2}, {"reaction", false, 4}, {"reacted", false, 3}, {"lost", false, 5}, {"bytes", false, 6},
-	}}
-	for _, l := range r.Links[:min(len(r.Links), shownRows)] {
-		t.add(l.From+" -> "+l.To, l.Channel, lookahead(l.DeclaredNS), seen(l.ObservedNS), span(l.HeldS), more(l.HalfNS), span(l.CriticalS),
-			count(l.Messages), metasim.Time(l.DeclaredReactionNS).String(), seen(l.ReactionNS), count(l.Lost), size(float64(l.Bytes)))
-	}
-	r.section(b, "Links", "delay: the least that is declared, and the least that was seen, in simulated time; held: how long "+
-		"somebody waited behind it, and ends half: so much more delay would end half of that; critical: the work of the critical path that "+
-		"came over it; reacted: how soon its sender sent after a message", width)
-	t.write(b, width)
-	others(b, len(r.Links))
 }
 
 // timeChart draws how many clients computed at once, over simulated time.
@@ -158,50 +110,15 @@ func (r *Report) timeChart(b *strings.Builder, width int) {
 		bars[i] = ratio(bars[i], spans[i])
 		most = max(most, bars[i])
 	}
-	r.section(b, "Parallelism over simulated time", "", width)
+	b.WriteString("\nParallelism over simulated time\n        from  clients     wall\n")
 	for i := range bars {
+		if spans[i] == 0 {
+			continue // it was passed over
+		}
 		at := metasim.Time(float64(r.SimNS) * float64(i) / rows)
-		bar := int(math.Round(bars[i] / most * float64(min(width, 120)-32)))
-		line := fmt.Sprintf("%12s %6s %8s  %s", coarse(at), factor(bars[i]), span(spans[i]), strings.Repeat("#", bar))
+		bar := int(math.Round(bars[i] / most * float64(min(width, 120)-34)))
+		line := fmt.Sprintf("%12s %8s %8s  %s", coarse(at), factor(bars[i]), span(spans[i]), strings.Repeat("#", bar))
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-}
-
-func (r *Report) boundTable(b *strings.Builder, width int) {
-	t := table{columns: []column{
-		{"cores", false, 0}, {"predicted", false, 0}, {"loses", false, 0}, {"at least", false, 0}, {"at most", false, 0}, {"", true, 0},
-	}}
-	best := r.Bounds[len(r.Bounds)-1].PlayedS
-	t.leaveOut("predicted", best == 0)
-	t.leaveOut("loses", best == 0)
-	for _, bound := range r.Bounds {
-		mark := ""
-		if bound.Cores == min(r.Cores, len(r.Clients)) {
-			mark = "as it was"
-		}
-		t.add(fmt.Sprint(bound.Cores), span(bound.PlayedS), percent(ratio(bound.PlayedS-best, best)), span(bound.LeastS), span(bound.MostS), mark)
-	}
-	r.section(b, "Cores", "what the run takes on so many, as predicted, and what it loses by that; at least and at most without transport, for sure", width)
-	t.write(b, width)
-}
-
-func (r *Report) whatIfTable(b *strings.Builder, width int) {
-	if len(r.WhatIfs) == 0 {
-		return
-	}
-	t := table{columns: []column{{"change", true, 0}, {"run", false, 0}, {"saves", false, 0}, {"", true, 0}}}
-	changes := false
-	for _, p := range r.WhatIfs {
-		mark := ""
-		if p.ChangesModel {
-			mark, changes = "*", true
-		}
-		t.add(p.Change, span(p.WallS), percent(p.GainShare), mark)
-	}
-	r.section(b, "What if", "", width)
-	t.write(b, width)
-	if changes {
-		wrap(b, "* ", "  ", "this changes the model too: its messages arrive at other times, so its results may differ", width)
 	}
 }
 
@@ -209,27 +126,13 @@ func (r *Report) adviceList(b *strings.Builder, width int) {
 	if len(r.Advice) == 0 {
 		return
 	}
-	r.section(b, "Advice", "", width)
+	b.WriteString("\nAdvice\n")
 	for _, a := range r.Advice {
 		cost := ""
 		if a.CostS > 0 {
 			cost = " (" + span(a.CostS) + ")"
 		}
 		wrap(b, "- ", "  ", a.Text+cost, width)
-	}
-}
-
-func (r *Report) section(b *strings.Builder, title, note string, width int) {
-	b.WriteString("\n")
-	if note != "" {
-		title += " (" + note + ")"
-	}
-	wrap(b, "", "  ", title, width)
-}
-
-func others(b *strings.Builder, rows int) {
-	if rows > shownRows {
-		fmt.Fprintf(b, "... and %d more: see --json\n", rows-shownRows)
 	}
 }
 
@@ -274,7 +177,7 @@ func factor(f float64) string {
 func count(n uint64) string { return fmt.Sprint(n) }
 
 // plural counts things.
-func plural(n int, what string) string {
+func plural(n uint64, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -22,12 +22,12 @@ func headline(r *analysis.Report) []figure {
 	of := fmt.Sprintf("of %d", len(r.Clients))
 	return []figure{
 		{"Parallelism", digits(r.Parallelism), of, "clients computed at once, on average."},
-		{"Possible", digits(possible), of, "what follows from messages alone takes " + span(r.CriticalIdealS) + "."},
+		{"Possible", digits(possible), of, "if messages alone made anybody wait, it would take " + span(r.CriticalIdealS) + "."},
 		{
 			"For lookahead", digits(r.LookaheadPrice), "times",
-			"short delays and missing promises make that " + span(r.CriticalConservativeS) + ".",
+			"short delays and missing promises make it " + span(r.CriticalConservativeS) + ".",
 		},
-		{"For the machine", digits(r.CorePrice), "times", r.Machine() + " make that " + span(r.WallS) + "."},
+		{"For the machine", digits(r.CorePrice), "times", r.Machine() + " make it " + span(r.WallS) + "."},
 	}
 }
 

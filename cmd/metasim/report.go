@@ -115,6 +115,9 @@ func parseChanges(t *analysis.Timeline, texts []string) ([]analysis.Change, erro
 
 // predict fills in what was asked for, or else what would help most.
 func predict(t *analysis.Timeline, r *analysis.Report, changes []analysis.Change) error {
+	if r.WallS == 0 {
+		return nil // nothing happened, and whatever is different would not change that
+	}
 	if len(changes) == 0 {
 		r.WhatIfs = t.Rank(r)
 		return nil

@@ -2,11 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"metasim/analysis"
+	"metasim/wire/journal"
 )
 
 func TestReport(t *testing.T) {
@@ -16,7 +20,7 @@ func TestReport(t *testing.T) {
 
 	e := s.metasim("report", "r")
 	require.Equal(t, 0, e.status)
-	for _, part := range []string{"ping-pong: ", " core", "frames with", "digest: " + pingPongDigest, "  parallelism: so many of 2 clients", "Who waited for whom", "pinger   ponger", "Links", "Cores"} {
+	for _, part := range []string{"ping-pong: ", " core", " frames and ", "digest: " + pingPongDigest, "  parallelism: so many of 2 clients", "Who waited for whom", "pinger   ponger", "Links", "Cores"} {
 		require.Contains(t, e.out, part)
 	}
 	e = s.metasim("report", "r", "--json", "--what-if", "client(ponger).speed=1000000", "--what-if", "cores=1")
@@ -39,13 +43,20 @@ func TestReport(t *testing.T) {
 func TestReportRefuses(t *testing.T) {
 	s := newStage(t)
 	s.file("p.yaml", pingPong)
-	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "r").status)
+	for _, name := range []string{"r", "nameless"} {
+		require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", name).status)
+	}
+	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "mute", "--no-journal").status)
+	require.NoError(t, os.Remove(filepath.Join(s.dir, "nameless", "manifest.json")))
 	for _, c := range []struct {
 		args []string
 		says string
 	}{
 		{[]string{}, "takes one run directory"},
 		{[]string{"nowhere"}, "nowhere is no run"},
+		{[]string{"p.yaml"}, "p.yaml is no run, it is a file"},
+		{[]string{"mute"}, "as it was carried out with --no-journal; carry it out again without that"},
+		{[]string{"nameless"}, "nameless has lost its manifest"},
 		{[]string{"r", "--what-if", "faster"}, "what if faster: it is none; write link(FROM->TO).delay=5ms"},
 		{[]string{"r", "--what-if", "client(pinker).speed=2"}, `the run has no client "pinker": did you mean "pinger"?`},
 		{[]string{"r", "--what-if", "client(pinger).sped=2"}, `a client has no "sped" that can be changed: did you mean "speed"?`},
@@ -59,4 +70,51 @@ func TestReportRefuses(t *testing.T) {
 		require.Equal(t, 2, e.status, c.args)
 		e.says(t, c.says)
 	}
+}
+
+// A run that is not whole is told as far as it goes, and the report says so.
+func TestReportOfWhatIsLeft(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	s.file("alone.yaml", "name: alone\nuntil: 1s\nclients:\n  - {name: only, model: source, with: {channel: A, period: 100ms}}\n")
+	s.file("fails.yaml", "name: fails\nuntil: 1s\nclients:\n  - {name: good, model: source, with: {channel: A, period: 100ms}}\n"+
+		"  - {name: bad, run: [go, no-such-verb]}\n")
+	require.Equal(t, 0, s.metasim("run", "alone.yaml", "--out", "alone").status)
+	require.Equal(t, 1, s.metasim("run", "fails.yaml", "--out", "fails").status)
+	for _, name := range []string{"torn", "empty", "killed", "robbed"} {
+		require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", name).status)
+	}
+	require.NoError(t, os.Truncate(filepath.Join(s.dir, "torn", "journal"), 1000))
+	require.NoError(t, os.Truncate(filepath.Join(s.dir, "empty", "journal"), 0))
+	killed := journalDir(t, filepath.Join(s.dir, "killed"))
+	m, err := killed.Manifest()
+	require.NoError(t, err)
+	m.Digest, m.OK, m.Error = "", false, "the run has not ended"
+	require.NoError(t, killed.WriteManifest(m))
+	require.NoError(t, os.Remove(filepath.Join(s.dir, "robbed", "journal")))
+	e := s.metasim("report", "robbed")
+	require.Equal(t, 1, e.status)
+	e.says(t, "robbed has lost its journal")
+	for name, says := range map[string][]string{
+		"alone":  {"so many of 1 client computed", "Clients"},
+		"fails":  {`It failed: client "bad" was lost before it joined`, "There is nothing to tell"},
+		"torn":   {"Only the beginning is told: good up to byte", "Who waited for whom"},
+		"empty":  {"Only the beginning is told", "There is nothing to tell"},
+		"killed": {"It has not ended, or was killed", "Who waited for whom"},
+	} {
+		e = s.metasim("report", name)
+		require.Equal(t, 0, e.status, e.err)
+		for _, part := range says {
+			require.Contains(t, strings.Join(strings.Fields(e.out), " "), part, name)
+		}
+		require.NotContains(t, e.out, "NaN")
+		require.Equal(t, 0, s.metasim("report", name, "--json", "--html", name+".html").status)
+	}
+}
+
+func journalDir(t *testing.T, path string) journal.Dir {
+	t.Helper()
+	d, err := journal.Open(path)
+	require.NoError(t, err)
+	return d
 }

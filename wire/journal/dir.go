@@ -74,6 +74,9 @@ func NextDir(root, name string) (Dir, error) {
 // Open returns the directory of a run that there is: it has a manifest or a journal.
 func Open(path string) (Dir, error) {
 	d := Dir{path}
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return Dir{}, fmt.Errorf("journal: %s is no run, it is a file; name a directory that metasim run has made", path)
+	}
 	for _, file := range []string{ManifestFile, JournalFile} {
 		switch _, err := os.Stat(d.File(file)); {
 		case err == nil:
@@ -120,6 +123,7 @@ func (d Dir) unopened(err error) error {
 		if m, e := d.Manifest(); e == nil && m.NoJournal {
 			return ErrNoJournal
 		}
+		return fmt.Errorf("journal: %s has lost its journal (%w); carry the run out again", d.path, fs.ErrNotExist)
 	}
 	return fmt.Errorf("journal: opening the journal: %w", err)
 }
@@ -193,6 +197,9 @@ func (d Dir) replace(name string, b []byte) error {
 // Manifest reads the run's manifest.
 func (d Dir) Manifest() (*Manifest, error) {
 	info, err := os.Stat(d.File(ManifestFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("journal: %s has lost its manifest (%w), without which nobody knows what ran", d.path, fs.ErrNotExist)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("journal: reading the manifest: %w", err)
 	}
