@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -134,19 +135,20 @@ func sendEvent(w io.Writer, control *http.ResponseController, v View) error {
 }
 
 func (m *Monitor) serveWhy(w http.ResponseWriter, r *http.Request) {
-	why, err := m.Why(r.Context(), r.URL.Query().Get("client"))
+	chain, err := m.why(r.Context(), r.URL.Query().Get("client"))
 	if err != nil {
 		m.refuse(w, http.StatusNotFound, err)
 		return
 	}
-	reply(w, http.StatusOK, answer{Why: why})
+	reply(w, http.StatusOK, answer{Why: strings.Join(chain, "; "), Chain: chain})
 }
 
 // An answer is what a question or a command gets.
 type answer struct {
-	Why   string `json:"why,omitempty"`
-	Done  string `json:"done,omitempty"`
-	Error string `json:"error,omitempty"`
+	Why   string   `json:"why,omitempty"`
+	Chain []string `json:"chain,omitempty"` // the same, one sentence a hop
+	Done  string   `json:"done,omitempty"`
+	Error string   `json:"error,omitempty"`
 }
 
 func (m *Monitor) refuse(w http.ResponseWriter, status int, err error) {

@@ -103,6 +103,9 @@ func asksWhy(t *testing.T, b *browser.Browser) {
 	require.Contains(t, b.Text("#answer li"), b.Text("#rows tr:nth-child(5) .ask")+" at 1.2s waits for planner: ")
 	require.Contains(t, b.Text("#answer li:last-child"), "camera at 1.1s is computing since ")
 	b.Click("#close")
+	var focused string
+	b.Eval(`document.activeElement.dataset.client`, &focused)
+	require.Equal(t, "robot-2", focused, "who uses the keyboard is where he was")
 }
 
 // comesBack breaks the connection: the page says so, and goes on asking.

@@ -19,6 +19,12 @@ const watched = 200 * time.Millisecond
 // Why says why a client does not go on, or for an empty name why the run does not. It watches the process of who is to
 // blame for a moment.
 func (m *Monitor) Why(ctx context.Context, client string) (string, error) {
+	chain, err := m.why(ctx, client)
+	return strings.Join(chain, "; "), err
+}
+
+// why is Why, one sentence a hop.
+func (m *Monitor) why(ctx context.Context, client string) ([]string, error) {
 	shot := m.server.Snapshot()
 	id := -1
 	for i := range shot.Clients {
@@ -28,9 +34,9 @@ func (m *Monitor) Why(ctx context.Context, client string) (string, error) {
 	}
 	switch {
 	case client != "" && id < 0:
-		return "", unknown(client, &shot)
+		return nil, unknown(client, &shot)
 	case shot.Over:
-		return "the run is over", nil
+		return []string{"the run is over"}, nil
 	case id < 0:
 		m.View() // it knows who is to blame
 		m.mu.Lock()
@@ -40,12 +46,12 @@ func (m *Monitor) Why(ctx context.Context, client string) (string, error) {
 	switch {
 	case id >= 0:
 	case shot.Halt.Still:
-		return "nobody waits for anybody: " + halted(&shot), nil
+		return []string{"nobody waits for anybody: " + halted(&shot)}, nil
 	default:
-		return fmt.Sprintf("nobody waits: the run is %s, at %v", state(&shot), shot.Now), nil
+		return []string{fmt.Sprintf("nobody waits: the run is %s, at %v", state(&shot), shot.Now)}, nil
 	}
 	look := look{at: func(pid int) Vitals { return Examine(ctx, pid, watched) }}
-	return strings.Join(m.tell(&shot, metasim.ClientID(id), look), "; "), nil
+	return m.tell(&shot, metasim.ClientID(id), look), nil
 }
 
 // tell says why a client waits. Where the run has gone on since it was looked at, the chain is not the one that there was

@@ -140,10 +140,12 @@ function table(view) {
     tr.remove();
     rows.delete(name);
   }
+  const focused = document.activeElement;
   view.clients.forEach((c, i) => {
     const tr = row(c, view);
     if (body.children[i] !== tr) body.insertBefore(tr, body.children[i] || null);
   });
+  if (focused !== document.activeElement && focused.isConnected) focused.focus({preventScroll: true}); // its row was moved
   const hidden = view.matching - view.clients.length;
   text("more", hidden > 0 ? `and ${hidden} more: filter to see them` : view.matching === 0 ? "no client is like this" : "");
 }

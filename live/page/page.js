@@ -54,11 +54,15 @@ async function ask(path, options) {
 
 const command = (name, time) => ask(`/ctl/${name}` + (time === undefined ? "" : "?t=" + encodeURIComponent(time)), {method: "POST"});
 
-async function why(client) {
+let asker = null; // what was clicked on
+
+async function why(button) {
+  const client = button.dataset.client;
+  asker = button;
   const answer = await ask("/why?client=" + encodeURIComponent(client));
-  if (!answer.why) return;
+  if (!answer.chain) return;
   $("asked-client").textContent = client;
-  $("answer").replaceChildren(...answer.why.split("; ").map(sentence => {
+  $("answer").replaceChildren(...answer.chain.map(sentence => {
     const li = document.createElement("li");
     li.textContent = sentence;
     return li;
@@ -124,9 +128,12 @@ $("sure").addEventListener("close", () => {
 });
 $("rows").addEventListener("click", e => {
   const asked = e.target.closest(".ask");
-  if (asked) why(asked.dataset.client);
+  if (asked) why(asked);
 });
-$("close").addEventListener("click", () => $("asked").hidden = true);
+$("close").addEventListener("click", () => {
+  $("asked").hidden = true;
+  if (asker && asker.isConnected) asker.focus({preventScroll: true});
+});
 let typing = 0;
 $("filter").addEventListener("input", () => {
   clearTimeout(typing);
