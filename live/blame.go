@@ -60,17 +60,15 @@ func rank(had int, blame float64) int {
 // worse is whom the others wait for most, lately; or -1. Another one must be clearly worse than who was found before.
 func (m *Monitor) worse(shot *server.Snapshot) int {
 	const clearly = 1.3
+	gone := func(i int) bool { s := shot.Clients[i].State; return s == server.Left || s == server.Lost }
 	worst, least := -1, shown
-	if was := m.slowest; was >= 0 && m.blame[was] >= shown {
+	if was := m.slowest; was >= 0 && !gone(was) && m.blame[was] >= shown {
 		worst, least = was, clearly*m.blame[was]
 	}
 	for i, b := range m.blame {
-		if b >= least && shot.Clients[i].State != server.Left && shot.Clients[i].State != server.Lost {
+		if b >= least && !gone(i) {
 			worst, least = i, b
 		}
-	}
-	if worst >= 0 && (shot.Clients[worst].State == server.Left || shot.Clients[worst].State == server.Lost) {
-		return -1
 	}
 	return worst
 }

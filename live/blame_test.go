@@ -2,11 +2,14 @@ package live
 
 import (
 	"cmp"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"metasim/server"
 )
 
 // Who is to blame comes first, by rank; those of one rank are in order of name; and who has gone is in nobody's way.
@@ -57,4 +60,38 @@ func TestByName(t *testing.T) {
 			require.LessOrEqual(t, byName(a, c), 0)
 		}
 	})
+}
+
+// Who holds the others up stays so until another is clearly worse, or it goes.
+func TestWorse(t *testing.T) {
+	shot := server.Snapshot{Clients: make([]server.ClientSnapshot, 3)}
+	m := NewMonitor(nil, Config{})
+	for _, c := range []struct {
+		blame []float64
+		want  int
+	}{
+		{[]float64{0, 0, 0.01}, -1}, {[]float64{1, 0.5, 0.9}, 0}, {[]float64{1, 0.5, 1.2}, 0}, {[]float64{1, 0.5, 1.4}, 2},
+		{[]float64{1.5, 0.5, 1.4}, 2}, {[]float64{0, 0, 0.06}, 2}, {[]float64{0, 0, 0.04}, -1},
+	} {
+		m.blame = c.blame
+		m.slowest = m.worse(&shot)
+		require.Equal(t, c.want, m.slowest, "%v", c.blame)
+	}
+	m.blame, m.slowest = []float64{0.2, 0, 2}, 2
+	shot.Clients[2].State = server.Left
+	require.Equal(t, 0, m.worse(&shot))
+}
+
+// The process of a client is the one at the other end of its connection, where that is known: what was started may be a
+// script.
+func TestProcess(t *testing.T) {
+	said := func() string { return "word" }
+	m := NewMonitor(nil, Config{Process: func(string) Process { return Process{PID: 7, Said: said} }})
+	for peer, want := range map[string]int{"unix pid 42": 42, "shm pid 42": 42, "tcp 127.0.0.1:80": 7, "unix peer": 7, "": 7} {
+		p := m.process(&server.ClientSnapshot{Peer: peer})
+		require.Equal(t, want, p.PID, peer)
+		require.Equal(t, "word", p.Said())
+	}
+	m = NewMonitor(nil, Config{Process: func(string) Process { return Process{Inside: true} }})
+	require.Equal(t, os.Getpid(), m.process(&server.ClientSnapshot{Peer: "in-process"}).PID)
 }
