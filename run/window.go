@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -98,11 +99,24 @@ func (w *window) listenHTTP(o *Live) (url string, err error) {
 		token = rand.Text()
 	}
 	w.add(l, access, token)
-	url = "http://" + l.Addr().String() + "/"
+	url = "http://" + reachable(l.Addr()) + "/"
 	if o.Shown != nil {
 		o.Shown(url + "#token=" + token)
 	}
 	return url, nil
+}
+
+// reachable is how an address that is listened at is written in a browser: that of all interfaces is by the host's name.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return addr.String()
+	}
+	return net.JoinHostPort(name, strconv.Itoa(tcp.Port))
 }
 
 // listenPrivately makes the socket, in a directory of its own: a run directory may lie too deep for one.
