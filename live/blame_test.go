@@ -5,10 +5,12 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"metasim/metasim"
 	"metasim/server"
 )
 
@@ -94,4 +96,18 @@ func TestProcess(t *testing.T) {
 	}
 	m = NewMonitor(nil, Config{Process: func(string) Process { return Process{Inside: true} }})
 	require.Equal(t, os.Getpid(), m.process(&server.ClientSnapshot{Peer: "in-process"}).PID)
+}
+
+// Before a run begins, those for whom it waits are on top, and it is said that it waits for them.
+func TestJoining(t *testing.T) {
+	m := NewMonitor(nil, Config{})
+	shot := server.Snapshot{Clients: []server.ClientSnapshot{
+		{Status: metasim.Status{Name: "a"}, State: server.Initializing}, {Status: metasim.Status{Name: "b"}}, {Status: metasim.Status{Name: "c"}},
+	}}
+	m.take(&shot, time.Now())
+	require.Equal(t, "joining", m.view.State)
+	require.Equal(t, "b", m.view.Clients[0].Name)
+	require.Equal(t, "a", m.view.Clients[2].Name)
+	require.Empty(t, m.view.Slowest)
+	require.Equal(t, []string{"b has not joined yet; nor have c"}, m.view.Chain)
 }

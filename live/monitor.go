@@ -146,6 +146,9 @@ func (m *Monitor) row(shot *server.Snapshot, i int, rates []rate) Client {
 		MessagesS: rates[i].messages, Factor: rates[i].factor, Blocked: rates[i].blocked, BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(),
 		Blame: m.blame[i],
 	}
+	if c.State == server.Absent {
+		row.rank = 1 // it is for it that the others wait
+	}
 	if c.State != server.Waiting {
 		return row
 	}

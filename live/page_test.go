@@ -35,7 +35,7 @@ func TestPage(t *testing.T) {
 	require.Equal(t, "Resume", b.Text("#pause"))
 	close(cue)
 	b.Until(`document.querySelector("#state").textContent === "paused"`)
-	require.Equal(t, "Nobody holds the others up", b.Text("#why-title"))
+	require.Equal(t, "What keeps the run:", b.Text("#why-title"))
 	require.Contains(t, b.Text("#chain"), "the run is paused at ")
 	b.Until(`document.querySelector("#rows .waits").textContent === "the pause"`)
 	b.Eval(places, &after)

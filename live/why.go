@@ -104,7 +104,7 @@ func quietest(shot *server.Snapshot) int {
 	quietest := -1
 	for i := range shot.Clients {
 		c := &shot.Clients[i]
-		works := c.State == server.Absent || c.State == server.Computing || c.State == server.Initializing
+		works := c.State == server.Absent || c.State == server.Computing || c.State == server.Initializing && shot.Started
 		if works && (quietest < 0 || c.Since < shot.Clients[quietest].Since) {
 			quietest = i
 		}

@@ -99,8 +99,11 @@ func meter(share float64, width int, look style) string {
 // story is why somebody waits for the slowest, or what else keeps the run, wrapped.
 func story(v *live.View, width int) []string {
 	first := "Nobody holds the others up."
-	if v.Slowest != "" {
+	switch {
+	case v.Slowest != "":
 		first = "Who holds the others up: " + bad.of(v.Slowest)
+	case len(v.Chain) > 0:
+		first = "What keeps the run:"
 	}
 	lines := []string{cut(first, width)}
 	for i, sentence := range v.Chain {

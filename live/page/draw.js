@@ -80,10 +80,9 @@ let tall = 0, wide = 0;
 function story(view) {
   const card = $("why");
   card.hidden = view.state === "over";
-  $("title-held").hidden = !view.slowest;
-  $("title-free").hidden = Boolean(view.slowest);
-  text("slowest", view.slowest || "");
   const told = view.chain || [], items = $("chain").children;
+  text("lead", view.slowest ? "Who holds the others up:" : told.length ? "What keeps the run:" : "Nobody holds the others up");
+  text("slowest", view.slowest || "");
   told.forEach((sentence, i) => write(items[i] || $("chain").appendChild(document.createElement("li")), sentence));
   while (items.length > told.length) items[items.length - 1].remove();
   if (wide !== innerWidth) {
