@@ -57,8 +57,11 @@ func (m *Monitor) why(ctx context.Context, client string) ([]string, error) {
 // tell says why a client waits. Where the run has gone on since it was looked at, the chain is not the one that there was
 // then: only its ends are told.
 func (m *Monitor) tell(shot *server.Snapshot, id metasim.ClientID, look look) []string {
-	chain := m.server.Blame(id)
 	c := &shot.Clients[id]
+	if c.State == server.Computing {
+		return m.sentences(shot, id, nil, look) // whoever would hold it up if it waited
+	}
+	chain := m.server.Blame(id)
 	if c.State != server.Waiting || !c.Held || len(chain) > 0 && chain[len(chain)-1].From == c.Root {
 		return m.sentences(shot, id, chain, look)
 	}
