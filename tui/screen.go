@@ -3,9 +3,11 @@ package tui
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"metasim/live"
 )
@@ -174,21 +176,11 @@ func short(x float64) string {
 	return fmt.Sprintf("%.0fT", x)
 }
 
-// cells is how much room a text takes, styles left out. Names are in ASCII, and so is nearly all else.
-func cells(text string) int {
-	n, hidden := 0, false
-	for _, r := range text {
-		switch {
-		case r == '\x1b':
-			hidden = true
-		case hidden:
-			hidden = r != 'm'
-		default:
-			n++
-		}
-	}
-	return n
-}
+// styles are what a text may have in it that takes no room.
+var styles = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// cells is how much room a text takes. Names are in ASCII, and so is nearly all else.
+func cells(text string) int { return utf8.RuneCountInString(styles.ReplaceAllString(text, "")) }
 
 // cut leaves of a line as much as fits, styles and all.
 func cut(text string, width int) string {

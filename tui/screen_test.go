@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -51,10 +50,8 @@ func crowd(n int) live.View {
 	return v
 }
 
-var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
-
 func screen(m *model) string {
-	return escapes.ReplaceAllString(m.View().Content, "")
+	return styles.ReplaceAllString(m.View().Content, "")
 }
 
 func at80(width, height int, v live.View) (*model, *stub) {
