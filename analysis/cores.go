@@ -39,7 +39,7 @@ func (w *corewatch) work(l lap, took, crowded int64, running, cores int) int64 {
 	w.clock += took
 	w.crowd += min(took, crowded-w.crowded)
 	w.crowded = crowded
-	work := w.clock - w.waits()
+	work := w.clock - w.waits(running, cores)
 	if l.last {
 		if l.cpu > 0 {
 			work = w.tell(l.cpu, running, cores)
@@ -55,16 +55,15 @@ func (w *corewatch) work(l lap, took, crowded int64, running, cores int) int64 {
 	return got
 }
 
-// waits guesses how much of the present grant was waiting for a core, by the grants that have told. Of a client that never
-// told it is nothing: who lives in the process of the server has a core when it begins to compute.
-func (w *corewatch) waits() int64 {
-	switch {
-	case !w.tells:
+// waits guesses how much of the present grant was waiting for a core: by the grants that have told and, as far as those are
+// short against it, by what everybody has who shares the cores. Of a client that never told it is nothing: who lives in the
+// process of the server has a core when it begins to compute.
+func (w *corewatch) waits(running, cores int) int64 {
+	if !w.tells || w.crowd == 0 {
 		return 0
-	case w.might == 0:
-		return w.crowd
 	}
-	return int64(float64(w.crowd) * (float64(w.lost) / float64(w.might)))
+	crowd, shared := float64(w.crowd), 1-float64(cores)/float64(max(cores, running))
+	return int64(crowd * (float64(w.lost) + shared*crowd) / (float64(w.might) + crowd))
 }
 
 // tell returns the work of a grant of which the processor time is known.

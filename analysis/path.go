@@ -93,7 +93,7 @@ func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 		c.since = reached
 		t.profile.work(begin, begin+took)
 	}
-	c.worked = computed
+	c.worked = took
 	t.tl.stats.clients[id].work += took
 	t.tl.stats.clients[id].coreless += computed - took
 	if c.grant >= 0 {

@@ -26,9 +26,11 @@ type Report struct {
 	WorkS float64 `json:"work_s"` // what clients computed, less what they waited for a core meanwhile
 	// Cores is how many cores the clients could use on the host of the server; 0: not known. CPUS is the processor time of
 	// clients that know theirs. CoreWaitS is for how long clients that were to compute waited for a core, summed over those.
-	Cores       int     `json:"cores"`
-	CPUS        float64 `json:"cpu_s"`
-	CoreWaitS   float64 `json:"core_wait_s"`
+	Cores     int     `json:"cores"`
+	CPUS      float64 `json:"cpu_s"`
+	CoreWaitS float64 `json:"core_wait_s"`
+	// PacedS is for how long clients waited for nobody, but the pace of the run or whoever had paused it, on average.
+	PacedS      float64 `json:"paced_s"`
 	Parallelism float64 `json:"parallelism"` // work / wall
 	SimNS       int64   `json:"end_sim_ns"`  // the latest activity of any client
 	Grants      uint64  `json:"grants"`      // that a client waited for, or at least asked for
@@ -230,6 +232,8 @@ func (r *Report) blame(t *Timeline) []int64 {
 		if p.HeldBy != Nobody {
 			b.HeldBy = t.Names[p.HeldBy]
 			held[p.HeldBy] += p.Blocked
+		} else {
+			r.PacedS += seconds(p.Blocked) / float64(len(t.Names))
 		}
 		if len(r.Blame) < maxBlame {
 			r.Blame = append(r.Blame, b)

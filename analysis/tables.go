@@ -19,7 +19,7 @@ func (r *Report) clientTable(b *strings.Builder, width int) {
 		{head: "blocked", note: "it waited to be authorized"},
 		{head: "no core", note: "it was to compute, and waited for a core", rank: 1},
 		{head: "other", note: "transport, dispatcher, or not there", rank: 5},
-		{head: "held", note: "how long others waited for it"},
+		{head: "held", note: "how long others waited for it, summed up"},
 		{head: "critical", note: "its share of the critical path in the run"},
 		{head: "grants", rank: 2},
 		{head: "reports/grant", rank: 4},
@@ -106,11 +106,16 @@ func (r *Report) boundTable(b *strings.Builder, width int) {
 	best := r.Bounds[len(r.Bounds)-1].PlayedS
 	t.leaveOut("predicted", best == 0)
 	t.leaveOut("loses", best == 0)
-	for _, bound := range r.Bounds {
+	enough := false
+	for i, bound := range r.Bounds {
 		mark := ""
 		if bound.Cores == min(r.Cores, len(r.Clients)) {
 			mark = "as it was"
 		}
+		if enough && mark == "" && i < len(r.Bounds)-1 {
+			continue // more are no better
+		}
+		enough = enough || best > 0 && bound.PlayedS < 1.005*best
 		t.add(fmt.Sprint(bound.Cores), span(bound.PlayedS), percent(ratio(bound.PlayedS-best, best)), span(bound.LeastS), span(bound.MostS), mark)
 	}
 	t.write(b, width)

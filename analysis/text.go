@@ -220,5 +220,5 @@ func seen(ns int64) string {
 	if ns < 0 {
 		return "-"
 	}
-	return metasim.Time(ns).String()
+	return coarse(metasim.Time(ns))
 }

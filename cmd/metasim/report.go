@@ -67,7 +67,9 @@ func makeReport(dir string, whatIf []string) (*analysis.Timeline, *analysis.Repo
 	}
 	report := analysis.New(timeline)
 	report.About(run.Manifest)
-	timeline.Pack(report)
+	if !report.Paced() { // else the pace decides, which no prediction knows of
+		timeline.Pack(report)
+	}
 	if err := predict(timeline, report, changes); err != nil {
 		return nil, nil, failed(err)
 	}
@@ -115,8 +117,8 @@ func parseChanges(t *analysis.Timeline, texts []string) ([]analysis.Change, erro
 
 // predict fills in what was asked for, or else what would help most.
 func predict(t *analysis.Timeline, r *analysis.Report, changes []analysis.Change) error {
-	if r.WallS == 0 {
-		return nil // nothing happened, and whatever is different would not change that
+	if r.WallS == 0 || len(changes) == 0 && r.Paced() {
+		return nil // whatever is different would change nothing
 	}
 	if len(changes) == 0 {
 		r.WhatIfs = t.Rank(r)

@@ -79,7 +79,9 @@ func TestReportOfWhatIsLeft(t *testing.T) {
 	s.file("alone.yaml", "name: alone\nuntil: 1s\nclients:\n  - {name: only, model: source, with: {channel: A, period: 100ms}}\n")
 	s.file("fails.yaml", "name: fails\nuntil: 1s\nclients:\n  - {name: good, model: source, with: {channel: A, period: 100ms}}\n"+
 		"  - {name: bad, run: [go, no-such-verb]}\n")
+	s.file("paced.yaml", "name: paced\nuntil: 500ms\nrate: 20\nclients:\n  - {name: only, model: source, with: {channel: A, period: 10ms}}\n")
 	require.Equal(t, 0, s.metasim("run", "alone.yaml", "--out", "alone").status)
+	require.Equal(t, 0, s.metasim("run", "paced.yaml", "--out", "paced").status)
 	require.Equal(t, 1, s.metasim("run", "fails.yaml", "--out", "fails").status)
 	for _, name := range []string{"torn", "empty", "killed", "robbed"} {
 		require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", name).status)
@@ -97,6 +99,7 @@ func TestReportOfWhatIsLeft(t *testing.T) {
 	e.says(t, "robbed has lost its journal")
 	for name, says := range map[string][]string{
 		"alone":  {"so many of 1 client computed", "Clients"},
+		"paced":  {"for the machine: the pace of the run, transport and dispatcher", "(the pace of the run)"},
 		"fails":  {`It failed: client "bad" was lost before it joined`, "There is nothing to tell"},
 		"torn":   {"Only the beginning is told: good up to byte", "Who waited for whom"},
 		"empty":  {"Only the beginning is told", "There is nothing to tell"},
@@ -108,6 +111,7 @@ func TestReportOfWhatIsLeft(t *testing.T) {
 			require.Contains(t, strings.Join(strings.Fields(e.out), " "), part, name)
 		}
 		require.NotContains(t, e.out, "NaN")
+		require.False(t, name == "paced" && strings.Contains(e.out, "What if"), "nothing else makes it faster")
 		require.Equal(t, 0, s.metasim("report", name, "--json", "--html", name+".html").status)
 	}
 }
