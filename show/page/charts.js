@@ -129,14 +129,16 @@ function whatIf() {
 // cores draws between which bounds the run lies on so many cores.
 function cores() {
   const bounds = report.bounds || [], body = $('#cores .body');
-  $('#cores .note').textContent = 'What the run takes' + (bounds.some((b) => b.played_s > 0) ? ', as predicted, and' : '') + ' at least, and at most, without transport; ' + plural(report.cores_for_90_percent, 'core') +
-    ' bring it within 90 % of its best.';
+  const best = bounds.length ? bounds[bounds.length - 1].played_s : 0;
+  const few = best > 0 ? bounds.find((b) => b.played_s > 0 && b.played_s <= best / 0.9).cores : report.cores_for_90_percent;
+  $('#cores .note').textContent = (best > 0 ? 'What the run would take, as predicted; the bars show what its work alone takes at least, and at most. ' :
+    'What the run takes at least, and at most, without transport. ') + plural(few, 'core') + (few === 1 ? ' brings' : ' bring') + ' it within 90 % of its best.';
   const most = Math.max(1e-12, ...bounds.map((b) => b.most_s));
   const rows = el('div', 'rows');
   for (const b of bounds) {
     rows.append(el('span', '', plural(b.cores, 'core')),
       stackOf([['work', b.least_s / most, 'at least ' + seconds(b.least_s)], ['wait', (b.most_s - b.least_s) / most, 'at most ' + seconds(b.most_s)]]),
-      el('span', 'value', (b.played_s > 0 ? seconds(b.played_s) + '; ' : '') + seconds(b.least_s) + ' to ' + seconds(b.most_s)));
+      el('span', 'value', b.played_s > 0 ? seconds(b.played_s) : seconds(b.least_s) + ' to ' + seconds(b.most_s)));
   }
   body.append(rows);
 }
