@@ -81,8 +81,8 @@ func missingPromises(t *Timeline, r *Report) []Advice {
 		}
 		text := ""
 		if reacted := quickest(r, c.Name); c.AnnouncedShare < 0.5 {
-			text = fmt.Sprintf("others waited for %s, which had promised %.0f %% of the time in which it then sent nothing, and announced %.0f %%; "+
-				"let it say when it acts next, or promise (NoSendBefore)", c.Name, 100*c.PromisedShare, 100*c.AnnouncedShare)
+			text = fmt.Sprintf("others waited for %s, whose reports promised %.0f %% of the time until its next send, and announced %.0f %%; "+
+				"let it promise as far ahead as it can know (NoSendBefore)", c.Name, 100*c.PromisedShare, 100*c.AnnouncedShare)
 		} else if reacted > metasim.Time(c.ReactionNS) {
 			text = fmt.Sprintf("others waited for %s, which never sent anything sooner than %v after a message; if that is no accident, let it declare "+
 				"so long a reaction time", c.Name, reacted)

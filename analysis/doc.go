@@ -15,6 +15,7 @@
 //	cores.go     what of it the client waited for a core
 //	blame.go     who holds whom back, and when that changes
 //	deficit.go   by how much simulated time
+//	claim.go     what reports promised, judged by what came of it
 //	profile.go   how many computed at once, over the run
 //	timeline.go  what is kept: grants, holds, messages
 //	worklog.go   what every client did, to do it again

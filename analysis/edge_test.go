@@ -216,7 +216,7 @@ func TestAdviceOnTicks(t *testing.T) {
 	require.Greater(t, r.LookaheadPrice, 1.5)
 	require.NotEmpty(t, r.Advice)
 	require.Equal(t, MissingPromise, r.Advice[0].Kind)
-	require.Contains(t, r.Advice[0].Text, "announced 1 %")
+	require.Contains(t, r.Advice[0].Text, "announced 1 %; let it promise")
 }
 
 // Of very many claims a part is kept, and it is a fair one.
