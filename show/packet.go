@@ -1,6 +1,7 @@
 package show
 
 import (
+	"io"
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -175,7 +176,17 @@ func (p *packer) track(t track) {
 	p.end(m.bytes(packetDescriptor, d), packet)
 }
 
-// rewind sets the clock of the events back to 0.
+func newPacker(w io.Writer) (*packer, error) {
+	parcel, err := newParcel(w)
+	if err != nil {
+		return nil, err
+	}
+	p := &packer{parcel: parcel}
+	p.rewind()
+	return p, nil
+}
+
+// rewind sets the clock of the events back to 0: it only knows of time that passes.
 func (p *packer) rewind() {
 	p.at = 0
 	ours := message(nil).varint(clockID, deltaClock).varint(clockTimestamp, 0).varint(clockIncremental, 1)
@@ -195,8 +206,11 @@ func (p *packer) open() (message, int) {
 	return m.varint(packetFlags, flagNeeds), packet
 }
 
-// event writes an event. It is not earlier than the one before, unless the clock was set back.
+// event writes an event.
 func (p *packer) event(ev *event) {
+	if ev.at < p.at {
+		p.rewind()
+	}
 	p.spelled = p.spelled[:0]
 	m, packet := p.open()
 	m = m.varint(packetTimestamp, uint64(ev.at-p.at))

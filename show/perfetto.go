@@ -24,21 +24,19 @@ func wallTrack(c metasim.ClientID) uint64 { return firstClient + 2*uint64(c) }
 // are told as nanoseconds of the trace, so that one lies below the other. Perfetto returns how many events it wrote, of which
 // a message has four and a grant about eight.
 func Perfetto(w io.Writer, t *analysis.Timeline) (events int, err error) {
-	parcel, err := newParcel(w)
+	p, err := newPacker(w)
 	if err != nil {
 		return 0, err
 	}
-	p := &packer{parcel: parcel}
 	p.track(track{uuid: wallGroup, name: "Wall clock"})
 	p.track(track{uuid: simGroup, name: "Simulated time", rank: 1})
 	p.track(track{uuid: runningCounter, parent: wallGroup, name: "computing at once", counter: true})
-	p.rewind()
 	begin := t.Begin
 	for _, s := range t.Profile {
 		p.event(&event{track: runningCounter, at: since(t, begin), kind: counter, value: s.Running})
 		begin = s.End
 	}
-	p.event(&event{track: runningCounter, at: t.Wall(), kind: counter})
+	p.event(&event{track: runningCounter, at: since(t, t.End), kind: counter})
 	x := newTeller(t, &p.lexicon)
 	var all moments // used again and again
 	for i, c := range sortOut(t) {

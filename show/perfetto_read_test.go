@@ -100,6 +100,7 @@ func (r *trace) packet(b []byte) {
 	if body, has := fields[packetEvent]; has {
 		require.Contains(r.t, numbers, protowire.Number(packetTimestamp))
 		require.NotNil(r.t, r.at, "nobody has set the clock")
+		require.Less(r.t, numbers[packetTimestamp], uint64(1<<62), "the clock does not go back by itself")
 		*r.at += numbers[packetTimestamp]
 		r.spelled(fields[packetTexts])
 		r.event(int64(*r.at), body)

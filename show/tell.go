@@ -57,10 +57,10 @@ func newTeller(t *analysis.Timeline, l *lexicon) *teller {
 		from: l.add("from"), to: l.add("to"), size: l.add("size (bytes)"), sent: l.add("sent (simulated ns)"), due: l.add("due (simulated ns)"),
 		computed: l.add("computed (wall ns)"), waited: l.add("waited (wall ns)"),
 	}}
-	message := l.add("message")
+	letter := l.add("message")
 	x.categories = [...]text{
 		waits: l.add("wait"), waitsFor: l.add("hold"), computes: l.add("work"), advances: l.add("advance"),
-		sends: message, gets: message, sendsSim: message, getsSim: message,
+		sends: letter, gets: letter, sendsSim: letter, getsSim: letter,
 	}
 	for _, name := range t.Names {
 		x.names, x.waitsFor = append(x.names, l.add(name)), append(x.waitsFor, l.add("for "+name))
@@ -73,7 +73,6 @@ func newTeller(t *analysis.Timeline, l *lexicon) *teller {
 
 // tell writes the moments of a track, which are in order, or those of many, each of which says whose it is.
 func (x *teller) tell(p *packer, track uint64, all moments) {
-	p.rewind()
 	for _, m := range all {
 		e := event{track: track, at: m.at, kind: sliceBegin, category: x.categories[m.what], notes: x.notes[:0]}
 		switch m.what {
