@@ -16,11 +16,11 @@ type View struct {
 	State string `json:"state"`
 	Error string `json:"error,omitempty"` // why the run failed
 
-	WallS   float64  `json:"wall_s"`            // since all have joined; pauses do not count
-	Now     Instant  `json:"now"`               // nothing is left to happen before it
-	End     *Instant `json:"end,omitempty"`     // the run ends there; absent: when all have left
-	PauseAt *Instant `json:"pauseAt,omitempty"` // where it is to be paused, or is
-	Next    *Instant `json:"next,omitempty"`    // what happens next in a run that stands still
+	WallS   float64  `json:"wall_s"`             // since all have joined; pauses do not count
+	Now     Instant  `json:"now"`                // nothing is left to happen before it
+	End     *Instant `json:"end,omitempty"`      // the run ends there; absent: when all have left
+	PauseAt *Instant `json:"pause_at,omitempty"` // where it is to be paused, or is
+	Next    *Instant `json:"next,omitempty"`     // what happens next in a run that stands still
 
 	// Lately: over the last seconds, as far as it was looked at.
 	Factor    float64 `json:"factor"` // simulated seconds in a second
