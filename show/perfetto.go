@@ -11,7 +11,7 @@ import (
 const (
 	wallGroup = 1 + iota
 	simGroup
-	runningCounter
+	computingCounter
 	firstClient
 )
 
@@ -30,13 +30,13 @@ func Perfetto(w io.Writer, t *analysis.Timeline) (events int, err error) {
 	}
 	p.track(track{uuid: wallGroup, name: "Wall clock"})
 	p.track(track{uuid: simGroup, name: "Simulated time", rank: 1})
-	p.track(track{uuid: runningCounter, parent: wallGroup, name: "computing at once", counter: true})
+	p.track(track{uuid: computingCounter, parent: wallGroup, name: "computing at once", counter: true})
 	begin := t.Begin
 	for _, s := range t.Profile {
-		p.event(&event{track: runningCounter, at: since(t, begin), kind: counter, value: s.Running})
+		p.event(&event{track: computingCounter, at: since(t, begin), kind: counter, value: s.Computing})
 		begin = s.End
 	}
-	p.event(&event{track: runningCounter, at: since(t, t.End), kind: counter})
+	p.event(&event{track: computingCounter, at: since(t, t.End), kind: counter})
 	x := newTeller(t, &p.lexicon)
 	var all moments // used again and again
 	for i, c := range sortOut(t) {

@@ -75,7 +75,7 @@ func (p *plain) running() {
 	const track = "/Wall clock/computing at once"
 	at := p.t.Begin
 	for _, s := range p.t.Profile {
-		p.add(track, 0, told{at: p.clock(at), kind: counter, value: s.Running})
+		p.add(track, 0, told{at: p.clock(at), kind: counter, value: s.Computing})
 		at = s.End
 	}
 	p.add(track, 0, told{at: p.t.End - p.t.Begin, kind: counter})
