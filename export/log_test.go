@@ -134,8 +134,8 @@ func TestLogOfOneClient(t *testing.T) {
 	}
 	channels, n, c := of(export.LogOptions{Client: "b"})
 	assert.Equal(t, []string{"B"}, channels)
-	assert.Equal(t, 1000, n)
-	assert.Equal(t, export.Count{Messages: 1000, Empty: 1000, Last: 999 * metasim.Millisecond}, c, "empty payloads are there, and counted")
+	assert.Equal(t, 400, n)
+	assert.Equal(t, export.Count{Messages: 400, Empty: 400, Last: 399 * metasim.Millisecond}, c, "empty payloads are there, and counted")
 	channels, _, _ = of(export.LogOptions{Of: export.Delivered, Client: "mirror"})
 	assert.Equal(t, []string{"A"}, channels, "a channel as it is, as it was for the client")
 	channels, _, _ = of(export.LogOptions{Of: export.Delivered, Client: "all"})
