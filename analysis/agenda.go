@@ -1,7 +1,5 @@
 package analysis
 
-import "metasim/metasim"
-
 // An agenda holds what is to happen to ghosts, the first on top: a heap, in the order in which it was put in where it happens at
 // the same time.
 type agenda struct {
@@ -10,11 +8,23 @@ type agenda struct {
 }
 
 type appointment struct {
-	wall    int64
-	order   uint64
-	ghost   metasim.ClientID
-	arrives bool // what it waited for reaches it; else it is done
+	wall  int64
+	order uint64
+	ghost *ghost
+	stage stage
 }
+
+// A stage is what somebody has come to.
+type stage uint8
+
+const (
+	reached     stage = iota // word has reached a ghost that waited
+	computed                 // it has done what it does
+	wrote                    // and has written what it has to say
+	spun                     // a process has looked for more to do
+	deskReached              // word of mail has reached the dispatcher
+	adjourned                // it has ended a round
+)
 
 func (a *appointment) before(b *appointment) bool {
 	return a.wall < b.wall || a.wall == b.wall && a.order < b.order

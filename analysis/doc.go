@@ -21,6 +21,9 @@
 //	worklog.go   what every client did, to do it again
 //	ghost.go     who does it again
 //	player.go    ... with the real dispatcher, and a wall clock that is counted
+//	doing.go     what a ghost does with a core
+//	desk.go      ... and what the dispatcher does
+//	price.go     what it takes to talk
 //	whatif.go    what could be different
 //	predict.go   ... and what would come of it
 //	report.go    the formulas

@@ -29,9 +29,37 @@ type ghost struct {
 	sent         []uint64              // the sequence number that each of its sends had then
 	acked        uint64
 	undone       int
-	waiting      bool
 	left         bool
 	did          []int32 // the acts at hand
+
+	kept    []metasim.Event // what it has to say, and has not written yet
+	since   int64           // wall clock since which it keeps that
+	polls   bool            // it waits when that is written
+	waits   bool
+	quiet   metasim.Instant // until it may act beyond this, nobody is known to be helped by its reports
+	coming  ear             // what it is about to be told
+	unread  int             // messages that it was given and has not read
+	reading int64           // what it takes to read what it was told, in nanoseconds
+	shares  bool            // it takes turns with others
+}
+
+// An ear holds what a ghost is told.
+type ear struct {
+	any            bool
+	given          []metasim.Message
+	granted, quiet metasim.Instant
+}
+
+// hear takes in what it was told.
+func (g *ghost) hear() {
+	e := &g.coming
+	g.unread += len(e.given)
+	for _, m := range e.given {
+		g.inbox.push(m)
+	}
+	g.granted, g.quiet = metasim.Later(g.granted, e.granted), e.quiet
+	clear(e.given)
+	*e = ear{given: e.given[:0]}
 }
 
 // A timer makes a ghost act.
@@ -160,15 +188,6 @@ func (g *ghost) sends(k int32) int32 {
 		n -= g.log.acts[k-1].sends
 	}
 	return n
-}
-
-// lag is how long what it does is on the way.
-func (g *ghost) lag() int64 {
-	var sum int64
-	for _, k := range g.did {
-		sum += g.log.acts[k].lag
-	}
-	return sum
 }
 
 // work is how long what it does takes.

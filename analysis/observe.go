@@ -17,7 +17,7 @@ func (t *tracer) begin() {
 
 func (t *tracer) run(c *trace) {
 	if t.began && !c.running {
-		c.running, c.since, c.mark = true, t.wall, t.wall
+		c.running, c.since = true, t.wall
 		t.profile.change(t.wall, +1)
 		c.cores.begin(t.profile.crowded)
 	}

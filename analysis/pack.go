@@ -7,7 +7,11 @@ import "fmt"
 //
 // Each is measured against a prediction for the cores that there were: all that a prediction does not know of costs both.
 func (t *Timeline) Pack(r *Report) {
-	l := t.log.beginning(ranked / max(1, int(1+t.perAct())))
+	l := t.beginning()
+	base, err := t.fit(l)
+	if err != nil {
+		return
+	}
 	play := func(cores int) (took int64, ok bool) {
 		change, err := t.ParseChange(fmt.Sprint("cores=", cores))
 		if err != nil {
@@ -15,14 +19,6 @@ func (t *Timeline) Pack(r *Report) {
 		}
 		took, _, err = t.play(l, []Change{change})
 		return took, err == nil && took > 0
-	}
-	had := len(r.Clients)
-	if r.Cores > 0 {
-		had = min(had, r.Cores)
-	}
-	base, ok := play(had)
-	if !ok {
-		return
 	}
 	for i := range r.Bounds {
 		if took, ok := play(r.Bounds[i].Cores); ok {

@@ -8,20 +8,29 @@ import (
 )
 
 // A player does a run again in no time: the real dispatcher, with ghosts for its clients, and a wall clock that is counted
-// instead of waited for. Frames take no time; what they took is in the work that was recorded, where clients do not report
-// how long they computed.
+// instead of waited for. Who computes, writes or reads has a core for so long, and so has the dispatcher.
 type player struct {
 	d        *metasim.Dispatcher
 	ghosts   []*ghost
 	channels []string
 	payload  []byte
-	cores    int // 0: as many as there are clients
+	prices   prices
+	cores    int // 0: as many as are wanted
 	busy     int
-	ready    fifo[metasim.ClientID] // have something to compute, and wait for a core
+	crew     bool         // in the server's process who computes little takes turns, and so does the dispatcher
+	turn     bool         // somebody has it
+	waiting  fifo[errand] // for a core
+	inLine   fifo[errand] // for a core, and their turn
 	agenda   agenda
-	woken    []*ghost // may go on, in order
+	desk     desk
 	wall     int64
 	err      error
+}
+
+// An errand is what a core is wanted for, and for how long.
+type errand struct {
+	ghost *ghost // nil: somebody looks for more to do, and finds nothing
+	took  int64
 }
 
 // newPlayer makes a player of a log where some things are different.
@@ -34,11 +43,15 @@ func newPlayer(t *Timeline, l *worklog, c *circumstances) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &player{d: d, channels: t.Channels, cores: c.cores}
+	p := &player{d: d, channels: t.Channels, prices: l.prices, cores: c.cores}
+	if p.cores == 0 {
+		p.cores = l.cores
+	}
 	size := uint32(0)
 	for i := range l.clients {
 		g := newGhost(metasim.ClientID(i), &l.clients[i])
 		c.change(t.Names[i], g)
+		p.crew = p.crew || g.log.inside
 		p.ghosts = append(p.ghosts, g)
 		for _, s := range l.clients[i].sends {
 			size = max(size, s.size)
@@ -61,21 +74,14 @@ func (p *player) play() (int64, error) {
 	p.step(&metasim.Begin{})
 	for _, g := range p.ghosts {
 		g.begin()
-		p.summon(g)
+		p.rouse(g, 0)
 	}
 	p.start()
 	for p.err == nil && !p.agenda.empty() {
 		p.wall = p.agenda.first().wall
 		for !p.agenda.empty() && p.agenda.first().wall == p.wall {
-			switch next := p.agenda.pop(); {
-			case next.arrives:
-				p.ready.push(next.ghost)
-			default:
-				p.busy--
-				p.done(next.ghost)
-			}
+			p.proceed(p.agenda.pop())
 		}
-		p.settle()
 		p.start()
 	}
 	if p.err != nil {
@@ -99,107 +105,107 @@ func (p *player) share() float64 {
 	return 1 - ratio(float64(undone), float64(all))
 }
 
-// settle lets all go on who may.
-func (p *player) settle() {
-	for {
-		p.carry(p.d.Settle())
-		if len(p.woken) == 0 {
-			return
-		}
-		woken := p.woken
-		p.woken = nil
-		for _, g := range woken {
-			p.goOn(g, false)
-		}
+// later has something happen when so many nanoseconds have passed.
+func (p *player) later(took int64, g *ghost, s stage) {
+	p.agenda.push(appointment{wall: p.wall + took, ghost: g, stage: s})
+}
+
+// proceed does what the agenda says.
+func (p *player) proceed(a appointment) {
+	switch g := a.ghost; a.stage {
+	case reached:
+		p.enqueue(g)
+	case computed:
+		p.done(g)
+	case wrote:
+		p.post(g)
+	case spun:
+		p.busy--
+	case deskReached:
+		p.desk.state = ready
+	case adjourned:
+		p.adjourn()
 	}
 }
 
-// summon has a ghost do what it found, when word has reached it.
-func (p *player) summon(g *ghost) {
-	if lag := g.lag(); lag > 0 {
-		p.agenda.push(appointment{wall: p.wall + lag, ghost: g.id, arrives: true})
+// rouse has a ghost that waited do what it found out, when word of it has reached it, with so many messages.
+func (p *player) rouse(g *ghost, messages int) {
+	r := p.price(g)
+	g.reading = r.end + int64(messages)*r.item
+	if r.wake == 0 {
+		p.enqueue(g)
 		return
 	}
-	p.ready.push(g.id)
+	p.later(r.wake, g, reached)
+	p.spin(r)
 }
 
-// start gives cores to those who wait for one, in order.
+// spin has a process that was woken look for more to do.
+func (p *player) spin(r price) {
+	if r.spin > 0 {
+		p.waiting.push(errand{took: r.spin})
+	}
+}
+
+// dear is for how long a client in the server's process computes, in nanoseconds, that gets a worker for itself: as in
+// client.Crew.
+const dear = 20_000
+
+// enqueue has a ghost wait for a core.
+func (p *player) enqueue(g *ghost) {
+	j := errand{g, g.reading + g.work()}
+	g.reading = 0
+	if g.shares = g.log.inside && j.took < dear; g.shares {
+		p.inLine.push(j)
+		return
+	}
+	p.waiting.push(j)
+}
+
+// free reports whether there is a core for one more.
+func (p *player) free() bool { return p.cores == 0 || p.busy < p.cores }
+
+// start gives cores to those who wait for one, in order; to the dispatcher first.
 func (p *player) start() {
-	for p.cores == 0 || p.busy < p.cores {
-		id := p.ready.first()
-		if id == nil {
+	p.convene()
+	for p.free() {
+		from := &p.waiting
+		if !p.turn && p.inLine.first() != nil {
+			from, p.turn = &p.inLine, true
+		}
+		next := from.first()
+		if next == nil {
 			return
 		}
-		p.agenda.push(appointment{wall: p.wall + p.ghosts[*id].work(), ghost: *id})
-		p.busy++
-		p.ready.pop()
-	}
-}
-
-// done says what a ghost has done, and lets it go on where it may.
-func (p *player) done(id metasim.ClientID) {
-	g := p.ghosts[id]
-	for _, k := range g.did {
-		p.send(g, k)
-	}
-	g.settle()
-	if g.undone == 0 {
-		p.leave(g)
-		return
-	}
-	p.goOn(g, true)
-}
-
-func (p *player) leave(g *ghost) {
-	g.left = true
-	p.step(&metasim.Leave{Client: g.id, Now: g.now, Acked: g.acked})
-}
-
-// goOn begins what a ghost does next, or has it wait.
-func (p *player) goOn(g *ghost, reports bool) {
-	switch next := g.next(); {
-	case next.Before(g.granted):
-		if reports {
-			p.step(&metasim.Advance{Client: g.id, Report: g.report()})
+		if p.busy++; next.ghost == nil {
+			p.later(next.took, nil, spun)
+		} else {
+			p.later(next.took, next.ghost, computed)
 		}
-		g.act(next)
-		p.summon(g)
-	case g.granted == metasim.Infinity:
-		p.leave(g) // nothing can come any more
-	default:
-		g.waiting = true
-		r := g.report()
-		p.step(&metasim.PollWait{Client: g.id, Report: r, Want: r.NextEvent, Messages: g.log.messages})
+		from.pop()
 	}
 }
 
-// send sends what an act sent.
-func (p *player) send(g *ghost, k int32) {
-	end := g.log.acts[k].sends
-	for i := end - g.sends(k); i < end; i++ {
-		s := g.log.sends[i]
-		g.sent = append(g.sent, uint64(i))
-		p.step(&metasim.Send{Client: g.id, Channel: p.channels[s.channel], Sent: g.now, Payload: p.payload[:s.size]})
+// release takes the core from a ghost.
+func (p *player) release(g *ghost) {
+	p.busy--
+	if g.shares {
+		p.turn = false
 	}
 }
 
 func (p *player) step(ev metasim.Event) { p.carry(p.d.Step(ev)) }
 
-// carry carries out what the dispatcher decides.
+// carry takes up what the dispatcher decides.
 func (p *player) carry(effects []metasim.Effect) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case *metasim.Deliver:
 			m := e.Message
 			m.Seq = p.ghosts[m.From].sent[m.Seq]
-			p.ghosts[e.To].inbox.push(m)
+			p.deliver(p.ghosts[e.To], m)
 		case *metasim.Authorize:
-			g := p.ghosts[e.To]
-			g.granted = e.Until
-			if g.waiting {
-				g.waiting = false
-				p.woken = append(p.woken, g)
-			}
+			p.authorize(p.ghosts[e.To], e)
 		case *metasim.Finish:
 			if e.Err != nil && p.err == nil {
 				p.err = fmt.Errorf("analysis: the run would fail: %w", e.Err)

@@ -29,7 +29,7 @@ type Prediction struct {
 //
 // With no change at all it says how good a prediction is: what is predicted of the run as it was.
 func (t *Timeline) Predict(changes ...Change) (Prediction, error) {
-	base, _, err := t.play(t.log, nil)
+	base, err := t.fit(t.log)
 	switch {
 	case err != nil:
 		return Prediction{}, err
@@ -77,8 +77,8 @@ const ranked = 100_000
 // the beginning of a long run only.
 func (t *Timeline) Rank(r *Report) []Prediction {
 	best := []Prediction{}
-	l := t.log.beginning(ranked / max(1, int(1+t.perAct())))
-	base, _, err := t.play(l, nil)
+	l := t.beginning()
+	base, err := t.fit(l)
 	if err != nil {
 		return best // what was recorded cannot be played: then nothing can be said of what was not
 	}
@@ -93,6 +93,14 @@ func (t *Timeline) Rank(r *Report) []Prediction {
 	}
 	slices.SortStableFunc(best, func(a, b Prediction) int { return cmp.Compare(b.GainShare, a.GainShare) })
 	return best
+}
+
+// beginning is the part of the log that the ranking looks at.
+func (t *Timeline) beginning() *worklog {
+	if t.part == nil {
+		t.part = t.log.beginning(ranked / max(1, int(1+t.perAct())))
+	}
+	return t.part
 }
 
 // perAct is how many messages an act came to, on average.

@@ -23,7 +23,7 @@ func TestNothingChanged(t *testing.T) {
 		require.NoError(t, err)
 		p, err := tl.Predict()
 		require.NoError(t, err)
-		require.InDelta(t, seconds(tl.Wall()), p.WallS, 20e-6)
+		require.InDelta(t, seconds(tl.Wall()), p.WallS, 40e-6)
 	})
 }
 
@@ -65,6 +65,54 @@ func TestPredictALongerLinkAndABetterPromise(t *testing.T) {
 	require.InDelta(t, 2*did, would, 10.1e-6)
 }
 
+// Who computes little inside the server's process takes turns with the others, whatever the cores; who computes for long
+// does not.
+func TestPredictTurns(t *testing.T) {
+	for work, slower := range map[int64]float64{10 * us: 1, 30 * us: 3} {
+		w := &world{timed: true, config: metasim.Config{Delays: pairDelays(3, ms), Until: 100 * ms}}
+		for i := range 3 {
+			w.actors = append(w.actors, pair(i, work)...)
+		}
+		src := record(t, w)
+		for _, a := range w.actors {
+			src.Inside = append(src.Inside, a.name)
+		}
+		src.Cores = 4
+		tl, err := Read(src)
+		require.NoError(t, err)
+		c, err := tl.ParseChange("cores=1")
+		require.NoError(t, err)
+		p, err := tl.Predict(c)
+		require.NoError(t, err)
+		require.InDelta(t, slower, p.WallS/seconds(tl.Wall()), 0.05, "%d", work)
+	}
+}
+
+// Where clients tell for how long they computed, the rest of what a run took is what it took them to talk, and with what that
+// comes to a prediction of the run as it was is the run as it was.
+func TestPricesAreFitted(t *testing.T) {
+	for _, flight := range []int64{100, 5 * us, 300 * us} {
+		w := &world{timed: true, flight: flight, config: metasim.Config{Delays: fixed{"ALL": ms}, Until: 20 * ms}}
+		for _, name := range []string{"a", "b", "c"} {
+			w.actors = append(w.actors, worker(name, 10*us))
+		}
+		tl, err := Read(record(t, w))
+		require.NoError(t, err)
+		p, err := tl.Predict()
+		require.NoError(t, err)
+		require.InEpsilon(t, seconds(tl.Wall()), p.WallS, 0.03, "%d", flight)
+		c, err := tl.ParseChange("client(*).speed=1000")
+		require.NoError(t, err)
+		p, err = tl.Predict(c)
+		require.NoError(t, err)
+		w.actors = nil
+		for _, name := range []string{"a", "b", "c"} {
+			w.actors = append(w.actors, worker(name, 10))
+		}
+		require.InEpsilon(t, takes(t, &world{timed: true, flight: flight, config: w.config, actors: w.actors}), p.WallS, 0.1, "%d", flight)
+	}
+}
+
 func TestPredictAFasterClient(t *testing.T) {
 	crowd := func(slow int64) *world {
 		w := &world{flight: 3 * us, timed: true, config: metasim.Config{Delays: fixed{"ALL": ms}, Until: 20 * ms}}
@@ -96,6 +144,17 @@ func TestPredictCores(t *testing.T) {
 	require.InDelta(t, did, would, 1e-12)
 	would, did = predicted(t, pairs(), "cores=2")
 	require.InDelta(t, 1.5*did, would, 20e-6)
+}
+
+// Who shared two cores goes twice as fast on four, and no faster on more than there are clients.
+func TestPredictMoreCores(t *testing.T) {
+	would, did := predicted(t, crowd(8, 2), "cores=4")
+	require.InEpsilon(t, takes(t, crowd(8, 4)), would, 0.05)
+	require.InEpsilon(t, 2, did/would, 0.05)
+	would, _ = predicted(t, crowd(8, 2), "cores=99")
+	require.InEpsilon(t, takes(t, crowd(8, 8)), would, 0.1)
+	would, _ = predicted(t, crowd(8, 4), "cores=1")
+	require.InEpsilon(t, takes(t, crowd(8, 1)), would, 0.05)
 }
 
 // A message that comes later makes what it causes come later, and nothing else.

@@ -17,6 +17,9 @@ type Source struct {
 	Journal Journal
 	// Cores is how many cores the clients shared, so that who computed can be told from who waited for one. Zero: not known.
 	Cores int
+	// Inside names the clients that lived in the server's process, where those who compute little take turns. Predictions want
+	// it.
+	Inside []string
 	// MaxGrants and MaxMessages bound what a Timeline keeps of each, from the beginning of the run. All are counted, and all
 	// totals are of the whole run. Zero: DefaultMax.
 	MaxGrants, MaxMessages int

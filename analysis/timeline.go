@@ -34,6 +34,7 @@ type Timeline struct {
 
 	stats stats
 	log   *worklog
+	part  *worklog // its beginning, once that is needed
 }
 
 // Wall is how long the run took.

@@ -77,6 +77,7 @@ func newTracer(src Source) (*tracer, error) {
 	}
 	t.blame = newBlame(t)
 	t.log = newWorklog(src.Config, n, src.MaxGrants/2)
+	t.log.live(src, t.tl.Names)
 	t.tl.log = t.log
 	t.tl.stats = newStats(n)
 	for i := range t.clients {

@@ -12,13 +12,10 @@ import (
 // is very much: so a pass is read as a whole before any of it is looked at.
 type watch struct {
 	since int64     // wall clock up to which its work is accounted for
-	mark  int64     // of its last event, or of when it went on
 	laps  fifo[lap] // what the reports of this pass tell
-	due   int64     // their sum, until it was looked at
 	timed bool      // its reports tell
 	taken bool      // the first of laps is accounted for
 	cores corewatch
-	lag   int64 // what the way to it and back took, beside computing; for the next act
 }
 
 // lap notes how long a client computed, ahead of the report's turn.
@@ -43,8 +40,8 @@ func (t *tracer) lap(ev metasim.Event) error {
 	}
 	l.computed, l.cpu = max(0, r.Computed), max(0, r.CPU)
 	w.laps.push(l)
-	w.due += l.computed
 	w.timed = w.timed || l.computed > 0
+	t.log.timed = t.log.timed || w.timed
 	t.tl.stats.clients[id].cpu += l.cpu
 	return nil
 }
@@ -54,14 +51,11 @@ func (t *tracer) lap(ev metasim.Event) error {
 func (t *tracer) measure(c *trace) (begin, took, work int64) {
 	w := &c.watch
 	if !c.running {
-		w.due = 0
 		return t.wall, 0, 0
 	}
 	if !w.timed {
 		return w.since, t.wall - w.since, t.wall - w.since
 	}
-	w.lag += max(0, t.wall-w.mark-w.due)
-	w.mark, w.due = t.wall, 0
 	if l := w.laps.first(); l != nil && !w.taken {
 		w.taken = true
 		took = min(l.computed, t.wall-w.since)

@@ -18,7 +18,7 @@ import (
 //	client(physics).speed=2                the client computes so many times as fast
 //	client(physics).promise=5ms            it promises to send nothing for so long, wherever that was true; all: for ever
 //	client(physics).reaction=1ms           it declares its reaction time, and keeps it
-//	cores=8                                so many clients compute at once
+//	cores=8                                clients, transport and dispatcher have so many cores
 //
 // In names * stands for any characters.
 type Change struct {
@@ -165,7 +165,7 @@ func (c *clientStats) hears(channel string) bool {
 // circumstances are all changes of one run together.
 type circumstances struct {
 	changes []Change
-	cores   int // 0: as many as clients
+	cores   int // 0: as many as there were
 }
 
 func newCircumstances(changes []Change) *circumstances {

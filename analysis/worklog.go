@@ -14,6 +14,10 @@ type worklog struct {
 	room    int   // how many more acts are kept
 	cut     bool  // there were more
 	end     int64 // wall clock of the last one that is kept
+	cores   int   // that the run could use; 0: enough
+	timed   bool  // clients told for how long they computed
+	prices  prices
+	fitted  int64 // what it takes at these prices, in nanoseconds; 0: they are not known yet
 }
 
 // A clientLog is what one client did.
@@ -23,6 +27,7 @@ type clientLog struct {
 	sends    []sending
 	messages bool // messages wake it
 	waited   bool // it has, since the last act
+	inside   bool // it is in the server's process
 }
 
 // An act is all that a client did at one instant.
@@ -31,7 +36,6 @@ type act struct {
 	next  metasim.Instant // its next timer, afterwards
 	floor metasim.Instant // what it promised, afterwards
 	work  int64
-	lag   int64  // what the way to the client and back took
 	wall  int64  // when it was first heard of
 	sends int32  // where in clientLog.sends its sends end
 	timed bool   // its timer made it act; else a message did
@@ -58,39 +62,51 @@ func (l *worklog) note(t *tracer, ev metasim.Event, id metasim.ClientID, worked 
 	switch ev := ev.(type) {
 	case *metasim.Join:
 		c.join = *ev
-		return
 	case *metasim.Send:
-		l.act(t, id, ev.Sent).took(worked, &t.clients[id])
+		l.act(t, id, ev.Sent).work += worked
 		c.sends = append(c.sends, sending{t.channel(ev.Channel), uint32(len(ev.Payload))})
 		c.acts[len(c.acts)-1].sends++
 	case *metasim.Advance:
 		if n := len(c.acts); n > 0 && c.acts[n-1].at.Before(ev.Now) && !ev.Now.Before(ev.NextEvent) {
 			// It steps, and says that it now begins what it does at Now: until here it did what came before.
 			last := &c.acts[n-1]
-			last.took(worked, &t.clients[id])
+			last.work += worked
 			last.next, worked = ev.Now, 0
 		}
 		a := l.act(t, id, ev.Now)
-		a.took(worked, &t.clients[id])
+		a.work += worked
 		if a.floor = metasim.Later(ev.Now, ev.NoSendBefore); ev.Now.Before(ev.NextEvent) {
 			a.next = ev.NextEvent
 		}
 	case *metasim.PollWait:
 		a := l.act(t, id, ev.Now)
-		a.took(worked, &t.clients[id])
+		a.work += worked
 		a.next, a.floor = metasim.Later(ev.Want, ev.NextEvent), metasim.Later(ev.Now, ev.NoSendBefore)
 		c.messages, c.waited = c.messages || ev.Messages, true
 	case *metasim.Leave:
 		c.waited = false // who is told that the run is over does nothing more
-		l.act(t, id, ev.Now).took(worked, &t.clients[id])
+		l.act(t, id, ev.Now).work += worked
 	}
 }
 
-// took notes what led to an event.
-func (a *act) took(worked int64, c *trace) {
-	a.work += worked
-	a.lag += c.lag
-	c.lag = 0
+// live notes where clients live, and on how many cores.
+func (l *worklog) live(src Source, names []string) {
+	l.cores = src.Cores
+	inside := map[string]bool{}
+	for _, name := range src.Inside {
+		inside[name] = true
+	}
+	for i, name := range names {
+		l.clients[i].inside = inside[name]
+	}
+}
+
+// free notes that what is said costs nothing, and that each client has a core, nor has to wait for its turn.
+func (l *worklog) free() {
+	l.cores = 0
+	for i := range l.clients {
+		l.clients[i].inside = false
+	}
 }
 
 // act returns what a client does at an instant, since it last waited.
@@ -132,7 +148,7 @@ func (l *worklog) beginning(acts int) *worklog {
 	}
 	slices.Sort(all)
 	limit := all[acts]
-	part := &worklog{config: l.config, cut: true, end: limit, clients: slices.Clone(l.clients)}
+	part := &worklog{config: l.config, cut: true, end: limit, clients: slices.Clone(l.clients), cores: l.cores, timed: l.timed}
 	for i := range part.clients {
 		c := &part.clients[i]
 		n, _ := slices.BinarySearchFunc(c.acts, limit, func(a act, wall int64) int { return cmp.Compare(a.wall, wall) })

@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -13,7 +12,6 @@ import (
 	"metasim/delay"
 	"metasim/metasim"
 	"metasim/replay"
-	"metasim/scenarios"
 )
 
 func newReport(std streams) *cobra.Command {
@@ -90,17 +88,27 @@ func readTimeline(run *replay.Run) (*analysis.Timeline, error) {
 	defer func() { _ = reader.Close() }() // a file that was only read
 	return analysis.Read(analysis.Source{
 		Config:  metasim.Config{Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead},
-		Journal: reader, Cores: cores(run),
+		Journal: reader, Cores: cores(run), Inside: inside(run),
 	})
+}
+
+// inside names the clients of a run that lived in its process.
+func inside(r *replay.Run) []string {
+	var names []string
+	for _, c := range r.Scenario.Clients {
+		if r.Manifest.Transport == "mem" && c.Model != "" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // cores is how many cores the clients of a run could use: where all of them lived in its process, as many as that used.
 func cores(r *replay.Run) int {
-	m := r.Manifest
-	if slices.ContainsFunc(r.Scenario.Clients, func(c scenarios.Client) bool { return m.Transport != "mem" || c.Model == "" }) {
+	if m := r.Manifest; len(inside(r)) < len(r.Scenario.Clients) {
 		return m.CPUs
 	}
-	return min(m.CPUs, m.GoMaxProcs)
+	return min(r.Manifest.CPUs, r.Manifest.GoMaxProcs)
 }
 
 func parseChanges(t *analysis.Timeline, texts []string) ([]analysis.Change, error) {
