@@ -26,7 +26,7 @@ func (r *Report) Machine() string {
 	case r.Paced():
 		return "the pace of the run, " + rest
 	case r.CoreWaitS >= 0.01*r.WorkS && r.CoreWaitS > 0:
-		return "waiting for one of " + plural(uint64(r.Cores), "core") + " (" + span(r.CoreWaitS) + " in all), " + rest
+		return "waiting for one of " + plural(uint64(r.Cores), "core") + ", " + rest
 	case r.Cores == 0:
 		return "too few cores, " + rest
 	case r.Cores >= len(r.Clients):

@@ -81,7 +81,7 @@ function legend() {
     return el('span', '', mark, text);
   };
   const box = $('#legend');
-  box.replaceChildren(item('work', 'computes'), item('wait', 'waits for somebody'), item('other', 'neither: transport, dispatcher'),
+  box.replaceChildren(item('work', 'computes'), item('wait', 'waits for somebody'), item('other', 'neither: transport, dispatcher, no core'),
     item('critical', 'critical path'));
   if (view.arrows) box.append(item('message', 'message, from queued to delivered'));
   if (view.sim) box.append(el('span', '', 'bars: what the wall clock was used for, to get from one instant to the next'));
