@@ -19,6 +19,7 @@
 //	profile.go   how many computed at once, over the run
 //	timeline.go  what is kept: grants, holds, messages
 //	worklog.go   what every client did, to do it again
+//	untold.go    ... without having told of it
 //	ghost.go     who does it again
 //	player.go    ... with the real dispatcher, and a wall clock that is counted
 //	doing.go     what a ghost does with a core

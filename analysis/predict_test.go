@@ -65,6 +65,31 @@ func TestPredictALongerLinkAndABetterPromise(t *testing.T) {
 	require.InDelta(t, 2*did, would, 10.1e-6)
 }
 
+// What a client did without telling anybody, as nobody needed to know, is known from what it announces: of one that does
+// something every two milliseconds, all of it. It takes its time where somebody does need to know.
+func TestPredictWhatWasNotTold(t *testing.T) {
+	silent := func(delay metasim.Time) *world {
+		w := inTurns(delay)
+		w.actors[0].merges, w.actors[0].first = true, 2*ms
+		w.actors[1].first = ms
+		return w
+	}
+	tl, err := Read(record(t, silent(200*ms)))
+	require.NoError(t, err)
+	require.Less(t, tl.stats.clients[0].reports, uint64(5))
+	acts := tl.log.clients[0].acts
+	require.Len(t, acts, 1+49)
+	work := int64(0)
+	for i, a := range acts {
+		require.Equal(t, metasim.At(metasim.Time(2*i)*ms), a.at)
+		work += a.work
+	}
+	require.InDelta(t, 49*10*us, work, 100)
+	would, did := predicted(t, silent(200*ms), "link(*->*).delay=0s")
+	require.InDelta(t, 50*10e-6, did, 1e-9)
+	require.InDelta(t, takes(t, silent(0)), would, 10.1e-6)
+}
+
 // Who computes little inside the server's process takes turns with the others, whatever the cores; who computes for long
 // does not.
 func TestPredictTurns(t *testing.T) {

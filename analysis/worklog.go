@@ -27,6 +27,7 @@ type clientLog struct {
 	sends    []sending
 	messages bool // messages wake it
 	waited   bool // it has, since the last act
+	habit    habit
 	inside   bool // it is in the server's process
 }
 
@@ -63,10 +64,12 @@ func (l *worklog) note(t *tracer, ev metasim.Event, id metasim.ClientID, worked 
 	case *metasim.Join:
 		c.join = *ev
 	case *metasim.Send:
+		worked -= l.untold(t, id, ev.Sent, worked)
 		l.act(t, id, ev.Sent).work += worked
 		c.sends = append(c.sends, sending{t.channel(ev.Channel), uint32(len(ev.Payload))})
 		c.acts[len(c.acts)-1].sends++
 	case *metasim.Advance:
+		worked -= l.untold(t, id, ev.Now, worked)
 		if n := len(c.acts); n > 0 && c.acts[n-1].at.Before(ev.Now) && !ev.Now.Before(ev.NextEvent) {
 			// It steps, and says that it now begins what it does at Now: until here it did what came before.
 			last := &c.acts[n-1]
@@ -79,11 +82,13 @@ func (l *worklog) note(t *tracer, ev metasim.Event, id metasim.ClientID, worked 
 			a.next = ev.NextEvent
 		}
 	case *metasim.PollWait:
+		worked -= l.untold(t, id, ev.Now, worked)
 		a := l.act(t, id, ev.Now)
 		a.work += worked
 		a.next, a.floor = metasim.Later(ev.Want, ev.NextEvent), metasim.Later(ev.Now, ev.NoSendBefore)
 		c.messages, c.waited = c.messages || ev.Messages, true
 	case *metasim.Leave:
+		worked -= l.untold(t, id, ev.Now, worked)
 		c.waited = false // who is told that the run is over does nothing more
 		l.act(t, id, ev.Now).work += worked
 	}
