@@ -1,6 +1,9 @@
 package analysis
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // What is said costs something beside what clients compute: to write it, to read it, to pass it on. A journal does not say how
 // much. But how these costs compare with one another is much the same everywhere; so the prices of a run are the usual
@@ -75,7 +78,7 @@ func (t *Timeline) fit(l *worklog) (took int64, err error) {
 		l.fitted = work
 		return work, err
 	}
-	low, lowTook, high, highTook := 0.0, work, math.Inf(1), int64(0)
+	low, lowTook, high, highTook := 0.0, work, l.dearest(), int64(0)
 	best := prices{}
 	l.fitted = work
 	for factor, n := 1.0, 0; n < tries && math.Abs(float64(l.fitted-target)) > near*float64(target); n++ {
@@ -86,19 +89,39 @@ func (t *Timeline) fit(l *worklog) (took int64, err error) {
 		if math.Abs(float64(took-target)) < math.Abs(float64(l.fitted-target)) {
 			best, l.fitted = l.prices, took
 		}
-		if took < target {
-			low, lowTook = factor, took
-		} else {
+		switch {
+		case took >= target:
 			high, highTook = factor, took
+		case factor == high:
+			n = tries // it takes longer for another reason
+		default:
+			low, lowTook = factor, took
 		}
-		if math.IsInf(high, 1) {
-			factor *= min(10, 1.1*float64(target-work)/float64(max(1, took-work)))
-		} else { // more or less linear, but not quite
-			factor = low + (high-low)*min(0.9, max(0.1, float64(target-lowTook)/float64(max(1, highTook-lowTook))))
-		}
+		factor = between(low, high, lowTook, highTook, target)
 	}
 	l.prices = best
 	return l.fitted, nil
+}
+
+// between returns what is next to be tried between two factors, one with which it took too little and one with which it took
+// too long, or that is the greatest there may be. It is more or less linear, but not quite.
+func between(low, high float64, lowTook, highTook, target int64) float64 {
+	if highTook == 0 {
+		return high
+	}
+	return low + (high-low)*min(0.9, max(0.1, float64(target-lowTook)/float64(max(1, highTook-lowTook))))
+}
+
+// dearest is how much dearer than usual it can have been to talk. If a run took still longer, that was for other reasons: the
+// machine had other things to do, say, which made all of it slower. But where nearly all that clients were told took longer
+// to reach them and to be answered, that is how it is: they may be on the other side of the world.
+func (l *worklog) dearest() float64 {
+	const most, usually = 2, 4*outsideEnd + 2*outsideWake
+	if len(l.lags) == 0 {
+		return most
+	}
+	lags := slices.Sorted(slices.Values(l.lags))
+	return max(most, float64(lags[len(lags)/4])/usually)
 }
 
 // held is for how long the pace of a run, or whoever paused it, held everybody back while a log was recorded, on average.

@@ -11,11 +11,12 @@ import (
 type worklog struct {
 	config  metasim.Config
 	clients []clientLog
-	room    int   // how many more acts are kept
-	cut     bool  // there were more
-	end     int64 // wall clock of the last one that is kept
-	cores   int   // that the run could use; 0: enough
-	timed   bool  // clients told for how long they computed
+	room    int     // how many more acts are kept
+	cut     bool    // there were more
+	end     int64   // wall clock of the last one that is kept
+	cores   int     // that the run could use; 0: enough
+	timed   bool    // clients told for how long they computed
+	lags    []int64 // what clients took to answer, beside computing, since they were let go on
 	prices  prices
 	fitted  int64 // what it takes at these prices, in nanoseconds; 0: they are not known yet
 }
@@ -60,6 +61,9 @@ func (l *worklog) note(t *tracer, ev metasim.Event, id metasim.ClientID, worked 
 	}
 	l.end = t.wall
 	c := &l.clients[id]
+	if c.waited && l.timed && !c.inside {
+		l.lags = append(l.lags, t.wall-t.clients[id].since)
+	}
 	switch ev := ev.(type) {
 	case *metasim.Join:
 		c.join = *ev
@@ -153,7 +157,7 @@ func (l *worklog) beginning(acts int) *worklog {
 	}
 	slices.Sort(all)
 	limit := all[acts]
-	part := &worklog{config: l.config, cut: true, end: limit, clients: slices.Clone(l.clients), cores: l.cores, timed: l.timed}
+	part := &worklog{config: l.config, cut: true, end: limit, clients: slices.Clone(l.clients), cores: l.cores, timed: l.timed, lags: l.lags}
 	for i := range part.clients {
 		c := &part.clients[i]
 		n, _ := slices.BinarySearchFunc(c.acts, limit, func(a act, wall int64) int { return cmp.Compare(a.wall, wall) })
