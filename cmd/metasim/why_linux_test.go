@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -194,7 +193,7 @@ func TestNobodyToAsk(t *testing.T) {
 	flag := filepath.Join(s.dir, "here")
 	s.file("c.yaml", withCommand("stuck PING PONG "+flag, ""))
 	p := s.start(nil, "run", "c.yaml", "--out", "runs/killed")
-	p.appears(flag)
+	stuck := p.appears(flag)
 	require.NoError(t, p.cmd.Process.Kill())
 	require.Equal(t, -1, p.wait().status)
 	require.FileExists(t, filepath.Join(s.dir, "runs/killed/live.json"))
@@ -204,5 +203,5 @@ func TestNobodyToAsk(t *testing.T) {
 	e = s.metasim("why")
 	require.Equal(t, 2, e.status)
 	e.says(t, "no run goes on in runs")
-	_ = os.Remove(flag)
+	require.NoError(t, syscall.Kill(stuck, syscall.SIGKILL), "it outlives who was killed by force")
 }
