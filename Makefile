@@ -29,12 +29,12 @@ check: build
 	$(MAKE) --no-print-directory glimpse cross
 
 # Rooms that start no goroutine, which internal/tidy holds: the race detector would find nothing there, slowly.
-ALONE = ./metasim ./delay ./scenarios ./analysis ./compare ./show ./wire/lcm ./wire/lcm/types ./federates/phold \
+ALONE = ./metasim ./delay ./scenarios ./analysis ./record/compare ./analysis/show ./lcm ./lcm/types ./federates/phold \
 	./federates/cartpole ./internal/mutants ./internal/script ./internal/suggest ./internal/tidy
 
 # What reads bytes from a peer, tried for a moment each time; `make fuzz` does it for longer, and all of it. The corpora of all
 # targets are part of the tests.
-FUZZED = ./wire:FuzzStream ./wire/journal:FuzzReader ./wire/lcm/bus:FuzzSession ./metasim:FuzzStep
+FUZZED = ./wire:FuzzStream ./record/journal:FuzzReader ./lcm/bus:FuzzSession ./metasim:FuzzStep
 
 glimpse: ## a few seconds of fuzzing what reads bytes from outside
 	@for t in $(FUZZED); do \
@@ -65,4 +65,4 @@ cover: ## test coverage of the house
 	$(GO) test -coverpkg ./... -coverprofile /tmp/metasim.cover ./... && $(GO) tool cover -func /tmp/metasim.cover | tail -1
 
 proto: ## generate code from the .proto files (needs protoc, and protoc-gen-go v1.36.12)
-	$(GO) generate ./wire/... ./export/...
+	$(GO) generate ./wire/... ./record/...

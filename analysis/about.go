@@ -1,6 +1,6 @@
 package analysis
 
-import "metasim/wire/journal"
+import "metasim/record/journal"
 
 // About takes up what the manifest of a run says of it beside its journal.
 func (r *Report) About(m *journal.Manifest) {

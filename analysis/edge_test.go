@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 // A journal that breaks off is told as far as it goes, even where its last entry lacks effects.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")

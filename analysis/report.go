@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"metasim/metasim"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 // A Report says what a run cost and why: what `metasim report --json` prints. Names of fields are stable, and end in

@@ -17,11 +17,11 @@ import (
 
 	"metasim/analysis"
 	"metasim/delay"
+	"metasim/lcm"
 	"metasim/metasim"
-	"metasim/replay"
+	"metasim/record/replay"
 	"metasim/run"
 	"metasim/scenarios"
-	"metasim/wire/lcm"
 )
 
 var times = flag.Int("times", 7, "how often each run of the long table is made")

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"metasim/metasim"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 // A Source is a recorded run.

@@ -4,7 +4,7 @@ import (
 	"reflect"
 
 	"metasim/metasim"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 // A tracer does the work of a run's dispatcher again, and notes what came of it.

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"metasim/metasim"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 // The tables are sums over what a timeline keeps, and over what the journal says.

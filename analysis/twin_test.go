@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"metasim/metasim"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 // A twin finds the formulas of a run the plain way: it writes down every piece of work, and every edge between two, and

@@ -2,7 +2,7 @@ package analysis
 
 import (
 	"metasim/metasim"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 // A watch says how much of the time in which a client was authorized it computed. Where its reports tell, that is what

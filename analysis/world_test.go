@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 // A world is a run with exact wall-clock stamps: its actors compute for as long as they say, all at once, and what they

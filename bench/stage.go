@@ -15,14 +15,14 @@ import (
 	"metasim/client"
 	"metasim/delay"
 	"metasim/metasim"
+	"metasim/record/journal"
 	"metasim/server"
 	"metasim/wire"
-	"metasim/wire/dial"
-	"metasim/wire/journal"
-	"metasim/wire/mem"
-	"metasim/wire/quic"
-	"metasim/wire/shm"
-	"metasim/wire/stream"
+	"metasim/wire/transport"
+	"metasim/wire/transport/mem"
+	"metasim/wire/transport/quic"
+	"metasim/wire/transport/shm"
+	"metasim/wire/transport/stream"
 )
 
 // A cast is a run: who takes part, over which links, until when.
@@ -232,7 +232,7 @@ func dialURL(ctx context.Context, url string) (wire.Conn, error) {
 	if strings.HasPrefix(url, "shm:") {
 		return shm.Dialer{}.Dial(ctx, url)
 	}
-	return dial.URL(ctx, url)
+	return transport.URL(ctx, url)
 }
 
 // listenPath listens at a socket in a temporary directory, which goes with it.

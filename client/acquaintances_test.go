@@ -10,7 +10,7 @@ import (
 	"metasim/client"
 	"metasim/metasim"
 	"metasim/wire"
-	"metasim/wire/mem"
+	"metasim/wire/transport/mem"
 )
 
 // A server that does not say who is who is no server: the client ends, and says what was wrong.

@@ -15,8 +15,8 @@ import (
 	"metasim/metasim"
 	"metasim/server"
 	"metasim/wire"
-	"metasim/wire/mem"
-	"metasim/wire/stream"
+	"metasim/wire/transport/mem"
+	"metasim/wire/transport/stream"
 )
 
 // A mistake in a declaration is returned at once where that is possible, and by Complete, which then sends nothing.

@@ -14,7 +14,7 @@ import (
 	"metasim/metasim"
 	"metasim/server"
 	"metasim/wire"
-	"metasim/wire/mem"
+	"metasim/wire/transport/mem"
 )
 
 // aboard serves clients that a crew carries out over one connection, and returns what the run came to.

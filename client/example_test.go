@@ -9,7 +9,7 @@ import (
 	"metasim/client"
 	"metasim/metasim"
 	"metasim/server"
-	"metasim/wire/mem"
+	"metasim/wire/transport/mem"
 )
 
 // exampleRun serves a run of 25 ms for these clients, inside the process.

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"metasim/wire"
-	"metasim/wire/dial"
+	"metasim/wire/transport"
 )
 
 // A Host is a connection that many clients of one process share: see WithHost. What they send at the same time goes out
@@ -56,7 +56,7 @@ func connect(ctx context.Context, o options) (wire.Conn, error) {
 	if o.url == "" {
 		return nil, errors.New("no server; set METASIM_SERVER, or use WithServer")
 	}
-	return dial.URL(ctx, o.url)
+	return transport.URL(ctx, o.url)
 }
 
 func newHost(conn wire.Conn) *Host {

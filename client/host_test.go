@@ -10,7 +10,7 @@ import (
 	"metasim/client"
 	"metasim/metasim"
 	"metasim/server"
-	"metasim/wire/mem"
+	"metasim/wire/transport/mem"
 )
 
 // lockStep runs n clients that step together and hear one another, each over its own connection or all over one, and

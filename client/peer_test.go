@@ -9,7 +9,7 @@ import (
 	"metasim/client"
 	"metasim/metasim"
 	"metasim/wire"
-	"metasim/wire/mem"
+	"metasim/wire/transport/mem"
 )
 
 // A host is a server by hand, for one client: it says what the test wants, and shows what the client said.

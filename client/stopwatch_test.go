@@ -9,7 +9,7 @@ import (
 	"metasim/client"
 	"metasim/metasim"
 	"metasim/wire"
-	"metasim/wire/mem"
+	"metasim/wire/transport/mem"
 )
 
 const busy = 20 * time.Millisecond

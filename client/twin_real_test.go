@@ -19,8 +19,8 @@ import (
 	"metasim/metasim"
 	"metasim/server"
 	"metasim/wire"
-	"metasim/wire/mem"
-	"metasim/wire/stream"
+	"metasim/wire/transport/mem"
+	"metasim/wire/transport/stream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"metasim/client"
+	"metasim/lcm/bus"
 	"metasim/metasim"
-	"metasim/wire/lcm/bus"
 )
 
 // bridge is the model of that name. In a run whose simulated time does not go ahead of real time, it publishes at each

@@ -21,12 +21,12 @@ import (
 	"go.uber.org/goleak"
 
 	"metasim/internal/netns"
+	"metasim/lcm/bus"
 	"metasim/metasim"
-	"metasim/replay"
+	"metasim/record/replay"
 	"metasim/run"
 	"metasim/scenarios"
 	"metasim/server"
-	"metasim/wire/lcm/bus"
 )
 
 // The tests here hold a bridge in whole runs, most against the programs of LCM itself. In CI (.ci/run) these are all there.
@@ -50,7 +50,7 @@ func build(t *testing.T, name string) string {
 		t.Skip("SKIPPED LOUDLY: no <lcm/lcm.h> here; apt-get install liblcm-dev")
 	}
 	bin := filepath.Join(t.TempDir(), name)
-	out, err := exec.Command("gcc", "-o", bin, "../wire/lcm/bus/testdata/"+name+".c", "-llcm").CombinedOutput()
+	out, err := exec.Command("gcc", "-o", bin, "../lcm/bus/testdata/"+name+".c", "-llcm").CombinedOutput()
 	require.NoError(t, err, string(out))
 	return bin
 }

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"metasim/lcm/bus"
 	"metasim/metasim"
-	"metasim/wire/lcm/bus"
 )
 
 // maxChannels is how many channels a bridge takes in: as many subscriptions as a tcpq server allows one connection.

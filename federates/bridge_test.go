@@ -16,11 +16,11 @@ import (
 	"metasim/client"
 	"metasim/federates"
 	"metasim/internal/netns"
+	"metasim/lcm/bus"
 	"metasim/metasim"
 	"metasim/run"
 	"metasim/server"
-	"metasim/wire/lcm/bus"
-	"metasim/wire/mem"
+	"metasim/wire/transport/mem"
 )
 
 const patience = 20 * time.Second

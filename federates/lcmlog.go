@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"metasim/client"
+	"metasim/lcm"
 	"metasim/metasim"
-	"metasim/wire/lcm"
 )
 
 func lcmlogSpec() Spec {

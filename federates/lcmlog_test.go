@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"metasim/lcm"
 	"metasim/metasim"
-	"metasim/wire/lcm"
 )
 
-const logs = "../wire/lcm/testdata"
+const logs = "../lcm/testdata"
 
 // logOf writes events as a log, with something else before each if junk is given.
 func logOf(t *testing.T, junk string, events ...lcm.Event) []byte {

@@ -122,7 +122,7 @@ func (e *eavesdropper) Write(p []wire.Packet) error {
 
 // What scenarios are checked against is what clients then say.
 func TestModelsDeclareWhatInspectSays(t *testing.T) {
-	env := Env{Name: "x-1", Entry: "x", Index: 1, Count: 3, Open: openBelow("../wire/lcm/testdata")}
+	env := Env{Name: "x-1", Entry: "x", Index: 1, Count: 3, Open: openBelow("../lcm/testdata")}
 	for name, with := range enough {
 		ports, err := Inspect(name, with, env)
 		require.NoError(t, err, name)

@@ -47,7 +47,7 @@ const (
 	Patterns Type = "patterns" // a list of Pattern
 	File     Type = "file"     // a path, relative to the scenario's directory
 	Channels Type = "channels" // a list of Channel
-	Network  Type = "network"  // the URL of an LCM network, as package wire/lcm/bus reads it
+	Network  Type = "network"  // the URL of an LCM network, as package lcm/bus reads it
 )
 
 // Ports is what an instance of a model shows to the rest of a run.

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 
 	"metasim/wire"
-	"metasim/wire/mem"
-	"metasim/wire/quic"
-	"metasim/wire/shm"
-	"metasim/wire/stream"
+	"metasim/wire/transport/mem"
+	"metasim/wire/transport/quic"
+	"metasim/wire/transport/shm"
+	"metasim/wire/transport/stream"
 )
 
 // An entrance is where clients come in: from inside the process, from outside, or both.

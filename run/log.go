@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"metasim/metasim"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 // A Passage is one message on its way to one recipient, as a journal tells: a line of `metasim log`.

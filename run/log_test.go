@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
+	"metasim/record/journal"
 	"metasim/run"
-	"metasim/wire/journal"
 )
 
 // lossy has it all: messages that are lost, some that come too late, some for one who has left.

@@ -3,9 +3,9 @@ package run
 import (
 	"slices"
 
-	"metasim/mirror"
+	"metasim/lcm/bus"
+	"metasim/lcm/mirror"
 	"metasim/server"
-	"metasim/wire/lcm/bus"
 )
 
 // An LCMOutcome says how much of a run its public LCM network was given. It depends on real time.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"metasim/metasim"
+	"metasim/record/journal"
 	"metasim/scenarios"
 	"metasim/server"
-	"metasim/wire/journal"
 )
 
 // Version is the version of metasim.

@@ -11,11 +11,11 @@ import (
 	"metasim/client"
 	"metasim/delay"
 	"metasim/federates"
+	"metasim/lcm/mirror"
 	"metasim/metasim"
-	"metasim/mirror"
+	"metasim/record/journal"
 	"metasim/scenarios"
 	"metasim/server"
-	"metasim/wire/journal"
 )
 
 // A conductor carries out one scenario.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 // work sums up how long the clients of a recorded run say that they computed, and the processor time of their processes.

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"metasim/live"
-	"metasim/wire/stream"
+	"metasim/monitor"
+	"metasim/wire/transport/stream"
 )
 
 // Live says how a run can be watched, and told what to do, while it goes on. There is always a private socket, which the
@@ -33,13 +33,13 @@ type Live struct {
 	Stall time.Duration
 	Say   func(text string)
 	// Show is called, in a goroutine of its own, to show the run until the monitor's view is over. May be nil.
-	Show func(m *live.Monitor)
+	Show func(m *monitor.Monitor)
 }
 
 // A window is where a run is watched through. A nil one is shut.
 type window struct {
 	options  *Live
-	monitor  *live.Monitor
+	monitor  *monitor.Monitor
 	dir      string // the private directory of the socket, to be removed
 	note     string // the file that says where the socket is, likewise
 	panes    []pane
@@ -59,9 +59,9 @@ func (c *conductor) openWindow() (*window, error) {
 	if o == nil {
 		return nil, nil
 	}
-	w := &window{options: o, monitor: live.NewMonitor(c.server, live.Config{Process: c.home, Words: Sentence})}
+	w := &window{options: o, monitor: monitor.NewMonitor(c.server, monitor.Config{Process: c.home, Words: Sentence})}
 	w.failed = func(err error) { c.options.Log.Warn("the run cannot be watched any more", "cause", err) }
-	address := live.Address{PID: os.Getpid()}
+	address := monitor.Address{PID: os.Getpid()}
 	if o.HTTP != "" {
 		url, err := w.listenHTTP(o)
 		if err != nil {
@@ -75,7 +75,7 @@ func (c *conductor) openWindow() (*window, error) {
 		return w, nil
 	}
 	address.Socket = w.panes[len(w.panes)-1].listener.Addr().String()
-	w.note = c.dir.File(live.AddressFile)
+	w.note = c.dir.File(monitor.AddressFile)
 	if err := address.Write(w.note); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -83,11 +83,11 @@ func (c *conductor) openWindow() (*window, error) {
 }
 
 func (w *window) listenHTTP(o *Live) (url string, err error) {
-	access, addr, err := live.AccessOf(o.HTTP)
+	access, addr, err := monitor.AccessOf(o.HTTP)
 	if err != nil {
 		return "", err
 	}
-	if access == live.Outside && !o.Outside {
+	if access == monitor.Outside && !o.Outside {
 		return "", fmt.Errorf("other hosts could reach %s, and what passes there is not encrypted; use 127.0.0.1, or --http-outside if that is what you want", addr)
 	}
 	l, err := net.Listen("tcp", addr)
@@ -130,14 +130,14 @@ func (w *window) listenPrivately() error {
 	if err != nil {
 		return err
 	}
-	w.add(l, live.Private, "")
+	w.add(l, monitor.Private, "")
 	return nil
 }
 
 // headTime is how long somebody may take to say what he wants.
 const headTime = 10 * time.Second
 
-func (w *window) add(l net.Listener, access live.Access, token string) {
+func (w *window) add(l net.Listener, access monitor.Access, token string) {
 	s := &http.Server{Handler: w.monitor.Handler(access, token), ReadHeaderTimeout: headTime, ReadTimeout: headTime, MaxHeaderBytes: 16 << 10}
 	w.panes = append(w.panes, pane{l, s})
 }
@@ -193,11 +193,11 @@ func (w *window) close() error {
 }
 
 // home says where a client lives.
-func (c *conductor) home(name string) live.Process {
+func (c *conductor) home(name string) monitor.Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p := c.homes[name]; p != nil {
-		return live.Process{PID: p.cmd.Process.Pid, Said: p.said}
+		return monitor.Process{PID: p.cmd.Process.Pid, Said: p.said}
 	}
-	return live.Process{Inside: c.fates[name] != nil, Outside: c.guests[name]}
+	return monitor.Process{Inside: c.fates[name] != nil, Outside: c.guests[name]}
 }

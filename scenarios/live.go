@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"metasim/federates"
-	"metasim/wire/lcm/bus"
+	"metasim/lcm/bus"
 )
 
 // Live names the clients that take part in real time: with one of them a run is not deterministic.

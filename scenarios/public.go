@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"metasim/mirror"
-	"metasim/wire/lcm/bus"
+	"metasim/lcm/bus"
+	"metasim/lcm/mirror"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 
 	"metasim/server"
 	"metasim/wire"
-	"metasim/wire/stream"
+	"metasim/wire/transport/stream"
 )
 
 // unix lets the server listen on a socket too, and returns its path.

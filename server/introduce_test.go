@@ -11,7 +11,7 @@ import (
 	"metasim/metasim"
 	"metasim/server"
 	"metasim/wire"
-	"metasim/wire/stream"
+	"metasim/wire/transport/stream"
 )
 
 func speaker(name string) wire.Hello {

@@ -15,7 +15,7 @@ import (
 	"metasim/metasim"
 	"metasim/server"
 	"metasim/wire"
-	"metasim/wire/mem"
+	"metasim/wire/transport/mem"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -13,7 +13,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
-	"metasim/wire/mem"
+	"metasim/wire/transport/mem"
 )
 
 // The result of a run of which every delivery is known: digests by hand, counts, and who waited how long.

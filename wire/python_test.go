@@ -11,7 +11,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
-	"metasim/wire/stream"
+	"metasim/wire/transport/stream"
 )
 
 // A client in another language, written from docs/protocol.md alone, says exactly what the golden session has its

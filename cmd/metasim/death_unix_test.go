@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 // appears waits for a file that a player notes, and returns the process id in it.

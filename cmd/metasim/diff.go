@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"metasim/compare"
-	"metasim/wire/lcm/types"
+	"metasim/lcm/types"
+	"metasim/record/compare"
 )
 
 func newDiff(std streams) *cobra.Command {

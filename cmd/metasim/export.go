@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"metasim/export"
+	"metasim/lcm/types"
 	"metasim/metasim"
-	"metasim/wire/journal"
-	"metasim/wire/lcm/types"
+	"metasim/record/export"
+	"metasim/record/journal"
 )
 
 // exportFlags are the flags of `metasim log` that write a run into files for other programs.

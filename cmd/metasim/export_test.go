@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/lcm"
+	"metasim/lcm/types"
 	"metasim/metasim"
-	"metasim/wire/journal"
-	"metasim/wire/lcm"
-	"metasim/wire/lcm/types"
+	"metasim/record/journal"
 )
 
 // played runs ping-pong, and returns the directory of the run.

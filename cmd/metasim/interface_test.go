@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/record/journal"
 	"metasim/run"
-	"metasim/wire/journal"
 )
 
 // outcome is what other programs read of `metasim run --json`, spelled as they spell it.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 // TestKilledByForce kills metasim itself, in the middle of a run that is paced: what is on disk is enough to replay and

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"metasim/lcm"
+	"metasim/lcm/types"
 	"metasim/metasim"
-	"metasim/wire/lcm"
-	"metasim/wire/lcm/types"
 )
 
 func newLCM(std streams) *cobra.Command {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"metasim/lcm"
+	"metasim/lcm/types"
 	"metasim/metasim"
-	"metasim/wire/lcm"
-	"metasim/wire/lcm/types"
 )
 
 func newLCMCat(std streams) *cobra.Command {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"metasim/wire/lcm"
-	"metasim/wire/lcm/types"
+	"metasim/lcm"
+	"metasim/lcm/types"
 )
 
 // maxFingerprints is how many types are told apart on a channel. On one that has more, the messages are not of LCM: each

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/wire/lcm"
-	"metasim/wire/lcm/types"
+	"metasim/lcm"
+	"metasim/lcm/types"
 )
 
 const poseTypes = `package toy;

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/lcm/bus"
 	"metasim/run"
-	"metasim/wire/lcm/bus"
 )
 
 const inRealTime = `name: live

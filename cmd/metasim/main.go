@@ -18,9 +18,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"metasim/lcm/types"
 	"metasim/run"
 	"metasim/scenarios"
-	"metasim/wire/lcm/types"
 )
 
 func main() {

@@ -14,7 +14,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
-	"metasim/wire/stream"
+	"metasim/wire/transport/stream"
 )
 
 // A peer has joined, and then does what no client does.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/lcm"
 	"metasim/run"
-	"metasim/wire/lcm"
 )
 
 // A run that is shown is the same run, and says how much was shown.

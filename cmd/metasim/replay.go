@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"metasim/replay"
+	"metasim/record/replay"
 )
 
 func newReplay(std streams) *cobra.Command {

@@ -11,7 +11,7 @@ import (
 	"metasim/analysis"
 	"metasim/delay"
 	"metasim/metasim"
-	"metasim/replay"
+	"metasim/record/replay"
 )
 
 func newReport(std streams) *cobra.Command {

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"metasim/analysis"
+	"metasim/analysis/show"
 	"metasim/run"
-	"metasim/show"
 )
 
 // reportFile is what `metasim run --report` leaves in the directory of the run.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/analysis"
-	"metasim/wire/journal"
+	"metasim/record/journal"
 )
 
 func TestReport(t *testing.T) {

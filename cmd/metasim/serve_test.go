@@ -16,7 +16,7 @@ import (
 	"metasim/client"
 	"metasim/metasim"
 	"metasim/wire"
-	"metasim/wire/dial"
+	"metasim/wire/transport"
 )
 
 // A served is a `metasim serve` that clients can reach.
@@ -181,7 +181,7 @@ func (p *served) dial() wire.Conn {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	conn, err := dial.URL(ctx, p.url)
+	conn, err := transport.URL(ctx, p.url)
 	require.NoError(p, err)
 	return conn
 }

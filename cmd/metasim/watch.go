@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"metasim/live"
+	"metasim/monitor"
+	"metasim/monitor/tui"
 	"metasim/run"
-	"metasim/tui"
 )
 
 // liveFlags say how a run can be watched while it goes on.
@@ -58,7 +58,7 @@ func (f *liveFlags) options(say func(text string)) *run.Live {
 
 // stage prepares a terminal to show the run on, if one is wanted and there is one: what is written to the standard error
 // meanwhile is shown there, and written when done is called.
-func (f *liveFlags) stage(std streams) (during streams, show func(*live.Monitor), done func()) {
+func (f *liveFlags) stage(std streams) (during streams, show func(*monitor.Monitor), done func()) {
 	screen, keys := std.err, std.in
 	in, ok := keys.(*os.File)
 	if !f.tui || !rewrites(screen) || !ok || !term.IsTerminal(int(in.Fd())) {
@@ -66,7 +66,7 @@ func (f *liveFlags) stage(std streams) (during streams, show func(*live.Monitor)
 	}
 	h := &held{}
 	std.err = h
-	show = func(m *live.Monitor) {
+	show = func(m *monitor.Monitor) {
 		// The run's own end ends it: a program that was told to stop ends the run first.
 		if err := tui.Show(context.Background(), worded{m}, h.lines, keys, screen); err != nil {
 			fmt.Fprintf(h, "the run cannot be shown on this terminal: %v\n", err)
@@ -76,7 +76,7 @@ func (f *liveFlags) stage(std streams) (during streams, show func(*live.Monitor)
 }
 
 // lines is how often there is a plain line instead of the screen that was asked for, where there is no terminal; 0: never.
-func (f *liveFlags) lines(show func(*live.Monitor)) time.Duration {
+func (f *liveFlags) lines(show func(*monitor.Monitor)) time.Duration {
 	if f.tui && show == nil {
 		return 10 * time.Second
 	}
@@ -84,7 +84,7 @@ func (f *liveFlags) lines(show func(*live.Monitor)) time.Duration {
 }
 
 // worded is a monitor that says why not without naming packages.
-type worded struct{ *live.Monitor }
+type worded struct{ *monitor.Monitor }
 
 func (w worded) Control(command, at string) (string, error) {
 	done, err := w.Monitor.Control(command, at)
@@ -129,14 +129,14 @@ func (f *remoteFlags) add(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("run", "http")
 }
 
-func (f *remoteFlags) open() (*live.Remote, error) {
+func (f *remoteFlags) open() (*monitor.Remote, error) {
 	switch {
 	case f.http != "":
-		return live.Dial(f.http, os.Getenv("METASIM_HTTP_TOKEN"))
+		return monitor.Dial(f.http, os.Getenv("METASIM_HTTP_TOKEN"))
 	case f.dir != "":
-		return live.Open(f.dir)
+		return monitor.Open(f.dir)
 	}
-	return live.Find("runs")
+	return monitor.Find("runs")
 }
 
 func newWhy(std streams) *cobra.Command {
@@ -186,7 +186,7 @@ func newCtl(std streams) *cobra.Command {
 		"until":  "Let everything before a simulated time happen, and pause there",
 		"quit":   "End the run: it counts as failed, and what happened so far is kept",
 	}
-	for _, name := range live.Commands {
+	for _, name := range monitor.Commands {
 		sub := &cobra.Command{Use: name, Short: about[name], Args: nothing}
 		if name == "until" {
 			sub.Use, sub.Args = "until TIME", exactlyOne("time, as in 1.5s")
@@ -210,7 +210,7 @@ func unknownControl(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("a run cannot be told to %q; use one of %s", args[0], strings.Join(live.Commands, ", "))
+	return fmt.Errorf("a run cannot be told to %q; use one of %s", args[0], strings.Join(monitor.Commands, ", "))
 }
 
 // tell prints an answer of a run.

@@ -1,0 +1,169 @@
+package monitor
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+//go:embed page
+var page embed.FS
+
+// pageFiles are the page: where its parts are found, and what they are.
+var pageFiles = map[string]struct{ file, kind string }{
+	"/":          {"page/index.html", "text/html; charset=utf-8"},
+	"/style.css": {"page/style.css", "text/css; charset=utf-8"},
+	"/page.js":   {"page/page.js", "text/javascript; charset=utf-8"},
+	"/draw.js":   {"page/draw.js", "text/javascript; charset=utf-8"},
+}
+
+// Handler serves the run to those whom access lets in: the page at /, /status.json, /events, /metrics, /why and /ctl/. The
+// token is needed unless access is Private.
+func (m *Monitor) Handler(access Access, token string) http.Handler {
+	mux := http.NewServeMux()
+	for path, f := range pageFiles {
+		if path == "/" {
+			path = "/{$}"
+		}
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { servePage(w, f.file, f.kind) })
+	}
+	mux.HandleFunc("GET /status.json", m.serveStatus)
+	mux.HandleFunc("GET /events", m.serveEvents)
+	mux.HandleFunc("GET /why", m.serveWhy)
+	mux.HandleFunc("POST /ctl/{command}", m.serveControl)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collector{m})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	return guard(access, token, mux)
+}
+
+// servePage sends a part of the page, which may load nothing but its other parts.
+func servePage(w http.ResponseWriter, file, kind string) {
+	text, err := page.ReadFile(file)
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	_, _ = w.Write(text) // who asked and went away needs no answer
+}
+
+// ask reads the parameters of a view: which rows are wanted.
+func (m *Monitor) ask(r *http.Request, most int) (func() View, error) {
+	q := r.URL.Query()
+	limit := most
+	if text := q.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("monitor: limit=%s is no number of rows; use a whole number, or 0 for all", text)
+		}
+		limit = n
+	}
+	return func() View { return m.View().Page(q.Get("filter"), limit) }, nil
+}
+
+func (m *Monitor) serveStatus(w http.ResponseWriter, r *http.Request) {
+	view, err := m.ask(r, 0)
+	if err != nil {
+		m.refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	reply(w, http.StatusOK, view())
+}
+
+// Who looks on gets so many rows, and may take so long to take them.
+const (
+	eventRows = 200
+	eventTime = 10 * time.Second
+)
+
+// serveEvents sends a view each time there is a new one, until the run is over or the viewer has gone.
+func (m *Monitor) serveEvents(w http.ResponseWriter, r *http.Request) {
+	view, err := m.ask(r, eventRows)
+	if err != nil {
+		m.refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	tick := time.NewTicker(2 * m.config.Interval)
+	defer tick.Stop()
+	control := http.NewResponseController(w)
+	for {
+		last := m.ended()
+		v := view()
+		if err := sendEvent(w, control, v); err != nil || last || v.State == "over" {
+			return // who does not read, or has gone, is told no more
+		}
+		select {
+		case <-tick.C:
+		case <-m.over:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// sendEvent sends one view. A viewer must take it in time.
+func sendEvent(w io.Writer, control *http.ResponseController, v View) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	// A writer that has no deadlines is no connection.
+	if err := control.SetWriteDeadline(time.Now().Add(eventTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "event: view\ndata: %s\n\n", text); err != nil {
+		return err
+	}
+	return control.Flush()
+}
+
+func (m *Monitor) serveWhy(w http.ResponseWriter, r *http.Request) {
+	chain, err := m.why(r.Context(), r.URL.Query().Get("client"))
+	if err != nil {
+		m.refuse(w, http.StatusNotFound, err)
+		return
+	}
+	reply(w, http.StatusOK, answer{Why: strings.Join(chain, "; "), Chain: chain})
+}
+
+// An answer is what a question or a command gets.
+type answer struct {
+	Why   string   `json:"why,omitempty"`
+	Chain []string `json:"chain,omitempty"` // the same, one sentence a hop
+	Done  string   `json:"done,omitempty"`
+	Error string   `json:"error,omitempty"`
+}
+
+func (m *Monitor) refuse(w http.ResponseWriter, status int, err error) {
+	refuse(w, status, m.config.Words(err))
+}
+
+func refuse(w http.ResponseWriter, status int, text string) { reply(w, status, answer{Error: text}) }
+
+func reply(w http.ResponseWriter, status int, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		status, text = http.StatusInternalServerError, []byte(`{"error":"this cannot be shown"}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // who asked and went away needs no answer
+}

@@ -1,0 +1,121 @@
+package monitor_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/internal/browser"
+	"metasim/monitor"
+)
+
+// A person opens the page, sees who holds everybody up, pauses the run, lets it go on and ends it.
+func TestPage(t *testing.T) {
+	b := browser.Open(t)
+	cue := make(chan struct{})
+	d := open(t, 12, cue)
+	site := d.show()
+	d.stuck()
+	b.Show(1280, 900, false)
+	b.Goto(site.URL + "/#token=" + d.token)
+	seesWho(t, b)
+	const places = `JSON.stringify([...document.querySelectorAll("th")].map(e => e.getBoundingClientRect().x))`
+	var before, after string
+	b.Eval(places, &before)
+	b.Eval(`window.kept = document.querySelector("#rows tr"), 0`, nil)
+	asksWhy(t, b)
+	comesBack(t, b, site)
+
+	b.Click("#pause")
+	b.Until(`document.querySelector("#state").textContent === "pausing"`)
+	require.True(t, d.Snapshot().Halt.Paused)
+	require.Equal(t, "Resume", b.Text("#pause"))
+	close(cue)
+	b.Until(`document.querySelector("#state").textContent === "paused"`)
+	require.Equal(t, "What keeps the run:", b.Text("#why-title"))
+	require.Contains(t, b.Text("#chain"), "the run is paused at ")
+	b.Until(`document.querySelector("#rows .waits").textContent === "the pause"`)
+	b.Eval(places, &after)
+	require.Equal(t, before, after, "the columns stay where they are")
+	var kept bool
+	b.Eval(`window.kept.isConnected`, &kept)
+	require.True(t, kept, "the rows stay what they are: they may be selected")
+	at := d.Snapshot().Halt.Next
+	b.Click("#step")
+	b.Until(fmt.Sprintf(`document.querySelector("#now").title !== %q`, at))
+	require.True(t, d.Snapshot().Halt.Paused)
+	b.Click("#until-time")
+	b.Type("soon")
+	b.Click("#until button")
+	b.Until(`!document.querySelector("#notice").hidden`)
+	require.Contains(t, b.Text("#notice"), "not a duration")
+	b.Eval(`document.querySelector("#until-time").value = "2.5s"`, nil)
+	b.Click("#until button")
+	b.Until(`document.querySelector("#now").textContent === "2.500 s" && document.querySelector("#state").textContent === "paused"`)
+	require.Contains(t, b.Complaints(site.URL), "error: Failed to load resource: the server responded with a status of 409 (Conflict) "+site.URL+"/ctl/until?t=soon")
+
+	b.Click("#filter")
+	b.Type("robot-1 wait")
+	b.Until(`document.querySelectorAll("#rows tr").length === 3`) // 1, 10 and 11
+	b.Picture("live-filtered")
+	b.Click("#quit")
+	b.Click(`#sure button[value=no]`)
+	b.Click("#quit")
+	b.Click(`#sure button[value=quit]`)
+	b.Until(`document.querySelector("#state").textContent === "failed"`)
+	require.Contains(t, b.Text("#notice"), "somebody ended it")
+	select {
+	case <-d.ended:
+	case <-time.After(time.Minute):
+		require.Fail(t, "the run does not end")
+	}
+	require.ErrorIs(t, d.err, monitor.ErrQuit)
+	require.Empty(t, b.Complaints(site.URL))
+}
+
+// seesWho looks at who holds everybody up, on a screen and on a phone, light and dark.
+func seesWho(t *testing.T, b *browser.Browser) {
+	b.Until(`document.querySelectorAll("#rows tr").length === 14`)
+	b.Until(`document.querySelector("#rows tr .holds").textContent === "13.0"`)
+	require.Equal(t, "running", b.Text("#state"))
+	require.Equal(t, "camera", b.Text("#slowest"))
+	require.Equal(t, "camera", b.Text("#rows tr.blamed td.name"))
+	require.Contains(t, b.Text("#chain"), "waits for camera")
+	require.Contains(t, b.Text("#chain li:last-child"), "camera at 1.1s is computing since")
+	for _, dark := range []bool{false, true} {
+		for _, width := range []int{1280, 390} {
+			b.Show(width, 900, dark)
+			b.Until(fmt.Sprintf("innerWidth === %d", width))
+			require.NotEmpty(t, b.Picture(fmt.Sprintf("live-%d-%v", width, dark)))
+			require.Zero(t, b.Overflows(), "at %d pixels", width)
+		}
+	}
+	b.Show(1280, 900, false)
+}
+
+// asksWhy clicks on a client that waits.
+func asksWhy(t *testing.T, b *browser.Browser) {
+	b.Click("#rows tr:nth-child(5) .ask")
+	b.Until(`!document.querySelector("#asked").hidden`)
+	require.Contains(t, b.Text("#answer li"), b.Text("#rows tr:nth-child(5) .ask")+" at 1.2s waits for planner: ")
+	require.Contains(t, b.Text("#answer li:last-child"), "camera at 1.1s is computing since ")
+	b.Click("#close")
+	var focused string
+	b.Eval(`document.activeElement.dataset.client`, &focused)
+	require.Equal(t, "robot-2", focused, "who uses the keyboard is where he was")
+}
+
+// comesBack breaks the connection: the page says so, and goes on asking.
+func comesBack(t *testing.T, b *browser.Browser, site *httptest.Server) {
+	require.Empty(t, b.Complaints(site.URL))
+	site.CloseClientConnections()
+	b.Until(`document.querySelector("#state").textContent === "lost"`)
+	require.Contains(t, b.Text("#notice"), "The run has not answered since ")
+	b.Until(`document.querySelector("#state").textContent === "running" && document.querySelector("#notice").hidden`)
+	for _, c := range b.Complaints(site.URL) {
+		require.Contains(t, c, site.URL+"/events", "of a connection that broke the browser itself complains")
+	}
+}

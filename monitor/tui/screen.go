@@ -1,0 +1,216 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"metasim/monitor"
+)
+
+// A style is how a piece of text looks: an SGR sequence, from the sixteen colours that the terminal's user has chosen.
+type style string
+
+const (
+	normal style = ""
+	bold   style = "1"
+	faint  style = "2"
+	good   style = "32"
+	slow   style = "33"
+	bad    style = "1;31"
+	bar    style = "7"
+)
+
+func (s style) of(text string) string {
+	if s == normal || text == "" {
+		return text
+	}
+	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+}
+
+var states = map[string]style{
+	"computing": good, "initializing": good, "waiting": slow, "absent": slow, "left": faint, "lost": bad,
+	"running": good, "paused": slow, "pausing": slow, "joining": slow, "over": faint,
+}
+
+// headline is how far the run is, and how fast. What there is no room for is left out from the end.
+func headline(v *monitor.View, width int) []string {
+	state := v.State
+	if v.State == "over" && v.Error != "" {
+		state = "failed"
+	}
+	name := "metasim " + v.Scenario
+	if room := max(width-2-len(state), 8); len(name) > room { // the state is worth more
+		name = fit(name, room, false)
+	}
+	first := []string{bold.of(name), states[v.State].of(state), faint.of(mix(v))}
+	end := ""
+	if v.End != nil {
+		end = " of " + at(*v.End)
+	}
+	second := []string{bold.of(at(v.Now)) + end, short(v.Factor) + " × real time", short(v.MessagesS) + " messages/s", short(v.GrantsS) + " grants/s"}
+	lines := []string{row(first, 2, width), row(second, 3, width)}
+	if v.End != nil && v.End.Seconds > 0 {
+		lines = append(lines, progress(min(1, v.Now.Seconds/v.End.Seconds), width))
+	}
+	return append(lines, "")
+}
+
+// row puts parts side by side, as many as there is room for; the first in any case.
+func row(parts []string, gap, width int) string {
+	line := parts[0]
+	for _, p := range parts[1:] {
+		if cells(line)+gap+cells(p) > width {
+			break
+		}
+		line += strings.Repeat(" ", gap) + p
+	}
+	return cut(line, width)
+}
+
+// mix is how many clients there are, by what they do.
+func mix(v *monitor.View) string {
+	var parts []string
+	for _, s := range []string{"computing", "initializing", "waiting", "absent", "left", "lost"} {
+		if n := v.States[s]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// progress is a bar with how much of the run is done.
+func progress(share float64, width int) string {
+	const number = 6 // " 100 %"
+	if width < 4*number {
+		return meter(share, width, good)
+	}
+	return meter(share, width-number, good) + fit(fmt.Sprintf("%.0f %%", 100*share), number, true)
+}
+
+// meter is a bar that is so full.
+func meter(share float64, width int, look style) string {
+	full := max(0, min(width, int(math.Round(share*float64(width)))))
+	return look.of(strings.Repeat("━", full)) + faint.of(strings.Repeat("━", width-full))
+}
+
+// story is why somebody waits for the slowest, or what else keeps the run, wrapped.
+func story(v *monitor.View, width int) []string {
+	first := "Nobody holds the others up."
+	switch {
+	case v.Slowest != "":
+		first = "Who holds the others up: " + bad.of(v.Slowest)
+	case len(v.Chain) > 0:
+		first = "What keeps the run:"
+	}
+	lines := []string{cut(first, width)}
+	for i, sentence := range v.Chain {
+		look := normal
+		if i == len(v.Chain)-1 {
+			look = bold
+		}
+		for n, line := range wrap(sentence, max(width-4, 8)) {
+			lines = append(lines, cut([]string{"  - ", "    "}[min(n, 1)]+look.of(line), width))
+		}
+	}
+	return append(lines, "")
+}
+
+// wrap breaks a sentence into lines between words; a word that is too long for a line, within it.
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && cells(line)+1+cells(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+		for cells(line) > width {
+			r := []rune(line)
+			lines, line = append(lines, string(r[:width])), string(r[width:])
+		}
+	}
+	return append(lines, line)
+}
+
+// at is simulated time to the millisecond, so that it does not jump about.
+func at(i monitor.Instant) string {
+	if i.Seconds > 9e9 {
+		return "for ever"
+	}
+	return fmt.Sprintf("%.3f s", i.Seconds)
+}
+
+// since is real time.
+func since(s float64) string {
+	switch {
+	case s < 10:
+		return fmt.Sprintf("%.1f s", s)
+	case s < 600:
+		return fmt.Sprintf("%.0f s", s)
+	}
+	return fmt.Sprintf("%.0f min", time.Duration(s*float64(time.Second)).Minutes())
+}
+
+// short writes a number with three digits, so that it takes the same room as it changes: 0.47, 48.0, 1.33k.
+func short(x float64) string {
+	for _, unit := range []string{"", "k", "M", "G"} {
+		switch {
+		case x == 0:
+			return "0"
+		case x < 9.995:
+			return fmt.Sprintf("%.2f%s", x, unit)
+		case x < 99.95:
+			return fmt.Sprintf("%.1f%s", x, unit)
+		case x < 999.5:
+			return fmt.Sprintf("%.0f%s", x, unit)
+		}
+		x /= 1000
+	}
+	return fmt.Sprintf("%.0fT", x)
+}
+
+// styles are what a text may have in it that takes no room.
+var styles = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// cells is how much room a text takes. Names are in ASCII, and so is nearly all else.
+func cells(text string) int { return utf8.RuneCountInString(styles.ReplaceAllString(text, "")) }
+
+// cut leaves of a line as much as fits, styles and all.
+func cut(text string, width int) string {
+	if cells(text) <= width {
+		return text
+	}
+	n, hidden := 0, false
+	kept := slices.DeleteFunc([]rune(text), func(r rune) bool {
+		switch {
+		case r == '\x1b':
+			hidden = true
+		case hidden:
+			hidden = r != 'm'
+		default:
+			n++
+			return n > width
+		}
+		return false
+	})
+	return string(kept)
+}
+
+// fit cuts plain text or fills it up, so that it takes a number of cells.
+func fit(text string, width int, right bool) string {
+	r := []rune(text)
+	switch {
+	case len(r) > width && width > 0:
+		return string(r[:width-1]) + "…"
+	case right:
+		return strings.Repeat(" ", max(0, width-len(r))) + text
+	}
+	return text + strings.Repeat(" ", max(0, width-len(r)))
+}

@@ -1,0 +1,190 @@
+package tui
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/stretchr/testify/require"
+
+	"metasim/monitor"
+)
+
+var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
+
+// A stub is a run that stands still, and notes what it is told.
+type stub struct {
+	view monitor.View
+	told []string
+}
+
+func (s *stub) View() monitor.View { return s.view }
+func (s *stub) Control(command, at string) (string, error) {
+	s.told = append(s.told, strings.TrimSpace(command+" "+at))
+	return "done", nil
+}
+
+// crowd is a run of n robots that wait for a planner, who waits for a camera.
+func crowd(n int) monitor.View {
+	v := monitor.View{
+		Scenario: "depot", State: "running", Now: monitor.Instant{Text: "1.1s", Seconds: 1.1}, End: &monitor.Instant{Text: "3s", Seconds: 3},
+		Factor: 0.5, MessagesS: 12345, GrantsS: 7.25, Count: n + 2, Slowest: "camera", Chain: []string{
+			"planner at 1.102s waits for camera: camera has its next event at 1.2s, + 2ms of delay on IMAGE",
+			"camera at 1.1s is computing since 41 s, process 8123, 98 % of a core, last line of its output: relaxing the mesh, residual 0.3",
+		},
+		States: map[string]int{"computing": 1, "waiting": n + 1},
+		Clients: []monitor.Client{
+			{Name: "camera", State: "computing", SinceS: 41, At: monitor.Instant{Seconds: 1.1}, Safe: monitor.Instant{Seconds: 9.2e9}, Blame: float64(n) + 1, MessagesS: 10, Factor: 0.02},
+			{Name: "planner", State: "waiting", SinceS: 40.9, At: monitor.Instant{Seconds: 1.102}, Safe: monitor.Instant{Seconds: 1.202}, Blocked: 0.97, Holder: "camera", Root: "camera"},
+		},
+	}
+	for i := range n {
+		v.Clients = append(v.Clients, monitor.Client{
+			Name: fmt.Sprintf("robot-with-a-long-name-%d", i), State: "waiting", SinceS: 0.1, At: monitor.Instant{Seconds: 1.2}, Safe: monitor.Instant{Seconds: 1.204},
+			Blocked: 1, Queued: i, Holder: "planner", Root: "camera",
+		})
+	}
+	return v
+}
+
+func screen(m *model) string {
+	return styles.ReplaceAllString(m.View().Content, "")
+}
+
+func at80(width, height int, v monitor.View) (*model, *stub) {
+	s := &stub{view: v}
+	m := &model{run: s, notes: func() []string { return []string{"live: http://127.0.0.1:1/"} }}
+	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
+	m.Update(m.look())
+	return m, s
+}
+
+// What a person sees, on a small terminal and on a wide one.
+func TestScreen(t *testing.T) {
+	for _, width := range []int{80, 200} {
+		m, _ := at80(width, 24, crowd(40))
+		got := screen(m)
+		name := fmt.Sprintf("testdata/%d.txt", width)
+		if *rewrite {
+			require.NoError(t, os.WriteFile(name, []byte(got+"\n"), 0o644))
+		}
+		want, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), got+"\n")
+	}
+}
+
+// Whatever the size, nothing is wider or higher than the terminal, and there is always a foot.
+func TestSizes(t *testing.T) {
+	for width := 1; width < 210; width += 9 {
+		for height := 1; height < 60; height += 7 {
+			m, _ := at80(width, height, crowd(30))
+			lines := strings.Split(screen(m), "\n")
+			require.LessOrEqual(t, len(lines), height)
+			for _, line := range lines {
+				require.LessOrEqual(t, len([]rune(line)), width, "%d by %d: %q", width, height, line)
+			}
+		}
+	}
+}
+
+// Keys tell the run what to do.
+func TestKeys(t *testing.T) {
+	m, s := at80(80, 24, crowd(40))
+	press := func(keys ...string) {
+		for _, k := range keys {
+			switch k {
+			case "enter":
+				m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+			case "esc":
+				m.Update(tea.KeyPressMsg{Code: tea.KeyEscape})
+			case "back":
+				m.Update(tea.KeyPressMsg{Code: tea.KeyBackspace})
+			case "down":
+				m.Update(tea.KeyPressMsg{Code: tea.KeyDown})
+			default:
+				m.Update(tea.KeyPressMsg{Code: []rune(k)[0], Text: k})
+			}
+		}
+	}
+	press("p", "s", "u", "2", "x", "back", "s", "enter", "u", "9", "esc", "q", "n", "q", "y")
+	require.Equal(t, []string{"pause", "step", "until 2s", "quit"}, s.told)
+	s.view.State = "paused"
+	m.Update(m.look())
+	require.Contains(t, screen(m), "p resume")
+	press("p")
+	require.Equal(t, "resume", s.told[len(s.told)-1])
+	require.Contains(t, screen(m), " done ")
+	for range saidFor + 1 {
+		m.Update(m.look())
+	}
+	require.NotContains(t, screen(m), " done ", "the answer to a command is shown for some seconds")
+	press("down", "j", "j", "k")
+	require.Contains(t, screen(m), "3–13 of 42")
+	press("G")
+	require.Contains(t, screen(m), "32–42 of 42", "there is nothing below the last row")
+	press("g")
+	require.Contains(t, screen(m), "1–11 of 42")
+	press("/", "-", "3", "9", "enter")
+	m.Update(m.look())
+	require.Contains(t, screen(m), "with -39: 1–1 of 1 ")
+	press("/", "x", "enter")
+	m.Update(m.look())
+	require.Contains(t, screen(m), "no client is like this")
+	require.Contains(t, screen(m), "with -39x: 0–0 of 0 ")
+	s.view.State = "over"
+	_, quit := m.Update(m.look())
+	require.Equal(t, tea.Quit(), quit())
+}
+
+// The name of a scenario leaves room for what the run does.
+func TestLongName(t *testing.T) {
+	v := crowd(1)
+	v.Scenario = strings.Repeat("long", 30)
+	m, _ := at80(80, 24, v)
+	require.Contains(t, screen(m), "longlo…  running")
+}
+
+// Numbers take the same room as they change, and no digit too many.
+func TestShort(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0", 0.004: "0.00", 0.471: "0.47", 2.5: "2.50", 9.996: "10.0", 48: "48.0", 99.96: "100", 452: "452", 999.6: "1.00k", 12345: "12.3k",
+		5e5: "500k", 1e6: "1.00M", 2.5e9: "2.50G", 3e15: "3000T",
+	} {
+		require.Equal(t, want, short(x), "%v", x)
+	}
+}
+
+// What is above the table keeps its room while it is shorter for a moment, so that rows stay where they are.
+func TestSteady(t *testing.T) {
+	m, s := at80(80, 40, crowd(40))
+	row := func() int {
+		for i, line := range strings.Split(screen(m), "\n") {
+			if strings.HasPrefix(line, "client ") {
+				return i
+			}
+		}
+		return -1
+	}
+	before := row()
+	require.Positive(t, before)
+	s.view.Slowest, s.view.Chain = "", nil
+	m.Update(m.look())
+	require.Contains(t, screen(m), "Nobody holds the others up.")
+	require.Equal(t, before, row())
+	_, again := m.Update(tea.WindowSizeMsg{Width: 80, Height: 41})
+	require.Equal(t, tea.ClearScreen(), again(), "what the library leaves of another size is wiped out")
+	require.Less(t, row(), before, "another size is another picture")
+}
+
+// Who waits for nobody waits for something.
+func TestWaits(t *testing.T) {
+	require.Equal(t, "camera", waits(&monitor.Client{Holder: "camera", Root: "camera"}))
+	require.Equal(t, "planner … camera", waits(&monitor.Client{Holder: "planner", Root: "camera"}))
+	require.Equal(t, "the pause", waits(&monitor.Client{Halted: "paused"}))
+	require.Equal(t, "real time", waits(&monitor.Client{Halted: "pace"}))
+	require.Empty(t, waits(&monitor.Client{}))
+}

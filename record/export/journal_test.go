@@ -1,0 +1,142 @@
+package export_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"metasim/metasim"
+	"metasim/record/export"
+	"metasim/record/journal"
+)
+
+// at returns the first instant of a nanosecond.
+func at(ns int64) metasim.Instant { return metasim.At(metasim.Time(ns)) }
+
+// send is a Send of a client, and its arrival at another one.
+func send(from, to metasim.ClientID, seq uint64, sent, due int64) journal.Entry {
+	m := metasim.Message{From: from, Seq: seq, Channel: "A", Sent: at(sent), Due: at(due)}
+	return journal.Entry{
+		Event:   &metasim.Send{Client: from, Channel: "A", Sent: at(sent)},
+		Effects: []metasim.Effect{&metasim.Queue{To: to, Message: m}},
+	}
+}
+
+// polls is a client that has handled so many deliveries and does nothing before next.
+func polls(c metasim.ClientID, now, next int64, acked uint64) journal.Entry {
+	r := metasim.Report{Now: at(now), NoSendBefore: at(now), NextEvent: at(next), Acked: acked}
+	return journal.Entry{Event: &metasim.PollWait{Client: c, Report: r, Want: at(next), Messages: true}}
+}
+
+// walk walks a journal of these entries, of clients a and b.
+func walk(t require.TestingT, entries ...journal.Entry) (string, export.End, error) {
+	var buf bytes.Buffer
+	w := journal.NewWriter(&buf)
+	for _, e := range entries {
+		require.NoError(t, w.Observe(0, e.Event, e.Effects))
+	}
+	require.NoError(t, w.Close())
+	var said []string
+	var last metasim.Instant
+	end, err := export.Walk([]string{"a", "b"}, journal.NewReader(&buf), func(o *export.Occurrence) error {
+		require.False(t, o.At().Before(last), "time goes back")
+		last = o.At()
+		said = append(said, o.Kind.String()+" "+last.String())
+		return nil
+	})
+	return strings.Join(said, ", "), end, err
+}
+
+func TestWalkOfEntries(t *testing.T) {
+	finish := journal.Entry{Effects: []metasim.Effect{&metasim.Finish{}}}
+	said, end, err := walk(t, send(0, 1, 0, 5, 7), send(1, 0, 0, 1, 6), polls(1, 7, 100, 1), finish)
+	require.NoError(t, err)
+	assert.Equal(t, "sent 1ns, sent 5ns, delivered 7ns", said, "what nobody has handled was not delivered")
+	assert.Equal(t, export.End{Finished: true}, end)
+
+	said, end, err = walk(t, send(0, 1, 0, 5, 7), finish, send(0, 1, 1, 8, 9), polls(1, 9, 100, 2))
+	require.NoError(t, err)
+	assert.Equal(t, "sent 5ns", said, "nothing counts after the end")
+	assert.True(t, end.Finished)
+
+	evil := send(0, 1, 1, 2, 3)
+	evil.Effects = []metasim.Effect{&metasim.Evict{Client: 0, Err: &metasim.Violation{Client: "a", Rule: metasim.TimeRegress}}}
+	said, end, err = walk(t, send(0, 1, 0, 5, 7), evil)
+	require.NoError(t, err)
+	assert.Equal(t, "sent 5ns", said, "what broke a rule was not done")
+	assert.False(t, end.Finished)
+
+	said, _, err = walk(t, send(0, 1, 0, 5, 7), journal.Entry{Event: &metasim.Leave{Client: 1, Now: at(7), Acked: 1}},
+		journal.Entry{Event: &metasim.Leave{Client: 0, Cut: true, Acked: 9}})
+	require.NoError(t, err)
+	assert.Equal(t, "sent 5ns, delivered 7ns", said, "who is cut off says nothing")
+
+	stop := errors.New("no more")
+	var buf bytes.Buffer
+	w := journal.NewWriter(&buf)
+	require.NoError(t, w.Observe(0, send(0, 1, 0, 5, 7).Event, nil))
+	require.NoError(t, w.Close())
+	_, err = export.Walk([]string{"a", "b"}, journal.NewReader(&buf), func(*export.Occurrence) error { return stop })
+	require.ErrorIs(t, err, stop)
+	_, err = export.Walk(nil, journal.NewReader(strings.NewReader("something else")), nil)
+	require.ErrorIs(t, err, journal.ErrNotJournal)
+}
+
+// A journal that no run can have written is refused, and not put into some order.
+func TestWalkRefuses(t *testing.T) {
+	for want, entries := range map[string][]journal.Entry{
+		"not of one run": {send(0, 2, 0, 1, 2)},
+		"handle delivery 3, of which it does not know": {send(0, 1, 0, 1, 2), polls(1, 2, 3, 3)},
+	} {
+		_, _, err := walk(t, entries...)
+		require.ErrorContains(t, err, want)
+	}
+	_, _, err := walk(t, journal.Entry{Event: &metasim.Send{Client: 2, Channel: "A"}})
+	require.ErrorContains(t, err, "not of one run")
+
+	// Both promise to send nothing before 1 ms; enough follows for everything before it to be handed on; then one lies.
+	liar := []journal.Entry{polls(0, 0, 1_000_000, 0), polls(1, 0, 1_000_000, 0)}
+	for i := range uint64(5000) {
+		liar = append(liar, send(0, 1, i, 1_000_000, 2_000_000))
+	}
+	liar = append(liar, send(1, 0, 0, 999_999, 2_000_000))
+	_, _, err = walk(t, liar...)
+	var order *export.OrderError
+	require.ErrorAs(t, err, &order)
+	assert.Equal(t, export.OrderError{Client: "b", At: at(999_999), Bound: at(1_000_000)}, *order)
+	assert.ErrorContains(t, err, `"b" at 999.999us`)
+}
+
+// Whatever a journal says, Walk ends, and what it hands on is in order.
+func TestWalkOfAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sends := map[metasim.ClientID]uint64{}
+		entries := rapid.SliceOf(rapid.Custom(func(t *rapid.T) journal.Entry {
+			id := metasim.ClientID(rapid.IntRange(0, 1).Draw(t, "client"))
+			ns := rapid.Int64Range(0, 50).Draw(t, "ns")
+			switch rapid.IntRange(0, 4).Draw(t, "kind") {
+			case 0:
+				return polls(id, ns, ns+rapid.Int64Range(0, 50).Draw(t, "more"), rapid.Uint64Range(0, 3).Draw(t, "acked"))
+			case 1:
+				return journal.Entry{Event: &metasim.Promise{Client: id, NoSendBefore: at(ns)}}
+			case 2:
+				return journal.Entry{Event: &metasim.Leave{Client: id, Acked: rapid.Uint64Range(0, 3).Draw(t, "acked")}}
+			}
+			sends[id]++
+			return send(id, 1-id, sends[id]-1, ns, ns+rapid.Int64Range(0, 9).Draw(t, "delay"))
+		})).Draw(t, "entries")
+		clear(sends) // shrinking leaves some out
+		for i := range entries {
+			if s, ok := entries[i].Event.(*metasim.Send); ok {
+				entries[i].Effects[0].(*metasim.Queue).Message.Seq = sends[s.Client]
+				sends[s.Client]++
+			}
+		}
+		_, _, _ = walk(t, entries...) // it may well be refused
+	})
+}

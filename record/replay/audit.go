@@ -1,0 +1,139 @@
+package replay
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"metasim/delay"
+	"metasim/metasim"
+	"metasim/record/journal"
+)
+
+// An Audit says what came of a dispatcher that went through a journal again.
+type Audit struct {
+	Entries, Events, Effects uint64 // that were checked
+	// Digest is of what was checked: the run's, if the journal is whole.
+	Digest metasim.Digest
+	// Torn says where the journal breaks off, if it does; what is before that was checked. It is a *journal.TornError.
+	Torn error
+	// Difference is the first; nil if there is none.
+	Difference *Difference
+}
+
+// Dispatcher steps a fresh dispatcher, with the delays of the recorded scenario, through every event of the run's
+// journal, and compares every effect with what was recorded. The error tells why that could not be done.
+func Dispatcher(r *Run) (*Audit, error) {
+	m := r.Manifest
+	table, err := delay.NewTable(m.Seed, r.Scenario.Rules)
+	if err != nil {
+		return nil, err
+	}
+	d, err := metasim.New(metasim.Config{
+		Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead,
+	})
+	if err != nil {
+		return nil, err
+	}
+	reader, err := r.Dir.OpenJournal()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = reader.Close() }() // a file that was only read
+	a := &audit{run: r, dispatcher: d, ledger: metasim.NewLedger(d.Names())}
+	if err := a.read(reader); err != nil {
+		return nil, err
+	}
+	a.Digest = a.ledger.Digest()
+	if a.Difference == nil && a.Torn == nil && !r.killed() && a.Digest.String() != m.Digest {
+		a.Difference = &Difference{Where: "the digest of the run", Then: m.Digest, Now: a.Digest.String()}
+	}
+	return &a.Audit, nil
+}
+
+type audit struct {
+	Audit
+	run        *Run
+	dispatcher *metasim.Dispatcher
+	ledger     *metasim.Ledger
+	then, now  []byte // memory of check
+}
+
+// read goes through the journal, up to the first difference. It is one entry behind the reader, as the last entry of a
+// torn journal may lack effects.
+func (a *audit) read(r *journal.Reader) error {
+	last, err := r.Next()
+	for err == nil && a.Difference == nil {
+		var next journal.Entry
+		next, err = r.Next()
+		if e := a.check(&last, errors.As(err, new(*journal.TornError))); e != nil {
+			return e
+		}
+		last = next
+	}
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+		return nil
+	case errors.As(err, new(*journal.TornError)):
+		a.Torn = err
+		return nil
+	}
+	return err
+}
+
+// check does one entry again.
+func (a *audit) check(e *journal.Entry, torn bool) error {
+	if err := a.run.ours(e); err != nil {
+		return err
+	}
+	var effects []metasim.Effect
+	if e.Event != nil {
+		a.Events++
+		effects = a.dispatcher.Step(e.Event)
+	} else {
+		effects = a.dispatcher.Settle()
+	}
+	a.ledger.Observe(e.Event, effects)
+	a.Entries++
+	if torn && len(effects) > len(e.Effects) {
+		effects = effects[:len(e.Effects)]
+	}
+	a.Effects += uint64(len(effects))
+	var err, err2 error
+	a.then, err = journal.AppendEffects(a.then[:0], e.Effects)
+	a.now, err2 = journal.AppendEffects(a.now[:0], effects)
+	if err := errors.Join(err, err2); err != nil || bytes.Equal(a.then, a.now) {
+		return err
+	}
+	return a.differ(e, effects)
+}
+
+// differ names the first effect of an entry that is not what was recorded.
+func (a *audit) differ(e *journal.Entry, now []metasim.Effect) error {
+	w := words{a.run.Manifest.Clients}
+	for i := range max(len(e.Effects), len(now)) {
+		one, err := effectAt(e.Effects, i)
+		if err != nil {
+			return err
+		}
+		two, err := effectAt(now, i)
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(one, two) {
+			continue
+		}
+		a.Difference = &Difference{
+			Where: w.entry(a.Entries, e, i), Then: w.effect(e.Effects, i), Now: w.effect(now, i),
+		}
+		return nil
+	}
+	return nil
+}
+
+func effectAt(effects []metasim.Effect, i int) ([]byte, error) {
+	if i >= len(effects) {
+		return nil, nil
+	}
+	return journal.AppendEffects(nil, effects[i:i+1])
+}

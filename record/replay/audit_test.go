@@ -1,0 +1,141 @@
+package replay_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+	"metasim/record/journal"
+)
+
+const lossy = `name: lossy
+seed: 3
+until: 100ms
+clients:
+  - {name: a, model: source, with: {channel: A, period: 3ms}}
+  - {name: b, model: source, with: {channel: B, period: 3ms}}
+  - {name: hasty, model: ping, with: {rounds: 2, out: PING, in: A}}
+  - {name: all, model: sink, with: {channels: [".*"]}}
+links:
+  - {delay: 2ms}
+  - {to: all, delay: {uniform: {min: 1ms, max: 20ms}}, loss: 0.2}
+`
+
+// TestAuditFindsAChange plants one change in the effects of a journal, of each kind.
+func TestAuditFindsAChange(t *testing.T) {
+	for name, change := range map[string]func(e metasim.Effect) bool{
+		"due": func(e metasim.Effect) bool {
+			q, ok := e.(*metasim.Queue)
+			if ok {
+				q.Message.Due = q.Message.Due.Add(1)
+			}
+			return ok
+		},
+		"authorization": func(e metasim.Effect) bool {
+			a, ok := e.(*metasim.Authorize)
+			if ok {
+				a.Until.Step++
+			}
+			return ok
+		},
+		"number": func(e metasim.Effect) bool {
+			d, ok := e.(*metasim.Deliver)
+			if ok {
+				d.Number++
+			}
+			return ok
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := record(t, lossy, "mem")
+			planted := 0
+			rewrite(t, dir, func(n int, e journal.Entry) []journal.Entry {
+				for _, effect := range e.Effects {
+					if planted == 0 && n > 40 && change(effect) {
+						planted = n
+					}
+				}
+				return []journal.Entry{e}
+			})
+			require.NotZero(t, planted)
+			a := audit(t, dir)
+			require.NotNil(t, a.Difference)
+			require.EqualValues(t, planted, a.Entries)
+			require.Contains(t, a.Difference.Error(), "of entry")
+			require.NotEqual(t, a.Difference.Then, a.Difference.Now)
+		})
+	}
+}
+
+// TestAuditUsesTheRecordedDelays: with another delay than that of the record nothing is as it was.
+func TestAuditUsesTheRecordedDelays(t *testing.T) {
+	dir := record(t, lossy, "mem")
+	retell(t, dir, `"delay":"2ms"`, `"delay":"3ms"`)
+	require.NotNil(t, audit(t, dir).Difference)
+}
+
+// TestAuditMissesNothing: a journal without its last settling has another digest.
+func TestAuditMissesNothing(t *testing.T) {
+	dir := record(t, lossy, "mem")
+	last := 0
+	rewrite(t, dir, func(n int, e journal.Entry) []journal.Entry { last = n; return []journal.Entry{e} })
+	rewrite(t, dir, func(n int, e journal.Entry) []journal.Entry {
+		if n > last-10 {
+			return nil
+		}
+		return []journal.Entry{e}
+	})
+	a := audit(t, dir)
+	require.NotNil(t, a.Difference)
+	require.Contains(t, a.Difference.Where, "digest")
+}
+
+// TestAuditOfAKilledRun cuts a journal anywhere: what is there is checked, and is good.
+func TestAuditOfAKilledRun(t *testing.T) {
+	whole := audit(t, record(t, lossy, "mem"))
+	for part := 0.05; part < 1; part += 0.13 {
+		dir := record(t, lossy, "mem")
+		cut(t, dir, part)
+		a := audit(t, dir)
+		require.Nil(t, a.Difference)
+		require.Less(t, a.Entries, whole.Entries*3/2)
+	}
+}
+
+// TestAuditOfAnEntryThatBreaksOff: the effects of an entry may lie in a record of their own, and that may be torn.
+func TestAuditOfAnEntryThatBreaksOff(t *testing.T) {
+	dir := record(t, lossy, "mem")
+	file := filepath.Join(dir, journal.JournalFile)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	r := journal.NewReader(bytes.NewReader(b))
+	var out bytes.Buffer
+	w := journal.NewWriter(&out)
+	for {
+		e, err := r.Next()
+		require.NoError(t, err)
+		if _, ok := e.Event.(*metasim.Send); ok && len(e.Effects) > 0 {
+			require.NoError(t, w.Event(e.Wall, e.Event))
+			require.NoError(t, w.Effects(e.Wall, e.Effects))
+			break
+		}
+		require.NoError(t, w.Observe(e.Wall, e.Event, e.Effects))
+	}
+	require.NoError(t, w.Close())
+	require.NoError(t, os.WriteFile(file, out.Bytes()[:out.Len()-1], 0o644))
+	a := audit(t, dir)
+	require.Nil(t, a.Difference)
+	require.ErrorAs(t, a.Torn, new(*journal.TornError))
+}
+
+// TestAuditOfTheWrongManifest: nothing that is not of one run makes it panic.
+func TestAuditOfTheWrongManifest(t *testing.T) {
+	dir := record(t, lossy, "mem")
+	edit(t, dir, func(m *journal.Manifest) { m.Clients = m.Clients[:1] })
+	_, err := openAndAudit(dir)
+	require.ErrorContains(t, err, "not of one run")
+}

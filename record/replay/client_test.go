@@ -1,0 +1,253 @@
+package replay_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+	"metasim/record/journal"
+	"metasim/record/replay"
+)
+
+// TestCommand replays the clients of a run over unix sockets: models and a command, which steps and asks for more.
+func TestCommand(t *testing.T) {
+	dir := record(t, steps, "unix")
+	for _, name := range []string{"ticker", "stepper", "heard"} {
+		c := alone(t, dir, name, replay.Options{})
+		require.Nil(t, c.Difference)
+		require.Equal(t, "it left", c.End)
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	play := []string{"PLAY=stepper", "GORACE=atexit_sleep_ms=0"}
+	c := alone(t, dir, "stepper", replay.Options{Command: []string{self}, Env: play})
+	require.Nil(t, c.Difference)
+	require.Positive(t, c.Sent)
+
+	c = alone(t, dir, "stepper", replay.Options{Command: []string{self, "200ms"}, Env: play})
+	require.NotNil(t, c.Difference, "it died, which it did not then")
+	require.Contains(t, c.Difference.Now, "its connection ended")
+
+	_, err = replay.Client(t.Context(), open(t, dir), "stepper", replay.Options{Command: []string{self}, Env: []string{"PLAY=crash"}})
+	require.ErrorContains(t, err, "ended before it joined")
+	_, err = replay.Client(t.Context(), open(t, dir), "stepper", replay.Options{Command: []string{self + "-is-not-there"}})
+	require.ErrorContains(t, err, "ended before it joined")
+	_, err = replay.Client(t.Context(), open(t, dir), "steper", replay.Options{})
+	require.ErrorContains(t, err, `did you mean "stepper"?`)
+}
+
+const pings = `name: pings
+clients:
+  - {name: pinger, model: ping, with: {rounds: 50, out: PING, in: PONG, size: 100}}
+  - {name: ponger, model: echo, with: {in: PING, out: PONG}}
+links:
+  - {delay: 5ms}
+`
+
+// TestClientFindsTheFirstDifference replays a client that is not what it was.
+func TestClientFindsTheFirstDifference(t *testing.T) {
+	for name, c := range map[string]struct {
+		old, with string
+		parts     []string
+	}{
+		"payload":  {`"size":100`, `"size":99`, []string{`message 0 of "pinger"`, `then 100 bytes on "PING" at 0s`, `now 99 bytes on "PING"`}},
+		"early":    {`"rounds":50`, `"rounds":49`, []string{`message 49 of "pinger"`, `at 490ms`, `now it leaves at 490ms`}},
+		"late":     {`"rounds":50`, `"rounds":51`, []string{`message 50 of "pinger"`, `then it left at 500ms`, `now 100 bytes on "PING" at 500ms`}},
+		"channels": {`"in":"PONG"`, `"in":"P."`, []string{`what "pinger" declares`, `then publications ["PING"], subscriptions ["PONG"]`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := record(t, pings, "mem")
+			require.Nil(t, alone(t, dir, "pinger", replay.Options{}).Difference)
+			retell(t, dir, c.old, c.with)
+			got := alone(t, dir, "pinger", replay.Options{})
+			require.NotNil(t, got.Difference)
+			for _, part := range c.parts {
+				require.Contains(t, got.Difference.Error(), part)
+			}
+		})
+	}
+}
+
+// TestClientComparesInstants: the same counter at another time is another message.
+func TestClientComparesInstants(t *testing.T) {
+	dir := record(t, lossy, "mem")
+	retell(t, dir, `"period":"3ms"`, `"period":"4ms"`)
+	d := alone(t, dir, "a", replay.Options{}).Difference
+	require.NotNil(t, d)
+	require.Equal(t, `message 1 of "a"`, d.Where)
+	require.Contains(t, d.Then, "at 3ms")
+	require.Contains(t, d.Now, "at 4ms")
+}
+
+// TestClientComparesTheEnd: what a client says as it leaves is a part of what it did.
+func TestClientComparesTheEnd(t *testing.T) {
+	for name, change := range map[string]func(l *metasim.Leave){
+		"result": func(l *metasim.Leave) { l.Result = []byte("{}") },
+		"acked":  func(l *metasim.Leave) { l.Acked-- },
+		"now":    func(l *metasim.Leave) { l.Now.Step++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := record(t, pings, "mem")
+			rewrite(t, dir, func(_ int, e journal.Entry) []journal.Entry {
+				if l, ok := e.Event.(*metasim.Leave); ok && l.Client == 1 {
+					change(l)
+				}
+				return []journal.Entry{e}
+			})
+			d := alone(t, dir, "ponger", replay.Options{}).Difference
+			require.NotNil(t, d)
+			require.Equal(t, `the end of "ponger"`, d.Where)
+			require.NotEqual(t, d.Then, d.Now)
+		})
+	}
+}
+
+// TestClientThatSendsWhereItDidNot: what was recorded is read as far as the client had come, and not to the end.
+func TestClientThatSendsWhereItDidNot(t *testing.T) {
+	dir := record(t, strings.Replace(pings, "size: 100", "size: 100000", 1), "mem")
+	sends := 0
+	rewrite(t, dir, func(_ int, e journal.Entry) []journal.Entry {
+		if send, ok := e.Event.(*metasim.Send); ok && send.Client == 1 {
+			if sends++; sends > 10 {
+				return nil
+			}
+		}
+		e.Effects = slices.DeleteFunc(e.Effects, func(e metasim.Effect) bool {
+			d, ok := e.(*metasim.Deliver)
+			return ok && d.To == 0
+		})
+		return []journal.Entry{e}
+	})
+	d := alone(t, dir, "ponger", replay.Options{}).Difference
+	require.NotNil(t, d)
+	require.Equal(t, `message 10 of "ponger"`, d.Where)
+	require.Contains(t, d.Then, "it sent nothing before it came to ")
+	require.Contains(t, d.Now, "at 105ms")
+}
+
+// TestClientOfAKilledRun: a client that asks for more than was recorded gets the end as it was.
+func TestClientOfAKilledRun(t *testing.T) {
+	for part := 0.2; part < 1; part += 0.17 {
+		dir := record(t, pings, "mem")
+		cut(t, dir, part)
+		for _, name := range []string{"pinger", "ponger"} {
+			c := alone(t, dir, name, replay.Options{})
+			require.Nil(t, c.Difference)
+			require.Less(t, c.Sent, uint64(50))
+			require.NotEqual(t, "it left", c.End)
+		}
+	}
+}
+
+// TestClientOfAFailedRun: one crashes, the run fails, and the others hear of it again as they did then.
+func TestClientOfAFailedRun(t *testing.T) {
+	dir := record(t, strings.Replace(steps, "ARGS", "'200ms'", 1), "unix")
+	require.Nil(t, audit(t, dir).Difference)
+	c := alone(t, dir, "heard", replay.Options{})
+	require.Nil(t, c.Difference)
+	require.Contains(t, c.End, "the run failed: ")
+	c = alone(t, dir, "stepper", replay.Options{})
+	require.Nil(t, c.Difference, "it crashes again")
+	require.Equal(t, "its connection was lost, and the run failed", c.End)
+}
+
+// TestClientThatBrokeARule: it hears the same sentence again, and so do the others.
+func TestClientThatBrokeARule(t *testing.T) {
+	dir := record(t, `name: lies
+clients:
+  - {name: cheat, run: [BIN], env: [PLAY=cheat, GORACE=atexit_sleep_ms=0]}
+  - {name: heard, model: sink, with: {channels: [LIES]}}
+links:
+  - {delay: 5ms}
+`, "mem")
+	require.Nil(t, audit(t, dir).Difference)
+	var said bytes.Buffer
+	c := alone(t, dir, "cheat", replay.Options{Stdout: &said})
+	require.Nil(t, c.Difference)
+	require.EqualValues(t, 2, c.Sent)
+	require.Contains(t, c.End, `client "cheat" broke its promise ("LIES") at 1ns`)
+	require.Contains(t, said.String(), c.End)
+	c = alone(t, dir, "heard", replay.Options{})
+	require.Nil(t, c.Difference)
+	require.Contains(t, c.End, "the run failed: ")
+}
+
+// TestClientOfARunWithoutIt: the run went on without one who died.
+func TestClientOfARunWithoutIt(t *testing.T) {
+	text := strings.Replace(steps, "env:", "on_exit: detach, env:", 1)
+	dir := record(t, strings.Replace(text, "ARGS", "'200ms'", 1), "unix")
+	require.Nil(t, audit(t, dir).Difference)
+	for name, end := range map[string]string{"stepper": "its connection was lost, and the run went on without it", "heard": "it left"} {
+		c := alone(t, dir, name, replay.Options{})
+		require.Nil(t, c.Difference)
+		require.Equal(t, end, c.End)
+	}
+}
+
+// TestClientIsCancelled: whoever waits for a program that does nothing can give up.
+func TestClientIsCancelled(t *testing.T) {
+	dir := record(t, pings, "mem")
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	go func() {
+		defer cancel()
+		b := make([]byte, 1)
+		_, _ = r.Read(b) // it runs
+	}()
+	_, err = replay.Client(ctx, open(t, dir), "ponger", replay.Options{Command: []string{self}, Env: []string{"PLAY=idle"}, Stdout: w})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, w.Close())
+}
+
+func TestOpenRefuses(t *testing.T) {
+	_, err := replay.Open(t.TempDir())
+	require.ErrorContains(t, err, "is no run")
+	dir := record(t, pings, "mem")
+	edit(t, dir, func(m *journal.Manifest) { m.Resolved = nil })
+	_, err = replay.Open(dir)
+	require.ErrorContains(t, err, "does not hold its scenario")
+	dir = record(t, pings, "mem")
+	file := filepath.Join(dir, journal.JournalFile)
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	b[8]++
+	require.NoError(t, os.WriteFile(file, b, 0o644))
+	var version *journal.VersionError
+	_, err = openAndAudit(dir)
+	require.ErrorAs(t, err, &version)
+	_, err = replay.Client(t.Context(), open(t, dir), "pinger", replay.Options{})
+	require.ErrorAs(t, err, &version)
+}
+
+// TestPaced: a client waits for nobody when it is alone.
+func TestPaced(t *testing.T) {
+	dir := record(t, "rate: 20\n"+pings, "mem")
+	require.Nil(t, audit(t, dir).Difference, "permits are events")
+	c := alone(t, dir, "ponger", replay.Options{})
+	require.Nil(t, c.Difference)
+	require.EqualValues(t, 50, c.Sent)
+}
+
+// BenchmarkClient is the replay of a client whose run took real time: 500 ms for 100 messages. The figure that counts is
+// how many times faster it is alone.
+func BenchmarkClient(b *testing.B) {
+	dir := record(b, "rate: 1\n"+pings, "mem")
+	r := open(b, dir)
+	for b.Loop() {
+		c, err := replay.Client(b.Context(), r, "ponger", replay.Options{})
+		require.NoError(b, err)
+		require.Nil(b, c.Difference)
+	}
+	b.ReportMetric(0.5/(b.Elapsed().Seconds()/float64(b.N)), "times-faster")
+}

@@ -1,0 +1,110 @@
+package quic
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	quicgo "github.com/quic-go/quic-go"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"metasim/wire"
+	"metasim/wire/transport/transporttest"
+)
+
+func TestMain(m *testing.M) {
+	if err := os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func TestConformance(t *testing.T) {
+	transporttest.Run(t, transporttest.Transport{
+		Listen: func(t *testing.T) wire.Listener { return listen(t) },
+		Dialer: func(wire.Listener) wire.Dialer { return Dialer{} },
+		Raw:    dialRaw,
+	})
+}
+
+func listen(t *testing.T) wire.Listener {
+	t.Helper()
+	l, err := Listen("quic://127.0.0.1:0")
+	require.NoError(t, err)
+	return l
+}
+
+// raw is a stream of bytes over a socket that can be cut.
+type raw struct {
+	*quicgo.Stream
+	socket *socket
+	dead   bool
+}
+
+func dialRaw(t *testing.T, url string) transporttest.Raw {
+	hostport, want, _, err := address(url)
+	require.NoError(t, err)
+	to, err := net.ResolveUDPAddr("udp", hostport)
+	require.NoError(t, err)
+	udp, err := net.ListenUDP("udp", nil)
+	require.NoError(t, err)
+	s := &socket{transport: &quicgo.Transport{Conn: udp}, users: 1}
+	q, err := join(t.Context(), s.transport, to, want)
+	require.NoError(t, err)
+	stream, err := q.OpenStream()
+	require.NoError(t, err)
+	return &raw{Stream: stream, socket: s}
+}
+
+// Kill closes the socket under the connection.
+func (r *raw) Kill() {
+	if !r.dead {
+		r.dead = true
+		_ = r.socket.transport.Conn.Close() // nobody is to hear of it
+		_ = r.socket.transport.Close()      // as above
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for _, c := range []struct{ url, want string }{
+		{"tcp://127.0.0.1:1", "use quic://host:port?sha256=<64 hex>"},
+		{"quic://127.0.0.1", "use quic://host:port?sha256=<64 hex>"},
+		{"quic://127.0.0.1:1/x", "use quic://host:port?sha256=<64 hex>"},
+		{"quic://127.0.0.1:1", "does not pin the server's certificate"},
+		{"quic://127.0.0.1:1?sha256=12", "is no SHA-256"},
+		{"quic://127.0.0.1:1?sha256=" + strings.Repeat("x", 64), "is no SHA-256"},
+	} {
+		_, err := Dialer{}.Dial(t.Context(), c.url)
+		require.ErrorContains(t, err, c.want)
+	}
+	_, err := Listen("quic://192.0.2.1:1")
+	require.ErrorContains(t, err, "use a free port")
+}
+
+// Another server's certificate is refused, in a sentence.
+func TestPin(t *testing.T) {
+	one, other := listen(t), listen(t)
+	defer func() { require.NoError(t, one.Close()) }()
+	defer func() { require.NoError(t, other.Close()) }()
+	where, _, _ := strings.Cut(one.URL(), "?")
+	_, pin, _ := strings.Cut(other.URL(), "?")
+	_, err := Dialer{}.Dial(t.Context(), where+"?"+pin)
+	require.ErrorContains(t, err, "use the URL of the run as the server printed it")
+}
+
+// A peer that speaks TLS and another protocol gets nowhere.
+func TestAnotherProtocol(t *testing.T) {
+	l := listen(t)
+	defer func() { require.NoError(t, l.Close()) }()
+	hostport, _, _, err := address(l.URL())
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err = quicgo.DialAddr(ctx, hostport, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h3"}}, nil)
+	require.ErrorContains(t, err, "no application protocol")
+}

@@ -1,0 +1,229 @@
+package shm
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"metasim/wire/transport/stream"
+)
+
+// A conn is both rings as one net.Conn, so that the frames, and what happens around a Close, are those of wire/transport/stream.
+// It has no CloseWrite, and needs none: what was written stays in the memory of the peer.
+type conn struct {
+	socket *net.UnixConn // says nothing after the greeting; its end is the end of the peer
+	peer   address
+	spins  int
+	glance time.Duration // the constant; tests of wake-ups make it an hour
+
+	reading   sync.Mutex // held by a Read
+	in        source
+	readUntil atomic.Pointer[time.Time] // nil: no deadline
+	writing   sync.Mutex                // held by a Write
+	out       sink
+	sendUntil atomic.Pointer[time.Time]
+	answered  atomic.Bool // there was a Write after the last Read
+
+	gone    atomic.Bool   // the peer has closed or died
+	closed  atomic.Bool   // this side has
+	watched chan struct{} // closed when nobody watches the socket any more
+
+	kicking sync.Mutex // held while somebody other than Read and Write touches the memory
+	memory  memory     // nil after Close
+}
+
+// A role says which of the rings is whose.
+type role bool
+
+const (
+	client role = true
+	server role = false
+)
+
+func newConn(socket *net.UnixConn, m memory, size uint32, r role) *conn {
+	c := &conn{socket: socket, memory: m, peer: address(stream.PeerPID(socket)), spins: spinsHere(), glance: glance,
+		watched: make(chan struct{})}
+	in, out := rings(m, size, c.peer.Network()+" "+c.peer.String())
+	if r == client {
+		in, out = out, in
+	}
+	c.in.ring, c.out.ring = in, out
+	go c.watch()
+	return c
+}
+
+// watch waits for the end of the socket, which comes with the peer's Close and with its death. A peer that says
+// something there keeps to no protocol, and is as good as gone.
+func (c *conn) watch() {
+	defer close(c.watched)
+	var b [1]byte
+	_, _ = c.socket.Read(b[:]) // whatever it tells: the end
+	c.gone.Store(true)
+	c.kick()
+}
+
+// kick makes a Read and a Write that wait look again.
+func (c *conn) kick() {
+	c.kicking.Lock()
+	defer c.kicking.Unlock()
+	if c.memory == nil {
+		return
+	}
+	for _, word := range []*atomic.Uint32{c.in.reader, c.out.writer} {
+		word.Store(0)
+		wake(word)
+	}
+}
+
+// Read waits for bytes and takes what is there. What the peer wrote before it closed or died comes before io.EOF.
+//
+// A sleep on a futex is a system call to the scheduler, which keeps the processor for it a while: bad, if what the last
+// Read brought was handed to a goroutine that now waits for this processor. So a Read that no Write has come before
+// yields, and one that comes after the answer sleeps at once: a yield wakes a thread to look for work.
+func (c *conn) Read(b []byte) (int, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	w := wait{word: c.in.reader, yield: !c.answered.Load(), spins: c.spins, glance: c.glance}
+	defer w.end()
+	for {
+		until, err := c.over(&c.readUntil)
+		if err != nil || len(b) == 0 {
+			return 0, err
+		}
+		gone := c.gone.Load() // before the look at the ring: what it finds then is all there will be
+		if n, err := c.in.take(b); n > 0 || err != nil {
+			c.answered.Store(false)
+			return n, err
+		}
+		if gone {
+			return 0, io.EOF
+		}
+		if err := w.once(until); err != nil {
+			return 0, os.NewSyscallError("futex", err)
+		}
+	}
+}
+
+// Write waits for room until all of b is in the ring.
+func (c *conn) Write(b []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.answered.Store(true)
+	w := wait{word: c.out.writer, spins: c.spins, glance: c.glance}
+	defer w.end()
+	for done := 0; ; {
+		until, err := c.over(&c.sendUntil)
+		if err == nil && c.gone.Load() {
+			err = syscall.EPIPE
+		}
+		if err != nil {
+			return done, err
+		}
+		n, err := c.out.put(b[done:])
+		if done += n; done == len(b) || err != nil {
+			return done, err
+		}
+		if n > 0 {
+			continue
+		}
+		if err := w.once(until); err != nil {
+			return done, os.NewSyscallError("futex", err)
+		}
+	}
+}
+
+// TryRead takes what is there. The part of Read that does not wait.
+func (c *conn) TryRead(b []byte) (int, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if c.closed.Load() {
+		return 0, net.ErrClosed
+	}
+	gone := c.gone.Load() // before the look at the ring, as in Read
+	n, err := c.in.take(b)
+	if n == 0 && err == nil && gone {
+		return 0, io.EOF
+	}
+	return n, err
+}
+
+// TryWrite writes what there is room for. The part of Write that does not wait.
+func (c *conn) TryWrite(b []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	switch {
+	case c.closed.Load():
+		return 0, net.ErrClosed
+	case c.gone.Load():
+		return 0, syscall.EPIPE
+	}
+	c.answered.Store(true)
+	return c.out.put(b)
+}
+
+// over reports why a Read or a Write may not go on, or until when it may wait.
+func (c *conn) over(deadline *atomic.Pointer[time.Time]) (time.Time, error) {
+	if c.closed.Load() {
+		return time.Time{}, net.ErrClosed
+	}
+	until := deadline.Load()
+	if until == nil {
+		return time.Time{}, nil
+	}
+	if !time.Now().Before(*until) {
+		return *until, os.ErrDeadlineExceeded
+	}
+	return *until, nil
+}
+
+// Close wakes a Read and a Write that wait, and gives socket and memory back when they have returned.
+func (c *conn) Close() error {
+	if c.closed.Swap(true) {
+		return nil
+	}
+	c.kick()
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	err := c.socket.Close()
+	<-c.watched
+	c.kicking.Lock()
+	defer c.kicking.Unlock()
+	m := c.memory
+	c.memory = nil
+	return errors.Join(err, m.unmap())
+}
+
+func (c *conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.readUntil, t) }
+
+func (c *conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.sendUntil, t) }
+
+func (c *conn) setDeadline(deadline *atomic.Pointer[time.Time], t time.Time) error {
+	if t.IsZero() {
+		deadline.Store(nil)
+	} else {
+		deadline.Store(&t)
+	}
+	c.kick()
+	return nil
+}
+
+func (c *conn) LocalAddr() net.Addr  { return address(os.Getpid()) }
+func (c *conn) RemoteAddr() net.Addr { return c.peer }
+
+// An address is a process of this host, for people.
+type address int
+
+func (address) Network() string  { return "shm" }
+func (a address) String() string { return "pid " + strconv.Itoa(int(a)) }

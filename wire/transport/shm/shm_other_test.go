@@ -1,0 +1,21 @@
+//go:build !linux
+
+package shm_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/wire/transport/shm"
+)
+
+// Where there is no shared memory one may ask for that, and do without.
+func TestUnsupported(t *testing.T) {
+	_, err := shm.Listen("shm:///tmp/s")
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	_, err = shm.Dialer{}.Dial(t.Context(), "shm:///tmp/s")
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.ErrorContains(t, err, "use unix:///path")
+}

@@ -1,0 +1,186 @@
+package stream_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"metasim/wire"
+	"metasim/wire/transport/stream"
+	"metasim/wire/transport/transporttest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestConformance(t *testing.T) {
+	for name, where := range map[string]func(t *testing.T) string{
+		"unix": socketURL,
+		"tcp":  func(*testing.T) string { return "tcp://127.0.0.1:0" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			transporttest.Run(t, transporttest.Transport{
+				Listen: func(t *testing.T) wire.Listener { return listen(t, where(t)) },
+				Dialer: func(wire.Listener) wire.Dialer { return stream.Dialer{} },
+				Raw:    dialRaw,
+			})
+		})
+	}
+}
+
+// socketURL is the URL of a socket in a directory whose name is short enough everywhere.
+func socketURL(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "ms")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return "unix://" + filepath.ToSlash(filepath.Join(dir, "s"))
+}
+
+func listen(t *testing.T, url string) wire.Listener {
+	t.Helper()
+	l, err := stream.Listen(url)
+	require.NoError(t, err)
+	return l
+}
+
+type raw struct{ net.Conn }
+
+func dialRaw(t *testing.T, rawURL string) transporttest.Raw {
+	u, err := url.Parse(rawURL)
+	require.NoError(t, err)
+	c, err := net.Dial(u.Scheme, u.Host+u.Path)
+	require.NoError(t, err)
+	return raw{c}
+}
+
+// Kill resets a TCP connection; a unix socket has no other end than the end.
+func (r raw) Kill() {
+	if tcp, ok := r.Conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // it may be closed already
+	}
+	_ = r.Close() // as above
+}
+
+func TestAddresses(t *testing.T) {
+	long := "unix:///" + strings.Repeat("x", 200)
+	for _, c := range []struct{ url, want string }{
+		{"unix:relative", "use unix:///path, with three slashes"},
+		{"unix://host/path", "use unix:///path, with three slashes"},
+		{"tcp://host", "use tcp://host:port"},
+		{"tcp://host:1/path", "use tcp://host:port"},
+		{"tcp://", "use tcp://host:port"},
+		{"http://host:1", "neither unix:///path nor tcp://host:port"},
+		{"\x00", "is no URL"},
+		{long, "has 201 bytes, and the system allows 10"},
+		{"unix:///does/not/exist/s", "/does/not/exist/s"},
+	} {
+		_, err := stream.Listen(c.url)
+		require.ErrorContains(t, err, c.want)
+		_, err = stream.Dialer{}.Dial(t.Context(), c.url)
+		require.ErrorContains(t, err, c.want)
+	}
+}
+
+func TestSocketIsPrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no modes: the directory protects the socket")
+	}
+	where := socketURL(t)
+	l := listen(t, where)
+	path := strings.TrimPrefix(where, "unix://")
+	file, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), file.Mode().Perm())
+	require.NoError(t, l.Close())
+	require.NoFileExists(t, path)
+}
+
+func TestUnixPeerIsNamed(t *testing.T) {
+	l := listen(t, socketURL(t))
+	client, err := stream.Dialer{}.Dial(t.Context(), l.URL())
+	require.NoError(t, err)
+	require.Regexp(t, "^unix (pid [0-9]+|peer)$", client.Peer())
+	require.NoError(t, client.Close())
+	require.NoError(t, l.Close())
+}
+
+// What a dead server left is replaced; what a living one, or somebody else, has there is not.
+func TestStaleSockets(t *testing.T) {
+	where := socketURL(t)
+	path := strings.TrimPrefix(where, "unix://")
+	dead, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	dead.(*net.UnixListener).SetUnlinkOnClose(false)
+	require.NoError(t, dead.Close())
+	require.FileExists(t, path)
+
+	_, err = stream.Dialer{}.Dial(t.Context(), where)
+	require.ErrorContains(t, err, "nobody listens at "+where)
+	l := listen(t, where)
+	_, err = stream.Listen(where)
+	require.ErrorContains(t, err, "somebody listens at "+path)
+	require.FileExists(t, path)
+
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
+	_, err = stream.Listen(where)
+	require.ErrorContains(t, err, "is there and is no socket")
+	require.NoError(t, l.Close())
+	require.FileExists(t, path, "a listener removes its own file only")
+}
+
+func TestPortIsTaken(t *testing.T) {
+	l := listen(t, "tcp://127.0.0.1:0")
+	_, err := stream.Listen(l.URL())
+	require.ErrorContains(t, err, "use a free port, or 0 for any")
+	require.NoError(t, l.Close())
+	_, err = stream.Dialer{}.Dial(t.Context(), l.URL())
+	require.ErrorContains(t, err, "nobody listens at "+l.URL())
+}
+
+func TestDialIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := stream.Dialer{}.Dial(ctx, "tcp://127.0.0.1:1")
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// Who has read the end says so at once, without its own Close: the peer's Close waits for that.
+func TestReadingTheEndReleasesThePeer(t *testing.T) {
+	l := listen(t, "tcp://127.0.0.1:0")
+	peer := dialRaw(t, l.URL()).(raw).Conn.(*net.TCPConn)
+	c, err := l.Accept()
+	require.NoError(t, err)
+	require.NoError(t, peer.CloseWrite())
+	_, err = c.Read()
+	require.Equal(t, io.EOF, err)
+	require.NoError(t, peer.SetReadDeadline(time.Now().Add(10*time.Second)))
+	_, err = peer.Read(make([]byte, 1))
+	require.Equal(t, io.EOF, err)
+	require.NoError(t, c.Close())
+	require.NoError(t, peer.Close())
+	require.NoError(t, l.Close())
+}
+
+// A stream that cannot end one half only (a net.Pipe) works too.
+func TestAnyStream(t *testing.T) {
+	a, b := net.Pipe()
+	client, server := stream.New(a), stream.New(b)
+	written := make(chan error, 1)
+	go func() { written <- client.Write([]wire.Packet{{Body: wire.Goodbye{}}}) }()
+	got, err := server.Read()
+	require.NoError(t, err)
+	require.NoError(t, <-written)
+	require.Equal(t, []wire.Packet{{Body: wire.Goodbye{}}}, got)
+	require.NoError(t, client.Close())
+	require.NoError(t, server.Close())
+}

@@ -1,0 +1,172 @@
+package transporttest
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// cleanClose: the peer reads io.EOF, again and again; this side gets net.ErrClosed; a second Close does nothing.
+func cleanClose(t *testing.T, transport Transport) {
+	client, server := pair(t, transport)
+	closed := inBackground(client.Close)
+	for range 2 {
+		_, err := within(t, "read", server.Read)
+		equal(t, io.EOF, err)
+	}
+	must(t, <-closed)
+	_, err := client.Read()
+	isError(t, net.ErrClosed, err)
+	isError(t, net.ErrClosed, client.Write([]wire.Packet{{Body: wire.Goodbye{}}}))
+	must(t, client.Close())
+}
+
+// writtenBeforeClose: all that was written is read, then the end. The reader starts late.
+func writtenBeforeClose(t *testing.T, transport Transport) {
+	client, server := pair(t, transport)
+	const n = 200
+	for i := range n {
+		write(t, server, numbered(i, 100))
+	}
+	closed := inBackground(server.Close)
+	for i, p := range readN(t, client, n) {
+		checkNumbered(t, i, 100, p)
+	}
+	_, err := within(t, "read", client.Read)
+	equal(t, io.EOF, err)
+	must(t, <-closed)
+}
+
+// writtenWhilePeerSends: a last word (a Refuse) arrives even though its writer never reads what the peer keeps sending.
+func writtenWhilePeerSends(t *testing.T, transport Transport) {
+	client, server := pair(t, transport)
+	first := make(chan struct{})
+	sent := inBackground(func() error {
+		for i := range 1000 {
+			if err := client.Write([]wire.Packet{numbered(i, 10_000)}); err != nil {
+				return nil // the peer is gone: as it should be
+			}
+			if i == 0 {
+				close(first)
+			}
+		}
+		return nil
+	})
+	<-first
+	refuse := wire.Packet{Member: 9, Body: wire.Refuse{Reason: wire.RuleBroken, Text: "enough"}}
+	write(t, server, refuse)
+	closed := inBackground(server.Close)
+	equal(t, refuse, readN(t, client, 1)[0])
+	_, err := within(t, "read", client.Read)
+	equal(t, io.EOF, err)
+	must(t, <-closed)
+	must(t, <-sent)
+}
+
+func closeWakesRead(t *testing.T, transport Transport) {
+	for i := range 10 { // Close may come before the Read or while it waits
+		client, server := pair(t, transport)
+		c := [...]wire.Conn{client, server}[i%2]
+		started := make(chan struct{})
+		woken := inBackground(func() error {
+			close(started)
+			_, err := c.Read()
+			return err
+		})
+		<-started
+		closed := inBackground(c.Close)
+		_, err := within(t, "a read on a closed connection", func() (int, error) { return 0, <-woken })
+		isError(t, net.ErrClosed, err)
+		closeBoth(t, client, server)
+		must(t, <-closed)
+	}
+}
+
+// closeWakesWrite: nobody reads, so sooner or later a write waits.
+func closeWakesWrite(t *testing.T, transport Transport) {
+	client, server := pair(t, transport)
+	woken := writeForEver(server)
+	readSome(t, client)
+	closed := inBackground(server.Close)
+	_, err := within(t, "a write on a closed connection", func() (int, error) { return 0, <-woken })
+	isError(t, net.ErrClosed, err)
+	go func() { // lets a Close that waits for its reader go
+		for err := error(nil); err == nil; {
+			_, err = client.Read()
+		}
+	}()
+	_, err = within(t, "close", func() (int, error) { return 0, <-closed })
+	must(t, err)
+}
+
+// peersCloseEndsWrite: a writer whose peer is gone does not wait for ever.
+func peersCloseEndsWrite(t *testing.T, transport Transport) {
+	client, server := pair(t, transport)
+	ended := writeForEver(server)
+	readSome(t, client)
+	must(t, client.Close())
+	_, err := within(t, "a write to a closed peer", func() (int, error) { return 0, <-ended })
+	if err == nil {
+		t.Fatal("a write to nobody succeeded for ever")
+	}
+}
+
+// writeForEver writes mebibytes until that fails.
+func writeForEver(c wire.Conn) <-chan error {
+	return inBackground(func() error {
+		for i := 0; ; i++ {
+			if err := c.Write([]wire.Packet{numbered(i, 1<<20)}); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+func readSome(t *testing.T, c wire.Conn) {
+	t.Helper()
+	packets, err := within(t, "read", c.Read)
+	must(t, err)
+	equal(t, uint64(0), packets[0].Body.(*metasim.Deliver).Number)
+}
+
+func acceptAfterClose(t *testing.T, transport Transport) {
+	l := transport.Listen(t)
+	waiting := inBackground(func() error {
+		_, err := l.Accept()
+		return err
+	})
+	must(t, l.Close())
+	_, err := within(t, "an accept on a closed listener", func() (int, error) { return 0, <-waiting })
+	isError(t, net.ErrClosed, err)
+	_, err = within(t, "accept", l.Accept)
+	isError(t, net.ErrClosed, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if c, err := transport.Dialer(l).Dial(ctx, l.URL()); err == nil {
+		t.Fatalf("dialed %s, where nobody listens any more", c.Peer())
+	}
+}
+
+func connectionsOutliveListener(t *testing.T, transport Transport) {
+	l := transport.Listen(t)
+	client := dial(t, transport, l)
+	write(t, client, numbered(1, 8))
+	server := accept(t, l)
+	readN(t, server, 1)
+	must(t, l.Close())
+	write(t, server, numbered(2, 8))
+	checkNumbered(t, 2, 8, readN(t, client, 1)[0])
+	write(t, client, numbered(3, 8))
+	checkNumbered(t, 3, 8, readN(t, server, 1)[0])
+}
+
+func inBackground(f func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	return done
+}

@@ -1,0 +1,65 @@
+package transporttest
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"testing"
+
+	"metasim/wire"
+)
+
+// hostile connects a peer that does not keep to the protocol, which sends these bytes first.
+func hostile(t *testing.T, transport Transport, bytes ...byte) (Raw, wire.Conn) {
+	t.Helper()
+	l := listen(t, transport)
+	raw := transport.Raw(t, l.URL())
+	t.Cleanup(raw.Kill)
+	_, err := raw.Write(bytes)
+	must(t, err)
+	return raw, accept(t, l)
+}
+
+func wantProtocolError(t *testing.T, c wire.Conn) error {
+	t.Helper()
+	_, err := within(t, "read", c.Read)
+	var refused *wire.ProtocolError
+	if !errors.As(err, &refused) {
+		t.Fatalf("got error %v, want a *wire.ProtocolError", err)
+	}
+	equal(t, c.Peer(), refused.Peer)
+	return err
+}
+
+// garbage has the length of a frame and is none. The connection can still tell so, and then closes.
+func garbage(t *testing.T, transport Transport) {
+	_, c := hostile(t, transport, 4, 0, 0, 0, 0xde, 0xad, 0xbe, 0xef)
+	_ = wantProtocolError(t, c) // its text is the codec's matter
+	write(t, c, wire.Packet{Body: wire.Refuse{Reason: wire.BadMessage, Text: "what was that?"}})
+}
+
+func oversizedLength(t *testing.T, transport Transport) {
+	_, c := hostile(t, transport, binary.LittleEndian.AppendUint32(nil, 1<<32-1)...)
+	_ = wantProtocolError(t, c) // as above
+}
+
+func halfFrame(t *testing.T, transport Transport) {
+	raw, c := hostile(t, transport, 4, 0, 0, 0, 0x0a)
+	must(t, raw.Close())
+	isError(t, io.ErrUnexpectedEOF, wantProtocolError(t, c))
+}
+
+// killed: the death of a peer is an end or an error, and soon.
+func killed(t *testing.T, transport Transport) {
+	raw, c := hostile(t, transport, 4, 0, 0, 0, 0x0a, 2, 0x2a, 0)
+	equal(t, wire.Packet{Body: wire.Goodbye{}}, readN(t, c, 1)[0])
+	raw.Kill()
+	packets, err := within(t, "a read from a dead peer", c.Read)
+	if err == nil {
+		t.Fatalf("a dead peer sent %v", packets)
+	}
+	if errors.Is(err, net.ErrClosed) {
+		t.Fatalf("the death of the peer looks like this side's own Close: %v", err)
+	}
+}

@@ -1,0 +1,203 @@
+package transporttest
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// everyBody sends one of each, both ways. Empty payloads and lists may come back as nil.
+func everyBody(t *testing.T, transport Transport) {
+	client, server := pair(t, transport)
+	at := metasim.Instant{Time: 5, Step: 2}
+	report := metasim.Report{Now: at, NoSendBefore: at, NextEvent: metasim.Infinity, Acked: 7}
+	sent := []wire.Packet{
+		{Member: 1, Body: wire.Hello{Version: 1, Name: "a", Token: "t", Publications: []string{"X"},
+			Subscriptions: []string{".*"}, Reaction: 3}},
+		{Member: 2, Body: wire.Welcome{Scenario: "s", Seed: 1 << 63}},
+		{Member: 3, Body: wire.Start{Until: metasim.Infinity}},
+		{Body: wire.Introduce{Client: 1<<32 - 1, Name: "b"}},
+		{Body: wire.Goodbye{}},
+		{Body: wire.Refuse{Reason: wire.RunFailed, Text: "it is over"}},
+		{Body: &metasim.Send{Channel: "X", Sent: at, Payload: []byte("payload")}},
+		{Body: &metasim.Send{Channel: "X"}},
+		{Body: &metasim.Promise{NoSendBefore: metasim.Infinity}},
+		{Body: &metasim.Advance{Report: report}},
+		{Body: &metasim.PollWait{Report: report, Want: at, Messages: true}},
+		{Body: &metasim.PollWait{}},
+		{Body: &metasim.Leave{Now: at, Acked: 1, Result: []byte("{}")}},
+		{Body: &metasim.Deliver{Number: 1, Message: metasim.Message{
+			From: 1, Seq: 2, Channel: "X", Sent: at, Due: at.Add(1), Payload: []byte{0},
+		}}},
+		{Member: 1<<32 - 1, Body: &metasim.Authorize{Until: at}},
+	}
+	write(t, client, sent...)
+	equal(t, sent, readN(t, server, len(sent)))
+	write(t, server, sent...)
+	equal(t, sent, readN(t, client, len(sent)))
+}
+
+// manyMembers writes one pass's worth for a thousand members at once.
+func manyMembers(t *testing.T, transport Transport) {
+	client, server := pair(t, transport)
+	pass := make([]wire.Packet, 1000)
+	for i := range pass {
+		pass[i] = numbered(i, i%100)
+	}
+	write(t, server, pass...)
+	for i, p := range readN(t, client, len(pass)) {
+		equal(t, uint32(i), p.Member)
+		checkNumbered(t, i, i%100, p)
+	}
+}
+
+// smallWrites checks the order over many writes, and that the writer may use its slice again.
+func smallWrites(t *testing.T, transport Transport) {
+	client, server := pair(t, transport)
+	const n = 1000
+	done := make(chan error, 1)
+	go func() {
+		one := make([]wire.Packet, 1)
+		for i := range n {
+			one[0] = numbered(i, 8)
+			if err := client.Write(one); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for i, p := range readN(t, server, n) {
+		checkNumbered(t, i, 8, p)
+	}
+	must(t, <-done)
+}
+
+// largePayloads sends 16 MiB each way at the same time.
+func largePayloads(t *testing.T, transport Transport) {
+	client, server := pair(t, transport)
+	exchange(t, client, server, 1, 16<<20)
+}
+
+// bothWays reads and writes both ends at once.
+func bothWays(t *testing.T, transport Transport) {
+	client, server := pair(t, transport)
+	exchange(t, client, server, 500, 8<<10)
+}
+
+// exchange has both ends send n packets of a size, and checks what arrives.
+func exchange(t *testing.T, a, b wire.Conn, n, size int) {
+	t.Helper()
+	done := make(chan error, 2)
+	for _, c := range []wire.Conn{a, b} {
+		go func() {
+			var errs []error
+			for i := range n {
+				errs = append(errs, c.Write([]wire.Packet{numbered(i, size)}))
+			}
+			done <- errors.Join(errs...)
+		}()
+	}
+	var wg sync.WaitGroup
+	for _, c := range []wire.Conn{a, b} {
+		wg.Go(func() {
+			for i := 0; i < n; {
+				packets, err := c.Read()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, p := range packets {
+					if body := p.Body.(*metasim.Deliver); body.Number != uint64(i) || len(body.Message.Payload) != size {
+						t.Errorf("packet %d has number %d and %d bytes", i, body.Number, len(body.Message.Payload))
+					}
+					i++
+				}
+			}
+		})
+	}
+	wg.Wait()
+	must(t, errors.Join(<-done, <-done))
+}
+
+func checkNumbered(t *testing.T, n, size int, p wire.Packet) {
+	t.Helper()
+	got, want := p.Body.(*metasim.Deliver), numbered(n, size).Body.(*metasim.Deliver)
+	if len(got.Message.Payload) == 0 {
+		got.Message.Payload = want.Message.Payload // nil or empty: both are
+	}
+	equal(t, want, got)
+}
+
+// refusesBadPackets checks that what cannot travel is refused, with nothing sent and the connection whole.
+func refusesBadPackets(t *testing.T, transport Transport) {
+	client, server := pair(t, transport)
+	for _, body := range []wire.Body{
+		nil,
+		&metasim.Join{},
+		&metasim.Send{Channel: "\xff"},
+		&metasim.Leave{Cut: true},
+		&metasim.Send{Payload: make([]byte, wire.MaxPayload+1)},
+	} {
+		var refused *wire.ProtocolError
+		if err := client.Write([]wire.Packet{{Body: wire.Goodbye{}}, {Body: body}}); !errors.As(err, &refused) {
+			t.Fatalf("a %T was written: %v", body, err)
+		}
+	}
+	write(t, client, wire.Packet{Body: &metasim.Leave{}})
+	equal(t, &metasim.Leave{}, readN(t, server, 1)[0].Body)
+}
+
+// manyConnections has 64 clients at once, each with its own answer.
+func manyConnections(t *testing.T, transport Transport) {
+	l := listen(t, transport)
+	const n = 64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range n {
+			c, err := l.Accept()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			wg.Go(func() { echoOnce(t, c) })
+		}
+	})
+	for i := range n {
+		wg.Go(func() {
+			c, err := transport.Dialer(l).Dial(t.Context(), l.URL())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() { _ = c.Close() }() // the echo has been heard
+			if err := c.Write([]wire.Packet{numbered(i, 100)}); err != nil {
+				t.Error(err)
+			}
+			packets, err := c.Read()
+			if err != nil || len(packets) != 1 || packets[0].Member != uint32(i) {
+				t.Errorf("connection %d got %v, %v", i, packets, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// echoOnce sends the first packets back, then closes when the peer does.
+func echoOnce(t *testing.T, c wire.Conn) {
+	packets, err := c.Read()
+	if err != nil {
+		t.Error(err)
+	} else if err := c.Write(packets); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Read(); err == nil {
+		t.Error("more came than was sent")
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
