@@ -89,7 +89,7 @@ func parse(t testing.TB, text string) *scenarios.Scenario {
 // shipped loads a scenario that ships with metasim.
 func shipped(t testing.TB, name string) *scenarios.Scenario {
 	t.Helper()
-	sc, _, err := scenarios.Load(filepath.Join("..", "scenarios", name+".metasim.yaml"), scenarios.Overrides{})
+	sc, _, err := scenarios.Load(filepath.Join("..", "..", "scenarios", name+".metasim.yaml"), scenarios.Overrides{})
 	require.NoError(t, err)
 	return sc
 }
