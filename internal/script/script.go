@@ -1,18 +1,14 @@
 package script
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"metasim/internal/golden"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write what the tests print into their files, instead of comparing")
-
-// Rewriting reports whether the flag -rewrite is set, for tests that keep golden files of another form.
-func Rewriting() bool { return *rewrite }
 
 // A Handler carries out one command and returns what it prints; an error stops the script.
 type Handler func(*Command) (string, error)
@@ -48,13 +44,13 @@ func File(t testing.TB, path string, handle Handler) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if *rewrite {
+		if golden.Rewrite() {
 			b.want = got
 		} else if got != b.want {
 			t.Errorf("%s:%d: %s\n--- got\n%s--- want\n%s", path, b.line, b.commands[len(b.commands)-1].text, got, b.want)
 		}
 	}
-	if *rewrite {
+	if golden.Rewrite() {
 		if err := os.WriteFile(path, []byte(format(blocks)), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package script
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,9 +73,16 @@ func try(t *testing.T, text string) (*recorder, string) {
 	return r, string(after)
 }
 
+// setRewrite sets the flag -rewrite for one test.
+func setRewrite(t *testing.T, value string) {
+	f := flag.Lookup("rewrite")
+	was := f.Value.String()
+	require.NoError(t, f.Value.Set(value))
+	t.Cleanup(func() { require.NoError(t, f.Value.Set(was)) })
+}
+
 func TestDifference(t *testing.T) {
-	defer func(was bool) { *rewrite = was }(*rewrite)
-	*rewrite = false
+	setRewrite(t, "false")
 	r, after := try(t, "say a\n----\nb\n\nsay c\n----\nc\n\nsay d\n----\n")
 	require.Empty(t, r.fatal)
 	require.Len(t, r.errors, 2, "both blocks that differ are reported, the one that does not is not")
@@ -84,8 +92,7 @@ func TestDifference(t *testing.T) {
 }
 
 func TestRewrite(t *testing.T) {
-	defer func(was bool) { *rewrite = was }(*rewrite)
-	*rewrite = true
+	setRewrite(t, "true")
 	text := "# head\n\n# more\nsay a\nlines of=x,y\n----\nold\n\n\nsilent\n----\nolder\noldest\n\n# tail\n"
 	want := "# head\n\n# more\nsay a\nlines of=x,y\n----\na\nx\ny\n\n\nsilent\n----\n\n# tail\n"
 	r, after := try(t, text)

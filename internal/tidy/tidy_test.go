@@ -2,6 +2,7 @@ package tidy
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -61,75 +62,29 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// mayImport is the plan of the house: a room, and what it may import beside the standard library. An entry ending in
-// "/..." is for all rooms below. Tests may import more.
-var mayImport = map[string][]string{
-	"metasim":      {},
-	"delay":        {"metasim/metasim", "gonum.org/v1/gonum/..."},
-	"wire":         {"metasim/metasim", "metasim/wire/wirepb", "google.golang.org/protobuf/..."},
-	"wire/session": {"metasim/metasim", "metasim/wire"},
-	"wire/wirepb":  {"google.golang.org/protobuf/..."},
-	"wire/transport": {
-		"metasim/wire", "metasim/wire/transport/stream", "metasim/wire/transport/quic", "metasim/wire/transport/shm",
-	},
-	"wire/transport/mem":    {"metasim/metasim", "metasim/wire"},
-	"wire/transport/stream": {"metasim/metasim", "metasim/wire"},
-	"wire/transport/shm":    {"metasim/metasim", "metasim/wire", "metasim/wire/transport/stream", "golang.org/x/sys/..."},
-	"wire/transport/quic": {
-		"metasim/metasim", "metasim/wire", "metasim/wire/transport/stream", "github.com/quic-go/quic-go/...",
-	},
-	"wire/transport/transporttest": {"metasim/metasim", "metasim/wire", "github.com/stretchr/testify/...", "go.uber.org/goleak/..."},
-	"lcm":                          {"metasim/metasim"},
-	"lcm/types":                    {"metasim/internal/suggest"},
-	"lcm/bus":                      {"metasim/metasim", "metasim/lcm", "golang.org/x/net/ipv4", "golang.org/x/sys/..."},
-	"lcm/mirror":                   {"metasim/metasim", "metasim/lcm/bus"},
-	"record/journal":               {"metasim/metasim", "metasim/record/journal/journalpb", "google.golang.org/protobuf/..."},
-	"record/journal/journalpb":     {"google.golang.org/protobuf/..."},
-	"record/compare":               {"metasim/metasim", "metasim/record/journal", "metasim/lcm/types"},
-	"record/export": {
-		"metasim/metasim", "metasim/record/journal", "metasim/lcm", "metasim/lcm/types", "metasim/record/export/exportpb",
-		"github.com/foxglove/mcap/...", "google.golang.org/protobuf/...",
-	},
-	"record/export/exportpb": {"google.golang.org/protobuf/..."},
-	"record/replay": {
-		"metasim/metasim", "metasim/delay", "metasim/client", "metasim/scenarios", "metasim/run", "metasim/wire",
-		"metasim/wire/transport/mem", "metasim/wire/transport/stream", "metasim/record/journal", "metasim/internal/suggest",
-	},
-	"server": {"metasim/metasim", "metasim/wire"},
-	"client": {"metasim/metasim", "metasim/wire", "metasim/wire/transport"},
-	"federates": {
-		"metasim/metasim", "metasim/client", "metasim/delay", "metasim/lcm", "metasim/lcm/bus", "metasim/federates/...",
-		"metasim/internal/suggest",
-	},
-	"federates/cartpole": {"metasim/metasim"},
-	"federates/phold":    {"metasim/metasim"},
-	"scenarios": {
-		"metasim/metasim", "metasim/delay", "metasim/federates", "metasim/lcm/mirror", "metasim/lcm/bus", "metasim/internal/suggest",
-		"github.com/spf13/viper/...", "github.com/go-viper/mapstructure/...", "github.com/goccy/go-yaml/...",
-		"github.com/santhosh-tekuri/jsonschema/...", "golang.org/x/text/...",
-	},
-	"analysis": {"metasim/metasim", "metasim/delay", "metasim/record/journal", "metasim/internal/suggest", "gonum.org/v1/gonum/..."},
-	"analysis/show": {
-		"metasim/metasim", "metasim/analysis", "gonum.org/v1/plot/...", "google.golang.org/protobuf/encoding/protowire",
-		"github.com/klauspost/compress/...",
-	},
-	"monitor": {
-		"metasim/metasim", "metasim/server", "metasim/delay", "metasim/record/journal", "metasim/internal/suggest",
-		"github.com/prometheus/client_golang/...",
-	},
-	"monitor/tui": {"metasim/monitor", "charm.land/bubbletea/v2"},
-	"run":         {"metasim/...", "golang.org/x/sys/..."},
-	"bench":       {"metasim/...", "golang.org/x/sys/...", "github.com/quic-go/quic-go/...", "google.golang.org/protobuf/..."},
-	"cmd/metasim": {
-		"metasim/...", "github.com/spf13/cobra/...", "github.com/lmittmann/tint/...", "github.com/goccy/go-yaml/...",
-		"golang.org/x/term/...",
-	},
-	"internal/script":  {"github.com/stretchr/testify/..."},
-	"internal/suggest": {},
-	"internal/browser": {},
-	"internal/mutants": {},
-	"internal/netns":   {},
-	"internal/tidy":    {},
+//go:embed plan.txt
+var plan string
+
+// mayImport is the plan of the house: a room, and what it may import beside the standard library, in plan.txt. An entry
+// ending in "/..." is for all rooms below. Tests may import more.
+var mayImport = readPlan(plan)
+
+// readPlan reads lines that name a room, and below each, indented, what it may import. "#" begins a comment.
+func readPlan(text string) map[string][]string {
+	rooms := map[string][]string{}
+	room := ""
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		switch name := strings.TrimSpace(line); {
+		case name == "":
+		case name == strings.TrimRight(line, " \n"):
+			room = name
+			rooms[room] = []string{}
+		default:
+			rooms[room] = append(rooms[room], name)
+		}
+	}
+	return rooms
 }
 
 // pure are the rooms that touch nothing of the world.

@@ -1,0 +1,82 @@
+// Package testprogram lets a test binary be the programs that its tests start: metasim's own clients, and clients of a
+// scenario. So a test needs no other binary, and what it starts is a real process.
+//
+//	func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, programs)) }
+//
+// Only tests import it.
+package testprogram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"metasim/run"
+)
+
+// Variable is the environment variable that names the program which a test binary is to be. Where it is empty the binary
+// is a test, or a built-in model, if its arguments say so as run.Options.Self describes.
+const Variable = "TEST_PROGRAM"
+
+// NoLinger, in the environment, keeps a program that is built with the race detector from staying for a second at its end.
+const NoLinger = "GORACE=atexit_sleep_ms=0"
+
+// A Program takes the arguments of its process. Where it fails, the process writes the error to stderr and exits with
+// status 1, or with that of a Status.
+type Program func(args []string) error
+
+// A Status is an error that is an exit status, and says nothing.
+type Status int
+
+func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// Env returns the environment entry that makes a test binary the program called name.
+func Env(name string) string { return Variable + "=" + name }
+
+// Main is the program that the environment names, or runs the tests. It returns the exit status.
+func Main(m *testing.M, programs map[string]Program) int {
+	name, args := os.Getenv(Variable), os.Args[1:]
+	program, known := programs[name]
+	switch {
+	case known:
+	case name != "":
+		program = func([]string) error {
+			return fmt.Errorf("%s=%s names no program of this test; use one of %q", Variable, name, slices.Sorted(maps.Keys(programs)))
+		}
+	case len(args) == 3 && args[0] == "client" && args[1] == "--instance":
+		program = Model
+	default:
+		return m.Run()
+	}
+	err := program(args)
+	var status Status
+	switch {
+	case errors.As(err, &status):
+		return int(status)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// Model is the program that run.Options.Self stands for: a built-in model of a scenario, with the arguments
+// "client --instance JSON". A test that is started as another program may be this one too.
+func Model(args []string) error {
+	if len(args) != 3 {
+		return fmt.Errorf("a built-in model is started as: client --instance JSON, not %q", args)
+	}
+	in, err := run.ParseInstance(args[2])
+	if err != nil {
+		return err
+	}
+	parts, err := in.Parts(os.Getenv("METASIM_CLIENT"))
+	if err != nil {
+		return err
+	}
+	return run.TakePart(context.Background(), parts, os.Getenv("METASIM_SERVER"), os.Getenv("METASIM_TOKEN"))
+}
