@@ -2,9 +2,8 @@ package federates
 
 import (
 	"slices"
-	"strings"
 
-	"metasim/lcm/bus"
+	"metasim/lcm/names"
 	"metasim/metasim"
 )
 
@@ -45,12 +44,12 @@ func bridgePorts(v values) (Ports, error) {
 		wrong = append(wrong, &ParamError{Model: "bridge", Param: param, Wrong: what, Remedy: remedy, Err: err})
 	}
 	url := get[string](v, "url")
-	network, err := bus.Network(url)
-	switch isTCPQ := strings.HasPrefix(network, "tcpq:"); {
+	address, err := names.Parse(url)
+	switch isTCPQ := address.Scheme == "tcpq"; {
 	case err != nil:
-		fail("url", "is no LCM network: "+strings.TrimPrefix(err.Error(), "lcm bus: "),
+		fail("url", "is no LCM network: "+err.Error(),
 			"write udpm://group:port?ttl=N or tcpq://host:port", err)
-	case strings.HasPrefix(network, "file:"):
+	case address.Scheme == "file":
 		fail("url", "is an event log, and nothing is live in it",
 			"play one with the model lcmlog; make one with metasim run --lcm or metasim log --lcm", nil)
 	case get[bool](v, "serve") && !isTCPQ:
@@ -62,8 +61,8 @@ func bridgePorts(v values) (Ports, error) {
 		fail("in", "and out name no channel", "name what goes in, what goes out, or both: "+Channels.example("in"), nil)
 	}
 	for i, name := range in {
-		if err := bus.CheckChannel(name); err != nil {
-			fail("in", "cannot be: "+strings.TrimPrefix(err.Error(), "lcm bus: "), "mend the name", err)
+		if err := names.CheckChannel(name); err != nil {
+			fail("in", "cannot be: "+err.Error(), "mend the name", err)
 		} else if slices.Contains(in[:i], name) {
 			fail("in", "names "+name+" twice", "name it once", nil)
 		}
@@ -71,5 +70,5 @@ func bridgePorts(v values) (Ports, error) {
 	if wrong != nil {
 		return Ports{}, wrong
 	}
-	return Ports{Publications: in, Subscriptions: out, Ending: Endless, Network: network}, nil
+	return Ports{Publications: in, Subscriptions: out, Ending: Endless, Network: address.Network()}, nil
 }

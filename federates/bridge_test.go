@@ -17,6 +17,7 @@ import (
 	"metasim/federates"
 	"metasim/internal/netns"
 	"metasim/lcm/bus"
+	"metasim/lcm/names"
 	"metasim/metasim"
 	"metasim/run"
 	"metasim/server"
@@ -79,7 +80,7 @@ func (d *drive) Observe(_ int64, ev metasim.Event, _ []metasim.Effect) error {
 // simulate is the rest of the run: each millisecond it publishes what the test wants it to.
 func (d *drive) simulate(ctx context.Context, conn client.Option) error {
 	b := client.NewBuilder("sim")
-	out, in, long := b.Publication("OUT"), b.Publication("IN"), b.Publication(strings.Repeat("x", bus.MaxChannel+1))
+	out, in, long := b.Publication("OUT"), b.Publication("IN"), b.Publication(strings.Repeat("x", names.MaxChannel+1))
 	if err := b.Subscribe("IN", nil); err != nil {
 		return err
 	}

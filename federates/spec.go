@@ -47,7 +47,7 @@ const (
 	Patterns Type = "patterns" // a list of Pattern
 	File     Type = "file"     // a path, relative to the scenario's directory
 	Channels Type = "channels" // a list of Channel
-	Network  Type = "network"  // the URL of an LCM network, as package lcm/bus reads it
+	Network  Type = "network"  // the URL of an LCM network, as package lcm/names reads it
 )
 
 // Ports is what an instance of a model shows to the rest of a run.
@@ -55,7 +55,7 @@ type Ports struct {
 	Publications  []string // channel names
 	Subscriptions []string // channel names, or regular expressions that match a whole name
 	Ending        Ending
-	Network       string // the LCM network that it joins to the run: bus.Network of its URL. Empty: none
+	Network       string // the LCM network that it joins to the run: as names.Address has it. Empty: none
 }
 
 // An Ending tells what ends a client's part in a run that has no end of its own.

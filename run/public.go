@@ -5,6 +5,7 @@ import (
 
 	"metasim/lcm/bus"
 	"metasim/lcm/mirror"
+	"metasim/lcm/names"
 	"metasim/server"
 )
 
@@ -33,13 +34,13 @@ func (c *conductor) openPublic() *mirror.Mirror {
 	if err != nil {
 		network = bus.Missing(url, err, o)
 	}
-	var names []string
+	var clients []string
 	for _, cl := range c.scenario.Clients {
-		names = append(names, cl.Name)
+		clients = append(clients, cl.Name)
 	}
-	slices.Sort(names) // a ClientID is a rank
+	slices.Sort(clients) // a ClientID is a rank
 	return mirror.New(mirror.Config{
-		Bus: network, Clients: names, Naming: mirror.Naming{Suffix: c.scenario.LCMSuffix}, Log: c.options.Log,
+		Bus: network, Clients: clients, Naming: names.Naming{Suffix: c.scenario.LCMSuffix}, Log: c.options.Log,
 	})
 }
 

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"metasim/federates"
-	"metasim/lcm/bus"
+	"metasim/lcm/names"
 )
 
 // Live names the clients that take part in real time: with one of them a run is not deterministic.
@@ -37,10 +37,10 @@ func (f *flow) bridged() {
 			continue
 		}
 		p := path{"clients", strconv.Itoa(to.entry), "with", "out"}
-		if err := bus.CheckChannel(e.channel); err != nil {
+		if err := names.CheckChannel(e.channel); err != nil {
 			refused[key] = true
 			f.fail(p, "%q cannot put out what %q publishes: %s",
-				to.first.Name, from.first.Name, bare(err))
+				to.first.Name, from.first.Name, err)
 		}
 		if from.ports.Network == to.ports.Network && (e.from != e.to || len(to.clients) > 1) {
 			refused[key] = true

@@ -5,8 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"metasim/lcm/bus"
-	"metasim/lcm/mirror"
+	"metasim/lcm/names"
 )
 
 const (
@@ -23,8 +22,8 @@ func (c *checker) publicLCM() {
 	if !ok || url == publicOff {
 		return
 	}
-	if err := bus.CheckURL(url); err != nil {
-		c.fail(p, "%s", bare(err))
+	if _, err := names.Parse(url); err != nil {
+		c.fail(p, "%s", err)
 		return
 	}
 	name, isFile := strings.CutPrefix(url, fileScheme)
@@ -65,7 +64,7 @@ func (f *flow) shown() {
 	if f.s.PublicLCM == "" {
 		return
 	}
-	naming := mirror.Naming{Suffix: f.s.LCMSuffix}
+	naming := names.Naming{Suffix: f.s.LCMSuffix}
 	refused := map[string]bool{} // once for a channel of an entry is enough
 	check := func(from int, channel, sender, recipient string) {
 		entry := f.groups[from].entry

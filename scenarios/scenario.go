@@ -25,7 +25,7 @@ type Scenario struct {
 	StartTimeout time.Duration
 	// PublicLCM is the URL of the LCM network on which the run is shown. Empty: none. A path in it is absolute.
 	PublicLCM string
-	// LCMSuffix stands there between a channel and the name of the sender. Empty: mirror.DefaultSuffix.
+	// LCMSuffix stands there between a channel and the name of the sender. Empty: "@".
 	LCMSuffix string
 	// Clients are all that take part, in the order of the file; names are unique.
 	Clients []Client

@@ -6,23 +6,20 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"metasim/lcm"
+	"metasim/lcm/names"
 	"metasim/metasim"
 )
-
-// MaxChannel is how many bytes LCM allows a channel name on a network.
-const MaxChannel = 63
 
 // ErrClosed is what a closed bus, or a closed subscription, says.
 var ErrClosed = errors.New("lcm bus: closed")
 
 // A Message is one publish.
 type Message struct {
-	Channel string // 1 to MaxChannel bytes, none of them zero
+	Channel string // 1 to names.MaxChannel bytes, none of them zero
 	Payload []byte // may be empty
 	// At is the simulated time of it. Only an event log has a place for it; it is 0 in what is received.
 	At metasim.Time
@@ -93,22 +90,10 @@ func (e *MessageError) Error() string {
 	return fmt.Sprintf("lcm bus: the channel %q %s", e.Channel, e.What)
 }
 
-// CheckChannel reports why a name cannot be a channel on a network, as a *[MessageError], or nil.
-func CheckChannel(name string) error {
-	switch {
-	case name == "":
-		return &MessageError{Channel: name, What: "has no name; give it 1 to 63 bytes"}
-	case len(name) > MaxChannel:
-		return &MessageError{Channel: name, What: fmt.Sprintf("has %d bytes, and LCM allows %d; shorten it", len(name), MaxChannel)}
-	case strings.IndexByte(name, 0) >= 0:
-		return &MessageError{Channel: name, What: "has a zero byte, which ends a name in LCM; leave it out"}
-	}
-	return nil
-}
-
 func check(m *Message) error {
-	if err := CheckChannel(m.Channel); err != nil {
-		return err
+	var wrong *names.ChannelError
+	if errors.As(names.CheckChannel(m.Channel), &wrong) {
+		return &MessageError{Channel: m.Channel, What: wrong.What}
 	}
 	if len(m.Payload) > lcm.MaxPayload {
 		return &MessageError{Channel: m.Channel, What: fmt.Sprintf("got a payload of %d bytes, and LCM allows %d; send less at once",

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"metasim/lcm"
+	"metasim/lcm/names"
 	"metasim/metasim"
 )
 
@@ -27,8 +28,8 @@ type file struct {
 	closed bool
 }
 
-func openFile(a address, o Options) (*file, error) {
-	f, err := os.OpenFile(a.path, os.O_RDWR|os.O_CREATE, 0o666)
+func openFile(a names.Address, o Options) (*file, error) {
+	f, err := os.OpenFile(a.Path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func openFile(a address, o Options) (*file, error) {
 	}
 	b := &file{file: f, buf: bufio.NewWriterSize(f, 1<<18)}
 	b.log = lcm.NewWriter(b.buf)
-	b.counters.log, b.url = o.Log, a.raw
+	b.counters.log, b.url = o.Log, a.URL
 	return b, nil
 }
 

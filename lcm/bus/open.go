@@ -1,8 +1,12 @@
 package bus
 
-import "fmt"
+import (
+	"fmt"
 
-// Open takes part in a network as any LCM program does. A wrong URL is a *[URLError]; any other error says why the bus
+	"metasim/lcm/names"
+)
+
+// Open takes part in a network as any LCM program does. A wrong URL is a *[names.URLError]; any other error says why the bus
 // cannot be had.
 func Open(rawURL string, o Options) (Bus, error) { return open(rawURL, o, false) }
 
@@ -10,16 +14,16 @@ func Open(rawURL string, o Options) (Bus, error) { return open(rawURL, o, false)
 func Serve(rawURL string, o Options) (Bus, error) { return open(rawURL, o, true) }
 
 func open(rawURL string, o Options, serve bool) (Bus, error) {
-	a, err := parseURL(rawURL)
+	a, err := names.Parse(rawURL)
 	if err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
 	var b Bus
 	switch {
-	case a.scheme == "udpm":
+	case a.Scheme == "udpm":
 		b, err = openUDPM(a, o)
-	case a.scheme == "file":
+	case a.Scheme == "file":
 		b, err = openFile(a, o)
 	case serve:
 		b, err = serveTCPQ(a, o)

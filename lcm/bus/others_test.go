@@ -107,20 +107,3 @@ func TestTake(t *testing.T) {
 		require.ErrorIs(t, err, ErrClosed)
 	}, "mute")
 }
-
-func TestNetwork(t *testing.T) {
-	for url, want := range map[string]string{
-		"udpm://":                              "udpm://239.255.76.67:7667",
-		"udpm://239.255.76.67:7667?ttl=1":      "udpm://239.255.76.67:7667",
-		"udpm://239.255.76.67?recv_buf_size=1": "udpm://239.255.76.67:7667",
-		"tcpq://":                              "tcpq://127.0.0.1:7700",
-		"tcpq://:7701":                         "tcpq://127.0.0.1:7701",
-		"file://x":                             "file://x",
-	} {
-		got, err := Network(url)
-		require.NoError(t, err)
-		assert.Equal(t, want, got, url)
-	}
-	_, err := Network("udp://")
-	assert.ErrorContains(t, err, "scheme")
-}

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"metasim/lcm/names"
 )
 
 // dialTime is how long a server may take to answer.
@@ -29,13 +31,13 @@ type tcpqClient struct {
 	closed bool
 }
 
-func dialTCPQ(a address, o Options) (*tcpqClient, error) {
-	conn, err := net.DialTimeout("tcp", a.host, dialTime)
+func dialTCPQ(a names.Address, o Options) (*tcpqClient, error) {
+	conn, err := net.DialTimeout("tcp", a.Host, dialTime)
 	if err != nil {
 		return nil, err
 	}
 	c := &tcpqClient{options: o, session: newSession(conn, o.Queue), asked: map[string]bool{}}
-	c.log, c.url = o.Log, a.raw
+	c.log, c.url = o.Log, a.URL
 	if o.OthersOnly {
 		c.echoes = newEchoes()
 	}
@@ -75,7 +77,7 @@ func (c *tcpqClient) lose(why error) {
 
 func (c *tcpqClient) take(f *frame) error {
 	switch {
-	case f.kind != framePublish || CheckChannel(f.text) != nil:
+	case f.kind != framePublish || names.CheckChannel(f.text) != nil:
 		c.refused.Add(1)
 	case f.dropped:
 		c.dropped.Add(1)

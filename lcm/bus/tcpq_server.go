@@ -6,6 +6,8 @@ import (
 	"net"
 	"slices"
 	"sync"
+
+	"metasim/lcm/names"
 )
 
 const (
@@ -26,13 +28,13 @@ type tcpqServer struct {
 	closed bool
 }
 
-func serveTCPQ(a address, o Options) (*tcpqServer, error) {
-	listener, err := net.Listen("tcp", a.host)
+func serveTCPQ(a names.Address, o Options) (*tcpqServer, error) {
+	listener, err := net.Listen("tcp", a.Host)
 	if err != nil {
 		return nil, err
 	}
 	s := &tcpqServer{options: o, listener: listener}
-	s.log, s.url = o.Log, a.raw
+	s.log, s.url = o.Log, a.URL
 	s.work.Go(s.accept)
 	return s, nil
 }
@@ -121,7 +123,7 @@ func (s *tcpqServer) take(p *session, f *frame) error {
 // relay gives what a peer published to all who want it, that peer included.
 func (s *tcpqServer) relay(m Message, dropped bool) {
 	switch {
-	case CheckChannel(m.Channel) != nil:
+	case names.CheckChannel(m.Channel) != nil:
 		s.refused.Add(1)
 	case dropped:
 		s.dropped.Add(1)

@@ -5,12 +5,14 @@ import (
 	"sync"
 
 	"golang.org/x/net/ipv4"
+
+	"metasim/lcm/names"
 )
 
 // A udpm is UDP multicast.
 type udpm struct {
 	counters
-	address address
+	address names.Address
 	options Options
 	subs    subscriptions
 
@@ -24,22 +26,22 @@ type udpm struct {
 	receiver  sync.WaitGroup
 }
 
-func openUDPM(a address, o Options) (*udpm, error) {
+func openUDPM(a names.Address, o Options) (*udpm, error) {
 	conn, err := net.ListenUDP("udp4", nil)
 	if err != nil {
 		return nil, err
 	}
 	u := &udpm{address: a, options: o}
-	u.log, u.url = o.Log, a.raw
+	u.log, u.url = o.Log, a.URL
 	p := ipv4.NewPacketConn(conn)
-	if err = p.SetMulticastTTL(a.ttl); err == nil {
+	if err = p.SetMulticastTTL(a.TTL); err == nil {
 		err = p.SetMulticastLoopback(true) // the programs on this host are most of the audience
 	}
 	if err != nil {
 		_ = conn.Close() // the first error is the one to tell
 		return nil, err
 	}
-	u.sender = newSender(conn, p, a.group, &u.counters)
+	u.sender = newSender(conn, p, a.Group, &u.counters)
 	return u, nil
 }
 

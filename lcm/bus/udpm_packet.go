@@ -3,6 +3,8 @@ package bus
 import (
 	"bytes"
 	"encoding/binary"
+
+	"metasim/lcm/names"
 )
 
 const (
@@ -15,7 +17,7 @@ const (
 	maxShort     = 65499 // bytes of channel, zero and payload in a datagram of its own
 	maxFragment  = 65487 // bytes after the header of a fragment
 	maxFragments = 65535
-	maxHead      = fragmentHeader + MaxChannel + 1 // bytes of a datagram before the payload, at most
+	maxHead      = fragmentHeader + names.MaxChannel + 1 // bytes of a datagram before the payload, at most
 
 	selfTest = "LCM_SELF_TEST" // what liblcm says to itself when it begins to receive
 )
@@ -95,7 +97,7 @@ func parsePacket(b []byte) (p packet, ok bool) {
 
 // cutChannel splits what follows a header.
 func cutChannel(b []byte) (channel string, payload []byte, ok bool) {
-	end := bytes.IndexByte(b[:min(len(b), MaxChannel+1)], 0)
+	end := bytes.IndexByte(b[:min(len(b), names.MaxChannel+1)], 0)
 	if end < 1 {
 		return "", nil, false
 	}

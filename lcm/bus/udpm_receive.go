@@ -19,11 +19,11 @@ const (
 
 // listen begins to receive.
 func (u *udpm) listen() error {
-	conn, err := net.ListenMulticastUDP("udp4", nil, net.UDPAddrFromAddrPort(u.address.group))
+	conn, err := net.ListenMulticastUDP("udp4", nil, net.UDPAddrFromAddrPort(u.address.Group))
 	if err != nil {
 		return err
 	}
-	size := u.address.buffer
+	size := u.address.Buffer
 	if size == 0 {
 		size = defaultBuffer
 	}
@@ -73,7 +73,7 @@ func (u *udpm) receive(p *ipv4.PacketConn, told bool, own map[netip.AddrPort]boo
 		ms[i].Buffers = [][]byte{make([]byte, maxDatagram)}
 		ms[i].OOB = ipv4.NewControlMessage(ipv4.FlagDst)
 	}
-	group := u.address.group.Addr().AsSlice()
+	group := u.address.Group.Addr().AsSlice()
 	in := newInbound(&u.counters, &u.subs)
 	in.own = own
 	var cm ipv4.ControlMessage

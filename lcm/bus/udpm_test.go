@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"metasim/internal/netns"
+	"metasim/lcm/names"
 )
 
 // vector reads a datagram that liblcm sent.
@@ -275,7 +276,7 @@ func FuzzDatagrams(f *testing.F) {
 		}
 		batch, _ := in.subs.all[0].queue.take(nil, defaultQueue)
 		for _, m := range batch {
-			require.NoError(t, CheckChannel(m.Channel))
+			require.NoError(t, names.CheckChannel(m.Channel))
 		}
 	})
 }

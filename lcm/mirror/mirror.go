@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"metasim/lcm/bus"
+	"metasim/lcm/names"
 	"metasim/metasim"
 )
 
@@ -18,7 +19,7 @@ type Config struct {
 	// Clients are the names of all clients, by ClientID.
 	Clients []string
 	// Naming makes the names on the network.
-	Naming Naming
+	Naming names.Naming
 	// Queue is how many messages may wait to be sent, and QueueBytes how many bytes of payload. Zero: 65,536, and 64 MiB.
 	Queue, QueueBytes int
 	// Log gets a warning when the first message is dropped, and for a name that LCM has no form for. Nil: nowhere.

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"metasim/lcm/bus"
+	"metasim/lcm/names"
 	"metasim/metasim"
 )
 
@@ -14,7 +15,7 @@ const atOnce = 128
 type sender struct {
 	bus     bus.Bus
 	clients []string
-	naming  Naming
+	naming  names.Naming
 	log     *slog.Logger
 	names   map[route]string // the names met so far; empty for one that LCM has no form for
 

@@ -1,4 +1,4 @@
-package bus
+package names
 
 import (
 	"fmt"
@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// A URLError is an address of a bus that means nothing.
+// A URLError is a URL that names no LCM network.
 type URLError struct {
 	URL  string
 	What string // what is wrong, and what to write instead
 }
 
-func (e *URLError) Error() string { return fmt.Sprintf("lcm bus: %q %s", e.URL, e.What) }
+func (e *URLError) Error() string { return fmt.Sprintf("%q %s", e.URL, e.What) }
 
-// What LCM takes where an address says nothing.
+// What LCM takes where a URL does not say.
 const (
 	defaultGroup = "239.255.76.67"
 	defaultPort  = "7667"
@@ -26,41 +26,31 @@ const (
 	defaultTCPQ  = "7700"
 )
 
-// An address is what a URL says.
-type address struct {
-	raw    string
-	scheme string         // udpm, tcpq or file
-	group  netip.AddrPort // udpm
-	ttl    int            // udpm: 0 stays on this host
-	buffer int            // udpm: bytes of the socket's receive buffer; 0 for the default
-	host   string         // tcpq: host:port
-	path   string         // file
+// An Address is what the URL of an LCM network says.
+type Address struct {
+	URL    string
+	Scheme string         // udpm, tcpq or file
+	Group  netip.AddrPort // udpm: the multicast group
+	TTL    int            // udpm: how many routers a datagram may pass; 0 stays on this host
+	Buffer int            // udpm: bytes of the socket's receive buffer; 0 for the default
+	Host   string         // tcpq: host:port
+	Path   string         // file: the event log
 }
 
-// CheckURL reports why a URL names no bus, as a *[URLError], or nil. Whether the bus can be had is another matter.
-func CheckURL(rawURL string) error {
-	_, err := parseURL(rawURL)
-	return err
-}
-
-// Network names the network that a URL is of: the same for all URLs that say the same place in different words, ttl and
-// buffers aside. A wrong URL is a *[URLError].
-func Network(rawURL string) (string, error) {
-	a, err := parseURL(rawURL)
-	if err != nil {
-		return "", err
-	}
-	switch a.scheme {
+// Network names the network: the same for all URLs of one place, whatever their ttl and buffers.
+func (a Address) Network() string {
+	switch a.Scheme {
 	case "udpm":
-		return "udpm://" + a.group.String(), nil
+		return "udpm://" + a.Group.String()
 	case "tcpq":
-		return "tcpq://" + a.host, nil
+		return "tcpq://" + a.Host
 	}
-	return "file://" + a.path, nil
+	return "file://" + a.Path
 }
 
-func parseURL(raw string) (address, error) {
-	a := address{raw: raw}
+// Parse reads the URL of an LCM network. Its error is a *[URLError]. Whether the network can be reached is not known.
+func Parse(raw string) (Address, error) {
+	a := Address{URL: raw}
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
 		return a, a.wrong("has no scheme; use udpm://group:port, tcpq://host:port or file://path")
@@ -70,14 +60,14 @@ func parseURL(raw string) (address, error) {
 	if err != nil {
 		return a, a.wrong("has parameters that cannot be read (%v); use ?name=value&name=value", err)
 	}
-	a.scheme = scheme
+	a.Scheme = scheme
 	switch scheme {
 	case "udpm":
 		err = a.parseUDPM(where, values)
 	case "tcpq":
 		err = a.parseTCPQ(where)
 	case "file":
-		if a.path = where; where == "" {
+		if a.Path = where; where == "" {
 			err = a.wrong("has no path; use file://path")
 		}
 	default:
@@ -92,11 +82,11 @@ func parseURL(raw string) (address, error) {
 	return a, nil
 }
 
-func (a *address) wrong(format string, args ...any) error {
-	return &URLError{URL: a.raw, What: fmt.Sprintf(format, args...)}
+func (a *Address) wrong(format string, args ...any) error {
+	return &URLError{URL: a.URL, What: fmt.Sprintf(format, args...)}
 }
 
-func (a *address) parseUDPM(where string, values url.Values) error {
+func (a *Address) parseUDPM(where string, values url.Values) error {
 	host, port, err := hostPort(where, defaultGroup, defaultPort)
 	if err != nil {
 		return a.wrong("has no group and port; use udpm://%s:%s", defaultGroup, defaultPort)
@@ -105,25 +95,25 @@ func (a *address) parseUDPM(where string, values url.Values) error {
 	if err != nil || !group.Is4() || !group.IsMulticast() {
 		return a.wrong("has the group %q; use an IPv4 multicast address, 224.0.0.0 to 239.255.255.255", host)
 	}
-	a.group = netip.AddrPortFrom(group, port)
-	if a.ttl, err = a.number(values, "ttl", 255); err != nil {
+	a.Group = netip.AddrPortFrom(group, port)
+	if a.TTL, err = a.number(values, "ttl", 255); err != nil {
 		return err
 	}
-	a.buffer, err = a.number(values, "recv_buf_size", math.MaxInt32)
+	a.Buffer, err = a.number(values, "recv_buf_size", math.MaxInt32)
 	return err
 }
 
-func (a *address) parseTCPQ(where string) error {
+func (a *Address) parseTCPQ(where string) error {
 	host, port, err := hostPort(where, defaultHost, defaultTCPQ)
 	if err != nil {
 		return a.wrong("has no host and port; use tcpq://%s:%s", defaultHost, defaultTCPQ)
 	}
-	a.host = net.JoinHostPort(host, strconv.Itoa(int(port)))
+	a.Host = net.JoinHostPort(host, strconv.Itoa(int(port)))
 	return nil
 }
 
 // number takes a parameter from 0 to most out of values.
-func (a *address) number(values url.Values, name string, most int) (int, error) {
+func (a *Address) number(values url.Values, name string, most int) (int, error) {
 	defer values.Del(name)
 	if !values.Has(name) {
 		return 0, nil

@@ -1,27 +1,49 @@
-package mirror
+package names
 
 import (
 	"fmt"
 	"strings"
-
-	"metasim/lcm/bus"
 )
 
-// DefaultSuffix stands between a channel and the name of the sender where nothing else is said.
-const DefaultSuffix = "@"
+// MaxChannel is how many bytes LCM allows a channel name on a network.
+const MaxChannel = 63
+
+// A ChannelError is a name that no channel of a network can have.
+type ChannelError struct {
+	Channel string
+	What    string // "has 64 bytes", and what to do
+}
+
+func (e *ChannelError) Error() string { return fmt.Sprintf("the channel %q %s", e.Channel, e.What) }
+
+// CheckChannel reports why a name cannot be a channel on a network, as a *[ChannelError], or nil.
+func CheckChannel(name string) error {
+	switch {
+	case name == "":
+		return &ChannelError{Channel: name, What: "has no name; give it 1 to 63 bytes"}
+	case len(name) > MaxChannel:
+		return &ChannelError{Channel: name, What: fmt.Sprintf("has %d bytes, and LCM allows %d; shorten it", len(name), MaxChannel)}
+	case strings.IndexByte(name, 0) >= 0:
+		return &ChannelError{Channel: name, What: "has a zero byte, which ends a name in LCM; leave it out"}
+	}
+	return nil
+}
+
+// defaultSuffix stands between a channel and the name of the sender where a Naming has no Suffix.
+const defaultSuffix = "@"
 
 // toMark stands between the names of sender and recipient. No client has it in its name.
 const toMark = ">"
 
-// A Naming makes the names of channels on the network. The zero value uses DefaultSuffix.
+// A Naming makes the channels on which the messages of a run are shown. The zero value is ready to use.
 type Naming struct {
-	// Suffix stands between a channel and the name of the sender. Empty: DefaultSuffix.
+	// Suffix stands between a channel and the name of the sender. Empty: "@".
 	Suffix string
 }
 
 func (n Naming) suffix() string {
 	if n.Suffix == "" {
-		return DefaultSuffix
+		return defaultSuffix
 	}
 	return n.Suffix
 }
@@ -50,7 +72,7 @@ func (e *NameError) Error() string {
 		return fmt.Sprintf("%q cannot be shown on LCM: it has a zero byte, which ends a name there; take it out of %s", e.Name, what)
 	}
 	return fmt.Sprintf("%q cannot be shown on LCM: it has %d bytes, and LCM allows %d; shorten %s by %d",
-		e.Name, len(e.Name), bus.MaxChannel, what, len(e.Name)-bus.MaxChannel)
+		e.Name, len(e.Name), MaxChannel, what, len(e.Name)-MaxChannel)
 }
 
 // Check reports why messages of a channel from sender to recipient cannot be shown, as a *[NameError], or nil. An empty
@@ -60,7 +82,7 @@ func (n Naming) Check(channel, sender, recipient string) error {
 	if recipient != "" {
 		name = n.Delivered(channel, sender, recipient)
 	}
-	if bus.CheckChannel(name) == nil {
+	if CheckChannel(name) == nil {
 		return nil
 	}
 	return &NameError{Name: name, Channel: channel, Sender: sender, Recipient: recipient}
