@@ -16,67 +16,70 @@ import (
 	"metasim/wire/transport/stream"
 )
 
-// An entrance is where clients come in: from inside the process, from outside, or both.
-type entrance struct {
-	inside  *mem.Net      // nil where no client lives in this process
-	outside wire.Listener // nil where none comes from outside
-	token   string
-	dir     string // the private directory of the socket, to be removed
+// listeners are what clients join through: from inside of this process, from outside, or both.
+type listeners struct {
+	inside    *mem.Net      // nil if no client runs in this process
+	outside   wire.Listener // nil if no client joins from outside
+	token     string
+	socketDir string // the private directory of a socket; removed at the end
 }
 
-// open listens as the options say. The token it chooses keeps others out of a run even on the loopback interface; a
-// unix socket lies in a directory that is private to the user.
-func open(o Options, inside, outside bool) (*entrance, error) {
-	e := &entrance{token: o.Token}
-	if e.token == "" && (!o.Serve || o.Transport == "tcp" || o.Transport == "quic") {
+// listen listens as the options say. The token that it chooses keeps other users of this host out of the run, even on the
+// loopback interface; a unix socket lies in a directory that is private to the user.
+func listen(o *Options, inside, outside bool) (*listeners, error) {
+	l := &listeners{token: o.Token}
+	if l.token == "" && (!o.Serve || o.Transport == "tcp" || o.Transport == "quic") {
 		var b [16]byte
 		if _, err := rand.Read(b[:]); err != nil {
 			return nil, err
 		}
-		e.token = hex.EncodeToString(b[:])
+		l.token = hex.EncodeToString(b[:])
 	}
 	if inside {
-		e.inside = mem.NewNet()
+		l.inside = mem.NewNet()
 	}
 	if !outside {
-		return e, nil
+		return l, nil
 	}
-	if err := e.listen(o); err != nil {
-		return nil, errors.Join(fmt.Errorf("no clients can come in: %w", err), e.close())
+	if err := l.listenOutside(o); err != nil {
+		return nil, errors.Join(fmt.Errorf("no clients can come in: %w", err), l.close())
 	}
-	return e, nil
+	return l, nil
 }
 
-func (e *entrance) listen(o Options) (err error) {
-	const loopback = "127.0.0.1:0"
+func (l *listeners) listenOutside(o *Options) (err error) {
+	address := o.Listen
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
 	switch o.Transport {
 	case "tcp":
-		e.outside, err = stream.Listen("tcp://" + or(o.Listen, loopback))
+		l.outside, err = stream.Listen("tcp://" + address)
 	case "quic":
-		e.outside, err = quic.Listen("quic://" + or(o.Listen, loopback))
+		l.outside, err = quic.Listen("quic://" + address)
 	case "shm":
-		if e.outside, err = e.listenPath("shm", o.Listen, shm.Listen); !errors.Is(err, errors.ErrUnsupported) {
+		if l.outside, err = l.listenPath("shm", o.Listen, shm.Listen); !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 		o.Log.Warn("there is no shared memory here; the run goes over a unix socket", "cause", err)
 		fallthrough
 	default:
-		e.outside, err = e.listenPath("unix", o.Listen, stream.Listen)
+		l.outside, err = l.listenPath("unix", o.Listen, stream.Listen)
 	}
 	return err
 }
 
-// listenPath listens at a path, or in a private temporary directory.
-func (e *entrance) listenPath(scheme, path string, listen func(url string) (wire.Listener, error)) (wire.Listener, error) {
+// listenPath listens at a path; an empty path stands for one in a private temporary directory.
+func (l *listeners) listenPath(scheme, path string, listen func(url string) (wire.Listener, error)) (wire.Listener, error) {
 	if path == "" {
-		if e.dir == "" {
+		if l.socketDir == "" {
 			dir, err := os.MkdirTemp("", "metasim-")
 			if err != nil {
 				return nil, err
 			}
-			e.dir = dir
+			l.socketDir = dir
 		}
-		path = filepath.Join(e.dir, "s")
+		path = filepath.Join(l.socketDir, "s")
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -85,29 +88,22 @@ func (e *entrance) listenPath(scheme, path string, listen func(url string) (wire
 	return listen(scheme + "://" + filepath.ToSlash(path))
 }
 
-// close stops listening and removes what was left on disk. The server has closed the listeners already, if it served.
-func (e *entrance) close() error {
+// close stops listening and removes the socket. A server that has served has closed the listeners already.
+func (l *listeners) close() error {
 	var errs []error
-	closeOne := func(l wire.Listener) {
-		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+	closeOne := func(one wire.Listener) {
+		if err := one.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}
-	if e.inside != nil {
-		closeOne(e.inside)
+	if l.inside != nil {
+		closeOne(l.inside)
 	}
-	if e.outside != nil {
-		closeOne(e.outside)
+	if l.outside != nil {
+		closeOne(l.outside)
 	}
-	if e.dir != "" {
-		errs = append(errs, os.RemoveAll(e.dir))
+	if l.socketDir != "" {
+		errs = append(errs, os.RemoveAll(l.socketDir))
 	}
 	return errors.Join(errs...)
-}
-
-func or(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
 }

@@ -3,45 +3,54 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
+	"unicode"
 
 	"metasim/server"
 )
 
-// A process is a party in a process of its own.
+// A process runs the clients of one group. It is the leader of a process group, so that the processes that it starts end
+// with it. Its output goes to two files.
 type process struct {
-	clients []string // its names
+	clients []string // their names
 	cmd     *exec.Cmd
-	stdout  string        // the file of what it prints
+	stdout  string        // the name of the file
 	stderr  string        // likewise
-	done    chan struct{} // closed when it has ended
-	err     error         // how; valid after done
+	done    chan struct{} // closed when the process has ended
+	err     error         // how it ended; valid after done is closed
 }
 
 const (
-	// deathTime is how long to wait for a process whose connection broke, to learn its exit status.
-	deathTime = 2 * time.Second
-	// leaveTime is how long a process may go on after its client has left, where Options does not say; abortTime after the run has failed.
-	leaveTime = 10 * time.Second
-	abortTime = time.Second
-	// termTime is how long a process has between the request to end and the end.
-	termTime = time.Second
-	// lastLines is how many lines of a dead client's output are shown.
+	// exitWait is how long to wait for a process whose connection broke, to learn its exit status.
+	exitWait = 2 * time.Second
+	// defaultPatience is how long a process may go on after its client has left, if Options.Patience is 0.
+	defaultPatience = 10 * time.Second
+	// abortPatience is how long a process may go on after the run has failed.
+	abortPatience = time.Second
+	// termWait is the time between the request to end (SIGTERM) and the kill.
+	termWait = time.Second
+	// lastLines is how many lines of the output of a lost client are shown.
 	lastLines = 20
+	// maxLine is how many characters of a line of output are shown.
+	maxLine = 200
+	// tailSize is how many bytes of a file are read to find its last lines.
+	tailSize = 16 << 10
 )
 
-// start starts the process of some clients, with its output in the run directory, named after the first. It is the leader of a process group, so that
-// what it starts ends with it.
-func start(clients []string, argv []string, workDir string, env []string, logs string) (*process, error) {
-	client := clients[0]
+// startProcess starts the process of some clients. The files of its output are in the directory logs, named after the first
+// client.
+func startProcess(clients []string, argv []string, workDir string, env []string, logs string) (*process, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = workDir
 	cmd.Env = append(os.Environ(), env...)
 	ownGroup(cmd)
-	log := filepath.Join(logs, client)
+	log := filepath.Join(logs, clients[0])
 	p := &process{clients: clients, cmd: cmd, stdout: log + ".stdout", stderr: log + ".stderr", done: make(chan struct{})}
 	stdout, err := os.Create(p.stdout)
 	if err != nil {
@@ -55,15 +64,49 @@ func start(clients []string, argv []string, workDir string, env []string, logs s
 	defer stderr.Close()
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("client %q cannot be started: %w", client, err)
+		return nil, fmt.Errorf("client %q cannot be started: %w", clients[0], err)
 	}
 	return p, nil
 }
 
-// wait waits for the end of the process, once.
+// wait waits for the end of the process. It is called once.
 func (p *process) wait() {
 	p.err = p.cmd.Wait()
 	close(p.done)
+}
+
+// end gives the process some time to end, then asks it to end (SIGTERM), then kills it. It reports whether it had to ask.
+func (p *process) end(patience time.Duration) (forced bool) {
+	if p.endsWithin(patience) {
+		return false
+	}
+	terminate(p.cmd.Process)
+	if !p.endsWithin(termWait) {
+		kill(p.cmd.Process)
+		<-p.done
+	}
+	return true
+}
+
+func (p *process) endsWithin(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// lossReport waits a moment for the end of a process whose client was lost, and says how it ended.
+func (p *process) lossReport() server.Obituary {
+	r := server.Obituary{Exit: fmt.Sprintf("nothing yet: process %d still runs", p.cmd.Process.Pid)}
+	if p.endsWithin(exitWait) {
+		r.Exit = p.exit()
+	}
+	r.Output = p.lastOutput()
+	return r
 }
 
 // exit says how the process ended: "exit status 0", "signal: killed".
@@ -78,41 +121,98 @@ func (p *process) exit() string {
 	return p.err.Error()
 }
 
-// obituary waits a moment for the process to end, and says how it did.
-func (p *process) obituary() server.Obituary {
-	timer := time.NewTimer(deathTime)
-	defer timer.Stop()
-	var o server.Obituary
-	select {
-	case <-p.done:
-		o.Exit = p.exit()
-	case <-timer.C:
-		o.Exit = fmt.Sprintf("nothing yet: process %d still runs", p.cmd.Process.Pid)
+// lastOutput returns the last lines of a process that has ended: of its standard error, or of its output if that is empty.
+func (p *process) lastOutput() []string {
+	if lines := tail(p.stderr, lastLines); len(lines) > 0 {
+		return lines
 	}
-	o.Output = p.lastWords()
-	return o
+	return tail(p.stdout, lastLines)
 }
 
-// end waits for the process for some time, and then ends it: politely, then not. It reports whether it had to.
-func (p *process) end(patience time.Duration) (forced bool) {
-	if p.within(patience) {
-		return false
+// lastLine returns the last line that a process wrote to either of its outputs; empty if there is none.
+func (p *process) lastLine() string {
+	older, newer := p.stdout, p.stderr
+	if modified(older).After(modified(newer)) {
+		older, newer = newer, older
 	}
-	terminate(p.cmd.Process)
-	if !p.within(termTime) {
-		kill(p.cmd.Process)
-		<-p.done
+	for _, file := range []string{newer, older} {
+		if lines := tail(file, 1); len(lines) > 0 {
+			return strings.TrimSpace(lines[0])
+		}
 	}
-	return true
+	return ""
 }
 
-func (p *process) within(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-p.done:
-		return true
-	case <-timer.C:
-		return false
+// modified returns when a file was last written to; zero if it cannot be read.
+func modified(file string) time.Time {
+	info, err := os.Stat(file)
+	if err != nil {
+		return time.Time{}
 	}
+	return info.ModTime()
+}
+
+// tail returns the last lines of a file as plain text, without empty lines at the end. If the file cannot be read, it
+// returns the error as its only line.
+func tail(file string, lines int) []string {
+	text, err := tailText(file)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var all []string
+	for line := range strings.SplitSeq(text, "\n") {
+		all = append(all, plainText(line))
+	}
+	for len(all) > 0 && strings.TrimSpace(all[len(all)-1]) == "" {
+		all = all[:len(all)-1]
+	}
+	return all[max(0, len(all)-lines):]
+}
+
+// tailText returns the last tailSize bytes of a file, after "…" if the file has more.
+func tailText(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	cut := ""
+	if info, err := f.Stat(); err == nil && info.Size() > tailSize {
+		if _, err := f.Seek(-tailSize, io.SeekEnd); err != nil {
+			return "", err
+		}
+		cut = "…"
+	}
+	text, err := io.ReadAll(io.LimitReader(f, tailSize))
+	return cut + string(text), err
+}
+
+// controlSequences match what a terminal takes as a command (ECMA-48): CSI, OSC and other strings, and the short ones.
+var controlSequences = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]*[0-~])")
+
+// plainText returns what a person would see of a line of output on a terminal, without its commands to the terminal. Output
+// may hold anything: colours, a progress bar that overwrites itself (the last version is returned), binary data. A long line
+// is cut.
+func plainText(line string) string {
+	line = controlSequences.ReplaceAllString(strings.ToValidUTF8(line, "?"), "")
+	line = strings.TrimRight(line, "\r")
+	for versions := strings.Split(line, "\r"); len(versions) > 0; versions = versions[:len(versions)-1] {
+		if line = versions[len(versions)-1]; strings.TrimSpace(line) != "" {
+			break
+		}
+	}
+	line = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return ' '
+		case !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, line)
+	line = strings.TrimRight(line, " ")
+	if r := []rune(line); len(r) > maxLine {
+		line = string(r[:maxLine-1]) + "…"
+	}
+	return line
 }

@@ -9,6 +9,6 @@ import (
 
 func ownGroup(*exec.Cmd) {}
 
-// A process that has ended meanwhile cannot be killed, which is as well: hence no error.
+// The errors say that the process has ended already, which is what is wanted.
 func terminate(p *os.Process) { _ = p.Kill() }
 func kill(p *os.Process)      { _ = p.Kill() }

@@ -1,239 +1,149 @@
+// Package run carries out a scenario: it serves the scenario, starts its clients (built-in models in this process or in
+// processes of their own, commands as processes), records the run in a directory, and returns the outcome.
+//
+// This package uses real time and starts processes. Neither can change the result of a run.
 package run
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"sync"
+	"encoding/json"
+	"log/slog"
 	"time"
 
-	"metasim/client"
-	"metasim/delay"
-	"metasim/federates"
-	"metasim/lcm/mirror"
-	"metasim/metasim"
-	"metasim/record/journal"
-	"metasim/scenarios"
+	"metasim/monitor"
 	"metasim/server"
 )
 
-// A conductor carries out one scenario.
-type conductor struct {
-	scenario  *scenarios.Scenario
-	options   Options
-	dir       journal.Dir
-	entrance  *entrance
-	server    *server.Server
-	public    *mirror.Mirror // nil where the run is not shown
-	live      []string       // clients that take part in real time
-	work      sync.WaitGroup
-	crew      *client.Crew // of the built-in models in this process
-	processes []*process   // in order of the scenario
+// Transports are the ways in which clients reach the server.
+var Transports = []string{"mem", "unix", "tcp", "quic", "shm"}
 
-	mu     sync.Mutex
-	fates  map[string]*fate    // of the clients in this process, by name
-	homes  map[string]*process // of the others that were started here
-	guests map[string]bool     // who are started by somebody else
+// Options say how to carry out a scenario. None of them can change its digest.
+type Options struct {
+	// Transport is mem (the default), unix, tcp, quic or shm. With mem the built-in models run in this process, and commands
+	// get a unix socket; with the others every client is a process of its own. Where the system has no shared memory (only
+	// Linux has what shm needs), shm becomes unix, with a warning.
+	Transport string
+	// Listen is the address at which clients from outside of this process join: a path for unix and shm, host:port for tcp
+	// and quic. Empty: a private temporary socket, or a free port of the loopback interface.
+	Listen string
+	// Serve starts no client: all of them join from outside.
+	Serve bool
+	// Token is what clients must show to join. Empty: a random token for tcp and quic and for the processes started here.
+	Token string
+	// Out is the run directory. Empty: runs/<name>-<n> below the working directory.
+	Out string
+	// Self is the command that starts this program as `metasim`. The arguments "client --instance ..." are added to it for a
+	// built-in model in a process of its own. Every transport but mem needs it.
+	Self []string
+	// AllowOutside lets models that are processes of their own read files outside of the scenario's directory.
+	AllowOutside bool
+	// Patience is how long, in wall-clock time, a process may go on after its client has left, before it is ended. Zero:
+	// 10 s.
+	Patience time.Duration
+	// Pack is how many clients of one entry of the scenario (built-in models with a count) may share a process and a
+	// connection. Zero: each client has its own.
+	Pack int
+	// NoTrace does not ask clients how long they compute, which makes each of them read the clock. A report on the run then
+	// uses the time between what the server receives.
+	NoTrace bool
+	// Env is added to the environment of the processes that are started.
+	Env []string
+	// NoJournal leaves the journal out: the run directory has a manifest, with the outcome and the digest, and the output of
+	// the processes.
+	NoJournal bool
+	// Private does not show the run on the public LCM network that the scenario names.
+	Private bool
+	// Ready is called when clients can join from outside, with the address and the token they need. May be nil.
+	Ready func(url, token string) error
+	// Watch is called with the server when it begins to serve, to show its progress. May be nil.
+	Watch func(*server.Server)
+	// Live says how the run can be watched while it goes on. Nil: not at all.
+	Live *Live
+	// Log gets warnings. Nil: they are discarded.
+	Log *slog.Logger
 }
 
-// A fate is how a client in this process ended.
-type fate struct {
-	done chan struct{}
-	err  error
+// Live says how a run can be watched and controlled while it goes on. There is always a private socket; the run directory
+// names it.
+type Live struct {
+	// HTTP is an address to serve a page at: host:port, or :port for this host alone. Empty: no page.
+	HTTP string
+	// Outside lets HTTP be an address that other hosts reach. They must show the token; nothing is encrypted.
+	Outside bool
+	// Token is what commands over HTTP must show. Empty: a random one.
+	Token string
+	// Shown is called with the address of the page, which includes the token. May be nil.
+	Shown func(url string)
+	// Stall is the wall-clock time without input from any client after which Say is called with the reason; 0: never. Say
+	// may be called on another goroutine.
+	Stall time.Duration
+	Say   func(text string)
+	// Show is called on a goroutine of its own. It shows the run until the monitor ends. May be nil.
+	Show func(m *monitor.Monitor)
 }
 
-// Scenario carries out a scenario. The error says why there was no run at all; how a run failed is in its outcome.
-func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	table, err := delay.NewTable(sc.Seed, sc.Rules)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := makeDir(sc.Name, o.Out)
-	if err != nil {
-		return nil, err
-	}
-	c := &conductor{scenario: sc, options: o, dir: dir, live: sc.Live(), crew: client.NewCrew(), fates: map[string]*fate{}, homes: map[string]*process{}, guests: map[string]bool{}}
-	record, err := newRecord(dir, sc, o)
-	if err != nil {
-		return nil, err
-	}
-	if c.entrance, err = open(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc)); err != nil {
-		return nil, errors.Join(err, record.abandon(err))
-	}
-	c.public = c.openPublic()
-	if c.server, err = server.New(c.config(table, record)); err != nil {
-		c.closePublic()
-		return nil, errors.Join(err, c.entrance.close(), record.abandon(err))
-	}
-	window, err := c.openWindow()
-	if err != nil {
-		c.closePublic()
-		return nil, errors.Join(err, c.entrance.close(), record.abandon(err))
-	}
-	out := c.serve(ctx, window)
-	out.LCM = c.closePublic()
-	if err := errors.Join(window.close(), c.entrance.close(), record.finish(out)); err != nil && out.OK {
-		out.OK, out.Err, out.Error = false, err, Sentence(err)
-	}
-	return out, nil
+// An Outcome is the result of a run: what `metasim run --json` prints.
+type Outcome struct {
+	Scenario      string   `json:"scenario"`
+	Seed          uint64   `json:"seed"`
+	OK            bool     `json:"ok"`
+	Error         string   `json:"error"`
+	Deterministic bool     `json:"deterministic"`
+	Digest        string   `json:"digest"` // of what happened, even if the run failed
+	EndNS         int64    `json:"end_ns"` // the latest activity of any client
+	WallS         float64  `json:"wall_s"`
+	RunDir        string   `json:"run_dir"`
+	Messages      Messages `json:"messages"`
+	Traffic
+	Wakeups uint64          `json:"wakeups"`        // rounds of the server that had input; see server.Result
+	Live    []string        `json:"live,omitempty"` // clients that took part in real time: a repetition may give another digest
+	LCM     *LCMOutcome     `json:"lcm,omitempty"`
+	Clients []ClientOutcome `json:"clients"` // in order of name
+
+	Err error `json:"-"` // the cause of Error
 }
 
-func (c *conductor) config(table *delay.Table, record *record) server.Config {
-	sc := c.scenario
-	config := server.Config{
-		Core:     metasim.Config{Delays: table, Until: sc.Until, MaxSteps: sc.MaxSteps},
-		Scenario: sc.Name, Seed: sc.Seed, Token: c.entrance.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
-		Timed:        !c.options.NoTrace && !c.options.NoJournal, // a report reads it in the journal
-		Live:         len(c.live) > 0,
-		StartTimeout: sc.StartTimeout, Observers: c.observers(record), After: c.crew.Served(), Obituary: c.obituary, Log: c.options.Log,
-	}
-	for _, cl := range sc.Clients {
-		config.Core.Clients = append(config.Core.Clients, cl.Name)
-		if cl.Detach {
-			config.Detach[cl.Name] = true
-		}
-	}
-	return config
+// Traffic counts what went over connections, as the server sees it. It depends on real time. Inside this process a frame is
+// what one side hands to the other in one call, and its bytes are those of the payloads and results in it.
+type Traffic struct {
+	FramesIn  uint64 `json:"frames_in"`  // read by the server
+	FramesOut uint64 `json:"frames_out"` // written by the server
+	BytesIn   uint64 `json:"bytes_in"`   // of those frames, with their lengths
+	BytesOut  uint64 `json:"bytes_out"`
 }
 
-// serve runs the server with all that belongs to it, and waits until nothing of it is left.
-func (c *conductor) serve(ctx context.Context, w *window) *Outcome {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w.open(ctx, &c.work)
-	if c.entrance.inside != nil {
-		c.work.Go(func() { c.accept(c.server.Accept(c.entrance.inside)) })
-	}
-	if c.entrance.outside != nil {
-		c.work.Go(func() { c.accept(c.server.Accept(c.entrance.outside)) })
-	}
-	if c.scenario.Rate > 0 {
-		// How the run failed is known from Serve.
-		c.work.Go(func() { _ = server.Pace(ctx, c.server, c.scenario.Rate) })
-	}
-	c.work.Go(func() { c.startClients(ctx) })
-	if c.options.Watch != nil {
-		c.options.Watch(c.server)
-	}
-	err := c.server.Serve(ctx)
-	cancel()
-	c.work.Wait()
-	c.endProcesses(err == nil)
-	out := outcome(c.scenario.Name, c.scenario.Seed, c.dir.Path(), c.server.Result())
-	out.Live = c.live
-	return out
+// Messages counts (message, recipient) pairs, except Sent, which counts publishes.
+type Messages struct {
+	Sent        uint64 `json:"sent"`
+	Delivered   uint64 `json:"delivered"`
+	Dropped     uint64 `json:"dropped"`
+	Undelivered uint64 `json:"undelivered"`
 }
 
-func (c *conductor) accept(err error) {
-	if err != nil {
-		c.server.Fail(fmt.Errorf("no more clients can come in: %w", err))
-	}
+// A ClientOutcome is the result of one client.
+type ClientOutcome struct {
+	Name      string          `json:"name"`
+	Digest    string          `json:"digest"`
+	Sent      uint64          `json:"sent"`
+	Delivered uint64          `json:"delivered"`
+	EndNS     int64           `json:"end_ns"` // its last activity
+	EndStep   uint32          `json:"end_step"`
+	Grants    uint64          `json:"grants"` // depends on real time
+	BusyS     float64         `json:"busy_s"`
+	BlockedS  float64         `json:"blocked_s"`
+	Exit      string          `json:"exit"` // left, detached, lost, aborted (the run failed) or absent (never joined)
+	Result    json.RawMessage `json:"result"`
+	*Traffic                  // of its connection; left out if the client shares it, or never joined
 }
 
-// startClients starts all that are not to be started by somebody else. It stops when the run ends.
-func (c *conductor) startClients(ctx context.Context) {
-	if c.entrance.outside != nil && c.options.Ready != nil {
-		if err := c.options.Ready(c.entrance.outside.URL(), c.entrance.token); err != nil {
-			c.server.Fail(err)
-			return
-		}
-	}
-	for _, p := range parties(c.scenario.Clients, c.options.Pack) {
-		switch {
-		case ctx.Err() != nil:
-			return
-		case p[0].External || c.options.Serve:
-			c.expect(p)
-		case c.options.inside(p[0]):
-			c.startInside(ctx, p)
-		default:
-			if err := c.startProcess(p); err != nil {
-				c.server.Fail(err)
-				return
-			}
-		}
-	}
-}
-
-// expect notes that somebody else starts a party.
-func (c *conductor) expect(p party) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, cl := range p {
-		c.guests[cl.Name] = true
-	}
-}
-
-// startInside starts a party of built-in models, which the crew carries out.
-func (c *conductor) startInside(ctx context.Context, p party) {
-	f := &fate{done: make(chan struct{})}
-	c.mu.Lock()
-	for _, cl := range p {
-		c.fates[cl.Name] = f
-	}
-	c.mu.Unlock()
-	c.work.Go(func() {
-		defer close(f.done)
-		f.err = c.takePart(ctx, p)
-		if f.err == nil {
-			return
-		}
-		for _, cl := range p {
-			c.server.Exited(cl.Name, f.err.Error())
-		}
-	})
-}
-
-func (c *conductor) takePart(ctx context.Context, p party) error {
-	var parts []Part
-	for _, cl := range p {
-		m, err := federates.New(cl.Model, cl.With, c.scenario.Env(&cl))
-		if err != nil {
-			return err
-		}
-		parts = append(parts, Part{cl.Name, m})
-	}
-	conn, err := c.entrance.inside.Dial(ctx, c.entrance.inside.URL())
-	if err != nil {
-		return err
-	}
-	host, err := client.Connect(ctx, client.WithConn(conn))
-	if err != nil {
-		return err
-	}
-	return errors.Join(man(c.crew, parts, func(p Part, aboard client.Option) error {
-		return Model(ctx, p.Model, p.Name, client.WithHost(host), client.WithToken(c.entrance.token), aboard)
-	}), host.Close())
-}
-
-// obituary says what became of a client that the server lost.
-func (c *conductor) obituary(name string) server.Obituary {
-	c.mu.Lock()
-	f, p := c.fates[name], c.homes[name]
-	c.mu.Unlock()
-	switch {
-	case p != nil:
-		return p.obituary()
-	case f != nil:
-		select {
-		case <-f.done:
-			if f.err != nil {
-				return server.Obituary{Exit: "error: " + f.err.Error()}
-			}
-		case <-time.After(deathTime):
-		}
-	}
-	return server.Obituary{}
-}
-
-// makeDir makes the run directory.
-func makeDir(name, out string) (journal.Dir, error) {
-	if out == "" {
-		return journal.NextDir("runs", name)
-	}
-	return journal.Create(out)
+// An LCMOutcome says how much of a run was shown on its public LCM network. It depends on real time.
+type LCMOutcome struct {
+	URL     string `json:"url"`
+	Shown   uint64 `json:"shown"`   // messages sent or delivered, each with a companion
+	Dropped uint64 `json:"dropped"` // messages for which there was no time
+	Refused uint64 `json:"refused"` // messages whose names LCM cannot express
+	// These say what happened to what was shown; they count messages and companions.
+	Sent    uint64 `json:"sent"`
+	Failed  uint64 `json:"failed"`  // the network did not accept them
+	Unread  uint64 `json:"unread"`  // a program that listens over tcpq was too slow; counted for each such program
+	Skipped uint64 `json:"skipped"` // a log has no empty payloads
 }

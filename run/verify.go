@@ -122,7 +122,7 @@ func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v
 
 // packs returns pack if that makes any clients of the scenario share a process, and else 0.
 func packs(sc *scenarios.Scenario, pack int) int {
-	if len(parties(sc.Clients, pack)) < len(sc.Clients) {
+	if len(groups(sc.Clients, pack)) < len(sc.Clients) {
 		return pack
 	}
 	return 0

@@ -11,7 +11,7 @@ import (
 )
 
 // Nothing that a client writes is a command to the terminal of who reads it, and what is long is cut.
-func TestLegible(t *testing.T) {
+func TestPlainText(t *testing.T) {
 	for line, want := range map[string]string{
 		"relaxing the mesh, residual 0.3":               "relaxing the mesh, residual 0.3",
 		"  File \"x.py\", line 3\t in f  ":              "  File \"x.py\", line 3  in f",
@@ -26,7 +26,7 @@ func TestLegible(t *testing.T) {
 		strings.Repeat("é", 300):                        strings.Repeat("é", 199) + "…",
 		"":                                              "",
 	} {
-		require.Equal(t, want, legible(line), "%q", line)
+		require.Equal(t, want, plainText(line), "%q", line)
 	}
 }
 
@@ -40,19 +40,19 @@ func TestLastOutput(t *testing.T) {
 	}
 	write(p.stdout, "", 1)
 	write(p.stderr, "", 2)
-	require.Empty(t, p.said())
-	require.Empty(t, p.lastWords())
+	require.Empty(t, p.lastLine())
+	require.Empty(t, p.lastOutput())
 	write(p.stdout, "frame 1\n  frame 2\n \n\n", 1)
-	require.Equal(t, "frame 2", p.said(), "the standard error is younger, but empty")
-	require.Equal(t, []string{"frame 1", "  frame 2"}, p.lastWords())
+	require.Equal(t, "frame 2", p.lastLine(), "the standard error is younger, but empty")
+	require.Equal(t, []string{"frame 1", "  frame 2"}, p.lastOutput())
 	write(p.stderr, "a warning\n", 2)
-	require.Equal(t, "a warning", p.said())
+	require.Equal(t, "a warning", p.lastLine())
 	write(p.stdout, "frame 3", 3)
-	require.Equal(t, "frame 3", p.said())
-	require.Equal(t, []string{"a warning"}, p.lastWords())
+	require.Equal(t, "frame 3", p.lastLine())
+	require.Equal(t, []string{"a warning"}, p.lastOutput())
 	write(p.stderr, strings.Repeat("word ", 10_000), 4)
-	require.Len(t, []rune(p.said()), longest)
-	require.True(t, strings.HasPrefix(p.said(), "…"), "the beginning of the line is left out")
+	require.Len(t, []rune(p.lastLine()), maxLine)
+	require.True(t, strings.HasPrefix(p.lastLine(), "…"), "the beginning of the line is left out")
 	write(p.stderr, strings.Repeat("line\n", 10_000), 4)
-	require.Len(t, p.lastWords(), lastLines)
+	require.Len(t, p.lastOutput(), lastLines)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Who shares a process are built-in models of one entry, in order; commands and others never do.
-func TestParties(t *testing.T) {
+func TestGroups(t *testing.T) {
 	clients := []scenarios.Client{
 		{Name: "a-0", Entry: "a", Model: "sink"}, {Name: "a-1", Entry: "a", Model: "sink"}, {Name: "a-2", Entry: "a", Model: "sink"},
 		{Name: "b", Entry: "b", Model: "sink"},
@@ -18,7 +18,7 @@ func TestParties(t *testing.T) {
 	}
 	names := func(pack int) [][]string {
 		var all [][]string
-		for _, p := range parties(clients, pack) {
+		for _, p := range groups(clients, pack) {
 			all = append(all, p.names())
 		}
 		return all

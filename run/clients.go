@@ -1,0 +1,221 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"metasim/client"
+	"metasim/federates"
+	"metasim/monitor"
+	"metasim/record/journal"
+	"metasim/scenarios"
+	"metasim/server"
+)
+
+// clients starts the clients of one run, knows where each of them runs, and ends their processes.
+type clients struct {
+	scenario  *scenarios.Scenario
+	options   *Options
+	dir       journal.Dir
+	listeners *listeners
+	scheduler *client.Crew   // of the models in this process
+	server    *server.Server // set before start is called
+	inside    sync.WaitGroup // models in this process
+	processes []*process     // in the order of the scenario
+
+	mu     sync.Mutex
+	places map[string]place // by name
+}
+
+// A place says where a client runs: one field is set.
+type place struct {
+	inside  *insideGroup // in this process
+	process *process     // in a process that the run has started
+	outside bool         // somebody else starts the client
+}
+
+// An insideGroup is a group of built-in models in this process.
+type insideGroup struct {
+	done chan struct{} // closed when all have ended
+	err  error         // how they ended; valid after done is closed
+}
+
+// start starts all clients that nobody else starts. It stops when the run ends.
+func (c *clients) start(ctx context.Context) {
+	if c.listeners.outside != nil && c.options.Ready != nil {
+		if err := c.options.Ready(c.listeners.outside.URL(), c.listeners.token); err != nil {
+			c.server.Fail(err)
+			return
+		}
+	}
+	for _, g := range groups(c.scenario.Clients, c.options.Pack) {
+		switch {
+		case ctx.Err() != nil:
+			return
+		case g[0].External || c.options.Serve:
+			c.setPlace(g, place{outside: true})
+		case c.options.inside(g[0]):
+			c.startInside(ctx, g)
+		default:
+			if err := c.startOutside(g); err != nil {
+				c.server.Fail(err)
+				return
+			}
+		}
+	}
+}
+
+func (c *clients) setPlace(g group, p place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range g {
+		c.places[g[i].Name] = p
+	}
+}
+
+func (c *clients) placeOf(name string) place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.places[name]
+}
+
+// startInside starts a group of built-in models in this process.
+func (c *clients) startInside(ctx context.Context, g group) {
+	in := &insideGroup{done: make(chan struct{})}
+	c.setPlace(g, place{inside: in})
+	c.inside.Go(func() {
+		defer close(in.done)
+		if in.err = c.runInside(ctx, g); in.err != nil {
+			c.exited(g.names(), in.err.Error())
+		}
+	})
+}
+
+func (c *clients) runInside(ctx context.Context, g group) error {
+	var parts []Part
+	for i := range g {
+		m, err := federates.New(g[i].Model, g[i].With, c.scenario.Env(&g[i]))
+		if err != nil {
+			return err
+		}
+		parts = append(parts, Part{g[i].Name, m})
+	}
+	conn, err := c.listeners.inside.Dial(ctx, c.listeners.inside.URL())
+	if err != nil {
+		return err
+	}
+	host, err := client.Connect(ctx, client.WithConn(conn))
+	if err != nil {
+		return err
+	}
+	return runParts(ctx, host, c.scheduler, parts, c.listeners.token)
+}
+
+// exited tells the server that clients have ended; it ignores those that have left.
+func (c *clients) exited(names []string, how string) {
+	for _, name := range names {
+		c.server.Exited(name, how)
+	}
+}
+
+// startOutside starts a group as a process: a command of the scenario, or this program with built-in models.
+func (c *clients) startOutside(g group) error {
+	argv, workDir, err := c.command(g)
+	if err != nil {
+		return err
+	}
+	env := append(append([]string{}, c.options.Env...), g[0].Env...)
+	env = append(env, "METASIM_SERVER="+c.listeners.outside.URL(), "METASIM_CLIENT="+g[0].Name, "METASIM_TOKEN="+c.listeners.token)
+	logs := c.dir.File("clients")
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return err
+	}
+	p, err := startProcess(g.names(), argv, workDir, env, logs)
+	if err != nil {
+		return err
+	}
+	c.setPlace(g, place{process: p})
+	c.processes = append(c.processes, p)
+	go func() { // until the process ends, which endProcesses waits for
+		p.wait()
+		c.exited(p.clients, "its process ended")
+	}()
+	return nil
+}
+
+// command returns the command of the process of a group, and its working directory.
+func (c *clients) command(g group) (argv []string, workDir string, err error) {
+	cl := &g[0]
+	if cl.Model == "" {
+		program, err := c.scenario.Command(cl)
+		if err != nil {
+			return nil, "", fmt.Errorf("client %q: %w", cl.Name, err)
+		}
+		return append([]string{program}, cl.Run[1:]...), cl.WorkDir, nil
+	}
+	text, err := json.Marshal(Instance{
+		Model: cl.Model, With: cl.With, Entry: cl.Entry, Index: cl.Index, Count: cl.Count, Group: len(g),
+		Seed: c.scenario.Seed, Dir: c.scenario.Dir, AllowOutside: c.options.AllowOutside,
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("client %q: its parameters cannot be written as JSON: %w", cl.Name, err)
+	}
+	argv = append(argv, c.options.Self...)
+	return append(argv, "client", "--instance", string(text)), "", nil
+}
+
+// lossReport says how a client ended that the server has lost.
+func (c *clients) lossReport(name string) server.Obituary {
+	p := c.placeOf(name)
+	switch {
+	case p.process != nil:
+		return p.process.lossReport()
+	case p.inside != nil:
+		select {
+		case <-p.inside.done:
+			if p.inside.err != nil {
+				return server.Obituary{Exit: "error: " + p.inside.err.Error()}
+			}
+		case <-time.After(exitWait):
+		}
+	}
+	return server.Obituary{}
+}
+
+// whereabouts tells the monitor where a client runs.
+func (c *clients) whereabouts(name string) monitor.Process {
+	p := c.placeOf(name)
+	if p.process != nil {
+		return monitor.Process{PID: p.process.cmd.Process.Pid, Said: p.process.lastLine}
+	}
+	return monitor.Process{Inside: p.inside != nil, Outside: p.outside}
+}
+
+// endProcesses waits for the processes to end, and ends those that take too long. Processes that end badly after a run that
+// went well are only a warning.
+func (c *clients) endProcesses(ok bool) {
+	patience := abortPatience
+	if ok {
+		patience = c.options.Patience
+	}
+	var all sync.WaitGroup
+	for _, p := range c.processes {
+		all.Go(func() {
+			if p.end(patience) && ok {
+				c.options.Log.Warn("a process had to be ended after its client left", "client", p.clients[0],
+					"pid", strconv.Itoa(p.cmd.Process.Pid), "waited", patience)
+			}
+		})
+	}
+	all.Wait()
+	for _, p := range c.processes {
+		if ok && p.err != nil {
+			c.options.Log.Warn("a process ended badly after its client left", "client", p.clients[0], "exit", p.exit())
+		}
+	}
+}

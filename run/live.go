@@ -1,0 +1,175 @@
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"metasim/monitor"
+	"metasim/record/journal"
+	"metasim/wire/transport/stream"
+)
+
+// A liveServer lets people watch and control a run while it goes on. A nil liveServer does nothing.
+type liveServer struct {
+	options     *Live
+	log         *slog.Logger
+	monitor     *monitor.Monitor
+	socketDir   string // the private directory of the socket; removed at the end
+	addressFile string // the file that names the socket; removed at the end
+	endpoints   []endpoint
+	serving     sync.WaitGroup
+}
+
+// An endpoint is a listener, and the HTTP server on it.
+type endpoint struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+const (
+	// readTimeout is how long a client of the live server may take to send its request.
+	readTimeout = 10 * time.Second
+	// shutdownTimeout is how long clients of the live server may take to read the end of the run.
+	shutdownTimeout = time.Second
+)
+
+// newLiveServer listens; nobody is served before start.
+func newLiveServer(o *Live, m *monitor.Monitor, dir journal.Dir, log *slog.Logger) (*liveServer, error) {
+	s := &liveServer{options: o, log: log, monitor: m}
+	address := monitor.Address{PID: os.Getpid()}
+	if o.HTTP != "" {
+		url, err := s.listenHTTP()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("the run cannot be shown: %w", err), s.close())
+		}
+		address.HTTP = url
+	}
+	socket, err := s.listenPrivately()
+	if err != nil {
+		// The run itself does not need the socket: the path may be too long for one, for example.
+		log.Warn("metasim why and ctl cannot ask this run", "cause", err)
+		return s, nil
+	}
+	address.Socket = socket
+	s.addressFile = dir.File(monitor.AddressFile)
+	if err := address.Write(s.addressFile); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *liveServer) listenHTTP() (url string, err error) {
+	o := s.options
+	access, addr, err := monitor.AccessOf(o.HTTP)
+	if err != nil {
+		return "", err
+	}
+	if access == monitor.Outside && !o.Outside {
+		return "", fmt.Errorf("other hosts could reach %s, and what passes there is not encrypted; use 127.0.0.1, or --http-outside if that is what you want", addr)
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return "", fmt.Errorf("%w; use a free port, or 0 for any", err)
+	}
+	token := o.Token
+	if token == "" {
+		token = rand.Text()
+	}
+	s.add(l, access, token)
+	url = "http://" + browserAddress(l.Addr()) + "/"
+	if o.Shown != nil {
+		o.Shown(url + "#token=" + token)
+	}
+	return url, nil
+}
+
+// browserAddress writes the address of a listener for a browser, possibly on another host: it replaces the address of all
+// interfaces by the name of the host.
+func browserAddress(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return addr.String()
+	}
+	return net.JoinHostPort(name, strconv.Itoa(tcp.Port))
+}
+
+// listenPrivately makes the socket, and returns its path. It lies in a temporary directory, as the path of a run directory
+// may be too long for a socket.
+func (s *liveServer) listenPrivately() (path string, err error) {
+	if s.socketDir, err = os.MkdirTemp("", "metasim-"); err != nil {
+		return "", err
+	}
+	l, err := stream.ListenUnix(filepath.Join(s.socketDir, "live"))
+	if err != nil {
+		return "", err
+	}
+	s.add(l, monitor.Private, "")
+	return l.Addr().String(), nil
+}
+
+func (s *liveServer) add(l net.Listener, access monitor.Access, token string) {
+	s.endpoints = append(s.endpoints, endpoint{l, &http.Server{
+		Handler: s.monitor.Handler(access, token), ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout, MaxHeaderBytes: 16 << 10,
+	}})
+}
+
+// start serves until close, and reports stalls until ctx is done. The report of stalls runs in watching.
+func (s *liveServer) start(ctx context.Context, watching *sync.WaitGroup) {
+	if s == nil {
+		return
+	}
+	for _, e := range s.endpoints {
+		s.serving.Go(func() {
+			if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
+				s.log.Warn("the run cannot be watched any more", "cause", err)
+			}
+		})
+	}
+	if s.options.Show != nil {
+		s.serving.Go(func() { s.options.Show(s.monitor) })
+	}
+	if s.options.Stall > 0 && s.options.Say != nil {
+		watching.Go(func() { s.monitor.WatchStall(ctx, s.options.Stall, s.options.Say) })
+	}
+}
+
+// close shows the end of the run to all that watch it, and stops to serve.
+func (s *liveServer) close() error {
+	if s == nil {
+		return nil
+	}
+	s.monitor.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	var errs []error
+	for _, e := range s.endpoints {
+		if err := e.server.Shutdown(ctx); err != nil {
+			errs = append(errs, e.server.Close()) // somebody does not read
+		}
+		if err := e.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) { // open if start was not called
+			errs = append(errs, err)
+		}
+	}
+	s.serving.Wait()
+	if s.addressFile != "" {
+		errs = append(errs, os.Remove(s.addressFile))
+	}
+	if s.socketDir != "" {
+		errs = append(errs, os.RemoveAll(s.socketDir))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,136 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"metasim/client"
+	"metasim/federates"
+	"metasim/scenarios"
+)
+
+// A group is the clients that share a process and a connection: one client, or several built-in models of one entry of a
+// scenario.
+type group []scenarios.Client
+
+// groups divides the clients of a scenario, in their order: up to pack models of one entry form a group.
+func groups(clients []scenarios.Client, pack int) []group {
+	var all []group
+	for i := range clients {
+		cl := clients[i]
+		if n := len(all) - 1; n >= 0 && cl.Model != "" && all[n][0].Entry == cl.Entry && len(all[n]) < pack {
+			all[n] = append(all[n], cl)
+			continue
+		}
+		all = append(all, group{cl})
+	}
+	return all
+}
+
+// names returns the names of the clients in a group.
+func (g group) names() []string {
+	var names []string
+	for i := range g {
+		names = append(names, g[i].Name)
+	}
+	return names
+}
+
+// A Part is a built-in model that takes part in a run, and the name of its client.
+type Part struct {
+	Name  string
+	Model federates.Model
+}
+
+// An Instance describes the built-in models of one process, on its command line: one client, or several that follow one
+// another in their entry.
+type Instance struct {
+	Model        string         `json:"model"`
+	With         map[string]any `json:"with,omitempty"`
+	Entry        string         `json:"entry"`
+	Index        int            `json:"index"`
+	Count        int            `json:"count"`
+	Group        int            `json:"group,omitempty"` // how many clients, from Index on; 0 counts as 1
+	Seed         uint64         `json:"seed"`
+	Dir          string         `json:"dir"`
+	AllowOutside bool           `json:"allow_outside,omitempty"`
+}
+
+// ParseInstance reads the argument after "client --instance".
+func ParseInstance(text string) (*Instance, error) {
+	var in Instance
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&in); err != nil {
+		return nil, fmt.Errorf("--instance: %w", err)
+	}
+	return &in, nil
+}
+
+// Parts makes the models. A single model gets the name; several get the names that the scenario gives them.
+func (in *Instance) Parts(name string) ([]Part, error) {
+	var parts []Part
+	for i := range max(in.Group, 1) {
+		if in.Group > 1 {
+			name = fmt.Sprintf("%s-%d", in.Entry, in.Index+i)
+		}
+		m, err := federates.New(in.Model, in.With, federates.Env{
+			Name: name, Entry: in.Entry, Index: in.Index + i, Count: in.Count, Seed: in.Seed, Dir: in.Dir,
+			Open: func(path string) (io.ReadCloser, error) { return scenarios.OpenFile(in.Dir, path, in.AllowOutside) },
+		})
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, Part{name, m})
+	}
+	return parts, nil
+}
+
+// TakePart takes part in a run with built-in models: one on a connection of its own, several on one that they share. It
+// returns when all have left, or with what went wrong.
+func TakePart(ctx context.Context, parts []Part, url, token string) error {
+	if len(parts) == 1 {
+		return Model(ctx, parts[0].Model, parts[0].Name, client.WithServer(url), client.WithToken(token), client.WithName(parts[0].Name))
+	}
+	host, err := client.Connect(ctx, client.WithServer(url))
+	if err != nil {
+		return err
+	}
+	return runParts(ctx, host, client.NewCrew(), parts, token)
+}
+
+// runParts runs models on a connection that they share, and closes it when all have ended.
+func runParts(ctx context.Context, host *client.Host, scheduler *client.Crew, parts []Part, token string) error {
+	errs := make([]error, len(parts))
+	var running sync.WaitGroup
+	for i, p := range parts {
+		running.Add(1)
+		scheduler.Go(func(scheduled client.Option) {
+			defer running.Done()
+			errs[i] = Model(ctx, p.Model, p.Name, client.WithHost(host), client.WithToken(token), scheduled)
+		})
+	}
+	running.Wait()
+	return errors.Join(errors.Join(errs...), host.Close())
+}
+
+// Model takes part in a run with one built-in model, from joining to leaving.
+func Model(ctx context.Context, m federates.Model, name string, opts ...client.Option) error {
+	b := client.NewBuilder(name)
+	if err := m.Declare(b); err != nil {
+		return fmt.Errorf("client %s: %w", name, err)
+	}
+	c, err := b.Complete(ctx, opts...)
+	if err != nil {
+		return err
+	}
+	if err := m.Run(ctx, c); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	return c.Leave(ctx)
+}

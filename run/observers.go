@@ -1,0 +1,164 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"metasim/lcm/bus"
+	"metasim/lcm/mirror"
+	lcmnames "metasim/lcm/names"
+	"metasim/metasim"
+	"metasim/record/journal"
+	"metasim/scenarios"
+	"metasim/server"
+)
+
+// Two observers may watch a run: the record writes it to disk, the mirror shows it on a public LCM network.
+
+// version is the version of metasim.
+const version = "0.1.0"
+
+// A record is what a run leaves on disk.
+type record struct {
+	dir      journal.Dir
+	manifest journal.Manifest
+	writer   *journal.Writer // nil: the run has no journal
+	flushed  int64           // when the journal was last flushed, in wall-clock nanoseconds as given to Observe
+}
+
+// flushEvery bounds, in wall-clock nanoseconds, how much of the end of a run its journal lacks if this process is killed.
+const flushEvery = int64(250 * time.Millisecond)
+
+// newRecord begins the record: from now on the directory says that a run has begun and not ended.
+func newRecord(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*record, error) {
+	resolved, err := sc.Resolved()
+	if err != nil {
+		return nil, err
+	}
+	names := sortedNames(sc)
+	r := &record{dir: dir, manifest: journal.Manifest{
+		Scenario: sc.Name, Resolved: resolved, Seed: sc.Seed, Until: sc.Until, MaxSteps: sc.MaxSteps, Clients: names,
+		Ahead: metasim.DefaultAhead, Dir: sc.Dir, AllowOutside: o.AllowOutside, NoJournal: o.NoJournal,
+		Transport: o.Transport, Go: runtime.Version(), Metasim: BuildVersion(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		CPUs: cpus(), GoMaxProcs: runtime.GOMAXPROCS(0), Started: time.Now(), Deterministic: len(sc.Live()) == 0, Error: "the run has not ended",
+	}}
+	if err := dir.WriteManifest(&r.manifest); err != nil || o.NoJournal {
+		return r, err
+	}
+	r.writer, err = dir.NewJournal(names)
+	return r, err
+}
+
+// sortedNames returns the names of the clients in the order of their ids: the id of a client is the rank of its name.
+func sortedNames(sc *scenarios.Scenario) []string {
+	var names []string
+	for i := range sc.Clients {
+		names = append(names, sc.Clients[i].Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// cpus returns how many processors of this host a run can use: those that this process may run on, or fewer if a container
+// has a quota. The Go runtime lowers GOMAXPROCS to the quota, unless the environment sets GOMAXPROCS.
+func cpus() int {
+	if os.Getenv("GOMAXPROCS") != "" {
+		return runtime.NumCPU()
+	}
+	return min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
+}
+
+// observers returns the record if it has a journal to write.
+func (r *record) observers() []server.Observer {
+	if r.writer == nil {
+		return nil
+	}
+	return []server.Observer{r}
+}
+
+// Observe implements server.Observer.
+func (r *record) Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error {
+	if err := r.writer.Observe(wall, ev, effects); err != nil || wall-r.flushed < flushEvery {
+		return err
+	}
+	r.flushed = wall
+	return r.writer.Flush()
+}
+
+// finish ends the record with the outcome of the run.
+func (r *record) finish(out *Outcome) error {
+	m := &r.manifest
+	m.Deterministic, m.OK, m.Error, m.Digest = out.Deterministic, out.OK, out.Error, out.Digest
+	m.Traffic = &journal.Traffic{
+		FramesIn: out.FramesIn, FramesOut: out.FramesOut, BytesIn: out.BytesIn, BytesOut: out.BytesOut, Wakeups: out.Wakeups,
+	}
+	for i := range out.Clients {
+		if out.Clients[i].Exit == exitLost {
+			m.Lost = out.Clients[i].Name
+		}
+	}
+	return errors.Join(r.closeJournal(), r.dir.WriteManifest(m))
+}
+
+func (r *record) closeJournal() error {
+	if r.writer == nil {
+		return nil
+	}
+	return r.writer.Close()
+}
+
+// abandon ends the record of a run that did not begin, with the reason.
+func (r *record) abandon(reason error) error {
+	r.manifest.Error = "the run did not begin: " + Sentence(reason)
+	return errors.Join(r.closeJournal(), r.dir.WriteManifest(&r.manifest))
+}
+
+// BuildVersion returns the version, with the revision that it was built from if that is known.
+func BuildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return fmt.Sprintf("%s+%s", version, s.Value[:12])
+		}
+	}
+	return version
+}
+
+// openMirror begins to show the run on the public LCM network of the scenario; nil if there is none. A network that cannot
+// be opened does not stop the run: the mirror logs the cause and counts what it could not show.
+func openMirror(sc *scenarios.Scenario, o *Options) *mirror.Mirror {
+	if sc.PublicLCM == "" || o.Private {
+		return nil
+	}
+	busOptions := bus.Options{Log: o.Log}
+	network, err := bus.Serve(sc.PublicLCM, busOptions)
+	if err != nil {
+		network = bus.Missing(sc.PublicLCM, err, busOptions)
+	}
+	return mirror.New(mirror.Config{
+		Bus: network, Clients: sortedNames(sc), Naming: lcmnames.Naming{Suffix: sc.LCMSuffix}, Log: o.Log,
+	})
+}
+
+// closeMirror shows what is still queued, and returns how much was shown; nil if there is no mirror.
+func closeMirror(m *mirror.Mirror, sc *scenarios.Scenario, o *Options) *LCMOutcome {
+	if m == nil {
+		return nil
+	}
+	st, err := m.Close()
+	if err != nil {
+		o.Log.Warn("the public LCM bus did not close well", "bus", sc.PublicLCM, "why", err)
+	}
+	return &LCMOutcome{
+		URL: sc.PublicLCM, Shown: st.Shown, Dropped: st.Dropped, Refused: st.Refused,
+		Sent: st.Bus.Sent, Failed: st.Bus.Failed, Unread: st.Bus.Dropped, Skipped: st.Bus.Skipped,
+	}
+}

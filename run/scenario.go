@@ -1,0 +1,150 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"metasim/client"
+	"metasim/delay"
+	"metasim/lcm/mirror"
+	"metasim/metasim"
+	"metasim/monitor"
+	"metasim/record/journal"
+	"metasim/scenarios"
+	"metasim/server"
+)
+
+// A runner carries out one scenario.
+type runner struct {
+	scenario  *scenarios.Scenario
+	options   *Options
+	dir       journal.Dir
+	record    *record
+	listeners *listeners
+	clients   *clients
+	mirror    *mirror.Mirror // nil if the run is not shown on LCM
+	server    *server.Server
+	live      *liveServer // nil if the run cannot be watched
+}
+
+// Scenario carries out a scenario. The error says why there was no run at all; how a run failed is in its outcome.
+func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	table, err := delay.NewTable(sc.Seed, sc.Rules)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := makeDir(sc.Name, o.Out)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{scenario: sc, options: &o, dir: dir}
+	if r.record, err = newRecord(dir, sc, &o); err != nil {
+		return nil, err
+	}
+	if err := r.open(table); err != nil {
+		return nil, errors.Join(err, r.record.abandon(err))
+	}
+	out := r.serve(ctx)
+	out.LCM = closeMirror(r.mirror, sc, &o)
+	if err := errors.Join(r.live.close(), r.listeners.close(), r.record.finish(out)); err != nil && out.OK {
+		out.OK, out.Err, out.Error = false, err, Sentence(err)
+	}
+	return out, nil
+}
+
+// makeDir makes the run directory.
+func makeDir(name, out string) (journal.Dir, error) {
+	if out == "" {
+		return journal.NextDir("runs", name)
+	}
+	return journal.Create(out)
+}
+
+// open opens all that the run needs. If it fails, nothing is left open.
+func (r *runner) open(table *delay.Table) (err error) {
+	sc, o := r.scenario, r.options
+	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc)); err != nil {
+		return err
+	}
+	r.clients = &clients{scenario: sc, options: o, dir: r.dir, listeners: r.listeners, scheduler: client.NewCrew(), places: map[string]place{}}
+	r.mirror = openMirror(sc, o)
+	defer func() {
+		if err != nil {
+			closeMirror(r.mirror, sc, o)
+			err = errors.Join(err, r.listeners.close())
+		}
+	}()
+	if r.server, err = server.New(r.config(table)); err != nil {
+		return err
+	}
+	r.clients.server = r.server
+	if o.Live != nil {
+		m := monitor.NewMonitor(r.server, monitor.Config{Process: r.clients.whereabouts, Words: Sentence})
+		r.live, err = newLiveServer(o.Live, m, r.dir, o.Log)
+	}
+	return err
+}
+
+func (r *runner) config(table *delay.Table) server.Config {
+	sc := r.scenario
+	config := server.Config{
+		Core:     metasim.Config{Delays: table, Until: sc.Until, MaxSteps: sc.MaxSteps},
+		Scenario: sc.Name, Seed: sc.Seed, Token: r.listeners.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
+		Timed:        !r.options.NoTrace && !r.options.NoJournal, // a report reads the times in the journal
+		Live:         len(sc.Live()) > 0,
+		StartTimeout: sc.StartTimeout, Observers: r.record.observers(), After: r.clients.scheduler.Served(),
+		Obituary: r.clients.lossReport, Log: r.options.Log,
+	}
+	if r.mirror != nil {
+		config.Observers = append(config.Observers, r.mirror)
+	}
+	for i := range sc.Clients {
+		cl := &sc.Clients[i]
+		config.Core.Clients = append(config.Core.Clients, cl.Name)
+		if cl.Detach {
+			config.Detach[cl.Name] = true
+		}
+	}
+	return config
+}
+
+// serve serves the scenario, and waits until all goroutines and processes of the run have ended.
+func (r *runner) serve(ctx context.Context) *Outcome {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var work sync.WaitGroup
+	r.live.start(ctx, &work)
+	if r.listeners.inside != nil {
+		work.Go(func() { r.acceptFailed(r.server.Accept(r.listeners.inside)) })
+	}
+	if r.listeners.outside != nil {
+		work.Go(func() { r.acceptFailed(r.server.Accept(r.listeners.outside)) })
+	}
+	if r.scenario.Rate > 0 {
+		work.Go(func() { _ = server.Pace(ctx, r.server, r.scenario.Rate) }) // the error of Serve is the same
+	}
+	work.Go(func() { r.clients.start(ctx) })
+	if r.options.Watch != nil {
+		r.options.Watch(r.server)
+	}
+	err := r.server.Serve(ctx)
+	cancel()
+	work.Wait()
+	r.clients.inside.Wait()
+	r.clients.endProcesses(err == nil)
+	out := newOutcome(r.scenario.Name, r.scenario.Seed, r.dir.Path(), r.server.Result())
+	out.Live = r.scenario.Live()
+	return out
+}
+
+func (r *runner) acceptFailed(err error) {
+	if err != nil {
+		r.server.Fail(fmt.Errorf("no more clients can come in: %w", err))
+	}
+}
