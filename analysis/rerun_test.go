@@ -16,10 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/analysis"
-	"metasim/delay"
 	"metasim/lcm"
-	"metasim/metasim"
-	"metasim/record/replay"
+	"metasim/record"
 	"metasim/run"
 	"metasim/scenarios"
 )
@@ -71,23 +69,16 @@ func (j job) do(t testing.TB) (dir string, wall float64) {
 // read reads what is left of a run.
 func read(t testing.TB, dir string) *analysis.Timeline {
 	t.Helper()
-	r, err := replay.Open(dir)
+	r, err := record.OpenToReplay(dir)
 	require.NoError(t, err)
-	m := r.Manifest
-	table, err := delay.NewTable(m.Seed, r.Scenario.Rules)
+	config, err := r.Config()
 	require.NoError(t, err)
-	reader, err := r.Dir.OpenJournal()
+	inside, err := r.InProcess()
+	require.NoError(t, err)
+	reader, err := r.OpenJournal()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, reader.Close()) }()
-	src := analysis.Source{
-		Config:  metasim.Config{Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead},
-		Journal: reader, Cores: m.CPUs,
-	}
-	for _, c := range r.Scenario.Clients {
-		if m.Transport == "mem" && c.Model != "" {
-			src.Inside = append(src.Inside, c.Name)
-		}
-	}
+	src := analysis.Source{Config: config, Journal: reader, Cores: r.Manifest.CPUs, Inside: inside}
 	tl, err := analysis.Read(src)
 	require.NoError(t, err)
 	return tl

@@ -23,6 +23,7 @@ import (
 	"metasim/internal/netns"
 	"metasim/lcm/bus"
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/record/replay"
 	"metasim/run"
 	"metasim/scenarios"
@@ -119,21 +120,21 @@ links:
 	assert.JSONEq(t, fmt.Sprintf(`{"in":%d,"out":0,"dropped":0,"lost":0,"refused":0,"failed":0}`, count), string(out.Clients[1].Result))
 
 	// From here on it is a run as any other.
-	log, err := run.ReadLog(out.RunDir)
+	log, err := record.ReadLog(out.RunDir)
 	require.NoError(t, err)
-	require.False(t, log.Manifest.Deterministic)
-	require.Len(t, log.Passages, count)
-	for i, p := range log.Passages {
+	require.False(t, log.Run.Manifest.Deterministic)
+	require.Len(t, log.Messages, count)
+	for i, p := range log.Messages {
 		assert.Equal(t, fmt.Sprint("message ", i), string(p.Payload))
 		assert.Zero(t, p.Sent.Time%(20*metasim.Millisecond))
 	}
-	assert.Greater(t, log.Passages[count-1].Sent.Time-log.Passages[0].Sent.Time, 60*metasim.Millisecond, "they came in 117 ms")
+	assert.Greater(t, log.Messages[count-1].Sent.Time-log.Messages[0].Sent.Time, 60*metasim.Millisecond, "they came in 117 ms")
 	replays(t, out)
 }
 
 // replays holds that a run with a bridge called real is deterministic from what came in: its dispatcher, and every other client.
 func replays(t *testing.T, out *run.Outcome) {
-	r, err := replay.Open(out.RunDir)
+	r, err := record.OpenToReplay(out.RunDir)
 	require.NoError(t, err)
 	audit, err := replay.Dispatcher(r)
 	require.NoError(t, err)
@@ -183,10 +184,10 @@ clients:
 		})
 		require.NoError(t, out.Err)
 		replays(t, out)
-		log, err := run.ReadLog(out.RunDir)
+		log, err := record.ReadLog(out.RunDir)
 		require.NoError(t, err)
 		var came []string
-		for _, p := range log.Passages {
+		for _, p := range log.Messages {
 			if p.To == "ear" {
 				came = append(came, fmt.Sprint(p.Size))
 			}

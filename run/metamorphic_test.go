@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/record"
 	"metasim/run"
 	"metasim/scenarios"
 )
@@ -67,12 +68,12 @@ func one(t *testing.T, sc *scenarios.Scenario, metasim, transport string, procs,
 	o.Env = append(o.Env, fmt.Sprintf("GOMAXPROCS=%d", procs))
 	out := carryOut(t, sc, o)
 	require.True(t, out.Deterministic)
-	l, err := run.ReadLog(out.RunDir)
+	l, err := record.ReadLog(out.RunDir)
 	require.NoError(t, err)
 	require.NoError(t, l.Torn)
 	require.Equal(t, out.Digest, l.Ledger.Digest().String(), "the journal tells the same run")
-	require.Equal(t, out.Digest, l.Manifest.Digest)
-	require.True(t, l.Manifest.OK)
+	require.Equal(t, out.Digest, l.Run.Manifest.Digest)
+	require.True(t, l.Run.Manifest.OK)
 	totals := l.Ledger.Totals()
 	require.Equal(t, out.Messages, run.Messages{
 		Sent: totals.Sent, Delivered: totals.Delivered, Dropped: totals.Dropped, Undelivered: totals.Undelivered,

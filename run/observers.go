@@ -23,8 +23,8 @@ import (
 // version is the version of metasim.
 const version = "0.1.0"
 
-// A record is what a run leaves on disk.
-type record struct {
+// A recorder writes what a run leaves on disk.
+type recorder struct {
 	dir      journal.Dir
 	manifest journal.Manifest
 	writer   *journal.Writer // nil: the run has no journal
@@ -34,14 +34,14 @@ type record struct {
 // flushEvery bounds, in wall-clock nanoseconds, how much of the end of a run its journal lacks if this process is killed.
 const flushEvery = int64(250 * time.Millisecond)
 
-// newRecord begins the record: from now on the directory says that a run has begun and not ended.
-func newRecord(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*record, error) {
+// newRecorder begins the record: from now on the directory says that a run has begun and not ended.
+func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*recorder, error) {
 	resolved, err := sc.Resolved()
 	if err != nil {
 		return nil, err
 	}
 	names := sortedNames(sc)
-	r := &record{dir: dir, manifest: journal.Manifest{
+	r := &recorder{dir: dir, manifest: journal.Manifest{
 		Scenario: sc.Name, Resolved: resolved, Seed: sc.Seed, Until: sc.Until, MaxSteps: sc.MaxSteps, Clients: names,
 		Ahead: metasim.DefaultAhead, Dir: sc.Dir, AllowOutside: o.AllowOutside, NoJournal: o.NoJournal,
 		Transport: o.Transport, Go: runtime.Version(), Metasim: BuildVersion(), OS: runtime.GOOS, Arch: runtime.GOARCH,
@@ -74,7 +74,7 @@ func cpus() int {
 }
 
 // observers returns the record if it has a journal to write.
-func (r *record) observers() []server.Observer {
+func (r *recorder) observers() []server.Observer {
 	if r.writer == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (r *record) observers() []server.Observer {
 }
 
 // Observe implements server.Observer.
-func (r *record) Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error {
+func (r *recorder) Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error {
 	if err := r.writer.Observe(wall, ev, effects); err != nil || wall-r.flushed < flushEvery {
 		return err
 	}
@@ -91,7 +91,7 @@ func (r *record) Observe(wall int64, ev metasim.Event, effects []metasim.Effect)
 }
 
 // finish ends the record with the outcome of the run.
-func (r *record) finish(out *Outcome) error {
+func (r *recorder) finish(out *Outcome) error {
 	m := &r.manifest
 	m.Deterministic, m.OK, m.Error, m.Digest = out.Deterministic, out.OK, out.Error, out.Digest
 	m.Traffic = &journal.Traffic{
@@ -105,7 +105,7 @@ func (r *record) finish(out *Outcome) error {
 	return errors.Join(r.closeJournal(), r.dir.WriteManifest(m))
 }
 
-func (r *record) closeJournal() error {
+func (r *recorder) closeJournal() error {
 	if r.writer == nil {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (r *record) closeJournal() error {
 }
 
 // abandon ends the record of a run that did not begin, with the reason.
-func (r *record) abandon(reason error) error {
+func (r *recorder) abandon(reason error) error {
 	r.manifest.Error = "the run did not begin: " + Sentence(reason)
 	return errors.Join(r.closeJournal(), r.dir.WriteManifest(&r.manifest))
 }

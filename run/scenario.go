@@ -22,7 +22,7 @@ type runner struct {
 	scenario  *scenarios.Scenario
 	options   *Options
 	dir       journal.Dir
-	record    *record
+	record    *recorder
 	listeners *listeners
 	clients   *clients
 	mirror    *mirror.Mirror // nil if the run is not shown on LCM
@@ -44,7 +44,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 		return nil, err
 	}
 	r := &runner{scenario: sc, options: &o, dir: dir}
-	if r.record, err = newRecord(dir, sc, &o); err != nil {
+	if r.record, err = newRecorder(dir, sc, &o); err != nil {
 		return nil, err
 	}
 	if err := r.open(table); err != nil {

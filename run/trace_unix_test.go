@@ -17,7 +17,7 @@ import (
 func work(t *testing.T, path string) (computed, cpu int64) {
 	dir, err := journal.Open(path)
 	require.NoError(t, err)
-	r, err := dir.OpenJournal()
+	r, err := dir.OpenJournal(nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	for {

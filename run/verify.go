@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/scenarios"
 )
 
@@ -130,42 +131,42 @@ func packs(sc *scenarios.Scenario, pack int) int {
 
 // divergence describes the first delivery that two runs do not share.
 func divergence(dirA, dirB string) (string, error) {
-	a, err := ReadLog(dirA)
+	a, err := record.ReadLog(dirA)
 	if err != nil {
 		return "", err
 	}
-	b, err := ReadLog(dirB)
+	b, err := record.ReadLog(dirB)
 	if err != nil {
 		return "", err
 	}
-	handledA, handledB := a.handled(), b.handled()
+	handledA, handledB := handled(a), handled(b)
 	for i := range max(len(handledA), len(handledB)) {
-		var p, q *Passage
+		var p, q *record.Message
 		if i < len(handledA) {
 			p = &handledA[i]
 		}
 		if i < len(handledB) {
 			q = &handledB[i]
 		}
-		if p == nil || q == nil || !p.equal(q) {
-			return fmt.Sprintf("the first difference: in %s %s; in %s %s", dirA, p.describe(q), dirB, q.describe(p)), nil
+		if p == nil || q == nil || !equal(p, q) {
+			return fmt.Sprintf("the first difference: in %s %s; in %s %s", dirA, describe(p, q), dirB, describe(q, p)), nil
 		}
 	}
 	return "the deliveries are the same, but the digests are not", nil
 }
 
 // handled returns the passages that count for the digest.
-func (l *Log) handled() []Passage {
-	return slices.DeleteFunc(slices.Clone(l.Passages), func(p Passage) bool { return p.Due == nil || p.Undelivered })
+func handled(l *record.Log) []record.Message {
+	return slices.DeleteFunc(slices.Clone(l.Messages), func(p record.Message) bool { return p.Due == nil || p.Undelivered })
 }
 
-func (p *Passage) equal(q *Passage) bool {
+func equal(p, q *record.Message) bool {
 	return *p.Due == *q.Due && p.To == q.To && p.Sent == q.Sent && p.From == q.From && p.Channel == q.Channel &&
 		bytes.Equal(p.Payload, q.Payload)
 }
 
 // describe says what it was in a few words, and shows its payload where that is all that makes it different from q.
-func (p *Passage) describe(q *Passage) string {
+func describe(p, q *record.Message) string {
 	if p == nil {
 		return "nothing more is delivered"
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/record"
 	"metasim/run"
 )
 
@@ -27,7 +28,7 @@ max_steps: 10
 	kept, err := filepath.Glob(filepath.Join(temp, "*", "1"))
 	require.NoError(t, err)
 	require.Len(t, kept, 1)
-	l, err := run.ReadLog(kept[0])
+	l, err := record.ReadLog(kept[0])
 	require.NoError(t, err)
-	require.NotEmpty(t, l.Passages)
+	require.NotEmpty(t, l.Messages)
 }

@@ -93,7 +93,7 @@ func TestDetached(t *testing.T) {
 func (s *stage) cuts(runDir string) (cut []metasim.ClientID) {
 	dir, err := journal.Open(filepath.Join(s.dir, runDir))
 	require.NoError(s, err)
-	r, err := dir.OpenJournal()
+	r, err := dir.OpenJournal(nil)
 	require.NoError(s, err)
 	defer func() { require.NoError(s, r.Close()) }()
 	for {

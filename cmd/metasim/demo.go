@@ -12,6 +12,7 @@ import (
 
 	"metasim/federates/cartpole"
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/run"
 	"metasim/scenarios"
 )
@@ -80,14 +81,14 @@ func (a act) perform(ctx context.Context, dir string, std streams) error {
 	if !out.OK {
 		return out.Err
 	}
-	log, err := run.ReadLog(dir)
+	log, err := record.ReadLog(dir)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(std.out, "\n%s\n\n", a.title)
 	const width, height, limit = 72, 9, 12 // columns, rows, degrees
 	c := newChart(width, height, limit)
-	for _, p := range log.Passages {
+	for _, p := range log.Messages {
 		if p.Channel != "CARTPOLE_SENSORS" {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"metasim/lcm/types"
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/record/export"
 	"metasim/record/journal"
 )
@@ -55,20 +56,17 @@ type sink struct {
 
 // exportLog writes a run into the files that the flags name.
 func exportLog(path, client string, f *exportFlags, std streams) (err error) {
-	dir, err := journal.Open(path)
+	run, err := record.Open(path)
 	if err != nil {
 		return &failure{status: 2, err: err}
 	}
-	m, err := dir.Manifest()
-	if err != nil {
-		return &failure{status: 2, err: err}
-	}
-	r, err := dir.OpenJournal()
+	r, err := run.OpenJournal()
 	if err != nil {
 		return &failure{status: 2, err: err}
 	}
 	defer func() { _ = r.Close() }() // a file that was only read
-	sinks, err := f.open(dir, m, client)
+	m := run.Manifest
+	sinks, err := f.open(run.Dir, m, client)
 	defer func() {
 		for _, s := range sinks {
 			if e := s.file.discard(); e != nil {

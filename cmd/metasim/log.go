@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"metasim/metasim"
-	"metasim/run"
+	"metasim/record"
 )
 
 func newLog(std streams) *cobra.Command {
@@ -33,15 +31,14 @@ func newLog(std streams) *cobra.Command {
 			case wanted:
 				return exportLog(args[0], name, &files, std)
 			}
-			l, err := run.ReadLog(args[0])
+			l, err := record.ReadLog(args[0])
 			if err != nil {
 				return &failure{status: 2, err: err}
 			}
 			if name != "" {
-				if !slices.Contains(l.Manifest.Clients, name) {
-					return &failure{status: 2, err: fmt.Errorf("the run has no client %q; it has %q", name, l.Manifest.Clients)}
+				if err := l.Only(name); err != nil {
+					return &failure{status: 2, err: err}
 				}
-				l.Passages = slices.DeleteFunc(l.Passages, func(p run.Passage) bool { return p.From != name && p.To != name })
 			}
 			if err := printLog(l, asJSON, std); err != nil {
 				return failed(err)
@@ -58,13 +55,13 @@ func newLog(std streams) *cobra.Command {
 	return cmd
 }
 
-func printLog(l *run.Log, asJSON bool, std streams) error {
+func printLog(l *record.Log, asJSON bool, std streams) error {
 	w := bufio.NewWriter(std.out)
 	if asJSON {
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
-		for i := range l.Passages {
-			if err := e.Encode(&l.Passages[i]); err != nil {
+		for i := range l.Messages {
+			if err := e.Encode(&l.Messages[i]); err != nil {
 				return err
 			}
 		}
@@ -72,15 +69,15 @@ func printLog(l *run.Log, asJSON bool, std streams) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "due\tsent\tfrom\tto\tchannel\tseq\tsize\n")
-	for _, p := range l.Passages {
+	for _, p := range l.Messages {
 		due := "lost"
 		if p.Due != nil {
-			due = metasim.Instant(*p.Due).String()
+			due = p.Due.String()
 			if p.Undelivered {
 				due += " (undelivered)"
 			}
 		}
-		fmt.Fprintf(t, "%s\t%v\t%s\t%s\t%s\t%d\t%d\n", due, metasim.Instant(p.Sent), p.From, p.To, p.Channel, p.Seq, p.Size)
+		fmt.Fprintf(t, "%s\t%v\t%s\t%s\t%s\t%d\t%d\n", due, p.Sent, p.From, p.To, p.Channel, p.Seq, p.Size)
 	}
 	return errors.Join(t.Flush(), w.Flush())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"metasim/record"
 	"metasim/record/replay"
 )
 
@@ -38,7 +39,7 @@ func newReplay(std streams) *cobra.Command {
 			if cmd.ArgsLenAtDash() >= 0 && len(args) == 1 {
 				return &failure{status: 2, err: errors.New("no command after --; name one, or leave -- out")}
 			}
-			r, err := replay.Open(args[0])
+			r, err := record.OpenToReplay(args[0])
 			if err != nil {
 				return &failure{status: 2, err: err}
 			}
@@ -53,7 +54,7 @@ func newReplay(std streams) *cobra.Command {
 }
 
 // replayDispatcher checks the run as a whole.
-func replayDispatcher(r *replay.Run, std streams) error {
+func replayDispatcher(r *record.Run, std streams) error {
 	a, err := replay.Dispatcher(r)
 	if err != nil {
 		return failed(err)
@@ -72,7 +73,7 @@ func replayDispatcher(r *replay.Run, std streams) error {
 }
 
 // replayClient checks one client.
-func replayClient(ctx context.Context, r *replay.Run, name string, command []string, std streams) error {
+func replayClient(ctx context.Context, r *record.Run, name string, command []string, std streams) error {
 	o := replay.Options{Command: command, Stdout: std.out, Stderr: std.err}
 	if len(command) > 0 {
 		o.Stdin = std.in
@@ -81,7 +82,7 @@ func replayClient(ctx context.Context, r *replay.Run, name string, command []str
 		defer release()
 	}
 	c, err := replay.Client(ctx, r, name, o)
-	if errors.As(err, new(*replay.UnknownError)) {
+	if errors.As(err, new(*record.UnknownClientError)) {
 		return &failure{status: 2, err: err}
 	}
 	if err != nil {

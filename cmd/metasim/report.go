@@ -9,9 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"metasim/analysis"
-	"metasim/delay"
-	"metasim/metasim"
-	"metasim/record/replay"
+	"metasim/record"
 )
 
 func newReport(std streams) *cobra.Command {
@@ -51,7 +49,7 @@ func newReport(std streams) *cobra.Command {
 
 // makeReport reads a run and reports on it.
 func makeReport(dir string, whatIf []string) (*analysis.Timeline, *analysis.Report, error) {
-	run, err := replay.Open(dir)
+	run, err := record.OpenToReplay(dir)
 	if err != nil {
 		return nil, nil, &failure{status: 2, err: err}
 	}
@@ -75,40 +73,25 @@ func makeReport(dir string, whatIf []string) (*analysis.Timeline, *analysis.Repo
 }
 
 // readTimeline reads a run as it went.
-func readTimeline(run *replay.Run) (*analysis.Timeline, error) {
-	m := run.Manifest
-	table, err := delay.NewTable(m.Seed, run.Scenario.Rules)
+func readTimeline(run *record.Run) (*analysis.Timeline, error) {
+	config, err := run.Config()
 	if err != nil {
 		return nil, err
 	}
-	reader, err := run.Dir.OpenJournal()
+	inside, err := run.InProcess()
+	if err != nil {
+		return nil, err
+	}
+	cores, err := run.Cores()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := run.OpenJournal()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = reader.Close() }() // a file that was only read
-	return analysis.Read(analysis.Source{
-		Config:  metasim.Config{Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead},
-		Journal: reader, Cores: cores(run), Inside: inside(run),
-	})
-}
-
-// inside names the clients of a run that lived in its process.
-func inside(r *replay.Run) []string {
-	var names []string
-	for _, c := range r.Scenario.Clients {
-		if r.Manifest.Transport == "mem" && c.Model != "" {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
-
-// cores is how many cores the clients of a run could use: where all of them lived in its process, as many as that used.
-func cores(r *replay.Run) int {
-	if m := r.Manifest; len(inside(r)) < len(r.Scenario.Clients) {
-		return m.CPUs
-	}
-	return min(r.Manifest.CPUs, r.Manifest.GoMaxProcs)
+	return analysis.Read(analysis.Source{Config: config, Journal: reader, Cores: cores, Inside: inside})
 }
 
 func parseChanges(t *analysis.Timeline, texts []string) ([]analysis.Change, error) {

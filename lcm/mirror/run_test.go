@@ -21,6 +21,7 @@ import (
 	"metasim/lcm"
 	"metasim/lcm/bus"
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/run"
 	"metasim/scenarios"
 )
@@ -79,11 +80,11 @@ func TestALogShowsTheWholeRun(t *testing.T) {
 
 // checkShown compares what was shown of a run with its journal: messages delivered, in the order of each name.
 func checkShown(t *testing.T, evs []lcm.Event, out *run.Outcome) {
-	log, err := run.ReadLog(out.RunDir)
+	log, err := record.ReadLog(out.RunDir)
 	require.NoError(t, err)
 	want, got := map[string][]string{}, map[string][]string{}
 	sent := map[string]bool{}
-	for _, p := range log.Passages {
+	for _, p := range log.Messages {
 		sent[fmt.Sprint(p.From, p.Seq)] = true
 		if p.Due != nil && !p.Undelivered {
 			name := p.Channel + "@" + p.From + ">" + p.To

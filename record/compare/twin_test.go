@@ -30,7 +30,7 @@ func read(t require.TestingT, path string) history {
 	require.NoError(t, err)
 	m, err := dir.Manifest()
 	require.NoError(t, err)
-	r, err := dir.OpenJournal()
+	r, err := dir.OpenJournal(nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	h := history{map[string][]told{}, map[string][]told{}}

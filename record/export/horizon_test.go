@@ -36,7 +36,7 @@ links:
 	require.NoError(t, err)
 	m, err := dir.Manifest()
 	require.NoError(t, err)
-	r, err := dir.OpenJournal()
+	r, err := dir.OpenJournal(nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/record/export"
 	"metasim/record/journal"
-	"metasim/run"
 	"metasim/scenarios"
 )
 
@@ -34,7 +34,7 @@ func opened(t testing.TB, dir string) ([]string, *journal.Reader) {
 	require.NoError(t, err)
 	m, err := d.Manifest()
 	require.NoError(t, err)
-	r, err := d.OpenJournal()
+	r, err := d.OpenJournal(nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return m.Clients, r
@@ -43,14 +43,14 @@ func opened(t testing.TB, dir string) ([]string, *journal.Reader) {
 // expected is what occurred in a run by another account: everything is gathered, and sorted in the end.
 func expected(t testing.TB, dir string) []export.Occurrence {
 	t.Helper()
-	l, err := run.ReadLog(dir)
+	l, err := record.ReadLog(dir)
 	require.NoError(t, err)
 	id := map[string]metasim.ClientID{}
-	for i, name := range l.Manifest.Clients {
+	for i, name := range l.Run.Manifest.Clients {
 		id[name] = metasim.ClientID(i)
 	}
 	var all []export.Occurrence
-	for _, p := range l.Passages {
+	for _, p := range l.Messages {
 		m := metasim.Message{From: id[p.From], Seq: p.Seq, Channel: p.Channel, Sent: metasim.Instant(p.Sent)}
 		if len(p.Payload) > 0 {
 			m.Payload = p.Payload

@@ -107,14 +107,19 @@ func (d Dir) NewJournal(names []string) (*Writer, error) {
 	return w, nil
 }
 
-// OpenJournal opens the run's journal. Close the reader to close the file. It fails with ErrNoJournal where the run was
-// to have none.
-func (d Dir) OpenJournal() (*Reader, error) {
+// OpenJournal opens the run's journal. Names are those of the clients: the reader fails with ErrForeign at an entry with another
+// client; with nil it takes any. Close the reader to close the file. It fails with ErrNoJournal where the run was carried out
+// without a journal.
+func (d Dir) OpenJournal(names []string) (*Reader, error) {
 	f, err := os.Open(d.File(JournalFile))
 	if err != nil {
 		return nil, d.unopened(err)
 	}
-	return NewReader(f), nil
+	r := NewReader(f)
+	if names != nil {
+		r.clients = uint64(len(names))
+	}
+	return r, nil
 }
 
 // unopened words why the journal cannot be opened.
@@ -150,7 +155,7 @@ func (d Dir) Index(names []string) (index *Index, torn, err error) {
 			return x, nil, nil
 		}
 	}
-	r, err := d.OpenJournal()
+	r, err := d.OpenJournal(nil)
 	if err != nil {
 		return nil, nil, err
 	}

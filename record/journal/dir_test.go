@@ -151,7 +151,7 @@ func TestNoJournal(t *testing.T) {
 		require.NoError(t, d.WriteManifest(&Manifest{NoJournal: intended}))
 		_, err = Open(d.Path())
 		require.NoError(t, err)
-		_, opening := d.OpenJournal()
+		_, opening := d.OpenJournal(nil)
 		_, _, indexing := d.Index(nil)
 		_, scanning := d.Scan(0)
 		for _, err := range []error{opening, indexing, scanning} {
@@ -184,7 +184,7 @@ func TestAJournalInItsDirectory(t *testing.T) {
 	_, err = d.Manifest()
 	require.ErrorContains(t, err, "is no manifest")
 
-	r, err := d.OpenJournal()
+	r, err := d.OpenJournal(nil)
 	require.NoError(t, err)
 	var got []Entry
 	for {

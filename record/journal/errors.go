@@ -15,6 +15,9 @@ var ErrNotJournal = errors.New("journal: this file is no journal of metasim; " +
 var ErrNoJournal = errors.New("journal: there is no journal of the run, as it was carried out with --no-journal; " +
 	"carry it out again without that")
 
+// ErrForeign tells that an entry has a client that the manifest does not name.
+var ErrForeign = errors.New("the journal has a client that the manifest does not name; they are not of one run")
+
 // A VersionError tells that a journal is of another version of the format.
 type VersionError struct{ Version uint32 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"strings"
 
 	"metasim/metasim"
@@ -30,12 +31,13 @@ type Reader struct {
 	offset  int64  // everything before it is good, and was read
 	records int64
 	dec     decoder
+	clients uint64 // an entry with this client or a later one is foreign
 	err     error
 }
 
 // NewReader returns a reader of the journal that r holds. If r is an io.Closer, it is the reader's from now on.
 func NewReader(r io.Reader) *Reader {
-	return &Reader{src: r, buf: bufio.NewReaderSize(r, 1<<16), dec: newDecoder()}
+	return &Reader{src: r, buf: bufio.NewReaderSize(r, 1<<16), dec: newDecoder(), clients: math.MaxUint64}
 }
 
 // Next returns the next entry. After the last it fails with io.EOF; after the last good one of a journal that is
@@ -64,7 +66,39 @@ func (r *Reader) Next() (Entry, error) {
 		}
 	}
 	r.dec.book.shut(e.Event)
+	if r.foreign(&e) {
+		r.err = ErrForeign
+		return Entry{}, r.err
+	}
 	return e, nil
+}
+
+// foreign reports whether an entry has a client that the run does not have.
+func (r *Reader) foreign(e *Entry) bool {
+	if id, ok := Speaker(e.Event); ok && uint64(id) >= r.clients {
+		return true
+	}
+	for _, effect := range e.Effects {
+		var id metasim.ClientID
+		switch effect := effect.(type) {
+		case *metasim.Queue:
+			id = max(effect.To, effect.Message.From)
+		case *metasim.Lose:
+			id = max(effect.To, effect.Message.From)
+		case *metasim.Deliver:
+			id = max(effect.To, effect.Message.From)
+		case *metasim.Authorize:
+			id = effect.To
+		case *metasim.Evict:
+			id = effect.Client
+		default:
+			continue
+		}
+		if uint64(id) >= r.clients {
+			return true
+		}
+	}
+	return false
 }
 
 // Close closes the underlying reader if that can be closed.

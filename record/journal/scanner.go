@@ -33,7 +33,7 @@ type Delivery struct {
 // Scan looks through the run's journal from an offset on at which a record begins, as an Index has them. Close the scanner to close
 // the file.
 func (d Dir) Scan(offset int64) (*Scanner, error) {
-	r, err := d.OpenJournal()
+	r, err := d.OpenJournal(nil)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io"
 
-	"metasim/delay"
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/record/journal"
 )
 
@@ -23,19 +23,16 @@ type Audit struct {
 
 // Dispatcher steps a fresh dispatcher, with the delays of the recorded scenario, through every event of the run's
 // journal, and compares every effect with what was recorded. The error tells why that could not be done.
-func Dispatcher(r *Run) (*Audit, error) {
-	m := r.Manifest
-	table, err := delay.NewTable(m.Seed, r.Scenario.Rules)
+func Dispatcher(r *record.Run) (*Audit, error) {
+	config, err := r.Config()
 	if err != nil {
 		return nil, err
 	}
-	d, err := metasim.New(metasim.Config{
-		Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead,
-	})
+	d, err := metasim.New(config)
 	if err != nil {
 		return nil, err
 	}
-	reader, err := r.Dir.OpenJournal()
+	reader, err := r.OpenJournal()
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +42,15 @@ func Dispatcher(r *Run) (*Audit, error) {
 		return nil, err
 	}
 	a.Digest = a.ledger.Digest()
-	if a.Difference == nil && a.Torn == nil && !r.killed() && a.Digest.String() != m.Digest {
-		a.Difference = &Difference{Where: "the digest of the run", Then: m.Digest, Now: a.Digest.String()}
+	if a.Difference == nil && a.Torn == nil && !r.Killed() && a.Digest.String() != r.Manifest.Digest {
+		a.Difference = &Difference{Where: "the digest of the run", Then: r.Manifest.Digest, Now: a.Digest.String()}
 	}
 	return &a.Audit, nil
 }
 
 type audit struct {
 	Audit
-	run        *Run
+	run        *record.Run
 	dispatcher *metasim.Dispatcher
 	ledger     *metasim.Ledger
 	then, now  []byte // memory of check
@@ -83,9 +80,6 @@ func (a *audit) read(r *journal.Reader) error {
 
 // check does one entry again.
 func (a *audit) check(e *journal.Entry, torn bool) error {
-	if err := a.run.ours(e); err != nil {
-		return err
-	}
 	var effects []metasim.Effect
 	if e.Event != nil {
 		a.Events++

@@ -51,7 +51,7 @@ func TestAuditFindsAChange(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := record(t, lossy, "mem")
+			dir := recordRun(t, lossy, "mem")
 			planted := 0
 			rewrite(t, dir, func(n int, e journal.Entry) []journal.Entry {
 				for _, effect := range e.Effects {
@@ -73,14 +73,14 @@ func TestAuditFindsAChange(t *testing.T) {
 
 // TestAuditUsesTheRecordedDelays: with another delay than that of the record nothing is as it was.
 func TestAuditUsesTheRecordedDelays(t *testing.T) {
-	dir := record(t, lossy, "mem")
+	dir := recordRun(t, lossy, "mem")
 	retell(t, dir, `"delay":"2ms"`, `"delay":"3ms"`)
 	require.NotNil(t, audit(t, dir).Difference)
 }
 
 // TestAuditMissesNothing: a journal without its last settling has another digest.
 func TestAuditMissesNothing(t *testing.T) {
-	dir := record(t, lossy, "mem")
+	dir := recordRun(t, lossy, "mem")
 	last := 0
 	rewrite(t, dir, func(n int, e journal.Entry) []journal.Entry { last = n; return []journal.Entry{e} })
 	rewrite(t, dir, func(n int, e journal.Entry) []journal.Entry {
@@ -96,9 +96,9 @@ func TestAuditMissesNothing(t *testing.T) {
 
 // TestAuditOfAKilledRun cuts a journal anywhere: what is there is checked, and is good.
 func TestAuditOfAKilledRun(t *testing.T) {
-	whole := audit(t, record(t, lossy, "mem"))
+	whole := audit(t, recordRun(t, lossy, "mem"))
 	for part := 0.05; part < 1; part += 0.13 {
-		dir := record(t, lossy, "mem")
+		dir := recordRun(t, lossy, "mem")
 		cut(t, dir, part)
 		a := audit(t, dir)
 		require.Nil(t, a.Difference)
@@ -108,7 +108,7 @@ func TestAuditOfAKilledRun(t *testing.T) {
 
 // TestAuditOfAnEntryThatBreaksOff: the effects of an entry may lie in a record of their own, and that may be torn.
 func TestAuditOfAnEntryThatBreaksOff(t *testing.T) {
-	dir := record(t, lossy, "mem")
+	dir := recordRun(t, lossy, "mem")
 	file := filepath.Join(dir, journal.JournalFile)
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestAuditOfAnEntryThatBreaksOff(t *testing.T) {
 
 // TestAuditOfTheWrongManifest: nothing that is not of one run makes it panic.
 func TestAuditOfTheWrongManifest(t *testing.T) {
-	dir := record(t, lossy, "mem")
+	dir := recordRun(t, lossy, "mem")
 	edit(t, dir, func(m *journal.Manifest) { m.Clients = m.Clients[:1] })
 	_, err := openAndAudit(dir)
 	require.ErrorContains(t, err, "not of one run")

@@ -6,10 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"slices"
 
-	"metasim/internal/suggest"
 	"metasim/metasim"
+	"metasim/record"
 )
 
 // Options say how to replay a client.
@@ -23,27 +22,17 @@ type Options struct {
 	Stdout, Stderr io.Writer
 }
 
-// An UnknownError tells that a run has no such client.
-type UnknownError struct {
-	Client string
-	known  []string
-}
-
-func (e *UnknownError) Error() string {
-	return fmt.Sprintf("replay: the run has no client %q; %s", e.Client, suggest.Word(e.Client, e.known))
-}
-
 // Client runs one client of a run alone, at full speed, against what was delivered to it then, and checks that it sends
 // what it sent then: channel, instant, payload, order; and that it leaves in the same way with the same result. It stops
 // at the first difference. It knows no time limit: a command may be a debugger.
 //
-// The error says why the client could not be checked, or not to its end; it is an *UnknownError if there is no such one.
-func Client(ctx context.Context, r *Run, name string, o Options) (*Checked, error) {
-	id := slices.Index(r.Manifest.Clients, name)
-	if id < 0 {
-		return nil, &UnknownError{Client: name, known: r.Manifest.Clients}
+// The error says why the client could not be checked, or not to its end; it is a *record.UnknownClientError if there is no such one.
+func Client(ctx context.Context, r *record.Run, name string, o Options) (*Checked, error) {
+	id, err := r.Client(name)
+	if err != nil {
+		return nil, err
 	}
-	tape, err := newTape(r, metasim.ClientID(id))
+	tape, err := newTape(r, id)
 	if err != nil {
 		return nil, err
 	}

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/record/journal"
 	"metasim/record/replay"
 )
 
 // TestCommand replays the clients of a run over unix sockets: models and a command, which steps and asks for more.
 func TestCommand(t *testing.T) {
-	dir := record(t, steps, "unix")
+	dir := recordRun(t, steps, "unix")
 	for _, name := range []string{"ticker", "stepper", "heard"} {
 		c := alone(t, dir, name, replay.Options{})
 		require.Nil(t, c.Difference)
@@ -63,7 +64,7 @@ func TestClientFindsTheFirstDifference(t *testing.T) {
 		"channels": {`"in":"PONG"`, `"in":"P."`, []string{`what "pinger" declares`, `then publications ["PING"], subscriptions ["PONG"]`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := record(t, pings, "mem")
+			dir := recordRun(t, pings, "mem")
 			require.Nil(t, alone(t, dir, "pinger", replay.Options{}).Difference)
 			retell(t, dir, c.old, c.with)
 			got := alone(t, dir, "pinger", replay.Options{})
@@ -77,7 +78,7 @@ func TestClientFindsTheFirstDifference(t *testing.T) {
 
 // TestClientComparesInstants: the same counter at another time is another message.
 func TestClientComparesInstants(t *testing.T) {
-	dir := record(t, lossy, "mem")
+	dir := recordRun(t, lossy, "mem")
 	retell(t, dir, `"period":"3ms"`, `"period":"4ms"`)
 	d := alone(t, dir, "a", replay.Options{}).Difference
 	require.NotNil(t, d)
@@ -94,7 +95,7 @@ func TestClientComparesTheEnd(t *testing.T) {
 		"now":    func(l *metasim.Leave) { l.Now.Step++ },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := record(t, pings, "mem")
+			dir := recordRun(t, pings, "mem")
 			rewrite(t, dir, func(_ int, e journal.Entry) []journal.Entry {
 				if l, ok := e.Event.(*metasim.Leave); ok && l.Client == 1 {
 					change(l)
@@ -111,7 +112,7 @@ func TestClientComparesTheEnd(t *testing.T) {
 
 // TestClientThatSendsWhereItDidNot: what was recorded is read as far as the client had come, and not to the end.
 func TestClientThatSendsWhereItDidNot(t *testing.T) {
-	dir := record(t, strings.Replace(pings, "size: 100", "size: 100000", 1), "mem")
+	dir := recordRun(t, strings.Replace(pings, "size: 100", "size: 100000", 1), "mem")
 	sends := 0
 	rewrite(t, dir, func(_ int, e journal.Entry) []journal.Entry {
 		if send, ok := e.Event.(*metasim.Send); ok && send.Client == 1 {
@@ -135,7 +136,7 @@ func TestClientThatSendsWhereItDidNot(t *testing.T) {
 // TestClientOfAKilledRun: a client that asks for more than was recorded gets the end as it was.
 func TestClientOfAKilledRun(t *testing.T) {
 	for part := 0.2; part < 1; part += 0.17 {
-		dir := record(t, pings, "mem")
+		dir := recordRun(t, pings, "mem")
 		cut(t, dir, part)
 		for _, name := range []string{"pinger", "ponger"} {
 			c := alone(t, dir, name, replay.Options{})
@@ -148,7 +149,7 @@ func TestClientOfAKilledRun(t *testing.T) {
 
 // TestClientOfAFailedRun: one crashes, the run fails, and the others hear of it again as they did then.
 func TestClientOfAFailedRun(t *testing.T) {
-	dir := record(t, strings.Replace(steps, "ARGS", "'200ms'", 1), "unix")
+	dir := recordRun(t, strings.Replace(steps, "ARGS", "'200ms'", 1), "unix")
 	require.Nil(t, audit(t, dir).Difference)
 	c := alone(t, dir, "heard", replay.Options{})
 	require.Nil(t, c.Difference)
@@ -160,7 +161,7 @@ func TestClientOfAFailedRun(t *testing.T) {
 
 // TestClientThatBrokeARule: it hears the same sentence again, and so do the others.
 func TestClientThatBrokeARule(t *testing.T) {
-	dir := record(t, `name: lies
+	dir := recordRun(t, `name: lies
 clients:
   - {name: cheat, run: [BIN], env: [PLAY=cheat, GORACE=atexit_sleep_ms=0]}
   - {name: heard, model: sink, with: {channels: [LIES]}}
@@ -182,7 +183,7 @@ links:
 // TestClientOfARunWithoutIt: the run went on without one who died.
 func TestClientOfARunWithoutIt(t *testing.T) {
 	text := strings.Replace(steps, "env:", "on_exit: detach, env:", 1)
-	dir := record(t, strings.Replace(text, "ARGS", "'200ms'", 1), "unix")
+	dir := recordRun(t, strings.Replace(text, "ARGS", "'200ms'", 1), "unix")
 	require.Nil(t, audit(t, dir).Difference)
 	for name, end := range map[string]string{"stepper": "its connection was lost, and the run went on without it", "heard": "it left"} {
 		c := alone(t, dir, name, replay.Options{})
@@ -193,7 +194,7 @@ func TestClientOfARunWithoutIt(t *testing.T) {
 
 // TestClientIsCancelled: whoever waits for a program that does nothing can give up.
 func TestClientIsCancelled(t *testing.T) {
-	dir := record(t, pings, "mem")
+	dir := recordRun(t, pings, "mem")
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -211,13 +212,13 @@ func TestClientIsCancelled(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	_, err := replay.Open(t.TempDir())
+	_, err := record.OpenToReplay(t.TempDir())
 	require.ErrorContains(t, err, "is no run")
-	dir := record(t, pings, "mem")
+	dir := recordRun(t, pings, "mem")
 	edit(t, dir, func(m *journal.Manifest) { m.Resolved = nil })
-	_, err = replay.Open(dir)
+	_, err = record.OpenToReplay(dir)
 	require.ErrorContains(t, err, "does not hold its scenario")
-	dir = record(t, pings, "mem")
+	dir = recordRun(t, pings, "mem")
 	file := filepath.Join(dir, journal.JournalFile)
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -232,7 +233,7 @@ func TestOpenRefuses(t *testing.T) {
 
 // TestPaced: a client waits for nobody when it is alone.
 func TestPaced(t *testing.T) {
-	dir := record(t, "rate: 20\n"+pings, "mem")
+	dir := recordRun(t, "rate: 20\n"+pings, "mem")
 	require.Nil(t, audit(t, dir).Difference, "permits are events")
 	c := alone(t, dir, "ponger", replay.Options{})
 	require.Nil(t, c.Difference)
@@ -242,7 +243,7 @@ func TestPaced(t *testing.T) {
 // BenchmarkClient is the replay of a client whose run took real time: 500 ms for 100 messages. The figure that counts is
 // how many times faster it is alone.
 func BenchmarkClient(b *testing.B) {
-	dir := record(b, "rate: 1\n"+pings, "mem")
+	dir := recordRun(b, "rate: 1\n"+pings, "mem")
 	r := open(b, dir)
 	for b.Loop() {
 		c, err := replay.Client(b.Context(), r, "ponger", replay.Options{})

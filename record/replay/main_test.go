@@ -19,6 +19,7 @@ import (
 	"metasim/client"
 	"metasim/delay"
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/record/journal"
 	"metasim/record/replay"
 	"metasim/run"
@@ -155,8 +156,8 @@ links:
   - {from: ticker, delay: {uniform: {min: 1ms, max: 9ms}}}
 `
 
-// record carries out a scenario and returns the directory of the run.
-func record(t testing.TB, text, transport string) string {
+// recordRun carries out a scenario and returns the directory of the run.
+func recordRun(t testing.TB, text, transport string) string {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -180,9 +181,9 @@ func carryOut(t testing.TB, sc *scenarios.Scenario, transport string) *run.Outco
 	return out
 }
 
-func open(t testing.TB, dir string) *replay.Run {
+func open(t testing.TB, dir string) *record.Run {
 	t.Helper()
-	r, err := replay.Open(dir)
+	r, err := record.OpenToReplay(dir)
 	require.NoError(t, err)
 	return r
 }
@@ -262,7 +263,7 @@ func cut(t testing.TB, dir string, part float64) {
 }
 
 func openAndAudit(dir string) (*replay.Audit, error) {
-	r, err := replay.Open(dir)
+	r, err := record.OpenToReplay(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"metasim/client"
+	"metasim/record"
 	"metasim/run"
 	"metasim/scenarios"
 	"metasim/wire"
@@ -85,24 +86,28 @@ func how(err error) string {
 }
 
 // newPlayer returns who plays a client: the command of the options, or what played it then.
-func newPlayer(r *Run, name, token string, o Options) (*player, error) {
-	i := slices.IndexFunc(r.Scenario.Clients, func(c scenarios.Client) bool { return c.Name == name })
+func newPlayer(r *record.Run, name, token string, o Options) (*player, error) {
+	sc, err := r.Scenario()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(sc.Clients, func(c scenarios.Client) bool { return c.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("replay: the scenario in the manifest has no client %q; they are not of one run", name)
 	}
-	cl := &r.Scenario.Clients[i]
+	cl := &sc.Clients[i]
 	switch {
 	case len(o.Command) > 0:
 		return commandPlayer(cl, o.Command, "", token, o)
-	case slices.Contains(r.Scenario.Live(), name):
+	case slices.Contains(sc.Live(), name):
 		return nil, fmt.Errorf("replay: client %q took part in real time, and what reached it then is not to be had again, "+
 			"but what it sent is recorded; replay another client, or all of the run", name)
 	case cl.Model != "":
-		return modelPlayer(r, cl, token)
+		return modelPlayer(r, sc.Dir, cl, token)
 	case cl.External:
 		return nil, fmt.Errorf("replay: client %q was started by somebody else; give its command after --", name)
 	}
-	program, err := r.Scenario.Command(cl)
+	program, err := sc.Command(cl)
 	if err != nil {
 		return nil, fmt.Errorf("replay: client %q: %w", name, err)
 	}
@@ -115,10 +120,10 @@ func newPlayer(r *Run, name, token string, o Options) (*player, error) {
 }
 
 // modelPlayer plays a built-in model in this process.
-func modelPlayer(r *Run, cl *scenarios.Client, token string) (*player, error) {
+func modelPlayer(r *record.Run, dir string, cl *scenarios.Client, token string) (*player, error) {
 	in := run.Instance{
 		Model: cl.Model, With: cl.With, Entry: cl.Entry, Index: cl.Index, Count: cl.Count, Seed: r.Manifest.Seed,
-		Dir: r.Scenario.Dir, AllowOutside: r.Manifest.AllowOutside,
+		Dir: dir, AllowOutside: r.Manifest.AllowOutside,
 	}
 	parts, err := in.Parts(cl.Name)
 	if err != nil {

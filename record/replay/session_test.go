@@ -6,13 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/record/journal"
 	"metasim/wire"
 )
 
 // filled returns a session of client 0, and a tape with so many steps of a message each, a millisecond apart.
 func filled(steps, size int) *session {
-	t := &tape{run: &Run{Manifest: &journal.Manifest{Clients: []string{"a", "b"}}}, end: &ending{text: "it ended"}}
+	t := &tape{run: &record.Run{Manifest: &journal.Manifest{Clients: []string{"a", "b"}}}, end: &ending{text: "it ended"}}
 	for i := range steps {
 		due := metasim.At(metasim.Time(i) * metasim.Millisecond)
 		m := metasim.Message{From: 1, Seq: uint64(i), Channel: "A", Due: due, Payload: make([]byte, size)}

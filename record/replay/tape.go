@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/record/journal"
 	"metasim/wire"
 )
@@ -12,7 +13,7 @@ import (
 // A tape is what a journal holds for one client, read as far as it is needed: what the client was given on one side, what it
 // sent on the other. What lies between the two is kept; that is as much as the client was ahead then, and is ahead now.
 type tape struct {
-	run    *Run
+	run    *record.Run
 	reader *journal.Reader
 	id     metasim.ClientID
 	joined *metasim.Join // nil: it never joined
@@ -39,8 +40,8 @@ type ending struct {
 	text  string         // for a person
 }
 
-func newTape(r *Run, id metasim.ClientID) (*tape, error) {
-	reader, err := r.Dir.OpenJournal()
+func newTape(r *record.Run, id metasim.ClientID) (*tape, error) {
+	reader, err := r.OpenJournal()
 	if err != nil {
 		return nil, err
 	}
@@ -115,9 +116,6 @@ func (t *tape) advance() error {
 	case err != nil:
 		return err
 	}
-	if err := t.run.ours(&e); err != nil {
-		return err
-	}
 	if id, ok := journal.Speaker(e.Event); ok && id == t.id {
 		t.event(e.Event)
 	}
@@ -125,9 +123,6 @@ func (t *tape) advance() error {
 	for _, effect := range e.Effects {
 		switch effect := effect.(type) {
 		case *metasim.Deliver:
-			if int(effect.Message.From) >= len(t.run.Manifest.Clients) {
-				return errForeign
-			}
 			if effect.To == t.id {
 				s.messages = append(s.messages, effect)
 			}
@@ -173,7 +168,7 @@ func (t *tape) event(ev metasim.Event) {
 func (t *tape) over() *ending {
 	m := t.run.Manifest
 	switch {
-	case t.run.killed():
+	case t.run.Killed():
 		return &ending{text: "metasim was killed"}
 	case m.Lost == m.Clients[t.id]:
 		return &ending{lost: true, text: "its connection was lost, and the run failed"}

@@ -1,4 +1,4 @@
-package run_test
+package record_test
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/record/journal"
-	"metasim/run"
 )
 
 // lossy has it all: messages that are lost, some that come too late, some for one who has left.
@@ -30,15 +30,15 @@ links:
 `
 
 func TestReadLog(t *testing.T) {
-	out := carryOut(t, parse(t, lossy), options(t, "mem"))
-	l, err := run.ReadLog(out.RunDir)
+	out := carryOut(t, parse(t, lossy))
+	l, err := record.ReadLog(out.RunDir)
 	require.NoError(t, err)
 	require.NoError(t, l.Torn)
-	require.Equal(t, []string{"a", "all", "b", "hasty", "some"}, l.Manifest.Clients)
+	require.Equal(t, []string{"a", "all", "b", "hasty", "some"}, l.Run.Manifest.Clients)
 
 	var lost, undelivered, delivered uint64
-	for i := range l.Passages {
-		switch p := &l.Passages[i]; {
+	for i := range l.Messages {
+		switch p := &l.Messages[i]; {
 		case p.Due == nil:
 			lost++
 		case p.Undelivered:
@@ -54,17 +54,17 @@ func TestReadLog(t *testing.T) {
 	require.Equal(t, out.Messages.Dropped, lost)
 	require.Equal(t, out.Messages.Delivered, delivered)
 	require.Equal(t, out.Messages.Undelivered, undelivered)
-	require.True(t, slices.IsSortedFunc(l.Passages, order), "due, to, order of delivery; the lost ones last")
-	require.Nil(t, l.Passages[len(l.Passages)-1].Due)
+	require.True(t, slices.IsSortedFunc(l.Messages, order), "due, to, order of delivery; the lost ones last")
+	require.Nil(t, l.Messages[len(l.Messages)-1].Due)
 
-	text, err := json.Marshal(l.Passages[len(l.Passages)-1])
+	text, err := json.Marshal(l.Messages[len(l.Messages)-1])
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"due":null`)
 }
 
 // order is the order of `metasim log`, written down once more: by instant, then by names.
-func order(p, q run.Passage) int {
-	key := func(p run.Passage) (k []int64, names []string) {
+func order(p, q record.Message) int {
+	key := func(p record.Message) (k []int64, names []string) {
 		if p.Due == nil {
 			return []int64{1, int64(p.Sent.Time), int64(p.Sent.Step)}, []string{p.From, number(p.Seq), p.To}
 		}
@@ -90,17 +90,17 @@ func number(n uint64) string {
 
 // A journal cut off anywhere gives its good part and says so; no cut is taken for a whole.
 func TestTornJournal(t *testing.T) {
-	out := carryOut(t, parse(t, lossy), options(t, "mem"))
+	out := carryOut(t, parse(t, lossy))
 	file := filepath.Join(out.RunDir, journal.JournalFile)
 	whole, err := os.ReadFile(file)
 	require.NoError(t, err)
 	before := 0
 	for cut := 16; cut < len(whole); cut += len(whole)/50 + 1 {
 		require.NoError(t, os.WriteFile(file, whole[:cut], 0o644))
-		l, err := run.ReadLog(out.RunDir)
+		l, err := record.ReadLog(out.RunDir)
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, len(l.Passages), before)
-		before = len(l.Passages)
+		require.GreaterOrEqual(t, len(l.Messages), before)
+		before = len(l.Messages)
 		if l.Torn != nil {
 			var torn *journal.TornError
 			require.ErrorAs(t, l.Torn, &torn)
@@ -113,31 +113,31 @@ func TestTornJournal(t *testing.T) {
 
 // A journal beside the manifest of another run is refused, not misread.
 func TestForeignManifest(t *testing.T) {
-	out := carryOut(t, parse(t, lossy), options(t, "mem"))
+	out := carryOut(t, parse(t, lossy))
 	dir, err := journal.Open(out.RunDir)
 	require.NoError(t, err)
 	m, err := dir.Manifest()
 	require.NoError(t, err)
 	m.Clients = m.Clients[:1]
 	require.NoError(t, dir.WriteManifest(m))
-	_, err = run.ReadLog(out.RunDir)
+	_, err = record.ReadLog(out.RunDir)
 	require.ErrorContains(t, err, "not of one run")
 
 	require.NoError(t, os.Remove(filepath.Join(out.RunDir, journal.ManifestFile)))
-	_, err = run.ReadLog(out.RunDir)
+	_, err = record.ReadLog(out.RunDir)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = run.ReadLog(t.TempDir())
+	_, err = record.ReadLog(t.TempDir())
 	require.ErrorContains(t, err, "is no run")
 }
 
 // What a run was can be read from its manifest: the scenario in it gives the same run again.
 func TestResolved(t *testing.T) {
 	sc := parse(t, lossy)
-	first := carryOut(t, sc, options(t, "mem"))
-	l, err := run.ReadLog(first.RunDir)
+	first := carryOut(t, sc)
+	l, err := record.ReadLog(first.RunDir)
 	require.NoError(t, err)
-	require.Equal(t, metasim.Time(100_000_000), l.Manifest.Until)
-	require.NotEmpty(t, l.Manifest.Resolved)
-	again := carryOut(t, parse(t, string(l.Manifest.Resolved)), options(t, "mem"))
+	require.Equal(t, metasim.Time(100_000_000), l.Run.Manifest.Until)
+	require.NotEmpty(t, l.Run.Manifest.Resolved)
+	again := carryOut(t, parse(t, string(l.Run.Manifest.Resolved)))
 	require.Equal(t, first.Digest, again.Digest)
 }

@@ -1,0 +1,152 @@
+// Package record opens a recorded run as one thing: the directory that metasim run has left, with what the run was (its
+// manifest and its scenario), what happened (its journal) and what two runs are compared by (its index).
+//
+//	r, err := record.Open("runs/ping-pong-1")
+//	reader, err := r.OpenJournal()
+//	entry, err := reader.Next()
+//
+// Everything that looks at a run after its end opens it here: a replay, a report, a comparison, an export, a list of its
+// messages. A run that still goes on can be opened too; its manifest says then that it has not ended.
+//
+// # Duties of the caller
+//
+//  1. Close the reader of a journal.
+//  2. A journal that breaks off (*[journal.TornError]) is good up to there: use what was read, and say where it ends.
+//  3. Ask [Run.Killed] before a digest is compared: a run that was killed has none.
+package record
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"metasim/delay"
+	"metasim/internal/suggest"
+	"metasim/metasim"
+	"metasim/record/journal"
+	"metasim/scenarios"
+)
+
+// A Run is a recorded run.
+type Run struct {
+	Dir      journal.Dir
+	Manifest *journal.Manifest
+
+	scenario func() (*scenarios.Scenario, error) // restored once
+}
+
+// Open opens the run in a directory. It reads the manifest; the journal may be missing.
+func Open(path string) (*Run, error) {
+	dir, err := journal.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := dir.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Dir: dir, Manifest: manifest}
+	r.scenario = sync.OnceValues(r.restore)
+	return r, nil
+}
+
+// OpenToReplay opens a run that is to be done again. Besides the errors of Open it fails with [journal.ErrNoJournal] where the run
+// was carried out without a journal, and where the manifest does not hold the scenario.
+func OpenToReplay(path string) (*Run, error) {
+	r, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if r.Manifest.NoJournal {
+		return nil, journal.ErrNoJournal
+	}
+	if _, err := r.Scenario(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Killed reports whether the run was ended by force, so that nothing is known of its end: its digest is empty.
+func (r *Run) Killed() bool { return r.Manifest.Digest == "" }
+
+// Client returns the number of a client. It fails with an *[UnknownClientError].
+func (r *Run) Client(name string) (metasim.ClientID, error) {
+	i := slices.Index(r.Manifest.Clients, name)
+	if i < 0 {
+		return 0, &UnknownClientError{Client: name, Known: r.Manifest.Clients}
+	}
+	return metasim.ClientID(i), nil
+}
+
+// An UnknownClientError tells that a run has no client of this name.
+type UnknownClientError struct {
+	Client string
+	Known  []string // the clients of the run
+}
+
+func (e *UnknownClientError) Error() string {
+	return fmt.Sprintf("the run has no client %q; %s", e.Client, suggest.Word(e.Client, e.Known))
+}
+
+// OpenJournal opens the journal. The reader fails with [journal.ErrForeign] at an entry with a client that the manifest does not
+// name.
+func (r *Run) OpenJournal() (*journal.Reader, error) { return r.Dir.OpenJournal(r.Manifest.Clients) }
+
+// Index returns the index of the journal, made anew if need be, and the *[journal.TornError] at which the journal breaks off, if
+// that is known.
+func (r *Run) Index() (index *journal.Index, torn, err error) { return r.Dir.Index(r.Manifest.Clients) }
+
+// Scenario returns the scenario as it was resolved when the run began.
+func (r *Run) Scenario() (*scenarios.Scenario, error) { return r.scenario() }
+
+func (r *Run) restore() (*scenarios.Scenario, error) {
+	m := r.Manifest
+	if len(m.Resolved) == 0 {
+		return nil, fmt.Errorf("the manifest of %s does not hold its scenario; name a run that metasim run has recorded", r.Dir.Path())
+	}
+	sc, err := scenarios.Restore(m.Resolved, m.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("the scenario in the manifest of %s: %w", r.Dir.Path(), err)
+	}
+	return sc, nil
+}
+
+// Config returns what the run's dispatcher was made with. Its delays start anew, so that each dispatcher needs a Config of its own.
+func (r *Run) Config() (metasim.Config, error) {
+	sc, err := r.Scenario()
+	if err != nil {
+		return metasim.Config{}, err
+	}
+	m := r.Manifest
+	table, err := delay.NewTable(m.Seed, sc.Rules)
+	if err != nil {
+		return metasim.Config{}, err
+	}
+	return metasim.Config{Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead}, nil
+}
+
+// InProcess names the clients that lived in the server's process.
+func (r *Run) InProcess() ([]string, error) {
+	sc, err := r.Scenario()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, c := range sc.Clients {
+		if r.Manifest.Transport == "mem" && c.Model != "" {
+			names = append(names, c.Name)
+		}
+	}
+	return names, nil
+}
+
+// Cores returns how many cores the clients could use: where all of them lived in the server's process, as many as that process
+// used. 0 if that is not known.
+func (r *Run) Cores() (int, error) {
+	m := r.Manifest
+	names, err := r.InProcess()
+	if err != nil || len(names) < len(m.Clients) {
+		return m.CPUs, err
+	}
+	return min(m.CPUs, m.GoMaxProcs), nil
+}
