@@ -2,6 +2,7 @@ package tidy
 
 import (
 	"go/types"
+	"strings"
 	"testing"
 )
 
@@ -37,6 +38,10 @@ func unused(t *testing.T) map[string][]string {
 		scope := r.Types.Scope()
 		reached := r.reached(used)
 		for _, name := range scope.Names() {
+			_, isVar := scope.Lookup(name).(*types.Var)
+			if isVar && strings.HasPrefix(name, "Err") {
+				continue // errors.Is finds it wherever it is met
+			}
 			if o := scope.Lookup(name); o.Exported() && !used[o] && !reached[o] {
 				found[r.name] = append(found[r.name], name)
 			}
@@ -45,79 +50,85 @@ func unused(t *testing.T) map[string][]string {
 	return found
 }
 
-// reached returns the types of a room that others meet without naming them: in what an exported function, method or field
-// that is used takes or gives. An error type is met by errors.As alone, and a constant with its type.
+// reached returns the names of a room that others meet without naming them: types in what an exported function, method or
+// field that is used takes or gives; constants of such types; errors, which errors.As alone may meet.
 func (r *room) reached(used map[types.Object]bool) map[types.Object]bool {
-	found := map[types.Object]bool{}
-	var visit func(t types.Type)
-	visit = func(t types.Type) {
-		switch t := t.(type) {
-		case *types.Pointer:
-			visit(t.Elem())
-		case *types.Slice:
-			visit(t.Elem())
-		case *types.Array:
-			visit(t.Elem())
-		case *types.Map:
-			visit(t.Key())
-			visit(t.Elem())
-		case *types.Chan:
-			visit(t.Elem())
-		case *types.Signature:
-			for v := range t.Params().Variables() {
-				visit(v.Type())
-			}
-			for v := range t.Results().Variables() {
-				visit(v.Type())
-			}
-		case *types.Named:
-			o := t.Obj()
-			if o.Pkg() != r.Types || found[o] {
-				return
-			}
-			found[o] = true
-			visit(t.Underlying())
-			for m := range t.Methods() {
-				if m.Exported() {
-					visit(m.Type())
-				}
-			}
-		case *types.Alias:
-			if o := t.Obj(); o.Pkg() == r.Types {
-				found[o] = true
-			}
-			visit(types.Unalias(t))
-		case *types.Struct:
-			for f := range t.Fields() {
-				if f.Exported() {
-					visit(f.Type())
-				}
-			}
-		case *types.Interface:
-			for m := range t.ExplicitMethods() {
-				visit(m.Type())
-			}
-		}
-	}
+	w := walk{room: r.Types, found: map[types.Object]bool{}}
 	scope := r.Types.Scope()
 	for _, name := range scope.Names() {
 		if o := scope.Lookup(name); used[o] {
-			visit(o.Type())
+			w.visit(o.Type())
 		}
 	}
 	for _, name := range scope.Names() {
 		switch o := scope.Lookup(name).(type) {
 		case *types.Const:
-			if n, ok := o.Type().(*types.Named); ok && (found[n.Obj()] || used[n.Obj()]) {
-				found[o] = true // one of an enumeration
+			if n, ok := o.Type().(*types.Named); ok && (w.found[n.Obj()] || used[n.Obj()]) {
+				w.found[o] = true
 			}
 		case *types.TypeName:
 			if types.Implements(types.NewPointer(o.Type()), errorType) {
-				found[o] = true
+				w.found[o] = true
 			}
 		}
 	}
-	return found
+	return w.found
 }
 
 var errorType = types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
+
+// A walk notes the types of a room that a type leads to.
+type walk struct {
+	room  *types.Package
+	found map[types.Object]bool
+}
+
+func (w *walk) visit(t types.Type) {
+	switch t := t.(type) {
+	case *types.Map:
+		w.visit(t.Key())
+		w.visit(t.Elem())
+	case interface{ Elem() types.Type }: // a pointer, a slice, an array, a channel
+		w.visit(t.Elem())
+	case *types.Signature:
+		for v := range t.Params().Variables() {
+			w.visit(v.Type())
+		}
+		for v := range t.Results().Variables() {
+			w.visit(v.Type())
+		}
+	case *types.Named:
+		w.visitNamed(t)
+	case *types.Alias:
+		if t.Obj().Pkg() == w.room {
+			w.found[t.Obj()] = true
+		}
+		w.visit(types.Unalias(t))
+	case *types.Struct:
+		for f := range t.Fields() {
+			if f.Exported() {
+				w.visit(f.Type())
+			}
+		}
+	case *types.Interface:
+		for m := range t.ExplicitMethods() {
+			w.visit(m.Type())
+		}
+	}
+}
+
+func (w *walk) visitNamed(t *types.Named) {
+	for arg := range t.TypeArgs().Types() {
+		w.visit(arg)
+	}
+	if t.Obj().Pkg() != w.room || w.found[t.Obj()] {
+		return
+	}
+	w.found[t.Obj()] = true
+	w.visit(t.Underlying())
+	for m := range t.Methods() {
+		if m.Exported() {
+			w.visit(m.Type())
+		}
+	}
+}
