@@ -3,7 +3,6 @@ package tidy
 import (
 	"bytes"
 	_ "embed"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -87,14 +86,6 @@ func readPlan(text string) map[string][]string {
 	return rooms
 }
 
-// pure are the rooms that touch nothing of the world.
-var pure = []string{"metasim", "wire/session"}
-
-// impure is what the machine may not touch: the world enters it as an Event, and leaves as an Effect.
-var impure = []string{
-	"net/...", "os/...", "time", "sync/...", "context", "log/...", "math/rand/...", "runtime/...", "unsafe", "syscall",
-}
-
 func TestImports(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test() {
@@ -107,9 +98,6 @@ func TestImports(t *testing.T) {
 		}
 		for _, spec := range s.file.Imports {
 			name := strings.Trim(spec.Path.Value, `"`)
-			if slices.Contains(pure, s.room) && under(impure, name) {
-				t.Errorf("%s imports %s: the room is pure, %s belongs in server or client", s.path, name, name)
-			}
 			if ours(name) && !under(allowed, name) {
 				t.Errorf("%s imports %s: %s may not; the plan is docs/design.md section 2 and internal/tidy", s.path, name, s.room)
 			}
@@ -150,60 +138,6 @@ func TestSizes(t *testing.T) {
 			}
 		}
 	}
-}
-
-// The machine iterates no map and starts no goroutine: either would let something into a result that is not in the
-// scenario.
-func TestMachineIsPure(t *testing.T) {
-	for _, s := range sources(t) {
-		if !slices.Contains(pure, s.room) || s.test() {
-			continue
-		}
-		maps := mapNames(s.file)
-		ast.Inspect(s.file, func(n ast.Node) bool {
-			where := func() string { return fmt.Sprint(s.set.Position(n.Pos())) }
-			switch n := n.(type) {
-			case *ast.GoStmt:
-				t.Errorf("%s: the machine starts no goroutine; the shells do", where())
-			case *ast.RangeStmt:
-				if id, ok := n.X.(*ast.Ident); ok && maps[id.Name] {
-					t.Errorf("%s: the machine iterates no map: its order would reach a result", where())
-				}
-			case *ast.CallExpr:
-				if id, ok := n.Fun.(*ast.Ident); ok && (id.Name == "print" || id.Name == "println") {
-					t.Errorf("%s: the machine prints nothing", where())
-				}
-			}
-			return true
-		})
-	}
-}
-
-// mapNames finds the variables of a file that are made as maps.
-func mapNames(f *ast.File) map[string]bool {
-	names := map[string]bool{}
-	ast.Inspect(f, func(n ast.Node) bool {
-		assign, ok := n.(*ast.AssignStmt)
-		if !ok {
-			return true
-		}
-		for i, rhs := range assign.Rhs {
-			made := rhs
-			if call, ok := rhs.(*ast.CallExpr); ok && len(call.Args) > 0 {
-				made = call.Args[0]
-			}
-			if lit, ok := rhs.(*ast.CompositeLit); ok {
-				made = lit.Type
-			}
-			if _, isMap := made.(*ast.MapType); isMap && i < len(assign.Lhs) {
-				if id, ok := assign.Lhs[i].(*ast.Ident); ok {
-					names[id.Name] = true
-				}
-			}
-		}
-		return true
-	})
-	return names
 }
 
 // banned are tokens with the reason why they are not in the house.
