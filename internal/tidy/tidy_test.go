@@ -68,6 +68,46 @@ var plan string
 // ending in "/..." is for all rooms below. Tests may import more.
 var mayImport = readPlan(plan)
 
+// Rooms are allowed one by one: "metasim/..." would allow the rooms that are still to come.
+func TestPlanNamesRooms(t *testing.T) {
+	for room, list := range mayImport {
+		for _, name := range list {
+			if strings.HasPrefix(name, "metasim/") && strings.HasSuffix(name, "...") {
+				t.Errorf("plan.txt lets %s import %s; name the rooms one by one", room, name)
+			}
+		}
+	}
+}
+
+// heavy are libraries that cost a program megabytes or many packages, each with the one room that may see it: who wants
+// what it does asks that room.
+var heavy = map[string][]string{
+	"github.com/quic-go/quic-go":          {"wire/transport/quic", "bench"}, // bench measures it alone /* which measures it alone */
+	"github.com/foxglove/mcap":            {"record/export"},
+	"gonum.org/v1/plot":                   {"analysis/show"},
+	"github.com/klauspost/compress":       {"analysis/show"},
+	"github.com/prometheus/client_golang": {"monitor"},
+	"charm.land/bubbletea":                {"monitor/tui"},
+	"github.com/spf13/viper":              {"cmd/metasim", "scenarios"},
+	"github.com/spf13/cobra":              {"cmd/metasim"},
+}
+
+func TestHeavyLibrariesAreSeenOnce(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test() {
+			continue
+		}
+		for _, spec := range s.file.Imports {
+			name := strings.Trim(spec.Path.Value, `"`)
+			for library, rooms := range heavy {
+				if (name == library || strings.HasPrefix(name, library+"/")) && !slices.Contains(rooms, s.room) {
+					t.Errorf("%s imports %s: only %s may; ask that room for what it does", s.path, name, rooms[0])
+				}
+			}
+		}
+	}
+}
+
 // readPlan reads lines that name a room, and below each, indented, what it may import. "#" begins a comment.
 func readPlan(text string) map[string][]string {
 	rooms := map[string][]string{}
