@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,14 +22,14 @@ import (
 // flagship is the scenario of the demo.
 const flagship = "cart-pole.metasim.yaml"
 
-// An act is one run of the demo.
-type act struct {
+// A demoRun is one run of the demo.
+type demoRun struct {
 	title     string
 	set       []string
 	transport string
 }
 
-var acts = []act{
+var demoRuns = []demoRun{
 	{"The network takes 5 to 6 ms and loses 2 % of all messages: the pole stands.", nil, "mem"},
 	{"The same again, each client in a process of its own over a unix socket: the digest is the same.", nil, "unix"},
 	{"Every link takes 40 ms: what the controller sees is too old, and the pole falls.", []string{"links[0].delay=40ms"}, "mem"},
@@ -46,8 +48,8 @@ func newDemo(std streams) *cobra.Command {
 				return failed(err)
 			}
 			fmt.Fprintln(std.out, "A cart with a pole on it, an estimator and a controller: three clients, one deterministic simulation.")
-			for i, a := range acts {
-				if err := a.perform(cmd.Context(), filepath.Join(dir, fmt.Sprint(i+1)), std); err != nil {
+			for i, r := range demoRuns {
+				if err := r.run(cmd.Context(), filepath.Join(dir, fmt.Sprint(i+1)), std); err != nil {
 					return failed(errors.Join(err, os.RemoveAll(dir)))
 				}
 			}
@@ -60,13 +62,13 @@ func newDemo(std streams) *cobra.Command {
 	}
 }
 
-// perform runs the scenario once and draws the pole's angle as it was measured.
-func (a act) perform(ctx context.Context, dir string, std streams) error {
+// run runs the scenario once and draws the angle of the pole as it was measured.
+func (r demoRun) run(ctx context.Context, dir string, std streams) error {
 	text, err := scenarios.Shipped.ReadFile(flagship)
 	if err != nil {
 		return err
 	}
-	sc, _, err := scenarios.Parse(flagship, text, scenarios.Overrides{Set: a.set, Until: "6s"})
+	sc, _, err := scenarios.Parse(flagship, text, scenarios.Overrides{Set: r.set, Until: "6s"})
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func (a act) perform(ctx context.Context, dir string, std streams) error {
 	if err != nil {
 		return err
 	}
-	out, err := run.Scenario(ctx, sc, run.Options{Transport: a.transport, Out: dir, Self: []string{self}, Log: newLogger(std.err, false)})
+	out, err := run.Scenario(ctx, sc, run.Options{Transport: r.transport, Out: dir, Self: []string{self}, Log: newLogger(std.err, false)})
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (a act) perform(ctx context.Context, dir string, std streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "\n%s\n\n", a.title)
+	fmt.Fprintf(std.out, "\n%s\n\n", r.title)
 	const width, height, limit = 72, 9, 12 // columns, rows, degrees
 	c := newChart(width, height, limit)
 	for _, p := range log.Messages {
@@ -103,6 +105,59 @@ func (a act) perform(ctx context.Context, dir string, std streams) error {
 		fmt.Fprintf(std.out, "  %s: %s\n", cl.Name, cl.Result)
 	}
 	fmt.Fprintf(std.out, "  %d messages sent, %d lost; %v simulated in %s over %s\n  digest %s\n", out.Messages.Sent, out.Messages.Dropped,
-		metasim.Time(out.EndNS), seconds(out.WallS), a.transport, out.Digest)
+		metasim.Time(out.EndNS), secondsText(out.WallS), r.transport, out.Digest)
 	return nil
+}
+
+// A chart draws points as braille characters: each character is a cell of 2 by 4 dots.
+type chart struct {
+	width, height int     // in characters
+	limit         float64 // a value beyond ±limit is drawn at the edge
+	cells         [][]rune
+}
+
+const (
+	dotsAcross, dotsDown = 2, 4
+	blank                = '\u2800'
+)
+
+// dotBits are the bits of a braille character, by row and column of the dot.
+var dotBits = [dotsDown][dotsAcross]rune{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
+
+func newChart(width, height int, limit float64) *chart {
+	c := &chart{width: width, height: height, limit: limit, cells: make([][]rune, height)}
+	for i := range c.cells {
+		c.cells[i] = []rune(strings.Repeat(string(blank), width))
+	}
+	return c
+}
+
+// add draws the point (x, y), x in [0, 1).
+func (c *chart) add(x, y float64) {
+	across, down := c.width*dotsAcross, c.height*dotsDown
+	column := min(max(int(x*float64(across)), 0), across-1)
+	row := min(max(int(math.Round((1-y/c.limit)/2*float64(down-1))), 0), down-1)
+	c.cells[row/dotsDown][column/dotsAcross] |= dotBits[row%dotsDown][column%dotsAcross]
+}
+
+// draw writes the chart with a title above and the meaning of the horizontal axis below. A line of small dots marks zero.
+func (c *chart) draw(w io.Writer, title, below string) {
+	fmt.Fprintf(w, "  %s\n", title)
+	for i, cells := range c.cells {
+		label := "      "
+		switch i {
+		case 0:
+			label = fmt.Sprintf("%+6g", c.limit)
+		case c.height / 2:
+			label = "     0"
+		case c.height - 1:
+			label = fmt.Sprintf("%+6g", -c.limit)
+		}
+		line := string(cells)
+		if i == c.height/2 {
+			line = strings.ReplaceAll(line, string(blank), "·")
+		}
+		fmt.Fprintf(w, "%s │%s\n", label, strings.TrimRight(strings.ReplaceAll(line, string(blank), " "), " "))
+	}
+	fmt.Fprintf(w, "       └%s\n        %s\n", strings.Repeat("─", c.width), below)
 }

@@ -42,7 +42,7 @@ func newDiff(std streams) *cobra.Command {
 				return failed(err)
 			}
 			if !v.Equal {
-				return &failure{status: 1, err: errors.New("the runs differ"), said: true}
+				return &failure{status: 1, err: errors.New("the runs differ"), printed: true}
 			}
 			return nil
 		},

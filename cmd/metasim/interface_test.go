@@ -110,9 +110,9 @@ func TestRunJSON(t *testing.T) {
 	require.Equal(t, 6, third.Messages.Sent)
 }
 
-// Chatter is a number: of the run, and of each client that has a connection of its own. How much is said depends on real
+// Traffic is counted: of the run, and of each client that has a connection of its own. How much is sent depends on real
 // time, but not below what a run needs: to join, a report and a send for each round, to leave.
-func TestRunTellsOfItsChatter(t *testing.T) {
+func TestRunCountsTraffic(t *testing.T) {
 	s := newStage(t)
 	s.file("p.yaml", pingPong)
 	for transport, least := range map[string]uint64{"mem": 20 * 8, "unix": 20 * (8 + 20)} {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"metasim/metasim"
 	"metasim/run"
@@ -23,22 +22,22 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 	for _, c := range o.Clients[:min(len(o.Clients), shownClients)] {
 		end := metasim.Instant{Time: metasim.Time(c.EndNS), Step: c.EndStep}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%v\t%d\t%s\t%s\t\n", c.Name, c.Exit, c.Sent, c.Delivered, end, c.Grants,
-			seconds(c.BusyS), seconds(c.BlockedS))
+			secondsText(c.BusyS), secondsText(c.BlockedS))
 	}
-	_ = t.Flush() // into memory
+	_ = t.Flush() // writing to memory does not fail
 	if more := len(o.Clients) - shownClients; more > 0 {
 		fmt.Fprintf(w, "... and %d more: see --json\n", more)
 	}
 	printResults(w, o)
 	factor := ""
 	if o.WallS > 0 {
-		factor = ", " + times(float64(o.EndNS)/1e9/o.WallS) + " times real time"
+		factor = ", " + factorText(float64(o.EndNS)/1e9/o.WallS) + " times real time"
 	}
-	fmt.Fprintf(w, "\n%s: %v of simulated time in %s%s\n", o.Scenario, metasim.Time(o.EndNS), seconds(o.WallS), factor)
+	fmt.Fprintf(w, "\n%s: %v of simulated time in %s%s\n", o.Scenario, metasim.Time(o.EndNS), secondsText(o.WallS), factor)
 	m := o.Messages
 	fmt.Fprintf(w, "messages: %d sent, %d delivered, %d dropped, %d undelivered\n", m.Sent, m.Delivered, m.Dropped, m.Undelivered)
-	fmt.Fprintf(w, "chatter: %d frames in (%s), %d out (%s), %d wake-ups with %s grants each\n", o.FramesIn, bytesOf(o.BytesIn),
-		o.FramesOut, bytesOf(o.BytesOut), o.Wakeups, grantsEach(o))
+	fmt.Fprintf(w, "traffic: %d frames in (%s), %d out (%s), %d wake-ups with %s grants each\n", o.FramesIn, bytesText(o.BytesIn),
+		o.FramesOut, bytesText(o.BytesOut), o.Wakeups, grantsEach(o))
 	if l := o.LCM; l != nil {
 		fmt.Fprintf(w, "public LCM: %d messages with their companions, %d dropped; %d went out on %s, %d failed\n",
 			l.Shown, l.Dropped+l.Refused, l.Sent, l.URL, l.Failed)
@@ -52,14 +51,14 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 	fmt.Fprintf(w, "digest: %s\nrun: %s\n", o.Digest, o.RunDir)
 }
 
-// printResults prints what the models have to say.
+// printResults prints the results that the models left with.
 func printResults(w *bytes.Buffer, o *run.Outcome) {
-	told := slices.DeleteFunc(slices.Clone(o.Clients), func(c run.ClientOutcome) bool { return len(c.Result) <= len("{}") })
-	if len(told) == 0 {
+	withResult := slices.DeleteFunc(slices.Clone(o.Clients), func(c run.ClientOutcome) bool { return len(c.Result) <= len("{}") })
+	if len(withResult) == 0 {
 		return
 	}
 	fmt.Fprintln(w)
-	for _, c := range told[:min(len(told), shownClients)] {
+	for _, c := range withResult[:min(len(withResult), shownClients)] {
 		var line bytes.Buffer
 		if err := json.Compact(&line, c.Result); err != nil {
 			line.Reset()
@@ -69,46 +68,11 @@ func printResults(w *bytes.Buffer, o *run.Outcome) {
 	}
 }
 
-// grantsEach says how many grants a wake-up of the server brought about.
+// grantsEach returns how many grants a wake-up of the server caused, on average.
 func grantsEach(o *run.Outcome) string {
 	grants := uint64(0)
 	for _, c := range o.Clients {
 		grants += c.Grants
 	}
-	return times(float64(grants) / float64(max(o.Wakeups, 1)))
-}
-
-// bytesOf writes an amount of bytes with three digits that matter.
-func bytesOf(n uint64) string {
-	switch f := float64(n); {
-	case f >= 1e9:
-		return times(f/1e9) + " GB"
-	case f >= 1e6:
-		return times(f/1e6) + " MB"
-	case f >= 1e3:
-		return times(f/1e3) + " kB"
-	}
-	return fmt.Sprintf("%d B", n)
-}
-
-// times writes a factor with three digits that matter, and never as 3e+03.
-func times(factor float64) string {
-	if factor >= 100 {
-		return fmt.Sprintf("%.0f", factor)
-	}
-	return fmt.Sprintf("%.3g", factor)
-}
-
-// seconds writes a wall-clock time with three digits that matter.
-func seconds(s float64) string {
-	d := time.Duration(s * 1e9)
-	switch {
-	case d >= time.Minute:
-		return d.Round(time.Second).String()
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	}
-	return d.Round(100 * time.Nanosecond).String()
+	return factorText(float64(grants) / float64(max(o.Wakeups, 1)))
 }

@@ -67,7 +67,7 @@ func TestRunTable(t *testing.T) {
 	e := s.metasim("run", "p.yaml")
 	text := regexp.MustCompile(`\d+ +[\d.]+(µs|ms|s) +[\d.]+(µs|ms|s)\n`).ReplaceAllString(e.out, "WALL\n")
 	text = regexp.MustCompile(`in [\d.]+\S+, [\d.]+ times`).ReplaceAllString(text, "in WALL, N times")
-	text = regexp.MustCompile(`chatter: .*`).ReplaceAllString(text, "chatter: as it came")
+	text = regexp.MustCompile(`traffic: .*`).ReplaceAllString(text, "traffic: as it came")
 	text = regexp.MustCompile(`  +`).ReplaceAllString(text, "  ") // the columns are as wide as the wall clock says
 	golden(t, "run.txt", text)
 }
@@ -100,9 +100,9 @@ func TestProgressLine(t *testing.T) {
 	}
 	require.Equal(t, "abc", clip("abcdef", 3))
 	require.Equal(t, "abc", clip("abc", 80))
-	require.Equal(t, "1m5s", seconds(65))
-	require.Equal(t, "1.23s", seconds(1.2345))
-	require.Equal(t, "0s", seconds(0))
+	require.Equal(t, "1m5s", secondsText(65))
+	require.Equal(t, "1.23s", secondsText(1.2345))
+	require.Equal(t, "0s", secondsText(0))
 }
 
 // A trip is a run on its way.
@@ -128,6 +128,6 @@ func TestPlainLines(t *testing.T) {
 	p.start(trip{})
 	p.stop()
 	require.Empty(t, none.String())
-	require.Equal(t, 10*time.Second, (&liveFlags{tui: true}).lines(nil))
-	require.Zero(t, (&liveFlags{}).lines(nil))
+	require.Equal(t, 10*time.Second, (&liveFlags{tui: true}).plainLineEvery(nil))
+	require.Zero(t, (&liveFlags{}).plainLineEvery(nil))
 }

@@ -3,54 +3,52 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"metasim/metasim"
 	"metasim/server"
 )
 
-// A progress shows how far a run has come: on a terminal in one line that is rewritten; elsewhere, where it is wanted, in a
-// line now and then.
+// A progress shows how far a run has come: on a terminal in one line that is rewritten; elsewhere, if that is wanted, with a
+// new line at intervals.
 type progress struct {
 	w     io.Writer
 	until metasim.Time  // 0: no end
-	every time.Duration // between lines where none can be rewritten; 0: there are none
-	done  chan struct{}
-	gone  sync.WaitGroup
+	every time.Duration // between lines where none can be rewritten; 0: no lines there
+	done  chan struct{} // closed by stop
+	ended sync.WaitGroup
 	once  sync.Once
-	mu    sync.Mutex // held by who writes
+	mu    sync.Mutex // held while writing
 }
 
-// rewritten is how often the line on a terminal is rewritten.
-const rewritten = 200 * time.Millisecond
+const (
+	// rewriteEvery is the time between two versions of the line on a terminal.
+	rewriteEvery = 200 * time.Millisecond
+	// clearLine is what makes a terminal forget the line on which the cursor is.
+	clearLine = "\r\x1b[K"
+)
 
 func newProgress(w io.Writer, until metasim.Time, every time.Duration) *progress {
 	return &progress{w: w, until: until, every: every, done: make(chan struct{})}
 }
 
-// rewrites reports whether lines can be rewritten: a terminal in an editor may know no more than a printer does.
-func rewrites(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
-
-// A traveller is a run whose progress is shown: a server.
-type traveller interface {
+// A progressSource is the server whose run is shown.
+type progressSource interface {
 	Time() metasim.Time
 	Progress() server.Progress
 }
 
-// start begins to show how far a run is, if there is somebody to see it.
-func (p *progress) start(run traveller) {
-	every, before, after := rewritten, "\r\x1b[K", ""
-	if !rewrites(p.w) {
+// start begins to show how far a run has come, if it is to be shown.
+func (p *progress) start(source progressSource) {
+	every, before, after := rewriteEvery, clearLine, ""
+	if !canRewrite(p.w) {
 		if p.every == 0 {
 			return
 		}
 		every, before, after = p.every, "", "\n"
 	}
-	p.gone.Go(func() {
+	p.ended.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
 		began := time.Now()
@@ -58,14 +56,14 @@ func (p *progress) start(run traveller) {
 		for {
 			select {
 			case <-tick.C:
-				reached := run.Time()
-				if reached == 0 { // still waiting for clients: that is not the simulation's time
+				reached := source.Time()
+				if reached == 0 { // waiting for clients is not time of the simulation
 					began = time.Now()
 				}
-				now := run.Progress()
+				now := source.Progress()
 				line := progressLine(reached, p.until, time.Since(began)-now.Paused, now.Paused > paused)
 				paused = now.Paused
-				p.print(before + clip(line, p.width()) + after)
+				p.print(before + clip(line, columns(p.w)-1) + after)
 			case <-p.done:
 				if after == "" {
 					p.print(before)
@@ -78,8 +76,8 @@ func (p *progress) start(run traveller) {
 
 // say prints a line above the one that is rewritten.
 func (p *progress) say(text string) {
-	if rewrites(p.w) {
-		text = "\r\x1b[K" + text
+	if canRewrite(p.w) {
+		text = clearLine + text
 	}
 	p.print(text + "\n")
 }
@@ -90,18 +88,9 @@ func (p *progress) print(text string) {
 	fmt.Fprint(p.w, text)
 }
 
-func (p *progress) width() int {
-	if f, ok := p.w.(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 1 {
-			return w - 1
-		}
-	}
-	return 79
-}
-
 func (p *progress) stop() {
 	p.once.Do(func() { close(p.done) })
-	p.gone.Wait()
+	p.ended.Wait()
 }
 
 // progressLine says how far a run has come: simulated time, percent, real-time factor, and an estimate of the rest.
@@ -119,7 +108,7 @@ func progressLine(now, until metasim.Time, elapsed time.Duration, paused bool) s
 	if paused {
 		return line + "   paused: metasim ctl resume lets it go on"
 	}
-	line += fmt.Sprintf("   %s x real time", times(now.Seconds()/elapsed.Seconds()))
+	line += fmt.Sprintf("   %s x real time", factorText(now.Seconds()/elapsed.Seconds()))
 	if now < until {
 		rest := time.Duration(float64(elapsed) * float64(until-now) / float64(now))
 		line += fmt.Sprintf("   %v to go", rest.Round(100*time.Millisecond))
@@ -127,6 +116,7 @@ func progressLine(now, until metasim.Time, elapsed time.Duration, paused bool) s
 	return line
 }
 
+// clip cuts a line to a number of bytes.
 func clip(s string, width int) string {
 	if len(s) > width {
 		return s[:width]

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"io"
-	"os"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"metasim/analysis"
 	"metasim/record"
@@ -121,14 +118,4 @@ func predict(t *analysis.Timeline, r *analysis.Report, changes []analysis.Change
 	}
 	r.WhatIfs = []analysis.Prediction{p}
 	return nil
-}
-
-// columns is how wide a terminal is; 80 for anything else.
-func columns(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-			return width
-		}
-	}
-	return 80
 }

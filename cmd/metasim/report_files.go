@@ -45,7 +45,7 @@ func (f *reportFiles) write(tell io.Writer, runDir string, t *analysis.Timeline,
 		if err != nil {
 			return fmt.Errorf("the trace cannot be written: %w", err)
 		}
-		fmt.Fprintf(tell, "trace: %s, %s, %d events\n", f.perfetto, bytesOf(uint64(size)), events)
+		fmt.Fprintf(tell, "trace: %s, %s, %d events\n", f.perfetto, bytesText(uint64(size)), events)
 	}
 	if f.plots != "" {
 		if err := show.Plots(f.plots, r); err != nil {

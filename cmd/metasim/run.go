@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -83,12 +82,12 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 		return f.refused(&run.Outcome{}, err, std)
 	}
 	none := &run.Outcome{Scenario: sc.Name, Seed: sc.Seed}
-	during, show, done := f.live.stage(std)
+	during, show, done := f.live.openScreen(std)
 	o, err := f.options(sc, serve, during)
 	if err != nil {
-		return f.refused(none, &failure{status: 2, err: err}, std)
+		return f.refused(none, badUsage(err), std)
 	}
-	progress := newProgress(during.err, sc.Until, f.live.lines(show))
+	progress := newProgress(during.err, sc.Until, f.live.plainLineEvery(show))
 	o.Watch = func(s *server.Server) { progress.start(s) }
 	o.Live = f.live.options(progress.say)
 	o.Live.Show = show
@@ -204,10 +203,4 @@ func writeAtomically(path, text string) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), path)
-}
-
-func printJSON(w interface{ Write([]byte) (int, error) }, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

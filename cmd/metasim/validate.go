@@ -6,14 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"metasim/run"
 	"metasim/scenarios"
 )
-
-// overrides are what the flags say; what is empty overrides nothing.
-func (f *scenarioFlags) overrides() scenarios.Overrides {
-	return scenarios.Overrides{Set: f.set, Seed: f.seed, Until: f.until, PublicLCM: f.lcm, AllowOutside: f.allowOutside}
-}
 
 // validation is what `metasim validate --json` prints.
 type validation struct {
@@ -41,7 +35,7 @@ func newValidate(std streams) *cobra.Command {
 			case errors.As(err, &invalid):
 				v.Errors = invalid.Problems
 			case err != nil:
-				return &failure{status: 2, err: err}
+				return badUsage(err)
 			}
 			if asJSON {
 				if err := printJSON(std.out, v); err != nil {
@@ -56,7 +50,7 @@ func newValidate(std streams) *cobra.Command {
 				}
 			}
 			if err != nil {
-				return &failure{status: 2, err: err, said: asJSON}
+				return &failure{status: 2, err: err, printed: asJSON}
 			}
 			if !asJSON {
 				if _, err := fmt.Fprintf(std.out, "%s is a good scenario\n", args[0]); err != nil {
@@ -78,20 +72,6 @@ func newSchema(std streams) *cobra.Command {
 		Args:  nothing,
 		RunE: func(*cobra.Command, []string) error {
 			if _, err := std.out.Write(append(scenarios.Schema(), '\n')); err != nil {
-				return failed(err)
-			}
-			return nil
-		},
-	}
-}
-
-func newVersion(std streams) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  nothing,
-		RunE: func(*cobra.Command, []string) error {
-			if _, err := fmt.Fprintln(std.out, "metasim", run.BuildVersion()); err != nil {
 				return failed(err)
 			}
 			return nil

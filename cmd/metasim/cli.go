@@ -1,0 +1,205 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/lmittmann/tint"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"metasim/lcm/types"
+	"metasim/run"
+	"metasim/scenarios"
+)
+
+// streams are where a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// A failure ends the program with an exit status of its own.
+type failure struct {
+	status  int
+	err     error
+	printed bool // the error has been printed already
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// text is what the person at the terminal reads. Problems of a scenario or of types begin with file:line:column, as
+// editors expect.
+func (f *failure) text() string {
+	var invalid *scenarios.Invalid
+	if errors.As(f.err, &invalid) {
+		return invalid.Error()
+	}
+	var badTypes *types.Invalid
+	if errors.As(f.err, &badTypes) {
+		return badTypes.Error()
+	}
+	return "metasim: " + run.Sentence(f.err)
+}
+
+// interrupted is why a run fails that a signal stops.
+type interrupted struct{ signal os.Signal }
+
+func (e interrupted) Error() string { return "stopped by signal: " + e.signal.String() }
+
+// failed is the failure of a command that was used well.
+func failed(err error) error { return &failure{status: 1, err: err} }
+
+// badUsage is the failure of a command whose arguments or files are wrong.
+func badUsage(err error) error { return &failure{status: 2, err: err} }
+
+// scenarioFlags are the flags of every command that loads a scenario.
+type scenarioFlags struct {
+	set          []string
+	seed         string
+	until        string
+	allowOutside bool
+	lcm          string // of the commands that run a scenario once
+}
+
+func (f *scenarioFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.set, "set", nil, "override a value: `path=value`, as in clients.pinger.with.rounds=3 or links[0].delay=50ms; may be repeated")
+	flags.StringVar(&f.seed, "seed", "", "override the seed: a whole `number`")
+	flags.StringVar(&f.until, "until", "", "override the end of the run: a `duration`, as in 2s")
+	flags.BoolVar(&f.allowOutside, "allow-outside", false, "let file parameters reach outside of the scenario's directory")
+}
+
+// overrides are the values that the flags replace; an empty one replaces nothing.
+func (f *scenarioFlags) overrides() scenarios.Overrides {
+	return scenarios.Overrides{Set: f.set, Seed: f.seed, Until: f.until, PublicLCM: f.lcm, AllowOutside: f.allowOutside}
+}
+
+// load loads a scenario and prints its warnings.
+func (f *scenarioFlags) load(file string, std streams) (*scenarios.Scenario, error) {
+	sc, warnings, err := scenarios.Load(file, f.overrides())
+	for _, w := range warnings {
+		fmt.Fprintf(std.err, "warning: %s\n", w)
+	}
+	if err != nil {
+		return nil, badUsage(err)
+	}
+	return sc, nil
+}
+
+// exactlyOne wants one argument.
+func exactlyOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s takes one %s, not %d; see %s --help", cmd.Name(), what, len(args), cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// nothing wants no argument.
+func nothing(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no arguments, but was given %q; leave them out", cmd.Name(), args)
+	}
+	return nil
+}
+
+// unknownCommand names the commands that may have been meant.
+func unknownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	root.SuggestionsMinimumDistance = 2
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		return fmt.Errorf("there is no command %q; did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	return fmt.Errorf("there is no command %q; see %s --help", args[0], root.CommandPath())
+}
+
+// parseCause matches the end of an error of the flag package that names a Go function.
+var parseCause = regexp.MustCompile(`: (?:strconv\.\w+: parsing .*: |parsing .*: )`)
+
+// badFlag says what is wrong with a flag, and where to look.
+func badFlag(cmd *cobra.Command, err error) error {
+	return fmt.Errorf("%s; see %s --help", parseCause.ReplaceAllString(err.Error(), ": "), cmd.CommandPath())
+}
+
+// newLogger returns a logger: in colour on a terminal, in logfmt elsewhere.
+func newLogger(w io.Writer, verbose bool) *slog.Logger {
+	level := slog.LevelWarn
+	if verbose {
+		level = slog.LevelDebug
+	}
+	if isTerminal(w) {
+		return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000"}))
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// canRewrite reports whether a line can be written over: a dumb terminal, as in an editor, cannot.
+func canRewrite(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
+
+// columns returns how wide a terminal is; 80 for anything else.
+func columns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// bytesText writes a number of bytes with three significant digits.
+func bytesText(n uint64) string {
+	switch f := float64(n); {
+	case f >= 1e9:
+		return factorText(f/1e9) + " GB"
+	case f >= 1e6:
+		return factorText(f/1e6) + " MB"
+	case f >= 1e3:
+		return factorText(f/1e3) + " kB"
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+// factorText writes a factor with three significant digits, and never as 3e+03.
+func factorText(factor float64) string {
+	if factor >= 100 {
+		return fmt.Sprintf("%.0f", factor)
+	}
+	return fmt.Sprintf("%.3g", factor)
+}
+
+// secondsText writes a wall-clock time with three significant digits.
+func secondsText(s float64) string {
+	d := time.Duration(s * 1e9)
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(100 * time.Nanosecond).String()
+}

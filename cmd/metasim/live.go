@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"metasim/monitor"
+	"metasim/monitor/tui"
+	"metasim/run"
+)
+
+// liveFlags say how a run can be watched while it goes on.
+type liveFlags struct {
+	http    string
+	outside bool
+	stall   time.Duration
+	tui     bool
+}
+
+func (f *liveFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.http, "http", "", "show the run on a page, and to Prometheus at /metrics, at this `address`: host:port, or :port for this host\n"+
+		"alone. The page's whole address is printed: what follows # lets it command the run")
+	flags.BoolVar(&f.tui, "tui", false, "show the run on the terminal, with keys to pause it, step it and end it; where there is no terminal: a plain line\nnow and then")
+	flags.BoolVar(&f.outside, "http-outside", false, "let --http be an address that other hosts reach; they need the token, and nothing is encrypted")
+	flags.DurationVar(&f.stall, "stall", 10*time.Second, "say why, when no client has said anything for this `duration` of real time, and again after twice as\n"+
+		"long; 0 for never. Nobody is ended for it")
+}
+
+// check refuses flags that contradict one another.
+func (f *liveFlags) check() error {
+	if f.stall < 0 {
+		return fmt.Errorf("--stall is %v; use a duration such as 10s, or 0 for never", f.stall)
+	}
+	if f.outside && f.http == "" {
+		return errors.New("--http-outside says who may see the page of --http, and there is none; use both, or neither")
+	}
+	return nil
+}
+
+// options returns how the run can be watched; say prints a line for the person who started it.
+func (f *liveFlags) options(say func(text string)) *run.Live {
+	return &run.Live{
+		HTTP: f.http, Outside: f.outside, Token: os.Getenv("METASIM_HTTP_TOKEN"), Stall: f.stall, Say: say,
+		Shown: func(url string) { say("live: " + url) },
+	}
+}
+
+// openScreen prepares to show the run on the terminal, if that is wanted and there is one: what is written to the standard
+// error during the run is collected and shown there, and written when done is called.
+func (f *liveFlags) openScreen(std streams) (during streams, show func(*monitor.Monitor), done func()) {
+	screen, keys := std.err, std.in
+	in, ok := keys.(*os.File)
+	if !f.tui || !canRewrite(screen) || !ok || !term.IsTerminal(int(in.Fd())) {
+		return std, nil, func() {}
+	}
+	c := &collector{}
+	std.err = c
+	show = func(m *monitor.Monitor) {
+		// Not the context of the command: a signal ends the run first, and the end of the run ends this.
+		if err := tui.Show(context.Background(), unprefixed{m}, c.lines, keys, screen); err != nil {
+			fmt.Fprintf(c, "the run cannot be shown on this terminal: %v\n", err)
+		}
+	}
+	return std, show, func() { c.release(screen) }
+}
+
+// plainLineEvery is the time between two plain lines where a screen was asked for and there is no terminal; else 0.
+func (f *liveFlags) plainLineEvery(show func(*monitor.Monitor)) time.Duration {
+	if f.tui && show == nil {
+		return 10 * time.Second
+	}
+	return 0
+}
+
+// unprefixed is a monitor whose errors do not name packages.
+type unprefixed struct{ *monitor.Monitor }
+
+func (u unprefixed) Control(command, at string) (string, error) {
+	done, err := u.Monitor.Control(command, at)
+	if err != nil {
+		err = errors.New(run.Sentence(err))
+	}
+	return done, err
+}
+
+// A collector collects what is written to it.
+type collector struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (c *collector) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.Write(b)
+}
+
+// lines returns the lines that were written so far.
+func (c *collector) lines() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.FieldsFunc(c.text.String(), func(r rune) bool { return r == '\n' })
+}
+
+// release writes what was collected.
+func (c *collector) release(w io.Writer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = c.text.WriteTo(w) // an error of the standard error cannot be reported anywhere
+}
