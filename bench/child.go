@@ -15,6 +15,7 @@ import (
 
 	"metasim/client"
 	"metasim/wire"
+	"metasim/wire/transport/all"
 )
 
 // A job is what another process is told to do.
@@ -54,7 +55,7 @@ func Child(ctx context.Context, in io.Reader) (err error) {
 		if err != nil {
 			return err
 		}
-		there := func(ctx context.Context) (wire.Conn, error) { return dialURL(ctx, j.URL) }
+		there := func(ctx context.Context) (wire.Conn, error) { return all.Table().Dial(ctx, j.URL) }
 		d := door{dial: there, token: j.Token, packed: j.Packed}
 		if j.Packed {
 			d.crew = client.NewCrew()

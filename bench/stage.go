@@ -3,12 +3,9 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,10 +16,8 @@ import (
 	"metasim/server"
 	"metasim/wire"
 	"metasim/wire/transport"
+	"metasim/wire/transport/all"
 	"metasim/wire/transport/mem"
-	"metasim/wire/transport/quic"
-	"metasim/wire/transport/shm"
-	"metasim/wire/transport/stream"
 )
 
 // A cast is a run: who takes part, over which links, until when.
@@ -104,12 +99,12 @@ func (h *harness) run(ctx context.Context, c cast, a arrangement) (result server
 
 // play puts the parts where they belong, and returns when all have ended.
 func (h *harness) play(ctx context.Context, parts []part, a arrangement, crew *client.Crew, inside *mem.Net,
-	outside wire.Listener,
+	outside *transport.Listener,
 ) error {
 	here := door{token: token, packed: a.packed, crew: crew, dial: func(ctx context.Context) (wire.Conn, error) { return inside.Dial(ctx, "") }}
 	if a.processes == 0 {
 		if outside != nil {
-			here.dial = func(ctx context.Context) (wire.Conn, error) { return dialURL(ctx, outside.URL()) }
+			here.dial = func(ctx context.Context) (wire.Conn, error) { return all.Table().Dial(ctx, outside.URL()) }
 			if !a.packed {
 				here.crew = nil // each reads its own connection
 			}
@@ -186,29 +181,19 @@ func (r *recorder) Observe(wall int64, ev metasim.Event, effects []metasim.Effec
 
 func (r *recorder) close() error { return errors.Join(r.writer.Close(), os.RemoveAll(r.path)) }
 
-// listen opens the doors of a server. A transport that is to be measured is added here and in transports.
-func listen(a arrangement) (inside *mem.Net, outside wire.Listener, err error) {
+// listen opens the doors of a server.
+func listen(a arrangement) (inside *mem.Net, outside *transport.Listener, err error) {
 	if a.transport == "mem" || a.inside > 0 {
 		inside = mem.NewNet()
 	}
-	switch a.transport {
-	case "mem":
-	case "unix":
-		outside, err = listenPath("unix", stream.Listen)
-	case "shm":
-		outside, err = listenPath("shm", shm.Listen)
-	case "tcp":
-		outside, err = stream.Listen("tcp://127.0.0.1:0")
-	case "quic":
-		outside, err = quic.Listen("quic://127.0.0.1:0")
-	default:
-		err = fmt.Errorf("bench: there is no transport %q", a.transport)
+	if a.transport != "mem" {
+		outside, err = all.Table().ListenAt(a.transport, "")
 	}
 	return inside, outside, err
 }
 
 // doors are those of the listeners that are there.
-func doors(inside *mem.Net, outside wire.Listener) (all []wire.Listener) {
+func doors(inside *mem.Net, outside *transport.Listener) (all []wire.Listener) {
 	if inside != nil {
 		all = append(all, inside)
 	}
@@ -220,43 +205,5 @@ func doors(inside *mem.Net, outside wire.Listener) (all []wire.Listener) {
 
 // transports are those between processes that this system has.
 func transports() []string {
-	all := []string{"unix", "tcp", "quic"}
-	if sharedMemory {
-		all = append(all, "shm")
-	}
-	return all
-}
-
-// dialURL connects to a server.
-func dialURL(ctx context.Context, url string) (wire.Conn, error) {
-	if strings.HasPrefix(url, "shm:") {
-		return shm.Dialer{}.Dial(ctx, url)
-	}
-	return transport.URL(ctx, url)
-}
-
-// listenPath listens at a socket in a temporary directory, which goes with it.
-func listenPath(scheme string, listen func(url string) (wire.Listener, error)) (wire.Listener, error) {
-	dir, err := os.MkdirTemp("", "metasim-bench-")
-	if err != nil {
-		return nil, err
-	}
-	l, err := listen(scheme + "://" + filepath.ToSlash(filepath.Join(dir, "s")))
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return &tidyListener{Listener: l, dir: dir}, nil
-}
-
-type tidyListener struct {
-	wire.Listener
-	dir string
-}
-
-func (l *tidyListener) Close() error {
-	err := l.Listener.Close()
-	if errors.Is(err, net.ErrClosed) {
-		err = nil
-	}
-	return errors.Join(err, os.RemoveAll(l.dir))
+	return slices.DeleteFunc(all.Table().Schemes(), func(scheme string) bool { return scheme == "shm" && !sharedMemory })
 }

@@ -10,6 +10,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
+	"metasim/wire/transport"
 )
 
 // A Builder gathers what a client declares before it joins.
@@ -96,12 +97,13 @@ type options struct {
 	url, token, name string
 	alone            bool // the process was started to be this client
 	conn             wire.Conn
+	transports       transport.Table // nil: the default
 	host             *Host
 	seat             *seat
 }
 
-// WithServer connects to this server: "unix:///path", "tcp://host:port", "quic://host:port?sha256=...".
-// Default: METASIM_SERVER.
+// WithServer connects to this server: "unix:///path", "shm:///path", "tcp://host:port", or that of a transport given
+// by WithTransports. Default: METASIM_SERVER.
 func WithServer(url string) Option { return func(o *options) { o.url = url } }
 
 // WithToken shows this join token. Default: METASIM_TOKEN.

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"metasim/wire"
-	"metasim/wire/transport"
 )
 
 // A Host is a connection that many clients of one process share: see WithHost. What they send at the same time goes out
@@ -56,7 +55,7 @@ func connect(ctx context.Context, o options) (wire.Conn, error) {
 	if o.url == "" {
 		return nil, errors.New("no server; set METASIM_SERVER, or use WithServer")
 	}
-	return transport.URL(ctx, o.url)
+	return dial(ctx, o)
 }
 
 func newHost(conn wire.Conn) *Host {

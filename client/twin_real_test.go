@@ -75,13 +75,14 @@ func (n plainNet) Dial(ctx context.Context, url string) (wire.Conn, error) {
 }
 
 // A unixNet is a unix socket that knows how to get there.
-type unixNet struct {
-	wire.Listener
-	stream.Dialer
+type unixNet struct{ wire.Listener }
+
+func (unixNet) Dial(ctx context.Context, url string) (wire.Conn, error) {
+	return stream.Unix().Dial(ctx, url)
 }
 
 func listenUnix(t *testing.T) unixNet {
-	l, err := stream.Listen("unix://" + filepath.Join(t.TempDir(), "s"))
+	l, err := stream.Unix().Listen("unix://" + filepath.Join(t.TempDir(), "s"))
 	require.NoError(t, err)
 	return unixNet{Listener: l}
 }
@@ -89,7 +90,7 @@ func listenUnix(t *testing.T) unixNet {
 // A transport is where clients and their server meet.
 type transport interface {
 	wire.Listener
-	wire.Dialer
+	Dial(ctx context.Context, url string) (wire.Conn, error)
 }
 
 // hashLinks are the links of a system, for the dispatcher.

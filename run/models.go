@@ -12,6 +12,7 @@ import (
 	"metasim/client"
 	"metasim/federates"
 	"metasim/scenarios"
+	"metasim/wire/transport/all"
 )
 
 // A group is the clients that share a process and a connection: one client, or several built-in models of one entry of a
@@ -94,10 +95,12 @@ func (in *Instance) Parts(name string) ([]Part, error) {
 // TakePart takes part in a run with built-in models: one on a connection of its own, several on one that they share. It
 // returns when all have left, or with what went wrong.
 func TakePart(ctx context.Context, parts []Part, url, token string) error {
+	transports := client.WithTransports(all.Table())
 	if len(parts) == 1 {
-		return Model(ctx, parts[0].Model, parts[0].Name, client.WithServer(url), client.WithToken(token), client.WithName(parts[0].Name))
+		p := parts[0]
+		return Model(ctx, p.Model, p.Name, transports, client.WithServer(url), client.WithToken(token), client.WithName(p.Name))
 	}
-	host, err := client.Connect(ctx, client.WithServer(url))
+	host, err := client.Connect(ctx, transports, client.WithServer(url))
 	if err != nil {
 		return err
 	}

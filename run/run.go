@@ -11,10 +11,11 @@ import (
 
 	"metasim/monitor"
 	"metasim/server"
+	"metasim/wire/transport/all"
 )
 
 // Transports are the ways in which clients reach the server.
-var Transports = []string{"mem", "unix", "tcp", "quic", "shm"}
+var Transports = append([]string{"mem"}, all.Table().Schemes()...)
 
 // Options say how to carry out a scenario. None of them can change its digest.
 type Options struct {

@@ -23,7 +23,7 @@ import (
 func (r *running) unix() string {
 	r.t.Helper()
 	path := filepath.Join(r.t.TempDir(), "s")
-	l, err := stream.Listen("unix://" + path)
+	l, err := stream.Unix().Listen("unix://" + path)
 	require.NoError(r.t, err)
 	accepted := make(chan error, 1)
 	go func() { accepted <- r.Accept(l) }()
@@ -110,7 +110,7 @@ func TestSocketThatIsNotRead(t *testing.T) {
 	c.Core.Ahead = 64 << 20
 	srv, err := server.New(c)
 	require.NoError(t, err)
-	l, err := stream.Listen("unix://" + filepath.Join(t.TempDir(), "s"))
+	l, err := stream.Unix().Listen("unix://" + filepath.Join(t.TempDir(), "s"))
 	require.NoError(t, err)
 	accepted, ended := make(chan error, 1), make(chan error, 1)
 	go func() { accepted <- srv.Accept(l) }()

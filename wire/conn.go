@@ -1,7 +1,5 @@
 package wire
 
-import "context"
-
 // A Conn is one ordered, reliable stream of packets in each direction: never more than one, as a promise would
 // overtake a send. Read is called by one goroutine and Write by one (they may differ); Close by any, more than once.
 type Conn interface {
@@ -42,9 +40,4 @@ type Listener interface {
 	// URL is what a client is given to connect, in METASIM_SERVER: "unix:///tmp/x/s.sock", "tcp://127.0.0.1:4000",
 	// "quic://127.0.0.1:4000?sha256=<64 hex: pins the certificate>".
 	URL() string
-}
-
-// A Dialer connects to a Listener by its URL.
-type Dialer interface {
-	Dial(ctx context.Context, url string) (Conn, error)
 }

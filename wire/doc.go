@@ -2,7 +2,7 @@
 // the codec between packets and bytes. docs/protocol.md describes every byte.
 //
 //	packet.go      the packets: plain structs
-//	conn.go        Conn, Listener, Dialer: what a transport is
+//	conn.go        Conn, Listener: what a transport gives
 //	encode*.go     packets -> frames            (Encoder)
 //	decode*.go     one frame -> packets         (Decoder), field by field with a cursor
 //	fields.go      the tags that both use

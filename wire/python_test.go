@@ -29,7 +29,7 @@ func TestPythonClient(t *testing.T) {
 		"tcp":  "tcp://127.0.0.1:0",
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := stream.Listen(url)
+			l, err := stream.Unix().Listen(url)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, l.Close()) }()
 			stderr, err := runPython(t, python, l, ponger())
@@ -37,7 +37,7 @@ func TestPythonClient(t *testing.T) {
 		})
 	}
 	t.Run("refused", func(t *testing.T) {
-		l, err := stream.Listen("tcp://127.0.0.1:0")
+		l, err := stream.TCP().Listen("tcp://127.0.0.1:0")
 		require.NoError(t, err)
 		defer func() { require.NoError(t, l.Close()) }()
 		refused := ponger()[:2]

@@ -16,7 +16,7 @@ import (
 	"metasim/client"
 	"metasim/metasim"
 	"metasim/wire"
-	"metasim/wire/transport"
+	"metasim/wire/transport/all"
 )
 
 // A served is a `metasim serve` that clients can reach.
@@ -181,7 +181,7 @@ func (p *served) dial() wire.Conn {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	conn, err := transport.URL(ctx, p.url)
+	conn, err := all.Table().Dial(ctx, p.url)
 	require.NoError(p, err)
 	return conn
 }
@@ -221,7 +221,7 @@ func TestLate(t *testing.T) {
 	var joining sync.WaitGroup
 	joining.Go(func() {
 		b := client.NewBuilder("pinger")
-		c, err := b.Complete(t.Context(), client.WithServer(p.url), client.WithToken(p.token), client.WithName("pinger"))
+		c, err := b.Complete(t.Context(), client.WithTransports(all.Table()), client.WithServer(p.url), client.WithToken(p.token), client.WithName("pinger"))
 		if err == nil {
 			first <- c
 		}

@@ -50,7 +50,7 @@ func TestUsage(t *testing.T) {
 		{"run p.yaml --listen x", 2, []string{"--listen", "clients from outside"}},
 		{"run p.yaml --transport tcp --listen nonsense", 1, []string{"no clients can come in", "host"}},
 		{"run p.yaml --transport unix --listen no/such/dir", 1, []string{"no clients can come in", "directory"}},
-		{"serve p.yaml --transport mem", 2, []string{"transport mem", "unix, tcp, quic or shm"}},
+		{"serve p.yaml --transport mem", 2, []string{"transport mem", "unix, tcp, quic, shm"}},
 		{"verify", 2, []string{"one scenario file"}},
 		{"verify p.yaml --runs 1", 2, []string{"--runs 1", "at least 2"}},
 		{"verify p.yaml --runs x", 2, []string{`"x"`, "--runs", "metasim verify --help"}},

@@ -25,7 +25,7 @@ import (
 	"metasim/run"
 	"metasim/scenarios"
 	"metasim/wire"
-	"metasim/wire/transport"
+	"metasim/wire/transport/all"
 )
 
 // TestMain lets this test binary be a client: a built-in model, started as run.Options.Self says, or a command.
@@ -115,7 +115,7 @@ func playStepper(args []string) error {
 // playCheat is a client that breaks a promise, which the client library would not let it: it waits for a second, and sends
 // before that.
 func playCheat() error {
-	conn, err := transport.URL(context.Background(), os.Getenv("METASIM_SERVER"))
+	conn, err := all.Table().Dial(context.Background(), os.Getenv("METASIM_SERVER"))
 	if err != nil {
 		return err
 	}

@@ -146,7 +146,7 @@ func commandPlayer(cl *scenarios.Client, argv []string, workDir, token string, o
 	if err != nil {
 		return nil, err
 	}
-	listener, err := stream.Listen("unix://" + filepath.ToSlash(filepath.Join(dir, "s")))
+	listener, err := stream.Unix().Listen("unix://" + filepath.ToSlash(filepath.Join(dir, "s")))
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

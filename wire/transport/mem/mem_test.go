@@ -1,6 +1,7 @@
 package mem_test
 
 import (
+	"context"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestConformance(t *testing.T) {
 	transporttest.Run(t, transporttest.Transport{
 		Listen: func(*testing.T) wire.Listener { return mem.NewNet() },
-		Dialer: func(l wire.Listener) wire.Dialer { return l.(*mem.Net) },
+		Dial:   func(ctx context.Context, l wire.Listener) (wire.Conn, error) { return l.(*mem.Net).Dial(ctx, "") },
 	})
 }
 

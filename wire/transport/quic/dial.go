@@ -11,14 +11,18 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 
 	"metasim/wire"
+	"metasim/wire/transport"
 )
 
-// A Dialer connects to "quic://host:port?sha256=<64 hex>".
-type Dialer struct{}
+// Transport is the transport of "quic://host:port?sha256=<64 hex>". A listener takes "quic://host:port", where port 0 picks
+// a free one, and makes the certificate that its URL pins.
+func Transport() transport.Transport {
+	return transport.Transport{Scheme: "quic", Listen: listenURL, Dial: dialURL}
+}
 
-// Dial connects, to the server with the pinned certificate alone. A server that is crowded is asked again until ctx is
+// dialURL connects, to the server with the pinned certificate alone. A server that is crowded is asked again until ctx is
 // done; one that does not answer is given up after ten seconds.
-func (Dialer) Dial(ctx context.Context, url string) (wire.Conn, error) {
+func dialURL(ctx context.Context, url string) (wire.Conn, error) {
 	hostport, want, pinned, err := address(url)
 	if err != nil {
 		return nil, err
@@ -53,10 +57,10 @@ func dialFrom(ctx context.Context, packets net.PacketConn, to net.Addr, want pin
 }
 
 // join dials until the server has room. Waiting is of this side's wall clock alone: no result depends on it.
-func join(ctx context.Context, transport *quicgo.Transport, to net.Addr, want pin) (*quicgo.Conn, error) {
+func join(ctx context.Context, endpoint *quicgo.Transport, to net.Addr, want pin) (*quicgo.Conn, error) {
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
 		var mismatch error
-		q, err := transport.Dial(ctx, to, clientTLS(want, &mismatch), config(-1))
+		q, err := endpoint.Dial(ctx, to, clientTLS(want, &mismatch), config(-1))
 		var refused *quicgo.TransportError
 		switch {
 		case err == nil:

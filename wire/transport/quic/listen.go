@@ -20,8 +20,8 @@ const backlog = 4096
 // however busy the machine is with handshakes.
 const takers = 512
 
-// Listen listens at "quic://host:port", where port 0 picks a free one, with a certificate made for the run.
-func Listen(url string) (wire.Listener, error) {
+// listenURL listens at "quic://host:port", where port 0 picks a free one, with a certificate made for the run.
+func listenURL(url string) (wire.Listener, error) {
 	hostport, _, _, err := address(url)
 	if err != nil {
 		return nil, err

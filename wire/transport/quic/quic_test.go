@@ -27,14 +27,14 @@ func TestMain(m *testing.M) {
 func TestConformance(t *testing.T) {
 	transporttest.Run(t, transporttest.Transport{
 		Listen: func(t *testing.T) wire.Listener { return listen(t) },
-		Dialer: func(wire.Listener) wire.Dialer { return Dialer{} },
+		Dial:   func(ctx context.Context, l wire.Listener) (wire.Conn, error) { return dialURL(ctx, l.URL()) },
 		Raw:    dialRaw,
 	})
 }
 
 func listen(t *testing.T) wire.Listener {
 	t.Helper()
-	l, err := Listen("quic://127.0.0.1:0")
+	l, err := listenURL("quic://127.0.0.1:0")
 	require.NoError(t, err)
 	return l
 }
@@ -79,10 +79,10 @@ func TestAddresses(t *testing.T) {
 		{"quic://127.0.0.1:1?sha256=12", "is no SHA-256"},
 		{"quic://127.0.0.1:1?sha256=" + strings.Repeat("x", 64), "is no SHA-256"},
 	} {
-		_, err := Dialer{}.Dial(t.Context(), c.url)
+		_, err := dialURL(t.Context(), c.url)
 		require.ErrorContains(t, err, c.want)
 	}
-	_, err := Listen("quic://192.0.2.1:1")
+	_, err := listenURL("quic://192.0.2.1:1")
 	require.ErrorContains(t, err, "use a free port")
 }
 
@@ -93,7 +93,7 @@ func TestPin(t *testing.T) {
 	defer func() { require.NoError(t, other.Close()) }()
 	where, _, _ := strings.Cut(one.URL(), "?")
 	_, pin, _ := strings.Cut(other.URL(), "?")
-	_, err := Dialer{}.Dial(t.Context(), where+"?"+pin)
+	_, err := dialURL(t.Context(), where+"?"+pin)
 	require.ErrorContains(t, err, "use the URL of the run as the server printed it")
 }
 

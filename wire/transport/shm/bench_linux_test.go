@@ -57,17 +57,17 @@ func listenAny(b *testing.B, url string) wire.Listener {
 	if strings.HasPrefix(url, "shm:") {
 		return listen(b, url)
 	}
-	l, err := stream.Listen(url)
+	l, err := stream.Unix().Listen(url)
 	require.NoError(b, err)
 	return l
 }
 
 func dialAny(url string) wire.Conn {
-	var d wire.Dialer = Dialer{}
+	dial := dialURL
 	if strings.HasPrefix(url, "unix:") {
-		d = stream.Dialer{}
+		dial = stream.Unix().Dial
 	}
-	c, err := d.Dial(context.Background(), url)
+	c, err := dial(context.Background(), url)
 	if err != nil {
 		panic(err)
 	}

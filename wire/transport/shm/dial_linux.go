@@ -13,12 +13,9 @@ import (
 	"metasim/wire/transport/stream"
 )
 
-// A Dialer connects to "shm:///path".
-type Dialer struct{}
-
-// Dial connects. It does not wait for a server that is still to come. Where the system has no memory that can be
+// dialURL connects. It does not wait for a server that is still to come. Where the system has no memory that can be
 // shared safely its error is errors.ErrUnsupported.
-func (Dialer) Dial(ctx context.Context, url string) (wire.Conn, error) {
+func dialURL(ctx context.Context, url string) (wire.Conn, error) {
 	c, err := dial(ctx, url, ringSize)
 	if err != nil {
 		return nil, err

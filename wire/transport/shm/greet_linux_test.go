@@ -117,9 +117,9 @@ func TestAddresses(t *testing.T) {
 		"shm:///" + strings.Repeat("x", 107): "has 108 bytes, and the system allows 107",
 		"shm:///does/not/exist/s":            "/does/not/exist/s",
 	} {
-		_, err := Listen(url)
+		_, err := listenURL(url)
 		require.ErrorContains(t, err, want)
-		_, err = Dialer{}.Dial(t.Context(), url)
+		_, err = dialURL(t.Context(), url)
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -130,14 +130,14 @@ func TestDialWrongServer(t *testing.T) {
 	l, err := stream.ListenUnix(strings.TrimPrefix(url, "shm://"))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	dialed := inBackground(func() error { _, err := Dialer{}.Dial(ctx, url); return err })
+	dialed := inBackground(func() error { _, err := dialURL(ctx, url); return err })
 	c, err := l.Accept()
 	require.NoError(t, err)
 	cancel()
 	require.ErrorIs(t, <-dialed, context.Canceled)
 	require.NoError(t, c.Close())
 
-	dialed = inBackground(func() error { _, err := Dialer{}.Dial(t.Context(), url); return err })
+	dialed = inBackground(func() error { _, err := dialURL(t.Context(), url); return err })
 	c, err = l.Accept()
 	require.NoError(t, err)
 	_, err = c.Write([]byte("HTTP/1.1 400 Bad Request"))

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"metasim/wire"
+	"metasim/wire/transport"
 	"metasim/wire/transport/stream"
 )
 
-// Listen listens at "shm:///path", a socket where only this user may connect. Where the system has no memory that can
+// listenURL listens at "shm:///path", a socket where only this user may connect. Where the system has no memory that can
 // be shared safely its error is errors.ErrUnsupported; unix:///path works there.
-func Listen(rawURL string) (wire.Listener, error) {
+func listenURL(rawURL string) (wire.Listener, error) {
 	path, err := socketPath(rawURL)
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func Listen(rawURL string) (wire.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shm: listen at %s: %w", rawURL, err)
 	}
-	l := &listener{socket: socket, url: (&url.URL{Scheme: "shm", Path: path}).String(), arrived: make(chan arrival)}
+	l := &listener{socket: socket, url: transport.PathURL("shm", path), arrived: make(chan arrival)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.tasks.Go(l.listen)
 	return l, nil

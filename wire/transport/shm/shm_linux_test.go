@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 func TestConformance(t *testing.T) {
 	transporttest.Run(t, transporttest.Transport{
 		Listen: func(t *testing.T) wire.Listener { return listen(t, socketURL(t)) },
-		Dialer: func(wire.Listener) wire.Dialer { return Dialer{} },
+		Dial:   func(ctx context.Context, l wire.Listener) (wire.Conn, error) { return dialURL(ctx, l.URL()) },
 		Raw: func(t *testing.T, url string) transporttest.Raw {
 			c, err := dial(t.Context(), url, ringSize)
 			require.NoError(t, err)
@@ -50,7 +51,7 @@ func socketURL(t testing.TB) string {
 
 func listen(t testing.TB, url string) wire.Listener {
 	t.Helper()
-	l, err := Listen(url)
+	l, err := listenURL(url)
 	require.NoError(t, err)
 	return l
 }

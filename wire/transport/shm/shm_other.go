@@ -11,14 +11,11 @@ import (
 	"metasim/wire"
 )
 
-// Listen fails with errors.ErrUnsupported: only Linux has what this transport needs.
-func Listen(url string) (wire.Listener, error) { return nil, unsupported(url) }
+// listenURL fails with errors.ErrUnsupported: only Linux has what this transport needs.
+func listenURL(url string) (wire.Listener, error) { return nil, unsupported(url) }
 
-// A Dialer connects to nobody: only Linux has what this transport needs.
-type Dialer struct{}
-
-// Dial fails with errors.ErrUnsupported.
-func (Dialer) Dial(_ context.Context, url string) (wire.Conn, error) { return nil, unsupported(url) }
+// dialURL fails with errors.ErrUnsupported.
+func dialURL(_ context.Context, url string) (wire.Conn, error) { return nil, unsupported(url) }
 
 func unsupported(url string) error {
 	return fmt.Errorf("shm: %s has no shared memory with futexes and seals, which %q asks for (%w); use unix:///path",

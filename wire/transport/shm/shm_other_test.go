@@ -13,9 +13,9 @@ import (
 
 // Where there is no shared memory one may ask for that, and do without.
 func TestUnsupported(t *testing.T) {
-	_, err := shm.Listen("shm:///tmp/s")
+	_, err := shm.Transport().Listen("shm:///tmp/s")
 	require.ErrorIs(t, err, errors.ErrUnsupported)
-	_, err = shm.Dialer{}.Dial(t.Context(), "shm:///tmp/s")
+	_, err = shm.Transport().Dial(t.Context(), "shm:///tmp/s")
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.ErrorContains(t, err, "use unix:///path")
 }

@@ -48,11 +48,3 @@ func checkPath(path string) error {
 	}
 	return nil
 }
-
-func unixURL(path string) string {
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
-	}
-	return (&url.URL{Scheme: "unix", Path: path}).String()
-}

@@ -11,11 +11,7 @@ import (
 	"metasim/wire"
 )
 
-// A Dialer connects to "unix:///path" and "tcp://host:port".
-type Dialer struct{}
-
-// Dial connects. It does not wait for a server that is still to come.
-func (Dialer) Dial(ctx context.Context, url string) (wire.Conn, error) {
+func dialURL(ctx context.Context, url string) (wire.Conn, error) {
 	network, addr, err := address(url)
 	if err != nil {
 		return nil, err

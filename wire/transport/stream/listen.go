@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"metasim/wire"
+	"metasim/wire/transport"
 )
 
-// Listen listens at "unix:///path", where only this user may connect, or at "tcp://host:port", where port 0 picks a
-// free one. Anybody who reaches a TCP port may connect: let it be a local one, and check the token.
-func Listen(url string) (wire.Listener, error) {
+func listenURL(url string) (wire.Listener, error) {
 	network, addr, err := address(url)
 	if err != nil {
 		return nil, err
@@ -25,7 +24,7 @@ func Listen(url string) (wire.Listener, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &listener{Listener: l, url: unixURL(addr)}, nil
+		return &listener{Listener: l, url: transport.PathURL("unix", addr)}, nil
 	}
 	l, err := net.Listen(network, addr)
 	if err != nil {
@@ -34,8 +33,19 @@ func Listen(url string) (wire.Listener, error) {
 	return &listener{Listener: l, url: "tcp://" + l.Addr().String()}, nil
 }
 
-// ListenUnix listens at the path of a unix socket, where only this user may connect: Listen without the packets, for a
-// transport that meets its peers there. What a dead server left at the path is replaced; Close removes the file.
+// Unix is the transport of "unix:///path", where only this user may connect.
+func Unix() transport.Transport {
+	return transport.Transport{Scheme: "unix", Private: true, Listen: listenURL, Dial: dialURL}
+}
+
+// TCP is the transport of "tcp://host:port", where port 0 picks a free one. Anybody who reaches the port may connect:
+// let it be a local one, and check the token.
+func TCP() transport.Transport {
+	return transport.Transport{Scheme: "tcp", Listen: listenURL, Dial: dialURL}
+}
+
+// ListenUnix listens at the path of a unix socket, where only this user may connect. It is for a transport that meets
+// its peers there. What a dead server left at the path is replaced; Close removes the file.
 func ListenUnix(path string) (net.Listener, error) {
 	config := net.ListenConfig{Control: private}
 	l, err := config.Listen(context.Background(), "unix", path)

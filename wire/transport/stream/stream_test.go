@@ -16,9 +16,12 @@ import (
 	"go.uber.org/goleak"
 
 	"metasim/wire"
+	"metasim/wire/transport"
 	"metasim/wire/transport/stream"
 	"metasim/wire/transport/transporttest"
 )
+
+var streams = transport.Table{stream.Unix(), stream.TCP()}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -30,7 +33,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			transporttest.Run(t, transporttest.Transport{
 				Listen: func(t *testing.T) wire.Listener { return listen(t, where(t)) },
-				Dialer: func(wire.Listener) wire.Dialer { return stream.Dialer{} },
+				Dial:   func(ctx context.Context, l wire.Listener) (wire.Conn, error) { return streams.Dial(ctx, l.URL()) },
 				Raw:    dialRaw,
 			})
 		})
@@ -47,7 +50,7 @@ func socketURL(t *testing.T) string {
 
 func listen(t *testing.T, url string) wire.Listener {
 	t.Helper()
-	l, err := stream.Listen(url)
+	l, err := streams.Listen(url)
 	require.NoError(t, err)
 	return l
 }
@@ -78,14 +81,13 @@ func TestAddresses(t *testing.T) {
 		{"tcp://host", "use tcp://host:port"},
 		{"tcp://host:1/path", "use tcp://host:port"},
 		{"tcp://", "use tcp://host:port"},
-		{"http://host:1", "neither unix:///path nor tcp://host:port"},
-		{"\x00", "is no URL"},
+		{"tcp://\x00", "is no URL"},
 		{long, "has 201 bytes, and the system allows 10"},
 		{"unix:///does/not/exist/s", "/does/not/exist/s"},
 	} {
-		_, err := stream.Listen(c.url)
+		_, err := streams.Listen(c.url)
 		require.ErrorContains(t, err, c.want)
-		_, err = stream.Dialer{}.Dial(t.Context(), c.url)
+		_, err = streams.Dial(t.Context(), c.url)
 		require.ErrorContains(t, err, c.want)
 	}
 }
@@ -106,7 +108,7 @@ func TestSocketIsPrivate(t *testing.T) {
 
 func TestUnixPeerIsNamed(t *testing.T) {
 	l := listen(t, socketURL(t))
-	client, err := stream.Dialer{}.Dial(t.Context(), l.URL())
+	client, err := streams.Dial(t.Context(), l.URL())
 	require.NoError(t, err)
 	require.Regexp(t, "^unix (pid [0-9]+|peer)$", client.Peer())
 	require.NoError(t, client.Close())
@@ -123,16 +125,16 @@ func TestStaleSockets(t *testing.T) {
 	require.NoError(t, dead.Close())
 	require.FileExists(t, path)
 
-	_, err = stream.Dialer{}.Dial(t.Context(), where)
+	_, err = streams.Dial(t.Context(), where)
 	require.ErrorContains(t, err, "nobody listens at "+where)
 	l := listen(t, where)
-	_, err = stream.Listen(where)
+	_, err = streams.Listen(where)
 	require.ErrorContains(t, err, "somebody listens at "+path)
 	require.FileExists(t, path)
 
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
-	_, err = stream.Listen(where)
+	_, err = streams.Listen(where)
 	require.ErrorContains(t, err, "is there and is no socket")
 	require.NoError(t, l.Close())
 	require.FileExists(t, path, "a listener removes its own file only")
@@ -140,17 +142,17 @@ func TestStaleSockets(t *testing.T) {
 
 func TestPortIsTaken(t *testing.T) {
 	l := listen(t, "tcp://127.0.0.1:0")
-	_, err := stream.Listen(l.URL())
+	_, err := streams.Listen(l.URL())
 	require.ErrorContains(t, err, "use a free port, or 0 for any")
 	require.NoError(t, l.Close())
-	_, err = stream.Dialer{}.Dial(t.Context(), l.URL())
+	_, err = streams.Dial(t.Context(), l.URL())
 	require.ErrorContains(t, err, "nobody listens at "+l.URL())
 }
 
 func TestDialIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := stream.Dialer{}.Dial(ctx, "tcp://127.0.0.1:1")
+	_, err := streams.Dial(ctx, "tcp://127.0.0.1:1")
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -147,7 +147,7 @@ func acceptAfterClose(t *testing.T, transport Transport) {
 	isError(t, net.ErrClosed, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if c, err := transport.Dialer(l).Dial(ctx, l.URL()); err == nil {
+	if c, err := transport.Dial(ctx, l); err == nil {
 		t.Fatalf("dialed %s, where nobody listens any more", c.Peer())
 	}
 }

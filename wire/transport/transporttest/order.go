@@ -168,7 +168,7 @@ func manyConnections(t *testing.T, transport Transport) {
 	})
 	for i := range n {
 		wg.Go(func() {
-			c, err := transport.Dialer(l).Dial(t.Context(), l.URL())
+			c, err := transport.Dial(t.Context(), l)
 			if err != nil {
 				t.Error(err)
 				return

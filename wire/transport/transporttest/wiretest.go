@@ -16,8 +16,8 @@ import (
 type Transport struct {
 	// Listen starts a listener that a test may have for itself. The suite closes it.
 	Listen func(t *testing.T) wire.Listener
-	// Dialer connects to it; it is given the listener too, for a transport that is both.
-	Dialer func(l wire.Listener) wire.Dialer
+	// Dial connects to it.
+	Dial func(ctx context.Context, l wire.Listener) (wire.Conn, error)
 	// Raw connects to a listener's URL and sends bytes of the test's choice. Nil where no bytes travel.
 	Raw func(t *testing.T, url string) Raw
 }
@@ -95,7 +95,7 @@ func dial(t *testing.T, transport Transport, l wire.Listener) wire.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	c, err := transport.Dialer(l).Dial(ctx, l.URL())
+	c, err := transport.Dial(ctx, l)
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Close()) })
 	return c

@@ -1,0 +1,23 @@
+// Package all lists every transport between processes. A new transport is a folder beside this one, and one line in
+// Table: the server, every command and the benchmark then have it.
+//
+// Who imports this package links QUIC. A simulator that needs only unix, tcp and shm imports nothing: package client
+// has these.
+package all
+
+import (
+	"metasim/wire/transport"
+	"metasim/wire/transport/quic"
+	"metasim/wire/transport/shm"
+	"metasim/wire/transport/stream"
+)
+
+// Table returns all transports, in the order in which commands list them.
+func Table() transport.Table {
+	return transport.Table{
+		stream.Unix(),
+		stream.TCP(),
+		quic.Transport(),
+		shm.Transport(),
+	}
+}

@@ -1,0 +1,188 @@
+// Package transport listens and dials by the scheme of a URL: "unix:///path", "tcp://host:port".
+//
+// A Transport is one way to carry the protocol. A Table is the transports that a program links; package all lists
+// every one there is, and package client has the small ones by default (unix, tcp and shm, without QUIC). To add a
+// transport is a folder beside this file that returns a Transport, and a line in all.
+//
+// The in-process transport is in no table: its mem.Net has no URL that leads anywhere, and is dialed itself.
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"metasim/wire"
+)
+
+// A Transport is one way to carry the protocol between processes.
+type Transport struct {
+	// Scheme begins its URLs: "tcp".
+	Scheme string
+	// Private says that an address is the path of a socket to which only this user connects. Otherwise an address is
+	// host:port, and whoever reaches the port connects: there a token is needed.
+	Private bool
+	// Fallback is the scheme that carries the same, more slowly, on a system where Listen fails with
+	// errors.ErrUnsupported. Empty: none.
+	Fallback string
+	// Listen listens at a URL.
+	Listen func(url string) (wire.Listener, error)
+	// Dial connects to the URL that a listener gives. It does not wait for a server that is started later.
+	Dial func(ctx context.Context, url string) (wire.Conn, error)
+}
+
+// A Table is the transports of a program. It is not changed after it is made.
+type Table []Transport
+
+// Dial connects to the server with this URL. It fails with an *UnknownError where no transport has the URL's scheme.
+func (t Table) Dial(ctx context.Context, url string) (wire.Conn, error) {
+	one, err := t.of(url)
+	if err != nil {
+		return nil, err
+	}
+	return one.Dial(ctx, url)
+}
+
+// Listen listens at a URL. It fails with an *UnknownError where no transport has the URL's scheme.
+func (t Table) Listen(url string) (wire.Listener, error) {
+	one, err := t.of(url)
+	if err != nil {
+		return nil, err
+	}
+	return one.Listen(url)
+}
+
+// A Listener is a wire.Listener, and how it was opened.
+type Listener struct {
+	wire.Listener
+	// Unsupported says why the listener is of the fallback. Nil: it is of the transport that was asked for.
+	Unsupported error
+	// Private is Transport.Private of the transport that listens.
+	Private bool
+	dir     string // temporary, to be removed; empty: none
+}
+
+// loopback is where a transport of host:port listens by default: a free port that only this host reaches.
+const loopback = "127.0.0.1:0"
+
+// ListenAt listens with a transport at an address: a path or host:port. An empty address is a socket in a private
+// temporary directory, which Close removes, or a free port of the loopback interface. Where the system does not support
+// the transport, its fallback is used.
+func (t Table) ListenAt(scheme, address string) (*Listener, error) {
+	one, err := t.find(scheme, scheme)
+	if err != nil {
+		return nil, err
+	}
+	l, err := one.listenAt(address)
+	if !errors.Is(err, errors.ErrUnsupported) || one.Fallback == "" {
+		return l, err
+	}
+	unsupported := err
+	if l, err = t.ListenAt(one.Fallback, address); err != nil {
+		return nil, err
+	}
+	l.Unsupported = unsupported
+	return l, nil
+}
+
+func (one Transport) listenAt(address string) (*Listener, error) {
+	if !one.Private {
+		if address == "" {
+			address = loopback
+		}
+		l, err := one.Listen(one.Scheme + "://" + address)
+		if err != nil {
+			return nil, err
+		}
+		return &Listener{Listener: l}, nil
+	}
+	path, err := filepath.Abs(address)
+	if err != nil {
+		return nil, err
+	}
+	dir := ""
+	if address == "" {
+		if dir, err = os.MkdirTemp("", "metasim-"); err != nil {
+			return nil, err
+		}
+		path = filepath.Join(dir, "s")
+	}
+	l, err := one.Listen(PathURL(one.Scheme, path))
+	if err != nil && dir != "" {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Listener{Listener: l, Private: true, dir: dir}, nil
+}
+
+// PathURL is the URL of a socket: "unix:///run/x/s.sock".
+func PathURL(scheme, path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") { // C:/x
+		path = "/" + path
+	}
+	return (&url.URL{Scheme: scheme, Path: path}).String()
+}
+
+// Close stops listening, and removes what is left on disk. It may be called when a server has closed the listener.
+func (l *Listener) Close() error {
+	err := l.Listener.Close()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+	if l.dir != "" {
+		err = errors.Join(err, os.RemoveAll(l.dir))
+	}
+	return err
+}
+
+// Schemes lists the schemes, in the order of the table.
+func (t Table) Schemes() []string {
+	var all []string
+	for _, one := range t {
+		all = append(all, one.Scheme)
+	}
+	return all
+}
+
+// of returns the transport of a URL.
+func (t Table) of(url string) (Transport, error) {
+	scheme, _, found := strings.Cut(url, ":")
+	if !found {
+		scheme = ""
+	}
+	return t.find(scheme, url)
+}
+
+func (t Table) find(scheme, url string) (Transport, error) {
+	for _, one := range t {
+		if one.Scheme == scheme {
+			return one, nil
+		}
+	}
+	return Transport{}, &UnknownError{URL: url, Schemes: t.Schemes()}
+}
+
+// An UnknownError says that a program links no transport for a URL.
+type UnknownError struct {
+	URL     string
+	Schemes []string // those that it links
+}
+
+func (e *UnknownError) Error() string {
+	if e.URL == "" {
+		return "the URL of the server is empty; set METASIM_SERVER to the URL that the server printed"
+	}
+	known := strings.Join(e.Schemes, "://, ") + "://"
+	if i := strings.LastIndex(known, ", "); i >= 0 {
+		known = known[:i] + " or" + known[i+1:]
+	}
+	return fmt.Sprintf("no transport has the scheme of %q; use %s", e.URL, known)
+}
