@@ -24,9 +24,15 @@ check: build
 	@test -n "$(RACE)" || echo "SKIPPED LOUDLY: no gcc, so the tests run without the race detector"
 	$(GO) vet ./...
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
-	$(GO) test -timeout 9m $(ALONE)
-	$(GO) test $(RACE) -timeout 9m $(filter-out $(ALONE:./%=metasim/%),$(shell $(GO) list ./...))
+	$(GO) tool staticcheck ./...
+	$(TEST) --jsonfile bin/tests-alone.json -- -vet=off -timeout 9m $(ALONE)
+	$(TEST) --jsonfile bin/tests-race.json -- -vet=off $(RACE) -timeout 9m $(filter-out $(ALONE:./%=metasim/%),$(shell $(GO) list ./...))
 	$(MAKE) --no-print-directory glimpse cross
+	@echo; echo "All tests together, and what was skipped:"
+	@$(TEST) --format none --raw-command -- cat bin/tests-alone.json bin/tests-race.json
+
+# It lists failed and skipped tests at the end, whatever was printed before.
+TEST = $(GO) tool gotestsum --format-hide-empty-pkg
 
 # Rooms that start no goroutine, which internal/tidy holds: the race detector would find nothing there, slowly.
 ALONE = ./metasim ./delay ./scenarios ./analysis ./record/compare ./analysis/show ./lcm ./lcm/types ./federates/phold \

@@ -82,7 +82,7 @@ func TestPlanNamesRooms(t *testing.T) {
 // heavy are libraries that cost a program megabytes or many packages, each with the one room that may see it: who wants
 // what it does asks that room.
 var heavy = map[string][]string{
-	"github.com/quic-go/quic-go":          {"wire/transport/quic", "bench"}, // bench measures it alone /* which measures it alone */
+	"github.com/quic-go/quic-go":          {"wire/transport/quic", "bench"}, // bench measures it alone
 	"github.com/foxglove/mcap":            {"record/export"},
 	"gonum.org/v1/plot":                   {"analysis/show"},
 	"github.com/klauspost/compress":       {"analysis/show"},
