@@ -170,7 +170,7 @@ func (c *clients) command(g group) (argv []string, workDir string, err error) {
 }
 
 // lossReport says how a client ended that the server has lost.
-func (c *clients) lossReport(name string) server.Obituary {
+func (c *clients) lossReport(name string) server.ProcessEnd {
 	p := c.placeOf(name)
 	switch {
 	case p.process != nil:
@@ -179,12 +179,12 @@ func (c *clients) lossReport(name string) server.Obituary {
 		select {
 		case <-p.inside.done:
 			if p.inside.err != nil {
-				return server.Obituary{Exit: "error: " + p.inside.err.Error()}
+				return server.ProcessEnd{Exit: "error: " + p.inside.err.Error()}
 			}
 		case <-time.After(exitWait):
 		}
 	}
-	return server.Obituary{}
+	return server.ProcessEnd{}
 }
 
 // whereabouts tells the monitor where a client runs.

@@ -100,8 +100,8 @@ func (p *process) endsWithin(d time.Duration) bool {
 }
 
 // lossReport waits a moment for the end of a process whose client was lost, and says how it ended.
-func (p *process) lossReport() server.Obituary {
-	r := server.Obituary{Exit: fmt.Sprintf("nothing yet: process %d still runs", p.cmd.Process.Pid)}
+func (p *process) lossReport() server.ProcessEnd {
+	r := server.ProcessEnd{Exit: fmt.Sprintf("nothing yet: process %d still runs", p.cmd.Process.Pid)}
 	if p.endsWithin(exitWait) {
 		r.Exit = p.exit()
 	}

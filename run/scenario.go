@@ -99,7 +99,7 @@ func (r *runner) config(table *delay.Table) server.Config {
 		Timed:        !r.options.NoTrace && !r.options.NoJournal, // a report reads the times in the journal
 		Live:         len(sc.Live()) > 0,
 		StartTimeout: sc.StartTimeout, Observers: r.record.observers(), After: r.clients.scheduler.Served(),
-		Obituary: r.clients.lossReport, Log: r.options.Log,
+		ProcessEnd: r.clients.lossReport, Log: r.options.Log,
 	}
 	if r.mirror != nil {
 		config.Observers = append(config.Observers, r.mirror)

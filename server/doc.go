@@ -1,10 +1,11 @@
-// Package server runs a simulation: it accepts clients, feeds what they say to the dispatcher, and carries out what the
-// dispatcher decides.
+// Package server runs a simulation. It accepts clients, gives what they send to the dispatcher, and carries out what the
+// dispatcher decides. What a peer is answered, package session decides. This package has what those two do not have:
+// goroutines, a clock, connections, a log.
 //
-// One goroutine at a time runs the dispatcher, the one that has the turn, in batches: whatever waits is stepped, then
-// authorizations are computed once, then each connection is written once. Each connection has a reader of its own, and a
-// writer while its socket is full, so that nobody waits for somebody else's; one inside the process needs neither. The
-// shell decides nothing: real time may end a run, or slow it down, but it never reaches a result.
+// The dispatcher is run by one goroutine at a time, in rounds: everything that waits is stepped, then authorizations are
+// computed once, then each connection is written once. Each connection has a reader of its own, and a writer while its
+// socket is full, so that no connection waits for another. A connection inside the process needs neither. Real time may
+// end a run or slow it down. It never reaches a result.
 //
 //	srv, err := server.New(config)
 //	go srv.Accept(listener)          // any number of listeners
@@ -12,6 +13,23 @@
 //	err = srv.Serve(ctx)             // until every client has left, or the run has failed
 //	result := srv.Result()
 //
-// A Server shows the face of a simulator: it can be initialized, advanced to a time, and asked for its time; see
+// A driven Server is used like a simulator: it is initialized, advanced to a time, and asked for its time. See
 // Config.Driven and Pace.
+//
+// The files, from the top down:
+//
+//	server.go      the Server: New, Serve, Accept and the readers of connections
+//	drive.go       a driver: Initialize, AdvanceTo, Pace
+//	pause.go       a person: Pause, Resume, Step
+//	snapshot.go    the state of a run, for people
+//	result.go      the result of a run
+//	turn.go        which goroutine runs the dispatcher; the main loop
+//	round.go       one round: take, settle, write
+//	lost.go        clients that are lost, peers that do not read
+//	dispatch.go    events to the dispatcher, effects to the sessions
+//	permission.go  how far the run may go
+//	books.go       what each client did when
+//	mailbox.go     what waits for the next round
+//	connection.go  a connection; outbox.go what waits to be written to it
+//	config.go, errors.go
 package server

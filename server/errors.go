@@ -9,23 +9,26 @@ import (
 	"metasim/metasim"
 )
 
-// ErrOver is returned for what is asked of a run that is over.
-var ErrOver = errors.New("server: the run is over")
+// ErrOver is returned by a command to a run that is over.
+var ErrOver = errors.New("the run is over")
 
-// A LostError ends a run: a client went away without leaving. A crash is not a leave, as what the client would have sent
-// is unknown.
+// ErrNotDriven is returned by Initialize and AdvanceTo of a server that runs by itself.
+var ErrNotDriven = errors.New("the run is not driven; set Config.Driven")
+
+// A LostError ends a run: a client went away without leaving. That is not the same as leaving, as nobody knows what the
+// client would have sent.
 type LostError struct {
 	Client       string
 	Joined       bool
 	Now          metasim.Instant // its last activity, as far as it said
 	NoSendBefore metasim.Instant // what it had promised
 	Cause        string          // "the connection was closed", ...
-	Obituary     Obituary
+	Process      ProcessEnd
 }
 
-// An Obituary tells what became of a client's process.
-type Obituary struct {
-	Exit   string   // "exit status 3", "signal: killed", "error: ..."; empty where nothing is known
+// A ProcessEnd tells how the process of a client ended.
+type ProcessEnd struct {
+	Exit   string   // "exit status 3", "signal: killed", "error: ..."; empty if nothing is known
 	Output []string // the last lines of its stderr
 }
 
@@ -40,23 +43,23 @@ func (e *LostError) Error() string {
 		remedy = "see that it starts, and joins as METASIM_CLIENT, METASIM_SERVER and METASIM_TOKEN say"
 	}
 	fmt.Fprintf(&s, ": %s", e.Cause)
-	if e.Obituary.Exit != "" {
-		fmt.Fprintf(&s, " (%s)", e.Obituary.Exit)
+	if e.Process.Exit != "" {
+		fmt.Fprintf(&s, " (%s)", e.Process.Exit)
 	}
 	s.WriteString("; " + remedy)
-	if len(e.Obituary.Output) > 0 {
+	if len(e.Process.Output) > 0 {
 		fmt.Fprintf(&s, "\nlast output of %q:", e.Client)
-		for _, line := range e.Obituary.Output {
+		for _, line := range e.Process.Output {
 			s.WriteString("\n  | " + line)
 		}
 	}
 	return s.String()
 }
 
-// A StartError ends a run that could not begin in time.
+// A StartError ends a run that did not start in time.
 type StartError struct {
-	After   time.Duration
-	Missing []string
+	After   time.Duration // the limit
+	Missing []string      // clients that have not joined
 }
 
 func (e *StartError) Error() string {
@@ -73,7 +76,7 @@ func (e *StartError) Error() string {
 		strings.Join(names, ", "), more, verb, e.After)
 }
 
-// An ObserverError ends a run whose record cannot be kept.
+// An ObserverError ends a run that an observer could not record.
 type ObserverError struct{ Err error }
 
 func (e *ObserverError) Error() string { return "the run cannot be recorded: " + e.Err.Error() }

@@ -197,9 +197,9 @@ func TestConfig(t *testing.T) {
 	c = config("a")
 	c.OutboxLimit = -1
 	_, err = server.New(c)
-	require.EqualError(t, err, "server: OutboxLimit is -1 bytes; use a positive number, or 0 for 67108864")
+	require.EqualError(t, err, "OutboxLimit is -1 bytes; use a positive number, or 0 for 67108864")
 	c = config("a")
 	c.Observers = []server.Observer{nil}
 	_, err = server.New(c)
-	require.EqualError(t, err, "server: an observer is nil; leave it out")
+	require.EqualError(t, err, "an observer is nil; leave it out")
 }

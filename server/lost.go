@@ -5,121 +5,87 @@ import (
 	"time"
 
 	"metasim/metasim"
-	"metasim/wire"
+	"metasim/wire/session"
 )
 
-// hangUp takes the end of a connection: whoever was on it and had not left is lost.
-func (s *Server) hangUp(sess *session, why string) {
-	sess.outbox.close()
-	if len(sess.members) == 0 {
-		s.log.Debug("a connection ended without a client", "peer", sess.conn.Peer(), "cause", why)
+// disconnect takes the end of a connection: all clients on it that have not left are lost.
+func (s *Server) disconnect(c *connection, why string) {
+	c.outbox.close()
+	if len(c.clients) == 0 {
+		s.log.Debug("a connection ended without a client", "peer", c.conn.Peer(), "cause", why)
 	}
-	// In order of client, so that of several the same one is named each time.
-	for i := range s.clients {
-		if m := s.clients[i].member; m != nil && m.session == sess && !m.left {
-			s.lost(metasim.ClientID(i), why)
-		}
+	for _, id := range s.session.Disconnect(c.session) {
+		s.lost(id, why)
 	}
 }
 
-// A peer that reads nothing is told from one that is slow by what waits for it: no more than a number of bytes, for no
-// longer than a time in which it has taken nothing; and never more than some times that number.
+// A peer that does not read is told from one that is slow by what waits for it: more than Config.OutboxLimit bytes, of
+// which it has taken nothing for outboxTime; or, at any time, hardFactor times as much.
 const (
 	outboxTime = 10 * time.Second
 	hardFactor = 4
 )
 
-// watch looks after a connection for which more waits than should: if its peer takes nothing for some time, although it
-// waits for an answer or goes on asking, it is dropped. One that has its answer and is silent computes: it reads when it
+// watch starts to watch a connection whose outbox exceeds OutboxLimit. If the peer takes nothing for outboxTime, although
+// it waits for an answer or sends more, it is dropped. A peer that has its answer and is silent computes, and reads when it
 // has done so.
-func (s *Server) watch(sess *session) {
-	if sess.watched {
+func (s *Server) watch(c *connection) {
+	if c.watched {
 		return
 	}
-	sess.watched, sess.known = true, sess.heard
-	_, writes := sess.outbox.state()
+	c.watched, c.known = true, c.heard
+	_, writes := c.outbox.state()
 	time.AfterFunc(outboxTime, func() {
-		s.order(func() {
-			sess.watched = false
-			switch waiting, now := sess.outbox.state(); {
-			case waiting <= s.config.OutboxLimit:
-			case now == writes && sess.asks():
-				s.drop(sess, waiting)
+		s.mail.post(func() {
+			c.watched = false
+			switch waiting, now := c.outbox.state(); {
+			case s.ended, waiting <= s.config.OutboxLimit:
+			case now == writes && c.asks():
+				s.drop(c, waiting)
 			default:
-				s.watch(sess)
+				s.watch(c)
 			}
 		})
 	})
 }
 
-// asks reports whether the peer has said something since it was found not to read, or has not taken the answer to what it
-// said before.
-func (sess *session) asks() bool { return sess.heard > sess.known || sess.outbox.taken() < sess.answer }
-
-// drop hangs up on a peer that does not read, at once: its writer is stuck, and what waits for it would wait for ever.
-func (s *Server) drop(sess *session, waiting int) {
-	s.hangUp(sess, fmt.Sprintf("%d bytes wait to be read by it, the limit is %d: it asks without reading",
+// drop closes the connection of a peer that does not read.
+func (s *Server) drop(c *connection, waiting int) {
+	s.disconnect(c, fmt.Sprintf("%d bytes wait to be read by it, the limit is %d: it asks without reading",
 		waiting, s.config.OutboxLimit))
-	s.spawn(func() {
-		_ = sess.conn.Close() // the loss has been told; a transport may take a moment to close
+	s.spawn(func() { // a transport may take a moment to close
+		_ = c.conn.Close() // the client is lost already
 	})
 }
 
-// lost takes the loss of a client: where the scenario lets it be detached it is cut off, else the run fails as soon as
-// it is known what became of it.
+// lost takes the loss of a client. If Config.Detach has its name, the run goes on without it. Otherwise the run fails, as
+// soon as it is known how the client's process ended.
 func (s *Server) lost(id metasim.ClientID, why string) {
-	a := &s.clients[id]
-	if s.ended || a.lost || a.member != nil && a.member.left {
+	joined := s.session.Presence(id) != session.Absent
+	if s.ended || !s.session.Lose(id) {
 		return
 	}
-	a.lost = true
 	status := s.dispatcher.Status(id)
-	e := &LostError{
-		Client: status.Name, Joined: a.member != nil, Now: status.Clock, NoSendBefore: status.NoSendBefore, Cause: why,
-	}
-	if a.member != nil {
-		a.member.left = true
-	}
-	if s.started && s.config.Detach[status.Name] {
+	if s.session.Started() && s.config.Detach[status.Name] {
 		s.detached = true
-		a.member.cut = true
-		s.resumes(id)
-		a.end = s.wall()
+		s.books.clients[id].leaves(s.wall)
 		s.log.Warn("detached", "client", status.Name, "at", status.Clock, "cause", why)
-		s.step(&metasim.Leave{Client: id, Now: status.Clock, Cut: true})
+		s.step(s.session.Cut(id, status.Clock))
 		return
 	}
-	if s.config.Obituary == nil {
+	e := &LostError{
+		Client: status.Name, Joined: joined, Now: status.Clock, NoSendBefore: status.NoSendBefore, Cause: why,
+	}
+	if s.config.ProcessEnd == nil {
 		s.fail(e)
 		return
 	}
-	if s.dying {
-		return // the run fails with the first one, whoever's obituary would be written sooner
+	if s.failing {
+		return // the run fails with the first loss, whichever process is looked up sooner
 	}
-	s.dying = true
+	s.failing = true
 	s.spawn(func() {
-		e.Obituary = s.config.Obituary(e.Client)
-		s.order(func() { s.fail(e) })
+		e.Process = s.config.ProcessEnd(e.Client)
+		s.mail.post(func() { s.fail(e) })
 	})
-}
-
-// fail ends the run with an error, the first one.
-func (s *Server) fail(err error) {
-	if !s.ended {
-		s.ended, s.err = true, err
-	}
-}
-
-// farewell tells those who have not left that the run is over, and why.
-func (s *Server) farewell(err error) {
-	text := "the run is over"
-	if err != nil {
-		text = fmt.Sprintf("the run failed: %v", err)
-	}
-	for i := range s.clients {
-		if m := s.clients[i].member; m != nil && !m.left {
-			s.put(m.session, wire.Packet{Member: m.number, Body: wire.Refuse{Reason: wire.RunFailed, Text: text}})
-		}
-	}
-	s.flush()
 }

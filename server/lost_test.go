@@ -66,10 +66,10 @@ func (p *peer) untilTheEnd() {
 func TestLost(t *testing.T) {
 	var story strings.Builder
 	for _, stage := range stages {
-		for _, o := range []server.Obituary{{}, {Exit: "signal: killed", Output: []string{"panic: out of pole", "goroutine 1"}}} {
+		for _, o := range []server.ProcessEnd{{}, {Exit: "signal: killed", Output: []string{"panic: out of pole", "goroutine 1"}}} {
 			c := config("a", "b")
 			if o.Exit != "" {
-				c.Obituary = func(client string) server.Obituary {
+				c.ProcessEnd = func(client string) server.ProcessEnd {
 					require.Equal(t, "a", client)
 					return o
 				}
@@ -78,7 +78,7 @@ func TestLost(t *testing.T) {
 			require.NoError(t, stage.live(r).conn.Close())
 			var lost *server.LostError
 			require.ErrorAs(t, r.end(), &lost)
-			require.Equal(t, o, lost.Obituary)
+			require.Equal(t, o, lost.Process)
 			require.True(t, lost.Joined)
 			fmt.Fprintf(&story, "%s: %v\n", stage.name, lost)
 		}
@@ -155,17 +155,17 @@ func TestDetachBeforeTheStart(t *testing.T) {
 	require.ErrorAs(t, r.end(), new(*server.LostError))
 }
 
-// When several are lost at once the first in order is named, and only its obituary is asked for.
-func TestOneObituary(t *testing.T) {
+// When several are lost at once the first in order is named, and only its process is asked for.
+func TestOneProcessEnd(t *testing.T) {
 	var names []string
 	for i := range 20 {
 		names = append(names, fmt.Sprintf("c%02d", i))
 	}
 	asked := make(chan string, len(names))
 	c := config(names...)
-	c.Obituary = func(client string) server.Obituary {
+	c.ProcessEnd = func(client string) server.ProcessEnd {
 		asked <- client
-		return server.Obituary{Exit: "exit status 1"}
+		return server.ProcessEnd{Exit: "exit status 1"}
 	}
 	r := serve(t, c)
 	p := r.dial()

@@ -6,27 +6,30 @@ import (
 	"metasim/wire"
 )
 
-// An outbox holds what waits to be written to one connection. Who has the turn puts, and never waits: it writes what
-// goes out at once, and a goroutine of the outbox writes the rest. A connection that cannot tell whether it would wait
-// is written by that goroutine alone; one inside the process may take everything at once.
+// An outbox holds what waits to be written to one connection. The goroutine that has the turn puts packets, and never
+// waits: it writes what the connection takes at once, and a goroutine of the outbox writes the rest. A connection that
+// cannot tell whether a write would wait is written by that goroutine only. One inside the process may take everything at
+// once.
 type outbox struct {
-	conn   wire.Conn
-	spawn  func(func()) bool // starts a goroutine, until the run is over
-	begun  bool              // who has the turn: something was put, and direct is known
-	direct bool              // likewise
-	total  uint64            // likewise: bytes that were ever put
+	conn  wire.Conn
+	spawn func(func()) bool // starts a goroutine, until the run is over
+
+	// The turn guards these.
+	begun  bool   // direct is known
+	direct bool   // the peer is in this process, and a write hands the packets over
+	total  uint64 // bytes that were ever put
 
 	mu      sync.Mutex
 	ready   sync.Cond
-	prompt  wire.Prompt // nil where only the goroutine writes
+	prompt  wire.Prompt // nil if only the goroutine writes
 	encoder wire.Encoder
 	frames  []byte // that wait
-	use     spare  // of their memory
+	use     usage  // of the memory of frames
 	writing int    // bytes that the goroutine is writing
 	active  bool   // there is a goroutine
-	writes  uint64 // that are done
+	writes  uint64 // that have ended
 	closing bool
-	broken  bool // nothing can be written any more: the reader tells why
+	broken  bool // nothing can be written any more; the reader gets the error
 }
 
 func newOutbox(conn wire.Conn, spawn func(func()) bool) *outbox {
@@ -36,7 +39,7 @@ func newOutbox(conn wire.Conn, spawn func(func()) bool) *outbox {
 	return o
 }
 
-// begin finds out, before the first put, how to write.
+// begin finds out, before the first put, whether the peer takes packets directly.
 func (o *outbox) begin() {
 	if o.begun {
 		return
@@ -46,13 +49,12 @@ func (o *outbox) begin() {
 	o.direct = ok && d.Immediate()
 }
 
-// put takes a round's packets, of which it keeps nothing. It returns how many bytes the peer had not taken before, and
-// how many it has not taken now.
+// put takes the packets of a round, of which it keeps nothing. It returns how many bytes waited before, and how many wait
+// now.
 func (o *outbox) put(packets []wire.Packet) (before, after int, err error) {
 	o.begin()
 	if o.direct {
-		// A peer that is gone says so to the mailbox.
-		_ = o.conn.Write(packets)
+		_ = o.conn.Write(packets) // the mailbox gets the error of a peer that is gone
 		return 0, 0, nil
 	}
 	o.mu.Lock()
@@ -69,7 +71,7 @@ func (o *outbox) put(packets []wire.Packet) (before, after int, err error) {
 	return before, len(o.frames) + o.writing, nil
 }
 
-// send writes what goes out at once, and leaves the rest to the goroutine.
+// send writes what the connection takes at once, and leaves the rest to the goroutine.
 func (o *outbox) send() {
 	if o.prompt != nil && !o.active {
 		n, err := o.prompt.TryWriteFrames(o.frames)
@@ -79,7 +81,7 @@ func (o *outbox) send() {
 		if n < len(o.frames) {
 			o.frames = o.frames[:copy(o.frames, o.frames[n:])]
 		} else {
-			o.frames = keep(o.frames, &o.use, keepLittle)
+			o.frames = reuse(o.frames, &o.use, minFrames)
 		}
 		if o.broken = err != nil; o.broken {
 			o.frames = nil
@@ -87,7 +89,7 @@ func (o *outbox) send() {
 	}
 	switch {
 	case len(o.frames) == 0:
-		if cap(o.frames) > keepFrames {
+		if cap(o.frames) > maxFrames {
 			o.frames = nil
 		}
 	case o.active:
@@ -97,24 +99,24 @@ func (o *outbox) send() {
 	}
 }
 
-// state returns how many bytes the peer has not taken, and how many writes it has.
+// state returns how many bytes wait, and how many writes have ended.
 func (o *outbox) state() (bytes int, writes uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.frames) + o.writing, o.writes
 }
 
-// taken returns how many bytes the peer has ever taken. Who has the turn calls it.
+// taken returns how many bytes were ever written.
 func (o *outbox) taken() uint64 {
 	bytes, _ := o.state()
 	return o.total - uint64(bytes)
 }
 
-// close lets what waits be written, and then closes the connection.
+// close has what waits written, and then the connection closed.
 func (o *outbox) close() {
 	o.begin()
 	if o.direct {
-		_ = o.conn.Close() // nothing is left to be written
+		_ = o.conn.Close() // nothing waits
 		return
 	}
 	o.mu.Lock()
@@ -129,12 +131,12 @@ func (o *outbox) close() {
 	idle := !o.active
 	o.ready.Signal()
 	o.mu.Unlock()
-	if idle { // the run is over: whoever closes has the time
-		_ = o.conn.Close() // as above
+	if idle { // the run is over, and the caller may wait
+		_ = o.conn.Close() // nothing more can be done about an error
 	}
 }
 
-// write is the goroutine. It runs until nothing is left to be written, or, where only it writes, until close.
+// write is the goroutine. It runs until nothing waits, or, where only it writes, until close.
 func (o *outbox) write() {
 	var frames []byte
 	for {
@@ -152,18 +154,17 @@ func (o *outbox) write() {
 	o.mu.Lock()
 	o.broken = true
 	o.mu.Unlock()
-	// Nothing depends on how the close went: what was to be written was, or the reader reports the broken connection.
-	_ = o.conn.Close()
+	_ = o.conn.Close() // everything was written, or the reader reports the broken connection
 }
 
-// How much memory for frames a connection holds on to, twice: at most, and in any case.
+// How many bytes of memory for frames a connection keeps, twice: at most, and at least.
 const (
-	keepFrames = 64 << 10
-	keepLittle = 256
+	maxFrames = 64 << 10
+	minFrames = 256
 )
 
-// take notes that what it returned before was written, and swaps what waits with its memory. It returns nothing when the
-// connection is to be closed, and done when the goroutine has nothing left to do.
+// take notes that what it returned before was written, and returns what waits, in exchange for that memory. It returns
+// nothing when the connection is to be closed, and done when the goroutine has nothing left to do.
 func (o *outbox) take(written []byte) (frames []byte, done bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -179,9 +180,29 @@ func (o *outbox) take(written []byte) (frames []byte, done bool) {
 		o.ready.Wait()
 	}
 	frames = o.frames
-	o.frames, o.writing = keep(written, &o.use, keepLittle), len(frames)
-	if cap(written) > keepFrames {
+	o.frames, o.writing = reuse(written, &o.use, minFrames), len(frames)
+	if cap(written) > maxFrames {
 		o.frames = nil
 	}
 	return frames, false
+}
+
+// A usage counts the uses of a slice whose memory is used again and again. Memory that was needed for one burst is
+// returned after many small uses: ten thousand connections would otherwise keep it for the rest of the run.
+type usage struct{ small int } // how many uses in a row took a quarter of the memory, or less
+
+// smallUses is after how many small uses half of the memory is returned.
+const smallUses = 32
+
+// reuse empties a slice for its next use, and does not clear it. Up to least elements of memory are never returned.
+func reuse[T any](s []T, use *usage, least int) []T {
+	if cap(s) <= least || 4*len(s) > cap(s) {
+		use.small = 0
+		return s[:0]
+	}
+	if use.small++; use.small < smallUses {
+		return s[:0]
+	}
+	use.small = 0
+	return make([]T, 0, cap(s)/2)
 }

@@ -7,7 +7,7 @@ import (
 	"metasim/wire"
 )
 
-// A Result is what a run came to. It is complete when Serve has returned.
+// A Result is the result of a run. It is complete when Serve has returned.
 type Result struct {
 	Err           error
 	Deterministic bool // false when a client was cut off, or took part in real time
@@ -16,24 +16,23 @@ type Result struct {
 	Wall          time.Duration // from the start (all have joined) to the end
 	Clients       []ClientResult
 
-	// How much was said. All of it depends on real time: who is slow finds more waiting for it, and joins it.
-
-	// Traffic is what went over all connections, of those too who were refused.
+	// Traffic is what went over all connections, also over those of refused clients. It depends on real time: more messages
+	// share a frame if a peer is slow to read.
 	Traffic wire.Traffic
-	// Wakeups counts the rounds in which the machine was given something: each takes in what has come, decides once who
-	// may go on, and writes once to each connection that it has something for. Grants per wake-up tell how much each
-	// round brings about.
+	// Wakeups counts the rounds in which the dispatcher was given something: a round takes what has come, decides once which
+	// clients may go on, and writes once to each connection. Grants per wake-up say how much a round achieves. It depends on
+	// real time too.
 	Wakeups uint64
 }
 
-// A ClientResult is what a run came to for one client. Clients are in order of name.
+// A ClientResult is the result of one client. Clients are in order of name.
 type ClientResult struct {
 	Name   string
 	Digest metasim.Digest
 	metasim.Account
-	Busy    time.Duration // computing, or on the way: the time it did not wait
+	Busy    time.Duration // not waiting: computing, or with a message on its way
 	Blocked time.Duration // waiting for authorization
-	// Traffic is that of the client's connection. Nil where it never joined, or shares its connection.
+	// Traffic is that of the client's connection. Nil if it never joined, or shares its connection.
 	Traffic *wire.Traffic
 }
 
@@ -42,36 +41,24 @@ func (s *Server) Result() Result {
 	r := Result{
 		Err: s.err, Deterministic: !s.detached && !s.config.Live, Digest: s.ledger.Digest(), Totals: s.ledger.Totals(), Wakeups: s.wakeups,
 	}
-	alone := s.traffic(&r.Traffic)
 	for i, name := range s.dispatcher.Names() {
 		id := metasim.ClientID(i)
-		a := &s.clients[i]
-		c := ClientResult{
-			Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Blocked: a.blocked,
-			Traffic: alone[a.member],
-		}
+		a := &s.books.clients[i]
+		c := ClientResult{Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Blocked: a.blocked}
 		if a.end > 0 {
-			c.Busy = max(0, a.end-s.start-a.blocked)
+			c.Busy = max(0, a.end-s.books.start-a.blocked)
+		}
+		if a.conn != nil && len(a.conn.clients) == 1 {
+			t := a.conn.conn.Traffic()
+			c.Traffic = &t
 		}
 		r.Clients = append(r.Clients, c)
 	}
-	if s.started {
-		r.Wall = s.end - s.start
+	for _, c := range s.connections {
+		r.Traffic.Add(c.conn.Traffic())
+	}
+	if s.session.Started() {
+		r.Wall = s.books.end - s.books.start
 	}
 	return r
-}
-
-// traffic adds up what went over the connections, and returns that of each member that had one for itself.
-func (s *Server) traffic(total *wire.Traffic) map[*member]*wire.Traffic {
-	alone := make(map[*member]*wire.Traffic)
-	for _, sess := range s.sessions {
-		t := sess.conn.Traffic()
-		total.Add(t)
-		if len(sess.members) == 1 {
-			for _, m := range sess.members {
-				alone[m] = &t
-			}
-		}
-	}
-	return alone
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"metasim/metasim"
 	"metasim/wire"
+	"metasim/wire/session"
 )
 
 // A Server serves one run.
@@ -18,50 +20,30 @@ type Server struct {
 	dispatcher *metasim.Dispatcher
 	ledger     *metasim.Ledger
 	log        *slog.Logger
+	mail       *mailbox      // what came while another goroutine had the turn
+	over       chan struct{} // closed when the run is over
+	now        atomic.Int64  // the dispatcher's Now, in nanoseconds, for Time
 
-	turn    sync.Mutex    // held by who runs the machine; before Serve and after it, by nobody who may
-	mail    *mailbox      // what came while somebody else had the turn
-	knocked chan struct{} // wakes the keeper
-	over    chan struct{} // closed when the run is over
-	now     atomic.Int64  // the dispatcher's Now, in nanoseconds, for Time
+	mu          sync.Mutex
+	closed      bool // no goroutine is started any more
+	goroutines  sync.WaitGroup
+	connections []*connection
 
-	mu       sync.Mutex
-	closed   bool // no goroutine is started any more
-	shells   sync.WaitGroup
-	sessions []*session
-
-	// What follows belongs to who has the turn.
-	began    time.Time
-	pass     time.Duration // since then, as of this pass
-	looked   time.Duration // when Time was last noted
-	started  bool
-	start    time.Duration // when it started: all have joined
-	end      time.Duration // when it was over
-	joined   int
-	clients  []attendance
-	ids      map[string]metasim.ClientID
-	touched  []*session // sessions that this pass has something for
-	hold     hold
-	heard    uint64 // packets
-	reached  chan metasim.Reached
-	given    bool   // the machine was given something in this round
-	wakeups  uint64 // rounds in which it was
-	ended    bool
-	err      error
-	dying    bool // a client was lost that the run cannot do without; its obituary is being written
-	detached bool
-}
-
-// attendance is what the shell knows of one client.
-type attendance struct {
-	member  *member
-	blocked time.Duration // time spent waiting for authorization
-	since   time.Duration // when it began to wait, or was told to go on
-	heard   time.Duration // when it last said something
-	end     time.Duration // when it left, or the run ended
-	waiting bool
-	polled  bool // it has initialized
-	lost    bool
+	turn       sync.Mutex // guards what follows: the goroutine that holds it runs the dispatcher. See turn.go.
+	session    *session.Server
+	began      time.Time     // when Serve was called
+	wall       time.Duration // since then, as of this round
+	books      books
+	permission permission
+	reached    chan metasim.Reached // for the driver
+	written    []*connection        // to which this round has something to write
+	noted      time.Duration        // when now was last set
+	stepped    bool                 // the dispatcher was given an event in this round
+	wakeups    uint64               // rounds in which it was
+	ended      bool                 // the run is over, with err
+	err        error
+	failing    bool // a client was lost; the run fails when it is known how its process ended
+	detached   bool // the run went on without a client that was lost
 }
 
 // New returns a server for one run. Nothing happens before Serve.
@@ -82,32 +64,32 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(wire.Check(wire.Packet{Body: wire.Welcome{Scenario: c.Scenario}}), checkNames(d.Names())); err != nil {
+	sessions, err := session.NewServer(session.ServerConfig{
+		Scenario: c.Scenario, Seed: c.Seed, Token: c.Token, Timed: c.Timed, Names: d.Names(), Until: d.End(),
+	})
+	if err != nil {
 		return nil, err
 	}
 	s := &Server{
-		config: c, dispatcher: d, ledger: metasim.NewLedger(d.Names()), log: c.Log,
-		mail: newMailbox(), knocked: make(chan struct{}, 1), over: make(chan struct{}),
-		clients: make([]attendance, len(d.Names())), ids: make(map[string]metasim.ClientID, len(d.Names())),
-		reached: make(chan metasim.Reached, 1), hold: newHold(c.Driven),
+		config: c, dispatcher: d, ledger: metasim.NewLedger(d.Names()), log: c.Log, mail: newMailbox(), over: make(chan struct{}),
+		session: sessions, books: books{clients: make([]attendance, len(d.Names()))}, permission: newPermission(c.Driven),
+		reached: make(chan metasim.Reached, 1),
 	}
-	for i, name := range d.Names() {
-		s.ids[name] = metasim.ClientID(i)
-	}
-	s.turn.Lock() // nothing happens before Serve
+	s.turn.Lock() // until Serve
 	return s, nil
 }
 
-// farewellTime is how long a peer that does not read may keep a run that is over from ending.
+// farewellTime is for how long a peer that does not read may delay the end of Serve.
 const farewellTime = 2 * time.Second
 
-// Serve runs the simulation: until every client has left (nil), or it failed. When ctx is cancelled the run fails with
-// its cause. It closes all listeners and connections, and returns when all has been written that was to be. It is
-// called once.
+// Serve runs the simulation until every client has left (nil), or until it fails. When ctx is cancelled the run fails with
+// its cause. Serve closes all listeners and connections, and returns when everything has been written that was to be
+// written. It is called once.
 func (s *Server) Serve(ctx context.Context) error {
 	s.began = time.Now()
-	err := s.keep(ctx)
-	s.farewell(err)
+	err := s.run(ctx)
+	s.session.Farewell(err)
+	s.flush()
 	s.turn.Unlock()
 	s.after(true)
 	close(s.over)
@@ -116,46 +98,111 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.closed = true
 	s.mu.Unlock()
 	force := time.AfterFunc(farewellTime, func() {
-		for _, sess := range s.sessions {
-			// Its writer is stuck; the run's error, if any, is known already.
-			_ = sess.conn.Close()
+		for _, c := range s.connections {
+			_ = c.conn.Close() // its writer waits for the peer; an error tells nothing that the run's error does not
 		}
 	})
 	defer force.Stop()
-	for _, sess := range s.sessions {
-		sess.outbox.close()
+	for _, c := range s.connections {
+		c.outbox.close()
 	}
-	s.shells.Wait()
+	s.goroutines.Wait()
 	return err
 }
 
-// spawn starts a goroutine that Serve waits for. It reports false when the run is over.
-func (s *Server) spawn(f func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.shells.Go(f)
-	}
-	return !s.closed
-}
-
-// Fail ends the run with an error, from outside: a client's process could not be started, say.
+// Fail ends the run with an error from outside: a client's process could not be started, for example.
 func (s *Server) Fail(err error) {
-	s.order(func() { s.fail(err) })
+	s.do(func() { s.fail(err) })
 }
 
-// Exited tells the server that a client's process has ended. If it never joined it is lost, and why is the cause; if it
-// has joined, its connection tells.
-func (s *Server) Exited(client string, why string) {
-	s.order(func() {
-		if id, ok := s.ids[client]; ok && s.clients[id].member == nil {
-			s.lost(id, why)
+// Exited tells the server that the process of a client has ended. A client that has not joined is lost, with why as the
+// cause. For a client that has joined the end of its connection decides.
+func (s *Server) Exited(client, why string) {
+	s.do(func() {
+		for i, name := range s.dispatcher.Names() {
+			if id := metasim.ClientID(i); name == client && s.session.Presence(id) == session.Absent {
+				s.lost(id, why)
+			}
 		}
 	})
 }
 
-// tick begins a pass: one look at the clock serves all of it.
-func (s *Server) tick() { s.pass = time.Since(s.began) }
+// Accept takes in connections until the listener is closed, or the run is over: then it closes the listener and returns
+// nil.
+func (s *Server) Accept(l wire.Listener) error {
+	accepted := make(chan struct{})
+	defer close(accepted)
+	watching := s.spawn(func() {
+		select {
+		case <-s.over:
+		case <-accepted:
+		}
+		_ = l.Close() // an error tells that it is closed already
+	})
+	if !watching {
+		return l.Close()
+	}
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return s.unlessOver(err)
+		}
+		if !s.connect(conn) {
+			return conn.Close()
+		}
+	}
+}
 
-// wall is the time since the run began to be served, as of this pass.
-func (s *Server) wall() time.Duration { return s.pass }
+// connect takes in a connection. It reports false when the run is over.
+func (s *Server) connect(conn wire.Conn) bool {
+	c := &connection{conn: conn, outbox: newOutbox(conn, s.spawn), server: s}
+	c.session = s.session.Connect(c)
+	direct, isDirect := conn.(wire.Direct)
+	if !s.register(c, isDirect) {
+		return false
+	}
+	if isDirect {
+		// Receive may run the dispatcher, which locks s.mu to start a goroutine: so s.mu is not locked here.
+		direct.Receive(func(packets []wire.Packet, err error) { s.receive(c, packets, err, true) })
+	}
+	return true
+}
+
+// register notes a connection, and starts its reader if it needs one. It reports false when the run is over.
+func (s *Server) register(c *connection, isDirect bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.connections = append(s.connections, c)
+	if !isDirect {
+		s.goroutines.Go(func() { s.read(c) })
+	}
+	return true
+}
+
+// read is the reader of one connection. It waits while the mailbox is full, and so, through the transport, does the peer.
+// When the run is over it still reads: a peer that writes would otherwise not read the last message.
+func (s *Server) read(c *connection) {
+	for {
+		packets, err := c.conn.Read()
+		s.receive(c, packets, err, false)
+		if err != nil {
+			return
+		}
+	}
+}
+
+// unlessOver drops the error of a listener that was closed because the run is over.
+func (s *Server) unlessOver(err error) error {
+	select {
+	case <-s.over:
+		return nil
+	default:
+	}
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -4,15 +4,16 @@ import (
 	"time"
 
 	"metasim/metasim"
+	"metasim/wire/session"
 )
 
-// A Snapshot is what a run looks like at one moment, for people: no client may see it, and no result may depend on it.
+// A Snapshot is the state of a run at one moment, for people: no client may see it, and no result may depend on it.
 type Snapshot struct {
 	Scenario string
 	Seed     uint64
 	Wall     time.Duration   // since it began to be served
 	Running  time.Duration   // since all have joined, pauses included; 0 before
-	Paused   time.Duration   // of that, for how long it stood still as it was paused
+	Paused   time.Duration   // of that, for how long it stood still because of a pause
 	Started  bool            // all have joined
 	Over     bool            //
 	Err      error           // why it failed, once it is over
@@ -22,16 +23,16 @@ type Snapshot struct {
 	Grants   uint64
 	Clients  []ClientSnapshot // in order of name
 
-	Took time.Duration // for how long the run could not go on meanwhile
+	Took time.Duration // for how long the snapshot kept the run from going on
 }
 
-// A Halt tells what keeps a run from going on, beside its clients.
+// A Halt tells how far a run is permitted to go.
 type Halt struct {
-	Paused bool            // somebody has paused it, or said where it is to be paused
+	Paused bool            // the run is paused, or will be at Limit
 	Limit  metasim.Instant // where; Infinity if not Paused
-	Still  bool            // it has come there, or to where its driver wants it to be for now, and all wait
-	Driver bool            // its driver wants it to be at an earlier instant than Limit for now
-	Next   metasim.Instant // the earliest instant at which something is left to happen then
+	Still  bool            // everything permitted has happened, and all clients wait
+	Driver bool            // the driver has not allowed the run to come as far as Limit yet
+	Next   metasim.Instant // if Still: the earliest instant at which something is left to happen
 }
 
 // A State is what a client does, as far as its server knows.
@@ -40,7 +41,7 @@ type State uint8
 const (
 	Absent       State = iota // it has not joined
 	Initializing              // it has joined, and not waited yet
-	Computing                 // or on its way: it has not said that it waits
+	Computing                 // it has not said that it waits
 	Waiting                   // for authorization
 	Left                      //
 	Lost                      // cut off
@@ -54,32 +55,32 @@ func (s State) String() string {
 type ClientSnapshot struct {
 	metasim.Status
 	State                   State
-	Since                   time.Duration // wall, as in Snapshot: when it came into this state, or said something since
+	Since                   time.Duration // in Snapshot.Wall: when it came into this state, or last sent something
 	Peer                    string        // its connection, for people; see wire.Conn
 	Sent, Delivered, Grants uint64
 	Busy, Blocked           time.Duration // so far, as in ClientResult
 
-	Held         bool // somebody holds it back: Holder directly, as Root does not go on
-	Holder, Root metasim.ClientID
-	Halted       bool // nobody does: the run is paused, or ahead of its driver
+	Held         bool             // it waits for Holder, which may wait for others; Root is the last of them, which does not wait
+	Holder, Root metasim.ClientID //
+	Halted       bool             // it waits for no client: the run may not go further for now, see Snapshot.Halt
 }
 
-// Snapshot looks at the run as it is, and keeps it from going on meanwhile: it takes about a microsecond for four clients.
-// It waits until Serve is called; after the run it shows its end.
+// Snapshot returns the state of the run. The run does not go on meanwhile: for about a microsecond with four clients. It
+// waits until Serve is called. After the run it returns the last state.
 func (s *Server) Snapshot() Snapshot {
 	names := s.dispatcher.Names()
 	clients := make([]ClientSnapshot, len(names))
 	s.turn.Lock()
 	began := time.Now()
-	s.glance()
+	s.lookAtClock()
 	shot := Snapshot{
-		Scenario: s.config.Scenario, Seed: s.config.Seed, Wall: s.wall(), Paused: s.pausedFor(), Started: s.started,
+		Scenario: s.config.Scenario, Seed: s.config.Seed, Wall: s.wall, Paused: s.permission.pausedFor(s.wall), Started: s.session.Started(),
 		Over: s.ended, Err: s.err, Now: s.dispatcher.Now(), End: s.dispatcher.End(), Totals: s.ledger.Totals(), Clients: clients,
-		Halt: Halt{Paused: s.hold.limit != metasim.Infinity, Limit: s.hold.limit, Still: s.hold.still, Next: s.hold.next,
-			Driver: s.hold.allowed.Before(s.hold.limit)},
+		Halt: Halt{Paused: s.permission.pause != metasim.Infinity, Limit: s.permission.pause, Still: s.permission.still, Next: s.permission.next,
+			Driver: s.permission.driver.Before(s.permission.pause)},
 	}
-	if s.started {
-		shot.Running = s.wall() - s.start
+	if shot.Started {
+		shot.Running = s.wall - s.books.start
 	}
 	for i := range clients {
 		clients[i] = s.client(metasim.ClientID(i))
@@ -92,43 +93,41 @@ func (s *Server) Snapshot() Snapshot {
 	return shot
 }
 
-// glance looks at the clock, unless the run is over: then it stands.
-func (s *Server) glance() {
+// lookAtClock reads the clock, unless the run is over.
+func (s *Server) lookAtClock() {
 	if !s.ended {
-		s.tick()
+		s.readClock()
 	}
 }
 
 func (s *Server) client(id metasim.ClientID) ClientSnapshot {
-	a := &s.clients[id]
+	a := &s.books.clients[id]
 	account := s.ledger.Account(id)
 	c := ClientSnapshot{
-		Status: s.dispatcher.Status(id), State: a.state(), Since: max(a.since, a.heard), Sent: account.Sent,
-		Delivered: account.Delivered, Grants: account.Grants, Blocked: a.blocked,
+		Status: s.dispatcher.Status(id), State: s.state(id), Since: max(a.since, a.heard), Sent: account.Sent,
+		Delivered: account.Delivered, Grants: account.Grants, Blocked: a.blockedFor(s.wall),
 	}
-	if a.member != nil {
-		c.Peer = a.member.session.conn.Peer()
+	if a.conn != nil {
+		c.Peer = a.conn.conn.Peer()
 	}
-	if a.waiting {
-		c.Blocked += s.wall() - a.since
-	}
-	if s.started {
+	if s.session.Started() {
 		end := a.end
 		if end == 0 {
-			end = s.wall()
+			end = s.wall
 		}
-		c.Busy = max(0, end-s.start-c.Blocked)
+		c.Busy = max(0, end-s.books.start-c.Blocked)
 	}
 	return c
 }
 
-func (a *attendance) state() State {
-	switch {
-	case a.lost:
+func (s *Server) state(id metasim.ClientID) State {
+	a := &s.books.clients[id]
+	switch presence := s.session.Presence(id); {
+	case presence == session.Lost:
 		return Lost
-	case a.member == nil:
+	case presence == session.Absent:
 		return Absent
-	case a.member.left:
+	case presence == session.Left:
 		return Left
 	case a.waiting:
 		return Waiting
@@ -138,20 +137,58 @@ func (a *attendance) state() State {
 	return Computing
 }
 
-// Progress tells whether anything happens: Heard counts what clients have said so far. Held says that nothing can, as the
-// run is paused, or ahead of its driver.
+// A Progress tells whether anything happens in a run.
 type Progress struct {
-	Heard      uint64
-	Paused     time.Duration // as in Snapshot
-	Held, Over bool
+	Heard  uint64        // packets that clients have sent so far
+	Paused time.Duration // as in Snapshot
+	Held   bool          // nothing can happen: the run is paused, or its driver has not allowed more
+	Over   bool
 }
 
-// Progress is a Snapshot that costs nothing. It waits until Serve is called.
+// Progress returns a small part of a Snapshot, at once. It waits until Serve is called.
 func (s *Server) Progress() Progress {
 	s.turn.Lock()
-	s.glance()
-	p := Progress{Heard: s.heard, Paused: s.pausedFor(), Held: s.hold.still, Over: s.ended}
+	s.lookAtClock()
+	p := Progress{Heard: s.books.heard, Paused: s.permission.pausedFor(s.wall), Held: s.permission.still, Over: s.ended}
 	s.turn.Unlock()
 	s.catchUp()
 	return p
+}
+
+// maxHops is how many steps of chains a Snapshot follows. It leaves out clients beyond that.
+const maxHops = 1 << 15
+
+// Blame returns why a client waits, or would wait: see metasim.Dispatcher.Blame. It waits until Serve is called.
+func (s *Server) Blame(id metasim.ClientID) []metasim.Hold {
+	s.turn.Lock()
+	chain := s.dispatcher.Blame(nil, id)
+	s.turn.Unlock()
+	s.catchUp()
+	return chain
+}
+
+// findRoots sets Held, Holder, Root and Halted of the clients that wait. All clients on a chain have the same root, so each
+// step of a chain is followed once.
+func (s *Server) findRoots(clients []ClientSnapshot) {
+	var chain []metasim.Hold
+	hops := 0
+	for i := range clients {
+		c := &clients[i]
+		if c.State != Waiting || c.Held || hops > maxHops {
+			continue
+		}
+		if chain = s.dispatcher.Blame(chain[:0], metasim.ClientID(i)); len(chain) == 0 {
+			continue
+		}
+		hops += len(chain)
+		root := chain[len(chain)-1]
+		if root.Reason == metasim.Paused {
+			c.Halted = true
+			continue
+		}
+		for _, h := range chain {
+			to := &clients[h.To]
+			to.Held, to.Holder, to.Root = true, h.From, root.From
+		}
+	}
 }

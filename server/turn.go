@@ -7,34 +7,34 @@ import (
 	"metasim/wire"
 )
 
-// The machine has no goroutine of its own. Whoever brings something runs it, if nobody else does just now: then an
-// answer costs no change of goroutine. If somebody does, what is brought lies in the mailbox, and he takes it along, as
-// one batch. The right to run it is the turn.
+// No goroutine belongs to the dispatcher. A goroutine that brings something runs the dispatcher itself if no other does at
+// that moment: then an answer costs no switch of goroutines. If another does, what was brought goes into the mailbox, and
+// the other takes it as one batch. The right to run the dispatcher is called the turn.
 //
-// A goroutine that keeps finding mail would never come back to its own work; after some rounds it leaves the rest to the
-// keeper, the goroutine of Serve, which also takes its turn when a time is up.
+// A goroutine that always found new mail would never return to its own work. After maxRounds batches it leaves the rest to
+// the main loop, the goroutine of Serve, which also takes the turn when a time is up.
 
-// maxRounds is how many batches of others' mail one goroutine takes along.
+// maxRounds is how many batches of others' mail one goroutine takes.
 const maxRounds = 8
 
-// bring takes what a connection brought: packets, or its end. direct says that the connection is inside the process, and
-// the caller writes to it.
-func (s *Server) bring(sess *session, packets []wire.Packet, err error, direct bool) {
+// receive takes what a connection brought: packets, or its end. inProcess says that the caller is the peer, which is
+// writing to the connection.
+func (s *Server) receive(c *connection, packets []wire.Packet, err error, inProcess bool) {
 	if s.turn.TryLock() {
 		s.round(func() {
 			s.takeMail() // what the connection brought before comes first
-			s.take(sess, packets, err)
+			s.take(c, packets, err)
 		})
 		s.turn.Unlock()
 	} else {
-		s.mail.put(sess, packets, err)
+		s.mail.put(c, packets, err)
 	}
 	s.catchUp()
-	s.after(!direct)
+	s.after(!inProcess)
 }
 
-// order runs f as a round of its own. It reports false when the run is over.
-func (s *Server) order(f func()) bool {
+// do runs f as a round of its own. It reports false when the run is over.
+func (s *Server) do(f func()) bool {
 	s.turn.Lock()
 	ended := s.ended
 	s.round(f)
@@ -44,56 +44,27 @@ func (s *Server) order(f func()) bool {
 	return !ended
 }
 
-// catchUp sees to mail that came while somebody had the turn, and after he had looked.
+// catchUp takes mail that came while the turn was taken, after its holder had looked for mail.
 func (s *Server) catchUp() {
 	for range maxRounds {
 		if s.mail.empty() || !s.turn.TryLock() {
-			return // whoever has the turn catches up after it
+			return // the holder of the turn catches up after it
 		}
 		s.round(s.takeMail)
 		s.turn.Unlock()
 	}
-	s.knock()
+	s.mail.wake()
 }
 
-// after lets those go on who were given something, and have no goroutine.
-func (s *Server) after(here bool) {
+// after calls Config.After.
+func (s *Server) after(canRunInline bool) {
 	if s.config.After != nil {
-		s.config.After(here)
+		s.config.After(canRunInline)
 	}
 }
 
-// knock wakes the keeper.
-func (s *Server) knock() {
-	select {
-	case s.knocked <- struct{}{}:
-	default: // he will look anyway
-	}
-}
-
-// round is one turn: what there is to do is stepped, then authorizations are computed once, then each connection is
-// written once. The caller has the turn.
-func (s *Server) round(work func()) {
-	if s.ended {
-		return
-	}
-	s.tick()
-	work()
-	s.settle()
-	for s.flush() {
-		s.settle() // somebody was cut off, and others waited for it
-	}
-	if s.given {
-		s.given = false
-		s.wakeups++
-	}
-	if s.ended {
-		s.knock()
-	}
-}
-
-// keep is the life of the keeper: it returns when the run is over, and has the turn then, as it has when it is called.
-func (s *Server) keep(ctx context.Context) error {
+// run is the main loop. It returns when the run is over. The caller has the turn, before and after.
+func (s *Server) run(ctx context.Context) error {
 	var timeout <-chan time.Time
 	if s.config.StartTimeout > 0 {
 		timer := time.NewTimer(s.config.StartTimeout)
@@ -112,7 +83,7 @@ func (s *Server) keep(ctx context.Context) error {
 		s.after(true)
 		var work func()
 		select {
-		case <-s.knocked:
+		case <-s.mail.woken:
 			work = s.takeMail
 		case <-timeout:
 			timeout = nil
@@ -123,13 +94,13 @@ func (s *Server) keep(ctx context.Context) error {
 		s.turn.Lock()
 		s.round(work)
 	}
-	s.closeBooks()
+	s.books.close(s.wall, s.session.Started())
 	return s.err
 }
 
-// checkStart ends a run that could not begin in time.
+// checkStart ends a run whose clients did not join in time.
 func (s *Server) checkStart() {
-	if !s.started {
-		s.fail(&StartError{After: s.config.StartTimeout, Missing: s.missing()})
+	if !s.session.Started() {
+		s.fail(&StartError{After: s.config.StartTimeout, Missing: s.session.Missing()})
 	}
 }

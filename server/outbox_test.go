@@ -8,26 +8,26 @@ import (
 
 // Memory follows what it is used for: all of it stays while a quarter is used now and then, and most goes after a burst.
 func TestMemoryIsGivenBack(t *testing.T) {
-	var use spare
+	var use usage
 	var s []int
 	fill := func(n int) {
 		for range n {
 			s = append(s, 7)
 		}
-		s = keep(s, &use, 8)
+		s = reuse(s, &use, 8)
 	}
 	fill(1000)
 	full := cap(s)
 	for i := range 1000 {
-		fill(10 + 990*(i%fewUses/(fewUses-1)))
+		fill(10 + 990*(i%smallUses/(smallUses-1)))
 	}
 	require.Equal(t, full, cap(s), "it is used now and then")
-	for range 10 * fewUses {
+	for range 10 * smallUses {
 		fill(10)
 	}
 	require.LessOrEqual(t, cap(s), 40, "it is not used any more")
 	require.Zero(t, testing.AllocsPerRun(100, func() { fill(10) }))
-	for range 10 * fewUses {
+	for range 10 * smallUses {
 		fill(0)
 	}
 	require.GreaterOrEqual(t, cap(s), 5)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -10,35 +9,32 @@ import (
 	"metasim/metasim"
 )
 
-// ErrNotDriven is returned by Initialize and AdvanceTo of a server that runs by itself.
-var ErrNotDriven = errors.New("server: the run is not driven; set Config.Driven")
-
-// Initialize waits until every client has joined and initialized: all that was sent at the start instant is known, and
-// nothing has happened yet. It fails as the run fails.
+// Initialize waits until every client has joined and initialized: everything sent at the start instant is known, and
+// nothing has happened yet. If the run fails, it returns the error of the run.
 func (s *Server) Initialize(ctx context.Context) error {
 	if !s.config.Driven {
 		return ErrNotDriven
 	}
-	_, err := s.wait(ctx, metasim.Start) // the keeper's first act is to permit nothing
+	_, err := s.wait(ctx, metasim.Start) // the first thing that Serve does is to permit nothing
 	return err
 }
 
 // AdvanceTo lets everything strictly before t happen, and returns the earliest instant at which something is left to
-// happen: infinity at the end of the run. It is called after Initialize, with t not going back. It fails as the run
-// fails.
+// happen: infinity at the end of the run. It is called after Initialize, and t never goes back. If the run fails, it
+// returns the error of the run.
 func (s *Server) AdvanceTo(ctx context.Context, t metasim.Time) (metasim.Instant, error) {
 	if !s.config.Driven {
 		return metasim.Instant{}, ErrNotDriven
 	}
 	until := metasim.At(t)
-	s.order(func() {
-		s.hold.allowed = until
+	s.do(func() {
+		s.permission.driver = until
 		s.permit()
 	})
 	return s.wait(ctx, until)
 }
 
-// wait waits for the answer to a permit. The end of the run is one, too.
+// wait waits until everything before until has happened, or until the run is over.
 func (s *Server) wait(ctx context.Context, until metasim.Instant) (metasim.Instant, error) {
 	for {
 		select {
@@ -54,16 +50,16 @@ func (s *Server) wait(ctx context.Context, until metasim.Instant) (metasim.Insta
 	}
 }
 
-// Time returns how far the run has come as a whole: nothing is left to happen before it. That may be later than what
+// Time returns how far the run has come as a whole: nothing is left to happen before it. It may be later than the time that
 // AdvanceTo allowed.
 func (s *Server) Time() metasim.Time { return metasim.Time(s.now.Load()) }
 
 // Pace drives a run so that it is never ahead of real time: simulated time passes at rate times the speed of the wall
-// clock, as far as the machine can; the time for which the run stands still as it was paused does not count. It returns
-// when the run is over. The rate is positive.
+// clock, or slower if the clients compute for longer. Time for which the run stands still because of a pause does not
+// count. Pace returns when the run is over. The rate is positive.
 func Pace(ctx context.Context, s *Server, rate float64) error {
 	if !(rate > 0) || math.IsInf(rate, 1) {
-		return fmt.Errorf("server: a rate of %v; use a positive number, or do not drive the run", rate)
+		return fmt.Errorf("a rate of %v; use a positive number, or do not drive the run", rate)
 	}
 	if err := s.Initialize(ctx); err != nil {
 		return err
@@ -74,12 +70,12 @@ func Pace(ctx context.Context, s *Server, rate float64) error {
 		before := s.Progress()
 		elapsed := saturate(float64(time.Since(began)-before.Paused) * rate)
 		if ahead := next.Time - elapsed; ahead > 0 {
-			// Nothing is to happen before next: sleep until its time has come.
+			// Nothing happens before next: sleep until its time.
 			if err := s.sleep(ctx, time.Duration(saturate(math.Ceil(float64(ahead)/rate)))); err != nil {
 				return err
 			}
-			if s.Progress().Paused != before.Paused { // it has not come yet
-				if err := s.sleep(ctx, pauseLook); err != nil {
+			if s.Progress().Paused != before.Paused { // a pause has moved that time
+				if err := s.sleep(ctx, pauseDelay); err != nil {
 					return err
 				}
 				continue
@@ -95,10 +91,10 @@ func Pace(ctx context.Context, s *Server, rate float64) error {
 	return err
 }
 
-// pauseLook is how long, after a run was paused, it may take until its pace goes on with it.
-const pauseLook = 5 * time.Millisecond
+// pauseDelay is how often Pace looks whether a run that was paused goes on.
+const pauseDelay = 5 * time.Millisecond
 
-// saturate converts floating nanoseconds; what does not fit is for ever.
+// saturate converts nanoseconds to a time. A value that is too large becomes Forever.
 func saturate(ns float64) metasim.Time {
 	if ns >= float64(metasim.Forever) {
 		return metasim.Forever

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"time"
+
+	"metasim/metasim"
+)
+
+// settle lets the dispatcher decide who may go on.
+func (s *Server) settle() {
+	if s.ended {
+		return
+	}
+	for more := true; more; more = s.nextStep() {
+		if effects := s.dispatcher.Settle(); len(effects) > 0 {
+			s.observe(nil, effects)
+		}
+	}
+	if s.wall-s.noted >= noteEvery {
+		s.noteTime()
+	}
+}
+
+// nextStep permits the next of the steps that a person asked for, once the run stands still. It reports false if there is
+// none.
+func (s *Server) nextStep() bool {
+	if s.ended || !s.permission.nextStep(s.wall) {
+		return false
+	}
+	s.permit()
+	return true
+}
+
+// permit tells the dispatcher how far the run may go.
+func (s *Server) permit() {
+	s.permission.goOn(s.wall)
+	s.step(&metasim.Permit{Until: s.permission.until()})
+}
+
+// step gives the dispatcher an event, and carries out its effects.
+func (s *Server) step(ev metasim.Event) {
+	s.stepped = true
+	s.observe(ev, s.dispatcher.Step(ev))
+}
+
+// observe shows an event and its effects to the observers, and carries the effects out.
+func (s *Server) observe(ev metasim.Event, effects []metasim.Effect) {
+	s.ledger.Observe(ev, effects)
+	wall := int64(s.wall)
+	for _, o := range s.config.Observers {
+		if err := o.Observe(wall, ev, effects); err != nil {
+			s.fail(&ObserverError{Err: err})
+			return
+		}
+	}
+	for _, e := range effects {
+		s.carryOut(e)
+	}
+}
+
+// carryOut carries out one effect.
+func (s *Server) carryOut(e metasim.Effect) {
+	switch e := e.(type) {
+	case *metasim.Deliver:
+		s.session.Deliver(e)
+	case *metasim.Authorize:
+		s.books.clients[e.To].authorized(s.wall)
+		s.session.Authorize(e)
+	case *metasim.Evict:
+		if r := s.session.Evict(e); r != nil {
+			s.logRefused(s.books.clients[e.Client].conn, r.Text)
+		}
+	case *metasim.Reached:
+		s.noteTime()
+		s.reach(*e)
+	case *metasim.Finish:
+		s.ended, s.err = true, e.Err
+	}
+}
+
+// noteEvery is how old the result of Time may be in a run that is not driven: to know it costs a look at every client.
+const noteEvery = 10 * time.Millisecond
+
+// noteTime notes how far the run has come, for Time.
+func (s *Server) noteTime() {
+	s.noted = s.wall
+	s.now.Store(int64(s.dispatcher.Now().Time))
+}
+
+// reach takes that everything permitted has happened. The driver is told, if no more was permitted because of it.
+func (s *Server) reach(r metasim.Reached) {
+	if !s.permission.reach(r, s.wall) {
+		return
+	}
+	select {
+	case <-s.reached: // the answer to a call that was cancelled
+	default:
+	}
+	s.reached <- r
+}
+
+// fail ends the run with an error. The first error counts.
+func (s *Server) fail(err error) {
+	if !s.ended {
+		s.ended, s.err = true, err
+	}
+}
+
+func (s *Server) logRefused(c *connection, text string) {
+	s.log.Warn("refused", "peer", c.conn.Peer(), "why", text)
+}
+
+// spawn starts a goroutine that Serve waits for. It reports false when the run is over.
+func (s *Server) spawn(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.goroutines.Go(f)
+	}
+	return !s.closed
+}

@@ -1,0 +1,360 @@
+package session
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"slices"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// A Server is the server's end of all connections of one run: it decides what a peer is answered. Packets of the peers
+// and effects of the dispatcher go in. Events for the dispatcher, packets for the peers and the names of those who are
+// lost come out.
+//
+// The caller gives each packet to Receive, steps the dispatcher with the event that Receive returns, and then calls
+// Answer with that event; see there. It gives each effect to the method of its name. It is not safe for concurrent use.
+type Server struct {
+	config  ServerConfig
+	ids     map[string]metasim.ClientID
+	members []member // by client
+	joined  int
+	started bool
+}
+
+// A ServerConfig is what a Server needs to know of its run.
+type ServerConfig struct {
+	Scenario string // the name of the run
+	Seed     uint64
+	Token    string   // what a client shows to join; empty: nobody is asked for one
+	Timed    bool     // reports are to say how long the client computed
+	Names    []string // of all clients, by ClientID: see metasim.Dispatcher.Names
+	Until    metasim.Instant
+}
+
+// A Conn is one connection, with all members on it.
+type Conn struct {
+	output     Output
+	members    map[uint32]*member            // by the number that the peer chose
+	introduced map[metasim.ClientID]struct{} // clients whose names the peer knows
+}
+
+// An Output takes packets that are to be written to one connection, in order. What Deliver and Authorize put is lent for
+// as long as their effect is.
+type Output interface{ Put(p wire.Packet) }
+
+// A member is a client on its connection.
+type member struct {
+	conn    *Conn // nil before it has joined
+	number  uint32
+	client  metasim.ClientID
+	present bool // it takes part
+	over    bool // it has left, was refused or is lost: it gets no more answer
+	lost    bool
+	cut     bool // the run goes on without it: what it still sends is dropped
+}
+
+// A Refusal says that a peer was refused. The peer has been told.
+type Refusal struct {
+	wire.Refuse
+	// Lost says that a client that had joined is lost with it: Client, because of Cause ("it said Hello twice").
+	Lost   bool
+	Client metasim.ClientID
+	Cause  string
+}
+
+// A Presence is what the sessions of a run know of a client.
+type Presence uint8
+
+const (
+	Absent  Presence = iota // it has not joined
+	Present                 // it has joined
+	Left                    // it has left, or broke a rule
+	Lost                    // it went away without leaving
+)
+
+// NewServer returns the server's end of a run that nobody has joined. It fails where a packet could not hold what clients
+// are to be told.
+func NewServer(c ServerConfig) (*Server, error) {
+	if err := wire.Check(wire.Packet{Body: wire.Welcome{Scenario: c.Scenario}}); err != nil {
+		return nil, err
+	}
+	if err := checkNames(c.Names); err != nil {
+		return nil, err
+	}
+	s := &Server{config: c, ids: make(map[string]metasim.ClientID, len(c.Names)), members: make([]member, len(c.Names))}
+	for i, name := range c.Names {
+		s.ids[name] = metasim.ClientID(i)
+		s.members[i].client = metasim.ClientID(i)
+	}
+	return s, nil
+}
+
+// checkNames checks that every client can be introduced, and all of them on one connection.
+func checkNames(names []string) error {
+	size := 0
+	for i, name := range names {
+		if err := wire.Check(wire.Packet{Body: wire.Introduce{Client: metasim.ClientID(i), Name: name}}); err != nil {
+			return err
+		}
+		size += len(name) + wire.NameCost
+	}
+	if size > wire.MaxNames {
+		return fmt.Errorf("the names of %d clients take %d bytes, with %d bytes added to each: the limit is %d; use fewer clients or shorter names",
+			len(names), size, wire.NameCost, wire.MaxNames)
+	}
+	return nil
+}
+
+// Connect takes in a connection.
+func (s *Server) Connect(output Output) *Conn {
+	return &Conn{output: output, members: make(map[uint32]*member)}
+}
+
+// Receive takes one packet of a connection. It returns the event for the dispatcher, nil if there is none; or that the
+// peer was refused. The event is the packet's body where the body is one of the core's nouns.
+func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
+	m := c.members[p.Member]
+	if m == nil {
+		if hello, ok := p.Body.(wire.Hello); ok {
+			return s.hello(c, p.Member, hello)
+		}
+		return nil, c.refuse(p.Member, wire.BadMessage, fmt.Sprintf(
+			"member %d sent a %T before its Hello; say Hello first", p.Member, p.Body))
+	}
+	if m.cut {
+		return nil, nil
+	}
+	switch ev := p.Body.(type) {
+	case *metasim.Send:
+		ev.Client = m.client
+		return ev, nil
+	case *metasim.Promise:
+		ev.Client = m.client
+		return ev, nil
+	case *metasim.Advance:
+		ev.Client = m.client
+		return ev, nil
+	case *metasim.PollWait:
+		ev.Client = m.client
+		return ev, nil
+	case *metasim.Leave:
+		ev.Client, ev.Cut = m.client, false
+		return ev, nil
+	case wire.Hello:
+		return nil, m.misbehaves(fmt.Sprintf("member %d of this connection has said Hello already", m.number), "it said Hello twice")
+	}
+	return nil, m.misbehaves(fmt.Sprintf("a client does not send a %T", p.Body),
+		fmt.Sprintf("it sent a %T, which only a server does", p.Body))
+}
+
+// hello lets a client in, or says why not.
+func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Refusal) {
+	id, known := s.ids[h.Name]
+	switch {
+	case h.Version != wire.Version:
+		return nil, c.refuse(number, wire.BadVersion, fmt.Sprintf(
+			"client %q speaks protocol version %d, this server speaks %d; build both from one version of metasim", h.Name, h.Version, wire.Version))
+	case s.config.Token != "" && subtle.ConstantTimeCompare([]byte(h.Token), []byte(s.config.Token)) != 1:
+		return nil, c.refuse(number, wire.BadToken, fmt.Sprintf(
+			"client %q has not the join token of this run; give it METASIM_TOKEN as the server printed it", h.Name))
+	case !known:
+		return nil, c.refuse(number, wire.UnknownName, fmt.Sprintf(
+			"the scenario %q has no client %q; name it there, or join as one of: %s", s.config.Scenario, h.Name, s.someNames()))
+	case s.started:
+		return nil, c.refuse(number, wire.TooLate, fmt.Sprintf(
+			"client %q comes too late: the run has begun, and nobody joins after that", h.Name))
+	case s.members[id].present:
+		return nil, c.refuse(number, wire.NameTaken, fmt.Sprintf(
+			"a client called %q has joined already; names are unique in a run", h.Name))
+	}
+	for _, sub := range h.Subscriptions {
+		if err := metasim.CheckSubscription(sub); err != nil {
+			return nil, c.refuse(number, wire.BadMessage, fmt.Sprintf(
+				"client %q subscribes to %q, which is neither a channel name nor a regular expression: %v", h.Name, sub, err))
+		}
+	}
+	m := &s.members[id]
+	m.conn, m.number, m.present = c, number, true
+	c.members[number] = m
+	return &metasim.Join{
+		Client: id, Publications: h.Publications, Subscriptions: h.Subscriptions, Reaction: h.Reaction,
+	}, nil
+}
+
+// someNames lists the names of the run, not too many of them.
+func (s *Server) someNames() string {
+	const enough = 8
+	names := s.config.Names
+	if len(names) <= enough {
+		return fmt.Sprintf("%q", names)
+	}
+	return fmt.Sprintf("%q and %d more", slices.Clone(names[:enough]), len(names)-enough)
+}
+
+// refuse tells one who is not a member why.
+func (c *Conn) refuse(number uint32, reason wire.Reason, text string) *Refusal {
+	r := wire.Refuse{Reason: reason, Text: text}
+	c.output.Put(wire.Packet{Member: number, Body: r})
+	return &Refusal{Refuse: r}
+}
+
+// misbehaves refuses a member that sent what it must not send. Its client is lost. A member that has had its last message
+// is not told again.
+func (m *member) misbehaves(text, cause string) *Refusal {
+	if m.over {
+		return nil
+	}
+	r := m.conn.refuse(m.number, wire.BadMessage, text)
+	r.Lost, r.Client, r.Cause = true, m.client, cause
+	return r
+}
+
+// put sends a message to a client, unless it never joined.
+func (m *member) put(body wire.Body) {
+	if m.conn != nil {
+		m.conn.output.Put(wire.Packet{Member: m.number, Body: body})
+	}
+}
+
+// Answer tells the peers what follows from an event that the dispatcher has taken and that has been recorded: Welcome
+// from Join, Start from Begin, Goodbye from Leave. It is not called where the run has failed with the event: Evict and Farewell say
+// the last word then. It returns the next event for the dispatcher, nil if there is none: Begin, when the last client has
+// joined.
+func (s *Server) Answer(ev metasim.Event) metasim.Event {
+	switch ev := ev.(type) {
+	case *metasim.Join:
+		s.members[ev.Client].put(wire.Welcome{Scenario: s.config.Scenario, Seed: s.config.Seed, Timed: s.config.Timed})
+		if s.joined++; s.joined == len(s.members) {
+			s.started = true
+			return &metasim.Begin{}
+		}
+	case *metasim.Begin:
+		for i := range s.members {
+			s.members[i].put(wire.Start{Until: s.config.Until})
+		}
+	case *metasim.Leave:
+		if m := &s.members[ev.Client]; !ev.Cut {
+			m.over = true
+			m.put(wire.Goodbye{})
+		}
+	}
+	return nil
+}
+
+// Deliver sends a delivery to its client. The name of the sender is told once on a connection, before the first delivery
+// from it: to tell every name to everybody at the start would be quadratic.
+func (s *Server) Deliver(d *metasim.Deliver) {
+	m := &s.members[d.To]
+	c := m.conn
+	if c == nil {
+		return
+	}
+	from := d.Message.From
+	if _, known := c.introduced[from]; !known {
+		if c.introduced == nil {
+			c.introduced = make(map[metasim.ClientID]struct{})
+		}
+		c.introduced[from] = struct{}{}
+		c.output.Put(wire.Packet{Body: wire.Introduce{Client: from, Name: s.config.Names[from]}})
+	}
+	c.output.Put(wire.Packet{Member: m.number, Body: d})
+}
+
+// Authorize sends an authorization to its client.
+func (s *Server) Authorize(a *metasim.Authorize) { s.members[a.To].put(a) }
+
+// Evict tells a client which rule it broke. It returns nil if the client never joined.
+func (s *Server) Evict(e *metasim.Evict) *Refusal {
+	return s.Refuse(e.Client, wire.RuleBroken, e.Err.Error())
+}
+
+// Refuse ends a client, and tells it why. It returns nil if the client never joined.
+func (s *Server) Refuse(id metasim.ClientID, reason wire.Reason, text string) *Refusal {
+	m := &s.members[id]
+	if m.conn == nil {
+		return nil
+	}
+	m.over = true
+	return m.conn.refuse(m.number, reason, text)
+}
+
+// Disconnect takes the end of a connection. It returns the clients on it that have not left, in order: they are lost, and
+// the caller says so with Lose. So of several that are lost with one connection the same one is always named first.
+func (s *Server) Disconnect(c *Conn) []metasim.ClientID {
+	var lost []metasim.ClientID
+	for i := range s.members {
+		if m := &s.members[i]; m.conn == c && !m.over {
+			lost = append(lost, m.client)
+		}
+	}
+	return lost
+}
+
+// Lose notes that a client is lost: it went away without leaving. It reports false when that changes nothing, as the
+// client has left or is known to be lost.
+func (s *Server) Lose(id metasim.ClientID) bool {
+	m := &s.members[id]
+	if m.over || m.lost {
+		return false
+	}
+	m.lost, m.over = true, m.conn != nil
+	return true
+}
+
+// Cut lets the run go on without a client that is lost. It returns the event for the dispatcher; clock is the client's last
+// activity: see metasim.Status.
+func (s *Server) Cut(id metasim.ClientID, clock metasim.Instant) *metasim.Leave {
+	s.members[id].cut = true
+	return &metasim.Leave{Client: id, Now: clock, Cut: true}
+}
+
+// Farewell tells those who have not left that the run is over, and why if it failed.
+func (s *Server) Farewell(err error) {
+	text := "the run is over"
+	if err != nil {
+		text = fmt.Sprintf("the run failed: %v", err)
+	}
+	for i := range s.members {
+		if m := &s.members[i]; !m.over {
+			m.put(wire.Refuse{Reason: wire.RunFailed, Text: text})
+		}
+	}
+}
+
+// Replace lets a client count as joined that has no connection: where one client is replayed, the others are a record.
+func (s *Server) Replace(id metasim.ClientID) {
+	s.members[id].present = true
+	s.joined++
+}
+
+// Started reports whether all clients have joined.
+func (s *Server) Started() bool { return s.started }
+
+// Awaited returns how many clients have not joined.
+func (s *Server) Awaited() int { return len(s.members) - s.joined }
+
+// Presence returns what is known of a client.
+func (s *Server) Presence(id metasim.ClientID) Presence {
+	switch m := &s.members[id]; {
+	case m.lost:
+		return Lost
+	case !m.present:
+		return Absent
+	case m.over:
+		return Left
+	}
+	return Present
+}
+
+// Missing returns the names of the clients that have not joined, in order.
+func (s *Server) Missing() []string {
+	var names []string
+	for i, name := range s.config.Names {
+		if !s.members[i].present {
+			names = append(names, name)
+		}
+	}
+	return names
+}
