@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +10,7 @@ import (
 	"slices"
 	"strconv"
 
-	"metasim/metasim"
-	"metasim/record"
+	"metasim/record/compare"
 	"metasim/scenarios"
 )
 
@@ -129,56 +127,15 @@ func packs(sc *scenarios.Scenario, pack int) int {
 	return 0
 }
 
-// divergence describes the first delivery that two runs do not share.
+// divergence describes the first message in which two runs differ.
 func divergence(dirA, dirB string) (string, error) {
-	a, err := record.ReadLog(dirA)
+	v, err := compare.Runs(dirA, dirB, nil)
 	if err != nil {
 		return "", err
 	}
-	b, err := record.ReadLog(dirB)
-	if err != nil {
-		return "", err
+	d := v.First
+	if d == nil {
+		return "the deliveries are the same, but the digests are not", nil
 	}
-	handledA, handledB := handled(a), handled(b)
-	for i := range max(len(handledA), len(handledB)) {
-		var p, q *record.Message
-		if i < len(handledA) {
-			p = &handledA[i]
-		}
-		if i < len(handledB) {
-			q = &handledB[i]
-		}
-		if p == nil || q == nil || !equal(p, q) {
-			return fmt.Sprintf("the first difference: in %s %s; in %s %s", dirA, describe(p, q), dirB, describe(q, p)), nil
-		}
-	}
-	return "the deliveries are the same, but the digests are not", nil
-}
-
-// handled returns the passages that count for the digest.
-func handled(l *record.Log) []record.Message {
-	return slices.DeleteFunc(slices.Clone(l.Messages), func(p record.Message) bool { return p.Due == nil || p.Undelivered })
-}
-
-func equal(p, q *record.Message) bool {
-	return *p.Due == *q.Due && p.To == q.To && p.Sent == q.Sent && p.From == q.From && p.Channel == q.Channel &&
-		bytes.Equal(p.Payload, q.Payload)
-}
-
-// describe says what it was in a few words, and shows its payload where that is all that makes it different from q.
-func describe(p, q *record.Message) string {
-	if p == nil {
-		return "nothing more is delivered"
-	}
-	text := fmt.Sprintf("%s gets message %d of %s on %s, %d bytes, sent %v, due %v", p.To, p.Seq, p.From, p.Channel, p.Size,
-		metasim.Instant(p.Sent), metasim.Instant(*p.Due))
-	if q == nil || bytes.Equal(p.Payload, q.Payload) {
-		return text
-	}
-	at := 0
-	for at < min(p.Size, q.Size) && p.Payload[at] == q.Payload[at] {
-		at++
-	}
-	const shown = 16
-	return fmt.Sprintf("%s, from byte %d on %q", text, at, p.Payload[at:min(p.Size, at+shown)])
+	return fmt.Sprintf("the first difference is %s: in %s %s; in %s %s", d.Where(), dirA, d.A.Describe(d.B), dirB, d.B.Describe(d.A)), nil
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -17,9 +15,9 @@ func newDiff(std streams) *cobra.Command {
 	var typesDir string
 	cmd := &cobra.Command{
 		Use:   "diff RUN_DIR_A RUN_DIR_B",
-		Short: "Find the first message in which two runs differ, and whose doing it is",
-		Long: "Find the first message in which two recorded runs differ, and the client whose doing it is: the earliest one that was\n" +
-			"given the same and sent something else.\n\nExit status: 0 equal, 1 different.",
+		Short: "Find the first message in which two runs differ, and the client that caused it",
+		Long: "Find the first message in which two recorded runs differ, and the client that caused it: the earliest one that\n" +
+			"received the same and sent something else.\n\nExit status: 0 equal, 1 different.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return fmt.Errorf("diff takes two run directories, not %d; see metasim diff --help", len(args))
@@ -59,31 +57,5 @@ func printComparison(v *compare.Verdict, asJSON bool, std streams) error {
 	for _, note := range v.Notes {
 		fmt.Fprintf(std.err, "note: %s\n", note)
 	}
-	var text bytes.Buffer
-	if v.Equal {
-		text.WriteString("equal\n")
-	} else {
-		printDivergence(&text, v)
-	}
-	_, err := std.out.Write(text.Bytes())
-	return err
-}
-
-func printDivergence(w io.Writer, v *compare.Verdict) {
-	d := v.First
-	switch {
-	case d.To != "":
-		fmt.Fprintf(w, "different at %v: %s to %s on %s\n", d.At, d.From, d.To, d.Channel)
-	case d.Channel != "":
-		fmt.Fprintf(w, "different at %v: %s on %s, to nobody\n", d.At, d.From, d.Channel)
-	default:
-		fmt.Fprintf(w, "different at %v: how %s leaves\n", d.At, d.From)
-	}
-	a, b := d.A.Describe(d.B), d.B.Describe(d.A)
-	fmt.Fprintf(w, "  A: %s\n  B: %s\n", a, b)
-	if v.Culprit == "" {
-		fmt.Fprintf(w, "no client's doing: all that was sent before is the same, so the links are not\n")
-		return
-	}
-	fmt.Fprintf(w, "the doing of %s, at %v: what it was given until then is the same, what it sent is not\n", v.Culprit, v.CulpritAt)
+	return v.WriteText(std.out)
 }

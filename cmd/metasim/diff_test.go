@@ -23,7 +23,7 @@ func TestDiff(t *testing.T) {
 	require.Equal(t, `different at 5ms: pinger to ponger on PING
   A: message 0 of pinger, sent 0s, due 5ms: "\x00\x00\x00\x00\x00\x00\x00\x00"
   B: message 0 of pinger, sent 0s, due 5ms: "\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-the doing of pinger, at 0s: what it was given until then is the same, what it sent is not
+caused by pinger, at 0s: what it received until then is the same, what it sent is not
 `, e.out)
 
 	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "d", "--set", "links[1].delay=51ms").status)
@@ -39,7 +39,7 @@ the doing of pinger, at 0s: what it was given until then is the same, what it se
 		"culprit": "", "culprit_instant": null,
 		"notes": ["the scenarios differ: links[1].delay is \"50ms\" in A and \"51ms\" in B"]
 	}`, e.out)
-	require.Contains(t, s.metasim("diff", "a", "d").out, "no client's doing")
+	require.Contains(t, s.metasim("diff", "a", "d").out, "caused by no client")
 }
 
 // TestDiffOfALiar: a program that is not deterministic is found, at its second message.
@@ -60,7 +60,7 @@ links:
 	require.Equal(t, `different at 6ms: liar to heard on LIES
   A: message 1 of liar, sent 1ms, due 6ms: "1"
   B: message 1 of liar, sent 1ms, due 6ms: "2"
-the doing of liar, at 1ms: what it was given until then is the same, what it sent is not
+caused by liar, at 1ms: what it received until then is the same, what it sent is not
 `, e.out)
 	e = s.start([]string{"GOMAXPROCS=2"}, "replay", "1", "--client", "liar").wait()
 	require.Equal(t, 1, e.status)

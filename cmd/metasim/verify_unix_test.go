@@ -66,7 +66,7 @@ clients:
 	require.Len(t, v["runs"], 3)
 	first, ok := v["divergence"].(string)
 	require.True(t, ok)
-	for _, part := range []string{"hearer gets message 1 of liar on LIES", "sent 1ms", `"1"`, `"2"`} {
+	for _, part := range []string{"liar to hearer on LIES", "message 1 of liar", "sent 1ms", `"1"`, `"2"`} {
 		require.Contains(t, first, part)
 	}
 	e = s.metasim("verify", "liar.yaml", "--runs", "2")
