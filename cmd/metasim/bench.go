@@ -54,5 +54,6 @@ func newBench(std streams) *cobra.Command {
 	if err := flags.MarkHidden("child"); err != nil {
 		panic(err) // the flag is defined in the line above
 	}
+	addDefaults(cmd)
 	return cmd
 }

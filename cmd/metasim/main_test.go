@@ -94,7 +94,7 @@ func (s *stage) start(env []string, args ...string) *running {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	p := &running{stage: s, cmd: exec.CommandContext(ctx, self, args...), args: args, cancel: cancel}
 	p.cmd.Dir = s.dir
-	p.cmd.Env = append(append(os.Environ(), play+"=metasim", noNap, "TMPDIR="+s.temp, "TMP="+s.temp), append(s.env, env...)...)
+	p.cmd.Env = append(append(os.Environ(), play+"=metasim", noNap, "TMPDIR="+s.temp, "TMP="+s.temp, "XDG_CONFIG_HOME="+filepath.Join(s.dir, "config")), append(s.env, env...)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
 	p.cmd.WaitDelay = time.Second
 	require.NoError(s, p.cmd.Start())

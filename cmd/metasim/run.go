@@ -57,12 +57,13 @@ func newRun(std streams) *cobra.Command {
 	cmd.Flags().IntVar(&f.pack, "pack", 0, "let so `many` clients of one entry of the scenario share a process and a connection")
 	cmd.Flags().StringVar(&f.transport, "transport", "mem",
 		"the `transport`: mem keeps built-in models in this process and gives commands a unix socket;\n"+
-			between()+" (shm is memory shared on this host) put every client in a process of its own")
+			processTransports()+" (shm is memory shared on this host) put every client in a process of its own")
+	addDefaults(cmd)
 	return cmd
 }
 
-// between lists the transports between processes.
-func between() string { return strings.Join(run.Transports[1:], ", ") }
+// processTransports lists the transports between processes.
+func processTransports() string { return strings.Join(run.Transports[1:], ", ") }
 
 func newServe(std streams) *cobra.Command {
 	var f runFlags
@@ -75,7 +76,8 @@ func newServe(std streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return carryOut(cmd, args[0], &f, true, std) },
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.transport, "transport", "unix", "the `transport`: "+between())
+	cmd.Flags().StringVar(&f.transport, "transport", "unix", "the `transport`: "+processTransports())
+	addDefaults(cmd)
 	return cmd
 }
 
@@ -131,7 +133,7 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 		o.Token = os.Getenv("METASIM_TOKEN")
 	}
 	if serve && o.Transport == "mem" {
-		return o, errors.New("nobody from outside can reach transport mem; use one of "+between())
+		return o, errors.New("nobody from outside can reach transport mem; use one of " + processTransports())
 	}
 	if f.report && f.noJournal {
 		return o, errors.New("a report is made of the journal, and --no-journal leaves that out; use one of --report and --no-journal")

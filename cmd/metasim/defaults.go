@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+
+	"metasim/internal/suggest"
+)
+
+// Defaults of the flags of these commands can be set by the environment and by the user's configuration file. A flag on the
+// command line comes first, then the environment, then the file, then the default that the help names.
+var withDefaults = []string{"run", "serve", "bench"}
+
+// withoutDefault are flags that are given on the command line only: they change what a scenario means, or name files of one run.
+var withoutDefault = []string{"set", "seed", "until", "allow-outside", "out", "ready-file", "help"}
+
+// addDefaults lets a command take defaults of its flags from the environment and the configuration file.
+func addDefaults(cmd *cobra.Command) {
+	cmd.Long += "\n\nDefaults of the flags, except those of the scenario and of its files, can be set in the environment, as in\n" +
+		envName(cmd.Name(), "json") + "=true, or in the file metasim/config.yaml of your configuration directory\n" +
+		"($XDG_CONFIG_HOME, else ~/.config), as in\n  " + cmd.Name() + ": {json: true}"
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := setDefaults(cmd); err != nil {
+			return badUsage(err)
+		}
+		return nil
+	}
+}
+
+// envName is the environment variable of a flag of a command: METASIM_RUN_HTTP_OUTSIDE.
+func envName(command, flag string) string {
+	return strings.ToUpper(strings.NewReplacer("-", "_").Replace("metasim_" + command + "_" + flag))
+}
+
+// setDefaults sets the flags that the command line has left out and that have a default of the user.
+func setDefaults(cmd *cobra.Command) (err error) {
+	v := viper.New()
+	file, err := readConfig(v, cmd.Root())
+	if err != nil {
+		return err
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		key, env := cmd.Name()+"."+f.Name, envName(cmd.Name(), f.Name)
+		if err != nil || f.Changed || !hasDefault(f) {
+			return
+		}
+		if err = v.BindEnv(key, env); err != nil || !v.IsSet(key) {
+			return
+		}
+		source := file + ": " + key
+		if os.Getenv(env) != "" {
+			source = env
+		}
+		if e := cmd.Flags().Set(f.Name, v.GetString(key)); e != nil {
+			err = fmt.Errorf("%s: %s", source, parseCause.ReplaceAllString(e.Error(), ": "))
+		}
+	})
+	return err
+}
+
+func hasDefault(f *pflag.Flag) bool { return !f.Hidden && !slices.Contains(withoutDefault, f.Name) }
+
+// readConfig reads the configuration file into v, and returns its path. It is no error if there is no such file.
+func readConfig(v *viper.Viper, root *cobra.Command) (path string, err error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", nil // neither XDG_CONFIG_HOME nor HOME says where it would be
+	}
+	path = filepath.Join(dir, "metasim", "config.yaml")
+	v.SetConfigFile(path)
+	switch err := v.ReadInConfig(); {
+	case errors.Is(err, fs.ErrNotExist):
+		return path, nil
+	case err != nil:
+		return path, fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	keys := v.AllKeys()
+	slices.Sort(keys)
+	for _, key := range keys {
+		if err := checkKey(root, key, v.Get(key)); err != nil {
+			return path, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return path, nil
+}
+
+// checkKey refuses a key of the configuration file that is no flag of a command, and a list.
+func checkKey(root *cobra.Command, key string, value any) error {
+	command, name, isFlag := strings.Cut(key, ".")
+	if !slices.Contains(withDefaults, command) {
+		return fmt.Errorf("%q is unknown here; %s", command, suggest.Word(command, withDefaults))
+	}
+	if !isFlag && value == nil { // a command without a flag yet
+		return nil
+	}
+	if !isFlag {
+		return fmt.Errorf("%s takes flags, as in %[1]s: {json: true}", command)
+	}
+	i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == command })
+	var known []string
+	root.Commands()[i].Flags().VisitAll(func(f *pflag.Flag) {
+		if hasDefault(f) {
+			known = append(known, f.Name)
+		}
+	})
+	if !slices.Contains(known, name) {
+		return fmt.Errorf("%q is unknown in %q; %s", name, command, suggest.Word(name, known))
+	}
+	if value != nil && reflect.TypeOf(value).Kind() == reflect.Slice {
+		return fmt.Errorf("%s takes one value, not a list", key)
+	}
+	return nil
+}
