@@ -8,6 +8,7 @@ import (
 
 	"metasim/client"
 	"metasim/federates"
+	"metasim/federates/catalog"
 	"metasim/federates/phold"
 	"metasim/metasim"
 	"metasim/server"
@@ -23,7 +24,7 @@ type model struct {
 }
 
 func (m *model) declare(b *client.Builder) (err error) {
-	env := federates.Env{Entry: m.Entry, Index: m.Index, Count: m.Count, Seed: 1}
+	env := catalog.Env{Entry: m.Entry, Index: m.Index, Count: m.Count, Seed: 1}
 	if m.is, err = federates.New(m.Model, m.With, env); err != nil {
 		return err
 	}

@@ -258,9 +258,9 @@ func TestANetworkThatCannotBeHadEndsTheRun(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	out := carryOut(t, t.Context(), quietOn("tcpq://127.0.0.1:1", "1h"), nil)
 	require.Error(t, out.Err)
-	assert.Regexp(t, `^client "real" was lost .*its LCM network cannot be had: tcpq://127.0.0.1:1: .*refused.*`, out.Error)
+	assert.Regexp(t, `^client "real" was lost .*the LCM network of the bridge cannot be joined: tcpq://127.0.0.1:1: .*refused.*`, out.Error)
 	assert.NotContains(t, out.Error, "\n")
-	assert.Equal(t, 1, strings.Count(out.Error, "cannot be had"))
+	assert.Equal(t, 1, strings.Count(out.Error, "cannot be joined"))
 	assert.Equal(t, "lost", out.Clients[2].Exit)
 }
 
@@ -269,7 +269,7 @@ func TestANetworkThatGoesAwayEndsTheRun(t *testing.T) {
 	other, url := tcpq(t)
 	out := carryOut(t, t.Context(), quietOn(url, "1h"), func() { assert.NoError(t, other.Close()) })
 	require.Error(t, out.Err)
-	assert.Regexp(t, `client "real" was lost at .*its LCM network tcpq://127.0.0.1:\d+ is gone`, out.Error)
+	assert.Regexp(t, `client "real" was lost at .*the LCM network tcpq://127.0.0.1:\d+ of the bridge is gone`, out.Error)
 
 	// Unless the scenario says that the rest goes on.
 	other, url = tcpq(t)

@@ -15,6 +15,7 @@ import (
 
 	"metasim/client"
 	"metasim/federates"
+	"metasim/federates/catalog"
 	"metasim/internal/netns"
 	"metasim/lcm/bus"
 	"metasim/lcm/names"
@@ -52,7 +53,7 @@ func drives(t *testing.T, url string) *drive {
 	ctx := t.Context()
 	go func() { d.served <- d.server.Serve(ctx) }()
 	go func() { _ = d.server.Accept(network) }() // until the run is over
-	m, err := federates.New("bridge", map[string]any{"url": url, "in": []any{"IN"}, "out": []any{".*"}}, federates.Env{Name: "bridge"})
+	m, err := federates.New("bridge", map[string]any{"url": url, "in": []any{"IN"}, "out": []any{".*"}}, catalog.Env{Name: "bridge"})
 	require.NoError(t, err)
 	dial := func() client.Option {
 		conn, err := network.Dial(ctx, network.URL())

@@ -1,13 +1,16 @@
-// Package federates holds the clients that come with metasim: small models to build scenarios from, and a cart-pole
-// in three parts.
+// Package federates holds the clients that come with metasim: small models to build scenarios from, and one subfolder for
+// each larger system.
 //
-// A model is known by its name. [Models] describes all of them as data: what parameters each takes, of what type, and
-// what they mean without being written. [Inspect] says what an instance publishes and subscribes to and how it ends,
-// so that a scenario can be checked before anything runs; [New] makes the instance.
+// A model is known by its name. Package federates/catalog describes all models as data; [New] makes one of them run.
+//
+// To add a model, write what it does in one file here, or in a subfolder, with a function that makes it of a
+// [catalog.Instance], and list that function in one line of the table in federates.go. Its name, its parameters and its
+// channels are an element of the table in federates/catalog/models.go; a test fails while one of the two is missing.
+// Scenarios, `metasim schema` and `metasim client` then know it. Package federates/loop has what most models do alike.
 //
 // A model never looks at the wall clock to decide what it does: what it publishes follows from its parameters, its
-// [Env] and what it receives. (phold's grain burns real time and nothing else. The bridge is the one
-// exception: what it publishes comes from outside of the run, in real time, and [Spec].Live says so.)
+// [catalog.Env] and what it receives. (The grain of phold takes real time and changes nothing else. The bridge is the one
+// exception: what it publishes comes from outside of the run in real time, and RealTime in its element says so.)
 //
 // The caller's duties:
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"metasim/federates/catalog"
 	"metasim/lcm"
 	"metasim/metasim"
 )
@@ -28,12 +29,12 @@ func logOf(t *testing.T, junk string, events ...lcm.Event) []byte {
 }
 
 // holding opens every file as the same bytes.
-func holding(content []byte) Env {
-	return Env{Open: func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
+func holding(content []byte) catalog.Env {
+	return catalog.Env{Open: func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
 }
 
 // replay runs a log to a sink of everything.
-func replay(t *testing.T, env Env, with map[string]any) (result string, seen []sighting) {
+func replay(t *testing.T, env catalog.Env, with map[string]any) (result string, seen []sighting) {
 	results, seen := story{parts: []part{
 		{name: "player", model: "lcmlog", with: with, env: env},
 		{name: "sink", model: "sink", with: map[string]any{"channels": []any{".*"}}},
@@ -45,7 +46,7 @@ func TestARealLogIsPublishedAsItWasRecorded(t *testing.T) {
 	f, err := os.Open(logs + "/real.lcmlog")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, f.Close()) }()
-	result, seen := replay(t, Env{Open: openBelow(logs)}, map[string]any{"file": "real.lcmlog"})
+	result, seen := replay(t, catalog.Env{Open: openBelow(logs)}, map[string]any{"file": "real.lcmlog"})
 	assert.JSONEq(t, `{"published":8,"skipped_bytes":0}`, result)
 	require.Len(t, seen, 8)
 	r := lcm.NewReader(f)
@@ -90,13 +91,13 @@ func TestDamageIsCounted(t *testing.T) {
 }
 
 func TestALogThatCannotBeRead(t *testing.T) {
-	_, err := Inspect("lcmlog", map[string]any{"file": "none.lcmlog"}, Env{Open: openBelow(logs)})
+	_, err := catalog.Inspect("lcmlog", map[string]any{"file": "none.lcmlog"}, catalog.Env{Open: openBelow(logs)})
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 	assert.ErrorContains(t, err, `file is "none.lcmlog", which cannot be read: `)
-	_, err = Inspect("lcmlog", map[string]any{"file": "x"}, holding([]byte("name: no log at all")))
-	assert.EqualError(t, err, `federates: model lcmlog: file is "x", which holds no event of an LCM log; `+
+	_, err = catalog.Inspect("lcmlog", map[string]any{"file": "x"}, holding([]byte("name: no log at all")))
+	assert.EqualError(t, err, `model lcmlog: file is "x", which holds no event of an LCM log; `+
 		"name a log that lcm-logger wrote, relative to the scenario's directory")
-	_, err = Inspect("lcmlog", map[string]any{"file": "x"}, Env{})
+	_, err = catalog.Inspect("lcmlog", map[string]any{"file": "x"}, catalog.Env{})
 	assert.ErrorContains(t, err, "no files are open to this client")
 }
 
@@ -104,7 +105,7 @@ func TestALogThatChangesUnderTheRun(t *testing.T) {
 	before := logOf(t, "", lcm.Event{Time: 1, Channel: "A"})
 	after := logOf(t, "", lcm.Event{Time: 1, Channel: "B"})
 	opened := 0
-	env := Env{Open: func(string) (io.ReadCloser, error) {
+	env := catalog.Env{Open: func(string) (io.ReadCloser, error) {
 		opened++
 		if opened == 1 {
 			return io.NopCloser(bytes.NewReader(before)), nil

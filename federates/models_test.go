@@ -3,6 +3,7 @@ package federates
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"metasim/client"
 	"metasim/delay"
+	"metasim/federates/catalog"
 	"metasim/metasim"
 	"metasim/wire"
 )
@@ -27,7 +29,11 @@ func TestCountedPayloads(t *testing.T) {
 	assert.Equal(t, []byte{2, 1, 0, 0, 0, 0, 0, 0, 0, 0}, counted(0x102, 10))
 	assert.Equal(t, []byte{2, 1, 0}, counted(0x102, 3))
 	assert.Empty(t, counted(0x102, 0))
-	assert.Equal(t, wire.MaxPayload, maxSize)
+	spec, err := catalog.Lookup("source")
+	require.NoError(t, err)
+	size := spec.Params[len(spec.Params)-1]
+	assert.Equal(t, "size", size.Name)
+	assert.EqualValues(t, wire.MaxPayload, *size.Max)
 }
 
 func TestSourceAndSink(t *testing.T) {
@@ -122,9 +128,9 @@ func (e *eavesdropper) Write(p []wire.Packet) error {
 
 // What scenarios are checked against is what clients then say.
 func TestModelsDeclareWhatInspectSays(t *testing.T) {
-	env := Env{Name: "x-1", Entry: "x", Index: 1, Count: 3, Open: openBelow("../lcm/testdata")}
+	env := catalog.Env{Name: "x-1", Entry: "x", Index: 1, Count: 3, Open: openBelow("../lcm/testdata")}
 	for name, with := range enough {
-		ports, err := Inspect(name, with, env)
+		ports, err := catalog.Inspect(name, with, env)
 		require.NoError(t, err, name)
 		m, err := New(name, with, env)
 		require.NoError(t, err, name)
@@ -141,9 +147,65 @@ func TestModelsDeclareWhatInspectSays(t *testing.T) {
 	}
 }
 
+// A model that is described can be made, and the other way round.
+func TestTheCatalogAndTheModelsAgree(t *testing.T) {
+	var described, made []string
+	for _, s := range catalog.Models() {
+		described = append(described, s.Name)
+	}
+	for _, m := range models {
+		made = append(made, m.name)
+	}
+	assert.Equal(t, described, made, "list a model in package catalog and in package federates, in order of name")
+}
+
 func TestNewRefusesWhatInspectRefuses(t *testing.T) {
-	_, err := New("ping", map[string]any{"rounds": -1}, Env{})
-	var all ParamErrors
+	_, err := New("ping", map[string]any{"rounds": -1}, catalog.Env{})
+	var all catalog.ParamErrors
 	require.True(t, errors.As(err, &all))
 	assert.Len(t, all, 3)
+}
+
+// enough is a set of parameters that makes each model.
+var enough = map[string]map[string]any{
+	"source":              {"channel": "A", "period": "5ms"},
+	"sink":                {"channels": []any{"A", "B.*"}},
+	"echo":                {"in": "A", "out": "B"},
+	"ping":                {"in": "A", "out": "B", "rounds": 10},
+	"ring":                {"in": "A", "out": "B", "first": true},
+	"phold":               {"lps": 8, "population": 2, "remote": 0.5, "mean": "1ms", "lookahead": "100us"},
+	"lcmlog":              {"file": "real.lcmlog"},
+	"bridge":              {"url": "udpm://:7700", "in": []any{"A"}, "out": []any{"B.*"}},
+	"cartpole-plant":      {},
+	"cartpole-estimator":  {},
+	"cartpole-controller": {},
+}
+
+// Whatever a scenario says, it is taken or refused in words.
+func FuzzWith(f *testing.F) {
+	f.Add("phold", `{"lps": 8, "population": 1e0, "remote": 0.5, "mean": "1ms", "lookahead": "1us"}`)
+	f.Add("sink", `{"channels": ["A", 1, null, ""]}`)
+	f.Add("cartpole-plant", `{"sample": "7ms", "angle": 1e300}`)
+	f.Fuzz(func(t *testing.T, model, with string) {
+		var written map[string]any
+		if json.Unmarshal([]byte(with), &written) != nil {
+			return
+		}
+		_, err := catalog.Inspect(model, written, catalog.Env{Entry: "x", Count: 2})
+		if err == nil {
+			_, err = New(model, written, catalog.Env{Entry: "x", Count: 2})
+			require.NoError(t, err)
+			return
+		}
+		if _, unknown := catalog.Lookup(model); unknown != nil {
+			return
+		}
+		var wrong catalog.ParamErrors
+		require.ErrorAs(t, err, &wrong)
+		for _, p := range wrong {
+			assert.NotEmpty(t, p.Model)
+			assert.NotEmpty(t, p.Wrong)
+			assert.NotEmpty(t, p.Remedy)
+		}
+	})
 }

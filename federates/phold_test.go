@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/delay"
+	"metasim/federates/catalog"
 	"metasim/federates/phold"
 	"metasim/metasim"
 )
@@ -26,7 +27,7 @@ func pholdStory(count int, with map[string]any, links metasim.Time) story {
 			name = fmt.Sprintf("lp-%d", i)
 		}
 		s.parts = append(s.parts, part{name: name, model: "phold", with: with,
-			env: Env{Entry: "lp", Index: i, Count: count}})
+			env: catalog.Env{Entry: "lp", Index: i, Count: count}})
 	}
 	return s
 }

@@ -15,6 +15,7 @@ import (
 
 	"metasim/client"
 	"metasim/delay"
+	"metasim/federates/catalog"
 	"metasim/metasim"
 	"metasim/server"
 	"metasim/wire"
@@ -25,7 +26,7 @@ import (
 type part struct {
 	name, model string
 	with        map[string]any
-	env         Env
+	env         catalog.Env
 }
 
 // A story is a run in a test.

@@ -11,6 +11,7 @@ import (
 
 	"metasim/client"
 	"metasim/federates"
+	"metasim/federates/catalog"
 	"metasim/scenarios"
 	"metasim/wire/transport/all"
 )
@@ -80,8 +81,8 @@ func (in *Instance) Parts(name string) ([]Part, error) {
 		if in.Group > 1 {
 			name = fmt.Sprintf("%s-%d", in.Entry, in.Index+i)
 		}
-		m, err := federates.New(in.Model, in.With, federates.Env{
-			Name: name, Entry: in.Entry, Index: in.Index + i, Count: in.Count, Seed: in.Seed, Dir: in.Dir,
+		m, err := federates.New(in.Model, in.With, catalog.Env{
+			Name: name, Entry: in.Entry, Index: in.Index + i, Count: in.Count, Seed: in.Seed,
 			Open: func(path string) (io.ReadCloser, error) { return scenarios.OpenFile(in.Dir, path, in.AllowOutside) },
 		})
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"metasim/delay"
-	"metasim/federates"
+	"metasim/federates/catalog"
 	"metasim/metasim"
 )
 
@@ -73,10 +73,10 @@ func TestOneStepLinksAreThoseThatKnowNothing(t *testing.T) {
 		blind := func(from, to, channel string) bool {
 			return table.Link(from, to, channel).Earliest(metasim.Start) == metasim.Start.Add(0)
 		}
-		ports := map[*Client]federates.Ports{}
+		ports := map[*Client]catalog.Ports{}
 		for i := range s.Clients {
 			if c := &s.Clients[i]; c.Model != "" {
-				ports[c], err = federates.Inspect(c.Model, c.With, s.Env(c))
+				ports[c], err = catalog.Inspect(c.Model, c.With, s.Env(c))
 				require.NoError(t, err)
 			}
 		}
@@ -110,7 +110,7 @@ func TestOneStepLinksAreThoseThatKnowNothing(t *testing.T) {
 }
 
 // mayCarry returns the channels of links from one client to another, or some of every kind that there may be.
-func mayCarry(ports map[*Client]federates.Ports, from, to *Client) (channels []string, known bool) {
+func mayCarry(ports map[*Client]catalog.Ports, from, to *Client) (channels []string, known bool) {
 	kinds := []string{"A", "AB", "B", "OTHER"}
 	pubs, hears := ports[from].Publications, ports[to].Subscriptions
 	matched := func(channel string) bool {

@@ -109,7 +109,7 @@ func (c *checker) duration(p path) {
 // bare takes the name of a package off an error: the place is told already.
 func bare(err error) string {
 	text := err.Error()
-	for _, prefix := range []string{"delay: ", "federates: ", "metasim: "} {
+	for _, prefix := range []string{"delay: ", "metasim: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	return text

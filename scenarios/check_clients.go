@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"metasim/federates"
+	"metasim/federates/catalog"
 	"metasim/metasim"
 )
 
@@ -92,7 +92,7 @@ func (c *checker) model(p path, count int) {
 	if !ok || c.bad[p.to("with").String()] {
 		return
 	}
-	spec, err := federates.Lookup(model)
+	spec, err := catalog.Lookup(model)
 	if err != nil {
 		c.fail(p.to("model"), "%s", bare(err))
 		return
@@ -112,8 +112,8 @@ func (c *checker) model(p path, count int) {
 		return
 	}
 	name, _ := c.sound(p.to("name")).text() // a name that is wrong is told already
-	_, err = federates.Inspect(model, with, federates.Env{
-		Name: clientName(name, 0, count > 1), Entry: name, Count: count, Dir: c.dir.path, Open: c.dir.open,
+	_, err = catalog.Inspect(model, with, catalog.Env{
+		Name: clientName(name, 0, count > 1), Entry: name, Count: count, Open: c.dir.open,
 	})
 	c.parameters(p.to("with"), err)
 }
@@ -127,7 +127,7 @@ func plainOf(n *node) any {
 
 // parameters turns a model's errors into problems; it reports whether there were none.
 func (c *checker) parameters(p path, err error) bool {
-	var params federates.ParamErrors
+	var params catalog.ParamErrors
 	switch {
 	case err == nil:
 		return true
@@ -142,19 +142,19 @@ func (c *checker) parameters(p path, err error) bool {
 }
 
 // parameter checks files and patterns.
-func (c *checker) parameter(p path, param federates.Param) {
+func (c *checker) parameter(p path, param catalog.Param) {
 	n := c.sound(p)
 	if n == nil {
 		return
 	}
 	switch param.Type {
-	case federates.File:
+	case catalog.File:
 		if name, ok := n.text(); ok {
 			c.file(p, name)
 		}
-	case federates.Pattern:
+	case catalog.Pattern:
 		c.pattern(p, n)
-	case federates.Patterns:
+	case catalog.Patterns:
 		for i, item := range n.items() {
 			c.pattern(p.to(strconv.Itoa(i)), item)
 		}

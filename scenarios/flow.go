@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"metasim/federates"
+	"metasim/federates/catalog"
 )
 
 // effort bounds what the checks of this file may cost: names, channels and links that are looked at. Beyond it they
@@ -19,12 +19,12 @@ type group struct {
 	entry   int
 	first   *Client
 	clients []Client
-	ports   federates.Ports
+	ports   catalog.Ports
 	unknown bool // a command or an external client: it says what it publishes when it joins
 }
 
 // forwards reports whether every message that reaches the group makes it publish at that instant.
-func (g *group) forwards() bool { return g.ports.Ending == federates.Reacts || g.first.Model == "ring" }
+func (g *group) forwards() bool { return g.ports.Forwards }
 
 // A flow is who talks to whom, as far as models say before they run.
 type flow struct {
@@ -82,7 +82,7 @@ func (f *flow) group() {
 			continue
 		}
 		for i := range clients {
-			ports, err := federates.Inspect(clients[i].Model, clients[i].With, f.s.Env(&clients[i]))
+			ports, err := catalog.Inspect(clients[i].Model, clients[i].With, f.s.Env(&clients[i]))
 			if err != nil {
 				f.parameters(path{"clients", strconv.Itoa(entry), "with"}, err)
 				return
@@ -202,7 +202,7 @@ func (f *flow) ends() {
 	var endless []string
 	first, last := 0, -1
 	for _, g := range f.groups {
-		if g.unknown || g.ports.Ending != federates.Endless || g.entry == last {
+		if g.unknown || g.ports.Ending != catalog.Endless || g.entry == last {
 			continue
 		}
 		if endless == nil {

@@ -3,7 +3,7 @@ package scenarios
 import (
 	"strconv"
 
-	"metasim/federates"
+	"metasim/federates/catalog"
 	"metasim/lcm/names"
 )
 
@@ -11,7 +11,7 @@ import (
 func (s *Scenario) Live() []string {
 	var names []string
 	for i := range s.Clients {
-		if spec, err := federates.Lookup(s.Clients[i].Model); err == nil && spec.Live { // a command is no model
+		if spec, err := catalog.Lookup(s.Clients[i].Model); err == nil && spec.RealTime { // a command is no model
 			names = append(names, s.Clients[i].Name)
 		}
 	}
@@ -19,8 +19,8 @@ func (s *Scenario) Live() []string {
 }
 
 // paced refuses a model that takes part in real time in a run that does not.
-func (c *checker) paced(p path, spec federates.Spec) {
-	if rate := (path{"rate"}); spec.Live && !c.bad[rate.String()] && c.number(rate, 0) == 0 {
+func (c *checker) paced(p path, spec catalog.Spec) {
+	if rate := (path{"rate"}); spec.RealTime && !c.bad[rate.String()] && c.number(rate, 0) == 0 {
 		c.fail(p.to("model"), "a %s takes part in real time, and this run goes as fast as it can; "+
 			"add rate: 1 to the scenario, or another speed", spec.Name)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/delay"
-	"metasim/federates"
+	"metasim/federates/catalog"
 	"metasim/metasim"
 )
 
@@ -113,7 +113,7 @@ func specs(rules []delay.Rule) []delay.Spec {
 
 // The decoder is blind to case and splits keys on dots, so parameters may have neither.
 func TestParametersOfModelsAreLowerCaseWords(t *testing.T) {
-	for _, m := range federates.Models() {
+	for _, m := range catalog.Models() {
 		for _, p := range m.Params {
 			assert.Regexp(t, `^[a-z][a-z0-9_]*$`, p.Name, m.Name)
 		}

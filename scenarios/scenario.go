@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"metasim/delay"
-	"metasim/federates"
+	"metasim/federates/catalog"
 	"metasim/metasim"
 )
 
@@ -63,8 +63,8 @@ type Client struct {
 }
 
 // Env is what a built-in model is told beside its parameters.
-func (s *Scenario) Env(c *Client) federates.Env {
-	return federates.Env{
-		Name: c.Name, Entry: c.Entry, Index: c.Index, Count: c.Count, Seed: s.Seed, Dir: s.Dir, Open: s.Open,
+func (s *Scenario) Env(c *Client) catalog.Env {
+	return catalog.Env{
+		Name: c.Name, Entry: c.Entry, Index: c.Index, Count: c.Count, Seed: s.Seed, Open: s.Open,
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 
-	"metasim/federates"
+	"metasim/federates/catalog"
 	"metasim/metasim"
 )
 
@@ -34,7 +34,7 @@ func Schema() []byte {
 
 func schema() object {
 	defs := object{"client": client(), "link": link()}
-	for _, m := range federates.Models() {
+	for _, m := range catalog.Models() {
 		defs["model-"+m.Name] = with(m)
 	}
 	maps.Copy(defs, delays())
@@ -78,7 +78,7 @@ func schema() object {
 }
 
 func client() object {
-	models := federates.Models()
+	models := catalog.Models()
 	names, cases := make([]any, len(models)), make([]any, len(models))
 	for i, m := range models {
 		names[i] = m.Name
@@ -125,7 +125,7 @@ func client() object {
 }
 
 // with is the schema of a model's parameters.
-func with(m federates.Spec) object {
+func with(m catalog.Spec) object {
 	properties := object{}
 	for _, p := range m.Params {
 		properties[p.Name] = parameter(p)
@@ -147,7 +147,7 @@ func with(m federates.Spec) object {
 	return s
 }
 
-func needed(m federates.Spec) []any {
+func needed(m catalog.Spec) []any {
 	var names []any
 	for _, p := range m.Params {
 		if p.Required {
@@ -159,30 +159,30 @@ func needed(m federates.Spec) []any {
 
 // parameter is the schema of one parameter of a model. The bounds of durations are not for a schema to check: the
 // model itself does.
-func parameter(p federates.Param) object {
+func parameter(p catalog.Param) object {
 	s := object{}
 	switch p.Type {
-	case federates.Int:
+	case catalog.Int:
 		s = object{"title": "a whole number", "type": "integer", "examples": []any{10}}
-	case federates.Float:
+	case catalog.Float:
 		s = object{"title": "a number", "type": "number", "examples": []any{0.5}}
-	case federates.Bool:
+	case catalog.Bool:
 		s = object{"title": "true or false", "type": "boolean", "examples": []any{true}}
-	case federates.Duration:
+	case catalog.Duration:
 		s = duration("", "5ms")
-	case federates.Patterns:
+	case catalog.Patterns:
 		s = object{"title": "a list of channels or regular expressions", "type": "array",
 			"items": text("a channel or a regular expression", "PING"), "examples": []any{[]any{"PING", "SENSOR_.*"}}}
-	case federates.Channels:
+	case catalog.Channels:
 		s = object{"title": "a list of channels", "type": "array",
 			"items": text("the name of a channel", "PING"), "examples": []any{[]any{"PING", "PONG"}}}
-	case federates.Network:
+	case catalog.Network:
 		s = text("the URL of an LCM network", "udpm://239.255.76.67:7667")
-	case federates.Channel:
+	case catalog.Channel:
 		s = text("the name of a channel", "PING")
-	case federates.Pattern:
+	case catalog.Pattern:
 		s = text("a channel or a regular expression", "PING")
-	case federates.File:
+	case catalog.File:
 		s = text("the path of a file, relative to the scenario", "data/real.lcmlog")
 	default:
 		s = object{"title": "a text", "type": "string", "examples": []any{"text"}}
@@ -191,13 +191,13 @@ func parameter(p federates.Param) object {
 	if p.Default != nil {
 		s["default"] = p.Default
 	}
-	if p.Min != nil && (p.Type == federates.Int || p.Type == federates.Float) {
+	if p.Min != nil && (p.Type == catalog.Int || p.Type == catalog.Float) {
 		s["minimum"] = *p.Min
 	}
-	if p.Max != nil && (p.Type == federates.Int || p.Type == federates.Float) {
+	if p.Max != nil && (p.Type == catalog.Int || p.Type == catalog.Float) {
 		s["maximum"] = *p.Max
 	}
-	if p.Min != nil && p.Type == federates.Patterns {
+	if p.Min != nil && p.Type == catalog.Patterns {
 		s["minItems"] = int(*p.Min)
 	}
 	return s

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"metasim/federates"
+	"metasim/federates/catalog"
 )
 
 func compiled(t *testing.T) *jsonschema.Schema {
@@ -38,7 +38,7 @@ func TestTheSchemaDescribesEveryModelAndParameter(t *testing.T) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
 	require.NoError(t, err)
 	v := validator{schema: doc}
-	for _, m := range federates.Models() {
+	for _, m := range catalog.Models() {
 		for _, p := range m.Params {
 			rule := v.rule("#/$defs/model-" + m.Name + "/properties/" + p.Name)
 			assert.Equal(t, p.Doc, rule["description"], "%s %s", m.Name, p.Name)

@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
-	"metasim/federates"
+	"metasim/federates/catalog"
 	"metasim/run"
 )
 
@@ -49,7 +49,7 @@ func newClient(std streams) *cobra.Command {
 
 func modelList() string {
 	var s strings.Builder
-	for _, m := range federates.Models() {
+	for _, m := range catalog.Models() {
 		fmt.Fprintf(&s, "  %-22s %s\n", m.Name, m.Doc)
 	}
 	return s.String()
@@ -96,7 +96,7 @@ func takePart(cmd *cobra.Command, args []string, f *clientFlags, _ streams) erro
 
 // knownModel refuses a model that does not exist, before anything else is asked for.
 func knownModel(name string) error {
-	for _, m := range federates.Models() {
+	for _, m := range catalog.Models() {
 		if m.Name == name {
 			return nil
 		}

@@ -1,5 +1,5 @@
-// Package cartpole is a cart with a pole hinged on it, an estimator and a controller: the numbers of the cart-pole
-// demo, without any input or output.
+// Package cartpole is the cart-pole demo: a cart with a pole hinged on it, an estimator and a controller. The clients are in
+// clients.go; everything else computes, and knows no client.
 //
 // The plant is that of Barto, Sutton and Anderson, "Neuronlike adaptive elements that can solve difficult learning
 // control problems" (IEEE SMC-13, 1983), without friction. With cart position x, pole angle a (0 upright, positive
@@ -15,7 +15,7 @@
 //
 // The same bits come out on every processor. Go may fuse x*y+z into one rounding where the processor can, and does so
 // inside math.Sin as well; an explicit conversion, float64(x*y)+z, forbids it. So every product that is added to
-// something is converted here, and sine and cosine are made here. A test looks for fused instructions in the
+// something is converted here, and sine and cosine are computed here. A test looks for fused instructions in the
 // machine code for arm64.
 //
 // The caller's duties: units are metres, radians, newtons and seconds; Step is called with steps of a few

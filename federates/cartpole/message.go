@@ -72,18 +72,18 @@ func encode(t metasim.Time, numbers ...float64) []byte {
 
 func decode(what string, payload []byte, numbers ...*float64) (metasim.Time, error) {
 	if want := 8 + 8*len(numbers); len(payload) != want {
-		return 0, fmt.Errorf("cartpole: a %s of %d bytes; it has %d: check what is published on the channel",
+		return 0, fmt.Errorf("a %s of %d bytes; it has %d: check what is published on the channel",
 			what, len(payload), want)
 	}
 	for i, x := range numbers {
 		*x = math.Float64frombits(binary.LittleEndian.Uint64(payload[8+8*i:]))
 		if math.IsNaN(*x) || math.IsInf(*x, 0) {
-			return 0, fmt.Errorf("cartpole: a %s with a number that is not finite; check who publishes it", what)
+			return 0, fmt.Errorf("a %s with a number that is not finite; check who publishes it", what)
 		}
 	}
 	t := metasim.Time(binary.LittleEndian.Uint64(payload))
 	if t < 0 {
-		return 0, fmt.Errorf("cartpole: %s of %v, before the start; check who publishes it", what, t)
+		return 0, fmt.Errorf("%s of %v, before the start; check who publishes it", what, t)
 	}
 	return t, nil
 }

@@ -34,11 +34,11 @@ func TestPayloads(t *testing.T) {
 
 func TestBadPayloads(t *testing.T) {
 	_, err := DecodeCommand(make([]byte, 8))
-	assert.EqualError(t, err, "cartpole: a command of 8 bytes; it has 16: check what is published on the channel")
+	assert.EqualError(t, err, "a command of 8 bytes; it has 16: check what is published on the channel")
 	_, err = DecodeMeasurement(Measurement{X: math.NaN()}.Encode())
-	assert.EqualError(t, err, "cartpole: a measurement with a number that is not finite; check who publishes it")
+	assert.EqualError(t, err, "a measurement with a number that is not finite; check who publishes it")
 	_, err = DecodeEstimate(Estimate{Time: -metasim.Second}.Encode())
-	assert.EqualError(t, err, "cartpole: estimate of -1s, before the start; check who publishes it")
+	assert.EqualError(t, err, "estimate of -1s, before the start; check who publishes it")
 }
 
 func FuzzMeasurement(f *testing.F) {

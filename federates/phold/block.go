@@ -67,13 +67,13 @@ func (b *Block) Next() metasim.Time {
 func (b *Block) Schedule(e Event, now metasim.Time) error {
 	switch {
 	case e.To < b.first || uint64(e.To) >= uint64(b.first)+uint64(len(b.lps)):
-		return fmt.Errorf("phold: an event for LP %d came to a client that does not have it; "+
+		return fmt.Errorf("an event for LP %d came to a client that does not have it; "+
 			"give every client of the entry the same parameters", e.To)
 	case e.Time < now:
-		return fmt.Errorf("phold: an event for LP %d at %v arrived at %v: the link's delay exceeds the lookahead "+
+		return fmt.Errorf("an event for LP %d at %v arrived at %v: the link's delay exceeds the lookahead "+
 			"of %v; give the links among these clients a delay of at most that", e.To, e.Time, now, b.lookahead)
 	case e.Time <= b.now && b.executed > 0:
-		return fmt.Errorf("phold: an event for LP %d at %v arrived after the events of that time were executed; "+
+		return fmt.Errorf("an event for LP %d at %v arrived after the events of that time were executed; "+
 			"use a lookahead of at least 1ns", e.To, e.Time)
 	}
 	b.calendar.push(e)

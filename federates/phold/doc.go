@@ -1,4 +1,5 @@
-// Package phold is the synthetic workload PHOLD: what its logical processes do, without any input or output.
+// Package phold is the synthetic workload PHOLD. The client is in client.go; everything else is what its logical processes
+// do, and knows no client.
 //
 // Each of n logical processes (LPs) starts with m events. An LP that executes an event draws a number from 0 to 1; at
 // most the share `remote` and it draws a destination from all LPs, itself among them, otherwise it stays where it is;

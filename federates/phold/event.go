@@ -44,7 +44,7 @@ func (e Event) Encode() []byte {
 // Decode reads a payload.
 func Decode(payload []byte) (Event, error) {
 	if len(payload) != eventSize {
-		return Event{}, fmt.Errorf("phold: an event of %d bytes; it has %d: check what is published on the channel",
+		return Event{}, fmt.Errorf("an event of %d bytes; it has %d: check what is published on the channel",
 			len(payload), eventSize)
 	}
 	return Event{

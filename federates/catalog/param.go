@@ -1,4 +1,4 @@
-package federates
+package catalog
 
 import (
 	"encoding/json"
@@ -7,30 +7,17 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"metasim/delay"
 	"metasim/internal/suggest"
 	"metasim/metasim"
 )
 
-// values are decoded parameters: string, int64, float64, bool, metasim.Time or []string as the Type says; a parameter
-// that was not written and has no default is absent.
-type values map[string]any
-
-// get returns a parameter that is there, because it is required or has a default. A wrong T is a mistake in the tables
-// of this package, which a test that makes every model finds.
-func get[T any](v values, name string) T { return v[name].(T) }
-
-// find returns a parameter that may be absent.
-func find[T any](v values, name string) (T, bool) {
-	t, ok := v[name].(T)
-	return t, ok
-}
-
 // decode reads parameters against the table, and reports all that is wrong as ParamErrors.
-func (s Spec) decode(with map[string]any) (values, error) {
+func (s Spec) decode(with map[string]any) (map[string]any, error) {
 	var wrong ParamErrors
-	v := values{}
+	v := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(with)) {
 		i := slices.IndexFunc(s.Params, func(p Param) bool { return p.Name == name })
 		if i < 0 {
@@ -72,7 +59,7 @@ func (s Spec) paramNames() []string {
 }
 
 // decode puts one written value into v, or says what is wrong with it; the error's Model is still to be filled in.
-func (p Param) decode(v values, raw any) *ParamError {
+func (p Param) decode(v map[string]any, raw any) *ParamError {
 	value, size, ok := p.Type.read(raw)
 	if !ok {
 		return &ParamError{Param: p.Name, Wrong: fmt.Sprintf("is %s, not %s", show(raw), p.Type.noun()),
@@ -108,7 +95,7 @@ func (t Type) read(raw any) (value any, size float64, ok bool) {
 		return list, float64(len(list)), ok
 	}
 	s, ok := raw.(string)
-	return s, float64(len(s)), ok && (t == String || s != "")
+	return s, float64(len(s)), ok && s != ""
 }
 
 func duration(raw any) (metasim.Time, bool) {
@@ -201,17 +188,15 @@ func (t Type) noun() string {
 		return "a list of channels"
 	case Network:
 		return "the URL of an LCM network"
-	case File:
-		return "the path of a file"
 	}
-	return "a text"
+	return "the path of a file"
 }
 
 // example is a line that would be right.
 func (t Type) example(param string) string {
 	values := map[Type]string{
 		Int: "10", Float: "0.5", Bool: "true", Duration: "5ms", Channel: "PING", Pattern: "PING",
-		Patterns: "[PING, PONG]", Channels: "[PING, PONG]", Network: "udpm://239.255.76.67:7667", File: "data/real.lcmlog", String: "text",
+		Patterns: "[PING, PONG]", Channels: "[PING, PONG]", Network: "udpm://239.255.76.67:7667", File: "data/real.lcmlog",
 	}
 	return fmt.Sprintf("for example %s: %s", param, values[t])
 }
@@ -225,4 +210,30 @@ func (t Type) bound(b float64) string {
 		return strconv.FormatFloat(b, 'f', -1, 64) + " of them"
 	}
 	return strconv.FormatFloat(b, 'g', -1, 64)
+}
+
+// Error writes "model ping: rounds is -5; write at least 1".
+func (e *ParamError) Error() string {
+	return fmt.Sprintf("model %s: %s %s; %s", e.Model, e.Param, e.Wrong, e.Remedy)
+}
+
+// Unwrap returns the cause, such as fs.ErrNotExist for a file.
+func (e *ParamError) Unwrap() error { return e.Err }
+
+// Error writes one parameter a line.
+func (e ParamErrors) Error() string {
+	lines := make([]string, len(e))
+	for i, p := range e {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap makes each of them reachable for errors.As and errors.Is.
+func (e ParamErrors) Unwrap() []error {
+	errs := make([]error, len(e))
+	for i, p := range e {
+		errs[i] = p
+	}
+	return errs
 }

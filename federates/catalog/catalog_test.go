@@ -1,8 +1,7 @@
-package federates
+package catalog
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -51,7 +50,7 @@ func TestEveryModelIsDescribed(t *testing.T) {
 // example is a value such as an error's remedy proposes.
 func example(p Param) any {
 	return map[Type]any{Int: 10, Float: 0.5, Bool: true, Duration: "5ms", Channel: "PING", Pattern: "PING",
-		Patterns: []any{"PING", "PONG"}, Channels: []any{"PING", "PONG"}, Network: "udpm://239.255.76.67:7667", File: "data/real.lcmlog", String: "text"}[p.Type]
+		Patterns: []any{"PING", "PONG"}, Channels: []any{"PING", "PONG"}, Network: "udpm://239.255.76.67:7667", File: "data/real.lcmlog"}[p.Type]
 }
 
 func TestNumbersOfEveryDecoder(t *testing.T) {
@@ -60,21 +59,21 @@ func TestNumbersOfEveryDecoder(t *testing.T) {
 	for _, n := range []any{7, int64(7), uint64(7), 7.0, json.Number("7")} {
 		v, err := spec.decode(map[string]any{"in": "A", "out": "B", "rounds": n})
 		require.NoError(t, err, "%T", n)
-		assert.Equal(t, int64(7), get[int64](v, "rounds"), "%T", n)
-		assert.Equal(t, int64(8), get[int64](v, "size"), "the default")
+		assert.Equal(t, int64(7), v["rounds"], "%T", n)
+		assert.Equal(t, int64(8), v["size"], "the default")
 	}
 	spec, err = Lookup("lcmlog")
 	require.NoError(t, err)
 	for _, x := range []any{2, uint64(2), 2.0, json.Number("2.0")} {
 		v, err := spec.decode(map[string]any{"file": "f", "speed": x})
 		require.NoError(t, err, "%T", x)
-		assert.Equal(t, 2.0, get[float64](v, "speed"), "%T", x)
+		assert.Equal(t, 2.0, v["speed"], "%T", x)
 	}
 	spec, err = Lookup("source")
 	require.NoError(t, err)
 	v, err := spec.decode(map[string]any{"channel": "A", "period": "2.5ms"})
 	require.NoError(t, err)
-	assert.Equal(t, 2500*metasim.Microsecond, get[metasim.Time](v, "period"))
+	assert.Equal(t, 2500*metasim.Microsecond, v["period"])
 }
 
 func TestErrorsSayWhatToWrite(t *testing.T) {
@@ -84,46 +83,46 @@ func TestErrorsSayWhatToWrite(t *testing.T) {
 		want  string
 	}{
 		{"source", map[string]any{"channel": "A", "period": 5},
-			"federates: model source: period is 5, not a duration; write for example period: 5ms"},
+			"model source: period is 5, not a duration; write for example period: 5ms"},
 		{"source", map[string]any{"channel": "A", "period": "0s"},
-			`federates: model source: period is "0s"; write at least 1ns`},
+			`model source: period is "0s"; write at least 1ns`},
 		{"source", map[string]any{"channel": "", "perod": "5ms"},
-			"federates: model source: channel is \"\", not the name of a channel; write for example channel: PING\n" +
-				"federates: model source: perod is no parameter of it; did you mean \"period\"?\n" +
-				"federates: model source: period is missing; write for example period: 5ms"},
+			"model source: channel is \"\", not the name of a channel; write for example channel: PING\n" +
+				"model source: perod is no parameter of it; did you mean \"period\"?\n" +
+				"model source: period is missing; write for example period: 5ms"},
 		{"sink", map[string]any{"channels": "A"},
-			`federates: model sink: channels is "A", not a list of channels or patterns; ` +
+			`model sink: channels is "A", not a list of channels or patterns; ` +
 				`write for example channels: [PING, PONG]`},
 		{"sink", map[string]any{"channels": []any{}},
-			"federates: model sink: channels is []; write at least 1 of them"},
+			"model sink: channels is []; write at least 1 of them"},
 		{"ping", map[string]any{"in": "A", "out": "B", "rounds": 2.5},
-			"federates: model ping: rounds is 2.5, not a whole number; write for example rounds: 10"},
+			"model ping: rounds is 2.5, not a whole number; write for example rounds: 10"},
 		{"ping", map[string]any{"in": "A", "out": "B", "rounds": "3"},
-			`federates: model ping: rounds is "3", not a whole number; write for example rounds: 10`},
+			`model ping: rounds is "3", not a whole number; write for example rounds: 10`},
 		{"phold", map[string]any{"lps": 8, "population": 1, "remote": 1.5, "mean": "1ms", "lookahead": "2ms"},
-			"federates: model phold: remote is 1.5; write at most 1"},
+			"model phold: remote is 1.5; write at most 1"},
 		{"phold", map[string]any{"lps": 8, "population": 1, "remote": 1, "mean": "1ms", "lookahead": "2ms"},
-			"federates: model phold: lookahead is 2ms, more than the mean of 1ms; " +
+			"model phold: lookahead is 2ms, more than the mean of 1ms; " +
 				"write a lookahead of at most the mean"},
 		{"cartpole-plant", map[string]any{"sample": "1.5ms"},
-			"federates: model cartpole-plant: sample is 1.5ms, no multiple of the period of 1ms; write 1ms"},
+			"model cartpole-plant: sample is 1.5ms, no multiple of the period of 1ms; write 1ms"},
 		{"bridge", map[string]any{"url": "udp://x", "in": []any{"A"}},
-			`federates: model bridge: url is no LCM network: "udp://x" has the scheme "udp"; use udpm, tcpq or file; ` +
+			`model bridge: url is no LCM network: "udp://x" has the scheme "udp"; use udpm, tcpq or file; ` +
 				`write udpm://group:port?ttl=N or tcpq://host:port`},
 		{"bridge", map[string]any{"url": "file://x", "in": []any{"A"}},
-			"federates: model bridge: url is an event log, and nothing is live in it; play one with the model lcmlog; " +
+			"model bridge: url is an event log, which no program joins in real time; play one with the model lcmlog; " +
 				"make one with metasim run --lcm or metasim log --lcm"},
 		{"bridge", map[string]any{"url": "udpm://", "serve": true},
-			"federates: model bridge: serve is true, and udpm:// has no server; leave it out\n" +
-				"federates: model bridge: in and out name no channel; name what goes in, what goes out, or both: " +
+			"model bridge: serve is true, and udpm:// has no server; leave it out\n" +
+				"model bridge: in and out name no channel; name what goes in, what goes out, or both: " +
 				"for example in: [PING, PONG]"},
 		{"bridge", map[string]any{"url": "tcpq://", "in": []any{"A", strings.Repeat("x", 64), "A"}},
-			`federates: model bridge: in cannot be: the channel "` + strings.Repeat("x", 64) +
+			`model bridge: in cannot be: the channel "` + strings.Repeat("x", 64) +
 				"\" has 64 bytes, and LCM allows 63; shorten it; mend the name\n" +
-				"federates: model bridge: in names A twice; name it once"},
+				"model bridge: in names A twice; name it once"},
 		{"bridge", map[string]any{"url": "tcpq://", "out": []any{"A"}, "period": "1us"},
-			`federates: model bridge: period is "1us"; write at least 100us`},
-		{"pong", nil, `federates: there is no model "pong"; did you mean "ping"?`},
+			`model bridge: period is "1us"; write at least 100us`},
+		{"pong", nil, `there is no model "pong"; did you mean "ping"?`},
 	} {
 		_, err := Inspect(c.model, c.with, Env{})
 		assert.EqualError(t, err, c.want)
@@ -144,14 +143,14 @@ func TestPortsFollowTheParameters(t *testing.T) {
 		{"source", map[string]any{"count": 3}, Ports{Publications: []string{"A"}, Ending: Leaves}},
 		{"sink", nil, Ports{Subscriptions: []string{"A", "B.*"}, Ending: Reacts}},
 		{"ping", nil, Ports{Publications: []string{"B"}, Subscriptions: []string{"A"}, Ending: Leaves}},
-		{"ring", nil, Ports{Publications: []string{"B"}, Subscriptions: []string{"A"}, Ending: Endless}},
+		{"ring", nil, Ports{Publications: []string{"B"}, Subscriptions: []string{"A"}, Ending: Endless, Forwards: true}},
 		{"ring", map[string]any{"first": false},
-			Ports{Publications: []string{"B"}, Subscriptions: []string{"A"}, Ending: Reacts}},
+			Ports{Publications: []string{"B"}, Subscriptions: []string{"A"}, Ending: Reacts, Forwards: true}},
 		{"phold", nil, Ports{Publications: []string{"lp-0", "lp-2"}, Subscriptions: []string{"lp-1"}, Ending: Endless}},
 		{"bridge", nil, Ports{Publications: []string{"A"}, Subscriptions: []string{"B.*"}, Ending: Endless,
 			Network: "udpm://239.255.76.67:7700"}},
 		{"cartpole-estimator", nil, Ports{Publications: []string{"CARTPOLE_STATE"},
-			Subscriptions: []string{"CARTPOLE_SENSORS"}, Ending: Reacts}},
+			Subscriptions: []string{"CARTPOLE_SENSORS"}, Ending: Reacts, Forwards: true}},
 	} {
 		with := map[string]any{}
 		for k, v := range enough[c.model] {
@@ -164,31 +163,4 @@ func TestPortsFollowTheParameters(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, c.want, got, c.model)
 	}
-}
-
-// Whatever a scenario says, it is taken or refused in words.
-func FuzzWith(f *testing.F) {
-	f.Add("phold", `{"lps": 8, "population": 1e0, "remote": 0.5, "mean": "1ms", "lookahead": "1us"}`)
-	f.Add("sink", `{"channels": ["A", 1, null, ""]}`)
-	f.Add("cartpole-plant", `{"sample": "7ms", "angle": 1e300}`)
-	f.Fuzz(func(t *testing.T, model, with string) {
-		var written map[string]any
-		if json.Unmarshal([]byte(with), &written) != nil {
-			return
-		}
-		_, err := Inspect(model, written, Env{Entry: "x", Count: 2})
-		if err == nil {
-			_, err = New(model, written, Env{Entry: "x", Count: 2})
-			require.NoError(t, err)
-			return
-		}
-		var unknown *UnknownModelError
-		var wrong ParamErrors
-		require.True(t, errors.As(err, &unknown) || errors.As(err, &wrong), "%v", err)
-		for _, p := range wrong {
-			assert.NotEmpty(t, p.Model)
-			assert.NotEmpty(t, p.Wrong)
-			assert.NotEmpty(t, p.Remedy)
-		}
-	})
 }

@@ -1,0 +1,180 @@
+package cartpole
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"metasim/client"
+	"metasim/federates/catalog"
+	"metasim/federates/loop"
+	"metasim/metasim"
+)
+
+// degreesPerRadian converts angles for people.
+const degreesPerRadian = 180 / math.Pi
+
+// plantModel is the model cartpole-plant. It goes on when the pole has fallen, so that one can watch what the others do.
+type plantModel struct {
+	loop.InOut
+	period, sample metasim.Time
+	angle          float64 // at the start, in degrees
+	noise          float64
+	env            catalog.Env
+}
+
+// NewPlant makes the model cartpole-plant.
+func NewPlant(in *catalog.Instance) *plantModel {
+	return &plantModel{
+		InOut: loop.New(in), period: catalog.Get[metasim.Time](in, "period"), sample: catalog.Get[metasim.Time](in, "sample"),
+		angle: catalog.Get[float64](in, "angle"), noise: catalog.Get[float64](in, "noise"), env: in.Env,
+	}
+}
+
+// plantResult says whether the pole stood.
+type plantResult struct {
+	Stood    bool     `json:"stood"`
+	MaxAngle float64  `json:"max_angle_deg"`
+	FellAt   *float64 `json:"fell_at_s"` // null for a pole that stood
+}
+
+func (m *plantModel) Run(ctx context.Context, c *client.Client) error {
+	state := State{Angle: m.angle / degreesPerRadian}
+	result := plantResult{Stood: true, MaxAngle: math.Abs(m.angle)}
+	command := Command{Time: -1}
+	noise := noiseOf(m.env)
+	for t := metasim.Time(0); ; t = t.Add(m.period) {
+		messages, err := c.Step(ctx, t)
+		if errors.Is(err, client.ErrEnd) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if command, err = newestCommand(command, messages); err != nil {
+			return err
+		}
+		if t%m.sample == 0 {
+			measured := Measure(t, state, command.Force, m.noise, noise)
+			if err := m.Out.Publish(measured.Encode()); err != nil {
+				return err
+			}
+		}
+		state = state.Step(command.Force, float64(m.period)/1e9)
+		result.watch(state, t.Add(m.period))
+	}
+	return loop.Finish(ctx, c, result)
+}
+
+// newest returns the message with the latest time of its own, last among them. A message that another one has overtaken does
+// not count.
+func newest[T any](last T, messages []client.Message, decode func([]byte) (T, error), time func(T) metasim.Time) (T, error) {
+	for _, msg := range messages {
+		next, err := decode(msg.Payload)
+		if err != nil {
+			return last, fmt.Errorf("from client %q: %w", msg.From, err)
+		}
+		if time(next) > time(last) {
+			last = next
+		}
+	}
+	return last, nil
+}
+
+func newestCommand(last Command, messages []client.Message) (Command, error) {
+	return newest(last, messages, DecodeCommand, func(c Command) metasim.Time { return c.Time })
+}
+
+func newestEstimate(last Estimate, messages []client.Message) (Estimate, error) {
+	return newest(last, messages, DecodeEstimate, func(e Estimate) metasim.Time { return e.Time })
+}
+
+// watch notes the state at time t.
+func (r *plantResult) watch(s State, t metasim.Time) {
+	r.MaxAngle = max(r.MaxAngle, math.Abs(s.Angle)*degreesPerRadian)
+	if r.Stood && s.Fallen() {
+		r.Stood, r.FellAt = false, new(t.Seconds())
+	}
+}
+
+// noiseOf returns the random stream of a plant's noise, keyed by the run's seed and the client's name.
+func noiseOf(env catalog.Env) *rand.PCG {
+	key := binary.LittleEndian.AppendUint64([]byte("cartpole"), env.Seed)
+	sum := sha256.Sum256(append(key, env.Name...))
+	return rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:]))
+}
+
+// estimatorModel is the model cartpole-estimator. It answers each measurement that is newer than the last with an estimate.
+type estimatorModel struct{ loop.InOut }
+
+// NewEstimator makes the model cartpole-estimator.
+func NewEstimator(in *catalog.Instance) *estimatorModel { return &estimatorModel{loop.New(in)} }
+
+func (m *estimatorModel) Run(ctx context.Context, c *client.Client) error {
+	var state Estimator
+	var result struct {
+		Measurements uint64 `json:"measurements"`
+		Late         uint64 `json:"late"` // overtaken by another, or a duplicate
+	}
+	err := loop.Receive(ctx, c, func(msg client.Message) error {
+		measured, err := DecodeMeasurement(msg.Payload)
+		if err != nil {
+			return fmt.Errorf("from client %q: %w", msg.From, err)
+		}
+		result.Measurements++
+		estimate, fresh := state.Observe(measured)
+		if !fresh {
+			result.Late++
+			return nil
+		}
+		return m.Out.Publish(estimate.Encode())
+	})
+	if err != nil {
+		return err
+	}
+	return loop.Finish(ctx, c, result)
+}
+
+// controllerModel is the model cartpole-controller. It publishes no command before the first estimate.
+type controllerModel struct {
+	loop.InOut
+	period metasim.Time
+	limit  float64 // N
+}
+
+// NewController makes the model cartpole-controller.
+func NewController(in *catalog.Instance) *controllerModel {
+	return &controllerModel{loop.New(in), catalog.Get[metasim.Time](in, "period"), catalog.Get[float64](in, "limit")}
+}
+
+func (m *controllerModel) Run(ctx context.Context, c *client.Client) error {
+	latest := Estimate{Time: -1}
+	var result struct {
+		Commands uint64 `json:"commands"`
+	}
+	for t := metasim.Time(0); ; t = t.Add(m.period) {
+		messages, err := c.Step(ctx, t)
+		if errors.Is(err, client.ErrEnd) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if latest, err = newestEstimate(latest, messages); err != nil {
+			return err
+		}
+		if latest.Time < 0 {
+			continue
+		}
+		command := Command{Time: t, Force: Push(latest.State, m.limit)}
+		if err := m.Out.Publish(command.Encode()); err != nil {
+			return err
+		}
+		result.Commands++
+	}
+	return loop.Finish(ctx, c, result)
+}

@@ -1,0 +1,114 @@
+package catalog
+
+import "io"
+
+// A Spec describes a built-in model.
+type Spec struct {
+	Name   string
+	Doc    string // one sentence, after the name
+	Params []Param
+	// RealTime says that the model takes part in real time: what it publishes comes from outside of the run. A run with it is
+	// not deterministic, and needs a rate.
+	RealTime bool
+	// Forwards says that every message received makes the model publish at the instant of its delivery.
+	Forwards bool
+	// Ending is what ends the model's part in a run without `until`, unless refine says otherwise.
+	Ending Ending
+
+	// refine checks what the types and bounds of the parameters cannot say, and completes in.Ports. Its error is ParamErrors.
+	// Nil: the parameters say everything.
+	refine func(in *Instance) error
+}
+
+// A Param is one parameter of a model: a key that a scenario may write under `with`.
+type Param struct {
+	Name     string
+	Type     Type
+	Required bool
+	// Default is the value of a parameter that is not written, as a scenario would write it. Nil: see Doc.
+	Default any
+	Doc     string // what it is, its unit, and what its absence means where there is no Default
+	// Min and Max bound a number; a duration in nanoseconds; the number of elements of a list. Nil: no bound.
+	Min, Max *float64
+}
+
+// A Type says how a parameter is written.
+type Type string
+
+// The types of parameters.
+const (
+	Int      Type = "int"      // a 64-bit integer
+	Float    Type = "float"    // a finite number
+	Bool     Type = "bool"     // true or false
+	Duration Type = "duration" // "5ms", as package delay reads it
+	Channel  Type = "channel"  // the name of a channel, which is published
+	Channels Type = "channels" // a list of Channel
+	Pattern  Type = "pattern"  // a subscription: a channel name, or an LCM regular expression that matches a whole name
+	Patterns Type = "patterns" // a list of Pattern
+	File     Type = "file"     // a path, relative to the scenario's directory
+	Network  Type = "network"  // the URL of an LCM network, as package lcm/names reads it
+)
+
+// Ports is what a client shows to the rest of a run.
+type Ports struct {
+	Publications  []string // channel names
+	Subscriptions []string // channel names, or regular expressions that match a whole name
+	Ending        Ending
+	Forwards      bool   // as in Spec
+	Network       string // the LCM network that the client connects to the run, as names.Address has it; empty: none
+}
+
+// An Ending is what ends a client's part in a run that has no `until`.
+type Ending string
+
+// The endings. A run without `until` ends if none of its clients is Endless.
+const (
+	// Leaves: the client leaves when it has done its work, or when no message can reach it any more.
+	Leaves Ending = "leaves"
+	// Reacts: the client does nothing unless a message reaches it, and leaves when none can. A cycle of such clients is still
+	// endless once a message is in it.
+	Reacts Ending = "reacts"
+	// Endless: the client goes on until the end of the run.
+	Endless Ending = "endless"
+)
+
+// An Env is what a client knows beside its parameters.
+type Env struct {
+	Name  string // of the client: Entry, or Entry-Index where the scenario's entry has a count
+	Entry string // the name of the scenario's entry
+	Index int    // the client's position among the Count clients of its entry, from 0
+	Count int    // how many clients the entry makes; 0 counts as 1
+	Seed  uint64 // of the run
+	// Open opens a file that a parameter names, and decides what the path is relative to and what it may reach. Nil: no files.
+	Open func(path string) (io.ReadCloser, error)
+}
+
+// An Instance is a model with checked parameters: what one client needs to run.
+type Instance struct {
+	Env
+	Ports  Ports
+	params map[string]any // int64, float64, bool, metasim.Time, string or []string as the Type says; absent without a default
+}
+
+// Get returns a parameter that is required or has a default, as int64, float64, bool, metasim.Time, string or []string. It
+// panics where the table of models has no such parameter, or another type of it: a mistake of metasim.
+func Get[T any](in *Instance, name string) T { return in.params[name].(T) }
+
+// Find returns a parameter that may be absent.
+func Find[T any](in *Instance, name string) (T, bool) {
+	t, ok := in.params[name].(T)
+	return t, ok
+}
+
+// A ParamError says what is wrong with one parameter of a model, and what to write instead.
+type ParamError struct {
+	Model  string
+	Param  string
+	Wrong  string // what is wrong, after the parameter's name: "is -5ms"
+	Remedy string // what to do: "write a positive duration such as 10ms"
+	Err    error  // the cause, such as fs.ErrNotExist for a file; may be nil
+}
+
+// ParamErrors is everything that is wrong with the parameters of one client: at least one. The parameters that are written
+// come first, in order of name, then the missing ones.
+type ParamErrors []*ParamError

@@ -1,0 +1,224 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+
+	"metasim/internal/suggest"
+	"metasim/metasim"
+)
+
+// models is the table of the built-in models, in order of name. A model that is added here is known to scenarios,
+// `metasim schema`, `metasim validate` and `metasim client`; package federates makes it run.
+var models = []Spec{
+	{
+		Name: "bridge",
+		Doc:  "joins an LCM network to a run in real time: chosen channels in, chosen channels out",
+		Params: []Param{
+			{Name: "url", Type: Network, Required: true, Doc: "the network"},
+			{Name: "in", Type: Channels, Max: new(float64(maxBridged)),
+				Doc: "channels that it takes in: what comes on them is published here. Without it: none"},
+			{Name: "out", Type: Patterns,
+				Doc: "what it puts out, as it is delivered: each a channel name, or a regular expression that matches " +
+					"the whole name. Without it: nothing"},
+			{Name: "period", Type: Duration, Default: "10ms", Min: new(float64(100 * metasim.Microsecond)),
+				Doc: "in simulated time: what came in is published at period, 2 period, ..., and never in between"},
+			{Name: "serve", Type: Bool, Default: false,
+				Doc: "it is the server of a tcpq network, and does not look for one"},
+		},
+		RealTime: true, Ending: Endless, refine: refineBridge,
+	},
+	{
+		Name: "cartpole-controller",
+		Doc:  "pushes the cart so that the pole stands, by linear state feedback",
+		Params: []Param{
+			{Name: "in", Type: Pattern, Default: "CARTPOLE_STATE", Doc: "where estimates come from"},
+			{Name: "out", Type: Channel, Default: "CARTPOLE_FORCE", Doc: "where it publishes the force"},
+			{Name: "period", Type: Duration, Default: "10ms", Min: new(1e3), Max: new(1e9),
+				Doc: "from one force to the next"},
+			{Name: "limit", Type: Float, Default: 20.0, Min: new(0.0), Max: new(1e6),
+				Doc: "the greatest force, in newtons"},
+		},
+		Ending: Endless,
+	},
+	{
+		Name: "cartpole-estimator",
+		Doc:  "estimates the cart-pole's state from late, lost and noisy measurements",
+		Params: []Param{
+			{Name: "in", Type: Pattern, Default: "CARTPOLE_SENSORS", Doc: "where measurements come from"},
+			{Name: "out", Type: Channel, Default: "CARTPOLE_STATE", Doc: "where it publishes estimates"},
+		},
+		Ending: Reacts, Forwards: true,
+	},
+	{
+		Name: "cartpole-plant",
+		Doc:  "a cart with a pole on it, integrated in fixed steps; measured with noise, pushed by a force",
+		Params: []Param{
+			{Name: "out", Type: Channel, Default: "CARTPOLE_SENSORS", Doc: "where it publishes measurements"},
+			{Name: "in", Type: Pattern, Default: "CARTPOLE_FORCE", Doc: "where the force comes from"},
+			{Name: "period", Type: Duration, Default: "1ms", Min: new(1e3), Max: new(1e7),
+				Doc: "the step of the integration"},
+			{Name: "sample", Type: Duration, Default: "5ms", Min: new(1e3), Max: new(1e9),
+				Doc: "from one measurement to the next; a multiple of period"},
+			{Name: "angle", Type: Float, Default: 5.0, Min: new(-80.0), Max: new(80.0),
+				Doc: "tilt of the pole at the start, in degrees"},
+			{Name: "noise", Type: Float, Default: 1.0, Min: new(0.0), Max: new(1000.0),
+				Doc: "scales the sensors' noise: 1 is 1 mm and 0.1 degrees of standard deviation"},
+		},
+		Ending: Endless, refine: refinePlant,
+	},
+	{
+		Name: "echo",
+		Doc:  "publishes each payload again, at the instant at which it was received",
+		Params: []Param{
+			{Name: "in", Type: Pattern, Required: true, Doc: "what it receives"},
+			{Name: "out", Type: Channel, Required: true, Doc: "where it publishes"},
+		},
+		Ending: Reacts, Forwards: true,
+	},
+	{
+		Name: "lcmlog",
+		Doc:  "publishes the events of an LCM event log at their recorded times, counted from the first",
+		Params: []Param{
+			{Name: "file", Type: File, Required: true, Doc: "the log"},
+			{Name: "speed", Type: Float, Default: 1.0, Min: new(1e-6), Max: new(1e6),
+				Doc: "recorded times are divided by it"},
+		},
+		Ending: Leaves, refine: refineLog,
+	},
+	{
+		Name: "phold",
+		Doc:  "PHOLD: logical processes that answer each event with one event, here or elsewhere",
+		Params: []Param{
+			{Name: "lps", Type: Int, Required: true, Min: new(1.0), Max: new(float64(1 << 24)),
+				Doc: "logical processes in all, spread in blocks over the clients of the entry"},
+			{Name: "population", Type: Int, Required: true, Min: new(1.0), Max: new(float64(1 << 24)),
+				Doc: "events that each process starts with"},
+			{Name: "remote", Type: Float, Required: true, Min: new(0.0), Max: new(1.0),
+				Doc: "the share of events that go to a process drawn from all"},
+			{Name: "mean", Type: Duration, Required: true, Min: new(1.0),
+				Doc: "mean time from an event to the one it causes"},
+			{Name: "lookahead", Type: Duration, Required: true, Min: new(1.0),
+				Doc: "the least such time, at most mean; also the delay of the links among these clients"},
+			{Name: "grain", Type: Duration, Default: "0s", Min: new(0.0),
+				Doc: "wall-clock time that computing an event takes"},
+		},
+		Ending: Endless, refine: refinePHOLD,
+	},
+	{
+		Name: "ping",
+		Doc:  "publishes a counter, and the next one at each answer, until it has had all its answers",
+		Params: []Param{
+			{Name: "out", Type: Channel, Required: true, Doc: "where it publishes"},
+			{Name: "in", Type: Pattern, Required: true, Doc: "where the answers come"},
+			{Name: "rounds", Type: Int, Required: true, Min: new(1.0),
+				Doc: "how many answers; at the last one it leaves"},
+			payloadSize,
+		},
+		Ending: Leaves,
+	},
+	{
+		Name: "ring",
+		Doc:  "passes each message on, unchanged, at the instant at which it was received",
+		Params: []Param{
+			{Name: "in", Type: Pattern, Required: true, Doc: "what it receives"},
+			{Name: "out", Type: Channel, Required: true, Doc: "where it publishes"},
+			{Name: "first", Type: Bool, Default: false,
+				Doc: "whether it starts the ring with a message of its own at the start"},
+			payloadSize,
+		},
+		Ending: Reacts, Forwards: true, refine: refineRing,
+	},
+	{
+		Name: "sink",
+		Doc:  "receives and counts",
+		Params: []Param{
+			{Name: "channels", Type: Patterns, Required: true, Min: new(1.0),
+				Doc: "what it receives: each a channel name, or a regular expression that matches the whole name"},
+		},
+		Ending: Reacts,
+	},
+	{
+		Name: "source",
+		Doc:  "publishes a counter at start, start + period, start + 2 period, ...",
+		Params: []Param{
+			{Name: "channel", Type: Channel, Required: true, Doc: "where it publishes"},
+			{Name: "period", Type: Duration, Required: true, Min: new(1.0), Doc: "from one message to the next"},
+			{Name: "start", Type: Duration, Default: "0s", Min: new(0.0), Doc: "when the first message is sent"},
+			{Name: "count", Type: Int, Min: new(1.0),
+				Doc: "how many messages; then it leaves. Without it: until the end of the run"},
+			payloadSize,
+		},
+		Ending: Endless, refine: refineSource,
+	},
+}
+
+// payloadSize is the size of counted payloads, the same for every model that makes them. The bound is wire.MaxPayload.
+var payloadSize = Param{Name: "size", Type: Int, Default: 8, Min: new(0.0), Max: new(float64(64<<20 - 64<<10)),
+	Doc: "bytes of a payload: an 8-byte little-endian counter from 0, then zeros; a smaller size truncates"}
+
+// Models describes all built-in models, in order of name.
+func Models() []Spec { return slices.Clone(models) }
+
+// Lookup returns the model of that name, or an error that proposes another.
+func Lookup(name string) (Spec, error) {
+	names := make([]string, len(models))
+	for i, s := range models {
+		if s.Name == name {
+			return s, nil
+		}
+		names[i] = s.Name
+	}
+	return Spec{}, fmt.Errorf("there is no model %q; %s", name, suggest.Word(name, names))
+}
+
+// Inspect returns what a client shows to the rest of a run. Its errors are those of Make.
+func Inspect(model string, with map[string]any, env Env) (Ports, error) {
+	in, err := Make(model, with, env)
+	if err != nil {
+		return Ports{}, err
+	}
+	return in.Ports, nil
+}
+
+// Make checks the parameters of one client. It fails where there is no such model, and with ParamErrors that name everything
+// that is wrong with the parameters. The model lcmlog reads its file.
+func Make(model string, with map[string]any, env Env) (*Instance, error) {
+	s, err := Lookup(model)
+	if err != nil {
+		return nil, err
+	}
+	params, err := s.decode(with)
+	if err != nil {
+		return nil, err
+	}
+	env.Count = max(env.Count, 1)
+	in := &Instance{Env: env, params: params, Ports: Ports{Ending: s.Ending, Forwards: s.Forwards}}
+	for _, p := range s.Params {
+		switch p.Type {
+		case Channel:
+			in.Ports.Publications = append(in.Ports.Publications, Get[string](in, p.Name))
+		case Channels:
+			names, _ := Find[[]string](in, p.Name) // absent is none
+			in.Ports.Publications = append(in.Ports.Publications, names...)
+		case Pattern:
+			in.Ports.Subscriptions = append(in.Ports.Subscriptions, Get[string](in, p.Name))
+		case Patterns:
+			patterns, _ := Find[[]string](in, p.Name)
+			in.Ports.Subscriptions = append(in.Ports.Subscriptions, patterns...)
+		}
+	}
+	if s.refine != nil {
+		if err := s.refine(in); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// Check reads the parameters as a scenario wrote them (strings, numbers of any Go type, json.Number, booleans, lists) and
+// returns everything that is wrong with each of them as ParamErrors, or nil. It opens no file.
+func (s Spec) Check(with map[string]any) error {
+	_, err := s.decode(with)
+	return err
+}

@@ -1,0 +1,55 @@
+package federates
+
+import (
+	"context"
+	"fmt"
+
+	"metasim/client"
+	"metasim/federates/cartpole"
+	"metasim/federates/catalog"
+	"metasim/federates/phold"
+)
+
+// A Model is a client of a run. Declare adds publications and subscriptions to a client that has not joined yet; Run
+// takes part in the run and leaves. A Run that returns an error has not left: the caller closes the client.
+type Model interface {
+	Declare(b *client.Builder) error
+	Run(ctx context.Context, c *client.Client) error
+}
+
+// models says how each model of the catalog is made. A model in a subfolder is listed here like the others.
+var models = []struct {
+	name string
+	make func(*catalog.Instance) Model
+}{
+	{"bridge", of(newBridge)},
+	{"cartpole-controller", of(cartpole.NewController)},
+	{"cartpole-estimator", of(cartpole.NewEstimator)},
+	{"cartpole-plant", of(cartpole.NewPlant)},
+	{"echo", of(newEcho)},
+	{"lcmlog", of(newLog)},
+	{"phold", of(phold.New)},
+	{"ping", of(newPing)},
+	{"ring", of(newRing)},
+	{"sink", of(newSink)},
+	{"source", of(newSource)},
+}
+
+// of makes a function that returns a model of a function that returns a type of its own.
+func of[M Model](make func(*catalog.Instance) M) func(*catalog.Instance) Model {
+	return func(in *catalog.Instance) Model { return make(in) }
+}
+
+// New makes a model for one client. Its errors are those of [catalog.Make].
+func New(model string, with map[string]any, env catalog.Env) (Model, error) {
+	in, err := catalog.Make(model, with, env)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range models {
+		if m.name == model {
+			return m.make(in), nil
+		}
+	}
+	return nil, fmt.Errorf("model %s is in the catalog, but nothing makes it: a mistake of metasim; list it in package federates", model)
+}
