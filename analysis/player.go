@@ -148,7 +148,7 @@ func (p *player) spin(r price) {
 }
 
 // dear is for how long a client in the server's process computes, in nanoseconds, that gets a worker for itself: as in
-// client.Crew.
+// client.Scheduler.
 const dear = 20_000
 
 // enqueue has a ghost wait for a core.

@@ -58,7 +58,7 @@ func Child(ctx context.Context, in io.Reader) (err error) {
 		there := func(ctx context.Context) (wire.Conn, error) { return all.Table().Dial(ctx, j.URL) }
 		d := door{dial: there, token: j.Token, packed: j.Packed}
 		if j.Packed {
-			d.crew = client.NewCrew()
+			d.crew = client.NewScheduler()
 		}
 		return d.perform(ctx, parts)
 	case echoJob:

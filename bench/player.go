@@ -75,8 +75,8 @@ func unpack(all []portable) ([]part, error) {
 type door struct {
 	dial   func(context.Context) (wire.Conn, error)
 	token  string
-	packed bool         // all clients share one connection
-	crew   *client.Crew // carries out the clients; nil: each has a goroutine
+	packed bool              // all clients share one connection
+	crew   *client.Scheduler // carries out the clients; nil: each has a goroutine
 }
 
 // perform plays parts, each a client, and returns when all have left.

@@ -58,7 +58,7 @@ func (h *harness) run(ctx context.Context, c cast, a arrangement) (result server
 		return result, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	crew := client.NewCrew()
+	crew := client.NewScheduler()
 	config.After = crew.Served()
 	srv, err := server.New(config)
 	if err != nil {
@@ -98,7 +98,7 @@ func (h *harness) run(ctx context.Context, c cast, a arrangement) (result server
 }
 
 // play puts the parts where they belong, and returns when all have ended.
-func (h *harness) play(ctx context.Context, parts []part, a arrangement, crew *client.Crew, inside *mem.Net,
+func (h *harness) play(ctx context.Context, parts []part, a arrangement, crew *client.Scheduler, inside *mem.Net,
 	outside *transport.Listener,
 ) error {
 	here := door{token: token, packed: a.packed, crew: crew, dial: func(ctx context.Context) (wire.Conn, error) { return inside.Dial(ctx, "") }}

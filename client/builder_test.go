@@ -22,17 +22,17 @@ import (
 // A mistake in a declaration is returned at once where that is possible, and by Complete, which then sends nothing.
 func TestBuilderMistakes(t *testing.T) {
 	for is, do := range map[string]func(b *client.Builder) error{
-		"client: a publication needs a channel name": func(b *client.Builder) error {
+		`client "a": a publication needs a channel name`: func(b *client.Builder) error {
 			b.Publication("")
 			return nil
 		},
-		`client: subscription "*" is neither a channel name nor a regular expression: ` +
+		`client "a": subscription "*" is neither a channel name nor a regular expression: ` +
 			"error parsing regexp: missing argument to repetition operator: `*`": func(b *client.Builder) error {
 			require.Error(t, b.Subscribe("*", nil))
 			return b.Subscribe("*", nil)
 		},
-		"client: the reaction time is -1ns; use a positive duration, or 0": func(b *client.Builder) error { return b.Reaction(-1) },
-		`wire: a publication with a name of 2000 bytes ("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...): ` +
+		`client "a": the reaction time is -1ns; use a positive duration, or 0`: func(b *client.Builder) error { return b.Reaction(-1) },
+		`client "a": wire: a publication with a name of 2000 bytes ("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...): ` +
 			"a name has at most 1024; use a shorter name": func(b *client.Builder) error {
 			b.Publication(strings.Repeat("x", 2000))
 			return nil
@@ -49,11 +49,11 @@ func TestBuilderMistakes(t *testing.T) {
 		require.Error(t, err, "the connection is closed, and nothing was sent")
 	}
 	_, err := client.NewBuilder("a").Complete(t.Context())
-	require.EqualError(t, err, "client: no server; set METASIM_SERVER, or use WithServer")
+	require.EqualError(t, err, `client "a": no server; set METASIM_SERVER, or use WithServer`)
 	_, err = client.NewBuilder("").Complete(t.Context(), client.WithServer("mem:"))
 	require.EqualError(t, err, "client: no name; give NewBuilder one, or set METASIM_CLIENT")
 	_, err = client.NewBuilder("a").Complete(t.Context(), client.WithServer("unix://"+filepath.Join(t.TempDir(), "none")))
-	require.ErrorContains(t, err, "client a: ")
+	require.ErrorContains(t, err, `client "a": `)
 }
 
 // After Complete the channels are fixed.

@@ -2,294 +2,201 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"slices"
+	"sync"
+	"time"
 
-	"metasim/metasim"
+	"metasim/client/internal/sched"
 	"metasim/wire"
+	"metasim/wire/session"
+	"metasim/wire/transport"
 )
 
 // A Message is one that a client was given.
-type Message struct {
-	From    string // the sender's name
-	Channel string
-	Seq     uint64          // counts the sender's publishes, from 0
-	Sent    metasim.Instant // when it was published
-	Due     metasim.Instant // when it arrived: the instant at which the client sees it
-	Payload []byte          // not to be changed
+type Message = session.Message
+
+// A Timer is a call at an instant that is to come, in Run. Stop makes it fire no more; its own handler may call it.
+type Timer = session.Timer
+
+var (
+	// ErrEnd is returned by Step and Next when the run ends before the instant they are to reach.
+	ErrEnd = session.ErrEnd
+	// ErrLeft is returned for whatever a client is asked to do after it left.
+	ErrLeft = session.ErrLeft
+	// ErrComplete is returned for a channel that is added to a client which has joined: others rely on what it declared.
+	ErrComplete = session.ErrComplete
+)
+
+// A Builder gathers what a client declares before it joins.
+type Builder struct {
+	name     string
+	declared session.Declaration
+	pubs     []*Publication
+	handlers []func(Message) // of the subscriptions; nil for one without
+}
+
+// A Publication is a channel that a client sends on.
+type Publication struct {
+	channel string
+	client  *Client // nil before Complete
+	err     error
+}
+
+// An Option says how a client reaches its server where the environment does not, or should not.
+type Option func(*options)
+
+type options struct {
+	url, token, name string
+	alone            bool // the process was started to be this client
+	conn             wire.Conn
+	transports       transport.Table // nil: the default
+	host             *Host
+	task             *sched.Task
 }
 
 // A Client is one simulator's part in a run. It is not safe for concurrent use.
+//
+// The rules of its session are in package session; here are its connection, its goroutine or coroutine, and its clock.
 type Client struct {
-	name     string
-	subs     []subscription
-	handlers map[string][]func(Message) // by channel, as far as met
-	reaction metasim.Time
+	rules    *session.Client // what may put something into out is called with out's lock
+	handlers []func(Message) // of the subscriptions; nil for one without
+	served   map[string][]func(Message)
 	host     *Host
 	own      bool   // nobody else is on the host
 	alone    bool   // nor in the process, as far as is known
-	timed    bool   // the server wants to know how long it computes
 	number   uint32 // on the host
-	mail     mail
-	out      outgoing
-
-	started bool
-	ended   bool            // left, or failed: see err
-	err     error           // why the connection is of no use any more
-	until   metasim.Instant // the end of the run, exclusive
-
-	now     metasim.Instant
-	promise metasim.Instant // the last Promise, or Step
-	granted metasim.Instant // exclusive; nobody but this package may see it
-	quiet   metasim.Instant // until it may act beyond this, nobody is known to be helped by its reports
-	given   []Message       // what it was given and has not handled
-	handled uint64          // the number of the last delivery that the simulator was given
-	told    report          // what the server was told last
-	timers  timers
-	watch   stopwatch
-	running bool   // in Run
-	refused error  // the first timer, or in Run publish, that was refused: Run returns it
-	result  []byte // JSON
+	in       inbox
+	out      outbox
+	watch    stopwatch
+	over     error // why the session is over, as callers are told; nil until one was
 }
 
-// report is what the last report promised, and what has been handled since.
-type report struct {
-	next  metasim.Instant // the conditional promise
-	cause metasim.Instant // due of the first message handled since; Infinity for none
+// A Host is a connection that many clients of one process share: see WithHost. What they send at the same time goes out
+// in one write, and what the server has for them comes in in one read, so a thousand clients cost little more than one.
+//
+// A Host may be used by many goroutines; each client on it by one.
+type Host struct {
+	conn   wire.Conn
+	direct bool          // the connection hands over at once, so nothing is to be gathered
+	own    wire.Prompt   // set where one client has the connection for itself, and reads it
+	done   chan struct{} // closed when no goroutine reads any more
+	names  session.Names // belongs to whoever reads
+
+	mu         sync.Mutex
+	inboxes    map[uint32]*sharedInbox
+	schedulers []*sched.Scheduler // that have clients here
+	next       uint32             // number of the next member
+	err        error              // why nothing comes any more
+	room       sync.Cond
+	encoder    wire.Encoder
+	writeLater func() error // writeOut, as the schedulers take it
+	frames     []byte       // to be written
+	written    []byte       // memory of the write before
+	writing    bool         // a goroutine writes, also what is put meanwhile
+	broken     error        // why nothing can be written any more
 }
 
-// ErrEnd is returned by Step and Next when the run ends before the instant they are to reach.
-var ErrEnd = errors.New("client: the run ends before this instant")
+// A Scheduler carries out many clients of one process without a change of goroutine each time that one of them waits and
+// another may go on: each client is a coroutine, and the workers of the scheduler resume one after the other. A client is
+// written as everywhere: it calls Step, Next or Run, and where it would wait its worker turns to the next one.
+//
+//	s := client.NewScheduler()
+//	for _, m := range models {
+//		s.Go(func(scheduled client.Option) { ... b.Complete(ctx, client.WithHost(host), scheduled) ... })
+//	}
+//	s.Wait()
+//
+// Clients that compute for long get a worker each, so as many compute at once as there are processors; those that only
+// answer share one, as handing them to another costs more than the answer. What they say before they wait, over a
+// connection that they share, is written when none of them can go on.
+//
+// A client of a scheduler may be resumed by one goroutine now and by another later. What blocks beside the client's own
+// calls blocks its worker.
+type Scheduler struct{ tasks *sched.Scheduler }
 
-// ErrLeft is returned for whatever a client is asked to do after it left.
-var ErrLeft = errors.New("client: it has left the run; leave last")
-
-// Name returns the name under which the client takes part.
-func (c *Client) Name() string { return c.name }
-
-// Now returns the instant of what the client did last: what it publishes carries it.
-func (c *Client) Now() metasim.Instant { return c.now }
-
-// Until returns the end of the run: nothing happens at it or later. Infinity where the run has no end.
-func (c *Client) Until() metasim.Instant { return c.until }
-
-// SetResult says what the run's result shows for this client: v as JSON, sent when it leaves.
-func (c *Client) SetResult(v any) error {
-	if c.ended {
-		return c.err
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("client %s: result: %w", c.name, err)
-	}
-	if err := wire.Check(wire.Packet{Body: &metasim.Leave{Result: b}}); err != nil {
-		return fmt.Errorf("client %s: %w", c.name, err)
-	}
-	c.result = b
-	return nil
+// An inbox is how a client hears from the server. One goroutine uses it.
+type inbox interface {
+	// take returns what has come, without waiting; nil for nothing. It is valid until the next call. The error comes after
+	// everything else.
+	take() (*session.Inbound, error)
+	// wait waits until there is something to take, and takes it.
+	wait(ctx context.Context) (*session.Inbound, error)
+	// unread reports whether nobody has read the connection for long. A client that writes must read, too: a server drops
+	// a peer that asks and does not.
+	unread() bool
+	// forget lets the context of the last wait go.
+	forget()
 }
 
-// Leave ends the client's part: it is released from all it promised, and so are those who waited for it. It returns
-// when the server has everything that the client sent. Leaving twice is no error.
-func (c *Client) Leave(ctx context.Context) error {
-	if !c.ended {
-		c.out.add(&metasim.Leave{Now: c.now, Acked: c.handled, Result: c.result})
-		for err := c.flush(); err == nil && !c.ended; {
-			err = c.receive(ctx)
-		}
-		if err := c.detach(); err != nil && errors.Is(c.err, ErrLeft) {
-			return err
-		}
-	}
-	if errors.Is(c.err, ErrLeft) {
-		return nil
-	}
-	return c.err
+// An ownInbox belongs to a client with a connection of its own: it reads the connection itself, when it waits, so that
+// what comes costs no change of goroutine.
+type ownInbox struct {
+	conn    wire.Prompt
+	names   session.Names
+	came    session.Inbound
+	err     error
+	read    time.Time // when it was last read
+	looks   int       // how many more looks are worth while
+	passed  int       // how many were not made
+	context contextWatch
+
+	mu      sync.Mutex
+	waiting bool // in a Read, which the end of the context must wake
 }
 
-// Close drops the connection. Without a Leave before it the client counts as crashed, and the run fails. After a Leave
-// it does nothing.
-func (c *Client) Close() error {
-	if !c.ended {
-		c.fail(errors.New("client: closed"))
-	}
-	return c.detach()
+// A sharedInbox belongs to a client whose connection somebody else reads. Any goroutine may put.
+type sharedInbox struct {
+	mu      sync.Mutex
+	changed sync.Cond
+	came    *session.Inbound
+	taken   *session.Inbound // memory of the take before
+	err     error
+	context contextWatch
+
+	task     *sched.Task // to be notified instead of a goroutine; may be nil
+	assisted bool        // whoever puts assists the scheduler afterwards
 }
 
-// detach gives the client's place up. Of a host that it shares it takes the others with it, unless it has left.
-func (c *Client) detach() error {
-	c.mail.forget()
-	c.host.leave(c.number)
-	if c.own || !errors.Is(c.err, ErrLeft) {
-		return c.host.Close()
-	}
-	return nil
+// A contextWatch calls a function when a context ends. Simulators use one context for many waits, so it is kept.
+type contextWatch struct {
+	done    <-chan struct{}
+	unwatch func() bool
 }
 
-// flush writes what the client has to say, in one write.
-func (c *Client) flush() error {
-	if c.ended {
-		return c.err
-	}
-	return c.written(c.out.flush())
+// A cancelledError says that a wait ended because its context did.
+type cancelledError struct{ cause error }
+
+// An outbox writes what a client has to say, at once or when it has waited for long enough.
+type outbox struct {
+	host *Host
+	task *sched.Task // of a scheduler; may be nil
+
+	mu    sync.Mutex // the timer writes too
+	queue session.Outbound
+	clock time.Time // when the queue's clock began
+	armed bool      // the timer is set
+	timer *time.Timer
+	err   error // of a write that nobody asked for
+	wrote bool  // since it was last asked
 }
 
-// goOn reports an instant after which the client goes on, as it may: next is its next event. The report may wait for
-// more, unless somebody is known to wait for it.
-func (c *Client) goOn(r metasim.Report, next metasim.Instant) error {
-	if c.ended {
-		return c.err
-	}
-	c.out.advance(r)
-	var err error
-	if c.quiet.Before(next) {
-		c.quiet = metasim.Infinity // once is enough
-		err = c.out.flush()
-	} else {
-		err = c.out.flushLater()
-	}
-	if err != nil {
-		return c.written(err)
-	}
-	if c.out.wrote() {
-		c.watch.skip()
-		if c.mail.unread() {
-			return c.drain()
-		}
-	}
-	return nil
+// A stopwatch measures for how long a client computes: from when it may go on to when it waits, by the clock, and by the
+// processor time of its process where that is its own. It is off, and costs nothing, unless the server asks for it.
+//
+// What it shows is for reports on how parallel a run was. It reaches no result.
+type stopwatch struct {
+	began time.Time // of the run, for this client; zero: it is off
+	alone bool      // nobody else is in the process, so that its processor time is the client's
+	since int64     // when the client went on, or reported last; nanoseconds from the beginning
+	owed  int64     // computed, and not reported yet
+	went  int64     // when it went on
+	long  bool      // it computed for long the last time: its processor time is worth a look
+	told  bool      // a report was made, so that a report of nothing means that it is little
+	based bool      // spent is known
+	spent int64     // of processor time when it went on, in nanoseconds
 }
 
-// written takes what became of a write.
-func (c *Client) written(err error) error {
-	if err == nil {
-		return nil
-	}
-	if protocol := new(*wire.ProtocolError); errors.As(err, protocol) {
-		err = fmt.Errorf("client %s: at %v: %w", c.name, c.now, err) // nothing was sent, so the server has no say in it
-		c.fail(err)
-		return err
-	}
-	// A server that ends the run says why, then closes: its reason is better than the broken pipe.
-	for err = nil; err == nil; {
-		err = c.receive(context.Background())
-	}
-	return c.err
-}
-
-// receive waits for something from the server, and takes it in.
-func (c *Client) receive(ctx context.Context) error {
-	news, err := c.mail.wait(ctx)
-	return c.takeAll(news, err)
-}
-
-// drain takes in what has come from the server, without waiting for more.
-func (c *Client) drain() error {
-	news, err := c.mail.take()
-	return c.takeAll(news, err)
-}
-
-func (c *Client) takeAll(n news, err error) error {
-	for _, body := range n.rest {
-		if e := c.take(body); e != nil {
-			c.fail(e)
-			return e
-		}
-	}
-	c.given = append(c.given, n.given...)
-	if c.granted.Before(n.granted) {
-		c.granted, c.quiet = n.granted, n.quiet
-	}
-	if err == nil || c.ended {
-		return c.err
-	}
-	c.fail(c.lost(err))
-	if isCancelled(err) {
-		// It does not go on, so nobody should wait for it. It is cancelled: how the closing went is of no interest.
-		_ = c.detach()
-	}
-	return c.err
-}
-
-// lost says in words why nothing comes from the server any more.
-func (c *Client) lost(err error) error {
-	var cancelled *cancelledError
-	switch {
-	case errors.As(err, &cancelled):
-		return fmt.Errorf("client %s: waiting at %v: %w", c.name, c.now, cancelled.cause)
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("client %s: the server went away at %v: %w", c.name, c.now, io.ErrUnexpectedEOF)
-	}
-	return fmt.Errorf("client %s: lost the server at %v: %w", c.name, c.now, err)
-}
-
-func (c *Client) take(body wire.Body) error {
-	switch b := body.(type) {
-	case wire.Welcome:
-		c.timed = b.Timed
-	case wire.Start:
-		c.started, c.until = true, b.Until
-		c.told = report{cause: metasim.Infinity}
-		if c.timed {
-			c.watch.start(c.alone)
-		}
-	case wire.Goodbye:
-		c.fail(ErrLeft)
-	case wire.Refuse:
-		return &wire.RefusedError{Reason: b.Reason, Text: b.Text}
-	default:
-		return fmt.Errorf("client %s: the server sent a %T, which no client expects", c.name, body)
-	}
-	return nil
-}
-
-// fail ends the client; every call from now on returns err.
-func (c *Client) fail(err error) {
-	if !c.ended {
-		c.ended, c.err = true, err
-	}
-}
-
-// due returns when the next message that the client has is due.
-func (c *Client) due() metasim.Instant {
-	if len(c.given) == 0 {
-		return metasim.Infinity
-	}
-	return c.given[0].Due
-}
-
-// pop takes the next message out of the inbox: it counts as handled.
-func (c *Client) pop() Message {
-	msg := c.given[0]
-	c.given[0] = Message{} // its payload is the simulator's now
-	c.given = c.given[1:]
-	c.handled++
-	c.told.cause = metasim.Earlier(c.told.cause, msg.Due)
-	return msg
-}
-
-// popUntil takes all messages due at or before i.
-func (c *Client) popUntil(i metasim.Instant) []Message {
-	var msgs []Message
-	for len(c.given) > 0 && !i.Before(c.given[0].Due) {
-		if msgs == nil {
-			msgs = make([]Message, 0, min(len(c.given), 8))
-		}
-		msgs = append(msgs, c.pop())
-	}
-	return slices.Clip(msgs)
-}
-
-// report makes the client's report: next is its next event.
-func (c *Client) report(now, next metasim.Instant) metasim.Report {
-	floor := metasim.Later(now, c.promise)
-	next = metasim.Later(floor, next)
-	// What was promised binds whatever is said now: an answer that its reaction time forbids is not sent from a timer.
-	c.told = report{next: metasim.Later(c.promised(), next), cause: metasim.Infinity}
-	return metasim.Report{
-		Now: now, NoSendBefore: floor, NextEvent: c.told.next, Acked: c.handled, Computed: c.watch.lap(c.out.seat),
-	}
+// A namedError says which client an error is about.
+type namedError struct {
+	client string
+	err    error
 }

@@ -15,7 +15,7 @@
 //
 // # Duties of the caller
 //
-//  1. One goroutine uses a Client; handlers run on the one that called Run. (In a Crew that is a coroutine.)
+//  1. One goroutine uses a Client; handlers run on the one that called Run. (In a Scheduler that is a coroutine.)
 //  2. The simulator is a function of the messages it is given: it reads no wall clock, and draws its random numbers
 //     from a seed of its own.
 //  3. A payload is not changed after it was published, nor one that was received.

@@ -4,37 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
-	"sync"
 
+	"metasim/client/internal/sched"
 	"metasim/wire"
+	"metasim/wire/session"
 )
-
-// A Host is a connection that many clients of one process share: see WithHost. What they send at the same time goes out
-// in one write, and what the server has for them comes in in one read, so a thousand clients cost little more than one.
-//
-// A Host may be used by many goroutines; each client on it by one.
-type Host struct {
-	conn   wire.Conn
-	direct bool          // the connection hands over at once, so nothing is to be gathered
-	own    wire.Prompt   // set where one client has the connection for itself, and reads it
-	done   chan struct{} // closed when no goroutine reads any more
-	met    acquaintances // of who reads
-
-	mu      sync.Mutex
-	inboxes map[uint32]*inbox
-	manned  []*Crew // who have clients here
-	next    uint32  // number of the next member
-	err     error   // why nothing comes any more
-	room    sync.Cond
-	encoder wire.Encoder
-	out     []byte // frames to be written
-	written []byte // memory of the write before
-	writing bool   // somebody writes; he writes what is put meanwhile, too
-	broken  error  // why nothing can be written any more
-}
 
 // maxPending is how many bytes may wait to be written before those who add to them wait.
 const maxPending = 256 << 10
@@ -43,7 +19,7 @@ const maxPending = 256 << 10
 func Connect(ctx context.Context, opts ...Option) (*Host, error) {
 	conn, err := connect(ctx, gather(opts))
 	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
+		return nil, named("", err)
 	}
 	return newHost(conn), nil
 }
@@ -53,14 +29,15 @@ func connect(ctx context.Context, o options) (wire.Conn, error) {
 		return o.conn, nil
 	}
 	if o.url == "" {
-		return nil, errors.New("no server; set METASIM_SERVER, or use WithServer")
+		return nil, errNoServer
 	}
 	return dial(ctx, o)
 }
 
 func newHost(conn wire.Conn) *Host {
-	h := &Host{conn: conn, done: make(chan struct{}), met: acquaintances{peer: conn.Peer()}, inboxes: map[uint32]*inbox{}}
+	h := &Host{conn: conn, done: make(chan struct{}), names: session.Names{Peer: conn.Peer()}, inboxes: map[uint32]*sharedInbox{}}
 	h.room.L = &h.mu
+	h.writeLater = h.writeOut
 	if direct, ok := conn.(wire.Direct); ok {
 		h.direct = true
 		close(h.done)
@@ -75,10 +52,10 @@ func newHost(conn wire.Conn) *Host {
 	return h
 }
 
-// newOwn is a host for one client alone. In a crew it must not read itself, as that would block its worker.
-func newOwn(conn wire.Conn, s *seat) *Host {
+// newOwnHost is a host for one client alone. With a task it must not read itself, as that would block the task's worker.
+func newOwnHost(conn wire.Conn, task *sched.Task) *Host {
 	prompt, ok := conn.(wire.Prompt)
-	if !ok || s != nil {
+	if !ok || task != nil {
 		return newHost(conn)
 	}
 	h := &Host{conn: conn, own: prompt, done: make(chan struct{})}
@@ -89,7 +66,7 @@ func newOwn(conn wire.Conn, s *seat) *Host {
 // Close drops the connection. Clients on it that have not left count as crashed.
 func (h *Host) Close() error {
 	err := h.conn.Close()
-	if len(h.crews()) == 0 { // else it may be the reader that calls, on behalf of a client of a crew
+	if len(h.scheduled()) == 0 { // otherwise it may be the reader that calls, on behalf of a task
 		<-h.done
 	}
 	h.end(net.ErrClosed)
@@ -97,17 +74,17 @@ func (h *Host) Close() error {
 }
 
 // join gives a client a place on the connection. Where that has ended, the inbox says so.
-func (h *Host) join(s *seat) (uint32, mail) {
+func (h *Host) join(task *sched.Task) (uint32, inbox) {
 	if h.own != nil {
-		return 0, &ownMail{conn: h.own, known: acquaintances{peer: h.conn.Peer()}}
+		return 0, &ownInbox{conn: h.own, names: session.Names{Peer: h.conn.Peer()}}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	number, in := h.next, newInbox(s, s != nil && (s.crew.served || !h.direct))
+	number, in := h.next, newSharedInbox(task, task != nil && (task.Scheduler().Assisted() || !h.direct))
 	h.next++
 	h.inboxes[number] = in
-	if s != nil && !slices.Contains(h.manned, s.crew) {
-		h.manned = append(slices.Clip(h.manned), s.crew) // the reader may be looking at it
+	if task != nil && !slices.Contains(h.schedulers, task.Scheduler()) {
+		h.schedulers = append(slices.Clip(h.schedulers), task.Scheduler()) // the reader may be looking at it
 	}
 	if h.err != nil {
 		in.close(h.err)
@@ -130,8 +107,8 @@ func (h *Host) read() {
 		if err = cmp.Or(h.hand(packets), err); err != nil {
 			h.end(err)
 		}
-		for _, w := range h.crews() {
-			w.assist(true) // also at the end: some were brought something before it
+		for _, s := range h.scheduled() {
+			s.Assist(true) // also at the end: some were brought something before it
 		}
 		if err != nil {
 			return
@@ -139,8 +116,8 @@ func (h *Host) read() {
 	}
 }
 
-// hand gives packets to the clients that they are for: all that are for one at once. What is for one who has left is
-// looked through all the same, as an introduction is for all.
+// hand gives packets to the clients that they are for: all that are for one at once. What is for a client that has left
+// is looked through all the same, as an introduction is for all.
 func (h *Host) hand(packets []wire.Packet) error {
 	for len(packets) > 0 {
 		n := 1
@@ -149,9 +126,9 @@ func (h *Host) hand(packets []wire.Packet) error {
 		}
 		var err error
 		if in := h.inbox(packets[0].Member); in != nil {
-			err = in.put(packets[:n], &h.met)
+			err = in.put(packets[:n], &h.names)
 		} else {
-			err = new(news).add(packets[:n], &h.met)
+			err = new(session.Inbound).Add(packets[:n], &h.names)
 		}
 		if err != nil {
 			return err
@@ -161,14 +138,14 @@ func (h *Host) hand(packets []wire.Packet) error {
 	return nil
 }
 
-// crews returns the crews that have clients on the connection.
-func (h *Host) crews() []*Crew {
+// scheduled returns the schedulers that have clients on the connection.
+func (h *Host) scheduled() []*sched.Scheduler {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.manned
+	return h.schedulers
 }
 
-func (h *Host) inbox(number uint32) *inbox {
+func (h *Host) inbox(number uint32) *sharedInbox {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.inboxes[number]
@@ -187,33 +164,33 @@ func (h *Host) end(err error) {
 	}
 }
 
-// write sends a client's packets, of which it keeps nothing. Who comes while another writes leaves them to him: they
-// share the next write. In a crew s is the client's seat: those who can go on share the next write.
-func (h *Host) write(packets []wire.Packet, s *seat) error {
+// write sends a client's packets, of which it keeps nothing. While a goroutine writes, it also writes what others bring:
+// they share the next write. With a task the tasks that can go on share the next write.
+func (h *Host) write(packets []wire.Packet, task *sched.Task) error {
 	if h.direct || h.own != nil {
 		return h.conn.Write(packets)
 	}
 	h.mu.Lock()
-	for len(h.out) >= maxPending && h.broken == nil && s == nil {
+	for len(h.frames) >= maxPending && h.broken == nil && task == nil {
 		h.room.Wait()
 	}
-	first := len(h.out) == 0
+	first := len(h.frames) == 0
 	var err error
-	h.out, err = h.encoder.AppendFrames(h.out, packets)
-	much := len(h.out) >= maxPending
+	h.frames, err = h.encoder.AppendFrames(h.frames, packets)
+	much := len(h.frames) >= maxPending
 	err = errors.Join(err, h.broken)
 	h.mu.Unlock()
 	switch {
-	case err != nil || s != nil && !first && !much:
+	case err != nil || task != nil && !first && !much:
 		return err
-	case s != nil && !much:
-		s.crew.send(h)
+	case task != nil && !much:
+		task.Scheduler().WriteLater(h.writeLater)
 		return nil
 	}
 	return h.writeOut()
 }
 
-// writeOut writes what is there, unless somebody does.
+// writeOut writes what is there, unless another goroutine does.
 func (h *Host) writeOut() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -221,9 +198,9 @@ func (h *Host) writeOut() error {
 		return h.broken
 	}
 	h.writing = true
-	for len(h.out) > 0 && h.broken == nil {
-		batch := h.out
-		h.out = h.written[:0]
+	for len(h.frames) > 0 && h.broken == nil {
+		batch := h.frames
+		h.frames = h.written[:0]
 		h.room.Broadcast()
 		h.mu.Unlock()
 		err := h.conn.WriteFrames(batch)
@@ -235,7 +212,7 @@ func (h *Host) writeOut() error {
 		}
 	}
 	h.writing = false
-	if cap(h.written) > maxPending { // a burst is not held on to
+	if cap(h.written) > maxPending { // the memory of a burst is given back
 		h.written = nil
 	}
 	return h.broken

@@ -1,102 +1,190 @@
 package client
 
 import (
+	"cmp"
 	"context"
-	"sync"
+	"time"
 
+	"metasim/client/internal/sched"
 	"metasim/wire"
+	"metasim/wire/session"
 )
 
-// An inbox is the mail of a client whose connection somebody else reads. Any goroutine may put.
-type inbox struct {
-	mu      sync.Mutex
-	changed sync.Cond
-	came    news
-	taken   news // memory of the take before
-	err     error
-	context watch
-
-	seat     *seat // whom to notify instead of a goroutine; may be nil
-	assisted bool  // whoever puts assists the crew afterwards
+func (in *ownInbox) take() (*session.Inbound, error) {
+	in.came.Clear()
+	if in.err != nil || !in.worthALook() {
+		return nil, in.err
+	}
+	packets, err := in.conn.TryRead()
+	if len(packets) > 0 {
+		in.looks = lookOften
+	}
+	return in.add(packets, err)
 }
 
-func newInbox(s *seat, assisted bool) *inbox {
-	b := &inbox{seat: s, assisted: assisted}
-	b.changed.L = &b.mu
-	return b
+// A look at a connection that has nothing is a system call for nothing. A client that found something looks again the next
+// times; after some looks in vain, only now and then.
+const (
+	lookOften  = 4
+	lookSeldom = 8
+)
+
+func (in *ownInbox) worthALook() bool {
+	if in.looks > 0 {
+		in.looks--
+		return true
+	}
+	if in.passed++; in.passed < lookSeldom && !in.unread() {
+		return false
+	}
+	in.passed = 0
+	return true
 }
 
-func (b *inbox) put(packets []wire.Packet, known *acquaintances) error {
-	b.mu.Lock()
-	err := b.came.add(packets, known)
-	b.mu.Unlock()
-	b.notify(true)
+// add takes what a read brought.
+func (in *ownInbox) add(packets []wire.Packet, err error) (*session.Inbound, error) {
+	in.read = time.Now()
+	in.err = cmp.Or(in.came.Add(packets, &in.names), err)
+	return &in.came, in.err
+}
+
+func (in *ownInbox) wait(ctx context.Context) (*session.Inbound, error) {
+	in.came.Clear()
+	if in.err != nil {
+		return nil, in.err
+	}
+	if in.context.other(ctx) {
+		in.context.watch(ctx, in.wake)
+	}
+	in.setWaiting(true)
+	if ctx.Err() != nil { // wake has either seen that it waits, or the end of the context is seen here
+		in.setWaiting(false)
+		return nil, &cancelledError{context.Cause(ctx)}
+	}
+	packets, err := in.conn.Read()
+	in.setWaiting(false)
+	if err != nil && ctx.Err() != nil {
+		err = &cancelledError{context.Cause(ctx)}
+	}
+	return in.add(packets, err)
+}
+
+// tooLong is for how long the connection of a client that writes may go unread.
+const tooLong = time.Second
+
+func (in *ownInbox) unread() bool { return time.Since(in.read) > tooLong }
+
+func (in *ownInbox) setWaiting(waits bool) {
+	in.mu.Lock()
+	in.waiting = waits
+	in.mu.Unlock()
+}
+
+// wake ends a wait whose context has ended, and the connection with it: a client that does not wait for its answer
+// cannot go on.
+func (in *ownInbox) wake() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.waiting {
+		_ = in.conn.Close() // the context says why; how the closing went is of no interest
+	}
+}
+
+func (in *ownInbox) forget() { in.context.forget() }
+
+func newSharedInbox(task *sched.Task, assisted bool) *sharedInbox {
+	in := &sharedInbox{task: task, assisted: assisted, came: &session.Inbound{}, taken: &session.Inbound{}}
+	in.changed.L = &in.mu
+	return in
+}
+
+func (in *sharedInbox) put(packets []wire.Packet, names *session.Names) error {
+	in.mu.Lock()
+	err := in.came.Add(packets, names)
+	in.mu.Unlock()
+	in.notify(true)
 	return err
 }
 
-// notify tells who waits that something has changed. Whoever brings packets assists a crew afterwards.
-func (b *inbox) notify(assisted bool) {
-	if b.seat != nil {
-		b.seat.notify(assisted && b.assisted)
+// notify wakes the client. With packets the caller assists a scheduler afterwards.
+func (in *sharedInbox) notify(packets bool) {
+	if in.task != nil {
+		in.task.Notify(packets && in.assisted)
 		return
 	}
-	b.changed.Signal()
+	in.changed.Signal()
 }
 
-func (b *inbox) close(err error) {
-	b.mu.Lock()
-	b.err = err
-	b.mu.Unlock()
-	b.notify(false)
+func (in *sharedInbox) close(err error) {
+	in.mu.Lock()
+	in.err = err
+	in.mu.Unlock()
+	in.notify(false)
 }
 
-func (b *inbox) take() (news, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.takeLocked()
+func (in *sharedInbox) take() (*session.Inbound, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.takeLocked()
 }
 
-func (b *inbox) takeLocked() (news, error) {
-	if !b.came.any {
-		return news{}, b.err
+func (in *sharedInbox) takeLocked() (*session.Inbound, error) {
+	if in.came.Empty() {
+		return nil, in.err
 	}
-	b.taken.clear()
-	b.came, b.taken = b.taken, b.came
-	return b.taken, nil
+	in.taken.Clear()
+	in.came, in.taken = in.taken, in.came
+	return in.taken, nil
 }
 
-func (b *inbox) wait(ctx context.Context) (news, error) {
-	if b.context.other(ctx) {
-		b.context.on(ctx, b.wake)
+func (in *sharedInbox) wait(ctx context.Context) (*session.Inbound, error) {
+	if in.context.other(ctx) {
+		in.context.watch(ctx, in.wake)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for !b.came.any && b.err == nil {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for in.came.Empty() && in.err == nil {
 		if ctx.Err() != nil {
-			return news{}, &cancelledError{context.Cause(ctx)}
+			return nil, &cancelledError{context.Cause(ctx)}
 		}
-		b.pause()
+		in.pause()
 	}
-	return b.takeLocked()
+	return in.takeLocked()
 }
 
 // pause waits for a notify. The caller has the lock.
-func (b *inbox) pause() {
-	if b.seat == nil {
-		b.changed.Wait()
+func (in *sharedInbox) pause() {
+	if in.task == nil {
+		in.changed.Wait()
 		return
 	}
-	b.mu.Unlock()
-	b.seat.wait() // a notify that comes before it is kept
-	b.mu.Lock()
+	in.mu.Unlock()
+	in.task.Pause() // a notify that comes before it counts
+	in.mu.Lock()
 }
 
-func (b *inbox) wake() {
-	b.mu.Lock() // who waits has either not looked yet, or is notified
-	defer b.mu.Unlock()
-	b.notify(false)
+func (in *sharedInbox) wake() {
+	in.mu.Lock() // the client has either not looked yet, or is notified
+	defer in.mu.Unlock()
+	in.notify(false)
 }
 
-func (b *inbox) unread() bool { return false }
+func (in *sharedInbox) unread() bool { return false }
 
-func (b *inbox) forget() { b.context.forget() }
+func (in *sharedInbox) forget() { in.context.forget() }
+
+// other reports whether ctx is not the context that is watched.
+func (w *contextWatch) other(ctx context.Context) bool { return ctx.Done() != w.done }
+
+func (w *contextWatch) watch(ctx context.Context, f func()) {
+	w.forget()
+	w.done = ctx.Done()
+	w.unwatch = context.AfterFunc(ctx, f)
+}
+
+func (w *contextWatch) forget() {
+	if w.unwatch != nil {
+		w.unwatch()
+	}
+	w.done, w.unwatch = nil, nil
+}

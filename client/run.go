@@ -15,124 +15,96 @@ import (
 // the client with that error, and so does a timer that was set to an impossible time. A timer whose time a Step or Next
 // has passed is called at the present instant.
 func (c *Client) Run(ctx context.Context) error {
-	c.running = true
-	defer func() { c.running = false }()
-	if !c.ended && metasim.Earlier(c.due(), c.timers.next()).Before(c.granted) { // it has stepped before
-		c.out.advance(c.report(c.now, metasim.Later(c.timers.next(), c.now)))
-	}
-	for {
-		if c.ended || c.refused != nil {
-			return c.end()
-		}
-		timer := metasim.Later(c.timers.next(), c.now)
-		next := metasim.Earlier(c.due(), timer)
-		if !next.Before(c.granted) {
-			if c.granted == c.until {
-				return c.Leave(ctx)
-			}
-			poll := metasim.PollWait{Report: c.report(c.now, timer), Want: timer, Messages: true}
-			if err := c.wait(ctx, poll); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := c.act(ctx, next); err != nil {
-			return err
+	c.rules.BeginRun()
+	err := c.run(ctx)
+	if stopped := c.rules.EndRun(); err == nil && stopped != nil {
+		err = stopped
+		if c.rules.Err() == nil { // something was refused: the server does not know
+			err = errors.Join(err, c.close())
 		}
 	}
+	return c.named(err)
 }
 
-// act does all there is to do at one instant, and tells the server unless the next thing is to wait anyway.
-func (c *Client) act(ctx context.Context, at metasim.Instant) error {
-	c.now = at
-	for c.due() == at {
-		m := c.pop()
-		for _, handle := range c.handlersOf(m.Channel) {
-			handle(m)
-			if c.ended || c.refused != nil {
-				return c.end()
-			}
+func (c *Client) run(ctx context.Context) error {
+	if c.rules.Running() && c.rules.Authorized() {
+		c.out.mu.Lock()
+		c.rules.Report(c.watch.lap(c.out.task))
+		c.out.mu.Unlock()
+	}
+	for c.rules.Running() {
+		var err error
+		switch {
+		case c.rules.BeginInstant():
+			err = c.act(ctx)
+		case c.rules.AtEnd():
+			return c.leave(ctx)
+		default:
+			err = c.wait(ctx, c.watch.lap(c.out.task))
 		}
-	}
-	for !at.Before(c.timers.next()) {
-		c.timers.pop().fire()
-		if c.ended || c.refused != nil {
-			return c.end()
+		if err != nil {
+			return err
 		}
-	}
-	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("client %s: at %v: %w", c.name, c.now, err)
-	}
-	// One report follows each instant, whatever the server has said meanwhile: what the client has promised is not to
-	// depend on real time.
-	if _, err := c.mayActAt(metasim.Earlier(c.due(), c.timers.next())); err != nil {
-		return err
-	}
-	if next := metasim.Earlier(c.due(), c.timers.next()); next.Before(c.granted) { // a message may have come just now
-		return c.goOn(c.report(c.now, c.timers.next()), next)
 	}
 	return nil
 }
 
-// end returns what Run returns of a client that has ended, or is to end.
-func (c *Client) end() error {
-	if c.refused != nil {
-		return errors.Join(c.refused, c.Close())
+// act does all there is to do at one instant, and tells the server unless the next thing is to wait anyway.
+func (c *Client) act(ctx context.Context) error {
+	for m, ok := c.rules.NextMessage(); ok; m, ok = c.rules.NextMessage() {
+		for _, handle := range c.handlersOf(m.Channel) {
+			handle(m)
+			if !c.rules.Running() {
+				return nil
+			}
+		}
 	}
-	if errors.Is(c.err, ErrLeft) {
-		return nil
+	for call, ok := c.rules.NextTimer(); ok; call, ok = c.rules.NextTimer() {
+		call()
+		if !c.rules.Running() {
+			return nil
+		}
 	}
-	return c.err
+	if err := context.Cause(ctx); err != nil {
+		return fmt.Errorf("at %v: %w", c.Now(), err)
+	}
+	c.rules.EndInstant()
+	if !c.rules.Authorized() {
+		if err := c.drain(); err != nil {
+			return err
+		}
+	}
+	if c.rules.Authorized() { // a message may have come just now
+		return c.goOn(c.watch.lap(c.out.task))
+	}
+	return nil
 }
 
 // handlersOf returns the handlers for a channel, in the order of their subscriptions.
 func (c *Client) handlersOf(channel string) []func(Message) {
-	handlers, known := c.handlers[channel]
+	handlers, known := c.served[channel]
 	if !known {
-		for _, s := range c.subs {
-			if s.handler != nil && metasim.MatchSubscription(s.pattern, channel) {
-				handlers = append(handlers, s.handler)
+		for _, i := range c.rules.Handlers(channel) {
+			if h := c.handlers[i]; h != nil {
+				handlers = append(handlers, h)
 			}
 		}
-		c.handlers[channel] = handlers
+		c.served[channel] = handlers
 	}
 	return handlers
 }
 
 // At calls f at time t, in Run. A time that has passed is refused: Run returns the error, and so it does for the other
 // kinds of timer. At the present time f is called at the present instant.
-func (c *Client) At(t metasim.Time, f func()) *Timer {
-	at := metasim.At(t)
-	if t == c.now.Time {
-		at = metasim.Later(at, c.now)
-	}
-	return c.AtInstant(at, f)
-}
+func (c *Client) At(t metasim.Time, f func()) *Timer { return c.rules.At(t, f) }
 
 // AtInstant calls f at an instant, in Run. Few need it: see At.
-func (c *Client) AtInstant(at metasim.Instant, f func()) *Timer {
-	if at.Before(c.now) && c.refused == nil {
-		c.refused = &metasim.Violation{Rule: metasim.TimeRegress, Client: c.name, At: at, Bound: c.now}
-	}
-	return c.timers.set(at, 0, f)
-}
+func (c *Client) AtInstant(at metasim.Instant, f func()) *Timer { return c.rules.AtInstant(at, f) }
 
 // After calls f when d has passed, in Run; for 0, at the present instant after all that was set before.
-func (c *Client) After(d time.Duration, f func()) *Timer {
-	if d <= 0 {
-		if d < 0 && c.refused == nil {
-			c.refused = fmt.Errorf("client %s: After(%v) at %v: use a positive duration, or 0", c.name, d, c.now)
-		}
-		return c.AtInstant(c.now, f)
-	}
-	return c.AtInstant(metasim.At(c.now.Time.Add(metasim.Time(d))), f)
-}
+func (c *Client) After(d time.Duration, f func()) *Timer { return c.rules.After(metasim.Time(d), f) }
 
 // Every calls f each period, in Run, for the first time after one period. A period that is not positive is refused.
 func (c *Client) Every(period time.Duration, f func()) *Timer {
-	if period <= 0 && c.refused == nil {
-		c.refused = fmt.Errorf("client %s: Every(%v): use a positive period", c.name, period)
-	}
-	period = max(period, 1)
-	return c.timers.set(metasim.At(c.now.Time.Add(metasim.Time(period))), metasim.Time(period), f)
+	return c.rules.Every(metasim.Time(period), f)
 }

@@ -141,7 +141,7 @@ func TestTooLarge(t *testing.T) {
 	c, h := join(t, b)
 	require.ErrorAs(t, out.Publish(make([]byte, wire.MaxPayload+1)), new(*wire.ProtocolError))
 	require.ErrorAs(t, c.SetResult(strings.Repeat("x", wire.MaxControl)), new(*wire.ProtocolError))
-	require.ErrorContains(t, c.SetResult(func() {}), "client a: result: json")
+	require.ErrorContains(t, c.SetResult(func() {}), "client \"a\": result: json")
 	require.NoError(t, c.SetResult(map[string]int{"rounds": 3}))
 	require.JSONEq(t, `{"rounds":3}`, string(h.quits(c).Result))
 }
@@ -185,7 +185,7 @@ func TestServerGoes(t *testing.T) {
 				require.ErrorIs(t, err, &wire.RefusedError{Reason: wire.RunFailed})
 				require.EqualError(t, err, "the run failed: no more")
 			} else {
-				require.ErrorContains(t, err, "client a: the server went away at 0s")
+				require.ErrorContains(t, err, "client \"a\": the server went away at 0s")
 			}
 			require.Equal(t, err, c.Leave(t.Context()), "and it stays so")
 			require.Equal(t, err, out.Publish(nil))
@@ -201,7 +201,7 @@ func TestCancelled(t *testing.T) {
 	time.AfterFunc(time.Millisecond, func() { cancel(enough) })
 	_, err := c.Step(ctx, ms(5).Time)
 	require.ErrorIs(t, err, enough)
-	require.EqualError(t, err, "client a: waiting at 0s: enough")
+	require.EqualError(t, err, "client \"a\": waiting at 0s: enough")
 	hears[*metasim.PollWait](h)
 	select {
 	case body, open := <-h.heard:

@@ -105,10 +105,10 @@ func TestComputedIsNotTheDispatchersWork(t *testing.T) {
 	})
 	host, err := client.Connect(t.Context(), client.WithConn(mine))
 	require.NoError(t, err)
-	crew := client.NewCrew()
-	crew.Served()
-	crew.Go(func(aboard client.Option) {
-		c, err := client.NewBuilder("a").Complete(t.Context(), client.WithHost(host), aboard)
+	scheduler := client.NewScheduler()
+	scheduler.Served()
+	scheduler.Go(func(scheduled client.Option) {
+		c, err := client.NewBuilder("a").Complete(t.Context(), client.WithHost(host), scheduled)
 		require.NoError(t, err)
 		for to := range metasim.Time(4) { // the first waits; another writes
 			_, err := c.Step(t.Context(), to*metasim.Millisecond)
@@ -119,7 +119,7 @@ func TestComputedIsNotTheDispatchersWork(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, c.Leave(t.Context()))
 	})
-	crew.Wait()
+	scheduler.Wait()
 	require.NoError(t, host.Close())
 	require.Greater(t, len(told), 2, "it waits, goes on, and waits")
 	for i, computed := range told {

@@ -123,9 +123,9 @@ func realOutcome(t *testing.T, s system, m manner) outcome {
 	for _, sc := range s.scripts {
 		config.Core.Clients = append(config.Core.Clients, sc.name)
 	}
-	crew := client.NewCrew()
+	scheduler := client.NewScheduler()
 	if m.crew {
-		config.After = crew.Served()
+		config.After = scheduler.Served()
 	}
 	srv, err := server.New(config)
 	require.NoError(t, err)
@@ -158,12 +158,12 @@ func realOutcome(t *testing.T, s system, m manner) outcome {
 			option = client.WithConn(connect())
 		}
 		if m.crew {
-			crew.Go(func(aboard client.Option) { errs[i] = sc.live(ctx, s.seed, option, aboard) })
+			scheduler.Go(func(scheduled client.Option) { errs[i] = sc.live(ctx, s.seed, option, scheduled) })
 			continue
 		}
 		all.Go(func() { errs[i] = sc.live(ctx, s.seed, option) })
 	}
-	all.Go(crew.Wait)
+	all.Go(scheduler.Wait)
 	if m.driven {
 		all.Go(func() { errs[len(errs)-2] = drive(ctx, srv, s.seed) })
 	}

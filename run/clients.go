@@ -23,7 +23,7 @@ type clients struct {
 	options   *Options
 	dir       journal.Dir
 	listeners *listeners
-	scheduler *client.Crew   // of the models in this process
+	scheduler *client.Scheduler   // of the models in this process
 	server    *server.Server // set before start is called
 	inside    sync.WaitGroup // models in this process
 	processes []*process     // in the order of the scenario

@@ -105,11 +105,11 @@ func TakePart(ctx context.Context, parts []Part, url, token string) error {
 	if err != nil {
 		return err
 	}
-	return runParts(ctx, host, client.NewCrew(), parts, token)
+	return runParts(ctx, host, client.NewScheduler(), parts, token)
 }
 
 // runParts runs models on a connection that they share, and closes it when all have ended.
-func runParts(ctx context.Context, host *client.Host, scheduler *client.Crew, parts []Part, token string) error {
+func runParts(ctx context.Context, host *client.Host, scheduler *client.Scheduler, parts []Part, token string) error {
 	errs := make([]error, len(parts))
 	var running sync.WaitGroup
 	for i, p := range parts {

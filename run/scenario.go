@@ -72,7 +72,7 @@ func (r *runner) open(table *delay.Table) (err error) {
 	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc)); err != nil {
 		return err
 	}
-	r.clients = &clients{scenario: sc, options: o, dir: r.dir, listeners: r.listeners, scheduler: client.NewCrew(), places: map[string]place{}}
+	r.clients = &clients{scenario: sc, options: o, dir: r.dir, listeners: r.listeners, scheduler: client.NewScheduler(), places: map[string]place{}}
 	r.mirror = openMirror(sc, o)
 	defer func() {
 		if err != nil {

@@ -17,8 +17,8 @@ import (
 	"metasim/wire/transport/mem"
 )
 
-// aboard serves clients that a crew carries out over one connection, and returns what the run came to.
-func aboard(t *testing.T, names []string, connect func(wire.Conn) wire.Conn, live func(name string, b *client.Builder,
+// carriedOut serves clients that a scheduler carries out over one connection, and returns what the run came to.
+func carriedOut(t *testing.T, names []string, connect func(wire.Conn) wire.Conn, live func(name string, b *client.Builder,
 	complete func() (*client.Client, error)) error,
 ) (*server.Result, error) {
 	t.Helper()
@@ -31,18 +31,18 @@ func aboard(t *testing.T, names []string, connect func(wire.Conn) wire.Conn, liv
 	require.NoError(t, err)
 	host, err := client.Connect(t.Context(), client.WithConn(connect(conn)))
 	require.NoError(t, err)
-	crew := client.NewCrew()
+	scheduler := client.NewScheduler()
 	errs := make([]error, len(names))
 	for i, name := range names {
-		crew.Go(func(aboard client.Option) {
+		scheduler.Go(func(scheduled client.Option) {
 			b := client.NewBuilder(name)
 			errs[i] = live(name, b, func() (*client.Client, error) {
-				return b.Complete(t.Context(), client.WithHost(host), aboard)
+				return b.Complete(t.Context(), client.WithHost(host), scheduled)
 			})
 		})
 	}
 	failed := srv.Serve(t.Context())
-	crew.Wait()
+	scheduler.Wait()
 	work.Wait()
 	require.NoError(t, host.Close())
 	result := srv.Result()
@@ -82,16 +82,16 @@ func stepAll(t *testing.T, n, steps int) func(string, *client.Builder, func() (*
 
 func direct(c wire.Conn) wire.Conn { return c }
 
-// Clients of a crew see what they would see in goroutines of their own, over a connection inside the process and over
+// Clients of a scheduler see what they would see in goroutines of their own, over a connection inside the process and over
 // one that somebody reads.
-func TestCrew(t *testing.T) {
+func TestScheduler(t *testing.T) {
 	const n, steps = 20, 10
 	alone := lockStep(t, n, steps, false)
 	for name, connect := range map[string]func(wire.Conn) wire.Conn{
 		"direct": direct,
 		"read":   func(c wire.Conn) wire.Conn { return plainConn{c} },
 	} {
-		result, err := aboard(t, crowd(n), connect, stepAll(t, n, steps))
+		result, err := carriedOut(t, crowd(n), connect, stepAll(t, n, steps))
 		require.NoError(t, err, name)
 		require.Equal(t, alone, result.Digest, name)
 	}
@@ -108,11 +108,11 @@ func (g gathering) WriteFrames(frames []byte) error {
 	return g.Conn.WriteFrames(frames)
 }
 
-// What the clients of a crew say before they wait goes out in one write, not in one of each.
-func TestCrewSharesWrites(t *testing.T) {
+// What the clients of a scheduler say before they wait goes out in one write, not in one of each.
+func TestSchedulerSharesWrites(t *testing.T) {
 	const n, steps = 50, 20
 	var writes atomic.Int32
-	_, err := aboard(t, crowd(n), func(c wire.Conn) wire.Conn { return gathering{plainConn{c}, &writes} }, stepAll(t, n, steps))
+	_, err := carriedOut(t, crowd(n), func(c wire.Conn) wire.Conn { return gathering{plainConn{c}, &writes} }, stepAll(t, n, steps))
 	require.NoError(t, err)
 	const joinAndLeave = 2 * n // each of which is at once
 	require.Less(t, int(writes.Load()), joinAndLeave+steps*n/5, "a step of %d clients takes few writes", n)
@@ -120,9 +120,9 @@ func TestCrewSharesWrites(t *testing.T) {
 
 // A client that computes does not keep the others from going on, however cheap it used to be: what it has just said
 // wakes another, and it computes until that has answered.
-func TestCrewComputesAside(t *testing.T) {
+func TestSchedulerComputesAside(t *testing.T) {
 	answered := make(chan struct{})
-	_, err := aboard(t, []string{"busy", "quick"}, direct,
+	_, err := carriedOut(t, []string{"busy", "quick"}, direct,
 		func(name string, b *client.Builder, complete func() (*client.Client, error)) error {
 			out := b.Publication("X")
 			if err := b.Subscribe("X", nil); err != nil {
@@ -155,13 +155,13 @@ func TestCrewComputesAside(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A context that ends while a client of a crew waits ends the client.
-func TestCrewIsCancelled(t *testing.T) {
+// A context that ends while a client of a scheduler waits ends the client.
+func TestSchedulerIsCancelled(t *testing.T) {
 	stop := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	over := make(chan struct{})
-	_, err := aboard(t, []string{"patient", "silent"}, direct,
+	_, err := carriedOut(t, []string{"patient", "silent"}, direct,
 		func(name string, b *client.Builder, complete func() (*client.Client, error)) error {
 			b.Publication("X")
 			if err := b.Subscribe("X", nil); err != nil {

@@ -1,0 +1,134 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"metasim/wire"
+	"metasim/wire/session"
+)
+
+// leave says Leave, and waits for the server's Goodbye.
+func (c *Client) leave(ctx context.Context) error {
+	if c.rules.Err() == nil {
+		c.out.mu.Lock()
+		err := c.rules.Leave()
+		c.out.mu.Unlock()
+		if err == nil {
+			err = c.flush()
+		}
+		for err == nil && c.rules.Err() == nil {
+			err = c.receive(ctx)
+		}
+		if err := c.detach(); err != nil && errors.Is(c.rules.Err(), ErrLeft) {
+			return err
+		}
+	}
+	if err := c.rules.Err(); !errors.Is(err, ErrLeft) {
+		return err
+	}
+	return nil
+}
+
+// close ends the client, unless it has ended.
+func (c *Client) close() error {
+	c.rules.Fail(errors.New("closed"))
+	return c.detach()
+}
+
+// detach gives the client's place up. Of a host that it shares it takes the others with it, unless it has left.
+func (c *Client) detach() error {
+	c.in.forget()
+	c.host.leave(c.number)
+	if c.own || !errors.Is(c.rules.Err(), ErrLeft) {
+		return c.host.Close()
+	}
+	return nil
+}
+
+// goOn reports that the client goes on, as it may. The report may wait for more, unless somebody is known to wait for it.
+func (c *Client) goOn(computed int64) error {
+	c.out.mu.Lock()
+	c.rules.GoOn(computed)
+	err := c.out.writeSoon()
+	wrote := c.out.wrote
+	c.out.wrote = false
+	c.out.mu.Unlock()
+	if err != nil {
+		return c.unwritten(err)
+	}
+	if wrote {
+		c.watch.skip()
+		if c.in.unread() {
+			return c.drain()
+		}
+	}
+	return nil
+}
+
+// wait reports that the client waits, and returns when it may act at what it is after, or the run ends before.
+func (c *Client) wait(ctx context.Context, computed int64) error {
+	cpu := c.watch.pause()
+	c.out.mu.Lock()
+	c.rules.Wait(computed, cpu)
+	err := c.out.write(c.out.task)
+	c.out.mu.Unlock()
+	if err != nil {
+		return c.unwritten(err)
+	}
+	for !c.rules.Answered() {
+		if err := c.receive(ctx); err != nil {
+			return err
+		}
+	}
+	c.watch.resume(c.out.task)
+	return nil
+}
+
+// flush writes what the client has to say, in one write.
+func (c *Client) flush() error {
+	c.out.mu.Lock()
+	err := c.out.write(nil)
+	c.out.mu.Unlock()
+	if err != nil {
+		return c.unwritten(err)
+	}
+	return nil
+}
+
+// unwritten ends the client after a write that failed.
+func (c *Client) unwritten(err error) error {
+	if errors.As(err, new(*wire.ProtocolError)) {
+		return c.rules.Fail(fmt.Errorf("at %v: %w", c.Now(), err)) // nothing was sent, so the server has no say in it
+	}
+	// A server that ends the run says why, then closes: its reason is better than the broken pipe.
+	for err = nil; err == nil; {
+		err = c.receive(context.Background())
+	}
+	return err
+}
+
+// receive waits for something from the server, and takes it in.
+func (c *Client) receive(ctx context.Context) error { return c.takeIn(c.in.wait(ctx)) }
+
+// drain takes in what has come from the server, without waiting for more.
+func (c *Client) drain() error { return c.takeIn(c.in.take()) }
+
+func (c *Client) takeIn(came *session.Inbound, err error) error {
+	if came != nil {
+		if over := c.rules.Receive(came); over != nil {
+			return over
+		}
+	}
+	var cancelled *cancelledError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &cancelled):
+		err = c.rules.Cancel(cancelled.cause)
+		_ = c.detach() // nobody should wait for it; how the closing went is of no interest
+		return err
+	}
+	return c.rules.Lose(err)
+}

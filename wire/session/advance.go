@@ -1,0 +1,156 @@
+package session
+
+import (
+	"errors"
+	"slices"
+
+	"metasim/metasim"
+)
+
+// ErrEnd is returned when the run ends before the instant that a client is to reach.
+var ErrEnd = errors.New("the run ends before this instant")
+
+// BeginStep begins to advance to time t. (HLA: time advance request.) A client that steps wakes at t only, so that is an
+// unconditional promise, and it holds even when the run ends before t. A time that has passed is a *metasim.Violation.
+//
+// Then, whether it steps, goes to the next message or runs: where the client is Authorized it goes on with GoOn. Where it
+// is not, the caller looks at what has arrived; if that does not authorize it either, it calls Wait, writes, and gives
+// what arrives to Receive until the client is Answered. In both cases Arrive ends it.
+func (c *Client) BeginStep(t metasim.Time) error {
+	target, err := c.target(t)
+	if err != nil {
+		return err
+	}
+	c.promise = metasim.Later(c.promise, target)
+	c.goal = goal{want: target, now: target}
+	return nil
+}
+
+// BeginNext begins to advance to the next message, or to limit if that is earlier. (HLA: next message request.)
+func (c *Client) BeginNext(limit metasim.Time) error {
+	target, err := c.target(limit)
+	if err != nil {
+		return err
+	}
+	c.goal = goal{want: target, messages: true, now: c.now}
+	return nil
+}
+
+// target turns the time that a caller asks for into an instant, which is never before now: a client that is in the
+// middle of a time and asks for that time stays where it is.
+func (c *Client) target(t metasim.Time) (metasim.Instant, error) {
+	if c.err != nil {
+		return metasim.Instant{}, c.err
+	}
+	if t < c.now.Time {
+		return metasim.Instant{}, &metasim.Violation{Rule: metasim.TimeRegress, Client: c.name, At: metasim.At(t), Bound: c.now}
+	}
+	return metasim.Later(metasim.At(t), c.now), nil
+}
+
+// Authorized reports whether the client may act at what it is after. The server tells what is safe before it is asked,
+// so a client that has some lookahead seldom waits.
+func (c *Client) Authorized() bool { return c.next().Before(c.granted) }
+
+// next is the instant that the client is after.
+func (c *Client) next() metasim.Instant {
+	if c.goal.messages {
+		return metasim.Earlier(c.goal.want, c.due())
+	}
+	return c.goal.want
+}
+
+// GoOn puts the report of a client that is Authorized, and says whether it is urgent. computed is for how long the client
+// has computed since the last report, in nanoseconds, 0 where not known.
+func (c *Client) GoOn(computed int64) {
+	c.Report(computed)
+	if Helps(c.next(), c.quiet) {
+		c.quiet = metasim.Infinity // once is enough
+		c.out.urgent = true
+	}
+}
+
+// Report is GoOn for a client that reports again at once: the report is never urgent.
+func (c *Client) Report(computed int64) {
+	r := c.report(c.goal.now, c.goal.want)
+	r.Computed = computed
+	c.out.advance(r)
+}
+
+// Wait puts the report of a client that waits until it is Answered. cpu is the processor time that its process took
+// while it computed, in nanoseconds, 0 where not known.
+func (c *Client) Wait(computed, cpu int64) {
+	r := c.report(c.now, c.goal.want)
+	r.Computed, r.CPU = computed, cpu
+	c.out.ask(metasim.PollWait{Report: r, Want: c.goal.want, Messages: c.goal.messages})
+}
+
+// Answered reports whether the client may act at what it is after, or knows that the run ends before it.
+func (c *Client) Answered() bool { return c.Authorized() || c.AtEnd() }
+
+// AtEnd reports whether nothing comes any more beside what the client was given.
+func (c *Client) AtEnd() bool { return c.granted == c.until }
+
+// Arrive ends a Step or Next that is Answered: it moves the client, and returns the messages that it sees then, in order.
+// A Step sees all that are due at its time or before and were not seen yet; Next those of the instant that it reached.
+// Where the run ends before, it fails with ErrEnd, and a Step returns what was due before the end.
+func (c *Client) Arrive() ([]Message, error) {
+	next := c.next()
+	if next.Before(c.granted) {
+		c.now = next
+		return c.popUntil(next), nil
+	}
+	if c.goal.messages {
+		return nil, ErrEnd
+	}
+	return c.popUntil(c.granted), ErrEnd
+}
+
+// popUntil takes all messages due at or before i.
+func (c *Client) popUntil(i metasim.Instant) []Message {
+	var msgs []Message
+	for c.given.Len() > 0 && !i.Before(c.due()) {
+		if msgs == nil {
+			msgs = make([]Message, 0, min(c.given.Len(), 8))
+		}
+		msgs = append(msgs, c.pop())
+	}
+	return slices.Clip(msgs)
+}
+
+// due returns when the next message that the client has is due.
+func (c *Client) due() metasim.Instant {
+	if m := c.given.First(); m != nil {
+		return m.Due
+	}
+	return metasim.Infinity
+}
+
+// pop takes the next message: it counts as handled.
+func (c *Client) pop() Message {
+	m := c.given.Pop()
+	c.handled++
+	c.told.cause = metasim.Earlier(c.told.cause, m.Due)
+	return m
+}
+
+// report makes the client's report, without the times: next is its next event.
+func (c *Client) report(now, next metasim.Instant) metasim.Report {
+	floor := metasim.Later(now, c.promise)
+	next = metasim.Later(floor, next)
+	// What was promised binds whatever is said now: an answer that its reaction time forbids is not sent from a timer.
+	c.told = told{next: metasim.Later(c.promised(), next), cause: metasim.Infinity}
+	return metasim.Report{Now: now, NoSendBefore: floor, NextEvent: c.told.next, Acked: c.handled}
+}
+
+// promised returns the instant before which the client has promised not to send.
+func (c *Client) promised() metasim.Instant {
+	return MaySendFrom(c.promise, c.told.next, c.told.cause, c.reaction)
+}
+
+// MaySendFrom returns the first instant at which a client may send: not before its own promise; and before the next event
+// that it reported only in answer to a message that it has handled since, which takes its reaction time. cause is when
+// the first of these was due, Infinity for none. The server checks the same.
+func MaySendFrom(promise, next, cause metasim.Instant, reaction metasim.Time) metasim.Instant {
+	return metasim.Later(promise, metasim.Earlier(next, cause.React(reaction)))
+}

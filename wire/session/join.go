@@ -1,0 +1,92 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// ErrComplete is returned for what is declared after the client has joined: others rely on what it declared.
+var ErrComplete = errors.New("channels are fixed once the client has joined; declare them before Complete")
+
+var errNoName = errors.New("no name; give NewBuilder one, or set METASIM_CLIENT")
+
+// Publish declares a channel that the client sends on. Declaring it twice is no mistake.
+func (d *Declaration) Publish(channel string) error {
+	switch {
+	case slices.Contains(d.publications, channel):
+		return nil
+	case d.complete:
+		return ErrComplete
+	case channel == "":
+		return d.mistake(errors.New("a publication needs a channel name"))
+	}
+	d.publications = append(d.publications, channel)
+	return nil
+}
+
+// Subscribe declares interest in a channel: its name, or a regular expression that matches the whole name, as in LCM.
+func (d *Declaration) Subscribe(pattern string) error {
+	if d.complete {
+		return ErrComplete
+	}
+	if err := metasim.CheckSubscription(pattern); err != nil {
+		return d.mistake(fmt.Errorf("subscription %q is neither a channel name nor a regular expression: %w", pattern, err))
+	}
+	d.subscriptions = append(d.subscriptions, pattern)
+	return nil
+}
+
+// React declares the least time from a delivery to a send that it causes. 0 allows an answer at the instant of the message.
+func (d *Declaration) React(reaction metasim.Time) error {
+	if d.complete {
+		return ErrComplete
+	}
+	if reaction < 0 {
+		return d.mistake(fmt.Errorf("the reaction time is %v; use a positive duration, or 0", reaction))
+	}
+	d.reaction = reaction
+	return nil
+}
+
+func (d *Declaration) mistake(err error) error {
+	if d.err == nil {
+		d.err = err
+	}
+	return err
+}
+
+// Check returns the first thing that keeps a client of this name, with this token, from joining.
+func (d *Declaration) Check(name, token string) error {
+	switch {
+	case d.complete:
+		return ErrComplete
+	case d.err != nil:
+		return d.err
+	case name == "":
+		return errNoName
+	}
+	return wire.Check(wire.Packet{Body: d.hello(name, token)})
+}
+
+// Join makes the client that was declared, and puts its Hello into out. Nothing may be declared afterwards. It fails as
+// Check does. The client may act once it is Started.
+func (d *Declaration) Join(name, token string, out *Outbound) (*Client, error) {
+	if err := d.Check(name, token); err != nil {
+		return nil, err
+	}
+	d.complete = true
+	out.put(d.hello(name, token))
+	out.urgent = true
+	return &Client{name: name, subscriptions: d.subscriptions, reaction: d.reaction, out: out, timers: newTimers()}, nil
+}
+
+func (d *Declaration) hello(name, token string) wire.Hello {
+	return wire.Hello{
+		Version: wire.Version, Name: name, Token: token,
+		Publications: d.publications, Subscriptions: d.subscriptions, Reaction: d.reaction,
+	}
+}

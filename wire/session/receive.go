@@ -1,0 +1,85 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// ErrLeft is returned for whatever a client is asked to do after it left.
+var ErrLeft = errors.New("it has left the run; leave last")
+
+// Receive takes in what the server has said. It returns why the session is over, once it is.
+func (c *Client) Receive(in *Inbound) error {
+	for _, body := range in.rest {
+		if err := c.take(body); err != nil {
+			return c.Fail(err)
+		}
+	}
+	for i := range in.given {
+		c.given.Push(in.given[i])
+	}
+	if c.granted.Before(in.granted) {
+		c.granted, c.quiet = in.granted, in.quiet
+	}
+	return c.err
+}
+
+func (c *Client) take(body wire.Body) error {
+	switch b := body.(type) {
+	case wire.Welcome:
+		c.timed = b.Timed
+	case wire.Start:
+		c.started, c.until = true, b.Until
+		c.told.cause = metasim.Infinity
+	case wire.Goodbye:
+		c.Fail(ErrLeft)
+	case wire.Refuse:
+		return &wire.RefusedError{Reason: b.Reason, Text: b.Text}
+	default:
+		return fmt.Errorf("the server sent a %T, which no client expects", body)
+	}
+	return nil
+}
+
+// Fail ends the session, unless it is over, and returns why it is over. Nothing can be done with the client any more.
+func (c *Client) Fail(err error) error {
+	if c.err == nil {
+		c.err = err
+	}
+	return c.err
+}
+
+// Lose ends the session as the connection ended: io.EOF where the server closed it.
+func (c *Client) Lose(err error) error {
+	if errors.Is(err, io.EOF) {
+		return c.Fail(fmt.Errorf("the server went away at %v: %w", c.now, io.ErrUnexpectedEOF))
+	}
+	return c.Fail(fmt.Errorf("lost the server at %v: %w", c.now, err))
+}
+
+// Cancel ends the session because nobody waits any more for what the client waits for.
+func (c *Client) Cancel(cause error) error {
+	return c.Fail(fmt.Errorf("waiting at %v: %w", c.now, cause))
+}
+
+// Err returns why the session is over, ErrLeft after a Leave; nil while it is not.
+func (c *Client) Err() error { return c.err }
+
+// Started reports whether every client has joined, so that this one may initialize.
+func (c *Client) Started() bool { return c.started }
+
+// Timed reports whether the server wants to know for how long the client computes.
+func (c *Client) Timed() bool { return c.timed }
+
+// Name returns the name under which the client takes part.
+func (c *Client) Name() string { return c.name }
+
+// Now returns the instant of what the client did last: what it publishes carries it.
+func (c *Client) Now() metasim.Instant { return c.now }
+
+// Until returns the end of the run: nothing happens at it or later. Infinity where the run has no end.
+func (c *Client) Until() metasim.Instant { return c.until }

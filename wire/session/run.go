@@ -1,0 +1,139 @@
+package session
+
+import (
+	"fmt"
+
+	"metasim/metasim"
+)
+
+// BeginRun begins Run: the client has handlers for messages and timers, and acts at the instants that these name. Then
+// the caller repeats, until the client is not Running:
+//
+//  1. BeginInstant moves the client to the next instant. Where that fails, the client leaves if it is AtEnd; otherwise the
+//     caller calls Wait, writes, and gives what arrives to Receive until the client is Answered.
+//  2. NextMessage returns the messages due then, one by one: the caller calls their handlers. Then NextTimer returns the
+//     timers. Each may end the client, so the caller asks Running after each.
+//  3. EndInstant ends the instant: where the client is Authorized at the next one it says so with GoOn. Where it is not,
+//     the caller looks at what has arrived first.
+//
+// So one report follows each instant, whatever the server has said meanwhile: what the client has promised does not
+// depend on real time. EndRun ends it. A client that is Authorized right after BeginRun, as it has stepped before, calls
+// Report first.
+func (c *Client) BeginRun() {
+	c.running = true
+	c.EndInstant()
+}
+
+// Running reports whether Run goes on: the session is not over, and no timer or publish was refused.
+func (c *Client) Running() bool { return c.err == nil && c.refused == nil }
+
+// BeginInstant moves the client to the next instant at which it has something to do. It reports false where that is not
+// authorized.
+func (c *Client) BeginInstant() bool {
+	next := c.next()
+	if !next.Before(c.granted) {
+		return false
+	}
+	c.now = next
+	return true
+}
+
+// NextMessage returns the next message due at the present instant.
+func (c *Client) NextMessage() (Message, bool) {
+	if c.due() != c.now {
+		return Message{}, false
+	}
+	return c.pop(), true
+}
+
+// NextTimer returns the handler of the next timer at the present instant or before it: a Step may have passed timers. A
+// periodic timer is set again after its handler: among those of its next instant it comes after what the handler set.
+func (c *Client) NextTimer() (handler func(), ok bool) {
+	if t := c.fired; t != nil {
+		c.fired = nil
+		if t.period > 0 {
+			t.at = metasim.At(t.at.Time.Add(t.period))
+			c.timers.push(t)
+		}
+	}
+	if c.now.Before(c.timers.next()) {
+		return nil, false
+	}
+	c.fired = c.timers.queue.Pop()
+	return c.fired.call, true
+}
+
+// EndInstant ends an instant: the client is after the next timer, or the next message if that is earlier. A timer that a
+// Step has passed is due at the present instant.
+func (c *Client) EndInstant() {
+	c.goal = goal{want: metasim.Later(c.timers.next(), c.now), messages: true, now: c.now}
+}
+
+// EndRun ends Run, and returns why it ended: what was refused first, or why the session is over; nil if the client left.
+func (c *Client) EndRun() error {
+	c.running = false
+	switch {
+	case c.refused != nil:
+		return c.refused
+	case c.err == ErrLeft:
+		return nil
+	}
+	return c.err
+}
+
+// Handlers returns by their numbers, in the order of declaration and from 0, the subscriptions that match a channel. Each
+// of them handles a message on it.
+func (c *Client) Handlers(channel string) []int {
+	var numbers []int
+	for i, pattern := range c.subscriptions {
+		if metasim.MatchSubscription(pattern, channel) {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
+// At sets a timer in Run: call is called at time t. A time that has passed is refused: Run returns the error. At the
+// present time it is called at the present instant.
+func (c *Client) At(t metasim.Time, call func()) *Timer {
+	at := metasim.At(t)
+	if t == c.now.Time {
+		at = metasim.Later(at, c.now)
+	}
+	return c.AtInstant(at, call)
+}
+
+// AtInstant is At for an instant.
+func (c *Client) AtInstant(at metasim.Instant, call func()) *Timer {
+	if at.Before(c.now) {
+		c.refuseTimer(&metasim.Violation{Rule: metasim.TimeRegress, Client: c.name, At: at, Bound: c.now})
+	}
+	return c.timers.set(at, 0, call)
+}
+
+// After sets a timer for when d has passed; for 0, at the present instant after all that were set before.
+func (c *Client) After(d metasim.Time, call func()) *Timer {
+	if d <= 0 {
+		if d < 0 {
+			c.refuseTimer(fmt.Errorf("After(%v) at %v: use a positive duration, or 0", d, c.now))
+		}
+		return c.AtInstant(c.now, call)
+	}
+	return c.AtInstant(metasim.At(c.now.Time.Add(d)), call)
+}
+
+// Every sets a timer for each period, for the first time after one period.
+func (c *Client) Every(period metasim.Time, call func()) *Timer {
+	if period <= 0 {
+		c.refuseTimer(fmt.Errorf("Every(%v): use a positive period", period))
+	}
+	period = max(period, 1)
+	return c.timers.set(metasim.At(c.now.Time.Add(period)), period, call)
+}
+
+// refuseTimer notes that a timer was refused: Run returns it, also where it was set before Run.
+func (c *Client) refuseTimer(err error) {
+	if c.refused == nil {
+		c.refused = err
+	}
+}
