@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"metasim/internal/atomicfile"
 	"metasim/record/journal"
 )
 
@@ -28,11 +29,10 @@ func (a Address) Write(file string) error {
 	if err != nil {
 		return err
 	}
-	temp := file + ".new"
-	if err := os.WriteFile(temp, append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("monitor: writing where the run can be asked: %w", err)
+	if err := atomicfile.Write(file, append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("writing where the run can be asked: %w", err)
 	}
-	return os.Rename(temp, file)
+	return nil
 }
 
 // Open returns a run that goes on, by its directory.

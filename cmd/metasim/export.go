@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"metasim/internal/atomicfile"
 	"metasim/lcm/types"
 	"metasim/metasim"
 	"metasim/record"
@@ -50,7 +51,7 @@ func (f *exportFlags) check(asJSON bool) (wanted bool, err error) {
 
 // A sink is an export, and the file that it goes into.
 type sink struct {
-	file *outFile
+	file *atomicfile.File
 	export.Sink
 }
 
@@ -69,7 +70,7 @@ func exportLog(path, client string, f *exportFlags, std streams) (err error) {
 	sinks, err := f.open(run.Dir, m, client)
 	defer func() {
 		for _, s := range sinks {
-			if e := s.file.discard(); e != nil {
+			if e := s.file.Discard(); e != nil {
 				err = failed(errors.Join(err, e))
 			}
 		}
@@ -89,10 +90,10 @@ func exportLog(path, client string, f *exportFlags, std streams) (err error) {
 		return failed(err)
 	}
 	for _, s := range sinks {
-		if err := errors.Join(s.Close(), s.file.keep()); err != nil {
+		if err := errors.Join(s.Close(), s.file.Commit()); err != nil {
 			return failed(err)
 		}
-		printCount(std, s.file.path, s.Count())
+		printCount(std, s.file.Path(), s.Count())
 	}
 	switch {
 	case end.Torn != nil:
@@ -117,12 +118,12 @@ func (f *exportFlags) open(dir journal.Dir, m *journal.Manifest, client string) 
 	}
 	for _, e := range []struct {
 		path  string
-		begin func(*outFile) (export.Sink, error)
+		begin func(*atomicfile.File) (export.Sink, error)
 	}{
-		{f.lcm, func(file *outFile) (export.Sink, error) {
+		{f.lcm, func(file *atomicfile.File) (export.Sink, error) {
 			return export.NewLog(file, m.Clients, export.LogOptions{Of: of, Client: client})
 		}},
-		{f.mcap, func(file *outFile) (export.Sink, error) {
+		{f.mcap, func(file *atomicfile.File) (export.Sink, error) {
 			return export.NewMCAP(file, m.Clients, export.MCAPOptions{Client: client, Types: set, About: about(m)})
 		}},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"metasim/analysis"
 	"metasim/analysis/show"
+	"metasim/internal/atomicfile"
 	"metasim/run"
 )
 
@@ -64,14 +65,14 @@ func (c *counted) Write(b []byte) (int, error) {
 }
 
 // fill writes a file that was begun, if it was, and keeps it only whole.
-func fill(file *outFile, err error, write func(io.Writer) error) error {
+func fill(file *atomicfile.File, err error, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
 	if err := write(file); err != nil {
-		return errors.Join(err, file.discard())
+		return errors.Join(err, file.Discard())
 	}
-	return file.keep()
+	return file.Commit()
 }
 
 // reportAtOnce reports on a run that has ended: with a page in its directory and, after its outcome, the report for people.
@@ -81,7 +82,7 @@ func reportAtOnce(out *run.Outcome, text *bytes.Buffer, quiet bool, width int) e
 		return fmt.Errorf("there is no report: %w", err)
 	}
 	path := filepath.Join(out.RunDir, reportFile)
-	file, err := newOutFile(path)
+	file, err := atomicfile.Create(path, 0o644)
 	if err = fill(file, err, func(w io.Writer) error { return show.HTML(w, t, r) }); err != nil {
 		return fmt.Errorf("the page cannot be written: %w", err)
 	}

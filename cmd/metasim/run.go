@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"metasim/internal/atomicfile"
 	"metasim/run"
 	"metasim/scenarios"
 	"metasim/server"
@@ -175,7 +175,7 @@ func (f *runFlags) ready(tell bool, std streams) func(url, token string) error {
 		if f.readyFile == "" {
 			return nil
 		}
-		if err := writeAtomically(f.readyFile, url+"\n"); err != nil {
+		if err := atomicfile.Write(f.readyFile, []byte(url+"\n"), 0o600); err != nil {
 			return fmt.Errorf("the ready file cannot be written: %w; name a file in a directory that exists", err)
 		}
 		return nil
@@ -191,22 +191,4 @@ func (f *runFlags) refused(out *run.Outcome, err error, std streams) error {
 		}
 	}
 	return err
-}
-
-// writeAtomically writes a file so that whoever waits for it never sees half of it.
-func writeAtomically(path, text string) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".ready-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"metasim/internal/atomicfile"
 )
 
 // The files of a run that this package writes. Others lie beside them.
@@ -176,10 +178,9 @@ func (d Dir) WriteManifest(m *Manifest) error {
 	return nil
 }
 
-// replace writes a file under another name, and gives it its own when it is whole and on disk.
+// replace writes a file and waits until it is on disk.
 func (d Dir) replace(name string, b []byte) error {
-	temp := d.File("." + name + ".new")
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := atomicfile.Create(d.File(name), 0o644)
 	if err != nil {
 		return err
 	}
@@ -187,16 +188,10 @@ func (d Dir) replace(name string, b []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(temp, d.File(name))
-	}
 	if err != nil {
-		return errors.Join(err, os.Remove(temp))
+		return errors.Join(err, f.Discard())
 	}
-	return nil
+	return f.Commit()
 }
 
 // Manifest reads the run's manifest.
