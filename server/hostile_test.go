@@ -36,10 +36,10 @@ func (r *running) unix() string {
 
 // nonsense is what no metasim peer sends, and what is said of it.
 var nonsense = []struct{ name, bytes, is string }{
-	{"text", "GET / HTTP/1.1\r\nHost: metasim\r\n\r\n", "it sent what is not the protocol: wire: "},
-	{"4 GiB", "\xff\xff\xff\xff", "it sent what is not the protocol: wire: "},
-	{"zeros", strings.Repeat("\x00", 100), "it sent what is not the protocol: wire: "},
-	{"half a frame", "\x10\x00\x00\x00half", "it sent what is not the protocol: wire: "},
+	{"text", "GET / HTTP/1.1\r\nHost: metasim\r\n\r\n", "it sent what is not the protocol: "},
+	{"4 GiB", "\xff\xff\xff\xff", "it sent what is not the protocol: "},
+	{"zeros", strings.Repeat("\x00", 100), "it sent what is not the protocol: "},
+	{"half a frame", "\x10\x00\x00\x00half", "it sent what is not the protocol: "},
 }
 
 // Garbage from a connection that nobody has joined on hurts nobody: it is closed.

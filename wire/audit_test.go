@@ -29,10 +29,11 @@ var stay = map[string]string{
 	"Finish":  "the server says Refuse or Goodbye",
 }
 
-// bodiesOnly are the types in packet.go that are no bodies.
-var bodiesOnly = map[string]string{
+// noBodies are the structs in wire.go that are no bodies.
+var noBodies = map[string]string{
 	"Packet":       "it holds a body",
-	"RefusedError": "what a client's side makes of a Refuse",
+	"RefusedError": "the error of a client that got a Refuse",
+	"Traffic":      "what a connection carried",
 }
 
 // Every event, effect and body either travels, and has a case in the codec, or is listed above with the reason.
@@ -45,7 +46,7 @@ func TestEverythingHasACodecCase(t *testing.T) {
 		case stays && travels:
 			t.Errorf("%s (%s) is said to stay because %q, and has a codec case; remove one of the two", name, where, why)
 		case !stays && !travels:
-			t.Errorf("%s (%s) has no codec case; add it to metasim.proto, Check, appendBody, Decoder.body, bodies() in "+
+			t.Errorf("%s (%s) has no codec case; add it to metasim.proto, Check, appendBody, bodyDecoder.body, bodies() in "+
 				"codec_test.go and docs/protocol.md, or to stay in audit_test.go with the reason", name, where)
 		}
 	}
@@ -98,7 +99,7 @@ func nouns(t *testing.T) map[string]string {
 	return found
 }
 
-// declared returns the nouns of one declaration: who has a method event or effect, and the structs of packet.go.
+// declared returns the nouns of one declaration: who has a method event or effect, and the structs of wire.go.
 func declared(path string, d ast.Decl) []string {
 	var names []string
 	switch d := d.(type) {
@@ -112,7 +113,7 @@ func declared(path string, d ast.Decl) []string {
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
 			s, ok := spec.(*ast.TypeSpec)
-			if !ok || filepath.Base(path) != "packet.go" || bodiesOnly[s.Name.Name] != "" {
+			if !ok || filepath.Base(path) != "wire.go" || noBodies[s.Name.Name] != "" {
 				continue
 			}
 			if _, ok := s.Type.(*ast.StructType); ok {

@@ -10,7 +10,7 @@ import (
 	"metasim/metasim"
 )
 
-// A cursor reads the fields of a message, in any order, and keeps the first error: after one there are no more fields,
+// A cursor reads the fields of a message, in any order. After the first error, which it keeps, there are no more fields
 // and all values are zero.
 //
 //	for c.more() {
@@ -22,15 +22,16 @@ import (
 //		}
 //	}
 //
-// As in the generated code the last value of a field counts, and a message that comes twice is merged.
+// As in the generated code, the last value of a field counts, and a message field that comes twice is merged.
 type cursor struct {
 	b         []byte
-	next, end int    // the part of b that is to be read; moving a slice instead would cost a write barrier each time
+	next, end int    // b[next:end] is still to be read; to move a slice instead would cost a write barrier each time
 	tag       uint64 // of the field whose value comes next
 	message   string // for errors
 	err       error
 }
 
+// read returns a cursor over a message. Its name is for errors.
 func read(b []byte, message string) cursor { return cursor{b: b, end: len(b), message: message} }
 
 // more reads the next tag. It is false at the end of the message, and after an error.
@@ -38,7 +39,7 @@ func (c *cursor) more() bool {
 	if c.next >= c.end {
 		return false
 	}
-	c.tag = c.number() // 0 where there is none: no field has that tag, and the first error stays
+	c.tag = c.number() // 0 after an error: no field has that tag
 	return true
 }
 
@@ -60,7 +61,7 @@ func (c *cursor) longNumber() uint64 {
 	return v
 }
 
-// count reads a length, and returns where what it counts ends.
+// count reads a length, and returns the end of the bytes that it counts.
 func (c *cursor) count() (end int) {
 	n := c.number()
 	if c.err == nil && n > uint64(c.end-c.next) {
@@ -72,7 +73,7 @@ func (c *cursor) count() (end int) {
 	return c.next + int(n)
 }
 
-// bytes returns a length-delimited value, which is still part of the message.
+// bytes returns a length-delimited value. It points into the message.
 func (c *cursor) bytes() []byte {
 	end := c.count()
 	b := c.b[c.next:end]
@@ -80,7 +81,7 @@ func (c *cursor) bytes() []byte {
 	return b
 }
 
-// instant reads an Instant over what i holds already.
+// instant reads an Instant and merges it into i.
 func (c *cursor) instant(i *rawInstant) {
 	outer := c.end
 	for c.end = c.count(); c.more(); {
@@ -98,7 +99,7 @@ func (c *cursor) instant(i *rawInstant) {
 	c.end = outer
 }
 
-// report reads a Report over what r holds already.
+// report reads a Report and merges it into r.
 func (c *cursor) report(r *rawReport) {
 	outer := c.end
 	for c.end = c.count(); c.more(); {
@@ -131,7 +132,7 @@ func (c *cursor) onlyInstant(tag uint64) metasim.Instant {
 	return c.at(&raw)
 }
 
-// unknown refuses the field at hand: ignoring it could change what the message means.
+// unknown refuses the current field: to ignore it could change what the message means.
 func (c *cursor) unknown(message string) {
 	if c.err != nil {
 		return
@@ -144,20 +145,21 @@ func (c *cursor) unknown(message string) {
 	c.fail(unknownField(message, uint64(number)))
 }
 
-// fail keeps an error, and leaves nothing to read.
+// fail keeps the first error, and leaves nothing to read.
 func (c *cursor) fail(err error) {
 	if err != nil && c.err == nil {
 		c.err, c.next = err, len(c.b)
 	}
 }
 
-// at is what an Instant means, once all of it was read.
+// at converts an Instant, once all of it was read.
 func (c *cursor) at(raw *rawInstant) metasim.Instant {
 	i, err := raw.instant()
 	c.fail(err)
 	return i
 }
 
+// reported converts a Report, once all of it was read.
 func (c *cursor) reported(raw *rawReport) metasim.Report {
 	return metasim.Report{
 		Now: c.at(&raw.now), NoSendBefore: c.at(&raw.noSendBefore), NextEvent: c.at(&raw.nextEvent), Acked: raw.acked,
@@ -179,7 +181,7 @@ func (r *rawInstant) instant() (metasim.Instant, error) {
 	case r.infinity:
 		return metasim.Infinity, nil
 	case r.step > math.MaxUint32:
-		return metasim.Start, beyond("an instant's step", r.step)
+		return metasim.Start, tooLarge("an instant's step", r.step)
 	}
 	return metasim.Instant{Time: metasim.Time(r.time), Step: uint32(r.step)}, nil
 }
@@ -188,17 +190,4 @@ func (r *rawInstant) instant() (metasim.Instant, error) {
 type rawReport struct {
 	now, noSendBefore, nextEvent rawInstant
 	acked                        uint64
-}
-
-func unreadable(message string, cause error) error {
-	return &ProtocolError{
-		What: fmt.Sprintf("a %s that cannot be read", message), Bound: "a body is protobuf, its names are UTF-8",
-		Remedy: speak, Err: cause,
-	}
-}
-
-func unknownField(message string, number uint64) error {
-	return &ProtocolError{
-		What: fmt.Sprintf("a %s with a field %d", message, number), Bound: "this version knows no such field", Remedy: speak,
-	}
 }

@@ -3,35 +3,17 @@ package wire
 import (
 	"fmt"
 	"math"
-	"unicode/utf8"
-
-	"metasim/metasim"
 )
 
-// A Decoder turns frames into packets. The zero value is ready. Names that come again and again are kept once: one
-// Decoder serves one connection. It is not safe for concurrent use.
+// A Decoder turns frames into packets. The zero value is ready. One Decoder serves one connection: it keeps one copy of
+// each name. It is not safe for concurrent use.
 type Decoder struct {
 	packets []Packet
-	names   map[string]string
-
-	sends          slab[metasim.Send]
-	deliveries     slab[metasim.Deliver]
-	promises       last[metasim.Promise]
-	advances       last[metasim.Advance]
-	polls          last[metasim.PollWait]
-	authorizations last[metasim.Authorize]
-
-	small     []byte // the rest of the memory for small payloads
-	slab      int    // how much that was
-	ownFrame  int    // the memory that the frame takes, where payloads may keep it; otherwise 0
-	gaveFrame bool   // and one does
+	bodies  bodyDecoder
 }
 
-// keepNames is how many names a Decoder remembers; a peer that invents more only loses the saving.
-const keepNames = 4096
-
-// Packets decodes one frame, without its length. The slice and its bodies are valid until the next call, payloads for
-// good; nothing of it points into the frame. Whatever comes is decoded or refused with a *ProtocolError.
+// Packets decodes one frame, without its length. The slice and its bodies are valid until the next call, payloads stay
+// valid; nothing points into the frame. Any bytes are either decoded or refused with a *ProtocolError.
 func (d *Decoder) Packets(frame []byte) ([]Packet, error) {
 	d.reclaim()
 	if err := d.add(frame); err != nil {
@@ -40,7 +22,7 @@ func (d *Decoder) Packets(frame []byte) ([]Packet, error) {
 	return d.packets, nil
 }
 
-// add decodes one more frame, the packets of which follow the others. Where it fails there is nothing of it.
+// add decodes one more frame and appends its packets to the others, or none of them if it fails.
 func (d *Decoder) add(frame []byte) error {
 	before := len(d.packets)
 	err := d.frame(frame)
@@ -82,16 +64,11 @@ func (d *Decoder) frame(frame []byte) error {
 	return nil
 }
 
-// reclaim takes back what was handed out: it may be large, and is not to be kept alive.
+// reclaim takes back what Packets lent, and frees what it points to, which may be large.
 func (d *Decoder) reclaim() {
 	clear(d.packets)
 	d.packets = d.packets[:0]
-	d.sends.reclaim()
-	d.deliveries.reclaim()
-	d.promises.reclaim()
-	d.advances.reclaim()
-	d.polls.reclaim()
-	d.authorizations.reclaim()
+	d.bodies.reclaim()
 }
 
 // packet decodes a Packet: a member, then a body.
@@ -100,13 +77,13 @@ func (d *Decoder) packet(b []byte) (Packet, error) {
 	c := read(b, "Packet")
 	if c.more() && c.tag == packetMember {
 		if member = c.number(); c.err != nil {
-			return Packet{}, broken("a packet whose member is no number")
+			return Packet{}, malformed("a packet whose member is no number")
 		}
 		c.more()
 	}
 	p := Packet{Member: uint32(member)}
 	if member > math.MaxUint32 {
-		return p, beyond("a member number", member)
+		return p, tooLarge("a member number", member)
 	}
 	if c.err == nil && c.next == len(b) && (len(b) == 0 || c.tag == packetMember) {
 		return p, &ProtocolError{
@@ -114,11 +91,11 @@ func (d *Decoder) packet(b []byte) (Packet, error) {
 		}
 	}
 	if c.err != nil || c.tag&7 != counted {
-		return p, broken(fmt.Sprintf("a packet of member %d that cannot be read", member))
+		return p, malformed(fmt.Sprintf("a packet of member %d that cannot be read", member))
 	}
 	value := c.bytes()
 	if c.err != nil || c.next < len(b) {
-		return p, broken(fmt.Sprintf("a packet of member %d with more or less than one body", member))
+		return p, malformed(fmt.Sprintf("a packet of member %d with more or less than one body", member))
 	}
 	if large := c.tag == packetSend || c.tag == packetDeliver; len(value) > MaxControl && !large {
 		return p, &ProtocolError{
@@ -128,72 +105,15 @@ func (d *Decoder) packet(b []byte) (Packet, error) {
 		}
 	}
 	var err error
-	p.Body, err = d.body(c.tag, value)
+	p.Body, err = d.bodies.body(c.tag, value)
 	return p, err
 }
 
-// take decodes a frame that the caller gives away: it reports whether a payload keeps it.
+// take is Packets for a frame that the caller may give away. kept reports that a payload points into the frame.
 func (d *Decoder) take(frame []byte) (packets []Packet, kept bool, err error) {
-	d.ownFrame, d.gaveFrame = cap(frame), false
+	m := &d.bodies.memory
+	m.ownFrame, m.gaveFrame = cap(frame), false
 	packets, err = d.Packets(frame)
-	d.ownFrame = 0
-	return packets, d.gaveFrame, err
-}
-
-// A slab lends memory for values of one type, and takes all of it back at once.
-type slab[T any] struct{ lent []T }
-
-// lend returns the memory of a zero value.
-func (s *slab[T]) lend() *T {
-	if len(s.lent) == cap(s.lent) {
-		s.lent = make([]T, 0, max(1, 2*cap(s.lent))) // what was lent before stays where it is
-	}
-	s.lent = s.lent[:len(s.lent)+1]
-	return &s.lent[len(s.lent)-1]
-}
-
-// reclaim keeps the memory, unless a frame out of the common made it large: there may be thousands of connections.
-func (s *slab[T]) reclaim() {
-	if cap(s.lent) > keepLent {
-		s.lent = nil
-		return
-	}
-	clear(s.lent)
-	s.lent = s.lent[:0]
-}
-
-const keepLent = 1 << 10
-
-// maxShort is more than the longest body without a payload takes, unless somebody pads it.
-const maxShort = 128
-
-// name reads a name, and returns the one copy of it that this connection keeps.
-func (d *Decoder) name(c *cursor) string {
-	b := c.bytes()
-	if kept, ok := d.names[string(b)]; ok {
-		return kept
-	}
-	if !utf8.Valid(b) {
-		c.fail(unreadable(c.message, fmt.Errorf("a name of %d bytes is no UTF-8", len(b))))
-		return ""
-	}
-	s := string(b)
-	if len(d.names) < keepNames && len(s) <= MaxName {
-		if d.names == nil {
-			d.names = make(map[string]string)
-		}
-		d.names[s] = s
-	}
-	return s
-}
-
-func broken(what string) error {
-	return &ProtocolError{What: what, Bound: "a packet is a member and one body", Remedy: speak}
-}
-
-func beyond(what string, v uint64) error {
-	return &ProtocolError{
-		What: fmt.Sprintf("%s of %d", what, v), Bound: fmt.Sprintf("it has 32 bits, at most %d", uint32(math.MaxUint32)),
-		Remedy: speak,
-	}
+	m.ownFrame = 0
+	return packets, m.gaveFrame, err
 }

@@ -1,16 +1,16 @@
 package wire
 
-// What metasim.proto says of the messages that are written and read by hand: Frame and Packet, so that limits hold
-// before memory is taken and errors say which packet it was; and the bodies that a running simulation is made of,
-// because there are millions of them. Tests compare each with the generated code.
+// The fields of metasim.proto that this package encodes and decodes by hand: Frame and Packet, so that limits are checked
+// before memory is allocated and errors name the packet; and the bodies of a running simulation, because there are
+// millions of them. Tests compare each with the generated code.
 
-// The kinds of fields that occur: protowire.VarintType and protowire.BytesType, without their type.
+// The kinds of fields in use: protowire.VarintType and protowire.BytesType as untyped constants.
 const (
 	varint  = 0
 	counted = 2 // a length, then so many bytes
 )
 
-// The tags of Frame, Packet and the bodies: a field's number and kind, in one byte, as no number is beyond 15.
+// The tags of Frame, Packet and the bodies: a field's number and kind. One byte is enough, as no number is above 15.
 const (
 	framePackets = 1<<3 | counted
 

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"unicode/utf8"
 
 	"metasim/metasim"
@@ -18,9 +20,9 @@ const (
 	MaxControl = 4 << 20
 	// MaxName is the longest name of a client or channel, and the longest subscription.
 	MaxName = 1024
-	// MaxNames bounds who is introduced on a connection: the bytes of the names, and NameCost for each.
+	// MaxNames bounds the introductions on a connection: the bytes of the names, and NameCost for each.
 	MaxNames = 64 << 20
-	// NameCost is what an introduction counts beside the bytes of its name.
+	// NameCost is what an introduction counts for, beside the bytes of its name.
 	NameCost = 64
 	// MaxText is the longest text of a Refuse. A longer one is cut.
 	MaxText = 64 << 10
@@ -28,8 +30,8 @@ const (
 	MaxPackets = 1 << 16
 )
 
-// Check reports why a packet cannot be sent, as a *ProtocolError, or nil. Every transport asks it, so that what passes
-// in one process passes over a network too.
+// Check returns nil, or why a packet cannot be sent, as a *ProtocolError. Every transport calls it, so that a packet that
+// passes inside one process passes over a network too.
 func Check(p Packet) error {
 	switch b := p.Body.(type) {
 	case Hello:
@@ -44,7 +46,7 @@ func Check(p Packet) error {
 		return nil
 	case Refuse:
 		if b.Reason > math.MaxInt32 {
-			return beyond("a reason", uint64(b.Reason))
+			return tooLarge("a reason", uint64(b.Reason))
 		}
 		return nil
 	case *metasim.Send:
@@ -64,7 +66,7 @@ func Check(p Packet) error {
 	}
 	return &ProtocolError{
 		What: fmt.Sprintf("a packet with a body of type %T", p.Body), Bound: "no such message travels",
-		Remedy: "use a Body as it is documented: the core's nouns by pointer, the others by value",
+		Remedy: "use a Body as it is documented: the machine's nouns by pointer, the others by value",
 	}
 }
 
@@ -106,7 +108,7 @@ func checkWork(r *metasim.Report) error {
 func checkLeave(b *metasim.Leave) error {
 	if b.Cut {
 		return &ProtocolError{
-			What: "a leave that is a cut", Bound: "a cut is the server's own word and does not travel",
+			What: "a leave that is a cut", Bound: "the server sets Cut itself; it does not travel",
 			Remedy: "clear Cut",
 		}
 	}
@@ -120,7 +122,7 @@ func checkLeave(b *metasim.Leave) error {
 	return checkTime("a leave", b.Now.Time)
 }
 
-// CheckSend is Check of a Send, for who has no Packet of it yet.
+// CheckSend is Check of a Send, for a caller that has no Packet yet.
 func CheckSend(channel string, payload []byte, sent metasim.Instant) error {
 	return checkMessage(channel, payload, sent, sent)
 }
@@ -136,7 +138,7 @@ func checkMessage(channel string, payload []byte, sent, due metasim.Instant) err
 	return firstError(checkName("a channel", channel), checkTime("a send", sent.Time), checkTime("a delivery", due.Time))
 }
 
-// checkNames also bounds what the names take together.
+// checkNames checks each name, and the size of all together.
 func checkNames(what string, names []string) error {
 	total := 0
 	for _, name := range names {
@@ -181,7 +183,7 @@ func checkTime(what string, t metasim.Time) error {
 	}
 }
 
-// clip keeps an error short, whatever the name.
+// clip shortens a name for an error.
 func clip(s string) string { return s[:min(len(s), 40)] }
 
 func firstError(errs ...error) error {
@@ -191,4 +193,70 @@ func firstError(errs ...error) error {
 		}
 	}
 	return nil
+}
+
+// A ProtocolError says that a message, received or about to be sent, is not of the protocol.
+type ProtocolError struct {
+	Peer   string // the sender, as Conn.Peer names it; empty for what this side was about to send
+	What   string // "a frame of 4294967295 bytes"
+	Bound  string // "a frame has at most 67108864"
+	Remedy string // "speak the metasim protocol, version 2"
+	Err    error  // the cause, or nil: io.ErrUnexpectedEOF for a stream that ended inside a frame
+}
+
+func (e *ProtocolError) Error() string {
+	var s strings.Builder
+	if e.Peer != "" {
+		s.WriteString(e.Peer + " sent ")
+	}
+	s.WriteString(e.What)
+	if e.Bound != "" {
+		s.WriteString(": " + e.Bound)
+	}
+	if e.Err != nil {
+		s.WriteString(" (" + e.Err.Error() + ")")
+	}
+	return s.String() + "; " + e.Remedy
+}
+
+// Unwrap returns the cause.
+func (e *ProtocolError) Unwrap() error { return e.Err }
+
+// speak is the remedy for bytes that no metasim peer would send.
+var speak = fmt.Sprintf("speak the metasim protocol, version %d", Version)
+
+// withPeer names the peer in an error of the decoder, which does not know it.
+func withPeer(peer string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *ProtocolError
+	if errors.As(err, &e) && e.Peer == "" {
+		e.Peer = peer
+	}
+	return err
+}
+
+func malformed(what string) error {
+	return &ProtocolError{What: what, Bound: "a packet is a member and one body", Remedy: speak}
+}
+
+func tooLarge(what string, v uint64) error {
+	return &ProtocolError{
+		What: fmt.Sprintf("%s of %d", what, v), Bound: fmt.Sprintf("it has 32 bits, at most %d", uint32(math.MaxUint32)),
+		Remedy: speak,
+	}
+}
+
+func unreadable(message string, cause error) error {
+	return &ProtocolError{
+		What: fmt.Sprintf("a %s that cannot be read", message), Bound: "a body is protobuf, its names are UTF-8",
+		Remedy: speak, Err: cause,
+	}
+}
+
+func unknownField(message string, number uint64) error {
+	return &ProtocolError{
+		What: fmt.Sprintf("a %s with a field %d", message, number), Bound: "this version knows no such field", Remedy: speak,
+	}
 }

@@ -147,7 +147,7 @@ func TestWriterRefuses(t *testing.T) {
 		{&metasim.Send{Payload: make([]byte, wire.MaxPayload+1)}, "a payload of 67043329 bytes"},
 		{&metasim.Send{Channel: long}, "a channel with a name of 1025 bytes"},
 		{&metasim.Send{Channel: "\xff"}, "a name is valid UTF-8"},
-		{&metasim.Leave{Cut: true}, "a cut is the server's own word"},
+		{&metasim.Leave{Cut: true}, "the server sets Cut itself"},
 		{&metasim.Leave{Result: make([]byte, wire.MaxControl)}, "a result has at most"},
 		{&metasim.Promise{NoSendBefore: metasim.Instant{Time: -1}}, "a promise at -1ns"},
 		{wire.Hello{Name: long}, "a client with a name of 1025 bytes"},

@@ -52,7 +52,7 @@ func (c *conn) Write(packets []wire.Packet) error {
 		size += overhead + payloadSize(p.Body)
 	}
 	if err := c.out.write(packets, size); err != nil {
-		return fmt.Errorf("wire: write to %s: %w", c.peer, err)
+		return fmt.Errorf("write to %s: %w", c.peer, err)
 	}
 	return nil
 }

@@ -130,11 +130,11 @@ func (c *conn) wait() error {
 func (c *conn) broken(what string, err error) error {
 	switch {
 	case c.closed.Load():
-		return fmt.Errorf("wire: %s %s: %w", what, c.peer, net.ErrClosed)
+		return fmt.Errorf("%s %s: %w", what, c.peer, net.ErrClosed)
 	case errors.As(err, new(*quicgo.IdleTimeoutError)):
-		return fmt.Errorf("wire: %s %s: nothing was heard for %v: it died, or the network did", what, c.peer, silence)
+		return fmt.Errorf("%s %s: nothing was heard for %v: it died, or the network did", what, c.peer, silence)
 	}
-	return fmt.Errorf("wire: %s %s: %v", what, c.peer, err) // not %w, as above
+	return fmt.Errorf("%s %s: %v", what, c.peer, err) // not %w, as above
 }
 
 // Close closes the write side and waits for the peer to read to the end, as quic-go forgets what is unsent or unread

@@ -56,14 +56,14 @@ func (c *conn) Read() ([]wire.Packet, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	if c.closed.Load() {
-		return nil, fmt.Errorf("wire: read from %s: %w", c.peer, net.ErrClosed)
+		return nil, fmt.Errorf("read from %s: %w", c.peer, net.ErrClosed)
 	}
 	packets, err := c.reader.Read()
 	switch {
 	case err == nil:
 		return packets, nil
 	case c.closed.Load():
-		return nil, fmt.Errorf("wire: read from %s: %w", c.peer, net.ErrClosed)
+		return nil, fmt.Errorf("read from %s: %w", c.peer, net.ErrClosed)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		// The peer reads no more. Tell it at once that this side is done too: its Close waits for that.
 		c.ended = true
@@ -84,11 +84,11 @@ func (c *conn) write(send func() error) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if c.closed.Load() {
-		return fmt.Errorf("wire: write to %s: %w", c.peer, net.ErrClosed)
+		return fmt.Errorf("write to %s: %w", c.peer, net.ErrClosed)
 	}
 	err := send()
 	if err != nil && c.closed.Load() {
-		return fmt.Errorf("wire: write to %s: %w", c.peer, net.ErrClosed)
+		return fmt.Errorf("write to %s: %w", c.peer, net.ErrClosed)
 	}
 	return err
 }

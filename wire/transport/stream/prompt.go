@@ -21,12 +21,12 @@ func (c *conn) TryWriteFrames(frames []byte) (int, error) {
 	}
 	defer c.writing.Unlock()
 	if c.closed.Load() {
-		return 0, fmt.Errorf("wire: write to %s: %w", c.peer, net.ErrClosed)
+		return 0, fmt.Errorf("write to %s: %w", c.peer, net.ErrClosed)
 	}
 	n, err := c.prompt.TryWrite(frames)
 	c.writer.Note(frames[:n])
 	if err != nil {
-		return n, fmt.Errorf("wire: write to %s: %w", c.peer, err)
+		return n, fmt.Errorf("write to %s: %w", c.peer, err)
 	}
 	return n, nil
 }

@@ -1,51 +1,55 @@
 package wire
 
 import (
-	"fmt"
 	"math"
 
+	"metasim/internal/slab"
 	"metasim/metasim"
-	"metasim/wire/wirepb"
 )
 
-// body decodes what a packet carries, by its tag, and checks it as Check does.
-func (d *Decoder) body(tag uint64, b []byte) (Body, error) {
+// A bodyDecoder decodes the bodies of packets. It lends their memory until reclaim.
+type bodyDecoder struct {
+	memory
+	sends          slab.Slab[metasim.Send]
+	deliveries     slab.Slab[metasim.Deliver]
+	promises       repeatCache[metasim.Promise]
+	advances       repeatCache[metasim.Advance]
+	polls          repeatCache[metasim.PollWait]
+	authorizations repeatCache[metasim.Authorize]
+}
+
+func (d *bodyDecoder) reclaim() {
+	d.sends.ReclaimAtMost(maxLent)
+	d.deliveries.ReclaimAtMost(maxLent)
+	d.promises.reclaim()
+	d.advances.reclaim()
+	d.polls.reclaim()
+	d.authorizations.reclaim()
+}
+
+// body decodes a body by the tag of its field in a packet, and checks it as Check does.
+func (d *bodyDecoder) body(tag uint64, b []byte) (Body, error) {
 	switch tag {
 	case packetSend:
 		return d.send(b)
 	case packetPromise:
-		return d.promises.or(promise, nil, b)
+		return d.promises.get(promise, nil, b)
 	case packetAdvance:
-		return d.advances.or(advance, advanceWork, b)
+		return d.advances.get(advance, advanceWork, b)
 	case packetPollWait:
-		return d.polls.or(pollWait, pollWaitWork, b)
+		return d.polls.get(pollWait, pollWaitWork, b)
 	case packetLeave:
 		return d.leave(b)
 	case packetDeliver:
 		return d.deliver(b)
 	case packetAuthorize:
-		return d.authorizations.or(authorize, nil, b)
-	case packetHello:
-		return decodeRare(b, new(wirepb.Hello), hello)
-	case packetWelcome:
-		return decodeRare(b, new(wirepb.Welcome), welcome)
-	case packetStart:
-		return decodeRare(b, new(wirepb.Start), start)
-	case packetIntroduce:
-		return decodeRare(b, new(wirepb.Introduce), introduce)
-	case packetGoodbye:
-		return decodeRare(b, new(wirepb.Goodbye), goodbye)
-	case packetRefuse:
-		return decodeRare(b, new(wirepb.Refuse), refuse)
+		return d.authorizations.get(authorize, nil, b)
 	}
-	return nil, &ProtocolError{
-		What:  fmt.Sprintf("a packet with a body in field %d", tag>>3),
-		Bound: "this version knows no such body", Remedy: speak,
-	}
+	return handshake(tag, b)
 }
 
-func (d *Decoder) send(b []byte) (Body, error) {
-	m := d.sends.lend()
+func (d *bodyDecoder) send(b []byte) (Body, error) {
+	m := d.sends.Lend()
 	var sent rawInstant
 	var payload []byte
 	c := read(b, "SendMessage")
@@ -135,7 +139,7 @@ func pollWaitWork(m *metasim.PollWait, b []byte) error {
 	return work(&m.Report, b, pollWaitComputed, pollWaitCPU)
 }
 
-func (d *Decoder) leave(b []byte) (Body, error) {
+func (d *bodyDecoder) leave(b []byte) (Body, error) {
 	m := new(metasim.Leave)
 	var now rawInstant
 	var result []byte
@@ -160,8 +164,8 @@ func (d *Decoder) leave(b []byte) (Body, error) {
 	return m, nil
 }
 
-func (d *Decoder) deliver(b []byte) (Body, error) {
-	m := d.deliveries.lend()
+func (d *bodyDecoder) deliver(b []byte) (Body, error) {
+	m := d.deliveries.Lend()
 	var from uint64
 	var sent, due rawInstant
 	var payload []byte
@@ -187,7 +191,7 @@ func (d *Decoder) deliver(b []byte) (Body, error) {
 		}
 	}
 	if from > math.MaxUint32 {
-		c.fail(beyond("a sender", from))
+		c.fail(tooLarge("a sender", from))
 	}
 	m.Message.From, m.Message.Sent, m.Message.Due = metasim.ClientID(from), c.at(&sent), c.at(&due)
 	if c.fail(checkMessage(m.Message.Channel, payload, m.Message.Sent, m.Message.Due)); c.err != nil {

@@ -7,16 +7,18 @@ import (
 	"io"
 )
 
-// How much a Reader reads ahead: little for a peer that says little, as there may be ten thousand; more for one that
-// fills it, and less again after so many reads that left most of it empty. A frame that fits is decoded where it lies.
 const (
+	// A Reader reads ahead minAhead bytes at first, as there may be ten thousand connections. The buffer doubles up to
+	// maxAhead when a read fills it, and halves after fewReads reads that left three quarters of it empty. A frame that
+	// fits into the buffer is decoded in it.
 	minAhead = 1 << 10
 	maxAhead = 64 << 10
 	fewReads = 32
+	// firstPiece is how much memory a larger frame gets before more of it has come.
+	firstPiece = 256 << 10
+	// manyPackets is how many packets a Read returns without looking for more.
+	manyPackets = 1 << 10
 )
-
-// firstPiece is how much memory a large frame is given before more of it comes.
-const firstPiece = 256 << 10
 
 // A Reader takes frames off a byte stream.
 type Reader struct {
@@ -26,11 +28,11 @@ type Reader struct {
 	from    io.Reader
 	peer    string
 	buf     []byte
-	ahead   []byte // the part of buf that was read and not yet decoded
-	full    bool   // the last read filled buf: a larger one saves reads
+	ahead   []byte // the part of buf that was read and is not decoded yet
+	full    bool   // the last read filled buf
 	few     int    // how many reads in a row left three quarters of buf empty
-	large   []byte // memory for a frame that does not fit buf, where no payload kept it
-	largest int    // the largest frame that came whole
+	large   []byte // memory for the next frame that does not fit buf; nil if a payload keeps the last one
+	largest int    // bytes of the largest such frame so far
 	decoder Decoder
 	taken   tally
 }
@@ -39,9 +41,8 @@ type Reader struct {
 func NewReader(r io.Reader, peer string) *Reader { return &Reader{from: r, peer: peer} }
 
 // Read waits for the next frame and returns its packets, and those of the frames that came with it; they are valid until
-// the next Read. It fails with io.EOF
-// where the stream ends between two frames, with a *ProtocolError where what comes is no frame (it wraps
-// io.ErrUnexpectedEOF where the stream ends inside one), and with the stream's own error where that breaks.
+// the next Read. It fails with io.EOF when the stream ends between two frames, with a *ProtocolError when a frame is wrong
+// (it wraps io.ErrUnexpectedEOF when the stream ends inside one), and with the stream's own error when that breaks.
 func (r *Reader) Read() ([]Packet, error) {
 	limit := r.MaxFrame
 	if limit == 0 {
@@ -67,7 +68,7 @@ func (r *Reader) Read() ([]Packet, error) {
 	packets, err := r.decoder.Packets(r.ahead[lengthSize:whole])
 	r.ahead = r.ahead[whole:]
 	if err != nil {
-		return nil, from(r.peer, err)
+		return nil, withPeer(r.peer, err)
 	}
 	r.taken.frame(whole)
 	for len(packets) < manyPackets && r.another(limit) {
@@ -76,14 +77,10 @@ func (r *Reader) Read() ([]Packet, error) {
 	return packets, nil
 }
 
-// Taken is how many frames were read, and their bytes. No Read is under way meanwhile.
+// Taken returns how many frames were read, and their bytes. It must not be called during a Read.
 func (r *Reader) Taken() (frames, bytes uint64) { return r.taken.frames, r.taken.bytes }
 
-// manyPackets is how many packets a Read returns without looking for more.
-const manyPackets = 1 << 10
-
-// another decodes one more frame, if all of it lies ahead and it is in order: what is wrong with it is for the next Read
-// to say.
+// another decodes one more frame, if all of it is in the buffer. A frame that is wrong is left for the next Read.
 func (r *Reader) another(limit int) bool {
 	if len(r.ahead) < lengthSize {
 		return false
@@ -101,8 +98,8 @@ func (r *Reader) another(limit int) bool {
 	return true
 }
 
-// Ready reports whether a Read would return without waiting, or wait for the rest of a large frame only. What it reads
-// to find out comes from try, which fails with io.ErrNoProgress where there is nothing yet.
+// Ready reports whether a Read would return without waiting, or would wait for the rest of a large frame only. To find out
+// it reads from try, which fails with io.ErrNoProgress if nothing has come.
 func (r *Reader) Ready(try io.Reader) bool {
 	for looked := false; ; looked = true {
 		if len(r.ahead) >= lengthSize {
@@ -119,12 +116,12 @@ func (r *Reader) Ready(try io.Reader) bool {
 		err := r.await(len(r.ahead) + 1)
 		r.from = from
 		if err != nil {
-			return !errors.Is(err, io.ErrNoProgress) // a Read will say it again
+			return !errors.Is(err, io.ErrNoProgress) // a Read will return any other error again
 		}
 	}
 }
 
-// await reads until n bytes lie ahead, and takes what comes with them. On an error there are fewer.
+// await reads until n bytes are in the buffer, or more if more has come. On an error there are fewer.
 func (r *Reader) await(n int) error {
 	have := len(r.ahead)
 	if have >= n {
@@ -175,27 +172,27 @@ func (r *Reader) readLarge(size int) ([]Packet, error) {
 	if err == nil {
 		r.taken.frame(lengthSize + size)
 	}
-	if !kept && cap(frame) <= keepBuffer {
+	if !kept && cap(frame) <= maxIdle {
 		r.large = frame
 	}
-	return packets, from(r.peer, err)
+	return packets, withPeer(r.peer, err)
 }
 
-// grow makes room for more of a frame: all at once where one as large came before, and otherwise by what has come. So
-// a length that is announced costs little.
+// grow makes room for more of a frame: all of it if a frame as large came before, and otherwise four times what has come,
+// so that a length alone does not cost much memory.
 func (r *Reader) grow(frame []byte, size int) []byte {
 	grown := make([]byte, len(frame), min(size, max(firstPiece, 4*len(frame), r.largest)))
 	copy(grown, frame)
 	return grown
 }
 
-// ended tells an end between two frames from one inside a frame, of which have bytes came.
+// ended is the error of a stream that ended or broke when have bytes of size had come. The end between two frames is io.EOF.
 func (r *Reader) ended(err error, have, size int) error {
 	if err == io.EOF && have == 0 {
 		return io.EOF
 	}
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("wire: read from %s: %w", r.peer, err)
+		return fmt.Errorf("read from %s: %w", r.peer, err)
 	}
 	return &ProtocolError{
 		Peer: r.peer, What: fmt.Sprintf("%d bytes of a frame", have), Bound: fmt.Sprintf("at least %d belong to it", size),
@@ -214,8 +211,8 @@ type Writer struct {
 // NewWriter writes frames to w. The peer's name is for errors.
 func NewWriter(w io.Writer, peer string) *Writer { return &Writer{to: w, peer: peer} }
 
-// Write sends packets, in order, in one write. It fails with a *ProtocolError where they cannot be sent, and nothing
-// was sent then; and with the stream's own error where that breaks.
+// Write sends packets, in order, in one write. It fails with a *ProtocolError when a packet cannot be sent, and then
+// nothing was sent; and with the stream's own error when that breaks.
 func (w *Writer) Write(packets []Packet) error {
 	frames, err := w.encoder.Frames(packets)
 	if err != nil || len(frames) == 0 {
@@ -226,18 +223,53 @@ func (w *Writer) Write(packets []Packet) error {
 	return err
 }
 
-// WriteFrames sends what an Encoder made, in one write.
+// WriteFrames sends frames of an Encoder, in one write.
 func (w *Writer) WriteFrames(frames []byte) error {
 	n, err := w.to.Write(frames)
 	w.given.stream(frames[:n])
 	if err != nil {
-		return fmt.Errorf("wire: write to %s: %w", w.peer, err)
+		return fmt.Errorf("write to %s: %w", w.peer, err)
 	}
 	return nil
 }
 
-// Note takes notice of what was sent past the Writer: all of some frames, or a part after which the rest follows.
+// Note counts bytes of frames that the caller sent itself. The next ones continue where they end.
 func (w *Writer) Note(sent []byte) { w.given.stream(sent) }
 
-// Given is how many frames went out, and how many bytes of them. No Write is under way meanwhile.
+// Given returns how many frames were written, and their bytes. It must not be called during a Write.
 func (w *Writer) Given() (frames, bytes uint64) { return w.given.frames, w.given.bytes }
+
+// A tally counts frames and their bytes. It is not safe for concurrent use.
+type tally struct {
+	frames, bytes uint64
+	left          uint32           // bytes of the current frame that have not come
+	length        [lengthSize]byte // the length of the next frame, as far as it has come
+	have          uint8            // how many bytes of length have come
+}
+
+// frame counts one whole frame.
+func (t *tally) frame(size int) {
+	t.frames++
+	t.bytes += uint64(size)
+}
+
+// stream counts the next bytes of a stream of frames, which may be cut anywhere. A frame counts once its length is known.
+func (t *tally) stream(b []byte) {
+	t.bytes += uint64(len(b))
+	for len(b) > 0 {
+		if t.left > 0 {
+			n := min(len(b), int(t.left))
+			t.left -= uint32(n)
+			b = b[n:]
+			continue
+		}
+		n := copy(t.length[t.have:], b)
+		t.have += uint8(n)
+		b = b[n:]
+		if t.have == lengthSize {
+			t.left = binary.LittleEndian.Uint32(t.length[:])
+			t.frames++
+			t.have = 0
+		}
+	}
+}

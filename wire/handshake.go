@@ -12,12 +12,12 @@ import (
 	"metasim/wire/wirepb"
 )
 
-// The bodies of joining and parting go through the generated code: they come once for each member, or each two.
+// The bodies of joining and leaving (Hello, Welcome, Start, Introduce, Goodbye, Refuse) use the generated code: they are few.
 
-// appendRare appends such a body, which Check has passed.
-func appendRare(b []byte, body Body) (byte, []byte, error) {
-	tag, twin := toProto(body)
-	b, err := proto.MarshalOptions{}.MarshalAppend(b, twin)
+// appendHandshake appends such a body, which Check has passed, and returns the tag of its field in a packet.
+func appendHandshake(b []byte, body Body) (byte, []byte, error) {
+	tag, message := toProto(body)
+	b, err := proto.MarshalOptions{}.MarshalAppend(b, message)
 	if err != nil {
 		return tag, nil, &ProtocolError{
 			What: fmt.Sprintf("a %T", body), Bound: "it cannot be encoded", Remedy: "mend the message", Err: err,
@@ -44,8 +44,8 @@ func toProto(body Body) (byte, proto.Message) {
 	case Refuse:
 		return packetRefuse, &wirepb.Refuse{Reason: wirepb.Reason(b.Reason), Text: presentable(b.Text)}
 	}
-	// A bug of this package, which the audit test finds.
-	panic(fmt.Sprintf("wire: Check let a %T pass that has no twin", body))
+	// A mistake in this package, which the audit test finds.
+	panic(fmt.Sprintf("wire: Check accepts a %T, and toProto has no message for it", body))
 }
 
 func instantToProto(i metasim.Instant) *wirepb.Instant {
@@ -58,7 +58,7 @@ func instantToProto(i metasim.Instant) *wirepb.Instant {
 	return &wirepb.Instant{Time: int64(i.Time), Step: uint64(i.Step)}
 }
 
-// presentable makes a text for people fit: a Refuse must arrive, whatever a program wrote before it died.
+// presentable cuts a text to MaxText and makes it UTF-8: a Refuse must arrive, whatever a program wrote before it died.
 func presentable(text string) string {
 	if len(text) > MaxText {
 		text = text[:MaxText]
@@ -66,10 +66,32 @@ func presentable(text string) string {
 	return strings.ToValidUTF8(text, "")
 }
 
-// decodeRare parses such a body and converts it. A field that this version does not know is refused, as ignoring it
-// could change what a message means. Hello and Refuse alone may have such fields: peers of two versions must be able
-// to part.
-func decodeRare[M proto.Message](b []byte, m M, convert func(M) (Body, error)) (Body, error) {
+// handshake decodes such a body, by the tag of its field in a packet.
+func handshake(tag uint64, b []byte) (Body, error) {
+	switch tag {
+	case packetHello:
+		return decodeHandshake(b, new(wirepb.Hello), hello)
+	case packetWelcome:
+		return decodeHandshake(b, new(wirepb.Welcome), welcome)
+	case packetStart:
+		return decodeHandshake(b, new(wirepb.Start), start)
+	case packetIntroduce:
+		return decodeHandshake(b, new(wirepb.Introduce), introduce)
+	case packetGoodbye:
+		return decodeHandshake(b, new(wirepb.Goodbye), goodbye)
+	case packetRefuse:
+		return decodeHandshake(b, new(wirepb.Refuse), refuse)
+	}
+	return nil, &ProtocolError{
+		What:  fmt.Sprintf("a packet with a body in field %d", tag>>3),
+		Bound: "this version knows no such body", Remedy: speak,
+	}
+}
+
+// decodeHandshake parses such a body, converts and checks it. A field that this version does not know is refused, because
+// to ignore it could change what the message means. Only Hello and Refuse may have such fields: peers of two versions must
+// be able to tell each other so.
+func decodeHandshake[M proto.Message](b []byte, m M, convert func(M) (Body, error)) (Body, error) {
 	name := string(m.ProtoReflect().Descriptor().Name())
 	if err := proto.Unmarshal(b, m); err != nil {
 		return nil, unreadable(name, err)
@@ -95,7 +117,7 @@ func unknownIn(message string, unknown []byte) error {
 
 func hello(m *wirepb.Hello) (Body, error) {
 	if m.Version > math.MaxUint32 {
-		return nil, beyond("a version", m.Version)
+		return nil, tooLarge("a version", m.Version)
 	}
 	return Hello{
 		Version: uint32(m.Version), Name: m.Name, Token: m.Token, Publications: m.Publications,
@@ -121,7 +143,7 @@ func start(m *wirepb.Start) (Body, error) {
 
 func introduce(m *wirepb.Introduce) (Body, error) {
 	if m.Client > math.MaxUint32 {
-		return nil, beyond("a client", m.Client)
+		return nil, tooLarge("a client", m.Client)
 	}
 	return Introduce{Client: metasim.ClientID(m.Client), Name: m.Name}, nil
 }
@@ -130,7 +152,7 @@ func goodbye(*wirepb.Goodbye) (Body, error) { return Goodbye{}, nil }
 
 func refuse(m *wirepb.Refuse) (Body, error) {
 	if m.Reason < 0 {
-		return nil, beyond("a reason", uint64(m.Reason))
+		return nil, tooLarge("a reason", uint64(m.Reason))
 	}
 	return Refuse{Reason: Reason(m.Reason), Text: presentable(m.Text)}, nil
 }

@@ -1,0 +1,193 @@
+package wire
+
+import "metasim/metasim"
+
+// Version is the version of the protocol. A peer of another version is refused with both numbers.
+const Version = 2
+
+// A Packet is one message of the protocol on a connection. A connection carries many members, each a client of the
+// run; Member says whose message it is. The side that connects chooses the numbers, in its Hello.
+type Packet struct {
+	Member uint32
+	Body   Body
+}
+
+// A Body is one of the messages below, by value; or, by pointer, one of the machine's nouns: Send, Promise, Advance,
+// PollWait and Leave (from a client), Deliver and Authorize (to a client). Their Client field is not on the wire: the
+// member says whose message it is, and the field is zero after decoding. A Message's From is on the wire; an Introduce
+// on the same connection has given its name.
+type Body any
+
+// Hello asks to join. It is the first message of a member.
+type Hello struct {
+	Version       uint32
+	Name          string
+	Token         string
+	Publications  []string
+	Subscriptions []string
+	Reaction      metasim.Time
+}
+
+// Welcome answers Hello: the member has joined, and waits for the other clients.
+type Welcome struct {
+	Scenario string
+	Seed     uint64
+	Timed    bool // the member's reports are to say how long it computed
+}
+
+// Start says that all clients have joined: the member may initialize, and sends at the start instant. It comes once.
+type Start struct {
+	// Until is the end of the run: nothing happens at it or later. Infinity: the run has no end.
+	Until metasim.Instant
+}
+
+// Introduce gives the name of a client, once on a connection and before the first delivery from that client. It is for
+// all members, so its own Member is 0 and means nothing. Names are sent when they are needed, because a run of n clients
+// would otherwise begin with n times n of them.
+type Introduce struct {
+	Client metasim.ClientID
+	Name   string
+}
+
+// Goodbye answers Leave: the server has processed everything that the member sent. It is the last message to a member.
+type Goodbye struct{}
+
+// Refuse ends a member: it was not let in, broke a rule, or the run failed. It is the last message to a member.
+type Refuse struct {
+	Reason Reason
+	Text   string // one sentence for a person
+}
+
+// A Reason tells why a member was ended.
+type Reason uint32
+
+// The reasons. Do not reorder: they are on the wire.
+const (
+	_ Reason = iota
+	// BadVersion: the protocol versions differ.
+	BadVersion
+	// BadToken: the join token is not that of the run.
+	BadToken
+	// UnknownName: the scenario names no such client, or it is not to be joined from outside.
+	UnknownName
+	// NameTaken: a client of this name has joined already.
+	NameTaken
+	// TooLate: the run has begun.
+	TooLate
+	// BadMessage: a message is not of the protocol, or came at the wrong time.
+	BadMessage
+	// RuleBroken: the client broke a rule of the simulation; the text is the violation's.
+	RuleBroken
+	// RunFailed: the run ended with an error that is not this client's.
+	RunFailed
+)
+
+// A RefusedError is the error of a client that got a Refuse.
+type RefusedError struct {
+	Reason Reason
+	Text   string
+}
+
+func (e *RefusedError) Error() string { return e.Text }
+
+// Is compares reasons alone, so that errors.Is(err, &RefusedError{Reason: BadToken}) asks for one.
+func (e *RefusedError) Is(target error) bool {
+	t, ok := target.(*RefusedError)
+	return ok && t.Reason == e.Reason
+}
+
+// Keep returns the packet with a body of its own, for a caller that needs it longer than Read lends it.
+func (p Packet) Keep() Packet {
+	switch b := p.Body.(type) {
+	case *metasim.Send:
+		p.Body = clone(*b)
+	case *metasim.Promise:
+		p.Body = clone(*b)
+	case *metasim.Advance:
+		p.Body = clone(*b)
+	case *metasim.PollWait:
+		p.Body = clone(*b)
+	case *metasim.Leave:
+		p.Body = clone(*b)
+	case *metasim.Deliver:
+		p.Body = clone(*b)
+	case *metasim.Authorize:
+		p.Body = clone(*b)
+	}
+	return p
+}
+
+func clone[T any](v T) *T { return &v }
+
+// A Conn is one ordered, reliable stream of packets in each direction: never more than one, as a promise would
+// overtake a send. One goroutine calls Read and one calls Write (they may differ); any may call Close, more than once.
+type Conn interface {
+	// Read waits for packets and returns at least one: all that came in together. The slice and its bodies are valid
+	// until the next Read, and the caller may change them meanwhile; payloads stay valid. It fails with io.EOF when the
+	// peer closed between two frames, with a *ProtocolError when the peer sent something else than the protocol, and
+	// with another error when the connection broke.
+	Read() ([]Packet, error)
+	// Write sends packets, in order, in one write. The caller may reuse the slice and its bodies afterwards; payloads must
+	// not be changed any more.
+	Write([]Packet) error
+	// WriteFrames is Write of packets that an Encoder has encoded already, so that a caller that writes later need not
+	// keep the packets.
+	WriteFrames(frames []byte) error
+	// Close ends both directions. What was written before is still sent. It wakes a Read and a Write that wait.
+	Close() error
+	// Peer names the other side for people: "unix pid 812", "tcp 127.0.0.1:4000".
+	Peer() string
+	// Traffic tells what came in and went out so far. It waits for a Read and a Write that wait: call it when they have
+	// ended. Where no bytes travel a frame is what one Write handed over, and its bytes are those of the payloads in it.
+	Traffic() Traffic
+}
+
+// A Prompt is a Conn that can be read and written without waiting, and so needs no goroutine of its own.
+type Prompt interface {
+	Conn
+	// TryRead is Read if something has come. Otherwise it returns no packets and no error.
+	TryRead() ([]Packet, error)
+	// TryWriteFrames writes as many bytes as possible without waiting, and returns how many. The rest must be written
+	// before anything else. It is not called while a Write waits.
+	TryWriteFrames(frames []byte) (int, error)
+}
+
+// A Direct is a Conn between two parts of one process. It can hand over packets without a goroutine in between: each
+// Write of the peer calls the receiver.
+type Direct interface {
+	Conn
+	// Receive has f called with what the peer writes, on the goroutine that writes, instead of keeping it for Read. First
+	// f gets what was written before. The packets and their bodies are valid until f returns. At the end f is called once
+	// with the error that Read would return, unless this side closed. f must not write to this Conn, nor close it. Receive
+	// is called at most once, and Read not at all after it.
+	Receive(f func(packets []Packet, err error))
+	// Immediate reports whether the peer has called Receive: from then on a Write hands over at once, and does not wait.
+	Immediate() bool
+}
+
+// A Listener accepts connections.
+type Listener interface {
+	// Accept waits for the next connection. It fails with net.ErrClosed after Close.
+	Accept() (Conn, error)
+	// Close stops listening and removes what it left on disk. Accepted connections stay open.
+	Close() error
+	// URL is the address that a client needs in METASIM_SERVER: "unix:///tmp/x/s.sock", "tcp://127.0.0.1:4000",
+	// "quic://127.0.0.1:4000?sha256=<64 hex>" (the pinned certificate).
+	URL() string
+}
+
+// Traffic is what a connection carried, as its owner sees it. The length before a frame counts as part of it.
+type Traffic struct {
+	FramesIn  uint64 // read, whole and in order
+	FramesOut uint64 // that the transport accepted; of the last one perhaps a part
+	BytesIn   uint64 // of the frames that were read
+	BytesOut  uint64 // that the transport accepted
+}
+
+// Add adds the traffic of another connection.
+func (t *Traffic) Add(u Traffic) {
+	t.FramesIn += u.FramesIn
+	t.FramesOut += u.FramesOut
+	t.BytesIn += u.BytesIn
+	t.BytesOut += u.BytesOut
+}
