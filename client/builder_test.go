@@ -32,7 +32,7 @@ func TestBuilderMistakes(t *testing.T) {
 			return b.Subscribe("*", nil)
 		},
 		`client "a": the reaction time is -1ns; use a positive duration, or 0`: func(b *client.Builder) error { return b.Reaction(-1) },
-		`client "a": wire: a publication with a name of 2000 bytes ("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...): ` +
+		`client "a": a publication with a name of 2000 bytes ("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"...): ` +
 			"a name has at most 1024; use a shorter name": func(b *client.Builder) error {
 			b.Publication(strings.Repeat("x", 2000))
 			return nil

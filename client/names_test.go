@@ -37,7 +37,7 @@ func TestIntroductions(t *testing.T) {
 			h.say(c.say...)
 			_, err := cl.Step(t.Context(), 0)
 			require.ErrorAs(t, err, new(*wire.ProtocolError))
-			require.ErrorContains(t, err, "client \"a\": lost the server at 0s: wire: server sent ")
+			require.ErrorContains(t, err, "client \"a\": lost the server at 0s: server sent ")
 			require.ErrorContains(t, err, c.want)
 		})
 	}
