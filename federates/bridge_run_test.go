@@ -141,7 +141,7 @@ func replays(t *testing.T, out *run.Outcome) {
 	require.Nil(t, audit.Difference)
 	require.Equal(t, out.Digest, audit.Digest.String())
 	for _, c := range out.Clients {
-		got, err := replay.Client(t.Context(), r, c.Name, replay.Options{})
+		got, err := run.ReplayClient(t.Context(), r, c.Name, run.ReplayOptions{})
 		if c.Name == "real" {
 			require.ErrorContains(t, err, `client "real" took part in real time`)
 			continue

@@ -76,12 +76,6 @@ type client struct {
 	stale    bool    // it is in the dispatcher's list
 }
 
-// given is one delivery on its way to a client, or in its hands.
-type given struct {
-	due  Instant
-	size int
-}
-
 // New returns a dispatcher that waits for the clients of c to join.
 func New(c Config) (*Dispatcher, error) {
 	if err := c.Validate(); err != nil {

@@ -2,9 +2,6 @@ package metasim
 
 import "slices"
 
-// deliveryOverhead is what a delivery counts beside its payload, so that empty messages cannot pile up without end.
-const deliveryOverhead = 64
-
 // Settle authorizes every client that waits and may go on, given all events so far: everything due before its safe
 // time is delivered, in order, and then it is authorized up to there. The effects are lent as those of Step.
 func (d *Dispatcher) Settle() []Effect {

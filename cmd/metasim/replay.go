@@ -11,6 +11,7 @@ import (
 
 	"metasim/record"
 	"metasim/record/replay"
+	"metasim/run"
 )
 
 func newReplay(std streams) *cobra.Command {
@@ -74,14 +75,14 @@ func replayDispatcher(r *record.Run, std streams) error {
 
 // replayClient checks one client.
 func replayClient(ctx context.Context, r *record.Run, name string, command []string, std streams) error {
-	o := replay.Options{Command: command, Stdout: std.out, Stderr: std.err}
+	o := run.ReplayOptions{Command: command, Stdout: std.out, Stderr: std.err}
 	if len(command) > 0 {
 		o.Stdin = std.in
 		var release func()
 		ctx, release = withoutInterrupt(ctx)
 		defer release()
 	}
-	c, err := replay.Client(ctx, r, name, o)
+	c, err := run.ReplayClient(ctx, r, name, o)
 	if errors.As(err, new(*record.UnknownClientError)) {
 		return &failure{status: 2, err: err}
 	}

@@ -4,30 +4,22 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"io"
+	"net"
+	"time"
 
-	"metasim/metasim"
 	"metasim/record"
+	"metasim/wire"
 )
 
-// Options say how to replay a client.
-type Options struct {
-	// Command plays the client, in the working directory of the caller. Empty: what played it then.
-	Command []string
-	// Env is added to the environment of a command.
-	Env []string
-	// The streams of a command. Nil: nothing to read, and nobody who listens.
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-}
-
-// Client runs one client of a run alone, at full speed, against what was delivered to it then, and checks that it sends
-// what it sent then: channel, instant, payload, order; and that it leaves in the same way with the same result. It stops
-// at the first difference. It knows no time limit: a command may be a debugger.
+// Client runs one client of a run alone, at full speed, against what was delivered to it then. It checks that the client
+// sends what it sent then: channel, instant, payload, order; and that it leaves in the same way with the same result. It
+// stops at the first difference. It has no time limit: the program may be a debugger.
 //
-// The error says why the client could not be checked, or not to its end; it is a *record.UnknownClientError if there is no such one.
-func Client(ctx context.Context, r *record.Run, name string, o Options) (*Checked, error) {
+// The error says why the client could not be checked, or not to its end. It is a *record.UnknownClientError if the run has
+// no such client.
+func Client(ctx context.Context, r *record.Run, name string, p *Program) (*Checked, error) {
 	id, err := r.Client(name)
 	if err != nil {
 		return nil, err
@@ -38,19 +30,70 @@ func Client(ctx context.Context, r *record.Run, name string, o Options) (*Checke
 	}
 	defer tape.close()
 	if tape.joined == nil {
-		return nil, fmt.Errorf("replay: client %q never joined the run, so that there is nothing to check", name)
+		return nil, fmt.Errorf("client %q never joined the run, so that there is nothing to check", name)
 	}
 	var random [16]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return nil, err
-	}
-	p, err := newPlayer(r, name, hex.EncodeToString(random[:]), o)
+	_, _ = rand.Read(random[:]) // it never fails
+	token := hex.EncodeToString(random[:])
+	s, err := newExchange(name, token, tape)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{check: check{name: name, tape: tape}, token: p.token, met: map[metasim.ClientID]bool{}}
-	if err := p.with(ctx, s.serve); err != nil && s.Difference == nil {
+	if err := p.serve(ctx, name, token, s.serve); err != nil && s.Difference == nil {
 		return nil, err
 	}
 	return &s.Checked, nil
+}
+
+// serve starts the program, and serves its connection. When both are done it returns what prevented the check. How the
+// program ends after its last message does not matter.
+func (p *Program) serve(ctx context.Context, name, token string, exchange func(wire.Conn) error) (err error) {
+	listener, err := p.Listen()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var ended error
+	done := make(chan struct{})
+	closed := make(chan error, 1)
+	go func() {
+		defer close(done)
+		ended = p.Run(ctx, listener, token)
+		closed <- listener.Close() // and so Accept returns, if the program has not joined
+	}()
+	conn, err := listener.Accept()
+	if err != nil {
+		<-done
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return fmt.Errorf("client %q ended before it joined: %s", name, howEnded(ended))
+	}
+	unwatch := context.AfterFunc(ctx, func() { _ = conn.Close() }) // so that the exchange ends
+	err = exchange(conn)
+	unwatch()
+	if p.Patience > 0 {
+		defer time.AfterFunc(p.Patience, cancel).Stop()
+	}
+	cause := context.Cause(ctx)
+	<-done
+	switch {
+	case err != nil && cause != nil:
+		return cause
+	case err != nil && ended != nil:
+		return fmt.Errorf("%w (%s)", err, howEnded(ended))
+	}
+	if e := <-closed; !errors.Is(e, net.ErrClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// howEnded says how a program ended.
+func howEnded(err error) string {
+	if err == nil {
+		return "exit status 0"
+	}
+	return err.Error()
 }

@@ -14,33 +14,33 @@ import (
 	"metasim/metasim"
 	"metasim/record"
 	"metasim/record/journal"
-	"metasim/record/replay"
+	"metasim/run"
 )
 
 // TestCommand replays the clients of a run over unix sockets: models and a command, which steps and asks for more.
 func TestCommand(t *testing.T) {
 	dir := recordRun(t, steps, "unix")
 	for _, name := range []string{"ticker", "stepper", "heard"} {
-		c := alone(t, dir, name, replay.Options{})
+		c := alone(t, dir, name, run.ReplayOptions{})
 		require.Nil(t, c.Difference)
 		require.Equal(t, "it left", c.End)
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
 	play := []string{"PLAY=stepper", "GORACE=atexit_sleep_ms=0"}
-	c := alone(t, dir, "stepper", replay.Options{Command: []string{self}, Env: play})
+	c := alone(t, dir, "stepper", run.ReplayOptions{Command: []string{self}, Env: play})
 	require.Nil(t, c.Difference)
 	require.Positive(t, c.Sent)
 
-	c = alone(t, dir, "stepper", replay.Options{Command: []string{self, "200ms"}, Env: play})
+	c = alone(t, dir, "stepper", run.ReplayOptions{Command: []string{self, "200ms"}, Env: play})
 	require.NotNil(t, c.Difference, "it died, which it did not then")
 	require.Contains(t, c.Difference.Now, "its connection ended")
 
-	_, err = replay.Client(t.Context(), open(t, dir), "stepper", replay.Options{Command: []string{self}, Env: []string{"PLAY=crash"}})
+	_, err = run.ReplayClient(t.Context(), open(t, dir), "stepper", run.ReplayOptions{Command: []string{self}, Env: []string{"PLAY=crash"}})
 	require.ErrorContains(t, err, "ended before it joined")
-	_, err = replay.Client(t.Context(), open(t, dir), "stepper", replay.Options{Command: []string{self + "-is-not-there"}})
+	_, err = run.ReplayClient(t.Context(), open(t, dir), "stepper", run.ReplayOptions{Command: []string{self + "-is-not-there"}})
 	require.ErrorContains(t, err, "ended before it joined")
-	_, err = replay.Client(t.Context(), open(t, dir), "steper", replay.Options{})
+	_, err = run.ReplayClient(t.Context(), open(t, dir), "steper", run.ReplayOptions{})
 	require.ErrorContains(t, err, `did you mean "stepper"?`)
 }
 
@@ -65,9 +65,9 @@ func TestClientFindsTheFirstDifference(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := recordRun(t, pings, "mem")
-			require.Nil(t, alone(t, dir, "pinger", replay.Options{}).Difference)
+			require.Nil(t, alone(t, dir, "pinger", run.ReplayOptions{}).Difference)
 			retell(t, dir, c.old, c.with)
-			got := alone(t, dir, "pinger", replay.Options{})
+			got := alone(t, dir, "pinger", run.ReplayOptions{})
 			require.NotNil(t, got.Difference)
 			for _, part := range c.parts {
 				require.Contains(t, got.Difference.Error(), part)
@@ -80,7 +80,7 @@ func TestClientFindsTheFirstDifference(t *testing.T) {
 func TestClientComparesInstants(t *testing.T) {
 	dir := recordRun(t, lossy, "mem")
 	retell(t, dir, `"period":"3ms"`, `"period":"4ms"`)
-	d := alone(t, dir, "a", replay.Options{}).Difference
+	d := alone(t, dir, "a", run.ReplayOptions{}).Difference
 	require.NotNil(t, d)
 	require.Equal(t, `message 1 of "a"`, d.Where)
 	require.Contains(t, d.Then, "at 3ms")
@@ -102,7 +102,7 @@ func TestClientComparesTheEnd(t *testing.T) {
 				}
 				return []journal.Entry{e}
 			})
-			d := alone(t, dir, "ponger", replay.Options{}).Difference
+			d := alone(t, dir, "ponger", run.ReplayOptions{}).Difference
 			require.NotNil(t, d)
 			require.Equal(t, `the end of "ponger"`, d.Where)
 			require.NotEqual(t, d.Then, d.Now)
@@ -126,7 +126,7 @@ func TestClientThatSendsWhereItDidNot(t *testing.T) {
 		})
 		return []journal.Entry{e}
 	})
-	d := alone(t, dir, "ponger", replay.Options{}).Difference
+	d := alone(t, dir, "ponger", run.ReplayOptions{}).Difference
 	require.NotNil(t, d)
 	require.Equal(t, `message 10 of "ponger"`, d.Where)
 	require.Contains(t, d.Then, "it sent nothing before it came to ")
@@ -139,7 +139,7 @@ func TestClientOfAKilledRun(t *testing.T) {
 		dir := recordRun(t, pings, "mem")
 		cut(t, dir, part)
 		for _, name := range []string{"pinger", "ponger"} {
-			c := alone(t, dir, name, replay.Options{})
+			c := alone(t, dir, name, run.ReplayOptions{})
 			require.Nil(t, c.Difference)
 			require.Less(t, c.Sent, uint64(50))
 			require.NotEqual(t, "it left", c.End)
@@ -151,10 +151,10 @@ func TestClientOfAKilledRun(t *testing.T) {
 func TestClientOfAFailedRun(t *testing.T) {
 	dir := recordRun(t, strings.Replace(steps, "ARGS", "'200ms'", 1), "unix")
 	require.Nil(t, audit(t, dir).Difference)
-	c := alone(t, dir, "heard", replay.Options{})
+	c := alone(t, dir, "heard", run.ReplayOptions{})
 	require.Nil(t, c.Difference)
 	require.Contains(t, c.End, "the run failed: ")
-	c = alone(t, dir, "stepper", replay.Options{})
+	c = alone(t, dir, "stepper", run.ReplayOptions{})
 	require.Nil(t, c.Difference, "it crashes again")
 	require.Equal(t, "its connection was lost, and the run failed", c.End)
 }
@@ -170,12 +170,12 @@ links:
 `, "mem")
 	require.Nil(t, audit(t, dir).Difference)
 	var said bytes.Buffer
-	c := alone(t, dir, "cheat", replay.Options{Stdout: &said})
+	c := alone(t, dir, "cheat", run.ReplayOptions{Stdout: &said})
 	require.Nil(t, c.Difference)
 	require.EqualValues(t, 2, c.Sent)
 	require.Contains(t, c.End, `client "cheat" broke its promise ("LIES") at 1ns`)
 	require.Contains(t, said.String(), c.End)
-	c = alone(t, dir, "heard", replay.Options{})
+	c = alone(t, dir, "heard", run.ReplayOptions{})
 	require.Nil(t, c.Difference)
 	require.Contains(t, c.End, "the run failed: ")
 }
@@ -186,7 +186,7 @@ func TestClientOfARunWithoutIt(t *testing.T) {
 	dir := recordRun(t, strings.Replace(text, "ARGS", "'200ms'", 1), "unix")
 	require.Nil(t, audit(t, dir).Difference)
 	for name, end := range map[string]string{"stepper": "its connection was lost, and the run went on without it", "heard": "it left"} {
-		c := alone(t, dir, name, replay.Options{})
+		c := alone(t, dir, name, run.ReplayOptions{})
 		require.Nil(t, c.Difference)
 		require.Equal(t, end, c.End)
 	}
@@ -206,7 +206,7 @@ func TestClientIsCancelled(t *testing.T) {
 		b := make([]byte, 1)
 		_, _ = r.Read(b) // it runs
 	}()
-	_, err = replay.Client(ctx, open(t, dir), "ponger", replay.Options{Command: []string{self}, Env: []string{"PLAY=idle"}, Stdout: w})
+	_, err = run.ReplayClient(ctx, open(t, dir), "ponger", run.ReplayOptions{Command: []string{self}, Env: []string{"PLAY=idle"}, Stdout: w})
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, w.Close())
 }
@@ -227,7 +227,7 @@ func TestOpenRefuses(t *testing.T) {
 	var version *journal.VersionError
 	_, err = openAndAudit(dir)
 	require.ErrorAs(t, err, &version)
-	_, err = replay.Client(t.Context(), open(t, dir), "pinger", replay.Options{})
+	_, err = run.ReplayClient(t.Context(), open(t, dir), "pinger", run.ReplayOptions{})
 	require.ErrorAs(t, err, &version)
 }
 
@@ -235,7 +235,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestPaced(t *testing.T) {
 	dir := recordRun(t, "rate: 20\n"+pings, "mem")
 	require.Nil(t, audit(t, dir).Difference, "permits are events")
-	c := alone(t, dir, "ponger", replay.Options{})
+	c := alone(t, dir, "ponger", run.ReplayOptions{})
 	require.Nil(t, c.Difference)
 	require.EqualValues(t, 50, c.Sent)
 }
@@ -246,7 +246,7 @@ func BenchmarkClient(b *testing.B) {
 	dir := recordRun(b, "rate: 1\n"+pings, "mem")
 	r := open(b, dir)
 	for b.Loop() {
-		c, err := replay.Client(b.Context(), r, "ponger", replay.Options{})
+		c, err := run.ReplayClient(b.Context(), r, "ponger", run.ReplayOptions{})
 		require.NoError(b, err)
 		require.Nil(b, c.Difference)
 	}

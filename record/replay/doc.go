@@ -1,16 +1,16 @@
 // Package replay does a recorded run again, in whole or in part, and says where it comes out differently.
 //
-// [Dispatcher] steps a fresh dispatcher through every event of a journal and checks every effect: the run's logic,
-// without its clients. [Client] runs one client alone against what was delivered to it then, and checks that it sends
-// what it sent then: one simulator, without the others, as fast as it can, or under a debugger as slow as one likes.
+// [Dispatcher] steps a fresh dispatcher through every event of a journal and checks every effect: the logic of the run,
+// without its clients. [Client] runs one client alone against what was delivered to it then, and checks that it sends what
+// it sent then: one simulator without the others, as fast as possible, or slowly in a debugger.
 //
-//	audit.go     the dispatcher again
-//	tape.go      what a journal holds for one client: deliveries, authorizations, sends, the end
-//	session.go   the server's side of the protocol, from a tape
-//	check.go     what the client says, compared with the tape
-//	client.go    one client, its player, and the session between
-//	player.go    who plays the client: a built-in model, or a command
-//	describe.go  the words for it
+//	replay.go      the types: Program, Checked, Difference
+//	dispatcher.go  the dispatcher again
+//	client.go      one client again: its program, and the connection to it
+//	exchange.go    the server's end of that connection, and the comparison
+//	tape.go        what a journal holds for one client: deliveries, authorizations, sends, the end
+//	words.go       events, effects and sends in words
+//	writer.go      what waits to be written to the client
 //
 // # Duties of the caller
 //

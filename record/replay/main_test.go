@@ -189,11 +189,11 @@ func open(t testing.TB, dir string) *record.Run {
 }
 
 // alone replays one client, which must be possible.
-func alone(t testing.TB, dir, name string, o replay.Options) *replay.Checked {
+func alone(t testing.TB, dir, name string, o run.ReplayOptions) *replay.Checked {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	c, err := replay.Client(ctx, open(t, dir), name, o)
+	c, err := run.ReplayClient(ctx, open(t, dir), name, o)
 	require.NoError(t, err)
 	return c
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/record/replay"
+	"metasim/run"
 	"metasim/scenarios"
 )
 
@@ -30,7 +30,7 @@ func TestShipped(t *testing.T) {
 				if i%max(1, len(out.Clients)/enough) != 0 {
 					continue
 				}
-				got := alone(t, out.RunDir, c.Name, replay.Options{})
+				got := alone(t, out.RunDir, c.Name, run.ReplayOptions{})
 				require.Nil(t, got.Difference)
 				require.Equal(t, c.Sent, got.Sent, c.Name)
 				require.GreaterOrEqual(t, got.Delivered, c.Delivered, c.Name)

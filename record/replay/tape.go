@@ -4,25 +4,24 @@ import (
 	"errors"
 	"io"
 
+	"metasim/internal/fifo"
 	"metasim/metasim"
 	"metasim/record"
 	"metasim/record/journal"
-	"metasim/wire"
 )
 
-// A tape is what a journal holds for one client, read as far as it is needed: what the client was given on one side, what it
-// sent on the other. What lies between the two is kept; that is as much as the client was ahead then, and is ahead now.
+// A tape is what a journal holds for one client, read as far as it is needed: on one side what the client was given, on the
+// other what it sent. It keeps what lies between the two: as much as the client was ahead then, and is ahead now.
 type tape struct {
 	run    *record.Run
 	reader *journal.Reader
 	id     metasim.ClientID
-	joined *metasim.Join // nil: it never joined
-	given  []step        // not yet given again, in order
-	sends  []*metasim.Send
-	clock  metasim.Instant // how far the client has come, as far as the tape was read
-	alone  bool            // nobody is there to be given anything
-	end    *ending         // nil while there may be more
-	torn   error           // the *journal.TornError at which the tape ends, if it does
+	joined *metasim.Join             // nil: it never joined
+	given  fifo.Queue[step]          // not yet given again
+	sends  fifo.Queue[*metasim.Send] // not yet compared
+	clock  metasim.Instant           // how far the client has come, as far as the tape was read
+	alone  bool                      // the client is gone: what it was given is not kept
+	end    *ending                   // nil while there may be more
 }
 
 // A step is what the client was given up to an authorization.
@@ -33,11 +32,13 @@ type step struct {
 
 // An ending is how the client's part ended then.
 type ending struct {
-	leave *metasim.Leave // it left, saying this; nil otherwise
-	lost  bool           // its connection was lost, and that is all that is known
-	cheat bool           // it broke a rule with its last send
-	last  wire.Body      // what it was told last; nil where its connection ended without a word
-	text  string         // for a person
+	leave     *metasim.Leave // it left, saying this; nil otherwise
+	lost      bool           // its connection was lost, and that is all that is known
+	brokeRule bool           // it broke a rule with its last send
+	evict     *metasim.Evict // it was told that it broke this rule; nil otherwise
+	farewell  bool           // it was told that the run was over, with err
+	err       error
+	text      string // for a person
 }
 
 func newTape(r *record.Run, id metasim.ClientID) (*tape, error) {
@@ -56,23 +57,23 @@ func newTape(r *record.Run, id metasim.ClientID) (*tape, error) {
 
 func (t *tape) close() { _ = t.reader.Close() } // a file that was only read
 
-// send returns the next send, or nil if there is none at that instant: the client had gone on, or the tape ends. What it
-// sent later may be returned.
+// send returns the next send, or nil if there is none at that instant: the client had gone on, or the tape ends. It may
+// return a later send.
 func (t *tape) send(at metasim.Instant) (*metasim.Send, error) {
-	for len(t.sends) == 0 && t.end == nil && !at.Before(t.clock) {
+	for t.sends.Len() == 0 && t.end == nil && !at.Before(t.clock) {
 		if err := t.advance(); err != nil {
 			return nil, err
 		}
 	}
-	if len(t.sends) == 0 {
+	if t.sends.Len() == 0 {
 		return nil, nil
 	}
-	return t.sends[0], nil
+	return *t.sends.First(), nil
 }
 
-// drain reads to the end, for nobody.
+// drain reads to the end, and keeps nothing of what the client was given.
 func (t *tape) drain() error {
-	t.alone, t.given = true, nil
+	t.alone, t.given = true, fifo.Queue[step]{}
 	for t.end == nil {
 		if err := t.advance(); err != nil {
 			return err
@@ -81,26 +82,17 @@ func (t *tape) drain() error {
 	return nil
 }
 
-// pop takes the send that send has returned.
-func (t *tape) pop() {
-	t.sends[0] = nil
-	t.sends = t.sends[1:]
-}
-
 // more returns the next step; false if there is none.
 func (t *tape) more() (step, bool, error) {
-	for len(t.given) == 0 && t.end == nil {
+	for t.given.Len() == 0 && t.end == nil {
 		if err := t.advance(); err != nil {
 			return step{}, false, err
 		}
 	}
-	if len(t.given) == 0 {
+	if t.given.Len() == 0 {
 		return step{}, false, nil
 	}
-	s := t.given[0]
-	t.given[0] = step{}
-	t.given = t.given[1:]
-	return s, true, nil
+	return t.given.Pop(), true, nil
 }
 
 // advance reads one entry.
@@ -111,7 +103,7 @@ func (t *tape) advance() error {
 		t.end = t.over()
 		return nil
 	case errors.As(err, new(*journal.TornError)):
-		t.torn, t.end = err, &ending{text: "the record ends there"}
+		t.end = &ending{text: "the record ends there"}
 		return nil
 	case err != nil:
 		return err
@@ -129,15 +121,14 @@ func (t *tape) advance() error {
 		case *metasim.Authorize:
 			if effect.To == t.id {
 				if s.until = effect.Until; !t.alone {
-					t.given = append(t.given, s)
+					t.given.Push(s)
 				}
 				s = step{}
 			}
 		case *metasim.Evict:
 			if effect.Client == t.id {
-				text := effect.Err.Error()
 				_, sent := e.Event.(*metasim.Send)
-				t.end = &ending{cheat: sent, last: wire.Refuse{Reason: wire.RuleBroken, Text: text}, text: text}
+				t.end = &ending{brokeRule: sent, evict: effect, text: effect.Err.Error()}
 			}
 		}
 	}
@@ -149,7 +140,7 @@ func (t *tape) event(ev metasim.Event) {
 	case *metasim.Join:
 		t.joined = ev
 	case *metasim.Send:
-		t.sends = append(t.sends, ev)
+		t.sends.Push(ev)
 		t.clock = metasim.Later(t.clock, ev.Sent)
 	case *metasim.Advance:
 		t.clock = metasim.Later(t.clock, ev.Now)
@@ -159,12 +150,12 @@ func (t *tape) event(ev metasim.Event) {
 		if ev.Cut {
 			t.end = &ending{lost: true, text: "its connection was lost, and the run went on without it"}
 		} else {
-			t.end = &ending{leave: ev, last: wire.Goodbye{}, text: "it left"}
+			t.end = &ending{leave: ev, text: "it left"}
 		}
 	}
 }
 
-// over says how the run ended for a client that was still there.
+// over returns how the run ended for a client that was still there.
 func (t *tape) over() *ending {
 	m := t.run.Manifest
 	switch {
@@ -173,8 +164,15 @@ func (t *tape) over() *ending {
 	case m.Lost == m.Clients[t.id]:
 		return &ending{lost: true, text: "its connection was lost, and the run failed"}
 	case m.Error != "":
-		text := "the run failed: " + m.Error
-		return &ending{last: wire.Refuse{Reason: wire.RunFailed, Text: text}, text: text}
+		return &ending{farewell: true, err: errors.New(m.Error), text: "the run failed: " + m.Error}
 	}
-	return &ending{last: wire.Refuse{Reason: wire.RunFailed, Text: "the run is over"}, text: "the run was over"}
+	return &ending{farewell: true, text: "the run was over"}
+}
+
+// until is the end of the run.
+func (t *tape) until() metasim.Instant {
+	if m := t.run.Manifest; m.Until > 0 {
+		return metasim.At(m.Until)
+	}
+	return metasim.Infinity
 }

@@ -10,12 +10,12 @@ import (
 	"metasim/record/journal"
 )
 
-// An Audit says what came of a dispatcher that went through a journal again.
+// An Audit is the result of replaying a dispatcher.
 type Audit struct {
 	Entries, Events, Effects uint64 // that were checked
-	// Digest is of what was checked: the run's, if the journal is whole.
+	// Digest is the digest of what was checked: that of the run, if the journal is whole.
 	Digest metasim.Digest
-	// Torn says where the journal breaks off, if it does; what is before that was checked. It is a *journal.TornError.
+	// Torn is the *journal.TornError at which the journal breaks off, if it does. What is before that was checked.
 	Torn error
 	// Difference is the first; nil if there is none.
 	Difference *Difference

@@ -97,8 +97,8 @@ func (w words) send(ev *metasim.Send, from int) string {
 	return fmt.Sprintf("%s, from byte %d on: %q", text, from, ev.Payload[min(from, len(ev.Payload)):min(from+shown, len(ev.Payload))])
 }
 
-// part returns the first byte at which two payloads differ; where they are short, 0, so that they are shown whole.
-func part(p, q []byte) int {
+// firstDifference returns the first byte at which two payloads differ, and 0 if they are short: then they are shown whole.
+func firstDifference(p, q []byte) int {
 	if max(len(p), len(q)) <= shown {
 		return 0
 	}

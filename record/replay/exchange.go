@@ -1,0 +1,325 @@
+package replay
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+
+	"metasim/metasim"
+	"metasim/wire"
+	"metasim/wire/session"
+)
+
+// An exchange is the server's end of the connection with the client that is replayed. The client is answered as by any
+// server, and given what was delivered to it then, ahead of need but within bounds. What it sends is compared with the
+// tape.
+type exchange struct {
+	Checked
+	name   string
+	tape   *tape
+	server *session.Server
+	conn   *session.Conn
+	batch  []wire.Packet // to be written
+
+	joined  bool
+	waiting bool            // it has waited once: before that no client is authorized
+	window  metasim.Window  // what it was given
+	granted metasim.Instant // how far it is authorized
+	over    bool            // it has had its last message
+}
+
+// What the client is given ahead: as much as a dispatcher gives by default; and, if the client only sends, this many sends.
+const (
+	aheadBytes = metasim.DefaultAhead
+	aheadSends = 1024
+)
+
+func newExchange(name, token string, t *tape) (*exchange, error) {
+	m := t.run.Manifest
+	server, err := session.NewServer(session.ServerConfig{
+		Scenario: m.Scenario, Seed: m.Seed, Token: token, Names: m.Clients, Until: t.until(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range m.Clients {
+		if id := metasim.ClientID(i); id != t.id {
+			server.Replace(id)
+		}
+	}
+	x := &exchange{name: name, tape: t, server: server}
+	x.conn = server.Connect(x)
+	return x, nil
+}
+
+// Put adds a packet to what is to be written.
+func (x *exchange) Put(p wire.Packet) { x.batch = append(x.batch, p) }
+
+// serve talks with the client until its part is over, or until the first difference. The error says what prevented the
+// check.
+func (x *exchange) serve(conn wire.Conn) error {
+	w := &writer{conn: conn}
+	defer w.close()
+	for !x.over {
+		packets, ended := conn.Read()
+		for _, p := range packets {
+			if x.over {
+				break
+			}
+			if err := x.packet(p); err != nil {
+				w.write(x.batch)
+				return err
+			}
+		}
+		w.write(x.batch)
+		x.batch = nil
+		if ended != nil && !x.over {
+			return x.disconnected(ended)
+		}
+	}
+	return nil
+}
+
+// disconnected takes the end of the connection before the last message.
+func (x *exchange) disconnected(err error) error {
+	cause := "its connection ended"
+	switch {
+	case errors.As(err, new(*wire.ProtocolError)):
+		cause = "it sent what is not the protocol: " + err.Error()
+	case !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed):
+		cause = "its connection broke: " + err.Error()
+	}
+	if !x.joined {
+		return fmt.Errorf("client %q did not join: %s", x.name, cause)
+	}
+	if err := x.tape.drain(); err != nil {
+		return err
+	}
+	if x.tape.end.lost { // how much of what it had sent still arrived is no difference
+		x.stop()
+		return nil
+	}
+	return x.missing(cause)
+}
+
+// packet takes one message.
+func (x *exchange) packet(p wire.Packet) error {
+	ev, refusal := x.server.Receive(x.conn, p)
+	if refusal != nil {
+		return x.refused(refusal, p.Body)
+	}
+	switch ev := ev.(type) {
+	case *metasim.Join:
+		x.joins(ev)
+	case *metasim.Send:
+		return x.sends(ev)
+	case *metasim.Advance:
+		return x.reports(ev.Report, nil)
+	case *metasim.PollWait:
+		return x.reports(ev.Report, ev)
+	case *metasim.Leave:
+		return x.leaves(ev)
+	}
+	return nil // a promise: nobody is there to rely on it
+}
+
+// refused ends the check, unless the client has joined and another one was refused on its connection.
+func (x *exchange) refused(r *session.Refusal, said wire.Body) error {
+	hello, _ := said.(wire.Hello)
+	switch {
+	case r.Lost:
+		return fmt.Errorf("client %q: %s", x.name, r.Cause)
+	case x.joined:
+		return nil
+	case r.Reason == wire.UnknownName || r.Reason == wire.NameTaken:
+		return fmt.Errorf("%q is replayed, and %q wants to join; give it METASIM_CLIENT", x.name, hello.Name)
+	}
+	return errors.New(r.Text)
+}
+
+// joins compares what the client declares, and lets it in. All others count as joined, so that the run starts.
+func (x *exchange) joins(now *metasim.Join) {
+	x.joined = true
+	if a, b := declared(x.tape.joined), declared(now); a != b {
+		x.differ(fmt.Sprintf("what %q declares", x.name), a, b)
+		return
+	}
+	for ev := metasim.Event(now); ev != nil; {
+		ev = x.server.Answer(ev)
+	}
+}
+
+// declared puts a join into words. The order of channels does not matter.
+func declared(j *metasim.Join) string {
+	sorted := func(s []string) []string { return slices.Compact(slices.Sorted(slices.Values(s))) }
+	return fmt.Sprintf("publications %q, subscriptions %q, reaction %v", sorted(j.Publications), sorted(j.Subscriptions), j.Reaction)
+}
+
+// reports takes a report; poll is the wait that it belongs to, nil if the client goes on computing.
+func (x *exchange) reports(r metasim.Report, poll *metasim.PollWait) error {
+	if !x.window.Acknowledge(r.Acked) {
+		return fmt.Errorf("client %q acknowledged delivery %d, of %d to %d; mend the client",
+			x.name, r.Acked, x.window.Acked(), x.window.Last())
+	}
+	x.waiting = x.waiting || poll != nil
+	if !x.waiting {
+		return nil
+	}
+	before := x.granted
+	for !x.isAhead() || !x.answers(poll) {
+		next, ok, err := x.tape.more()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		x.give(next)
+	}
+	if x.granted != before || poll != nil && x.answers(poll) {
+		x.server.Authorize(&metasim.Authorize{To: x.tape.id, Until: x.granted})
+	}
+	if !x.answers(poll) {
+		return x.stuck(poll)
+	}
+	return nil
+}
+
+// isAhead reports whether the client has as much ahead as it should.
+func (x *exchange) isAhead() bool {
+	return x.window.Size() >= aheadBytes || x.tape.sends.Len() >= aheadSends
+}
+
+// answers reports whether the client needs no further authorization. One that computes needs none.
+func (x *exchange) answers(poll *metasim.PollWait) bool {
+	return poll == nil || x.window.Answers(poll, x.granted, x.tape.until())
+}
+
+// give gives the deliveries of one step. The authorization follows when all is given that is to be given now.
+func (x *exchange) give(next step) {
+	for _, d := range next.messages {
+		x.server.Deliver(d)
+		x.window.Give(d.Message.Due, len(d.Message.Payload))
+		x.Delivered++
+	}
+	x.granted = metasim.Later(x.granted, next.until)
+}
+
+// sends compares one send.
+func (x *exchange) sends(now *metasim.Send) error {
+	then, err := x.tape.send(now.Sent)
+	if err != nil {
+		return err
+	}
+	if then == nil {
+		switch end := x.tape.end; {
+		case end == nil:
+			x.differ(x.where(), x.onward(), x.words().send(now, 0))
+		case end.leave != nil:
+			x.differ(x.where(), leave("it left", end.leave), x.words().send(now, 0))
+		default:
+			x.stop() // it sends what came after the end of the record
+		}
+		return nil
+	}
+	if now.Channel != then.Channel || now.Sent != then.Sent || !bytes.Equal(now.Payload, then.Payload) {
+		at := firstDifference(then.Payload, now.Payload)
+		x.differ(x.where(), x.words().send(then, at), x.words().send(now, at))
+		return nil
+	}
+	x.tape.sends.Pop()
+	x.Sent++
+	if end := x.tape.end; end != nil && end.brokeRule && x.tape.sends.Len() == 0 {
+		x.stop()
+	}
+	return nil
+}
+
+// leaves compares a leave.
+func (x *exchange) leaves(now *metasim.Leave) error {
+	then, err := x.tape.send(now.Now)
+	if err != nil {
+		return err
+	}
+	text := leave("it leaves", now)
+	end := x.tape.end
+	switch {
+	case then != nil:
+		x.differ(x.where(), x.words().send(then, 0), text)
+	case end == nil:
+		x.differ(x.whereEnds(), x.onward()+", and did not leave", text)
+	case end.leave != nil && !sameLeave(end.leave, now):
+		x.differ(x.whereEnds(), leave("it left", end.leave), text)
+	default:
+		x.End, x.over = end.text, true
+		x.server.Answer(now)
+	}
+	return nil
+}
+
+func sameLeave(a, b *metasim.Leave) bool {
+	return a.Now == b.Now && a.Acked == b.Acked && bytes.Equal(a.Result, b.Result)
+}
+
+// stuck takes a wait for more than was recorded. If the client then broke a rule with a send while it waited, it is to do
+// that again.
+func (x *exchange) stuck(poll *metasim.PollWait) error {
+	if x.tape.end.brokeRule && x.tape.sends.Len() > 0 {
+		return nil
+	}
+	return x.missing(fmt.Sprintf("it waits at %v for %v", poll.Now, poll.Want))
+}
+
+// missing takes that the client sends nothing more; now says why.
+func (x *exchange) missing(now string) error {
+	then, err := x.tape.send(metasim.Infinity)
+	if err != nil {
+		return err
+	}
+	switch {
+	case then != nil:
+		x.differ(x.where(), x.words().send(then, 0), now)
+	case x.tape.end.leave != nil:
+		x.differ(x.whereEnds(), leave("it left", x.tape.end.leave), now)
+	default:
+		x.stop()
+	}
+	return nil
+}
+
+// stop ends the replay where the record ends, with the last message of then.
+func (x *exchange) stop() {
+	end := x.tape.end
+	x.End, x.over = end.text, true
+	switch {
+	case end.evict != nil:
+		x.server.Evict(end.evict)
+	case end.farewell:
+		x.server.Farewell(end.err)
+	}
+}
+
+// differ ends the replay at a difference.
+func (x *exchange) differ(where, then, now string) {
+	x.Difference, x.over = &Difference{Where: where, Then: then, Now: now}, true
+	x.server.Refuse(x.tape.id, wire.RuleBroken, where+" is not what it was: the replay ends here")
+}
+
+func (x *exchange) words() words { return words{x.tape.run.Manifest.Clients} }
+
+func (x *exchange) where() string { return fmt.Sprintf("message %d of %q", x.Sent, x.name) }
+
+func (x *exchange) whereEnds() string { return fmt.Sprintf("the end of %q", x.name) }
+
+// onward says that the client had sent nothing more then.
+func (x *exchange) onward() string {
+	return fmt.Sprintf("it sent nothing before it came to %v", x.tape.clock)
+}
+
+// leave puts a leave into words.
+func leave(verb string, l *metasim.Leave) string {
+	return fmt.Sprintf("%s at %v, with %d deliveries handled and the result %q", verb, l.Now, l.Acked, l.Result)
+}

@@ -1,0 +1,40 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"metasim/wire"
+)
+
+// A Difference is the first place at which the replay is not what was recorded.
+type Difference struct {
+	Where string // "entry 17 (3.2ms after the run began, poll of \"b\")", "message 3 of \"b\""
+	Then  string // what was recorded
+	Now   string // what the replay came to
+}
+
+func (d *Difference) Error() string {
+	return fmt.Sprintf("%s is not what it was: then %s; now %s", d.Where, d.Then, d.Now)
+}
+
+// A Program runs as the client that is replayed: a model in this process, or a command. Package run makes them.
+type Program struct {
+	// Listen opens the listener through which Run joins. Client closes it.
+	Listen func() (wire.Listener, error)
+	// Run runs the program from joining, with this token, to its end. The error says how it ended, nil for a success.
+	Run func(ctx context.Context, l wire.Listener, token string) error
+	// Patience is for how long the program may go on when its client has had its last message. After that ctx is cancelled.
+	// Zero: no limit, as the program may be a debugger.
+	Patience time.Duration
+}
+
+// A Checked says what of a client was compared.
+type Checked struct {
+	Sent      uint64 // sends that were as they were then
+	Delivered uint64 // deliveries that the client was given
+	End       string // how the client's part ended
+	// Difference is the first; nil if there is none.
+	Difference *Difference
+}

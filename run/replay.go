@@ -1,0 +1,122 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"metasim/client"
+	"metasim/record"
+	"metasim/record/replay"
+	"metasim/scenarios"
+	"metasim/wire"
+	"metasim/wire/transport/all"
+	"metasim/wire/transport/mem"
+)
+
+// ReplayOptions say what runs as the client that is replayed.
+type ReplayOptions struct {
+	// Command runs as the client, in the working directory of the caller. Empty: what ran then.
+	Command []string
+	// Env is added to the environment of a command.
+	Env []string
+	// The streams of a command. Nil: it reads nothing, and what it writes is dropped.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+const (
+	// leaveTime is for how long a command of the scenario may go on after its last message, as in a run.
+	leaveTime = 10 * time.Second
+	// termTime is how long a command may take to end when it is asked to.
+	termTime = 2 * time.Second
+)
+
+// ReplayClient replays one client of a recorded run: see replay.Client. It starts the built-in model or the command that ran
+// then, or another command.
+func ReplayClient(ctx context.Context, r *record.Run, name string, o ReplayOptions) (*replay.Checked, error) {
+	if _, err := r.Client(name); err != nil {
+		return nil, err
+	}
+	p, err := replayProgram(r, name, o)
+	if err != nil {
+		return nil, err
+	}
+	return replay.Client(ctx, r, name, p)
+}
+
+func replayProgram(r *record.Run, name string, o ReplayOptions) (*replay.Program, error) {
+	sc, err := r.Scenario()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(sc.Clients, func(c scenarios.Client) bool { return c.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("the scenario in the manifest has no client %q; they are not of one run", name)
+	}
+	cl := &sc.Clients[i]
+	switch {
+	case len(o.Command) > 0:
+		return replayCommand(cl, o.Command, "", o), nil
+	case slices.Contains(sc.Live(), name):
+		return nil, fmt.Errorf("client %q took part in real time, and what reached it then is not to be had again, "+
+			"but what it sent is recorded; replay another client, or all of the run", name)
+	case cl.Model != "":
+		return replayModel(r, sc.Dir, cl)
+	case cl.External:
+		return nil, fmt.Errorf("client %q was started by somebody else; give its command after --", name)
+	}
+	program, err := sc.Command(cl)
+	if err != nil {
+		return nil, fmt.Errorf("client %q: %w", name, err)
+	}
+	o.Env = slices.Concat(o.Env, cl.Env)
+	p := replayCommand(cl, append([]string{program}, cl.Run[1:]...), cl.WorkDir, o)
+	p.Patience = leaveTime
+	return p, nil
+}
+
+// replayModel runs a built-in model in this process.
+func replayModel(r *record.Run, dir string, cl *scenarios.Client) (*replay.Program, error) {
+	in := Instance{
+		Model: cl.Model, With: cl.With, Entry: cl.Entry, Index: cl.Index, Count: cl.Count, Seed: r.Manifest.Seed,
+		Dir: dir, AllowOutside: r.Manifest.AllowOutside,
+	}
+	parts, err := in.Parts(cl.Name)
+	if err != nil {
+		return nil, fmt.Errorf("client %q: %w", cl.Name, err)
+	}
+	net := mem.NewNet()
+	return &replay.Program{
+		Listen: func() (wire.Listener, error) { return net, nil },
+		Run: func(ctx context.Context, _ wire.Listener, token string) error {
+			conn, err := net.Dial(ctx, net.URL())
+			if err != nil {
+				return err
+			}
+			return Model(ctx, parts[0].Model, cl.Name, client.WithConn(conn), client.WithToken(token))
+		},
+	}, nil
+}
+
+// replayCommand runs a command, which joins through a private unix socket. The command stays in the process group of the
+// caller, and so on its terminal: it may be a debugger.
+func replayCommand(cl *scenarios.Client, argv []string, workDir string, o ReplayOptions) *replay.Program {
+	return &replay.Program{
+		Listen: func() (wire.Listener, error) { return all.Table().ListenAt("unix", "") },
+		Run: func(ctx context.Context, l wire.Listener, token string) error {
+			cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+			cmd.Dir = workDir
+			cmd.Env = slices.Concat(os.Environ(), o.Env,
+				[]string{"METASIM_SERVER=" + l.URL(), "METASIM_CLIENT=" + cl.Name, "METASIM_TOKEN=" + token})
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
+			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+			cmd.WaitDelay = termTime
+			return cmd.Run()
+		},
+	}
+}
