@@ -14,7 +14,7 @@
 //	outbound.go   Outbound: what waits to be written, and when it must be written
 //	timers.go     timers in their order
 //
-// The server's end is in the files called server*.go.
+// The server's end is in server.go. ends_test.go plays both ends as text: testdata/server has the stories.
 //
 // # Duties of the caller of the client's end, in order
 //
@@ -27,4 +27,13 @@
 //  5. The client ends with the first error that Receive returns, or that the caller gives to Fail. Every later call returns
 //     the same error.
 //  6. The simulator must not see what Authorized returns: it depends on real time.
+//
+// # Duties of the caller of the server's end, in order
+//
+//  1. Give every packet that arrives to Server.Receive. Step the dispatcher with the event that it returns and record the
+//     event. If the run has not failed with it, call Server.Answer, and do the same with the event that this returns.
+//  2. Give every Deliver, Authorize and Evict of the dispatcher to the method of that name, in order.
+//  3. When a connection ends, each client that Server.Disconnect returns is lost: say so with Lose. Then either the run
+//     fails, or it goes on without the client: step the dispatcher with the event of Cut.
+//  4. When the run is over call Farewell, and write what it put.
 package session

@@ -50,7 +50,7 @@ type member struct {
 	number  uint32
 	client  metasim.ClientID
 	present bool // it takes part
-	over    bool // it has left, was refused or is lost: it gets no more answer
+	over    bool // it has left, was refused or is lost: nothing more is sent to it
 	lost    bool
 	cut     bool // the run goes on without it: what it still sends is dropped
 }
@@ -211,9 +211,9 @@ func (m *member) misbehaves(text, cause string) *Refusal {
 	return r
 }
 
-// put sends a message to a client, unless it never joined.
+// put sends a message to a client, unless it never joined or has had its last message.
 func (m *member) put(body wire.Body) {
-	if m.conn != nil {
+	if m.conn != nil && !m.over {
 		m.conn.output.Put(wire.Packet{Member: m.number, Body: body})
 	}
 }
@@ -235,10 +235,9 @@ func (s *Server) Answer(ev metasim.Event) metasim.Event {
 			s.members[i].put(wire.Start{Until: s.config.Until})
 		}
 	case *metasim.Leave:
-		if m := &s.members[ev.Client]; !ev.Cut {
-			m.over = true
-			m.put(wire.Goodbye{})
-		}
+		m := &s.members[ev.Client]
+		m.put(wire.Goodbye{})
+		m.over = true
 	}
 	return nil
 }
@@ -248,7 +247,7 @@ func (s *Server) Answer(ev metasim.Event) metasim.Event {
 func (s *Server) Deliver(d *metasim.Deliver) {
 	m := &s.members[d.To]
 	c := m.conn
-	if c == nil {
+	if c == nil || m.over {
 		return
 	}
 	from := d.Message.From
@@ -317,9 +316,7 @@ func (s *Server) Farewell(err error) {
 		text = fmt.Sprintf("the run failed: %v", err)
 	}
 	for i := range s.members {
-		if m := &s.members[i]; !m.over {
-			m.put(wire.Refuse{Reason: wire.RunFailed, Text: text})
-		}
+		s.members[i].put(wire.Refuse{Reason: wire.RunFailed, Text: text})
 	}
 }
 
