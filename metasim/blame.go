@@ -84,8 +84,8 @@ func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 	case finished:
 		return chain
 	}
-	d.consider()
-	if limit := Earlier(d.end, d.permit); !d.forest.safeTime(id).Before(limit) {
+	d.updateSafeTimes()
+	if limit := Earlier(d.end, d.permit); !d.forest.SafeTime(id.node()).Before(limit) {
 		if d.permit.Before(d.end) {
 			h := Hold{Hop: Hop{From: id, To: id}, Reason: Paused, Due: d.permit}
 			chain = append(chain, h)
@@ -93,10 +93,11 @@ func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 		return chain
 	}
 	for {
-		from, held := d.holder(id)
+		holder, held := d.forest.Holder(id.node())
 		if !held {
 			return chain
 		}
+		from := ClientID(holder)
 		h := d.hold(from, id)
 		chain = append(chain, h)
 		if h.Reason != Heard && !h.Blocked {
@@ -127,28 +128,21 @@ func (d *Dispatcher) beginning(chain []Hold, id ClientID) []Hold {
 	return chain
 }
 
-// holder returns the client over whose link another one's safe time comes, hubs of channels passed through; false where
-// it is Infinity.
-func (d *Dispatcher) holder(to ClientID) (from ClientID, held bool) {
-	for from, held = d.forest.parent(to); held && int(from) >= len(d.clients); {
-		from, held = d.forest.parent(from)
-	}
-	return from, held
-}
-
 // hold makes the Hold of a client and its holder.
 func (d *Dispatcher) hold(from, to ClientID) Hold {
-	c, b := &d.clients[from], &d.forest.bounds[from]
-	h := Hold{Promise: b.floor, NextEvent: c.next, Pending: c.pending(), Safe: d.forest.safeTime(from), Reaction: b.reaction}
-	h.Send = b.send(h.Safe)
+	c, b := &d.clients[from], d.forest.Bounds(from.node())
+	h := Hold{
+		Promise: b.Floor, NextEvent: c.next, Pending: c.pending(), Safe: d.forest.SafeTime(from.node()), Reaction: b.Reaction,
+	}
+	h.Send = b.Send(h.Safe)
 	h.Hop, h.Due = d.hop(from, to, h.Send)
-	heard := h.Safe.React(b.reaction)
+	heard := h.Safe.React(b.Reaction)
 	switch {
-	case h.Send == b.floor:
+	case h.Send == b.Floor:
 		h.Reason = Promised
-	case heard.Before(b.known):
+	case heard.Before(b.Known):
 		h.Reason = Heard
-	case h.NextEvent == b.known:
+	case h.NextEvent == b.Known:
 		h.Reason = NextEvent
 	default:
 		h.Reason = Pending
@@ -173,31 +167,4 @@ func (d *Dispatcher) hop(from, to ClientID, send Instant) (Hop, Instant) {
 		}
 	}
 	return best, due
-}
-
-// parent returns the node over whose link the E of another comes; false where that is Infinity.
-func (f *forest) parent(to ClientID) (from ClientID, held bool) {
-	if f.safeTime(to) == Infinity {
-		return 0, false
-	}
-	if p := f.places[to]; p.hub != nobody {
-		return ClientID(p.hub), true
-	}
-	l := &f.labels[to]
-	if l.parent == pendant {
-		return f.crowns[to].holder(l.safe, l.send), true
-	}
-	return ClientID(l.parent), true
-}
-
-// holder returns the pendant that gives the hub its E, while the hub's S is at send.
-func (c *crown) holder(safe, send Instant) ClientID {
-	who := c.own.least()
-	if who.key != safe {
-		c.caused(send) // the heaps are in order now
-		if who = c.promised.least(); who.key != safe {
-			who = c.echoing.least()
-		}
-	}
-	return c.pendants[who.who].id
 }

@@ -32,9 +32,9 @@ func (n *network) checkBlame(id ClientID, safe []Instant) error {
 	}
 	to, ends := id, false
 	for k, h := range chain {
-		b := n.d.clients[h.From].bound()
+		b := n.d.clients[h.From].bounds()
 		sum := Later(h.Promise, Earlier(h.NextEvent, Earlier(h.Pending, h.Safe).React(h.Reaction)))
-		answer := Later(b.floor, safe[h.From].React(b.reaction))
+		answer := Later(b.Floor, safe[h.From].React(b.Reaction))
 		word := map[Reason]Instant{
 			Promised: h.Promise, NextEvent: h.NextEvent, Pending: h.Pending.React(h.Reaction), Heard: h.Safe.React(h.Reaction),
 		}
@@ -45,7 +45,7 @@ func (n *network) checkBlame(id ClientID, safe []Instant) error {
 			return fault(k, "no end before this")
 		case h.To != to:
 			return fault(k, "a gap")
-		case h.Send != Earlier(b.known, answer) || h.Send != sum || h.Send != word[h.Reason]:
+		case h.Send != Earlier(b.Known, answer) || h.Send != sum || h.Send != word[h.Reason]:
 			return fault(k, "a wrong send")
 		case h.Due != safe[to] || h.Due != link.Earliest(h.Send) || h.Min != link.Min():
 			return fault(k, "a wrong arrival")
@@ -62,12 +62,10 @@ func (n *network) checkBlame(id ClientID, safe []Instant) error {
 
 // allBlame returns the safe times of all, computed plainly, and who holds them back.
 func (n *network) allBlame() (safe []Instant, chains [][]Hold) {
-	bounds := slices.Repeat([]bound{hubBound}, len(n.d.out))
 	for i := range n.d.clients {
-		bounds[i] = n.d.clients[i].bound()
 		chains = append(chains, n.d.Blame(nil, ClientID(i)))
 	}
-	return safeTimes(bounds, n.d.out), chains
+	return n.d.plainSafeTimes(), chains
 }
 
 // checkAllBlame checks all chains after an event. Where a safe time has risen, the event is of one who held it.

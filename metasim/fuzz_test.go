@@ -2,11 +2,14 @@ package metasim
 
 import (
 	"errors"
+	"flag"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+var graphs = flag.Int("graphs", 50_000, "25 times the number of random byte strings that TestStepBytes tries")
 
 // bytesOf reads a fuzzer's bytes; past the end all are zero.
 type bytesOf []byte
@@ -40,14 +43,14 @@ func (b *bytesOf) event(d *Dispatcher) Event {
 	c := &d.clients[id]
 	later := func(i Instant) Instant { return Instant{Time: i.Time.Add(Time(b.next(8))), Step: i.Step} }
 	report := func() Report {
-		r := Report{Now: c.clock, NoSendBefore: later(Later(c.floor, c.clock)), NextEvent: b.instant(), Acked: c.acked}
+		r := Report{Now: c.clock, NoSendBefore: later(Later(c.floor, c.clock)), NextEvent: b.instant(), Acked: c.window.Acked()}
 		switch b.next(64) {
 		case 63:
 			r = Report{Now: b.instant(), NoSendBefore: b.instant(), NextEvent: b.instant(), Acked: uint64(b.next(9))}
 		default:
-			if c.given.len() > 0 {
+			if c.window.first() != Infinity {
 				r.Acked++
-				r.Now = Later(r.Now, c.given.all()[0].due)
+				r.Now = Later(r.Now, c.window.first())
 				r.NoSendBefore = Later(r.NoSendBefore, r.Now)
 			}
 		}
@@ -57,7 +60,7 @@ func (b *bytesOf) event(d *Dispatcher) Event {
 	case kind == 63 && b.next(8) == 7:
 		return &Join{Client: id, Publications: []string{"A"}, Subscriptions: []string{"A"}}
 	case kind == 62 && b.next(4) == 3:
-		return &Leave{Client: id, Now: c.clock, Acked: c.acked, Cut: b.next(2) == 1}
+		return &Leave{Client: id, Now: c.clock, Acked: c.window.Acked(), Cut: b.next(2) == 1}
 	case kind >= 59:
 		return &Permit{Until: later(Earlier(d.permit, At(1000)))} // a lower one would lower what is safe
 	case kind >= 56:

@@ -139,12 +139,12 @@ func (n *network) settle() error {
 	if err := n.carry(nil, n.d.Settle()); err != nil || n.d.phase != running {
 		return err
 	}
-	if plain := safeTimes(n.d.forest.bounds, n.d.out); !slices.Equal(plain, n.d.forest.all()) {
-		return fmt.Errorf("the forest has the safe times %v, the plain computation %v", n.d.forest.all(), plain)
+	if plain, forest := n.d.plainSafeTimes(), n.d.forestSafeTimes(); !slices.Equal(plain, forest) {
+		return fmt.Errorf("the forest has the safe times %v, the plain computation %v", forest, plain)
 	}
 	for i := range n.d.clients {
-		if b := n.d.clients[i].bound(); b != n.d.forest.bounds[i] {
-			return fmt.Errorf("the forest was not told that the bound of %s is %v, not %v", n.d.clients[i].name, b, n.d.forest.bounds[i])
+		if b, known := n.d.clients[i].bounds(), n.d.forest.Bounds(ClientID(i).node()); b != known {
+			return fmt.Errorf("the forest was not told that the bounds of %s are %v, not %v", n.d.clients[i].name, b, known)
 		}
 	}
 	if n.d.Now().Before(before) {

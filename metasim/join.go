@@ -1,47 +1,15 @@
 package metasim
 
 import (
-	"regexp"
 	"slices"
+
+	"metasim/metasim/safetime"
 )
-
-// A pattern is a subscription: a channel name, or an LCM regular expression that matches a whole name.
-type pattern struct {
-	name string
-	expr *regexp.Regexp // nil for a plain name
-}
-
-func (p pattern) match(channel string) bool {
-	return p.name == channel || p.expr != nil && p.expr.MatchString(channel)
-}
-
-func compilePattern(s string) (pattern, error) {
-	if regexp.QuoteMeta(s) == s {
-		return pattern{name: s}, nil
-	}
-	if _, err := regexp.Compile(s); err != nil { // as it stands: "X)|(Y" is none
-		return pattern{}, err
-	}
-	expr, err := regexp.Compile("^(?:" + s + ")$")
-	return pattern{name: s, expr: expr}, err
-}
-
-// CheckSubscription reports why s cannot be a subscription, as a Go regular expression error, or nil.
-func CheckSubscription(s string) error {
-	_, err := compilePattern(s)
-	return err
-}
-
-// MatchSubscription reports whether a subscription is for a channel. One that CheckSubscription refuses is for none.
-func MatchSubscription(s, channel string) bool {
-	p, err := compilePattern(s)
-	return err == nil && p.match(channel)
-}
 
 func (d *Dispatcher) join(ev *Join) {
 	c := &d.clients[ev.Client]
-	if c.state != absent || d.phase != joining {
-		d.evict(c, Violation{Rule: JoinTwice, At: c.clock})
+	if v := c.checkJoin(d.phase); v.Rule != 0 {
+		d.evict(c, v)
 		return
 	}
 	for _, s := range ev.Subscriptions {
@@ -59,7 +27,8 @@ func (d *Dispatcher) join(ev *Join) {
 	c.reaction = max(0, ev.Reaction)
 }
 
-// begin makes the links, and has the clients initialize. Clients that have not joined are evicted: a run is complete or it is not that run.
+// begin makes the links, and has the clients initialize. Clients that have not joined are evicted: a run with fewer clients
+// would be another run.
 func (d *Dispatcher) begin() {
 	for i := range d.clients {
 		if c := &d.clients[i]; c.state == absent || d.phase != joining {
@@ -71,7 +40,115 @@ func (d *Dispatcher) begin() {
 	d.phase = epsilon
 	for i := range d.clients {
 		if d.clients[i].state != gone {
-			d.waking++
+			d.initializing++
 		}
 	}
+}
+
+// connect makes the links: from each publication to each client that subscribes to it, the publisher included, as LCM
+// delivers to oneself.
+//
+// Where many publish what many subscribe to, and all links are alike, the graph of safe times gets a relay instead of a link
+// for each pair: from the publishers to the relay it takes no time, from there the delay. The relay sends nothing of its own,
+// so its earliest send is the least of the publishers', and so is what the subscribers see.
+func (d *Dispatcher) connect() {
+	d.graph = safetime.NewGraph(len(d.clients))
+	found := newDirectory(d.clients)
+	alike, _ := d.config.Delays.(CommonDelays)
+	shared := make(map[string]*common) // by channel; looked up, never iterated
+	for i := range d.clients {
+		c := &d.clients[i]
+		for p := range c.pubs {
+			pub := &c.pubs[p]
+			channel, met := shared[pub.channel]
+			if !met {
+				channel = &common{to: found.subscribers(pub.channel)}
+				if alike != nil {
+					if model, ok := alike.Common(pub.channel); ok {
+						channel.model = model
+						d.addRelay(channel, found.publishers[pub.channel])
+					}
+				}
+				shared[pub.channel] = channel
+			}
+			if channel.model != nil {
+				d.connectAlike(c, pub, channel)
+			} else {
+				d.connectEach(c, pub, channel.to)
+			}
+		}
+	}
+}
+
+// addRelay gives a channel a relay, if that saves links.
+func (d *Dispatcher) addRelay(channel *common, publishers int) {
+	if publishers < 2 || len(channel.to) < 2 {
+		return
+	}
+	var nodes []safetime.Node
+	for _, to := range channel.to {
+		nodes = append(nodes, to.node())
+	}
+	channel.relay, channel.relayed = d.graph.AddRelay(nodes, channel.model), true
+}
+
+// connectAlike makes the links of a publication on a channel whose links are alike.
+func (d *Dispatcher) connectAlike(from *client, pub *publication, channel *common) {
+	pub.common = channel
+	if channel.relayed {
+		d.graph.Feed(from.id.node(), channel.relay)
+		return
+	}
+	for _, to := range channel.to {
+		d.graph.Connect(from.id.node(), to.node(), channel.model)
+	}
+}
+
+// connectEach makes the links of a publication where each has a Link of its own.
+func (d *Dispatcher) connectEach(from *client, pub *publication, subscribers []ClientID) {
+	for _, to := range subscribers {
+		model := d.config.Delays.Link(from.name, d.clients[to].name, pub.channel)
+		pub.links = append(pub.links, link{to: to, model: model})
+		d.graph.Connect(from.id.node(), to.node(), model)
+	}
+}
+
+// A directory finds the subscribers of a channel: plain names by a look, patterns one by one.
+type directory struct {
+	plain      map[string][]ClientID
+	patterns   []subscriber // in order of client
+	publishers map[string]int
+}
+
+type subscriber struct {
+	id ClientID
+	pattern
+}
+
+func newDirectory(clients []client) *directory {
+	d := &directory{plain: map[string][]ClientID{}, publishers: map[string]int{}}
+	for i := range clients {
+		for _, s := range clients[i].subs {
+			d.plain[s.name] = append(d.plain[s.name], ClientID(i))
+			if s.expr != nil {
+				d.patterns = append(d.patterns, subscriber{ClientID(i), s})
+			}
+		}
+		for _, p := range clients[i].pubs {
+			d.publishers[p.channel]++
+		}
+	}
+	return d
+}
+
+// subscribers returns the clients that subscribe to a channel, in order, each once.
+func (d *directory) subscribers(channel string) []ClientID {
+	ids := slices.Clone(d.plain[channel])
+	for _, p := range d.patterns {
+		if p.match(channel) {
+			ids = append(ids, p.id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
+
+	"metasim/internal/fifo"
 )
 
 // A Ledger keeps the books of a run: what was sent, what each client was given and has handled, and the digest that
@@ -22,7 +24,7 @@ type Ledger struct {
 type account struct {
 	Account
 	chain   hash.Hash
-	pending fifo[Message] // delivered, not acknowledged
+	pending fifo.Queue[Message] // delivered, not acknowledged
 	acked   uint64
 }
 
@@ -76,7 +78,7 @@ func (l *Ledger) Observe(ev Event, effects []Effect) {
 			l.accounts[e.To].Lost++
 		case *Deliver:
 			a := &l.accounts[e.To]
-			a.pending.push(e.Message)
+			a.pending.Push(e.Message)
 		case *Authorize:
 			l.accounts[e.To].Grants++
 		case *Finish:
@@ -106,7 +108,7 @@ func (l *Ledger) event(ev Event) {
 		l.report(ev.Client, ev.Now, ev.Acked)
 		a.Left = true
 		a.Result = ev.Result
-		a.pending = fifo[Message]{}
+		a.pending = fifo.Queue[Message]{}
 	}
 }
 
@@ -114,14 +116,14 @@ func (l *Ledger) report(id ClientID, now Instant, acked uint64) {
 	a := &l.accounts[id]
 	a.End = Later(a.End, now)
 	n := int(acked - a.acked)
-	handled := a.pending.all()[:n]
+	handled := a.pending.All()[:n]
 	for i := range handled {
 		m := &handled[i]
 		a.End = Later(a.End, m.Due)
 		l.scratch = l.appendDelivery(l.scratch[:0], m)
 		a.chain.Write(l.scratch) // a hash never fails
 	}
-	a.pending.drop(n)
+	a.pending.Drop(n)
 	a.acked = acked
 	a.Delivered += uint64(n)
 }

@@ -1,65 +1,60 @@
 package metasim
 
+// promise takes an unconditional promise that a client makes while it computes.
 func (d *Dispatcher) promise(ev *Promise) {
-	c := d.client(ev.Client, ev.NoSendBefore)
+	c := d.admit(ev.Client, ev.NoSendBefore)
 	if c == nil {
 		return
 	}
-	if ev.NoSendBefore.Before(c.floor) {
-		d.evict(c, Violation{Rule: PromiseRegress, At: ev.NoSendBefore, Bound: c.floor})
+	if v := c.checkPromise(ev.NoSendBefore); v.Rule != 0 {
+		d.evict(c, v)
 		return
 	}
 	c.floor = ev.NoSendBefore
 }
 
+// advance takes a report of a client that goes on computing.
 func (d *Dispatcher) advance(ev *Advance) {
-	if c := d.client(ev.Client, ev.Now); c != nil {
+	if c := d.admit(ev.Client, ev.Now); c != nil {
 		d.report(c, &ev.Report)
 		c.waiting = false
 	}
 }
 
+// pollWait takes a report of a client that now waits.
 func (d *Dispatcher) pollWait(ev *PollWait) {
-	c := d.client(ev.Client, ev.Now)
+	c := d.admit(ev.Client, ev.Now)
 	if c == nil || !d.report(c, &ev.Report) {
 		return
 	}
 	if !c.polled {
 		c.polled = true
-		d.waking--
+		d.initializing--
 	}
 	c.want, c.messages = ev.Want, ev.Messages
-	// Who waits does nothing before it is woken: that is a promise too. Without it two could wait for one another.
+	// A client that waits does nothing before it is woken: that is a promise too. Without it two could wait for one another.
 	c.next = Later(c.next, ev.Want)
 	if !ev.Messages {
 		c.asleep = Later(c.asleep, ev.Want)
 	}
 	// A poll that crossed its answer on the wire, or asks for what was granted, is answered at once.
-	answered := ev.Want.Before(c.granted) || ev.Messages && c.given.len() > 0 || c.granted == d.end
+	answered := c.window.Answers(ev, c.granted, d.end)
 	c.waiting = !answered
 	if answered {
 		d.effects.authorize(c.id, c.granted, d.quietUntil(c))
 	}
 }
 
-// report takes what a client says of itself. It returns false when that broke a rule.
+// report takes what a client reports of itself. It returns false when that broke a rule.
 func (d *Dispatcher) report(c *client, r *Report) bool {
 	floor := Later(r.NoSendBefore, r.Now)
-	var v Violation
-	switch {
-	case r.Now.Before(c.clock):
-		v = Violation{Rule: TimeRegress, At: r.Now, Bound: c.clock}
-	case floor.Before(c.floor):
-		v = Violation{Rule: PromiseRegress, At: floor, Bound: c.floor}
-	case !c.mayActAt(r.Now):
-		v = Violation{Rule: PastGrant, At: r.Now, Bound: c.granted}
-	}
-	if v.Rule != 0 {
+	if v := c.checkReport(r.Now, floor); v.Rule != 0 {
 		d.evict(c, v)
 		return false
 	}
-	promised := c.promised() // others rely on it, so it holds whatever the client says now
-	if !d.acknowledge(c, r.Acked) {
+	promised := c.promised() // others rely on it, so it holds whatever the client reports now
+	if v := c.acknowledge(r.Acked); v.Rule != 0 {
+		d.evict(c, v)
 		return false
 	}
 	c.clock = r.Now
@@ -68,41 +63,20 @@ func (d *Dispatcher) report(c *client, r *Report) bool {
 	return true
 }
 
-// acknowledge forgets what the client has handled. It returns false when the number broke a rule.
-func (d *Dispatcher) acknowledge(c *client, number uint64) bool {
-	if number < c.acked || number > c.delivered {
-		bound := c.delivered
-		if number < c.acked {
-			bound = c.acked
-		}
-		d.evict(c, Violation{Rule: UnknownDelivery, At: Instant{Time: Time(number)}, Bound: Instant{Time: Time(bound)}})
-		return false
-	}
-	n := int(number - c.acked)
-	for _, g := range c.given.all()[:n] {
-		c.ahead -= g.size
-	}
-	c.given.drop(n)
-	c.acked = number
-	return true
-}
-
-// leave releases everybody from a client: it sends nothing any more, and what is on its way to it stays undelivered.
+// leave takes that a client has left or was lost: it sends nothing any more, so nobody waits for it, and what is on its way to
+// it stays undelivered.
 func (d *Dispatcher) leave(ev *Leave) {
 	c := &d.clients[ev.Client]
-	if !ev.Cut { // who is cut off says nothing that could be wrong
-		if c = d.client(ev.Client, ev.Now); c == nil {
+	if !ev.Cut { // a client that was lost says nothing that could be wrong
+		if c = d.admit(ev.Client, ev.Now); c == nil {
 			return
 		}
-		if ev.Now.Before(c.clock) {
-			d.evict(c, Violation{Rule: TimeRegress, At: ev.Now, Bound: c.clock})
+		if v := c.checkLeave(ev.Now); v.Rule != 0 {
+			d.evict(c, v)
 			return
 		}
-		if !c.mayActAt(ev.Now) {
-			d.evict(c, Violation{Rule: PastGrant, At: ev.Now, Bound: c.granted})
-			return
-		}
-		if !d.acknowledge(c, ev.Acked) {
+		if v := c.acknowledge(ev.Acked); v.Rule != 0 {
+			d.evict(c, v)
 			return
 		}
 		c.clock = ev.Now
@@ -111,12 +85,12 @@ func (d *Dispatcher) leave(ev *Leave) {
 		return
 	}
 	if !c.polled && d.phase == epsilon {
-		d.waking--
+		d.initializing--
 	}
 	d.touch(c)
 	*c = client{
-		id: c.id, name: c.name, state: gone, stale: true, pubs: c.pubs, clock: c.clock, floor: Infinity, next: Infinity,
-		sends: c.sends, granted: c.granted, delivered: c.delivered, acked: c.acked, safe: c.safe,
+		id: c.id, name: c.name, state: gone, touched: true, pubs: c.pubs, clock: c.clock, floor: Infinity, next: Infinity,
+		sends: c.sends, granted: c.granted, safe: c.safe,
 	}
 	d.left++
 	if d.left == len(d.clients) {

@@ -93,8 +93,8 @@ func (s *story) report(c *script.Command, id ClientID, want *Instant) (r Report,
 	if r.NextEvent, err = s.arg(c, "next", r.NextEvent); err != nil {
 		return r, err
 	}
-	r.Acked = at.acked
-	for _, g := range at.given.all() {
+	r.Acked = at.window.Acked()
+	for _, g := range at.window.given.All() {
 		if !r.Now.Before(g.due) {
 			r.Acked++
 		}
@@ -142,13 +142,13 @@ func (s *story) run(quiet bool) (string, error) {
 // answered lets an echo that has answered all it was given wait for more, or leave at the end.
 func (s *story) answered(c *client, end bool) string {
 	now := c.clock
-	if given := c.given.all(); len(given) > 0 {
+	if given := c.window.given.All(); len(given) > 0 {
 		now = Later(now, given[len(given)-1].due)
 	}
 	if end {
-		return s.step(&Leave{Client: c.id, Now: now, Acked: c.delivered})
+		return s.step(&Leave{Client: c.id, Now: now, Acked: c.window.Last()})
 	}
-	r := Report{Now: now, NextEvent: Infinity, Acked: c.delivered}
+	r := Report{Now: now, NextEvent: Infinity, Acked: c.window.Last()}
 	return s.step(&PollWait{Client: c.id, Report: r, Want: Infinity, Messages: true})
 }
 

@@ -212,12 +212,8 @@ func (s *story) blame(id ClientID) string {
 }
 
 func (s *story) safe() string {
-	var bounds []bound
-	for i := range s.d.clients {
-		bounds = append(bounds, s.d.clients[i].bound())
-	}
 	var words []string
-	for i, e := range safeTimes(bounds, s.d.out) {
+	for i, e := range s.d.plainSafeTimes() {
 		words = append(words, fmt.Sprintf("%s:%v", s.d.Names()[i], e))
 	}
 	return strings.Join(words, " ")

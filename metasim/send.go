@@ -1,15 +1,18 @@
 package metasim
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // send takes one publish: checks it against everything the client has said, and queues it for each subscriber.
 func (d *Dispatcher) send(ev *Send) {
-	c := d.client(ev.Client, ev.Sent)
+	c := d.admit(ev.Client, ev.Sent)
 	if c == nil {
 		return
 	}
 	pub := c.publication(ev.Channel)
-	if v, broken := c.checkSend(ev, pub); broken {
+	if v := c.checkSend(ev, pub); v.Rule != 0 {
 		d.evict(c, v)
 		return
 	}
@@ -30,41 +33,11 @@ func (d *Dispatcher) send(ev *Send) {
 		if !d.transmit(l.to, l.model, l.count-1, m) {
 			return
 		}
-		if f := d.forest; f != nil && f.mayRise(m.From, l.to, l.model) {
-			d.risen = append(d.risen, l.to) // a link that keeps the order has just delivered later
+		if from, to := c.id.node(), l.to.node(); d.forest != nil && d.forest.IsParent(from, to) {
+			d.forest.LinkRose(from, to, l.model) // a link that keeps the order may just have delivered later
 		}
 	}
 }
-
-// promised is the instant before which a client sends nothing, by all that it has said. A conditional promise binds
-// too: before its next event a client sends only in answer to something that it was given, and not sooner than its
-// reaction time allows.
-func (c *client) promised() Instant {
-	answer := Infinity
-	if c.given.len() > 0 {
-		answer = c.given.all()[0].due.React(c.reaction)
-	}
-	return Later(Later(c.floor, c.asleep), Earlier(c.next, answer))
-}
-
-// checkSend names the rule that a send breaks, if any.
-func (c *client) checkSend(ev *Send, pub *publication) (Violation, bool) {
-	v := Violation{Channel: ev.Channel, At: ev.Sent}
-	switch promised := c.promised(); {
-	case pub == nil:
-		v.Rule = UnknownChannel
-	case ev.Sent.Before(c.clock):
-		v.Rule, v.Bound = TimeRegress, c.clock
-	case ev.Sent.Before(promised):
-		v.Rule, v.Bound = SendBeforePromise, promised
-	case !c.mayActAt(ev.Sent):
-		v.Rule, v.Bound = PastGrant, c.granted
-	}
-	return v, v.Rule != 0
-}
-
-// mayActAt reports whether the client is authorized to act at that instant. Everybody is at the start.
-func (c *client) mayActAt(at Instant) bool { return at.Before(c.granted) || at == Start }
 
 // transmit sends a message over one link, as its n-th. It returns false when that ended the run.
 func (d *Dispatcher) transmit(id ClientID, model Link, n uint64, m Message) bool {
@@ -91,4 +64,42 @@ func (d *Dispatcher) transmit(id ClientID, model Link, n uint64, m Message) bool
 		d.effects.queue(id, &m)
 	}
 	return true
+}
+
+// cycle describes how steps can pile up at one time: as the shortest cycle of links that contains the link from -> to and
+// whose least delays are zero, "a -PING-> b -PONG-> a"; the link alone where there is none.
+func (d *Dispatcher) cycle(from, to ClientID, channel string) string {
+	hop := func(s *strings.Builder, channel string, to ClientID) {
+		s.WriteString(" -" + channel + "-> " + d.clients[to].name)
+	}
+	var text strings.Builder
+	text.WriteString(d.clients[from].name)
+	hop(&text, channel, to)
+	type step struct {
+		before  ClientID
+		channel string
+	}
+	seen := map[ClientID]step{to: {}} // looked up, never iterated
+	for line := []ClientID{to}; len(line) > 0 && to != from; line = line[1:] {
+		c := &d.clients[line[0]]
+		for i := range c.pubs {
+			for to, model := range c.pubs[i].all() {
+				if _, been := seen[to]; !been && model.Min() == 0 {
+					seen[to] = step{c.id, c.pubs[i].channel}
+					line = append(line, to)
+				}
+			}
+		}
+	}
+	if _, back := seen[from]; !back {
+		return text.String() + " (no cycle: a chain)"
+	}
+	var path []step // from the end
+	for at := from; at != to; at = seen[at].before {
+		path = append(path, step{at, seen[at].channel})
+	}
+	for i := len(path) - 1; i >= 0; i-- {
+		hop(&text, path[i].channel, path[i].before)
+	}
+	return text.String()
 }

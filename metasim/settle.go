@@ -1,82 +1,75 @@
 package metasim
 
-import "slices"
+import (
+	"slices"
 
-// Settle authorizes every client that waits and may go on, given all events so far: everything due before its safe
-// time is delivered, in order, and then it is authorized up to there. The effects are lent as those of Step.
-func (d *Dispatcher) Settle() []Effect {
-	d.effects.begin(true)
-	if d.phase == epsilon && d.waking == 0 {
+	"metasim/metasim/safetime"
+)
+
+// settle looks at each client for which something has changed since the last time, and authorizes it where that is safe.
+func (d *Dispatcher) settle() {
+	if d.phase == epsilon && d.initializing == 0 {
 		// Without this barrier a client could be authorized past a message of one that is slow to start.
-		d.phase, d.recap = running, true
+		d.phase, d.limitMoved = running, true
 	}
-	if d.phase != running || len(d.stale)+len(d.moved) == 0 && !d.recap {
-		return nil
+	if d.phase != running || len(d.touched)+len(d.moved) == 0 && !d.limitMoved {
+		return
 	}
-	for _, id := range d.refresh() {
-		if int(id) >= len(d.clients) {
-			continue // a hub
-		}
-		if c := &d.clients[id]; c.state != gone {
+	d.updateSafeTimes()
+	slices.Sort(d.moved)
+	for _, node := range slices.Compact(d.moved) {
+		if c := &d.clients[node]; c.state != gone {
 			c.safe = d.safe(c)
 			d.grant(c)
-			d.forest.watch(id, c.alarm(d.end))
+			d.forest.Watch(node, c.alarm(d.end))
 		}
 	}
 	d.moved = d.moved[:0]
-	d.checkReached()
-	return d.effects.list
+	d.answerPermit()
 }
 
-// refresh computes the safe times anew, and returns, in order, the clients for whom something has changed since the last
-// Settle.
-func (d *Dispatcher) refresh() []ClientID {
-	d.consider()
-	slices.Sort(d.moved)
-	return slices.Compact(d.moved)
-}
-
-// consider computes the safe times anew, and returns those for whom something has changed. Settle authorizes them: until
-// then they are kept in mind.
-func (d *Dispatcher) consider() []ClientID {
+// updateSafeTimes computes the safe times after all events so far, and adds to moved the clients for which something has
+// changed.
+func (d *Dispatcher) updateSafeTimes() {
 	if d.forest == nil {
-		bounds := make([]bound, len(d.out))
-		for i := range bounds {
-			bounds[i] = hubBound
-		}
+		bounds := make([]safetime.Bounds, len(d.clients))
 		for i := range d.clients {
-			bounds[i] = d.clients[i].bound()
+			bounds[i] = d.clients[i].bounds()
 		}
-		d.forest = newForest(bounds, d.out)
+		d.forest = safetime.New(d.graph, bounds)
 	}
-	for _, id := range d.stale {
-		c := &d.clients[id]
-		c.stale = false
-		d.forest.bounds[id] = c.bound()
+	for _, node := range d.touched {
+		c := &d.clients[node]
+		c.touched = false
+		d.forest.SetBounds(node, c.bounds())
 	}
-	known := len(d.moved)
-	d.moved = append(d.moved, d.forest.update(d.stale, d.risen)...)
-	d.moved = append(d.moved, d.stale...)
-	if d.recap {
-		d.moved, known = d.moved[:0], 0
+	d.moved = append(d.moved, d.forest.Update()...)
+	d.moved = append(d.moved, d.touched...)
+	if d.limitMoved {
+		d.moved = d.moved[:0]
 		for i := range d.clients {
-			d.moved = append(d.moved, ClientID(i))
+			d.moved = append(d.moved, ClientID(i).node())
 		}
 	}
-	d.stale, d.risen, d.recap = d.stale[:0], d.risen[:0], false
-	return d.moved[known:]
+	d.touched, d.limitMoved = d.touched[:0], false
 }
 
-// safe is the instant before which nothing unknown reaches a client, as of the last Settle; no further than the run goes.
+// safe is the instant before which nothing unknown reaches a client, as of the last Settle; no later than the end of the run
+// and the permit.
 func (d *Dispatcher) safe(c *client) Instant {
 	if d.forest == nil || c.state == gone {
 		return c.safe
 	}
-	return Earlier(d.forest.safeTime(c.id), Earlier(d.end, d.permit))
+	return Earlier(d.forest.SafeTime(c.id.node()), Earlier(d.end, d.permit))
+}
+
+// reaches reports whether a client that waits may go on where its safe time is safe.
+func (d *Dispatcher) reaches(c *client, safe Instant) bool {
+	return c.need().Before(safe) || safe == d.end
 }
 
 // alarm is the least safe time from which on grant may do something for a client, unless something else happens first. It
-// mirrors what grant asks.
+// mirrors the conditions of grant.
 func (c *client) alarm(end Instant) Instant {
 	switch {
 	case c.state == gone:
@@ -87,36 +80,11 @@ func (c *client) alarm(end Instant) Instant {
 	return At(c.granted.Time.Add(max(1, (c.granted.Time-c.clock.Time)/2)))
 }
 
-// need is the earliest instant at which a client that waits has something to do.
-func (c *client) need() Instant {
-	if c.messages {
-		return Earlier(c.want, c.queue.due())
-	}
-	return c.want
-}
-
-// upcoming is a bound before which nothing is left to happen at a client. Promises do not belong here: a client that
-// sends nothing before an instant may well be given messages before it.
-func (c *client) upcoming() Instant {
-	switch {
-	case c.state == gone:
-		return Infinity
-	case c.waiting:
-		return Later(c.clock, c.need())
-	}
-	return Later(c.clock, c.woken)
-}
-
-// reaches reports whether a client that waits may go on where its safe time is safe.
-func (d *Dispatcher) reaches(c *client, safe Instant) bool {
-	return c.need().Before(safe) || safe == d.end
-}
-
-// grant authorizes a client that waits, if its need lies before its safe time: strictly, as a message due at the safe
-// time itself may still come, and everything due at one instant belongs together. At the end of the run it authorizes
-// up to there whatever the need, so that the client learns that nothing more will come.
+// grant authorizes a client that waits, if its need lies before its safe time: strictly, as a message due at the safe time
+// itself may still come, and everything due at one instant belongs together. At the end of the run it authorizes up to there
+// whatever the need, so that the client learns that nothing more will come.
 //
-// A client that computes is told ahead of its next wait, so that it need not ask, where that gives it something to go on
+// A client that computes is authorized ahead of its next wait, so that it need not ask, where that gives it enough to go on
 // with: half as much again as what it has before it.
 func (d *Dispatcher) grant(c *client) {
 	if !c.granted.Before(c.safe) {
@@ -132,23 +100,7 @@ func (d *Dispatcher) grant(c *client) {
 			return
 		}
 	}
-	until := c.safe
-	for c.queue.due().Before(until) {
-		due := c.queue.due()
-		if need.Before(due) && c.ahead >= d.config.Ahead {
-			// It has what it needs, and enough ahead of that: hold back the rest, whole instants only.
-			if given := c.given.all(); len(given) == 0 || given[len(given)-1].due.Before(due) {
-				until = due
-				break
-			}
-		}
-		c.delivered++
-		m := &d.effects.deliver(c.id, c.delivered).Message
-		*m = c.queue.pop()
-		g := given{due: m.Due, size: len(m.Payload) + deliveryOverhead}
-		c.given.push(g)
-		c.ahead += g.size
-	}
+	until := d.deliver(c, need)
 	if !c.granted.Before(until) {
 		return
 	}
@@ -160,10 +112,36 @@ func (d *Dispatcher) grant(c *client) {
 	d.effects.authorize(c.id, until, d.quietUntil(c))
 }
 
-// checkReached answers a Permit once everything before it has happened: all wait for something at it or later. At the
+// deliver gives a client what is due before its safe time, and returns the instant before which everything was given. That is
+// its safe time, or earlier where the client has what it needs and Config.Ahead bytes ahead of that.
+func (d *Dispatcher) deliver(c *client, need Instant) (until Instant) {
+	for c.queue.due().Before(c.safe) {
+		due := c.queue.due()
+		if need.Before(due) && c.window.Size() >= d.config.Ahead && !c.window.split(due) {
+			return due // hold back the rest, but never a part of what is due at one instant
+		}
+		e := d.effects.deliver(c.id)
+		e.Message = c.queue.pop()
+		e.Number = c.window.Give(due, len(e.Message.Payload))
+	}
+	return c.safe
+}
+
+// quietUntil returns the latest instant such that no report of the client lets a waiting client go on, as long as the client
+// may still send at that instant.
+func (d *Dispatcher) quietUntil(c *client) Instant {
+	return d.graph.QuietUntil(c.id.node(), func(node safetime.Node) Instant {
+		if to := &d.clients[node]; to.waiting && to.state != gone {
+			return to.need()
+		}
+		return Infinity
+	})
+}
+
+// answerPermit answers a Permit once everything before it has happened: all clients wait for something at it or later. At the
 // end of the run there is no answer but Finish.
-func (d *Dispatcher) checkReached() {
-	if !d.asked || !d.permit.Before(d.end) {
+func (d *Dispatcher) answerPermit() {
+	if !d.permitAsked || !d.permit.Before(d.end) {
 		return
 	}
 	next := d.end
@@ -177,6 +155,6 @@ func (d *Dispatcher) checkReached() {
 		}
 		next = Earlier(next, c.need())
 	}
-	d.asked = false
+	d.permitAsked = false
 	d.effects.add(&Reached{Until: d.permit, Next: next})
 }

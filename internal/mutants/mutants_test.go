@@ -2,22 +2,22 @@ package mutants
 
 import (
 	"context"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// top is the root of the module, seen from here.
-const top = "../.."
+// machine is the folder of the machine, seen from here.
+const machine = "../../metasim"
 
-// An edit replaces a text that stands in a file of the machine exactly once.
+// An edit replaces a text that a file of the machine holds exactly once, inside of a function.
 type edit struct{ file, old, new string }
 
 // A mutant is a planted mistake.
@@ -27,66 +27,30 @@ type mutant struct {
 	harmless bool // it costs something, but not correctness: no test may fail
 }
 
-// plant copies the machine with its tests into a module of its own, and makes the mistake there.
-func plant(t *testing.T, m mutant) string {
-	dir := t.TempDir()
-	for _, name := range []string{"go.mod", "go.sum"} {
-		copyFile(t, filepath.Join(top, name), filepath.Join(dir, name))
-	}
-	for _, folder := range []string{"metasim", "internal/script"} {
-		source := filepath.Join(top, folder)
-		require.NoError(t, filepath.WalkDir(source, func(path string, e os.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				return err
-			}
-			rel, err := filepath.Rel(top, path)
-			if err == nil && !strings.Contains(rel, "rapid") {
-				copyFile(t, path, filepath.Join(dir, rel))
-			}
-			return err
-		}))
-	}
-	for _, e := range m.edits {
-		path := filepath.Join(dir, "metasim", e.file)
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Equal(t, 1, strings.Count(string(text), e.old),
-			"%s must hold this once; mend the mutant where the machine has changed:\n%s", e.file, e.old)
-		changed := strings.Replace(string(text), e.old, e.new, 1)
-		require.NoError(t, os.WriteFile(path, []byte(changed), 0o600))
-	}
-	return dir
-}
+// A program is the tests of one folder of the machine, with all mistakes planted.
+type program struct{ folder, binary string }
 
-func copyFile(t *testing.T, from, to string) {
-	text, err := os.ReadFile(from)
-	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o700))
-	require.NoError(t, os.WriteFile(to, text, 0o600))
-}
-
-// gotool runs the go tool in a directory. The build cache is shared, so only the machine and its tests are compiled.
-func gotool(t *testing.T, dir string, args ...string) (string, error) {
-	c := exec.CommandContext(context.Background(), "go", args...)
-	c.Dir = dir
-	c.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOPROXY=off", "GOWORK=off")
+func build(t *testing.T, folder, dir, overlay string) program {
+	p := program{filepath.Join(machine, folder), filepath.Join(dir, filepath.Base(folder)+".test")}
+	c := exec.CommandContext(context.Background(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", p.binary, ".")
+	c.Dir = p.folder
 	out, err := c.CombinedOutput()
-	return string(out), err
+	require.NoError(t, err, "the mistakes do not compile:\n%s", out)
+	return p
 }
 
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 
-// run tests a planted mistake and returns the names of the tests that caught it.
-func run(t *testing.T, m mutant) []string {
-	dir := plant(t, m)
-	binary := filepath.Join(dir, "test.bin")
-	out, err := gotool(t, dir, "test", "-c", "-vet=off", "-ldflags=-s -w", "-gcflags=-N -l", "-o", binary, "./metasim")
-	require.NoError(t, err, "it does not compile, so it shows nothing:\n%s", out)
-	c := exec.CommandContext(context.Background(), binary,
-		"-test.run", "Script|Interleave$|SafeTimes|Forest|Instant|Time|Message|Queue", "-test.short", "-test.failfast",
-		"-test.timeout", "60s", "-seeds", "50", "-orders", "4", "-graphs", "1000", "-rapid.nofailfile",
-		"-rapid.shrinktime", "0s")
-	c.Dir = filepath.Join(dir, "metasim")
+// run runs the tests with one mistake, none for 0, and returns the names of the tests that caught it.
+func (p program) run(number int) []string {
+	c := exec.CommandContext(context.Background(), p.binary,
+		"-test.run", "Script|Interleave$|SafeTimes|Forest|Candidates|Heap|LeastSend|Message|Queue", "-test.short", "-test.failfast",
+		"-test.timeout", "20s", "-rapid.nofailfile", "-rapid.shrinktime", "0s", "-graphs", "1000")
+	if filepath.Base(p.folder) == filepath.Base(machine) {
+		c.Args = append(c.Args, "-seeds", "50", "-orders", "4")
+	}
+	c.Dir = p.folder
+	c.Env = append(os.Environ(), selector+"="+strconv.Itoa(number))
 	text, err := c.CombinedOutput()
 	var caught []string
 	for _, match := range failed.FindAllStringSubmatch(string(text), -1) {
@@ -99,18 +63,23 @@ func run(t *testing.T, m mutant) []string {
 	return caught
 }
 
-var all = flag.Bool("all", false, "plant the mistakes in the forest of safe times too, which takes as long again: make sim")
-
-// Every planted mistake is caught, and every harmless change is not. The forest is compared with the plain computation
-// at every settlement of every other test, so its mistakes are planted by the long test only.
+// Every planted mistake is caught, and every harmless change is not.
 func TestMutants(t *testing.T) {
-	for _, m := range mutants {
-		if !*all && strings.HasPrefix(m.edits[0].file, "forest") {
-			continue
-		}
+	dir := t.TempDir()
+	overlay := plant(t, dir, mutants)
+	programs := []program{build(t, ".", dir, overlay), build(t, "safetime", dir, overlay)}
+	for _, p := range programs {
+		require.Empty(t, p.run(0), "%s fails without a mistake", p.folder)
+	}
+	for i, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			caught := run(t, m)
+			var caught []string
+			for _, p := range programs {
+				if len(caught) == 0 {
+					caught = p.run(i + 1)
+				}
+			}
 			if m.harmless {
 				require.Empty(t, caught, "this should only cost speed")
 				return

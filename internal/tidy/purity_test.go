@@ -15,7 +15,7 @@ import (
 
 // The pure rooms do nothing: no clock, goroutine, socket, log, random draw, map order. The world enters them as a value,
 // and leaves them as one. So a run can be repeated, and a rule can be tested without a network.
-var pureRooms = []string{"metasim", "metasim/safetime", "wire/session", "internal/fifo", "internal/pq", "internal/slab"}
+var pureRooms = []string{"metasim", "metasim/safetime", "metasim/simtime", "wire/session", "internal/fifo", "internal/pq", "internal/slab"}
 
 // impureImports are the packages of the standard library through which the world would come in.
 var impureImports = []string{

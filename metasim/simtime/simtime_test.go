@@ -1,4 +1,4 @@
-package metasim
+package simtime
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package metasim
+package safetime
 
 import (
 	"flag"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/metasim/simtime"
 )
 
 var graphs = flag.Int("graphs", 50_000, "for how many random graphs safe times are compared with brute force")
@@ -24,15 +26,15 @@ type webLink struct {
 	last     Instant // as of a link that keeps the order
 }
 
-func (l webLink) earliest(x Instant) Instant { return Later(x.Add(l.delay), l.last) }
+func (l webLink) earliest(x Instant) Instant { return simtime.Later(x.Add(l.delay), l.last) }
 
 func drawWeb(r *rand.Rand) *web {
 	instant := func() Instant {
 		switch r.IntN(12) {
 		case 0:
-			return Infinity
+			return simtime.Infinity
 		case 1:
-			return Start
+			return simtime.Start
 		}
 		return Instant{Time: Time(r.IntN(30)), Step: uint32(r.IntN(5) / 3)}
 	}
@@ -48,7 +50,7 @@ func drawWeb(r *rand.Rand) *web {
 			if r.Float64() > density {
 				continue
 			}
-			l := webLink{from: i, to: j, delay: []Time{0, 0, 1, 3, 10, Forever}[r.IntN(6)]}
+			l := webLink{from: i, to: j, delay: []Time{0, 0, 1, 3, 10, simtime.Forever}[r.IntN(6)]}
 			if r.IntN(6) == 0 {
 				l.last = instant()
 			}
@@ -58,31 +60,36 @@ func drawWeb(r *rand.Rand) *web {
 	return w
 }
 
-// machine asks the machine.
-func (w *web) machine() []Instant {
-	bounds := make([]bound, len(w.next))
-	out := make([][]edge, len(w.next))
+// compute asks the plain computation, and a new forest, which must agree.
+func (w *web) compute(t *testing.T) []Instant {
+	bounds := make([]Bounds, len(w.next))
 	for i := range w.next {
-		c := client{floor: w.promise[i], next: w.next[i], given: fifo[given]{items: []given{{due: w.pending[i]}}}, reaction: w.reaction[i]}
-		bounds[i] = c.bound()
+		bounds[i] = NewBounds(w.promise[i], w.next[i], w.pending[i], w.reaction[i])
 	}
+	g := NewGraph(len(w.next))
 	for _, l := range w.links {
-		out[l.from] = append(out[l.from], edge{to: ClientID(l.to), link: bough{oneStep{}, l.earliest}})
+		var link Link = constant(l.delay)
+		if l.last != simtime.Start {
+			link = funcLink(l.earliest)
+		}
+		g.Connect(Node(l.from), Node(l.to), link)
 	}
-	return safeTimes(bounds, out)
+	safe := plain(bounds, g.out)
+	require.Equal(t, safe, New(g, bounds).all(), "%+v", w)
+	return safe
 }
 
-// once applies the two equations of the design to safe times.
+// once applies the equations of the package comment to safe times.
 func (w *web) once(safe []Instant) []Instant {
 	better := make([]Instant, len(safe))
 	for j := range better {
-		better[j] = Infinity
+		better[j] = simtime.Infinity
 	}
 	for _, l := range w.links {
 		i := l.from
-		answer := Earlier(w.pending[i], safe[i]).React(w.reaction[i])
-		send := Later(w.promise[i], Earlier(w.next[i], answer))
-		better[l.to] = Earlier(better[l.to], l.earliest(send))
+		answer := simtime.Earlier(w.pending[i], safe[i]).React(w.reaction[i])
+		send := simtime.Later(w.promise[i], simtime.Earlier(w.next[i], answer))
+		better[l.to] = simtime.Earlier(better[l.to], l.earliest(send))
 	}
 	return better
 }
@@ -91,7 +98,7 @@ func (w *web) once(safe []Instant) []Instant {
 func (w *web) brute(t *testing.T) []Instant {
 	safe := make([]Instant, len(w.next))
 	for j := range safe {
-		safe[j] = Infinity
+		safe[j] = simtime.Infinity
 	}
 	for range len(safe) + 2 {
 		next := w.once(safe)
@@ -129,13 +136,13 @@ func TestSafeTimesBrute(t *testing.T) {
 	finite := 0
 	for range *graphs {
 		w := drawWeb(r)
-		safe := w.machine()
+		safe := w.compute(t)
 		require.Equal(t, w.brute(t), safe, "%+v", w)
 		require.Equal(t, w.once(safe), safe, "no solution: %+v", w)
 		w.raise(r)
-		for j, e := range w.machine() {
+		for j, e := range w.compute(t) {
 			require.False(t, e.Before(safe[j]), "%d fell from %v to %v: %+v", j, safe[j], e, w)
-			if e != Infinity {
+			if e != simtime.Infinity {
 				finite++
 			}
 		}

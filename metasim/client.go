@@ -1,0 +1,170 @@
+package metasim
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"metasim/metasim/safetime"
+)
+
+// A client is all that the dispatcher knows of one client.
+type client struct {
+	id       ClientID
+	name     string
+	state    state
+	reaction Time
+	subs     []pattern
+	pubs     []publication // in order of channel
+
+	clock  Instant // its last activity that it reported
+	floor  Instant // its unconditional promise
+	asleep Instant // nothing wakes it before: the latest instant that it waited for with Messages false
+	next   Instant // its conditional promise: N in package safetime
+	sends  uint64  // how many it has sent
+
+	queue  queue
+	window Window // what it was given
+
+	granted  Instant // it is authorized to act before this
+	woken    Instant // what it had to do when it was last authorized: it does nothing before
+	polled   bool    // it has waited at least once: its initialization is over
+	waiting  bool
+	want     Instant // as in PollWait
+	messages bool    // as in PollWait
+	safe     Instant // as last computed, no later than the end and the permit
+	touched  bool    // it is in the list of the dispatcher
+}
+
+// A phase is how far the life of a run has come.
+type phase uint8
+
+const (
+	joining  phase = iota
+	epsilon        // clients initialize; none is authorized before all have done so
+	running        //
+	finished       // Finish was returned; further events are ignored
+)
+
+// A state is how far the life of a client has come.
+type state uint8
+
+const (
+	absent state = iota
+	joined
+	gone
+)
+
+// A publication is a channel that a client declared, with a link to each of its subscribers.
+type publication struct {
+	channel string
+	links   []link  // in order of recipient; nil where common is set
+	common  *common // not nil where all links of the channel are alike
+}
+
+// A link is a Link with what the dispatcher counts on it.
+type link struct {
+	to    ClientID
+	model Link
+	count uint64 // messages so far: the number of the next one
+}
+
+// A common is a channel on which one Link without a state serves everybody.
+type common struct {
+	model   Link
+	to      []ClientID // its subscribers, in order
+	relay   safetime.Relay
+	relayed bool // it has a relay in the graph of safe times
+}
+
+// node returns the node of a client in the graph of safe times.
+func (id ClientID) node() safetime.Node { return safetime.Node(id) }
+
+// publication returns the declared channel of that name, or nil.
+func (c *client) publication(channel string) *publication {
+	i, ok := slices.BinarySearchFunc(c.pubs, channel, func(p publication, s string) int {
+		return strings.Compare(p.channel, s)
+	})
+	if !ok {
+		return nil
+	}
+	return &c.pubs[i]
+}
+
+// all yields the recipients of a publication in order, each with its link.
+func (p *publication) all() iter.Seq2[ClientID, Link] {
+	return func(yield func(ClientID, Link) bool) {
+		if p.common != nil {
+			for _, to := range p.common.to {
+				if !yield(to, p.common.model) {
+					return
+				}
+			}
+		}
+		for i := range p.links {
+			if !yield(p.links[i].to, p.links[i].model) {
+				return
+			}
+		}
+	}
+}
+
+// link returns the Link of a publication to a client, or nil.
+func (p *publication) link(to ClientID) Link {
+	if p.common != nil {
+		if _, ok := slices.BinarySearch(p.common.to, to); ok {
+			return p.common.model
+		}
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(p.links, to, func(l link, id ClientID) int { return int(l.to) - int(id) })
+	if !ok {
+		return nil
+	}
+	return p.links[i].model
+}
+
+// bounds is what the client has said of its future sends, and what follows from the messages on their way to it.
+func (c *client) bounds() safetime.Bounds {
+	if c.state == gone {
+		return safetime.Silent()
+	}
+	return safetime.NewBounds(Later(c.floor, c.asleep), c.next, c.pending(), c.reaction)
+}
+
+// pending is when the earliest message is due that the client may still answer: one that is queued for it, or one that it was
+// given and has not acknowledged.
+func (c *client) pending() Instant {
+	return Earlier(c.queue.due(), c.window.first())
+}
+
+// promised is the instant before which the client sends nothing, by all that it has said. A conditional promise binds too:
+// before its next event a client sends only in answer to something that it was given, and not sooner than its reaction time
+// allows.
+func (c *client) promised() Instant {
+	answer := c.window.first().React(c.reaction)
+	return Later(Later(c.floor, c.asleep), Earlier(c.next, answer))
+}
+
+// need is the earliest instant at which a client that waits has something to do.
+func (c *client) need() Instant {
+	if c.messages {
+		return Earlier(c.want, c.queue.due())
+	}
+	return c.want
+}
+
+// upcoming is a bound before which nothing is left to happen at the client. Promises do not count: a client that sends
+// nothing before an instant may well be given messages before it.
+func (c *client) upcoming() Instant {
+	switch {
+	case c.state == gone:
+		return Infinity
+	case c.waiting:
+		return Later(c.clock, c.need())
+	}
+	return Later(c.clock, c.woken)
+}
+
+// mayActAt reports whether the client is authorized to act at an instant. Every client is at the start.
+func (c *client) mayActAt(at Instant) bool { return at.Before(c.granted) || at == Start }
