@@ -56,11 +56,11 @@ type Observer interface {
 	Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error
 }
 
-// Defaults of Config.
-const (
-	DefaultStartTimeout = 30 * time.Second
-	DefaultOutboxLimit  = 64 << 20
-)
+// DefaultStartTimeout is Config.StartTimeout where it is zero.
+const DefaultStartTimeout = 30 * time.Second
+
+// defaultOutboxLimit is Config.OutboxLimit where it is zero.
+const defaultOutboxLimit = 64 << 20
 
 // Validate returns an error for the first value that cannot be right.
 func (c *Config) Validate() error {
@@ -68,7 +68,7 @@ func (c *Config) Validate() error {
 		return err
 	}
 	if c.OutboxLimit < 0 {
-		return fmt.Errorf("OutboxLimit is %d bytes; use a positive number, or 0 for %d", c.OutboxLimit, DefaultOutboxLimit)
+		return fmt.Errorf("OutboxLimit is %d bytes; use a positive number, or 0 for %d", c.OutboxLimit, defaultOutboxLimit)
 	}
 	for _, o := range c.Observers {
 		if o == nil {

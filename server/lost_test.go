@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/golden"
 	"metasim/metasim"
 	"metasim/server"
 	"metasim/wire"
@@ -83,7 +84,7 @@ func TestLost(t *testing.T) {
 			fmt.Fprintf(&story, "%s: %v\n", stage.name, lost)
 		}
 	}
-	golden(t, "lost.golden", story.String())
+	golden.Equal(t, "testdata/lost.golden", story.String())
 }
 
 // A connection without a member may come and go.

@@ -1,11 +1,8 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"flag"
-	"os"
 	"testing"
 	"time"
 
@@ -19,20 +16,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
-
-// golden compares with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	name = "testdata/" + name
-	if *rewrite {
-		require.NoError(t, os.WriteFile(name, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(name)
-	require.NoError(t, err)
-	require.Equal(t, string(bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))), got)
-}
 
 // running is a server that serves.
 type running struct {

@@ -55,7 +55,7 @@ func New(c Config) (*Server, error) {
 		c.StartTimeout = DefaultStartTimeout
 	}
 	if c.OutboxLimit == 0 {
-		c.OutboxLimit = DefaultOutboxLimit
+		c.OutboxLimit = defaultOutboxLimit
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/testprogram"
 	"metasim/metasim"
 	"metasim/record"
 	"metasim/record/journal"
@@ -27,16 +28,16 @@ func TestCommand(t *testing.T) {
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	play := []string{"PLAY=stepper", "GORACE=atexit_sleep_ms=0"}
-	c := alone(t, dir, "stepper", run.ReplayOptions{Command: []string{self}, Env: play})
+	env := []string{testprogram.Env("stepper"), testprogram.NoLinger}
+	c := alone(t, dir, "stepper", run.ReplayOptions{Command: []string{self}, Env: env})
 	require.Nil(t, c.Difference)
 	require.Positive(t, c.Sent)
 
-	c = alone(t, dir, "stepper", run.ReplayOptions{Command: []string{self, "200ms"}, Env: play})
+	c = alone(t, dir, "stepper", run.ReplayOptions{Command: []string{self, "200ms"}, Env: env})
 	require.NotNil(t, c.Difference, "it died, which it did not then")
 	require.Contains(t, c.Difference.Now, "its connection ended")
 
-	_, err = run.ReplayClient(t.Context(), open(t, dir), "stepper", run.ReplayOptions{Command: []string{self}, Env: []string{"PLAY=crash"}})
+	_, err = run.ReplayClient(t.Context(), open(t, dir), "stepper", run.ReplayOptions{Command: []string{self}, Env: []string{testprogram.Env("crash")}})
 	require.ErrorContains(t, err, "ended before it joined")
 	_, err = run.ReplayClient(t.Context(), open(t, dir), "stepper", run.ReplayOptions{Command: []string{self + "-is-not-there"}})
 	require.ErrorContains(t, err, "ended before it joined")
@@ -163,7 +164,7 @@ func TestClientOfAFailedRun(t *testing.T) {
 func TestClientThatBrokeARule(t *testing.T) {
 	dir := recordRun(t, `name: lies
 clients:
-  - {name: cheat, run: [BIN], env: [PLAY=cheat, GORACE=atexit_sleep_ms=0]}
+  - {name: cheat, run: [BIN], env: [TEST_PROGRAM=cheat, GORACE=atexit_sleep_ms=0]}
   - {name: heard, model: sink, with: {channels: [LIES]}}
 links:
   - {delay: 5ms}
@@ -206,7 +207,7 @@ func TestClientIsCancelled(t *testing.T) {
 		b := make([]byte, 1)
 		_, _ = r.Read(b) // it runs
 	}()
-	_, err = run.ReplayClient(ctx, open(t, dir), "ponger", run.ReplayOptions{Command: []string{self}, Env: []string{"PLAY=idle"}, Stdout: w})
+	_, err = run.ReplayClient(ctx, open(t, dir), "ponger", run.ReplayOptions{Command: []string{self}, Env: []string{testprogram.Env("idle")}, Stdout: w})
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, w.Close())
 }

@@ -18,6 +18,7 @@ import (
 
 	"metasim/client"
 	"metasim/delay"
+	"metasim/internal/testprogram"
 	"metasim/metasim"
 	"metasim/record"
 	"metasim/record/journal"
@@ -28,46 +29,22 @@ import (
 	"metasim/wire/transport/all"
 )
 
-// TestMain lets this test binary be a client: a built-in model, started as run.Options.Self says, or a command.
-func TestMain(m *testing.M) {
-	var err error
-	switch part := os.Getenv("PLAY"); {
-	case len(os.Args) == 4 && os.Args[1] == "client":
-		err = playModel(os.Args[3])
-	case part == "stepper":
-		err = playStepper(os.Args[1:])
-	case part == "cheat":
-		err = playCheat()
-	case part == "idle":
+func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, programs)) }
+
+var programs = map[string]testprogram.Program{
+	"stepper": runStepper,
+	"cheat":   runCheat,
+	"idle": func([]string) error {
 		fmt.Println("it runs")
-		_, err = io.Copy(io.Discard, os.Stdin)
+		_, _ = io.Copy(io.Discard, os.Stdin)
 		select {}
-	case part == "crash":
-		err = errors.New("it crashes before it joins")
-	default:
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	},
+	"crash": func([]string) error { return errors.New("it crashes before it joins") },
 }
 
-func playModel(instance string) error {
-	in, err := run.ParseInstance(instance)
-	if err != nil {
-		return err
-	}
-	parts, err := in.Parts(os.Getenv("METASIM_CLIENT"))
-	if err != nil {
-		return err
-	}
-	return run.TakePart(context.Background(), parts, os.Getenv("METASIM_SERVER"), os.Getenv("METASIM_TOKEN"))
-}
-
-// playStepper is a client that steps at instants of its own choice and then asks for the next message: every 10 ms it
+// runStepper is a client that steps at instants of its own choice and then asks for the next message: every 10 ms it
 // sends how many messages it has got. It dies at the time of its argument, if there is one.
-func playStepper(args []string) error {
+func runStepper(args []string) error {
 	ctx := context.Background()
 	b := client.NewBuilder("")
 	out := b.Publication("COUNT")
@@ -112,9 +89,9 @@ func playStepper(args []string) error {
 	return c.Leave(ctx)
 }
 
-// playCheat is a client that breaks a promise, which the client library would not let it: it waits for a second, and sends
+// runCheat is a client that breaks a promise, which the client library would not let it: it waits for a second, and sends
 // before that.
-func playCheat() error {
+func runCheat([]string) error {
 	conn, err := all.Table().Dial(context.Background(), os.Getenv("METASIM_SERVER"))
 	if err != nil {
 		return err
@@ -149,7 +126,7 @@ const steps = `name: steps
 until: 500ms
 clients:
   - {name: ticker, model: source, with: {channel: TICK, period: 3ms}}
-  - {name: stepper, run: [BIN, ARGS], env: [PLAY=stepper, GORACE=atexit_sleep_ms=0]}
+  - {name: stepper, run: [BIN, ARGS], env: [TEST_PROGRAM=stepper, GORACE=atexit_sleep_ms=0]}
   - {name: heard, model: sink, with: {channels: [COUNT]}}
 links:
   - {delay: 2ms}
@@ -175,7 +152,7 @@ func carryOut(t testing.TB, sc *scenarios.Scenario, transport string) *run.Outco
 	defer cancel()
 	out, err := run.Scenario(ctx, sc, run.Options{
 		Transport: transport, Out: filepath.Join(t.TempDir(), "run"), Self: []string{self},
-		Env: []string{"GORACE=atexit_sleep_ms=0"},
+		Env: []string{testprogram.NoLinger},
 	})
 	require.NoError(t, err)
 	return out
