@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/testprogram"
+
 	"metasim/metasim"
 	"metasim/record/journal"
 )
@@ -124,7 +126,7 @@ func TestFullDisk(t *testing.T) {
 		"validate p.yaml", "validate p.yaml --json"} {
 		cmd := exec.Command(self, strings.Fields(args)...)
 		cmd.Dir, cmd.Stdout = s.dir, full
-		cmd.Env = append(os.Environ(), play+"=metasim", noNap, "TMPDIR="+s.temp)
+		cmd.Env = append(os.Environ(), testprogram.Env("metasim"), testprogram.NoLinger, "TMPDIR="+s.temp)
 		require.Error(t, cmd.Run(), args)
 		require.Equal(t, 1, cmd.ProcessState.ExitCode(), args)
 	}
@@ -137,7 +139,6 @@ func TestInterrupted(t *testing.T) {
 		part   string
 	}{{syscall.SIGINT, "stuck"}, {syscall.SIGTERM, "stuck"}, {syscall.SIGHUP, "stuck"}, {syscall.SIGINT, "parent"}} {
 		t.Run(c.signal.String()+" "+c.part, func(t *testing.T) {
-			t.Parallel()
 			s := newStage(t)
 			flag, child := filepath.Join(s.dir, "here"), filepath.Join(s.dir, "child")
 			s.file("c.yaml", withCommand(c.part+" PING PONG "+flag+" "+child, ""))

@@ -47,7 +47,7 @@ func TestDiffOfALiar(t *testing.T) {
 	s := newStage(t)
 	s.file("c.yaml", `name: lies
 clients:
-  - {name: liar, run: [BIN], env: [PLAY=liar]}
+  - {name: liar, run: [BIN], env: [TEST_PROGRAM=liar]}
   - {name: heard, model: sink, with: {channels: [LIES]}}
 links:
   - {delay: 5ms}

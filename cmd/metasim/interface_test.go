@@ -298,7 +298,7 @@ func TestTransports(t *testing.T) {
 	s.clean()
 }
 
-// withCommand is ping-pong with a part of players as the ponger.
+// withCommand is ping-pong with a of the programs of this test as the ponger.
 func withCommand(command, more string) string {
 	words := strings.Fields(command)
 	return fmt.Sprintf(`name: commanded
@@ -308,7 +308,7 @@ clients:
   - {name: pinger, model: ping, with: {rounds: 10, out: PING, in: PONG}}
   - name: ponger
     run: ["BIN", "%s"]
-    env: [PLAY=%s]
+    env: [TEST_PROGRAM=%s]
 links:
   - {from: pinger, to: ponger, delay: 5ms}
   - {from: ponger, to: pinger, delay: 50ms}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/golden"
+
 	"metasim/lcm"
 	"metasim/lcm/types"
 )
@@ -71,7 +73,7 @@ func TestLCMInfo(t *testing.T) {
 	e := s.metasim("lcm", "info", "run.lcmlog", "--types", "types")
 	require.Equal(t, 0, e.status)
 	require.Empty(t, e.err)
-	golden(t, "lcm_info.txt", e.out)
+	golden.Equal(t, "testdata/lcm_info.txt", e.out)
 
 	bare := s.metasim("lcm", "info", "run.lcmlog")
 	require.NotContains(t, bare.out, "toy.pose_t")
@@ -117,7 +119,7 @@ func TestLCMCat(t *testing.T) {
 	eventLog(s, "run.lcmlog", events...)
 	e := s.metasim("lcm", "cat", "run.lcmlog", "--types", "types")
 	require.Equal(t, 0, e.status)
-	golden(t, "lcm_cat.txt", e.out)
+	golden.Equal(t, "testdata/lcm_cat.txt", e.out)
 	e.says(t, "warning: 1 messages have the fingerprint of a type and are none; the first is event 4: ", "the message is cut off")
 
 	only := s.metasim("lcm", "cat", "run.lcmlog", "--channel", "POSE|EMP.*")
@@ -127,7 +129,7 @@ func TestLCMCat(t *testing.T) {
 	require.Empty(t, s.metasim("lcm", "cat", "run.lcmlog", "--channel", "nobody").out)
 
 	e = s.metasim("lcm", "cat", "run.lcmlog", "--types", "types", "--json")
-	golden(t, "lcm_cat.json", e.out)
+	golden.Equal(t, "testdata/lcm_cat.json", e.out)
 	i := 0
 	for text := range strings.Lines(e.out) {
 		d := json.NewDecoder(strings.NewReader(text))
@@ -155,7 +157,7 @@ func TestLCMDamage(t *testing.T) {
 	e := s.metasim("lcm", "info", "whole.lcmlog")
 	require.Equal(t, 0, e.status)
 	require.Empty(t, e.err)
-	golden(t, "lcm_odd.txt", e.out)
+	golden.Equal(t, "testdata/lcm_odd.txt", e.out)
 
 	e = s.metasim("lcm", "cat", "whole.lcmlog")
 	require.Equal(t, 0, e.status)

@@ -9,43 +9,29 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/internal/testprogram"
 )
 
-// play names what this test binary is when it starts: metasim itself, or one of the parts in players. So metasim and the
-// clients of its scenarios are real processes, and os.Executable, which metasim starts again for its models, is metasim.
-const play = "PLAY"
-
-// noNap keeps processes that are built with the race detector from sleeping a second before they end.
-const noNap = "GORACE=atexit_sleep_ms=0"
-
-func TestMain(m *testing.M) {
-	part := os.Getenv(play)
-	switch {
-	case part == "":
-		os.Exit(m.Run())
-	case part == "metasim":
-		main()
-	}
-	perform, ok := players[part]
-	if !ok {
-		panic("there is no part " + part)
-	}
-	os.Exit(perform(os.Args[1:]))
-}
+// This test binary is metasim itself, or one of the programs, when it is started as such. So metasim and the clients of its
+// scenarios are real processes, and os.Executable, which metasim starts again for its models, is metasim.
+func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, programs)) }
 
 // A stage is a directory in which a person works, and what metasim is started with there.
 type stage struct {
 	*testing.T
 	dir, temp string
-	env       []string
 }
 
+// newStage makes a stage, and lets the test run beside others: most of them wait for processes.
 func newStage(t *testing.T) *stage {
 	t.Helper()
+	t.Parallel()
 	// Not below t.TempDir(): a socket's path has at most about 100 bytes.
 	temp, err := os.MkdirTemp("", "ms")
 	require.NoError(t, err)
@@ -83,8 +69,32 @@ type running struct {
 	*stage
 	cmd      *exec.Cmd
 	args     []string
-	out, err bytes.Buffer
+	out, err output
 	cancel   context.CancelFunc
+}
+
+// An output is what a program has written so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// environment makes this program metasim, with temporary and configuration files of its own.
+func (s *stage) environment() []string {
+	return []string{testprogram.Env("metasim"), testprogram.NoLinger, "TMPDIR=" + s.temp, "TMP=" + s.temp,
+		"XDG_CONFIG_HOME=" + filepath.Join(s.dir, "config")}
 }
 
 func (s *stage) start(env []string, args ...string) *running {
@@ -94,7 +104,7 @@ func (s *stage) start(env []string, args ...string) *running {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	p := &running{stage: s, cmd: exec.CommandContext(ctx, self, args...), args: args, cancel: cancel}
 	p.cmd.Dir = s.dir
-	p.cmd.Env = append(append(os.Environ(), play+"=metasim", noNap, "TMPDIR="+s.temp, "TMP="+s.temp, "XDG_CONFIG_HOME="+filepath.Join(s.dir, "config")), append(s.env, env...)...)
+	p.cmd.Env = append(append(os.Environ(), s.environment()...), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
 	p.cmd.WaitDelay = time.Second
 	require.NoError(s, p.cmd.Start())

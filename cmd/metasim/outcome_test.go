@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -14,24 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/golden"
+
 	"metasim/metasim"
 	"metasim/run"
 	"metasim/server"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
-
-// golden compares text with a file of testdata.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *rewrite {
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "write it with -rewrite")
-	require.Equal(t, string(want), text)
-}
 
 func TestOutcomeTable(t *testing.T) {
 	o := &run.Outcome{
@@ -48,7 +34,7 @@ func TestOutcomeTable(t *testing.T) {
 	}
 	var b bytes.Buffer
 	printOutcome(&b, o)
-	golden(t, "outcome.txt", b.String())
+	golden.Equal(t, "testdata/outcome.txt", b.String())
 
 	b.Reset()
 	o.Deterministic = false
@@ -69,14 +55,14 @@ func TestRunTable(t *testing.T) {
 	text = regexp.MustCompile(`in [\d.]+\S+, [\d.]+ times`).ReplaceAllString(text, "in WALL, N times")
 	text = regexp.MustCompile(`traffic: .*`).ReplaceAllString(text, "traffic: as it came")
 	text = regexp.MustCompile(`  +`).ReplaceAllString(text, "  ") // the columns are as wide as the wall clock says
-	golden(t, "run.txt", text)
+	golden.Equal(t, "testdata/run.txt", text)
 }
 
 func TestLogTable(t *testing.T) {
 	s := newStage(t)
 	s.file("p.yaml", pingPong)
 	s.run("p.yaml", "--seed", "2", "--set", "links[0].duplicate=0.5", "--set", "links[1].loss=0.2", "--until", "172ms")
-	golden(t, "log.txt", s.metasim("log", filepath.Join("runs", "ping-pong-1")).out)
+	golden.Equal(t, "testdata/log.txt", s.metasim("log", filepath.Join("runs", "ping-pong-1")).out)
 }
 
 func TestProgressLine(t *testing.T) {

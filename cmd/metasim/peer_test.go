@@ -77,7 +77,6 @@ func TestBadFrames(t *testing.T) {
 		"nothing":   {"", "the connection was closed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			o, e := misbehave(t, func(t *testing.T, p *peer) {
 				_, err := io.Copy(p.raw, bytes.NewReader([]byte(c.bytes)))
 				require.NoError(t, err)

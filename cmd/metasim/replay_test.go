@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/internal/testprogram"
 )
 
 func TestReplay(t *testing.T) {
@@ -25,9 +27,9 @@ func TestReplay(t *testing.T) {
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	e = s.metasim("replay", "r", "--client", "ponger", "--", "env", play+"=echo", self, "PING", "PONG")
+	e = s.metasim("replay", "r", "--client", "ponger", "--", "env", testprogram.Env("echo"), self, "PING", "PONG")
 	require.Equal(t, 0, e.status)
-	e = s.metasim("replay", "r", "--client", "ponger", "--", "env", play+"=echo", self, "PING", "PANG")
+	e = s.metasim("replay", "r", "--client", "ponger", "--", "env", testprogram.Env("echo"), self, "PING", "PANG")
 	require.Equal(t, 1, e.status)
 	require.Contains(t, e.err, `what "ponger" declares is not what it was: then publications ["PONG"]`)
 	s.clean()

@@ -87,7 +87,6 @@ func TestServe(t *testing.T) {
 	for _, transport := range []string{"unix", "tcp", "quic", "shm"} {
 		for _, order := range []string{"pinger first", "ponger first"} {
 			t.Run(transport+" "+order, func(t *testing.T) {
-				t.Parallel()
 				s := newStage(t)
 				s.file("p.yaml", external)
 				p := s.serve("p.yaml", "--transport", transport)

@@ -55,7 +55,7 @@ func TestVerifyUnequal(t *testing.T) {
 clients:
   - name: liar
     run: [BIN]
-    env: [PLAY=liar]
+    env: [TEST_PROGRAM=liar]
   - {name: hearer, model: sink, with: {channels: [LIES]}}
 `)
 	e := s.metasim("verify", "liar.yaml", "--runs", "3", "--json")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,7 +51,6 @@ func TestWhy(t *testing.T) {
 			name += " stopped"
 		}
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := newStage(t)
 			flag := filepath.Join(s.dir, "here")
 			s.file("c.yaml", withCommand(c.part+" PING PONG "+flag, ""))
@@ -83,14 +83,22 @@ func TestStall(t *testing.T) {
 	s := newStage(t)
 	flag := filepath.Join(s.dir, "here")
 	s.file("c.yaml", withCommand("stuck PING PONG "+flag, ""))
-	p := s.start(nil, "run", "c.yaml", "--json", "--out", "out", "--stall", "100ms")
+	p := s.start(nil, "run", "c.yaml", "--json", "--out", "out", "--stall", "200ms")
 	p.appears(flag)
-	<-time.After(time.Second) // it must have been silent for a while: a run on a slow machine is so for longer
+	said := regexp.MustCompile(`nothing was heard for ([0-9.]+) s: `)
+	require.Eventually(t, func() bool { return len(said.FindAllString(p.err.String(), -1)) >= 3 }, patience/2, 5*time.Millisecond)
 	require.Equal(t, 0, s.metasim("ctl", "quit", "--run", "out").status)
 	e := p.wait()
-	said := strings.Count(e.err, "nothing was heard for ")
-	require.GreaterOrEqual(t, said, 2, e.err)
-	require.LessOrEqual(t, said, 8, "at doubling intervals: %s", e.err)
+	least, before := 0.2, 0.0
+	for _, match := range said.FindAllStringSubmatch(e.err, -1) {
+		silent, err := strconv.ParseFloat(match[1], 64)
+		require.NoError(t, err)
+		if silent < before { // something was heard in between
+			least = 0.2
+		}
+		require.GreaterOrEqual(t, silent, least-0.05, "at doubling intervals: %s", e.err)
+		least, before = 2*least, silent
+	}
 	require.Contains(t, e.err, "pinger at 110ms waits for ponger: ")
 	require.Contains(t, e.err, "last line of its output: about to hang")
 }
@@ -102,7 +110,7 @@ func TestWhyListener(t *testing.T) {
 	listening := filepath.Join(s.dir, "listening")
 	text := withCommand("sleeper PING PONG "+flag, "")
 	text = strings.Replace(text, "clients:\n", "clients:\n  - name: listener\n    run: [\"BIN\", \"SILENCE\", \"LISTENING\", \""+
-		listening+"\"]\n    env: [PLAY=listener]\n  - {name: ghost, model: echo, with: {in: PONG, out: SILENCE}}\n", 1)
+		listening+"\"]\n    env: [TEST_PROGRAM=listener]\n  - {name: ghost, model: echo, with: {in: PONG, out: SILENCE}}\n", 1)
 	s.file("c.yaml", text)
 	p := s.start(nil, "run", "c.yaml", "--json", "--out", "out")
 	p.appears(listening)
@@ -117,12 +125,14 @@ func TestWhyListener(t *testing.T) {
 func TestControl(t *testing.T) {
 	for _, transport := range []string{"mem", "unix"} {
 		t.Run(transport, func(t *testing.T) {
-			t.Parallel()
 			s := newStage(t)
-			s.file("p.yaml", strings.Replace(pingPong, "seed: 1", "seed: 1\nrate: 0.05", 1)) // 550 ms take 11 s, if nobody hurries
-			p := s.start(nil, "run", "p.yaml", "--json", "--transport", transport, "--http", ":0")
+			s.file("p.yaml", strings.NewReplacer("seed: 1", "seed: 1\nrate: 1", "model: echo, with: {in: PING, out: PONG}", "external: true").
+				Replace(pingPong))
+			p := s.start([]string{"METASIM_TOKEN=sesame"}, "run", "p.yaml", "--json", "--transport", transport, "--http", ":0", "--ready-file", "r")
+			url := p.readyURL("r")
 			ctl := func(args ...string) ending { return s.metasim(append([]string{"ctl"}, args...)...) }
-			require.Eventually(t, func() bool { return ctl("pause").status == 0 }, patience/2, 10*time.Millisecond)
+			require.Equal(t, 0, ctl("pause").status)
+			(&served{p, url, "sesame"}).ponger() // the run cannot begin before it is paused
 			s.why("runs/ping-pong-1", "", "the run is paused at ", ", and metasim ctl resume lets it go on")
 			for range 3 {
 				require.Regexp(t, "^(a step: all that happens at the next time, which its rate has it wait for|paused at .*)\n$", ctl("step").out)
