@@ -12,13 +12,12 @@ import (
 	"metasim/wire"
 )
 
-// full is how many bytes may lie unread before a Write waits; overhead is what a packet counts beside its payload.
 const (
-	full     = 1 << 20
-	overhead = 64
+	full     = 1 << 20 // a Write waits while so many bytes are unread
+	overhead = 64      // what a packet counts for, beside its payload, in bytes
 )
 
-// Pipe returns the two ends of a connection. The names tell each end who the other is.
+// Pipe returns the two ends of a connection. Peer of each end returns the other's name.
 func Pipe(clientName, serverName string) (client, server wire.Conn) {
 	up, down := newPipe(), newPipe()
 	client = &conn{in: down, out: up, peer: serverName}
@@ -75,14 +74,14 @@ func (c *conn) WriteFrames(frames []byte) error {
 }
 
 func (c *conn) Close() error {
-	c.out.close(writerGone)
-	c.in.close(readerGone)
+	c.out.close(writerClosed)
+	c.in.close(readerClosed)
 	return nil
 }
 
 func (c *conn) Peer() string { return c.peer }
 
-// Traffic implements wire.Conn. It waits for nobody.
+// Traffic implements wire.Conn. It never waits.
 func (c *conn) Traffic() (t wire.Traffic) {
 	t.FramesIn, t.BytesIn = c.in.total()
 	t.FramesOut, t.BytesOut = c.out.total()
@@ -105,25 +104,25 @@ func payloadSize(body wire.Body) int {
 type pipe struct {
 	mu      sync.Mutex
 	changed sync.Cond
-	packets []wire.Packet // written, unread
-	size    int           // what they count
-	taken   []wire.Packet // handed to the reader; its memory is used again
-	gone    ends
-	writes  uint64 // that were taken
+	packets []wire.Packet // written and unread
+	size    int           // what packets count for, in bytes
+	taken   []wire.Packet // lent to the reader; its memory is used again
+	closed  ends
+	writes  uint64 // accepted writes
 	bytes   uint64 // of the payloads in them
 
-	handing sync.Mutex // held by who writes, or calls sink, so that calls are in order
-	opening bool       // sink is about to be set: nobody waits for room any more
+	handing sync.Mutex // held during a write and a call of sink, so that the calls are in order
+	opening bool       // sink is about to be set: a write no longer waits for room
 	sink    func([]wire.Packet, error)
-	told    bool // sink was told of the end
+	told    bool // sink was called with the end
 }
 
-// ends are the ends of a pipe that were closed.
+// ends are those ends of a pipe that were closed.
 type ends uint8
 
 const (
-	writerGone ends = 1 << iota
-	readerGone
+	writerClosed ends = 1 << iota
+	readerClosed
 )
 
 func newPipe() *pipe {
@@ -132,41 +131,40 @@ func newPipe() *pipe {
 	return p
 }
 
-// read waits for packets and takes all that are there.
+// read waits for packets and returns all that are there.
 func (p *pipe) read() ([]wire.Packet, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
 		switch {
-		case p.gone&readerGone != 0:
+		case p.closed&readerClosed != 0:
 			return nil, net.ErrClosed
 		case len(p.packets) > 0:
-			clear(p.taken) // the last ones' payloads may go
+			clear(p.taken) // frees the payloads of the last read
 			p.packets, p.taken, p.size = p.taken[:0], p.packets, 0
 			p.changed.Broadcast()
 			return p.taken, nil
-		case p.gone&writerGone != 0:
+		case p.closed&writerClosed != 0:
 			return nil, io.EOF
 		}
 		p.changed.Wait()
 	}
 }
 
-// write waits for room, then adds all packets: the last write may go over what is full. Where there is a sink it takes
-// them at once.
+// write waits until fewer than full bytes are unread, then adds all packets. If there is a sink, it gets them at once.
 func (p *pipe) write(packets []wire.Packet, size int) error {
 	p.handing.Lock()
 	defer p.handing.Unlock()
 	p.mu.Lock()
-	for p.size >= full && p.gone == 0 && !p.opening {
+	for p.size >= full && p.closed == 0 && !p.opening {
 		p.changed.Wait()
 	}
 	sink := p.sink
 	var err error
 	switch {
-	case p.gone&writerGone != 0:
+	case p.closed&writerClosed != 0:
 		err = net.ErrClosed
-	case p.gone != 0:
+	case p.closed != 0:
 		err = io.ErrClosedPipe
 	case sink == nil:
 		for _, packet := range packets {
@@ -186,18 +184,18 @@ func (p *pipe) write(packets []wire.Packet, size int) error {
 	return err
 }
 
-// total returns how many writes were taken, and the bytes of their payloads.
+// total returns the number of accepted writes, and the bytes of their payloads.
 func (p *pipe) total() (writes, bytes uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.writes, p.bytes
 }
 
-// receive sets the sink, and gives it what is there.
+// receive sets the sink, and calls it with what is unread.
 func (p *pipe) receive(sink func([]wire.Packet, error)) {
 	p.mu.Lock()
 	p.opening = true
-	p.changed.Broadcast() // a write that waits for room holds the lock that is taken next
+	p.changed.Broadcast() // a write that waits for room holds handing
 	p.mu.Unlock()
 	p.handing.Lock()
 	defer p.handing.Unlock()
@@ -212,10 +210,10 @@ func (p *pipe) receive(sink func([]wire.Packet, error)) {
 	p.tell()
 }
 
-// tell tells the sink, once, that the writer has gone. The caller holds handing.
+// tell calls the sink once when the writer has closed. The caller holds handing.
 func (p *pipe) tell() {
 	p.mu.Lock()
-	due := p.sink != nil && !p.told && p.gone == writerGone
+	due := p.sink != nil && !p.told && p.closed == writerClosed
 	p.told = p.told || due
 	p.mu.Unlock()
 	if due {
@@ -223,16 +221,16 @@ func (p *pipe) tell() {
 	}
 }
 
-// close ends the pipe from one of its ends. A sink hears of it after all that was written.
+// close closes one end of the pipe. A sink is called with the end after all that was written.
 func (p *pipe) close(end ends) {
 	p.mu.Lock()
-	p.gone |= end
-	if end == readerGone {
+	p.closed |= end
+	if end == readerClosed {
 		p.packets, p.size = nil, 0
 	}
 	p.changed.Broadcast()
 	p.mu.Unlock()
-	if end == writerGone {
+	if end == writerClosed {
 		p.handing.Lock()
 		defer p.handing.Unlock()
 		p.tell()

@@ -17,18 +17,18 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 )
 
-// alpn names this use of QUIC to TLS. It stays when the version of the protocol changes: peers of two versions are to
-// meet, and to be told so in words.
+// alpn names this use of QUIC in TLS. It stays when the version of the protocol changes: peers of two versions must be able
+// to connect, so that the server can refuse with a reason.
 const alpn = "metasim/1"
 
 const (
-	silence   = 3 * time.Second  // after which a peer counts as dead
-	keepAlive = time.Second      // how often an idle peer says that it lives
-	handshake = 10 * time.Second // for an answer to the first packet; a crowd at the start of a run is slow
-	linger    = 2 * time.Second  // for the peer to read what was written before a Close
+	silence   = 3 * time.Second  // without a packet for so long, a peer counts as dead
+	keepAlive = time.Second      // an idle peer sends a packet so often
+	handshake = 10 * time.Second // the longest wait for an answer to the first packet: many clients at once are slow
+	linger    = 2 * time.Second  // the longest wait of a Close for the peer to read what was written
 )
 
-// config has windows for messages of megabytes, and allows one stream, from the side that dials.
+// config has windows for messages of megabytes. streams is how many streams the peer may open: 1, or -1 for none.
 func config(streams int64) *quicgo.Config {
 	return &quicgo.Config{
 		HandshakeIdleTimeout:           handshake,
@@ -40,18 +40,18 @@ func config(streams int64) *quicgo.Config {
 		MaxConnectionReceiveWindow:     16 << 20,
 		MaxIncomingStreams:             streams,
 		MaxIncomingUniStreams:          -1,
-		RequireStreamCreditRelease:     true, // one stream, ever
+		RequireStreamCreditRelease:     true, // no second stream when the first has ended
 	}
 }
 
 // A pin is the SHA-256 of the server's certificate.
 type pin [sha256.Size]byte
 
-// certificate makes a self-signed one for the run. It lives in memory alone.
+// certificate makes a self-signed certificate for the run, in memory only.
 func certificate() (tls.Certificate, pin, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return tls.Certificate{}, pin{}, fmt.Errorf("quic: make a key: %w", err)
+		return tls.Certificate{}, pin{}, fmt.Errorf("make a key: %w", err)
 	}
 	now := time.Now()
 	template := &x509.Certificate{
@@ -64,7 +64,7 @@ func certificate() (tls.Certificate, pin, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return tls.Certificate{}, pin{}, fmt.Errorf("quic: make a certificate: %w", err)
+		return tls.Certificate{}, pin{}, fmt.Errorf("make a certificate: %w", err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, sha256.Sum256(der), nil
 }
@@ -76,15 +76,14 @@ func serverTLS(c tls.Certificate) *tls.Config {
 	}
 }
 
-// clientTLS trusts the pinned certificate and no other; names and dates do not matter. The error of a wrong one is
-// left in mismatch.
+// clientTLS trusts the pinned certificate and no other, whatever its names and dates. A wrong one sets *mismatch.
 func clientTLS(want pin, mismatch *error) *tls.Config {
 	return &tls.Config{
 		NextProtos: []string{alpn}, MinVersion: tls.VersionTLS13,
-		InsecureSkipVerify: true, // VerifyConnection does better: it knows the very certificate
+		InsecureSkipVerify: true, // VerifyConnection checks more: the certificate itself
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if got := pin(sha256.Sum256(state.PeerCertificates[0].Raw)); got != want {
-				*mismatch = fmt.Errorf("quic: the server's certificate has the SHA-256 %x, and the URL pins %x; "+
+				*mismatch = fmt.Errorf("the server's certificate has the SHA-256 %x, and the URL pins %x; "+
 					"use the URL of the run as the server printed it", got[:8], want[:8])
 				return *mismatch
 			}
@@ -93,11 +92,11 @@ func clientTLS(want pin, mismatch *error) *tls.Config {
 	}
 }
 
-// address reads "quic://host:port?sha256=<64 hex>"; to listen, the pin is left out.
+// address parses "quic://host:port?sha256=<64 hex>". pinned is false if the URL has no pin, as for Listen.
 func address(rawURL string) (hostport string, p pin, pinned bool, err error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Scheme != "quic" || u.Port() == "" || u.Path != "" {
-		return "", p, false, fmt.Errorf("quic: %q is no address; use quic://host:port?sha256=<64 hex>", rawURL)
+		return "", p, false, fmt.Errorf("%q is no address; use quic://host:port?sha256=<64 hex>", rawURL)
 	}
 	text := u.Query().Get("sha256")
 	if text == "" {
@@ -105,7 +104,7 @@ func address(rawURL string) (hostport string, p pin, pinned bool, err error) {
 	}
 	sum, err := hex.DecodeString(text)
 	if err != nil || len(sum) != len(p) {
-		return "", p, false, fmt.Errorf("quic: the pin of %q is no SHA-256; use the URL as the server printed it, "+
+		return "", p, false, fmt.Errorf("the pin of %q is no SHA-256; use the URL as the server printed it, "+
 			"with 64 hexadecimal digits", rawURL)
 	}
 	return u.Host, pin(sum), true, nil

@@ -1,7 +1,6 @@
 package quic
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,25 +17,25 @@ import (
 // conn is the one stream of a QUIC connection.
 type conn struct {
 	quic    *quicgo.Conn
-	release func() error // lets go of the UDP socket
+	release func() error // releases the UDP socket
 	peer    string
 
-	opened chan struct{} // closed when stream or failed is set
+	opened chan struct{} // closed when stream and its reader and writer, or failed, are set
 	stream *quicgo.Stream
 	failed error
 
-	reading sync.Mutex // held by a Read: Close waits for it before it drains
+	reading sync.Mutex // held during a Read: Close waits for it before it drains
 	reader  *wire.Reader
 	ended   bool // the peer has closed; guarded by reading
 
-	writing sync.Mutex // held by a Write: a stream is not closed under it
+	writing sync.Mutex // held during a Write: Close waits for it before it closes the stream
 	writer  *wire.Writer
 
 	closed atomic.Bool
 }
 
-// newConn carries packets over q. open finds the stream: it returns at once where this side opens it, and once the
-// peer has written where that does.
+// newConn carries packets over q. open returns the stream: at once on the side that opens it, and on the other side when the
+// peer has written.
 func newConn(q *quicgo.Conn, open func() (*quicgo.Stream, error), release func() error) *conn {
 	c := &conn{quic: q, release: release, peer: "quic " + q.RemoteAddr().String(), opened: make(chan struct{})}
 	go func() {
@@ -51,7 +50,7 @@ func newConn(q *quicgo.Conn, open func() (*quicgo.Stream, error), release func()
 
 func (c *conn) Peer() string { return c.peer }
 
-// Traffic implements wire.Conn. A Close takes both locks in an order of its own, so never both here.
+// Traffic implements wire.Conn. It never holds both locks: Close takes them in the other order.
 func (c *conn) Traffic() (t wire.Traffic) {
 	select {
 	case <-c.opened:
@@ -83,7 +82,7 @@ func (c *conn) Read() ([]wire.Packet, error) {
 	case c.closed.Load():
 		return nil, c.broken("read from", net.ErrClosed)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		// The peer reads no more, and its Close waits until this side has read to the end. It has.
+		// The Close of the peer waits until this side has read to the end, which is now.
 		c.ended = true
 		if closing := c.quic.CloseWithError(0, ""); closing != nil {
 			return nil, errors.Join(err, closing)
@@ -92,7 +91,7 @@ func (c *conn) Read() ([]wire.Packet, error) {
 	case errors.As(err, new(*wire.ProtocolError)):
 		return nil, err
 	}
-	return nil, c.broken("read from", errors.Unwrap(err)) // of what wire.Reader says
+	return nil, c.broken("read from", errors.Unwrap(err)) // without the words of wire.Reader
 }
 
 func (c *conn) Write(packets []wire.Packet) error {
@@ -113,10 +112,10 @@ func (c *conn) write(send func() error) error {
 	if err == nil || errors.As(err, new(*wire.ProtocolError)) {
 		return err
 	}
-	return c.broken("write to", errors.Unwrap(err)) // of what wire.Writer says
+	return c.broken("write to", errors.Unwrap(err)) // without the words of wire.Writer
 }
 
-// wait waits for the stream, and returns why there is none.
+// wait waits for the stream, and returns the error if there is none.
 func (c *conn) wait() error {
 	<-c.opened
 	if c.closed.Load() {
@@ -125,20 +124,20 @@ func (c *conn) wait() error {
 	return c.failed
 }
 
-// broken words the end of a connection. quic-go calls every end net.ErrClosed, also that of a peer that died; here
-// only this side's own Close is.
+// broken is the error of a connection that ended. To quic-go every end is net.ErrClosed, also the death of the peer; here
+// only a Close of this side is.
 func (c *conn) broken(what string, err error) error {
 	switch {
 	case c.closed.Load():
 		return fmt.Errorf("%s %s: %w", what, c.peer, net.ErrClosed)
 	case errors.As(err, new(*quicgo.IdleTimeoutError)):
-		return fmt.Errorf("%s %s: nothing was heard for %v: it died, or the network did", what, c.peer, silence)
+		return fmt.Errorf("%s %s: no packet came for %v: the peer died, or the network failed", what, c.peer, silence)
 	}
 	return fmt.Errorf("%s %s: %v", what, c.peer, err) // not %w, as above
 }
 
-// Close closes the write side and waits for the peer to read to the end, as quic-go forgets what is unsent or unread
-// when a connection is closed.
+// Close closes the write side and waits for the peer to read to the end: quic-go drops unsent and unread bytes when a
+// connection is closed.
 func (c *conn) Close() error {
 	if c.closed.Swap(true) {
 		return nil
@@ -163,13 +162,8 @@ func (c *conn) flush() {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	if c.ended || c.stream.Close() != nil {
-		return // nobody is there to wait for
+		return // the peer has closed too
 	}
 	_ = c.stream.SetReadDeadline(time.Now().Add(linger)) // as above
-	_, _ = io.Copy(io.Discard, c.stream)                 // whichever way it ends, the connection is over
-}
-
-// acceptStream waits for the stream that the peer opens, until the connection ends.
-func acceptStream(q *quicgo.Conn) (*quicgo.Stream, error) {
-	return q.AcceptStream(context.Background())
+	_, _ = io.Copy(io.Discard, c.stream)                 // an error ends the wait too
 }

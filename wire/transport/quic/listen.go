@@ -12,15 +12,16 @@ import (
 	"metasim/wire"
 )
 
-// backlog is how many connections may wait for their Accept.
-const backlog = 4096
+const (
+	// backlog is how many connections may wait for their Accept.
+	backlog = 4096
+	// acceptors is how many goroutines accept connections from quic-go. It queues only 32 connections and refuses the rest
+	// after the handshake, too late for a client to try again. A goroutine that waits gets a connection at once, even while
+	// the processors are busy with handshakes.
+	acceptors = 512
+)
 
-// takers is how many goroutines take connections from quic-go. It holds 32 itself and refuses the rest, after the
-// handshake, so that a client learns of it too late to try again; to a goroutine that waits it hands one over at once,
-// however busy the machine is with handshakes.
-const takers = 512
-
-// listenURL listens at "quic://host:port", where port 0 picks a free one, with a certificate made for the run.
+// listenURL listens with a certificate made for the run.
 func listenURL(url string) (wire.Listener, error) {
 	hostport, _, _, err := address(url)
 	if err != nil {
@@ -28,11 +29,11 @@ func listenURL(url string) (wire.Listener, error) {
 	}
 	addr, err := net.ResolveUDPAddr("udp", hostport)
 	if err != nil {
-		return nil, fmt.Errorf("quic: listen at %s: %w; use an address of this machine", url, err)
+		return nil, fmt.Errorf("listen at %s: %w; use an address of this machine", url, err)
 	}
 	udp, err := net.ListenUDP("udp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("quic: listen at %s: %w; use a free port, or 0 for any", url, err)
+		return nil, fmt.Errorf("listen at %s: %w; use a free port, or 0 for any", url, err)
 	}
 	l, err := listenOn(udp)
 	if err != nil {
@@ -41,7 +42,7 @@ func listenURL(url string) (wire.Listener, error) {
 	return l, nil
 }
 
-// listenOn listens on a packet connection, and closes it when the last connection is closed.
+// listenOn listens on a packet connection, which is closed with the listener and the last of its connections.
 func listenOn(packets net.PacketConn) (*listener, error) {
 	certificate, pin, err := certificate()
 	if err != nil {
@@ -50,19 +51,19 @@ func listenOn(packets net.PacketConn) (*listener, error) {
 	transport := &quicgo.Transport{Conn: packets}
 	quic, err := transport.Listen(serverTLS(certificate), config(1))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("quic: listen at %s: %w", packets.LocalAddr(), err), transport.Close())
+		return nil, errors.Join(fmt.Errorf("listen at %s: %w", packets.LocalAddr(), err), transport.Close())
 	}
 	l := &listener{
 		quic: quic, socket: &socket{transport: transport, users: 1},
 		url:     fmt.Sprintf("quic://%s?sha256=%x", packets.LocalAddr(), pin),
 		arrived: make(chan *quicgo.Conn, backlog), done: make(chan struct{}),
 	}
-	var taking sync.WaitGroup
-	for range takers {
-		taking.Go(l.take)
+	var accepting sync.WaitGroup
+	for range acceptors {
+		accepting.Go(l.accept)
 	}
 	go func() {
-		taking.Wait()
+		accepting.Wait()
 		close(l.arrived)
 	}()
 	return l, nil
@@ -79,17 +80,17 @@ type listener struct {
 
 func (l *listener) URL() string { return l.url }
 
-// take keeps quic-go's short queue empty.
-func (l *listener) take() {
+// accept moves connections from quic-go's short queue to arrived.
+func (l *listener) accept() {
 	for {
 		q, err := l.quic.Accept(context.Background())
 		if err != nil {
-			return // the listener was closed; Accept tells
+			return // the listener was closed; Accept returns the error
 		}
 		select {
 		case l.arrived <- q:
 		default:
-			_ = q.CloseWithError(0, "too many connections wait") // to somebody who does not get in either way
+			_ = q.CloseWithError(0, "too many connections wait") // the client is refused in any case
 		}
 	}
 }
@@ -97,23 +98,24 @@ func (l *listener) take() {
 func (l *listener) Accept() (wire.Conn, error) {
 	select {
 	case <-l.done:
-		return nil, l.over()
+		return nil, l.errClosed()
 	default:
 	}
 	select {
 	case <-l.done:
-		return nil, l.over()
+		return nil, l.errClosed()
 	case q, ok := <-l.arrived:
 		if !ok || !l.socket.use() {
-			return nil, l.over()
+			return nil, l.errClosed()
 		}
-		return newConn(q, func() (*quicgo.Stream, error) { return acceptStream(q) }, l.socket.release), nil
+		return newConn(q, func() (*quicgo.Stream, error) { return q.AcceptStream(context.Background()) }, l.socket.release), nil
 	}
 }
 
-func (l *listener) over() error { return fmt.Errorf("quic: accept at %s: %w", l.url, net.ErrClosed) }
+func (l *listener) errClosed() error { return fmt.Errorf("accept at %s: %w", l.url, net.ErrClosed) }
 
-// Close stops listening. Who was not accepted yet is refused; the UDP socket lives as long as its connections.
+// Close stops listening, and refuses the connections that were not accepted. The UDP socket stays open until the last of the
+// accepted ones is closed.
 func (l *listener) Close() error {
 	var err error
 	l.closing.Do(func() {
@@ -127,7 +129,7 @@ func (l *listener) Close() error {
 	return err
 }
 
-// A socket is a UDP socket with several users; the last one closes it.
+// A socket is a UDP socket with several users. The last one to release it closes it.
 type socket struct {
 	transport *quicgo.Transport
 
@@ -135,7 +137,7 @@ type socket struct {
 	users int
 }
 
-// use adds a user, unless the socket is closed already.
+// use adds a user. It is false if the socket is closed already.
 func (s *socket) use() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

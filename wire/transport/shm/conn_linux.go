@@ -14,13 +14,13 @@ import (
 	"metasim/wire/transport/stream"
 )
 
-// A conn is both rings as one net.Conn, so that the frames, and what happens around a Close, are those of wire/transport/stream.
-// It has no CloseWrite, and needs none: what was written stays in the memory of the peer.
+// A conn is both rings as one net.Conn, so that package stream can carry frames on it and close it. It needs no CloseWrite:
+// what was written stays in the memory that the peer has mapped.
 type conn struct {
-	socket *net.UnixConn // says nothing after the greeting; its end is the end of the peer
-	peer   address
-	spins  int
-	glance time.Duration // the constant; tests of wake-ups make it an hour
+	socket   *net.UnixConn // carries nothing after the greeting; its end tells that the peer closed or died
+	peer     address
+	spins    int
+	maxSleep time.Duration // the constant; tests of wake-ups make it an hour
 
 	reading   sync.Mutex // held by a Read
 	in        source
@@ -31,14 +31,14 @@ type conn struct {
 	answered  atomic.Bool // there was a Write after the last Read
 
 	gone    atomic.Bool   // the peer has closed or died
-	closed  atomic.Bool   // this side has
-	watched chan struct{} // closed when nobody watches the socket any more
+	closed  atomic.Bool   // this side has closed
+	watched chan struct{} // closed when watch has ended
 
-	kicking sync.Mutex // held while somebody other than Read and Write touches the memory
+	kicking sync.Mutex // held while kick or Close touches the memory
 	memory  memory     // nil after Close
 }
 
-// A role says which of the rings is whose.
+// A role says which ring a side reads, and which it writes.
 type role bool
 
 const (
@@ -47,7 +47,7 @@ const (
 )
 
 func newConn(socket *net.UnixConn, m memory, size uint32, r role) *conn {
-	c := &conn{socket: socket, memory: m, peer: address(stream.PeerPID(socket)), spins: spinsHere(), glance: glance,
+	c := &conn{socket: socket, memory: m, peer: address(stream.PeerPID(socket)), spins: defaultSpins(), maxSleep: maxSleep,
 		watched: make(chan struct{})}
 	in, out := rings(m, size, c.peer.Network()+" "+c.peer.String())
 	if r == client {
@@ -58,17 +58,17 @@ func newConn(socket *net.UnixConn, m memory, size uint32, r role) *conn {
 	return c
 }
 
-// watch waits for the end of the socket, which comes with the peer's Close and with its death. A peer that says
-// something there keeps to no protocol, and is as good as gone.
+// watch waits for the end of the socket, which comes when the peer closes or dies. A peer that sends something there breaks
+// the protocol, and is treated as if it had closed.
 func (c *conn) watch() {
 	defer close(c.watched)
 	var b [1]byte
-	_, _ = c.socket.Read(b[:]) // whatever it tells: the end
+	_, _ = c.socket.Read(b[:]) // any result means the end
 	c.gone.Store(true)
 	c.kick()
 }
 
-// kick makes a Read and a Write that wait look again.
+// kick wakes a Read and a Write that wait.
 func (c *conn) kick() {
 	c.kicking.Lock()
 	defer c.kicking.Unlock()
@@ -81,22 +81,22 @@ func (c *conn) kick() {
 	}
 }
 
-// Read waits for bytes and takes what is there. What the peer wrote before it closed or died comes before io.EOF.
+// Read waits for bytes and returns those that are there. What the peer wrote before it closed or died comes before io.EOF.
 //
-// A sleep on a futex is a system call to the scheduler, which keeps the processor for it a while: bad, if what the last
-// Read brought was handed to a goroutine that now waits for this processor. So a Read that no Write has come before
-// yields, and one that comes after the answer sleeps at once: a yield wakes a thread to look for work.
+// To Go's scheduler a sleep on a futex is a system call, for which it reserves the processor a while. That is bad if
+// another goroutine was given the bytes of the last Read and now waits for this processor. So Read yields first, unless a
+// Write has come since the last Read: then the bytes were answered, and a yield would only wake a thread to look for work.
 func (c *conn) Read(b []byte) (int, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
-	w := wait{word: c.in.reader, yield: !c.answered.Load(), spins: c.spins, glance: c.glance}
+	w := wait{word: c.in.reader, yield: !c.answered.Load(), spins: c.spins, maxSleep: c.maxSleep}
 	defer w.end()
 	for {
 		until, err := c.over(&c.readUntil)
 		if err != nil || len(b) == 0 {
 			return 0, err
 		}
-		gone := c.gone.Load() // before the look at the ring: what it finds then is all there will be
+		gone := c.gone.Load() // before the look at the ring: when it is set, nothing more comes than that look finds
 		if n, err := c.in.take(b); n > 0 || err != nil {
 			c.answered.Store(false)
 			return n, err
@@ -115,7 +115,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.answered.Store(true)
-	w := wait{word: c.out.writer, spins: c.spins, glance: c.glance}
+	w := wait{word: c.out.writer, spins: c.spins, maxSleep: c.maxSleep}
 	defer w.end()
 	for done := 0; ; {
 		until, err := c.over(&c.sendUntil)
@@ -138,7 +138,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	}
 }
 
-// TryRead takes what is there. The part of Read that does not wait.
+// TryRead is Read without waiting: it returns 0 if nothing is there.
 func (c *conn) TryRead(b []byte) (int, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -153,7 +153,7 @@ func (c *conn) TryRead(b []byte) (int, error) {
 	return n, err
 }
 
-// TryWrite writes what there is room for. The part of Write that does not wait.
+// TryWrite is Write without waiting: it writes as much as there is room for.
 func (c *conn) TryWrite(b []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -167,7 +167,7 @@ func (c *conn) TryWrite(b []byte) (int, error) {
 	return c.out.put(b)
 }
 
-// over reports why a Read or a Write may not go on, or until when it may wait.
+// over returns the error that ends a Read or a Write, or until when it may wait (zero: no deadline).
 func (c *conn) over(deadline *atomic.Pointer[time.Time]) (time.Time, error) {
 	if c.closed.Load() {
 		return time.Time{}, net.ErrClosed
@@ -182,7 +182,7 @@ func (c *conn) over(deadline *atomic.Pointer[time.Time]) (time.Time, error) {
 	return *until, nil
 }
 
-// Close wakes a Read and a Write that wait, and gives socket and memory back when they have returned.
+// Close wakes a Read and a Write that wait, and closes socket and memory when they have returned.
 func (c *conn) Close() error {
 	if c.closed.Swap(true) {
 		return nil
@@ -222,7 +222,7 @@ func (c *conn) setDeadline(deadline *atomic.Pointer[time.Time], t time.Time) err
 func (c *conn) LocalAddr() net.Addr  { return address(os.Getpid()) }
 func (c *conn) RemoteAddr() net.Addr { return c.peer }
 
-// An address is a process of this host, for people.
+// An address is the number of a process on this host.
 type address int
 
 func (address) Network() string  { return "shm" }

@@ -26,7 +26,7 @@ func connPair(t *testing.T, size uint32) (a, b *conn) {
 	arrived := <-l.arrived
 	require.NoError(t, arrived.err)
 	require.NoError(t, l.Close())
-	a.glance, arrived.conn.glance = time.Hour, time.Hour // a wake-up that is lost hangs
+	a.maxSleep, arrived.conn.maxSleep = time.Hour, time.Hour // a wake-up that is lost hangs
 	t.Cleanup(func() {
 		require.NoError(t, a.Close())
 		require.NoError(t, arrived.conn.Close())
@@ -58,7 +58,7 @@ func TestFrameLargerThanRing(t *testing.T) {
 // What the peer does to the words is refused, or makes it wait for itself; this side can always close.
 func TestCorruptIndices(t *testing.T) {
 	a, b := connPair(t, 64)
-	b.glance = glance
+	b.maxSleep = maxSleep
 	var refused *wire.ProtocolError
 	a.out.tail.Store(65)
 	_, err := stream.New(b).Read()
@@ -93,7 +93,7 @@ func TestCorruptIndices(t *testing.T) {
 // A sleep ends by itself, even if the peer makes the word say for ever that we sleep and nobody wakes us.
 func TestSleepEnds(t *testing.T) {
 	var word atomic.Uint32
-	w := wait{word: &word, glance: time.Millisecond}
+	w := wait{word: &word, maxSleep: time.Millisecond}
 	require.NoError(t, w.once(time.Time{}))
 	require.Equal(t, uint32(1), word.Load(), "a sleep is announced")
 	require.NoError(t, w.once(time.Time{}))

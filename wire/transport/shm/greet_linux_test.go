@@ -142,7 +142,7 @@ func TestDialWrongServer(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Write([]byte("HTTP/1.1 400 Bad Request"))
 	require.NoError(t, err)
-	require.ErrorContains(t, <-dialed, "does not speak of shared memory")
+	require.ErrorContains(t, <-dialed, "does not use shared memory")
 	require.NoError(t, c.Close())
 	require.NoError(t, l.Close())
 }

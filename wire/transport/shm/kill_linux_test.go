@@ -49,7 +49,7 @@ func mute(t *testing.T) (*exec.Cmd, wire.Conn, *conn) {
 	require.NoError(t, out.Close())
 	require.NoError(t, in.Close())
 	require.NoError(t, l.Close())
-	arrived.conn.glance = time.Hour // a wake-up that is lost hangs
+	arrived.conn.maxSleep = time.Hour // a wake-up that is lost hangs
 	conn := stream.New(arrived.conn)
 	require.Equal(t, fmt.Sprintf("shm pid %d", c.Process.Pid), conn.Peer())
 	return c, conn, arrived.conn

@@ -1,22 +1,28 @@
 package shm
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"runtime"
 	"sync/atomic"
+	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"metasim/wire"
 )
 
-// A ring carries bytes one way. The words lie in shared memory: of each the peer may make what it likes, at any time.
-// So each side keeps the index it owns for itself and only shows it there; of the peer's it asks how far the two are
-// apart, and refuses what cannot be. Where a byte lies in the data follows from the own index and the mask alone.
+// A ring carries bytes one way. Its words are in shared memory, where the peer may change each of them at any time. So each
+// side keeps its own index in its own memory and only stores copies there. It uses the peer's index for nothing but the
+// distance to its own, and refuses a distance that is too large. The place of a byte follows from the own index alone.
 type ring struct {
 	tail   *atomic.Uint32 // bytes written since the beginning, modulo 2^32; stored by the writer
 	head   *atomic.Uint32 // bytes read, likewise; stored by the reader
 	reader *atomic.Uint32 // 1 while the reader sleeps, or is about to; a futex
 	writer *atomic.Uint32 // likewise for the writer
-	data   []byte         // a power of two of them
+	data   []byte         // its length is a power of two
 	peer   string         // for errors
 }
 
@@ -52,10 +58,10 @@ func (r *ring) used(tail, head uint32) (uint32, error) {
 // A source is the reading end of a ring.
 type source struct {
 	ring
-	next uint32 // the head, as only this side knows for sure
+	next uint32 // the head; the word in shared memory is a copy
 }
 
-// take reads what is there, up to the length of b: nothing where the ring is empty.
+// take reads up to len(b) bytes without waiting, and returns how many.
 func (s *source) take(b []byte) (int, error) {
 	used, err := s.used(s.tail.Load(), s.next)
 	if used == 0 || err != nil {
@@ -63,10 +69,10 @@ func (s *source) take(b []byte) (int, error) {
 	}
 	from := s.data[s.next&(s.size()-1):]
 	n := copy(b[:min(len(b), int(used))], from)
-	n += copy(b[n:min(len(b), int(used))], s.data) // what went around the end
+	n += copy(b[n:min(len(b), int(used))], s.data) // the part that wrapped around
 	s.next += uint32(n)
 	s.head.Store(s.next)
-	// A writer that waits is woken for half a ring and not for a byte. It is woken at the latest when all was read.
+	// A writer that waits is woken when half the ring is free, not for each byte.
 	if left := used - uint32(n); left <= s.size()/2 {
 		rouse(s.writer)
 	}
@@ -76,11 +82,11 @@ func (s *source) take(b []byte) (int, error) {
 // A sink is the writing end of a ring.
 type sink struct {
 	ring
-	next uint32 // the tail, as only this side knows for sure
-	read uint32 // the head, as last seen: it is looked at only when there seems to be no room
+	next uint32 // the tail; the word in shared memory is a copy
+	read uint32 // the head when it was last loaded: it is loaded again only when the ring seems to be full
 }
 
-// put writes as much of b as there is room for: nothing where the ring is full.
+// put writes as much of b as there is room for, without waiting, and returns how much.
 func (s *sink) put(b []byte) (int, error) {
 	room := s.size() - (s.next - s.read)
 	if uint64(room) < uint64(len(b)) {
@@ -96,17 +102,101 @@ func (s *sink) put(b []byte) (int, error) {
 	}
 	b = b[:min(len(b), int(room))]
 	n := copy(s.data[s.next&(s.size()-1):], b)
-	copy(s.data, b[n:]) // what goes around the end
+	copy(s.data, b[n:]) // the part that wraps around
 	s.next += uint32(len(b))
 	s.tail.Store(s.next)
 	rouse(s.reader)
 	return len(b), nil
 }
 
-// rouse wakes who sleeps on the word, or is about to. Stores and loads of sync/atomic have one order for all: either
+// rouse wakes the side that sleeps on the word, or is about to. The operations of sync/atomic have one total order: either
 // the sleeper's last look sees what was stored before the rouse, or the rouse sees the sleeper's 1.
 func rouse(word *atomic.Uint32) {
 	if word.Load() != 0 && word.Swap(0) != 0 {
 		wake(word)
 	}
+}
+
+const (
+	// spins is how often a wait looks again before it sleeps. Each look takes 10 ns, so that is a microsecond in all. More
+	// helps little while the peer runs, and costs much while the peer waits for this processor.
+	spins = 100
+	// maxSleep is how long a wait sleeps before it looks again unasked. It bounds the harm of a peer that breaks the
+	// protocol and changes the word on which this side sleeps.
+	maxSleep = time.Second
+)
+
+// defaultSpins is spins on more than two processors. With two, the system and other processes need the one on which this
+// side would spin, and a microsecond of spinning makes a round trip a fifth longer.
+func defaultSpins() int {
+	if runtime.GOMAXPROCS(0) > 2 {
+		return spins
+	}
+	return 0
+}
+
+// A wait is one wait for a ring to change. Its owner looks at the ring, calls once if it found nothing, and looks again. The
+// first calls of once return soon, the next one stores 1 to the word, and the one after that sleeps on it.
+type wait struct {
+	word  *atomic.Uint32
+	yield bool // let other goroutines run first
+	spins int  // left
+	armed bool // the word is 1
+
+	maxSleep time.Duration
+}
+
+// once waits until the owner should look again, but not longer than until the deadline (zero: none).
+func (w *wait) once(deadline time.Time) error {
+	switch {
+	case w.yield:
+		w.yield = false
+		runtime.Gosched()
+		return nil
+	case w.spins > 0:
+		w.spins--
+		return nil
+	case !w.armed:
+		w.word.Store(1)
+		w.armed = true
+		return nil
+	}
+	w.armed = false
+	patience := w.maxSleep
+	if !deadline.IsZero() {
+		patience = min(patience, max(time.Until(deadline), 1))
+	}
+	return sleep(w.word, 1, patience)
+}
+
+// end stores 0 to the word again, so that the peer does not wake a side that is awake.
+func (w *wait) end() {
+	if w.armed {
+		w.word.Store(0)
+	}
+}
+
+// The operations of futex(2), which golang.org/x/sys does not name. They are without FUTEX_PRIVATE_FLAG, because the two
+// processes share the word.
+const (
+	futexWait = 0
+	futexWake = 1
+)
+
+// sleep blocks this thread while the word is value, until a wake, a signal or the end of patience (which is positive). It
+// may also return without a reason: the caller looks again.
+func sleep(word *atomic.Uint32, value uint32, patience time.Duration) error {
+	ts := unix.NsecToTimespec(int64(patience))
+	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(value),
+		uintptr(unsafe.Pointer(&ts)), 0, 0)
+	if errno == 0 || errors.Is(errno, unix.EAGAIN) || errors.Is(errno, unix.EINTR) || errors.Is(errno, unix.ETIMEDOUT) {
+		return nil
+	}
+	return errno
+}
+
+// wake ends all sleeps on the word. It never blocks, so it need not tell Go's scheduler. It cannot fail on memory that is
+// mapped.
+func wake(word *atomic.Uint32) {
+	_, _, _ = unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, math.MaxInt32, 0, 0, 0)
 }

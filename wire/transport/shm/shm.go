@@ -1,3 +1,62 @@
+// Package shm carries the protocol between processes of one host through memory that both have mapped: one ring of
+// bytes in each direction, and a futex to wait on. The rings carry the same frames as a socket; package stream encodes
+// them, and closes the connection.
+//
+// It is for Linux. On other systems, and where Linux has no sealed memory, Listen and Dial fail with
+// errors.ErrUnsupported; the transport unix is the fallback.
+//
+// # Duties of the caller
+//
+//  1. The same as for package stream: always have a Read waiting, and close every Conn.
+//  2. A Read or a Write that waits occupies a thread. For hundreds of connections to one process use unix, or put more
+//     members on a connection.
+//
+// # What is promised
+//
+// Only processes of the same user connect. A Write waits while 256 KiB are unread. What was written before a side closed
+// or died is read, then comes io.EOF (or, inside a frame, the error of wire.Reader). Nothing is left on disk but the socket
+// file of a listener that was killed, which the next one replaces.
+//
+// # How a connection begins and ends
+//
+// The listener's URL is a unix socket. The client creates the memory (memfd_create, which has no name), seals its size
+// and sends the file over the socket with SCM_RIGHTS, beside a greeting of 16 bytes; the server maps it and answers
+// with the same greeting:
+//
+//	0   "metasim\x00"
+//	8   u32  version of this layout: 1
+//	12  u32  bytes of each ring: a power of two from 16 to 16 MiB
+//
+// All numbers of the greeting are little-endian; those of the memory have the processor's order. Then both sides close the
+// file. The socket carries nothing more: it stays open because the kernel closes it when a process dies, and that wakes
+// the other side.
+//
+// # The memory
+//
+//	0     words of ring 0, from the client to the server
+//	512   words of ring 1, from the server to the client
+//	4096  bytes of ring 0, then those of ring 1
+//
+// The words of a ring are u32 at these offsets. Each has 128 bytes to itself: processors load pairs of 64-byte lines, and
+// would send a line back and forth when one side polls a word in it and the other side stores to another.
+//
+//	0    tail    bytes written since the beginning, modulo 2^32; the writer stores it after the bytes
+//	128  head    bytes read, likewise; the reader stores it after it has copied them out
+//	256  reader  1 while the reader sleeps or is about to
+//	384  writer  1 while the writer sleeps or is about to
+//
+// tail - head bytes are unread; they begin at head modulo the size. The counters do not wrap at the size, so a full ring
+// and an empty one differ without a spare byte. A side that has nothing to do stores 1 in its own word, looks once more
+// and sleeps on that word with FUTEX_WAIT. A side that has changed an index and finds a 1 in the other's word sets it to 0
+// and wakes the other with FUTEX_WAKE. While both are awake there is no system call. A writer is woken when half the ring
+// is free, not for each byte.
+//
+// # The peer is not trusted
+//
+// The peer may store anything at any time. Each side keeps its own index in its own memory and stores only copies; it uses
+// the peer's index for the distance alone, and a distance above the size is a *wire.ProtocolError. Bytes are copied out
+// before they are decoded. The size of the file is checked and sealed, so that no process can truncate it (SIGBUS). A peer
+// that changes the word on which this side sleeps can delay a wake-up: every sleep ends after a second.
 package shm
 
 import "metasim/wire/transport"

@@ -18,6 +18,6 @@ func listenURL(url string) (wire.Listener, error) { return nil, unsupported(url)
 func dialURL(_ context.Context, url string) (wire.Conn, error) { return nil, unsupported(url) }
 
 func unsupported(url string) error {
-	return fmt.Errorf("shm: %s has no shared memory with futexes and seals, which %q asks for (%w); use unix:///path",
+	return fmt.Errorf("%s has no shared memory with futexes and seals, which %q needs (%w); use unix:///path",
 		runtime.GOOS, url, errors.ErrUnsupported)
 }

@@ -5,8 +5,7 @@ import (
 	"syscall"
 )
 
-// private makes the socket file that bind creates the user's alone from its first moment: on Linux it inherits the
-// mode of the socket.
+// private gives the socket mode 0600 before bind: on Linux the socket file inherits it, so it is private from the start.
 func private(_, _ string, c syscall.RawConn) error {
 	var failed error
 	if err := c.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), 0o600) }); err != nil {
@@ -15,7 +14,7 @@ func private(_, _ string, c syscall.RawConn) error {
 	return failed
 }
 
-// PeerPID returns the process at the other end of a unix socket, or 0 where it is in a container that we do not see into.
+// PeerPID returns the process at the other end of a unix socket, or 0 if it is in a container that this process cannot see.
 func PeerPID(c *net.UnixConn) int {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// private does nothing here: the socket file is made private right after it was created, and its directory is private
-// from the start.
+// private does nothing on this system: ListenUnix makes the socket file private right after bind, and its directory is
+// private from the start.
 func private(_, _ string, _ syscall.RawConn) error { return nil }
 
-// PeerPID returns 0: this system does not tell in a portable way.
+// PeerPID returns 0: there is no portable way to find out.
 func PeerPID(*net.UnixConn) int { return 0 }

@@ -4,8 +4,8 @@ package stream
 
 import "net"
 
-// promptly returns how to use a connection without waiting; nil where there is no way.
-func promptly(c net.Conn) nonblocking {
+// withoutWaiting returns c as a nonblocking stream, or nil if it cannot be one.
+func withoutWaiting(c net.Conn) nonblocking {
 	p, _ := c.(nonblocking)
 	return p
 }

@@ -9,24 +9,24 @@ import (
 	"syscall"
 )
 
-// A socket is used without ever waiting for it: the runtime keeps sockets in non-blocking mode, but its own Read and
-// Write wait where the system would not. Reading and writing are each done by one goroutine at a time.
+// A promptSocket reads and writes a socket without waiting: Go keeps sockets in non-blocking mode, but its own Read and
+// Write wait. One goroutine at a time reads, and one writes.
 type promptSocket struct {
 	raw syscall.RawConn
-	// The functions that raw calls, and what they are to move: made once, so that a call costs no memory.
+	// The functions that raw calls, and their arguments: made once, so that a call allocates nothing.
 	read, write func(fd uintptr) bool
 	in, out     transfer
 }
 
-// A transfer is what one call is to move, and how it went.
+// A transfer is the argument and the result of one call.
 type transfer struct {
 	b   []byte
 	n   int
 	err error
 }
 
-// promptly returns how to use a connection without waiting; nil where there is no way.
-func promptly(c net.Conn) nonblocking {
+// withoutWaiting returns c as a nonblocking stream, or nil if it cannot be one.
+func withoutWaiting(c net.Conn) nonblocking {
 	if p, ok := c.(nonblocking); ok {
 		return p
 	}
@@ -41,7 +41,7 @@ func promptly(c net.Conn) nonblocking {
 	p := &promptSocket{raw: raw}
 	p.read = func(fd uintptr) bool {
 		p.in.move(syscall.Read, int(fd))
-		return true // whatever came of it: nobody waits
+		return true // never wait, whatever the result
 	}
 	p.write = func(fd uintptr) bool {
 		p.out.move(syscall.Write, int(fd))
@@ -67,7 +67,7 @@ func (p *promptSocket) TryWrite(b []byte) (int, error) {
 	return max(n, 0), errors.Join(err, failed)
 }
 
-// move makes one call. Where the system would have it wait n is negative.
+// move makes one call. If it would have to wait, n is negative.
 func (t *transfer) move(call func(fd int, b []byte) (int, error), fd int) {
 	for {
 		t.n, t.err = call(fd, t.b)
@@ -81,7 +81,7 @@ func (t *transfer) move(call func(fd int, b []byte) (int, error), fd int) {
 	}
 }
 
-// done returns how it went, and forgets the bytes.
+// done returns the result, and lets go of the bytes.
 func (t *transfer) done() (int, error) {
 	n, err := t.n, t.err
 	*t = transfer{}

@@ -129,7 +129,7 @@ func TestStaleSockets(t *testing.T) {
 	require.ErrorContains(t, err, "nobody listens at "+where)
 	l := listen(t, where)
 	_, err = streams.Listen(where)
-	require.ErrorContains(t, err, "somebody listens at "+path)
+	require.ErrorContains(t, err, "another server listens at "+path)
 	require.FileExists(t, path)
 
 	require.NoError(t, os.Remove(path))

@@ -42,14 +42,14 @@ func writtenBeforeClose(t *testing.T, transport Transport) {
 	must(t, <-closed)
 }
 
-// writtenWhilePeerSends: a last word (a Refuse) arrives even though its writer never reads what the peer keeps sending.
+// writtenWhilePeerSends: a last packet (a Refuse) arrives although its writer never reads what the peer still sends.
 func writtenWhilePeerSends(t *testing.T, transport Transport) {
 	client, server := pair(t, transport)
 	first := make(chan struct{})
 	sent := inBackground(func() error {
 		for i := range 1000 {
 			if err := client.Write([]wire.Packet{numbered(i, 10_000)}); err != nil {
-				return nil // the peer is gone: as it should be
+				return nil // the peer has closed, as it should
 			}
 			if i == 0 {
 				close(first)
@@ -90,12 +90,12 @@ func closeWakesRead(t *testing.T, transport Transport) {
 // closeWakesWrite: nobody reads, so sooner or later a write waits.
 func closeWakesWrite(t *testing.T, transport Transport) {
 	client, server := pair(t, transport)
-	woken := writeForEver(server)
+	woken := writeUntilError(server)
 	readSome(t, client)
 	closed := inBackground(server.Close)
 	_, err := within(t, "a write on a closed connection", func() (int, error) { return 0, <-woken })
 	isError(t, net.ErrClosed, err)
-	go func() { // lets a Close that waits for its reader go
+	go func() { // ends a Close that waits for its reader
 		for err := error(nil); err == nil; {
 			_, err = client.Read()
 		}
@@ -104,20 +104,20 @@ func closeWakesWrite(t *testing.T, transport Transport) {
 	must(t, err)
 }
 
-// peersCloseEndsWrite: a writer whose peer is gone does not wait for ever.
+// peersCloseEndsWrite: a write ends when the peer has closed.
 func peersCloseEndsWrite(t *testing.T, transport Transport) {
 	client, server := pair(t, transport)
-	ended := writeForEver(server)
+	ended := writeUntilError(server)
 	readSome(t, client)
 	must(t, client.Close())
 	_, err := within(t, "a write to a closed peer", func() (int, error) { return 0, <-ended })
 	if err == nil {
-		t.Fatal("a write to nobody succeeded for ever")
+		t.Fatal("writes to a closed peer succeed")
 	}
 }
 
-// writeForEver writes mebibytes until that fails.
-func writeForEver(c wire.Conn) <-chan error {
+// writeUntilError writes mebibytes until that fails.
+func writeUntilError(c wire.Conn) <-chan error {
 	return inBackground(func() error {
 		for i := 0; ; i++ {
 			if err := c.Write([]wire.Packet{numbered(i, 1<<20)}); err != nil {
@@ -148,7 +148,7 @@ func acceptAfterClose(t *testing.T, transport Transport) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if c, err := transport.Dial(ctx, l); err == nil {
-		t.Fatalf("dialed %s, where nobody listens any more", c.Peer())
+		t.Fatalf("dialed %s after the listener was closed", c.Peer())
 	}
 }
 
@@ -163,10 +163,4 @@ func connectionsOutliveListener(t *testing.T, transport Transport) {
 	checkNumbered(t, 2, 8, readN(t, client, 1)[0])
 	write(t, client, numbered(3, 8))
 	checkNumbered(t, 3, 8, readN(t, server, 1)[0])
-}
-
-func inBackground(f func() error) <-chan error {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	return done
 }

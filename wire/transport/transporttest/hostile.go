@@ -10,7 +10,7 @@ import (
 	"metasim/wire"
 )
 
-// hostile connects a peer that does not keep to the protocol, which sends these bytes first.
+// hostile connects a peer that breaks the protocol, and sends these bytes first.
 func hostile(t *testing.T, transport Transport, bytes ...byte) (Raw, wire.Conn) {
 	t.Helper()
 	l := listen(t, transport)
@@ -32,10 +32,10 @@ func wantProtocolError(t *testing.T, c wire.Conn) error {
 	return err
 }
 
-// garbage has the length of a frame and is none. The connection can still tell so, and then closes.
+// garbage has the length of a frame but is none. The server can still send the reason.
 func garbage(t *testing.T, transport Transport) {
 	_, c := hostile(t, transport, 4, 0, 0, 0, 0xde, 0xad, 0xbe, 0xef)
-	_ = wantProtocolError(t, c) // its text is the codec's matter
+	_ = wantProtocolError(t, c) // the tests of wire check its text
 	write(t, c, wire.Packet{Body: wire.Refuse{Reason: wire.BadMessage, Text: "what was that?"}})
 }
 
@@ -50,7 +50,7 @@ func halfFrame(t *testing.T, transport Transport) {
 	isError(t, io.ErrUnexpectedEOF, wantProtocolError(t, c))
 }
 
-// killed: the death of a peer is an end or an error, and soon.
+// killed: a Read ends soon after the death of the peer, with io.EOF or an error.
 func killed(t *testing.T, transport Transport) {
 	raw, c := hostile(t, transport, 4, 0, 0, 0, 0x0a, 2, 0x2a, 0)
 	equal(t, wire.Packet{Body: wire.Goodbye{}}, readN(t, c, 1)[0])

@@ -6,15 +6,15 @@ import (
 	"metasim/wire"
 )
 
-// traffic checks that what one end counts as gone out the other counts as come in: frames and bytes, however large, and
-// however the stream is cut.
+// traffic checks that one end counts as out what the other counts as in: frames and bytes, of any size, and wherever the
+// stream is cut.
 func traffic(t *testing.T, transport Transport) {
 	client, server := pair(t, transport)
 	const hello = 1 // pair's
 	count := 0
 	for _, size := range []int{0, 1, 100, 4000, 70_000, 300_000} {
 		for range 20 {
-			// What is large is read while it is written.
+			// A large packet is read while it is written.
 			up := inBackground(func() error { return client.Write([]wire.Packet{numbered(count, size), numbered(count+1, 0)}) })
 			readN(t, server, 2)
 			must(t, <-up)
@@ -44,7 +44,7 @@ func traffic(t *testing.T, transport Transport) {
 	}
 }
 
-// tryWriting writes frames in two parts, as a full connection would have it: what goes out at once, and the rest.
+// tryWriting writes frames in two parts, as on a full connection: first without waiting, then the rest.
 func tryWriting(t *testing.T, p wire.Prompt, frames []byte) {
 	t.Helper()
 	const inTheLength = 2

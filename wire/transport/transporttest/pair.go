@@ -3,7 +3,6 @@ package transporttest
 import (
 	"context"
 	"errors"
-	"io"
 	"reflect"
 	"testing"
 	"time"
@@ -12,74 +11,18 @@ import (
 	"metasim/wire"
 )
 
-// A Transport is what is tested.
-type Transport struct {
-	// Listen starts a listener that a test may have for itself. The suite closes it.
-	Listen func(t *testing.T) wire.Listener
-	// Dial connects to it.
-	Dial func(ctx context.Context, l wire.Listener) (wire.Conn, error)
-	// Raw connects to a listener's URL and sends bytes of the test's choice. Nil where no bytes travel.
-	Raw func(t *testing.T, url string) Raw
-}
-
-// A Raw is a peer that does not keep to the protocol.
-type Raw interface {
-	io.Writer
-	// Close ends the stream in the regular way.
-	Close() error
-	// Kill ends it as the death of the process or of the network would: without a word.
-	Kill()
-}
-
-// Run runs the suite.
-func Run(t *testing.T, transport Transport) {
-	for _, c := range []struct {
-		name string
-		test func(*testing.T, Transport)
-	}{
-		{"EveryBody", everyBody},
-		{"ManyMembersInOneWrite", manyMembers},
-		{"ThousandSmallWrites", smallWrites},
-		{"LargePayloads", largePayloads},
-		{"BothWaysAtOnce", bothWays},
-		{"RefusesWhatCannotTravel", refusesBadPackets},
-		{"ManyConnections", manyConnections},
-		{"Traffic", traffic},
-		{"CleanClose", cleanClose},
-		{"WrittenBeforeClose", writtenBeforeClose},
-		{"WrittenBeforeCloseWhilePeerSends", writtenWhilePeerSends},
-		{"CloseWakesRead", closeWakesRead},
-		{"CloseWakesWrite", closeWakesWrite},
-		{"PeersCloseEndsWrite", peersCloseEndsWrite},
-		{"AcceptAfterClose", acceptAfterClose},
-		{"ConnectionsOutliveListener", connectionsOutliveListener},
-		{"Garbage", garbage},
-		{"OversizedLength", oversizedLength},
-		{"HalfFrame", halfFrame},
-		{"Killed", killed},
-	} {
-		if byBytes[c.name] && transport.Raw == nil {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) { c.test(t, transport) })
-	}
-}
-
-// byBytes are the tests of what only a peer that sends bytes can do wrong.
-var byBytes = map[string]bool{"Garbage": true, "OversizedLength": true, "HalfFrame": true, "Killed": true}
-
-// patience bounds every wait of the suite: who is later hangs.
+// patience bounds every wait of the suite. What takes longer is said to hang.
 const patience = 30 * time.Second
 
-// pair returns a connection's two ends, closed with the test. The client has said Hello, and the server heard it, as
-// on some transports the server cannot write before.
+// pair returns the two ends of a connection, which are closed with the test. The client has sent a Hello and the server has
+// read it: on some transports the server cannot write before.
 func pair(t *testing.T, transport Transport) (client, server wire.Conn) {
 	t.Helper()
 	l := listen(t, transport)
 	client = dial(t, transport, l)
 	write(t, client, wire.Packet{Body: wire.Hello{Version: wire.Version}})
 	server = accept(t, l)
-	t.Cleanup(func() { closeBoth(t, client, server) }) // at once: a Close may wait for its reader
+	t.Cleanup(func() { closeBoth(t, client, server) }) // at the same time: a Close may wait for its reader
 	equal(t, wire.Hello{Version: wire.Version}, readN(t, server, 1)[0].Body)
 	return client, server
 }
@@ -107,7 +50,7 @@ func accept(t *testing.T, l wire.Listener) wire.Conn {
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Close()) })
 	if c.Peer() == "" {
-		t.Fatal("a connection does not say who its peer is")
+		t.Fatal("a connection does not name its peer")
 	}
 	return c
 }
@@ -140,7 +83,7 @@ func within[T any](t *testing.T, what string, f func() (T, error)) (T, error) {
 	}
 }
 
-// readN reads until n packets are there. Their slices are the caller's.
+// readN reads n packets, which stay valid.
 func readN(t *testing.T, c wire.Conn, n int) []wire.Packet {
 	t.Helper()
 	var all []wire.Packet
@@ -195,4 +138,19 @@ func isError(t *testing.T, want, got error) {
 	if !errors.Is(got, want) {
 		t.Fatalf("got error %v, want %v", got, want)
 	}
+}
+
+func checkNumbered(t *testing.T, n, size int, p wire.Packet) {
+	t.Helper()
+	got, want := p.Body.(*metasim.Deliver), numbered(n, size).Body.(*metasim.Deliver)
+	if len(got.Message.Payload) == 0 {
+		got.Message.Payload = want.Message.Payload // nil or empty: both are right
+	}
+	equal(t, want, got)
+}
+
+func inBackground(f func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	return done
 }

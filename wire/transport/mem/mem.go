@@ -1,3 +1,17 @@
+// Package mem is the transport inside one process: packets are handed over as they are and never become bytes.
+//
+// A Net connects clients to one server: it is the server's wire.Listener, and clients call its Dial. Pipe makes a single
+// connection.
+//
+// # Duties of the caller
+//
+//  1. A payload that was written or read is not changed: writer and reader share it, and so do all recipients of a message.
+//  2. The Client field of the machine's nouns is not read: here it arrives as it was written, elsewhere as zero.
+//
+// # What is promised
+//
+// Packets are checked as on any other transport, so a program that runs in one process also runs over a network. A Write
+// waits while a mebibyte is unread, like a socket whose buffer is full. What was written before a Close is still read.
 package mem
 
 import (
@@ -10,10 +24,10 @@ import (
 	"metasim/wire"
 )
 
-// ErrRefused says that nobody listens: the Net was closed.
-var ErrRefused = errors.New("mem: nobody listens; start the server first")
+// ErrRefused is the error of Dial after Close.
+var ErrRefused = errors.New("nobody listens; start the server first")
 
-// A Net is where a server and its clients meet: the server's wire.Listener, the clients' wire.Dialer.
+// A Net connects clients to one server. Each Net is independent of others.
 type Net struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -22,7 +36,7 @@ type Net struct {
 	closed  bool
 }
 
-// NewNet returns a Net on which a server listens from now on, as it were: a Dial does not wait for its Accept.
+// NewNet returns a Net that is open: Dial does not wait for an Accept.
 func NewNet() *Net {
 	n := &Net{}
 	n.changed.L = &n.mu
@@ -61,7 +75,7 @@ func (n *Net) Accept() (wire.Conn, error) {
 	return conn, nil
 }
 
-// Close stops listening: who was not accepted yet finds the connection closed. Accepted connections live on.
+// Close stops listening and closes the connections that were not accepted. Accepted connections stay open.
 func (n *Net) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -75,5 +89,5 @@ func (n *Net) Close() error {
 	return errors.Join(errs...)
 }
 
-// URL is "mem:": it leads nowhere but here.
+// URL is "mem:": no other program can use it.
 func (n *Net) URL() string { return "mem:" }

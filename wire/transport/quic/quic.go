@@ -1,0 +1,100 @@
+// Package quic carries the protocol over QUIC, between machines: TLS 1.3, and one bidirectional stream for each
+// connection, as a promise on a second stream could overtake a send.
+//
+// The server makes a certificate for the run, and its URL pins it: a client with that URL trusts this server and no other.
+// The server checks clients by the token of their Hello.
+//
+// # Duties of the caller
+//
+//  1. The client writes first: the stream reaches the server with its first bytes, and a Write of the server waits for it.
+//  2. Always have a Read waiting, and close every Conn: a Close waits up to two seconds for the peer to read to the end.
+//  3. Give the URL to clients unchanged, with its pin, in a way that is trusted: the environment of a child, a private file.
+//
+// # What is promised
+//
+// A peer that dies is noticed after three seconds of silence. What was written before a Close is read by a peer that
+// reads. A Dial that a crowded server refuses is repeated, with jitter.
+//
+// quic-go asks for large socket buffers and warns on the standard logger if the system gives smaller ones: the connection
+// is slower then, and nothing else. The variable QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING turns the warning off.
+package quic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	quicgo "github.com/quic-go/quic-go"
+
+	"metasim/wire"
+	"metasim/wire/transport"
+)
+
+// Transport is the transport of "quic://host:port?sha256=<64 hex>". Listen takes "quic://host:port", where port 0 stands for
+// a free one, and makes the certificate that its URL pins.
+func Transport() transport.Transport {
+	return transport.Transport{Scheme: "quic", Listen: listenURL, Dial: dialURL}
+}
+
+// dialURL connects to the server with the pinned certificate and no other. It repeats while the server is crowded, until ctx
+// is done, and gives up after ten seconds without an answer.
+func dialURL(ctx context.Context, url string) (wire.Conn, error) {
+	hostport, want, pinned, err := address(url)
+	if err != nil {
+		return nil, err
+	}
+	if !pinned {
+		return nil, fmt.Errorf("%q does not pin the server's certificate; use quic://host:port?sha256=<64 hex>, "+
+			"as the server printed it", url)
+	}
+	to, err := net.ResolveUDPAddr("udp", hostport)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w; use an address that exists", url, err)
+	}
+	udp, err := net.ListenUDP("udp", nil)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", url, err)
+	}
+	c, err := dialFrom(ctx, udp, to, want)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("dial %s: %w", url, err), udp.Close())
+	}
+	return c, nil
+}
+
+// dialFrom dials over a packet connection. The Conn that it returns closes it.
+func dialFrom(ctx context.Context, packets net.PacketConn, to net.Addr, want pin) (*conn, error) {
+	s := &socket{transport: &quicgo.Transport{Conn: packets}, users: 1}
+	q, err := join(ctx, s.transport, to, want)
+	if err != nil {
+		return nil, errors.Join(err, s.transport.Close())
+	}
+	return newConn(q, q.OpenStream, s.release), nil
+}
+
+// join dials until the server has room. No result depends on how long it waits.
+func join(ctx context.Context, endpoint *quicgo.Transport, to net.Addr, want pin) (*quicgo.Conn, error) {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
+		var mismatch error
+		q, err := endpoint.Dial(ctx, to, clientTLS(want, &mismatch), config(-1))
+		var refused *quicgo.TransportError
+		switch {
+		case err == nil:
+			return q, nil
+		case mismatch != nil:
+			return nil, mismatch
+		case errors.As(err, new(*quicgo.HandshakeTimeoutError)), ctx.Err() != nil:
+			return nil, fmt.Errorf("nobody answers (%w); start the server first", errors.Join(ctx.Err(), err))
+		case !errors.As(err, &refused) || !refused.Remote || refused.ErrorCode != quicgo.ConnectionRefused:
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the server refuses (%w); start fewer clients at once", context.Cause(ctx))
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+	}
+}

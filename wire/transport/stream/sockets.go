@@ -1,0 +1,215 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"metasim/wire"
+	"metasim/wire/transport"
+)
+
+// Unix is the transport of "unix:///path", where only this user may connect.
+func Unix() transport.Transport {
+	return transport.Transport{Scheme: "unix", Private: true, Listen: listenUnix, Dial: dialUnix}
+}
+
+// TCP is the transport of "tcp://host:port", where port 0 stands for a free one. Whoever reaches the port may connect: use
+// a local one, and check the token.
+func TCP() transport.Transport {
+	return transport.Transport{Scheme: "tcp", Listen: listenTCP, Dial: dialTCP}
+}
+
+func listenUnix(rawURL string) (wire.Listener, error) {
+	path, err := SocketPath("unix", rawURL)
+	if err != nil {
+		return nil, err
+	}
+	l, err := ListenUnix(path)
+	if err != nil {
+		return nil, err
+	}
+	return &listener{Listener: l, url: transport.PathURL("unix", path)}, nil
+}
+
+func listenTCP(rawURL string) (wire.Listener, error) {
+	address, err := hostPort(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen at %s: %w; use a free port, or 0 for any", rawURL, err)
+	}
+	return &listener{Listener: l, url: "tcp://" + l.Addr().String()}, nil
+}
+
+func dialUnix(ctx context.Context, rawURL string) (wire.Conn, error) {
+	path, err := SocketPath("unix", rawURL)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Dial(ctx, "unix", path, rawURL)
+	if err != nil {
+		return nil, err
+	}
+	return New(c), nil
+}
+
+func dialTCP(ctx context.Context, rawURL string) (wire.Conn, error) {
+	address, err := hostPort(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Dial(ctx, "tcp", address, rawURL)
+	if err != nil {
+		return nil, err
+	}
+	return New(c), nil
+}
+
+// Dial connects a socket, for a transport that begins with one. The URL is for errors.
+func Dial(ctx context.Context, network, address, rawURL string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, address)
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("nobody listens at %s (%w); start the server first", rawURL, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", rawURL, err)
+	}
+	return c, nil
+}
+
+type listener struct {
+	net.Listener
+	url string
+}
+
+func (l *listener) URL() string { return l.url }
+
+func (l *listener) Accept() (wire.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, AcceptError(l.url, err)
+	}
+	return New(c), nil
+}
+
+// AcceptError tells where an Accept failed, and what to do if this process has too many open files.
+func AcceptError(rawURL string, err error) error {
+	if errors.Is(err, syscall.EMFILE) {
+		return fmt.Errorf("accept at %s: %w; raise the limit of open files (ulimit -n)", rawURL, err)
+	}
+	return fmt.Errorf("accept at %s: %w", rawURL, err)
+}
+
+func hostPort(rawURL string) (string, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return "", fmt.Errorf("%q is no URL (%w); use tcp://host:port", rawURL, err)
+	}
+	if _, port, err := net.SplitHostPort(u.Host); err != nil || port == "" || u.Path != "" || u.Scheme != "tcp" {
+		return "", fmt.Errorf("%q has no host and port, or more than these; use tcp://host:port", rawURL)
+	}
+	return u.Host, nil
+}
+
+// SocketPath returns the path of a socket from its URL, such as "unix:///run/x/s.sock". It refuses a path that the system
+// would cut, or refuse without a reason.
+func SocketPath(scheme, rawURL string) (string, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return "", fmt.Errorf("%q is no URL (%w); use %s:///path", rawURL, err, scheme)
+	}
+	path := filepath.FromSlash(u.Path)
+	if runtime.GOOS == "windows" {
+		path = strings.TrimPrefix(path, `\`) // of unix:///C:/x
+	}
+	if u.Scheme != scheme || u.Host != "" || !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%q has no absolute path; use %s:///path, with three slashes", rawURL, scheme)
+	}
+	limit := 107 // sockaddr_un has 108 bytes with the final zero, and 104 on the descendants of BSD
+	switch runtime.GOOS {
+	case "darwin", "freebsd", "netbsd", "openbsd", "dragonfly":
+		limit = 103
+	}
+	if len(path) > limit {
+		return "", fmt.Errorf("the socket path %q has %d bytes, and the system allows %d; use a shorter directory, "+
+			"for example with TMPDIR=/tmp", path, len(path), limit)
+	}
+	return path, nil
+}
+
+// ListenUnix listens at the path of a unix socket, where only this user may connect, for a transport that begins with one.
+// A socket file that a dead server left at the path is replaced; Close removes the file.
+func ListenUnix(path string) (net.Listener, error) {
+	config := net.ListenConfig{Control: private}
+	l, err := config.Listen(context.Background(), "unix", path)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		if err := removeStale(path); err != nil {
+			return nil, err
+		}
+		l, err = config.Listen(context.Background(), "unix", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen at %s: %w; use a path in a directory that exists and is yours", path, err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // it would remove any file that has the path by then
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("make %s private: %w", path, err), l.Close(), os.Remove(path))
+	}
+	file, err := os.Lstat(path)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen at %s: %w", path, err), l.Close())
+	}
+	return &unixListener{Listener: l, path: path, file: file}, nil
+}
+
+// removeStale removes the file of a socket at which nobody listens any more.
+func removeStale(path string) error {
+	file, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("listen at %s: %w", path, err)
+	}
+	if file.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("%s is there and is no socket; use another path, or remove it", path)
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		taken := fmt.Errorf("another server listens at %s; use another path, or end that server", path)
+		return errors.Join(taken, c.Close())
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%s is in use: %w; use another path", path, err)
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("remove the socket of a dead server at %s: %w", path, err)
+	}
+	return nil
+}
+
+// A unixListener knows its socket file.
+type unixListener struct {
+	net.Listener
+	path string
+	file fs.FileInfo // when it was made
+}
+
+// Close stops listening, and removes the socket file if it is still the same.
+func (s *unixListener) Close() error {
+	var errs []error
+	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.file) {
+		errs = append(errs, os.Remove(s.path))
+	}
+	return errors.Join(append(errs, s.Listener.Close())...)
+}

@@ -1,0 +1,206 @@
+// Package stream carries the protocol over unix and TCP sockets, and over any other net.Conn.
+//
+// A unix socket is private to the user (mode 0600); the caller makes its directory private too (0700). A socket file that
+// a dead server left is replaced; the socket of a living server, and a file that is no socket, are not. Close removes the
+// file.
+//
+// # Duties of the caller
+//
+//  1. Always have a Read waiting: by its io.EOF this side learns that the connection is over, and tells the peer.
+//  2. Close every Conn, also after an error of Read or Write.
+//
+// # What is promised
+//
+// One Write of a Conn is one write of the socket. What was written before a Close is sent, even while the peer still sends:
+// the connection stays open in the background until the peer has closed too, for at most a second.
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"metasim/wire"
+)
+
+// linger is how long a closed connection waits for the peer to read what was written. If a socket is closed while input is
+// unread, it is reset, and the peer may lose what it has not read yet.
+const linger = time.Second
+
+// New carries packets over c. Close closes c.
+func New(c net.Conn) wire.Conn {
+	s := &conn{stream: c, peer: peerName(c)}
+	s.reader = wire.NewReader(c, s.peer)
+	s.writer = wire.NewWriter(c, s.peer)
+	s.prompt = withoutWaiting(c)
+	return s
+}
+
+type conn struct {
+	stream net.Conn
+	peer   string
+	prompt nonblocking // nil if c cannot be used without waiting
+
+	reading sync.Mutex // held during a Read: Close waits for it before it drains
+	reader  *wire.Reader
+	writing sync.Mutex // held during a Write
+	writer  *wire.Writer
+	ended   bool // the peer has closed; guarded by reading
+
+	closed atomic.Bool
+}
+
+func (c *conn) Peer() string { return c.peer }
+
+// Traffic implements wire.Conn. It never holds both locks: Close takes them in the other order.
+func (c *conn) Traffic() (t wire.Traffic) {
+	c.reading.Lock()
+	t.FramesIn, t.BytesIn = c.reader.Taken()
+	c.reading.Unlock()
+	c.writing.Lock()
+	t.FramesOut, t.BytesOut = c.writer.Given()
+	c.writing.Unlock()
+	return t
+}
+
+func (c *conn) Read() ([]wire.Packet, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if c.closed.Load() {
+		return nil, fmt.Errorf("read from %s: %w", c.peer, net.ErrClosed)
+	}
+	packets, err := c.reader.Read()
+	switch {
+	case err == nil:
+		return packets, nil
+	case c.closed.Load():
+		return nil, fmt.Errorf("read from %s: %w", c.peer, net.ErrClosed)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		// The peer reads no more. Tell it at once that this side has ended too: its Close waits for that.
+		c.ended = true
+		closeWrite(c.stream)
+	}
+	return nil, err
+}
+
+func (c *conn) Write(packets []wire.Packet) error {
+	return c.write(func() error { return c.writer.Write(packets) })
+}
+
+func (c *conn) WriteFrames(frames []byte) error {
+	return c.write(func() error { return c.writer.WriteFrames(frames) })
+}
+
+func (c *conn) write(send func() error) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if c.closed.Load() {
+		return fmt.Errorf("write to %s: %w", c.peer, net.ErrClosed)
+	}
+	err := send()
+	if err != nil && c.closed.Load() {
+		return fmt.Errorf("write to %s: %w", c.peer, net.ErrClosed)
+	}
+	return err
+}
+
+func (c *conn) Close() error {
+	if c.closed.Swap(true) {
+		return nil
+	}
+	// A deadline in the past wakes a Read and a Write that wait; what a Write has given to the system is still sent. A stream
+	// that refuses the deadline has ended already.
+	if err := c.stream.SetDeadline(time.Unix(1, 0)); err != nil {
+		return c.stream.Close()
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if c.ended || !closeWrite(c.stream) {
+		return c.stream.Close()
+	}
+	if err := c.stream.SetReadDeadline(time.Now().Add(linger)); err != nil {
+		return c.stream.Close()
+	}
+	go drain(c.stream)
+	return nil
+}
+
+// TryWriteFrames implements wire.Prompt. It writes nothing if the stream cannot be used without waiting.
+func (c *conn) TryWriteFrames(frames []byte) (int, error) {
+	if c.prompt == nil || !c.writing.TryLock() {
+		return 0, nil
+	}
+	defer c.writing.Unlock()
+	if c.closed.Load() {
+		return 0, fmt.Errorf("write to %s: %w", c.peer, net.ErrClosed)
+	}
+	n, err := c.prompt.TryWrite(frames)
+	c.writer.Note(frames[:n])
+	if err != nil {
+		return n, fmt.Errorf("write to %s: %w", c.peer, err)
+	}
+	return n, nil
+}
+
+// TryRead implements wire.Prompt. It reads nothing if the stream cannot be used without waiting.
+func (c *conn) TryRead() ([]wire.Packet, error) {
+	if c.prompt == nil || !c.reading.TryLock() {
+		return nil, nil
+	}
+	ready := c.closed.Load() || c.reader.Ready(tryReader{c.prompt})
+	c.reading.Unlock()
+	if !ready {
+		return nil, nil
+	}
+	return c.Read()
+}
+
+// A tryReader is a nonblocking stream as an io.Reader: io.ErrNoProgress if nothing is there.
+type tryReader struct{ nonblocking }
+
+func (r tryReader) Read(b []byte) (int, error) {
+	n, err := r.TryRead(b)
+	if n == 0 && err == nil {
+		return 0, io.ErrNoProgress
+	}
+	return n, err
+}
+
+// A nonblocking stream reads and writes as much as it can without waiting, also nothing.
+type nonblocking interface {
+	TryRead([]byte) (int, error) // io.EOF at the end
+	TryWrite([]byte) (int, error)
+}
+
+// drain reads what the peer still sends, until it closes too or linger is over. An error would reach nobody: the connection
+// is closed.
+func drain(c net.Conn) {
+	_, _ = io.Copy(io.Discard, c) // as above
+	_ = c.Close()                 // as above
+}
+
+// closeWrite ends the writing direction alone. It is false if the stream cannot do that, or is broken.
+func closeWrite(c net.Conn) bool {
+	half, ok := c.(interface{ CloseWrite() error })
+	return ok && half.CloseWrite() == nil
+}
+
+// peerName names the other side for people.
+func peerName(c net.Conn) string {
+	if unix, ok := c.(*net.UnixConn); ok {
+		if pid := PeerPID(unix); pid > 0 {
+			return fmt.Sprintf("unix pid %d", pid)
+		}
+		return "unix peer"
+	}
+	if addr := c.RemoteAddr(); addr != nil {
+		return addr.Network() + " " + addr.String()
+	}
+	return "stream"
+}
