@@ -62,7 +62,7 @@ func replayProgram(r *record.Run, name string, o ReplayOptions) (*replay.Program
 	switch {
 	case len(o.Command) > 0:
 		return replayCommand(cl, o.Command, "", o), nil
-	case slices.Contains(sc.Live(), name):
+	case slices.Contains(sc.RealTime(), name):
 		return nil, fmt.Errorf("client %q took part in real time, and what reached it then is not to be had again, "+
 			"but what it sent is recorded; replay another client, or all of the run", name)
 	case cl.Model != "":

@@ -97,7 +97,7 @@ func (r *runner) config(table *delay.Table) server.Config {
 		Core:     metasim.Config{Delays: table, Until: sc.Until, MaxSteps: sc.MaxSteps},
 		Scenario: sc.Name, Seed: sc.Seed, Token: r.listeners.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
 		Timed:        !r.options.NoTrace && !r.options.NoJournal, // a report reads the times in the journal
-		Live:         len(sc.Live()) > 0,
+		Live:         len(sc.RealTime()) > 0,
 		StartTimeout: sc.StartTimeout, Observers: r.record.observers(), After: r.clients.scheduler.Served(),
 		ProcessEnd: r.clients.lossReport, Log: r.options.Log,
 	}
@@ -139,7 +139,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	r.clients.inside.Wait()
 	r.clients.endProcesses(err == nil)
 	out := newOutcome(r.scenario.Name, r.scenario.Seed, r.dir.Path(), r.server.Result())
-	out.Live = r.scenario.Live()
+	out.Live = r.scenario.RealTime()
 	return out
 }
 

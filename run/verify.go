@@ -62,7 +62,7 @@ func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v
 	if i := slices.IndexFunc(sc.Clients, func(c scenarios.Client) bool { return c.External }); i >= 0 {
 		return nil, &ExternalError{Client: sc.Clients[i].Name}
 	}
-	if live := sc.Live(); len(live) > 0 {
+	if live := sc.RealTime(); len(live) > 0 {
 		return nil, &LiveError{Client: live[0]}
 	}
 	root, err := os.MkdirTemp("", "metasim-verify-")

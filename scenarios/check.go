@@ -1,33 +1,21 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
-	"metasim/delay"
+	"metasim/federates/catalog"
+	"metasim/metasim"
 )
 
-// A checker looks at what a schema cannot. It looks at whatever part of the tree has had no problem so far, so that
-// one mistake does not hide another, nor is told twice.
-type checker struct {
-	root     *node
-	dir      directory
-	why      purpose
-	problems []Problem
-	bad      map[string]bool // paths at, below or above which there is a problem
-	warnings []Problem
-	advice   []Problem
-	names    map[string]int // names of clients, and the entry that each is from
-	rules    []delay.Rule
-}
-
-// check returns everything that is wrong with the tree, and the warnings that need no complete scenario.
-func check(root *node, dir directory, why purpose) (*checker, error) {
-	c := &checker{root: root, dir: dir, why: why, bad: map[string]bool{}, names: map[string]int{}}
-	found, err := validate(root)
+// check looks at everything that needs no complete scenario. Its error is a mistake of metasim.
+func (c *checker) check() error {
+	found, err := validate(c.root)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, p := range found {
 		c.problems = append(c.problems, p.Problem)
@@ -38,79 +26,166 @@ func check(root *node, dir directory, why purpose) (*checker, error) {
 	c.publicLCM()
 	c.clients()
 	c.links()
-	return c, nil
+	return nil
 }
 
-// mark remembers that nothing at, or above, a path can be relied on.
-func (c *checker) mark(p path) {
-	for i := 1; i <= len(p); i++ {
-		c.bad[p[:i].String()] = true
-	}
-}
-
-// fail adds a problem at a path; the place is that of the deepest value there is.
-func (c *checker) fail(p path, format string, args ...any) {
-	c.problems = append(c.problems, c.at(p, format, args...))
-	c.mark(p)
-}
-
-// warn adds a warning.
-func (c *checker) warn(p path, format string, args ...any) {
-	c.warnings = append(c.warnings, c.at(p, format, args...))
-}
-
-// warnOf adds a warning that is one of the kinds of advice.
-func (c *checker) warnOf(kind string, p path, format string, args ...any) {
-	c.warn(p, format, args...)
-	c.warnings[len(c.warnings)-1].Kind = kind
-}
-
-func (c *checker) at(p path, format string, args ...any) Problem {
-	_, at := c.root.find(p, false)
-	return at.problem(p, fmt.Sprintf(format, args...))
-}
-
-// sound returns the value at a path where it exists and nothing is wrong with it.
-func (c *checker) sound(p path) *node {
-	if c.bad[p.String()] {
-		return nil
-	}
-	n := c.root
-	for _, step := range p {
-		if list := n.items(); list != nil {
-			i, err := strconv.Atoi(step)
-			if err != nil || i >= len(list) {
-				return nil
-			}
-			n = list[i]
-			continue
+// clients checks the entries one by one, and that no name is taken twice.
+func (c *checker) clients() {
+	total := 0
+	for i := range c.root.child("clients").items() {
+		p := path{"clients"}.in(i)
+		count := c.count(p)
+		if total += count; total > maxCount {
+			c.fail(p, "brings the scenario to more than %d clients; make do with fewer", maxCount)
+			return
 		}
-		if n = n.child(step); n == nil {
-			return nil
+		c.unique(p, i, count)
+		c.model(p, count)
+		if !c.restored {
+			c.command(p)
 		}
 	}
-	return n
 }
 
-// duration checks a duration that the schema found to look like one.
-func (c *checker) duration(p path) {
-	text, ok := c.sound(p).text()
+// count returns how many clients an entry makes; 1 where that is not known.
+func (c *checker) count(p path) int {
+	return int(c.sound(p.to("count")).whole(1))
+}
+
+// unique takes the names of an entry, and fails on the first that is taken already.
+func (c *checker) unique(p path, entry, count int) {
+	base, ok := c.sound(p.to("name")).text()
 	if !ok {
 		return
 	}
-	d, err := delay.ParseDuration(text)
-	if err != nil {
-		c.fail(p, "%s", bare(err))
-	} else if d == 0 {
-		c.fail(p, "is %s; write a duration above zero, or leave it out", text)
+	counted := c.root.child("clients").items()[entry].child("count") != nil
+	for i := range count {
+		name := clientName(base, i, counted)
+		if other, taken := c.names[name]; taken {
+			_, at := c.root.find(path{"clients", strconv.Itoa(other), "name"}, false)
+			c.fail(p.to("name"), "a client is called %q already%s; a name is unique, choose another", name, inLine(at))
+			return
+		}
+		c.names[name] = entry
 	}
 }
 
-// bare takes the name of a package off an error: the place is told already.
-func bare(err error) string {
-	text := err.Error()
-	for _, prefix := range []string{"delay: ", "metasim: "} {
-		text = strings.TrimPrefix(text, prefix)
+func inLine(at place) string {
+	if at.line == 0 {
+		return ""
 	}
-	return text
+	return fmt.Sprintf(" (line %d)", at.line)
+}
+
+// model checks the parameters of a built-in model beyond the schema: bounds of durations, patterns, files, and what
+// the model itself has to say of them.
+func (c *checker) model(p path, count int) {
+	model, ok := c.sound(p.to("model")).text()
+	if !ok || c.bad[p.to("with").String()] {
+		return
+	}
+	spec, err := catalog.Lookup(model)
+	if err != nil {
+		c.fail(p.to("model"), "%s", err)
+		return
+	}
+	if rate := (path{"rate"}); spec.RealTime && !c.bad[rate.String()] && c.number(rate, 0) == 0 {
+		c.fail(p.to("model"), "a %s takes part in real time, and this run goes as fast as it can; "+
+			"add rate: 1 to the scenario, or another speed", spec.Name)
+	}
+	with, _ := c.sound(p.to("with")).plain().(map[string]any) // none is no parameter
+	if !c.parameters(p.to("with"), spec.Check(with)) {
+		return
+	}
+	if c.restored {
+		return
+	}
+	for _, param := range spec.Params {
+		c.parameter(p.to("with", param.Name), param)
+	}
+	if c.bad[p.to("with").String()] {
+		return
+	}
+	name := c.word(p.to("name")) // a name that is wrong is told already
+	_, err = catalog.Inspect(model, with, catalog.Env{
+		Name: clientName(name, 0, count > 1), Entry: name, Count: count, Open: c.dir.open,
+	})
+	c.parameters(p.to("with"), err)
+}
+
+// parameters turns a model's errors into problems; it reports whether there were none.
+func (c *checker) parameters(p path, err error) bool {
+	var params catalog.ParamErrors
+	switch {
+	case err == nil:
+		return true
+	case errors.As(err, &params):
+		for _, e := range params {
+			c.fail(p.to(e.Param), "%s; %s", e.Wrong, e.Remedy)
+		}
+	default:
+		c.fail(p, "%s", err)
+	}
+	return false
+}
+
+// parameter checks files and patterns.
+func (c *checker) parameter(p path, param catalog.Param) {
+	n := c.sound(p)
+	if n == nil {
+		return
+	}
+	switch param.Type {
+	case catalog.File:
+		if name, ok := n.text(); ok {
+			c.file(p, name)
+		}
+	case catalog.Pattern:
+		c.pattern(p, n)
+	case catalog.Patterns:
+		for i, item := range n.items() {
+			c.pattern(p.in(i), item)
+		}
+	}
+}
+
+func (c *checker) pattern(p path, n *node) {
+	if text, ok := n.text(); ok {
+		if err := metasim.CheckSubscription(text); err != nil {
+			c.fail(p, "%s is neither a channel nor a regular expression (%v); mend it, or put \\ before what is meant literally",
+				quote(text), err)
+		}
+	}
+}
+
+// file checks that a file is there and may be read.
+func (c *checker) file(p path, name string) {
+	f, err := c.dir.open(name)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		c.fail(p, "%v", err)
+	}
+}
+
+// command checks that a program can be found, and where it is to run.
+func (c *checker) command(p path) {
+	if list := c.sound(p.to("run")).items(); len(list) > 0 {
+		if program, ok := list[0].text(); ok {
+			if _, err := findCommand(c.dir.path, program); err != nil {
+				c.fail(p.to("run", "0"), "%v", err)
+			}
+		}
+	}
+	for i, item := range c.sound(p.to("env")).items() {
+		if text, ok := item.text(); ok && strings.HasPrefix(text, "METASIM_") {
+			c.fail(p.to("env").in(i), "%s is set by metasim itself; remove it", text[:strings.IndexByte(text, '=')])
+		}
+	}
+	if name, ok := c.sound(p.to("dir")).text(); ok {
+		if info, err := os.Stat(within(c.dir.path, name)); err != nil || !info.IsDir() {
+			c.fail(p.to("dir"), "there is no directory %q; make it, or mend the path, which is relative to the scenario", name)
+		}
+	}
 }

@@ -3,20 +3,16 @@ package scenarios
 import (
 	"errors"
 	"io"
-	"strconv"
 	"strings"
 
 	"metasim/delay"
 	"metasim/metasim"
 )
 
-// fields are the durations of a distribution.
-type fields map[string]*metasim.Time
-
 // links makes the rules, and says what is wrong with them beyond the schema. A rule that is wrong is left out.
 func (c *checker) links() {
 	for i := range c.root.child("links").items() {
-		p := path{"links", strconv.Itoa(i)}
+		p := path{"links"}.in(i)
 		if c.bad[p.String()] {
 			continue
 		}
@@ -45,33 +41,10 @@ func (c *checker) links() {
 func (c *checker) field(p path, err error) {
 	var wrong *delay.FieldError
 	if !errors.As(err, &wrong) {
-		c.fail(p, "%s", bare(err))
+		c.fail(p, "%s", err)
 		return
 	}
 	c.fail(p.to(strings.Split(wrong.Field, ".")...), "%s", wrong.Text)
-}
-
-// word returns a text, or nothing.
-func (c *checker) word(p path) string {
-	text, _ := c.sound(p).text() // none is none
-	return text
-}
-
-// number returns a number, or what stands for none.
-func (c *checker) number(p path, none float64) float64 {
-	n := c.sound(p)
-	if n == nil {
-		return none
-	}
-	switch v := n.value.(type) {
-	case int64:
-		return float64(v)
-	case uint64:
-		return float64(v)
-	case float64:
-		return v
-	}
-	return none
 }
 
 func (c *checker) bandwidth(p path) delay.Bandwidth {
@@ -84,7 +57,7 @@ func (c *checker) bandwidth(p path) delay.Bandwidth {
 		err = errors.New("is nothing at all; leave bandwidth out for an infinite one, or use loss: 1")
 	}
 	if err != nil {
-		c.fail(p, "%s", bare(err))
+		c.fail(p, "%s", err)
 	}
 	return b
 }
@@ -93,7 +66,7 @@ func (c *checker) bandwidth(p path) delay.Bandwidth {
 func (c *checker) time(p path) metasim.Time {
 	d, err := delay.ParseDuration(c.word(p))
 	if err != nil {
-		c.fail(p, "%s", bare(err))
+		c.fail(p, "%s", err)
 	}
 	return d
 }
@@ -128,10 +101,9 @@ func (c *checker) empirical(p path) delay.Distribution {
 	if values := c.sound(p.to("values")); values != nil {
 		delays := make(delay.Empirical, len(values.items()))
 		for i, item := range values.items() {
-			text, _ := item.text() // the schema has seen to it
-			d, err := delay.ParseDuration(text)
+			d, err := delay.ParseDuration(item.word())
 			if err != nil {
-				c.fail(p.to("values", strconv.Itoa(i)), "%s", bare(err))
+				c.fail(p.to("values").in(i), "%s", err)
 			}
 			delays[i] = d
 		}

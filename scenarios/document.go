@@ -1,51 +1,55 @@
 package scenarios
 
 import (
+	"encoding/json"
+	"fmt"
+	"strconv"
 	"time"
 
+	"metasim/delay"
+	"metasim/federates/catalog"
 	"metasim/metasim"
 )
 
-// A document is a scenario as a file writes it, with its defaults filled in.
-type document struct {
-	Name         string  `mapstructure:"name" json:"name"`
-	Seed         uint64  `mapstructure:"seed" json:"seed"`
-	Until        span    `mapstructure:"until" json:"until,omitzero"`
-	Rate         float64 `mapstructure:"rate" json:"rate"`
-	MaxSteps     uint32  `mapstructure:"max_steps" json:"max_steps"`
-	StartTimeout span    `mapstructure:"start_timeout" json:"start_timeout"`
-	// Where a run was shown is no part of what it was, so that it is not resolved.
-	PublicLCM string        `mapstructure:"public_lcm" json:"-"`
-	LCMSuffix string        `mapstructure:"lcm_suffix" json:"lcm_suffix,omitempty"`
-	Clients   []clientEntry `mapstructure:"clients" json:"clients"`
-	Links     []object      `mapstructure:"links" json:"links,omitempty"`
+// documentOf decodes a tree in which the schema and the checks found nothing wrong, and fills the defaults in.
+func documentOf(root *node) document {
+	d := document{
+		Name:         root.child("name").word(),
+		Seed:         root.child("seed").whole(0),
+		Until:        root.child("until").span(0),
+		Rate:         root.child("rate").number(0),
+		MaxSteps:     uint32(root.child("max_steps").whole(metasim.DefaultMaxSteps)),
+		StartTimeout: root.child("start_timeout").span(span(DefaultStartTimeout)),
+		PublicLCM:    root.child("public_lcm").word(),
+		LCMSuffix:    root.child("lcm_suffix").word(),
+	}
+	for _, n := range root.child("clients").items() {
+		e := clientEntry{
+			Name:     n.child("name").word(),
+			Model:    n.child("model").word(),
+			Run:      n.child("run").words(),
+			Env:      n.child("env").words(),
+			Dir:      n.child("dir").word(),
+			External: n.child("external") != nil, // which can only be true
+			OnExit:   n.child("on_exit").word(),
+		}
+		if count := n.child("count"); count != nil {
+			e.Count = new(int(count.whole(1)))
+		}
+		if with := n.child("with"); with != nil {
+			e.With, _ = with.plain().(object) // the schema takes nothing else
+		}
+		d.Clients = append(d.Clients, e)
+	}
+	return d
 }
-
-// A clientEntry is an element of a scenario's list of clients.
-type clientEntry struct {
-	Name     string   `mapstructure:"name" json:"name"`
-	Count    *int     `mapstructure:"count" json:"count,omitempty"`
-	Model    string   `mapstructure:"model" json:"model,omitempty"`
-	With     object   `mapstructure:"with" json:"with,omitempty"`
-	Run      []string `mapstructure:"run" json:"run,omitempty"`
-	Env      []string `mapstructure:"env" json:"env,omitempty"`
-	Dir      string   `mapstructure:"dir" json:"dir,omitempty"`
-	External bool     `mapstructure:"external" json:"external,omitempty"`
-	OnExit   string   `mapstructure:"on_exit" json:"on_exit,omitempty"`
-}
-
-// A span is a duration as files write it: "5ms".
-type span metasim.Time
-
-// MarshalText writes "5ms".
-func (s span) MarshalText() ([]byte, error) { return []byte(metasim.Time(s).String()), nil }
 
 // expand fills the exported half of a Scenario from its document.
 func (s *Scenario) expand() {
 	d := &s.doc
 	s.Name, s.Seed, s.Until, s.Rate, s.MaxSteps = d.Name, d.Seed, metasim.Time(d.Until), d.Rate, d.MaxSteps
 	s.StartTimeout = time.Duration(d.StartTimeout)
-	s.PublicLCM, s.LCMSuffix = s.publicLCM(), d.LCMSuffix
+	s.PublicLCM, s.LCMSuffix = absoluteURL(d.PublicLCM, s.Dir), d.LCMSuffix
 	for i := range d.Clients {
 		e := &d.Clients[i]
 		c := Client{Entry: e.Name, Count: 1, Model: e.Model, With: e.With, Run: e.Run, Env: e.Env,
@@ -61,4 +65,88 @@ func (s *Scenario) expand() {
 			s.Clients = append(s.Clients, c)
 		}
 	}
+}
+
+// clientName is the name of client i of an entry.
+func clientName(entry string, i int, counted bool) string {
+	if !counted {
+		return entry
+	}
+	return entry + "-" + strconv.Itoa(i)
+}
+
+// Env returns what a built-in model is told beside its parameters.
+func (s *Scenario) Env(c *Client) catalog.Env {
+	return catalog.Env{
+		Name: c.Name, Entry: c.Entry, Index: c.Index, Count: c.Count, Seed: s.Seed,
+		Open: directory{s.Dir, s.allowOutside}.open,
+	}
+}
+
+// Resolved returns the scenario as it was resolved, as JSON: overrides applied, defaults filled in, and the files that
+// decide how long messages travel copied into it. It is in the scenario language itself, and the same for the same
+// scenario on every machine. [Restore] reads it back.
+func (s *Scenario) Resolved() (json.RawMessage, error) {
+	doc := s.doc
+	doc.Links = make([]object, len(s.Rules))
+	for i, r := range s.Rules {
+		doc.Links[i] = written(r)
+	}
+	text, err := json.Marshal(&doc)
+	if err != nil {
+		return nil, fmt.Errorf("scenario %s cannot be written as JSON: %w", s.Name, err)
+	}
+	return text, nil
+}
+
+// MarshalText writes "5ms".
+func (s span) MarshalText() ([]byte, error) { return []byte(metasim.Time(s).String()), nil }
+
+// written is a rule in the scenario language. It has one form, however the file wrote it.
+func written(r delay.Rule) object {
+	o := object{"delay": writtenDelay(r.Spec.Delay)}
+	put := func(key string, value any, worth bool) {
+		if worth {
+			o[key] = value
+		}
+	}
+	put("from", r.From, r.From != "")
+	put("to", r.To, r.To != "")
+	put("channel", r.Channel, r.Channel != "")
+	put("order", r.Spec.Order.String(), r.Spec.Order != delay.AnyOrder)
+	put("bandwidth", strconv.FormatUint(uint64(r.Spec.Bandwidth), 10)+"bit", r.Spec.Bandwidth != 0)
+	put("duplicate", r.Spec.Duplicate, r.Spec.Duplicate != 0)
+	switch l := r.Spec.Loss.(type) {
+	case delay.Bernoulli:
+		o["loss"] = float64(l)
+	case delay.GilbertElliott:
+		o["loss"] = object{"gilbert_elliott": object{
+			"p_good_to_bad": l.GoodToBad, "p_bad_to_good": l.BadToGood, "loss_good": l.LossGood, "loss_bad": l.LossBad,
+		}}
+	}
+	return o
+}
+
+func writtenDelay(d delay.Distribution) any {
+	switch d := d.(type) {
+	case delay.Constant:
+		return metasim.Time(d).String()
+	case delay.Uniform:
+		return object{"uniform": object{"min": span(d.Min), "max": span(d.Max)}}
+	case delay.Normal:
+		return object{"normal": object{"mean": span(d.Mean), "stddev": span(d.StdDev), "min": span(*d.Min)}}
+	case delay.Exponential:
+		return object{"exponential": object{"mean": span(d.Mean), "min": span(*d.Min)}}
+	case delay.LogNormal:
+		return object{"lognormal": object{"mean": span(d.Mean), "stddev": span(d.StdDev), "min": span(*d.Min)}}
+	case delay.Gamma:
+		return object{"gamma": object{"mean": span(d.Mean), "stddev": span(d.StdDev), "min": span(*d.Min)}}
+	case delay.Empirical:
+		values := make([]span, len(d))
+		for i, t := range d {
+			values[i] = span(t)
+		}
+		return object{"empirical": object{"values": values}}
+	}
+	return metasim.Time(0).String()
 }

@@ -11,24 +11,6 @@ import (
 	"strings"
 )
 
-// Open opens a file that a parameter names. The path is relative to the scenario's directory, and the file lies below
-// it, unless the scenario was loaded with AllowOutside. Its error is one sentence that says what to write instead.
-func (s *Scenario) Open(name string) (io.ReadCloser, error) {
-	return directory{s.Dir, s.allowOutside}.open(name)
-}
-
-// OpenFile opens a file that a model's parameter names, as Scenario.Open does, for a model that lives in another
-// process than the scenario: below dir, unless outside is set.
-func OpenFile(dir, name string, outside bool) (io.ReadCloser, error) {
-	return directory{dir, outside}.open(name)
-}
-
-// A directory is where a scenario's files lie.
-type directory struct {
-	path    string
-	outside bool
-}
-
 // open refuses what lies outside of the directory, also by way of a symbolic link: os.Root sees to that.
 func (d directory) open(name string) (io.ReadCloser, error) {
 	if strings.ContainsRune(name, 0) {
@@ -104,9 +86,6 @@ type fileError struct {
 func (e *fileError) Error() string { return e.text }
 func (e *fileError) Unwrap() error { return e.err }
 
-// Command returns the program to start for a client with a Run, as a path or as a bare word's place in PATH.
-func (s *Scenario) Command(c *Client) (string, error) { return findCommand(s.Dir, c.Run[0]) }
-
 // findCommand looks a command up: with a slash in it, relative to the scenario's directory; else in PATH.
 func findCommand(dir, command string) (string, error) {
 	file := filepath.FromSlash(command)
@@ -129,4 +108,12 @@ func findCommand(dir, command string) (string, error) {
 	}
 	return "", fmt.Errorf("there is no program %q in PATH; install it, or write ./%[1]s for one beside the scenario",
 		command)
+}
+
+// within is where a path of the scenario leads.
+func within(dir, name string) string {
+	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(dir, name)
 }

@@ -59,25 +59,25 @@ func TestOpenKeepsToTheDirectoryLikeTheChecks(t *testing.T) {
 	open, err := delaysFrom(inside, "data/own.csv", Overrides{AllowOutside: true})
 	require.NoError(t, err)
 
-	f, err := closed.Open("data/own.csv")
+	f, err := closed.Env(&closed.Clients[0]).Open("data/own.csv")
 	require.NoError(t, err)
 	text, err := io.ReadAll(f)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	assert.Equal(t, "delay_ms\n5\n", string(text))
 
-	_, err = closed.Open("../secret.csv")
+	_, err = closed.Env(&closed.Clients[0]).Open("../secret.csv")
 	assert.ErrorContains(t, err, "lies outside")
-	f, err = open.Open("../secret.csv")
+	f, err = open.Env(&open.Clients[0]).Open("../secret.csv")
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 
 	for _, s := range []*Scenario{closed, open} {
-		_, err = s.Open("no.csv")
+		_, err = s.Env(&s.Clients[0]).Open("no.csv")
 		assert.ErrorIs(t, err, fs.ErrNotExist)
-		_, err = s.Open("data")
+		_, err = s.Env(&s.Clients[0]).Open("data")
 		assert.EqualError(t, err, `"`+s.name("data")+`" is a directory, not a file; name a file`)
-		_, err = s.Open("a\x00b")
+		_, err = s.Env(&s.Clients[0]).Open("a\x00b")
 		assert.ErrorContains(t, err, "NUL")
 	}
 }

@@ -1,17 +1,15 @@
 package scenarios
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+	"metasim/internal/golden"
+)
 
 // Every file of testdata/bad has something wrong with it, and beside it lies what a user is told: warnings with their
 // name, then errors. Its first lines may give flags, as "# --set until=3s".
@@ -36,7 +34,7 @@ func TestBadScenariosAreExplained(t *testing.T) {
 			}
 			require.NotEmpty(t, told.String(), "nothing is wrong with it")
 			short := strings.ReplaceAll(told.String(), filepath.ToSlash(file), filepath.Base(file))
-			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", short)
+			golden.Equal(t, strings.TrimSuffix(file, ".yaml")+".txt", short)
 		})
 	}
 }
@@ -57,15 +55,4 @@ func flagsOf(text string) (o Overrides) {
 		}
 	}
 	return o
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *rewrite {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-		return
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "run the test with -rewrite, and read what it writes")
-	assert.Equal(t, string(want), got)
 }

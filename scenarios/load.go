@@ -1,123 +1,105 @@
 package scenarios
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
-	"reflect"
 
-	"github.com/go-viper/mapstructure/v2"
-	"github.com/spf13/viper"
-
-	"metasim/delay"
-	"metasim/metasim"
+	"metasim/federates/catalog"
+	"metasim/internal/problem"
+	"metasim/scenarios/flow"
 )
 
 // Load reads a scenario file, applies the overrides and checks the result. Warnings come with a Scenario as well as
 // with an error. The error is an *Invalid wherever the scenario, not this program, is at fault.
 func Load(file string, o Overrides) (*Scenario, []Problem, error) {
-	s, told, err := loadFor(toRun, file, o)
-	return s, told.warnings, err
-}
-
-// Review reads a scenario file as Load does, and looks for advice too: what would let a run of it compute more at once, as
-// far as that can be known before it runs. A scenario that cannot be used gets none.
-func Review(file string, o Overrides) (warnings, advice []Problem, err error) {
-	_, told, err := loadFor(toReview, file, o)
-	return told.warnings, told.advice, err
+	text, wrong := readSource(file)
+	if wrong != nil {
+		return nil, nil, &Invalid{Problems: []Problem{*wrong}}
+	}
+	return Parse(file, text, o)
 }
 
 // Parse is Load for a text that was read already. File names it in problems, and its directory is where the paths in
 // it begin.
 func Parse(file string, text []byte, o Overrides) (*Scenario, []Problem, error) {
-	s, told, err := parseFor(toRun, file, text, o)
-	return s, told.warnings, err
-}
-
-func loadFor(why purpose, file string, o Overrides) (*Scenario, told, error) {
-	text, problem := readSource(file)
-	if problem != nil {
-		return nil, told{}, &Invalid{[]Problem{*problem}}
-	}
-	return parseFor(why, file, text, o)
-}
-
-func parseFor(why purpose, file string, text []byte, o Overrides) (*Scenario, told, error) {
 	root, problems := parse(file, text)
 	if problems != nil {
-		return nil, told{}, &Invalid{sorted(problems)}
+		return nil, nil, &Invalid{Problems: problem.Sorted(problems)}
 	}
-	return build(root, filepath.Dir(file), o, why)
+	return build(root, filepath.Dir(file), o, false)
 }
 
-// A purpose is what a scenario is wanted for.
-type purpose int
+// Restore makes a Scenario of what Resolved returned. Dir is where its paths begin; neither files nor commands need to
+// be there any more, as what has run can be looked at without them.
+func Restore(resolved []byte, dir string) (*Scenario, error) {
+	decoder := json.NewDecoder(bytes.NewReader(resolved))
+	decoder.UseNumber()
+	var plain any
+	if err := decoder.Decode(&plain); err != nil {
+		return nil, fmt.Errorf("the resolved scenario is no JSON (%w); use the manifest as it was written", err)
+	}
+	s, _, err := build(treeOf(plain), dir, Overrides{}, true) // its warnings were given when it ran
+	return s, err
+}
 
-const (
-	toLook   purpose = iota // it has run: only its words count
-	toRun                   // its files and commands must be there, and it must be able to end
-	toReview                // likewise, and what would make it faster is wanted
-)
-
-// A told is what there is to say of a scenario beside its errors.
-type told struct{ warnings, advice []Problem }
-
-func (c *checker) told() told { return told{sorted(c.warnings), sorted(c.advice)} }
-
-// build makes a Scenario of a tree.
-func build(root *node, dir string, o Overrides, why purpose) (*Scenario, told, error) {
+// build makes a Scenario of a tree. One that is restored has run, so that only its words count.
+func build(root *node, dir string, o Overrides, restored bool) (*Scenario, []Problem, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, told{}, fmt.Errorf("scenarios: %s has no absolute path (%w); change into a directory that exists", dir, err)
+		return nil, nil, fmt.Errorf("%s has no absolute path (%w); change into a directory that exists", dir, err)
 	}
 	problems := o.apply(root)
-	c, err := check(root, directory{absolute, o.AllowOutside}, why)
-	if err != nil {
-		return nil, told{}, err
+	c := &checker{root: root, dir: directory{absolute, o.AllowOutside}, restored: restored,
+		bad: map[string]bool{}, names: map[string]int{}}
+	if err := c.check(); err != nil {
+		return nil, nil, err
 	}
 	if problems = append(problems, c.problems...); problems != nil {
-		return nil, c.told(), &Invalid{sorted(problems)}
+		return nil, problem.Sorted(c.warnings), &Invalid{Problems: problem.Sorted(problems)}
 	}
-	s := &Scenario{Dir: absolute, Rules: c.rules, allowOutside: o.AllowOutside}
-	if err := decode(root.plain(), &s.doc); err != nil {
-		return nil, told{}, fmt.Errorf("scenarios: what the schema let pass does not decode, a mistake of metasim: %w", err)
-	}
+	s := &Scenario{Dir: absolute, Rules: c.rules, allowOutside: o.AllowOutside, root: root, doc: documentOf(root)}
 	s.expand()
-	if why != toLook {
+	if !restored {
 		c.flow(s)
 	}
 	if c.problems != nil {
-		return nil, c.told(), &Invalid{sorted(c.problems)}
+		return nil, problem.Sorted(c.warnings), &Invalid{Problems: problem.Sorted(c.problems)}
 	}
-	return s, c.told(), nil
+	return s, problem.Sorted(c.warnings), nil
 }
 
-// decode fills a document by way of viper, which brings the defaults and is strict about keys. Its keys are blind to
-// case and split on dots: the schema lets only lower-case words through, and clients and links are lists.
-func decode(plain any, doc *document) error {
-	v := viper.New()
-	v.SetDefault("seed", 0)
-	v.SetDefault("rate", 0)
-	v.SetDefault("max_steps", metasim.DefaultMaxSteps)
-	v.SetDefault("start_timeout", span(DefaultStartTimeout))
-	settings, ok := plain.(map[string]any)
-	if !ok {
-		return fmt.Errorf("scenarios: %T is no mapping", plain)
+// RealTime names the clients that take part in real time: with one of them a run is not deterministic.
+func (s *Scenario) RealTime() []string {
+	var names []string
+	for i := range s.Clients {
+		if spec, err := catalog.Lookup(s.Clients[i].Model); err == nil && spec.RealTime { // a command is no model
+			names = append(names, s.Clients[i].Name)
+		}
 	}
-	if err := v.MergeConfigMap(settings); err != nil {
-		return err
-	}
-	return v.UnmarshalExact(doc, func(c *mapstructure.DecoderConfig) {
-		c.DecodeHook = mapstructure.DecodeHookFuncType(readSpan)
-		c.WeaklyTypedInput = false
-	})
+	return names
 }
 
-// readSpan makes a span of a text where one is wanted.
-func readSpan(from, to reflect.Type, value any) (any, error) {
-	text, ok := value.(string)
-	if !ok || to != reflect.TypeFor[span]() {
-		return value, nil
-	}
-	d, err := delay.ParseDuration(text)
-	return span(d), err
+// Flow returns which clients can send to which, as far as their models say; nil for a restored scenario.
+func (s *Scenario) Flow() *flow.Graph { return s.flow }
+
+// Problem makes a problem, warning or piece of advice at a path such as {"links", "0", "delay"}. It points at the deepest
+// value on the path that the file has.
+func (s *Scenario) Problem(kind string, path []string, message string) Problem {
+	_, at := s.root.find(path, false)
+	p := at.problem(path, message)
+	p.Kind = kind
+	return p
 }
+
+// OpenFile opens a file that a model's parameter names, for a model that lives in another process than the scenario. The path
+// is relative to dir, and the file lies below it, unless outside is set. Its error is one sentence that says what to write
+// instead.
+func OpenFile(dir, name string, outside bool) (io.ReadCloser, error) {
+	return directory{dir, outside}.open(name)
+}
+
+// Command returns the program to start for a client with a Run, as a path or as a bare word's place in PATH.
+func (s *Scenario) Command(c *Client) (string, error) { return findCommand(s.Dir, c.Run[0]) }

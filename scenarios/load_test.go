@@ -111,7 +111,7 @@ func specs(rules []delay.Rule) []delay.Spec {
 	return specs
 }
 
-// The decoder is blind to case and splits keys on dots, so parameters may have neither.
+// All keys of the language are lower-case words, and an override splits a path on dots: parameters are no exception.
 func TestParametersOfModelsAreLowerCaseWords(t *testing.T) {
 	for _, m := range catalog.Models() {
 		for _, p := range m.Params {

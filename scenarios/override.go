@@ -9,22 +9,7 @@ import (
 	"metasim/internal/suggest"
 )
 
-// Overrides change a scenario on its way from the file to the checks. The zero value changes nothing.
-type Overrides struct {
-	// Set holds assignments "path=value", as the flag --set takes them; they apply in order. A path names keys with
-	// dots and list elements with brackets: "until=3s", "links[1].delay=50ms", "clients[0].with.rounds=5"; a client
-	// is named as well as numbered: "clients.pinger.with.rounds=5". A value is YAML: "run=[./arm, --fast]".
-	Set []string
-	// Seed and Until replace those of the file, as the flags --seed and --until take them; empty: they stay.
-	Seed, Until string
-	// PublicLCM replaces the URL of the file, as the flag --lcm takes it; empty: it stays. A path in it is relative to the
-	// working directory, and may lie anywhere.
-	PublicLCM string
-	// AllowOutside lets file parameters reach beyond the scenario's directory.
-	AllowOutside bool
-}
-
-// apply carries the overrides out on the tree. What one assignment does wrong does not keep the others from it.
+// apply changes the tree as the overrides say. An assignment that fails does not keep the others from being applied.
 func (o *Overrides) apply(root *node) []Problem {
 	var problems []Problem
 	for _, assignment := range o.Set {
@@ -43,7 +28,7 @@ func (o *Overrides) apply(root *node) []Problem {
 		problems = append(problems, override(root, "--until", "until", o.Until)...)
 	}
 	if o.PublicLCM != "" {
-		where := &node{at: place{file: lcmFlag}, value: absoluteLog(o.PublicLCM)}
+		where := &node{at: place{file: lcmFlag}, value: fromWorkingDirectory(o.PublicLCM)}
 		if err := assign(root, "public_lcm", where); err != nil {
 			problems = append(problems, Problem{File: lcmFlag, Path: "public_lcm", Message: err.Error()})
 		}
@@ -123,11 +108,11 @@ func member(m *mapping, key string, value *node, last bool) *node {
 		m.set(key, value.at, value)
 		return value
 	}
-	n := m.get(key)
-	if n == nil || n.value == nil {
-		n = &node{at: value.at, value: &mapping{}}
-		m.set(key, value.at, n)
+	if e := m.entry(key); e != nil && e.value.value != nil {
+		return e.value
 	}
+	n := &node{at: value.at, value: &mapping{}}
+	m.set(key, value.at, n)
 	return n
 }
 
@@ -146,7 +131,7 @@ func cutStep(n *node, rest string) (step, remainder string) {
 		end = len(rest)
 	}
 	for _, item := range n.items() {
-		name, _ := item.child("name").text() // no name fits nothing
+		name := item.child("name").word() // no name fits nothing
 		after, fits := strings.CutPrefix(rest, name)
 		if fits && len(name) > end && (after == "" || after[0] == '.' || after[0] == '[') {
 			end = len(name)
@@ -177,13 +162,4 @@ func element(list []*node, step string) (int, error) {
 		return 0, fmt.Errorf("%q is no element; number it, as in links[0]", step)
 	}
 	return 0, fmt.Errorf("nothing here is named %q; %s", step, suggest.Word(step, names))
-}
-
-// text returns a string value. A nil node has none.
-func (n *node) text() (string, bool) {
-	if n == nil {
-		return "", false
-	}
-	s, ok := n.value.(string)
-	return s, ok
 }

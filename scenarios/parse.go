@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -239,4 +240,28 @@ func scalar(word string) any {
 		}
 	}
 	return word
+}
+
+// treeOf makes nodes without places of decoded JSON.
+func treeOf(plain any) *node {
+	n := &node{at: place{file: "resolved scenario"}}
+	switch v := plain.(type) {
+	case json.Number:
+		n.value = scalar(v.String())
+	case []any:
+		list := make([]*node, len(v))
+		for i, item := range v {
+			list[i] = treeOf(item)
+		}
+		n.value = list
+	case object:
+		m := &mapping{}
+		for _, key := range keys(v) {
+			m.entries = append(m.entries, entry{key, n.at, treeOf(v[key])})
+		}
+		n.value = m
+	default:
+		n.value = v
+	}
+	return n
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"metasim/internal/golden"
 )
 
 func resolved(t *testing.T, s *Scenario) string {
@@ -31,7 +33,7 @@ func TestLoadingTwiceResolvesToTheSame(t *testing.T) {
 }
 
 func TestResolvedIsPinned(t *testing.T) {
-	golden(t, "testdata/good/everything.json", resolved(t, load(t, "testdata/good/everything.metasim.yaml"))+"\n")
+	golden.Equal(t, "testdata/good/everything.json", resolved(t, load(t, "testdata/good/everything.metasim.yaml"))+"\n")
 }
 
 // What a run was can be read back from its manifest, where no file of the scenario is left.

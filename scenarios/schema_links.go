@@ -1,6 +1,12 @@
 package scenarios
 
-import "metasim/delay"
+import (
+	"metasim/delay"
+	"metasim/metasim"
+)
+
+// fields are the durations of a distribution.
+type fields map[string]*metasim.Time
 
 // A distribution is a kind of random delay, as scenarios write it. All its numbers are durations, and all are needed.
 type distribution struct {
@@ -117,13 +123,4 @@ func loss() object {
 		"minProperties": 1, "maxProperties": 1, "additionalProperties": false,
 		"properties": object{"gilbert_elliott": bursts}, "examples": []any{0.01},
 	}
-}
-
-func wildcard(title, example string) object {
-	return text(title+", or a pattern with *", example, "* stands for any characters. Without it: all.")
-}
-
-func probability(doc string) object {
-	return object{"title": "a probability", "description": doc, "type": "number", "minimum": 0, "maximum": 1,
-		"examples": []any{0.05}}
 }

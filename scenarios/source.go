@@ -8,15 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// The limits on what is read. They are far above what a person writes, and low enough that a hostile file costs
-// little.
-const (
-	maxBytes = 1 << 20 // of a scenario file
-	maxDepth = 32      // lists and mappings within one another
-	maxKeys  = 1000    // of one mapping
-	maxCount = 100_000 // clients in all
-)
-
 // begin says how a scenario begins.
 const begin = `begin with "name: my-scenario" and a list of clients`
 
@@ -80,7 +71,7 @@ func checkText(file string, text []byte) []Problem {
 	return checkTabs(file, text)
 }
 
-// checkTabs finds tabs in the indentation, where YAML does not allow them and its readers speak in riddles.
+// checkTabs finds tabs in the indentation, where YAML does not allow them and the parser's messages do not name them.
 func checkTabs(file string, text []byte) []Problem {
 	var problems []Problem
 	for i, line := range bytes.Split(text, []byte{'\n'}) {

@@ -29,19 +29,19 @@ func validate(root *node) ([]schemaProblem, error) {
 	const address = "urn:metasim:scenario"
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
 	if err != nil {
-		return nil, fmt.Errorf("scenarios: the schema is no JSON: %w", err)
+		return nil, fmt.Errorf("the schema is no JSON: %w", err)
 	}
 	compiler := jsonschema.NewCompiler()
 	if err := compiler.AddResource(address, doc); err != nil {
-		return nil, fmt.Errorf("scenarios: the schema is no schema: %w", err)
+		return nil, fmt.Errorf("the schema is no schema: %w", err)
 	}
 	compiled, err := compiler.Compile(address)
 	if err != nil {
-		return nil, fmt.Errorf("scenarios: the schema does not compile: %w", err)
+		return nil, fmt.Errorf("the schema does not compile: %w", err)
 	}
 	var invalid *jsonschema.ValidationError
 	if err := compiled.Validate(root.plain()); err != nil && !errors.As(err, &invalid) {
-		return nil, fmt.Errorf("scenarios: the schema fails: %w", err)
+		return nil, fmt.Errorf("the schema fails: %w", err)
 	}
 	v := validator{root: root, schema: doc}
 	if invalid != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"metasim/scenarios"
+	"metasim/scenarios/advice"
 )
 
 // validation is what `metasim validate --json` prints.
@@ -25,10 +26,10 @@ func newValidate(std streams) *cobra.Command {
 		Short: "Check a scenario and name everything that is wrong with it",
 		Args:  exactlyOne("scenario file"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			warnings, advice, err := scenarios.Review(args[0], f.overrides())
+			warnings, advices, err := advice.Review(args[0], f.overrides())
 			v := validation{
 				OK: err == nil, Errors: []scenarios.Problem{},
-				Warnings: append([]scenarios.Problem{}, warnings...), Advice: append([]scenarios.Problem{}, advice...),
+				Warnings: append([]scenarios.Problem{}, warnings...), Advice: append([]scenarios.Problem{}, advices...),
 			}
 			var invalid *scenarios.Invalid
 			switch {
@@ -45,7 +46,7 @@ func newValidate(std streams) *cobra.Command {
 				for _, w := range warnings {
 					fmt.Fprintf(std.err, "warning: %s\n", w)
 				}
-				for _, a := range advice {
+				for _, a := range advices {
 					fmt.Fprintf(std.err, "advice: %s\n", a)
 				}
 			}

@@ -22,7 +22,7 @@ func TestWhatCanEndIsLetThrough(t *testing.T) {
 		"a ping and its echo":           "clients:\n" + ping + there + slow,
 		"a circle that loses":           "clients:\n" + once + there + back + "links:\n  - {delay: 1ms, loss: 0.1}\n",
 		"a circle that nobody feeds":    "clients:\n" + there + back + slow,
-		"a circle with a stranger":      "clients:\n" + once + there + back + shell + slow,
+		"a circle with a command":       "clients:\n" + once + there + back + shell + slow,
 		"a circle with an end":          "until: 1s\nclients:\n" + always + there + back + slow,
 		"a circle slowed by bandwidth":  "until: 1s\nclients:\n" + once + there + back + "links:\n  - {bandwidth: 1Mbit}\n",
 		"a circle slowed in one place":  "until: 1s\nclients:\n" + once + there + back + "links:\n  - {channel: B, delay: 1ns}\n",
@@ -33,21 +33,4 @@ func TestWhatCanEndIsLetThrough(t *testing.T) {
 		assert.NoError(t, err, name)
 		assert.Empty(t, warnings, name)
 	}
-}
-
-func TestProblemsComeInTheOrderOfTheFileAndOnce(t *testing.T) {
-	at := func(line, column int, message string) Problem {
-		return Problem{File: "f", Line: line, Column: column, Message: message}
-	}
-	flag := Problem{File: "--set", Path: "a", Message: "wrong"}
-	assert.Equal(t, []Problem{at(1, 2, "b"), at(2, 1, "a"), at(2, 1, "c"), flag},
-		sorted([]Problem{flag, at(2, 1, "c"), at(2, 1, "a"), at(1, 2, "b"), at(2, 1, "c")}))
-
-	var many []Problem
-	for i := range maxProblems + 5 {
-		many = append(many, at(i+1, 1, "x"))
-	}
-	told := sorted(many)
-	assert.Len(t, told, maxProblems+1)
-	assert.Equal(t, "f: has 5 more problems; mend these first", told[maxProblems].String())
 }

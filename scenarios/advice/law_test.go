@@ -1,4 +1,4 @@
-package scenarios
+package advice
 
 import (
 	"fmt"
@@ -12,6 +12,8 @@ import (
 	"metasim/delay"
 	"metasim/federates/catalog"
 	"metasim/metasim"
+	"metasim/scenarios"
+	"metasim/scenarios/flow"
 )
 
 // someScenario is one whose clients are few, and whose rules meet them and one another in every way.
@@ -28,8 +30,8 @@ func someScenario(t *rapid.T) string {
 		case 0:
 			fmt.Fprintf(&b, ", model: source, with: {channel: %s, period: 1ms}}\n", channel.Draw(t, "out"))
 		case 1:
-			hears := rapid.SampledFrom([]string{"A", "B, AB", "A.*", "A, A.*", ".*"}).Draw(t, "hears")
-			fmt.Fprintf(&b, ", model: sink, with: {channels: [%s]}}\n", hears)
+			subscribes := rapid.SampledFrom([]string{"A", "B, AB", "A.*", "A, A.*", ".*"}).Draw(t, "subscribes")
+			fmt.Fprintf(&b, ", model: sink, with: {channels: [%s]}}\n", subscribes)
 		case 2:
 			fmt.Fprintf(&b, ", model: echo, with: {in: \"%s\", out: %s}}\n", channel.Draw(t, "in"), channel.Draw(t, "out"))
 		default:
@@ -53,34 +55,32 @@ func someScenario(t *rapid.T) string {
 	return b.String()
 }
 
-// The sums of rules are those that come of asking each link that there is, and each that there may be, what its recipient knows
-// at the start.
+// The sums count what one finds by asking each link that there is, and each that there may be, what its recipient knows at the
+// start.
 func TestOneStepLinksAreThoseThatKnowNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, _, err := Parse("x.yaml", []byte(someScenario(t)), Overrides{})
+		s, _, err := scenarios.Parse("x.yaml", []byte(someScenario(t)), scenarios.Overrides{})
 		if err != nil {
 			t.Skip(err)
 		}
-		f := &flow{checker: &checker{}, s: s, left: effort}
-		f.group()
-		a := f.refined()
-		sums, _ := a.oneStep()
-		a.strangers(sums)
-		require.Positive(t, a.left)
+		r := newReview(s)
+		sums, _ := r.zeroDelay()
+		r.undeclared(sums)
+		require.False(t, r.TooLarge())
 
 		table, err := delay.NewTable(s.Seed, s.Rules)
 		require.NoError(t, err)
-		blind := func(from, to, channel string) bool {
+		withoutDelay := func(from, to, channel string) bool {
 			return table.Link(from, to, channel).Earliest(metasim.Start) == metasim.Start.Add(0)
 		}
-		ports := map[*Client]catalog.Ports{}
+		ports := map[*scenarios.Client]catalog.Ports{}
 		for i := range s.Clients {
 			if c := &s.Clients[i]; c.Model != "" {
 				ports[c], err = catalog.Inspect(c.Model, c.With, s.Env(c))
 				require.NoError(t, err)
 			}
 		}
-		links, strangers := make([]int, len(sums)), 0
+		links, undeclared := make([]int, len(sums)), 0
 		for i := range s.Clients {
 			for k := range s.Clients {
 				from, to := &s.Clients[i], &s.Clients[k]
@@ -90,31 +90,31 @@ func TestOneStepLinksAreThoseThatKnowNothing(t *testing.T) {
 				channels, known := mayCarry(ports, from, to)
 				all := len(channels) > 0
 				for _, channel := range channels {
-					is := blind(from.Name, to.Name, channel)
+					is := withoutDelay(from.Name, to.Name, channel)
 					all = all && is
 					if known && is {
 						links[decides(s, from.Name, to.Name, channel)+1]++
 					}
 				}
 				if !known && all {
-					strangers++
+					undeclared++
 				}
 			}
 		}
 		for i, sum := range sums {
 			require.Equal(t, links[i], sum.links, "rule %d", i-1)
-			strangers -= sum.strangers
+			undeclared -= sum.undeclared
 		}
-		require.Zero(t, strangers)
+		require.Zero(t, undeclared)
 	})
 }
 
 // mayCarry returns the channels of links from one client to another, or some of every kind that there may be.
-func mayCarry(ports map[*Client]catalog.Ports, from, to *Client) (channels []string, known bool) {
+func mayCarry(ports map[*scenarios.Client]catalog.Ports, from, to *scenarios.Client) (channels []string, known bool) {
 	kinds := []string{"A", "AB", "B", "OTHER"}
-	pubs, hears := ports[from].Publications, ports[to].Subscriptions
+	pubs, subscribes := ports[from].Publications, ports[to].Subscriptions
 	matched := func(channel string) bool {
-		for _, sub := range hears {
+		for _, sub := range subscribes {
 			if metasim.MatchSubscription(sub, channel) {
 				return true
 			}
@@ -134,17 +134,17 @@ func mayCarry(ports map[*Client]catalog.Ports, from, to *Client) (channels []str
 	case to.External:
 		return kinds, false
 	}
-	for _, sub := range hears {
+	for _, sub := range subscribes {
 		if strings.Contains(sub, "*") {
 			return kinds, false // the channels of a pattern are not told apart
 		}
 	}
 	for _, channel := range kinds {
-		spoken := false // by a model
+		published := false // by a model
 		for _, p := range ports {
-			spoken = spoken || slices.Contains(p.Publications, channel)
+			published = published || slices.Contains(p.Publications, channel)
 		}
-		if matched(channel) && !spoken {
+		if matched(channel) && !published {
 			channels = append(channels, channel)
 		}
 	}
@@ -152,8 +152,8 @@ func mayCarry(ports map[*Client]catalog.Ports, from, to *Client) (channels []str
 }
 
 // decides is the rule that does.
-func decides(s *Scenario, from, to, channel string) int {
-	last := noRule
+func decides(s *scenarios.Scenario, from, to, channel string) int {
+	last := flow.NoRule
 	for i, r := range s.Rules {
 		if delay.Match(r.From, from) && delay.Match(r.To, to) && delay.Match(r.Channel, channel) {
 			last = i

@@ -1,0 +1,170 @@
+package advice
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"metasim/delay"
+	"metasim/metasim"
+	"metasim/scenarios"
+	"metasim/scenarios/flow"
+)
+
+// A cost estimates what it costs others that the promises of the clients of an entry are not known.
+//
+// A client that receives from one without a promise can advance no further beyond it than the least delay of the link, and
+// then waits for its next report. So steps sums up, over all such recipients, how many of these delays fit into a simulated
+// second. How far a client advances from one report to the next, and what it promises, is not known; steps stands for it.
+type cost struct {
+	entry int
+	steps float64 // a simulated second
+	// least is the least of these delays; it is above zero. The link is between these groups, and this rule gives it.
+	least    metasim.Time
+	from, to int
+	rule     int
+}
+
+// undeclared looks at the links that there may be from and to clients whose ports are undeclared. It adds to the sums the
+// links that a rule is sure to leave without a least delay, and returns the cost of the others, entry by entry.
+//
+// Built-in models are never among those whose promise is missing. Source, lcmlog, bridge, the plant and its controller act at
+// times of their own, and promise up to the next. A sink sends nothing. The others may react at once to what reaches them, so
+// they cannot promise, but they report when they send next if nothing reaches them.
+func (r *review) undeclared(sums []sum) []cost {
+	published := map[string]bool{}
+	for i := range r.Groups {
+		for _, channel := range r.Groups[i].Ports.Publications {
+			published[channel] = true
+		}
+	}
+	var costs []cost
+	look := func(from, to int) {
+		n := r.pairs(from, to)
+		if n == 0 || !r.Spend(1) {
+			return
+		}
+		rules := r.deciders(from, to, published)
+		if len(rules) == 0 {
+			return
+		}
+		last := rules[len(rules)-1]
+		if !slices.ContainsFunc(rules, func(rule int) bool { return !withoutLeastDelay(r.Spec(rule)) }) {
+			s := &sums[last+1]
+			if s.undeclared == 0 {
+				s.from, s.to = from, to
+			}
+			s.undeclared += n
+		} else if r.Groups[from].Unknown {
+			costs = r.addCost(costs, n, from, to, rules)
+		}
+	}
+	for i := range r.Groups {
+		for k := 0; k < len(r.Groups) && r.Groups[i].Unknown && !r.TooLarge(); k++ {
+			look(i, k)
+			if !r.Groups[k].Unknown {
+				look(k, i)
+			}
+		}
+	}
+	return costs
+}
+
+// addCost adds what n pairs of clients may cost. It leaves out a rule without a least delay, which has no finite number of
+// steps, and a rule for a certain channel and every sender, as the sender may well be another client.
+func (r *review) addCost(costs []cost, n, from, to int, rules []int) []cost {
+	rule, least := flow.NoRule, metasim.Forever
+	for _, i := range rules {
+		if i == flow.NoRule || !matchesAll(r.Rules[i].Channel) && matchesAll(r.Rules[i].From) {
+			continue
+		}
+		if d := r.Spec(i).Min(); d > 0 && d < least {
+			rule, least = i, d
+		}
+	}
+	if rule == flow.NoRule || r.scenario.Until != 0 && least >= r.scenario.Until {
+		return costs
+	}
+	entry := r.Groups[from].Entry
+	if len(costs) == 0 || costs[len(costs)-1].entry != entry {
+		costs = append(costs, cost{entry: entry, least: metasim.Forever})
+	}
+	c := &costs[len(costs)-1]
+	c.steps += float64(n) / least.Seconds()
+	if least < c.least {
+		c.least, c.from, c.to, c.rule = least, from, to, rule
+	}
+	return costs
+}
+
+// deciders returns the rules that may decide about links from one group to another. The ports of one, at least, are
+// undeclared.
+func (r *review) deciders(from, to int, published map[string]bool) []int {
+	var rules []int
+	channels, known := r.channels(from, to, published)
+	if known {
+		for _, channel := range channels {
+			rules = append(rules, r.Rule(flow.Edge{From: from, To: to, Channel: channel}))
+		}
+		return rules
+	}
+	sender, recipient := r.Groups[from].Names[0], r.Groups[to].Names[0]
+	for i := len(r.Rules) - 1; i >= 0 && r.Spend(1+len(rules)); i-- {
+		rule := &r.Rules[i]
+		hidden := func(later int) bool { return delay.Match(r.Rules[later].Channel, rule.Channel) }
+		if !delay.Match(rule.From, sender) || !delay.Match(rule.To, recipient) || slices.ContainsFunc(rules, hidden) {
+			continue
+		}
+		rules = append(rules, i)
+		if matchesAll(rule.Channel) {
+			return rules
+		}
+	}
+	return append(rules, flow.NoRule)
+}
+
+// channels returns those on which one group may send to another, where they are known.
+func (r *review) channels(from, to int, published map[string]bool) (names []string, known bool) {
+	sender, recipient := &r.Groups[from], &r.Groups[to]
+	if !sender.Unknown {
+		return sender.Ports.Publications, true
+	}
+	if recipient.Unknown {
+		return nil, false
+	}
+	for _, s := range recipient.Ports.Subscriptions {
+		switch {
+		case regexp.QuoteMeta(s) != s:
+			return nil, false
+		case !published[s]: // else the recipient is taken to receive it from the models that publish it
+			names = append(names, s)
+		}
+	}
+	return names, true
+}
+
+// matchesAll reports whether a pattern matches every name.
+func matchesAll(pattern string) bool { return strings.Trim(pattern, "*") == "" }
+
+// advisePromise names the entry whose promises would be worth most.
+func (r *review) advisePromise(costs []cost) {
+	if len(costs) == 0 {
+		return
+	}
+	best := costs[0]
+	for _, c := range costs {
+		if c.steps > best.steps {
+			best = c
+		}
+	}
+	from, to := r.names(best.from, best.to)
+	where := "links[" + strconv.Itoa(best.rule) + "]"
+	if channel := r.Rules[best.rule].Channel; !matchesAll(channel) {
+		where = "on " + channel + ", " + where
+	}
+	r.add(scenarios.MissingPromise, []string{"clients", strconv.Itoa(best.entry)},
+		"nothing is known of what %s will promise: a client that receives from it can count on the least delay of the link alone, as "+
+			"on %v from %s to %s (%s); let it promise as far ahead as it can (NoSendBefore), or declare its reaction time",
+		from, best.least, from, to, where)
+}

@@ -1,0 +1,287 @@
+package scenarios
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"metasim/delay"
+	"metasim/federates/catalog"
+	"metasim/internal/suggest"
+	"metasim/lcm/names"
+	"metasim/scenarios/flow"
+)
+
+// flow looks at the scenario as a whole: at who can send to whom.
+func (c *checker) flow(s *Scenario) {
+	s.flow = flow.New(s.Rules)
+	f := &flowChecker{checker: c, Graph: s.flow, s: s}
+	if f.group(); c.problems != nil {
+		return
+	}
+	f.connect()
+	f.shown()
+	f.bridged()
+	f.ends()
+	f.roundsAtOneTime()
+	f.unmatched()
+	if f.TooLarge() {
+		c.warn(nil, "is too large to look for links that match nothing and channels that nobody hears")
+	}
+}
+
+// group asks each client for its ports. Where the first two of an entry say the same, all of them do: only the
+// index tells them apart.
+func (f *flowChecker) group() {
+	next := 0
+	for entry := range f.s.doc.Clients {
+		clients := f.s.Clients[next : next+f.s.Clients[next].Count]
+		next += len(clients)
+		clientNames := make([]string, len(clients))
+		for i := range clients {
+			clientNames[i] = clients[i].Name
+		}
+		if clients[0].Model == "" {
+			f.Complete = false
+			f.Groups = append(f.Groups, flow.Group{Entry: entry, Names: clientNames, Unknown: true})
+			continue
+		}
+		for i := range clients {
+			ports, err := catalog.Inspect(clients[i].Model, clients[i].With, f.s.Env(&clients[i]))
+			if err != nil {
+				f.parameters(path{"clients"}.in(entry).to("with"), err)
+				return
+			}
+			if !f.Spend(20 * (1 + len(ports.Publications) + len(ports.Subscriptions))) { // names are made, not only read
+				f.Complete = false
+				return
+			}
+			if i == 1 && reflect.DeepEqual(ports, f.Groups[len(f.Groups)-1].Ports) {
+				f.Groups[len(f.Groups)-1].Names = clientNames
+				break
+			}
+			f.Groups = append(f.Groups, flow.Group{Entry: entry, Names: clientNames[i : i+1], Ports: ports})
+		}
+	}
+}
+
+// connect finds the edges, and warns of channels without an end.
+func (f *flowChecker) connect() {
+	unheard, unpublished, err := f.Connect()
+	if err != nil {
+		f.fail(path{"clients"}, "%v", err)
+		return
+	}
+	for _, p := range unheard {
+		f.warn(f.parameterOf(f.entry(p.Group), p.Channel),
+			"nobody hears channel %q; name it in a client's subscriptions, or remove it", p.Channel)
+	}
+	for _, p := range unpublished {
+		f.warnOf(UnusedSubscription, f.parameterOf(f.entry(p.Group), p.Channel),
+			"nobody publishes channel %q; name it in a client that publishes, or remove it", p.Channel)
+	}
+}
+
+// shown refuses channels whose names LCM has no form for, where the run is to be shown. It knows what models publish; what
+// commands and external clients publish is seen when they join.
+func (f *flowChecker) shown() {
+	if f.s.PublicLCM == "" {
+		return
+	}
+	naming := names.Naming{Suffix: f.s.LCMSuffix}
+	refused := map[string]bool{} // once for a channel of an entry is enough
+	check := func(from int, channel, sender, recipient string) {
+		p := f.entry(from)
+		key := p.String() + " " + channel
+		if err := naming.Check(channel, sender, recipient); err != nil && !refused[key] {
+			refused[key] = true
+			f.fail(f.parameterOf(p, channel), "%s", err)
+		}
+	}
+	longest := make([]string, len(f.Groups))
+	for i, g := range f.Groups {
+		for _, name := range g.Names {
+			if len(name) > len(longest[i]) {
+				longest[i] = name
+			}
+		}
+	}
+	for _, e := range f.Edges {
+		check(e.From, e.Channel, longest[e.From], longest[e.To])
+	}
+	for i, g := range f.Groups {
+		for _, channel := range g.Ports.Publications {
+			check(i, channel, longest[i], "")
+		}
+	}
+}
+
+// bridged refuses channels that bridges cannot put out, and bridges that would receive from each other through a network
+// without end. It knows what models publish; of what others publish a bridge counts the messages that LCM has no form for.
+func (f *flowChecker) bridged() {
+	refused := map[string]bool{} // once for a channel of an entry is enough
+	for _, e := range f.Edges {
+		from, to := &f.Groups[e.From], &f.Groups[e.To]
+		p := f.entry(e.To)
+		key := p.String() + " " + e.Channel
+		if to.Ports.Network == "" || refused[key] {
+			continue
+		}
+		p = p.to("with", "out")
+		if err := names.CheckChannel(e.Channel); err != nil {
+			refused[key] = true
+			f.fail(p, "%q cannot put out what %q publishes: %s", to.Names[0], from.Names[0], err)
+		}
+		if from.Ports.Network == to.Ports.Network && (e.From != e.To || len(to.Names) > 1) {
+			refused[key] = true
+			f.fail(p, "%q puts out on channel %q what %q takes in from the same network, %s, "+
+				"and so it goes round for ever; let one bridge do both, or take the channel out of one of them",
+				to.Names[0], e.Channel, from.Names[len(from.Names)-1], to.Ports.Network)
+		}
+	}
+}
+
+// ends fails where there is no until and something goes on for ever: a client, or a message that is passed round.
+func (f *flowChecker) ends() {
+	if f.s.Until != 0 {
+		return
+	}
+	var endless []string
+	first, last := 0, -1
+	for i, g := range f.Groups {
+		if g.Unknown || g.Ports.Ending != catalog.Endless || g.Entry == last {
+			continue
+		}
+		if endless == nil {
+			first = i
+		}
+		last = g.Entry
+		e := &f.s.doc.Clients[g.Entry]
+		endless = append(endless, fmt.Sprintf("%s (%s)", e.Name, e.Model))
+	}
+	if endless != nil {
+		f.fail(f.entry(first), "the run can never end: there is no until, and never done is %s; add until: 10s to the scenario", both(endless))
+		return
+	}
+	if !f.Complete {
+		return
+	}
+	reached := f.Reached()
+	cycle := f.Cycle(func(e flow.Edge) bool { return reached[e.From] && f.passes(e) && f.Spec(f.Rule(e)).Loss == nil })
+	if cycle != nil {
+		f.fail(f.entry(cycle[0].From),
+			"the run can never end: there is no until, and messages go round for ever, %s; add until: 10s to the scenario", f.Draw(cycle))
+	}
+}
+
+// roundsAtOneTime warns of messages that go round while time stands still.
+func (f *flowChecker) roundsAtOneTime() {
+	cycle := f.Cycle(func(e flow.Edge) bool {
+		spec := f.Spec(f.Rule(e))
+		constant, ok := spec.Delay.(delay.Constant)
+		return f.passes(e) && spec.Bandwidth == 0 && (spec.Delay == nil || ok && constant == 0)
+	})
+	if cycle != nil {
+		f.warnOf(ZeroDelayCycle, f.entry(cycle[0].From),
+			"messages without delay go round, %s; after max_steps (%d) at one time the run fails: give one of these links a delay",
+			f.Draw(cycle), f.s.MaxSteps)
+	}
+}
+
+// passes reports whether both ends of an edge forward every message.
+func (f *flowChecker) passes(e flow.Edge) bool {
+	return f.Groups[e.From].Ports.Forwards && f.Groups[e.To].Ports.Forwards
+}
+
+// unmatched warns of rules that decide about no link.
+func (f *flowChecker) unmatched() {
+	all := func(pattern string) string {
+		if pattern == "" {
+			return "*"
+		}
+		return pattern
+	}
+	for i, r := range f.s.Rules {
+		p := path{"links"}.in(i)
+		if !f.matchesClient(p.to("from"), r.From) || !f.matchesClient(p.to("to"), r.To) || !f.Complete {
+			continue
+		}
+		if !f.connects(r) && !f.TooLarge() {
+			f.warn(p, "no link matches this rule: nobody from %s sends to %s on %s; mend the patterns, or remove the rule",
+				all(r.From), all(r.To), all(r.Channel))
+		}
+	}
+}
+
+// matchesClient reports whether a pattern matches a client, and warns where it matches none.
+func (f *flowChecker) matchesClient(p path, pattern string) bool {
+	if _, ok := f.names[pattern]; ok || pattern == "" {
+		return true
+	}
+	if strings.Contains(pattern, "*") {
+		for i := range f.s.Clients {
+			if !f.Spend(1) || delay.Match(pattern, f.s.Clients[i].Name) {
+				return true
+			}
+		}
+	}
+	if !f.Spend(len(f.s.doc.Clients)) {
+		return false
+	}
+	var similar []string
+	for _, e := range f.s.doc.Clients {
+		similar = append(similar, clientName(e.Name, 0, e.Count != nil))
+	}
+	f.warn(p, "no client is called %s; %s", quote(pattern), suggest.Word(pattern, similar))
+	return false
+}
+
+// connects reports whether a rule matches any link.
+func (f *flowChecker) connects(r delay.Rule) bool {
+	for _, e := range f.Edges {
+		if !f.Spend(1) {
+			return true
+		}
+		if delay.Match(r.Channel, e.Channel) && f.matchesAny(r.From, e.From) && f.matchesAny(r.To, e.To) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchesAny reports whether a pattern matches a client of a group.
+func (f *flowChecker) matchesAny(pattern string, group int) bool {
+	if pattern == "" {
+		return true
+	}
+	for _, name := range f.Groups[group].Names {
+		if !f.Spend(1) || delay.Match(pattern, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// entry is the path to the entry of a group.
+func (f *flowChecker) entry(group int) path { return path{"clients"}.in(f.Groups[group].Entry) }
+
+// parameterOf returns the path to the parameter of an entry that says a text; to the entry, where there is none.
+func (f *flowChecker) parameterOf(p path, text string) path {
+	n, _ := f.root.find(p.to("with"), false)
+	m, ok := n.value.(*mapping)
+	if !ok {
+		return p
+	}
+	for _, e := range m.entries {
+		if s, ok := e.value.text(); ok && s == text {
+			return p.to("with", e.key)
+		}
+		for i, item := range e.value.items() {
+			if s, ok := item.text(); ok && s == text {
+				return p.to("with", e.key, strconv.Itoa(i))
+			}
+		}
+	}
+	return p
+}

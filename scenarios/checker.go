@@ -1,0 +1,78 @@
+package scenarios
+
+import (
+	"fmt"
+	"strconv"
+
+	"metasim/delay"
+)
+
+// mark remembers that nothing at, or above, a path can be relied on.
+func (c *checker) mark(p path) {
+	for i := 1; i <= len(p); i++ {
+		c.bad[p[:i].String()] = true
+	}
+}
+
+// fail adds a problem at a path; the place is that of the deepest value there is.
+func (c *checker) fail(p path, format string, args ...any) {
+	c.problems = append(c.problems, c.at(p, format, args...))
+	c.mark(p)
+}
+
+// warn adds a warning.
+func (c *checker) warn(p path, format string, args ...any) { c.warnOf("", p, format, args...) }
+
+// warnOf adds a warning that is one of the kinds of advice.
+func (c *checker) warnOf(kind string, p path, format string, args ...any) {
+	w := c.at(p, format, args...)
+	w.Kind = kind
+	c.warnings = append(c.warnings, w)
+}
+
+func (c *checker) at(p path, format string, args ...any) Problem {
+	_, at := c.root.find(p, false)
+	return at.problem(p, fmt.Sprintf(format, args...))
+}
+
+// sound returns the value at a path where it exists and nothing is wrong with it.
+func (c *checker) sound(p path) *node {
+	if c.bad[p.String()] {
+		return nil
+	}
+	n := c.root
+	for _, step := range p {
+		if list := n.items(); list != nil {
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(list) {
+				return nil
+			}
+			n = list[i]
+			continue
+		}
+		if n = n.child(step); n == nil {
+			return nil
+		}
+	}
+	return n
+}
+
+// duration checks a duration that the schema found to look like one.
+func (c *checker) duration(p path) {
+	text, ok := c.sound(p).text()
+	if !ok {
+		return
+	}
+	d, err := delay.ParseDuration(text)
+	if err != nil {
+		c.fail(p, "%s", err)
+	} else if d == 0 {
+		c.fail(p, "is %s; write a duration above zero, or leave it out", text)
+	}
+}
+
+// word returns a text, or "" where there is none.
+func (c *checker) word(p path) string { return c.sound(p).word() }
+
+// number returns a number, or what stands for none.
+func (c *checker) number(p path, none float64) float64 { return c.sound(p).number(none) }

@@ -1,0 +1,200 @@
+package scenarios
+
+import (
+	"embed"
+	"time"
+
+	"metasim/delay"
+	"metasim/internal/problem"
+	"metasim/metasim"
+	"metasim/scenarios/flow"
+)
+
+// Shipped holds the scenarios that come with metasim, and the files they read: what the demo runs without a checkout.
+//
+//go:embed *.metasim.yaml data
+var Shipped embed.FS
+
+// DefaultStartTimeout is how long clients may take to join where a scenario does not say.
+const DefaultStartTimeout = 30 * time.Second
+
+// The limits on what is read. They are far above what a person writes, and low enough that a hostile file costs
+// little.
+const (
+	maxBytes = 1 << 20 // of a scenario file
+	maxDepth = 32      // lists and mappings within one another
+	maxKeys  = 1000    // of one mapping
+	maxCount = 100_000 // clients in all
+)
+
+// A Problem is one thing that is wrong with a scenario; or a warning; or advice.
+type Problem = problem.Problem
+
+// An Invalid is the error of a scenario that cannot be used.
+type Invalid = problem.Invalid
+
+// The kinds of advice. A report of a run gives the same, by the same names.
+const (
+	// OneStepLink is a rule, or the lack of one, that leaves links without a least delay: their ends take turns.
+	OneStepLink = "one-step-link"
+	// MissingPromise is a client whose next message nobody can foresee.
+	MissingPromise = "missing-promise"
+	// ZeroDelayCycle is a cycle of links without a least delay.
+	ZeroDelayCycle = "zero-delay-cycle"
+	// UnusedSubscription is a channel that a client subscribes to and nobody publishes.
+	UnusedSubscription = "unused-subscription"
+)
+
+// A Scenario is a file that was read, overridden, checked and expanded: ready to run.
+type Scenario struct {
+	Name string
+	Seed uint64
+	// Until ends the run: everything strictly before it happens. Zero: when every client has left.
+	Until metasim.Time
+	// Rate is simulated seconds a wall-clock second. Zero: as fast as it can.
+	Rate float64
+	// MaxSteps is how many steps one time may have; never zero.
+	MaxSteps uint32
+	// StartTimeout is the wall-clock time that all clients have to join; never zero.
+	StartTimeout time.Duration
+	// PublicLCM is the URL of the LCM network on which the run is shown. Empty: none. A path in it is absolute.
+	PublicLCM string
+	// LCMSuffix stands on that network between a channel and the name of the sender. Empty: "@".
+	LCMSuffix string
+	// Clients are all that take part, in the order of the file; names are unique.
+	Clients []Client
+	// Rules say how long messages travel; the last that matches decides.
+	Rules []delay.Rule
+	// Dir is the scenario's directory: what paths in it are relative to.
+	Dir string
+
+	doc          document // what Resolved writes
+	root         *node    // where Problem finds places
+	flow         *flow.Graph
+	allowOutside bool
+}
+
+// A Client is one simulator of a run: exactly one of Model, Run and External says what it is.
+type Client struct {
+	// Name is Entry, or Entry-Index where the entry has a count.
+	Name  string
+	Entry string
+	// Index is the client's position among the Count clients of its entry, from 0. Count is 1 without a count.
+	Index, Count int
+
+	// Model names a built-in model, and With holds its parameters as they were written. Clients of one entry share the
+	// map: it is not to be changed.
+	Model string
+	With  map[string]any
+	// Run is a command and its arguments, started without a shell; Scenario.Command finds the program.
+	Run []string
+	// Env holds NAME=value, to be added to the command's environment, and WorkDir is where it runs: never empty for a
+	// command.
+	Env     []string
+	WorkDir string
+	// External says that somebody else starts the client.
+	External bool
+	// Detach says that the run goes on without the client when it is lost; else it fails.
+	Detach bool
+}
+
+// Overrides change a scenario on its way from the file to the checks. The zero value changes nothing.
+type Overrides struct {
+	// Set holds assignments "path=value", as the flag --set takes them; they apply in order. A path names keys with
+	// dots and list elements with brackets: "until=3s", "links[1].delay=50ms", "clients[0].with.rounds=5"; a client
+	// is named as well as numbered: "clients.pinger.with.rounds=5". A value is YAML: "run=[./arm, --fast]".
+	Set []string
+	// Seed and Until replace those of the file, as the flags --seed and --until take them; empty: they stay.
+	Seed, Until string
+	// PublicLCM replaces the URL of the file, as the flag --lcm takes it; empty: it stays. A path in it is relative to the
+	// working directory, and may lie anywhere.
+	PublicLCM string
+	// AllowOutside lets file parameters reach beyond the scenario's directory.
+	AllowOutside bool
+}
+
+// A document is a scenario as a file writes it, with its defaults filled in.
+type document struct {
+	Name         string  `json:"name"`
+	Seed         uint64  `json:"seed"`
+	Until        span    `json:"until,omitzero"`
+	Rate         float64 `json:"rate"`
+	MaxSteps     uint32  `json:"max_steps"`
+	StartTimeout span    `json:"start_timeout"`
+	// PublicLCM is not resolved: where a run was shown does not change the run.
+	PublicLCM string        `json:"-"`
+	LCMSuffix string        `json:"lcm_suffix,omitempty"`
+	Clients   []clientEntry `json:"clients"`
+	Links     []object      `json:"links,omitempty"`
+}
+
+// A clientEntry is an element of a scenario's list of clients.
+type clientEntry struct {
+	Name     string   `json:"name"`
+	Count    *int     `json:"count,omitempty"`
+	Model    string   `json:"model,omitempty"`
+	With     object   `json:"with,omitempty"`
+	Run      []string `json:"run,omitempty"`
+	Env      []string `json:"env,omitempty"`
+	Dir      string   `json:"dir,omitempty"`
+	External bool     `json:"external,omitempty"`
+	OnExit   string   `json:"on_exit,omitempty"`
+}
+
+// A span is a duration as files write it: "5ms".
+type span metasim.Time
+
+// A node is one value of a scenario together with the place it was written at.
+type node struct {
+	at place
+	// value is nil, a bool, int64, uint64, float64 or string, a []*node, or a *mapping.
+	value any
+}
+
+// A place is where a value, or a key, stands.
+type place struct {
+	file         string
+	line, column int
+}
+
+// A mapping keeps its entries in the order of the file. Keys are unique.
+type mapping struct{ entries []entry }
+
+type entry struct {
+	key   string
+	at    place // of the key
+	value *node
+}
+
+// A path leads from the root of a scenario to a value: keys, and indices in decimal.
+type path []string
+
+// An object is a JSON schema, a part of one, or a decoded JSON object. In a schema, "title" is what a value is and "examples"
+// how to write it: editors show both, and so do the messages of this package.
+type object = map[string]any
+
+// A directory is where a scenario's files lie.
+type directory struct {
+	path    string
+	outside bool // files may lie outside of it
+}
+
+// A checker looks at what a schema cannot. It looks at whatever part of the tree has had no problem so far, so that
+// one mistake does not hide another, nor is told twice.
+type checker struct {
+	root     *node
+	dir      directory
+	restored bool // the scenario has run: its files and commands need not be there any more
+	problems []Problem
+	bad      map[string]bool // paths at, below or above which there is a problem
+	warnings []Problem
+	names    map[string]int // names of clients, and the entry that each is from
+	rules    []delay.Rule
+}
+
+// A flowChecker looks at who can send to whom.
+type flowChecker struct {
+	*checker
+	*flow.Graph
+	s *Scenario
+}
