@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"metasim/metasim"
 	"metasim/record/journal"
@@ -179,7 +178,7 @@ func New(t *Timeline) *Report {
 		SimNS: int64(s.end), Cores: t.Cores, BlameResolutionS: seconds(s.blurred), WhatIfs: []Prediction{},
 	}
 	if t.Torn != nil {
-		r.Torn = strings.TrimPrefix(t.Torn.Error(), "journal: ")
+		r.Torn = t.Torn.Error()
 	}
 	held := r.blame(t)
 	for i := range s.clients {

@@ -116,7 +116,7 @@ func (t *tracer) entry(e *journal.Entry) error {
 	if e.Event == nil {
 		effects = t.d.Settle()
 	} else {
-		if id, ok := journal.Speaker(e.Event); ok {
+		if id, ok := journal.ClientOf(e.Event); ok {
 			t.speaks(id)
 		}
 		t.event(e.Event)

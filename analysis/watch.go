@@ -20,7 +20,7 @@ type watch struct {
 
 // lap notes how long a client computed, ahead of the report's turn.
 func (t *tracer) lap(ev metasim.Event) error {
-	id, ok := journal.Speaker(ev)
+	id, ok := journal.ClientOf(ev)
 	if !ok {
 		return nil
 	}

@@ -91,7 +91,7 @@ func number(n uint64) string {
 // A journal cut off anywhere gives its good part and says so; no cut is taken for a whole.
 func TestTornJournal(t *testing.T) {
 	out := carryOut(t, parse(t, lossy))
-	file := filepath.Join(out.RunDir, journal.JournalFile)
+	file := filepath.Join(out.RunDir, "journal")
 	whole, err := os.ReadFile(file)
 	require.NoError(t, err)
 	before := 0
@@ -123,7 +123,7 @@ func TestForeignManifest(t *testing.T) {
 	_, err = record.ReadLog(out.RunDir)
 	require.ErrorContains(t, err, "not of one run")
 
-	require.NoError(t, os.Remove(filepath.Join(out.RunDir, journal.ManifestFile)))
+	require.NoError(t, os.Remove(filepath.Join(out.RunDir, "manifest.json")))
 	_, err = record.ReadLog(out.RunDir)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = record.ReadLog(t.TempDir())

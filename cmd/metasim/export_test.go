@@ -134,7 +134,7 @@ func TestLogIntoFilesBadUsage(t *testing.T) {
 func TestLogOfAKilledRun(t *testing.T) {
 	s := newStage(t)
 	dir := played(s)
-	file := filepath.Join(s.dir, dir, journal.JournalFile)
+	file := filepath.Join(s.dir, dir, "journal")
 	whole, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, whole[:len(whole)/2], 0o644))

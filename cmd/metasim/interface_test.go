@@ -150,8 +150,8 @@ func TestNoJournal(t *testing.T) {
 	left, err := os.ReadDir(filepath.Join(s.dir, "r"))
 	require.NoError(t, err)
 	require.Len(t, left, 1, "%v", left)
-	require.Equal(t, journal.ManifestFile, left[0].Name())
-	b, err := os.ReadFile(filepath.Join(s.dir, "r", journal.ManifestFile))
+	require.Equal(t, "manifest.json", left[0].Name())
+	b, err := os.ReadFile(filepath.Join(s.dir, "r", "manifest.json"))
 	require.NoError(t, err)
 	require.Contains(t, string(b), pingPongDigest)
 	s.run("p.yaml", "--out", "whole")
@@ -161,7 +161,7 @@ func TestNoJournal(t *testing.T) {
 	} {
 		e := s.metasim(args...)
 		require.Equal(t, 2, e.status)
-		e.says(t, "there is no journal of the run", "--no-journal; carry it out again without that")
+		e.says(t, "the run has no journal", "--no-journal; carry it out again without that")
 	}
 	e = s.metasim("run", "p.yaml", "--no-journal", "--transport", "unix", "--listen", "no/such/dir")
 	require.Equal(t, 1, e.status)
@@ -320,7 +320,7 @@ func TestTornLog(t *testing.T) {
 	s := newStage(t)
 	s.file("p.yaml", pingPong)
 	o, _ := s.run("p.yaml")
-	file := filepath.Join(s.dir, o.RunDir, journal.JournalFile)
+	file := filepath.Join(s.dir, o.RunDir, "journal")
 	whole, err := os.ReadFile(file)
 	require.NoError(t, err)
 	all := s.metasim("log", o.RunDir, "--json").out

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"metasim/record/journal"
 )
 
 // TestKilledByForce kills metasim itself, in the middle of a run that is paced: what is on disk is enough to replay and
@@ -23,14 +21,14 @@ func TestKilledByForce(t *testing.T) {
 		"  - {name: echo, model: echo, with: {in: A, out: B}}\n"+
 		"  - {name: heard, model: sink, with: {channels: [A, B]}}\n")
 	p := s.start(nil, "run", "p.yaml", "--out", "k")
-	file := filepath.Join(s.dir, "k", journal.JournalFile)
+	file := filepath.Join(s.dir, "k", "journal")
 	require.Eventually(t, func() bool {
 		info, err := os.Stat(file)
 		return err == nil && info.Size() > 200_000
 	}, patience, 5*time.Millisecond)
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGKILL))
 	require.Equal(t, -1, p.wait().status)
-	require.NoFileExists(t, filepath.Join(s.dir, "k", journal.IndexFile))
+	require.NoFileExists(t, filepath.Join(s.dir, "k", "index"))
 
 	e := s.metasim("replay", "k")
 	require.Contains(t, e.out, "the same: ")

@@ -56,7 +56,7 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{"nowhere"}, "nowhere is no run"},
 		{[]string{"p.yaml"}, "p.yaml is no run, it is a file"},
 		{[]string{"mute"}, "as it was carried out with --no-journal; carry it out again without that"},
-		{[]string{"nameless"}, "nameless has lost its manifest"},
+		{[]string{"nameless"}, "nameless has no manifest"},
 		{[]string{"r", "--what-if", "faster"}, "what if faster: it is none; write link(FROM->TO).delay=5ms"},
 		{[]string{"r", "--what-if", "client(pinker).speed=2"}, `the run has no client "pinker": did you mean "pinger"?`},
 		{[]string{"r", "--what-if", "client(pinger).sped=2"}, `a client has no "sped" that can be changed: did you mean "speed"?`},
@@ -96,12 +96,12 @@ func TestReportOfWhatIsLeft(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(s.dir, "robbed", "journal")))
 	e := s.metasim("report", "robbed")
 	require.Equal(t, 1, e.status)
-	e.says(t, "robbed has lost its journal")
+	e.says(t, "robbed has no journal")
 	for name, says := range map[string][]string{
 		"alone":  {"so many of 1 client computed", "Clients"},
 		"paced":  {"for the machine: the pace of the run, transport and dispatcher", "(the pace of the run)"},
 		"fails":  {`It failed: client "bad" was lost before it joined`, "There is nothing to tell"},
-		"torn":   {"Only the beginning is told: good up to byte", "Who waited for whom"},
+		"torn":   {"Only the beginning is told: the journal is good up to byte", "Who waited for whom"},
 		"empty":  {"Only the beginning is told", "There is nothing to tell"},
 		"killed": {"It has not ended, or was killed", "Who waited for whom"},
 	} {

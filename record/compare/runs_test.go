@@ -75,11 +75,11 @@ func TestMessages(t *testing.T) {
 // kill makes a run one that was killed: its journal is cut to a part, its manifest says nothing of the end.
 func kill(t testing.TB, path string, part float64) {
 	t.Helper()
-	file := filepath.Join(path, journal.JournalFile)
+	file := filepath.Join(path, "journal")
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(file, int64(float64(info.Size())*part)))
-	require.NoError(t, os.Remove(filepath.Join(path, journal.IndexFile)))
+	require.NoError(t, os.Remove(filepath.Join(path, "index")))
 	amend(t, path, func(m *journal.Manifest) { m.OK, m.Error, m.Digest = false, "the run has not ended", "" })
 }
 
@@ -154,15 +154,15 @@ func TestDamaged(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, b, 0o644))
 	}
 	b, _, _ := w.record(t)
-	flip(b, journal.IndexFile)
+	flip(b, "index")
 	v := runs(t, a, b)
 	require.True(t, v.Equal)
 	require.Empty(t, v.Notes)
-	flip(b, journal.JournalFile)
+	flip(b, "journal")
 	v = runs(t, a, b)
 	require.True(t, v.Equal)
 	require.Len(t, v.Notes, 1)
-	require.Contains(t, v.Notes[0], "is damaged, and is compared as far as it is good: journal: good up to byte")
+	require.Contains(t, v.Notes[0], "is damaged, and is compared as far as it is good: the journal is good up to byte")
 }
 
 // TestOtherClients: who is in one run alone is named, and the others are compared.
@@ -182,7 +182,7 @@ func TestRefuses(t *testing.T) {
 	_, err := compare.Runs(a, t.TempDir(), nil)
 	require.ErrorContains(t, err, "is no run")
 	b, _, _ := w.record(t)
-	file := filepath.Join(b, journal.JournalFile)
+	file := filepath.Join(b, "journal")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	text[8] = 7

@@ -14,7 +14,7 @@ import (
 type search struct {
 	client string
 	inputs bool // else outputs
-	within journal.Parting
+	within journal.Range
 	found  [2][]item // in A and B, from within.Equal on
 }
 
@@ -43,7 +43,7 @@ func newSearches(clients []string, sides [2]*side) []*search {
 	for _, client := range clients {
 		for _, inputs := range []bool{false, true} {
 			s := &search{client: client, inputs: inputs}
-			within, differ := journal.Part(s.history(sides[0]), s.history(sides[1]))
+			within, differ := journal.FirstDifference(s.history(sides[0]), s.history(sides[1]))
 			if !differ {
 				continue
 			}
@@ -61,7 +61,7 @@ func newSearches(clients []string, sides [2]*side) []*search {
 	return slices.DeleteFunc(all, func(s *search) bool { return last.Before(s.within.A.At) })
 }
 
-func (s *search) history(of *side) *journal.Chain {
+func (s *search) history(of *side) *journal.History {
 	if s.inputs {
 		return &of.client(s.client).Inputs
 	}
@@ -164,9 +164,9 @@ func (r *reading) dropUnhandled() {
 }
 
 // take takes one record. It returns how many of its items were wanted.
-func (r *reading) take(record *journal.News) int {
+func (r *reading) take(record *journal.Record) int {
 	n := 0
-	if id, ok := journal.Speaker(record.Event); ok && journal.Hash(record.Event) != 0 {
+	if id, ok := journal.ClientOf(record.Event); ok && journal.Hash(record.Event) != 0 {
 		if s := r.out[id]; s != nil && r.begun(s, record.Offset) {
 			n += r.add(s, r.output(record, s.within.Equal+uint64(len(s.found[r.run]))))
 		}
@@ -193,7 +193,7 @@ func (r *reading) add(s *search, i item) int {
 }
 
 // output is a send or a leave.
-func (r *reading) output(record *journal.News, seq uint64) item {
+func (r *reading) output(record *journal.Record, seq uint64) item {
 	i := item{hash: journal.Hash(record.Event), seq: seq}
 	switch ev := record.Event.(type) {
 	case *metasim.Send:

@@ -41,7 +41,7 @@ func open(label, path string) (*side, error) {
 }
 
 // client returns what the index has of a client.
-func (s *side) client(name string) *journal.Track { return &s.index.Clients[s.ids[name]] }
+func (s *side) client(name string) *journal.ClientIndex { return &s.index.Clients[s.ids[name]] }
 
 // end is the end of the run.
 func (s *side) end() metasim.Instant {
@@ -74,7 +74,7 @@ func (s *side) find(from metasim.ClientID, seq uint64) (metasim.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		if id, ok := journal.Speaker(r.Event); !ok || id != from || journal.Hash(r.Event) == 0 {
+		if id, ok := journal.ClientOf(r.Event); !ok || id != from || journal.Hash(r.Event) == 0 {
 			continue
 		}
 		if count == seq {

@@ -84,8 +84,8 @@ func TestZerosAfterACrashAreNoRecords(t *testing.T) {
 	journal := write(t, story()...)
 	got, err := read(append(bytes.Clone(journal), make([]byte, 4096)...))
 	assert.Equal(t, story(), got)
-	assert.EqualError(t, err, fmt.Sprintf("journal: good up to byte %d (13 records), and not from there on: "+
-		"a record of 0 bytes, but one has 1 to 269484032", len(journal)))
+	assert.EqualError(t, err, fmt.Sprintf("the journal is good up to byte %d (13 records), and damaged from there on: "+
+		"a record has 0 bytes, but 1 to 269484032 are allowed", len(journal)))
 }
 
 func TestTheErrorIsTheSameForEver(t *testing.T) {
@@ -113,7 +113,7 @@ func TestOtherFilesAndVersionsAreRefusedClearly(t *testing.T) {
 	binary.LittleEndian.PutUint32(journal[8:], 7)
 	_, err = read(journal)
 	assert.EqualError(t, err,
-		"journal: this journal has format 7, and format 1 is read here; read it with the metasim that wrote it")
+		"this journal has format 7, and this metasim reads format 1; read it with the metasim that wrote it")
 	var torn *TornError
 	_, err = read(nil)
 	require.ErrorAs(t, err, &torn)
@@ -123,26 +123,26 @@ func TestOtherFilesAndVersionsAreRefusedClearly(t *testing.T) {
 // A length is believed only as far as bytes really come.
 func TestAHugeLengthAllocatesNothing(t *testing.T) {
 	journal := write(t, Entry{Event: &metasim.Begin{}})
-	binary.LittleEndian.PutUint32(journal[headerSize:], MaxRecord)
+	binary.LittleEndian.PutUint32(journal[headerSize:], maxRecord)
 	r := NewReader(bytes.NewReader(journal))
 	_, err := r.Next()
 	var torn *TornError
 	require.ErrorAs(t, err, &torn)
 	assert.LessOrEqual(t, cap(r.body), 1<<16)
-	binary.LittleEndian.PutUint32(journal[headerSize:], MaxRecord+1)
+	binary.LittleEndian.PutUint32(journal[headerSize:], maxRecord+1)
 	_, err = read(journal)
-	assert.ErrorContains(t, err, "a record of 269484033 bytes")
+	assert.ErrorContains(t, err, "a record has 269484033 bytes")
 }
 
 // What is well framed and makes no sense is refused, never guessed at.
 func TestBodiesThatAreNotUnderstoodAreRefused(t *testing.T) {
 	for reason, body := range map[string]string{
-		"a record of kind 0":             "\x10\x03",
-		"a record of kind 9":             "\x08\x09",
+		"a record has the kind 0":        "\x10\x03",
+		"a record has the kind 9":        "\x08\x09",
 		"continues an entry":             "\x08\x03",
-		"of kind 1 without an event":     "\x08\x01\x10\x03",
+		"of kind 1 has no event":         "\x08\x01\x10\x03",
 		"of kind 2 has an event":         "\x08\x02\x22\x00",
-		"of kind 1 has an event that":    "\x08\x01\x22\x00\x22\x00",
+		"of kind 1 has an event, but":    "\x08\x01\x22\x00\x22\x00",
 		"malformed":                      "\x08\x01\x22\x05",
 		"a Record has a field 11":        "\x08\x01\x22\x00\x5a\x00",
 		"a Begin has a field 1":          "\x08\x01\x22\x02\x08\x01",
@@ -150,9 +150,9 @@ func TestBodiesThatAreNotUnderstoodAreRefused(t *testing.T) {
 		"an Instant has a field 3":       "\x08\x01\x52\x04\x0a\x02\x18\x01",
 		"an effect of a record is empty": "\x08\x02\x7a\x00",
 		"an Effect has a field 8":        "\x08\x02\x7a\x02\x42\x00",
-		"is two at once":                 "\x08\x02\x7a\x04\x22\x00\x22\x00",
+		"has two types at once":          "\x08\x02\x7a\x04\x22\x00\x22\x00",
 		"number of a record is 2":        "\x08\x01\x42\x02\x38\x02",
-		"number of a record is 4294967296, but it is 4294967295 at most": "\x08\x01\x32\x06\x08\x80\x80\x80\x80\x10",
+		"number of a record is 4294967296, but at most 4294967295 is allowed": "\x08\x01\x32\x06\x08\x80\x80\x80\x80\x10",
 	} {
 		_, err := read(frame([]byte(body)))
 		var torn *TornError

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -8,19 +9,19 @@ import (
 	"metasim/metasim"
 )
 
-// A decoder makes nouns of records.
+// A decoder makes events and effects of the bodies of records.
 type decoder struct {
-	book  book
+	sent  inFlight
 	names map[string]string // channels, so that each is allocated once
 	err   error             // of the record being decoded
 }
 
-// maxNames bounds the names that are kept.
+// maxNames bounds decoder.names.
 const maxNames = 1 << 12
 
-func newDecoder() decoder { return decoder{book: newBook(), names: map[string]string{}} }
+func newDecoder() decoder { return decoder{sent: newInFlight(), names: map[string]string{}} }
 
-// kindOf returns the kind of a record: it is always the first field. It is 0 for what is none.
+// kindOf returns the kind of a record, which is always the first field; 0 if the body does not begin with one.
 func kindOf(body []byte) byte {
 	if len(body) < 2 || body[0] != byte(protowire.EncodeTag(recordKind, protowire.VarintType)) {
 		return 0
@@ -28,11 +29,11 @@ func kindOf(body []byte) byte {
 	return body[1]
 }
 
-// record adds a record to an entry. Messages are put together from the sends before.
+// record adds a record to an entry. It completes messages from the sends before.
 func (d *decoder) record(body []byte, e *Entry) error {
 	kind := kindOf(body)
 	if kind != step && kind != settle && kind != more {
-		return fmt.Errorf("a record of kind %d, which is not known here", kind)
+		return fmt.Errorf("a record has the kind %d, which this metasim does not know", kind)
 	}
 	d.err = nil
 	for f := walk(body[2:], &d.err); f.next(); {
@@ -45,7 +46,7 @@ func (d *decoder) record(body []byte, e *Entry) error {
 			e.Effects = append(e.Effects, d.effect(f.bytes()))
 		case joinField <= f.num && f.num <= permitField:
 			if kind != step || e.Event != nil {
-				return fmt.Errorf("a record of kind %d has an event that it cannot have", kind)
+				return fmt.Errorf("a record of kind %d has an event, but must not have it", kind)
 			}
 			e.Event = d.event(&f)
 		default:
@@ -53,12 +54,12 @@ func (d *decoder) record(body []byte, e *Entry) error {
 		}
 	}
 	if d.err == nil && kind == step && e.Event == nil {
-		return fmt.Errorf("a record of kind %d without an event", kind)
+		return fmt.Errorf("a record of kind %d has no event", kind)
 	}
 	return d.err
 }
 
-// name returns a channel's name.
+// name returns the name of a channel.
 func (d *decoder) name(b []byte) string {
 	if s, ok := d.names[string(b)]; ok {
 		return s
@@ -70,7 +71,7 @@ func (d *decoder) name(b []byte) string {
 	return s
 }
 
-// event decodes the field of a Record that an event is.
+// event decodes the field of a Record that holds an event.
 func (d *decoder) event(f *fields) metasim.Event {
 	body := f.bytes()
 	switch f.num {
@@ -83,7 +84,7 @@ func (d *decoder) event(f *fields) metasim.Event {
 		return &metasim.Begin{}
 	case sendField:
 		ev := d.send(body)
-		d.book.send(ev)
+		d.sent.send(ev)
 		return ev
 	case promiseField:
 		return d.promise(body)
@@ -151,7 +152,7 @@ func (d *decoder) promise(body []byte) (ev *metasim.Promise) {
 	return ev
 }
 
-// report takes a field of a report. It returns false if the field is none.
+// report decodes a field of a report. It returns false if the field is not one of a report.
 func report(f *fields, client *metasim.ClientID, r *metasim.Report) bool {
 	switch f.num {
 	case 1:
@@ -238,4 +239,134 @@ func (d *decoder) permit(body []byte) (ev *metasim.Permit) {
 		}
 	}
 	return ev
+}
+
+// effect decodes an Effect.
+func (d *decoder) effect(body []byte) (e metasim.Effect) {
+	for f := walk(body, &d.err); f.next(); {
+		if e != nil {
+			f.fail(errors.New("an effect of a record has two types at once"))
+			break
+		}
+		switch inner := f.bytes(); f.num {
+		case queueField, loseField, deliverField:
+			e = d.copyOf(&f)
+		case authorizeField:
+			e = d.authorize(inner)
+		case evictField:
+			e = d.evict(inner)
+		case reachedField:
+			e = d.reached(inner)
+		case finishField:
+			e = d.finish(inner)
+		default:
+			f.unknown("an Effect")
+		}
+	}
+	if e == nil && d.err == nil {
+		d.err = errors.New("an effect of a record is empty")
+	}
+	return e
+}
+
+// copyOf decodes a Queue, a Lose or a Deliver: what happens to the copy of a message for one recipient. Their fields have the same
+// numbers.
+func (d *decoder) copyOf(outer *fields) metasim.Effect {
+	var (
+		to     metasim.ClientID
+		r      ref
+		due    metasim.Instant
+		number uint64
+	)
+	for f := walk(outer.bytes(), &d.err); f.next(); {
+		switch {
+		case f.num == 1:
+			to = f.client()
+		case f.num == 2:
+			r.from = f.client()
+		case f.num == 3:
+			r.seq = f.uint64()
+		case f.num == 4 && outer.num != loseField:
+			due = f.instant()
+		case f.num == 5 && outer.num == deliverField:
+			number = f.uint64()
+		default:
+			f.unknown("a Queue, Lose or Deliver")
+		}
+	}
+	if d.err != nil {
+		return nil
+	}
+	var m metasim.Message
+	switch outer.num {
+	case queueField:
+		m, d.err = d.sent.queue(to, r)
+		m.Due = due
+		return &metasim.Queue{To: to, Message: m}
+	case loseField:
+		m, d.err = d.sent.lose(to, r)
+		return &metasim.Lose{To: to, Message: m}
+	default:
+		m, d.err = d.sent.deliver(to, r)
+		m.Due = due
+		return &metasim.Deliver{To: to, Number: number, Message: m}
+	}
+}
+
+func (d *decoder) authorize(body []byte) (e *metasim.Authorize) {
+	e = new(metasim.Authorize)
+	for f := walk(body, &d.err); f.next(); {
+		switch f.num {
+		case 1:
+			e.To = f.client()
+		case 2:
+			e.Until = f.instant()
+		default:
+			f.unknown("an Authorize")
+		}
+	}
+	return e
+}
+
+func (d *decoder) evict(body []byte) (e *metasim.Evict) {
+	e = new(metasim.Evict)
+	for f := walk(body, &d.err); f.next(); {
+		switch f.num {
+		case 1:
+			e.Client = f.client()
+		case 2:
+			e.Err = decodeViolation(f.bytes(), &d.err)
+		default:
+			f.unknown("an Evict")
+		}
+	}
+	return e
+}
+
+func (d *decoder) reached(body []byte) (e *metasim.Reached) {
+	e = new(metasim.Reached)
+	for f := walk(body, &d.err); f.next(); {
+		switch f.num {
+		case 1:
+			e.Until = f.instant()
+		case 2:
+			e.Next = f.instant()
+		default:
+			f.unknown("a Reached")
+		}
+	}
+	return e
+}
+
+func (d *decoder) finish(body []byte) (e *metasim.Finish) {
+	e = new(metasim.Finish)
+	for f := walk(body, &d.err); f.next(); {
+		switch f.num {
+		case 1:
+			e.Err = decodeError(f.bytes(), &d.err)
+		default:
+			f.unknown("a Finish")
+		}
+	}
+	return e
 }

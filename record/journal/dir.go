@@ -13,11 +13,11 @@ import (
 	"metasim/internal/atomicfile"
 )
 
-// The files of a run that this package writes. Others lie beside them.
+// The files that this package writes into the directory of a run. There are others.
 const (
-	ManifestFile = "manifest.json"
-	JournalFile  = "journal"
-	IndexFile    = "index"
+	manifestFile = "manifest.json"
+	journalFile  = "journal"
+	indexFile    = "index"
 )
 
 // maxManifest bounds what is read of a manifest: 64 MiB.
@@ -29,30 +29,30 @@ type Dir struct{ path string }
 // Create makes the directory of a new run, and those above it. One that exists must be empty.
 func Create(path string) (Dir, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return Dir{}, fmt.Errorf("journal: making the run's directory: %w", err)
+		return Dir{}, fmt.Errorf("making the directory of the run: %w", err)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return Dir{}, fmt.Errorf("journal: looking into the run's directory: %w", err)
+		return Dir{}, fmt.Errorf("reading the directory of the run: %w", err)
 	}
 	if len(entries) > 0 {
-		return Dir{}, fmt.Errorf("journal: %s is not empty; a run needs a directory of its own, so name another", path)
+		return Dir{}, fmt.Errorf("%s is not empty; a run needs a directory of its own, so name another", path)
 	}
 	return Dir{path}, nil
 }
 
-// NextDir makes the directory root/name-<n> of a new run, with the least n from 1 that is above all there are. Runs
-// that ask at the same time get different ones.
+// NextDir makes the directory root/name-<n> of a new run, where n is one more than the largest that exists, from 1. Runs that begin
+// at the same time get different directories.
 func NextDir(root, name string) (Dir, error) {
 	if !filepath.IsLocal(name) || name != filepath.Base(name) || name == "." {
-		return Dir{}, fmt.Errorf("journal: a run cannot be called %q; use letters, digits, '-', '_' and '.'", name)
+		return Dir{}, fmt.Errorf("a run cannot be called %q; use letters, digits, '-', '_' and '.'", name)
 	}
 	if err := os.MkdirAll(root, 0o755); err != nil {
-		return Dir{}, fmt.Errorf("journal: making the directory of runs: %w", err)
+		return Dir{}, fmt.Errorf("making the directory of runs: %w", err)
 	}
 	entries, err := os.ReadDir(root)
 	if err != nil {
-		return Dir{}, fmt.Errorf("journal: looking into the directory of runs: %w", err)
+		return Dir{}, fmt.Errorf("reading the directory of runs: %w", err)
 	}
 	next := 1
 	for _, e := range entries {
@@ -68,52 +68,52 @@ func NextDir(root, name string) (Dir, error) {
 		case err == nil:
 			return Dir{path}, nil
 		case !errors.Is(err, fs.ErrExist):
-			return Dir{}, fmt.Errorf("journal: making the run's directory: %w", err)
+			return Dir{}, fmt.Errorf("making the directory of the run: %w", err)
 		}
 	}
 }
 
-// Open returns the directory of a run that there is: it has a manifest or a journal.
+// Open returns the directory of an existing run. It must have a manifest or a journal.
 func Open(path string) (Dir, error) {
 	d := Dir{path}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		return Dir{}, fmt.Errorf("journal: %s is no run, it is a file; name a directory that metasim run has made", path)
+		return Dir{}, fmt.Errorf("%s is no run, it is a file; name a directory that metasim run has made", path)
 	}
-	for _, file := range []string{ManifestFile, JournalFile} {
+	for _, file := range []string{manifestFile, journalFile} {
 		switch _, err := os.Stat(d.File(file)); {
 		case err == nil:
 			return d, nil
 		case !errors.Is(err, fs.ErrNotExist):
-			return Dir{}, fmt.Errorf("journal: opening a run: %w", err)
+			return Dir{}, fmt.Errorf("opening a run: %w", err)
 		}
 	}
-	return Dir{}, fmt.Errorf("journal: %s is no run: it has neither %s nor %s; "+
-		"name a directory that metasim run has made", path, ManifestFile, JournalFile)
+	return Dir{}, fmt.Errorf("%s is no run: it has neither %s nor %s; "+
+		"name a directory that metasim run has made", path, manifestFile, journalFile)
 }
 
-// Path returns where the directory is.
+// Path returns the path of the directory.
 func (d Dir) Path() string { return d.path }
 
 // File returns the path of a file in it.
 func (d Dir) File(name string) string { return filepath.Join(d.path, name) }
 
-// NewJournal makes the run's journal, of clients of these names. There must be none. Close the writer to close the file, and to
-// write the index beside it.
+// NewJournal makes the journal of the run, which must not exist. Names are those of the clients. Close the writer to close the file and
+// to write the index.
 func (d Dir) NewJournal(names []string) (*Writer, error) {
-	f, err := os.OpenFile(d.File(JournalFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(d.File(journalFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("journal: making the journal: %w", err)
+		return nil, fmt.Errorf("making the journal: %w", err)
 	}
 	w := NewWriter(f)
 	w.index, w.save = newIndexer(names), d.writeIndex
 	return w, nil
 }
 
-// OpenJournal opens the run's journal. Names are those of the clients: the reader fails with ErrForeign at an entry with another
+// OpenJournal opens the journal of the run. Names are those of the clients: the reader fails with ErrForeign at an entry with another
 // client; with nil it takes any. Close the reader to close the file. It fails with ErrNoJournal where the run was carried out
 // without a journal.
 func (d Dir) OpenJournal(names []string) (*Reader, error) {
-	f, err := os.Open(d.File(JournalFile))
+	f, err := os.Open(d.File(journalFile))
 	if err != nil {
 		return nil, d.unopened(err)
 	}
@@ -124,34 +124,33 @@ func (d Dir) OpenJournal(names []string) (*Reader, error) {
 	return r, nil
 }
 
-// unopened words why the journal cannot be opened.
+// unopened says why the journal cannot be opened.
 func (d Dir) unopened(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		if m, e := d.Manifest(); e == nil && m.NoJournal {
 			return ErrNoJournal
 		}
-		return fmt.Errorf("journal: %s has lost its journal (%w); carry the run out again", d.path, fs.ErrNotExist)
+		return fmt.Errorf("%s has no journal any more (%w); carry the run out again", d.path, fs.ErrNotExist)
 	}
-	return fmt.Errorf("journal: opening the journal: %w", err)
+	return fmt.Errorf("opening the journal: %w", err)
 }
 
-// writeIndex writes the index of a journal that is complete.
+// writeIndex writes the index of a complete journal.
 func (d Dir) writeIndex(x *Index) error {
-	if err := d.replace(IndexFile, x.append(nil)); err != nil {
-		return fmt.Errorf("journal: writing the index: %w", err)
+	if err := d.replace(indexFile, x.append(nil)); err != nil {
+		return fmt.Errorf("writing the index: %w", err)
 	}
 	return nil
 }
 
-// Index returns the index of the run's journal, of clients of these names: the one that was written with it, or, where that is missing, damaged or
-// not of this journal, as after a kill, one that is made by reading it. With it comes the *[TornError] at which the
-// journal breaks off, if it was read and does.
+// Index returns the index of the journal. Names are those of the clients. If the index is missing, damaged or not of this journal, as
+// after a kill, it is made by reading the journal, and torn is the *[TornError] at which the journal breaks off, if it does.
 func (d Dir) Index(names []string) (index *Index, torn, err error) {
-	info, err := os.Stat(d.File(JournalFile))
+	info, err := os.Stat(d.File(journalFile))
 	if err != nil {
 		return nil, nil, d.unopened(err)
 	}
-	b, err := os.ReadFile(d.File(IndexFile))
+	b, err := os.ReadFile(d.File(indexFile))
 	if err == nil {
 		if x, err := parseIndex(b); err == nil && x.Size == info.Size() && len(x.Clients) == len(names) {
 			return x, nil, nil
@@ -162,18 +161,30 @@ func (d Dir) Index(names []string) (index *Index, torn, err error) {
 		return nil, nil, err
 	}
 	defer func() { _ = r.Close() }() // a file that was only read
-	return BuildIndex(r, names)
+	return buildIndex(r, names)
 }
 
-// WriteManifest writes the run's manifest, in place of one that is there. Whoever reads meanwhile reads the old one
-// or the new one, whole.
+// Scan reads a part of the journal, from the record at an offset on. An Index has such offsets. Close the scanner to close the file.
+func (d Dir) Scan(offset int64) (*Scanner, error) {
+	r, err := d.OpenJournal(nil)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newScanner(r, offset)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return s, nil
+}
+
+// WriteManifest writes the manifest of the run, or replaces it. A reader sees the old one or the new one, complete.
 func (d Dir) WriteManifest(m *Manifest) error {
 	b, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
-		return fmt.Errorf("journal: writing the manifest: %w", err)
+		return fmt.Errorf("writing the manifest: %w", err)
 	}
-	if err := d.replace(ManifestFile, append(b, '\n')); err != nil {
-		return fmt.Errorf("journal: writing the manifest: %w", err)
+	if err := d.replace(manifestFile, append(b, '\n')); err != nil {
+		return fmt.Errorf("writing the manifest: %w", err)
 	}
 	return nil
 }
@@ -194,26 +205,26 @@ func (d Dir) replace(name string, b []byte) error {
 	return f.Commit()
 }
 
-// Manifest reads the run's manifest.
+// Manifest reads the manifest of the run.
 func (d Dir) Manifest() (*Manifest, error) {
-	info, err := os.Stat(d.File(ManifestFile))
+	info, err := os.Stat(d.File(manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("journal: %s has lost its manifest (%w), without which nobody knows what ran", d.path, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s has no manifest any more (%w), so that nothing is known of the run", d.path, fs.ErrNotExist)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("journal: reading the manifest: %w", err)
+		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
 	if info.Size() > maxManifest {
-		return nil, fmt.Errorf("journal: %s has %d bytes, but a manifest has at most %d; it is something else",
-			d.File(ManifestFile), info.Size(), maxManifest)
+		return nil, fmt.Errorf("%s has %d bytes, but a manifest has at most %d; it is something else",
+			d.File(manifestFile), info.Size(), maxManifest)
 	}
-	b, err := os.ReadFile(d.File(ManifestFile))
+	b, err := os.ReadFile(d.File(manifestFile))
 	if err != nil {
-		return nil, fmt.Errorf("journal: reading the manifest: %w", err)
+		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
 	var m Manifest
 	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, fmt.Errorf("journal: %s is no manifest: %w; name the directory of a run", d.File(ManifestFile), err)
+		return nil, fmt.Errorf("%s is not a manifest: %w; name the directory of a run", d.File(manifestFile), err)
 	}
 	return &m, nil
 }

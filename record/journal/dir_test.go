@@ -45,7 +45,7 @@ func TestAManifestIsReadAsItWasWritten(t *testing.T) {
 	files, err := os.ReadDir(d.Path())
 	require.NoError(t, err)
 	require.Len(t, files, 1, "nothing is left of the writing")
-	text, err := os.ReadFile(d.File(ManifestFile))
+	text, err := os.ReadFile(d.File(manifestFile))
 	require.NoError(t, err)
 	assert.Contains(t, string(text), `"started": "2026-11-21T13:30:00.000005Z"`)
 	assert.Contains(t, string(text), `"until_ns": 2000000000`)
@@ -57,7 +57,7 @@ func TestAManifestThatCannotBeWrittenLeavesTheOldOne(t *testing.T) {
 	require.NoError(t, d.WriteManifest(manifest()))
 	bad := manifest()
 	bad.Resolved = json.RawMessage("{")
-	require.ErrorContains(t, d.WriteManifest(bad), "journal: writing the manifest")
+	require.ErrorContains(t, d.WriteManifest(bad), "writing the manifest")
 	got, err := d.Manifest()
 	require.NoError(t, err)
 	assert.Equal(t, "ping-pong", got.Scenario)
@@ -99,7 +99,7 @@ func TestCreateWantsADirectoryOfItsOwn(t *testing.T) {
 	_, err = Create(root)
 	require.ErrorContains(t, err, "is not empty; a run needs a directory of its own, so name another")
 	_, err = Create(filepath.Join(root, "thesis.tex"))
-	require.ErrorContains(t, err, "journal: making the run's directory")
+	require.ErrorContains(t, err, "making the directory of the run")
 }
 
 func TestNextDirCountsOn(t *testing.T) {
@@ -180,9 +180,9 @@ func TestAJournalInItsDirectory(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.Manifest()
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.NoError(t, os.WriteFile(d.File(ManifestFile), []byte("{}}"), 0o600))
+	require.NoError(t, os.WriteFile(d.File(manifestFile), []byte("{}}"), 0o600))
 	_, err = d.Manifest()
-	require.ErrorContains(t, err, "is no manifest")
+	require.ErrorContains(t, err, "is not a manifest")
 
 	r, err := d.OpenJournal(nil)
 	require.NoError(t, err)

@@ -1,24 +1,35 @@
-// Package journal keeps a run on disk: a directory with a manifest, that says what the run was, and a journal, that
-// holds every input and every effect in order. From a journal a run can be replayed, audited and explained: it has
-// all that the dispatcher was told, and all that it answered.
+// Package journal keeps a run on disk: a directory with a manifest, which says what the run was, and a journal, which has every
+// input of the dispatcher and every effect in order. From a journal a run can be replayed, checked and explained.
 //
 //	dir, err := journal.NextDir("runs", "ping-pong")   // runs/ping-pong-1
 //	w, err := dir.NewJournal(names)
 //	err = w.Observe(wall, event, d.Step(event))        // of each Step
 //	err = w.Observe(wall, nil, d.Settle())             // of each Settle
 //
-// A [Reader] gives back the same calls, one [Entry] each. A Settle without effects changed nothing and is left out.
+// A [Reader] returns the same calls, one [Entry] each. A Settle without effects changed nothing and is left out.
 //
-// Beside the journal lies an [Index], from which two runs are compared without reading them, and the part of a journal that
-// matters is found and looked through by a [Scanner].
+// Beside the journal lies an [Index], by which two runs are compared without reading their journals whole. A [Scanner] reads a part
+// of a journal.
+//
+//	journal.go    what a journal and a manifest have; errors; the numbers of the format
+//	dir.go        the directory of a run and its files
+//	writer.go     frames: length, checksum, body
+//	reader.go     the same, back; a part of a journal
+//	encode.go     events and effects as bodies
+//	decode.go     the same, back
+//	failure.go    the errors in them
+//	proto.go      the wire format of Protocol Buffers
+//	inflight.go   messages that effects may still refer to
+//	index.go      what each client received and sent, and its file
+//	history.go    the rolling hash of that
 //
 // # Duties of the caller
 //
-//  1. One goroutine owns a Writer. The package reads no clock: wall-clock stamps are the caller's.
-//  2. Flush at times: what is in the buffer dies with the process. Close at the end.
-//  3. Look at the errors, or at least at the one of Close: the first one sticks.
-//  4. Write the manifest when the run begins and again when it has ended (see [Manifest]). A journal has no mark of its
-//     end but the Finish effect: where that is missing, the run was killed, even if the last record is whole.
+//  1. Use a Writer from one goroutine. The package reads no clock: the caller gives the wall-clock times.
+//  2. Flush at times: what is in the buffer is lost if the process is killed. Close at the end.
+//  3. Check the errors, or at least that of Close: the first error stays.
+//  4. Write the manifest when the run begins and again when it has ended (see [Manifest]). Only the Finish effect marks the end of a
+//     journal: where it is missing the run was killed, even if the last record is complete.
 //
 // # The file, byte by byte
 //
@@ -31,19 +42,19 @@
 //	u32      CRC-32C (Castagnoli) of the body
 //	body     a Record of journalpb/journal.proto, in the encoding of Protocol Buffers
 //
-// The body begins with its kind (bytes 08 01, 08 02 or 08 03), then comes the wall clock, then the event, then the
-// effects. A field that has its zero is left out. The kinds are:
+// The body begins with its kind (bytes 08 01, 08 02 or 08 03), then comes the wall clock, then the event, then the effects. A field
+// with its zero value is left out. The kinds are:
 //
 //	1 STEP    one event, and the effects of its Step
 //	2 SETTLE  the effects of a Settle
-//	3 MORE    more effects of the entry before, which were many, or were written later; its wall clock means nothing
+//	3 MORE    more effects of the entry before, which had many; its wall clock means nothing
 //
 // An entry is a STEP or a SETTLE with the MOREs that follow it.
 //
-// A payload lies in the file once, in its Send. The sequence number of a Send is not written: it is the count of
-// the Sends of that client before it, from 0. Queue, Lose and Deliver name (from, seq). A reader may forget a
-// message when every copy queued of it was delivered or lost or its recipient left, and at the end of the entry of
-// its Send if none was queued; what is queued for a client after its Leave never comes.
+// A payload is in the file once, in its Send. The sequence number of a Send is not written: it is the count of the Sends of that
+// client before it, from 0. Queue, Lose and Deliver name (from, seq). A reader may forget a message when every queued copy was
+// delivered or lost or its recipient left, and at the end of the entry of its Send if no copy was queued. What is queued for a client
+// after its Leave is never delivered.
 //
 // For example, client 1 publishes "hi" on A at 5 ns (step 0), 3 ns after the run began on the wall; it is queued for
 // client 0, due at 7 ns, step 2:
@@ -62,6 +73,6 @@
 //	      10 01                       from 1 (to and seq are 0 and left out)
 //	      22 04 08 07 10 02           due: time 7, step 2
 //
-// A reader refuses what it does not understand, as half a journal would replay as another run. It checks lengths
-// before it allocates, and allocates in proportion to bytes that are really there.
+// A reader refuses what it does not understand, because a journal that is read in part would replay as another run. It checks lengths
+// before it allocates, and allocates in proportion to the bytes of the file.
 package journal

@@ -1,65 +1,67 @@
 package journal
 
 import (
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 
 	"metasim/metasim"
 )
 
-// An Index says of a journal, without reading it, what each client was given and what it sent, in chains that can be
-// compared with those of another run. It lies beside the journal, and is written when that is closed.
+// An Index has what each client of a journal received and sent as histories, which can be compared with those of another run. It
+// lies beside the journal, and is written when the journal is closed.
 type Index struct {
-	Size    int64 // of the journal: of any other it says nothing
-	Clients []Track
+	Size    int64 // bytes of the journal; with another size the index is not of that journal
+	Clients []ClientIndex
 }
 
-// A Track is one client's part in an index.
-type Track struct {
-	Inputs  Chain // the deliveries that it handled, in order: Number is the count
-	Outputs Chain // what it sent, in order, and then its leave
-	Left    bool  // Outputs end with its leave
-	// Granted is how far it was authorized last. Who leaves when authorized to the end of the run leaves because nothing
-	// more comes, and not at the instant of what it did last.
+// A ClientIndex is the part of one client in an index.
+type ClientIndex struct {
+	Inputs  History // the deliveries that it handled, in order
+	Outputs History // what it sent, in order, and then its leave
+	Left    bool    // Outputs end with its leave
+	// Granted is how far it was authorized last. A client that leaves when it is authorized to the end of the run leaves because
+	// nothing more comes, and not at the instant of its last action.
 	Granted metasim.Instant
 }
 
 // An indexer makes an index while a journal is written or read.
 type indexer struct {
-	index Index
-	names []uint64 // hashes of the clients' names, so that runs with other clients beside them can be compared
-	ahead []ahead  // of each client
+	index     Index
+	names     []uint64    // hashes of the names: runs with different clients can be compared
+	delivered []delivered // by client
 }
 
-// ahead is what was delivered to a client, and how much of it is not acknowledged.
-type ahead struct {
-	chain  Chain  // with all that was delivered
-	values []link // the chain after each delivery that is not acknowledged, from first on
-	first  int
+// delivered is what was delivered to a client, and how much of that it has not acknowledged.
+type delivered struct {
+	history History // of all that was delivered
+	unacked []state // of the history after each delivery that is not acknowledged; those before first are done with
+	first   int
 }
 
-// A link is a chain after an item.
-type link struct {
+// A state is a history after an item.
+type state struct {
 	hash uint64
 	at   metasim.Instant
 }
 
 func newIndexer(names []string) *indexer {
-	x := &indexer{index: Index{Clients: make([]Track, len(names))}, ahead: make([]ahead, len(names))}
+	x := &indexer{index: Index{Clients: make([]ClientIndex, len(names))}, delivered: make([]delivered, len(names))}
 	for i, name := range names {
 		x.names = append(x.names, foldBytes(seedHash, name))
-		x.index.Clients[i].Outputs = Chain{Hash: seedHash, Every: firstEvery}
-		x.index.Clients[i].Inputs = Chain{Hash: seedHash, Every: firstEvery}
-		x.ahead[i].chain = Chain{Hash: seedHash, Every: firstEvery}
+		x.index.Clients[i].Outputs = History{Hash: seedHash, Every: firstEvery}
+		x.index.Clients[i].Inputs = History{Hash: seedHash, Every: firstEvery}
+		x.delivered[i].history = History{Hash: seedHash, Every: firstEvery}
 	}
 	return x
 }
 
-// observe takes one entry, or a part of one, whose record begins at offset. Clients that it was not told of are left out.
+// observe takes one entry, whose record begins at offset. It leaves out clients without a name.
 func (x *indexer) observe(offset int64, ev metasim.Event, effs []metasim.Effect) {
 	switch ev := ev.(type) {
 	case *metasim.Send:
-		if t := x.track(ev.Client); t != nil {
+		if t := x.client(ev.Client); t != nil {
 			t.Outputs.add(hashSend(ev.Sent, ev.Channel, ev.Payload), ev.Sent, offset)
 		}
 	case *metasim.Advance:
@@ -67,11 +69,11 @@ func (x *indexer) observe(offset int64, ev metasim.Event, effs []metasim.Effect)
 	case *metasim.PollWait:
 		x.acknowledge(ev.Client, ev.Acked)
 	case *metasim.Leave:
-		if t := x.track(ev.Client); t != nil && !ev.Cut {
+		if t := x.client(ev.Client); t != nil && !ev.Cut {
 			x.acknowledge(ev.Client, ev.Acked)
 			t.Left = true
 			t.Outputs.add(hashLeave(ev.Now, ev.Acked, ev.Result), ev.Now, offset)
-			x.ahead[ev.Client].values, x.ahead[ev.Client].first = nil, 0
+			x.delivered[ev.Client].unacked, x.delivered[ev.Client].first = nil, 0
 		}
 	}
 	for _, e := range effs {
@@ -81,14 +83,15 @@ func (x *indexer) observe(offset int64, ev metasim.Event, effs []metasim.Effect)
 				x.deliver(offset, e)
 			}
 		case *metasim.Authorize:
-			if t := x.track(e.To); t != nil {
+			if t := x.client(e.To); t != nil {
 				t.Granted = e.Until
 			}
 		}
 	}
 }
 
-func (x *indexer) track(id metasim.ClientID) *Track {
+// client returns the index of a client, or nil for one without a name.
+func (x *indexer) client(id metasim.ClientID) *ClientIndex {
 	if int(id) >= len(x.index.Clients) {
 		return nil
 	}
@@ -96,27 +99,27 @@ func (x *indexer) track(id metasim.ClientID) *Track {
 }
 
 func (x *indexer) deliver(offset int64, d *metasim.Deliver) {
-	a, m := &x.ahead[d.To], &d.Message
-	a.chain.add(hashDelivery(m.Due, x.names[m.From], hashSend(m.Sent, m.Channel, m.Payload)), m.Due, offset)
-	if a.first > len(a.values)/2 {
-		a.values = a.values[:copy(a.values, a.values[a.first:])]
+	a, m := &x.delivered[d.To], &d.Message
+	a.history.add(hashDelivery(m.Due, x.names[m.From], hashSend(m.Sent, m.Channel, m.Payload)), m.Due, offset)
+	if a.first > len(a.unacked)/2 {
+		a.unacked = a.unacked[:copy(a.unacked, a.unacked[a.first:])]
 		a.first = 0
 	}
-	a.values = append(a.values, link{a.chain.Hash, m.Due})
+	a.unacked = append(a.unacked, state{a.history.Hash, m.Due})
 }
 
-// acknowledge moves a client's inputs on to the delivery of that number.
+// acknowledge extends a client's inputs to the delivery of this number.
 func (x *indexer) acknowledge(id metasim.ClientID, number uint64) {
-	t := x.track(id)
+	t := x.client(id)
 	if t == nil {
 		return
 	}
-	a, in := &x.ahead[id], &t.Inputs
-	if number <= in.Count || number-in.Count > uint64(len(a.values)-a.first) {
-		return // nothing new; or what no dispatcher lets pass
+	a, in := &x.delivered[id], &t.Inputs
+	if number <= in.Count || number-in.Count > uint64(len(a.unacked)-a.first) {
+		return // nothing new; or more than was delivered, which a dispatcher refuses
 	}
 	a.first += int(number - in.Count)
-	last := a.values[a.first-1]
+	last := a.unacked[a.first-1]
 	in.Count, in.Hash, in.At = number, last.hash, last.at
 }
 
@@ -124,16 +127,16 @@ func (x *indexer) acknowledge(id metasim.ClientID, number uint64) {
 func (x *indexer) finish(size int64) *Index {
 	x.index.Size = size
 	for i := range x.index.Clients {
-		in, all := &x.index.Clients[i].Inputs, &x.ahead[i].chain
+		in, all := &x.index.Clients[i].Inputs, &x.delivered[i].history
 		in.Every = all.Every
-		in.Checkpoints = all.Checkpoints[:in.Count/in.Every] // what was not handled depends on real time
+		in.Checkpoints = all.Checkpoints[:in.Count/in.Every] // how much was delivered but not handled depends on real time
 	}
 	return &x.index
 }
 
-// BuildIndex makes the index of a journal, of clients of these names, by reading it: of one that was not closed. With it
-// comes the *[TornError] at which the journal breaks off, if it does.
-func BuildIndex(r *Reader, names []string) (index *Index, torn, err error) {
+// buildIndex makes the index of a journal by reading it. Names are those of the clients. It also returns the *[TornError] at which
+// the journal breaks off, if it does.
+func buildIndex(r *Reader, names []string) (index *Index, torn, err error) {
 	x := newIndexer(names)
 	for {
 		offset := max(r.offset, int64(headerSize))
@@ -148,4 +151,141 @@ func BuildIndex(r *Reader, names []string) (index *Index, torn, err error) {
 		}
 		x.observe(offset, e.Event, e.Effects)
 	}
+}
+
+// The file of an index, all integers little-endian:
+//
+//	8 bytes  magic "MSIMINDX"
+//	u32      version: 1
+//	u64      bytes of the journal
+//	u32      number of clients
+//	of each client:
+//	  u8     1 if it left, else 0
+//	  instant  how far it was authorized
+//	  of its inputs, then of its outputs:
+//	    u64      count
+//	    u64      hash
+//	    instant  of the last item: i64 time, u32 step
+//	    u64      items between two checkpoints
+//	    u32      number of checkpoints
+//	    of each: u64 hash, instant, u64 offset
+//	u32      CRC-32C of all before
+const (
+	indexMagic   = "MSIMINDX"
+	indexVersion = 1
+
+	checkpointSize = 8 + 12 + 8
+	historySize    = 8 + 8 + 12 + 8 + 4 // without checkpoints
+)
+
+func (x *Index) append(b []byte) []byte {
+	start := len(b)
+	b = append(b, indexMagic...)
+	b = binary.LittleEndian.AppendUint32(b, indexVersion)
+	b = binary.LittleEndian.AppendUint64(b, uint64(x.Size))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(x.Clients)))
+	for i := range x.Clients {
+		t := &x.Clients[i]
+		left := byte(0)
+		if t.Left {
+			left = 1
+		}
+		b = t.Outputs.append(t.Inputs.append(appendFixed(append(b, left), t.Granted)))
+	}
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+}
+
+func (h *History) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, h.Count)
+	b = binary.LittleEndian.AppendUint64(b, h.Hash)
+	b = appendFixed(b, h.At)
+	b = binary.LittleEndian.AppendUint64(b, h.Every)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(h.Checkpoints)))
+	for _, p := range h.Checkpoints {
+		b = appendFixed(binary.LittleEndian.AppendUint64(b, p.Hash), p.At)
+		b = binary.LittleEndian.AppendUint64(b, uint64(p.Offset))
+	}
+	return b
+}
+
+func appendFixed(b []byte, i metasim.Instant) []byte {
+	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(b, uint64(i.Time)), i.Step)
+}
+
+// errNoIndex tells that a file is not an index, or is damaged.
+var errNoIndex = errors.New("this is not an index")
+
+// parseIndex reads the file of an index. It refuses everything that append does not write.
+func parseIndex(b []byte) (*Index, error) {
+	const head = len(indexMagic) + 4 + 8 + 4
+	if len(b) < head+4 || string(b[:len(indexMagic)]) != indexMagic || binary.LittleEndian.Uint32(b[len(indexMagic):]) != indexVersion {
+		return nil, errNoIndex
+	}
+	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
+	if crc32.Checksum(body, castagnoli) != sum {
+		return nil, errNoIndex
+	}
+	r := &indexReader{rest: body[len(indexMagic)+4:]}
+	x := &Index{Size: int64(r.uint64())}
+	n := r.count(1 + 12 + 2*historySize)
+	for range n {
+		left := r.take(1)[0]
+		x.Clients = append(x.Clients, ClientIndex{Left: left == 1, Granted: r.instant(), Inputs: r.history(), Outputs: r.history()})
+		if r.bad || left > 1 {
+			return nil, errNoIndex
+		}
+	}
+	if r.bad || len(r.rest) > 0 {
+		return nil, errNoIndex
+	}
+	return x, nil
+}
+
+// An indexReader reads what append writes. After an error it is bad, and everything that it reads is zero.
+type indexReader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *indexReader) take(n int) []byte {
+	if len(r.rest) < n {
+		r.bad = true
+		return make([]byte, n)
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *indexReader) uint64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
+
+func (r *indexReader) instant() metasim.Instant {
+	t := r.uint64()
+	return metasim.Instant{Time: metasim.Time(t), Step: binary.LittleEndian.Uint32(r.take(4))}
+}
+
+// count reads how many things of at least size bytes follow.
+func (r *indexReader) count(size int) int {
+	n := binary.LittleEndian.Uint32(r.take(4))
+	if uint64(n)*uint64(size) > uint64(len(r.rest)) {
+		r.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+func (r *indexReader) history() History {
+	c := History{Count: r.uint64(), Hash: r.uint64(), At: r.instant(), Every: r.uint64()}
+	n := r.count(checkpointSize)
+	if n > 0 {
+		c.Checkpoints = make([]Checkpoint, n)
+	}
+	for i := range c.Checkpoints {
+		c.Checkpoints[i] = Checkpoint{Hash: r.uint64(), At: r.instant(), Offset: int64(r.uint64())}
+	}
+	// Every is a power of two, and there is a checkpoint after each Every items.
+	if c.Every < firstEvery || c.Every&(c.Every-1) != 0 || c.Count/c.Every != uint64(n) {
+		r.bad = true
+	}
+	return c
 }

@@ -34,7 +34,7 @@ func indexed(t require.TestingT, entries ...Entry) (journal []byte, x *Index) {
 func TestIndexIsThatOfReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, x := indexed(t, runs().Draw(t, "run")...)
-		again, torn, err := BuildIndex(NewReader(bytes.NewReader(b)), three)
+		again, torn, err := buildIndex(NewReader(bytes.NewReader(b)), three)
 		require.NoError(t, err)
 		require.NoError(t, torn)
 		require.EqualValues(t, len(b), again.Size)
@@ -63,15 +63,15 @@ func TestIndexLeavesOutWhatWasNotHandled(t *testing.T) {
 		return x
 	}
 	one, other := given(100, 20).Clients[0].Inputs, given(70, 20).Clients[0].Inputs
-	require.Equal(t, one.append(nil)[:chainSize], other.append(nil)[:chainSize])
+	require.Equal(t, one.append(nil)[:historySize], other.append(nil)[:historySize])
 	require.Len(t, one.Checkpoints, 1)
 	require.EqualValues(t, 20, one.Count)
 	require.Equal(t, metasim.At(19), one.At)
 }
 
 // chain returns the chain of items whose instants are their places.
-func chain(items []uint64) *Chain {
-	c := &Chain{Hash: seedHash, Every: firstEvery}
+func chain(items []uint64) *History {
+	c := &History{Hash: seedHash, Every: firstEvery}
 	for i, item := range items {
 		c.add(item, metasim.At(metasim.Time(i)), int64(i))
 	}
@@ -79,7 +79,7 @@ func chain(items []uint64) *Chain {
 }
 
 // TestPart compares chains of random lengths that are equal for a random time, up to more checkpoints than are kept.
-func TestPart(t *testing.T) {
+func TestFirstDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.SampledFrom([]int{0, 1, firstEvery, 300, 3 * firstEvery * maxCheckpoints})
 		a := make([]uint64, rapid.IntRange(0, 3*length.Draw(t, "about")).Draw(t, "items"))
@@ -94,7 +94,7 @@ func TestPart(t *testing.T) {
 		}
 		x, y := chain(a), chain(b)
 		require.Less(t, len(x.Checkpoints), maxCheckpoints)
-		p, parted := Part(x, y)
+		p, parted := FirstDifference(x, y)
 		if require.Equal(t, len(a) > equal || len(b) > equal, parted); !parted {
 			return
 		}
@@ -148,7 +148,7 @@ func TestScan(t *testing.T) {
 		entries := runs().Draw(rt, "run")
 		b := write(rt, entries...)
 		d := Dir{t.TempDir()}
-		require.NoError(rt, os.WriteFile(d.File(JournalFile), b, 0o644))
+		require.NoError(rt, os.WriteFile(d.File(journalFile), b, 0o644))
 		var offsets []int64
 		r := NewReader(bytes.NewReader(b))
 		for {
@@ -197,7 +197,7 @@ func FuzzIndex(f *testing.F) {
 			return
 		}
 		for i := range x.Clients { // and can be worked with
-			Part(&x.Clients[i].Inputs, &x.Clients[0].Outputs)
+			FirstDifference(&x.Clients[i].Inputs, &x.Clients[0].Outputs)
 			x.Clients[i].Outputs.Before(1 << 40)
 		}
 	})

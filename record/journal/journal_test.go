@@ -156,11 +156,10 @@ func TestEventsAndEffectsApartMakeOneEntry(t *testing.T) {
 			require.NoError(t, w.Observe(e.Wall, nil, e.Effects))
 			continue
 		}
-		require.NoError(t, w.Event(e.Wall, e.Event))
+		w.write(step, e.Wall, e.Event, nil)
 		for _, eff := range e.Effects {
-			require.NoError(t, w.Effects(e.Wall+1, []metasim.Effect{eff}))
+			w.write(more, e.Wall+1, nil, []metasim.Effect{eff})
 		}
-		require.NoError(t, w.Effects(e.Wall+1, nil))
 	}
 	require.NoError(t, w.Close())
 	entries, err := read(buf.Bytes())
@@ -270,12 +269,15 @@ func TestTheReaderForgetsWhatIsOver(t *testing.T) {
 			require.ErrorIs(t, err, io.EOF)
 			break
 		}
-		most = max(most, r.dec.book.kept)
+		kept := 0
+		for _, p := range r.dec.sent.pages {
+			kept += p.used
+		}
+		most = max(most, kept)
 	}
 	assert.InDelta(t, 34, most, 2, "while client 2 is there, all messages to it are kept")
-	assert.Zero(t, r.dec.book.kept)
-	assert.Empty(t, r.dec.book.pages)
-	assert.Zero(t, r.dec.book.owed[0]+r.dec.book.queued)
+	assert.Empty(t, r.dec.sent.pages)
+	assert.Zero(t, r.dec.sent.queued[0]+r.dec.sent.total)
 }
 
 // What a link drops when a message is sent is not the copy that it queued for the same client.
@@ -333,16 +335,12 @@ func TestErrorsOfTheWriterStick(t *testing.T) {
 	require.NoError(t, w.Observe(0, big, nil))
 	require.ErrorIs(t, w.Observe(0, big, nil), io.ErrShortWrite)
 	require.ErrorIs(t, w.Observe(0, &metasim.Begin{}, nil), io.ErrShortWrite)
-	require.ErrorIs(t, w.Event(0, &metasim.Begin{}), io.ErrShortWrite)
-	require.ErrorIs(t, w.Effects(0, nil), io.ErrShortWrite)
 	require.ErrorIs(t, w.Flush(), io.ErrShortWrite)
 	require.ErrorIs(t, w.Close(), io.ErrShortWrite)
 	require.NoError(t, w.Close(), "a second Close does nothing")
 	assert.Equal(t, 1, f.closed)
 	assert.ErrorContains(t, w.Observe(0, &metasim.Begin{}, nil), "write before Close")
-	assert.ErrorContains(t, NewWriter(f).Event(0, nil), "use Observe")
-	assert.ErrorContains(t, NewWriter(f).Effects(0, nil), "write their Event first")
-	assert.ErrorContains(t, NewWriter(f).Observe(0, &metasim.Send{Payload: make([]byte, MaxRecord)}, nil), "send less")
+	assert.ErrorContains(t, NewWriter(f).Observe(0, &metasim.Send{Payload: make([]byte, maxRecord)}, nil), "send less")
 }
 
 func TestALargeBufferIsGivenBack(t *testing.T) {

@@ -10,47 +10,42 @@ import (
 	"math"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"metasim/metasim"
 )
 
-// An Entry is what one call of the dispatcher came to.
-type Entry struct {
-	Wall    int64            // wall clock: nanoseconds since the run began
-	Event   metasim.Event    // what was stepped; nil for a Settle
-	Effects []metasim.Effect // what followed; the slice is the caller's, payloads are never to be changed
-}
-
-// A Reader reads a journal, entry by entry. It keeps a payload until the last of its copies was delivered or lost or
-// its recipient left, so that what it holds is what the dispatcher held, whatever the length of the run.
+// A Reader reads a journal, entry by entry. It keeps a payload until the last of its copies was delivered or lost or its recipient
+// left: it needs as much memory as the dispatcher needed, however long the run is.
 type Reader struct {
 	src     io.Reader
 	buf     *bufio.Reader
 	body    []byte // of the record at offset
 	size    int64  // of that record, with its frame
-	ahead   bool   // body begins the next entry
-	offset  int64  // everything before it is good, and was read
+	unread  bool   // body begins the next entry
+	offset  int64  // everything before it is good and was read
 	records int64
 	dec     decoder
 	clients uint64 // an entry with this client or a later one is foreign
 	err     error
 }
 
-// NewReader returns a reader of the journal that r holds. If r is an io.Closer, it is the reader's from now on.
+// NewReader returns a reader of a journal. It takes any client. If r is an io.Closer, Close closes it.
 func NewReader(r io.Reader) *Reader {
 	return &Reader{src: r, buf: bufio.NewReaderSize(r, 1<<16), dec: newDecoder(), clients: math.MaxUint64}
 }
 
-// Next returns the next entry. After the last it fails with io.EOF; after the last good one of a journal that is
-// damaged or was cut off, with a *[TornError]; at the start of something else, with [ErrNotJournal] or a
-// *[VersionError]. Every later call fails with the same error.
+// Next returns the next entry. After the last one it fails with io.EOF; after the last good one of a journal that is damaged or was
+// cut off, with a *[TornError]; at the start of another file, with [ErrNotJournal] or a *[VersionError]; at an entry with a client of
+// another run, with [ErrForeign]. Every later call fails with the same error.
 func (r *Reader) Next() (Entry, error) {
-	if !r.ahead {
+	if !r.unread {
 		r.load()
 	}
 	if r.err != nil {
 		return Entry{}, r.err
 	}
-	r.ahead = false
+	r.unread = false
 	var e Entry
 	if err := r.decode(&e, false); err != nil {
 		r.tear(err.Error())
@@ -58,14 +53,14 @@ func (r *Reader) Next() (Entry, error) {
 	}
 	for r.load(); r.err == nil; r.load() {
 		if kindOf(r.body) != more {
-			r.ahead = true
+			r.unread = true
 			break
 		}
 		if err := r.decode(&e, true); err != nil {
 			r.tear(err.Error())
 		}
 	}
-	r.dec.book.shut(e.Event)
+	r.dec.sent.endEntry(e.Event)
 	if r.foreign(&e) {
 		r.err = ErrForeign
 		return Entry{}, r.err
@@ -75,7 +70,7 @@ func (r *Reader) Next() (Entry, error) {
 
 // foreign reports whether an entry has a client that the run does not have.
 func (r *Reader) foreign(e *Entry) bool {
-	if id, ok := Speaker(e.Event); ok && uint64(id) >= r.clients {
+	if id, ok := ClientOf(e.Event); ok && uint64(id) >= r.clients {
 		return true
 	}
 	for _, effect := range e.Effects {
@@ -101,7 +96,7 @@ func (r *Reader) foreign(e *Entry) bool {
 	return false
 }
 
-// Close closes the underlying reader if that can be closed.
+// Close closes the underlying reader, if it is an io.Closer.
 func (r *Reader) Close() error {
 	if c, ok := r.src.(io.Closer); ok {
 		return c.Close()
@@ -109,10 +104,10 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// decode adds the loaded record to an entry.
+// decode adds the record in body to an entry.
 func (r *Reader) decode(e *Entry, continues bool) error {
 	if !continues && kindOf(r.body) == more {
-		return errors.New("the record continues an entry, but none is open")
+		return errors.New("a record continues an entry, but there is none before it")
 	}
 	good := len(e.Effects)
 	if err := r.dec.record(r.body, e); err != nil {
@@ -135,15 +130,15 @@ func (r *Reader) load() {
 	var frame [frameSize]byte
 	switch _, err := io.ReadFull(r.buf, frame[:]); {
 	case errors.Is(err, io.EOF):
-		r.err = io.EOF // between two records: a clean end
+		r.err = io.EOF // the file ends between two records
 		return
 	case err != nil:
 		r.failed(err, "the file ends inside a record")
 		return
 	}
 	n := binary.LittleEndian.Uint32(frame[:])
-	if n == 0 || n > MaxRecord {
-		r.tear(fmt.Sprintf("a record of %d bytes, but one has 1 to %d", n, MaxRecord))
+	if n == 0 || n > maxRecord {
+		r.tear(fmt.Sprintf("a record has %d bytes, but 1 to %d are allowed", n, maxRecord))
 		return
 	}
 	if !r.read(int(n)) {
@@ -156,21 +151,7 @@ func (r *Reader) load() {
 	r.size = frameSize + int64(n)
 }
 
-// seek goes to a record.
-func (r *Reader) seek(offset int64) error {
-	file, ok := r.src.(io.Seeker)
-	if !ok {
-		return errors.New("journal: only in a file is there a way to a record")
-	}
-	if _, err := file.Seek(offset, io.SeekStart); err != nil {
-		return fmt.Errorf("journal: going to byte %d: %w", offset, err)
-	}
-	r.buf.Reset(r.src)
-	r.offset, r.err = offset, nil
-	return nil
-}
-
-// header reads how a journal begins.
+// header reads the header.
 func (r *Reader) header() {
 	b := make([]byte, headerSize)
 	n, err := io.ReadFull(r.buf, b)
@@ -182,14 +163,14 @@ func (r *Reader) header() {
 		r.failed(err, "the file ends inside the header")
 		return
 	}
-	if v := binary.LittleEndian.Uint32(b[len(magic):]); v != Version {
+	if v := binary.LittleEndian.Uint32(b[len(magic):]); v != version {
 		r.err = &VersionError{Version: v}
 		return
 	}
 	r.offset = int64(headerSize)
 }
 
-// read reads n bytes into body, which grows as bytes really come. It returns false after an error.
+// read reads n bytes into body, which grows only as bytes are read. It returns false after an error.
 func (r *Reader) read(n int) bool {
 	const atOnce = 1 << 16
 	r.body = r.body[:0]
@@ -207,16 +188,125 @@ func (r *Reader) read(n int) bool {
 	return true
 }
 
-// failed takes an error of reading: the end of the file tears the journal.
+// failed sets err after an error of reading. At the end of the file the journal is torn.
 func (r *Reader) failed(err error, atEnd string) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		r.tear(atEnd)
 		return
 	}
-	r.err = fmt.Errorf("journal: reading at byte %d: %w", r.offset, err)
+	r.err = fmt.Errorf("reading the journal at byte %d: %w", r.offset, err)
 }
 
-// tear ends the journal at offset.
+// tear sets err: the journal is torn at offset.
 func (r *Reader) tear(reason string) {
 	r.err = &TornError{Offset: r.offset, Records: r.records, Reason: reason}
+}
+
+// A Scanner reads what was sent and delivered in a part of a journal, from any record on. It keeps no messages, so that a delivery
+// only names its send.
+type Scanner struct {
+	r      *Reader
+	record Record
+}
+
+// A Record is what a Scanner returns of a record. It is valid until the next one is read.
+type Record struct {
+	Offset     int64         // of the record
+	Event      metasim.Event // a Send or a Leave; nil for other events
+	Deliveries []Delivery
+}
+
+// A Delivery is a Deliver without the content of its message.
+type Delivery struct {
+	To, From metasim.ClientID
+	Seq      uint64
+	Due      metasim.Instant
+	Number   uint64 // counts the deliveries to To, from 1
+}
+
+// newScanner returns a scanner that begins at the record at an offset.
+func newScanner(r *Reader, offset int64) (*Scanner, error) {
+	if r.header(); r.err != nil {
+		return nil, r.err
+	}
+	if err := r.seek(offset); err != nil {
+		return nil, err
+	}
+	return &Scanner{r: r}, nil
+}
+
+// Next returns the next record. It fails as a Reader does.
+func (s *Scanner) Next() (*Record, error) {
+	s.r.load()
+	if s.r.err != nil {
+		return nil, s.r.err
+	}
+	s.record = Record{Offset: s.r.offset, Deliveries: s.record.Deliveries[:0]}
+	if err := s.decode(s.r.body); err != nil {
+		s.r.tear(err.Error())
+		return nil, s.r.err
+	}
+	s.r.offset += s.r.size
+	s.r.records++
+	return &s.record, nil
+}
+
+// Close closes the file.
+func (s *Scanner) Close() error { return s.r.Close() }
+
+// decode reads sends, leaves and deliveries of a record.
+func (s *Scanner) decode(body []byte) error {
+	d := &s.r.dec
+	d.err = nil
+	for f := walk(body, &d.err); f.next(); {
+		switch f.num {
+		case sendField:
+			s.record.Event = d.send(f.bytes())
+		case leaveField:
+			s.record.Event = d.leave(f.bytes())
+		case recordEffects:
+			s.deliver(f.bytes())
+		}
+	}
+	return d.err
+}
+
+// deliver reads an effect, if it is a Deliver.
+func (s *Scanner) deliver(body []byte) {
+	d := &s.r.dec
+	if len(body) == 0 || body[0] != byte(protowire.EncodeTag(deliverField, protowire.BytesType)) {
+		return
+	}
+	for f := walk(body, &d.err); f.next(); {
+		var v Delivery
+		for g := walk(f.bytes(), &d.err); g.next(); {
+			switch g.num {
+			case 1:
+				v.To = g.client()
+			case 2:
+				v.From = g.client()
+			case 3:
+				v.Seq = g.uint64()
+			case 4:
+				v.Due = g.instant()
+			case 5:
+				v.Number = g.uint64()
+			}
+		}
+		s.record.Deliveries = append(s.record.Deliveries, v)
+	}
+}
+
+// seek moves to a record.
+func (r *Reader) seek(offset int64) error {
+	file, ok := r.src.(io.Seeker)
+	if !ok {
+		return errors.New("a part of a journal can only be read from a file")
+	}
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return fmt.Errorf("going to byte %d of the journal: %w", offset, err)
+	}
+	r.buf.Reset(r.src)
+	r.offset, r.err = offset, nil
+	return nil
 }

@@ -25,7 +25,7 @@ func bodies(journal []byte) (all [][]byte) {
 
 // frame makes a journal of bodies.
 func frame(bodies ...[]byte) []byte {
-	journal := binary.LittleEndian.AppendUint32([]byte(magic), Version)
+	journal := binary.LittleEndian.AppendUint32([]byte(magic), version)
 	for _, body := range bodies {
 		journal = binary.LittleEndian.AppendUint32(journal, uint32(len(body)))
 		journal = binary.LittleEndian.AppendUint32(journal, crc32.Checksum(body, castagnoli))

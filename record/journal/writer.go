@@ -12,36 +12,36 @@ import (
 
 const (
 	flushAt = 1 << 16 // bytes in the buffer at which it is written
-	keepAt  = 1 << 20 // a buffer that grew larger than this, for a large payload, is given back
+	keepAt  = 1 << 20 // a buffer that a large payload made larger than this is freed
 	splitAt = 1 << 20 // bytes of a record after which further effects go into a record of their own
 )
 
-// A Writer writes a journal. It is buffered, it is not safe for concurrent use, and its first error is every further
-// one's: what follows a gap is worth nothing.
+// A Writer writes a journal. It is buffered and not safe for concurrent use. After an error every call fails with that error: what
+// follows a gap cannot be replayed.
 type Writer struct {
 	w     io.Writer
 	buf   []byte
-	begun bool // there is a record that more effects can follow
 	err   error
-	done  int64              // bytes that were handed to w
-	index *indexer           // nil where nobody wants an index
-	save  func(*Index) error // takes it when all is written
+	done  int64              // bytes that were written to w
+	index *indexer           // nil: no index
+	save  func(*Index) error // writes the index when the journal is complete
 }
 
-// errClosed is what a closed writer says.
-var errClosed = errors.New("journal: the journal is closed; write before Close")
+// errClosed is the error of a closed writer.
+var errClosed = errors.New("the journal is closed; write before Close")
 
-// NewWriter returns a writer of a journal to w. If w is an io.Closer, it is the writer's from now on.
+// NewWriter returns a writer of a journal to w. If w is an io.Closer, Close closes it.
 func NewWriter(w io.Writer) *Writer {
 	buf := make([]byte, 0, 2*flushAt)
-	return &Writer{w: w, buf: binary.LittleEndian.AppendUint32(append(buf, magic...), Version)}
+	return &Writer{w: w, buf: binary.LittleEndian.AppendUint32(append(buf, magic...), version)}
 }
 
-// Observe writes what one Step (with its event) or one Settle (ev is nil) came to. A Settle without effects changed
-// nothing, and is left out. Wall is the wall clock in nanoseconds since the run began. Nothing is kept of ev and
-// effs.
+// Observe writes one Step with its event, or one Settle, whose ev is nil. A Settle without effects changed nothing and is left out.
+// wall is the wall clock in nanoseconds since the run began. The writer keeps nothing of ev and effs.
 func (w *Writer) Observe(wall int64, ev metasim.Event, effs []metasim.Effect) error {
-	w.note(ev, effs)
+	if w.index != nil {
+		w.index.observe(w.done+int64(len(w.buf)), ev, effs)
+	}
 	switch {
 	case ev != nil:
 		w.write(step, wall, ev, effs)
@@ -51,43 +51,13 @@ func (w *Writer) Observe(wall int64, ev metasim.Event, effs []metasim.Effect) er
 	return w.err
 }
 
-// Event writes an event ahead of its Step, so that it is in the journal even if the Step never returns. Its Effects
-// follow.
-func (w *Writer) Event(wall int64, ev metasim.Event) error {
-	if ev == nil && w.err == nil {
-		w.err = errors.New("journal: there is no event to write; use Observe for the effects of a Settle")
-	}
-	w.note(ev, nil)
-	w.write(step, wall, ev, nil)
-	return w.err
-}
-
-// note indexes what is about to be written.
-func (w *Writer) note(ev metasim.Event, effs []metasim.Effect) {
-	if w.index != nil {
-		w.index.observe(w.done+int64(len(w.buf)), ev, effs)
-	}
-}
-
-// Effects writes effects of the Event, or of whatever else was written last.
-func (w *Writer) Effects(wall int64, effs []metasim.Effect) error {
-	if !w.begun && w.err == nil {
-		w.err = errors.New("journal: effects of nothing; write their Event first, or use Observe")
-	}
-	if len(effs) > 0 {
-		w.note(nil, effs)
-		w.write(more, wall, nil, effs)
-	}
-	return w.err
-}
-
-// Flush hands what is buffered to the underlying writer. What was not flushed is lost when the process is killed.
+// Flush writes the buffer to the underlying writer. What was not flushed is lost if the process is killed.
 func (w *Writer) Flush() error {
 	if w.err != nil || len(w.buf) == 0 {
 		return w.err
 	}
 	if _, err := w.w.Write(w.buf); err != nil {
-		w.err = fmt.Errorf("journal: writing: %w", err)
+		w.err = fmt.Errorf("writing the journal: %w", err)
 	}
 	w.done += int64(len(w.buf))
 	w.buf = w.buf[:0]
@@ -97,8 +67,7 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close flushes, and closes the underlying writer if that can be closed. The index, if there is to be one, is written
-// last. It returns the first error of all.
+// Close flushes, closes the underlying writer if it is an io.Closer, and then saves the index. It returns the first error.
 func (w *Writer) Close() error {
 	if errors.Is(w.err, errClosed) {
 		return nil
@@ -107,7 +76,7 @@ func (w *Writer) Close() error {
 	w.err = errClosed
 	if c, ok := w.w.(io.Closer); ok {
 		if e := c.Close(); err == nil && e != nil {
-			err = fmt.Errorf("journal: closing: %w", e)
+			err = fmt.Errorf("closing the journal: %w", e)
 		}
 	}
 	if err == nil && w.index != nil {
@@ -120,7 +89,7 @@ func (w *Writer) Close() error {
 func (w *Writer) write(kind byte, wall int64, ev metasim.Event, effs []metasim.Effect) {
 	for first := true; w.err == nil && (first || len(effs) > 0); first = false {
 		start := len(w.buf)
-		w.buf = append(w.buf, 0, 0, 0, 0, 0, 0, 0, 0, varintTag(recordKind), kind) // the frame is sealed last
+		w.buf = append(w.buf, 0, 0, 0, 0, 0, 0, 0, 0, varintTag(recordKind), kind) // seal fills in the frame
 		w.buf = appendVarint(w.buf, recordWall, uint64(wall))
 		if ev != nil {
 			w.buf, w.err = appendEvent(w.buf, ev)
@@ -137,9 +106,8 @@ func (w *Writer) write(kind byte, wall int64, ev metasim.Event, effs []metasim.E
 // seal completes the record that begins at start with its length and checksum, or drops it after an error.
 func (w *Writer) seal(start int) {
 	body := w.buf[start+frameSize:]
-	if len(body) > MaxRecord && w.err == nil {
-		w.err = fmt.Errorf("journal: an event of %d bytes; at most %d can be written, so send less at once",
-			len(body), MaxRecord)
+	if len(body) > maxRecord && w.err == nil {
+		w.err = fmt.Errorf("an event has %d bytes, but a record of the journal has at most %d; send less at once", len(body), maxRecord)
 	}
 	if w.err != nil {
 		w.buf = w.buf[:start]
@@ -147,7 +115,6 @@ func (w *Writer) seal(start int) {
 	}
 	binary.LittleEndian.PutUint32(w.buf[start:], uint32(len(body)))
 	binary.LittleEndian.PutUint32(w.buf[start+4:], crc32.Checksum(body, castagnoli))
-	w.begun = true
 	if len(w.buf) >= flushAt {
 		w.err = w.Flush()
 	}

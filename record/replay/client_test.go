@@ -220,7 +220,7 @@ func TestOpenRefuses(t *testing.T) {
 	_, err = record.OpenToReplay(dir)
 	require.ErrorContains(t, err, "does not hold its scenario")
 	dir = recordRun(t, pings, "mem")
-	file := filepath.Join(dir, journal.JournalFile)
+	file := filepath.Join(dir, "journal")
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	b[8]++

@@ -109,7 +109,7 @@ func TestAuditOfAKilledRun(t *testing.T) {
 // TestAuditOfAnEntryThatBreaksOff: the effects of an entry may lie in a record of their own, and that may be torn.
 func TestAuditOfAnEntryThatBreaksOff(t *testing.T) {
 	dir := recordRun(t, lossy, "mem")
-	file := filepath.Join(dir, journal.JournalFile)
+	file := filepath.Join(dir, "journal")
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	r := journal.NewReader(bytes.NewReader(b))
@@ -118,9 +118,9 @@ func TestAuditOfAnEntryThatBreaksOff(t *testing.T) {
 	for {
 		e, err := r.Next()
 		require.NoError(t, err)
-		if _, ok := e.Event.(*metasim.Send); ok && len(e.Effects) > 0 {
-			require.NoError(t, w.Event(e.Wall, e.Event))
-			require.NoError(t, w.Effects(e.Wall, e.Effects))
+		if send, ok := e.Event.(*metasim.Send); ok && len(e.Effects) > 0 {
+			send.Payload = make([]byte, 1<<20) // so large that the effects go into the next record
+			require.NoError(t, w.Observe(e.Wall, send, e.Effects))
 			break
 		}
 		require.NoError(t, w.Observe(e.Wall, e.Event, e.Effects))

@@ -209,7 +209,7 @@ func retell(t testing.TB, dir, old, with string) {
 // rewrite changes the entries of a journal: change is called with each, counted from 1, and returns what is written.
 func rewrite(t testing.TB, dir string, change func(n int, e journal.Entry) []journal.Entry) {
 	t.Helper()
-	file := filepath.Join(dir, journal.JournalFile)
+	file := filepath.Join(dir, "journal")
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	r := journal.NewReader(bytes.NewReader(b))
@@ -232,7 +232,7 @@ func rewrite(t testing.TB, dir string, change func(n int, e journal.Entry) []jou
 // cut cuts a file of a run to a part of its length, as a killed run leaves it, and takes the end out of the manifest.
 func cut(t testing.TB, dir string, part float64) {
 	t.Helper()
-	file := filepath.Join(dir, journal.JournalFile)
+	file := filepath.Join(dir, "journal")
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(file, int64(float64(info.Size())*part)))

@@ -10,22 +10,22 @@ import (
 	"metasim/metasim"
 )
 
-// A plainBook does what a book does with a map of copies, and never puts anything off.
-type plainBook struct {
+// A plainInFlight does what inFlight does with a map of copies, and forgets everything at once.
+type plainInFlight struct {
 	messages map[ref]metasim.Message
 	copies   map[ref]map[metasim.ClientID]int
-	gone     map[metasim.ClientID]bool
+	left     map[metasim.ClientID]bool
 }
 
-func (b *plainBook) queue(to metasim.ClientID, r ref) (metasim.Message, bool) {
+func (b *plainInFlight) queue(to metasim.ClientID, r ref) (metasim.Message, bool) {
 	m, known := b.messages[r]
-	if known && !b.gone[to] {
+	if known && !b.left[to] {
 		b.copies[r][to]++
 	}
 	return m, known
 }
 
-func (b *plainBook) take(to metasim.ClientID, r ref) (m metasim.Message, known, taken bool) {
+func (b *plainInFlight) take(to metasim.ClientID, r ref) (m metasim.Message, known, taken bool) {
 	m, known = b.messages[r]
 	if taken = b.copies[r][to] > 0; taken {
 		if b.copies[r][to]--; b.copies[r][to] == 0 {
@@ -35,8 +35,8 @@ func (b *plainBook) take(to metasim.ClientID, r ref) (m metasim.Message, known, 
 	return m, known, taken
 }
 
-// drop forgets what is queued for nobody, unless it may still be queued in this entry.
-func (b *plainBook) drop(but ref, spared bool) {
+// drop forgets what is not queued, unless it may still be queued in this entry.
+func (b *plainInFlight) drop(but ref, spared bool) {
 	for r := range b.messages {
 		if len(b.copies[r]) == 0 && !(spared && r == but) {
 			delete(b.messages, r)
@@ -45,11 +45,11 @@ func (b *plainBook) drop(but ref, spared bool) {
 	}
 }
 
-// A book says what the plain one says, and holds no more than twice as many copies as it must.
-func TestABookIsAPlainBook(t *testing.T) {
+// Both find the same messages, and inFlight holds at most twice as many copies as it must.
+func TestInFlightIsPlainInFlight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := newBook()
-		plain := plainBook{map[ref]metasim.Message{}, map[ref]map[metasim.ClientID]int{}, map[metasim.ClientID]bool{}}
+		b := newInFlight()
+		plain := plainInFlight{map[ref]metasim.Message{}, map[ref]map[metasim.ClientID]int{}, map[metasim.ClientID]bool{}}
 		client := rapid.Map(rapid.Uint32Range(0, 5), func(n uint32) metasim.ClientID { return metasim.ClientID(n) })
 		var sent []ref
 		for range rapid.IntRange(1, 60).Draw(t, "entries") {
@@ -76,9 +76,9 @@ func TestABookIsAPlainBook(t *testing.T) {
 				compare(t, &b, &plain, client.Draw(t, "to"), r, sends && r == fresh)
 				plain.drop(fresh, sends)
 			}
-			b.shut(ev)
+			b.endEntry(ev)
 			if leave, ok := ev.(*metasim.Leave); ok {
-				plain.gone[leave.Client] = true
+				plain.left[leave.Client] = true
 				for _, copies := range plain.copies {
 					delete(copies, leave.Client)
 				}
@@ -89,11 +89,11 @@ func TestABookIsAPlainBook(t *testing.T) {
 	})
 }
 
-// compare does the same with both. What is only kept until somebody sweeps may be named once more.
-func compare(t *rapid.T, b *book, plain *plainBook, to metasim.ClientID, r ref, fresh bool) {
+// compare does the same with both. What is only there until the next sweep may be named once more.
+func compare(t *rapid.T, b *inFlight, plain *plainInFlight, to metasim.ClientID, r ref, fresh bool) {
 	if _, known := plain.messages[r]; !known && b.find(r) != nil {
 		for _, o := range b.find(r).copies {
-			require.True(t, plain.gone[o.to])
+			require.True(t, plain.left[o.to])
 		}
 		return
 	}
@@ -124,7 +124,7 @@ func same(t *rapid.T, want metasim.Message, known bool, got metasim.Message, err
 	require.Equal(t, want, got)
 }
 
-func holds(t *rapid.T, b *book, plain *plainBook) {
+func holds(t *rapid.T, b *inFlight, plain *plainInFlight) {
 	needed, all := 0, 0
 	for r := range plain.messages {
 		require.NotNil(t, b.find(r), "%v is forgotten too soon", r)
@@ -141,6 +141,6 @@ func holds(t *rapid.T, b *book, plain *plainBook) {
 			}
 		}
 	}
-	require.Equal(t, needed, b.queued)
+	require.Equal(t, needed, b.total)
 	require.LessOrEqual(t, all, 2*needed)
 }

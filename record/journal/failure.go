@@ -1,0 +1,131 @@
+package journal
+
+import (
+	"errors"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"metasim/metasim"
+)
+
+// This file writes and reads errors: why a client was evicted, and why a run failed. The text is always kept; of metasim's own errors
+// the fields too, so that a program that reads the journal can use errors.As.
+
+// appendError appends the text of err, and the error of metasim that it is or wraps.
+func appendError(b []byte, num protowire.Number, err error) []byte {
+	if err == nil {
+		return b
+	}
+	b, at := begin(b, num)
+	b = appendText(b, 1, err.Error())
+	var violation *metasim.Violation
+	var steps *metasim.StepsError
+	switch {
+	case errors.As(err, &violation):
+		b = appendViolation(b, 2, violation)
+	case errors.As(err, &steps):
+		var inner int
+		b, inner = begin(b, 3)
+		b = appendInstant(b, 1, steps.At)
+		b = appendVarint(b, 2, uint64(steps.MaxSteps))
+		b = end(appendText(b, 3, steps.Cycle), inner)
+	}
+	return end(b, at)
+}
+
+func appendViolation(b []byte, num protowire.Number, v *metasim.Violation) []byte {
+	if v == nil {
+		return b
+	}
+	b, at := begin(b, num)
+	b = appendVarint(b, 1, uint64(v.Rule))
+	b = appendText(b, 2, v.Client)
+	b = appendText(b, 3, v.Channel)
+	b = appendInstant(b, 4, v.At)
+	return end(appendInstant(b, 5, v.Bound), at)
+}
+
+// decodeError reads what appendError wrote. err is that of the record.
+func decodeError(body []byte, err *error) error {
+	var (
+		text      string
+		violation *metasim.Violation
+		steps     *metasim.StepsError
+	)
+	for f := walk(body, err); f.next(); {
+		switch f.num {
+		case 1:
+			text = f.text()
+		case 2:
+			violation = decodeViolation(f.bytes(), err)
+		case 3:
+			steps = decodeSteps(f.bytes(), err)
+		default:
+			f.unknown("an Error")
+		}
+	}
+	return restore(text, violation, steps)
+}
+
+func decodeViolation(body []byte, err *error) *metasim.Violation {
+	var v metasim.Violation
+	for f := walk(body, err); f.next(); {
+		switch f.num {
+		case 1:
+			v.Rule = metasim.Rule(f.limited(math.MaxUint8))
+		case 2:
+			v.Client = f.text()
+		case 3:
+			v.Channel = f.text()
+		case 4:
+			v.At = f.instant()
+		case 5:
+			v.Bound = f.instant()
+		default:
+			f.unknown("a Violation")
+		}
+	}
+	return &v
+}
+
+func decodeSteps(body []byte, err *error) *metasim.StepsError {
+	var s metasim.StepsError
+	for f := walk(body, err); f.next(); {
+		switch f.num {
+		case 1:
+			s.At = f.instant()
+		case 2:
+			s.MaxSteps = f.uint32()
+		case 3:
+			s.Cycle = f.text()
+		default:
+			f.unknown("a StepsError")
+		}
+	}
+	return &s
+}
+
+// A recordedError is an error that was read: its text, and the error of metasim that it wrapped, if any.
+type recordedError struct {
+	text  string
+	cause error
+}
+
+func (e *recordedError) Error() string { return e.text }
+func (e *recordedError) Unwrap() error { return e.cause }
+
+// restore returns the error of a text and a typed cause: the cause itself where its text is the same.
+func restore(text string, violation *metasim.Violation, steps *metasim.StepsError) error {
+	var cause error
+	switch {
+	case violation != nil:
+		cause = violation
+	case steps != nil:
+		cause = steps
+	}
+	if cause != nil && cause.Error() == text {
+		return cause
+	}
+	return &recordedError{text: text, cause: cause}
+}

@@ -1,0 +1,138 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"metasim/metasim"
+)
+
+const (
+	version    = 1             // of the format
+	maxRecord  = 1<<28 + 1<<20 // bytes of a body: the largest LCM message (256 MiB) and a megabyte beside it
+	magic      = "MSIMJRNL"
+	headerSize = len(magic) + 4 // and the version
+	frameSize  = 8              // length and checksum before each body
+)
+
+// castagnoli is the polynomial of all checksums. A change would make old journals unreadable.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// The kinds of record.
+const (
+	step   = 1 // one event and the effects of its Step
+	settle = 2 // the effects of a Settle
+	more   = 3 // more effects of the record before
+)
+
+// The numbers of the fields of a Record. An event's number tells its type; likewise an effect's in an Effect.
+const (
+	recordKind, recordWall, recordEffects = 1, 2, 15
+
+	joinField, beginField, sendField, promiseField       = 3, 4, 5, 6
+	advanceField, pollWaitField, leaveField, permitField = 7, 8, 9, 10
+
+	queueField, loseField, deliverField, authorizeField = 1, 2, 3, 4
+	evictField, reachedField, finishField               = 5, 6, 7
+)
+
+// An Entry is one call of the dispatcher: a Step or a Settle.
+type Entry struct {
+	Wall    int64            // wall clock: nanoseconds since the run began
+	Event   metasim.Event    // what was stepped; nil for a Settle
+	Effects []metasim.Effect // what the call returned; the slice is the caller's, payloads must not be changed
+}
+
+// ClientOf returns the client that an event came from. It returns false for a Begin, a Permit and nil.
+func ClientOf(ev metasim.Event) (id metasim.ClientID, ok bool) {
+	switch ev := ev.(type) {
+	case *metasim.Join:
+		return ev.Client, true
+	case *metasim.Send:
+		return ev.Client, true
+	case *metasim.Promise:
+		return ev.Client, true
+	case *metasim.Advance:
+		return ev.Client, true
+	case *metasim.PollWait:
+		return ev.Client, true
+	case *metasim.Leave:
+		return ev.Client, true
+	}
+	return 0, false
+}
+
+// A Manifest says what a run was and how it ended. It is written when the run begins, with an Error that says that the run has not
+// ended, and again when it has ended. So a run that was killed can be recognized.
+type Manifest struct {
+	Scenario      string          `json:"scenario"`           // its name
+	Resolved      json.RawMessage `json:"resolved,omitempty"` // the scenario with all defaults filled in
+	Seed          uint64          `json:"seed"`
+	Until         metasim.Time    `json:"until_ns"` // 0: until every client has left
+	MaxSteps      uint32          `json:"max_steps"`
+	Ahead         int             `json:"ahead_bytes"`             // metasim.Config.Ahead; 0: the default
+	Dir           string          `json:"dir"`                     // where relative paths of the scenario begin, absolute
+	AllowOutside  bool            `json:"allow_outside,omitempty"` // models could read files outside of Dir
+	NoJournal     bool            `json:"no_journal,omitempty"`    // the run was carried out without a journal
+	Clients       []string        `json:"clients"`                 // in order of name: a metasim.ClientID indexes it
+	Transport     string          `json:"transport"`               // mem, unix, tcp or quic
+	Go            string          `json:"go_version"`
+	Metasim       string          `json:"metasim_version"`
+	OS            string          `json:"os"`
+	Arch          string          `json:"arch"`
+	CPUs          int             `json:"cpus"`          // processors of the host that the run could use; 0: not known
+	GoMaxProcs    int             `json:"gomaxprocs"`    // how many of them the server's process, with its clients, used at once; 0: not known
+	Started       time.Time       `json:"started"`       // wall clock, RFC 3339
+	Deterministic bool            `json:"deterministic"` // false with a client in real time, or after one was cut off and the run went on
+	OK            bool            `json:"ok"`
+	Error         string          `json:"error"`             // why OK is false
+	Lost          string          `json:"lost,omitempty"`    // the client whose connection was lost, where the run failed for that
+	Digest        string          `json:"digest"`            // 64 hex digits; empty before the end
+	Traffic       *Traffic        `json:"traffic,omitempty"` // nil before the end
+}
+
+// Traffic is what the server of a run saw on its connections; it depends on real time. For clients in the server's process a frame
+// is what one side hands to the other at once, and its bytes are those of the payloads in it.
+type Traffic struct {
+	FramesIn  uint64 `json:"frames_in"`  // read by the server
+	FramesOut uint64 `json:"frames_out"` // written by the server
+	BytesIn   uint64 `json:"bytes_in"`   // of the frames read, with their lengths
+	BytesOut  uint64 `json:"bytes_out"`  // of the frames written
+	Wakeups   uint64 `json:"wakeups"`    // rounds of the server in which it had input
+}
+
+// ErrNotJournal tells that a file is not a journal.
+var ErrNotJournal = errors.New("this file is not a journal of metasim; " +
+	"name the file called journal in the directory of a run")
+
+// ErrNoJournal tells that a run was carried out without a journal: there is only its manifest, with its digest.
+var ErrNoJournal = errors.New("the run has no journal, because it was carried out with --no-journal; " +
+	"carry it out again without that flag")
+
+// ErrForeign tells that an entry has a client that the manifest does not name.
+var ErrForeign = errors.New("the journal has a client that the manifest does not name; they are not of one run")
+
+// A VersionError tells that a journal has another version of the format.
+type VersionError struct{ Version uint32 }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("this journal has format %d, and this metasim reads format %d; read it with the metasim that wrote it",
+		e.Version, version)
+}
+
+// A TornError tells that a journal is damaged, or was cut off while it was written. Everything before Offset was returned;
+// everything after it is lost. Where a run was killed, its journal may end so.
+//
+// The last entry before Offset may lack effects, because they can lie in a record of their own.
+type TornError struct {
+	Offset  int64  // bytes from the start of the file to the end of the good part
+	Records int64  // records of the good part
+	Reason  string // what is wrong at Offset
+}
+
+func (e *TornError) Error() string {
+	return fmt.Sprintf("the journal is good up to byte %d (%d records), and damaged from there on: %s", e.Offset, e.Records, e.Reason)
+}
