@@ -6,7 +6,7 @@ import (
 	"metasim/metasim"
 )
 
-// settle lets the dispatcher decide who may go on.
+// settle lets the dispatcher decide which clients may go on.
 func (s *Server) settle() {
 	if s.ended {
 		return

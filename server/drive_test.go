@@ -135,7 +135,7 @@ func TestAdvanceToCancelled(t *testing.T) {
 	})
 }
 
-// A run that fails fails for the one who drives it.
+// The driver of a run that fails gets the error of the run.
 func TestAdvanceToFails(t *testing.T) {
 	r := serve(t, driven("a"))
 	broken := errors.New("broken")

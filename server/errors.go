@@ -15,8 +15,8 @@ var ErrOver = errors.New("the run is over")
 // ErrNotDriven is returned by Initialize and AdvanceTo of a server that runs by itself.
 var ErrNotDriven = errors.New("the run is not driven; set Config.Driven")
 
-// A LostError ends a run: a client went away without leaving. That is not the same as leaving, as nobody knows what the
-// client would have sent.
+// A LostError ends a run: a client went away without leaving. That is not the same as leaving: what the client
+// would have sent is not known.
 type LostError struct {
 	Client       string
 	Joined       bool

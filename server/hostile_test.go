@@ -42,7 +42,7 @@ var nonsense = []struct{ name, bytes, is string }{
 	{"half a frame", "\x10\x00\x00\x00half", "it sent what is not the protocol: "},
 }
 
-// Garbage from a connection that nobody has joined on hurts nobody: it is closed.
+// A connection on which no client has joined is closed if it sends garbage. The run goes on.
 func TestGarbageBeforeJoin(t *testing.T) {
 	r := serve(t, config("a"))
 	path := r.unix()
@@ -87,7 +87,7 @@ func TestGarbageAfterJoin(t *testing.T) {
 	}
 }
 
-// A peer that announces a long frame and then is silent is slow, not dead: it holds nobody up who does not wait for it.
+// A peer that announces a long frame and then is silent is slow, not dead: it delays no client that does not wait for it.
 func TestSilentPeer(t *testing.T) {
 	r := serve(t, config("a"))
 	raw, err := net.Dial("unix", r.unix())

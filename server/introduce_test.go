@@ -26,7 +26,7 @@ func listener(name string) wire.Hello {
 	return h
 }
 
-// Who sent a message is said once on a connection, whichever of its members hears it first, and on each connection.
+// The sender of a message is introduced once on each connection, whichever of its members gets a message first.
 func TestIntroducedOnceOnAConnection(t *testing.T) {
 	r := serve(t, config("a", "b", "c", "d", "e"))
 	speakers := r.join(speaker("a"), speaker("e"))

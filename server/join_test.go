@@ -34,7 +34,7 @@ func TestJoinInAnyOrder(t *testing.T) {
 	}
 }
 
-// Who is not let in is told why, and may try again; the run goes on.
+// A client that is refused is told why, and may try again. The run goes on.
 func TestRefused(t *testing.T) {
 	c := config("a", "b")
 	c.Token = "secret"
@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 	require.NoError(t, r.end())
 }
 
-// Without a token nobody is asked for one.
+// Without a token in the Config no client needs one.
 func TestNoToken(t *testing.T) {
 	r := serve(t, config("a"))
 	h := hello("a")
@@ -115,7 +115,7 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// Who does not come in time is named; those who came are told.
+// If clients do not join in time, the run fails and names them. The clients that have joined are told.
 func TestStartTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -151,8 +151,8 @@ func TestNoStartTimeout(t *testing.T) {
 	})
 }
 
-// A process that ends before its client has joined is a loss at once; one whose client has joined is told by the
-// connection, and one that nobody knows does not matter.
+// A client whose process ends before it joins is lost at once. For a client that has joined the connection decides. A name
+// that the run does not have is ignored.
 func TestExited(t *testing.T) {
 	r := serve(t, config("a", "b"))
 	a := r.join(hello("a"))[0]

@@ -49,7 +49,7 @@ var stages = []struct {
 	}},
 }
 
-// mutual is a client that hears all that anybody says, itself included, and may hold everybody back.
+// mutual is a client that gets every message, its own included, so that each client may wait for each.
 func mutual(name string) wire.Hello {
 	h := hello(name)
 	h.Publications, h.Subscriptions = []string{"X"}, []string{"X"}
@@ -127,7 +127,7 @@ func TestDetach(t *testing.T) {
 			if stage.name == "waiting" {
 				b.say(until(at(2), metasim.Infinity))
 			}
-			b.untilTheEnd() // nobody holds it back any more
+			b.untilTheEnd() // it waits for no client any more
 			b.say(&metasim.Leave{Now: at(2)})
 			hear[wire.Goodbye](b)
 			require.NoError(t, r.end())
@@ -147,7 +147,7 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// Before the run has begun nobody can be done without.
+// Before the run has begun no client can be detached.
 func TestDetachBeforeTheStart(t *testing.T) {
 	c := config("a", "b")
 	c.Detach = map[string]bool{"a": true}
@@ -235,7 +235,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A run whose record cannot be kept ends, at whatever event that shows, and nobody is told that all is well.
+// A run that cannot be recorded ends, at whatever event that happens. No client gets an answer to that event.
 func TestObserverError(t *testing.T) {
 	full := errors.New("no space left on device")
 	for failsAt := 1; failsAt <= 5; failsAt++ { // two joins, begin, two leaves
@@ -274,7 +274,7 @@ func TestPollsWithoutReading(t *testing.T) {
 		`a client ends with a leave, or has on_exit: detach$`, r.end().Error())
 }
 
-// If it may be detached, those who waited for it go on at once: nobody else has anything to say that would wake the loop.
+// If it may be detached, the clients that waited for it go on at once: no other packet comes that would start a round.
 func TestPollsWithoutReadingDetached(t *testing.T) {
 	c := config("a", "b")
 	c.OutboxLimit = 2000
@@ -299,7 +299,7 @@ func flood(p *peer) {
 	for i := range polls {
 		polls[i] = wire.Packet{Member: p.member, Body: until(at(0), at(0))}
 	}
-	for began := time.Now(); time.Since(began) < 20*time.Second; { // who closes it may be kept from the processor for a while
+	for began := time.Now(); time.Since(began) < 20*time.Second; { // the server may not get the processor for a while
 		if p.conn.Write(polls) != nil {
 			return
 		}

@@ -11,7 +11,7 @@ import (
 	"metasim/server"
 )
 
-// A run is paused where it is, goes on by steps and to a time, and comes to the same end as one that nobody touches.
+// A run is paused where it is, goes on by steps and to a time, and comes to the same end as one that is not paused.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := config("a", "b")
@@ -63,7 +63,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// A run that is driven stays so when somebody pauses it: its driver waits meanwhile.
+// A driven run can be paused: its driver waits meanwhile.
 func TestPauseDriven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := driven("a")

@@ -25,7 +25,7 @@ type running struct {
 	cancel context.CancelCauseFunc
 	ended  chan struct{}
 	err    error
-	peers  map[string]*peer // by name: who has joined
+	peers  map[string]*peer // that have joined, by name
 }
 
 var errTestOver = errors.New("the test is over")
@@ -73,7 +73,7 @@ type peer struct {
 	t      *testing.T
 	conn   wire.Conn
 	member uint32
-	names  map[metasim.ClientID]string // whom it knows
+	names  map[metasim.ClientID]string // introduced so far
 	read   []wire.Packet               // read and not heard
 }
 
@@ -94,8 +94,7 @@ func (p *peer) say(bodies ...wire.Body) {
 	require.NoError(p.t, p.conn.Write(packets))
 }
 
-// next returns the next packet, or how the connection ended. It notes introductions, without which nobody's message may
-// come.
+// next returns the next packet, or how the connection ended. It notes introductions: a message comes after that of its sender.
 func (p *peer) next() (wire.Packet, error) {
 	for len(p.read) == 0 {
 		packets, err := p.conn.Read()

@@ -9,7 +9,7 @@ import (
 // A permission says how far the run may go: no further than its driver has allowed, and no further than where a person has
 // paused it. It cannot reach a result: it says when something is computed, never what.
 type permission struct {
-	driver metasim.Instant // by AdvanceTo; Infinity where nobody drives
+	driver metasim.Instant // by AdvanceTo; Infinity if the run is not driven
 	pause  metasim.Instant // by Pause, PauseAt and Step; Infinity: the run is not paused
 	steps  int             // calls of Step that were not carried out yet
 	still  bool            // everything permitted has happened, and all clients wait

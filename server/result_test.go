@@ -16,7 +16,7 @@ import (
 	"metasim/wire/transport/mem"
 )
 
-// The result of a run of which every delivery is known: digests by hand, counts, and who waited how long.
+// The result of a run of which every delivery is known: digests by hand, counts, and how long each client waited.
 func TestResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := serve(t, config("a", "b"))

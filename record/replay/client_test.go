@@ -181,7 +181,7 @@ links:
 	require.Contains(t, c.End, "the run failed: ")
 }
 
-// TestClientOfARunWithoutIt: the run went on without one who died.
+// TestClientOfARunWithoutIt: the run went on without a client that died.
 func TestClientOfARunWithoutIt(t *testing.T) {
 	text := strings.Replace(steps, "env:", "on_exit: detach, env:", 1)
 	dir := recordRun(t, strings.Replace(text, "ARGS", "'200ms'", 1), "unix")
@@ -232,7 +232,7 @@ func TestOpenRefuses(t *testing.T) {
 	require.ErrorAs(t, err, &version)
 }
 
-// TestPaced: a client waits for nobody when it is alone.
+// TestPaced: a client that is alone does not wait for the pace.
 func TestPaced(t *testing.T) {
 	dir := recordRun(t, "rate: 20\n"+pings, "mem")
 	require.Nil(t, audit(t, dir).Difference, "permits are events")

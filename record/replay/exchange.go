@@ -123,7 +123,7 @@ func (x *exchange) packet(p wire.Packet) error {
 	case *metasim.Leave:
 		return x.leaves(ev)
 	}
-	return nil // a promise: nobody is there to rely on it
+	return nil // a promise: no other client is there that relies on it
 }
 
 // refused ends the check, unless the client has joined and another one was refused on its connection.

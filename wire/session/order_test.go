@@ -13,7 +13,7 @@ import (
 )
 
 // Both ends with a dispatcher between them, and every packet on its way for as long as chance has it: whatever the order in
-// which packets of different connections arrive, each client sees the same, and nobody breaks a rule.
+// which packets of different connections arrive, each client sees the same, and no rule is broken.
 func TestBothEndsInAnyOrder(t *testing.T) {
 	want := play(t, 0)
 	require.Greater(t, want.totals.Delivered, uint64(200))

@@ -10,8 +10,8 @@ import (
 )
 
 // A Server is the server's end of all connections of one run: it decides what a peer is answered. Packets of the peers
-// and effects of the dispatcher go in. Events for the dispatcher, packets for the peers and the names of those who are
-// lost come out.
+// and effects of the dispatcher go in. Events for the dispatcher, packets for the peers and
+// losses come out.
 //
 // The caller gives each packet to Receive, steps the dispatcher with the event that Receive returns, and then calls
 // Answer with that event; see there. It gives each effect to the method of its name. It is not safe for concurrent use.
@@ -27,7 +27,7 @@ type Server struct {
 type ServerConfig struct {
 	Scenario string // the name of the run
 	Seed     uint64
-	Token    string   // what a client shows to join; empty: nobody is asked for one
+	Token    string   // what a client shows to join; empty: no client needs one
 	Timed    bool     // reports are to say how long the client computed
 	Names    []string // of all clients, by ClientID: see metasim.Dispatcher.Names
 	Until    metasim.Instant
@@ -74,7 +74,7 @@ const (
 	Lost                    // it went away without leaving
 )
 
-// NewServer returns the server's end of a run that nobody has joined. It fails where a packet could not hold what clients
+// NewServer returns the server's end of a run in which no client has joined. It fails where a packet could not hold what clients
 // are to be told.
 func NewServer(c ServerConfig) (*Server, error) {
 	if err := wire.Check(wire.Packet{Body: wire.Welcome{Scenario: c.Scenario}}); err != nil {
@@ -193,7 +193,7 @@ func (s *Server) someNames() string {
 	return fmt.Sprintf("%q and %d more", slices.Clone(names[:enough]), len(names)-enough)
 }
 
-// refuse tells one who is not a member why.
+// refuse refuses a member, or a peer that is not a member.
 func (c *Conn) refuse(number uint32, reason wire.Reason, text string) *Refusal {
 	r := wire.Refuse{Reason: reason, Text: text}
 	c.output.Put(wire.Packet{Member: number, Body: r})
@@ -309,7 +309,7 @@ func (s *Server) Cut(id metasim.ClientID, clock metasim.Instant) *metasim.Leave 
 	return &metasim.Leave{Client: id, Now: clock, Cut: true}
 }
 
-// Farewell tells those who have not left that the run is over, and why if it failed.
+// Farewell tells the clients that have not left that the run is over, and why if it failed.
 func (s *Server) Farewell(err error) {
 	text := "the run is over"
 	if err != nil {
