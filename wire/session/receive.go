@@ -40,7 +40,10 @@ func (c *Client) take(body wire.Body) error {
 	case wire.Refuse:
 		return &wire.RefusedError{Reason: b.Reason, Text: b.Text}
 	default:
-		return fmt.Errorf("the server sent a %T, which no client expects", body)
+		return &wire.ProtocolError{
+			Peer: "the server", What: fmt.Sprintf("a %T", body), Bound: "only clients send that",
+			Remedy: fmt.Sprintf("speak the metasim protocol, version %d", wire.Version),
+		}
 	}
 	return nil
 }
@@ -53,17 +56,25 @@ func (c *Client) Fail(err error) error {
 	return c.err
 }
 
-// Lose ends the session as the connection ended: io.EOF where the server closed it.
-func (c *Client) Lose(err error) error {
-	if errors.Is(err, io.EOF) {
-		return c.Fail(fmt.Errorf("the server went away at %v: %w", c.now, io.ErrUnexpectedEOF))
-	}
-	return c.Fail(fmt.Errorf("lost the server at %v: %w", c.now, err))
-}
+// Lose ends the session with a *LostError, as the connection ended: io.EOF where the server closed it.
+func (c *Client) Lose(err error) error { return c.Fail(&LostError{At: c.now, Err: err}) }
 
 // Cancel ends the session because nobody waits any more for what the client waits for.
-func (c *Client) Cancel(cause error) error {
-	return c.Fail(fmt.Errorf("waiting at %v: %w", c.now, cause))
+func (c *Client) Cancel(cause error) error { return c.Fail(fmt.Errorf("waiting at %v: %w", c.now, cause)) }
+
+func (e *LostError) Error() string {
+	if errors.Is(e.Err, io.EOF) {
+		return fmt.Sprintf("the server went away at %v: %v", e.At, io.ErrUnexpectedEOF)
+	}
+	return fmt.Sprintf("lost the server at %v: %v", e.At, e.Err)
+}
+
+// Unwrap returns why the connection ended: io.ErrUnexpectedEOF where the server closed it.
+func (e *LostError) Unwrap() error {
+	if errors.Is(e.Err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return e.Err
 }
 
 // Err returns why the session is over, ErrLeft after a Leave; nil while it is not.

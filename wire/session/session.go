@@ -68,6 +68,12 @@ type told struct {
 	cause metasim.Instant // due of the first message handled since; Infinity for none
 }
 
+// A LostError says that a connection ended while the client took part.
+type LostError struct {
+	At  metasim.Instant // the client's clock
+	Err error           // how the connection ended; io.EOF where the server closed it
+}
+
 // Names are the clients that the server has introduced on one connection. Whoever reads the connection owns them. They
 // are in a map, as one of ten thousand clients may hear the first and the last only.
 type Names struct {

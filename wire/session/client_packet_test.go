@@ -1,0 +1,267 @@
+package session_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// An object is a JSON object whose fields stay in order. As text it is its fields in order, each key=value.
+type object []field
+
+type field struct {
+	key   string
+	value any // a string, a number, a bool, an instant, payload, or a list of strings
+}
+
+// An instant is [nanoseconds, step] in JSON, or "infinity".
+type instant metasim.Instant
+
+// A payload is hexadecimal in JSON.
+type payload []byte
+
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, f := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		value, err := json.Marshal(f.value)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&b, "%q:%s", f.key, value)
+	}
+	return fmt.Appendf(nil, "{%s}", b.Bytes()), nil
+}
+
+func (o object) String() string {
+	var words []string
+	for _, f := range o {
+		switch v := f.value.(type) {
+		case string:
+			words = append(words, fmt.Sprintf("%s=%q", f.key, v))
+		case payload:
+			words = append(words, fmt.Sprintf("%s=%q", f.key, []byte(v)))
+		case []string:
+			words = append(words, f.key+"="+strings.Join(v, ","))
+		default:
+			words = append(words, fmt.Sprintf("%s=%v", f.key, v))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// maxShown is the longest payload, and the longest frame, that a vector holds in bytes.
+const maxShown = 4096
+
+// with adds a field unless its value is the zero value.
+func (o object) with(key string, value any) object {
+	switch v := value.(type) {
+	case string:
+		if v == "" {
+			return o
+		}
+	case uint64:
+		if v == 0 {
+			return o
+		}
+	case bool:
+		if !v {
+			return o
+		}
+	case []string:
+		if len(v) == 0 {
+			return o
+		}
+	case payload:
+		if len(v) == 0 {
+			return o
+		}
+		if len(v) > maxShown {
+			return append(o, field{"size", uint64(len(v))})
+		}
+	}
+	return append(o, field{key, value})
+}
+
+func (i instant) String() string {
+	if metasim.Instant(i) == metasim.Infinity {
+		return "infinity"
+	}
+	return metasim.Instant(i).String()
+}
+
+func (i instant) MarshalJSON() ([]byte, error) {
+	if metasim.Instant(i) == metasim.Infinity {
+		return []byte(`"infinity"`), nil
+	}
+	return fmt.Appendf(nil, "[%d,%d]", int64(i.Time), i.Step), nil
+}
+
+func (i *instant) UnmarshalJSON(b []byte) error {
+	if string(b) == `"infinity"` {
+		*i = instant(metasim.Infinity)
+		return nil
+	}
+	var pair [2]int64
+	err := json.Unmarshal(b, &pair)
+	*i = instant{Time: metasim.Time(pair[0]), Step: uint32(pair[1])}
+	return err
+}
+
+func (p payload) MarshalJSON() ([]byte, error) { return json.Marshal(hex.EncodeToString(p)) }
+
+func (p *payload) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	var err error
+	*p, err = hex.DecodeString(s)
+	return err
+}
+
+// readInstant reads "5ms", "5ms+2" or "infinity".
+func readInstant(s string) (instant, error) {
+	if s == "infinity" {
+		return instant(metasim.Infinity), nil
+	}
+	at, step, found := strings.Cut(s, "+")
+	d, err := time.ParseDuration(at)
+	i := instant(metasim.At(metasim.Time(d)))
+	if err == nil && found {
+		var n uint64
+		n, err = strconv.ParseUint(step, 10, 32)
+		i.Step = uint32(n)
+	}
+	return i, err
+}
+
+// fieldsOf returns a packet as docs/protocol.md names it and its fields.
+func fieldsOf(p wire.Packet) object {
+	o := object{{"packet", strings.TrimPrefix(fmt.Sprintf("%T", p.Body), "wire.")}}.with("member", uint64(p.Member))
+	switch b := p.Body.(type) {
+	case wire.Hello:
+		return o.with("version", uint64(b.Version)).with("name", b.Name).with("token", b.Token).
+			with("publications", b.Publications).with("subscriptions", b.Subscriptions).with("reaction", uint64(b.Reaction))
+	case wire.Welcome:
+		return o.with("scenario", b.Scenario).with("seed", b.Seed).with("timed", b.Timed)
+	case wire.Start:
+		return o.with("until", instant(b.Until))
+	case wire.Introduce:
+		return append(o, field{"client", uint64(b.Client)}).with("name", b.Name)
+	case wire.Refuse:
+		return o.with("reason", uint64(b.Reason)).with("text", b.Text)
+	case *metasim.Send:
+		o[0].value = "SendMessage"
+		return o.with("channel", b.Channel).with("sent", instant(b.Sent)).with("payload", payload(b.Payload))
+	case *metasim.Promise:
+		o[0].value = "PromiseNoSend"
+		return o.with("no_send_before", instant(b.NoSendBefore))
+	case *metasim.Advance:
+		o[0].value = "NotifyAdvance"
+		return reported(o, b.Report)
+	case *metasim.PollWait:
+		o[0].value = "PollWait"
+		return reported(o, b.Report).with("want", instant(b.Want)).with("messages", b.Messages)
+	case *metasim.Leave:
+		o[0].value = "Leave"
+		return o.with("now", instant(b.Now)).with("acked", b.Acked).with("result", payload(b.Result))
+	case *metasim.Deliver:
+		o[0].value = "DeliveredMessage"
+		m := b.Message
+		return append(o, field{"number", b.Number}, field{"from", uint64(m.From)}, field{"seq", m.Seq}).with("channel", m.Channel).
+			with("sent", instant(m.Sent)).with("due", instant(m.Due)).with("payload", payload(m.Payload))
+	case *metasim.Authorize:
+		o[0].value = "AuthorizeAdvance"
+		return o.with("until", instant(b.Until)).with("quiet_until", instant(b.QuietUntil))
+	}
+	return o
+}
+
+func reported(o object, r metasim.Report) object {
+	return append(o.with("now", instant(r.Now)).with("no_send_before", instant(r.NoSendBefore)).
+		with("next_event", instant(r.NextEvent)), field{"acked", r.Acked}).
+		with("computed", uint64(r.Computed)).with("cpu", uint64(r.CPU))
+}
+
+// arguments are the key=value words of a command.
+type arguments interface {
+	Arg(key string) (string, bool)
+	Flag(word string) bool
+}
+
+// reader takes values out of arguments, and keeps the first error.
+type reader struct {
+	arguments
+	err error
+}
+
+func (r *reader) text(key string) string {
+	v, _ := r.Arg(key)
+	return strings.ReplaceAll(v, "_", " ")
+}
+
+func (r *reader) number(key string) uint64 {
+	v, given := r.Arg(key)
+	if !given {
+		return 0
+	}
+	n, err := strconv.ParseUint(v, 10, 64)
+	r.fail(err)
+	return n
+}
+
+func (r *reader) instant(key string) metasim.Instant {
+	v, given := r.Arg(key)
+	if !given {
+		return metasim.Instant{}
+	}
+	i, err := readInstant(v)
+	r.fail(err)
+	return metasim.Instant(i)
+}
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// parsePacket reads a packet of the server from the arguments of a command.
+func parsePacket(kind string, from arguments) (wire.Packet, error) {
+	r := &reader{arguments: from}
+	p := wire.Packet{Member: uint32(r.number("member"))}
+	switch kind {
+	case "Welcome":
+		p.Body = wire.Welcome{Scenario: r.text("scenario"), Seed: r.number("seed"), Timed: r.Flag("timed")}
+	case "Start":
+		p.Body = wire.Start{Until: r.instant("until")}
+	case "Introduce":
+		p.Body = wire.Introduce{Client: metasim.ClientID(r.number("client")), Name: r.text("name")}
+	case "Goodbye":
+		p.Body = wire.Goodbye{}
+	case "Refuse":
+		p.Body = wire.Refuse{Reason: wire.Reason(r.number("reason")), Text: r.text("text")}
+	case "DeliveredMessage":
+		p.Body = &metasim.Deliver{Number: r.number("number"), Message: metasim.Message{
+			From: metasim.ClientID(r.number("from")), Seq: r.number("seq"), Channel: r.text("channel"),
+			Sent: r.instant("sent"), Due: r.instant("due"), Payload: []byte(r.text("payload")),
+		}}
+	case "AuthorizeAdvance":
+		p.Body = &metasim.Authorize{Until: r.instant("until"), QuietUntil: r.instant("quiet_until")}
+	case "NotifyAdvance":
+		p.Body = &metasim.Advance{}
+	default:
+		return p, fmt.Errorf("no server sends a %s", kind)
+	}
+	return p, r.err
+}
