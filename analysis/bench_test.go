@@ -1,4 +1,4 @@
-package analysis
+package analysis_test
 
 import (
 	"fmt"
@@ -7,6 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/analysis/predict"
+	"metasim/analysis/report"
+	"metasim/analysis/trace"
 	"metasim/metasim"
 )
 
@@ -25,10 +28,10 @@ func BenchmarkReport(b *testing.B) {
 			var grants uint64
 			for b.Loop() {
 				src.Journal = &tape{entries: w.entries}
-				tl, err := Read(src)
+				tl, err := trace.Read(src)
 				require.NoError(b, err)
-				r := New(tl)
-				r.WhatIfs = tl.Rank(r)
+				r := report.New(tl)
+				require.NoError(b, r.Predict(predict.New(tl)))
 				require.NoError(b, r.WriteText(io.Discard, 80))
 				grants = r.Grants
 			}

@@ -1,4 +1,4 @@
-package analysis
+package analysis_test
 
 import (
 	"fmt"
@@ -7,30 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"metasim/analysis/report"
+	"metasim/analysis/trace"
 	"metasim/metasim"
 )
 
-// However many clients share the cores, and whatever they say, there is no more work than the cores can do.
-func TestWorkIsNoMoreThanCoresCanDo(t *testing.T) {
+// However many clients share the cores, the processor time is no more than the cores can do, and the critical paths fit into the run.
+func TestSharedCores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawRoughWorld(t)
 		w.timed, w.cores = true, rapid.IntRange(1, 4).Draw(t, "cores")
-		tr, err := newTracer(record(t, w))
+		tl, err := trace.Read(record(t, w))
 		require.NoError(t, err)
-		for _, pass := range passes(w.entries) {
-			require.NoError(t, tr.take(pass))
-		}
-		tl, err := tr.close()
-		require.NoError(t, err)
-		r := New(tl)
-		guessed := int64(0) // too much, and not paid back before the end
-		for i := range tr.clients {
-			c := &tr.clients[i].cores
-			guessed += max(0, c.given-c.due)
-		}
+		r := report.New(tl)
 		cores := float64(w.cores)
 		require.LessOrEqual(t, r.CPUS, cores*r.WallS+1e-12)
-		require.LessOrEqual(t, r.WorkS, cores*r.WallS+seconds(guessed)+1e-12)
 		require.LessOrEqual(t, r.CriticalIdealS, r.CriticalConservativeS+1e-12)
 		require.LessOrEqual(t, r.CriticalConservativeS, r.WallS+1e-12)
 		checkProfile(t, tl, r)
@@ -61,41 +52,4 @@ func TestAMachineWithTooFewCores(t *testing.T) {
 	require.InDelta(t, 8, r.Parallelism, 0.05)
 	require.InDelta(t, 1, r.CorePrice, 0.05)
 	require.Zero(t, r.CoreWaitS)
-}
-
-// What a grant tells at its end decides.
-func TestCorewatch(t *testing.T) {
-	grant := func(w *corewatch, cpu int64, running int, computed ...int64) (work int64) {
-		crowded := w.crowded
-		w.begin(crowded)
-		for i, c := range computed {
-			if running > 2 {
-				crowded += c
-			}
-			l := lap{computed: c}
-			if l.last = i == len(computed)-1; l.last {
-				l.cpu = cpu
-			}
-			work += w.work(l, c, crowded, running, 2)
-		}
-		return work
-	}
-	for name, c := range map[string]struct {
-		cpu     int64
-		running int
-		work    int64
-	}{
-		"it computed": {1000, 2, 1000},
-		"it waited for something else, as cores idled":    {300, 2, 1000},
-		"it waited for one of two cores that eight share": {250, 8, 250},
-		"it slept":               {10, 8, 1000},
-		"nobody knows":           {0, 8, 1000},
-		"it had several threads": {3000, 8, 1000},
-	} {
-		require.Equal(t, c.work, grant(&corewatch{}, c.cpu, c.running, 1000), name)
-	}
-	w := &corewatch{}
-	require.Equal(t, int64(800), grant(w, 500, 4, 800, 200), "the end of it comes too late")
-	require.Equal(t, int64(200), grant(w, 500, 4, 800, 200), "what was too much is paid back")
-	require.Equal(t, int64(500), grant(w, 500, 4, 800, 200), "now it is known how it goes")
 }

@@ -1,67 +1,35 @@
-// Package analysis says what a recorded run cost and why: how parallel it was, how parallel it could have been, who held
-// whom back over which link, and what would make it faster.
+// Package analysis is the root of the packages that say what a recorded run cost and why: how parallel it was, how parallel it could have
+// been, which client held which other client back over which link, and what would make the run faster.
 //
-//	tl, err := analysis.Read(analysis.Source{Config: config, Journal: reader})  // the run, as a timeline
-//	report := analysis.New(tl)                                                  // the formulas
-//	err = report.WriteText(os.Stdout, 80)
+//	trace    reads the journal into a timeline: who computed, who waited, for whom, over which links
+//	predict  simulates the run under other conditions
+//	report   computes the numbers and the advice, and writes them as text and JSON
+//	show     writes a page, a trace for Perfetto and plots
 //
-// Nothing is recorded for it but the journal. What a run's dispatcher knew and did not write down (who held whom back at
-// each moment) is found by doing its work again, event by event, with the delays of the run.
-//
-//	source.go    what is read
-//	tracer.go    the dispatcher again, entry by entry
-//	watch.go     for how long a client computed
-//	path.go      critical paths, as scalars that travel with the messages
-//	cores.go     what of it the client waited for a core
-//	blame.go     who holds whom back, and when that changes
-//	deficit.go   by how much simulated time
-//	claim.go     what reports promised, judged by what came of it
-//	profile.go   how many computed at once, over the run
-//	timeline.go  what is kept: grants, holds, messages
-//	worklog.go   what every client did, to do it again
-//	untold.go    ... without having told of it
-//	ghost.go     who does it again
-//	player.go    ... with the real dispatcher, and a wall clock that is counted
-//	doing.go     what a ghost does with a core
-//	desk.go      ... and what the dispatcher does
-//	price.go     what it takes to talk
-//	whatif.go    what could be different
-//	predict.go   ... and what would come of it
-//	report.go    the formulas
-//	about.go     what else is known of a run
-//	pack.go      what it would take on other numbers of cores
-//	advice.go    what to do about it
-//	text.go      the report for people
-//
-// Wall-clock times are nanoseconds since the run began to be served, as in the journal: int64 in what is kept, seconds in
-// a Report. Instants are simulated time.
+// A package imports only those above it. The tests of all of them together are in this folder. Nothing is recorded for an analysis but the
+// journal.
 //
 // # The formulas
 //
-// Let w be what a client computed between two of its events, W the sum of all w, and T the wall-clock time from Begin to
-// the end. The achieved parallelism is W/T. Each client carries a clock C that w advances: after an event,
+// Let w be what a client computes between two of its events, W the sum of all w, and T the wall-clock time from Begin to the end. The
+// parallelism is W/T. Each client has a clock C that w advances. After an event,
 //
 //	C = w + max(C before, C of the sender of each message that was handled)
 //
-// so that the greatest C is the ideal critical path: what the run takes where only messages make anybody wait (Berry and
-// Jefferson 1985; Lin 1992 for the form without a trace). The conservative critical path has another clock, which also
-// takes up that of the client whose report led to an authorization: the protocol's own waits. Of several who spoke at
-// the same moment that is one on the path to the root; for an authorization that came ahead of need, from the instant on for which
-// it is needed, it is who spoke last. What a client computed before a message reached it does not count as after it, so that
-// ideal <= conservative <= T always. A test finds all of that anew as the longest paths of the graph of all pieces of work.
+// The greatest C is the ideal critical path: what the run takes if clients wait for messages alone (Berry and Jefferson 1985; Lin 1992 for
+// the form without a trace). The conservative critical path has a second clock. That clock also takes the maximum with the clock of the
+// client whose report led to an authorization: these are the waits of the protocol. If several clients reported in the same pass it is the
+// one on the path to the root. For an authorization ahead of need it is the client that reported last, and it counts from the instant on
+// for which the authorization is needed. What a client computed before a message reached it does not come after the message. So
+// ideal <= conservative <= T. A test finds the same numbers as the longest paths in the graph of all pieces of work.
 //
-// With p cores a run takes at least max(W/p, path) and, if no core idles while somebody could compute, at most
+// With p cores a run takes at least max(W/p, path). If no core idles while a client could compute, it takes at most
 // W/p + path (1 - 1/p) (Graham 1966, Brent 1974).
 //
-// On a machine with fewer cores than clients that compute, w is what is left of the time that a client says it computed
-// when it has waited for a core: see cores.go. So W is at most what the cores can do.
+// If there are fewer cores than computing clients, w is the time that a client reports without the time that it waited for a core. So W is
+// at most what the cores can do.
 //
-// A client that waits for the instant T and is safe before E falls short by T - E and a tick. Were the least delay of a link on
-// the path to the root longer by that, the path would hold it no longer: so V(x), what clients waited behind the link while they fell
-// short by x at most, is what a delay longer by x ends, as far as nothing else holds them.
-//
-// # Duties of the caller
-//
-//  1. The Config is the one of the run, with fresh Delays: links have state.
-//  2. The journal may be torn: Timeline.Torn says so, and what is before that is reported.
+// A client that waits for the instant T and is safe before E lacks T - E and a nanosecond. If the least delay of a link on the path to the
+// root were longer by that, the path would not hold the client. Let V(x) be how long clients waited behind the link while they lacked at
+// most x. Then a delay that is longer by x ends V(x), if no other path holds the clients.
 package analysis

@@ -1,19 +1,17 @@
-package analysis
+package analysis_test
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/analysis/predict"
+	"metasim/internal/golden"
 	"metasim/metasim"
 	"metasim/record/journal"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
 // fixedRun is a robot of three clients: a camera every 10 ms, a planner that is slow and answers, and a base that steps and
 // hears both; and somebody who listens to what nobody says.
@@ -47,28 +45,16 @@ func TestGolden(t *testing.T) {
 		Scenario: "robot", Digest: strings.Repeat("0123456789abcdef", 4), Deterministic: true, OK: true,
 		Traffic: &journal.Traffic{FramesIn: 150, FramesOut: 90, BytesIn: 6000, BytesOut: 4321, Wakeups: 140},
 	})
-	r.WhatIfs = tl.Rank(r)
-	tl.Pack(r)
+	require.NoError(t, r.Predict(predict.New(tl)))
 	for name, width := range map[string]int{"robot.80.txt": 80, "robot.160.txt": 160} {
 		var b strings.Builder
 		require.NoError(t, r.WriteText(&b, width))
-		golden(t, name, b.String())
+		golden.Equal(t, "testdata/"+name, b.String())
 		for _, line := range strings.Split(b.String(), "\n") {
 			require.LessOrEqual(t, len(line), width, line)
 		}
 	}
 	text, err := json.MarshalIndent(r, "", "  ")
 	require.NoError(t, err)
-	golden(t, "robot.json", string(text)+"\n")
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := "testdata/" + name
-	if *rewrite {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "run the test with -rewrite, and read what it writes")
-	require.Equal(t, string(want), got)
+	golden.Equal(t, "testdata/"+"robot.json", string(text)+"\n")
 }

@@ -1,4 +1,4 @@
-package analysis
+package analysis_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/analysis/report"
 	"metasim/metasim"
 )
 
@@ -132,7 +133,7 @@ func TestShortLinksMakeAMutex(t *testing.T) {
 	require.InDelta(t, n*work/1e9, r.CriticalIdealS, 1e-12)
 	require.InDelta(t, 2*n*work/1e9, r.CriticalConservativeS, 1e-12)
 	require.InDelta(t, 2, r.LookaheadPrice, 1e-9)
-	require.Equal(t, OneStepLink, r.Advice[0].Kind)
+	require.Equal(t, report.OneStepLink, r.Advice[0].Kind)
 	require.InDelta(t, r.WallS/2, r.Advice[0].CostS, 2*work/1e9)
 
 	_, r = analyze(t, inTurns(3*ms))
@@ -141,14 +142,14 @@ func TestShortLinksMakeAMutex(t *testing.T) {
 	require.Empty(t, r.Advice)
 }
 
-// Nobody goes on before all have initialized, so all wait for the last one.
+// No client goes on before all have initialized, so all wait for the last one.
 func TestTheLastToInitializeHasTheBlame(t *testing.T) {
 	w := &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 3 * ms}}
 	w.actors = append(w.actors, worker("idle", 0))
 	w.actors[1].late = 500 * us
 	_, r := analyze(t, w)
-	require.Equal(t, BlameReport{Waiting: "a0", HeldBy: "b0", BlockedS: 500e-6 + 10e-6}, r.Blame[0])
-	require.Equal(t, BlameReport{Waiting: "idle", HeldBy: "b0", BlockedS: 500e-6}, r.Blame[1])
+	require.Equal(t, report.BlameReport{Waiting: "a0", HeldBy: "b0", BlockedS: 500e-6 + 10e-6}, r.Blame[0])
+	require.Equal(t, report.BlameReport{Waiting: "idle", HeldBy: "b0", BlockedS: 500e-6}, r.Blame[1])
 	require.InDelta(t, 500e-6+30e-6, r.WallS, 1e-12)
 	require.InDelta(t, r.WallS, r.CriticalConservativeS, 1e-12)
 	require.InDelta(t, 500e-6+10e-6, r.Clients[1].WorkS, 1e-12)

@@ -1,4 +1,4 @@
-package analysis
+package analysis_test
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"metasim/analysis/report"
+	"metasim/analysis/trace"
 	"metasim/metasim"
 )
 
@@ -94,9 +96,9 @@ func drawRoughWorld(t *rapid.T) *world {
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawRoughWorld(t)
-		tl, err := Read(record(t, w))
+		tl, err := trace.Read(record(t, w))
 		require.NoError(t, err)
-		r := New(tl)
+		r := report.New(tl)
 		require.LessOrEqual(t, r.CriticalIdealS, r.CriticalConservativeS+1e-12)
 		require.LessOrEqual(t, r.CriticalConservativeS, r.WallS+1e-12)
 		require.LessOrEqual(t, r.WorkS, float64(len(r.Clients))*r.WallS+1e-12)
@@ -108,7 +110,7 @@ func TestLaws(t *testing.T) {
 }
 
 // checkBlame holds that all of a client's blocked time is somebody's.
-func checkBlame(t require.TestingT, r *Report) {
+func checkBlame(t require.TestingT, r *report.Report) {
 	blamed := map[string]float64{}
 	for _, b := range r.Blame {
 		blamed[b.Waiting] += b.BlockedS
@@ -124,7 +126,7 @@ func checkBlame(t require.TestingT, r *Report) {
 }
 
 // checkGrants holds that a client's grants follow one another, and that the holds of a grant fill its blocked interval.
-func checkGrants(t require.TestingT, tl *Timeline, r *Report) {
+func checkGrants(t require.TestingT, tl *trace.Timeline, r *report.Report) {
 	last := make([]int64, len(tl.Names))
 	work := make([]float64, len(tl.Names))
 	for _, g := range tl.Grants {
@@ -147,7 +149,7 @@ func checkGrants(t require.TestingT, tl *Timeline, r *Report) {
 }
 
 // checkProfile holds that the profile and the histogram are of the same run.
-func checkProfile(t require.TestingT, tl *Timeline, r *Report) {
+func checkProfile(t require.TestingT, tl *trace.Timeline, r *report.Report) {
 	sum, running, begin := 0.0, 0.0, tl.Begin
 	for _, s := range tl.Profile {
 		require.Less(t, begin, s.End)
@@ -174,15 +176,15 @@ func checkProfile(t require.TestingT, tl *Timeline, r *Report) {
 func TestBlameIsFoundWhenItChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, true)
-		tl, err := Read(record(t, w))
+		tl, err := trace.Read(record(t, w))
 		require.NoError(t, err)
 		require.Equal(t, plainBlame(t, w), pairsOf(tl))
 	})
 }
 
-func pairsOf(tl *Timeline) map[[2]metasim.ClientID]int64 {
+func pairsOf(tl *trace.Timeline) map[[2]metasim.ClientID]int64 {
 	pairs := map[[2]metasim.ClientID]int64{}
-	for _, p := range tl.stats.pairs {
+	for _, p := range tl.Totals.Pairs {
 		pairs[[2]metasim.ClientID{p.Waiting, p.HeldBy}] = p.Blocked
 	}
 	return pairs

@@ -1,4 +1,4 @@
-package analysis
+package analysis_test
 
 import (
 	"testing"
@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"metasim/delay"
+	"metasim/analysis/predict"
+	"metasim/analysis/trace"
 	"metasim/metasim"
 )
 
@@ -19,9 +20,9 @@ func TestNothingChanged(t *testing.T) {
 		for _, a := range w.actors {
 			a.merges = false // what it did at which instant is not known
 		}
-		tl, err := Read(record(t, w))
+		tl, err := trace.Read(record(t, w))
 		require.NoError(t, err)
-		p, err := tl.Predict()
+		p, err := predict.New(tl).Predict()
 		require.NoError(t, err)
 		require.InDelta(t, seconds(tl.Wall()), p.WallS, 40e-6)
 	})
@@ -30,16 +31,17 @@ func TestNothingChanged(t *testing.T) {
 // predicted is what a world would take with changes, and what it took.
 func predicted(t *testing.T, w *world, changes ...string) (would, did float64) {
 	t.Helper()
-	tl, err := Read(record(t, w))
+	tl, err := trace.Read(record(t, w))
 	require.NoError(t, err)
-	var all []Change
+	m := predict.New(tl)
+	var all []predict.Change
 	for _, text := range changes {
-		c, err := tl.ParseChange(text)
+		c, err := m.Parse(text)
 		require.NoError(t, err)
 		require.Equal(t, text, c.String())
 		all = append(all, c)
 	}
-	p, err := tl.Predict(all...)
+	p, err := m.Predict(all...)
 	require.NoError(t, err)
 	require.InDelta(t, 1, p.WorkShare, 1e-9)
 	return p.WallS, seconds(tl.Wall())
@@ -48,7 +50,7 @@ func predicted(t *testing.T, w *world, changes ...string) (would, did float64) {
 // takes is what a world takes.
 func takes(t *testing.T, w *world) float64 {
 	t.Helper()
-	tl, err := Read(record(t, w))
+	tl, err := trace.Read(record(t, w))
 	require.NoError(t, err)
 	return seconds(tl.Wall())
 }
@@ -74,15 +76,15 @@ func TestPredictWhatWasNotTold(t *testing.T) {
 		w.actors[1].first = ms
 		return w
 	}
-	tl, err := Read(record(t, silent(200*ms)))
+	tl, err := trace.Read(record(t, silent(200*ms)))
 	require.NoError(t, err)
-	require.Less(t, tl.stats.clients[0].reports, uint64(5))
-	acts := tl.log.clients[0].acts
+	require.Less(t, tl.Totals.Clients[0].Reports, uint64(5))
+	acts := tl.Log.Clients[0].Acts
 	require.Len(t, acts, 1+49)
 	work := int64(0)
 	for i, a := range acts {
-		require.Equal(t, metasim.At(metasim.Time(2*i)*ms), a.at)
-		work += a.work
+		require.Equal(t, metasim.At(metasim.Time(2*i)*ms), a.At)
+		work += a.Work
 	}
 	require.InDelta(t, 49*10*us, work, 100)
 	would, did := predicted(t, silent(200*ms), "link(*->*).delay=0s")
@@ -103,11 +105,12 @@ func TestPredictTurns(t *testing.T) {
 			src.Inside = append(src.Inside, a.name)
 		}
 		src.Cores = 4
-		tl, err := Read(src)
+		tl, err := trace.Read(src)
 		require.NoError(t, err)
-		c, err := tl.ParseChange("cores=1")
+		m := predict.New(tl)
+		c, err := m.Parse("cores=1")
 		require.NoError(t, err)
-		p, err := tl.Predict(c)
+		p, err := m.Predict(c)
 		require.NoError(t, err)
 		require.InDelta(t, slower, p.WallS/seconds(tl.Wall()), 0.05, "%d", work)
 	}
@@ -121,14 +124,15 @@ func TestPricesAreFitted(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			w.actors = append(w.actors, worker(name, 10*us))
 		}
-		tl, err := Read(record(t, w))
+		tl, err := trace.Read(record(t, w))
 		require.NoError(t, err)
-		p, err := tl.Predict()
+		m := predict.New(tl)
+		p, err := m.Predict()
 		require.NoError(t, err)
 		require.InEpsilon(t, seconds(tl.Wall()), p.WallS, 0.03, "%d", flight)
-		c, err := tl.ParseChange("client(*).speed=1000")
+		c, err := m.Parse("client(*).speed=1000")
 		require.NoError(t, err)
-		p, err = tl.Predict(c)
+		p, err = m.Predict(c)
 		require.NoError(t, err)
 		w.actors = nil
 		for _, name := range []string{"a", "b", "c"} {
@@ -186,45 +190,26 @@ func TestPredictMoreCores(t *testing.T) {
 func TestPredictKeepsTheWork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, false)
-		tl, err := Read(record(t, w))
+		tl, err := trace.Read(record(t, w))
 		require.NoError(t, err)
-		var all []Change
+		m := predict.New(tl)
+		var all []predict.Change
 		for _, text := range []string{
 			"link(c0->*).delay=" + rapid.SampledFrom([]string{"0s", "1ns", "5ns", "17ns"}).Draw(t, "longer"), "client(c*).promise=all",
 			"client(c0).promise=3ns", "client(c0).reaction=2ns", "cores=1", "client(*).speed=3",
 		} {
-			c, err := tl.ParseChange(text)
+			c, err := m.Parse(text)
 			if err != nil {
 				require.ErrorContains(t, err, "no message can go", text)
 				continue
 			}
 			all = append(all, c)
-			p, err := tl.Predict(c)
+			p, err := m.Predict(c)
 			require.NoError(t, err, text)
 			require.InDelta(t, 1, p.WorkShare, 1e-9, text)
 		}
-		p, err := tl.Predict(all...)
+		p, err := m.Predict(all...)
 		require.NoError(t, err)
 		require.InDelta(t, 1, p.WorkShare, 1e-9)
 	})
-}
-
-// A link with another least delay moves every message by as much, and keeps what links owe the dispatcher.
-func TestChangedLinks(t *testing.T) {
-	table, err := delay.NewTable(1, []delay.Rule{{Spec: delay.Spec{Delay: delay.Uniform{Min: 5, Max: 50}, Order: delay.FIFO}}})
-	require.NoError(t, err)
-	for _, least := range []metasim.Time{0, 3, 5, 100} {
-		before := table.Link("a", "b", "C")
-		changed := (&changedDelays{table, []Change{{from: "a", to: "*", what: "delay", time: least}}}).Link("a", "b", "C")
-		require.Equal(t, least, changed.Min())
-		at := metasim.Start
-		for n := range uint64(200) {
-			bound := changed.Earliest(at)
-			was, is := before.Transit(nil, n, at, 8), changed.Transit(nil, n, at, 8)
-			require.Equal(t, at.Add(was[0].Time-at.Time-5+least), is[0])
-			require.False(t, is[0].Before(bound))
-			require.True(t, at.Before(bound))
-			at = at.Add(metasim.Time(n % 7))
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package analysis
+package analysis_test
 
 import (
 	"testing"
@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"metasim/analysis/report"
+	"metasim/analysis/trace"
 	"metasim/metasim"
 	"metasim/record/journal"
 )
@@ -14,9 +16,9 @@ import (
 func TestTablesAreSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawRoughWorld(t)
-		tl, err := Read(record(t, w))
+		tl, err := trace.Read(record(t, w))
 		require.NoError(t, err)
-		r := New(tl)
+		r := report.New(tl)
 		checkClients(t, tl, r)
 		checkReports(t, w.entries, r)
 		checkLinks(t, w.entries, tl, r)
@@ -25,10 +27,10 @@ func TestTablesAreSums(t *testing.T) {
 }
 
 // checkClients sums up grants.
-func checkClients(t require.TestingT, tl *Timeline, r *Report) {
+func checkClients(t require.TestingT, tl *trace.Timeline, r *report.Report) {
 	n := len(tl.Names)
 	grants, released, held, blocked := make([]uint64, n), make([]uint64, n), make([]int64, n), make([]int64, n)
-	blame := map[BlameReport]int64{}
+	blame := map[report.BlameReport]int64{}
 	for _, g := range tl.Grants {
 		grants[g.Client]++
 		blocked[g.Client] += g.Granted - g.Polled
@@ -37,7 +39,7 @@ func checkClients(t require.TestingT, tl *Timeline, r *Report) {
 		}
 		for _, h := range tl.Holds[g.Holds[0]:g.Holds[1]] {
 			held[h.Root] += h.End - h.Begin
-			blame[BlameReport{Waiting: tl.Names[g.Client], HeldBy: tl.Names[h.Root]}] += h.End - h.Begin
+			blame[report.BlameReport{Waiting: tl.Names[g.Client], HeldBy: tl.Names[h.Root]}] += h.End - h.Begin
 		}
 	}
 	for i, c := range r.Clients {
@@ -48,13 +50,13 @@ func checkClients(t require.TestingT, tl *Timeline, r *Report) {
 	}
 	require.Len(t, r.Blame, len(blame))
 	for i, b := range r.Blame {
-		require.Equal(t, seconds(blame[BlameReport{Waiting: b.Waiting, HeldBy: b.HeldBy}]), b.BlockedS)
+		require.Equal(t, seconds(blame[report.BlameReport{Waiting: b.Waiting, HeldBy: b.HeldBy}]), b.BlockedS)
 		require.True(t, i == 0 || b.BlockedS <= r.Blame[i-1].BlockedS, "the longest first")
 	}
 }
 
 // checkReports counts what clients said and were told.
-func checkReports(t require.TestingT, entries []journal.Entry, r *Report) {
+func checkReports(t require.TestingT, entries []journal.Entry, r *report.Report) {
 	n := len(r.Clients)
 	reports, sends, delivered := make([]uint64, n), make([]uint64, n), make([]uint64, n)
 	for _, e := range entries {
@@ -81,13 +83,13 @@ func checkReports(t require.TestingT, entries []journal.Entry, r *Report) {
 }
 
 // checkLinks looks at every message of each link, and at every hold behind it.
-func checkLinks(t require.TestingT, entries []journal.Entry, tl *Timeline, r *Report) {
+func checkLinks(t require.TestingT, entries []journal.Entry, tl *trace.Timeline, r *report.Report) {
 	type name struct{ from, to, channel string }
-	rows := map[name]*LinkReport{}
-	row := func(from, to metasim.ClientID, channel string) *LinkReport {
+	rows := map[name]*report.LinkReport{}
+	row := func(from, to metasim.ClientID, channel string) *report.LinkReport {
 		key := name{tl.Names[from], tl.Names[to], channel}
 		if rows[key] == nil {
-			rows[key] = &LinkReport{ObservedNS: -1, ReactionNS: -1}
+			rows[key] = &report.LinkReport{ObservedNS: -1, ReactionNS: -1}
 		}
 		return rows[key]
 	}
@@ -137,13 +139,13 @@ func checkLinks(t require.TestingT, entries []journal.Entry, tl *Timeline, r *Re
 		if reaction, known := reactions[name{from: l.From, channel: l.Channel}]; known {
 			want.ReactionNS = reaction
 		}
-		got := LinkReport{Messages: l.Messages, Lost: l.Lost, Bytes: l.Bytes, ObservedNS: l.ObservedNS, ReactionNS: l.ReactionNS, HeldS: l.HeldS}
+		got := report.LinkReport{Messages: l.Messages, Lost: l.Lost, Bytes: l.Bytes, ObservedNS: l.ObservedNS, ReactionNS: l.ReactionNS, HeldS: l.HeldS}
 		require.Equal(t, *want, got, l)
 	}
 }
 
 // checkPromises judges what each report promised by the first send after it.
-func checkPromises(t require.TestingT, entries []journal.Entry, r *Report) {
+func checkPromises(t require.TestingT, entries []journal.Entry, r *report.Report) {
 	for i, c := range r.Clients {
 		var could, promised, announced float64
 		for k, e := range entries {

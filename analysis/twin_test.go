@@ -1,4 +1,4 @@
-package analysis
+package analysis_test
 
 import (
 	"slices"
@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"metasim/analysis/report"
+	"metasim/analysis/trace"
 	"metasim/metasim"
 	"metasim/record/journal"
 )
@@ -36,10 +38,19 @@ type piece struct {
 }
 
 type edge struct {
-	piece int
-	work  int64
-	means means
+	piece  int
+	work   int64
+	reason reason
 }
+
+// A reason says why a piece of work comes after another.
+type reason int
+
+const (
+	byItself reason = iota
+	byMessage
+	byReport
+)
 
 type twinClient struct {
 	last    int   // its latest piece; -1: none
@@ -73,7 +84,7 @@ type dependency struct {
 
 // newTwin does a run again, of which the analysis has made a timeline. Where two reports come at one moment and both are
 // needed, either may be said to have let a client go on: there the twin takes over what the timeline has.
-func newTwin(t require.TestingT, w *world, tl *Timeline) *twin {
+func newTwin(t require.TestingT, w *world, tl *trace.Timeline) *twin {
 	d, err := metasim.New(w.config)
 	require.NoError(t, err)
 	n := len(w.config.Clients)
@@ -89,17 +100,6 @@ func newTwin(t require.TestingT, w *world, tl *Timeline) *twin {
 	}
 	require.Empty(t, tw.causes)
 	return tw
-}
-
-// passes are the entries of a run, as its server took them.
-func passes(entries []journal.Entry) (all [][]journal.Entry) {
-	begin := 0
-	for i := range entries {
-		if i+1 == len(entries) || entries[i+1].Wall != entries[i].Wall {
-			all, begin = append(all, entries[begin:i+1]), i+1
-		}
-	}
-	return all
 }
 
 // pass takes all that the server took at once.
@@ -245,7 +245,7 @@ func (tw *twin) act(id metasim.ClientID, at metasim.Instant) {
 	c.now = metasim.Later(c.now, at)
 	p := piece{client: id, after: []edge{{c.last, took, byItself}}}
 	c.since = begin + took
-	for how, list := range map[means]*[]dependency{byMessage: &c.letters, byReport: &c.permits} {
+	for how, list := range map[reason]*[]dependency{byMessage: &c.letters, byReport: &c.permits} {
 		*list = slices.DeleteFunc(*list, func(d dependency) bool {
 			if c.now.Before(d.due) {
 				return false
@@ -326,7 +326,7 @@ func (tw *twin) longest(reports bool) int64 {
 	longest := int64(0)
 	for i, p := range tw.pieces { // an order in which each comes after those that it follows
 		for _, e := range p.after {
-			if e.means != byReport || reports {
+			if e.reason != byReport || reports {
 				path[1+i] = max(path[1+i], path[1+e.piece]+e.work)
 			}
 		}
@@ -339,9 +339,9 @@ func (tw *twin) longest(reports bool) int64 {
 func TestTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawRoughWorld(t)
-		tl, err := Read(record(t, w))
+		tl, err := trace.Read(record(t, w))
 		require.NoError(t, err)
-		r := New(tl)
+		r := report.New(tl)
 		tw := newTwin(t, w, tl)
 		require.Equal(t, seconds(tw.longest(false)), r.CriticalIdealS)
 		require.Equal(t, seconds(tw.longest(true)), r.CriticalConservativeS)
@@ -362,7 +362,7 @@ func TestTwin(t *testing.T) {
 }
 
 // checkCurves sums up all waiting behind a link that a longer delay would end.
-func checkCurves(t require.TestingT, tw *twin, r *Report) {
+func checkCurves(t require.TestingT, tw *twin, r *report.Report) {
 	for _, l := range r.Links {
 		from, to := slices.Index(tw.d.Names(), l.From), slices.Index(tw.d.Names(), l.To)
 		waited := tw.short[metasim.Hop{From: metasim.ClientID(from), To: metasim.ClientID(to), Channel: l.Channel, Min: metasim.Time(l.DeclaredNS)}]

@@ -1,4 +1,4 @@
-package analysis
+package analysis_test
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/analysis/report"
+	"metasim/analysis/trace"
 	"metasim/metasim"
 	"metasim/record/journal"
 )
@@ -127,7 +129,7 @@ func (l raggedLink) Transit(dues []metasim.Instant, n uint64, sent metasim.Insta
 const startWall = 1000 // something must have been before Begin
 
 // record runs a world, and returns what it was.
-func record(t require.TestingT, w *world) Source {
+func record(t require.TestingT, w *world) trace.Source {
 	slices.SortFunc(w.actors, func(a, b *actor) int { return cmp.Compare(a.name, b.name) })
 	w.config.Clients = nil
 	for _, a := range w.actors {
@@ -151,7 +153,7 @@ func record(t require.TestingT, w *world) Source {
 	for _, a := range w.actors {
 		require.True(t, a.left, "%s is still there at %v, with a timer at %v", a.name, a.now, a.timer)
 	}
-	return Source{Config: w.config, Cores: w.cores, Journal: &tape{entries: w.entries}}
+	return trace.Source{Config: w.config, Cores: w.cores, Journal: &tape{entries: w.entries}}
 }
 
 // pass does all that is to happen next, and then settles.
@@ -349,11 +351,11 @@ func (t *tape) Next() (journal.Entry, error) {
 	return e, nil
 }
 
-func analyze(t *testing.T, w *world) (*Timeline, *Report) {
+func analyze(t *testing.T, w *world) (*trace.Timeline, *report.Report) {
 	t.Helper()
-	tl, err := Read(record(t, w))
+	tl, err := trace.Read(record(t, w))
 	require.NoError(t, err)
-	return tl, New(tl)
+	return tl, report.New(tl)
 }
 
 // us is a microsecond of wall clock.

@@ -10,12 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/analysis"
+	"metasim/analysis/report"
+	"metasim/analysis/trace"
 	"metasim/internal/browser"
 )
 
 // open writes a page to a file and opens it, as somebody would who got it by mail.
-func open(t *testing.T, run func(testing.TB) (*analysis.Timeline, *analysis.Report)) (b *browser.Browser, address string) {
+func open(t *testing.T, run func(testing.TB) (*trace.Timeline, *report.Report)) (b *browser.Browser, address string) {
 	t.Helper()
 	b = browser.Open(t)
 	path := filepath.Join(t.TempDir(), "report.html")
@@ -99,7 +100,7 @@ func TestNamesAreNoMarkupInABrowser(t *testing.T) {
 }
 
 func TestALongRunInABrowser(t *testing.T) {
-	b, address := open(t, func(testing.TB) (*analysis.Timeline, *analysis.Report) { return long(300_000, 60) })
+	b, address := open(t, func(testing.TB) (*trace.Timeline, *report.Report) { return long(300_000, 60) })
 	b.Until(inked + " > 20")
 	b.Click("#lanes-button")
 	b.Until(`document.querySelector("#lanes").clientHeight > 60 * 20`)

@@ -4,28 +4,29 @@ import (
 	"cmp"
 	"slices"
 
-	"metasim/analysis"
+	"metasim/analysis/report"
+	"metasim/analysis/trace"
 	"metasim/metasim"
 )
 
-// What a page holds at most. It has fewer pieces than that where its data would be larger than mostBytes.
+// What a page holds at most. It has fewer pieces than that where its data would be larger than maxBytes.
 const (
-	mostBytes    = 4_700_000
-	mostPieces   = 40_000
-	mostMessages = 16_000
-	mostLanes    = 2_000
-	mostRows     = 300 // of each table
-	mostHops     = 40_000
+	maxBytes    = 4_700_000
+	maxPieces   = 40_000
+	maxMessages = 16_000
+	maxLanes    = 2_000
+	maxRows     = 300 // of each table
+	maxHops     = 40_000
 )
 
 // data is what the script of a page draws, as JSON. Names, Paths and Channels are tables that the numbers of the others
 // index; the first Lanes names have a lane in the timeline, those who cost most first.
 type data struct {
-	Report   *analysis.Report `json:"report"`
-	All      counts           `json:"all"`
-	Names    []string         `json:"names"`
-	Channels []string         `json:"channels"`
-	WallNS   int64            `json:"wall_ns"`
+	Report   *report.Report `json:"report"`
+	All      counts         `json:"all"`
+	Names    []string       `json:"names"`
+	Channels []string       `json:"channels"`
+	WallNS   int64          `json:"wall_ns"`
 	// Lanes has for each lane its pieces after one another, each as: begin and simulated time (both less those of the piece
 	// before), length, wait, work, grants, grants on the critical path, cause, number of holds; and for each hold: begin
 	// less that of the piece, length, root (-1: nobody), path (-1: not known).
@@ -51,7 +52,7 @@ type counts struct {
 
 // A gatherer makes the data of a page.
 type gatherer struct {
-	t     *analysis.Timeline
+	t     *trace.Timeline
 	data  *data
 	names map[metasim.ClientID]int64
 	paths map[int32]int64
@@ -59,7 +60,7 @@ type gatherer struct {
 	hops  int
 }
 
-func gather(t *analysis.Timeline, r *analysis.Report, mostPieces int) *data {
+func gather(t *trace.Timeline, r *report.Report, maxPieces int) *data {
 	g := &gatherer{t: t, names: map[metasim.ClientID]int64{}, paths: map[int32]int64{}, chans: map[string]int64{}}
 	g.data = &data{
 		WallNS: t.Wall(), Names: []string{}, Channels: []string{}, Lanes: [][]int64{}, Paths: [][]int64{}, Messages: []int64{},
@@ -71,28 +72,28 @@ func gather(t *analysis.Timeline, r *analysis.Report, mostPieces int) *data {
 	}
 	short := *r
 	short.Clients = slices.Clone(r.Clients)
-	slices.SortStableFunc(short.Clients, func(x, y analysis.ClientReport) int {
+	slices.SortStableFunc(short.Clients, func(x, y report.ClientReport) int {
 		return cmp.Compare(y.HeldS+y.CriticalS, x.HeldS+x.CriticalS)
 	})
-	g.lanes(short.Clients, mostPieces)
-	short.Clients = short.Clients[:min(len(short.Clients), mostRows)]
-	short.Links = r.Links[:min(len(r.Links), mostRows)]
-	short.Blame = r.Blame[:min(len(r.Blame), mostRows)]
-	short.Advice = r.Advice[:min(len(r.Advice), mostRows)]
+	g.lanes(short.Clients, maxPieces)
+	short.Clients = short.Clients[:min(len(short.Clients), maxRows)]
+	short.Links = r.Links[:min(len(r.Links), maxRows)]
+	short.Blame = r.Blame[:min(len(r.Blame), maxRows)]
+	short.Advice = r.Advice[:min(len(r.Advice), maxRows)]
 	g.data.Report = &short
 	g.messages()
 	return g.data
 }
 
 // lanes draws the clients, those who cost most first.
-func (g *gatherer) lanes(clients []analysis.ClientReport, mostPieces int) {
+func (g *gatherer) lanes(clients []report.ClientReport, maxPieces int) {
 	ids := make(map[string]metasim.ClientID, len(g.t.Names))
 	for i, name := range g.t.Names {
 		ids[name] = metasim.ClientID(i)
 	}
-	all := pieces(g.t, mostPieces)
+	all := pieces(g.t, maxPieces)
 	var order []metasim.ClientID
-	for _, c := range clients[:min(len(clients), mostLanes)] {
+	for _, c := range clients[:min(len(clients), maxLanes)] {
 		id := ids[c.Name]
 		order = append(order, id)
 		g.name(id)
@@ -119,7 +120,7 @@ func (g *gatherer) lane(ps []piece) []int64 {
 }
 
 func (g *gatherer) name(id metasim.ClientID) int64 {
-	if id == analysis.Nobody {
+	if id == trace.NoClient {
 		return -1
 	}
 	n, ok := g.names[id]
@@ -150,7 +151,7 @@ func (g *gatherer) path(i int32) int64 {
 		return n
 	}
 	path := g.t.Paths[i]
-	if g.hops += len(path); g.hops > mostHops {
+	if g.hops += len(path); g.hops > maxHops {
 		return -1
 	}
 	row := []int64{}
@@ -166,19 +167,19 @@ func (g *gatherer) path(i int32) int64 {
 // messages takes as many messages of each link as all can have, spread evenly over the run.
 func (g *gatherer) messages() {
 	lanes := len(g.data.Lanes)
-	shown := func(m *analysis.Message) bool {
+	shown := func(m *trace.Message) bool {
 		from, ok := g.names[m.From]
 		to, too := g.names[m.To]
 		return ok && too && from < int64(lanes) && to < int64(lanes)
 	}
-	number := map[analysis.LinkID]int{}
+	number := map[trace.LinkID]int{}
 	for i := range g.t.Messages {
 		if m := &g.t.Messages[i]; shown(m) {
 			number[linkOf(m)]++
 		}
 	}
-	quota := share(number, mostMessages)
-	seen := make(map[analysis.LinkID]int, len(number))
+	quota := share(number, maxMessages)
+	seen := make(map[trace.LinkID]int, len(number))
 	queued := g.t.Begin
 	for i := range g.t.Messages {
 		m := &g.t.Messages[i]
@@ -202,12 +203,12 @@ func (g *gatherer) messages() {
 	}
 }
 
-func linkOf(m *analysis.Message) analysis.LinkID {
-	return analysis.LinkID{From: m.From, To: m.To, Channel: m.Channel}
+func linkOf(m *trace.Message) trace.LinkID {
+	return trace.LinkID{From: m.From, To: m.To, Channel: m.Channel}
 }
 
 // share returns the most that each may have of so many in all, where none takes more than it has.
-func share(number map[analysis.LinkID]int, most int) int {
+func share(number map[trace.LinkID]int, most int) int {
 	sizes := make([]int, 0, len(number))
 	for _, n := range number {
 		sizes = append(sizes, n)

@@ -1,8 +1,8 @@
 // Package show makes files of the report of a run, for eyes and for other tools: a page that needs nothing but a
 // browser, a trace for Perfetto, and plots.
 //
-//	tl, err := analysis.Read(source)
-//	report := analysis.New(tl)
+//	tl, err := trace.Read(source)
+//	report := report.New(tl)
 //	err = show.HTML(file, tl, report)
 //	events, err := show.Perfetto(file, tl)
 //	err = show.Plots(dir, report)

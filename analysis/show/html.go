@@ -7,34 +7,35 @@ import (
 	"io"
 	"strings"
 
-	"metasim/analysis"
+	"metasim/analysis/report"
+	"metasim/analysis/trace"
 	"metasim/metasim"
 )
 
 //go:embed page
 var parts embed.FS
 
-// scripts are the parts of the script, in the order in which they build on one another.
+// scripts are the parts of the page's script. A part uses the parts before it.
 var scripts = []string{"data.js", "timeline.js", "drawing.js", "gestures.js", "charts.js", "tables.js"}
 
 // page is what the template is filled with.
 type page struct {
-	Title, Sim, Wall, Work string
-	Cores                  int
-	Digest, Error, Torn    string
-	Deterministic          bool
-	Grants                 uint64
-	Figures                []figure
-	Style                  template.CSS
-	Script, Data           template.JS
+	*report.Report
+	Sim, Wall, Work string
+	Figures         []figure
+	Style           template.CSS
+	Script, Data    template.JS
 }
 
-// HTML writes a page about the run that needs nothing else: no network, no other file. It is below 5 MB, whatever the run
-// was: of long ones it puts short grants together, and shows some of the messages.
+// A figure is one of the four numbers of the headline.
+type figure struct{ Name, Number, Unit, Words string }
+
+// HTML writes a page about the run that needs nothing else: no network, no other file. It is smaller than 5 MB: of a long run it joins short
+// grants and shows some of the messages.
 //
-// Names are shown as they are, and never as markup or script.
-func HTML(w io.Writer, t *analysis.Timeline, r *analysis.Report) error {
-	text, err := encode(t, r)
+// Names are shown as they are, but never as markup or script.
+func HTML(w io.Writer, t *trace.Timeline, r *report.Report) error {
+	data, err := encode(t, r)
 	if err != nil {
 		return err
 	}
@@ -50,14 +51,21 @@ func HTML(w io.Writer, t *analysis.Timeline, r *analysis.Report) error {
 	if err != nil {
 		return err
 	}
-	return tmpl.Execute(w, page{
-		Title: r.Scenario, Sim: span(metasim.Time(r.SimNS).Seconds()), Wall: span(r.WallS), Work: span(r.WorkS), Cores: r.Cores,
-		Digest: r.Digest, Deterministic: r.Deterministic, Error: r.Error, Torn: r.Torn, Grants: r.Grants, Figures: headline(r),
-		Style: template.CSS(style), Script: template.JS("(() => {\n'use strict';\n" + script + "})();\n"), Data: template.JS(text),
-	})
+	p := page{
+		Report: r, Sim: report.Span(metasim.Time(r.SimNS).Seconds()), Wall: report.Span(r.WallS), Work: report.Span(r.WorkS),
+		Style: template.CSS(style), Script: template.JS("(() => {\n'use strict';\n" + script + "})();\n"), Data: template.JS(data),
+	}
+	for _, f := range r.Headline() {
+		unit := ""
+		if f.Factor {
+			unit = "times"
+		}
+		p.Figures = append(p.Figures, figure{f.Name, report.Number(f.Number), unit, f.Words})
+	}
+	return tmpl.Execute(w, p)
 }
 
-// join returns parts of the page after one another.
+// join returns parts of the page, one after another.
 func join(names ...string) (string, error) {
 	var b strings.Builder
 	for _, name := range names {
@@ -70,12 +78,12 @@ func join(names ...string) (string, error) {
 	return b.String(), nil
 }
 
-// encode returns the data of the page, with as many pieces as may be. json.Marshal writes < and > as escapes, so no name
-// can end the element that the data is in.
-func encode(t *analysis.Timeline, r *analysis.Report) ([]byte, error) {
-	for most := mostPieces; ; most = most * 3 / 4 {
+// encode returns the data of the page, with as many pieces as possible. json.Marshal escapes < and >, so no name can end the element that
+// contains the data.
+func encode(t *trace.Timeline, r *report.Report) ([]byte, error) {
+	for most := maxPieces; ; most = most * 3 / 4 {
 		text, err := json.Marshal(gather(t, r, most))
-		if err != nil || len(text) <= mostBytes || most < mostPieces/10 {
+		if err != nil || len(text) <= maxBytes || most < maxPieces/10 {
 			return text, err
 		}
 	}

@@ -10,7 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/analysis"
+	"metasim/analysis/predict"
+	"metasim/analysis/report"
+	"metasim/analysis/trace"
+	"metasim/internal/golden"
 	"metasim/metasim"
 )
 
@@ -24,10 +27,10 @@ func TestGoldenPage(t *testing.T) {
 		require.Equal(t, 1, strings.Count(page, text))
 		page = strings.Replace(page, text, what, 1)
 	}
-	golden(t, "robot.html", page)
+	golden.Equal(t, "testdata/robot.html", page)
 }
 
-func pageOf(t *testing.T, run func(testing.TB) (*analysis.Timeline, *analysis.Report)) string {
+func pageOf(t *testing.T, run func(testing.TB) (*trace.Timeline, *report.Report)) string {
 	t.Helper()
 	tl, r := run(t)
 	var b bytes.Buffer
@@ -61,7 +64,7 @@ func TestAPageNeedsNothingElse(t *testing.T) {
 const evil = `</script><script>window.broken = 1</script><img src=x onerror="window.broken = 2">`
 
 // rude is the robot with names that would like to be more than that.
-func rude(t testing.TB) (*analysis.Timeline, *analysis.Report) {
+func rude(t testing.TB) (*trace.Timeline, *report.Report) {
 	tl, r := robot(t)
 	text, err := json.Marshal(r)
 	require.NoError(t, err)
@@ -71,8 +74,8 @@ func rude(t testing.TB) (*analysis.Timeline, *analysis.Report) {
 	r.Scenario = evil
 	tl.Names[3] = evil
 	tl.Channels[0] = evil
-	r.WhatIfs = append(r.WhatIfs, analysis.Prediction{Change: "client(" + evil + ").speed=2", WallS: 0.01})
-	r.Advice = append(r.Advice, analysis.Advice{Text: evil})
+	r.WhatIfs = append(r.WhatIfs, predict.Prediction{Change: "client(" + evil + ").speed=2", WallS: 0.01})
+	r.Advice = append(r.Advice, report.Advice{Text: evil})
 	return tl, r
 }
 
@@ -85,18 +88,18 @@ func TestNamesAreNoMarkup(t *testing.T) {
 }
 
 // long is a run of n grants of k clients, more than a page can draw one by one.
-func long(n, k int) (*analysis.Timeline, *analysis.Report) {
+func long(n, k int) (*trace.Timeline, *report.Report) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	tl := &analysis.Timeline{Begin: 1000, Channels: []string{"STATE", "COMMAND"}}
-	r := &analysis.Report{Scenario: "long", Grants: uint64(n)}
+	tl := &trace.Timeline{Begin: 1000, Channels: []string{"STATE", "COMMAND"}}
+	r := &report.Report{Scenario: "long", Grants: uint64(n)}
 	last := make([]int64, k)
 	for i := range k {
 		tl.Names = append(tl.Names, "client-with-a-usual-name-"+strconv.Itoa(i))
-		r.Clients = append(r.Clients, analysis.ClientReport{Name: tl.Names[i], HeldS: rng.Float64()})
+		r.Clients = append(r.Clients, report.ClientReport{Name: tl.Names[i], HeldS: rng.Float64()})
 		last[i] = tl.Begin
 		for j := range k {
 			if len(r.Links) < 5000 {
-				r.Links = append(r.Links, analysis.LinkReport{From: tl.Names[i], To: "client-" + strconv.Itoa(j), Channel: "STATE"})
+				r.Links = append(r.Links, report.LinkReport{From: tl.Names[i], To: "client-" + strconv.Itoa(j), Channel: "STATE"})
 			}
 		}
 	}
@@ -109,16 +112,16 @@ func long(n, k int) (*analysis.Timeline, *analysis.Report) {
 	}
 	for i := range n {
 		c := i % k
-		g := analysis.Grant{Client: metasim.ClientID(c), Cause: metasim.ClientID(rng.IntN(k)), Critical: rng.IntN(4) == 0, Polled: last[c]}
+		g := trace.Grant{Client: metasim.ClientID(c), Cause: metasim.ClientID(rng.IntN(k)), Critical: rng.IntN(4) == 0, Polled: last[c]}
 		g.Granted = g.Polled + rng.Int64N(50_000)
 		g.Work = rng.Int64N(80_000)
 		g.Reported = g.Granted + g.Work + rng.Int64N(10_000)
 		g.From = metasim.At(metasim.Time(i) * 123_457)
 		g.Holds = [2]int32{int32(len(tl.Holds)), int32(len(tl.Holds) + 1)}
-		tl.Holds = append(tl.Holds, analysis.Hold{Begin: g.Polled, End: g.Granted, Root: g.Cause, Path: rng.Int32N(20_000)})
+		tl.Holds = append(tl.Holds, trace.Hold{Begin: g.Polled, End: g.Granted, Root: g.Cause, Path: rng.Int32N(20_000)})
 		last[c] = g.Reported
 		tl.Grants = append(tl.Grants, g)
-		tl.Messages = append(tl.Messages, analysis.Message{
+		tl.Messages = append(tl.Messages, trace.Message{
 			From: g.Client, To: metasim.ClientID(rng.IntN(k)), Sent: g.From, Due: g.From.Add(1e6), Queued: g.Reported, Delivered: g.Reported + 100_000,
 		})
 		tl.End = max(tl.End, g.Reported)
@@ -132,7 +135,7 @@ func TestAPageStaysSmall(t *testing.T) {
 	for clients, grants := range map[int]int{2: 200_000, 60: 1_000_000, 5000: 200_000} {
 		t.Run(strconv.Itoa(clients), func(t *testing.T) {
 			tl, r := long(grants, clients)
-			page := pageOf(t, func(testing.TB) (*analysis.Timeline, *analysis.Report) { return tl, r })
+			page := pageOf(t, func(testing.TB) (*trace.Timeline, *report.Report) { return tl, r })
 			require.Less(t, len(page), 5_000_000)
 			t.Logf("%d bytes", len(page))
 
@@ -141,7 +144,7 @@ func TestAPageStaysSmall(t *testing.T) {
 				want.sum(piece{wait: g.Granted - g.Polled, work: g.Work, grants: 1, critical: one(g.Critical)})
 			}
 			n := 0
-			for _, row := range pieces(tl, mostPieces) {
+			for _, row := range pieces(tl, maxPieces) {
 				n += len(row)
 				for i, p := range row {
 					got.sum(p)
@@ -150,8 +153,8 @@ func TestAPageStaysSmall(t *testing.T) {
 				}
 			}
 			require.Equal(t, want, got)
-			require.LessOrEqual(t, n, mostPieces)
-			require.Greater(t, n, mostPieces/10, "there is room for more")
+			require.LessOrEqual(t, n, maxPieces)
+			require.Greater(t, n, maxPieces/10, "there is room for more")
 		})
 	}
 }
@@ -174,19 +177,19 @@ func one(b bool) int {
 func TestAShortRunIsDrawnGrantByGrant(t *testing.T) {
 	tl, _ := robot(t)
 	n := 0
-	for c, row := range pieces(tl, mostPieces) {
+	for c, row := range pieces(tl, maxPieces) {
 		for _, p := range row {
 			require.Equal(t, 1, p.grants)
 			g := tl.Grants[indexOf(tl.Grants, c, p.begin)]
 			require.Equal(t, g.Reported, p.end)
-			require.LessOrEqual(t, len(p.holds), mostHolds)
+			require.LessOrEqual(t, len(p.holds), maxHolds)
 		}
 		n += len(row)
 	}
 	require.Len(t, tl.Grants, n)
 }
 
-func indexOf(grants []analysis.Grant, client int, polled int64) int {
+func indexOf(grants []trace.Grant, client int, polled int64) int {
 	for i, g := range grants {
 		if int(g.Client) == client && g.Polled == polled {
 			return i
@@ -197,7 +200,7 @@ func indexOf(grants []analysis.Grant, client int, polled int64) int {
 
 // A link of few messages keeps them all, however many others have.
 func TestMessagesAreSharedFairly(t *testing.T) {
-	links := map[analysis.LinkID]int{{From: 0}: 10, {From: 1}: 1_000_000, {From: 2}: 500_000}
+	links := map[trace.LinkID]int{{From: 0}: 10, {From: 1}: 1_000_000, {From: 2}: 500_000}
 	require.Equal(t, 495, share(links, 1000))
 	require.Equal(t, 1_000_000, share(links, 2_000_000))
 	require.Equal(t, 0, share(links, 2))

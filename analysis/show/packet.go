@@ -264,7 +264,7 @@ func (p *packer) say(kind protowire.Number, t text) uint64 {
 // end ends a packet, with which the parcel may be full.
 func (p *packer) end(m message, packet int) {
 	p.parcel.packets = m.close(packet)
-	if len(p.parcel.packets) >= mostParcel {
+	if len(p.parcel.packets) >= maxParcel {
 		p.send()
 	}
 }

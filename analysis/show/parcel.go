@@ -7,9 +7,9 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// mostParcel is how many bytes of packets are compressed together. Perfetto wants a packet that holds others to be shorter than
+// maxParcel is how many bytes of packets are compressed together. Perfetto wants a packet that holds others to be shorter than
 // 512 KB.
-const mostParcel = 400_000
+const maxParcel = 400_000
 
 // A parcel holds packets until there are enough of them to be worth compressing, and sends them as one: a trace says nearly
 // the same again and again.

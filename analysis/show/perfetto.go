@@ -3,7 +3,7 @@ package show
 import (
 	"io"
 
-	"metasim/analysis"
+	"metasim/analysis/trace"
 	"metasim/metasim"
 )
 
@@ -23,7 +23,7 @@ func wallTrack(c metasim.ClientID) uint64 { return firstClient + 2*uint64(c) }
 // computed and for whom it waited; by simulated time, how far each grant took it. Arrows are messages. Nanoseconds of both
 // are told as nanoseconds of the trace, so that one lies below the other. Perfetto returns how many events it wrote, of which
 // a message has four and a grant about eight.
-func Perfetto(w io.Writer, t *analysis.Timeline) (events int, err error) {
+func Perfetto(w io.Writer, t *trace.Timeline) (events int, err error) {
 	p, err := newPacker(w)
 	if err != nil {
 		return 0, err
@@ -59,7 +59,7 @@ func Perfetto(w io.Writer, t *analysis.Timeline) (events int, err error) {
 // An ofClient is what of a timeline concerns one client, as indexes.
 type ofClient struct{ grants, sent []int32 }
 
-func sortOut(t *analysis.Timeline) []ofClient {
+func sortOut(t *trace.Timeline) []ofClient {
 	all := make([]ofClient, len(t.Names))
 	for i := range t.Grants {
 		c := &all[t.Grants[i].Client]
@@ -73,9 +73,9 @@ func sortOut(t *analysis.Timeline) []ofClient {
 }
 
 // since returns a time of the wall clock as one of the trace, which begins with the run.
-func since(t *analysis.Timeline, wall int64) int64 { return max(0, wall-t.Begin) }
+func since(t *trace.Timeline, wall int64) int64 { return max(0, wall-t.Begin) }
 
-func (c ofClient) wall(t *analysis.Timeline, m moments) moments {
+func (c ofClient) wall(t *trace.Timeline, m moments) moments {
 	for _, i := range c.grants {
 		g := &t.Grants[i]
 		polled, granted := since(t, g.Polled), since(t, g.Granted)
@@ -98,7 +98,7 @@ func (c ofClient) wall(t *analysis.Timeline, m moments) moments {
 }
 
 // sim draws a grant from where the client stood to where it stood at the next one.
-func (c ofClient) sim(t *analysis.Timeline, m moments) moments {
+func (c ofClient) sim(t *trace.Timeline, m moments) moments {
 	var end metasim.Time
 	if n := len(t.Profile); n > 0 {
 		end = t.Profile[n-1].Now
@@ -120,7 +120,7 @@ func (c ofClient) sim(t *analysis.Timeline, m moments) moments {
 
 // received are the deliveries to all clients. They come behind everything else: what is told first of two events of one
 // nanosecond happened first, for Perfetto, and an arrow that ended before it began would be lost.
-func received(t *analysis.Timeline, m moments) moments {
+func received(t *trace.Timeline, m moments) moments {
 	for i := range t.Messages {
 		if at := t.Messages[i].Delivered; at != 0 {
 			m.instant(since(t, at), gets, int32(i))
@@ -130,7 +130,7 @@ func received(t *analysis.Timeline, m moments) moments {
 	return m
 }
 
-func receivedSim(t *analysis.Timeline, m moments) moments {
+func receivedSim(t *trace.Timeline, m moments) moments {
 	for i := range t.Messages {
 		m.instant(int64(t.Messages[i].Due.Time), getsSim, int32(i))
 	}

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"metasim/analysis"
+	"metasim/analysis/trace"
 	"metasim/metasim"
 )
 
 // A plain says what a trace has to tell, without any thought of how: it is the oracle of Perfetto.
 type plain struct {
-	t      *analysis.Timeline
+	t      *trace.Timeline
 	tracks map[string][]ranked
 }
 
@@ -23,7 +23,7 @@ type ranked struct {
 }
 
 // plainly returns the events of each track, in order.
-func plainly(t *analysis.Timeline) map[string][]told {
+func plainly(t *trace.Timeline) map[string][]told {
 	p := &plain{t, map[string][]ranked{}}
 	p.running()
 	for i := range t.Grants {
@@ -81,7 +81,7 @@ func (p *plain) running() {
 	p.add(track, 0, told{at: p.t.End - p.t.Begin, kind: counter})
 }
 
-func (p *plain) grant(g *analysis.Grant) {
+func (p *plain) grant(g *trace.Grant) {
 	track := p.wall(g.Client)
 	stands := fmt.Sprintf("at (simulated ns): %d", g.From.Time)
 	p.slice(track, p.clock(g.Polled), p.clock(g.Granted), false, told{category: "wait", name: "waits", notes: []string{stands}})
@@ -98,9 +98,9 @@ func (p *plain) grant(g *analysis.Grant) {
 	p.slice(track, p.clock(g.Granted), min(p.clock(g.Granted)+g.Work, p.clock(g.Reported)), false, e)
 }
 
-func (p *plain) hold(h analysis.Hold) (e told) {
+func (p *plain) hold(h trace.Hold) (e told) {
 	e.category, e.name = "hold", "for the pace of the run"
-	if h.Root != analysis.Nobody {
+	if h.Root != trace.NoClient {
 		e.name = "for " + p.t.Names[h.Root]
 	}
 	if h.Path < 0 || len(p.t.Paths[h.Path]) == 0 {
@@ -116,7 +116,7 @@ func (p *plain) hold(h analysis.Hold) (e told) {
 
 // advances draws each grant of a client in simulated time: from where it stood to where it stood at the next one.
 func (p *plain) advances(c metasim.ClientID) {
-	var of []analysis.Grant
+	var of []trace.Grant
 	for _, g := range p.t.Grants {
 		if g.Client == c {
 			of = append(of, g)
@@ -136,7 +136,7 @@ func (p *plain) advances(c metasim.ClientID) {
 }
 
 // message has an arrow by each clock, unless it never arrived.
-func (p *plain) message(number uint64, m *analysis.Message) {
+func (p *plain) message(number uint64, m *trace.Message) {
 	to, from, channel := "to: "+p.t.Names[m.To], "from: "+p.t.Names[m.From], p.t.Channels[m.Channel]
 	wall, sim := 2*number+1, 2*number+2
 	sends := func(at int64, arrow uint64, notes ...string) told {

@@ -27,7 +27,7 @@ type told struct {
 }
 
 // A trace is one that was read: the events of each track in order, by the names of the track and its parent.
-type trace struct {
+type readTrace struct {
 	t      require.TestingT
 	names  map[uint64]string
 	texts  map[protowire.Number]map[uint64]string // that were spelled out, by their kinds and numbers
@@ -55,8 +55,8 @@ func unpack(t require.TestingT, b []byte) []byte {
 }
 
 // read reads a trace as Perfetto does, and fails where it would find fault with it.
-func read(t require.TestingT, b []byte) *trace {
-	r := &trace{t: t, names: map[uint64]string{0: ""}, tracks: map[string][]told{}}
+func read(t require.TestingT, b []byte) *readTrace {
+	r := &readTrace{t: t, names: map[uint64]string{0: ""}, tracks: map[string][]told{}}
 	fieldsOf(t, unpack(t, b), func(n protowire.Number, _ uint64, packet []byte) {
 		require.EqualValues(t, tracePacket, n)
 		r.packet(packet)
@@ -68,13 +68,13 @@ func read(t require.TestingT, b []byte) *trace {
 }
 
 // inOrder returns all events in the order in which a reader takes them.
-func (r *trace) inOrder() []told {
+func (r *readTrace) inOrder() []told {
 	slices.SortStableFunc(r.all, func(x, y told) int { return cmp.Compare(x.at, y.at) })
 	return r.all
 }
 
 // packet takes in a packet. What it says for those that follow holds for itself already.
-func (r *trace) packet(b []byte) {
+func (r *readTrace) packet(b []byte) {
 	fields := map[protowire.Number][]byte{}
 	numbers := map[protowire.Number]uint64{}
 	fieldsOf(r.t, b, func(n protowire.Number, v uint64, body []byte) {
@@ -108,7 +108,7 @@ func (r *trace) packet(b []byte) {
 }
 
 // clocks sets the clock that counts from one packet to the next, to where that of the trace begins.
-func (r *trace) clocks(b []byte) {
+func (r *readTrace) clocks(b []byte) {
 	var set [][3]uint64
 	fieldsOf(r.t, b, func(_ protowire.Number, _ uint64, clock []byte) {
 		var c [3]uint64
@@ -120,7 +120,7 @@ func (r *trace) clocks(b []byte) {
 }
 
 // spelled takes in the texts that a packet spells out: each once.
-func (r *trace) spelled(b []byte) {
+func (r *readTrace) spelled(b []byte) {
 	fieldsOf(r.t, b, func(kind protowire.Number, _ uint64, entry []byte) {
 		var number uint64
 		var itself string
@@ -140,13 +140,13 @@ func (r *trace) spelled(b []byte) {
 	})
 }
 
-func (r *trace) text(kind protowire.Number, number uint64) string {
+func (r *readTrace) text(kind protowire.Number, number uint64) string {
 	require.Contains(r.t, r.texts[kind], number, "a text that nobody spelled out")
 	return r.texts[kind][number]
 }
 
 // descriptor takes in a track, whose parent was described before.
-func (r *trace) descriptor(b []byte) {
+func (r *readTrace) descriptor(b []byte) {
 	var uuid, parent uint64
 	var name string
 	fieldsOf(r.t, b, func(n protowire.Number, v uint64, text []byte) {
@@ -164,7 +164,7 @@ func (r *trace) descriptor(b []byte) {
 	r.names[uuid] = r.names[parent] + "/" + name
 }
 
-func (r *trace) event(at int64, b []byte) {
+func (r *readTrace) event(at int64, b []byte) {
 	e := told{at: at}
 	var uuid uint64
 	fieldsOf(r.t, b, func(n protowire.Number, v uint64, body []byte) {
@@ -199,7 +199,7 @@ func (r *trace) event(at int64, b []byte) {
 
 // height returns how many rows the highest track takes, by the rules of trace_processor's slice_tracker.cc: what is new closes
 // the instants before it, unless it is one itself and of the same time.
-func (r *trace) height() (most int) {
+func (r *readTrace) height() (most int) {
 	stacks := map[string][]told{}
 	for _, e := range r.inOrder() {
 		s := stacks[e.track]
@@ -218,7 +218,7 @@ func (r *trace) height() (most int) {
 	return most
 }
 
-func (r *trace) annotation(b []byte) string {
+func (r *readTrace) annotation(b []byte) string {
 	var name, value string
 	fieldsOf(r.t, b, func(n protowire.Number, v uint64, _ []byte) {
 		switch n {

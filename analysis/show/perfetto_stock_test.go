@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/analysis"
+	"metasim/analysis/trace"
 )
 
 // ask returns what Perfetto's own trace_processor answers to queries about a trace.
@@ -38,7 +38,7 @@ func ask(t *testing.T, trace []byte, queries ...string) (answers [][][]string) {
 func TestPerfettoReadsATrace(t *testing.T) {
 	tl, _ := robot(t)
 	for range 1000 {
-		tl.Messages = append(tl.Messages, analysis.Message{From: 3, To: 1, Queued: tl.End, Delivered: tl.End})
+		tl.Messages = append(tl.Messages, trace.Message{From: 3, To: 1, Queued: tl.End, Delivered: tl.End})
 	}
 	b, _ := traceOf(t, tl)
 	const ofTrack = " join track t on t.id = s.track_id join track p on p.id = t.parent_id "
@@ -48,7 +48,7 @@ func TestPerfettoReadsATrace(t *testing.T) {
 		"select key, count(*), sum(int_value), min(string_value), max(string_value) from slice join args using (arg_set_id) where key like 'debug.%' group by 1",
 		"select t.name, count(*), cast(round(1000 * sum(value)) as int) from counter c join track t on t.id = c.track_id group by 1",
 		"select o.name, i.name, count(*) from flow join slice o on o.id = slice_out join slice i on i.id = slice_in where o.ts <= i.ts group by 1, 2",
-		"select max(depth) <= 2 + 2 * "+fmt.Sprint(mostPiled)+" from slice",
+		"select max(depth) <= 2 + 2 * "+fmt.Sprint(maxPiled)+" from slice",
 	)
 	require.Empty(t, answers[0])
 	want := expected(plainly(tl))

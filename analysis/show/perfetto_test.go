@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"metasim/analysis"
+	"metasim/analysis/trace"
+	"metasim/internal/golden"
 	"metasim/metasim"
 )
 
 // traceOf returns the trace of a timeline, read too.
-func traceOf(t require.TestingT, tl *analysis.Timeline) ([]byte, *trace) {
+func traceOf(t require.TestingT, tl *trace.Timeline) ([]byte, *readTrace) {
 	var b bytes.Buffer
 	events, err := Perfetto(&b, tl)
 	require.NoError(t, err)
@@ -43,7 +44,7 @@ func TestATraceIsOfPerfettosForm(t *testing.T) {
 	b, _ := traceOf(t, tl)
 	require.Contains(t, decode(b), "compressed_packets")
 	text := decode(unpack(t, b))
-	golden(t, "robot.trace.txt", text)
+	golden.Equal(t, "testdata/robot.trace.txt", text)
 	for _, want := range []string{`name: "for planner"`, `name: "computes (critical)"`, `name: "sends PLAN"`, "type: TYPE_COUNTER"} {
 		require.Contains(t, text, want)
 	}
@@ -52,7 +53,7 @@ func TestATraceIsOfPerfettosForm(t *testing.T) {
 // What is read of a trace is what a plain look at the timeline says, track by track: of a run, of one that takes several
 // parcels, and of anything that might be one.
 func TestATraceSaysWhatHappened(t *testing.T) {
-	check := func(t require.TestingT, tl *analysis.Timeline) {
+	check := func(t require.TestingT, tl *trace.Timeline) {
 		_, r := traceOf(t, tl)
 		require.Equal(t, plainly(tl), r.tracks)
 	}
@@ -63,18 +64,18 @@ func TestATraceSaysWhatHappened(t *testing.T) {
 }
 
 // anyTimeline returns one with many things at one time, and some of them before the run began.
-func anyTimeline(t *rapid.T) *analysis.Timeline {
+func anyTimeline(t *rapid.T) *trace.Timeline {
 	some := func(most int) int64 { return int64(rapid.IntRange(0, most).Draw(t, "n")) }
-	tl := &analysis.Timeline{Names: []string{"a", "b", "c"}[:1+some(2)], Channels: []string{"C", "D"}, Begin: some(5)}
+	tl := &trace.Timeline{Names: []string{"a", "b", "c"}[:1+some(2)], Channels: []string{"C", "D"}, Begin: some(5)}
 	tl.Paths = [][]metasim.Hop{{}, {{From: 0, To: 0, Channel: strings.Repeat("C", int(some(300))), Min: 5}}}
 	anybody := func() metasim.ClientID { return metasim.ClientID(some(len(tl.Names) - 1)) }
 	for who := range tl.Names {
 		now, stands := int64(0), metasim.Time(0)
 		for range some(5) {
-			g := analysis.Grant{Client: metasim.ClientID(who), Cause: anybody(), Critical: some(1) == 1, Polled: now, Work: some(3)}
+			g := trace.Grant{Client: metasim.ClientID(who), Cause: anybody(), Critical: some(1) == 1, Polled: now, Work: some(3)}
 			g.From.Time, g.Until.Time, g.Holds[0] = stands, stands+9, int32(len(tl.Holds))
 			for range some(2) {
-				h := analysis.Hold{Begin: now, End: now + some(2), Root: anybody(), Path: int32(some(2)) - 1}
+				h := trace.Hold{Begin: now, End: now + some(2), Root: anybody(), Path: int32(some(2)) - 1}
 				now = h.End
 				tl.Holds = append(tl.Holds, h)
 			}
@@ -85,14 +86,14 @@ func anyTimeline(t *rapid.T) *analysis.Timeline {
 		}
 	}
 	for range some(6) {
-		m := analysis.Message{From: anybody(), To: anybody(), Channel: uint32(some(1)), Size: uint32(some(9)), Queued: some(20)}
+		m := trace.Message{From: anybody(), To: anybody(), Channel: uint32(some(1)), Size: uint32(some(9)), Queued: some(20)}
 		m.Sent.Time = metasim.Time(some(9))
 		m.Due.Time = m.Sent.Time + metasim.Time(some(3))
 		m.Delivered = some(1) * (m.Queued + some(3))
 		tl.Messages = append(tl.Messages, m)
 	}
 	tl.End = tl.Begin + some(40)
-	tl.Profile = []analysis.Sample{{End: tl.End, Now: 12, Running: 0.5}}
+	tl.Profile = []trace.Sample{{End: tl.End, Now: 12, Running: 0.5}}
 	return tl
 }
 
@@ -131,9 +132,9 @@ func TestSlicesNest(t *testing.T) {
 // client hears from the next, whose track comes later, in the nanosecond in which that one spoke.
 func TestArrowsBeginBeforeTheyEnd(t *testing.T) {
 	run, _ := robot(t)
-	for _, tl := range []*analysis.Timeline{run, {
+	for _, tl := range []*trace.Timeline{run, {
 		Names: []string{"first", "second"}, Channels: []string{"C"}, End: 10,
-		Messages: []analysis.Message{{From: 1, To: 0, Queued: 5, Delivered: 5}, {From: 0, To: 1, Queued: 5, Delivered: 5}},
+		Messages: []trace.Message{{From: 1, To: 0, Queued: 5, Delivered: 5}, {From: 0, To: 1, Queued: 5, Delivered: 5}},
 	}} {
 		_, r := traceOf(t, tl)
 		begun, ended := map[uint64]bool{}, map[uint64]bool{}
@@ -154,12 +155,12 @@ func TestArrowsBeginBeforeTheyEnd(t *testing.T) {
 
 // A thousand messages that arrive at once do not fill the screen.
 func TestMessagesArePiledSoHighOnly(t *testing.T) {
-	tl := &analysis.Timeline{Names: []string{"a", "b"}, Channels: []string{"C"}, End: 10}
+	tl := &trace.Timeline{Names: []string{"a", "b"}, Channels: []string{"C"}, End: 10}
 	for range 1000 {
-		tl.Messages = append(tl.Messages, analysis.Message{From: 0, To: 1, Queued: 5, Delivered: 5})
+		tl.Messages = append(tl.Messages, trace.Message{From: 0, To: 1, Queued: 5, Delivered: 5})
 	}
 	_, r := traceOf(t, tl)
-	require.Equal(t, mostPiled, r.height())
+	require.Equal(t, maxPiled, r.height())
 	require.Equal(t, plainly(tl), r.tracks)
 }
 

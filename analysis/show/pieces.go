@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"metasim/analysis"
+	"metasim/analysis/trace"
 	"metasim/metasim"
 )
 
@@ -28,14 +28,14 @@ type hold struct {
 	path          int32
 }
 
-// mostHolds is how many holds a piece tells of: the longest.
+// maxHolds is how many holds a piece tells of: the longest.
 const (
-	mostHolds       = 6
-	mostHoldsOfMany = 3 // where it is of several grants
+	maxHolds       = 6
+	maxHoldsOfMany = 3 // where it is of several grants
 )
 
 // pieces returns those of each client, in order, at most so many of them in all unless there are more clients than that.
-func pieces(t *analysis.Timeline, most int) [][]piece {
+func pieces(t *trace.Timeline, most int) [][]piece {
 	b := &bundler{t: t, open: make([]piece, len(t.Names))}
 	b.choose(most)
 	all := make([][]piece, len(t.Names))
@@ -45,7 +45,7 @@ func pieces(t *analysis.Timeline, most int) [][]piece {
 
 // A bundler puts the grants of each client together where one begins and the next ends within resolution.
 type bundler struct {
-	t          *analysis.Timeline
+	t          *trace.Timeline
 	resolution int64 // -1: nothing is put together
 	apart      bool  // grants on the critical path are not put together with others
 	open       []piece
@@ -111,11 +111,11 @@ func (b *bundler) walk(tell func(piece, metasim.ClientID)) {
 	}
 }
 
-func (b *bundler) joins(p *piece, g *analysis.Grant) bool {
+func (b *bundler) joins(p *piece, g *trace.Grant) bool {
 	return g.Reported-p.begin <= b.resolution && !(b.apart && g.Critical != (p.critical > 0))
 }
 
-func (b *bundler) add(p *piece, g *analysis.Grant) {
+func (b *bundler) add(p *piece, g *trace.Grant) {
 	if p.grants == 0 {
 		p.begin, p.from, p.cause = g.Polled, g.From.Time, g.Cause
 	}
@@ -142,9 +142,9 @@ func (p *piece) hold(h hold) {
 		}
 	}
 	p.holds = append(p.holds, h)
-	most := mostHolds
+	most := maxHolds
 	if p.grants > 1 {
-		most = mostHoldsOfMany
+		most = maxHoldsOfMany
 	}
 	for len(p.holds) > most {
 		least := slices.IndexFunc(p.holds, func(h hold) bool {

@@ -15,11 +15,11 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"metasim/analysis"
+	"metasim/analysis/report"
 )
 
-// mostBars is how many clients or pairs a plot has: the first ones of the report's order, or those who cost most.
-const mostBars = 16
+// maxBars is how many clients or pairs a plot has: the first ones of the report's order, or those who cost most.
+const maxBars = 16
 
 // The colours of the page.
 var (
@@ -31,11 +31,11 @@ var (
 // Plots writes plots of a report to a directory, which is made if it is not there: parallelism, parallelism-simulated,
 // utilisation and blame, each as .svg and .png. Files of these names are overwritten. What a run does not have (blame where
 // nobody waited) is left out.
-func Plots(dir string, r *analysis.Report) error {
+func Plots(dir string, r *report.Report) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for name, make := range map[string]func(*analysis.Report) (*plot.Plot, error){
+	for name, make := range map[string]func(*report.Report) (*plot.Plot, error){
 		"parallelism": overWall, "parallelism-simulated": overSim, "utilisation": utilisation, "blame": blame,
 	} {
 		p, err := make(r)
@@ -87,16 +87,16 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
-func overWall(r *analysis.Report) (*plot.Plot, error) {
-	return parallelism(r, "wall clock (s)", func(p analysis.ProfileReport) float64 { return p.EndS })
+func overWall(r *report.Report) (*plot.Plot, error) {
+	return parallelism(r, "wall clock (s)", func(p report.ProfileReport) float64 { return p.EndS })
 }
 
-func overSim(r *analysis.Report) (*plot.Plot, error) {
-	return parallelism(r, "simulated time (s)", func(p analysis.ProfileReport) float64 { return float64(p.EndNS) / 1e9 })
+func overSim(r *report.Report) (*plot.Plot, error) {
+	return parallelism(r, "simulated time (s)", func(p report.ProfileReport) float64 { return float64(p.EndNS) / 1e9 })
 }
 
 // parallelism draws how many clients computed at once. Pieces of the run that end at one place are put together.
-func parallelism(r *analysis.Report, axis string, end func(analysis.ProfileReport) float64) (*plot.Plot, error) {
+func parallelism(r *report.Report, axis string, end func(report.ProfileReport) float64) (*plot.Plot, error) {
 	var points plotter.XYs
 	begin, at, sum, weight := 0.0, 0.0, 0.0, 0.0
 	for _, s := range r.Profile {
@@ -123,10 +123,10 @@ func parallelism(r *analysis.Report, axis string, end func(analysis.ProfileRepor
 }
 
 // utilisation draws what each client did with the run, as stacked bars.
-func utilisation(r *analysis.Report) (*plot.Plot, error) {
+func utilisation(r *report.Report) (*plot.Plot, error) {
 	clients := slices.Clone(r.Clients)
-	slices.SortStableFunc(clients, func(x, y analysis.ClientReport) int { return cmp.Compare(y.HeldS+y.CriticalS, x.HeldS+x.CriticalS) })
-	clients = clients[:min(len(clients), mostBars)]
+	slices.SortStableFunc(clients, func(x, y report.ClientReport) int { return cmp.Compare(y.HeldS+y.CriticalS, x.HeldS+x.CriticalS) })
+	clients = clients[:min(len(clients), maxBars)]
 	if len(clients) == 0 {
 		return nil, nil
 	}
@@ -162,8 +162,8 @@ func utilisation(r *analysis.Report) (*plot.Plot, error) {
 }
 
 // blame draws who waited for whom.
-func blame(r *analysis.Report) (*plot.Plot, error) {
-	pairs := slices.Clone(r.Blame[:min(len(r.Blame), mostBars)])
+func blame(r *report.Report) (*plot.Plot, error) {
+	pairs := slices.Clone(r.Blame[:min(len(r.Blame), maxBars)])
 	if len(pairs) == 0 {
 		return nil, nil
 	}

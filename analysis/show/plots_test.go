@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/analysis"
+	"metasim/analysis/report"
 )
 
 func TestPlots(t *testing.T) {
@@ -62,7 +62,7 @@ func TestPlotsOfOddRuns(t *testing.T) {
 	require.NotContains(t, string(svg), "<img")
 
 	empty := t.TempDir()
-	require.NoError(t, Plots(empty, &analysis.Report{}))
+	require.NoError(t, Plots(empty, &report.Report{}))
 	files, err := os.ReadDir(empty)
 	require.NoError(t, err)
 	require.Empty(t, files)
@@ -77,7 +77,7 @@ func TestPlotsThatCannotBeWritten(t *testing.T) {
 
 // What is drawn is who computed, not who might have.
 func TestThePlotOfParallelismIsOfWhatWasComputed(t *testing.T) {
-	p, err := overWall(&analysis.Report{Profile: []analysis.ProfileReport{{EndS: 1, EndNS: 1, Computing: 0.5, Running: 2}}})
+	p, err := overWall(&report.Report{Profile: []report.ProfileReport{{EndS: 1, EndNS: 1, Computing: 0.5, Running: 2}}})
 	require.NoError(t, err)
 	require.InDelta(t, 0.5, p.Y.Max, 1e-9)
 }

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"metasim/analysis"
+	"metasim/analysis/trace"
 )
 
 // A teller makes the events of a trace. It knows the texts that they say by their numbers.
 type teller struct {
-	t *analysis.Timeline
+	t *trace.Timeline
 	words
 	categories      [getsSim + 1]text // of what happens
 	names, waitsFor []text            // of clients
@@ -26,8 +26,8 @@ type words struct {
 	sent, due, computed, waited               text
 }
 
-// mostPiled is how many messages of one nanosecond are drawn on top of one another.
-const mostPiled = 8
+// maxPiled is how many messages of one nanosecond are drawn on top of one another.
+const maxPiled = 8
 
 // A pile is messages of one client and time.
 type pile struct {
@@ -43,13 +43,13 @@ func (x *teller) high(e *event) bool {
 	if p.track != e.track || p.at != e.at {
 		*p = pile{track: e.track, at: e.at}
 	}
-	if p.height++; p.height > mostPiled {
+	if p.height++; p.height > maxPiled {
 		p.height = 0
 	}
 	return p.height == 0
 }
 
-func newTeller(t *analysis.Timeline, l *lexicon) *teller {
+func newTeller(t *trace.Timeline, l *lexicon) *teller {
 	x := &teller{t: t, paths: make([]text, len(t.Paths)), piles: make([]pile, len(t.Names)), words: words{
 		waits: l.add("waits"), pace: l.add("for the pace of the run"),
 		computes: l.add("computes"), critical: l.add("computes (critical)"), advances: l.add("advances"),
@@ -95,7 +95,7 @@ func (x *teller) tell(p *packer, track uint64, all moments) {
 	}
 }
 
-func (x *teller) grant(e *event, w what, g *analysis.Grant) {
+func (x *teller) grant(e *event, w what, g *trace.Grant) {
 	at := note{name: x.at, number: int64(g.From.Time)}
 	switch {
 	case w == waits:
@@ -141,8 +141,8 @@ func (x *teller) message(e *event, w what, index int32) {
 }
 
 // hold says for whom somebody waits, and over which links.
-func (x *teller) hold(e *event, h *analysis.Hold, l *lexicon) {
-	if e.name = x.pace; h.Root != analysis.Nobody {
+func (x *teller) hold(e *event, h *trace.Hold, l *lexicon) {
+	if e.name = x.pace; h.Root != trace.NoClient {
 		e.name = x.waitsFor[h.Root]
 	}
 	if h.Path < 0 || len(x.t.Paths[h.Path]) == 0 {

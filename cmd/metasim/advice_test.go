@@ -5,16 +5,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/analysis"
+	"metasim/analysis/report"
 	"metasim/scenarios"
 )
 
 // What validate advises on and what a report does have one name for one thing.
 func TestAdviceHasOneVocabulary(t *testing.T) {
-	require.Equal(t, analysis.OneStepLink, scenarios.OneStepLink)
-	require.Equal(t, analysis.MissingPromise, scenarios.MissingPromise)
-	require.Equal(t, analysis.ZeroDelayCycle, scenarios.ZeroDelayCycle)
-	require.Equal(t, analysis.UnusedSubscription, scenarios.UnusedSubscription)
+	require.Equal(t, report.OneStepLink, scenarios.OneStepLink)
+	require.Equal(t, report.MissingPromise, scenarios.MissingPromise)
+	require.Equal(t, report.ZeroDelayCycle, scenarios.ZeroDelayCycle)
+	require.Equal(t, report.UnusedSubscription, scenarios.UnusedSubscription)
 }
 
 // Advice stands behind the warnings, and nobody reads it who runs.

@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"metasim/analysis"
+	"metasim/analysis/report"
 	"metasim/analysis/show"
+	"metasim/analysis/trace"
 	"metasim/internal/atomicfile"
 	"metasim/run"
 )
@@ -28,7 +29,7 @@ func (f *reportFiles) add(cmd *cobra.Command) {
 }
 
 // write writes those that were asked for. It tells how large the trace is, which has everything that is kept of the run.
-func (f *reportFiles) write(tell io.Writer, runDir string, t *analysis.Timeline, r *analysis.Report) error {
+func (f *reportFiles) write(tell io.Writer, runDir string, t *trace.Timeline, r *report.Report) error {
 	if f.html != "" {
 		file, err := createFile(f.html, runDir)
 		if err = fill(file, err, func(w io.Writer) error { return show.HTML(w, t, r) }); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/analysis"
+	"metasim/analysis/report"
 	"metasim/record/journal"
 )
 
@@ -20,12 +20,12 @@ func TestReport(t *testing.T) {
 
 	e := s.metasim("report", "r")
 	require.Equal(t, 0, e.status)
-	for _, part := range []string{"ping-pong: ", " core", " frames and ", "digest: " + pingPongDigest, "  parallelism: so many of 2 clients", "Who waited for whom", "pinger   ponger", "Links", "Cores"} {
+	for _, part := range []string{"ping-pong: ", " core", " frames and ", "digest: " + pingPongDigest, "  parallelism: of 2 clients, so many computed at once", "Who waited for whom", "pinger   ponger", "Links", "Cores"} {
 		require.Contains(t, e.out, part)
 	}
 	e = s.metasim("report", "r", "--json", "--what-if", "client(ponger).speed=1000000", "--what-if", "cores=1")
 	require.Equal(t, 0, e.status)
-	var r analysis.Report
+	var r report.Report
 	require.NoError(t, json.Unmarshal([]byte(e.out), &r))
 	require.Equal(t, "ping-pong", r.Scenario)
 	require.Equal(t, pingPongDigest, r.Digest)
@@ -55,15 +55,15 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{}, "takes one run directory"},
 		{[]string{"nowhere"}, "nowhere is no run"},
 		{[]string{"p.yaml"}, "p.yaml is no run, it is a file"},
-		{[]string{"mute"}, "as it was carried out with --no-journal; carry it out again without that"},
+		{[]string{"mute"}, "it was carried out with --no-journal; carry it out again without that flag"},
 		{[]string{"nameless"}, "nameless has no manifest"},
-		{[]string{"r", "--what-if", "faster"}, "what if faster: it is none; write link(FROM->TO).delay=5ms"},
+		{[]string{"r", "--what-if", "faster"}, "what if faster: it is not a change; write link(FROM->TO).delay=5ms"},
 		{[]string{"r", "--what-if", "client(pinker).speed=2"}, `the run has no client "pinker": did you mean "pinger"?`},
 		{[]string{"r", "--what-if", "client(pinger).sped=2"}, `a client has no "sped" that can be changed: did you mean "speed"?`},
 		{[]string{"r", "--what-if", "client(pinger).speed=-1"}, `"-1" is not a factor; write a positive number`},
 		{[]string{"r", "--what-if", "client(pinger).promise=5"}, `"5" has no unit`},
 		{[]string{"r", "--what-if", "link(pinger->ponger).loss=0"}, `write link(pinger->ponger).delay=5ms`},
-		{[]string{"r", "--what-if", "link(pinger->pinger).delay=5ms"}, "no message can go from pinger to pinger there"},
+		{[]string{"r", "--what-if", "link(pinger->pinger).delay=5ms"}, "no message can go from pinger to pinger: one has to publish"},
 		{[]string{"r", "--what-if", "cores=0"}, `"0" is not a number of cores`},
 	} {
 		e := s.metasim(append([]string{"report"}, c.args...)...)
@@ -98,11 +98,11 @@ func TestReportOfWhatIsLeft(t *testing.T) {
 	require.Equal(t, 1, e.status)
 	e.says(t, "robbed has no journal")
 	for name, says := range map[string][]string{
-		"alone":  {"so many of 1 client computed", "Clients"},
-		"paced":  {"for the machine: the pace of the run, transport and dispatcher", "(the pace of the run)"},
-		"fails":  {`It failed: client "bad" was lost before it joined`, "There is nothing to tell"},
-		"torn":   {"Only the beginning is told: the journal is good up to byte", "Who waited for whom"},
-		"empty":  {"Only the beginning is told", "There is nothing to tell"},
+		"alone":  {"of 1 client, so many computed at once", "Clients"},
+		"paced":  {"for the machine: the pace of the run, transport and dispatcher", "only the pace of the run"},
+		"fails":  {`It failed: client "bad" was lost before it joined`, "There is nothing to report"},
+		"torn":   {"This report covers only the beginning of the run: the journal is good up to byte", "Who waited for whom"},
+		"empty":  {"This report covers only the beginning of the run", "There is nothing to report"},
 		"killed": {"It has not ended, or was killed", "Who waited for whom"},
 	} {
 		e = s.metasim("report", name)

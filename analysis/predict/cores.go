@@ -1,0 +1,93 @@
+package predict
+
+import "metasim/metasim"
+
+// schedule adds an event in so many nanoseconds.
+func (s *simulator) schedule(in int64, c *clientModel, k eventKind) {
+	s.count++
+	s.events.Push(event{wall: s.wall + in, order: s.count, client: c, kind: k})
+}
+
+func before(a, b *event) bool { return a.wall < b.wall || a.wall == b.wall && a.order < b.order }
+
+func (s *simulator) freeCore() bool { return s.cores == 0 || s.busy < s.cores }
+
+// wake starts a client that waited when it has noticed a frame with so many messages.
+func (s *simulator) wake(c *clientModel, messages int) {
+	r := s.cost(c)
+	c.reading = r.end + int64(messages)*r.item
+	if r.wake == 0 {
+		s.compute(c)
+		return
+	}
+	s.schedule(r.wake, c, clientWoken)
+	s.spin(r)
+}
+
+// spin makes a process that was woken look for more to do.
+func (s *simulator) spin(r cost) {
+	if r.spin > 0 {
+		s.waiting.Push(cpuRequest{took: r.spin})
+	}
+}
+
+// sharedBelow models the scheduler of the clients in the server's process: a client that computes for less than so many nanoseconds is
+// not worth a worker of its own.
+const sharedBelow = 20_000
+
+// compute requests a core for the current acts of a client.
+func (s *simulator) compute(c *clientModel) {
+	r := cpuRequest{c, c.reading + c.work()}
+	c.reading = 0
+	if c.shares = c.inside && r.took < sharedBelow; c.shares {
+		s.inLine.Push(r)
+		return
+	}
+	s.waiting.Push(r)
+}
+
+// release takes the core from a client.
+func (s *simulator) release(c *clientModel) {
+	s.busy--
+	if c.shares {
+		s.taken = false
+	}
+}
+
+// toServer gives the outbox of a client to the server, and wakes the server.
+func (s *simulator) toServer(c *clientModel) {
+	m, r := &s.server, s.cost(c)
+	m.inbox = append(m.inbox, c.outbox...)
+	m.reading += r.end + int64(len(c.outbox))*r.serve
+	c.outbox = c.outbox[:0]
+	switch {
+	case m.state != idle:
+	case r.wake > 0:
+		m.state = waking
+		s.schedule(r.wake, nil, serverWoken)
+		s.spin(r)
+	default:
+		m.state = ready
+	}
+}
+
+// toClient returns what the server writes to a client at the end of this round.
+func (s *simulator) toClient(c *clientModel) *inbound {
+	if !c.inbound.any {
+		c.inbound.any = true
+		s.server.told = append(s.server.told, c)
+		s.server.writing += s.cost(c).end
+	}
+	return &c.inbound
+}
+
+func (s *simulator) deliver(c *clientModel, m metasim.Message) {
+	in := s.toClient(c)
+	in.messages = append(in.messages, m)
+	s.server.writing += s.cost(c).serve
+}
+
+func (s *simulator) authorize(c *clientModel, a *metasim.Authorize) {
+	in := s.toClient(c)
+	in.granted, in.quiet = a.Until, a.QuietUntil
+}

@@ -1,0 +1,153 @@
+package predict
+
+import (
+	"metasim/analysis/trace"
+	"metasim/internal/fifo"
+	"metasim/internal/pq"
+	"metasim/metasim"
+)
+
+// A Prediction says how long a run would take if something were different.
+type Prediction struct {
+	// Change is what would be different, as --what-if takes it; several are separated by blanks. Empty: nothing.
+	Change string  `json:"change"`
+	WallS  float64 `json:"wall_s"`
+	// GainShare is the share of the wall-clock time that is saved; negative if the run gets slower.
+	GainShare float64 `json:"gain_share"`
+	// ChangesModel: messages would arrive at other times, so that the clients may do something else. The Prediction is the speed of
+	// a run that does the same work. It does not predict the results of that run.
+	ChangesModel bool `json:"changes_model"`
+	// WorkShare is the share of the acts of the run that would still happen: less than 1 where other messages are lost.
+	WorkShare float64 `json:"work_share"`
+}
+
+// A Model predicts a recorded run under other conditions. A Model has caches: use it from one goroutine at a time.
+type Model struct {
+	t         *trace.Timeline
+	whole     *workload
+	beginning *workload // nil: not needed yet
+}
+
+// A workload is what the simulator repeats, and at which costs.
+type workload struct {
+	*trace.Log
+	free   bool // communication costs nothing, and every client has a core
+	costs  costs
+	fitted int64 // what the simulator takes at these costs, in nanoseconds; 0: the costs are not fitted yet
+}
+
+// A simulator is a discrete-event simulation of a run on a machine: the real dispatcher, a model of each client and of the server, and a
+// wall clock that is counted. To compute, to write and to read takes a core for some time, for clients and for the server.
+type simulator struct {
+	d        *metasim.Dispatcher
+	clients  []*clientModel
+	server   serverModel
+	channels []string
+	payload  []byte // as long as the longest one
+	costs    costs
+	cores    int // 0: as many as are wanted
+	busy     int
+	shared   bool                   // clients in the server's process share one worker, and the server uses it too
+	taken    bool                   // the shared worker is busy
+	waiting  fifo.Queue[cpuRequest] // for a core
+	inLine   fifo.Queue[cpuRequest] // for the shared worker, and a core
+	events   pq.Queue[event]
+	count    uint64 // of events so far
+	wall     int64
+	err      error
+}
+
+// A cpuRequest asks for a core for some time.
+type cpuRequest struct {
+	client *clientModel // nil: a process that was woken looks for more to do
+	took   int64
+}
+
+// An event of the simulator ends an activity of a client or of the server.
+type event struct {
+	wall   int64
+	order  uint64 // of two events at the same time the one that was scheduled first comes first
+	client *clientModel
+	kind   eventKind
+}
+
+type eventKind uint8
+
+const (
+	clientWoken eventKind = iota // a client that waited has noticed that it may go on
+	computed                     // a client has done its acts
+	wrote                        // a client has written its frame
+	spun                         // a process has looked for more to do
+	serverWoken                  // the server has noticed that there is something to read
+	roundEnded                   // the server has ended a round
+)
+
+// A serverModel works in rounds. A round takes all events that have arrived, and ends with writing what the dispatcher decided.
+type serverModel struct {
+	state   serverState
+	inbox   []metasim.Event
+	spare   []metasim.Event // memory of the inbox before
+	reading int64           // what it costs to read the inbox, in nanoseconds
+	writing int64           // what it costs to write what this round decided
+	told    []*clientModel  // the clients that this round writes to
+}
+
+type serverState uint8
+
+const (
+	idle    serverState = iota
+	waking              // it will notice its inbox
+	ready               // there may be something in the inbox
+	working             // in a round
+)
+
+// A clientModel repeats what a client did. It acts when a timer or a message made the client act. So if a message arrives at another
+// time, its consequences move too: an act that a message caused happens when the message arrives, and a timer keeps its distance to
+// the act that set it.
+type clientModel struct {
+	log     *trace.ClientLog
+	id      metasim.ClientID
+	inside  bool                      // in the server's process
+	causes  map[trace.MessageID]int32 // the act that a message causes
+	copies  map[int32]int32           // by the act that a message causes: the act that its duplicate causes
+	setters []int32                   // by act: the act that set its timer; -1: none
+	lastSet []int32                   // by act: the last act whose timer it set; 0: none
+	speed   float64
+	react   metasim.Time   // the reaction time
+	ahead   metasim.Time   // how far it promises to send nothing, as far as that is true; 0: as in the run
+	silence []metasim.Time // by act: how long the client sent nothing afterwards; only if ahead is set
+
+	now, granted metasim.Instant
+	timers       []timer                     // the next one first
+	announced    metasim.Instant             // its next event if no timer is set
+	floor        metasim.Instant             // its promise
+	inbox        fifo.Queue[metasim.Message] // with the sequence numbers of the run
+	sent         []uint64                    // by the new sequence number of a send: that of the run
+	acked        uint64
+	undone       int     // acts that have not happened
+	acts         []int32 // that it does now
+	left         bool
+
+	outbox  []metasim.Event // not written yet
+	since   int64           // when the first of outbox was put there
+	polls   bool            // it waits after writing
+	waits   bool
+	quiet   metasim.Instant // before it acts beyond this, its reports help no client
+	inbound inbound
+	unread  int   // messages that it has received and not read
+	reading int64 // what it costs to read what it has received, in nanoseconds
+	shares  bool  // it uses the shared worker
+}
+
+// inbound is what the server writes to a client at the end of a round.
+type inbound struct {
+	any            bool
+	messages       []metasim.Message
+	granted, quiet metasim.Instant
+}
+
+// A timer makes a client model act.
+type timer struct {
+	at  metasim.Instant
+	act int32
+}

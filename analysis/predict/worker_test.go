@@ -1,0 +1,125 @@
+package predict_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"metasim/client"
+	"metasim/internal/testprogram"
+	"metasim/metasim"
+)
+
+// TestMain lets this test binary be a worker, as a command of a scenario.
+func TestMain(m *testing.M) {
+	os.Exit(testprogram.Main(m, map[string]testprogram.Program{"work": work}))
+}
+
+// A worker is a client that really computes: a processor's work, not a clock's.
+type worker struct {
+	in, out string
+	first   bool          // it sends as it initializes
+	period  time.Duration // of what it does by itself; 0: it only answers
+	send    int           // it sends each so many periods
+	rounds  int           // how much it computes for a message or a period
+	promise bool          // it promises to send nothing until it does
+	after   time.Duration // it answers so late
+	declare bool          // and declares that as its reaction time
+
+	client *client.Client
+	pub    *client.Publication
+	beats  int
+}
+
+// work takes part in a run as a worker.
+func work(args []string) error {
+	var w worker
+	set := flag.NewFlagSet("work", flag.ContinueOnError)
+	set.StringVar(&w.in, "in", "", "what it hears")
+	set.StringVar(&w.out, "out", "", "where it sends")
+	set.BoolVar(&w.first, "first", false, "it sends as it initializes")
+	set.DurationVar(&w.period, "period", 0, "of what it does by itself")
+	set.IntVar(&w.send, "send", 1, "it sends each so many periods")
+	set.IntVar(&w.rounds, "rounds", 0, "how much it computes")
+	set.BoolVar(&w.promise, "promise", false, "it promises to send nothing until it does")
+	set.DurationVar(&w.after, "after", 0, "it answers so late")
+	set.BoolVar(&w.declare, "declare", false, "it declares how late it answers")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	return w.run(context.Background())
+}
+
+func (w *worker) run(ctx context.Context) (err error) {
+	b := client.NewBuilder("")
+	if w.out != "" {
+		w.pub = b.Publication(w.out)
+	}
+	if w.in != "" {
+		err = b.Subscribe(w.in, w.hear)
+	}
+	if w.declare {
+		err = errors.Join(err, b.Reaction(w.after))
+	}
+	if err != nil {
+		return err
+	}
+	if w.client, err = b.Complete(ctx); err != nil {
+		return err
+	}
+	if w.first {
+		w.publish([]byte("first"))
+	}
+	if w.period > 0 {
+		w.client.Every(w.period, w.beat)
+	}
+	return w.client.Run(ctx)
+}
+
+// hear computes, and answers what it hears unless it sends of itself.
+func (w *worker) hear(m client.Message) {
+	toil(w.rounds)
+	switch {
+	case w.pub == nil || w.period > 0:
+	case w.after == 0:
+		w.publish(m.Payload)
+	default:
+		w.client.After(w.after, func() { w.publish(m.Payload) })
+	}
+}
+
+// beat is what it does each period.
+func (w *worker) beat() {
+	toil(w.rounds)
+	if w.pub == nil {
+		return
+	}
+	if w.beats++; w.beats%w.send == 0 {
+		w.publish([]byte("beat"))
+	}
+	if w.promise {
+		next := w.client.Now().Time.Add(metasim.Time(w.send-w.beats%w.send) * metasim.Time(w.period))
+		if err := w.client.Promise(next); err != nil {
+			fmt.Fprintln(os.Stderr, err) // and Run returns it
+		}
+	}
+}
+
+func (w *worker) publish(payload []byte) {
+	if err := w.pub.Publish(payload); err != nil {
+		fmt.Fprintln(os.Stderr, err) // and Run returns it
+	}
+}
+
+// toil computes, for a tenth of a microsecond or so each round.
+func toil(rounds int) (sum [sha256.Size]byte) {
+	for range rounds {
+		sum = sha256.Sum256(sum[:])
+	}
+	return sum
+}

@@ -1,0 +1,242 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/graph/simple"
+	"gonum.org/v1/gonum/graph/topo"
+
+	"metasim/analysis/trace"
+	"metasim/metasim"
+)
+
+// An Advice says what can be done to make a run faster.
+type Advice struct {
+	// Kind is one-step-link, missing-promise, zero-delay-cycle or unused-subscription.
+	Kind string `json:"kind"`
+	// Client, or From, To and Channel, name the client or the link; otherwise they are empty.
+	Client  string `json:"client,omitempty"`
+	From    string `json:"from,omitempty"`
+	To      string `json:"to,omitempty"`
+	Channel string `json:"channel,omitempty"`
+	// CostS is how long clients waited because of it, summed over them. Following the advice may win less.
+	CostS float64 `json:"cost_s"`
+	Text  string  `json:"text"` // one sentence
+}
+
+// The kinds of advice, in the order of Report.Advice.
+const (
+	OneStepLink        = "one-step-link"
+	MissingPromise     = "missing-promise"
+	ZeroDelayCycle     = "zero-delay-cycle"
+	UnusedSubscription = "unused-subscription"
+)
+
+// maxAdvice is how many pieces of advice of one kind a Report has.
+const maxAdvice = 5
+
+// leastCost is the share of the wall-clock time below which there is no advice.
+const leastCost = 0.02
+
+// advise returns the advice on a run, within each kind the most expensive first.
+func advise(t *trace.Timeline, r *Report) []Advice {
+	all := []Advice{}
+	all = append(all, oneStepLinks(r)...)
+	all = append(all, missingPromises(t, r)...)
+	all = append(all, zeroDelayCycles(t)...)
+	unused := append(silentSubscriptions(t, r), unusedSubscriptions(t)...)
+	return append(all, unused[:min(len(unused), maxAdvice)]...)
+}
+
+// oneStepLinks finds links without delay on the critical path that clients waited behind: their ends cannot compute at the same time.
+func oneStepLinks(r *Report) []Advice {
+	var all []Advice
+	for i := range r.Links {
+		l := &r.Links[i]
+		if l.DeclaredNS > 0 || l.From == l.To || l.HeldS < leastCost*r.WallS || l.Critical == 0 || len(all) == maxAdvice {
+			continue
+		}
+		text := fmt.Sprintf("the link %s -> %s on %s has a delay of one step only: %s cannot compute while %s has anything to do at the same "+
+			"time; declare the delay that the link has in the world, however short", l.From, l.To, l.Channel, l.To, l.From)
+		all = append(all, Advice{Kind: OneStepLink, From: l.From, To: l.To, Channel: l.Channel, CostS: l.HeldS, Text: text})
+	}
+	return all
+}
+
+// missingPromises finds the client that holds others back most and could promise more: when it acts next, or how long it takes to
+// react. No promise would help if the waits of the protocol cost nothing, or if the client reacts at once and says so.
+func missingPromises(t *trace.Timeline, r *Report) []Advice {
+	var all []Advice
+	if r.CriticalConservativeS-r.CriticalIdealS < leastCost*r.WallS {
+		return nil
+	}
+	for i := range r.Clients {
+		c := &r.Clients[i]
+		if c.HeldS < leastCost*r.WallS || c.Sends == 0 || t.Totals.Clients[i].Silent == 0 || c.PromisedShare > 0.5 {
+			continue
+		}
+		text := ""
+		if reacted := quickest(r, c.Name); c.AnnouncedShare < 0.5 {
+			text = fmt.Sprintf("others waited for %s, whose reports promised %.0f %% of the time until its next send, and announced %.0f %%; "+
+				"let it promise as far ahead as it can know (NoSendBefore)", c.Name, 100*c.PromisedShare, 100*c.AnnouncedShare)
+		} else if reacted > metasim.Time(c.ReactionNS) {
+			text = fmt.Sprintf("others waited for %s, which never sent anything sooner than %v after a message; if that is intended, let it declare "+
+				"this reaction time", c.Name, reacted)
+		} else {
+			continue
+		}
+		all = append(all, Advice{Kind: MissingPromise, Client: c.Name, CostS: c.HeldS, Text: text})
+	}
+	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(b.CostS, a.CostS) })
+	return all[:min(len(all), 1)] // the most expensive one: without it, others may be next
+}
+
+// quickest returns the least time from a message to a send of a client; 0 if it is not known.
+func quickest(r *Report, client string) metasim.Time {
+	least := metasim.Forever
+	for i := range r.Links {
+		if l := &r.Links[i]; l.From == client && l.ReactionNS >= 0 {
+			least = min(least, metasim.Time(l.ReactionNS))
+		}
+	}
+	if least == metasim.Forever {
+		return 0
+	}
+	return least
+}
+
+// zeroDelayCycles finds clients that sent messages to one another over links without delay: they can do so while time stands still.
+func zeroDelayCycles(t *trace.Timeline) []Advice {
+	g := simple.NewDirectedGraph()
+	for i := range t.Totals.Links {
+		if l := &t.Totals.Links[i]; l.Declared == 0 && l.Messages > 0 && l.From != l.To {
+			g.SetEdge(simple.Edge{F: simple.Node(l.From), T: simple.Node(l.To)})
+		}
+	}
+	var all []Advice
+	for _, component := range topo.TarjanSCC(g) {
+		if len(component) < 2 {
+			continue
+		}
+		var names []string
+		for _, n := range component {
+			names = append(names, t.Names[n.ID()])
+		}
+		slices.Sort(names)
+		text := fmt.Sprintf("%s answer one another without any delay, so they compute in turns; a delay on one of the links between them "+
+			"lets them overlap", listed(names))
+		all = append(all, Advice{Kind: ZeroDelayCycle, Client: names[0], Text: text})
+	}
+	slices.SortFunc(all, func(a, b Advice) int { return strings.Compare(a.Client, b.Client) })
+	return all[:min(len(all), maxAdvice)]
+}
+
+// unusedSubscriptions finds subscriptions that match no publication: probably a name is misspelt.
+func unusedSubscriptions(t *trace.Timeline) []Advice {
+	published := map[string]bool{}
+	for i := range t.Totals.Clients {
+		for _, p := range t.Totals.Clients[i].Publications {
+			published[p] = true
+		}
+	}
+	var all []Advice
+	for i := range t.Totals.Clients {
+		for _, sub := range t.Totals.Clients[i].Subscriptions {
+			if len(all) == maxAdvice || published[sub] || matchesAny(sub, published) {
+				continue
+			}
+			text := fmt.Sprintf("%s subscribes to %s, which no client publishes; correct the name, or remove the subscription", t.Names[i], sub)
+			all = append(all, Advice{Kind: UnusedSubscription, Client: t.Names[i], Channel: sub, Text: text})
+		}
+	}
+	return all
+}
+
+// silentSubscriptions finds subscriptions that a client waited for and that brought no message in the whole run: their links cost
+// lookahead for nothing. Of an incomplete run this cannot be said.
+func silentSubscriptions(t *trace.Timeline, r *Report) []Advice {
+	if t.Torn != nil {
+		return nil
+	}
+	into := map[string][]*LinkReport{} // by the names of clients that waited behind such a link; looked up, never iterated
+	for i := range r.Links {
+		if l := &r.Links[i]; l.Messages == 0 && l.HeldS > 0 {
+			into[l.To] = []*LinkReport{}
+		}
+	}
+	for i := range r.Links {
+		l := &r.Links[i]
+		if list, wanted := into[l.To]; wanted {
+			into[l.To] = append(list, l)
+		}
+	}
+	var all []Advice
+	for i := range t.Totals.Clients {
+		name := t.Names[i]
+		for _, sub := range t.Totals.Clients[i].Subscriptions {
+			held, from := silence(sub, into[name])
+			if held == 0 || held < leastCost*r.WallS {
+				continue
+			}
+			text := fmt.Sprintf("%s subscribes to %s and waited for it, but %s never sent anything on it; remove the subscription, "+
+				"or let %[3]s promise (NoSendBefore)", name, sub, from)
+			all = append(all, Advice{Kind: UnusedSubscription, Client: name, From: from, Channel: sub, CostS: held, Text: text})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(b.CostS, a.CostS) })
+	return all
+}
+
+// silence returns for how long a client waited behind the links of a subscription, and the sender that it waited for longest. It
+// returns 0 if a message came.
+func silence(sub string, links []*LinkReport) (held float64, from string) {
+	most := 0.0
+	for _, l := range links {
+		if sub != l.Channel && !metasim.MatchSubscription(sub, l.Channel) {
+			continue
+		}
+		if l.Messages > 0 {
+			return 0, ""
+		}
+		if holdsAnyway(l, links) {
+			continue
+		}
+		if held += l.HeldS; l.HeldS > most {
+			most, from = l.HeldS, l.From
+		}
+	}
+	return held, from
+}
+
+// holdsAnyway reports whether the sender holds the recipient back as much over another link, on which messages came.
+func holdsAnyway(l *LinkReport, links []*LinkReport) bool {
+	return slices.ContainsFunc(links, func(o *LinkReport) bool {
+		return o.From == l.From && o.Messages > 0 && o.DeclaredNS <= l.DeclaredNS
+	})
+}
+
+func matchesAny(sub string, channels map[string]bool) bool {
+	for channel := range channels {
+		if metasim.MatchSubscription(sub, channel) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Report) adviceList(b *strings.Builder, width int) {
+	if len(r.Advice) == 0 {
+		return
+	}
+	b.WriteString("\nAdvice\n")
+	for _, a := range r.Advice {
+		cost := ""
+		if a.CostS > 0 {
+			cost = " (" + Span(a.CostS) + ")"
+		}
+		wrap(b, "- ", "  ", a.Text+cost, width)
+	}
+}

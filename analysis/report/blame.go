@@ -1,0 +1,65 @@
+package report
+
+import (
+	"strings"
+
+	"metasim/analysis/trace"
+)
+
+// A BlameReport is how long one client waited for another. HeldBy is empty if the run was paced or paused.
+type BlameReport struct {
+	Waiting  string  `json:"waiting"`
+	HeldBy   string  `json:"held_by"`
+	BlockedS float64 `json:"blocked_s"`
+}
+
+// Holder returns what the client waited for: another client, or the pace of the run.
+func (b BlameReport) Holder() string {
+	if b.HeldBy == "" {
+		return "the pace of the run"
+	}
+	return b.HeldBy
+}
+
+// maxBlame is how many rows of Blame a Report has.
+const maxBlame = 4096
+
+// blame fills in which client waited for which, and returns for how long others waited for each client, in nanoseconds.
+func (r *Report) blame(t *trace.Timeline) []int64 {
+	held := make([]int64, len(t.Names))
+	r.Blame = []BlameReport{}
+	var rest int64
+	for _, p := range t.Totals.Pairs {
+		b := BlameReport{Waiting: t.Names[p.Waiting], BlockedS: seconds(p.Blocked)}
+		if p.HeldBy != trace.NoClient {
+			b.HeldBy = t.Names[p.HeldBy]
+			held[p.HeldBy] += p.Blocked
+		} else {
+			r.PacedS += seconds(p.Blocked) / float64(len(t.Names))
+		}
+		if len(r.Blame) < maxBlame {
+			r.Blame = append(r.Blame, b)
+		} else {
+			rest += p.Blocked
+		}
+	}
+	r.BlameRestS = seconds(rest)
+	return held
+}
+
+func (r *Report) blameTable(b *strings.Builder, width int) {
+	if len(r.Blame) == 0 {
+		return
+	}
+	t := table{title: "Who waited for whom", columns: []column{
+		{head: "waiting", word: true}, {head: "for", word: true}, {head: "time"}, {head: "of the run"},
+	}}
+	for _, p := range r.Blame[:min(len(r.Blame), maxRows)] {
+		t.add(p.Waiting, p.Holder(), Span(p.BlockedS), percent(ratio(p.BlockedS, r.WallS)))
+	}
+	if r.BlameResolutionS > 0 {
+		t.note = "the chains of waiting clients are so long that they were looked up only every " + Span(r.BlameResolutionS)
+	}
+	t.write(b, width)
+	moreRows(b, len(r.Blame))
+}

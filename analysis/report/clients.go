@@ -1,0 +1,105 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"metasim/analysis/trace"
+)
+
+// A ClientReport is what a run was for one client.
+type ClientReport struct {
+	Name        string  `json:"name"`
+	WorkS       float64 `json:"work_s"`
+	CPUS        float64 `json:"cpu_s"` // processor time, of clients with a process of their own; 0: not known
+	BlockedS    float64 `json:"blocked_s"`
+	OverheadS   float64 `json:"overhead_s"`        // neither work nor blocked: waiting for a core, transport, dispatcher, absence
+	CoreWaitS   float64 `json:"core_wait_s"`       // how long it waited for a core
+	Utilisation float64 `json:"utilisation_share"` // work / wall
+	// HeldS is how long others waited for it, summed over them. CriticalS is its work on the critical path.
+	HeldS         float64 `json:"held_s"`
+	CriticalS     float64 `json:"critical_s"`
+	CriticalShare float64 `json:"critical_share"` // of the wall-clock time
+	// TwiceAsFastS is what the run takes at best if this client computes in half the time.
+	TwiceAsFastS float64 `json:"wall_if_twice_as_fast_s"`
+
+	Grants          uint64  `json:"grants"`
+	Reports         uint64  `json:"reports"`
+	Sends           uint64  `json:"sends"`
+	Delivered       uint64  `json:"delivered"`
+	ReportsPerGrant float64 `json:"reports_per_grant"`
+	// Released is how often its report authorized a client that waited.
+	Released uint64 `json:"released"`
+	// PromisedShare is how much of the simulated time from each report to the next send that report promised. AnnouncedShare is how
+	// much it promised unless a message arrived. 1 is perfect. Both are 0 for a client that sends nothing.
+	PromisedShare  float64 `json:"promised_share"`
+	AnnouncedShare float64 `json:"announced_share"`
+	ReactionNS     int64   `json:"declared_reaction_sim_ns"`
+}
+
+// clients fills in the clients and the sums over them. held is for how long others waited for each client, in nanoseconds.
+func (r *Report) clients(t *trace.Timeline, held []int64) {
+	wall := t.Wall()
+	for i := range t.Totals.Clients {
+		c := &t.Totals.Clients[i]
+		r.Clients = append(r.Clients, ClientReport{
+			Name: t.Names[i], WorkS: seconds(c.Work), CPUS: seconds(c.CPU), BlockedS: seconds(c.Blocked),
+			CoreWaitS: seconds(c.CoreWait), OverheadS: seconds(wall - c.Work - c.Blocked),
+			Utilisation: ratio(seconds(c.Work), seconds(wall)), HeldS: seconds(held[i]), CriticalS: seconds(c.Critical),
+			CriticalShare: ratio(seconds(c.Critical), seconds(wall)), TwiceAsFastS: seconds(wall - c.Critical/2),
+			Grants: c.Grants, Reports: c.Reports, Sends: c.Sends, Delivered: c.Delivered,
+			ReportsPerGrant: ratio(float64(c.Reports), float64(c.Grants)), Released: c.Released,
+			PromisedShare: ratio(c.Promised, c.Silent), AnnouncedShare: ratio(c.Announced, c.Silent), ReactionNS: int64(c.Reaction),
+		})
+		r.WorkS += seconds(c.Work)
+		r.CPUS += seconds(c.CPU)
+		r.CoreWaitS += seconds(c.CoreWait)
+		r.Grants += c.Grants
+		r.Ahead += c.Ahead
+		r.Reports += c.Reports
+		r.Sends += c.Sends
+	}
+}
+
+// ByCost returns the clients, the most expensive first: those that others waited for, and those on the critical path.
+func (r *Report) ByCost() []ClientReport {
+	rows := slices.Clone(r.Clients)
+	slices.SortStableFunc(rows, func(x, y ClientReport) int { return cmp.Compare(y.HeldS+y.CriticalS, x.HeldS+x.CriticalS) })
+	return rows
+}
+
+func (r *Report) clientTable(b *strings.Builder, width int) {
+	rows := r.ByCost()
+	t := table{title: "Clients, the most expensive first", columns: []column{
+		{head: "client", word: true},
+		{head: "work"},
+		{head: "busy", note: "work / the run"},
+		{head: "blocked", note: "waited to be authorized"},
+		{head: "no core", note: "waited for a core", rank: 1},
+		{head: "other", note: "transport, dispatcher, or absent", rank: 5},
+		{head: "held", note: "how long others waited for it, in total"},
+		{head: "critical", note: "its work on the critical path / the run"},
+		{head: "grants", rank: 2},
+		{head: "reports/grant", rank: 4},
+		{head: "released", note: "reports that let another client go on", rank: 6},
+		{head: "promised", note: "of the time in which it sent nothing", rank: 3},
+		{head: "announced", note: "the same, unless a message came", rank: 7},
+		{head: "sends", rank: 8},
+		{head: "cpu", note: "processor time", rank: 9},
+	}}
+	t.hide("no core", r.CoreWaitS == 0)
+	t.hide("cpu", r.CPUS == 0)
+	for _, c := range rows[:min(len(rows), maxRows)] {
+		promised, announced := "-", "-"
+		if c.Sends > 0 {
+			promised, announced = percent(c.PromisedShare), percent(c.AnnouncedShare)
+		}
+		t.add(c.Name, Span(c.WorkS), percent(c.Utilisation), Span(c.BlockedS), Span(c.CoreWaitS), Span(c.OverheadS-c.CoreWaitS), Span(c.HeldS),
+			percent(c.CriticalShare), count(c.Grants), fmt.Sprintf("%.1f", c.ReportsPerGrant), count(c.Released), promised, announced, count(c.Sends),
+			Span(c.CPUS))
+	}
+	t.write(b, width)
+	moreRows(b, len(rows))
+}

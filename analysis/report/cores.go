@@ -1,0 +1,81 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"metasim/analysis/predict"
+)
+
+// A Bound says what a run takes on so many cores: at least and, if no core idles while a client could compute, at most.
+type Bound struct {
+	Cores  int     `json:"cores"`
+	LeastS float64 `json:"least_s"`
+	MostS  float64 `json:"most_s"`
+	// PlayedS is the prediction, with transport and dispatcher; 0: there is none.
+	PlayedS float64 `json:"played_s"`
+}
+
+// bounds fills in what the run takes on 1, 2, 4, ... cores, on those that it had, and on one for each client: more are of no use.
+func (r *Report) bounds() {
+	const limit = 128
+	clients := len(r.Clients)
+	numbers := []int{min(clients, limit)}
+	for p := 1; p < min(clients, limit); p *= 2 {
+		numbers = append(numbers, p)
+	}
+	if r.Cores > 0 && r.Cores < min(clients, limit) {
+		numbers = append(numbers, r.Cores)
+	}
+	slices.Sort(numbers)
+	path := r.CriticalConservativeS
+	for _, p := range slices.Compact(numbers) {
+		share := r.WorkS / float64(p)
+		r.Bounds = append(r.Bounds, Bound{Cores: p, LeastS: max(share, path), MostS: share + path - path/float64(p)})
+	}
+	r.CoresFor90 = 1
+	if path > 0 { // the run is within 90 % of its speed where MostS <= path/0.9
+		r.CoresFor90 = min(clients, max(1, int(math.Ceil(9*(r.WorkS-path)/path-1e-9))))
+	}
+}
+
+// predictCores predicts what the run takes on each number of cores of the bounds. It leaves out what cannot be predicted.
+func (r *Report) predictCores(m *predict.Model) {
+	for i := range r.Bounds {
+		if wall, err := m.OnCores(r.Bounds[i].Cores); err == nil {
+			r.Bounds[i].PlayedS = wall
+		}
+	}
+}
+
+func (r *Report) coreTable(b *strings.Builder, width int) {
+	if len(r.Bounds) < 2 {
+		return // of one client
+	}
+	t := table{title: "Cores", columns: []column{
+		{head: "cores"},
+		{head: "predicted", note: "what the run would take on so many"},
+		{head: "loses", note: "compared with a core for each client"},
+		{head: "at least", note: "what the work alone takes"},
+		{head: "at most", note: "the same, if no core idles while a client could compute"},
+		{word: true},
+	}}
+	best := r.Bounds[len(r.Bounds)-1].PlayedS
+	t.hide("predicted", best == 0)
+	t.hide("loses", best == 0)
+	enough := false
+	for i, bound := range r.Bounds {
+		mark := ""
+		if bound.Cores == min(r.Cores, len(r.Clients)) {
+			mark = "as it was"
+		}
+		if enough && mark == "" && i < len(r.Bounds)-1 {
+			continue // more cores are no better
+		}
+		enough = enough || best > 0 && bound.PlayedS < 1.005*best
+		t.add(fmt.Sprint(bound.Cores), Span(bound.PlayedS), percent(ratio(bound.PlayedS-best, best)), Span(bound.LeastS), Span(bound.MostS), mark)
+	}
+	t.write(b, width)
+}

@@ -1,0 +1,118 @@
+package report
+
+import (
+	"io"
+	"strings"
+
+	"metasim/analysis/predict"
+	"metasim/analysis/trace"
+	"metasim/record/journal"
+)
+
+// A Report says what a run cost and why. `metasim report --json` prints it. Names of fields are stable and end in their unit: _s is
+// seconds of wall-clock time, _sim_ns nanoseconds of simulated time, _share a number from 0 to 1.
+type Report struct {
+	Format   int    `json:"format"` // 1; it changes when a field changes its meaning or goes
+	Scenario string `json:"scenario"`
+	Torn     string `json:"torn,omitempty"`  // where the journal breaks off, if it does
+	Error    string `json:"error,omitempty"` // why the run failed, or that it has not ended
+	// Digest is the digest of the run, as 64 hex digits; empty if the run has not ended. Deterministic: it is the same each time.
+	Digest        string `json:"digest"`
+	Deterministic bool   `json:"deterministic"`
+
+	WallS float64 `json:"wall_s"`
+	WorkS float64 `json:"work_s"` // what clients computed, without waiting for a core
+	// Cores is how many cores the clients could use on the host of the server; 0: not known. CPUS is the processor time of the clients
+	// that know theirs. CoreWaitS is how long clients waited for a core, summed over those.
+	Cores     int     `json:"cores"`
+	CPUS      float64 `json:"cpu_s"`
+	CoreWaitS float64 `json:"core_wait_s"`
+	// PacedS is how long clients waited for the pace of the run, or for the end of a pause, on average.
+	PacedS      float64 `json:"paced_s"`
+	Parallelism float64 `json:"parallelism"` // work / wall
+	SimNS       int64   `json:"end_sim_ns"`  // the latest activity of any client
+	Grants      uint64  `json:"grants"`      // that a client asked for
+	Ahead       uint64  `json:"grants_ahead"`
+	Reports     uint64  `json:"reports"`
+	Sends       uint64  `json:"sends"`
+
+	// Traffic is what went over connections; nil: it was not counted. FramesPerGrant and BytesPerGrant are the sums of both directions.
+	Traffic        *journal.Traffic `json:"traffic,omitempty"`
+	FramesPerGrant float64          `json:"frames_per_grant"`
+	BytesPerGrant  float64          `json:"bytes_per_grant"`
+
+	// CriticalIdealS is the critical path if clients wait for messages alone. CriticalConservativeS has the waits of the protocol too.
+	CriticalIdealS        float64 `json:"critical_path_ideal_s"`
+	CriticalConservativeS float64 `json:"critical_path_conservative_s"`
+	// LookaheadPrice is conservative / ideal: the price of short delays and missing promises. CorePrice is wall / conservative: the
+	// price of too few cores, the transport and the dispatcher. Both are 1 if nothing is lost, and 0 if no client computed.
+	LookaheadPrice float64 `json:"lookahead_price"`
+	CorePrice      float64 `json:"core_price"`
+	// CoresFor90 is how many cores bring the run, for sure, within 90 % of its speed with any number of them.
+	CoresFor90 int     `json:"cores_for_90_percent"`
+	Bounds     []Bound `json:"bounds"`
+
+	Clients []ClientReport `json:"clients"` // in order of name
+	Links   []LinkReport   `json:"links"`   // that carried messages or held a client back, the most held first
+	Blame   []BlameReport  `json:"blame"`   // which client waited for which, the longest first
+	// BlameRestS is what a very long Blame leaves out.
+	BlameRestS float64 `json:"blame_rest_s"`
+	// BlameResolutionS is how old the holder in Blame may be; 0: it is exact.
+	BlameResolutionS float64 `json:"blame_resolution_s"`
+
+	Profile []ProfileReport `json:"parallelism_over_time"`
+	Running []RunningReport `json:"running"`
+
+	WhatIfs []predict.Prediction `json:"what_ifs"`
+	Advice  []Advice             `json:"advice"`
+}
+
+// New computes the report of a timeline, without predictions: see Predict.
+func New(t *trace.Timeline) *Report {
+	s := &t.Totals
+	r := &Report{
+		Format: 1, WallS: seconds(t.Wall()), CriticalIdealS: seconds(s.IdealPath), CriticalConservativeS: seconds(s.ConservativePath),
+		SimNS: int64(s.End), Cores: t.Cores, BlameResolutionS: seconds(s.BlameResolution), WhatIfs: []predict.Prediction{},
+	}
+	if t.Torn != nil {
+		r.Torn = t.Torn.Error()
+	}
+	r.clients(t, r.blame(t))
+	r.Parallelism = ratio(r.WorkS, r.WallS)
+	r.LookaheadPrice = ratio(r.CriticalConservativeS, r.CriticalIdealS)
+	r.CorePrice = ratio(r.WallS, r.CriticalConservativeS)
+	r.bounds()
+	r.links(t)
+	r.profile(t)
+	r.Advice = advise(t, r)
+	return r
+}
+
+// About adds what the manifest of the run says.
+func (r *Report) About(m *journal.Manifest) {
+	r.Scenario, r.Error, r.Digest, r.Deterministic = m.Scenario, m.Error, m.Digest, m.Deterministic
+	if t := m.Traffic; t != nil {
+		r.Traffic = t
+		r.FramesPerGrant = ratio(float64(t.FramesIn+t.FramesOut), float64(r.Grants))
+		r.BytesPerGrant = ratio(float64(t.BytesIn+t.BytesOut), float64(r.Grants))
+	}
+}
+
+// WriteText prints the report as text. Its lines have at most width characters, if possible; a width below 80 counts as 80.
+func (r *Report) WriteText(w io.Writer, width int) error {
+	width = max(width, 80)
+	var b strings.Builder
+	r.opening(&b, width)
+	sections := []func(*strings.Builder, int){
+		r.headline, r.clientTable, r.blameTable, r.linkTable, r.profileChart, r.coreTable, r.whatIfTable, r.adviceList,
+	}
+	if r.WallS == 0 {
+		wrap(&b, "", "", "There is nothing to report: the run ended before all clients had joined.", width)
+		sections = nil
+	}
+	for _, write := range sections {
+		write(&b, width)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

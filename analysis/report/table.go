@@ -1,0 +1,169 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxRows is how many rows a table of the text has. The JSON has all rows.
+const maxRows = 12
+
+// A table is printed at a width. If it is too wide, it loses the columns of the highest ranks, and then long words are shortened.
+type table struct {
+	title   string
+	note    string // about the whole table; may be empty
+	columns []column
+	rows    [][]string
+}
+
+// A column is aligned to the right, or to the left if it has words. A column of rank 0 is always printed.
+type column struct {
+	head   string
+	note   string // what the column is, if head does not say it
+	word   bool
+	rank   int
+	hidden bool
+}
+
+// hide hides a column if it is empty.
+func (t *table) hide(head string, empty bool) {
+	for i := range t.columns {
+		if empty && t.columns[i].head == head {
+			t.columns[i].hidden = true
+		}
+	}
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+const gap = 2 // blanks between two columns
+
+// write prints the table below its title and the notes of its columns.
+func (t *table) write(b *strings.Builder, width int) {
+	widths := make([]int, len(t.columns))
+	for i := range t.columns {
+		widths[i] = utf8.RuneCountInString(t.columns[i].head)
+		for _, row := range t.rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+	}
+	shown := t.fit(widths, width)
+	heads := make([]string, len(t.columns))
+	var notes []string
+	if t.note != "" {
+		notes = append(notes, t.note)
+	}
+	for i, c := range t.columns {
+		heads[i] = c.head
+		if shown[i] && c.note != "" {
+			notes = append(notes, c.head+": "+c.note)
+		}
+	}
+	b.WriteString("\n" + t.title + "\n")
+	if len(notes) > 0 {
+		wrap(b, "  ", "  ", strings.Join(notes, "; "), width)
+	}
+	t.line(b, heads, shown, widths)
+	for _, row := range t.rows {
+		t.line(b, row, shown, widths)
+	}
+}
+
+// fit chooses the columns that are printed, and reduces the widths of words if it must.
+func (t *table) fit(widths []int, width int) (shown []bool) {
+	shown = make([]bool, len(t.columns))
+	for i := range shown {
+		shown[i] = !t.columns[i].hidden
+	}
+	total := func() int {
+		sum := -gap
+		for i, w := range widths {
+			if shown[i] {
+				sum += w + gap
+			}
+		}
+		return sum
+	}
+	for total() > width {
+		worst := -1
+		for i, c := range t.columns {
+			if shown[i] && c.rank > 0 && (worst < 0 || c.rank >= t.columns[worst].rank) {
+				worst = i
+			}
+		}
+		if worst < 0 {
+			break
+		}
+		shown[worst] = false
+	}
+	const least = 8
+	for total() > width {
+		widest := -1
+		for i, c := range t.columns {
+			if shown[i] && c.word && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return shown
+}
+
+func (t *table) line(b *strings.Builder, cells []string, shown []bool, widths []int) {
+	var line strings.Builder
+	for i, cell := range cells {
+		if !shown[i] {
+			continue
+		}
+		if line.Len() > 0 {
+			line.WriteString(strings.Repeat(" ", gap))
+		}
+		cell = shortened(cell, widths[i])
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+		if t.columns[i].word {
+			line.WriteString(cell + pad)
+		} else {
+			line.WriteString(pad + cell)
+		}
+	}
+	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+}
+
+// shortened cuts the middle out of a long text: the ends of names tell them apart.
+func shortened(s string, width int) string {
+	r := []rune(s)
+	if len(r) <= width {
+		return s
+	}
+	const dots = ".."
+	head := (width - len(dots)) / 2
+	return string(r[:head]) + dots + string(r[len(r)-(width-len(dots)-head):])
+}
+
+// moreRows says how many rows of a table are not printed.
+func moreRows(b *strings.Builder, rows int) {
+	if rows > maxRows {
+		fmt.Fprintf(b, "... and %d more: see --json\n", rows-maxRows)
+	}
+}
+
+// wrap writes text with a hanging indent.
+func wrap(b *strings.Builder, first, indent, text string, width int) {
+	line := first
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == first || line == indent:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			b.WriteString(line + "\n")
+			line = indent + word
+		default:
+			line += " " + word
+		}
+	}
+	b.WriteString(line + "\n")
+}

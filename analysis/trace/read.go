@@ -1,0 +1,213 @@
+package trace
+
+import (
+	"errors"
+	"io"
+	"reflect"
+
+	"metasim/metasim"
+	"metasim/record"
+	"metasim/record/journal"
+)
+
+// ReadRun reads a recorded run that record has opened.
+func ReadRun(run *record.Run) (*Timeline, error) {
+	config, err := run.Config()
+	if err != nil {
+		return nil, err
+	}
+	inside, err := run.InProcess()
+	if err != nil {
+		return nil, err
+	}
+	cores, err := run.Cores()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := run.OpenJournal()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = reader.Close() }() // the file was only read
+	return Read(Source{Config: config, Journal: reader, Cores: cores, Inside: inside})
+}
+
+// Read reads a run. Its errors are a *DivergedError, journal.ErrForeign, one of the Config, or one of the Journal other than a
+// *journal.TornError, which ends the Timeline early and is noted in it.
+func Read(src Source) (*Timeline, error) {
+	t, err := newTracer(src)
+	if err != nil {
+		return nil, err
+	}
+	var pass []journal.Entry // of one pass of the server: they have the same wall-clock time
+	for {
+		e, err := src.Journal.Next()
+		if err == nil && (len(pass) == 0 || e.Wall == pass[0].Wall) {
+			pass = append(pass, e)
+			continue
+		}
+		if err := t.take(pass); err != nil {
+			return nil, err
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return t.close()
+		case errors.As(err, new(*journal.TornError)):
+			t.tl.Torn = err
+			t.diverged = nil // the last entry may lack effects
+			return t.close()
+		case err != nil:
+			return nil, err
+		}
+		clear(pass) // so that payloads can be freed
+		pass = append(pass[:0], e)
+	}
+}
+
+func newTracer(src Source) (*tracer, error) {
+	d, err := metasim.New(src.Config)
+	if err != nil {
+		return nil, err
+	}
+	const defaultMax = 1_000_000
+	if src.MaxGrants == 0 {
+		src.MaxGrants = defaultMax
+	}
+	if src.MaxMessages == 0 {
+		src.MaxMessages = defaultMax
+	}
+	names := d.Names()
+	t := &tracer{
+		d: d, src: src, clients: make([]client, len(names)), profile: newProfile(len(names), src.Cores), pass: 1,
+		links: map[LinkID]*LinkTotals{}, pubs: map[publication]metasim.Time{}, channels: map[string]uint32{}, inFlight: map[MessageID]int32{},
+		tl: &Timeline{Names: names, Cores: src.Cores, Log: newLog(src, names), Totals: Totals{Clients: make([]ClientTotals, len(names))}},
+	}
+	t.blame = newBlame(t)
+	for i := range t.clients {
+		t.clients[i].node, t.clients[i].grant = noNode, -1
+	}
+	return t, nil
+}
+
+// take handles the entries of one pass of the server.
+func (t *tracer) take(pass []journal.Entry) error {
+	for i := range pass {
+		if err := t.lap(pass[i].Event); err != nil {
+			return err
+		}
+	}
+	for i := range pass {
+		if t.diverged != nil {
+			return t.diverged
+		}
+		if err := t.entry(&pass[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry handles one entry of the journal.
+func (t *tracer) entry(e *journal.Entry) error {
+	t.entries++
+	if t.began && e.Wall != t.wall {
+		t.endPass()
+		t.profile.pass(e.Wall, t.simulated)
+	}
+	t.wall = e.Wall
+	var effects []metasim.Effect
+	if e.Event == nil {
+		effects = t.d.Settle()
+	} else {
+		if id, ok := journal.ClientOf(e.Event); ok {
+			t.speaks(id)
+		}
+		t.event(e.Event)
+		effects = t.d.Step(e.Event)
+	}
+	if !same(effects, e.Effects) {
+		t.diverged = &DivergedError{Entry: t.entries}
+	}
+	for _, effect := range e.Effects {
+		if err := t.effect(effect); err != nil {
+			return err
+		}
+	}
+	if e.Event == nil {
+		t.endPass()
+	}
+	return nil
+}
+
+// same compares two lists of effects, as far as a Timeline depends on them.
+func same(a, b []metasim.Effect) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		switch x := a[i].(type) {
+		case *metasim.Authorize:
+			if y, ok := b[i].(*metasim.Authorize); !ok || x.To != y.To || x.Until != y.Until {
+				return false
+			}
+		case *metasim.Deliver:
+			if y, ok := b[i].(*metasim.Deliver); !ok || x.To != y.To || x.Number != y.Number {
+				return false
+			}
+		default:
+			if reflect.TypeOf(x) != reflect.TypeOf(b[i]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (t *tracer) speaks(id metasim.ClientID) {
+	if c := &t.clients[id]; c.spoke != t.pass {
+		c.spoke = t.pass
+		t.spoke = append(t.spoke, id)
+	}
+}
+
+// endPass updates the blame after a pass of the server.
+func (t *tracer) endPass() {
+	if t.blame.initializing == 0 {
+		t.blame.refresh(t.spoke, t.asked)
+		t.asked = t.asked[:0]
+	}
+	t.spoke = t.spoke[:0]
+	t.pass++
+}
+
+// simulated returns how far the whole run has come.
+func (t *tracer) simulated() metasim.Time { return t.d.Now().Time }
+
+// close completes the timeline.
+func (t *tracer) close() (*Timeline, error) {
+	if t.diverged != nil {
+		return nil, t.diverged
+	}
+	t.endPass()
+	if !t.began {
+		t.tl.Begin = t.wall
+	}
+	t.tl.End = t.wall
+	for i := range t.clients {
+		id := metasim.ClientID(i)
+		c := &t.clients[i]
+		if c.gone || !t.began {
+			continue
+		}
+		t.work(id, c.now)
+		if c.waiting {
+			t.endWait(id, NoClient, c.granted)
+		}
+		t.rest(c)
+		t.endGrant(c)
+	}
+	t.profile.end(t.wall, t.simulated)
+	t.tl.Profile, t.tl.Running = t.profile.samples, t.profile.histogram()
+	t.sumUp()
+	return t.tl, nil
+}

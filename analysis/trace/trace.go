@@ -1,0 +1,314 @@
+package trace
+
+import (
+	"fmt"
+
+	"metasim/internal/fifo"
+	"metasim/metasim"
+	"metasim/record/journal"
+)
+
+// A Source is a recorded run.
+type Source struct {
+	// Config is the configuration of the run's dispatcher. Read uses up its Delays: pass fresh ones.
+	Config metasim.Config
+	// Journal is read to its end. A *journal.Reader is one.
+	Journal Journal
+	// Cores is the number of cores that the clients shared. It lets Read tell computing from waiting for a core. Zero: not known.
+	Cores int
+	// Inside names the clients that ran in the server's process. Predictions need it.
+	Inside []string
+	// MaxGrants and MaxMessages limit how many of each a Timeline stores, from the beginning of the run. All are counted, and
+	// all totals cover the whole run. Zero: one million.
+	MaxGrants, MaxMessages int
+}
+
+// A Journal returns the entries of a run in order. After the last one it returns io.EOF, or a *journal.TornError.
+type Journal interface {
+	Next() (journal.Entry, error)
+}
+
+// A DivergedError means that the dispatcher, given the journal's events again, decides something else than the journal says.
+type DivergedError struct {
+	Entry uint64 // counted from 1
+}
+
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("at entry %d of its journal the run does not come out the same again; "+
+		"metasim replay says where, and the metasim that recorded it can report it", e.Entry)
+}
+
+// A Timeline is what happened in a run. Wall-clock times are nanoseconds since the server began to serve.
+type Timeline struct {
+	// Names are the names of the clients, in order: a metasim.ClientID is an index of it.
+	Names []string
+	// Begin is when all clients had joined, End when the last entry was written. The wall-clock time of the run is between them.
+	Begin, End int64
+	// Cores is Source.Cores.
+	Cores int
+	// Grants are ordered by Granted.
+	Grants []Grant
+	// Holds are the parts of the blocked intervals: see Grant.Holds.
+	Holds []Hold
+	// Paths are the paths that Holds refer to. A path begins with the link to the waiting client, continues with the link to
+	// that link's sender, and so on up to the root.
+	Paths [][]metasim.Hop
+	// Messages are ordered by Queued.
+	Messages []Message
+	// Channels are the names of the channels that Messages and LinkIDs refer to.
+	Channels []string
+	// Profile is how many clients were authorized and how many computed, over the run.
+	Profile []Sample
+	// Running[n] is for how many nanoseconds exactly n clients were authorized and did not wait.
+	Running []int64
+	// DroppedGrants and DroppedMessages count those that are not stored.
+	DroppedGrants, DroppedMessages uint64
+	// Torn says where the journal breaks off, if it does. It is a *journal.TornError.
+	Torn error
+	// Totals are the sums over the whole run.
+	Totals Totals
+	// Log is what each client did, for predictions.
+	Log *Log
+}
+
+// Wall returns how long the run took, in nanoseconds.
+func (t *Timeline) Wall() int64 { return t.End - t.Begin }
+
+// A Grant is the time from one request for an authorization to the next. In [Polled, Granted) the client is blocked. In
+// [Granted, Reported) it computes; transport is part of that interval. A client that receives authorizations ahead of need
+// does not ask again: then one Grant covers several of them.
+type Grant struct {
+	Client metasim.ClientID
+	// Cause is the client whose report led to the authorization. It is Client itself if the client did not wait.
+	Cause metasim.ClientID
+	// Critical: the grant lies on the conservative critical path.
+	Critical bool
+	// Polled is when the client asked, Granted when it was authorized, Reported when it asked again or left, or the run ended.
+	Polled, Granted, Reported int64
+	// Work is how long it computed between Granted and Reported, without the time in which it waited for a core.
+	Work int64
+	// From is the client's instant when it asked. Until is the exclusive bound of the authorization.
+	From, Until metasim.Instant
+	// Holds are the first and the last index (exclusive) in Timeline.Holds of the parts of the blocked interval.
+	Holds [2]int32
+}
+
+// A Hold is a part of a blocked interval in which one root held the waiting client back, along one path.
+type Hold struct {
+	Begin, End int64
+	// Root is the client that held it back. It is NoClient while the run was paced or paused.
+	Root metasim.ClientID
+	// Path is an index of Timeline.Paths. It is -1 if the path is not known: in the epsilon tick, or if there were too many paths.
+	Path int32
+}
+
+// NoClient is the Root of a Hold that no client caused: the run was paced or paused.
+const NoClient = ^metasim.ClientID(0)
+
+// A Message is a message that was queued for one recipient.
+type Message struct {
+	From, To  metasim.ClientID
+	Channel   uint32 // an index of Timeline.Channels
+	Size      uint32 // of the payload, in bytes
+	Sent, Due metasim.Instant
+	// Queued is when the dispatcher queued it. Delivered is when it was delivered; zero: never.
+	Queued, Delivered int64
+}
+
+// A Sample is a part of the run's wall-clock time. It begins where the Sample before it ends.
+type Sample struct {
+	End int64
+	// Now is how far the whole run had come at End.
+	Now metasim.Time
+	// Running is the average number of clients that were authorized and did not wait. Computing is the average number that computed.
+	Running, Computing float64
+}
+
+// A LinkID identifies a link. Channel is an index of Timeline.Channels.
+type LinkID struct {
+	From, To metasim.ClientID
+	Channel  uint32
+}
+
+// A MessageID identifies a message to one recipient. A duplicated message has the same one twice.
+type MessageID struct {
+	From, To metasim.ClientID
+	Seq      uint64
+}
+
+// Totals are the sums over a whole run, also over what a Timeline does not store.
+type Totals struct {
+	Clients []ClientTotals // by metasim.ClientID
+	Links   []LinkTotals   // that carried messages or held somebody back, the most held first
+	Pairs   []Pair         // the longest first
+	// IdealPath and ConservativePath are the lengths of the critical paths, in nanoseconds.
+	IdealPath, ConservativePath int64
+	// End is the latest activity of any client.
+	End metasim.Time
+	// BlameResolution is how old the root of a Hold may be, in nanoseconds. Zero: it is exact.
+	BlameResolution int64
+}
+
+// ClientTotals are the sums of one client. Times are wall-clock nanoseconds, if not said otherwise.
+type ClientTotals struct {
+	Work, Blocked, CPU int64
+	CoreWait           int64 // waited for a core
+	Critical           int64 // its work on the conservative critical path
+	Grants             uint64
+	Ahead              uint64 // authorizations ahead of need
+	Reports, Sends     uint64
+	Released           uint64 // how often its report authorized another client that waited
+	Delivered          uint64
+	// Silent, Promised and Announced are simulated nanoseconds, from each report to the next send: all of them, those that were
+	// promised, and those that were promised unless a message arrived.
+	Silent, Promised, Announced float64
+	Reaction                    metasim.Time // declared
+	Publications, Subscriptions []string
+}
+
+// LinkTotals are the sums of one link.
+type LinkTotals struct {
+	LinkID
+	Messages, Lost, Bytes uint64
+	Declared              metasim.Time // the least delay, as declared
+	Least                 metasim.Time // the least delay of a message; Forever: there was none
+	// Reaction is the least time from a message that the sender handled to a send on the channel; -1: there was none.
+	Reaction metasim.Time
+	Held     int64       // how long clients waited with this link on the path to the root, in nanoseconds
+	Short    []ShortWait // the parts of Held that a longer delay ends, the least delay first
+	Critical Segment
+}
+
+// A ShortWait is for how many nanoseconds clients waited behind a link whose delay was too short by at most More.
+type ShortWait struct {
+	More metasim.Time
+	Took int64
+}
+
+// A Segment is what lies on the conservative critical path behind a link, up to the next link.
+type Segment struct {
+	Work    int64  // in nanoseconds
+	Entered uint64 // how often the path goes over the link
+}
+
+// A Pair is for how many nanoseconds one client waited for another. HeldBy may be NoClient.
+type Pair struct {
+	Waiting, HeldBy metasim.ClientID
+	Blocked         int64
+}
+
+// A Log is what the clients of a run did, so that a simulation can repeat it under other conditions.
+type Log struct {
+	Config  metasim.Config
+	Clients []ClientLog
+	End     int64 // wall-clock time of the last event in the Log
+	Cores   int   // Source.Cores
+	Timed   bool  // clients reported how long they computed
+	// Answers are wall-clock nanoseconds from the authorization of a waiting client outside the server's process to its answer,
+	// without computing.
+	Answers []int64
+
+	room int  // how many more acts are stored
+	cut  bool // acts after End are missing
+}
+
+// A ClientLog is what one client did.
+type ClientLog struct {
+	Join     metasim.Join
+	Acts     []Act // the first one is its initialization
+	Sends    []Send
+	Messages bool // messages wake it
+	Inside   bool // it ran in the server's process
+
+	waited bool // since its last act
+	steps  stepLengths
+}
+
+// An Act is everything that a client did at one instant.
+type Act struct {
+	At    metasim.Instant
+	Next  metasim.Instant // its next timer after the act
+	Floor metasim.Instant // its promise after the act
+	Work  int64           // in nanoseconds
+	Wall  int64           // when the dispatcher first learned of it
+	Sends int32           // its sends end at this index of ClientLog.Sends
+	Timed bool            // a timer caused it; otherwise the message Cause
+	Cause MessageID
+}
+
+// A Send is one publish.
+type Send struct {
+	Channel uint32 // an index of Timeline.Channels
+	Size    uint32 // of the payload, in bytes
+}
+
+// A tracer repeats the work of the run's dispatcher and builds the Timeline.
+type tracer struct {
+	d        *metasim.Dispatcher
+	tl       *Timeline
+	src      Source
+	clients  []client
+	nodes    []node // of the critical paths
+	profile  *profile
+	blame    *blame
+	links    map[LinkID]*LinkTotals       // looked up; listed in order
+	pubs     map[publication]metasim.Time // the least reaction; looked up, never iterated
+	channels map[string]uint32            // looked up, never iterated
+	inFlight map[MessageID]int32          // likewise: index in Timeline.Messages of those that are stored and not delivered
+	began    bool
+	wall     int64  // of the current entry
+	entries  uint64 // so far
+	diverged error
+
+	spoke []metasim.ClientID // the clients that sent an event since the last Settle, in order
+	pass  uint32             // counts the calls of Settle
+	asked []metasim.ClientID // the clients that began to wait since the last Settle
+}
+
+// A client is the tracer's state of one client.
+type client struct {
+	clock
+	inbox    fifo.Queue[delivery] // delivered and not yet handled
+	permits  fifo.Queue[permit]   // authorizations ahead of need that it has not used yet
+	sends    []stamp              // of its messages, by sequence number
+	wait     wait                 // the current or the last blocked interval
+	grant    int32                // index of the current one in Timeline.Grants; -1: not stored
+	accuracy promiseAccuracy
+	stopwatch
+
+	running bool // authorized and not waiting
+	waiting bool
+	polled  bool // it has asked at least once: its initialization is over
+	gone    bool
+	spoke   uint32          // the pass of its last event
+	granted metasim.Instant // the bound of its last authorization, exclusive
+	now     metasim.Instant // of its last activity
+
+	heard   bool            // it has handled a message
+	heardAt metasim.Instant // the due instant of the last one
+	last    MessageID       // the last one
+	worked  int64           // how long it computed before its last event
+}
+
+// A wait is a blocked interval of a client.
+type wait struct {
+	polled int64           // when it began
+	since  int64           // when its current part began
+	from   metasim.Instant // the client's instant
+	parts  []Hold          // that have ended, in order
+	want   metasim.Instant // the instant that the client waits for
+	eager  bool            // an earlier message ends the wait too
+
+	known  bool             // the root has been looked up
+	root   metasim.ClientID // the client that holds it back
+	path   int32            // index in Timeline.Paths; noPath: not known
+	epoch  uint32           // counts changes of the path, over all waits: it invalidates older watchers
+	looked int64            // when the root was last looked up
+
+	need    metasim.Instant // the earlier of want and the first message, when last looked up
+	safe    metasim.Instant // the safe time, when last looked up
+	short   shortfall       // from safe to need
+	counted int64           // up to this time the wait is counted in blame.shortfalls
+}
+
+const noPath int32 = -1
