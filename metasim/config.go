@@ -32,21 +32,21 @@ type Config struct {
 // Validate names the first contradiction.
 func (c *Config) Validate() error {
 	if len(c.Clients) == 0 {
-		return errors.New("metasim: a run needs at least one client")
+		return errors.New("a run needs at least one client")
 	}
 	if c.Until < 0 {
-		return fmt.Errorf("metasim: the run ends at %v, before it begins; use a positive time, or 0 for no end", c.Until)
+		return fmt.Errorf("the run ends at %v, before it begins; use a positive time, or 0 for no end", c.Until)
 	}
 	if c.Ahead < 0 {
-		return fmt.Errorf("metasim: Ahead is %d bytes; use a positive number, or 0 for %d", c.Ahead, DefaultAhead)
+		return fmt.Errorf("Ahead is %d bytes; use a positive number, or 0 for %d", c.Ahead, DefaultAhead)
 	}
 	names := slices.Sorted(slices.Values(c.Clients))
 	for i, name := range names {
 		if name == "" {
-			return errors.New("metasim: a client has no name; name it")
+			return errors.New("a client has no name; name it")
 		}
 		if i > 0 && name == names[i-1] {
-			return fmt.Errorf("metasim: two clients are called %q; a name is unique in a run", name)
+			return fmt.Errorf("two clients are called %q; a name is unique in a run", name)
 		}
 	}
 	return nil

@@ -9,13 +9,13 @@ import (
 
 func TestConfigContradictions(t *testing.T) {
 	for want, c := range map[string]Config{
-		"metasim: a run needs at least one client": {},
-		"metasim: the run ends at -5ns, before it begins; use a positive time, or 0 for no end": {
+		"a run needs at least one client": {},
+		"the run ends at -5ns, before it begins; use a positive time, or 0 for no end": {
 			Clients: []string{"a"}, Until: -5,
 		},
-		"metasim: Ahead is -1 bytes; use a positive number, or 0 for 1048576": {Clients: []string{"a"}, Ahead: -1},
-		"metasim: a client has no name; name it":                              {Clients: []string{"a", ""}},
-		"metasim: two clients are called \"a\"; a name is unique in a run":    {Clients: []string{"a", "b", "a"}},
+		"Ahead is -1 bytes; use a positive number, or 0 for 1048576": {Clients: []string{"a"}, Ahead: -1},
+		"a client has no name; name it":                              {Clients: []string{"a", ""}},
+		"two clients are called \"a\"; a name is unique in a run":    {Clients: []string{"a", "b", "a"}},
 	} {
 		_, err := New(c)
 		require.EqualError(t, err, want)
@@ -49,8 +49,8 @@ func TestViolationIsRule(t *testing.T) {
 	var v *Violation
 	require.ErrorAs(t, finish.Err, &v)
 	require.Equal(t, "a", v.Client)
-	require.EqualError(t, NotJoined, "metasim: a client had not joined when the run began, or spoke before it")
-	require.EqualError(t, Rule(200), "metasim: rule 200")
+	require.EqualError(t, NotJoined, "a client had not joined when the run began, or spoke before it")
+	require.EqualError(t, Rule(200), "rule 200")
 }
 
 func TestCheckSubscription(t *testing.T) {

@@ -53,8 +53,9 @@ func (d *Dispatcher) transmit(id ClientID, model Link, n uint64, m Message) bool
 			return false
 		}
 		if due.Before(to.granted) && to.state != gone {
-			d.finish(fmt.Errorf("metasim: a message from %q reaches %q at %v, which was told that nothing can before %v; "+
-				"the delay model of %q gives less than it promised", d.clients[m.From].name, to.name, due, to.granted, m.Channel))
+			d.finish(fmt.Errorf("a message of %q on %q is due for %q at %v, which was authorized up to %v; "+
+				"the delay model of that link gave less than its own bound: mend its Min or Earliest",
+				d.clients[m.From].name, m.Channel, to.name, due, to.granted))
 			return false
 		}
 		if to.state != gone {

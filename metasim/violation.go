@@ -46,9 +46,9 @@ var rules = [...]struct{ text, remedy string }{
 
 func (r Rule) Error() string {
 	if int(r) >= len(rules) || r == 0 {
-		return fmt.Sprintf("metasim: rule %d", uint8(r))
+		return fmt.Sprintf("rule %d", uint8(r))
 	}
-	return "metasim: a client " + rules[r].text
+	return "a client " + rules[r].text
 }
 
 // A Violation says who broke which rule, when, and where the bound was.
@@ -65,7 +65,7 @@ func (v *Violation) Error() string {
 	if v.Rule != 0 && int(v.Rule) < len(rules) {
 		text, remedy = rules[v.Rule].text, rules[v.Rule].remedy
 	}
-	s := fmt.Sprintf("metasim: client %q %s", v.Client, text)
+	s := fmt.Sprintf("client %q %s", v.Client, text)
 	if v.Channel != "" {
 		s += fmt.Sprintf(" (%q)", v.Channel)
 	}
@@ -96,6 +96,6 @@ type StepsError struct {
 }
 
 func (e *StepsError) Error() string {
-	return fmt.Sprintf("metasim: more than %d steps at %v: %s; give a link of it a delay, or raise max_steps",
+	return fmt.Sprintf("more than %d steps at %v: %s; give a link of it a delay, or raise max_steps",
 		e.MaxSteps, e.At.Time, e.Cycle)
 }

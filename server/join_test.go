@@ -193,7 +193,7 @@ func TestNamesThatNoFrameHolds(t *testing.T) {
 func TestConfig(t *testing.T) {
 	c := config()
 	_, err := server.New(c)
-	require.EqualError(t, err, "metasim: a run needs at least one client")
+	require.EqualError(t, err, "a run needs at least one client")
 	c = config("a")
 	c.OutboxLimit = -1
 	_, err = server.New(c)

@@ -37,7 +37,7 @@ func (t Time) Add(d Time) Time {
 func Seconds(s float64) (Time, error) {
 	ns := math.Round(s * 1e9)
 	if math.IsNaN(ns) || ns >= math.MaxInt64 || ns <= math.MinInt64 {
-		return 0, fmt.Errorf("metasim: %v seconds do not fit a time; use a number between -9.2e9 and 9.2e9", s)
+		return 0, fmt.Errorf("%v seconds do not fit a time; use a number between -9.2e9 and 9.2e9", s)
 	}
 	return Time(ns), nil
 }

@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"math"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -117,6 +118,7 @@ func (e *recordedError) Unwrap() error { return e.cause }
 
 // restore returns the error of a text and a typed cause: the cause itself where its text is the same.
 func restore(text string, violation *metasim.Violation, steps *metasim.StepsError) error {
+	text = strings.TrimPrefix(text, "metasim: ") // journals of earlier versions have it
 	var cause error
 	switch {
 	case violation != nil:
