@@ -74,7 +74,7 @@ func (m *Monitor) halts(ctx context.Context) server.Snapshot {
 	defer cancel()
 	tick := time.NewTicker(haltTime / 100)
 	defer tick.Stop()
-	for !m.server.Progress().Held && ctx.Err() == nil {
+	for !m.server.Progress().Still && ctx.Err() == nil {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -220,7 +220,7 @@ func TestRemote(t *testing.T) {
 	_, err = r.Control(t.Context(), "until", "2s")
 	require.NoError(t, err)
 	close(cue)
-	require.Eventually(t, func() bool { return d.Progress().Held }, patience, wink)
+	require.Eventually(t, func() bool { return d.Progress().Still }, patience, wink)
 	done, err = r.Control(t.Context(), "pause", "")
 	require.NoError(t, err)
 	require.Equal(t, "paused at 2s", done)

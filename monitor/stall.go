@@ -24,7 +24,7 @@ func (m *Monitor) WatchStall(ctx context.Context, after time.Duration, say func(
 			if p.Over {
 				return
 			}
-			if silent, due := w.look(now, p.Heard, p.Held); due {
+			if silent, due := w.look(now, p.Heard, p.Still); due {
 				why, err := m.Why(ctx, "")
 				if err != nil {
 					why = err.Error()

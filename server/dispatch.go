@@ -64,11 +64,11 @@ func (s *Server) carryOut(e metasim.Effect) {
 	case *metasim.Deliver:
 		s.session.Deliver(e)
 	case *metasim.Authorize:
-		s.books.clients[e.To].authorized(s.wall)
+		s.timing.clients[e.To].authorized(s.wall)
 		s.session.Authorize(e)
 	case *metasim.Evict:
 		if r := s.session.Evict(e); r != nil {
-			s.logRefused(s.books.clients[e.Client].conn, r.Text)
+			s.logRefused(s.timing.clients[e.Client].conn, r.Text)
 		}
 	case *metasim.Reached:
 		s.noteTime()

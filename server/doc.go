@@ -28,7 +28,7 @@
 //	lost.go        clients that are lost, peers that do not read
 //	dispatch.go    events to the dispatcher, effects to the sessions
 //	permission.go  how far the run may go
-//	books.go       what each client did when
+//	timing.go      when each client did what
 //	mailbox.go     what waits for the next round
 //	connection.go  a connection; outbox.go what waits to be written to it
 //	config.go, errors.go

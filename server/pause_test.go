@@ -49,7 +49,7 @@ func TestPause(t *testing.T) {
 		shot = wait(4, 2)
 		require.Equal(t, 3*time.Second, shot.Paused)
 		require.Equal(t, 3*time.Second, shot.Clients[1].Blocked)
-		require.True(t, r.Progress().Held)
+		require.True(t, r.Progress().Still)
 		require.NoError(t, r.Resume())
 		shot = wait(4, 3)
 		require.False(t, shot.Halt.Paused)

@@ -43,10 +43,10 @@ func (s *Server) Result() Result {
 	}
 	for i, name := range s.dispatcher.Names() {
 		id := metasim.ClientID(i)
-		a := &s.books.clients[i]
+		a := &s.timing.clients[i]
 		c := ClientResult{Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Blocked: a.blocked}
 		if a.end > 0 {
-			c.Busy = max(0, a.end-s.books.start-a.blocked)
+			c.Busy = max(0, a.end-s.timing.start-a.blocked)
 		}
 		if a.conn != nil && len(a.conn.clients) == 1 {
 			t := a.conn.conn.Traffic()
@@ -58,7 +58,7 @@ func (s *Server) Result() Result {
 		r.Traffic.Add(c.conn.Traffic())
 	}
 	if s.session.Started() {
-		r.Wall = s.books.end - s.books.start
+		r.Wall = s.timing.end - s.timing.start
 	}
 	return r
 }

@@ -83,7 +83,7 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 		return
 	}
 	for ev != nil {
-		s.books.hear(c, ev, s.wall)
+		s.timing.hear(c, ev, s.wall)
 		s.step(ev)
 		if s.err != nil {
 			return // the farewell says the last word, or the eviction has said it

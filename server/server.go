@@ -33,7 +33,7 @@ type Server struct {
 	session    *session.Server
 	began      time.Time     // when Serve was called
 	wall       time.Duration // since then, as of this round
-	books      books
+	timing     timing
 	permission permission
 	reached    chan metasim.Reached // for the driver
 	written    []*connection        // to which this round has something to write
@@ -72,7 +72,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		config: c, dispatcher: d, ledger: metasim.NewLedger(d.Names()), log: c.Log, mail: newMailbox(), over: make(chan struct{}),
-		session: sessions, books: books{clients: make([]attendance, len(d.Names()))}, permission: newPermission(c.Driven),
+		session: sessions, timing: timing{clients: make([]clientTiming, len(d.Names()))}, permission: newPermission(c.Driven),
 		reached: make(chan metasim.Reached, 1),
 	}
 	s.turn.Lock() // until Serve

@@ -80,7 +80,7 @@ func (s *Server) Snapshot() Snapshot {
 			Driver: s.permission.driver.Before(s.permission.pause)},
 	}
 	if shot.Started {
-		shot.Running = s.wall - s.books.start
+		shot.Running = s.wall - s.timing.start
 	}
 	for i := range clients {
 		clients[i] = s.client(metasim.ClientID(i))
@@ -101,7 +101,7 @@ func (s *Server) lookAtClock() {
 }
 
 func (s *Server) client(id metasim.ClientID) ClientSnapshot {
-	a := &s.books.clients[id]
+	a := &s.timing.clients[id]
 	account := s.ledger.Account(id)
 	c := ClientSnapshot{
 		Status: s.dispatcher.Status(id), State: s.state(id), Since: max(a.since, a.heard), Sent: account.Sent,
@@ -115,13 +115,13 @@ func (s *Server) client(id metasim.ClientID) ClientSnapshot {
 		if end == 0 {
 			end = s.wall
 		}
-		c.Busy = max(0, end-s.books.start-c.Blocked)
+		c.Busy = max(0, end-s.timing.start-c.Blocked)
 	}
 	return c
 }
 
 func (s *Server) state(id metasim.ClientID) State {
-	a := &s.books.clients[id]
+	a := &s.timing.clients[id]
 	switch presence := s.session.Presence(id); {
 	case presence == session.Lost:
 		return Lost
@@ -141,7 +141,7 @@ func (s *Server) state(id metasim.ClientID) State {
 type Progress struct {
 	Heard  uint64        // packets that clients have sent so far
 	Paused time.Duration // as in Snapshot
-	Held   bool          // nothing can happen: the run is paused, or its driver has not allowed more
+	Still  bool          // nothing can happen: the run is paused, or its driver has not allowed more
 	Over   bool
 }
 
@@ -149,7 +149,7 @@ type Progress struct {
 func (s *Server) Progress() Progress {
 	s.turn.Lock()
 	s.lookAtClock()
-	p := Progress{Heard: s.books.heard, Paused: s.permission.pausedFor(s.wall), Held: s.permission.still, Over: s.ended}
+	p := Progress{Heard: s.timing.heard, Paused: s.permission.pausedFor(s.wall), Still: s.permission.still, Over: s.ended}
 	s.turn.Unlock()
 	s.catchUp()
 	return p

@@ -94,7 +94,7 @@ func (s *Server) run(ctx context.Context) error {
 		s.turn.Lock()
 		s.round(work)
 	}
-	s.books.close(s.wall, s.session.Started())
+	s.timing.stop(s.wall, s.session.Started())
 	return s.err
 }
 

@@ -47,7 +47,7 @@ func newExchange(name, token string, t *tape) (*exchange, error) {
 	}
 	for i := range m.Clients {
 		if id := metasim.ClientID(i); id != t.id {
-			server.Replace(id)
+			server.SkipJoin(id)
 		}
 	}
 	x := &exchange{name: name, tape: t, server: server}

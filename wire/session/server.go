@@ -320,8 +320,8 @@ func (s *Server) Farewell(err error) {
 	}
 }
 
-// Replace lets a client count as joined that has no connection: where one client is replayed, the others are a record.
-func (s *Server) Replace(id metasim.ClientID) {
+// SkipJoin counts a client as joined that has no connection. A replay of one client does so with the others.
+func (s *Server) SkipJoin(id metasim.ClientID) {
 	s.members[id].present = true
 	s.joined++
 }

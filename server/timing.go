@@ -6,16 +6,16 @@ import (
 	"metasim/metasim"
 )
 
-// books hold what each client did when, in time since Serve was called. They are for people: no result depends on them.
-type books struct {
-	clients []attendance  // by ClientID
-	start   time.Duration // when all had joined
-	end     time.Duration // when the run was over
-	heard   uint64        // packets of clients
+// timing is when each client did what, in time since Serve was called. It is for people: no result depends on it.
+type timing struct {
+	clients []clientTiming // by ClientID
+	start   time.Duration  // when all had joined
+	end     time.Duration  // when the run was over
+	heard   uint64         // packets of clients
 }
 
-// attendance is what the books hold of one client.
-type attendance struct {
+// clientTiming is when one client did what.
+type clientTiming struct {
 	conn    *connection   // nil before it has joined
 	blocked time.Duration // time that it waited for authorizations, without the wait that lasts
 	since   time.Duration // when it began to wait, or was last authorized
@@ -26,38 +26,38 @@ type attendance struct {
 }
 
 // hear notes what a client says.
-func (b *books) hear(c *connection, ev metasim.Event, wall time.Duration) {
-	var a *attendance
+func (t *timing) hear(c *connection, ev metasim.Event, wall time.Duration) {
+	var a *clientTiming
 	switch ev := ev.(type) {
 	case *metasim.Send:
-		a = &b.clients[ev.Client]
+		a = &t.clients[ev.Client]
 	case *metasim.Promise:
-		a = &b.clients[ev.Client]
+		a = &t.clients[ev.Client]
 	case *metasim.Advance:
-		a = &b.clients[ev.Client]
+		a = &t.clients[ev.Client]
 	case *metasim.PollWait:
-		a = &b.clients[ev.Client]
+		a = &t.clients[ev.Client]
 		a.waiting, a.polled, a.since = true, true, wall
 	case *metasim.Leave:
-		a = &b.clients[ev.Client]
+		a = &t.clients[ev.Client]
 		a.end = wall
 	case *metasim.Join:
-		a = &b.clients[ev.Client]
+		a = &t.clients[ev.Client]
 		a.conn, a.since = c, wall
 		c.clients = append(c.clients, ev.Client)
 	default: // Begin, which no client says
-		b.start = wall
+		t.start = wall
 		return
 	}
 	a.heard = wall
-	b.heard++
+	t.heard++
 }
 
-// close closes the books at the end of the run.
-func (b *books) close(wall time.Duration, started bool) {
-	b.end = wall
-	for i := range b.clients {
-		a := &b.clients[i]
+// stop notes the end of the run.
+func (t *timing) stop(wall time.Duration, started bool) {
+	t.end = wall
+	for i := range t.clients {
+		a := &t.clients[i]
 		a.resumes(wall)
 		if started && a.end == 0 {
 			a.end = wall
@@ -66,7 +66,7 @@ func (b *books) close(wall time.Duration, started bool) {
 }
 
 // authorized notes that a client is authorized. If it waits, that is the answer.
-func (a *attendance) authorized(wall time.Duration) {
+func (a *clientTiming) authorized(wall time.Duration) {
 	if a.waiting && a.conn != nil {
 		a.conn.answered = true
 	}
@@ -74,12 +74,12 @@ func (a *attendance) authorized(wall time.Duration) {
 }
 
 // leaves notes that a client does not take part any more.
-func (a *attendance) leaves(wall time.Duration) {
+func (a *clientTiming) leaves(wall time.Duration) {
 	a.resumes(wall)
 	a.end = wall
 }
 
-func (a *attendance) resumes(wall time.Duration) {
+func (a *clientTiming) resumes(wall time.Duration) {
 	if a.waiting {
 		a.waiting = false
 		a.blocked += wall - a.since
@@ -88,7 +88,7 @@ func (a *attendance) resumes(wall time.Duration) {
 }
 
 // blockedFor is for how long a client has waited so far.
-func (a *attendance) blockedFor(wall time.Duration) time.Duration {
+func (a *clientTiming) blockedFor(wall time.Duration) time.Duration {
 	if a.waiting {
 		return a.blocked + wall - a.since
 	}
