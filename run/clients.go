@@ -23,10 +23,10 @@ type clients struct {
 	options   *Options
 	dir       journal.Dir
 	listeners *listeners
-	scheduler *client.Scheduler   // of the models in this process
-	server    *server.Server // set before start is called
-	inside    sync.WaitGroup // models in this process
-	processes []*process     // in the order of the scenario
+	scheduler *client.Scheduler // of the models in this process
+	server    *server.Server    // set before start is called
+	inside    sync.WaitGroup    // models in this process
+	processes []*process        // in the order of the scenario
 
 	mu     sync.Mutex
 	places map[string]place // by name

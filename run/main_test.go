@@ -3,6 +3,7 @@ package run_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,43 +18,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/client"
+	"metasim/internal/testprogram"
+	"metasim/record/journal"
 	"metasim/run"
 	"metasim/scenarios"
 )
 
-// TestMain lets this test binary be a client: a built-in model, started as run.Options.Self says, or a command of a
-// scenario.
-func TestMain(m *testing.M) {
-	var err error
-	switch args := os.Args[1:]; {
-	case len(args) == 3 && args[0] == "client" && args[1] == "--instance":
-		err = playModel(args[2])
-	case os.Getenv("PLAY") == "stubborn":
-		err = playStubborn()
-	default:
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+// programs are what this test binary can be: a built-in model, started as run.Options.Self says, or one of these.
+var programs = map[string]testprogram.Program{
+	"stubborn": stubborn,
+	"exit3":    exit3,
+	"leaver":   leaver,
+	"stuck":    stuck,
+	"liar":     liar,
+	"crash":    crash,
 }
 
-func playModel(instance string) error {
-	in, err := run.ParseInstance(instance)
-	if err != nil {
-		return err
-	}
-	parts, err := in.Parts(os.Getenv("METASIM_CLIENT"))
-	if err != nil {
-		return err
-	}
-	return run.TakePart(context.Background(), parts, os.Getenv("METASIM_SERVER"), os.Getenv("METASIM_TOKEN"))
-}
+func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, programs)) }
 
-// playStubborn leaves at once, and does not end before its stdin, say, would: never.
-func playStubborn() error {
+// stubborn leaves at once, and does not end, even if it is asked to.
+func stubborn([]string) error {
 	signal.Ignore(syscall.SIGTERM)
+	return errors.Join(leaver(nil), forever())
+}
+
+// leaver joins and leaves, and then fails.
+func leaver([]string) error {
 	ctx := context.Background()
 	c, err := client.NewBuilder("").Complete(ctx)
 	if err != nil {
@@ -62,12 +52,54 @@ func playStubborn() error {
 	if err := c.Leave(ctx); err != nil {
 		return err
 	}
-	r, _, err := os.Pipe()
+	return testprogram.Status(4)
+}
+
+// exit3 does not join.
+func exit3([]string) error {
+	fmt.Println("so far so good")
+	return testprogram.Status(3)
+}
+
+// crash joins, and ends without leaving.
+func crash([]string) error {
+	if _, err := client.NewBuilder("").Complete(context.Background()); err != nil {
+		return err
+	}
+	return testprogram.Status(5)
+}
+
+// stuck joins, says so in a file, and then does nothing.
+func stuck(args []string) error {
+	ctx := context.Background()
+	b := client.NewBuilder("")
+	if _, err := b.Complete(ctx); err != nil {
+		return err
+	}
+	fmt.Println("about to hang")
+	return errors.Join(os.WriteFile(args[0], nil, 0o600), forever())
+}
+
+// liar is not deterministic: what it sends depends on GOMAXPROCS.
+func liar([]string) error {
+	ctx := context.Background()
+	b := client.NewBuilder("")
+	out := b.Publication("LIES")
+	c, err := b.Complete(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(out.Publish([]byte(os.Getenv("GOMAXPROCS"))), c.Leave(ctx))
+}
+
+// forever does not return. A read that never ends is no deadlock to Go's runtime.
+func forever() error {
+	r, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(io.Discard, r)
-	return err
+	return errors.Join(err, w.Close())
 }
 
 // options puts a run into a directory of its own.
@@ -75,11 +107,8 @@ func options(t *testing.T, transport string) run.Options {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return run.Options{Transport: transport, Out: filepath.Join(t.TempDir(), "run"), Self: []string{self}, Env: []string{noNap}}
+	return run.Options{Transport: transport, Out: filepath.Join(t.TempDir(), "run"), Self: []string{self}, Env: []string{testprogram.NoLinger}}
 }
-
-// noNap keeps processes that are built with the race detector from sleeping a second before they end.
-const noNap = "GORACE=atexit_sleep_ms=0"
 
 // parse reads a scenario; BIN in it is this program.
 func parse(t *testing.T, text string) *scenarios.Scenario {
@@ -89,6 +118,32 @@ func parse(t *testing.T, text string) *scenarios.Scenario {
 	sc, _, err := scenarios.Parse("test.yaml", []byte(strings.ReplaceAll(text, "BIN", self)), scenarios.Overrides{})
 	require.NoError(t, err)
 	return sc
+}
+
+// fails runs a scenario that is to begin and then fail.
+func fails(t *testing.T, ctx context.Context, sc *scenarios.Scenario, o run.Options) *run.Outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	out, err := run.Scenario(ctx, sc, o)
+	require.NoError(t, err)
+	require.Error(t, out.Err)
+	require.False(t, out.OK)
+	require.Contains(t, out.Err.Error(), out.Error)
+	m := manifest(t, out.RunDir)
+	require.Equal(t, out.Error, m.Error)
+	require.False(t, m.OK)
+	return out
+}
+
+// manifest reads the manifest of a run.
+func manifest(t *testing.T, path string) *journal.Manifest {
+	t.Helper()
+	dir, err := journal.Open(path)
+	require.NoError(t, err)
+	m, err := dir.Manifest()
+	require.NoError(t, err)
+	return m
 }
 
 // carryOut runs a scenario that is to go well.
@@ -102,7 +157,7 @@ func carryOut(t *testing.T, sc *scenarios.Scenario, o run.Options) *run.Outcome 
 	return out
 }
 
-// logger returns a logger, and what it has logged.
+// logger returns a logger, and what it has logged; read that after the run.
 func logger() (*slog.Logger, *bytes.Buffer) {
 	var b bytes.Buffer
 	return slog.New(slog.NewTextHandler(&b, nil)), &b

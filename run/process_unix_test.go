@@ -15,7 +15,7 @@ func TestStubborn(t *testing.T) {
 clients:
   - name: s
     run: [BIN]
-    env: [PLAY=stubborn]
+    env: [TEST_PROGRAM=stubborn]
   - {name: t, model: sink, with: {channels: [".*"]}}
 `)
 	o := options(t, "mem")

@@ -29,12 +29,8 @@ type ReplayOptions struct {
 	Stdout, Stderr io.Writer
 }
 
-const (
-	// leaveTime is for how long a command of the scenario may go on after its last message, as in a run.
-	leaveTime = 10 * time.Second
-	// termTime is how long a command may take to end when it is asked to.
-	termTime = 2 * time.Second
-)
+// interruptWait is the time between the request to a replayed command to end and the kill.
+const interruptWait = 2 * time.Second
 
 // ReplayClient replays one client of a recorded run: see replay.Client. It starts the built-in model or the command that ran
 // then, or another command.
@@ -76,7 +72,7 @@ func replayProgram(r *record.Run, name string, o ReplayOptions) (*replay.Program
 	}
 	o.Env = slices.Concat(o.Env, cl.Env)
 	p := replayCommand(cl, append([]string{program}, cl.Run[1:]...), cl.WorkDir, o)
-	p.Patience = leaveTime
+	p.Patience = defaultPatience
 	return p, nil
 }
 
@@ -98,7 +94,7 @@ func replayModel(r *record.Run, dir string, cl *scenarios.Client) (*replay.Progr
 			if err != nil {
 				return err
 			}
-			return Model(ctx, parts[0].Model, cl.Name, client.WithConn(conn), client.WithToken(token))
+			return takePart(ctx, parts[0].Model, cl.Name, client.WithConn(conn), client.WithToken(token))
 		},
 	}, nil
 }
@@ -115,7 +111,7 @@ func replayCommand(cl *scenarios.Client, argv []string, workDir string, o Replay
 				[]string{"METASIM_SERVER=" + l.URL(), "METASIM_CLIENT=" + cl.Name, "METASIM_TOKEN=" + token})
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
 			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-			cmd.WaitDelay = termTime
+			cmd.WaitDelay = interruptWait
 			return cmd.Run()
 		},
 	}

@@ -1,6 +1,9 @@
 package run_test
 
 import (
+	"context"
+	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -9,6 +12,73 @@ import (
 	"metasim/record"
 	"metasim/run"
 )
+
+// What cannot be the same twice is not verified.
+func TestVerifyRefuses(t *testing.T) {
+	_, err := run.Verify(t.Context(), parse(t, "name: x\nclients:\n  - {name: e, external: true}\n"), 2, options(t, "mem"))
+	var external *run.ExternalError
+	require.ErrorAs(t, err, &external)
+	require.Equal(t, "e", external.Client)
+	require.ErrorContains(t, err, `client "e" is external`)
+	_, err = run.Verify(t.Context(), parse(t, `name: x
+until: 1s
+rate: 1
+clients:
+  - {name: b, model: bridge, with: {url: "tcpq://127.0.0.1:1", out: [A]}}
+  - {name: s, model: source, with: {channel: A, period: 1ms}}
+`), 2, options(t, "mem"))
+	var live *run.LiveError
+	require.ErrorAs(t, err, &live)
+	require.Equal(t, "b", live.Client)
+	require.ErrorContains(t, err, `client "b" takes part in real time`)
+}
+
+// Runs over all transports are the same, also where clients share a process, and leave nothing.
+func TestVerifyEqual(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	t.Setenv("TMP", temp)
+	v, err := run.Verify(t.Context(), parse(t, twoSources), len(run.Transports), options(t, "mem"))
+	require.NoError(t, err)
+	require.True(t, v.Equal, "%+v", v)
+	require.Len(t, v.Runs, len(run.Transports))
+	require.Equal(t, 8, v.Runs[1].Pack)
+	for i, r := range v.Runs {
+		require.Equal(t, run.Transports[i], r.Transport)
+		require.Equal(t, v.Digest, r.Digest)
+		require.Empty(t, r.RunDir)
+	}
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// Where runs differ the first message in which they do is named, and they are kept.
+func TestVerifyUnequal(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	v, err := run.Verify(t.Context(), parse(t, withCommand("liar", "x", "")), 3, options(t, "mem"))
+	require.NoError(t, err)
+	require.False(t, v.Equal)
+	require.Contains(t, v.Divergence, "prog to sink on LIES")
+	require.Contains(t, v.Divergence, `"1"`)
+	require.Contains(t, v.Divergence, `"2"`)
+	require.DirExists(t, v.Runs[0].RunDir)
+}
+
+// A verification that is stopped says why, and leaves nothing.
+func TestVerifyStopped(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	t.Setenv("TMP", temp)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	cancel(stop)
+	_, err := run.Verify(ctx, parse(t, twoSources), 2, options(t, "mem"))
+	require.ErrorIs(t, err, stop)
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
 
 // To verify is to say where runs part, for which journals are needed, whatever the options say.
 func TestVerifyKeepsJournals(t *testing.T) {

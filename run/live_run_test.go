@@ -1,0 +1,78 @@
+package run_test
+
+import (
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/monitor"
+	"metasim/run"
+)
+
+// A run that hangs can be asked why: at its private socket, on its page, and by who started it. It says where each client
+// runs, and what its process said last.
+func TestLive(t *testing.T) {
+	o := options(t, "mem")
+	page, stalled := make(chan string, 1), make(chan string, 100)
+	shown := make(chan *monitor.Monitor, 1)
+	o.Live = &run.Live{
+		HTTP: "127.0.0.1:0", Shown: func(url string) { page <- url },
+		Stall: 10 * time.Millisecond, Say: func(text string) { stalled <- text }, Show: func(m *monitor.Monitor) { shown <- m },
+	}
+	h := hang(t, o)
+	require.Equal(t, "commanded", (<-shown).View().Scenario)
+	remote, err := monitor.Open(o.Out)
+	require.NoError(t, err)
+	why, err := remote.Why(t.Context(), "prog")
+	require.NoError(t, err)
+	require.Contains(t, why, "prog is initializing since ")
+	require.Contains(t, why, "about to hang", "the last line of its output")
+	why, err = remote.Why(t.Context(), "sink")
+	require.NoError(t, err)
+	require.Contains(t, why, "prog is initializing since ")
+	require.Contains(t, <-stalled, "nothing was heard for ")
+
+	url, token, _ := strings.Cut(<-page, "#token=")
+	require.NotEmpty(t, token)
+	answer, err := http.Get(url)
+	require.NoError(t, err)
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.Contains(t, string(text), "<html")
+
+	_, err = remote.Control(t.Context(), "quit", "")
+	require.NoError(t, err)
+	out := <-h.done
+	require.Contains(t, out.Error, "somebody ended it")
+	require.NoFileExists(t, filepath.Join(o.Out, monitor.AddressFile))
+	_, err = monitor.Open(o.Out)
+	require.Error(t, err)
+}
+
+// A client that somebody else is to start is one that is waited for.
+func TestLiveOutside(t *testing.T) {
+	o := options(t, "unix")
+	o.Serve = true
+	views := make(chan string, 1)
+	o.Live = &run.Live{Token: "sesame", Show: func(m *monitor.Monitor) {
+		why, err := m.Why(t.Context(), "k")
+		if err != nil {
+			why = err.Error()
+		}
+		views <- why
+		_, err = m.Control("quit", "")
+		if err != nil {
+			views <- err.Error()
+		}
+	}}
+	out := fails(t, t.Context(), parse(t, twoSources), o)
+	require.Contains(t, out.Error, "somebody ended it")
+	require.Contains(t, <-views, "k ")
+}
