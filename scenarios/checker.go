@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"metasim/delay"
+	"metasim/internal/problem"
 )
 
 // mark remembers that nothing at, or above, a path can be relied on.
@@ -30,7 +31,7 @@ func (c *checker) warnOf(kind string, p path, format string, args ...any) {
 	c.warnings = append(c.warnings, w)
 }
 
-func (c *checker) at(p path, format string, args ...any) Problem {
+func (c *checker) at(p path, format string, args ...any) problem.Problem {
 	_, at := c.root.find(p, false)
 	return at.problem(p, fmt.Sprintf(format, args...))
 }

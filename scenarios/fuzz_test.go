@@ -29,7 +29,7 @@ func FuzzParse(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text []byte, set string) {
 		s, warnings, err := Parse(filepath.Join(dir, "fuzz.yaml"), text, Overrides{Set: []string{set}})
-		var invalid *Invalid
+		var invalid *problem.Invalid
 		switch {
 		case errors.As(err, &invalid):
 			require.NotEmpty(t, invalid.Problems)
@@ -92,7 +92,7 @@ func TestHostileFilesAreCheap(t *testing.T) {
 			assert.Contains(t, warnings[len(warnings)-1].Message+warnings[0].Message, "too large to look for", name)
 			continue
 		}
-		var invalid *Invalid
+		var invalid *problem.Invalid
 		require.ErrorAs(t, err, &invalid, name)
 		assert.LessOrEqual(t, len(invalid.Problems), problem.Max+1, name)
 		assert.ErrorContains(t, err, hostile.says, name)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/internal/golden"
+	"metasim/internal/problem"
 )
 
 // Every file of testdata/bad has something wrong with it, and beside it lies what a user is told: warnings with their
@@ -27,7 +28,7 @@ func TestBadScenariosAreExplained(t *testing.T) {
 				told.WriteString("warning: " + w.String() + "\n")
 			}
 			if err != nil {
-				var invalid *Invalid
+				var invalid *problem.Invalid
 				require.ErrorAs(t, err, &invalid)
 				require.NotEmpty(t, invalid.Problems)
 				told.WriteString(err.Error() + "\n")

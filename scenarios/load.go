@@ -13,21 +13,21 @@ import (
 )
 
 // Load reads a scenario file, applies the overrides and checks the result. Warnings come with a Scenario as well as
-// with an error. The error is an *Invalid wherever the scenario, not this program, is at fault.
-func Load(file string, o Overrides) (*Scenario, []Problem, error) {
+// with an error. The error is an *problem.Invalid wherever the scenario, not this program, is at fault.
+func Load(file string, o Overrides) (*Scenario, []problem.Problem, error) {
 	text, wrong := readSource(file)
 	if wrong != nil {
-		return nil, nil, &Invalid{Problems: []Problem{*wrong}}
+		return nil, nil, &problem.Invalid{Problems: []problem.Problem{*wrong}}
 	}
 	return Parse(file, text, o)
 }
 
 // Parse is Load for a text that was read already. File names it in problems, and its directory is where the paths in
 // it begin.
-func Parse(file string, text []byte, o Overrides) (*Scenario, []Problem, error) {
+func Parse(file string, text []byte, o Overrides) (*Scenario, []problem.Problem, error) {
 	root, problems := parse(file, text)
 	if problems != nil {
-		return nil, nil, &Invalid{Problems: problem.Sorted(problems)}
+		return nil, nil, &problem.Invalid{Problems: problem.Sorted(problems)}
 	}
 	return build(root, filepath.Dir(file), o, false)
 }
@@ -46,7 +46,7 @@ func Restore(resolved []byte, dir string) (*Scenario, error) {
 }
 
 // build makes a Scenario of a tree. One that is restored has run, so that only its words count.
-func build(root *node, dir string, o Overrides, restored bool) (*Scenario, []Problem, error) {
+func build(root *node, dir string, o Overrides, restored bool) (*Scenario, []problem.Problem, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s has no absolute path (%w); change into a directory that exists", dir, err)
@@ -58,7 +58,7 @@ func build(root *node, dir string, o Overrides, restored bool) (*Scenario, []Pro
 		return nil, nil, err
 	}
 	if problems = append(problems, c.problems...); problems != nil {
-		return nil, problem.Sorted(c.warnings), &Invalid{Problems: problem.Sorted(problems)}
+		return nil, problem.Sorted(c.warnings), &problem.Invalid{Problems: problem.Sorted(problems)}
 	}
 	s := &Scenario{Dir: absolute, Rules: c.rules, allowOutside: o.AllowOutside, root: root, doc: documentOf(root)}
 	s.expand()
@@ -66,7 +66,7 @@ func build(root *node, dir string, o Overrides, restored bool) (*Scenario, []Pro
 		c.flow(s)
 	}
 	if c.problems != nil {
-		return nil, problem.Sorted(c.warnings), &Invalid{Problems: problem.Sorted(c.problems)}
+		return nil, problem.Sorted(c.warnings), &problem.Invalid{Problems: problem.Sorted(c.problems)}
 	}
 	return s, problem.Sorted(c.warnings), nil
 }
@@ -87,7 +87,7 @@ func (s *Scenario) Flow() *flow.Graph { return s.flow }
 
 // Problem makes a problem, warning or piece of advice at a path such as {"links", "0", "delay"}. It points at the deepest
 // value on the path that the file has.
-func (s *Scenario) Problem(kind string, path []string, message string) Problem {
+func (s *Scenario) Problem(kind string, path []string, message string) problem.Problem {
 	_, at := s.root.find(path, false)
 	p := at.problem(path, message)
 	p.Kind = kind

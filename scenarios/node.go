@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"metasim/delay"
+	"metasim/internal/problem"
 )
 
 // find follows a path and returns the deepest node that exists, and the place to point at: of the last key where
@@ -165,8 +166,8 @@ func (m *mapping) set(key string, at place, value *node) {
 }
 
 // problem makes a Problem at a place.
-func (at place) problem(p path, message string) Problem {
-	return Problem{File: at.file, Line: at.line, Column: at.column, Path: p.String(), Message: message}
+func (at place) problem(p path, message string) problem.Problem {
+	return problem.Problem{File: at.file, Line: at.line, Column: at.column, Path: p.String(), Message: message}
 }
 
 // String writes "clients[0].with.rounds".

@@ -6,16 +6,17 @@ import (
 	"strconv"
 	"strings"
 
+	"metasim/internal/problem"
 	"metasim/internal/suggest"
 )
 
 // apply changes the tree as the overrides say. An assignment that fails does not keep the others from being applied.
-func (o *Overrides) apply(root *node) []Problem {
-	var problems []Problem
+func (o *Overrides) apply(root *node) []problem.Problem {
+	var problems []problem.Problem
 	for _, assignment := range o.Set {
 		target, value, ok := strings.Cut(assignment, "=")
 		if !ok {
-			problems = append(problems, Problem{File: "--set", Path: assignment,
+			problems = append(problems, problem.Problem{File: "--set", Path: assignment,
 				Message: "assigns nothing; write path=value, such as until=3s"})
 			continue
 		}
@@ -30,15 +31,15 @@ func (o *Overrides) apply(root *node) []Problem {
 	if o.PublicLCM != "" {
 		where := &node{at: place{file: lcmFlag}, value: fromWorkingDirectory(o.PublicLCM)}
 		if err := assign(root, "public_lcm", where); err != nil {
-			problems = append(problems, Problem{File: lcmFlag, Path: "public_lcm", Message: err.Error()})
+			problems = append(problems, problem.Problem{File: lcmFlag, Path: "public_lcm", Message: err.Error()})
 		}
 	}
 	return problems
 }
 
 // override gives the value at a path another one; keys on the way that do not exist are made.
-func override(root *node, flag, target, text string) []Problem {
-	value, problems := &node{}, []Problem(nil)
+func override(root *node, flag, target, text string) []problem.Problem {
+	value, problems := &node{}, []problem.Problem(nil)
 	if strings.TrimSpace(text) != "" { // nothing is null, as behind a key of a file
 		value, problems = parse(flag, []byte(text))
 	}
@@ -50,7 +51,7 @@ func override(root *node, flag, target, text string) []Problem {
 	}
 	unplace(value, place{file: flag})
 	if err := assign(root, target, value); err != nil {
-		return []Problem{{File: flag, Path: target, Message: err.Error()}}
+		return []problem.Problem{{File: flag, Path: target, Message: err.Error()}}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/delay"
+	"metasim/internal/problem"
 	"metasim/metasim"
 )
 
@@ -84,9 +85,9 @@ func TestAnOverrideMendsTheFile(t *testing.T) {
 
 func TestAnErrorOfAnOverrideNamesTheFlag(t *testing.T) {
 	_, _, err := Parse("dotted.yaml", []byte(dotted), Overrides{Set: []string{"clients.robot.with.period=5"}})
-	var invalid *Invalid
+	var invalid *problem.Invalid
 	require.ErrorAs(t, err, &invalid)
-	assert.Equal(t, []Problem{{File: "--set", Path: "clients[0].with.period", Message: "5 has no unit; write 5ms, 5s, ..."}},
+	assert.Equal(t, []problem.Problem{{File: "--set", Path: "clients[0].with.period", Message: "5 has no unit; write 5ms, 5s, ..."}},
 		invalid.Problems)
 }
 

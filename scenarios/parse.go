@@ -14,12 +14,14 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"metasim/internal/problem"
 )
 
 // parse reads YAML into nodes. JSON is YAML. Of YAML's features scenarios use the plain ones alone: anchors, aliases,
 // merge keys, tags, directives and further documents are refused, so a file means what it shows, and no small file
 // can unfold into a large one.
-func parse(file string, text []byte) (*node, []Problem) {
+func parse(file string, text []byte) (*node, []problem.Problem) {
 	if problems := checkText(file, text); problems != nil {
 		return nil, problems
 	}
@@ -29,11 +31,11 @@ func parse(file string, text []byte) (*node, []Problem) {
 	}
 	tree, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		return nil, []Problem{syntaxProblem(file, err)}
+		return nil, []problem.Problem{syntaxProblem(file, err)}
 	}
 	c := converter{file: file}
 	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
-		return nil, []Problem{{File: file, Message: "holds nothing but comments; " + begin}}
+		return nil, []problem.Problem{{File: file, Message: "holds nothing but comments; " + begin}}
 	}
 	root := c.node(tree.Docs[0].Body)
 	if c.problems != nil {
@@ -42,8 +44,8 @@ func parse(file string, text []byte) (*node, []Problem) {
 	return root, nil
 }
 
-func syntaxProblem(file string, err error) Problem {
-	p := Problem{File: file, Message: "is no YAML here; check indentation, brackets and quotes"}
+func syntaxProblem(file string, err error) problem.Problem {
+	p := problem.Problem{File: file, Message: "is no YAML here; check indentation, brackets and quotes"}
 	var syntax *yaml.SyntaxError
 	if errors.As(err, &syntax) {
 		p.Message = fmt.Sprintf("is no YAML here (%s); check indentation, brackets and quotes", syntax.Message)
@@ -72,15 +74,15 @@ func refused(t token.Type) string {
 }
 
 // checkTokens bounds what the parser will do, which recurses, and takes its time with mappings of many keys.
-func checkTokens(file string, tokens token.Tokens) []Problem {
+func checkTokens(file string, tokens token.Tokens) []problem.Problem {
 	var (
-		problems []Problem
+		problems []problem.Problem
 		flow     int     // open brackets and braces
 		blocks   []block // open lists and mappings that indentation holds together
 	)
 	for i, t := range tokens {
-		at := func(message string) Problem {
-			return Problem{File: file, Line: t.Position.Line, Column: t.Position.Column, Message: message}
+		at := func(message string) problem.Problem {
+			return problem.Problem{File: file, Line: t.Position.Line, Column: t.Position.Column, Message: message}
 		}
 		if message := refused(t.Type); message != "" {
 			problems = append(problems, at(message))
@@ -142,7 +144,7 @@ func column(tokens token.Tokens, i int) int {
 // A converter makes nodes of the parser's tree.
 type converter struct {
 	file     string
-	problems []Problem
+	problems []problem.Problem
 }
 
 func (c *converter) place(t *token.Token) place {

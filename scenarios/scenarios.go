@@ -27,12 +27,6 @@ const (
 	maxCount = 100_000 // clients in all
 )
 
-// A Problem is one thing that is wrong with a scenario; or a warning; or advice.
-type Problem = problem.Problem
-
-// An Invalid is the error of a scenario that cannot be used.
-type Invalid = problem.Invalid
-
 // The kinds of advice. A report of a run gives the same, by the same names.
 const (
 	// OneStepLink is a rule, or the lack of one, that leaves links without a least delay: their ends take turns.
@@ -185,9 +179,9 @@ type checker struct {
 	root     *node
 	dir      directory
 	restored bool // the scenario has run: its files and commands need not be there any more
-	problems []Problem
+	problems []problem.Problem
 	bad      map[string]bool // paths at, below or above which there is a problem
-	warnings []Problem
+	warnings []problem.Problem
 	names    map[string]int // names of clients, and the entry that each is from
 	rules    []delay.Rule
 }

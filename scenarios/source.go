@@ -6,15 +6,17 @@ import (
 	"io"
 	"os"
 	"unicode/utf8"
+
+	"metasim/internal/problem"
 )
 
 // begin says how a scenario begins.
 const begin = `begin with "name: my-scenario" and a list of clients`
 
 // readSource reads a scenario file whole. A Problem, not an error, is what is wrong with it.
-func readSource(file string) ([]byte, *Problem) {
-	wrong := func(format string, args ...any) *Problem {
-		return &Problem{File: file, Message: fmt.Sprintf(format, args...)}
+func readSource(file string) ([]byte, *problem.Problem) {
+	wrong := func(format string, args ...any) *problem.Problem {
+		return &problem.Problem{File: file, Message: fmt.Sprintf(format, args...)}
 	}
 	info, err := os.Stat(file)
 	if os.IsNotExist(err) {
@@ -45,18 +47,18 @@ func readSource(file string) ([]byte, *Problem) {
 
 // checkText finds what no YAML reader should have to see: too much, nothing, bytes that are no text, and tabs that
 // indent.
-func checkText(file string, text []byte) []Problem {
-	at := func(offset int, message string) []Problem {
+func checkText(file string, text []byte) []problem.Problem {
+	at := func(offset int, message string) []problem.Problem {
 		line := 1 + bytes.Count(text[:offset], []byte{'\n'})
 		column := 1 + utf8.RuneCount(text[bytes.LastIndexByte(text[:offset], '\n')+1:offset])
-		return []Problem{{File: file, Line: line, Column: column, Message: message}}
+		return []problem.Problem{{File: file, Line: line, Column: column, Message: message}}
 	}
 	if len(text) > maxBytes {
-		return []Problem{{File: file,
+		return []problem.Problem{{File: file,
 			Message: "is larger than 1 MiB; use count for many clients, and patterns for many links"}}
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return []Problem{{File: file, Message: "is empty; " + begin}}
+		return []problem.Problem{{File: file, Message: "is empty; " + begin}}
 	}
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])
@@ -72,14 +74,14 @@ func checkText(file string, text []byte) []Problem {
 }
 
 // checkTabs finds tabs in the indentation, where YAML does not allow them and the parser's messages do not name them.
-func checkTabs(file string, text []byte) []Problem {
-	var problems []Problem
+func checkTabs(file string, text []byte) []problem.Problem {
+	var problems []problem.Problem
 	for i, line := range bytes.Split(text, []byte{'\n'}) {
 		rest := bytes.TrimLeft(line, " ")
 		if len(rest) == 0 || rest[0] != '\t' || len(bytes.TrimSpace(rest)) == 0 {
 			continue
 		}
-		problems = append(problems, Problem{File: file, Line: i + 1, Column: len(line) - len(rest) + 1,
+		problems = append(problems, problem.Problem{File: file, Line: i + 1, Column: len(line) - len(rest) + 1,
 			Message: "is indented with a tab; indent with spaces"})
 	}
 	return problems

@@ -15,12 +15,13 @@ import (
 	"golang.org/x/text/message"
 
 	"metasim/delay"
+	"metasim/internal/problem"
 	"metasim/internal/suggest"
 )
 
 // A schemaProblem is a Problem, and the path that it concerns: what lies there cannot be used.
 type schemaProblem struct {
-	Problem
+	problem.Problem
 	path path
 }
 

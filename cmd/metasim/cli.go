@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"metasim/lcm/types"
+	"metasim/internal/problem"
 	"metasim/run"
 	"metasim/scenarios"
 )
@@ -39,13 +39,9 @@ func (f *failure) Unwrap() error { return f.err }
 // text is what the person at the terminal reads. Problems of a scenario or of types begin with file:line:column, as
 // editors expect.
 func (f *failure) text() string {
-	var invalid *scenarios.Invalid
+	var invalid *problem.Invalid
 	if errors.As(f.err, &invalid) {
 		return invalid.Error()
-	}
-	var badTypes *types.Invalid
-	if errors.As(f.err, &badTypes) {
-		return badTypes.Error()
 	}
 	return "metasim: " + run.Sentence(f.err)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"metasim/internal/problem"
 	"metasim/scenarios"
 	"metasim/scenarios/advice"
 )
@@ -13,9 +14,9 @@ import (
 // validation is what `metasim validate --json` prints.
 type validation struct {
 	OK       bool                `json:"ok"`
-	Errors   []scenarios.Problem `json:"errors"`
-	Warnings []scenarios.Problem `json:"warnings"`
-	Advice   []scenarios.Problem `json:"advice"`
+	Errors   []problem.Problem `json:"errors"`
+	Warnings []problem.Problem `json:"warnings"`
+	Advice   []problem.Problem `json:"advice"`
 }
 
 func newValidate(std streams) *cobra.Command {
@@ -28,10 +29,10 @@ func newValidate(std streams) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			warnings, advices, err := advice.Review(args[0], f.overrides())
 			v := validation{
-				OK: err == nil, Errors: []scenarios.Problem{},
-				Warnings: append([]scenarios.Problem{}, warnings...), Advice: append([]scenarios.Problem{}, advices...),
+				OK: err == nil, Errors: []problem.Problem{},
+				Warnings: append([]problem.Problem{}, warnings...), Advice: append([]problem.Problem{}, advices...),
 			}
-			var invalid *scenarios.Invalid
+			var invalid *problem.Invalid
 			switch {
 			case errors.As(err, &invalid):
 				v.Errors = invalid.Problems

@@ -10,7 +10,7 @@ import (
 )
 
 // Load returns the types of all .lcm files in some directories and below them; a path may also be a file. The files may
-// refer to one another. What is wrong in them is an *[Invalid].
+// refer to one another. What is wrong in them is an *[problem.Invalid].
 func Load(paths ...string) (*Set, error) {
 	l := loader{seen: map[string]bool{}}
 	for _, path := range paths {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/internal/problem"
 )
 
 // parsed reads one file called f.lcm.
@@ -90,11 +92,11 @@ func TestProblemsTogether(t *testing.T) {
 	_, err := Parse(
 		Source{"b.lcm", []byte("struct b { a x; int8_t y[z]; }\n struct c { in32_t i; }")},
 		Source{"a.lcm", []byte("struct a {\n int8_t 7;\n int8_t good;\n const foo x = 1;\n}\nenum e { A=1, B=1 }\nstruct d { nope x; }")})
-	var invalid *Invalid
+	var invalid *problem.Invalid
 	require.ErrorAs(t, err, &invalid)
 	var at []string
 	for _, p := range invalid.Problems {
-		at = append(at, p.Position.String())
+		at = append(at, fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column))
 	}
 	require.Equal(t, []string{"a.lcm:2:9", "a.lcm:4:8", "a.lcm:6:15", "a.lcm:7:12", "b.lcm:1:26", "b.lcm:2:13"}, at)
 

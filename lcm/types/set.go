@@ -32,7 +32,7 @@ type Set struct {
 }
 
 // Parse returns the types of some files, which may refer to one another. What is wrong with them, it tells all at once
-// with an *[Invalid].
+// with an *[problem.Invalid].
 func Parse(files ...Source) (*Set, error) {
 	var ps problems
 	s := &Set{names: map[string]*Type{}, marks: map[uint64][]*Type{}}

@@ -14,7 +14,7 @@ import (
 
 // Review reads a scenario file as scenarios.Load does, and returns its warnings and advice. A scenario that cannot be used
 // gets no advice.
-func Review(file string, o scenarios.Overrides) (warnings, advice []scenarios.Problem, err error) {
+func Review(file string, o scenarios.Overrides) (warnings, advice []problem.Problem, err error) {
 	s, warnings, err := scenarios.Load(file, o)
 	if err != nil {
 		return warnings, nil, err
@@ -27,7 +27,7 @@ func Review(file string, o scenarios.Overrides) (warnings, advice []scenarios.Pr
 //
 // It says only what holds whatever undeclared ports turn out to be: those of commands and external clients, which declare
 // their publications and subscriptions when they join.
-func Of(s *scenarios.Scenario, warnings []scenarios.Problem) (advice, more []scenarios.Problem) {
+func Of(s *scenarios.Scenario, warnings []problem.Problem) (advice, more []problem.Problem) {
 	if s.Flow().TooLarge() {
 		return nil, nil // a warning says so
 	}
@@ -40,11 +40,11 @@ func Of(s *scenarios.Scenario, warnings []scenarios.Problem) (advice, more []sce
 	r.Edges = short
 	cycle := r.Cycle(func(flow.Edge) bool { return true })
 	if r.TooLarge() {
-		return nil, []scenarios.Problem{s.Problem("", nil, "is too large to look for advice")}
+		return nil, []problem.Problem{s.Problem("", nil, "is too large to look for advice")}
 	}
 	r.adviseLinks(sums)
 	r.advisePromise(costs)
-	warned := slices.ContainsFunc(warnings, func(p scenarios.Problem) bool { return p.Kind == scenarios.ZeroDelayCycle })
+	warned := slices.ContainsFunc(warnings, func(p problem.Problem) bool { return p.Kind == scenarios.ZeroDelayCycle })
 	if cycle != nil && !warned {
 		r.adviseCycle(cycle)
 	}
@@ -55,7 +55,7 @@ func Of(s *scenarios.Scenario, warnings []scenarios.Problem) (advice, more []sce
 type review struct {
 	*flow.Graph
 	scenario *scenarios.Scenario
-	advice   []scenarios.Problem
+	advice   []problem.Problem
 }
 
 func newReview(s *scenarios.Scenario) *review {
