@@ -28,7 +28,7 @@ func TestEnds(t *testing.T) {
 //	hello CONN/N NAME [version=N] [token=TEXT] [pub=X,Y] [sub=X,Y] [reaction=T]
 //	send CONN/N CHANNEL [at=T] [payload=TEXT]            raw: whatever a peer may send
 //	advance CONN/N [now=T] [promise=T] [next=T] [ack=N]
-//	wait CONN/N [want=T] [messages] and as advance       want: else inf
+//	wait CONN/N [want=T] [messages] and as advance       want: else infinity
 //	promise CONN/N T
 //	leave CONN/N [now=T] [ack=N]
 //	goodbye CONN/N                                       what only a server sends
@@ -128,20 +128,15 @@ func (e *ends) command(c *script.Command) error {
 }
 
 func (e *ends) create(c *script.Command) error {
-	until, _, err := timeArg(c, "until", metasim.Start)
-	if err != nil {
+	r := &reader{arguments: c}
+	d, err := metasim.New(metasim.Config{Clients: c.List("clients"), Until: r.instant("until").Time})
+	if err = errors.Join(err, r.err); err != nil {
 		return err
 	}
-	e.dispatcher, err = metasim.New(metasim.Config{Clients: c.List("clients"), Until: until.Time})
-	if err != nil {
-		return err
-	}
-	token, _ := c.Arg("token")
-	text, _ := c.Arg("seed")
-	seed, _ := strconv.ParseUint(text, 10, 64)
+	e.dispatcher = d
 	e.conns, e.clients, e.finished = map[string]*endConn{}, nil, nil
 	e.server, err = session.NewServer(session.ServerConfig{
-		Scenario: "story", Seed: seed, Token: token, Timed: c.Flag("timed"), Names: e.dispatcher.Names(), Until: e.dispatcher.End(),
+		Scenario: "story", Seed: r.number("seed"), Token: r.text("token"), Timed: c.Flag("timed"), Names: e.dispatcher.Names(), Until: e.dispatcher.End(),
 	})
 	return err
 }
@@ -195,8 +190,9 @@ func (e *ends) client(c *script.Command) error {
 
 func (e *ends) join(c *script.Command, name string) error {
 	x, member, err := e.member(c)
-	reaction, _, err2 := timeArg(c, "reaction", metasim.Start)
-	if err := errors.Join(err, err2); err != nil {
+	r := &reader{arguments: c}
+	reaction, token := r.instant("reaction"), r.text("token")
+	if err := errors.Join(err, r.err); err != nil {
 		return err
 	}
 	d := session.Declaration{}
@@ -206,7 +202,6 @@ func (e *ends) join(c *script.Command, name string) error {
 	for _, pattern := range c.List("sub") {
 		err = errors.Join(err, d.Subscribe(pattern))
 	}
-	token, _ := c.Arg("token")
 	cl := &endClient{conn: x, out: session.Outbound{Member: member}}
 	if err = errors.Join(err, d.React(reaction.Time)); err == nil {
 		cl.Client, err = d.Join(name, token, &cl.out)
@@ -242,7 +237,7 @@ func (cl *endClient) do(c *script.Command) error {
 		if err != nil {
 			return err
 		}
-		t, err := parseInstant(text)
+		t, err := readInstant(text)
 		if err != nil {
 			return err
 		}
@@ -300,7 +295,7 @@ func (cl *endClient) write() {
 
 // receive takes a packet of a connection to the server's end, and what follows from it to the dispatcher.
 func (x *endConn) receive(p wire.Packet) {
-	x.print("%s/%d > %s", x.name, p.Member, describe(p.Body))
+	x.print("%s/%d > %s", x.name, p.Member, describe(p))
 	if x.finished != nil {
 		return
 	}
@@ -350,12 +345,12 @@ func (e *ends) settle() {
 
 // Put prints a packet, and gives it to the client's end, if there is one.
 func (x *endConn) Put(p wire.Packet) {
-	if intro, ok := p.Body.(wire.Introduce); ok {
-		x.print("%s < %s", x.name, describe(intro))
+	if _, ok := p.Body.(wire.Introduce); ok {
+		x.print("%s < %s", x.name, describe(p))
 		_ = (&session.Inbound{}).Add([]wire.Packet{p}, &x.names)
 		return
 	}
-	x.print("%s/%d < %s", x.name, p.Member, describe(p.Body))
+	x.print("%s/%d < %s", x.name, p.Member, describe(p))
 	if cl := x.clients[p.Member]; cl != nil {
 		cl.say(cl.in.Add([]wire.Packet{p}, &x.names))
 		if err := cl.Receive(&cl.in); err != nil {

@@ -60,7 +60,9 @@ func (c *Client) Fail(err error) error {
 func (c *Client) Lose(err error) error { return c.Fail(&LostError{At: c.now, Err: err}) }
 
 // Cancel ends the session because nobody waits any more for what the client waits for.
-func (c *Client) Cancel(cause error) error { return c.Fail(fmt.Errorf("waiting at %v: %w", c.now, cause)) }
+func (c *Client) Cancel(cause error) error {
+	return c.Fail(fmt.Errorf("waiting at %v: %w", c.now, cause))
+}
 
 func (e *LostError) Error() string {
 	if errors.Is(e.Err, io.EOF) {
