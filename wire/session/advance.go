@@ -80,9 +80,10 @@ func (c *Client) Report(computed int64) {
 // Wait puts the report of a client that waits until it is Answered. cpu is the processor time that its process took
 // while it computed, in nanoseconds, 0 where not known.
 func (c *Client) Wait(computed, cpu int64) {
-	r := c.report(c.now, c.goal.want)
-	r.Computed, r.CPU = computed, cpu
-	c.out.ask(metasim.PollWait{Report: r, Want: c.goal.want, Messages: c.goal.messages})
+	poll := c.out.ask()
+	poll.Report = c.report(c.now, c.goal.want)
+	poll.Computed, poll.CPU = computed, cpu
+	poll.Want, poll.Messages = c.goal.want, c.goal.messages
 }
 
 // Answered reports whether the client may act at what it is after, or knows that the run ends before it.

@@ -83,9 +83,10 @@ func (o *Outbound) advance(r metasim.Report) {
 	o.put(a)
 }
 
-// ask puts the report of a client that waits. The answer comes before the next one, so there is never more than one.
-func (o *Outbound) ask(poll metasim.PollWait) {
-	o.poll = poll
+// ask puts the report of a client that waits, and returns it to be set. The answer comes before the next one, so there is
+// never more than one.
+func (o *Outbound) ask() *metasim.PollWait {
 	o.put(&o.poll)
 	o.urgent = true
+	return &o.poll
 }
