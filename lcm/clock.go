@@ -6,18 +6,16 @@ import (
 	"metasim/metasim"
 )
 
-// A Clock turns the stamps of a log into simulated time: the first event is at 0, and time never goes back. The zero
-// value is ready.
-//
-// Stamps do go back: the recorder's clock was set, or two logs were joined.
+// A Clock turns the time stamps of a log into simulated time: the first event is at 0, and time never goes back, although
+// stamps do when the recorder's clock was set or two logs were joined. The zero value is ready.
 type Clock struct {
 	first, latest int64
 	begun         bool
 }
 
-// Elapsed returns how long after the first event the one stamped stamp (microseconds) is, in nanoseconds. An event
-// stamped earlier than one before it is put at the latest time so far; back says how far back its stamp was, and is 0
-// for all others. Both saturate at metasim.Forever.
+// Elapsed returns the time from the first event to an event with this stamp (in microseconds). An event with an earlier
+// stamp than one before it gets the latest time so far; back says by how much its stamp went back, and is 0 for all other
+// events. Both saturate at metasim.Forever.
 func (c *Clock) Elapsed(stamp int64) (elapsed, back metasim.Time) {
 	if !c.begun {
 		c.first, c.latest, c.begun = stamp, stamp, true
@@ -32,7 +30,7 @@ func (c *Clock) Elapsed(stamp int64) (elapsed, back metasim.Time) {
 
 // between returns b - a for two stamps with a <= b.
 func between(a, b int64) metasim.Time {
-	us := uint64(b) - uint64(a) // wraps to the true difference
+	us := uint64(b) - uint64(a) // correct also where the subtraction of int64 overflows
 	if us > math.MaxInt64/uint64(metasim.Microsecond) {
 		return metasim.Forever
 	}

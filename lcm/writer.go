@@ -12,20 +12,20 @@ type Writer struct {
 	buf []byte
 }
 
-// NewWriter returns a writer of a log to w. Each event is one Write, so that a crash tears one event at most.
+// NewWriter returns a writer of a log to w. Each event is one Write, so that a crash tears at most one event.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write appends one event, with the number and the time that it has: they are not made up or checked. An event that
-// readers would refuse is an error, and nothing is written.
+// Write appends one event; its number and time are not checked. An event that readers would refuse is an error, and then
+// nothing is written.
 //
-// The stock Java tools (lcm-logplayer-gui) read no event with an empty payload or a channel above 255 bytes.
+// The stock Java tools (lcm-logplayer-gui) cannot read an event with an empty payload or a channel of more than 255 bytes.
 func (w *Writer) Write(ev Event) error {
-	if len(ev.Channel) == 0 || len(ev.Channel) > MaxChannel {
-		return fmt.Errorf("lcm: event %d has a channel name of %d bytes; use 1 to %d",
-			ev.Number, len(ev.Channel), MaxChannel)
+	if len(ev.Channel) == 0 || len(ev.Channel) > maxChannel {
+		return fmt.Errorf("event %d has a channel name of %d bytes; use 1 to %d",
+			ev.Number, len(ev.Channel), maxChannel)
 	}
 	if len(ev.Payload) > MaxPayload {
-		return fmt.Errorf("lcm: event %d on %q has a payload of %d bytes; use at most %d",
+		return fmt.Errorf("event %d on %q has a payload of %d bytes; use at most %d",
 			ev.Number, ev.Channel, len(ev.Payload), MaxPayload)
 	}
 	b := append(w.buf[:0], magicBytes...)
@@ -37,7 +37,7 @@ func (w *Writer) Write(ev Event) error {
 	b = append(b, ev.Payload...)
 	w.buf = b
 	if _, err := w.w.Write(b); err != nil {
-		return fmt.Errorf("lcm: writing event %d: %w", ev.Number, err)
+		return fmt.Errorf("write event %d: %w", ev.Number, err)
 	}
 	return nil
 }

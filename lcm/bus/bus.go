@@ -1,150 +1,105 @@
+// Package bus exchanges messages with the programs of LCM (lcm-logger, lcm-spy, anything built with liblcm) over LCM's
+// networks. It needs nothing of LCM itself.
+//
+// There are three kinds of network, named by URLs like those of LCM's own programs:
+//
+//	udpm://GROUP:PORT?ttl=N&recv_buf_size=BYTES   UDP multicast; lossy. Defaults: 239.255.76.67:7667, ttl 0 (this host)
+//	tcpq://HOST:PORT                              TCP through a server; ordered, lossless if the receiver reads in time.
+//	                                              Default: 127.0.0.1:7700
+//	file://PATH                                   an event log, write-only; its times are simulated time in microseconds
+//
+// [Open] joins a network like any program. [Serve] does the same, and is the server that a tcpq network needs.
+//
+// A bus is best effort and never waits: neither a slow receiver nor a missing network delays the publisher. Failures are
+// counted ([Stats]); the first one is logged in [Options].Log.
+//
+// # Packets of udpm
+//
+// All integers are big-endian. A message whose channel, zero and payload have at most 65499 bytes is one datagram; a
+// longer one is cut into fragments, each with at most 65487 bytes after its header. seq counts a sender's messages from 0.
+//
+//	"LC02" | u32 seq | channel | 0 | payload
+//	"LC03" | u32 seq | u32 payload size | u32 offset | u16 number | u16 count | [channel | 0, in number 0 only] | payload part
+//
+// # Frames of tcpq
+//
+//	client: u32 0x287617fb | u32 0x0100         server: u32 0x287617fa | u32 0x0100      at once, without waiting
+//	u32 1 | u32 length | channel | u32 length | payload      publish, both ways
+//	u32 2 | u32 length | pattern                             subscribe
+//	u32 3 | u32 length | pattern                             unsubscribe
+//
+// # Duties of the caller
+//
+//  1. Close every bus.
+//  2. Receive from a [Subscription] faster than it fills, or accept that messages are dropped.
+//  3. Do not change received payloads: other subscriptions share them.
 package bus
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 
-	"metasim/lcm"
-	"metasim/lcm/names"
 	"metasim/metasim"
 )
 
-// ErrClosed is what a closed bus, or a closed subscription, says.
-var ErrClosed = errors.New("lcm bus: closed")
-
-// A Message is one publish.
+// A Message is one message on a network.
 type Message struct {
 	Channel string // 1 to names.MaxChannel bytes, none of them zero
 	Payload []byte // may be empty
-	// At is the simulated time of it. Only an event log has a place for it; it is 0 in what is received.
+	// At is its simulated time. Only an event log keeps it; it is 0 in a message that was received.
 	At metasim.Time
-	// Unordered says that it may overtake others of its channel that are published with it: it says itself where it belongs.
+	// Unordered says that it may overtake others of its channel in the same Publish, because its payload tells the order.
 	Unordered bool
 }
 
-// A Bus is an LCM network that one takes part in. It is safe for concurrent use.
+// A Bus is a connection to an LCM network. It is safe for concurrent use.
 type Bus interface {
-	// Publish sends messages, and keeps nothing of them. Those of one channel keep their order; over udpm those of different
-	// channels may overtake each other within one call. It does not wait: what cannot go out now is counted and given up. The error is a *[MessageError] for the first message that LCM has no form for (the others are sent), or
-	// ErrClosed.
+	// Publish sends messages, and keeps no reference to them. Messages of one channel keep their order; over udpm those of
+	// different channels may overtake each other within one call. It does not wait: a message that cannot be sent now is
+	// counted and dropped. The error is ErrClosed, or a *[MessageError] for the first message that LCM cannot carry (the
+	// others are sent).
 	Publish(ms ...Message) error
-	// Subscribe begins to receive what is published on channels that one of the patterns matches as a whole: a name or a
-	// regular expression. What this bus publishes itself is heard too, unless its options say otherwise. Without any
-	// pattern nothing comes, but its end does.
+	// Subscribe begins to receive messages of the channels that a pattern matches as a whole: a name or a regular expression.
+	// The bus also receives what it publishes itself, unless its options say otherwise. Without a pattern no message comes,
+	// but the end of the bus can be noticed.
 	Subscribe(patterns ...string) (*Subscription, error)
-	// Lossy reports whether who listens misses what comes faster than it reads: then it is kind to spread what can wait.
+	// Lossy reports whether a receiver misses messages that come faster than it reads. Then a publisher should pace them.
 	Lossy() bool
-	// Stats says how it goes.
+	// Stats returns the counts so far.
 	Stats() Stats
-	// Close ends it and its subscriptions. Peers that read are given a moment to take what waits for them.
+	// Close ends the bus and its subscriptions. It gives peers a few seconds to read what is queued for them.
 	Close() error
 }
 
 // Stats count messages since the bus was opened.
 type Stats struct {
-	Sent     uint64 // went out; to how many is not known
-	Failed   uint64 // could not go out: no route, no server, no space, or no form for it
-	Skipped  uint64 // were left out on purpose: an event log has no empty payloads
-	Received uint64 // came in whole
-	Dropped  uint64 // came in or went out, and one subscriber's queue was full: counted for each such subscriber
-	Lost     uint64 // others sent, and did not come, or not whole; as far as it shows
-	Refused  uint64 // datagrams and frames that were no LCM
+	Sent     uint64 // sent; the number of receivers is not known
+	Failed   uint64 // not sent: no route, no server, no space, or LCM cannot carry it
+	Skipped  uint64 // left out on purpose: an event log has no empty payloads
+	Received uint64 // received whole
+	Dropped  uint64 // received or sent while the queue of a subscriber was full: counted for each such subscriber
+	Lost     uint64 // sent by others and not received whole, as far as their numbers show
+	Refused  uint64 // datagrams and frames that are not LCM's
 }
 
-// Options of a bus. The zero value is good.
+// Options of a bus. The zero value is ready to use.
 type Options struct {
-	// Queue is how many bytes of messages may wait for one subscriber, or one peer. Zero: 32 MiB.
+	// Queue is how many bytes of messages may be queued for one subscriber or one peer. Zero: 32 MiB.
 	Queue int
-	// OthersOnly keeps what the bus publishes itself, which LCM gives back to whoever listens, from its own subscriptions.
-	// On udpm a message is told by the socket that it came from. A tcpq server does not say whose a message is, so there it
-	// is told by what is in it: of two equal ones, ours and another's, one is heard.
+	// OthersOnly leaves out of the subscriptions what this bus publishes itself, which LCM sends back to every receiver. On
+	// udpm such a message is known by the socket that sent it. A tcpq server does not tell the sender, so there it is known
+	// by its content: of two equal messages, one of this bus and one of another program, one is received.
 	OthersOnly bool
-	// Log gets a warning when the bus first fails. Nil: nowhere.
+	// Log gets a warning when the bus first fails. Nil: none.
 	Log *slog.Logger
 }
 
-const defaultQueue = 32 << 20
-
-func (o Options) withDefaults() Options {
-	if o.Queue <= 0 {
-		o.Queue = defaultQueue
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
-	return o
-}
-
-// A MessageError is a message that LCM has no form for.
+// A MessageError is a message that LCM cannot carry.
 type MessageError struct {
 	Channel string
 	What    string // "has 64 bytes", and what to do
 }
 
 func (e *MessageError) Error() string {
-	return fmt.Sprintf("lcm bus: the channel %q %s", e.Channel, e.What)
-}
-
-func check(m *Message) error {
-	var wrong *names.ChannelError
-	if errors.As(names.CheckChannel(m.Channel), &wrong) {
-		return &MessageError{Channel: m.Channel, What: wrong.What}
-	}
-	if len(m.Payload) > lcm.MaxPayload {
-		return &MessageError{Channel: m.Channel, What: fmt.Sprintf("got a payload of %d bytes, and LCM allows %d; send less at once",
-			len(m.Payload), lcm.MaxPayload)}
-	}
-	return nil
-}
-
-// counters are Stats that several goroutines count. The first failure is said in the log.
-type counters struct {
-	sent, failed, skipped, received, dropped, lost, refused atomic.Uint64
-
-	log  *slog.Logger
-	url  string
-	once sync.Once
-}
-
-func (c *counters) Stats() Stats {
-	return Stats{
-		Sent: c.sent.Load(), Failed: c.failed.Load(), Skipped: c.skipped.Load(), Received: c.received.Load(),
-		Dropped: c.dropped.Load(), Lost: c.lost.Load(), Refused: c.refused.Load(),
-	}
-}
-
-// Lossy is false but for udpm.
-func (c *counters) Lossy() bool { return false }
-
-// fails counts n messages that could not go out, and says why once.
-func (c *counters) fails(n uint64, why error) {
-	c.failed.Add(n)
-	c.once.Do(func() {
-		c.log.Warn("the LCM bus cannot be had; what it does not take is counted, and the rest goes on", "bus", c.url, "why", why)
-	})
-}
-
-// fits reports whether LCM has a form for a message. If not it counts it, and keeps the first error.
-func (c *counters) fits(m *Message, first *error) bool {
-	err := check(m)
-	if err == nil {
-		return true
-	}
-	c.failed.Add(1)
-	if *first == nil {
-		*first = err
-	}
-	return false
-}
-
-// clone is the message with a payload of its own.
-func (m *Message) clone() Message {
-	c := *m
-	c.Payload = bytes.Clone(m.Payload)
-	return c
+	return fmt.Sprintf("the channel %q %s", e.Channel, e.What)
 }

@@ -12,10 +12,10 @@ import (
 	"metasim/metasim"
 )
 
-// A file is an event log that is written. What was there is overwritten, as LCM does. Messages stand in the order in which
-// they were published, so times may go back.
+// A file is an event log that is written. An old log is overwritten, as LCM does. Messages are in the order of Publish, so
+// times may go back.
 //
-// An empty payload is left out: the Java tools read no further than to one.
+// A message with an empty payload is left out: LCM's Java tools stop reading at one.
 type file struct {
 	counters
 
@@ -24,7 +24,7 @@ type file struct {
 	buf    *bufio.Writer
 	log    *lcm.Writer
 	number int64
-	err    error // the first failure: what follows a torn event could be lost with it
+	err    error // the first failure; nothing is written after it, because it would follow a torn event
 	closed bool
 }
 
@@ -42,9 +42,9 @@ func openFile(a names.Address, o Options) (*file, error) {
 	return b, nil
 }
 
-const logMagic = "\xed\xa1\xda\x01" // every event begins with it
+const logMagic = "\xed\xa1\xda\x01" // the first bytes of every event
 
-// overwrite empties a log. A regular file that is something else was meant otherwise.
+// overwrite empties a log. It refuses a regular file that is something else.
 func overwrite(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
@@ -55,7 +55,7 @@ func overwrite(f *os.File) error {
 		return err
 	}
 	if !strings.HasPrefix(logMagic, string(begin)) {
-		return errors.New("the file is there, and no event log; name another one, or remove it")
+		return errors.New("the file exists and is no event log; name another one, or remove it")
 	}
 	return f.Truncate(0)
 }
@@ -75,7 +75,7 @@ func (f *file) Publish(ms ...Message) error {
 	}
 	if f.err == nil {
 		if f.err = f.buf.Flush(); f.err != nil {
-			f.sent.Add(uint64(before - f.number)) // takes them back
+			f.sent.Add(uint64(before - f.number)) // subtracts them again
 			f.fails(uint64(f.number-before), f.err)
 		}
 	}
@@ -100,8 +100,8 @@ func (f *file) write(m *Message) {
 	f.sent.Add(1)
 }
 
-// errWriteOnly is what a log says to who would listen.
-var errWriteOnly = errors.New("an event log is written here, and not heard; the model lcmlog plays one into a run")
+// errWriteOnly is the error of Subscribe.
+var errWriteOnly = errors.New("an event log is only written here; use the model lcmlog to play one into a run")
 
 func (f *file) Subscribe(...string) (*Subscription, error) { return nil, errWriteOnly }
 

@@ -2,15 +2,17 @@ package bus
 
 import (
 	"fmt"
+	"io"
+	"log/slog"
 
 	"metasim/lcm/names"
 )
 
-// Open takes part in a network as any LCM program does. A wrong URL is a *[names.URLError]; any other error says why the bus
-// cannot be had.
+// Open joins a network like any LCM program. A wrong URL is a *[names.URLError]; any other error says why the network is not
+// available.
 func Open(rawURL string, o Options) (Bus, error) { return open(rawURL, o, false) }
 
-// Serve takes part as Open does, and is the server where the network needs one: of tcpq.
+// Serve is Open, and for tcpq also the server of the network.
 func Serve(rawURL string, o Options) (Bus, error) { return open(rawURL, o, true) }
 
 func open(rawURL string, o Options, serve bool) (Bus, error) {
@@ -31,12 +33,24 @@ func open(rawURL string, o Options, serve bool) (Bus, error) {
 		b, err = dialTCPQ(a, o)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lcm bus: %s: %w", rawURL, err)
+		return nil, fmt.Errorf("%s: %w", rawURL, err)
 	}
 	return b, nil
 }
 
-// Missing is the bus that could not be had: it says why in the log, and counts what it is given as failed.
+const defaultQueue = 32 << 20
+
+func (o Options) withDefaults() Options {
+	if o.Queue <= 0 {
+		o.Queue = defaultQueue
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	return o
+}
+
+// Missing stands for a bus that Open could not open: it logs why, and counts each published message as failed.
 func Missing(rawURL string, why error, o Options) Bus {
 	m := &missing{why: why}
 	m.log, m.url = o.withDefaults().Log, rawURL

@@ -53,7 +53,7 @@ func TestEchoes(t *testing.T) {
 		assert.False(t, e.expect(&Message{Channel: "X", Payload: []byte("c")}, func() bool { return false }))
 		heard := map[string]int{}
 		for _, text := range rapid.Permutation(append(append([]string{"c"}, ours...), theirs...)).Draw(t, "came") {
-			if !e.met("X", []byte(text)) {
+			if !e.returned("X", []byte(text)) {
 				heard[text]++
 			}
 		}
@@ -63,7 +63,7 @@ func TestEchoes(t *testing.T) {
 		}
 		assert.Equal(t, want, heard)
 		assert.Empty(t, e.waiting)
-		assert.Empty(t, e.order)
+		assert.Zero(t, e.order.Len())
 	})
 }
 
@@ -74,10 +74,10 @@ func TestEchoesThatDoNotComeAreForgotten(t *testing.T) {
 	for i := range maxEchoes + 10 {
 		e.expect(&Message{Channel: "X", Payload: fmt.Append(nil, i)}, yes)
 	}
-	assert.Len(t, e.order, maxEchoes)
+	assert.Equal(t, maxEchoes, e.order.Len())
 	assert.Len(t, e.waiting, maxEchoes)
-	assert.False(t, e.met("X", []byte("9")))
-	assert.True(t, e.met("X", []byte("10")))
+	assert.False(t, e.returned("X", []byte("9")))
+	assert.True(t, e.returned("X", []byte("10")))
 }
 
 // Take takes all there is, and says when there will be no more.

@@ -1,14 +1,17 @@
 package bus
 
-import "sync"
+import (
+	"sync"
 
-// A queue holds what waits for one reader, up to a limit in bytes. Who puts never waits.
+	"metasim/internal/fifo"
+)
+
+// A queue holds values for one reader, up to a limit in bytes. put never waits.
 type queue[T any] struct {
-	ready chan struct{} // has a token when something waits or the queue is closed
+	ready chan struct{} // has a token when there is something to take or the queue is closed
 
 	mu     sync.Mutex
-	items  []item[T]
-	head   int // items[:head] were taken
+	items  fifo.Queue[item[T]]
 	bytes  int
 	limit  int
 	closed bool
@@ -23,43 +26,37 @@ func newQueue[T any](limit int) *queue[T] {
 	return &queue[T]{ready: make(chan struct{}, 1), limit: limit}
 }
 
-// put reports false where there is no room, or the queue is closed.
+// put returns false if there is no room, or the queue is closed.
 func (q *queue[T]) put(v T, size int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || q.bytes+size > q.limit {
 		return false
 	}
-	if q.head > len(q.items)/2 {
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
-	}
-	q.items = append(q.items, item[T]{v, size})
+	q.items.Push(item[T]{v, size})
 	q.bytes += size
 	q.wake()
 	return true
 }
 
-// take appends to batch what waits, at least one and up to about most bytes of it, without waiting. open is false once
-// the queue is closed and empty.
+// take appends values to batch without waiting: at least one if there is one, and about most bytes. open is false when the
+// queue is closed and empty.
 func (q *queue[T]) take(batch []T, most int) (taken []T, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for size := 0; q.head < len(q.items) && (size == 0 || size < most); q.head++ {
-		it := &q.items[q.head]
+	for size := 0; q.items.Len() > 0 && (size == 0 || size < most); {
+		it := q.items.Pop()
 		batch = append(batch, it.value)
 		size += max(it.size, 1)
 		q.bytes -= it.size
-		*it = item[T]{}
 	}
-	if q.head < len(q.items) || q.closed {
+	if q.items.Len() > 0 || q.closed {
 		q.wake()
 	}
 	return batch, !q.closed || len(batch) > 0
 }
 
-// close lets what waits be taken, and nothing more be put.
+// close refuses further values. Those that are queued can still be taken.
 func (q *queue[T]) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

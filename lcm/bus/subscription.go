@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -11,6 +12,9 @@ import (
 	"metasim/metasim"
 )
 
+// ErrClosed is the error of a closed bus or subscription.
+var ErrClosed = errors.New("the LCM network is closed")
+
 // A Subscription receives the messages of its patterns, in the order in which they came.
 type Subscription struct {
 	patterns []pattern
@@ -18,8 +22,8 @@ type Subscription struct {
 	group    *subscriptions
 }
 
-// Take returns what waits, and does not wait for more. Payloads are shared with other subscriptions: read only. It fails
-// with ErrClosed once the bus or the subscription is closed and nothing waits any more.
+// Take returns the queued messages without waiting. Their payloads are shared with other subscriptions: do not change them.
+// It fails with ErrClosed when the bus or the subscription is closed and the queue is empty.
 func (s *Subscription) Take() ([]Message, error) {
 	got, open := s.queue.take(nil, math.MaxInt)
 	if !open {
@@ -28,8 +32,8 @@ func (s *Subscription) Take() ([]Message, error) {
 	return got, nil
 }
 
-// Receive waits for the next message. Its payload is shared with other subscriptions: read only. It fails with ErrClosed
-// once the bus or the subscription is closed and nothing waits any more, or with the context's error.
+// Receive waits for the next message. Its payload is shared with other subscriptions: do not change it. It fails with
+// ErrClosed when the bus or the subscription is closed and the queue is empty, or with the error of the context.
 func (s *Subscription) Receive(ctx context.Context) (Message, error) {
 	var one [1]Message
 	for {
@@ -48,7 +52,7 @@ func (s *Subscription) Receive(ctx context.Context) (Message, error) {
 	}
 }
 
-// Close ends the subscription. What waits can still be received.
+// Close ends the subscription. Queued messages can still be received.
 func (s *Subscription) Close() {
 	s.group.remove(s)
 	s.queue.close()
@@ -95,15 +99,15 @@ func (g *subscriptions) close() {
 	g.all = nil
 }
 
-// wants reports whether anybody subscribes to the channel.
+// wants reports whether there is a subscription to the channel.
 func (g *subscriptions) wants(channel string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.ContainsFunc(g.all, func(s *Subscription) bool { return s.wants(channel) })
 }
 
-// deliver gives a message, whose payload is the group's from now on, to all who want it, and returns for how many there
-// was no room.
+// deliver queues a message, whose payload nobody changes any more, for each subscription to its channel. It returns for how
+// many of them there was no room.
 func (g *subscriptions) deliver(m Message) (dropped uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -115,7 +119,7 @@ func (g *subscriptions) deliver(m Message) (dropped uint64) {
 	return dropped
 }
 
-// wants reports whether a pattern of it matches. Its group is locked.
+// wants reports whether a pattern matches. The caller holds the lock of the group.
 func (s *Subscription) wants(channel string) bool {
 	for i := range s.patterns {
 		if s.patterns[i].match(channel) {
@@ -125,46 +129,46 @@ func (s *Subscription) wants(channel string) bool {
 	return false
 }
 
-// messageCost is what a waiting message costs beside its payload, about: bytes.
+// messageCost is about what a queued message takes beside its payload, in bytes.
 const messageCost = 128
 
-// A pattern matches whole channel names. It remembers those that it met, as it meets few, and often.
+// A pattern matches whole channel names. It caches its results, as there are few channels and many messages.
 type pattern struct {
 	text string
-	expr *regexp.Regexp // nil for a plain name
-	met  map[string]bool
+	expr *regexp.Regexp // nil: a plain name
+	seen map[string]bool
 }
 
 const (
 	maxPattern = 1024 // bytes
-	maxMet     = 4096
+	maxSeen    = 4096
 )
 
 func compile(s string) (pattern, error) {
 	if len(s) > maxPattern {
-		return pattern{}, fmt.Errorf("lcm bus: a subscription of %d bytes; use at most %d", len(s), maxPattern)
+		return pattern{}, fmt.Errorf("a subscription of %d bytes; use at most %d", len(s), maxPattern)
 	}
 	if err := metasim.CheckSubscription(s); err != nil {
-		return pattern{}, fmt.Errorf("lcm bus: the subscription %q is no regular expression: %w", s, err)
+		return pattern{}, fmt.Errorf("the subscription %q is no regular expression: %w", s, err)
 	}
 	if regexp.QuoteMeta(s) == s {
 		return pattern{text: s}, nil
 	}
 	expr, err := regexp.Compile("^(?:" + s + ")$")
-	return pattern{text: s, expr: expr, met: map[string]bool{}}, err
+	return pattern{text: s, expr: expr, seen: map[string]bool{}}, err
 }
 
 func (p *pattern) match(channel string) bool {
 	if p.expr == nil || p.text == channel {
 		return p.text == channel
 	}
-	match, met := p.met[channel]
-	if !met {
-		if len(p.met) >= maxMet {
-			clear(p.met)
+	match, seen := p.seen[channel]
+	if !seen {
+		if len(p.seen) >= maxSeen {
+			clear(p.seen)
 		}
 		match = p.expr.MatchString(channel)
-		p.met[channel] = match
+		p.seen[channel] = match
 	}
 	return match
 }

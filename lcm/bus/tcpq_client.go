@@ -2,20 +2,22 @@ package bus
 
 import (
 	"errors"
+	"hash/maphash"
 	"net"
 	"sync"
 	"time"
 
+	"metasim/internal/fifo"
 	"metasim/lcm/names"
 )
 
 // dialTime is how long a server may take to answer.
 const dialTime = 5 * time.Second
 
-// errServerGone is why a client's messages do not go out.
+// errServerGone is why the messages of a client are not sent.
 var errServerGone = errors.New("the tcpq server closed the connection")
 
-// A tcpqClient takes part in a tcpq network through its server.
+// A tcpqClient is a bus over a tcpq server.
 type tcpqClient struct {
 	counters
 	options Options
@@ -23,11 +25,11 @@ type tcpqClient struct {
 	subs    subscriptions
 	work    sync.WaitGroup
 
-	echoes *echoes // nil where what comes back is heard as all else
+	echoes *echoes // nil: what comes back is received like other messages
 
 	mu     sync.Mutex
-	asked  map[string]bool // patterns that the server knows
-	gone   error           // why there is no server any more
+	asked  map[string]bool // patterns that were sent to the server
+	gone   error           // why the server is lost
 	closed bool
 }
 
@@ -41,29 +43,30 @@ func dialTCPQ(a names.Address, o Options) (*tcpqClient, error) {
 	if o.OthersOnly {
 		c.echoes = newEchoes()
 	}
-	c.work.Go(c.hear)
-	c.work.Go(c.feed)
+	c.work.Go(c.read)
+	c.work.Go(c.write)
 	return c, nil
 }
 
-// hear takes what the server says, until one of the two closes.
-func (c *tcpqClient) hear() {
-	err := c.session.read(serverMagic, c.options.Queue, c.take)
-	if errors.Is(err, errNoLCM) {
+// read reads frames of the server, until one of the two closes.
+func (c *tcpqClient) read() {
+	err := c.session.read(serverMagic, c.options.Queue, c.receive)
+	if errors.Is(err, errNotLCM) {
 		c.refused.Add(1)
 	}
 	c.lose(errors.Join(errServerGone, err))
 }
 
-func (c *tcpqClient) feed() {
+// write writes frames to the server, until one of the two closes.
+func (c *tcpqClient) write() {
 	if err := c.session.write(appendHello(nil, clientMagic)); err != nil {
 		c.lose(err)
 		return
 	}
-	c.session.half()
+	c.session.closeWrite()
 }
 
-// lose ends what needs the server.
+// lose ends the bus when the server is lost.
 func (c *tcpqClient) lose(why error) {
 	c.session.cut()
 	c.subs.close()
@@ -75,15 +78,16 @@ func (c *tcpqClient) lose(why error) {
 	}
 }
 
-func (c *tcpqClient) take(f *frame) error {
+// receive processes a frame of the server.
+func (c *tcpqClient) receive(f *frame) error {
 	switch {
 	case f.kind != framePublish || names.CheckChannel(f.text) != nil:
 		c.refused.Add(1)
 	case f.dropped:
 		c.dropped.Add(1)
-	case c.echoes.met(f.text, f.payload):
+	case c.echoes.returned(f.text, f.payload):
 	default:
-		// Only one copy comes, however many patterns match: the server counts its peers, not their patterns.
+		// The server sends one copy, however many patterns match.
 		c.received.Add(1)
 		c.dropped.Add(c.subs.deliver(Message{Channel: f.text, Payload: f.payload}))
 	}
@@ -110,7 +114,7 @@ func (c *tcpqClient) Publish(ms ...Message) error {
 	return first
 }
 
-// put gives the server a message, if there is room.
+// put queues a message for the server, if there is room.
 func (c *tcpqClient) put(m *Message) bool {
 	if c.echoes == nil || !c.subs.wants(m.Channel) {
 		return c.session.put(newPublish(m))
@@ -135,7 +139,7 @@ func (c *tcpqClient) Subscribe(patterns ...string) (*Subscription, error) {
 		}
 		c.asked[pattern] = true
 		if !c.session.put(appendText(nil, frameSubscribe, pattern)) {
-			c.fails(0, errors.New("there is no room for a subscription among what waits for the server"))
+			c.fails(0, errors.New("the queue for the server has no room for a subscription"))
 		}
 	}
 	return s, nil
@@ -153,4 +157,90 @@ func (c *tcpqClient) Close() error {
 	c.subs.close()
 	c.work.Wait()
 	return nil
+}
+
+// maxEchoes is how many messages may be on their way to a server and back. If there are more, the server does not return all.
+const maxEchoes = 1 << 20
+
+// echoes are messages that a client has published and that its server will send back. The protocol does not tell the sender
+// of a message, but its content is enough: of several equal messages it does not matter which one is left out.
+type echoes struct {
+	seed maphash.Seed
+
+	mu      sync.Mutex
+	number  uint64              // of the next message
+	waiting map[uint64][]uint64 // the numbers of those that have not come back, oldest first, by hash
+	order   fifo.Queue[echo]    // all of them, and some that have come back
+}
+
+type echo struct{ hash, number uint64 }
+
+func newEchoes() *echoes {
+	return &echoes{seed: maphash.MakeSeed(), waiting: map[uint64][]uint64{}}
+}
+
+func (e *echoes) hash(channel string, payload []byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(e.seed)
+	_, _ = h.WriteString(channel) // a hash never fails
+	_ = h.WriteByte(0)
+	_, _ = h.Write(payload)
+	return h.Sum64()
+}
+
+// expect sends a message by put, and expects it back if put returns true.
+func (e *echoes) expect(m *Message, put func() bool) bool {
+	hash := e.hash(m.Channel, m.Payload)
+	e.mu.Lock() // before the message can come back
+	defer e.mu.Unlock()
+	if !put() {
+		return false
+	}
+	e.waiting[hash] = append(e.waiting[hash], e.number)
+	e.order.Push(echo{hash, e.number})
+	e.number++
+	if e.order.Len() > maxEchoes {
+		e.forget(*e.order.First())
+	}
+	e.trim()
+	return true
+}
+
+// returned reports whether a message that came is one that was expected back.
+func (e *echoes) returned(channel string, payload []byte) bool {
+	if e == nil {
+		return false
+	}
+	hash := e.hash(channel, payload)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	numbers := e.waiting[hash]
+	if len(numbers) == 0 {
+		return false
+	}
+	e.forget(echo{hash, numbers[0]})
+	e.trim()
+	return true
+}
+
+// forget no longer expects a message, which is the oldest of its hash.
+func (e *echoes) forget(o echo) {
+	numbers := e.waiting[o.hash]
+	switch {
+	case len(numbers) == 0 || numbers[0] != o.number: // it has come back
+	case len(numbers) == 1:
+		delete(e.waiting, o.hash)
+	default:
+		e.waiting[o.hash] = numbers[1:]
+	}
+}
+
+// trim drops the oldest messages of order that are no longer expected.
+func (e *echoes) trim() {
+	for o := e.order.First(); o != nil; o = e.order.First() {
+		if numbers := e.waiting[o.hash]; len(numbers) > 0 && numbers[0] <= o.number {
+			return
+		}
+		e.order.Drop(1)
+	}
 }

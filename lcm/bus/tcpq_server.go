@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -15,7 +16,7 @@ const (
 	maxPatterns = 256 // subscriptions of one connection
 )
 
-// A tcpqServer is the server of a tcpq network, and takes part in it.
+// A tcpqServer is the server of a tcpq network, and a bus on it.
 type tcpqServer struct {
 	counters
 	options  Options
@@ -34,7 +35,7 @@ func serveTCPQ(a names.Address, o Options) (*tcpqServer, error) {
 		return nil, err
 	}
 	s := &tcpqServer{options: o, listener: listener}
-	s.log, s.url = o.Log, a.URL
+	s.log, s.url = o.Log, s.URL()
 	s.work.Go(s.accept)
 	return s, nil
 }
@@ -44,23 +45,23 @@ func (s *tcpqServer) accept() {
 		conn, err := s.listener.Accept()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
-				s.log.Warn("the LCM bus takes nobody in any more", "bus", s.url, "why", err)
+				s.log.Warn("the LCM network accepts no more programs", "bus", s.url, "why", err)
 			}
 			return
 		}
 		if p := s.admit(conn); p != nil {
-			s.work.Go(func() { s.hear(p) })
-			s.work.Go(func() { s.feed(p) })
+			s.work.Go(func() { s.read(p) })
+			s.work.Go(func() { s.write(p) })
 		}
 	}
 }
 
-// admit takes a connection in, or closes it where there are too many.
+// admit accepts a connection, or closes it if there are too many.
 func (s *tcpqServer) admit(conn net.Conn) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || len(s.peers) >= maxPeers {
-		_ = conn.Close() // nothing is to be saved of it
+		_ = conn.Close() // its error does not matter
 		return nil
 	}
 	p := newSession(conn, s.options.Queue)
@@ -68,30 +69,30 @@ func (s *tcpqServer) admit(conn net.Conn) *session {
 	return p
 }
 
-// hear takes what a peer says.
-func (s *tcpqServer) hear(p *session) {
-	err := p.read(clientMagic, s.options.Queue, func(f *frame) error { return s.take(p, f) })
+// read reads the frames of a peer.
+func (s *tcpqServer) read(p *session) {
+	err := p.read(clientMagic, s.options.Queue, func(f *frame) error { return s.receive(p, f) })
 	s.mu.Lock()
 	s.peers = slices.DeleteFunc(s.peers, func(q *session) bool { return p == q })
 	s.mu.Unlock()
-	if errors.Is(err, errNoLCM) {
+	if errors.Is(err, errNotLCM) {
 		s.refused.Add(1)
-		s.log.Info("a program that does not speak LCM's tcpq was cut off", "bus", s.url, "peer", p.conn.RemoteAddr(), "why", err)
+		s.log.Info("a program that does not use LCM's tcpq was disconnected", "bus", s.url, "peer", p.conn.RemoteAddr(), "why", err)
 	}
 	p.cut()
 }
 
-// feed writes to a peer.
-func (s *tcpqServer) feed(p *session) {
-	if p.write(appendHello(nil, serverMagic)) != nil { // it is gone
+// write writes the frames for a peer.
+func (s *tcpqServer) write(p *session) {
+	if p.write(appendHello(nil, serverMagic)) != nil {
 		p.cut()
 		return
 	}
-	p.half()
+	p.closeWrite()
 }
 
-// take takes a frame of a peer.
-func (s *tcpqServer) take(p *session, f *frame) error {
+// receive processes a frame of a peer.
+func (s *tcpqServer) receive(p *session, f *frame) error {
 	switch f.kind {
 	case framePublish:
 		s.relay(Message{Channel: f.text, Payload: f.payload}, f.dropped)
@@ -99,14 +100,14 @@ func (s *tcpqServer) take(p *session, f *frame) error {
 	case frameSubscribe:
 		expr, err := compile(f.text)
 		if err != nil {
-			s.refused.Add(1) // the protocol has no word for it
-			s.log.Info("a program subscribed to what is no regular expression", "bus", s.url, "why", err)
+			s.refused.Add(1) // the protocol has no answer for it
+			s.log.Info("a program subscribed to a pattern that is no regular expression", "bus", s.url, "why", err)
 			return nil
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if len(p.patterns) == maxPatterns {
-			return fmt.Errorf("%w: more than %d subscriptions", errNoLCM, maxPatterns)
+			return fmt.Errorf("%w: more than %d subscriptions", errNotLCM, maxPatterns)
 		}
 		p.patterns = append(p.patterns, &expr)
 	case frameUnsubscribe:
@@ -120,7 +121,7 @@ func (s *tcpqServer) take(p *session, f *frame) error {
 	return nil
 }
 
-// relay gives what a peer published to all who want it, that peer included.
+// relay sends a message of a peer to all subscribers, that peer included.
 func (s *tcpqServer) relay(m Message, dropped bool) {
 	switch {
 	case names.CheckChannel(m.Channel) != nil:
@@ -136,7 +137,7 @@ func (s *tcpqServer) relay(m Message, dropped bool) {
 	}
 }
 
-// spread gives a message to the peers that want it. The caller holds the lock.
+// spread queues a message for the peers that subscribe to it. The caller holds the lock.
 func (s *tcpqServer) spread(m *Message) {
 	var frame []byte // the same for all
 	for _, p := range s.peers {
@@ -150,12 +151,6 @@ func (s *tcpqServer) spread(m *Message) {
 			s.dropped.Add(1)
 		}
 	}
-}
-
-func (s *session) wants(channel string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.patterns, func(p *pattern) bool { return p.match(channel) })
 }
 
 func (s *tcpqServer) Publish(ms ...Message) error {
@@ -174,7 +169,9 @@ func (s *tcpqServer) Publish(ms ...Message) error {
 		s.spread(m)
 		if !s.options.OthersOnly && s.subs.wants(m.Channel) {
 			s.received.Add(1)
-			s.dropped.Add(s.subs.deliver(m.clone()))
+			owned := *m
+			owned.Payload = bytes.Clone(m.Payload)
+			s.dropped.Add(s.subs.deliver(owned))
 		}
 	}
 	return first
@@ -201,5 +198,5 @@ func (s *tcpqServer) Close() error {
 	return err
 }
 
-// URL is where the server can be reached.
+// URL is the address at which the server is reached, also where the port was chosen by the system.
 func (s *tcpqServer) URL() string { return "tcpq://" + s.listener.Addr().String() }

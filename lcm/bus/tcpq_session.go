@@ -2,41 +2,58 @@ package bus
 
 import (
 	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"metasim/lcm"
 )
 
 const (
-	helloTime  = 10 * time.Second       // for a peer to say hello
-	idleTime   = 500 * time.Millisecond // for a peer to take something, once the bus is closed
-	lingerTime = 5 * time.Second        // for a peer to take all, once the bus is closed
-	writeSize  = 1 << 16                // bytes put into one write, about
+	helloTime  = 10 * time.Second       // for the first bytes of a peer
+	idleTime   = 500 * time.Millisecond // for a peer to read something, after the bus was closed
+	lingerTime = 5 * time.Second        // for a peer to read everything, after the bus was closed
+	writeSize  = 1 << 16                // about how many bytes one write has
 )
 
-// A session is one connection of tcpq. A goroutine of its own writes what waits for the peer, so that one who does not
-// read holds up nobody.
+const (
+	clientMagic = 0x287617fb
+	serverMagic = 0x287617fa
+	tcpqVersion = 0x0100
+
+	framePublish     = 1
+	frameSubscribe   = 2
+	frameUnsubscribe = 3
+)
+
+// A session is one connection of tcpq. A goroutine of its own writes to the peer, so that a peer that does not read delays no
+// other.
 type session struct {
 	conn   net.Conn
 	out    *queue[[]byte]
 	ending atomic.Pointer[time.Time] // when the bus was closed
 
 	mu       sync.Mutex
-	patterns []*pattern // what the peer subscribes to
+	patterns []*pattern // the subscriptions of the peer
 }
 
 func newSession(conn net.Conn, limit int) *session {
 	return &session{conn: conn, out: newQueue[[]byte](limit)}
 }
 
-// put gives the peer a frame, which must not change any more, if there is room.
+// put queues a frame, which must not change any more, if there is room.
 func (s *session) put(frame []byte) bool { return s.out.put(frame, frameCost+len(frame)) }
 
-// frameCost is what a waiting frame costs beside its bytes, about.
+// frameCost is about what a queued frame takes beside its bytes.
 const frameCost = 48
 
-// write writes what is put, until the queue is closed and empty or the peer is gone. The hello is written first.
+// write writes the hello and then the queued frames, until the queue is closed and empty or the connection ends.
 func (s *session) write(hello []byte) error {
 	if _, err := s.conn.Write(hello); err != nil {
 		return err
@@ -51,7 +68,7 @@ func (s *session) write(hello []byte) error {
 			if len(batch) == 0 {
 				break
 			}
-			s.hurry()
+			s.bound()
 			frames := net.Buffers(batch)
 			if _, err := frames.WriteTo(s.conn); err != nil {
 				return err
@@ -62,8 +79,8 @@ func (s *session) write(hello []byte) error {
 	return nil
 }
 
-// hurry bounds the next write once the bus is closed. A connection on which no bound can be set is broken: the write says so.
-func (s *session) hurry() {
+// bound sets a deadline for the next write if the bus is closed. If that fails the connection is broken, and so does the write.
+func (s *session) bound() {
 	if end := s.ending.Load(); end != nil {
 		_ = s.conn.SetWriteDeadline(earlier(time.Now().Add(idleTime), end.Add(lingerTime)))
 	}
@@ -76,18 +93,18 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// end lets the peer take what waits for it, for a moment.
+// end closes the session when the peer has read what is queued, or lingerTime is over.
 func (s *session) end() {
 	now := time.Now()
 	s.ending.Store(&now)
-	s.hurry()
+	s.bound()
 	s.out.close()
 	time.AfterFunc(lingerTime, s.cut)
 }
 
-// half tells the peer that nothing more comes, and waits for its end: closing what has bytes that nobody read would take
-// from the peer what it has not read yet.
-func (s *session) half() {
+// closeWrite ends the direction to the peer alone. The peer then closes, and read ends: to close a connection with unread
+// input would drop what the peer has not read yet.
+func (s *session) closeWrite() {
 	c, ok := s.conn.(*net.TCPConn)
 	if !ok || c.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(idleTime)) != nil {
 		s.cut()
@@ -97,10 +114,10 @@ func (s *session) half() {
 // cut ends the session at once.
 func (s *session) cut() {
 	s.out.close()
-	_ = s.conn.Close() // nothing is to be saved of it
+	_ = s.conn.Close() // its error does not matter
 }
 
-// read reads the other side's hello, and then its frames until it ends or take fails.
+// read reads the hello of the other side, and then its frames until the connection ends or take fails.
 func (s *session) read(magic uint32, most int, take func(*frame) error) error {
 	if err := s.conn.SetReadDeadline(time.Now().Add(helloTime)); err != nil {
 		return err
@@ -121,4 +138,123 @@ func (s *session) read(magic uint32, most int, take func(*frame) error) error {
 			return err
 		}
 	}
+}
+
+// wants reports whether the peer subscribes to a channel.
+func (s *session) wants(channel string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.patterns, func(p *pattern) bool { return p.match(channel) })
+}
+
+// errNotLCM is the error of a peer that uses another protocol.
+var errNotLCM = errors.New("this is not LCM's tcpq")
+
+// appendHello appends the first bytes of a side.
+func appendHello(b []byte, magic uint32) []byte {
+	b = binary.BigEndian.AppendUint32(b, magic)
+	return binary.BigEndian.AppendUint32(b, tcpqVersion)
+}
+
+// readHello reads the first bytes of the other side. It does not check the version: there is only one.
+func readHello(r io.Reader, magic uint32) error {
+	var b [8]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return err
+	}
+	if got := binary.BigEndian.Uint32(b[:]); got != magic {
+		return fmt.Errorf("%w: it begins with %#08x and not with %#08x", errNotLCM, got, magic)
+	}
+	return nil
+}
+
+func appendPublish(b []byte, m *Message) []byte {
+	b = appendText(b, framePublish, m.Channel)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(m.Payload)))
+	return append(b, m.Payload...)
+}
+
+// newPublish returns the frame of a message.
+func newPublish(m *Message) []byte {
+	return appendPublish(make([]byte, 0, 12+len(m.Channel)+len(m.Payload)), m)
+}
+
+// appendText appends a frame of a text, or the first part of a publish.
+func appendText(b []byte, kind uint32, text string) []byte {
+	b = binary.BigEndian.AppendUint32(b, kind)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
+	return append(b, text...)
+}
+
+// A frame is a frame that was received.
+type frame struct {
+	kind    uint32
+	text    string // the channel, or the pattern
+	payload []byte
+	dropped bool // the payload was too large, and was skipped
+}
+
+// readFrame reads a frame. It skips a payload of more than most bytes. It allocates for what comes, not for what is announced.
+func readFrame(r *bufio.Reader, most int) (f frame, err error) {
+	if f.kind, err = readUint32(r); err != nil {
+		return f, err // io.EOF only here, between frames
+	}
+	if f.kind < framePublish || f.kind > frameUnsubscribe {
+		return f, fmt.Errorf("%w: a frame of kind %d", errNotLCM, f.kind)
+	}
+	n, err := readUint32(r)
+	if err != nil {
+		return f, torn(err)
+	}
+	if n > maxPattern {
+		return f, fmt.Errorf("%w: a name of %d bytes", errNotLCM, n)
+	}
+	text, err := readBytes(r, int(n))
+	if f.text = string(text); err != nil || f.kind != framePublish {
+		return f, torn(err)
+	}
+	if n, err = readUint32(r); err != nil {
+		return f, torn(err)
+	}
+	switch {
+	case n > lcm.MaxPayload:
+		return f, fmt.Errorf("%w: a payload of %d bytes", errNotLCM, n)
+	case int(n) > most:
+		f.dropped = true
+		_, err = io.CopyN(io.Discard, r, int64(n))
+	default:
+		f.payload, err = readBytes(r, int(n))
+	}
+	return f, torn(err)
+}
+
+// torn makes io.EOF inside a frame an error.
+func torn(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func readUint32(r io.Reader) (uint32, error) {
+	var b [4]byte
+	_, err := io.ReadFull(r, b[:])
+	return binary.BigEndian.Uint32(b[:]), err
+}
+
+// readBytes reads n bytes, in steps, so that a length alone does not cost much memory.
+func readBytes(r io.Reader, n int) ([]byte, error) {
+	const step = 1 << 16
+	b := make([]byte, 0, min(n, step))
+	for len(b) < n {
+		have := len(b)
+		if have == cap(b) {
+			b = append(make([]byte, 0, min(n, 2*have)), b...)
+		}
+		b = b[:cap(b)]
+		if _, err := io.ReadFull(r, b[have:]); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
 }

@@ -232,8 +232,8 @@ func FuzzSession(f *testing.F) {
 		s.log = s.options.Log
 		here, there := net.Pipe()
 		p := s.admit(there)
-		s.work.Go(func() { s.hear(p) })
-		s.work.Go(func() { s.feed(p) })
+		s.work.Go(func() { s.read(p) })
+		s.work.Go(func() { s.write(p) })
 		go func() {
 			_, _ = here.Write(stream) // it may be cut off in the middle
 			_ = here.Close()

@@ -1,7 +1,9 @@
 package bus
 
 import (
+	"errors"
 	"net"
+	"net/netip"
 	"sync"
 
 	"golang.org/x/net/ipv4"
@@ -9,7 +11,13 @@ import (
 	"metasim/lcm/names"
 )
 
-// A udpm is UDP multicast.
+const (
+	maxDatagram   = 1 << 16
+	readAtOnce    = 16      // datagrams read with one call
+	defaultBuffer = 2 << 20 // bytes of the socket's receive buffer, if the system allows; its own default loses more
+)
+
+// A udpm is a bus over UDP multicast.
 type udpm struct {
 	counters
 	address names.Address
@@ -35,10 +43,10 @@ func openUDPM(a names.Address, o Options) (*udpm, error) {
 	u.log, u.url = o.Log, a.URL
 	p := ipv4.NewPacketConn(conn)
 	if err = p.SetMulticastTTL(a.TTL); err == nil {
-		err = p.SetMulticastLoopback(true) // the programs on this host are most of the audience
+		err = p.SetMulticastLoopback(true) // most receivers are programs on this host
 	}
 	if err != nil {
-		_ = conn.Close() // the first error is the one to tell
+		_ = conn.Close() // the first error is the one to return
 		return nil, err
 	}
 	u.sender = newSender(conn, p, a.Group, &u.counters)
@@ -99,4 +107,86 @@ func (u *udpm) Close() error {
 		u.receiver.Wait()
 	}
 	return err
+}
+
+// listen begins to receive.
+func (u *udpm) listen() error {
+	conn, err := net.ListenMulticastUDP("udp4", nil, net.UDPAddrFromAddrPort(u.address.Group))
+	if err != nil {
+		return err
+	}
+	size := u.address.Buffer
+	if size == 0 {
+		size = defaultBuffer
+	}
+	if err := conn.SetReadBuffer(size); err != nil {
+		_ = conn.Close() // the first error is the one to return
+		return err
+	}
+	p := ipv4.NewPacketConn(conn)
+	// The socket receives every group on its port. If the system does not tell the group of a datagram, LCM messages of
+	// another group on the same port are received too.
+	hasGroup := p.SetControlMessage(ipv4.FlagDst, true) == nil
+	own, err := u.self()
+	if err != nil {
+		_ = conn.Close() // the first error is the one to return
+		return err
+	}
+	u.socket = conn
+	u.receiver.Go(func() { u.receive(p, hasGroup, own) })
+	return nil
+}
+
+// self returns the senders whose datagrams are left out: the port from which this bus sends, at any address of this host.
+func (u *udpm) self() (map[netip.AddrPort]bool, error) {
+	if !u.options.OthersOnly {
+		return nil, nil
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	port := netip.MustParseAddrPort(u.sender.conn.LocalAddr().String()).Port()
+	// A host with only a loopback address sends from the unspecified address.
+	own := map[netip.AddrPort]bool{netip.AddrPortFrom(netip.IPv4Unspecified(), port): true}
+	for _, a := range addresses {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			own[netip.AddrPortFrom(prefix.Addr(), port)] = true
+		}
+	}
+	return own, nil
+}
+
+// receive reads datagrams until the socket is closed.
+func (u *udpm) receive(p *ipv4.PacketConn, hasGroup bool, own map[netip.AddrPort]bool) {
+	ms := make([]ipv4.Message, readAtOnce)
+	for i := range ms {
+		ms[i].Buffers = [][]byte{make([]byte, maxDatagram)}
+		ms[i].OOB = ipv4.NewControlMessage(ipv4.FlagDst)
+	}
+	group := u.address.Group.Addr().AsSlice()
+	in := newReceiver(&u.counters, &u.subs)
+	in.self = own
+	var cm ipv4.ControlMessage
+	for {
+		n, err := p.ReadBatch(ms, 0)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			u.log.Warn("nothing more is received from the LCM network", "bus", u.url, "why", err)
+			u.subs.close()
+			return
+		}
+		for i := range ms[:n] {
+			if hasGroup && cm.Parse(ms[i].OOB[:ms[i].NN]) == nil && cm.Dst != nil && !cm.Dst.Equal(group) {
+				continue
+			}
+			from, ok := ms[i].Addr.(*net.UDPAddr)
+			if !ok {
+				continue
+			}
+			in.datagram(from.AddrPort(), ms[i].Buffers[0][:ms[i].N])
+		}
+	}
 }

@@ -19,17 +19,19 @@ const (
 	maxFragments = 65535
 	maxHead      = fragmentHeader + names.MaxChannel + 1 // bytes of a datagram before the payload, at most
 
-	selfTest = "LCM_SELF_TEST" // what liblcm says to itself when it begins to receive
+	selfTest = "LCM_SELF_TEST" // the channel on which liblcm sends to itself when it begins to receive
 )
 
-// A datagram is what goes out at once: the head is the sender's, the body a part of the payload.
+// A datagram to be sent: the head is in memory of the sender, the body is a part of the payload.
 type datagram struct {
 	head, body []byte
 	seq        uint32
 }
 
-// appendDatagrams appends the datagrams of a message, at most room of them, beginning with number first; arena is where
-// their heads are put, and must have room*maxHead bytes of capacity left. next is the number to go on with, 0 at the end.
+func (d *datagram) size() int { return len(d.head) + len(d.body) }
+
+// appendDatagrams appends the datagrams of a message, at most room of them, from number first on. Their heads are appended to
+// arena, which must have room*maxHead bytes of capacity left. next is the number of the next datagram, or 0 at the end.
 func appendDatagrams(ds []datagram, arena []byte, m *Message, seq uint32, first, room int) (_ []datagram, _ []byte, next int) {
 	named := len(m.Channel) + 1
 	size := named + len(m.Payload)
@@ -61,17 +63,17 @@ func appendDatagrams(ds []datagram, arena []byte, m *Message, seq uint32, first,
 	return ds, arena, 0
 }
 
-// A packet is a datagram that came in.
+// A packet is a datagram that was received.
 type packet struct {
 	seq     uint32
 	channel string // of a short message, and of fragment 0
 	payload []byte // a part of the datagram
-	// Of a fragment only:
+	// The rest is for a fragment only.
 	size, offset, number int
-	count                int // 0 for a short message
+	count                int // 0: a short message
 }
 
-// parsePacket reads a datagram. It believes no size: a sender may cut its messages where it likes, as those on macOS do.
+// parsePacket parses a datagram. It assumes no size of fragments: senders differ, for example on macOS.
 func parsePacket(b []byte) (p packet, ok bool) {
 	if len(b) < shortHeader {
 		return p, false
@@ -95,7 +97,7 @@ func parsePacket(b []byte) (p packet, ok bool) {
 	return p, ok && p.number < p.count && p.offset+len(p.payload) <= p.size
 }
 
-// cutChannel splits what follows a header.
+// cutChannel splits the channel from what follows it.
 func cutChannel(b []byte) (channel string, payload []byte, ok bool) {
 	end := bytes.IndexByte(b[:min(len(b), names.MaxChannel+1)], 0)
 	if end < 1 {

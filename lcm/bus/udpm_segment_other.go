@@ -2,7 +2,7 @@
 
 package bus
 
-// A segmenter has nothing to offer outside of Linux.
+// A segmenter does nothing on this system.
 type segmenter struct{}
 
 func newSegmenter() segmenter { return segmenter{} }

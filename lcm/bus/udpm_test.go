@@ -81,8 +81,8 @@ func TestDatagramsAreThoseOfLiblcm(t *testing.T) {
 }
 
 // listening returns the receiving side of a bus without a socket.
-func listening(pattern string) *inbound {
-	in := newInbound(&counters{}, &subscriptions{})
+func listening(pattern string) *receiver {
+	in := newReceiver(&counters{}, &subscriptions{})
 	if _, err := in.subs.add([]string{pattern}, defaultQueue); err != nil {
 		panic(err)
 	}
@@ -281,7 +281,7 @@ func FuzzDatagrams(f *testing.F) {
 	})
 }
 
-// What goes out side by side is of one lane, each lane in its order.
+// Messages are sent group by group, and those of a group in their order.
 func TestMessagesOfAChannelKeepTheirOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ms := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Message {
@@ -290,17 +290,17 @@ func TestMessagesOfAChannelKeepTheirOrder(t *testing.T) {
 				Payload: payload(rapid.IntRange(0, 3).Draw(t, "size")),
 			}
 		}), 1, atOnce).Draw(t, "messages")
-		lanes, last := map[lane]int{}, lane{}
+		groups, last := map[group]int{}, group{}
 		seen := map[int]bool{}
 		for _, i := range new(orderer).order(ms) {
-			l := lane{channel: ms[i].Channel}
+			l := group{channel: ms[i].Channel}
 			if ms[i].Unordered {
 				l.size = 1 + len(ms[i].Payload)
 			}
-			before, met := lanes[l]
-			require.True(t, !met || l == last && before < i, "lane %v", l)
+			before, met := groups[l]
+			require.True(t, !met || l == last && before < i, "group %v", l)
 			require.False(t, seen[i])
-			lanes[l], last, seen[i] = i, l, true
+			groups[l], last, seen[i] = i, l, true
 		}
 		require.Len(t, seen, len(ms))
 	})

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// atOnce is how many datagrams are collected before they are given to the system.
+	// atOnce is how many datagrams are collected for one call of the system.
 	atOnce = 256
-	// sendTime is how long the system may take to find room for them. Loopback has room at once; the time is not shorter as
-	// it runs while this goroutine waits for a processor, too.
+	// sendTime is how long the system may take to find room for them. Loopback has room at once; but the time also runs while
+	// this goroutine waits for a processor.
 	sendTime = 250 * time.Millisecond
 )
 
@@ -26,12 +26,12 @@ type sender struct {
 	count *counters
 
 	seq       uint32 // of the next message
-	broken    int64  // the number of the message that failed last; -1 for none
+	broken    int64  // the number of the message that failed last; -1: none
 	datagrams []datagram
-	heads     []byte // the datagrams' heads
+	heads     []byte // the memory of the heads of datagrams
 	segments  segmenter
 	calls     []ipv4.Message
-	firsts    []int // the datagram with which a call begins
+	firsts    []int // the first datagram of each call
 	buffers   [][]byte
 }
 
@@ -44,7 +44,7 @@ func newSender(conn *net.UDPConn, p *ipv4.PacketConn, to netip.AddrPort, count *
 	}
 }
 
-// add takes a message, whose payload must not change before the next flush.
+// add adds a message, whose payload must not change before the next flush.
 func (s *sender) add(m *Message) {
 	s.count.sent.Add(1)
 	for next := 0; ; {
@@ -66,7 +66,7 @@ func (s *sender) flush() {
 		s.send()
 	}
 	clear(s.datagrams)
-	clear(s.buffers[:cap(s.buffers)]) // payloads belong to others
+	clear(s.buffers[:cap(s.buffers)]) // lets go of the payloads
 	s.datagrams, s.heads = s.datagrams[:0], s.heads[:0]
 }
 
@@ -94,7 +94,7 @@ func (s *sender) send() {
 	}
 }
 
-// end is the datagram after the last of a call.
+// end returns the datagram after the last one of a call.
 func (s *sender) end(call int) int {
 	if call+1 < len(s.firsts) {
 		return s.firsts[call+1]
@@ -102,7 +102,7 @@ func (s *sender) end(call int) int {
 	return len(s.datagrams)
 }
 
-// plan makes calls of the datagrams from first on: one each, or one of several that the system cuts apart, where it can.
+// plan makes calls of the datagrams from first on: one for each, or one for several that the system can cut apart.
 func (s *sender) plan(first int) {
 	s.calls, s.firsts, s.buffers = s.calls[:0], s.firsts[:0], s.buffers[:0]
 	for first < len(s.datagrams) {
@@ -120,9 +120,7 @@ func (s *sender) plan(first int) {
 	}
 }
 
-func (d *datagram) size() int { return len(d.head) + len(d.body) }
-
-// fail counts the messages of datagrams that did not go out. A message of many is one.
+// fail counts the messages of datagrams that were not sent. A message of several datagrams counts once.
 func (s *sender) fail(first, end int, err error) {
 	messages := uint64(0)
 	for _, d := range s.datagrams[first:end] {
@@ -133,4 +131,51 @@ func (s *sender) fail(first, end int, err error) {
 	}
 	s.count.sent.Add(-messages)
 	s.count.fails(messages, err)
+}
+
+// An orderer puts messages of one size side by side, because the system can send a run of them with one write. The messages
+// of one channel, which mostly have one size, keep their order.
+type orderer struct {
+	groups map[group]int
+	of     [atOnce]int // the group of each message
+	starts [atOnce + 1]int
+	sorted [atOnce]int
+}
+
+// A group is messages that keep their order: those of a channel, or the unordered ones of a channel and a size.
+type group struct {
+	channel string
+	size    int // 0: ordered
+}
+
+// order returns the order in which to send at most atOnce messages: group by group, as these first occur. It is valid until
+// the next call.
+func (o *orderer) order(ms []Message) []int {
+	if o.groups == nil {
+		o.groups = make(map[group]int, atOnce)
+	}
+	clear(o.groups)
+	clear(o.starts[:])
+	for i := range ms {
+		key := group{channel: ms[i].Channel}
+		if ms[i].Unordered {
+			key.size = 1 + len(ms[i].Payload)
+		}
+		g, known := o.groups[key]
+		if !known {
+			g = len(o.groups)
+			o.groups[key] = g
+		}
+		o.of[i] = g
+		o.starts[g+1]++
+	}
+	for g := range len(o.groups) {
+		o.starts[g+1] += o.starts[g]
+	}
+	for i := range ms {
+		g := o.of[i]
+		o.sorted[o.starts[g]] = i
+		o.starts[g]++
+	}
+	return o.sorted[:len(ms)]
 }

@@ -100,7 +100,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			return Event{
 				Number:  rapid.Int64().Draw(t, "number"),
 				Time:    rapid.Int64().Draw(t, "time"),
-				Channel: string(rapid.SliceOfN(rapid.Byte(), 1, MaxChannel).Draw(t, "channel")),
+				Channel: string(rapid.SliceOfN(rapid.Byte(), 1, maxChannel).Draw(t, "channel")),
 				Payload: append([]byte{}, rapid.SliceOf(rapid.Byte()).Draw(t, "payload")...),
 			}
 		})).Draw(t, "events")
@@ -180,7 +180,7 @@ func TestATornTailIsReportedOnce(t *testing.T) {
 		require.Zero(t, r.Skipped())
 	}
 	assert.EqualError(t, &TornError{Offset: 7, Have: 30, Want: 41},
-		"lcm: the log ends inside the event at byte 7: 30 bytes of 41; what comes before it is whole")
+		"the log ends inside the event at byte 7: 30 bytes of 41; all events before it are whole")
 }
 
 func TestAnotherFileIsSkippedWhole(t *testing.T) {
@@ -200,7 +200,7 @@ func TestAHugeLengthAllocatesNothing(t *testing.T) {
 	var torn *TornError
 	require.ErrorAs(t, err, &torn)
 	assert.Equal(t, int64(headerSize+1+0x0fffffff), torn.Want)
-	assert.LessOrEqual(t, cap(r.win.buf), 2*firstRead)
+	assert.LessOrEqual(t, cap(r.ahead.buf), 2*firstRead)
 }
 
 func TestAReadErrorIsPassedOnForEver(t *testing.T) {
@@ -226,7 +226,7 @@ func TestTheWriterRefusesWhatReadersRefuse(t *testing.T) {
 	assert.ErrorContains(t, w.Write(Event{Channel: strings.Repeat("x", 1000)}), "1000 bytes")
 	assert.ErrorContains(t, w.Write(Event{Channel: "A", Payload: make([]byte, MaxPayload+1)}), "use at most 268435456")
 	assert.Zero(t, buf.Len())
-	require.NoError(t, w.Write(Event{Channel: strings.Repeat("x", MaxChannel)}))
+	require.NoError(t, w.Write(Event{Channel: strings.Repeat("x", maxChannel)}))
 }
 
 func TestAClockNeverGoesBack(t *testing.T) {
@@ -272,7 +272,7 @@ func FuzzReader(f *testing.F) {
 		if total == 0 {
 			require.True(t, bytes.Equal(log, again))
 		}
-		require.LessOrEqual(t, cap(r.win.buf), 4*(firstRead+len(log)))
+		require.LessOrEqual(t, cap(r.ahead.buf), 4*(firstRead+len(log)))
 	})
 }
 
