@@ -50,7 +50,7 @@ func TestRunShownOnALCMThatIsNotThere(t *testing.T) {
 	s.file("pp.metasim.yaml", pingPong)
 	e := s.metasim("run", "pp.metasim.yaml", "--json", "--out", "one", "--lcm", "tcpq://"+taken.Addr().String())
 	require.Zero(t, e.status)
-	e.says(t, "the LCM bus cannot be had", "address already in use")
+	e.says(t, "the LCM network is not available", "address already in use")
 	var out run.Outcome
 	e.object(t, &out)
 	require.True(t, out.OK && out.Deterministic)

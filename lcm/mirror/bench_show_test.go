@@ -11,14 +11,14 @@ import (
 )
 
 // observed is 1000 messages of 100 bytes, received and delivered.
-func observed() (sights []sight) {
+func observed() (messages []message) {
 	for i := range 1000 {
-		s := sight{kind: received, from: 1, seq: uint64(i), channel: "STATE", payload: make([]byte, 100)}
+		s := message{kind: received, from: 1, seq: uint64(i), channel: "STATE", payload: make([]byte, 100)}
 		d := s
 		d.kind = delivered
-		sights = append(sights, s, d)
+		messages = append(messages, s, d)
 	}
-	return sights
+	return messages
 }
 
 // BenchmarkSend is what one message costs the mirror's goroutine, with its companion.

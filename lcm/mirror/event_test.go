@@ -14,7 +14,7 @@ import (
 	"metasim/metasim"
 )
 
-var example = sight{
+var example = message{
 	kind: delivered, from: 0, to: 1, seq: 7, channel: "PING", payload: []byte("payload"),
 	sent: metasim.Instant{Time: 5, Step: 2}, due: metasim.Instant{Time: 1 << 40, Step: 1<<32 - 1},
 }

@@ -1,3 +1,21 @@
+// Package mirror shows a run to LCM's own tools: it observes the server, and publishes every message that the server
+// received, and every message that it delivered, on an LCM network.
+//
+// A message on CHANNEL is shown on CHANNEL@sender when it was received, and on CHANNEL@sender>recipient when it was
+// delivered. The payload is unchanged: tools know its type by its first bytes. With each goes a companion on
+// METASIM_EVENT, of the type in event_t.lcm: it has the instants and names for which LCM's packets have no place.
+//
+// The messages come in the order in which the server processed them, which is not that of simulated time, and differs from
+// run to run. Over UDP, messages that are sent together are sent channel by channel. What happened, in order, is in the
+// journal.
+//
+// A mirror changes nothing: it never delays or ends the run, and is not part of the digest. Messages that it has no time to
+// send are dropped and counted.
+//
+// # Duties of the caller
+//
+//  1. Give it the clients in the order of their names.
+//  2. Close it after the last Observe.
 package mirror
 
 import (
@@ -14,23 +32,23 @@ import (
 
 // A Config says what to show, and where.
 type Config struct {
-	// Bus is the network. It is the mirror's from now on.
+	// Bus is the network. The mirror owns and closes it.
 	Bus bus.Bus
 	// Clients are the names of all clients, by ClientID.
 	Clients []string
-	// Naming makes the names on the network.
+	// Naming makes the channels on the network.
 	Naming names.Naming
-	// Queue is how many messages may wait to be sent, and QueueBytes how many bytes of payload. Zero: 65,536, and 64 MiB.
+	// Queue is how many messages may be queued, and QueueBytes how many bytes of payload. Zero: 65,536, and 64 MiB.
 	Queue, QueueBytes int
-	// Log gets a warning when the first message is dropped, and for a name that LCM has no form for. Nil: nowhere.
+	// Log gets a warning when the first message is dropped, and for each channel that LCM cannot carry. Nil: none.
 	Log *slog.Logger
 }
 
-// Stats say how much was shown.
+// Stats count messages.
 type Stats struct {
-	Shown   uint64    // messages given to the network, each with a companion
-	Dropped uint64    // messages for which there was no room in the queue
-	Refused uint64    // messages whose names LCM has no form for; their companions were shown
+	Shown   uint64    // given to the network, each with a companion
+	Dropped uint64    // dropped because the queue was full
+	Refused uint64    // on a channel that LCM cannot carry; only their companions were shown
 	Bus     bus.Stats // of the network: counts messages and companions
 }
 
@@ -40,9 +58,9 @@ type Mirror struct {
 	seqs   []uint64 // the number of each client's next send
 
 	mu      sync.Mutex
-	waiting []sight
+	waiting []message
 	bytes   int
-	idle    bool // the sender waits for ready
+	idle    bool // run waits for ready
 	closed  bool
 
 	dropped atomic.Uint64
@@ -51,16 +69,16 @@ type Mirror struct {
 	ending chan struct{}
 	done   chan struct{}
 	sender sender
-	pace   pace
+	next   time.Time // when paced sends again
 }
 
-// The bounds of what waits where Config does not say.
+// The defaults of Config.
 const (
 	defaultQueue      = 1 << 16
 	defaultQueueBytes = 64 << 20
 )
 
-// New begins to show what is observed.
+// New returns a mirror that shows what it observes.
 func New(c Config) *Mirror {
 	if c.Queue <= 0 {
 		c.Queue = defaultQueue
@@ -80,13 +98,13 @@ func New(c Config) *Mirror {
 	return m
 }
 
-// Observe takes what one Step or Settle came to. It never fails, and never waits for the network.
+// Observe queues the messages of one Step or Settle. It never fails, and never waits for the network.
 func (m *Mirror) Observe(_ int64, ev metasim.Event, effects []metasim.Effect) error {
 	if send, ok := ev.(*metasim.Send); ok {
 		seq := m.seqs[send.Client]
 		m.seqs[send.Client]++
 		m.mu.Lock()
-		m.put(&sight{kind: received, from: send.Client, seq: seq, channel: send.Channel, sent: send.Sent, due: send.Sent,
+		m.put(&message{kind: received, from: send.Client, seq: seq, channel: send.Channel, sent: send.Sent, due: send.Sent,
 			payload: send.Payload})
 		m.mu.Unlock()
 	}
@@ -101,7 +119,7 @@ func (m *Mirror) Observe(_ int64, ev metasim.Event, effects []metasim.Effect) er
 			locked = true
 		}
 		msg := &d.Message
-		m.put(&sight{kind: delivered, from: msg.From, to: d.To, seq: msg.Seq, channel: msg.Channel, sent: msg.Sent, due: msg.Due,
+		m.put(&message{kind: delivered, from: msg.From, to: d.To, seq: msg.Seq, channel: msg.Channel, sent: msg.Sent, due: msg.Due,
 			payload: msg.Payload})
 	}
 	if locked {
@@ -110,9 +128,9 @@ func (m *Mirror) Observe(_ int64, ev metasim.Event, effects []metasim.Effect) er
 	return nil
 }
 
-// put makes a sight wait, if there is room. Payloads never change after they were sent, so they need not be copied. The
-// caller holds the lock.
-func (m *Mirror) put(s *sight) {
+// put queues a message, if there is room. A payload never changes after it was sent, so it is not copied. The caller holds
+// the lock.
+func (m *Mirror) put(s *message) {
 	if len(m.waiting) >= m.config.Queue || m.bytes+len(s.payload) > m.config.QueueBytes {
 		m.dropped.Add(1)
 		return
@@ -121,24 +139,24 @@ func (m *Mirror) put(s *sight) {
 	m.bytes += len(s.payload)
 	if m.idle {
 		m.idle = false
-		m.ready <- struct{}{} // has room: it is asked once for each time the sender is idle
+		m.ready <- struct{}{} // never waits: there is one for each time that run is idle
 	}
 }
 
-// gather is how long the sender lets messages come together where few come: many at once cost much less than one by one,
-// and nobody sees a millisecond.
+// gather is how long run waits for more messages when there are few: to send many at once costs much less than one by one,
+// and no person sees a millisecond.
 const gather = time.Millisecond
 
-// run sends what waits, until the mirror is closed and nothing does.
+// run sends queued messages, until the mirror is closed and the queue is empty.
 func (m *Mirror) run() {
 	defer close(m.done)
 	lossy := m.config.Bus.Lossy()
-	var batch []sight
+	var batch []message
 	for warned := false; ; {
 		var closed bool
 		if !warned && m.dropped.Load() > 0 {
 			warned = true
-			m.config.Log.Warn("the public LCM bus does not keep up; what it misses is counted, and the run goes on")
+			m.config.Log.Warn("the public LCM network is too slow for this run; messages that are dropped are counted, and the run goes on")
 		}
 		if batch, closed = m.take(batch); len(batch) == 0 {
 			if closed {
@@ -148,7 +166,7 @@ func (m *Mirror) run() {
 			continue
 		}
 		if lossy {
-			m.spread(batch)
+			m.paced(batch)
 			continue
 		}
 		m.sender.send(batch)
@@ -158,9 +176,9 @@ func (m *Mirror) run() {
 	}
 }
 
-// take exchanges what waits for an empty batch. If nothing waits, the next put, or Close, says ready.
-func (m *Mirror) take(batch []sight) ([]sight, bool) {
-	clear(batch) // payloads can be freed
+// take exchanges the queue for an empty batch. If the queue is empty, the next put, or Close, sends to ready.
+func (m *Mirror) take(batch []message) ([]message, bool) {
+	clear(batch) // frees the payloads
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	batch, m.waiting = m.waiting, batch[:0]
@@ -169,7 +187,7 @@ func (m *Mirror) take(batch []sight) ([]sight, bool) {
 	return batch, m.closed
 }
 
-// pause waits a little, unless the mirror is closed.
+// pause waits for gather, or until the mirror is closed.
 func (m *Mirror) pause() {
 	timer := time.NewTimer(gather)
 	defer timer.Stop()
@@ -179,7 +197,7 @@ func (m *Mirror) pause() {
 	}
 }
 
-// Close sends what waits, closes the network and says how much was shown. Nothing may be observed any more.
+// Close sends the queued messages, closes the network and returns the counts. Observe must not be called any more.
 func (m *Mirror) Close() (Stats, error) {
 	m.mu.Lock()
 	closed := m.closed
@@ -195,4 +213,47 @@ func (m *Mirror) Close() (Stats, error) {
 	<-m.done
 	err := m.config.Bus.Close()
 	return Stats{Shown: m.sender.shown, Refused: m.sender.refused, Dropped: m.dropped.Load(), Bus: m.config.Bus.Stats()}, err
+}
+
+// How many messages, each with its companion, are sent to a lossy network in a millisecond.
+const (
+	// slow is used while at most few messages are queued: liblcm keeps 30 messages for a subscription until its program
+	// handles them, and a run sends many at one instant.
+	slow = 10
+	few  = 1000
+	// fast is used while more are queued. It is also a bound: no program reads more over UDP, and to send more would take
+	// processors from the run.
+	fast = 300
+)
+
+// paced sends messages to a lossy network, some each millisecond.
+func (m *Mirror) paced(batch []message) {
+	for len(batch) > 0 {
+		n, late := slow, time.Duration(0)
+		if len(batch)+m.backlog() > few {
+			n, late = fast, 5*gather
+		}
+		n = min(n, len(batch))
+		m.wait(late)
+		m.sender.send(batch[:n])
+		batch = batch[n:]
+	}
+}
+
+func (m *Mirror) backlog() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.waiting)
+}
+
+// wait returns a millisecond after the last wait, or sooner to make up for waits that returned late, by at most late.
+func (m *Mirror) wait(late time.Duration) {
+	now := time.Now()
+	if now.Before(m.next) {
+		time.Sleep(m.next.Sub(now))
+	}
+	if oldest := now.Add(-late); m.next.Before(oldest) {
+		m.next = oldest
+	}
+	m.next = m.next.Add(gather)
 }

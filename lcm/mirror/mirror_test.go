@@ -72,7 +72,7 @@ func TestEveryMessageIsShownWithACompanion(t *testing.T) {
 	require.NoError(t, err)
 	var shown, told []string
 	for _, h := range b.heard {
-		if h.Channel != EventChannel {
+		if h.Channel != eventChannel {
 			shown = append(shown, fmt.Sprintf("%s %q at %d", h.Channel, h.Payload, h.At))
 			continue
 		}
@@ -133,7 +133,7 @@ func TestWhatWaitsIsBoundedInBytes(t *testing.T) {
 
 // A program that listens over UDP has room for 30 messages: what can wait comes in parts. What is too much to wait does not.
 func TestFewMessagesAreSpreadOverALossyNetwork(t *testing.T) {
-	for _, c := range []struct{ messages, most int }{{100, 2 * burst}, {20_000, 2 * atOnce}} {
+	for _, c := range []struct{ messages, most int }{{100, 2 * slow}, {20_000, 2 * atOnce}} {
 		b := &tape{lossy: true}
 		b.held.Lock()
 		m := New(Config{Bus: b, Clients: []string{"a"}})
@@ -164,6 +164,6 @@ func TestANameThatDoesNotFitIsCounted(t *testing.T) {
 	assert.EqualValues(t, 3, st.Refused)
 	assert.Len(t, b.heard, 3)
 	for _, h := range b.heard {
-		assert.Equal(t, EventChannel, h.Channel)
+		assert.Equal(t, eventChannel, h.Channel)
 	}
 }

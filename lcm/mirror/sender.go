@@ -1,6 +1,8 @@
 package mirror
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"log/slog"
 
 	"metasim/lcm/bus"
@@ -8,31 +10,31 @@ import (
 	"metasim/metasim"
 )
 
-// atOnce is how many messages, with their companions, are given to the network at once.
+// atOnce is how many messages, with their companions, are given to the network in one call.
 const atOnce = 128
 
-// A sender makes messages of the network out of what was seen.
+// A sender publishes messages and their companions on the network.
 type sender struct {
 	bus     bus.Bus
 	clients []string
 	naming  names.Naming
 	log     *slog.Logger
-	names   map[route]string // the names met so far; empty for one that LCM has no form for
+	names   map[route]string // the channels on the network; empty: LCM cannot carry it
 
 	batch   []bus.Message
-	events  []byte // the companions' payloads
+	events  []byte // the payloads of the companions
 	shown   uint64
 	refused uint64
 }
 
-// A route is what a name on the network is made of.
+// A route has one channel on the network.
 type route struct {
 	kind     int8
 	from, to metasim.ClientID
 	channel  string
 }
 
-// maxNames bounds what is remembered: beyond it names are made anew.
+// maxNames is how many routes are cached.
 const maxNames = 1 << 18
 
 func newSender(c *Config) sender {
@@ -40,7 +42,7 @@ func newSender(c *Config) sender {
 }
 
 // send shows messages.
-func (s *sender) send(all []sight) {
+func (s *sender) send(all []message) {
 	for len(all) > 0 {
 		n := min(len(all), atOnce)
 		s.part(all[:n])
@@ -48,10 +50,10 @@ func (s *sender) send(all []sight) {
 	}
 }
 
-func (s *sender) part(sights []sight) {
+func (s *sender) part(messages []message) {
 	s.batch, s.events = s.batch[:0], s.events[:0]
-	for i := range sights {
-		v := &sights[i]
+	for i := range messages {
+		v := &messages[i]
 		if name := s.name(v); name != "" {
 			s.batch = append(s.batch, bus.Message{Channel: name, Payload: v.payload, At: v.due.Time})
 		} else {
@@ -64,21 +66,21 @@ func (s *sender) part(sights []sight) {
 		start := len(s.events)
 		s.events = appendEvent(s.events, v, s.clients[v.from], recipient)
 		s.batch = append(s.batch, bus.Message{
-			Channel: EventChannel, Payload: s.events[start:len(s.events):len(s.events)], At: v.due.Time, Unordered: true,
+			Channel: eventChannel, Payload: s.events[start:len(s.events):len(s.events)], At: v.due.Time, Unordered: true,
 		})
 	}
-	if err := s.bus.Publish(s.batch...); err != nil { // of a payload beyond what LCM allows, which no frame can hold
+	if err := s.bus.Publish(s.batch...); err != nil { // a payload too large for LCM would not fit a frame of wire either
 		s.log.Warn("a message cannot be shown", "why", err)
 	}
-	s.shown += uint64(len(sights))
+	s.shown += uint64(len(messages))
 	clear(s.batch)
 }
 
-// name is where a message is shown; empty where it cannot be.
-func (s *sender) name(v *sight) string {
+// name returns the channel on which a message is shown, or "" if LCM cannot carry it.
+func (s *sender) name(v *message) string {
 	r := route{v.kind, v.from, v.to, v.channel}
-	name, met := s.names[r]
-	if met {
+	name, known := s.names[r]
+	if known {
 		return name
 	}
 	recipient := ""
@@ -87,7 +89,7 @@ func (s *sender) name(v *sight) string {
 		name = s.naming.Delivered(v.channel, s.clients[v.from], recipient)
 	}
 	if err := s.naming.Check(v.channel, s.clients[v.from], recipient); err != nil {
-		s.log.Warn("a channel is not shown on the public LCM bus", "why", err)
+		s.log.Warn("a channel is not shown on the public LCM network", "why", err)
 		name = ""
 	}
 	if len(s.names) >= maxNames {
@@ -95,4 +97,50 @@ func (s *sender) name(v *sight) string {
 	}
 	s.names[r] = name
 	return name
+}
+
+// eventChannel is the channel of the companions.
+const eventChannel = "METASIM_EVENT"
+
+// fingerprint identifies metasim.event_t to LCM: the hash that lcm-gen makes of event_t.lcm.
+const fingerprint = 0x4eaf227edec29b34
+
+// The kinds of event_t.
+const (
+	received  = 1
+	delivered = 2
+)
+
+// A message is one message to be shown.
+type message struct {
+	kind     int8
+	from, to metasim.ClientID // to: only if it was delivered
+	seq      uint64
+	channel  string
+	sent     metasim.Instant
+	due      metasim.Instant
+	payload  []byte
+}
+
+// appendEvent appends the companion of a message, in LCM's encoding.
+func appendEvent(b []byte, s *message, sender, recipient string) []byte {
+	b = binary.BigEndian.AppendUint64(b, fingerprint)
+	b = append(b, byte(s.kind))
+	b = appendString(b, sender)
+	b = appendString(b, recipient)
+	b = appendString(b, s.channel)
+	b = binary.BigEndian.AppendUint64(b, s.seq)
+	b = binary.BigEndian.AppendUint64(b, uint64(s.sent.Time))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.sent.Step))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.due.Time))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.due.Step))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(s.payload)))
+	hash := sha256.Sum256(s.payload)
+	return append(b, hash[:8]...)
+}
+
+// appendString appends a string in LCM's encoding: its length with the final zero, the string, the zero.
+func appendString(b []byte, s string) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(len(s)+1))
+	return append(append(b, s...), 0)
 }
