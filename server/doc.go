@@ -19,12 +19,10 @@
 // The files, from the top down:
 //
 //	server.go      the Server: New, Serve, Accept and the readers of connections
-//	drive.go       a driver: Initialize, AdvanceTo, Pace
-//	pause.go       a person: Pause, Resume, Step
+//	control.go     for a driver: Initialize, AdvanceTo, Pace; for a person: Pause, Resume, Step
 //	snapshot.go    the state of a run, for people
 //	result.go      the result of a run
-//	turn.go        which goroutine runs the dispatcher; the main loop
-//	round.go       one round: take, settle, write
+//	turn.go        which goroutine runs the dispatcher; the main loop; a round
 //	lost.go        clients that are lost, peers that do not read
 //	dispatch.go    events to the dispatcher, effects to the sessions
 //	permission.go  how far the run may go
