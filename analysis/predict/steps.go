@@ -1,9 +1,9 @@
 package predict
 
-import "metasim/metasim"
-
-// maxDelay is how long a client waits with a report that nobody is known to need, in nanoseconds.
-const maxDelay = 100_000
+import (
+	"metasim/metasim"
+	"metasim/wire/session"
+)
 
 // done ends the acts of a client. The client goes on if it may, and writes if it must.
 func (s *simulator) done(c *clientModel) {
@@ -22,7 +22,7 @@ func (s *simulator) done(c *clientModel) {
 		s.say(c, &metasim.PollWait{Client: c.id, Report: r, Want: r.NextEvent, Messages: c.log.Messages})
 	default:
 		s.say(c, &metasim.Advance{Client: c.id, Report: c.report()})
-		if s.costs.known && !c.quiet.Before(next) && s.wall-c.since < maxDelay {
+		if s.costs.known && !session.Helps(next, c.quiet) && s.wall-c.since < session.KeepFor {
 			s.goOn(c)
 			return
 		}
@@ -95,7 +95,7 @@ func (s *simulator) say(c *clientModel, ev metasim.Event) {
 		c.since = s.wall
 	} else if a, ok := ev.(*metasim.Advance); ok && s.costs.known {
 		if last, ok := c.outbox[n-1].(*metasim.Advance); ok {
-			last.Report = a.Report
+			last.Report = session.Merge(last.Report, a.Report)
 			return
 		}
 	}

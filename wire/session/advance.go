@@ -144,14 +144,9 @@ func (c *Client) report(now, next metasim.Instant) metasim.Report {
 	return metasim.Report{Now: now, NoSendBefore: floor, NextEvent: c.told.next, Acked: c.handled}
 }
 
-// promised returns the instant before which the client has promised not to send.
+// promised returns the first instant at which the client may send: not before its own promise; and before the next event
+// that it reported only in answer to a message that it has handled since, which takes its reaction time. The server checks
+// the same.
 func (c *Client) promised() metasim.Instant {
-	return MaySendFrom(c.promise, c.told.next, c.told.cause, c.reaction)
-}
-
-// MaySendFrom returns the first instant at which a client may send: not before its own promise; and before the next event
-// that it reported only in answer to a message that it has handled since, which takes its reaction time. cause is when
-// the first of these was due, Infinity for none. The server checks the same.
-func MaySendFrom(promise, next, cause metasim.Instant, reaction metasim.Time) metasim.Instant {
-	return metasim.Later(promise, metasim.Earlier(next, cause.React(reaction)))
+	return metasim.Later(c.promise, metasim.Earlier(c.told.next, c.told.cause.React(c.reaction)))
 }

@@ -12,8 +12,8 @@ import (
 // need, or for a moment of real time. This decides when others learn what they would learn anyway: it reaches no result.
 const (
 	KeepFor     = 100_000 // nanoseconds of real time
-	KeepPackets = 512
-	KeepBytes   = 32 << 10 // of payloads
+	keepPackets = 512
+	keepBytes   = 32 << 10 // of payloads
 )
 
 // Helps reports whether a report may help a client that waits: its next event lies beyond quiet, the hint of the last
@@ -33,7 +33,7 @@ func (o *Outbound) Packets() []wire.Packet { return o.packets }
 
 // Urgent reports whether everything must be written now: somebody may wait for it, or it is much.
 func (o *Outbound) Urgent() bool {
-	return o.urgent || len(o.packets) >= KeepPackets || o.size >= KeepBytes
+	return o.urgent || len(o.packets) >= keepPackets || o.size >= keepBytes
 }
 
 // Keep notes that what is there, and is not urgent, waits from now on; now is in nanoseconds of any clock that goes on
