@@ -22,7 +22,7 @@ type clientFlags struct {
 	count                         int
 }
 
-func newClient(std streams) *cobra.Command {
+func newClient() *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
 		Use:   "client MODEL",
@@ -31,7 +31,7 @@ func newClient(std streams) *cobra.Command {
 			"token come from METASIM_SERVER, METASIM_CLIENT and METASIM_TOKEN, or from the flags.\n\nModels:\n" + modelList(),
 		Example: "  metasim client ping --name pinger --with rounds=10 --with out=PING --with in=PONG",
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return takePart(cmd, args, &f, std) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return takePart(cmd, args, &f) },
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.with, "with", nil, "a parameter of the model: `name=value`; may be repeated")
@@ -55,30 +55,30 @@ func modelList() string {
 	return s.String()
 }
 
-func takePart(cmd *cobra.Command, args []string, f *clientFlags, _ streams) error {
+func takePart(cmd *cobra.Command, args []string, f *clientFlags) error {
 	in, err := f.read(args)
 	if err != nil {
-		return &failure{status: 2, err: err}
+		return badUsage(err)
 	}
 	if err := knownModel(in.Model); err != nil {
-		return &failure{status: 2, err: err}
+		return badUsage(err)
 	}
 	name := f.name
 	if name == "" {
 		name = os.Getenv("METASIM_CLIENT")
 	}
 	if name == "" {
-		return &failure{status: 2, err: errors.New("the client has no name; use --name, or set METASIM_CLIENT")}
+		return badUsage(errors.New("the client has no name; use --name, or set METASIM_CLIENT"))
 	}
-	if err := f.place(in, name); err != nil {
-		return &failure{status: 2, err: err}
+	if err := f.setIndex(in, name); err != nil {
+		return badUsage(err)
 	}
 	server := f.server
 	if server == "" {
 		server = os.Getenv("METASIM_SERVER")
 	}
 	if server == "" {
-		return &failure{status: 2, err: errors.New("no server to join; use --server, or set METASIM_SERVER")}
+		return badUsage(errors.New("no server to join; use --server, or set METASIM_SERVER"))
 	}
 	token := f.token
 	if token == "" {
@@ -86,7 +86,7 @@ func takePart(cmd *cobra.Command, args []string, f *clientFlags, _ streams) erro
 	}
 	parts, err := in.Parts(name)
 	if err != nil {
-		return &failure{status: 2, err: err}
+		return badUsage(err)
 	}
 	if err := run.TakePart(cmd.Context(), parts, server, token); err != nil {
 		return failed(err)
@@ -94,7 +94,7 @@ func takePart(cmd *cobra.Command, args []string, f *clientFlags, _ streams) erro
 	return nil
 }
 
-// knownModel refuses a model that does not exist, before anything else is asked for.
+// knownModel refuses a model that does not exist.
 func knownModel(name string) error {
 	for _, m := range catalog.Models() {
 		if m.Name == name {
@@ -104,8 +104,8 @@ func knownModel(name string) error {
 	return fmt.Errorf("there is no built-in model %q; see metasim client --help for a list", name)
 }
 
-// place says which of the clients of its entry this one is, unless metasim run has said it already.
-func (f *clientFlags) place(in *run.Instance, name string) error {
+// setIndex finds the index of the client in its entry from its name, unless metasim run has passed it on.
+func (f *clientFlags) setIndex(in *run.Instance, name string) error {
 	if in.Entry != "" {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (f *clientFlags) place(in *run.Instance, name string) error {
 	return nil
 }
 
-// read reads what is to be run: from the flags for a person, or as metasim run passes it on.
+// read reads which model is to be run: from the flags, or as metasim run passes it on.
 func (f *clientFlags) read(args []string) (*run.Instance, error) {
 	switch {
 	case f.instance != "" && len(args) == 0:
@@ -131,7 +131,7 @@ func (f *clientFlags) read(args []string) (*run.Instance, error) {
 	case len(args) == 0:
 		return nil, errors.New("which model? see metasim client --help for a list")
 	}
-	// A person who names a file on the command line means it as the shell would.
+	// A file that is named on the command line may lie anywhere.
 	in := &run.Instance{Model: args[0], With: map[string]any{}, Seed: f.seed, Dir: ".", AllowOutside: true}
 	for _, w := range f.with {
 		key, text, ok := strings.Cut(w, "=")

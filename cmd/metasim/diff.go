@@ -29,12 +29,12 @@ func newDiff(std streams) *cobra.Command {
 			if typesDir != "" {
 				var err error
 				if known, err = types.Load(typesDir); err != nil {
-					return &failure{status: 2, err: err}
+					return badUsage(err)
 				}
 			}
 			v, err := compare.Runs(args[0], args[1], known)
 			if err != nil {
-				return &failure{status: 2, err: err}
+				return badUsage(err)
 			}
 			if err := printComparison(v, asJSON, std); err != nil {
 				return failed(err)

@@ -59,11 +59,11 @@ type sink struct {
 func exportLog(path, client string, f *exportFlags, std streams) (err error) {
 	run, err := record.Open(path)
 	if err != nil {
-		return &failure{status: 2, err: err}
+		return badUsage(err)
 	}
 	r, err := run.OpenJournal()
 	if err != nil {
-		return &failure{status: 2, err: err}
+		return badUsage(err)
 	}
 	defer func() { _ = r.Close() }() // a file that was only read
 	m := run.Manifest
@@ -76,7 +76,7 @@ func exportLog(path, client string, f *exportFlags, std streams) (err error) {
 		}
 	}()
 	if err != nil {
-		return &failure{status: 2, err: err}
+		return badUsage(err)
 	}
 	end, err := export.Walk(m.Clients, r, func(o *export.Occurrence) error {
 		for _, s := range sinks {

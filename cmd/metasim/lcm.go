@@ -40,7 +40,7 @@ func addTypes(cmd *cobra.Command, paths *[]string) {
 func loadTypes(paths []string) (*types.Set, error) {
 	s, err := types.Load(paths...)
 	if err != nil {
-		return nil, &failure{status: 2, err: err}
+		return nil, badUsage(err)
 	}
 	return s, nil
 }
@@ -58,7 +58,7 @@ type logCheck struct {
 func readLCM(file string, visit func(lcm.Event) error) (check logCheck, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return check, &failure{status: 2, err: err}
+		return check, badUsage(err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	r := lcm.NewReader(f)
@@ -71,7 +71,7 @@ func readLCM(file string, visit func(lcm.Event) error) (check logCheck, err erro
 		case errors.Is(err, io.EOF):
 			return check, nil
 		case err != nil:
-			return check, &failure{status: 2, err: err}
+			return check, badUsage(err)
 		default:
 			check.events++
 			if _, back := clock.Elapsed(ev.Time); back > 0 {
@@ -96,7 +96,7 @@ func (c logCheck) disorder() string {
 // damage says what of the log could not be read. It is nil for one that is whole.
 func (c logCheck) damage(file string) error {
 	if c.events == 0 && (c.skipped > 0 || c.torn != nil) {
-		return &failure{status: 2, err: fmt.Errorf("%s is no event log of LCM: there is no event in it; name a file that lcm-logger wrote", file)}
+		return badUsage(fmt.Errorf("%s is no event log of LCM: there is no event in it; name a file that lcm-logger wrote", file))
 	}
 	var what []string
 	if c.skipped > 0 {

@@ -26,7 +26,7 @@ func newLCMCat(std streams) *cobra.Command {
 		Args: exactlyOne("log"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := metasim.CheckSubscription(pattern); err != nil {
-				return &failure{status: 2, err: fmt.Errorf("--channel %q is no channel and no pattern: %w; write it as \"POSE_.*\"", pattern, err)}
+				return badUsage(fmt.Errorf("--channel %q is no channel and no pattern: %w; write it as \"POSE_.*\"", pattern, err))
 			}
 			known, err := loadTypes(paths)
 			if err != nil {

@@ -27,17 +27,17 @@ func newLog(std streams) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch wanted, err := files.check(asJSON); {
 			case err != nil:
-				return &failure{status: 2, err: err}
+				return badUsage(err)
 			case wanted:
 				return exportLog(args[0], name, &files, std)
 			}
 			l, err := record.ReadLog(args[0])
 			if err != nil {
-				return &failure{status: 2, err: err}
+				return badUsage(err)
 			}
 			if name != "" {
 				if err := l.Only(name); err != nil {
-					return &failure{status: 2, err: err}
+					return badUsage(err)
 				}
 			}
 			if err := printLog(l, asJSON, std); err != nil {

@@ -70,7 +70,7 @@ func newRoot(std streams) *cobra.Command {
 	root.SetFlagErrorFunc(badFlag)
 	root.Args = unknownCommand
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.AddCommand(newRun(std), newServe(std), newClient(std), newValidate(std), newSchema(std), newLog(std), newLCM(std),
+	root.AddCommand(newRun(std), newServe(std), newClient(), newValidate(std), newSchema(std), newLog(std), newLCM(std),
 		newVerify(std), newReplay(std), newDiff(std), newReport(std), newBench(std), newWhy(std), newCtl(std), newVersion(std),
 		newDemo(std))
 	return root

@@ -35,14 +35,14 @@ func newReplay(std streams) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && name == "" {
-				return &failure{status: 2, err: errors.New("whom does the command play? use --client NAME")}
+				return badUsage(errors.New("whom does the command play? use --client NAME"))
 			}
 			if cmd.ArgsLenAtDash() >= 0 && len(args) == 1 {
-				return &failure{status: 2, err: errors.New("no command after --; name one, or leave -- out")}
+				return badUsage(errors.New("no command after --; name one, or leave -- out"))
 			}
 			r, err := record.OpenToReplay(args[0])
 			if err != nil {
-				return &failure{status: 2, err: err}
+				return badUsage(err)
 			}
 			if name != "" {
 				return replayClient(cmd.Context(), r, name, args[1:], std)
@@ -54,7 +54,7 @@ func newReplay(std streams) *cobra.Command {
 	return cmd
 }
 
-// replayDispatcher checks the run as a whole.
+// replayDispatcher replays the run as a whole.
 func replayDispatcher(r *record.Run, std streams) error {
 	a, err := replay.Dispatcher(r)
 	if err != nil {
@@ -73,7 +73,7 @@ func replayDispatcher(r *record.Run, std streams) error {
 	return nil
 }
 
-// replayClient checks one client.
+// replayClient replays one client.
 func replayClient(ctx context.Context, r *record.Run, name string, command []string, std streams) error {
 	o := run.ReplayOptions{Command: command, Stdout: std.out, Stderr: std.err}
 	if len(command) > 0 {
@@ -84,7 +84,7 @@ func replayClient(ctx context.Context, r *record.Run, name string, command []str
 	}
 	c, err := run.ReplayClient(ctx, r, name, o)
 	if errors.As(err, new(*record.UnknownClientError)) {
-		return &failure{status: 2, err: err}
+		return badUsage(err)
 	}
 	if err != nil {
 		return failed(err)
@@ -96,11 +96,11 @@ func replayClient(ctx context.Context, r *record.Run, name string, command []str
 	return nil
 }
 
-// withoutInterrupt returns a context that does not end with Ctrl-C: at a terminal that is for the debugger, which gets
-// it too.
+// withoutInterrupt returns a context that does not end with Ctrl-C: at a terminal, Ctrl-C is for the debugger, which also
+// receives it.
 func withoutInterrupt(ctx context.Context) (context.Context, func()) {
-	kept := make(chan os.Signal, 1) // while somebody is notified, the signal does not end this program
-	signal.Notify(kept, os.Interrupt)
+	ignored := make(chan os.Signal, 1) // while the signal goes to a channel, it does not end this program
+	signal.Notify(ignored, os.Interrupt)
 	without, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unwatch := context.AfterFunc(ctx, func() {
 		var stopped interrupted
@@ -111,6 +111,6 @@ func withoutInterrupt(ctx context.Context) (context.Context, func()) {
 	return without, func() {
 		unwatch()
 		cancel(nil)
-		signal.Stop(kept)
+		signal.Stop(ignored)
 	}
 }

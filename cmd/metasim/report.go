@@ -50,7 +50,7 @@ func newReport(std streams) *cobra.Command {
 func makeReport(dir string, whatIf []string) (*trace.Timeline, *report.Report, error) {
 	run, err := record.OpenToReplay(dir)
 	if err != nil {
-		return nil, nil, &failure{status: 2, err: err}
+		return nil, nil, badUsage(err)
 	}
 	timeline, err := trace.ReadRun(run)
 	if err != nil {
@@ -61,7 +61,7 @@ func makeReport(dir string, whatIf []string) (*trace.Timeline, *report.Report, e
 	for _, text := range whatIf {
 		c, err := model.Parse(text)
 		if err != nil {
-			return nil, nil, &failure{status: 2, err: err}
+			return nil, nil, badUsage(err)
 		}
 		changes = append(changes, c)
 	}

@@ -121,13 +121,13 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 	return nil
 }
 
-// options says how to carry out the scenario.
+// options returns how to carry out the scenario.
 func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run.Options, error) {
-	tell := serve || slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.External })
+	printAddress := serve || slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.External })
 	o := run.Options{
 		Transport: f.transport, Listen: f.listen, Serve: serve, Token: f.token, Out: f.out, AllowOutside: f.allowOutside,
 		Pack: f.pack, NoTrace: f.noTrace, NoJournal: f.noJournal,
-		Log: newLogger(std.err, f.verbose), Ready: f.ready(tell, std),
+		Log: newLogger(std.err, f.verbose), Ready: f.ready(printAddress, std),
 	}
 	if o.Token == "" {
 		o.Token = os.Getenv("METASIM_TOKEN")
@@ -146,13 +146,13 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return o, fmt.Errorf("where this program is cannot be found out: %w", err)
+		return o, fmt.Errorf("this program cannot find its own file: %w", err)
 	}
 	o.Self = []string{self}
 	return o, o.Validate()
 }
 
-// outsideFlag names a flag that makes no sense where nobody comes from outside; empty if none was given.
+// outsideFlag names a flag that was given and makes no sense if no client joins from outside; empty if there is none.
 func (f *runFlags) outsideFlag() string {
 	switch {
 	case f.readyFile != "":
@@ -163,10 +163,11 @@ func (f *runFlags) outsideFlag() string {
 	return ""
 }
 
-// ready tells where the server is: in the ready file, and, where people start clients by hand, on the terminal.
-func (f *runFlags) ready(tell bool, std streams) func(url, token string) error {
+// ready returns a function that writes the address of the server to the ready file and, for people who start clients by hand,
+// to the terminal.
+func (f *runFlags) ready(print bool, std streams) func(url, token string) error {
 	return func(url, token string) error {
-		if tell {
+		if print {
 			fmt.Fprintf(std.err, "METASIM_SERVER=%s\n", url)
 			if token != "" {
 				fmt.Fprintf(std.err, "METASIM_TOKEN=%s\n", token)

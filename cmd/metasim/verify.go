@@ -56,7 +56,7 @@ func newVerify(std streams) *cobra.Command {
 
 func verify(ctx context.Context, file string, runs int, f *scenarioFlags, std streams) (*run.Verdict, error) {
 	if runs < 2 {
-		return nil, &failure{status: 2, err: fmt.Errorf("--runs %d compares nothing; use at least 2", runs)}
+		return nil, badUsage(fmt.Errorf("--runs %d compares nothing; use at least 2", runs))
 	}
 	sc, err := f.load(file, std)
 	if err != nil {
@@ -71,7 +71,7 @@ func verify(ctx context.Context, file string, runs int, f *scenarioFlags, std st
 	})
 	switch {
 	case errors.As(err, new(*run.ExternalError)) || errors.As(err, new(*run.LiveError)):
-		return nil, &failure{status: 2, err: err}
+		return nil, badUsage(err)
 	case err != nil:
 		return nil, failed(err)
 	}
