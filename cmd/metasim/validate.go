@@ -13,7 +13,7 @@ import (
 
 // validation is what `metasim validate --json` prints.
 type validation struct {
-	OK       bool                `json:"ok"`
+	OK       bool              `json:"ok"`
 	Errors   []problem.Problem `json:"errors"`
 	Warnings []problem.Problem `json:"warnings"`
 	Advice   []problem.Problem `json:"advice"`
