@@ -20,7 +20,6 @@ import (
 	"metasim/lcm/bus"
 	"metasim/lcm/names"
 	"metasim/metasim"
-	"metasim/run"
 	"metasim/server"
 	"metasim/wire/transport/mem"
 )
@@ -61,7 +60,7 @@ func drives(t *testing.T, url string) *drive {
 		return client.WithConn(conn)
 	}
 	forBridge, forSim := dial(), dial()
-	go func() { d.ended <- run.Model(ctx, m, "bridge", forBridge) }()
+	go func() { d.ended <- federates.TakePart(ctx, m, "bridge", forBridge) }()
 	go func() { d.ended <- d.simulate(ctx, forSim) }()
 	require.NoError(t, d.server.Initialize(ctx))
 	return d

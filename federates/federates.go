@@ -2,6 +2,7 @@ package federates
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"metasim/client"
@@ -15,6 +16,22 @@ import (
 type Model interface {
 	Declare(b *client.Builder) error
 	Run(ctx context.Context, c *client.Client) error
+}
+
+// TakePart takes part in a run with a model, from joining to leaving. It joins as name, unless the options say another.
+func TakePart(ctx context.Context, m Model, name string, opts ...client.Option) error {
+	b := client.NewBuilder(name)
+	if err := m.Declare(b); err != nil {
+		return fmt.Errorf("client %s: %w", name, err)
+	}
+	c, err := b.Complete(ctx, opts...)
+	if err != nil {
+		return err
+	}
+	if err := m.Run(ctx, c); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	return c.Leave(ctx)
 }
 
 // models says how each model of the catalog is made. A model in a subfolder is listed here like the others.

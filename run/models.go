@@ -99,7 +99,7 @@ func TakePart(ctx context.Context, parts []Part, url, token string) error {
 	transports := client.WithTransports(all.Table())
 	if len(parts) == 1 {
 		p := parts[0]
-		return takePart(ctx, p.Model, p.Name, transports, client.WithServer(url), client.WithToken(token), client.WithName(p.Name))
+		return federates.TakePart(ctx, p.Model, p.Name, transports, client.WithServer(url), client.WithToken(token), client.WithName(p.Name))
 	}
 	host, err := client.Connect(ctx, transports, client.WithServer(url))
 	if err != nil {
@@ -116,25 +116,9 @@ func runParts(ctx context.Context, host *client.Host, scheduler *client.Schedule
 		running.Add(1)
 		scheduler.Go(func(scheduled client.Option) {
 			defer running.Done()
-			errs[i] = takePart(ctx, p.Model, p.Name, client.WithHost(host), client.WithToken(token), scheduled)
+			errs[i] = federates.TakePart(ctx, p.Model, p.Name, client.WithHost(host), client.WithToken(token), scheduled)
 		})
 	}
 	running.Wait()
 	return errors.Join(errors.Join(errs...), host.Close())
-}
-
-// takePart takes part in a run with one built-in model, from joining to leaving.
-func takePart(ctx context.Context, m federates.Model, name string, opts ...client.Option) error {
-	b := client.NewBuilder(name)
-	if err := m.Declare(b); err != nil {
-		return fmt.Errorf("client %s: %w", name, err)
-	}
-	c, err := b.Complete(ctx, opts...)
-	if err != nil {
-		return err
-	}
-	if err := m.Run(ctx, c); err != nil {
-		return errors.Join(err, c.Close())
-	}
-	return c.Leave(ctx)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"metasim/client"
+	"metasim/federates"
 	"metasim/record"
 	"metasim/record/replay"
 	"metasim/scenarios"
@@ -94,7 +95,7 @@ func replayModel(r *record.Run, dir string, cl *scenarios.Client) (*replay.Progr
 			if err != nil {
 				return err
 			}
-			return takePart(ctx, parts[0].Model, cl.Name, client.WithConn(conn), client.WithToken(token))
+			return federates.TakePart(ctx, parts[0].Model, cl.Name, client.WithConn(conn), client.WithToken(token))
 		},
 	}, nil
 }
