@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
 	"metasim/metasim"
 	"metasim/wire"
+	"metasim/wire/transport"
+	"metasim/wire/transport/shm"
+	"metasim/wire/transport/stream"
 )
 
 // NewBuilder begins a client called name. In a process that a scenario started, METASIM_CLIENT decides the name.
@@ -63,6 +67,10 @@ func WithConn(conn wire.Conn) Option { return func(o *options) { o.conn = conn }
 // must be given.
 func WithHost(h *Host) Option { return func(o *options) { o.host = h } }
 
+// WithTransports reaches the server with these transports. Default: unix, tcp and shm. QUIC is left to whoever asks for
+// it, because it more than doubles a small program: client.WithTransports(all.Table()), of metasim/wire/transport/all.
+func WithTransports(table transport.Table) Option { return func(o *options) { o.transports = table } }
+
 // Complete joins the run, and returns once every client of the scenario has joined. The client is then at the start
 // instant. A *wire.RefusedError tells why the server did not let it in.
 func (b *Builder) Complete(ctx context.Context, opts ...Option) (*Client, error) {
@@ -116,6 +124,39 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 		p.client = c
 	}
 	return c, nil
+}
+
+// Connect connects a Host to the server. The options say where it is, as those of Complete do.
+func Connect(ctx context.Context, opts ...Option) (*Host, error) {
+	conn, err := connect(ctx, gather(opts))
+	if err != nil {
+		return nil, named("", err)
+	}
+	return newHost(conn), nil
+}
+
+func connect(ctx context.Context, o options) (wire.Conn, error) {
+	if o.conn != nil {
+		return o.conn, nil
+	}
+	if o.url == "" {
+		return nil, errNoServer
+	}
+	return dial(ctx, o)
+}
+
+// dial connects to the server that the options name.
+func dial(ctx context.Context, o options) (wire.Conn, error) {
+	table := o.transports
+	if table == nil {
+		table = transport.Table{stream.Unix(), stream.TCP(), shm.Transport()}
+	}
+	conn, err := table.Dial(ctx, o.url)
+	if errors.As(err, new(*transport.UnknownError)) && o.transports == nil {
+		err = fmt.Errorf(`%w; for quic:// import "metasim/wire/transport/all" and give Complete or Connect the option `+
+			"client.WithTransports(all.Table())", err)
+	}
+	return conn, err
 }
 
 var errNoServer = errors.New("no server; set METASIM_SERVER, or use WithServer")

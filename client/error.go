@@ -11,10 +11,10 @@ import (
 // named is the function of that name, which returns the same error each time for a session that is over.
 func (c *Client) named(err error) error {
 	if err == nil || err != c.rules.Err() {
-		return named(c.Name(), err)
+		return named(c.rules.Name(), err)
 	}
 	if c.over == nil {
-		c.over = named(c.Name(), err)
+		c.over = named(c.rules.Name(), err)
 	}
 	return c.over
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"metasim/client/internal/sched"
 	"metasim/wire"
 	"metasim/wire/session"
 )
@@ -100,7 +102,7 @@ func (c *Client) flush() error {
 // unwritten ends the client after a write that failed.
 func (c *Client) unwritten(err error) error {
 	if errors.As(err, new(*wire.ProtocolError)) {
-		return c.rules.Fail(fmt.Errorf("at %v: %w", c.Now(), err)) // nothing was sent, so the server has no say in it
+		return c.rules.Fail(fmt.Errorf("at %v: %w", c.rules.Now(), err)) // nothing was sent, so the server has no say in it
 	}
 	// A server that ends the run says why, then closes: its reason is better than the broken pipe.
 	for err = nil; err == nil; {
@@ -131,4 +133,62 @@ func (c *Client) takeIn(came *session.Inbound, err error) error {
 		return err
 	}
 	return c.rules.Lose(err)
+}
+
+// write writes what is there, in one write. The methods of an outbox are called with its lock. With a task, whose client then waits, tasks of its scheduler share the write.
+func (o *outbox) write(task *sched.Task) error {
+	packets := o.queue.Packets()
+	if o.err == nil && len(packets) > 0 {
+		o.wrote = true
+		o.err = o.host.write(packets, task)
+		o.queue.Written()
+	}
+	return o.err
+}
+
+// writeSoon writes what is urgent at once, and what is not when it has waited for long enough.
+func (o *outbox) writeSoon() error {
+	if o.queue.Urgent() {
+		return o.write(nil)
+	}
+	if !o.queue.Keeping() {
+		o.queue.Keep(o.now())
+	}
+	if !o.armed {
+		o.arm(session.KeepFor)
+	}
+	return o.err
+}
+
+// now reads the queue's clock, in nanoseconds.
+func (o *outbox) now() int64 {
+	if o.clock.IsZero() {
+		o.clock = time.Now()
+	}
+	return int64(time.Since(o.clock))
+}
+
+func (o *outbox) arm(d time.Duration) {
+	o.armed = true
+	if o.timer == nil {
+		o.timer = time.AfterFunc(d, o.expire)
+		return
+	}
+	o.timer.Reset(d)
+}
+
+// expire is the timer's, and takes the lock: it writes what has waited for long enough. A timer that was set for packets
+// which have been written meanwhile serves those that came after them.
+func (o *outbox) expire() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.armed = false
+	if !o.queue.Keeping() {
+		return
+	}
+	if left := o.queue.Left(o.now()); left > 0 {
+		o.arm(time.Duration(left))
+		return
+	}
+	_ = o.write(nil) // the next write returns it
 }

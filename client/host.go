@@ -2,7 +2,6 @@ package client
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"net"
 	"slices"
@@ -14,25 +13,6 @@ import (
 
 // maxPending is how many bytes may wait to be written before those who add to them wait.
 const maxPending = 256 << 10
-
-// Connect connects a Host to the server. The options say where it is, as those of Complete do.
-func Connect(ctx context.Context, opts ...Option) (*Host, error) {
-	conn, err := connect(ctx, gather(opts))
-	if err != nil {
-		return nil, named("", err)
-	}
-	return newHost(conn), nil
-}
-
-func connect(ctx context.Context, o options) (wire.Conn, error) {
-	if o.conn != nil {
-		return o.conn, nil
-	}
-	if o.url == "" {
-		return nil, errNoServer
-	}
-	return dial(ctx, o)
-}
 
 func newHost(conn wire.Conn) *Host {
 	h := &Host{conn: conn, done: make(chan struct{}), names: session.Names{Peer: conn.Peer()}, inboxes: map[uint32]*sharedInbox{}}

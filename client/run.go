@@ -9,6 +9,102 @@ import (
 	"metasim/metasim"
 )
 
+// Name returns the name under which the client takes part.
+func (c *Client) Name() string { return c.rules.Name() }
+
+// Now returns the instant of what the client did last: what it publishes carries it.
+func (c *Client) Now() metasim.Instant { return c.rules.Now() }
+
+// Until returns the end of the run: nothing happens at it or later. Infinity where the run has no end.
+func (c *Client) Until() metasim.Instant { return c.rules.Until() }
+
+// Step advances to time t and returns, in order, all messages due at or before it that were not seen yet. It is the
+// whole set: nothing due at t or earlier comes later. (HLA: time advance request.)
+//
+// What others send at t over a link without delay is due one step after t, and comes with the next Step. Where the run
+// ends at t or before it, Step returns what was due before the end, and ErrEnd.
+func (c *Client) Step(ctx context.Context, t metasim.Time) ([]Message, error) {
+	return c.advance(ctx, c.rules.BeginStep(t))
+}
+
+// Next advances to the next message that is due, or to limit if that is earlier, and returns the messages due at the
+// instant it reached: none, if that is the limit. (HLA: next message request.) Where the run ends before both it
+// returns ErrEnd.
+func (c *Client) Next(ctx context.Context, limit metasim.Time) ([]Message, error) {
+	return c.advance(ctx, c.rules.BeginNext(limit))
+}
+
+// advance does what has been begun, unless that failed.
+func (c *Client) advance(ctx context.Context, err error) ([]Message, error) {
+	if err == nil {
+		err = c.proceed(ctx)
+	}
+	if err != nil {
+		return nil, c.named(err)
+	}
+	msgs, err := c.rules.Arrive()
+	return msgs, c.named(err)
+}
+
+// proceed returns when the client may act at what it is after, or the run ends before.
+func (c *Client) proceed(ctx context.Context) error {
+	computed := c.watch.lap(c.out.task)
+	if !c.rules.Authorized() {
+		if err := c.drain(); err != nil {
+			return err
+		}
+	}
+	if c.rules.Authorized() {
+		return c.goOn(computed)
+	}
+	return c.wait(ctx, computed)
+}
+
+// Channel returns the channel's name.
+func (p *Publication) Channel() string { return p.channel }
+
+// Publish sends payload at the client's present instant, to every client that subscribes to the channel. The payload
+// must not be changed afterwards. It leaves with the next wait.
+//
+// A publish that the client has promised not to make is refused with a *metasim.Violation, one that is too large with a
+// *wire.ProtocolError, and nothing is sent; the client may go on, except in Run, which returns the error.
+func (p *Publication) Publish(payload []byte) error {
+	switch {
+	case p.err != nil:
+		return p.err
+	case p.client == nil:
+		return named("", fmt.Errorf("publish on %q before the client has joined; call Complete first", p.channel))
+	}
+	c := p.client
+	c.out.mu.Lock()
+	err := c.rules.Publish(p.channel, payload)
+	c.out.mu.Unlock()
+	return c.named(err)
+}
+
+// Promise tells everybody that the client sends nothing before t, whatever it is given, so that they need not wait for
+// it. It is passed on at once. A promise that takes an earlier one back is refused.
+func (c *Client) Promise(t metasim.Time) error {
+	c.out.mu.Lock()
+	err := c.rules.Promise(t)
+	c.out.mu.Unlock()
+	if err == nil {
+		err = c.flush()
+	}
+	return c.named(err)
+}
+
+// SetResult says what the run's result shows for this client: v as JSON, sent when it leaves.
+func (c *Client) SetResult(v any) error { return c.named(c.rules.SetResult(v)) }
+
+// Leave ends the client's part: it is released from all it promised, and so are those who waited for it. It returns
+// when the server has everything that the client sent. Leaving twice is no error.
+func (c *Client) Leave(ctx context.Context) error { return c.named(c.leave(ctx)) }
+
+// Close drops the connection. Without a Leave before it the client counts as crashed, and the run fails. After a Leave
+// it does nothing.
+func (c *Client) Close() error { return c.named(c.close()) }
+
 // Run owns the loop: it calls handlers for messages and timers at their instants, in order, until nothing can happen
 // any more or the run ends, and then leaves. At one instant the messages come first, in their order, then the timers,
 // in the order in which they were set. A handler that leaves makes Run return nil; one whose publish is refused ends
