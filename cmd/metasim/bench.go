@@ -22,10 +22,7 @@ func newBench(std streams) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if child {
-				if err := bench.Child(cmd.Context(), std.in); err != nil {
-					return failed(err)
-				}
-				return nil
+				return failed(bench.Child(cmd.Context(), std.in))
 			}
 			self, err := os.Executable()
 			if err != nil {
@@ -39,10 +36,7 @@ func newBench(std streams) *cobra.Command {
 			} else if len(results) > 0 {
 				err = errors.Join(err, bench.Print(std.out, results))
 			}
-			if err != nil {
-				return failed(err)
-			}
-			return nil
+			return failed(err)
 		},
 	}
 	flags := cmd.Flags()

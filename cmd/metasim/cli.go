@@ -53,8 +53,13 @@ type interrupted struct{ signal os.Signal }
 
 func (e interrupted) Error() string { return "stopped by signal: " + e.signal.String() }
 
-// failed is the failure of a command that was used well.
-func failed(err error) error { return &failure{status: 1, err: err} }
+// failed is the failure of a command that was used well; nil if there is no error.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{status: 1, err: err}
+}
 
 // badUsage is the failure of a command whose arguments or files are wrong.
 func badUsage(err error) error { return &failure{status: 2, err: err} }
@@ -138,7 +143,7 @@ func newLogger(w io.Writer, verbose bool) *slog.Logger {
 		level = slog.LevelDebug
 	}
 	if isTerminal(w) {
-		return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000"}))
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000"}))
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }

@@ -88,10 +88,7 @@ func takePart(cmd *cobra.Command, args []string, f *clientFlags) error {
 	if err != nil {
 		return badUsage(err)
 	}
-	if err := run.TakePart(cmd.Context(), parts, server, token); err != nil {
-		return failed(err)
-	}
-	return nil
+	return failed(run.TakePart(cmd.Context(), parts, server, token))
 }
 
 // knownModel refuses a model that does not exist.

@@ -108,8 +108,5 @@ func printAnswer(std streams, text string, err error) error {
 	if err == nil {
 		_, err = fmt.Fprintln(std.out, text)
 	}
-	if err != nil {
-		return failed(err)
-	}
-	return nil
+	return failed(err)
 }

@@ -54,10 +54,7 @@ func newDemo(std streams) *cobra.Command {
 				}
 			}
 			fmt.Fprintf(std.out, "\nTry it: metasim run scenarios/%s --set links[0].delay=25ms\n", flagship)
-			if err := os.RemoveAll(dir); err != nil {
-				return failed(err)
-			}
-			return nil
+			return failed(os.RemoveAll(dir))
 		},
 	}
 }

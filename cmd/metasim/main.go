@@ -82,10 +82,8 @@ func newVersion(std streams) *cobra.Command {
 		Short: "Print the version",
 		Args:  nothing,
 		RunE: func(*cobra.Command, []string) error {
-			if _, err := fmt.Fprintln(std.out, "metasim", run.BuildVersion()); err != nil {
-				return failed(err)
-			}
-			return nil
+			_, err := fmt.Fprintln(std.out, "metasim", run.BuildVersion())
+			return failed(err)
 		},
 	}
 }

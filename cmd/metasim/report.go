@@ -39,12 +39,9 @@ func newReport(std streams) *cobra.Command {
 				return failed(err)
 			}
 			if asJSON {
-				return printJSON(std.out, r)
+				return failed(printJSON(std.out, r))
 			}
-			if err := r.WriteText(std.out, columns(std.out)); err != nil {
-				return failed(err)
-			}
-			return nil
+			return failed(r.WriteText(std.out, columns(std.out)))
 		},
 	}
 	cmd.Flags().StringArrayVar(&whatIf, "what-if", nil, "predict the run with a `change`, as in 'link(a->b).delay=5ms', 'client(a).speed=2', 'client(a).promise=5ms', "+

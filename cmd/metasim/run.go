@@ -115,10 +115,7 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 	if _, e := std.out.Write(text.Bytes()); e != nil {
 		err = errors.Join(err, fmt.Errorf("the outcome cannot be printed: %w", e))
 	}
-	if err = errors.Join(out.Err, err); err != nil {
-		return failed(err)
-	}
-	return nil
+	return failed(errors.Join(out.Err, err))
 }
 
 // options returns how to carry out the scenario.

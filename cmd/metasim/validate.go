@@ -73,10 +73,8 @@ func newSchema(std streams) *cobra.Command {
 		Short: "Print the JSON schema of scenario files, for editors",
 		Args:  nothing,
 		RunE: func(*cobra.Command, []string) error {
-			if _, err := std.out.Write(append(scenarios.Schema(), '\n')); err != nil {
-				return failed(err)
-			}
-			return nil
+			_, err := std.out.Write(append(scenarios.Schema(), '\n'))
+			return failed(err)
 		},
 	}
 }

@@ -42,10 +42,7 @@ func newVerify(std streams) *cobra.Command {
 			if !asJSON {
 				err = errors.Join(err, printVerdict(v, std))
 			}
-			if err != nil {
-				return failed(err)
-			}
-			return nil
+			return failed(err)
 		},
 	}
 	f.add(cmd)
