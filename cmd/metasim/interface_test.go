@@ -334,5 +334,5 @@ func TestTornLog(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("no journal at all"), 0o644))
 	e = s.metasim("log", o.RunDir)
 	require.Equal(t, 2, e.status)
-	e.says(t, "no journal of metasim")
+	e.says(t, "not a journal of metasim")
 }
