@@ -17,10 +17,13 @@ package record
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
 	"metasim/delay"
+	"metasim/internal/atomicfile"
 	"metasim/internal/suggest"
 	"metasim/metasim"
 	"metasim/record/journal"
@@ -149,4 +152,21 @@ func (r *Run) Cores() (int, error) {
 		return m.CPUs, err
 	}
 	return min(m.CPUs, m.GoMaxProcs), nil
+}
+
+// CreateFile begins a file that is made from the run in a directory. The file must not lie in that directory, which holds only what the
+// run has left.
+func CreateFile(path, runDir string) (*atomicfile.File, error) {
+	parent, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.Stat(runDir)
+	if err != nil {
+		return nil, err
+	}
+	if os.SameFile(parent, dir) {
+		return nil, fmt.Errorf("%s would lie in the directory of the run, which holds what the run has left; name another place", path)
+	}
+	return atomicfile.Create(path, 0o644)
 }

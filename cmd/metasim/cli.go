@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"metasim/internal/atomicfile"
 	"metasim/internal/problem"
 	"metasim/run"
 	"metasim/scenarios"
@@ -164,23 +162,6 @@ func columns(w io.Writer) int {
 		}
 	}
 	return 80
-}
-
-// createFile begins a file of what was read from a run. It must not lie in the directory of the run, which holds only what the run
-// has left.
-func createFile(path, runDir string) (*atomicfile.File, error) {
-	parent, err := os.Stat(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	run, err := os.Stat(runDir)
-	if err != nil {
-		return nil, err
-	}
-	if os.SameFile(parent, run) {
-		return nil, fmt.Errorf("%s would lie in the directory of the run, which holds what the run has left; name another place", path)
-	}
-	return atomicfile.Create(path, 0o644)
 }
 
 func printJSON(w io.Writer, v any) error {

@@ -84,7 +84,7 @@ func TestLogWithTypes(t *testing.T) {
 	e = s.metasim("log", o.RunDir, "--mcap", "r.mcap", "--types", ".")
 	require.Equal(t, 0, e.status)
 	require.Equal(t, "r.mcap: 10 messages, up to 0s\n", e.out, "two sent and delivered, one of them with JSON")
-	e.says(t, "warning: r.mcap: 2 payloads begin as a known type does and are none")
+	e.says(t, "warning: r.mcap: 2 payloads begin like a known type but are not of that type")
 }
 
 // typed is an event log with a message of the type a_t, and one that is cut short.

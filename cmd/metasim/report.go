@@ -93,13 +93,13 @@ func (f *reportFiles) add(cmd *cobra.Command) {
 // write writes the files that were asked for. It prints the size of the trace, which may be large.
 func (f *reportFiles) write(messages io.Writer, runDir string, t *trace.Timeline, r *report.Report) error {
 	if f.html != "" {
-		file, err := createFile(f.html, runDir)
+		file, err := record.CreateFile(f.html, runDir)
 		if err = fill(file, err, func(w io.Writer) error { return show.HTML(w, t, r) }); err != nil {
 			return fmt.Errorf("the page cannot be written: %w", err)
 		}
 	}
 	if f.perfetto != "" {
-		file, err := createFile(f.perfetto, runDir)
+		file, err := record.CreateFile(f.perfetto, runDir)
 		var size counted
 		var events int
 		err = fill(file, err, func(w io.Writer) (err error) {

@@ -1,14 +1,25 @@
-// Package export turns the journal of a run into files that other programs read: event logs of LCM, and MCAP.
+// Package export writes a recorded run into files that other programs read: event logs of LCM, and MCAP.
 //
-//	log, err := export.NewLog(file, names, export.LogOptions{})
-//	end, err := export.Walk(names, journal, log.Write)
-//	err = log.Close()
+//	files, err := export.Open(run, export.Options{Log: "run.lcmlog"})
+//	end, err := files.Write(func(path string, c export.Count) { ... })
+//	err = files.Discard() // in any case
 //
-// A journal holds things in the order in which they reached the server. That is no order to export: it is another one in
-// each repetition. [Walk] brings them into simulated order while it reads, and leaves out what depends on real time: what
-// was handed out ahead and never handled, and how far anybody was authorized. So the files of two repetitions are equal
-// byte for byte, whatever the transport, the number of processors or the machine.
+// A journal has what happened in the order in which it reached the server, which is another one in each repetition. [Walk] sorts it by
+// simulated time while it reads, and leaves out what depends on real time: what was delivered ahead and never handled, and how far
+// clients were authorized. So the files of two repetitions are equal byte for byte, whatever the transport, the number of processors or
+// the machine.
 //
-// The caller's duties: to give Walk the names of the manifest of the same run; to look at the [End] that it returns, as a
-// run that was killed leaves a journal without one; to Close what it has written to, and then the file itself.
+//	export.go   what happened to messages; what can go wrong
+//	files.go    a run, written into files
+//	walk.go     a journal, sorted by simulated time
+//	log.go      an event log of LCM
+//	mcap.go     an MCAP file
+//	schema.go   the schemas in it
+//	view.go     the clients that an export has, and the names of their streams
+//
+// # Duties of the caller
+//
+//  1. Check the [End]: the journal of a run that was killed has none.
+//  2. Call Discard in the end.
+//  3. Without [Files]: give Walk the client names of the same run's manifest; Close the [Sink], and then its file.
 package export

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
-	"metasim/record/journal"
+	"metasim/record"
 	"metasim/run"
 	"metasim/scenarios"
 )
@@ -32,11 +32,10 @@ links:
 	require.NoError(t, err)
 	out, err := run.Scenario(context.Background(), sc, run.Options{Transport: "mem", Out: filepath.Join(t.TempDir(), "run")})
 	require.NoError(t, err)
-	dir, err := journal.Open(out.RunDir)
+	recorded, err := record.Open(out.RunDir)
 	require.NoError(t, err)
-	m, err := dir.Manifest()
-	require.NoError(t, err)
-	r, err := dir.OpenJournal(nil)
+	m := recorded.Manifest
+	r, err := recorded.OpenJournal()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 
@@ -49,15 +48,15 @@ links:
 		}
 		require.NoError(t, err)
 		require.NoError(t, w.take(&entry))
-		most = max(most, len(w.gathered))
+		most = max(most, len(w.buffer))
 	}
 	require.Greater(t, total, 40_000)
-	require.LessOrEqual(t, most, window)
+	require.LessOrEqual(t, most, minBuffer)
 }
 
-// A client does nothing before all of: its mail, what it promised whatever comes, and what it waits for.
+// A client does nothing before all of: its queued messages, what it promised without a condition, and what it waits for.
 func TestHorizonOfAClient(t *testing.T) {
-	var c client
+	c := client{queue: newQueue()}
 	require.Equal(t, metasim.Start, c.horizon(), "it has said nothing yet")
 	report := metasim.Report{Now: metasim.At(3), NoSendBefore: metasim.At(5), NextEvent: metasim.At(4)}
 	c.report(&report)
@@ -67,8 +66,8 @@ func TestHorizonOfAClient(t *testing.T) {
 	c.report(&report)
 	c.wait(&metasim.PollWait{Want: metasim.At(8)})
 	require.Equal(t, metasim.At(8), c.floor, "no message wakes it")
-	c.mail.push(&metasim.Message{Due: metasim.At(6)})
-	require.Equal(t, metasim.At(6), c.horizon(), "it has mail to handle")
+	c.queue.Push(metasim.Message{Due: metasim.At(6)})
+	require.Equal(t, metasim.At(6), c.horizon(), "it has a message to handle")
 	c.leave()
 	require.Equal(t, metasim.Infinity, c.horizon())
 }

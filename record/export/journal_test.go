@@ -91,7 +91,7 @@ func TestWalkOfEntries(t *testing.T) {
 func TestWalkRefuses(t *testing.T) {
 	for want, entries := range map[string][]journal.Entry{
 		"not of one run": {send(0, 2, 0, 1, 2)},
-		"handle delivery 3, of which it does not know": {send(0, 1, 0, 1, 2), polls(1, 2, 3, 3)},
+		"handles delivery 3, but the journal has no such delivery": {send(0, 1, 0, 1, 2), polls(1, 2, 3, 3)},
 	} {
 		_, _, err := walk(t, entries...)
 		require.ErrorContains(t, err, want)

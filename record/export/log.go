@@ -9,26 +9,26 @@ import (
 	"metasim/metasim"
 )
 
-// maxLogChannel is the longest channel name that all stock readers of event logs take: those in Java; those in C would
-// take 999 bytes. (On the network LCM allows 63.)
+// maxLogChannel is the longest channel name in bytes that all readers of event logs take: that is the limit of those in Java; those in
+// C take 999 bytes. (On the network LCM allows 63.)
 const maxLogChannel = 255
 
 // LogOptions say what an event log has of a run.
 type LogOptions struct {
-	// Of is Sent (also the zero value): every publish once, at the time when it was sent, as lcm-logger would have
-	// recorded it. Or Delivered: every message at the time when it reached a client, once for each that it reached.
+	// Of is Sent (also the zero value): every publish once, at the time when it was sent, as lcm-logger would have recorded it.
+	// Or Delivered: every message once for each recipient, at the time when it was delivered.
 	Of Kind
 	// Client is the name of the only client whose publishes, or deliveries, are in the log; empty for all.
 	Client string
 }
 
 // A Log writes an LCM event log of a run. Times are simulated time in microseconds, rounded down; events are numbered
-// from 0 in the order of [Walk], so that neither ever goes back.
+// from 0 in the order of [Walk], so that neither decreases.
 //
-// Channels have their own names, but not where one message may be there several times: in a log of the deliveries of all
-// clients they are called CHANNEL@sender>recipient, as on the public bus.
+// Channels have their own names. But in a log of the deliveries of all clients, where a message can appear several times, they are
+// called CHANNEL@sender>recipient, as on the public bus.
 //
-// Empty payloads are written, as lcm-logger does. The Java tools of LCM take such an event for damage and pass over it.
+// Empty payloads are written, as lcm-logger does. The Java tools of LCM skip such an event as damaged.
 type Log struct {
 	view
 	of    Kind
@@ -54,7 +54,7 @@ func NewLog(out io.Writer, names []string, o LogOptions) (*Log, error) {
 	}, nil
 }
 
-// Write writes an occurrence, if it belongs into the log.
+// Write writes an occurrence, if the log has it.
 func (l *Log) Write(o *Occurrence) error {
 	if o.Kind != l.of || !l.shows(o) {
 		return nil
@@ -82,12 +82,12 @@ func (l *Log) Write(o *Occurrence) error {
 	return nil
 }
 
-// shows reports whether an occurrence is of the client whose log it is.
+// shows reports whether the log has the client of an occurrence.
 func (l *Log) shows(o *Occurrence) bool {
 	return l.all || o.Kind == Sent && o.Message.From == l.only || o.Kind == Delivered && o.To == l.only
 }
 
-// Close writes what is left.
+// Close writes what is buffered.
 func (l *Log) Close() error { return l.buf.Flush() }
 
 // Count returns what was written so far.

@@ -141,7 +141,7 @@ func TestLogOfOneClient(t *testing.T) {
 	channels, _, _ = of(export.LogOptions{Of: export.Delivered, Client: "all"})
 	assert.ElementsMatch(t, []string{"A", "B", "BACK", "PING"}, channels)
 	_, err := export.NewLog(io.Discard, []string{"a"}, export.LogOptions{Client: "z"})
-	assert.ErrorContains(t, err, `no client "z"; it has ["a"]`)
+	assert.ErrorContains(t, err, `no client "z"; use a`)
 }
 
 // made is an occurrence between a and b.

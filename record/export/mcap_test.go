@@ -90,7 +90,7 @@ func TestMCAPReadsBack(t *testing.T) {
 			require.EqualValues(t, o.Message.Seq, it.Message.Sequence)
 		}
 		check(items[0])
-		require.Equal(t, export.EventTopic, items[0].Channel.Topic)
+		require.Equal(t, "METASIM_EVENT", items[0].Channel.Topic)
 		got := bySchema(t, items[0], forms)
 		require.True(t, proto.Equal(ev, got), "%v\n%v", ev, got)
 		items = items[1:]
@@ -160,7 +160,7 @@ func TestEventsAreAsGenerated(t *testing.T) {
 		require.NoError(t, w.Close())
 		r, err := mcap.NewReader(bytes.NewReader(file.Bytes()))
 		require.NoError(t, err)
-		it, err := r.Messages(mcap.WithTopics([]string{export.EventTopic}))
+		it, err := r.Messages(mcap.WithTopics([]string{"METASIM_EVENT"}))
 		require.NoError(t, err)
 		_, _, m, err := it.NextInto(nil)
 		require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestMCAPWithTypes(t *testing.T) {
 	items, _ := contents(t, file.Bytes())
 	var topics []string
 	for _, it := range items {
-		if it.Channel.Topic == export.EventTopic {
+		if it.Channel.Topic == "METASIM_EVENT" {
 			continue
 		}
 		topics = append(topics, it.Channel.Topic)

@@ -1,8 +1,14 @@
 package export
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/foxglove/mcap/go/mcap"
 	"google.golang.org/protobuf/proto"
@@ -13,13 +19,13 @@ import (
 	"metasim/record/export/exportpb"
 )
 
-// A schemaKind is what a schema is of.
+// A schemaKind says what a schema describes.
 type schemaKind uint8
 
 const (
-	eventSchema schemaKind = iota // of events
-	lcmSchema                     // of a type: its text in the language of LCM
-	jsonSchema                    // of a type, as JSON
+	eventSchema schemaKind = iota // events
+	lcmSchema                     // an LCM type: its text in the language of LCM
+	jsonSchema                    // an LCM type as JSON
 )
 
 type schemaKey struct {
@@ -27,16 +33,21 @@ type schemaKey struct {
 	of   *types.Type // nil for events
 }
 
-// schema numbers a schema, from 1, and writes it, unless that was done.
-func (m *MCAP) schema(key schemaKey) (uint16, error) {
-	if id, ok := m.schemas[key]; ok {
+// schemas are those that an MCAP file has, by number.
+type schemas struct {
+	mcap *mcap.Writer
+	ids  map[schemaKey]uint16
+}
+
+// id returns the number of a schema, from 1. It writes the schema the first time.
+func (w *schemas) id(key schemaKey) (uint16, error) {
+	if id, ok := w.ids[key]; ok {
 		return id, nil
 	}
-	if len(m.schemas) == math.MaxUint16 {
-		return 0, fmt.Errorf("export: the messages are of more types than MCAP can number: %d; export one client at a time",
-			math.MaxUint16/2)
+	if len(w.ids) == math.MaxUint16 {
+		return 0, fmt.Errorf("the messages have more types than MCAP can number: %d; export one client at a time", math.MaxUint16/2)
 	}
-	s := &mcap.Schema{ID: uint16(len(m.schemas) + 1)}
+	s := &mcap.Schema{ID: uint16(len(w.ids) + 1)}
 	switch key.kind {
 	case eventSchema:
 		data, err := eventDescriptor()
@@ -49,21 +60,191 @@ func (m *MCAP) schema(key schemaKey) (uint16, error) {
 	case jsonSchema:
 		s.Name, s.Encoding, s.Data = key.of.Name, "jsonschema", jsonText(key.of)
 	}
-	if err := m.mcap.WriteSchema(s); err != nil {
-		return 0, fmt.Errorf("export: writing a schema of the MCAP file: %w", err)
+	if err := w.mcap.WriteSchema(s); err != nil {
+		return 0, fmt.Errorf("writing a schema of the MCAP file: %w", err)
 	}
-	m.schemas[key] = s.ID
+	w.ids[key] = s.ID
 	return s.ID, nil
 }
 
-// eventDescriptor is the schema of events: event.proto as a FileDescriptorSet. It imports nothing, so it is alone.
+// eventDescriptor is the schema of events: event.proto as a FileDescriptorSet. It imports no other file.
 func eventDescriptor() ([]byte, error) {
 	file := protodesc.ToFileDescriptorProto(exportpb.File_export_exportpb_event_proto)
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(&descriptorpb.FileDescriptorSet{
 		File: []*descriptorpb.FileDescriptorProto{file},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("export: describing events: %w", err)
+		return nil, fmt.Errorf("describing events: %w", err)
 	}
 	return data, nil
+}
+
+// maxSchema bounds a JSON schema: 1 MiB. The schema of a type has those of its members in it, so that it can grow exponentially.
+const maxSchema = 1 << 20
+
+var errLargeSchema = errors.New("the JSON schema is too large")
+
+// jsonText is the JSON schema of what [types.Type.AppendJSON] makes of messages of a type. It is for viewers, which want one type for
+// each member and follow no references. So it is written out in full: a type inside of itself is an object without members, and that
+// a double can be "NaN" is left out. A schema that would be too large is that of any object.
+func jsonText(t *types.Type) []byte {
+	b, err := appendSchema(nil, t, nil)
+	if err != nil {
+		return []byte(`{"type":"object"}`)
+	}
+	return b
+}
+
+// appendSchema appends the schema of a struct or an enum; path has the types that it is a member of.
+func appendSchema(b []byte, t *types.Type, path []*types.Type) ([]byte, error) {
+	if t.Enum {
+		b = append(b, `{"type":"string","enum":[`...)
+		for i, v := range t.Values {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, quoted(v.Name)...)
+		}
+		return append(b, "]}"...), nil
+	}
+	b = append(b, `{"title":`...)
+	b = append(b, quoted(t.Name)...)
+	b = append(b, `,"type":"object"`...)
+	if slices.Contains(path, t) {
+		return append(b, '}'), nil
+	}
+	b = append(b, `,"properties":{`...)
+	for i := range t.Members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, quoted(t.Members[i].Name)...)
+		b = append(b, ':')
+		var err error
+		if b, err = appendMember(b, &t.Members[i], append(path, t)); err != nil {
+			return nil, err
+		}
+	}
+	if len(b) > maxSchema {
+		return nil, errLargeSchema
+	}
+	return append(b, "}}"...), nil
+}
+
+// appendMember appends the schema of a member: an array for each of its dimensions; but bytes are a string instead of their last
+// array.
+func appendMember(b []byte, m *types.Member, path []*types.Type) ([]byte, error) {
+	dims := len(m.Dims)
+	if m.Kind == types.Byte && dims > 0 {
+		dims--
+	}
+	for range dims {
+		b = append(b, `{"type":"array","items":`...)
+	}
+	var err error
+	switch m.Kind {
+	case types.Nested:
+		b, err = appendSchema(b, m.Type, path)
+	case types.Float, types.Double:
+		b = append(b, `{"type":"number"}`...)
+	case types.String:
+		b = append(b, `{"type":"string"}`...)
+	case types.Boolean:
+		b = append(b, `{"type":"boolean"}`...)
+	case types.Byte:
+		if len(m.Dims) > 0 {
+			b = append(b, `{"type":"string","contentEncoding":"base64"}`...)
+			break
+		}
+		b = append(b, `{"type":"integer"}`...)
+	default:
+		b = append(b, `{"type":"integer"}`...)
+	}
+	for range dims {
+		b = append(b, '}')
+	}
+	return b, err
+}
+
+// quoted is a name as JSON. Names are letters, digits, _ and dots.
+func quoted(name string) []byte {
+	b, _ := json.Marshal(name) // never fails for a string
+	return b
+}
+
+// lcmText writes a type and the types of its members in the language of LCM: one text that needs no other file. Types without a
+// package come first, because a package line is valid up to the next one.
+func lcmText(t *types.Type) []byte {
+	all := closure(nil, t)
+	slices.SortFunc(all, func(a, b *types.Type) int {
+		pa, na := cut(a.Name)
+		pb, nb := cut(b.Name)
+		return cmp.Or(strings.Compare(pa, pb), strings.Compare(na, nb))
+	})
+	var b bytes.Buffer
+	current := ""
+	for _, t := range all {
+		pkg, name := cut(t.Name)
+		if pkg != current {
+			fmt.Fprintf(&b, "package %s;\n\n", pkg)
+			current = pkg
+		}
+		if t.Enum {
+			writeEnum(&b, name, t)
+		} else {
+			writeStruct(&b, name, t)
+		}
+	}
+	return b.Bytes()
+}
+
+// cut splits the name of a type into package and name.
+func cut(full string) (pkg, name string) {
+	i := strings.LastIndexByte(full, '.')
+	return full[:max(i, 0)], full[i+1:]
+}
+
+// closure appends a type and the types of its members, each once.
+func closure(all []*types.Type, t *types.Type) []*types.Type {
+	if slices.Contains(all, t) {
+		return all
+	}
+	all = append(all, t)
+	for i := range t.Members {
+		if m := &t.Members[i]; m.Kind == types.Nested {
+			all = closure(all, m.Type)
+		}
+	}
+	return all
+}
+
+func writeEnum(b *bytes.Buffer, name string, t *types.Type) {
+	fmt.Fprintf(b, "enum %s {", name)
+	for i, v := range t.Values {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(b, " %s = %d", v.Name, v.Value)
+	}
+	b.WriteString(" }\n\n")
+}
+
+func writeStruct(b *bytes.Buffer, name string, t *types.Type) {
+	fmt.Fprintf(b, "struct %s\n{\n", name)
+	for _, c := range t.Constants {
+		fmt.Fprintf(b, "    const %v %s = %s;\n", c.Kind, c.Name, c.Text)
+	}
+	for i := range t.Members {
+		m := &t.Members[i]
+		kind := m.Kind.String()
+		if m.Kind == types.Nested {
+			kind = m.Type.Name
+		}
+		fmt.Fprintf(b, "    %s %s", kind, m.Name)
+		for _, d := range m.Dims {
+			fmt.Fprintf(b, "[%s]", d.Text)
+		}
+		b.WriteString(";\n")
+	}
+	b.WriteString("}\n\n")
 }

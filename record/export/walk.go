@@ -6,45 +6,23 @@ import (
 	"io"
 	"slices"
 
+	"metasim/internal/pq"
 	"metasim/metasim"
 	"metasim/record/journal"
 )
 
-// An End says how a journal ended.
-type End struct {
-	// Finished: the run has ended, well or not. A run that was killed has not.
-	Finished bool
-	// Torn says where the journal breaks off, if it does; it is a *[journal.TornError]. What is before was walked.
-	Torn error
-}
+// minBuffer is how many occurrences are buffered before the first are sorted.
+const minBuffer = 1 << 12
 
-// An OrderError tells that a journal has something out of order: it is none of metasim, or it was put together.
-type OrderError struct {
-	Client string // who sent or handled a message
-	At     metasim.Instant
-	Bound  metasim.Instant // everything before it was complete, by all that the clients had said
-}
-
-func (e *OrderError) Error() string {
-	return fmt.Sprintf("export: the journal has a message of %q at %v after all had promised to be done with everything before %v; "+
-		"it was not written by metasim, or it was changed", e.Client, e.At, e.Bound)
-}
-
-// errForeign tells that a journal and a list of names are not of one run.
-var errForeign = errors.New("export: the journal has a client that the manifest does not name; they are not of one run")
-
-// window is how many occurrences are gathered before the first are put into order.
-const window = 1 << 12
-
-// Walk reads a journal to its end, and calls each with everything that occurred, in order: by instant; at one instant
-// deliveries (by recipient, and for each in the order in which it gets them), then sends (by sender), then losses. The
-// order, and whether there is an Occurrence at all, depend on the simulation alone, not on when anything reached the
-// journal; of a run that was killed, or failed, that holds for what each client did, but not for how far it came.
+// Walk reads a journal to its end and calls each with everything that occurred, in order: by instant; at one instant deliveries (by
+// recipient, and for each in the order in which it gets them), then sends (by sender), then losses. The order and the occurrences
+// depend on the simulation alone, not on when anything was written to the journal. For a run that was killed or failed this is true of
+// what each client did, but not of how far it came.
 //
-// names are the clients of the run, in order: a ClientID indexes them. An error of each ends the walk.
+// names are the clients of the run: a ClientID indexes them. An error of each ends the walk.
 //
-// It holds what the run itself held (messages on their way), and how far the clients ran ahead of one another. The reader
-// is the caller's again when it returns.
+// It needs memory for the messages in flight, and for how far the clients ran ahead of one another. It does not use the reader after it
+// has returned.
 func Walk(names []string, r *journal.Reader, each func(*Occurrence) error) (End, error) {
 	w := newWalk(names, each)
 	batches, stop := readAhead(r)
@@ -65,32 +43,36 @@ func Walk(names []string, r *journal.Reader, each func(*Occurrence) error) (End,
 			return w.end, b.err
 		}
 	}
-	return w.end, w.release(metasim.Infinity, true)
+	return w.end, w.emit(metasim.Infinity, true)
 }
 
-// A walk puts a journal into simulated order. What comes in is gathered; whenever that has doubled, everything before the
-// horizon is sorted and handed on. The horizon is the least instant at which anything may still occur: of what is on its
-// way and of what clients may still send, each of which takes effect later than its cause (the field calls it GVT).
+// A walk sorts a journal by simulated time. It buffers occurrences; whenever the buffer has doubled, everything before the horizon is
+// sorted and emitted. The horizon is the least instant at which anything may still occur: a delivery of a message in flight, or a send
+// (in the literature: global virtual time, GVT).
 type walk struct {
-	names    []string
-	each     func(*Occurrence) error
-	clients  []client
-	gathered []Occurrence
-	limit    int             // of gathered, before the horizon is looked at
-	done     metasim.Instant // everything before it was handed on
-	end      End
+	names   []string
+	each    func(*Occurrence) error
+	clients []client
+	buffer  []Occurrence
+	limit   int             // length of buffer at which the horizon is computed
+	emitted metasim.Instant // everything before it was emitted
+	end     End
 }
 
 func newWalk(names []string, each func(*Occurrence) error) *walk {
-	return &walk{names: names, each: each, clients: make([]client, len(names)), limit: window}
+	w := &walk{names: names, each: each, clients: make([]client, len(names)), limit: minBuffer}
+	for i := range w.clients {
+		w.clients[i].queue = newQueue()
+	}
+	return w
 }
 
 func (w *walk) take(entry *journal.Entry) error {
 	if w.end.Finished {
-		return nil // nothing counts that follows the end of a run
+		return nil // the run has ended
 	}
 	evicted := slices.ContainsFunc(entry.Effects, func(e metasim.Effect) bool { _, is := e.(*metasim.Evict); return is })
-	if !evicted { // who breaks a rule has not done what broke it
+	if !evicted { // the dispatcher refused the event of a client that broke a rule
 		if err := w.event(entry.Event); err != nil {
 			return err
 		}
@@ -100,14 +82,14 @@ func (w *walk) take(entry *journal.Entry) error {
 			return err
 		}
 	}
-	if len(w.gathered) < w.limit {
+	if len(w.buffer) < w.limit {
 		return nil
 	}
 	horizon := metasim.Infinity
 	for i := range w.clients {
 		horizon = metasim.Earlier(horizon, w.clients[i].horizon())
 	}
-	return w.release(horizon, false)
+	return w.emit(horizon, false)
 }
 
 func (w *walk) event(ev metasim.Event) error {
@@ -120,7 +102,7 @@ func (w *walk) event(ev metasim.Event) error {
 		c.floor = metasim.Later(c.floor, ev.Sent)
 		m := metasim.Message{From: ev.Client, Seq: c.sends, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload}
 		c.sends++
-		return w.gather(&Occurrence{Kind: Sent, Message: m})
+		return w.add(&Occurrence{Kind: Sent, Message: m})
 	case *metasim.Promise:
 		c, err := w.client(ev.Client)
 		if err == nil {
@@ -153,12 +135,12 @@ func (w *walk) effect(e metasim.Effect) error {
 	switch e := e.(type) {
 	case *metasim.Queue:
 		c, err := w.client(e.To)
-		if err == nil && !c.gone {
-			c.mail.push(&e.Message)
+		if err == nil && !c.left {
+			c.queue.Push(e.Message)
 		}
 		return err
 	case *metasim.Lose:
-		return w.gather(&Occurrence{Kind: Lost, To: e.To, Message: e.Message})
+		return w.add(&Occurrence{Kind: Lost, To: e.To, Message: e.Message})
 	case *metasim.Finish:
 		w.end.Finished = true
 	}
@@ -177,11 +159,11 @@ func (w *walk) report(id metasim.ClientID, r *metasim.Report) (*client, error) {
 // handled takes the number of the last delivery that a client has handled.
 func (w *walk) handled(id metasim.ClientID, c *client, acked uint64) error {
 	for ; c.acked < acked; c.acked++ {
-		if len(c.mail) == 0 {
-			return fmt.Errorf("export: the journal has client %q handle delivery %d, of which it does not know; "+
-				"it was not written by metasim, or it was changed", w.names[id], acked)
+		if c.queue.Len() == 0 {
+			return fmt.Errorf("client %q handles delivery %d, but the journal has no such delivery; "+
+				"metasim did not write it, or it was changed", w.names[id], acked)
 		}
-		if err := w.gather(&Occurrence{Kind: Delivered, To: id, Message: c.mail.pop()}); err != nil {
+		if err := w.add(&Occurrence{Kind: Delivered, To: id, Message: c.queue.Pop()}); err != nil {
 			return err
 		}
 	}
@@ -190,48 +172,140 @@ func (w *walk) handled(id metasim.ClientID, c *client, acked uint64) error {
 
 func (w *walk) client(id metasim.ClientID) (*client, error) {
 	if uint64(id) >= uint64(len(w.clients)) {
-		return nil, errForeign
+		return nil, journal.ErrForeign
 	}
 	return &w.clients[id], nil
 }
 
-func (w *walk) gather(o *Occurrence) error {
+func (w *walk) add(o *Occurrence) error {
 	if max(o.To, o.Message.From) >= metasim.ClientID(len(w.names)) {
-		return errForeign
+		return journal.ErrForeign
 	}
-	if at := o.At(); at.Before(w.done) {
-		return &OrderError{Client: w.names[o.Message.From], At: at, Bound: w.done}
+	if at := o.At(); at.Before(w.emitted) {
+		return &OrderError{Client: w.names[o.Message.From], At: at, Bound: w.emitted}
 	}
-	w.gathered = append(w.gathered, *o)
+	w.buffer = append(w.buffer, *o)
 	return nil
 }
 
-// release hands on everything before an instant, or all there is.
-func (w *walk) release(before metasim.Instant, all bool) error {
-	ready := len(w.gathered)
+// emit emits everything before an instant, or everything.
+func (w *walk) emit(before metasim.Instant, all bool) error {
+	ready := len(w.buffer)
 	if !all {
 		ready = w.partition(before)
-		w.done = metasim.Later(w.done, before)
+		w.emitted = metasim.Later(w.emitted, before)
 	}
-	slices.SortFunc(w.gathered[:ready], func(o, p Occurrence) int { return o.compare(&p) })
-	for i := range w.gathered[:ready] {
-		if err := w.each(&w.gathered[i]); err != nil {
+	slices.SortFunc(w.buffer[:ready], func(o, p Occurrence) int { return o.compare(&p) })
+	for i := range w.buffer[:ready] {
+		if err := w.each(&w.buffer[i]); err != nil {
 			return err
 		}
 	}
-	w.gathered = slices.Delete(w.gathered, 0, ready) // clears the rest, so that payloads can be freed
-	w.limit = max(window, 2*len(w.gathered))
+	w.buffer = slices.Delete(w.buffer, 0, ready) // frees their payloads
+	w.limit = max(minBuffer, 2*len(w.buffer))
 	return nil
 }
 
-// partition brings what is before an instant to the front, and returns how much that is.
+// partition moves what is before an instant to the front. It returns how many there are.
 func (w *walk) partition(before metasim.Instant) int {
 	n := 0
-	for i := range w.gathered {
-		if w.gathered[i].At().Before(before) {
-			w.gathered[n], w.gathered[i] = w.gathered[i], w.gathered[n]
+	for i := range w.buffer {
+		if w.buffer[i].At().Before(before) {
+			w.buffer[n], w.buffer[i] = w.buffer[i], w.buffer[n]
 			n++
 		}
 	}
 	return n
+}
+
+// A client is what the journal says of one client, up to the current entry.
+type client struct {
+	floor metasim.Instant // it sends nothing before, whatever is delivered
+	next  metasim.Instant // nor before this, unless something is delivered
+	acked uint64
+	sends uint64
+	queue pq.Queue[metasim.Message] // queued and not yet handled
+	left  bool
+}
+
+func newQueue() pq.Queue[metasim.Message] {
+	return pq.Queue[metasim.Message]{Less: func(a, b *metasim.Message) bool { return a.Compare(b) < 0 }}
+}
+
+// report takes the promises of a report, as the dispatcher does.
+func (c *client) report(r *metasim.Report) {
+	c.floor = metasim.Later(c.floor, metasim.Later(r.Now, r.NoSendBefore))
+	c.next = metasim.Later(c.floor, r.NextEvent)
+}
+
+// wait takes what waiting promises: the client sends nothing before the instant it waits for, unless a message wakes it.
+func (c *client) wait(ev *metasim.PollWait) {
+	c.next = metasim.Later(c.next, ev.Want)
+	if !ev.Messages {
+		c.floor = metasim.Later(c.floor, ev.Want)
+	}
+}
+
+// leave forgets what is queued: it is never delivered.
+func (c *client) leave() {
+	c.left, c.queue = true, pq.Queue[metasim.Message]{}
+}
+
+// horizon returns the instant before which nothing more of this client occurs, unless another client sends earlier: it handles the next
+// queued message, or it sends.
+func (c *client) horizon() metasim.Instant {
+	if c.left {
+		return metasim.Infinity
+	}
+	sends := metasim.Later(c.floor, c.next)
+	if m := c.queue.First(); m != nil {
+		return metasim.Earlier(m.Due, sends)
+	}
+	return sends
+}
+
+// batchSize is how many entries the reading goroutine hands over at once.
+const batchSize = 512
+
+// A batch has successive entries of a journal. In the last batch err says how the journal ended.
+type batch struct {
+	entries []journal.Entry
+	err     error
+}
+
+// readAhead reads a journal in its own goroutine, because decoding is most of the work of an export. After stop the reader is not used
+// any more.
+func readAhead(r *journal.Reader) (batches <-chan batch, stop func()) {
+	out, quit := make(chan batch, 4), make(chan struct{})
+	go func() {
+		defer close(out)
+		for {
+			b := readBatch(r)
+			select {
+			case out <- b:
+			case <-quit:
+				return
+			}
+			if b.err != nil {
+				return
+			}
+		}
+	}()
+	return out, func() {
+		close(quit)
+		for range out { // until the goroutine has closed it
+		}
+	}
+}
+
+func readBatch(r *journal.Reader) batch {
+	b := batch{entries: make([]journal.Entry, 0, batchSize)}
+	for len(b.entries) < batchSize {
+		var e journal.Entry
+		if e, b.err = r.Next(); b.err != nil {
+			break
+		}
+		b.entries = append(b.entries, e)
+	}
+	return b
 }

@@ -1,0 +1,125 @@
+package export
+
+import (
+	"errors"
+	"io"
+	"strconv"
+
+	"metasim/internal/atomicfile"
+	"metasim/lcm/types"
+	"metasim/record"
+	"metasim/record/journal"
+)
+
+// Options say what is exported of a run, and into which files.
+type Options struct {
+	Log   string   // the path of an LCM event log; empty: none
+	Of    Kind     // what the log has: Sent (also the zero value) or Delivered
+	MCAP  string   // the path of an MCAP file; empty: none
+	Types []string // directories of .lcm files, for the MCAP file
+	// Client is the name of the only client that is exported; empty for all.
+	Client string
+}
+
+// Files is an export that has begun.
+type Files struct {
+	run     *record.Run
+	journal *journal.Reader
+	files   []file
+}
+
+// A file is a sink with the file that it writes.
+type file struct {
+	*atomicfile.File
+	sink Sink
+}
+
+// Open opens the journal of a run and begins the files. Discard must be called in the end.
+func Open(run *record.Run, o Options) (*Files, error) {
+	reader, err := run.OpenJournal()
+	if err != nil {
+		return nil, err
+	}
+	f := &Files{run: run, journal: reader}
+	if err := f.begin(o); err != nil {
+		return nil, errors.Join(err, f.Discard())
+	}
+	return f, nil
+}
+
+func (f *Files) begin(o Options) error {
+	m := f.run.Manifest
+	if o.Log != "" {
+		if err := f.add(o.Log, func(w io.Writer) (Sink, error) {
+			return NewLog(w, m.Clients, LogOptions{Of: o.Of, Client: o.Client})
+		}); err != nil {
+			return err
+		}
+	}
+	if o.MCAP == "" {
+		return nil
+	}
+	var known *types.Set
+	if len(o.Types) > 0 {
+		var err error
+		if known, err = types.Load(o.Types...); err != nil {
+			return err
+		}
+	}
+	return f.add(o.MCAP, func(w io.Writer) (Sink, error) {
+		return NewMCAP(w, m.Clients, MCAPOptions{Client: o.Client, Types: known, About: about(m)})
+	})
+}
+
+// add begins a file.
+func (f *Files) add(path string, begin func(io.Writer) (Sink, error)) error {
+	out, err := record.CreateFile(path, f.run.Dir.Path())
+	if err != nil {
+		return err
+	}
+	sink, err := begin(out)
+	f.files = append(f.files, file{File: out, sink: sink})
+	return err
+}
+
+// about is what an MCAP file says of a run: what all its repetitions have in common.
+func about(m *journal.Manifest) map[string]string {
+	return map[string]string{
+		"scenario": m.Scenario,
+		"seed":     strconv.FormatUint(m.Seed, 10),
+		"until_ns": strconv.FormatInt(int64(m.Until), 10),
+		"digest":   m.Digest,
+	}
+}
+
+// Write reads the journal to its end and writes the files. It calls written with each file that is complete.
+func (f *Files) Write(written func(path string, c Count)) (End, error) {
+	end, err := Walk(f.run.Manifest.Clients, f.journal, func(o *Occurrence) error {
+		for _, file := range f.files {
+			if err := file.sink.Write(o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return end, err
+	}
+	for _, file := range f.files {
+		if err := errors.Join(file.sink.Close(), file.Commit()); err != nil {
+			return end, err
+		}
+		written(file.Path(), file.sink.Count())
+	}
+	return end, nil
+}
+
+// Discard closes the journal and removes the files that are not complete.
+func (f *Files) Discard() error {
+	_ = f.journal.Close() // a file that was only read
+	var err error
+	for _, file := range f.files {
+		err = errors.Join(err, file.Discard())
+	}
+	return err
+}
