@@ -87,8 +87,8 @@ func listenUnix(t *testing.T) unixNet {
 	return unixNet{Listener: l}
 }
 
-// A transport is where clients and their server meet.
-type transport interface {
+// A meeting is where clients and their server meet.
+type meeting interface {
 	wire.Listener
 	Dial(ctx context.Context, url string) (wire.Conn, error)
 }
@@ -129,7 +129,7 @@ func realOutcome(t *testing.T, s system, m manner) outcome {
 	}
 	srv, err := server.New(config)
 	require.NoError(t, err)
-	var net transport = mem.NewNet()
+	var net meeting = mem.NewNet()
 	switch {
 	case m.socket:
 		net = listenUnix(t)
