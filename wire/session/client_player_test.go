@@ -177,7 +177,11 @@ func (m *player) perform(c call) error {
 	case "cancel":
 		_ = m.rules.Cancel(errNobodyWaits) // whatever it does next says so
 	case "at":
-		m.timers[c.Name] = m.rules.AtInstant(at, handler)
+		if at.Step > 0 {
+			m.timers[c.Name] = m.rules.AtInstant(at, handler)
+		} else {
+			m.timers[c.Name] = m.rules.At(at.Time, handler)
+		}
 	case "after":
 		m.timers[c.Name] = m.rules.After(metasim.Time(c.For), handler)
 	case "every":

@@ -5,28 +5,33 @@
 // The client's end:
 //
 //	session.go    the types that the files share
-//	join.go       Declaration: what a client declares; NewClient, and the Hello that it sends
+//	join.go       what a client declares, and its Hello
 //	run.go        Run: what a client with handlers and timers does at an instant
-//	advance.go    Step and Next; the report, and the wait for an answer
-//	publish.go    Publish, Promise, SetResult, Leave: what a client may say
-//	receive.go    what the server's packets do to a client
-//	inbound.go    Names and Inbound: from packets to messages
-//	outbound.go   Outbound: what waits to be written, and when it must be written
+//	publish.go    what a client may say: Publish, Promise, SetResult, Leave
+//	receive.go    what the server's packets do to a client, and how a session ends
+//	advance.go    Step and Next, the wait for an answer, and the reports
+//	inbound.go    from packets to messages, by the names that were introduced
+//	outbound.go   what waits to be written, and when it must be written
 //	timers.go     timers in their order
+//
+// client_run_test.go is a whole client without goroutines: it plays testdata/client, the stories that are also the
+// vectors of conformance/.
 //
 // The server's end is in server.go. ends_test.go plays both ends as text: testdata/server has the stories.
 //
 // # Duties of the caller of the client's end, in order
 //
-//  1. Declare everything, then call Declaration.Client once. It puts a Hello into Outbound.
-//  2. After each call look at Outbound: write its packets when Outbound.Due says so, or when the client waits. All that is
-//     written goes into one frame, in order.
-//  3. Give every packet that arrives on the connection to Inbound.Add, in order and with the Names of that connection, also
-//     packets for members that have left. Give each Inbound to Client.Receive.
-//  4. One goroutine at a time uses a Client. A shell that writes from a timer needs a lock around Outbound only.
-//  5. The client ends with the first error that Receive returns, or that the caller gives to Fail. Every later call returns
-//     the same error.
-//  6. The simulator must not see what Authorized returns: it depends on real time.
+//  1. Declare everything, then call Declaration.Join once. Write what it puts into the Outbound.
+//  2. Give every packet that arrives on the connection to Inbound.Add, in order and with the Names of that connection; also
+//     packets for members that have left, as they may introduce. Give the Inbound to Client.Receive.
+//  3. To advance, follow BeginStep, BeginNext or BeginRun: each says which calls come next.
+//  4. After each call write Outbound.Packets if Outbound is Urgent, in one write, and call Written. What is not urgent and
+//     follows a GoOn may wait: call Keep, and write when there is no time Left.
+//  5. One goroutine at a time uses a Client. A shell that writes from a timer holds a lock while it calls what may put
+//     something into the Outbound: Join, Publish, Promise, Leave, GoOn, Report and Wait.
+//  6. The session ends with the first error that Receive returns, or that the caller gives to Fail, Lose or Cancel. Every
+//     later call returns the same error.
+//  7. The simulator must not see what Authorized returns: it depends on real time.
 //
 // # Duties of the caller of the server's end, in order
 //
