@@ -11,6 +11,7 @@ import (
 	"metasim/analysis/predict"
 	"metasim/analysis/report"
 	"metasim/analysis/trace"
+	"metasim/internal/problem"
 	"metasim/metasim"
 	"metasim/record/journal"
 )
@@ -119,7 +120,7 @@ func TestAdviceOnSilence(t *testing.T) {
 		require.NoError(t, err)
 		r = report.New(tl)
 		for _, a := range r.Advice {
-			if a.Kind == report.UnusedSubscription {
+			if a.Kind == problem.UnusedSubscription {
 				unused = append(unused, a)
 			}
 		}
@@ -158,7 +159,7 @@ func TestAdvice(t *testing.T) {
 	for _, a := range r.Advice {
 		kinds, texts = append(kinds, a.Kind), append(texts, a.Text)
 	}
-	require.Equal(t, []string{report.OneStepLink, report.OneStepLink, report.ZeroDelayCycle, report.UnusedSubscription, report.UnusedSubscription}, kinds, texts)
+	require.Equal(t, []string{problem.OneStepLink, problem.OneStepLink, problem.ZeroDelayCycle, problem.UnusedSubscription, problem.UnusedSubscription}, kinds, texts)
 	require.Contains(t, texts[2], "a0 and b0 answer one another without any delay")
 	require.Contains(t, texts[3], "x subscribes to NOTHING, which no client publishes")
 }
@@ -185,7 +186,7 @@ func TestAdviceOnPromises(t *testing.T) {
 		}
 		w.actors = []*actor{answerer, asker}
 		_, r := analyze(t, w)
-		return slices.DeleteFunc(r.Advice, func(a report.Advice) bool { return a.Kind != report.MissingPromise })
+		return slices.DeleteFunc(r.Advice, func(a report.Advice) bool { return a.Kind != problem.MissingPromise })
 	}
 	require.Empty(t, advice(0))
 	given := advice(3 * ms)
@@ -218,6 +219,6 @@ func TestAdviceOnTicks(t *testing.T) {
 	_, r := analyze(t, w)
 	require.Greater(t, r.LookaheadPrice, 1.5)
 	require.NotEmpty(t, r.Advice)
-	require.Equal(t, report.MissingPromise, r.Advice[0].Kind)
+	require.Equal(t, problem.MissingPromise, r.Advice[0].Kind)
 	require.Contains(t, r.Advice[0].Text, "announced 1 %; let it promise")
 }

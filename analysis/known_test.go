@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/analysis/report"
+	"metasim/internal/problem"
 	"metasim/metasim"
 )
 
@@ -133,7 +134,7 @@ func TestShortLinksMakeAMutex(t *testing.T) {
 	require.InDelta(t, n*work/1e9, r.CriticalIdealS, 1e-12)
 	require.InDelta(t, 2*n*work/1e9, r.CriticalConservativeS, 1e-12)
 	require.InDelta(t, 2, r.LookaheadPrice, 1e-9)
-	require.Equal(t, report.OneStepLink, r.Advice[0].Kind)
+	require.Equal(t, problem.OneStepLink, r.Advice[0].Kind)
 	require.InDelta(t, r.WallS/2, r.Advice[0].CostS, 2*work/1e9)
 
 	_, r = analyze(t, inTurns(3*ms))

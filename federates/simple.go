@@ -3,7 +3,6 @@ package federates
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 
 	"metasim/client"
 	"metasim/federates/catalog"
@@ -29,22 +28,15 @@ func (m *source) Run(ctx context.Context, c *client.Client) error {
 	var result struct {
 		Sent uint64 `json:"sent"`
 	}
-	for t := m.start; ; t = t.Add(m.period) {
-		_, err := c.Step(ctx, t)
-		if errors.Is(err, client.ErrEnd) {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	return loop.Every(ctx, c, m.start, m.period, &result, func(metasim.Time, []client.Message) error {
 		if err := m.Out.Publish(counted(result.Sent, m.size)); err != nil {
 			return err
 		}
 		if result.Sent++; result.Sent == m.count {
-			break
+			return loop.Done
 		}
-	}
-	return loop.Finish(ctx, c, result)
+		return nil
+	})
 }
 
 // sink is the model of that name: it receives and counts.
@@ -59,15 +51,11 @@ func (m *sink) Run(ctx context.Context, c *client.Client) error {
 		Received uint64 `json:"received"`
 		Bytes    uint64 `json:"bytes"`
 	}
-	err := loop.Receive(ctx, c, func(msg client.Message) error {
+	return loop.Receive(ctx, c, &result, func(msg client.Message) error {
 		result.Received++
 		result.Bytes += uint64(len(msg.Payload))
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return loop.Finish(ctx, c, result)
 }
 
 // echo is the model of that name: it publishes what it receives.
@@ -79,14 +67,10 @@ func (m *echo) Run(ctx context.Context, c *client.Client) error {
 	var result struct {
 		Echoed uint64 `json:"echoed"`
 	}
-	err := loop.Receive(ctx, c, func(msg client.Message) error {
+	return loop.Receive(ctx, c, &result, func(msg client.Message) error {
 		result.Echoed++
 		return m.Out.Publish(msg.Payload)
 	})
-	if err != nil {
-		return err
-	}
-	return loop.Finish(ctx, c, result)
 }
 
 // ping is the model of that name: it sends when it is answered.
@@ -100,9 +84,6 @@ func newPing(in *catalog.Instance) *ping {
 	return &ping{loop.New(in), uint64(catalog.Get[int64](in, "rounds")), sizeOf(in)}
 }
 
-// errLastAnswer ends a ping's Receive early.
-var errLastAnswer = errors.New("the last answer was received")
-
 func (m *ping) Run(ctx context.Context, c *client.Client) error {
 	var result struct {
 		Rounds uint64 `json:"rounds"`
@@ -110,16 +91,12 @@ func (m *ping) Run(ctx context.Context, c *client.Client) error {
 	if err := m.Out.Publish(counted(0, m.size)); err != nil {
 		return err
 	}
-	err := loop.Receive(ctx, c, func(client.Message) error {
+	return loop.Receive(ctx, c, &result, func(client.Message) error {
 		if result.Rounds++; result.Rounds == m.rounds {
-			return errLastAnswer
+			return loop.Done
 		}
 		return m.Out.Publish(counted(result.Rounds, m.size))
 	})
-	if err != nil && !errors.Is(err, errLastAnswer) {
-		return err
-	}
-	return loop.Finish(ctx, c, result)
 }
 
 // ring is the model of that name: it passes messages on.
@@ -142,14 +119,10 @@ func (m *ring) Run(ctx context.Context, c *client.Client) error {
 			return err
 		}
 	}
-	err := loop.Receive(ctx, c, func(msg client.Message) error {
+	return loop.Receive(ctx, c, &result, func(msg client.Message) error {
 		result.Hops++
 		return m.Out.Publish(msg.Payload)
 	})
-	if err != nil {
-		return err
-	}
-	return loop.Finish(ctx, c, result)
 }
 
 func sizeOf(in *catalog.Instance) int { return int(catalog.Get[int64](in, "size")) }

@@ -8,6 +8,7 @@ import (
 
 	"metasim/delay"
 	"metasim/federates/catalog"
+	"metasim/internal/problem"
 	"metasim/internal/suggest"
 	"metasim/lcm/names"
 	"metasim/scenarios/flow"
@@ -78,7 +79,7 @@ func (f *flowChecker) connect() {
 			"nobody hears channel %q; name it in a client's subscriptions, or remove it", p.Channel)
 	}
 	for _, p := range unpublished {
-		f.warnOf(UnusedSubscription, f.parameterOf(f.entry(p.Group), p.Channel),
+		f.warnOf(problem.UnusedSubscription, f.parameterOf(f.entry(p.Group), p.Channel),
 			"nobody publishes channel %q; name it in a client that publishes, or remove it", p.Channel)
 	}
 }
@@ -183,7 +184,7 @@ func (f *flowChecker) roundsAtOneTime() {
 		return f.passes(e) && spec.Bandwidth == 0 && (spec.Delay == nil || ok && constant == 0)
 	})
 	if cycle != nil {
-		f.warnOf(ZeroDelayCycle, f.entry(cycle[0].From),
+		f.warnOf(problem.ZeroDelayCycle, f.entry(cycle[0].From),
 			"messages without delay go round, %s; after max_steps (%d) at one time the run fails: give one of these links a delay",
 			f.Draw(cycle), f.s.MaxSteps)
 	}

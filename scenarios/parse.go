@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -258,7 +260,7 @@ func treeOf(plain any) *node {
 		n.value = list
 	case object:
 		m := &mapping{}
-		for _, key := range keys(v) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			m.entries = append(m.entries, entry{key, n.at, treeOf(v[key])})
 		}
 		n.value = m

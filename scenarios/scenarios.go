@@ -27,18 +27,6 @@ const (
 	maxCount = 100_000 // clients in all
 )
 
-// The kinds of advice. A report of a run gives the same, by the same names.
-const (
-	// OneStepLink is a rule, or the lack of one, that leaves links without a least delay: their ends take turns.
-	OneStepLink = "one-step-link"
-	// MissingPromise is a client whose next message nobody can foresee.
-	MissingPromise = "missing-promise"
-	// ZeroDelayCycle is a cycle of links without a least delay.
-	ZeroDelayCycle = "zero-delay-cycle"
-	// UnusedSubscription is a channel that a client subscribes to and nobody publishes.
-	UnusedSubscription = "unused-subscription"
-)
-
 // A Scenario is a file that was read, overridden, checked and expanded: ready to run.
 type Scenario struct {
 	Name string

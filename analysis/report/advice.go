@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 
 	"metasim/analysis/trace"
+	"metasim/internal/problem"
 	"metasim/metasim"
 )
 
@@ -26,14 +27,6 @@ type Advice struct {
 	CostS float64 `json:"cost_s"`
 	Text  string  `json:"text"` // one sentence
 }
-
-// The kinds of advice, in the order of Report.Advice.
-const (
-	OneStepLink        = "one-step-link"
-	MissingPromise     = "missing-promise"
-	ZeroDelayCycle     = "zero-delay-cycle"
-	UnusedSubscription = "unused-subscription"
-)
 
 // maxAdvice is how many pieces of advice of one kind a Report has.
 const maxAdvice = 5
@@ -61,7 +54,7 @@ func oneStepLinks(r *Report) []Advice {
 		}
 		text := fmt.Sprintf("the link %s -> %s on %s has a delay of one step only: %s cannot compute while %s has anything to do at the same "+
 			"time; declare the delay that the link has in the world, however short", l.From, l.To, l.Channel, l.To, l.From)
-		all = append(all, Advice{Kind: OneStepLink, From: l.From, To: l.To, Channel: l.Channel, CostS: l.HeldS, Text: text})
+		all = append(all, Advice{Kind: problem.OneStepLink, From: l.From, To: l.To, Channel: l.Channel, CostS: l.HeldS, Text: text})
 	}
 	return all
 }
@@ -88,7 +81,7 @@ func missingPromises(t *trace.Timeline, r *Report) []Advice {
 		} else {
 			continue
 		}
-		all = append(all, Advice{Kind: MissingPromise, Client: c.Name, CostS: c.HeldS, Text: text})
+		all = append(all, Advice{Kind: problem.MissingPromise, Client: c.Name, CostS: c.HeldS, Text: text})
 	}
 	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(b.CostS, a.CostS) })
 	return all[:min(len(all), 1)] // the most expensive one: without it, others may be next
@@ -128,7 +121,7 @@ func zeroDelayCycles(t *trace.Timeline) []Advice {
 		slices.Sort(names)
 		text := fmt.Sprintf("%s answer one another without any delay, so they compute in turns; a delay on one of the links between them "+
 			"lets them overlap", listed(names))
-		all = append(all, Advice{Kind: ZeroDelayCycle, Client: names[0], Text: text})
+		all = append(all, Advice{Kind: problem.ZeroDelayCycle, Client: names[0], Text: text})
 	}
 	slices.SortFunc(all, func(a, b Advice) int { return strings.Compare(a.Client, b.Client) })
 	return all[:min(len(all), maxAdvice)]
@@ -149,7 +142,7 @@ func unusedSubscriptions(t *trace.Timeline) []Advice {
 				continue
 			}
 			text := fmt.Sprintf("%s subscribes to %s, which no client publishes; correct the name, or remove the subscription", t.Names[i], sub)
-			all = append(all, Advice{Kind: UnusedSubscription, Client: t.Names[i], Channel: sub, Text: text})
+			all = append(all, Advice{Kind: problem.UnusedSubscription, Client: t.Names[i], Channel: sub, Text: text})
 		}
 	}
 	return all
@@ -183,7 +176,7 @@ func silentSubscriptions(t *trace.Timeline, r *Report) []Advice {
 			}
 			text := fmt.Sprintf("%s subscribes to %s and waited for it, but %s never sent anything on it; remove the subscription, "+
 				"or let %[3]s promise (NoSendBefore)", name, sub, from)
-			all = append(all, Advice{Kind: UnusedSubscription, Client: name, From: from, Channel: sub, CostS: held, Text: text})
+			all = append(all, Advice{Kind: problem.UnusedSubscription, Client: name, From: from, Channel: sub, CostS: held, Text: text})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(b.CostS, a.CostS) })

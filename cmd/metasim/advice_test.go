@@ -5,17 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/analysis/report"
-	"metasim/scenarios"
+	"metasim/internal/problem"
 )
-
-// What validate advises on and what a report does have one name for one thing.
-func TestAdviceHasOneVocabulary(t *testing.T) {
-	require.Equal(t, report.OneStepLink, scenarios.OneStepLink)
-	require.Equal(t, report.MissingPromise, scenarios.MissingPromise)
-	require.Equal(t, report.ZeroDelayCycle, scenarios.ZeroDelayCycle)
-	require.Equal(t, report.UnusedSubscription, scenarios.UnusedSubscription)
-}
 
 // Advice stands behind the warnings, and nobody reads it who runs.
 func TestValidateAdvises(t *testing.T) {
@@ -38,9 +29,9 @@ clients:
 	e.object(t, &v)
 	require.True(t, v.OK)
 	require.Len(t, v.Warnings, 1)
-	require.Equal(t, scenarios.UnusedSubscription, v.Warnings[0].Kind)
+	require.Equal(t, problem.UnusedSubscription, v.Warnings[0].Kind)
 	require.Len(t, v.Advice, 1)
-	require.Equal(t, scenarios.OneStepLink, v.Advice[0].Kind)
+	require.Equal(t, problem.OneStepLink, v.Advice[0].Kind)
 	require.Equal(t, "links", v.Advice[0].Path)
 
 	e = s.metasim("run", "x.yaml")

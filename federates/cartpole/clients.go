@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -43,31 +42,24 @@ type plantResult struct {
 }
 
 func (m *plantModel) Run(ctx context.Context, c *client.Client) error {
-	state := State{Angle: m.angle / degreesPerRadian}
+	state := plantState{Angle: m.angle / degreesPerRadian}
 	result := plantResult{Stood: true, MaxAngle: math.Abs(m.angle)}
-	command := Command{Time: -1}
+	latest := command{Time: -1}
 	noise := noiseOf(m.env)
-	for t := metasim.Time(0); ; t = t.Add(m.period) {
-		messages, err := c.Step(ctx, t)
-		if errors.Is(err, client.ErrEnd) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if command, err = newestCommand(command, messages); err != nil {
+	return loop.Every(ctx, c, 0, m.period, &result, func(t metasim.Time, messages []client.Message) (err error) {
+		if latest, err = newestCommand(latest, messages); err != nil {
 			return err
 		}
 		if t%m.sample == 0 {
-			measured := Measure(t, state, command.Force, m.noise, noise)
+			measured := measure(t, state, latest.Force, m.noise, noise)
 			if err := m.Out.Publish(measured.Encode()); err != nil {
 				return err
 			}
 		}
-		state = state.Step(command.Force, float64(m.period)/1e9)
+		state = state.Step(latest.Force, float64(m.period)/1e9)
 		result.watch(state, t.Add(m.period))
-	}
-	return loop.Finish(ctx, c, result)
+		return nil
+	})
 }
 
 // newest returns the message with the latest time of its own, last among them. A message that another one has overtaken does
@@ -85,16 +77,16 @@ func newest[T any](last T, messages []client.Message, decode func([]byte) (T, er
 	return last, nil
 }
 
-func newestCommand(last Command, messages []client.Message) (Command, error) {
-	return newest(last, messages, DecodeCommand, func(c Command) metasim.Time { return c.Time })
+func newestCommand(last command, messages []client.Message) (command, error) {
+	return newest(last, messages, decodeCommand, func(c command) metasim.Time { return c.Time })
 }
 
-func newestEstimate(last Estimate, messages []client.Message) (Estimate, error) {
-	return newest(last, messages, DecodeEstimate, func(e Estimate) metasim.Time { return e.Time })
+func newestEstimate(last estimate, messages []client.Message) (estimate, error) {
+	return newest(last, messages, decodeEstimate, func(e estimate) metasim.Time { return e.Time })
 }
 
 // watch notes the state at time t.
-func (r *plantResult) watch(s State, t metasim.Time) {
+func (r *plantResult) watch(s plantState, t metasim.Time) {
 	r.MaxAngle = max(r.MaxAngle, math.Abs(s.Angle)*degreesPerRadian)
 	if r.Stood && s.Fallen() {
 		r.Stood, r.FellAt = false, new(t.Seconds())
@@ -115,12 +107,12 @@ type estimatorModel struct{ loop.InOut }
 func NewEstimator(in *catalog.Instance) *estimatorModel { return &estimatorModel{loop.New(in)} }
 
 func (m *estimatorModel) Run(ctx context.Context, c *client.Client) error {
-	var state Estimator
+	var state estimator
 	var result struct {
 		Measurements uint64 `json:"measurements"`
 		Late         uint64 `json:"late"` // overtaken by another, or a duplicate
 	}
-	err := loop.Receive(ctx, c, func(msg client.Message) error {
+	return loop.Receive(ctx, c, &result, func(msg client.Message) error {
 		measured, err := DecodeMeasurement(msg.Payload)
 		if err != nil {
 			return fmt.Errorf("from client %q: %w", msg.From, err)
@@ -133,10 +125,6 @@ func (m *estimatorModel) Run(ctx context.Context, c *client.Client) error {
 		}
 		return m.Out.Publish(estimate.Encode())
 	})
-	if err != nil {
-		return err
-	}
-	return loop.Finish(ctx, c, result)
 }
 
 // controllerModel is the model cartpole-controller. It publishes no command before the first estimate.
@@ -152,29 +140,15 @@ func NewController(in *catalog.Instance) *controllerModel {
 }
 
 func (m *controllerModel) Run(ctx context.Context, c *client.Client) error {
-	latest := Estimate{Time: -1}
+	latest := estimate{Time: -1}
 	var result struct {
 		Commands uint64 `json:"commands"`
 	}
-	for t := metasim.Time(0); ; t = t.Add(m.period) {
-		messages, err := c.Step(ctx, t)
-		if errors.Is(err, client.ErrEnd) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if latest, err = newestEstimate(latest, messages); err != nil {
-			return err
-		}
-		if latest.Time < 0 {
-			continue
-		}
-		command := Command{Time: t, Force: Push(latest.State, m.limit)}
-		if err := m.Out.Publish(command.Encode()); err != nil {
+	return loop.Every(ctx, c, 0, m.period, &result, func(t metasim.Time, messages []client.Message) (err error) {
+		if latest, err = newestEstimate(latest, messages); err != nil || latest.Time < 0 {
 			return err
 		}
 		result.Commands++
-	}
-	return loop.Finish(ctx, c, result)
+		return m.Out.Publish(command{Time: t, Force: push(latest.State, m.limit)}.Encode())
+	})
 }

@@ -11,17 +11,17 @@ import (
 )
 
 func TestWhatWasOvertakenDoesNotCount(t *testing.T) {
-	command, err := newestCommand(Command{Time: 5, Force: 1}, []client.Message{
-		{Payload: Command{Time: 7, Force: 2}.Encode()},
-		{Payload: Command{Time: 6, Force: 3}.Encode()},
+	force, err := newestCommand(command{Time: 5, Force: 1}, []client.Message{
+		{Payload: command{Time: 7, Force: 2}.Encode()},
+		{Payload: command{Time: 6, Force: 3}.Encode()},
 	})
 	require.NoError(t, err)
-	assert.Equal(t, Command{Time: 7, Force: 2}, command)
-	estimate, err := newestEstimate(Estimate{Time: 7}, []client.Message{
-		{Payload: Estimate{Time: 6, State: State{X: 1}}.Encode()},
+	assert.Equal(t, command{Time: 7, Force: 2}, force)
+	state, err := newestEstimate(estimate{Time: 7}, []client.Message{
+		{Payload: estimate{Time: 6, State: plantState{X: 1}}.Encode()},
 	})
 	require.NoError(t, err)
-	assert.Equal(t, Estimate{Time: 7}, estimate)
+	assert.Equal(t, estimate{Time: 7}, state)
 }
 
 func TestTwoPlantsHaveNoiseOfTheirOwn(t *testing.T) {

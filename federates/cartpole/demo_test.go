@@ -39,29 +39,29 @@ func (n *network) send(f func()) {
 // returns how far the pole went from upright, in degrees, and whether it still stands.
 func demo(n network, until metasim.Time) (worst float64, stood bool) {
 	n.calendar = map[metasim.Time][]func(){}
-	plant, force := State{Angle: 5 * degree}, Command{Time: -1}
-	estimator, estimate := Estimator{}, Estimate{Time: -1}
+	plant, force := plantState{Angle: 5 * degree}, command{Time: -1}
+	observer, latest := estimator{}, estimate{Time: -1}
 	for ; n.now < until; n.now += ms {
 		for _, arrive := range n.calendar[n.now] {
 			arrive()
 		}
 		delete(n.calendar, n.now)
 		if n.now%(5*ms) == 0 {
-			m := Measure(n.now, plant, force.Force, 1, n.rng)
+			m := measure(n.now, plant, force.Force, 1, n.rng)
 			n.send(func() {
-				e, fresh := estimator.Observe(m)
+				e, fresh := observer.Observe(m)
 				if !fresh {
 					return
 				}
 				n.send(func() {
-					if e.Time > estimate.Time {
-						estimate = e
+					if e.Time > latest.Time {
+						latest = e
 					}
 				})
 			})
 		}
-		if n.now%(10*ms) == 0 && estimate.Time >= 0 {
-			c := Command{Time: n.now, Force: Push(estimate.State, 20)}
+		if n.now%(10*ms) == 0 && latest.Time >= 0 {
+			c := command{Time: n.now, Force: push(latest.State, 20)}
 			n.send(func() {
 				if c.Time > force.Time {
 					force = c

@@ -85,23 +85,23 @@ func diagonal(d ...float64) matrix {
 // Step.
 func linear(h float64) (a, b matrix) {
 	const d = 1e-5
-	unit := []State{{X: d}, {V: d}, {Angle: d}, {Rate: d}}
+	unit := []plantState{{X: d}, {V: d}, {Angle: d}, {Rate: d}}
 	a, b = diagonal(0, 0, 0, 0), matrix{{0}, {0}, {0}, {0}}
 	for j, u := range unit {
 		plus := u.Step(0, h).list()
-		minus := State{-u.X, -u.V, -u.Angle, -u.Rate}.Step(0, h).list()
+		minus := plantState{-u.X, -u.V, -u.Angle, -u.Rate}.Step(0, h).list()
 		for i := range a {
 			a[i][j] = (plus[i] - minus[i]) / (2 * d)
 		}
 	}
-	plus, minus := State{}.Step(d, h), State{}.Step(-d, h)
+	plus, minus := plantState{}.Step(d, h), plantState{}.Step(-d, h)
 	for i := range b {
 		b[i][0] = (plus.list()[i] - minus.list()[i]) / (2 * d)
 	}
 	return a, b
 }
 
-func (s State) list() []float64 { return []float64{s.X, s.V, s.Angle, s.Rate} }
+func (s plantState) list() []float64 { return []float64{s.X, s.V, s.Angle, s.Rate} }
 
 // riccati iterates p = q + a'pa - a'pb (r + b'pb)^-1 b'pa until it stands, and returns (r + b'pb)^-1 b'pa: the gain of
 // the regulator, and, of the transposed system, that of the predicting Kalman filter.
@@ -127,7 +127,7 @@ func lqr() []float64 {
 func kalman() matrix {
 	a, _ := linear(0.005)
 	q := diagonal(1e-10, 1e-5, 1e-10, 4e-5)
-	r := diagonal(PositionNoise*PositionNoise, AngleNoise*AngleNoise)
+	r := diagonal(positionNoise*positionNoise, angleNoise*angleNoise)
 	c := matrix{{1, 0, 0, 0}, {0, 0, 1, 0}}
 	// The gain of the predicting filter is a times that of the correcting one.
 	return a.inverse().times(riccati(a.transposed(), c.transposed(), q, r).transposed())

@@ -19,14 +19,14 @@ type Measurement struct {
 	Force float64 // N, on the cart from now on
 }
 
-// An Estimate is what the plant was probably doing at Time: 40 bytes, time, X, V, Angle, Rate.
-type Estimate struct {
+// An estimate is what the plant was probably doing at Time: 40 bytes, time, X, V, Angle, Rate.
+type estimate struct {
 	Time  metasim.Time
-	State State
+	State plantState
 }
 
-// A Command is a force asked for at Time: 16 bytes, time, force.
-type Command struct {
+// A command is a force asked for at Time: 16 bytes, time, force.
+type command struct {
 	Time  metasim.Time
 	Force float64 // N
 }
@@ -35,12 +35,12 @@ type Command struct {
 func (m Measurement) Encode() []byte { return encode(m.Time, m.X, m.Angle, m.Force) }
 
 // Encode returns the payload.
-func (e Estimate) Encode() []byte {
+func (e estimate) Encode() []byte {
 	return encode(e.Time, e.State.X, e.State.V, e.State.Angle, e.State.Rate)
 }
 
 // Encode returns the payload.
-func (c Command) Encode() []byte { return encode(c.Time, c.Force) }
+func (c command) Encode() []byte { return encode(c.Time, c.Force) }
 
 // DecodeMeasurement reads a payload. It fails on one of another length, on a time before the
 // start, and on numbers that are not finite.
@@ -49,14 +49,14 @@ func DecodeMeasurement(payload []byte) (m Measurement, err error) {
 	return m, err
 }
 
-// DecodeEstimate reads a payload. It fails as DecodeMeasurement does.
-func DecodeEstimate(payload []byte) (e Estimate, err error) {
+// decodeEstimate reads a payload. It fails as DecodeMeasurement does.
+func decodeEstimate(payload []byte) (e estimate, err error) {
 	e.Time, err = decode("estimate", payload, &e.State.X, &e.State.V, &e.State.Angle, &e.State.Rate)
 	return e, err
 }
 
-// DecodeCommand reads a payload. It fails as DecodeMeasurement does.
-func DecodeCommand(payload []byte) (c Command, err error) {
+// decodeCommand reads a payload. It fails as DecodeMeasurement does.
+func decodeCommand(payload []byte) (c command, err error) {
 	c.Time, err = decode("command", payload, &c.Force)
 	return c, err
 }

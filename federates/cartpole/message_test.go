@@ -19,25 +19,25 @@ func TestPayloads(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, m, gotM)
 
-	e := Estimate{Time: 7, State: State{X: 1, V: 2, Angle: 3, Rate: 4}}
+	e := estimate{Time: 7, State: plantState{X: 1, V: 2, Angle: 3, Rate: 4}}
 	assert.Len(t, e.Encode(), 40)
-	gotE, err := DecodeEstimate(e.Encode())
+	gotE, err := decodeEstimate(e.Encode())
 	require.NoError(t, err)
 	assert.Equal(t, e, gotE)
 
-	c := Command{Time: 9, Force: -20}
+	c := command{Time: 9, Force: -20}
 	assert.Len(t, c.Encode(), 16)
-	gotC, err := DecodeCommand(c.Encode())
+	gotC, err := decodeCommand(c.Encode())
 	require.NoError(t, err)
 	assert.Equal(t, c, gotC)
 }
 
 func TestBadPayloads(t *testing.T) {
-	_, err := DecodeCommand(make([]byte, 8))
+	_, err := decodeCommand(make([]byte, 8))
 	assert.EqualError(t, err, "a command of 8 bytes; it has 16: check what is published on the channel")
 	_, err = DecodeMeasurement(Measurement{X: math.NaN()}.Encode())
 	assert.EqualError(t, err, "a measurement with a number that is not finite; check who publishes it")
-	_, err = DecodeEstimate(Estimate{Time: -metasim.Second}.Encode())
+	_, err = decodeEstimate(estimate{Time: -metasim.Second}.Encode())
 	assert.EqualError(t, err, "estimate of -1s, before the start; check who publishes it")
 }
 
@@ -45,7 +45,7 @@ func FuzzMeasurement(f *testing.F) {
 	f.Add(Measurement{Time: 1, X: 2, Angle: 3, Force: 4}.Encode(), Measurement{Time: 2, X: 2, Angle: 3}.Encode())
 	f.Add([]byte{}, make([]byte, 32))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		var e Estimator
+		var e estimator
 		for _, payload := range [][]byte{first, second} {
 			m, err := DecodeMeasurement(payload)
 			if err != nil {
@@ -61,9 +61,9 @@ func FuzzMeasurement(f *testing.F) {
 
 func TestEstimator(t *testing.T) {
 	t.Run("finds what is not measured", func(t *testing.T) {
-		var e Estimator
-		s := State{X: 0.5, V: 0.3, Angle: 0.05, Rate: -0.1}
-		var got Estimate
+		var e estimator
+		s := plantState{X: 0.5, V: 0.3, Angle: 0.05, Rate: -0.1}
+		var got estimate
 		for now := metasim.Time(0); now < 400*ms; now += ms {
 			if now%(5*ms) == 0 {
 				got, _ = e.Observe(Measurement{Time: now, X: s.X, Angle: s.Angle, Force: 1})
@@ -75,7 +75,7 @@ func TestEstimator(t *testing.T) {
 		}
 	})
 	t.Run("ignores what comes late", func(t *testing.T) {
-		var e Estimator
+		var e estimator
 		_, ok := e.Observe(Measurement{Time: 10 * ms})
 		assert.True(t, ok)
 		_, ok = e.Observe(Measurement{Time: 5 * ms})
@@ -84,11 +84,11 @@ func TestEstimator(t *testing.T) {
 		assert.False(t, ok, "a duplicate")
 	})
 	t.Run("bridges a gap, but not for ever", func(t *testing.T) {
-		var e Estimator
+		var e estimator
 		e.Observe(Measurement{Angle: 0.1})
 		got, _ := e.Observe(Measurement{Time: metasim.Second, Angle: 0.1})
 		assert.NotZero(t, got.State.Rate)
 		got, _ = e.Observe(Measurement{Time: metasim.Forever, Angle: 0.1})
-		assert.Equal(t, State{Angle: 0.1}, got.State)
+		assert.Equal(t, plantState{Angle: 0.1}, got.State)
 	})
 }

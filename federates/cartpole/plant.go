@@ -11,8 +11,8 @@ const (
 	totalMass  = cartMass + poleMass
 )
 
-// A State is where the plant is: position and speed of the cart, angle and rate of the pole.
-type State struct {
+// A plantState is where the plant is: position and speed of the cart, angle and rate of the pole.
+type plantState struct {
 	X     float64 // m
 	V     float64 // m/s
 	Angle float64 // rad; 0 is upright, positive leans towards positive X
@@ -21,7 +21,7 @@ type State struct {
 
 // Step returns the state after h seconds under a constant force in newtons, by the classical Runge-Kutta method. A
 // pole that has fallen stays where it is.
-func (s State) Step(force, h float64) State {
+func (s plantState) Step(force, h float64) plantState {
 	if s.Fallen() {
 		return s
 	}
@@ -29,30 +29,30 @@ func (s State) Step(force, h float64) State {
 	k2 := s.along(k1, h/2).derivative(force)
 	k3 := s.along(k2, h/2).derivative(force)
 	k4 := s.along(k3, h).derivative(force)
-	next := s.along(State{
+	next := s.along(plantState{
 		X:     blend(k1.X, k2.X, k3.X, k4.X),
 		V:     blend(k1.V, k2.V, k3.V, k4.V),
 		Angle: blend(k1.Angle, k2.Angle, k3.Angle, k4.Angle),
 		Rate:  blend(k1.Rate, k2.Rate, k3.Rate, k4.Rate),
 	}, h)
 	if next.Fallen() {
-		return State{X: next.X, Angle: math.Copysign(math.Pi/2, next.Angle)}
+		return plantState{X: next.X, Angle: math.Copysign(math.Pi/2, next.Angle)}
 	}
 	return next
 }
 
 // Fallen reports whether the pole lies.
-func (s State) Fallen() bool { return math.Abs(s.Angle) >= math.Pi/2 }
+func (s plantState) Fallen() bool { return math.Abs(s.Angle) >= math.Pi/2 }
 
 // derivative is the plant's equations, those of the package's comment.
-func (s State) derivative(force float64) State {
+func (s plantState) derivative(force float64) plantState {
 	sin, cos := sincos(s.Angle)
 	swing := float64(poleMass * halfLength * float64(float64(s.Rate*s.Rate)*sin))
 	u := (force + swing) / totalMass
 	turn := float64(gravity*sin) - float64(u*cos)
 	inertia := halfLength * (4.0/3 - float64(poleMass*float64(cos*cos))/totalMass)
 	rate := turn / inertia
-	return State{
+	return plantState{
 		X:     s.V,
 		V:     u - float64(poleMass*halfLength*float64(rate*cos))/totalMass,
 		Angle: s.Rate,
@@ -61,8 +61,8 @@ func (s State) derivative(force float64) State {
 }
 
 // along returns s + h*d.
-func (s State) along(d State, h float64) State {
-	return State{
+func (s plantState) along(d plantState, h float64) plantState {
+	return plantState{
 		X:     s.X + float64(h*d.X),
 		V:     s.V + float64(h*d.V),
 		Angle: s.Angle + float64(h*d.Angle),

@@ -26,14 +26,14 @@ func TestSineAndCosineAreNearTheTruth(t *testing.T) {
 
 // energy is the plant's, kinetic and potential: derived from the Lagrangian, not from the equations that derivative
 // uses.
-func energy(s State) float64 {
+func energy(s plantState) float64 {
 	const inertia = 4.0 / 3 * poleMass * halfLength * halfLength
 	kinetic := 0.5*totalMass*s.V*s.V + poleMass*halfLength*s.V*s.Rate*math.Cos(s.Angle) + 0.5*inertia*s.Rate*s.Rate
 	return kinetic + poleMass*gravity*halfLength*math.Cos(s.Angle)
 }
 
 func TestWithoutForceEnergyIsKept(t *testing.T) {
-	s := State{V: 0.3, Angle: 0.1, Rate: -0.2}
+	s := plantState{V: 0.3, Angle: 0.1, Rate: -0.2}
 	before := energy(s)
 	steps := 0
 	for ; !s.Fallen(); steps++ {
@@ -46,28 +46,28 @@ func TestWithoutForceEnergyIsKept(t *testing.T) {
 func TestAMirroredPlantMovesInTheMirror(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := func(name string) float64 { return rapid.Float64Range(-1.5, 1.5).Draw(t, name) }
-		s := State{X: x("x"), V: x("v"), Angle: x("angle"), Rate: x("rate")}
+		s := plantState{X: x("x"), V: x("v"), Angle: x("angle"), Rate: x("rate")}
 		force := x("force")
 		right := s.Step(force, 1e-3)
-		left := State{-s.X, -s.V, -s.Angle, -s.Rate}.Step(-force, 1e-3)
-		assert.Equal(t, right, State{-left.X, -left.V, -left.Angle, -left.Rate})
+		left := plantState{-s.X, -s.V, -s.Angle, -s.Rate}.Step(-force, 1e-3)
+		assert.Equal(t, right, plantState{-left.X, -left.V, -left.Angle, -left.Rate})
 	})
 }
 
 func TestAFallenPoleLies(t *testing.T) {
-	s := State{V: 1, Angle: 1.57, Rate: 3}.Step(0, 1e-3)
+	s := plantState{V: 1, Angle: 1.57, Rate: 3}.Step(0, 1e-3)
 	assert.True(t, s.Fallen())
-	assert.Equal(t, State{X: s.X, Angle: math.Pi / 2}, s)
+	assert.Equal(t, plantState{X: s.X, Angle: math.Pi / 2}, s)
 	assert.Equal(t, s, s.Step(100, 1e-3))
 }
 
 // These bits are the same on every processor and for ever: if they change, digests of runs change.
 func TestBitsOfAThousandSteps(t *testing.T) {
-	s := State{Angle: 0.1}
+	s := plantState{Angle: 0.1}
 	rng := rand.NewPCG(1, 2)
 	for range 1000 {
-		m := Measure(0, s, 0, 1, rng)
-		s = s.Step(Push(State{X: m.X, V: s.V, Angle: m.Angle, Rate: s.Rate}, 20), 1e-3)
+		m := measure(0, s, 0, 1, rng)
+		s = s.Step(push(plantState{X: m.X, V: s.V, Angle: m.Angle, Rate: s.Rate}, 20), 1e-3)
 	}
 	bits := make([]uint64, 4)
 	for i, x := range s.list() {
@@ -82,7 +82,7 @@ func TestNoiseIsNearlyNormal(t *testing.T) {
 	const n = 100_000
 	var sum, squares, within float64
 	for range n {
-		x := Normal(rng)
+		x := normal(rng)
 		sum += x
 		squares += x * x
 		if math.Abs(x) < 1 {

@@ -11,23 +11,50 @@ import (
 	"metasim/metasim"
 )
 
-// Receive calls each for every message, at the instant of the message and in order, until no message can come any more. An
-// error of each ends it.
-func Receive(ctx context.Context, c *client.Client, each func(client.Message) error) error {
-	for {
-		messages, err := c.Next(ctx, metasim.Forever)
-		for _, m := range messages {
-			if err := each(m); err != nil {
+// Done is what a function returns to end the loop that calls it, when the client has done its work.
+var Done = errors.New("the client has done its work")
+
+// Receive calls each for every message, at the instant of the message and in order, until each returns Done or no message can
+// come any more. Then it leaves the run with the result, which is written as JSON.
+func Receive(ctx context.Context, c *client.Client, result any, each func(client.Message) error) error {
+	return finish(ctx, c, result, func() error {
+		for {
+			messages, err := c.Next(ctx, metasim.Forever)
+			for _, m := range messages {
+				if err := each(m); err != nil {
+					return err
+				}
+			}
+			if err != nil {
 				return err
 			}
 		}
-		if errors.Is(err, client.ErrEnd) {
-			return nil
+	})
+}
+
+// Every calls each at start, start + period, and so on, with the messages received since, until each returns Done or the run
+// ends. Then it leaves the run with the result, which is written as JSON.
+func Every(ctx context.Context, c *client.Client, start, period metasim.Time, result any,
+	each func(t metasim.Time, received []client.Message) error) error {
+	return finish(ctx, c, result, func() error {
+		for t := start; ; t = t.Add(period) {
+			messages, err := c.Step(ctx, t)
+			if err != nil {
+				return err
+			}
+			if err := each(t, messages); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
+	})
+}
+
+// finish leaves the run with a result once the work has ended well.
+func finish(ctx context.Context, c *client.Client, result any, work func() error) error {
+	if err := work(); !errors.Is(err, client.ErrEnd) && !errors.Is(err, Done) {
+		return err
 	}
+	return Finish(ctx, c, result)
 }
 
 // Finish leaves the run with a result, which is written as JSON.

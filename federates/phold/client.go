@@ -71,7 +71,7 @@ func (m *model) Run(ctx context.Context, c *client.Client) error {
 // schedule adds the events that other clients sent to the block.
 func schedule(block *Block, messages []client.Message, now metasim.Time) error {
 	for _, msg := range messages {
-		e, err := Decode(msg.Payload)
+		e, err := decode(msg.Payload)
 		if err != nil {
 			return fmt.Errorf("from client %q: %w", msg.From, err)
 		}

@@ -41,8 +41,8 @@ func (e Event) Encode() []byte {
 	return binary.LittleEndian.AppendUint64(b, e.Count)
 }
 
-// Decode reads a payload.
-func Decode(payload []byte) (Event, error) {
+// decode reads a payload.
+func decode(payload []byte) (Event, error) {
 	if len(payload) != eventSize {
 		return Event{}, fmt.Errorf("an event of %d bytes; it has %d: check what is published on the channel",
 			len(payload), eventSize)

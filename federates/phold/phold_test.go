@@ -144,13 +144,13 @@ func TestPayload(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := Event{To: rapid.Uint32().Draw(t, "to"), Time: metasim.Time(rapid.Int64().Draw(t, "time")),
 			From: rapid.Uint32().Draw(t, "from"), Count: rapid.Uint64().Draw(t, "count")}
-		got, err := Decode(e.Encode())
+		got, err := decode(e.Encode())
 		assert.NoError(t, err)
 		assert.Equal(t, e, got)
 	})
 	assert.Equal(t, []byte{1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0},
 		Event{To: 1, Time: 2, From: 3, Count: 4}.Encode())
-	_, err := Decode(make([]byte, 23))
+	_, err := decode(make([]byte, 23))
 	assert.EqualError(t, err, "an event of 23 bytes; it has 24: check what is published on the channel")
 }
 
@@ -185,7 +185,7 @@ func FuzzEvent(f *testing.F) {
 	f.Add(Event{To: 1, Time: 2, From: 3, Count: 4}.Encode())
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		e, err := Decode(payload)
+		e, err := decode(payload)
 		if err != nil {
 			return
 		}

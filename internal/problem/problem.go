@@ -19,12 +19,24 @@ type Problem struct {
 	Column int `json:"column"`
 	// Path is where in a scenario: "clients[0].with.rounds"; empty for the whole of it, and in other files.
 	Path string `json:"path"`
-	// Kind is what advice is about, such as "one-step-link". It is set too in warnings of which a report of the run would
+	// Kind is what advice is about: OneStepLink and its like. It is set too in warnings of which a report of the run would
 	// make advice, and else empty.
 	Kind string `json:"kind,omitempty"`
 	// Message is what is wrong, and what to write instead.
 	Message string `json:"message"`
 }
+
+// The kinds of advice, on a scenario before it runs and on a run.
+const (
+	// OneStepLink is a rule, or the lack of one, that leaves links without a least delay: their ends take turns.
+	OneStepLink = "one-step-link"
+	// MissingPromise is a client whose next message nobody can foresee.
+	MissingPromise = "missing-promise"
+	// ZeroDelayCycle is a cycle of links without a least delay.
+	ZeroDelayCycle = "zero-delay-cycle"
+	// UnusedSubscription is a channel that a client subscribes to and no client publishes.
+	UnusedSubscription = "unused-subscription"
+)
 
 // String writes "file:line:column: path: message" and leaves out what is not known.
 func (p Problem) String() string {
@@ -53,10 +65,10 @@ func (e *Invalid) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Max is how many problems Sorted returns one by one.
-const Max = 1000
+// most is how many problems Sorted returns one by one.
+const most = 1000
 
-// Sorted orders problems by file and place, those of flags last, and drops repetitions. Of more than Max it returns the first,
+// Sorted orders problems by file and place, those of flags last, and drops repetitions. Of more than most it returns the first,
 // and one that says how many more there are.
 func Sorted(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
@@ -71,9 +83,9 @@ func Sorted(problems []Problem) []Problem {
 			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Message, b.Message))
 	})
 	problems = slices.Compact(problems)
-	if more := len(problems) - Max; more > 0 {
+	if more := len(problems) - most; more > 0 {
 		last := Problem{File: problems[0].File, Message: fmt.Sprintf("has %d more problems; mend these first", more)}
-		problems = append(problems[:Max:Max], last)
+		problems = append(problems[:most:most], last)
 	}
 	return problems
 }

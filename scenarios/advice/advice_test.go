@@ -74,8 +74,8 @@ func TestWhatIsTooLargeGetsNoAdvice(t *testing.T) {
 	assert.Empty(t, advice)
 }
 
-// FuzzOf: whatever scenario can be used, each piece of advice has a kind, a message and a file.
-func FuzzOf(f *testing.F) {
+// FuzzLook: whatever scenario can be used, each piece of advice has a kind, a message and a file.
+func FuzzLook(f *testing.F) {
 	for _, pattern := range []string{"../*.metasim.yaml", "../testdata/good/*.yaml", "testdata/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(f, err)
@@ -92,7 +92,7 @@ func FuzzOf(f *testing.F) {
 		if err != nil {
 			return
 		}
-		advice, more := Of(s, warnings)
+		advice, more := look(s, warnings)
 		for _, p := range append(advice, more...) {
 			require.NotEmpty(t, p.Message)
 			require.NotEmpty(t, p.File)

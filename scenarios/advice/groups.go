@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"fmt"
 	"strings"
 
 	"metasim/delay"
@@ -89,4 +90,33 @@ func (ps patterns) key(dividing []string, name string) string {
 		key = append(key, name...)
 	}
 	return string(key)
+}
+
+// pairs is how many pairs of different clients have the sender in one group and the recipient in the other.
+func (r *review) pairs(from, to int) int {
+	n := len(r.Groups[from].Names)
+	if from == to {
+		return n * (n - 1)
+	}
+	return n * len(r.Groups[to].Names)
+}
+
+// names returns one such pair.
+func (r *review) names(from, to int) (sender, recipient string) {
+	g := &r.Groups[to]
+	if from == to {
+		return g.Names[0], g.Names[1]
+	}
+	return r.Groups[from].Names[0], g.Names[0]
+}
+
+// withoutLeastDelay reports whether all that a recipient knows of an idle link is that a message is not delivered before it
+// is sent. (An ordered link knows how long its next message travels, where that is random.)
+func withoutLeastDelay(s delay.Spec) bool {
+	_, constant := s.Delay.(delay.Constant)
+	return s.Min() == 0 && (s.Delay == nil || constant || s.Order != delay.FIFO)
+}
+
+func (r *review) add(kind string, path []string, format string, args ...any) {
+	r.advice = append(r.advice, r.scenario.Problem(kind, path, fmt.Sprintf(format, args...)))
 }

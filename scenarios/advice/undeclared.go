@@ -7,24 +7,10 @@ import (
 	"strings"
 
 	"metasim/delay"
+	"metasim/internal/problem"
 	"metasim/metasim"
-	"metasim/scenarios"
 	"metasim/scenarios/flow"
 )
-
-// A cost estimates what it costs others that the promises of the clients of an entry are not known.
-//
-// A client that receives from one without a promise can advance no further beyond it than the least delay of the link, and
-// then waits for its next report. So steps sums up, over all such recipients, how many of these delays fit into a simulated
-// second. How far a client advances from one report to the next, and what it promises, is not known; steps stands for it.
-type cost struct {
-	entry int
-	steps float64 // a simulated second
-	// least is the least of these delays; it is above zero. The link is between these groups, and this rule gives it.
-	least    metasim.Time
-	from, to int
-	rule     int
-}
 
 // undeclared looks at the links that there may be from and to clients whose ports are undeclared. It adds to the sums the
 // links that a rule is sure to leave without a least delay, and returns the cost of the others, entry by entry.
@@ -163,7 +149,7 @@ func (r *review) advisePromise(costs []cost) {
 	if channel := r.Rules[best.rule].Channel; !matchesAll(channel) {
 		where = "on " + channel + ", " + where
 	}
-	r.add(scenarios.MissingPromise, []string{"clients", strconv.Itoa(best.entry)},
+	r.add(problem.MissingPromise, []string{"clients", strconv.Itoa(best.entry)},
 		"nothing is known of what %s will promise: a client that receives from it can count on the least delay of the link alone, as "+
 			"on %v from %s to %s (%s); let it promise as far ahead as it can (NoSendBefore), or declare its reaction time",
 		from, best.least, from, to, where)
