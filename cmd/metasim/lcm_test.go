@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -46,15 +47,21 @@ func eventLog(s *stage, name string, events ...lcm.Event) []byte {
 
 // mixed are events of every sort.
 func mixed(s *stage, set *types.Set) []lcm.Event {
-	message := func(name, text string) []byte {
-		b, err := set.Lookup(name).Encode([]byte(text))
-		require.NoError(s, err)
+	message := func(name string, members ...any) []byte {
+		b := binary.BigEndian.AppendUint64(nil, set.Lookup(name).Fingerprint)
+		for _, m := range members {
+			var err error
+			b, err = binary.Append(b, binary.BigEndian, m)
+			require.NoError(s, err)
+		}
 		return b
 	}
-	pose := message("toy.pose_t", `{"utime":9007199254740993,"pos":[0.1,"NaN"],"name":"a <b> \u0007é"}`)
+	text := []byte("a <b> \u0007é\x00")
+	const nan = 0x7ff8000000000000 // of C
+	pose := message("toy.pose_t", int64(9007199254740993), 0.1, uint64(nan), int32(len(text)), text)
 	return []lcm.Event{
 		{Time: 1_000_000, Channel: "POSE", Payload: pose},
-		{Time: 1_250_000, Channel: "NOTE", Payload: message("toy.note_t", `{"n":3,"raw":"AQID","mood":"BAD"}`)},
+		{Time: 1_250_000, Channel: "NOTE", Payload: message("toy.note_t", int16(3), []byte{1, 2, 3}, int32(2))},
 		{Time: 1_500_000, Channel: "POSE", Payload: pose},
 		{Time: 2_000_000, Channel: "POSE", Payload: pose},
 		{Time: 2_000_000, Channel: "POSE_CUT", Payload: pose[:len(pose)-1]},

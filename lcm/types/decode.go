@@ -1,41 +1,44 @@
 package types
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
 )
 
 const (
-	// maxDepth is how deep structs may nest in a message. It keeps a hostile one from using up the stack.
+	// maxDepth is how deep structs may nest in a message. A hostile message could use up the stack.
 	maxDepth = 1000
-	// maxIdle is how many structs and elements of a message may take no bytes, as those of an empty struct do.
-	maxIdle = 1 << 16
-	// maxText bounds the JSON of one message: 1 GiB.
+	// maxEmpty is how many structs and elements of a message may take no bytes, such as those of an empty struct.
+	maxEmpty = 1 << 16
+	// maxText is the longest JSON of one message: 1 GiB.
 	maxText = 1 << 30
 )
 
-// AppendJSON decodes a message of type t, its fingerprint included, and appends it to dst as JSON. The whole payload has
-// to be the message. Where it is not, the error is an *[Error] and dst is returned as it was.
+// AppendJSON decodes a message of type t, with its fingerprint, and appends it to dst as JSON. The whole payload has to be
+// the message. If it is not, the error is an *[Error] and dst is returned as it was.
 //
-// A hostile payload costs no more memory than the JSON of as many bytes: no length in it is believed before that many
-// bytes are there.
+// A hostile payload costs no more memory than the JSON of as many bytes: a length in it counts only if so many bytes follow.
 func (t *Type) AppendJSON(dst, payload []byte) ([]byte, error) {
-	d := decoder{payload: payload, out: dst, idle: maxIdle, most: len(dst) + maxText}
+	d := decoder{payload: payload, out: dst, empty: maxEmpty, most: len(dst) + maxText}
 	if err := d.message(t); err != nil {
 		return dst, err.within("%s", t.Name)
 	}
 	return d.out, nil
 }
 
-// A decoder is on its way through a payload.
+// A decoder reads a payload from its start to its end.
 type decoder struct {
 	payload []byte
 	at      int
 	out     []byte
 	most    int     // bytes of out
-	counts  []int64 // the members of the structs around, in case they size arrays
+	counts  []int64 // the integer members of the structs around, which may be sizes of arrays
 	depth   int     // of structs
-	idle    int     // how many things may still take no bytes
+	empty   int     // how many structs and elements may still take no bytes
 }
 
 func (d *decoder) fail(format string, args ...any) *Error {
@@ -47,12 +50,12 @@ func (d *decoder) left() int { return len(d.payload) - d.at }
 func (d *decoder) message(t *Type) *Error {
 	f, ok := FingerprintOf(d.payload)
 	if !ok {
-		return d.fail("%d bytes are no message, which has %d at least", len(d.payload), FingerprintSize)
+		return d.fail("%d bytes are no message, which has at least %d", len(d.payload), fingerprintSize)
 	}
 	if f != t.Fingerprint {
 		return d.fail("the fingerprint is %016x, not %016x; this is another type, or another version of it", f, t.Fingerprint)
 	}
-	d.at = FingerprintSize
+	d.at = fingerprintSize
 	if err := d.value(t); err != nil {
 		return err
 	}
@@ -65,7 +68,7 @@ func (d *decoder) message(t *Type) *Error {
 // value appends a value of a declared type.
 func (d *decoder) value(t *Type) *Error {
 	if int64(d.left()) < t.least {
-		return d.fail("%d bytes are left, %s takes %d at least; the message is cut off", d.left(), t.Name, t.least)
+		return d.fail("%d bytes are left, and %s takes at least %d; the message is cut off", d.left(), t.Name, t.least)
 	}
 	if t.Enum {
 		d.enum(t)
@@ -98,7 +101,7 @@ func (d *decoder) value(t *Type) *Error {
 	return nil
 }
 
-// enum appends a value of an enum, which has the bytes.
+// enum appends a value of an enum, for which there are enough bytes.
 func (d *decoder) enum(t *Type) {
 	v := int32(d.integer(4))
 	for _, named := range t.Values {
@@ -110,16 +113,27 @@ func (d *decoder) enum(t *Type) {
 	d.out = appendInt(d.out, int64(v))
 }
 
-// spend counts things that take no bytes.
+// spend counts structs and elements that take no bytes.
 func (d *decoder) spend(n int64) *Error {
-	if n > int64(d.idle) {
-		return d.fail("the message says that there are more than %d things that take no bytes", maxIdle)
+	if n > int64(d.empty) {
+		return d.fail("the message claims more than %d structs and elements that take no bytes", maxEmpty)
 	}
-	d.idle -= int(n)
+	d.empty -= int(n)
 	return nil
 }
 
-// array appends the dimensions of m from level on. The members of its struct are at base of d.counts.
+// huge is the value at which sizes saturate.
+const huge = math.MaxInt64
+
+// product multiplies sizes, which are not negative, and saturates.
+func product(a, b int64) int64 {
+	if a > 0 && b > huge/a {
+		return huge
+	}
+	return a * b
+}
+
+// array appends the dimensions of m from level on. The members of its struct begin at d.counts[base].
 func (d *decoder) array(m *Member, level, base int) *Error {
 	if len(d.out) > d.most {
 		return d.fail("the JSON of the message has more than %d bytes", maxText)
@@ -140,7 +154,7 @@ func (d *decoder) array(m *Member, level, base int) *Error {
 		}
 	}
 	if need := product(n, each); need > int64(d.left()) {
-		return d.fail("%d elements take %d bytes at least, and %d are left; the message is cut off", n, need, d.left())
+		return d.fail("%d elements take at least %d bytes, and %d are left; the message is cut off", n, need, d.left())
 	}
 	if each == 0 {
 		if err := d.spend(n); err != nil {
@@ -164,14 +178,14 @@ func (d *decoder) array(m *Member, level, base int) *Error {
 	return nil
 }
 
-// element appends one value of what m is or holds.
+// element appends m if it is no array, or one element of it.
 func (d *decoder) element(m *Member) *Error {
 	if m.Kind == Nested {
 		return d.value(m.Type)
 	}
 	size := int(m.Kind.least())
 	if d.left() < size {
-		return d.fail("%d bytes are left, a %s takes %d at least; the message is cut off", d.left(), m.Kind, size)
+		return d.fail("%d bytes are left, and a %s takes at least %d; the message is cut off", d.left(), m.Kind, size)
 	}
 	switch m.Kind {
 	case String:
@@ -196,7 +210,7 @@ func (d *decoder) element(m *Member) *Error {
 func (d *decoder) text() *Error {
 	size := int64(int32(binary.BigEndian.Uint32(d.payload[d.at:])))
 	if size < 1 {
-		return d.fail("a string of %d bytes; it has 1 at least, for the NUL", size)
+		return d.fail("a string of %d bytes; it has at least 1, for the NUL", size)
 	}
 	if size > int64(d.left()-4) {
 		return d.fail("a string of %d bytes, and %d are left; the message is cut off", size, d.left()-4)
@@ -210,14 +224,14 @@ func (d *decoder) text() *Error {
 	return nil
 }
 
-// take passes over n bytes, which are there.
+// take returns the next n bytes, which must be there.
 func (d *decoder) take(n int) []byte {
 	b := d.payload[d.at : d.at+n]
 	d.at += n
 	return b
 }
 
-// integer takes a signed integer of size bytes, which are there.
+// integer returns the next signed integer of size bytes, which must be there.
 func (d *decoder) integer(size int) int64 {
 	b := d.take(size)
 	v := int64(int8(b[0]))
@@ -225,4 +239,94 @@ func (d *decoder) integer(size int) int64 {
 		v = v<<8 | int64(c)
 	}
 	return v
+}
+
+// appendString appends a JSON string. s is UTF-8.
+func appendString(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c == '\n':
+			b = append(b, `\n`...)
+		case c == '\t':
+			b = append(b, `\t`...)
+		case c < ' ' || c == 0x7f:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}
+
+// appendText appends a string of a message, which may have any bytes.
+func appendText(b, s []byte) []byte {
+	if utf8.Valid(s) {
+		return appendString(b, string(s))
+	}
+	b = append(b, `{"base64":`...)
+	return append(appendBase64(b, s), '}')
+}
+
+func appendBase64(b, s []byte) []byte {
+	b = append(b, '"')
+	b = base64.StdEncoding.AppendEncode(b, s)
+	return append(b, '"')
+}
+
+// A floatForm is the format of floats of one size.
+type floatForm struct {
+	bits     int
+	nan, inf uint64 // C's NAN and INFINITY
+	sign     uint64
+}
+
+var (
+	single = floatForm{32, 0x7fc00000, 0x7f800000, 1 << 31}
+	double = floatForm{64, 0x7ff8000000000000, 0x7ff0000000000000, 1 << 63}
+)
+
+// value returns the number with these bits. It must not be called for a NaN: it would change the bits of some.
+func (f floatForm) value(raw uint64) float64 {
+	if f.bits == 32 {
+		return float64(math.Float32frombits(uint32(raw)))
+	}
+	return math.Float64frombits(raw)
+}
+
+// append writes a float or double, given by its bits.
+func (f floatForm) append(b []byte, raw uint64) []byte {
+	switch magnitude := raw &^ f.sign; {
+	case raw == f.inf:
+		return append(b, `"Infinity"`...)
+	case magnitude == f.inf:
+		return append(b, `"-Infinity"`...)
+	case raw == f.nan:
+		return append(b, `"NaN"`...)
+	case magnitude > f.inf:
+		b = append(b, `"NaN:`...)
+		for shift := f.bits - 4; shift >= 0; shift -= 4 {
+			b = append(b, "0123456789abcdef"[raw>>shift&15])
+		}
+		return append(b, '"')
+	}
+	v := f.value(raw)
+	form := byte('f')
+	if a := math.Abs(v); a != 0 && (a < 1e-6 || a >= 1e21) { // like JavaScript
+		form = 'e'
+	}
+	return strconv.AppendFloat(b, v, form, -1, f.bits)
+}
+
+func appendInt(b []byte, v int64) []byte { return strconv.AppendInt(b, v, 10) }
+
+// appendBoolean appends a boolean, or a number for a byte that is neither 0 nor 1: C can send it.
+func appendBoolean(b []byte, v int64) []byte {
+	if v == 0 || v == 1 {
+		return strconv.AppendBool(b, v == 1)
+	}
+	return appendInt(b, v)
 }

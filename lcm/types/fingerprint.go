@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// maxVisits bounds the work on all fingerprints of a set: structs that refer to one another in a dense tangle have more
-// paths than anybody can walk, lcm-gen's code included.
+// maxVisits bounds the work for all fingerprints of a set: many structs that all refer to one another have more paths than
+// can be followed, also for lcm-gen's code.
 const maxVisits = 1 << 20
 
-// A hash is how lcm-gen mixes bytes: each is a C char, which is signed.
+// A hash mixes bytes like lcm-gen: each byte is a C char, which is signed.
 type hash uint64
 
 func (h hash) char(c byte) hash {
 	return (h<<8 ^ hash(int64(h)>>55)) + hash(int8(c))
 }
 
-// text mixes in a string. Of its length, too, lcm-gen takes one char.
+// text mixes in the length of a string, as one char, and its bytes.
 func (h hash) text(s string) hash {
 	h = h.char(byte(len(s)))
 	for i := range len(s) {
@@ -25,8 +25,8 @@ func (h hash) text(s string) hash {
 	return h
 }
 
-// base is what a type has of its own, without the types of its members.
-func (t *Type) base() hash {
+// base returns the hash of a type without the types of its members.
+func base(t *Type) hash {
 	if t.Enum {
 		return hash(0x87654321).text(t.shortName())
 	}
@@ -48,13 +48,13 @@ func (t *Type) base() hash {
 	return h
 }
 
-// fingerprint gives every type its fingerprint.
-func (s *Set) fingerprint(ps *problems) {
+// setFingerprints sets the fingerprint of every type.
+func setFingerprints(all []*Type, ps *problems) {
 	f := fingerprinter{bases: map[*Type]hash{}, known: map[*Type]hash{}}
-	for _, t := range s.all {
-		f.bases[t] = t.base()
+	for _, t := range all {
+		f.bases[t] = base(t)
 	}
-	for _, t := range s.all {
+	for _, t := range all {
 		h, _ := f.of(t)
 		if f.visits > maxVisits {
 			ps.add(t.Position, "%s refers to itself in too many ways for a fingerprint; use fewer types that refer to one another", t.Name)
@@ -67,14 +67,13 @@ func (s *Set) fingerprint(ps *problems) {
 // A fingerprinter computes the fingerprints of a set.
 type fingerprinter struct {
 	bases  map[*Type]hash
-	known  map[*Type]hash // of types that lead to no circle: theirs do not depend on the path
+	known  map[*Type]hash // of types that lead to no circle: their hash does not depend on the path
 	path   []*Type
 	visits int
 }
 
-// of is the hash of a type as seen from the types on the path; free tells that they do not matter.
-//
-// A struct that is on the path already counts as 0: so lcm-gen ends the circle.
+// of returns the hash of a type, given the types on the path. free reports that it does not depend on these. A struct that is
+// already on the path counts as 0, as for lcm-gen.
 func (f *fingerprinter) of(t *Type) (h hash, free bool) {
 	if h, ok := f.known[t]; ok {
 		return h, true

@@ -15,7 +15,7 @@ func back(t require.TestingT, typ *Type, payload []byte) []byte {
 	text, err := typ.AppendJSON(nil, payload)
 	require.NoError(t, err)
 	require.True(t, json.Valid(text), "%s", text)
-	again, err := typ.Encode(text)
+	again, err := typ.encode(text)
 	require.NoError(t, err, "%s", text)
 	require.Equal(t, payload, again, "%s", text)
 	return text
@@ -34,7 +34,7 @@ func TestMessagesComeBack(t *testing.T) {
 
 		_, err = typ.AppendJSON(nil, payload[:rapid.IntRange(0, len(payload)-1).Draw(t, "cut")])
 		require.Error(t, err)
-		i := rapid.IntRange(FingerprintSize, len(payload)).Draw(t, "changed")
+		i := rapid.IntRange(fingerprintSize, len(payload)).Draw(t, "changed")
 		if i == len(payload) {
 			return
 		}
@@ -103,7 +103,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("package p; struct a { const int8_t X = -0x7f, Y=1; int32_t n; a b[n][0x2]; /* */ string s; } enum e { A, B=2; }")
 	f.Add("struct a { b x; } struct b { a x; } // \xff")
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := Parse(Source{"f.lcm", []byte(text)})
+		s, err := newSet(source{"f.lcm", []byte(text)})
 		if err != nil {
 			for line := range strings.Lines(err.Error()) {
 				require.Regexp(t, `^f\.lcm:\d+:\d+: .*; .*`, line)
@@ -112,8 +112,8 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, typ := range s.Types() {
 			if payload := fingerprinted(typ, make([]byte, 100)...); typ.least <= 100 {
-				if _, err := typ.AppendJSON(nil, payload[:FingerprintSize+typ.least]); err == nil {
-					back(t, typ, payload[:FingerprintSize+typ.least])
+				if _, err := typ.AppendJSON(nil, payload[:fingerprintSize+typ.least]); err == nil {
+					back(t, typ, payload[:fingerprintSize+typ.least])
 				}
 			}
 		}

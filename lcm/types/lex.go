@@ -1,30 +1,165 @@
 package types
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
+// A parser reads one file. After a problem it goes on at the next member or type.
+type parser struct {
+	lex  lexer
+	tok  token // the current one
+	pack string
+	out  []*Type
+}
+
+func (p *parser) next() { p.tok = p.lex.next() }
+
+func (p *parser) wrong(format string, args ...any) { p.wrongAt(p.tok.at, format, args...) }
+
+func (p *parser) wrongAt(at Position, format string, args ...any) {
+	p.lex.problems.add(at, format, args...)
+}
+
+// accept skips the mark or word if it is the current token.
+func (p *parser) accept(text string) bool {
+	ok := p.tok.text == text && p.tok.kind != invalid
+	if ok {
+		p.next()
+	}
+	return ok
+}
+
+// expect skips the mark that has to come here.
+func (p *parser) expect(text string) bool {
+	ok := p.accept(text)
+	if !ok && p.tok.kind != invalid {
+		p.wrong("%s comes where %s is expected; put %s before it", p.tok.quote(), text, text)
+	}
+	return ok
+}
+
+// name reads a name that has to come here.
+func (p *parser) name(of string) (token, bool) {
+	t := p.tok
+	if t.kind != word {
+		if t.kind != invalid {
+			p.wrong("%s comes where the name of %s is expected; it begins with a letter or _", t.quote(), of)
+		}
+		return t, false
+	}
+	p.next()
+	return t, true
+}
+
+// plain reads a name without dots.
+func (p *parser) plain(of string) (token, bool) {
+	t, ok := p.name(of)
+	if ok && strings.Contains(t.text, ".") {
+		p.wrongAt(t.at, "the name of %s has a dot in it: %s; use letters, digits and _", of, t.quote())
+		return t, false
+	}
+	return t, ok
+}
+
+// skip skips what cannot be parsed, until stop returns true or the next type begins.
+func (p *parser) skip(stop func() bool) {
+	for p.tok.kind != end && p.tok.text != "struct" && p.tok.text != "enum" && p.tok.text != "package" && !stop() {
+		p.next()
+	}
+}
+
+// integer reads a whole number that fits into this kind.
+func (p *parser) integer(kind Kind) (int64, bool) {
+	t := p.tok
+	if t.kind != number {
+		if t.kind != invalid {
+			p.wrong("%s comes where a whole number is expected; write it in digits", t.quote())
+		}
+		return 0, false
+	}
+	n, err := parseInteger(t.text, kind)
+	if err != nil {
+		p.wrong("%s %s", t.quote(), err)
+		return 0, false
+	}
+	p.next()
+	return n, true
+}
+
+// float reads a number that fits into this kind.
+func (p *parser) float(kind Kind) (float64, bool) {
+	t := p.tok
+	bits := 64
+	if kind == Float {
+		bits = 32
+	}
+	f, err := strconv.ParseFloat(t.text, bits)
+	switch {
+	case t.kind == invalid:
+		return 0, false
+	case t.kind != number || err != nil && !errors.Is(err, strconv.ErrRange) || strings.Contains(t.text, "_"):
+		p.wrong("%s comes where a number is expected; write it as 1.5 or 1e-3", t.quote())
+		return 0, false
+	case err != nil || math.IsInf(f, 0):
+		p.wrong("%s is more than a %s holds; use a smaller number", t.quote(), kind)
+		return 0, false
+	}
+	p.next()
+	return f, true
+}
+
+// parseInteger reads a number like C: 0x1f is hexadecimal, 017 octal. A hexadecimal int64_t may have all 64 bits, for a mask.
+func parseInteger(text string, kind Kind) (int64, error) {
+	digits, negative := strings.CutPrefix(text, "-")
+	base := 10
+	if hex, ok := strings.CutPrefix(strings.ToLower(digits), "0x"); ok {
+		digits, base = hex, 16
+	} else if len(digits) > 1 && digits[0] == '0' {
+		digits, base = digits[1:], 8
+	}
+	u, err := strconv.ParseUint(digits, base, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, errors.New("is no whole number; write it as 10, -10 or 0xa")
+	}
+	bits := 8 * kind.least()
+	greatest := uint64(1)<<(bits-1) - 1
+	if negative {
+		greatest++
+	}
+	mask := kind == Int64 && base == 16 && !negative
+	if err != nil || u > greatest && !mask {
+		return 0, fmt.Errorf("does not fit into %s; use %d to %d", kind, -1<<(bits-1), int64(1)<<(bits-1)-1)
+	}
+	if negative {
+		return -int64(u), nil
+	}
+	return int64(u), nil
+}
+
 type tokenKind int
 
 const (
-	end    tokenKind = iota // of the file
-	word                    // a name, with dots or without
-	number                  // as it stands
-	mark                    // one of { } [ ] , ; =
-	alien                   // anything else; the lexer has complained
+	end     tokenKind = iota // of the file
+	word                     // a name, with dots or without
+	number                   // as in the file
+	mark                     // one of { } [ ] , ; =
+	invalid                  // anything else; the lexer has added a problem
 )
 
-// A token is the least thing that has a meaning.
+// A token is a word, a number or a mark.
 type token struct {
 	kind tokenKind
 	text string
 	at   Position
 }
 
-// says is how a message quotes the token.
-func (t token) says() string {
+// quote returns the token for a problem.
+func (t token) quote() string {
 	if t.kind == end {
 		return "the end of the file"
 	}
@@ -54,8 +189,8 @@ func (l *lexer) next() token {
 	case letter(c):
 		t.kind, t.text = word, l.take(func(c byte) bool { return letter(c) || digit(c) || c == '.' })
 		if strings.HasSuffix(t.text, ".") || strings.Contains(t.text, "..") {
-			l.problems.add(t.at, "%s is no name; put one dot between the parts of a package", t.says())
-			t.kind = alien
+			l.problems.add(t.at, "%s is no name; put one dot between the parts of a package", t.quote())
+			t.kind = invalid
 		}
 	case digit(c) || c == '-' || c == '.':
 		t.kind, t.text = number, l.number()
@@ -63,13 +198,13 @@ func (l *lexer) next() token {
 		t.kind, t.text = mark, l.advance(1)
 	default:
 		_, size := utf8.DecodeRuneInString(l.rest)
-		t.kind, t.text = alien, l.advance(size)
-		l.problems.add(t.at, "%s means nothing here; remove it", t.says())
+		t.kind, t.text = invalid, l.advance(size)
+		l.problems.add(t.at, "%s means nothing here; remove it", t.quote())
 	}
 	return t
 }
 
-// number takes a number with what sticks to it, so that 10abc is one wrong number.
+// number reads a number and the letters behind it, so that 10abc is one wrong number.
 func (l *lexer) number() string {
 	n := 1
 	for n < len(l.rest) {
@@ -83,7 +218,7 @@ func (l *lexer) number() string {
 	return l.advance(n)
 }
 
-// space passes over blanks and comments.
+// space skips blanks and comments.
 func (l *lexer) space() {
 	for {
 		l.take(func(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' })
@@ -104,7 +239,7 @@ func (l *lexer) space() {
 	}
 }
 
-// take advances over the bytes that belong.
+// take skips the bytes that belong, and returns them.
 func (l *lexer) take(belongs func(byte) bool) string {
 	n := 0
 	for n < len(l.rest) && belongs(l.rest[n]) {
@@ -113,7 +248,7 @@ func (l *lexer) take(belongs func(byte) bool) string {
 	return l.advance(n)
 }
 
-// advance passes over n bytes and returns them.
+// advance skips n bytes, and returns them.
 func (l *lexer) advance(n int) string {
 	text := l.rest[:n]
 	l.rest = l.rest[n:]

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Load returns the types of all .lcm files in some directories and below them; a path may also be a file. The files may
-// refer to one another. What is wrong in them is an *[problem.Invalid].
+// Load returns the types of all .lcm files in directories and below them; a path may also be a file. The files may refer to
+// one another. All that is wrong in them is returned at once, as a *[problem.Invalid].
 func Load(paths ...string) (*Set, error) {
 	l := loader{seen: map[string]bool{}}
 	for _, path := range paths {
@@ -22,18 +22,18 @@ func Load(paths ...string) (*Set, error) {
 			return nil, fmt.Errorf("%s: no file there ends in .lcm; name the directory that has them", path)
 		}
 	}
-	return Parse(l.files...)
+	return newSet(l.files...)
 }
 
 // A loader collects files.
 type loader struct {
-	files []Source
+	files []source
 	seen  map[string]bool // paths, so that directories may overlap
 	total int             // bytes
 }
 
-// path takes a file, or all .lcm files of a directory, and says how many it saw. Directories behind symbolic links
-// below it are left out.
+// path reads a file, or all .lcm files of a directory, and returns how many there are. It does not follow symbolic links to
+// directories.
 func (l *loader) path(path string) (found int, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func (l *loader) path(path string) (found int, err error) {
 	return found, err
 }
 
-// file takes one file. It reads no more of it than may be.
+// file reads one file, unless it is too large.
 func (l *loader) file(name string) error {
 	name = filepath.Clean(name)
 	if l.seen[name] {
@@ -70,8 +70,8 @@ func (l *loader) file(name string) error {
 	if err != nil {
 		return about(name, err)
 	}
-	if !info.Mode().IsRegular() { // a pipe would make us wait
-		return fmt.Errorf("%s: is no file; remove it, or name another directory", name)
+	if !info.Mode().IsRegular() { // to read a pipe would wait
+		return fmt.Errorf("%s: this is no regular file; remove it, or name another directory", name)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -84,11 +84,11 @@ func (l *loader) file(name string) error {
 	if l.total += len(text); l.total > maxTotal {
 		return fmt.Errorf("%s: the .lcm files have more than %d bytes; name fewer directories", name, maxTotal)
 	}
-	l.files = append(l.files, Source{name, text})
+	l.files = append(l.files, source{name, text})
 	return nil
 }
 
-// about says which file an error of the system is about, once, and not which call failed.
+// about adds the name of the file to an error of the system, once, in the place of the call that failed.
 func about(name string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -1,20 +1,15 @@
 package types
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
+
+	"metasim/internal/suggest"
 )
 
-// A parser reads one file. It goes on after a problem where the next member or type begins.
-type parser struct {
-	lex  lexer
-	tok  token // the one that is looked at
-	pack string
-	out  []*Type
-}
-
-// parse returns the types of a file. The types that members name are not looked up yet.
+// parse returns the types of a file. It does not look up the types of members.
 func parse(file, text string, ps *problems) []*Type {
 	p := parser{lex: lexer{rest: text, at: Position{file, 1, 1}, problems: ps}}
 	p.next()
@@ -33,8 +28,8 @@ func parse(file, text string, ps *problems) []*Type {
 			p.wrong("nothing ends with ; here; leave it out")
 			p.next()
 		default:
-			if p.tok.kind != alien {
-				p.wrong("%s is out of place; a file has package, struct and enum", p.tok.says())
+			if p.tok.kind != invalid {
+				p.wrong("%s is out of place; a file has package, struct and enum", p.tok.quote())
 			}
 			p.next()
 			p.skip(func() bool { return false })
@@ -43,63 +38,7 @@ func parse(file, text string, ps *problems) []*Type {
 	return p.out
 }
 
-func (p *parser) next() { p.tok = p.lex.next() }
-
-func (p *parser) wrong(format string, args ...any) { p.wrongAt(p.tok.at, format, args...) }
-
-func (p *parser) wrongAt(at Position, format string, args ...any) {
-	p.lex.problems.add(at, format, args...)
-}
-
-// accept takes the mark or word if it comes next.
-func (p *parser) accept(text string) bool {
-	ok := p.tok.text == text && p.tok.kind != alien
-	if ok {
-		p.next()
-	}
-	return ok
-}
-
-// expect takes the mark that has to come next.
-func (p *parser) expect(text string) bool {
-	ok := p.accept(text)
-	if !ok && p.tok.kind != alien {
-		p.wrong("%s comes where %s is due; put %s before it", p.tok.says(), text, text)
-	}
-	return ok
-}
-
-// name takes a name that has to come next.
-func (p *parser) name(of string) (token, bool) {
-	t := p.tok
-	if t.kind != word {
-		if t.kind != alien {
-			p.wrong("%s comes where the name of %s is due; it begins with a letter or _", t.says(), of)
-		}
-		return t, false
-	}
-	p.next()
-	return t, true
-}
-
-// plain takes a name without dots.
-func (p *parser) plain(of string) (token, bool) {
-	t, ok := p.name(of)
-	if ok && strings.Contains(t.text, ".") {
-		p.wrongAt(t.at, "the name of %s has a dot in it: %s; use letters, digits and _", of, t.says())
-		return t, false
-	}
-	return t, ok
-}
-
-// skip passes over what cannot be understood, up to where stop says, or to the next type.
-func (p *parser) skip(stop func() bool) {
-	for p.tok.kind != end && p.tok.text != "struct" && p.tok.text != "enum" && p.tok.text != "package" && !stop() {
-		p.next()
-	}
-}
-
-// open takes the name of a type and the { behind it.
+// open reads the name of a type and the { behind it.
 func (p *parser) open(of string) (*Type, bool) {
 	p.next()
 	name, ok := p.name(of)
@@ -108,14 +47,14 @@ func (p *parser) open(of string) (*Type, bool) {
 		return nil, false
 	}
 	if kindOf(name.text) != Nested {
-		p.wrongAt(name.at, "%s is a primitive type; choose another name", name.says())
+		p.wrongAt(name.at, "%s is a primitive type; choose another name", name.quote())
 	}
 	t := &Type{Position: name.at, Name: p.qualified(name.text)}
 	p.out = append(p.out, t)
 	return t, true
 }
 
-// qualified is the full name of a type that is called name here.
+// qualified returns the full name of a type that is called name here.
 func (p *parser) qualified(name string) string {
 	if p.pack == "" || strings.Contains(name, ".") {
 		return name
@@ -162,7 +101,7 @@ func (p *parser) enum() {
 	}
 }
 
-// enumValue takes NAME or NAME = NUMBER. Without a number it is one more than the greatest so far, from 1.
+// enumValue reads NAME or NAME = NUMBER. Without a number the value is one more than the greatest so far, from 1.
 func (p *parser) enumValue(t *Type) bool {
 	name, ok := p.plain("an enum's value")
 	if !ok {
@@ -194,20 +133,148 @@ func (p *parser) enumValue(t *Type) bool {
 	return true
 }
 
-// integer takes a whole number that a constant or value of this kind can have.
-func (p *parser) integer(kind Kind) (int64, bool) {
-	t := p.tok
-	if t.kind != number {
-		if t.kind != alien {
-			p.wrong("%s comes where a whole number is due; write it in digits", t.says())
+// maxDims is how many dimensions an array may have.
+const maxDims = 64
+
+// A structParser reads the lines between { and }.
+type structParser struct {
+	*parser
+	t     *Type
+	taken map[string]int // names of members and constants; a member's is its number, a constant's is -1
+}
+
+// line reads one declaration with its semicolon. It returns false if it cannot be parsed.
+func (p *structParser) line() bool {
+	if p.tok.text == "struct" || p.tok.text == "enum" || p.tok.text == "package" {
+		p.wrong("%s inside of %s; close that with }, and declare types beside one another", p.tok.quote(), p.t.Name)
+		return false
+	}
+	if p.accept("const") {
+		return p.constants()
+	}
+	name, ok := p.name("a type")
+	if !ok {
+		return false
+	}
+	ref := reference{name.at, name.text}
+	kind := kindOf(name.text)
+	if kind == Nested {
+		ref.Name = p.qualified(name.text)
+	}
+	for {
+		name, ok := p.plain("a member")
+		if !ok {
+			return false
 		}
-		return 0, false
+		m := Member{Position: name.at, Name: name.text, Kind: kind, ref: ref}
+		for p.accept("[") {
+			d, ok := p.dim()
+			if !ok || !p.expect("]") {
+				return false
+			}
+			m.Dims = append(m.Dims, d)
+		}
+		if len(m.Dims) > maxDims {
+			p.wrongAt(m.Position, "%s has %d dimensions; use at most %d", m.Name, len(m.Dims), maxDims)
+		}
+		p.take(name, len(p.t.Members))
+		p.t.Members = append(p.t.Members, m)
+		if !p.accept(",") {
+			return p.expect(";")
+		}
 	}
-	n, err := parseInteger(t.text, kind)
-	if err != nil {
-		p.wrong("%s %s", t.says(), err)
-		return 0, false
+}
+
+// take marks a name as taken.
+func (p *structParser) take(name token, i int) {
+	if _, twice := p.taken[name.text]; twice {
+		p.wrongAt(name.at, "%s has two members or constants called %s; rename one", p.t.Name, name.quote())
+		return
 	}
-	p.next()
-	return n, true
+	p.taken[name.text] = i
+}
+
+// dim reads the size between [ and ].
+func (p *structParser) dim() (Dim, bool) {
+	t := p.tok
+	switch t.kind {
+	case number:
+		n, err := parseInteger(t.text, Int32)
+		if err == nil && n <= 0 {
+			err = errors.New("is no size; use 1 or more")
+		}
+		if err != nil {
+			p.wrong("%s %s", t.quote(), err)
+		}
+		p.next()
+		return Dim{Text: t.text, Size: n}, true
+	case word:
+		p.next()
+		return p.sizedBy(t), true
+	case invalid:
+		return Dim{}, false
+	}
+	p.wrong("%s comes where the size of an array is expected; write a number, or an integer member that comes before", t.quote())
+	return Dim{}, false
+}
+
+// sizedBy returns the dimension whose size is the member of that name.
+func (p *structParser) sizedBy(name token) Dim {
+	d := Dim{Text: name.text, Variable: true}
+	i, known := p.taken[name.text]
+	switch {
+	case !known:
+		p.wrongAt(name.at, "%s is no member that comes before; %s", name.quote(), suggest.Word(name.text, p.sizes()))
+	case i < 0:
+		p.wrongAt(name.at, "%s is a constant, which cannot size an array; write the number", name.quote())
+	case !p.t.Members[i].Kind.integer() || len(p.t.Members[i].Dims) > 0:
+		p.wrongAt(name.at, "%s is no integer, so it cannot size an array; use a member of int8_t, int16_t, int32_t or int64_t",
+			name.quote())
+	default:
+		d.SizedBy = i
+	}
+	return d
+}
+
+// sizes returns the members that could be the size of an array.
+func (p *structParser) sizes() (names []string) {
+	for _, m := range p.t.Members {
+		if m.Kind.integer() && len(m.Dims) == 0 {
+			names = append(names, m.Name)
+		}
+	}
+	return append(names, "a number")
+}
+
+// constants reads what comes behind const.
+func (p *structParser) constants() bool {
+	name, ok := p.name("a constant's type")
+	if !ok {
+		return false
+	}
+	kind := kindOf(name.text)
+	if !kind.integer() && kind != Float && kind != Double {
+		p.wrongAt(name.at, "a constant cannot be of type %s; use int8_t, int16_t, int32_t, int64_t, float or double", name.quote())
+		return false
+	}
+	for {
+		name, ok := p.plain("a constant")
+		if !ok || !p.expect("=") {
+			return false
+		}
+		c := Constant{Position: name.at, Name: name.text, Kind: kind, Text: p.tok.text}
+		if kind.integer() {
+			c.Int, ok = p.integer(kind)
+		} else {
+			c.Float, ok = p.float(kind)
+		}
+		if !ok {
+			return false
+		}
+		p.take(name, -1)
+		p.t.Constants = append(p.t.Constants, c)
+		if !p.accept(",") {
+			return p.expect(";")
+		}
+	}
 }

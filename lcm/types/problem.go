@@ -6,21 +6,13 @@ import (
 	"metasim/internal/problem"
 )
 
-// A Position is a place in a file. Lines and columns count from 1, columns in characters.
-type Position struct {
-	File         string
-	Line, Column int
-}
-
-func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
-
-// maxProblems is how many problems are kept: with more than that the file is probably no .lcm file.
+// maxProblems is how many problems are kept: a file with more is probably no .lcm file.
 const maxProblems = 100
 
-// problems collects what is wrong.
+// problems collects the problems of files.
 type problems struct {
 	list []problem.Problem
-	more int // not kept
+	more int // how many are not kept
 }
 
 func (ps *problems) add(at Position, format string, args ...any) {
@@ -34,7 +26,7 @@ func (ps *problems) add(at Position, format string, args ...any) {
 // full reports whether no more problems are kept.
 func (ps *problems) full() bool { return len(ps.list) == maxProblems }
 
-// err returns what was collected as a *[problem.Invalid], or nil.
+// err returns the problems as a *[problem.Invalid], or nil if there are none.
 func (ps *problems) err() error {
 	if len(ps.list) == 0 {
 		return nil

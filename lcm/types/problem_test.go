@@ -14,7 +14,7 @@ import (
 
 // parsed reads one file called f.lcm.
 func parsed(t require.TestingT, text string) *Set {
-	s, err := Parse(Source{"f.lcm", []byte(text)})
+	s, err := newSet(source{"f.lcm", []byte(text)})
 	require.NoError(t, err)
 	return s
 }
@@ -22,7 +22,7 @@ func parsed(t require.TestingT, text string) *Set {
 // What is wrong with a file is told with its place, and with what to do.
 func TestProblems(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"struct a { int32_t x }", `f.lcm:1:22: "}" comes where ; is due; put ; before it`},
+		{"struct a { int32_t x }", `f.lcm:1:22: "}" comes where ; is expected; put ; before it`},
 		{"struct a { int x; }", `f.lcm:1:12: there is no type int; use int8_t, int16_t, int32_t, int64_t or byte`},
 		{"struct a { uint8_t x; }", `f.lcm:1:12: there is no type uint8_t; use int8_t, int16_t, int32_t, int64_t or byte`},
 		{"struct a { duoble x; }", `f.lcm:1:12: there is no type duoble; did you mean "double"?`},
@@ -40,17 +40,17 @@ func TestProblems(t *testing.T) {
 		{"struct byte { }", `f.lcm:1:8: "byte" is a primitive type; choose another name`},
 		{"struct a { int8_t a.b; }", `f.lcm:1:19: the name of a member has a dot in it: "a.b"; use letters, digits and _`},
 		{"struct a { b. x; }", `f.lcm:1:12: "b." is no name; put one dot between the parts of a package`},
-		{"struct a { int8_t 1x; }", `f.lcm:1:19: "1x" comes where the name of a member is due; it begins with a letter or _`},
+		{"struct a { int8_t 1x; }", `f.lcm:1:19: "1x" comes where the name of a member is expected; it begins with a letter or _`},
 		{"struct a { int8_t é; }", `f.lcm:1:19: "é" means nothing here; remove it`},
 		{"/* é */ /* open", `f.lcm:1:9: this comment does not end; close it with */`},
 		{"int8_t x;", `f.lcm:1:1: "int8_t" is out of place; a file has package, struct and enum`},
-		{"package p\nstruct a { }", `f.lcm:2:1: "struct" comes where ; is due; put ; before it`},
+		{"package p\nstruct a { }", `f.lcm:2:1: "struct" comes where ; is expected; put ; before it`},
 		// arrays
 		{"struct a { int8_t x[0]; }", `f.lcm:1:21: "0" is no size; use 1 or more`},
 		{"struct a { int8_t x[-1]; }", `f.lcm:1:21: "-1" is no size; use 1 or more`},
 		{"struct a { int8_t x[3000000000]; }", `f.lcm:1:21: "3000000000" does not fit into int32_t; use -2147483648 to 2147483647`},
 		{"struct a { int8_t x[3x]; }", `f.lcm:1:21: "3x" is no whole number; write it as 10, -10 or 0xa`},
-		{"struct a { int8_t x[]; }", `f.lcm:1:21: "]" comes where the size of an array is due; write a number, or an integer member that comes before`},
+		{"struct a { int8_t x[]; }", `f.lcm:1:21: "]" comes where the size of an array is expected; write a number, or an integer member that comes before`},
 		{"struct a { int8_t x[n]; int8_t n; }", `f.lcm:1:21: "n" is no member that comes before; use a number`},
 		{"struct a { int8_t n[n]; }", `f.lcm:1:21: "n" is no member that comes before; use a number`},
 		{"struct a { int8_t count; int8_t x[cuont]; }", `f.lcm:1:35: "cuont" is no member that comes before; did you mean "count"?`},
@@ -64,34 +64,34 @@ func TestProblems(t *testing.T) {
 		{"struct a { const int8_t x = 128; }", `f.lcm:1:29: "128" does not fit into int8_t; use -128 to 127`},
 		{"struct a { const int8_t x = 0xff; }", `f.lcm:1:29: "0xff" does not fit into int8_t; use -128 to 127`},
 		{"struct a { const int64_t x = 9223372036854775808; }", `f.lcm:1:30: "9223372036854775808" does not fit into int64_t; use -9223372036854775808 to 9223372036854775807`},
-		{"struct a { const int8_t x = y; }", `f.lcm:1:29: "y" comes where a whole number is due; write it in digits`},
+		{"struct a { const int8_t x = y; }", `f.lcm:1:29: "y" comes where a whole number is expected; write it in digits`},
 		{"struct a { const int8_t x = 1.0; }", `f.lcm:1:29: "1.0" is no whole number; write it as 10, -10 or 0xa`},
 		{"struct a { const int8_t x = 1_0; }", `f.lcm:1:29: "1_0" is no whole number; write it as 10, -10 or 0xa`},
 		{"struct a { const int8_t x = 08; }", `f.lcm:1:29: "08" is no whole number; write it as 10, -10 or 0xa`},
 		{"struct a { const float x = 1e39; }", `f.lcm:1:28: "1e39" is more than a float holds; use a smaller number`},
-		{"struct a { const double x = 1..2; }", `f.lcm:1:29: "1..2" comes where a number is due; write it as 1.5 or 1e-3`},
-		{"struct a { const double x = inf; }", `f.lcm:1:29: "inf" comes where a number is due; write it as 1.5 or 1e-3`},
+		{"struct a { const double x = 1..2; }", `f.lcm:1:29: "1..2" comes where a number is expected; write it as 1.5 or 1e-3`},
+		{"struct a { const double x = inf; }", `f.lcm:1:29: "inf" comes where a number is expected; write it as 1.5 or 1e-3`},
 		// enums
 		{"enum e { A, B=1 }", `f.lcm:1:13: B = 1 is taken by A = 1; change it`},
 		{"enum e { A, A }", `f.lcm:1:13: A = 2 is taken by A = 1; change it`},
 		{"enum e { A = 2147483647, B }", `f.lcm:1:26: no value is left for B; give it one`},
-		{"enum e { A = x }", `f.lcm:1:14: "x" comes where a whole number is due; write it in digits`},
-		{"enum e { A", `f.lcm:1:11: the end of the file comes where the name of an enum's value is due; it begins with a letter or _`},
+		{"enum e { A = x }", `f.lcm:1:14: "x" comes where a whole number is expected; write it in digits`},
+		{"enum e { A", `f.lcm:1:11: the end of the file comes where the name of an enum's value is expected; it begins with a letter or _`},
 		// circles
 		{"struct a { a x; }", `f.lcm:1:14: a holds itself: a -> a; make it an array that a member sizes`},
 		{"struct a { b x; }\nstruct b { c x; }\nstruct c { int8_t n; b y[2]; a z[n]; }",
 			`f.lcm:3:24: b holds itself: b -> c -> b; make it an array that a member sizes`},
 	} {
-		_, err := Parse(Source{"f.lcm", []byte(c.text)})
+		_, err := newSet(source{"f.lcm", []byte(c.text)})
 		require.EqualError(t, err, c.want, "%s", c.text)
 	}
 }
 
 // All of them are told at once, in the order of the files.
 func TestProblemsTogether(t *testing.T) {
-	_, err := Parse(
-		Source{"b.lcm", []byte("struct b { a x; int8_t y[z]; }\n struct c { in32_t i; }")},
-		Source{"a.lcm", []byte("struct a {\n int8_t 7;\n int8_t good;\n const foo x = 1;\n}\nenum e { A=1, B=1 }\nstruct d { nope x; }")})
+	_, err := newSet(
+		source{"b.lcm", []byte("struct b { a x; int8_t y[z]; }\n struct c { in32_t i; }")},
+		source{"a.lcm", []byte("struct a {\n int8_t 7;\n int8_t good;\n const foo x = 1;\n}\nenum e { A=1, B=1 }\nstruct d { nope x; }")})
 	var invalid *problem.Invalid
 	require.ErrorAs(t, err, &invalid)
 	var at []string
@@ -100,21 +100,21 @@ func TestProblemsTogether(t *testing.T) {
 	}
 	require.Equal(t, []string{"a.lcm:2:9", "a.lcm:4:8", "a.lcm:6:15", "a.lcm:7:12", "b.lcm:1:26", "b.lcm:2:13"}, at)
 
-	_, err = Parse(Source{"f.lcm", []byte(strings.Repeat("§ ", 5000))})
+	_, err = newSet(source{"f.lcm", []byte(strings.Repeat("§ ", 5000))})
 	require.ErrorAs(t, err, &invalid)
 	require.Len(t, invalid.Problems, maxProblems)
 	require.Contains(t, err.Error(), "and 4901 more problems")
 }
 
 func TestBounds(t *testing.T) {
-	_, err := Parse(Source{"f.lcm", make([]byte, maxFile+1)})
+	_, err := newSet(source{"f.lcm", make([]byte, maxFile+1)})
 	require.ErrorContains(t, err, "f.lcm:1:1: the file has 1048577 bytes; use at most 1048576")
 
 	var many strings.Builder
 	for i := range maxTypes + 1 {
 		fmt.Fprintf(&many, "struct s%d{}", i)
 	}
-	_, err = Parse(Source{"f.lcm", []byte(many.String())})
+	_, err = newSet(source{"f.lcm", []byte(many.String())})
 	require.ErrorContains(t, err, "there are more than 20000 types; load fewer")
 
 	// Each refers to all: the paths are as many as there are orders of 20 things.
@@ -126,7 +126,7 @@ func TestBounds(t *testing.T) {
 		}
 		tangle.WriteString("}\n")
 	}
-	_, err = Parse(Source{"f.lcm", []byte(tangle.String())})
+	_, err = newSet(source{"f.lcm", []byte(tangle.String())})
 	require.ErrorContains(t, err, "f.lcm:1:8: s0 refers to itself in too many ways for a fingerprint; use fewer types")
 
 	// Each holds the one before twice: as many paths, but no circle, so that each is looked at once.
@@ -137,7 +137,7 @@ func TestBounds(t *testing.T) {
 	}
 	top := parsed(t, tower.String()).Lookup("s500")
 	_, err = top.AppendJSON(nil, fingerprinted(top))
-	require.ErrorContains(t, err, "more than 65536 things that take no bytes")
+	require.ErrorContains(t, err, "more than 65536 structs and elements that take no bytes")
 }
 
 // Files that lcm-gen takes are taken, however they are laid out.
@@ -154,7 +154,7 @@ func TestLayout(t *testing.T) {
 	require.Same(t, c, d.Members[1].Type, "a name without a package is of the package of the file")
 	require.Equal(t, []float64{-1.5e-3, .5, 1}, []float64{d.Constants[0].Float, d.Constants[1].Float, d.Constants[2].Float})
 	require.Equal(t, []int64{-1, 8, -128}, []int64{d.Constants[3].Int, d.Constants[4].Int, d.Constants[5].Int})
-	empty, err := Parse()
+	empty, err := newSet()
 	require.NoError(t, err)
 	require.Empty(t, empty.Types())
 }
@@ -192,5 +192,5 @@ func TestLoad(t *testing.T) {
 	link := filepath.Join(dir, "b", "link.lcm")
 	require.NoError(t, os.Symlink(dir, link))
 	_, err = Load(filepath.Join(dir, "b"))
-	require.EqualError(t, err, link+": is no file; remove it, or name another directory")
+	require.EqualError(t, err, link+": this is no regular file; remove it, or name another directory")
 }

@@ -3,14 +3,13 @@ package types
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"metasim/internal/suggest"
 )
 
-// The bounds of what is loaded. They are far beyond what people write.
+// The limits of a set. They are far beyond what people write.
 const (
 	maxFile  = 1 << 20 // bytes of a file
 	maxTotal = 1 << 26 // bytes of all
@@ -18,30 +17,29 @@ const (
 	maxTypes = 20_000
 )
 
-// A Source is a file that is already in memory.
-type Source struct {
-	Name string // for messages
-	Text []byte
+// A source is a file that was read.
+type source struct {
+	name string // for errors
+	text []byte
 }
 
-// A Set is types that know one another. It does not change once it is made, so that many may use it.
+// A Set is types that refer to one another. It never changes, so goroutines may share it.
 type Set struct {
-	all   []*Type // sorted by name
-	names map[string]*Type
-	marks map[uint64][]*Type
+	all           []*Type // sorted by name
+	byName        map[string]*Type
+	byFingerprint map[uint64][]*Type
 }
 
-// Parse returns the types of some files, which may refer to one another. What is wrong with them, it tells all at once
-// with an *[problem.Invalid].
-func Parse(files ...Source) (*Set, error) {
+// newSet returns the types of files, or all that is wrong in them as a *[problem.Invalid].
+func newSet(files ...source) (*Set, error) {
 	var ps problems
-	s := &Set{names: map[string]*Type{}, marks: map[uint64][]*Type{}}
+	s := &Set{byName: map[string]*Type{}, byFingerprint: map[uint64][]*Type{}}
 	for _, f := range files {
-		if len(f.Text) > maxFile {
-			ps.add(Position{f.Name, 1, 1}, "the file has %d bytes; use at most %d", len(f.Text), maxFile)
+		if len(f.text) > maxFile {
+			ps.add(Position{f.name, 1, 1}, "the file has %d bytes; use at most %d", len(f.text), maxFile)
 			continue
 		}
-		for _, t := range parse(f.Name, string(f.Text), &ps) {
+		for _, t := range parse(f.name, string(f.text), &ps) {
 			s.declare(t, &ps)
 		}
 	}
@@ -57,12 +55,12 @@ func Parse(files ...Source) (*Set, error) {
 	for _, t := range s.all {
 		t.measure()
 	}
-	s.fingerprint(&ps)
+	setFingerprints(s.all, &ps)
 	if err := ps.err(); err != nil {
 		return nil, err
 	}
 	for _, t := range s.all {
-		s.marks[t.Fingerprint] = append(s.marks[t.Fingerprint], t)
+		s.byFingerprint[t.Fingerprint] = append(s.byFingerprint[t.Fingerprint], t)
 	}
 	return s, nil
 }
@@ -70,10 +68,10 @@ func Parse(files ...Source) (*Set, error) {
 // Types returns all types, sorted by name.
 func (s *Set) Types() []*Type { return slices.Clone(s.all) }
 
-// Lookup returns the type of a full name, as "probe.grid_t", or nil.
-func (s *Set) Lookup(name string) *Type { return s.names[name] }
+// Lookup returns the type with a full name, such as "probe.grid_t", or nil.
+func (s *Set) Lookup(name string) *Type { return s.byName[name] }
 
-// Of returns the types of whose messages a payload may be one: those that have the fingerprint with which it begins.
+// Of returns the types with the fingerprint with which a payload begins.
 func (s *Set) Of(payload []byte) []*Type {
 	f, ok := FingerprintOf(payload)
 	if !ok {
@@ -82,13 +80,13 @@ func (s *Set) Of(payload []byte) []*Type {
 	return s.With(f)
 }
 
-// With returns the types that have a fingerprint, sorted by name: none, one, or several that differ in names only. Do
-// not change the slice.
-func (s *Set) With(fingerprint uint64) []*Type { return s.marks[fingerprint] }
+// With returns the types with a fingerprint, sorted by name: none, one, or several that differ only in their names. The
+// caller must not change the slice.
+func (s *Set) With(fingerprint uint64) []*Type { return s.byFingerprint[fingerprint] }
 
-// declare takes a type in.
+// declare adds a type.
 func (s *Set) declare(t *Type, ps *problems) {
-	if first, twice := s.names[t.Name]; twice {
+	if first, twice := s.byName[t.Name]; twice {
 		ps.add(t.Position, "%s is declared a second time, after %s; remove one", t.Name, first.Position)
 		return
 	}
@@ -96,11 +94,11 @@ func (s *Set) declare(t *Type, ps *problems) {
 		ps.add(t.Position, "there are more than %d types; load fewer", maxTypes)
 		return
 	}
-	s.names[t.Name] = t
+	s.byName[t.Name] = t
 	s.all = append(s.all, t)
 }
 
-// resolve gives every member its type.
+// resolve sets the type of every member.
 func (s *Set) resolve(ps *problems) {
 	for _, t := range s.all {
 		for i := range t.Members {
@@ -108,14 +106,14 @@ func (s *Set) resolve(ps *problems) {
 			if m.Kind != Nested {
 				continue
 			}
-			if m.Type = s.names[m.ref.Name]; m.Type == nil && !ps.full() {
+			if m.Type = s.byName[m.ref.Name]; m.Type == nil && !ps.full() {
 				ps.add(m.ref.Position, "there is no type %s; %s", m.ref.Name, s.remedy(m.ref.Name))
 			}
 		}
 	}
 }
 
-// remedy says what may have been meant by the name of a type that there is not.
+// remedy says what may be meant by the name of a type that is not declared.
 func (s *Set) remedy(name string) string {
 	short := name[strings.LastIndexByte(name, '.')+1:]
 	if slices.Contains([]string{"int", "long", "short", "char", "unsigned", "uint8_t", "uint16_t", "uint32_t", "uint64_t"}, short) {
@@ -136,7 +134,7 @@ func (s *Set) remedy(name string) string {
 	return "declare it, or load the files that do"
 }
 
-// checkFinite refuses structs that hold themselves without an array that can be empty: such a message has no end.
+// checkFinite refuses a struct that contains itself other than in an array that can be empty: its messages would not end.
 func (s *Set) checkFinite(ps *problems) {
 	done := map[*Type]bool{} // false while it is on the path
 	var path []string
@@ -167,18 +165,7 @@ func (s *Set) checkFinite(ps *problems) {
 	}
 }
 
-// huge is where sizes saturate.
-const huge = math.MaxInt64
-
-// product multiplies sizes, which are not negative.
-func product(a, b int64) int64 {
-	if a > 0 && b > huge/a {
-		return huge
-	}
-	return a * b
-}
-
-// measure finds the fewest bytes of a value of type t. No struct holds itself by now.
+// measure sets and returns t.least. No struct may contain itself.
 func (t *Type) measure() int64 {
 	if t.measured {
 		return t.least

@@ -67,7 +67,7 @@ func TestValues(t *testing.T) {
 		text, err := typ.AppendJSON(nil, payload)
 		require.NoError(t, err)
 		assert.Equal(t, want, string(text))
-		again, err := typ.Encode(text)
+		again, err := typ.encode(text)
 		require.NoError(t, err, want)
 		assert.Equal(t, payload, again)
 	}
@@ -75,7 +75,7 @@ func TestValues(t *testing.T) {
 	text, err := color.AppendJSON(nil, fingerprinted(color, 0, 0, 0, 1))
 	require.NoError(t, err)
 	require.Equal(t, `"RED"`, string(text), "an enum can be a message")
-	again, err := color.Encode([]byte(" \"RED\"\n"))
+	again, err := color.encode([]byte(" \"RED\"\n"))
 	require.NoError(t, err)
 	require.Equal(t, fingerprinted(color, 0, 0, 0, 1), again)
 }
@@ -90,19 +90,19 @@ func TestHostileMessages(t *testing.T) {
 	s := parsed(t, lists)
 	deep := strings.Repeat("\x01", maxDepth)
 	for _, c := range []struct{ typ, body, want string }{
-		{"list_t", "\x7f\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x01", "p.list_t.v at byte 20: 2147483647 elements take 17179869176 bytes at least, and 0 are left; the message is cut off"},
-		{"list_t", "\x00\x00\x00\x01\x7f\xff\xff\xff\xff\xff\xff\xff", "p.list_t.v at byte 20: 1 elements take 9223372036854775807 bytes at least, and 0 are left; the message is cut off"},
+		{"list_t", "\x7f\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x01", "p.list_t.v at byte 20: 2147483647 elements take at least 17179869176 bytes, and 0 are left; the message is cut off"},
+		{"list_t", "\x00\x00\x00\x01\x7f\xff\xff\xff\xff\xff\xff\xff", "p.list_t.v at byte 20: 1 elements take at least 9223372036854775807 bytes, and 0 are left; the message is cut off"},
 		{"list_t", "\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x01", "p.list_t.v at byte 20: its size, n, is -1"},
 		{"list_t", "\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff", "p.list_t.v at byte 20: its size, m, is -1"},
-		{"list_t", "\x7f\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00", "p.list_t.v at byte 20: the message says that there are more than 65536 things that take no bytes"},
-		{"wide_t", "\x7f\xff\xff\xff\x00\x00\x00\x00", "p.wide_t.v at byte 16: the message says that there are more than 65536 things that take no bytes"},
-		{"many_t", "\x7f\xff\xff\xff\xff\xff\xff\xff", "p.many_t.v at byte 16: the message says that there are more than 65536 things that take no bytes"},
+		{"list_t", "\x7f\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00", "p.list_t.v at byte 20: the message claims more than 65536 structs and elements that take no bytes"},
+		{"wide_t", "\x7f\xff\xff\xff\x00\x00\x00\x00", "p.wide_t.v at byte 16: the message claims more than 65536 structs and elements that take no bytes"},
+		{"many_t", "\x7f\xff\xff\xff\xff\xff\xff\xff", "p.many_t.v at byte 16: the message claims more than 65536 structs and elements that take no bytes"},
 		{"text_t", "\x7f\xff\xff\xff\x00", "p.text_t.s at byte 8: a string of 2147483647 bytes, and 1 are left; the message is cut off"},
-		{"text_t", "\xff\xff\xff\xff\x00", "p.text_t.s at byte 8: a string of -1 bytes; it has 1 at least, for the NUL"},
-		{"text_t", "\x00\x00\x00\x00\x00", "p.text_t.s at byte 8: a string of 0 bytes; it has 1 at least, for the NUL"},
+		{"text_t", "\xff\xff\xff\xff\x00", "p.text_t.s at byte 8: a string of -1 bytes; it has at least 1, for the NUL"},
+		{"text_t", "\x00\x00\x00\x00\x00", "p.text_t.s at byte 8: a string of 0 bytes; it has at least 1, for the NUL"},
 		{"text_t", "\x00\x00\x00\x01x", "p.text_t.s at byte 8: a string of 1 bytes does not end in NUL"},
-		{"tree_t", "\x02\x01\x00\x05", "p.tree_t.kids[1].kids at byte 12: 5 elements take 5 bytes at least, and 0 are left; the message is cut off"},
-		{"fix_t", "", "p.fix_t at byte 8: 0 bytes are left, p.fix_t takes 8000000000000000000 at least; the message is cut off"},
+		{"tree_t", "\x02\x01\x00\x05", "p.tree_t.kids[1].kids at byte 12: 5 elements take at least 5 bytes, and 0 are left; the message is cut off"},
+		{"fix_t", "", "p.fix_t at byte 8: 0 bytes are left, and p.fix_t takes at least 8000000000000000000; the message is cut off"},
 		{"one_t", "\x01\x02\x03", "p.one_t at byte 10: 1 bytes come after the end of the message"},
 		{"tree_t", deep + "\x00", "p.tree_t" + strings.Repeat(".kids[0]", maxDepth) + " at byte 1008: structs are nested deeper than 1000"},
 	} {
@@ -118,7 +118,7 @@ func TestHostileMessages(t *testing.T) {
 	var told *Error
 	require.True(t, errors.As(err, &told))
 
-	d := decoder{payload: fingerprinted(tree, 1, 1, 0), idle: 1, most: 10}
+	d := decoder{payload: fingerprinted(tree, 1, 1, 0), empty: 1, most: 10}
 	require.ErrorContains(t, d.message(tree), "the JSON of the message has more than")
 }
 
@@ -127,7 +127,7 @@ func TestBadTexts(t *testing.T) {
 	s := parsed(t, lists+`struct all_t { int8_t i; byte b; boolean o; float f; double d; string s; byte bs[2]; int8_t l[2]; e_t e; one_t n; } enum e_t { A }`)
 	const good = `{"i":1,"b":2,"o":true,"f":1.5,"d":2,"s":"x","bs":"AAA=","l":[1,2],"e":"A","n":{"a":1,"b":2}}`
 	all := s.Lookup("p.all_t")
-	_, err := all.Encode([]byte(good))
+	_, err := all.encode([]byte(good))
 	require.NoError(t, err)
 	for _, c := range []struct{ old, new, want string }{
 		{`"i":1`, `"i":128`, `p.all_t.i: 128 is no int8_t; use a whole number that fits`},
@@ -158,18 +158,18 @@ func TestBadTexts(t *testing.T) {
 		{good, "\"\xff\"", `p.all_t: the JSON is not UTF-8; strings of other bytes are written {"base64": ...}`},
 		{good, strings.Repeat("[", maxNesting+2), `p.all_t: the JSON is not good at byte 5001: it nests deeper than 5000`},
 	} {
-		_, err := all.Encode([]byte(strings.Replace(good, c.old, c.new, 1)))
+		_, err := all.encode([]byte(strings.Replace(good, c.old, c.new, 1)))
 		require.EqualError(t, err, c.want)
 	}
 	list := s.Lookup("p.list_t")
-	_, err = list.Encode([]byte(`{"n":2,"m":1,"v":[[1]]}`))
+	_, err = list.encode([]byte(`{"n":2,"m":1,"v":[[1]]}`))
 	require.EqualError(t, err, "p.list_t.v: it has 1 elements, and n says 2; make them agree")
-	_, err = list.Encode([]byte(`{"v":[[1],[2]],"n":2,"m":1}`))
+	_, err = list.encode([]byte(`{"v":[[1],[2]],"n":2,"m":1}`))
 	require.NoError(t, err, "in any order")
 	tree := s.Lookup("p.tree_t")
-	_, err = tree.Encode([]byte(strings.Repeat(`{"n":1,"kids":[`, maxDepth) + `{"n":0,"kids":[]}` + strings.Repeat(`]}`, maxDepth)))
+	_, err = tree.encode([]byte(strings.Repeat(`{"n":1,"kids":[`, maxDepth) + `{"n":0,"kids":[]}` + strings.Repeat(`]}`, maxDepth)))
 	require.ErrorContains(t, err, "structs are nested deeper than 1000")
 	wide := parsed(t, "struct leaf { } struct wide { int16_t n; leaf v[n]; }").Lookup("wide")
-	_, err = wide.Encode([]byte(`{"n":2001,"v":[` + strings.Repeat("{},", 2000) + `{}]}`))
+	_, err = wide.encode([]byte(`{"n":2001,"v":[` + strings.Repeat("{},", 2000) + `{}]}`))
 	require.NoError(t, err, "beside one another there may be more")
 }

@@ -2,12 +2,14 @@ package export_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -202,14 +204,27 @@ package other;
 enum color_t { RED = 1, BLUE = 2 }
 `
 
+// loadTypes loads the types of a text.
+func loadTypes(t *testing.T, text []byte) *types.Set {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "types.lcm")
+	require.NoError(t, os.WriteFile(file, text, 0o644))
+	set, err := types.Load(file)
+	require.NoError(t, err, "%s", text)
+	return set
+}
+
 // Where the type of a payload is known, the file has its text, and the payload as JSON with a schema.
 func TestMCAPWithTypes(t *testing.T) {
-	set, err := types.Parse(types.Source{Name: "probe.lcm", Text: []byte(probe)})
-	require.NoError(t, err)
+	set := loadTypes(t, []byte(probe))
 	scan := set.Lookup("probe.scan_t")
 	text := `{"n":1,"points":[{"xy":[1.5,-2]}],"label":"hi","raw":"/w==","ok":true,"color":"BLUE","trees":[{"n":0,"below":[]}]}`
-	payload, err := scan.Encode([]byte(text))
-	require.NoError(t, err)
+	payload := binary.BigEndian.AppendUint64(nil, scan.Fingerprint)
+	for _, member := range []any{int32(1), 1.5, -2.0, int32(3), []byte("hi\x00"), byte(0xff), true, int32(2), int32(0)} {
+		var err error
+		payload, err = binary.Append(payload, binary.BigEndian, member)
+		require.NoError(t, err)
+	}
 	var file bytes.Buffer
 	w, err := export.NewMCAP(&file, []string{"a", "b"}, export.MCAPOptions{Types: set, About: map[string]string{"seed": "1"}})
 	require.NoError(t, err)
@@ -238,8 +253,7 @@ func TestMCAPWithTypes(t *testing.T) {
 			assert.Contains(t, string(it.Schema.Data), `"raw":{"type":"string","contentEncoding":"base64"}`)
 		case it.Schema != nil:
 			assert.Equal(t, "lcm", it.Schema.Encoding)
-			again, err := types.Parse(types.Source{Name: it.Schema.Name, Text: it.Schema.Data})
-			require.NoError(t, err, "%s", it.Schema.Data)
+			again := loadTypes(t, it.Schema.Data)
 			typ := again.Lookup(it.Schema.Name)
 			require.NotNil(t, typ)
 			assert.Equal(t, scan.Fingerprint, typ.Fingerprint)
@@ -259,8 +273,7 @@ func TestTypeTexts(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, set.Types())
 	for _, typ := range set.Types() {
-		again, err := types.Parse(types.Source{Name: typ.Name, Text: export.TypeText(typ)})
-		require.NoError(t, err, "%s", export.TypeText(typ))
+		again := loadTypes(t, export.TypeText(typ))
 		require.Equal(t, typ.Fingerprint, again.Lookup(typ.Name).Fingerprint)
 		require.True(t, json.Valid(export.TypeSchema(typ)), "%s", export.TypeSchema(typ))
 	}
@@ -273,7 +286,6 @@ func TestALargeSchemaIsCutShort(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&b, "struct t%d_t { t%d_t a, b; }\n", i+1, i)
 	}
-	set, err := types.Parse(types.Source{Name: "deep.lcm", Text: []byte(b.String())})
-	require.NoError(t, err)
+	set := loadTypes(t, []byte(b.String()))
 	assert.Equal(t, `{"type":"object"}`, string(export.TypeSchema(set.Lookup("t40_t"))))
 }
