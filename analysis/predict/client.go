@@ -5,6 +5,7 @@ import (
 
 	"metasim/analysis/trace"
 	"metasim/metasim"
+	"metasim/wire/session"
 )
 
 func newClientModel(id metasim.ClientID, log *trace.ClientLog) *clientModel {
@@ -91,7 +92,7 @@ func (c *clientModel) act(at metasim.Instant) {
 			} else {
 				delete(c.causes, key)
 			}
-			c.allow(k, m.Due.React(c.react))
+			c.allow(k, metasim.Infinity, m.Due)
 		}
 		c.acked++
 		c.inbox.Drop(1)
@@ -99,13 +100,14 @@ func (c *clientModel) act(at metasim.Instant) {
 	for len(c.timers) > 0 && !at.Before(c.timers[0].at) {
 		k := c.timers[0].act
 		c.timers = slices.Delete(c.timers, 0, 1)
-		c.allow(k, at)
+		c.allow(k, at, metasim.Infinity)
 	}
 }
 
-// allow does an act now. If the act would send before the instant from, or before the client's promise, it is delayed.
-func (c *clientModel) allow(k int32, from metasim.Instant) {
-	from = metasim.Later(c.floor, from)
+// allow does an act that a timer at next, or a message due at cause, has caused; the other one is Infinity. If the act would send sooner
+// than the client may, it is delayed.
+func (c *clientModel) allow(k int32, next, cause metasim.Instant) {
+	from := session.MaySendFrom(c.floor, next, cause, c.react)
 	if c.now.Before(from) && c.sends(k) > 0 {
 		c.set(timer{from, k})
 		return
