@@ -65,6 +65,7 @@ fuzz: ## every fuzz target for FUZZTIME=30s
 
 bench: build ## measure, beside what this machine can do; BENCH=--quick for a look (docs/performance.md)
 	@bin/metasim bench $(BENCH)
+	$(GO) test ./analysis/predict -run '^$$' -bench . -benchtime 1x -timeout 90m -times $(if $(BENCH),1,7)
 
 cover: ## test coverage of the house
 	$(GO) test -coverpkg ./... -coverprofile /tmp/metasim.cover ./... && $(GO) tool cover -func /tmp/metasim.cover | tail -1

@@ -75,7 +75,9 @@ func read(t testing.TB, dir string) *trace.Timeline {
 	t.Helper()
 	r, err := record.OpenToReplay(dir)
 	require.NoError(t, err)
-	tl, err := trace.ReadRun(r)
+	source, err := trace.Open(r)
+	require.NoError(t, err)
+	tl, err := trace.Read(source)
 	require.NoError(t, err)
 	return tl
 }

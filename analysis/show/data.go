@@ -1,7 +1,6 @@
 package show
 
 import (
-	"cmp"
 	"slices"
 
 	"metasim/analysis/report"
@@ -9,7 +8,7 @@ import (
 	"metasim/metasim"
 )
 
-// What a page holds at most. It has fewer pieces than that where its data would be larger than maxBytes.
+// What a page has at most. It has fewer pieces if its data would be larger than maxBytes.
 const (
 	maxBytes    = 4_700_000
 	maxPieces   = 40_000
@@ -19,26 +18,26 @@ const (
 	maxHops     = 40_000
 )
 
-// data is what the script of a page draws, as JSON. Names, Paths and Channels are tables that the numbers of the others
-// index; the first Lanes names have a lane in the timeline, those who cost most first.
+// data is the JSON that the script of a page draws. Numbers in Lanes, Paths and Messages are indexes of Names, Paths and Channels. The first
+// len(Lanes) names have a lane in the timeline, the most expensive first.
 type data struct {
 	Report   *report.Report `json:"report"`
 	All      counts         `json:"all"`
 	Names    []string       `json:"names"`
 	Channels []string       `json:"channels"`
 	WallNS   int64          `json:"wall_ns"`
-	// Lanes has for each lane its pieces after one another, each as: begin and simulated time (both less those of the piece
-	// before), length, wait, work, grants, grants on the critical path, cause, number of holds; and for each hold: begin
-	// less that of the piece, length, root (-1: nobody), path (-1: not known).
+	// Lanes has for each lane the numbers of its pieces: begin and simulated time (each relative to the piece before), length, wait,
+	// work, grants, grants on the critical path, cause, number of holds; and for each hold: begin relative to the piece, length, root (-1:
+	// no client), path (-1: not known).
 	Lanes [][]int64 `json:"lanes"`
-	// Paths has for each path its links after one another, each as: from, to, channel, least delay.
+	// Paths has for each path the numbers of its links: from, to, channel, least delay.
 	Paths [][]int64 `json:"paths"`
-	// Messages has eight numbers for each: from, to, channel, size, sent, due less sent, queued less that of the message
-	// before, delivered less queued (-1: never).
+	// Messages has eight numbers for each: from, to, channel, size, sent, due relative to sent, queued relative to the message before,
+	// delivered relative to queued (-1: never).
 	Messages []int64 `json:"messages"`
 }
 
-// counts are those of what there is, shown or not.
+// counts count everything, shown or not.
 type counts struct {
 	Clients  int    `json:"clients"`
 	Links    int    `json:"links"`
@@ -46,7 +45,7 @@ type counts struct {
 	Grants   uint64 `json:"grants"`
 	Pieces   int    `json:"pieces"`
 	Messages uint64 `json:"messages"`
-	// DroppedGrants are those at the end of the run of which nothing is known but how many they are.
+	// DroppedGrants counts the grants at the end of the run that the Timeline does not store.
 	DroppedGrants uint64 `json:"dropped_grants"`
 }
 
@@ -71,10 +70,7 @@ func gather(t *trace.Timeline, r *report.Report, maxPieces int) *data {
 		},
 	}
 	short := *r
-	short.Clients = slices.Clone(r.Clients)
-	slices.SortStableFunc(short.Clients, func(x, y report.ClientReport) int {
-		return cmp.Compare(y.HeldS+y.CriticalS, x.HeldS+x.CriticalS)
-	})
+	short.Clients = r.ByCost()
 	g.lanes(short.Clients, maxPieces)
 	short.Clients = short.Clients[:min(len(short.Clients), maxRows)]
 	short.Links = r.Links[:min(len(r.Links), maxRows)]
@@ -85,7 +81,7 @@ func gather(t *trace.Timeline, r *report.Report, maxPieces int) *data {
 	return g.data
 }
 
-// lanes draws the clients, those who cost most first.
+// lanes adds a lane for each client, the most expensive first.
 func (g *gatherer) lanes(clients []report.ClientReport, maxPieces int) {
 	ids := make(map[string]metasim.ClientID, len(g.t.Names))
 	for i, name := range g.t.Names {
@@ -164,7 +160,7 @@ func (g *gatherer) path(i int32) int64 {
 	return n
 }
 
-// messages takes as many messages of each link as all can have, spread evenly over the run.
+// messages adds the same number of messages of each link, if it has so many, spread evenly over the run.
 func (g *gatherer) messages() {
 	lanes := len(g.data.Lanes)
 	shown := func(m *trace.Message) bool {
@@ -207,7 +203,7 @@ func linkOf(m *trace.Message) trace.LinkID {
 	return trace.LinkID{From: m.From, To: m.To, Channel: m.Channel}
 }
 
-// share returns the most that each may have of so many in all, where none takes more than it has.
+// share returns how many messages each link may have, so that all links together have at most so many.
 func share(number map[trace.LinkID]int, most int) int {
 	sizes := make([]int, 0, len(number))
 	for _, n := range number {

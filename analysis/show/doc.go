@@ -1,27 +1,29 @@
-// Package show makes files of the report of a run, for eyes and for other tools: a page that needs nothing but a
-// browser, a trace for Perfetto, and plots.
+// Package show writes the report of a run as files: a page for a browser, a trace for Perfetto, and plots.
 //
-//	tl, err := trace.Read(source)
-//	report := report.New(tl)
-//	err = show.HTML(file, tl, report)
-//	events, err := show.Perfetto(file, tl)
+//	err = show.HTML(file, timeline, report)
+//	events, err := show.Perfetto(file, timeline)
 //	err = show.Plots(dir, report)
 //
-// Nothing is computed here that is not in the report or its timeline. Two calls with the same run write the same bytes.
+// It computes nothing that is not in the report or its timeline. Two calls with the same run write the same bytes.
 //
-//	html.go      the page: page/ has its template, its style and its script
-//	data.go      what the page is told
-//	pieces.go    grants, put together where there are too many for a page
-//	words.go     the headline
-//	perfetto.go  the trace: tracks, slices and arrows
-//	track.go     the moments of one track, in order
-//	tell.go      what is said of each
-//	packet.go    the form of the trace
-//	parcel.go    packets, compressed together
-//	plots.go     the plots
+// The page:
+//
+//	html.go      HTML; page/ has the template, the style and the script
+//	data.go      the JSON that the script draws
+//	pieces.go    grants, joined if there are too many for a page
+//
+// The trace:
+//
+//	perfetto.go  Perfetto: tracks, and what happens on each
+//	events.go    the event of each moment
+//	moments.go   the moments of a track, in order
+//	packets.go   packets, interned texts, compression
+//	protobuf.go  the encoding
+//
+// The plots are in plots.go.
 //
 // # Duties of the caller
 //
-//  1. The report is the one of the timeline.
-//  2. A page shows names as they are: whoever must not know the names of a run's clients must not get its page.
+//  1. The report is that of the timeline.
+//  2. A page shows the names of clients and channels as they are. Do not give it to people who must not know them.
 package show

@@ -7,22 +7,10 @@ import (
 	"metasim/metasim"
 )
 
-// The tracks of a trace that are not those of a client.
-const (
-	wallGroup = 1 + iota
-	simGroup
-	computingCounter
-	firstClient
-)
-
-// wallTrack is the track of a client by the wall clock. The one after it is that by simulated time.
-func wallTrack(c metasim.ClientID) uint64 { return firstClient + 2*uint64(c) }
-
-// Perfetto writes the timeline as a trace of TrackEvents in protobuf, which https://ui.perfetto.dev and trace_processor
-// read. There are two groups of tracks with one for each client: by the wall clock since the run began to be served, what it
-// computed and for whom it waited; by simulated time, how far each grant took it. Arrows are messages. Nanoseconds of both
-// are told as nanoseconds of the trace, so that one lies below the other. Perfetto returns how many events it wrote, of which
-// a message has four and a grant about eight.
+// Perfetto writes the timeline as a trace of TrackEvents in protobuf, which https://ui.perfetto.dev and trace_processor read. There are two
+// groups of tracks, each with a track for each client: by wall-clock time, what the client computed and which client it waited for; by
+// simulated time, how far each grant took it. Arrows are messages. Both groups use the nanoseconds of the trace, so that one lies below
+// the other. Perfetto returns how many events it wrote: four for a message and about eight for a grant.
 func Perfetto(w io.Writer, t *trace.Timeline) (events int, err error) {
 	p, err := newPacker(w)
 	if err != nil {
@@ -37,30 +25,30 @@ func Perfetto(w io.Writer, t *trace.Timeline) (events int, err error) {
 		begin = s.End
 	}
 	p.event(&event{track: computingCounter, at: since(t, t.End), kind: counter})
-	x := newTeller(t, &p.lexicon)
-	var all moments // used again and again
-	for i, c := range sortOut(t) {
+	x := newEventWriter(t, &p.interner)
+	var all moments // reused
+	for i, c := range indexClients(t) {
 		uuid := wallTrack(metasim.ClientID(i))
 		p.track(track{uuid: uuid, parent: wallGroup, name: t.Names[i], rank: i + 1})
 		all = c.wall(t, all[:0])
-		x.tell(p, uuid, all)
+		x.write(p, uuid, all)
 		p.track(track{uuid: uuid + 1, parent: simGroup, name: t.Names[i], rank: i + 1})
 		all = c.sim(t, all[:0])
-		x.tell(p, uuid+1, all)
+		x.write(p, uuid+1, all)
 	}
 	all = received(t, all[:0])
-	x.tell(p, 0, all)
+	x.write(p, 0, all)
 	all = receivedSim(t, all[:0])
-	x.tell(p, 0, all)
-	p.send()
+	x.write(p, 0, all)
+	p.flush()
 	return p.events, p.err
 }
 
-// An ofClient is what of a timeline concerns one client, as indexes.
-type ofClient struct{ grants, sent []int32 }
+// A clientIndex has the indexes of one client's grants and messages.
+type clientIndex struct{ grants, sent []int32 }
 
-func sortOut(t *trace.Timeline) []ofClient {
-	all := make([]ofClient, len(t.Names))
+func indexClients(t *trace.Timeline) []clientIndex {
+	all := make([]clientIndex, len(t.Names))
 	for i := range t.Grants {
 		c := &all[t.Grants[i].Client]
 		c.grants = append(c.grants, int32(i))
@@ -72,10 +60,11 @@ func sortOut(t *trace.Timeline) []ofClient {
 	return all
 }
 
-// since returns a time of the wall clock as one of the trace, which begins with the run.
+// since returns a wall-clock time of the Timeline as a time of the trace, which begins with the run.
 func since(t *trace.Timeline, wall int64) int64 { return max(0, wall-t.Begin) }
 
-func (c ofClient) wall(t *trace.Timeline, m moments) moments {
+// wall has the slices of a client by wall-clock time, and its sends.
+func (c clientIndex) wall(t *trace.Timeline, m moments) moments {
 	for _, i := range c.grants {
 		g := &t.Grants[i]
 		polled, granted := since(t, g.Polled), since(t, g.Granted)
@@ -94,11 +83,11 @@ func (c ofClient) wall(t *trace.Timeline, m moments) moments {
 	for _, i := range c.sent {
 		m.instant(since(t, t.Messages[i].Queued), sends, i)
 	}
-	return m.mixed(grants)
+	return m.merged(grants)
 }
 
-// sim draws a grant from where the client stood to where it stood at the next one.
-func (c ofClient) sim(t *trace.Timeline, m moments) moments {
+// sim has a slice for each grant: from the instant of its request to the instant of the next one.
+func (c clientIndex) sim(t *trace.Timeline, m moments) moments {
 	var end metasim.Time
 	if n := len(t.Profile); n > 0 {
 		end = t.Profile[n-1].Now
@@ -115,11 +104,11 @@ func (c ofClient) sim(t *trace.Timeline, m moments) moments {
 	for _, i := range c.sent {
 		m.instant(int64(t.Messages[i].Sent.Time), sendsSim, i)
 	}
-	return m.mixed(grants)
+	return m.merged(grants)
 }
 
-// received are the deliveries to all clients. They come behind everything else: what is told first of two events of one
-// nanosecond happened first, for Perfetto, and an arrow that ended before it began would be lost.
+// received are the deliveries to all clients. They are written last: of two events of one nanosecond Perfetto takes the one that was written
+// first as the earlier one, and it loses an arrow that ends before it begins.
 func received(t *trace.Timeline, m moments) moments {
 	for i := range t.Messages {
 		if at := t.Messages[i].Delivered; at != 0 {

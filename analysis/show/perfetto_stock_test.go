@@ -48,7 +48,7 @@ func TestPerfettoReadsATrace(t *testing.T) {
 		"select key, count(*), sum(int_value), min(string_value), max(string_value) from slice join args using (arg_set_id) where key like 'debug.%' group by 1",
 		"select t.name, count(*), cast(round(1000 * sum(value)) as int) from counter c join track t on t.id = c.track_id group by 1",
 		"select o.name, i.name, count(*) from flow join slice o on o.id = slice_out join slice i on i.id = slice_in where o.ts <= i.ts group by 1, 2",
-		"select max(depth) <= 2 + 2 * "+fmt.Sprint(maxPiled)+" from slice",
+		"select max(depth) <= 2 + 2 * "+fmt.Sprint(maxStacked)+" from slice",
 	)
 	require.Empty(t, answers[0])
 	want := expected(plainly(tl))

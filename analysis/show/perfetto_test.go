@@ -160,7 +160,7 @@ func TestMessagesArePiledSoHighOnly(t *testing.T) {
 		tl.Messages = append(tl.Messages, trace.Message{From: 0, To: 1, Queued: 5, Delivered: 5})
 	}
 	_, r := traceOf(t, tl)
-	require.Equal(t, maxPiled, r.height())
+	require.Equal(t, maxStacked, r.height())
 	require.Equal(t, plainly(tl), r.tracks)
 }
 

@@ -9,8 +9,8 @@ import (
 	"metasim/metasim"
 )
 
-// A piece is what a page draws of a client: one grant, or several after one another that are too short to be told apart.
-// No grant is left out, so that the critical path and all sums stay what they were.
+// A piece is a bar of a client on the page: one grant, or several grants after one another that are too short to be drawn one by one. It
+// contains all of them, so the critical path and all sums stay the same.
 type piece struct {
 	begin, end int64 // from the first grant's Polled to the last one's Reported
 	wait, work int64 // sums
@@ -21,20 +21,20 @@ type piece struct {
 	holds      []hold
 }
 
-// A hold says who held the client back, from begin on; in a piece of several grants, for how long in all.
+// A hold says which client held this one back, from begin on. In a piece of several grants length is the sum of all holds by that client.
 type hold struct {
 	begin, length int64
 	root          metasim.ClientID
 	path          int32
 }
 
-// maxHolds is how many holds a piece tells of: the longest.
+// maxHolds is how many holds a piece has at most: the longest ones.
 const (
 	maxHolds       = 6
-	maxHoldsOfMany = 3 // where it is of several grants
+	maxHoldsOfMany = 3 // of a piece of several grants
 )
 
-// pieces returns those of each client, in order, at most so many of them in all unless there are more clients than that.
+// pieces returns the pieces of each client, in order. There are at most so many in total, unless there are more clients.
 func pieces(t *trace.Timeline, most int) [][]piece {
 	b := &bundler{t: t, open: make([]piece, len(t.Names))}
 	b.choose(most)
@@ -43,16 +43,16 @@ func pieces(t *trace.Timeline, most int) [][]piece {
 	return all
 }
 
-// A bundler puts the grants of each client together where one begins and the next ends within resolution.
+// A bundler joins grants of a client if the time from the begin of the first to the end of the last is at most the resolution.
 type bundler struct {
 	t          *trace.Timeline
-	resolution int64 // -1: nothing is put together
-	apart      bool  // grants on the critical path are not put together with others
+	resolution int64 // -1: no grants are joined
+	apart      bool  // grants on the critical path are not joined with others
 	open       []piece
 }
 
-// choose finds the finest resolution that yields at most so many pieces. Grants on the critical path stay by themselves
-// unless that makes pieces longer than a hundredth of the run.
+// choose finds the finest resolution with at most so many pieces. Grants on the critical path stay apart, unless that makes pieces longer
+// than a hundredth of the run.
 func (b *bundler) choose(most int) {
 	b.resolution, b.apart = -1, true
 	if len(b.t.Grants) <= most {
@@ -92,21 +92,21 @@ func (b *bundler) count(most int) (n int) {
 	return n
 }
 
-// walk tells each piece when it is complete. Those of a client come in order.
-func (b *bundler) walk(tell func(piece, metasim.ClientID)) {
+// walk calls yield with each piece when it is complete. The pieces of a client come in order.
+func (b *bundler) walk(yield func(piece, metasim.ClientID)) {
 	clear(b.open)
 	for i := range b.t.Grants {
 		g := &b.t.Grants[i]
 		p := &b.open[g.Client]
 		if p.grants > 0 && !b.joins(p, g) {
-			tell(*p, g.Client)
+			yield(*p, g.Client)
 			*p = piece{}
 		}
 		b.add(p, g)
 	}
 	for c, p := range b.open {
 		if p.grants > 0 {
-			tell(p, metasim.ClientID(c))
+			yield(p, metasim.ClientID(c))
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (b *bundler) add(p *piece, g *trace.Grant) {
 	}
 }
 
-// hold notes who held the client back. Of several grants, those of one root are put together.
+// hold adds a hold. In a piece of several grants it joins the holds by one root.
 func (p *piece) hold(h hold) {
 	if p.grants > 1 {
 		for i := range p.holds {

@@ -1,7 +1,6 @@
 package show
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
@@ -18,7 +17,7 @@ import (
 	"metasim/analysis/report"
 )
 
-// maxBars is how many clients or pairs a plot has: the first ones of the report's order, or those who cost most.
+// maxBars is how many clients or pairs a plot has: the most expensive ones.
 const maxBars = 16
 
 // The colours of the page.
@@ -29,8 +28,8 @@ var (
 )
 
 // Plots writes plots of a report to a directory, which is made if it is not there: parallelism, parallelism-simulated,
-// utilisation and blame, each as .svg and .png. Files of these names are overwritten. What a run does not have (blame where
-// nobody waited) is left out.
+// utilisation and blame, each as .svg and .png. It overwrites files of these names. It leaves out a plot without content, for example blame if
+// no client waited.
 func Plots(dir string, r *report.Report) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -95,7 +94,7 @@ func overSim(r *report.Report) (*plot.Plot, error) {
 	return parallelism(r, "simulated time (s)", func(p report.ProfileReport) float64 { return float64(p.EndNS) / 1e9 })
 }
 
-// parallelism draws how many clients computed at once. Pieces of the run that end at one place are put together.
+// parallelism draws how many clients computed at once. Samples that end at the same place are joined.
 func parallelism(r *report.Report, axis string, end func(report.ProfileReport) float64) (*plot.Plot, error) {
 	var points plotter.XYs
 	begin, at, sum, weight := 0.0, 0.0, 0.0, 0.0
@@ -124,8 +123,7 @@ func parallelism(r *report.Report, axis string, end func(report.ProfileReport) f
 
 // utilisation draws what each client did with the run, as stacked bars.
 func utilisation(r *report.Report) (*plot.Plot, error) {
-	clients := slices.Clone(r.Clients)
-	slices.SortStableFunc(clients, func(x, y report.ClientReport) int { return cmp.Compare(y.HeldS+y.CriticalS, x.HeldS+x.CriticalS) })
+	clients := r.ByCost()
 	clients = clients[:min(len(clients), maxBars)]
 	if len(clients) == 0 {
 		return nil, nil
@@ -161,7 +159,7 @@ func utilisation(r *report.Report) (*plot.Plot, error) {
 	return p, nil
 }
 
-// blame draws who waited for whom.
+// blame draws which client waited for which.
 func blame(r *report.Report) (*plot.Plot, error) {
 	pairs := slices.Clone(r.Blame[:min(len(r.Blame), maxBars)])
 	if len(pairs) == 0 {
@@ -171,11 +169,7 @@ func blame(r *report.Report) (*plot.Plot, error) {
 	var names []string
 	var values plotter.Values
 	for _, b := range pairs {
-		by := b.HeldBy
-		if by == "" {
-			by = "the pace of the run"
-		}
-		names = append(names, b.Waiting+" for "+by)
+		names = append(names, b.Waiting+" for "+b.Holder())
 		values = append(values, b.BlockedS)
 	}
 	p := newPlot(r.Scenario+": who waited for whom", "wall clock (s)", "")

@@ -34,7 +34,6 @@ func robot(t testing.TB) (*trace.Timeline, *report.Report) {
 	f, err := os.Open("testdata/robot.journal")
 	require.NoError(t, err)
 	reader := journal.NewReader(f)
-	defer func() { require.NoError(t, reader.Close()) }()
 	tl, err := trace.Read(trace.Source{
 		Config: metasim.Config{
 			Clients: []string{"a-logger-with-a-long-name", "base", "camera", "planner"},

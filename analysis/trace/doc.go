@@ -2,7 +2,8 @@
 // what the critical paths are, and what each client did, act by act.
 //
 //	run, err := record.OpenToReplay("runs/ping-pong-1")
-//	tl, err := trace.ReadRun(run)
+//	source, err := trace.Open(run)
+//	timeline, err := trace.Read(source)
 //
 // The journal has events and effects only. Read passes the events to a dispatcher again, and asks it what it does not write into the
 // journal: which client holds which other client back. Package analysis defines the critical paths.

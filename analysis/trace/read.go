@@ -10,31 +10,30 @@ import (
 	"metasim/record/journal"
 )
 
-// ReadRun reads a recorded run that record has opened.
-func ReadRun(run *record.Run) (*Timeline, error) {
+// Open returns a recorded run as a Source for one Read, which closes its journal.
+func Open(run *record.Run) (Source, error) {
 	config, err := run.Config()
 	if err != nil {
-		return nil, err
+		return Source{}, err
 	}
 	inside, err := run.InProcess()
 	if err != nil {
-		return nil, err
+		return Source{}, err
 	}
 	cores, err := run.Cores()
 	if err != nil {
-		return nil, err
+		return Source{}, err
 	}
 	reader, err := run.OpenJournal()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = reader.Close() }() // the file was only read
-	return Read(Source{Config: config, Journal: reader, Cores: cores, Inside: inside})
+	return Source{Config: config, Journal: reader, Cores: cores, Inside: inside}, err
 }
 
-// Read reads a run. Its errors are a *DivergedError, journal.ErrForeign, one of the Config, or one of the Journal other than a
-// *journal.TornError, which ends the Timeline early and is noted in it.
+// Read reads a run, and closes its Journal if that is an io.Closer. Its errors are a *DivergedError, journal.ErrForeign, one of the
+// Config, or one of the Journal other than a *journal.TornError, which ends the Timeline early and is noted in it.
 func Read(src Source) (*Timeline, error) {
+	if c, ok := src.Journal.(io.Closer); ok {
+		defer func() { _ = c.Close() }() // a file that is only read
+	}
 	t, err := newTracer(src)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,11 @@ func makeReport(dir string, whatIf []string) (*trace.Timeline, *report.Report, e
 	if err != nil {
 		return nil, nil, badUsage(err)
 	}
-	timeline, err := trace.ReadRun(recorded)
+	source, err := trace.Open(recorded)
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	timeline, err := trace.Read(source)
 	if err != nil {
 		return nil, nil, failed(err)
 	}

@@ -148,5 +148,12 @@ func (c *Client) report(now, next metasim.Instant) metasim.Report {
 // that it reported only in answer to a message that it has handled since, which takes its reaction time. The server checks
 // the same.
 func (c *Client) promised() metasim.Instant {
-	return metasim.Later(c.promise, metasim.Earlier(c.told.next, c.told.cause.React(c.reaction)))
+	return MaySendFrom(c.promise, c.told.next, c.told.cause, c.reaction)
+}
+
+// MaySendFrom returns the first instant at which a client may send. It may not send before its own promise. Before the next
+// event that it reported it may send only in answer to a message that it has handled since, which takes its reaction time;
+// cause is when the first of these was due, Infinity if there was none. The simulation of a run asks it too.
+func MaySendFrom(promise, next, cause metasim.Instant, reaction metasim.Time) metasim.Instant {
+	return metasim.Later(promise, metasim.Earlier(next, cause.React(reaction)))
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A moment is an event of a track before it is written: small, as a trace may have many millions. Its index is that of a
-// grant, a hold or a message, whatever it is of.
+// A moment is an event of a track that is not written yet. It is small, because a trace may have many millions. index is that of a grant, a
+// hold or a message in the Timeline; what says which.
 type moment struct {
 	at    int64 // nanoseconds
 	index int32
@@ -14,7 +14,7 @@ type moment struct {
 	order order
 }
 
-// what says what happens at a moment.
+// what is the kind of a moment.
 type what uint8
 
 const (
@@ -29,7 +29,7 @@ const (
 	getsSim
 )
 
-// An order is that among the moments of one time, so that slices nest: what is inside ends first, and begins last.
+// An order is the order of the moments of one time. It makes slices nest: the inner slice ends first and begins last.
 type order uint8
 
 const (
@@ -40,7 +40,7 @@ const (
 	beginInner
 )
 
-// compare compares what comes first. What is equal there is in any order.
+// compare orders moments by time, then by order. The rest does not matter.
 func (m *moment) compare(o *moment) int {
 	if m.at != o.at {
 		return cmp.Compare(m.at, o.at)
@@ -48,10 +48,10 @@ func (m *moment) compare(o *moment) int {
 	return cmp.Compare(m.order, o.order)
 }
 
-// moments are those of a track.
+// moments are the moments of a track.
 type moments []moment
 
-// begin adds the beginning of a slice, and end its end. What takes no time is left out.
+// begin adds the beginning of a slice, end its end. A slice that takes no time is left out.
 func (m *moments) begin(begin, end int64, w what, index int32) {
 	if begin >= end {
 		return
@@ -78,8 +78,8 @@ func (m *moments) instant(at int64, w what, index int32) {
 	*m = append(*m, moment{at, index, w, during})
 }
 
-// mixed returns the moments in order, of which the first so many are, and those that follow them.
-func (m moments) mixed(first int) moments {
+// merged sorts the moments. The first ones are sorted already, and so are the others.
+func (m moments) merged(first int) moments {
 	more := slices.Clone(m[first:])
 	i, j := first, len(more)
 	for k := len(m); j > 0; k-- {
@@ -91,7 +91,7 @@ func (m moments) mixed(first int) moments {
 			m[k-1] = more[j]
 		}
 	}
-	m.sort() // which they are, unless a clock was set back
+	m.sort() // it does nothing unless a clock was set back
 	return m
 }
 
@@ -100,23 +100,4 @@ func (m moments) sort() {
 	if !slices.IsSortedFunc(m, compare) {
 		slices.SortStableFunc(m, compare)
 	}
-}
-
-// An event is one of a track, as it is written.
-type event struct {
-	track      uint64
-	at         int64
-	kind       uint64
-	category   text
-	name       text // 0: of an end, or of a counter
-	notes      []note
-	value      float64 // of a counter
-	flow       uint64  // an arrow begins here, or ends
-	terminates bool
-}
-
-// A note is a property of an event: a text, or a number.
-type note struct {
-	name, text text
-	number     int64
 }

@@ -5,52 +5,64 @@ import (
 	"strings"
 
 	"metasim/analysis/trace"
+	"metasim/metasim"
 )
 
-// A teller makes the events of a trace. It knows the texts that they say by their numbers.
-type teller struct {
+// The tracks of a trace that do not belong to a client.
+const (
+	wallGroup = 1 + iota
+	simGroup
+	computingCounter
+	firstClient
+)
+
+// wallTrack returns the track of a client by wall-clock time. The next one is its track by simulated time.
+func wallTrack(c metasim.ClientID) uint64 { return firstClient + 2*uint64(c) }
+
+// An eventWriter turns moments into events. It has the numbers of the texts in them.
+type eventWriter struct {
 	t *trace.Timeline
 	words
-	categories      [getsSim + 1]text // of what happens
+	categories      [getsSim + 1]text // by what
 	names, waitsFor []text            // of clients
 	sendsOn, getsOn []text            // of channels
-	paths           []text            // 0: not said yet
+	paths           []text            // 0: not used yet
 	notes           [4]note
-	piles           []pile // of clients
+	stacks          []stack // by client
 }
 
-// words are the texts that every trace may say.
+// words are the texts that every trace may contain.
 type words struct {
 	waits, pace, computes, critical, advances text
 	at, until, released, over, from, to, size text
 	sent, due, computed, waited               text
 }
 
-// maxPiled is how many messages of one nanosecond are drawn on top of one another.
-const maxPiled = 8
+// maxStacked is how many messages of one nanosecond are drawn below one another.
+const maxStacked = 8
 
-// A pile is messages of one client and time.
-type pile struct {
+// A stack counts the messages of one track and time.
+type stack struct {
 	track  uint64
 	at     int64
 	height int
 }
 
-// high says that a message would be one too many on its pile. Perfetto piles up all the instants of one time, a row for each,
-// and has no arrows for those above row 512. It puts a slice that takes no time beside them, and the next pile on that.
-func (x *teller) high(e *event) bool {
-	p := &x.piles[(e.track-firstClient)/2]
+// full reports whether a message is the last one of its stack. Perfetto draws the instants of one time below one another, a row for each, and
+// has no arrows for those beyond row 512. It draws a slice that takes no time beside them, and starts again with the next instant.
+func (x *eventWriter) full(e *event) bool {
+	p := &x.stacks[(e.track-firstClient)/2]
 	if p.track != e.track || p.at != e.at {
-		*p = pile{track: e.track, at: e.at}
+		*p = stack{track: e.track, at: e.at}
 	}
-	if p.height++; p.height > maxPiled {
+	if p.height++; p.height > maxStacked {
 		p.height = 0
 	}
 	return p.height == 0
 }
 
-func newTeller(t *trace.Timeline, l *lexicon) *teller {
-	x := &teller{t: t, paths: make([]text, len(t.Paths)), piles: make([]pile, len(t.Names)), words: words{
+func newEventWriter(t *trace.Timeline, l *interner) *eventWriter {
+	x := &eventWriter{t: t, paths: make([]text, len(t.Paths)), stacks: make([]stack, len(t.Names)), words: words{
 		waits: l.add("waits"), pace: l.add("for the pace of the run"),
 		computes: l.add("computes"), critical: l.add("computes (critical)"), advances: l.add("advances"),
 		at: l.add("at (simulated ns)"), until: l.add("until (simulated ns)"), released: l.add("released by"), over: l.add("over"),
@@ -71,8 +83,8 @@ func newTeller(t *trace.Timeline, l *lexicon) *teller {
 	return x
 }
 
-// tell writes the moments of a track, which are in order, or those of many, each of which says whose it is.
-func (x *teller) tell(p *packer, track uint64, all moments) {
+// write writes moments in order. They belong to the track; those of messages may have another one.
+func (x *eventWriter) write(p *packer, track uint64, all moments) {
 	for _, m := range all {
 		e := event{track: track, at: m.at, kind: sliceBegin, category: x.categories[m.what], notes: x.notes[:0]}
 		switch m.what {
@@ -81,11 +93,11 @@ func (x *teller) tell(p *packer, track uint64, all moments) {
 		case waits, computes, advances:
 			x.grant(&e, m.what, &x.t.Grants[m.index])
 		case waitsFor:
-			x.hold(&e, &x.t.Holds[m.index], &p.lexicon)
+			x.hold(&e, &x.t.Holds[m.index], &p.interner)
 		default:
 			e.kind = instant
 			x.message(&e, m.what, m.index)
-			if x.high(&e) {
+			if x.full(&e) {
 				e.kind = sliceBegin
 				p.event(&e)
 				e = event{track: e.track, at: e.at, kind: sliceEnd}
@@ -95,7 +107,7 @@ func (x *teller) tell(p *packer, track uint64, all moments) {
 	}
 }
 
-func (x *teller) grant(e *event, w what, g *trace.Grant) {
+func (x *eventWriter) grant(e *event, w what, g *trace.Grant) {
 	at := note{name: x.at, number: int64(g.From.Time)}
 	switch {
 	case w == waits:
@@ -115,9 +127,9 @@ func (x *teller) grant(e *event, w what, g *trace.Grant) {
 	}
 }
 
-// message tells of a message that is sent or received. Its arrow has a number by the wall clock, and another one by
-// simulated time.
-func (x *teller) message(e *event, w what, index int32) {
+// message fills in the event of a message that is sent or received. Its arrows by wall-clock time and by simulated time have different
+// numbers.
+func (x *eventWriter) message(e *event, w what, index int32) {
 	m := &x.t.Messages[index]
 	e.flow = uint64(2*index + 1)
 	if w == sendsSim || w == getsSim {
@@ -133,15 +145,15 @@ func (x *teller) message(e *event, w what, index int32) {
 	e.name, e.notes = x.sendsOn[m.Channel], append(e.notes, note{name: x.to, text: x.names[m.To]})
 	if w == sends {
 		if m.Delivered == 0 {
-			e.flow = 0 // an arrow to nowhere
+			e.flow = 0 // the arrow would not end
 		}
 		e.notes = append(e.notes, note{name: x.size, number: int64(m.Size)}, note{name: x.sent, number: int64(m.Sent.Time)},
 			note{name: x.due, number: int64(m.Due.Time)})
 	}
 }
 
-// hold says for whom somebody waits, and over which links.
-func (x *teller) hold(e *event, h *trace.Hold, l *lexicon) {
+// hold fills in the event of a hold: which client the other one waits for, and over which links.
+func (x *eventWriter) hold(e *event, h *trace.Hold, l *interner) {
 	if e.name = x.pace; h.Root != trace.NoClient {
 		e.name = x.waitsFor[h.Root]
 	}

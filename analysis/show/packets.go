@@ -1,0 +1,212 @@
+package show
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/klauspost/compress/zlib"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// An event is written to a track.
+type event struct {
+	track      uint64
+	at         int64
+	kind       uint64
+	category   text
+	name       text // 0: the end of a slice, or a counter
+	notes      []note
+	value      float64 // of a counter
+	flow       uint64  // the number of the arrow that begins or ends here; 0: none
+	terminates bool
+}
+
+// A note is a property of an event: a text, or a number if text is 0.
+type note struct {
+	name, text text
+	number     int64
+}
+
+// A text is the number of an interned text; 0 is none.
+type text uint32
+
+// An interner holds the texts of a trace, which are few and used often. The first packet that uses a text contains it. Later packets contain
+// its number.
+type interner struct {
+	texts   []string
+	written []bool
+}
+
+func (n *interner) add(s string) text {
+	n.texts, n.written = append(n.texts, s), append(n.written, false)
+	return text(len(n.texts))
+}
+
+// A packer writes the packets of a trace. They are one sequence, in which a packet depends on those before it. (One sequence for each track
+// is possible. But trace_processor needs 30 KB for a sequence, and each would contain the same texts.) After an error it writes no more.
+type packer struct {
+	interner
+	compressor *compressor
+	begun      bool
+	events     int
+	at         int64   // of the last event
+	newTexts   message // that the current packet contains
+	err        error
+}
+
+// A track is a row of the trace. The tracks of one parent are shown in order of rank.
+type track struct {
+	uuid, parent uint64
+	name         string
+	rank         int
+	counter      bool
+}
+
+// track writes the description of a track.
+func (p *packer) track(t track) {
+	d := message(nil).varint(trackUUID, t.uuid).text(trackName, t.name).varint(trackOrdering, orderingExplicit).varint(trackRank, uint64(t.rank))
+	if t.parent != 0 {
+		d = d.varint(trackParent, t.parent)
+	}
+	if t.counter {
+		d = d.bytes(trackCounter, nil)
+	}
+	m, packet := p.open()
+	p.end(m.bytes(packetDescriptor, d), packet)
+}
+
+func newPacker(w io.Writer) (*packer, error) {
+	c, err := newCompressor(w)
+	if err != nil {
+		return nil, err
+	}
+	p := &packer{compressor: c}
+	p.rewind()
+	return p, nil
+}
+
+// rewind sets the clock of the events back to 0: it counts the time since the packet before, which cannot be negative.
+func (p *packer) rewind() {
+	p.at = 0
+	ours := message(nil).varint(clockID, deltaClock).varint(clockTimestamp, 0).varint(clockIncremental, 1)
+	theirs := message(nil).varint(clockID, traceClock).varint(clockTimestamp, 0)
+	m, packet := p.open()
+	p.end(m.bytes(packetClocks, message(nil).bytes(snapshotClock, ours).bytes(snapshotClock, theirs)), packet)
+}
+
+// open begins a packet. The first one says that it depends on nothing, and which clock the packets use.
+func (p *packer) open() (message, int) {
+	m, packet := p.compressor.packets.open(tracePacket)
+	m = m.varint(packetSequence, 1)
+	if !p.begun {
+		p.begun = true
+		return m.varint(packetFlags, flagBegins).bytes(packetDefaults, message(nil).varint(defaultClock, deltaClock)), packet
+	}
+	return m.varint(packetFlags, flagNeeds), packet
+}
+
+// event writes an event.
+func (p *packer) event(ev *event) {
+	if ev.at < p.at {
+		p.rewind()
+	}
+	p.newTexts = p.newTexts[:0]
+	m, packet := p.open()
+	m = m.varint(packetTimestamp, uint64(ev.at-p.at))
+	m, inner := m.open(packetEvent)
+	m = m.varint(eventType, ev.kind).varint(eventTrack, ev.track)
+	if ev.name != 0 {
+		m = m.varint(eventCategory, p.intern(textCategory, ev.category)).varint(eventName, p.intern(textEventName, ev.name))
+	}
+	for i := range ev.notes {
+		m = p.annotate(m, &ev.notes[i])
+	}
+	if ev.kind == counter {
+		m = m.double(eventDouble, ev.value)
+	}
+	if ev.flow != 0 {
+		field := protowire.Number(eventFlow)
+		if ev.terminates {
+			field = eventTermination
+		}
+		m = m.fixed64(field, ev.flow)
+	}
+	m = m.close(inner)
+	if len(p.newTexts) > 0 {
+		m = m.bytes(packetTexts, p.newTexts)
+	}
+	p.at = ev.at
+	p.events++
+	p.end(m, packet)
+}
+
+func (p *packer) annotate(m message, n *note) message {
+	m, inner := m.open(eventAnnotation)
+	m = m.varint(annotationName, p.intern(textAnnotationName, n.name))
+	if n.text != 0 {
+		m = m.varint(annotationString, p.intern(textAnnotation, n.text))
+	} else {
+		m = m.varint(annotationInt, uint64(n.number))
+	}
+	return m.close(inner)
+}
+
+// intern returns the number of a text. The current packet contains the text if no packet before does.
+func (p *packer) intern(kind protowire.Number, t text) uint64 {
+	if !p.written[t-1] {
+		p.written[t-1] = true
+		p.newTexts = p.newTexts.bytes(kind, message(nil).varint(textNumber, uint64(t)).text(textItself, p.texts[t-1]))
+	}
+	return uint64(t)
+}
+
+// end ends a packet. If there are enough packets, it writes them.
+func (p *packer) end(m message, packet int) {
+	p.compressor.packets = m.close(packet)
+	if len(p.compressor.packets) >= maxChunk {
+		p.flush()
+	}
+}
+
+// flush writes the packets so far.
+func (p *packer) flush() {
+	if p.err == nil {
+		p.err = p.compressor.write()
+	}
+	p.compressor.packets = p.compressor.packets[:0]
+}
+
+// maxChunk is how many bytes of packets are compressed together. Perfetto wants a packet that contains others to be shorter than 512 KB.
+const maxChunk = 400_000
+
+// A compressor collects packets and writes many of them as one compressed packet: the packets of a trace are much alike.
+type compressor struct {
+	w       io.Writer
+	packets message // not written yet
+	zip     *zlib.Writer
+	zipped  bytes.Buffer
+}
+
+func newCompressor(w io.Writer) (*compressor, error) {
+	c := &compressor{w: w}
+	var err error
+	c.zip, err = zlib.NewWriterLevel(&c.zipped, zlib.BestSpeed) // slower levels make it hardly smaller
+	return c, err
+}
+
+// write writes the packets, if there are any.
+func (c *compressor) write() error {
+	if len(c.packets) == 0 {
+		return nil
+	}
+	c.zipped.Reset()
+	c.zip.Reset(&c.zipped)
+	if _, err := c.zip.Write(c.packets); err != nil {
+		return err
+	}
+	if err := c.zip.Close(); err != nil {
+		return err
+	}
+	_, err := c.w.Write(message(nil).bytes(tracePacket, message(nil).bytes(packetCompressed, c.zipped.Bytes())))
+	return err
+}
