@@ -1,48 +1,49 @@
 package metasim
 
-// A Hop is a link, as part of the way on which one client holds another back.
+// A Hop is a link over which one client holds another back.
 type Hop struct {
 	From, To ClientID
 	Channel  string
 	Min      Time // the least delay of the link
 }
 
-// A Hold says why a client's safe time is what it is: From may still send at Send, and that would reach To at Due.
+// A Hold is one reason why a client's safe time is what it is: From may still send at Send, and that would reach To at Due.
 //
-// What From may still send follows from all that is known of it. Reason names what counts; the others are there for
-// whoever wants to know what else would, as
+// Send follows from all that is known of From:
 //
 //	Send = max(Promise, min(NextEvent, Pending + Reaction, Safe + Reaction))
+//
+// Reason names the term that decides.
 type Hold struct {
 	Hop
 	Reason Reason
 	Send   Instant // the earliest that From may still send
-	Due    Instant // when that reaches To: To's safe time
+	Due    Instant // when that reaches To: the safe time of To
 
-	Promise   Instant // what From promised, whatever it hears
-	NextEvent Instant // what it promised unless it hears something
-	Pending   Instant // when the earliest message is due that From has not said it handled; Infinity for none
-	Safe      Instant // what From does not know of is due then, or later
-	Reaction  Time    // the least time that it takes From to answer
-	Blocked   bool    // From waits itself, and may not go on: so what follows in the chain holds both
+	Promise   Instant // From sends nothing before it, whatever it is given
+	NextEvent Instant // From sends nothing before it unless it is given something
+	Pending   Instant // due of the earliest message to From that From has not acknowledged; Infinity for none
+	Safe      Instant // the safe time of From
+	Reaction  Time    // the least time that From takes to answer
+	Blocked   bool    // From waits too, and may not go on: what holds From back holds To back as well
 }
 
-// A Reason is what counts of all that is known of a client. The zero value is none.
+// A Reason is the term that decides when a client may still send. The zero value is none.
 type Reason uint8
 
 const (
 	_ Reason = iota
-	// Promised: it promised, or reported, no more than that it sends nothing before Hold.Send.
+	// Promised: From promised to send nothing before Hold.Send, and nothing later.
 	Promised
-	// NextEvent: it sends at its next event.
+	// NextEvent: From sends at its next event.
 	NextEvent
-	// Pending: it may answer a message that it has been given, or that waits for it.
+	// Pending: From may answer a message that it was given or that is queued for it.
 	Pending
-	// Heard: it may answer a message which it has not got yet; the next Hold of the chain says whose.
+	// Heard: From may answer a message that it has not been given yet. The next Hold of the chain says from which client.
 	Heard
-	// Paused: nobody holds the client: the run is permitted no further than Due. From is the client itself.
+	// Paused: no client holds To back. The run is permitted no further than Due. From is To.
 	Paused
-	// Initializing: From has not initialized, and before that nobody goes on.
+	// Initializing: From has not finished its initialization. No client goes on before all have.
 	Initializing
 	// Absent: From has not joined.
 	Absent
@@ -60,20 +61,20 @@ func (r Reason) String() string {
 	return names[r]
 }
 
-// Blame appends to chain why a client's safe time is what it is, and returns it: first the link over which the earliest
-// message may come that is not known yet, then what it is that this sender waits for, and so on. Each Hold leads to the
-// From of the one before, and the Send of each is later than its own. Nothing is appended where nobody holds the client.
+// Blame appends to chain why a client's safe time is what it is, and returns it. The first Hold names the link over which the
+// earliest unknown message may come. The second names what its sender waits for, and so on: the To of each Hold is the From of
+// the one before, and its Send is earlier. Nothing is appended where no client holds this one back.
 //
-// The From of the last Hold is the root: somebody who does not wait, so that all on the chain wait for what it does or
-// says next. A chain may pass a client that stands by its own word and waits itself (Blocked, and a Reason other than
-// Heard): the safe time comes from that word, and what follows is why there is no better one yet.
+// The From of the last Hold is the root: a client that does not wait. All on the chain wait for what it does next.
 //
-// A safe time stays as it is while nobody on the chain speaks, up to and with the first who stands by its own word; where
-// that is a promise, nobody who holds this one either. So what lets a client go on is the report of the last of them who
-// has spoken, by the chain as it was before; or it is the client's own, or the message for which it waits.
+// A Hold in the chain may be Blocked with a Reason other than Heard: From waits, but its Send comes from its own promise, next
+// event or pending message. The Holds after it say why From has not given a better bound yet.
 //
-// It takes in all events that were stepped, whether they have been settled or not. Of several who hold a client alike it
-// names one; the same calls of Step, Settle and Blame name the same. It costs as much as the chain is long.
+// What raises the safe time of the client is a report of a client on the chain, up to and with the first From whose Reason is
+// not Heard; where that Reason is Promised, also a report of a client that holds this From back.
+//
+// Blame takes in all events that were stepped, settled or not. Where several clients hold one back equally it names one of
+// them; the same calls of Step, Settle and Blame name the same one. Its cost is the length of the chain.
 func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 	if d.clients[id].state == gone {
 		return chain
@@ -107,7 +108,7 @@ func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 	}
 }
 
-// beginning is the chain of a client before the run goes on.
+// beginning is the chain of a client before the first client is authorized.
 func (d *Dispatcher) beginning(chain []Hold, id ClientID) []Hold {
 	if c := &d.clients[id]; d.phase == joining && c.state == absent || d.phase == epsilon && !c.polled {
 		return chain
@@ -147,13 +148,13 @@ func (d *Dispatcher) hold(from, to ClientID) Hold {
 	default:
 		h.Reason = Pending
 	}
-	// Where it waits its S is not before its E, so that S falls along the chain and the chain ends.
+	// Where From waits its Send is not before its Safe, so that Send falls along the chain and the chain ends.
 	h.Blocked = c.waiting && !d.reaches(c, d.safe(c))
 	return h
 }
 
-// hop returns the link on which what one client sends at an instant or later reaches another first, and when: the first
-// one in order of channel where several do.
+// hop returns the link over which what one client sends at an instant or later reaches another first, and when. Where several
+// links do it is the first in order of channel.
 func (d *Dispatcher) hop(from, to ClientID, send Instant) (Hop, Instant) {
 	best, due := Hop{From: from, To: to}, Infinity
 	c := &d.clients[from]

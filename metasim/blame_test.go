@@ -13,17 +13,17 @@ import (
 func (n *network) checkBlame(id ClientID, safe []Instant) error {
 	chain := n.d.Blame(nil, id)
 	fault := func(k int, what string) error {
-		return fmt.Errorf("who holds %s: %s in %+v of %+v", n.d.clients[id].name, what, chain[k], chain)
+		return fmt.Errorf("what holds %s back: %s in %+v of %+v", n.d.clients[id].name, what, chain[k], chain)
 	}
 	limit := Earlier(n.d.end, n.d.permit)
 	switch {
 	case n.d.clients[id].state == gone || safe[id] == Infinity || !safe[id].Before(n.d.end):
 		if len(chain) > 0 && chain[0].Reason != Paused {
-			return fault(0, "somebody")
+			return fault(0, "a Hold where there is none")
 		}
 		return nil
 	case len(chain) == 0:
-		return fmt.Errorf("nobody holds %s, which is safe until %v", n.d.clients[id].name, safe[id])
+		return fmt.Errorf("no client holds %s back, which is safe until %v", n.d.clients[id].name, safe[id])
 	case !safe[id].Before(limit):
 		if want := (Hold{Hop: Hop{From: id, To: id}, Reason: Paused, Due: limit}); !slices.Equal(chain, []Hold{want}) {
 			return fault(0, "no pause")
@@ -50,7 +50,7 @@ func (n *network) checkBlame(id ClientID, safe []Instant) error {
 		case h.Due != safe[to] || h.Due != link.Earliest(h.Send) || h.Min != link.Min():
 			return fault(k, "a wrong arrival")
 		case h.Blocked != (c.waiting && !c.need().Before(Earlier(safe[h.From], limit))):
-			return fault(k, "wrong about who waits")
+			return fault(k, "a wrong Blocked")
 		}
 		to, ends = h.From, h.Reason != Heard && !h.Blocked
 	}
@@ -60,7 +60,7 @@ func (n *network) checkBlame(id ClientID, safe []Instant) error {
 	return nil
 }
 
-// allBlame returns the safe times of all, computed plainly, and who holds them back.
+// allBlame returns the safe times of all, computed plainly, and the clients that hold them back.
 func (n *network) allBlame() (safe []Instant, chains [][]Hold) {
 	for i := range n.d.clients {
 		chains = append(chains, n.d.Blame(nil, ClientID(i)))
@@ -68,7 +68,7 @@ func (n *network) allBlame() (safe []Instant, chains [][]Hold) {
 	return n.d.plainSafeTimes(), chains
 }
 
-// checkAllBlame checks all chains after an event. Where a safe time has risen, the event is of one who held it.
+// checkAllBlame checks all chains after an event. Where a safe time has risen, the event is of a client that held it back.
 func (n *network) checkAllBlame(ev Event, before []Instant, chains [][]Hold) error {
 	after, _ := n.allBlame()
 	for i := range n.d.clients {
@@ -85,8 +85,8 @@ func (n *network) checkAllBlame(ev Event, before []Instant, chains [][]Hold) err
 	return nil
 }
 
-// holds reports whether one of those speaks from whom the safe time of a client comes. Who stands by a promise may also
-// be given a later one by who holds him.
+// holds reports whether the speaker is one of those from which the safe time of a client comes. A client whose promise decides
+// may also be given a better one by those that hold it back.
 func holds(chains [][]Hold, id, speaker ClientID) bool {
 	for _, h := range chains[id] {
 		switch {
@@ -101,7 +101,7 @@ func holds(chains [][]Hold, id, speaker ClientID) bool {
 	return false
 }
 
-// speaker is whose event it is; here only a Permit is nobody's.
+// speaker is the client of an event; here only a Permit has none.
 func speaker(ev Event) ClientID {
 	switch ev := ev.(type) {
 	case *Send:
@@ -118,7 +118,7 @@ func speaker(ev Event) ClientID {
 	return ^ClientID(0)
 }
 
-// In random runs, who holds whom back is what a plain computation says, whenever it is asked. To ask changes nothing.
+// In random runs Blame says what a plain computation says, whenever it is asked. To ask changes nothing.
 func TestBlame(t *testing.T) {
 	released := 0
 	for _, seed := range upTo(*seeds) {
@@ -130,9 +130,9 @@ func TestBlame(t *testing.T) {
 		require.NoError(t, err)
 		n.asks = true
 		require.NoError(t, n.run(), "seed %d", seed)
-		require.Equal(t, plain.books.Digest(), n.books.Digest(), "seed %d", seed)
+		require.Equal(t, plain.ledger.Digest(), n.ledger.Digest(), "seed %d", seed)
 		for i := range n.actors {
-			require.Equal(t, plain.books.Account(ClientID(i)), n.books.Account(ClientID(i)), "seed %d", seed)
+			require.Equal(t, plain.ledger.Account(ClientID(i)), n.ledger.Account(ClientID(i)), "seed %d", seed)
 		}
 		released += n.released
 	}

@@ -69,7 +69,7 @@ type link struct {
 	count uint64 // messages so far: the number of the next one
 }
 
-// A common is a channel on which one Link without a state serves everybody.
+// A common is a channel on which one Link without a state serves all senders and recipients.
 type common struct {
 	model   Link
 	to      []ClientID // its subscribers, in order

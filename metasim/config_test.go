@@ -37,7 +37,7 @@ func TestConfigZero(t *testing.T) {
 	require.Equal(t, Instant{Step: 1}, queued.Message.Due)
 }
 
-// A violation says which rule was broken to whoever asks.
+// errors.Is tells which rule a violation broke.
 func TestViolationIsRule(t *testing.T) {
 	d, err := New(Config{Clients: []string{"a"}})
 	require.NoError(t, err)

@@ -2,10 +2,10 @@ package metasim
 
 import "metasim/internal/slab"
 
-// An Event is what the world tells the Dispatcher: a pointer to one of the types below, nothing else.
+// An Event is what the world tells the Dispatcher: a pointer to one of the types below.
 type Event interface{ event() }
 
-// A Report is what a client says of itself. Every field is a bound that others rely on.
+// A Report is what a client says of itself. Every field up to Acked is a bound that others rely on.
 type Report struct {
 	// Now is the client's clock: the instant of what it did last. It never goes back.
 	Now Instant
@@ -19,9 +19,10 @@ type Report struct {
 	// a report that crosses a delivery on the wire would promise too much.
 	Acked uint64
 
-	// Computed is for how long the client has computed since its last report, in nanoseconds of real time; what it waited
-	// is not in it, and very little may wait for the next report. CPU is how much processor time its process took meanwhile, where the process has no other client. Zero:
-	// not known. Both are for reports alone: the dispatcher ignores them, and no result may depend on them.
+	// Computed is the wall-clock time, in nanoseconds, that the client has computed since its last report, without the time
+	// that it waited; a very short time may be added to the next report instead. CPU is the processor time that its process
+	// took meanwhile, where the process has no other client. Zero: not known. Both are for analysis alone: the dispatcher
+	// ignores them, and no result may depend on them.
 	Computed, CPU int64
 }
 
@@ -35,7 +36,7 @@ type Join struct {
 	Reaction Time
 }
 
-// Begin ends joining: every client has joined, the links are made, and clients initialize (the epsilon tick).
+// Begin ends joining: every client has joined, the links are made, and the clients initialize (the epsilon tick).
 type Begin struct{}
 
 // Send is SEND_MESSAGE: one publish.
@@ -70,13 +71,13 @@ type PollWait struct {
 	Messages bool
 }
 
-// Leave ends a client's part: nothing follows from it. Cut tells a client that was lost from one that left.
+// Leave ends a client's part: it sends nothing any more.
 type Leave struct {
 	Client ClientID
 	Now    Instant // its last activity
-	Acked  uint64  // as in Report: what it was given beyond this, it never saw
-	Result []byte  // JSON: what its model has to say; may be empty
-	Cut    bool
+	Acked  uint64  // as in Report: it never handled what it was given beyond this
+	Result []byte  // JSON: the result of its model; may be empty
+	Cut    bool    // the client was lost: Now, Acked and Result are not known
 }
 
 // Permit lets the run go on to everything strictly before Until; no Permit means no limit but the scenario's.
@@ -95,8 +96,8 @@ func (*Permit) event()   {}
 // lent: see Dispatcher.Step.
 type Effect interface{ effect() }
 
-// Queue is QUEUED_MESSAGE: the message will be due for To at Message.Due, and waits until that is safe. It asks for
-// nothing: it is there for journals and reports.
+// Queue is QUEUED_MESSAGE: the message is due for To at Message.Due, and waits until that is safe. There is nothing to do: it
+// is there for journals and reports.
 type Queue struct {
 	To      ClientID
 	Message Message
@@ -117,9 +118,9 @@ type Deliver struct {
 
 // Authorize is AUTHORIZE_ADVANCE: client To has been given everything due before Until, and may act before Until.
 //
-// QuietUntil is the threshold up to which nobody needs its reports: as long as it may still send at QuietUntil or
-// before, no report of it lets anybody go on who waits. Infinity: nobody waits for it. It is what is known now, and a hint:
-// a client that keeps its reports for longer only holds others up.
+// QuietUntil says which reports of To nobody needs: as long as To may still send at QuietUntil or before, no report of it lets a
+// waiting client go on. Infinity: no client waits for it. It is a hint, and says what is known now: a client that keeps its
+// reports for longer only delays others.
 type Authorize struct {
 	To         ClientID
 	Until      Instant
@@ -147,8 +148,8 @@ func (*Evict) effect()     {}
 func (*Reached) effect()   {}
 func (*Finish) effect()    {}
 
-// effects gathers what follows from the events. The values lie in memory that is used again and again, as a message
-// must not cost the core any.
+// effects gathers what follows from the events. The values lie in memory that is used again, so that a message allocates
+// nothing.
 type effects struct {
 	list       []Effect // of the call at hand
 	queued     slab.Slab[Queue]
@@ -158,8 +159,8 @@ type effects struct {
 	settled    bool // a Settle has been since the memory was last reclaimed
 }
 
-// begin forgets what the call before returned. The memory that it lies in is kept until a batch is over: whoever
-// carries out effects may do it once for all of the batch.
+// begin forgets what the call before returned. The memory of the values is not used again before a batch is over, so that the
+// caller may carry out the effects of a batch together.
 func (e *effects) begin(settle bool) {
 	e.list = e.list[:0]
 	if e.settled {
@@ -171,6 +172,7 @@ func (e *effects) begin(settle bool) {
 	e.settled = settle
 }
 
+// add adds an effect that is rare enough to be allocated.
 func (e *effects) add(rare Effect) { e.list = append(e.list, rare) }
 
 func (e *effects) queue(to ClientID, m *Message) {

@@ -46,22 +46,22 @@ func TestEffectsAreLentForABatch(t *testing.T) {
 // A message costs the core no memory once it is warm: neither the event, nor its way through the queue, nor the effects.
 func TestStepAllocatesNothing(t *testing.T) {
 	d := pair(t, 5)
-	books := NewLedger(d.Names())
+	ledger := NewLedger(d.Names())
 	now := Start
 	send := Send{Client: 0, Channel: "X", Payload: []byte("12345678")}
 	wait := PollWait{Client: 0, Messages: false}
 	echo := PollWait{Client: 1, Messages: true}
 	turn := func() {
 		send.Sent = now
-		books.Observe(&send, d.Step(&send))
+		ledger.Observe(&send, d.Step(&send))
 		now = now.Add(10)
 		wait.Report, wait.Want = Report{Now: send.Sent, NextEvent: now}, now
-		books.Observe(&wait, d.Step(&wait))
+		ledger.Observe(&wait, d.Step(&wait))
 		echo.Report = Report{Now: echo.Now, NextEvent: Infinity, Acked: echo.Acked}
 		echo.Want = Infinity
-		books.Observe(&echo, d.Step(&echo))
+		ledger.Observe(&echo, d.Step(&echo))
 		settled := d.Settle()
-		books.Observe(nil, settled)
+		ledger.Observe(nil, settled)
 		for _, e := range settled {
 			if m, ok := e.(*Deliver); ok {
 				echo.Now, echo.Acked = m.Message.Due, m.Number

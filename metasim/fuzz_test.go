@@ -87,22 +87,22 @@ type watch struct {
 }
 
 // stepBytes runs what bytes make of a run, and returns how many messages were delivered. Whatever comes in, nothing
-// panics, the books can be kept, a violation ends the run and is blamed on who broke the rule, nothing follows a finish,
-// safe times never fall, nobody is given what is below its authorization, and while all wait somebody may go on.
+// panics, the ledger takes it, a violation ends the run and names a client, nothing follows a finish, safe
+// times never fall, no client is given what is below its authorization, and while all wait some client may go on.
 func stepBytes(t *testing.T, data []byte) uint64 {
 	b := bytesOf(data)
 	config := Config{Clients: []string{"a", "b", "c", "d"}[:1+b.next(4)], Until: Time(b.next(60)), Ahead: b.next(3) * 100}
 	config.Delays = drawnDelays{seed: uint64(b.next(256))}
 	d, err := New(config)
 	require.NoError(t, err)
-	books := NewLedger(d.Names())
+	ledger := NewLedger(d.Names())
 	seen := make([]watch, len(d.clients))
 	over := false
 	look := func(ev Event, effects []Effect) {
 		if over {
 			require.Empty(t, effects, "nothing follows a finish")
 		}
-		books.Observe(ev, effects)
+		ledger.Observe(ev, effects)
 		for i, e := range effects {
 			over = check(t, seen, e, i == len(effects)-1) || over
 		}
@@ -129,7 +129,7 @@ func stepBytes(t *testing.T, data []byte) uint64 {
 				stuck = stuck && s.Waiting
 			}
 		}
-		require.False(t, stuck, "all wait, and nobody was authorized")
+		require.False(t, stuck, "all wait, and none was authorized")
 	}
 	var delivered uint64
 	for i := range seen {
@@ -182,7 +182,7 @@ func check(t *testing.T, seen []watch, e Effect, last bool) bool {
 	case *Finish:
 		var v *Violation
 		var s *StepsError
-		require.True(t, e.Err == nil || errors.As(e.Err, &v) || errors.As(e.Err, &s), "blamed on nobody: %v", e.Err)
+		require.True(t, e.Err == nil || errors.As(e.Err, &v) || errors.As(e.Err, &s), "it names no client: %v", e.Err)
 		require.True(t, last, "a finish comes last")
 		return true
 	case *Evict:

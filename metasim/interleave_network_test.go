@@ -12,13 +12,13 @@ type network struct {
 	*world
 	r        *rand.Rand
 	d        *Dispatcher
-	books    *Ledger
+	ledger   *Ledger
 	actors   []*actor
 	up       []stream[Event]
 	down     []stream[Effect]
 	planted  string
 	lazy     int  // percent of the Settles that do not happen yet
-	asks     bool // who holds whom back, before and after each event
+	asks     bool // for the Blame of all clients, before and after each event
 	released int  // how often a safe time rose then
 	cut      int  // when this many things have happened, a client is lost; 0: never
 
@@ -69,7 +69,7 @@ func newNetwork(w *world, order uint64, planted string) (*network, error) {
 		return nil, err
 	}
 	nw := &network{
-		world: w, r: r, d: d, books: NewLedger(d.Names()), planted: planted, lazy: []int{0, 50, 90}[r.IntN(3)],
+		world: w, r: r, d: d, ledger: NewLedger(d.Names()), planted: planted, lazy: []int{0, 50, 90}[r.IntN(3)],
 		up: make([]stream[Event], n), down: make([]stream[Effect], n), actors: make([]*actor, n),
 		safe: make([]Instant, n), granted: make([]Instant, n),
 	}
@@ -107,7 +107,7 @@ func (n *network) step(ev Event) error {
 }
 
 func (n *network) carry(ev Event, effects []Effect) error {
-	n.books.Observe(ev, effects)
+	n.ledger.Observe(ev, effects)
 	for i, e := range effects {
 		switch e := e.(type) {
 		case *Deliver:
@@ -170,7 +170,7 @@ func (n *network) settle() error {
 		stuck = stuck && s.Waiting
 	}
 	if stuck {
-		return fmt.Errorf("all wait, and nobody was authorized")
+		return fmt.Errorf("all wait, and none was authorized")
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func (n *network) run() error {
 			return err
 		}
 		if !could && !n.finished {
-			return fmt.Errorf("nothing can happen any more, and nobody noticed")
+			return fmt.Errorf("nothing can happen any more, and the run is not over")
 		}
 	}
 	return fmt.Errorf("no end after %d things", n.happened)

@@ -9,11 +9,11 @@ import (
 	"metasim/internal/fifo"
 )
 
-// A Ledger keeps the books of a run: what was sent, what each client was given and has handled, and the digest that
-// proves that two runs were the same. It is fed with every event and its effects in order, live or from a journal.
+// A Ledger counts what was sent, and what each client was given and has handled, and computes the digest that proves that two
+// runs were the same. Observe every event and its effects in order, live or from a journal.
 //
-// A delivery counts when its recipient has acknowledged it. What was handed out ahead and never handled (the recipient
-// left before) depends on real time, so it stays undelivered.
+// A delivery counts when its recipient has acknowledged it. Whether a client that leaves was given more ahead of that depends
+// on real time, so what it never handled counts as undelivered.
 type Ledger struct {
 	names    []string
 	accounts []account
@@ -34,11 +34,11 @@ type Account struct {
 	Lost      uint64  // messages to it that a link dropped
 	Queued    uint64  // messages to it that arrive some day, copies included
 	Delivered uint64  // of those, handled
-	Grants    uint64  // authorizations: they depend on real time
+	Grants    uint64  // authorizations; their number depends on real time
 	End       Instant // its last activity
 	Joined    bool
 	Left, Cut bool
-	Result    []byte // JSON, what its model had to say
+	Result    []byte // JSON: the result of its model
 }
 
 // Digest is a SHA-256, as design section 4.2 defines it.
@@ -55,8 +55,8 @@ func NewLedger(names []string) *Ledger {
 	return l
 }
 
-// Observe books one event and its effects; ev is nil for those of a Settle. It keeps payloads, but not the slice. What
-// follows a Finish is not booked.
+// Observe counts one event and its effects; ev is nil for those of a Settle. It keeps payloads, but not the slice. What
+// follows a Finish does not count.
 func (l *Ledger) Observe(ev Event, effects []Effect) {
 	if l.finished {
 		return
@@ -147,7 +147,7 @@ func appendInstant(b []byte, i Instant) []byte {
 	return binary.LittleEndian.AppendUint32(b, i.Step)
 }
 
-// Account returns the books of one client so far.
+// Account returns what is known of one client so far.
 func (l *Ledger) Account(id ClientID) Account { return l.accounts[id].Account }
 
 // ClientDigest returns the digest over what a client has handled so far.

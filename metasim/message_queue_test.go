@@ -8,79 +8,38 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"metasim/internal/pq"
 )
 
-// A binaryQueue is a plain binary heap of messages: the twin of a queue, and what it is measured against.
-type binaryQueue struct{ heap []Message }
-
-func (q *binaryQueue) len() int { return len(q.heap) }
-
-func (q *binaryQueue) push(m Message) {
-	q.heap = append(q.heap, m)
-	h := q.heap
-	i := len(h) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if h[parent].Compare(&m) <= 0 {
-			break
-		}
-		h[i] = h[parent]
-		i = parent
-	}
-	h[i] = m
-}
-
-func (q *binaryQueue) pop() Message {
-	h := q.heap
-	top, last := h[0], h[len(h)-1]
-	h[len(h)-1] = Message{}
-	h = h[:len(h)-1]
-	q.heap = h
-	if len(h) == 0 {
-		return top
-	}
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= len(h) {
-			break
-		}
-		if child+1 < len(h) && h[child+1].Compare(&h[child]) < 0 {
-			child++
-		}
-		if last.Compare(&h[child]) <= 0 {
-			break
-		}
-		h[i] = h[child]
-		i = child
-	}
-	h[i] = last
-	return top
+// newPQ is a pq.Queue of messages: the twin of a queue, and what it is measured against.
+func newPQ() *pq.Queue[Message] {
+	return &pq.Queue[Message]{Less: func(a, b *Message) bool { return a.Compare(b) < 0 }}
 }
 
 // A queue does what a sorted slice would, and so does its twin.
 func TestQueueTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q queue
-		var binary binaryQueue
-		var twin []Message
+		twin := newPQ()
+		var plain []Message
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			if len(twin) > 0 && rapid.Bool().Draw(t, "pop") {
-				require.Equal(t, twin[0], q.pop())
-				require.Equal(t, twin[0], binary.pop())
-				twin = twin[1:]
+			if len(plain) > 0 && rapid.Bool().Draw(t, "pop") {
+				require.Equal(t, plain[0], q.pop())
+				require.Equal(t, plain[0], twin.Pop())
+				plain = plain[1:]
 			} else {
 				m := anyMessage().Draw(t, "m")
 				q.push(m)
-				binary.push(m)
-				twin = append(twin, m)
-				slices.SortStableFunc(twin, func(a, b Message) int { return a.Compare(&b) })
+				twin.Push(m)
+				plain = append(plain, m)
+				slices.SortStableFunc(plain, func(a, b Message) int { return a.Compare(&b) })
 			}
-			require.Equal(t, len(twin), q.len())
-			if len(twin) == 0 {
+			require.Equal(t, len(plain), q.len())
+			if len(plain) == 0 {
 				require.Equal(t, Infinity, q.due())
 			} else {
-				require.Equal(t, twin[0].Due, q.due())
+				require.Equal(t, plain[0].Due, q.due())
 			}
 		}
 	})
@@ -124,13 +83,13 @@ func BenchmarkQueue(b *testing.B) {
 				}
 				return func() Time { return Time(1 + r.ExpFloat64()*1e6) }
 			}
-			b.Run(name+"/heap=four", func(b *testing.B) {
+			b.Run(name+"/heap=own", func(b *testing.B) {
 				var q queue
 				churn(b, n, delay(), q.push, q.pop)
 			})
-			b.Run(name+"/heap=two", func(b *testing.B) {
-				var q binaryQueue
-				churn(b, n, delay(), q.push, q.pop)
+			b.Run(name+"/heap=pq", func(b *testing.B) {
+				q := newPQ()
+				churn(b, n, delay(), q.Push, q.Pop)
 			})
 		}
 	}

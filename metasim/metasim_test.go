@@ -24,15 +24,15 @@ func (c constant) Transit(dues []Instant, _ uint64, sent Instant, _ int) []Insta
 func TestPingPong(t *testing.T) {
 	d, err := New(Config{Clients: []string{"pong", "ping"}, Delays: apart(5)})
 	require.NoError(t, err)
-	books := NewLedger(d.Names())
+	ledger := NewLedger(d.Names())
 	step := func(ev Event) []Effect {
 		effects := keep(d.Step(ev))
-		books.Observe(ev, effects)
+		ledger.Observe(ev, effects)
 		return effects
 	}
 	settle := func() []Effect {
 		effects := keep(d.Settle())
-		books.Observe(nil, effects)
+		ledger.Observe(nil, effects)
 		return effects
 	}
 	const ping, pong = ClientID(0), ClientID(1)
@@ -60,5 +60,5 @@ func TestPingPong(t *testing.T) {
 	step(&Leave{Client: ping, Now: At(10), Acked: 1})
 	require.Equal(t, []Effect{&Authorize{To: pong, Until: Infinity, QuietUntil: Infinity}}, settle(), "nothing can come any more")
 	require.Equal(t, []Effect{&Finish{}}, step(&Leave{Client: pong, Now: At(5), Acked: 1}))
-	require.Equal(t, Totals{Sent: 2, Delivered: 2, End: At(10)}, books.Totals())
+	require.Equal(t, Totals{Sent: 2, Delivered: 2, End: At(10)}, ledger.Totals())
 }

@@ -3,7 +3,7 @@ package metasim
 import "slices"
 
 // plainSafeTimes computes the safe times of all clients from their reports, the messages on their way and the links, by the
-// equations of the design alone: it begins with Infinity for everybody, and applies them until nothing changes. It knows
+// equations of the design alone: it begins with Infinity for all clients, and applies them until nothing changes. It knows
 // neither a graph nor a forest, and is what both are compared with. It leaves out the end and the permit.
 func (d *Dispatcher) plainSafeTimes() []Instant {
 	safe := slices.Repeat([]Instant{Infinity}, len(d.clients))

@@ -18,7 +18,7 @@ func (s *story) client(c *script.Command) (string, error) {
 	}
 	i := slices.Index(s.d.Names(), name)
 	if i < 0 {
-		return "", fmt.Errorf("nobody is called %q", name)
+		return "", fmt.Errorf("no client is called %q", name)
 	}
 	id := ClientID(i)
 	switch c.Name {

@@ -17,7 +17,7 @@ func TestScript(t *testing.T) {
 	script.Dir(t, "testdata/*.txt", func(t *testing.T) script.Handler { return (&story{}).do })
 }
 
-// A story is a Dispatcher driven by a script, with its books.
+// A story is a Dispatcher driven by a script, with its ledger.
 //
 // Instants are written 10, 10ns, 5ms, 10ns+2 or inf. Clients go by name. The commands:
 //
@@ -40,17 +40,17 @@ func TestScript(t *testing.T) {
 //	echo NAME IN OUT                   from now on, run answers for this client, until it leaves at the end
 //	run [quiet]                        settles, lets the echoes answer, again and again; quiet: counts only
 //	status                             all that is known of each client
-//	blame NAME                         who holds it back, as a chain
+//	blame NAME                         the clients that hold it back, as a chain
 //	safe                               the safe times E, without end and permit
 //	now                                how far the run has come
-//	totals, digest                     the books
+//	totals, digest                     the ledger
 //
 // Commands that have no effect print nothing, except settle.
 type story struct {
-	d     *Dispatcher
-	books *Ledger
-	links []*scriptLink
-	echo  map[ClientID][2]string
+	d      *Dispatcher
+	ledger *Ledger
+	links  []*scriptLink
+	echo   map[ClientID][2]string
 }
 
 func (s *story) do(c *script.Command) (string, error) {
@@ -82,11 +82,11 @@ func (s *story) do(c *script.Command) (string, error) {
 	case "now":
 		return s.d.Now().String(), nil
 	case "totals":
-		t := s.books.Totals()
+		t := s.ledger.Totals()
 		return fmt.Sprintf("sent=%d delivered=%d dropped=%d undelivered=%d end=%v",
 			t.Sent, t.Delivered, t.Dropped, t.Undelivered, t.End), nil
 	case "digest":
-		return s.books.Digest().String(), nil
+		return s.ledger.Digest().String(), nil
 	}
 	return s.client(c)
 }
@@ -114,7 +114,7 @@ func (s *story) create(c *script.Command) error {
 	s.links = nil
 	s.d, err = New(config)
 	if err == nil {
-		s.books = NewLedger(s.d.Names())
+		s.ledger = NewLedger(s.d.Names())
 		s.echo = make(map[ClientID][2]string)
 	}
 	return err
@@ -123,13 +123,13 @@ func (s *story) create(c *script.Command) error {
 // step steps one event and returns its effects as text.
 func (s *story) step(ev Event) string {
 	effects := s.d.Step(ev)
-	s.books.Observe(ev, effects)
+	s.ledger.Observe(ev, effects)
 	return s.print(effects)
 }
 
 func (s *story) settle() string {
 	effects := s.d.Settle()
-	s.books.Observe(nil, effects)
+	s.ledger.Observe(nil, effects)
 	return s.print(effects)
 }
 

@@ -31,6 +31,7 @@ const (
 	AfterLeave
 )
 
+// The texts must not change: journals hold them, and a replay compares them.
 var rules = [...]struct{ text, remedy string }{
 	JoinTwice:         {"joined twice, or after the run began", "give every client a name of its own and start it before the run"},
 	NotJoined:         {"had not joined when the run began, or spoke before it", "join first, and wait for the start"},
@@ -51,13 +52,13 @@ func (r Rule) Error() string {
 	return "a client " + rules[r].text
 }
 
-// A Violation says who broke which rule, when, and where the bound was.
+// A Violation says which client broke which rule, when, and where the bound was.
 type Violation struct {
 	Rule    Rule
 	Client  string
 	Channel string  // empty where no channel is concerned
-	At      Instant // what the client did, or said
-	Bound   Instant // what it should have kept to
+	At      Instant // when the client acted, or what it reported; of UnknownDelivery the number, as its Time
+	Bound   Instant // the bound that it broke; of UnknownDelivery the number, as its Time
 }
 
 func (v *Violation) Error() string {
@@ -85,8 +86,8 @@ func (v *Violation) Error() string {
 // Unwrap returns the rule, for errors.Is.
 func (v *Violation) Unwrap() error { return v.Rule }
 
-// A StepsError ends a run in which simulated time stands still: messages without delay have followed one another at
-// one time for more than MaxSteps steps.
+// A StepsError ends a run in which simulated time stands still: messages without delay followed one another at one time for
+// more than MaxSteps steps.
 type StepsError struct {
 	At       Instant
 	MaxSteps uint32

@@ -98,7 +98,7 @@ func (b *Bounds) Send(safe Instant) Instant {
 //
 // Each vertex's earliest send S is its own (what it promised, or its next event), or it comes from what may yet arrive, over
 // the link from which its safe time E comes: the link of its parent. So the vertices form a forest. Its roots depend on
-// nobody; a vertex below a root waits, in the end, for that root, along the path. As each link takes at least one step S
+// no other; a vertex below a root waits, in the end, for that root, along the path. As each link takes at least one step S
 // rises along every path, and there are no circles.
 //
 // What nodes report only ever raises bounds: a message on its way to a node lowers what is known of that node alone, but

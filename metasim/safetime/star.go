@@ -6,9 +6,9 @@ import (
 	"metasim/metasim/simtime"
 )
 
-// A star is a vertex, the centre, with its leaves: the vertices that have links to the centre and from it, and to nobody
-// else, as hosts behind a switch or all who share one channel have. A leaf needs no label, as its safe time follows from the
-// S of the centre, and it can hold back nobody but the centre. As a labelled vertex it would be visited whenever the S of
+// A star is a vertex, the centre, with its leaves: the vertices that have links to the centre and from it, and no
+// others, as hosts behind a switch or all who share one channel have. A leaf needs no label, as its safe time follows from the
+// S of the centre, and it can hold back the centre alone. As a labelled vertex it would be visited whenever the S of
 // the centre rises, ten thousand of them each time; in a star it costs a few steps in a heap.
 //
 // Let out be the delay from the centre c to its leaf p, and back the one from p to c. By the equations of safe times, with
@@ -49,8 +49,8 @@ type place struct {
 }
 
 // findStars makes the stars of a graph, and returns them by centre, the place of each vertex, and the links that are left. A
-// vertex with links that have to be asked is no leaf, as nobody can tell at which S of the centre such a link gives what
-// somebody waits for.
+// vertex with links that have to be asked is no leaf, as such a link does not tell at which S of the centre it gives
+// what a leaf waits for.
 func findStars(out [][]edge, bounds []Bounds) (stars []*star, places []place, rest [][]edge) {
 	stars, places = make([]*star, len(out)), make([]place, len(out))
 	centres := soleNeighbours(out)
@@ -164,7 +164,7 @@ func (s *star) leastOwn() Instant { return s.own.least().key }
 // leastEcho is the least max(A, C), while the S of the centre is send.
 func (s *star) leastEcho(send Instant) Instant {
 	// After the last step of a time comes the next time: there C_p <= C_q need not hold for all x if it does for one. The
-	// S of one or two steps before is sound, and close enough: nobody gets there.
+	// S of one or two steps before is sound, and close enough: no run gets there.
 	if send != simtime.Infinity {
 		send.Step = min(send.Step, math.MaxUint32-3)
 	}

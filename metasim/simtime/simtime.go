@@ -1,5 +1,5 @@
 // Package simtime has the two nouns of simulated time: Time, a number of nanoseconds, and Instant, a time and a step at
-// that time. Package metasim gives both to everybody else under its own name; they are declared here so that package
+// that time. Package metasim gives both to all others under its own name; they are declared here so that package
 // safetime, which metasim imports, can use them too.
 package simtime
 
