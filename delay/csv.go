@@ -13,8 +13,8 @@ import (
 	"metasim/metasim"
 )
 
-// MaxRows is how many delays one file may hold.
-const MaxRows = 100_000
+// maxRows is how many delays one file may hold.
+const maxRows = 100_000
 
 // A CSVError says where a file of delays is wrong, why, and what to write instead.
 type CSVError struct {
@@ -61,8 +61,8 @@ func ReadCSV(name string, data []byte) (Empirical, error) {
 		if err != nil {
 			return nil, malformed(name, err)
 		}
-		if len(delays) == MaxRows {
-			return nil, at(name, r, 0, fmt.Errorf("the file has more than %d delays; take a sample of them", MaxRows))
+		if len(delays) == maxRows {
+			return nil, at(name, r, 0, fmt.Errorf("the file has more than %d delays; take a sample of them", maxRows))
 		}
 		t, err := parse(strings.TrimSpace(row[column]))
 		if err != nil {

@@ -68,12 +68,12 @@ func TestReadCSVErrors(t *testing.T) {
 }
 
 func TestReadCSVHasALimit(t *testing.T) {
-	data := "delay_ns\n" + strings.Repeat("1\n", MaxRows)
+	data := "delay_ns\n" + strings.Repeat("1\n", maxRows)
 	delays, err := ReadCSV("d.csv", []byte(data))
 	require.NoError(t, err)
-	require.Len(t, delays, MaxRows)
+	require.Len(t, delays, maxRows)
 	_, err = ReadCSV("d.csv", []byte(data+"1\n"))
-	want := fmt.Sprintf("d.csv:%d:1: the file has more than 100000 delays; take a sample of them", MaxRows+2)
+	want := fmt.Sprintf("d.csv:%d:1: the file has more than 100000 delays; take a sample of them", maxRows+2)
 	require.EqualError(t, err, want)
 }
 

@@ -24,7 +24,7 @@ func (s Spec) fixed() (fixed, bool) {
 // Min implements metasim.Link.
 func (f fixed) Min() metasim.Time { return metasim.Time(f) }
 
-// Steady implements metasim.SteadyLink.
+// Steady is what metasim.Link asks for: nothing that was sent matters.
 func (f fixed) Steady() bool { return true }
 
 // Earliest implements metasim.Link.

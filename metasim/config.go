@@ -70,6 +70,9 @@ type CommonDelays interface {
 
 // A Link carries the messages of one sender on one channel to one recipient. It may have a state (messages queue
 // behind one another), which is a function of the messages sent on it so far: never of real time.
+//
+// A Link may also have the method Steady() bool. Where that returns true, Earliest(x) is x.Add(Min()) always, whatever was
+// sent; then Earliest is not called, and safe times cost less.
 type Link interface {
 	// Min is the least delay of any message on this link, in nanoseconds: its lookahead.
 	Min() Time
@@ -81,13 +84,6 @@ type Link interface {
 	// never falls as x rises. When a message is sent at some instant, Earliest does not fall for any x at or before that
 	// instant: so safe times do not fall, as they ask for no x after what the sender may still send.
 	Earliest(x Instant) Instant
-}
-
-// A SteadyLink is a Link that can say that it is steady: that Earliest(x) is x.Add(Min()) always, whatever was sent. Then
-// it is not asked, and safe times cost less.
-type SteadyLink interface {
-	Link
-	Steady() bool
 }
 
 // oneStep is the link where nothing else is said.

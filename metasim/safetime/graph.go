@@ -111,7 +111,7 @@ func (e edge) latency() latency {
 	if e.link == nil {
 		return latency{free: true}
 	}
-	if l, ok := e.link.(SteadyLink); ok && l.Steady() {
+	if l, ok := e.link.(steadyLink); ok && l.Steady() {
 		if d := l.Min(); d > 0 {
 			return latency{delay: d, limit: simtime.Forever - d}
 		}

@@ -59,9 +59,9 @@ type Link interface {
 	Earliest(x Instant) Instant
 }
 
-// A SteadyLink is a Link that can say that it is steady: that Earliest(x) is x.Add(Min()) for ever. Then it is not asked
+// A steadyLink is a Link that can say that it is steady: that Earliest(x) is x.Add(Min()) for ever. Then it is not asked
 // again, and the search is cheaper.
-type SteadyLink interface {
+type steadyLink interface {
 	Link
 	Steady() bool
 }
