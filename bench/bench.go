@@ -95,14 +95,14 @@ const patience = 2 * time.Minute
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	only, err := regexp.Compile(o.Only)
 	if err != nil {
-		return nil, fmt.Errorf("bench: %q is no pattern: %w; use part of a name, or a regular expression", o.Only, err)
+		return nil, fmt.Errorf("%q is no pattern: %w; use part of a name, or a regular expression", o.Only, err)
 	}
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
 	if o.Profile != "" {
 		if err := os.MkdirAll(o.Profile, 0o755); err != nil {
-			return nil, fmt.Errorf("bench: the directory for profiles cannot be made: %w; name another", err)
+			return nil, fmt.Errorf("the directory for profiles cannot be made: %w; name another", err)
 		}
 	}
 	h := &harness{Options: o, known: map[string]Result{}, list: workloads()}
@@ -125,7 +125,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 		results = append(results, got...)
 	}
 	if len(results)+len(errs) == 0 {
-		return nil, fmt.Errorf("bench: no workload matches %q; run without it to see all", o.Only)
+		return nil, fmt.Errorf("no workload matches %q; run without it to see all", o.Only)
 	}
 	return results, errors.Join(errs...)
 }
@@ -179,7 +179,7 @@ func (h *harness) result(ctx context.Context, w *workload) ([]Result, error) {
 func (h *harness) measureFloor(ctx context.Context, id string) (float64, error) {
 	i := slices.IndexFunc(h.list, func(w workload) bool { return w.id() == id })
 	if i < 0 {
-		return 0, fmt.Errorf("bench: there is no workload %q to be a floor", id)
+		return 0, fmt.Errorf("there is no workload %q to be a floor", id)
 	}
 	r, err := h.result(ctx, &h.list[i])
 	if err != nil {
@@ -233,7 +233,7 @@ func (h *harness) median(ctx context.Context, w *workload) (sample, error) {
 }
 
 func (h *harness) sample(ctx context.Context, w *workload, amount int) (sample, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("bench: it took more than %v", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it took more than %v", patience))
 	defer cancel()
 	return w.measure(ctx, h, amount)
 }

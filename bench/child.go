@@ -42,7 +42,7 @@ const (
 func Child(ctx context.Context, in io.Reader) (err error) {
 	var j job
 	if err := json.NewDecoder(in).Decode(&j); err != nil {
-		return fmt.Errorf("bench: a child is given its job on its standard input: %w", err)
+		return fmt.Errorf("a child is given its job on its standard input: %w", err)
 	}
 	stop, err := profile(j.Profile)
 	if err != nil {
@@ -68,7 +68,7 @@ func Child(ctx context.Context, in io.Reader) (err error) {
 	case burnJob:
 		return burnUntilEOF(in)
 	}
-	return fmt.Errorf("bench: a child knows no job %q", j.Kind)
+	return fmt.Errorf("a child knows no job %q", j.Kind)
 }
 
 // profile writes a CPU profile to a file until stop is called. No path: no profile.
@@ -99,7 +99,7 @@ type children struct {
 // start starts a process for a job. It ends with the context at the latest.
 func (h *harness) start(ctx context.Context, all *children, j job) error {
 	if len(h.Self) == 0 {
-		return errors.New("bench: Options.Self does not say how to start another process")
+		return errors.New("Options.Self does not say how to start another process")
 	}
 	if h.Profile != "" && j.Kind == clientsJob {
 		j.Profile = filepath.Join(h.Profile, fmt.Sprintf("clients-%d.pprof", len(all.cmds)))

@@ -115,7 +115,7 @@ func (w web) dispatcher() (*metasim.Dispatcher, error) {
 func fatal(effects []metasim.Effect) error {
 	for _, e := range effects {
 		if f, ok := e.(*metasim.Finish); ok {
-			return fmt.Errorf("bench: the dispatcher ended the run: %w", f.Err)
+			return fmt.Errorf("the dispatcher ended the run: %w", f.Err)
 		}
 	}
 	return nil
@@ -190,7 +190,7 @@ func (v *driver) drive(reports int) (time.Duration, error) {
 	began := time.Now()
 	for range reports {
 		if len(v.ready) == 0 {
-			return 0, fmt.Errorf("bench: nobody may go on, after %d reports", v.count)
+			return 0, fmt.Errorf("nobody may go on, after %d reports", v.count)
 		}
 		i := v.r.IntN(len(v.ready))
 		id := v.ready[i]

@@ -67,7 +67,7 @@ func helicsEcho(name string, endpoint bool) (list []workload) {
 // counted fails where a run did not do what its workload says.
 func counted(got uint64, want int, s sample, err error) (sample, error) {
 	if err == nil && got != uint64(want) {
-		err = fmt.Errorf("bench: %d messages, it should be %d", got, want)
+		err = fmt.Errorf("%d messages, it should be %d", got, want)
 	}
 	return s, err
 }

@@ -43,7 +43,7 @@ func (l *leaf) play(ctx context.Context, c *client.Client) error {
 		}
 	}
 	if want := max(0, l.Publish); l.echoes != want {
-		return fmt.Errorf("bench: %d echoes of %d messages", l.echoes, want)
+		return fmt.Errorf("%d echoes of %d messages", l.echoes, want)
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func events(r server.Result) (n int, err error) {
 	for _, c := range r.Clients {
 		var result struct{ Events int }
 		if err := json.Unmarshal(c.Result, &result); err != nil {
-			return 0, fmt.Errorf("bench: the result of %s: %w", c.Name, err)
+			return 0, fmt.Errorf("the result of %s: %w", c.Name, err)
 		}
 		n += result.Events
 	}

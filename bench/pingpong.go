@@ -35,7 +35,7 @@ func (p *pinger) play(ctx context.Context, c *client.Client) error {
 			return err
 		}
 		if len(messages) != 1 {
-			return fmt.Errorf("bench: %d answers to one message", len(messages))
+			return fmt.Errorf("%d answers to one message", len(messages))
 		}
 	}
 	return nil

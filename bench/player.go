@@ -65,7 +65,7 @@ func unpack(all []portable) ([]part, error) {
 			}
 		}
 		if len(parts) == i {
-			return nil, fmt.Errorf("bench: there is no player %q; add it to players", p.Kind)
+			return nil, fmt.Errorf("there is no player %q; add it to players", p.Kind)
 		}
 	}
 	return parts, nil

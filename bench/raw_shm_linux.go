@@ -48,7 +48,7 @@ func openMemory(path string, mine int) (*memoryStream, error) {
 
 func (s *memoryStream) Write(p []byte) (int, error) {
 	if len(p) > len(s.out.data) {
-		return 0, fmt.Errorf("bench: %d bytes do not fit a slot", len(p))
+		return 0, fmt.Errorf("%d bytes do not fit a slot", len(p))
 	}
 	if s.in.closed.Load() != 0 {
 		return 0, io.ErrClosedPipe

@@ -148,7 +148,7 @@ func listenRaw(transport string) (rawListener, error) {
 		}
 		return &netListener{l, "unix://" + filepath.ToSlash(path), dir}, nil
 	}
-	return nil, fmt.Errorf("bench: there is no raw transport %q", transport)
+	return nil, fmt.Errorf("there is no raw transport %q", transport)
 }
 
 type netListener struct {

@@ -55,7 +55,7 @@ func (s *sink) play(ctx context.Context, c *client.Client) error {
 	for got := 0; got < s.Messages; {
 		messages, err := c.Next(ctx, metasim.Forever)
 		if errors.Is(err, client.ErrEnd) {
-			return fmt.Errorf("bench: %d messages arrived, it should be %d", got, s.Messages)
+			return fmt.Errorf("%d messages arrived, it should be %d", got, s.Messages)
 		}
 		if err != nil {
 			return err
