@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,12 +15,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"metasim/internal/golden"
 	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/wirepb"
 )
-
-var rewrite = flag.Bool("rewrite", false, "rewrite the golden sessions in testdata")
 
 // A turn is one write of a session.
 type turn struct {
@@ -125,13 +123,8 @@ func TestGoldenSessions(t *testing.T) {
 			fmt.Fprintf(&text, "\n# %s: %s\n", turn.who, turn.story)
 			annotateFrame(&text, frames(t, turn.packets...))
 		}
-		if *rewrite {
-			require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o644))
-		}
-		golden, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Equal(t, string(golden), text.String())
-		for i, b := range sessionBytes(t, string(golden)) {
+		golden.Equal(t, path, text.String())
+		for i, b := range sessionBytes(t, text.String()) {
 			got, err := wire.NewReader(bytes.NewReader(b), "golden").Read()
 			require.NoError(t, err)
 			require.Equal(t, session[i].packets, got)

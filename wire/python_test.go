@@ -11,6 +11,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
+	"metasim/wire/transport"
 	"metasim/wire/transport/stream"
 )
 
@@ -24,12 +25,10 @@ func TestPythonClient(t *testing.T) {
 	dir, err := os.MkdirTemp("", "ms")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, os.RemoveAll(dir)) }()
-	for name, url := range map[string]string{
-		"unix": "unix://" + filepath.ToSlash(filepath.Join(dir, "a b")),
-		"tcp":  "tcp://127.0.0.1:0",
-	} {
+	table := transport.Table{stream.Unix(), stream.TCP()}
+	for name, address := range map[string]string{"unix": filepath.Join(dir, "a b"), "tcp": ""} {
 		t.Run(name, func(t *testing.T) {
-			l, err := stream.Unix().Listen(url)
+			l, err := table.ListenAt(name, address)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, l.Close()) }()
 			stderr, err := runPython(t, python, l, ponger())

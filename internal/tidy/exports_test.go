@@ -18,6 +18,13 @@ var mayExport = map[string]string{
 	"internal/script":              "for tests",
 	"internal/golden":              "for tests",
 	"internal/testprogram":         "for tests",
+
+	"wire.MaxControl":         "a limit of the protocol, which tests of both ends need",
+	"wire.MaxFrame":           "a limit of the protocol, which tests of both ends need",
+	"wire.MaxName":            "a limit of the protocol, which tests of both ends need",
+	"wire.MaxPackets":         "a limit of the protocol, which tests of both ends need",
+	"wire.MaxText":            "a limit of the protocol, which tests of both ends need",
+	"wire/transport/mem.Pipe": "a connection without a server, for tests of a client",
 }
 
 // unused returns, by room, the exported functions, types, variables and constants that no other room uses. Methods and
