@@ -80,20 +80,26 @@ func (c *checker) delay(p path) delay.Distribution {
 	if _, ok := n.text(); ok {
 		return delay.Constant(c.time(p))
 	}
-	if n.child("empirical") != nil {
-		return c.empirical(p.to("empirical"))
+	m, ok := n.value.(*mapping)
+	if !ok {
+		return nil // the schema takes nothing else
 	}
-	for _, d := range distributions() {
-		if n.child(d.name) == nil {
-			continue
-		}
-		f := fields{}
-		for _, name := range d.fields {
-			f[name] = new(c.time(p.to(d.name, name)))
-		}
-		return d.build(f)
+	kind := m.entries[0].key // the only one
+	p = p.to(kind)
+	time := func(field string) metasim.Time { return c.time(p.to(field)) }
+	switch kind {
+	case "uniform":
+		return delay.Uniform{Min: time("min"), Max: time("max")}
+	case "normal":
+		return delay.Normal{Mean: time("mean"), StdDev: time("stddev"), Min: new(time("min"))}
+	case "exponential":
+		return delay.Exponential{Mean: time("mean"), Min: new(time("min"))}
+	case "lognormal":
+		return delay.LogNormal{Mean: time("mean"), StdDev: time("stddev"), Min: new(time("min"))}
+	case "gamma":
+		return delay.Gamma{Mean: time("mean"), StdDev: time("stddev"), Min: new(time("min"))}
 	}
-	return nil
+	return c.empirical(p)
 }
 
 // empirical reads measured delays.

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/federates/catalog"
+	"metasim/metasim"
 )
 
 func compiled(t *testing.T) *jsonschema.Schema {
@@ -95,4 +97,17 @@ func TestTheSchemaTakesItsOwnExamples(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The schema is data, so what it says of limits and defaults stands beside the code that has them.
+func TestTheSchemaHasTheLimitsOfTheCode(t *testing.T) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	require.NoError(t, err)
+	v := validator{schema: doc}
+	assert.Equal(t, fmt.Sprint(maxCount), fmt.Sprint(v.rule("#/$defs/client/properties/count")["maximum"]))
+	assert.Equal(t, fmt.Sprint(metasim.DefaultMaxSteps), fmt.Sprint(v.rule("#/properties/max_steps")["default"]))
+	assert.Contains(t, v.rule("#/properties/start_timeout")["description"], DefaultStartTimeout.String())
+	assert.NotEmpty(t, v.pattern("#/properties/until"))
+	assert.NotEmpty(t, v.pattern("#/$defs/link/properties/bandwidth"))
+	assert.Nil(t, v.rule("#/parameters"), "the types of parameters are not part of it")
 }

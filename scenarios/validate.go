@@ -101,9 +101,9 @@ func (v *validator) report(e *jsonschema.ValidationError) {
 	case *kind.OneOf:
 		v.add(here, false, "%s", whatItIs(found))
 	case *kind.Type:
-		v.add(here, false, "%s", wrongType(found.value, rule))
+		v.add(here, false, "%s", v.wrongType(found.value, rule))
 	case *kind.Pattern:
-		v.add(here, false, "%s", illWritten(k, rule))
+		v.add(here, false, "%s", v.illWritten(k, rule))
 	case *kind.Enum:
 		meant := suggest.Word(fmt.Sprint(k.Got), words(k.Want))
 		v.add(here, false, "%s is not %s; %s", show(found.value), rule["title"], meant)
@@ -125,12 +125,12 @@ func (v *validator) report(e *jsonschema.ValidationError) {
 }
 
 // illWritten says why a text is not what its pattern wants.
-func illWritten(k *kind.Pattern, rule object) string {
+func (v *validator) illWritten(k *kind.Pattern, rule object) string {
 	var err error
 	switch k.Want {
-	case durationPattern:
+	case v.pattern("#/properties/until"):
 		_, err = delay.ParseDuration(k.Got)
-	case bandwidthPattern:
+	case v.pattern("#/$defs/link/properties/bandwidth"):
 		_, err = delay.ParseBandwidth(k.Got)
 	}
 	if err != nil {
@@ -140,13 +140,13 @@ func illWritten(k *kind.Pattern, rule object) string {
 }
 
 // wrongType says what stands here, and what should.
-func wrongType(value any, rule object) string {
+func (v *validator) wrongType(value any, rule object) string {
 	pattern, _ := rule["pattern"].(string) // no pattern, no duration
 	switch value.(type) {
 	case nil:
 		return fmt.Sprintf("has no value; write %s, such as %s", rule["title"], example(rule))
 	case int64, uint64, float64:
-		if pattern == durationPattern {
+		if pattern == v.pattern("#/properties/until") {
 			return fmt.Sprintf("%v has no unit; write %[1]vms, %[1]vs, ...", value)
 		}
 	}
@@ -165,6 +165,12 @@ func whatItIs(client *node) string {
 		return "says neither model, run nor external; add one: a built-in model, a command, or external: true"
 	}
 	return "says " + strings.Join(has, " and ") + "; keep one of them"
+}
+
+// pattern returns the pattern of a rule.
+func (v *validator) pattern(address string) string {
+	p, _ := v.rule(address)["pattern"].(string) // none matches no pattern
+	return p
 }
 
 // rule returns the part of the schema that an error's address points to.

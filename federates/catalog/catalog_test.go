@@ -91,7 +91,7 @@ func TestErrorsSayWhatToWrite(t *testing.T) {
 				"model source: perod is no parameter of it; did you mean \"period\"?\n" +
 				"model source: period is missing; write for example period: 5ms"},
 		{"sink", map[string]any{"channels": "A"},
-			`model sink: channels is "A", not a list of channels or patterns; ` +
+			`model sink: channels is "A", not a list of channels or regular expressions; ` +
 				`write for example channels: [PING, PONG]`},
 		{"sink", map[string]any{"channels": []any{}},
 			"model sink: channels is []; write at least 1 of them"},

@@ -17,62 +17,57 @@ import (
 // decode reads parameters against the table, and reports all that is wrong as ParamErrors.
 func (s Spec) decode(with map[string]any) (map[string]any, error) {
 	var wrong ParamErrors
-	v := map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(with)) {
-		i := slices.IndexFunc(s.Params, func(p Param) bool { return p.Name == name })
-		if i < 0 {
-			wrong = append(wrong, &ParamError{Model: s.Name, Param: name,
-				Wrong: "is no parameter of it", Remedy: suggest.Word(name, s.paramNames())})
-			continue
-		}
-		if err := s.Params[i].decode(v, with[name]); err != nil {
-			err.Model = s.Name
+	params := map[string]any{}
+	read := func(p Param, written any) {
+		value, err := p.read(written)
+		if err != nil {
 			wrong = append(wrong, err)
+			return
 		}
+		params[p.Name] = value
 	}
-	for _, p := range s.Params {
-		if _, written := with[p.Name]; written {
-			continue
-		}
-		if p.Required {
-			wrong = append(wrong, &ParamError{Model: s.Name, Param: p.Name,
-				Wrong: "is missing", Remedy: "write " + p.Type.example(p.Name)})
-		} else if p.Default != nil {
-			if err := p.decode(v, p.Default); err != nil {
-				err.Model = s.Name
-				wrong = append(wrong, err)
-			}
-		}
-	}
-	if wrong != nil {
-		return nil, wrong
-	}
-	return v, nil
-}
-
-func (s Spec) paramNames() []string {
 	names := make([]string, len(s.Params))
 	for i, p := range s.Params {
 		names[i] = p.Name
 	}
-	return names
+	for _, name := range slices.Sorted(maps.Keys(with)) {
+		if i := slices.Index(names, name); i >= 0 {
+			read(s.Params[i], with[name])
+		} else {
+			wrong = append(wrong, &ParamError{Param: name, Wrong: "is no parameter of it", Remedy: suggest.Word(name, names)})
+		}
+	}
+	for _, p := range s.Params {
+		switch _, written := with[p.Name]; {
+		case written:
+		case p.Required:
+			wrong = append(wrong, &ParamError{Param: p.Name, Wrong: "is missing", Remedy: "write " + p.Type.example(p.Name)})
+		case p.Default != nil:
+			read(p, p.Default)
+		}
+	}
+	if wrong == nil {
+		return params, nil
+	}
+	for _, w := range wrong {
+		w.Model = s.Name
+	}
+	return nil, wrong
 }
 
-// decode puts one written value into v, or says what is wrong with it; the error's Model is still to be filled in.
-func (p Param) decode(v map[string]any, raw any) *ParamError {
-	value, size, ok := p.Type.read(raw)
-	if !ok {
-		return &ParamError{Param: p.Name, Wrong: fmt.Sprintf("is %s, not %s", show(raw), p.Type.noun()),
+// read converts a written value, or says what is wrong with it; the error's Model is still to be filled in.
+func (p Param) read(written any) (any, *ParamError) {
+	value, size, ok := p.Type.read(written)
+	switch {
+	case !ok:
+		return nil, &ParamError{Param: p.Name, Wrong: fmt.Sprintf("is %s, not %s", show(written), texts[p.Type].noun),
 			Remedy: "write " + p.Type.example(p.Name)}
+	case p.Min != nil && size < *p.Min:
+		return nil, &ParamError{Param: p.Name, Wrong: "is " + show(written), Remedy: "write at least " + p.Type.bound(*p.Min)}
+	case p.Max != nil && size > *p.Max:
+		return nil, &ParamError{Param: p.Name, Wrong: "is " + show(written), Remedy: "write at most " + p.Type.bound(*p.Max)}
 	}
-	if p.Min != nil && size < *p.Min {
-		return &ParamError{Param: p.Name, Wrong: "is " + show(raw), Remedy: "write at least " + p.Type.bound(*p.Min)}
-	}
-	if p.Max != nil && size > *p.Max {
-		return &ParamError{Param: p.Name, Wrong: "is " + show(raw), Remedy: "write at most " + p.Type.bound(*p.Max)}
-	}
-	v[p.Name] = value
-	return nil
+	return value, nil
 }
 
 // read converts a written value; size is what Min and Max bound.
@@ -91,7 +86,7 @@ func (t Type) read(raw any) (value any, size float64, ok bool) {
 		d, ok := duration(raw)
 		return d, float64(d), ok
 	case Patterns, Channels:
-		list, ok := texts(raw)
+		list, ok := stringList(raw)
 		return list, float64(len(list)), ok
 	}
 	s, ok := raw.(string)
@@ -136,7 +131,7 @@ func number(raw any) (float64, bool) {
 	return float64(n), ok
 }
 
-func texts(raw any) ([]string, bool) {
+func stringList(raw any) ([]string, bool) {
 	if list, ok := raw.([]string); ok {
 		return list, !slices.Contains(list, "")
 	}
@@ -167,38 +162,23 @@ func show(raw any) string {
 	return string(b)
 }
 
-// noun names a type for a person.
-func (t Type) noun() string {
-	switch t {
-	case Int:
-		return "a whole number"
-	case Float:
-		return "a number"
-	case Bool:
-		return "true or false"
-	case Duration:
-		return "a duration"
-	case Channel:
-		return "the name of a channel"
-	case Pattern:
-		return "a channel or a pattern"
-	case Patterns:
-		return "a list of channels or patterns"
-	case Channels:
-		return "a list of channels"
-	case Network:
-		return "the URL of an LCM network"
-	}
-	return "the path of a file"
+// texts name each type for a person, and give an example.
+var texts = map[Type]struct{ noun, example string }{
+	Int:      {"a whole number", "10"},
+	Float:    {"a number", "0.5"},
+	Bool:     {"true or false", "true"},
+	Duration: {"a duration", "5ms"},
+	Channel:  {"the name of a channel", "PING"},
+	Channels: {"a list of channels", "[PING, PONG]"},
+	Pattern:  {"a channel or a regular expression", "PING"},
+	Patterns: {"a list of channels or regular expressions", "[PING, PONG]"},
+	File:     {"the path of a file", "data/real.lcmlog"},
+	Network:  {"the URL of an LCM network", "udpm://239.255.76.67:7667"},
 }
 
 // example is a line that would be right.
 func (t Type) example(param string) string {
-	values := map[Type]string{
-		Int: "10", Float: "0.5", Bool: "true", Duration: "5ms", Channel: "PING", Pattern: "PING",
-		Patterns: "[PING, PONG]", Channels: "[PING, PONG]", Network: "udpm://239.255.76.67:7667", File: "data/real.lcmlog",
-	}
-	return fmt.Sprintf("for example %s: %s", param, values[t])
+	return fmt.Sprintf("for example %s: %s", param, texts[t].example)
 }
 
 // bound writes Min or Max.

@@ -3,6 +3,7 @@ package phold
 import (
 	"fmt"
 
+	"metasim/internal/pq"
 	"metasim/metasim"
 )
 
@@ -23,8 +24,8 @@ type Block struct {
 	count     int
 	first     uint32 // its LPs are first, first+1, ...
 	lps       []lp
-	calendar  calendar
-	exponent  float64 // mean of the exponential part, in nanoseconds
+	calendar  pq.Queue[Event] // the first to execute on top
+	exponent  float64         // mean of the exponential part, in nanoseconds
 	lookahead metasim.Time
 	executed  uint64
 	now       metasim.Time
@@ -34,12 +35,13 @@ type Block struct {
 func NewBlock(cfg Config, index, count int) *Block {
 	first, end := cfg.first(index, count), cfg.first(index+1, count)
 	b := &Block{cfg: cfg, index: index, count: count, first: first, lps: make([]lp, end-first),
+		calendar: pq.Queue[Event]{Less: (*Event).before},
 		exponent: float64(cfg.Mean - cfg.Lookahead), lookahead: cfg.Lookahead}
 	for i := range b.lps {
 		l := &b.lps[i]
 		*l = newLP(cfg.Seed, first+uint32(i))
 		for range cfg.Population {
-			b.calendar.push(l.send(l.number, l.after(0, b.lookahead, b.exponent)))
+			b.calendar.Push(l.send(l.number, l.after(0, b.lookahead, b.exponent)))
 		}
 	}
 	return b
@@ -57,10 +59,10 @@ func (c Config) Owner(number uint32, count int) int {
 
 // Next returns the time of the next event, Forever if there is none.
 func (b *Block) Next() metasim.Time {
-	if len(b.calendar) == 0 {
+	if b.calendar.Len() == 0 {
 		return metasim.Forever
 	}
-	return b.calendar[0].Time
+	return b.calendar.First().Time
 }
 
 // Schedule takes in an event from another block, which reached this one at time now.
@@ -76,7 +78,7 @@ func (b *Block) Schedule(e Event, now metasim.Time) error {
 		return fmt.Errorf("an event for LP %d at %v arrived after the events of that time were executed; "+
 			"use a lookahead of at least 1ns", e.To, e.Time)
 	}
-	b.calendar.push(e)
+	b.calendar.Push(e)
 	return nil
 }
 
@@ -84,15 +86,15 @@ func (b *Block) Schedule(e Event, now metasim.Time) error {
 // many it executed.
 func (b *Block) Execute(emit func(Event)) (executed int) {
 	b.now = b.Next()
-	for len(b.calendar) > 0 && b.calendar[0].Time == b.now {
-		e := b.calendar.pop()
+	for b.calendar.Len() > 0 && b.calendar.First().Time == b.now {
+		e := b.calendar.Pop()
 		l := &b.lps[e.To-b.first]
 		l.record(e)
 		executed++
 		to := l.destination(b.cfg.Remote, b.cfg.LPs)
 		next := l.send(to, l.after(b.now, b.lookahead, b.exponent))
 		if b.cfg.Owner(to, b.count) == b.index {
-			b.calendar.push(next)
+			b.calendar.Push(next)
 		} else {
 			emit(next)
 		}
