@@ -33,8 +33,8 @@ func (b *Builder) Publication(channel string) *Publication {
 }
 
 // Subscribe declares interest in a channel: its name, or a regular expression that matches the whole name, as in LCM.
-// Run calls handler for each message, at its instant; a nil handler is for those who use Step or Next, and still lets a
-// message wake Run. Of several subscriptions that match a message each is served, in the order of declaration.
+// Run calls handler for each message, at its instant. A nil handler is for a client that uses Step or Next; a message then
+// still wakes Run. If several subscriptions match a message, the handlers are called in the order of declaration.
 func (b *Builder) Subscribe(pattern string, handler func(Message)) error {
 	if err := b.declared.Subscribe(pattern); err != nil {
 		return named(b.name, err)
@@ -43,8 +43,8 @@ func (b *Builder) Subscribe(pattern string, handler func(Message)) error {
 	return nil
 }
 
-// Reaction declares the least time from a delivery to a send that it causes, to the benefit of those who would wait for
-// it. A publish that is sooner is refused. The default, 0, allows an answer at the instant of the message.
+// Reaction declares the least time from a delivery to a send that it causes. Other clients then wait less for this one. A
+// publish that is sooner is refused. The default, 0, allows an answer at the instant of the message.
 func (b *Builder) Reaction(d time.Duration) error {
 	return named(b.name, b.declared.React(metasim.Time(d)))
 }
@@ -67,8 +67,8 @@ func WithConn(conn wire.Conn) Option { return func(o *options) { o.conn = conn }
 // must be given.
 func WithHost(h *Host) Option { return func(o *options) { o.host = h } }
 
-// WithTransports reaches the server with these transports. Default: unix, tcp and shm. QUIC is left to whoever asks for
-// it, because it more than doubles a small program: client.WithTransports(all.Table()), of metasim/wire/transport/all.
+// WithTransports reaches the server with these transports. Default: unix, tcp and shm. QUIC is not in the default,
+// because it more than doubles a small program: client.WithTransports(all.Table()), of metasim/wire/transport/all.
 func WithTransports(table transport.Table) Option { return func(o *options) { o.transports = table } }
 
 // Complete joins the run, and returns once every client of the scenario has joined. The client is then at the start

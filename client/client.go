@@ -61,8 +61,8 @@ type Client struct {
 	handlers []func(Message) // of the subscriptions; nil for one without
 	served   map[string][]func(Message)
 	host     *Host
-	own      bool   // nobody else is on the host
-	alone    bool   // nor in the process, as far as is known
+	own      bool   // no other client is on the host
+	alone    bool   // nor in the process, as far as the environment tells
 	number   uint32 // on the host
 	in       inbox
 	out      outbox
@@ -79,7 +79,7 @@ type Host struct {
 	direct bool          // the connection hands over at once, so nothing is to be gathered
 	own    wire.Prompt   // set where one client has the connection for itself, and reads it
 	done   chan struct{} // closed when no goroutine reads any more
-	names  session.Names // belongs to whoever reads
+	names  session.Names // used by the goroutine that reads
 
 	mu         sync.Mutex
 	inboxes    map[uint32]*sharedInbox
@@ -120,8 +120,8 @@ type inbox interface {
 	take() (*session.Inbound, error)
 	// wait waits until there is something to take, and takes it.
 	wait(ctx context.Context) (*session.Inbound, error)
-	// unread reports whether nobody has read the connection for long. A client that writes must read, too: a server drops
-	// a peer that asks and does not.
+	// unread reports whether the connection has not been read for long. A client that writes must also read: a server
+	// drops a peer that asks and does not read.
 	unread() bool
 	// forget lets the context of the last wait go.
 	forget()
@@ -143,7 +143,7 @@ type ownInbox struct {
 	waiting bool // in a Read, which the end of the context must wake
 }
 
-// A sharedInbox belongs to a client whose connection somebody else reads. Any goroutine may put.
+// A sharedInbox belongs to a client whose connection another goroutine reads. Any goroutine may put.
 type sharedInbox struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -153,7 +153,7 @@ type sharedInbox struct {
 	context contextWatch
 
 	task     *sched.Task // to be notified instead of a goroutine; may be nil
-	assisted bool        // whoever puts assists the scheduler afterwards
+	assisted bool        // the goroutine that puts calls Assist afterwards
 }
 
 // A contextWatch calls a function when a context ends. Simulators use one context for many waits, so it is kept.
@@ -175,7 +175,7 @@ type outbox struct {
 	clock time.Time // when the queue's clock began
 	armed bool      // the timer is set
 	timer *time.Timer
-	err   error // of a write that nobody asked for
+	err   error // of a write, until the client asks
 	wrote bool  // since it was last asked
 }
 
@@ -185,7 +185,7 @@ type outbox struct {
 // What it shows is for reports on how parallel a run was. It reaches no result.
 type stopwatch struct {
 	began time.Time // of the run, for this client; zero: it is off
-	alone bool      // nobody else is in the process, so that its processor time is the client's
+	alone bool      // no other client is in the process: its processor time is the client's
 	since int64     // when the client went on, or reported last; nanoseconds from the beginning
 	owed  int64     // computed, and not reported yet
 	went  int64     // when it went on

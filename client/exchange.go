@@ -49,7 +49,7 @@ func (c *Client) detach() error {
 	return nil
 }
 
-// goOn reports that the client goes on, as it may. The report may wait for more, unless somebody is known to wait for it.
+// goOn reports that the client goes on. The report may wait for more packets, unless a client is known to wait for it.
 func (c *Client) goOn(computed int64) error {
 	c.out.mu.Lock()
 	c.rules.GoOn(computed)
@@ -129,7 +129,7 @@ func (c *Client) takeIn(came *session.Inbound, err error) error {
 		return nil
 	case errors.As(err, &cancelled):
 		err = c.rules.Cancel(cancelled.cause)
-		_ = c.detach() // nobody should wait for it; how the closing went is of no interest
+		_ = c.detach() // no other client should wait for this one; how the closing went is of no interest
 		return err
 	}
 	return c.rules.Lose(err)

@@ -11,7 +11,7 @@ import (
 	"metasim/wire/session"
 )
 
-// maxPending is how many bytes may wait to be written before those who add to them wait.
+// maxPending: when more bytes than this wait to be written, the clients that add to them wait.
 const maxPending = 256 << 10
 
 func newHost(conn wire.Conn) *Host {

@@ -64,7 +64,7 @@ func (c *Client) proceed(ctx context.Context) error {
 func (p *Publication) Channel() string { return p.channel }
 
 // Publish sends payload at the client's present instant, to every client that subscribes to the channel. The payload
-// must not be changed afterwards. It leaves with the next wait.
+// must not be changed afterwards. It is written at the next wait, at the latest.
 //
 // A publish that the client has promised not to make is refused with a *metasim.Violation, one that is too large with a
 // *wire.ProtocolError, and nothing is sent; the client may go on, except in Run, which returns the error.
@@ -82,8 +82,8 @@ func (p *Publication) Publish(payload []byte) error {
 	return c.named(err)
 }
 
-// Promise tells everybody that the client sends nothing before t, whatever it is given, so that they need not wait for
-// it. It is passed on at once. A promise that takes an earlier one back is refused.
+// Promise promises that the client sends nothing before t, whatever is delivered to it, so that other clients need not wait
+// for it. It is written at once. A promise that takes an earlier one back is refused.
 func (c *Client) Promise(t metasim.Time) error {
 	c.out.mu.Lock()
 	err := c.rules.Promise(t)
@@ -97,8 +97,8 @@ func (c *Client) Promise(t metasim.Time) error {
 // SetResult says what the run's result shows for this client: v as JSON, sent when it leaves.
 func (c *Client) SetResult(v any) error { return c.named(c.rules.SetResult(v)) }
 
-// Leave ends the client's part: it is released from all it promised, and so are those who waited for it. It returns
-// when the server has everything that the client sent. Leaving twice is no error.
+// Leave ends the client's part, and releases it from all it promised: no other client waits for it any more. It returns when
+// the server has everything that the client sent. Leaving twice is no error.
 func (c *Client) Leave(ctx context.Context) error { return c.named(c.leave(ctx)) }
 
 // Close drops the connection. Without a Leave before it the client counts as crashed, and the run fails. After a Leave

@@ -14,10 +14,10 @@ func (s *Scheduler) Go(f func(scheduled Option)) {
 // Wait waits until all that was begun with Go has ended.
 func (s *Scheduler) Wait() { s.tasks.Wait() }
 
-// Served tells the scheduler that its clients are served inside the process. The function that it returns is to be called,
-// as server.Config.After, whenever the clients may have been brought something. If no worker sees to them, it lets them go
-// on itself, where canRun allows that, so that no worker need be woken; those who compute for long it leaves to the
-// workers. Call Served before Go.
+// Served tells the scheduler that the server of its clients is in this process. The function that it returns is to be
+// called, as server.Config.After, whenever clients may have got packets. If no worker is awake and canRun is true, the
+// function resumes the clients on the caller's goroutine, so that no worker need be woken. It leaves clients that compute
+// for long to the workers. Call Served before Go.
 func (s *Scheduler) Served() (after func(canRun bool)) {
 	s.tasks.ExpectAssist()
 	return s.tasks.Assist

@@ -45,8 +45,8 @@ func (w *stopwatch) lap(task *sched.Task) (computed int64) {
 	return computed
 }
 
-// pause returns the processor time that was taken since the last resume, and is called right after a lap; 0 where nobody
-// looked.
+// pause returns the processor time that was taken since the last resume; 0 where it is not known. It is called right after
+// a lap.
 func (w *stopwatch) pause() (cpu int64) {
 	w.long = w.since-w.went >= longTime
 	if w.based {

@@ -4,7 +4,7 @@ package client
 
 import "syscall"
 
-// processTime returns the processor time that the process has taken, in nanoseconds; false where nobody knows.
+// processTime returns the processor time that the process has taken, in nanoseconds; false where it is not known.
 func processTime() (int64, bool) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -7,8 +7,9 @@ import (
 	"metasim/wire"
 )
 
-// Add takes in packets for one client. It keeps of them payloads only, and in names those who are introduced. It fails
-// with a *wire.ProtocolError at a message from a client that was not introduced, and at a wrong introduction.
+// Add takes in packets for one client. It keeps nothing of them but payloads, and adds the clients that are introduced to
+// names. It fails with a *wire.ProtocolError at a message from a client that was not introduced, and at a wrong
+// introduction.
 func (in *Inbound) Add(packets []wire.Packet, names *Names) error {
 	in.any = in.any || len(packets) > 0
 	for i := range packets {

@@ -7,9 +7,9 @@ import (
 
 // How much may wait to be written, and for how long.
 //
-// A client that is authorized far ahead reports at each instant at which it acts, and often nobody waits for these
-// reports. So a report may wait for more, until the client waits itself, until it has come as far as somebody is known to
-// need, or for a moment of real time. This decides when others learn what they would learn anyway: it reaches no result.
+// A client that is authorized far ahead reports at each instant at which it acts, and often no other client waits for these
+// reports. So a report may be kept: until the client itself waits, until its next event lies beyond what another client is
+// known to wait for, or for KeepFor. This decides when other clients get a report. It changes no result.
 const (
 	KeepFor     = 100_000 // nanoseconds of real time
 	keepPackets = 512
@@ -31,7 +31,7 @@ func Merge(earlier, later metasim.Report) metasim.Report {
 // Packets returns what is to be written, in one write. It is valid until Written.
 func (o *Outbound) Packets() []wire.Packet { return o.packets }
 
-// Urgent reports whether everything must be written now: somebody may wait for it, or it is much.
+// Urgent reports whether everything must be written now: another client may wait for it, or it is much.
 func (o *Outbound) Urgent() bool {
 	return o.urgent || len(o.packets) >= keepPackets || o.size >= keepBytes
 }

@@ -59,7 +59,7 @@ func (c *Client) Fail(err error) error {
 // Lose ends the session with a *LostError, as the connection ended: io.EOF where the server closed it.
 func (c *Client) Lose(err error) error { return c.Fail(&LostError{At: c.now, Err: err}) }
 
-// Cancel ends the session because nobody waits any more for what the client waits for.
+// Cancel ends the session because the caller does not wait any longer.
 func (c *Client) Cancel(cause error) error {
 	return c.Fail(fmt.Errorf("waiting at %v: %w", c.now, cause))
 }

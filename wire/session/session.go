@@ -42,7 +42,7 @@ type Client struct {
 	now     metasim.Instant // of what the client did last
 	promise metasim.Instant // the unconditional promise: the last Promise, or Step
 	granted metasim.Instant // exclusive
-	quiet   metasim.Instant // nobody who waits is helped by a report until the next event lies beyond this
+	quiet   metasim.Instant // no report helps a client that waits, until the next event lies beyond this
 	goal    goal
 	told    told
 	given   fifo.Queue[Message] // delivered and not handled

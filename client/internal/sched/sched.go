@@ -17,7 +17,7 @@ import (
 // A Scheduler resumes tasks. Make one with New.
 type Scheduler struct {
 	all    sync.WaitGroup // tasks
-	queued atomic.Bool    // a task was queued for whoever calls Assist
+	queued atomic.Bool    // a task was queued for the next Assist
 
 	mu       sync.Mutex
 	work     sync.Cond
@@ -31,7 +31,7 @@ type Scheduler struct {
 	long     int  // workers with a task that computes for long
 	turns    int  // that have begun
 	watched  bool // a timer looks after the turns
-	assisted bool // somebody calls Assist after what comes from inside the process
+	assisted bool // the server is in this process, and calls Assist
 }
 
 // A Task is one coroutine.
@@ -41,7 +41,7 @@ type Task struct {
 	yield     func(struct{}) bool
 	state     state
 	began     time.Time     // the present turn, or the last
-	took      time.Duration // of it, as Took told; 0 where nobody has
+	took      time.Duration // of it, as Took told; 0 where Took was not called
 	cost      time.Duration // of a turn: it remembers the long ones for a while
 }
 
@@ -89,7 +89,7 @@ func (s *Scheduler) Go(f func(*Task)) {
 // Wait waits until all tasks have ended.
 func (s *Scheduler) Wait() { s.all.Wait() }
 
-// ExpectAssist says that somebody calls Assist after whatever comes from inside the process. Call it before Go.
+// ExpectAssist says that a server in this process calls Assist whenever it has notified tasks. Call it before Go.
 func (s *Scheduler) ExpectAssist() { s.assisted = true }
 
 // Assist resumes tasks on the caller's goroutine where no worker is awake to do so, so that none need be woken. Tasks that
@@ -126,7 +126,7 @@ func (s *Scheduler) Assist(canRun bool) {
 	}
 }
 
-// WriteLater has write called when no task can go on any more. The caller finds out otherwise how that went.
+// WriteLater has write called when no task can go on any more. The error of write is not looked at.
 func (s *Scheduler) WriteLater(write func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *Scheduler) WriteLater(write func() error) {
 // Scheduler returns the scheduler that runs the task.
 func (t *Task) Scheduler() *Scheduler { return t.scheduler }
 
-// Assisted reports whether somebody calls Assist after whatever comes from inside the process.
+// Assisted reports whether a server in this process calls Assist whenever it has notified tasks.
 func (s *Scheduler) Assisted() bool { return s.assisted }
 
 // Pause lets other tasks go on until there is a Notify; one that came since the turn began counts. The task calls it.
@@ -193,7 +193,7 @@ func (s *Scheduler) step() {
 	write := s.unsent[last]
 	s.unsent = s.unsent[:last]
 	s.mu.Unlock()
-	_ = write() // whoever asked for it finds out
+	_ = write() // the host keeps the error for the next write
 	s.mu.Lock()
 }
 
@@ -236,8 +236,8 @@ func (s *Scheduler) turn(t *Task) {
 	}
 }
 
-// queue lets a task go on when a worker is free, and gets one where that would take too long. assisted says that somebody
-// calls Assist soon.
+// queue lets a task go on when a worker is free, and gets one where that would take too long. assisted says that
+// Assist is called soon.
 func (s *Scheduler) queue(t *Task, assisted bool) {
 	t.state = ready
 	s.ready = append(s.ready, t)
