@@ -123,11 +123,10 @@ func (c *Client) takeIn(came *session.Inbound, err error) error {
 			return over
 		}
 	}
-	var cancelled *cancelledError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &cancelled):
+	}
+	if cancelled := new(cancelledError); errors.As(err, &cancelled) {
 		err = c.rules.Cancel(cancelled.cause)
 		_ = c.detach() // no other client should wait for this one; how the closing went is of no interest
 		return err
