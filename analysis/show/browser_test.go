@@ -37,9 +37,9 @@ func TestThePageInABrowser(t *testing.T) {
 	b, address := open(t, robot)
 	require.Contains(t, b.Text("h1"), "robot")
 	require.Contains(t, b.Text("#headline"), "computed at once")
-	require.Contains(t, b.Text("#ladder"), "needed by messages alone")
+	require.Contains(t, b.Text("#breakdown"), "needed by messages alone")
 	for selector, least := range map[string]int{
-		"#headline .figure": 4, "#ladder .stack i": 1, "#blame .ribbon": 2, "#usage .stack": 4, "#whatif .if": 1, "#cores .stack": 2,
+		"#headline .figure": 4, "#breakdown .stack i": 1, "#blame .ribbon": 2, "#usage .stack": 4, "#whatif .if": 1, "#cores .stack": 2,
 		"#advice li": 1, "#links tbody tr": 3, "#clients tbody tr": 4,
 	} {
 		var n int

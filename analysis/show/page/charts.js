@@ -1,6 +1,6 @@
-// The drawings beside the timeline.
+// The sections of the page below the timeline, but for the tables. Each function makes one section: see section in data.js.
 
-// stackOf draws shares beside one another: [colour, share, what it is].
+// stackOf draws shares side by side: [colour, share, text].
 function stackOf(parts) {
   const box = el('div', 'stack');
   for (const [name, share, text] of parts) {
@@ -14,8 +14,8 @@ function stackOf(parts) {
   return box;
 }
 
-// ladder draws what the wall clock consists of: what messages need, what the protocol adds, what is lost besides.
-function ladder() {
+// breakdown draws what the wall-clock time consists of: what messages need, what the protocol adds, and the rest.
+function breakdown() {
   const ideal = report.critical_path_ideal_s, conservative = report.critical_path_conservative_s, wall = report.wall_s || 1;
   const parts = [
     ['work', ideal / wall, 'needed by messages alone', ideal],
@@ -28,13 +28,12 @@ function ladder() {
     mark.style.background = 'var(--' + name + ')';
     keys.append(el('span', '', mark, text + ': ' + seconds(time) + ' (' + percent(share) + ')'));
   }
-  $('#ladder').append(el('h2', '', 'What the ' + seconds(report.wall_s) + ' consist of'), stackOf(parts), keys);
+  $('#breakdown').append(el('h2', '', 'What the ' + seconds(report.wall_s) + ' consist of'), stackOf(parts), keys);
 }
 
-// blamePairs are the pairs that are drawn: those of the ten clients who waited most and of the ten that were waited for most.
+// blamePairs returns the pairs that are drawn: of the ten clients that waited longest, and the ten that others waited for longest.
 function blamePairs() {
-  const who = (b) => b.held_by || 'the pace of the run';
-  const pairs = (report.blame || []).slice(0, 40).map((b) => ({ from: b.waiting, to: who(b), time: b.blocked_s }));
+  const pairs = (report.blame || []).slice(0, 40).map((b) => ({ from: b.waiting, to: b.held_by || 'the pace of the run', time: b.blocked_s }));
   const top = (side) => {
     const sums = new Map();
     for (const p of pairs) sums.set(p[side], (sums.get(p[side]) || 0) + p.time);
@@ -44,7 +43,7 @@ function blamePairs() {
   return pairs.filter((p) => from.has(p.from) && to.has(p.to));
 }
 
-// column places the names of one side below one another, each as high as its share, but high enough for its text.
+// column places the names of one side below one another. Their heights are their shares, but at least the height of the text.
 function column(pairs, side, height) {
   const sums = new Map();
   for (const p of pairs) sums.set(p[side], (sums.get(p[side]) || 0) + p.time);
@@ -60,15 +59,13 @@ function column(pairs, side, height) {
   return nodes;
 }
 
-// blame draws who waits (left) for whom (right), as ribbons.
+// blame draws which client (left) waited for which (right), as ribbons.
 function blame() {
-  const body = $('#blame .body'), note = $('#blame .note'), pairs = blamePairs();
-  if (!pairs.length) {
-    note.textContent = 'Nobody waited for anybody.';
-    return;
-  }
-  note.textContent = 'On the left who waited, on the right whom for' +
-    (pairs.length < data.all.blame ? '; the ' + pairs.length + ' longest of ' + count(data.all.blame) + ' pairs' : '') + '.';
+  const pairs = blamePairs();
+  const body = section('blame', '.pair', 'Who waits for whom', !pairs.length ? 'No client waited for another.' :
+    'The clients on the left waited for those on the right' +
+    (pairs.length < data.all.blame ? '; the ' + pairs.length + ' longest of ' + count(data.all.blame) + ' pairs' : '') + '.');
+  if (!pairs.length) return;
   const rows = Math.max(new Set(pairs.map((p) => p.from)).size, new Set(pairs.map((p) => p.to)).size);
   const width = Math.max(240, body.clientWidth), height = Math.max(150, rows * 42), names = Math.min(150, width * 0.29);
   const left = column(pairs, 'from', height), right = column(pairs, 'to', height);
@@ -95,6 +92,7 @@ function blame() {
 }
 window.addEventListener('resize', blame);
 
+// usage draws what each client did with the run.
 function usage() {
   const rows = el('div', 'rows'), shown = report.clients.slice(0, 14), wall = report.wall_s || 1;
   for (const c of shown) {
@@ -105,15 +103,15 @@ function usage() {
       ['other', c.overhead_s / wall, 'neither ' + seconds(c.overhead_s)],
     ]), el('span', 'value', percent(c.utilisation_share)));
   }
-  $('#usage .note').textContent = 'How much of the run each computed, waited, or neither' +
-    (shown.length < data.all.clients ? '; the ' + shown.length + ' of ' + count(data.all.clients) + ' that cost most' : ', those who cost most first') + '.';
-  $('#usage .body').append(rows);
+  section('usage', '.pair', 'Utilisation', 'How much of the run each client computed, waited, or neither' +
+    (shown.length < data.all.clients ? '; the ' + shown.length + ' most expensive of ' + count(data.all.clients) : ', the most expensive first') + '.').append(rows);
 }
 
+// whatIf draws the predictions.
 function whatIf() {
-  const list = report.what_ifs || [], body = $('#whatif .body'), wall = report.wall_s || 1;
-  $('#whatif .note').textContent = list.length ? 'What the run would take if something were different, predicted from its record.' :
-    'No single change is predicted to make this run faster.';
+  const list = report.what_ifs || [], wall = report.wall_s || 1;
+  const body = section('whatif', '.columns', 'What if', list.length ? 'What the run would take if something were different, predicted from its record.' :
+    'No single change is predicted to make this run faster.');
   let changes = false;
   for (const p of list) {
     const bar = el('i');
@@ -126,13 +124,14 @@ function whatIf() {
   if (changes) body.append(el('p', 'note', '* This changes the model too: its messages arrive at other times, so its results may differ.'));
 }
 
-// cores draws between which bounds the run lies on so many cores.
+// cores draws what the run takes on other numbers of cores.
 function cores() {
-  const bounds = report.bounds || [], body = $('#cores .body');
+  const bounds = report.bounds || [];
   const best = bounds.length ? bounds[bounds.length - 1].played_s : 0;
   const few = best > 0 ? bounds.find((b) => b.played_s > 0 && b.played_s <= best / 0.9).cores : report.cores_for_90_percent;
-  $('#cores .note').textContent = (best > 0 ? 'What the run would take, as predicted; the bars show what its work alone takes at least, and at most. ' :
-    'What the run takes at least, and at most, without transport. ') + plural(few, 'core') + (few === 1 ? ' brings' : ' bring') + ' it within 90 % of its best.';
+  const body = section('cores', '.columns', 'How many cores', (best > 0 ?
+    'What the run would take, as predicted; the bars show what its work alone takes at least, and at most. ' :
+    'What the run takes at least, and at most, without transport. ') + plural(few, 'core') + (few === 1 ? ' brings' : ' bring') + ' it within 90 % of its best.');
   const most = Math.max(1e-12, ...bounds.map((b) => b.most_s));
   const rows = el('div', 'rows');
   for (const b of bounds) {
@@ -145,8 +144,10 @@ function cores() {
 
 function advice() {
   const list = report.advice || [];
-  $('#advice').hidden = !list.length;
+  if (!list.length) return;
+  const items = el('ul');
+  section('advice', '.columns', 'Advice').append(items);
   for (const a of list.slice(0, 20)) {
-    $('#advice ul').append(el('li', '', a.text, a.cost_s > 0 ? ' (' : '', a.cost_s > 0 ? el('b', '', seconds(a.cost_s)) : '', a.cost_s > 0 ? ')' : ''));
+    items.append(el('li', '', a.text, a.cost_s > 0 ? ' (' : '', a.cost_s > 0 ? el('b', '', seconds(a.cost_s)) : '', a.cost_s > 0 ? ')' : ''));
   }
 }

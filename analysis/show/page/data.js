@@ -1,4 +1,4 @@
-// What the page knows, and how it is written. Names come from users: they are set as text, never as markup.
+// The data of the page, and helpers. Names come from users: they are set as text, never as markup.
 const data = JSON.parse(document.getElementById('data').textContent);
 const report = data.report;
 const $ = (selector) => document.querySelector(selector);
@@ -9,6 +9,16 @@ function el(tag, cls, ...contents) {
   if (cls) e.className = cls;
   e.append(...contents);
   return e;
+}
+
+// section adds a card with a title and a note to the end of where, or replaces the card with this id. It returns the body of the card.
+function section(id, where, title, note) {
+  const body = el('div', 'body'), card = el('section', 'card', el('h2', '', title), note ? el('p', 'note', note) : '', body);
+  const old = document.getElementById(id);
+  card.id = id;
+  if (old) old.replaceWith(card);
+  else $(where).append(card);
+  return body;
 }
 
 // svg makes an element of a drawing.

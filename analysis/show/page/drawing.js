@@ -1,5 +1,4 @@
-// The drawing of the timeline. Pieces that are narrower than two pixels are summed up by pixel, so that nothing is hidden
-// by what happens to be drawn last.
+// The drawing of the timeline. Pieces that are narrower than two pixels are summed up for each pixel, so that no piece hides another.
 const paint = {};
 
 function draw() {
@@ -53,7 +52,7 @@ function drawAxis(c, width) {
   }
 }
 
-// drawProfile draws how many clients computed at once, before how many were authorized to.
+// drawProfile draws how many clients were authorized at once, and in front of it how many computed.
 function drawProfile(c) {
   const profile = report.parallelism_over_time || [];
   const clients = Math.max(1, report.clients.length);
@@ -139,7 +138,7 @@ function drawSums(c, sums, y, n) {
   }
 }
 
-// stack draws which shares of a time were work and waiting: work from below.
+// stack draws the shares of a time that were work (at the bottom) and waiting.
 function stack(c, x, width, y, work, wait) {
   c.fillStyle = paint.other;
   c.fillRect(x, y, width, barHeight);
@@ -154,7 +153,7 @@ function drawShares(c, lane, k, a, b, y) {
   stack(c, a, Math.max(1, b - a - (b - a > 5 ? 1 : 0)), y, lane.work[k] / total, lane.wait[k] / total);
 }
 
-// drawGrant draws one grant as it went: who was waited for, then the work.
+// drawGrant draws one grant: the wait, then the work.
 function drawGrant(c, lane, k, a, b, y) {
   const granted = lane.begin[k] + lane.wait[k], g = toX(granted);
   const done = toX(Math.min(lane.end[k], granted + lane.work[k]));
@@ -176,7 +175,7 @@ function drawGrant(c, lane, k, a, b, y) {
   }
 }
 
-// fit cuts a text that is too long.
+// fit shortens a text that is too long.
 function fit(c, text, width) {
   if (c.measureText(text).width <= width) return text;
   let n = text.length;
@@ -184,7 +183,7 @@ function fit(c, text, width) {
   return text.slice(0, n) + '…';
 }
 
-// drawCritical joins the works of the critical path where a report of one client let another go on.
+// drawCritical draws the critical path: the work on it, joined where a report of one client let another go on.
 function drawCritical(c) {
   const rows = rowOf();
   c.strokeStyle = paint.critical;
@@ -220,7 +219,7 @@ function arrow(c, x1, y1, x2, y2) {
   c.stroke();
 }
 
-// drawMessages draws arrows, the more faintly the more they are.
+// drawMessages draws arrows. The more there are, the fainter they are.
 function drawMessages(c) {
   const rows = rowOf();
   const seen = messages.filter((m) => {
@@ -237,7 +236,7 @@ function drawMessages(c) {
   c.globalAlpha = 1;
 }
 
-// drawOver shows for the piece under the pointer whom it waits for.
+// drawOver draws which client the piece under the pointer waits for.
 function drawOver(c) {
   if (!view.over) return;
   const { lane: i, piece: k, time } = view.over, lane = lanes[i], rows = rowOf();
@@ -250,7 +249,7 @@ function drawOver(c) {
   for (const root of roots) arrow(c, toX(time), middle(rows.get(i)), toX(time), middle(rows.get(root)));
 }
 
-// drawScroll shows which part of the run is seen.
+// drawScroll draws which part of the run is shown.
 function drawScroll(c) {
   const y = top0 + view.shown.length * laneHeight + 6, all = extent();
   c.fillStyle = paint.line;

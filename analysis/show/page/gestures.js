@@ -1,6 +1,6 @@
-// What hands do to the timeline.
-const pointers = new Map(); // those that are down, by id
-let drag = null; // how the view was when they came down
+// The pointer and the keyboard on the timeline.
+const pointers = new Map(); // the pointers that are down, by id
+let drag = null; // the view when a pointer came down
 
 const place = (event) => {
   const box = canvas.getBoundingClientRect();
@@ -20,7 +20,7 @@ function find({ x, y }) {
 function tell(over) {
   const box = $('#detail');
   if (!over) {
-    box.replaceChildren(el('span', '', 'Point at a bar to see who is waited for. Drag to move, pinch or use Ctrl and the wheel to zoom.'));
+    box.replaceChildren(el('span', '', 'Point at a bar to see which client was waited for. Drag to move, pinch or use Ctrl and the wheel to zoom.'));
     return;
   }
   const lane = lanes[over.lane], k = over.piece;
@@ -43,7 +43,7 @@ function point(over) {
   redraw();
 }
 
-// grip remembers the view, and where the pointers are, so that what follows is measured from here.
+// grip stores the view and the pointers. Movements are measured from here.
 function grip() {
   const xs = [...pointers.values()].map((p) => p.x);
   drag = xs.length ? { low: view.low, high: view.high, xs, scroll: false, moved: false } : null;

@@ -1,7 +1,8 @@
-// The tables, sorted by a click on a head.
+// The tables of the page. A click on a head sorts a table.
 
-// tableOf makes one: columns are {head, of, text, heat}; without text they are words.
+// tableOf makes a table. Columns are {head, of, text, heat}; a column without text has words.
 function tableOf(box, columns, rows, few) {
+  box.classList.add('scroll');
   let by = -1, down = true, all = false;
   const most = columns.map((c) => c.heat ? Math.max(1e-12, ...rows.map(c.of)) : 0);
   const show = () => {
@@ -37,13 +38,13 @@ function tableOf(box, columns, rows, few) {
 
 const orNone = (ns) => ns < 0 ? '–' : span(ns);
 const zeroIsStep = (ns) => ns === 0 ? 'one step' : span(ns);
-const left = (all, shown) => all > shown ? ' These are the ' + shown + ' worst of ' + count(all) + '; metasim report --json has all.' : '';
+const left = (all, shown) => all > shown ? ' These are the ' + shown + ' most expensive of ' + count(all) + '; metasim report --json has all.' : '';
 
 function linkTable() {
   const rows = report.links || [];
-  $('#links .note').textContent = 'Delays in simulated time: the least that is declared, and the least that was seen. Held: how long somebody ' +
-    'waited behind the link; ends half: so much more delay would end half of that.' + left(data.all.links, rows.length);
-  tableOf($('#links .scroll'), [
+  const body = section('links', 'main', 'Links', 'Declared and seen: the least delay, in simulated time. Held: how long clients waited behind ' +
+    'the link; ends half: so much more delay would end half of that.' + left(data.all.links, rows.length));
+  tableOf(body, [
     { head: 'From', of: (l) => l.from }, { head: 'To', of: (l) => l.to }, { head: 'Channel', of: (l) => l.channel },
     { head: 'Declared', of: (l) => l.declared_delay_sim_ns, text: zeroIsStep }, { head: 'Seen', of: (l) => l.observed_delay_sim_ns, text: orNone },
     { head: 'Held', of: (l) => l.held_s, text: seconds, heat: true },
@@ -55,9 +56,9 @@ function linkTable() {
 
 function clientTable() {
   const rows = report.clients || [];
-  $('#clients .note').textContent = 'Held: how long others waited for it. Critical: its work on the critical path. Promised: how much of the time ' +
-    'in which it sent nothing it had promised to.' + (report.core_wait_s > 0 ? ' No core: how long it was to compute, and waited for one.' : '') + left(data.all.clients, rows.length);
-  tableOf($('#clients .scroll'), [
+  const body = section('clients', 'main', 'Clients', 'Held: how long others waited for it. Critical: its work on the critical path. Promised: how much of ' +
+    'the time in which it sent nothing it had promised.' + (report.core_wait_s > 0 ? ' No core: how long it waited for a core.' : '') + left(data.all.clients, rows.length));
+  tableOf(body, [
     { head: 'Client', of: (c) => c.name }, { head: 'Work', of: (c) => c.work_s, text: seconds }, { head: 'Busy', of: (c) => c.utilisation_share, text: percent },
     { head: 'Blocked', of: (c) => c.blocked_s, text: seconds, heat: true },
     ...(report.core_wait_s > 0 ? [{ head: 'No core', of: (c) => c.core_wait_s, text: seconds, heat: true }] : []), { head: 'Held', of: (c) => c.held_s, text: seconds, heat: true },
@@ -67,7 +68,7 @@ function clientTable() {
   ], rows, 12);
 }
 
-// foot says what was left out.
+// foot says what the page leaves out.
 function foot() {
   const all = data.all, shown = messages.length;
   const texts = [all.pieces < all.grants - all.dropped_grants ? count(all.grants) + ' grants are drawn as ' + plural(all.pieces, 'piece') + '.' : 'Every grant is drawn.'];
@@ -77,7 +78,7 @@ function foot() {
   $('#foot').textContent = texts.join(' ');
 }
 
-ladder();
+breakdown();
 legend();
 choose();
 tell(null);

@@ -19,7 +19,7 @@ const plotWidth = () => Math.max(1, canvas.clientWidth - gutter() - 8);
 const toX = (time) => gutter() + (time - view.low) / (view.high - view.low) * plotWidth();
 const toTime = (x) => view.low + (x - gutter()) / plotWidth() * (view.high - view.low);
 
-// look shows the part from low to high, as far as there is something.
+// look shows the part from low to high, within the run.
 function look(low, high) {
   const all = extent();
   const width = Math.min(all, Math.max(all / 1e6, 20, high - low));
@@ -29,14 +29,14 @@ function look(low, high) {
   redraw();
 }
 
-// zoom makes what is shown so many times as long, and leaves a time where it is.
+// zoom makes the shown part longer by a factor. The time around stays where it is.
 function zoom(factor, around = (view.low + view.high) / 2) {
   const width = Math.min(extent(), Math.max(extent() / 1e6, 20, (view.high - view.low) * factor));
   const share = (around - view.low) / (view.high - view.low);
   look(around - share * width, around + (1 - share) * width);
 }
 
-// choose decides which lanes are drawn.
+// choose selects the lanes that are drawn.
 function choose() {
   const want = view.filter.toLowerCase();
   const match = lanes.map((_, i) => i).filter((i) => nameOf(i).toLowerCase().includes(want));
@@ -62,7 +62,7 @@ function redraw() {
   if (!pending) pending = requestAnimationFrame(() => { pending = 0; draw(); });
 }
 
-// setAxis changes between wall clock and simulated time, and looks at the same share of the run.
+// setAxis changes between wall-clock and simulated time. It shows the same share of the run.
 function setAxis(sim) {
   if (sim === view.sim) return;
   const all = extent(), low = view.low / all, high = view.high / all;
@@ -81,8 +81,8 @@ function legend() {
     return el('span', '', mark, text);
   };
   const box = $('#legend');
-  box.replaceChildren(item('work', 'computes'), item('wait', 'waits for somebody'), item('other', 'neither: transport, dispatcher, no core'),
+  box.replaceChildren(item('work', 'computes'), item('wait', 'waits for another client'), item('other', 'neither: transport, dispatcher, waiting for a core'),
     item('critical', 'critical path'));
   if (view.arrows) box.append(item('message', 'message, from queued to delivered'));
-  if (view.sim) box.append(el('span', '', 'bars: what the wall clock was used for, to get from one instant to the next'));
+  if (view.sim) box.append(el('span', '', 'bars: what the wall-clock time from one instant to the next was used for'));
 }
