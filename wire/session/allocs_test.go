@@ -42,3 +42,56 @@ func TestServerAllocatesNothing(t *testing.T) {
 	require.Zero(t, allocs)
 	require.Equal(t, 2*101, out.packets)
 }
+
+// A client that steps takes memory for the messages that it returns, and for nothing else, whether it waits or goes on.
+func TestClientAllocatesNothing(t *testing.T) {
+	var d session.Declaration
+	var out session.Outbound
+	var in session.Inbound
+	require.NoError(t, d.Subscribe("X"))
+	c, err := d.Join("a", "", &out)
+	require.NoError(t, err)
+	names := session.Names{Peer: "server"}
+	receive := func(packets []wire.Packet) {
+		in.Clear()
+		if err := in.Add(packets, &names); err != nil {
+			t.Error(err)
+		}
+		if err := c.Receive(&in); err != nil {
+			t.Error(err)
+		}
+	}
+	receive([]wire.Packet{{Body: wire.Start{Until: metasim.Infinity}}, {Body: wire.Introduce{Client: 1, Name: "b"}}})
+	deliver, authorize := &metasim.Deliver{Message: metasim.Message{From: 1, Channel: "X"}}, &metasim.Authorize{}
+	answer := []wire.Packet{{Body: deliver}, {Body: authorize}}
+	var now metasim.Time
+	step := func(ahead metasim.Time) (messages int) {
+		now++
+		err := c.BeginStep(now)
+		if c.Authorized() {
+			c.GoOn(0)
+		} else {
+			c.Wait(0, 0)
+			deliver.Message.Due, authorize.Until = metasim.At(now), metasim.At(now+ahead)
+			receive(answer)
+		}
+		out.Written()
+		msgs, failed := c.Arrive()
+		if err != nil || failed != nil {
+			t.Error(err, failed)
+		}
+		return len(msgs)
+	}
+	step(1)
+	require.EqualValues(t, 1, testing.AllocsPerRun(100, func() {
+		if step(1) != 1 {
+			t.Error("it waits, and is given a message")
+		}
+	}))
+	step(1000)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if step(0) != 0 {
+			t.Error("it goes on")
+		}
+	}))
+}
