@@ -23,7 +23,7 @@ type RuleError struct {
 
 func (e *RuleError) Error() string {
 	r := e.Rule
-	return fmt.Sprintf("delay: rule %d (from %q to %q on %q): %v", e.Index+1, r.From, r.To, r.Channel, e.Err)
+	return fmt.Sprintf("rule %d (from %q to %q on %q): %v", e.Index+1, r.From, r.To, r.Channel, e.Err)
 }
 
 func (e *RuleError) Unwrap() error { return e.Err }

@@ -60,7 +60,7 @@ func TestTableKeepsItsRules(t *testing.T) {
 
 func TestTableNamesTheRule(t *testing.T) {
 	_, err := NewTable(1, []Rule{{}, {From: "a", To: "b*", Channel: "C", Spec: Spec{Delay: Constant(-5 * ms)}}})
-	require.EqualError(t, err, `delay: rule 2 (from "a" to "b*" on "C"): delay: -5ms is negative; use 0 or more`)
+	require.EqualError(t, err, `rule 2 (from "a" to "b*" on "C"): delay: -5ms is negative; use 0 or more`)
 	var rule *RuleError
 	require.True(t, errors.As(err, &rule))
 	require.Equal(t, 1, rule.Index)
