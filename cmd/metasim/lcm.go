@@ -1,19 +1,14 @@
 package main
 
 import (
-	"encoding/base64"
+	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"metasim/lcm"
+	"metasim/lcm/inspect"
 	"metasim/lcm/types"
 	"metasim/metasim"
 )
@@ -45,99 +40,97 @@ func loadTypes(paths []string) (*types.Set, error) {
 	return s, nil
 }
 
-// A logCheck is what can be wrong with a log.
-type logCheck struct {
-	events  int64
-	skipped int64          // bytes that are no event
-	torn    *lcm.TornError // nil if the log ends where an event ends
-	back    int64          // events that are stamped earlier than one before them
-	most    metasim.Time   // how much, at most
+// logFailure is the failure of a command for a log that is damaged; for a file that is no log it is bad usage.
+func logFailure(damage error) error {
+	var d *inspect.DamageError
+	if errors.As(damage, &d) && d.Empty {
+		return badUsage(damage)
+	}
+	return failed(damage)
 }
 
-// readLCM gives each event of a log to visit, in the order of the file. The payload is the visitor's.
-func readLCM(file string, visit func(lcm.Event) error) (check logCheck, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return check, badUsage(err)
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	r := lcm.NewReader(f)
-	var clock lcm.Clock
-	for {
-		ev, err := r.Next()
-		check.skipped = r.Skipped()
-		switch {
-		case errors.As(err, &check.torn): // io.EOF comes next
-		case errors.Is(err, io.EOF):
-			return check, nil
-		case err != nil:
-			return check, badUsage(err)
-		default:
-			check.events++
-			if _, back := clock.Elapsed(ev.Time); back > 0 {
-				check.back++
-				check.most = max(check.most, back)
+func newLCMInfo(std streams) *cobra.Command {
+	var asJSON bool
+	var paths []string
+	cmd := &cobra.Command{
+		Use:   "info FILE",
+		Short: "Summarize an event log",
+		Long:  "Summarize an event log: its span of time, its channels with counts, rates, sizes and types, and what is damaged.",
+		Args:  exactlyOne("log"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			known, err := loadTypes(paths)
+			if err != nil {
+				return err
 			}
-			if err := visit(ev); err != nil {
-				return check, failed(err)
+			log, err := os.Open(args[0])
+			if err != nil {
+				return badUsage(err)
 			}
-		}
+			defer func() { _ = log.Close() }() // it was only read
+			s, check, err := inspect.Summarize(args[0], log, known)
+			if err != nil {
+				return badUsage(err)
+			}
+			damage := logFailure(check.Damage(args[0]))
+			switch {
+			case check.Events == 0 && damage != nil:
+				return damage
+			case asJSON:
+				err = printJSON(std.out, s)
+			default:
+				err = s.WriteText(std.out)
+			}
+			return errors.Join(failed(err), damage)
+		},
 	}
+	addTypes(cmd, &paths)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
 }
 
-// disorder says how times go back, or nothing.
-func (c logCheck) disorder() string {
-	if c.back == 0 {
-		return ""
+func newLCMCat(std streams) *cobra.Command {
+	var asJSON bool
+	var paths []string
+	var pattern string
+	cmd := &cobra.Command{
+		Use:   "cat FILE",
+		Short: "Print the messages of an event log",
+		Long: "Print the messages of an event log, one a line, in the order of the file: seconds, channel, and the message as JSON,\n" +
+			"or in hexadecimal digits if it is of no known type.",
+		Args: exactlyOne("log"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := metasim.CheckSubscription(pattern); err != nil {
+				return badUsage(fmt.Errorf("--channel %q is no channel and no pattern: %w; write it as \"POSE_.*\"", pattern, err))
+			}
+			known, err := loadTypes(paths)
+			if err != nil {
+				return err
+			}
+			log, err := os.Open(args[0])
+			if err != nil {
+				return badUsage(err)
+			}
+			defer func() { _ = log.Close() }() // it was only read
+			w := bufio.NewWriter(std.out)
+			p, err := inspect.Print(w, log, inspect.PrintOptions{JSON: asJSON, Types: known, Channels: pattern})
+			if flushed := w.Flush(); flushed != nil { // err is the same, if there is one
+				return failed(flushed)
+			}
+			if err != nil {
+				return badUsage(err)
+			}
+			if text := p.Disorder(); text != "" {
+				fmt.Fprintf(std.err, "warning: %s\n", text)
+			}
+			if p.Bad > 0 {
+				fmt.Fprintf(std.err, "warning: %d messages have the fingerprint of a type and are none; the first is event %d: %v\n",
+					p.Bad, p.FirstBad, p.Why)
+			}
+			return logFailure(p.Damage(args[0]))
+		},
 	}
-	return fmt.Sprintf("time goes back: %d of %d events are stamped earlier than one before them, by up to %v", c.back, c.events, c.most)
-}
-
-// damage says what of the log could not be read. It is nil for one that is whole.
-func (c logCheck) damage(file string) error {
-	if c.events == 0 && (c.skipped > 0 || c.torn != nil) {
-		return badUsage(fmt.Errorf("%s is no event log of LCM: there is no event in it; name a file that lcm-logger wrote", file))
-	}
-	var what []string
-	if c.skipped > 0 {
-		what = append(what, fmt.Sprintf("%d bytes in it are no event", c.skipped))
-	}
-	if c.torn != nil {
-		what = append(what, fmt.Sprintf("it ends inside the event at byte %d, with %d bytes of %d", c.torn.Offset, c.torn.Have, c.torn.Want))
-	}
-	if what == nil {
-		return nil
-	}
-	return failed(fmt.Errorf("%s is damaged: %s; every whole event was read", file, strings.Join(what, ", and ")))
-}
-
-// stampText writes microseconds as seconds.
-func stampText(us int64) string {
-	sign, magnitude := "", uint64(us)
-	if us < 0 {
-		sign, magnitude = "-", -magnitude
-	}
-	return fmt.Sprintf("%s%d.%06d", sign, magnitude/1e6, magnitude%1e6)
-}
-
-// channelText writes a channel as it stands, or quoted if that would not be seen as one word.
-func channelText(channel string) string {
-	odd := func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) || r == '"' }
-	if utf8.ValidString(channel) && !strings.ContainsFunc(channel, odd) {
-		return channel
-	}
-	return strconv.Quote(channel)
-}
-
-// A channelName is how JSON names a channel. Base64 is there if the name is not UTF-8, of which JSON is not capable.
-type channelName struct {
-	Channel string `json:"channel"`
-	Base64  string `json:"channel_base64,omitempty"`
-}
-
-func nameOf(channel string) channelName {
-	if utf8.ValidString(channel) {
-		return channelName{Channel: channel}
-	}
-	return channelName{strings.ToValidUTF8(channel, "\ufffd"), base64.StdEncoding.EncodeToString([]byte(channel))}
+	addTypes(cmd, &paths)
+	cmd.Flags().StringVar(&pattern, "channel", "", "only the channel of this name, or those that this regular `expression` matches as a whole")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return cmd
 }

@@ -1,59 +1,29 @@
-package main
+package inspect
 
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
 	"metasim/lcm"
 	"metasim/lcm/types"
 )
 
-// maxFingerprints is how many types are told apart on a channel. On one that has more, the messages are not of LCM: each
-// begins with other bytes.
-const maxFingerprints = 8
+const (
+	// maxFingerprints is how many types are counted on a channel. If there are more, the messages are not of LCM: they begin
+	// with anything.
+	maxFingerprints = 8
+	// maxNetworkChannel is how many bytes the name of a channel may have on the networks of LCM; in a log it may have more.
+	maxNetworkChannel = 63
+)
 
-func newLCMInfo(std streams) *cobra.Command {
-	var asJSON bool
-	var paths []string
-	cmd := &cobra.Command{
-		Use:   "info FILE",
-		Short: "Summarize an event log",
-		Long:  "Summarize an event log: its span of time, its channels with counts, rates, sizes and types, and what is damaged.",
-		Args:  exactlyOne("log"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			known, err := loadTypes(paths)
-			if err != nil {
-				return err
-			}
-			s := logSummary{File: args[0], channels: map[string]*channelSummary{}}
-			check, err := readLCM(args[0], s.add)
-			if err != nil {
-				return err
-			}
-			damage := check.damage(args[0])
-			if check.events == 0 && damage != nil {
-				return damage
-			}
-			s.finish(check, known)
-			return errors.Join(s.write(std, asJSON), damage)
-		},
-	}
-	addTypes(cmd, &paths)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	return cmd
-}
-
-// A logSummary is what info says of a log. Times are microseconds, as the log has them.
-type logSummary struct {
+// A Summary says what is in a log. Times are in microseconds, as in the log.
+type Summary struct {
 	File     string            `json:"file"`
 	Events   int64             `json:"events"`
 	Bytes    int64             `json:"bytes"` // of payloads
@@ -69,7 +39,7 @@ type logSummary struct {
 	disorder string
 }
 
-// A channelSummary is what info says of a channel.
+// A channelSummary says what is on a channel.
 type channelSummary struct {
 	channelName
 	Messages int64         `json:"messages"`
@@ -93,8 +63,18 @@ type typeSummary struct {
 	Messages    int64    `json:"messages"`
 }
 
-// add takes an event in.
-func (s *logSummary) add(ev lcm.Event) error {
+// Summarize reads a log; file is its name.
+func Summarize(file string, log io.Reader, known *types.Set) (*Summary, Check, error) {
+	s := &Summary{File: file, channels: map[string]*channelSummary{}}
+	check, err := read(log, s.add)
+	if err == nil {
+		s.finish(check, known)
+	}
+	return s, check, err
+}
+
+// add counts an event.
+func (s *Summary) add(ev lcm.Event) error {
 	c := s.channels[ev.Channel]
 	if c == nil {
 		c = &channelSummary{channelName: nameOf(ev.Channel), name: ev.Channel, First: ev.Time, Last: ev.Time, Smallest: len(ev.Payload),
@@ -115,9 +95,9 @@ func (s *logSummary) add(ev lcm.Event) error {
 }
 
 // finish computes what follows from all events.
-func (s *logSummary) finish(check logCheck, known *types.Set) {
-	s.Events, s.Skipped, s.Torn = check.events, check.skipped, check.torn != nil
-	s.Back, s.Most, s.disorder = check.back, int64(check.most/1000), check.disorder()
+func (s *Summary) finish(check Check, known *types.Set) {
+	s.Events, s.Skipped, s.Torn = check.Events, check.skipped, check.torn != nil
+	s.Back, s.Most, s.disorder = check.back, int64(check.most/1000), check.Disorder()
 	s.Channels = make([]*channelSummary, 0, len(s.channels))
 	for _, name := range slices.Sorted(maps.Keys(s.channels)) {
 		c := s.channels[name]
@@ -146,7 +126,7 @@ func (c *channelSummary) finish(known *types.Set) {
 	slices.SortStableFunc(c.Types, func(a, b typeSummary) int { return cmp.Compare(b.Messages, a.Messages) })
 }
 
-// typeText is a channel's types in one cell.
+// typeText writes the types of a channel in one cell of the table.
 func (c *channelSummary) typeText() string {
 	var cells []string
 	for _, t := range c.Types {
@@ -165,12 +145,8 @@ func (c *channelSummary) typeText() string {
 	return strings.Join(cells, ", ")
 }
 
-func (s *logSummary) write(std streams, asJSON bool) error {
-	if asJSON {
-		e := json.NewEncoder(std.out)
-		e.SetEscapeHTML(false)
-		return e.Encode(s)
-	}
+// WriteText writes the summary for people.
+func (s *Summary) WriteText(out io.Writer) error {
 	var w bytes.Buffer
 	if s.Events > 0 {
 		t := tabwriter.NewWriter(&w, 0, 0, 2, ' ', 0)
@@ -180,11 +156,11 @@ func (s *logSummary) write(std streams, asJSON bool) error {
 			if c.Rate > 0 {
 				rate = fmt.Sprintf("%.4g", c.Rate)
 			}
-			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%s\n", channelText(c.name), c.Messages, rate, c.Bytes, c.Smallest, c.Largest, c.typeText())
+			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%d\t%d\t%s\n", word(c.name), c.Messages, rate, c.Bytes, c.Smallest, c.Largest, c.typeText())
 		}
-		_ = t.Flush() // into memory
+		_ = t.Flush() // writing to memory does not fail
 		span := int64(uint64(s.Last) - uint64(s.First))
-		fmt.Fprintf(&w, "\nfrom %s s to %s s: %s s\n", stampText(s.First), stampText(s.Last), stampText(span))
+		fmt.Fprintf(&w, "\nfrom %s s to %s s: %s s\n", seconds(s.First), seconds(s.Last), seconds(span))
 	}
 	fmt.Fprintf(&w, "%s: %d events on %d channels, %d bytes of payload\n", s.File, s.Events, len(s.Channels), s.Bytes)
 	if s.disorder != "" {
@@ -192,15 +168,12 @@ func (s *logSummary) write(std streams, asJSON bool) error {
 	}
 	for _, c := range s.Channels {
 		if n := len(c.name); n > maxNetworkChannel {
-			fmt.Fprintf(&w, "channel %s has %d bytes: on the network LCM carries %d\n", channelText(c.name), n, maxNetworkChannel)
+			fmt.Fprintf(&w, "channel %s has %d bytes: on the network LCM carries %d\n", word(c.name), n, maxNetworkChannel)
 		}
 		if strings.Contains(c.name, "\x00") {
-			fmt.Fprintf(&w, "channel %s has a NUL: other tools of LCM see the name end there\n", channelText(c.name))
+			fmt.Fprintf(&w, "channel %s has a NUL: other tools of LCM see the name end there\n", word(c.name))
 		}
 	}
-	_, err := std.out.Write(w.Bytes())
+	_, err := out.Write(w.Bytes())
 	return err
 }
-
-// maxNetworkChannel is how many bytes a channel's name may have on LCM's networks; in a log it may have more.
-const maxNetworkChannel = 63

@@ -1,0 +1,125 @@
+package inspect
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"metasim/lcm"
+	"metasim/lcm/types"
+	"metasim/metasim"
+)
+
+// PrintOptions say how to print a log.
+type PrintOptions struct {
+	JSON  bool
+	Types *types.Set // those that messages are decoded by
+	// Channels is the name of a channel or an expression that matches whole names. Empty: all channels, also those with a line
+	// break in their name, which .* does not match.
+	Channels string
+}
+
+// A Printed says what was not well with a log that was printed.
+type Printed struct {
+	Check
+	Bad      int64 // messages that have the fingerprint of a type and do not decode as one
+	FirstBad int64 // the number of the first
+	Why      error // of the first
+}
+
+// Print writes the events of a log, one a line.
+func Print(w io.Writer, log io.Reader, o PrintOptions) (Printed, error) {
+	p := &printer{w: w, options: o, wanted: map[string]bool{}}
+	var err error
+	p.Check, err = read(log, p.print)
+	return p.Printed, err
+}
+
+type printer struct {
+	w       io.Writer
+	options PrintOptions
+	wanted  map[string]bool // the channels seen so far
+	text    []byte          // of the last message
+	Printed
+}
+
+// A printedLine is an event as JSON. It has a value, or the payload as hexadecimal digits.
+type printedLine struct {
+	Number int64 `json:"number"`
+	Time   int64 `json:"time_us"`
+	channelName
+	Size  int             `json:"size"`
+	Type  string          `json:"type,omitempty"`
+	Value json.RawMessage `json:"value,omitempty"`
+	Hex   *string         `json:"hex,omitempty"`
+	Error string          `json:"error,omitempty"` // why it is not of the type
+}
+
+func (p *printer) print(ev lcm.Event) error {
+	wanted, asked := p.wanted[ev.Channel]
+	if !asked {
+		wanted = p.options.Channels == "" || metasim.MatchSubscription(p.options.Channels, ev.Channel)
+		p.wanted[ev.Channel] = wanted
+	}
+	if !wanted {
+		return nil
+	}
+	typ, err := p.decode(ev)
+	if p.options.JSON {
+		return p.printJSON(ev, typ, err)
+	}
+	payload := p.text
+	switch {
+	case len(ev.Payload) == 0:
+		payload = []byte("(empty)")
+	case typ == nil || err != nil:
+		payload = hex.AppendEncode(p.text[:0], ev.Payload)
+		p.text = payload
+	}
+	_, err = fmt.Fprintf(p.w, "%s %s %s\n", seconds(ev.Time), word(ev.Channel), payload)
+	return err
+}
+
+// decode puts the message into p.text. It is of no known type if typ is nil, and does not fit typ if there is an error.
+func (p *printer) decode(ev lcm.Event) (typ *types.Type, wrong error) {
+	for _, t := range p.options.Types.Of(ev.Payload) {
+		text, err := t.AppendJSON(p.text[:0], ev.Payload)
+		if err == nil {
+			p.text = text
+			return t, nil
+		}
+		if wrong == nil {
+			typ, wrong = t, err
+		}
+	}
+	if wrong != nil {
+		if p.Bad++; p.Bad == 1 {
+			p.FirstBad, p.Why = ev.Number, wrong
+		}
+	}
+	return typ, wrong
+}
+
+func (p *printer) printJSON(ev lcm.Event, typ *types.Type, wrong error) error {
+	line := printedLine{Number: ev.Number, Time: ev.Time, channelName: nameOf(ev.Channel), Size: len(ev.Payload)}
+	if typ != nil {
+		line.Type = typ.Name
+	}
+	if typ != nil && wrong == nil {
+		line.Value = p.text
+	} else {
+		digits := hex.EncodeToString(ev.Payload)
+		line.Hex = &digits
+	}
+	if wrong != nil {
+		line.Error = wrong.Error()
+	}
+	e := json.NewEncoder(p.w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(line); err != nil {
+		return errors.Join(fmt.Errorf("event %d", ev.Number), err)
+	}
+	return nil
+}
