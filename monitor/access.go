@@ -9,28 +9,15 @@ import (
 	"strings"
 )
 
-// Access says who is behind a listener, and what they may do.
-type Access uint8
-
-const (
-	// Private: a unix socket that only this user may connect to. Nothing is asked.
-	Private Access = iota
-	// Loopback: an address of this host, reached by every user of it and, through a browser, by every page that it shows.
-	// Anybody on this host may look; a command wants the token.
-	Loopback
-	// Outside: any other address. Everything but the empty page wants the token.
-	Outside
-)
-
-// thisHost is meant by an address without a host.
+// thisHost is the host of an address without one.
 const thisHost = "127.0.0.1"
 
-// AccessOf says what kind of address this is to listen at, and returns it with a host: none means this host alone, not all
-// of its addresses. The port may be 0.
+// AccessOf returns the kind of an address to listen at, and the address with a host. An address without a host means this host alone,
+// not all of its addresses. The port may be 0.
 func AccessOf(addr string) (Access, string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "" {
-		return 0, "", fmt.Errorf("monitor: %q is no address to listen at; use host:port, or :port for this host alone", addr)
+		return 0, "", fmt.Errorf("%q is no address to listen at; use host:port, or :port for this host alone", addr)
 	}
 	if host == "" {
 		host = thisHost
@@ -42,51 +29,40 @@ func AccessOf(addr string) (Access, string, error) {
 	return Outside, addr, nil
 }
 
-// loopback reports whether a host is this one, whoever answers questions for names.
+// loopback reports whether a host is this one. It asks no name server.
 func loopback(host string) bool {
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// guard lets those through who may do what they ask for.
+// refusal says why a request is refused, with an HTTP status; 0: it is not. isPage reports whether the request is for a part of the page,
+// which says nothing of the run.
 //
-// A browser must not be made to ask in the name of its user: a page from elsewhere would have to know the token, and to set
-// a header, which no form can. A name that somebody has pointed to this host (DNS rebinding) is no loopback name, so it is
-// refused; and an Origin must be the page's own.
-func guard(access Access, token string, next http.Handler) http.Handler {
-	if access == Private {
-		return next
+// A browser must not be made to ask in the name of its user. A page from elsewhere would have to know the token, and to set a header,
+// which no form can. A name that points to this host by DNS rebinding is not a loopback name, so it is refused. An Origin must be that
+// of the page itself.
+func (a Access) refusal(token string, isPage bool, r *http.Request) (status int, text string) {
+	if a == Private {
+		return 0, ""
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if h, _, err := net.SplitHostPort(host); err == nil {
-			host = h
-		}
-		origin := r.Header.Get("Origin")
-		switch {
-		case access == Loopback && !loopback(host):
-			refuse(w, http.StatusForbidden, fmt.Sprintf("%q is no name of this host; use localhost or 127.0.0.1", r.Host))
-		case origin != "" && origin != "http://"+r.Host:
-			refuse(w, http.StatusForbidden, fmt.Sprintf("a page of %s may not ask this run", origin))
-		case wantsToken(access, r) && !shows(r, token):
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			refuse(w, http.StatusUnauthorized, "the token is missing or wrong; use the whole address that metasim run printed, with #token= and what follows")
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	origin := r.Header.Get("Origin")
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch {
+	case a == Loopback && !loopback(host):
+		return http.StatusForbidden, fmt.Sprintf("%q is no name of this host; use localhost or 127.0.0.1", r.Host)
+	case origin != "" && origin != "http://"+r.Host:
+		return http.StatusForbidden, fmt.Sprintf("a page of %s may not ask this run", origin)
+	case reads && (a == Loopback || isPage) || hasToken(r, token):
+		return 0, ""
+	}
+	return http.StatusUnauthorized, "the token is missing or wrong; use the whole address that metasim run printed, with #token= and what follows"
 }
 
-// wantsToken reports whether what is asked for is for those alone who know the token. The page's own files tell nothing.
-func wantsToken(access Access, r *http.Request) bool {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return true
-	}
-	_, own := pageFiles[r.URL.Path]
-	return access == Outside && !own
-}
-
-func shows(r *http.Request, token string) bool {
+func hasToken(r *http.Request, token string) bool {
 	shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	return ok && token != "" && subtle.ConstantTimeCompare([]byte(shown), []byte(token)) == 1
 }

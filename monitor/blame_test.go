@@ -76,12 +76,12 @@ func TestWorse(t *testing.T) {
 		{[]float64{1.5, 0.5, 1.4}, 2}, {[]float64{0, 0, 0.06}, 2}, {[]float64{0, 0, 0.04}, -1},
 	} {
 		m.blame = c.blame
-		m.slowest = m.worse(&shot)
+		m.slowest = m.mostBlamed(&shot)
 		require.Equal(t, c.want, m.slowest, "%v", c.blame)
 	}
 	m.blame, m.slowest = []float64{0.2, 0, 2}, 2
 	shot.Clients[2].State = server.Left
-	require.Equal(t, 0, m.worse(&shot))
+	require.Equal(t, 0, m.mostBlamed(&shot))
 }
 
 // The process of a client is the one at the other end of its connection, where that is known: what was started may be a

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"metasim/delay"
@@ -12,21 +11,20 @@ import (
 	"metasim/server"
 )
 
-// ErrQuit is why a run fails that somebody ended.
-var ErrQuit = errors.New("monitor: somebody ended it, by metasim ctl quit or while watching it")
+// ErrQuit is the error of a run that was ended by a command.
+var ErrQuit = errors.New("it was ended by metasim ctl quit, or from its page or terminal")
 
-// Commands are what a run can be told.
+// Commands are those that Control takes.
 var Commands = []string{"pause", "resume", "step", "until", "quit"}
 
-// Control tells the run what to do: until needs a time, as in "1.5s"; the others take none. It returns what was done, in
-// words.
+// Control carries out a command. at is the time of until, as "1.5s", and empty for the others. It returns what was done, in words.
 func (m *Monitor) Control(command, at string) (done string, err error) {
 	if at != "" && command != "until" {
-		return "", fmt.Errorf("monitor: %s takes no time, but was given %q; leave it out", command, at)
+		return "", fmt.Errorf("%s takes no time, but was given %q; leave it out", command, at)
 	}
 	switch command {
 	case "pause":
-		return "paused: nobody is authorized any further", m.server.Pause()
+		return "paused: no client is authorized any further", m.server.Pause()
 	case "resume":
 		return "it goes on", m.server.Resume()
 	case "step":
@@ -34,7 +32,7 @@ func (m *Monitor) Control(command, at string) (done string, err error) {
 	case "until":
 		var t metasim.Time
 		if t, err = delay.ParseDuration(at); err != nil {
-			return "", fmt.Errorf("monitor: until when? %w", err)
+			return "", fmt.Errorf("until when? %w", err)
 		}
 		if end := m.server.Snapshot().End; !metasim.At(t).Before(end) {
 			return fmt.Sprintf("it goes on to its end, at %v: %v lies beyond", end, t), m.server.PauseAt(t)
@@ -44,35 +42,17 @@ func (m *Monitor) Control(command, at string) (done string, err error) {
 		m.server.Fail(ErrQuit)
 		return "it ends", nil
 	}
-	return "", fmt.Errorf("monitor: there is no command %q; use pause, resume, step, until or quit", command)
+	return "", fmt.Errorf("there is no command %q; use pause, resume, step, until or quit", command)
 }
 
-func (m *Monitor) serveControl(w http.ResponseWriter, r *http.Request) {
-	command := r.PathValue("command")
-	done, err := m.Control(command, r.URL.Query().Get("t"))
-	if err != nil {
-		m.refuse(w, http.StatusConflict, err)
-		return
-	}
-	if command == "pause" || command == "step" {
-		switch shot := m.halts(r.Context()); {
-		case stops(&shot) && shot.Halt.Still:
-			done = fmt.Sprintf("paused at %v", shot.Now)
-		case shot.Halt.Still:
-			done += ", which its rate has it wait for"
-		}
-	}
-	reply(w, http.StatusOK, answer{Done: done})
-}
+// stillTime is how long a pause or a step waits for the run to stop, so that its answer can say where.
+const stillTime = 300 * time.Millisecond
 
-// haltTime is how long whoever pauses a run waits for it to stand still, to be told where.
-const haltTime = 300 * time.Millisecond
-
-// halts waits for a run to stand still, for a moment.
-func (m *Monitor) halts(ctx context.Context) server.Snapshot {
-	ctx, cancel := context.WithTimeout(ctx, haltTime)
+// awaitStill waits a moment for the run to stop.
+func (m *Monitor) awaitStill(ctx context.Context) server.Snapshot {
+	ctx, cancel := context.WithTimeout(ctx, stillTime)
 	defer cancel()
-	tick := time.NewTicker(haltTime / 100)
+	tick := time.NewTicker(stillTime / 100)
 	defer tick.Stop()
 	for !m.server.Progress().Still && ctx.Err() == nil {
 		select {

@@ -18,7 +18,7 @@ import (
 //go:embed page
 var page embed.FS
 
-// pageFiles are the page: where its parts are found, and what they are.
+// pageFiles are the parts of the page, by path.
 var pageFiles = map[string]struct{ file, kind string }{
 	"/":          {"page/index.html", "text/html; charset=utf-8"},
 	"/style.css": {"page/style.css", "text/css; charset=utf-8"},
@@ -26,8 +26,7 @@ var pageFiles = map[string]struct{ file, kind string }{
 	"/draw.js":   {"page/draw.js", "text/javascript; charset=utf-8"},
 }
 
-// Handler serves the run to those whom access lets in: the page at /, /status.json, /events, /metrics, /why and /ctl/. The
-// token is needed unless access is Private.
+// Handler serves the run: the page at /, /status.json, /events, /metrics, /why and /ctl/. access says what needs the token.
 func (m *Monitor) Handler(access Access, token string) http.Handler {
 	mux := http.NewServeMux()
 	for path, f := range pageFiles {
@@ -43,10 +42,21 @@ func (m *Monitor) Handler(access Access, token string) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector{m})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	return guard(access, token, mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, isPage := pageFiles[r.URL.Path]
+		status, text := access.refusal(token, isPage, r)
+		switch status {
+		case 0:
+			mux.ServeHTTP(w, r)
+			return
+		case http.StatusUnauthorized:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+		}
+		refuse(w, status, text)
+	})
 }
 
-// servePage sends a part of the page, which may load nothing but its other parts.
+// servePage sends a part of the page. The page may load nothing but its own parts.
 func servePage(w http.ResponseWriter, file, kind string) {
 	text, err := page.ReadFile(file)
 	if err != nil {
@@ -59,17 +69,17 @@ func servePage(w http.ResponseWriter, file, kind string) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
-	_, _ = w.Write(text) // who asked and went away needs no answer
+	_, _ = w.Write(text) // the client may have closed the connection
 }
 
-// ask reads the parameters of a view: which rows are wanted.
-func (m *Monitor) ask(r *http.Request, most int) (func() View, error) {
+// query reads which rows of a view are wanted, and returns what makes such views.
+func (m *Monitor) query(r *http.Request, most int) (func() View, error) {
 	q := r.URL.Query()
 	limit := most
 	if text := q.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return nil, fmt.Errorf("monitor: limit=%s is no number of rows; use a whole number, or 0 for all", text)
+			return nil, fmt.Errorf("limit=%s is no number of rows; use a whole number, or 0 for all", text)
 		}
 		limit = n
 	}
@@ -77,7 +87,7 @@ func (m *Monitor) ask(r *http.Request, most int) (func() View, error) {
 }
 
 func (m *Monitor) serveStatus(w http.ResponseWriter, r *http.Request) {
-	view, err := m.ask(r, 0)
+	view, err := m.query(r, 0)
 	if err != nil {
 		m.refuse(w, http.StatusBadRequest, err)
 		return
@@ -85,15 +95,15 @@ func (m *Monitor) serveStatus(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, view())
 }
 
-// Who looks on gets so many rows, and may take so long to take them.
+// An event has at most eventRows rows. A viewer must read it within eventTime.
 const (
 	eventRows = 200
 	eventTime = 10 * time.Second
 )
 
-// serveEvents sends a view each time there is a new one, until the run is over or the viewer has gone.
+// serveEvents sends a view each time there is a new one, until the run is over or the viewer disconnects.
 func (m *Monitor) serveEvents(w http.ResponseWriter, r *http.Request) {
-	view, err := m.ask(r, eventRows)
+	view, err := m.query(r, eventRows)
 	if err != nil {
 		m.refuse(w, http.StatusBadRequest, err)
 		return
@@ -107,7 +117,7 @@ func (m *Monitor) serveEvents(w http.ResponseWriter, r *http.Request) {
 		last := m.ended()
 		v := view()
 		if err := sendEvent(w, control, v); err != nil || last || v.State == "over" {
-			return // who does not read, or has gone, is told no more
+			return // or the viewer does not read, or has disconnected
 		}
 		select {
 		case <-tick.C:
@@ -118,13 +128,13 @@ func (m *Monitor) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sendEvent sends one view. A viewer must take it in time.
+// sendEvent sends one view.
 func sendEvent(w io.Writer, control *http.ResponseController, v View) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	// A writer that has no deadlines is no connection.
+	// A writer without deadlines is not a connection.
 	if err := control.SetWriteDeadline(time.Now().Add(eventTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
@@ -143,12 +153,22 @@ func (m *Monitor) serveWhy(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, answer{Why: strings.Join(chain, "; "), Chain: chain})
 }
 
-// An answer is what a question or a command gets.
-type answer struct {
-	Why   string   `json:"why,omitempty"`
-	Chain []string `json:"chain,omitempty"` // the same, one sentence a hop
-	Done  string   `json:"done,omitempty"`
-	Error string   `json:"error,omitempty"`
+func (m *Monitor) serveControl(w http.ResponseWriter, r *http.Request) {
+	command := r.PathValue("command")
+	done, err := m.Control(command, r.URL.Query().Get("t"))
+	if err != nil {
+		m.refuse(w, http.StatusConflict, err)
+		return
+	}
+	if command == "pause" || command == "step" {
+		switch shot := m.awaitStill(r.Context()); {
+		case stops(&shot) && shot.Halt.Still:
+			done = fmt.Sprintf("paused at %v", shot.Now)
+		case shot.Halt.Still:
+			done += ", as soon as its rate permits"
+		}
+	}
+	reply(w, http.StatusOK, answer{Done: done})
 }
 
 func (m *Monitor) refuse(w http.ResponseWriter, status int, err error) {
@@ -165,5 +185,5 @@ func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // who asked and went away needs no answer
+	_, _ = w.Write(append(text, '\n')) // the client may have closed the connection
 }

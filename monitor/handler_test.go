@@ -186,7 +186,7 @@ func TestRemote(t *testing.T) {
 	require.NoError(t, err)
 	why, err := r.Why(t.Context(), "robot-1")
 	require.NoError(t, err)
-	require.Contains(t, why, "robot-1 at 1.2s waits for planner: planner may answer at 1.202s what it has not got yet, + 2ms of delay on GOAL; "+
+	require.Contains(t, why, "robot-1 at 1.2s waits for planner: planner may answer at 1.202s a message that it has not received yet, + 2ms of delay on GOAL; "+
 		"planner at 1.102s waits for camera: ")
 	_, err = r.Why(t.Context(), "robot-7")
 	require.ErrorContains(t, err, `no client "robot-7"`)
@@ -216,7 +216,7 @@ func TestRemote(t *testing.T) {
 	require.NoError(t, err)
 	done, err = r.Control(t.Context(), "pause", "")
 	require.NoError(t, err)
-	require.Equal(t, "paused: nobody is authorized any further", done, "the camera is on its way")
+	require.Equal(t, "paused: no client is authorized any further", done, "the camera is on its way")
 	_, err = r.Control(t.Context(), "until", "2s")
 	require.NoError(t, err)
 	close(cue)

@@ -8,20 +8,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxSeries is for how many clients, the first in order of name, there are metrics: each costs Prometheus for years.
+// maxSeries is how many clients have metrics, the first in order of name. Prometheus keeps each for a long time.
 const maxSeries = 1000
 
 // collector makes metrics of a view when Prometheus asks.
 type collector struct{ monitor *Monitor }
 
-// A metric is one line of what a view has for Prometheus.
+// A metric is one value of a view.
 type metric struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
 	value func(v *View) float64
 }
 
-// A clientMetric is the same for each client.
+// A clientMetric is one value of each client.
 type clientMetric struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
@@ -36,10 +36,10 @@ const (
 func runMetrics() []metric {
 	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc("metasim_"+name, help, nil, nil) }
 	return []metric{
-		{desc("simulated_seconds", "How far the run has come: nothing is left to happen before it."), gauge,
+		{desc("simulated_seconds", "Simulated time: everything before it has happened."), gauge,
 			func(v *View) float64 { return v.Now.Seconds }},
-		{desc("wall_seconds", "Real time since all have joined, pauses left out."), gauge, func(v *View) float64 { return v.WallS }},
-		{desc("realtime_factor", "Simulated seconds in a second, lately."), gauge, func(v *View) float64 { return v.Factor }},
+		{desc("wall_seconds", "Real time since all have joined, without pauses."), gauge, func(v *View) float64 { return v.WallS }},
+		{desc("realtime_factor", "Simulated seconds per second, recently."), gauge, func(v *View) float64 { return v.Factor }},
 		{desc("paused", "1 while the run is paused."), gauge, func(v *View) float64 { return one(v.State == "paused" || v.State == "pausing") }},
 		{desc("grants_total", "Authorizations."), counter, func(v *View) float64 { return float64(v.Grants) }},
 		{desc("messages_sent_total", "Publishes."), counter, func(v *View) float64 { return float64(v.Sent) }},
@@ -60,7 +60,7 @@ func clientMetrics() []clientMetric {
 		{desc("messages_delivered_total", "Messages that it has handled."), counter, func(c *Client) float64 { return float64(c.Delivered) }},
 		{desc("grants_total", "Its authorizations."), counter, func(c *Client) float64 { return float64(c.Grants) }},
 		{desc("queued_messages", "Messages that wait until they may be delivered to it."), gauge, func(c *Client) float64 { return float64(c.Queued) }},
-		{desc("blame", "How many clients wait for it, lately."), gauge, func(c *Client) float64 { return c.Blame }},
+		{desc("blame", "How many clients waited for it recently."), gauge, func(c *Client) float64 { return c.Blame }},
 	}
 }
 
@@ -71,20 +71,20 @@ func one(b bool) float64 {
 	return 0
 }
 
-// statesDesc is the number of clients in each state.
+// statesDesc describes the number of clients in each state.
 func statesDesc() *prometheus.Desc {
-	return prometheus.NewDesc("metasim_clients", "Clients, by what they do.", []string{"state"}, nil)
+	return prometheus.NewDesc("metasim_clients", "Clients in each state.", []string{"state"}, nil)
 }
 
-// infoDesc is 1, with what tells one run from another.
+// infoDesc describes a 1 whose labels identify the run.
 func infoDesc() *prometheus.Desc {
 	return prometheus.NewDesc("metasim_run_info", "The run.", []string{"scenario", "seed"}, nil)
 }
 
-// Describe names no metric: which there are follows from the run.
+// Describe describes no metric: which there are depends on the run.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect makes them.
+// Collect makes the metrics of a view.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	v := c.monitor.View()
 	for _, m := range runMetrics() {

@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -9,157 +8,196 @@ import (
 	"metasim/server"
 )
 
-// A Config is what a Monitor knows beside its server.
+// A Config says what a Monitor needs besides its server.
 type Config struct {
-	// Process tells of the process that a client lives in, as far as it is known. Nil: nothing is.
+	// Process returns the process of a client, as far as it is known. Nil: no process is known.
 	Process func(client string) Process
-	// Interval is how old what is shown may be. Zero: 250 ms. A run with so many clients that a look takes long is looked
-	// at less often, down to every two seconds, so that at most a hundredth of the time is spent on it.
+	// Interval is how old a View may be. Zero: 250 ms. With very many clients a View may be older, up to two seconds, so that at most
+	// a hundredth of the time is spent on snapshots.
 	Interval time.Duration
-	// Words writes an error for a person. Nil: as it is.
+	// Words writes an error for a person. Nil: its own text.
 	Words func(err error) string
 }
 
-// A Monitor looks at a run for all who want to see it. It is safe for concurrent use.
+// A Monitor makes views of a run for all that ask. It is safe for concurrent use.
 type Monitor struct {
 	server *server.Server
 	config Config
 	over   chan struct{} // closed by Close
+	once   sync.Once
 
 	mu      sync.Mutex
-	next    time.Time // when it looks again
+	next    time.Time // when it takes a snapshot again
 	view    View
-	samples []sample  // the oldest first: what rates are computed from
-	blame   []float64 // of each client: how many wait for it, lately
-	ranks   []int     // of each client, by its blame; see rank
-	places  []int     // of each client among all in order of name, as people count
-	slowest int       // whom the last look found to hold up most; -1: nobody
-	paced   time.Time // when somebody was last seen to wait for the pace
-	seen    glimpse   // of the process of who holds up others, by the last look
+	samples []sample      // of earlier snapshots, the oldest first, for the rates
+	blame   []float64     // by client: how many clients waited for it recently
+	ranks   []int         // by client, from its blame; see rank
+	places  []int         // by client: its place in order of name
+	slowest int           // the client that others wait for most; -1: none
+	paced   time.Time     // of the last snapshot in which a client waited for the rate
+	seen    processSample // of the process that was looked at last
 	seenPID int
-	once    sync.Once
 }
 
 const (
+	recent          = 3 * time.Second // the time over which rates are computed
 	defaultInterval = 250 * time.Millisecond
-	maxShare        = 100             // a look may take so many times less than what lies between two,
-	maxInterval     = 2 * time.Second // which is no more than this
-	lately          = 3 * time.Second // over which rates are computed
+	maxInterval     = 2 * time.Second
+	maxShare        = 100 // of the time between two snapshots, what one may take: a hundredth
 )
 
-// NewMonitor returns a monitor of a run. It looks when it is asked, not before.
-func NewMonitor(s *server.Server, c Config) *Monitor {
-	if c.Interval == 0 {
-		c.Interval = defaultInterval
-	}
-	if c.Process == nil {
-		c.Process = func(string) Process { return Process{} }
-	}
-	if c.Words == nil {
-		c.Words = error.Error
-	}
-	return &Monitor{server: s, config: c, over: make(chan struct{}), slowest: -1}
+// A View is the state of a run: /status.json. Fields ending in _s are in seconds.
+type View struct {
+	Scenario string `json:"scenario"`
+	Seed     uint64 `json:"seed"`
+	// State is joining, initializing, running, pausing (some clients have not stopped yet), paused or over.
+	State string `json:"state"`
+	Error string `json:"error,omitempty"` // why the run failed
+
+	WallS   float64  `json:"wall_s"`             // since all have joined, without pauses
+	Now     Instant  `json:"now"`                // everything before it has happened
+	End     *Instant `json:"end,omitempty"`      // of the run; absent: when all clients have left
+	PauseAt *Instant `json:"pause_at,omitempty"` // where it is paused or will be
+	Next    *Instant `json:"next,omitempty"`     // when something happens next, in a run that is stopped
+
+	// Over the last three seconds:
+	Factor    float64 `json:"factor"` // simulated seconds per second
+	GrantsS   float64 `json:"grants_per_s"`
+	MessagesS float64 `json:"messages_per_s"` // delivered
+
+	Sent      uint64 `json:"sent"`
+	Delivered uint64 `json:"delivered"`
+	Dropped   uint64 `json:"dropped"`
+	Grants    uint64 `json:"grants"`
+
+	Count    int            `json:"count"`    // clients
+	Matching int            `json:"matching"` // clients that match the filter
+	States   map[string]int `json:"states"`   // how many clients are in each state
+	Clients  []Client       `json:"clients"`  // the one that most others wait for first
+
+	// Slowest is the client that others waited for most; empty: none. Chain says why a client waits for it, one sentence a hop; or
+	// what else the run waits for.
+	Slowest string   `json:"slowest,omitempty"`
+	Chain   []string `json:"chain,omitempty"`
 }
 
-// Close tells those who look on that the run is over; they are shown its end.
-func (m *Monitor) Close() { m.once.Do(func() { close(m.over) }) }
+// A Client is one row of a View.
+type Client struct {
+	Name   string  `json:"name"`
+	State  string  `json:"state"` // absent, initializing, computing, waiting, left or lost
+	SinceS float64 `json:"since_s"`
+	Peer   string  `json:"peer,omitempty"`
+	PID    int     `json:"pid,omitempty"`
 
-// View returns what the run looked like a moment ago. What it holds is shared: it must not be changed.
-func (m *Monitor) View() View {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if now := time.Now(); !now.Before(m.next) || m.ended() && m.view.State != "over" {
-		shot := m.server.Snapshot()
-		m.take(&shot, now)
-		m.next = now.Add(max(m.config.Interval, min(maxShare*shot.Took, maxInterval)))
-	}
-	return m.view
+	At      Instant  `json:"at"` // its last activity that it has reported
+	Want    *Instant `json:"want,omitempty"`
+	Safe    Instant  `json:"safe"`
+	Granted Instant  `json:"granted"`
+
+	Queued    int    `json:"queued"`
+	Given     int    `json:"given"` // deliveries that it has not acknowledged
+	Sent      uint64 `json:"sent"`
+	Delivered uint64 `json:"delivered"`
+	Grants    uint64 `json:"grants"`
+
+	MessagesS float64 `json:"messages_per_s"` // sent and delivered, recently
+	Factor    float64 `json:"factor"`         // its simulated seconds per second, recently
+	Blocked   float64 `json:"blocked"`        // share of the recent time: 0 to 1
+	BusyS     float64 `json:"busy_s"`
+	BlockedS  float64 `json:"blocked_s"`
+
+	Holder string  `json:"holder,omitempty"` // the client whose message it may have to wait for
+	Root   string  `json:"root,omitempty"`   // the client at the end of that chain, which does not wait
+	Halted string  `json:"halted,omitempty"` // what it waits for if not a client: the run is "paused", or ahead of its "pace"
+	Blame  float64 `json:"blame"`            // how many clients waited for it recently, on average
+
+	rank, place int // the order of rows: by blame, then by name
 }
 
-func (m *Monitor) ended() bool {
-	select {
-	case <-m.over:
-		return true
-	default:
-		return false
-	}
+// An Instant is an instant in JSON.
+type Instant struct {
+	Text    string  `json:"text"`
+	Seconds float64 `json:"s"` // of Forever: 9.2e9
+	Step    uint32  `json:"step,omitempty"`
 }
 
-// take makes a view of a snapshot.
-func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
-	rates := m.rates(shot, at)
-	v := View{
-		Scenario: shot.Scenario, Seed: shot.Seed, State: state(shot), WallS: (shot.Running - shot.Paused).Seconds(),
-		Now: instant(shot.Now), End: within(shot.End), Factor: rates.factor, GrantsS: rates.grants, MessagesS: rates.messages,
-		Sent: shot.Totals.Sent, Delivered: shot.Totals.Delivered, Dropped: shot.Totals.Dropped, Grants: shot.Grants,
-		Count: len(shot.Clients), States: map[string]int{}, Clients: make([]Client, len(shot.Clients)),
-	}
-	if shot.Err != nil {
-		v.Error = m.config.Words(shot.Err)
-	}
-	if shot.Halt.Paused {
-		v.PauseAt = within(shot.Halt.Limit)
-	}
-	if shot.Halt.Still {
-		v.Next = within(shot.Halt.Next)
-	}
-	for i := range shot.Clients {
-		v.Clients[i] = m.row(shot, i, rates.clients)
-		v.States[v.Clients[i].State]++
-	}
-	v.Slowest, v.Chain = m.story(shot)
-	slices.SortFunc(v.Clients, blameFirst)
-	v.Matching = v.Count
-	m.view = v
+// An answer is the JSON object that a question or a command returns.
+type answer struct {
+	Why   string   `json:"why,omitempty"`
+	Chain []string `json:"chain,omitempty"` // the same, one sentence a hop
+	Done  string   `json:"done,omitempty"`
+	Error string   `json:"error,omitempty"`
 }
 
-func state(shot *server.Snapshot) string {
-	switch {
-	case shot.Over:
-		return "over"
-	case !shot.Started:
-		return "joining"
-	case stops(shot) && shot.Halt.Still:
-		return "paused"
-	case stops(shot):
-		return "pausing"
-	case slices.ContainsFunc(shot.Clients, func(c server.ClientSnapshot) bool { return c.State == server.Initializing }):
-		return "initializing"
-	}
-	return "running"
+// A Process is the process of a client.
+type Process struct {
+	PID     int  // 0: not known
+	Inside  bool // the client is a model in the server's process
+	Outside bool // metasim does not start it
+	// Said returns the last line of its output as plain text; empty: none. Nil where metasim did not start it.
+	Said func() string
 }
 
-// stops reports whether a run has come to where it was to be paused: somebody may still be on the way there.
-func stops(shot *server.Snapshot) bool {
-	h := &shot.Halt
-	return h.Paused && !h.Driver && (h.Still || !shot.Now.Before(h.Limit))
+// A processState is what the system knows of a process.
+type processState struct {
+	condition condition
+	cores     float64 // how many cores it used; negative: not known
+	in        string  // what its threads wait for, in words; empty: not known
+	tracer    string  // the debugger that holds it, in words; empty: not known
 }
 
-// row is one client's.
-func (m *Monitor) row(shot *server.Snapshot, i int, rates []rate) Client {
-	c := &shot.Clients[i]
-	row := Client{
-		place: m.places[i], rank: m.ranks[i],
-		Name: c.Name, State: c.State.String(), SinceS: (shot.Wall - c.Since).Seconds(), Peer: c.Peer,
-		PID: m.process(c).PID, At: instant(c.Clock), Safe: instant(metasim.Later(c.Safe, c.Granted)), Granted: instant(c.Granted),
-		Queued: c.Queued, Given: c.Given, Sent: c.Sent, Delivered: c.Delivered, Grants: c.Grants,
-		MessagesS: rates[i].messages, Factor: rates[i].factor, Blocked: rates[i].blocked, BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(),
-		Blame: m.blame[i],
-	}
-	if c.State == server.Absent {
-		row.rank = 1 // it is for it that the others wait
-	}
-	if c.State != server.Waiting {
-		return row
-	}
-	row.Want = within(c.Want)
-	switch {
-	case c.Held:
-		row.Holder, row.Root = shot.Clients[c.Holder].Name, shot.Clients[c.Root].Name
-	case c.Halted && shot.Halt.Paused && !shot.Halt.Driver:
-		row.Halted = "paused"
-	case c.Halted:
-		row.Halted = "pace"
-	}
-	return row
+// A condition says what a process does.
+type condition uint8
+
+const (
+	unknown condition = iota // the system does not tell
+	runs                     // it computes, or would if it had a processor
+	sleeps                   // all of its threads wait in the kernel: for a timer, a message, a lock
+	stuck                    // in the kernel, where no signal reaches it: for a disk or a network file system
+	stopped                  // by a signal such as SIGSTOP
+	traced                   // by a debugger
+	hasEnded
+)
+
+// A processSample is a process at one moment.
+type processSample struct {
+	at         time.Time
+	condition  condition
+	cpu        time.Duration // so far
+	in, tracer string
 }
+
+// An examiner says what the process of a client does. It is asked after the client has been silent for a time.
+type examiner struct {
+	state func(pid int) processState
+	after time.Duration
+}
+
+// A sample has what rates need of a snapshot.
+type sample struct {
+	at        time.Time
+	paused    time.Duration
+	now       metasim.Time
+	grants    uint64
+	delivered uint64
+	clients   []counters
+}
+
+type counters struct {
+	clock    metasim.Time
+	messages uint64
+	blocked  time.Duration
+}
+
+// Access says who can reach a listener, and what they may do.
+type Access uint8
+
+const (
+	// Private: a unix socket that only this user can connect to. No token is needed.
+	Private Access = iota
+	// Loopback: an address of this host, which every user of the host can reach and, through a browser, every page that it shows.
+	// Everybody on this host may read; a command needs the token.
+	Loopback
+	// Outside: any other address. Everything but the empty page needs the token.
+	Outside
+)

@@ -35,7 +35,7 @@ func TestPage(t *testing.T) {
 	require.Equal(t, "Resume", b.Text("#pause"))
 	close(cue)
 	b.Until(`document.querySelector("#state").textContent === "paused"`)
-	require.Equal(t, "What keeps the run:", b.Text("#why-title"))
+	require.Equal(t, "What the run waits for:", b.Text("#why-title"))
 	require.Contains(t, b.Text("#chain"), "the run is paused at ")
 	b.Until(`document.querySelector("#rows .waits").textContent === "the pause"`)
 	b.Eval(places, &after)
@@ -66,7 +66,7 @@ func TestPage(t *testing.T) {
 	b.Click("#quit")
 	b.Click(`#sure button[value=quit]`)
 	b.Until(`document.querySelector("#state").textContent === "failed"`)
-	require.Contains(t, b.Text("#notice"), "somebody ended it")
+	require.Contains(t, b.Text("#notice"), "it was ended by")
 	select {
 	case <-d.ended:
 	case <-time.After(time.Minute):
@@ -84,7 +84,7 @@ func seesWho(t *testing.T, b *browser.Browser) {
 	require.Equal(t, "camera", b.Text("#slowest"))
 	require.Equal(t, "camera", b.Text("#rows tr.blamed td.name"))
 	require.Contains(t, b.Text("#chain"), "waits for camera")
-	require.Contains(t, b.Text("#chain li:last-child"), "camera at 1.1s is computing since")
+	require.Contains(t, b.Text("#chain li:last-child"), "camera at 1.1s has been computing for")
 	for _, dark := range []bool{false, true} {
 		for _, width := range []int{1280, 390} {
 			b.Show(width, 900, dark)
@@ -101,7 +101,7 @@ func asksWhy(t *testing.T, b *browser.Browser) {
 	b.Click("#rows tr:nth-child(5) .ask")
 	b.Until(`!document.querySelector("#asked").hidden`)
 	require.Contains(t, b.Text("#answer li"), b.Text("#rows tr:nth-child(5) .ask")+" at 1.2s waits for planner: ")
-	require.Contains(t, b.Text("#answer li:last-child"), "camera at 1.1s is computing since ")
+	require.Contains(t, b.Text("#answer li:last-child"), "camera at 1.1s has been computing for ")
 	b.Click("#close")
 	var focused string
 	b.Eval(`document.activeElement.dataset.client`, &focused)

@@ -4,113 +4,121 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"metasim/metasim"
+	"metasim/server"
 )
 
-// A View is what a run looks like: /status.json. Times ending in _s are seconds, for people and plots.
-type View struct {
-	Scenario string `json:"scenario"`
-	Seed     uint64 `json:"seed"`
-	// State is joining, initializing, running, pausing (some are still on their way to where they must wait), paused or over.
-	State string `json:"state"`
-	Error string `json:"error,omitempty"` // why the run failed
-
-	WallS   float64  `json:"wall_s"`             // since all have joined; pauses do not count
-	Now     Instant  `json:"now"`                // nothing is left to happen before it
-	End     *Instant `json:"end,omitempty"`      // the run ends there; absent: when all have left
-	PauseAt *Instant `json:"pause_at,omitempty"` // where it is to be paused, or is
-	Next    *Instant `json:"next,omitempty"`     // what happens next in a run that stands still
-
-	// Lately: over the last seconds, as far as it was looked at.
-	Factor    float64 `json:"factor"` // simulated seconds in a second
-	GrantsS   float64 `json:"grants_per_s"`
-	MessagesS float64 `json:"messages_per_s"` // delivered
-
-	Sent      uint64 `json:"sent"`
-	Delivered uint64 `json:"delivered"`
-	Dropped   uint64 `json:"dropped"`
-	Grants    uint64 `json:"grants"`
-
-	Count    int            `json:"count"`    // clients that there are
-	Matching int            `json:"matching"` // of these, as the filter wants them
-	States   map[string]int `json:"states"`   // how many are in which state
-	Clients  []Client       `json:"clients"`  // the most blamed first
-
-	// Slowest is who is to blame most, lately; empty: nobody. Chain is why somebody waits for it, one sentence a hop; or
-	// what else keeps the run from going on.
-	Slowest string   `json:"slowest,omitempty"`
-	Chain   []string `json:"chain,omitempty"`
-}
-
-// A Client is one row of a View.
-type Client struct {
-	Name   string  `json:"name"`
-	State  string  `json:"state"` // absent, initializing, computing, waiting, left or lost
-	SinceS float64 `json:"since_s"`
-	Peer   string  `json:"peer,omitempty"`
-	PID    int     `json:"pid,omitempty"`
-
-	At      Instant  `json:"at"` // its last activity, as far as it said
-	Want    *Instant `json:"want,omitempty"`
-	Safe    Instant  `json:"safe"`
-	Granted Instant  `json:"granted"`
-
-	Queued    int    `json:"queued"`
-	Given     int    `json:"given"` // deliveries that it has not said it handled
-	Sent      uint64 `json:"sent"`
-	Delivered uint64 `json:"delivered"`
-	Grants    uint64 `json:"grants"`
-
-	MessagesS float64 `json:"messages_per_s"` // sent and delivered, lately
-	Factor    float64 `json:"factor"`         // its simulated seconds in a second, lately
-	Blocked   float64 `json:"blocked"`        // share of the time, lately: 0 to 1
-	BusyS     float64 `json:"busy_s"`
-	BlockedS  float64 `json:"blocked_s"`
-
-	Holder string  `json:"holder,omitempty"` // whose message it may have to wait for
-	Root   string  `json:"root,omitempty"`   // whom all on that way wait for
-	Halted string  `json:"halted,omitempty"` // it waits for nobody: the run is "paused", or ahead of its "pace"
-	Blame  float64 `json:"blame"`            // how many wait for it, lately, on average
-
-	rank, place int // of its blame, and of its name: the order of rows
-}
-
-// An Instant is an instant in JSON.
-type Instant struct {
-	Text    string  `json:"text"`
-	Seconds float64 `json:"s"` // of Forever: 9.2e9
-	Step    uint32  `json:"step,omitempty"`
-}
-
-func instant(i metasim.Instant) Instant {
-	return Instant{Text: i.String(), Seconds: i.Time.Seconds(), Step: i.Step}
-}
-
-// within returns nil for an instant that is never reached.
-func within(i metasim.Instant) *Instant {
-	if i == metasim.Infinity {
-		return nil
+// NewMonitor returns a monitor of a run. It takes a snapshot of the server only when a view is asked for.
+func NewMonitor(s *server.Server, c Config) *Monitor {
+	if c.Interval == 0 {
+		c.Interval = defaultInterval
 	}
-	at := instant(i)
-	return &at
+	if c.Process == nil {
+		c.Process = func(string) Process { return Process{} }
+	}
+	if c.Words == nil {
+		c.Words = error.Error
+	}
+	return &Monitor{server: s, config: c, over: make(chan struct{}), slowest: -1}
 }
 
-// blameFirst is the order of the rows: the most blamed, then the others by name, and those who have gone at the end.
+// Close ends what the Handler still serves: with a view of the end of the run.
+func (m *Monitor) Close() { m.once.Do(func() { close(m.over) }) }
+
+func (m *Monitor) ended() bool {
+	select {
+	case <-m.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// View returns the state of the run a moment ago. It is shared: it must not be changed.
+func (m *Monitor) View() View {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now := time.Now(); !now.Before(m.next) || m.ended() && m.view.State != "over" {
+		shot := m.server.Snapshot()
+		m.take(&shot, now)
+		m.next = now.Add(max(m.config.Interval, min(maxShare*shot.Took, maxInterval)))
+	}
+	return m.view
+}
+
+// take makes the view of a snapshot.
+func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
+	rates := m.rates(shot, at)
+	v := View{
+		Scenario: shot.Scenario, Seed: shot.Seed, State: state(shot), WallS: (shot.Running - shot.Paused).Seconds(),
+		Now: instant(shot.Now), End: within(shot.End), Factor: rates.factor, GrantsS: rates.grants, MessagesS: rates.messages,
+		Sent: shot.Totals.Sent, Delivered: shot.Totals.Delivered, Dropped: shot.Totals.Dropped, Grants: shot.Grants,
+		Count: len(shot.Clients), States: map[string]int{}, Clients: make([]Client, len(shot.Clients)),
+	}
+	if shot.Err != nil {
+		v.Error = m.config.Words(shot.Err)
+	}
+	if shot.Halt.Paused {
+		v.PauseAt = within(shot.Halt.Limit)
+	}
+	if shot.Halt.Still {
+		v.Next = within(shot.Halt.Next)
+	}
+	for i := range shot.Clients {
+		v.Clients[i] = m.row(shot, i, rates.clients)
+		v.States[v.Clients[i].State]++
+	}
+	v.Slowest, v.Chain = m.explain(shot)
+	slices.SortFunc(v.Clients, blameFirst)
+	v.Matching = v.Count
+	m.view = v
+}
+
+// row makes the row of a client.
+func (m *Monitor) row(shot *server.Snapshot, i int, rates []rate) Client {
+	c := &shot.Clients[i]
+	row := Client{
+		place: m.places[i], rank: m.ranks[i],
+		Name: c.Name, State: c.State.String(), SinceS: (shot.Wall - c.Since).Seconds(), Peer: c.Peer,
+		PID: m.process(c).PID, At: instant(c.Clock), Safe: instant(metasim.Later(c.Safe, c.Granted)), Granted: instant(c.Granted),
+		Queued: c.Queued, Given: c.Given, Sent: c.Sent, Delivered: c.Delivered, Grants: c.Grants,
+		MessagesS: rates[i].messages, Factor: rates[i].factor, Blocked: rates[i].blocked, BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(),
+		Blame: m.blame[i],
+	}
+	if c.State == server.Absent {
+		row.rank = 1 // the others wait for it
+	}
+	if c.State != server.Waiting {
+		return row
+	}
+	row.Want = within(c.Want)
+	switch {
+	case c.Held:
+		row.Holder, row.Root = shot.Clients[c.Holder].Name, shot.Clients[c.Root].Name
+	case c.Halted && shot.Halt.Paused && !shot.Halt.Driver:
+		row.Halted = "paused"
+	case c.Halted:
+		row.Halted = "pace"
+	}
+	return row
+}
+
+// blameFirst is the order of the rows: by blame, then by name; clients that have left or were lost come last.
 func blameFirst(a, b Client) int {
-	return cmp.Or(cmp.Compare(gone(a), gone(b)), cmp.Compare(b.rank, a.rank), cmp.Compare(a.place, b.place))
+	return cmp.Or(cmp.Compare(ended(a), ended(b)), cmp.Compare(b.rank, a.rank), cmp.Compare(a.place, b.place))
 }
 
-// gone is 1 for a client that has gone, and 0 for others.
-func gone(c Client) int {
+// ended is 1 for a client that has left or was lost, else 0.
+func ended(c Client) int {
 	if c.State == "left" || c.State == "lost" {
 		return 1
 	}
 	return 0
 }
 
-// Page returns the view with the first rows only, of those whose name or state has the words of a filter in it. A limit
-// of 0 is none.
+// Page returns the view with the rows whose name or state has the words of a filter in it. A limit above 0 leaves the first rows only.
 func (v View) Page(filter string, limit int) View {
 	if words := strings.Fields(strings.ToLower(filter)); len(words) > 0 {
 		v.Clients = slices.DeleteFunc(slices.Clone(v.Clients), func(c Client) bool {
@@ -123,4 +131,57 @@ func (v View) Page(filter string, limit int) View {
 		v.Clients = v.Clients[:min(limit, len(v.Clients))]
 	}
 	return v
+}
+
+// rates are those over the recent time.
+type rates struct {
+	factor, grants, messages float64
+	clients                  []rate
+}
+
+type rate struct {
+	factor   float64 // simulated seconds in a second
+	messages float64 // in a second
+	blocked  float64 // share
+}
+
+// minRunning is how many seconds a run must have gone on before its speed is computed.
+const minRunning = 1e-3
+
+// rates compares a snapshot with the oldest sample.
+func (m *Monitor) rates(shot *server.Snapshot, at time.Time) rates {
+	s := sample{at: at, paused: shot.Paused, now: shot.Now.Time, grants: shot.Grants, delivered: shot.Totals.Delivered}
+	s.clients = make([]counters, len(shot.Clients))
+	for i := range shot.Clients {
+		c := &shot.Clients[i]
+		s.clients[i] = counters{clock: c.Clock.Time, messages: c.Sent + c.Delivered, blocked: c.Blocked}
+	}
+	m.updateBlame(shot, at)
+	m.samples = append(m.samples, s)
+	for len(m.samples) > 2 && at.Sub(m.samples[1].at) >= recent {
+		m.samples = m.samples[1:]
+	}
+	old := &m.samples[0]
+	r := rates{clients: make([]rate, len(s.clients))}
+	wall := at.Sub(old.at).Seconds()
+	if wall <= 0 {
+		return r
+	}
+	r.grants, r.messages = float64(s.grants-old.grants)/wall, float64(s.delivered-old.delivered)/wall
+	running := wall - (s.paused - old.paused).Seconds()
+	factor := func(now, then metasim.Time) float64 {
+		if running < minRunning || now == metasim.Forever {
+			return 0
+		}
+		return (now - then).Seconds() / running
+	}
+	r.factor = factor(s.now, old.now)
+	for i := range s.clients {
+		r.clients[i] = rate{
+			factor:   factor(s.clients[i].clock, old.clients[i].clock),
+			messages: float64(s.clients[i].messages-old.clients[i].messages) / wall,
+			blocked:  min(1, (s.clients[i].blocked-old.clients[i].blocked).Seconds()/wall),
+		}
+	}
+	return r
 }

@@ -30,11 +30,11 @@ func TestLive(t *testing.T) {
 	require.NoError(t, err)
 	why, err := remote.Why(t.Context(), "prog")
 	require.NoError(t, err)
-	require.Contains(t, why, "prog is initializing since ")
+	require.Contains(t, why, "prog has been initializing for ")
 	require.Contains(t, why, "about to hang", "the last line of its output")
 	why, err = remote.Why(t.Context(), "sink")
 	require.NoError(t, err)
-	require.Contains(t, why, "prog is initializing since ")
+	require.Contains(t, why, "prog has been initializing for ")
 	require.Contains(t, <-stalled, "nothing was heard for ")
 
 	url, token, _ := strings.Cut(<-page, "#token=")
@@ -50,7 +50,7 @@ func TestLive(t *testing.T) {
 	_, err = remote.Control(t.Context(), "quit", "")
 	require.NoError(t, err)
 	out := <-h.done
-	require.Contains(t, out.Error, "somebody ended it")
+	require.Contains(t, out.Error, "it was ended by")
 	require.NoFileExists(t, filepath.Join(o.Out, monitor.AddressFile))
 	_, err = monitor.Open(o.Out)
 	require.Error(t, err)
@@ -73,6 +73,6 @@ func TestLiveOutside(t *testing.T) {
 		}
 	}}
 	out := fails(t, t.Context(), parse(t, twoSources), o)
-	require.Contains(t, out.Error, "somebody ended it")
+	require.Contains(t, out.Error, "it was ended by")
 	require.Contains(t, <-views, "k ")
 }

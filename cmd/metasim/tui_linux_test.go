@@ -74,7 +74,7 @@ func TestTerminal(t *testing.T) {
 			flag := filepath.Join(s.dir, "here")
 			s.file("c.yaml", withCommand("stuck PING PONG "+flag, ""))
 			x := s.terminal(columns, "run", "c.yaml", "--tui", "--http", ":0", "--stall", "0")
-			screen := x.shows("metasim commanded running", "Who holds the others up: ponger", "ponger at 60ms",
+			screen := x.shows("metasim commanded running", "Held up by: ponger", "ponger at 60ms",
 				"live: http://127.0.0.1:", "p pause")
 			require.Equal(t, columns >= 90, strings.Contains(screen, "safe until"), "what there is room for")
 			for _, line := range strings.Split(screen, "\n") {
@@ -86,7 +86,7 @@ func TestTerminal(t *testing.T) {
 			x.shows("with gerz: 0–0 of 0", "no client is like this")
 			x.press("/", "BSpace", "BSpace", "BSpace", "BSpace", "Enter")
 			x.press("p")
-			x.shows("paused: nobody is authorized") // an answer is shown for some seconds only
+			x.shows("paused: no client is authorized") // an answer is shown for some seconds only
 			x.shows("metasim commanded pausing", "the run is being paused at ", "ponger is on its way")
 			x.press("p")
 			x.shows("metasim commanded running")
@@ -97,7 +97,7 @@ func TestTerminal(t *testing.T) {
 			x.press("q", "n")
 			x.shows("p pause")
 			x.press("q", "y")
-			x.shows("somebody ended it", "status 1")
+			x.shows("it was ended by", "status 1")
 		})
 	}
 }

@@ -42,7 +42,7 @@ func TestWhy(t *testing.T) {
 		does, says string
 	}{
 		{"sleeper", false, "has said nothing for ", " sleeps in the kernel (its "},
-		{"spinner", false, "is computing since ", " % of a core"},
+		{"spinner", false, "has been computing for ", " % of a core"},
 		{"spinner", true, "has said nothing for ", " was stopped by a signal: kill -CONT "},
 		{"stuck", false, "has said nothing for ", " sleeps in the kernel (its "},
 	} {
@@ -60,7 +60,7 @@ func TestWhy(t *testing.T) {
 				require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 			}
 			who := "process " + strconv.Itoa(pid)
-			chain := "pinger at 110ms waits for ponger: ponger may answer at 115ms what it has been given, + 50ms of delay on PONG; " +
+			chain := "pinger at 110ms waits for ponger: ponger may answer at 115ms a message that it has received, + 50ms of delay on PONG; " +
 				"ponger at 60ms " + c.does
 			text := s.why("out", "", chain, who, c.says, "last line of its output: about to hang")
 			require.Equal(t, c.part == "spinner", !strings.Contains(text, "sleeps"))
@@ -71,7 +71,7 @@ func TestWhy(t *testing.T) {
 			require.Equal(t, 0, s.metasim("ctl", "quit", "--run", "out").status)
 			e := p.wait()
 			require.Equal(t, 1, e.status)
-			require.Contains(t, e.err, "metasim: somebody ended it, by metasim ctl quit")
+			require.Contains(t, e.err, "metasim: it was ended by metasim ctl quit")
 			s.gone(pid)
 			s.clean()
 		})
@@ -115,7 +115,7 @@ func TestWhyListener(t *testing.T) {
 	p := s.start(nil, "run", "c.yaml", "--json", "--out", "out")
 	p.appears(listening)
 	p.appears(flag)
-	s.why("out", "listener", "listener at ", " waits for ghost: ghost may answer at ", " what it has not got yet on SILENCE; ",
+	s.why("out", "listener", "listener at ", " waits for ghost: ghost may answer at ", " a message that it has not received yet on SILENCE; ",
 		"ghost at ", " waits for ponger: ", "ponger at 60ms has said nothing for ", " sleeps in the kernel")
 	require.Equal(t, 0, s.metasim("ctl", "quit", "--run", "out").status)
 	require.Equal(t, 1, p.wait().status)
@@ -135,7 +135,7 @@ func TestControl(t *testing.T) {
 			(&served{p, url, "sesame"}).ponger() // the run cannot begin before it is paused
 			s.why("runs/ping-pong-1", "", "the run is paused at ", ", and metasim ctl resume lets it go on")
 			for range 3 {
-				require.Regexp(t, "^(a step: all that happens at the next time, which its rate has it wait for|paused at .*)\n$", ctl("step").out)
+				require.Regexp(t, "^(a step: all that happens at the next time, as soon as its rate permits|paused at .*)\n$", ctl("step").out)
 			}
 			e := s.metasim("why", "pnger")
 			require.Equal(t, 1, e.status)

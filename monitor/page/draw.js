@@ -1,8 +1,8 @@
-// What the page shows: a view in, elements out. Nothing here asks for anything.
+// Draws a view on the page. Nothing here asks the run.
 
 const $ = id => document.getElementById(id);
 
-// number writes three digits, so that it takes the same room as it changes: 0.47, 48.0, 1.33k.
+// number writes three digits, so that its width stays about the same: 0.47, 48.0, 1.33k.
 export function number(x) {
   if (x === 0) return "0";
   for (const unit of ["", "k", "M", "G"]) {
@@ -21,12 +21,12 @@ export function duration(s) {
   return (s / 60).toFixed(0) + " min";
 }
 
-// seconds shows simulated time to the millisecond, so that it does not jump about; what is exact is in the title.
+// seconds writes simulated time to the millisecond, so that its width stays the same; the exact time is in the title.
 const seconds = at => at.s > 9e9 ? "for ever" : at.s.toFixed(3) + " s";
 
 const percent = share => (100 * share).toFixed(0) + " %";
 
-// What does not change is left alone: it may be selected, or pointed at.
+// write changes only what is different: text may be selected, or pointed at.
 function write(e, value, title) {
   if (e.textContent !== value) e.textContent = value;
   if (title !== undefined && e.title !== title) e.title = title;
@@ -73,15 +73,15 @@ function mix(view) {
   text("mix-text", there.map(s => `${view.states[s]} ${s}`).join(", "));
 }
 
-// The story is why somebody waits for the slowest, or what else keeps the run. Its card does not shrink, so that what is
-// below it stays where it is, until the page is another width.
+// explain shows why a client waits for the slowest, or what else the run waits for. Its card does not shrink, so that what is below it
+// stays where it is, until the width of the page changes.
 let tall = 0, wide = 0;
 
-function story(view) {
+function explain(view) {
   const card = $("why");
   card.hidden = view.state === "over";
   const told = view.chain || [], items = $("chain").children;
-  text("lead", view.slowest ? "Who holds the others up:" : told.length ? "What keeps the run:" : "Nobody holds the others up");
+  text("lead", view.slowest ? "Held up by:" : told.length ? "What the run waits for:" : "No client holds the others up");
   text("slowest", view.slowest || "");
   told.forEach((sentence, i) => write(items[i] || $("chain").appendChild(document.createElement("li")), sentence));
   while (items.length > told.length) items[items.length - 1].remove();
@@ -102,7 +102,7 @@ function waits(c) {
   return c.root === c.holder ? c.holder : `${c.holder} … ${c.root}`;
 }
 
-// Rows are kept by the name of their client, and change what has changed.
+// Rows are kept by the name of their client.
 const rows = new Map();
 
 function row(c, view) {
@@ -127,8 +127,8 @@ function row(c, view) {
   part("bar").firstElementChild.style.width = (100 * c.blocked).toFixed(0) + "%";
   write(part("share"), percent(c.blocked));
   write(part("holds"), c.blame < 0.05 ? "" : c.blame.toFixed(1));
-  const whom = waits(c);
-  write(part("waits"), whom, whom);
+  const target = waits(c);
+  write(part("waits"), target, target);
   return tr;
 }
 
@@ -146,10 +146,10 @@ function table(view) {
   });
   if (focused !== document.activeElement && focused.isConnected) focused.focus({preventScroll: true}); // its row was moved
   const hidden = view.matching - view.clients.length;
-  text("more", hidden > 0 ? `and ${hidden} more: filter to see them` : view.matching === 0 ? "no client is like this" : "");
+  text("more", hidden > 0 ? `and ${hidden} more: filter to see them` : view.matching === 0 ? "no client matches" : "");
 }
 
-// state is what is written in the pill, and its colour.
+// state sets the text and the colour of the pill.
 export function state(word, colour) {
   text("state", word);
   $("state").dataset.state = colour || word;
@@ -177,6 +177,6 @@ export function draw(view) {
   spark("grants", view.grants_per_s);
   text("count", String(view.count));
   mix(view);
-  story(view);
+  explain(view);
   table(view);
 }

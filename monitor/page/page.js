@@ -1,5 +1,5 @@
-// The page asks the run for views as they come, and sends it commands. The token is what follows #token= in the address:
-// browsers send that to nobody.
+// The page receives views of the run and sends it commands. The token is what follows #token= in the address: browsers do not send that
+// part of an address.
 
 import {draw, duration, notice, state} from "./draw.js";
 
@@ -30,7 +30,7 @@ function show(view) {
   else if (view.state === "over") notice(`The run is over, after ${duration(view.wall_s)} of real time.`);
 }
 
-// vanish says that nobody answers any more.
+// vanish says that the run does not answer any more.
 function vanish() {
   if (lost) return;
   lost = true;
@@ -44,7 +44,7 @@ async function ask(path, options) {
   try {
     const response = await fetch(path, {headers, ...options});
     const answer = await response.json();
-    if (!over()) notice(answer.error, true); // what the run said at its end stays
+    if (!over()) notice(answer.error, true); // the notice of the end stays
     return answer;
   } catch {
     if (!over()) vanish();
@@ -54,7 +54,7 @@ async function ask(path, options) {
 
 const command = (name, time) => ask(`/ctl/${name}` + (time === undefined ? "" : "?t=" + encodeURIComponent(time)), {method: "POST"});
 
-let asker = null; // what was clicked on
+let asker = null; // the button that was clicked
 
 async function why(button) {
   const client = button.dataset.client;
@@ -94,7 +94,7 @@ let watching = null;
 
 // watch shows views until the run is over. Where the connection breaks it tries again.
 async function watch() {
-  if (over()) return; // nobody is there to ask
+  if (over()) return; // the run does not answer any more
   if (watching) watching.abort();
   const mine = watching = new AbortController();
   while (mine === watching) {

@@ -1,3 +1,7 @@
-// Package tui shows a run on a terminal while it goes on: a row for each client, the most blamed first, and keys to pause
-// it, step it and end it. It shows what a live.Monitor sees, as the page does.
+// Package tui shows a run on a terminal while it goes on: a row for each client, the one that most others wait for first, and keys that
+// pause it, step it and end it. It shows the views of a monitor.Monitor, as the page does. Only this package uses bubbletea.
+//
+//	model.go    keys, views and sizes in; lines out
+//	screen.go   the lines above the table, and how texts are cut and coloured
+//	table.go    the table of clients
 package tui

@@ -1,7 +1,10 @@
 package tui
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -11,28 +14,39 @@ import (
 	"metasim/monitor"
 )
 
-// every is how often a new view is shown.
-const every = 250 * time.Millisecond
+// Show shows a run on a terminal until it is over or ctx is done. Then it restores the terminal. notes returns what the program would
+// print elsewhere; the last lines of it are shown too.
+func Show(ctx context.Context, r Run, notes func() []string, in io.Reader, out io.Writer) error {
+	p := tea.NewProgram(&model{run: r, notes: notes}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
+	_, err := p.Run()
+	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
 
-// settled is after how long a frame has been drawn.
-const settled = 50 * time.Millisecond
+// interval is how often a new view is shown.
+const interval = 250 * time.Millisecond
 
-// A model is what is on the screen, and what is being typed.
+// drawTime is how long the library needs at most to draw a frame.
+const drawTime = 50 * time.Millisecond
+
+// A model is what the screen shows, and what is being typed.
 type model struct {
 	run           Run
 	notes         func() []string
 	view          monitor.View
 	width, height int
-	first, room   int // the row on top, and how many there is room for
-	high          int // of what is above the table, the most so far: rows must not jump
+	first, room   int // the first row that is shown, and how many have room
+	headHeight    int // the largest height so far of what is above the table: rows must not jump
 	filter        string
 	typing        prompt
 	text          string // that is being typed
-	said          string // what the last command came to
-	heard         int    // in how many views it was shown
+	answered      string // the answer to the last command
+	shown         int    // in how many views the answer was shown
 }
 
-// A prompt is what is being asked for.
+// A prompt is a question whose answer is being typed.
 type prompt uint8
 
 const (
@@ -42,39 +56,39 @@ const (
 	reallyQuit
 )
 
-// A Run is what is shown: a monitor.Monitor.
+// A Run is a run that is shown: a monitor.Monitor.
 type Run interface {
 	View() monitor.View
 	Control(command, at string) (done string, err error)
 }
 
-// looked is a new view.
-type looked monitor.View
+// newView is a message with the next view.
+type newView monitor.View
 
-func (m *model) look() tea.Msg { return looked(m.run.View().Page(m.filter, 0)) }
+func (m *model) next() tea.Msg { return newView(m.run.View().Page(m.filter, 0)) }
 
 // Init asks for the first view.
-func (m *model) Init() tea.Cmd { return m.look }
+func (m *model) Init() tea.Cmd { return m.next }
 
 // Update takes a key, a view or a size.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		m.width, m.height, m.high = msg.Width, msg.Height, 0
-		// The library's first frame of a new size does not take note of the cells that are new, and leaves in them what was
-		// there when something shorter comes: another one, from an empty screen, does.
-		return m, tea.Tick(settled, func(time.Time) tea.Msg { return tea.ClearScreen() })
-	case looked:
+		m.width, m.height, m.headHeight = msg.Width, msg.Height, 0
+		// The first frame that the library draws in a new size does not cover the new cells: shorter text leaves old text there. So
+		// another frame is drawn from an empty screen.
+		return m, tea.Tick(drawTime, func(time.Time) tea.Msg { return tea.ClearScreen() })
+	case newView:
 		m.view = monitor.View(msg)
-		if m.heard++; m.heard > saidFor {
-			m.said = ""
+		if m.shown++; m.shown > answerViews {
+			m.answered = ""
 		}
 		if m.view.State == "over" {
 			return m, tea.Quit
 		}
-		return m, tea.Tick(every, func(time.Time) tea.Msg { return m.look() })
+		return m, tea.Tick(interval, func(time.Time) tea.Msg { return m.next() })
 	case tea.KeyPressMsg:
-		m.said = ""
+		m.answered = ""
 		if m.typing != nothing {
 			m.edit(msg)
 		} else {
@@ -85,7 +99,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// press takes a key that stands for something.
+// press takes a key that is a command.
 func (m *model) press(key string) {
 	switch key {
 	case "p", "space":
@@ -117,7 +131,7 @@ func (m *model) press(key string) {
 	}
 }
 
-// scroll moves the rows, as far as there are any.
+// scroll moves the rows, as far as there are more.
 func (m *model) scroll(by int) {
 	m.first = max(0, min(m.first+by, len(m.view.Clients)-max(1, m.room)))
 }
@@ -160,21 +174,21 @@ func (m *model) answer() {
 
 func (m *model) command(name, at string) {
 	done, err := m.run.Control(name, at)
-	if m.said = done; err != nil {
-		m.said = err.Error()
+	if m.answered = done; err != nil {
+		m.answered = err.Error()
 	}
-	m.heard = 0
+	m.shown = 0
 }
 
 const (
 	// maxNotes is how many lines of notes are shown.
 	maxNotes = 3
-	// saidFor is in how many views the answer to a command is shown: for some seconds.
-	saidFor = 20
-	// maxHigh is how much room is kept for what is above the table, though it be shorter for a moment.
-	maxHigh = 11
-	// leastRows are shown in any case, before what is above them is.
-	leastRows = 6
+	// answerViews is in how many views the answer to a command is shown: for some seconds.
+	answerViews = 20
+	// maxHeadHeight is how many lines above the table are reserved, even if fewer are needed for a moment.
+	maxHeadHeight = 11
+	// minRows is how many rows are shown in any case; the lines above the table are cut for them.
+	minRows = 6
 )
 
 // View draws the screen.
@@ -186,14 +200,14 @@ func (m *model) View() tea.View {
 
 func (m *model) lines() []string {
 	if m.width == 0 || m.view.Scenario == "" {
-		return []string{"looking at the run ..."}
+		return []string{"waiting for the run ..."}
 	}
-	lines := append(headline(&m.view, m.width), story(&m.view, m.width)...)
-	if most := max(0, m.height-2-leastRows); len(lines) > most {
+	lines := append(headline(&m.view, m.width), explanation(&m.view, m.width)...)
+	if most := max(0, m.height-2-minRows); len(lines) > most {
 		lines = lines[:most]
 	}
-	m.high = max(m.high, min(len(lines), maxHigh))
-	for len(lines) < m.high {
+	m.headHeight = max(m.headHeight, min(len(lines), maxHeadHeight))
+	for len(lines) < m.headHeight {
 		lines = append(lines, "")
 	}
 	notes := m.notes()
@@ -210,7 +224,7 @@ func (m *model) lines() []string {
 	return append(lines[:max(0, min(len(lines), m.height-1))], bar.of(fit(m.foot(), m.width, false)))
 }
 
-// foot is the last line: what is asked, or what was said, and the keys.
+// foot is the last line: a question, or the answer to the last command and the keys.
 func (m *model) foot() string {
 	switch m.typing {
 	case untilWhen:
@@ -225,8 +239,8 @@ func (m *model) foot() string {
 		pause = "p resume"
 	}
 	keys := " " + pause + "  s step  u until  / filter  q quit"
-	if m.said != "" {
-		keys = " " + m.said + "  " + keys
+	if m.answered != "" {
+		keys = " " + m.answered + "  " + keys
 	}
 	n := len(m.view.Clients)
 	where := fmt.Sprintf("%d–%d of %d ", min(m.first+1, n), min(m.first+m.room, n), n)

@@ -12,7 +12,7 @@ import (
 	"metasim/monitor"
 )
 
-// A style is how a piece of text looks: an SGR sequence, from the sixteen colours that the terminal's user has chosen.
+// A style is an SGR sequence for a piece of text. It uses only the sixteen colours that the user of the terminal has chosen.
 type style string
 
 const (
@@ -37,14 +37,14 @@ var states = map[string]style{
 	"running": good, "paused": slow, "pausing": slow, "joining": slow, "over": faint,
 }
 
-// headline is how far the run is, and how fast. What there is no room for is left out from the end.
+// headline says how far the run is and how fast. What has no room is left out from the end.
 func headline(v *monitor.View, width int) []string {
 	state := v.State
 	if v.State == "over" && v.Error != "" {
 		state = "failed"
 	}
 	name := "metasim " + v.Scenario
-	if room := max(width-2-len(state), 8); len(name) > room { // the state is worth more
+	if room := max(width-2-len(state), 8); len(name) > room { // the state is more important
 		name = fit(name, room, false)
 	}
 	first := []string{bold.of(name), states[v.State].of(state), faint.of(mix(v))}
@@ -60,7 +60,7 @@ func headline(v *monitor.View, width int) []string {
 	return append(lines, "")
 }
 
-// row puts parts side by side, as many as there is room for; the first in any case.
+// row puts parts side by side, as many as have room; the first in any case.
 func row(parts []string, gap, width int) string {
 	line := parts[0]
 	for _, p := range parts[1:] {
@@ -72,7 +72,7 @@ func row(parts []string, gap, width int) string {
 	return cut(line, width)
 }
 
-// mix is how many clients there are, by what they do.
+// mix says how many clients are in each state.
 func mix(v *monitor.View) string {
 	var parts []string
 	for _, s := range []string{"computing", "initializing", "waiting", "absent", "left", "lost"} {
@@ -83,7 +83,7 @@ func mix(v *monitor.View) string {
 	return strings.Join(parts, ", ")
 }
 
-// progress is a bar with how much of the run is done.
+// progress is a bar of the share of the run that is done.
 func progress(share float64, width int) string {
 	const number = 6 // " 100 %"
 	if width < 4*number {
@@ -92,20 +92,20 @@ func progress(share float64, width int) string {
 	return meter(share, width-number, good) + fit(fmt.Sprintf("%.0f %%", 100*share), number, true)
 }
 
-// meter is a bar that is so full.
+// meter is a bar of a share.
 func meter(share float64, width int, look style) string {
 	full := max(0, min(width, int(math.Round(share*float64(width)))))
 	return look.of(strings.Repeat("━", full)) + faint.of(strings.Repeat("━", width-full))
 }
 
-// story is why somebody waits for the slowest, or what else keeps the run, wrapped.
-func story(v *monitor.View, width int) []string {
-	first := "Nobody holds the others up."
+// explanation says why a client waits for the slowest, or what else the run waits for, wrapped.
+func explanation(v *monitor.View, width int) []string {
+	first := "No client holds the others up."
 	switch {
 	case v.Slowest != "":
-		first = "Who holds the others up: " + bad.of(v.Slowest)
+		first = "Held up by: " + bad.of(v.Slowest)
 	case len(v.Chain) > 0:
-		first = "What keeps the run:"
+		first = "What the run waits for:"
 	}
 	lines := []string{cut(first, width)}
 	for i, sentence := range v.Chain {
@@ -139,7 +139,7 @@ func wrap(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// at is simulated time to the millisecond, so that it does not jump about.
+// at writes simulated time to the millisecond, so that its width stays the same.
 func at(i monitor.Instant) string {
 	if i.Seconds > 9e9 {
 		return "for ever"
@@ -147,7 +147,7 @@ func at(i monitor.Instant) string {
 	return fmt.Sprintf("%.3f s", i.Seconds)
 }
 
-// since is real time.
+// since writes real time.
 func since(s float64) string {
 	switch {
 	case s < 10:
@@ -158,7 +158,7 @@ func since(s float64) string {
 	return fmt.Sprintf("%.0f min", time.Duration(s*float64(time.Second)).Minutes())
 }
 
-// short writes a number with three digits, so that it takes the same room as it changes: 0.47, 48.0, 1.33k.
+// short writes a number with three digits, so that its width stays about the same: 0.47, 48.0, 1.33k.
 func short(x float64) string {
 	for _, unit := range []string{"", "k", "M", "G"} {
 		switch {
@@ -176,13 +176,13 @@ func short(x float64) string {
 	return fmt.Sprintf("%.0fT", x)
 }
 
-// styles are what a text may have in it that takes no room.
+// styles matches what takes no room in a text.
 var styles = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// cells is how much room a text takes. Names are in ASCII, and so is nearly all else.
+// cells is how many cells a text takes. Names are ASCII, and so is nearly everything else.
 func cells(text string) int { return utf8.RuneCountInString(styles.ReplaceAllString(text, "")) }
 
-// cut leaves of a line as much as fits, styles and all.
+// cut shortens a line to a width, and keeps its styles.
 func cut(text string, width int) string {
 	if cells(text) <= width {
 		return text
@@ -203,7 +203,7 @@ func cut(text string, width int) string {
 	return string(kept)
 }
 
-// fit cuts plain text or fills it up, so that it takes a number of cells.
+// fit cuts or pads plain text to a number of cells.
 func fit(text string, width int, right bool) string {
 	r := []rune(text)
 	switch {

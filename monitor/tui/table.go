@@ -7,23 +7,23 @@ import (
 	"metasim/monitor"
 )
 
-// A column is one of the table. Those that are worth less are left out where the terminal is narrow.
+// A column is one of the table. A narrow terminal shows only the important ones.
 type column struct {
 	title string
-	width int // of the last one: the rest of the line
+	width int // 0: the rest of the line
 	right bool
-	least int // the width of the terminal from which on it is shown
+	least int // width of a terminal that shows it
 	cell  func(c *monitor.Client) (string, style)
-	drawn bool // the cell is as wide as it is to be, and styled
+	drawn bool // the cell has its width and its styles already
 }
 
 const (
-	narrow = 14 // of the names on a small terminal
-	usual  = 18 // else
+	narrow = 14 // width of the names on a small terminal
+	usual  = 18 // width of the names on another one
 	meters = 130
 )
 
-// columns are those of a terminal of some width.
+// columns returns the columns of a terminal with a width.
 func columns(v *monitor.View, width int) []column {
 	text := func(value func(c *monitor.Client) string) func(c *monitor.Client) (string, style) {
 		return func(c *monitor.Client) (string, style) { return value(c), normal }
@@ -67,10 +67,10 @@ func columns(v *monitor.View, width int) []column {
 	return shown
 }
 
-// gap is what lies between two columns.
+// gap is the space between two columns.
 const gap = 2
 
-// nameWidth is as much as the longest name wants, and the terminal has.
+// nameWidth is the width of the longest name, if the terminal has it.
 func nameWidth(v *monitor.View, width int) int {
 	if width < 54 {
 		return narrow
@@ -82,7 +82,7 @@ func nameWidth(v *monitor.View, width int) int {
 	return min(longest, usual+max(0, width-90)/4)
 }
 
-// waits is for whom or for what a client waits.
+// waits says which client or what else a client waits for.
 func waits(c *monitor.Client) string {
 	switch {
 	case c.Halted == "paused":
@@ -95,7 +95,7 @@ func waits(c *monitor.Client) string {
 	return c.Holder
 }
 
-// table is the title of the columns, and as many rows from a first one on as there is room for.
+// table returns the titles of the columns, and as many rows from first on as have room.
 func table(v *monitor.View, first, room, width int) []string {
 	shown := columns(v, width)
 	line := func(cell func(c *column) (string, style)) string {
@@ -112,7 +112,7 @@ func table(v *monitor.View, first, room, width int) []string {
 	}
 	lines := []string{line(func(c *column) (string, style) { return c.title, faint })}
 	if len(v.Clients) == 0 && v.Count > 0 {
-		return append(lines, faint.of(fit("no client is like this: / and return shows all", width, false)))
+		return append(lines, faint.of(fit("no client matches: / and return shows all", width, false)))
 	}
 	for i := first; i < min(len(v.Clients), first+room-1); i++ {
 		lines = append(lines, line(func(c *column) (string, style) { return c.cell(&v.Clients[i]) }))

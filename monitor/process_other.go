@@ -3,7 +3,7 @@
 package monitor
 
 // probe knows nothing: this system does not show its processes as files.
-func probe(int) glimpse { return glimpse{} }
+func probe(int) processSample { return processSample{} }
 
-// worker cannot look for anybody else.
+// worker cannot find another process.
 func worker(pid int) int { return pid }

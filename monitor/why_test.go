@@ -21,7 +21,7 @@ func TestStall(t *testing.T) {
 		case 150, 250:
 			held = !held
 		}
-		silent, due := w.look(began.Add(time.Duration(second)*time.Second), heard, held)
+		silent, due := w.check(began.Add(time.Duration(second)*time.Second), heard, held)
 		if due {
 			told = append(told, second)
 		}

@@ -31,40 +31,40 @@ func starts(t *testing.T, in io.Reader, argv ...string) int {
 }
 
 // eventually examines a process until it does what it is to do.
-func eventually(t *testing.T, pid int, does Condition, in string) Vitals {
+func eventually(t *testing.T, pid int, does condition, in string) processState {
 	t.Helper()
-	var v Vitals
+	var v processState
 	require.Eventually(t, func() bool {
-		v = Examine(t.Context(), pid, time.Millisecond)
-		return v.Condition == does && v.In == in
+		v = examine(t.Context(), pid, time.Millisecond)
+		return v.condition == does && v.in == in
 	}, time.Minute, time.Millisecond, "%s: it is %s", does, in)
 	return v
 }
 
 // It is told what a process sleeps for, and of which file.
 func TestAsleep(t *testing.T) {
-	eventually(t, starts(t, nil, "sleep", "100"), Sleeps, "it waits for a timer")
+	eventually(t, starts(t, nil, "sleep", "100"), sleeps, "it waits for a timer")
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.Close()) }()
-	eventually(t, starts(t, r, "cat"), Sleeps, "it waits to read from a pipe")
+	eventually(t, starts(t, r, "cat"), sleeps, "it waits to read from a pipe")
 	require.NoError(t, r.Close())
 	fifo := filepath.Join(t.TempDir(), "a\x1bfifo")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 	both, err := os.OpenFile(fifo, os.O_RDWR, 0)
 	require.NoError(t, err)
 	pid := starts(t, both, "cat")
-	v := eventually(t, pid, Sleeps, "it waits to read from "+plain(fifo))
+	v := eventually(t, pid, sleeps, "it waits to read from "+plain(fifo))
 	require.NoError(t, both.Close())
 	require.Equal(t, fmt.Sprintf("process %d sleeps in the kernel (it waits to read from %s), 0 %% of a core", pid, plain(fifo)), v.words(pid))
-	require.NotContains(t, v.In, "\x1b")
+	require.NotContains(t, v.in, "\x1b")
 }
 
 // A process that was stopped is told from one that a debugger holds.
 func TestStopped(t *testing.T) {
 	pid := starts(t, nil, "sleep", "100")
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
-	v := eventually(t, pid, Stopped, "")
+	v := eventually(t, pid, stopped, "")
 	require.Equal(t, fmt.Sprintf("process %d was stopped by a signal: kill -CONT %[1]d lets it go on", pid), v.words(pid))
 
 	held := starts(t, nil, "sleep", "100")
@@ -73,7 +73,7 @@ func TestStopped(t *testing.T) {
 	if err := syscall.PtraceAttach(held); err != nil {
 		t.Skipf("SKIPPED LOUDLY: this system does not let a test be a debugger: %v", err)
 	}
-	v = eventually(t, held, Traced, "")
+	v = eventually(t, held, traced, "")
 	name, err := os.ReadFile("/proc/self/comm")
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf("process %d is held by a debugger: %s, process %d", held, name[:len(name)-1], syscall.Gettid()), v.words(held))
@@ -107,18 +107,18 @@ func TestExamine(t *testing.T) {
 			}
 		}
 	}()
-	v := Examine(context.Background(), os.Getpid(), watched)
-	for began := time.Now(); v.Cores <= busy && time.Since(began) < 20*time.Second; { // others may have the processors
-		v = Examine(context.Background(), os.Getpid(), watched)
+	v := examine(context.Background(), os.Getpid(), examineTime)
+	for began := time.Now(); v.cores <= busy && time.Since(began) < 20*time.Second; { // others may have the processors
+		v = examine(context.Background(), os.Getpid(), examineTime)
 	}
 	close(stop)
 	<-done
-	require.Equal(t, Runs, v.Condition)
-	require.Greater(t, v.Cores, busy)
+	require.Equal(t, runs, v.condition)
+	require.Greater(t, v.cores, busy)
 	require.Regexp(t, `^process 7, \d+ % of a core$`, v.words(7))
-	v.Cores = 0.01
-	require.Equal(t, "process 7, 1 % of a core, as others have the processors", v.words(7))
-	require.Equal(t, HasEnded, Examine(context.Background(), 1<<30, watched).Condition)
+	v.cores = 0.01
+	require.Equal(t, "process 7, 1 % of a core, because other processes have the processors", v.words(7))
+	require.Equal(t, hasEnded, examine(context.Background(), 1<<30, examineTime).condition)
 }
 
 // What threads wait for is told once, and what tells least comes last.

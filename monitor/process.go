@@ -1,0 +1,83 @@
+package monitor
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+func (c condition) String() string {
+	return [...]string{"unknown", "running", "asleep in the kernel", "stuck in the kernel", "stopped", "held by a debugger", "ended"}[c]
+}
+
+// busy is the share of a core from which on a process computes, even if it was asleep at the last sample. A process that is ready to run
+// and uses less has to wait for a processor.
+const busy = 0.05
+
+// examine watches a process for a time: 200 ms are enough.
+func examine(ctx context.Context, pid int, over time.Duration) processState {
+	before := probe(pid)
+	if before.final() {
+		return since(processSample{}, before)
+	}
+	timer := time.NewTimer(over)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return since(before, probe(pid))
+}
+
+// final reports whether a later sample has nothing to compare with.
+func (s *processSample) final() bool { return s.condition == unknown || s.condition == hasEnded }
+
+// since compares two samples of a process. Without an earlier one it is not known how much the process computed.
+func since(before, after processSample) processState {
+	v := processState{condition: after.condition, cores: -1, in: after.in, tracer: after.tracer}
+	if before.at.IsZero() || after.final() {
+		return v
+	}
+	v.cores = (after.cpu - before.cpu).Seconds() / after.at.Sub(before.at).Seconds()
+	if v.condition == sleeps && v.cores >= busy {
+		v.condition, v.in = runs, ""
+	}
+	return v
+}
+
+// idle reports whether a process is known not to compute.
+func (v *processState) idle() bool { return v.condition != unknown && v.condition != runs }
+
+// words says what a process does, as the rest of a sentence about its client.
+func (v *processState) words(pid int) string {
+	in := ""
+	if v.in != "" {
+		in = " (" + v.in + ")"
+	}
+	load := ""
+	if v.cores >= 0 {
+		load = fmt.Sprintf(", %.0f %% of a core", 100*v.cores)
+	}
+	name := fmt.Sprintf("process %d", pid)
+	switch v.condition {
+	case runs:
+		if v.cores >= 0 && v.cores < busy {
+			return name + load + ", because other processes have the processors"
+		}
+		return name + load
+	case sleeps:
+		return name + " sleeps in the kernel" + in + load
+	case stuck:
+		return name + " is stuck in the kernel" + in + ", where no signal reaches it: it waits for a disk or a network file system"
+	case stopped:
+		return name + fmt.Sprintf(" was stopped by a signal: kill -CONT %d lets it go on", pid)
+	case traced:
+		if v.tracer != "" {
+			return name + " is held by a debugger: " + v.tracer
+		}
+		return name + " is held by a debugger"
+	case hasEnded:
+		return name + " has ended"
+	}
+	return name
+}

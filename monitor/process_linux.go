@@ -1,0 +1,268 @@
+package monitor
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// userHZ is the unit of times in /proc: 100 per second on every Linux that Go runs on.
+const userHZ = 100
+
+// maxThreads bounds how many threads of a process are read.
+const maxThreads = 200
+
+// procDir is the directory of a process in /proc.
+func procDir(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid)) }
+
+// probe reads a process in /proc.
+func probe(pid int) processSample {
+	dir := procDir(pid)
+	main, cpu, ok := readStat(dir)
+	if !ok {
+		return processSample{condition: hasEnded}
+	}
+	s := processSample{at: time.Now(), condition: conditions[main], cpu: cpu}
+	switch s.condition {
+	case sleeps:
+		s.readThreads(dir)
+	case stuck:
+		if call := waitsFor(dir); call != "" {
+			s.in = "it waits " + call
+		}
+	case traced:
+		s.tracer = tracer(dir)
+	}
+	return s
+}
+
+// conditions are the states of proc(5).
+var conditions = map[byte]condition{
+	'R': runs, 'S': sleeps, 'I': sleeps, 'D': stuck, 'T': stopped, 't': traced, 'Z': hasEnded, 'X': hasEnded,
+}
+
+// readThreads reads the other threads of a process whose first thread sleeps: they may compute.
+func (s *processSample) readThreads(dir string) {
+	tasks, err := filepath.Glob(filepath.Join(dir, "task", "*"))
+	if err != nil || len(tasks) <= 1 {
+		if call := waitsFor(dir); call != "" {
+			s.in = "it waits " + call
+		}
+		return
+	}
+	var calls []string
+	for _, task := range tasks[:min(len(tasks), maxThreads)] {
+		if c, _, ok := readStat(task); ok && (conditions[c] == runs || conditions[c] == stuck) {
+			s.condition = conditions[c]
+			return
+		}
+		calls = append(calls, waitsFor(task))
+	}
+	s.in = fmt.Sprintf("its %d threads wait", len(tasks)) + together(calls)
+}
+
+// readStat reads the state and the CPU time of a process or a thread. The name of its program comes before them in parentheses, and can
+// have any characters.
+func readStat(dir string) (state byte, cpu time.Duration, ok bool) {
+	text, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return 0, 0, false
+	}
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	const utime, stime = 11, 12 // indexes from the state on
+	if len(fields) <= stime || len(fields[0]) != 1 {
+		return 0, 0, false
+	}
+	for _, f := range fields[utime : stime+1] {
+		ticks, err := strconv.ParseInt(string(f), 10, 64)
+		if err != nil {
+			return 0, 0, false
+		}
+		cpu += time.Duration(ticks) * time.Second / userHZ
+	}
+	return fields[0][0], cpu, true
+}
+
+// tracer names the debugger of a process; empty: not known.
+func tracer(dir string) string {
+	text, err := os.ReadFile(filepath.Join(dir, "status"))
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(text), "\nTracerPid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || pid == 0 {
+		return ""
+	}
+	name, err := os.ReadFile(filepath.Join(procDir(pid), "comm"))
+	if err != nil {
+		return fmt.Sprintf("process %d", pid)
+	}
+	return fmt.Sprintf("%s, process %d", plain(strings.TrimSpace(string(name))), pid)
+}
+
+// worker returns the process that does the work of a started process: itself, or the program that a script waits for.
+func worker(pid int) int {
+	const generations = 8
+	for range generations {
+		dir := filepath.Join(procDir(pid), "task", strconv.Itoa(pid))
+		if waitsFor(dir) != forChild {
+			return pid
+		}
+		children, err := os.ReadFile(filepath.Join(dir, "children"))
+		if err != nil {
+			return pid
+		}
+		all := strings.Fields(string(children))
+		if len(all) != 1 {
+			return pid
+		}
+		child, err := strconv.Atoi(all[0])
+		if err != nil {
+			return pid
+		}
+		pid = child
+	}
+	return pid
+}
+
+// What a thread waits for, in words that follow "it waits".
+const (
+	forTimer  = "for a timer"
+	forInput  = "for input"
+	forThread = "for another thread or a lock"
+	forChild  = "for a child to end"
+)
+
+// A sysCall is a system call that a thread is in, with its arguments.
+type sysCall struct {
+	number uintptr
+	args   [6]uint64
+}
+
+// readCall reads the system call that a thread waits in. The system tells it to the owner of the process.
+func readCall(dir string) (c sysCall, ok bool) {
+	text, err := os.ReadFile(filepath.Join(dir, "syscall"))
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) <= len(c.args) {
+		return c, false // not permitted, or the thread runs
+	}
+	number, err := strconv.ParseInt(fields[0], 10, 32)
+	if err != nil || number < 0 { // not in a system call
+		return c, false
+	}
+	c.number = uintptr(number)
+	for i := range c.args {
+		if c.args[i], err = strconv.ParseUint(fields[1+i], 0, 64); err != nil {
+			return c, false
+		}
+	}
+	return c, true
+}
+
+// waitsFor says what a thread waits for; empty: not known.
+func waitsFor(dir string) string {
+	c, ok := readCall(dir)
+	if !ok {
+		return ""
+	}
+	if runtime.GOARCH == "amd64" { // calls that newer architectures do not have
+		switch c.number {
+		case 7: // poll
+			return inputOr(int32(c.args[2]) > 0)
+		case 23: // select
+			return inputOr(c.args[4] != 0)
+		case 232: // epoll_wait
+			return inputOr(int32(c.args[3]) > 0)
+		case 2: // open
+			return "to open a file"
+		case 34: // pause
+			return "for a signal"
+		}
+	}
+	switch c.number {
+	case syscall.SYS_NANOSLEEP, syscall.SYS_CLOCK_NANOSLEEP:
+		return forTimer
+	case syscall.SYS_READ, syscall.SYS_READV, syscall.SYS_RECVFROM, syscall.SYS_RECVMSG:
+		return "to read" + object(dir, " from ", c.args[0])
+	case syscall.SYS_WRITE, syscall.SYS_WRITEV, syscall.SYS_SENDTO, syscall.SYS_SENDMSG:
+		return "to write" + object(dir, " to ", c.args[0])
+	case syscall.SYS_ACCEPT, syscall.SYS_ACCEPT4, syscall.SYS_CONNECT:
+		return "for a connection"
+	case syscall.SYS_OPENAT:
+		return "to open a file"
+	case syscall.SYS_FLOCK, syscall.SYS_FCNTL:
+		return "for a lock on" + object(dir, " ", c.args[0])
+	case syscall.SYS_FUTEX:
+		return forThread
+	case syscall.SYS_PPOLL:
+		return inputOr(c.args[2] != 0)
+	case syscall.SYS_PSELECT6:
+		return inputOr(c.args[4] != 0)
+	case syscall.SYS_EPOLL_PWAIT:
+		return inputOr(int32(c.args[3]) > 0)
+	case syscall.SYS_WAIT4, syscall.SYS_WAITID:
+		return forChild
+	case syscall.SYS_RT_SIGTIMEDWAIT, syscall.SYS_RT_SIGSUSPEND:
+		return "for a signal"
+	}
+	return fmt.Sprintf("in system call %d", c.number)
+}
+
+func inputOr(timer bool) string {
+	if timer {
+		return forInput + " or a timer"
+	}
+	return forInput
+}
+
+// object names what a file descriptor of a process is.
+func object(dir, link string, fd uint64) string {
+	name, err := os.Readlink(filepath.Join(dir, "fd", strconv.FormatUint(fd, 10)))
+	switch {
+	case err != nil:
+		return link + "file " + strconv.FormatUint(fd, 10)
+	case strings.HasPrefix(name, "socket:"):
+		return link + "a socket"
+	case strings.HasPrefix(name, "pipe:"):
+		return link + "a pipe"
+	}
+	return link + plain(name)
+}
+
+// together says what several threads wait for: each thing once, the least specific one last.
+func together(calls []string) string {
+	slices.SortFunc(calls, func(a, b string) int {
+		if (a == forThread) != (b == forThread) {
+			if b == forThread {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	calls = slices.DeleteFunc(slices.Compact(calls), func(c string) bool { return c == "" })
+	if n := len(calls); n > 0 && calls[n-1] == forThread {
+		calls[n-1] = "for one another"
+	}
+	const most = 3
+	if len(calls) > most {
+		calls = append(calls[:most], "for more")
+	}
+	switch n := len(calls); n {
+	case 0:
+		return ""
+	case 1:
+		return " " + calls[0]
+	default:
+		return " " + strings.Join(calls[:n-1], ", ") + ", or " + calls[n-1]
+	}
+}
