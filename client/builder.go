@@ -130,7 +130,7 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 func Connect(ctx context.Context, opts ...Option) (*Host, error) {
 	conn, err := connect(ctx, gather(opts))
 	if err != nil {
-		return nil, named("", err)
+		return nil, err
 	}
 	return newHost(conn), nil
 }

@@ -51,7 +51,7 @@ func TestBuilderMistakes(t *testing.T) {
 	_, err := client.NewBuilder("a").Complete(t.Context())
 	require.EqualError(t, err, `client "a": no server; set METASIM_SERVER, or use WithServer`)
 	_, err = client.NewBuilder("").Complete(t.Context(), client.WithServer("mem:"))
-	require.EqualError(t, err, "client: no name; give NewBuilder one, or set METASIM_CLIENT")
+	require.EqualError(t, err, "no name; give NewBuilder one, or set METASIM_CLIENT")
 	_, err = client.NewBuilder("a").Complete(t.Context(), client.WithServer("unix://"+filepath.Join(t.TempDir(), "none")))
 	require.ErrorContains(t, err, `client "a": `)
 }

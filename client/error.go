@@ -22,19 +22,14 @@ func (c *Client) named(err error) error {
 // named says which client an error is about: a process may have many. What the server said, and a broken rule, name the
 // client themselves.
 func named(client string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, new(*metasim.Violation)) || errors.As(err, new(*wire.RefusedError)) || errors.As(err, new(*namedError)):
+	if err == nil || client == "" ||
+		errors.As(err, new(*metasim.Violation)) || errors.As(err, new(*wire.RefusedError)) || errors.As(err, new(*namedError)) {
 		return err
 	}
 	return &namedError{client, err}
 }
 
 func (e *namedError) Error() string {
-	if e.client == "" {
-		return "client: " + e.err.Error()
-	}
 	return "client " + strconv.Quote(e.client) + ": " + e.err.Error()
 }
 

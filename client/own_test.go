@@ -130,7 +130,7 @@ func TestRunIsCancelled(t *testing.T) {
 // Where there is no way to a server the error says which ways there are.
 func TestConnectFails(t *testing.T) {
 	_, err := client.Connect(t.Context())
-	require.EqualError(t, err, "client: no server; set METASIM_SERVER, or use WithServer")
+	require.EqualError(t, err, "no server; set METASIM_SERVER, or use WithServer")
 	_, err = client.Connect(t.Context(), client.WithServer("quic://127.0.0.1:1"))
 	require.ErrorContains(t, err, "client.WithTransports(all.Table())")
 	_, err = client.Connect(t.Context(), client.WithServer("tcp://127.0.0.1:1"), client.WithTransports(transport.Table{stream.Unix()}))

@@ -73,7 +73,7 @@ func (p *Publication) Publish(payload []byte) error {
 	case p.err != nil:
 		return p.err
 	case p.client == nil:
-		return named("", fmt.Errorf("publish on %q before the client has joined; call Complete first", p.channel))
+		return fmt.Errorf("publish on %q before the client has joined; call Complete first", p.channel)
 	}
 	c := p.client
 	c.out.mu.Lock()

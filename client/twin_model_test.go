@@ -108,7 +108,7 @@ func keyed(seed uint64, parts ...string) uint64 {
 	return x ^ x>>29
 }
 
-// An actor is what a brain can do: really, or in the twin.
+// An actor is what a behavior can do: really, or in the twin.
 type actor interface {
 	now() metasim.Instant
 	publish(channel string, payload []byte)
@@ -118,16 +118,16 @@ type actor interface {
 	promise(t metasim.Time)
 }
 
-// A letter is a message as a client sees it.
-type letter struct {
+// A seenMessage is a message as a client sees it.
+type seenMessage struct {
 	from, channel string
 	seq           uint64
 	sent, due     metasim.Instant
 	payload       []byte
 }
 
-// A brain decides what a client does. It is a function of its seed and of what it saw, and when.
-type brain struct {
+// A behavior decides what a client does. It is a function of its seed and of what it saw, and when.
+type behavior struct {
 	script
 	actor actor
 	state uint64
@@ -135,26 +135,26 @@ type brain struct {
 	calls int
 }
 
-func newBrain(seed uint64, s script, a actor) *brain {
-	return &brain{script: s, actor: a, state: keyed(seed, s.name)}
+func newBehavior(seed uint64, s script, a actor) *behavior {
+	return &behavior{script: s, actor: a, state: keyed(seed, s.name)}
 }
 
 // draw mixes the present instant and x into the state, and returns a number below n.
-func (b *brain) draw(x uint64, n uint64) uint64 {
+func (b *behavior) draw(x uint64, n uint64) uint64 {
 	now := b.actor.now()
 	b.state = keyed(b.state, fmt.Sprint(x, int64(now.Time), now.Step))
 	return b.state / 7 % n
 }
 
 // start happens before the first wait.
-func (b *brain) start() {
+func (b *behavior) start() {
 	if b.draw(0, 2) == 0 {
 		b.send(3)
 	}
 }
 
 // hear is one message; answers is false where the run is over.
-func (b *brain) hear(l letter, answers bool) {
+func (b *behavior) hear(l seenMessage, answers bool) {
 	x := keyed(uint64(l.sent.Time)<<8+uint64(l.sent.Step), l.from, l.channel, string(l.payload), fmt.Sprint(l.seq, l.due))
 	ttl := int(l.payload[8])
 	if choice := b.draw(x, 4); !answers || ttl == 0 || choice == 0 {
@@ -166,7 +166,7 @@ func (b *brain) hear(l letter, answers bool) {
 }
 
 // handle is one message in Run: it may also set a timer, stop one, or leave.
-func (b *brain) handle(l letter) {
+func (b *behavior) handle(l seenMessage) {
 	b.hear(l, true)
 	if ttl := int(l.payload[8]); ttl > 0 {
 		switch b.draw(1, 6) {
@@ -180,7 +180,7 @@ func (b *brain) handle(l letter) {
 }
 
 // fire is a timer in Run.
-func (b *brain) fire(ttl int) {
+func (b *behavior) fire(ttl int) {
 	b.send(ttl)
 	if b.reaction == 0 && b.draw(3, 8) == 0 {
 		b.actor.after(metasim.Time(b.draw(4, 2))*70, 0)
@@ -188,15 +188,15 @@ func (b *brain) fire(ttl int) {
 	b.mayLeave()
 }
 
-func (b *brain) mayLeave() {
+func (b *behavior) mayLeave() {
 	if b.calls++; b.calls == b.life {
 		b.actor.leave()
 	}
 }
 
 // wake is the end of a Step or a Next.
-func (b *brain) wake(letters []letter) {
-	for _, l := range letters {
+func (b *behavior) wake(seen []seenMessage) {
+	for _, l := range seen {
 		b.hear(l, true)
 	}
 	switch b.draw(5, 6) {
@@ -210,7 +210,7 @@ func (b *brain) wake(letters []letter) {
 	}
 }
 
-func (b *brain) send(ttl int) {
+func (b *behavior) send(ttl int) {
 	if len(b.pubs) == 0 || b.actor.now().Before(b.quiet) {
 		return
 	}

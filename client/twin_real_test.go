@@ -37,9 +37,9 @@ func TestTwin(t *testing.T) {
 		want := twinOutcome(s)
 		for _, procs := range []int{1, 2, 8} {
 			runtime.GOMAXPROCS(procs)
-			m := manner{
+			m := setup{
 				driven: (seed+uint64(procs))%3 == 0, shared: seed%4 == 1, plain: seed%2 == 0,
-				crew: (seed+uint64(procs))%5 < 3, socket: seed%8 == 3,
+				scheduled: (seed+uint64(procs))%5 < 3, socket: seed%8 == 3,
 			}
 			require.Equal(t, want, realOutcome(t, s, m), "seed %d, GOMAXPROCS %d, %+v: %+v", seed, procs, m, s)
 		}
@@ -50,13 +50,13 @@ func TestTwin(t *testing.T) {
 	require.Greater(t, delivered, *systems*10, "the systems are too quiet to show anything")
 }
 
-// A manner is how a system is run. Nothing of it may show.
-type manner struct {
-	driven bool // in leaps of random length
-	shared bool // all clients over one connection
-	plain  bool // over connections that are read and written, as a socket is
-	socket bool // over unix sockets
-	crew   bool // as coroutines
+// A setup is how a system is run. Nothing of it may show.
+type setup struct {
+	driven    bool // in leaps of random length
+	shared    bool // all clients over one connection
+	plain     bool // over connections that are read and written, as a socket is
+	socket    bool // over unix sockets
+	scheduled bool // as coroutines
 }
 
 // A plainNet hides that the connections of a Net are direct.
@@ -115,7 +115,7 @@ func (l hashLink) Transit(dues []metasim.Instant, n uint64, sent metasim.Instant
 	return dues
 }
 
-func realOutcome(t *testing.T, s system, m manner) outcome {
+func realOutcome(t *testing.T, s system, m setup) outcome {
 	config := server.Config{
 		Core:     metasim.Config{Delays: hashLinks{s.seed}, Until: s.until, Ahead: s.ahead},
 		Scenario: "twin", Driven: m.driven, StartTimeout: time.Minute,
@@ -124,7 +124,7 @@ func realOutcome(t *testing.T, s system, m manner) outcome {
 		config.Core.Clients = append(config.Core.Clients, sc.name)
 	}
 	scheduler := client.NewScheduler()
-	if m.crew {
+	if m.scheduled {
 		config.After = scheduler.Served()
 	}
 	srv, err := server.New(config)
@@ -157,7 +157,7 @@ func realOutcome(t *testing.T, s system, m manner) outcome {
 		if !m.shared {
 			option = client.WithConn(connect())
 		}
-		if m.crew {
+		if m.scheduled {
 			scheduler.Go(func(scheduled client.Option) { errs[i] = sc.live(ctx, s.seed, option, scheduled) })
 			continue
 		}
@@ -199,14 +199,14 @@ func drive(ctx context.Context, srv *server.Server, seed uint64) error {
 	}
 }
 
-// A real is the actor of a brain in a client.
+// A real is the actor of a behavior in a client.
 type real struct {
-	client *client.Client
-	brain  *brain
-	out    map[string]*client.Publication
-	every  *client.Timer
-	err    error // the first thing that failed and should not
-	ctx    context.Context
+	client   *client.Client
+	behavior *behavior
+	out      map[string]*client.Publication
+	every    *client.Timer
+	err      error // the first thing that failed and should not
+	ctx      context.Context
 }
 
 func (a *real) now() metasim.Instant { return a.client.Now() }
@@ -222,7 +222,7 @@ func (a *real) publish(channel string, payload []byte) {
 	a.check(a.out[channel].Publish(payload))
 }
 func (a *real) after(d metasim.Time, what int) {
-	a.client.After(time.Duration(d), func() { a.brain.fire(what) })
+	a.client.After(time.Duration(d), func() { a.behavior.fire(what) })
 }
 func (a *real) check(err error) {
 	if a.err == nil {
@@ -232,13 +232,13 @@ func (a *real) check(err error) {
 
 func (s script) live(ctx context.Context, seed uint64, options ...client.Option) error {
 	a := &real{ctx: ctx, out: map[string]*client.Publication{}}
-	a.brain = newBrain(seed, s, a)
+	a.behavior = newBehavior(seed, s, a)
 	b := client.NewBuilder(s.name)
 	for _, channel := range s.pubs {
 		a.out[channel] = b.Publication(channel)
 	}
 	for _, sub := range s.subs {
-		handler := func(m client.Message) { a.brain.handle(toLetter(m)) }
+		handler := func(m client.Message) { a.behavior.handle(toSeen(m)) }
 		if s.deaf {
 			handler = nil
 		}
@@ -249,7 +249,7 @@ func (s script) live(ctx context.Context, seed uint64, options ...client.Option)
 	if a.client, err = b.Complete(ctx, options...); err != nil {
 		return err
 	}
-	a.brain.start()
+	a.behavior.start()
 	for i := range s.steps + s.nexts {
 		move := a.client.Step
 		if i >= s.steps {
@@ -262,20 +262,20 @@ func (s script) live(ctx context.Context, seed uint64, options ...client.Option)
 		if err != nil {
 			return err
 		}
-		var letters []letter
+		var seen []seenMessage
 		for _, m := range msgs {
-			letters = append(letters, toLetter(m))
+			seen = append(seen, toSeen(m))
 		}
-		a.brain.wake(letters)
+		a.behavior.wake(seen)
 	}
 	if !s.run {
 		return errors.Join(a.err, a.client.Leave(ctx))
 	}
-	a.every = a.client.Every(time.Duration(s.period), func() { a.brain.fire(0) })
+	a.every = a.client.Every(time.Duration(s.period), func() { a.behavior.fire(0) })
 	a.after(0, 1)
 	return errors.Join(a.client.Run(ctx), a.err)
 }
 
-func toLetter(m client.Message) letter {
-	return letter{m.From, m.Channel, m.Seq, m.Sent, m.Due, m.Payload}
+func toSeen(m client.Message) seenMessage {
+	return seenMessage{m.From, m.Channel, m.Seq, m.Sent, m.Due, m.Payload}
 }

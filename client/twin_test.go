@@ -24,19 +24,19 @@ type twin struct {
 
 type twinClient struct {
 	script
-	world  *twin
-	brain  *brain
-	at     metasim.Instant
-	done   int // steps, then nexts
-	runs   bool
-	gone   bool
-	queue  []letter // in order
-	timers []twinTimer
-	tick   int // the number of the periodic timer
-	sent   uint64
-	took   uint64
-	last   metasim.Instant
-	hash   bytes.Buffer
+	world    *twin
+	behavior *behavior
+	at       metasim.Instant
+	done     int // steps, then nexts
+	runs     bool
+	gone     bool
+	queue    []seenMessage // in order
+	timers   []twinTimer
+	tick     int // the number of the periodic timer
+	sent     uint64
+	took     uint64
+	last     metasim.Instant
+	hash     bytes.Buffer
 }
 
 type twinTimer struct {
@@ -61,12 +61,12 @@ func twinOutcome(s system) outcome {
 	w := &twin{system: s, counts: map[[3]string]uint64{}}
 	for _, sc := range s.scripts {
 		c := &twinClient{script: sc, world: w}
-		c.brain = newBrain(s.seed, sc, c)
+		c.behavior = newBehavior(s.seed, sc, c)
 		w.clients = append(w.clients, c)
 	}
 	slices.SortFunc(w.clients, func(a, b *twinClient) int { return strings.Compare(a.name, b.name) })
 	for _, c := range w.clients {
-		c.brain.start()
+		c.behavior.start()
 		c.settle()
 	}
 	for w.turn() {
@@ -129,7 +129,7 @@ func (c *twinClient) next() metasim.Instant {
 func (c *twinClient) act(at metasim.Instant) {
 	c.at = at
 	if !c.runs {
-		c.brain.wake(c.take(at))
+		c.behavior.wake(c.take(at))
 		c.done++
 		return
 	}
@@ -137,14 +137,14 @@ func (c *twinClient) act(at metasim.Instant) {
 		l := c.take1()
 		for _, sub := range c.subs {
 			if !c.deaf && !c.gone && matches(sub, l.channel) {
-				c.brain.handle(l)
+				c.behavior.handle(l)
 			}
 		}
 	}
 	for !c.gone && len(c.timers) > 0 && c.timers[0].at == at {
 		t := c.timers[0]
 		c.timers = c.timers[1:]
-		c.brain.fire(max(0, t.what))
+		c.behavior.fire(max(0, t.what))
 		if t.what < 0 && c.tick >= 0 {
 			c.set(metasim.Instant{Time: t.at.Time + c.period}, -1)
 		}
@@ -164,15 +164,15 @@ func (c *twinClient) settle() {
 	}
 }
 
-func (c *twinClient) take(at metasim.Instant) (letters []letter) {
+func (c *twinClient) take(at metasim.Instant) (seen []seenMessage) {
 	for len(c.queue) > 0 && !before(at, c.queue[0].due) {
-		letters = append(letters, c.take1())
+		seen = append(seen, c.take1())
 	}
-	return letters
+	return seen
 }
 
 // take1 handles the next message: it is part of the digest from now on.
-func (c *twinClient) take1() letter {
+func (c *twinClient) take1() seenMessage {
 	l := c.queue[0]
 	c.queue = c.queue[1:]
 	c.took++
@@ -193,7 +193,7 @@ func write(w io.Writer, field any) {
 	}
 }
 
-// The actor of a brain in the twin.
+// The actor of a behavior in the twin.
 
 func (c *twinClient) now() metasim.Instant { return c.at }
 func (c *twinClient) promise(metasim.Time) {}
@@ -221,7 +221,7 @@ func (c *twinClient) set(at metasim.Instant, what int) {
 }
 
 func (c *twinClient) publish(channel string, payload []byte) {
-	l := letter{from: c.name, channel: channel, seq: c.sent, sent: c.at, payload: payload}
+	l := seenMessage{from: c.name, channel: channel, seq: c.sent, sent: c.at, payload: payload}
 	c.sent++
 	for _, to := range c.world.clients {
 		if !slices.ContainsFunc(to.subs, func(sub string) bool { return matches(sub, channel) }) {
@@ -237,7 +237,7 @@ func (c *twinClient) publish(channel string, payload []byte) {
 			}
 			to.queue = append(to.queue, l)
 		}
-		slices.SortStableFunc(to.queue, func(a, b letter) int {
+		slices.SortStableFunc(to.queue, func(a, b seenMessage) int {
 			return cmp.Or(cmp.Compare(a.due.Time, b.due.Time), cmp.Compare(a.due.Step, b.due.Step),
 				cmp.Compare(a.sent.Time, b.sent.Time), cmp.Compare(a.sent.Step, b.sent.Step),
 				strings.Compare(a.from, b.from), cmp.Compare(a.seq, b.seq))
