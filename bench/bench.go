@@ -2,94 +2,16 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
-
-// Options say what is measured and how.
-type Options struct {
-	// Quick measures once and briefly, and leaves out what takes long: for a look, not for a record.
-	Quick bool
-	// Only is a regular expression: workloads whose name and parameters ("lock step n=8 transport=mem") do not match
-	// are left out. Floors that are needed are measured all the same. Empty: all.
-	Only string
-	// Self is the command that starts a process which calls Child.
-	Self []string
-	// Profile is a directory for CPU profiles, one of each process that serves or takes part. It is made if it is not there.
-	// Empty: none.
-	Profile string
-	// Progress gets a line for each workload. Nil: nobody.
-	Progress io.Writer
-}
-
-// Params are what tells workloads of one name apart.
-type Params map[string]any
-
-func (p Params) String() string {
-	var s []string
-	for _, key := range slices.Sorted(maps.Keys(p)) {
-		s = append(s, fmt.Sprintf("%s=%v", key, p[key]))
-	}
-	return strings.Join(s, " ")
-}
-
-// A Result is one figure.
-type Result struct {
-	Name   string  `json:"name"`
-	Params Params  `json:"params"`
-	Value  float64 `json:"value"`
-	Unit   string  `json:"unit"`
-	Floor  float64 `json:"floor"` // what the machine can do, in the same unit; 0: there is none
-	Ratio  float64 `json:"ratio"` // how many times as long as the floor it takes; 0: there is no floor
-}
-
-// A workload is one line of the table.
-type workload struct {
-	name   string
-	params Params
-	unit   string
-	cost   bool    // the smaller the better: not a rate
-	floor  string  // the id of the workload that is its floor
-	bound  float64 // the floor where it is known without measuring
-	slow   bool    // left out of a quick run
-	fixed  bool    // its amount is most, by definition, in all but a quick run
-	once   bool    // it takes care of repetitions itself
-	first  int     // amount of the first measurement
-	most   int     // never more than this; 0: no bound
-	// measure runs the workload: amount says how much of it, in whatever the workload counts.
-	measure func(ctx context.Context, h *harness, amount int) (sample, error)
-}
-
-// A sample is one measurement.
-type sample struct {
-	value float64
-	took  time.Duration // what the amount is chosen by
-	more  []Result      // further figures that came with it
-}
-
-// rate is a sample of count things in a time.
-func rate(count float64, took time.Duration) sample {
-	return sample{value: count / took.Seconds(), took: took}
-}
-
-func (w *workload) id() string { return strings.TrimSpace(w.name + " " + w.params.String()) }
-
-// A harness is a benchmark run.
-type harness struct {
-	Options
-	known map[string]Result // by id
-	list  []workload
-}
-
-// patience is how long one measurement may take before it counts as stuck.
-const patience = 2 * time.Minute
 
 // Run measures, one workload after the other. What could not be measured is in the error; the others are in the results.
 func Run(ctx context.Context, o Options) ([]Result, error) {
@@ -130,7 +52,8 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	return results, errors.Join(errs...)
 }
 
-// A failedError says which workload could not be measured. Where a run fails all its clients say so: the first is enough.
+// A failedError says which workload could not be measured. Where a run fails, each of its clients has an error: the first is
+// enough.
 type failedError struct {
 	id  string
 	err error
@@ -233,7 +156,54 @@ func (h *harness) median(ctx context.Context, w *workload) (sample, error) {
 }
 
 func (h *harness) sample(ctx context.Context, w *workload, amount int) (sample, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it took more than %v", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, measureTimeout, fmt.Errorf("it took more than %v", measureTimeout))
 	defer cancel()
 	return w.measure(ctx, h, amount)
+}
+
+// workloads are all there are, in the order of the table: floors first, then what a run is made of, then whole runs.
+func workloads() []workload {
+	return slices.Concat(
+		rawLocal(), rawPingPong(), rawLockStep(),
+		pingPong(), lockStep(), throughput(), decision(),
+		pholds(), sparse(), helics(),
+		idle(), straggler(), star(), crowd(),
+		busy(), journals(), traces(),
+	)
+}
+
+// simulators makes one of each kind that can be handed to another process.
+func simulators() []simulator {
+	return []simulator{
+		&stepper{}, &pinger{}, &model{}, &leaf{}, &echoCentre{}, &ringMember{}, &exchanger{}, &logicalProcess{}, &forwarder{},
+		&chainLink{}, &source{}, &sink{},
+	}
+}
+
+// Child does the job on in. Options.Self must start a program that calls Child with its standard input.
+func Child(ctx context.Context, in io.Reader) (err error) {
+	var j job
+	if err := json.NewDecoder(in).Decode(&j); err != nil {
+		return fmt.Errorf("a child is given its job on its standard input: %w", err)
+	}
+	stop, err := profile(j.Profile)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	switch j.Kind {
+	case clientsJob:
+		clients, err := unpack(j.Clients, simulators)
+		if err != nil {
+			return err
+		}
+		return runClients(ctx, j, clients)
+	case echoJob:
+		return echoRaw(ctx, j)
+	case lockJob:
+		return lockClients(ctx, j)
+	case burnJob:
+		return burnUntilEOF(in)
+	}
+	return fmt.Errorf("a child knows no job %q", j.Kind)
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	// The race detector lets a program linger for a second at its end; there are many children.
+	// The race detector lets a program linger for a second at its end; there are many processGroup.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
@@ -89,7 +89,7 @@ func TestRunMeasuresTheFloorToo(t *testing.T) {
 
 func TestRunRefuses(t *testing.T) {
 	_, err := Run(t.Context(), Options{Only: "no such workload"})
-	assert.EqualError(t, err, `bench: no workload matches "no such workload"; run without it to see all`)
+	assert.EqualError(t, err, `no workload matches "no such workload"; run without it to see all`)
 	_, err = Run(t.Context(), Options{Only: "("})
 	assert.ErrorContains(t, err, "is no pattern")
 }
@@ -100,7 +100,7 @@ func TestRunMakesTheDirectoryForProfiles(t *testing.T) {
 	h.Only, h.Profile = "no such workload", filepath.Join(t.TempDir(), "not", "yet") // with a profile, each takes long
 	_, err := Run(t.Context(), h.Options)
 	require.ErrorContains(t, err, "no workload matches")
-	_, err = h.run(t.Context(), ringCast(2, 5), arrangement{transport: "unix", processes: 2})
+	_, err = h.run(t.Context(), ringScenario(2, 5), placement{transport: "unix", processes: 2})
 	require.NoError(t, err)
 	for _, name := range []string{"server", "clients-0", "clients-1"} {
 		assert.FileExists(t, filepath.Join(h.Profile, name+".pprof"))
@@ -114,7 +114,7 @@ func TestChildRefuses(t *testing.T) {
 	assert.ErrorContains(t, Child(t.Context(), strings.NewReader(`{"Kind": "dance"}`)), `knows no job "dance"`)
 	assert.ErrorContains(t, Child(t.Context(), strings.NewReader("")), "given its job")
 	assert.ErrorContains(t, Child(t.Context(), strings.NewReader(
-		`{"Kind": "clients", "Parts": [{"Kind": "*bench.dancer"}]}`)), `no player "*bench.dancer"`)
+		`{"Kind": "clients", "Clients": [{"Kind": "*bench.dancer"}]}`)), `no simulator "*bench.dancer"`)
 }
 
 func TestFigure(t *testing.T) {

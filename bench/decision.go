@@ -11,8 +11,8 @@ import (
 	"metasim/metasim"
 )
 
-// A web is a graph of clients as the dispatcher alone sees it: no sockets, no messages, only reports.
-type web struct {
+// A linkGraph is the links between clients, as the dispatcher alone sees them: no sockets, no messages, only reports.
+type linkGraph struct {
 	out   [][]int // to whom each client has links
 	delay func(from, to int) metasim.Time
 }
@@ -20,22 +20,22 @@ type web struct {
 // gap is the mean time from one event of a client to its next one.
 const gap = metasim.Microsecond
 
-func torusWeb(n int, lookahead metasim.Time) web {
+func torusGraph(n int, lookahead metasim.Time) linkGraph {
 	width := 1
 	for (width+1)*(width+1) <= n {
 		width++
 	}
-	w := web{delay: func(int, int) metasim.Time { return lookahead }}
+	w := linkGraph{delay: func(int, int) metasim.Time { return lookahead }}
 	for i := range width * width {
 		w.out = append(w.out, torus(i, width))
 	}
 	return w
 }
 
-// randomWeb has four links from each client, to anybody, with delays drawn evenly from least to most.
-func randomWeb(n int, least, most metasim.Time) web {
+// randomGraph has four links from each client to clients drawn at random, with delays drawn evenly from least to most.
+func randomGraph(n int, least, most metasim.Time) linkGraph {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
-	w := web{delay: func(from, to int) metasim.Time {
+	w := linkGraph{delay: func(from, to int) metasim.Time {
 		draw := rand.New(rand.NewPCG(uint64(from), uint64(to)))
 		return least + metasim.Time(draw.Int64N(int64(most-least+1)))
 	}}
@@ -45,8 +45,8 @@ func randomWeb(n int, least, most metasim.Time) web {
 	return w
 }
 
-func starWeb(n int, lookahead metasim.Time) web {
-	w := web{out: make([][]int, n), delay: func(int, int) metasim.Time { return lookahead }}
+func starGraph(n int, lookahead metasim.Time) linkGraph {
+	w := linkGraph{out: make([][]int, n), delay: func(int, int) metasim.Time { return lookahead }}
 	for i := 1; i < n; i++ {
 		w.out[0] = append(w.out[0], i)
 		w.out[i] = []int{0}
@@ -55,7 +55,9 @@ func starWeb(n int, lookahead metasim.Time) web {
 }
 
 // Link implements metasim.Delays.
-func (w web) Link(from, to, _ string) metasim.Link { return steady(w.delay(number(from), number(to))) }
+func (w linkGraph) Link(from, to, _ string) metasim.Link {
+	return steady(w.delay(numberOf(from), numberOf(to)))
+}
 
 // A steady link takes the same time always.
 type steady metasim.Time
@@ -67,10 +69,10 @@ func (d steady) Transit(dues []metasim.Instant, _ uint64, sent metasim.Instant, 
 	return append(dues, sent.Add(metasim.Time(d)))
 }
 
-func numbered(i int) string { return fmt.Sprintf("n%05d", i) }
+func nameOf(i int) string { return fmt.Sprintf("n%05d", i) }
 
-// number is the inverse of numbered.
-func number(name string) int {
+// numberOf is the inverse of nameOf.
+func numberOf(name string) int {
 	n, err := strconv.Atoi(name[1:])
 	if err != nil {
 		return -1 // names are our own
@@ -78,16 +80,16 @@ func number(name string) int {
 	return n
 }
 
-// dispatcher returns one that all have joined, each with a channel of its own that those after it subscribe to.
-func (w web) dispatcher() (*metasim.Dispatcher, error) {
+// dispatcher returns a dispatcher that all clients have joined, each with a channel of its own that its recipients subscribe to.
+func (w linkGraph) dispatcher() (*metasim.Dispatcher, error) {
 	n := len(w.out)
 	c := metasim.Config{Delays: w}
 	in := make([][]string, n)
 	for i := range n {
-		c.Clients = append(c.Clients, numbered(i))
-		channel := numbered(i)
+		c.Clients = append(c.Clients, nameOf(i))
+		channel := nameOf(i)
 		if len(w.out[i]) == 1 {
-			channel = "to " + numbered(w.out[i][0]) // so that a star's hub has one subscription
+			channel = "to " + nameOf(w.out[i][0]) // so that the centre of a star has one subscription
 		}
 		for _, to := range w.out[i] {
 			if len(in[to]) == 0 || in[to][len(in[to])-1] != channel {
@@ -100,9 +102,9 @@ func (w web) dispatcher() (*metasim.Dispatcher, error) {
 		return nil, err
 	}
 	for i := range n {
-		channel := numbered(i)
+		channel := nameOf(i)
 		if len(w.out[i]) == 1 {
-			channel = "to " + numbered(w.out[i][0])
+			channel = "to " + nameOf(w.out[i][0])
 		}
 		if err := fatal(d.Step(&metasim.Join{Client: metasim.ClientID(i), Publications: []string{channel}, Subscriptions: in[i]})); err != nil {
 			return nil, err
@@ -121,30 +123,30 @@ func fatal(effects []metasim.Effect) error {
 	return nil
 }
 
-// A driver plays all clients of a web, as real clients do: whoever may act at its next event does, in a random order, and
-// reports; it waits where that is beyond what it is authorized to.
+// A driver acts for all clients of a linkGraph as real clients would. In a random order each client that may act at its next event
+// does so and reports; where its next event lies beyond its authorization, it waits.
 type driver struct {
 	d       *metasim.Dispatcher
 	r       *rand.Rand
 	gaps    []metasim.Time
-	clients []driven
+	clients []drivenClient
 	ready   []metasim.ClientID
 	count   int
 }
 
-type driven struct {
+type drivenClient struct {
 	next    metasim.Instant // its next event
 	granted metasim.Instant
 	waiting bool
 }
 
-func newDriver(w web) (*driver, error) {
+func newDriver(w linkGraph) (*driver, error) {
 	d, err := w.dispatcher()
 	if err != nil {
 		return nil, err
 	}
 	n := len(w.out)
-	v := &driver{d: d, r: rand.New(rand.NewPCG(1, 1)), gaps: exponentialGaps(gap), clients: make([]driven, n)}
+	v := &driver{d: d, r: rand.New(rand.NewPCG(1, 1)), gaps: exponentialGaps(gap), clients: make([]drivenClient, n)}
 	for i := range n {
 		if err := v.report(metasim.ClientID(i)); err != nil {
 			return nil, err
@@ -190,7 +192,7 @@ func (v *driver) drive(reports int) (time.Duration, error) {
 	began := time.Now()
 	for range reports {
 		if len(v.ready) == 0 {
-			return 0, fmt.Errorf("nobody may go on, after %d reports", v.count)
+			return 0, fmt.Errorf("no client may go on, after %d reports", v.count)
 		}
 		i := v.r.IntN(len(v.ready))
 		id := v.ready[i]
@@ -206,10 +208,10 @@ func (v *driver) drive(reports int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// decision is what a report costs the dispatcher: taking it in, and finding out who may go on.
+// decision is what a report costs the dispatcher: to take it in, and to find out which clients may go on.
 func decision() (list []workload) {
 	for _, n := range []int{100, 1000, 10_000} {
-		add := func(graph, lookahead string, w func() web) {
+		add := func(graph, lookahead string, w func() linkGraph) {
 			list = append(list, workload{
 				name: "decision", params: Params{"graph": graph, "n": n, "lookahead": lookahead}, unit: "us/report", cost: true,
 				floor: (&workload{name: "raw heap time", params: Params{"n": n}}).id(), first: 2 * n, once: true, slow: n > 1000,
@@ -218,17 +220,17 @@ func decision() (list []workload) {
 				},
 			})
 		}
-		add("torus", "0.1 gaps", func() web { return torusWeb(n, gap/10) })
-		add("torus", "0.01 gaps", func() web { return torusWeb(n, gap/100) })
-		add("random degree 4", "10-200", func() web { return randomWeb(n, 10, 200) })
-		add("random degree 4", "1-20", func() web { return randomWeb(n, 1, 20) })
-		add("star", "0.1 gaps", func() web { return starWeb(n, gap/10) })
+		add("torus", "0.1 gaps", func() linkGraph { return torusGraph(n, gap/10) })
+		add("torus", "0.01 gaps", func() linkGraph { return torusGraph(n, gap/100) })
+		add("random degree 4", "10-200", func() linkGraph { return randomGraph(n, 10, 200) })
+		add("random degree 4", "1-20", func() linkGraph { return randomGraph(n, 1, 20) })
+		add("star", "0.1 gaps", func() linkGraph { return starGraph(n, gap/10) })
 	}
 	return list
 }
 
 // decide warms up with so many reports, then measures for a while, in parts of which it takes the median.
-func (h *harness) decide(w web, warm int) (sample, error) {
+func (h *harness) decide(w linkGraph, warm int) (sample, error) {
 	v, err := newDriver(w)
 	if err != nil {
 		return sample{}, err

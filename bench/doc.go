@@ -1,14 +1,14 @@
 // Package bench measures metasim on the workloads of the field, each beside what the machine could do at best: a floor,
 // measured in the same run.
 //
-//	bench.go      workloads, repetitions, medians, results
-//	list.go       all workloads there are
-//	print.go      the table, and the machine it is from
-//	stage.go      a run of a cast: the server here, clients here or in other processes
-//	player.go     what a client of a workload is
-//	child.go      the other processes: this program again, with a job on its standard input
-//	raw_*.go      floors: sockets, goroutines, a heap, the codec, without any metasim
+//	bench.go      all workloads in order, repetitions, medians; what another process of this program does
 //	(the others)  one family of workloads each
+//	run.go        one run of a scenario: the server here, its clients here or in other processes
+//	clients.go    connects and runs the clients of a scenario
+//	processes.go  the other processes: this program again, with a job on its standard input
+//	raw_*.go      floors: sockets, goroutines, a heap, the codec, without any metasim
+//	result.go     figures, the table, and the machine that it is from
+//	types.go      the types that all files share
 //
 // # How to read a result
 //

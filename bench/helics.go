@@ -15,13 +15,13 @@ import (
 // helicsSteps is how often a leaf of timing and echo steps; it publishes after all but the last two.
 const helicsSteps = 5002
 
-// helicsArrangements are everybody in one process, and each in one of his own.
-func helicsArrangements(n int) []arrangement {
-	all := []arrangement{
+// helicsPlacements are all clients in one process, and each in a process of its own.
+func helicsPlacements(n int) []placement {
+	all := []placement{
 		{transport: "mem"}, {transport: "unix", processes: n}, {transport: "tcp", processes: n},
 	}
 	if sharedMemory {
-		all = append(all, arrangement{transport: "shm", processes: n})
+		all = append(all, placement{transport: "shm", processes: n})
 	}
 	return all
 }
@@ -33,14 +33,14 @@ func helics() []workload {
 
 func helicsTiming() (list []workload) {
 	for _, leaves := range []int{4, 64} {
-		for _, a := range helicsArrangements(leaves + 1) {
+		for _, a := range helicsPlacements(leaves + 1) {
 			if leaves > 4 && a.processes > 0 {
 				continue
 			}
 			list = append(list, workload{
 				name: "helics timing", params: a.params(Params{"leaves": leaves}), unit: "grants/s", first: 200, most: helicsSteps, fixed: true,
 				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-					r, err := h.run(ctx, leafCast(leaves, amount, -1, false), a)
+					r, err := h.run(ctx, leafScenario(leaves, amount, -1, false), a)
 					return rate(float64(leaves*amount), r.Wall), err
 				},
 			})
@@ -51,35 +51,27 @@ func helicsTiming() (list []workload) {
 
 func helicsEcho(name string, endpoint bool) (list []workload) {
 	const leaves = 4
-	for _, a := range helicsArrangements(leaves + 1) {
+	for _, a := range helicsPlacements(leaves + 1) {
 		list = append(list, workload{
 			name: name, params: a.params(Params{"leaves": leaves, "size": echoSize}), unit: "messages/s", first: 200,
 			most: helicsSteps, fixed: true,
 			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				r, err := h.run(ctx, leafCast(leaves, amount, amount-2, endpoint), a)
-				return counted(r.Totals.Delivered, 2*leaves*(amount-2), rate(float64(r.Totals.Delivered), r.Wall), err)
+				r, err := h.run(ctx, leafScenario(leaves, amount, amount-2, endpoint), a)
+				return checkCount(r.Totals.Delivered, 2*leaves*(amount-2), rate(float64(r.Totals.Delivered), r.Wall), err)
 			},
 		})
 	}
 	return list
 }
 
-// counted fails where a run did not do what its workload says.
-func counted(got uint64, want int, s sample, err error) (sample, error) {
-	if err == nil && got != uint64(want) {
-		err = fmt.Errorf("%d messages, it should be %d", got, want)
-	}
-	return s, err
-}
-
 func helicsRing() (list []workload) {
 	for _, n := range []int{2, 4, 20} {
-		for _, a := range helicsArrangements(n) {
+		for _, a := range helicsPlacements(n) {
 			list = append(list, workload{
 				name: "helics ring", params: a.params(Params{"clients": n}), unit: "hops/s", first: 100, most: 5000, fixed: true,
 				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-					r, err := h.run(ctx, ringCast(n, amount), a)
-					return counted(r.Totals.Delivered, n*amount, rate(float64(n*amount), r.Wall), err)
+					r, err := h.run(ctx, ringScenario(n, amount), a)
+					return checkCount(r.Totals.Delivered, n*amount, rate(float64(n*amount), r.Wall), err)
 				},
 			})
 		}
@@ -87,11 +79,11 @@ func helicsRing() (list []workload) {
 	return list
 }
 
-// ringCast is a ring whose last link takes 1 ns and the others one step each, so that a round advances time by 1 ns.
-func ringCast(n, rounds int) cast {
-	c := cast{links: []delay.Rule{{}, {To: "fed-00", Spec: delay.Spec{Delay: delay.Constant(1)}}}}
+// ringScenario is a ring whose last link takes 1 ns and the others one step each, so that a round advances time by 1 ns.
+func ringScenario(n, rounds int) scenario {
+	c := scenario{links: []delay.Rule{{}, {To: "fed-00", Spec: delay.Spec{Delay: delay.Constant(1)}}}}
 	for i := range n {
-		c.parts = append(c.parts, part{fmt.Sprintf("fed-%02d", i), &ringMember{
+		c.clients = append(c.clients, participant{fmt.Sprintf("fed-%02d", i), &ringMember{
 			In: fmt.Sprintf("RING-%02d", (i+n-1)%n), Out: fmt.Sprintf("RING-%02d", i), First: i == 0, Rounds: rounds,
 		}})
 	}
@@ -100,14 +92,14 @@ func ringCast(n, rounds int) cast {
 
 func helicsSend() (list []workload) {
 	for _, size := range []struct{ bytes, count int }{{1, 1}, {1, 512}, {2048, 64}, {1 << 20, 1}} {
-		for _, a := range helicsArrangements(2) {
+		for _, a := range helicsPlacements(2) {
 			list = append(list, workload{
 				name: "helics messageSend", params: a.params(Params{"size": size.bytes, "count": size.count}), unit: "messages/s",
 				first: 10, most: 1000, slow: size.bytes > 1 && size.bytes < 1<<20,
 				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-					c := cast{links: uniform(1)}
+					c := scenario{links: uniform(1)}
 					for i, names := range [][2]string{{"SEND-0", "SEND-1"}, {"SEND-1", "SEND-0"}} {
-						c.parts = append(c.parts, part{fmt.Sprintf("fed-%d", i), &exchanger{
+						c.clients = append(c.clients, participant{fmt.Sprintf("fed-%d", i), &exchanger{
 							Out: names[0], In: names[1], Size: size.bytes, Messages: size.count, Until: metasim.Time(amount),
 						}})
 					}
@@ -123,7 +115,7 @@ func helicsSend() (list []workload) {
 
 func helicsPhold() (list []workload) {
 	for _, n := range []int{2, 8, 32} {
-		for _, a := range helicsArrangements(n) {
+		for _, a := range helicsPlacements(n) {
 			if n > 8 && a.transport == "tcp" {
 				continue
 			}
@@ -131,7 +123,7 @@ func helicsPhold() (list []workload) {
 				name: "helics phold", params: a.params(Params{"clients": n}), unit: "events/s", floor: "raw heap n=100",
 				first: 200, most: 10_000, fixed: true,
 				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-					return h.events(ctx, helicsPholdCast(n, metasim.Time(amount)), a)
+					return h.events(ctx, helicsPholdScenario(n, metasim.Time(amount)), a)
 				},
 			})
 		}
@@ -139,11 +131,11 @@ func helicsPhold() (list []workload) {
 	return list
 }
 
-// helicsPholdCast has one LP a client. An event that a client sends to itself stays there; in HELICS it is a message.
-func helicsPholdCast(n int, until metasim.Time) cast {
-	c := cast{links: uniform(1)}
+// helicsPholdScenario has one LP a client. An event that a client sends to itself stays there; in HELICS it is a message.
+func helicsPholdScenario(n int, until metasim.Time) scenario {
+	c := scenario{links: uniform(1)}
 	for i := range n {
-		c.parts = append(c.parts, part{fmt.Sprintf("phold_%d", i), &process{
+		c.clients = append(c.clients, participant{fmt.Sprintf("phold_%d", i), &logicalProcess{
 			Index: i, Count: n, Remote: 0.1, Population: 16, Lookahead: 1, Mean: 9, Until: until,
 		}})
 	}
@@ -152,14 +144,14 @@ func helicsPholdCast(n int, until metasim.Time) cast {
 
 func helicsWatts() (list []workload) {
 	const n, degree = 8, 4
-	for _, a := range helicsArrangements(n) {
+	for _, a := range helicsPlacements(n) {
 		for _, rewired := range []float64{0, 0.5} {
 			list = append(list, workload{
 				name: "helics wattsStrogatz", params: a.params(Params{"clients": n, "degree": degree, "rewired": rewired}),
 				unit: "messages/s", first: 20, most: 500, fixed: true,
 				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-					r, err := h.run(ctx, wattsCast(n, degree, rewired, amount), a)
-					return counted(r.Totals.Delivered, tokens*n*amount, rate(float64(r.Totals.Delivered), r.Wall), err)
+					r, err := h.run(ctx, wattsScenario(n, degree, rewired, amount), a)
+					return checkCount(r.Totals.Delivered, tokens*n*amount, rate(float64(r.Totals.Delivered), r.Wall), err)
 				},
 			})
 		}

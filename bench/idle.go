@@ -31,7 +31,7 @@ func (l *chainLink) declare(b *client.Builder) error {
 	return b.Subscribe(l.In, nil)
 }
 
-func (l *chainLink) play(ctx context.Context, c *client.Client) error {
+func (l *chainLink) run(ctx context.Context, c *client.Client) error {
 	if l.In != "" {
 		return each(ctx, c, metasim.Forever, func(m client.Message) error {
 			if l.out == nil {
@@ -54,11 +54,11 @@ func (l *chainLink) play(ctx context.Context, c *client.Client) error {
 // idleDelay is the delay of the links of an idle chain.
 const idleDelay = metasim.Microsecond
 
-// idleCast is a chain of clients down which an event runs, and then nothing happens for a long time. The last one has a
-// link to the first, on which nothing is ever sent: so everybody waits for everybody, a delay at a time if the server
+// idleScenario is a chain of clients down which an event runs, and then nothing happens for a long time. The last one has a
+// link to the first, on which nothing is ever sent: so each client waits for all others, a delay at a time if the server
 // does not look further.
-func idleCast(n, events int, gap metasim.Time) cast {
-	c := cast{links: uniform(idleDelay)}
+func idleScenario(n, events int, gap metasim.Time) scenario {
+	c := scenario{links: uniform(idleDelay)}
 	for i := range n {
 		l := &chainLink{In: fmt.Sprintf("CHAIN-%02d", i), Out: fmt.Sprintf("CHAIN-%02d", i+1), Back: "BACK", Events: events, Gap: gap}
 		if i == 0 {
@@ -67,12 +67,12 @@ func idleCast(n, events int, gap metasim.Time) cast {
 		if i == n-1 {
 			l.Out = ""
 		}
-		c.parts = append(c.parts, part{fmt.Sprintf("link-%02d", i), l})
+		c.clients = append(c.clients, participant{fmt.Sprintf("link-%02d", i), l})
 	}
 	return c
 }
 
-// idle counts what is said for one event, with short gaps and with long ones: it should be the same.
+// idle counts the frames for one event, with short gaps and with long ones: it should be the same.
 func idle() (list []workload) {
 	const n = 16
 	for _, gap := range []int{100, 1_000_000} {
@@ -80,8 +80,8 @@ func idle() (list []workload) {
 		list = append(list, workload{
 			name: "idle chain", params: p, unit: "frames/event", cost: true, once: true, first: 100,
 			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				c := idleCast(n, amount, metasim.Time(gap)*idleDelay)
-				r, err := h.run(ctx, c, arrangement{transport: "unix"})
+				c := idleScenario(n, amount, metasim.Time(gap)*idleDelay)
+				r, err := h.run(ctx, c, placement{transport: "unix"})
 				grants := uint64(0)
 				for _, c := range r.Clients {
 					grants += c.Grants

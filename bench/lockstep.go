@@ -16,7 +16,7 @@ var lockSizes = []int{2, 8, 64, 512}
 
 const mostProcesses = 64
 
-// tick is the step of clients that step, and the delay of the links between them: nobody can be two steps ahead.
+// tick is the step of clients that step, and the delay of the links between them: no client can be two steps ahead.
 const tick = metasim.Millisecond
 
 // A stepper does nothing but step, and be waited for.
@@ -32,7 +32,7 @@ func (s *stepper) declare(b *client.Builder) error {
 	return b.Subscribe(s.Subscribe, nil)
 }
 
-func (s *stepper) play(ctx context.Context, c *client.Client) error {
+func (s *stepper) run(ctx context.Context, c *client.Client) error {
 	for i := range s.Steps {
 		if s.watch != nil {
 			s.watch(i)
@@ -47,11 +47,11 @@ func (s *stepper) play(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// lockCast is n clients on one channel: each waits for all in every step.
-func lockCast(n, steps int) cast {
-	c := cast{links: uniform(tick)}
+// lockScenario is n clients on one channel: each waits for all in every step.
+func lockScenario(n, steps int) scenario {
+	c := scenario{links: uniform(tick)}
 	for i := range n {
-		c.parts = append(c.parts, part{fmt.Sprintf("client-%03d", i), &stepper{Publish: "TICK", Subscribe: "TICK", Steps: steps}})
+		c.clients = append(c.clients, participant{fmt.Sprintf("client-%03d", i), &stepper{Publish: "TICK", Subscribe: "TICK", Steps: steps}})
 	}
 	return c
 }
@@ -63,41 +63,41 @@ func uniform(d metasim.Time) []delay.Rule {
 
 // lockStep is n clients that all step every tick.
 func lockStep() (list []workload) {
-	add := func(n int, a arrangement) {
+	add := func(n int, a placement) {
 		p := a.params(Params{"n": n})
 		floor := workload{name: "raw lock step", params: p}
 		list = append(list, workload{
 			name: "lock step", params: p, unit: "grants/s", floor: floor.id(), first: 20,
 			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				return h.grants(ctx, lockCast(n, amount), a)
+				return h.grants(ctx, lockScenario(n, amount), a)
 			},
 		})
 	}
 	for _, n := range lockSizes {
-		add(n, arrangement{transport: "mem"})
-		add(n, arrangement{transport: "unix", processes: 1})
-		add(n, arrangement{transport: "unix", processes: 1, packed: true})
+		add(n, placement{transport: "mem"})
+		add(n, placement{transport: "unix", processes: 1})
+		add(n, placement{transport: "unix", processes: 1, packed: true})
 		if n <= mostProcesses {
-			add(n, arrangement{transport: "unix", processes: n})
+			add(n, placement{transport: "unix", processes: n})
 		}
 	}
 	for _, transport := range slices.DeleteFunc(transports(), func(t string) bool { return t == "unix" }) {
 		list = append(list, workload{
 			name: "lock step", params: Params{"n": 8, "transport": transport, "processes": 8}, unit: "grants/s", first: 20,
 			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				return h.grants(ctx, lockCast(8, amount), arrangement{transport: transport, processes: 8})
+				return h.grants(ctx, lockScenario(8, amount), placement{transport: transport, processes: 8})
 			},
 		})
 	}
 	return list
 }
 
-// grants runs a cast of steppers and counts steps: each is one grant that a client asked for.
-func (h *harness) grants(ctx context.Context, c cast, a arrangement) (sample, error) {
+// grants runs a scenario of steppers and counts steps: each is one grant that a client asked for.
+func (h *harness) grants(ctx context.Context, c scenario, a placement) (sample, error) {
 	r, err := h.run(ctx, c, a)
 	steps := 0
-	for _, p := range c.parts {
-		steps += p.player.(*stepper).Steps
+	for _, p := range c.clients {
+		steps += p.simulator.(*stepper).Steps
 	}
 	return rate(float64(steps), r.Wall), err
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"metasim/client"
@@ -21,7 +20,7 @@ func (p *pinger) declare(b *client.Builder) error {
 	return b.Subscribe(p.In, nil)
 }
 
-func (p *pinger) play(ctx context.Context, c *client.Client) error {
+func (p *pinger) run(ctx context.Context, c *client.Client) error {
 	if p.Rounds == 0 {
 		return each(ctx, c, metasim.Forever, func(m client.Message) error { return p.out.Publish(m.Payload) })
 	}
@@ -41,34 +40,15 @@ func (p *pinger) play(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// each calls f for every message until a time, or until none can come any more.
-func each(ctx context.Context, c *client.Client, until metasim.Time, f func(client.Message) error) error {
-	for c.Now().Time < until {
-		messages, err := c.Next(ctx, until)
-		for _, m := range messages {
-			if err := f(m); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, client.ErrEnd) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // pingPong is two clients through a server: both in processes of their own, so that a round trip is four messages between
 // processes; or one of them with the server, so that it is two, as in the floor.
 func pingPong() (list []workload) {
-	add := func(a arrangement, floor string) {
+	add := func(a placement, floor string) {
 		p := a.params(Params{"size": 64})
 		list = append(list, workload{
 			name: "ping-pong", params: p, unit: "round trips/s", floor: floor, first: 100,
 			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				r, err := h.run(ctx, cast{links: uniform(tick), parts: []part{
+				r, err := h.run(ctx, scenario{links: uniform(tick), clients: []participant{
 					{"pinger", &pinger{Out: "PING", In: "PONG", Rounds: amount}},
 					{"ponger", &pinger{Out: "PONG", In: "PING"}},
 				}}, a)
@@ -76,11 +56,11 @@ func pingPong() (list []workload) {
 			},
 		})
 	}
-	add(arrangement{transport: "mem"}, "raw goroutine ping-pong")
+	add(placement{transport: "mem"}, "raw goroutine ping-pong")
 	for _, transport := range transports() {
 		floor := workload{name: "raw ping-pong", params: Params{"transport": transport, "size": 64}}
-		add(arrangement{transport: transport, processes: 2}, floor.id())
-		add(arrangement{transport: transport, processes: 1, inside: 1}, floor.id())
+		add(placement{transport: transport, processes: 2}, floor.id())
+		add(placement{transport: transport, processes: 1, inside: 1}, floor.id())
 	}
 	return list
 }

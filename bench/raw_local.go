@@ -22,12 +22,12 @@ func rawLocal() []workload {
 		list = append(list, workload{
 			name: "raw heap", params: Params{"n": n}, unit: "pops and pushes/s", first: 1000,
 			measure: func(_ context.Context, _ *harness, amount int) (sample, error) {
-				return rate(float64(amount), holdHeap(n, amount)), nil
+				return rate(float64(amount), churnHeap(n, amount)), nil
 			},
 		}, workload{
 			name: "raw heap time", params: Params{"n": n}, unit: "us per pop and push", cost: true, first: 1000,
 			measure: func(_ context.Context, _ *harness, amount int) (sample, error) {
-				took := holdHeap(n, amount)
+				took := churnHeap(n, amount)
 				return sample{value: micros(took, amount), took: took}, nil
 			},
 		})
@@ -39,8 +39,6 @@ func rawLocal() []workload {
 		floor: "raw codec code=generated size=64",
 	})
 }
-
-func micros(took time.Duration, count int) float64 { return took.Seconds() * 1e6 / float64(count) }
 
 // measureGoroutines passes a value back and forth.
 func measureGoroutines(_ context.Context, _ *harness, amount int) (sample, error) {
@@ -62,16 +60,16 @@ func measureGoroutines(_ context.Context, _ *harness, amount int) (sample, error
 	return rate(float64(amount), took), nil
 }
 
-// An alarm is an entry of a heap of times.
-type alarm struct {
+// A timedEvent is an entry of a heap of times.
+type timedEvent struct {
 	at metasim.Time
 	id uint32
 }
 
-// alarms is the plainest fast heap: binary, of values.
-type alarms []alarm
+// An eventHeap is the plainest fast heap: binary, of values. It is a floor, and so does not use internal/pq.
+type eventHeap []timedEvent
 
-func (h *alarms) push(a alarm) {
+func (h *eventHeap) push(a timedEvent) {
 	*h = append(*h, a)
 	s := *h
 	i := len(s) - 1
@@ -86,7 +84,7 @@ func (h *alarms) push(a alarm) {
 	s[i] = a
 }
 
-func (h *alarms) pop() alarm {
+func (h *eventHeap) pop() timedEvent {
 	s := *h
 	top, last := s[0], s[len(s)-1]
 	s = s[:len(s)-1]
@@ -112,12 +110,12 @@ func (h *alarms) pop() alarm {
 	return top
 }
 
-// holdHeap pops and pushes on a heap of n: the event list of a simulation that does nothing.
-func holdHeap(n, amount int) time.Duration {
+// churnHeap pops and pushes on a heap of n: the event list of a simulation that does nothing.
+func churnHeap(n, amount int) time.Duration {
 	gaps := exponentialGaps(1000)
-	var h alarms
+	var h eventHeap
 	for i := range n {
-		h.push(alarm{at: gaps[i%len(gaps)], id: uint32(i)})
+		h.push(timedEvent{at: gaps[i%len(gaps)], id: uint32(i)})
 	}
 	began := time.Now()
 	for i := range amount {
@@ -138,12 +136,12 @@ func exponentialGaps(mean metasim.Time) []metasim.Time {
 	return gaps
 }
 
-// frameful is how many messages the codec is given at once.
-const frameful = 64
+// packetsPerFrame is how many messages the codec is given at once.
+const packetsPerFrame = 64
 
 func measureCodec(_ context.Context, _ *harness, amount int) (sample, error) {
 	var packets []wire.Packet
-	for range frameful {
+	for range packetsPerFrame {
 		packets = append(packets, wire.Packet{Member: 1, Body: &metasim.Send{
 			Channel: "CHANNEL", Sent: metasim.At(1e9), Payload: make([]byte, 64),
 		}})
@@ -160,12 +158,12 @@ func measureCodec(_ context.Context, _ *harness, amount int) (sample, error) {
 			return sample{}, err
 		}
 	}
-	return rate(float64(amount*frameful), time.Since(began)), nil
+	return rate(float64(amount*packetsPerFrame), time.Since(began)), nil
 }
 
 func measureGenerated(_ context.Context, _ *harness, amount int) (sample, error) {
 	frame := &wirepb.Frame{}
-	for range frameful {
+	for range packetsPerFrame {
 		frame.Packets = append(frame.Packets, &wirepb.Packet{Member: 1, Body: &wirepb.Packet_SendMessage{SendMessage: &wirepb.SendMessage{
 			Channel: "CHANNEL", Sent: &wirepb.Instant{Time: 1e9}, Payload: make([]byte, 64),
 		}}})
@@ -181,5 +179,5 @@ func measureGenerated(_ context.Context, _ *harness, amount int) (sample, error)
 			return sample{}, err
 		}
 	}
-	return rate(float64(amount*frameful), time.Since(began)), nil
+	return rate(float64(amount*packetsPerFrame), time.Since(began)), nil
 }

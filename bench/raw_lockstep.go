@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// lockSize is the bytes that a client and a hub say to one another in a raw lock step.
+// lockSize is the bytes of each message of a raw lock step.
 const lockSize = 32
 
 // rawLockStep is the floor of a lock step: n clients say that they have arrived, the last one releases all.
 func rawLockStep() (list []workload) {
 	add := func(n, processes int, transport string, packed bool) {
-		p := arrangement{transport: transport, processes: processes, packed: packed}.params(Params{"n": n})
+		p := placement{transport: transport, processes: processes, packed: packed}.params(Params{"n": n})
 		list = append(list, workload{
 			name: "raw lock step", params: p, unit: "grants/s", first: 50,
 			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
@@ -123,8 +123,8 @@ func lockClient(ctx context.Context, url string) error {
 		return err
 	}
 	message := make([]byte, lockSize)
-	for swap(s, message) == nil {
+	for exchange(s, message) == nil {
 	}
-	// The hub has measured enough, and hung up.
+	// The other side has measured enough, and closed the connection.
 	return closeQuietly(s)
 }

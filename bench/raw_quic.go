@@ -17,7 +17,7 @@ import (
 // rawALPN names the raw protocol to TLS.
 const rawALPN = "raw"
 
-// listenRawQUIC listens with a certificate that nobody checks: what is measured is the loopback interface.
+// listenRawQUIC listens with a certificate that is not checked: what is measured is the loopback interface.
 func listenRawQUIC() (rawListener, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"metasim/wire/transport/all"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,7 +33,7 @@ func (h *harness) pingPongRaw(ctx context.Context, transport string, size, amoun
 		message := make([]byte, size)
 		began := time.Now()
 		for range amount {
-			if err := swap(streams[0], message); err != nil {
+			if err := exchange(streams[0], message); err != nil {
 				return err
 			}
 		}
@@ -42,7 +44,7 @@ func (h *harness) pingPongRaw(ctx context.Context, transport string, size, amoun
 }
 
 // swap writes a message and reads one of the same size.
-func swap(s io.ReadWriter, message []byte) error {
+func exchange(s io.ReadWriter, message []byte) error {
 	if _, err := s.Write(message); err != nil {
 		return err
 	}
@@ -64,7 +66,7 @@ func (h *harness) withRaw(ctx context.Context, transport string, j job, f func([
 		_ = l.Close() // wakes the accept below; a listener that is closed twice says so
 	})
 	defer stop()
-	var all children
+	var all processGroup
 	j.URL = l.url()
 	for range processes {
 		if err := h.start(ctx, &all, j); err != nil {
@@ -102,7 +104,7 @@ func echoRaw(ctx context.Context, j job) error {
 	}
 	for {
 		if _, err := io.ReadFull(s, message); err != nil {
-			// The other side has measured enough, and hung up in its way.
+			// The other side has measured enough, and closed the connection.
 			return closeQuietly(s)
 		}
 		if _, err := s.Write(message); err != nil {
@@ -115,13 +117,6 @@ func echoRaw(ctx context.Context, j job) error {
 func closeQuietly(s io.Closer) error {
 	_ = s.Close() // as above
 	return nil
-}
-
-// A rawListener takes in streams of one transport.
-type rawListener interface {
-	accept(context.Context) (io.ReadWriteCloser, error)
-	url() string
-	Close() error
 }
 
 func listenRaw(transport string) (rawListener, error) {
@@ -186,4 +181,9 @@ func dialRaw(ctx context.Context, at string) (io.ReadWriteCloser, error) {
 		return d.DialContext(ctx, "unix", filepath.FromSlash(strings.TrimPrefix(at, "unix://")))
 	}
 	return d.DialContext(ctx, u.Scheme, u.Host)
+}
+
+// transports are those between processes that this system has.
+func transports() []string {
+	return slices.DeleteFunc(all.Table().Schemes(), func(scheme string) bool { return scheme == "shm" && !sharedMemory })
 }

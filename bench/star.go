@@ -7,43 +7,43 @@ import (
 	"time"
 )
 
-// straggler is a lock step in which one computes 100 times as long as the others: nobody can be faster than that one, and
-// nobody needs to be slower.
+// straggler is a lock step in which one computes 100 times as long as the others: no client can be faster than that one, and
+// none needs to be slower.
 func straggler() []workload {
 	const n, fast, slow = 8, time.Microsecond, 100 * time.Microsecond
 	return []workload{{
 		name: "straggler", params: Params{"n": n, "slow": slow.String(), "fast": fast.String(), "transport": "mem"}, unit: "grants/s",
 		bound: n / slow.Seconds(), first: 20,
 		measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-			c := lockCast(n, amount)
-			for i := range c.parts {
-				c.parts[i].player.(*stepper).Burn = fast
+			c := lockScenario(n, amount)
+			for i := range c.clients {
+				c.clients[i].simulator.(*stepper).Burn = fast
 			}
-			c.parts[0].player.(*stepper).Burn = slow
-			return h.grants(ctx, c, arrangement{transport: "mem"})
+			c.clients[0].simulator.(*stepper).Burn = slow
+			return h.grants(ctx, c, placement{transport: "mem"})
 		},
 	}}
 }
 
-// starCast is a hub and its leaves, which all step: a leaf waits for the hub and the hub for all.
-func starCast(leaves, steps int) cast {
-	c := cast{links: uniform(tick), parts: []part{{"hub", &stepper{Publish: "DOWN", Subscribe: "UP", Steps: steps}}}}
+// starScenario is a centre and its leaves, which all step: a leaf waits for the centre, and the centre for all.
+func starScenario(leaves, steps int) scenario {
+	c := scenario{links: uniform(tick), clients: []participant{{"hub", &stepper{Publish: "DOWN", Subscribe: "UP", Steps: steps}}}}
 	for i := range leaves {
-		c.parts = append(c.parts, part{fmt.Sprintf("leaf-%05d", i), &stepper{Publish: "UP", Subscribe: "DOWN", Steps: steps}})
+		c.clients = append(c.clients, participant{fmt.Sprintf("leaf-%05d", i), &stepper{Publish: "UP", Subscribe: "DOWN", Steps: steps}})
 	}
 	return c
 }
 
 func star() (list []workload) {
 	const leaves = 1000
-	for _, a := range []arrangement{
+	for _, a := range []placement{
 		{transport: "mem"}, {transport: "unix", processes: 1}, {transport: "unix", processes: 1, packed: true},
 	} {
 		floor := workload{name: "raw lock step", params: a.params(Params{"n": 512})}
 		list = append(list, workload{
 			name: "star", params: a.params(Params{"leaves": leaves}), unit: "grants/s", floor: floor.id(), first: 2,
 			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				return h.grants(ctx, starCast(leaves, amount), a)
+				return h.grants(ctx, starScenario(leaves, amount), a)
 			},
 		})
 	}
@@ -54,12 +54,12 @@ func star() (list []workload) {
 func crowd() (list []workload) {
 	for _, size := range []struct {
 		clients int
-		a       arrangement
+		a       placement
 	}{
-		{1000, arrangement{transport: "unix", processes: 1, inside: 1}},
-		{10_000, arrangement{transport: "unix", processes: 1, inside: 1}},
-		{10_000, arrangement{transport: "unix", processes: 1, inside: 1, packed: true}},
-		{2000, arrangement{transport: "quic", processes: 1, inside: 1}},
+		{1000, placement{transport: "unix", processes: 1, inside: 1}},
+		{10_000, placement{transport: "unix", processes: 1, inside: 1}},
+		{10_000, placement{transport: "unix", processes: 1, inside: 1, packed: true}},
+		{2000, placement{transport: "quic", processes: 1, inside: 1}},
 	} {
 		p := size.a.params(Params{"clients": size.clients})
 		list = append(list, workload{
@@ -72,14 +72,14 @@ func crowd() (list []workload) {
 	return list
 }
 
-// crowd lets the hub, which is in the server's process, look at the clock. The first step is not counted: what is said
-// to everybody at the start is a figure of its own.
-func (h *harness) crowd(ctx context.Context, clients, steps int, a arrangement, p Params) (sample, error) {
+// crowd lets the centre, which is in the server's process, look at the clock. The first step is not counted: what all clients
+// are sent at the start is a figure of its own.
+func (h *harness) crowd(ctx context.Context, clients, steps int, a placement, p Params) (sample, error) {
 	var joined, stepping, over time.Duration
 	var bytes int64
 	before, began := memory(), time.Now()
-	c := starCast(clients-1, steps+1)
-	c.parts[0].player.(*stepper).watch = func(step int) {
+	c := starScenario(clients-1, steps+1)
+	c.clients[0].simulator.(*stepper).watch = func(step int) {
 		switch step {
 		case 0:
 			joined = time.Since(began)

@@ -26,7 +26,7 @@ func (s *source) declare(b *client.Builder) error {
 	return b.Subscribe("ANSWER", nil)
 }
 
-func (s *source) play(ctx context.Context, c *client.Client) error {
+func (s *source) run(ctx context.Context, c *client.Client) error {
 	payload := make([]byte, s.Size)
 	before := mallocs()
 	for i := range s.Bursts {
@@ -50,7 +50,7 @@ func (s *sink) declare(b *client.Builder) error {
 	return b.Subscribe("DATA", nil)
 }
 
-func (s *sink) play(ctx context.Context, c *client.Client) error {
+func (s *sink) run(ctx context.Context, c *client.Client) error {
 	before := mallocs()
 	for got := 0; got < s.Messages; {
 		messages, err := c.Next(ctx, metasim.Forever)
@@ -72,21 +72,21 @@ func mallocs() uint64 {
 	return m.Mallocs
 }
 
-func throughputCast(bursts, size int) cast {
-	return cast{links: uniform(window * tick), parts: []part{
+func throughputScenario(bursts, size int) scenario {
+	return scenario{links: uniform(window * tick), clients: []participant{
 		{"source", &source{Bursts: bursts, Size: size}}, {"sink", &sink{Messages: bursts * burst}},
 	}}
 }
 
 // throughput is how many small messages pass the dispatcher, and what is allocated on their way.
 func throughput() (list []workload) {
-	for _, a := range []arrangement{{transport: "mem"}, {transport: "unix", processes: 2}, {transport: "tcp", processes: 2}} {
+	for _, a := range []placement{{transport: "mem"}, {transport: "unix", processes: 2}, {transport: "tcp", processes: 2}} {
 		p := a.params(Params{"size": 64})
 		list = append(list, workload{
 			name: "throughput", params: p, unit: "messages/s", floor: "raw codec code=generated size=64", first: 20, most: 20_000,
 			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
 				before := mallocs()
-				r, err := h.run(ctx, throughputCast(amount, 64), a)
+				r, err := h.run(ctx, throughputScenario(amount, 64), a)
 				if err != nil {
 					return sample{}, err
 				}
@@ -124,7 +124,7 @@ func allocations(r server.Result, inServer uint64, p Params) ([]Result, error) {
 // dispatcherAllocations sends messages from one client to another, a burst at a time, and counts what the machine
 // allocates: the events are made before, so that they are not counted.
 func dispatcherAllocations(amount int) (s sample, err error) {
-	d, err := metasim.New(metasim.Config{Clients: []string{"from", "to"}, Delays: web{delay: func(int, int) metasim.Time { return tick }}})
+	d, err := metasim.New(metasim.Config{Clients: []string{"from", "to"}, Delays: linkGraph{delay: func(int, int) metasim.Time { return tick }}})
 	if err != nil {
 		return s, err
 	}

@@ -13,7 +13,7 @@ import (
 func TestHelicsPholdIsThatOfHelics(t *testing.T) {
 	h := newHarness(t)
 	for n, want := range map[int]int{1: 16108, 2: 31971, 4: 63855} {
-		r, err := h.run(t.Context(), helicsPholdCast(n, 10_000), arrangement{transport: "mem"})
+		r, err := h.run(t.Context(), helicsPholdScenario(n, 10_000), placement{transport: "mem"})
 		require.NoError(t, err)
 		got, err := events(r)
 		require.NoError(t, err)
@@ -26,9 +26,9 @@ func TestPholdIsTheSameEverywhere(t *testing.T) {
 	h := newHarness(t)
 	size := pholdSize{lps: 64, population: 2, remote: 0.25, lookahead: 0.1}
 	var counts []int
-	for _, a := range []arrangement{{transport: "mem"}, {transport: "tcp"}, {transport: "unix", processes: 2}} {
+	for _, a := range []placement{{transport: "mem"}, {transport: "tcp"}, {transport: "unix", processes: 2}} {
 		for _, clients := range []int{1, 3} {
-			r, err := h.run(t.Context(), size.cast(clients, 20), a)
+			r, err := h.run(t.Context(), size.scenario(clients, 20), a)
 			require.NoError(t, err)
 			n, err := events(r)
 			require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestMersenneTwister(t *testing.T) {
 // The first client of a ring hears the token once a round, and a round takes a nanosecond.
 func TestRingTakesOneNanosecondARound(t *testing.T) {
 	h := newHarness(t)
-	r, err := h.run(t.Context(), ringCast(5, 200), arrangement{transport: "mem"})
+	r, err := h.run(t.Context(), ringScenario(5, 200), placement{transport: "mem"})
 	require.NoError(t, err)
 	for _, c := range r.Clients {
 		assert.Equal(t, uint64(200), c.Delivered, c.Name)
@@ -66,7 +66,7 @@ func TestRingTakesOneNanosecondARound(t *testing.T) {
 func TestIdleChainDoesNotCreep(t *testing.T) {
 	h := newHarness(t)
 	said := func(gap metasim.Time) float64 {
-		r, err := h.run(t.Context(), idleCast(6, 50, gap), arrangement{transport: "unix"})
+		r, err := h.run(t.Context(), idleScenario(6, 50, gap), placement{transport: "unix"})
 		require.NoError(t, err)
 		return frames(r) / 50
 	}
@@ -84,9 +84,9 @@ func TestTorus(t *testing.T) {
 }
 
 func TestHeap(t *testing.T) {
-	var h alarms
+	var h eventHeap
 	for i := range 100 {
-		h.push(alarm{at: metasim.Time(i * 37 % 100)})
+		h.push(timedEvent{at: metasim.Time(i * 37 % 100)})
 	}
 	for i := range 100 {
 		assert.Equal(t, metasim.Time(i), h.pop().at)

@@ -28,7 +28,7 @@ func (l *leaf) declare(b *client.Builder) error {
 	return b.Subscribe(l.In, nil)
 }
 
-func (l *leaf) play(ctx context.Context, c *client.Client) error {
+func (l *leaf) run(ctx context.Context, c *client.Client) error {
 	payload := make([]byte, echoSize)
 	for i := range l.Steps {
 		messages, err := c.Step(ctx, metasim.Time(i+1))
@@ -48,30 +48,30 @@ func (l *leaf) play(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// An echoHub returns what each leaf says, until nothing happens for long.
-type echoHub struct {
+// An echoCentre returns what each leaf sends, until nothing happens for long.
+type echoCentre struct {
 	Leaves   int
 	Endpoint bool // all leaves send to one channel
 	pubs     map[string]*client.Publication
 }
 
-func (h *echoHub) declare(b *client.Builder) error {
-	h.pubs = map[string]*client.Publication{}
-	for i := range h.Leaves {
-		h.pubs[leafName(i)] = b.Publication(leafIn(i))
-		if !h.Endpoint {
+func (e *echoCentre) declare(b *client.Builder) error {
+	e.pubs = map[string]*client.Publication{}
+	for i := range e.Leaves {
+		e.pubs[leafName(i)] = b.Publication(leafIn(i))
+		if !e.Endpoint {
 			if err := b.Subscribe(leafOut(i), nil); err != nil {
 				return err
 			}
 		}
 	}
-	if h.Endpoint {
+	if e.Endpoint {
 		return b.Subscribe("ECHO", nil)
 	}
 	return nil
 }
 
-func (h *echoHub) play(ctx context.Context, c *client.Client) error {
+func (e *echoCentre) run(ctx context.Context, c *client.Client) error {
 	const wait, dead = 150 * metasim.Millisecond, 100 * metasim.Millisecond
 	for c.Now().Time <= dead {
 		messages, err := c.Next(ctx, wait)
@@ -79,7 +79,7 @@ func (h *echoHub) play(ctx context.Context, c *client.Client) error {
 			return err
 		}
 		for _, m := range messages {
-			if err := h.pubs[m.From].Publish(m.Payload); err != nil {
+			if err := e.pubs[m.From].Publish(m.Payload); err != nil {
 				return err
 			}
 		}
@@ -91,15 +91,15 @@ func leafName(i int) string { return fmt.Sprintf("leaf-%03d", i) }
 func leafIn(i int) string   { return fmt.Sprintf("LEAFRX-%03d", i) }
 func leafOut(i int) string  { return fmt.Sprintf("LEAFSEND-%03d", i) }
 
-// leafCast is a hub and its leaves.
-func leafCast(leaves, steps, publish int, endpoint bool) cast {
-	c := cast{links: uniform(1), parts: []part{{"hub", &echoHub{Leaves: leaves, Endpoint: endpoint}}}}
+// leafScenario is a star: an echoCentre and its leaves.
+func leafScenario(leaves, steps, publish int, endpoint bool) scenario {
+	c := scenario{links: uniform(1), clients: []participant{{"hub", &echoCentre{Leaves: leaves, Endpoint: endpoint}}}}
 	for i := range leaves {
 		out := leafOut(i)
 		if endpoint {
 			out = "ECHO"
 		}
-		c.parts = append(c.parts, part{leafName(i), &leaf{Out: out, In: leafIn(i), Steps: steps, Publish: publish}})
+		c.clients = append(c.clients, participant{leafName(i), &leaf{Out: out, In: leafIn(i), Steps: steps, Publish: publish}})
 	}
 	return c
 }
@@ -117,7 +117,7 @@ func (m *ringMember) declare(b *client.Builder) error {
 	return b.Subscribe(m.In, nil)
 }
 
-func (m *ringMember) play(ctx context.Context, c *client.Client) error {
+func (m *ringMember) run(ctx context.Context, c *client.Client) error {
 	if m.First {
 		if err := m.out.Publish(slices.Repeat([]byte{'1'}, 100)); err != nil {
 			return err
@@ -145,7 +145,7 @@ func (e *exchanger) declare(b *client.Builder) error {
 	return b.Subscribe(e.In, nil)
 }
 
-func (e *exchanger) play(ctx context.Context, c *client.Client) error {
+func (e *exchanger) run(ctx context.Context, c *client.Client) error {
 	payload := make([]byte, e.Size)
 	for c.Now().Time < e.Until {
 		for range e.Messages {
@@ -180,7 +180,7 @@ func (f *forwarder) declare(b *client.Builder) error {
 	return b.Subscribe(tokenChannel(f.Index), nil)
 }
 
-func (f *forwarder) play(ctx context.Context, c *client.Client) error {
+func (f *forwarder) run(ctx context.Context, c *client.Client) error {
 	r := rand.New(rand.NewPCG(1, uint64(f.Index)))
 	for range tokens {
 		if err := f.pubs[r.IntN(len(f.pubs))].Publish(make([]byte, 100)); err != nil {
@@ -192,11 +192,11 @@ func (f *forwarder) play(ctx context.Context, c *client.Client) error {
 	})
 }
 
-// wattsCast is n clients with directed links to their next ones, some of them rewired to anybody else; every link takes
+// wattsScenario is n clients with directed links to their next ones, some of them rewired to other clients; every link takes
 // 10 ns, and a token makes that many hops.
-func wattsCast(n, degree int, rewired float64, hops int) cast {
+func wattsScenario(n, degree int, rewired float64, hops int) scenario {
 	r := rand.New(rand.NewPCG(1, 1))
-	c := cast{links: uniform(10), until: metasim.Time(10*hops) + 1}
+	c := scenario{links: uniform(10), until: metasim.Time(10*hops) + 1}
 	for i := range n {
 		f := &forwarder{Index: i}
 		for d := range degree - 1 {
@@ -208,7 +208,7 @@ func wattsCast(n, degree int, rewired float64, hops int) cast {
 			}
 			f.Links = append(f.Links, to)
 		}
-		c.parts = append(c.parts, part{fmt.Sprintf("lp-%02d", i), f})
+		c.clients = append(c.clients, participant{fmt.Sprintf("lp-%02d", i), f})
 	}
 	return c
 }

@@ -4,13 +4,41 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
+
+func (p Params) String() string {
+	var s []string
+	for _, key := range slices.Sorted(maps.Keys(p)) {
+		s = append(s, fmt.Sprintf("%s=%v", key, p[key]))
+	}
+	return strings.Join(s, " ")
+}
+
+// rate is a sample of count things in a time.
+func rate(count float64, took time.Duration) sample {
+	return sample{value: count / took.Seconds(), took: took}
+}
+
+func (w *workload) id() string { return strings.TrimSpace(w.name + " " + w.params.String()) }
+
+func micros(took time.Duration, count int) float64 { return took.Seconds() * 1e6 / float64(count) }
+
+// checkCount returns a sample, and an error where a run did not do what its workload should.
+func checkCount(got uint64, want int, s sample, err error) (sample, error) {
+	if err == nil && got != uint64(want) {
+		err = fmt.Errorf("%d messages, it should be %d", got, want)
+	}
+	return s, err
+}
 
 // Print writes the results as a table.
 func Print(w io.Writer, results []Result) error {
@@ -56,7 +84,7 @@ func thousands(s string) string {
 	return s
 }
 
-// Machine says in a line on what the results were measured.
+// Machine returns a line that says on what machine the results were measured.
 func Machine() string {
 	s := fmt.Sprintf("%d processors, %s %s/%s", runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if cpu := procLine("/proc/cpuinfo", "model name"); cpu != "" {

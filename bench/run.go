@@ -1,0 +1,195 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"metasim/client"
+	"metasim/delay"
+	"metasim/metasim"
+	"metasim/record/journal"
+	"metasim/server"
+	"metasim/wire"
+	"metasim/wire/transport/all"
+	"metasim/wire/transport/mem"
+)
+
+// params adds a placement to what tells workloads apart.
+func (a placement) params(p Params) Params {
+	p["transport"] = a.transport
+	if a.processes > 0 {
+		p["processes"] = a.processes
+	}
+	if a.packed {
+		p["packed"] = true
+	}
+	return p
+}
+
+// token is what clients show when they join, as in a real run.
+const token = "bench"
+
+// run runs a scenario and returns what came of it. The Wall of the result is from when all had joined until the last left.
+func (h *harness) run(ctx context.Context, s scenario, a placement) (result server.Result, err error) {
+	config, done, err := s.config()
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	here := connector{token: token, packed: a.packed, scheduler: client.NewScheduler()}
+	config.After = here.scheduler.Served()
+	srv, err := server.New(config)
+	if err != nil {
+		return result, err
+	}
+	listeners, url, err := here.listen(a)
+	if err != nil {
+		return result, err
+	}
+	var accepting sync.WaitGroup
+	for _, l := range listeners {
+		accepting.Go(func() {
+			if err := srv.Accept(l); err != nil {
+				srv.Fail(err)
+			}
+		})
+	}
+	if h.Profile != "" {
+		stop, err := profile(filepath.Join(h.Profile, "server.pprof"))
+		if err != nil {
+			return result, err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	left := make(chan error, 1)
+	go func() {
+		err := h.runPlaced(ctx, s.clients, a, here, url)
+		if err != nil {
+			srv.Fail(err)
+		}
+		left <- err
+	}()
+	err = srv.Serve(ctx)
+	err = errors.Join(err, <-left)
+	accepting.Wait()
+	return srv.Result(), err
+}
+
+// listen opens the listeners of a server: one for clients in this process, one for the others, as far as there are such. It
+// sets how clients in this process dial, and returns the URL for others.
+func (d *connector) listen(a placement) (listeners []wire.Listener, url string, err error) {
+	if a.transport == "mem" || a.inside > 0 {
+		inside := mem.NewNet()
+		listeners = append(listeners, inside)
+		d.dial = func(ctx context.Context) (wire.Conn, error) { return inside.Dial(ctx, "") }
+	}
+	if a.transport == "mem" {
+		return listeners, "", nil
+	}
+	outside, err := all.Table().ListenAt(a.transport, "")
+	if err != nil {
+		return nil, "", err
+	}
+	url = outside.URL()
+	if a.processes == 0 {
+		d.dial = dialer(url)
+		if !a.packed {
+			d.scheduler = nil // each reads its own connection
+		}
+	}
+	return append(listeners, outside), url, nil
+}
+
+func dialer(url string) func(context.Context) (wire.Conn, error) {
+	return func(ctx context.Context) (wire.Conn, error) { return all.Table().Dial(ctx, url) }
+}
+
+// runPlaced runs clients where they belong, and returns when all have ended.
+func (h *harness) runPlaced(ctx context.Context, clients []participant, a placement, here connector, url string) error {
+	if a.processes == 0 {
+		return here.run(ctx, clients)
+	}
+	var started processGroup
+	var errs []error
+	others := clients[a.inside:]
+	for i := range a.processes {
+		block, err := pack(others[i*len(others)/a.processes : (i+1)*len(others)/a.processes])
+		if err == nil {
+			err = h.start(ctx, &started, job{Kind: clientsJob, URL: url, Token: token, Clients: block, Packed: a.packed})
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return errors.Join(err, started.wait())
+	}
+	err := here.run(ctx, clients[:a.inside])
+	return errors.Join(err, started.wait())
+}
+
+// runClients runs the clients of one job, in the process that was started for it.
+func runClients(ctx context.Context, j job, clients []participant) error {
+	d := connector{dial: dialer(j.URL), token: j.Token, packed: j.Packed}
+	if j.Packed {
+		d.scheduler = client.NewScheduler()
+	}
+	return d.run(ctx, clients)
+}
+
+// config returns the configuration of the server, and what is to be called after the run.
+func (s *scenario) config() (config server.Config, done func() error, err error) {
+	table, err := delay.NewTable(1, s.links)
+	if err != nil {
+		return config, nil, err
+	}
+	config = server.Config{
+		Core: metasim.Config{Delays: table, Until: s.until, MaxSteps: 1 << 20}, Scenario: "bench", Token: token,
+		StartTimeout: measureTimeout, Timed: s.timed,
+	}
+	for _, p := range s.clients {
+		config.Core.Clients = append(config.Core.Clients, p.name)
+	}
+	done = func() error { return nil }
+	if !s.noJournal {
+		r, err := newRecorder(slices.Sorted(slices.Values(config.Core.Clients)))
+		if err != nil {
+			return config, nil, err
+		}
+		config.Observers, done = append(config.Observers, r), r.close
+	}
+	return config, done, nil
+}
+
+// A recorder writes a journal as a run of a user's does, and throws it away.
+type recorder struct {
+	path    string
+	writer  *journal.Writer
+	flushed int64
+}
+
+func newRecorder(names []string) (*recorder, error) {
+	path, err := os.MkdirTemp("", "metasim-bench-")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := journal.Create(filepath.Join(path, "run"))
+	if err != nil {
+		return nil, err
+	}
+	w, err := dir.NewJournal(names)
+	return &recorder{path: path, writer: w}, err
+}
+
+func (r *recorder) Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error {
+	if err := r.writer.Observe(wall, ev, effects); err != nil || wall-r.flushed < int64(250*time.Millisecond) {
+		return err
+	}
+	r.flushed = wall
+	return r.writer.Flush()
+}
+
+func (r *recorder) close() error { return errors.Join(r.writer.Close(), os.RemoveAll(r.path)) }
