@@ -153,17 +153,17 @@ func replays(t *testing.T, out *run.Outcome) {
 	}
 }
 
-// A program of liblcm hears what a bridge puts out, and another one is heard.
+// A program of liblcm receives what a bridge puts out, and the bridge receives what another one publishes.
 func TestABridgeAndProgramsOfLiblcm(t *testing.T) {
 	listen, publish := build(t, "listen"), build(t, "publish")
 	networks(t, func(t *testing.T, url string, _ bus.Bus) {
 		const some, sizes = 20, "3 100 70000"
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		ear := exec.CommandContext(ctx, listen, url, "STATE", fmt.Sprint(some))
-		lines, err := ear.StdoutPipe()
+		listener := exec.CommandContext(ctx, listen, url, "STATE", fmt.Sprint(some))
+		lines, err := listener.StdoutPipe()
 		require.NoError(t, err)
-		require.NoError(t, ear.Start())
+		require.NoError(t, listener.Start())
 		in := bufio.NewScanner(lines)
 		require.True(t, in.Scan())
 		require.Equal(t, "ready", in.Text())
@@ -178,9 +178,9 @@ clients:
   - {name: ear, model: sink, with: {channels: [CMD]}}
 `
 		out := carryOut(t, t.Context(), text, func() {
-			mouth := exec.CommandContext(t.Context(), publish, append([]string{url, "CMD"}, strings.Fields(sizes)...)...)
-			mouth.Stdin = strings.NewReader("\n\n\n")
-			assert.NoError(t, mouth.Run())
+			publisher := exec.CommandContext(t.Context(), publish, append([]string{url, "CMD"}, strings.Fields(sizes)...)...)
+			publisher.Stdin = strings.NewReader("\n\n\n")
+			assert.NoError(t, publisher.Run())
 		})
 		require.NoError(t, out.Err)
 		replays(t, out)
@@ -199,7 +199,7 @@ clients:
 		for in.Scan() {
 			heard = append(heard, in.Text())
 		}
-		require.NoError(t, ear.Wait())
+		require.NoError(t, listener.Wait())
 		require.Len(t, heard, some)
 		first := uint64(0)
 		for first < 200 && said(first) != heard[0] {

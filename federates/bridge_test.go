@@ -38,7 +38,7 @@ type drive struct {
 	served   chan error
 }
 
-// drives begins a run: a client that publishes on OUT and IN and hears IN, and a bridge that takes IN in and puts OUT and IN
+// drives begins a run: a client that publishes on OUT and IN and subscribes to IN, and a bridge that takes IN in and puts OUT and IN
 // out, every 10 ms.
 func drives(t *testing.T, url string) *drive {
 	d := &drive{t: t, sent: make(chan []byte, 10), ended: make(chan error, 2), served: make(chan error, 1)}

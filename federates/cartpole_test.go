@@ -14,8 +14,8 @@ import (
 )
 
 // balance is the demo over a network with this delay, a fifth of it more by chance, and this loss.
-func balance(d metasim.Time, loss float64, until metasim.Time) story {
-	return story{until: until, seed: 1,
+func balance(d metasim.Time, loss float64, until metasim.Time) testRun {
+	return testRun{until: until, seed: 1,
 		rules: []delay.Rule{
 			{Spec: delay.Spec{Delay: delay.Uniform{Min: d, Max: d + d/5}, Loss: delay.Bernoulli(loss)}},
 		},
@@ -90,16 +90,16 @@ func TestTheRatesOfTheParts(t *testing.T) {
 	assert.InDelta(t, 8, count["CARTPOLE_FORCE"], 1)
 }
 
-func TestStrangersOnTheChannels(t *testing.T) {
+func TestOtherMessagesOnTheChannels(t *testing.T) {
 	for model, channel := range map[string]string{
 		"cartpole-plant":      "CARTPOLE_FORCE",
 		"cartpole-estimator":  "CARTPOLE_SENSORS",
 		"cartpole-controller": "CARTPOLE_STATE",
 	} {
-		_, _, err := story{until: metasim.Second, parts: []part{
+		_, _, err := testRun{until: metasim.Second, parts: []part{
 			{name: "part", model: model},
-			{name: "stranger", model: "source", with: map[string]any{"channel": channel, "period": "5ms", "size": 7}},
+			{name: "other", model: "source", with: map[string]any{"channel": channel, "period": "5ms", "size": 7}},
 		}}.run(t)
-		assert.ErrorContains(t, err, `from client "stranger": a `, model)
+		assert.ErrorContains(t, err, `from client "other": a `, model)
 	}
 }

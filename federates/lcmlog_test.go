@@ -34,8 +34,8 @@ func holding(content []byte) catalog.Env {
 }
 
 // replay runs a log to a sink of everything.
-func replay(t *testing.T, env catalog.Env, with map[string]any) (result string, seen []sighting) {
-	results, seen := story{parts: []part{
+func replay(t *testing.T, env catalog.Env, with map[string]any) (result string, seen []delivery) {
+	results, seen := testRun{parts: []part{
 		{name: "player", model: "lcmlog", with: with, env: env},
 		{name: "sink", model: "sink", with: map[string]any{"channels": []any{".*"}}},
 	}}.mustRun(t)
@@ -112,6 +112,6 @@ func TestALogThatChangesUnderTheRun(t *testing.T) {
 		}
 		return io.NopCloser(bytes.NewReader(after)), nil
 	}}
-	_, _, err := story{parts: []part{{name: "p", model: "lcmlog", with: map[string]any{"file": "x"}, env: env}}}.run(t)
+	_, _, err := testRun{parts: []part{{name: "p", model: "lcmlog", with: map[string]any{"file": "x"}, env: env}}}.run(t)
 	assert.ErrorContains(t, err, `x: channel "B" was not there when the run began`)
 }

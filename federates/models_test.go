@@ -37,7 +37,7 @@ func TestCountedPayloads(t *testing.T) {
 }
 
 func TestSourceAndSink(t *testing.T) {
-	result, seen := story{rules: every(ms), parts: []part{
+	result, seen := testRun{rules: every(ms), parts: []part{
 		{name: "a", model: "source", with: map[string]any{
 			"channel": "A", "period": "10ms", "start": "3ms", "count": 3, "size": 9}},
 		{name: "b", model: "sink", with: map[string]any{"channels": []any{"A", "A.*"}}},
@@ -53,7 +53,7 @@ func TestSourceAndSink(t *testing.T) {
 }
 
 func TestSourceWithoutCountGoesOnToTheEnd(t *testing.T) {
-	result, seen := story{until: 20 * ms, parts: []part{
+	result, seen := testRun{until: 20 * ms, parts: []part{
 		{name: "a", model: "source", with: map[string]any{"channel": "A", "period": "5ms"}},
 		{name: "b", model: "sink", with: map[string]any{"channels": []any{"A"}}},
 	}}.mustRun(t)
@@ -65,7 +65,7 @@ func TestSourceWithoutCountGoesOnToTheEnd(t *testing.T) {
 
 func TestPingAndEcho(t *testing.T) {
 	rules := append(every(5*ms), delay.Rule{From: "ponger", Spec: delay.Spec{Delay: delay.Constant(50 * ms)}})
-	result, seen := story{rules: rules, parts: []part{
+	result, seen := testRun{rules: rules, parts: []part{
 		{name: "pinger", model: "ping", with: map[string]any{"out": "PING", "in": "PONG", "rounds": 10, "size": 4}},
 		{name: "ponger", model: "echo", with: map[string]any{"in": "PING", "out": "PONG"}},
 	}}.mustRun(t)
@@ -86,14 +86,14 @@ func TestPingAndEcho(t *testing.T) {
 }
 
 func TestPingWhoseAnswerIsLostLeavesAtLast(t *testing.T) {
-	result, _ := story{parts: []part{
+	result, _ := testRun{parts: []part{
 		{name: "pinger", model: "ping", with: map[string]any{"out": "PING", "in": "PONG", "rounds": 1}},
 	}}.mustRun(t)
 	assert.JSONEq(t, `{"rounds":0}`, string(result["pinger"].Result))
 }
 
 func TestRing(t *testing.T) {
-	result, seen := story{until: 10 * ms, rules: every(ms), parts: []part{
+	result, seen := testRun{until: 10 * ms, rules: every(ms), parts: []part{
 		{name: "a", model: "ring", with: map[string]any{"in": "CA", "out": "AB", "first": true, "size": 3}},
 		{name: "b", model: "ring", with: map[string]any{"in": "AB", "out": "BC"}},
 		{name: "c", model: "ring", with: map[string]any{"in": "BC", "out": "CA"}},
@@ -109,19 +109,19 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// eavesdropper is a connection to nobody, that keeps what is written.
-type eavesdropper struct{ written []wire.Packet }
+// recordingConn is a connection to no server: it records what is written.
+type recordingConn struct{ written []wire.Packet }
 
-func (e *eavesdropper) Read() ([]wire.Packet, error) { return nil, io.EOF }
-func (e *eavesdropper) Close() error                 { return nil }
-func (e *eavesdropper) Peer() string                 { return "nobody" }
-func (e *eavesdropper) Traffic() wire.Traffic        { return wire.Traffic{} }
-func (e *eavesdropper) WriteFrames(frames []byte) error {
+func (e *recordingConn) Read() ([]wire.Packet, error) { return nil, io.EOF }
+func (e *recordingConn) Close() error                 { return nil }
+func (e *recordingConn) Peer() string                 { return "nobody" }
+func (e *recordingConn) Traffic() wire.Traffic        { return wire.Traffic{} }
+func (e *recordingConn) WriteFrames(frames []byte) error {
 	packets, err := wire.NewReader(bytes.NewReader(frames), "the model").Read()
 	return errors.Join(err, e.Write(packets))
 }
 
-func (e *eavesdropper) Write(p []wire.Packet) error {
+func (e *recordingConn) Write(p []wire.Packet) error {
 	e.written = append(e.written, p...)
 	return nil
 }
@@ -136,11 +136,11 @@ func TestModelsDeclareWhatInspectSays(t *testing.T) {
 		require.NoError(t, err, name)
 		b := client.NewBuilder("x-1")
 		require.NoError(t, m.Declare(b), name)
-		ear := &eavesdropper{}
-		_, err = b.Complete(t.Context(), client.WithConn(ear))
+		conn := &recordingConn{}
+		_, err = b.Complete(t.Context(), client.WithConn(conn))
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-		require.NotEmpty(t, ear.written)
-		hello, ok := ear.written[0].Body.(wire.Hello)
+		require.NotEmpty(t, conn.written)
+		hello, ok := conn.written[0].Body.(wire.Hello)
 		require.True(t, ok)
 		assert.ElementsMatch(t, ports.Publications, hello.Publications, name)
 		assert.ElementsMatch(t, ports.Subscriptions, hello.Subscriptions, name)

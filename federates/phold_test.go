@@ -16,9 +16,9 @@ import (
 	"metasim/metasim"
 )
 
-// pholdStory is an entry of count clients, whose links have the delay of the lookahead.
-func pholdStory(count int, with map[string]any, links metasim.Time) story {
-	s := story{until: 20 * ms, seed: 7, rules: []delay.Rule{
+// pholdRun is an entry of count clients, whose links have the delay of the lookahead.
+func pholdRun(count int, with map[string]any, links metasim.Time) testRun {
+	s := testRun{until: 20 * ms, seed: 7, rules: []delay.Rule{
 		{From: "lp*", To: "lp*", Spec: delay.Spec{Delay: delay.Constant(links)}},
 	}}
 	for i := range count {
@@ -33,7 +33,7 @@ func pholdStory(count int, with map[string]any, links metasim.Time) story {
 }
 
 // pholdResult sums the results of all clients.
-func pholdResult(t *testing.T, s story) (events, hash uint64) {
+func pholdResult(t *testing.T, s testRun) (events, hash uint64) {
 	results, _ := s.mustRun(t)
 	for _, r := range results {
 		var one struct {
@@ -60,7 +60,7 @@ func TestPholdIsTheSameForEveryCount(t *testing.T) {
 	assert.InEpsilon(t, 11*3*20, events, 0.2)
 	for _, count := range []int{1, 2, 3, 5, 13} {
 		for _, links := range []metasim.Time{200 * metasim.Microsecond, metasim.Microsecond, 0} {
-			gotEvents, gotHash := pholdResult(t, pholdStory(count, with, links))
+			gotEvents, gotHash := pholdResult(t, pholdRun(count, with, links))
 			assert.Equal(t, events, gotEvents, "%d clients, links of %v", count, links)
 			assert.Equal(t, hash, gotHash, "%d clients, links of %v", count, links)
 		}
@@ -70,11 +70,11 @@ func TestPholdIsTheSameForEveryCount(t *testing.T) {
 // A lookahead of a few nanoseconds makes times collide, within a client and between clients.
 func TestPholdBreaksTiesTheSameWay(t *testing.T) {
 	with := map[string]any{"lps": 4, "population": 8, "remote": 0.8, "mean": "4ns", "lookahead": "2ns"}
-	one := pholdStory(1, with, 2)
+	one := pholdRun(1, with, 2)
 	one.until = 300
 	events, hash := pholdResult(t, one)
 	assert.Greater(t, events, uint64(1000))
-	four := pholdStory(4, with, 2)
+	four := pholdRun(4, with, 2)
 	four.until = 300
 	gotEvents, gotHash := pholdResult(t, four)
 	assert.Equal(t, events, gotEvents)
@@ -83,10 +83,10 @@ func TestPholdBreaksTiesTheSameWay(t *testing.T) {
 
 func TestPholdGrainTakesTimeAndChangesNothing(t *testing.T) {
 	with := map[string]any{"lps": 2, "population": 1, "remote": 0.5, "mean": "1ms", "lookahead": "1ms"}
-	events, hash := pholdResult(t, pholdStory(2, with, ms))
+	events, hash := pholdResult(t, pholdRun(2, with, ms))
 	with["grain"] = "200us"
 	begin := time.Now()
-	gotEvents, gotHash := pholdResult(t, pholdStory(2, with, ms))
+	gotEvents, gotHash := pholdResult(t, pholdRun(2, with, ms))
 	assert.Equal(t, events, gotEvents)
 	assert.Equal(t, hash, gotHash)
 	assert.GreaterOrEqual(t, time.Since(begin), time.Duration(events/2)*200*time.Microsecond)
@@ -94,7 +94,7 @@ func TestPholdGrainTakesTimeAndChangesNothing(t *testing.T) {
 
 func TestPholdOverLinksThatAreTooSlow(t *testing.T) {
 	with := map[string]any{"lps": 2, "population": 1, "remote": 0.5, "mean": "1ms", "lookahead": "1ms"}
-	_, _, err := pholdStory(2, with, 3*ms).run(t)
+	_, _, err := pholdRun(2, with, 3*ms).run(t)
 	assert.ErrorContains(t, err, "the link's delay exceeds the lookahead of 1ms")
 	assert.ErrorContains(t, err, `from client "lp-`)
 }

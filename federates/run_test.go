@@ -29,16 +29,16 @@ type part struct {
 	env         catalog.Env
 }
 
-// A story is a run in a test.
-type story struct {
+// A testRun is a run in a test.
+type testRun struct {
 	until metasim.Time
 	seed  uint64
 	rules []delay.Rule
 	parts []part
 }
 
-// A sighting is a message as its recipient got it.
-type sighting struct {
+// A delivery is a message as its recipient got it.
+type delivery struct {
 	to string
 	client.Message
 }
@@ -46,23 +46,23 @@ type sighting struct {
 // recorder is an observer that keeps what is delivered.
 type recorder struct {
 	names []string
-	seen  []sighting
+	seen  []delivery
 }
 
 func (r *recorder) Observe(_ int64, _ metasim.Event, effects []metasim.Effect) error {
 	for _, e := range effects {
 		if d, ok := e.(*metasim.Deliver); ok {
 			m := d.Message
-			r.seen = append(r.seen, sighting{r.names[d.To], client.Message{From: r.names[m.From], Channel: m.Channel,
+			r.seen = append(r.seen, delivery{r.names[d.To], client.Message{From: r.names[m.From], Channel: m.Channel,
 				Seq: m.Seq, Sent: m.Sent, Due: m.Due, Payload: m.Payload}})
 		}
 	}
 	return nil
 }
 
-// run runs a story over the real server and client library, all in this process. It returns what went wrong with the
+// run runs a testRun over the real server and client library, all in this process. It returns what went wrong with the
 // clients, too.
-func (s story) run(t *testing.T) (server.Result, []sighting, error) {
+func (s testRun) run(t *testing.T) (server.Result, []delivery, error) {
 	table, err := delay.NewTable(s.seed, s.rules)
 	require.NoError(t, err)
 	core := metasim.Config{Delays: table, Until: s.until}
@@ -94,7 +94,7 @@ func (s story) run(t *testing.T) (server.Result, []sighting, error) {
 	return srv.Result(), seen.seen, errors.Join(append(errs, served, <-accepted)...)
 }
 
-// run is a client's life, as whoever hosts models gives it to them.
+// run makes a model and lets it take part in the run.
 func (p part) run(ctx context.Context, seed uint64, conn wire.Conn) error {
 	env := p.env
 	env.Name, env.Seed = p.name, seed
@@ -102,22 +102,14 @@ func (p part) run(ctx context.Context, seed uint64, conn wire.Conn) error {
 	if err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	b := client.NewBuilder(p.name)
-	if err := m.Declare(b); err != nil {
-		return errors.Join(err, conn.Close())
-	}
-	c, err := b.Complete(ctx, client.WithConn(conn))
-	if err != nil {
-		return err
-	}
-	if err := m.Run(ctx, c); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", p.name, err), c.Close())
+	if err := TakePart(ctx, m, p.name, client.WithConn(conn)); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	return nil
 }
 
-// mustRun runs a story that goes well, and returns the results by name.
-func (s story) mustRun(t *testing.T) (map[string]server.ClientResult, []sighting) {
+// mustRun runs a testRun that goes well, and returns the results by name.
+func (s testRun) mustRun(t *testing.T) (map[string]server.ClientResult, []delivery) {
 	result, seen, err := s.run(t)
 	require.NoError(t, err)
 	byName := map[string]server.ClientResult{}

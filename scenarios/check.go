@@ -11,7 +11,8 @@ import (
 	"metasim/metasim"
 )
 
-// check looks at everything that needs no complete scenario. Its error is a mistake of metasim.
+// check finds what is wrong with single values and rules; flow looks at how they fit together. An error means a mistake in
+// metasim, not in the scenario.
 func (c *checker) check() error {
 	found, err := validate(c.root)
 	if err != nil {
@@ -29,7 +30,7 @@ func (c *checker) check() error {
 	return nil
 }
 
-// clients checks the entries one by one, and that no name is taken twice.
+// clients checks the entries one by one, and that each name is unique.
 func (c *checker) clients() {
 	total := 0
 	for i := range c.root.child("clients").items() {
@@ -52,7 +53,7 @@ func (c *checker) count(p path) int {
 	return int(c.sound(p.to("count")).whole(1))
 }
 
-// unique takes the names of an entry, and fails on the first that is taken already.
+// unique records the names of an entry's clients, and fails on the first name that another client has.
 func (c *checker) unique(p path, entry, count int) {
 	base, ok := c.sound(p.to("name")).text()
 	if !ok {
@@ -77,8 +78,8 @@ func inLine(at place) string {
 	return fmt.Sprintf(" (line %d)", at.line)
 }
 
-// model checks the parameters of a built-in model beyond the schema: bounds of durations, patterns, files, and what
-// the model itself has to say of them.
+// model checks the parameters of a built-in model beyond the schema: bounds of durations, patterns, files, and whether they fit
+// together.
 func (c *checker) model(p path, count int) {
 	model, ok := c.sound(p.to("model")).text()
 	if !ok || c.bad[p.to("with").String()] {
@@ -106,14 +107,14 @@ func (c *checker) model(p path, count int) {
 	if c.bad[p.to("with").String()] {
 		return
 	}
-	name := c.word(p.to("name")) // a name that is wrong is told already
+	name := c.word(p.to("name")) // a wrong name is a problem already
 	_, err = catalog.Inspect(model, with, catalog.Env{
 		Name: clientName(name, 0, count > 1), Entry: name, Count: count, Open: c.dir.open,
 	})
 	c.parameters(p.to("with"), err)
 }
 
-// parameters turns a model's errors into problems; it reports whether there were none.
+// parameters turns the errors of the catalog into problems. It reports whether there were none.
 func (c *checker) parameters(p path, err error) bool {
 	var params catalog.ParamErrors
 	switch {

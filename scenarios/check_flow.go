@@ -28,12 +28,12 @@ func (c *checker) flow(s *Scenario) {
 	f.roundsAtOneTime()
 	f.unmatched()
 	if f.TooLarge() {
-		c.warn(nil, "is too large to look for links that match nothing and channels that nobody hears")
+		c.warn(nil, "is too large to look for rules that match no link and channels without a subscriber")
 	}
 }
 
-// group asks each client for its ports. Where the first two of an entry say the same, all of them do: only the
-// index tells them apart.
+// group asks the catalog for the ports of each client. Where the first two clients of an entry have the same ports, all of them
+// do: they differ in their index alone.
 func (f *flowChecker) group() {
 	next := 0
 	for entry := range f.s.doc.Clients {
@@ -54,7 +54,7 @@ func (f *flowChecker) group() {
 				f.parameters(path{"clients"}.in(entry).to("with"), err)
 				return
 			}
-			if !f.Spend(20 * (1 + len(ports.Publications) + len(ports.Subscriptions))) { // names are made, not only read
+			if !f.Spend(20 * (1 + len(ports.Publications) + len(ports.Subscriptions))) { // making names costs more than looking at them
 				f.Complete = false
 				return
 			}
@@ -67,7 +67,7 @@ func (f *flowChecker) group() {
 	}
 }
 
-// connect finds the edges, and warns of channels without an end.
+// connect finds the edges, and warns of channels without a publisher or without a subscriber.
 func (f *flowChecker) connect() {
 	unheard, unpublished, err := f.Connect()
 	if err != nil {
@@ -76,22 +76,22 @@ func (f *flowChecker) connect() {
 	}
 	for _, p := range unheard {
 		f.warn(f.parameterOf(f.entry(p.Group), p.Channel),
-			"nobody hears channel %q; name it in a client's subscriptions, or remove it", p.Channel)
+			"no client subscribes to channel %q; subscribe a client to it, or remove it", p.Channel)
 	}
 	for _, p := range unpublished {
 		f.warnOf(problem.UnusedSubscription, f.parameterOf(f.entry(p.Group), p.Channel),
-			"nobody publishes channel %q; name it in a client that publishes, or remove it", p.Channel)
+			"no client publishes channel %q; let a client publish it, or remove it", p.Channel)
 	}
 }
 
-// shown refuses channels whose names LCM has no form for, where the run is to be shown. It knows what models publish; what
-// commands and external clients publish is seen when they join.
+// shown refuses channels that LCM cannot have, if the run is to be shown on LCM. It checks what models publish; what commands
+// and external clients publish is known when they join.
 func (f *flowChecker) shown() {
 	if f.s.PublicLCM == "" {
 		return
 	}
 	naming := names.Naming{Suffix: f.s.LCMSuffix}
-	refused := map[string]bool{} // once for a channel of an entry is enough
+	refused := map[string]bool{} // one problem for a channel of an entry is enough
 	check := func(from int, channel, sender, recipient string) {
 		p := f.entry(from)
 		key := p.String() + " " + channel
@@ -118,10 +118,10 @@ func (f *flowChecker) shown() {
 	}
 }
 
-// bridged refuses channels that bridges cannot put out, and bridges that would receive from each other through a network
-// without end. It knows what models publish; of what others publish a bridge counts the messages that LCM has no form for.
+// bridged refuses channels that a bridge cannot put out, and bridges that would send each other's messages back through a network
+// for ever. It checks what models publish; of what other clients publish, a bridge counts the messages that it cannot put out.
 func (f *flowChecker) bridged() {
-	refused := map[string]bool{} // once for a channel of an entry is enough
+	refused := map[string]bool{} // one problem for a channel of an entry is enough
 	for _, e := range f.Edges {
 		from, to := &f.Groups[e.From], &f.Groups[e.To]
 		p := f.entry(e.To)
@@ -137,7 +137,7 @@ func (f *flowChecker) bridged() {
 		if from.Ports.Network == to.Ports.Network && (e.From != e.To || len(to.Names) > 1) {
 			refused[key] = true
 			f.fail(p, "%q puts out on channel %q what %q takes in from the same network, %s, "+
-				"and so it goes round for ever; let one bridge do both, or take the channel out of one of them",
+				"so every message would come back for ever; let one bridge do both, or take the channel out of one of them",
 				to.Names[0], e.Channel, from.Names[len(from.Names)-1], to.Ports.Network)
 		}
 	}
@@ -162,7 +162,7 @@ func (f *flowChecker) ends() {
 		endless = append(endless, fmt.Sprintf("%s (%s)", e.Name, e.Model))
 	}
 	if endless != nil {
-		f.fail(f.entry(first), "the run can never end: there is no until, and never done is %s; add until: 10s to the scenario", both(endless))
+		f.fail(f.entry(first), "the run can never end: there is no until, and these clients go on for ever: %s; add until: 10s to the scenario", both(endless))
 		return
 	}
 	if !f.Complete {
@@ -172,11 +172,11 @@ func (f *flowChecker) ends() {
 	cycle := f.Cycle(func(e flow.Edge) bool { return reached[e.From] && f.passes(e) && f.Spec(f.Rule(e)).Loss == nil })
 	if cycle != nil {
 		f.fail(f.entry(cycle[0].From),
-			"the run can never end: there is no until, and messages go round for ever, %s; add until: 10s to the scenario", f.Draw(cycle))
+			"the run can never end: there is no until, and messages go round for ever: %s; add until: 10s to the scenario", f.Draw(cycle))
 	}
 }
 
-// roundsAtOneTime warns of messages that go round while time stands still.
+// roundsAtOneTime warns of cycles of links without delay: messages go round in them at one time.
 func (f *flowChecker) roundsAtOneTime() {
 	cycle := f.Cycle(func(e flow.Edge) bool {
 		spec := f.Spec(f.Rule(e))
@@ -185,7 +185,7 @@ func (f *flowChecker) roundsAtOneTime() {
 	})
 	if cycle != nil {
 		f.warnOf(problem.ZeroDelayCycle, f.entry(cycle[0].From),
-			"messages without delay go round, %s; after max_steps (%d) at one time the run fails: give one of these links a delay",
+			"messages go round without delay: %s; after max_steps (%d) at one time the run fails; give one of these links a delay",
 			f.Draw(cycle), f.s.MaxSteps)
 	}
 }
@@ -209,7 +209,7 @@ func (f *flowChecker) unmatched() {
 			continue
 		}
 		if !f.connects(r) && !f.TooLarge() {
-			f.warn(p, "no link matches this rule: nobody from %s sends to %s on %s; mend the patterns, or remove the rule",
+			f.warn(p, "no link matches this rule: nothing is sent from %s to %s on %s; mend the patterns, or remove the rule",
 				all(r.From), all(r.To), all(r.Channel))
 		}
 	}
@@ -267,7 +267,7 @@ func (f *flowChecker) matchesAny(pattern string, group int) bool {
 // entry is the path to the entry of a group.
 func (f *flowChecker) entry(group int) path { return path{"clients"}.in(f.Groups[group].Entry) }
 
-// parameterOf returns the path to the parameter of an entry that says a text; to the entry, where there is none.
+// parameterOf returns the path to the parameter of an entry whose value is a text; the path to the entry where there is none.
 func (f *flowChecker) parameterOf(p path, text string) path {
 	n, _ := f.root.find(p.to("with"), false)
 	m, ok := n.value.(*mapping)

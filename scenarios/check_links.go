@@ -37,7 +37,7 @@ func (c *checker) links() {
 	}
 }
 
-// field puts a *delay.FieldError at its place.
+// field adds a problem at the field that a *delay.FieldError names.
 func (c *checker) field(p path, err error) {
 	var wrong *delay.FieldError
 	if !errors.As(err, &wrong) {
@@ -54,7 +54,7 @@ func (c *checker) bandwidth(p path) delay.Bandwidth {
 	}
 	b, err := delay.ParseBandwidth(text)
 	if err == nil && b == 0 {
-		err = errors.New("is nothing at all; leave bandwidth out for an infinite one, or use loss: 1")
+		err = errors.New("is zero; leave bandwidth out for an infinite one, or use loss: 1")
 	}
 	if err != nil {
 		c.fail(p, "%s", err)

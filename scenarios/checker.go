@@ -8,14 +8,14 @@ import (
 	"metasim/internal/problem"
 )
 
-// mark remembers that nothing at, or above, a path can be relied on.
+// mark records that the values at and above a path are not sound.
 func (c *checker) mark(p path) {
 	for i := 1; i <= len(p); i++ {
 		c.bad[p[:i].String()] = true
 	}
 }
 
-// fail adds a problem at a path; the place is that of the deepest value there is.
+// fail adds a problem at a path. It points at the deepest value on the path that the file has.
 func (c *checker) fail(p path, format string, args ...any) {
 	c.problems = append(c.problems, c.at(p, format, args...))
 	c.mark(p)
@@ -24,7 +24,7 @@ func (c *checker) fail(p path, format string, args ...any) {
 // warn adds a warning.
 func (c *checker) warn(p path, format string, args ...any) { c.warnOf("", p, format, args...) }
 
-// warnOf adds a warning that is one of the kinds of advice.
+// warnOf adds a warning of one of the kinds of advice.
 func (c *checker) warnOf(kind string, p path, format string, args ...any) {
 	w := c.at(p, format, args...)
 	w.Kind = kind
@@ -58,7 +58,7 @@ func (c *checker) sound(p path) *node {
 	return n
 }
 
-// duration checks a duration that the schema found to look like one.
+// duration checks a text that matches the pattern of a duration.
 func (c *checker) duration(p path) {
 	text, ok := c.sound(p).text()
 	if !ok {
@@ -75,5 +75,5 @@ func (c *checker) duration(p path) {
 // word returns a text, or "" where there is none.
 func (c *checker) word(p path) string { return c.sound(p).word() }
 
-// number returns a number, or what stands for none.
+// number returns a number; none where there is no number.
 func (c *checker) number(p path, none float64) float64 { return c.sound(p).number(none) }

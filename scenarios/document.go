@@ -75,7 +75,7 @@ func clientName(entry string, i int, counted bool) string {
 	return entry + "-" + strconv.Itoa(i)
 }
 
-// Env returns what a built-in model is told beside its parameters.
+// Env returns what a client that is a built-in model knows beside its parameters.
 func (s *Scenario) Env(c *Client) catalog.Env {
 	return catalog.Env{
 		Name: c.Name, Entry: c.Entry, Index: c.Index, Count: c.Count, Seed: s.Seed,
@@ -102,7 +102,7 @@ func (s *Scenario) Resolved() (json.RawMessage, error) {
 // MarshalText writes "5ms".
 func (s span) MarshalText() ([]byte, error) { return []byte(metasim.Time(s).String()), nil }
 
-// written is a rule in the scenario language. It has one form, however the file wrote it.
+// written returns a rule in the scenario language, in one form however the file wrote it.
 func written(r delay.Rule) object {
 	o := object{"delay": writtenDelay(r.Spec.Delay)}
 	put := func(key string, value any, worth bool) {

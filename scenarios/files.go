@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// open refuses what lies outside of the directory, also by way of a symbolic link: os.Root sees to that.
+// open opens a regular file. It refuses files outside of the directory, unless d.outside is set; os.Root also refuses symbolic
+// links that lead out.
 func (d directory) open(name string) (io.ReadCloser, error) {
 	if strings.ContainsRune(name, 0) {
 		return nil, errors.New("has a NUL in it; write the path of a file")
@@ -35,7 +36,7 @@ func (d directory) openFile(name string) (*os.File, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(d.path, name)
 		}
-		// What is no regular file may wait for ever for somebody to write into it.
+		// Opening a pipe may block until somebody writes into it.
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("%q is %s, not a file; name a file", name, fileKind(info))
 		}
@@ -59,8 +60,8 @@ func fileKind(info fs.FileInfo) string {
 	return "a device, a pipe or a socket"
 }
 
-// explain puts an error of the operating system into words. What os.Root refuses has no error of its own to compare,
-// so what exists, is readable, and still was not opened lies outside.
+// explain puts an error of the operating system into words. The error of os.Root for a path that leads out has no type, so it is
+// recognized by its text.
 func (d directory) explain(name string, err error) error {
 	var pathError *fs.PathError
 	switch {
@@ -77,7 +78,7 @@ func (d directory) explain(name string, err error) error {
 	return fmt.Errorf("%q cannot be read (%w); check the file", name, pathError.Err)
 }
 
-// A fileError says what is wrong with a file in our words, and to errors.Is in those of package fs.
+// A fileError has a text of our own, and wraps an error of package fs for errors.Is.
 type fileError struct {
 	text string
 	err  error
@@ -86,7 +87,8 @@ type fileError struct {
 func (e *fileError) Error() string { return e.text }
 func (e *fileError) Unwrap() error { return e.err }
 
-// findCommand looks a command up: with a slash in it, relative to the scenario's directory; else in PATH.
+// findCommand finds a program. A command with a slash in it is relative to the scenario's directory; any other is looked up in
+// PATH.
 func findCommand(dir, command string) (string, error) {
 	file := filepath.FromSlash(command)
 	if strings.ContainsRune(file, filepath.Separator) && !filepath.IsAbs(file) {
@@ -110,7 +112,7 @@ func findCommand(dir, command string) (string, error) {
 		command)
 }
 
-// within is where a path of the scenario leads.
+// within returns the path that a path of the scenario stands for.
 func within(dir, name string) string {
 	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
 		return filepath.Clean(name)

@@ -32,8 +32,8 @@ func Parse(file string, text []byte, o Overrides) (*Scenario, []problem.Problem,
 	return build(root, filepath.Dir(file), o, false)
 }
 
-// Restore makes a Scenario of what Resolved returned. Dir is where its paths begin; neither files nor commands need to
-// be there any more, as what has run can be looked at without them.
+// Restore makes a Scenario of what Resolved returned. Dir is where its paths begin; neither its files nor its commands need to
+// exist any more.
 func Restore(resolved []byte, dir string) (*Scenario, error) {
 	decoder := json.NewDecoder(bytes.NewReader(resolved))
 	decoder.UseNumber()
@@ -41,11 +41,11 @@ func Restore(resolved []byte, dir string) (*Scenario, error) {
 	if err := decoder.Decode(&plain); err != nil {
 		return nil, fmt.Errorf("the resolved scenario is no JSON (%w); use the manifest as it was written", err)
 	}
-	s, _, err := build(treeOf(plain), dir, Overrides{}, true) // its warnings were given when it ran
+	s, _, err := build(treeOf(plain), dir, Overrides{}, true) // its warnings were reported when it ran
 	return s, err
 }
 
-// build makes a Scenario of a tree. One that is restored has run, so that only its words count.
+// build makes a Scenario of a tree. For a restored one it checks no file, no command and not how the clients fit together.
 func build(root *node, dir string, o Overrides, restored bool) (*Scenario, []problem.Problem, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -71,18 +71,18 @@ func build(root *node, dir string, o Overrides, restored bool) (*Scenario, []pro
 	return s, problem.Sorted(c.warnings), nil
 }
 
-// RealTime names the clients that take part in real time: with one of them a run is not deterministic.
+// RealTime returns the names of the clients that take part in real time. A run with such a client is not deterministic.
 func (s *Scenario) RealTime() []string {
 	var names []string
 	for i := range s.Clients {
-		if spec, err := catalog.Lookup(s.Clients[i].Model); err == nil && spec.RealTime { // a command is no model
+		if spec, err := catalog.Lookup(s.Clients[i].Model); err == nil && spec.RealTime { // a client without a model has the name ""
 			names = append(names, s.Clients[i].Name)
 		}
 	}
 	return names
 }
 
-// Flow returns which clients can send to which, as far as their models say; nil for a restored scenario.
+// Flow returns which clients can send to which, as far as that is known before the run; nil for a restored scenario.
 func (s *Scenario) Flow() *flow.Graph { return s.flow }
 
 // Problem makes a problem, warning or piece of advice at a path such as {"links", "0", "delay"}. It points at the deepest
@@ -101,5 +101,5 @@ func OpenFile(dir, name string, outside bool) (io.ReadCloser, error) {
 	return directory{dir, outside}.open(name)
 }
 
-// Command returns the program to start for a client with a Run, as a path or as a bare word's place in PATH.
+// Command returns the program to start for a client with a Run, as a path: a bare word is looked up in PATH.
 func (s *Scenario) Command(c *Client) (string, error) { return findCommand(s.Dir, c.Run[0]) }

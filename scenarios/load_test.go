@@ -167,5 +167,5 @@ clients:
 `), Overrides{})
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
-	assert.Contains(t, warnings[0].Message, "too large to look for links that match nothing")
+	assert.Contains(t, warnings[0].Message, "too large to look for rules that match no link")
 }

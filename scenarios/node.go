@@ -82,7 +82,7 @@ func (n *node) words() []string {
 	return words
 }
 
-// span returns a duration, or what stands for none.
+// span returns a duration; none where there is no duration.
 func (n *node) span(none span) span {
 	d, err := delay.ParseDuration(n.word())
 	if err != nil {
@@ -91,7 +91,7 @@ func (n *node) span(none span) span {
 	return span(d)
 }
 
-// whole returns a number that is whole and not negative, as it is after the schema; or what stands for none.
+// whole returns a whole number, which the schema has found to be 0 or more; none where there is no number.
 func (n *node) whole(none uint64) uint64 {
 	if n == nil {
 		return none
@@ -107,7 +107,7 @@ func (n *node) whole(none uint64) uint64 {
 	return none
 }
 
-// number returns a number, or what stands for none.
+// number returns a number; none where there is no number.
 func (n *node) number(none float64) float64 {
 	if n == nil {
 		return none
@@ -123,7 +123,7 @@ func (n *node) number(none float64) float64 {
 	return none
 }
 
-// plain returns the value without places, as encoding/json would have it: map[string]any, []any and scalars; nil for a nil
+// plain returns the value without places, as encoding/json would decode it: map[string]any, []any and scalars; nil for a nil
 // node.
 func (n *node) plain() any {
 	if n == nil {

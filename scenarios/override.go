@@ -37,10 +37,10 @@ func (o *Overrides) apply(root *node) []problem.Problem {
 	return problems
 }
 
-// override gives the value at a path another one; keys on the way that do not exist are made.
+// override replaces the value at a path, and adds the keys on the path that do not exist.
 func override(root *node, flag, target, text string) []problem.Problem {
 	value, problems := &node{}, []problem.Problem(nil)
-	if strings.TrimSpace(text) != "" { // nothing is null, as behind a key of a file
+	if strings.TrimSpace(text) != "" { // an empty text is null, like a key of a file without a value
 		value, problems = parse(flag, []byte(text))
 	}
 	if problems != nil {
@@ -56,7 +56,7 @@ func override(root *node, flag, target, text string) []problem.Problem {
 	return nil
 }
 
-// unplace makes everything below n come from a flag.
+// unplace gives n and everything below it the place of a flag.
 func unplace(n *node, at place) {
 	n.at = at
 	for _, item := range n.items() {
@@ -70,7 +70,7 @@ func unplace(n *node, at place) {
 	}
 }
 
-// assign walks the tree along the target, and puts the value at its end.
+// assign replaces or adds the value at the path target.
 func assign(root *node, target string, value *node) error {
 	if !targetSyntax.MatchString(target) {
 		return fmt.Errorf("is no path; write keys with dots and numbers in brackets, such as links[1].delay")
@@ -102,8 +102,8 @@ func assign(root *node, target string, value *node) error {
 	return nil
 }
 
-// member returns the value of a key, or makes it: the new value at the end of a path, an empty mapping before. Null,
-// which is how YAML reads a key with nothing behind it, counts as nothing.
+// member returns the value of a key. At the end of a path it sets the key to the new value; before the end it adds an empty
+// mapping where the key is missing or null, which is how YAML reads a key without a value.
 func member(m *mapping, key string, value *node, last bool) *node {
 	if last {
 		m.set(key, value.at, value)
@@ -120,8 +120,8 @@ func member(m *mapping, key string, value *node, last bool) *node {
 // targetSyntax is a key, then keys behind dots and elements in brackets.
 var targetSyntax = regexp.MustCompile(`^[^.\[\]]+(\.[^.\[\]]+|\[[^\[\]]+\])*$`)
 
-// cutStep takes the first step off a path: "[2]", or a key. In a list whose elements have names, the longest name that
-// fits is the step, as names may hold dots.
+// cutStep splits a path into its first step, "[2]" or a key, and the rest. In a list whose elements have names, the step is the
+// longest name that the path begins with, as names may contain dots.
 func cutStep(n *node, rest string) (step, remainder string) {
 	if rest[0] == '[' {
 		step, remainder, _ = strings.Cut(rest[1:], "]")
@@ -132,7 +132,7 @@ func cutStep(n *node, rest string) (step, remainder string) {
 		end = len(rest)
 	}
 	for _, item := range n.items() {
-		name := item.child("name").word() // no name fits nothing
+		name := item.child("name").word() // an element without a name matches no step
 		after, fits := strings.CutPrefix(rest, name)
 		if fits && len(name) > end && (after == "" || after[0] == '.' || after[0] == '[') {
 			end = len(name)

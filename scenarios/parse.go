@@ -20,9 +20,8 @@ import (
 	"metasim/internal/problem"
 )
 
-// parse reads YAML into nodes. JSON is YAML. Of YAML's features scenarios use the plain ones alone: anchors, aliases,
-// merge keys, tags, directives and further documents are refused, so a file means what it shows, and no small file
-// can unfold into a large one.
+// parse reads YAML, of which JSON is a part, into nodes. It refuses anchors, aliases, merge keys, tags, directives and further
+// documents, so that a file means what it shows and no small file can expand into a large one.
 func parse(file string, text []byte) (*node, []problem.Problem) {
 	if problems := checkText(file, text); problems != nil {
 		return nil, problems
@@ -58,7 +57,7 @@ func syntaxProblem(file string, err error) problem.Problem {
 	return p
 }
 
-// refused are the features of YAML that scenarios do without.
+// refused returns the message for a feature of YAML that scenarios do not use, or "".
 func refused(t token.Type) string {
 	switch t {
 	case token.AnchorType:
@@ -75,12 +74,12 @@ func refused(t token.Type) string {
 	return ""
 }
 
-// checkTokens bounds what the parser will do, which recurses, and takes its time with mappings of many keys.
+// checkTokens bounds the work of the parser, which recurses, and is slow with mappings of many keys.
 func checkTokens(file string, tokens token.Tokens) []problem.Problem {
 	var (
 		problems []problem.Problem
 		flow     int     // open brackets and braces
-		blocks   []block // open lists and mappings that indentation holds together
+		blocks   []block // open lists and mappings in the indented style
 	)
 	for i, t := range tokens {
 		at := func(message string) problem.Problem {
@@ -114,7 +113,7 @@ func checkTokens(file string, tokens token.Tokens) []problem.Problem {
 	return problems
 }
 
-// A block is an open list or mapping of the indented kind.
+// A block is an open list or mapping in the indented style.
 type block struct {
 	column int
 	keys   int // of a mapping
@@ -135,7 +134,7 @@ func nest(blocks []block, column int, isKey bool) ([]block, int) {
 	return blocks, last.keys
 }
 
-// column is where an entry begins: for the colon of a mapping, its key.
+// column returns where an entry begins: for the colon of a mapping, where its key begins.
 func column(tokens token.Tokens, i int) int {
 	if tokens[i].Type == token.MappingValueType && i > 0 && tokens[i-1].Position.Line == tokens[i].Position.Line {
 		return tokens[i-1].Position.Column

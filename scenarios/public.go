@@ -9,7 +9,7 @@ import (
 
 const (
 	lcmFlag    = "--lcm"
-	publicOff  = "off" // a public_lcm that is none
+	publicOff  = "off" // the run is not shown
 	fileScheme = "file://"
 )
 

@@ -43,7 +43,7 @@ type Scenario struct {
 	PublicLCM string
 	// LCMSuffix stands on that network between a channel and the name of the sender. Empty: "@".
 	LCMSuffix string
-	// Clients are all that take part, in the order of the file; names are unique.
+	// Clients are all clients of the run, in the order of the file; names are unique.
 	Clients []Client
 	// Rules say how long messages travel; the last that matches decides.
 	Rules []delay.Rule
@@ -161,20 +161,20 @@ type directory struct {
 	outside bool // files may lie outside of it
 }
 
-// A checker looks at what a schema cannot. It looks at whatever part of the tree has had no problem so far, so that
-// one mistake does not hide another, nor is told twice.
+// A checker finds what a schema cannot express. It checks each part of the tree that has no problem so far, so that one mistake
+// neither hides another nor is reported twice.
 type checker struct {
 	root     *node
 	dir      directory
-	restored bool // the scenario has run: its files and commands need not be there any more
+	restored bool // the scenario was read from the manifest of a run: its files and commands may be gone
 	problems []problem.Problem
-	bad      map[string]bool // paths at, below or above which there is a problem
+	bad      map[string]bool // paths at or below which there is a problem
 	warnings []problem.Problem
 	names    map[string]int // names of clients, and the entry that each is from
 	rules    []delay.Rule
 }
 
-// A flowChecker looks at who can send to whom.
+// A flowChecker checks which clients can send to which.
 type flowChecker struct {
 	*checker
 	*flow.Graph

@@ -41,7 +41,7 @@ func quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// both lists words: "a, b and c".
+// both joins words: "a, b and c".
 func both(words []string) string {
 	if len(words) < 2 || len(words) > 10 {
 		return strings.Join(words[:min(len(words), 10)], ", ")
@@ -87,7 +87,7 @@ func inline(value any) string {
 
 // keys returns the sorted keys of an object.
 func keys(value any) []string {
-	m, _ := value.(object) // no object has no keys
+	m, _ := value.(object) // anything else has no keys
 	return slices.Sorted(maps.Keys(m))
 }
 

@@ -10,10 +10,10 @@ import (
 	"metasim/internal/problem"
 )
 
-// begin says how a scenario begins.
+// begin is the remedy for a file without a scenario.
 const begin = `begin with "name: my-scenario" and a list of clients`
 
-// readSource reads a scenario file whole. A Problem, not an error, is what is wrong with it.
+// readSource reads a whole scenario file. What is wrong with the file is a problem, as it is the scenario's fault.
 func readSource(file string) ([]byte, *problem.Problem) {
 	wrong := func(format string, args ...any) *problem.Problem {
 		return &problem.Problem{File: file, Message: fmt.Sprintf(format, args...)}
@@ -45,8 +45,8 @@ func readSource(file string) ([]byte, *problem.Problem) {
 	return text, nil
 }
 
-// checkText finds what no YAML reader should have to see: too much, nothing, bytes that are no text, and tabs that
-// indent.
+// checkText refuses texts that the YAML parser should not get: too large, empty, with bytes that are no text, or indented with
+// tabs.
 func checkText(file string, text []byte) []problem.Problem {
 	at := func(offset int, message string) []problem.Problem {
 		line := 1 + bytes.Count(text[:offset], []byte{'\n'})

@@ -19,13 +19,13 @@ import (
 	"metasim/internal/suggest"
 )
 
-// A schemaProblem is a Problem, and the path that it concerns: what lies there cannot be used.
+// A schemaProblem is a problem and its path: the value there cannot be used.
 type schemaProblem struct {
 	problem.Problem
 	path path
 }
 
-// validate holds the tree against the schema and returns everything that does not fit.
+// validate checks the tree against the schema and returns everything that is wrong.
 func validate(root *node) ([]schemaProblem, error) {
 	const address = "urn:metasim:scenario"
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
@@ -51,14 +51,14 @@ func validate(root *node) ([]schemaProblem, error) {
 	return v.problems, nil
 }
 
-// A validator puts what the schema library found into words, with the titles and examples of the schema.
+// A validator writes the messages for what the schema library found, with the titles and examples of the schema.
 type validator struct {
 	root     *node
 	schema   any
 	problems []schemaProblem
 }
 
-// walk descends to the errors that say something; "allOf failed" does not.
+// walk visits the errors that are worth a message; "allOf failed" is not.
 func (v *validator) walk(e *jsonschema.ValidationError) {
 	if _, ok := e.ErrorKind.(*kind.OneOf); ok || len(e.Causes) == 0 {
 		v.report(e)
@@ -124,7 +124,7 @@ func (v *validator) report(e *jsonschema.ValidationError) {
 	}
 }
 
-// illWritten says why a text is not what its pattern wants.
+// illWritten is the message for a text that does not match its pattern.
 func (v *validator) illWritten(k *kind.Pattern, rule object) string {
 	var err error
 	switch k.Want {
@@ -139,9 +139,9 @@ func (v *validator) illWritten(k *kind.Pattern, rule object) string {
 	return fmt.Sprintf("%s is not %s; write %s", quote(k.Got), rule["title"], example(rule))
 }
 
-// wrongType says what stands here, and what should.
+// wrongType is the message for a value of another type than the rule's.
 func (v *validator) wrongType(value any, rule object) string {
-	pattern, _ := rule["pattern"].(string) // no pattern, no duration
+	pattern, _ := rule["pattern"].(string) // a rule without a pattern is for no duration
 	switch value.(type) {
 	case nil:
 		return fmt.Sprintf("has no value; write %s, such as %s", rule["title"], example(rule))
@@ -153,7 +153,7 @@ func (v *validator) wrongType(value any, rule object) string {
 	return fmt.Sprintf("is %s, not %s; write %s", show(value), rule["title"], example(rule))
 }
 
-// whatItIs says why a client is not exactly one thing.
+// whatItIs is the message for a client without exactly one of model, run and external.
 func whatItIs(client *node) string {
 	var has []string
 	for _, key := range []string{"model", "run", "external"} {
@@ -169,7 +169,7 @@ func whatItIs(client *node) string {
 
 // pattern returns the pattern of a rule.
 func (v *validator) pattern(address string) string {
-	p, _ := v.rule(address)["pattern"].(string) // none matches no pattern
+	p, _ := v.rule(address)["pattern"].(string) // a rule without a pattern has ""
 	return p
 }
 
@@ -193,13 +193,13 @@ func (v *validator) rule(address string) object {
 			}
 		}
 	}
-	rule, _ := at.(object) // an error without a rule is told without its title
+	rule, _ := at.(object) // the message for an error without a rule has no title
 	return rule
 }
 
-// missing says what a key that is needed would mean.
+// missing is the message for a required key that is missing.
 func (v *validator) missing(rule object, key string) string {
-	properties, _ := rule["properties"].(object) // a key without a description is named alone
+	properties, _ := rule["properties"].(object) // the message for a key without a description has its name alone
 	property, _ := properties[key].(object)
 	if address, ok := property["$ref"].(string); ok {
 		property = v.rule(address)

@@ -8,7 +8,7 @@ import (
 	"metasim/internal/problem"
 )
 
-// Advice stands behind the warnings, and nobody reads it who runs.
+// Advice comes after the warnings, and metasim run gives none.
 func TestValidateAdvises(t *testing.T) {
 	s := newStage(t)
 	s.file("x.yaml", `name: x
@@ -17,7 +17,7 @@ clients:
   - {name: s, model: source, with: {channel: A, period: 1ms}}
   - {name: k, model: sink, with: {channels: [A, B]}}
 `)
-	const warns = `^warning: x\.yaml:5:49: clients\[1\]\.with\.channels\[1\]: nobody publishes .*\n`
+	const warns = `^warning: x\.yaml:5:49: clients\[1\]\.with\.channels\[1\]: no client publishes .*\n`
 	e := s.metasim("validate", "x.yaml")
 	require.Equal(t, 0, e.status)
 	require.Equal(t, "x.yaml is a good scenario\n", e.out)

@@ -14,10 +14,10 @@ import (
 	"metasim/metasim"
 )
 
-// degreesPerRadian converts angles for people.
+// degreesPerRadian converts the angles in parameters and results.
 const degreesPerRadian = 180 / math.Pi
 
-// plantModel is the model cartpole-plant. It goes on when the pole has fallen, so that one can watch what the others do.
+// plantModel is the model cartpole-plant. It goes on when the pole has fallen, so that the other clients can be watched.
 type plantModel struct {
 	loop.InOut
 	period, sample metasim.Time
@@ -85,7 +85,7 @@ func newestEstimate(last estimate, messages []client.Message) (estimate, error) 
 	return newest(last, messages, decodeEstimate, func(e estimate) metasim.Time { return e.Time })
 }
 
-// watch notes the state at time t.
+// watch updates the result with the state at time t.
 func (r *plantResult) watch(s plantState, t metasim.Time) {
 	r.MaxAngle = max(r.MaxAngle, math.Abs(s.Angle)*degreesPerRadian)
 	if r.Stood && s.Fallen() {

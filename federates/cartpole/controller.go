@@ -1,7 +1,7 @@
 package cartpole
 
 // The controller's gains, in newtons for each unit of the state: the discrete linear-quadratic regulator at 100 Hz for
-// the weights that lqr in the tests names.
+// the weights in the test lqr.
 var feedback = plantState{X: 4.13551399, V: 7.75462354, Angle: 61.829526, Rate: 15.3610756}
 
 // push returns the force that brings the plant back to the middle with its pole upright, at most limit newtons either

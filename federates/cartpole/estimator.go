@@ -9,9 +9,8 @@ const (
 	degree        = 0.017453292519943 // rad
 )
 
-// The estimator's gains: what a metre, and a radian, between measured and expected moves each part of the state. They
-// are those of the steady-state Kalman filter for a measurement every 5 ms and the noise that kalman in the tests
-// names.
+// The estimator's gains: how far each part of the state is corrected for a metre, and for a radian, between measured and
+// expected. They are those of the steady-state Kalman filter for a measurement every 5 ms and the noise in the test kalman.
 var (
 	positionGain = plantState{X: 0.163246224, V: 2.8926751, Angle: -0.000125231085, Rate: 0.000300140872}
 	angleGain    = plantState{X: -4.11109402e-05, V: -0.00328724515, Angle: 0.175250342, Rate: 3.36371103}
@@ -27,17 +26,17 @@ type estimator struct {
 const (
 	// substep is the longest step that the estimator takes at once.
 	substep = metasim.Millisecond
-	// silence is how long a gap may be that the estimator bridges; after a longer one it begins anew.
-	silence = metasim.Second
+	// maxGap is the longest time between measurements that the estimator predicts; after a longer one it begins anew.
+	maxGap = metasim.Second
 )
 
-// Observe takes in a measurement and returns the state that the plant probably had when it was made. A measurement
-// that is older than what was observed already is of no use: it returns false.
+// Observe returns the state that the plant probably had when a measurement was made. It returns false for a measurement that
+// is not newer than the last one.
 func (e *estimator) Observe(m Measurement) (estimate, bool) {
 	switch {
 	case e.begun && m.Time <= e.last.Time:
 		return estimate{}, false
-	case !e.begun || m.Time-e.last.Time > silence:
+	case !e.begun || m.Time-e.last.Time > maxGap:
 		e.begun, e.state = true, plantState{X: m.X, Angle: m.Angle}
 	default:
 		e.predict(m.Time)
@@ -47,7 +46,7 @@ func (e *estimator) Observe(m Measurement) (estimate, bool) {
 	return estimate{Time: m.Time, State: e.state}, true
 }
 
-// predict runs the plant to time t under the force last measured: across lost measurements it is the best there is.
+// predict advances the state to time t under the force last measured: the best guess where measurements were lost.
 func (e *estimator) predict(t metasim.Time) {
 	for at := e.last.Time; at < t; at += substep {
 		h := min(substep, t-at)

@@ -11,7 +11,7 @@ import (
 // The three messages of the demo. On the wire each is a time in nanoseconds (i64) and then float64s, all
 // little-endian; the time tells how old a message is, and whether a later one has overtaken it.
 
-// A Measurement is what the plant's sensors say: 32 bytes, time, X, Angle, Force.
+// A Measurement is the output of the plant's sensors: 32 bytes, time, X, Angle, Force.
 type Measurement struct {
 	Time  metasim.Time
 	X     float64 // m, with noise
@@ -19,13 +19,13 @@ type Measurement struct {
 	Force float64 // N, on the cart from now on
 }
 
-// An estimate is what the plant was probably doing at Time: 40 bytes, time, X, V, Angle, Rate.
+// An estimate is the probable state of the plant at Time: 40 bytes, time, X, V, Angle, Rate.
 type estimate struct {
 	Time  metasim.Time
 	State plantState
 }
 
-// A command is a force asked for at Time: 16 bytes, time, force.
+// A command is a force that the controller asks for at Time: 16 bytes, time, force.
 type command struct {
 	Time  metasim.Time
 	Force float64 // N
@@ -78,12 +78,12 @@ func decode(what string, payload []byte, numbers ...*float64) (metasim.Time, err
 	for i, x := range numbers {
 		*x = math.Float64frombits(binary.LittleEndian.Uint64(payload[8+8*i:]))
 		if math.IsNaN(*x) || math.IsInf(*x, 0) {
-			return 0, fmt.Errorf("a %s with a number that is not finite; check who publishes it", what)
+			return 0, fmt.Errorf("a %s with a number that is not finite; check the client that publishes it", what)
 		}
 	}
 	t := metasim.Time(binary.LittleEndian.Uint64(payload))
 	if t < 0 {
-		return 0, fmt.Errorf("%s of %v, before the start; check who publishes it", what, t)
+		return 0, fmt.Errorf("%s of %v, before the start; check the client that publishes it", what, t)
 	}
 	return t, nil
 }

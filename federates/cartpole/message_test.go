@@ -36,9 +36,9 @@ func TestBadPayloads(t *testing.T) {
 	_, err := decodeCommand(make([]byte, 8))
 	assert.EqualError(t, err, "a command of 8 bytes; it has 16: check what is published on the channel")
 	_, err = DecodeMeasurement(Measurement{X: math.NaN()}.Encode())
-	assert.EqualError(t, err, "a measurement with a number that is not finite; check who publishes it")
+	assert.EqualError(t, err, "a measurement with a number that is not finite; check the client that publishes it")
 	_, err = decodeEstimate(estimate{Time: -metasim.Second}.Encode())
-	assert.EqualError(t, err, "estimate of -1s, before the start; check who publishes it")
+	assert.EqualError(t, err, "estimate of -1s, before the start; check the client that publishes it")
 }
 
 func FuzzMeasurement(f *testing.F) {

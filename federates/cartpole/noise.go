@@ -2,13 +2,14 @@ package cartpole
 
 import "metasim/metasim"
 
-// A bits gives the bits that noise is made of. One keyed by the run's seed makes the noise a part of the scenario.
-type bits interface{ Uint64() uint64 }
+// A source gives the random bits that noise is made of. With one that is keyed by the run's seed, the noise depends on the
+// scenario alone.
+type source interface{ Uint64() uint64 }
 
 // normal draws a number that is nearly normal, with mean 0 and standard deviation 1: the sum of twelve uniform
 // numbers, less their mean (Irwin-Hall). It never exceeds 6, and needs neither logarithm nor root: the sum is one of
 // integers, so it is exact.
-func normal(src bits) float64 {
+func normal(src source) float64 {
 	sum := int64(0)
 	for range 6 {
 		bits := src.Uint64()
@@ -18,7 +19,7 @@ func normal(src bits) float64 {
 }
 
 // measure returns what the sensors say of the plant at time t; noise scales their standard deviations.
-func measure(t metasim.Time, s plantState, force, noise float64, src bits) Measurement {
+func measure(t metasim.Time, s plantState, force, noise float64, src source) Measurement {
 	return Measurement{
 		Time:  t,
 		X:     s.X + float64(noise*positionNoise*normal(src)),

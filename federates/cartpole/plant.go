@@ -11,7 +11,7 @@ const (
 	totalMass  = cartMass + poleMass
 )
 
-// A plantState is where the plant is: position and speed of the cart, angle and rate of the pole.
+// A plantState is position and speed of the cart, angle and rate of the pole.
 type plantState struct {
 	X     float64 // m
 	V     float64 // m/s
@@ -41,7 +41,7 @@ func (s plantState) Step(force, h float64) plantState {
 	return next
 }
 
-// Fallen reports whether the pole lies.
+// Fallen reports whether the pole has fallen.
 func (s plantState) Fallen() bool { return math.Abs(s.Angle) >= math.Pi/2 }
 
 // derivative is the plant's equations, those of the package's comment.

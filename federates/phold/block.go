@@ -52,7 +52,7 @@ func (c Config) first(index, count int) uint32 {
 	return uint32(uint64(index) * uint64(c.LPs) / uint64(count))
 }
 
-// Owner returns which of count blocks an LP is in.
+// Owner returns the index of the block, of count, that an LP is in.
 func (c Config) Owner(number uint32, count int) int {
 	return int(((uint64(number)+1)*uint64(count) - 1) / uint64(c.LPs))
 }
@@ -65,7 +65,7 @@ func (b *Block) Next() metasim.Time {
 	return b.calendar.First().Time
 }
 
-// Schedule takes in an event from another block, which reached this one at time now.
+// Schedule adds an event from another block, which arrived at time now.
 func (b *Block) Schedule(e Event, now metasim.Time) error {
 	switch {
 	case e.To < b.first || uint64(e.To) >= uint64(b.first)+uint64(len(b.lps)):

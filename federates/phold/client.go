@@ -20,7 +20,7 @@ type model struct {
 	pubs     []*client.Publication // by the index of the client that receives; nil for this one
 }
 
-// New makes the model
+// New makes the model phold.
 func New(in *catalog.Instance) *model {
 	cfg := Config{
 		LPs: uint32(catalog.Get[int64](in, "lps")), Population: int(catalog.Get[int64](in, "population")),

@@ -15,10 +15,10 @@ type Event struct {
 	Count uint64       // counts what that LP sent, from 0
 }
 
-// before is the order of execution in a block. Of one LP it is (Time, From, Count); how two LPs stand to one another at
-// one time changes nothing, as they share nothing.
+// before is the order of execution in a block: by (Time, From, Count) for the events of one LP. The order of two LPs at one time
+// changes no result, as they share nothing.
 func (e *Event) before(f *Event) bool {
-	switch { // mostly the times decide
+	switch { // mostly the times differ
 	case e.Time != f.Time:
 		return e.Time < f.Time
 	case e.To != f.To:

@@ -38,7 +38,7 @@ func (l *lp) destination(remote float64, lps uint32) uint32 {
 	if l.uniform() > remote {
 		return l.number
 	}
-	to, _ := bits.Mul64(l.rng.Uint64(), uint64(lps)) // the remainder is not wanted; the bias is below 2^-32
+	to, _ := bits.Mul64(l.rng.Uint64(), uint64(lps)) // the bias is below 2^-32
 	return uint32(to)
 }
 
