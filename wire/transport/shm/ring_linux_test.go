@@ -74,11 +74,11 @@ func FuzzIndices(f *testing.F) {
 	f.Add(uint32(0), uint32(65), uint32(1))
 	f.Add(uint32(math.MaxUint32), uint32(63), uint32(math.MaxUint32-63))
 	f.Fuzz(func(t *testing.T, at, tail, head uint32) {
-		out, in := testRing(64, at)
+		_, in := testRing(64, at)
 		in.tail.Store(tail)
 		n, err := in.take(make([]byte, 100))
 		checkIndices(t, tail-at, int(tail-at), n, err)
-		out, _ = testRing(64, at)
+		out, _ := testRing(64, at)
 		out.head.Store(head)
 		n, err = out.put(make([]byte, 100))
 		if head == at || at-head > 64 {
