@@ -83,7 +83,7 @@ func TestTerminal(t *testing.T) {
 			x.press("/", "g", "e", "r", "Enter")
 			x.shows("with ger: 1–2 of 2")
 			x.press("/", "z", "Enter")
-			x.shows("with gerz: 0–0 of 0", "no client is like this")
+			x.shows("with gerz: 0–0 of 0", "no client matches")
 			x.press("/", "BSpace", "BSpace", "BSpace", "BSpace", "Enter")
 			x.press("p")
 			x.shows("paused: no client is authorized") // an answer is shown for some seconds only
