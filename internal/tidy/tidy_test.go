@@ -88,7 +88,7 @@ var heavy = map[string][]string{
 	"github.com/klauspost/compress":       {"analysis/show"},
 	"github.com/prometheus/client_golang": {"monitor"},
 	"charm.land/bubbletea":                {"monitor/tui"},
-	"github.com/spf13/viper":              {"cmd/metasim", "scenarios"},
+	"github.com/spf13/viper":              {"cmd/metasim"},
 	"github.com/spf13/cobra":              {"cmd/metasim"},
 }
 
