@@ -8,7 +8,7 @@ import (
 // MaxChannel is how many bytes LCM allows a channel name on a network.
 const MaxChannel = 63
 
-// A ChannelError is a name that no channel of a network can have.
+// A ChannelError is a name that a channel on a network cannot have.
 type ChannelError struct {
 	Channel string
 	What    string // "has 64 bytes", and what to do
@@ -16,7 +16,7 @@ type ChannelError struct {
 
 func (e *ChannelError) Error() string { return fmt.Sprintf("the channel %q %s", e.Channel, e.What) }
 
-// CheckChannel reports why a name cannot be a channel on a network, as a *[ChannelError], or nil.
+// CheckChannel returns nil, or why a name cannot be a channel on a network, as a *[ChannelError].
 func CheckChannel(name string) error {
 	switch {
 	case name == "":
@@ -29,15 +29,15 @@ func CheckChannel(name string) error {
 	return nil
 }
 
-// defaultSuffix stands between a channel and the name of the sender where a Naming has no Suffix.
+// defaultSuffix is the Suffix of a Naming that has none.
 const defaultSuffix = "@"
 
-// toMark stands between the names of sender and recipient. No client has it in its name.
+// toMark separates the names of sender and recipient. No name of a client contains it.
 const toMark = ">"
 
-// A Naming makes the channels on which the messages of a run are shown. The zero value is ready to use.
+// A Naming names the channels on which the messages of a run are shown. The zero value is ready to use.
 type Naming struct {
-	// Suffix stands between a channel and the name of the sender. Empty: "@".
+	// Suffix separates a channel and the name of the sender. Empty: "@".
 	Suffix string
 }
 
@@ -48,10 +48,10 @@ func (n Naming) suffix() string {
 	return n.Suffix
 }
 
-// Received is where a message that a client sent is shown.
+// Received returns the channel on which a message that a client sent is shown.
 func (n Naming) Received(channel, sender string) string { return channel + n.suffix() + sender }
 
-// Delivered is where a message that reached a client is shown.
+// Delivered returns the channel on which a message that was delivered to a client is shown.
 func (n Naming) Delivered(channel, sender, recipient string) string {
 	return channel + n.suffix() + sender + toMark + recipient
 }
@@ -69,14 +69,14 @@ func (e *NameError) Error() string {
 			e.Sender, len(e.Sender), e.Recipient, len(e.Recipient))
 	}
 	if strings.IndexByte(e.Name, 0) >= 0 {
-		return fmt.Sprintf("%q cannot be shown on LCM: it has a zero byte, which ends a name there; take it out of %s", e.Name, what)
+		return fmt.Sprintf("%q cannot be shown on LCM: it has a zero byte, which ends a name in LCM; remove it from %s", e.Name, what)
 	}
 	return fmt.Sprintf("%q cannot be shown on LCM: it has %d bytes, and LCM allows %d; shorten %s by %d",
 		e.Name, len(e.Name), MaxChannel, what, len(e.Name)-MaxChannel)
 }
 
-// Check reports why messages of a channel from sender to recipient cannot be shown, as a *[NameError], or nil. An empty
-// recipient asks for what is received.
+// Check returns nil, or why messages on a channel from sender to recipient cannot be shown, as a *[NameError]. With an empty
+// recipient it checks Received, and otherwise Delivered.
 func (n Naming) Check(channel, sender, recipient string) error {
 	name := n.Received(channel, sender)
 	if recipient != "" {

@@ -1,4 +1,4 @@
-// Package names knows the names of LCM networks and of channels on them: [Parse] reads the URL of a network,
-// [CheckChannel] says whether a channel can be there, and [Naming] makes the channels on which the messages of a run are
-// shown. It opens nothing, so that a scenario can be checked without the code of any network.
+// Package names has the URLs of LCM networks and the names of channels on them: [Parse] parses a URL, [CheckChannel] checks a
+// channel, and [Naming] names the channels on which the messages of a run are shown. It opens no network, so that a
+// scenario can be checked without the code of networks.
 package names

@@ -18,7 +18,7 @@ type URLError struct {
 
 func (e *URLError) Error() string { return fmt.Sprintf("%q %s", e.URL, e.What) }
 
-// What LCM takes where a URL does not say.
+// The parts of a network that LCM assumes when a URL leaves them out.
 const (
 	defaultGroup = "239.255.76.67"
 	defaultPort  = "7667"
@@ -26,18 +26,18 @@ const (
 	defaultTCPQ  = "7700"
 )
 
-// An Address is what the URL of an LCM network says.
+// An Address is a parsed URL of an LCM network.
 type Address struct {
 	URL    string
 	Scheme string         // udpm, tcpq or file
 	Group  netip.AddrPort // udpm: the multicast group
 	TTL    int            // udpm: how many routers a datagram may pass; 0 stays on this host
-	Buffer int            // udpm: bytes of the socket's receive buffer; 0 for the default
+	Buffer int            // udpm: bytes of the socket's receive buffer; 0: the default
 	Host   string         // tcpq: host:port
 	Path   string         // file: the event log
 }
 
-// Network names the network: the same for all URLs of one place, whatever their ttl and buffers.
+// Network identifies the network: it is the same for all URLs of one network, whatever their ttl and buffers.
 func (a Address) Network() string {
 	switch a.Scheme {
 	case "udpm":
@@ -48,7 +48,7 @@ func (a Address) Network() string {
 	return "file://" + a.Path
 }
 
-// Parse reads the URL of an LCM network. Its error is a *[URLError]. Whether the network can be reached is not known.
+// Parse parses the URL of an LCM network. Its error is a *[URLError]. It does not check whether the network is available.
 func Parse(raw string) (Address, error) {
 	a := Address{URL: raw}
 	scheme, rest, ok := strings.Cut(raw, "://")
@@ -76,7 +76,7 @@ func Parse(raw string) (Address, error) {
 	if err != nil {
 		return a, err
 	}
-	for name := range values { // any one of them is an error
+	for name := range values { // each is an error
 		return a, a.wrong("has a parameter %q, which %s does not know; leave it out", name, scheme)
 	}
 	return a, nil
@@ -112,7 +112,7 @@ func (a *Address) parseTCPQ(where string) error {
 	return nil
 }
 
-// number takes a parameter from 0 to most out of values.
+// number removes a parameter from values and returns it: a number from 0 to most.
 func (a *Address) number(values url.Values, name string, most int) (int, error) {
 	defer values.Del(name)
 	if !values.Has(name) {
@@ -125,7 +125,7 @@ func (a *Address) number(values url.Values, name string, most int) (int, error) 
 	return n, nil
 }
 
-// hostPort splits "host:port", either part of which may be missing.
+// hostPort splits "host:port". host and port are the defaults for parts that are missing.
 func hostPort(s, host, port string) (string, uint16, error) {
 	if s != "" && !strings.Contains(s, ":") {
 		s += ":"

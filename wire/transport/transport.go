@@ -24,8 +24,8 @@ import (
 type Transport struct {
 	// Scheme begins its URLs: "tcp".
 	Scheme string
-	// Private says that an address is the path of a socket to which only this user connects. Otherwise an address is
-	// host:port, and whoever reaches the port connects: there a token is needed.
+	// Private says that an address is the path of a socket to which only this user can connect. Otherwise an address is
+	// host:port, and every program that reaches the port can connect: then clients need a token.
 	Private bool
 	// Fallback is the scheme that carries the same, more slowly, on a system where Listen fails with
 	// errors.ErrUnsupported. Empty: none.

@@ -1,5 +1,5 @@
-// Package wirepb is the protocol as protobuf sees it: generated from metasim.proto. Nothing but wire's codec and its
-// tests uses it; everybody else speaks the plain structs of wire and metasim.
+// Package wirepb is generated from metasim.proto, which describes the protocol. Only the codec of wire and its tests use it;
+// all other packages use the plain structs of wire and metasim.
 package wirepb
 
 //go:generate protoc --go_out=. --go_opt=paths=source_relative metasim.proto

@@ -1,8 +1,8 @@
 // Package all lists every transport between processes. A new transport is a folder beside this one, and one line in
 // Table: the server, every command and the benchmark then have it.
 //
-// Who imports this package links QUIC. A simulator that needs only unix, tcp and shm imports nothing: package client
-// has these.
+// A program that imports this package links QUIC. A simulator that needs only unix, tcp and shm need not import it: package
+// client has these.
 package all
 
 import (

@@ -56,7 +56,7 @@ func (c *conn) Write(packets []wire.Packet) error {
 	return nil
 }
 
-// WriteFrames implements wire.Conn. Inside a process nobody needs it: it is here for the sake of completeness.
+// WriteFrames implements wire.Conn. It decodes the frames and writes the packets.
 func (c *conn) WriteFrames(frames []byte) error {
 	r := wire.NewReader(bytes.NewReader(frames), c.peer)
 	for {

@@ -23,8 +23,8 @@ func Unix() transport.Transport {
 	return transport.Transport{Scheme: "unix", Private: true, Listen: listenUnix, Dial: dialUnix}
 }
 
-// TCP is the transport of "tcp://host:port", where port 0 stands for a free one. Whoever reaches the port may connect: use
-// a local one, and check the token.
+// TCP is the transport of "tcp://host:port", where port 0 stands for a free one. Every program that reaches the port can
+// connect: use a local one, and check the token.
 func TCP() transport.Transport {
 	return transport.Transport{Scheme: "tcp", Listen: listenTCP, Dial: dialTCP}
 }
@@ -175,7 +175,7 @@ func ListenUnix(path string) (net.Listener, error) {
 	return &unixListener{Listener: l, path: path, file: file}, nil
 }
 
-// removeStale removes the file of a socket at which nobody listens any more.
+// removeStale removes the file of a socket whose server is dead.
 func removeStale(path string) error {
 	file, err := os.Lstat(path)
 	if err != nil {
