@@ -7,12 +7,9 @@
 //	session.go    the types that the files share
 //	join.go       what a client declares, and its Hello
 //	run.go        Run: what a client with handlers and timers does at an instant
-//	publish.go    what a client may say: Publish, Promise, SetResult, Leave
-//	receive.go    what the server's packets do to a client, and how a session ends
-//	advance.go    Step and Next, the wait for an answer, and the reports
-//	inbound.go    from packets to messages, by the names that were introduced
+//	advance.go    Step and Next, the wait for an answer, the reports; what a client may say: Publish, Promise, Leave
+//	receive.go    from packets to messages; what the server's packets do to a client, and how a session ends
 //	outbound.go   what waits to be written, and when it must be written
-//	timers.go     timers in their order
 //
 // client_run_test.go is a whole client without goroutines: it plays testdata/client, the stories that are also the
 // vectors of conformance/.
