@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,4 +95,36 @@ func TestClientAllocatesNothing(t *testing.T) {
 			t.Error("it goes on")
 		}
 	}))
+}
+
+// What could not be told to clients is refused before any of them joins.
+func TestServerConfig(t *testing.T) {
+	long := strings.Repeat("x", wire.MaxName+1)
+	_, err := session.NewServer(session.ServerConfig{Scenario: long})
+	require.ErrorAs(t, err, new(*wire.ProtocolError))
+	_, err = session.NewServer(session.ServerConfig{Names: []string{"a", long}})
+	require.ErrorAs(t, err, new(*wire.ProtocolError))
+	_, err = session.NewServer(session.ServerConfig{Names: make([]string, wire.MaxNames/wire.NameCost+1)})
+	require.ErrorContains(t, err, "use fewer clients or shorter names")
+}
+
+// A client that counts as joined has no connection: nothing is sent to it, and it cannot be refused.
+func TestSkipJoin(t *testing.T) {
+	server, err := session.NewServer(session.ServerConfig{Names: []string{"a", "b"}, Until: metasim.Infinity})
+	require.NoError(t, err)
+	server.SkipJoin(1)
+	require.Equal(t, 1, server.Awaited())
+	require.Equal(t, session.Present, server.Presence(1))
+	out := &sink{}
+	ev, refusal := server.Receive(server.Connect(out), wire.Packet{Body: wire.Hello{Version: wire.Version, Name: "a"}})
+	for require.Nil(t, refusal); ev != nil; {
+		ev = server.Answer(ev)
+	}
+	require.True(t, server.Started())
+	server.Deliver(&metasim.Deliver{To: 1})
+	server.Authorize(&metasim.Authorize{To: 1})
+	require.Nil(t, server.Refuse(1, wire.RuleBroken, "it cannot"))
+	require.Equal(t, 2, out.packets, "Welcome and Start")
+	server.Farewell(nil)
+	require.Equal(t, 3, out.packets)
 }
