@@ -1,4 +1,4 @@
-package export_test
+package export
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
-	"metasim/record/export"
 )
 
 // A workload is a run of 10^6 messages of 100 bytes, each delivered once.
@@ -49,7 +48,7 @@ func BenchmarkExport(b *testing.B) {
 					f, err := os.Create(filepath.Join(b.TempDir(), "export"))
 					require.NoError(b, err)
 					sink := begin(b, format, f, names)
-					_, err = export.Walk(names, r, sink.Write)
+					_, err = walkJournal(names, r, sink.Write)
 					require.NoError(b, err)
 					require.NoError(b, sink.Close())
 					require.NoError(b, f.Close())
@@ -71,7 +70,7 @@ func BenchmarkWrite(b *testing.B) {
 					o := made("CHANNEL", metasim.Time(i)*metasim.Microsecond)
 					o.Message.Seq, o.Message.Payload = i, payload
 					require.NoError(b, sink.Write(o))
-					o.Kind, o.To, o.Message.Due = export.Delivered, 1, o.Message.Sent
+					o.Kind, o.To, o.Message.Due = Delivered, 1, o.Message.Sent
 					require.NoError(b, sink.Write(o))
 				}
 				require.NoError(b, sink.Close())
@@ -80,25 +79,19 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// A sink is what an export writes to.
-type sink interface {
-	Write(*export.Occurrence) error
-	Close() error
-}
-
 func begin(t testing.TB, format string, w io.Writer, names []string) sink {
 	t.Helper()
 	switch format {
 	case "lcmlog":
-		l, err := export.NewLog(w, names, export.LogOptions{})
+		l, err := newEventLog(w, names, logOptions{})
 		require.NoError(t, err)
 		return l
 	case "delivered":
-		l, err := export.NewLog(w, names, export.LogOptions{Of: export.Delivered})
+		l, err := newEventLog(w, names, logOptions{Of: Delivered})
 		require.NoError(t, err)
 		return l
 	case "mcap":
-		m, err := export.NewMCAP(w, names, export.MCAPOptions{})
+		m, err := newMCAPFile(w, names, mcapOptions{})
 		require.NoError(t, err)
 		return m
 	}
@@ -108,5 +101,6 @@ func begin(t testing.TB, format string, w io.Writer, names []string) sink {
 // nothing is where an export goes that is not written.
 type nothing struct{}
 
-func (nothing) Write(*export.Occurrence) error { return nil }
-func (nothing) Close() error                   { return nil }
+func (nothing) Write(*occurrence) error { return nil }
+func (nothing) Close() error            { return nil }
+func (nothing) Count() Count            { return Count{} }

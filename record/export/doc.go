@@ -4,7 +4,7 @@
 //	end, err := files.Write(func(path string, c export.Count) { ... })
 //	err = files.Discard() // in any case
 //
-// A journal has what happened in the order in which it reached the server, which is another one in each repetition. [Walk] sorts it by
+// A journal has what happened in the order in which it reached the server, which is another one in each repetition. An export sorts it by
 // simulated time while it reads, and leaves out what depends on real time: what was delivered ahead and never handled, and how far
 // clients were authorized. So the files of two repetitions are equal byte for byte, whatever the transport, the number of processors or
 // the machine.
@@ -21,5 +21,4 @@
 //
 //  1. Check the [End]: the journal of a run that was killed has none.
 //  2. Call Discard in the end.
-//  3. Without [Files]: give Walk the client names of the same run's manifest; Close the [Sink], and then its file.
 package export

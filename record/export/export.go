@@ -30,15 +30,15 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// An Occurrence is one thing that happened to a message in a run.
-type Occurrence struct {
+// An occurrence is one thing that happened to a message in a run.
+type occurrence struct {
 	Kind    Kind
 	To      metasim.ClientID // the recipient; 0 where Kind is Sent
 	Message metasim.Message  // Due is valid where Kind is Delivered; the payload must not be changed
 }
 
 // At returns when it happened: a message is lost when it is sent.
-func (o *Occurrence) At() metasim.Instant {
+func (o *occurrence) At() metasim.Instant {
 	if o.Kind == Delivered {
 		return o.Message.Due
 	}
@@ -47,7 +47,7 @@ func (o *Occurrence) At() metasim.Instant {
 
 // compare is the order of an export. It depends on nothing that depends on real time. Only the copies of a duplicated message
 // compare equal, and they are equal.
-func (o *Occurrence) compare(p *Occurrence) int {
+func (o *occurrence) compare(p *occurrence) int {
 	if c := o.At().Compare(p.At()); c != 0 {
 		return c
 	}
@@ -61,10 +61,10 @@ func (o *Occurrence) compare(p *Occurrence) int {
 	return cmp.Or(m.Sent.Compare(n.Sent), cmp.Compare(m.From, n.From), cmp.Compare(m.Seq, n.Seq), cmp.Compare(o.To, p.To))
 }
 
-// A Sink takes an export: a [Log] or an [MCAP].
-type Sink interface {
-	// Write takes the next occurrence of a [Walk]. It keeps nothing of it.
-	Write(*Occurrence) error
+// A sink takes an export: an eventLog or an mcapFile.
+type sink interface {
+	// Write takes the next occurrence of walkJournal. It keeps nothing of it.
+	Write(*occurrence) error
 	// Close writes what is buffered. It does not close the file.
 	Close() error
 	// Count returns what was written so far.

@@ -31,7 +31,7 @@ type Files struct {
 // A file is a sink with the file that it writes.
 type file struct {
 	*atomicfile.File
-	sink Sink
+	sink sink
 }
 
 // Open opens the journal of a run and begins the files. Discard must be called in the end.
@@ -50,8 +50,8 @@ func Open(run *record.Run, o Options) (*Files, error) {
 func (f *Files) begin(o Options) error {
 	m := f.run.Manifest
 	if o.Log != "" {
-		if err := f.add(o.Log, func(w io.Writer) (Sink, error) {
-			return NewLog(w, m.Clients, LogOptions{Of: o.Of, Client: o.Client})
+		if err := f.add(o.Log, func(w io.Writer) (sink, error) {
+			return newEventLog(w, m.Clients, logOptions{Of: o.Of, Client: o.Client})
 		}); err != nil {
 			return err
 		}
@@ -66,13 +66,13 @@ func (f *Files) begin(o Options) error {
 			return err
 		}
 	}
-	return f.add(o.MCAP, func(w io.Writer) (Sink, error) {
-		return NewMCAP(w, m.Clients, MCAPOptions{Client: o.Client, Types: known, About: about(m)})
+	return f.add(o.MCAP, func(w io.Writer) (sink, error) {
+		return newMCAPFile(w, m.Clients, mcapOptions{Client: o.Client, Types: known, About: about(m)})
 	})
 }
 
 // add begins a file.
-func (f *Files) add(path string, begin func(io.Writer) (Sink, error)) error {
+func (f *Files) add(path string, begin func(io.Writer) (sink, error)) error {
 	out, err := record.CreateFile(path, f.run.Dir.Path())
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func about(m *journal.Manifest) map[string]string {
 
 // Write reads the journal to its end and writes the files. It calls written with each file that is complete.
 func (f *Files) Write(written func(path string, c Count)) (End, error) {
-	end, err := Walk(f.run.Manifest.Clients, f.journal, func(o *Occurrence) error {
+	end, err := walkJournal(f.run.Manifest.Clients, f.journal, func(o *occurrence) error {
 		for _, file := range f.files {
 			if err := file.sink.Write(o); err != nil {
 				return err

@@ -40,7 +40,7 @@ links:
 	defer func() { require.NoError(t, r.Close()) }()
 
 	total, most := 0, 0
-	w := newWalk(m.Clients, func(*Occurrence) error { total++; return nil })
+	w := newWalk(m.Clients, func(*occurrence) error { total++; return nil })
 	for {
 		entry, err := r.Next()
 		if errors.Is(err, io.EOF) {

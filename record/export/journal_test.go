@@ -1,4 +1,4 @@
-package export_test
+package export
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"metasim/metasim"
-	"metasim/record/export"
 	"metasim/record/journal"
 )
 
@@ -33,8 +32,8 @@ func polls(c metasim.ClientID, now, next int64, acked uint64) journal.Entry {
 	return journal.Entry{Event: &metasim.PollWait{Client: c, Report: r, Want: at(next), Messages: true}}
 }
 
-// walk walks a journal of these entries, of clients a and b.
-func walk(t require.TestingT, entries ...journal.Entry) (string, export.End, error) {
+// walkEntries walks a journal of these entries, of clients a and b.
+func walkEntries(t require.TestingT, entries ...journal.Entry) (string, End, error) {
 	var buf bytes.Buffer
 	w := journal.NewWriter(&buf)
 	for _, e := range entries {
@@ -43,7 +42,7 @@ func walk(t require.TestingT, entries ...journal.Entry) (string, export.End, err
 	require.NoError(t, w.Close())
 	var said []string
 	var last metasim.Instant
-	end, err := export.Walk([]string{"a", "b"}, journal.NewReader(&buf), func(o *export.Occurrence) error {
+	end, err := walkJournal([]string{"a", "b"}, journal.NewReader(&buf), func(o *occurrence) error {
 		require.False(t, o.At().Before(last), "time goes back")
 		last = o.At()
 		said = append(said, o.Kind.String()+" "+last.String())
@@ -54,24 +53,24 @@ func walk(t require.TestingT, entries ...journal.Entry) (string, export.End, err
 
 func TestWalkOfEntries(t *testing.T) {
 	finish := journal.Entry{Effects: []metasim.Effect{&metasim.Finish{}}}
-	said, end, err := walk(t, send(0, 1, 0, 5, 7), send(1, 0, 0, 1, 6), polls(1, 7, 100, 1), finish)
+	said, end, err := walkEntries(t, send(0, 1, 0, 5, 7), send(1, 0, 0, 1, 6), polls(1, 7, 100, 1), finish)
 	require.NoError(t, err)
 	assert.Equal(t, "sent 1ns, sent 5ns, delivered 7ns", said, "what nobody has handled was not delivered")
-	assert.Equal(t, export.End{Finished: true}, end)
+	assert.Equal(t, End{Finished: true}, end)
 
-	said, end, err = walk(t, send(0, 1, 0, 5, 7), finish, send(0, 1, 1, 8, 9), polls(1, 9, 100, 2))
+	said, end, err = walkEntries(t, send(0, 1, 0, 5, 7), finish, send(0, 1, 1, 8, 9), polls(1, 9, 100, 2))
 	require.NoError(t, err)
 	assert.Equal(t, "sent 5ns", said, "nothing counts after the end")
 	assert.True(t, end.Finished)
 
 	evil := send(0, 1, 1, 2, 3)
 	evil.Effects = []metasim.Effect{&metasim.Evict{Client: 0, Err: &metasim.Violation{Client: "a", Rule: metasim.TimeRegress}}}
-	said, end, err = walk(t, send(0, 1, 0, 5, 7), evil)
+	said, end, err = walkEntries(t, send(0, 1, 0, 5, 7), evil)
 	require.NoError(t, err)
 	assert.Equal(t, "sent 5ns", said, "what broke a rule was not done")
 	assert.False(t, end.Finished)
 
-	said, _, err = walk(t, send(0, 1, 0, 5, 7), journal.Entry{Event: &metasim.Leave{Client: 1, Now: at(7), Acked: 1}},
+	said, _, err = walkEntries(t, send(0, 1, 0, 5, 7), journal.Entry{Event: &metasim.Leave{Client: 1, Now: at(7), Acked: 1}},
 		journal.Entry{Event: &metasim.Leave{Client: 0, Cut: true, Acked: 9}})
 	require.NoError(t, err)
 	assert.Equal(t, "sent 5ns, delivered 7ns", said, "who is cut off says nothing")
@@ -81,9 +80,9 @@ func TestWalkOfEntries(t *testing.T) {
 	w := journal.NewWriter(&buf)
 	require.NoError(t, w.Observe(0, send(0, 1, 0, 5, 7).Event, nil))
 	require.NoError(t, w.Close())
-	_, err = export.Walk([]string{"a", "b"}, journal.NewReader(&buf), func(*export.Occurrence) error { return stop })
+	_, err = walkJournal([]string{"a", "b"}, journal.NewReader(&buf), func(*occurrence) error { return stop })
 	require.ErrorIs(t, err, stop)
-	_, err = export.Walk(nil, journal.NewReader(strings.NewReader("something else")), nil)
+	_, err = walkJournal(nil, journal.NewReader(strings.NewReader("something else")), nil)
 	require.ErrorIs(t, err, journal.ErrNotJournal)
 }
 
@@ -93,10 +92,10 @@ func TestWalkRefuses(t *testing.T) {
 		"not of one run": {send(0, 2, 0, 1, 2)},
 		"handles delivery 3, but the journal has no such delivery": {send(0, 1, 0, 1, 2), polls(1, 2, 3, 3)},
 	} {
-		_, _, err := walk(t, entries...)
+		_, _, err := walkEntries(t, entries...)
 		require.ErrorContains(t, err, want)
 	}
-	_, _, err := walk(t, journal.Entry{Event: &metasim.Send{Client: 2, Channel: "A"}})
+	_, _, err := walkEntries(t, journal.Entry{Event: &metasim.Send{Client: 2, Channel: "A"}})
 	require.ErrorContains(t, err, "not of one run")
 
 	// Both promise to send nothing before 1 ms; enough follows for everything before it to be handed on; then one lies.
@@ -105,10 +104,10 @@ func TestWalkRefuses(t *testing.T) {
 		liar = append(liar, send(0, 1, i, 1_000_000, 2_000_000))
 	}
 	liar = append(liar, send(1, 0, 0, 999_999, 2_000_000))
-	_, _, err = walk(t, liar...)
-	var order *export.OrderError
+	_, _, err = walkEntries(t, liar...)
+	var order *OrderError
 	require.ErrorAs(t, err, &order)
-	assert.Equal(t, export.OrderError{Client: "b", At: at(999_999), Bound: at(1_000_000)}, *order)
+	assert.Equal(t, OrderError{Client: "b", At: at(999_999), Bound: at(1_000_000)}, *order)
 	assert.ErrorContains(t, err, `"b" at 999.999us`)
 }
 
@@ -137,6 +136,6 @@ func TestWalkOfAnything(t *testing.T) {
 				sends[s.Client]++
 			}
 		}
-		_, _, _ = walk(t, entries...) // it may well be refused
+		_, _, _ = walkEntries(t, entries...) // it may well be refused
 	})
 }

@@ -13,8 +13,8 @@ import (
 // C take 999 bytes. (On the network LCM allows 63.)
 const maxLogChannel = 255
 
-// LogOptions say what an event log has of a run.
-type LogOptions struct {
+// logOptions say what an event log has of a run.
+type logOptions struct {
 	// Of is Sent (also the zero value): every publish once, at the time when it was sent, as lcm-logger would have recorded it.
 	// Or Delivered: every message once for each recipient, at the time when it was delivered.
 	Of Kind
@@ -22,14 +22,14 @@ type LogOptions struct {
 	Client string
 }
 
-// A Log writes an LCM event log of a run. Times are simulated time in microseconds, rounded down; events are numbered
-// from 0 in the order of [Walk], so that neither decreases.
+// An eventLog writes an LCM event log of a run. Times are simulated time in microseconds, rounded down; events are numbered
+// from 0 in the order of walkJournal, so that neither decreases.
 //
 // Channels have their own names. But in a log of the deliveries of all clients, where a message can appear several times, they are
 // called CHANNEL@sender>recipient, as on the public bus.
 //
 // Empty payloads are written, as lcm-logger does. The Java tools of LCM skip such an event as damaged.
-type Log struct {
+type eventLog struct {
 	view
 	of    Kind
 	plain bool
@@ -39,8 +39,8 @@ type Log struct {
 	count Count
 }
 
-// NewLog returns a writer of an event log to out. Names are those of the clients, in order. Close does not close out.
-func NewLog(out io.Writer, names []string, o LogOptions) (*Log, error) {
+// newEventLog returns a writer of an event log to out. Names are those of the clients, in order. Close does not close out.
+func newEventLog(out io.Writer, names []string, o logOptions) (*eventLog, error) {
 	v, err := newView(names, o.Client)
 	if err != nil {
 		return nil, err
@@ -49,13 +49,13 @@ func NewLog(out io.Writer, names []string, o LogOptions) (*Log, error) {
 		o.Of = Sent
 	}
 	buf := bufio.NewWriterSize(out, 1<<20)
-	return &Log{
+	return &eventLog{
 		view: v, of: o.Of, plain: o.Of == Sent || o.Client != "", buf: buf, log: lcm.NewWriter(buf), topic: newTopics(names),
 	}, nil
 }
 
 // Write writes an occurrence, if the log has it.
-func (l *Log) Write(o *Occurrence) error {
+func (l *eventLog) Write(o *occurrence) error {
 	if o.Kind != l.of || !l.shows(o) {
 		return nil
 	}
@@ -83,12 +83,12 @@ func (l *Log) Write(o *Occurrence) error {
 }
 
 // shows reports whether the log has the client of an occurrence.
-func (l *Log) shows(o *Occurrence) bool {
+func (l *eventLog) shows(o *occurrence) bool {
 	return l.all || o.Kind == Sent && o.Message.From == l.only || o.Kind == Delivered && o.To == l.only
 }
 
 // Close writes what is buffered.
-func (l *Log) Close() error { return l.buf.Flush() }
+func (l *eventLog) Close() error { return l.buf.Flush() }
 
 // Count returns what was written so far.
-func (l *Log) Count() Count { return l.count }
+func (l *eventLog) Count() Count { return l.count }

@@ -1,4 +1,4 @@
-package export_test
+package export
 
 import (
 	"bytes"
@@ -16,7 +16,6 @@ import (
 
 	"metasim/lcm"
 	"metasim/metasim"
-	"metasim/record/export"
 	"metasim/scenarios"
 )
 
@@ -26,7 +25,7 @@ func written(t testing.TB, dir, format string) []byte {
 	names, r := opened(t, dir)
 	var out bytes.Buffer
 	s := begin(t, format, &out, names)
-	_, err := export.Walk(names, r, s.Write)
+	_, err := walkJournal(names, r, s.Write)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	return out.Bytes()
@@ -113,12 +112,12 @@ func TestARecordedLogComesOutAgain(t *testing.T) {
 
 func TestLogOfOneClient(t *testing.T) {
 	dir := carryOut(t, parse(t, mixed), "mem", 2)
-	of := func(o export.LogOptions) (channels []string, n int, c export.Count) {
+	of := func(o logOptions) (channels []string, n int, c Count) {
 		names, r := opened(t, dir)
 		var out bytes.Buffer
-		l, err := export.NewLog(&out, names, o)
+		l, err := newEventLog(&out, names, o)
 		require.NoError(t, err)
-		_, err = export.Walk(names, r, l.Write)
+		_, err = walkJournal(names, r, l.Write)
 		require.NoError(t, err)
 		require.NoError(t, l.Close())
 		seen := map[string]bool{}
@@ -132,34 +131,34 @@ func TestLogOfOneClient(t *testing.T) {
 		}
 		return channels, n, l.Count()
 	}
-	channels, n, c := of(export.LogOptions{Client: "b"})
+	channels, n, c := of(logOptions{Client: "b"})
 	assert.Equal(t, []string{"B"}, channels)
 	assert.Equal(t, 400, n)
-	assert.Equal(t, export.Count{Messages: 400, Empty: 400, Last: 399 * metasim.Millisecond}, c, "empty payloads are there, and counted")
-	channels, _, _ = of(export.LogOptions{Of: export.Delivered, Client: "mirror"})
+	assert.Equal(t, Count{Messages: 400, Empty: 400, Last: 399 * metasim.Millisecond}, c, "empty payloads are there, and counted")
+	channels, _, _ = of(logOptions{Of: Delivered, Client: "mirror"})
 	assert.Equal(t, []string{"A"}, channels, "a channel as it is, as it was for the client")
-	channels, _, _ = of(export.LogOptions{Of: export.Delivered, Client: "all"})
+	channels, _, _ = of(logOptions{Of: Delivered, Client: "all"})
 	assert.ElementsMatch(t, []string{"A", "B", "BACK", "PING"}, channels)
-	_, err := export.NewLog(io.Discard, []string{"a"}, export.LogOptions{Client: "z"})
+	_, err := newEventLog(io.Discard, []string{"a"}, logOptions{Client: "z"})
 	assert.ErrorContains(t, err, `no client "z"; use a`)
 }
 
 // made is an occurrence between a and b.
-func made(channel string, at metasim.Time) *export.Occurrence {
-	return &export.Occurrence{Kind: export.Sent, Message: metasim.Message{Channel: channel, Sent: metasim.Instant{Time: at}}}
+func made(channel string, at metasim.Time) *occurrence {
+	return &occurrence{Kind: Sent, Message: metasim.Message{Channel: channel, Sent: metasim.Instant{Time: at}}}
 }
 
 func TestALogRefusesWhatReadersRefuse(t *testing.T) {
 	var out bytes.Buffer
-	l, err := export.NewLog(&out, []string{"a", "b"}, export.LogOptions{})
+	l, err := newEventLog(&out, []string{"a", "b"}, logOptions{})
 	require.NoError(t, err)
 	for _, name := range []string{"", strings.Repeat("x", 256), "A\x00B"} {
-		var wrong *export.NameError
+		var wrong *NameError
 		require.ErrorAs(t, l.Write(made(name, 0)), &wrong, "%q", name)
 		require.Equal(t, name, wrong.Name)
 	}
 	assert.ErrorContains(t, l.Write(made(strings.Repeat("x", 300), 0)), "has 300 bytes")
-	var never *export.TimeError
+	var never *TimeError
 	require.ErrorAs(t, l.Write(made("A", metasim.Forever)), &never)
 	assert.ErrorContains(t, never, `a message of "a" on "A" is sent at forever`)
 	require.NoError(t, l.Write(made(strings.Repeat("x", 255), 1999)))
@@ -177,7 +176,7 @@ func TestAFullDiskIsAnError(t *testing.T) {
 		dir := carryOut(t, shipped(t, "cart-pole"), "mem", 2)
 		names, r := opened(t, dir)
 		s := begin(t, format, &full{left: 1 << 14}, names)
-		_, err := export.Walk(names, r, s.Write)
+		_, err := walkJournal(names, r, s.Write)
 		require.ErrorIs(t, errors.Join(err, s.Close()), errFull, format)
 	}
 }

@@ -1,8 +1,7 @@
-package export_test
+package export
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,33 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/testprogram"
 	"metasim/run"
 	"metasim/scenarios"
 )
 
-// TestMain lets this test binary be a client, as run.Options.Self says.
-func TestMain(m *testing.M) {
-	if args := os.Args[1:]; len(args) == 3 && args[0] == "client" && args[1] == "--instance" {
-		if err := play(args[2]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
-func play(instance string) error {
-	in, err := run.ParseInstance(instance)
-	if err != nil {
-		return err
-	}
-	parts, err := in.Parts(os.Getenv("METASIM_CLIENT"))
-	if err != nil {
-		return err
-	}
-	return run.TakePart(context.Background(), parts, os.Getenv("METASIM_SERVER"), os.Getenv("METASIM_TOKEN"))
-}
+func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, nil)) }
 
 // mixed has it all: several who send to several, at the same instants and without delay, messages that are lost, that are
 // doubled and overtake one another, that are empty, that come too late or for one who has left, and some who only listen.
@@ -72,7 +50,7 @@ func carryOut(t testing.TB, sc *scenarios.Scenario, transport string, procs int)
 	defer cancel()
 	out, err := run.Scenario(ctx, sc, run.Options{
 		Transport: transport, Out: filepath.Join(t.TempDir(), "run"), Self: []string{self},
-		Env: []string{"GORACE=atexit_sleep_ms=0", "GOMAXPROCS=" + strconv.Itoa(max(1, procs))},
+		Env: []string{testprogram.NoLinger, "GOMAXPROCS=" + strconv.Itoa(max(1, procs))},
 	})
 	require.NoError(t, err)
 	require.NoError(t, out.Err)

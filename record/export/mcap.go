@@ -19,8 +19,8 @@ const eventTopic = "METASIM_EVENT"
 // chunkSize is how many bytes of messages are compressed together: 4 MiB.
 const chunkSize = 4 << 20
 
-// MCAPOptions say what an MCAP file has of a run.
-type MCAPOptions struct {
+// mcapOptions say what an MCAP file has of a run.
+type mcapOptions struct {
 	// Client is the name of the only client whose messages, to it and from it, are in the file; empty for all.
 	Client string
 	// Types are those that payloads may have. Nil: none.
@@ -30,7 +30,7 @@ type MCAPOptions struct {
 	About map[string]string
 }
 
-// An MCAP writes an MCAP file of a run. In the order of [Walk] it has, for each occurrence,
+// An mcapFile writes an MCAP file of a run. In the order of walkJournal it has, for each occurrence,
 //
 //   - on the topic METASIM_EVENT what happened, as a metasim.export.v1.Event in Protocol Buffers;
 //   - its payload, encoding "lcm": what was sent on the topic CHANNEL@sender, what was delivered on CHANNEL@sender>recipient, as on
@@ -41,7 +41,7 @@ type MCAPOptions struct {
 // is the sender's number of the message, modulo 2^32.
 //
 // The bytes depend on the occurrences and the options alone.
-type MCAP struct {
+type mcapFile struct {
 	view
 	topics  topics
 	types   *types.Set
@@ -64,8 +64,8 @@ type typed struct {
 // channels are the numbers of the channels of a stream. json is 0 if there is none.
 type channels struct{ raw, json uint16 }
 
-// NewMCAP returns a writer of an MCAP file to out. Names are those of the clients, in order. Close does not close out.
-func NewMCAP(out io.Writer, names []string, o MCAPOptions) (*MCAP, error) {
+// newMCAPFile returns a writer of an MCAP file to out. Names are those of the clients, in order. Close does not close out.
+func newMCAPFile(out io.Writer, names []string, o mcapOptions) (*mcapFile, error) {
 	v, err := newView(names, o.Client)
 	if err != nil {
 		return nil, err
@@ -77,14 +77,14 @@ func NewMCAP(out io.Writer, names []string, o MCAPOptions) (*MCAP, error) {
 	if err != nil {
 		return nil, fmt.Errorf("beginning the MCAP file: %w", err)
 	}
-	m := &MCAP{
+	m := &mcapFile{
 		view: v, topics: newTopics(names), types: o.Types, mcap: w, streams: map[typed]*channels{}, schemas: schemas{mcap: w, ids: map[schemaKey]uint16{}},
 	}
 	return m, m.begin(o.About)
 }
 
 // begin writes what every file begins with.
-func (m *MCAP) begin(about map[string]string) error {
+func (m *mcapFile) begin(about map[string]string) error {
 	// The name of the program without its version: the same run gives the same file.
 	if err := m.mcap.WriteHeader(&mcap.Header{Library: "metasim"}); err != nil {
 		return fmt.Errorf("beginning the MCAP file: %w", err)
@@ -103,7 +103,7 @@ func (m *MCAP) begin(about map[string]string) error {
 }
 
 // Write writes an occurrence, if the file has its client.
-func (m *MCAP) Write(o *Occurrence) error {
+func (m *mcapFile) Write(o *occurrence) error {
 	if !m.all && o.Message.From != m.only && (o.Kind == Sent || o.To != m.only) {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (m *MCAP) Write(o *Occurrence) error {
 	return m.write(ch.json, text)
 }
 
-func (m *MCAP) write(channel uint16, data []byte) error {
+func (m *mcapFile) write(channel uint16, data []byte) error {
 	m.message.ChannelID, m.message.Data = channel, data
 	m.count.Messages++
 	if err := m.mcap.WriteMessage(&m.message); err != nil {
@@ -144,7 +144,7 @@ func (m *MCAP) write(channel uint16, data []byte) error {
 }
 
 // stream returns the channels and the type of an occurrence. The first message of a stream makes its channels.
-func (m *MCAP) stream(o *Occurrence) (*channels, *types.Type, error) {
+func (m *mcapFile) stream(o *occurrence) (*channels, *types.Type, error) {
 	key := typed{stream: streamOf(o)}
 	if m.types != nil {
 		if of := m.types.Of(o.Message.Payload); len(of) > 0 {
@@ -160,7 +160,7 @@ func (m *MCAP) stream(o *Occurrence) (*channels, *types.Type, error) {
 }
 
 // open makes the channels of a stream.
-func (m *MCAP) open(key typed, o *Occurrence) (*channels, error) {
+func (m *mcapFile) open(key typed, o *occurrence) (*channels, error) {
 	topic := m.topics.of(o)
 	if !utf8.ValidString(topic) {
 		return nil, &NameError{Name: topic, What: "MCAP"}
@@ -191,7 +191,7 @@ func (m *MCAP) open(key typed, o *Occurrence) (*channels, error) {
 }
 
 // channel numbers a channel, from 1, and writes it.
-func (m *MCAP) channel(c *mcap.Channel) (uint16, error) {
+func (m *mcapFile) channel(c *mcap.Channel) (uint16, error) {
 	if m.ids == math.MaxUint16 {
 		return 0, &ChannelsError{Max: math.MaxUint16}
 	}
@@ -204,7 +204,7 @@ func (m *MCAP) channel(c *mcap.Channel) (uint16, error) {
 }
 
 // Close writes what is buffered, and the index.
-func (m *MCAP) Close() error {
+func (m *mcapFile) Close() error {
 	if err := m.mcap.Close(); err != nil {
 		return fmt.Errorf("ending the MCAP file: %w", err)
 	}
@@ -212,11 +212,11 @@ func (m *MCAP) Close() error {
 }
 
 // Count returns what was written so far.
-func (m *MCAP) Count() Count { return m.count }
+func (m *mcapFile) Count() Count { return m.count }
 
 // appendEvent appends an occurrence as an Event of exportpb/event.proto. Zeros are left out, but not instants that have a meaning: the
 // bytes are those of the generated code, at a tenth of its cost.
-func appendEvent(b []byte, names []string, o *Occurrence) []byte {
+func appendEvent(b []byte, names []string, o *occurrence) []byte {
 	m := &o.Message
 	b = appendNumber(b, 1, uint64(o.Kind))
 	b = appendText(b, 2, names[m.From])

@@ -1,4 +1,4 @@
-package export_test
+package export
 
 import (
 	"bytes"
@@ -25,7 +25,6 @@ import (
 
 	"metasim/lcm/types"
 	"metasim/metasim"
-	"metasim/record/export"
 	"metasim/record/export/exportpb"
 )
 
@@ -78,10 +77,10 @@ func TestMCAPReadsBack(t *testing.T) {
 			Kind: exportpb.Event_Kind(o.Kind), Sender: names[o.Message.From], Channel: o.Message.Channel, Sequence: o.Message.Seq,
 			Sent: pbInstant(o.Message.Sent), PayloadSize: uint64(len(o.Message.Payload)),
 		}
-		if o.Kind != export.Sent {
+		if o.Kind != Sent {
 			ev.Recipient = names[o.To]
 		}
-		if o.Kind == export.Delivered {
+		if o.Kind == Delivered {
 			at = o.Message.Due
 			ev.Due = pbInstant(at)
 			topic += ">" + names[o.To]
@@ -96,7 +95,7 @@ func TestMCAPReadsBack(t *testing.T) {
 		got := bySchema(t, items[0], forms)
 		require.True(t, proto.Equal(ev, got), "%v\n%v", ev, got)
 		items = items[1:]
-		if o.Kind == export.Lost {
+		if o.Kind == Lost {
 			continue
 		}
 		check(items[0])
@@ -151,12 +150,12 @@ func TestEventsAreAsGenerated(t *testing.T) {
 		instant := func(of string) metasim.Instant {
 			return metasim.Instant{Time: metasim.Time(rapid.Int64Range(0, math.MaxInt64-1).Draw(t, of)), Step: rapid.Uint32().Draw(t, of)}
 		}
-		o := &export.Occurrence{Kind: export.Kind(rapid.IntRange(1, 3).Draw(t, "kind")), To: 1, Message: metasim.Message{
+		o := &occurrence{Kind: Kind(rapid.IntRange(1, 3).Draw(t, "kind")), To: 1, Message: metasim.Message{
 			Channel: rapid.String().Draw(t, "channel"), Seq: rapid.Uint64().Draw(t, "seq"), Sent: instant("sent"), Due: instant("due"),
 			Payload: make([]byte, rapid.IntRange(0, 300).Draw(t, "size")),
 		}}
 		var file bytes.Buffer
-		w, err := export.NewMCAP(&file, []string{"a", "b"}, export.MCAPOptions{})
+		w, err := newMCAPFile(&file, []string{"a", "b"}, mcapOptions{})
 		require.NoError(t, err)
 		require.NoError(t, w.Write(o))
 		require.NoError(t, w.Close())
@@ -174,25 +173,25 @@ func TestEventsAreAsGenerated(t *testing.T) {
 		require.Equal(t, o.Message.Channel, ev.Channel)
 		require.Equal(t, o.Message.Seq, ev.Sequence)
 		require.EqualValues(t, o.Message.Sent.Time, ev.Sent.TimeNs)
-		require.Equal(t, o.Kind == export.Delivered, ev.Due != nil)
+		require.Equal(t, o.Kind == Delivered, ev.Due != nil)
 	})
 }
 
 func TestMCAPRefusesWhatItCannotHold(t *testing.T) {
-	w, err := export.NewMCAP(io.Discard, []string{"a"}, export.MCAPOptions{})
+	w, err := newMCAPFile(io.Discard, []string{"a"}, mcapOptions{})
 	require.NoError(t, err)
-	var never *export.TimeError
+	var never *TimeError
 	require.ErrorAs(t, w.Write(made("A", metasim.Forever)), &never)
-	var wrong *export.NameError
+	var wrong *NameError
 	require.ErrorAs(t, w.Write(made("\xff", 0)), &wrong)
 	assert.ErrorContains(t, wrong, "does not fit MCAP")
 	for i := range 65534 { // the events have a channel too
 		require.NoError(t, w.Write(made(fmt.Sprint(i), 0)))
 	}
-	var many *export.ChannelsError
+	var many *ChannelsError
 	require.ErrorAs(t, w.Write(made("one more", 0)), &many)
 	assert.ErrorContains(t, many, "more than 65535 combinations")
-	_, err = export.NewMCAP(io.Discard, []string{"a"}, export.MCAPOptions{Client: "z"})
+	_, err = newMCAPFile(io.Discard, []string{"a"}, mcapOptions{Client: "z"})
 	assert.ErrorContains(t, err, `no client "z"`)
 }
 
@@ -226,7 +225,7 @@ func TestMCAPWithTypes(t *testing.T) {
 		require.NoError(t, err)
 	}
 	var file bytes.Buffer
-	w, err := export.NewMCAP(&file, []string{"a", "b"}, export.MCAPOptions{Types: set, About: map[string]string{"seed": "1"}})
+	w, err := newMCAPFile(&file, []string{"a", "b"}, mcapOptions{Types: set, About: map[string]string{"seed": "1"}})
 	require.NoError(t, err)
 	for i, p := range [][]byte{payload, []byte("something else"), payload[:20], nil, payload} {
 		o := made("SCAN", metasim.Time(i))
@@ -234,7 +233,7 @@ func TestMCAPWithTypes(t *testing.T) {
 		require.NoError(t, w.Write(o))
 	}
 	require.NoError(t, w.Close())
-	assert.Equal(t, export.Count{Messages: 12, Undecoded: 1, Last: 4}, w.Count())
+	assert.Equal(t, Count{Messages: 12, Undecoded: 1, Last: 4}, w.Count())
 
 	items, _ := contents(t, file.Bytes())
 	var topics []string
@@ -273,9 +272,9 @@ func TestTypeTexts(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, set.Types())
 	for _, typ := range set.Types() {
-		again := loadTypes(t, export.TypeText(typ))
+		again := loadTypes(t, lcmText(typ))
 		require.Equal(t, typ.Fingerprint, again.Lookup(typ.Name).Fingerprint)
-		require.True(t, json.Valid(export.TypeSchema(typ)), "%s", export.TypeSchema(typ))
+		require.True(t, json.Valid(jsonText(typ)), "%s", jsonText(typ))
 	}
 }
 
@@ -287,5 +286,5 @@ func TestALargeSchemaIsCutShort(t *testing.T) {
 		fmt.Fprintf(&b, "struct t%d_t { t%d_t a, b; }\n", i+1, i)
 	}
 	set := loadTypes(t, []byte(b.String()))
-	assert.Equal(t, `{"type":"object"}`, string(export.TypeSchema(set.Lookup("t40_t"))))
+	assert.Equal(t, `{"type":"object"}`, string(jsonText(set.Lookup("t40_t"))))
 }

@@ -26,7 +26,7 @@ func newView(names []string, client string) (view, error) {
 }
 
 // time returns when something occurred, in nanoseconds from 0.
-func (v *view) time(o *Occurrence) (metasim.Time, error) {
+func (v *view) time(o *occurrence) (metasim.Time, error) {
 	at := o.At()
 	if at.Time < 0 || at.Time == metasim.Forever {
 		return 0, &TimeError{Client: v.names[o.Message.From], Channel: o.Message.Channel, Kind: o.Kind, At: at}
@@ -42,7 +42,7 @@ type stream struct {
 	to      metasim.ClientID
 }
 
-func streamOf(o *Occurrence) stream {
+func streamOf(o *occurrence) stream {
 	return stream{channel: o.Message.Channel, kind: o.Kind, from: o.Message.From, to: o.To}
 }
 
@@ -55,7 +55,7 @@ type topics struct {
 
 func newTopics(names []string) topics { return topics{names, map[stream]string{}} }
 
-func (t *topics) of(o *Occurrence) string {
+func (t *topics) of(o *occurrence) string {
 	s := streamOf(o)
 	name, ok := t.known[s]
 	if !ok {

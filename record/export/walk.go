@@ -14,7 +14,7 @@ import (
 // minBuffer is how many occurrences are buffered before the first are sorted.
 const minBuffer = 1 << 12
 
-// Walk reads a journal to its end and calls each with everything that occurred, in order: by instant; at one instant deliveries (by
+// walkJournal reads a journal to its end and calls each with everything that occurred, in order: by instant; at one instant deliveries (by
 // recipient, and for each in the order in which it gets them), then sends (by sender), then losses. The order and the occurrences
 // depend on the simulation alone, not on when anything was written to the journal. For a run that was killed or failed this is true of
 // what each client did, but not of how far it came.
@@ -23,7 +23,7 @@ const minBuffer = 1 << 12
 //
 // It needs memory for the messages in flight, and for how far the clients ran ahead of one another. It does not use the reader after it
 // has returned.
-func Walk(names []string, r *journal.Reader, each func(*Occurrence) error) (End, error) {
+func walkJournal(names []string, r *journal.Reader, each func(*occurrence) error) (End, error) {
 	w := newWalk(names, each)
 	batches, stop := readAhead(r)
 	defer stop()
@@ -51,15 +51,15 @@ func Walk(names []string, r *journal.Reader, each func(*Occurrence) error) (End,
 // (in the literature: global virtual time, GVT).
 type walk struct {
 	names   []string
-	each    func(*Occurrence) error
+	each    func(*occurrence) error
 	clients []client
-	buffer  []Occurrence
+	buffer  []occurrence
 	limit   int             // length of buffer at which the horizon is computed
 	emitted metasim.Instant // everything before it was emitted
 	end     End
 }
 
-func newWalk(names []string, each func(*Occurrence) error) *walk {
+func newWalk(names []string, each func(*occurrence) error) *walk {
 	w := &walk{names: names, each: each, clients: make([]client, len(names)), limit: minBuffer}
 	for i := range w.clients {
 		w.clients[i].queue = newQueue()
@@ -102,7 +102,7 @@ func (w *walk) event(ev metasim.Event) error {
 		c.floor = metasim.Later(c.floor, ev.Sent)
 		m := metasim.Message{From: ev.Client, Seq: c.sends, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload}
 		c.sends++
-		return w.add(&Occurrence{Kind: Sent, Message: m})
+		return w.add(&occurrence{Kind: Sent, Message: m})
 	case *metasim.Promise:
 		c, err := w.client(ev.Client)
 		if err == nil {
@@ -140,7 +140,7 @@ func (w *walk) effect(e metasim.Effect) error {
 		}
 		return err
 	case *metasim.Lose:
-		return w.add(&Occurrence{Kind: Lost, To: e.To, Message: e.Message})
+		return w.add(&occurrence{Kind: Lost, To: e.To, Message: e.Message})
 	case *metasim.Finish:
 		w.end.Finished = true
 	}
@@ -163,7 +163,7 @@ func (w *walk) handled(id metasim.ClientID, c *client, acked uint64) error {
 			return fmt.Errorf("client %q handles delivery %d, but the journal has no such delivery; "+
 				"metasim did not write it, or it was changed", w.names[id], acked)
 		}
-		if err := w.add(&Occurrence{Kind: Delivered, To: id, Message: c.queue.Pop()}); err != nil {
+		if err := w.add(&occurrence{Kind: Delivered, To: id, Message: c.queue.Pop()}); err != nil {
 			return err
 		}
 	}
@@ -177,7 +177,7 @@ func (w *walk) client(id metasim.ClientID) (*client, error) {
 	return &w.clients[id], nil
 }
 
-func (w *walk) add(o *Occurrence) error {
+func (w *walk) add(o *occurrence) error {
 	if max(o.To, o.Message.From) >= metasim.ClientID(len(w.names)) {
 		return journal.ErrForeign
 	}
@@ -195,7 +195,7 @@ func (w *walk) emit(before metasim.Instant, all bool) error {
 		ready = w.partition(before)
 		w.emitted = metasim.Later(w.emitted, before)
 	}
-	slices.SortFunc(w.buffer[:ready], func(o, p Occurrence) int { return o.compare(&p) })
+	slices.SortFunc(w.buffer[:ready], func(o, p occurrence) int { return o.compare(&p) })
 	for i := range w.buffer[:ready] {
 		if err := w.each(&w.buffer[i]); err != nil {
 			return err

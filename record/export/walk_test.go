@@ -1,4 +1,4 @@
-package export_test
+package export
 
 import (
 	"cmp"
@@ -9,17 +9,16 @@ import (
 
 	"metasim/metasim"
 	"metasim/record"
-	"metasim/record/export"
 	"metasim/record/journal"
 	"metasim/scenarios"
 )
 
 // walked returns what Walk makes of a run's directory.
-func walked(t testing.TB, dir string) ([]export.Occurrence, export.End) {
+func walked(t testing.TB, dir string) ([]occurrence, End) {
 	t.Helper()
 	names, r := opened(t, dir)
-	var all []export.Occurrence
-	end, err := export.Walk(names, r, func(o *export.Occurrence) error {
+	var all []occurrence
+	end, err := walkJournal(names, r, func(o *occurrence) error {
 		all = append(all, *o)
 		return nil
 	})
@@ -41,7 +40,7 @@ func opened(t testing.TB, dir string) ([]string, *journal.Reader) {
 }
 
 // expected is what occurred in a run by another account: everything is gathered, and sorted in the end.
-func expected(t testing.TB, dir string) []export.Occurrence {
+func expected(t testing.TB, dir string) []occurrence {
 	t.Helper()
 	l, err := record.ReadLog(dir)
 	require.NoError(t, err)
@@ -49,7 +48,7 @@ func expected(t testing.TB, dir string) []export.Occurrence {
 	for i, name := range l.Run.Manifest.Clients {
 		id[name] = metasim.ClientID(i)
 	}
-	var all []export.Occurrence
+	var all []occurrence
 	for _, p := range l.Messages {
 		m := metasim.Message{From: id[p.From], Seq: p.Seq, Channel: p.Channel, Sent: metasim.Instant(p.Sent)}
 		if len(p.Payload) > 0 {
@@ -57,22 +56,22 @@ func expected(t testing.TB, dir string) []export.Occurrence {
 		}
 		switch {
 		case p.Due == nil:
-			all = append(all, export.Occurrence{Kind: export.Lost, To: id[p.To], Message: m})
+			all = append(all, occurrence{Kind: Lost, To: id[p.To], Message: m})
 		case !p.Undelivered:
 			m.Due = metasim.Instant(*p.Due)
-			all = append(all, export.Occurrence{Kind: export.Delivered, To: id[p.To], Message: m})
+			all = append(all, occurrence{Kind: Delivered, To: id[p.To], Message: m})
 		}
 	}
 	all = append(all, sends(t, dir)...)
-	slices.SortStableFunc(all, func(a, b export.Occurrence) int {
-		at := func(o export.Occurrence) metasim.Instant {
-			if o.Kind == export.Delivered {
+	slices.SortStableFunc(all, func(a, b occurrence) int {
+		at := func(o occurrence) metasim.Instant {
+			if o.Kind == Delivered {
 				return o.Message.Due
 			}
 			return o.Message.Sent
 		}
-		to := func(o export.Occurrence) metasim.ClientID {
-			if o.Kind == export.Delivered {
+		to := func(o occurrence) metasim.ClientID {
+			if o.Kind == Delivered {
 				return o.To
 			}
 			return 0
@@ -85,7 +84,7 @@ func expected(t testing.TB, dir string) []export.Occurrence {
 }
 
 // sends reads every Send of a journal, in its order.
-func sends(t testing.TB, dir string) (all []export.Occurrence) {
+func sends(t testing.TB, dir string) (all []occurrence) {
 	t.Helper()
 	names, r := opened(t, dir)
 	count := make([]uint64, len(names))
@@ -95,7 +94,7 @@ func sends(t testing.TB, dir string) (all []export.Occurrence) {
 			return all
 		}
 		if s, ok := e.Event.(*metasim.Send); ok {
-			all = append(all, export.Occurrence{Kind: export.Sent, Message: metasim.Message{
+			all = append(all, occurrence{Kind: Sent, Message: metasim.Message{
 				From: s.Client, Seq: count[s.Client], Channel: s.Channel, Sent: s.Sent, Payload: s.Payload,
 			}})
 			count[s.Client]++
