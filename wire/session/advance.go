@@ -13,12 +13,16 @@ import (
 // ErrEnd is returned when the run ends before the instant that a client is to reach.
 var ErrEnd = errors.New("the run ends before this instant")
 
-// BeginStep begins to advance to time t. (HLA: time advance request.) A client that steps wakes at t only, so that is an
-// unconditional promise, and it holds even when the run ends before t. A time that has passed is a *metasim.Violation.
+// BeginStep makes time t the client's goal. (HLA: time advance request.) A client that steps wakes only at t, so this is
+// also an unconditional promise. The promise holds even if the run ends before t. A time that has passed is a
+// *metasim.Violation.
 //
-// Then, whether it steps, goes to the next message or runs: where the client is Authorized it goes on with GoOn. Where it
-// is not, the caller looks at what has arrived; if that does not authorize it either, it calls Wait, writes, and gives
-// what arrives to Receive until the client is Answered. In both cases Arrive ends it.
+// After BeginStep or BeginNext the caller does this:
+//
+//  1. If the client is not Authorized, it gives what has arrived to Receive, without waiting.
+//  2. If the client is Authorized, it calls GoOn.
+//  3. Otherwise it calls Wait, writes, and gives what arrives to Receive until the client is Answered.
+//  4. It calls Arrive.
 func (c *Client) BeginStep(t metasim.Time) error {
 	target, err := c.target(t)
 	if err != nil {
@@ -29,7 +33,7 @@ func (c *Client) BeginStep(t metasim.Time) error {
 	return nil
 }
 
-// BeginNext begins to advance to the next message, or to limit if that is earlier. (HLA: next message request.)
+// BeginNext makes the next message, or limit if that is earlier, the client's goal. (HLA: next message request.)
 func (c *Client) BeginNext(limit metasim.Time) error {
 	target, err := c.target(limit)
 	if err != nil {
@@ -39,8 +43,8 @@ func (c *Client) BeginNext(limit metasim.Time) error {
 	return nil
 }
 
-// target turns the time that a caller asks for into an instant, which is never before now: a client that is in the
-// middle of a time and asks for that time stays where it is.
+// target turns the time that a caller asks for into an instant. The instant is never before now: if a client is at a later
+// step of the time that it asks for, it stays there.
 func (c *Client) target(t metasim.Time) (metasim.Instant, error) {
 	if c.err != nil {
 		return metasim.Instant{}, c.err
@@ -51,11 +55,11 @@ func (c *Client) target(t metasim.Time) (metasim.Instant, error) {
 	return metasim.Later(metasim.At(t), c.now), nil
 }
 
-// Authorized reports whether the client may act at what it is after. The server tells what is safe before it is asked,
-// so a client that has some lookahead seldom waits.
+// Authorized reports whether the client may act at its goal. The server says what is safe before it is asked, so a client
+// that has some lookahead seldom waits.
 func (c *Client) Authorized() bool { return c.next().Before(c.granted) }
 
-// next is the instant that the client is after.
+// next is the instant of the goal.
 func (c *Client) next() metasim.Instant {
 	if c.goal.messages {
 		return metasim.Earlier(c.goal.want, c.due())
@@ -63,8 +67,8 @@ func (c *Client) next() metasim.Instant {
 	return c.goal.want
 }
 
-// GoOn puts the report of a client that is Authorized, and says whether it is urgent. computed is for how long the client
-// has computed since the last report, in nanoseconds, 0 where not known.
+// GoOn puts the report of a client that is Authorized. It makes the Outbound urgent if the report may help another client.
+// computed is how long the client has computed since the last report, in nanoseconds; 0 if it is not known.
 func (c *Client) GoOn(computed int64) {
 	c.Report(computed)
 	if Helps(c.next(), c.quiet) {
@@ -73,7 +77,7 @@ func (c *Client) GoOn(computed int64) {
 	}
 }
 
-// Report is GoOn for a client that reports again at once: the report is never urgent.
+// Report is GoOn for a client that reports again at the same instant. Its report is never urgent.
 func (c *Client) Report(computed int64) {
 	r := c.report(c.goal.now, c.goal.want)
 	r.Computed = computed
@@ -81,7 +85,7 @@ func (c *Client) Report(computed int64) {
 }
 
 // Wait puts the report of a client that waits until it is Answered. cpu is the processor time that its process took
-// while it computed, in nanoseconds, 0 where not known.
+// while it computed, in nanoseconds; 0 if it is not known.
 func (c *Client) Wait(computed, cpu int64) {
 	poll := c.out.ask()
 	poll.Report = c.report(c.now, c.goal.want)
@@ -89,15 +93,15 @@ func (c *Client) Wait(computed, cpu int64) {
 	poll.Want, poll.Messages = c.goal.want, c.goal.messages
 }
 
-// Answered reports whether the client may act at what it is after, or knows that the run ends before it.
+// Answered reports whether the client may act at its goal, or the run ends before it.
 func (c *Client) Answered() bool { return c.Authorized() || c.AtEnd() }
 
-// AtEnd reports whether nothing comes any more beside what the client was given.
+// AtEnd reports whether the server has delivered everything: the client is authorized to the end of the run.
 func (c *Client) AtEnd() bool { return c.granted == c.until }
 
-// Arrive ends a Step or Next that is Answered: it moves the client, and returns the messages that it sees then, in order.
-// A Step sees all that are due at its time or before and were not seen yet; Next those of the instant that it reached.
-// Where the run ends before, it fails with ErrEnd, and a Step returns what was due before the end.
+// Arrive moves a client that is Authorized or Answered to its goal, and returns the messages that it handles there, in
+// order: for a Step all that are due at its time or before, for a Next those of the instant that it has reached. If the run
+// ends before the goal, Arrive fails with ErrEnd, and for a Step returns what was due before the end.
 func (c *Client) Arrive() ([]Message, error) {
 	next := c.next()
 	if next.Before(c.granted) {

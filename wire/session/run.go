@@ -7,19 +7,19 @@ import (
 	"metasim/metasim"
 )
 
-// BeginRun begins Run: the client has handlers for messages and timers, and acts at the instants that these name. Then
-// the caller repeats, until the client is not Running:
+// BeginRun begins Run: the client has handlers for messages and timers, and acts at the instants of these. If the client is
+// Authorized, as it has stepped before, the caller calls Report. Then it repeats this, while the client is Running:
 //
-//  1. BeginInstant moves the client to the next instant. Where that fails, the client leaves if it is AtEnd; otherwise the
-//     caller calls Wait, writes, and gives what arrives to Receive until the client is Answered.
-//  2. NextMessage returns the messages due then, one by one: the caller calls their handlers. Then NextTimer returns the
-//     timers. Each may end the client, so the caller asks Running after each.
-//  3. EndInstant ends the instant: where the client is Authorized at the next one it says so with GoOn. Where it is not,
-//     the caller looks at what has arrived first.
+//  1. BeginInstant moves the client to the next instant. If it returns false and the client is AtEnd, the caller calls
+//     Leave. If it returns false otherwise, the caller calls Wait, writes, gives what arrives to Receive until the client is
+//     Answered, and begins again.
+//  2. NextMessage returns the messages that are due, one by one; the caller calls their handlers. Then NextTimer returns
+//     the timers, in the same way. A handler may end the client, so the caller asks Running after each.
+//  3. EndInstant ends the instant. If the client is not Authorized, the caller gives what has arrived to Receive, without
+//     waiting. If it is Authorized, the caller calls GoOn.
 //
-// So one report follows each instant, whatever the server has said meanwhile: what the client has promised does not
-// depend on real time. EndRun ends it. A client that is Authorized right after BeginRun, as it has stepped before, calls
-// Report first.
+// So one report follows each instant, whatever the server has said meanwhile: what the client promises does not depend on
+// real time. EndRun ends Run.
 func (c *Client) BeginRun() {
 	c.running = true
 	c.EndInstant()
@@ -28,8 +28,8 @@ func (c *Client) BeginRun() {
 // Running reports whether Run goes on: the session is not over, and no timer or publish was refused.
 func (c *Client) Running() bool { return c.err == nil && c.refused == nil }
 
-// BeginInstant moves the client to the next instant at which it has something to do. It reports false where that is not
-// authorized.
+// BeginInstant moves the client to the next instant at which it has something to do. It returns false if the client may not
+// act there yet.
 func (c *Client) BeginInstant() bool {
 	next := c.next()
 	if !next.Before(c.granted) {
@@ -47,8 +47,8 @@ func (c *Client) NextMessage() (Message, bool) {
 	return c.pop(), true
 }
 
-// NextTimer returns the handler of the next timer at the present instant or before it: a Step may have passed timers. A
-// periodic timer is set again after its handler: among those of its next instant it comes after what the handler set.
+// NextTimer returns the handler of the next timer that is due; a Step may have passed its instant. A periodic timer is set
+// again after its handler has run, so it comes after the timers that the handler sets for the same instant.
 func (c *Client) NextTimer() (handler func(), ok bool) {
 	if t := c.fired; t != nil {
 		c.fired = nil
@@ -64,8 +64,8 @@ func (c *Client) NextTimer() (handler func(), ok bool) {
 	return c.fired.call, true
 }
 
-// EndInstant ends an instant: the client is after the next timer, or the next message if that is earlier. A timer that a
-// Step has passed is due at the present instant.
+// EndInstant ends an instant: the next timer, or the next message if that is earlier, is the client's goal. A timer whose
+// instant a Step has passed is due at the present instant.
 func (c *Client) EndInstant() {
 	c.goal = goal{want: metasim.Later(c.timers.next(), c.now), messages: true, now: c.now}
 }

@@ -55,7 +55,7 @@ type Client struct {
 	result  []byte // JSON
 }
 
-// A goal is what a client is after: to act at want, or with messages at the next message if that is earlier.
+// A goal is the instant that a client advances to: want, or with messages the next message if that is earlier.
 type goal struct {
 	want     metasim.Instant
 	messages bool
@@ -74,7 +74,7 @@ type LostError struct {
 	Err error           // how the connection ended; io.EOF where the server closed it
 }
 
-// Names are the clients that the server has introduced on one connection. Whoever reads the connection owns them. They
+// Names are the clients that the server has introduced on one connection. The goroutine that reads it uses them. They
 // are in a map, as one of ten thousand clients may hear the first and the last only.
 type Names struct {
 	Peer  string // the server, for errors
