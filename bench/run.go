@@ -86,7 +86,7 @@ func (d *connector) listen(a placement) (listeners []wire.Listener, url string, 
 	if a.transport == "mem" || a.inside > 0 {
 		inside := mem.NewNet()
 		listeners = append(listeners, inside)
-		d.dial = func(ctx context.Context) (wire.Conn, error) { return inside.Dial(ctx, "") }
+		d.dial = func(ctx context.Context) (wire.Conn, error) { return inside.Dial(ctx) }
 	}
 	if a.transport == "mem" {
 		return listeners, "", nil

@@ -132,7 +132,7 @@ func TestRefused(t *testing.T) {
 		name, token string
 		reason      wire.Reason
 	}{{"z", "secret", wire.UnknownName}, {"a", "guessed", wire.BadToken}} {
-		conn, err := net.Dial(ctx, "")
+		conn, err := net.Dial(ctx)
 		require.NoError(t, err)
 		_, err = client.NewBuilder(c.name).Complete(ctx, client.WithConn(conn), client.WithToken(c.token))
 		require.ErrorIs(t, err, &wire.RefusedError{Reason: c.reason})

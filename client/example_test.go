@@ -28,7 +28,7 @@ func exampleRun(live map[string]func(ctx context.Context, conn client.Option) er
 	all.Go(func() { report(srv.Accept(net)) })
 	for _, f := range live {
 		all.Go(func() {
-			conn, err := net.Dial(ctx, net.URL())
+			conn, err := net.Dial(ctx)
 			report(err)
 			report(f(ctx, client.WithConn(conn)))
 		})

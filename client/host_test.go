@@ -27,7 +27,7 @@ func lockStep(t *testing.T, n, steps int, shared bool) metasim.Digest {
 	work.Go(func() { require.NoError(t, srv.Accept(net)) })
 	var host *client.Host
 	if shared {
-		conn, err := net.Dial(t.Context(), net.URL())
+		conn, err := net.Dial(t.Context())
 		require.NoError(t, err)
 		host, err = client.Connect(t.Context(), client.WithConn(conn))
 		require.NoError(t, err)
@@ -36,7 +36,7 @@ func lockStep(t *testing.T, n, steps int, shared bool) metasim.Digest {
 		work.Go(func() {
 			option := client.WithHost(host)
 			if !shared {
-				conn, err := net.Dial(t.Context(), net.URL())
+				conn, err := net.Dial(t.Context())
 				require.NoError(t, err)
 				option = client.WithConn(conn)
 			}
@@ -75,7 +75,7 @@ func TestHostFailsWhole(t *testing.T) {
 	srv, err := server.New(server.Config{Core: metasim.Config{Clients: []string{"bad", "good"}}})
 	require.NoError(t, err)
 	net := mem.NewNet()
-	conn, err := net.Dial(t.Context(), net.URL())
+	conn, err := net.Dial(t.Context())
 	require.NoError(t, err)
 	host, err := client.Connect(t.Context(), client.WithConn(conn))
 	require.NoError(t, err)

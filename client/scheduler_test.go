@@ -27,7 +27,7 @@ func carriedOut(t *testing.T, names []string, connect func(wire.Conn) wire.Conn,
 	net := mem.NewNet()
 	var work sync.WaitGroup
 	work.Go(func() { require.NoError(t, srv.Accept(net)) })
-	conn, err := net.Dial(t.Context(), net.URL())
+	conn, err := net.Dial(t.Context())
 	require.NoError(t, err)
 	host, err := client.Connect(t.Context(), client.WithConn(connect(conn)))
 	require.NoError(t, err)

@@ -69,16 +69,16 @@ func (n plainNet) Accept() (wire.Conn, error) {
 	return plainConn{conn}, err
 }
 
-func (n plainNet) Dial(ctx context.Context, url string) (wire.Conn, error) {
-	conn, err := n.Net.Dial(ctx, url)
+func (n plainNet) Dial(ctx context.Context) (wire.Conn, error) {
+	conn, err := n.Net.Dial(ctx)
 	return plainConn{conn}, err
 }
 
-// A unixNet is a unix socket that knows how to get there.
+// A unixNet is a unix socket: its listener, and Dial.
 type unixNet struct{ wire.Listener }
 
-func (unixNet) Dial(ctx context.Context, url string) (wire.Conn, error) {
-	return stream.Unix().Dial(ctx, url)
+func (n unixNet) Dial(ctx context.Context) (wire.Conn, error) {
+	return stream.Unix().Dial(ctx, n.URL())
 }
 
 func listenUnix(t *testing.T) unixNet {
@@ -90,7 +90,7 @@ func listenUnix(t *testing.T) unixNet {
 // A meeting is where clients and their server meet.
 type meeting interface {
 	wire.Listener
-	Dial(ctx context.Context, url string) (wire.Conn, error)
+	Dial(ctx context.Context) (wire.Conn, error)
 }
 
 // hashLinks are the links of a system, for the dispatcher.
@@ -142,7 +142,7 @@ func realOutcome(t *testing.T, s system, m setup) outcome {
 	var all sync.WaitGroup
 	all.Go(func() { errs[len(errs)-1] = srv.Accept(net) })
 	connect := func() wire.Conn {
-		conn, err := net.Dial(ctx, net.URL())
+		conn, err := net.Dial(ctx)
 		require.NoError(t, err)
 		return conn
 	}

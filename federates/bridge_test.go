@@ -55,7 +55,7 @@ func drives(t *testing.T, url string) *drive {
 	m, err := federates.New("bridge", map[string]any{"url": url, "in": []any{"IN"}, "out": []any{".*"}}, catalog.Env{Name: "bridge"})
 	require.NoError(t, err)
 	dial := func() client.Option {
-		conn, err := network.Dial(ctx, network.URL())
+		conn, err := network.Dial(ctx)
 		require.NoError(t, err)
 		return client.WithConn(conn)
 	}

@@ -85,7 +85,7 @@ func (s testRun) run(t *testing.T) (server.Result, []delivery, error) {
 	accepted := make(chan error, 1)
 	go func() { accepted <- srv.Accept(network) }()
 	for i, p := range s.parts {
-		conn, err := network.Dial(ctx, network.URL())
+		conn, err := network.Dial(ctx)
 		require.NoError(t, err)
 		all.Go(func() { errs[i] = p.run(ctx, s.seed, conn) })
 	}

@@ -108,7 +108,7 @@ func (d *depot) takePart(ctx context.Context, name string, cue <-chan struct{}) 
 			c.Every(10*time.Millisecond, func() { _ = out.Publish(make([]byte, 8)) })
 		}
 	}
-	conn, err := d.net.Dial(ctx, d.net.URL())
+	conn, err := d.net.Dial(ctx)
 	if err != nil {
 		return
 	}

@@ -105,7 +105,7 @@ func (c *clients) runInside(ctx context.Context, g group) error {
 		}
 		parts = append(parts, Part{g[i].Name, m})
 	}
-	conn, err := c.listeners.inside.Dial(ctx, c.listeners.inside.URL())
+	conn, err := c.listeners.inside.Dial(ctx)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func replayModel(r *record.Run, dir string, cl *scenarios.Client) (*replay.Progr
 	return &replay.Program{
 		Listen: func() (wire.Listener, error) { return net, nil },
 		Run: func(ctx context.Context, _ wire.Listener, token string) error {
-			conn, err := net.Dial(ctx, net.URL())
+			conn, err := net.Dial(ctx)
 			if err != nil {
 				return err
 			}

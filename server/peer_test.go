@@ -79,7 +79,7 @@ type peer struct {
 
 func (r *running) dial() *peer {
 	r.t.Helper()
-	conn, err := r.net.Dial(context.Background(), r.net.URL())
+	conn, err := r.net.Dial(context.Background())
 	require.NoError(r.t, err)
 	r.t.Cleanup(func() { require.NoError(r.t, conn.Close()) })
 	return &peer{t: r.t, conn: conn}

@@ -150,7 +150,7 @@ func TestManyMembersOneConnection(t *testing.T) {
 		net := countingNet{mem.NewNet(), make(chan *counting, 1)}
 		accepted := make(chan error, 1)
 		go func() { accepted <- r.Accept(net) }()
-		conn, err := net.Dial(t.Context(), "")
+		conn, err := net.Dial(t.Context())
 		require.NoError(t, err)
 		p := &peer{t: t, conn: conn}
 		served := <-net.conns

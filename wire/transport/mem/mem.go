@@ -43,8 +43,8 @@ func NewNet() *Net {
 	return n
 }
 
-// Dial connects. The URL does not matter: there is one server. It fails with ErrRefused after Close.
-func (n *Net) Dial(ctx context.Context, _ string) (wire.Conn, error) {
+// Dial connects. It fails with ErrRefused after Close.
+func (n *Net) Dial(ctx context.Context) (wire.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

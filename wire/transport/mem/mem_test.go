@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestConformance(t *testing.T) {
 	transporttest.Run(t, transporttest.Transport{
 		Listen: func(*testing.T) wire.Listener { return mem.NewNet() },
-		Dial:   func(ctx context.Context, l wire.Listener) (wire.Conn, error) { return l.(*mem.Net).Dial(ctx, "") },
+		Dial:   func(ctx context.Context, l wire.Listener) (wire.Conn, error) { return l.(*mem.Net).Dial(ctx) },
 	})
 }
 
@@ -80,12 +80,12 @@ func TestReadTakesAll(t *testing.T) {
 // Who dialed a Net that closes finds out.
 func TestNetClose(t *testing.T) {
 	n := mem.NewNet()
-	client, err := n.Dial(t.Context(), n.URL())
+	client, err := n.Dial(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, n.Close())
 	_, err = client.Read()
 	require.Error(t, err)
-	_, err = n.Dial(t.Context(), n.URL())
+	_, err = n.Dial(t.Context())
 	require.ErrorIs(t, err, mem.ErrRefused)
 }
 
