@@ -33,8 +33,8 @@ type VerifiedRun struct {
 	RunDir     string `json:"run_dir,omitempty"` // kept only where runs differ
 }
 
-// verifyProcs are the numbers of processors that runs take turns with, as with transports, and verifyPacks those of
-// clients that share a process: every run differs from the one before in all three.
+// verifyProcs are the numbers of processors, and verifyPacks the numbers of clients that share a process, which the runs take
+// in turn, like the transports: each run differs from the one before in all three.
 var (
 	verifyProcs = []int{1, 2, 8}
 	verifyPacks = []int{0, 8}
@@ -57,7 +57,7 @@ func (e *LiveError) Error() string {
 }
 
 // Verify carries out a scenario several times, over different transports and numbers of processors, and compares the
-// digests. The directories of the runs are removed when all are equal, or ctx is done.
+// digests. The directories of the runs are removed if all are equal, or ctx is done.
 func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v *Verdict, err error) {
 	if i := slices.IndexFunc(sc.Clients, func(c scenarios.Client) bool { return c.External }); i >= 0 {
 		return nil, &ExternalError{Client: sc.Clients[i].Name}
@@ -71,7 +71,7 @@ func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v
 	}
 	v = &Verdict{Equal: true, Runs: []VerifiedRun{}}
 	defer func() {
-		if v == nil || v.Equal {
+		if v.Equal {
 			err = errors.Join(err, os.RemoveAll(root))
 		}
 	}()
@@ -82,33 +82,8 @@ func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v
 			Pack:   packs(sc, verifyPacks[i%len(verifyPacks)]),
 			RunDir: filepath.Join(root, strconv.Itoa(i+1)),
 		}
-		runtime.GOMAXPROCS(r.GOMAXPROCS)
-		one := o
-		one.Private, one.NoJournal = true, false // where runs part is found in their journals
-		one.Transport, one.Out, one.Token, one.Listen, one.Pack = r.Transport, r.RunDir, "", "", r.Pack
-		one.Env = append(slices.Clone(o.Env), "GOMAXPROCS="+strconv.Itoa(r.GOMAXPROCS))
-		out, err := Scenario(ctx, sc, one)
-		if err != nil {
+		if err := v.add(ctx, sc, o, r); err != nil || v.Error != "" {
 			return v, err
-		}
-		if cause := context.Cause(ctx); cause != nil {
-			return v, cause
-		}
-		if !out.OK {
-			v.Equal = false
-			v.Error = fmt.Sprintf("run %d (%s, kept in %s) failed: %s", i+1, r.Transport, r.RunDir, out.Error)
-			return v, nil
-		}
-		r.Digest = out.Digest
-		v.Runs = append(v.Runs, r)
-		if v.Digest == "" {
-			v.Digest = r.Digest
-		}
-		if r.Digest != v.Digest && v.Equal {
-			v.Equal = false
-			if v.Divergence, err = divergence(v.Runs[0].RunDir, r.RunDir); err != nil {
-				return v, err
-			}
 		}
 	}
 	if v.Equal {
@@ -117,6 +92,33 @@ func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v
 		}
 	}
 	return v, nil
+}
+
+// add carries out one of the runs, and compares it with the first.
+func (v *Verdict) add(ctx context.Context, sc *scenarios.Scenario, o Options, r VerifiedRun) error {
+	runtime.GOMAXPROCS(r.GOMAXPROCS)
+	o.Private, o.NoJournal = true, false // the journals show where runs differ
+	o.Transport, o.Out, o.Token, o.Listen, o.Pack = r.Transport, r.RunDir, "", "", r.Pack
+	o.Env = append(slices.Clone(o.Env), "GOMAXPROCS="+strconv.Itoa(r.GOMAXPROCS))
+	out, err := Scenario(ctx, sc, o)
+	switch {
+	case err != nil:
+		return err
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case !out.OK:
+		v.Equal = false
+		v.Error = fmt.Sprintf("run %d (%s, kept in %s) failed: %s", len(v.Runs)+1, r.Transport, r.RunDir, out.Error)
+		return nil
+	}
+	r.Digest = out.Digest
+	v.Runs = append(v.Runs, r)
+	v.Digest = v.Runs[0].Digest
+	if r.Digest != v.Digest && v.Equal {
+		v.Equal = false
+		v.Divergence, err = divergence(v.Runs[0].RunDir, r.RunDir)
+	}
+	return err
 }
 
 // packs returns pack if that makes any clients of the scenario share a process, and else 0.
