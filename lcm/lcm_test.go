@@ -20,7 +20,7 @@ import (
 	"metasim/metasim"
 )
 
-// readAll reads until the log ends, however it ends. Unless the end is torn, the error is nil.
+// readAll reads until the log ends. The error is nil unless the last event is torn.
 func readAll(r *Reader) (evs []Event, err error) {
 	for {
 		ev, e := r.Next()
@@ -115,8 +115,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 }
 
-// TestDamageLosesOnlyWhatWasDamaged breaks every byte of every header, and the whole of it, in a log whose payloads
-// cannot be taken for events.
+// TestDamageLosesOnlyWhatWasDamaged damages every byte of every header, and the whole header, in a log whose payloads do not
+// look like events.
 func TestDamageLosesOnlyWhatWasDamaged(t *testing.T) {
 	evs := make([]Event, 5)
 	for i := range evs {
@@ -148,7 +148,7 @@ func TestDamageLosesOnlyWhatWasDamaged(t *testing.T) {
 	}
 }
 
-// checkOthers reads a log in which one event was damaged, and demands all others.
+// checkOthers reads a log in which one event was damaged, and requires all others.
 func checkOthers(t *testing.T, log []byte, evs []Event, victim int) *Reader {
 	r := NewReader(bytes.NewReader(log))
 	got, err := readAll(r)
@@ -191,7 +191,7 @@ func TestAnotherFileIsSkippedWhole(t *testing.T) {
 	assert.Equal(t, int64(140_000), r.Skipped())
 }
 
-// A length is believed only as far as bytes really come.
+// A length alone allocates nothing: memory grows with the bytes that come.
 func TestAHugeLengthAllocatesNothing(t *testing.T) {
 	log := encode(t, []Event{{Channel: "A", Payload: []byte("payload")}})
 	copy(log[24:], "\x0f\xff\xff\xff")
@@ -214,7 +214,7 @@ func TestAReadErrorIsPassedOnForEver(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrNoProgress)
 }
 
-// stuck never returns anything.
+// stuck is a reader that never returns a byte.
 type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
@@ -250,8 +250,8 @@ func TestAClockNeverGoesBack(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever the bytes, reading ends, every byte is an event's, skipped or torn, and what was read is
-// written as it was.
+// FuzzReader: for any bytes, reading ends, every byte belongs to an event or is skipped or torn, and an event that was read
+// is written with the same bytes.
 func FuzzReader(f *testing.F) {
 	small := encode(f, []Event{{Channel: "A"}, {Number: 1, Time: -5, Channel: "BC", Payload: []byte("payload")}})
 	f.Add(small)

@@ -99,7 +99,7 @@ func nouns(t *testing.T) map[string]string {
 	return found
 }
 
-// declared returns the nouns of one declaration: who has a method event or effect, and the structs of wire.go.
+// declared returns the nouns of one declaration: types with a method event or effect, and the structs of wire.go.
 func declared(path string, d ast.Decl) []string {
 	var names []string
 	switch d := d.(type) {

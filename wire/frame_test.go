@@ -176,7 +176,7 @@ func (c *counting) Read(b []byte) (int, error) {
 	return c.from.Read(b)
 }
 
-// A body that somebody padded is not kept to compare the next with.
+// A body with padding is too long for the repeat cache.
 func TestPaddedBodiesAreNotKept(t *testing.T) {
 	body := bytes.Repeat([]byte{0x0a, 0}, 1<<20) // no_send_before, a million times
 	frame := protowire.AppendBytes([]byte{0x0a}, protowire.AppendBytes([]byte{0x42}, body))
@@ -190,7 +190,7 @@ func TestPaddedBodiesAreNotKept(t *testing.T) {
 	runtime.KeepAlive(frame)
 }
 
-// Who keeps a payload keeps no more than twice as much memory, or 4 KiB.
+// A payload that is kept keeps at most twice its size in memory, or 4 KiB.
 func TestAPayloadKeepsLittleElse(t *testing.T) {
 	for _, size := range sizes[1:] {
 		var pass []wire.Packet
@@ -227,7 +227,7 @@ func live() int64 {
 func TestLargePayloadsAreNotCopied(t *testing.T) {
 	const size = 8 << 20
 	reader := wire.NewReader(&endless{frame: frames(t, wire.Packet{Body: &metasim.Send{Payload: make([]byte, size)}})}, "test")
-	_, err := reader.Read() // later ones know how large frames get
+	_, err := reader.Read() // later reads know the size of large frames
 	require.NoError(t, err)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -239,7 +239,7 @@ func TestLargePayloadsAreNotCopied(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4*size*3/2))
 }
 
-// A connection that says little takes little: there may be ten thousand.
+// A connection with little traffic takes little memory: there may be ten thousand.
 func TestAnIdleReaderIsSmall(t *testing.T) {
 	const readers = 1000
 	frame := frames(t, wire.Packet{Member: 1, Body: &metasim.Authorize{Until: metasim.At(5 * ms)}},
@@ -255,7 +255,7 @@ func TestAnIdleReaderIsSmall(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
-// What a burst took is given back by a stream that says little after it, and a steady one takes no memory.
+// A stream frees the memory of a burst when little comes after it; a steady stream allocates nothing.
 func TestAReaderGivesBack(t *testing.T) {
 	var all [100]*wire.Reader
 	small := frames(t, wire.Packet{Body: &metasim.Promise{NoSendBefore: metasim.At(5 * ms)}})
@@ -267,7 +267,7 @@ func TestAReaderGivesBack(t *testing.T) {
 			_, err := all[i].Read()
 			require.NoError(t, err)
 		}
-		require.Zero(t, testing.AllocsPerRun(10, func() { _, _ = all[i].Read() })) // its end is another test's
+		require.Zero(t, testing.AllocsPerRun(10, func() { _, _ = all[i].Read() })) // another test checks the end
 	}
 	require.Less(t, live()-before, int64(len(all)*(10<<10)))
 	runtime.KeepAlive(all)

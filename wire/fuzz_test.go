@@ -14,8 +14,8 @@ import (
 	"metasim/wire/wirepb"
 )
 
-// Whatever comes is refused as a ProtocolError, or is a frame: the generated code reads it too, writing it again takes
-// no more bytes, and reading that gives the same packets.
+// Any bytes are refused with a ProtocolError, or are a frame: then the generated code reads it too, it is not longer when it
+// is written again, and reading that gives the same packets.
 func FuzzFrame(f *testing.F) {
 	var encoder wire.Encoder
 	for _, turn := range append(pingPong(), refusals()...) {
@@ -49,7 +49,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// A stream of any bytes ends: in io.EOF between two frames, or in a ProtocolError.
+// Reading any bytes ends: with io.EOF between two frames, or with a ProtocolError.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte{4, 0, 0, 0, 0x0a, 2, 0x2a, 0, 1, 0, 0, 0})
 	f.Add(binary.LittleEndian.AppendUint32(nil, 1<<32-1))

@@ -90,7 +90,7 @@ func pingPong() []turn {
 	}
 }
 
-// timed is a client that is asked how long it computes, and says so.
+// timed is a session of a client that reports how long it computes.
 func timed() []turn {
 	return []turn{
 		{"server", "a client is let in, and asked", []wire.Packet{{Body: wire.Welcome{Scenario: "ping-pong", Timed: true}}}},
@@ -101,7 +101,7 @@ func timed() []turn {
 	}
 }
 
-// refusals is what a client of another version hears.
+// refusals is a session of a client of another version.
 func refusals() []turn {
 	return []turn{
 		{"client", "a client of version 9 asks to join", []wire.Packet{{Body: wire.Hello{Version: 9, Name: "late"}}}},
@@ -132,7 +132,7 @@ func TestGoldenSessions(t *testing.T) {
 	}
 }
 
-// A third party reads the golden bytes too: protoc, from metasim.proto alone.
+// protoc reads the golden bytes too, with nothing but metasim.proto.
 func TestProtocReadsGoldenSessions(t *testing.T) {
 	protoc, err := exec.LookPath("protoc")
 	if err != nil {
@@ -180,7 +180,7 @@ func annotateFrame(text *strings.Builder, b []byte) {
 	annotate(text, b[4:], (&wirepb.Frame{}).ProtoReflect().Descriptor(), 1)
 }
 
-// annotate writes a message, a field a line, after its descriptor.
+// annotate writes a message by its descriptor, one field on each line.
 func annotate(text *strings.Builder, b []byte, message protoreflect.MessageDescriptor, depth int) {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

@@ -18,7 +18,7 @@ import (
 
 func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
-// Everything malformed gets one sentence that says what it is and what to do instead.
+// Every malformed frame has an error of one sentence: what is wrong, and what to do.
 func TestMalformedFrames(t *testing.T) {
 	for _, c := range []struct{ name, frame, want string }{
 		{"empty", "", "an empty frame: a frame holds at least one packet"},
@@ -90,7 +90,7 @@ func TestTooLargeABody(t *testing.T) {
 	require.ErrorContains(t, err, "only a message with a payload has more than 4194304")
 }
 
-// Peers of two versions can part: a Hello and a Refuse are understood whatever else they say.
+// Peers of two versions can part: a Hello and a Refuse with unknown fields are decoded.
 func TestLaterVersionsCanSayHello(t *testing.T) {
 	var decoder wire.Decoder
 	got, err := decoder.Packets([]byte{0x0a, 7, 0x12, 5, 0x08, 9, 0xc2, 0x3e, 0})
@@ -122,7 +122,7 @@ func TestMalformedStreams(t *testing.T) {
 	require.Equal(t, io.EOF, err, "the end between two frames is no error of the protocol")
 }
 
-// An announced length takes no memory: what comes does.
+// A length alone allocates nothing: memory grows with the bytes that come.
 func TestMemoryFollowsWhatComes(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -134,7 +134,7 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(wire.MaxFrame/8))
 }
 
-// What would be refused there is refused here, before anything is sent.
+// A packet that the peer would refuse is refused by the writer, before anything is sent.
 func TestWriterRefuses(t *testing.T) {
 	long := strings.Repeat("x", wire.MaxName+1)
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ import (
 	"metasim/wire/wirepb"
 )
 
-// What is written by hand are the bytes that the generated code writes.
+// The codec writes the same bytes as the generated code.
 func TestEncodesLikeTheGeneratedCode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sent := packets(t)
@@ -33,11 +33,11 @@ func TestEncodesLikeTheGeneratedCode(t *testing.T) {
 	})
 }
 
-// What is parsed by hand is what the generated code parses, whatever comes, and one refuses what the other does.
+// The codec and the generated code decode any bytes to the same packets, or both refuse them.
 func TestDecodesLikeTheGeneratedCode(t *testing.T) {
 	accepted := make(map[protowire.Number]int)
 	refused := make(map[protowire.Number]int)
-	var decoder wire.Decoder // one for all: what came before must not matter
+	var decoder wire.Decoder // one for all bodies: earlier ones must not matter
 	rapid.Check(t, func(t *rapid.T) {
 		for _, field := range slices.Repeat(sortedKeys(hotFields), 10) {
 			body := damaged(t, message(t, hotFields[field]))
@@ -54,7 +54,7 @@ func TestDecodesLikeTheGeneratedCode(t *testing.T) {
 	}
 }
 
-// FuzzBody does the same with what a fuzzer finds.
+// FuzzBody does the same with bodies of the fuzzer.
 func FuzzBody(f *testing.F) {
 	for _, after := range []metasim.Time{0, 1, metasim.Second} {
 		for _, body := range hotBodies(after) {
@@ -88,7 +88,7 @@ func compareBody(t require.TestingT, decoder *wire.Decoder, field protowire.Numb
 	return nil
 }
 
-// packetTwin is a packet as the generated code has it.
+// packetTwin returns a packet of the generated code.
 func packetTwin(p wire.Packet) *wirepb.Packet {
 	twin := &wirepb.Packet{Member: uint64(p.Member)}
 	switch b := p.Body.(type) {
@@ -194,7 +194,7 @@ func decodeTwin(field protowire.Number, b []byte) (wire.Body, error) {
 	return body, errors.Join(p.err, wire.Check(wire.Packet{Body: body}))
 }
 
-// strict refuses what protobuf would let pass.
+// strict refuses what the protocol refuses and protobuf accepts.
 type strict struct{ err error }
 
 func (p *strict) refuse(wrong bool, what string) {

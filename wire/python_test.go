@@ -15,8 +15,8 @@ import (
 	"metasim/wire/transport/stream"
 )
 
-// A client in another language, written from docs/protocol.md alone, says exactly what the golden session has its
-// ponger say, over unix and over TCP.
+// A client in another language, written from docs/protocol.md alone, writes exactly the bytes of ponger in the golden session,
+// over unix and over TCP.
 func TestPythonClient(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -47,7 +47,7 @@ func TestPythonClient(t *testing.T) {
 	})
 }
 
-// ponger is what the golden session says to and of ponger, as the only member of a connection.
+// ponger returns the part of the golden session with ponger, as the only member of a connection.
 func ponger() []turn {
 	var session []turn
 	for _, turn := range pingPong() {
@@ -69,7 +69,7 @@ func ponger() []turn {
 	return session
 }
 
-// runPython plays a session's server to client.py, checks what that says, and returns its stderr.
+// runPython is the server of a session with client.py. It checks what that writes, and returns its stderr.
 func runPython(t *testing.T, python string, l wire.Listener, session []turn) (string, error) {
 	t.Helper()
 	var stderr bytes.Buffer

@@ -27,7 +27,7 @@ var hotFields = map[protowire.Number]protoreflect.MessageDescriptor{
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // message draws a message that a protobuf encoder might write: fields in any order, more than once, numbers longer than
-// they need be, and now and then a field or a value that is none of ours.
+// necessary, and sometimes an unknown field or a wrong value.
 func message(t *rapid.T, of protoreflect.MessageDescriptor) []byte {
 	var b []byte
 	for range rapid.IntRange(0, 5).Draw(t, "fields") {
@@ -58,7 +58,7 @@ var numbers = []uint64{
 	math.MaxUint64,
 }
 
-// number appends a number, sometimes with bytes that say nothing.
+// number appends a number, sometimes with redundant bytes.
 func number(t *rapid.T, b []byte, v uint64) []byte {
 	b = protowire.AppendVarint(b, v)
 	for range rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 9}).Draw(t, "padding") {

@@ -11,8 +11,8 @@ import (
 	"metasim/wire"
 )
 
-// What a decoder remembers of a body makes no difference: reports that are the same but for the work, in any order and with
-// any fields behind, decode as the generated code has it.
+// The repeat cache changes no result: reports that differ only in their work, in any order and with any fields behind, decode
+// to the same as with the generated code.
 func TestReportsThatDifferInTheirWork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := new(wire.Decoder)
@@ -32,7 +32,7 @@ func TestReportsThatDifferInTheirWork(t *testing.T) {
 					b = protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), value>>rapid.IntRange(1, 60).Draw(t, "bits"))
 				}
 			}
-			_ = compareBody(t, d, field, b) // it may well be refused, by both
+			_ = compareBody(t, d, field, b) // both may refuse it
 		}
 	})
 }

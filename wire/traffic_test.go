@@ -12,7 +12,7 @@ import (
 	"metasim/wire"
 )
 
-// However frames are cut on their way out, and on their way in, both sides count the same: what an Encoder made.
+// Wherever a stream is cut when it is written and read, both sides count the frames that the Encoder made.
 func TestTrafficIsCountedHoweverItIsCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		encoder := wire.Encoder{MaxFrame: 3000}
@@ -55,7 +55,7 @@ func TestTrafficIsCountedHoweverItIsCut(t *testing.T) {
 	})
 }
 
-// countFrames walks over whole frames: the dumb way.
+// countFrames counts whole frames in the simplest way.
 func countFrames(b []byte) (n int) {
 	for ; len(b) > 0; n++ {
 		size := int(b[0]) | int(b[1])<<8 | int(b[2])<<16 | int(b[3])<<24
@@ -64,7 +64,7 @@ func countFrames(b []byte) (n int) {
 	return n
 }
 
-// A frame that is not in order does not count, nor one that large of which the end is missing.
+// A malformed frame does not count, nor a large frame without its end.
 func TestTrafficOfWhatIsNoFrame(t *testing.T) {
 	good := frames(t, wire.Packet{Body: wire.Goodbye{}})
 	large := frames(t, wire.Packet{Body: &metasim.Send{Payload: make([]byte, 100_000)}})
@@ -80,7 +80,7 @@ func TestTrafficOfWhatIsNoFrame(t *testing.T) {
 	}
 }
 
-// What a broken stream took counts, as far as it took it.
+// The bytes that a broken stream accepted count.
 func TestTrafficOfABrokenStream(t *testing.T) {
 	b := frames(t, wire.Packet{Body: wire.Goodbye{}})
 	w := wire.NewWriter(&full{room: len(b) + 3}, "test")
@@ -90,7 +90,7 @@ func TestTrafficOfABrokenStream(t *testing.T) {
 	require.Equal(t, []uint64{1, uint64(len(b) + 3)}, []uint64{n, size})
 }
 
-// full takes some bytes and no more.
+// full accepts some bytes and then fails.
 type full struct{ room int }
 
 func (f *full) Write(b []byte) (int, error) {

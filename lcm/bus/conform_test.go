@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// A network opens two parties of one bus.
+// A network opens two buses on one network.
 type network struct {
 	name string
 	open func(t *testing.T, o Options) (one, other Bus)
@@ -75,7 +75,7 @@ func each(t *testing.T, o Options, test func(t *testing.T, one, other Bus), but 
 	}
 }
 
-// subscribe subscribes, and waits until it is in force.
+// subscribe subscribes, and waits until a message arrives.
 func subscribe(t testing.TB, from, to Bus, pattern string) *Subscription {
 	t.Helper()
 	s, err := to.Subscribe(pattern)
@@ -125,7 +125,7 @@ func TestMessagesOfOneCallKeepTheirOrder(t *testing.T) {
 	each(t, Options{}, func(t *testing.T, one, other Bus) {
 		sub := subscribe(t, one, other, ".*")
 		var ms []Message
-		for i := range 1000 { // sizes that can go out together, and sizes that cannot
+		for i := range 1000 { // sizes that can be sent together, and sizes that cannot
 			ms = append(ms, Message{Channel: "C", Payload: append(payload(100+i/100*(i%7)), byte(i), byte(i>>8))})
 		}
 		for _, part := range [][]Message{ms[:1], ms[1:300], ms[300:]} {
@@ -178,7 +178,7 @@ func TestNamesThatLCMHasNoFormForAreRefused(t *testing.T) {
 	})
 }
 
-// A subscriber that takes nothing costs nobody anything: what has no room is dropped and counted, the rest is heard.
+// A subscriber that does not read delays no other: messages without room are dropped and counted, the others arrive.
 func TestWhoDoesNotReceiveHoldsUpNobody(t *testing.T) {
 	each(t, Options{Queue: 100_000}, func(t *testing.T, one, other Bus) {
 		idle, busy := subscribe(t, one, other, "C"), subscribe(t, one, other, "C.*")
@@ -187,7 +187,7 @@ func TestWhoDoesNotReceiveHoldsUpNobody(t *testing.T) {
 			hear(t, busy, 1)
 		}
 		waits := len(hear(t, idle, 9))
-		eventually(t, "the rest is counted", func() bool { return other.Stats().Dropped == uint64(100-waits) }) // after it is heard
+		eventually(t, "the rest is counted", func() bool { return other.Stats().Dropped == uint64(100-waits) }) // after it is received
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		_, err := idle.Receive(ctx)

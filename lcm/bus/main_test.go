@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(netns.Main(m)) }
 
-// patience is how long a test waits for what must happen.
+// patience is how long a test waits for an event that must happen.
 const patience = 20 * time.Second
 
 // hear receives n messages.
@@ -30,13 +30,13 @@ func hear(t testing.TB, s *Subscription, n int) []Message {
 	return got
 }
 
-// eventually waits for what must happen.
+// eventually waits until done returns true.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	require.Eventually(t, done, patience, time.Millisecond, what)
 }
 
-// payload makes the payload of the vectors: n bytes.
+// payload returns n bytes, as the vectors have them.
 func payload(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A bus that is to hear others only hears them all, also on its own channels, and nothing of what it says itself: not of
-// what is one datagram, and not of what is many.
+// A bus with OthersOnly receives all messages of others, also on its own channels, and none of its own, whether they are one
+// datagram or many.
 func TestOthersOnly(t *testing.T) {
 	each(t, Options{OthersOnly: true}, func(t *testing.T, one, other Bus) {
 		theirs := subscribe(t, one, other, "X|Y")
@@ -22,7 +22,7 @@ func TestOthersOnly(t *testing.T) {
 			assert.Contains(t, []int{3, 200_000}, len(m.Payload))
 		}
 		require.NoError(t, other.Publish(Message{Channel: "X", Payload: []byte("other")}))
-		require.NoError(t, other.Publish(Message{Channel: "X", Payload: []byte("one")})) // as ours was
+		require.NoError(t, other.Publish(Message{Channel: "X", Payload: []byte("one")})) // the same as ours
 		require.NoError(t, other.Publish(Message{Channel: "STOP"}))
 		got := hear(t, ours, 3)
 		assert.Equal(t, []string{"other", "one", ""}, texts(got))
@@ -41,7 +41,7 @@ func texts(ms []Message) (out []string) {
 	return out
 }
 
-// Whoever's messages the server gives back first: of each content as many are heard as others sent.
+// In whatever order the server sends messages back: of each content as many are received as others sent.
 func TestEchoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := newEchoes()
@@ -67,7 +67,7 @@ func TestEchoes(t *testing.T) {
 	})
 }
 
-// What a server never gives back does not take more and more memory.
+// Messages that a server never sends back do not take more and more memory.
 func TestEchoesThatDoNotComeAreForgotten(t *testing.T) {
 	e := newEchoes()
 	yes := func() bool { return true }
@@ -80,7 +80,7 @@ func TestEchoesThatDoNotComeAreForgotten(t *testing.T) {
 	assert.True(t, e.returned("X", []byte("10")))
 }
 
-// Take takes all there is, and says when there will be no more.
+// Take returns all queued messages, and ErrClosed at the end.
 func TestTake(t *testing.T) {
 	each(t, Options{}, func(t *testing.T, one, other Bus) {
 		sub := subscribe(t, one, other, "X")

@@ -22,9 +22,9 @@ import (
 	"metasim/metasim"
 )
 
-// The tests here hold our buses against the programs of LCM itself. In CI (.ci/run) these are all there.
+// These tests run the buses with the programs of LCM. In CI (.ci/run) all of these are installed.
 
-// need skips a test, loudly, where a program is missing.
+// need skips a test, loudly, if a program is missing.
 func need(t testing.TB, programs ...string) {
 	for _, p := range programs {
 		if _, err := exec.LookPath(p); err != nil {
@@ -65,16 +65,16 @@ func start(t testing.TB, program string, args ...string) *peer {
 	require.NoError(t, err)
 	p.out = bufio.NewScanner(out)
 	require.NoError(t, p.cmd.Start())
-	stop := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() }) // or it is over
+	stop := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() }) // it may have ended
 	t.Cleanup(func() {
 		stop.Stop()
-		_ = p.cmd.Process.Kill() // or it is over
-		_ = p.cmd.Wait()         // what it has to say was asked before
+		_ = p.cmd.Process.Kill() // it may have ended
+		_ = p.cmd.Wait()         // it was killed
 	})
 	return p
 }
 
-// line is the next line that the peer prints.
+// line returns the next line that the peer prints.
 func (p *peer) line() string {
 	p.t.Helper()
 	require.True(p.t, p.out.Scan(), "%s ended, or said nothing", p.cmd.Path)
@@ -87,7 +87,7 @@ func sum(b []byte) string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// serveFor opens a bus for a test with other programs, and says under which URL they find it.
+// serveFor opens a bus for a test with other programs, and returns the URL for them.
 func serveFor(t testing.TB, scheme string) (b Bus, url string) {
 	url = "udpm://239.255.76.69:7669?ttl=0&recv_buf_size=2097152"
 	if scheme == "tcpq" {
@@ -102,7 +102,7 @@ func serveFor(t testing.TB, scheme string) (b Bus, url string) {
 	return b, url
 }
 
-// audience waits until a peer that was started hears the bus.
+// audience waits until a peer that was started receives from the bus.
 func audience(t testing.TB, b Bus, heard func() bool) {
 	t.Helper()
 	if s, ok := b.(*tcpqServer); ok {
@@ -186,7 +186,7 @@ func TestTheStockLoggerRecordsUs(t *testing.T) {
 				return evs
 			}
 			eventually(t, "all is logged", func() bool {
-				if scheme == "tcpq" && len(ours()) < len(sizes) { // it flushes when something comes
+				if scheme == "tcpq" && len(ours()) < len(sizes) { // it flushes when a message comes
 					require.NoError(t, b.Publish(Message{Channel: "ANYBODY"}))
 				}
 				require.NoError(t, b.Publish(Message{Channel: "ANYBODY", Payload: payload(10_000)}))
@@ -200,7 +200,7 @@ func TestTheStockLoggerRecordsUs(t *testing.T) {
 	}
 }
 
-// logged reads what the logger wrote so far.
+// logged returns the events that the logger has written so far.
 func logged(t testing.TB, path string) (evs []lcm.Event) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -242,8 +242,8 @@ func TestTheStockLogplayerPlaysOurLogToUs(t *testing.T) {
 	}
 }
 
-// A program of liblcm takes our client's messages and gives it its own, through a server that is neither's: here another
-// of ours, as Debian has none but in Java.
+// A program of liblcm receives messages of our client and sends its own, through a third program as the server: one of
+// ours, because Debian has only a server in Java.
 func TestOurClientAndAProgramOfLiblcmShareAServer(t *testing.T) {
 	listen := build(t, "listen")
 	server, url := serveFor(t, "tcpq")

@@ -23,7 +23,7 @@ func captured(t testing.TB, file string) []byte {
 	return b
 }
 
-// raw connects to a server by hand and says something.
+// raw connects to a server and writes bytes.
 func raw(t testing.TB, server Bus, say string) net.Conn {
 	conn, err := net.Dial("tcp", server.(*tcpqServer).listener.Addr().String())
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func raw(t testing.TB, server Bus, say string) net.Conn {
 	return conn
 }
 
-// The sessions that were captured between the programs of LCM are those that we hold with them.
+// Our sessions with the programs of LCM are the same, byte for byte, as those that were captured between them.
 func TestSessionsAreThoseOfLCM(t *testing.T) {
 	server, err := Serve("tcpq://127.0.0.1:0", Options{})
 	require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestHostilePeersCostNobodyAnything(t *testing.T) {
 		hello + "\x00\x00\x00\x01\x00\x00\x00\x01C\x10\x00\x00\x01",
 	} {
 		conn := raw(t, server, garbage)
-		_, err := io.Copy(io.Discard, conn) // until it is cut off
+		_, err := io.Copy(io.Discard, conn) // until it is disconnected
 		var late net.Error
 		require.False(t, errors.As(err, &late) && late.Timeout(), "%q is still connected", garbage)
 		require.NoError(t, conn.Close())
@@ -125,7 +125,7 @@ func TestHostilePeersCostNobodyAnything(t *testing.T) {
 	assert.EqualValues(t, 4, server.Stats().Refused)
 
 	big := Message{Channel: "BIG", Payload: payload(100_000)}
-	for i := range 200 { // 20 MB: more than a socket and the queue of the deaf one hold
+	for i := range 200 { // 20 MB: more than a socket and the queue of the peer that does not read hold
 		require.NoError(t, server.Publish(big))
 		f, err := readFrame(in, 1<<20)
 		require.NoError(t, err, "message %d", i)
@@ -140,8 +140,8 @@ func TestHostilePeersCostNobodyAnything(t *testing.T) {
 	assert.Less(t, time.Since(began), lingerTime+patience)
 }
 
-// What was published before Close is read to its last byte by who reads, even if that one goes on talking: a system takes
-// back what it has not handed over yet where a connection is closed before all of it was read.
+// A peer that reads gets the last byte of what was published before Close, even if it goes on sending: when a connection is
+// closed with unread input, the system drops what the peer has not read yet.
 func TestClosingLeavesNothingBehind(t *testing.T) {
 	server, err := Serve("tcpq://127.0.0.1:0", Options{})
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestWhatAPeerPublishesIsRelayedToAll(t *testing.T) {
 	assert.Equal(t, payload(3), hear(t, sub, 1)[0].Payload)
 	assert.Equal(t, payload(3), hear(t, own, 1)[0].Payload)
 
-	// A name that LCM's UDP has no form for goes no further, nor what is larger than a queue.
+	// A name that LCM's UDP cannot carry is not relayed, nor a message that is larger than a queue.
 	conn := raw(t, server, string(appendHello(nil, clientMagic)))
 	defer conn.Close()
 	for _, m := range []Message{{Channel: strings.Repeat("A", 200)}, {Channel: "A\x00B"}, {Channel: "A", Payload: payload(200_001)}, {Channel: "AZ"}} {
@@ -194,7 +194,7 @@ func TestWhatAPeerPublishesIsRelayedToAll(t *testing.T) {
 	assert.EqualValues(t, 1, server.Stats().Dropped)
 }
 
-// FuzzFrames: reading ends, takes no more memory than came, and what was read is written as it was.
+// FuzzFrames: reading ends and allocates no more than came; a frame that was read is written with the same bytes.
 func FuzzFrames(f *testing.F) {
 	for _, file := range []string{"sub_HEL", "pub_HELLO_x2", "pub_OTHER", "logger_all", "srv_to_sub_HEL"} {
 		f.Add(captured(f, file)[8:])
@@ -222,7 +222,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// FuzzSession: whatever a peer says, the server goes on to serve the others.
+// FuzzSession: whatever a peer sends, the server continues to serve the others.
 func FuzzSession(f *testing.F) {
 	for _, file := range []string{"sub_HEL", "pub_HELLO_x2", "pub_OTHER", "logger_all"} {
 		f.Add(captured(f, file))
@@ -235,7 +235,7 @@ func FuzzSession(f *testing.F) {
 		s.work.Go(func() { s.read(p) })
 		s.work.Go(func() { s.write(p) })
 		go func() {
-			_, _ = here.Write(stream) // it may be cut off in the middle
+			_, _ = here.Write(stream) // it may be disconnected in the middle
 			_ = here.Close()
 		}()
 		_, err := io.Copy(io.Discard, here)

@@ -10,8 +10,8 @@ import (
 	"metasim/internal/netns"
 )
 
-// What goes out as one write arrives as many datagrams; where the system refuses that, here as one of them is more than the
-// interface takes, they go one by one, and none is missing.
+// One write arrives as many datagrams. If the system refuses that, here because one is too large for the interface, they are
+// sent one by one, and none is missing.
 func TestWhatTheSystemWillNotCutGoesOutOneByOne(t *testing.T) {
 	if !netns.Given() {
 		t.Skip("SKIPPED LOUDLY: the host's interfaces are not the test's to change")
@@ -46,7 +46,7 @@ func mtu(t *testing.T, size string) {
 	require.NoError(t, exec.Command("ip", "link", "set", "lo", "mtu", size).Run())
 }
 
-// Two networks may share a port: the group tells them apart, although the system gives a socket what is for either.
+// Two networks may share a port: each receives its own group, although the system gives a socket the datagrams of both.
 func TestAnotherGroupOnThePortIsNotHeard(t *testing.T) {
 	if !netns.Given() {
 		t.Skip("SKIPPED LOUDLY: no network namespace here, so multicast is not to be relied on")

@@ -27,7 +27,7 @@ func vector(t testing.TB, n int) []byte {
 	return b
 }
 
-// cut makes the datagrams of a message, in portions of at most room.
+// cut makes the datagrams of a message, at most room with each call.
 func cut(m Message, seq uint32, room int) (ds [][]byte) {
 	for next := 0; ; {
 		var part []datagram
@@ -80,7 +80,7 @@ func TestDatagramsAreThoseOfLiblcm(t *testing.T) {
 	}
 }
 
-// listening returns the receiving side of a bus without a socket.
+// listening returns a receiver without a socket.
 func listening(pattern string) *receiver {
 	in := newReceiver(&counters{}, &subscriptions{})
 	if _, err := in.subs.add([]string{pattern}, defaultQueue); err != nil {
@@ -89,7 +89,7 @@ func listening(pattern string) *receiver {
 	return in
 }
 
-// Whatever the order of fragments, of several senders, with some twice: each message comes once, whole.
+// Fragments of several senders come in any order, some of them twice: each message arrives once, whole.
 func TestFragmentsMayComeInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type parcel struct {
@@ -147,7 +147,7 @@ func TestWhatOfMessagesWaitsIsBounded(t *testing.T) {
 	assert.EqualValues(t, 2000, in.count.Stats().Lost)
 }
 
-// Fragments that together have more than they say the whole has are no message, and do not wait for more.
+// Fragments that together have more bytes than they announce are no message, and are dropped.
 func TestFragmentsThatContradictTheirMessageAreRefused(t *testing.T) {
 	whole := cut(Message{Channel: "C", Payload: payload(100_000)}, 0, 2)
 	for name, damage := range map[string]func(ds [][]byte){
@@ -166,7 +166,7 @@ func TestFragmentsThatContradictTheirMessageAreRefused(t *testing.T) {
 	}
 }
 
-// They are refused as soon as that shows: else somebody could make a message wait that grows without a bound.
+// They are refused as soon as that is known: otherwise a sender could make a message that grows without a bound.
 func TestFragmentsBeyondTheirMessageDoNotGather(t *testing.T) {
 	in := listening(".*")
 	for n := range byte(9) { // of ten, of 100 bytes together, each has 100
@@ -177,7 +177,7 @@ func TestFragmentsBeyondTheirMessageDoNotGather(t *testing.T) {
 	assert.EqualValues(t, 4, in.count.Stats().Refused)
 }
 
-// What goes first is what has waited longest for a fragment, not what was begun first.
+// The message that has waited longest for a fragment is given up first, not the one that was begun first.
 func TestAMessageThatGrowsIsKept(t *testing.T) {
 	in := listening(".*")
 	long := cut(Message{Channel: "LONG", Payload: payload(3 << 20)}, 0, 256)
@@ -192,7 +192,7 @@ func TestAMessageThatGrowsIsKept(t *testing.T) {
 	assert.Equal(t, "LONG", hear(t, in.subs.all[0], 1)[0].Channel)
 }
 
-// One message may be larger than the bound, as with liblcm, while no other waits.
+// One message may be larger than the bound, as with liblcm, if it is the only one.
 func TestALargeMessageIsPutTogether(t *testing.T) {
 	in := listening(".*")
 	m := Message{Channel: "HUGE", Payload: payload(20 << 20)}
@@ -241,7 +241,7 @@ func TestWhatIsNoLCMIsRefused(t *testing.T) {
 	}
 }
 
-// Where there is no way for multicast, the bus is there all the same: a warning, once, and counted failures.
+// Without a route for multicast the bus opens all the same: there is one warning, and failures are counted.
 func TestWithoutARouteFailuresAreCounted(t *testing.T) {
 	if !netns.Given() {
 		t.Skip("SKIPPED LOUDLY: the host's routes are not the test's to take away")
@@ -262,8 +262,7 @@ func TestWithoutARouteFailuresAreCounted(t *testing.T) {
 	require.Error(t, err)
 }
 
-// FuzzDatagrams: whatever comes, in whatever order, nothing breaks, memory is bounded, and what is delivered has a name
-// that LCM allows.
+// FuzzDatagrams: for any datagrams in any order, memory is bounded, and each delivered message has a name that LCM allows.
 func FuzzDatagrams(f *testing.F) {
 	f.Add(uint8(20), bytes.Join([][]byte{vector(f, 0), vector(f, 4)[:10], vector(f, 7)}, nil))
 	f.Add(uint8(33), append(bytes.Clone(vector(f, 7)), vector(f, 7)...))

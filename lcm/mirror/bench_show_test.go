@@ -21,7 +21,7 @@ func observed() (messages []message) {
 	return messages
 }
 
-// BenchmarkSend is what one message costs the mirror's goroutine, with its companion.
+// BenchmarkSend measures what one message and its companion cost the mirror's goroutine.
 func BenchmarkSend(b *testing.B) {
 	for name, open := range map[string]func() (bus.Bus, error){
 		"nowhere": func() (bus.Bus, error) { return bus.Missing("", assert.AnError, bus.Options{}), nil },
@@ -44,7 +44,7 @@ func BenchmarkSend(b *testing.B) {
 	}
 }
 
-// BenchmarkObserve is what one message costs the server's goroutine.
+// BenchmarkObserve measures what one message costs the server's goroutine.
 func BenchmarkObserve(b *testing.B) {
 	m := New(Config{Bus: bus.Missing("", assert.AnError, bus.Options{}), Clients: []string{"sink", "source"}})
 	send := &metasim.Send{Client: 1, Channel: "STATE", Payload: make([]byte, 100)}

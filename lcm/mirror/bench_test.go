@@ -13,7 +13,7 @@ import (
 )
 
 // streams is a run of four sources and a sink: messages of 100 bytes, each received and delivered. At a rate of 1 it has
-// a load of 50,000 publishes a second, which are 100,000 messages to show; rate 0 is as fast as it can.
+// a load of 50,000 publishes a second, which are 100,000 messages to show; at rate 0 it runs as fast as it can.
 const streams = `
 name: streams
 until: %ds
@@ -25,8 +25,8 @@ links:
   - {delay: 1ms}
 `
 
-// BenchmarkRun is what the mirror costs a run: its wall-clock time with and without one. Shown are messages, each of which
-// is two datagrams; dropped is the part of them for which there was no time.
+// BenchmarkRun measures what the mirror costs a run: its wall-clock time with and without one. "shown" counts messages, each
+// of which is two datagrams; "dropped" is the part of them for which there was no time.
 func BenchmarkRun(b *testing.B) {
 	for _, c := range []struct {
 		name, url string

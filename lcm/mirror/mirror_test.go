@@ -16,7 +16,7 @@ import (
 	"metasim/metasim"
 )
 
-// A tape is a bus that keeps what it is given. While held, Publish waits, as no real one does.
+// A tape is a bus that keeps the messages. While it is held, Publish waits, unlike that of a real bus.
 type tape struct {
 	bus.Bus
 	lossy bool
@@ -55,7 +55,7 @@ func TestEveryMessageIsShownWithACompanion(t *testing.T) {
 	m := New(Config{Bus: b, Clients: []string{"arm", "eye"}})
 	send := metasim.Send{Client: 1, Channel: "SEEN", Sent: instant(5, 1), Payload: []byte("first")}
 	require.NoError(t, m.Observe(0, &send, nil))
-	send.Channel, send.Payload = "", nil // what is observed is lent
+	send.Channel, send.Payload = "", nil // observed events are lent
 	require.NoError(t, m.Observe(0, &metasim.Send{Client: 1, Channel: "SEEN", Sent: instant(6, 0)}, nil))
 	require.NoError(t, m.Observe(0, &metasim.Send{Client: 0, Channel: "OWN", Sent: instant(6, 0)}, nil))
 	deliver := metasim.Deliver{To: 0, Number: 1, Message: metasim.Message{From: 1, Seq: 1, Channel: "SEEN",
@@ -94,7 +94,7 @@ func TestEveryMessageIsShownWithACompanion(t *testing.T) {
 	assert.Equal(t, []string{"{1 eye  SEEN 0 5 5 1 5}", "{1 eye  SEEN 1 6 6 0 0}", "{1 arm  OWN 0 6 6 0 0}", "{2 eye arm SEEN 1 6 9 2 6}"}, told)
 }
 
-// Whoever runs the simulation is never held up: what a slow network has no room for is dropped and counted.
+// The run is never delayed: messages for which a slow network has no room are dropped and counted.
 func TestASlowNetworkHoldsUpNobody(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	b := &tape{}
@@ -131,7 +131,7 @@ func TestWhatWaitsIsBoundedInBytes(t *testing.T) {
 	assert.LessOrEqual(t, st.Shown, uint64(4), "two are on their way, two wait")
 }
 
-// A program that listens over UDP has room for 30 messages: what can wait comes in parts. What is too much to wait does not.
+// A program that receives over UDP has room for 30 messages: few messages are sent in small parts, and many in large ones.
 func TestFewMessagesAreSpreadOverALossyNetwork(t *testing.T) {
 	for _, c := range []struct{ messages, most int }{{100, 2 * slow}, {20_000, 2 * atOnce}} {
 		b := &tape{lossy: true}
@@ -148,7 +148,7 @@ func TestFewMessagesAreSpreadOverALossyNetwork(t *testing.T) {
 	}
 }
 
-// A name that LCM has no form for is not shown, its companion is: the run is not touched.
+// A message on a name that LCM cannot carry is not shown, but its companion is; the run is the same.
 func TestANameThatDoesNotFitIsCounted(t *testing.T) {
 	b := &tape{}
 	m := New(Config{Bus: b, Clients: []string{"a"}})

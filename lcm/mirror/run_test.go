@@ -38,7 +38,7 @@ func carryOut(t *testing.T, file, url string) *run.Outcome {
 	return out
 }
 
-// TestTheDigestDoesNotKnowOfTheMirror runs scenarios without one, with one, and with networks that cannot be had.
+// TestTheDigestDoesNotKnowOfTheMirror runs scenarios without one, with one, and with networks that are not available.
 func TestTheDigestDoesNotKnowOfTheMirror(t *testing.T) {
 	taken, err := bus.Serve("tcpq://127.0.0.1:7701", bus.Options{})
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestTheDigestDoesNotKnowOfTheMirror(t *testing.T) {
 		for url, had := range map[string]bool{
 			"udpm://239.255.76.72:7672":                            netns.Given(),
 			"tcpq://127.0.0.1:7702":                                true,
-			"tcpq://127.0.0.1:7701":                                false, // somebody else serves there
+			"tcpq://127.0.0.1:7701":                                false, // another server has the port
 			"file://" + filepath.Join(t.TempDir(), "run.lcmlog"):   true,
 			"file://" + filepath.Join(t.TempDir(), "no/such/file"): false,
 		} {
@@ -71,14 +71,14 @@ func TestTheDigestDoesNotKnowOfTheMirror(t *testing.T) {
 	}
 }
 
-// A log has what the journal has: every message sent and every message delivered, with its payload and its time.
+// A log has the same as the journal: every message sent and every message delivered, with its payload and its time.
 func TestALogShowsTheWholeRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.lcmlog")
 	out := carryOut(t, "../../scenarios/star.metasim.yaml", "file://"+path)
 	checkShown(t, events(t, path), out)
 }
 
-// checkShown compares what was shown of a run with its journal: messages delivered, in the order of each name.
+// checkShown compares the delivered messages that were shown with those in the journal, in the order of each name.
 func checkShown(t *testing.T, evs []lcm.Event, out *run.Outcome) {
 	log, err := record.ReadLog(out.RunDir)
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func checkShown(t *testing.T, evs []lcm.Event, out *run.Outcome) {
 	assert.EqualValues(t, out.Messages.Sent+out.Messages.Delivered, companions)
 }
 
-// events reads what a logger wrote so far.
+// events returns the events that a logger has written so far.
 func events(t testing.TB, path string) (evs []lcm.Event) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -148,8 +148,8 @@ func logger(t *testing.T, url string) (path string, stop func()) {
 	}
 }
 
-// UDP loses what a program does not get to read in time, on a busy machine more than on an idle one: a run of which nothing
-// was lost comes soon.
+// UDP loses what a program does not read in time, on a busy machine more than on an idle one: the test repeats the run until
+// nothing was lost.
 func TestTheStockLoggerRecordsARunOverUDP(t *testing.T) {
 	const url = "udpm://239.255.76.73:7673"
 	probe, err := bus.Open(url, bus.Options{})
@@ -174,8 +174,8 @@ func TestTheStockLoggerRecordsARunOverUDP(t *testing.T) {
 	}, 3*patience, time.Millisecond)
 }
 
-// Over tcpq the logger hears everything from when it is there, without a gap, whatever the pace: here a client counts slowly
-// until the logger is seen to hear it, then does 20,000 steps as fast as it can, and is there until they are in the log.
+// Over tcpq the logger receives every message from its connection on, without a gap, at any speed: here a client counts slowly
+// until the logger has recorded some, then does 20,000 steps as fast as it can, and stays until they are in the log.
 func TestTheStockLoggerRecordsARunOverTCP(t *testing.T) {
 	const url, fast = "tcpq://127.0.0.1:7703", 20_000
 	text := "name: x\nuntil: 1000000s\nclients:\n  - {name: counter, external: true}\n  - {name: ear, model: sink, with: {channels: [COUNT]}}\n"

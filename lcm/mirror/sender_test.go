@@ -19,7 +19,7 @@ var example = message{
 	sent: metasim.Instant{Time: 5, Step: 2}, due: metasim.Instant{Time: 1 << 40, Step: 1<<32 - 1},
 }
 
-// TestTheCompanionIsWhatItsFileSays reads what we write by event_t.lcm.
+// TestTheCompanionIsWhatItsFileSays decodes a companion by event_t.lcm.
 func TestTheCompanionIsWhatItsFileSays(t *testing.T) {
 	set, err := types.Load("event_t.lcm")
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestTheCompanionIsWhatItsFileSays(t *testing.T) {
 		"payload_size": 7, "payload_hash": 2566869188507809735}`, string(text))
 }
 
-// TestLcmGenReadsTheCompanion compiles what lcm-gen makes of event_t.lcm, and lets it read.
+// TestLcmGenReadsTheCompanion compiles what lcm-gen makes of event_t.lcm, and decodes a companion with it.
 func TestLcmGenReadsTheCompanion(t *testing.T) {
 	for _, p := range []string{"gcc", "lcm-gen"} {
 		if _, err := exec.LookPath(p); err != nil {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawFile draws a file of types. A tangled one has circles of several structs, of which C is not capable.
+// drawFile draws a file of types. A tangled one has circles of several structs, which C cannot have.
 func drawFile(t *rapid.T, tangled bool) string {
 	var b strings.Builder
 	n := rapid.IntRange(1, 12).Draw(t, "structs")
@@ -71,7 +71,7 @@ func drawDims(t *rapid.T, sizes []string) string {
 	return dims
 }
 
-// drawMessage draws a message of a type. With C in mind, no string has a NUL in it.
+// drawMessage draws a message of a type. If it is for C, no string has a NUL in it.
 func drawMessage(t *rapid.T, typ *Type) []byte {
 	rapid.Bool().Draw(t, "anything") // rapid wants a draw, and an empty struct has none
 	return drawBody(t, typ, 0, binary.BigEndian.AppendUint64(nil, typ.Fingerprint))

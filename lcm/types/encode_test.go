@@ -34,7 +34,7 @@ func (t *Type) encode(text []byte) ([]byte, error) {
 // An encoder writes a message.
 type encoder struct {
 	out    []byte
-	counts []int64 // as the decoder has them
+	counts []int64 // as in the decoder
 	depth  int     // of structs
 }
 
@@ -74,7 +74,7 @@ func (e *encoder) value(t *Type, v any) *Error {
 	return nil
 }
 
-// stranger is the first name, in order, that is no member's.
+// stranger returns the first name, in order, that is no member.
 func (t *Type) stranger(object map[string]any) string {
 	names := map[string]bool{}
 	for _, m := range t.Members {
@@ -135,7 +135,7 @@ func (e *encoder) array(m *Member, level, base int, v any) *Error {
 	return nil
 }
 
-// agree compares the size of an array with what it has to be.
+// agree compares the size of an array with the required one.
 func agree(have, want int64, d Dim) *Error {
 	switch {
 	case have == want:
@@ -146,7 +146,7 @@ func agree(have, want int64, d Dim) *Error {
 	return mismatch("it has %d elements, and the type says %d", have, want)
 }
 
-// element appends one value of what m is or holds.
+// element appends m if it is no array, or one element of it.
 func (e *encoder) element(m *Member, v any) *Error {
 	switch m.Kind {
 	case Nested:
@@ -255,7 +255,7 @@ func (e *encoder) integer(v int64, size int) {
 	}
 }
 
-// raw is the bits of a number.
+// raw returns the bits of a number.
 func (f floatForm) raw(v float64) uint64 {
 	if f.bits == 32 {
 		return uint64(math.Float32bits(float32(v)))
@@ -284,7 +284,7 @@ func (f floatForm) parse(s string) (raw uint64, ok bool) {
 const maxNesting = 5 * maxDepth
 
 // parseJSON reads one JSON value as map[string]any, []any, string, json.Number, bool or nil. Unlike json.Unmarshal it
-// refuses what it would have to change or drop: texts that are not UTF-8, and objects that say something twice.
+// refuses what it would have to change or drop: texts that are not UTF-8, and objects that have a name twice.
 func parseJSON(text []byte) (any, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("the JSON is not UTF-8; strings of other bytes are written {\"base64\": ...}")
@@ -357,7 +357,7 @@ func parseObject(d *json.Decoder, depth int) (any, error) {
 	return object, err
 }
 
-// describe is how a message speaks of a value that is of the wrong kind.
+// describe returns a value of the wrong kind for an error.
 func describe(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -372,7 +372,7 @@ func describe(v any) string {
 	return fmt.Sprint(v)
 }
 
-// head is as much of a string as a message should quote.
+// head shortens a string for an error.
 func head(s string) string {
 	const most = 40
 	if len(s) > most {

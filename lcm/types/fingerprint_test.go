@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What lcm-gen computes where its C cannot be compiled: the Python it generates says these.
+// The fingerprints of types for which lcm-gen's C cannot be compiled are those of the Python that it generates.
 func TestFingerprintsOfLCMGenPython(t *testing.T) {
 	ring := parsed(t, `package ring;
 		struct a_t { int8_t n; b_t next[n]; c_t end; }

@@ -21,7 +21,7 @@ func back(t require.TestingT, typ *Type, payload []byte) []byte {
 	return text
 }
 
-// Whatever a message says comes back from its JSON, and each byte of it counts.
+// A message can be made of its JSON again, and each byte of it matters.
 func TestMessagesComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := parsed(t, drawFile(t, rapid.Bool().Draw(t, "tangled")))
@@ -45,7 +45,7 @@ func TestMessagesComeBack(t *testing.T) {
 	})
 }
 
-// The formula as it is written down, without a thought for speed.
+// The formula of the fingerprint as it is defined, without optimization.
 func dumbFingerprint(t *Type, parents []*Type) uint64 {
 	if slices.Contains(parents, t) {
 		return 0

@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What lcm-gen generates is the measure: types drawn at random go through it and through us. Its C computes the
+// Types drawn at random go through lcm-gen and through this package, with the same results. Its C computes the
 // fingerprints, reads the messages, prints what it understood and encodes it again.
 func TestAgainstLCMGen(t *testing.T) {
 	for _, tool := range []string{"lcm-gen", "gcc"} {

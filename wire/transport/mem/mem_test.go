@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// A mebibyte may lie unread; then a Write waits until it is read, or either end closes.
+// A mebibyte may be unread; then a Write waits until it is read, or either end closes.
 func TestWriteWaits(t *testing.T) {
 	large := []wire.Packet{{Body: &metasim.Send{Payload: make([]byte, 1<<20)}}}
 	for name, c := range map[string]struct {
@@ -77,7 +77,7 @@ func TestReadTakesAll(t *testing.T) {
 	require.Equal(t, []wire.Packet{two}, got)
 }
 
-// Who dialed a Net that closes finds out.
+// A connection that was dialed and not accepted is closed with the Net.
 func TestNetClose(t *testing.T) {
 	n := mem.NewNet()
 	client, err := n.Dial(t.Context())
@@ -89,7 +89,7 @@ func TestNetClose(t *testing.T) {
 	require.ErrorIs(t, err, mem.ErrRefused)
 }
 
-// A packet costs no memory on its way.
+// To send a packet allocates nothing.
 func TestNoAllocations(t *testing.T) {
 	client, server := mem.Pipe("client", "server")
 	packets := []wire.Packet{{Body: &metasim.Send{Channel: "X", Payload: []byte("payload")}}}

@@ -17,7 +17,7 @@ func numbered(n uint64) []wire.Packet {
 	return []wire.Packet{{Body: &metasim.Advance{Report: metasim.Report{Acked: n}}}}
 }
 
-// A receiver gets what was written before it came, then each write at once, and the end last, once.
+// A receiver gets what was written before Receive, then each write at once, and at last, once, the end.
 func TestReceive(t *testing.T) {
 	a, b := Pipe("client", "server")
 	for n := range uint64(3) {
@@ -46,7 +46,7 @@ func TestReceive(t *testing.T) {
 	require.Len(t, got, 4)
 }
 
-// Who closes its own end hears nothing more, and the peer's writes fail.
+// After its own Close a receiver is not called any more, and the writes of the peer fail.
 func TestReceiverCloses(t *testing.T) {
 	a, b := Pipe("client", "server")
 	calls := 0
@@ -57,13 +57,13 @@ func TestReceiverCloses(t *testing.T) {
 	require.Zero(t, calls)
 }
 
-// A receiver that comes while a write waits for room frees it, and gets everything in order.
+// Receive ends the wait of a write for room, and the receiver gets everything in order.
 func TestReceiveFreesAWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := Pipe("client", "server")
 		const writes = 40
 		go func() {
-			for n := range writes { // 64 kB each: soon as much lies unread as may
+			for n := range writes { // 64 kB each: the pipe is full soon
 				packet := wire.Packet{Member: uint32(n), Body: &metasim.Send{Channel: "X", Payload: make([]byte, 1<<16)}}
 				assert.NoError(t, a.Write([]wire.Packet{packet}))
 			}

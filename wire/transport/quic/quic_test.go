@@ -65,7 +65,7 @@ func dialRaw(t *testing.T, url string) transporttest.Raw {
 func (r *raw) Kill() {
 	if !r.dead {
 		r.dead = true
-		_ = r.socket.transport.Conn.Close() // nobody is to hear of it
+		_ = r.socket.transport.Conn.Close() // its error does not matter
 		_ = r.socket.transport.Close()      // as above
 	}
 }
@@ -86,7 +86,7 @@ func TestAddresses(t *testing.T) {
 	require.ErrorContains(t, err, "use a free port")
 }
 
-// Another server's certificate is refused, in a sentence.
+// The certificate of another server is refused, with the reason.
 func TestPin(t *testing.T) {
 	one, other := listen(t), listen(t)
 	defer func() { require.NoError(t, one.Close()) }()
@@ -97,7 +97,7 @@ func TestPin(t *testing.T) {
 	require.ErrorContains(t, err, "use the URL of the run as the server printed it")
 }
 
-// A peer that speaks TLS and another protocol gets nowhere.
+// A peer with another ALPN is refused.
 func TestAnotherProtocol(t *testing.T) {
 	l := listen(t)
 	defer func() { require.NoError(t, l.Close()) }()

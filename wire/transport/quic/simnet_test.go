@@ -85,7 +85,7 @@ func TestRoundTripTakesTwoHops(t *testing.T) {
 	})
 }
 
-// A cut network is noticed after the silence, by both, and is not taken for an end.
+// Both sides notice a cut network after the silence, and do not take it for the end of the stream.
 func TestSilenceIsDeath(t *testing.T) {
 	simulated(t, func(t *testing.T, client, server wire.Conn, cable *cable) {
 		cable.cut.Store(true)
@@ -100,7 +100,7 @@ func TestSilenceIsDeath(t *testing.T) {
 	})
 }
 
-// A peer that closes the connection under its stream has not ended it, and is not this side's own Close.
+// When the peer closes the connection without ending its stream, a Read is neither io.EOF nor net.ErrClosed.
 func TestAbortIsNoEnd(t *testing.T) {
 	simulated(t, func(t *testing.T, client, server wire.Conn, _ *cable) {
 		require.NoError(t, client.(*conn).quic.CloseWithError(7, "enough"))
@@ -112,7 +112,7 @@ func TestAbortIsNoEnd(t *testing.T) {
 	})
 }
 
-// Silence between two that live is no death: a client may compute, or sit in a debugger's hands, for hours.
+// An idle connection stays open: a client may compute, or be stopped in a debugger, for hours.
 func TestIdleConnectionsLive(t *testing.T) {
 	simulated(t, func(t *testing.T, client, server wire.Conn, _ *cable) {
 		<-time.After(time.Hour)
@@ -122,7 +122,7 @@ func TestIdleConnectionsLive(t *testing.T) {
 	})
 }
 
-// A Close waits for a peer that reads, and no longer than that; for one that does not, two seconds.
+// A Close waits until the peer has read everything; for a peer that does not read, two seconds.
 func TestCloseWaitsForTheReader(t *testing.T) {
 	for name, c := range map[string]struct {
 		reads bool
@@ -150,7 +150,7 @@ func TestCloseWaitsForTheReader(t *testing.T) {
 	}
 }
 
-// A lossy moment loses nothing: what was written before the Close comes through.
+// Packets that are lost are sent again: what was written before the Close arrives.
 func TestCloseSurvivesLoss(t *testing.T) {
 	simulated(t, func(t *testing.T, client, server wire.Conn, cable *cable) {
 		last := []wire.Packet{{Body: &metasim.Leave{Result: []byte("{}")}}}

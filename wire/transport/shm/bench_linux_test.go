@@ -95,7 +95,7 @@ func roundTrips(b *testing.B, url string) {
 	require.NoError(b, l.Close())
 }
 
-// handoffs are round trips as metasim makes them: on each side one goroutine reads, and another decides and writes.
+// handoffs measures round trips like those of metasim: on each side one goroutine reads, and another one writes.
 func handoffs(b *testing.B, url string) {
 	l := listenAny(b, url)
 	c := child(b, "bench-echo-handoff", url)
@@ -119,7 +119,7 @@ func handoffs(b *testing.B, url string) {
 	require.NoError(b, l.Close())
 }
 
-// readAll reads in the background, and tells how many packets came.
+// readAll reads in the background, and sends how many packets came.
 func readAll(conn wire.Conn) <-chan int {
 	read := make(chan int, 1)
 	go func() {
@@ -233,7 +233,7 @@ func oneWay(b *testing.B, url, play string) {
 	require.NoError(b, l.Close())
 }
 
-// playFlood writes frames of n messages until nobody listens any more.
+// playFlood writes frames of n messages until the connection ends.
 func playFlood(n int) func(url string) {
 	return func(url string) {
 		c := dialAny(url)
@@ -248,7 +248,7 @@ func playFlood(n int) func(url string) {
 	}
 }
 
-// benchEventfd is the road not taken: an eventfd for each direction, which the netpoller waits for.
+// benchEventfd measures the alternative: an eventfd for each direction, for which the netpoller waits.
 func benchEventfd(b *testing.B) {
 	ping, pong := newEventfd(b), newEventfd(b)
 	c := child(b, "bench-echo-eventfd", "", ping, pong)

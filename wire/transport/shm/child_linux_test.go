@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The variables that make the test binary play a part instead.
+// The variables that make the test binary another program.
 const (
 	playVariable = "METASIM_SHM_TEST_PLAY"
 	urlVariable  = "METASIM_SHM_TEST_URL"
@@ -33,7 +33,7 @@ func newEventfd(t testing.TB) *os.File {
 	return os.NewFile(uintptr(fd), "eventfd")
 }
 
-// child starts this binary as another process that plays a part. It is killed with the test at the latest.
+// child starts this binary as another program. It is killed at the end of the test at the latest.
 func child(t testing.TB, play, url string, files ...*os.File) *exec.Cmd {
 	t.Helper()
 	require.Contains(t, plays, play)

@@ -34,7 +34,7 @@ func connPair(t *testing.T, size uint32) (a, b *conn) {
 	return a, arrived.conn
 }
 
-// inBackground tells how a call ends.
+// inBackground sends the result of a call.
 func inBackground(f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -55,7 +55,7 @@ func TestFrameLargerThanRing(t *testing.T) {
 	}
 }
 
-// What the peer does to the words is refused, or makes it wait for itself; this side can always close.
+// A peer that changes the words is refused, or delays only itself; this side can always close.
 func TestCorruptIndices(t *testing.T) {
 	a, b := connPair(t, 64)
 	b.maxSleep = maxSleep
@@ -74,7 +74,7 @@ func TestCorruptIndices(t *testing.T) {
 
 	reading := inBackground(func() error { _, err := b.Read(make([]byte, 1)); return err })
 	stop := make(chan struct{})
-	scribbled := inBackground(func() error { // the peer says that b sleeps, whatever b says
+	scribbled := inBackground(func() error { // the peer stores that b sleeps, again and again
 		for {
 			select {
 			case <-stop:
@@ -90,7 +90,7 @@ func TestCorruptIndices(t *testing.T) {
 	require.NoError(t, <-scribbled)
 }
 
-// A sleep ends by itself, even if the peer makes the word say for ever that we sleep and nobody wakes us.
+// A sleep ends by itself, even if the peer keeps the word at 1 and never wakes this side.
 func TestSleepEnds(t *testing.T) {
 	var word atomic.Uint32
 	w := wait{word: &word, maxSleep: time.Millisecond}
@@ -137,7 +137,7 @@ func TestWakeUps(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// A peer that says something on the socket is as good as gone.
+// A peer that sends something on the socket is treated as closed.
 func TestSocketStaysSilent(t *testing.T) {
 	a, b := connPair(t, 64)
 	_, err := a.socket.Write([]byte("x"))
@@ -175,7 +175,7 @@ func openFiles(t *testing.T) int {
 	return len(files)
 }
 
-// mappings counts those of our memories.
+// mappings counts the mapped memories of this package.
 func mappings(t *testing.T) int {
 	maps, err := os.ReadFile("/proc/self/maps")
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"metasim/wire/transport/stream"
 )
 
-// Who does not greet as one should is shut out, costs nothing, and keeps nobody else waiting.
+// A peer with a wrong greeting is disconnected, leaves nothing behind, and delays no other.
 func TestHostileGreetings(t *testing.T) {
 	const size = 4096
 	good, err := createMemory(size)
@@ -28,7 +28,7 @@ func TestHostileGreetings(t *testing.T) {
 	require.NoError(t, disk.Truncate(int64(fileSize(size))))
 
 	l := listen(t, socketURL(t)).(*listener)
-	idle := dialSocket(t, l.URL()) // says nothing, and keeps nobody waiting
+	idle := dialSocket(t, l.URL()) // sends nothing, and delays no other
 	greetWell(t, l, size)
 	files, maps := openFiles(t), mappings(t)
 	newer := greeting(size)
@@ -75,7 +75,7 @@ func TestHostileGreetings(t *testing.T) {
 	}
 }
 
-// greetWell is a connection as it should be.
+// greetWell makes a correct connection.
 func greetWell(t *testing.T, l *listener, size uint32) {
 	t.Helper()
 	a, err := dial(t.Context(), l.URL(), size)
@@ -85,7 +85,7 @@ func greetWell(t *testing.T, l *listener, size uint32) {
 	require.NoError(t, errors.Join(a.Close(), b.conn.Close()))
 }
 
-// unsealed is memory that its owner may truncate under our feet.
+// unsealed is memory that its owner could truncate.
 func unsealed(t *testing.T, size int) *os.File {
 	fd, err := unix.MemfdCreate("metasim", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	require.NoError(t, err)
@@ -99,7 +99,7 @@ func dialSocket(t *testing.T, url string) *net.UnixConn {
 	return c.(*net.UnixConn)
 }
 
-// The size of a memory cannot be changed by whoever holds it.
+// No process can change the size of a memory.
 func TestMemoryIsSealed(t *testing.T) {
 	f, err := createMemory(4096)
 	require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A server that takes the call and says nothing, or something else, does not keep a Dial.
+// A Dial ends when a server accepts the socket and sends nothing, or a wrong greeting.
 func TestDialWrongServer(t *testing.T) {
 	url := socketURL(t)
 	l, err := stream.ListenUnix(strings.TrimPrefix(url, "shm://"))

@@ -17,7 +17,7 @@ import (
 	"metasim/wire/transport/stream"
 )
 
-// playMute writes three frames, says so and waits to be killed.
+// playMute writes three frames, prints a line and waits until it is killed.
 func playMute(url string) {
 	c, err := dial(context.Background(), url, 4096)
 	if err != nil {
@@ -35,7 +35,7 @@ func playMute(url string) {
 	<-c.watched // that is, for ever
 }
 
-// mute starts such a child, and returns its connection.
+// mute starts playMute as a child, and returns its connection.
 func mute(t *testing.T) (*exec.Cmd, wire.Conn, *conn) {
 	l := listen(t, socketURL(t)).(*listener)
 	out, in, err := os.Pipe()
@@ -60,7 +60,7 @@ func kill(t *testing.T, c *exec.Cmd) {
 	require.Error(t, c.Wait())
 }
 
-// What a peer wrote before it was killed is read, then comes the end.
+// What a peer wrote before it was killed is read, then comes io.EOF.
 func TestKilledPeer(t *testing.T) {
 	before, err := os.ReadDir("/dev/shm")
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestKilledWhileWeWaitForRoom(t *testing.T) {
 	require.NoError(t, conn.Close())
 }
 
-// readMute reads what playMute wrote, in as many Reads as it takes.
+// readMute reads what playMute wrote.
 func readMute(t *testing.T, conn wire.Conn) {
 	t.Helper()
 	for i := uint32(0); i < 3; {

@@ -11,7 +11,7 @@ import (
 	"metasim/wire"
 )
 
-// testRing is a ring of heap memory whose indices stand at a number of bytes.
+// testRing returns a ring in heap memory whose indices are both at.
 func testRing(size, at uint32) (*sink, *source) {
 	up, _ := rings(make(memory, fileSize(size)), size, "shm pid 1")
 	up.tail.Store(at)
@@ -19,7 +19,7 @@ func testRing(size, at uint32) (*sink, *source) {
 	return &sink{ring: up, next: at, read: at}, &source{ring: up, next: at}
 }
 
-// Every length goes around the end at every offset, and around the end of the index.
+// Every length wraps around the end at every offset, and around the end of the index.
 func TestEveryWrap(t *testing.T) {
 	const size = minRingSize
 	text := []byte("0123456789abcdefghij")
@@ -67,8 +67,7 @@ func TestRingIsQueue(t *testing.T) {
 	})
 }
 
-// FuzzIndices: whatever the peer stores, an index that cannot be is refused, and nothing outside is touched: a slice
-// would panic.
+// FuzzIndices: an impossible index of the peer is refused, and nothing outside the ring is touched: a slice would panic.
 func FuzzIndices(f *testing.F) {
 	f.Add(uint32(0), uint32(0), uint32(0))
 	f.Add(uint32(0), uint32(65), uint32(1))

@@ -35,10 +35,10 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// A raw is a peer that writes what it likes into its ring.
+// A raw is a peer that writes any bytes into its ring.
 type raw struct{ net.Conn }
 
-// Kill is no other end than the end: TestKilledPeer has the real one.
+// Kill is the same as Close: TestKilledPeer kills a real process.
 func (r raw) Kill() { _ = r.Close() } // it may be closed already
 
 // socketURL is the URL of a socket in a directory whose name is short enough, and which is empty at the end.

@@ -11,7 +11,7 @@ import (
 	"metasim/wire/transport/shm"
 )
 
-// Where there is no shared memory one may ask for that, and do without.
+// On a system without shared memory the error is errors.ErrUnsupported.
 func TestUnsupported(t *testing.T) {
 	_, err := shm.Transport().Listen("shm:///tmp/s")
 	require.ErrorIs(t, err, errors.ErrUnsupported)

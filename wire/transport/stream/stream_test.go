@@ -65,7 +65,7 @@ func dialRaw(t *testing.T, rawURL string) transporttest.Raw {
 	return raw{c}
 }
 
-// Kill resets a TCP connection; a unix socket has no other end than the end.
+// Kill resets a TCP connection; for a unix socket it is the same as Close.
 func (r raw) Kill() {
 	if tcp, ok := r.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // it may be closed already
@@ -115,7 +115,7 @@ func TestUnixPeerIsNamed(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// What a dead server left is replaced; what a living one, or somebody else, has there is not.
+// The socket of a dead server is replaced; that of a living one, and another file, are not.
 func TestStaleSockets(t *testing.T) {
 	where := socketURL(t)
 	path := strings.TrimPrefix(where, "unix://")
@@ -156,7 +156,7 @@ func TestDialIsCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Who has read the end says so at once, without its own Close: the peer's Close waits for that.
+// A side that has read the end closes its direction at once, before its own Close: the peer's Close waits for that.
 func TestReadingTheEndReleasesThePeer(t *testing.T) {
 	l := listen(t, "tcp://127.0.0.1:0")
 	peer := dialRaw(t, l.URL()).(raw).Conn.(*net.TCPConn)
