@@ -14,7 +14,7 @@ import (
 	"metasim/server"
 )
 
-// Who is to blame comes first, by rank; those of one rank are in order of name; and who has gone is in nobody's way.
+// The most blamed client comes first, by rank. Clients of one rank are in order of name. Clients that have left come last.
 func TestOrder(t *testing.T) {
 	rows := []Client{
 		{Name: "left", State: "left", rank: 9}, {Name: "b", State: "waiting", place: 1}, {Name: "a", State: "computing", place: 0},
@@ -64,7 +64,7 @@ func TestByName(t *testing.T) {
 	})
 }
 
-// Who holds the others up stays so until another is clearly worse, or it goes.
+// The most blamed client stays so until another has clearly more blame, or it leaves.
 func TestWorse(t *testing.T) {
 	shot := server.Snapshot{Clients: make([]server.ClientSnapshot, 3)}
 	m := NewMonitor(nil, Config{})
@@ -84,8 +84,7 @@ func TestWorse(t *testing.T) {
 	require.Equal(t, 0, m.mostBlamed(&shot))
 }
 
-// The process of a client is the one at the other end of its connection, where that is known: what was started may be a
-// script.
+// The process of a client is that at the other end of its connection, if it is known: what was started may be a script.
 func TestProcess(t *testing.T) {
 	said := func() string { return "word" }
 	m := NewMonitor(nil, Config{Process: func(string) Process { return Process{PID: 7, Said: said} }})
@@ -98,7 +97,7 @@ func TestProcess(t *testing.T) {
 	require.Equal(t, os.Getpid(), m.process(&server.ClientSnapshot{Peer: "in-process"}).PID)
 }
 
-// Before a run begins, those for whom it waits are on top, and it is said that it waits for them.
+// Before a run begins, the clients that it waits for are on top, and the chain names them.
 func TestJoining(t *testing.T) {
 	m := NewMonitor(nil, Config{})
 	shot := server.Snapshot{Clients: []server.ClientSnapshot{

@@ -16,7 +16,7 @@
 //	snapshot.go   questions to a snapshot
 //	text.go       instants and times as text
 //	handler.go    HTTP: the page, JSON, events
-//	access.go     who may ask and command a run
+//	access.go     what needs the token
 //	metrics.go    Prometheus
 //	control.go    commands
 //	remote.go     a run in another process

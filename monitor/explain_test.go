@@ -12,9 +12,9 @@ import (
 	"metasim/server"
 )
 
-// tale is what is said of a chain of hops, in which each client waits for the one before it, and the first does what it
-// does for 41 s.
-func tale(hops int, first server.State, p Process, v processState) []string {
+// explained is what is said of a chain of hops in which each client waits for the one before it, and the first has been in its state for
+// 41 s.
+func explained(hops int, first server.State, p Process, v processState) []string {
 	var chain []metasim.Hold
 	shot := server.Snapshot{Wall: 42 * time.Second, Started: true}
 	for i := range hops + 1 {
@@ -32,9 +32,9 @@ func tale(hops int, first server.State, p Process, v processState) []string {
 	return m.sentences(&shot, metasim.ClientID(hops), chain, examiner{state: func(int) processState { return v }})
 }
 
-// What is said of who holds up the others.
-func TestPlight(t *testing.T) {
-	// No system numbers its processes so high, so nobody has a child.
+// What is said of the client that holds up the others.
+func TestDescribe(t *testing.T) {
+	// No system numbers its processes so high, so none has a child.
 	said := Process{PID: 8000123, Said: func() string { return "relaxing the mesh" }}
 	const line = ", last line of its output: relaxing the mesh"
 	for _, c := range []struct {
@@ -59,14 +59,14 @@ func TestPlight(t *testing.T) {
 		{server.Left, said, processState{}, "c0 has left at 0s"},
 		{server.Lost, said, processState{}, "c0 was lost at 0s"},
 	} {
-		require.Equal(t, []string{c.want}, tale(0, c.state, c.p, c.v))
+		require.Equal(t, []string{c.want}, explained(0, c.state, c.p, c.v))
 	}
 }
 
-// A long chain is told in part.
+// Only the ends of a long chain are told.
 func TestLongChain(t *testing.T) {
-	require.Len(t, tale(8, server.Computing, Process{}, processState{}), 9, "one is not left out: it would take as long to say so")
-	said := tale(1000, server.Computing, Process{}, processState{})
+	require.Len(t, explained(8, server.Computing, Process{}, processState{}), 9, "one is not left out: it would take as long to say so")
+	said := explained(1000, server.Computing, Process{}, processState{})
 	require.Len(t, said, firstHops+1+lastHops+1)
 	require.Equal(t, "c997 at 997s waits for c996: c996 may answer at 0s a message that it has not received yet", said[3])
 	require.Equal(t, "and so on for 993 more, to c3", said[4])

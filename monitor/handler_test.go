@@ -16,7 +16,7 @@ import (
 	"metasim/monitor"
 )
 
-// Who may look, and who may command: a page from elsewhere may neither, however it gets a browser to ask.
+// What needs the token. A page from another site may neither read nor command, however it makes a browser ask.
 func TestAccess(t *testing.T) {
 	d := open(t, 1, make(chan struct{}))
 	d.stuck()
@@ -29,7 +29,7 @@ func TestAccess(t *testing.T) {
 		origin, token string
 		status        int
 	}{
-		{"anybody on a private socket", monitor.Private, "POST", "/ctl/pause", "run", "", "", 200},
+		{"any user of a private socket", monitor.Private, "POST", "/ctl/pause", "run", "", "", 200},
 		{"a look", monitor.Loopback, "GET", "/status.json", "127.0.0.1:80", "", "", 200},
 		{"a look by name", monitor.Loopback, "GET", "/status.json", "localhost:80", "", "", 200},
 		{"a look in IPv6", monitor.Loopback, "GET", "/status.json", "[::1]:80", "", "", 200},
@@ -50,7 +50,7 @@ func TestAccess(t *testing.T) {
 		{"a look from outside with the token", monitor.Outside, "GET", "/status.json", "10.0.0.1:80", "http://10.0.0.1:80", bearer, 200},
 		{"what is not there", monitor.Loopback, "GET", "/page/index.html", "localhost:80", "", "", 404},
 		{"why", monitor.Loopback, "GET", "/why?client=planner", "localhost:80", "", "", 200},
-		{"why nobody", monitor.Loopback, "GET", "/why?client=nobody", "localhost:80", "", "", 404},
+		{"why of an unknown client", monitor.Loopback, "GET", "/why?client=nobody", "localhost:80", "", "", 404},
 	} {
 		r := httptest.NewRequest(c.method, c.path, nil)
 		r.Host = c.host
@@ -65,7 +65,7 @@ func TestAccess(t *testing.T) {
 	r.Host = "localhost"
 	r.Header.Set("Authorization", "Bearer ")
 	d.monitor.Handler(monitor.Loopback, "").ServeHTTP(w, r)
-	require.Equal(t, 401, w.Code, "no token is no token that anybody has")
+	require.Equal(t, 401, w.Code, "an empty token is no token")
 }
 
 func TestAccessOf(t *testing.T) {
@@ -211,7 +211,7 @@ func TestRemote(t *testing.T) {
 	_, err = no.Why(t.Context(), "")
 	require.ErrorContains(t, err, "is it a run of metasim?")
 
-	// Who pauses a run is told where it stands, as soon as it does.
+	// The answer to a pause says where the run stopped.
 	_, err = r.Control(t.Context(), "until", "2s")
 	require.NoError(t, err)
 	done, err = r.Control(t.Context(), "pause", "")

@@ -12,7 +12,7 @@ import (
 	"metasim/monitor"
 )
 
-// A person opens the page, sees who holds everybody up, pauses the run, lets it go on and ends it.
+// A person opens the page, sees which client holds up the others, pauses the run, resumes it and ends it.
 func TestPage(t *testing.T) {
 	b := browser.Open(t)
 	cue := make(chan struct{})
@@ -21,7 +21,7 @@ func TestPage(t *testing.T) {
 	d.stuck()
 	b.Show(1280, 900, false)
 	b.Goto(site.URL + "/#token=" + d.token)
-	seesWho(t, b)
+	seesSlowest(t, b)
 	const places = `JSON.stringify([...document.querySelectorAll("th")].map(e => e.getBoundingClientRect().x))`
 	var before, after string
 	b.Eval(places, &before)
@@ -76,8 +76,8 @@ func TestPage(t *testing.T) {
 	require.Empty(t, b.Complaints(site.URL))
 }
 
-// seesWho looks at who holds everybody up, on a screen and on a phone, light and dark.
-func seesWho(t *testing.T, b *browser.Browser) {
+// seesSlowest looks at the client that holds up the others, on a screen and on a phone, light and dark.
+func seesSlowest(t *testing.T, b *browser.Browser) {
 	b.Until(`document.querySelectorAll("#rows tr").length === 14`)
 	b.Until(`document.querySelector("#rows tr .holds").textContent === "13.0"`)
 	require.Equal(t, "running", b.Text("#state"))
@@ -105,7 +105,7 @@ func asksWhy(t *testing.T, b *browser.Browser) {
 	b.Click("#close")
 	var focused string
 	b.Eval(`document.activeElement.dataset.client`, &focused)
-	require.Equal(t, "robot-2", focused, "who uses the keyboard is where he was")
+	require.Equal(t, "robot-2", focused, "the focus returns for those that use the keyboard")
 }
 
 // comesBack breaks the connection: the page says so, and goes on asking.

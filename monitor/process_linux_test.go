@@ -68,7 +68,7 @@ func TestStopped(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("process %d was stopped by a signal: kill -CONT %[1]d lets it go on", pid), v.words(pid))
 
 	held := starts(t, nil, "sleep", "100")
-	runtime.LockOSThread() // who attaches is a thread
+	runtime.LockOSThread() // a thread attaches, not a process
 	defer runtime.UnlockOSThread()
 	if err := syscall.PtraceAttach(held); err != nil {
 		t.Skipf("SKIPPED LOUDLY: this system does not let a test be a debugger: %v", err)

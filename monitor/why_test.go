@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stall is told once, and then at doubling intervals; whoever says something, or a pause, begins it anew.
+// A stall is reported once, and then at doubling intervals. A report of a client or a pause begins it anew.
 func TestStall(t *testing.T) {
 	began := time.Now()
 	w := stall{after: 10 * time.Second, next: 10 * time.Second, since: began}

@@ -14,7 +14,7 @@ import (
 	"metasim/record/journal"
 )
 
-// lossy has it all: messages that are lost, some that come too late, some for one who has left.
+// lossy has messages that are lost, some that come too late, and some for a client that has left.
 const lossy = `name: lossy
 seed: 3
 until: 100ms

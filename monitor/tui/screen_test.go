@@ -24,7 +24,7 @@ func (s *stub) Control(command, at string) (string, error) {
 	return "done", nil
 }
 
-// crowd is a run of n robots that wait for a planner, who waits for a camera.
+// crowd is a run of n robots that wait for a planner, which waits for a camera.
 func crowd(n int) monitor.View {
 	v := monitor.View{
 		Scenario: "depot", State: "running", Now: monitor.Instant{Text: "1.1s", Seconds: 1.1}, End: &monitor.Instant{Text: "3s", Seconds: 3},
@@ -171,7 +171,7 @@ func TestSteady(t *testing.T) {
 	require.Less(t, row(), before, "another size is another picture")
 }
 
-// Who waits for nobody waits for something.
+// A client that waits for no other waits for something else.
 func TestWaits(t *testing.T) {
 	require.Equal(t, "camera", waits(&monitor.Client{Holder: "camera", Root: "camera"}))
 	require.Equal(t, "planner … camera", waits(&monitor.Client{Holder: "planner", Root: "camera"}))

@@ -22,13 +22,13 @@ func runs(t testing.TB, a, b string) *compare.Verdict {
 
 var large = world{clients: 3, sends: 100_000, order: 1, seed: 1, size: 8}
 
-// TestPlanted plants one mischief in a long run, of each kind, and finds it exactly: client and instant.
+// TestPlanted plants a fault of each kind in a long run, and finds its client and instant.
 func TestPlanted(t *testing.T) {
 	a, _, _ := large.record(t)
 	for _, kind := range []string{"payload", "channel", "extra", "unheard", "missing", "leave"} {
 		t.Run(kind, func(t *testing.T) {
 			w := large
-			w.order, w.mischief = 2, mischief{client: "c001", after: 23_456, kind: kind}
+			w.order, w.fault = 2, fault{client: "c001", after: 23_456, kind: kind}
 			b, done, at := w.record(t)
 			require.True(t, done)
 			v := runs(t, a, b)
@@ -53,11 +53,11 @@ func TestPlanted(t *testing.T) {
 	require.JSONEq(t, `{"equal":true,"first":null,"culprit":"","culprit_instant":null,"notes":[]}`, string(text))
 }
 
-// TestMessages shows what a divergence looks like for other programs.
+// TestMessages shows the JSON of a divergence.
 func TestMessages(t *testing.T) {
 	small := world{clients: 2, sends: 40, order: 1, seed: 1, size: 8}
 	a, _, _ := small.record(t)
-	small.mischief = mischief{client: "c000", after: 3, kind: "payload"}
+	small.fault = fault{client: "c000", after: 3, kind: "payload"}
 	b, _, _ := small.record(t)
 	text, err := json.Marshal(runs(t, a, b))
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestMessages(t *testing.T) {
 	}`, string(text))
 }
 
-// kill makes a run one that was killed: its journal is cut to a part, its manifest says nothing of the end.
+// kill turns a run into one that was killed: its journal is cut, and its manifest does not have the end.
 func kill(t testing.TB, path string, part float64) {
 	t.Helper()
 	file := filepath.Join(path, "journal")
@@ -93,7 +93,7 @@ func amend(t testing.TB, path string, change func(m *journal.Manifest)) {
 	require.NoError(t, d.WriteManifest(m))
 }
 
-// TestKilled: of a run that was killed all that is there is compared, and what is missing is no difference.
+// TestKilled: a run that was killed is compared as far as it was recorded, and what is missing is not a difference.
 func TestKilled(t *testing.T) {
 	w := world{clients: 3, sends: 3000, order: 1, seed: 1, size: 8}
 	a, _, _ := w.record(t)
@@ -106,7 +106,7 @@ func TestKilled(t *testing.T) {
 		require.Contains(t, v.Notes[0], "was killed, and is compared as far as it was recorded")
 		require.True(t, runs(t, b, b).Equal)
 	}
-	w.mischief = mischief{client: "c002", after: 300, kind: "payload"}
+	w.fault = fault{client: "c002", after: 300, kind: "payload"}
 	b, done, at := w.record(t)
 	require.True(t, done)
 	kill(t, b, 0.9)
@@ -115,7 +115,7 @@ func TestKilled(t *testing.T) {
 	require.Equal(t, at, metasim.Instant(*v.CulpritAt))
 }
 
-// TestFailed: why a run failed is told in a line.
+// TestFailed: a note says in a line why a run failed.
 func TestFailed(t *testing.T) {
 	w := world{clients: 2, sends: 300, order: 1, seed: 1, size: 8}
 	a, _, _ := w.record(t)
@@ -130,7 +130,7 @@ func TestFailed(t *testing.T) {
 func TestKilledAfterALeave(t *testing.T) {
 	w := world{clients: 3, sends: 3000, order: 1, seed: 1, size: 8}
 	a, _, _ := w.record(t)
-	w.order, w.mischief = 2, mischief{client: "c002", after: 100, kind: "leave"}
+	w.order, w.fault = 2, fault{client: "c002", after: 100, kind: "leave"}
 	b, done, at := w.record(t)
 	require.True(t, done)
 	kill(t, b, 0.998)
@@ -165,7 +165,7 @@ func TestDamaged(t *testing.T) {
 	require.Contains(t, v.Notes[0], "is damaged, and is compared as far as it is good: the journal is good up to byte")
 }
 
-// TestOtherClients: who is in one run alone is named, and the others are compared.
+// TestOtherClients: a client that one run alone has is named, and the others are compared.
 func TestOtherClients(t *testing.T) {
 	w := world{clients: 3, sends: 300, order: 1, seed: 1, size: 8}
 	a, _, _ := w.record(t)
@@ -205,7 +205,7 @@ func BenchmarkRuns(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			w := world{clients: c.clients, sends: 1_000_000, order: 1, seed: 1, size: 64}
 			one, _, _ := w.record(b)
-			w.order, w.mischief = 2, mischief{client: "c003", after: c.after, kind: "payload"}
+			w.order, w.fault = 2, fault{client: "c003", after: c.after, kind: "payload"}
 			two, _, at := w.record(b)
 			if c.killed {
 				kill(b, one, 0.999)

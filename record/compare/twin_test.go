@@ -14,16 +14,16 @@ import (
 	"metasim/record/journal"
 )
 
-// told is what a run was to one client, in words.
-type told struct {
+// An occurrence is one input or output of a client, in words.
+type occurrence struct {
 	at    metasim.Instant
 	text  string
 	early bool // a leave before the end of the run
 	end   bool // a leave at the end of it
 }
 
-// A history is all of a run, read from end to end: the dumb twin of an index.
-type history struct{ in, out map[string][]told }
+// A history is all of a run, read from end to end: the plain twin of an index.
+type history struct{ in, out map[string][]occurrence }
 
 func read(t require.TestingT, path string) history {
 	dir, err := journal.Open(path)
@@ -33,8 +33,8 @@ func read(t require.TestingT, path string) history {
 	r, err := dir.OpenJournal(nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
-	h := history{map[string][]told{}, map[string][]told{}}
-	given := map[string][]told{}
+	h := history{map[string][]occurrence{}, map[string][]occurrence{}}
+	given := map[string][]occurrence{}
 	granted := map[metasim.ClientID]metasim.Instant{}
 	handled := func(id metasim.ClientID, n uint64) { h.in[m.Clients[id]] = given[m.Clients[id]][:n] }
 	for {
@@ -46,13 +46,13 @@ func read(t require.TestingT, path string) history {
 		switch ev := e.Event.(type) {
 		case *metasim.Send:
 			name := m.Clients[ev.Client]
-			h.out[name] = append(h.out[name], told{at: ev.Sent, text: fmt.Sprintf("%s %q", ev.Channel, ev.Payload)})
+			h.out[name] = append(h.out[name], occurrence{at: ev.Sent, text: fmt.Sprintf("%s %q", ev.Channel, ev.Payload)})
 		case *metasim.PollWait:
 			handled(ev.Client, ev.Acked)
 		case *metasim.Leave:
 			handled(ev.Client, ev.Acked)
 			name := m.Clients[ev.Client]
-			h.out[name] = append(h.out[name], told{
+			h.out[name] = append(h.out[name], occurrence{
 				ev.Now, fmt.Sprintf("leaves %d %s", ev.Acked, ev.Result), granted[ev.Client] != metasim.Infinity,
 				granted[ev.Client] == metasim.Infinity,
 			})
@@ -63,23 +63,23 @@ func read(t require.TestingT, path string) history {
 			}
 			if d, ok := e.(*metasim.Deliver); ok {
 				name, msg := m.Clients[d.To], d.Message
-				given[name] = append(given[name], told{at: msg.Due, text: fmt.Sprintf("%s %v %s %q", m.Clients[msg.From], msg.Sent, msg.Channel, msg.Payload)})
+				given[name] = append(given[name], occurrence{at: msg.Due, text: fmt.Sprintf("%s %v %s %q", m.Clients[msg.From], msg.Sent, msg.Channel, msg.Payload)})
 			}
 		}
 	}
 }
 
-// A finding is what two histories come to: who, and when; empty and infinity for nobody.
-type finding struct {
+// A result is the verdict on two histories; empty and Infinity where they are equal.
+type result struct {
 	to, culprit string
 	at, since   metasim.Instant
 }
 
-// A parting is where two lists part: what each has there, if it has anything.
-type parting struct{ a, b *told }
+// A difference is where two lists begin to differ, with what each has there; nil where it has ended.
+type difference struct{ a, b *occurrence }
 
-func part(a, b []told) *parting {
-	at := func(list []told, i int) *told {
+func part(a, b []occurrence) *difference {
+	at := func(list []occurrence, i int) *occurrence {
 		if i < len(list) {
 			return &list[i]
 		}
@@ -88,19 +88,19 @@ func part(a, b []told) *parting {
 	for i := range max(len(a), len(b)) {
 		x, y := at(a, i), at(b, i)
 		if x == nil || y == nil || x.at != y.at || x.text != y.text {
-			return &parting{x, y}
+			return &difference{x, y}
 		}
 	}
 	return nil
 }
 
 // at is the earlier of the two: with whole set, a leave at the end of the run counts as that end.
-func (p *parting) at(whole bool) metasim.Instant {
+func (p *difference) at(whole bool) metasim.Instant {
 	first := metasim.Infinity
 	if p == nil {
 		return first
 	}
-	for _, x := range []*told{p.a, p.b} {
+	for _, x := range []*occurrence{p.a, p.b} {
 		if x != nil && !(whole && x.end) {
 			first = metasim.Earlier(first, x.at)
 		}
@@ -108,9 +108,9 @@ func (p *parting) at(whole bool) metasim.Instant {
 	return first
 }
 
-func compareAll(a, b history, names []string) finding {
-	f := finding{at: metasim.Infinity, since: metasim.Infinity}
-	var first, culprit, unheard *parting
+func compareAll(a, b history, names []string) result {
+	f := result{at: metasim.Infinity, since: metasim.Infinity}
+	var first, culprit, unheard *difference
 	for _, name := range names {
 		in, out := part(a.in[name], b.in[name]), part(a.out[name], b.out[name])
 		if in != nil && (first == nil || in.at(true).Before(first.at(true))) {
@@ -122,8 +122,8 @@ func compareAll(a, b history, names []string) finding {
 		if unheard == nil || out.at(true).Before(unheard.at(true)) {
 			unheard = out
 		}
-		gone := in != nil && (out.a != nil && out.a.early && in.a == nil || out.b != nil && out.b.early && in.b == nil)
-		if out.at(true).Before(in.at(true)) || in == nil || gone && !in.at(true).Before(out.at(true)) {
+		left := in != nil && (out.a != nil && out.a.early && in.a == nil || out.b != nil && out.b.early && in.b == nil)
+		if out.at(true).Before(in.at(true)) || in == nil || left && !in.at(true).Before(out.at(true)) {
 			if culprit == nil || out.at(true).Before(culprit.at(true)) {
 				culprit, f.culprit = out, name
 			}
@@ -139,8 +139,8 @@ func compareAll(a, b history, names []string) finding {
 	return f
 }
 
-func found(v *compare.Verdict) finding {
-	f := finding{at: metasim.Infinity, since: metasim.Infinity, culprit: v.Culprit}
+func found(v *compare.Verdict) result {
+	f := result{at: metasim.Infinity, since: metasim.Infinity, culprit: v.Culprit}
 	if v.First != nil {
 		f.to, f.at = v.First.To, metasim.Instant(v.First.At)
 	}
@@ -157,7 +157,7 @@ func TestTwin(t *testing.T) {
 		a := world{clients: 2 + draw("clients", 5), sends: draw("sends", 600), order: uint64(draw("order", 1000)), seed: 1, size: 8}
 		b := a
 		b.order++
-		b.mischief = mischief{
+		b.fault = fault{
 			client: a.names()[draw("client", a.clients-1)], after: uint64(draw("after", 60)),
 			kind: rapid.SampledFrom([]string{"", "payload", "channel", "extra", "unheard", "missing", "leave"}).Draw(rt, "kind"),
 		}

@@ -15,27 +15,27 @@ import (
 	"metasim/record/journal"
 )
 
-// A world is a small simulation that is carried out by its real dispatcher, and recorded, without any process: clients
-// that hand messages on, each to the one that the message says. Order decides who acts first in real time, and so the order of
-// the journal; it decides nothing else.
+// A world is a small simulation that a real dispatcher carries out and a journal records, without any process. Its clients pass messages
+// on, each to the client that the message names. order decides which client acts first in real time, and so the order of the journal,
+// and nothing else.
 type world struct {
 	clients int
 	sends   int // in all, about
 	order   uint64
 	seed    uint64 // of the delays
 	size    int    // of a payload, at least 8
-	mischief
+	fault
 }
 
-// A mischief is what a client does at an instant that it should not.
-type mischief struct {
+// A fault is what a client does wrong.
+type fault struct {
 	client string
-	after  uint64 // as its send of this number
+	after  uint64 // the number of its send that is wrong
 	kind   string // payload, channel, extra, unheard, missing, leave; empty for none
 }
 
-// A player is a client in a world.
-type player struct {
+// An actor is a client in a world.
+type actor struct {
 	id      metasim.ClientID
 	name    string
 	given   []metasim.Message
@@ -47,17 +47,17 @@ type player struct {
 	left    bool
 }
 
-type stage struct {
+type simulation struct {
 	world
-	t       testing.TB
-	d       *metasim.Dispatcher
-	w       *journal.Writer
-	ledger  *metasim.Ledger
-	random  *rand.Rand
-	wall    int64
-	players []*player
-	done    bool            // the mischief is
-	end     metasim.Instant // when
+	t      testing.TB
+	d      *metasim.Dispatcher
+	w      *journal.Writer
+	ledger *metasim.Ledger
+	random *rand.Rand
+	wall   int64
+	actors []*actor
+	done   bool            // the fault has occurred
+	end    metasim.Instant // when it did
 }
 
 func (w world) names() []string {
@@ -68,10 +68,10 @@ func (w world) names() []string {
 	return names
 }
 
-// record carries out a world and returns the directory of the run, and when the mischief was done.
+// record carries out a world and returns the directory of the run, and when the fault occurred.
 func (w world) record(t testing.TB) (dir string, done bool, at metasim.Instant) {
 	t.Helper()
-	s := &stage{world: w, t: t, random: rand.New(rand.NewPCG(w.order, 1))}
+	s := &simulation{world: w, t: t, random: rand.New(rand.NewPCG(w.order, 1))}
 	table, err := delay.NewTable(w.seed, []delay.Rule{{Spec: delay.Spec{Delay: delay.Uniform{Min: 1_000_000, Max: 3_000_000}}}})
 	require.NoError(t, err)
 	s.d, err = metasim.New(metasim.Config{Clients: w.names(), Delays: table})
@@ -91,34 +91,34 @@ func (w world) record(t testing.TB) (dir string, done bool, at metasim.Instant) 
 	return dir, s.done, s.end
 }
 
-// play goes on until all have left: who has sent its share leaves.
-func (s *stage) play() {
+// play goes on until all have left: a client that has sent its share leaves.
+func (s *simulation) play() {
 	for i, name := range s.d.Names() {
-		s.players = append(s.players, &player{id: metasim.ClientID(i), name: name})
+		s.actors = append(s.actors, &actor{id: metasim.ClientID(i), name: name})
 		s.step(&metasim.Join{Client: metasim.ClientID(i), Publications: append(s.d.Names(), "other"), Subscriptions: []string{name}})
 	}
 	s.step(&metasim.Begin{})
-	for _, p := range s.players {
+	for _, p := range s.actors {
 		s.send(p, s.d.Names()[(int(p.id)+1)%s.clients], binary.LittleEndian.AppendUint64(make([]byte, 0, s.size), uint64(p.id))[:s.size])
 		s.poll(p)
 	}
 	s.settle()
-	for gone := 0; gone < len(s.players); s.settle() {
-		for _, i := range s.random.Perm(len(s.players)) {
-			p := s.players[i]
+	for left := 0; left < len(s.actors); s.settle() {
+		for _, i := range s.random.Perm(len(s.actors)) {
+			p := s.actors[i]
 			if p.left || p.waiting || s.random.IntN(3) == 0 {
 				continue
 			}
 			s.act(p)
 			if p.left {
-				gone++
+				left++
 			}
 		}
 	}
 }
 
-// act handles all that a player has, and waits or leaves.
-func (s *stage) act(p *player) {
+// act handles all messages that an actor has received, and waits or leaves.
+func (s *simulation) act(p *actor) {
 	given := p.given
 	p.given = nil
 	for _, m := range given {
@@ -142,12 +142,12 @@ func (s *stage) act(p *player) {
 	s.poll(p)
 }
 
-func (s *stage) leave(p *player) {
+func (s *simulation) leave(p *actor) {
 	s.step(&metasim.Leave{Client: p.id, Now: p.now, Acked: p.acked, Result: fmt.Appendf(nil, `{"sends":%d}`, p.sends)})
 	p.left = true
 }
 
-func (s *stage) send(p *player, channel string, payload []byte) {
+func (s *simulation) send(p *actor, channel string, payload []byte) {
 	if p.name == s.client && p.sends == s.after && s.kind != "" && !s.done {
 		s.done, s.end = true, p.now
 		switch s.kind {
@@ -167,25 +167,25 @@ func (s *stage) send(p *player, channel string, payload []byte) {
 	s.step(&metasim.Send{Client: p.id, Channel: channel, Sent: p.now, Payload: payload})
 }
 
-func (s *stage) poll(p *player) {
+func (s *simulation) poll(p *actor) {
 	p.waiting = true
 	s.step(&metasim.PollWait{Client: p.id, Want: metasim.Infinity, Messages: true,
 		Report: metasim.Report{Now: p.now, NoSendBefore: p.now, NextEvent: metasim.Infinity, Acked: p.acked}})
 }
 
-func (s *stage) step(ev metasim.Event) { s.take(ev, s.d.Step(ev)) }
-func (s *stage) settle()               { s.take(nil, s.d.Settle()) }
+func (s *simulation) step(ev metasim.Event) { s.take(ev, s.d.Step(ev)) }
+func (s *simulation) settle()               { s.take(nil, s.d.Settle()) }
 
-func (s *stage) take(ev metasim.Event, effects []metasim.Effect) {
+func (s *simulation) take(ev metasim.Event, effects []metasim.Effect) {
 	s.wall += s.random.Int64N(1000)
 	s.ledger.Observe(ev, effects)
 	require.NoError(s.t, s.w.Observe(s.wall, ev, effects))
 	for _, e := range effects {
 		switch e := e.(type) {
 		case *metasim.Deliver:
-			s.players[e.To].given = append(s.players[e.To].given, e.Message)
+			s.actors[e.To].given = append(s.actors[e.To].given, e.Message)
 		case *metasim.Authorize:
-			p := s.players[e.To]
+			p := s.actors[e.To]
 			p.granted, p.waiting = e.Until, false
 		case *metasim.Evict:
 			require.NoError(s.t, e.Err)

@@ -16,8 +16,8 @@ import (
 // A workload is a run of 10^6 messages of 100 bytes, each delivered once.
 type workload struct{ name, text string }
 
-// pairs are ten who play ping-pong with ten others: their journal is nearly in order. crowd are ten who send all they have
-// before anybody has heard of it: all of it is on its way at once.
+// pairs are ten clients that play ping-pong with ten others: their journal is nearly in order. crowd are ten clients that send everything
+// before any of it is delivered: all messages are in flight at once.
 func workloads() []workload {
 	var pairs strings.Builder
 	pairs.WriteString("name: pairs\nclients:\n")

@@ -55,7 +55,7 @@ func TestWalkOfEntries(t *testing.T) {
 	finish := journal.Entry{Effects: []metasim.Effect{&metasim.Finish{}}}
 	said, end, err := walkEntries(t, send(0, 1, 0, 5, 7), send(1, 0, 0, 1, 6), polls(1, 7, 100, 1), finish)
 	require.NoError(t, err)
-	assert.Equal(t, "sent 1ns, sent 5ns, delivered 7ns", said, "what nobody has handled was not delivered")
+	assert.Equal(t, "sent 1ns, sent 5ns, delivered 7ns", said, "what was not handled was not delivered")
 	assert.Equal(t, End{Finished: true}, end)
 
 	said, end, err = walkEntries(t, send(0, 1, 0, 5, 7), finish, send(0, 1, 1, 8, 9), polls(1, 9, 100, 2))
@@ -73,7 +73,7 @@ func TestWalkOfEntries(t *testing.T) {
 	said, _, err = walkEntries(t, send(0, 1, 0, 5, 7), journal.Entry{Event: &metasim.Leave{Client: 1, Now: at(7), Acked: 1}},
 		journal.Entry{Event: &metasim.Leave{Client: 0, Cut: true, Acked: 9}})
 	require.NoError(t, err)
-	assert.Equal(t, "sent 5ns, delivered 7ns", said, "who is cut off says nothing")
+	assert.Equal(t, "sent 5ns, delivered 7ns", said, "a client that was cut off reports nothing")
 
 	stop := errors.New("no more")
 	var buf bytes.Buffer

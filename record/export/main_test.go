@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, nil)) }
 
-// mixed has it all: several who send to several, at the same instants and without delay, messages that are lost, that are
-// doubled and overtake one another, that are empty, that come too late or for one who has left, and some who only listen.
+// mixed has many cases: several senders to several recipients, at the same instants and without delay; messages that are lost, duplicated,
+// overtaken, empty, late, or for a client that has left; and clients that only listen.
 const mixed = `name: mixed
 seed: 3
 until: 400ms

@@ -64,7 +64,7 @@ func TestAManifestThatCannotBeWrittenLeavesTheOldOne(t *testing.T) {
 	require.ErrorIs(t, Dir{filepath.Join(d.Path(), "none")}.WriteManifest(manifest()), fs.ErrNotExist)
 }
 
-// Whoever reads while the manifest is replaced reads one or the other.
+// A reader sees one manifest or the other while it is replaced.
 func TestAManifestIsReplacedAtOnce(t *testing.T) {
 	d, err := Create(t.TempDir())
 	require.NoError(t, err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/golden"
 	"metasim/metasim"
 )
 
@@ -30,13 +30,8 @@ func TestGolden(t *testing.T) {
 		rest = rest[n:]
 	}
 	require.Empty(t, rest)
-	if *rewrite {
-		require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "write it with -rewrite")
-	assert.Equal(t, string(want), b.String())
-	old, err := hex.DecodeString(regexp.MustCompile(`#.*|\n`).ReplaceAllString(string(want), ""))
+	golden.Equal(t, file, b.String())
+	old, err := hex.DecodeString(regexp.MustCompile(`#.*|\n`).ReplaceAllString(b.String(), ""))
 	require.NoError(t, err)
 	entries, err := read(old)
 	require.NoError(t, err)

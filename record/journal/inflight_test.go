@@ -66,7 +66,7 @@ func TestInFlightIsPlainInFlight(t *testing.T) {
 				plain.copies[fresh] = map[metasim.ClientID]int{}
 				ev = send
 			} else if rapid.IntRange(0, 5).Draw(t, "leaves") == 0 {
-				ev = &metasim.Leave{Client: client.Draw(t, "who")}
+				ev = &metasim.Leave{Client: client.Draw(t, "leaver")}
 			}
 			for range rapid.IntRange(0, 8).Draw(t, "effects") {
 				r := ref{client.Draw(t, "of"), rapid.Uint64Range(0, 300).Draw(t, "seq")}

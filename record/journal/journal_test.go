@@ -3,7 +3,6 @@ package journal
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"io"
 	"reflect"
 	"slices"
@@ -14,8 +13,6 @@ import (
 
 	"metasim/metasim"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
 // events and effects are one of each type that metasim has; TestEveryTypeIsJournaled holds the lists to metasim.
 func events() []metasim.Event {
