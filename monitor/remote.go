@@ -170,13 +170,6 @@ func (r *Remote) Control(ctx context.Context, command, at string) (string, error
 	return a.Done, err
 }
 
-// View asks for the state of the run.
-func (r *Remote) View(ctx context.Context) (View, error) {
-	var v View
-	err := r.ask(ctx, http.MethodGet, "/status.json", &v)
-	return v, err
-}
-
 // maxAnswer bounds an answer: 1 GiB, because a run may have a million clients.
 const maxAnswer = 1 << 30
 

@@ -1,11 +1,14 @@
 package tidy
 
 import (
+	"fmt"
 	"go/ast"
 	"go/types"
 	"maps"
 	"path"
 	"slices"
+	"strings"
+	"testing"
 )
 
 // A file points to another of its room where it uses what that one declares. The rule: a room reads like a page, from
@@ -114,4 +117,19 @@ func (r *room) circles() []arrow {
 		return false
 	}
 	return slices.DeleteFunc(all, func(a arrow) bool { return !reach(a.to, a.from) })
+}
+
+func TestFilesPointOneWay(t *testing.T) {
+	for _, r := range rooms(t) {
+		found := r.circles()
+		if r.generated() || len(found) == 0 {
+			continue
+		}
+		var text strings.Builder
+		for _, a := range found {
+			fmt.Fprintf(&text, "\n\t%s -> %s (%s)", a.from, a.to, a.use)
+		}
+		t.Errorf("the files of %s make circles: let a file that others call not call them, or put the types that they share into %s:%s",
+			r.name, r.typesFile(), text.String())
+	}
 }
