@@ -55,7 +55,7 @@ type ending struct {
 }
 
 // patience is how long any of these programs may take: a hang is a failure, with what was said until then.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // metasim runs metasim to its end, and sees that it leaves no temporary file.
 func (s *stage) metasim(args ...string) ending {

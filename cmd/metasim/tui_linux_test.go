@@ -30,7 +30,19 @@ func (s *stage) terminal(columns int, args ...string) *terminal {
 	require.NoError(s, err)
 	x := &terminal{s, filepath.Join(s.temp, "tmux")}
 	s.Cleanup(func() { _, _ = x.tmux("kill-server") }) // it may have ended by itself
-	line := fmt.Sprintf("env %s %s %s; echo status $?; read x", strings.Join(s.environment(), " "), self, strings.Join(args, " "))
+	// What the race detector finds would be written over the screen.
+	races := filepath.Join(s.dir, "races")
+	s.Cleanup(func() {
+		found, err := filepath.Glob(races + ".*")
+		require.NoError(s, err)
+		for _, file := range found {
+			text, err := os.ReadFile(file)
+			require.NoError(s, err)
+			s.Errorf("%s", text)
+		}
+	})
+	line := fmt.Sprintf("env %s 'GORACE=atexit_sleep_ms=0 log_path=%s' %s %s; echo status $?; read x",
+		strings.Join(s.environment(), " "), races, self, strings.Join(args, " "))
 	_, err = x.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", "24", "-c", s.dir, line)
 	require.NoError(s, err)
 	return x

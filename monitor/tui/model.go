@@ -35,7 +35,8 @@ const drawTime = 50 * time.Millisecond
 type model struct {
 	run           Run
 	notes         func() []string
-	view          monitor.View
+	whole         monitor.View // the last one
+	view          monitor.View // of the clients that match the filter
 	width, height int
 	first, room   int // the first row that is shown, and how many have room
 	headHeight    int // the largest height so far of what is above the table: rows must not jump
@@ -65,7 +66,8 @@ type Run interface {
 // newView is a message with the next view.
 type newView monitor.View
 
-func (m *model) next() tea.Msg { return newView(m.run.View().Page(m.filter, 0)) }
+// next gets the next view. It runs on a goroutine of its own, and reads nothing of the model that changes.
+func (m *model) next() tea.Msg { return newView(m.run.View()) }
 
 // Init asks for the first view.
 func (m *model) Init() tea.Cmd { return m.next }
@@ -79,7 +81,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		// another frame is drawn from an empty screen.
 		return m, tea.Tick(drawTime, func(time.Time) tea.Msg { return tea.ClearScreen() })
 	case newView:
-		m.view = monitor.View(msg)
+		m.whole = monitor.View(msg)
+		m.choose()
 		if m.shown++; m.shown > answerViews {
 			m.answered = ""
 		}
@@ -157,8 +160,12 @@ func (m *model) edit(key tea.KeyPressMsg) {
 	}
 	if m.typing == whichRows {
 		m.filter, m.first = m.text, 0
+		m.choose()
 	}
 }
+
+// choose makes the view of the clients that match the filter.
+func (m *model) choose() { m.view = m.whole.Page(m.filter, 0) }
 
 // answer takes what was typed.
 func (m *model) answer() {
