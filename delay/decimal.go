@@ -26,7 +26,7 @@ func decimal(s string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(s)
 }
 
-// quote writes what somebody wrote, in quotation marks and not too long.
+// quote writes a text of a user in quotation marks, cut where it is long.
 func quote(s string) string {
 	const most = 40
 	if len(s) > most {

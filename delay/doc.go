@@ -6,7 +6,7 @@
 //  1. The message waits until the line is free of the earlier ones, and is then put on it bit by bit (Spec.Bandwidth).
 //  2. It travels for a delay of its own, drawn from a [Distribution] (Spec.Delay), or two copies of it do
 //     (Spec.Duplicate). On an ordered link no copy arrives before one that was sent earlier (Spec.Order).
-//  3. It is lost (Spec.Loss). A lost message has occupied the line, as its bits were sent; it holds up nobody at the
+//  3. It is lost (Spec.Loss). A lost message has occupied the line, as its bits were sent; it delays no other message at the
 //     other end, as there it was never seen; and it has no second copy.
 //
 // A total of 0 is one step: the message arrives at the time at which it was sent, one step later. Anything more leads

@@ -8,7 +8,7 @@ import (
 	"metasim/metasim"
 )
 
-// A channel is common where one rule without chance decides it, whoever sends and receives; then Common and Link agree.
+// A channel is common where one rule without chance decides it, for all senders and recipients; then Common and Link agree.
 func TestCommon(t *testing.T) {
 	half := Bernoulli(0.5)
 	table, err := NewTable(1, []Rule{

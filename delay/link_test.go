@@ -82,7 +82,7 @@ func TestLostMessageOccupiesTheLine(t *testing.T) {
 	require.Equal(t, metasim.At(3000), l.Earliest(metasim.Start))
 }
 
-// A lost message holds up nobody at the end of an ordered link, and a second copy holds up those behind it.
+// A lost message delays no other at the end of an ordered link, and a second copy delays those behind it.
 func TestFIFO(t *testing.T) {
 	spread := Uniform{Min: ms, Max: 100 * ms}
 	const n = 1000
@@ -142,7 +142,7 @@ func TestFIFOLooksPastLostMessages(t *testing.T) {
 	require.Equal(t, metasim.At(ms), never.Earliest(metasim.Start))
 }
 
-// Who is asked gives the same answers as who is not.
+// A link whose Earliest is asked gives the same delays as one that is not asked.
 func TestForesightChangesNothing(t *testing.T) {
 	for _, kind := range kinds {
 		asked, plain := single(t, 1, busy(kind.dist)), single(t, 1, busy(kind.dist))

@@ -59,7 +59,7 @@ func (t *Table) Link(from, to, channel string) metasim.Link {
 	return newLink(spec, streams(t.seed, from, to, channel))
 }
 
-// Common implements metasim.CommonDelays: it knows the channels of which one rule decides, whoever sends and receives,
+// Common implements metasim.CommonDelays: it knows the channels of which one rule decides for all senders and recipients,
 // and gives them a fixed delay.
 func (t *Table) Common(channel string) (metasim.Link, bool) {
 	for _, r := range slices.Backward(t.rules) {

@@ -38,7 +38,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("the run ends at %v, before it begins; use a positive time, or 0 for no end", c.Until)
 	}
 	if c.Ahead < 0 {
-		return fmt.Errorf("Ahead is %d bytes; use a positive number, or 0 for %d", c.Ahead, DefaultAhead)
+		return fmt.Errorf("a client may be given %d bytes ahead; use a positive number, or 0 for %d", c.Ahead, DefaultAhead)
 	}
 	names := slices.Sorted(slices.Values(c.Clients))
 	for i, name := range names {

@@ -18,7 +18,7 @@
 //  4. The events of one client are stepped in the order in which it sent them. Between clients any order will do.
 //  5. Effects are carried out in their order. Those for one client reach it in that order, over one stream.
 //  6. Effects are lent, not kept: the slice until the next call, its values until the batch after this one begins. Copy what has
-//     to live longer. Payloads may be kept; nobody changes them.
+//     to live longer. Payloads may be kept: they are never changed.
 //  7. A Finish ends the run: no event has an effect after it.
 //  8. Every ClientID in an event is below the number of clients: the caller knows which client is on which connection.
 //  9. No client learns how far it was authorized beyond what it needs to act: authorizations depend on the order in which events

@@ -118,7 +118,7 @@ type Deliver struct {
 
 // Authorize is AUTHORIZE_ADVANCE: client To has been given everything due before Until, and may act before Until.
 //
-// QuietUntil says which reports of To nobody needs: as long as To may still send at QuietUntil or before, no report of it lets a
+// QuietUntil says which reports of To no client needs: as long as To may still send at QuietUntil or before, no report of it lets a
 // waiting client go on. Infinity: no client waits for it. It is a hint, and says what is known now: a client that keeps its
 // reports for longer only delays others.
 type Authorize struct {

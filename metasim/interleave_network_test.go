@@ -51,8 +51,6 @@ func (s *stream[T]) take(r *rand.Rand, apart func(T) bool) T {
 	return x
 }
 
-func (s *stream[T]) empty() bool { return len(s.buffer)+len(s.flight) == 0 }
-
 func newNetwork(w *world, order uint64, planted string) (*network, error) {
 	r := rand.New(rand.NewPCG(w.seed, order))
 	delays := drawnDelays{seed: w.seed, apart: order%2 == 0}

@@ -206,7 +206,7 @@ func (s *story) blame(id ClientID) string {
 		lines = append(lines, line)
 	}
 	if lines == nil {
-		return "(nobody)"
+		return "(none)"
 	}
 	return strings.Join(lines, "\n")
 }

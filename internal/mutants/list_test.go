@@ -42,7 +42,7 @@ var mutants = []mutant{
 		"send[e.to] = simtime.Earlier(send[e.to], simtime.Later(b.Floor, due.React(b.Reaction)))", "_ = b"),
 	one("authorized at the safe time itself", "settle.go",
 		"!need.Before(c.safe) && c.safe != d.end", "c.safe.Before(need) && c.safe != d.end"),
-	{name: "authorized whenever somebody polls", edits: []edit{
+	{name: "authorized at every poll", edits: []edit{
 		{"settle.go", "if !c.granted.Before(c.safe) {", "if c.safe.Before(c.granted) {"},
 		{"settle.go", "case c.waiting && !need.Before(c.safe) && c.safe != d.end:", "case false:"},
 		{"settle.go", "if !c.granted.Before(until) {", "if until.Before(c.granted) {"},
@@ -106,7 +106,7 @@ var mutants = []mutant{
 	// Which client holds which back.
 	one("a chain ends at a client that waits", "blame.go", "if h.Reason != Heard && !h.Blocked {", "if h.Reason != Heard {"),
 	one("any leaf holds its centre back", "safetime/star.go", "least = s.promised.least(); least.key != safe {", "least = s.promised.least(); true {"),
-	one("what is to come holds nobody back", "blame.go", "case heard.Before(b.Known):", "case heard.Before(Start):"),
+	one("a message to come holds no client back", "blame.go", "case heard.Before(b.Known):", "case heard.Before(Start):"),
 
 	// Nodes with one neighbour alone: stars.
 	one("a centre hears nothing that its leaves send of themselves", "safetime/star.go",
@@ -131,7 +131,7 @@ var mutants = []mutant{
 		"d.earliest(simtime.Start).Before(l.earliest(simtime.Start)) {", "*l == never || l.earliest(simtime.Start).Before(d.earliest(simtime.Start)) {"),
 	one("both ends of a pair are leaves", "safetime/star.go", "centres[centre] == int32(i) && int(centre) < i {", "false {"),
 	one("a link that has to be asked leads to a leaf", "safetime/star.go", "e.latency().link != nil", "false"),
-	one("a channel that all share holds nobody back", "join.go",
+	one("a channel that all share holds no client back", "join.go",
 		"d.graph.Feed(from.id.node(), channel.relay)\n", ""),
 	one("a relay is not told of one subscriber", "join.go",
 		"for _, to := range channel.to {\n		nodes", "for _, to := range channel.to[1:] {\n		nodes"),
@@ -167,11 +167,11 @@ var mutants = []mutant{
 		"Earlier(d.forest.SafeTime(c.id.node()), Earlier(d.end, d.permit))", "Earlier(d.forest.SafeTime(c.id.node()), d.permit)"),
 	one("a permit is not a bound", "settle.go",
 		"Earlier(d.forest.SafeTime(c.id.node()), Earlier(d.end, d.permit))", "Earlier(d.forest.SafeTime(c.id.node()), d.end)"),
-	one("reached although somebody computes", "settle.go",
+	one("reached although a client computes", "settle.go",
 		"if !c.waiting || c.need().Before(d.permit) {", "if c.need().Before(d.permit) {"),
 	one("promises say how far the run has come", "metasim.go",
 		"upcoming = Earlier(upcoming, d.clients[i].upcoming())", "upcoming = Earlier(upcoming, d.clients[i].bounds().Known)"),
-	one("anybody may act at any time", "client.go", "return at.Before(c.granted) || at == Start", "return true"),
+	one("a client may act at any time", "client.go", "return at.Before(c.granted) || at == Start", "return true"),
 	one("a client may act at its authorization", "client.go",
 		"return at.Before(c.granted) || at == Start", "return !c.granted.Before(at)"),
 	one("a broken promise goes unnoticed", "rules.go", "case ev.Sent.Before(promised):", "case false && promised == Start:"),
@@ -180,7 +180,7 @@ var mutants = []mutant{
 	one("the digest leaves out when it was sent", "ledger.go", "	b = appendInstant(b, m.Sent)\n", ""),
 
 	// Not mistakes.
-	{name: "reached whatever they wait for: while all wait, nobody has work to do", harmless: true, edits: []edit{
+	{name: "reached whatever they wait for: while all wait, no client has work to do", harmless: true, edits: []edit{
 		{"settle.go", "if !c.waiting || c.need().Before(d.permit) {", "if !c.waiting {"},
 	}},
 	{name: "the search takes no S for the vertex's own", harmless: true, edits: []edit{

@@ -18,7 +18,7 @@
 // # Duties of the caller
 //
 // The handler prints the same for the same commands, never prints a blank line (it would end the block), and asks for
-// every argument that a command may have: a word that nobody asked for fails the test, so that a misspelt one is not
+// every argument that a command may have: a word that it did not ask for fails the test, so that a misspelt one is not
 // lost.
 package script
 
@@ -218,7 +218,7 @@ func (c *Command) List(key string) []string {
 	return strings.Split(v, ",")
 }
 
-// unused complains of the first word that nobody asked for.
+// unused complains of the first word that the handler did not ask for.
 func (c *Command) unused() error {
 	if i := slices.Index(c.used, false); i >= 0 {
 		return fmt.Errorf("%s does not know %q; remove it", c.Name, c.words[i])

@@ -9,7 +9,7 @@ import (
 // candidates are vertices with the S that they have if no other vertex offers less, the least on top. A vertex may be in it several
 // times; all entries but the least are out of date.
 //
-// It is no pq.Queue but a heap of its own, with a comparison without a jump, as no processor could foretell the jump. With a
+// It is no pq.Queue but a heap of its own, with a comparison without a jump, as no processor could predict the jump. With a
 // pq.Queue the report of a client in a torus or a random graph takes a fifth longer.
 type candidates []candidate
 
