@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -39,10 +38,7 @@ func helicsTiming() (list []workload) {
 			}
 			list = append(list, workload{
 				name: "helics timing", params: a.params(Params{"leaves": leaves}), unit: "grants/s", first: 200, most: helicsSteps, fixed: true,
-				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-					r, err := h.run(ctx, leafScenario(leaves, amount, -1, false), a)
-					return rate(float64(leaves*amount), r.Wall), err
-				},
+				measure: a.measure(func(amount int) scenario { return leafScenario(leaves, amount, -1, false) }, times(leaves)),
 			})
 		}
 	}
@@ -55,10 +51,8 @@ func helicsEcho(name string, endpoint bool) (list []workload) {
 		list = append(list, workload{
 			name: name, params: a.params(Params{"leaves": leaves, "size": echoSize}), unit: "messages/s", first: 200,
 			most: helicsSteps, fixed: true,
-			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				r, err := h.run(ctx, leafScenario(leaves, amount, amount-2, endpoint), a)
-				return checkCount(r.Totals.Delivered, 2*leaves*(amount-2), rate(float64(r.Totals.Delivered), r.Wall), err)
-			},
+			measure: a.measure(func(amount int) scenario { return leafScenario(leaves, amount, amount-2, endpoint) },
+				exactly(func(amount int) int { return 2 * leaves * (amount - 2) }, delivered)),
 		})
 	}
 	return list
@@ -69,10 +63,8 @@ func helicsRing() (list []workload) {
 		for _, a := range helicsPlacements(n) {
 			list = append(list, workload{
 				name: "helics ring", params: a.params(Params{"clients": n}), unit: "hops/s", first: 100, most: 5000, fixed: true,
-				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-					r, err := h.run(ctx, ringScenario(n, amount), a)
-					return checkCount(r.Totals.Delivered, n*amount, rate(float64(n*amount), r.Wall), err)
-				},
+				measure: a.measure(func(amount int) scenario { return ringScenario(n, amount) },
+					exactly(func(amount int) int { return n * amount }, delivered)),
 			})
 		}
 	}
@@ -96,17 +88,15 @@ func helicsSend() (list []workload) {
 			list = append(list, workload{
 				name: "helics messageSend", params: a.params(Params{"size": size.bytes, "count": size.count}), unit: "messages/s",
 				first: 10, most: 1000, slow: size.bytes > 1 && size.bytes < 1<<20,
-				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+				measure: a.measure(func(amount int) scenario {
 					c := scenario{links: uniform(1)}
 					for i, names := range [][2]string{{"SEND-0", "SEND-1"}, {"SEND-1", "SEND-0"}} {
 						c.clients = append(c.clients, participant{fmt.Sprintf("fed-%d", i), &exchanger{
 							Out: names[0], In: names[1], Size: size.bytes, Messages: size.count, Until: metasim.Time(amount),
 						}})
 					}
-					r, err := h.run(ctx, c, a)
-					// What is sent in the last nanosecond arrives as they leave.
-					return rate(float64(2*size.count*amount), r.Wall), err
-				},
+					return c
+				}, times(2*size.count)), // sent, as what is sent in the last nanosecond arrives as they leave
 			})
 		}
 	}
@@ -122,9 +112,7 @@ func helicsPhold() (list []workload) {
 			list = append(list, workload{
 				name: "helics phold", params: a.params(Params{"clients": n}), unit: "events/s", floor: "raw heap n=100",
 				first: 200, most: 10_000, fixed: true,
-				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-					return h.events(ctx, helicsPholdScenario(n, metasim.Time(amount)), a)
-				},
+				measure: a.measure(func(amount int) scenario { return helicsPholdScenario(n, metasim.Time(amount)) }, eventsDone),
 			})
 		}
 	}
@@ -149,10 +137,8 @@ func helicsWatts() (list []workload) {
 			list = append(list, workload{
 				name: "helics wattsStrogatz", params: a.params(Params{"clients": n, "degree": degree, "rewired": rewired}),
 				unit: "messages/s", first: 20, most: 500, fixed: true,
-				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-					r, err := h.run(ctx, wattsScenario(n, degree, rewired, amount), a)
-					return checkCount(r.Totals.Delivered, tokens*n*amount, rate(float64(r.Totals.Delivered), r.Wall), err)
-				},
+				measure: a.measure(func(amount int) scenario { return wattsScenario(n, degree, rewired, amount) },
+					exactly(func(amount int) int { return tokens * n * amount }, delivered)),
 			})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"metasim/client"
 	"metasim/delay"
 	"metasim/metasim"
+	"metasim/server"
 )
 
 // lockSizes are how many clients a lock step has; mostProcesses is up to how many they are processes of their own.
@@ -68,9 +69,7 @@ func lockStep() (list []workload) {
 		floor := workload{name: "raw lock step", params: p}
 		list = append(list, workload{
 			name: "lock step", params: p, unit: "grants/s", floor: floor.id(), first: 20,
-			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				return h.grants(ctx, lockScenario(n, amount), a)
-			},
+			measure: a.measure(func(amount int) scenario { return lockScenario(n, amount) }, steps),
 		})
 	}
 	for _, n := range lockSizes {
@@ -82,22 +81,20 @@ func lockStep() (list []workload) {
 		}
 	}
 	for _, transport := range slices.DeleteFunc(transports(), func(t string) bool { return t == "unix" }) {
+		a := placement{transport: transport, processes: 8}
 		list = append(list, workload{
-			name: "lock step", params: Params{"n": 8, "transport": transport, "processes": 8}, unit: "grants/s", first: 20,
-			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				return h.grants(ctx, lockScenario(8, amount), placement{transport: transport, processes: 8})
-			},
+			name: "lock step", params: a.params(Params{"n": 8}), unit: "grants/s", first: 20,
+			measure: a.measure(func(amount int) scenario { return lockScenario(8, amount) }, steps),
 		})
 	}
 	return list
 }
 
-// grants runs a scenario of steppers and counts steps: each is one grant that a client asked for.
-func (h *harness) grants(ctx context.Context, c scenario, a placement) (sample, error) {
-	r, err := h.run(ctx, c, a)
-	steps := 0
-	for _, p := range c.clients {
-		steps += p.simulator.(*stepper).Steps
+// steps counts the steps of steppers: each is one grant that a client asked for.
+func steps(_ int, s scenario, _ server.Result) (float64, error) {
+	n := 0
+	for _, p := range s.clients {
+		n += p.simulator.(*stepper).Steps
 	}
-	return rate(float64(steps), r.Wall), err
+	return float64(n), nil
 }

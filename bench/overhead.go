@@ -20,7 +20,7 @@ func busy() (list []workload) {
 						return s, err
 					}
 				}
-				return h.grants(ctx, lockScenario(8, amount), a)
+				return a.measure(func(amount int) scenario { return lockScenario(8, amount) }, steps)(ctx, h, amount)
 			},
 		})
 	}
@@ -29,38 +29,25 @@ func busy() (list []workload) {
 
 // journals is what a journal costs: the floor of each is the same without one.
 func journals() (list []workload) {
-	size := pholdSize{lps: 2048, population: 1, remote: 0.25, lookahead: 0.1}
-	add := func(name string, first int, make func(amount int) scenario, count func(context.Context, *harness, scenario) (sample, error)) {
-		without := workload{
-			name: "journal", params: Params{"workload": name, "journal": false}, first: first,
-			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				c := make(amount)
-				c.noJournal = true
-				return count(ctx, h, c)
-			},
+	add := func(name, unit string, first int, scenarioOf func(amount int) scenario, of count) {
+		row := func(journal bool) workload {
+			return workload{
+				name: "journal", params: Params{"workload": name, "journal": journal}, unit: unit, first: first,
+				measure: placement{transport: "mem"}.measure(func(amount int) scenario {
+					s := scenarioOf(amount)
+					s.noJournal = !journal
+					return s
+				}, of),
+			}
 		}
-		with := workload{
-			name: "journal", params: Params{"workload": name, "journal": true}, first: first, floor: without.id(),
-			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				return count(ctx, h, make(amount))
-			},
-		}
+		without, with := row(false), row(true)
+		with.floor = without.id()
 		list = append(list, without, with)
 	}
-	inside := placement{transport: "mem"}
-	add("lock step n=8", 20, func(amount int) scenario { return lockScenario(8, amount) },
-		func(ctx context.Context, h *harness, c scenario) (sample, error) { return h.grants(ctx, c, inside) })
-	add("phold clients=2", 1, func(amount int) scenario { return size.scenario(2, amount) },
-		func(ctx context.Context, h *harness, c scenario) (sample, error) { return h.events(ctx, c, inside) })
-	add("throughput", 20, func(amount int) scenario { return throughputScenario(amount, 64) },
-		func(ctx context.Context, h *harness, c scenario) (sample, error) {
-			r, err := h.run(ctx, c, inside)
-			return rate(float64(r.Totals.Delivered), r.Wall), err
-		})
-	units := []string{"grants/s", "grants/s", "events/s", "events/s", "messages/s", "messages/s"}
-	for i := range list {
-		list[i].unit = units[i]
-	}
+	size := pholdSize{lps: 2048, population: 1, remote: 0.25, lookahead: 0.1}
+	add("lock step n=8", "grants/s", 20, func(amount int) scenario { return lockScenario(8, amount) }, steps)
+	add("phold clients=2", "events/s", 1, func(amount int) scenario { return size.scenario(2, amount) }, eventsDone)
+	add("throughput", "messages/s", 20, func(amount int) scenario { return throughputScenario(amount, 64) }, delivered)
 	return list
 }
 
@@ -72,11 +59,11 @@ func traces() (list []workload) {
 			row := func(timed bool) workload {
 				return workload{
 					name: "trace", params: a.params(Params{"workload": "lock step", "n": n, "computed": timed}), unit: "grants/s", first: 20,
-					measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-						c := lockScenario(n, amount)
-						c.timed = timed
-						return h.grants(ctx, c, a)
-					},
+					measure: a.measure(func(amount int) scenario {
+						s := lockScenario(n, amount)
+						s.timed = timed
+						return s
+					}, steps),
 				}
 			}
 			without, with := row(false), row(true)

@@ -74,15 +74,8 @@ func pholds() (list []workload) {
 		add := func(clients int, a placement) {
 			list = append(list, workload{
 				name: "phold", params: a.params(size.params(clients)), unit: "events/s", floor: "raw heap n=2048", first: 1,
-				slow: size != usual,
-				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-					r, err := h.run(ctx, size.scenario(clients, amount), a)
-					if err != nil {
-						return sample{}, err
-					}
-					n, err := events(r)
-					return rate(float64(n), r.Wall), err
-				},
+				slow:    size != usual,
+				measure: a.measure(func(amount int) scenario { return size.scenario(clients, amount) }, eventsDone),
 			})
 		}
 		add(1, placement{transport: "mem"})
@@ -243,7 +236,7 @@ func sparse() (list []workload) {
 			list = append(list, workload{
 				name: "sparse phold", params: a.params(Params{"graph": "torus", "clients": n, "population": 4, "remote": 0.25, "lookahead": 0.1}),
 				unit: "events/s", floor: "raw heap n=2048", first: 2, slow: width > 8,
-				measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
+				measure: a.measure(func(amount int) scenario {
 					c := scenario{links: uniform(tick / 10)}
 					for i := range n {
 						c.clients = append(c.clients, participant{fmt.Sprintf("lp-%04d", i), &logicalProcess{
@@ -251,20 +244,16 @@ func sparse() (list []workload) {
 							Lookahead: tick / 10, Mean: 0.9 * float64(tick), Until: metasim.Time(amount) * tick,
 						}})
 					}
-					return h.events(ctx, c, a)
-				},
+					return c
+				}, eventsDone),
 			})
 		}
 	}
 	return list
 }
 
-// events runs a scenario whose clients count events.
-func (h *harness) events(ctx context.Context, c scenario, a placement) (sample, error) {
-	r, err := h.run(ctx, c, a)
-	if err != nil {
-		return sample{}, err
-	}
+// eventsDone counts the events that clients executed.
+func eventsDone(_ int, _ scenario, r server.Result) (float64, error) {
 	n, err := events(r)
-	return rate(float64(n), r.Wall), err
+	return float64(n), err
 }

@@ -47,13 +47,12 @@ func pingPong() (list []workload) {
 		p := a.params(Params{"size": 64})
 		list = append(list, workload{
 			name: "ping-pong", params: p, unit: "round trips/s", floor: floor, first: 100,
-			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				r, err := h.run(ctx, scenario{links: uniform(tick), clients: []participant{
+			measure: a.measure(func(amount int) scenario {
+				return scenario{links: uniform(tick), clients: []participant{
 					{"pinger", &pinger{Out: "PING", In: "PONG", Rounds: amount}},
 					{"ponger", &pinger{Out: "PONG", In: "PING"}},
-				}}, a)
-				return rate(float64(amount), r.Wall), err
-			},
+				}}
+			}, times(1)),
 		})
 	}
 	add(placement{transport: "mem"}, "raw goroutine ping-pong")

@@ -32,14 +32,6 @@ func (w *workload) id() string { return strings.TrimSpace(w.name + " " + w.param
 
 func micros(took time.Duration, count int) float64 { return took.Seconds() * 1e6 / float64(count) }
 
-// checkCount returns a sample, and an error where a run did not do what its workload should.
-func checkCount(got uint64, want int, s sample, err error) (sample, error) {
-	if err == nil && got != uint64(want) {
-		err = fmt.Errorf("%d messages, it should be %d", got, want)
-	}
-	return s, err
-}
-
 // Print writes the results as a table.
 func Print(w io.Writer, results []Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

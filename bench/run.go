@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,39 @@ func (a placement) params(p Params) Params {
 		p["packed"] = true
 	}
 	return p
+}
+
+// measure measures how many of something there are in a second of a run, where scenarioOf makes the scenario.
+func (a placement) measure(scenarioOf func(amount int) scenario, of count) measure {
+	return func(ctx context.Context, h *harness, amount int) (sample, error) {
+		s := scenarioOf(amount)
+		r, err := h.run(ctx, s, a)
+		if err != nil {
+			return sample{}, err
+		}
+		n, err := of(amount, s, r)
+		return rate(n, r.Wall), err
+	}
+}
+
+// times counts so many for each of the amount.
+func times(each int) count {
+	return func(amount int, _ scenario, _ server.Result) (float64, error) { return float64(each * amount), nil }
+}
+
+// delivered counts messages.
+func delivered(_ int, _ scenario, r server.Result) (float64, error) {
+	return float64(r.Totals.Delivered), nil
+}
+
+// exactly is a count that fails where another number of messages was delivered than should be.
+func exactly(want func(amount int) int, of count) count {
+	return func(amount int, s scenario, r server.Result) (float64, error) {
+		if got := r.Totals.Delivered; got != uint64(want(amount)) {
+			return 0, fmt.Errorf("%d messages, it should be %d", got, want(amount))
+		}
+		return of(amount, s, r)
+	}
 }
 
 // token is what clients show when they join, as in a real run.

@@ -14,14 +14,14 @@ func straggler() []workload {
 	return []workload{{
 		name: "straggler", params: Params{"n": n, "slow": slow.String(), "fast": fast.String(), "transport": "mem"}, unit: "grants/s",
 		bound: n / slow.Seconds(), first: 20,
-		measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-			c := lockScenario(n, amount)
-			for i := range c.clients {
-				c.clients[i].simulator.(*stepper).Burn = fast
+		measure: placement{transport: "mem"}.measure(func(amount int) scenario {
+			s := lockScenario(n, amount)
+			for i := range s.clients {
+				s.clients[i].simulator.(*stepper).Burn = fast
 			}
-			c.clients[0].simulator.(*stepper).Burn = slow
-			return h.grants(ctx, c, placement{transport: "mem"})
-		},
+			s.clients[0].simulator.(*stepper).Burn = slow
+			return s
+		}, steps),
 	}}
 }
 
@@ -42,9 +42,7 @@ func star() (list []workload) {
 		floor := workload{name: "raw lock step", params: a.params(Params{"n": 512})}
 		list = append(list, workload{
 			name: "star", params: a.params(Params{"leaves": leaves}), unit: "grants/s", floor: floor.id(), first: 2,
-			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				return h.grants(ctx, starScenario(leaves, amount), a)
-			},
+			measure: a.measure(func(amount int) scenario { return starScenario(leaves, amount) }, steps),
 		})
 	}
 	return list

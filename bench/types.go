@@ -9,6 +9,7 @@ import (
 	"metasim/client"
 	"metasim/delay"
 	"metasim/metasim"
+	"metasim/server"
 )
 
 // Options say what is measured and how.
@@ -49,20 +50,25 @@ type harness struct {
 
 // A workload is one line of the table.
 type workload struct {
-	name   string
-	params Params
-	unit   string
-	cost   bool    // the smaller the better: not a rate
-	floor  string  // the id of the workload that is its floor
-	bound  float64 // the floor where it is known without measuring
-	slow   bool    // left out of a quick run
-	fixed  bool    // its amount is most, by definition, in all but a quick run
-	once   bool    // it takes care of repetitions itself
-	first  int     // amount of the first measurement
-	most   int     // never more than this; 0: no bound
-	// measure runs the workload. amount says how much of it, in a unit of the workload's own.
-	measure func(ctx context.Context, h *harness, amount int) (sample, error)
+	name    string
+	params  Params
+	unit    string
+	cost    bool    // the smaller the better: not a rate
+	floor   string  // the id of the workload that is its floor
+	bound   float64 // the floor where it is known without measuring
+	slow    bool    // left out of a quick run
+	fixed   bool    // its amount is most, by definition, in all but a quick run
+	once    bool    // it takes care of repetitions itself
+	first   int     // amount of the first measurement
+	most    int     // never more than this; 0: no bound
+	measure measure
 }
+
+// A measure runs a workload. amount says how much of it, in a unit of the workload's own.
+type measure func(ctx context.Context, h *harness, amount int) (sample, error)
+
+// A count is how much of something a run did, in the unit of the workload. err says that it did not do what it should.
+type count func(amount int, s scenario, r server.Result) (n float64, err error)
 
 // A sample is one measurement.
 type sample struct {
