@@ -91,3 +91,28 @@ func (s *simulator) authorize(c *clientModel, a *metasim.Authorize) {
 	in := s.toClient(c)
 	in.granted, in.quiet = a.Until, a.QuietUntil
 }
+
+// A pool holds values to be used again.
+type pool[T any] []*T
+
+func (p *pool[T]) get() *T {
+	n := len(*p)
+	if n == 0 {
+		return new(T)
+	}
+	v := (*p)[n-1]
+	*p = (*p)[:n-1]
+	return v
+}
+
+// recycle takes back the memory of an event.
+func (s *simulator) recycle(ev metasim.Event) {
+	switch ev := ev.(type) {
+	case *metasim.Send:
+		s.sends = append(s.sends, ev)
+	case *metasim.Advance:
+		s.advances = append(s.advances, ev)
+	case *metasim.PollWait:
+		s.polls = append(s.polls, ev)
+	}
+}

@@ -52,6 +52,9 @@ type simulator struct {
 	waiting  fifo.Queue[cpuRequest] // for a core
 	inLine   fifo.Queue[cpuRequest] // for the shared worker, and a core
 	events   pq.Queue[event]
+	sends    pool[metasim.Send] // events that the dispatcher has taken, to be used again
+	advances pool[metasim.Advance]
+	polls    pool[metasim.PollWait]
 	count    uint64 // of events so far
 	wall     int64
 	err      error

@@ -157,6 +157,7 @@ func (s *simulator) beginRound() {
 	m.inbox, m.reading = m.spare[:0], 0
 	for _, ev := range inbox {
 		s.carryOut(s.d.Step(ev))
+		s.recycle(ev)
 	}
 	s.carryOut(s.d.Settle())
 	clear(inbox)

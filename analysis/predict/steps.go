@@ -19,9 +19,11 @@ func (s *simulator) done(c *clientModel) {
 	case !may:
 		c.polls = true
 		r := c.report()
-		s.say(c, &metasim.PollWait{Client: c.id, Report: r, Want: r.NextEvent, Messages: c.log.Messages})
+		poll := s.polls.get()
+		*poll = metasim.PollWait{Client: c.id, Report: r, Want: r.NextEvent, Messages: c.log.Messages}
+		s.say(c, poll)
 	default:
-		s.say(c, &metasim.Advance{Client: c.id, Report: c.report()})
+		s.advance(c)
 		if s.costs.known && !session.Helps(next, c.quiet) && s.wall-c.since < session.KeepFor {
 			s.goOn(c)
 			return
@@ -84,20 +86,29 @@ func (s *simulator) publish(c *clientModel, k int32) {
 	for i := end - c.sends(k); i < end; i++ {
 		send := c.log.Sends[i]
 		c.sent = append(c.sent, uint64(i))
-		s.say(c, &metasim.Send{Client: c.id, Channel: s.channels[send.Channel], Sent: c.now, Payload: s.payload[:send.Size]})
+		ev := s.sends.get()
+		*ev = metasim.Send{Client: c.id, Channel: s.channels[send.Channel], Sent: c.now, Payload: s.payload[:send.Size]}
+		s.say(c, ev)
 	}
 }
 
-// say puts an event into the outbox of a client. A later report replaces an earlier one.
-func (s *simulator) say(c *clientModel, ev metasim.Event) {
-	n := len(c.outbox)
-	if n == 0 {
-		c.since = s.wall
-	} else if a, ok := ev.(*metasim.Advance); ok && s.costs.known {
+// advance puts the report of a client that goes on into its outbox. It replaces such a report that nothing has followed.
+func (s *simulator) advance(c *clientModel) {
+	if n := len(c.outbox); n > 0 && s.costs.known {
 		if last, ok := c.outbox[n-1].(*metasim.Advance); ok {
-			last.Report = session.Merge(last.Report, a.Report)
+			last.Report = session.Merge(last.Report, c.report())
 			return
 		}
+	}
+	a := s.advances.get()
+	*a = metasim.Advance{Client: c.id, Report: c.report()}
+	s.say(c, a)
+}
+
+// say puts an event into the outbox of a client.
+func (s *simulator) say(c *clientModel, ev metasim.Event) {
+	if len(c.outbox) == 0 {
+		c.since = s.wall
 	}
 	c.outbox = append(c.outbox, ev)
 }
