@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -121,6 +122,9 @@ func stepBytes(t *testing.T, data []byte) uint64 {
 			continue
 		}
 		look(nil, d.Settle())
+		if d.forest != nil && d.phase == running {
+			require.True(t, slices.Equal(d.plainSafeTimes(), d.forestSafeTimes()), "the forest differs from the plain computation")
+		}
 		stuck := d.phase == running && d.permit == Infinity
 		for i := range seen {
 			if s := d.Status(ClientID(i)); !s.Gone && d.permit == Infinity {
