@@ -89,7 +89,7 @@ func (m *Monitor) query(r *http.Request, most int) (func() View, error) {
 func (m *Monitor) serveStatus(w http.ResponseWriter, r *http.Request) {
 	view, err := m.query(r, 0)
 	if err != nil {
-		m.refuse(w, http.StatusBadRequest, err)
+		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	reply(w, http.StatusOK, view())
@@ -105,7 +105,7 @@ const (
 func (m *Monitor) serveEvents(w http.ResponseWriter, r *http.Request) {
 	view, err := m.query(r, eventRows)
 	if err != nil {
-		m.refuse(w, http.StatusBadRequest, err)
+		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -147,7 +147,7 @@ func sendEvent(w io.Writer, control *http.ResponseController, v View) error {
 func (m *Monitor) serveWhy(w http.ResponseWriter, r *http.Request) {
 	chain, err := m.why(r.Context(), r.URL.Query().Get("client"))
 	if err != nil {
-		m.refuse(w, http.StatusNotFound, err)
+		refuse(w, http.StatusNotFound, err.Error())
 		return
 	}
 	reply(w, http.StatusOK, answer{Why: strings.Join(chain, "; "), Chain: chain})
@@ -157,7 +157,7 @@ func (m *Monitor) serveControl(w http.ResponseWriter, r *http.Request) {
 	command := r.PathValue("command")
 	done, err := m.Control(command, r.URL.Query().Get("t"))
 	if err != nil {
-		m.refuse(w, http.StatusConflict, err)
+		refuse(w, http.StatusConflict, err.Error())
 		return
 	}
 	if command == "pause" || command == "step" {
@@ -169,10 +169,6 @@ func (m *Monitor) serveControl(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	reply(w, http.StatusOK, answer{Done: done})
-}
-
-func (m *Monitor) refuse(w http.ResponseWriter, status int, err error) {
-	refuse(w, status, m.config.Words(err))
 }
 
 func refuse(w http.ResponseWriter, status int, text string) { reply(w, status, answer{Error: text}) }

@@ -15,8 +15,6 @@ type Config struct {
 	// Interval is how old a View may be. Zero: 250 ms. With very many clients a View may be older, up to two seconds, so that at most
 	// a hundredth of the time is spent on snapshots.
 	Interval time.Duration
-	// Words writes an error for a person. Nil: its own text.
-	Words func(err error) string
 }
 
 // A Monitor makes views of a run for all that ask. It is safe for concurrent use.

@@ -18,9 +18,6 @@ func NewMonitor(s *server.Server, c Config) *Monitor {
 	if c.Process == nil {
 		c.Process = func(string) Process { return Process{} }
 	}
-	if c.Words == nil {
-		c.Words = error.Error
-	}
 	return &Monitor{server: s, config: c, over: make(chan struct{}), slowest: -1}
 }
 
@@ -58,7 +55,7 @@ func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
 		Count: len(shot.Clients), States: map[string]int{}, Clients: make([]Client, len(shot.Clients)),
 	}
 	if shot.Err != nil {
-		v.Error = m.config.Words(shot.Err)
+		v.Error = shot.Err.Error()
 	}
 	if shot.Halt.Paused {
 		v.PauseAt = within(shot.Halt.Limit)

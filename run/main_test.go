@@ -129,7 +129,7 @@ func fails(t *testing.T, ctx context.Context, sc *scenarios.Scenario, o run.Opti
 	require.NoError(t, err)
 	require.Error(t, out.Err)
 	require.False(t, out.OK)
-	require.Contains(t, out.Err.Error(), out.Error)
+	require.Equal(t, out.Err.Error(), out.Error)
 	m := manifest(t, out.RunDir)
 	require.Equal(t, out.Error, m.Error)
 	require.False(t, m.OK)

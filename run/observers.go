@@ -114,7 +114,7 @@ func (r *recorder) closeJournal() error {
 
 // abandon ends the record of a run that did not begin, with the reason.
 func (r *recorder) abandon(reason error) error {
-	r.manifest.Error = "the run did not begin: " + Sentence(reason)
+	r.manifest.Error = "the run did not begin: " + reason.Error()
 	return errors.Join(r.closeJournal(), r.dir.WriteManifest(&r.manifest))
 }
 

@@ -20,7 +20,7 @@ func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outc
 		Traffic:  Traffic(r.Traffic), Wakeups: r.Wakeups,
 	}
 	if r.Err != nil {
-		o.Error = Sentence(r.Err)
+		o.Error = r.Err.Error()
 	}
 	for _, c := range r.Clients {
 		o.Clients = append(o.Clients, ClientOutcome{

@@ -53,7 +53,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	out := r.serve(ctx)
 	out.LCM = closeMirror(r.mirror, sc, &o)
 	if err := errors.Join(r.live.close(), r.listeners.close(), r.record.finish(out)); err != nil && out.OK {
-		out.OK, out.Err, out.Error = false, err, Sentence(err)
+		out.OK, out.Err, out.Error = false, err, err.Error()
 	}
 	return out, nil
 }
@@ -85,7 +85,7 @@ func (r *runner) open(table *delay.Table) (err error) {
 	}
 	r.clients.server = r.server
 	if o.Live != nil {
-		m := monitor.NewMonitor(r.server, monitor.Config{Process: r.clients.whereabouts, Words: Sentence})
+		m := monitor.NewMonitor(r.server, monitor.Config{Process: r.clients.whereabouts})
 		r.live, err = newLiveServer(o.Live, m, r.dir, o.Log)
 	}
 	return err

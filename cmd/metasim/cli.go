@@ -16,7 +16,6 @@ import (
 	"golang.org/x/term"
 
 	"metasim/internal/problem"
-	"metasim/run"
 	"metasim/scenarios"
 )
 
@@ -43,7 +42,7 @@ func (f *failure) text() string {
 	if errors.As(f.err, &invalid) {
 		return invalid.Error()
 	}
-	return "metasim: " + run.Sentence(f.err)
+	return "metasim: " + f.err.Error()
 }
 
 // interrupted is why a run fails that a signal stops.

@@ -68,7 +68,7 @@ func (f *liveFlags) openScreen(std streams) (during streams, show func(*monitor.
 	std.err = c
 	show = func(m *monitor.Monitor) {
 		// Not the context of the command: a signal ends the run first, and the end of the run ends this.
-		if err := tui.Show(context.Background(), unprefixed{m}, c.lines, keys, screen); err != nil {
+		if err := tui.Show(context.Background(), m, c.lines, keys, screen); err != nil {
 			fmt.Fprintf(c, "the run cannot be shown on this terminal: %v\n", err)
 		}
 	}
@@ -81,17 +81,6 @@ func (f *liveFlags) plainLineEvery(show func(*monitor.Monitor)) time.Duration {
 		return 10 * time.Second
 	}
 	return 0
-}
-
-// unprefixed is a monitor whose errors do not name packages.
-type unprefixed struct{ *monitor.Monitor }
-
-func (u unprefixed) Control(command, at string) (string, error) {
-	done, err := u.Monitor.Control(command, at)
-	if err != nil {
-		err = errors.New(run.Sentence(err))
-	}
-	return done, err
 }
 
 // A collector collects what is written to it.

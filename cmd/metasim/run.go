@@ -183,7 +183,7 @@ func (f *runFlags) ready(print bool, std streams) func(url, token string) error 
 // refused prints, with --json, an outcome for a run that did not begin.
 func (f *runFlags) refused(out *run.Outcome, err error, std streams) error {
 	if f.json {
-		out.Error, out.Clients = run.Sentence(err), []run.ClientOutcome{}
+		out.Error, out.Clients = err.Error(), []run.ClientOutcome{}
 		if e := printJSON(std.out, out); e != nil {
 			return errors.Join(err, e)
 		}

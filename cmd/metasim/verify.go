@@ -24,7 +24,7 @@ func newVerify(std streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, err := verify(cmd.Context(), args[0], runs, &f, std)
 			if err != nil {
-				v = &run.Verdict{Runs: []run.VerifiedRun{}, Error: run.Sentence(err)}
+				v = &run.Verdict{Runs: []run.VerifiedRun{}, Error: err.Error()}
 			}
 			if asJSON {
 				if e := printJSON(std.out, v); e != nil {
