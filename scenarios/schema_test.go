@@ -14,7 +14,7 @@ import (
 	"metasim/metasim"
 )
 
-func compiled(t *testing.T) *jsonschema.Schema {
+func compileSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
 	require.NoError(t, err)
@@ -26,7 +26,7 @@ func compiled(t *testing.T) *jsonschema.Schema {
 }
 
 func TestTheSchemaTakesWhatShips(t *testing.T) {
-	s := compiled(t)
+	s := compileSchema(t)
 	for _, file := range everyGoodFile(t) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -27,29 +28,40 @@ type schemaProblem struct {
 
 // validate checks the tree against the schema and returns everything that is wrong.
 func validate(root *node) ([]schemaProblem, error) {
-	const address = "urn:metasim:scenario"
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	schema, err := compiled()
 	if err != nil {
-		return nil, fmt.Errorf("the schema is no JSON: %w", err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource(address, doc); err != nil {
-		return nil, fmt.Errorf("the schema is no schema: %w", err)
-	}
-	compiled, err := compiler.Compile(address)
-	if err != nil {
-		return nil, fmt.Errorf("the schema does not compile: %w", err)
+		return nil, fmt.Errorf("the schema of scenarios is wrong, a mistake of metasim: %w", err)
 	}
 	var invalid *jsonschema.ValidationError
-	if err := compiled.Validate(root.plain()); err != nil && !errors.As(err, &invalid) {
-		return nil, fmt.Errorf("the schema fails: %w", err)
+	if err := schema.Validate(root.plain()); err != nil && !errors.As(err, &invalid) {
+		return nil, fmt.Errorf("the schema of scenarios fails, a mistake of metasim: %w", err)
 	}
-	v := validator{root: root, schema: doc}
+	v := validator{root: root, schema: schema.doc}
 	if invalid != nil {
 		v.walk(invalid)
 	}
 	return v.problems, nil
 }
+
+// A compiledSchema is the schema, and what it was compiled from. Neither changes.
+type compiledSchema struct {
+	*jsonschema.Schema
+	doc any
+}
+
+// compiled compiles the schema once, which takes longer than to check a scenario against it.
+var compiled = sync.OnceValues(func() (s compiledSchema, err error) {
+	const address = "urn:metasim:scenario"
+	if s.doc, err = jsonschema.UnmarshalJSON(bytes.NewReader(Schema())); err != nil {
+		return s, err
+	}
+	compiler := jsonschema.NewCompiler()
+	if err = compiler.AddResource(address, s.doc); err != nil {
+		return s, err
+	}
+	s.Schema, err = compiler.Compile(address)
+	return s, err
+})
 
 // A validator writes the messages for what the schema library found, with the titles and examples of the schema.
 type validator struct {
