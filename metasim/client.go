@@ -138,12 +138,16 @@ func (c *client) pending() Instant {
 	return Earlier(c.queue.due(), c.window.first())
 }
 
-// promised is the instant before which the client sends nothing, by all that it has said. A conditional promise binds too:
-// before its next event a client sends only in answer to something that it was given, and not sooner than its reaction time
-// allows.
+// promised is the instant before which the client sends nothing, by all that it has said.
 func (c *client) promised() Instant {
-	answer := c.window.first().React(c.reaction)
-	return Later(Later(c.floor, c.asleep), Earlier(c.next, answer))
+	return SendBound(Later(c.floor, c.asleep), c.next, c.window.first(), c.reaction)
+}
+
+// SendBound returns the first instant at which a client may send. It is not before its unconditional promise. Before the next
+// event that it reported, a client sends only in answer to a message that it was given since, and not sooner than its reaction
+// time allows: cause is when the first such message is due, Infinity if there is none.
+func SendBound(promise, next, cause Instant, reaction Time) Instant {
+	return safetime.NewBounds(promise, next, cause, reaction).Known
 }
 
 // need is the earliest instant at which a client that waits has something to do.

@@ -151,11 +151,9 @@ func (c *Client) report(now, next metasim.Instant) metasim.Report {
 	return metasim.Report{Now: now, NoSendBefore: floor, NextEvent: c.told.next, Acked: c.handled}
 }
 
-// promised returns the first instant at which the client may send: not before its own promise; and before the next event
-// that it reported only in answer to a message that it has handled since, which takes its reaction time. The server checks
-// the same.
+// promised returns the first instant at which the client may send.
 func (c *Client) promised() metasim.Instant {
-	return MaySendFrom(c.promise, c.told.next, c.told.cause, c.reaction)
+	return metasim.SendBound(c.promise, c.told.next, c.told.cause, c.reaction)
 }
 
 // MaySendFrom returns the first instant at which a client may send. It may not send before its own promise. Before the next
