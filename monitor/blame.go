@@ -56,13 +56,13 @@ func rank(had int, blame float64) int {
 // mostBlamed is the client that others waited for most; or -1. It stays until another one has clearly more blame.
 func (m *Monitor) mostBlamed(shot *server.Snapshot) int {
 	const clearly = 1.3
-	ended := func(i int) bool { s := shot.Clients[i].State; return s == server.Left || s == server.Lost }
+	departed := func(i int) bool { s := shot.Clients[i].State; return s == server.Left || s == server.Lost }
 	worst, least := -1, shown
-	if was := m.slowest; was >= 0 && !ended(was) && m.blame[was] >= shown {
+	if was := m.slowest; was >= 0 && !departed(was) && m.blame[was] >= shown {
 		worst, least = was, clearly*m.blame[was]
 	}
 	for i, b := range m.blame {
-		if b >= least && !ended(i) {
+		if b >= least && !departed(i) {
 			worst, least = i, b
 		}
 	}

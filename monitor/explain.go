@@ -194,7 +194,7 @@ func (m *Monitor) describe(shot *server.Snapshot, id metasim.ClientID, e examine
 
 // waiting says what a client waits for, if not for another client.
 func waiting(shot *server.Snapshot, c *server.ClientSnapshot) string {
-	want := fmt.Sprintf("for %v", c.Want)
+	want := fmt.Sprintf("until %v", c.Want)
 	if c.Want == metasim.Infinity {
 		want = "for a message"
 	}
@@ -204,7 +204,7 @@ func waiting(shot *server.Snapshot, c *server.ClientSnapshot) string {
 	case !c.Held:
 		want += ", and no client can send it a message before then"
 	}
-	return fmt.Sprintf("%s at %v has waited %s %s", c.Name, c.Clock, span(shot.Wall-c.Since), want)
+	return fmt.Sprintf("%s at %v has been waiting for %s, %s", c.Name, c.Clock, span(shot.Wall-c.Since), want)
 }
 
 // process returns the process of a client, as far as it is known. A connection inside this host tells which it is; what metasim started

@@ -55,7 +55,7 @@ func TestDescribe(t *testing.T) {
 		{server.Initializing, Process{PID: 8000123}, processState{condition: stopped}, "c0 has been initializing for 41 s: process 8000123 was stopped by a signal: kill -CONT 8000123 lets it go on"},
 		{server.Absent, said, processState{condition: runs, cores: 1}, "c0 has not joined yet, process 8000123, 100 % of a core" + line},
 		{server.Absent, Process{Outside: true}, processState{}, "c0 has not joined yet, and must be started outside of metasim"},
-		{server.Waiting, said, processState{}, "c0 at 0s has waited 41 s for 0s, and no client can send it a message before then"},
+		{server.Waiting, said, processState{}, "c0 at 0s has been waiting for 41 s, until 0s, and no client can send it a message before then"},
 		{server.Left, said, processState{}, "c0 has left at 0s"},
 		{server.Lost, said, processState{}, "c0 was lost at 0s"},
 	} {

@@ -104,11 +104,11 @@ func (m *Monitor) row(shot *server.Snapshot, i int, rates []rate) Client {
 
 // blameFirst is the order of the rows: by blame, then by name; clients that have left or were lost come last.
 func blameFirst(a, b Client) int {
-	return cmp.Or(cmp.Compare(ended(a), ended(b)), cmp.Compare(b.rank, a.rank), cmp.Compare(a.place, b.place))
+	return cmp.Or(cmp.Compare(departed(a), departed(b)), cmp.Compare(b.rank, a.rank), cmp.Compare(a.place, b.place))
 }
 
-// ended is 1 for a client that has left or was lost, else 0.
-func ended(c Client) int {
+// departed is 1 for a client that has left or was lost, else 0.
+func departed(c Client) int {
 	if c.State == "left" || c.State == "lost" {
 		return 1
 	}
