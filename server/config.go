@@ -41,7 +41,8 @@ type Config struct {
 	Observers []Observer
 	// After, if set, is called each time a goroutine has run the dispatcher, when another may run it. It lets clients inside
 	// the process go on. canRunInline says that After may run them on this goroutine, so that they call the Server again; it
-	// is false while a connection inside the process is being written. See client.Scheduler.
+	// is false while a connection inside the process is being written. See client.Scheduler. Several goroutines may call
+	// After at once.
 	After func(canRunInline bool)
 	// ProcessEnd, if set, is asked once how the process of a lost client ended. It may wait a moment for that end.
 	ProcessEnd func(client string) ProcessEnd

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -15,8 +16,8 @@ func TestSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := config("a", "b", "c", "d")
 		c.Detach = map[string]bool{"d": true}
-		after := 0
-		c.After = func(bool) { after++ }
+		var after atomic.Int64 // several goroutines may call After at once
+		c.After = func(bool) { after.Add(1) }
 		r := serve(t, c)
 		states := func() (all []string) {
 			synctest.Wait()
@@ -39,7 +40,7 @@ func TestSnapshot(t *testing.T) {
 		peers[1].say(&metasim.Leave{})
 		require.NoError(t, r.end())
 		synctest.Wait() // its clients have heard of it
-		require.Positive(t, after)
+		require.Positive(t, after.Load())
 	})
 }
 
