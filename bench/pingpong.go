@@ -57,9 +57,12 @@ func pingPong() (list []workload) {
 	}
 	add(placement{transport: "mem"}, "raw goroutine ping-pong")
 	for _, transport := range transports() {
-		floor := workload{name: "raw ping-pong", params: Params{"transport": transport, "size": 64}}
-		add(placement{transport: transport, processes: 2}, floor.id())
-		add(placement{transport: transport, processes: 1, inside: 1}, floor.id())
+		floor := ""
+		if hasFloor(transport) {
+			floor = (&workload{name: "raw ping-pong", params: Params{"transport": transport, "size": 64}}).id()
+		}
+		add(placement{transport: transport, processes: 2}, floor)
+		add(placement{transport: transport, processes: 1, inside: 1}, floor)
 	}
 	return list
 }

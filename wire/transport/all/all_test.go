@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,13 +131,16 @@ func shortDir(t *testing.T) string {
 }
 
 func TestErrors(t *testing.T) {
+	schemes := all.Table().Schemes()
+	last := len(schemes) - 1
+	use := "use " + strings.Join(schemes[:last], "://, ") + ":// or " + schemes[last] + "://"
 	const pin = "0000000000000000000000000000000000000000000000000000000000000000"
 	for url, want := range map[string]string{
 		"":                                 "set METASIM_SERVER",
-		"mem:":                             "use unix://, tcp://, quic:// or shm://",
-		"localhost:4000":                   "use unix://, tcp://, quic:// or shm://",
-		"http://localhost:4000":            "use unix://, tcp://, quic:// or shm://",
-		"tcp":                              "use unix://, tcp://, quic:// or shm://",
+		"mem:":                             use,
+		"localhost:4000":                   use,
+		"http://localhost:4000":            use,
+		"tcp":                              use,
 		"tcp://127.0.0.1:1":                "nobody listens at tcp://127.0.0.1:1",
 		"shm:":                             "use shm:///path",
 		"unix:///does/not/exist":           "nobody listens at unix:///does/not/exist",
@@ -149,5 +153,5 @@ func TestErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err := all.Table().Listen("http://localhost:0")
-	require.ErrorContains(t, err, "use unix://, tcp://, quic:// or shm://")
+	require.ErrorContains(t, err, use)
 }
