@@ -13,8 +13,8 @@ import (
 	"metasim/metasim"
 )
 
-// BenchmarkReport reads and reports a run of a hundred thousand grants, of a crowd in lock step: everybody waits for
-// everybody, so that each report changes who is to blame.
+// BenchmarkReport reads and reports a run of a hundred thousand grants, of clients in lock step: each waits for
+// all others, so that each report changes which client holds which back.
 func BenchmarkReport(b *testing.B) {
 	for _, n := range []int{4, 64} {
 		b.Run(fmt.Sprint("clients=", n), func(b *testing.B) {
@@ -27,7 +27,7 @@ func BenchmarkReport(b *testing.B) {
 			b.ReportAllocs()
 			var grants uint64
 			for b.Loop() {
-				src.Journal = &tape{entries: w.entries}
+				src.Journal = &memoryJournal{entries: w.entries}
 				tl, err := trace.Read(src)
 				require.NoError(b, err)
 				r := report.New(tl)

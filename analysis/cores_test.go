@@ -28,7 +28,7 @@ func TestSharedCores(t *testing.T) {
 	})
 }
 
-// crowd are clients who all compute in each step of a millisecond and share the cores.
+// crowd returns clients that all compute in each step of a millisecond and share the cores.
 func crowd(clients, cores int) *world {
 	w := &world{timed: true, cores: cores, config: metasim.Config{Delays: fixed{"ALL": ms}, Until: 50 * ms}}
 	for i := range clients {
@@ -37,7 +37,7 @@ func crowd(clients, cores int) *world {
 	return w
 }
 
-// Eight who share two cores are two at once, and what that costs is the price of the machine.
+// Of eight clients that share two cores, two compute at once. That is the price of the machine.
 func TestAMachineWithTooFewCores(t *testing.T) {
 	_, r := analyze(t, crowd(8, 2))
 	require.Equal(t, 2, r.Cores)

@@ -9,7 +9,7 @@ import (
 	"metasim/metasim"
 )
 
-// Two who act in turns, a millisecond apart, over links of one step: with a millisecond more none waits for the other.
+// Two clients act in turns, a millisecond apart, over links of one step. With a millisecond more neither waits for the other.
 func TestHowMuchLongerALinkHadToBe(t *testing.T) {
 	_, r := analyze(t, inTurns(0))
 	for _, l := range r.Links {
@@ -23,8 +23,8 @@ func TestHowMuchLongerALinkHadToBe(t *testing.T) {
 	require.InDelta(t, 1, r.Parallelism, 0.05, "and less is not enough")
 }
 
-// Of who waits for whatever may come nothing is said: no delay would let it go on.
-func TestWhoOnlyAnswersFallsShortOfNothing(t *testing.T) {
+// No delay would let a client go on that waits for whatever message may come.
+func TestAWaitForAnyMessageHasNoShortfall(t *testing.T) {
 	_, r := analyze(t, &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}})
 	require.NotEmpty(t, r.Links)
 	for _, l := range r.Links {

@@ -1,7 +1,7 @@
 // Package analysis is the root of the packages that say what a recorded run cost and why: how parallel it was, how parallel it could have
 // been, which client held which other client back over which link, and what would make the run faster.
 //
-//	trace    reads the journal into a timeline: who computed, who waited, for whom, over which links
+//	trace    reads the journal into a timeline: which client computed, which waited for which, over which links
 //	predict  simulates the run under other conditions
 //	report   computes the numbers and the advice, and writes them as text and JSON
 //	show     writes a page, a trace for Perfetto and plots

@@ -16,10 +16,10 @@ import (
 	"metasim/record/journal"
 )
 
-// A journal that breaks off is told as far as it goes, even where its last entry lacks effects.
+// A journal that breaks off is reported up to there, even if its last entry lacks effects.
 func TestTornJournals(t *testing.T) {
 	full := record(t, &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 10 * ms}})
-	entries := full.Journal.(*tape).entries
+	entries := full.Journal.(*memoryJournal).entries
 	for n := range entries {
 		for _, lame := range []bool{false, true} {
 			cut := append([]journal.Entry{}, entries[:n]...)
@@ -27,7 +27,7 @@ func TestTornJournals(t *testing.T) {
 				cut[n-1].Effects = nil
 			}
 			src := full
-			src.Journal = &tape{entries: cut, end: &journal.TornError{Reason: "it was cut"}}
+			src.Journal = &memoryJournal{entries: cut, end: &journal.TornError{Reason: "it was cut"}}
 			tl, err := trace.Read(src)
 			require.NoError(t, err)
 			require.ErrorContains(t, tl.Torn, "it was cut")
@@ -41,7 +41,7 @@ func TestTornJournals(t *testing.T) {
 	}
 }
 
-// checkBlameOf holds that nobody waits for longer than he was blocked.
+// checkBlameOf checks that each client waited for others for as long as it was blocked.
 func checkBlameOf(t *testing.T, r *report.Report) {
 	t.Helper()
 	blamed := map[string]float64{}
@@ -55,11 +55,11 @@ func checkBlameOf(t *testing.T, r *report.Report) {
 
 func TestRefuses(t *testing.T) {
 	full := record(t, &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 10 * ms}})
-	entries := full.Journal.(*tape).entries
+	entries := full.Journal.(*memoryJournal).entries
 
 	other := full
 	other.Config.Delays = pairDelays(1, 2*ms)
-	other.Journal = &tape{entries: entries}
+	other.Journal = &memoryJournal{entries: entries}
 	_, err := trace.Read(other)
 	var diverged *trace.DivergedError
 	require.ErrorAs(t, err, &diverged)
@@ -67,17 +67,17 @@ func TestRefuses(t *testing.T) {
 
 	fewer := full
 	fewer.Config.Clients = []string{"a0"}
-	fewer.Journal = &tape{entries: entries}
+	fewer.Journal = &memoryJournal{entries: entries}
 	_, err = trace.Read(fewer)
 	require.ErrorIs(t, err, journal.ErrForeign)
 
 	broken := full
-	broken.Journal = &tape{entries: entries[:9], end: errors.New("the disk is gone")}
+	broken.Journal = &memoryJournal{entries: entries[:9], end: errors.New("the disk is gone")}
 	_, err = trace.Read(broken)
 	require.EqualError(t, err, "the disk is gone")
 }
 
-// What is kept is bounded; what is summed up is not.
+// The number of stored grants and messages is bounded. The sums are not.
 func TestLimits(t *testing.T) {
 	read := func(limit int) (*trace.Timeline, *report.Report) {
 		src := record(t, &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}})
@@ -99,23 +99,24 @@ func TestLimits(t *testing.T) {
 	require.InDelta(t, full.WallS, p.WallS, 0.15*full.WallS)
 }
 
-// A subscription that brought nothing is told of where somebody waited for it, unless its sender would hold the client back anyway.
+// There is advice on a subscription that brought no message though the client waited for it, unless its sender holds the client back
+// anyway.
 func TestAdviceOnSilence(t *testing.T) {
 	advice := func(useful, silent metasim.Time, end error) (unused []report.Advice, r *report.Report) {
-		w := inTurns(1 * ms) // a and b, who might send on A and B and never do
+		w := inTurns(1 * ms) // a and b might send on A and B and never do
 		w.config.Delays = fixed{"A": silent, "B": silent, "USED": useful}
 		for _, a := range w.actors {
 			a.pubs = append(a.pubs, "USED")
 			a.subs, a.steps = append(a.subs, "USED", "[A-Z]+"), true // the last of use for USED alone
 			act := a.act
-			a.act = func(at metasim.Instant, m []metasim.Message) deed {
+			a.act = func(at metasim.Instant, m []metasim.Message) outcome {
 				d := act(at, m)
 				d.sends = []string{"USED"}
 				return d
 			}
 		}
 		src := record(t, w)
-		src.Journal.(*tape).end = end
+		src.Journal.(*memoryJournal).end = end
 		tl, err := trace.Read(src)
 		require.NoError(t, err)
 		r = report.New(tl)
@@ -143,15 +144,15 @@ func TestAdviceOnSilence(t *testing.T) {
 
 func TestAdvice(t *testing.T) {
 	quiet := func(name string, subs ...string) *actor {
-		return &actor{name: name, subs: subs, first: metasim.Forever, act: func(metasim.Instant, []metasim.Message) deed { return deed{} }}
+		return &actor{name: name, subs: subs, first: metasim.Forever, act: func(metasim.Instant, []metasim.Message) outcome { return outcome{} }}
 	}
 	w := &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, 0), Until: 10 * ms}}
 	rounds := 0
-	w.actors[1].act = func(metasim.Instant, []metasim.Message) deed {
+	w.actors[1].act = func(metasim.Instant, []metasim.Message) outcome {
 		if rounds++; rounds == 20 {
-			return deed{work: 10 * us}
+			return outcome{work: 10 * us}
 		}
-		return deed{work: 10 * us, sends: []string{"PONG0"}}
+		return outcome{work: 10 * us, sends: []string{"PONG0"}}
 	}
 	w.actors = append(w.actors, quiet("x", "PIN.*", "NOTHING", "NONE.*"), quiet("y", "PING0"))
 	_, r := analyze(t, w)
@@ -164,21 +165,21 @@ func TestAdvice(t *testing.T) {
 	require.Contains(t, texts[3], "x subscribes to NOTHING, which no client publishes")
 }
 
-// Who only ever answers, after a while, could declare how long that takes; who answers at once could not say more than it does.
+// A client that always takes a while to answer could declare its reaction time. A client that answers at once cannot promise more.
 func TestAdviceOnPromises(t *testing.T) {
 	advice := func(after metasim.Time) []report.Advice {
 		w := &world{config: metasim.Config{Delays: fixed{"ASK": ms, "ANSWER": ms}, Until: 100 * ms}}
 		asker := &actor{name: "asker", pubs: []string{"ASK"}, subs: []string{"ANSWER"}}
-		asker.act = func(at metasim.Instant, _ []metasim.Message) deed {
-			d := deed{work: 10 * us, next: at.Time/ms*ms + ms}
+		asker.act = func(at metasim.Instant, _ []metasim.Message) outcome {
+			d := outcome{work: 10 * us, next: at.Time/ms*ms + ms}
 			if at.Time%(10*ms) == 0 {
 				d.sends = []string{"ASK"}
 			}
 			return d
 		}
 		answerer := &actor{name: "answerer", pubs: []string{"ANSWER"}, subs: []string{"ASK"}, first: metasim.Forever}
-		answerer.act = func(at metasim.Instant, got []metasim.Message) deed {
-			d := deed{work: 100 * us, next: at.Time + after}
+		answerer.act = func(at metasim.Instant, got []metasim.Message) outcome {
+			d := outcome{work: 100 * us, next: at.Time + after}
 			if len(got) == 0 || after == 0 {
 				d.sends, d.next = []string{"ANSWER"}, metasim.Forever
 			}
@@ -196,12 +197,12 @@ func TestAdviceOnPromises(t *testing.T) {
 	require.Greater(t, given[0].CostS, 10*100e-6/2)
 }
 
-// Who ticks often and sends seldom is told to promise more than the next tick.
+// A client that ticks often and sends seldom should promise more than the next tick.
 func TestAdviceOnTicks(t *testing.T) {
 	ticker := func(out, in string, busy metasim.Time) *actor {
 		a := &actor{name: out, pubs: []string{out}, subs: []string{in}}
-		a.act = func(at metasim.Instant, _ []metasim.Message) deed {
-			d := deed{work: 10 * us, next: at.Time/ms*ms + ms}
+		a.act = func(at metasim.Instant, _ []metasim.Message) outcome {
+			d := outcome{work: 10 * us, next: at.Time/ms*ms + ms}
 			if at.Time/(10*ms)%2 == busy { // now the one has much to do, now the other
 				d.work = 100 * us
 			}

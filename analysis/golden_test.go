@@ -14,24 +14,26 @@ import (
 )
 
 // fixedRun is a robot of three clients: a camera every 10 ms, a planner that is slow and answers, and a base that steps and
-// hears both; and somebody who listens to what nobody says.
+// subscribes to both; and a client that subscribes to a channel without a publisher.
 func fixedRun() *world {
-	camera := &actor{name: "camera", pubs: []string{"IMAGE"}, first: 10 * ms, act: func(at metasim.Instant, _ []metasim.Message) deed {
-		return deed{work: 200 * us, sends: []string{"IMAGE"}, next: at.Time + 10*ms}
+	camera := &actor{name: "camera", pubs: []string{"IMAGE"}, first: 10 * ms, act: func(at metasim.Instant, _ []metasim.Message) outcome {
+		return outcome{work: 200 * us, sends: []string{"IMAGE"}, next: at.Time + 10*ms}
 	}}
 	planner := &actor{
 		name: "planner", pubs: []string{"PLAN"}, subs: []string{"IMAGE"}, first: metasim.Forever,
-		act: func(metasim.Instant, []metasim.Message) deed { return deed{work: 900 * us, sends: []string{"PLAN"}} },
+		act: func(metasim.Instant, []metasim.Message) outcome {
+			return outcome{work: 900 * us, sends: []string{"PLAN"}}
+		},
 	}
 	base := &actor{
 		name: "base", pubs: []string{"ODOMETRY"}, subs: []string{"PLAN", "IMAGE"}, first: 5 * ms, steps: true,
-		act: func(at metasim.Instant, _ []metasim.Message) deed {
-			return deed{work: 150 * us, sends: []string{"ODOMETRY"}, next: at.Time + 5*ms}
+		act: func(at metasim.Instant, _ []metasim.Message) outcome {
+			return outcome{work: 150 * us, sends: []string{"ODOMETRY"}, next: at.Time + 5*ms}
 		},
 	}
 	idle := &actor{
 		name: "a-logger-with-a-long-name", subs: []string{"ODOMETRY", "BATTERY"}, first: metasim.Forever,
-		act: func(metasim.Instant, []metasim.Message) deed { return deed{work: 20 * us} },
+		act: func(metasim.Instant, []metasim.Message) outcome { return outcome{work: 20 * us} },
 	}
 	return &world{
 		actors: []*actor{camera, planner, base, idle}, flight: 10 * us, timed: true, cores: 2,

@@ -12,7 +12,7 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// passes are the entries of a run, as its server took them.
+// passes returns the entries of a run by passes of its server.
 func passes(entries []journal.Entry) (all [][]journal.Entry) {
 	begin := 0
 	for i := range entries {

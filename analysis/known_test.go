@@ -11,7 +11,7 @@ import (
 	"metasim/metasim"
 )
 
-// Two who answer one another never compute at once, whatever the delays: there is one message.
+// Two clients that answer one another never compute at once, whatever the delays: there is one message.
 func TestTwoInAMutexHaveAParallelismOfOne(t *testing.T) {
 	w := &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}}
 	tl, r := analyze(t, w)
@@ -30,7 +30,7 @@ func TestTwoInAMutexHaveAParallelismOfOne(t *testing.T) {
 	}
 }
 
-// What has nothing to do with one another costs one another nothing.
+// Pairs that are independent of one another do not slow one another down.
 func TestIndependentPairsAddUp(t *testing.T) {
 	for _, k := range []int{1, 3, 8} {
 		w := &world{config: metasim.Config{Delays: pairDelays(k, ms), Until: 100 * ms}}
@@ -43,8 +43,8 @@ func TestIndependentPairsAddUp(t *testing.T) {
 	}
 }
 
-// In a pipeline each stage computes while the next one computes what it got before: as many at once as there are stages,
-// but at both ends.
+// In a pipeline each stage computes while the next one computes what it got before. So all stages compute at once, except at the
+// beginning and at the end.
 func TestPipeline(t *testing.T) {
 	const stages, n, work = 4, 50, 10 * us
 	w := &world{config: metasim.Config{Delays: fixed{}, Until: (n + stages + 1) * ms}}
@@ -52,11 +52,11 @@ func TestPipeline(t *testing.T) {
 		in, out := fmt.Sprint("S", i), fmt.Sprint("S", i+1)
 		w.config.Delays.(fixed)[out] = ms
 		a := &actor{name: fmt.Sprint("stage-", i), pubs: []string{out}, subs: []string{in}, first: metasim.Forever}
-		a.act = func(metasim.Instant, []metasim.Message) deed { return deed{work: work, sends: []string{out}} }
+		a.act = func(metasim.Instant, []metasim.Message) outcome { return outcome{work: work, sends: []string{out}} }
 		if i == 0 {
 			a.subs, a.first = nil, ms
-			a.act = func(at metasim.Instant, _ []metasim.Message) deed {
-				d := deed{work: work, sends: []string{out}, next: at.Time + ms}
+			a.act = func(at metasim.Instant, _ []metasim.Message) outcome {
+				d := outcome{work: work, sends: []string{out}, next: at.Time + ms}
 				if at.Time == n*ms {
 					d.next = metasim.Forever
 				}
@@ -72,8 +72,8 @@ func TestPipeline(t *testing.T) {
 	require.InDelta(t, float64(stages*n)/(n+stages-1), r.Parallelism, 1e-9)
 }
 
-// Everybody waits for the slow one, and the report says so.
-func TestAStragglerHasTheBlame(t *testing.T) {
+// All clients wait for the slow one, and the report says so.
+func TestASlowClientHoldsTheOthers(t *testing.T) {
 	w := &world{config: metasim.Config{Delays: fixed{"ALL": ms}, Until: 20 * ms}}
 	for i := range 4 {
 		w.actors = append(w.actors, worker(fmt.Sprint("fast-", i), 10*us))
@@ -95,7 +95,7 @@ func TestAStragglerHasTheBlame(t *testing.T) {
 	require.InDelta(t, 0, slow.BlockedS, 1e-12)
 }
 
-// Where clients tell how long they computed, what the way takes is overhead, to the nanosecond.
+// If clients report how long they computed, transport is overhead, to the nanosecond.
 func TestWorkIsWhatClientsTell(t *testing.T) {
 	w := &world{actors: pair(0, 10*us), flight: 5 * us, timed: true, config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}}
 	_, r := analyze(t, w)
@@ -114,13 +114,15 @@ func TestTransportIsOverhead(t *testing.T) {
 	}
 }
 
-// inTurns are two who never send anything, but might, and act in turns.
+// inTurns are two clients that act in turns. They might send to one another, but never do.
 func inTurns(delay metasim.Time) *world {
 	w := &world{config: metasim.Config{Delays: fixed{"A": delay, "B": delay}, Until: 100 * ms}}
 	for i, name := range []string{"a", "b"} {
 		w.actors = append(w.actors, &actor{
 			name: name, pubs: []string{string(rune('A' + i))}, subs: []string{string(rune('B' - i))}, first: metasim.Time(i) * ms,
-			act: func(at metasim.Instant, _ []metasim.Message) deed { return deed{work: 10 * us, next: at.Time + 2*ms} },
+			act: func(at metasim.Instant, _ []metasim.Message) outcome {
+				return outcome{work: 10 * us, next: at.Time + 2*ms}
+			},
 		})
 	}
 	return w
@@ -144,7 +146,7 @@ func TestShortLinksMakeAMutex(t *testing.T) {
 }
 
 // No client goes on before all have initialized, so all wait for the last one.
-func TestTheLastToInitializeHasTheBlame(t *testing.T) {
+func TestTheLastToInitializeHoldsTheOthers(t *testing.T) {
 	w := &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 3 * ms}}
 	w.actors = append(w.actors, worker("idle", 0))
 	w.actors[1].late = 500 * us

@@ -45,9 +45,9 @@ func drawWorld(t *rapid.T, distinct bool) *world {
 		answers := rapid.Bool().Draw(t, "answers")
 		lasts := rapid.IntRange(3, 60).Draw(t, "lasts")
 		k := 0
-		a.act = func(at metasim.Instant, messages []metasim.Message) deed {
+		a.act = func(at metasim.Instant, messages []metasim.Message) outcome {
 			k++
-			d := deed{work: works[k%len(works)] * us, leave: k == lasts}
+			d := outcome{work: works[k%len(works)] * us, leave: k == lasts}
 			if a.timer == metasim.Infinity && a.first != metasim.Forever {
 				d.next = at.Time + period
 			}
@@ -81,7 +81,7 @@ func drawRoughWorld(t *rapid.T) *world {
 		size := rapid.IntRange(0, 3).Draw(t, "size")
 		speaks := rapid.IntRange(1, 3).Draw(t, "speaks")
 		act, k := a.act, 0
-		a.act = func(at metasim.Instant, messages []metasim.Message) deed {
+		a.act = func(at metasim.Instant, messages []metasim.Message) outcome {
 			k++
 			d := act(at, messages)
 			if d.size = size * k; k%speaks > 0 {
@@ -109,7 +109,7 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-// checkBlame holds that all of a client's blocked time is somebody's.
+// checkBlame checks that all blocked time of a client is attributed to other clients.
 func checkBlame(t require.TestingT, r *report.Report) {
 	blamed := map[string]float64{}
 	for _, b := range r.Blame {
@@ -125,7 +125,7 @@ func checkBlame(t require.TestingT, r *report.Report) {
 	require.InDelta(t, r.CriticalConservativeS, critical, 1e-9, "the critical path is somebody's work")
 }
 
-// checkGrants holds that a client's grants follow one another, and that the holds of a grant fill its blocked interval.
+// checkGrants checks that a client's grants follow one another, and that the holds of a grant fill its blocked interval.
 func checkGrants(t require.TestingT, tl *trace.Timeline, r *report.Report) {
 	last := make([]int64, len(tl.Names))
 	work := make([]float64, len(tl.Names))
@@ -148,7 +148,7 @@ func checkGrants(t require.TestingT, tl *trace.Timeline, r *report.Report) {
 	}
 }
 
-// checkProfile holds that the profile and the histogram are of the same run.
+// checkProfile checks that the profile and the histogram are of the same run.
 func checkProfile(t require.TestingT, tl *trace.Timeline, r *report.Report) {
 	sum, running, begin := 0.0, 0.0, tl.Begin
 	for _, s := range tl.Profile {
@@ -172,7 +172,7 @@ func checkProfile(t require.TestingT, tl *trace.Timeline, r *report.Report) {
 	require.LessOrEqual(t, r.WorkS*1e9, running+1)
 }
 
-// Whom a client waits for is the same if it is asked for whenever something has happened; where two hold it alike, either.
+// The blame is the same as if it were asked for after every entry.
 func TestBlameIsFoundWhenItChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, true)
@@ -190,8 +190,8 @@ func pairsOf(tl *trace.Timeline) map[[2]metasim.ClientID]int64 {
 	return pairs
 }
 
-// plainBlame finds out the plain way who waited for whom: it asks for everybody whenever time has passed. In a world all
-// initialize at one time, so nobody waits in the epsilon tick.
+// plainBlame finds which client waited for which in the plain way: it asks for each client whenever time has passed. All clients of a world
+// initialize at one time, so none waits in the epsilon tick.
 func plainBlame(t require.TestingT, w *world) map[[2]metasim.ClientID]int64 {
 	d, err := metasim.New(w.config)
 	require.NoError(t, err)

@@ -11,8 +11,8 @@ import (
 	"metasim/metasim"
 )
 
-// A prediction of the run as it was is the run as it was, where frames take no time; but for who comes first of two who are
-// done at the same time, which may decide how far a third is authorized.
+// A prediction without changes takes as long as the run, if frames take no time. A small difference remains: if two clients are done at
+// the same time, their order may decide how far a third one is authorized.
 func TestNothingChanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, false)
@@ -28,7 +28,7 @@ func TestNothingChanged(t *testing.T) {
 	})
 }
 
-// predicted is what a world would take with changes, and what it took.
+// predicted returns what a world would take with changes, and what it took.
 func predicted(t *testing.T, w *world, changes ...string) (would, did float64) {
 	t.Helper()
 	tl, err := trace.Read(record(t, w))
@@ -47,7 +47,7 @@ func predicted(t *testing.T, w *world, changes ...string) (would, did float64) {
 	return p.WallS, seconds(tl.Wall())
 }
 
-// takes is what a world takes.
+// takes returns what a world takes.
 func takes(t *testing.T, w *world) float64 {
 	t.Helper()
 	tl, err := trace.Read(record(t, w))
@@ -55,8 +55,8 @@ func takes(t *testing.T, w *world) float64 {
 	return seconds(tl.Wall())
 }
 
-// Two who never send, and act in turns, wait for one another only because their links are short, or because they do not
-// promise what they keep.
+// Two clients that never send, and act in turns, wait for one another only because their links are short, or because they do not
+// promise to send nothing.
 func TestPredictALongerLinkAndABetterPromise(t *testing.T) {
 	for _, change := range []string{"link(*->*).delay=3ms", "client(*).promise=all"} {
 		would, did := predicted(t, inTurns(0), change)
@@ -67,9 +67,9 @@ func TestPredictALongerLinkAndABetterPromise(t *testing.T) {
 	require.InDelta(t, 2*did, would, 10.1e-6)
 }
 
-// What a client did without telling anybody, as nobody needed to know, is known from what it announces: of one that does
-// something every two milliseconds, all of it. It takes its time where somebody does need to know.
-func TestPredictWhatWasNotTold(t *testing.T) {
+// Acts that no report mentions, because no other client needed the report, are inferred from the announced ones: all of them, if the
+// client acts every two milliseconds. They take their time in a prediction in which another client needs the reports.
+func TestPredictInferredActs(t *testing.T) {
 	silent := func(delay metasim.Time) *world {
 		w := inTurns(delay)
 		w.actors[0].merges, w.actors[0].first = true, 2*ms
@@ -92,8 +92,7 @@ func TestPredictWhatWasNotTold(t *testing.T) {
 	require.InDelta(t, takes(t, silent(0)), would, 10.1e-6)
 }
 
-// Who computes little inside the server's process takes turns with the others, whatever the cores; who computes for long
-// does not.
+// Clients inside the server's process that compute little take turns, whatever the cores. Those that compute for long do not.
 func TestPredictTurns(t *testing.T) {
 	for work, slower := range map[int64]float64{10 * us: 1, 30 * us: 3} {
 		w := &world{timed: true, config: metasim.Config{Delays: pairDelays(3, ms), Until: 100 * ms}}
@@ -116,9 +115,9 @@ func TestPredictTurns(t *testing.T) {
 	}
 }
 
-// Where clients tell for how long they computed, the rest of what a run took is what it took them to talk, and with what that
-// comes to a prediction of the run as it was is the run as it was.
-func TestPricesAreFitted(t *testing.T) {
+// If clients report how long they computed, communication took the rest of the run. With these costs a prediction without changes takes as
+// long as the run.
+func TestCostsAreFitted(t *testing.T) {
 	for _, flight := range []int64{100, 5 * us, 300 * us} {
 		w := &world{timed: true, flight: flight, config: metasim.Config{Delays: fixed{"ALL": ms}, Until: 20 * ms}}
 		for _, name := range []string{"a", "b", "c"} {
@@ -175,7 +174,7 @@ func TestPredictCores(t *testing.T) {
 	require.InDelta(t, 1.5*did, would, 20e-6)
 }
 
-// Who shared two cores goes twice as fast on four, and no faster on more than there are clients.
+// Clients that shared two cores go twice as fast on four, and no faster on more cores than clients.
 func TestPredictMoreCores(t *testing.T) {
 	would, did := predicted(t, crowd(8, 2), "cores=4")
 	require.InEpsilon(t, takes(t, crowd(8, 4)), would, 0.05)
@@ -186,7 +185,7 @@ func TestPredictMoreCores(t *testing.T) {
 	require.InEpsilon(t, takes(t, crowd(8, 1)), would, 0.05)
 }
 
-// A message that comes later makes what it causes come later, and nothing else.
+// A message that comes later delays what it causes, and nothing else.
 func TestPredictKeepsTheWork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, false)

@@ -144,7 +144,7 @@ func checkLinks(t require.TestingT, entries []journal.Entry, tl *trace.Timeline,
 	}
 }
 
-// checkPromises judges what each report promised by the first send after it.
+// checkPromises compares what each report promised with the first send after it.
 func checkPromises(t require.TestingT, entries []journal.Entry, r *report.Report) {
 	for i, c := range r.Clients {
 		var could, promised, announced float64
@@ -178,7 +178,7 @@ func checkPromises(t require.TestingT, entries []journal.Entry, r *report.Report
 	}
 }
 
-// said returns what a client reports in an event, if it does.
+// said returns the report in an event of a client, if there is one.
 func said(ev metasim.Event, client int) (r *metasim.Report, ok bool) {
 	switch ev := ev.(type) {
 	case *metasim.Advance:

@@ -13,8 +13,8 @@ import (
 	"metasim/record/journal"
 )
 
-// A twin finds the formulas of a run the plain way: it writes down every piece of work, and every edge between two, and
-// then looks for the longest path. It knows of the analysis nothing but the rules of its package comment.
+// A twin computes the formulas in the plain way: it stores every piece of work and every edge between two pieces, and then finds the longest
+// path. It uses nothing of the analysis but the rules in the comment of package analysis.
 type twin struct {
 	t       require.TestingT
 	d       *metasim.Dispatcher
@@ -27,8 +27,8 @@ type twin struct {
 
 	blocked, work []int64
 	spoke         []metasim.ClientID              // in this pass, in order
-	short         map[metasim.Hop]map[int64]int64 // how long somebody waited behind a link, by how much longer that had to be
-	causes        []metasim.ClientID              // of the authorizations of those who waited, in order: as the analysis has them
+	short         map[metasim.Hop]map[int64]int64 // how long clients waited behind a link, by how much longer the link had to be
+	causes        []metasim.ClientID              // of the authorizations of waiting clients, in order, as the Timeline has them
 }
 
 // A piece of work begins after others, with so much left of it that comes after each.
@@ -71,7 +71,7 @@ type twinClient struct {
 	taken   bool    // the first of them is accounted for
 	timed   bool
 
-	released bool // somebody's report lets it go on
+	released bool // a report lets it go on
 	releaser metasim.ClientID
 }
 
@@ -131,7 +131,7 @@ func (tw *twin) pass(entries []journal.Entry) {
 		}
 		if id, ok := journal.ClientOf(e.Event); ok {
 			tw.spoke = append(tw.spoke, id)
-			tw.heed(id)
+			tw.letGoOn(id)
 		}
 	}
 }
@@ -146,15 +146,15 @@ func reportOf(ev metasim.Event) *metasim.Report {
 	return nil
 }
 
-// heed looks whom the report of a client lets go on.
-func (tw *twin) heed(speaker metasim.ClientID) {
+// letGoOn finds the clients that the report of a client lets go on.
+func (tw *twin) letGoOn(speaker metasim.ClientID) {
 	initialized := tw.working == 0 && !tw.settled
 	for i := range tw.clients {
 		c, id := &tw.clients[i], metasim.ClientID(i)
 		if c.gone || tw.began == 0 || tw.working > 0 {
 			continue
 		}
-		if initialized { // before that nobody went on
+		if initialized { // before that no client went on
 			c.released, c.releaser = c.waiting, speaker
 			continue
 		}
@@ -166,7 +166,7 @@ func (tw *twin) heed(speaker metasim.ClientID) {
 	}
 }
 
-// waits notes how long all who wait do so, and by how much more simulated time they had to be safe to go on.
+// waits counts how long clients wait, and how much more simulated time they needed to go on.
 func (tw *twin) waits(took int64) {
 	for i := range tw.clients {
 		c := &tw.clients[i]
@@ -309,7 +309,7 @@ func (tw *twin) authorize(id metasim.ClientID, until metasim.Instant) {
 		if by != id {
 			c.last = tw.add(piece{client: id, after: []edge{{c.last, 0, byItself}, {tw.clients[by].last, 0, byReport}}})
 		}
-	default: // ahead of need: because of who spoke last
+	default: // ahead of need: because of the last event
 		for i := len(tw.spoke) - 1; i >= 0; i-- {
 			if by := tw.spoke[i]; by != id {
 				c.permits = append(c.permits, dependency{c.granted, tw.wall, tw.clients[by].last})
@@ -335,7 +335,7 @@ func (tw *twin) longest(reports bool) int64 {
 	return longest
 }
 
-// The critical paths, and what each client computed and waited, are those of the graph of all pieces of work.
+// The critical paths, and what each client computed and waited, equal those of the graph of all pieces of work.
 func TestTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawRoughWorld(t)

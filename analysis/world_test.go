@@ -30,7 +30,7 @@ type world struct {
 	jobs     []job // wait for a core
 	d        *metasim.Dispatcher
 	entries  []journal.Entry
-	pending  []occasion
+	pending  []scheduled
 	order    int
 }
 
@@ -44,7 +44,7 @@ type actor struct {
 	late       int64        // how much longer than the others it initializes, in wall-clock time
 	merges     bool         // it says nothing between two things that it does, if it can
 	promises   bool         // it steps, and says while it computes that it sends nothing before its next timer
-	act        func(at metasim.Instant, messages []metasim.Message) deed
+	act        func(at metasim.Instant, messages []metasim.Message) outcome
 
 	now, timer, granted metasim.Instant
 	promised            metasim.Instant
@@ -57,8 +57,8 @@ type actor struct {
 	left                bool
 }
 
-// A deed is what comes of it: after so much computing it sends, and sets its next timer.
-type deed struct {
+// An outcome is what an actor does at an instant: it computes, then sends, and sets its next timer.
+type outcome struct {
 	work  int64
 	sends []string
 	size  int          // of each payload
@@ -66,8 +66,8 @@ type deed struct {
 	leave bool
 }
 
-// An occasion is something that is to happen at a wall-clock time.
-type occasion struct {
+// A scheduled function is called at a wall-clock time.
+type scheduled struct {
 	wall  int64
 	order int
 	do    func()
@@ -75,7 +75,7 @@ type occasion struct {
 
 func (w *world) at(wall int64, do func()) {
 	w.order++
-	w.pending = append(w.pending, occasion{wall, w.order, do})
+	w.pending = append(w.pending, scheduled{wall, w.order, do})
 }
 
 // fixed gives each link the delay of its channel.
@@ -153,20 +153,20 @@ func record(t require.TestingT, w *world) trace.Source {
 	for _, a := range w.actors {
 		require.True(t, a.left, "%s is still there at %v, with a timer at %v", a.name, a.now, a.timer)
 	}
-	return trace.Source{Config: w.config, Cores: w.cores, Journal: &tape{entries: w.entries}}
+	return trace.Source{Config: w.config, Cores: w.cores, Journal: &memoryJournal{entries: w.entries}}
 }
 
 // pass does all that is to happen next, and then settles.
 func (w *world) pass(t require.TestingT) {
-	wall := slices.MinFunc(w.pending, func(a, b occasion) int { return cmp.Compare(a.wall, b.wall) }).wall
-	var now []occasion
-	w.pending = slices.DeleteFunc(w.pending, func(o occasion) bool {
+	wall := slices.MinFunc(w.pending, func(a, b scheduled) int { return cmp.Compare(a.wall, b.wall) }).wall
+	var now []scheduled
+	w.pending = slices.DeleteFunc(w.pending, func(o scheduled) bool {
 		if o.wall == wall {
 			now = append(now, o)
 		}
 		return o.wall == wall
 	})
-	slices.SortFunc(now, func(a, b occasion) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(now, func(a, b scheduled) int { return cmp.Compare(a.order, b.order) })
 	for _, o := range now {
 		o.do()
 	}
@@ -215,7 +215,7 @@ func (w *world) report(a *actor) metasim.Report {
 	if a.computed = 0; !w.timed {
 		computed = 0
 	}
-	if w.cores > 0 && !a.told { // the first report says that somebody measures
+	if w.cores > 0 && !a.told { // the first report shows that the client measures
 		a.told, computed = true, max(1, computed)
 	}
 	return metasim.Report{
@@ -293,7 +293,7 @@ func (w *world) compute(wall, work int64, then func(end int64)) {
 	w.share(wall)
 }
 
-// share gives free cores to those who wait, in turns.
+// share gives free cores to the jobs that wait, in turns.
 func (w *world) share(wall int64) {
 	for w.busy < w.cores && len(w.jobs) > 0 {
 		j := w.jobs[0]
@@ -313,7 +313,7 @@ func (w *world) share(wall int64) {
 }
 
 // done says what an actor has done.
-func (w *world) done(wall int64, id metasim.ClientID, d deed) {
+func (w *world) done(wall int64, id metasim.ClientID, d outcome) {
 	a := w.actors[id]
 	for _, channel := range d.sends {
 		w.step(wall, &metasim.Send{Client: id, Channel: channel, Sent: a.now, Payload: make([]byte, d.size)})
@@ -336,13 +336,13 @@ func (w *world) done(wall int64, id metasim.ClientID, d deed) {
 	}
 }
 
-// A tape is a Journal in memory.
-type tape struct {
+// A memoryJournal is a Journal in memory.
+type memoryJournal struct {
 	entries []journal.Entry
 	end     error // nil: io.EOF
 }
 
-func (t *tape) Next() (journal.Entry, error) {
+func (t *memoryJournal) Next() (journal.Entry, error) {
 	if len(t.entries) == 0 {
 		return journal.Entry{}, cmp.Or(t.end, io.EOF)
 	}
@@ -361,17 +361,21 @@ func analyze(t *testing.T, w *world) (*trace.Timeline, *report.Report) {
 // us is a microsecond of wall clock.
 const us = 1000
 
-// pair makes two actors who pass a message to and fro, each computing for some time.
+// pair returns two actors that send a message to and fro. Each computes for some time.
 func pair(n int, work int64) []*actor {
 	i := strconv.Itoa(n)
 	return []*actor{
 		{
 			name: "a" + i, pubs: []string{"PING" + i}, subs: []string{"PONG" + i}, first: 1,
-			act: func(metasim.Instant, []metasim.Message) deed { return deed{work: work, sends: []string{"PING" + i}} },
+			act: func(metasim.Instant, []metasim.Message) outcome {
+				return outcome{work: work, sends: []string{"PING" + i}}
+			},
 		},
 		{
 			name: "b" + i, pubs: []string{"PONG" + i}, subs: []string{"PING" + i}, first: metasim.Forever,
-			act: func(metasim.Instant, []metasim.Message) deed { return deed{work: work, sends: []string{"PONG" + i}} },
+			act: func(metasim.Instant, []metasim.Message) outcome {
+				return outcome{work: work, sends: []string{"PONG" + i}}
+			},
 		},
 	}
 }
@@ -388,12 +392,12 @@ func pairDelays(n int, d metasim.Time) fixed {
 	return f
 }
 
-// worker is one of several who all hear one another and compute in each step of a millisecond.
+// worker returns one of several actors that subscribe to one another and compute in each step of a millisecond.
 func worker(name string, work int64) *actor {
 	return &actor{
 		name: name, pubs: []string{"ALL"}, subs: []string{"ALL"}, first: ms, steps: true,
-		act: func(at metasim.Instant, _ []metasim.Message) deed {
-			return deed{work: work, sends: []string{"ALL"}, next: at.Time + ms}
+		act: func(at metasim.Instant, _ []metasim.Message) outcome {
+			return outcome{work: work, sends: []string{"ALL"}, next: at.Time + ms}
 		},
 	}
 }

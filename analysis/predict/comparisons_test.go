@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// A comparison is a run, and others that differ from it by what can be predicted.
+// A comparison is a run, and other runs that differ from it by a change that can be predicted.
 type comparison struct {
 	name    string
 	base    job
 	changes []change
 }
 
-// A change is what is predicted, and how it comes true.
+// A change is a change that is predicted, and the run in which it is real.
 type change struct {
 	text  string
 	rerun job
-	brief bool // for every day
+	brief bool // also in the short list
 }
 
 // How long the runs are.
@@ -26,8 +26,8 @@ const (
 	full  = 10
 )
 
-// comparisons are of the scenarios that ship, with the clients in this process or each in its own. Where a shorter or a
-// longer delay means less or more simulated time for the same work, the end of the rerun says so.
+// comparisons returns those of the scenarios that ship, with the clients in this process or each in a process of its own. If a changed delay
+// means less or more simulated time for the same work, the rerun has another end.
 func comparisons(t testing.TB, transport string, length int) []comparison {
 	t.Helper()
 	if transport != "mem" {
@@ -54,7 +54,7 @@ func comparisons(t testing.TB, transport string, length int) []comparison {
 	add("lcmlog-replay", b, change{"link(player->near).delay=0s", b.with("links[0].delay=0s"), false},
 		change{"link(player->far).delay=1s", b.with("links[1].delay.normal.mean=1.01s", "links[1].delay.normal.min=1s"), true})
 
-	if transport == "mem" { // else it is two hundred processes
+	if transport == "mem" { // otherwise it would be two hundred processes
 		b = shipped("mix-200", until(100*time.Millisecond))
 		add("mix-200", b, change{"link(*->*:FAST).delay=0s", b.with("links[1].delay.gamma.min=0s", "links[1].delay.gamma.mean=3ms"), false},
 			change{"link(*->*:BURST).delay=20ms", b.with("links[4].delay=20ms", "links[5].delay=20ms"), false},

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// useCores has this process use so many processors, and those that it starts, if it starts any; 0: as before. The function that
-// it returns takes that back.
+// useCores makes this process, and those that it starts, use so many processors; 0: no change. The returned function undoes it.
 func useCores(t testing.TB, n int, starts bool) (back func()) {
 	t.Helper()
 	if n == 0 {
@@ -35,7 +34,7 @@ func useCores(t testing.TB, n int, starts bool) (back func()) {
 	}
 }
 
-// pin has all threads use some processors only; those that they start do likewise.
+// pin makes all threads of the process use these processors only. New threads inherit it.
 func pin(t testing.TB, cpus *unix.CPUSet) {
 	t.Helper()
 	threads, err := os.ReadDir("/proc/self/task")
@@ -43,7 +42,7 @@ func pin(t testing.TB, cpus *unix.CPUSet) {
 	for _, thread := range threads {
 		id, err := strconv.Atoi(thread.Name())
 		require.NoError(t, err)
-		if err := unix.SchedSetaffinity(id, cpus); err != unix.ESRCH { // one that has ended needs none
+		if err := unix.SchedSetaffinity(id, cpus); err != unix.ESRCH { // the thread has ended
 			require.NoError(t, err)
 		}
 	}

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// useCores has this process use so many processors, but not those that it starts; 0: as before. The function that it
-// returns takes that back.
+// useCores makes this process, but not those that it starts, use so many processors; 0: no change. The returned function undoes it.
 func useCores(t testing.TB, n int, _ bool) (back func()) {
 	t.Helper()
 	if n == 0 {

@@ -27,7 +27,7 @@ import (
 
 var times = flag.Int("times", 7, "how often each run of the long table is made")
 
-// A job is a run to be made: a scenario that ships, or a text, with some things different.
+// A job is a run: of a scenario that ships, or of a text, with some values set.
 type job struct {
 	scenario  string
 	text      string // of a scenario that does not ship; [BIN, work is this program as a worker
@@ -46,7 +46,7 @@ func (j job) on(cores int) job {
 	return j
 }
 
-// do carries out a job, and returns its directory and what it took in seconds.
+// do carries out a job, and returns its directory and how many seconds it took.
 func (j job) do(t testing.TB) (dir string, wall float64) {
 	t.Helper()
 	self, err := os.Executable()
@@ -63,14 +63,14 @@ func (j job) do(t testing.TB) (dir string, wall float64) {
 	dir, err = os.MkdirTemp(t.TempDir(), "run")
 	require.NoError(t, err)
 	defer useCores(t, j.cores, j.transport != "mem")()
-	runtime.GC() // what the last run left behind is not this one's
+	runtime.GC() // so that the garbage of the last run does not slow this one down
 	out, err := run.Scenario(t.Context(), sc, run.Options{Out: dir, Transport: j.transport, Self: []string{self}, AllowOutside: true})
 	require.NoError(t, err)
 	require.True(t, out.OK, out.Error)
 	return dir, out.WallS
 }
 
-// read reads what is left of a run.
+// read reads a recorded run.
 func read(t testing.TB, dir string) *trace.Timeline {
 	t.Helper()
 	r, err := record.OpenToReplay(dir)
@@ -153,8 +153,8 @@ func near(t testing.TB, name string, measure func(swap bool) (predicted, measure
 	t.Errorf("%s: %.3g s were predicted, and it took %.3g s", name, leastPredicted, leastMeasured)
 }
 
-// compare makes two runs, and returns what is predicted of the second from the first, and what it took. They are made in
-// either order, and read afterwards: how often a run has to ask for memory depends on what was there before.
+// compare makes two runs. It returns what the first one predicts for the second, and what the second took. The order of the runs alternates,
+// and both are read afterwards: how often a run has to ask for memory depends on what was there before.
 func compare(t testing.TB, base job, c change, swap bool) (would, did float64) {
 	t.Helper()
 	if swap {
@@ -181,7 +181,7 @@ func check(t testing.TB, tl *trace.Timeline) {
 }
 
 // The table of docs/report.md: go test ./analysis/predict -run '^$' -bench PredictionsComeTrue -benchtime 1x -times 7. It takes minutes.
-// Runs are made in turns, so that what else the machine does meets all alike.
+// The runs take turns, so that other work of the machine affects all of them alike.
 func BenchmarkPredictionsComeTrue(t *testing.B) {
 	table := map[string]*row{}
 	var order []string
@@ -232,13 +232,13 @@ type cells string
 
 func (c cells) String() string { return cmp.Or(string(c), "| |") }
 
-// outcomes makes the runs of a comparison.
+// outcomes makes the runs of a comparison and predicts them.
 func (c comparison) outcomes(t testing.TB) []outcome {
 	t.Helper()
 	would, did := make([][]float64, len(c.changes)), make([][]float64, len(c.changes))
 	var was []float64
 	var dirs []string
-	c.base.do(t) // the first run finds memory that it has to ask for
+	c.base.do(t) // the first run has to ask for memory
 	for range *times {
 		dir, took := c.base.do(t)
 		dirs, was = append(dirs, dir), append(was, took)

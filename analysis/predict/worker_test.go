@@ -20,16 +20,16 @@ func TestMain(m *testing.M) {
 	os.Exit(testprogram.Main(m, map[string]testprogram.Program{"work": work}))
 }
 
-// A worker is a client that really computes: a processor's work, not a clock's.
+// A worker is a client that really computes.
 type worker struct {
 	in, out string
-	first   bool          // it sends as it initializes
-	period  time.Duration // of what it does by itself; 0: it only answers
-	send    int           // it sends each so many periods
+	first   bool          // it sends while it initializes
+	period  time.Duration // of its timer; 0: it only answers
+	send    int           // it sends once in so many periods
 	rounds  int           // how much it computes for a message or a period
 	promise bool          // it promises to send nothing until it does
-	after   time.Duration // it answers so late
-	declare bool          // and declares that as its reaction time
+	after   time.Duration // its delay before an answer
+	declare bool          // it declares that delay as its reaction time
 
 	client *client.Client
 	pub    *client.Publication
@@ -40,15 +40,15 @@ type worker struct {
 func work(args []string) error {
 	var w worker
 	set := flag.NewFlagSet("work", flag.ContinueOnError)
-	set.StringVar(&w.in, "in", "", "what it hears")
-	set.StringVar(&w.out, "out", "", "where it sends")
-	set.BoolVar(&w.first, "first", false, "it sends as it initializes")
-	set.DurationVar(&w.period, "period", 0, "of what it does by itself")
-	set.IntVar(&w.send, "send", 1, "it sends each so many periods")
+	set.StringVar(&w.in, "in", "", "the channel that it subscribes to")
+	set.StringVar(&w.out, "out", "", "the channel on which it sends")
+	set.BoolVar(&w.first, "first", false, "it sends while it initializes")
+	set.DurationVar(&w.period, "period", 0, "the period of its timer")
+	set.IntVar(&w.send, "send", 1, "it sends once in so many periods")
 	set.IntVar(&w.rounds, "rounds", 0, "how much it computes")
 	set.BoolVar(&w.promise, "promise", false, "it promises to send nothing until it does")
-	set.DurationVar(&w.after, "after", 0, "it answers so late")
-	set.BoolVar(&w.declare, "declare", false, "it declares how late it answers")
+	set.DurationVar(&w.after, "after", 0, "its delay before an answer")
+	set.BoolVar(&w.declare, "declare", false, "it declares that delay")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ func (w *worker) run(ctx context.Context) (err error) {
 	return w.client.Run(ctx)
 }
 
-// hear computes, and answers what it hears unless it sends of itself.
+// hear computes, and answers the message unless it has a timer.
 func (w *worker) hear(m client.Message) {
-	toil(w.rounds)
+	compute(w.rounds)
 	switch {
 	case w.pub == nil || w.period > 0:
 	case w.after == 0:
@@ -93,9 +93,9 @@ func (w *worker) hear(m client.Message) {
 	}
 }
 
-// beat is what it does each period.
+// beat computes in each period.
 func (w *worker) beat() {
-	toil(w.rounds)
+	compute(w.rounds)
 	if w.pub == nil {
 		return
 	}
@@ -116,8 +116,8 @@ func (w *worker) publish(payload []byte) {
 	}
 }
 
-// toil computes, for a tenth of a microsecond or so each round.
-func toil(rounds int) (sum [sha256.Size]byte) {
+// compute hashes; a round takes about a tenth of a microsecond.
+func compute(rounds int) (sum [sha256.Size]byte) {
 	for range rounds {
 		sum = sha256.Sum256(sum[:])
 	}

@@ -61,7 +61,7 @@ clients:
 `
 )
 
-// workers are comparisons of these: each client is a process.
+// workers returns the comparisons of these scenarios. Each client is a process.
 func workers(t testing.TB) []comparison {
 	t.Helper()
 	at := func(name, text string) job { return job{scenario: name, text: text, transport: "unix"} }

@@ -15,7 +15,7 @@ import (
 	"metasim/internal/browser"
 )
 
-// open writes a page to a file and opens it, as somebody would who got it by mail.
+// open writes a page to a file and opens the file in a browser.
 func open(t *testing.T, run func(testing.TB) (*trace.Timeline, *report.Report)) (b *browser.Browser, address string) {
 	t.Helper()
 	b = browser.Open(t)

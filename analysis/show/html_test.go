@@ -17,7 +17,7 @@ import (
 	"metasim/metasim"
 )
 
-// The page of a run that does not change, but for its style and its script, which are in page/ for everybody to read.
+// The page of a run that does not change, without its style and its script, which are files in page/.
 func TestGoldenPage(t *testing.T) {
 	page := pageOf(t, robot)
 	require.Equal(t, page, pageOf(t, robot), "the same run makes the same page")
@@ -173,7 +173,7 @@ func one(b bool) int {
 	return 0
 }
 
-// A short run is drawn grant by grant, with everybody who was waited for.
+// A short run is drawn grant by grant, with all holds.
 func TestAShortRunIsDrawnGrantByGrant(t *testing.T) {
 	tl, _ := robot(t)
 	n := 0

@@ -172,7 +172,7 @@ func blame(r *report.Report) (*plot.Plot, error) {
 		names = append(names, b.Waiting+" for "+b.Holder())
 		values = append(values, b.BlockedS)
 	}
-	p := newPlot(r.Scenario+": who waited for whom", "wall clock (s)", "")
+	p := newPlot(r.Scenario+": which client waited for which", "wall clock (s)", "")
 	bars, err := newBars(values, waitColor)
 	if err != nil {
 		return nil, err

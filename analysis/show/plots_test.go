@@ -75,7 +75,7 @@ func TestPlotsThatCannotBeWritten(t *testing.T) {
 	require.Error(t, Plots(file, r))
 }
 
-// What is drawn is who computed, not who might have.
+// The plot shows the clients that computed, not those that were authorized to.
 func TestThePlotOfParallelismIsOfWhatWasComputed(t *testing.T) {
 	p, err := overWall(&report.Report{Profile: []report.ProfileReport{{EndS: 1, EndNS: 1, Computing: 0.5, Running: 2}}})
 	require.NoError(t, err)

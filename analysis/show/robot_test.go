@@ -27,8 +27,8 @@ func (s steady) Transit(dues []metasim.Instant, _ uint64, sent metasim.Instant, 
 	return append(dues, sent.Add(metasim.Time(s)))
 }
 
-// robot is a run of four clients: a camera, a planner that takes its time, a base that steps and hears both, and somebody
-// who listens. Its journal does not change, so what is made of it does not either.
+// robot is a run of four clients: a camera, a slow planner, a base that steps and subscribes to both, and a logger. Its journal does not
+// change, so its report does not change either.
 func robot(t testing.TB) (*trace.Timeline, *report.Report) {
 	t.Helper()
 	f, err := os.Open("testdata/robot.journal")

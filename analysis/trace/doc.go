@@ -1,4 +1,4 @@
-// Package trace reads the journal of a run into a Timeline: what each client computed, when it waited, for whom and over which links,
+// Package trace reads the journal of a run into a Timeline: what each client computed, when it waited, for which client and over which links,
 // what the critical paths are, and what each client did, act by act.
 //
 //	run, err := record.OpenToReplay("runs/ping-pong-1")

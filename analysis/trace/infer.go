@@ -2,7 +2,7 @@ package trace
 
 import "metasim/metasim"
 
-// A client that goes on reports every instant at which it acts. But a later report replaces an earlier one that nobody needed yet.
+// A client that goes on reports every instant at which it acts. But a later report replaces an earlier one that no other client needed yet.
 // So there may be more acts between two reported instants, and a run with shorter delays would see their reports. The tracer infers
 // these acts. It knows the next timer, as of the first of the two instants, and how far away this client's next timer is on average.
 

@@ -139,7 +139,7 @@ type MessageID struct {
 // Totals are the sums over a whole run, also over what a Timeline does not store.
 type Totals struct {
 	Clients []ClientTotals // by metasim.ClientID
-	Links   []LinkTotals   // that carried messages or held somebody back, the most held first
+	Links   []LinkTotals   // that carried messages or held a client back, the most held first
 	Pairs   []Pair         // the longest first
 	// IdealPath and ConservativePath are the lengths of the critical paths, in nanoseconds.
 	IdealPath, ConservativePath int64
