@@ -1,6 +1,11 @@
 package analysis_test
 
-import "metasim/record/journal"
+import (
+	"strconv"
+
+	"metasim/metasim"
+	"metasim/record/journal"
+)
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
@@ -21,4 +26,48 @@ func passes(entries []journal.Entry) (all [][]journal.Entry) {
 		}
 	}
 	return all
+}
+
+// us is a microsecond of wall clock.
+const us = 1000
+
+// pair returns two actors that send a message to and fro. Each computes for some time.
+func pair(n int, work int64) []*actor {
+	i := strconv.Itoa(n)
+	return []*actor{
+		{
+			name: "a" + i, pubs: []string{"PING" + i}, subs: []string{"PONG" + i}, first: 1,
+			act: func(metasim.Instant, []metasim.Message) outcome {
+				return outcome{work: work, sends: []string{"PING" + i}}
+			},
+		},
+		{
+			name: "b" + i, pubs: []string{"PONG" + i}, subs: []string{"PING" + i}, first: metasim.Forever,
+			act: func(metasim.Instant, []metasim.Message) outcome {
+				return outcome{work: work, sends: []string{"PONG" + i}}
+			},
+		},
+	}
+}
+
+// ms is a millisecond of simulated time.
+const ms = metasim.Millisecond
+
+// pairs are the delays of the channels of so many pairs.
+func pairDelays(n int, d metasim.Time) fixed {
+	f := fixed{}
+	for i := range n {
+		f["PING"+strconv.Itoa(i)], f["PONG"+strconv.Itoa(i)] = d, d
+	}
+	return f
+}
+
+// worker returns one of several actors that subscribe to one another and compute in each step of a millisecond.
+func worker(name string, work int64) *actor {
+	return &actor{
+		name: name, pubs: []string{"ALL"}, subs: []string{"ALL"}, first: ms, steps: true,
+		act: func(at metasim.Instant, _ []metasim.Message) outcome {
+			return outcome{work: work, sends: []string{"ALL"}, next: at.Time + ms}
+		},
+	}
 }
