@@ -125,7 +125,7 @@ func (d *connector) listen(a placement) (listeners []wire.Listener, url string, 
 	if a.transport == "mem" {
 		return listeners, "", nil
 	}
-	outside, err := all.Table().ListenAt(a.transport, "")
+	outside, err := all.Table().Listen(a.transport, "")
 	if err != nil {
 		return nil, "", err
 	}

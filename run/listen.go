@@ -44,7 +44,7 @@ func (l *listeners) listenOutside(o *Options) (err error) {
 	if scheme == Transports[0] {
 		scheme = "unix" // for commands
 	}
-	if l.outside, err = all.Table().ListenAt(scheme, o.Listen); err == nil && l.outside.Unsupported != nil {
+	if l.outside, err = all.Table().Listen(scheme, o.Listen); err == nil && l.outside.Unsupported != nil {
 		o.Log.Warn("this system does not support transport "+scheme+"; the run goes over "+l.outside.URL(), "cause", l.outside.Unsupported)
 	}
 	return err

@@ -104,7 +104,7 @@ func replayModel(r *record.Run, dir string, cl *scenarios.Client) (*replay.Progr
 // caller, and so on its terminal: it may be a debugger.
 func replayCommand(cl *scenarios.Client, argv []string, workDir string, o ReplayOptions) *replay.Program {
 	return &replay.Program{
-		Listen: func() (wire.Listener, error) { return all.Table().ListenAt("unix", "") },
+		Listen: func() (wire.Listener, error) { return all.Table().Listen("unix", "") },
 		Run: func(ctx context.Context, l wire.Listener, token string) error {
 			cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 			cmd.Dir = workDir

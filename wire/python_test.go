@@ -28,7 +28,7 @@ func TestPythonClient(t *testing.T) {
 	table := transport.Table{stream.Unix(), stream.TCP()}
 	for name, address := range map[string]string{"unix": filepath.Join(dir, "a b"), "tcp": ""} {
 		t.Run(name, func(t *testing.T) {
-			l, err := table.ListenAt(name, address)
+			l, err := table.Listen(name, address)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, l.Close()) }()
 			stderr, err := runPython(t, python, l, ponger())

@@ -39,22 +39,17 @@ type Transport struct {
 // A Table is the transports of a program. It is not changed after it is made.
 type Table []Transport
 
-// Dial connects to the server with this URL. It fails with an *UnknownError where no transport has the URL's scheme.
+// Dial connects to the server with this URL. It fails with an *UnknownError if no transport has the URL's scheme.
 func (t Table) Dial(ctx context.Context, url string) (wire.Conn, error) {
-	one, err := t.of(url)
+	scheme, _, found := strings.Cut(url, ":")
+	if !found {
+		scheme = ""
+	}
+	one, err := t.find(scheme, url)
 	if err != nil {
 		return nil, err
 	}
 	return one.Dial(ctx, url)
-}
-
-// Listen listens at a URL. It fails with an *UnknownError where no transport has the URL's scheme.
-func (t Table) Listen(url string) (wire.Listener, error) {
-	one, err := t.of(url)
-	if err != nil {
-		return nil, err
-	}
-	return one.Listen(url)
 }
 
 // A Listener is a wire.Listener, and how it was opened.
@@ -70,10 +65,10 @@ type Listener struct {
 // loopback is where a transport of host:port listens by default: a free port that only this host reaches.
 const loopback = "127.0.0.1:0"
 
-// ListenAt listens with a transport at an address: a path or host:port. An empty address is a socket in a private
+// Listen listens with a transport at an address: a path or host:port. An empty address is a socket in a private
 // temporary directory, which Close removes, or a free port of the loopback interface. Where the system does not support
-// the transport, its fallback is used.
-func (t Table) ListenAt(scheme, address string) (*Listener, error) {
+// the transport, its fallback is used. It fails with an *UnknownError if no transport has the scheme.
+func (t Table) Listen(scheme, address string) (*Listener, error) {
 	one, err := t.find(scheme, scheme)
 	if err != nil {
 		return nil, err
@@ -83,7 +78,7 @@ func (t Table) ListenAt(scheme, address string) (*Listener, error) {
 		return l, err
 	}
 	unsupported := err
-	if l, err = t.ListenAt(one.Fallback, address); err != nil {
+	if l, err = t.Listen(one.Fallback, address); err != nil {
 		return nil, err
 	}
 	l.Unsupported = unsupported
@@ -150,15 +145,6 @@ func (t Table) Schemes() []string {
 		all = append(all, one.Scheme)
 	}
 	return all
-}
-
-// of returns the transport of a URL.
-func (t Table) of(url string) (Transport, error) {
-	scheme, _, found := strings.Cut(url, ":")
-	if !found {
-		scheme = ""
-	}
-	return t.find(scheme, url)
 }
 
 func (t Table) find(scheme, url string) (Transport, error) {

@@ -26,11 +26,11 @@ func TestMain(m *testing.M) {
 }
 
 // Every transport listens at a place of its own choosing, and is reached by the URL that its listener gives.
-func TestListenAt(t *testing.T) {
+func TestListen(t *testing.T) {
 	t.Setenv("TMPDIR", shortDir(t))
 	for _, one := range all.Table() {
 		t.Run(one.Scheme, func(t *testing.T) {
-			l, err := all.Table().ListenAt(one.Scheme, "")
+			l, err := all.Table().Listen(one.Scheme, "")
 			require.NoError(t, err)
 			require.Equal(t, one.Private, l.Private)
 			if one.Scheme == "shm" && runtime.GOOS != "linux" {
@@ -49,7 +49,7 @@ func TestListenAt(t *testing.T) {
 }
 
 // An address may be given: a path that is relative, or has characters which mean something in a URL.
-func TestListenAtAddress(t *testing.T) {
+func TestListenAddress(t *testing.T) {
 	dir := shortDir(t)
 	t.Chdir(dir)
 	for _, one := range all.Table() {
@@ -58,7 +58,7 @@ func TestListenAtAddress(t *testing.T) {
 			address = "127.0.0.1:0"
 		}
 		t.Run(one.Scheme, func(t *testing.T) {
-			l, err := all.Table().ListenAt(one.Scheme, address)
+			l, err := all.Table().Listen(one.Scheme, address)
 			require.NoError(t, err)
 			if one.Private {
 				require.FileExists(t, filepath.Join(dir, address))
@@ -71,19 +71,19 @@ func TestListenAtAddress(t *testing.T) {
 }
 
 // What cannot be opened leaves nothing behind.
-func TestListenAtFails(t *testing.T) {
+func TestListenFails(t *testing.T) {
 	t.Setenv("TMPDIR", shortDir(t))
 	failing := transport.Table{
 		{Scheme: "new", Private: true, Fallback: "old", Listen: func(string) (wire.Listener, error) { return nil, errors.ErrUnsupported }},
 		{Scheme: "old", Private: true, Listen: func(string) (wire.Listener, error) { return nil, os.ErrPermission }},
 		{Scheme: "odd", Listen: func(string) (wire.Listener, error) { return nil, errors.ErrUnsupported }},
 	}
-	_, err := failing.ListenAt("new", "")
+	_, err := failing.Listen("new", "")
 	require.ErrorIs(t, err, os.ErrPermission)
-	_, err = failing.ListenAt("odd", "")
+	_, err = failing.Listen("odd", "")
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	var unknown *transport.UnknownError
-	_, err = failing.ListenAt("none", "")
+	_, err = failing.Listen("none", "")
 	require.ErrorAs(t, err, &unknown)
 	require.Equal(t, []string{"new", "old", "odd"}, unknown.Schemes)
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
@@ -95,7 +95,7 @@ func TestListenAtFails(t *testing.T) {
 func TestFallback(t *testing.T) {
 	table := all.Table()
 	table[3].Listen = func(string) (wire.Listener, error) { return nil, errors.ErrUnsupported }
-	l, err := table.ListenAt("shm", "")
+	l, err := table.Listen("shm", "")
 	require.NoError(t, err)
 	require.ErrorIs(t, l.Unsupported, errors.ErrUnsupported)
 	require.Contains(t, l.URL(), "unix://")
@@ -152,6 +152,6 @@ func TestErrors(t *testing.T) {
 		cancel()
 		require.ErrorContains(t, err, want)
 	}
-	_, err := all.Table().Listen("http://localhost:0")
+	_, err := all.Table().Listen("http", "localhost:0")
 	require.ErrorContains(t, err, use)
 }

@@ -23,6 +23,14 @@ import (
 
 var streams = transport.Table{stream.Unix(), stream.TCP()}
 
+// listenAt listens at a URL with the transport of its scheme.
+func listenAt(url string) (wire.Listener, error) {
+	if strings.HasPrefix(url, "unix:") {
+		return stream.Unix().Listen(url)
+	}
+	return stream.TCP().Listen(url)
+}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
@@ -50,7 +58,7 @@ func socketURL(t *testing.T) string {
 
 func listen(t *testing.T, url string) wire.Listener {
 	t.Helper()
-	l, err := streams.Listen(url)
+	l, err := listenAt(url)
 	require.NoError(t, err)
 	return l
 }
@@ -85,7 +93,7 @@ func TestAddresses(t *testing.T) {
 		{long, "has 201 bytes, and the system allows 10"},
 		{"unix:///does/not/exist/s", "/does/not/exist/s"},
 	} {
-		_, err := streams.Listen(c.url)
+		_, err := listenAt(c.url)
 		require.ErrorContains(t, err, c.want)
 		_, err = streams.Dial(t.Context(), c.url)
 		require.ErrorContains(t, err, c.want)
@@ -128,13 +136,13 @@ func TestStaleSockets(t *testing.T) {
 	_, err = streams.Dial(t.Context(), where)
 	require.ErrorContains(t, err, "nobody listens at "+where)
 	l := listen(t, where)
-	_, err = streams.Listen(where)
+	_, err = listenAt(where)
 	require.ErrorContains(t, err, "another server listens at "+path)
 	require.FileExists(t, path)
 
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
-	_, err = streams.Listen(where)
+	_, err = listenAt(where)
 	require.ErrorContains(t, err, "is there and is no socket")
 	require.NoError(t, l.Close())
 	require.FileExists(t, path, "a listener removes its own file only")
@@ -142,7 +150,7 @@ func TestStaleSockets(t *testing.T) {
 
 func TestPortIsTaken(t *testing.T) {
 	l := listen(t, "tcp://127.0.0.1:0")
-	_, err := streams.Listen(l.URL())
+	_, err := listenAt(l.URL())
 	require.ErrorContains(t, err, "use a free port, or 0 for any")
 	require.NoError(t, l.Close())
 	_, err = streams.Dial(t.Context(), l.URL())
