@@ -17,40 +17,29 @@ func (d directory) open(name string) (io.ReadCloser, error) {
 	if strings.ContainsRune(name, 0) {
 		return nil, errors.New("has a NUL in it; write the path of a file")
 	}
-	f, err := d.openFile(filepath.FromSlash(name))
+	path, stat, open := filepath.FromSlash(name), os.Stat, os.Open
+	if !d.outside {
+		root, err := os.OpenRoot(d.path)
+		if err != nil {
+			return nil, d.explain(name, err)
+		}
+		defer func() { _ = root.Close() }() // a directory that was only read
+		stat, open = root.Stat, root.Open
+	} else if !filepath.IsAbs(path) {
+		path = filepath.Join(d.path, path)
+	}
+	info, err := stat(path)
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe may block until somebody writes into it
+		return nil, fmt.Errorf("%q is %s, not a file; name a file", path, fileKind(info))
+	}
+	var f *os.File
+	if err == nil {
+		f, err = open(path)
+	}
 	if err != nil {
 		return nil, d.explain(name, err)
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%q is %s, not a file; name a file", name, fileKind(info))
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
 	return f, nil
-}
-
-func (d directory) openFile(name string) (*os.File, error) {
-	if d.outside {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(d.path, name)
-		}
-		// Opening a pipe may block until somebody writes into it.
-		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%q is %s, not a file; name a file", name, fileKind(info))
-		}
-		return os.Open(name)
-	}
-	root, err := os.OpenRoot(d.path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }() // a directory that was only read
-	if info, err := root.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%q is %s, not a file; name a file", name, fileKind(info))
-	}
-	return root.Open(name)
 }
 
 func fileKind(info fs.FileInfo) string {

@@ -1,7 +1,13 @@
 package phold
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"hash"
+	"math"
+	"math/bits"
+	"math/rand/v2"
 
 	"metasim/internal/pq"
 	"metasim/metasim"
@@ -111,4 +117,112 @@ func (b *Block) Result() (events, hash uint64) {
 		hash += b.lps[i].sum()
 	}
 	return b.executed, hash
+}
+
+// An lp is one logical process: its number, its draws, how much it sent and what it executed.
+type lp struct {
+	number uint32
+	rng    *rand.PCG
+	sent   uint64
+	past   hash.Hash
+}
+
+func newLP(seed uint64, number uint32) lp {
+	key := []byte("phold")
+	key = binary.LittleEndian.AppendUint64(key, seed)
+	key = binary.LittleEndian.AppendUint32(key, number)
+	sum := sha256.Sum256(key)
+	high, low := binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])
+	return lp{number: number, rng: rand.NewPCG(high, low), past: sha256.New()}
+}
+
+// uniform draws from (0, 1]: 0 is left out for the logarithm, and for a share of 0.
+func (l *lp) uniform() float64 {
+	return float64(l.rng.Uint64()>>11+1) / (1 << 53)
+}
+
+// destination draws where the next event goes.
+func (l *lp) destination(remote float64, lps uint32) uint32 {
+	if l.uniform() > remote {
+		return l.number
+	}
+	to, _ := bits.Mul64(l.rng.Uint64(), uint64(lps)) // the bias is below 2^-32
+	return uint32(to)
+}
+
+// after draws when the next event is executed: the lookahead after now, and exponentially distributed nanoseconds more.
+func (l *lp) after(now, lookahead metasim.Time, exponent float64) metasim.Time {
+	more := math.Round(-exponent * log(l.uniform()))
+	if more >= math.MaxInt64 {
+		return metasim.Forever
+	}
+	return now.Add(lookahead).Add(metasim.Time(more))
+}
+
+// send makes the next event that this LP sends.
+func (l *lp) send(to uint32, at metasim.Time) Event {
+	e := Event{To: to, Time: at, From: l.number, Count: l.sent}
+	l.sent++
+	return e
+}
+
+// record adds an event to what this LP has executed.
+func (l *lp) record(e Event) {
+	var b [12]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(e.Time))
+	binary.LittleEndian.PutUint32(b[8:], e.From)
+	l.past.Write(b[:])
+}
+
+// sum is the LP's part of the hash.
+func (l *lp) sum() uint64 {
+	return binary.LittleEndian.Uint64(l.past.Sum(nil))
+}
+
+// An Event is to be executed by an LP at a time.
+type Event struct {
+	To    uint32       // the LP that executes it
+	Time  metasim.Time // when
+	From  uint32       // the LP that sent it
+	Count uint64       // counts what that LP sent, from 0
+}
+
+// before is the order of execution in a block: by (Time, From, Count) for the events of one LP. The order of two LPs at one time
+// changes no result, as they share nothing.
+func (e *Event) before(f *Event) bool {
+	switch { // mostly the times differ
+	case e.Time != f.Time:
+		return e.Time < f.Time
+	case e.To != f.To:
+		return e.To < f.To
+	case e.From != f.From:
+		return e.From < f.From
+	}
+	return e.Count < f.Count
+}
+
+// eventSize is the length of a payload.
+const eventSize = 24
+
+// Encode returns the payload: To u32, Time i64, From u32, Count u64, little-endian.
+func (e Event) Encode() []byte {
+	b := make([]byte, 0, eventSize)
+	b = binary.LittleEndian.AppendUint32(b, e.To)
+	b = binary.LittleEndian.AppendUint64(b, uint64(e.Time))
+	b = binary.LittleEndian.AppendUint32(b, e.From)
+	return binary.LittleEndian.AppendUint64(b, e.Count)
+}
+
+// decode reads a payload.
+func decode(payload []byte) (Event, error) {
+	if len(payload) != eventSize {
+		return Event{}, fmt.Errorf("an event of %d bytes; it has %d: check what is published on the channel",
+			len(payload), eventSize)
+	}
+	return Event{
+		To:    binary.LittleEndian.Uint32(payload),
+		Time:  metasim.Time(binary.LittleEndian.Uint64(payload[4:])),
+		From:  binary.LittleEndian.Uint32(payload[12:]),
+		Count: binary.LittleEndian.Uint64(payload[16:]),
+	}, nil
 }
