@@ -33,7 +33,7 @@ func (m *source) Run(ctx context.Context, c *client.Client) error {
 			return err
 		}
 		if result.Sent++; result.Sent == m.count {
-			return loop.Done
+			return loop.ErrDone
 		}
 		return nil
 	})
@@ -93,7 +93,7 @@ func (m *ping) Run(ctx context.Context, c *client.Client) error {
 	}
 	return loop.Receive(ctx, c, &result, func(client.Message) error {
 		if result.Rounds++; result.Rounds == m.rounds {
-			return loop.Done
+			return loop.ErrDone
 		}
 		return m.Out.Publish(counted(result.Rounds, m.size))
 	})

@@ -4,13 +4,6 @@ import (
 	"metasim/metasim"
 )
 
-// Standard deviations of the sensors at noise 1, which the estimator is tuned for.
-const (
-	positionNoise = 0.001             // m
-	angleNoise    = 0.1 * degree      // rad
-	degree        = 0.017453292519943 // rad
-)
-
 // The estimator's gains: how far each part of the state is corrected for a metre, and for a radian, between measured and
 // expected. They are those of the steady-state Kalman filter for a measurement every 5 ms and the noise in the test kalman.
 var (

@@ -15,14 +15,6 @@ const (
 	totalMass  = cartMass + poleMass
 )
 
-// A plantState is position and speed of the cart, angle and rate of the pole.
-type plantState struct {
-	X     float64 // m
-	V     float64 // m/s
-	Angle float64 // rad; 0 is upright, positive leans towards positive X
-	Rate  float64 // rad/s
-}
-
 // Step returns the state after h seconds under a constant force in newtons, by the classical Runge-Kutta method. A
 // pole that has fallen stays where it is.
 func (s plantState) Step(force, h float64) plantState {
@@ -78,6 +70,13 @@ func (s plantState) along(d plantState, h float64) plantState {
 func blend(k1, k2, k3, k4 float64) float64 {
 	return (k1 + float64(2*k2) + float64(2*k3) + k4) / 6
 }
+
+// Standard deviations of the sensors at noise 1, which the estimator is tuned for.
+const (
+	positionNoise = 0.001             // m
+	angleNoise    = 0.1 * degree      // rad
+	degree        = 0.017453292519943 // rad
+)
 
 // A source gives the random bits that noise is made of. With one that is keyed by the run's seed, the noise depends on the
 // scenario alone.

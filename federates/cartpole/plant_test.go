@@ -99,7 +99,7 @@ func TestNoiseIsNearlyNormal(t *testing.T) {
 func TestNothingIsFused(t *testing.T) {
 	// The files that compute, and not those of the clients: all that a client imports would have to be compiled for arm64.
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-S", "-o", os.DevNull,
-		"control.go", "message.go", "plant.go", "trig.go")
+		"cartpole.go", "control.go", "message.go", "plant.go", "trig.go")
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
 	listing, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", listing)

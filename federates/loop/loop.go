@@ -11,10 +11,10 @@ import (
 	"metasim/metasim"
 )
 
-// Done is what a function returns to end the loop that calls it, when the client has done its work.
-var Done = errors.New("the client has done its work")
+// ErrDone is what a function returns to end the loop that calls it, when the client has done its work.
+var ErrDone = errors.New("the client has done its work")
 
-// Receive calls each for every message, at the instant of the message and in order, until each returns Done or no message can
+// Receive calls each for every message, at the instant of the message and in order, until each returns ErrDone or no message can
 // come any more. Then it leaves the run with the result, which is written as JSON.
 func Receive(ctx context.Context, c *client.Client, result any, each func(client.Message) error) error {
 	return finish(ctx, c, result, func() error {
@@ -32,7 +32,7 @@ func Receive(ctx context.Context, c *client.Client, result any, each func(client
 	})
 }
 
-// Every calls each at start, start + period, and so on, with the messages received since, until each returns Done or the run
+// Every calls each at start, start + period, and so on, with the messages received since, until each returns ErrDone or the run
 // ends. Then it leaves the run with the result, which is written as JSON.
 func Every(ctx context.Context, c *client.Client, start, period metasim.Time, result any,
 	each func(t metasim.Time, received []client.Message) error) error {
@@ -51,7 +51,7 @@ func Every(ctx context.Context, c *client.Client, start, period metasim.Time, re
 
 // finish leaves the run with a result once the work has ended well.
 func finish(ctx context.Context, c *client.Client, result any, work func() error) error {
-	if err := work(); !errors.Is(err, client.ErrEnd) && !errors.Is(err, Done) {
+	if err := work(); !errors.Is(err, client.ErrEnd) && !errors.Is(err, ErrDone) {
 		return err
 	}
 	return Finish(ctx, c, result)

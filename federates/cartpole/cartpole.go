@@ -21,3 +21,36 @@
 // The caller's duties: units are metres, radians, newtons and seconds; Step is called with steps of a few
 // milliseconds.
 package cartpole
+
+import "metasim/metasim"
+
+// A plantState is position and speed of the cart, angle and rate of the pole.
+type plantState struct {
+	X     float64 // m
+	V     float64 // m/s
+	Angle float64 // rad; 0 is upright, positive leans towards positive X
+	Rate  float64 // rad/s
+}
+
+// The three messages of the demo. On the wire each is a time in nanoseconds (i64) and then float64s, all
+// little-endian; the time tells how old a message is, and whether a later one has overtaken it.
+
+// A Measurement is the output of the plant's sensors: 32 bytes, time, X, Angle, Force.
+type Measurement struct {
+	Time  metasim.Time
+	X     float64 // m, with noise
+	Angle float64 // rad, with noise
+	Force float64 // N, on the cart from now on
+}
+
+// An estimate is the probable state of the plant at Time: 40 bytes, time, X, V, Angle, Rate.
+type estimate struct {
+	Time  metasim.Time
+	State plantState
+}
+
+// A command is a force that the controller asks for at Time: 16 bytes, time, force.
+type command struct {
+	Time  metasim.Time
+	Force float64 // N
+}
