@@ -35,7 +35,7 @@ check: build
 TEST = $(GO) tool gotestsum --format-hide-empty-pkg
 
 # Rooms that start no goroutine, which internal/tidy holds: the race detector would find nothing there, slowly.
-ALONE = ./metasim ./metasim/simtime ./metasim/safetime ./delay ./scenarios ./analysis ./analysis/trace ./analysis/report ./analysis/show ./record/compare ./lcm ./lcm/types ./lcm/inspect ./federates/phold \
+ALONE = ./metasim ./metasim/simtime ./metasim/safetime ./delay ./scenarios ./analysis ./analysis/trace ./analysis/predict ./analysis/report ./analysis/show ./record/compare ./lcm ./lcm/types ./lcm/inspect ./federates/phold \
 	./federates/cartpole ./federates/catalog ./internal/mutants ./internal/script ./internal/suggest ./internal/tidy
 
 # What reads bytes from a peer, tried for a moment each time; `make fuzz` does it for longer, and all of it. The corpora of all
