@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -12,7 +13,7 @@ import (
 // A decoder makes events and effects of the bodies of records.
 type decoder struct {
 	sent  inFlight
-	names map[string]string // channels, so that each is allocated once
+	names map[string]string // strings that were read, so that each is allocated once
 	err   error             // of the record being decoded
 }
 
@@ -59,7 +60,7 @@ func (d *decoder) record(body []byte, e *Entry) error {
 	return d.err
 }
 
-// name returns the name of a channel.
+// name returns a string. The same name is allocated once.
 func (d *decoder) name(b []byte) string {
 	if s, ok := d.names[string(b)]; ok {
 		return s
@@ -71,173 +72,92 @@ func (d *decoder) name(b []byte) string {
 	return s
 }
 
+// raw is the body of a message in a field, valid as long as the body of the record; nil: the field is absent.
+type raw []byte
+
+// fill decodes a message. Its fields are numbered from 1, in the order of targets; what is for its name in an error. A field that is not
+// in the message leaves its target as it is.
+func (d *decoder) fill(body []byte, what string, targets ...any) {
+	for f := walk(body, &d.err); f.next(); {
+		if int(f.num) > len(targets) {
+			f.unknown(what)
+			return
+		}
+		switch t := targets[f.num-1].(type) {
+		case *metasim.ClientID:
+			*t = f.client()
+		case *metasim.Instant:
+			*t = f.instant()
+		case *uint64:
+			*t = f.uint64()
+		case *int64:
+			*t = f.int64()
+		case *uint32:
+			*t = f.uint32()
+		case *bool:
+			*t = f.bool()
+		case *metasim.Time:
+			*t = f.time()
+		case *metasim.Rule:
+			*t = metasim.Rule(f.limited(math.MaxUint8))
+		case *string:
+			*t = d.name(f.bytes())
+		case *[]string:
+			*t = append(*t, d.name(f.bytes()))
+		case *[]byte:
+			*t = f.copied()
+		case *raw:
+			*t = f.bytes()
+		}
+	}
+}
+
 // event decodes the field of a Record that holds an event.
 func (d *decoder) event(f *fields) metasim.Event {
 	body := f.bytes()
 	switch f.num {
 	case joinField:
-		return d.join(body)
+		ev := new(metasim.Join)
+		d.fill(body, "a Join", &ev.Client, &ev.Publications, &ev.Subscriptions, &ev.Reaction)
+		return ev
 	case beginField:
-		for g := walk(body, &d.err); g.next(); {
-			g.unknown("a Begin")
-		}
+		d.fill(body, "a Begin")
 		return &metasim.Begin{}
 	case sendField:
 		ev := d.send(body)
 		d.sent.send(ev)
 		return ev
 	case promiseField:
-		return d.promise(body)
+		ev := new(metasim.Promise)
+		d.fill(body, "a Promise", &ev.Client, &ev.NoSendBefore)
+		return ev
 	case advanceField:
-		return d.advance(body)
+		ev := new(metasim.Advance)
+		d.fill(body, "an Advance", &ev.Client, &ev.Now, &ev.NoSendBefore, &ev.NextEvent, &ev.Acked, &ev.Computed, &ev.CPU)
+		return ev
 	case pollWaitField:
-		return d.pollWait(body)
+		ev := new(metasim.PollWait)
+		d.fill(body, "a PollWait", &ev.Client, &ev.Now, &ev.NoSendBefore, &ev.NextEvent, &ev.Acked, &ev.Want, &ev.Messages,
+			&ev.Computed, &ev.CPU)
+		return ev
 	case leaveField:
 		return d.leave(body)
 	default:
-		return d.permit(body)
+		ev := new(metasim.Permit)
+		d.fill(body, "a Permit", &ev.Until)
+		return ev
 	}
 }
 
-func (d *decoder) join(body []byte) (ev *metasim.Join) {
-	ev = new(metasim.Join)
-	for f := walk(body, &d.err); f.next(); {
-		switch f.num {
-		case 1:
-			ev.Client = f.client()
-		case 2:
-			ev.Publications = append(ev.Publications, f.text())
-		case 3:
-			ev.Subscriptions = append(ev.Subscriptions, f.text())
-		case 4:
-			ev.Reaction = f.time()
-		default:
-			f.unknown("a Join")
-		}
-	}
+func (d *decoder) send(body []byte) *metasim.Send {
+	ev := new(metasim.Send)
+	d.fill(body, "a Send", &ev.Client, &ev.Channel, &ev.Sent, &ev.Payload)
 	return ev
 }
 
-func (d *decoder) send(body []byte) (ev *metasim.Send) {
-	ev = new(metasim.Send)
-	for f := walk(body, &d.err); f.next(); {
-		switch f.num {
-		case 1:
-			ev.Client = f.client()
-		case 2:
-			ev.Channel = d.name(f.bytes())
-		case 3:
-			ev.Sent = f.instant()
-		case 4:
-			ev.Payload = f.copied()
-		default:
-			f.unknown("a Send")
-		}
-	}
-	return ev
-}
-
-func (d *decoder) promise(body []byte) (ev *metasim.Promise) {
-	ev = new(metasim.Promise)
-	for f := walk(body, &d.err); f.next(); {
-		switch f.num {
-		case 1:
-			ev.Client = f.client()
-		case 2:
-			ev.NoSendBefore = f.instant()
-		default:
-			f.unknown("a Promise")
-		}
-	}
-	return ev
-}
-
-// report decodes a field of a report. It returns false if the field is not one of a report.
-func report(f *fields, client *metasim.ClientID, r *metasim.Report) bool {
-	switch f.num {
-	case 1:
-		*client = f.client()
-	case 2:
-		r.Now = f.instant()
-	case 3:
-		r.NoSendBefore = f.instant()
-	case 4:
-		r.NextEvent = f.instant()
-	case 5:
-		r.Acked = f.uint64()
-	default:
-		return false
-	}
-	return true
-}
-
-func (d *decoder) advance(body []byte) (ev *metasim.Advance) {
-	ev = new(metasim.Advance)
-	for f := walk(body, &d.err); f.next(); {
-		switch {
-		case report(&f, &ev.Client, &ev.Report):
-		case f.num == 6:
-			ev.Computed = f.int64()
-		case f.num == 7:
-			ev.CPU = f.int64()
-		default:
-			f.unknown("an Advance")
-		}
-	}
-	return ev
-}
-
-func (d *decoder) pollWait(body []byte) (ev *metasim.PollWait) {
-	ev = new(metasim.PollWait)
-	for f := walk(body, &d.err); f.next(); {
-		switch {
-		case report(&f, &ev.Client, &ev.Report):
-		case f.num == 6:
-			ev.Want = f.instant()
-		case f.num == 7:
-			ev.Messages = f.bool()
-		case f.num == 8:
-			ev.Computed = f.int64()
-		case f.num == 9:
-			ev.CPU = f.int64()
-		default:
-			f.unknown("a PollWait")
-		}
-	}
-	return ev
-}
-
-func (d *decoder) leave(body []byte) (ev *metasim.Leave) {
-	ev = new(metasim.Leave)
-	for f := walk(body, &d.err); f.next(); {
-		switch f.num {
-		case 1:
-			ev.Client = f.client()
-		case 2:
-			ev.Now = f.instant()
-		case 3:
-			ev.Acked = f.uint64()
-		case 4:
-			ev.Result = f.copied()
-		case 5:
-			ev.Cut = f.bool()
-		default:
-			f.unknown("a Leave")
-		}
-	}
-	return ev
-}
-
-func (d *decoder) permit(body []byte) (ev *metasim.Permit) {
-	ev = new(metasim.Permit)
-	for f := walk(body, &d.err); f.next(); {
-		switch f.num {
-		case 1:
-			ev.Until = f.instant()
-		default:
-			f.unknown("a Permit")
-		}
-	}
+func (d *decoder) leave(body []byte) *metasim.Leave {
+	ev := new(metasim.Leave)
+	d.fill(body, "a Leave", &ev.Client, &ev.Now, &ev.Acked, &ev.Result, &ev.Cut)
 	return ev
 }
 
@@ -250,15 +170,25 @@ func (d *decoder) effect(body []byte) (e metasim.Effect) {
 		}
 		switch inner := f.bytes(); f.num {
 		case queueField, loseField, deliverField:
-			e = d.copyOf(&f)
+			e = d.copyOf(f.num, inner)
 		case authorizeField:
-			e = d.authorize(inner)
+			a := new(metasim.Authorize)
+			d.fill(inner, "an Authorize", &a.To, &a.Until)
+			e = a
 		case evictField:
-			e = d.evict(inner)
+			v, err := new(metasim.Evict), raw(nil)
+			d.fill(inner, "an Evict", &v.Client, &err)
+			v.Err = d.violation(err)
+			e = v
 		case reachedField:
-			e = d.reached(inner)
+			r := new(metasim.Reached)
+			d.fill(inner, "a Reached", &r.Until, &r.Next)
+			e = r
 		case finishField:
-			e = d.finish(inner)
+			v, err := new(metasim.Finish), raw(nil)
+			d.fill(inner, "a Finish", &err)
+			v.Err = d.failure(err)
+			e = v
 		default:
 			f.unknown("an Effect")
 		}
@@ -271,102 +201,61 @@ func (d *decoder) effect(body []byte) (e metasim.Effect) {
 
 // copyOf decodes a Queue, a Lose or a Deliver: what happens to the copy of a message for one recipient. Their fields have the same
 // numbers.
-func (d *decoder) copyOf(outer *fields) metasim.Effect {
+func (d *decoder) copyOf(kind protowire.Number, body []byte) metasim.Effect {
 	var (
 		to     metasim.ClientID
 		r      ref
+		m      metasim.Message
 		due    metasim.Instant
 		number uint64
 	)
-	for f := walk(outer.bytes(), &d.err); f.next(); {
-		switch {
-		case f.num == 1:
-			to = f.client()
-		case f.num == 2:
-			r.from = f.client()
-		case f.num == 3:
-			r.seq = f.uint64()
-		case f.num == 4 && outer.num != loseField:
-			due = f.instant()
-		case f.num == 5 && outer.num == deliverField:
-			number = f.uint64()
-		default:
-			f.unknown("a Queue, Lose or Deliver")
-		}
-	}
-	if d.err != nil {
-		return nil
-	}
-	var m metasim.Message
-	switch outer.num {
+	switch kind {
 	case queueField:
-		m, d.err = d.sent.queue(to, r)
+		if d.fill(body, "a Queue", &to, &r.from, &r.seq, &due); d.err == nil {
+			m, d.err = d.sent.queue(to, r)
+		}
 		m.Due = due
 		return &metasim.Queue{To: to, Message: m}
 	case loseField:
-		m, d.err = d.sent.lose(to, r)
+		if d.fill(body, "a Lose", &to, &r.from, &r.seq); d.err == nil {
+			m, d.err = d.sent.lose(to, r)
+		}
 		return &metasim.Lose{To: to, Message: m}
 	default:
-		m, d.err = d.sent.deliver(to, r)
+		if d.fill(body, "a Deliver", &to, &r.from, &r.seq, &due, &number); d.err == nil {
+			m, d.err = d.sent.deliver(to, r)
+		}
 		m.Due = due
 		return &metasim.Deliver{To: to, Number: number, Message: m}
 	}
 }
 
-func (d *decoder) authorize(body []byte) (e *metasim.Authorize) {
-	e = new(metasim.Authorize)
-	for f := walk(body, &d.err); f.next(); {
-		switch f.num {
-		case 1:
-			e.To = f.client()
-		case 2:
-			e.Until = f.instant()
-		default:
-			f.unknown("an Authorize")
-		}
+// failure decodes what appendError writes; nil for an absent one.
+func (d *decoder) failure(body raw) error {
+	if body == nil {
+		return nil
 	}
-	return e
+	var text string
+	var violation, steps raw
+	d.fill(body, "an Error", &text, &violation, &steps)
+	var cause error
+	switch {
+	case violation != nil:
+		cause = d.violation(violation)
+	case steps != nil:
+		s := new(metasim.StepsError)
+		d.fill(steps, "a StepsError", &s.At, &s.MaxSteps, &s.Cycle)
+		cause = s
+	}
+	return restore(text, cause)
 }
 
-func (d *decoder) evict(body []byte) (e *metasim.Evict) {
-	e = new(metasim.Evict)
-	for f := walk(body, &d.err); f.next(); {
-		switch f.num {
-		case 1:
-			e.Client = f.client()
-		case 2:
-			e.Err = decodeViolation(f.bytes(), &d.err)
-		default:
-			f.unknown("an Evict")
-		}
+// violation decodes a Violation; nil for an absent one.
+func (d *decoder) violation(body raw) *metasim.Violation {
+	if body == nil {
+		return nil
 	}
-	return e
-}
-
-func (d *decoder) reached(body []byte) (e *metasim.Reached) {
-	e = new(metasim.Reached)
-	for f := walk(body, &d.err); f.next(); {
-		switch f.num {
-		case 1:
-			e.Until = f.instant()
-		case 2:
-			e.Next = f.instant()
-		default:
-			f.unknown("a Reached")
-		}
-	}
-	return e
-}
-
-func (d *decoder) finish(body []byte) (e *metasim.Finish) {
-	e = new(metasim.Finish)
-	for f := walk(body, &d.err); f.next(); {
-		switch f.num {
-		case 1:
-			e.Err = decodeError(f.bytes(), &d.err)
-		default:
-			f.unknown("a Finish")
-		}
-	}
-	return e
+	v := new(metasim.Violation)
+	d.fill(body, "a Violation", &v.Rule, &v.Client, &v.Channel, &v.At, &v.Bound)
+	return v
 }

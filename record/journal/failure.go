@@ -2,7 +2,6 @@ package journal
 
 import (
 	"errors"
-	"math"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -47,66 +46,6 @@ func appendViolation(b []byte, num protowire.Number, v *metasim.Violation) []byt
 	return end(appendInstant(b, 5, v.Bound), at)
 }
 
-// decodeError reads what appendError wrote. err is that of the record.
-func decodeError(body []byte, err *error) error {
-	var (
-		text      string
-		violation *metasim.Violation
-		steps     *metasim.StepsError
-	)
-	for f := walk(body, err); f.next(); {
-		switch f.num {
-		case 1:
-			text = f.text()
-		case 2:
-			violation = decodeViolation(f.bytes(), err)
-		case 3:
-			steps = decodeSteps(f.bytes(), err)
-		default:
-			f.unknown("an Error")
-		}
-	}
-	return restore(text, violation, steps)
-}
-
-func decodeViolation(body []byte, err *error) *metasim.Violation {
-	var v metasim.Violation
-	for f := walk(body, err); f.next(); {
-		switch f.num {
-		case 1:
-			v.Rule = metasim.Rule(f.limited(math.MaxUint8))
-		case 2:
-			v.Client = f.text()
-		case 3:
-			v.Channel = f.text()
-		case 4:
-			v.At = f.instant()
-		case 5:
-			v.Bound = f.instant()
-		default:
-			f.unknown("a Violation")
-		}
-	}
-	return &v
-}
-
-func decodeSteps(body []byte, err *error) *metasim.StepsError {
-	var s metasim.StepsError
-	for f := walk(body, err); f.next(); {
-		switch f.num {
-		case 1:
-			s.At = f.instant()
-		case 2:
-			s.MaxSteps = f.uint32()
-		case 3:
-			s.Cycle = f.text()
-		default:
-			f.unknown("a StepsError")
-		}
-	}
-	return &s
-}
-
 // A recordedError is an error that was read: its text, and the error of metasim that it wrapped, if any.
 type recordedError struct {
 	text  string
@@ -116,16 +55,9 @@ type recordedError struct {
 func (e *recordedError) Error() string { return e.text }
 func (e *recordedError) Unwrap() error { return e.cause }
 
-// restore returns the error of a text and a typed cause: the cause itself where its text is the same.
-func restore(text string, violation *metasim.Violation, steps *metasim.StepsError) error {
+// restore returns the error of a text and a typed cause, which may be nil: the cause itself where its text is the same.
+func restore(text string, cause error) error {
 	text = strings.TrimPrefix(text, "metasim: ") // journals of earlier versions have it
-	var cause error
-	switch {
-	case violation != nil:
-		cause = violation
-	case steps != nil:
-		cause = steps
-	}
 	if cause != nil && cause.Error() == text {
 		return cause
 	}

@@ -12,6 +12,6 @@ import (
 // that such a run replays without a difference.
 func TestErrorsOfEarlierVersions(t *testing.T) {
 	v := &metasim.Violation{Rule: metasim.AfterLeave, Client: "a"}
-	require.Equal(t, error(v), restore("metasim: "+v.Error(), v, nil))
-	require.EqualError(t, restore("metasim: something else", nil, nil), "something else")
+	require.Equal(t, error(v), restore("metasim: "+v.Error(), v))
+	require.EqualError(t, restore("metasim: something else", nil), "something else")
 }
