@@ -99,11 +99,13 @@ func TestExamine(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		work := 0
 		for {
 			select {
 			case <-stop:
 				return
 			default:
+				work++
 			}
 		}
 	}()

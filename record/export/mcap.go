@@ -49,7 +49,6 @@ type mcapFile struct {
 	streams map[typed]*channels
 	schemas schemas
 	ids     int // channels so far
-	events  mcap.Channel
 	scratch []byte
 	message mcap.Message
 	count   Count

@@ -204,8 +204,6 @@ func (f *fields) copied() []byte {
 	return append([]byte(nil), f.bytes()...)
 }
 
-func (f *fields) text() string { return string(f.bytes()) }
-
 func (f *fields) instant() (i metasim.Instant) {
 	for g := walk(f.bytes(), f.err); g.next(); {
 		switch g.num {

@@ -279,20 +279,7 @@ func (s *Scanner) deliver(body []byte) {
 	}
 	for f := walk(body, &d.err); f.next(); {
 		var v Delivery
-		for g := walk(f.bytes(), &d.err); g.next(); {
-			switch g.num {
-			case 1:
-				v.To = g.client()
-			case 2:
-				v.From = g.client()
-			case 3:
-				v.Seq = g.uint64()
-			case 4:
-				v.Due = g.instant()
-			case 5:
-				v.Number = g.uint64()
-			}
-		}
+		d.fill(f.bytes(), "a Deliver", &v.To, &v.From, &v.Seq, &v.Due, &v.Number)
 		s.record.Deliveries = append(s.record.Deliveries, v)
 	}
 }
