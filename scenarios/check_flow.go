@@ -14,7 +14,7 @@ import (
 	"metasim/scenarios/flow"
 )
 
-// flow looks at the scenario as a whole: at who can send to whom.
+// flow checks the scenario as a whole: which clients can send to which.
 func (c *checker) flow(s *Scenario) {
 	s.flow = flow.New(s.Rules)
 	f := &flowChecker{checker: c, Graph: s.flow, s: s}

@@ -7,7 +7,7 @@
 // number of clients of an entry) or two parameters must fit together, its element names a function of this package.
 //
 // [Models] lists the table, [Make] checks the parameters of one client and returns what the model needs to run, and
-// [Inspect] does the same for those who want the [Ports] alone.
+// [Inspect] returns the [Ports] alone.
 package catalog
 
 import (

@@ -30,7 +30,7 @@ type Problem struct {
 const (
 	// OneStepLink is a rule, or the lack of one, that leaves links without a least delay: their ends take turns.
 	OneStepLink = "one-step-link"
-	// MissingPromise is a client whose next message nobody can foresee.
+	// MissingPromise is a client of which it is not known when it sends next.
 	MissingPromise = "missing-promise"
 	// ZeroDelayCycle is a cycle of links without a least delay.
 	ZeroDelayCycle = "zero-delay-cycle"
