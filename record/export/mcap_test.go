@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -111,6 +112,13 @@ func TestMCAPReadsBack(t *testing.T) {
 
 func pbInstant(i metasim.Instant) *exportpb.Instant {
 	return &exportpb.Instant{TimeNs: int64(i.Time), Step: i.Step}
+}
+
+// Exports of a run are the same bytes for each version of this program, so that the schema in them is the same too.
+func TestDescriptionOfEventsStays(t *testing.T) {
+	data, err := eventDescriptor()
+	require.NoError(t, err)
+	assert.Equal(t, "d6df890657bdb19ba20806c5e1d4135ea43c806c600e9d54fd02257b534dba04", fmt.Sprintf("%x", sha256.Sum256(data)))
 }
 
 // bySchema decodes an event with nothing but what is in the file.

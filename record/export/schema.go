@@ -67,9 +67,13 @@ func (w *schemas) id(key schemaKey) (uint16, error) {
 	return s.ID, nil
 }
 
+// goPackage is where the Go code of event.proto once lay. It stays so in exports, where nobody needs it, for the bytes of a run to stay.
+const goPackage = "metasim/export/exportpb"
+
 // eventDescriptor is the schema of events: event.proto as a FileDescriptorSet. It imports no other file.
 func eventDescriptor() ([]byte, error) {
 	file := protodesc.ToFileDescriptorProto(exportpb.File_export_exportpb_event_proto)
+	file.Options.GoPackage = proto.String(goPackage)
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(&descriptorpb.FileDescriptorSet{
 		File: []*descriptorpb.FileDescriptorProto{file},
 	})
