@@ -52,7 +52,7 @@ func TestGolden(t *testing.T) {
 		var b strings.Builder
 		require.NoError(t, r.WriteText(&b, width))
 		golden.Equal(t, "testdata/"+name, b.String())
-		for _, line := range strings.Split(b.String(), "\n") {
+		for line := range strings.SplitSeq(b.String(), "\n") {
 			require.LessOrEqual(t, len(line), width, line)
 		}
 	}

@@ -26,7 +26,7 @@ func TestLongNamesFitIntoTheText(t *testing.T) {
 	r.BlameResolutionS = 1e-3
 	var b strings.Builder
 	require.NoError(t, r.WriteText(&b, 0))
-	for _, line := range strings.Split(b.String(), "\n") {
+	for line := range strings.SplitSeq(b.String(), "\n") {
 		require.LessOrEqual(t, len(line), 80, line)
 	}
 	for _, part := range []string{"..", "-11", "the pace of the run", "... and 2 more: see --json", "+124us", "were looked up only every", "* this changes the model too"} {

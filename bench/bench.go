@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -143,15 +144,7 @@ func (h *harness) median(ctx context.Context, w *workload) (sample, error) {
 		}
 		samples = append(samples, s)
 	}
-	slices.SortFunc(samples, func(a, b sample) int {
-		switch {
-		case a.value < b.value:
-			return -1
-		case a.value > b.value:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(samples, func(a, b sample) int { return cmp.Compare(a.value, b.value) })
 	return samples[len(samples)/2], nil
 }
 

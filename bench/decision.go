@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -21,10 +22,7 @@ type linkGraph struct {
 const gap = metasim.Microsecond
 
 func torusGraph(n int, lookahead metasim.Time) linkGraph {
-	width := 1
-	for (width+1)*(width+1) <= n {
-		width++
-	}
+	width := int(math.Sqrt(float64(n)))
 	w := linkGraph{delay: func(int, int) metasim.Time { return lookahead }}
 	for i := range width * width {
 		w.out = append(w.out, torus(i, width))

@@ -93,7 +93,7 @@ func leafOut(i int) string  { return fmt.Sprintf("LEAFSEND-%03d", i) }
 
 // leafScenario is a star: an echoCentre and its leaves.
 func leafScenario(leaves, steps, publish int, endpoint bool) scenario {
-	c := scenario{links: uniform(1), clients: []participant{{"hub", &echoCentre{Leaves: leaves, Endpoint: endpoint}}}}
+	c := scenario{links: uniform(1), clients: []participant{{"centre", &echoCentre{Leaves: leaves, Endpoint: endpoint}}}}
 	for i := range leaves {
 		out := leafOut(i)
 		if endpoint {

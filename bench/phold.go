@@ -118,7 +118,7 @@ func events(r server.Result) (n int, err error) {
 	return n, nil
 }
 
-// A process is one logical process of PHOLD as a client: it executes an event at its time, and each causes another one,
+// A logicalProcess is one logical process of PHOLD as a client: it executes an event at its time, and each causes another one,
 // here or elsewhere. An event for another client is published at once, over a link with a delay of Lookahead, and carries
 // the time at which it is to be executed.
 type logicalProcess struct {

@@ -13,7 +13,7 @@ import (
 	"metasim/wire/wirepb"
 )
 
-// The floors of what happens in one process.
+// rawLocal returns the floors of what happens in one process.
 func rawLocal() []workload {
 	list := []workload{{
 		name: "raw goroutine ping-pong", unit: "round trips/s", first: 1000, measure: measureGoroutines,

@@ -70,10 +70,10 @@ func lockGoroutines(n, rounds int) time.Duration {
 	return time.Since(began)
 }
 
-// lockStepRaw has one goroutine for each connection; the one that hears the last client arrive answers all.
+// lockStepRaw has one goroutine for each connection; the goroutine that counts the last client answers all.
 func (h *harness) lockStepRaw(ctx context.Context, transport string, n, processes, rounds int) (s sample, err error) {
 	j := job{Kind: lockJob, Count: n / processes}
-	err = h.withRaw(ctx, transport, j, func(streams []io.ReadWriteCloser) error {
+	err = h.withRaw(ctx, transport, processes, j, func(streams []io.ReadWriteCloser) error {
 		var mu sync.Mutex
 		arrived := 0
 		arrive := func() error {
@@ -105,7 +105,7 @@ func (h *harness) lockStepRaw(ctx context.Context, transport string, n, processe
 		})
 		s = rate(float64(n*rounds), time.Since(began))
 		return err
-	}, processes)
+	})
 	return s, err
 }
 
@@ -125,6 +125,6 @@ func lockClient(ctx context.Context, url string) error {
 	message := make([]byte, lockSize)
 	for exchange(s, message) == nil {
 	}
-	// The other side has measured enough, and closed the connection.
-	return closeQuietly(s)
+	_ = s.Close()
+	return nil // the other side has measured enough, and closed the connection
 }

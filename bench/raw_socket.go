@@ -32,7 +32,7 @@ func rawPingPong() (list []workload) {
 }
 
 func (h *harness) pingPongRaw(ctx context.Context, transport string, size, amount int) (s sample, err error) {
-	err = h.withRaw(ctx, transport, job{Kind: echoJob, Size: size, Count: 1}, func(streams []io.ReadWriteCloser) error {
+	err = h.withRaw(ctx, transport, 1, job{Kind: echoJob, Size: size, Count: 1}, func(streams []io.ReadWriteCloser) error {
 		message := make([]byte, size)
 		began := time.Now()
 		for range amount {
@@ -46,7 +46,7 @@ func (h *harness) pingPongRaw(ctx context.Context, transport string, size, amoun
 	return s, err
 }
 
-// swap writes a message and reads one of the same size.
+// exchange writes a message and reads one of the same size.
 func exchange(s io.ReadWriter, message []byte) error {
 	if _, err := s.Write(message); err != nil {
 		return err
@@ -55,12 +55,9 @@ func exchange(s io.ReadWriter, message []byte) error {
 	return err
 }
 
-// withRaw gives f the streams of processes that do a job, j.Count in each of them: first each sends a byte.
-func (h *harness) withRaw(ctx context.Context, transport string, j job, f func([]io.ReadWriteCloser) error, more ...int) error {
-	processes := 1
-	if len(more) > 0 {
-		processes = more[0]
-	}
+// withRaw starts processes that do a job, and calls f with their streams, j.Count from each process. The first byte on a stream
+// only shows that it works.
+func (h *harness) withRaw(ctx context.Context, transport string, processes int, j job, f func([]io.ReadWriteCloser) error) error {
 	l, err := listenRaw(transport)
 	if err != nil {
 		return err
@@ -107,19 +104,14 @@ func echoRaw(ctx context.Context, j job) error {
 	}
 	for {
 		if _, err := io.ReadFull(s, message); err != nil {
-			// The other side has measured enough, and closed the connection.
-			return closeQuietly(s)
+			_ = s.Close()
+			return nil // the other side has measured enough, and closed the connection
 		}
 		if _, err := s.Write(message); err != nil {
-			return closeQuietly(s)
+			_ = s.Close()
+			return nil
 		}
 	}
-}
-
-// closeQuietly closes a stream whose other side may have gone.
-func closeQuietly(s io.Closer) error {
-	_ = s.Close() // as above
-	return nil
 }
 
 func listenRaw(transport string) (rawListener, error) {

@@ -198,7 +198,7 @@ func (s *scenario) config() (config server.Config, done func() error, err error)
 	return config, done, nil
 }
 
-// A recorder writes a journal as a run of a user's does, and throws it away.
+// A recorder writes a journal as an ordinary run does, and removes it at the end.
 type recorder struct {
 	path    string
 	writer  *journal.Writer

@@ -27,7 +27,7 @@ func straggler() []workload {
 
 // starScenario is a centre and its leaves, which all step: a leaf waits for the centre, and the centre for all.
 func starScenario(leaves, steps int) scenario {
-	c := scenario{links: uniform(tick), clients: []participant{{"hub", &stepper{Publish: "DOWN", Subscribe: "UP", Steps: steps}}}}
+	c := scenario{links: uniform(tick), clients: []participant{{"centre", &stepper{Publish: "DOWN", Subscribe: "UP", Steps: steps}}}}
 	for i := range leaves {
 		c.clients = append(c.clients, participant{fmt.Sprintf("leaf-%05d", i), &stepper{Publish: "UP", Subscribe: "DOWN", Steps: steps}})
 	}

@@ -169,7 +169,7 @@ func (s *story) link(c *script.Command) error {
 			break
 		}
 		var copies []Time
-		for _, d := range strings.Split(w, "/") {
+		for d := range strings.SplitSeq(w, "/") {
 			if d == "lost" {
 				continue
 			}

@@ -100,24 +100,22 @@ func (e *RefusedError) Is(target error) bool {
 func (p Packet) Keep() Packet {
 	switch b := p.Body.(type) {
 	case *metasim.Send:
-		p.Body = clone(*b)
+		p.Body = new(*b)
 	case *metasim.Promise:
-		p.Body = clone(*b)
+		p.Body = new(*b)
 	case *metasim.Advance:
-		p.Body = clone(*b)
+		p.Body = new(*b)
 	case *metasim.PollWait:
-		p.Body = clone(*b)
+		p.Body = new(*b)
 	case *metasim.Leave:
-		p.Body = clone(*b)
+		p.Body = new(*b)
 	case *metasim.Deliver:
-		p.Body = clone(*b)
+		p.Body = new(*b)
 	case *metasim.Authorize:
-		p.Body = clone(*b)
+		p.Body = new(*b)
 	}
 	return p
 }
-
-func clone[T any](v T) *T { return &v }
 
 // A Conn is one ordered, reliable stream of packets in each direction: never more than one, as a promise would
 // overtake a send. One goroutine calls Read and one calls Write (they may differ); any may call Close, more than once.

@@ -86,7 +86,7 @@ func predictWall(t testing.TB, tl *trace.Timeline, changes string) float64 {
 	t.Helper()
 	m := predict.New(tl)
 	var all []predict.Change
-	for _, text := range strings.Fields(changes) {
+	for text := range strings.FieldsSeq(changes) {
 		c, err := m.Parse(text)
 		require.NoError(t, err)
 		all = append(all, c)

@@ -154,7 +154,7 @@ func moreRows(b *strings.Builder, rows int) {
 // wrap writes text with a hanging indent.
 func wrap(b *strings.Builder, first, indent, text string, width int) {
 	line := first
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case line == first || line == indent:
 			line += word

@@ -89,7 +89,7 @@ func TestTerminal(t *testing.T) {
 			screen := x.shows("metasim commanded running", "Held up by: ponger", "ponger at 60ms",
 				"live: http://127.0.0.1:", "p pause")
 			require.Equal(t, columns >= 90, strings.Contains(screen, "safe until"), "what there is room for")
-			for _, line := range strings.Split(screen, "\n") {
+			for line := range strings.SplitSeq(screen, "\n") {
 				require.LessOrEqual(t, len([]rune(line)), columns)
 			}
 			x.press("/", "g", "e", "r", "Enter")

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -153,12 +154,8 @@ func TestPortsFollowTheParameters(t *testing.T) {
 			Subscriptions: []string{"CARTPOLE_SENSORS"}, Ending: Reacts, Forwards: true}},
 	} {
 		with := map[string]any{}
-		for k, v := range enough[c.model] {
-			with[k] = v
-		}
-		for k, v := range c.more {
-			with[k] = v
-		}
+		maps.Copy(with, enough[c.model])
+		maps.Copy(with, c.more)
 		got, err := Inspect(c.model, with, Env{Name: "lp-1", Entry: "lp", Index: 1, Count: 3})
 		require.NoError(t, err)
 		assert.Equal(t, c.want, got, c.model)

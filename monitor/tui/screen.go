@@ -123,7 +123,7 @@ func explanation(v *monitor.View, width int) []string {
 // wrap breaks a sentence into lines between words; a word that is too long for a line, within it.
 func wrap(text string, width int) (lines []string) {
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if line != "" && cells(line)+1+cells(word) > width {
 			lines, line = append(lines, line), ""
 		}

@@ -61,7 +61,7 @@ func typeNames[T any](values []T) (names []string) {
 
 // TestEveryFieldIsJournaled fills every field of every type: what the journal forgets comes back as its zero.
 func TestEveryFieldIsJournaled(t *testing.T) {
-	const hint = "%T does not come back as it was: has it a new field that append.go or decode.go does not know?"
+	const hint = "%T does not come back as it was: has it a new field that encode.go or decode.go does not know?"
 	for _, zero := range events() {
 		for _, ev := range []metasim.Event{filled(zero), zero} {
 			got, err := read(write(t, Entry{Wall: -3, Event: ev}))

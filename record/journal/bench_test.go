@@ -97,7 +97,7 @@ func TestAppendingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkGenerated is what the generated code would cost for the send of a round alone: the reason for append.go.
+// BenchmarkGenerated is what the generated code would cost for the send of a round alone: the reason for encode.go.
 func BenchmarkGenerated(b *testing.B) {
 	e := round()[0]
 	send, queue := e.Event.(*metasim.Send), e.Effects[0].(*metasim.Queue)

@@ -61,8 +61,8 @@ func fill(v reflect.Value, n *uint64) {
 	case reflect.Interface:
 		v.Set(reflect.ValueOf(&metasim.StepsError{At: metasim.At(5), MaxSteps: 7, Cycle: "a -X-> a"}))
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), n)
+		for _, field := range v.Fields() {
+			fill(field, n)
 		}
 	default:
 		panic("the test cannot fill a " + v.Type().String() + ": teach fill in journal_test.go")

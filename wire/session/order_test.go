@@ -187,5 +187,5 @@ func (l *line) publish() {
 	if l.draw.IntN(2) > 0 {
 		channel = "to-" + map[string]string{"a": "b", "b": "c", "c": "d", "d": "a"}[l.Name()]
 	}
-	require.NoError(l.world.t, l.Publish(channel, []byte(fmt.Sprint(l.Now(), l.draw.IntN(100)))))
+	require.NoError(l.world.t, l.Publish(channel, fmt.Append(nil, l.Now(), l.draw.IntN(100))))
 }
