@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"metasim/metasim"
 	"metasim/wire"
 )
@@ -17,13 +19,13 @@ func cleanClose(t *testing.T, transport Transport) {
 	closed := inBackground(client.Close)
 	for range 2 {
 		_, err := within(t, "read", server.Read)
-		equal(t, io.EOF, err)
+		require.Equal(t, io.EOF, err)
 	}
-	must(t, <-closed)
+	require.NoError(t, <-closed)
 	_, err := client.Read()
-	isError(t, net.ErrClosed, err)
-	isError(t, net.ErrClosed, client.Write([]wire.Packet{{Body: wire.Goodbye{}}}))
-	must(t, client.Close())
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.ErrorIs(t, client.Write([]wire.Packet{{Body: wire.Goodbye{}}}), net.ErrClosed)
+	require.NoError(t, client.Close())
 }
 
 // writtenBeforeClose: all that was written is read, then the end. The reader starts late.
@@ -38,8 +40,8 @@ func writtenBeforeClose(t *testing.T, transport Transport) {
 		checkNumbered(t, i, 100, p)
 	}
 	_, err := within(t, "read", client.Read)
-	equal(t, io.EOF, err)
-	must(t, <-closed)
+	require.Equal(t, io.EOF, err)
+	require.NoError(t, <-closed)
 }
 
 // writtenWhilePeerSends: a last packet (a Refuse) arrives although its writer never reads what the peer still sends.
@@ -61,11 +63,11 @@ func writtenWhilePeerSends(t *testing.T, transport Transport) {
 	refuse := wire.Packet{Member: 9, Body: wire.Refuse{Reason: wire.RuleBroken, Text: "enough"}}
 	write(t, server, refuse)
 	closed := inBackground(server.Close)
-	equal(t, refuse, readN(t, client, 1)[0])
+	require.Equal(t, refuse, readN(t, client, 1)[0])
 	_, err := within(t, "read", client.Read)
-	equal(t, io.EOF, err)
-	must(t, <-closed)
-	must(t, <-sent)
+	require.Equal(t, io.EOF, err)
+	require.NoError(t, <-closed)
+	require.NoError(t, <-sent)
 }
 
 func closeWakesRead(t *testing.T, transport Transport) {
@@ -80,10 +82,10 @@ func closeWakesRead(t *testing.T, transport Transport) {
 		})
 		<-started
 		closed := inBackground(c.Close)
-		_, err := within(t, "a read on a closed connection", func() (int, error) { return 0, <-woken })
-		isError(t, net.ErrClosed, err)
+		err := await(t, "a read on a closed connection", woken)
+		require.ErrorIs(t, err, net.ErrClosed)
 		closeBoth(t, client, server)
-		must(t, <-closed)
+		require.NoError(t, <-closed)
 	}
 }
 
@@ -93,15 +95,15 @@ func closeWakesWrite(t *testing.T, transport Transport) {
 	woken := writeUntilError(server)
 	readSome(t, client)
 	closed := inBackground(server.Close)
-	_, err := within(t, "a write on a closed connection", func() (int, error) { return 0, <-woken })
-	isError(t, net.ErrClosed, err)
+	err := await(t, "a write on a closed connection", woken)
+	require.ErrorIs(t, err, net.ErrClosed)
 	go func() { // ends a Close that waits for its reader
 		for err := error(nil); err == nil; {
 			_, err = client.Read()
 		}
 	}()
-	_, err = within(t, "close", func() (int, error) { return 0, <-closed })
-	must(t, err)
+	err = await(t, "close", closed)
+	require.NoError(t, err)
 }
 
 // peersCloseEndsWrite: a write ends when the peer has closed.
@@ -109,11 +111,9 @@ func peersCloseEndsWrite(t *testing.T, transport Transport) {
 	client, server := pair(t, transport)
 	ended := writeUntilError(server)
 	readSome(t, client)
-	must(t, client.Close())
-	_, err := within(t, "a write to a closed peer", func() (int, error) { return 0, <-ended })
-	if err == nil {
-		t.Fatal("writes to a closed peer succeed")
-	}
+	require.NoError(t, client.Close())
+	err := await(t, "a write to a closed peer", ended)
+	require.Error(t, err, "writes to a closed peer succeed")
 }
 
 // writeUntilError writes mebibytes until that fails.
@@ -130,8 +130,8 @@ func writeUntilError(c wire.Conn) <-chan error {
 func readSome(t *testing.T, c wire.Conn) {
 	t.Helper()
 	packets, err := within(t, "read", c.Read)
-	must(t, err)
-	equal(t, uint64(0), packets[0].Body.(*metasim.Deliver).Number)
+	require.NoError(t, err)
+	require.Equal(t, uint64(0), packets[0].Body.(*metasim.Deliver).Number)
 }
 
 func acceptAfterClose(t *testing.T, transport Transport) {
@@ -140,11 +140,11 @@ func acceptAfterClose(t *testing.T, transport Transport) {
 		_, err := l.Accept()
 		return err
 	})
-	must(t, l.Close())
-	_, err := within(t, "an accept on a closed listener", func() (int, error) { return 0, <-waiting })
-	isError(t, net.ErrClosed, err)
+	require.NoError(t, l.Close())
+	err := await(t, "an accept on a closed listener", waiting)
+	require.ErrorIs(t, err, net.ErrClosed)
 	_, err = within(t, "accept", l.Accept)
-	isError(t, net.ErrClosed, err)
+	require.ErrorIs(t, err, net.ErrClosed)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if c, err := transport.Dial(ctx, l); err == nil {
@@ -158,7 +158,7 @@ func connectionsOutliveListener(t *testing.T, transport Transport) {
 	write(t, client, numbered(1, 8))
 	server := accept(t, l)
 	readN(t, server, 1)
-	must(t, l.Close())
+	require.NoError(t, l.Close())
 	write(t, server, numbered(2, 8))
 	checkNumbered(t, 2, 8, readN(t, client, 1)[0])
 	write(t, client, numbered(3, 8))

@@ -2,10 +2,11 @@ package transporttest
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"metasim/wire"
 )
@@ -17,7 +18,7 @@ func hostile(t *testing.T, transport Transport, bytes ...byte) (Raw, wire.Conn) 
 	raw := transport.Raw(t, l.URL())
 	t.Cleanup(raw.Kill)
 	_, err := raw.Write(bytes)
-	must(t, err)
+	require.NoError(t, err)
 	return raw, accept(t, l)
 }
 
@@ -25,10 +26,8 @@ func wantProtocolError(t *testing.T, c wire.Conn) error {
 	t.Helper()
 	_, err := within(t, "read", c.Read)
 	var refused *wire.ProtocolError
-	if !errors.As(err, &refused) {
-		t.Fatalf("got error %v, want a *wire.ProtocolError", err)
-	}
-	equal(t, c.Peer(), refused.Peer)
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, c.Peer(), refused.Peer)
 	return err
 }
 
@@ -46,20 +45,16 @@ func oversizedLength(t *testing.T, transport Transport) {
 
 func halfFrame(t *testing.T, transport Transport) {
 	raw, c := hostile(t, transport, 4, 0, 0, 0, 0x0a)
-	must(t, raw.Close())
-	isError(t, io.ErrUnexpectedEOF, wantProtocolError(t, c))
+	require.NoError(t, raw.Close())
+	require.ErrorIs(t, wantProtocolError(t, c), io.ErrUnexpectedEOF)
 }
 
 // killed: a Read ends soon after the death of the peer, with io.EOF or an error.
 func killed(t *testing.T, transport Transport) {
 	raw, c := hostile(t, transport, 4, 0, 0, 0, 0x0a, 2, 0x2a, 0)
-	equal(t, wire.Packet{Body: wire.Goodbye{}}, readN(t, c, 1)[0])
+	require.Equal(t, wire.Packet{Body: wire.Goodbye{}}, readN(t, c, 1)[0])
 	raw.Kill()
 	packets, err := within(t, "a read from a dead peer", c.Read)
-	if err == nil {
-		t.Fatalf("a dead peer sent %v", packets)
-	}
-	if errors.Is(err, net.ErrClosed) {
-		t.Fatalf("the death of the peer looks like this side's own Close: %v", err)
-	}
+	require.Error(t, err, "a dead peer sent %v", packets)
+	require.NotErrorIs(t, err, net.ErrClosed, "it looks like this side's own Close")
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"metasim/metasim"
 	"metasim/wire"
 )
@@ -35,9 +37,9 @@ func everyBody(t *testing.T, transport Transport) {
 		{Member: 1<<32 - 1, Body: &metasim.Authorize{Until: at}},
 	}
 	write(t, client, sent...)
-	equal(t, sent, readN(t, server, len(sent)))
+	require.Equal(t, sent, readN(t, server, len(sent)))
 	write(t, server, sent...)
-	equal(t, sent, readN(t, client, len(sent)))
+	require.Equal(t, sent, readN(t, client, len(sent)))
 }
 
 // manyMembers writes a packet for each of a thousand members at once.
@@ -49,7 +51,7 @@ func manyMembers(t *testing.T, transport Transport) {
 	}
 	write(t, server, pass...)
 	for i, p := range readN(t, client, len(pass)) {
-		equal(t, uint32(i), p.Member)
+		require.Equal(t, uint32(i), p.Member)
 		checkNumbered(t, i, i%100, p)
 	}
 }
@@ -58,22 +60,18 @@ func manyMembers(t *testing.T, transport Transport) {
 func smallWrites(t *testing.T, transport Transport) {
 	client, server := pair(t, transport)
 	const n = 1000
-	done := make(chan error, 1)
-	go func() {
+	done := inBackground(func() (err error) {
 		one := make([]wire.Packet, 1)
-		for i := range n {
+		for i := 0; i < n && err == nil; i++ {
 			one[0] = numbered(i, 8)
-			if err := client.Write(one); err != nil {
-				done <- err
-				return
-			}
+			err = client.Write(one)
 		}
-		done <- nil
-	}()
+		return err
+	})
 	for i, p := range readN(t, server, n) {
 		checkNumbered(t, i, 8, p)
 	}
-	must(t, <-done)
+	require.NoError(t, <-done)
 }
 
 // largePayloads sends 16 MiB each way at the same time.
@@ -120,7 +118,7 @@ func exchange(t *testing.T, a, b wire.Conn, n, size int) {
 		})
 	}
 	wg.Wait()
-	must(t, errors.Join(<-done, <-done))
+	require.NoError(t, errors.Join(<-done, <-done))
 }
 
 // refusesBadPackets checks that a packet which cannot travel is refused, that nothing of the write is sent, and that the
@@ -135,12 +133,10 @@ func refusesBadPackets(t *testing.T, transport Transport) {
 		&metasim.Send{Payload: make([]byte, wire.MaxPayload+1)},
 	} {
 		var refused *wire.ProtocolError
-		if err := client.Write([]wire.Packet{{Body: wire.Goodbye{}}, {Body: body}}); !errors.As(err, &refused) {
-			t.Fatalf("a %T was written: %v", body, err)
-		}
+		require.ErrorAs(t, client.Write([]wire.Packet{{Body: wire.Goodbye{}}, {Body: body}}), &refused, "a %T", body)
 	}
 	write(t, client, wire.Packet{Body: &metasim.Leave{}})
-	equal(t, &metasim.Leave{}, readN(t, server, 1)[0].Body)
+	require.Equal(t, &metasim.Leave{}, readN(t, server, 1)[0].Body)
 }
 
 // manyConnections has 64 clients at once, each with its own answer.

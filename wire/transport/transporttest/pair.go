@@ -2,10 +2,10 @@ package transporttest
 
 import (
 	"context"
-	"errors"
-	"reflect"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -23,14 +23,14 @@ func pair(t *testing.T, transport Transport) (client, server wire.Conn) {
 	write(t, client, wire.Packet{Body: wire.Hello{Version: wire.Version}})
 	server = accept(t, l)
 	t.Cleanup(func() { closeBoth(t, client, server) }) // at the same time: a Close may wait for its reader
-	equal(t, wire.Hello{Version: wire.Version}, readN(t, server, 1)[0].Body)
+	require.Equal(t, wire.Hello{Version: wire.Version}, readN(t, server, 1)[0].Body)
 	return client, server
 }
 
 func listen(t *testing.T, transport Transport) wire.Listener {
 	t.Helper()
 	l := transport.Listen(t)
-	t.Cleanup(func() { must(t, l.Close()) })
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	return l
 }
 
@@ -39,44 +39,49 @@ func dial(t *testing.T, transport Transport, l wire.Listener) wire.Conn {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	c, err := transport.Dial(ctx, l)
-	must(t, err)
-	t.Cleanup(func() { must(t, c.Close()) })
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
 }
 
 func accept(t *testing.T, l wire.Listener) wire.Conn {
 	t.Helper()
 	c, err := within(t, "accept", l.Accept)
-	must(t, err)
-	t.Cleanup(func() { must(t, c.Close()) })
-	if c.Peer() == "" {
-		t.Fatal("a connection does not name its peer")
-	}
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	require.NotEmpty(t, c.Peer(), "a connection does not name its peer")
 	return c
 }
 
 func closeBoth(t *testing.T, client, server wire.Conn) {
 	t.Helper()
 	closed := inBackground(client.Close)
-	must(t, server.Close())
-	must(t, <-closed)
+	require.NoError(t, server.Close())
+	require.NoError(t, <-closed)
 }
 
 // within fails the test if f takes longer than patience.
-func within[T any](t *testing.T, what string, f func() (T, error)) (T, error) {
+func within[T any](t *testing.T, what string, f func() (T, error)) (value T, err error) {
 	t.Helper()
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := f()
-		done <- result{value, err}
-	}()
+	err = await(t, what, inBackground(func() (err error) {
+		value, err = f()
+		return err
+	}))
+	return value, err
+}
+
+func inBackground(f func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	return done
+}
+
+// await returns the result of inBackground.
+func await(t *testing.T, what string, done <-chan error) error {
+	t.Helper()
 	select {
-	case r := <-done:
-		return r.value, r.err
+	case err := <-done:
+		return err
 	case <-time.After(patience):
 		t.Fatalf("%s hangs", what)
 		panic("unreachable")
@@ -89,23 +94,19 @@ func readN(t *testing.T, c wire.Conn, n int) []wire.Packet {
 	var all []wire.Packet
 	for len(all) < n {
 		packets, err := within(t, "read", c.Read)
-		must(t, err)
-		if len(packets) == 0 {
-			t.Fatal("a read returned nothing")
-		}
+		require.NoError(t, err)
+		require.NotEmpty(t, packets, "a read returned nothing")
 		for _, p := range packets {
 			all = append(all, p.Keep())
 		}
 	}
-	if len(all) != n {
-		t.Fatalf("read %d packets, want %d", len(all), n)
-	}
+	require.Len(t, all, n)
 	return all
 }
 
 func write(t *testing.T, c wire.Conn, packets ...wire.Packet) {
 	t.Helper()
-	must(t, c.Write(packets))
+	require.NoError(t, c.Write(packets))
 }
 
 // numbered is a packet that carries a number, and a payload of a size.
@@ -119,38 +120,11 @@ func numbered(n, size int) wire.Packet {
 	}}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func equal(t *testing.T, want, got any) {
-	t.Helper()
-	if !reflect.DeepEqual(want, got) {
-		t.Fatalf("got  %.500v\nwant %.500v", got, want)
-	}
-}
-
-func isError(t *testing.T, want, got error) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Fatalf("got error %v, want %v", got, want)
-	}
-}
-
 func checkNumbered(t *testing.T, n, size int, p wire.Packet) {
 	t.Helper()
 	got, want := p.Body.(*metasim.Deliver), numbered(n, size).Body.(*metasim.Deliver)
 	if len(got.Message.Payload) == 0 {
 		got.Message.Payload = want.Message.Payload // nil or empty: both are right
 	}
-	equal(t, want, got)
-}
-
-func inBackground(f func() error) <-chan error {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	return done
+	require.Equal(t, want, got)
 }

@@ -3,6 +3,8 @@ package transporttest
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"metasim/wire"
 )
 
@@ -17,24 +19,28 @@ func traffic(t *testing.T, transport Transport) {
 			// A large packet is read while it is written.
 			up := inBackground(func() error { return client.Write([]wire.Packet{numbered(count, size), numbered(count+1, 0)}) })
 			readN(t, server, 2)
-			must(t, <-up)
+			require.NoError(t, <-up)
 			down := inBackground(func() error { return server.Write([]wire.Packet{numbered(count, 2*size)}) })
 			readN(t, client, 1)
-			must(t, <-down)
+			require.NoError(t, <-down)
 			count++
 		}
 	}
 	frames, err := new(wire.Encoder).Frames([]wire.Packet{numbered(0, 5000)})
-	must(t, err)
-	must(t, server.WriteFrames(frames))
+	require.NoError(t, err)
+	require.NoError(t, server.WriteFrames(frames))
 	readN(t, client, 1)
 	if p, ok := server.(wire.Prompt); ok {
-		tryWriting(t, p, frames)
+		// In two parts, as on a full connection: first without waiting, then the rest.
+		const inTheLength = 2
+		n, err := p.TryWriteFrames(frames[:inTheLength])
+		require.NoError(t, err)
+		require.NoError(t, p.WriteFrames(frames[n:]))
 		readN(t, client, 1)
 	}
 	closeBoth(t, client, server)
 	there, here := client.Traffic(), server.Traffic()
-	equal(t, there, wire.Traffic{FramesIn: here.FramesOut, FramesOut: here.FramesIn, BytesIn: here.BytesOut, BytesOut: here.BytesIn})
+	require.Equal(t, there, wire.Traffic{FramesIn: here.FramesOut, FramesOut: here.FramesIn, BytesIn: here.BytesOut, BytesOut: here.BytesIn})
 	if here.FramesIn != uint64(hello+count) || here.FramesOut < uint64(count+1) || here.FramesOut > uint64(count+2) {
 		t.Fatalf("%+v, where %d and %d were written", here, hello+count, count+1)
 	}
@@ -42,13 +48,4 @@ func traffic(t *testing.T, transport Transport) {
 		here.BytesOut < 2*payloads+5000 || here.BytesOut > 2*payloads+payloads/50 {
 		t.Fatalf("%+v, where %d bytes of payload came in", here, payloads)
 	}
-}
-
-// tryWriting writes frames in two parts, as on a full connection: first without waiting, then the rest.
-func tryWriting(t *testing.T, p wire.Prompt, frames []byte) {
-	t.Helper()
-	const inTheLength = 2
-	n, err := p.TryWriteFrames(frames[:inTheLength])
-	must(t, err)
-	must(t, p.WriteFrames(frames[n:]))
 }
