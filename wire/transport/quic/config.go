@@ -92,8 +92,8 @@ func clientTLS(want pin, mismatch *error) *tls.Config {
 	}
 }
 
-// address parses "quic://host:port?sha256=<64 hex>". pinned is false if the URL has no pin, as for Listen.
-func address(rawURL string) (hostport string, p pin, pinned bool, err error) {
+// parseURL parses "quic://host:port?sha256=<64 hex>". pinned is false if the URL has no pin, as for Listen.
+func parseURL(rawURL string) (hostport string, p pin, pinned bool, err error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Scheme != "quic" || u.Port() == "" || u.Path != "" {
 		return "", p, false, fmt.Errorf("%q is no address; use quic://host:port?sha256=<64 hex>", rawURL)

@@ -10,6 +10,7 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 
 	"metasim/wire"
+	"metasim/wire/transport/stream"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 
 // listenURL listens with a certificate made for the run.
 func listenURL(url string) (wire.Listener, error) {
-	hostport, _, _, err := address(url)
+	hostport, _, _, err := parseURL(url)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,8 @@ func (l *listener) Accept() (wire.Conn, error) {
 		if !ok || !l.socket.use() {
 			return nil, l.errClosed()
 		}
-		return newConn(q, func() (*quicgo.Stream, error) { return q.AcceptStream(context.Background()) }, l.socket.release), nil
+		open := func() (*quicgo.Stream, error) { return q.AcceptStream(context.Background()) }
+		return stream.New(newConn(q, open, l.socket.release)), nil
 	}
 }
 

@@ -31,6 +31,7 @@ import (
 
 	"metasim/wire"
 	"metasim/wire/transport"
+	"metasim/wire/transport/stream"
 )
 
 // Transport is the transport of "quic://host:port?sha256=<64 hex>". Listen takes "quic://host:port", where port 0 stands for
@@ -42,7 +43,7 @@ func Transport() transport.Transport {
 // dialURL connects to the server with the pinned certificate and no other. It repeats while the server is crowded, until ctx
 // is done, and gives up after ten seconds without an answer.
 func dialURL(ctx context.Context, url string) (wire.Conn, error) {
-	hostport, want, pinned, err := address(url)
+	hostport, want, pinned, err := parseURL(url)
 	if err != nil {
 		return nil, err
 	}
@@ -62,10 +63,10 @@ func dialURL(ctx context.Context, url string) (wire.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("dial %s: %w", url, err), udp.Close())
 	}
-	return c, nil
+	return stream.New(c), nil
 }
 
-// dialFrom dials over a packet connection. The Conn that it returns closes it.
+// dialFrom dials over a packet connection. The conn that it returns closes it.
 func dialFrom(ctx context.Context, packets net.PacketConn, to net.Addr, want pin) (*conn, error) {
 	s := &socket{transport: &quicgo.Transport{Conn: packets}, users: 1}
 	q, err := join(ctx, s.transport, to, want)

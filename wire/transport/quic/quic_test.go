@@ -47,7 +47,7 @@ type raw struct {
 }
 
 func dialRaw(t *testing.T, url string) transporttest.Raw {
-	hostport, want, _, err := address(url)
+	hostport, want, _, err := parseURL(url)
 	require.NoError(t, err)
 	to, err := net.ResolveUDPAddr("udp", hostport)
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestPin(t *testing.T) {
 func TestAnotherProtocol(t *testing.T) {
 	l := listen(t)
 	defer func() { require.NoError(t, l.Close()) }()
-	hostport, _, _, err := address(l.URL())
+	hostport, _, _, err := parseURL(l.URL())
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -13,6 +13,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
+	"metasim/wire/transport/stream"
 )
 
 // hop is the latency of each direction of the simulated network.
@@ -21,7 +22,8 @@ const hop = 20 * time.Millisecond
 // cable is a network that can be cut.
 type cable struct {
 	simnet.PerfectRouter
-	cut atomic.Bool
+	cut    atomic.Bool
+	client *conn
 }
 
 func (c *cable) SendPacket(p simnet.Packet) error {
@@ -44,10 +46,12 @@ func simulated(t *testing.T, test func(t *testing.T, client, server wire.Conn, c
 
 		l, err := listenOn(serverSide)
 		require.NoError(t, err)
-		_, want, _, err := address(l.URL())
+		_, want, _, err := parseURL(l.URL())
 		require.NoError(t, err)
-		client, err := dialFrom(t.Context(), clientSide, serverAddr, want)
+		dialed, err := dialFrom(t.Context(), clientSide, serverAddr, want)
 		require.NoError(t, err)
+		network.Router.(*cable).client = dialed
+		client := stream.New(dialed)
 		server, err := l.Accept()
 		require.NoError(t, err)
 		require.NoError(t, client.Write(goodbye))
@@ -102,8 +106,8 @@ func TestSilenceIsDeath(t *testing.T) {
 
 // When the peer closes the connection without ending its stream, a Read is neither io.EOF nor net.ErrClosed.
 func TestAbortIsNoEnd(t *testing.T) {
-	simulated(t, func(t *testing.T, client, server wire.Conn, _ *cable) {
-		require.NoError(t, client.(*conn).quic.CloseWithError(7, "enough"))
+	simulated(t, func(t *testing.T, _, server wire.Conn, cable *cable) {
+		require.NoError(t, cable.client.quic.CloseWithError(7, "enough"))
 		_, err := server.Read()
 		require.ErrorContains(t, err, "enough")
 		require.NotErrorIs(t, err, net.ErrClosed)

@@ -5,7 +5,6 @@ package stream
 import (
 	"errors"
 	"io"
-	"net"
 	"syscall"
 )
 
@@ -26,7 +25,7 @@ type transfer struct {
 }
 
 // withoutWaiting returns c as a nonblocking stream, or nil if it cannot be one.
-func withoutWaiting(c net.Conn) nonblocking {
+func withoutWaiting(c Stream) nonblocking {
 	if p, ok := c.(nonblocking); ok {
 		return p
 	}

@@ -31,19 +31,27 @@ import (
 // unread, it is reset, and the peer may lose what it has not read yet.
 const linger = time.Second
 
-// New carries packets over c. Close closes c.
-func New(c net.Conn) wire.Conn {
-	s := &conn{stream: c, peer: peerName(c)}
-	s.reader = wire.NewReader(c, s.peer)
-	s.writer = wire.NewWriter(c, s.peer)
-	s.prompt = withoutWaiting(c)
-	return s
+// A Stream is what New needs of a net.Conn. If SetDeadline fails, Close may be called during a Read and a Write, and must
+// wake them.
+type Stream interface {
+	io.ReadWriteCloser
+	SetDeadline(time.Time) error
+	RemoteAddr() net.Addr
+}
+
+// New carries packets over s. Close closes s. The result is a wire.Prompt if s can be used without waiting.
+func New(s Stream) wire.Conn {
+	peer := peerName(s)
+	c := &conn{stream: s, peer: peer, reader: wire.NewReader(s, peer), writer: wire.NewWriter(s, peer)}
+	if n := withoutWaiting(s); n != nil {
+		return &promptConn{conn: c, stream: n}
+	}
+	return c
 }
 
 type conn struct {
-	stream net.Conn
+	stream Stream
 	peer   string
-	prompt nonblocking // nil if c cannot be used without waiting
 
 	reading sync.Mutex // held during a Read: Close waits for it before it drains
 	reader  *wire.Reader
@@ -121,26 +129,32 @@ func (c *conn) Close() error {
 	defer c.writing.Unlock()
 	c.reading.Lock()
 	defer c.reading.Unlock()
-	if c.ended || !closeWrite(c.stream) {
+	if c.ended || !closeWrite(c.stream) || c.stream.SetDeadline(time.Now().Add(linger)) != nil {
 		return c.stream.Close()
 	}
-	if err := c.stream.SetReadDeadline(time.Now().Add(linger)); err != nil {
-		return c.stream.Close()
-	}
-	go drain(c.stream)
+	go func() { // until the peer closes too, or linger is over; an error would reach nobody
+		_, _ = io.Copy(io.Discard, c.stream) // as above
+		_ = c.stream.Close()                 // as above
+	}()
 	return nil
 }
 
-// TryWriteFrames implements wire.Prompt. It writes nothing if the stream cannot be used without waiting.
-func (c *conn) TryWriteFrames(frames []byte) (int, error) {
-	if c.prompt == nil || !c.writing.TryLock() {
+// A promptConn is a conn over a stream that can be used without waiting.
+type promptConn struct {
+	*conn
+	stream nonblocking
+}
+
+// TryWriteFrames implements wire.Prompt.
+func (c *promptConn) TryWriteFrames(frames []byte) (int, error) {
+	if !c.writing.TryLock() {
 		return 0, nil
 	}
 	defer c.writing.Unlock()
 	if c.closed.Load() {
 		return 0, fmt.Errorf("write to %s: %w", c.peer, net.ErrClosed)
 	}
-	n, err := c.prompt.TryWrite(frames)
+	n, err := c.stream.TryWrite(frames)
 	c.writer.Note(frames[:n])
 	if err != nil {
 		return n, fmt.Errorf("write to %s: %w", c.peer, err)
@@ -148,12 +162,12 @@ func (c *conn) TryWriteFrames(frames []byte) (int, error) {
 	return n, nil
 }
 
-// TryRead implements wire.Prompt. It reads nothing if the stream cannot be used without waiting.
-func (c *conn) TryRead() ([]wire.Packet, error) {
-	if c.prompt == nil || !c.reading.TryLock() {
+// TryRead implements wire.Prompt.
+func (c *promptConn) TryRead() ([]wire.Packet, error) {
+	if !c.reading.TryLock() {
 		return nil, nil
 	}
-	ready := c.closed.Load() || c.reader.Ready(tryReader{c.prompt})
+	ready := c.closed.Load() || c.reader.Ready(tryReader{c.stream})
 	c.reading.Unlock()
 	if !ready {
 		return nil, nil
@@ -178,21 +192,14 @@ type nonblocking interface {
 	TryWrite([]byte) (int, error)
 }
 
-// drain reads what the peer still sends, until it closes too or linger is over. An error would reach nobody: the connection
-// is closed.
-func drain(c net.Conn) {
-	_, _ = io.Copy(io.Discard, c) // as above
-	_ = c.Close()                 // as above
-}
-
 // closeWrite ends the writing direction alone. It is false if the stream cannot do that, or is broken.
-func closeWrite(c net.Conn) bool {
+func closeWrite(c Stream) bool {
 	half, ok := c.(interface{ CloseWrite() error })
 	return ok && half.CloseWrite() == nil
 }
 
 // peerName names the other side for people.
-func peerName(c net.Conn) string {
+func peerName(c Stream) string {
 	if unix, ok := c.(*net.UnixConn); ok {
 		if pid := PeerPID(unix); pid > 0 {
 			return fmt.Sprintf("unix pid %d", pid)
