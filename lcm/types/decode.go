@@ -183,7 +183,7 @@ func (d *decoder) element(m *Member) *Error {
 	if m.Kind == Nested {
 		return d.value(m.Type)
 	}
-	size := int(m.Kind.least())
+	size := int(leastBytes[m.Kind])
 	if d.left() < size {
 		return d.fail("%d bytes are left, and a %s takes at least %d; the message is cut off", d.left(), m.Kind, size)
 	}
@@ -289,14 +289,6 @@ var (
 	double = floatForm{64, 0x7ff8000000000000, 0x7ff0000000000000, 1 << 63}
 )
 
-// value returns the number with these bits. It must not be called for a NaN: it would change the bits of some.
-func (f floatForm) value(raw uint64) float64 {
-	if f.bits == 32 {
-		return float64(math.Float32frombits(uint32(raw)))
-	}
-	return math.Float64frombits(raw)
-}
-
 // append writes a float or double, given by its bits.
 func (f floatForm) append(b []byte, raw uint64) []byte {
 	switch magnitude := raw &^ f.sign; {
@@ -307,13 +299,12 @@ func (f floatForm) append(b []byte, raw uint64) []byte {
 	case raw == f.nan:
 		return append(b, `"NaN"`...)
 	case magnitude > f.inf:
-		b = append(b, `"NaN:`...)
-		for shift := f.bits - 4; shift >= 0; shift -= 4 {
-			b = append(b, "0123456789abcdef"[raw>>shift&15])
-		}
-		return append(b, '"')
+		return fmt.Appendf(b, `"NaN:%0*x"`, f.bits/4, raw)
 	}
-	v := f.value(raw)
+	v := math.Float64frombits(raw)
+	if f.bits == 32 {
+		v = float64(math.Float32frombits(uint32(raw)))
+	}
 	form := byte('f')
 	if a := math.Abs(v); a != 0 && (a < 1e-6 || a >= 1e21) { // like JavaScript
 		form = 'e'

@@ -59,7 +59,7 @@ func drawFile(t *rapid.T, tangled bool) string {
 
 // drawType draws the name of a primitive type, or "lower", "self" or "color".
 func drawType(t *rapid.T) string {
-	return rapid.SampledFrom(append(primitives[1:], "int8_t", "int32_t", "lower", "lower", "self", "color")).Draw(t, "type")
+	return rapid.SampledFrom(append(kindNames[1:], "int8_t", "int32_t", "lower", "lower", "self", "color")).Draw(t, "type")
 }
 
 func drawDims(t *rapid.T, sizes []string) string {
@@ -100,7 +100,7 @@ func drawBody(t *rapid.T, typ *Type, depth int, b []byte) []byte {
 			if depth < 4 {
 				counts[i] = rapid.IntRange(0, 2).Draw(t, "count")
 			}
-			b = appendInteger(b, uint64(counts[i]), int(m.Kind.least()))
+			b = appendInteger(b, uint64(counts[i]), int(leastBytes[m.Kind]))
 			continue
 		}
 		for range n {
@@ -125,7 +125,7 @@ func drawElement(t *rapid.T, m Member, depth int, b []byte) []byte {
 	case Double:
 		return binary.BigEndian.AppendUint64(b, rapid.OneOf(rapid.Map(rapid.Float64(), math.Float64bits), rapid.Uint64()).Draw(t, "double"))
 	}
-	return appendInteger(b, rapid.Uint64().Draw(t, "integer"), int(m.Kind.least()))
+	return appendInteger(b, rapid.Uint64().Draw(t, "integer"), int(leastBytes[m.Kind]))
 }
 
 func appendInteger(b []byte, v uint64, size int) []byte {

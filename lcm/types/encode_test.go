@@ -176,7 +176,7 @@ func (e *encoder) number(v any, kind Kind) *Error {
 	if !ok {
 		return mismatch("%s is no %s", describe(v), kind)
 	}
-	size := int(kind.least())
+	size := int(leastBytes[kind])
 	if kind == Byte {
 		u, err := strconv.ParseUint(n.String(), 10, 8)
 		if err != nil {

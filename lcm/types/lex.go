@@ -19,7 +19,12 @@ type parser struct {
 
 func (p *parser) next() { p.tok = p.lex.next() }
 
-func (p *parser) wrong(format string, args ...any) { p.wrongAt(p.tok.at, format, args...) }
+// wrong adds a problem of the current token. An invalid token has one already.
+func (p *parser) wrong(format string, args ...any) {
+	if p.tok.kind != invalid {
+		p.wrongAt(p.tok.at, format, args...)
+	}
+}
 
 func (p *parser) wrongAt(at Position, format string, args ...any) {
 	p.lex.problems.add(at, format, args...)
@@ -37,7 +42,7 @@ func (p *parser) accept(text string) bool {
 // expect skips the mark that has to come here.
 func (p *parser) expect(text string) bool {
 	ok := p.accept(text)
-	if !ok && p.tok.kind != invalid {
+	if !ok {
 		p.wrong("%s comes where %s is expected; put %s before it", p.tok.quote(), text, text)
 	}
 	return ok
@@ -47,9 +52,7 @@ func (p *parser) expect(text string) bool {
 func (p *parser) name(of string) (token, bool) {
 	t := p.tok
 	if t.kind != word {
-		if t.kind != invalid {
-			p.wrong("%s comes where the name of %s is expected; it begins with a letter or _", t.quote(), of)
-		}
+		p.wrong("%s comes where the name of %s is expected; it begins with a letter or _", t.quote(), of)
 		return t, false
 	}
 	p.next()
@@ -77,9 +80,7 @@ func (p *parser) skip(stop func() bool) {
 func (p *parser) integer(kind Kind) (int64, bool) {
 	t := p.tok
 	if t.kind != number {
-		if t.kind != invalid {
-			p.wrong("%s comes where a whole number is expected; write it in digits", t.quote())
-		}
+		p.wrong("%s comes where a whole number is expected; write it in digits", t.quote())
 		return 0, false
 	}
 	n, err := parseInteger(t.text, kind)
@@ -100,8 +101,6 @@ func (p *parser) float(kind Kind) (float64, bool) {
 	}
 	f, err := strconv.ParseFloat(t.text, bits)
 	switch {
-	case t.kind == invalid:
-		return 0, false
 	case t.kind != number || err != nil && !errors.Is(err, strconv.ErrRange) || strings.Contains(t.text, "_"):
 		p.wrong("%s comes where a number is expected; write it as 1.5 or 1e-3", t.quote())
 		return 0, false
@@ -126,7 +125,7 @@ func parseInteger(text string, kind Kind) (int64, error) {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, errors.New("is no whole number; write it as 10, -10 or 0xa")
 	}
-	bits := 8 * kind.least()
+	bits := 8 * leastBytes[kind]
 	greatest := uint64(1)<<(bits-1) - 1
 	if negative {
 		greatest++

@@ -28,9 +28,7 @@ func parse(file, text string, ps *problems) []*Type {
 			p.wrong("nothing ends with ; here; leave it out")
 			p.next()
 		default:
-			if p.tok.kind != invalid {
-				p.wrong("%s is out of place; a file has package, struct and enum", p.tok.quote())
-			}
+			p.wrong("%s is out of place; a file has package, struct and enum", p.tok.quote())
 			p.next()
 			p.skip(func() bool { return false })
 		}
@@ -211,8 +209,6 @@ func (p *structParser) dim() (Dim, bool) {
 	case word:
 		p.next()
 		return p.sizedBy(t), true
-	case invalid:
-		return Dim{}, false
 	}
 	p.wrong("%s comes where the size of an array is expected; write a number, or an integer member that comes before", t.quote())
 	return Dim{}, false

@@ -126,7 +126,7 @@ func (s *Set) remedy(name string) string {
 		}
 		names = append(names, t.Name)
 	}
-	for _, near := range []string{suggest.Word(short, primitives[1:]), suggest.Word(name, names)} {
+	for _, near := range []string{suggest.Word(short, kindNames[1:]), suggest.Word(name, names)} {
 		if strings.HasPrefix(near, "did you mean") {
 			return near
 		}
@@ -172,14 +172,14 @@ func (t *Type) measure() int64 {
 	}
 	t.measured = true
 	if t.Enum {
-		t.least = Int32.least()
+		t.least = leastBytes[Int32]
 	}
 	for i := range t.Members {
 		m := &t.Members[i]
 		if m.variable() {
 			continue
 		}
-		size := m.Kind.least()
+		size := leastBytes[m.Kind]
 		if m.Kind == Nested {
 			size = m.Type.measure()
 		}

@@ -47,7 +47,10 @@ package types
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
+
+	"metasim/internal/problem"
 )
 
 // A Kind is the type of a member or of its elements.
@@ -67,48 +70,22 @@ const (
 	Boolean
 )
 
-// primitives are the names of kinds in .lcm files.
-var primitives = [...]string{
-	Int8: "int8_t", Int16: "int16_t", Int32: "int32_t", Int64: "int64_t", Byte: "byte",
+// kindNames are the names of kinds in .lcm files.
+var kindNames = [...]string{
+	Nested: "nested", Int8: "int8_t", Int16: "int16_t", Int32: "int32_t", Int64: "int64_t", Byte: "byte",
 	Float: "float", Double: "double", String: "string", Boolean: "boolean",
 }
 
-func (k Kind) String() string {
-	if k == Nested {
-		return "nested"
-	}
-	return primitives[k]
-}
+// leastBytes has the fewest bytes of a value of each kind. It is 0 for Nested: see Type.least.
+var leastBytes = [...]int64{Int8: 1, Int16: 2, Int32: 4, Int64: 8, Byte: 1, Float: 4, Double: 8, String: 5, Boolean: 1}
+
+func (k Kind) String() string { return kindNames[k] }
 
 // kindOf returns Nested for a word that is no primitive type.
-func kindOf(name string) Kind {
-	for k, p := range primitives {
-		if p == name && name != "" {
-			return Kind(k)
-		}
-	}
-	return Nested
-}
+func kindOf(name string) Kind { return Kind(max(0, slices.Index(kindNames[:], name))) }
 
 // integer reports whether members of this kind can size an array.
 func (k Kind) integer() bool { return Int8 <= k && k <= Int64 }
-
-// least returns the fewest bytes of a value. It is 0 for Nested: see Type.least.
-func (k Kind) least() int64 {
-	switch k {
-	case Int8, Byte, Boolean:
-		return 1
-	case Int16:
-		return 2
-	case Int32, Float:
-		return 4
-	case Int64, Double:
-		return 8
-	case String:
-		return 5
-	}
-	return 0
-}
 
 // A Type is a struct or an enum that a file declares.
 type Type struct {
@@ -167,12 +144,7 @@ type Value struct {
 
 // variable reports whether a member is the size of a dimension of m: then m may have no elements.
 func (m *Member) variable() bool {
-	for _, d := range m.Dims {
-		if d.Variable {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Dims, func(d Dim) bool { return d.Variable })
 }
 
 // least returns the fewest bytes of one element.
@@ -180,7 +152,7 @@ func (m *Member) least() int64 {
 	if m.Kind == Nested {
 		return m.Type.least
 	}
-	return m.Kind.least()
+	return leastBytes[m.Kind]
 }
 
 // shortName returns the name without its package.
@@ -220,4 +192,35 @@ func (e *Error) Error() string {
 func (e *Error) within(format string, args ...any) *Error {
 	e.Path = fmt.Sprintf(format, args...) + e.Path
 	return e
+}
+
+// maxProblems is how many problems are kept: a file with more is probably no .lcm file.
+const maxProblems = 100
+
+// problems collects the problems of files.
+type problems struct {
+	list []problem.Problem
+	more int // how many are not kept
+}
+
+func (ps *problems) add(at Position, format string, args ...any) {
+	if ps.full() {
+		ps.more++
+		return
+	}
+	ps.list = append(ps.list, problem.Problem{File: at.File, Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)})
+}
+
+// full reports whether no more problems are kept.
+func (ps *problems) full() bool { return len(ps.list) == maxProblems }
+
+// err returns the problems as a *[problem.Invalid], or nil if there are none.
+func (ps *problems) err() error {
+	if len(ps.list) == 0 {
+		return nil
+	}
+	if ps.more > 0 {
+		ps.list[maxProblems-1].Message += fmt.Sprintf(" (and %d more problems; mend these first)", ps.more+1)
+	}
+	return &problem.Invalid{Problems: problem.Sorted(ps.list)}
 }
