@@ -38,7 +38,11 @@ package bus
 import (
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 
+	"metasim/lcm"
+	"metasim/lcm/names"
 	"metasim/metasim"
 )
 
@@ -56,7 +60,7 @@ type Message struct {
 type Bus interface {
 	// Publish sends messages, and keeps no reference to them. Messages of one channel keep their order; over udpm those of
 	// different channels may overtake each other within one call. It does not wait: a message that cannot be sent now is
-	// counted and dropped. The error is ErrClosed, or a *[MessageError] for the first message that LCM cannot carry (the
+	// counted and dropped. The error is ErrClosed, or a *[names.ChannelError] for the first message that LCM cannot carry (the
 	// others are sent).
 	Publish(ms ...Message) error
 	// Subscribe begins to receive messages of the channels that a pattern matches as a whole: a name or a regular expression.
@@ -94,12 +98,46 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// A MessageError is a message that LCM cannot carry.
-type MessageError struct {
-	Channel string
-	What    string // "has 64 bytes", and what to do
+// counters are Stats that several goroutines count. The first failure is logged.
+type counters struct {
+	sent, failed, skipped, received, dropped, lost, refused atomic.Uint64
+
+	log  *slog.Logger
+	url  string
+	once sync.Once
 }
 
-func (e *MessageError) Error() string {
-	return fmt.Sprintf("the channel %q %s", e.Channel, e.What)
+func (c *counters) Stats() Stats {
+	return Stats{
+		Sent: c.sent.Load(), Failed: c.failed.Load(), Skipped: c.skipped.Load(), Received: c.received.Load(),
+		Dropped: c.dropped.Load(), Lost: c.lost.Load(), Refused: c.refused.Load(),
+	}
+}
+
+// Lossy is false for all networks but udpm.
+func (c *counters) Lossy() bool { return false }
+
+// fails counts n messages that were not sent, and logs the reason once.
+func (c *counters) fails(n uint64, why error) {
+	c.failed.Add(n)
+	c.once.Do(func() {
+		c.log.Warn("the LCM network is not available; the run goes on without it, and messages for it are counted", "bus", c.url, "why", why)
+	})
+}
+
+// fits reports whether LCM can carry a message. If not, it counts the message, and sets *first if that is nil.
+func (c *counters) fits(m *Message, first *error) bool {
+	err := names.CheckChannel(m.Channel)
+	if err == nil && len(m.Payload) > lcm.MaxPayload {
+		what := fmt.Sprintf("has a payload of %d bytes, and LCM allows %d; split it", len(m.Payload), lcm.MaxPayload)
+		err = &names.ChannelError{Channel: m.Channel, What: what}
+	}
+	if err == nil {
+		return true
+	}
+	c.failed.Add(1)
+	if *first == nil {
+		*first = err
+	}
+	return false
 }

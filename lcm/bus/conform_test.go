@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"metasim/lcm/names"
 )
 
 // A network opens two buses on one network.
@@ -52,7 +54,7 @@ func networks() []network {
 func tcpq(t testing.TB, o Options) (server, client Bus) {
 	server, err := Serve("tcpq://127.0.0.1:0", o)
 	require.NoError(t, err)
-	client, err = Open(server.(*tcpqServer).URL(), o)
+	client, err = Open(server.(*tcpqServer).url, o)
 	require.NoError(t, err)
 	return server, client
 }
@@ -167,7 +169,7 @@ func TestNamesThatLCMHasNoFormForAreRefused(t *testing.T) {
 			"A\x00B":                "has a zero byte",
 		} {
 			err := one.Publish(Message{Channel: "GOOD", Payload: payload(1)}, Message{Channel: name}, Message{Channel: "GOOD", Payload: payload(2)})
-			var wrong *MessageError
+			var wrong *names.ChannelError
 			require.ErrorAs(t, err, &wrong)
 			assert.Equal(t, name, wrong.Channel)
 			assert.ErrorContains(t, err, what)

@@ -97,7 +97,7 @@ func serveFor(t testing.TB, scheme string) (b Bus, url string) {
 	require.NoError(t, err)
 	t.Cleanup(func() { shut(t, b) })
 	if s, ok := b.(*tcpqServer); ok {
-		return b, s.URL()
+		return b, s.url
 	}
 	return b, url
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"metasim/internal/fifo"
 	"metasim/metasim"
 )
 
@@ -17,7 +18,7 @@ var ErrClosed = errors.New("the LCM network is closed")
 
 // A Subscription receives the messages of its patterns, in the order in which they came.
 type Subscription struct {
-	patterns []pattern
+	patterns []*pattern
 	queue    *queue[Message]
 	group    *subscriptions
 }
@@ -121,12 +122,7 @@ func (g *subscriptions) deliver(m Message) (dropped uint64) {
 
 // wants reports whether a pattern matches. The caller holds the lock of the group.
 func (s *Subscription) wants(channel string) bool {
-	for i := range s.patterns {
-		if s.patterns[i].match(channel) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.patterns, func(p *pattern) bool { return p.match(channel) })
 }
 
 // messageCost is about what a queued message takes beside its payload, in bytes.
@@ -144,18 +140,18 @@ const (
 	maxSeen    = 4096
 )
 
-func compile(s string) (pattern, error) {
+func compile(s string) (*pattern, error) {
 	if len(s) > maxPattern {
-		return pattern{}, fmt.Errorf("a subscription of %d bytes; use at most %d", len(s), maxPattern)
+		return nil, fmt.Errorf("a subscription of %d bytes; use at most %d", len(s), maxPattern)
 	}
 	if err := metasim.CheckSubscription(s); err != nil {
-		return pattern{}, fmt.Errorf("the subscription %q is no regular expression: %w", s, err)
+		return nil, fmt.Errorf("the subscription %q is no regular expression: %w", s, err)
 	}
 	if regexp.QuoteMeta(s) == s {
-		return pattern{text: s}, nil
+		return &pattern{text: s}, nil
 	}
 	expr, err := regexp.Compile("^(?:" + s + ")$")
-	return pattern{text: s, expr: expr, seen: map[string]bool{}}, err
+	return &pattern{text: s, expr: expr, seen: map[string]bool{}}, err
 }
 
 func (p *pattern) match(channel string) bool {
@@ -171,4 +167,69 @@ func (p *pattern) match(channel string) bool {
 		p.seen[channel] = match
 	}
 	return match
+}
+
+// A queue holds values for one reader, up to a limit in bytes. put never waits.
+type queue[T any] struct {
+	ready chan struct{} // has a token when there is something to take or the queue is closed
+
+	mu     sync.Mutex
+	items  fifo.Queue[item[T]]
+	bytes  int
+	limit  int
+	closed bool
+}
+
+type item[T any] struct {
+	value T
+	size  int
+}
+
+func newQueue[T any](limit int) *queue[T] {
+	return &queue[T]{ready: make(chan struct{}, 1), limit: limit}
+}
+
+// put returns false if there is no room, or the queue is closed.
+func (q *queue[T]) put(v T, size int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.bytes+size > q.limit {
+		return false
+	}
+	q.items.Push(item[T]{v, size})
+	q.bytes += size
+	q.wake()
+	return true
+}
+
+// take appends values to batch without waiting: at least one if there is one, and about most bytes. open is false when the
+// queue is closed and empty.
+func (q *queue[T]) take(batch []T, most int) (taken []T, open bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for size := 0; q.items.Len() > 0 && (size == 0 || size < most); {
+		it := q.items.Pop()
+		batch = append(batch, it.value)
+		size += max(it.size, 1)
+		q.bytes -= it.size
+	}
+	if q.items.Len() > 0 || q.closed {
+		q.wake()
+	}
+	return batch, !q.closed || len(batch) > 0
+}
+
+// close refuses further values. Those that are queued can still be taken.
+func (q *queue[T]) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.wake()
+}
+
+func (q *queue[T]) wake() {
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
 }

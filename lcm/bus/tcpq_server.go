@@ -35,7 +35,7 @@ func serveTCPQ(a names.Address, o Options) (*tcpqServer, error) {
 		return nil, err
 	}
 	s := &tcpqServer{options: o, listener: listener}
-	s.log, s.url = o.Log, s.URL()
+	s.log, s.url = o.Log, "tcpq://"+listener.Addr().String() // the system may have chosen the port
 	s.work.Go(s.accept)
 	return s, nil
 }
@@ -109,12 +109,11 @@ func (s *tcpqServer) receive(p *session, f *frame) error {
 		if len(p.patterns) == maxPatterns {
 			return fmt.Errorf("%w: more than %d subscriptions", errNotLCM, maxPatterns)
 		}
-		p.patterns = append(p.patterns, &expr)
+		p.patterns = append(p.patterns, expr)
 	case frameUnsubscribe:
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		i := slices.IndexFunc(p.patterns, func(q *pattern) bool { return q.text == f.text })
-		if i >= 0 {
+		if i := slices.IndexFunc(p.patterns, func(q *pattern) bool { return q.text == f.text }); i >= 0 {
 			p.patterns = slices.Delete(p.patterns, i, i+1)
 		}
 	}
@@ -197,6 +196,3 @@ func (s *tcpqServer) Close() error {
 	s.work.Wait()
 	return err
 }
-
-// URL is the address at which the server is reached, also where the port was chosen by the system.
-func (s *tcpqServer) URL() string { return "tcpq://" + s.listener.Addr().String() }

@@ -82,15 +82,9 @@ func (s *session) write(hello []byte) error {
 // bound sets a deadline for the next write if the bus is closed. If that fails the connection is broken, and so does the write.
 func (s *session) bound() {
 	if end := s.ending.Load(); end != nil {
-		_ = s.conn.SetWriteDeadline(earlier(time.Now().Add(idleTime), end.Add(lingerTime)))
+		left := time.Until(end.Add(lingerTime))
+		_ = s.conn.SetWriteDeadline(time.Now().Add(min(idleTime, left)))
 	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // end closes the session when the peer has read what is queued, or lingerTime is over.
@@ -168,15 +162,11 @@ func readHello(r io.Reader, magic uint32) error {
 	return nil
 }
 
-func appendPublish(b []byte, m *Message) []byte {
-	b = appendText(b, framePublish, m.Channel)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(m.Payload)))
-	return append(b, m.Payload...)
-}
-
 // newPublish returns the frame of a message.
 func newPublish(m *Message) []byte {
-	return appendPublish(make([]byte, 0, 12+len(m.Channel)+len(m.Payload)), m)
+	b := appendText(make([]byte, 0, 12+len(m.Channel)+len(m.Payload)), framePublish, m.Channel)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(m.Payload)))
+	return append(b, m.Payload...)
 }
 
 // appendText appends a frame of a text, or the first part of a publish.

@@ -172,7 +172,7 @@ func TestClosingLeavesNothingBehind(t *testing.T) {
 func TestWhatAPeerPublishesIsRelayedToAll(t *testing.T) {
 	server, one := tcpq(t, Options{Queue: 200_000})
 	defer shut(t, server)
-	two, err := Open(server.(*tcpqServer).URL(), Options{})
+	two, err := Open(server.(*tcpqServer).url, Options{})
 	require.NoError(t, err)
 	for _, b := range []Bus{one, two} {
 		defer shut(t, b)
@@ -186,7 +186,7 @@ func TestWhatAPeerPublishesIsRelayedToAll(t *testing.T) {
 	conn := raw(t, server, string(appendHello(nil, clientMagic)))
 	defer conn.Close()
 	for _, m := range []Message{{Channel: strings.Repeat("A", 200)}, {Channel: "A\x00B"}, {Channel: "A", Payload: payload(200_001)}, {Channel: "AZ"}} {
-		_, err := conn.Write(appendPublish(nil, &m))
+		_, err := conn.Write(newPublish(&m))
 		require.NoError(t, err)
 	}
 	assert.Equal(t, "AZ", hear(t, sub, 1)[0].Channel)
@@ -213,7 +213,7 @@ func FuzzFrames(f *testing.F) {
 			case fr.dropped:
 				return
 			case fr.kind == framePublish:
-				again = appendPublish(again, &Message{Channel: fr.text, Payload: fr.payload})
+				again = append(again, newPublish(&Message{Channel: fr.text, Payload: fr.payload})...)
 			default:
 				again = appendText(again, fr.kind, fr.text)
 			}

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"net/netip"
@@ -46,8 +47,7 @@ func openUDPM(a names.Address, o Options) (*udpm, error) {
 		err = p.SetMulticastLoopback(true) // most receivers are programs on this host
 	}
 	if err != nil {
-		_ = conn.Close() // the first error is the one to return
-		return nil, err
+		return nil, errors.Join(err, conn.Close())
 	}
 	u.sender = newSender(conn, p, a.Group, &u.counters)
 	return u, nil
@@ -101,9 +101,7 @@ func (u *udpm) Close() error {
 	u.receiving.Lock()
 	defer u.receiving.Unlock()
 	if u.socket != nil {
-		if e := u.socket.Close(); err == nil {
-			err = e
-		}
+		err = errors.Join(err, u.socket.Close())
 		u.receiver.Wait()
 	}
 	return err
@@ -115,13 +113,8 @@ func (u *udpm) listen() error {
 	if err != nil {
 		return err
 	}
-	size := u.address.Buffer
-	if size == 0 {
-		size = defaultBuffer
-	}
-	if err := conn.SetReadBuffer(size); err != nil {
-		_ = conn.Close() // the first error is the one to return
-		return err
+	if err := conn.SetReadBuffer(cmp.Or(u.address.Buffer, defaultBuffer)); err != nil {
+		return errors.Join(err, conn.Close())
 	}
 	p := ipv4.NewPacketConn(conn)
 	// The socket receives every group on its port. If the system does not tell the group of a datagram, LCM messages of
@@ -129,8 +122,7 @@ func (u *udpm) listen() error {
 	hasGroup := p.SetControlMessage(ipv4.FlagDst, true) == nil
 	own, err := u.self()
 	if err != nil {
-		_ = conn.Close() // the first error is the one to return
-		return err
+		return errors.Join(err, conn.Close())
 	}
 	u.socket = conn
 	u.receiver.Go(func() { u.receive(p, hasGroup, own) })
@@ -182,11 +174,9 @@ func (u *udpm) receive(p *ipv4.PacketConn, hasGroup bool, own map[netip.AddrPort
 			if hasGroup && cm.Parse(ms[i].OOB[:ms[i].NN]) == nil && cm.Dst != nil && !cm.Dst.Equal(group) {
 				continue
 			}
-			from, ok := ms[i].Addr.(*net.UDPAddr)
-			if !ok {
-				continue
+			if from, ok := ms[i].Addr.(*net.UDPAddr); ok {
+				in.datagram(from.AddrPort(), ms[i].Buffers[0][:ms[i].N])
 			}
-			in.datagram(from.AddrPort(), ms[i].Buffers[0][:ms[i].N])
 		}
 	}
 }

@@ -40,7 +40,6 @@ func newSender(conn *net.UDPConn, p *ipv4.PacketConn, to netip.AddrPort, count *
 		conn: conn, batch: p, broken: -1, to: net.UDPAddrFromAddrPort(to), count: count,
 		datagrams: make([]datagram, 0, atOnce), heads: make([]byte, 0, atOnce*maxHead),
 		calls: make([]ipv4.Message, 0, atOnce), firsts: make([]int, 0, atOnce), buffers: make([][]byte, 0, 2*atOnce),
-		segments: newSegmenter(),
 	}
 }
 

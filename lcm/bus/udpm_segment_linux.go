@@ -19,8 +19,6 @@ const (
 	maxSegmentSize = 1200 // bytes; the system refuses a segment that does not fit into the MTU with its headers
 )
 
-func newSegmenter() segmenter { return segmenter{} }
-
 // run returns how many of the datagrams, from the first on, can be sent with one write. The last of them may be shorter.
 func (s *segmenter) run(ds []datagram) int {
 	size := ds[0].size()

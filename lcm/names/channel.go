@@ -8,7 +8,7 @@ import (
 // MaxChannel is how many bytes LCM allows a channel name on a network.
 const MaxChannel = 63
 
-// A ChannelError is a name that a channel on a network cannot have.
+// A ChannelError is a channel that a network of LCM cannot have, or a message on it that the network cannot carry.
 type ChannelError struct {
 	Channel string
 	What    string // "has 64 bytes", and what to do
