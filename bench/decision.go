@@ -14,7 +14,7 @@ import (
 
 // A linkGraph is the links between clients, as the dispatcher alone sees them: no sockets, no messages, only reports.
 type linkGraph struct {
-	out   [][]int // to whom each client has links
+	out   [][]int // the clients to which each client has links
 	delay func(from, to int) metasim.Time
 }
 

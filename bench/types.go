@@ -111,7 +111,7 @@ type placement struct {
 	packed    bool   // the clients of a process share a connection
 }
 
-// A job is what another process is told to do.
+// A job is what another process has to do.
 type job struct {
 	Kind    string
 	URL     string

@@ -67,7 +67,7 @@ type Client struct {
 	in       inbox
 	out      outbox
 	watch    stopwatch
-	over     error // why the session is over, as callers are told; nil until one was
+	over     error // the error that calls return after the end of the session; nil until a call has returned it
 }
 
 // A Host is a connection that many clients of one process share: see WithHost. What they send at the same time goes out

@@ -10,7 +10,7 @@
 //   - [Client.Next] stops at the next message, or at a limit.
 //   - [Client.Run] owns the loop: handlers are called for messages and timers, in order.
 //
-// A client acts at instants: nothing it sees depends on how fast it or anybody else computes. How far it was authorized
+// A client acts at instants: nothing it sees depends on how fast any client computes. How far it was authorized
 // to advance is hidden from it, as that does depend on it.
 //
 // # Duties of the caller

@@ -27,7 +27,7 @@ func (w *stopwatch) base() {
 	}
 }
 
-// lap returns what was computed since the last lap, or the last resume. A task is told how long its turn has taken so far,
+// lap returns what was computed since the last lap, or the last resume. It tells the task how long its turn has taken so far,
 // so that the scheduler need not look at the clock once more.
 func (w *stopwatch) lap(task *sched.Task) (computed int64) {
 	if w.began.IsZero() {

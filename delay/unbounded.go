@@ -10,7 +10,7 @@ import (
 )
 
 // The distributions of this file have no useful lower bound of their own: a normal one none at all, the others 0, which
-// is no lookahead. So each must be told its Min; nil is refused. 0 is legal: it says that there is no lookahead.
+// is no lookahead. So each needs a Min; nil is refused. 0 is legal: it means that there is no lookahead.
 //
 // All are drawn in their standard form and scaled here, as gonum's own scaling may be fused on some architectures.
 //

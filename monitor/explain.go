@@ -74,8 +74,8 @@ func (m *Monitor) examiner() examiner {
 	return examiner{state: state, after: silent}
 }
 
-// chain says why a client waits. If the run has gone on since the snapshot, its chain is another one: then only the ends of the chain in
-// the snapshot are told.
+// chain says why a client waits. If the run has gone on since the snapshot, its chain is another one: then chain names only the ends
+// of the chain in the snapshot.
 func (m *Monitor) chain(shot *server.Snapshot, id metasim.ClientID, e examiner) []string {
 	c := &shot.Clients[id]
 	if c.State == server.Computing {
@@ -88,7 +88,7 @@ func (m *Monitor) chain(shot *server.Snapshot, id metasim.ClientID, e examiner) 
 	return []string{fmt.Sprintf("%s at %v waits for %s", c.Name, c.Clock, name(shot, c.Holder)), m.describe(shot, c.Root, e)}
 }
 
-// Of a longer chain only the first and the last hops are told.
+// Of a longer chain only the first and the last hops are shown.
 const (
 	firstHops = 4
 	lastHops  = 3
@@ -207,8 +207,8 @@ func waiting(shot *server.Snapshot, c *server.ClientSnapshot) string {
 	return fmt.Sprintf("%s at %v has been waiting for %s, %s", c.Name, c.Clock, span(shot.Wall-c.Since), want)
 }
 
-// process returns the process of a client, as far as it is known. A connection inside this host tells which it is; what metasim started
-// may be a script that has started the client.
+// process returns the process of a client, as far as it is known. A connection inside this host tells its number; the process that metasim
+// started may be a script that has started the client.
 func (m *Monitor) process(c *server.ClientSnapshot) Process {
 	p := m.config.Process(c.Name)
 	if p.Inside {

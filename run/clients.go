@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ type clients struct {
 type place struct {
 	inside  *insideGroup // in this process
 	process *process     // in a process that the run has started
-	outside bool         // somebody else starts the client
+	outside bool         // the client is started elsewhere
 }
 
 // An insideGroup is a group of built-in models in this process.
@@ -45,7 +46,7 @@ type insideGroup struct {
 	err  error         // how they ended; valid after done is closed
 }
 
-// start starts all clients that nobody else starts. It stops when the run ends.
+// start starts all clients that are not started elsewhere. It stops when the run ends.
 func (c *clients) start(ctx context.Context) {
 	if c.listeners.outside != nil && c.options.Ready != nil {
 		if err := c.options.Ready(c.listeners.outside.URL(), c.listeners.token); err != nil {
@@ -129,8 +130,8 @@ func (c *clients) startOutside(g group) error {
 	if err != nil {
 		return err
 	}
-	env := append(append([]string{}, c.options.Env...), g[0].Env...)
-	env = append(env, "METASIM_SERVER="+c.listeners.outside.URL(), "METASIM_CLIENT="+g[0].Name, "METASIM_TOKEN="+c.listeners.token)
+	env := slices.Concat(c.options.Env, g[0].Env,
+		[]string{"METASIM_SERVER=" + c.listeners.outside.URL(), "METASIM_CLIENT=" + g[0].Name, "METASIM_TOKEN=" + c.listeners.token})
 	logs := c.dir.File("clients")
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return err

@@ -2,7 +2,6 @@ package run
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -32,9 +31,7 @@ func listen(o *Options, inside, outside bool) (*listeners, error) {
 		}
 	}
 	if l.token == "" && (!o.Serve || l.outside == nil || !l.outside.Private) {
-		var b [16]byte
-		_, _ = rand.Read(b[:]) // it never fails
-		l.token = hex.EncodeToString(b[:])
+		l.token = rand.Text()
 	}
 	return l, nil
 }

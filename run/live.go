@@ -43,7 +43,7 @@ const (
 	shutdownTimeout = time.Second
 )
 
-// newLiveServer listens; nobody is served before start.
+// newLiveServer listens. Requests are answered after start is called.
 func newLiveServer(o *Live, m *monitor.Monitor, dir journal.Dir, log *slog.Logger) (*liveServer, error) {
 	s := &liveServer{options: o, log: log, monitor: m}
 	address := monitor.Address{PID: os.Getpid()}
@@ -158,7 +158,7 @@ func (s *liveServer) close() error {
 	var errs []error
 	for _, e := range s.endpoints {
 		if err := e.server.Shutdown(ctx); err != nil {
-			errs = append(errs, e.server.Close()) // somebody does not read
+			errs = append(errs, e.server.Close()) // a client of this server does not read
 		}
 		if err := e.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) { // open if start was not called
 			errs = append(errs, err)

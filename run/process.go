@@ -21,7 +21,7 @@ type process struct {
 	clients []string // their names
 	cmd     *exec.Cmd
 	stdout  string        // the name of the file
-	stderr  string        // likewise
+	stderr  string        // the name of the other file
 	done    chan struct{} // closed when the process has ended
 	err     error         // how it ended; valid after done is closed
 }

@@ -60,12 +60,12 @@ func replayProgram(r *record.Run, name string, o ReplayOptions) (*replay.Program
 	case len(o.Command) > 0:
 		return replayCommand(cl, o.Command, "", o), nil
 	case slices.Contains(sc.RealTime(), name):
-		return nil, fmt.Errorf("client %q took part in real time, and what reached it then is not to be had again, "+
-			"but what it sent is recorded; replay another client, or all of the run", name)
+		return nil, fmt.Errorf("client %q took part in real time, so what reached it then is not recorded; "+
+			"what it sent is; replay another client, or all of the run", name)
 	case cl.Model != "":
 		return replayModel(r, sc.Dir, cl)
 	case cl.External:
-		return nil, fmt.Errorf("client %q was started by somebody else; give its command after --", name)
+		return nil, fmt.Errorf("client %q was started outside of metasim; give its command after --", name)
 	}
 	program, err := sc.Command(cl)
 	if err != nil {

@@ -40,11 +40,11 @@ var (
 	verifyPacks = []int{0, 8}
 )
 
-// An ExternalError tells that a scenario cannot be verified: a client is for somebody else to start.
+// An ExternalError tells that a scenario cannot be verified: a client is started outside of metasim.
 type ExternalError struct{ Client string }
 
 func (e *ExternalError) Error() string {
-	return fmt.Sprintf("client %q is external, and to verify is to start every client several times; give it a model or a command",
+	return fmt.Sprintf("client %q is external, but verify must start every client several times; give it a model or a command",
 		e.Client)
 }
 

@@ -29,7 +29,7 @@ func (d directory) open(name string) (io.ReadCloser, error) {
 		path = filepath.Join(d.path, path)
 	}
 	info, err := stat(path)
-	if err == nil && !info.Mode().IsRegular() { // opening a pipe may block until somebody writes into it
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe may block until another process writes into it
 		return nil, fmt.Errorf("%q is %s, not a file; name a file", path, fileKind(info))
 	}
 	var f *os.File

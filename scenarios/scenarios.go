@@ -74,7 +74,7 @@ type Client struct {
 	// command.
 	Env     []string
 	WorkDir string
-	// External says that somebody else starts the client.
+	// External says that the client is started outside of metasim.
 	External bool
 	// Detach says that the run goes on without the client when it is lost; else it fails.
 	Detach bool

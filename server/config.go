@@ -13,10 +13,10 @@ import (
 type Config struct {
 	// Core is the dispatcher's part: clients, delays, the end.
 	Core metasim.Config
-	// Scenario is the name of the run, and Seed its seed. Clients are told both.
+	// Scenario is the name of the run, and Seed its seed. Clients receive both.
 	Scenario string
 	Seed     uint64
-	// Token is what a client must show to join. If it is empty, anybody who reaches a listener may join: that is right only
+	// Token is what a client must show to join. If it is empty, any peer that reaches a listener may join: that is right only
 	// for listeners inside the process.
 	Token string
 	// Detach names the clients whose loss does not end the run. After such a loss the result is not deterministic.

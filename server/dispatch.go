@@ -87,7 +87,7 @@ func (s *Server) noteTime() {
 	s.now.Store(int64(s.dispatcher.Now().Time))
 }
 
-// reach takes that everything permitted has happened. The driver is told, if no more was permitted because of it.
+// reach notes that everything permitted has happened. It informs the driver, unless more was permitted because of it.
 func (s *Server) reach(r metasim.Reached) {
 	if !s.permission.reach(r, s.wall) {
 		return

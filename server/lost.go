@@ -19,8 +19,8 @@ func (s *Server) disconnect(c *connection, why string) {
 	}
 }
 
-// A peer that does not read is told from one that is slow by what waits for it: more than Config.OutboxLimit bytes, of
-// which it has taken nothing for outboxTime; or, at any time, hardFactor times as much.
+// A slow peer differs from one that does not read at all by what waits for it. If more than Config.OutboxLimit bytes wait, and
+// the peer takes nothing for outboxTime, it does not read; likewise if hardFactor times as much waits at any time.
 const (
 	outboxTime = 10 * time.Second
 	hardFactor = 4

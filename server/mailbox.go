@@ -90,7 +90,7 @@ func (m *mailbox) take() []item {
 	return m.taken
 }
 
-// close drops what waits, and releases those who wait for room: nothing is taken any more.
+// close drops what waits, and releases the goroutines that wait for room. The mailbox takes nothing any more.
 func (m *mailbox) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

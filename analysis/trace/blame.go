@@ -2,6 +2,7 @@ package trace
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"metasim/metasim"
 )
@@ -139,13 +140,10 @@ func (b *blame) look(id metasim.ClientID) bool {
 func (b *blame) watch(client int, note watcher) {
 	list := b.watchers[client]
 	if len(list) == cap(list) && len(list) > 64 {
-		kept := list[:0]
-		for _, w := range list {
-			if c := &b.t.clients[w.id]; c.waiting && c.wait.epoch == w.epoch {
-				kept = append(kept, w)
-			}
-		}
-		list = kept
+		list = slices.DeleteFunc(list, func(w watcher) bool {
+			c := &b.t.clients[w.id]
+			return !c.waiting || c.wait.epoch != w.epoch
+		})
 	}
 	b.watchers[client] = append(list, note)
 }

@@ -254,7 +254,7 @@ type tracer struct {
 	links    map[LinkID]*LinkTotals       // looked up; listed in order
 	pubs     map[publication]metasim.Time // the least reaction; looked up, never iterated
 	channels map[string]uint32            // looked up, never iterated
-	inFlight map[MessageID]int32          // likewise: index in Timeline.Messages of those that are stored and not delivered
+	inFlight map[MessageID]int32          // index in Timeline.Messages of those that are stored and not delivered; never iterated
 	began    bool
 	wall     int64  // of the current entry
 	entries  uint64 // so far

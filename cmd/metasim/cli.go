@@ -45,7 +45,7 @@ func (f *failure) text() string {
 	return "metasim: " + f.err.Error()
 }
 
-// interrupted is why a run fails that a signal stops.
+// interrupted is the error of a run that a signal stopped.
 type interrupted struct{ signal os.Signal }
 
 func (e interrupted) Error() string { return "stopped by signal: " + e.signal.String() }
@@ -95,7 +95,7 @@ func (f *scenarioFlags) load(file string, std streams) (*scenarios.Scenario, err
 	return sc, nil
 }
 
-// exactlyOne wants one argument.
+// exactlyOne checks that a command has one argument.
 func exactlyOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -105,7 +105,7 @@ func exactlyOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// nothing wants no argument.
+// nothing checks that a command has no arguments.
 func nothing(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("%s takes no arguments, but was given %q; leave them out", cmd.Name(), args)

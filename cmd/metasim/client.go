@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -60,45 +61,25 @@ func takePart(cmd *cobra.Command, args []string, f *clientFlags) error {
 	if err != nil {
 		return badUsage(err)
 	}
-	if err := knownModel(in.Model); err != nil {
-		return badUsage(err)
+	if _, err := catalog.Lookup(in.Model); err != nil {
+		return badUsage(fmt.Errorf("there is no built-in model %q; see metasim client --help for a list", in.Model))
 	}
-	name := f.name
-	if name == "" {
-		name = os.Getenv("METASIM_CLIENT")
-	}
+	name := cmp.Or(f.name, os.Getenv("METASIM_CLIENT"))
 	if name == "" {
 		return badUsage(errors.New("the client has no name; use --name, or set METASIM_CLIENT"))
 	}
 	if err := f.setIndex(in, name); err != nil {
 		return badUsage(err)
 	}
-	server := f.server
-	if server == "" {
-		server = os.Getenv("METASIM_SERVER")
-	}
+	server := cmp.Or(f.server, os.Getenv("METASIM_SERVER"))
 	if server == "" {
 		return badUsage(errors.New("no server to join; use --server, or set METASIM_SERVER"))
-	}
-	token := f.token
-	if token == "" {
-		token = os.Getenv("METASIM_TOKEN")
 	}
 	parts, err := in.Parts(name)
 	if err != nil {
 		return badUsage(err)
 	}
-	return failed(run.TakePart(cmd.Context(), parts, server, token))
-}
-
-// knownModel refuses a model that does not exist.
-func knownModel(name string) error {
-	for _, m := range catalog.Models() {
-		if m.Name == name {
-			return nil
-		}
-	}
-	return fmt.Errorf("there is no built-in model %q; see metasim client --help for a list", name)
+	return failed(run.TakePart(cmd.Context(), parts, server, cmp.Or(f.token, os.Getenv("METASIM_TOKEN"))))
 }
 
 // setIndex finds the index of the client in its entry from its name, unless metasim run has passed it on.
@@ -126,7 +107,7 @@ func (f *clientFlags) read(args []string) (*run.Instance, error) {
 	case f.instance != "" && len(args) == 0:
 		return run.ParseInstance(f.instance)
 	case len(args) == 0:
-		return nil, errors.New("which model? see metasim client --help for a list")
+		return nil, errors.New("no model is named; see metasim client --help for a list")
 	}
 	// A file that is named on the command line may lie anywhere.
 	in := &run.Instance{Model: args[0], With: map[string]any{}, Seed: f.seed, Dir: ".", AllowOutside: true}

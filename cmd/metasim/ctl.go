@@ -34,8 +34,8 @@ func newWhy(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why [CLIENT]",
 		Short: "Say why a run, or one of its clients, does not go on",
-		Long: "Say why a run, or one of its clients, does not go on: whom it waits for, whom that one waits for, and so on, and what\n" +
-			"the last of them does: does it compute, is it asleep in the kernel, stopped, or dead?",
+		Long: "Say why a run, or one of its clients, does not go on: which client it waits for, which one\n" +
+			"that client waits for, and so on, and what the last of them does: does it compute, is it asleep in the kernel, stopped, or dead?",
 		Example: "  metasim why\n  metasim why robot-3 --run runs/depot-4",
 		Args:    oneClient,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,12 +65,12 @@ func newCtl(std streams) *cobra.Command {
 		Use:   "ctl",
 		Short: "Pause a run, let it go on, step it, or end it",
 		Long: "Pause a run that goes on, let it go on, step it, or end it. What it computes is the same: its digest does not change.\n\n" +
-			"A pause takes hold where clients must wait: one that nobody can reach may have been authorized far ahead.",
+			"A pause takes effect where clients must wait: a client that no message can reach may have been authorized far ahead.",
 		Args: unknownControl,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	about := map[string]string{
-		"pause":  "Authorize nobody any further",
+		"pause":  "Authorize no client any further",
 		"resume": "Let a paused run go on",
 		"step":   "Let everything happen at the next time, and pause there",
 		"until":  "Let everything before a simulated time happen, and pause there",

@@ -34,7 +34,7 @@ func (f *liveFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.tui, "tui", false, "show the run on the terminal, with keys to pause it, step it and end it; where there is no terminal: a plain line\nnow and then")
 	flags.BoolVar(&f.outside, "http-outside", false, "let --http be an address that other hosts reach; they need the token, and nothing is encrypted")
 	flags.DurationVar(&f.stall, "stall", 10*time.Second, "say why, when no client has said anything for this `duration` of real time, and again after twice as\n"+
-		"long; 0 for never. Nobody is ended for it")
+		"long; 0 for never. No client is ended because of it")
 }
 
 // check refuses flags that contradict one another.

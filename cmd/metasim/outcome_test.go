@@ -84,8 +84,6 @@ func TestProgressLine(t *testing.T) {
 	} {
 		require.Equal(t, c.want, progressLine(c.now, c.until, c.elapsed, c.paused))
 	}
-	require.Equal(t, "abc", clip("abcdef", 3))
-	require.Equal(t, "abc", clip("abc", 80))
 	require.Equal(t, "1m5s", secondsText(65))
 	require.Equal(t, "1.23s", secondsText(1.2345))
 	require.Equal(t, "0s", secondsText(0))

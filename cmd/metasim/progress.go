@@ -25,7 +25,7 @@ type progress struct {
 const (
 	// rewriteEvery is the time between two versions of the line on a terminal.
 	rewriteEvery = 200 * time.Millisecond
-	// clearLine is what makes a terminal forget the line on which the cursor is.
+	// clearLine clears the line of a terminal on which the cursor is.
 	clearLine = "\r\x1b[K"
 )
 
@@ -63,7 +63,7 @@ func (p *progress) start(source progressSource) {
 				now := source.Progress()
 				line := progressLine(reached, p.until, time.Since(began)-now.Paused, now.Paused > paused)
 				paused = now.Paused
-				p.print(before + clip(line, columns(p.w)-1) + after)
+				p.print(before + line[:min(len(line), columns(p.w)-1)] + after)
 			case <-p.done:
 				if after == "" {
 					p.print(before)
@@ -114,12 +114,4 @@ func progressLine(now, until metasim.Time, elapsed time.Duration, paused bool) s
 		line += fmt.Sprintf("   %v to go", rest.Round(100*time.Millisecond))
 	}
 	return line
-}
-
-// clip cuts a line to a number of bytes.
-func clip(s string, width int) string {
-	if len(s) > width {
-		return s[:width]
-	}
-	return s
 }

@@ -21,21 +21,20 @@ func newReplay(std streams) *cobra.Command {
 		Short: "Do a recorded run again, or one client of it alone, and check that it comes out the same",
 		Long: "Without --client: step a fresh dispatcher through every event of the run, and check every effect.\n\n" +
 			"With --client: run that client alone, at full speed, against what was delivered to it then, and check that it sends\n" +
-			"exactly what it sent then. It is played by what played it then: a built-in model, or the command of the scenario; or\n" +
-			"by the command after --, a debugger, say, as there is no time limit.\n\n" +
-			"Exit status: 0 the same, 1 a difference, of which the first is told.",
+			"exactly what it sent then. The same program runs as then: a built-in model, or the command of the scenario. A command\n" +
+			"after -- runs instead, for example a debugger: there is no time limit.\n\n" +
+			"Exit status: 0 the same, 1 different. The first difference is printed.",
 		Example: "  metasim replay runs/ping-pong-1\n" +
 			"  metasim replay runs/arm-3 --client controller -- gdb --args ./controller --fast",
 		Args: func(cmd *cobra.Command, args []string) error {
-			dash := cmd.ArgsLenAtDash()
-			if dash < 0 {
-				return exactlyOne("run directory")(cmd, args)
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				args = args[:dash]
 			}
-			return exactlyOne("run directory")(cmd, args[:dash])
+			return exactlyOne("run directory")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && name == "" {
-				return badUsage(errors.New("whom does the command play? use --client NAME"))
+				return badUsage(errors.New("the command after -- runs as a client, but none is named; use --client NAME"))
 			}
 			if cmd.ArgsLenAtDash() >= 0 && len(args) == 1 {
 				return badUsage(errors.New("no command after --; name one, or leave -- out"))

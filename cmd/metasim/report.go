@@ -25,8 +25,8 @@ func newReport(std streams) *cobra.Command {
 	var files reportFiles
 	cmd := &cobra.Command{
 		Use:   "report RUN_DIR",
-		Short: "Say how parallel a run was, who held everybody up, and what would make it faster",
-		Long: "Say how parallel a run was and could have been, who waited for whom over which link, and what would make it faster.\n" +
+		Short: "Say how parallel a run was, which clients held the others up, and what would make it faster",
+		Long: "Say how parallel a run was and could have been, which client waited for which over which link, and what would make it faster.\n" +
 			"docs/report.md explains the numbers.",
 		Args: exactlyOne("run directory"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -69,8 +70,8 @@ func newServe(std streams) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "serve FILE",
-		Short: "Serve a scenario to clients that are started by somebody else",
-		Long: "Serve a scenario to clients that are started by somebody else, on this host or another. The address is printed,\n" +
+		Short: "Serve a scenario to clients that are started elsewhere",
+		Long: "Serve a scenario to clients that are started elsewhere, on this host or another. The address is printed,\n" +
 			"and written to --ready-file when clients can join. Give them METASIM_SERVER, METASIM_CLIENT and METASIM_TOKEN.",
 		Args: exactlyOne("scenario file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return carryOut(cmd, args[0], &f, true, std) },
@@ -122,15 +123,12 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run.Options, error) {
 	printAddress := serve || slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.External })
 	o := run.Options{
-		Transport: f.transport, Listen: f.listen, Serve: serve, Token: f.token, Out: f.out, AllowOutside: f.allowOutside,
+		Transport: f.transport, Listen: f.listen, Serve: serve, Token: cmp.Or(f.token, os.Getenv("METASIM_TOKEN")), Out: f.out, AllowOutside: f.allowOutside,
 		Pack: f.pack, NoTrace: f.noTrace, NoJournal: f.noJournal,
 		Log: newLogger(std.err, f.verbose), Ready: f.ready(printAddress, std),
 	}
-	if o.Token == "" {
-		o.Token = os.Getenv("METASIM_TOKEN")
-	}
 	if serve && o.Transport == "mem" {
-		return o, errors.New("nobody from outside can reach transport mem; use one of " + processTransports())
+		return o, errors.New("no client from outside can reach transport mem; use one of " + processTransports())
 	}
 	if f.report && f.noJournal {
 		return o, errors.New("a report is made of the journal, and --no-journal leaves that out; use one of --report and --no-journal")

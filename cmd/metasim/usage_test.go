@@ -57,7 +57,7 @@ func TestUsage(t *testing.T) {
 		{"log", 2, []string{"one run directory"}},
 		{"log nodir", 2, []string{"nodir is no run"}},
 		{"log full", 2, []string{"full is no run"}},
-		{"client", 2, []string{"which model?"}},
+		{"client", 2, []string{"no model is named"}},
 		{"client pong", 2, []string{`"pong"`, "metasim client --help"}},
 		{"client sink", 2, []string{"no name", "METASIM_CLIENT"}},
 		{"client sink --name a", 2, []string{"no server", "METASIM_SERVER"}},

@@ -2,7 +2,7 @@
 // its picture, and fails the test for whatever the page writes to its console as an error.
 //
 // It speaks the DevTools protocol over a pipe. Where there is no Chromium the test is skipped, loudly; METASIM_PICTURES
-// names a directory in which pictures are kept, for somebody to look at.
+// names a directory in which pictures are kept, to look at.
 package browser
 
 import (
@@ -74,7 +74,7 @@ func Open(t testing.TB) *Browser {
 		}
 	}
 	if path == "" {
-		t.Skip("SKIPPED LOUDLY: no chromium, so nobody looks at the page")
+		t.Skip("SKIPPED LOUDLY: no chromium, so the page is not looked at")
 	}
 	return start(t, path)
 }

@@ -1,4 +1,4 @@
-// Package golden compares what a test has made with a file in testdata that somebody has read. `go test ./ROOM -rewrite`
+// Package golden compares what a test has made with a file in testdata that was reviewed. `go test ./ROOM -rewrite`
 // writes the files anew; read the diff before you commit it.
 //
 // Only tests import it: it adds the flag -rewrite to their binary.

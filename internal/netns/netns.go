@@ -1,5 +1,5 @@
 // Package netns gives a package's tests a network of their own: a loopback interface that carries multicast, and nothing
-// else. So they disturb nobody, nobody disturbs them, and it does not matter how the host is set up.
+// else. So these tests and other programs do not disturb one another, and the setup of the host does not matter.
 package netns
 
 import (

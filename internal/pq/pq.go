@@ -9,7 +9,7 @@ type Queue[T any] struct {
 	// Less reports whether a comes before b. It must be a strict order; values that neither comes before the other leave
 	// in any order, so let it decide between any two where that matters.
 	Less func(a, b *T) bool
-	// Moved, where it is set, is told each new index of a value, and -1 when the value has left: what Remove needs.
+	// Moved, if set, is called with each new index of a value, and with -1 when the value has left. Remove needs the index.
 	Moved func(v *T, index int)
 
 	items []T
@@ -35,7 +35,7 @@ func (q *Queue[T]) Push(v T) {
 // Pop removes and returns the least value. The queue must not be empty.
 func (q *Queue[T]) Pop() T { return q.Remove(0) }
 
-// Remove removes and returns the value at an index, as Moved told it.
+// Remove removes and returns the value at the index that Moved was called with.
 func (q *Queue[T]) Remove(i int) T {
 	n := len(q.items) - 1
 	q.items[i], q.items[n] = q.items[n], q.items[i]

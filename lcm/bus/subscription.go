@@ -107,7 +107,7 @@ func (g *subscriptions) wants(channel string) bool {
 	return slices.ContainsFunc(g.all, func(s *Subscription) bool { return s.wants(channel) })
 }
 
-// deliver queues a message, whose payload nobody changes any more, for each subscription to its channel. It returns for how
+// deliver queues a message, whose payload does not change any more, for each subscription to its channel. It returns for how
 // many of them there was no room.
 func (g *subscriptions) deliver(m Message) (dropped uint64) {
 	g.mu.Lock()

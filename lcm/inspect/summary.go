@@ -50,7 +50,7 @@ type channelSummary struct {
 	First    int64         `json:"first_us"`
 	Last     int64         `json:"last_us"`
 	Types    []typeSummary `json:"types"`   // the most frequent first
-	Untyped  int64         `json:"untyped"` // messages that are too short for a type, or beyond what is told apart
+	Untyped  int64         `json:"untyped"` // messages that are too short for a type, or of types beyond the most that are counted
 
 	name         string
 	fingerprints map[uint64]int64

@@ -7,7 +7,7 @@ import (
 )
 
 // A star is a vertex, the centre, with its leaves: the vertices that have links to the centre and from it, and no
-// others, as hosts behind a switch or all who share one channel have. A leaf needs no label, as its safe time follows from the
+// others, like hosts behind a switch, or all clients of one channel. A leaf needs no label, as its safe time follows from the
 // S of the centre, and it can hold back the centre alone. As a labelled vertex it would be visited whenever the S of
 // the centre rises, ten thousand of them each time; in a star it costs a few steps in a heap.
 //

@@ -67,7 +67,7 @@ func (w *schemas) id(key schemaKey) (uint16, error) {
 	return s.ID, nil
 }
 
-// goPackage is where the Go code of event.proto once lay. It stays so in exports, where nobody needs it, for the bytes of a run to stay.
+// goPackage is the former package of the Go code of event.proto. No reader of an export needs it; it stays so that the bytes of an export stay.
 const goPackage = "metasim/export/exportpb"
 
 // eventDescriptor is the schema of events: event.proto as a FileDescriptorSet. It imports no other file.

@@ -138,7 +138,7 @@ func (c *Client) due() metasim.Instant {
 func (c *Client) pop() Message {
 	m := c.given.Pop()
 	c.handled++
-	c.told.cause = metasim.Earlier(c.told.cause, m.Due)
+	c.reported.cause = metasim.Earlier(c.reported.cause, m.Due)
 	return m
 }
 
@@ -147,13 +147,13 @@ func (c *Client) report(now, next metasim.Instant) metasim.Report {
 	floor := metasim.Later(now, c.promise)
 	next = metasim.Later(floor, next)
 	// What was promised binds whatever is said now: an answer that its reaction time forbids is not sent from a timer.
-	c.told = told{next: metasim.Later(c.promised(), next), cause: metasim.Infinity}
-	return metasim.Report{Now: now, NoSendBefore: floor, NextEvent: c.told.next, Acked: c.handled}
+	c.reported = reported{next: metasim.Later(c.promised(), next), cause: metasim.Infinity}
+	return metasim.Report{Now: now, NoSendBefore: floor, NextEvent: c.reported.next, Acked: c.handled}
 }
 
 // promised returns the first instant at which the client may send.
 func (c *Client) promised() metasim.Instant {
-	return metasim.SendBound(c.promise, c.told.next, c.told.cause, c.reaction)
+	return metasim.SendBound(c.promise, c.reported.next, c.reported.cause, c.reaction)
 }
 
 // MaySendFrom returns the first instant at which a client may send. It may not send before its own promise. Before the next
@@ -192,7 +192,7 @@ func (c *Client) refuse(err error) error {
 	return err
 }
 
-// Promise tells everybody that the client sends nothing before t, whatever it is given. A promise that takes an earlier
+// Promise promises that the client sends nothing before t, whatever messages it receives. A promise that takes an earlier
 // one back is a *metasim.Violation.
 func (c *Client) Promise(t metasim.Time) error {
 	if c.err != nil {

@@ -34,7 +34,7 @@ func (c *Client) take(body wire.Body) error {
 		c.timed = b.Timed
 	case wire.Start:
 		c.started, c.until = true, b.Until
-		c.told.cause = metasim.Infinity
+		c.reported.cause = metasim.Infinity
 	case wire.Goodbye:
 		c.Fail(ErrLeft)
 	case wire.Refuse:

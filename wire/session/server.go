@@ -55,7 +55,7 @@ type member struct {
 	cut     bool // the run goes on without it: what it still sends is dropped
 }
 
-// A Refusal says that a peer was refused. The peer has been told.
+// A Refusal says that a peer was refused. The peer has received the refusal.
 type Refusal struct {
 	wire.Refuse
 	// Lost says that a client that had joined is lost with it: Client, because of Cause ("it said Hello twice").
@@ -74,8 +74,8 @@ const (
 	Lost                    // it went away without leaving
 )
 
-// NewServer returns the server's end of a run in which no client has joined. It fails where a packet could not hold what clients
-// are to be told.
+// NewServer returns the server's end of a run in which no client has joined. It fails if a packet could not hold what the
+// server must send to clients.
 func NewServer(c ServerConfig) (*Server, error) {
 	if err := wire.Check(wire.Packet{Body: wire.Welcome{Scenario: c.Scenario}}); err != nil {
 		return nil, err
@@ -200,8 +200,8 @@ func (c *Conn) refuse(number uint32, reason wire.Reason, text string) *Refusal {
 	return &Refusal{Refuse: r}
 }
 
-// misbehaves refuses a member that sent what it must not send. Its client is lost. A member that has had its last message
-// is not told again.
+// misbehaves refuses a member that sent what it must not send. Its client is lost. A member that has received its
+// last message is sent nothing more.
 func (m *member) misbehaves(text, cause string) *Refusal {
 	if m.over {
 		return nil
@@ -242,8 +242,8 @@ func (s *Server) Answer(ev metasim.Event) metasim.Event {
 	return nil
 }
 
-// Deliver sends a delivery to its client. The name of the sender is told once on a connection, before the first delivery
-// from it: to tell every name to everybody at the start would be quadratic.
+// Deliver sends a delivery to its client. The name of a sender goes once over a connection, before the first delivery
+// from it: to send all names to all clients at the start would be quadratic.
 func (s *Server) Deliver(d *metasim.Deliver) {
 	m := &s.members[d.To]
 	c := m.conn

@@ -39,14 +39,14 @@ type Client struct {
 	err     error           // why the session is over: ErrLeft after a Leave
 	until   metasim.Instant // the end of the run, exclusive
 
-	now     metasim.Instant // of what the client did last
-	promise metasim.Instant // the unconditional promise: the last Promise, or Step
-	granted metasim.Instant // exclusive
-	quiet   metasim.Instant // no report helps a client that waits, until the next event lies beyond this
-	goal    goal
-	told    told
-	given   fifo.Queue[Message] // delivered and not handled
-	handled uint64              // the number of the last delivery that was handled
+	now      metasim.Instant // of what the client did last
+	promise  metasim.Instant // the unconditional promise: the last Promise, or Step
+	granted  metasim.Instant // exclusive
+	quiet    metasim.Instant // no report helps a client that waits, until the next event lies beyond this
+	goal     goal
+	reported reported
+	given    fifo.Queue[Message] // delivered and not handled
+	handled  uint64              // the number of the last delivery that was handled
 
 	timers  timers
 	fired   *Timer // its handler runs, and it may be set again
@@ -62,8 +62,8 @@ type goal struct {
 	now      metasim.Instant // the clock that a report shows when the client goes on without waiting
 }
 
-// told is what the server knows from the last report, and what has been handled since.
-type told struct {
+// reported is what the server knows from the last report, and what has been handled since.
+type reported struct {
 	next  metasim.Instant // the conditional promise
 	cause metasim.Instant // due of the first message handled since; Infinity for none
 }

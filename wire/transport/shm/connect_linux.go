@@ -115,7 +115,7 @@ func (l *listener) greet(socket *net.UnixConn) {
 	c, err := take(socket)
 	stop()
 	if err != nil {
-		_ = socket.Close() // its error would reach nobody
+		_ = socket.Close() // its error would not be reported anywhere
 		return
 	}
 	l.hand(arrival{conn: c})

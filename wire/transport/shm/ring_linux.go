@@ -19,9 +19,9 @@ import (
 // distance to its own, and refuses a distance that is too large. The place of a byte follows from the own index alone.
 type ring struct {
 	tail   *atomic.Uint32 // bytes written since the beginning, modulo 2^32; stored by the writer
-	head   *atomic.Uint32 // bytes read, likewise; stored by the reader
+	head   *atomic.Uint32 // bytes read since the beginning, modulo 2^32; stored by the reader
 	reader *atomic.Uint32 // 1 while the reader sleeps, or is about to; a futex
-	writer *atomic.Uint32 // likewise for the writer
+	writer *atomic.Uint32 // the same for the writer
 	data   []byte         // its length is a power of two
 	peer   string         // for errors
 }

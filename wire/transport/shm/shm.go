@@ -41,7 +41,7 @@
 // would send a line back and forth when one side polls a word in it and the other side stores to another.
 //
 //	0    tail    bytes written since the beginning, modulo 2^32; the writer stores it after the bytes
-//	128  head    bytes read, likewise; the reader stores it after it has copied them out
+//	128  head    bytes read since the beginning, modulo 2^32; the reader stores it after it has copied them out
 //	256  reader  1 while the reader sleeps or is about to
 //	384  writer  1 while the writer sleeps or is about to
 //
