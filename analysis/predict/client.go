@@ -5,7 +5,6 @@ import (
 
 	"metasim/analysis/trace"
 	"metasim/metasim"
-	"metasim/wire/session"
 )
 
 func newClientModel(id metasim.ClientID, log *trace.ClientLog) *clientModel {
@@ -107,7 +106,7 @@ func (c *clientModel) act(at metasim.Instant) {
 // allow does an act that a timer at next, or a message due at cause, has caused; the other one is Infinity. If the act would send sooner
 // than the client may, it is delayed.
 func (c *clientModel) allow(k int32, next, cause metasim.Instant) {
-	from := session.MaySendFrom(c.floor, next, cause, c.react)
+	from := metasim.SendBound(c.floor, next, cause, c.react)
 	if c.now.Before(from) && c.sends(k) > 0 {
 		c.set(timer{from, k})
 		return

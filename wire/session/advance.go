@@ -156,13 +156,6 @@ func (c *Client) promised() metasim.Instant {
 	return metasim.SendBound(c.promise, c.reported.next, c.reported.cause, c.reaction)
 }
 
-// MaySendFrom returns the first instant at which a client may send. It may not send before its own promise. Before the next
-// event that it reported it may send only in answer to a message that it has handled since, which takes its reaction time;
-// cause is when the first of these was due, Infinity if there was none. The simulation of a run asks it too.
-func MaySendFrom(promise, next, cause metasim.Instant, reaction metasim.Time) metasim.Instant {
-	return metasim.Later(promise, metasim.Earlier(next, cause.React(reaction)))
-}
-
 // Publish sends payload on a channel at the client's present instant. It leaves with the next report. The payload must
 // not be changed afterwards.
 //
