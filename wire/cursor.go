@@ -175,9 +175,8 @@ type rawInstant struct {
 func (r *rawInstant) instant() (metasim.Instant, error) {
 	switch {
 	case r.infinity && (r.time != 0 || r.step != 0):
-		return metasim.Start, &ProtocolError{
-			What: fmt.Sprintf("an instant at infinity and at %dns", int64(r.time)), Bound: "it is one of the two", Remedy: speak,
-		}
+		return metasim.Start, protocolError(fmt.Sprintf("an instant at infinity and at %dns", int64(r.time)),
+			"it is one of the two", speak)
 	case r.infinity:
 		return metasim.Infinity, nil
 	case r.step > math.MaxUint32:

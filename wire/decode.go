@@ -35,7 +35,7 @@ func (d *Decoder) add(frame []byte) error {
 
 func (d *Decoder) frame(frame []byte) error {
 	if len(frame) == 0 {
-		return &ProtocolError{What: "an empty frame", Bound: "a frame holds at least one packet", Remedy: speak}
+		return protocolError("an empty frame", "a frame holds at least one packet", speak)
 	}
 	full := len(d.packets) + MaxPackets
 	for c := read(frame, "Frame"); c.next < len(frame); {
@@ -43,17 +43,12 @@ func (d *Decoder) frame(frame []byte) error {
 		c.more()
 		body := c.bytes()
 		if c.err != nil || c.tag != framePackets {
-			return &ProtocolError{
-				What:   fmt.Sprintf("a frame with %d bytes of something else at byte %d", len(frame)-at, at),
-				Bound:  "a frame holds whole packets and nothing more",
-				Remedy: speak,
-			}
+			return protocolError(fmt.Sprintf("a frame with %d bytes of something else at byte %d", len(frame)-at, at),
+				"a frame holds whole packets and nothing more", speak)
 		}
 		if len(d.packets) == full {
-			return &ProtocolError{
-				What: "a frame of too many packets", Bound: fmt.Sprintf("a frame holds at most %d", MaxPackets),
-				Remedy: "use more frames",
-			}
+			return protocolError("a frame of too many packets", fmt.Sprintf("a frame holds at most %d", MaxPackets),
+				"use more frames")
 		}
 		p, err := d.packet(body)
 		if err != nil {
@@ -86,9 +81,7 @@ func (d *Decoder) packet(b []byte) (Packet, error) {
 		return p, tooLarge("a member number", member)
 	}
 	if c.err == nil && c.next == len(b) && (len(b) == 0 || c.tag == packetMember) {
-		return p, &ProtocolError{
-			What: fmt.Sprintf("a packet without a body (member %d)", member), Bound: "a packet has one", Remedy: speak,
-		}
+		return p, protocolError(fmt.Sprintf("a packet without a body (member %d)", member), "a packet has one", speak)
 	}
 	if c.err != nil || c.tag&7 != counted {
 		return p, malformed(fmt.Sprintf("a packet of member %d that cannot be read", member))
@@ -98,11 +91,8 @@ func (d *Decoder) packet(b []byte) (Packet, error) {
 		return p, malformed(fmt.Sprintf("a packet of member %d with more or less than one body", member))
 	}
 	if large := c.tag == packetSend || c.tag == packetDeliver; len(value) > MaxControl && !large {
-		return p, &ProtocolError{
-			What:   fmt.Sprintf("a body of %d bytes in field %d", len(value), c.tag>>3),
-			Bound:  fmt.Sprintf("only a message with a payload has more than %d", MaxControl),
-			Remedy: "split it",
-		}
+		return p, protocolError(fmt.Sprintf("a body of %d bytes in field %d", len(value), c.tag>>3),
+			fmt.Sprintf("only a message with a payload has more than %d", MaxControl), "split it")
 	}
 	var err error
 	p.Body, err = d.bodies.body(c.tag, value)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -42,10 +43,7 @@ func (e *Encoder) AppendFrames(buf []byte, packets []Packet) ([]byte, error) {
 	if len(packets) == 0 {
 		return buf, nil
 	}
-	limit := e.MaxFrame
-	if limit == 0 {
-		limit = MaxFrame
-	}
+	limit := cmp.Or(e.MaxFrame, MaxFrame)
 	before := len(buf)
 	frame, count := before, 0 // the start of the current frame, and the number of its packets
 	buf = append(buf, make([]byte, lengthSize)...)
@@ -60,10 +58,8 @@ func (e *Encoder) AppendFrames(buf []byte, packets []Packet) ([]byte, error) {
 		e.head = head
 		size := packetSize(p.Member, len(head)+len(payload))
 		if need := 1 + protowire.SizeBytes(size); need > limit {
-			return buf[:before], &ProtocolError{
-				What: fmt.Sprintf("a packet of %d bytes", need), Bound: fmt.Sprintf("a frame has at most %d", limit),
-				Remedy: "split the message",
-			}
+			return buf[:before], protocolError(fmt.Sprintf("a packet of %d bytes", need),
+				fmt.Sprintf("a frame has at most %d", limit), "split the message")
 		} else if count > 0 && (count == MaxPackets || len(buf)-frame-lengthSize+need > limit) {
 			seal(buf[frame:])
 			frame, count = len(buf), 0

@@ -66,93 +66,81 @@ func presentable(text string) string {
 	return strings.ToValidUTF8(text, "")
 }
 
-// handshake decodes such a body, by the tag of its field in a packet.
+// handshake decodes such a body, by the tag of its field in a packet. A field that this version does not know is refused,
+// because to ignore it could change what the message means. Only Hello and Refuse may have such fields: peers of two versions
+// must be able to tell each other so.
 func handshake(tag uint64, b []byte) (Body, error) {
+	var m proto.Message
 	switch tag {
 	case packetHello:
-		return decodeHandshake(b, new(wirepb.Hello), hello)
+		m = new(wirepb.Hello)
 	case packetWelcome:
-		return decodeHandshake(b, new(wirepb.Welcome), welcome)
+		m = new(wirepb.Welcome)
 	case packetStart:
-		return decodeHandshake(b, new(wirepb.Start), start)
+		m = new(wirepb.Start)
 	case packetIntroduce:
-		return decodeHandshake(b, new(wirepb.Introduce), introduce)
+		m = new(wirepb.Introduce)
 	case packetGoodbye:
-		return decodeHandshake(b, new(wirepb.Goodbye), goodbye)
+		m = new(wirepb.Goodbye)
 	case packetRefuse:
-		return decodeHandshake(b, new(wirepb.Refuse), refuse)
-	}
-	return nil, &ProtocolError{
-		What:  fmt.Sprintf("a packet with a body in field %d", tag>>3),
-		Bound: "this version knows no such body", Remedy: speak,
-	}
-}
-
-// decodeHandshake parses such a body, converts and checks it. A field that this version does not know is refused, because
-// to ignore it could change what the message means. Only Hello and Refuse may have such fields: peers of two versions must
-// be able to tell each other so.
-func decodeHandshake[M proto.Message](b []byte, m M, convert func(M) (Body, error)) (Body, error) {
-	name := string(m.ProtoReflect().Descriptor().Name())
-	if err := proto.Unmarshal(b, m); err != nil {
-		return nil, unreadable(name, err)
-	}
-	switch any(m).(type) {
-	case *wirepb.Hello, *wirepb.Refuse:
+		m = new(wirepb.Refuse)
 	default:
-		if unknown := m.ProtoReflect().GetUnknown(); len(unknown) > 0 {
-			return nil, unknownIn(name, unknown)
+		return nil, protocolError(fmt.Sprintf("a packet with a body in field %d", tag>>3), "this version knows no such body", speak)
+	}
+	if err := proto.Unmarshal(b, m); err != nil {
+		return nil, unreadable(string(m.ProtoReflect().Descriptor().Name()), err)
+	}
+	if tag != packetHello && tag != packetRefuse {
+		if err := checkKnown(m); err != nil {
+			return nil, err
 		}
 	}
-	body, err := convert(m)
+	body, err := fromProto(m)
 	if err != nil {
 		return nil, err
 	}
 	return body, Check(Packet{Body: body})
 }
 
-func unknownIn(message string, unknown []byte) error {
+// checkKnown refuses a message with a field that this version does not know.
+func checkKnown(m proto.Message) error {
+	unknown := m.ProtoReflect().GetUnknown()
+	if len(unknown) == 0 {
+		return nil
+	}
 	number, _, _ := protowire.ConsumeTag(unknown)
-	return unknownField(message, uint64(number))
+	return unknownField(string(m.ProtoReflect().Descriptor().Name()), uint64(number))
 }
 
-func hello(m *wirepb.Hello) (Body, error) {
-	if m.Version > math.MaxUint32 {
-		return nil, tooLarge("a version", m.Version)
+func fromProto(m proto.Message) (Body, error) {
+	switch m := m.(type) {
+	case *wirepb.Hello:
+		if m.Version > math.MaxUint32 {
+			return nil, tooLarge("a version", m.Version)
+		}
+		return Hello{
+			Version: uint32(m.Version), Name: m.Name, Token: m.Token, Publications: m.Publications,
+			Subscriptions: m.Subscriptions, Reaction: metasim.Time(m.Reaction),
+		}, nil
+	case *wirepb.Welcome:
+		return Welcome{Scenario: m.Scenario, Seed: m.Seed, Timed: m.Timed}, nil
+	case *wirepb.Start:
+		if err := checkKnown(m.Until); err != nil {
+			return nil, err
+		}
+		raw := rawInstant{time: uint64(m.Until.GetTime()), step: m.Until.GetStep(), infinity: m.Until.GetInfinity()}
+		until, err := raw.instant()
+		return Start{Until: until}, err
+	case *wirepb.Introduce:
+		if m.Client > math.MaxUint32 {
+			return nil, tooLarge("a client", m.Client)
+		}
+		return Introduce{Client: metasim.ClientID(m.Client), Name: m.Name}, nil
+	case *wirepb.Refuse:
+		if m.Reason < 0 {
+			return nil, tooLarge("a reason", uint64(m.Reason))
+		}
+		return Refuse{Reason: Reason(m.Reason), Text: presentable(m.Text)}, nil
 	}
-	return Hello{
-		Version: uint32(m.Version), Name: m.Name, Token: m.Token, Publications: m.Publications,
-		Subscriptions: m.Subscriptions, Reaction: metasim.Time(m.Reaction),
-	}, nil
-}
-
-func welcome(m *wirepb.Welcome) (Body, error) {
-	return Welcome{Scenario: m.Scenario, Seed: m.Seed, Timed: m.Timed}, nil
-}
-
-func start(m *wirepb.Start) (Body, error) {
-	if m.Until == nil {
-		return Start{}, nil
-	}
-	if unknown := m.Until.ProtoReflect().GetUnknown(); len(unknown) > 0 {
-		return nil, unknownIn("Instant", unknown)
-	}
-	until := rawInstant{time: uint64(m.Until.Time), step: m.Until.Step, infinity: m.Until.Infinity}
-	i, err := until.instant()
-	return Start{Until: i}, err
-}
-
-func introduce(m *wirepb.Introduce) (Body, error) {
-	if m.Client > math.MaxUint32 {
-		return nil, tooLarge("a client", m.Client)
-	}
-	return Introduce{Client: metasim.ClientID(m.Client), Name: m.Name}, nil
-}
-
-func goodbye(*wirepb.Goodbye) (Body, error) { return Goodbye{}, nil }
-
-func refuse(m *wirepb.Refuse) (Body, error) {
-	if m.Reason < 0 {
-		return nil, tooLarge("a reason", uint64(m.Reason))
-	}
-	return Refuse{Reason: Reason(m.Reason), Text: presentable(m.Text)}, nil
+	return Goodbye{}, nil
 }

@@ -64,19 +64,14 @@ func Check(p Packet) error {
 	case *metasim.Authorize:
 		return checkAuthorize(b)
 	}
-	return &ProtocolError{
-		What: fmt.Sprintf("a packet with a body of type %T", p.Body), Bound: "no such message travels",
-		Remedy: "use a Body as it is documented: the machine's nouns by pointer, the others by value",
-	}
+	return protocolError(fmt.Sprintf("a packet with a body of type %T", p.Body), "no such message travels",
+		"use a Body as it is documented: the machine's nouns by pointer, the others by value")
 }
 
 func checkHello(b Hello) error {
 	if len(b.Token) > MaxName || !utf8.ValidString(b.Token) {
-		return &ProtocolError{
-			What:   fmt.Sprintf("a token of %d bytes", len(b.Token)),
-			Bound:  fmt.Sprintf("a token is UTF-8 of at most %d bytes", MaxName),
-			Remedy: "take METASIM_TOKEN as it is",
-		}
+		return protocolError(fmt.Sprintf("a token of %d bytes", len(b.Token)),
+			fmt.Sprintf("a token is UTF-8 of at most %d bytes", MaxName), "take METASIM_TOKEN as it is")
 	}
 	return firstError(checkName("a client", b.Name), checkNames("a publication", b.Publications),
 		checkNames("a subscription", b.Subscriptions), checkTime("a reaction", b.Reaction))
@@ -99,25 +94,17 @@ func checkWork(r *metasim.Report) error {
 	if r.Computed|r.CPU >= 0 {
 		return nil
 	}
-	return &ProtocolError{
-		What:  fmt.Sprintf("a report of %dns computed and %dns of processor time", r.Computed, r.CPU),
-		Bound: "neither is negative", Remedy: "leave out what is not known",
-	}
+	return protocolError(fmt.Sprintf("a report of %dns computed and %dns of processor time", r.Computed, r.CPU),
+		"neither is negative", "leave out what is not known")
 }
 
 func checkLeave(b *metasim.Leave) error {
 	if b.Cut {
-		return &ProtocolError{
-			What: "a leave that is a cut", Bound: "the server sets Cut itself; it does not travel",
-			Remedy: "clear Cut",
-		}
+		return protocolError("a leave that is a cut", "the server sets Cut itself; it does not travel", "clear Cut")
 	}
 	if len(b.Result) > MaxControl-MaxName {
-		return &ProtocolError{
-			What:   fmt.Sprintf("a result of %d bytes", len(b.Result)),
-			Bound:  fmt.Sprintf("a result has at most %d", MaxControl-MaxName),
-			Remedy: "say less at the end, or publish it",
-		}
+		return protocolError(fmt.Sprintf("a result of %d bytes", len(b.Result)),
+			fmt.Sprintf("a result has at most %d", MaxControl-MaxName), "say less at the end, or publish it")
 	}
 	return checkTime("a leave", b.Now.Time)
 }
@@ -129,11 +116,8 @@ func CheckSend(channel string, payload []byte, sent metasim.Instant) error {
 
 func checkMessage(channel string, payload []byte, sent, due metasim.Instant) error {
 	if len(payload) > MaxPayload {
-		return &ProtocolError{
-			What:   fmt.Sprintf("a payload of %d bytes on %q", len(payload), clip(channel)),
-			Bound:  fmt.Sprintf("a payload has at most %d", MaxPayload),
-			Remedy: "split it",
-		}
+		return protocolError(fmt.Sprintf("a payload of %d bytes on %q", len(payload), clip(channel)),
+			fmt.Sprintf("a payload has at most %d", MaxPayload), "split it")
 	}
 	return firstError(checkName("a channel", channel), checkTime("a send", sent.Time), checkTime("a delivery", due.Time))
 }
@@ -148,28 +132,19 @@ func checkNames(what string, names []string) error {
 		total += len(name) + 8
 	}
 	if total > MaxControl/4 {
-		return &ProtocolError{
-			What:   fmt.Sprintf("a list of %d names with %d bytes, each %s", len(names), total, what),
-			Bound:  fmt.Sprintf("a list has at most %d", MaxControl/4),
-			Remedy: "use fewer or shorter names",
-		}
+		return protocolError(fmt.Sprintf("a list of %d names with %d bytes, each %s", len(names), total, what),
+			fmt.Sprintf("a list has at most %d", MaxControl/4), "use fewer or shorter names")
 	}
 	return nil
 }
 
 func checkName(what, name string) error {
 	if len(name) > MaxName {
-		return &ProtocolError{
-			What:   fmt.Sprintf("%s with a name of %d bytes (%q...)", what, len(name), clip(name)),
-			Bound:  fmt.Sprintf("a name has at most %d", MaxName),
-			Remedy: "use a shorter name",
-		}
+		return protocolError(fmt.Sprintf("%s with a name of %d bytes (%q...)", what, len(name), clip(name)),
+			fmt.Sprintf("a name has at most %d", MaxName), "use a shorter name")
 	}
 	if !utf8.ValidString(name) {
-		return &ProtocolError{
-			What: fmt.Sprintf("%s called %q", what, clip(name)), Bound: "a name is valid UTF-8",
-			Remedy: "use another name",
-		}
+		return protocolError(fmt.Sprintf("%s called %q", what, clip(name)), "a name is valid UTF-8", "use another name")
 	}
 	return nil
 }
@@ -178,14 +153,13 @@ func checkTime(what string, t metasim.Time) error {
 	if t >= 0 {
 		return nil
 	}
-	return &ProtocolError{
-		What: fmt.Sprintf("%s at %v", what, t), Bound: "a run begins at 0", Remedy: "use a time that is not negative",
-	}
+	return protocolError(fmt.Sprintf("%s at %v", what, t), "a run begins at 0", "use a time that is not negative")
 }
 
 // clip shortens a name for an error.
 func clip(s string) string { return s[:min(len(s), 40)] }
 
+// firstError is cmp.Or, faster.
 func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -227,7 +201,7 @@ var speak = fmt.Sprintf("speak the metasim protocol, version %d", Version)
 
 // withPeer names the peer in an error of the decoder, which does not know it.
 func withPeer(peer string, err error) error {
-	if err == nil {
+	if err == nil { // for most frames: e would be allocated
 		return nil
 	}
 	var e *ProtocolError
@@ -237,15 +211,18 @@ func withPeer(peer string, err error) error {
 	return err
 }
 
+// protocolError is the error "what: bound; remedy".
+func protocolError(what, bound, remedy string) error {
+	return &ProtocolError{What: what, Bound: bound, Remedy: remedy}
+}
+
 func malformed(what string) error {
-	return &ProtocolError{What: what, Bound: "a packet is a member and one body", Remedy: speak}
+	return protocolError(what, "a packet is a member and one body", speak)
 }
 
 func tooLarge(what string, v uint64) error {
-	return &ProtocolError{
-		What: fmt.Sprintf("%s of %d", what, v), Bound: fmt.Sprintf("it has 32 bits, at most %d", uint32(math.MaxUint32)),
-		Remedy: speak,
-	}
+	return protocolError(fmt.Sprintf("%s of %d", what, v), fmt.Sprintf("it has 32 bits, at most %d", uint32(math.MaxUint32)),
+		speak)
 }
 
 func unreadable(message string, cause error) error {
@@ -256,7 +233,5 @@ func unreadable(message string, cause error) error {
 }
 
 func unknownField(message string, number uint64) error {
-	return &ProtocolError{
-		What: fmt.Sprintf("a %s with a field %d", message, number), Bound: "this version knows no such field", Remedy: speak,
-	}
+	return protocolError(fmt.Sprintf("a %s with a field %d", message, number), "this version knows no such field", speak)
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -44,10 +45,7 @@ func NewReader(r io.Reader, peer string) *Reader { return &Reader{from: r, peer:
 // the next Read. It fails with io.EOF when the stream ends between two frames, with a *ProtocolError when a frame is wrong
 // (it wraps io.ErrUnexpectedEOF when the stream ends inside one), and with the stream's own error when that breaks.
 func (r *Reader) Read() ([]Packet, error) {
-	limit := r.MaxFrame
-	if limit == 0 {
-		limit = MaxFrame
-	}
+	limit := cmp.Or(r.MaxFrame, MaxFrame)
 	if err := r.await(lengthSize); err != nil {
 		return nil, r.ended(err, len(r.ahead), lengthSize)
 	}
