@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"log/slog"
+	"slices"
 
 	"metasim/lcm/bus"
 	"metasim/lcm/names"
@@ -43,10 +44,8 @@ func newSender(c *Config) sender {
 
 // send shows messages.
 func (s *sender) send(all []message) {
-	for len(all) > 0 {
-		n := min(len(all), atOnce)
-		s.part(all[:n])
-		all = all[n:]
+	for part := range slices.Chunk(all, atOnce) {
+		s.part(part)
 	}
 }
 

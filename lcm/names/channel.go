@@ -1,6 +1,7 @@
 package names
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -29,9 +30,6 @@ func CheckChannel(name string) error {
 	return nil
 }
 
-// defaultSuffix is the Suffix of a Naming that has none.
-const defaultSuffix = "@"
-
 // toMark separates the names of sender and recipient. No name of a client contains it.
 const toMark = ">"
 
@@ -41,12 +39,7 @@ type Naming struct {
 	Suffix string
 }
 
-func (n Naming) suffix() string {
-	if n.Suffix == "" {
-		return defaultSuffix
-	}
-	return n.Suffix
-}
+func (n Naming) suffix() string { return cmp.Or(n.Suffix, "@") }
 
 // Received returns the channel on which a message that a client sent is shown.
 func (n Naming) Received(channel, sender string) string { return channel + n.suffix() + sender }

@@ -22,7 +22,7 @@ func Runs(pathA, pathB string, known *types.Set) (*Verdict, error) {
 		return nil, err
 	}
 	c := &comparison{sides: [2]*side{a, b}, types: known, first: map[string]firsts{}}
-	v := &Verdict{Notes: append(append(append([]string{}, scenarioNotes(a, b)...), a.notes()...), b.notes()...)}
+	v := &Verdict{Notes: append([]string{}, slices.Concat(scenarioNotes(a, b), a.notes(), b.notes())...)}
 	searches := newSearches(c.names(v), c.sides)
 	for run, s := range c.sides {
 		if err := read(run, s, searches); err != nil {

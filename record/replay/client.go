@@ -3,7 +3,6 @@ package replay
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -32,9 +31,7 @@ func Client(ctx context.Context, r *record.Run, name string, p *Program) (*Check
 	if tape.joined == nil {
 		return nil, fmt.Errorf("client %q never joined the run, so that there is nothing to check", name)
 	}
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // it never fails
-	token := hex.EncodeToString(random[:])
+	token := rand.Text()
 	s, err := newExchange(name, token, tape)
 	if err != nil {
 		return nil, err

@@ -7,10 +7,9 @@
 //	replay.go      the types: Program, Checked, Difference
 //	dispatcher.go  the dispatcher again
 //	client.go      one client again: its program, and the connection to it
-//	exchange.go    the server's end of that connection, and the comparison
+//	exchange.go    the server's end of that connection, the comparison, and what waits to be written to the client
 //	tape.go        what a journal holds for one client: deliveries, authorizations, sends, the end
 //	words.go       events, effects and sends in words
-//	writer.go      what waits to be written to the client
 //
 // # Duties of the caller
 //

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"sync"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -251,17 +252,13 @@ func (x *exchange) leaves(now *metasim.Leave) error {
 		x.differ(x.where(), x.words().send(then, 0), text)
 	case end == nil:
 		x.differ(x.whereEnds(), x.onward()+", and did not leave", text)
-	case end.leave != nil && !sameLeave(end.leave, now):
+	case end.leave != nil && (end.leave.Now != now.Now || end.leave.Acked != now.Acked || !bytes.Equal(end.leave.Result, now.Result)):
 		x.differ(x.whereEnds(), leave("it left", end.leave), text)
 	default:
 		x.End, x.over = end.text, true
 		x.server.Answer(now)
 	}
 	return nil
-}
-
-func sameLeave(a, b *metasim.Leave) bool {
-	return a.Now == b.Now && a.Acked == b.Acked && bytes.Equal(a.Result, b.Result)
 }
 
 // stuck takes a wait for more than was recorded. If the client then broke a rule with a send while it waited, it is to do
@@ -290,7 +287,7 @@ func (x *exchange) missing(now string) error {
 	return nil
 }
 
-// stop ends the replay where the record ends, with the last message of then.
+// stop ends the replay where the record ends, with the last message that the client received then.
 func (x *exchange) stop() {
 	end := x.tape.end
 	x.End, x.over = end.text, true
@@ -322,4 +319,47 @@ func (x *exchange) onward() string {
 // leave puts a leave into words.
 func leave(verb string, l *metasim.Leave) string {
 	return fmt.Sprintf("%s at %v, with %d deliveries handled and the result %q", verb, l.Now, l.Acked, l.Result)
+}
+
+// A writer writes to the client on a goroutine of its own: a client that sends much before it reads would otherwise wait
+// for a replay that waits for the client. What waits is bounded by what the client is given ahead.
+type writer struct {
+	conn  wire.Conn
+	group sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting []wire.Packet
+	active  bool  // there is a goroutine
+	err     error // of a write: nothing more is written, and the connection is still read to its end
+}
+
+// write takes packets, which belong to the writer from now on.
+func (w *writer) write(packets []wire.Packet) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting = append(w.waiting, packets...)
+	if !w.active && len(w.waiting) > 0 {
+		w.active = true
+		w.group.Go(w.run)
+	}
+}
+
+func (w *writer) run() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.waiting) > 0 && w.err == nil {
+		packets := w.waiting
+		w.waiting = nil
+		w.mu.Unlock()
+		err := w.conn.Write(packets)
+		w.mu.Lock()
+		w.err = err
+	}
+	w.waiting, w.active = nil, false
+}
+
+// close waits until all is written that can be written, and closes the connection.
+func (w *writer) close() {
+	w.group.Wait()
+	_ = w.conn.Close() // everything was written, or the client is gone
 }
