@@ -218,7 +218,6 @@ func (m *Monitor) process(c *server.ClientSnapshot) Process {
 	if _, number, ok := strings.Cut(c.Peer, " pid "); ok {
 		if pid, err := strconv.Atoi(number); err == nil && pid > 0 {
 			p.PID = pid
-			return p
 		}
 	}
 	return p

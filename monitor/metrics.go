@@ -71,16 +71,6 @@ func one(b bool) float64 {
 	return 0
 }
 
-// statesDesc describes the number of clients in each state.
-func statesDesc() *prometheus.Desc {
-	return prometheus.NewDesc("metasim_clients", "Clients in each state.", []string{"state"}, nil)
-}
-
-// infoDesc describes a 1 whose labels identify the run.
-func infoDesc() *prometheus.Desc {
-	return prometheus.NewDesc("metasim_run_info", "The run.", []string{"scenario", "seed"}, nil)
-}
-
 // Describe describes no metric: which there are depends on the run.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
@@ -90,9 +80,11 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range runMetrics() {
 		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&v))
 	}
-	out <- prometheus.MustNewConstMetric(infoDesc(), gauge, 1, v.Scenario, strconv.FormatUint(v.Seed, 10))
+	info := prometheus.NewDesc("metasim_run_info", "The run.", []string{"scenario", "seed"}, nil)
+	out <- prometheus.MustNewConstMetric(info, gauge, 1, v.Scenario, strconv.FormatUint(v.Seed, 10))
+	states := prometheus.NewDesc("metasim_clients", "Clients in each state.", []string{"state"}, nil)
 	for state, n := range v.States {
-		out <- prometheus.MustNewConstMetric(statesDesc(), gauge, float64(n), state)
+		out <- prometheus.MustNewConstMetric(states, gauge, float64(n), state)
 	}
 	rows := v.Clients
 	if len(rows) > maxSeries {

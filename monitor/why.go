@@ -3,6 +3,7 @@ package monitor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,12 +25,7 @@ func (m *Monitor) Why(ctx context.Context, client string) (string, error) {
 // why is Why as a list, one sentence a hop.
 func (m *Monitor) why(ctx context.Context, client string) ([]string, error) {
 	shot := m.server.Snapshot()
-	id := -1
-	for i := range shot.Clients {
-		if shot.Clients[i].Name == client {
-			id = i
-		}
-	}
+	id := slices.IndexFunc(shot.Clients, func(c server.ClientSnapshot) bool { return c.Name == client })
 	switch {
 	case client != "" && id < 0:
 		return nil, unknownClient(client, &shot)
