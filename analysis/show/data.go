@@ -1,6 +1,7 @@
 package show
 
 import (
+	"maps"
 	"slices"
 
 	"metasim/analysis/report"
@@ -88,13 +89,12 @@ func (g *gatherer) lanes(clients []report.ClientReport, maxPieces int) {
 		ids[name] = metasim.ClientID(i)
 	}
 	all := pieces(g.t, maxPieces)
-	var order []metasim.ClientID
-	for _, c := range clients[:min(len(clients), maxLanes)] {
-		id := ids[c.Name]
-		order = append(order, id)
-		g.name(id)
+	clients = clients[:min(len(clients), maxLanes)]
+	for _, c := range clients {
+		g.name(ids[c.Name])
 	}
-	for _, id := range order {
+	for _, c := range clients {
+		id := ids[c.Name]
 		g.data.Lanes = append(g.data.Lanes, g.lane(all[id]))
 		g.data.All.Pieces += len(all[id])
 	}
@@ -119,21 +119,18 @@ func (g *gatherer) name(id metasim.ClientID) int64 {
 	if id == trace.NoClient {
 		return -1
 	}
-	n, ok := g.names[id]
-	if !ok {
-		n = int64(len(g.data.Names))
-		g.names[id] = n
-		g.data.Names = append(g.data.Names, g.t.Names[id])
-	}
-	return n
+	return number(g.names, id, &g.data.Names, g.t.Names[id])
 }
 
-func (g *gatherer) channel(name string) int64 {
-	n, ok := g.chans[name]
+func (g *gatherer) channel(name string) int64 { return number(g.chans, name, &g.data.Channels, name) }
+
+// number returns the index of a key in a list, to which it adds the text of a new key.
+func number[K comparable](known map[K]int64, key K, list *[]string, text string) int64 {
+	n, ok := known[key]
 	if !ok {
-		n = int64(len(g.data.Channels))
-		g.chans[name] = n
-		g.data.Channels = append(g.data.Channels, name)
+		n = int64(len(*list))
+		known[key] = n
+		*list = append(*list, text)
 	}
 	return n
 }
@@ -168,24 +165,23 @@ func (g *gatherer) messages() {
 		to, too := g.names[m.To]
 		return ok && too && from < int64(lanes) && to < int64(lanes)
 	}
-	number := map[trace.LinkID]int{}
+	sizes := map[trace.LinkID]int{}
 	for i := range g.t.Messages {
 		if m := &g.t.Messages[i]; shown(m) {
-			number[linkOf(m)]++
+			sizes[m.LinkID]++
 		}
 	}
-	quota := share(number, maxMessages)
-	seen := make(map[trace.LinkID]int, len(number))
+	quota := share(slices.Sorted(maps.Values(sizes)), maxMessages)
+	seen := make(map[trace.LinkID]int, len(sizes))
 	queued := g.t.Begin
 	for i := range g.t.Messages {
 		m := &g.t.Messages[i]
-		link := linkOf(m)
-		n, has := number[link]
-		if !has || !shown(m) {
+		if !shown(m) {
 			continue
 		}
-		k, q := seen[link], min(n, quota)
-		seen[link]++
+		n, k := sizes[m.LinkID], seen[m.LinkID]
+		q := min(n, quota)
+		seen[m.LinkID]++
 		if k*q/n == (k+1)*q/n {
 			continue
 		}
@@ -199,17 +195,9 @@ func (g *gatherer) messages() {
 	}
 }
 
-func linkOf(m *trace.Message) trace.LinkID {
-	return trace.LinkID{From: m.From, To: m.To, Channel: m.Channel}
-}
-
-// share returns how many messages each link may have, so that all links together have at most so many.
-func share(number map[trace.LinkID]int, most int) int {
-	sizes := make([]int, 0, len(number))
-	for _, n := range number {
-		sizes = append(sizes, n)
-	}
-	slices.Sort(sizes)
+// share returns how many messages each link may have, so that all links together have at most so many. It takes how many each link
+// has, the fewest first.
+func share(sizes []int, most int) int {
 	least := 0
 	for i, n := range sizes {
 		if left := len(sizes) - i; n > most/left {

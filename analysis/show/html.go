@@ -21,14 +21,10 @@ var scripts = []string{"data.js", "timeline.js", "drawing.js", "gestures.js", "c
 // page is what the template is filled with.
 type page struct {
 	*report.Report
-	Sim, Wall, Work string
-	Figures         []figure
-	Style           template.CSS
-	Script, Data    template.JS
+	Sim          string // how much time was simulated
+	Style        template.CSS
+	Script, Data template.JS
 }
-
-// A figure is one of the four numbers of the headline.
-type figure struct{ Name, Number, Unit, Words string }
 
 // HTML writes a page about the run that needs nothing else: no network, no other file. It is smaller than 5 MB: of a long run it joins short
 // grants and shows some of the messages.
@@ -39,7 +35,8 @@ func HTML(w io.Writer, t *trace.Timeline, r *report.Report) error {
 	if err != nil {
 		return err
 	}
-	tmpl, err := template.ParseFS(parts, "page/page.html")
+	functions := template.FuncMap{"span": report.Span, "number": report.Number}
+	tmpl, err := template.New("page.html").Funcs(functions).ParseFS(parts, "page/page.html")
 	if err != nil {
 		return err
 	}
@@ -51,18 +48,10 @@ func HTML(w io.Writer, t *trace.Timeline, r *report.Report) error {
 	if err != nil {
 		return err
 	}
-	p := page{
-		Report: r, Sim: report.Span(metasim.Time(r.SimNS).Seconds()), Wall: report.Span(r.WallS), Work: report.Span(r.WorkS),
-		Style: template.CSS(style), Script: template.JS("(() => {\n'use strict';\n" + script + "})();\n"), Data: template.JS(data),
-	}
-	for _, f := range r.Headline() {
-		unit := ""
-		if f.Factor {
-			unit = "times"
-		}
-		p.Figures = append(p.Figures, figure{f.Name, report.Number(f.Number), unit, f.Words})
-	}
-	return tmpl.Execute(w, p)
+	return tmpl.Execute(w, page{
+		Report: r, Sim: report.Span(metasim.Time(r.SimNS).Seconds()), Style: template.CSS(style),
+		Script: template.JS("(() => {\n'use strict';\n" + script + "})();\n"), Data: template.JS(data),
+	})
 }
 
 // join returns parts of the page, one after another.

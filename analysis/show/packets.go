@@ -46,12 +46,15 @@ func (n *interner) add(s string) text {
 // is possible. But trace_processor needs 30 KB for a sequence, and each would contain the same texts.) After an error it writes no more.
 type packer struct {
 	interner
-	compressor *compressor
-	begun      bool
-	events     int
-	at         int64   // of the last event
-	newTexts   message // that the current packet contains
-	err        error
+	w        io.Writer
+	packets  message // not written yet
+	zip      *zlib.Writer
+	zipped   bytes.Buffer
+	begun    bool
+	events   int
+	at       int64   // of the last event
+	newTexts message // that the current packet contains
+	err      error
 }
 
 // A track is a row of the trace. The tracks of one parent are shown in order of rank.
@@ -76,13 +79,11 @@ func (p *packer) track(t track) {
 }
 
 func newPacker(w io.Writer) (*packer, error) {
-	c, err := newCompressor(w)
-	if err != nil {
-		return nil, err
-	}
-	p := &packer{compressor: c}
+	p := &packer{w: w}
+	var err error
+	p.zip, err = zlib.NewWriterLevel(&p.zipped, zlib.BestSpeed) // slower levels make it hardly smaller
 	p.rewind()
-	return p, nil
+	return p, err
 }
 
 // rewind sets the clock of the events back to 0: it counts the time since the packet before, which cannot be negative.
@@ -96,7 +97,7 @@ func (p *packer) rewind() {
 
 // open begins a packet. The first one says that it depends on nothing, and which clock the packets use.
 func (p *packer) open() (message, int) {
-	m, packet := p.compressor.packets.open(tracePacket)
+	m, packet := p.packets.open(tracePacket)
 	m = m.varint(packetSequence, 1)
 	if !p.begun {
 		p.begun = true
@@ -162,51 +163,23 @@ func (p *packer) intern(kind protowire.Number, t text) uint64 {
 
 // end ends a packet. If there are enough packets, it writes them.
 func (p *packer) end(m message, packet int) {
-	p.compressor.packets = m.close(packet)
-	if len(p.compressor.packets) >= maxChunk {
+	if p.packets = m.close(packet); len(p.packets) >= maxChunk {
 		p.flush()
 	}
-}
-
-// flush writes the packets so far.
-func (p *packer) flush() {
-	if p.err == nil {
-		p.err = p.compressor.write()
-	}
-	p.compressor.packets = p.compressor.packets[:0]
 }
 
 // maxChunk is how many bytes of packets are compressed together. Perfetto wants a packet that contains others to be shorter than 512 KB.
 const maxChunk = 400_000
 
-// A compressor collects packets and writes many of them as one compressed packet: the packets of a trace are much alike.
-type compressor struct {
-	w       io.Writer
-	packets message // not written yet
-	zip     *zlib.Writer
-	zipped  bytes.Buffer
-}
-
-func newCompressor(w io.Writer) (*compressor, error) {
-	c := &compressor{w: w}
-	var err error
-	c.zip, err = zlib.NewWriterLevel(&c.zipped, zlib.BestSpeed) // slower levels make it hardly smaller
-	return c, err
-}
-
-// write writes the packets, if there are any.
-func (c *compressor) write() error {
-	if len(c.packets) == 0 {
-		return nil
+// flush writes the packets so far as one compressed packet: the packets of a trace are much alike.
+func (p *packer) flush() {
+	if p.err == nil && len(p.packets) > 0 {
+		p.zipped.Reset()
+		p.zip.Reset(&p.zipped)
+		_, _ = p.zip.Write(p.packets) // if it fails, Close returns the same error; writing to memory does not fail
+		if p.err = p.zip.Close(); p.err == nil {
+			_, p.err = p.w.Write(message(nil).bytes(tracePacket, message(nil).bytes(packetCompressed, p.zipped.Bytes())))
+		}
 	}
-	c.zipped.Reset()
-	c.zip.Reset(&c.zipped)
-	if _, err := c.zip.Write(c.packets); err != nil {
-		return err
-	}
-	if err := c.zip.Close(); err != nil {
-		return err
-	}
-	_, err := c.w.Write(message(nil).bytes(tracePacket, message(nil).bytes(packetCompressed, c.zipped.Bytes())))
-	return err
+	p.packets = p.packets[:0]
 }

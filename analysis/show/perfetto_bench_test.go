@@ -23,7 +23,7 @@ func answering(grants int) *trace.Timeline {
 			From: metasim.Instant{Time: now}, Until: metasim.Instant{Time: due}, Holds: [2]int32{int32(i), int32(i + 1)},
 		})
 		t.Messages = append(t.Messages, trace.Message{
-			From: who, To: other, Channel: uint32(who), Size: 8, Sent: metasim.Instant{Time: now}, Due: metasim.Instant{Time: due},
+			LinkID: trace.LinkID{From: who, To: other, Channel: uint32(who)}, Size: 8, Sent: metasim.Instant{Time: now}, Due: metasim.Instant{Time: due},
 			Queued: at + 1000, Delivered: at + 3000,
 		})
 		now, t.End = due, at+3000

@@ -38,7 +38,7 @@ func ask(t *testing.T, trace []byte, queries ...string) (answers [][][]string) {
 func TestPerfettoReadsATrace(t *testing.T) {
 	tl, _ := robot(t)
 	for range 1000 {
-		tl.Messages = append(tl.Messages, trace.Message{From: 3, To: 1, Queued: tl.End, Delivered: tl.End})
+		tl.Messages = append(tl.Messages, trace.Message{LinkID: trace.LinkID{From: 3, To: 1}, Queued: tl.End, Delivered: tl.End})
 	}
 	b, _ := traceOf(t, tl)
 	const ofTrack = " join track t on t.id = s.track_id join track p on p.id = t.parent_id "

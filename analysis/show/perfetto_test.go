@@ -86,7 +86,7 @@ func anyTimeline(t *rapid.T) *trace.Timeline {
 		}
 	}
 	for range some(6) {
-		m := trace.Message{From: anybody(), To: anybody(), Channel: uint32(some(1)), Size: uint32(some(9)), Queued: some(20)}
+		m := trace.Message{LinkID: trace.LinkID{From: anybody(), To: anybody(), Channel: uint32(some(1))}, Size: uint32(some(9)), Queued: some(20)}
 		m.Sent.Time = metasim.Time(some(9))
 		m.Due.Time = m.Sent.Time + metasim.Time(some(3))
 		m.Delivered = some(1) * (m.Queued + some(3))
@@ -134,7 +134,7 @@ func TestArrowsBeginBeforeTheyEnd(t *testing.T) {
 	run, _ := robot(t)
 	for _, tl := range []*trace.Timeline{run, {
 		Names: []string{"first", "second"}, Channels: []string{"C"}, End: 10,
-		Messages: []trace.Message{{From: 1, To: 0, Queued: 5, Delivered: 5}, {From: 0, To: 1, Queued: 5, Delivered: 5}},
+		Messages: []trace.Message{{LinkID: trace.LinkID{From: 1, To: 0}, Queued: 5, Delivered: 5}, {LinkID: trace.LinkID{From: 0, To: 1}, Queued: 5, Delivered: 5}},
 	}} {
 		_, r := traceOf(t, tl)
 		begun, ended := map[uint64]bool{}, map[uint64]bool{}
@@ -157,7 +157,7 @@ func TestArrowsBeginBeforeTheyEnd(t *testing.T) {
 func TestMessagesArePiledSoHighOnly(t *testing.T) {
 	tl := &trace.Timeline{Names: []string{"a", "b"}, Channels: []string{"C"}, End: 10}
 	for range 1000 {
-		tl.Messages = append(tl.Messages, trace.Message{From: 0, To: 1, Queued: 5, Delivered: 5})
+		tl.Messages = append(tl.Messages, trace.Message{LinkID: trace.LinkID{From: 0, To: 1}, Queued: 5, Delivered: 5})
 	}
 	_, r := traceOf(t, tl)
 	require.Equal(t, maxStacked, r.height())

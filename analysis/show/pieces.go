@@ -147,9 +147,7 @@ func (p *piece) hold(h hold) {
 		most = maxHoldsOfMany
 	}
 	for len(p.holds) > most {
-		least := slices.IndexFunc(p.holds, func(h hold) bool {
-			return h == slices.MinFunc(p.holds, func(x, y hold) int { return cmp.Compare(x.length, y.length) })
-		})
+		least := slices.Index(p.holds, slices.MinFunc(p.holds, func(x, y hold) int { return cmp.Compare(x.length, y.length) }))
 		p.holds = slices.Delete(p.holds, least, least+1)
 	}
 }

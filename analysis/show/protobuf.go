@@ -73,25 +73,12 @@ const (
 // message is a protobuf message that is being written.
 type message []byte
 
-// number adds a variable-length integer: seven bits a byte, the lowest first.
-func (m message) number(v uint64) message {
-	for v >= 0x80 {
-		m = append(m, byte(v)|0x80)
-		v >>= 7
-	}
-	return append(m, byte(v))
-}
-
-func (m message) tag(field protowire.Number, kind protowire.Type) message {
-	return m.number(protowire.EncodeTag(field, kind))
-}
-
 func (m message) varint(field protowire.Number, v uint64) message {
-	return m.tag(field, protowire.VarintType).number(v)
+	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), v)
 }
 
 func (m message) fixed64(field protowire.Number, v uint64) message {
-	return protowire.AppendFixed64(m.tag(field, protowire.Fixed64Type), v)
+	return protowire.AppendFixed64(protowire.AppendTag(m, field, protowire.Fixed64Type), v)
 }
 
 func (m message) double(field protowire.Number, v float64) message {
@@ -99,17 +86,17 @@ func (m message) double(field protowire.Number, v float64) message {
 }
 
 func (m message) bytes(field protowire.Number, v []byte) message {
-	return append(m.tag(field, protowire.BytesType).number(uint64(len(v))), v...)
+	return protowire.AppendBytes(protowire.AppendTag(m, field, protowire.BytesType), v)
 }
 
 func (m message) text(field protowire.Number, v string) message {
-	return append(m.tag(field, protowire.BytesType).number(uint64(len(v))), v...)
+	return protowire.AppendString(protowire.AppendTag(m, field, protowire.BytesType), v)
 }
 
 // open begins a message inside this one and returns where it begins. close ends it. open reserves one byte for the length, which is enough
 // for most messages; close moves a longer message.
 func (m message) open(field protowire.Number) (message, int) {
-	m = append(m.tag(field, protowire.BytesType), 0)
+	m = append(protowire.AppendTag(m, field, protowire.BytesType), 0)
 	return m, len(m)
 }
 
@@ -122,6 +109,6 @@ func (m message) close(begin int) message {
 	more := protowire.SizeVarint(length) - 1
 	m = append(m, make([]byte, more)...)
 	copy(m[begin+more:], m[begin:])
-	m[:begin-1].number(length)
+	protowire.AppendVarint(m[:begin-1], length)
 	return m
 }

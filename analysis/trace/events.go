@@ -160,7 +160,7 @@ func (t *tracer) queue(to metasim.ClientID, m *metasim.Message, lost bool) {
 	}
 	t.inFlight[MessageID{m.From, to, m.Seq}] = int32(len(t.tl.Messages))
 	t.tl.Messages = append(t.tl.Messages, Message{
-		From: m.From, To: to, Channel: id.Channel, Size: uint32(len(m.Payload)), Sent: m.Sent, Due: m.Due, Queued: t.wall,
+		LinkID: id, Size: uint32(len(m.Payload)), Sent: m.Sent, Due: m.Due, Queued: t.wall,
 	})
 }
 

@@ -107,8 +107,7 @@ const NoClient = ^metasim.ClientID(0)
 
 // A Message is a message that was queued for one recipient.
 type Message struct {
-	From, To  metasim.ClientID
-	Channel   uint32 // an index of Timeline.Channels
+	LinkID
 	Size      uint32 // of the payload, in bytes
 	Sent, Due metasim.Instant
 	// Queued is when the dispatcher queued it. Delivered is when it was delivered; zero: never.
