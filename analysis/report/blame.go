@@ -51,7 +51,7 @@ func (r *Report) blameTable(b *strings.Builder, width int) {
 	if len(r.Blame) == 0 {
 		return
 	}
-	t := table{title: "Who waited for whom", columns: []column{
+	t := table{title: "Who waited for whom", more: len(r.Blame) - maxRows, columns: []column{
 		{head: "waiting", word: true}, {head: "for", word: true}, {head: "time"}, {head: "of the run"},
 	}}
 	for _, p := range r.Blame[:min(len(r.Blame), maxRows)] {
@@ -61,5 +61,4 @@ func (r *Report) blameTable(b *strings.Builder, width int) {
 		t.note = "the chains of waiting clients are so long that they were looked up only every " + Span(r.BlameResolutionS)
 	}
 	t.write(b, width)
-	moreRows(b, len(r.Blame))
 }

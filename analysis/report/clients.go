@@ -72,12 +72,12 @@ func (r *Report) ByCost() []ClientReport {
 
 func (r *Report) clientTable(b *strings.Builder, width int) {
 	rows := r.ByCost()
-	t := table{title: "Clients, the most expensive first", columns: []column{
+	t := table{title: "Clients, the most expensive first", more: len(rows) - maxRows, columns: []column{
 		{head: "client", word: true},
 		{head: "work"},
 		{head: "busy", note: "work / the run"},
 		{head: "blocked", note: "waited to be authorized"},
-		{head: "no core", note: "waited for a core", rank: 1},
+		{head: "no core", note: "waited for a core", rank: 1, hidden: r.CoreWaitS == 0},
 		{head: "other", note: "transport, dispatcher, or absent", rank: 5},
 		{head: "held", note: "how long others waited for it, in total"},
 		{head: "critical", note: "its work on the critical path / the run"},
@@ -87,10 +87,8 @@ func (r *Report) clientTable(b *strings.Builder, width int) {
 		{head: "promised", note: "of the time in which it sent nothing", rank: 3},
 		{head: "announced", note: "the same, unless a message came", rank: 7},
 		{head: "sends", rank: 8},
-		{head: "cpu", note: "processor time", rank: 9},
+		{head: "cpu", note: "processor time", rank: 9, hidden: r.CPUS == 0},
 	}}
-	t.hide("no core", r.CoreWaitS == 0)
-	t.hide("cpu", r.CPUS == 0)
 	for _, c := range rows[:min(len(rows), maxRows)] {
 		promised, announced := "-", "-"
 		if c.Sends > 0 {
@@ -101,5 +99,4 @@ func (r *Report) clientTable(b *strings.Builder, width int) {
 			Span(c.CPUS))
 	}
 	t.write(b, width)
-	moreRows(b, len(rows))
 }

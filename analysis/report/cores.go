@@ -54,17 +54,15 @@ func (r *Report) coreTable(b *strings.Builder, width int) {
 	if len(r.Bounds) < 2 {
 		return // of one client
 	}
+	best := r.Bounds[len(r.Bounds)-1].PlayedS
 	t := table{title: "Cores", columns: []column{
 		{head: "cores"},
-		{head: "predicted", note: "what the run would take on so many"},
-		{head: "loses", note: "compared with a core for each client"},
+		{head: "predicted", note: "what the run would take on so many", hidden: best == 0},
+		{head: "loses", note: "compared with a core for each client", hidden: best == 0},
 		{head: "at least", note: "what the work alone takes"},
 		{head: "at most", note: "the same, if no core idles while a client could compute"},
 		{word: true},
 	}}
-	best := r.Bounds[len(r.Bounds)-1].PlayedS
-	t.hide("predicted", best == 0)
-	t.hide("loses", best == 0)
 	enough := false
 	for i, bound := range r.Bounds {
 		mark := ""

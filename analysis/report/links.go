@@ -88,7 +88,7 @@ func (r *Report) linkTable(b *strings.Builder, width int) {
 	if len(r.Links) == 0 {
 		return
 	}
-	t := table{title: "Links, the most expensive first", columns: []column{
+	t := table{title: "Links, the most expensive first", more: len(r.Links) - maxRows, columns: []column{
 		{head: "link", word: true},
 		{head: "channel", word: true},
 		{head: "delay", note: "the least declared, in simulated time"},
@@ -107,5 +107,4 @@ func (r *Report) linkTable(b *strings.Builder, width int) {
 			count(l.Messages), metasim.Time(l.DeclaredReactionNS).String(), observed(l.ReactionNS), count(l.Lost), size(float64(l.Bytes)))
 	}
 	t.write(b, width)
-	moreRows(b, len(r.Links))
 }

@@ -15,6 +15,7 @@ type table struct {
 	note    string // about the whole table; may be empty
 	columns []column
 	rows    [][]string
+	more    int // rows that are left out
 }
 
 // A column is aligned to the right, or to the left if it has words. A column of rank 0 is always printed.
@@ -23,23 +24,14 @@ type column struct {
 	note   string // what the column is, if head does not say it
 	word   bool
 	rank   int
-	hidden bool
-}
-
-// hide hides a column if it is empty.
-func (t *table) hide(head string, empty bool) {
-	for i := range t.columns {
-		if empty && t.columns[i].head == head {
-			t.columns[i].hidden = true
-		}
-	}
+	hidden bool // it would be empty
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 const gap = 2 // blanks between two columns
 
-// write prints the table below its title and the notes of its columns.
+// write prints the table below its title and the notes of its columns, and says how many rows are left out.
 func (t *table) write(b *strings.Builder, width int) {
 	widths := make([]int, len(t.columns))
 	for i := range t.columns {
@@ -67,6 +59,9 @@ func (t *table) write(b *strings.Builder, width int) {
 	t.line(b, heads, shown, widths)
 	for _, row := range t.rows {
 		t.line(b, row, shown, widths)
+	}
+	if t.more > 0 {
+		fmt.Fprintf(b, "... and %d more: see --json\n", t.more)
 	}
 }
 
@@ -142,13 +137,6 @@ func shortened(s string, width int) string {
 	const dots = ".."
 	head := (width - len(dots)) / 2
 	return string(r[:head]) + dots + string(r[len(r)-(width-len(dots)-head):])
-}
-
-// moreRows says how many rows of a table are not printed.
-func moreRows(b *strings.Builder, rows int) {
-	if rows > maxRows {
-		fmt.Fprintf(b, "... and %d more: see --json\n", rows-maxRows)
-	}
 }
 
 // wrap writes text with a hanging indent.
