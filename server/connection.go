@@ -1,6 +1,8 @@
 package server
 
 import (
+	"sync"
+
 	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/session"
@@ -50,3 +52,204 @@ func (c *connection) flush() (before, after int, err error) {
 // asks reports whether the peer has sent something since its outbox exceeded OutboxLimit, or has not read the answer to
 // what it sent before.
 func (c *connection) asks() bool { return c.heard > c.known || c.outbox.taken() < c.answer }
+
+// An outbox holds what waits to be written to one connection. The goroutine that has the turn puts packets, and never
+// waits: it writes what the connection takes at once, and a goroutine of the outbox writes the rest. A connection that
+// cannot tell whether a write would wait is written by that goroutine only. One inside the process may take everything at
+// once.
+type outbox struct {
+	conn  wire.Conn
+	spawn func(func()) bool // starts a goroutine, until the run is over
+
+	// The turn guards these.
+	begun  bool   // direct is known
+	direct bool   // the peer is in this process, and a write hands the packets over
+	total  uint64 // bytes that were ever put
+
+	mu      sync.Mutex
+	ready   sync.Cond
+	prompt  wire.Prompt // nil if only the goroutine writes
+	encoder wire.Encoder
+	frames  []byte // that wait
+	use     usage  // of the memory of frames
+	writing int    // bytes that the goroutine is writing
+	active  bool   // there is a goroutine
+	writes  uint64 // that have ended
+	closing bool
+	broken  bool // nothing can be written any more; the reader gets the error
+}
+
+func newOutbox(conn wire.Conn, spawn func(func()) bool) *outbox {
+	o := &outbox{conn: conn, spawn: spawn}
+	o.ready.L = &o.mu
+	o.prompt, _ = conn.(wire.Prompt)
+	return o
+}
+
+// begin finds out, before the first put, whether the peer takes packets directly.
+func (o *outbox) begin() {
+	if o.begun {
+		return
+	}
+	o.begun = true
+	d, ok := o.conn.(wire.Direct)
+	o.direct = ok && d.Immediate()
+}
+
+// put takes the packets of a round, of which it keeps nothing. It returns how many bytes waited before, and how many wait
+// now.
+func (o *outbox) put(packets []wire.Packet) (before, after int, err error) {
+	o.begin()
+	if o.direct {
+		_ = o.conn.Write(packets) // the mailbox gets the error of a peer that is gone
+		return 0, 0, nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before = len(o.frames) + o.writing
+	if o.broken {
+		return before, before, nil
+	}
+	if o.frames, err = o.encoder.AppendFrames(o.frames, packets); err != nil {
+		return before, before, err
+	}
+	o.total += uint64(len(o.frames) + o.writing - before)
+	o.send()
+	return before, len(o.frames) + o.writing, nil
+}
+
+// send writes what the connection takes at once, and leaves the rest to the goroutine.
+func (o *outbox) send() {
+	if o.prompt != nil && !o.active {
+		n, err := o.prompt.TryWriteFrames(o.frames)
+		if n > 0 {
+			o.writes++
+		}
+		if n < len(o.frames) {
+			o.frames = o.frames[:copy(o.frames, o.frames[n:])]
+		} else {
+			o.frames = reuse(o.frames, &o.use, minFrames)
+		}
+		if o.broken = err != nil; o.broken {
+			o.frames = nil
+		}
+	}
+	switch {
+	case len(o.frames) == 0:
+		if cap(o.frames) > maxFrames {
+			o.frames = nil
+		}
+	case o.active:
+		o.ready.Signal()
+	default:
+		o.active = o.spawn(o.write)
+	}
+}
+
+// state returns how many bytes wait, and how many writes have ended.
+func (o *outbox) state() (bytes int, writes uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.frames) + o.writing, o.writes
+}
+
+// taken returns how many bytes were ever written.
+func (o *outbox) taken() uint64 {
+	bytes, _ := o.state()
+	return o.total - uint64(bytes)
+}
+
+// close has what waits written, and then the connection closed.
+func (o *outbox) close() {
+	o.begin()
+	if o.direct {
+		_ = o.conn.Close() // nothing waits
+		return
+	}
+	o.mu.Lock()
+	if o.closing {
+		o.mu.Unlock()
+		return
+	}
+	o.closing = true
+	if !o.active {
+		o.active = o.spawn(o.write) // a transport may take a moment to close
+	}
+	idle := !o.active
+	o.ready.Signal()
+	o.mu.Unlock()
+	if idle { // the run is over, and the caller may wait
+		_ = o.conn.Close() // nothing more can be done about an error
+	}
+}
+
+// write is the goroutine. It runs until nothing waits, or, where only it writes, until close.
+func (o *outbox) write() {
+	var frames []byte
+	for {
+		var done bool
+		if frames, done = o.take(frames); done {
+			return
+		}
+		if len(frames) == 0 {
+			break
+		}
+		if err := o.conn.WriteFrames(frames); err != nil {
+			break
+		}
+	}
+	o.mu.Lock()
+	o.broken = true
+	o.mu.Unlock()
+	_ = o.conn.Close() // everything was written, or the reader reports the broken connection
+}
+
+// How many bytes of memory for frames a connection keeps, twice: at most, and at least.
+const (
+	maxFrames = 64 << 10
+	minFrames = 256
+)
+
+// take notes that what it returned before was written, and returns what waits, in exchange for that memory. It returns
+// nothing when the connection is to be closed, and done when the goroutine has nothing left to do.
+func (o *outbox) take(written []byte) (frames []byte, done bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(written) > 0 {
+		o.writes++
+		o.writing = 0
+	}
+	for len(o.frames) == 0 && !o.closing {
+		if o.prompt != nil {
+			o.active = false
+			return nil, true
+		}
+		o.ready.Wait()
+	}
+	frames = o.frames
+	o.frames, o.writing = reuse(written, &o.use, minFrames), len(frames)
+	if cap(written) > maxFrames {
+		o.frames = nil
+	}
+	return frames, false
+}
+
+// A usage counts the uses of a slice whose memory is used again and again. Memory that was needed for one burst is
+// returned after many small uses: ten thousand connections would otherwise keep it for the rest of the run.
+type usage struct{ small int } // how many uses in a row took a quarter of the memory, or less
+
+// smallUses is after how many small uses half of the memory is returned.
+const smallUses = 32
+
+// reuse empties a slice for its next use, and does not clear it. Up to least elements of memory are never returned.
+func reuse[T any](s []T, use *usage, least int) []T {
+	if cap(s) <= least || 4*len(s) > cap(s) {
+		use.small = 0
+		return s[:0]
+	}
+	if use.small++; use.small < smallUses {
+		return s[:0]
+	}
+	use.small = 0
+	return make([]T, 0, cap(s)/2)
+}

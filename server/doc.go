@@ -20,14 +20,13 @@
 //
 //	server.go      the Server: New, Serve, Accept and the readers of connections
 //	control.go     for a driver: Initialize, AdvanceTo, Pace; for a person: Pause, Resume, Step
-//	snapshot.go    the state of a run, for people
-//	result.go      the result of a run
+//	snapshot.go    the state of a run and its result, for people
 //	turn.go        which goroutine runs the dispatcher; the main loop; a round
 //	lost.go        clients that are lost, peers that do not read
 //	dispatch.go    events to the dispatcher, effects to the sessions
 //	permission.go  how far the run may go
 //	timing.go      when each client did what
 //	mailbox.go     what waits for the next round
-//	connection.go  a connection; outbox.go what waits to be written to it
+//	connection.go  a connection, and what waits to be written to it
 //	config.go, errors.go
 package server

@@ -68,7 +68,8 @@ func (s *Server) lost(id metasim.ClientID, why string) {
 	status := s.dispatcher.Status(id)
 	if s.session.Started() && s.config.Detach[status.Name] {
 		s.detached = true
-		s.timing.clients[id].leaves(s.wall)
+		s.timing.clients[id].resumes(s.wall)
+		s.timing.clients[id].end = s.wall
 		s.log.Warn("detached", "client", status.Name, "at", status.Clock, "cause", why)
 		s.step(s.session.Cut(id, status.Clock))
 		return

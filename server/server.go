@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -51,14 +52,13 @@ func New(c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if c.StartTimeout == 0 {
-		c.StartTimeout = DefaultStartTimeout
-	}
-	if c.OutboxLimit == 0 {
-		c.OutboxLimit = defaultOutboxLimit
-	}
+	c.StartTimeout = cmp.Or(c.StartTimeout, DefaultStartTimeout)
+	c.OutboxLimit = cmp.Or(c.OutboxLimit, defaultOutboxLimit)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.After == nil {
+		c.After = func(bool) {}
 	}
 	d, err := metasim.New(c.Core)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.session.Farewell(err)
 	s.flush()
 	s.turn.Unlock()
-	s.after(true)
+	s.config.After(true)
 	close(s.over)
 	s.mail.close()
 	s.mu.Lock()
@@ -145,7 +145,15 @@ func (s *Server) Accept(l wire.Listener) error {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
-			return s.unlessOver(err)
+			select {
+			case <-s.over:
+				return nil
+			default:
+			}
+			if errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			return err
 		}
 		if !s.connect(conn) {
 			return conn.Close()
@@ -158,26 +166,18 @@ func (s *Server) connect(conn wire.Conn) bool {
 	c := &connection{conn: conn, outbox: newOutbox(conn, s.spawn), server: s}
 	c.session = s.session.Connect(c)
 	direct, isDirect := conn.(wire.Direct)
-	if !s.register(c, isDirect) {
-		return false
-	}
-	if isDirect {
-		// Receive may run the dispatcher, which locks s.mu to start a goroutine: so s.mu is not locked here.
-		direct.Receive(func(packets []wire.Packet, err error) { s.receive(c, packets, err, true) })
-	}
-	return true
-}
-
-// register notes a connection, and starts its reader if it needs one. It reports false when the run is over.
-func (s *Server) register(c *connection, isDirect bool) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.closed {
+		s.mu.Unlock()
 		return false
 	}
 	s.connections = append(s.connections, c)
 	if !isDirect {
 		s.goroutines.Go(func() { s.read(c) })
+	}
+	s.mu.Unlock() // Receive may run the dispatcher, which locks it to start a goroutine
+	if isDirect {
+		direct.Receive(func(packets []wire.Packet, err error) { s.receive(c, packets, err, true) })
 	}
 	return true
 }
@@ -194,15 +194,3 @@ func (s *Server) read(c *connection) {
 	}
 }
 
-// unlessOver drops the error of a listener that was closed because the run is over.
-func (s *Server) unlessOver(err error) error {
-	select {
-	case <-s.over:
-		return nil
-	default:
-	}
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
-}

@@ -73,17 +73,9 @@ func (a *clientTiming) authorized(wall time.Duration) {
 	a.resumes(wall)
 }
 
-// leaves notes that a client does not take part any more.
-func (a *clientTiming) leaves(wall time.Duration) {
-	a.resumes(wall)
-	a.end = wall
-}
-
 func (a *clientTiming) resumes(wall time.Duration) {
 	if a.waiting {
-		a.waiting = false
-		a.blocked += wall - a.since
-		a.since = wall
+		a.blocked, a.since, a.waiting = a.blockedFor(wall), wall, false
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
-	"metasim/wire/session"
 )
 
 // No goroutine belongs to the dispatcher. A goroutine that brings something runs the dispatcher itself if no other does at
@@ -35,7 +34,7 @@ func (s *Server) receive(c *connection, packets []wire.Packet, err error, inProc
 		s.mail.put(c, packets, err)
 	}
 	s.catchUp()
-	s.after(!inProcess)
+	s.config.After(!inProcess)
 }
 
 // do runs f as a round of its own. It reports false when the run is over.
@@ -45,7 +44,7 @@ func (s *Server) do(f func()) bool {
 	s.round(f)
 	s.turn.Unlock()
 	s.catchUp()
-	s.after(true)
+	s.config.After(true)
 	return !ended
 }
 
@@ -59,13 +58,6 @@ func (s *Server) catchUp() {
 		s.turn.Unlock()
 	}
 	s.mail.wake()
-}
-
-// after calls Config.After.
-func (s *Server) after(canRunInline bool) {
-	if s.config.After != nil {
-		s.config.After(canRunInline)
-	}
 }
 
 // run is the main loop. It returns when the run is over. The caller has the turn, before and after.
@@ -85,7 +77,7 @@ func (s *Server) run(ctx context.Context) error {
 	for !s.ended {
 		s.turn.Unlock()
 		s.catchUp()
-		s.after(true)
+		s.config.After(true)
 		var work func()
 		select {
 		case <-s.mail.woken:
@@ -131,8 +123,12 @@ func (s *Server) round(work func()) {
 	}
 }
 
-// readClock reads the clock once for a round.
-func (s *Server) readClock() { s.wall = time.Since(s.began) }
+// readClock reads the clock, unless the run is over.
+func (s *Server) readClock() {
+	if !s.ended {
+		s.wall = time.Since(s.began)
+	}
+}
 
 // takeMail takes all that waits.
 func (s *Server) takeMail() {
@@ -160,11 +156,10 @@ func (s *Server) take(c *connection, packets []wire.Packet, err error) {
 
 // cause says in words how a connection ended.
 func cause(err error) string {
-	var protocol *wire.ProtocolError
 	switch {
 	case errors.Is(err, io.EOF):
 		return "the connection was closed"
-	case errors.As(err, &protocol):
+	case errors.As(err, new(*wire.ProtocolError)):
 		return "it sent what is not the protocol: " + err.Error()
 	}
 	return "the connection broke: " + err.Error()
@@ -178,7 +173,10 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 	c.heard++
 	ev, refusal := s.session.Receive(c.session, p)
 	if refusal != nil {
-		s.refused(c, refusal)
+		s.logRefused(c, refusal.Text)
+		if refusal.Lost {
+			s.lost(refusal.Client, refusal.Cause)
+		}
 		return
 	}
 	for ev != nil {
@@ -192,14 +190,6 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 			s.log.Debug("joined", "client", s.dispatcher.Names()[join.Client], "peer", c.conn.Peer(), "missing", s.session.Awaited())
 		}
 		ev = next
-	}
-}
-
-// refused logs that a peer was refused. If it had joined, its client is lost.
-func (s *Server) refused(c *connection, r *session.Refusal) {
-	s.logRefused(c, r.Text)
-	if r.Lost {
-		s.lost(r.Client, r.Cause)
 	}
 }
 
