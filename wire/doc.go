@@ -7,10 +7,8 @@
 //	decode.go      one frame to packets (Decoder)
 //	bodies.go      the body of a packet, field by field
 //	handshake.go   the bodies of joining and leaving, by generated code
-//	repeat.go      a body with the same bytes as the last one is not parsed again
-//	memory.go      where payloads and names are kept, and what they keep alive
-//	cursor.go      the fields of a message
-//	fields.go      the numbers of the fields
+//	memory.go      what the decoder keeps: payloads, names, and the last body of each kind, which often comes again
+//	cursor.go      the fields of a message, and their numbers
 //	limits.go      what is refused: Check, and ProtocolError
 //	wirepb/        the same packets as generated protobuf
 //	session/       the rules of both ends

@@ -2,8 +2,12 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"metasim/internal/slab"
+	"metasim/metasim"
 )
 
 // A memory holds what outlives a frame: payloads, and names that come again and again.
@@ -69,4 +73,102 @@ func (m *memory) name(c *cursor) string {
 		m.names[s] = s
 	}
 	return s
+}
+
+// A repeatCache holds the last body of one kind and its bytes. When many members move in step, or nothing happens, the next
+// body often has the same bytes and is not parsed again. A report may end with the work that the client did (computed and
+// processor time); often everything before that is the same, and then only the work is parsed.
+type repeatCache[T any] struct {
+	lent  slab.Slab[T]
+	known []byte // the bytes of the last body without its work; empty: none
+	value T      // the last body, without its work
+	at    *T     // a value that was lent since the last reclaim and is the same as value; nil: none
+}
+
+// maxRepeat is the size of the longest body that is cached: more than any without a payload has, unless it is padded.
+const maxRepeat = 128
+
+// maxLent is how many values a connection keeps memory for between two reads: there may be thousands of connections.
+const maxLent = 1 << 10
+
+// get returns the last body again when b has the same bytes, and decodes b otherwise. decode returns how many bytes come
+// before the work, or 0 if the work does not come last. When only the work differs, get calls work with the rest of the
+// bytes; work is nil for a kind without work.
+func (l *repeatCache[T]) get(decode func(*T, []byte) (same int, err error), work func(*T, []byte) error, b []byte) (Body, error) {
+	if n := len(l.known); n > 0 && bytes.HasPrefix(b, l.known) {
+		if len(b) == n {
+			if l.at == nil {
+				l.at = l.lent.Lend()
+				*l.at = l.value
+			}
+			return l.at, nil
+		}
+		if work != nil {
+			v := l.lent.Lend()
+			*v = l.value
+			if work(v, b[n:]) == nil {
+				return v, nil
+			}
+		}
+	}
+	v := l.lent.Lend()
+	same, err := decode(v, b)
+	if err != nil {
+		return nil, err
+	}
+	if same <= maxRepeat {
+		l.known, l.value, l.at = append(l.known[:0], b[:same]...), *v, v
+		if same < len(b) {
+			l.at = nil
+			err = work(&l.value, nil)
+		}
+	}
+	return v, err
+}
+
+func (l *repeatCache[T]) reclaim() {
+	l.lent.ReclaimAtMost(maxLent)
+	l.at = nil
+}
+
+// rawWork holds the work fields of a report as they came.
+type rawWork struct {
+	computed, cpu uint64
+	began         bool
+	same          int // how many bytes come before the work; 0: another field comes after it
+}
+
+// passed is called after each field. The fields with tag first and above are work.
+func (w *rawWork) passed(c *cursor, first uint64) {
+	switch {
+	case c.tag >= first:
+		w.began = true
+	case w.began:
+		w.same = 0
+	default:
+		w.same = c.next
+	}
+}
+
+func (w *rawWork) put(r *metasim.Report) { r.Computed, r.CPU = int64(w.computed), int64(w.cpu) }
+
+var errNoWork = errors.New("not a field of work")
+
+// work sets the work of a report from the rest of its body. It fails if another field is there.
+func work(r *metasim.Report, b []byte, computed, cpu uint64) error {
+	var w rawWork
+	c := read(b, "Report")
+	for c.more() {
+		switch c.tag {
+		case computed:
+			w.computed = c.number()
+		case cpu:
+			w.cpu = c.number()
+		default:
+			c.fail(errNoWork)
+		}
+	}
+	w.put(r)
+	c.fail(checkWork(r))
+	return c.err
 }

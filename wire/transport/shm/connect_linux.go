@@ -2,11 +2,15 @@ package shm
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"metasim/wire"
 	"metasim/wire/transport"
@@ -153,4 +157,126 @@ func (l *listener) Close() error {
 	err := l.socket.Close()
 	l.tasks.Wait()
 	return err
+}
+
+// patience bounds the greeting, on each side. It takes less than a millisecond, but much longer on a machine that starts
+// a thousand processes at once.
+const patience = 30 * time.Second
+
+// offer is the client's side of the greeting: it makes the memory, sends it and waits until the server has mapped it.
+func offer(socket *net.UnixConn, size uint32) (*conn, error) {
+	file, err := createMemory(size)
+	if err != nil {
+		return nil, err
+	}
+	m, err := mapMemory(file, size)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	_, _, err = socket.WriteMsgUnix(greeting(size), unix.UnixRights(int(file.Fd())), nil)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, errors.Join(fmt.Errorf("send the memory: %w", err), m.unmap())
+	}
+	answer := make([]byte, greetingSize)
+	n, err := socket.Read(answer)
+	if err == nil {
+		_, err = readGreeting(answer[:n])
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("wait for the server: %w", err), m.unmap())
+	}
+	return newConn(socket, m, size, client), nil
+}
+
+// take is the server's side of the greeting: it maps the memory that the client sends, and answers.
+func take(socket *net.UnixConn) (*conn, error) {
+	if err := socket.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, err
+	}
+	file, size, err := receive(socket)
+	if err != nil {
+		return nil, err
+	}
+	m, err := mapMemory(file, size)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	if _, err = socket.Write(greeting(size)); err == nil {
+		err = socket.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.unmap())
+	}
+	return newConn(socket, m, size, server), nil
+}
+
+// receive reads a greeting and the one file that comes with it. It closes each file that it does not return.
+func receive(socket *net.UnixConn) (*os.File, uint32, error) {
+	greeted, rights := make([]byte, greetingSize+1), make([]byte, unix.CmsgSpace(4))
+	n, oob, _, _, err := socket.ReadMsgUnix(greeted, rights)
+	if err != nil {
+		return nil, 0, err
+	}
+	files, err := filesIn(rights[:oob])
+	size, wrong := readGreeting(greeted[:n])
+	err = errors.Join(err, wrong)
+	if err == nil && len(files) != 1 {
+		err = fmt.Errorf("the greeting came with %d files; send the memory, and nothing else", len(files))
+	}
+	if err != nil {
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+		}
+		return nil, 0, err
+	}
+	return files[0], size, nil
+}
+
+// filesIn returns the files of a control message; the runtime has asked for close-on-exec.
+func filesIn(rights []byte) ([]*os.File, error) {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil {
+		return nil, err
+	}
+	var files []*os.File
+	for _, m := range messages {
+		fds, err := unix.ParseUnixRights(&m)
+		if err != nil {
+			return files, err
+		}
+		for _, fd := range fds {
+			files = append(files, os.NewFile(uintptr(fd), "rings of a peer"))
+		}
+	}
+	return files, nil
+}
+
+const (
+	magic        = "metasim\x00" // the first bytes of a greeting
+	version      = 1             // of the layout; the version of the protocol is in the Hello
+	greetingSize = 16
+)
+
+// greeting returns the bytes that the client sends with its memory, and that the server answers when it has mapped it: the
+// magic, the version (u32) and the size of each ring (u32), little-endian.
+func greeting(size uint32) []byte {
+	b := append(make([]byte, 0, greetingSize), magic...)
+	b = binary.LittleEndian.AppendUint32(b, version)
+	return binary.LittleEndian.AppendUint32(b, size)
+}
+
+// readGreeting returns the size of each ring.
+func readGreeting(b []byte) (uint32, error) {
+	if len(b) != greetingSize || string(b[:len(magic)]) != magic {
+		return 0, fmt.Errorf("the peer does not use shared memory; use the URL that its server printed")
+	}
+	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
+		return 0, fmt.Errorf("the peer's memory has layout %d and ours %d; use one metasim on both sides", v, version)
+	}
+	size := binary.LittleEndian.Uint32(b[12:])
+	if size < minRingSize || size > maxRingSize || size&(size-1) != 0 {
+		return 0, fmt.Errorf("the peer's rings have %d bytes; use a power of two from %d to %d",
+			size, minRingSize, maxRingSize)
+	}
+	return size, nil
 }

@@ -20,13 +20,14 @@ import (
 
 // Unix is the transport of "unix:///path", where only this user may connect.
 func Unix() transport.Transport {
-	return transport.Transport{Scheme: "unix", Private: true, Listen: listenUnix, Dial: dialUnix}
+	path := func(rawURL string) (string, error) { return SocketPath("unix", rawURL) }
+	return transport.Transport{Scheme: "unix", Private: true, Listen: listenUnix, Dial: dialer("unix", path)}
 }
 
 // TCP is the transport of "tcp://host:port", where port 0 stands for a free one. Every program that reaches the port can
 // connect: use a local one, and check the token.
 func TCP() transport.Transport {
-	return transport.Transport{Scheme: "tcp", Listen: listenTCP, Dial: dialTCP}
+	return transport.Transport{Scheme: "tcp", Listen: listenTCP, Dial: dialer("tcp", hostPort)}
 }
 
 func listenUnix(rawURL string) (wire.Listener, error) {
@@ -53,28 +54,19 @@ func listenTCP(rawURL string) (wire.Listener, error) {
 	return &listener{Listener: l, url: "tcp://" + l.Addr().String()}, nil
 }
 
-func dialUnix(ctx context.Context, rawURL string) (wire.Conn, error) {
-	path, err := SocketPath("unix", rawURL)
-	if err != nil {
-		return nil, err
+// dialer returns the Dial of a transport whose addresses parse reads from a URL.
+func dialer(network string, parse func(rawURL string) (string, error)) func(context.Context, string) (wire.Conn, error) {
+	return func(ctx context.Context, rawURL string) (wire.Conn, error) {
+		address, err := parse(rawURL)
+		if err != nil {
+			return nil, err
+		}
+		c, err := Dial(ctx, network, address, rawURL)
+		if err != nil {
+			return nil, err
+		}
+		return New(c), nil
 	}
-	c, err := Dial(ctx, "unix", path, rawURL)
-	if err != nil {
-		return nil, err
-	}
-	return New(c), nil
-}
-
-func dialTCP(ctx context.Context, rawURL string) (wire.Conn, error) {
-	address, err := hostPort(rawURL)
-	if err != nil {
-		return nil, err
-	}
-	c, err := Dial(ctx, "tcp", address, rawURL)
-	if err != nil {
-		return nil, err
-	}
-	return New(c), nil
 }
 
 // Dial connects a socket, for a transport that begins with one. The URL is for errors.
