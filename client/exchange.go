@@ -41,7 +41,7 @@ func (c *Client) close() error {
 	return c.detach()
 }
 
-// detach gives the client's place up. Of a host that it shares it takes the others with it, unless it has left.
+// detach removes the client from its host. It closes the host, unless the client has left and others share the host.
 func (c *Client) detach() error {
 	c.in.forget()
 	c.host.leave(c.number)
@@ -101,7 +101,7 @@ func (c *Client) flush() error {
 	return nil
 }
 
-// unwritten ends the client after a write that failed.
+// unwritten ends the client after a write has failed.
 func (c *Client) unwritten(err error) error {
 	if errors.As(err, new(*wire.ProtocolError)) {
 		return c.rules.Fail(fmt.Errorf("at %v: %w", c.rules.Now(), err)) // nothing was sent, so the server has no say in it
@@ -136,7 +136,8 @@ func (c *Client) takeIn(came *session.Inbound, err error) error {
 	return c.rules.Lose(err)
 }
 
-// write writes what is there, in one write. The methods of an outbox are called with its lock. With a task, whose client then waits, tasks of its scheduler share the write.
+// write writes what is there, in one write. With a task, whose client then waits, tasks of its scheduler share the write. The
+// methods of an outbox are called with its lock.
 func (o *outbox) write(task *sched.Task) error {
 	packets := o.queue.Packets()
 	if o.err == nil && len(packets) > 0 {

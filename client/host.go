@@ -53,7 +53,7 @@ func (h *Host) Close() error {
 	return err
 }
 
-// join gives a client a place on the connection. Where that has ended, the inbox says so.
+// join adds a client to the connection. If that has ended, the inbox says so.
 func (h *Host) join(task *sched.Task) (uint32, inbox) {
 	if h.own != nil {
 		return 0, &ownInbox{conn: h.own, names: session.Names{Peer: h.conn.Peer()}}
@@ -72,7 +72,7 @@ func (h *Host) join(task *sched.Task) (uint32, inbox) {
 	return number, in
 }
 
-// leave gives the place up.
+// leave removes a client from the connection.
 func (h *Host) leave(number uint32) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,7 +88,7 @@ func (h *Host) read() {
 			h.end(err)
 		}
 		for _, s := range h.scheduled() {
-			s.Assist(true) // also at the end: some were brought something before it
+			s.Assist(true) // also at the end: packets may have come before it
 		}
 		if err != nil {
 			return

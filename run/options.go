@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -41,7 +40,7 @@ func (o *Options) Validate() error {
 		o.Patience = defaultPatience
 	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return nil
 }

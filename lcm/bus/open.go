@@ -2,7 +2,6 @@ package bus
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 
 	"metasim/lcm/names"
@@ -45,7 +44,7 @@ func (o Options) withDefaults() Options {
 		o.Queue = defaultQueue
 	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
 }

@@ -19,7 +19,6 @@
 package mirror
 
 import (
-	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -87,7 +86,7 @@ func New(c Config) *Mirror {
 		c.QueueBytes = defaultQueueBytes
 	}
 	if c.Log == nil {
-		c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	m := &Mirror{
 		config: c, seqs: make([]uint64, len(c.Clients)),

@@ -78,7 +78,7 @@ func chain(items []uint64) *History {
 	return c
 }
 
-// TestPart compares chains of random lengths that are equal for a random time, up to more checkpoints than are kept.
+// TestFirstDifference compares chains of random lengths that are equal for a random time, up to more checkpoints than are kept.
 func TestFirstDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.SampledFrom([]int{0, 1, firstEvery, 300, 3 * firstEvery * maxCheckpoints})

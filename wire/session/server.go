@@ -10,8 +10,7 @@ import (
 )
 
 // A Server is the server's end of all connections of one run: it decides what a peer is answered. Packets of the peers
-// and effects of the dispatcher go in. Events for the dispatcher, packets for the peers and
-// losses come out.
+// and effects of the dispatcher go in. Events for the dispatcher, packets for the peers and lost clients come out.
 //
 // The caller gives each packet to Receive, steps the dispatcher with the event that Receive returns, and then calls
 // Answer with that event; see there. It gives each effect to the method of its name. It is not safe for concurrent use.
@@ -40,7 +39,7 @@ type Conn struct {
 	introduced map[metasim.ClientID]struct{} // clients whose names the peer knows
 }
 
-// An Output takes packets that are to be written to one connection, in order. What Deliver and Authorize put is lent for
+// An Output takes packets that are to be written to one connection, in order. What Deliver and Authorize put is valid
 // as long as their effect is.
 type Output interface{ Put(p wire.Packet) }
 
@@ -113,7 +112,7 @@ func (s *Server) Connect(output Output) *Conn {
 }
 
 // Receive takes one packet of a connection. It returns the event for the dispatcher, nil if there is none; or that the
-// peer was refused. The event is the packet's body where the body is one of the core's nouns.
+// peer was refused. If the packet's body is an event, that is the event.
 func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 	m := c.members[p.Member]
 	if m == nil {
@@ -219,8 +218,8 @@ func (m *member) put(body wire.Body) {
 }
 
 // Answer tells the peers what follows from an event that the dispatcher has taken and that has been recorded: Welcome
-// from Join, Start from Begin, Goodbye from Leave. It is not called where the run has failed with the event: Evict and Farewell say
-// the last word then. It returns the next event for the dispatcher, nil if there is none: Begin, when the last client has
+// from Join, Start from Begin, Goodbye from Leave. It is not called if the run has failed with the event: then Evict and Farewell put
+// the last packets. It returns the next event for the dispatcher, nil if there is none: Begin, when the last client has
 // joined.
 func (s *Server) Answer(ev metasim.Event) metasim.Event {
 	switch ev := ev.(type) {

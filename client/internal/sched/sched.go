@@ -92,8 +92,8 @@ func (s *Scheduler) Wait() { s.all.Wait() }
 // ExpectAssist says that a server in this process calls Assist whenever it has notified tasks. Call it before Go.
 func (s *Scheduler) ExpectAssist() { s.assisted = true }
 
-// Assist resumes tasks on the caller's goroutine where no worker is awake to do so, so that none need be woken. Tasks that
-// compute for long it leaves to the workers, and so it does with all where canRun is false.
+// Assist resumes tasks on the caller's goroutine if no worker is awake, so that none need be woken. It leaves tasks that
+// compute for long to the workers. If canRun is false, it leaves all tasks to them.
 func (s *Scheduler) Assist(canRun bool) {
 	if !s.queued.Load() {
 		return
@@ -126,7 +126,7 @@ func (s *Scheduler) Assist(canRun bool) {
 	}
 }
 
-// WriteLater has write called when no task can go on any more. The error of write is not looked at.
+// WriteLater calls write when no task can go on any more. It drops the error of write.
 func (s *Scheduler) WriteLater(write func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
