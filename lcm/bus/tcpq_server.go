@@ -35,7 +35,7 @@ func serveTCPQ(a names.Address, o Options) (*tcpqServer, error) {
 		return nil, err
 	}
 	s := &tcpqServer{options: o, listener: listener}
-	s.log, s.url = o.Log, "tcpq://"+listener.Addr().String() // the system may have chosen the port
+	s.log, s.url = o.Log, s.URL()
 	s.work.Go(s.accept)
 	return s, nil
 }
@@ -196,3 +196,6 @@ func (s *tcpqServer) Close() error {
 	s.work.Wait()
 	return err
 }
+
+// URL returns the address of the server, with the port that the system chose where the given one was 0.
+func (s *tcpqServer) URL() string { return "tcpq://" + s.listener.Addr().String() }
