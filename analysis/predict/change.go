@@ -1,8 +1,10 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,7 +27,7 @@ import (
 type Change struct {
 	text     string
 	from, to string // of links; or from alone, of clients
-	channel  string // of links; empty: any
+	channel  string // of links
 	what     string
 	time     metasim.Time
 	speed    float64
@@ -72,7 +74,7 @@ func (m *Model) Parse(text string) (Change, error) {
 	}
 	var value string
 	if f := linkForm.FindStringSubmatch(text); f != nil {
-		c.from, c.to, c.channel, c.what, value = strings.TrimSpace(f[1]), strings.TrimSpace(f[2]), f[3], f[4], f[5]
+		c.from, c.to, c.channel, c.what, value = strings.TrimSpace(f[1]), strings.TrimSpace(f[2]), cmp.Or(f[3], "*"), f[4], f[5]
 		if c.what != changeDelay {
 			return fail("a link has no %q that can be changed; write link(%s->%s).delay=5ms", c.what, c.from, c.to)
 		}
@@ -124,10 +126,8 @@ func (c *Change) set(value string) string {
 
 // unknownClient returns what is wrong with a pattern of clients' names.
 func unknownClient(t *trace.Timeline, pattern string) string {
-	for _, name := range t.Names {
-		if delay.Match(pattern, name) {
-			return ""
-		}
+	if slices.ContainsFunc(t.Names, func(name string) bool { return delay.Match(pattern, name) }) {
+		return ""
 	}
 	return fmt.Sprintf("the run has no client %q: %s", pattern, suggest.Word(pattern, t.Names))
 }
@@ -153,7 +153,7 @@ func anyLink(t *trace.Timeline, c Change) bool {
 			continue
 		}
 		for _, channel := range clients[i].Publications {
-			if c.channel != "" && !delay.Match(c.channel, channel) {
+			if !delay.Match(c.channel, channel) {
 				continue
 			}
 			for k := range clients {
@@ -167,10 +167,5 @@ func anyLink(t *trace.Timeline, c Change) bool {
 }
 
 func subscribes(c *trace.ClientTotals, channel string) bool {
-	for _, sub := range c.Subscriptions {
-		if metasim.MatchSubscription(sub, channel) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Subscriptions, func(sub string) bool { return metasim.MatchSubscription(sub, channel) })
 }

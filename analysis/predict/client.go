@@ -52,13 +52,6 @@ func (c *clientModel) promise(ahead metasim.Time) {
 	}
 }
 
-// initialize makes the first act the current one.
-func (c *clientModel) initialize() {
-	if len(c.log.Acts) > 0 {
-		c.acts = append(c.acts[:0], 0)
-	}
-}
-
 // next returns when the client has something to do.
 func (c *clientModel) next() metasim.Instant {
 	next := c.nextEvent()

@@ -8,8 +8,6 @@ func (s *simulator) schedule(in int64, c *clientModel, k eventKind) {
 	s.events.Push(event{wall: s.wall + in, order: s.count, client: c, kind: k})
 }
 
-func before(a, b *event) bool { return a.wall < b.wall || a.wall == b.wall && a.order < b.order }
-
 func (s *simulator) freeCore() bool { return s.cores == 0 || s.busy < s.cores }
 
 // wake starts a client that waited when it has noticed a frame with so many messages.

@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"slices"
+
 	"metasim/delay"
 	"metasim/metasim"
 )
@@ -17,21 +19,9 @@ func withChanges(before metasim.Delays, changes []Change) metasim.Delays {
 		return before
 	}
 	if before == nil {
-		before = oneStep{}
+		before = &delay.Table{} // one step on every link
 	}
 	return &changedDelays{before, links}
-}
-
-// oneStep are the delays of a run without any rules.
-type oneStep struct{}
-
-func (oneStep) Link(string, string, string) metasim.Link { return oneStep{} }
-func (oneStep) Min() metasim.Time                        { return 0 }
-func (oneStep) Earliest(x metasim.Instant) metasim.Instant {
-	return x.Add(0)
-}
-func (oneStep) Transit(dues []metasim.Instant, _ uint64, sent metasim.Instant, _ int) []metasim.Instant {
-	return append(dues, sent.Add(0))
 }
 
 // changedDelays are Delays with other least delays on some links.
@@ -43,22 +33,16 @@ type changedDelays struct {
 // Common returns the link that all clients share on a channel, if no change is about the channel.
 func (d *changedDelays) Common(channel string) (metasim.Link, bool) {
 	common, ok := d.Delays.(metasim.CommonDelays)
-	if !ok {
+	if !ok || slices.ContainsFunc(d.changes, func(c Change) bool { return delay.Match(c.channel, channel) }) {
 		return nil, false
-	}
-	for _, c := range d.changes {
-		if c.channel == "" || delay.Match(c.channel, channel) {
-			return nil, false
-		}
 	}
 	return common.Common(channel)
 }
 
 func (d *changedDelays) Link(from, to, channel string) metasim.Link {
 	link := d.Delays.Link(from, to, channel)
-	for i := len(d.changes) - 1; i >= 0; i-- {
-		c := &d.changes[i]
-		if delay.Match(c.from, from) && delay.Match(c.to, to) && (c.channel == "" || delay.Match(c.channel, channel)) {
+	for _, c := range slices.Backward(d.changes) {
+		if delay.Match(c.from, from) && delay.Match(c.to, to) && delay.Match(c.channel, channel) {
 			return &changedLink{link, link.Min(), c.time}
 		}
 	}

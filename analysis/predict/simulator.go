@@ -20,7 +20,7 @@ func newSimulator(t *trace.Timeline, w *workload, changes []Change) (*simulator,
 		return nil, err
 	}
 	s := &simulator{d: d, channels: t.Channels, costs: w.costs}
-	s.events.Less = before
+	s.events.Less = func(a, b *event) bool { return a.wall < b.wall || a.wall == b.wall && a.order < b.order }
 	if !w.free {
 		s.cores = w.Cores
 	}
@@ -47,7 +47,7 @@ func newSimulator(t *trace.Timeline, w *workload, changes []Change) (*simulator,
 // change applies changes to a client.
 func (c *clientModel) change(name string, changes []Change) {
 	for _, change := range changes {
-		if change.what == changeDelay || change.what == changeCores || !delay.Match(change.from, name) {
+		if !delay.Match(change.from, name) {
 			continue
 		}
 		switch change.what {
@@ -73,7 +73,9 @@ func (s *simulator) run() (int64, error) {
 	}
 	s.carryOut(s.d.Step(&metasim.Begin{}))
 	for _, c := range s.clients {
-		c.initialize()
+		if len(c.log.Acts) > 0 {
+			c.acts = append(c.acts, 0) // the first act is the initialization
+		}
 		s.wake(c, 0)
 	}
 	s.start()
