@@ -81,11 +81,7 @@ func (b *blame) refresh(spoke, asked []metasim.ClientID) {
 		kept := list[:0]
 		b.watchers[p] = nil
 		for _, w := range list {
-			c := &b.t.clients[w.id]
-			if !c.waiting || c.wait.epoch != w.epoch {
-				continue
-			}
-			if b.tooSoon(c) || !b.look(w.id) {
+			if !b.void(w) && (b.tooSoon(&b.t.clients[w.id]) || !b.look(w.id)) {
 				kept = append(kept, w)
 			}
 		}
@@ -96,6 +92,11 @@ func (b *blame) refresh(spoke, asked []metasim.ClientID) {
 			b.look(id)
 		}
 	}
+}
+
+func (b *blame) void(w watcher) bool {
+	c := &b.t.clients[w.id]
+	return !c.waiting || c.wait.epoch != w.epoch
 }
 
 // tooSoon reports whether the path of a client need not be looked up yet. In a long ring of clients every report changes every path.
@@ -140,10 +141,7 @@ func (b *blame) look(id metasim.ClientID) bool {
 func (b *blame) watch(client int, note watcher) {
 	list := b.watchers[client]
 	if len(list) == cap(list) && len(list) > 64 {
-		list = slices.DeleteFunc(list, func(w watcher) bool {
-			c := &b.t.clients[w.id]
-			return !c.waiting || c.wait.epoch != w.epoch
-		})
+		list = slices.DeleteFunc(list, b.void)
 	}
 	b.watchers[client] = append(list, note)
 }

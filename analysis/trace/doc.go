@@ -18,7 +18,7 @@
 //	shortfall.go  by how much simulated time
 //	promises.go   how accurate promises were
 //	profile.go    how many clients computed at once
-//	log.go        what every client did; infer.go adds the acts that no report mentions
+//	log.go        what every client did, with the acts that no report mentions
 //	links.go      numbers of links and channels
 //
 // # Duties of the caller

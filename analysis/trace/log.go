@@ -112,3 +112,103 @@ func (t *tracer) act(id metasim.ClientID, at metasim.Instant) *Act {
 	}
 	return &c.Acts[n]
 }
+
+// A client that goes on reports every instant at which it acts. But a later report replaces an earlier one that no other client needed yet.
+// So there may be more acts between two reported instants, and a run with shorter delays would see their reports. The tracer infers
+// these acts. It knows the next timer, as of the first of the two instants, and how far away this client's next timer is on average.
+
+// maxInferred is how many acts between two reported ones are inferred at most.
+const maxInferred = 100
+
+// stepLengths are how far away a client's next timers are.
+type stepLengths struct {
+	// goesOn counts acts after which the client went on. waits counts acts after which it waited: these depend on other clients, so
+	// they are used only if there are no others.
+	goesOn, waits lengths
+}
+
+func (s *stepLengths) add(at, next metasim.Instant, waited bool) {
+	if next == metasim.Infinity || !at.Before(next) {
+		return
+	}
+	l := &s.goesOn
+	if waited {
+		l = &s.waits
+	}
+	d := float64(next.Time - at.Time)
+	l.count, l.sum, l.squares = l.count+1, l.sum+d, l.squares+d*d
+}
+
+func (s *stepLengths) known() *lengths {
+	if s.goesOn.sum > 0 {
+		return &s.goesOn
+	}
+	return &s.waits
+}
+
+// lengths are sums over simulated times, in nanoseconds.
+type lengths struct{ count, sum, squares float64 }
+
+// after returns when a client that acts at an instant probably acts again. It returns Infinity if nothing is known.
+func (l *lengths) after(at metasim.Instant) metasim.Instant {
+	if l.sum == 0 {
+		return metasim.Infinity
+	}
+	return metasim.At(at.Time.Add(metasim.Time(l.sum / l.count)))
+}
+
+// within returns how many acts there probably are between two acts with a distance of d. If all lengths are equal it is one less than
+// the number of lengths in d. If they are as irregular as possible, the two acts say nothing about it.
+func (l *lengths) within(d metasim.Time) int {
+	if l.sum == 0 || d <= 1 {
+		return 0
+	}
+	regular := max(0, 2-l.squares*l.count/(l.sum*l.sum)) // one minus the variance, in units of the squared mean
+	return int(min(float64(d)*l.count/l.sum-regular+0.5, float64(d-1), maxInferred))
+}
+
+// infer adds the acts that a client probably did between the last reported instant and this one. It returns their part of the work.
+func (t *tracer) infer(id metasim.ClientID, at metasim.Instant, worked int64) int64 {
+	c, me := &t.tl.Log.Clients[id], &t.clients[id]
+	n := len(c.Acts)
+	if n == 0 || !c.Acts[n-1].At.Before(at) {
+		return 0
+	}
+	last := c.Acts[n-1]
+	c.steps.add(last.At, last.Next, c.waited)
+	a := Act{At: last.Next, Wall: t.wall, Timed: true, Sends: last.Sends}
+	switch {
+	case c.Messages && me.heard && last.At.Before(me.heardAt) && me.heardAt.Before(last.Next):
+		a.At, a.Timed, a.Cause, a.Next = me.heardAt, false, me.last, last.Next
+	case !c.Messages && last.Next == metasim.Infinity: // the client calls Step
+		a.At = c.steps.known().after(last.At)
+	}
+	if !last.At.Before(a.At) || !a.At.Before(at) {
+		return 0
+	}
+	rest := at.Time - a.At.Time
+	more := max(0, c.steps.known().within(rest))
+	a.Work = worked / int64(more+2)
+	for i := range more + 1 {
+		if i > 0 {
+			a.At, a.Timed = metasim.At(at.Time-rest+rest*metasim.Time(i)/metasim.Time(more+1)), true
+		}
+		if a.Timed {
+			c.announce(a.At)
+		}
+		a.Floor = a.At
+		c.Acts = append(c.Acts, a)
+	}
+	c.waited = false
+	t.tl.Log.room -= more + 1
+	return a.Work * int64(more+1)
+}
+
+// announce makes an instant the next timer of the last act. A client that calls Step also promises to send nothing before.
+func (c *ClientLog) announce(at metasim.Instant) {
+	last := &c.Acts[len(c.Acts)-1]
+	last.Next = at
+	if !c.Messages {
+		last.Floor = metasim.Later(last.Floor, at)
+	}
+}

@@ -66,24 +66,24 @@ func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 	c.now = metasim.Later(c.now, at)
 	next := clock{c.ideal + took, c.conservative + took, c.node}
 	n := node{work: took, prev: c.node, client: id, grant: c.grant}
-	for d := c.inbox.First(); d != nil && !c.now.Before(d.due); d = c.inbox.First() {
-		after := min(took, t.wall-max(d.wall, begin))
-		next.ideal = max(next.ideal, d.ideal+after)
-		reached = max(reached, max(d.wall, begin)+after)
-		if d.conservative+after > next.conservative {
-			next.conservative = d.conservative + after
-			n.work, n.prev, n.how, n.via, n.channel = after, d.node, byMessage, d.from, d.channel
+	// follow puts the client behind a message or a permit, and returns how long the client computed after that.
+	follow := func(s *stamp, how edge, via metasim.ClientID, channel uint32) int64 {
+		received := max(s.wall, begin)
+		after := min(took, t.wall-received)
+		reached = max(reached, received+after)
+		if s.conservative+after > next.conservative {
+			next.conservative = s.conservative + after
+			n.work, n.prev, n.how, n.via, n.channel = after, s.node, how, via, channel
 		}
+		return after
+	}
+	for d := c.inbox.First(); d != nil && !c.now.Before(d.due); d = c.inbox.First() {
+		next.ideal = max(next.ideal, d.ideal+follow(&d.stamp, byMessage, d.from, d.channel))
 		c.heardAt, c.heard, c.last = d.due, true, MessageID{d.from, id, d.seq}
 		c.inbox.Drop(1)
 	}
 	for p := c.permits.First(); p != nil && !c.now.Before(p.from); p = c.permits.First() {
-		after := min(took, t.wall-max(p.wall, begin))
-		reached = max(reached, max(p.wall, begin)+after)
-		if p.conservative+after > next.conservative {
-			next.conservative = p.conservative + after
-			n.work, n.prev, n.how, n.via, n.channel = after, p.node, byReport, p.by, unknownChannel
-		}
+		follow(&p.stamp, byReport, p.by, unknownChannel)
 		c.permits.Drop(1)
 	}
 	if n.work > 0 || n.prev != c.node {

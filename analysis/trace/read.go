@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"reflect"
@@ -69,12 +70,7 @@ func newTracer(src Source) (*tracer, error) {
 		return nil, err
 	}
 	const defaultMax = 1_000_000
-	if src.MaxGrants == 0 {
-		src.MaxGrants = defaultMax
-	}
-	if src.MaxMessages == 0 {
-		src.MaxMessages = defaultMax
-	}
+	src.MaxGrants, src.MaxMessages = cmp.Or(src.MaxGrants, defaultMax), cmp.Or(src.MaxMessages, defaultMax)
 	names := d.Names()
 	t := &tracer{
 		d: d, src: src, clients: make([]client, len(names)), profile: newProfile(len(names), src.Cores), pass: 1,
