@@ -195,7 +195,7 @@ func (o *outbox) expire() {
 	_ = o.write(nil) // the next write returns it
 }
 
-// named is the function of that name, which returns the same error each time for a session that is over.
+// named adds the name of the client to an error. For a session that is over it returns the same error each time.
 func (c *Client) named(err error) error {
 	if err == nil || err != c.rules.Err() {
 		return named(c.rules.Name(), err)

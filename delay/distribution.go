@@ -34,7 +34,7 @@ func nanoseconds(x float64, least metasim.Time) metasim.Time {
 	case x >= math.MaxInt64:
 		return metasim.Forever
 	case x > float64(least):
-		// At or above 2^53 the comparison itself rounds least, so the result is held to it once more.
+		// At or above 2^53 the comparison itself rounds least, so the result is compared with it once more.
 		return max(metasim.Time(x), least)
 	}
 	return least // also for NaN

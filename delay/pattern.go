@@ -5,8 +5,8 @@ import "strings"
 // matchesAll reports whether a pattern certainly matches every name.
 func matchesAll(pattern string) bool { return strings.Trim(pattern, "*") == "" }
 
-// Match reports whether a name matches a pattern of a Rule as a whole. What lies between two stars is looked for from
-// the left: if it can be found at all, the first place leaves the most to the rest.
+// Match reports whether a name matches a pattern of a Rule as a whole. The text between two stars is
+// searched from the left: the first match leaves the most text for the rest of the pattern.
 func Match(pattern, name string) bool {
 	head, rest, stars := strings.Cut(pattern, "*")
 	if pattern == "" || !stars {

@@ -37,7 +37,7 @@ func (d Normal) validate() error {
 
 func (d Normal) least() metasim.Time { return *d.Min }
 
-// redraws bounds how often a normal draw is repeated. Half of them are good, so that 2^-64 is how often it matters.
+// redraws bounds how often a normal draw is repeated. At least half of the draws are good, so the bound is reached once in 2^64 delays.
 const redraws = 64
 
 func (d Normal) sampler(src rand.Source) sampler {

@@ -14,7 +14,7 @@ const DefaultAhead = 1 << 20
 
 // A Config is what the dispatcher knows before any client joins.
 type Config struct {
-	// Clients are the names of all that take part: at least one, unique, in any order. Nobody else may join.
+	// Clients are the names of all that take part: at least one, unique, in any order. No other client may join.
 	Clients []string
 	// Delays says how long messages travel. Nil: one step on every link.
 	Delays Delays

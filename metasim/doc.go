@@ -9,7 +9,7 @@
 //
 // # Who may call, and when
 //
-// The machine has no goroutine of its own. Whoever brings an event runs it (docs/adr/0014): a reader that has read a frame, or a
+// The machine has no goroutine of its own. The goroutine that brings an event runs it (docs/adr/0014): a reader that has read a frame, or a
 // client inside the process that writes one. The caller keeps these rules:
 //
 //  1. One goroutine at a time. Which one it is does not matter; in package server it is the one that has the turn.

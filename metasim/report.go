@@ -63,7 +63,7 @@ func (d *Dispatcher) report(c *client, r *Report) bool {
 	return true
 }
 
-// leave takes that a client has left or was lost: it sends nothing any more, so no client waits for it, and what is on its way to
+// leave handles a client that has left or was lost: it sends nothing any more, so no client waits for it, and what is on its way to
 // it stays undelivered.
 func (d *Dispatcher) leave(ev *Leave) {
 	c := &d.clients[ev.Client]

@@ -3,7 +3,7 @@ package metasim
 import "metasim/metasim/simtime"
 
 // Simulated time is declared in package simtime, so that package safetime can use it without a circle of imports.
-// Everybody else uses it by these names.
+// All other packages use it by these names.
 type (
 	// Time is simulated time, or a length of it, in nanoseconds.
 	Time = simtime.Time

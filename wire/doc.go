@@ -20,7 +20,7 @@
 //  2. A payload that was written or read is never changed any more: inside one process it is shared, not copied.
 //  3. Everything that one pass sends on a connection goes into one Write.
 //  4. The side that connects writes first: on some transports the other side cannot write before.
-//  5. The Client field of the machine's nouns does not travel. Do not read it on the receiving side.
+//  5. The Client field of events does not travel. Do not read it on the receiving side.
 //  6. The sender of a Deliver is introduced on the connection before it, once.
 //
 // # What is promised

@@ -65,7 +65,7 @@ func Check(p Packet) error {
 		return checkAuthorize(b)
 	}
 	return protocolError(fmt.Sprintf("a packet with a body of type %T", p.Body), "no such message travels",
-		"use a Body as it is documented: the machine's nouns by pointer, the others by value")
+		"use a Body as it is documented: events and effects by pointer, the others by value")
 }
 
 func checkHello(b Hello) error {

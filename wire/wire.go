@@ -12,7 +12,7 @@ type Packet struct {
 	Body   Body
 }
 
-// A Body is one of the messages below, by value; or, by pointer, one of the machine's nouns: Send, Promise, Advance,
+// A Body is one of the messages below, by value; or, by pointer, an event or effect: Send, Promise, Advance,
 // PollWait and Leave (from a client), Deliver and Authorize (to a client). Their Client field is not on the wire: the
 // member says whose message it is, and the field is zero after decoding. A Message's From is on the wire; an Introduce
 // on the same connection has given its name.
@@ -154,7 +154,7 @@ type Prompt interface {
 // Write of the peer calls the receiver.
 type Direct interface {
 	Conn
-	// Receive has f called with what the peer writes, on the goroutine that writes, instead of keeping it for Read. First
+	// Receive calls f with what the peer writes, on the goroutine that writes, instead of keeping it for Read. First
 	// f gets what was written before. The packets and their bodies are valid until f returns. At the end f is called once
 	// with the error that Read would return, unless this side closed. f must not write to this Conn, nor close it. Receive
 	// is called at most once, and Read not at all after it.

@@ -73,7 +73,7 @@ func (s *simulator) toServer(c *clientModel) {
 func (s *simulator) toClient(c *clientModel) *inbound {
 	if !c.inbound.any {
 		c.inbound.any = true
-		s.server.told = append(s.server.told, c)
+		s.server.recipients = append(s.server.recipients, c)
 		s.server.writing += s.cost(c).end
 	}
 	return &c.inbound

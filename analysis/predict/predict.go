@@ -87,12 +87,12 @@ const (
 
 // A serverModel works in rounds. A round takes all events that have arrived, and ends with writing what the dispatcher decided.
 type serverModel struct {
-	state   serverState
-	inbox   []metasim.Event
-	spare   []metasim.Event // memory of the inbox before
-	reading int64           // what it costs to read the inbox, in nanoseconds
-	writing int64           // what it costs to write what this round decided
-	told    []*clientModel  // the clients that this round writes to
+	state      serverState
+	inbox      []metasim.Event
+	spare      []metasim.Event // memory of the inbox before
+	reading    int64           // what it costs to read the inbox, in nanoseconds
+	writing    int64           // what it costs to write what this round decided
+	recipients []*clientModel  // the clients that this round writes to
 }
 
 type serverState uint8

@@ -177,12 +177,12 @@ func (s *simulator) endRound() {
 	m.state = ready
 	s.busy--
 	s.taken = s.taken && !s.shared
-	for _, c := range m.told {
+	for _, c := range m.recipients {
 		c.receive()
 		s.resume(c)
 	}
-	clear(m.told)
-	m.told = m.told[:0]
+	clear(m.recipients)
+	m.recipients = m.recipients[:0]
 }
 
 // carryOut takes the dispatcher's effects.

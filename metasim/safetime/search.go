@@ -31,8 +31,8 @@ func (f *Forest) spread() {
 }
 
 // reparent finds another parent that offers a vertex the E that it has, so that nothing changes for it or below; or else it
-// opens the vertex. In a lock step many offer the same, and the search goes on where the last one ended. Nobody below the
-// vertex can offer that, as S rises along every path; and if the one that is found rises later in this update, the vertex is
+// opens the vertex. In a lock step many offer the same, and the search goes on where the last one ended. No vertex below
+// it can offer that, as S rises along every path; and if the one that is found rises later in this update, the vertex is
 // found again, below it.
 func (f *Forest) reparent(v vertex) {
 	l := &f.labels[v]

@@ -6,7 +6,7 @@
 // # Duties of the caller
 //
 //  1. A payload that was written or read is not changed: writer and reader share it, and so do all recipients of a message.
-//  2. The Client field of the machine's nouns is not read: here it arrives as it was written, elsewhere as zero.
+//  2. Do not read the Client field of events: here it arrives as it was written, elsewhere as zero.
 //
 // # What is promised
 //
