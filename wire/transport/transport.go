@@ -8,6 +8,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,10 +88,7 @@ func (t Table) Listen(scheme, address string) (*Listener, error) {
 
 func (one Transport) listenAt(address string) (*Listener, error) {
 	if !one.Private {
-		if address == "" {
-			address = loopback
-		}
-		l, err := one.Listen(one.Scheme + "://" + address)
+		l, err := one.Listen(one.Scheme + "://" + cmp.Or(address, loopback))
 		if err != nil {
 			return nil, err
 		}

@@ -160,7 +160,7 @@ func playEcho(url string) {
 	_ = c.Close() // the benchmark is over
 }
 
-func rawRoundTrips(b *testing.B, conn net.Conn) {
+func rawRoundTrips(b *testing.B, conn io.ReadWriteCloser) {
 	buf := make([]byte, 64)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -191,7 +191,7 @@ func playEchoSocket(url string) {
 	echoBytes(c)
 }
 
-func echoBytes(c net.Conn) {
+func echoBytes(c io.ReadWriteCloser) {
 	buf := make([]byte, 64)
 	for {
 		if _, err := io.ReadFull(c, buf); err != nil {

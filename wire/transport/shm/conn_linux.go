@@ -14,7 +14,7 @@ import (
 	"metasim/wire/transport/stream"
 )
 
-// A conn is both rings as one net.Conn, so that package stream can carry frames on it and close it. It needs no CloseWrite:
+// A conn is both rings as one stream.Stream, so that package stream can carry frames on it and close it. It needs no CloseWrite:
 // what was written stays in the memory that the peer has mapped.
 type conn struct {
 	socket   *net.UnixConn // carries nothing after the greeting; its end tells that the peer closed or died
@@ -22,13 +22,12 @@ type conn struct {
 	spins    int
 	maxSleep time.Duration // the constant; tests of wake-ups make it an hour
 
-	reading   sync.Mutex // held by a Read
-	in        source
-	readUntil atomic.Pointer[time.Time] // nil: no deadline
-	writing   sync.Mutex                // held by a Write
-	out       sink
-	sendUntil atomic.Pointer[time.Time]
-	answered  atomic.Bool // there was a Write after the last Read
+	reading  sync.Mutex // held by a Read
+	in       source
+	writing  sync.Mutex // held by a Write
+	out      sink
+	until    atomic.Pointer[time.Time] // of SetDeadline; nil: no deadline
+	answered atomic.Bool               // there was a Write after the last Read
 
 	gone    atomic.Bool   // the peer has closed or died
 	closed  atomic.Bool   // this side has closed
@@ -92,7 +91,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	w := wait{word: c.in.reader, yield: !c.answered.Load(), spins: c.spins, maxSleep: c.maxSleep}
 	defer w.end()
 	for {
-		until, err := c.over(&c.readUntil)
+		until, err := c.over()
 		if err != nil || len(b) == 0 {
 			return 0, err
 		}
@@ -118,7 +117,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	w := wait{word: c.out.writer, spins: c.spins, maxSleep: c.maxSleep}
 	defer w.end()
 	for done := 0; ; {
-		until, err := c.over(&c.sendUntil)
+		until, err := c.over()
 		if err == nil && c.gone.Load() {
 			err = syscall.EPIPE
 		}
@@ -168,11 +167,11 @@ func (c *conn) TryWrite(b []byte) (int, error) {
 }
 
 // over returns the error that ends a Read or a Write, or until when it may wait (zero: no deadline).
-func (c *conn) over(deadline *atomic.Pointer[time.Time]) (time.Time, error) {
+func (c *conn) over() (time.Time, error) {
 	if c.closed.Load() {
 		return time.Time{}, net.ErrClosed
 	}
-	until := deadline.Load()
+	until := c.until.Load()
 	if until == nil {
 		return time.Time{}, nil
 	}
@@ -202,24 +201,13 @@ func (c *conn) Close() error {
 }
 
 func (c *conn) SetDeadline(t time.Time) error {
-	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
-}
-
-func (c *conn) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.readUntil, t) }
-
-func (c *conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.sendUntil, t) }
-
-func (c *conn) setDeadline(deadline *atomic.Pointer[time.Time], t time.Time) error {
-	if t.IsZero() {
-		deadline.Store(nil)
-	} else {
-		deadline.Store(&t)
+	if c.until.Store(&t); t.IsZero() {
+		c.until.Store(nil)
 	}
 	c.kick()
 	return nil
 }
 
-func (c *conn) LocalAddr() net.Addr  { return address(os.Getpid()) }
 func (c *conn) RemoteAddr() net.Addr { return c.peer }
 
 // An address is the number of a process on this host.

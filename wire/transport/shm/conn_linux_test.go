@@ -105,9 +105,9 @@ func TestDeadlines(t *testing.T) {
 	a, _ := connPair(t, 64)
 	read := func() error { _, err := a.Read(make([]byte, 1)); return err }
 	write := func() error { _, err := a.Write(make([]byte, 65)); return err }
-	require.NoError(t, a.SetReadDeadline(time.Now().Add(time.Millisecond)))
+	require.NoError(t, a.SetDeadline(time.Now().Add(time.Millisecond)))
 	require.ErrorIs(t, read(), os.ErrDeadlineExceeded)
-	require.NoError(t, a.SetReadDeadline(time.Time{}))
+	require.NoError(t, a.SetDeadline(time.Time{}))
 	reading, writing := inBackground(read), inBackground(write)
 	require.NoError(t, a.SetDeadline(time.Unix(1, 0)))
 	require.ErrorIs(t, <-reading, os.ErrDeadlineExceeded)

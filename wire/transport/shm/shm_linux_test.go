@@ -2,7 +2,6 @@ package shm
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,7 +35,7 @@ func TestConformance(t *testing.T) {
 }
 
 // A raw is a peer that writes any bytes into its ring.
-type raw struct{ net.Conn }
+type raw struct{ *conn }
 
 // Kill is the same as Close: TestKilledPeer kills a real process.
 func (r raw) Kill() { _ = r.Close() } // it may be closed already
