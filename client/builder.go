@@ -142,11 +142,6 @@ func connect(ctx context.Context, o options) (wire.Conn, error) {
 	if o.url == "" {
 		return nil, errNoServer
 	}
-	return dial(ctx, o)
-}
-
-// dial connects to the server that the options name.
-func dial(ctx context.Context, o options) (wire.Conn, error) {
 	table := o.transports
 	if table == nil {
 		table = transport.Table{stream.Unix(), stream.TCP(), shm.Transport()}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"metasim/internal/fifo"
 )
 
 // A Scheduler resumes tasks. Make one with New.
@@ -21,8 +23,7 @@ type Scheduler struct {
 
 	mu       sync.Mutex
 	work     sync.Cond
-	ready    []*Task        // may go on, in order
-	head     int            // of ready, how many have gone on
+	ready    fifo.Queue[*Task]
 	backlog  time.Duration  // what the tasks that are ready will cost, where it is worth sharing
 	unsent   []func() error // writes that wait
 	tasks    int            // that have not ended
@@ -115,7 +116,7 @@ func (s *Scheduler) Assist(canRun bool) {
 	}
 	s.workers++
 	for range maxAssist {
-		if !s.waiting() || s.head < len(s.ready) && s.ready[s.head].cost >= wakeThreshold {
+		if !s.waiting() || s.ready.Len() > 0 && (*s.ready.First()).cost >= wakeThreshold {
 			break
 		}
 		s.step()
@@ -185,8 +186,12 @@ func (s *Scheduler) run() {
 
 // step does one thing that waits: a task goes on, or, where none may, something is written.
 func (s *Scheduler) step() {
-	if s.head < len(s.ready) {
-		s.turn(s.pop())
+	if s.ready.Len() > 0 {
+		t := s.ready.Pop()
+		if t.cost >= shareThreshold {
+			s.backlog -= t.cost
+		}
+		s.turn(t)
 		return
 	}
 	last := len(s.unsent) - 1
@@ -240,7 +245,7 @@ func (s *Scheduler) turn(t *Task) {
 // Assist is called soon.
 func (s *Scheduler) queue(t *Task, assisted bool) {
 	t.state = ready
-	s.ready = append(s.ready, t)
+	s.ready.Push(t)
 	if t.cost >= shareThreshold {
 		s.backlog += t.cost
 	}
@@ -254,21 +259,8 @@ func (s *Scheduler) queue(t *Task, assisted bool) {
 	}
 }
 
-// pop takes the next task that may go on. There is one.
-func (s *Scheduler) pop() *Task {
-	t := s.ready[s.head]
-	s.ready[s.head] = nil
-	if s.head++; s.head == len(s.ready) {
-		s.ready, s.head = s.ready[:0], 0
-	}
-	if t.cost >= shareThreshold {
-		s.backlog -= t.cost
-	}
-	return t
-}
-
 // waiting reports whether a task or a write waits for a worker.
-func (s *Scheduler) waiting() bool { return s.head < len(s.ready) || len(s.unsent) > 0 }
+func (s *Scheduler) waiting() bool { return s.ready.Len() > 0 || len(s.unsent) > 0 }
 
 // wake gets one more worker.
 func (s *Scheduler) wake() {
