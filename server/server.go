@@ -193,4 +193,3 @@ func (s *Server) read(c *connection) {
 		}
 	}
 }
-

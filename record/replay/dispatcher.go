@@ -107,20 +107,14 @@ func (a *audit) differ(e *journal.Entry, now []metasim.Effect) error {
 	w := words{a.run.Manifest.Clients}
 	for i := range max(len(e.Effects), len(now)) {
 		one, err := effectAt(e.Effects, i)
-		if err != nil {
+		two, err2 := effectAt(now, i)
+		if err := errors.Join(err, err2); err != nil {
 			return err
 		}
-		two, err := effectAt(now, i)
-		if err != nil {
-			return err
+		if !bytes.Equal(one, two) {
+			a.Difference = &Difference{Where: w.entry(a.Entries, e, i), Then: w.effect(e.Effects, i), Now: w.effect(now, i)}
+			return nil
 		}
-		if bytes.Equal(one, two) {
-			continue
-		}
-		a.Difference = &Difference{
-			Where: w.entry(a.Entries, e, i), Then: w.effect(e.Effects, i), Now: w.effect(now, i),
-		}
-		return nil
 	}
 	return nil
 }
