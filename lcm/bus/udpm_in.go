@@ -24,7 +24,8 @@ type receiver struct {
 }
 
 func newReceiver(c *counters, s *subscriptions) *receiver {
-	return &receiver{count: c, subs: s, fragments: newAssembler(), last: map[netip.AddrPort]uint32{}}
+	fragments := &assembler{count: c, waiting: map[origin]*list.Element{}}
+	return &receiver{count: c, subs: s, fragments: fragments, last: map[netip.AddrPort]uint32{}}
 }
 
 // datagram processes a datagram of a sender. It keeps no reference to b.
@@ -42,12 +43,9 @@ func (r *receiver) datagram(from netip.AddrPort, b []byte) {
 		r.message(Message{Channel: p.channel, Payload: p.payload}, false)
 		return
 	}
-	lost, refused := r.fragments.lost, r.fragments.refused
 	if m, whole := r.fragments.add(from, &p); whole {
 		r.message(m, true)
 	}
-	r.count.lost.Add(r.fragments.lost - lost)
-	r.count.refused.Add(r.fragments.refused - refused)
 }
 
 // message delivers a message. If owned is false, its payload is copied first.
@@ -96,11 +94,10 @@ const (
 // An assembler puts messages together from their fragments, in any order. It allocates for what came, not for the size that
 // a header claims; so a message above the bound can be put together if it is the only one.
 type assembler struct {
+	count   *counters
 	waiting map[origin]*list.Element // of *partial
 	order   list.List                // the one that has waited longest is in front
 	bytes   int
-	lost    uint64 // messages that were given up
-	refused uint64 // fragments that contradict others of their message
 }
 
 // An origin identifies a message.
@@ -126,8 +123,6 @@ type part struct {
 	payload        []byte
 }
 
-func newAssembler() *assembler { return &assembler{waiting: map[origin]*list.Element{}} }
-
 // add copies a fragment, and returns the message when it is whole.
 func (a *assembler) add(from netip.AddrPort, p *packet) (m Message, whole bool) {
 	key := origin{from, p.seq}
@@ -140,7 +135,7 @@ func (a *assembler) add(from netip.AddrPort, p *packet) (m Message, whole bool) 
 	}
 	if e == nil {
 		if p.size > lcm.MaxPayload || p.count > p.size+1 {
-			a.refused++
+			a.count.refused.Add(1)
 			return m, false
 		}
 		w := &partial{origin: key, size: p.size, missing: p.size, count: p.count, came: make([]byte, p.count/8+1)}
@@ -155,8 +150,8 @@ func (a *assembler) add(from netip.AddrPort, p *packet) (m Message, whole bool) 
 	if w.missing < 0 || len(w.parts) == w.count {
 		a.drop(e)
 		if m, whole = w.join(); !whole {
-			a.refused++
-			a.lost++
+			a.count.refused.Add(1)
+			a.count.lost.Add(1)
 		}
 		return m, whole
 	}
@@ -206,7 +201,7 @@ func (w *partial) join() (Message, bool) {
 // giveUp drops a message and counts it as lost.
 func (a *assembler) giveUp(e *list.Element) {
 	a.drop(e)
-	a.lost++
+	a.count.lost.Add(1)
 }
 
 func (a *assembler) drop(e *list.Element) {

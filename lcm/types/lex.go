@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -69,9 +70,10 @@ func (p *parser) plain(of string) (token, bool) {
 	return t, ok
 }
 
-// skip skips what cannot be parsed, until stop returns true or the next type begins.
-func (p *parser) skip(stop func() bool) {
-	for p.tok.kind != end && p.tok.text != "struct" && p.tok.text != "enum" && p.tok.text != "package" && !stop() {
+// skip skips what cannot be parsed, until one of the marks comes or the next type begins.
+func (p *parser) skip(marks ...string) {
+	marks = append(marks, "struct", "enum", "package")
+	for p.tok.kind != end && !slices.Contains(marks, p.tok.text) {
 		p.next()
 	}
 }

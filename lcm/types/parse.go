@@ -30,7 +30,7 @@ func parse(file, text string, ps *problems) []*Type {
 		default:
 			p.wrong("%s is out of place; a file has package, struct and enum", p.tok.quote())
 			p.next()
-			p.skip(func() bool { return false })
+			p.skip()
 		}
 	}
 	return p.out
@@ -41,7 +41,7 @@ func (p *parser) open(of string) (*Type, bool) {
 	p.next()
 	name, ok := p.name(of)
 	if !ok || !p.expect("{") {
-		p.skip(func() bool { return false })
+		p.skip()
 		return nil, false
 	}
 	if kindOf(name.text) != Nested {
@@ -72,7 +72,7 @@ func (p *parser) structure() {
 			return
 		}
 		if !s.line() {
-			p.skip(func() bool { return p.tok.text == ";" || p.tok.text == "}" })
+			p.skip(";", "}")
 			if !p.accept(";") && p.tok.text != "}" {
 				return
 			}
@@ -88,14 +88,13 @@ func (p *parser) enum() {
 	t.Enum = true
 	for !p.accept("}") {
 		if !p.enumValue(t) {
-			p.skip(func() bool { return p.tok.text == "}" })
+			p.skip("}")
 			p.accept("}")
 			return
 		}
-		if p.accept(",") {
-			continue
+		if !p.accept(",") {
+			p.accept(";")
 		}
-		p.accept(";")
 	}
 }
 
