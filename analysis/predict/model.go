@@ -17,17 +17,7 @@ func newWorkload(l *trace.Log) *workload { return &workload{Log: l, free: !l.Tim
 //
 // Without changes the Prediction says how good predictions are: it is that of the run as it was.
 func (m *Model) Predict(changes ...Change) (Prediction, error) {
-	if len(changes) > 0 {
-		return m.predict(m.whole, changes)
-	}
-	base, err := m.fit(m.whole)
-	if err != nil {
-		return Prediction{}, err
-	}
-	wall := seconds(m.t.Wall())
-	p := Prediction{WallS: wall * ratio(float64(base), float64(m.whole.End-m.t.Begin)), WorkShare: 1}
-	p.GainShare = 1 - ratio(p.WallS, wall)
-	return p, nil
+	return m.predict(m.whole, changes)
 }
 
 // Quick is Predict on the beginning of a long run. What a run does is much the same all the time.
@@ -64,25 +54,28 @@ func (m *Model) start() *workload {
 	return m.beginning
 }
 
-// predict compares a workload with changes to the same workload without.
+// predict compares a workload with changes to the same workload without, and that one to the run.
 func (m *Model) predict(w *workload, changes []Change) (Prediction, error) {
 	base, err := m.fit(w)
 	if err != nil {
 		return Prediction{}, err
 	}
 	texts := make([]string, len(changes))
-	p := Prediction{}
+	p := Prediction{WorkShare: 1}
 	for i, c := range changes {
 		texts[i] = c.text
 		p.ChangesModel = p.ChangesModel || c.ChangesModel()
 	}
 	p.Change = strings.Join(texts, " ")
-	took, share, err := m.simulate(w, changes)
-	if err != nil {
-		return Prediction{}, fmt.Errorf("%w (what if %s)", err, p.Change)
+	took, before := base, w.End-m.t.Begin
+	if len(changes) > 0 {
+		before = base
+		if took, p.WorkShare, err = m.simulate(w, changes); err != nil {
+			return Prediction{}, fmt.Errorf("%w (what if %s)", err, p.Change)
+		}
 	}
 	wall := seconds(m.t.Wall())
-	p.WallS, p.WorkShare = wall*ratio(float64(took), float64(base)), share
+	p.WallS = wall * ratio(float64(took), float64(before))
 	p.GainShare = 1 - ratio(p.WallS, wall)
 	return p, nil
 }
