@@ -114,8 +114,9 @@ func (t *tracer) entry(e *journal.Entry) error {
 	if e.Event == nil {
 		effects = t.d.Settle()
 	} else {
-		if id, ok := journal.ClientOf(e.Event); ok {
-			t.speaks(id)
+		if id, ok := journal.ClientOf(e.Event); ok && t.clients[id].spoke != t.pass {
+			t.clients[id].spoke = t.pass
+			t.spoke = append(t.spoke, id)
 		}
 		t.event(e.Event)
 		effects = t.d.Step(e.Event)
@@ -156,13 +157,6 @@ func same(a, b []metasim.Effect) bool {
 		}
 	}
 	return true
-}
-
-func (t *tracer) speaks(id metasim.ClientID) {
-	if c := &t.clients[id]; c.spoke != t.pass {
-		c.spoke = t.pass
-		t.spoke = append(t.spoke, id)
-	}
 }
 
 // endPass updates the blame after a pass of the server.
