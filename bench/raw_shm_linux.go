@@ -28,7 +28,6 @@ const memorySize = 4096
 
 // A memoryStream is one end of an exchange over a mapped file, with futexes and no spinning.
 type memoryStream struct {
-	memory  []byte
 	in, out *slot
 	read    uint32
 }
@@ -43,7 +42,7 @@ func openMemory(path string, mine int) (*memoryStream, error) {
 		return nil, err
 	}
 	slots := (*[2]slot)(unsafe.Pointer(&memory[0]))
-	return &memoryStream{memory: memory, in: &slots[1-mine], out: &slots[mine]}, nil
+	return &memoryStream{in: &slots[1-mine], out: &slots[mine]}, nil
 }
 
 func (s *memoryStream) Write(p []byte) (int, error) {

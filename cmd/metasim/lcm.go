@@ -31,13 +31,14 @@ func addTypes(cmd *cobra.Command, paths *[]string) {
 	cmd.Flags().StringArrayVar(paths, "types", nil, "decode by the .lcm files in this `directory` and below; may be repeated")
 }
 
-// loadTypes returns the types that a flag names; without any, a set that has none.
-func loadTypes(paths []string) (*types.Set, error) {
-	s, err := types.Load(paths...)
+// openLog opens an event log, and loads the types that a flag names.
+func openLog(path string, typePaths []string) (*types.Set, *os.File, error) {
+	known, err := types.Load(typePaths...)
 	if err != nil {
-		return nil, badUsage(err)
+		return nil, nil, err
 	}
-	return s, nil
+	log, err := os.Open(path)
+	return known, log, err
 }
 
 // logFailure is the failure of a command for a log that is damaged; for a file that is no log it is bad usage.
@@ -58,11 +59,7 @@ func newLCMInfo(std streams) *cobra.Command {
 		Long:  "Summarize an event log: its span of time, its channels with counts, rates, sizes and types, and what is damaged.",
 		Args:  exactlyOne("log"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			known, err := loadTypes(paths)
-			if err != nil {
-				return err
-			}
-			log, err := os.Open(args[0])
+			known, log, err := openLog(args[0], paths)
 			if err != nil {
 				return badUsage(err)
 			}
@@ -102,11 +99,7 @@ func newLCMCat(std streams) *cobra.Command {
 			if err := metasim.CheckSubscription(pattern); err != nil {
 				return badUsage(fmt.Errorf("--channel %q is no channel and no pattern: %w; write it as \"POSE_.*\"", pattern, err))
 			}
-			known, err := loadTypes(paths)
-			if err != nil {
-				return err
-			}
-			log, err := os.Open(args[0])
+			known, log, err := openLog(args[0], paths)
 			if err != nil {
 				return badUsage(err)
 			}
