@@ -56,8 +56,7 @@ func listenOn(packets net.PacketConn) (*listener, error) {
 	}
 	l := &listener{
 		quic: quic, socket: &socket{transport: transport, users: 1},
-		url:     fmt.Sprintf("quic://%s?sha256=%x", packets.LocalAddr(), pin),
-		arrived: make(chan *quicgo.Conn, backlog), done: make(chan struct{}),
+		url: fmt.Sprintf("quic://%s?sha256=%x", packets.LocalAddr(), pin), arrived: make(chan *quicgo.Conn, backlog),
 	}
 	var accepting sync.WaitGroup
 	for range acceptors {
@@ -74,9 +73,8 @@ type listener struct {
 	quic    *quicgo.Listener
 	socket  *socket
 	url     string
-	arrived chan *quicgo.Conn
+	arrived chan *quicgo.Conn // closed when all acceptors have ended, as the listener is closed
 	closing sync.Once
-	done    chan struct{} // closed by Close
 }
 
 func (l *listener) URL() string { return l.url }
@@ -97,31 +95,19 @@ func (l *listener) accept() {
 }
 
 func (l *listener) Accept() (wire.Conn, error) {
-	select {
-	case <-l.done:
-		return nil, l.errClosed()
-	default:
+	q, ok := <-l.arrived
+	if !ok || !l.socket.use() {
+		return nil, fmt.Errorf("accept at %s: %w", l.url, net.ErrClosed)
 	}
-	select {
-	case <-l.done:
-		return nil, l.errClosed()
-	case q, ok := <-l.arrived:
-		if !ok || !l.socket.use() {
-			return nil, l.errClosed()
-		}
-		open := func() (*quicgo.Stream, error) { return q.AcceptStream(context.Background()) }
-		return stream.New(newConn(q, open, l.socket.release)), nil
-	}
+	open := func() (*quicgo.Stream, error) { return q.AcceptStream(context.Background()) }
+	return stream.New(newConn(q, open, l.socket.release)), nil
 }
-
-func (l *listener) errClosed() error { return fmt.Errorf("accept at %s: %w", l.url, net.ErrClosed) }
 
 // Close stops listening, and refuses the connections that were not accepted. The UDP socket stays open until the last of the
 // accepted ones is closed.
 func (l *listener) Close() error {
 	var err error
 	l.closing.Do(func() {
-		close(l.done)
 		err = l.quic.Close()
 		for q := range l.arrived {
 			err = errors.Join(err, q.CloseWithError(0, "the server is closing"))
