@@ -26,6 +26,7 @@ func TestLatestBeforeIsTheInverseOfAdd(t *testing.T) {
 		}
 		require.True(t, i.Before(next.Add(d)), "%v leads no further", next)
 	})
+	require.Equal(t, simtime.Infinity, edge{link: constant(5)}.latestFor(simtime.Infinity))
 }
 
 // QuietUntil is the least over all recipients, those behind a relay too; a recipient that waits for nothing does not count.
