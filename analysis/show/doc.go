@@ -15,10 +15,8 @@
 // The trace:
 //
 //	perfetto.go  Perfetto: tracks, and what happens on each
-//	events.go    the event of each moment
-//	moments.go   the moments of a track, in order
-//	packets.go   packets, interned texts, compression
-//	protobuf.go  the encoding
+//	events.go    the moments of a track, in order, and the event of each
+//	packets.go   packets, interned texts, compression, encoding
 //
 // The plots are in plots.go.
 //
