@@ -14,8 +14,7 @@
 //	simulator.go  the simulation: events, cores, rounds of the server
 //	steps.go      the steps of a client: compute, write, wait, resume
 //	client.go     the model of a client: its timers, messages, acts
-//	cores.go      requests for a core; what passes between a client and the server
-//	costs.go      what communication costs
+//	cores.go      requests for a core; what passes between a client and the server, and what that costs
 //	delays.go     delays with changes
 //	change.go     the language of changes
 //
