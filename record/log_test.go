@@ -118,10 +118,12 @@ func TestForeignManifest(t *testing.T) {
 	require.NoError(t, err)
 	m, err := dir.Manifest()
 	require.NoError(t, err)
-	m.Clients = m.Clients[:1]
-	require.NoError(t, dir.WriteManifest(m))
-	_, err = record.ReadLog(out.RunDir)
-	require.ErrorContains(t, err, "not of one run")
+	for _, clients := range [][]string{m.Clients[:1], nil} {
+		m.Clients = clients
+		require.NoError(t, dir.WriteManifest(m))
+		_, err = record.ReadLog(out.RunDir)
+		require.ErrorContains(t, err, "not of one run")
+	}
 
 	require.NoError(t, os.Remove(filepath.Join(out.RunDir, "manifest.json")))
 	_, err = record.ReadLog(out.RunDir)

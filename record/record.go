@@ -93,7 +93,10 @@ func (e *UnknownClientError) Error() string {
 
 // OpenJournal opens the journal. The reader fails with [journal.ErrForeign] at an entry with a client that the manifest does not
 // name.
-func (r *Run) OpenJournal() (*journal.Reader, error) { return r.Dir.OpenJournal(r.Manifest.Clients) }
+func (r *Run) OpenJournal() (*journal.Reader, error) {
+	names := append([]string{}, r.Manifest.Clients...) // not nil, with which the reader would take any client
+	return r.Dir.OpenJournal(names)
+}
 
 // Index returns the index of the journal, made anew if need be, and the *[journal.TornError] at which the journal breaks off, if
 // that is known.
