@@ -74,14 +74,13 @@ func broken(err error) error {
 func (c *conn) SetDeadline(t time.Time) error {
 	select {
 	case <-c.opened:
-		if c.failed != nil {
-			return c.failed
+		if c.failed == nil {
+			c.woken = true
+			return c.stream.SetDeadline(t)
 		}
-		c.woken = true
-		return c.stream.SetDeadline(t)
 	default:
-		return net.ErrClosed
 	}
+	return net.ErrClosed
 }
 
 // Close closes the write side and waits for the peer to read to the end: quic-go drops unsent and unread bytes when a

@@ -97,6 +97,23 @@ func TestPin(t *testing.T) {
 	require.ErrorContains(t, err, "use the URL of the run as the server printed it")
 }
 
+// A Close also ends a Read and a Write that wait for a client that has not written anything.
+func TestCloseBeforeTheFirstWrite(t *testing.T) {
+	l := listen(t)
+	client, err := dialURL(t.Context(), l.URL())
+	require.NoError(t, err)
+	server, err := l.Accept()
+	require.NoError(t, err)
+	read, written := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := server.Read(); read <- err }()
+	go func() { written <- server.Write(goodbye) }()
+	require.NoError(t, server.Close())
+	require.ErrorIs(t, <-read, net.ErrClosed)
+	require.ErrorIs(t, <-written, net.ErrClosed)
+	require.NoError(t, client.Close())
+	require.NoError(t, l.Close())
+}
+
 // A peer with another ALPN is refused.
 func TestAnotherProtocol(t *testing.T) {
 	l := listen(t)
