@@ -103,9 +103,7 @@ func asksWhy(t *testing.T, b *browser.Browser) {
 	require.Contains(t, b.Text("#answer li"), b.Text("#rows tr:nth-child(5) .ask")+" at 1.2s waits for planner: ")
 	require.Contains(t, b.Text("#answer li:last-child"), "camera at 1.1s has been computing for ")
 	b.Click("#close")
-	var focused string
-	b.Eval(`document.activeElement.dataset.client`, &focused)
-	require.Equal(t, "robot-2", focused, "the focus returns for those that use the keyboard")
+	b.Until(`document.activeElement.dataset.client === "robot-2"`) // the focus returns, for users of the keyboard
 }
 
 // comesBack breaks the connection: the page says so, and goes on asking.
