@@ -79,7 +79,7 @@ func TestReportOfWhatIsLeft(t *testing.T) {
 	s.file("alone.yaml", "name: alone\nuntil: 1s\nclients:\n  - {name: only, model: source, with: {channel: A, period: 100ms}}\n")
 	s.file("fails.yaml", "name: fails\nuntil: 1s\nclients:\n  - {name: good, model: source, with: {channel: A, period: 100ms}}\n"+
 		"  - {name: bad, run: [go, no-such-verb]}\n")
-	s.file("paced.yaml", "name: paced\nuntil: 500ms\nrate: 20\nclients:\n  - {name: only, model: source, with: {channel: A, period: 10ms}}\n")
+	s.file("paced.yaml", "name: paced\nuntil: 500ms\nrate: 1\nclients:\n  - {name: only, model: source, with: {channel: A, period: 10ms}}\n")
 	require.Equal(t, 0, s.metasim("run", "alone.yaml", "--out", "alone").status)
 	require.Equal(t, 0, s.metasim("run", "paced.yaml", "--out", "paced").status)
 	require.Equal(t, 1, s.metasim("run", "fails.yaml", "--out", "fails").status)
