@@ -179,8 +179,8 @@ type outbox struct {
 	wrote bool  // since it was last asked
 }
 
-// A stopwatch measures for how long a client computes: from when it may go on to when it waits, by the clock, and by the
-// processor time of its process where that is its own. It is off, and costs nothing, unless the server asks for it.
+// A stopwatch measures how long a client computes: the time between a grant and the next wait. It reads the wall clock and,
+// if the client has a process of its own, the processor time of that process. It is off unless the server asks for it.
 //
 // What it shows is for reports on how parallel a run was. It reaches no result.
 type stopwatch struct {

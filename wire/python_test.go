@@ -20,7 +20,7 @@ import (
 func TestPythonClient(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("PYTHON3 IS MISSING: no client but our own is tested; install python3")
+		t.Skip("SKIPPED LOUDLY: no python3: no client but our own is tested; install python3")
 	}
 	dir, err := os.MkdirTemp("", "ms")
 	require.NoError(t, err)

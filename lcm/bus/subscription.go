@@ -189,7 +189,7 @@ func newQueue[T any](limit int) *queue[T] {
 	return &queue[T]{ready: make(chan struct{}, 1), limit: limit}
 }
 
-// put returns false if there is no room, or the queue is closed.
+// put adds a value of size bytes. It returns false if the queue is full or closed.
 func (q *queue[T]) put(v T, size int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

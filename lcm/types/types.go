@@ -34,7 +34,7 @@
 //   - A float or double is the shortest number that is read back as the same, or "NaN", "Infinity", "-Infinity". A NaN with
 //     other bits than C's NAN has them behind it: "NaN:7ff8000000000001".
 //   - A boolean is true or false; another byte than 0 or 1, which C can send, is a number.
-//   - A string is a string. One that is not UTF-8 is {"base64": "..."}.
+//   - A string is a JSON string. A string that is not UTF-8 is {"base64": "..."}.
 //   - The bytes of the innermost dimension of a byte array are one string in base64.
 //   - An enum is the name of its value, or a number if none has it.
 //

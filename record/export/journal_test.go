@@ -32,7 +32,7 @@ func polls(c metasim.ClientID, now, next int64, acked uint64) journal.Entry {
 	return journal.Entry{Event: &metasim.PollWait{Client: c, Report: r, Want: at(next), Messages: true}}
 }
 
-// walkEntries walks a journal of these entries, of clients a and b.
+// walkEntries writes the entries into a journal of the clients a and b, and walks that journal.
 func walkEntries(t require.TestingT, entries ...journal.Entry) (string, End, error) {
 	var buf bytes.Buffer
 	w := journal.NewWriter(&buf)

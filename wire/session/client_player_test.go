@@ -31,8 +31,8 @@ type call struct {
 	CPU      int64 `json:"cpu,omitempty"`
 }
 
-// A connection has clients on it, and serves them, as a shell would carry them out: without sockets, and with a clock that
-// stands still until it is told.
+// A connection carries the clients of a story, as a shell does. It has no socket, and its clock moves only where the story
+// says so.
 type connection struct {
 	members map[uint32]*player
 	names   session.Names
