@@ -24,7 +24,7 @@ type model struct {
 	With         map[string]any
 	Entry        string
 	Index, Count int // of the clients of the entry
-	is           federates.Model
+	is           *federates.Model
 }
 
 func (m *model) declare(b *client.Builder) (err error) {

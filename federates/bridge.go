@@ -14,18 +14,6 @@ import (
 	"metasim/metasim"
 )
 
-// bridge is the model of that name: it joins an LCM network to a run whose simulated time does not go ahead of real time.
-// What comes in is published at the next multiple of its period and never in between, so that the other clients know when to
-// expect it. Which multiple that is depends on the network; from there on it is a message like any other.
-type bridge struct {
-	url    string
-	serve  bool
-	period metasim.Time
-	in     []string // channels that come in
-	out    []string // patterns of what goes out
-	pubs   map[string]*client.Publication
-}
-
 // bridgeResult is the result of a bridge. It depends on real time.
 type bridgeResult struct {
 	In      uint64 `json:"in"`      // published in the run
@@ -36,30 +24,20 @@ type bridgeResult struct {
 	Failed  uint64 `json:"failed"`  // could not go out
 }
 
-func newBridge(in *catalog.Instance) *bridge {
-	return &bridge{
-		url: catalog.Get[string](in, "url"), serve: catalog.Get[bool](in, "serve"),
-		period: catalog.Get[metasim.Time](in, "period"), in: in.Ports.Publications, out: in.Ports.Subscriptions,
-		pubs: map[string]*client.Publication{},
-	}
-}
-
-func (m *bridge) Declare(b *client.Builder) error {
-	for _, channel := range m.in {
-		m.pubs[channel] = b.Publication(channel)
-	}
-	return loop.Subscribe(b, m.out)
-}
-
-func (m *bridge) Run(ctx context.Context, c *client.Client) error {
-	network, inbound, err := m.join()
+// bridge is the model of that name: it joins an LCM network to a run whose simulated time does not go ahead of real time.
+// What comes in is published at the next multiple of its period and never in between, so that the other clients know when to
+// expect it. Which multiple that is depends on the network; from there on it is a message like any other.
+func bridge(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+	url, serve := catalog.Get[string](in, "url"), catalog.Get[bool](in, "serve")
+	network, inbound, err := join(url, serve, in.Ports.Publications)
 	if err != nil {
-		return fmt.Errorf("the LCM network of the bridge cannot be joined: %w; %s", err, m.remedy())
+		return fmt.Errorf("the LCM network of the bridge cannot be joined: %w; %s", err, remedy(url, serve))
 	}
 	defer func() { _ = network.Close() }() // the result is set by then; an error of Close changes nothing
+	period, pubs := catalog.Get[metasim.Time](in, "period"), byChannel(out)
 	var result bridgeResult
-	for tick := m.period; ; tick = tick.Add(m.period) {
-		err := m.until(ctx, c, tick, network)
+	for tick := period; ; tick = tick.Add(period) {
+		err := exchange(ctx, c, tick, network)
 		if errors.Is(err, client.ErrEnd) {
 			break
 		}
@@ -68,10 +46,10 @@ func (m *bridge) Run(ctx context.Context, c *client.Client) error {
 		}
 		messages, err := inbound.Take()
 		if err != nil {
-			return fmt.Errorf("the LCM network %s of the bridge is gone: %w", m.url, err)
+			return fmt.Errorf("the LCM network %s of the bridge is gone: %w", url, err)
 		}
 		for _, msg := range messages {
-			if err := m.pubs[msg.Channel].Publish(msg.Payload); err != nil {
+			if err := pubs[msg.Channel].Publish(msg.Payload); err != nil {
 				return err
 			}
 			result.In++
@@ -85,17 +63,17 @@ func (m *bridge) Run(ctx context.Context, c *client.Client) error {
 
 // join opens the network and subscribes to the channels that come in. Run calls it once all clients have joined the run;
 // simulated time does not begin before it returns.
-func (m *bridge) join() (bus.Bus, *bus.Subscription, error) {
+func join(url string, serve bool, channels []string) (bus.Bus, *bus.Subscription, error) {
 	open := bus.Open
-	if m.serve {
+	if serve {
 		open = bus.Serve
 	}
-	network, err := open(m.url, bus.Options{OthersOnly: true})
+	network, err := open(url, bus.Options{OthersOnly: true})
 	if err != nil {
 		return nil, nil, err
 	}
-	patterns := make([]string, len(m.in))
-	for i, name := range m.in {
+	patterns := make([]string, len(channels))
+	for i, name := range channels {
 		patterns[i] = regexp.QuoteMeta(name)
 	}
 	inbound, err := network.Subscribe(patterns...) // one subscription for all: it keeps their order, and ends with the network
@@ -106,18 +84,18 @@ func (m *bridge) join() (bus.Bus, *bus.Subscription, error) {
 }
 
 // remedy says what to do where the network cannot be joined.
-func (m *bridge) remedy() string {
+func remedy(url string, serve bool) string {
 	switch {
-	case strings.HasPrefix(m.url, "udpm:"):
+	case strings.HasPrefix(url, "udpm:"):
 		return "give the host a route for multicast"
-	case m.serve:
+	case serve:
 		return "choose a free port, or leave serve out to join the server that listens there"
 	}
 	return "start its server before the run, or let the bridge be the server with serve: true"
 }
 
-// until puts out what is delivered, at once, until the time tick. It promises to publish nothing before tick.
-func (m *bridge) until(ctx context.Context, c *client.Client, tick metasim.Time, network bus.Bus) error {
+// exchange puts out what is delivered, at once, until the time tick. It promises to publish nothing before tick.
+func exchange(ctx context.Context, c *client.Client, tick metasim.Time, network bus.Bus) error {
 	if err := c.Promise(tick); err != nil {
 		return err
 	}

@@ -13,35 +13,22 @@ import (
 	"metasim/metasim"
 )
 
-// log is the model lcmlog: it publishes the events of an LCM event log. The catalog has read the log once for its channels;
-// here it is read again, and nothing of it stays in memory.
-type log struct {
-	instance *catalog.Instance
-	pubs     map[string]*client.Publication
-}
-
-func newLog(in *catalog.Instance) *log { return &log{in, map[string]*client.Publication{}} }
-
-func (m *log) Declare(b *client.Builder) error {
-	for _, channel := range m.instance.Ports.Publications {
-		m.pubs[channel] = b.Publication(channel)
-	}
-	return nil
-}
-
-func (m *log) Run(ctx context.Context, c *client.Client) error {
+// lcmlog is the model of that name: it publishes the events of an LCM event log. The catalog has read the log once for its
+// channels; here it is read again, and nothing of it stays in memory.
+func lcmlog(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
 	var result struct {
 		Published uint64 `json:"published"`
 		Skipped   int64  `json:"skipped_bytes"`
 	}
 	var clock lcm.Clock
-	file, speed := catalog.Get[string](m.instance, "file"), catalog.Get[float64](m.instance, "speed")
-	skipped, err := catalog.EachEvent(m.instance.Env, file, func(e lcm.Event) error {
+	file, speed := catalog.Get[string](in, "file"), catalog.Get[float64](in, "speed")
+	pubs := byChannel(out)
+	skipped, err := catalog.EachEvent(in.Env, file, func(e lcm.Event) error {
 		elapsed, _ := clock.Elapsed(e.Time) // an event stamped before the one ahead of it goes out with that one
 		if _, err := c.Step(ctx, scaled(elapsed, speed)); err != nil {
 			return err
 		}
-		pub := m.pubs[e.Channel]
+		pub := pubs[e.Channel]
 		if pub == nil {
 			return fmt.Errorf("%s: channel %q was not there when the run began; leave the log alone while it runs", file, e.Channel)
 		}
@@ -53,6 +40,14 @@ func (m *log) Run(ctx context.Context, c *client.Client) error {
 	}
 	result.Skipped = skipped
 	return loop.Finish(ctx, c, result)
+}
+
+func byChannel(out []*client.Publication) map[string]*client.Publication {
+	pubs := make(map[string]*client.Publication, len(out))
+	for _, pub := range out {
+		pubs[pub.Channel()] = pub
+	}
+	return pubs
 }
 
 // scaled returns t / speed, to the nearest nanosecond.

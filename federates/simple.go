@@ -11,28 +11,18 @@ import (
 )
 
 // source is the model of that name: it publishes a counter.
-type source struct {
-	loop.InOut
-	period, start metasim.Time
-	count         uint64 // 0: no end
-	size          int
-}
-
-func newSource(in *catalog.Instance) *source {
-	count, _ := catalog.Find[int64](in, "count")
-	return &source{InOut: loop.New(in), period: catalog.Get[metasim.Time](in, "period"),
-		start: catalog.Get[metasim.Time](in, "start"), count: uint64(count), size: sizeOf(in)}
-}
-
-func (m *source) Run(ctx context.Context, c *client.Client) error {
+func source(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+	start, period := catalog.Get[metasim.Time](in, "start"), catalog.Get[metasim.Time](in, "period")
+	count, _ := catalog.Find[int64](in, "count") // 0: no end
+	size := sizeOf(in)
 	var result struct {
 		Sent uint64 `json:"sent"`
 	}
-	return loop.Every(ctx, c, m.start, m.period, &result, func(metasim.Time, []client.Message) error {
-		if err := m.Out.Publish(counted(result.Sent, m.size)); err != nil {
+	return loop.Every(ctx, c, start, period, &result, func(metasim.Time, []client.Message) error {
+		if err := out[0].Publish(counted(result.Sent, size)); err != nil {
 			return err
 		}
-		if result.Sent++; result.Sent == m.count {
+		if result.Sent++; result.Sent == uint64(count) {
 			return loop.ErrDone
 		}
 		return nil
@@ -40,13 +30,7 @@ func (m *source) Run(ctx context.Context, c *client.Client) error {
 }
 
 // sink is the model of that name: it receives and counts.
-type sink struct{ channels []string }
-
-func newSink(in *catalog.Instance) *sink { return &sink{in.Ports.Subscriptions} }
-
-func (m *sink) Declare(b *client.Builder) error { return loop.Subscribe(b, m.channels) }
-
-func (m *sink) Run(ctx context.Context, c *client.Client) error {
+func sink(ctx context.Context, c *client.Client, _ *catalog.Instance, _ []*client.Publication) error {
 	var result struct {
 		Received uint64 `json:"received"`
 		Bytes    uint64 `json:"bytes"`
@@ -59,69 +43,46 @@ func (m *sink) Run(ctx context.Context, c *client.Client) error {
 }
 
 // echo is the model of that name: it publishes what it receives.
-type echo struct{ loop.InOut }
-
-func newEcho(in *catalog.Instance) *echo { return &echo{loop.New(in)} }
-
-func (m *echo) Run(ctx context.Context, c *client.Client) error {
+func echo(ctx context.Context, c *client.Client, _ *catalog.Instance, out []*client.Publication) error {
 	var result struct {
 		Echoed uint64 `json:"echoed"`
 	}
 	return loop.Receive(ctx, c, &result, func(msg client.Message) error {
 		result.Echoed++
-		return m.Out.Publish(msg.Payload)
+		return out[0].Publish(msg.Payload)
 	})
 }
 
 // ping is the model of that name: it sends when it is answered.
-type ping struct {
-	loop.InOut
-	rounds uint64
-	size   int
-}
-
-func newPing(in *catalog.Instance) *ping {
-	return &ping{loop.New(in), uint64(catalog.Get[int64](in, "rounds")), sizeOf(in)}
-}
-
-func (m *ping) Run(ctx context.Context, c *client.Client) error {
+func ping(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+	rounds, size := uint64(catalog.Get[int64](in, "rounds")), sizeOf(in)
 	var result struct {
 		Rounds uint64 `json:"rounds"`
 	}
-	if err := m.Out.Publish(counted(0, m.size)); err != nil {
+	if err := out[0].Publish(counted(0, size)); err != nil {
 		return err
 	}
 	return loop.Receive(ctx, c, &result, func(client.Message) error {
-		if result.Rounds++; result.Rounds == m.rounds {
+		if result.Rounds++; result.Rounds == rounds {
 			return loop.ErrDone
 		}
-		return m.Out.Publish(counted(result.Rounds, m.size))
+		return out[0].Publish(counted(result.Rounds, size))
 	})
 }
 
 // ring is the model of that name: it passes messages on.
-type ring struct {
-	loop.InOut
-	first bool
-	size  int
-}
-
-func newRing(in *catalog.Instance) *ring {
-	return &ring{loop.New(in), catalog.Get[bool](in, "first"), sizeOf(in)}
-}
-
-func (m *ring) Run(ctx context.Context, c *client.Client) error {
+func ring(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
 	var result struct {
 		Hops uint64 `json:"hops"`
 	}
-	if m.first {
-		if err := m.Out.Publish(counted(0, m.size)); err != nil {
+	if catalog.Get[bool](in, "first") {
+		if err := out[0].Publish(counted(0, sizeOf(in))); err != nil {
 			return err
 		}
 	}
 	return loop.Receive(ctx, c, &result, func(msg client.Message) error {
 		result.Hops++
-		return m.Out.Publish(msg.Payload)
+		return out[0].Publish(msg.Payload)
 	})
 }
 

@@ -46,7 +46,7 @@ func (g group) names() []string {
 // A Part is a built-in model that takes part in a run, and the name of its client.
 type Part struct {
 	Name  string
-	Model federates.Model
+	Model *federates.Model
 }
 
 // An Instance describes the built-in models of one process, on its command line: one client, or several that follow one

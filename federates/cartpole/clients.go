@@ -17,23 +17,6 @@ import (
 // degreesPerRadian converts the angles in parameters and results.
 const degreesPerRadian = 180 / math.Pi
 
-// plantModel is the model cartpole-plant. It goes on when the pole has fallen, so that the other clients can be watched.
-type plantModel struct {
-	loop.InOut
-	period, sample metasim.Time
-	angle          float64 // at the start, in degrees
-	noise          float64
-	env            catalog.Env
-}
-
-// NewPlant makes the model cartpole-plant.
-func NewPlant(in *catalog.Instance) *plantModel {
-	return &plantModel{
-		InOut: loop.New(in), period: catalog.Get[metasim.Time](in, "period"), sample: catalog.Get[metasim.Time](in, "sample"),
-		angle: catalog.Get[float64](in, "angle"), noise: catalog.Get[float64](in, "noise"), env: in.Env,
-	}
-}
-
 // plantResult says whether the pole stood.
 type plantResult struct {
 	Stood    bool     `json:"stood"`
@@ -41,23 +24,27 @@ type plantResult struct {
 	FellAt   *float64 `json:"fell_at_s"` // null for a pole that stood
 }
 
-func (m *plantModel) Run(ctx context.Context, c *client.Client) error {
-	state := plantState{Angle: m.angle / degreesPerRadian}
-	result := plantResult{Stood: true, MaxAngle: math.Abs(m.angle)}
+// Plant is the model cartpole-plant. It goes on when the pole has fallen, so that the other clients can be watched.
+func Plant(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+	period, sample := catalog.Get[metasim.Time](in, "period"), catalog.Get[metasim.Time](in, "sample")
+	angle := catalog.Get[float64](in, "angle") // at the start, in degrees
+	scale := catalog.Get[float64](in, "noise")
+	state := plantState{Angle: angle / degreesPerRadian}
+	result := plantResult{Stood: true, MaxAngle: math.Abs(angle)}
 	latest := command{Time: -1}
-	noise := noiseOf(m.env)
-	return loop.Every(ctx, c, 0, m.period, &result, func(t metasim.Time, messages []client.Message) (err error) {
+	noise := noiseOf(in.Env)
+	return loop.Every(ctx, c, 0, period, &result, func(t metasim.Time, messages []client.Message) (err error) {
 		if latest, err = newestCommand(latest, messages); err != nil {
 			return err
 		}
-		if t%m.sample == 0 {
-			measured := measure(t, state, latest.Force, m.noise, noise)
-			if err := m.Out.Publish(measured.Encode()); err != nil {
+		if t%sample == 0 {
+			measured := measure(t, state, latest.Force, scale, noise)
+			if err := out[0].Publish(measured.Encode()); err != nil {
 				return err
 			}
 		}
-		state = state.Step(latest.Force, float64(m.period)/1e9)
-		result.watch(state, t.Add(m.period))
+		state = state.Step(latest.Force, float64(period)/1e9)
+		result.watch(state, t.Add(period))
 		return nil
 	})
 }
@@ -100,13 +87,8 @@ func noiseOf(env catalog.Env) *rand.PCG {
 	return rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:]))
 }
 
-// estimatorModel is the model cartpole-estimator. It answers each measurement that is newer than the last with an estimate.
-type estimatorModel struct{ loop.InOut }
-
-// NewEstimator makes the model cartpole-estimator.
-func NewEstimator(in *catalog.Instance) *estimatorModel { return &estimatorModel{loop.New(in)} }
-
-func (m *estimatorModel) Run(ctx context.Context, c *client.Client) error {
+// Estimator is the model cartpole-estimator. It answers each measurement that is newer than the last with an estimate.
+func Estimator(ctx context.Context, c *client.Client, _ *catalog.Instance, out []*client.Publication) error {
 	var state estimator
 	var result struct {
 		Measurements uint64 `json:"measurements"`
@@ -123,32 +105,22 @@ func (m *estimatorModel) Run(ctx context.Context, c *client.Client) error {
 			result.Late++
 			return nil
 		}
-		return m.Out.Publish(estimate.Encode())
+		return out[0].Publish(estimate.Encode())
 	})
 }
 
-// controllerModel is the model cartpole-controller. It publishes no command before the first estimate.
-type controllerModel struct {
-	loop.InOut
-	period metasim.Time
-	limit  float64 // N
-}
-
-// NewController makes the model cartpole-controller.
-func NewController(in *catalog.Instance) *controllerModel {
-	return &controllerModel{loop.New(in), catalog.Get[metasim.Time](in, "period"), catalog.Get[float64](in, "limit")}
-}
-
-func (m *controllerModel) Run(ctx context.Context, c *client.Client) error {
+// Controller is the model cartpole-controller. It publishes no command before the first estimate.
+func Controller(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+	period, limit := catalog.Get[metasim.Time](in, "period"), catalog.Get[float64](in, "limit")
 	latest := estimate{Time: -1}
 	var result struct {
 		Commands uint64 `json:"commands"`
 	}
-	return loop.Every(ctx, c, 0, m.period, &result, func(t metasim.Time, messages []client.Message) (err error) {
+	return loop.Every(ctx, c, 0, period, &result, func(t metasim.Time, messages []client.Message) (err error) {
 		if latest, err = newestEstimate(latest, messages); err != nil || latest.Time < 0 {
 			return err
 		}
 		result.Commands++
-		return m.Out.Publish(command{Time: t, Force: push(latest.State, m.limit)}.Encode())
+		return out[0].Publish(command{Time: t, Force: push(latest.State, limit)}.Encode())
 	})
 }

@@ -25,16 +25,15 @@ type Config struct {
 
 // A Block is the LPs of one client and the events that are to be executed there.
 type Block struct {
-	cfg       Config
-	index     int
-	count     int
-	first     uint32 // its LPs are first, first+1, ...
-	lps       []lp
-	calendar  pq.Queue[Event] // the first to execute on top
-	exponent  float64         // mean of the exponential part, in nanoseconds
-	lookahead metasim.Time
-	executed  uint64
-	now       metasim.Time
+	cfg      Config
+	index    int
+	count    int
+	first    uint32 // its LPs are first, first+1, ...
+	lps      []lp
+	calendar pq.Queue[Event] // the first to execute on top
+	exponent float64         // mean of the exponential part, in nanoseconds
+	executed uint64
+	now      metasim.Time
 }
 
 // NewBlock returns the index-th of count blocks, with the events that its LPs start with.
@@ -42,12 +41,12 @@ func NewBlock(cfg Config, index, count int) *Block {
 	first, end := cfg.first(index, count), cfg.first(index+1, count)
 	b := &Block{cfg: cfg, index: index, count: count, first: first, lps: make([]lp, end-first),
 		calendar: pq.Queue[Event]{Less: (*Event).before},
-		exponent: float64(cfg.Mean - cfg.Lookahead), lookahead: cfg.Lookahead}
+		exponent: float64(cfg.Mean - cfg.Lookahead)}
 	for i := range b.lps {
 		l := &b.lps[i]
 		*l = newLP(cfg.Seed, first+uint32(i))
 		for range cfg.Population {
-			b.calendar.Push(l.send(l.number, l.after(0, b.lookahead, b.exponent)))
+			b.calendar.Push(l.send(l.number, l.after(0, b.cfg.Lookahead, b.exponent)))
 		}
 	}
 	return b
@@ -79,7 +78,7 @@ func (b *Block) Schedule(e Event, now metasim.Time) error {
 			"give every client of the entry the same parameters", e.To)
 	case e.Time < now:
 		return fmt.Errorf("an event for LP %d at %v arrived at %v: the link's delay exceeds the lookahead "+
-			"of %v; give the links among these clients a delay of at most that", e.To, e.Time, now, b.lookahead)
+			"of %v; give the links among these clients a delay of at most that", e.To, e.Time, now, b.cfg.Lookahead)
 	case e.Time <= b.now && b.executed > 0:
 		return fmt.Errorf("an event for LP %d at %v arrived after the events of that time were executed; "+
 			"use a lookahead of at least 1ns", e.To, e.Time)
@@ -98,7 +97,7 @@ func (b *Block) Execute(emit func(Event)) (executed int) {
 		l.record(e)
 		executed++
 		to := l.destination(b.cfg.Remote, b.cfg.LPs)
-		next := l.send(to, l.after(b.now, b.lookahead, b.exponent))
+		next := l.send(to, l.after(b.now, b.cfg.Lookahead, b.exponent))
 		if b.cfg.Owner(to, b.count) == b.index {
 			b.calendar.Push(next)
 		} else {

@@ -12,37 +12,15 @@ import (
 	"metasim/metasim"
 )
 
-// A model is the model phold: a client with one block of logical processes.
-type model struct {
-	cfg      Config
-	grain    time.Duration
-	instance *catalog.Instance
-	pubs     []*client.Publication // by the index of the client that receives; nil for this one
-}
-
-// New makes the model phold.
-func New(in *catalog.Instance) *model {
+// Run is the model phold: a client with one block of logical processes.
+func Run(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
 	cfg := Config{
 		LPs: uint32(catalog.Get[int64](in, "lps")), Population: int(catalog.Get[int64](in, "population")),
 		Remote: catalog.Get[float64](in, "remote"), Mean: catalog.Get[metasim.Time](in, "mean"),
 		Lookahead: catalog.Get[metasim.Time](in, "lookahead"), Seed: in.Seed,
 	}
-	return &model{cfg: cfg, grain: time.Duration(catalog.Get[metasim.Time](in, "grain")), instance: in}
-}
-
-func (m *model) Declare(b *client.Builder) error {
-	m.pubs = make([]*client.Publication, m.instance.Count)
-	for i, channel := range m.instance.Ports.Publications { // those of all others, in order of their index
-		if i >= m.instance.Index {
-			i++
-		}
-		m.pubs[i] = b.Publication(channel)
-	}
-	return loop.Subscribe(b, m.instance.Ports.Subscriptions)
-}
-
-func (m *model) Run(ctx context.Context, c *client.Client) error {
-	block := NewBlock(m.cfg, m.instance.Index, m.instance.Count)
+	grain := time.Duration(catalog.Get[metasim.Time](in, "grain"))
+	block := NewBlock(cfg, in.Index, in.Count)
 	for {
 		messages, err := c.Next(ctx, block.Next())
 		if errors.Is(err, client.ErrEnd) {
@@ -56,9 +34,11 @@ func (m *model) Run(ctx context.Context, c *client.Client) error {
 			return err
 		}
 		if now == block.Next() {
-			if err := m.execute(block); err != nil {
+			executed, err := execute(block, out)
+			if err != nil {
 				return err
 			}
+			burn(time.Duration(executed) * grain)
 		}
 	}
 	events, hash := block.Result()
@@ -83,14 +63,18 @@ func schedule(block *Block, messages []client.Message, now metasim.Time) error {
 }
 
 // execute executes the events of this time, and publishes those that they cause for other clients.
-func (m *model) execute(block *Block) (err error) {
-	executed := block.Execute(func(e Event) {
-		if err == nil {
-			err = m.pubs[m.cfg.Owner(e.To, len(m.pubs))].Publish(e.Encode())
+func execute(block *Block, out []*client.Publication) (executed int, err error) {
+	executed = block.Execute(func(e Event) {
+		if err != nil {
+			return
 		}
+		recipient := block.cfg.Owner(e.To, block.count)
+		if recipient > block.index {
+			recipient-- // out has the channels of the other clients, in order of their index
+		}
+		err = out[recipient].Publish(e.Encode())
 	})
-	burn(time.Duration(executed) * m.grain)
-	return err
+	return executed, err
 }
 
 // burn keeps the processor busy for d of wall-clock time.
