@@ -3,11 +3,10 @@ package tui
 import (
 	"fmt"
 	"math"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"metasim/monitor"
 )
@@ -43,10 +42,7 @@ func headline(v *monitor.View, width int) []string {
 	if v.State == "over" && v.Error != "" {
 		state = "failed"
 	}
-	name := "metasim " + v.Scenario
-	if room := max(width-2-len(state), 8); len(name) > room { // the state is more important
-		name = fit(name, room, false)
-	}
+	name := ansi.Truncate("metasim "+v.Scenario, max(width-2-len(state), 8), "…") // the state is more important
 	first := []string{bold.of(name), states[v.State].of(state), faint.of(mix(v))}
 	end := ""
 	if v.End != nil {
@@ -64,7 +60,7 @@ func headline(v *monitor.View, width int) []string {
 func row(parts []string, gap, width int) string {
 	line := parts[0]
 	for _, p := range parts[1:] {
-		if cells(line)+gap+cells(p) > width {
+		if ansi.StringWidth(line)+gap+ansi.StringWidth(p) > width {
 			break
 		}
 		line += strings.Repeat(" ", gap) + p
@@ -124,16 +120,16 @@ func explanation(v *monitor.View, width int) []string {
 func wrap(text string, width int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
-		if line != "" && cells(line)+1+cells(word) > width {
+		if line != "" && ansi.StringWidth(line)+1+ansi.StringWidth(word) > width {
 			lines, line = append(lines, line), ""
 		}
 		if line != "" {
 			line += " "
 		}
 		line += word
-		for cells(line) > width {
-			r := []rune(line)
-			lines, line = append(lines, string(r[:width])), string(r[width:])
+		for ansi.StringWidth(line) > width {
+			head := ansi.Truncate(line, width, "")
+			lines, line = append(lines, head), line[len(head):]
 		}
 	}
 	return append(lines, line)
@@ -176,41 +172,15 @@ func short(x float64) string {
 	return fmt.Sprintf("%.0fT", x)
 }
 
-// styles matches what takes no room in a text.
-var styles = regexp.MustCompile("\x1b\\[[0-9;]*m")
-
-// cells is how many cells a text takes. Names are ASCII, and so is nearly everything else.
-func cells(text string) int { return utf8.RuneCountInString(styles.ReplaceAllString(text, "")) }
-
 // cut shortens a line to a width, and keeps its styles.
-func cut(text string, width int) string {
-	if cells(text) <= width {
-		return text
-	}
-	n, hidden := 0, false
-	kept := slices.DeleteFunc([]rune(text), func(r rune) bool {
-		switch {
-		case r == '\x1b':
-			hidden = true
-		case hidden:
-			hidden = r != 'm'
-		default:
-			n++
-			return n > width
-		}
-		return false
-	})
-	return string(kept)
-}
+func cut(text string, width int) string { return ansi.Truncate(text, width, "") }
 
-// fit cuts or pads plain text to a number of cells.
+// fit cuts or pads a text to a number of cells.
 func fit(text string, width int, right bool) string {
-	r := []rune(text)
-	switch {
-	case len(r) > width && width > 0:
-		return string(r[:width-1]) + "…"
-	case right:
-		return strings.Repeat(" ", max(0, width-len(r))) + text
+	text = ansi.Truncate(text, width, "…")
+	padding := strings.Repeat(" ", max(0, width-ansi.StringWidth(text)))
+	if right {
+		return padding + text
 	}
-	return text + strings.Repeat(" ", max(0, width-len(r)))
+	return text + padding
 }

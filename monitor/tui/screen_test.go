@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
 
 	"metasim/internal/golden"
@@ -48,7 +49,7 @@ func crowd(n int) monitor.View {
 }
 
 func screen(m *model) string {
-	return styles.ReplaceAllString(m.View().Content, "")
+	return ansi.Strip(m.View().Content)
 }
 
 func at80(width, height int, v monitor.View) (*model, *stub) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"metasim/monitor"
 )
 
@@ -14,7 +16,6 @@ type column struct {
 	right bool
 	least int // width of a terminal that shows it
 	cell  func(c *monitor.Client) (string, style)
-	drawn bool // the cell has its width and its styles already
 }
 
 const (
@@ -44,7 +45,7 @@ func columns(v *monitor.View, width int) []column {
 		{title: "messages/s", width: 10, right: true, least: 105, cell: text(func(c *monitor.Client) string { return short(c.MessagesS) })},
 		{title: "× real time", width: 11, right: true, least: 140, cell: text(func(c *monitor.Client) string { return short(c.Factor) })},
 		{title: "blocked", width: 7, right: true, least: 54, cell: text(func(c *monitor.Client) string { return fmt.Sprintf("%.0f %%", 100*c.Blocked) })},
-		{width: 10, least: meters, drawn: true, cell: text(func(c *monitor.Client) string { return meter(c.Blocked, 10, slow) })},
+		{width: 10, least: meters, cell: text(func(c *monitor.Client) string { return meter(c.Blocked, 10, slow) })},
 		{title: "holds up", width: 8, right: true, least: 64, cell: func(c *monitor.Client) (string, style) {
 			if c.Blame < 0.05 {
 				return "", normal
@@ -77,7 +78,7 @@ func nameWidth(v *monitor.View, width int) int {
 	}
 	longest := usual
 	for i := range v.Clients {
-		longest = max(longest, cells(v.Clients[i].Name))
+		longest = max(longest, ansi.StringWidth(v.Clients[i].Name))
 	}
 	return min(longest, usual+max(0, width-90)/4)
 }
@@ -103,10 +104,7 @@ func table(v *monitor.View, first, room, width int) []string {
 		for i := range shown {
 			c := &shown[i]
 			text, look := cell(c)
-			if !c.drawn || cells(text) != c.width {
-				text = fit(text, c.width, c.right)
-			}
-			s.WriteString(look.of(text) + strings.Repeat(" ", gap))
+			s.WriteString(look.of(fit(text, c.width, c.right)) + strings.Repeat(" ", gap))
 		}
 		return cut(strings.TrimRight(s.String(), " "), width)
 	}
