@@ -66,7 +66,7 @@ func (m *Monitor) examiner() examiner {
 	state := func(pid int) processState {
 		before := m.seen
 		if pid != m.seenPID {
-			before = processSample{}
+			before = processState{}
 		}
 		m.seen, m.seenPID = probe(pid), pid
 		return since(before, m.seen)

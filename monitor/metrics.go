@@ -14,18 +14,11 @@ const maxSeries = 1000
 // collector makes metrics of a view when Prometheus asks.
 type collector struct{ monitor *Monitor }
 
-// A metric is one value of a view.
-type metric struct {
-	desc  *prometheus.Desc
-	kind  prometheus.ValueType
-	value func(v *View) float64
-}
-
-// A clientMetric is one value of each client.
-type clientMetric struct {
-	desc  *prometheus.Desc
-	kind  prometheus.ValueType
-	value func(c *Client) float64
+// A metric is one value of a view, or of a client in it.
+type metric[T any] struct {
+	name, help string
+	kind       prometheus.ValueType
+	value      func(of *T) float64
 }
 
 const (
@@ -33,42 +26,31 @@ const (
 	counter = prometheus.CounterValue
 )
 
-func runMetrics() []metric {
-	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc("metasim_"+name, help, nil, nil) }
-	return []metric{
-		{desc("simulated_seconds", "Simulated time: everything before it has happened."), gauge,
-			func(v *View) float64 { return v.Now.Seconds }},
-		{desc("wall_seconds", "Real time since all have joined, without pauses."), gauge, func(v *View) float64 { return v.WallS }},
-		{desc("realtime_factor", "Simulated seconds per second, recently."), gauge, func(v *View) float64 { return v.Factor }},
-		{desc("paused", "1 while the run is paused."), gauge, func(v *View) float64 { return one(v.State == "paused" || v.State == "pausing") }},
-		{desc("grants_total", "Authorizations."), counter, func(v *View) float64 { return float64(v.Grants) }},
-		{desc("messages_sent_total", "Publishes."), counter, func(v *View) float64 { return float64(v.Sent) }},
-		{desc("messages_delivered_total", "Messages that recipients have handled."), counter, func(v *View) float64 { return float64(v.Delivered) }},
-		{desc("messages_dropped_total", "Messages that links have lost."), counter, func(v *View) float64 { return float64(v.Dropped) }},
-	}
+var runMetrics = []metric[View]{
+	{"simulated_seconds", "Simulated time: everything before it has happened.", gauge, func(v *View) float64 { return v.Now.Seconds }},
+	{"wall_seconds", "Real time since all have joined, without pauses.", gauge, func(v *View) float64 { return v.WallS }},
+	{"realtime_factor", "Simulated seconds per second, recently.", gauge, func(v *View) float64 { return v.Factor }},
+	{"paused", "1 while the run is paused.", gauge, func(v *View) float64 {
+		if v.State == "paused" || v.State == "pausing" {
+			return 1
+		}
+		return 0
+	}},
+	{"grants_total", "Authorizations.", counter, func(v *View) float64 { return float64(v.Grants) }},
+	{"messages_sent_total", "Publishes.", counter, func(v *View) float64 { return float64(v.Sent) }},
+	{"messages_delivered_total", "Messages that recipients have handled.", counter, func(v *View) float64 { return float64(v.Delivered) }},
+	{"messages_dropped_total", "Messages that links have lost.", counter, func(v *View) float64 { return float64(v.Dropped) }},
 }
 
-func clientMetrics() []clientMetric {
-	desc := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc("metasim_client_"+name, help, []string{"client"}, nil)
-	}
-	return []clientMetric{
-		{desc("simulated_seconds", "The client's last activity."), gauge, func(c *Client) float64 { return c.At.Seconds }},
-		{desc("blocked_seconds_total", "Real time for which it waited to be authorized."), counter, func(c *Client) float64 { return c.BlockedS }},
-		{desc("busy_seconds_total", "Real time for which it did not wait."), counter, func(c *Client) float64 { return c.BusyS }},
-		{desc("messages_sent_total", "Its publishes."), counter, func(c *Client) float64 { return float64(c.Sent) }},
-		{desc("messages_delivered_total", "Messages that it has handled."), counter, func(c *Client) float64 { return float64(c.Delivered) }},
-		{desc("grants_total", "Its authorizations."), counter, func(c *Client) float64 { return float64(c.Grants) }},
-		{desc("queued_messages", "Messages that wait until they may be delivered to it."), gauge, func(c *Client) float64 { return float64(c.Queued) }},
-		{desc("blame", "How many clients waited for it recently."), gauge, func(c *Client) float64 { return c.Blame }},
-	}
-}
-
-func one(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
+var clientMetrics = []metric[Client]{
+	{"simulated_seconds", "The client's last activity.", gauge, func(c *Client) float64 { return c.At.Seconds }},
+	{"blocked_seconds_total", "Real time for which it waited to be authorized.", counter, func(c *Client) float64 { return c.BlockedS }},
+	{"busy_seconds_total", "Real time for which it did not wait.", counter, func(c *Client) float64 { return c.BusyS }},
+	{"messages_sent_total", "Its publishes.", counter, func(c *Client) float64 { return float64(c.Sent) }},
+	{"messages_delivered_total", "Messages that it has handled.", counter, func(c *Client) float64 { return float64(c.Delivered) }},
+	{"grants_total", "Its authorizations.", counter, func(c *Client) float64 { return float64(c.Grants) }},
+	{"queued_messages", "Messages that wait until they may be delivered to it.", gauge, func(c *Client) float64 { return float64(c.Queued) }},
+	{"blame", "How many clients waited for it recently.", gauge, func(c *Client) float64 { return c.Blame }},
 }
 
 // Describe describes no metric: which there are depends on the run.
@@ -77,8 +59,8 @@ func (collector) Describe(chan<- *prometheus.Desc) {}
 // Collect makes the metrics of a view.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	v := c.monitor.View()
-	for _, m := range runMetrics() {
-		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&v))
+	for _, m := range runMetrics {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("metasim_"+m.name, m.help, nil, nil), m.kind, m.value(&v))
 	}
 	info := prometheus.NewDesc("metasim_run_info", "The run.", []string{"scenario", "seed"}, nil)
 	out <- prometheus.MustNewConstMetric(info, gauge, 1, v.Scenario, strconv.FormatUint(v.Seed, 10))
@@ -90,9 +72,10 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	if len(rows) > maxSeries {
 		rows = slices.SortedFunc(slices.Values(rows), func(a, b Client) int { return strings.Compare(a.Name, b.Name) })[:maxSeries]
 	}
-	for _, m := range clientMetrics() {
+	for _, m := range clientMetrics {
+		desc := prometheus.NewDesc("metasim_client_"+m.name, m.help, []string{"client"}, nil)
 		for i := range rows {
-			out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&rows[i]), rows[i].Name)
+			out <- prometheus.MustNewConstMetric(desc, m.kind, m.value(&rows[i]), rows[i].Name)
 		}
 	}
 }

@@ -27,13 +27,13 @@ type Monitor struct {
 	mu      sync.Mutex
 	next    time.Time // when it takes a snapshot again
 	view    View
-	samples []sample      // of earlier snapshots, the oldest first, for the rates
-	blame   []float64     // by client: how many clients waited for it recently
-	ranks   []int         // by client, from its blame; see rank
-	places  []int         // by client: its place in order of name
-	slowest int           // the client that others wait for most; -1: none
-	paced   time.Time     // of the last snapshot in which a client waited for the rate
-	seen    processSample // of the process that was looked at last
+	samples []sample     // of earlier snapshots, the oldest first, for the rates
+	blame   []float64    // by client: how many clients waited for it recently
+	ranks   []int        // by client, from its blame; see rank
+	places  []int        // by client: its place in order of name
+	slowest int          // the client that others wait for most; -1: none
+	paced   time.Time    // of the last snapshot in which a client waited for the rate
+	seen    processState // of the process that was looked at last
 	seenPID int
 }
 
@@ -136,14 +136,6 @@ type Process struct {
 	Said func() string
 }
 
-// A processState is what the system knows of a process.
-type processState struct {
-	condition condition
-	cores     float64 // how many cores it used; negative: not known
-	in        string  // what its threads wait for, in words; empty: not known
-	tracer    string  // the debugger that holds it, in words; empty: not known
-}
-
 // A condition says what a process does.
 type condition uint8
 
@@ -157,12 +149,14 @@ const (
 	hasEnded
 )
 
-// A processSample is a process at one moment.
-type processSample struct {
-	at         time.Time
-	condition  condition
-	cpu        time.Duration // so far
-	in, tracer string
+// A processState is a process at one moment, as far as the system tells.
+type processState struct {
+	at        time.Time
+	condition condition
+	cpu       time.Duration // so far
+	cores     float64       // how many it used since it was examined before; negative: not known
+	in        string        // what its threads wait for, in words; empty: not known
+	tracer    string        // the debugger that holds it, in words; empty: not known
 }
 
 // An examiner says what the process of a client does. It is asked after the client has been silent for a time.

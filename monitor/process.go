@@ -18,7 +18,7 @@ const busy = 0.05
 func examine(ctx context.Context, pid int, over time.Duration) processState {
 	before := probe(pid)
 	if before.final() {
-		return since(processSample{}, before)
+		return since(processState{}, before)
 	}
 	timer := time.NewTimer(over)
 	defer timer.Stop()
@@ -29,20 +29,20 @@ func examine(ctx context.Context, pid int, over time.Duration) processState {
 	return since(before, probe(pid))
 }
 
-// final reports whether a later sample has nothing to compare with.
-func (s *processSample) final() bool { return s.condition == unknown || s.condition == hasEnded }
+// final reports whether a later state has nothing to compare with.
+func (v *processState) final() bool { return v.condition == unknown || v.condition == hasEnded }
 
-// since compares two samples of a process. Without an earlier one it is not known how much the process computed.
-func since(before, after processSample) processState {
-	v := processState{condition: after.condition, cores: -1, in: after.in, tracer: after.tracer}
+// since compares two states of a process. Without an earlier one it is not known how much the process computed.
+func since(before, after processState) processState {
+	after.cores = -1
 	if before.at.IsZero() || after.final() {
-		return v
+		return after
 	}
-	v.cores = (after.cpu - before.cpu).Seconds() / after.at.Sub(before.at).Seconds()
-	if v.condition == sleeps && v.cores >= busy {
-		v.condition, v.in = runs, ""
+	after.cores = (after.cpu - before.cpu).Seconds() / after.at.Sub(before.at).Seconds()
+	if after.condition == sleeps && after.cores >= busy {
+		after.condition, after.in = runs, ""
 	}
-	return v
+	return after
 }
 
 // idle reports whether a process is known not to compute.

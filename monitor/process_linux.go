@@ -23,20 +23,18 @@ const maxThreads = 200
 func procDir(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid)) }
 
 // probe reads a process in /proc.
-func probe(pid int) processSample {
+func probe(pid int) processState {
 	dir := procDir(pid)
 	main, cpu, ok := readStat(dir)
 	if !ok {
-		return processSample{condition: hasEnded}
+		return processState{condition: hasEnded}
 	}
-	s := processSample{at: time.Now(), condition: conditions[main], cpu: cpu}
+	s := processState{at: time.Now(), condition: main, cpu: cpu}
 	switch s.condition {
 	case sleeps:
 		s.readThreads(dir)
 	case stuck:
-		if call := waitsFor(dir); call != "" {
-			s.in = "it waits " + call
-		}
+		s.readCall(dir)
 	case traced:
 		s.tracer = tracer(dir)
 	}
@@ -49,18 +47,16 @@ var conditions = map[byte]condition{
 }
 
 // readThreads reads the other threads of a process whose first thread sleeps: they may compute.
-func (s *processSample) readThreads(dir string) {
+func (s *processState) readThreads(dir string) {
 	tasks, err := filepath.Glob(filepath.Join(dir, "task", "*"))
 	if err != nil || len(tasks) <= 1 {
-		if call := waitsFor(dir); call != "" {
-			s.in = "it waits " + call
-		}
+		s.readCall(dir)
 		return
 	}
 	var calls []string
 	for _, task := range tasks[:min(len(tasks), maxThreads)] {
-		if c, _, ok := readStat(task); ok && (conditions[c] == runs || conditions[c] == stuck) {
-			s.condition = conditions[c]
+		if c, _, ok := readStat(task); ok && (c == runs || c == stuck) {
+			s.condition = c
 			return
 		}
 		calls = append(calls, waitsFor(task))
@@ -68,9 +64,16 @@ func (s *processSample) readThreads(dir string) {
 	s.in = fmt.Sprintf("its %d threads wait", len(tasks)) + together(calls)
 }
 
+// readCall says what the only thread of a process waits for.
+func (s *processState) readCall(dir string) {
+	if call := waitsFor(dir); call != "" {
+		s.in = "it waits " + call
+	}
+}
+
 // readStat reads the state and the CPU time of a process or a thread. The name of its program comes before them in parentheses, and can
 // have any characters.
-func readStat(dir string) (state byte, cpu time.Duration, ok bool) {
+func readStat(dir string) (c condition, cpu time.Duration, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
 		return 0, 0, false
@@ -87,7 +90,7 @@ func readStat(dir string) (state byte, cpu time.Duration, ok bool) {
 		}
 		cpu += time.Duration(ticks) * time.Second / userHZ
 	}
-	return fields[0][0], cpu, true
+	return conditions[fields[0][0]], cpu, true
 }
 
 // tracer names the debugger of a process; empty: not known.
@@ -97,9 +100,8 @@ func tracer(dir string) string {
 		return ""
 	}
 	_, rest, _ := strings.Cut(string(text), "\nTracerPid:")
-	line, _, _ := strings.Cut(rest, "\n")
-	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil || pid == 0 {
+	pid := 0
+	if _, err := fmt.Sscan(rest, &pid); err != nil || pid == 0 {
 		return ""
 	}
 	name, err := os.ReadFile(filepath.Join(procDir(pid), "comm"))
@@ -118,11 +120,8 @@ func worker(pid int) int {
 			return pid
 		}
 		children, err := os.ReadFile(filepath.Join(dir, "children"))
-		if err != nil {
-			return pid
-		}
 		all := strings.Fields(string(children))
-		if len(all) != 1 {
+		if err != nil || len(all) != 1 {
 			return pid
 		}
 		child, err := strconv.Atoi(all[0])
@@ -144,28 +143,20 @@ const (
 
 // A sysCall is a system call that a thread is in, with its arguments.
 type sysCall struct {
-	number uintptr
+	number int
 	args   [6]uint64
 }
 
 // readCall reads the system call that a thread waits in. The system tells it to the owner of the process.
 func readCall(dir string) (c sysCall, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dir, "syscall"))
-	fields := strings.Fields(string(text))
-	if err != nil || len(fields) <= len(c.args) {
-		return c, false // not permitted, or the thread runs
-	}
-	number, err := strconv.ParseInt(fields[0], 10, 32)
-	if err != nil || number < 0 { // not in a system call
+	if err != nil { // not permitted
 		return c, false
 	}
-	c.number = uintptr(number)
-	for i := range c.args {
-		if c.args[i], err = strconv.ParseUint(fields[1+i], 0, 64); err != nil {
-			return c, false
-		}
-	}
-	return c, true
+	// A thread that runs, or waits outside of a system call, has no number or no arguments.
+	a := &c.args
+	_, err = fmt.Sscan(string(text), &c.number, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5])
+	return c, err == nil && c.number >= 0
 }
 
 // waitsFor says what a thread waits for; empty: not known.
@@ -240,18 +231,10 @@ func object(dir, link string, fd uint64) string {
 
 // together says what several threads wait for: each thing once, the least specific one last.
 func together(calls []string) string {
-	slices.SortFunc(calls, func(a, b string) int {
-		if (a == forThread) != (b == forThread) {
-			if b == forThread {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a, b)
-	})
+	slices.Sort(calls)
 	calls = slices.DeleteFunc(slices.Compact(calls), func(c string) bool { return c == "" })
-	if n := len(calls); n > 0 && calls[n-1] == forThread {
-		calls[n-1] = "for one another"
+	if i, found := slices.BinarySearch(calls, forThread); found {
+		calls = append(slices.Delete(calls, i, i+1), "for one another")
 	}
 	const most = 3
 	if len(calls) > most {
