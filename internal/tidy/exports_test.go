@@ -10,15 +10,14 @@ import (
 // What a room exports is what another room uses: else it is a promise to nobody. Names that only embedders use, and names
 // for tests, stand here with the reason.
 var mayExport = map[string]string{
-	"client":                       "embedders use it",
-	"metasim.Seconds":              "embedders use it: floating seconds are converted at their door",
-	"metasim/simtime.Seconds":      "metasim gives it to embedders",
-	"wire/transport/transporttest": "for tests",
-	"internal/browser":             "for tests",
-	"internal/netns":               "for tests",
-	"internal/script":              "for tests",
-	"internal/golden":              "for tests",
-	"internal/testprogram":         "for tests",
+	"client":                  "embedders use it",
+	"metasim.Seconds":         "embedders use it: floating seconds are converted at their door",
+	"metasim/simtime.Seconds": "metasim gives it to embedders",
+	"internal/browser":        "for tests",
+	"internal/netns":          "for tests",
+	"internal/script":         "for tests",
+	"internal/golden":         "for tests",
+	"internal/testprogram":    "for tests",
 
 	"record/journal.NewReader": "tests of other rooms read journals in memory",
 	"record/journal.NewWriter": "tests of other rooms write journals in memory",
@@ -27,6 +26,7 @@ var mayExport = map[string]string{
 	"wire.MaxFrame":           "a limit of the protocol, which tests of both ends need",
 	"wire.MaxName":            "a limit of the protocol, which tests of both ends need",
 	"wire.MaxPackets":         "a limit of the protocol, which tests of both ends need",
+	"wire.MaxPayload":         "a limit of the protocol, which tests of both ends need",
 	"wire.MaxText":            "a limit of the protocol, which tests of both ends need",
 	"wire/transport/mem.Pipe": "a connection without a server, for tests of a client",
 }

@@ -1,5 +1,5 @@
 // Package all lists every transport between processes. A new transport is a folder beside this one, and one line in
-// Table: the server, every command and the benchmark then have it.
+// Table: the server, every command and the benchmark then have it, and the conformance suite of this folder tests it.
 //
 // A program that imports this package links QUIC. A simulator that needs only unix, tcp and shm need not import it: package
 // client has these.

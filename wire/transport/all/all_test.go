@@ -3,6 +3,7 @@ package all_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,7 +19,12 @@ import (
 	"metasim/wire/transport/all"
 )
 
+// TestMain is also the main function of a process that a test starts: see victim.
 func TestMain(m *testing.M) {
+	if url := os.Getenv(victimOf); url != "" {
+		fmt.Fprintln(os.Stderr, victim(url))
+		os.Exit(1)
+	}
 	if err := os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true"); err != nil {
 		panic(err)
 	}

@@ -1,7 +1,6 @@
 package mem_test
 
 import (
-	"context"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -12,17 +11,9 @@ import (
 	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/transport/mem"
-	"metasim/wire/transport/transporttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func TestConformance(t *testing.T) {
-	transporttest.Run(t, transporttest.Transport{
-		Listen: func(*testing.T) wire.Listener { return mem.NewNet() },
-		Dial:   func(ctx context.Context, l wire.Listener) (wire.Conn, error) { return l.(*mem.Net).Dial(ctx) },
-	})
-}
 
 // A mebibyte may be unread; then a Write waits until it is read, or either end closes.
 func TestWriteWaits(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"metasim/wire"
-	"metasim/wire/transport/transporttest"
 )
 
 func TestMain(m *testing.M) {
@@ -24,50 +23,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func TestConformance(t *testing.T) {
-	transporttest.Run(t, transporttest.Transport{
-		Listen: func(t *testing.T) wire.Listener { return listen(t) },
-		Dial:   func(ctx context.Context, l wire.Listener) (wire.Conn, error) { return dialURL(ctx, l.URL()) },
-		Raw:    dialRaw,
-	})
-}
-
 func listen(t *testing.T) wire.Listener {
 	t.Helper()
 	l, err := listenURL("quic://127.0.0.1:0")
 	require.NoError(t, err)
 	return l
-}
-
-// raw is a stream of bytes over a socket that can be cut.
-type raw struct {
-	*quicgo.Stream
-	socket *socket
-	dead   bool
-}
-
-func dialRaw(t *testing.T, url string) transporttest.Raw {
-	hostport, want, _, err := parseURL(url)
-	require.NoError(t, err)
-	to, err := net.ResolveUDPAddr("udp", hostport)
-	require.NoError(t, err)
-	udp, err := net.ListenUDP("udp", nil)
-	require.NoError(t, err)
-	s := &socket{transport: &quicgo.Transport{Conn: udp}, users: 1}
-	q, err := join(t.Context(), s.transport, to, want)
-	require.NoError(t, err)
-	stream, err := q.OpenStream()
-	require.NoError(t, err)
-	return &raw{Stream: stream, socket: s}
-}
-
-// Kill closes the socket under the connection.
-func (r *raw) Kill() {
-	if !r.dead {
-		r.dead = true
-		_ = r.socket.transport.Conn.Close() // its error does not matter
-		_ = r.socket.transport.Close()      // as above
-	}
 }
 
 func TestAddresses(t *testing.T) {

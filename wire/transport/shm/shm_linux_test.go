@@ -1,7 +1,6 @@
 package shm
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"go.uber.org/goleak"
 
 	"metasim/wire"
-	"metasim/wire/transport/transporttest"
 )
 
 // TestMain is also the main function of the processes that tests and benchmarks start: see child.
@@ -21,24 +19,6 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m)
 }
-
-func TestConformance(t *testing.T) {
-	transporttest.Run(t, transporttest.Transport{
-		Listen: func(t *testing.T) wire.Listener { return listen(t, socketURL(t)) },
-		Dial:   func(ctx context.Context, l wire.Listener) (wire.Conn, error) { return dialURL(ctx, l.URL()) },
-		Raw: func(t *testing.T, url string) transporttest.Raw {
-			c, err := dial(t.Context(), url, ringSize)
-			require.NoError(t, err)
-			return raw{c}
-		},
-	})
-}
-
-// A raw is a peer that writes any bytes into its ring.
-type raw struct{ *conn }
-
-// Kill is the same as Close: TestKilledPeer kills a real process.
-func (r raw) Kill() { _ = r.Close() } // it may be closed already
 
 // socketURL is the URL of a socket in a directory whose name is short enough, and which is empty at the end.
 func socketURL(t testing.TB) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,7 +17,6 @@ import (
 	"metasim/wire"
 	"metasim/wire/transport"
 	"metasim/wire/transport/stream"
-	"metasim/wire/transport/transporttest"
 )
 
 var streams = transport.Table{stream.Unix(), stream.TCP()}
@@ -33,21 +31,6 @@ func listenAt(url string) (wire.Listener, error) {
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestConformance(t *testing.T) {
-	for name, where := range map[string]func(t *testing.T) string{
-		"unix": socketURL,
-		"tcp":  func(*testing.T) string { return "tcp://127.0.0.1:0" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			transporttest.Run(t, transporttest.Transport{
-				Listen: func(t *testing.T) wire.Listener { return listen(t, where(t)) },
-				Dial:   func(ctx context.Context, l wire.Listener) (wire.Conn, error) { return streams.Dial(ctx, l.URL()) },
-				Raw:    dialRaw,
-			})
-		})
-	}
-}
-
 // socketURL is the URL of a socket in a directory whose name is short enough everywhere.
 func socketURL(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "ms")
@@ -61,24 +44,6 @@ func listen(t *testing.T, url string) wire.Listener {
 	l, err := listenAt(url)
 	require.NoError(t, err)
 	return l
-}
-
-type raw struct{ net.Conn }
-
-func dialRaw(t *testing.T, rawURL string) transporttest.Raw {
-	u, err := url.Parse(rawURL)
-	require.NoError(t, err)
-	c, err := net.Dial(u.Scheme, u.Host+u.Path)
-	require.NoError(t, err)
-	return raw{c}
-}
-
-// Kill resets a TCP connection; for a unix socket it is the same as Close.
-func (r raw) Kill() {
-	if tcp, ok := r.Conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // it may be closed already
-	}
-	_ = r.Close() // as above
 }
 
 func TestAddresses(t *testing.T) {
@@ -164,10 +129,31 @@ func TestDialIsCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+func dialTCP(t *testing.T, l wire.Listener) *net.TCPConn {
+	c, err := net.Dial("tcp", strings.TrimPrefix(l.URL(), "tcp://"))
+	require.NoError(t, err)
+	return c.(*net.TCPConn)
+}
+
+// A connection that is reset, as by the death of the network, ends a Read. It does not look like this side's own Close.
+func TestResetEndsRead(t *testing.T) {
+	l := listen(t, "tcp://127.0.0.1:0")
+	peer := dialTCP(t, l)
+	c, err := l.Accept()
+	require.NoError(t, err)
+	require.NoError(t, peer.SetLinger(0))
+	require.NoError(t, peer.Close())
+	_, err = c.Read()
+	require.Error(t, err)
+	require.NotErrorIs(t, err, net.ErrClosed)
+	require.NoError(t, c.Close())
+	require.NoError(t, l.Close())
+}
+
 // A side that has read the end closes its direction at once, before its own Close: the peer's Close waits for that.
 func TestReadingTheEndReleasesThePeer(t *testing.T) {
 	l := listen(t, "tcp://127.0.0.1:0")
-	peer := dialRaw(t, l.URL()).(raw).Conn.(*net.TCPConn)
+	peer := dialTCP(t, l)
 	c, err := l.Accept()
 	require.NoError(t, err)
 	require.NoError(t, peer.CloseWrite())

@@ -1,4 +1,4 @@
-package transporttest
+package all_test
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 )
 
 // everyBody sends one of each, both ways. Empty payloads and lists may come back as nil.
-func everyBody(t *testing.T, transport Transport) {
-	client, server := pair(t, transport)
+func everyBody(t *testing.T, on tested) {
+	client, server := pair(t, on)
 	at := metasim.Instant{Time: 5, Step: 2}
 	report := metasim.Report{Now: at, NoSendBefore: at, NextEvent: metasim.Infinity, Acked: 7}
 	sent := []wire.Packet{
@@ -43,8 +43,8 @@ func everyBody(t *testing.T, transport Transport) {
 }
 
 // manyMembers writes a packet for each of a thousand members at once.
-func manyMembers(t *testing.T, transport Transport) {
-	client, server := pair(t, transport)
+func manyMembers(t *testing.T, on tested) {
+	client, server := pair(t, on)
 	pass := make([]wire.Packet, 1000)
 	for i := range pass {
 		pass[i] = numbered(i, i%100)
@@ -57,8 +57,8 @@ func manyMembers(t *testing.T, transport Transport) {
 }
 
 // smallWrites checks the order over many writes, and that the writer may use its slice again.
-func smallWrites(t *testing.T, transport Transport) {
-	client, server := pair(t, transport)
+func smallWrites(t *testing.T, on tested) {
+	client, server := pair(t, on)
 	const n = 1000
 	done := inBackground(func() (err error) {
 		one := make([]wire.Packet, 1)
@@ -75,8 +75,8 @@ func smallWrites(t *testing.T, transport Transport) {
 }
 
 // bothWays has both ends send n packets of a size at the same time, and checks what arrives.
-func bothWays(t *testing.T, transport Transport, n, size int) {
-	a, b := pair(t, transport)
+func bothWays(t *testing.T, on tested, n, size int) {
+	a, b := pair(t, on)
 	done := make(chan error, 2)
 	for _, c := range []wire.Conn{a, b} {
 		go func() {
@@ -111,8 +111,8 @@ func bothWays(t *testing.T, transport Transport, n, size int) {
 
 // refusesBadPackets checks that a packet which cannot travel is refused, that nothing of the write is sent, and that the
 // connection still works.
-func refusesBadPackets(t *testing.T, transport Transport) {
-	client, server := pair(t, transport)
+func refusesBadPackets(t *testing.T, on tested) {
+	client, server := pair(t, on)
 	for _, body := range []wire.Body{
 		nil,
 		&metasim.Join{},
@@ -128,8 +128,8 @@ func refusesBadPackets(t *testing.T, transport Transport) {
 }
 
 // manyConnections has 64 clients at once, each with its own answer.
-func manyConnections(t *testing.T, transport Transport) {
-	l := listen(t, transport)
+func manyConnections(t *testing.T, on tested) {
+	l := listen(t, on)
 	const n = 64
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -144,7 +144,7 @@ func manyConnections(t *testing.T, transport Transport) {
 	})
 	for i := range n {
 		wg.Go(func() {
-			c, err := transport.Dial(t.Context(), l)
+			c, err := on.dial(t.Context(), l)
 			if err != nil {
 				t.Error(err)
 				return
@@ -180,8 +180,8 @@ func echoOnce(t *testing.T, c wire.Conn) {
 
 // traffic checks that one end counts as out what the other counts as in: frames and bytes, of any size, and wherever the
 // stream is cut.
-func traffic(t *testing.T, transport Transport) {
-	client, server := pair(t, transport)
+func traffic(t *testing.T, on tested) {
+	client, server := pair(t, on)
 	const hello = 1 // pair's
 	count := 0
 	for _, size := range []int{0, 1, 100, 4000, 70_000, 300_000} {

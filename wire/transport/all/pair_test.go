@@ -1,4 +1,4 @@
-package transporttest
+package all_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
+	"metasim/wire/transport"
 )
 
 // patience bounds every wait of the suite. What takes longer is said to hang.
@@ -16,10 +17,10 @@ const patience = 30 * time.Second
 
 // pair returns the two ends of a connection, which are closed with the test. The client has sent a Hello and the server has
 // read it: on some transports the server cannot write before.
-func pair(t *testing.T, transport Transport) (client, server wire.Conn) {
+func pair(t *testing.T, on tested) (client, server wire.Conn) {
 	t.Helper()
-	l := listen(t, transport)
-	client = dial(t, transport, l)
+	l := listen(t, on)
+	client = dial(t, on, l)
 	write(t, client, wire.Packet{Body: wire.Hello{Version: wire.Version}})
 	server = accept(t, l)
 	t.Cleanup(func() { closeBoth(t, client, server) }) // at the same time: a Close may wait for its reader
@@ -27,18 +28,22 @@ func pair(t *testing.T, transport Transport) (client, server wire.Conn) {
 	return client, server
 }
 
-func listen(t *testing.T, transport Transport) wire.Listener {
+func listen(t *testing.T, on tested) wire.Listener {
 	t.Helper()
-	l := transport.Listen(t)
+	l, err := on.listen()
+	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	if opened, ok := l.(*transport.Listener); ok && opened.Unsupported != nil {
+		t.Skipf("SKIPPED LOUDLY: this system has no %s: %v", on.name, opened.Unsupported)
+	}
 	return l
 }
 
-func dial(t *testing.T, transport Transport, l wire.Listener) wire.Conn {
+func dial(t *testing.T, on tested, l wire.Listener) wire.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	c, err := transport.Dial(ctx, l)
+	c, err := on.dial(ctx, l)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c

@@ -1,10 +1,13 @@
-package transporttest
+package all_test
 
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
+	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -12,11 +15,12 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
+	"metasim/wire/transport/all"
 )
 
 // cleanClose: the peer reads io.EOF, again and again; this side gets net.ErrClosed; a second Close does nothing.
-func cleanClose(t *testing.T, transport Transport) {
-	client, server := pair(t, transport)
+func cleanClose(t *testing.T, on tested) {
+	client, server := pair(t, on)
 	closed := inBackground(client.Close)
 	for range 2 {
 		_, err := within(t, "read", server.Read)
@@ -30,8 +34,8 @@ func cleanClose(t *testing.T, transport Transport) {
 }
 
 // writtenBeforeClose: all that was written is read, then the end. The reader starts late.
-func writtenBeforeClose(t *testing.T, transport Transport) {
-	client, server := pair(t, transport)
+func writtenBeforeClose(t *testing.T, on tested) {
+	client, server := pair(t, on)
 	const n = 200
 	for i := range n {
 		write(t, server, numbered(i, 100))
@@ -46,8 +50,8 @@ func writtenBeforeClose(t *testing.T, transport Transport) {
 }
 
 // writtenWhilePeerSends: a last packet (a Refuse) arrives although its writer never reads what the peer still sends.
-func writtenWhilePeerSends(t *testing.T, transport Transport) {
-	client, server := pair(t, transport)
+func writtenWhilePeerSends(t *testing.T, on tested) {
+	client, server := pair(t, on)
 	first := make(chan struct{})
 	sent := inBackground(func() error {
 		for i := range 1000 {
@@ -71,9 +75,9 @@ func writtenWhilePeerSends(t *testing.T, transport Transport) {
 	require.NoError(t, <-sent)
 }
 
-func closeWakesRead(t *testing.T, transport Transport) {
+func closeWakesRead(t *testing.T, on tested) {
 	for i := range 10 { // Close may come before the Read or while it waits
-		client, server := pair(t, transport)
+		client, server := pair(t, on)
 		c := [...]wire.Conn{client, server}[i%2]
 		started := make(chan struct{})
 		woken := inBackground(func() error {
@@ -91,8 +95,8 @@ func closeWakesRead(t *testing.T, transport Transport) {
 }
 
 // closeWakesWrite: nobody reads, so sooner or later a write waits.
-func closeWakesWrite(t *testing.T, transport Transport) {
-	client, server := pair(t, transport)
+func closeWakesWrite(t *testing.T, on tested) {
+	client, server := pair(t, on)
 	woken := writeUntilError(server)
 	readSome(t, client)
 	closed := inBackground(server.Close)
@@ -108,8 +112,8 @@ func closeWakesWrite(t *testing.T, transport Transport) {
 }
 
 // peersCloseEndsWrite: a write ends when the peer has closed.
-func peersCloseEndsWrite(t *testing.T, transport Transport) {
-	client, server := pair(t, transport)
+func peersCloseEndsWrite(t *testing.T, on tested) {
+	client, server := pair(t, on)
 	ended := writeUntilError(server)
 	readSome(t, client)
 	require.NoError(t, client.Close())
@@ -135,8 +139,8 @@ func readSome(t *testing.T, c wire.Conn) {
 	require.Equal(t, uint64(0), packets[0].Body.(*metasim.Deliver).Number)
 }
 
-func acceptAfterClose(t *testing.T, transport Transport) {
-	l := transport.Listen(t)
+func acceptAfterClose(t *testing.T, on tested) {
+	l := listen(t, on)
 	waiting := inBackground(func() error {
 		_, err := l.Accept()
 		return err
@@ -148,14 +152,14 @@ func acceptAfterClose(t *testing.T, transport Transport) {
 	require.ErrorIs(t, err, net.ErrClosed)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if c, err := transport.Dial(ctx, l); err == nil {
+	if c, err := on.dial(ctx, l); err == nil {
 		t.Fatalf("dialed %s after the listener was closed", c.Peer())
 	}
 }
 
-func connectionsOutliveListener(t *testing.T, transport Transport) {
-	l := transport.Listen(t)
-	client := dial(t, transport, l)
+func connectionsOutliveListener(t *testing.T, on tested) {
+	l := listen(t, on)
+	client := dial(t, on, l)
 	write(t, client, numbered(1, 8))
 	server := accept(t, l)
 	readN(t, server, 1)
@@ -166,15 +170,15 @@ func connectionsOutliveListener(t *testing.T, transport Transport) {
 	checkNumbered(t, 3, 8, readN(t, server, 1)[0])
 }
 
-// hostile connects a peer that breaks the protocol, and sends these bytes first.
-func hostile(t *testing.T, transport Transport, bytes ...byte) (Raw, wire.Conn) {
+// hostile connects a peer that sends these bytes, whatever they are.
+func hostile(t *testing.T, on tested, bytes ...byte) (peer, c wire.Conn) {
 	t.Helper()
-	l := listen(t, transport)
-	raw := transport.Raw(t, l.URL())
-	t.Cleanup(raw.Kill)
-	_, err := raw.Write(bytes)
-	require.NoError(t, err)
-	return raw, accept(t, l)
+	l := listen(t, on)
+	peer = dial(t, on, l)
+	require.NoError(t, peer.WriteFrames(bytes))
+	c = accept(t, l)
+	t.Cleanup(func() { closeBoth(t, peer, c) })
+	return peer, c
 }
 
 func wantProtocolError(t *testing.T, c wire.Conn) error {
@@ -187,29 +191,54 @@ func wantProtocolError(t *testing.T, c wire.Conn) error {
 }
 
 // garbage has the length of a frame but is none. The server can still send the reason.
-func garbage(t *testing.T, transport Transport) {
-	_, c := hostile(t, transport, 4, 0, 0, 0, 0xde, 0xad, 0xbe, 0xef)
+func garbage(t *testing.T, on tested) {
+	_, c := hostile(t, on, 4, 0, 0, 0, 0xde, 0xad, 0xbe, 0xef)
 	_ = wantProtocolError(t, c) // the tests of wire check its text
 	write(t, c, wire.Packet{Body: wire.Refuse{Reason: wire.BadMessage, Text: "what was that?"}})
 }
 
-func oversizedLength(t *testing.T, transport Transport) {
-	_, c := hostile(t, transport, binary.LittleEndian.AppendUint32(nil, 1<<32-1)...)
+func oversizedLength(t *testing.T, on tested) {
+	_, c := hostile(t, on, binary.LittleEndian.AppendUint32(nil, 1<<32-1)...)
 	_ = wantProtocolError(t, c) // as above
 }
 
-func halfFrame(t *testing.T, transport Transport) {
-	raw, c := hostile(t, transport, 4, 0, 0, 0, 0x0a)
-	require.NoError(t, raw.Close())
+func halfFrame(t *testing.T, on tested) {
+	peer, c := hostile(t, on, 4, 0, 0, 0, 0x0a)
+	closed := inBackground(peer.Close) // it may wait for its reader
 	require.ErrorIs(t, wantProtocolError(t, c), io.ErrUnexpectedEOF)
+	require.NoError(t, <-closed)
 }
 
 // killed: a Read ends soon after the death of the peer, with io.EOF or an error.
-func killed(t *testing.T, transport Transport) {
-	raw, c := hostile(t, transport, 4, 0, 0, 0, 0x0a, 2, 0x2a, 0)
-	require.Equal(t, wire.Packet{Body: wire.Goodbye{}}, readN(t, c, 1)[0])
-	raw.Kill()
+func killed(t *testing.T, on tested) {
+	l := listen(t, on)
+	peer := exec.CommandContext(t.Context(), os.Args[0])
+	peer.Env = append(os.Environ(), victimOf+"="+l.URL())
+	peer.Stderr = os.Stderr
+	require.NoError(t, peer.Start())
+	c := accept(t, l)
+	require.Equal(t, goodbye, readN(t, c, 1)[0])
+	require.NoError(t, peer.Process.Kill())
+	require.Error(t, peer.Wait())
 	packets, err := within(t, "a read from a dead peer", c.Read)
 	require.Error(t, err, "a dead peer sent %v", packets)
 	require.NotErrorIs(t, err, net.ErrClosed, "it looks like this side's own Close")
+}
+
+// victimOf is the variable that makes the test binary the peer which is killed: the URL of its server.
+const victimOf = "METASIM_TRANSPORT_TEST_VICTIM"
+
+var goodbye = wire.Packet{Body: wire.Goodbye{}}
+
+// victim says goodbye and waits for its end.
+func victim(url string) error {
+	c, err := all.Table().Dial(context.Background(), url)
+	if err != nil {
+		return err
+	}
+	if err := c.Write([]wire.Packet{goodbye}); err != nil {
+		return err
+	}
+	_, err = c.Read()
+	return errors.Join(err, c.Close())
 }
