@@ -57,36 +57,82 @@ func File(t testing.TB, path string, handle Handler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks, err := parse(path, string(text))
-	if err != nil {
+	s := story{path: path, lines: strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")}
+	if err := s.play(handle); err != nil {
 		t.Fatal(err)
 	}
-	for i := range blocks {
-		b := &blocks[i]
-		got, err := b.run(handle)
-		if err != nil {
-			t.Fatal(err)
+	if !golden.Rewrite() {
+		for _, d := range s.differences {
+			t.Errorf("%s:%d: %s\n--- got\n%s--- want\n%s", path, d.line, d.command, d.got, d.want)
 		}
-		if golden.Rewrite() {
-			b.want = got
-		} else if got != b.want {
-			t.Errorf("%s:%d: %s\n--- got\n%s--- want\n%s", path, b.line, b.commands[len(b.commands)-1].text, got, b.want)
-		}
+		return
 	}
-	if golden.Rewrite() {
-		if err := os.WriteFile(path, []byte(format(blocks)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(path, []byte(strings.Join(s.written, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
+// A story is a script that is played.
+type story struct {
+	path        string
+	lines       []string
+	written     []string // the lines with what was printed instead of what should be
+	differences []difference
+}
+
+type difference struct {
+	line               int // of the dashes
+	command, got, want string
+}
+
+const dashes = "----"
+
+// play runs the blocks one by one.
+func (s *story) play(handle Handler) error {
+	var commands []*Command // of the block, as far as it was read
+	for i := 0; i < len(s.lines); i++ {
+		line := s.lines[i]
+		s.written = append(s.written, line)
+		if line != dashes {
+			if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(line, "#") {
+				commands = append(commands, newCommand(fmt.Sprintf("%s:%d", s.path, i+1), line, words))
+			}
+			continue
+		}
+		if len(commands) == 0 {
+			return fmt.Errorf("%s:%d: no command stands above the dashes; write one, or remove them", s.path, i+1)
+		}
+		got, err := run(commands, handle)
+		if err != nil {
+			return err
+		}
+		want := ""
+		dashesLine := i + 1
+		for i+1 < len(s.lines) && s.lines[i+1] != "" {
+			i++
+			want += s.lines[i] + "\n"
+		}
+		if got != want {
+			s.differences = append(s.differences, difference{dashesLine, commands[len(commands)-1].text, got, want})
+		}
+		if got != "" {
+			s.written = append(s.written, strings.TrimSuffix(got, "\n"))
+		}
+		commands = nil
+	}
+	if len(commands) > 0 {
+		return fmt.Errorf("%s: no dashes follow the last command; write %q below it", s.path, dashes)
+	}
+	return nil
+}
+
 // run carries out the commands of a block and returns what they print together.
-func (b *block) run(handle Handler) (string, error) {
+func run(commands []*Command, handle Handler) (string, error) {
 	var out strings.Builder
-	for _, c := range b.commands {
+	for _, c := range commands {
 		s, err := handle(c)
-		if err == nil {
-			err = c.unused()
+		if err == nil && len(c.words) > 0 {
+			err = fmt.Errorf("%s does not know %q; remove it", c.Name, c.words[0])
 		}
 		if err == nil && strings.Contains("\n"+s+"\n", "\n\n") && s != "" {
 			err = fmt.Errorf("it printed a blank line, which would end the block; print something there")
@@ -101,112 +147,48 @@ func (b *block) run(handle Handler) (string, error) {
 	return out.String(), nil
 }
 
-// A block is what stands between two blank lines that end an output.
-type block struct {
-	source   []string // its lines above the dashes, comments and blank lines too, as written
-	line     int      // of the dashes
-	commands []*Command
-	want     string
-	open     bool // the end of the file: comments without commands
-}
-
-const dashes = "----"
-
-// parse splits a script into blocks.
-func parse(path, text string) ([]block, error) {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	var blocks []block
-	var b block
-	for i := 0; i < len(lines); i++ {
-		line := lines[i]
-		if line != dashes {
-			b.source = append(b.source, line)
-			if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(line, "#") {
-				b.commands = append(b.commands, newCommand(fmt.Sprintf("%s:%d", path, i+1), line, words))
-			}
-			continue
-		}
-		if len(b.commands) == 0 {
-			return nil, fmt.Errorf("%s:%d: no command stands above the dashes; write one, or remove them", path, i+1)
-		}
-		b.line = i + 1
-		for i+1 < len(lines) && lines[i+1] != "" {
-			i++
-			b.want += lines[i] + "\n"
-		}
-		i++ // the blank line
-		blocks = append(blocks, b)
-		b = block{}
-	}
-	if len(b.commands) > 0 {
-		return nil, fmt.Errorf("%s: no dashes follow the last command; write %q below it", path, dashes)
-	}
-	if len(b.source) > 0 {
-		b.open = true
-		blocks = append(blocks, b)
-	}
-	return blocks, nil
-}
-
-// format writes a script from its blocks: what parse read, with one blank line after each output.
-func format(blocks []block) string {
-	var s strings.Builder
-	for i, b := range blocks {
-		if i > 0 {
-			s.WriteByte('\n')
-		}
-		for _, line := range b.source {
-			s.WriteString(line + "\n")
-		}
-		if !b.open {
-			s.WriteString(dashes + "\n" + b.want)
-		}
-	}
-	return s.String()
-}
-
 // A Command is one line of a script: a name, words that stand for themselves, and arguments.
 type Command struct {
 	Name  string
 	place string // file:line
 	text  string
-	words []string // in order
-	used  []bool
+	words []string // that the handler has not taken, in order
 }
 
 func newCommand(place, text string, words []string) *Command {
-	return &Command{Name: words[0], place: place, text: text, words: words[1:], used: make([]bool, len(words)-1)}
+	return &Command{Name: words[0], place: place, text: text, words: words[1:]}
+}
+
+// take removes the first word that fits, and returns it.
+func (c *Command) take(fits func(word string) bool) (string, bool) {
+	i := slices.IndexFunc(c.words, fits)
+	if i < 0 {
+		return "", false
+	}
+	word := c.words[i]
+	c.words = slices.Delete(c.words, i, i+1)
+	return word, true
 }
 
 // Word takes the next word that is not an argument. It fails when there is none; what says what is missing.
 func (c *Command) Word(what string) (string, error) {
-	for i, w := range c.words {
-		if !c.used[i] && !strings.Contains(w, "=") {
-			c.used[i] = true
-			return w, nil
-		}
+	word, ok := c.take(func(word string) bool { return !strings.Contains(word, "=") })
+	if !ok {
+		return "", fmt.Errorf("%s is missing: %s needs it as a word", what, c.Name)
 	}
-	return "", fmt.Errorf("%s is missing: %s needs it as a word", what, c.Name)
+	return word, nil
 }
 
 // Flag reports whether a word stands in the command, and takes it.
 func (c *Command) Flag(word string) bool {
-	i := slices.Index(c.words, word)
-	if i >= 0 {
-		c.used[i] = true
-	}
-	return i >= 0
+	_, ok := c.take(func(w string) bool { return w == word })
+	return ok
 }
 
 // Arg takes the value of key=value; ok is false where it is not given.
 func (c *Command) Arg(key string) (value string, ok bool) {
-	for i, w := range c.words {
-		if k, v, isArg := strings.Cut(w, "="); isArg && k == key && !c.used[i] {
-			c.used[i] = true
-			return v, true
-		}
-	}
-	return "", false
+	word, ok := c.take(func(word string) bool { return strings.HasPrefix(word, key+"=") })
+	return strings.TrimPrefix(word, key+"="), ok
 }
 
 // List takes the value of key=a,b,c, split at commas; nil where it is not given or empty.
@@ -216,12 +198,4 @@ func (c *Command) List(key string) []string {
 		return nil
 	}
 	return strings.Split(v, ",")
-}
-
-// unused complains of the first word that the handler did not ask for.
-func (c *Command) unused() error {
-	if i := slices.Index(c.used, false); i >= 0 {
-		return fmt.Errorf("%s does not know %q; remove it", c.Name, c.words[i])
-	}
-	return nil
 }
