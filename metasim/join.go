@@ -8,14 +8,13 @@ import (
 
 func (d *Dispatcher) join(ev *Join) {
 	c := &d.clients[ev.Client]
-	if v := c.checkJoin(d.phase); v.Rule != 0 {
-		d.evict(c, v)
+	if d.broke(c, c.checkJoin(d.phase)) {
 		return
 	}
 	for _, s := range ev.Subscriptions {
 		p, err := compilePattern(s)
 		if err != nil {
-			d.evict(c, Violation{Rule: BadSubscription, Channel: s})
+			d.evict(c, &Violation{Rule: BadSubscription, Channel: s})
 			return
 		}
 		c.subs = append(c.subs, p)
@@ -32,7 +31,7 @@ func (d *Dispatcher) join(ev *Join) {
 func (d *Dispatcher) begin() {
 	for i := range d.clients {
 		if c := &d.clients[i]; c.state == absent || d.phase != joining {
-			d.evict(c, Violation{Rule: NotJoined})
+			d.evict(c, &Violation{Rule: NotJoined})
 			return
 		}
 	}

@@ -3,11 +3,7 @@ package metasim
 // promise takes an unconditional promise that a client makes while it computes.
 func (d *Dispatcher) promise(ev *Promise) {
 	c := d.admit(ev.Client, ev.NoSendBefore)
-	if c == nil {
-		return
-	}
-	if v := c.checkPromise(ev.NoSendBefore); v.Rule != 0 {
-		d.evict(c, v)
+	if c == nil || d.broke(c, c.checkPromise(ev.NoSendBefore)) {
 		return
 	}
 	c.floor = ev.NoSendBefore
@@ -48,13 +44,8 @@ func (d *Dispatcher) pollWait(ev *PollWait) {
 // report takes what a client reports of itself. It returns false when that broke a rule.
 func (d *Dispatcher) report(c *client, r *Report) bool {
 	floor := Later(r.NoSendBefore, r.Now)
-	if v := c.checkReport(r.Now, floor); v.Rule != 0 {
-		d.evict(c, v)
-		return false
-	}
 	promised := c.promised() // others rely on it, so it holds whatever the client reports now
-	if v := c.acknowledge(r.Acked); v.Rule != 0 {
-		d.evict(c, v)
+	if d.broke(c, c.checkReport(r.Now, floor)) || d.broke(c, c.acknowledge(r.Acked)) {
 		return false
 	}
 	c.clock = r.Now
@@ -68,15 +59,8 @@ func (d *Dispatcher) report(c *client, r *Report) bool {
 func (d *Dispatcher) leave(ev *Leave) {
 	c := &d.clients[ev.Client]
 	if !ev.Cut { // a client that was lost says nothing that could be wrong
-		if c = d.admit(ev.Client, ev.Now); c == nil {
-			return
-		}
-		if v := c.checkLeave(ev.Now); v.Rule != 0 {
-			d.evict(c, v)
-			return
-		}
-		if v := c.acknowledge(ev.Acked); v.Rule != 0 {
-			d.evict(c, v)
+		c = d.admit(ev.Client, ev.Now)
+		if c == nil || d.broke(c, c.checkReport(ev.Now, c.floor)) || d.broke(c, c.acknowledge(ev.Acked)) {
 			return
 		}
 		c.clock = ev.Now

@@ -1,7 +1,7 @@
 package metasim
 
 // The rules that a client must keep are checked here, and nowhere else; violation.go has their texts. Each check returns a
-// Violation whose Rule is 0 where nothing is broken.
+// Violation, or nil where nothing is broken.
 
 // admit returns the client of an event, if it may speak: it has joined, the run has begun, and it has not left. Else it ends
 // the run and returns nil.
@@ -9,9 +9,9 @@ func (d *Dispatcher) admit(id ClientID, at Instant) *client {
 	c := &d.clients[id]
 	switch {
 	case c.state == gone:
-		d.evict(c, Violation{Rule: AfterLeave, At: at})
+		d.evict(c, &Violation{Rule: AfterLeave, At: at})
 	case c.state == absent || d.phase == joining:
-		d.evict(c, Violation{Rule: NotJoined, At: at})
+		d.evict(c, &Violation{Rule: NotJoined, At: at})
 	default:
 		d.touch(c)
 		return c
@@ -20,84 +20,82 @@ func (d *Dispatcher) admit(id ClientID, at Instant) *client {
 }
 
 // checkJoin: a client joins once, and before the run begins.
-func (c *client) checkJoin(p phase) Violation {
+func (c *client) checkJoin(p phase) *Violation {
 	if c.state != absent || p != joining {
-		return Violation{Rule: JoinTwice, At: c.clock}
+		return &Violation{Rule: JoinTwice, At: c.clock}
 	}
-	return Violation{}
+	return nil
 }
 
 // checkSend: a client sends on a channel that it declared, in order of time, at its promise or after it, and strictly before
 // its authorization. pub is nil for a channel that it did not declare.
-func (c *client) checkSend(ev *Send, pub *publication) Violation {
-	v := Violation{Channel: ev.Channel, At: ev.Sent}
+func (c *client) checkSend(ev *Send, pub *publication) *Violation {
+	var rule Rule
+	var bound Instant
 	switch promised := c.promised(); {
 	case pub == nil:
-		v.Rule = UnknownChannel
+		rule = UnknownChannel
 	case ev.Sent.Before(c.clock):
-		v.Rule, v.Bound = TimeRegress, c.clock
+		rule, bound = TimeRegress, c.clock
 	case ev.Sent.Before(promised):
-		v.Rule, v.Bound = SendBeforePromise, promised
+		rule, bound = SendBeforePromise, promised
 	case !c.mayActAt(ev.Sent):
-		v.Rule, v.Bound = PastGrant, c.granted
+		rule, bound = PastGrant, c.granted
+	default:
+		return nil
 	}
-	return v
+	return &Violation{Rule: rule, Channel: ev.Channel, At: ev.Sent, Bound: bound}
 }
 
 // checkPromise: an unconditional promise never goes back.
-func (c *client) checkPromise(floor Instant) Violation {
+func (c *client) checkPromise(floor Instant) *Violation {
 	if floor.Before(c.floor) {
-		return Violation{Rule: PromiseRegress, At: floor, Bound: c.floor}
+		return &Violation{Rule: PromiseRegress, At: floor, Bound: c.floor}
 	}
-	return Violation{}
+	return nil
 }
 
 // checkReport: neither the clock nor the promise goes back, and the client has done nothing at its authorization or after it.
 // floor is what the report promises.
-func (c *client) checkReport(now, floor Instant) Violation {
+func (c *client) checkReport(now, floor Instant) *Violation {
 	if now.Before(c.clock) {
-		return Violation{Rule: TimeRegress, At: now, Bound: c.clock}
+		return &Violation{Rule: TimeRegress, At: now, Bound: c.clock}
 	}
-	if v := c.checkPromise(floor); v.Rule != 0 {
+	if v := c.checkPromise(floor); v != nil {
 		return v
 	}
-	return c.checkGranted(now)
-}
-
-// checkLeave: as for a report, but a client that leaves promises nothing.
-func (c *client) checkLeave(now Instant) Violation {
-	if now.Before(c.clock) {
-		return Violation{Rule: TimeRegress, At: now, Bound: c.clock}
-	}
-	return c.checkGranted(now)
-}
-
-// checkGranted: a client acts strictly before the instant that it was authorized to.
-func (c *client) checkGranted(now Instant) Violation {
 	if !c.mayActAt(now) {
-		return Violation{Rule: PastGrant, At: now, Bound: c.granted}
+		return &Violation{Rule: PastGrant, At: now, Bound: c.granted}
 	}
-	return Violation{}
+	return nil
 }
 
 // acknowledge forgets what the client has handled. The numbers of acknowledged deliveries never go back, and never run ahead of
 // what was given.
-func (c *client) acknowledge(number uint64) Violation {
+func (c *client) acknowledge(number uint64) *Violation {
 	if c.window.Acknowledge(number) {
-		return Violation{}
+		return nil
 	}
 	bound := c.window.Last()
 	if number < c.window.Acked() {
 		bound = c.window.Acked()
 	}
-	return Violation{Rule: UnknownDelivery, At: Instant{Time: Time(number)}, Bound: Instant{Time: Time(bound)}}
+	return &Violation{Rule: UnknownDelivery, At: Instant{Time: Time(number)}, Bound: Instant{Time: Time(bound)}}
+}
+
+// broke ends the run if a check has found a violation, and reports whether it has.
+func (d *Dispatcher) broke(c *client, v *Violation) bool {
+	if v != nil {
+		d.evict(c, v)
+	}
+	return v != nil
 }
 
 // evict ends the run: what a client that breaks the rules has done to the others cannot be undone.
-func (d *Dispatcher) evict(c *client, v Violation) {
+func (d *Dispatcher) evict(c *client, v *Violation) {
 	v.Client = c.name
-	d.effects.add(&Evict{Client: c.id, Err: &v})
-	d.finish(&v)
+	d.effects.add(&Evict{Client: c.id, Err: v})
+	d.finish(v)
 }
 
 func (d *Dispatcher) finish(err error) {

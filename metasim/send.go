@@ -12,8 +12,7 @@ func (d *Dispatcher) send(ev *Send) {
 		return
 	}
 	pub := c.publication(ev.Channel)
-	if v := c.checkSend(ev, pub); v.Rule != 0 {
-		d.evict(c, v)
+	if d.broke(c, c.checkSend(ev, pub)) {
 		return
 	}
 	c.clock = Later(c.clock, ev.Sent)

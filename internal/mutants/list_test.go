@@ -32,7 +32,7 @@ var mutants = []mutant{
 	one("conditional promise bounded by what was given only", "client.go",
 		"Earlier(c.queue.due(), c.window.first())", "c.window.first()"),
 	one("deliveries count as handled at the next report", "report.go",
-		"if v := c.acknowledge(r.Acked); v.Rule != 0 {", "c.window.Acknowledge(c.window.Last())\n	if v := (Violation{}); v.Rule != 0 {"),
+		"d.broke(c, c.acknowledge(r.Acked))", "!c.window.Acknowledge(c.window.Last())"),
 	one("own echo left out: the least over the others only", "safetime/plain_test.go",
 		"	for range n {\n		i := -1", "	for i := range out {\n		for _, e := range out[i] {\n			if int(e.to) != i {\n				"+
 			"safe[e.to] = simtime.Earlier(safe[e.to], e.earliest(send[i]))\n			}\n		}\n	}\n	for range 0 {\n		i := -1"),
