@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"metasim/federates"
 )
 
 // Run measures, one workload after the other. What could not be measured is in the error; the others are in the results.
@@ -166,11 +168,26 @@ func workloads() []workload {
 }
 
 // simulators makes one of each kind that can be handed to another process.
-func simulators() []simulator {
-	return []simulator{
-		&stepper{}, &pinger{}, &model{}, &leaf{}, &echoCentre{}, &ringMember{}, &exchanger{}, &logicalProcess{}, &forwarder{},
-		&chainLink{}, &source{}, &sink{},
+func simulators() []federates.Participant {
+	return []federates.Participant{
+		&stepper{}, &pinger{}, &relay{}, &model{}, &leaf{}, &echoCentre{}, &ringMember{}, &exchanger{}, &logicalProcess{}, &forwarder{},
+		&beacon{}, &source{}, &sink{},
 	}
+}
+
+// UnmarshalJSON makes the participant that MarshalJSON wrote in another process.
+func (p *participant) UnmarshalJSON(text []byte) error {
+	var packed packedClient
+	if err := json.Unmarshal(text, &packed); err != nil {
+		return err
+	}
+	for _, s := range simulators() {
+		if fmt.Sprintf("%T", s) == packed.Kind {
+			p.name, p.simulator = packed.Name, s
+			return json.Unmarshal(packed.Simulator, s)
+		}
+	}
+	return fmt.Errorf("there is no simulator %q; add it to simulators", packed.Kind)
 }
 
 // Child does the job on in. Options.Self must start a program that calls Child with its standard input.
@@ -186,15 +203,11 @@ func Child(ctx context.Context, in io.Reader) (err error) {
 	defer func() { err = errors.Join(err, stop()) }()
 	switch j.Kind {
 	case clientsJob:
-		clients, err := unpack(j.Clients, simulators)
-		if err != nil {
-			return err
-		}
-		return runClients(ctx, j, clients)
+		return runClients(ctx, j)
 	case echoJob:
-		return echoRaw(ctx, j)
+		return rawClients(ctx, j, echo)
 	case lockJob:
-		return lockClients(ctx, j)
+		return rawClients(ctx, j, exchange)
 	case burnJob:
 		return burnUntilEOF(in)
 	}

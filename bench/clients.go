@@ -2,56 +2,25 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 
 	"metasim/client"
+	"metasim/federates"
 	"metasim/metasim"
 	"metasim/wire"
 )
 
-// pack makes participants ready for another process.
-func pack(clients []participant) ([]packedClient, error) {
-	var all []packedClient
-	for _, p := range clients {
-		spec, err := json.Marshal(p.simulator)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, packedClient{Name: p.name, Kind: fmt.Sprintf("%T", p.simulator), Simulator: spec})
-	}
-	return all, nil
-}
-
-// unpack is the inverse of pack. kinds makes one simulator of each kind that there is.
-func unpack(all []packedClient, kinds func() []simulator) ([]participant, error) {
-	var clients []participant
-	for _, p := range all {
-		i := len(clients)
-		for _, s := range kinds() {
-			if fmt.Sprintf("%T", s) == p.Kind {
-				if err := json.Unmarshal(p.Simulator, s); err != nil {
-					return nil, err
-				}
-				clients = append(clients, participant{p.Name, s})
-			}
-		}
-		if len(clients) == i {
-			return nil, fmt.Errorf("there is no simulator %q; add it to simulators", p.Kind)
-		}
-	}
-	return clients, nil
-}
-
 // A connector connects clients to a server.
 type connector struct {
 	dial      func(context.Context) (wire.Conn, error)
-	token     string
 	packed    bool              // all clients share one connection
 	scheduler *client.Scheduler // runs the clients; nil: each has a goroutine
 }
+
+// token is what clients show when they join, as in a real run.
+const token = "bench"
 
 // run runs all clients, and returns when all have left.
 func (d connector) run(ctx context.Context, clients []participant) error {
@@ -71,44 +40,25 @@ func (d connector) run(ctx context.Context, clients []participant) error {
 		defer func() { _ = host.Close() }() // all have left, or their errors say more
 		join = func() (client.Option, error) { return client.WithHost(host), nil }
 	}
+	takePart := func(p participant, opts ...client.Option) error {
+		joined, err := join()
+		if err == nil {
+			err = federates.TakePart(ctx, p.simulator, p.name, append(opts, joined, client.WithToken(token))...)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		return nil
+	}
 	if d.scheduler == nil {
-		return concurrently(len(clients), func(i int) error {
-			joined, err := join()
-			if err != nil {
-				return fmt.Errorf("%s: %w", clients[i].name, err)
-			}
-			return clients[i].run(ctx, joined, client.WithToken(d.token))
-		})
+		return concurrently(len(clients), func(i int) error { return takePart(clients[i]) })
 	}
 	errs := make([]error, len(clients))
 	for i, p := range clients {
-		joined, err := join()
-		if err != nil {
-			errs[i] = fmt.Errorf("%s: %w", p.name, err)
-			continue
-		}
-		d.scheduler.Go(func(scheduled client.Option) {
-			errs[i] = p.run(ctx, joined, client.WithToken(d.token), scheduled)
-		})
+		d.scheduler.Go(func(scheduled client.Option) { errs[i] = takePart(p, scheduled) })
 	}
 	d.scheduler.Wait()
 	return errors.Join(errs...)
-}
-
-// run runs one client from joining to leaving.
-func (p participant) run(ctx context.Context, opts ...client.Option) error {
-	b := client.NewBuilder(p.name)
-	if err := p.simulator.declare(b); err != nil {
-		return fmt.Errorf("%s: %w", p.name, err)
-	}
-	c, err := b.Complete(ctx, opts...)
-	if err != nil {
-		return err
-	}
-	if err := p.simulator.run(ctx, c); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", p.name, err), c.Close())
-	}
-	return c.Leave(ctx)
 }
 
 // concurrently calls f n times at once, and returns when all calls have.
@@ -120,6 +70,17 @@ func concurrently(n int, f func(i int) error) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
+}
+
+// ports are the channels of a simulator that publishes on one and subscribes to one.
+type ports struct {
+	Out, In string
+	out     *client.Publication
+}
+
+func (p *ports) Declare(b *client.Builder) error {
+	p.out = b.Publication(p.Out)
+	return b.Subscribe(p.In, nil)
 }
 
 // each calls f for every message until a time, or until none can come any more.
@@ -139,4 +100,19 @@ func each(ctx context.Context, c *client.Client, until metasim.Time, f func(clie
 		}
 	}
 	return nil
+}
+
+// A relay passes on what comes.
+type relay struct {
+	ports
+	Mute bool // it passes nothing on
+}
+
+func (r *relay) Run(ctx context.Context, c *client.Client) error {
+	return each(ctx, c, metasim.Forever, func(m client.Message) error {
+		if r.Mute {
+			return nil
+		}
+		return r.out.Publish(m.Payload)
+	})
 }

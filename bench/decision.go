@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"metasim/metasim"
@@ -15,7 +14,7 @@ import (
 // A linkGraph is the links between clients, as the dispatcher alone sees them: no sockets, no messages, only reports.
 type linkGraph struct {
 	out   [][]int // the clients to which each client has links
-	delay func(from, to int) metasim.Time
+	delay func(from, to string) metasim.Time
 }
 
 // gap is the mean time from one event of a client to its next one.
@@ -23,7 +22,7 @@ const gap = metasim.Microsecond
 
 func torusGraph(n int, lookahead metasim.Time) linkGraph {
 	width := int(math.Sqrt(float64(n)))
-	w := linkGraph{delay: func(int, int) metasim.Time { return lookahead }}
+	w := linkGraph{delay: always(lookahead)}
 	for i := range width * width {
 		w.out = append(w.out, torus(i, width))
 	}
@@ -33,18 +32,20 @@ func torusGraph(n int, lookahead metasim.Time) linkGraph {
 // randomGraph has four links from each client to clients drawn at random, with delays drawn evenly from least to most.
 func randomGraph(n int, least, most metasim.Time) linkGraph {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
-	w := linkGraph{delay: func(from, to int) metasim.Time {
-		draw := rand.New(rand.NewPCG(uint64(from), uint64(to)))
-		return least + metasim.Time(draw.Int64N(int64(most-least+1)))
-	}}
-	for range n {
+	delays := map[[2]string]metasim.Time{}
+	w := linkGraph{delay: func(from, to string) metasim.Time { return delays[[2]string{from, to}] }}
+	for from := range n {
 		w.out = append(w.out, r.Perm(n)[:4])
+		for _, to := range w.out[from] {
+			draw := rand.New(rand.NewPCG(uint64(from), uint64(to)))
+			delays[[2]string{nameOf(from), nameOf(to)}] = least + metasim.Time(draw.Int64N(int64(most-least+1)))
+		}
 	}
 	return w
 }
 
 func starGraph(n int, lookahead metasim.Time) linkGraph {
-	w := linkGraph{out: make([][]int, n), delay: func(int, int) metasim.Time { return lookahead }}
+	w := linkGraph{out: make([][]int, n), delay: always(lookahead)}
 	for i := 1; i < n; i++ {
 		w.out[0] = append(w.out[0], i)
 		w.out[i] = []int{0}
@@ -52,10 +53,13 @@ func starGraph(n int, lookahead metasim.Time) linkGraph {
 	return w
 }
 
-// Link implements metasim.Delays.
-func (w linkGraph) Link(from, to, _ string) metasim.Link {
-	return steady(w.delay(numberOf(from), numberOf(to)))
+// always is one delay for all links.
+func always(d metasim.Time) func(from, to string) metasim.Time {
+	return func(string, string) metasim.Time { return d }
 }
+
+// Link implements metasim.Delays.
+func (w linkGraph) Link(from, to, _ string) metasim.Link { return steady(w.delay(from, to)) }
 
 // A steady link takes the same time always.
 type steady metasim.Time
@@ -69,29 +73,23 @@ func (d steady) Transit(dues []metasim.Instant, _ uint64, sent metasim.Instant, 
 
 func nameOf(i int) string { return fmt.Sprintf("n%05d", i) }
 
-// numberOf is the inverse of nameOf.
-func numberOf(name string) int {
-	n, err := strconv.Atoi(name[1:])
-	if err != nil {
-		return -1 // names are our own
+// channel is what a client publishes on.
+func (w linkGraph) channel(i int) string {
+	if len(w.out[i]) == 1 {
+		return "to " + nameOf(w.out[i][0]) // so that the centre of a star has one subscription
 	}
-	return n
+	return nameOf(i)
 }
 
-// dispatcher returns a dispatcher that all clients have joined, each with a channel of its own that its recipients subscribe to.
+// dispatcher returns a dispatcher that all clients have joined, each with a channel that its recipients subscribe to.
 func (w linkGraph) dispatcher() (*metasim.Dispatcher, error) {
-	n := len(w.out)
 	c := metasim.Config{Delays: w}
-	in := make([][]string, n)
-	for i := range n {
+	in := make([][]string, len(w.out))
+	for i, out := range w.out {
 		c.Clients = append(c.Clients, nameOf(i))
-		channel := nameOf(i)
-		if len(w.out[i]) == 1 {
-			channel = "to " + nameOf(w.out[i][0]) // so that the centre of a star has one subscription
-		}
-		for _, to := range w.out[i] {
-			if len(in[to]) == 0 || in[to][len(in[to])-1] != channel {
-				in[to] = append(in[to], channel)
+		for _, to := range out {
+			if !slices.Contains(in[to], w.channel(i)) {
+				in[to] = append(in[to], w.channel(i))
 			}
 		}
 	}
@@ -99,12 +97,9 @@ func (w linkGraph) dispatcher() (*metasim.Dispatcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range n {
-		channel := nameOf(i)
-		if len(w.out[i]) == 1 {
-			channel = "to " + nameOf(w.out[i][0])
-		}
-		if err := fatal(d.Step(&metasim.Join{Client: metasim.ClientID(i), Publications: []string{channel}, Subscriptions: in[i]})); err != nil {
+	for i := range w.out {
+		join := &metasim.Join{Client: metasim.ClientID(i), Publications: []string{w.channel(i)}, Subscriptions: in[i]}
+		if err := fatal(d.Step(join)); err != nil {
 			return nil, err
 		}
 	}
@@ -212,10 +207,8 @@ func decision() (list []workload) {
 		add := func(graph, lookahead string, w func() linkGraph) {
 			list = append(list, workload{
 				name: "decision", params: Params{"graph": graph, "n": n, "lookahead": lookahead}, unit: "us/report", cost: true,
-				floor: (&workload{name: "raw heap time", params: Params{"n": n}}).id(), first: 2 * n, once: true, slow: n > 1000,
-				measure: func(_ context.Context, h *harness, amount int) (sample, error) {
-					return h.decide(w(), amount)
-				},
+				floor: idOf("raw heap time", Params{"n": n}), first: 2 * n, once: true, slow: n > 1000,
+				measure: func(_ context.Context, h *harness, amount int) (sample, error) { return h.decide(w(), amount) },
 			})
 		}
 		add("torus", "0.1 gaps", func() linkGraph { return torusGraph(n, gap/10) })

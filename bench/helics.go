@@ -19,7 +19,7 @@ func helicsPlacements(n int) []placement {
 	all := []placement{
 		{transport: "mem"}, {transport: "unix", processes: n}, {transport: "tcp", processes: n},
 	}
-	if sharedMemory {
+	if sharedMemory != nil {
 		all = append(all, placement{transport: "shm", processes: n})
 	}
 	return all
@@ -75,9 +75,8 @@ func helicsRing() (list []workload) {
 func ringScenario(n, rounds int) scenario {
 	c := scenario{links: []delay.Rule{{}, {To: "fed-00", Spec: delay.Spec{Delay: delay.Constant(1)}}}}
 	for i := range n {
-		c.clients = append(c.clients, participant{fmt.Sprintf("fed-%02d", i), &ringMember{
-			In: fmt.Sprintf("RING-%02d", (i+n-1)%n), Out: fmt.Sprintf("RING-%02d", i), First: i == 0, Rounds: rounds,
-		}})
+		p := ports{In: fmt.Sprintf("RING-%02d", (i+n-1)%n), Out: fmt.Sprintf("RING-%02d", i)}
+		c.clients = append(c.clients, participant{fmt.Sprintf("fed-%02d", i), &ringMember{ports: p, First: i == 0, Rounds: rounds}})
 	}
 	return c
 }
@@ -90,9 +89,9 @@ func helicsSend() (list []workload) {
 				first: 10, most: 1000, slow: size.bytes > 1 && size.bytes < 1<<20,
 				measure: a.measure(func(amount int) scenario {
 					c := scenario{links: uniform(1)}
-					for i, names := range [][2]string{{"SEND-0", "SEND-1"}, {"SEND-1", "SEND-0"}} {
+					for i, p := range []ports{{Out: "SEND-0", In: "SEND-1"}, {Out: "SEND-1", In: "SEND-0"}} {
 						c.clients = append(c.clients, participant{fmt.Sprintf("fed-%d", i), &exchanger{
-							Out: names[0], In: names[1], Size: size.bytes, Messages: size.count, Until: metasim.Time(amount),
+							ports: p, Size: size.bytes, Messages: size.count, Until: metasim.Time(amount),
 						}})
 					}
 					return c

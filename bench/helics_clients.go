@@ -16,34 +16,28 @@ const echoSize = 106
 
 // A leaf steps a nanosecond at a time, and publishes after some of the steps.
 type leaf struct {
-	Out, In string
+	ports
 	Steps   int
 	Publish int // after this many of the steps
-	out     *client.Publication
-	echoes  int
 }
 
-func (l *leaf) declare(b *client.Builder) error {
-	l.out = b.Publication(l.Out)
-	return b.Subscribe(l.In, nil)
-}
-
-func (l *leaf) run(ctx context.Context, c *client.Client) error {
+func (l *leaf) Run(ctx context.Context, c *client.Client) error {
 	payload := make([]byte, echoSize)
+	echoes := 0
 	for i := range l.Steps {
 		messages, err := c.Step(ctx, metasim.Time(i+1))
 		if err != nil {
 			return err
 		}
-		l.echoes += len(messages)
+		echoes += len(messages)
 		if i < l.Publish {
 			if err := l.out.Publish(payload); err != nil {
 				return err
 			}
 		}
 	}
-	if want := max(0, l.Publish); l.echoes != want {
-		return fmt.Errorf("%d echoes of %d messages", l.echoes, want)
+	if want := max(0, l.Publish); echoes != want {
+		return fmt.Errorf("%d echoes of %d messages", echoes, want)
 	}
 	return nil
 }
@@ -55,7 +49,7 @@ type echoCentre struct {
 	pubs     map[string]*client.Publication
 }
 
-func (e *echoCentre) declare(b *client.Builder) error {
+func (e *echoCentre) Declare(b *client.Builder) error {
 	e.pubs = map[string]*client.Publication{}
 	for i := range e.Leaves {
 		e.pubs[leafName(i)] = b.Publication(leafIn(i))
@@ -71,7 +65,7 @@ func (e *echoCentre) declare(b *client.Builder) error {
 	return nil
 }
 
-func (e *echoCentre) run(ctx context.Context, c *client.Client) error {
+func (e *echoCentre) Run(ctx context.Context, c *client.Client) error {
 	const wait, dead = 150 * metasim.Millisecond, 100 * metasim.Millisecond
 	for c.Now().Time <= dead {
 		messages, err := c.Next(ctx, wait)
@@ -99,25 +93,19 @@ func leafScenario(leaves, steps, publish int, endpoint bool) scenario {
 		if endpoint {
 			out = "ECHO"
 		}
-		c.clients = append(c.clients, participant{leafName(i), &leaf{Out: out, In: leafIn(i), Steps: steps, Publish: publish}})
+		c.clients = append(c.clients, participant{leafName(i), &leaf{ports: ports{Out: out, In: leafIn(i)}, Steps: steps, Publish: publish}})
 	}
 	return c
 }
 
 // A ringMember passes on what comes. The first one begins, and counts rounds.
 type ringMember struct {
-	In, Out string
-	First   bool
-	Rounds  int
-	out     *client.Publication
+	ports
+	First  bool
+	Rounds int
 }
 
-func (m *ringMember) declare(b *client.Builder) error {
-	m.out = b.Publication(m.Out)
-	return b.Subscribe(m.In, nil)
-}
-
-func (m *ringMember) run(ctx context.Context, c *client.Client) error {
+func (m *ringMember) Run(ctx context.Context, c *client.Client) error {
 	if m.First {
 		if err := m.out.Publish(slices.Repeat([]byte{'1'}, 100)); err != nil {
 			return err
@@ -134,18 +122,12 @@ func (m *ringMember) run(ctx context.Context, c *client.Client) error {
 
 // An exchanger sends a burst whenever it gets one.
 type exchanger struct {
-	Out, In        string
+	ports
 	Size, Messages int
 	Until          metasim.Time
-	out            *client.Publication
 }
 
-func (e *exchanger) declare(b *client.Builder) error {
-	e.out = b.Publication(e.Out)
-	return b.Subscribe(e.In, nil)
-}
-
-func (e *exchanger) run(ctx context.Context, c *client.Client) error {
+func (e *exchanger) Run(ctx context.Context, c *client.Client) error {
 	payload := make([]byte, e.Size)
 	for c.Now().Time < e.Until {
 		for range e.Messages {
@@ -173,14 +155,14 @@ type forwarder struct {
 
 func tokenChannel(i int) string { return fmt.Sprintf("TOKEN-%02d", i) }
 
-func (f *forwarder) declare(b *client.Builder) error {
+func (f *forwarder) Declare(b *client.Builder) error {
 	for _, i := range f.Links {
 		f.pubs = append(f.pubs, b.Publication(tokenChannel(i)))
 	}
 	return b.Subscribe(tokenChannel(f.Index), nil)
 }
 
-func (f *forwarder) run(ctx context.Context, c *client.Client) error {
+func (f *forwarder) Run(ctx context.Context, c *client.Client) error {
 	r := rand.New(rand.NewPCG(1, uint64(f.Index)))
 	for range tokens {
 		if err := f.pubs[r.IntN(len(f.pubs))].Publish(make([]byte, 100)); err != nil {

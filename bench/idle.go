@@ -5,41 +5,19 @@ import (
 	"fmt"
 
 	"metasim/client"
+	"metasim/federates"
 	"metasim/metasim"
 	"metasim/server"
 )
 
-// A chainLink passes on what comes; the first one of a chain has something to say once in a long while.
-type chainLink struct {
-	In, Out string // empty: none
-	Back    string // a channel from the last one to the first, on which nothing is ever published
-	Events  int    // of the first one
-	Gap     metasim.Time
-	out     *client.Publication
+// A beacon has something to say once in a long while.
+type beacon struct {
+	ports
+	Events int
+	Gap    metasim.Time
 }
 
-func (l *chainLink) declare(b *client.Builder) error {
-	if l.Out != "" {
-		l.out = b.Publication(l.Out)
-	}
-	if l.In == "" {
-		return b.Subscribe(l.Back, nil)
-	}
-	if l.Out == "" {
-		b.Publication(l.Back)
-	}
-	return b.Subscribe(l.In, nil)
-}
-
-func (l *chainLink) run(ctx context.Context, c *client.Client) error {
-	if l.In != "" {
-		return each(ctx, c, metasim.Forever, func(m client.Message) error {
-			if l.out == nil {
-				return nil
-			}
-			return l.out.Publish(m.Payload)
-		})
-	}
+func (l *beacon) Run(ctx context.Context, c *client.Client) error {
 	for i := range l.Events {
 		if _, err := c.Next(ctx, metasim.Time(i+1)*l.Gap); err != nil {
 			return err
@@ -60,14 +38,12 @@ const idleDelay = metasim.Microsecond
 func idleScenario(n, events int, gap metasim.Time) scenario {
 	c := scenario{links: uniform(idleDelay)}
 	for i := range n {
-		l := &chainLink{In: fmt.Sprintf("CHAIN-%02d", i), Out: fmt.Sprintf("CHAIN-%02d", i+1), Back: "BACK", Events: events, Gap: gap}
+		p := ports{In: fmt.Sprintf("CHAIN-%02d", i), Out: fmt.Sprintf("CHAIN-%02d", (i+1)%n)}
+		var s federates.Participant = &relay{ports: p, Mute: i == n-1}
 		if i == 0 {
-			l.In = ""
+			s = &beacon{ports: p, Events: events, Gap: gap}
 		}
-		if i == n-1 {
-			l.Out = ""
-		}
-		c.clients = append(c.clients, participant{fmt.Sprintf("link-%02d", i), l})
+		c.clients = append(c.clients, participant{fmt.Sprintf("link-%02d", i), s})
 	}
 	return c
 }

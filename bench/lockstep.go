@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"metasim/client"
@@ -20,20 +19,15 @@ const mostProcesses = 64
 // tick is the step of clients that step, and the delay of the links between them: no client can be two steps ahead.
 const tick = metasim.Millisecond
 
-// A stepper does nothing but step, and be waited for.
+// A stepper does nothing but step, and be waited for. Nothing is ever published on its channels.
 type stepper struct {
-	Publish, Subscribe string        // channels on which nothing is ever published
-	Steps              int           //
-	Burn               time.Duration // wall-clock time that a step computes
-	watch              func(int)     // called with the number of steps made, from 0: all have joined; may be nil
+	ports
+	Steps int
+	Burn  time.Duration // wall-clock time that a step computes
+	watch func(int)     // called with the number of steps made, from 0: all have joined; may be nil
 }
 
-func (s *stepper) declare(b *client.Builder) error {
-	b.Publication(s.Publish)
-	return b.Subscribe(s.Subscribe, nil)
-}
-
-func (s *stepper) run(ctx context.Context, c *client.Client) error {
+func (s *stepper) Run(ctx context.Context, c *client.Client) error {
 	for i := range s.Steps {
 		if s.watch != nil {
 			s.watch(i)
@@ -52,7 +46,7 @@ func (s *stepper) run(ctx context.Context, c *client.Client) error {
 func lockScenario(n, steps int) scenario {
 	c := scenario{links: uniform(tick)}
 	for i := range n {
-		c.clients = append(c.clients, participant{fmt.Sprintf("client-%03d", i), &stepper{Publish: "TICK", Subscribe: "TICK", Steps: steps}})
+		c.clients = append(c.clients, participant{fmt.Sprintf("client-%03d", i), &stepper{ports: ports{Out: "TICK", In: "TICK"}, Steps: steps}})
 	}
 	return c
 }
@@ -62,32 +56,37 @@ func uniform(d metasim.Time) []delay.Rule {
 	return []delay.Rule{{Spec: delay.Spec{Delay: delay.Constant(d)}}}
 }
 
-// lockStep is n clients that all step every tick.
-func lockStep() (list []workload) {
-	add := func(n int, a placement) {
-		p := a.params(Params{"n": n})
-		floor := workload{name: "raw lock step", params: p}
-		list = append(list, workload{
-			name: "lock step", params: p, unit: "grants/s", floor: floor.id(), first: 20,
-			measure: a.measure(func(amount int) scenario { return lockScenario(n, amount) }, steps),
-		})
-	}
-	for _, n := range lockSizes {
-		add(n, placement{transport: "mem"})
-		add(n, placement{transport: "unix", processes: 1})
-		add(n, placement{transport: "unix", processes: 1, packed: true})
-		if n <= mostProcesses {
-			add(n, placement{transport: "unix", processes: n})
-		}
-	}
-	for _, transport := range slices.DeleteFunc(transports(), func(t string) bool { return t == "unix" }) {
-		a := placement{transport: transport, processes: 8}
-		list = append(list, workload{
-			name: "lock step", params: a.params(Params{"n": 8}), unit: "grants/s", first: 20,
-			measure: a.measure(func(amount int) scenario { return lockScenario(8, amount) }, steps),
-		})
+// lockPlacements are all clients in one process, and in processes of their own up to a number.
+func lockPlacements(n int) []placement {
+	list := []placement{{transport: "mem"}, {transport: "unix", processes: 1}, {transport: "unix", processes: 1, packed: true}}
+	if n <= mostProcesses {
+		list = append(list, placement{transport: "unix", processes: n})
 	}
 	return list
+}
+
+// lockStep is n clients that all step every tick.
+func lockStep() (list []workload) {
+	for _, n := range lockSizes {
+		for _, a := range lockPlacements(n) {
+			w := lockStepAt(n, a)
+			w.floor = idOf("raw lock step", w.params)
+			list = append(list, w)
+		}
+	}
+	for _, transport := range transports() {
+		if transport != "unix" {
+			list = append(list, lockStepAt(8, placement{transport: transport, processes: 8}))
+		}
+	}
+	return list
+}
+
+func lockStepAt(n int, a placement) workload {
+	return workload{
+		name: "lock step", params: a.params(Params{"n": n}), unit: "grants/s", first: 20,
+		measure: a.measure(func(amount int) scenario { return lockScenario(n, amount) }, steps),
+	}
 }
 
 // steps counts the steps of steppers: each is one grant that a client asked for.

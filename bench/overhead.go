@@ -3,15 +3,16 @@ package bench
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // busy is a lock step while two other processes keep the machine busy: what spins while it waits loses far more than its
 // share.
 func busy() (list []workload) {
 	for _, a := range []placement{{transport: "mem"}, {transport: "unix", processes: 8}} {
-		quiet := workload{name: "lock step", params: a.params(Params{"n": 8})}
+		quiet := lockStepAt(8, a)
 		list = append(list, workload{
-			name: "busy machine", params: a.params(Params{"n": 8, "others": 2}), unit: "grants/s", floor: quiet.id(), first: 20,
+			name: "busy machine", params: a.params(Params{"n": 8, "others": 2}), unit: quiet.unit, floor: quiet.id(), first: quiet.first,
 			measure: func(ctx context.Context, h *harness, amount int) (s sample, err error) {
 				var others processGroup
 				defer func() { err = errors.Join(err, others.wait()) }()
@@ -20,17 +21,24 @@ func busy() (list []workload) {
 						return s, err
 					}
 				}
-				return a.measure(func(amount int) scenario { return lockScenario(8, amount) }, steps)(ctx, h, amount)
+				return quiet.measure(ctx, h, amount)
 			},
 		})
 	}
 	return list
 }
 
-// journals is what a journal costs: the floor of each is the same without one.
-func journals() (list []workload) {
-	add := func(name, unit string, first int, scenarioOf func(amount int) scenario, of count) {
-		row := func(journal bool) workload {
+// withAndWithout are two workloads: the floor of one with something is the same without it.
+func withAndWithout(row func(with bool) workload) []workload {
+	without, with := row(false), row(true)
+	with.floor = without.id()
+	return []workload{without, with}
+}
+
+// journals is what a journal costs.
+func journals() []workload {
+	rows := func(name, unit string, first int, scenarioOf func(amount int) scenario, of count) []workload {
+		return withAndWithout(func(journal bool) workload {
 			return workload{
 				name: "journal", params: Params{"workload": name, "journal": journal}, unit: unit, first: first,
 				measure: placement{transport: "mem"}.measure(func(amount int) scenario {
@@ -39,24 +47,22 @@ func journals() (list []workload) {
 					return s
 				}, of),
 			}
-		}
-		without, with := row(false), row(true)
-		with.floor = without.id()
-		list = append(list, without, with)
+		})
 	}
 	size := pholdSize{lps: 2048, population: 1, remote: 0.25, lookahead: 0.1}
-	add("lock step n=8", "grants/s", 20, func(amount int) scenario { return lockScenario(8, amount) }, steps)
-	add("phold clients=2", "events/s", 1, func(amount int) scenario { return size.scenario(2, amount) }, eventsDone)
-	add("throughput", "messages/s", 20, func(amount int) scenario { return throughputScenario(amount, 64) }, delivered)
-	return list
+	return slices.Concat(
+		rows("lock step n=8", "grants/s", 20, func(amount int) scenario { return lockScenario(8, amount) }, steps),
+		rows("phold clients=2", "events/s", 1, func(amount int) scenario { return size.scenario(2, amount) }, eventsDone),
+		rows("throughput", "messages/s", 20, func(amount int) scenario { return throughputScenario(amount, 64) }, delivered),
+	)
 }
 
-// traces is what it costs that clients say how long they computed, for reports on the run: the floor of each is the same run
-// where the server does not ask them. Both keep a journal, as reports need one. All other workloads are run without.
+// traces is what it costs that clients say how long they computed, for reports on the run, beside the same run where the
+// server does not ask them. Both keep a journal, as reports need one. All other workloads are run without.
 func traces() (list []workload) {
 	for _, a := range []placement{{transport: "mem"}, {transport: "unix", processes: 1, packed: true}} {
 		for _, n := range []int{8, 64} {
-			row := func(timed bool) workload {
+			list = append(list, withAndWithout(func(timed bool) workload {
 				return workload{
 					name: "trace", params: a.params(Params{"workload": "lock step", "n": n, "computed": timed}), unit: "grants/s", first: 20,
 					measure: a.measure(func(amount int) scenario {
@@ -65,10 +71,7 @@ func traces() (list []workload) {
 						return s
 					}, steps),
 				}
-			}
-			without, with := row(false), row(true)
-			with.floor = without.id()
-			list = append(list, without, with)
+			})...)
 		}
 	}
 	return list

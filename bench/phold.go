@@ -27,7 +27,7 @@ type model struct {
 	is           *federates.Model
 }
 
-func (m *model) declare(b *client.Builder) (err error) {
+func (m *model) Declare(b *client.Builder) (err error) {
 	env := catalog.Env{Entry: m.Entry, Index: m.Index, Count: m.Count, Seed: 1}
 	if m.is, err = federates.New(m.Model, m.With, env); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (m *model) declare(b *client.Builder) (err error) {
 	return m.is.Declare(b)
 }
 
-func (m *model) run(ctx context.Context, c *client.Client) error { return m.is.Run(ctx, c) }
+func (m *model) Run(ctx context.Context, c *client.Client) error { return m.is.Run(ctx, c) }
 
 // A pholdSize is the parameters of one PHOLD; times are in means.
 type pholdSize struct {
@@ -150,7 +150,7 @@ func (p pcg) uniform() float64              { return p.Float64() }
 func (p pcg) exponential(m float64) float64 { return -m * math.Log(1-p.Float64()) }
 func (p pcg) below(n uint32) uint32         { return p.Uint32N(n) }
 
-func (p *logicalProcess) declare(b *client.Builder) error {
+func (p *logicalProcess) Declare(b *client.Builder) error {
 	p.draw = pcg{rand.New(rand.NewPCG(1, uint64(p.Index)))}
 	neighbours := p.Neighbours
 	if len(neighbours) == 0 {
@@ -170,7 +170,7 @@ func (p *logicalProcess) declare(b *client.Builder) error {
 
 func processChannel(i int) string { return fmt.Sprintf("LP-%04d", i) }
 
-func (p *logicalProcess) run(ctx context.Context, c *client.Client) error {
+func (p *logicalProcess) Run(ctx context.Context, c *client.Client) error {
 	for range p.Population {
 		if err := p.event(0); err != nil {
 			return err

@@ -8,22 +8,13 @@ import (
 	"metasim/metasim"
 )
 
-// A pinger publishes 64 bytes, and waits for the answer; or it answers.
+// A pinger publishes 64 bytes, and waits for the answer.
 type pinger struct {
-	Out, In string
-	Rounds  int // 0: it answers
-	out     *client.Publication
+	ports
+	Rounds int
 }
 
-func (p *pinger) declare(b *client.Builder) error {
-	p.out = b.Publication(p.Out)
-	return b.Subscribe(p.In, nil)
-}
-
-func (p *pinger) run(ctx context.Context, c *client.Client) error {
-	if p.Rounds == 0 {
-		return each(ctx, c, metasim.Forever, func(m client.Message) error { return p.out.Publish(m.Payload) })
-	}
+func (p *pinger) Run(ctx context.Context, c *client.Client) error {
 	payload := make([]byte, 64)
 	for range p.Rounds {
 		if err := p.out.Publish(payload); err != nil {
@@ -44,13 +35,12 @@ func (p *pinger) run(ctx context.Context, c *client.Client) error {
 // processes; or one of them with the server, so that it is two, as in the floor.
 func pingPong() (list []workload) {
 	add := func(a placement, floor string) {
-		p := a.params(Params{"size": 64})
 		list = append(list, workload{
-			name: "ping-pong", params: p, unit: "round trips/s", floor: floor, first: 100,
+			name: "ping-pong", params: a.params(Params{"size": 64}), unit: "round trips/s", floor: floor, first: 100,
 			measure: a.measure(func(amount int) scenario {
 				return scenario{links: uniform(tick), clients: []participant{
-					{"pinger", &pinger{Out: "PING", In: "PONG", Rounds: amount}},
-					{"ponger", &pinger{Out: "PONG", In: "PING"}},
+					{"pinger", &pinger{ports: ports{Out: "PING", In: "PONG"}, Rounds: amount}},
+					{"ponger", &relay{ports: ports{Out: "PONG", In: "PING"}}},
 				}}
 			}, times(1)),
 		})
@@ -59,7 +49,7 @@ func pingPong() (list []workload) {
 	for _, transport := range transports() {
 		floor := ""
 		if hasFloor(transport) {
-			floor = (&workload{name: "raw ping-pong", params: Params{"transport": transport, "size": 64}}).id()
+			floor = idOf("raw ping-pong", Params{"transport": transport, "size": 64})
 		}
 		add(placement{transport: transport, processes: 2}, floor)
 		add(placement{transport: transport, processes: 1, inside: 1}, floor)

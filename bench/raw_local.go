@@ -40,6 +40,17 @@ func rawLocal() []workload {
 	})
 }
 
+// clocked is the rate of what once does, each times for each of the amount.
+func clocked(amount, each int, once func() error) (sample, error) {
+	began := time.Now()
+	for range amount {
+		if err := once(); err != nil {
+			return sample{}, err
+		}
+	}
+	return rate(float64(amount*each), time.Since(began)), nil
+}
+
 // measureGoroutines passes a value back and forth.
 func measureGoroutines(_ context.Context, _ *harness, amount int) (sample, error) {
 	there, back := make(chan int), make(chan int)
@@ -49,15 +60,13 @@ func measureGoroutines(_ context.Context, _ *harness, amount int) (sample, error
 			back <- v
 		}
 	})
-	began := time.Now()
-	for i := range amount {
-		there <- i
+	defer other.Wait()
+	defer close(there)
+	return clocked(amount, 1, func() error {
+		there <- 1
 		<-back
-	}
-	took := time.Since(began)
-	close(there)
-	other.Wait()
-	return rate(float64(amount), took), nil
+		return nil
+	})
 }
 
 // A timedEvent is an entry of a heap of times.
@@ -148,17 +157,14 @@ func measureCodec(_ context.Context, _ *harness, amount int) (sample, error) {
 	}
 	var e wire.Encoder
 	var d wire.Decoder
-	began := time.Now()
-	for range amount {
+	return clocked(amount, packetsPerFrame, func() error {
 		frame, err := e.Frames(packets)
 		if err != nil {
-			return sample{}, err
+			return err
 		}
-		if _, err := d.Packets(frame[4:]); err != nil { // after the length
-			return sample{}, err
-		}
-	}
-	return rate(float64(amount*packetsPerFrame), time.Since(began)), nil
+		_, err = d.Packets(frame[4:]) // after the length
+		return err
+	})
 }
 
 func measureGenerated(_ context.Context, _ *harness, amount int) (sample, error) {
@@ -169,15 +175,10 @@ func measureGenerated(_ context.Context, _ *harness, amount int) (sample, error)
 		}}})
 	}
 	var buf []byte
-	began := time.Now()
-	for range amount {
-		var err error
+	return clocked(amount, packetsPerFrame, func() (err error) {
 		if buf, err = (proto.MarshalOptions{}).MarshalAppend(buf[:0], frame); err != nil {
-			return sample{}, err
+			return err
 		}
-		if err := proto.Unmarshal(buf, &wirepb.Frame{}); err != nil {
-			return sample{}, err
-		}
-	}
-	return rate(float64(amount*packetsPerFrame), time.Since(began)), nil
+		return proto.Unmarshal(buf, &wirepb.Frame{})
+	})
 }

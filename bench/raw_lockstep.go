@@ -13,29 +13,25 @@ const lockSize = 32
 
 // rawLockStep is the floor of a lock step: n clients say that they have arrived, the last one releases all.
 func rawLockStep() (list []workload) {
-	add := func(n, processes int, transport string, packed bool) {
-		p := placement{transport: transport, processes: processes, packed: packed}.params(Params{"n": n})
+	add := func(n int, p placement) {
 		list = append(list, workload{
-			name: "raw lock step", params: p, unit: "grants/s", first: 50,
+			name: "raw lock step", params: p.params(Params{"n": n}), unit: "grants/s", first: 50,
 			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
 				switch {
-				case processes == 0:
+				case p.processes == 0:
 					return rate(float64(n*amount), lockGoroutines(n, amount)), nil
-				case packed: // one message for all
-					s, err := h.pingPongRaw(ctx, transport, n*lockSize, amount)
+				case p.packed: // one message for all
+					s, err := h.pingPongRaw(ctx, p.transport, n*lockSize, amount)
 					s.value *= float64(n)
 					return s, err
 				}
-				return h.lockStepRaw(ctx, transport, n, processes, amount)
+				return h.lockStepRaw(ctx, p, n, amount)
 			},
 		})
 	}
 	for _, n := range lockSizes {
-		add(n, 0, "mem", false)
-		add(n, 1, "unix", false)
-		add(n, 1, "unix", true)
-		if n <= mostProcesses {
-			add(n, n, "unix", false)
+		for _, p := range lockPlacements(n) {
+			add(n, p)
 		}
 	}
 	return list
@@ -71,9 +67,9 @@ func lockGoroutines(n, rounds int) time.Duration {
 }
 
 // lockStepRaw has one goroutine for each connection; the goroutine that counts the last client answers all.
-func (h *harness) lockStepRaw(ctx context.Context, transport string, n, processes, rounds int) (s sample, err error) {
-	j := job{Kind: lockJob, Count: n / processes}
-	err = h.withRaw(ctx, transport, processes, j, func(streams []io.ReadWriteCloser) error {
+func (h *harness) lockStepRaw(ctx context.Context, p placement, n, rounds int) (s sample, err error) {
+	j := job{Kind: lockJob, Size: lockSize, Count: n / p.processes}
+	err = h.withRaw(ctx, p.transport, p.processes, j, func(streams []io.ReadWriteCloser) error {
 		var mu sync.Mutex
 		arrived := 0
 		arrive := func() error {
@@ -107,24 +103,4 @@ func (h *harness) lockStepRaw(ctx context.Context, transport string, n, processe
 		return err
 	})
 	return s, err
-}
-
-// lockClients are the clients of one process.
-func lockClients(ctx context.Context, j job) error {
-	return concurrently(j.Count, func(int) error { return lockClient(ctx, j.URL) })
-}
-
-func lockClient(ctx context.Context, url string) error {
-	s, err := dialRaw(ctx, url)
-	if err != nil {
-		return err
-	}
-	if _, err := s.Write(make([]byte, 1)); err != nil {
-		return err
-	}
-	message := make([]byte, lockSize)
-	for exchange(s, message) == nil {
-	}
-	_ = s.Close()
-	return nil // the other side has measured enough, and closed the connection
 }

@@ -18,7 +18,7 @@ import (
 const rawALPN = "raw"
 
 // listenRawQUIC listens with a certificate that is not checked: what is measured is the loopback interface.
-func listenRawQUIC() (rawListener, error) {
+func listenRawQUIC(string) (*rawListener, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -34,23 +34,14 @@ func listenRawQUIC() (rawListener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return quicListener{l}, nil
-}
-
-type quicListener struct{ *quicgo.Listener }
-
-func (l quicListener) url() string { return "quic://" + l.Addr().String() }
-
-func (l quicListener) accept(ctx context.Context) (io.ReadWriteCloser, error) {
-	c, err := l.Accept(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s, err := c.AcceptStream(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &quicStream{s, c}, nil
+	return &rawListener{l.Addr().String(), func(ctx context.Context) (io.ReadWriteCloser, error) {
+		c, err := l.Accept(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s, err := c.AcceptStream(ctx)
+		return &quicStream{s, c}, err
+	}, l.Close}, nil
 }
 
 func dialRawQUIC(ctx context.Context, host string) (io.ReadWriteCloser, error) {
@@ -59,10 +50,7 @@ func dialRawQUIC(ctx context.Context, host string) (io.ReadWriteCloser, error) {
 		return nil, err
 	}
 	s, err := c.OpenStreamSync(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &quicStream{s, c}, nil
+	return &quicStream{s, c}, err
 }
 
 // A quicStream takes its connection with it.

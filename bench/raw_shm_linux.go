@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -13,23 +14,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedMemory says whether this system has the transport shm.
-const sharedMemory = true
+// sharedMemory exchanges messages over a mapped file, with futexes and no spinning.
+var sharedMemory = &rawTransport{listenMemory, func(_ context.Context, path string) (io.ReadWriteCloser, error) { return openMemory(path, 1) }}
 
-// A slot is one direction of a raw exchange over shared memory: the two sides take turns, so one message is enough.
+// A slot is one direction of an exchange: the two sides take turns, so one message is enough.
 type slot struct {
-	count  atomic.Uint32 // messages so far: the word that the reader sleeps on
-	closed atomic.Uint32
-	data   [56 + 64]byte
+	count atomic.Uint32 // messages so far, or closed: the word that the reader sleeps on
+	data  [60 + 64]byte
 }
+
+// closed is the count of a slot whose writer has closed it.
+const closed = math.MaxUint32
 
 // memorySize is that of the file: two slots, and what is left of the page.
 const memorySize = 4096
 
-// A memoryStream is one end of an exchange over a mapped file, with futexes and no spinning.
+// A memoryStream is one end of an exchange.
 type memoryStream struct {
 	in, out *slot
 	read    uint32
+}
+
+// listenMemory is for one stream.
+func listenMemory(dir string) (*rawListener, error) {
+	path := filepath.Join(dir, "m")
+	accept := func(context.Context) (io.ReadWriteCloser, error) { return openMemory(path, 0) }
+	return &rawListener{path, accept, func() error { return nil }}, os.WriteFile(path, make([]byte, memorySize), 0o600)
 }
 
 func openMemory(path string, mine int) (*memoryStream, error) {
@@ -49,34 +59,31 @@ func (s *memoryStream) Write(p []byte) (int, error) {
 	if len(p) > len(s.out.data) {
 		return 0, fmt.Errorf("%d bytes do not fit a slot", len(p))
 	}
-	if s.in.closed.Load() != 0 {
-		return 0, io.ErrClosedPipe
-	}
 	copy(s.out.data[:], p)
-	s.out.count.Add(1)
-	return len(p), futex(&s.out.count, 1, 1) // FUTEX_WAKE one
+	return len(p), s.tell(s.out.count.Load() + 1)
 }
 
 func (s *memoryStream) Read(p []byte) (int, error) {
 	for s.in.count.Load() == s.read {
-		if s.in.closed.Load() != 0 {
-			return 0, io.EOF
-		}
 		err := futex(&s.in.count, 0, s.read) // FUTEX_WAIT
 		if err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
 			return 0, err
 		}
 	}
+	if s.in.count.Load() == closed {
+		return 0, io.EOF
+	}
 	s.read++
 	return copy(p, s.in.data[:]), nil
 }
 
-// Close tells the other side. The memory goes with the process: that side may still look at it, and this one read it.
-func (s *memoryStream) Close() error {
-	s.out.closed.Store(1)
-	s.out.count.Add(1)
-	s.in.closed.Store(1)
-	return futex(&s.out.count, 1, 1)
+// Close tells the other side. The memory goes with the process: that side may still look at it.
+func (s *memoryStream) Close() error { return s.tell(closed) }
+
+// tell sets the count that the other side reads, and wakes it.
+func (s *memoryStream) tell(count uint32) error {
+	s.out.count.Store(count)
+	return futex(&s.out.count, 1, 1) // FUTEX_WAKE one
 }
 
 func futex(word *atomic.Uint32, op, value uint32) error {
@@ -86,24 +93,3 @@ func futex(word *atomic.Uint32, op, value uint32) error {
 	}
 	return nil
 }
-
-// A memoryListener is for one stream.
-type memoryListener struct{ dir string }
-
-func listenRawSHM() (rawListener, error) {
-	dir, err := os.MkdirTemp("", "metasim-bench-")
-	if err != nil {
-		return nil, err
-	}
-	return &memoryListener{dir}, os.WriteFile(filepath.Join(dir, "m"), make([]byte, memorySize), 0o600)
-}
-
-func (l *memoryListener) url() string { return "shm://" + filepath.Join(l.dir, "m") }
-
-func (l *memoryListener) accept(context.Context) (io.ReadWriteCloser, error) {
-	return openMemory(filepath.Join(l.dir, "m"), 0)
-}
-
-func (l *memoryListener) Close() error { return os.RemoveAll(l.dir) }
-
-func dialRawSHM(path string) (io.ReadWriteCloser, error) { return openMemory(path, 1) }

@@ -3,16 +3,14 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"metasim/wire/transport/all"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
+
+	"metasim/wire/transport/all"
 )
 
 // rawPingPong is the floor of a round trip: 64 bytes there and back between two processes, nothing else.
@@ -34,14 +32,8 @@ func rawPingPong() (list []workload) {
 func (h *harness) pingPongRaw(ctx context.Context, transport string, size, amount int) (s sample, err error) {
 	err = h.withRaw(ctx, transport, 1, job{Kind: echoJob, Size: size, Count: 1}, func(streams []io.ReadWriteCloser) error {
 		message := make([]byte, size)
-		began := time.Now()
-		for range amount {
-			if err := exchange(streams[0], message); err != nil {
-				return err
-			}
-		}
-		s = rate(float64(amount), time.Since(began))
-		return nil
+		s, err = clocked(amount, 1, func() error { return exchange(streams[0], message) })
+		return err
 	})
 	return s, err
 }
@@ -55,135 +47,108 @@ func exchange(s io.ReadWriter, message []byte) error {
 	return err
 }
 
+// echo returns what comes.
+func echo(s io.ReadWriter, message []byte) error {
+	if _, err := io.ReadFull(s, message); err != nil {
+		return err
+	}
+	_, err := s.Write(message)
+	return err
+}
+
 // withRaw starts processes that do a job, and calls f with their streams, j.Count from each process. The first byte on a stream
 // only shows that it works.
-func (h *harness) withRaw(ctx context.Context, transport string, processes int, j job, f func([]io.ReadWriteCloser) error) error {
-	l, err := listenRaw(transport)
+func (h *harness) withRaw(ctx context.Context, transport string, processes int, j job, f func([]io.ReadWriteCloser) error) (err error) {
+	dir, err := os.MkdirTemp("", "metasim-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	l, err := rawTransports[transport].listen(dir)
 	if err != nil {
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() {
-		_ = l.Close() // wakes the accept below; a listener that is closed twice says so
+		_ = l.close() // wakes the accept below; a listener that is closed twice says so
 	})
 	defer stop()
 	var all processGroup
-	j.URL = l.url()
+	var streams []io.ReadWriteCloser
+	defer func() {
+		for _, s := range streams {
+			err = errors.Join(err, s.Close())
+		}
+		if e := l.close(); !errors.Is(e, net.ErrClosed) {
+			err = errors.Join(err, e)
+		}
+		err = errors.Join(err, all.wait())
+	}()
+	j.URL = transport + "://" + l.address
 	for range processes {
 		if err := h.start(ctx, &all, j); err != nil {
-			return errors.Join(err, l.Close(), all.wait())
+			return err
 		}
 	}
-	var streams []io.ReadWriteCloser
 	for range processes * j.Count {
 		s, err := l.accept(ctx)
-		if err == nil {
-			_, err = io.ReadFull(s, make([]byte, 1))
-		}
 		if err != nil {
-			return errors.Join(err, l.Close(), all.wait())
+			return err
 		}
 		streams = append(streams, s)
-	}
-	err = f(streams)
-	for _, s := range streams {
-		err = errors.Join(err, s.Close())
-	}
-	err = errors.Join(err, all.wait())
-	return errors.Join(err, l.Close())
-}
-
-// echoRaw returns what comes.
-func echoRaw(ctx context.Context, j job) error {
-	s, err := dialRaw(ctx, j.URL)
-	if err != nil {
-		return err
-	}
-	message := make([]byte, max(1, j.Size))
-	if _, err := s.Write(message[:1]); err != nil {
-		return err
-	}
-	for {
-		if _, err := io.ReadFull(s, message); err != nil {
-			_ = s.Close()
-			return nil // the other side has measured enough, and closed the connection
-		}
-		if _, err := s.Write(message); err != nil {
-			_ = s.Close()
-			return nil
+		if _, err := io.ReadFull(s, make([]byte, 1)); err != nil {
+			return err
 		}
 	}
+	return f(streams)
 }
 
-func listenRaw(transport string) (rawListener, error) {
-	switch transport {
-	case "shm":
-		return listenRawSHM()
-	case "quic":
-		return listenRawQUIC()
-	case "tcp":
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+// rawClients opens the connections of one process, and takes turns on each until the other side closes it: it has measured
+// enough then.
+func rawClients(ctx context.Context, j job, turn func(s io.ReadWriter, message []byte) error) error {
+	transport, address, _ := strings.Cut(j.URL, "://")
+	return concurrently(j.Count, func(int) error {
+		s, err := rawTransports[transport].dial(ctx, address)
+		if err != nil {
+			return err
+		}
+		if _, err := s.Write(make([]byte, 1)); err != nil {
+			return err
+		}
+		message := make([]byte, j.Size)
+		for err == nil {
+			err = turn(s, message)
+		}
+		_ = s.Close() // the other side has closed it already
+		return nil
+	})
+}
+
+// rawTransports are the floors by transport. A transport that is not here is measured without a floor.
+var rawTransports = map[string]*rawTransport{
+	"unix": rawSocket("unix", func(dir string) string { return filepath.Join(dir, "s") }),
+	"tcp":  rawSocket("tcp", func(string) string { return "127.0.0.1:0" }),
+	"quic": {listenRawQUIC, dialRawQUIC},
+	"shm":  sharedMemory,
+}
+
+func hasFloor(transport string) bool { return rawTransports[transport] != nil }
+
+// rawSocket is a transport of package net.
+func rawSocket(network string, address func(dir string) string) *rawTransport {
+	listen := func(dir string) (*rawListener, error) {
+		l, err := net.Listen(network, address(dir))
 		if err != nil {
 			return nil, err
 		}
-		return &netListener{l, "tcp://" + l.Addr().String(), ""}, nil
-	case "unix":
-		dir, err := os.MkdirTemp("", "metasim-bench-")
-		if err != nil {
-			return nil, err
-		}
-		path := filepath.Join(dir, "s")
-		l, err := net.Listen("unix", path)
-		if err != nil {
-			return nil, errors.Join(err, os.RemoveAll(dir))
-		}
-		return &netListener{l, "unix://" + filepath.ToSlash(path), dir}, nil
+		accept := func(context.Context) (io.ReadWriteCloser, error) { return l.Accept() }
+		return &rawListener{l.Addr().String(), accept, l.Close}, nil
 	}
-	return nil, fmt.Errorf("there is no raw transport %q", transport)
-}
-
-type netListener struct {
-	net.Listener
-	at, dir string
-}
-
-func (l *netListener) url() string { return l.at }
-
-func (l *netListener) accept(context.Context) (io.ReadWriteCloser, error) { return l.Accept() }
-
-func (l *netListener) Close() error {
-	err := l.Listener.Close()
-	if errors.Is(err, net.ErrClosed) {
-		err = nil
-	}
-	if l.dir != "" {
-		err = errors.Join(err, os.RemoveAll(l.dir))
-	}
-	return err
-}
-
-func dialRaw(ctx context.Context, at string) (io.ReadWriteCloser, error) {
-	u, err := url.Parse(at)
-	if err != nil {
-		return nil, err
-	}
-	var d net.Dialer
-	switch u.Scheme {
-	case "shm":
-		return dialRawSHM(u.Path)
-	case "quic":
-		return dialRawQUIC(ctx, u.Host)
-	case "unix":
-		return d.DialContext(ctx, "unix", filepath.FromSlash(strings.TrimPrefix(at, "unix://")))
-	}
-	return d.DialContext(ctx, u.Scheme, u.Host)
-}
-
-// hasFloor reports whether listenRaw knows a transport. A new one is measured without a floor until then.
-func hasFloor(transport string) bool {
-	return slices.Contains([]string{"unix", "tcp", "quic", "shm"}, transport)
+	return &rawTransport{listen, func(ctx context.Context, address string) (io.ReadWriteCloser, error) {
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}}
 }
 
 // transports are those between processes that this system has.
 func transports() []string {
-	return slices.DeleteFunc(all.Table().Schemes(), func(scheme string) bool { return scheme == "shm" && !sharedMemory })
+	return slices.DeleteFunc(all.Table().Schemes(), func(scheme string) bool { return scheme == "shm" && sharedMemory == nil })
 }

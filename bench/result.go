@@ -28,7 +28,9 @@ func rate(count float64, took time.Duration) sample {
 	return sample{value: count / took.Seconds(), took: took}
 }
 
-func (w *workload) id() string { return strings.TrimSpace(w.name + " " + w.params.String()) }
+func (w *workload) id() string { return idOf(w.name, w.params) }
+
+func idOf(name string, p Params) string { return strings.TrimSpace(name + " " + p.String()) }
 
 func micros(took time.Duration, count int) float64 { return took.Seconds() * 1e6 / float64(count) }
 

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -65,9 +66,6 @@ func exactly(want func(amount int) int, of count) count {
 	}
 }
 
-// token is what clients show when they join, as in a real run.
-const token = "bench"
-
 // run runs a scenario and returns what came of it. The Wall of the result is from when all had joined until the last left.
 func (h *harness) run(ctx context.Context, s scenario, a placement) (result server.Result, err error) {
 	config, done, err := s.config()
@@ -75,7 +73,7 @@ func (h *harness) run(ctx context.Context, s scenario, a placement) (result serv
 		return result, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	here := connector{token: token, packed: a.packed, scheduler: client.NewScheduler()}
+	here := connector{packed: a.packed, scheduler: client.NewScheduler()}
 	config.After = here.scheduler.Served()
 	srv, err := server.New(config)
 	if err != nil {
@@ -144,34 +142,38 @@ func dialer(url string) func(context.Context) (wire.Conn, error) {
 }
 
 // runPlaced runs clients where they belong, and returns when all have ended.
-func (h *harness) runPlaced(ctx context.Context, clients []participant, a placement, here connector, url string) error {
+func (h *harness) runPlaced(ctx context.Context, clients []participant, a placement, here connector, url string) (err error) {
 	if a.processes == 0 {
 		return here.run(ctx, clients)
 	}
 	var started processGroup
-	var errs []error
+	defer func() { err = errors.Join(err, started.wait()) }()
 	others := clients[a.inside:]
 	for i := range a.processes {
-		block, err := pack(others[i*len(others)/a.processes : (i+1)*len(others)/a.processes])
-		if err == nil {
-			err = h.start(ctx, &started, job{Kind: clientsJob, URL: url, Token: token, Clients: block, Packed: a.packed})
+		block := others[i*len(others)/a.processes : (i+1)*len(others)/a.processes]
+		if err := h.start(ctx, &started, job{Kind: clientsJob, URL: url, Clients: block, Packed: a.packed}); err != nil {
+			return err
 		}
-		errs = append(errs, err)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return errors.Join(err, started.wait())
+	return here.run(ctx, clients[:a.inside])
+}
+
+// MarshalJSON writes the participant for another process.
+func (p participant) MarshalJSON() ([]byte, error) {
+	spec, err := json.Marshal(p.simulator)
+	if err != nil {
+		return nil, err
 	}
-	err := here.run(ctx, clients[:a.inside])
-	return errors.Join(err, started.wait())
+	return json.Marshal(packedClient{Name: p.name, Kind: fmt.Sprintf("%T", p.simulator), Simulator: spec})
 }
 
 // runClients runs the clients of one job, in the process that was started for it.
-func runClients(ctx context.Context, j job, clients []participant) error {
-	d := connector{dial: dialer(j.URL), token: j.Token, packed: j.Packed}
+func runClients(ctx context.Context, j job) error {
+	d := connector{dial: dialer(j.URL), packed: j.Packed}
 	if j.Packed {
 		d.scheduler = client.NewScheduler()
 	}
-	return d.run(ctx, clients)
+	return d.run(ctx, j.Clients)
 }
 
 // config returns the configuration of the server, and what is to be called after the run.

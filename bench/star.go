@@ -27,21 +27,20 @@ func straggler() []workload {
 
 // starScenario is a centre and its leaves, which all step: a leaf waits for the centre, and the centre for all.
 func starScenario(leaves, steps int) scenario {
-	c := scenario{links: uniform(tick), clients: []participant{{"centre", &stepper{Publish: "DOWN", Subscribe: "UP", Steps: steps}}}}
+	down, up := ports{Out: "DOWN", In: "UP"}, ports{Out: "UP", In: "DOWN"}
+	c := scenario{links: uniform(tick), clients: []participant{{"centre", &stepper{ports: down, Steps: steps}}}}
 	for i := range leaves {
-		c.clients = append(c.clients, participant{fmt.Sprintf("leaf-%05d", i), &stepper{Publish: "UP", Subscribe: "DOWN", Steps: steps}})
+		c.clients = append(c.clients, participant{fmt.Sprintf("leaf-%05d", i), &stepper{ports: up, Steps: steps}})
 	}
 	return c
 }
 
 func star() (list []workload) {
 	const leaves = 1000
-	for _, a := range []placement{
-		{transport: "mem"}, {transport: "unix", processes: 1}, {transport: "unix", processes: 1, packed: true},
-	} {
-		floor := workload{name: "raw lock step", params: a.params(Params{"n": 512})}
+	for _, a := range lockPlacements(leaves) {
 		list = append(list, workload{
-			name: "star", params: a.params(Params{"leaves": leaves}), unit: "grants/s", floor: floor.id(), first: 2,
+			name: "star", params: a.params(Params{"leaves": leaves}), unit: "grants/s", first: 2,
+			floor:   idOf("raw lock step", a.params(Params{"n": 512})),
 			measure: a.measure(func(amount int) scenario { return starScenario(leaves, amount) }, steps),
 		})
 	}
@@ -50,23 +49,20 @@ func star() (list []workload) {
 
 // crowd is a star of very many: how long until all have joined, what each costs the server, how fast they step.
 func crowd() (list []workload) {
-	for _, size := range []struct {
-		clients int
-		a       placement
-	}{
-		{1000, placement{transport: "unix", processes: 1, inside: 1}},
-		{10_000, placement{transport: "unix", processes: 1, inside: 1}},
-		{10_000, placement{transport: "unix", processes: 1, inside: 1, packed: true}},
-		{2000, placement{transport: "quic", processes: 1, inside: 1}},
-	} {
-		p := size.a.params(Params{"clients": size.clients})
+	add := func(clients int, transport string, packed bool) {
+		a := placement{transport: transport, processes: 1, inside: 1, packed: packed}
+		p := a.params(Params{"clients": clients})
 		list = append(list, workload{
-			name: "crowd", params: p, unit: "grants/s", first: 10, once: true, slow: size.clients > 1000,
+			name: "crowd", params: p, unit: "grants/s", first: 10, once: true, slow: clients > 1000,
 			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
-				return h.crowd(ctx, size.clients, amount, size.a, p)
+				return h.crowd(ctx, clients, amount, a, p)
 			},
 		})
 	}
+	add(1000, "unix", false)
+	add(10_000, "unix", false)
+	add(10_000, "unix", true)
+	add(2000, "quic", false)
 	return list
 }
 

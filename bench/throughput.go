@@ -17,16 +17,11 @@ const window, burst = 16, 256
 
 // A source publishes bursts, one each tick. Its sink could answer, window ticks later, so it cannot run away from it.
 type source struct {
+	ports
 	Bursts, Size int
-	out          *client.Publication
 }
 
-func (s *source) declare(b *client.Builder) error {
-	s.out = b.Publication("DATA")
-	return b.Subscribe("ANSWER", nil)
-}
-
-func (s *source) run(ctx context.Context, c *client.Client) error {
+func (s *source) Run(ctx context.Context, c *client.Client) error {
 	payload := make([]byte, s.Size)
 	before := mallocs()
 	for i := range s.Bursts {
@@ -43,14 +38,12 @@ func (s *source) run(ctx context.Context, c *client.Client) error {
 }
 
 // A sink takes all that comes.
-type sink struct{ Messages int }
-
-func (s *sink) declare(b *client.Builder) error {
-	b.Publication("ANSWER")
-	return b.Subscribe("DATA", nil)
+type sink struct {
+	ports
+	Messages int
 }
 
-func (s *sink) run(ctx context.Context, c *client.Client) error {
+func (s *sink) Run(ctx context.Context, c *client.Client) error {
 	before := mallocs()
 	for got := 0; got < s.Messages; {
 		messages, err := c.Next(ctx, metasim.Forever)
@@ -74,7 +67,8 @@ func mallocs() uint64 {
 
 func throughputScenario(bursts, size int) scenario {
 	return scenario{links: uniform(window * tick), clients: []participant{
-		{"source", &source{Bursts: bursts, Size: size}}, {"sink", &sink{Messages: bursts * burst}},
+		{"source", &source{ports: ports{Out: "DATA", In: "ANSWER"}, Bursts: bursts, Size: size}},
+		{"sink", &sink{ports: ports{Out: "ANSWER", In: "DATA"}, Messages: bursts * burst}},
 	}}
 }
 
@@ -124,7 +118,7 @@ func allocations(r server.Result, inServer uint64, p Params) ([]Result, error) {
 // dispatcherAllocations sends messages from one client to another, a burst at a time, and counts what the machine
 // allocates: the events are made before, so that they are not counted.
 func dispatcherAllocations(amount int) (s sample, err error) {
-	d, err := metasim.New(metasim.Config{Clients: []string{"from", "to"}, Delays: linkGraph{delay: func(int, int) metasim.Time { return tick }}})
+	d, err := metasim.New(metasim.Config{Clients: []string{"from", "to"}, Delays: linkGraph{delay: always(tick)}})
 	if err != nil {
 		return s, err
 	}

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"metasim/client"
 	"metasim/delay"
+	"metasim/federates"
 	"metasim/metasim"
 	"metasim/server"
 )
@@ -89,18 +89,11 @@ type scenario struct {
 	timed     bool // clients are asked how long they compute
 }
 
-// A participant is a simulator with the name that it joins under.
+// A participant is a simulator with the name that it joins under. The simulator is a plain struct, so that it can be handed
+// to another process as JSON. It may be used once.
 type participant struct {
 	name      string
-	simulator simulator
-}
-
-// A simulator is a client of a workload: a plain struct, so that it can be handed to another process as JSON. It may be
-// used once.
-type simulator interface {
-	declare(b *client.Builder) error
-	// run takes part. The caller makes the client leave, if it has not left.
-	run(ctx context.Context, c *client.Client) error
+	simulator federates.Participant
 }
 
 // A placement says where the clients of a scenario are.
@@ -115,11 +108,10 @@ type placement struct {
 type job struct {
 	Kind    string
 	URL     string
-	Token   string
-	Clients []packedClient
+	Clients []participant
 	Packed  bool   // the clients share a connection
-	Count   int    // connections
-	Size    int    // bytes of a message
+	Count   int    // connections of a raw job
+	Size    int    // bytes of a message of a raw job
 	Profile string // a file
 }
 
@@ -127,7 +119,7 @@ type job struct {
 const (
 	clientsJob = "clients" // take part in a run
 	echoJob    = "echo"    // raw: return what comes
-	lockJob    = "lock"    // raw: the clients of a lock step
+	lockJob    = "lock"    // raw: send, and send again when something comes, as a client of a lock step
 	burnJob    = "burn"    // keep a processor busy until the input ends
 )
 
@@ -138,9 +130,15 @@ type packedClient struct {
 	Simulator json.RawMessage
 }
 
+// A rawTransport carries bytes between two processes, with nothing of metasim.
+type rawTransport struct {
+	listen func(dir string) (*rawListener, error) // dir is for its files
+	dial   func(ctx context.Context, address string) (io.ReadWriteCloser, error)
+}
+
 // A rawListener takes in streams of one transport.
-type rawListener interface {
-	accept(context.Context) (io.ReadWriteCloser, error)
-	url() string
-	Close() error
+type rawListener struct {
+	address string
+	accept  func(context.Context) (io.ReadWriteCloser, error)
+	close   func() error
 }

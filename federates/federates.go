@@ -56,8 +56,16 @@ func (m *Model) Declare(b *client.Builder) error {
 // Run takes part in the run and leaves. Where it returns an error it has not left: the caller closes the client.
 func (m *Model) Run(ctx context.Context, c *client.Client) error { return m.run(ctx, c, m.in, m.out) }
 
-// TakePart takes part in a run with a model, from joining to leaving. It joins as name, unless the options say another.
-func TakePart(ctx context.Context, m *Model, name string, opts ...client.Option) error {
+// A Participant is what takes part in a run as one client: a model, or a client of a benchmark.
+type Participant interface {
+	// Declare adds publications and subscriptions to a client that has not joined yet.
+	Declare(b *client.Builder) error
+	// Run takes part in the run. Where it returns an error the client has not left.
+	Run(ctx context.Context, c *client.Client) error
+}
+
+// TakePart takes part in a run, from joining to leaving. It joins as name, unless the options say another.
+func TakePart(ctx context.Context, m Participant, name string, opts ...client.Option) error {
 	b := client.NewBuilder(name)
 	if err := m.Declare(b); err != nil {
 		return fmt.Errorf("client %s: %w", name, err)
