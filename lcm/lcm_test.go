@@ -200,7 +200,7 @@ func TestAHugeLengthAllocatesNothing(t *testing.T) {
 	var torn *TornError
 	require.ErrorAs(t, err, &torn)
 	assert.Equal(t, int64(headerSize+1+0x0fffffff), torn.Want)
-	assert.LessOrEqual(t, cap(r.ahead.buf), 2*firstRead)
+	assert.LessOrEqual(t, r.ahead.Cap(), 2*firstRead)
 }
 
 func TestAReadErrorIsPassedOnForEver(t *testing.T) {
@@ -272,7 +272,7 @@ func FuzzReader(f *testing.F) {
 		if total == 0 {
 			require.True(t, bytes.Equal(log, again))
 		}
-		require.LessOrEqual(t, cap(r.ahead.buf), 4*(firstRead+len(log)))
+		require.LessOrEqual(t, r.ahead.Cap(), 4*(firstRead+len(log)))
 	})
 }
 

@@ -1,6 +1,7 @@
 package lcm
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -13,14 +14,18 @@ import (
 // neither another one nor the end behind it, and with the beginning of another one inside, has a wrong length; it is skipped
 // up to that beginning. A log has no checksums, so other damage to a payload, or a length that is too small, is not found.
 type Reader struct {
-	ahead   window
-	offset  int64 // of the first byte of ahead, in the log
+	src     *bufio.Reader
+	ahead   bytes.Buffer // was read and is not used up; grows with the bytes that come, not with a length that the log claims
+	offset  int64        // of the first byte of ahead, in the log
 	skipped int64
 	err     error // the result of every further Next
 }
 
+// firstRead is how much is read at once: 64 KiB.
+const firstRead = 1 << 16
+
 // NewReader returns a reader of the log that r holds. It reads ahead: r need not be buffered.
-func NewReader(r io.Reader) *Reader { return &Reader{ahead: window{src: r}} }
+func NewReader(r io.Reader) *Reader { return &Reader{src: bufio.NewReaderSize(r, firstRead)} }
 
 // Skipped returns how many bytes were skipped so far because they are no event. It is 0 for a log without damage, also if
 // the last event is torn.
@@ -30,12 +35,7 @@ func (r *Reader) Skipped() int64 { return r.skipped }
 // event, first with a *[TornError] and then with io.EOF; and with the error of the source.
 func (r *Reader) Next() (Event, error) {
 	for r.err == nil {
-		ev, ok, err := r.try()
-		if err != nil {
-			r.err = fmt.Errorf("read the log at byte %d: %w", r.offset, err)
-			break
-		}
-		if ok {
+		if ev, ok := r.try(); ok {
 			return ev, nil
 		}
 	}
@@ -46,48 +46,62 @@ func (r *Reader) Next() (Event, error) {
 	return Event{}, r.err
 }
 
-// try returns the event at the start of ahead, or comes one step nearer to the next, or sets r.err at the end of the log.
-// The error that it returns is of the source.
-func (r *Reader) try() (ev Event, ok bool, err error) {
-	if err := r.ahead.fill(headerSize); err != nil {
-		return Event{}, false, err
-	}
-	b := r.ahead.bytes()
-	if len(b) == 0 {
+// try returns the event at the start of ahead, or comes one step nearer to the next, or sets r.err.
+func (r *Reader) try() (ev Event, ok bool) {
+	b := r.look(headerSize)
+	switch {
+	case r.err != nil:
+		return ev, false
+	case len(b) == 0:
 		r.err = io.EOF
-		return Event{}, false, nil
-	}
-	if !startsEvent(b) {
+		return ev, false
+	case !startsEvent(b):
 		r.skip(nextStart(b))
-		return Event{}, false, nil
-	}
-	if len(b) < headerSize {
+		return ev, false
+	case len(b) < headerSize:
 		r.torn(headerSize)
-		return Event{}, false, nil
+		return ev, false
 	}
 	h, possible := parseHeader(b)
 	if !possible {
 		r.skip(1)
-		return Event{}, false, nil
+		return ev, false
 	}
 	size := h.size()
-	if err := r.ahead.fill(size + headerSize); err != nil {
-		return Event{}, false, err
-	}
-	b = r.ahead.bytes()
-	if !whole(b, size) {
+	b = r.look(size + headerSize)
+	switch {
+	case r.err != nil:
+		return ev, false
+	case !whole(b, size):
 		r.skip(1)
-		return Event{}, false, nil
-	}
-	if len(b) < size {
+		return ev, false
+	case len(b) < size:
 		r.torn(size)
-		return Event{}, false, nil
+		return ev, false
 	}
 	ev = Event{Number: h.number, Time: h.time}
 	ev.Channel = string(b[headerSize : headerSize+h.channel])
 	ev.Payload = bytes.Clone(b[headerSize+h.channel : size])
 	r.drop(size)
-	return ev, true, nil
+	return ev, true
+}
+
+// look returns at least the next n bytes, or all that are left of the log. It sets r.err if the source fails.
+func (r *Reader) look(n int) []byte {
+	for r.ahead.Len() < n {
+		_, err := r.src.Peek(1)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			r.err = fmt.Errorf("read the log at byte %d: %w", r.offset, err)
+			break
+		}
+		came, _ := r.src.Peek(r.src.Buffered()) // never fails: so many are there
+		n, _ := r.ahead.Write(came)             // never fails
+		_, _ = r.src.Discard(n)                 // likewise
+	}
+	return r.ahead.Bytes()
 }
 
 // whole reports whether the first size bytes of b (or all bytes, if b is shorter) can be one event: another one or the end
@@ -108,67 +122,12 @@ func (r *Reader) skip(n int) {
 // drop moves on by n bytes.
 func (r *Reader) drop(n int) {
 	r.offset += int64(n)
-	r.ahead.drop(n)
+	r.ahead.Next(n)
 }
 
 // torn ends the log inside an event of want bytes.
 func (r *Reader) torn(want int) {
-	r.err = &TornError{Offset: r.offset, Have: int64(len(r.ahead.bytes())), Want: int64(want)}
-}
-
-// firstRead is the least size of a window, and how much is read at once: 64 KiB.
-const firstRead = 1 << 16
-
-// A window is the part of a log that was read and is not used up. It grows with the bytes that come, not with a length that
-// the log claims.
-type window struct {
-	src   io.Reader
-	buf   []byte
-	start int  // buf[:start] was dropped
-	ended bool // src has no more
-}
-
-// bytes returns the content of the window.
-func (w *window) bytes() []byte { return w.buf[w.start:] }
-
-// drop removes the first n bytes.
-func (w *window) drop(n int) { w.start += n }
-
-// fill reads until the window has n bytes or the log ends. The error is of src, never io.EOF.
-func (w *window) fill(n int) error {
-	for idle := 0; len(w.buf)-w.start < n && !w.ended; {
-		w.room()
-		m, err := w.src.Read(w.buf[len(w.buf):cap(w.buf)])
-		w.buf = w.buf[:len(w.buf)+m]
-		switch {
-		case errors.Is(err, io.EOF):
-			w.ended = true
-		case err != nil:
-			return err
-		case m > 0:
-			idle = 0
-		default:
-			if idle++; idle == 100 {
-				return io.ErrNoProgress
-			}
-		}
-	}
-	return nil
-}
-
-// room makes room for more. It moves bytes only when at least as many were dropped, so that each byte is moved a bounded
-// number of times.
-func (w *window) room() {
-	switch {
-	case len(w.buf) < cap(w.buf):
-	case w.start > 0 && w.start >= cap(w.buf)/2:
-		w.buf = w.buf[:copy(w.buf, w.bytes())]
-		w.start = 0
-	default:
-		grown := make([]byte, len(w.bytes()), max(firstRead, 2*cap(w.buf)))
-		copy(grown, w.bytes())
-		w.buf, w.start = grown, 0
-	}
+	r.err = &TornError{Offset: r.offset, Have: int64(r.ahead.Len()), Want: int64(want)}
 }
 
 // startsEvent reports whether an event may begin at b: the magic, or as much of it as is there.
