@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,52 +95,41 @@ func (p *parser) integer(kind Kind) (int64, bool) {
 	return n, true
 }
 
-// float reads a number that fits into this kind.
-func (p *parser) float(kind Kind) (float64, bool) {
+// float skips a number that fits into this kind.
+func (p *parser) float(kind Kind) bool {
 	t := p.tok
-	bits := 64
-	if kind == Float {
-		bits = 32
-	}
-	f, err := strconv.ParseFloat(t.text, bits)
+	f, err := strconv.ParseFloat(t.text, int(8*leastBytes[kind]))
 	switch {
 	case t.kind != number || err != nil && !errors.Is(err, strconv.ErrRange) || strings.Contains(t.text, "_"):
 		p.wrong("%s comes where a number is expected; write it as 1.5 or 1e-3", t.quote())
-		return 0, false
+		return false
 	case err != nil || math.IsInf(f, 0):
 		p.wrong("%s is more than a %s holds; use a smaller number", t.quote(), kind)
-		return 0, false
+		return false
 	}
 	p.next()
-	return f, true
+	return true
 }
 
-// parseInteger reads a number like C: 0x1f is hexadecimal, 017 octal. A hexadecimal int64_t may have all 64 bits, for a mask.
+// wholeNumber matches a number like those of C: 0x1f is hexadecimal, 017 octal.
+var wholeNumber = regexp.MustCompile(`^-?(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)$`)
+
+// parseInteger reads a whole number that fits into this kind. A hexadecimal int64_t may have all 64 bits, for a mask.
 func parseInteger(text string, kind Kind) (int64, error) {
-	digits, negative := strings.CutPrefix(text, "-")
-	base := 10
-	if hex, ok := strings.CutPrefix(strings.ToLower(digits), "0x"); ok {
-		digits, base = hex, 16
-	} else if len(digits) > 1 && digits[0] == '0' {
-		digits, base = digits[1:], 8
-	}
-	u, err := strconv.ParseUint(digits, base, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
+	if !wholeNumber.MatchString(text) {
 		return 0, errors.New("is no whole number; write it as 10, -10 or 0xa")
 	}
-	bits := 8 * leastBytes[kind]
-	greatest := uint64(1)<<(bits-1) - 1
-	if negative {
-		greatest++
+	bits := int(8 * leastBytes[kind])
+	n, err := strconv.ParseInt(text, 0, bits)
+	if err != nil && kind == Int64 && strings.ContainsAny(text, "xX") {
+		var mask uint64
+		mask, err = strconv.ParseUint(text, 0, bits)
+		n = int64(mask)
 	}
-	mask := kind == Int64 && base == 16 && !negative
-	if err != nil || u > greatest && !mask {
+	if err != nil {
 		return 0, fmt.Errorf("does not fit into %s; use %d to %d", kind, -1<<(bits-1), int64(1)<<(bits-1)-1)
 	}
-	if negative {
-		return -int64(u), nil
-	}
-	return int64(u), nil
+	return n, nil
 }
 
 type tokenKind int
@@ -178,81 +168,50 @@ type lexer struct {
 	problems *problems
 }
 
+// forms have what each kind of token looks like; the first that matches is it. The letters behind a number belong to it, so
+// that 10abc is one wrong number.
+var forms = []struct {
+	kind tokenKind
+	expr *regexp.Regexp
+}{
+	{word, regexp.MustCompile(`^[a-zA-Z_][\w.]*`)},
+	{number, regexp.MustCompile(`^[-.0-9]([eE][-+]|[\w.])*`)},
+	{mark, regexp.MustCompile(`^[{}\[\],;=]`)},
+	{invalid, regexp.MustCompile(`^(?s:.)`)},
+}
+
+var (
+	space       = regexp.MustCompile(`^([ \t-\r]|//[^\n]*|(?s:/\*.*?\*/))*`) // blanks and comments
+	openComment = regexp.MustCompile(`^(?s:/\*.*)`)
+)
+
 // next returns the next token; at the end, and from then on, one of kind end.
 func (l *lexer) next() token {
-	l.space()
-	t := token{at: l.at}
-	if l.rest == "" {
-		return t
+	l.take(space)
+	if at := l.at; l.take(openComment) != "" {
+		l.problems.add(at, "this comment does not end; close it with */")
 	}
-	c := l.rest[0]
-	switch {
-	case letter(c):
-		t.kind, t.text = word, l.take(func(c byte) bool { return letter(c) || digit(c) || c == '.' })
-		if strings.HasSuffix(t.text, ".") || strings.Contains(t.text, "..") {
-			l.problems.add(t.at, "%s is no name; put one dot between the parts of a package", t.quote())
-			t.kind = invalid
+	t := token{at: l.at}
+	for _, form := range forms {
+		if t.text = l.take(form.expr); t.text != "" {
+			t.kind = form.kind
+			break
 		}
-	case digit(c) || c == '-' || c == '.':
-		t.kind, t.text = number, l.number()
-	case strings.IndexByte("{}[],;=", c) >= 0:
-		t.kind, t.text = mark, l.advance(1)
-	default:
-		_, size := utf8.DecodeRuneInString(l.rest)
-		t.kind, t.text = invalid, l.advance(size)
+	}
+	switch {
+	case t.kind == word && (strings.HasSuffix(t.text, ".") || strings.Contains(t.text, "..")):
+		l.problems.add(t.at, "%s is no name; put one dot between the parts of a package", t.quote())
+		t.kind = invalid
+	case t.kind == invalid:
 		l.problems.add(t.at, "%s means nothing here; remove it", t.quote())
 	}
 	return t
 }
 
-// number reads a number and the letters behind it, so that 10abc is one wrong number.
-func (l *lexer) number() string {
-	n := 1
-	for n < len(l.rest) {
-		c, before := l.rest[n], l.rest[n-1]
-		exponent := (c == '-' || c == '+') && (before == 'e' || before == 'E')
-		if !letter(c) && !digit(c) && c != '.' && !exponent {
-			break
-		}
-		n++
-	}
-	return l.advance(n)
-}
-
-// space skips blanks and comments.
-func (l *lexer) space() {
-	for {
-		l.take(func(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' })
-		switch {
-		case strings.HasPrefix(l.rest, "//"):
-			l.take(func(c byte) bool { return c != '\n' })
-		case strings.HasPrefix(l.rest, "/*"):
-			n := strings.Index(l.rest[2:], "*/")
-			if n < 0 {
-				l.problems.add(l.at, "this comment does not end; close it with */")
-				l.advance(len(l.rest))
-				return
-			}
-			l.advance(n + 4)
-		default:
-			return
-		}
-	}
-}
-
-// take skips the bytes that belong, and returns them.
-func (l *lexer) take(belongs func(byte) bool) string {
-	n := 0
-	for n < len(l.rest) && belongs(l.rest[n]) {
-		n++
-	}
-	return l.advance(n)
-}
-
-// advance skips n bytes, and returns them.
-func (l *lexer) advance(n int) string {
-	text := l.rest[:n]
-	l.rest = l.rest[n:]
+// take skips what an expression matches at the start of the rest, and returns it.
+func (l *lexer) take(expr *regexp.Regexp) string {
+	text := expr.FindString(l.rest)
+	l.rest = l.rest[len(text):]
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
 		l.at.Line += strings.Count(text, "\n")
 		l.at.Column = 1 + utf8.RuneCountInString(text[i+1:])
@@ -261,6 +220,3 @@ func (l *lexer) advance(n int) string {
 	}
 	return text
 }
-
-func letter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
-func digit(c byte) bool  { return '0' <= c && c <= '9' }

@@ -259,9 +259,9 @@ func (p *structParser) constants() bool {
 		}
 		c := Constant{Position: name.at, Name: name.text, Kind: kind, Text: p.tok.text}
 		if kind.integer() {
-			c.Int, ok = p.integer(kind)
+			_, ok = p.integer(kind)
 		} else {
-			c.Float, ok = p.float(kind)
+			ok = p.float(kind)
 		}
 		if !ok {
 			return false

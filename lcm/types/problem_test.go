@@ -152,8 +152,17 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, []Value{{"A", 1}, {"B", 16}, {"C", 17}, {"D", -1}}, e.Values)
 	require.Same(t, c, d.Members[0].Type)
 	require.Same(t, c, d.Members[1].Type, "a name without a package is of the package of the file")
-	require.Equal(t, []float64{-1.5e-3, .5, 1}, []float64{d.Constants[0].Float, d.Constants[1].Float, d.Constants[2].Float})
-	require.Equal(t, []int64{-1, 8, -128}, []int64{d.Constants[3].Int, d.Constants[4].Int, d.Constants[5].Int})
+	var constants []string
+	for _, c := range d.Constants {
+		constants = append(constants, c.Kind.String()+" "+c.Name+" "+c.Text)
+	}
+	require.Equal(t, []string{"double E -1.5e-3", "double F .5", "double G 1.", "int64_t M 0xffffffffffffffff", "int64_t N 010", "int8_t O -128"},
+		constants)
+	for text, want := range map[string]int64{"0xffffffffffffffff": -1, "010": 8, "-128": -128} {
+		n, err := parseInteger(text, Int64)
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+	}
 	empty, err := newSet()
 	require.NoError(t, err)
 	require.Empty(t, empty.Types())

@@ -48,12 +48,9 @@ func newSet(files ...source) (*Set, error) {
 	if err := ps.err(); err != nil {
 		return nil, err
 	}
-	s.checkFinite(&ps)
+	s.measure(&ps)
 	if err := ps.err(); err != nil {
 		return nil, err
-	}
-	for _, t := range s.all {
-		t.measure()
 	}
 	setFingerprints(s.all, &ps)
 	if err := ps.err(); err != nil {
@@ -134,8 +131,9 @@ func (s *Set) remedy(name string) string {
 	return "declare it, or load the files that do"
 }
 
-// checkFinite refuses a struct that contains itself other than in an array that can be empty: its messages would not end.
-func (s *Set) checkFinite(ps *problems) {
+// measure sets the least size of every type. It refuses a struct that contains itself other than in an array that can be empty:
+// its messages would not end.
+func (s *Set) measure(ps *problems) {
 	done := map[*Type]bool{} // false while it is on the path
 	var path []string
 	var visit func(t *Type)
@@ -157,6 +155,7 @@ func (s *Set) checkFinite(ps *problems) {
 		}
 		path = path[:len(path)-1]
 		done[t] = true
+		t.measure()
 	}
 	for _, t := range s.all {
 		if !done[t] {
@@ -165,12 +164,8 @@ func (s *Set) checkFinite(ps *problems) {
 	}
 }
 
-// measure sets and returns t.least. No struct may contain itself.
-func (t *Type) measure() int64 {
-	if t.measured {
-		return t.least
-	}
-	t.measured = true
+// measure sets t.least, when those of its members are set.
+func (t *Type) measure() {
 	if t.Enum {
 		t.least = leastBytes[Int32]
 	}
@@ -179,14 +174,10 @@ func (t *Type) measure() int64 {
 		if m.variable() {
 			continue
 		}
-		size := leastBytes[m.Kind]
-		if m.Kind == Nested {
-			size = m.Type.measure()
-		}
+		size := m.least()
 		for _, d := range m.Dims {
 			size = product(size, d.Size)
 		}
 		t.least += min(size, huge-t.least)
 	}
-	return t.least
 }

@@ -97,8 +97,7 @@ type Type struct {
 	Values      []Value // of an enum
 	Fingerprint uint64
 
-	least    int64 // the fewest bytes of a value; saturates at huge
-	measured bool  // least is known
+	least int64 // the fewest bytes of a value; saturates at huge
 }
 
 // A Member is a field of a struct, in the order of the file.
@@ -129,11 +128,9 @@ type Dim struct {
 // A Constant is a named number in a struct. It is part of no message and no fingerprint.
 type Constant struct {
 	Position
-	Name  string
-	Kind  Kind    // an integer, Float or Double
-	Text  string  // as in the file
-	Int   int64   // if Kind is an integer
-	Float float64 // if Kind is Float or Double
+	Name string
+	Kind Kind   // an integer, Float or Double
+	Text string // as in the file; it fits into Kind
 }
 
 // A Value is a named value of an enum.

@@ -98,9 +98,9 @@ func TestConstants(t *testing.T) {
 		limits[i].Position = Position{}
 	}
 	require.Equal(t, []Constant{
-		{Name: "MAX_ROWS", Kind: Int32, Text: "64", Int: 64},
-		{Name: "MAX_COLS", Kind: Int32, Text: "32", Int: 32},
-		{Name: "SCALE", Kind: Double, Text: "0.25", Float: 0.25},
-		{Name: "MASK", Kind: Int64, Text: "0x7fffffff", Int: 0x7fffffff},
+		{Name: "MAX_ROWS", Kind: Int32, Text: "64"},
+		{Name: "MAX_COLS", Kind: Int32, Text: "32"},
+		{Name: "SCALE", Kind: Double, Text: "0.25"},
+		{Name: "MASK", Kind: Int64, Text: "0x7fffffff"},
 	}, limits)
 }
