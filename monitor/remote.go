@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -137,11 +138,8 @@ func Dial(address, token string) (*Remote, error) {
 	if err != nil {
 		return nil, fmt.Errorf("what follows # in %q is no token: %w", address, err)
 	}
-	if shown := fragment.Get("token"); shown != "" {
-		token = shown
-	}
 	return &Remote{
-		where: host, base: "http://" + host, token: token,
+		where: host, base: "http://" + host, token: cmp.Or(fragment.Get("token"), token),
 		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}},
 	}, nil
 }

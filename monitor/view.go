@@ -47,10 +47,10 @@ func (m *Monitor) View() View {
 
 // take makes the view of a snapshot.
 func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
-	rates := m.rates(shot, at)
+	m.updateBlame(shot, at)
 	v := View{
 		Scenario: shot.Scenario, Seed: shot.Seed, State: state(shot), WallS: (shot.Running - shot.Paused).Seconds(),
-		Now: instant(shot.Now), End: within(shot.End), Factor: rates.factor, GrantsS: rates.grants, MessagesS: rates.messages,
+		Now: instant(shot.Now), End: within(shot.End),
 		Sent: shot.Totals.Sent, Delivered: shot.Totals.Delivered, Dropped: shot.Totals.Dropped, Grants: shot.Grants,
 		Count: len(shot.Clients), States: map[string]int{}, Clients: make([]Client, len(shot.Clients)),
 	}
@@ -64,9 +64,10 @@ func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
 		v.Next = within(shot.Halt.Next)
 	}
 	for i := range shot.Clients {
-		v.Clients[i] = m.row(shot, i, rates.clients)
+		v.Clients[i] = m.row(shot, i)
 		v.States[v.Clients[i].State]++
 	}
+	m.setRates(&v, shot, at)
 	v.Slowest, v.Chain = m.explain(shot)
 	slices.SortFunc(v.Clients, blameFirst)
 	v.Matching = v.Count
@@ -74,15 +75,14 @@ func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
 }
 
 // row makes the row of a client.
-func (m *Monitor) row(shot *server.Snapshot, i int, rates []rate) Client {
+func (m *Monitor) row(shot *server.Snapshot, i int) Client {
 	c := &shot.Clients[i]
 	row := Client{
 		place: m.places[i], rank: m.ranks[i],
 		Name: c.Name, State: c.State.String(), SinceS: (shot.Wall - c.Since).Seconds(), Peer: c.Peer,
 		PID: m.process(c).PID, At: instant(c.Clock), Safe: instant(metasim.Later(c.Safe, c.Granted)), Granted: instant(c.Granted),
 		Queued: c.Queued, Given: c.Given, Sent: c.Sent, Delivered: c.Delivered, Grants: c.Grants,
-		MessagesS: rates[i].messages, Factor: rates[i].factor, Blocked: rates[i].blocked, BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(),
-		Blame: m.blame[i],
+		BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), Blame: m.blame[i],
 	}
 	if c.State == server.Absent {
 		row.rank = 1 // the others wait for it
@@ -130,41 +130,26 @@ func (v View) Page(filter string, limit int) View {
 	return v
 }
 
-// rates are those over the recent time.
-type rates struct {
-	factor, grants, messages float64
-	clients                  []rate
-}
-
-type rate struct {
-	factor   float64 // simulated seconds in a second
-	messages float64 // in a second
-	blocked  float64 // share
-}
-
 // minRunning is how many seconds a run must have gone on before its speed is computed.
 const minRunning = 1e-3
 
-// rates compares a snapshot with the oldest sample.
-func (m *Monitor) rates(shot *server.Snapshot, at time.Time) rates {
+// setRates sets the rates of a view and of its rows, which are in the order of the snapshot: over the time since the oldest sample.
+func (m *Monitor) setRates(v *View, shot *server.Snapshot, at time.Time) {
 	s := sample{at: at, paused: shot.Paused, now: shot.Now.Time, grants: shot.Grants, delivered: shot.Totals.Delivered}
 	s.clients = make([]counters, len(shot.Clients))
 	for i := range shot.Clients {
 		c := &shot.Clients[i]
 		s.clients[i] = counters{clock: c.Clock.Time, messages: c.Sent + c.Delivered, blocked: c.Blocked}
 	}
-	m.updateBlame(shot, at)
 	m.samples = append(m.samples, s)
 	for len(m.samples) > 2 && at.Sub(m.samples[1].at) >= recent {
 		m.samples = m.samples[1:]
 	}
 	old := &m.samples[0]
-	r := rates{clients: make([]rate, len(s.clients))}
 	wall := at.Sub(old.at).Seconds()
 	if wall <= 0 {
-		return r
+		return
 	}
-	r.grants, r.messages = float64(s.grants-old.grants)/wall, float64(s.delivered-old.delivered)/wall
 	running := wall - (s.paused - old.paused).Seconds()
 	factor := func(now, then metasim.Time) float64 {
 		if running < minRunning || now == metasim.Forever {
@@ -172,13 +157,11 @@ func (m *Monitor) rates(shot *server.Snapshot, at time.Time) rates {
 		}
 		return (now - then).Seconds() / running
 	}
-	r.factor = factor(s.now, old.now)
+	v.Factor, v.GrantsS, v.MessagesS = factor(s.now, old.now), float64(s.grants-old.grants)/wall, float64(s.delivered-old.delivered)/wall
 	for i := range s.clients {
-		r.clients[i] = rate{
-			factor:   factor(s.clients[i].clock, old.clients[i].clock),
-			messages: float64(s.clients[i].messages-old.clients[i].messages) / wall,
-			blocked:  min(1, (s.clients[i].blocked-old.clients[i].blocked).Seconds()/wall),
-		}
+		row, now, then := &v.Clients[i], &s.clients[i], &old.clients[i]
+		row.Factor = factor(now.clock, then.clock)
+		row.MessagesS = float64(now.messages-then.messages) / wall
+		row.Blocked = min(1, (now.blocked-then.blocked).Seconds()/wall)
 	}
-	return r
 }

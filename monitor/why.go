@@ -16,7 +16,7 @@ import (
 const examineTime = 200 * time.Millisecond
 
 // Why says why a client does not go on, or for an empty name why the run does not. It watches the process of the client that causes it
-// for a moment. It fails with an *[UnknownClientError].
+// for a moment.
 func (m *Monitor) Why(ctx context.Context, client string) (string, error) {
 	chain, err := m.why(ctx, client)
 	return strings.Join(chain, "; "), err
@@ -49,21 +49,11 @@ func (m *Monitor) why(ctx context.Context, client string) ([]string, error) {
 }
 
 func unknownClient(client string, shot *server.Snapshot) error {
-	e := &UnknownClientError{Client: client, Scenario: shot.Scenario}
+	var known []string
 	for i := range shot.Clients {
-		e.known = append(e.known, shot.Clients[i].Name)
+		known = append(known, shot.Clients[i].Name)
 	}
-	return e
-}
-
-// An UnknownClientError tells that a run has no client of this name.
-type UnknownClientError struct {
-	Client, Scenario string
-	known            []string
-}
-
-func (e *UnknownClientError) Error() string {
-	return fmt.Sprintf("the run of %q has no client %q; %s", e.Scenario, e.Client, suggest.Word(e.Client, e.known))
+	return fmt.Errorf("the run of %q has no client %q; %s", shot.Scenario, client, suggest.Word(client, known))
 }
 
 // WatchStall says why a run does not go on when no client has reported anything for a length of real time; again after twice as long,
