@@ -61,31 +61,20 @@ func failed(err error) error {
 // badUsage is the failure of a command whose arguments or files are wrong.
 func badUsage(err error) error { return &failure{status: 2, err: err} }
 
-// scenarioFlags are the flags of every command that loads a scenario.
-type scenarioFlags struct {
-	set          []string
-	seed         string
-	until        string
-	allowOutside bool
-	lcm          string // of the commands that run a scenario once
-}
+// scenarioFlags are the flags of every command that loads a scenario: what replaces its values.
+type scenarioFlags struct{ scenarios.Overrides }
 
 func (f *scenarioFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.set, "set", nil, "override a value: `path=value`, as in clients.pinger.with.rounds=3 or links[0].delay=50ms; may be repeated")
-	flags.StringVar(&f.seed, "seed", "", "override the seed: a whole `number`")
-	flags.StringVar(&f.until, "until", "", "override the end of the run: a `duration`, as in 2s")
-	flags.BoolVar(&f.allowOutside, "allow-outside", false, "let file parameters reach outside of the scenario's directory")
-}
-
-// overrides are the values that the flags replace; an empty one replaces nothing.
-func (f *scenarioFlags) overrides() scenarios.Overrides {
-	return scenarios.Overrides{Set: f.set, Seed: f.seed, Until: f.until, PublicLCM: f.lcm, AllowOutside: f.allowOutside}
+	flags.StringArrayVar(&f.Set, "set", nil, "override a value: `path=value`, as in clients.pinger.with.rounds=3 or links[0].delay=50ms; may be repeated")
+	flags.StringVar(&f.Seed, "seed", "", "override the seed: a whole `number`")
+	flags.StringVar(&f.Until, "until", "", "override the end of the run: a `duration`, as in 2s")
+	flags.BoolVar(&f.AllowOutside, "allow-outside", false, "let file parameters reach outside of the scenario's directory")
 }
 
 // load loads a scenario and prints its warnings.
 func (f *scenarioFlags) load(file string, std streams) (*scenarios.Scenario, error) {
-	sc, warnings, err := scenarios.Load(file, f.overrides())
+	sc, warnings, err := scenarios.Load(file, f.Overrides)
 	for _, w := range warnings {
 		fmt.Fprintf(std.err, "warning: %s\n", w)
 	}
@@ -95,11 +84,11 @@ func (f *scenarioFlags) load(file string, std streams) (*scenarios.Scenario, err
 	return sc, nil
 }
 
-// exactlyOne checks that a command has one argument.
-func exactlyOne(what string) cobra.PositionalArgs {
+// exactly checks the number of a command's arguments, which are named as in "one scenario file".
+func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return fmt.Errorf("%s takes one %s, not %d; see %s --help", cmd.Name(), what, len(args), cmd.CommandPath())
+		if len(args) != n {
+			return fmt.Errorf("%s takes %s, not %d; see %s --help", cmd.Name(), what, len(args), cmd.CommandPath())
 		}
 		return nil
 	}

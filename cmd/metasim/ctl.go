@@ -79,7 +79,7 @@ func newCtl(std streams) *cobra.Command {
 	for _, name := range monitor.Commands {
 		sub := &cobra.Command{Use: name, Short: about[name], Args: nothing}
 		if name == "until" {
-			sub.Use, sub.Args = "until TIME", exactlyOne("time, as in 1.5s")
+			sub.Use, sub.Args = "until TIME", exactly(1, "one time, as in 1.5s")
 		}
 		sub.RunE = func(cmd *cobra.Command, args []string) error {
 			r, err := f.open()

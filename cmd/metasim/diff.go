@@ -18,12 +18,7 @@ func newDiff(std streams) *cobra.Command {
 		Short: "Find the first message in which two runs differ, and the client that caused it",
 		Long: "Find the first message in which two recorded runs differ, and the client that caused it: the earliest one that\n" +
 			"received the same and sent something else.\n\nExit status: 0 equal, 1 different.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return fmt.Errorf("diff takes two run directories, not %d; see metasim diff --help", len(args))
-			}
-			return nil
-		},
+		Args: exactly(2, "two run directories"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var known *types.Set
 			if typesDir != "" {

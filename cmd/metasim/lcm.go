@@ -57,7 +57,7 @@ func newLCMInfo(std streams) *cobra.Command {
 		Use:   "info FILE",
 		Short: "Summarize an event log",
 		Long:  "Summarize an event log: its span of time, its channels with counts, rates, sizes and types, and what is damaged.",
-		Args:  exactlyOne("log"),
+		Args:  exactly(1, "one log"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			known, log, err := openLog(args[0], paths)
 			if err != nil {
@@ -94,7 +94,7 @@ func newLCMCat(std streams) *cobra.Command {
 		Short: "Print the messages of an event log",
 		Long: "Print the messages of an event log, one a line, in the order of the file: seconds, channel, and the message as JSON,\n" +
 			"or in hexadecimal digits if it is of no known type.",
-		Args: exactlyOne("log"),
+		Args: exactly(1, "one log"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := metasim.CheckSubscription(pattern); err != nil {
 				return badUsage(fmt.Errorf("--channel %q is no channel and no pattern: %w; write it as \"POSE_.*\"", pattern, err))

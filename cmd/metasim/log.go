@@ -2,20 +2,21 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"metasim/metasim"
 	"metasim/record"
+	"metasim/record/export"
 )
 
 func newLog(std streams) *cobra.Command {
-	var asJSON bool
-	var name string
-	var files exportFlags
+	var f logFlags
 	cmd := &cobra.Command{
 		Use:   "log RUN_DIR",
 		Short: "Print every message of a run",
@@ -23,45 +24,38 @@ func newLog(std streams) *cobra.Command {
 			"that were lost on the way come last.\n\n" +
 			"With --lcm or --mcap: write them into files for other programs instead, in the order of simulated time. The files are\n" +
 			"the same, byte for byte, for each repetition of the run.",
-		Args: exactlyOne("run directory"),
+		Args: exactly(1, "one run directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			switch wanted, err := files.check(asJSON); {
+			switch wanted, err := f.check(); {
 			case err != nil:
 				return badUsage(err)
 			case wanted:
-				return exportLog(args[0], name, &files, std)
+				return exportLog(args[0], &f, std)
 			}
 			l, err := record.ReadLog(args[0])
 			if err != nil {
 				return badUsage(err)
 			}
-			if name != "" {
-				if err := l.Only(name); err != nil {
+			if f.Client != "" {
+				if err := l.Only(f.Client); err != nil {
 					return badUsage(err)
 				}
 			}
-			if err := printLog(l, asJSON, std); err != nil {
+			if err := printLog(l, f.json, std.out); err != nil {
 				return failed(err)
 			}
-			if l.Torn != nil {
-				return failed(l.Torn)
-			}
-			return nil
+			return failed(l.Torn)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, with the payloads")
-	cmd.Flags().StringVar(&name, "client", "", "only messages from or to the client of this `name`; with --lcm, from it (--sent) or to it (--delivered)")
-	files.add(cmd)
+	f.add(cmd)
 	return cmd
 }
 
-func printLog(l *record.Log, asJSON bool, std streams) error {
-	w := bufio.NewWriter(std.out)
+func printLog(l *record.Log, asJSON bool, out io.Writer) error {
+	w := bufio.NewWriter(out)
 	if asJSON {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
 		for i := range l.Messages {
-			if err := e.Encode(&l.Messages[i]); err != nil {
+			if err := printJSON(w, &l.Messages[i]); err != nil {
 				return err
 			}
 		}
@@ -80,4 +74,81 @@ func printLog(l *record.Log, asJSON bool, std streams) error {
 		fmt.Fprintf(t, "%s\t%v\t%s\t%s\t%s\t%d\t%d\n", due, p.Sent, p.From, p.To, p.Channel, p.Seq, p.Size)
 	}
 	return errors.Join(t.Flush(), w.Flush())
+}
+
+// logFlags are the flags of `metasim log`: how the messages are printed, or what of the run is written into files for other programs.
+type logFlags struct {
+	export.Options
+	json, sent, delivered bool
+}
+
+func (f *logFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.json, "json", false, "print one JSON object a line, with the payloads")
+	flags.StringVar(&f.Client, "client", "", "only messages from or to the client of this `name`; with --lcm, from it (--sent) or to it (--delivered)")
+	flags.StringVar(&f.Log, "lcm", "", "write an LCM event log into this `file`, for lcm-logplayer and its like")
+	flags.BoolVar(&f.sent, "sent", false, "with --lcm: what was sent, when it was sent (the default)")
+	flags.BoolVar(&f.delivered, "delivered", false, "with --lcm: what was delivered, when it was delivered")
+	flags.StringVar(&f.MCAP, "mcap", "", "write an MCAP `file`, for Foxglove, Lichtblick, PlotJuggler and their like")
+	flags.StringArrayVar(&f.Types, "types", nil, "with --mcap: also write messages of the types in the .lcm files of this `directory` as JSON; may be repeated")
+}
+
+// check tells what does not go together, and whether there is anything to export.
+func (f *logFlags) check() (wanted bool, err error) {
+	switch {
+	case (f.sent || f.delivered) && f.Log == "":
+		err = errors.New("--sent and --delivered say what an event log has; use them with --lcm FILE")
+	case f.sent && f.delivered:
+		err = errors.New("an event log has either what was sent or what was delivered; use --sent or --delivered")
+	case len(f.Types) > 0 && f.MCAP == "":
+		err = errors.New("--types says what an MCAP file has as JSON; use it with --mcap FILE")
+	case f.json && (f.Log != "" || f.MCAP != ""):
+		err = errors.New("--json prints the messages, --lcm and --mcap write them into files; use one or the other")
+	case f.Log != "" && filepath.Clean(f.Log) == filepath.Clean(f.MCAP):
+		err = fmt.Errorf("--lcm and --mcap both name %s; use two files", f.Log)
+	}
+	return f.Log != "" || f.MCAP != "", err
+}
+
+// exportLog writes a run into the files that the flags name.
+func exportLog(path string, f *logFlags, std streams) (err error) {
+	run, err := record.Open(path)
+	if err != nil {
+		return badUsage(err)
+	}
+	if f.delivered {
+		f.Of = export.Delivered
+	}
+	files, err := export.Open(run, f.Options)
+	if err != nil {
+		return badUsage(err)
+	}
+	defer func() {
+		if e := files.Discard(); e != nil {
+			err = failed(errors.Join(err, e))
+		}
+	}()
+	end, err := files.Write(func(path string, c export.Count) { printCount(std, path, c) })
+	switch {
+	case err != nil:
+		return failed(err)
+	case end.Torn != nil:
+		return failed(fmt.Errorf("%w; what comes before that was exported", end.Torn))
+	case !end.Finished:
+		return failed(fmt.Errorf("%s: the journal has no end, because the run was killed or still goes on; what is there was exported", path))
+	}
+	return nil
+}
+
+// printCount says what came of an export.
+func printCount(std streams, path string, c export.Count) {
+	fmt.Fprintf(std.out, "%s: %d messages, up to %v\n", path, c.Messages, metasim.Time(c.Last))
+	if c.Empty > 0 {
+		fmt.Fprintf(std.err, "warning: %s: %d messages have an empty payload, which LCM's tools in C read and those in Java skip\n",
+			path, c.Empty)
+	}
+	if c.Undecoded > 0 {
+		fmt.Fprintf(std.err, "warning: %s: %d payloads begin like a known type but are not of that type; the file has them as raw bytes only\n",
+			path, c.Undecoded)
+	}
 }

@@ -30,7 +30,7 @@ func newReplay(std streams) *cobra.Command {
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 				args = args[:dash]
 			}
-			return exactlyOne("run directory")(cmd, args)
+			return exactly(1, "one run directory")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && name == "" {

@@ -28,7 +28,7 @@ func newReport(std streams) *cobra.Command {
 		Short: "Say how parallel a run was, which clients held the others up, and what would make it faster",
 		Long: "Say how parallel a run was and could have been, which client waited for which over which link, and what would make it faster.\n" +
 			"docs/report.md explains the numbers.",
-		Args: exactlyOne("run directory"),
+		Args: exactly(1, "one run directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			debug.SetGCPercent(50) // a long run needs much memory, and little of it is garbage
 			timeline, r, err := makeReport(args[0], whatIf)

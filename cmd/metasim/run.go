@@ -3,15 +3,18 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"metasim/internal/atomicfile"
+	"metasim/metasim"
 	"metasim/run"
 	"metasim/scenarios"
 	"metasim/server"
@@ -20,24 +23,23 @@ import (
 // runFlags are the flags of the commands that carry out a scenario.
 type runFlags struct {
 	scenarioFlags
-	transport, listen, token, out, readyFile string
-	pack                                     int
-	json, verbose, noTrace, noJournal        bool
-	report                                   bool
-	live                                     liveFlags
+	how                   run.Options
+	live                  liveFlags
+	readyFile             string
+	json, verbose, report bool
 }
 
 func (f *runFlags) add(cmd *cobra.Command) {
 	f.scenarioFlags.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "", "the `address` to listen at for clients from outside: a path for unix, host:port for tcp and quic")
-	flags.StringVar(&f.token, "token", "", "the join `token` that clients must show (default: METASIM_TOKEN, else a random one)")
-	flags.StringVar(&f.out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
-	flags.StringVar(&f.lcm, "lcm", "", "show every message on the public LCM network of this `URL`: udpm://group:port?ttl=N,\n"+
+	flags.StringVar(&f.how.Listen, "listen", "", "the `address` to listen at for clients from outside: a path for unix, host:port for tcp and quic")
+	flags.StringVar(&f.how.Token, "token", "", "the join `token` that clients must show (default: METASIM_TOKEN, else a random one)")
+	flags.StringVar(&f.how.Out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
+	flags.StringVar(&f.PublicLCM, "lcm", "", "show every message on the public LCM network of this `URL`: udpm://group:port?ttl=N,\n"+
 		"tcpq://host:port or file://path; off for none (default: public_lcm of the scenario)")
 	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
-	flags.BoolVar(&f.noTrace, "no-trace", false, "do not ask clients how long they compute, which a report on the run would show")
-	flags.BoolVar(&f.noJournal, "no-journal", false, "keep no journal: the digest is all that is left, with nothing to log, replay, diff or report")
+	flags.BoolVar(&f.how.NoTrace, "no-trace", false, "do not ask clients how long they compute, which a report on the run would show")
+	flags.BoolVar(&f.how.NoJournal, "no-journal", false, "keep no journal: the digest is all that is left, with nothing to log, replay, diff or report")
 	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does, and leave the page report.html in its directory")
 	f.live.add(cmd)
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
@@ -51,12 +53,12 @@ func newRun(std streams) *cobra.Command {
 		Short: "Run a scenario",
 		Long: "Run a scenario: serve it, start its clients, and print what came of it and the digest that proves it.\n\n" +
 			"A scenario file can start programs: run only files that you trust as you would trust a shell script.",
-		Args: exactlyOne("scenario file"),
+		Args: exactly(1, "one scenario file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return carryOut(cmd, args[0], &f, false, std) },
 	}
 	f.add(cmd)
-	cmd.Flags().IntVar(&f.pack, "pack", 0, "let so `many` clients of one entry of the scenario share a process and a connection")
-	cmd.Flags().StringVar(&f.transport, "transport", "mem",
+	cmd.Flags().IntVar(&f.how.Pack, "pack", 0, "let so `many` clients of one entry of the scenario share a process and a connection")
+	cmd.Flags().StringVar(&f.how.Transport, "transport", "mem",
 		"the `transport`: mem keeps built-in models in this process and gives commands a unix socket;\n"+
 			processTransports()+" (shm is memory shared on this host) put every client in a process of its own")
 	addDefaults(cmd)
@@ -73,11 +75,11 @@ func newServe(std streams) *cobra.Command {
 		Short: "Serve a scenario to clients that are started elsewhere",
 		Long: "Serve a scenario to clients that are started elsewhere, on this host or another. The address is printed,\n" +
 			"and written to --ready-file when clients can join. Give them METASIM_SERVER, METASIM_CLIENT and METASIM_TOKEN.",
-		Args: exactlyOne("scenario file"),
+		Args: exactly(1, "one scenario file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return carryOut(cmd, args[0], &f, true, std) },
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.transport, "transport", "unix", "the `transport`: "+processTransports())
+	cmd.Flags().StringVar(&f.how.Transport, "transport", "unix", "the `transport`: "+processTransports())
 	addDefaults(cmd)
 	return cmd
 }
@@ -96,8 +98,7 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 	}
 	progress := newProgress(during.err, sc.Until, f.live.plainLineEvery(show))
 	o.Watch = func(s *server.Server) { progress.start(s) }
-	o.Live = f.live.options(progress.say)
-	o.Live.Show = show
+	o.Live = f.live.options(progress.say, show)
 	out, err := run.Scenario(cmd.Context(), sc, o)
 	progress.stop()
 	done()
@@ -122,15 +123,13 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 // options returns how to carry out the scenario.
 func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run.Options, error) {
 	printAddress := serve || slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.External })
-	o := run.Options{
-		Transport: f.transport, Listen: f.listen, Serve: serve, Token: cmp.Or(f.token, os.Getenv("METASIM_TOKEN")), Out: f.out, AllowOutside: f.allowOutside,
-		Pack: f.pack, NoTrace: f.noTrace, NoJournal: f.noJournal,
-		Log: newLogger(std.err, f.verbose), Ready: f.ready(printAddress, std),
-	}
+	o := f.how
+	o.Serve, o.AllowOutside, o.Token = serve, f.AllowOutside, cmp.Or(o.Token, os.Getenv("METASIM_TOKEN"))
+	o.Log, o.Ready = newLogger(std.err, f.verbose), f.ready(printAddress, std)
 	if serve && o.Transport == "mem" {
 		return o, errors.New("no client from outside can reach transport mem; use one of " + processTransports())
 	}
-	if f.report && f.noJournal {
+	if f.report && o.NoJournal {
 		return o, errors.New("a report is made of the journal, and --no-journal leaves that out; use one of --report and --no-journal")
 	}
 	if flag := f.outsideFlag(); flag != "" && !o.Outside(sc) {
@@ -152,7 +151,7 @@ func (f *runFlags) outsideFlag() string {
 	switch {
 	case f.readyFile != "":
 		return "--ready-file"
-	case f.listen != "":
+	case f.how.Listen != "":
 		return "--listen"
 	}
 	return ""
@@ -187,4 +186,69 @@ func (f *runFlags) refused(out *run.Outcome, err error, std streams) error {
 		}
 	}
 	return err
+}
+
+// shownClients is how many clients the table shows; --json has them all.
+const shownClients = 40
+
+// printOutcome prints a table of the clients, and the digest.
+func printOutcome(w *bytes.Buffer, o *run.Outcome) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.DiscardEmptyColumns)
+	fmt.Fprintf(t, "client\texit\tsent\tdelivered\tend\tgrants\tbusy\tblocked\t\n")
+	for _, c := range o.Clients[:min(len(o.Clients), shownClients)] {
+		end := metasim.Instant{Time: metasim.Time(c.EndNS), Step: c.EndStep}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%v\t%d\t%s\t%s\t\n", c.Name, c.Exit, c.Sent, c.Delivered, end, c.Grants,
+			secondsText(c.BusyS), secondsText(c.BlockedS))
+	}
+	_ = t.Flush() // writing to memory does not fail
+	if more := len(o.Clients) - shownClients; more > 0 {
+		fmt.Fprintf(w, "... and %d more: see --json\n", more)
+	}
+	printResults(w, o)
+	factor := ""
+	if o.WallS > 0 {
+		factor = ", " + factorText(float64(o.EndNS)/1e9/o.WallS) + " times real time"
+	}
+	fmt.Fprintf(w, "\n%s: %v of simulated time in %s%s\n", o.Scenario, metasim.Time(o.EndNS), secondsText(o.WallS), factor)
+	m := o.Messages
+	fmt.Fprintf(w, "messages: %d sent, %d delivered, %d dropped, %d undelivered\n", m.Sent, m.Delivered, m.Dropped, m.Undelivered)
+	fmt.Fprintf(w, "traffic: %d frames in (%s), %d out (%s), %d wake-ups with %s grants each\n", o.FramesIn, bytesText(o.BytesIn),
+		o.FramesOut, bytesText(o.BytesOut), o.Wakeups, grantsEach(o))
+	if l := o.LCM; l != nil {
+		fmt.Fprintf(w, "public LCM: %d messages with their companions, %d dropped; %d went out on %s, %d failed\n",
+			l.Shown, l.Dropped+l.Refused, l.Sent, l.URL, l.Failed)
+	}
+	switch {
+	case len(o.Live) > 0:
+		fmt.Fprintf(w, "deterministic: no, %s took part in real time\n", strings.Join(o.Live, ", "))
+	case !o.Deterministic:
+		fmt.Fprintf(w, "deterministic: no, a client was cut off\n")
+	}
+	fmt.Fprintf(w, "digest: %s\nrun: %s\n", o.Digest, o.RunDir)
+}
+
+// printResults prints the results that the models left with.
+func printResults(w *bytes.Buffer, o *run.Outcome) {
+	withResult := slices.DeleteFunc(slices.Clone(o.Clients), func(c run.ClientOutcome) bool { return len(c.Result) <= len("{}") })
+	if len(withResult) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	for _, c := range withResult[:min(len(withResult), shownClients)] {
+		var line bytes.Buffer
+		if err := json.Compact(&line, c.Result); err != nil {
+			line.Reset()
+			line.Write(c.Result)
+		}
+		fmt.Fprintf(w, "%s: %s\n", c.Name, line.Bytes())
+	}
+}
+
+// grantsEach returns how many grants a wake-up of the server caused, on average.
+func grantsEach(o *run.Outcome) string {
+	grants := uint64(0)
+	for _, c := range o.Clients {
+		grants += c.Grants
+	}
+	return factorText(float64(grants) / float64(max(o.Wakeups, 1)))
 }

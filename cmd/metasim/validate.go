@@ -25,9 +25,9 @@ func newValidate(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Check a scenario and name everything that is wrong with it",
-		Args:  exactlyOne("scenario file"),
+		Args:  exactly(1, "one scenario file"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			warnings, advices, err := advice.Review(args[0], f.overrides())
+			warnings, advices, err := advice.Review(args[0], f.Overrides)
 			v := validation{
 				OK: err == nil, Errors: []problem.Problem{},
 				Warnings: append([]problem.Problem{}, warnings...), Advice: append([]problem.Problem{}, advices...),

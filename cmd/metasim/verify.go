@@ -20,7 +20,7 @@ func newVerify(std streams) *cobra.Command {
 		Use:   "verify FILE",
 		Short: "Run a scenario several times, and prove that all runs are the same",
 		Long:  "Run a scenario several times over different transports and numbers of processors, and compare the digests.",
-		Args:  exactlyOne("scenario file"),
+		Args:  exactly(1, "one scenario file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, err := verify(cmd.Context(), args[0], runs, &f, std)
 			if err != nil {
@@ -64,7 +64,7 @@ func verify(ctx context.Context, file string, runs int, f *scenarioFlags, std st
 		return nil, failed(err)
 	}
 	v, err := run.Verify(ctx, sc, runs, run.Options{
-		Self: []string{self}, AllowOutside: f.allowOutside, Log: newLogger(std.err, false),
+		Self: []string{self}, AllowOutside: f.AllowOutside, Log: newLogger(std.err, false),
 	})
 	switch {
 	case errors.As(err, new(*run.ExternalError)) || errors.As(err, new(*run.LiveError)):
