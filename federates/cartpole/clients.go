@@ -34,12 +34,12 @@ func Plant(ctx context.Context, c *client.Client, in *catalog.Instance, out []*c
 	latest := command{Time: -1}
 	noise := noiseOf(in.Env)
 	return loop.Every(ctx, c, 0, period, &result, func(t metasim.Time, messages []client.Message) (err error) {
-		if latest, err = newestCommand(latest, messages); err != nil {
+		if latest, err = newest("command", latest, messages); err != nil {
 			return err
 		}
 		if t%sample == 0 {
 			measured := measure(t, state, latest.Force, scale, noise)
-			if err := out[0].Publish(measured.Encode()); err != nil {
+			if err := out[0].Publish(encode(measured)); err != nil {
 				return err
 			}
 		}
@@ -51,25 +51,17 @@ func Plant(ctx context.Context, c *client.Client, in *catalog.Instance, out []*c
 
 // newest returns the message with the latest time of its own, last among them. A message that another one has overtaken does
 // not count.
-func newest[T any](last T, messages []client.Message, decode func([]byte) (T, error), time func(T) metasim.Time) (T, error) {
+func newest[M message](what string, last M, messages []client.Message) (M, error) {
 	for _, msg := range messages {
-		next, err := decode(msg.Payload)
+		next, err := decode[M](what, msg.Payload)
 		if err != nil {
 			return last, fmt.Errorf("from client %q: %w", msg.From, err)
 		}
-		if time(next) > time(last) {
+		if next.at() > last.at() {
 			last = next
 		}
 	}
 	return last, nil
-}
-
-func newestCommand(last command, messages []client.Message) (command, error) {
-	return newest(last, messages, decodeCommand, func(c command) metasim.Time { return c.Time })
-}
-
-func newestEstimate(last estimate, messages []client.Message) (estimate, error) {
-	return newest(last, messages, decodeEstimate, func(e estimate) metasim.Time { return e.Time })
 }
 
 // watch updates the result with the state at time t.
@@ -105,7 +97,7 @@ func Estimator(ctx context.Context, c *client.Client, _ *catalog.Instance, out [
 			result.Late++
 			return nil
 		}
-		return out[0].Publish(estimate.Encode())
+		return out[0].Publish(encode(estimate))
 	})
 }
 
@@ -117,10 +109,10 @@ func Controller(ctx context.Context, c *client.Client, in *catalog.Instance, out
 		Commands uint64 `json:"commands"`
 	}
 	return loop.Every(ctx, c, 0, period, &result, func(t metasim.Time, messages []client.Message) (err error) {
-		if latest, err = newestEstimate(latest, messages); err != nil || latest.Time < 0 {
+		if latest, err = newest("estimate", latest, messages); err != nil || latest.Time < 0 {
 			return err
 		}
 		result.Commands++
-		return out[0].Publish(command{Time: t, Force: push(latest.State, limit)}.Encode())
+		return out[0].Publish(encode(command{Time: t, Force: push(latest.State, limit)}))
 	})
 }

@@ -11,14 +11,14 @@ import (
 )
 
 func TestWhatWasOvertakenDoesNotCount(t *testing.T) {
-	force, err := newestCommand(command{Time: 5, Force: 1}, []client.Message{
-		{Payload: command{Time: 7, Force: 2}.Encode()},
-		{Payload: command{Time: 6, Force: 3}.Encode()},
+	force, err := newest("command", command{Time: 5, Force: 1}, []client.Message{
+		{Payload: encode(command{Time: 7, Force: 2})},
+		{Payload: encode(command{Time: 6, Force: 3})},
 	})
 	require.NoError(t, err)
 	assert.Equal(t, command{Time: 7, Force: 2}, force)
-	state, err := newestEstimate(estimate{Time: 7}, []client.Message{
-		{Payload: estimate{Time: 6, State: plantState{X: 1}}.Encode()},
+	state, err := newest("estimate", estimate{Time: 7}, []client.Message{
+		{Payload: encode(estimate{Time: 6, State: plantState{X: 1}})},
 	})
 	require.NoError(t, err)
 	assert.Equal(t, estimate{Time: 7}, state)

@@ -8,59 +8,42 @@ import (
 	"metasim/metasim"
 )
 
-// Encode returns the payload.
-func (m Measurement) Encode() []byte { return encode(m.Time, m.X, m.Angle, m.Force) }
-
-// Encode returns the payload.
-func (e estimate) Encode() []byte {
-	return encode(e.Time, e.State.X, e.State.V, e.State.Angle, e.State.Rate)
+// A message is one of the three. Its fields, in their order, are its payload.
+type message interface {
+	Measurement | estimate | command
+	at() metasim.Time
 }
 
-// Encode returns the payload.
-func (c command) Encode() []byte { return encode(c.Time, c.Force) }
+func (m Measurement) at() metasim.Time { return m.Time }
+func (e estimate) at() metasim.Time    { return e.Time }
+func (c command) at() metasim.Time     { return c.Time }
 
 // DecodeMeasurement reads a payload. It fails on one of another length, on a time before the
 // start, and on numbers that are not finite.
-func DecodeMeasurement(payload []byte) (m Measurement, err error) {
-	m.Time, err = decode("measurement", payload, &m.X, &m.Angle, &m.Force)
-	return m, err
+func DecodeMeasurement(payload []byte) (Measurement, error) {
+	return decode[Measurement]("measurement", payload)
 }
 
-// decodeEstimate reads a payload. It fails as DecodeMeasurement does.
-func decodeEstimate(payload []byte) (e estimate, err error) {
-	e.Time, err = decode("estimate", payload, &e.State.X, &e.State.V, &e.State.Angle, &e.State.Rate)
-	return e, err
-}
-
-// decodeCommand reads a payload. It fails as DecodeMeasurement does.
-func decodeCommand(payload []byte) (c command, err error) {
-	c.Time, err = decode("command", payload, &c.Force)
-	return c, err
-}
-
-func encode(t metasim.Time, numbers ...float64) []byte {
-	b := make([]byte, 0, 8+8*len(numbers))
-	b = binary.LittleEndian.AppendUint64(b, uint64(t))
-	for _, x := range numbers {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
-	}
+// encode returns the payload.
+func encode[M message](m M) []byte {
+	b, _ := binary.Append(nil, binary.LittleEndian, m) // a message is of fixed size, so there is no error
 	return b
 }
 
-func decode(what string, payload []byte, numbers ...*float64) (metasim.Time, error) {
-	if want := 8 + 8*len(numbers); len(payload) != want {
-		return 0, fmt.Errorf("a %s of %d bytes; it has %d: check what is published on the channel",
-			what, len(payload), want)
+// decode reads a payload, and fails as DecodeMeasurement does.
+func decode[M message](what string, payload []byte) (m M, err error) {
+	if _, err := binary.Decode(payload, binary.LittleEndian, &m); err != nil || len(payload) != binary.Size(m) {
+		return m, fmt.Errorf("a %s of %d bytes; it has %d: check what is published on the channel",
+			what, len(payload), binary.Size(m))
 	}
-	for i, x := range numbers {
-		*x = math.Float64frombits(binary.LittleEndian.Uint64(payload[8+8*i:]))
-		if math.IsNaN(*x) || math.IsInf(*x, 0) {
-			return 0, fmt.Errorf("a %s with a number that is not finite; check the client that publishes it", what)
+	for i := 8; i < len(payload); i += 8 {
+		x := math.Float64frombits(binary.LittleEndian.Uint64(payload[i:]))
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return m, fmt.Errorf("a %s with a number that is not finite; check the client that publishes it", what)
 		}
 	}
-	t := metasim.Time(binary.LittleEndian.Uint64(payload))
-	if t < 0 {
-		return 0, fmt.Errorf("%s of %v, before the start; check the client that publishes it", what, t)
+	if m.at() < 0 {
+		return m, fmt.Errorf("%s of %v, before the start; check the client that publishes it", what, m.at())
 	}
-	return t, nil
+	return m, nil
 }
