@@ -44,27 +44,18 @@ func ParseBandwidth(s string) (Bandwidth, error) {
 	if !ok {
 		return 0, fmt.Errorf("%s is not a bandwidth; write a number and a unit, such as 10Mbit", quote(s))
 	}
-	var unit uint64
-	switch name {
-	case "bit":
-		unit = 1
-	case "kbit":
-		unit = 1e3
-	case "Mbit":
-		unit = 1e6
-	case "Gbit":
-		unit = 1e9
-	case "":
-		if value.Sign() == 0 {
-			return 0, nil
-		}
+	unit, known := bandwidthUnits[name]
+	switch {
+	case name == "" && value.Sign() == 0:
+		return 0, nil
+	case name == "":
 		return 0, fmt.Errorf("%s has no unit; write %sbit, %[2]skbit, %[2]sMbit or %[2]sGbit, all per second",
 			quote(s), number)
-	default:
+	case !known:
 		return 0, fmt.Errorf("%s has the unknown unit %s; write bit, kbit, Mbit or Gbit, all per second",
 			quote(s), quote(name))
 	}
-	switch value.Mul(value, new(big.Rat).SetUint64(unit)); {
+	switch value.Mul(value, big.NewRat(unit, 1)); {
 	case !value.IsInt():
 		return 0, fmt.Errorf("%s is no whole number of bits per second; round it", quote(s))
 	case !value.Num().IsUint64():
@@ -72,3 +63,6 @@ func ParseBandwidth(s string) (Bandwidth, error) {
 	}
 	return Bandwidth(value.Num().Uint64()), nil
 }
+
+// bandwidthUnits are the units of a bandwidth in bits per second, as scenarios write them.
+var bandwidthUnits = map[string]int64{"bit": 1, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9}

@@ -87,8 +87,7 @@ func delayColumn(header []string) (column int, parse func(string) (metasim.Time,
 		case name == "delay":
 			of = ParseDuration
 		case bare && (unit == "ns" || unit == "us" || unit == "ms" || unit == "s"):
-			ns, _ := timeUnit(unit)
-			of = func(s string) (metasim.Time, error) { return parseNumber(s, ns) }
+			of = func(s string) (metasim.Time, error) { return parseNumber(s, timeUnits[unit]) }
 		default:
 			continue
 		}
@@ -107,9 +106,9 @@ func delayColumn(header []string) (column int, parse func(string) (metasim.Time,
 
 // parseNumber reads a bare number in a unit, as programs write it, and rounds it to the nearest nanosecond, halves up:
 // a measurement has as many digits as its program printed.
-func parseNumber(s string, unit *big.Rat) (metasim.Time, error) {
+func parseNumber(s string, unit metasim.Time) (metasim.Time, error) {
 	mantissa, exponent, scientific := strings.Cut(strings.ToLower(s), "e")
-	value, ok := decimal(mantissa)
+	_, ok := decimal(mantissa)
 	power := 0
 	if scientific {
 		n, err := strconv.Atoi(exponent)
@@ -126,12 +125,8 @@ func parseNumber(s string, unit *big.Rat) (metasim.Time, error) {
 	case power < -2*maxDigits:
 		return 0, nil // less than half a nanosecond, whatever the mantissa
 	}
-	ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(power, -power))), nil)
-	scale := new(big.Rat).SetInt(ten)
-	if power < 0 {
-		scale.Inv(scale)
-	}
-	value.Mul(value.Mul(value, unit), scale)
+	value, _ := new(big.Rat).SetString(s) // both of its parts are right
+	value.Mul(value, big.NewRat(int64(unit), 1))
 	value.Add(value, big.NewRat(1, 2))
 	ns := new(big.Int).Quo(value.Num(), value.Denom())
 	if !fits(ns) {

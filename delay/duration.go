@@ -24,7 +24,7 @@ func ParseDuration(s string) (metasim.Time, error) {
 		}
 		return 0, fmt.Errorf("%s is not a duration; write a number and a unit, such as 5ms", quote(s))
 	}
-	unit, known := timeUnit(name)
+	unit, known := timeUnits[name]
 	switch {
 	case name == "" && value.Sign() == 0:
 		return 0, nil
@@ -34,7 +34,7 @@ func ParseDuration(s string) (metasim.Time, error) {
 		return 0, fmt.Errorf("%s has the unknown unit %s; write one number and one of ns, us, ms, s, m and h",
 			quote(s), quote(name))
 	}
-	switch value.Mul(value, unit); {
+	switch value.Mul(value, big.NewRat(int64(unit), 1)); {
 	case !value.IsInt():
 		return 0, fmt.Errorf("%s is finer than a nanosecond; round it to whole nanoseconds", quote(s))
 	case !fits(value.Num()):
@@ -43,26 +43,10 @@ func ParseDuration(s string) (metasim.Time, error) {
 	return metasim.Time(value.Num().Int64()), nil
 }
 
-// timeUnit returns a unit of time in nanoseconds.
-func timeUnit(name string) (*big.Rat, bool) {
-	var unit metasim.Time
-	switch name {
-	case "ns":
-		unit = metasim.Nanosecond
-	case "us":
-		unit = metasim.Microsecond
-	case "ms":
-		unit = metasim.Millisecond
-	case "s":
-		unit = metasim.Second
-	case "m":
-		unit = 60 * metasim.Second
-	case "h":
-		unit = 3600 * metasim.Second
-	default:
-		return nil, false
-	}
-	return new(big.Rat).SetInt64(int64(unit)), true
+// timeUnits are the units of time, as scenarios write them.
+var timeUnits = map[string]metasim.Time{
+	"ns": metasim.Nanosecond, "us": metasim.Microsecond, "ms": metasim.Millisecond,
+	"s": metasim.Second, "m": 60 * metasim.Second, "h": 3600 * metasim.Second,
 }
 
 // fits reports whether a number of nanoseconds is a time before metasim.Forever.

@@ -1,6 +1,9 @@
 package delay
 
-import "math/rand/v2"
+import (
+	"cmp"
+	"math/rand/v2"
+)
 
 // A Loss says which messages do not arrive: [Bernoulli] or [GilbertElliott]. The set is closed.
 type Loss interface {
@@ -35,20 +38,12 @@ type GilbertElliott struct {
 }
 
 func (g GilbertElliott) validate() error {
-	for _, p := range []struct {
-		field string
-		value float64
-	}{
-		{"loss.p_good_to_bad", g.GoodToBad},
-		{"loss.p_bad_to_good", g.BadToGood},
-		{"loss.loss_good", g.LossGood},
-		{"loss.loss_bad", g.LossBad},
-	} {
-		if err := checkProbability(p.field, p.value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(
+		checkProbability("loss.p_good_to_bad", g.GoodToBad),
+		checkProbability("loss.p_bad_to_good", g.BadToGood),
+		checkProbability("loss.loss_good", g.LossGood),
+		checkProbability("loss.loss_bad", g.LossBad),
+	)
 }
 
 func (g GilbertElliott) dropper(src rand.Source) dropper {

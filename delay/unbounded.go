@@ -1,6 +1,7 @@
 package delay
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -75,10 +76,7 @@ type LogNormal struct {
 }
 
 func (d LogNormal) validate() error {
-	if err := checkMean("lognormal", d.Mean, d.Min); err != nil {
-		return err
-	}
-	return checkStdDev("lognormal", d.StdDev)
+	return cmp.Or(checkMean("lognormal", d.Mean, d.Min), checkStdDev("lognormal", d.StdDev))
 }
 
 func (d LogNormal) least() metasim.Time { return *d.Min }
@@ -99,10 +97,7 @@ type Gamma struct {
 }
 
 func (d Gamma) validate() error {
-	if err := checkMean("gamma", d.Mean, d.Min); err != nil {
-		return err
-	}
-	return checkStdDev("gamma", d.StdDev)
+	return cmp.Or(checkMean("gamma", d.Mean, d.Min), checkStdDev("gamma", d.StdDev))
 }
 
 func (d Gamma) least() metasim.Time { return *d.Min }
