@@ -50,7 +50,7 @@ func (c *checker) clients() {
 
 // count returns how many clients an entry makes; 1 where that is not known.
 func (c *checker) count(p path) int {
-	return int(c.sound(p.to("count")).whole(1))
+	return int(c.number(p.to("count"), 1))
 }
 
 // unique records the names of an entry's clients, and fails on the first name that another client has.

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"strconv"
 
 	"metasim/delay"
 	"metasim/internal/problem"
@@ -43,17 +42,7 @@ func (c *checker) sound(p path) *node {
 	}
 	n := c.root
 	for _, step := range p {
-		if list := n.items(); list != nil {
-			i, err := strconv.Atoi(step)
-			if err != nil || i >= len(list) {
-				return nil
-			}
-			n = list[i]
-			continue
-		}
-		if n = n.child(step); n == nil {
-			return nil
-		}
+		n = n.child(step)
 	}
 	return n
 }

@@ -12,36 +12,19 @@ import (
 )
 
 // documentOf decodes a tree in which the schema and the checks found nothing wrong, and fills the defaults in.
-func documentOf(root *node) document {
-	d := document{
-		Name:         root.child("name").word(),
-		Seed:         root.child("seed").whole(0),
-		Until:        root.child("until").span(0),
-		Rate:         root.child("rate").number(0),
-		MaxSteps:     uint32(root.child("max_steps").whole(metasim.DefaultMaxSteps)),
-		StartTimeout: root.child("start_timeout").span(span(DefaultStartTimeout)),
-		PublicLCM:    root.child("public_lcm").word(),
-		LCMSuffix:    root.child("lcm_suffix").word(),
+func documentOf(root *node) (document, error) {
+	d := document{MaxSteps: metasim.DefaultMaxSteps, StartTimeout: span(DefaultStartTimeout), PublicLCM: root.child("public_lcm").word()}
+	text, err := json.Marshal(root.plain())
+	if err == nil {
+		err = json.Unmarshal(text, &d)
 	}
-	for _, n := range root.child("clients").items() {
-		e := clientEntry{
-			Name:     n.child("name").word(),
-			Model:    n.child("model").word(),
-			Run:      n.child("run").words(),
-			Env:      n.child("env").words(),
-			Dir:      n.child("dir").word(),
-			External: n.child("external") != nil, // which can only be true
-			OnExit:   n.child("on_exit").word(),
-		}
-		if count := n.child("count"); count != nil {
-			e.Count = new(int(count.whole(1)))
-		}
-		if with := n.child("with"); with != nil {
-			e.With, _ = with.plain().(object) // the schema takes nothing else
-		}
-		d.Clients = append(d.Clients, e)
+	if err != nil {
+		return d, fmt.Errorf("a scenario that fits the schema cannot be decoded, a mistake of metasim: %w", err)
 	}
-	return d
+	for i, n := range root.child("clients").items() {
+		d.Clients[i].With, _ = n.child("with").plain().(object) // as it was written: JSON has one type of numbers
+	}
+	return d, nil
 }
 
 // expand fills the exported half of a Scenario from its document.
@@ -101,6 +84,13 @@ func (s *Scenario) Resolved() (json.RawMessage, error) {
 
 // MarshalText writes "5ms".
 func (s span) MarshalText() ([]byte, error) { return []byte(metasim.Time(s).String()), nil }
+
+// UnmarshalText reads it.
+func (s *span) UnmarshalText(text []byte) error {
+	d, err := delay.ParseDuration(string(text))
+	*s = span(d)
+	return err
+}
 
 // written returns a rule in the scenario language, in one form however the file wrote it.
 func written(r delay.Rule) object {

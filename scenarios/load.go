@@ -2,10 +2,11 @@ package scenarios
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"metasim/federates/catalog"
 	"metasim/internal/problem"
@@ -35,10 +36,8 @@ func Parse(file string, text []byte, o Overrides) (*Scenario, []problem.Problem,
 // Restore makes a Scenario of what Resolved returned. Dir is where its paths begin; neither its files nor its commands need to
 // exist any more.
 func Restore(resolved []byte, dir string) (*Scenario, error) {
-	decoder := json.NewDecoder(bytes.NewReader(resolved))
-	decoder.UseNumber()
-	var plain any
-	if err := decoder.Decode(&plain); err != nil {
+	plain, err := jsonschema.UnmarshalJSON(bytes.NewReader(resolved))
+	if err != nil {
 		return nil, fmt.Errorf("the resolved scenario is no JSON (%w); use the manifest as it was written", err)
 	}
 	s, _, err := build(treeOf(plain), dir, Overrides{}, true) // its warnings were reported when it ran
@@ -60,7 +59,11 @@ func build(root *node, dir string, o Overrides, restored bool) (*Scenario, []pro
 	if problems = append(problems, c.problems...); problems != nil {
 		return nil, problem.Sorted(c.warnings), &problem.Invalid{Problems: problem.Sorted(problems)}
 	}
-	s := &Scenario{Dir: absolute, Rules: c.rules, allowOutside: o.AllowOutside, root: root, doc: documentOf(root)}
+	doc, err := documentOf(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Scenario{Dir: absolute, Rules: c.rules, allowOutside: o.AllowOutside, root: root, doc: doc}
 	s.expand()
 	if !restored {
 		c.flow(s)

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"metasim/delay"
 	"metasim/internal/problem"
 )
 
@@ -13,37 +12,33 @@ import (
 func (n *node) find(p path, wantKey bool) (*node, place) {
 	at := n.at
 	for _, step := range p {
-		switch v := n.value.(type) {
-		case []*node:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(v) {
-				return n, at
-			}
-			n, at = v[i], v[i].at
-		case *mapping:
-			e := v.entry(step)
-			if e == nil {
-				return n, at
-			}
-			n, at = e.value, e.value.at
-			if wantKey {
-				at = e.at
-			}
-		default:
-			return n, at
+		next := n.child(step)
+		if next == nil {
+			break
 		}
+		at = next.at
+		if m, ok := n.value.(*mapping); ok && wantKey {
+			at = m.entry(step).at
+		}
+		n = next
 	}
 	return n, at
 }
 
-// child returns the member of a mapping, or nil where n is no mapping or has no such key. A nil node has no members.
-func (n *node) child(key string) *node {
+// child returns the member of a mapping with that key, or the element of a list with that index in decimal; nil where there is
+// none. A nil node has none.
+func (n *node) child(step string) *node {
 	if n == nil {
 		return nil
 	}
-	if m, ok := n.value.(*mapping); ok {
-		if e := m.entry(key); e != nil {
+	switch v := n.value.(type) {
+	case *mapping:
+		if e := v.entry(step); e != nil {
 			return e.value
+		}
+	case []*node:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(v) {
+			return v[i]
 		}
 	}
 	return nil
@@ -71,40 +66,6 @@ func (n *node) text() (string, bool) {
 func (n *node) word() string {
 	s, _ := n.text()
 	return s
-}
-
-// words returns the string values of a list.
-func (n *node) words() []string {
-	var words []string
-	for _, item := range n.items() {
-		words = append(words, item.word())
-	}
-	return words
-}
-
-// span returns a duration; none where there is no duration.
-func (n *node) span(none span) span {
-	d, err := delay.ParseDuration(n.word())
-	if err != nil {
-		return none
-	}
-	return span(d)
-}
-
-// whole returns a whole number, which the schema has found to be 0 or more; none where there is no number.
-func (n *node) whole(none uint64) uint64 {
-	if n == nil {
-		return none
-	}
-	switch v := n.value.(type) {
-	case int64:
-		return uint64(v)
-	case uint64:
-		return v
-	case float64:
-		return uint64(v)
-	}
-	return none
 }
 
 // number returns a number; none where there is no number.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"maps"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"metasim/federates/catalog"
 )
 
@@ -18,12 +20,11 @@ var schemaFile []byte
 // Schema returns the JSON schema (draft 2020-12) of scenario files: that of the language, with the models of the catalog. The
 // checks use it, and "metasim schema" prints it for editors.
 func Schema() []byte {
-	decoder := json.NewDecoder(bytes.NewReader(schemaFile))
-	decoder.UseNumber()
-	var schema object
-	if err := decoder.Decode(&schema); err != nil {
+	plain, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaFile))
+	if err != nil {
 		panic("schema.json is part of the program, and is no JSON: " + err.Error())
 	}
+	schema := plain.(object)
 	types := schema["parameters"].(object)
 	delete(schema, "parameters")
 	defs := schema["$defs"].(object)
