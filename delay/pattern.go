@@ -2,8 +2,8 @@ package delay
 
 import "strings"
 
-// matchesAll reports whether a pattern certainly matches every name.
-func matchesAll(pattern string) bool { return strings.Trim(pattern, "*") == "" }
+// MatchesAll reports whether a pattern certainly matches every name.
+func MatchesAll(pattern string) bool { return strings.Trim(pattern, "*") == "" }
 
 // Match reports whether a name matches a pattern of a Rule as a whole. The text between two stars is
 // searched from the left: the first match leaves the most text for the rest of the pattern.

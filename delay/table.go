@@ -65,7 +65,7 @@ func (t *Table) Common(channel string) (metasim.Link, bool) {
 	for _, r := range slices.Backward(t.rules) {
 		if Match(r.Channel, channel) {
 			f, ok := r.Spec.fixed()
-			return f, ok && matchesAll(r.From) && matchesAll(r.To)
+			return f, ok && MatchesAll(r.From) && MatchesAll(r.To)
 		}
 	}
 	return fixed(0), true

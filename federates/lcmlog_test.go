@@ -91,13 +91,13 @@ func TestDamageIsCounted(t *testing.T) {
 }
 
 func TestALogThatCannotBeRead(t *testing.T) {
-	_, err := catalog.Inspect("lcmlog", map[string]any{"file": "none.lcmlog"}, catalog.Env{Open: openBelow(logs)})
+	_, err := catalog.Make("lcmlog", map[string]any{"file": "none.lcmlog"}, catalog.Env{Open: openBelow(logs)})
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 	assert.ErrorContains(t, err, `file is "none.lcmlog", which cannot be read: `)
-	_, err = catalog.Inspect("lcmlog", map[string]any{"file": "x"}, holding([]byte("name: no log at all")))
+	_, err = catalog.Make("lcmlog", map[string]any{"file": "x"}, holding([]byte("name: no log at all")))
 	assert.EqualError(t, err, `model lcmlog: file is "x", which holds no event of an LCM log; `+
 		"name a log that lcm-logger wrote, relative to the scenario's directory")
-	_, err = catalog.Inspect("lcmlog", map[string]any{"file": "x"}, catalog.Env{})
+	_, err = catalog.Make("lcmlog", map[string]any{"file": "x"}, catalog.Env{})
 	assert.ErrorContains(t, err, "no files are open to this client")
 }
 

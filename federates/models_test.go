@@ -129,10 +129,10 @@ func (e *recordingConn) Write(p []wire.Packet) error {
 }
 
 // What scenarios are checked against is what clients then say.
-func TestModelsDeclareWhatInspectSays(t *testing.T) {
+func TestModelsDeclareWhatTheCatalogSays(t *testing.T) {
 	env := catalog.Env{Name: "x-1", Entry: "x", Index: 1, Count: 3, Open: openBelow("../lcm/testdata")}
 	for name, with := range enough {
-		ports, err := catalog.Inspect(name, with, env)
+		in, err := catalog.Make(name, with, env)
 		require.NoError(t, err, name)
 		m, err := New(name, with, env)
 		require.NoError(t, err, name)
@@ -144,8 +144,8 @@ func TestModelsDeclareWhatInspectSays(t *testing.T) {
 		require.NotEmpty(t, conn.written)
 		hello, ok := conn.written[0].Body.(wire.Hello)
 		require.True(t, ok)
-		assert.ElementsMatch(t, ports.Publications, hello.Publications, name)
-		assert.ElementsMatch(t, ports.Subscriptions, hello.Subscriptions, name)
+		assert.ElementsMatch(t, in.Ports.Publications, hello.Publications, name)
+		assert.ElementsMatch(t, in.Ports.Subscriptions, hello.Subscriptions, name)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestTheCatalogAndTheModelsAgree(t *testing.T) {
 	assert.Equal(t, described, made, "list a model in package catalog and in package federates, in order of name")
 }
 
-func TestNewRefusesWhatInspectRefuses(t *testing.T) {
+func TestNewRefusesWhatTheCatalogRefuses(t *testing.T) {
 	_, err := New("ping", map[string]any{"rounds": -1}, catalog.Env{})
 	var all catalog.ParamErrors
 	require.True(t, errors.As(err, &all))
@@ -191,7 +191,7 @@ func FuzzWith(f *testing.F) {
 		if json.Unmarshal([]byte(with), &written) != nil {
 			return
 		}
-		_, err := catalog.Inspect(model, written, catalog.Env{Entry: "x", Count: 2})
+		_, err := catalog.Make(model, written, catalog.Env{Entry: "x", Count: 2})
 		if err == nil {
 			_, err = New(model, written, catalog.Env{Entry: "x", Count: 2})
 			require.NoError(t, err)

@@ -108,7 +108,7 @@ func (c *checker) model(p path, count int) {
 		return
 	}
 	name := c.word(p.to("name")) // a wrong name is a problem already
-	_, err = catalog.Inspect(model, with, catalog.Env{
+	_, err = catalog.Make(model, with, catalog.Env{
 		Name: clientName(name, 0, count > 1), Entry: name, Count: count, Open: c.dir.open,
 	})
 	c.parameters(p.to("with"), err)

@@ -1,8 +1,10 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,20 +51,20 @@ func (f *flowChecker) group() {
 			continue
 		}
 		for i := range clients {
-			ports, err := catalog.Inspect(clients[i].Model, clients[i].With, f.s.Env(&clients[i]))
+			in, err := catalog.Make(clients[i].Model, clients[i].With, f.s.Env(&clients[i]))
 			if err != nil {
 				f.parameters(path{"clients"}.in(entry).to("with"), err)
 				return
 			}
-			if !f.Spend(20 * (1 + len(ports.Publications) + len(ports.Subscriptions))) { // making names costs more than looking at them
+			if !f.Spend(20 * (1 + len(in.Ports.Publications) + len(in.Ports.Subscriptions))) { // making names costs more than looking at them
 				f.Complete = false
 				return
 			}
-			if i == 1 && reflect.DeepEqual(ports, f.Groups[len(f.Groups)-1].Ports) {
+			if i == 1 && reflect.DeepEqual(in.Ports, f.Groups[len(f.Groups)-1].Ports) {
 				f.Groups[len(f.Groups)-1].Names = clientNames
 				break
 			}
-			f.Groups = append(f.Groups, flow.Group{Entry: entry, Names: clientNames[i : i+1], Ports: ports})
+			f.Groups = append(f.Groups, flow.Group{Entry: entry, Names: clientNames[i : i+1], Ports: in.Ports})
 		}
 	}
 }
@@ -102,11 +104,7 @@ func (f *flowChecker) shown() {
 	}
 	longest := make([]string, len(f.Groups))
 	for i, g := range f.Groups {
-		for _, name := range g.Names {
-			if len(name) > len(longest[i]) {
-				longest[i] = name
-			}
-		}
+		longest[i] = slices.MaxFunc(g.Names, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	}
 	for _, e := range f.Edges {
 		check(e.From, e.Channel, longest[e.From], longest[e.To])
@@ -197,12 +195,6 @@ func (f *flowChecker) passes(e flow.Edge) bool {
 
 // unmatched warns of rules that decide about no link.
 func (f *flowChecker) unmatched() {
-	all := func(pattern string) string {
-		if pattern == "" {
-			return "*"
-		}
-		return pattern
-	}
 	for i, r := range f.s.Rules {
 		p := path{"links"}.in(i)
 		if !f.matchesClient(p.to("from"), r.From) || !f.matchesClient(p.to("to"), r.To) || !f.Complete {
@@ -210,7 +202,7 @@ func (f *flowChecker) unmatched() {
 		}
 		if !f.connects(r) && !f.TooLarge() {
 			f.warn(p, "no link matches this rule: nothing is sent from %s to %s on %s; mend the patterns, or remove the rule",
-				all(r.From), all(r.To), all(r.Channel))
+				cmp.Or(r.From, "*"), cmp.Or(r.To, "*"), cmp.Or(r.Channel, "*"))
 		}
 	}
 }

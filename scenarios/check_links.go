@@ -106,12 +106,8 @@ func (c *checker) delay(p path) delay.Distribution {
 func (c *checker) empirical(p path) delay.Distribution {
 	if values := c.sound(p.to("values")); values != nil {
 		delays := make(delay.Empirical, len(values.items()))
-		for i, item := range values.items() {
-			d, err := delay.ParseDuration(item.word())
-			if err != nil {
-				c.fail(p.to("values").in(i), "%s", err)
-			}
-			delays[i] = d
+		for i := range delays {
+			delays[i] = c.time(p.to("values").in(i))
 		}
 		return delays
 	}

@@ -61,21 +61,13 @@ func syntaxProblem(file string, err error) problem.Problem {
 	return p
 }
 
-// refused returns the message for a feature of YAML that scenarios do not use, or "".
-func refused(t token.Type) string {
-	switch t {
-	case token.AnchorType:
-		return "a YAML anchor (&) is not used in scenarios; write the value out where it is needed"
-	case token.AliasType:
-		return "a YAML alias (*) is not used in scenarios; write the value out, and put a pattern such as \"*\" in quotes"
-	case token.MergeKeyType:
-		return "a YAML merge key (<<) is not used in scenarios; write the keys out"
-	case token.TagType:
-		return "a YAML tag (!) is not used in scenarios; put a text that begins with ! in quotes"
-	case token.DirectiveType:
-		return "a YAML directive (%) is not used in scenarios; put a text that begins with % in quotes"
-	}
-	return ""
+// refused are the features of YAML that scenarios do not use, and what to write instead.
+var refused = map[token.Type]string{
+	token.AnchorType:    "a YAML anchor (&) is not used in scenarios; write the value out where it is needed",
+	token.AliasType:     "a YAML alias (*) is not used in scenarios; write the value out, and put a pattern such as \"*\" in quotes",
+	token.MergeKeyType:  "a YAML merge key (<<) is not used in scenarios; write the keys out",
+	token.TagType:       "a YAML tag (!) is not used in scenarios; put a text that begins with ! in quotes",
+	token.DirectiveType: "a YAML directive (%) is not used in scenarios; put a text that begins with % in quotes",
 }
 
 // checkTokens bounds the work of the parser, which recurses, and is slow with mappings of many keys.
@@ -89,7 +81,7 @@ func checkTokens(file string, tokens token.Tokens) []problem.Problem {
 		at := func(message string) problem.Problem {
 			return problem.Problem{File: file, Line: t.Position.Line, Column: t.Position.Column, Message: message}
 		}
-		if message := refused(t.Type); message != "" {
+		if message, ok := refused[t.Type]; ok {
 			problems = append(problems, at(message))
 		}
 		switch t.Type {

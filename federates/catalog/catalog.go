@@ -6,8 +6,8 @@
 // one of type [Pattern] or [Patterns] is a subscription. Where the ports of a model depend on more (the events of a log, the
 // number of clients of an entry) or two parameters must fit together, its element names a function of this package.
 //
-// [Models] lists the table, [Make] checks the parameters of one client and returns what the model needs to run, and
-// [Inspect] returns the [Ports] alone.
+// [Models] lists the table, and [Make] checks the parameters of one client and returns its [Ports] and what the model needs to
+// run.
 package catalog
 
 import (

@@ -125,10 +125,10 @@ func TestErrorsSayWhatToWrite(t *testing.T) {
 			`model bridge: period is "1us"; write at least 100us`},
 		{"pong", nil, `there is no model "pong"; did you mean "ping"?`},
 	} {
-		_, err := Inspect(c.model, c.with, Env{})
+		_, err := Make(c.model, c.with, Env{})
 		assert.EqualError(t, err, c.want)
 	}
-	_, err := Inspect("source", map[string]any{"channel": "A", "period": 5}, Env{})
+	_, err := Make("source", map[string]any{"channel": "A", "period": 5}, Env{})
 	var p *ParamError
 	require.ErrorAs(t, err, &p)
 	assert.Equal(t, "period", p.Param)
@@ -156,8 +156,8 @@ func TestPortsFollowTheParameters(t *testing.T) {
 		with := map[string]any{}
 		maps.Copy(with, enough[c.model])
 		maps.Copy(with, c.more)
-		got, err := Inspect(c.model, with, Env{Name: "lp-1", Entry: "lp", Index: 1, Count: 3})
+		got, err := Make(c.model, with, Env{Name: "lp-1", Entry: "lp", Index: 1, Count: 3})
 		require.NoError(t, err)
-		assert.Equal(t, c.want, got, c.model)
+		assert.Equal(t, c.want, got.Ports, c.model)
 	}
 }

@@ -172,15 +172,6 @@ func Lookup(name string) (Spec, error) {
 	return Spec{}, fmt.Errorf("there is no model %q; %s", name, suggest.Word(name, names))
 }
 
-// Inspect returns what a client shows to the rest of a run. Its errors are those of Make.
-func Inspect(model string, with map[string]any, env Env) (Ports, error) {
-	in, err := Make(model, with, env)
-	if err != nil {
-		return Ports{}, err
-	}
-	return in.Ports, nil
-}
-
 // Make checks the parameters of one client. It fails where there is no such model, and with ParamErrors that name everything
 // that is wrong with the parameters. The model lcmlog reads its file.
 func Make(model string, with map[string]any, env Env) (*Instance, error) {

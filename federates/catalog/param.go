@@ -2,12 +2,12 @@ package catalog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"metasim/delay"
 	"metasim/internal/suggest"
@@ -202,11 +202,7 @@ func (e *ParamError) Unwrap() error { return e.Err }
 
 // Error writes one parameter a line.
 func (e ParamErrors) Error() string {
-	lines := make([]string, len(e))
-	for i, p := range e {
-		lines[i] = p.Error()
-	}
-	return strings.Join(lines, "\n")
+	return errors.Join(e.Unwrap()...).Error()
 }
 
 // Unwrap makes each of them reachable for errors.As and errors.Is.

@@ -76,8 +76,9 @@ func TestOneStepLinksAreThoseThatKnowNothing(t *testing.T) {
 		ports := map[*scenarios.Client]catalog.Ports{}
 		for i := range s.Clients {
 			if c := &s.Clients[i]; c.Model != "" {
-				ports[c], err = catalog.Inspect(c.Model, c.With, s.Env(c))
+				in, err := catalog.Make(c.Model, c.With, s.Env(c))
 				require.NoError(t, err)
+				ports[c] = in.Ports
 			}
 		}
 		links, undeclared := make([]int, len(sums)), 0

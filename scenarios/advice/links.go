@@ -46,11 +46,11 @@ func (r *review) adviseLinks(sums []sum) {
 			r.add(problem.OneStepLink, []string{"links"}, "%d more rules leave links without a least delay; mend the others first", len(sums)-i)
 			break
 		}
-		format := r.text(s.rule)
+		path, format := r.place(s.rule)
 		if s.links == 0 && r.Groups[s.from].Unknown {
 			format += ", or let the sender promise (NoSendBefore)"
 		}
-		r.add(problem.OneStepLink, r.path(s.rule), format, r.describe(s))
+		r.add(problem.OneStepLink, path, format, r.describe(s))
 	}
 }
 
@@ -72,24 +72,36 @@ func (r *review) describe(s sum) string {
 	return text
 }
 
-// path leads to where a rule says that it gives no least delay.
-func (r *review) path(rule int) []string {
+// place returns the path to where a rule says that it gives no least delay, and what that does to its links, which %s names,
+// with what to write instead.
+func (r *review) place(rule int) (path []string, format string) {
+	const (
+		turns = "the recipient cannot compute while the sender has anything to do at the same time; "
+		step  = ": one step of delay, so " + turns
+		line  = ": over a free line " + turns
+		risk  = ": a message may take no time, so " + turns
+		world = "the delay that a message has in the world, however short"
+	)
 	if rule == flow.NoRule {
-		return []string{"links"}
+		return []string{"links"}, "no rule gives a delay to %s" + step + "add a rule with " + world
 	}
 	spec := r.Spec(rule)
-	path := []string{"links", strconv.Itoa(rule)}
+	path = []string{"links", strconv.Itoa(rule)}
 	kind := ""
 	switch spec.Delay.(type) {
 	case nil:
 		if spec.Bandwidth > 0 {
-			return append(path, "bandwidth")
+			return append(path, "bandwidth"), "is no least delay for %s" + line + "add " + world
 		}
-		return path
+		return path, "gives no delay to %s" + step + "add " + world
 	case delay.Constant:
-		return append(path, "delay")
+		if spec.Bandwidth > 0 {
+			return append(path, "delay"), "is 0s for %s" + line + "write " + world
+		}
+		return append(path, "delay"), "is 0s for %s" + step + "write " + world
 	case delay.Empirical:
-		return append(path, "delay", "empirical")
+		return append(path, "delay", "empirical"),
+			"has 0s among the delays of %s" + risk + "leave 0s out, if no message is so fast in the world"
 	case delay.Uniform:
 		kind = "uniform"
 	case delay.Normal:
@@ -101,37 +113,7 @@ func (r *review) path(rule int) []string {
 	case delay.Gamma:
 		kind = "gamma"
 	}
-	return append(path, "delay", kind, "min")
-}
-
-// text says what a rule without a least delay does to its links, which %s names, and what to write instead.
-func (r *review) text(rule int) string {
-	const (
-		turns = "the recipient cannot compute while the sender has anything to do at the same time; "
-		step  = ": one step of delay, so " + turns
-		line  = ": over a free line " + turns
-		risk  = ": a message may take no time, so " + turns
-		world = "the delay that a message has in the world, however short"
-	)
-	if rule == flow.NoRule {
-		return "no rule gives a delay to %s" + step + "add a rule with " + world
-	}
-	spec := r.Spec(rule)
-	switch spec.Delay.(type) {
-	case nil:
-		if spec.Bandwidth > 0 {
-			return "is no least delay for %s" + line + "add " + world
-		}
-		return "gives no delay to %s" + step + "add " + world
-	case delay.Constant:
-		if spec.Bandwidth > 0 {
-			return "is 0s for %s" + line + "write " + world
-		}
-		return "is 0s for %s" + step + "write " + world
-	case delay.Empirical:
-		return "has 0s among the delays of %s" + risk + "leave 0s out, if no message is so fast in the world"
-	}
-	return "is 0s for %s" + risk + "write the least that one takes in the world"
+	return append(path, "delay", kind, "min"), "is 0s for %s" + risk + "write the least that one takes in the world"
 }
 
 // adviseCycle advises on messages that can go round without a least delay.

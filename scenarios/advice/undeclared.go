@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"metasim/delay"
 	"metasim/internal/problem"
@@ -62,7 +61,7 @@ func (r *review) undeclared(sums []sum) []cost {
 func (r *review) addCost(costs []cost, n, from, to int, rules []int) []cost {
 	rule, least := flow.NoRule, metasim.Forever
 	for _, i := range rules {
-		if i == flow.NoRule || !matchesAll(r.Rules[i].Channel) && matchesAll(r.Rules[i].From) {
+		if i == flow.NoRule || !delay.MatchesAll(r.Rules[i].Channel) && delay.MatchesAll(r.Rules[i].From) {
 			continue
 		}
 		if d := r.Spec(i).Min(); d > 0 && d < least {
@@ -103,7 +102,7 @@ func (r *review) deciders(from, to int, published map[string]bool) []int {
 			continue
 		}
 		rules = append(rules, i)
-		if matchesAll(rule.Channel) {
+		if delay.MatchesAll(rule.Channel) {
 			return rules
 		}
 	}
@@ -130,9 +129,6 @@ func (r *review) channels(from, to int, published map[string]bool) (names []stri
 	return names, true
 }
 
-// matchesAll reports whether a pattern matches every name.
-func matchesAll(pattern string) bool { return strings.Trim(pattern, "*") == "" }
-
 // advisePromise names the entry whose promises would be worth most.
 func (r *review) advisePromise(costs []cost) {
 	if len(costs) == 0 {
@@ -146,7 +142,7 @@ func (r *review) advisePromise(costs []cost) {
 	}
 	from, to := r.names(best.from, best.to)
 	where := "links[" + strconv.Itoa(best.rule) + "]"
-	if channel := r.Rules[best.rule].Channel; !matchesAll(channel) {
+	if channel := r.Rules[best.rule].Channel; !delay.MatchesAll(channel) {
 		where = "on " + channel + ", " + where
 	}
 	r.add(problem.MissingPromise, []string{"clients", strconv.Itoa(best.entry)},
