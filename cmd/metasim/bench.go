@@ -45,9 +45,7 @@ func newBench(std streams) *cobra.Command {
 	flags.StringVar(&o.Only, "only", "", "measure only the workloads that match this `pattern`, a regular expression")
 	flags.StringVar(&o.Profile, "profile", "", "write CPU profiles of the processes to this `directory`")
 	flags.BoolVar(&child, "child", false, "do the job on standard input")
-	if err := flags.MarkHidden("child"); err != nil {
-		panic(err) // the flag is defined in the line above
-	}
+	flags.Lookup("child").Hidden = true
 	addDefaults(cmd)
 	return cmd
 }

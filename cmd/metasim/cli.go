@@ -75,9 +75,7 @@ func (f *scenarioFlags) add(cmd *cobra.Command) {
 // load loads a scenario and prints its warnings.
 func (f *scenarioFlags) load(file string, std streams) (*scenarios.Scenario, error) {
 	sc, warnings, err := scenarios.Load(file, f.Overrides)
-	for _, w := range warnings {
-		fmt.Fprintf(std.err, "warning: %s\n", w)
-	}
+	printEach(std.err, "warning", warnings)
 	if err != nil {
 		return nil, badUsage(err)
 	}
@@ -150,6 +148,13 @@ func columns(w io.Writer) int {
 		}
 	}
 	return 80
+}
+
+// printEach prints remarks of one kind, one a line.
+func printEach[T any](w io.Writer, kind string, remarks []T) {
+	for _, r := range remarks {
+		fmt.Fprintf(w, "%s: %v\n", kind, r)
+	}
 }
 
 func printJSON(w io.Writer, v any) error {

@@ -42,9 +42,7 @@ func newClient() *cobra.Command {
 	flags.Uint64Var(&f.seed, "seed", 0, "the `number` that seeds the model's draws")
 	flags.IntVar(&f.count, "count", 1, "the `number` of clients of this one's entry in the scenario; one of several has its index in its name")
 	flags.StringVar(&f.instance, "instance", "", "model and parameters as JSON, as metasim run passes them on")
-	if err := flags.MarkHidden("instance"); err != nil {
-		panic(err) // the flag is defined in the line above
-	}
+	flags.Lookup("instance").Hidden = true
 	return cmd
 }
 

@@ -29,6 +29,19 @@ func (f *remoteFlags) open() (*monitor.Remote, error) {
 	return monitor.Find("runs")
 }
 
+// ask asks the run that is meant, and prints its answer.
+func (f *remoteFlags) ask(std streams, question func(*monitor.Remote) (answer string, err error)) error {
+	r, err := f.open()
+	if err != nil {
+		return badUsage(err)
+	}
+	answer, err := question(r)
+	if err == nil {
+		_, err = fmt.Fprintln(std.out, answer)
+	}
+	return failed(err)
+}
+
 func newWhy(std streams) *cobra.Command {
 	var f remoteFlags
 	cmd := &cobra.Command{
@@ -39,12 +52,7 @@ func newWhy(std streams) *cobra.Command {
 		Example: "  metasim why\n  metasim why robot-3 --run runs/depot-4",
 		Args:    oneClient,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := f.open()
-			if err != nil {
-				return badUsage(err)
-			}
-			why, err := r.Why(cmd.Context(), strings.Join(args, ""))
-			return printAnswer(std, why, err)
+			return f.ask(std, func(r *monitor.Remote) (string, error) { return r.Why(cmd.Context(), strings.Join(args, "")) })
 		},
 	}
 	f.add(cmd)
@@ -82,12 +90,7 @@ func newCtl(std streams) *cobra.Command {
 			sub.Use, sub.Args = "until TIME", exactly(1, "one time, as in 1.5s")
 		}
 		sub.RunE = func(cmd *cobra.Command, args []string) error {
-			r, err := f.open()
-			if err != nil {
-				return badUsage(err)
-			}
-			done, err := r.Control(cmd.Context(), name, strings.Join(args, ""))
-			return printAnswer(std, done, err)
+			return f.ask(std, func(r *monitor.Remote) (string, error) { return r.Control(cmd.Context(), name, strings.Join(args, "")) })
 		}
 		f.add(sub)
 		cmd.AddCommand(sub)
@@ -101,12 +104,4 @@ func unknownControl(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	return fmt.Errorf("a run cannot be told to %q; use one of %s", args[0], strings.Join(monitor.Commands, ", "))
-}
-
-// printAnswer prints what a run has answered.
-func printAnswer(std streams, text string, err error) error {
-	if err == nil {
-		_, err = fmt.Fprintln(std.out, text)
-	}
-	return failed(err)
 }

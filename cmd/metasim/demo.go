@@ -85,8 +85,7 @@ func (r demoRun) run(ctx context.Context, dir string, std streams) error {
 		return err
 	}
 	fmt.Fprintf(std.out, "\n%s\n\n", r.title)
-	const width, height, limit = 72, 9, 12 // columns, rows, degrees
-	c := newChart(width, height, limit)
+	var c chart
 	for _, p := range log.Messages {
 		if p.Channel != "CARTPOLE_SENSORS" {
 			continue
@@ -107,54 +106,51 @@ func (r demoRun) run(ctx context.Context, dir string, std streams) error {
 }
 
 // A chart draws points as braille characters: each character is a cell of 2 by 4 dots.
-type chart struct {
-	width, height int     // in characters
-	limit         float64 // a value beyond ±limit is drawn at the edge
-	cells         [][]rune
-}
+type chart [chartHeight][chartWidth]rune
 
 const (
-	dotsAcross, dotsDown = 2, 4
-	blank                = '\u2800'
+	chartWidth, chartHeight = 72, 9
+	chartLimit              = 12.0 // a value beyond ±chartLimit is drawn at the edge
+	dotsAcross, dotsDown    = 2, 4
+	noDots                  = '\u2800'
 )
 
 // dotBits are the bits of a braille character, by row and column of the dot.
 var dotBits = [dotsDown][dotsAcross]rune{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-func newChart(width, height int, limit float64) *chart {
-	c := &chart{width: width, height: height, limit: limit, cells: make([][]rune, height)}
-	for i := range c.cells {
-		c.cells[i] = []rune(strings.Repeat(string(blank), width))
-	}
-	return c
-}
-
 // add draws the point (x, y), x in [0, 1).
 func (c *chart) add(x, y float64) {
-	across, down := c.width*dotsAcross, c.height*dotsDown
-	column := min(max(int(x*float64(across)), 0), across-1)
-	row := min(max(int(math.Round((1-y/c.limit)/2*float64(down-1))), 0), down-1)
-	c.cells[row/dotsDown][column/dotsAcross] |= dotBits[row%dotsDown][column%dotsAcross]
+	const across, down = chartWidth * dotsAcross, chartHeight * dotsDown
+	column := min(max(int(x*across), 0), across-1)
+	row := min(max(int(math.Round((1-y/chartLimit)/2*(down-1))), 0), down-1)
+	c[row/dotsDown][column/dotsAcross] |= dotBits[row%dotsDown][column%dotsAcross]
 }
 
 // draw writes the chart with a title above and the meaning of the horizontal axis below. A line of small dots marks zero.
 func (c *chart) draw(w io.Writer, title, below string) {
 	fmt.Fprintf(w, "  %s\n", title)
-	for i, cells := range c.cells {
+	for i := range c {
 		label := "      "
 		switch i {
 		case 0:
-			label = fmt.Sprintf("%+6g", c.limit)
-		case c.height / 2:
+			label = fmt.Sprintf("%+6g", chartLimit)
+		case chartHeight / 2:
 			label = "     0"
-		case c.height - 1:
-			label = fmt.Sprintf("%+6g", -c.limit)
+		case chartHeight - 1:
+			label = fmt.Sprintf("%+6g", -chartLimit)
 		}
-		line := string(cells)
-		if i == c.height/2 {
-			line = strings.ReplaceAll(line, string(blank), "·")
+		var line strings.Builder
+		for _, dots := range c[i] {
+			switch {
+			case dots != 0:
+				line.WriteRune(noDots | dots)
+			case i == chartHeight/2:
+				line.WriteRune('·')
+			default:
+				line.WriteByte(' ')
+			}
 		}
-		fmt.Fprintf(w, "%s │%s\n", label, strings.TrimRight(strings.ReplaceAll(line, string(blank), " "), " "))
+		fmt.Fprintf(w, "%s │%s\n", label, strings.TrimRight(line.String(), " "))
 	}
-	fmt.Fprintf(w, "       └%s\n        %s\n", strings.Repeat("─", c.width), below)
+	fmt.Fprintf(w, "       └%s\n        %s\n", strings.Repeat("─", chartWidth), below)
 }

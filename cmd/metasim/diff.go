@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -31,26 +30,19 @@ func newDiff(std streams) *cobra.Command {
 			if err != nil {
 				return badUsage(err)
 			}
-			if err := printComparison(v, asJSON, std); err != nil {
-				return failed(err)
+			if asJSON {
+				err = printJSON(std.out, v)
+			} else {
+				printEach(std.err, "note", v.Notes)
+				err = v.WriteText(std.out)
 			}
-			if !v.Equal {
+			if err == nil && !v.Equal {
 				return &failure{status: 1, err: errors.New("the runs differ"), printed: true}
 			}
-			return nil
+			return failed(err)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")
 	cmd.Flags().StringVar(&typesDir, "types", "", "decode payloads by the .lcm files of this `directory`")
 	return cmd
-}
-
-func printComparison(v *compare.Verdict, asJSON bool, std streams) error {
-	if asJSON {
-		return printJSON(std.out, v)
-	}
-	for _, note := range v.Notes {
-		fmt.Fprintf(std.err, "note: %s\n", note)
-	}
-	return v.WriteText(std.out)
 }

@@ -44,22 +44,16 @@ func newValidate(std streams) *cobra.Command {
 					return failed(err)
 				}
 			} else {
-				for _, w := range warnings {
-					fmt.Fprintf(std.err, "warning: %s\n", w)
-				}
-				for _, a := range advices {
-					fmt.Fprintf(std.err, "advice: %s\n", a)
-				}
+				printEach(std.err, "warning", warnings)
+				printEach(std.err, "advice", advices)
 			}
 			if err != nil {
 				return &failure{status: 2, err: err, printed: asJSON}
 			}
 			if !asJSON {
-				if _, err := fmt.Fprintf(std.out, "%s is a good scenario\n", args[0]); err != nil {
-					return failed(err)
-				}
+				_, err = fmt.Fprintf(std.out, "%s is a good scenario\n", args[0])
 			}
-			return nil
+			return failed(err)
 		},
 	}
 	f.add(cmd)
