@@ -176,12 +176,12 @@ func (m *Monitor) describe(shot *server.Snapshot, id metasim.ClientID, e examine
 	default:
 		does = fmt.Sprintf("%s at %v has been computing for %s", c.Name, c.Clock, span(silence))
 	}
-	switch {
-	case process == "":
-	case v.idle():
-		does += ": " + process
-	default:
-		does += ", " + process
+	if process != "" {
+		joint := ", "
+		if v.idle() {
+			joint = ": "
+		}
+		does += joint + process
 	}
 	if line != "" {
 		does += ", last line of its output: " + line
@@ -252,21 +252,16 @@ func describeProcess(c *server.ClientSnapshot, p Process, e examiner) (v process
 func others(shot *server.Snapshot, but *server.ClientSnapshot) string {
 	const most = 3
 	var names []string
-	more := 0
 	for i := range shot.Clients {
-		switch c := &shot.Clients[i]; {
-		case c.State != server.Absent || c == but:
-		case len(names) < most:
+		if c := &shot.Clients[i]; c.State == server.Absent && c != but {
 			names = append(names, c.Name)
-		default:
-			more++
 		}
 	}
-	switch {
+	switch more := len(names) - most; {
 	case len(names) == 0:
 		return ""
 	case more > 0:
-		return fmt.Sprintf("; nor have %s and %d others", strings.Join(names, ", "), more)
+		return fmt.Sprintf("; nor have %s and %d others", strings.Join(names[:most], ", "), more)
 	}
 	return "; nor have " + strings.Join(names, ", ")
 }
