@@ -23,9 +23,8 @@ func TestPage(t *testing.T) {
 	b.Goto(site.URL + "/#token=" + d.token)
 	seesSlowest(t, b)
 	const places = `JSON.stringify([...document.querySelectorAll("th")].map(e => e.getBoundingClientRect().x))`
-	var before, after string
-	b.Eval(places, &before)
-	b.Eval(`window.kept = document.querySelector("#rows tr"), 0`, nil)
+	before := browser.Eval[string](b, places)
+	b.Do(`window.kept = document.querySelector("#rows tr"), 0`)
 	asksWhy(t, b)
 	comesBack(t, b, site)
 
@@ -38,11 +37,8 @@ func TestPage(t *testing.T) {
 	require.Equal(t, "What the run waits for:", b.Text("#why-title"))
 	require.Contains(t, b.Text("#chain"), "the run is paused at ")
 	b.Until(`document.querySelector("#rows .waits").textContent === "the pause"`)
-	b.Eval(places, &after)
-	require.Equal(t, before, after, "the columns stay where they are")
-	var kept bool
-	b.Eval(`window.kept.isConnected`, &kept)
-	require.True(t, kept, "the rows stay what they are: they may be selected")
+	require.Equal(t, before, browser.Eval[string](b, places), "the columns stay where they are")
+	require.True(t, browser.Eval[bool](b, `window.kept.isConnected`), "the rows stay what they are: they may be selected")
 	at := d.Snapshot().Halt.Next
 	b.Click("#step")
 	b.Until(fmt.Sprintf(`document.querySelector("#now").title !== %q`, at))
@@ -52,7 +48,7 @@ func TestPage(t *testing.T) {
 	b.Click("#until button")
 	b.Until(`!document.querySelector("#notice").hidden`)
 	require.Contains(t, b.Text("#notice"), "not a duration")
-	b.Eval(`document.querySelector("#until-time").value = "2.5s"`, nil)
+	b.Do(`document.querySelector("#until-time").value = "2.5s"`)
 	b.Click("#until button")
 	b.Until(`document.querySelector("#now").textContent === "2.500 s" && document.querySelector("#state").textContent === "paused"`)
 	require.Contains(t, b.Complaints(site.URL), "error: Failed to load resource: the server responded with a status of 409 (Conflict) "+site.URL+"/ctl/until?t=soon")

@@ -42,8 +42,7 @@ func TestThePageInABrowser(t *testing.T) {
 		"#headline .figure": 4, "#breakdown .stack i": 1, "#blame .ribbon": 2, "#usage .stack": 4, "#whatif .if": 1, "#cores .stack": 2,
 		"#advice li": 1, "#links tbody tr": 3, "#clients tbody tr": 4,
 	} {
-		var n int
-		b.Eval(`document.querySelectorAll("`+selector+`").length`, &n)
+		n := browser.Eval[int](b, `document.querySelectorAll("`+selector+`").length`)
 		require.GreaterOrEqual(t, n, least, selector)
 	}
 	b.Until(inked + " > 20")
@@ -65,9 +64,8 @@ func TestThePageInABrowser(t *testing.T) {
 // What hands do: the other axis, messages, zoom, a look at a bar, a filter, a table sorted.
 func TestThePageAnswers(t *testing.T) {
 	b, address := open(t, robot)
-	drawing := func() (s string) {
-		b.Eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(document.querySelector("#lanes").toDataURL()))))`, &s)
-		return s
+	drawing := func() string {
+		return browser.Eval[string](b, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(document.querySelector("#lanes").toDataURL()))))`)
 	}
 	before := drawing()
 	for _, button := range []string{"#arrows", "#axis-sim", "#axis-wall", "#zoom-in", "#zoom-all", "#critical"} {
@@ -93,9 +91,7 @@ func TestNamesAreNoMarkupInABrowser(t *testing.T) {
 	b.Until(`document.body.innerText.includes("window.broken = 1")`)
 	b.Click("#lanes")
 	b.Until(`document.querySelector("#detail").innerText.includes("computed")`)
-	var clean bool
-	b.Eval(`window.broken === undefined && document.querySelectorAll("img").length === 0`, &clean)
-	require.True(t, clean)
+	require.True(t, browser.Eval[bool](b, `window.broken === undefined && document.querySelectorAll("img").length === 0`))
 	require.Empty(t, b.Complaints(address))
 }
 

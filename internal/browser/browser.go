@@ -1,17 +1,15 @@
 // Package browser is a headless Chromium for tests of what people look at: it opens a page, clicks on it, asks it, takes
-// its picture, and fails the test for whatever the page writes to its console as an error.
+// its picture, and tells what the page writes to its console as an error.
 //
-// It speaks the DevTools protocol over a pipe. Where there is no Chromium the test is skipped, loudly; METASIM_PICTURES
-// names a directory in which pictures are kept, to look at.
+// chromedp drives it. Where there is no Chromium the test is skipped, loudly; METASIM_PICTURES names a directory in which
+// pictures are kept, to look at.
 package browser
 
 import (
-	"bufio"
-	"encoding/base64"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,45 +17,23 @@ import (
 	"sync"
 	"testing"
 	"time"
-)
 
-// names are those under which Chromium is found.
-var names = []string{"chromium", "chromium-browser", "google-chrome", "chrome"}
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
 
 // A Browser is a Chromium with one page.
 type Browser struct {
-	t       testing.TB
-	to      io.Writer
-	session string
+	t   testing.TB
+	ctx context.Context // of chromedp: the page
 
-	mu      sync.Mutex
-	number  int
-	waiting map[int]chan reply
-	events  []event // since they were last looked at
-	gone    error
-}
-
-type message struct {
-	ID        int             `json:"id,omitempty"`
-	SessionID string          `json:"sessionId,omitempty"`
-	Method    string          `json:"method,omitempty"`
-	Params    any             `json:"params,omitempty"`
-	Result    json.RawMessage `json:"result,omitempty"`
-	Error     *failure        `json:"error,omitempty"`
-}
-
-type failure struct {
-	Message string `json:"message"`
-}
-
-type event struct {
-	method string
-	params json.RawMessage
-}
-
-type reply struct {
-	result json.RawMessage
-	err    error
+	mu     sync.Mutex
+	events []any // since they were last looked at
 }
 
 // patience is how long the browser may take for anything: on a machine that does something else besides.
@@ -66,49 +42,15 @@ const patience = 60 * time.Second
 // Open starts a browser with an empty page. It ends with the test.
 func Open(t testing.TB) *Browser {
 	t.Helper()
-	path := ""
-	for _, name := range names {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
-	if path == "" {
+	b := &Browser{t: t}
+	b.ctx, _ = chromedp.NewContext(context.Background(), chromedp.WithListener(b.note), // Cancel, below, ends it
+		chromedp.WithAllocatorOptions(chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(patience)))
+	err := chromedp.Do(b.ctx)
+	if errors.Is(err, exec.ErrNotFound) {
 		t.Skip("SKIPPED LOUDLY: no chromium, so the page is not looked at")
 	}
-	return start(t, path)
-}
-
-func start(t testing.TB, path string) *Browser {
-	t.Helper()
-	fromUs, toIt, err := os.Pipe()
 	check(t, err)
-	fromIt, toUs, err := os.Pipe()
-	check(t, err)
-	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-		"--no-first-run", "--disable-background-networking", "--disable-extensions", "--mute-audio", "--remote-debugging-pipe",
-		"--user-data-dir="+t.TempDir(), "about:blank")
-	cmd.ExtraFiles = []*os.File{fromUs, toUs} // it reads from 3, and writes to 4
-	check(t, cmd.Start())
-	check(t, errors.Join(fromUs.Close(), toUs.Close()))
-	b := &Browser{t: t, to: toIt, waiting: map[int]chan reply{}}
-	var reading sync.WaitGroup
-	reading.Go(func() { b.listen(fromIt) })
-	t.Cleanup(func() {
-		b.call("Browser.close", nil, nil)
-		// How it ended is of no interest.
-		_ = cmd.Wait()
-		reading.Wait()
-		_ = errors.Join(toIt.Close(), fromIt.Close())
-	})
-	var target struct{ TargetID string }
-	check(t, b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target))
-	var attached struct{ SessionID string }
-	check(t, b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached))
-	b.session = attached.SessionID
-	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
-		check(t, b.call(domain+".enable", nil, nil))
-	}
+	t.Cleanup(func() { check(t, chromedp.Cancel(b.ctx)) })
 	return b
 }
 
@@ -119,182 +61,96 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// listen takes what the browser says: JSON, with a zero byte behind each.
-func (b *Browser) listen(from io.Reader) {
-	r := bufio.NewReader(from)
-	for {
-		text, err := r.ReadBytes(0)
-		if err != nil {
-			b.end(err)
-			return
-		}
-		var m struct {
-			message
-			Params json.RawMessage `json:"params"`
-		}
-		if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
-			b.end(err)
-			return
-		}
-		b.mu.Lock()
-		if m.ID == 0 {
-			b.events = append(b.events, event{m.Method, m.Params})
-		} else if answer := b.waiting[m.ID]; answer != nil {
-			delete(b.waiting, m.ID)
-			r := reply{result: m.Result}
-			if m.Error != nil {
-				r.err = errors.New(m.Error.Message)
-			}
-			answer <- r
-		}
-		b.mu.Unlock()
-	}
-}
-
-func (b *Browser) end(err error) {
+func (b *Browser) note(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.gone = fmt.Errorf("the browser has gone: %w", err)
-	for id, answer := range b.waiting {
-		delete(b.waiting, id)
-		answer <- reply{err: b.gone}
-	}
+	b.events = append(b.events, event)
 }
 
-// call has the browser do something, and waits until it is done.
-func (b *Browser) call(method string, params, result any) error {
-	answer := make(chan reply, 1)
-	b.mu.Lock()
-	b.number++
-	id := b.number
-	if b.gone != nil {
-		b.mu.Unlock()
-		return b.gone
-	}
-	b.waiting[id] = answer
-	b.mu.Unlock()
-	text, err := json.Marshal(message{ID: id, SessionID: b.session, Method: method, Params: params})
+// run has the browser do something, and waits until it is done.
+func run[T any](b *Browser, what string, action chromedp.Action[T]) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, action)
 	if err != nil {
-		return err
+		b.t.Fatalf("%s: %v", what, err)
 	}
-	if _, err := b.to.Write(append(text, 0)); err != nil {
-		return err
-	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case r := <-answer:
-		if r.err != nil {
-			return fmt.Errorf("%s: %w", method, r.err)
-		}
-		if result == nil {
-			return nil
-		}
-		return json.Unmarshal(r.result, result)
-	case <-timer.C:
-		return fmt.Errorf("%s: no answer after %v", method, patience)
-	}
+	return value
 }
 
 // Goto opens an address.
 func (b *Browser) Goto(url string) {
 	b.t.Helper()
-	var went struct{ ErrorText string }
-	check(b.t, b.call("Page.navigate", map[string]any{"url": url}, &went))
-	if went.ErrorText != "" {
-		b.t.Fatalf("%s: %s", url, went.ErrorText)
-	}
-	b.Until(`document.readyState === "complete"`)
+	run(b, url, chromedp.Navigate(url))
 }
 
 // Eval evaluates a JavaScript expression in the page, promises awaited, and decodes its value.
-func (b *Browser) Eval(expression string, value any) {
+func Eval[T any](b *Browser, expression string) T {
 	b.t.Helper()
-	var r struct {
-		Result           struct{ Value json.RawMessage }
-		ExceptionDetails *struct {
-			Text      string
-			Exception struct{ Description string }
-		}
-	}
-	check(b.t, b.call("Runtime.evaluate", map[string]any{
-		"expression": expression, "awaitPromise": true, "returnByValue": true,
-	}, &r))
-	if e := r.ExceptionDetails; e != nil {
-		b.t.Fatalf("%s: %s %s", expression, e.Text, e.Exception.Description)
-	}
-	if value != nil {
-		check(b.t, json.Unmarshal(r.Result.Value, value))
-	}
+	return run(b, expression, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// Until waits for a JavaScript condition to hold in the page.
+// Do evaluates a JavaScript expression in the page for what it does.
+func (b *Browser) Do(expression string) {
+	b.t.Helper()
+	Eval[chromedp.Void](b, expression)
+}
+
+// Until waits for a JavaScript condition to hold in the page. chromedp.Poll would compile the condition in the page, which a
+// page that forbids that by its Content-Security-Policy refuses.
 func (b *Browser) Until(condition string) {
 	b.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); ; <-tick.C {
-		var holds bool
-		b.Eval("Boolean("+condition+")", &holds)
-		if holds {
-			return
-		}
+	for end := time.Now().Add(patience); !Eval[bool](b, "Boolean("+condition+")"); <-tick.C {
 		if time.Now().After(end) {
-			var text string
-			b.Eval("document.body.innerText", &text)
-			b.t.Fatalf("this does not come to hold: %s; the page says:\n%s", condition, text)
+			b.t.Fatalf("this does not come to hold: %s; the page says:\n%s", condition, b.Text("body"))
 		}
 	}
 }
 
 // Text returns the text of the first element that a selector finds.
-func (b *Browser) Text(selector string) (text string) {
+func (b *Browser) Text(selector string) string {
 	b.t.Helper()
-	b.Eval(fmt.Sprintf("document.querySelector(%q).innerText", selector), &text)
-	return text
+	return Eval[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
 }
 
 // Click clicks with the mouse in the middle of an element, whatever lies there: what is hidden is not clicked on.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
-	var at struct{ X, Y float64 }
-	b.Eval(fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.scrollIntoView({block: "center"});
-		const r = e.getBoundingClientRect(); return {x: r.x + r.width / 2, y: r.y + r.height / 2}; })()`, selector), &at)
-	for _, kind := range []string{"mousePressed", "mouseReleased"} {
-		check(b.t, b.call("Input.dispatchMouseEvent", map[string]any{
-			"type": kind, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1,
-		}, nil))
-	}
+	run(b, selector, chromedp.Click(chromedp.CSS(selector)))
 }
 
 // Type writes text where the cursor is.
 func (b *Browser) Type(text string) {
 	b.t.Helper()
-	check(b.t, b.call("Input.insertText", map[string]any{"text": text}, nil))
+	run(b, text, func(ctx context.Context, page *chromedp.Target) (cdp.Empty, error) {
+		return cdp.Call(ctx, page, input.InsertText, input.InsertTextParams{Text: text})
+	})
 }
 
 // Show sets the width and the height of the page in pixels, and whether its user likes it dark.
 func (b *Browser) Show(width, height int, dark bool) {
 	b.t.Helper()
-	check(b.t, b.call("Emulation.setDeviceMetricsOverride", map[string]any{
-		"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600,
-	}, nil))
-	scheme := "light"
+	scheme := &emulation.MediaFeature{Name: "prefers-color-scheme", Value: "light"}
 	if dark {
-		scheme = "dark"
+		scheme.Value = "dark"
 	}
-	check(b.t, b.call("Emulation.setEmulatedMedia", map[string]any{
-		"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}},
-	}, nil))
+	var kind []chromedp.EmulateViewportOption
+	if width < 600 {
+		kind = append(kind, chromedp.EmulateMobile)
+	}
+	run(b, "show", chromedp.EmulateViewport(int64(width), int64(height), kind...))
+	run(b, "show", func(ctx context.Context, page *chromedp.Target) (cdp.Empty, error) {
+		return cdp.Call(ctx, page, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{scheme}})
+	})
 }
 
 // Picture takes a picture of what is shown, as PNG. It is kept under a name where METASIM_PICTURES says so.
 func (b *Browser) Picture(name string) []byte {
 	b.t.Helper()
-	var shot struct{ Data string }
-	check(b.t, b.call("Page.captureScreenshot", map[string]any{"format": "png"}, &shot))
-	png, err := base64.StdEncoding.DecodeString(shot.Data)
-	check(b.t, err)
+	png := run(b, name, chromedp.CaptureScreenshot())
 	if dir := os.Getenv("METASIM_PICTURES"); dir != "" {
 		check(b.t, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
 	}
@@ -304,8 +160,7 @@ func (b *Browser) Picture(name string) []byte {
 // Overflows returns by how many pixels the page is wider than what is shown of it.
 func (b *Browser) Overflows() (pixels int) {
 	b.t.Helper()
-	b.Eval("document.documentElement.scrollWidth - document.documentElement.clientWidth", &pixels)
-	return pixels
+	return Eval[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth")
 }
 
 // Complaints returns what has gone wrong on the page since it was last asked: exceptions, errors on the console, what could
@@ -314,28 +169,33 @@ func (b *Browser) Complaints(own string) (all []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range b.events {
-		var p struct {
-			Type             string
-			Args             json.RawMessage
-			ExceptionDetails json.RawMessage
-			Entry            struct{ Level, Text, URL string }
-			Request          struct{ URL string }
-		}
-		if err := json.Unmarshal(e.params, &p); err != nil {
-			all = append(all, err.Error())
-		}
-		switch {
-		case e.method == "Runtime.exceptionThrown":
-			all = append(all, "exception: "+string(p.ExceptionDetails))
-		case e.method == "Runtime.consoleAPICalled" && (p.Type == "error" || p.Type == "warning" || p.Type == "assert"):
-			all = append(all, p.Type+": "+string(p.Args))
-		case e.method == "Log.entryAdded" && (p.Entry.Level == "error" || p.Entry.Level == "warning"):
-			all = append(all, p.Entry.Level+": "+p.Entry.Text+" "+p.Entry.URL)
-		case e.method == "Network.requestWillBeSent" && !strings.HasPrefix(p.Request.URL, own) &&
-			!strings.HasPrefix(p.Request.URL, "data:") && !strings.HasPrefix(p.Request.URL, "about:"):
-			all = append(all, "it asks "+p.Request.URL)
+		switch e := e.(type) {
+		case *runtime.EventExceptionThrown:
+			all = append(all, "exception: "+text(e.ExceptionDetails))
+		case *runtime.EventConsoleAPICalled:
+			if e.Type == "error" || e.Type == "warning" || e.Type == "assert" {
+				all = append(all, string(e.Type)+": "+text(e.Args))
+			}
+		case *log.EventEntryAdded:
+			if e.Entry.Level == "error" || e.Entry.Level == "warning" {
+				all = append(all, string(e.Entry.Level)+": "+e.Entry.Text+" "+e.Entry.URL)
+			}
+		case *network.EventRequestWillBeSent:
+			url := e.Request.URL
+			if !strings.HasPrefix(url, own) && !strings.HasPrefix(url, "data:") && !strings.HasPrefix(url, "about:") {
+				all = append(all, "it asks "+url)
+			}
 		}
 	}
 	b.events = nil
 	return all
+}
+
+// text is a value as JSON.
+func text(value any) string {
+	b, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
 }

@@ -90,6 +90,7 @@ var heavy = map[string][]string{
 	"charm.land/bubbletea":                {"monitor/tui"},
 	"github.com/spf13/viper":              {"cmd/metasim"},
 	"github.com/spf13/cobra":              {"cmd/metasim"},
+	"github.com/chromedp":                 {"internal/browser"},
 }
 
 func TestHeavyLibrariesAreSeenOnce(t *testing.T) {
