@@ -67,7 +67,7 @@ func TestByName(t *testing.T) {
 // The most blamed client stays so until another has clearly more blame, or it leaves.
 func TestWorse(t *testing.T) {
 	shot := server.Snapshot{Clients: make([]server.ClientSnapshot, 3)}
-	m := NewMonitor(nil, Config{})
+	m := NewMonitor(nil, func(string) Process { return Process{} })
 	for _, c := range []struct {
 		blame []float64
 		want  int
@@ -87,19 +87,19 @@ func TestWorse(t *testing.T) {
 // The process of a client is that at the other end of its connection, if it is known: what was started may be a script.
 func TestProcess(t *testing.T) {
 	said := func() string { return "word" }
-	m := NewMonitor(nil, Config{Process: func(string) Process { return Process{PID: 7, Said: said} }})
+	m := NewMonitor(nil, func(string) Process { return Process{PID: 7, Said: said} })
 	for peer, want := range map[string]int{"unix pid 42": 42, "shm pid 42": 42, "tcp 127.0.0.1:80": 7, "unix peer": 7, "": 7} {
 		p := m.process(&server.ClientSnapshot{Peer: peer})
 		require.Equal(t, want, p.PID, peer)
 		require.Equal(t, "word", p.Said())
 	}
-	m = NewMonitor(nil, Config{Process: func(string) Process { return Process{Inside: true} }})
+	m = NewMonitor(nil, func(string) Process { return Process{Inside: true} })
 	require.Equal(t, os.Getpid(), m.process(&server.ClientSnapshot{Peer: "in-process"}).PID)
 }
 
 // Before a run begins, the clients that it waits for are on top, and the chain names them.
 func TestJoining(t *testing.T) {
-	m := NewMonitor(nil, Config{})
+	m := NewMonitor(nil, func(string) Process { return Process{} })
 	shot := server.Snapshot{Clients: []server.ClientSnapshot{
 		{Status: metasim.Status{Name: "a"}, State: server.Initializing}, {Status: metasim.Status{Name: "b"}}, {Status: metasim.Status{Name: "c"}},
 	}}

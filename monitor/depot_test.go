@@ -57,10 +57,7 @@ func open(t *testing.T, robots int, cue <-chan struct{}) *depot {
 	})
 	require.NoError(t, err)
 	d := &depot{Server: srv, t: t, net: mem.NewNet(), ended: make(chan struct{}), token: "sesame"}
-	d.monitor = monitor.NewMonitor(srv, monitor.Config{
-		Interval: 20 * time.Millisecond,
-		Process:  func(string) monitor.Process { return monitor.Process{Inside: true} },
-	})
+	d.monitor = monitor.NewMonitor(srv, func(string) monitor.Process { return monitor.Process{Inside: true} })
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() { _ = srv.Accept(d.net) }) // until the run is over

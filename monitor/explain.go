@@ -210,7 +210,7 @@ func waiting(shot *server.Snapshot, c *server.ClientSnapshot) string {
 // process returns the process of a client, as far as it is known. A connection inside this host tells its number; the process that metasim
 // started may be a script that has started the client.
 func (m *Monitor) process(c *server.ClientSnapshot) Process {
-	p := m.config.Process(c.Name)
+	p := m.processOf(c.Name)
 	if p.Inside {
 		p.PID = os.Getpid()
 		return p

@@ -28,7 +28,7 @@ func explained(hops int, first server.State, p Process, v processState) []string
 		h := metasim.Hold{Hop: metasim.Hop{From: metasim.ClientID(i - 1), To: metasim.ClientID(i)}, Reason: metasim.Heard}
 		chain = append(chain, h)
 	}
-	m := NewMonitor(nil, Config{Process: func(string) Process { return p }})
+	m := NewMonitor(nil, func(string) Process { return p })
 	return m.sentences(&shot, metasim.ClientID(hops), chain, examiner{state: func(int) processState { return v }})
 }
 

@@ -110,7 +110,7 @@ func (m *Monitor) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	tick := time.NewTicker(2 * m.config.Interval)
+	tick := time.NewTicker(2 * minInterval)
 	defer tick.Stop()
 	control := http.NewResponseController(w)
 	for {

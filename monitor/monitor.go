@@ -8,21 +8,12 @@ import (
 	"metasim/server"
 )
 
-// A Config says what a Monitor needs besides its server.
-type Config struct {
-	// Process returns the process of a client, as far as it is known. Nil: no process is known.
-	Process func(client string) Process
-	// Interval is how old a View may be. Zero: 250 ms. With very many clients a View may be older, up to two seconds, so that at most
-	// a hundredth of the time is spent on snapshots.
-	Interval time.Duration
-}
-
 // A Monitor makes views of a run for all that ask. It is safe for concurrent use.
 type Monitor struct {
-	server *server.Server
-	config Config
-	over   chan struct{} // closed by Close
-	once   sync.Once
+	server    *server.Server
+	processOf func(client string) Process // as far as it is known
+	over      chan struct{}               // closed by Close
+	once      sync.Once
 
 	mu      sync.Mutex
 	next    time.Time // when it takes a snapshot again
@@ -38,10 +29,12 @@ type Monitor struct {
 }
 
 const (
-	recent          = 3 * time.Second // the time over which rates are computed
-	defaultInterval = 250 * time.Millisecond
-	maxInterval     = 2 * time.Second
-	maxShare        = 100 // of the time between two snapshots, what one may take: a hundredth
+	recent = 3 * time.Second // the time over which rates are computed
+	// A View may be as old as minInterval; with very many clients it may be older, up to maxInterval, so that at most one part in
+	// maxShare of the time is spent on snapshots.
+	minInterval = 250 * time.Millisecond
+	maxInterval = 2 * time.Second
+	maxShare    = 100
 )
 
 // A View is the state of a run: /status.json. Fields ending in _s are in seconds.

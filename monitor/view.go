@@ -10,15 +10,10 @@ import (
 	"metasim/server"
 )
 
-// NewMonitor returns a monitor of a run. It takes a snapshot of the server only when a view is asked for.
-func NewMonitor(s *server.Server, c Config) *Monitor {
-	if c.Interval == 0 {
-		c.Interval = defaultInterval
-	}
-	if c.Process == nil {
-		c.Process = func(string) Process { return Process{} }
-	}
-	return &Monitor{server: s, config: c, over: make(chan struct{}), slowest: -1}
+// NewMonitor returns a monitor of a run; process returns the process of a client, as far as it is known. It takes a snapshot of the
+// server only when a view is asked for.
+func NewMonitor(s *server.Server, process func(client string) Process) *Monitor {
+	return &Monitor{server: s, processOf: process, over: make(chan struct{}), slowest: -1}
 }
 
 // Close ends what the Handler still serves: with a view of the end of the run.
@@ -40,7 +35,7 @@ func (m *Monitor) View() View {
 	if now := time.Now(); !now.Before(m.next) || m.ended() && m.view.State != "over" {
 		shot := m.server.Snapshot()
 		m.take(&shot, now)
-		m.next = now.Add(max(m.config.Interval, min(maxShare*shot.Took, maxInterval)))
+		m.next = now.Add(max(minInterval, min(maxShare*shot.Took, maxInterval)))
 	}
 	return m.view
 }

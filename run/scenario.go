@@ -85,7 +85,7 @@ func (r *runner) open(table *delay.Table) (err error) {
 	}
 	r.clients.server = r.server
 	if o.Live != nil {
-		m := monitor.NewMonitor(r.server, monitor.Config{Process: r.clients.whereabouts})
+		m := monitor.NewMonitor(r.server, r.clients.whereabouts)
 		r.live, err = newLiveServer(o.Live, m, r.dir, o.Log)
 	}
 	return err
