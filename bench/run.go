@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"metasim/client"
 	"metasim/delay"
@@ -176,7 +175,8 @@ func runClients(ctx context.Context, j job) error {
 	return d.run(ctx, j.Clients)
 }
 
-// config returns the configuration of the server, and what is to be called after the run.
+// config returns the configuration of the server, and what is to be called after the run. A journal is written as in an ordinary
+// run, and removed at the end.
 func (s *scenario) config() (config server.Config, done func() error, err error) {
 	table, err := delay.NewTable(1, s.links)
 	if err != nil {
@@ -189,43 +189,21 @@ func (s *scenario) config() (config server.Config, done func() error, err error)
 	for _, p := range s.clients {
 		config.Core.Clients = append(config.Core.Clients, p.name)
 	}
-	done = func() error { return nil }
-	if !s.noJournal {
-		r, err := newRecorder(slices.Sorted(slices.Values(config.Core.Clients)))
-		if err != nil {
-			return config, nil, err
-		}
-		config.Observers, done = append(config.Observers, r), r.close
+	if s.noJournal {
+		return config, func() error { return nil }, nil
 	}
-	return config, done, nil
-}
-
-// A recorder writes a journal as an ordinary run does, and removes it at the end.
-type recorder struct {
-	path    string
-	writer  *journal.Writer
-	flushed int64
-}
-
-func newRecorder(names []string) (*recorder, error) {
 	path, err := os.MkdirTemp("", "metasim-bench-")
 	if err != nil {
-		return nil, err
+		return config, nil, err
 	}
-	dir, err := journal.Create(filepath.Join(path, "run"))
+	dir, err := journal.Create(path)
 	if err != nil {
-		return nil, err
+		return config, nil, err
 	}
-	w, err := dir.NewJournal(names)
-	return &recorder{path: path, writer: w}, err
-}
-
-func (r *recorder) Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error {
-	if err := r.writer.Observe(wall, ev, effects); err != nil || wall-r.flushed < int64(250*time.Millisecond) {
-		return err
+	w, err := dir.NewJournal(slices.Sorted(slices.Values(config.Core.Clients)))
+	if err != nil {
+		return config, nil, err
 	}
-	r.flushed = wall
-	return r.writer.Flush()
+	config.Observers = []server.Observer{w}
+	return config, func() error { return errors.Join(w.Close(), os.RemoveAll(path)) }, nil
 }
-
-func (r *recorder) close() error { return errors.Join(r.writer.Close(), os.RemoveAll(r.path)) }

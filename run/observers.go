@@ -15,7 +15,6 @@ import (
 	"metasim/metasim"
 	"metasim/record/journal"
 	"metasim/scenarios"
-	"metasim/server"
 )
 
 // Two observers may watch a run: the record writes it to disk, the mirror shows it on a public LCM network.
@@ -28,11 +27,7 @@ type recorder struct {
 	dir      journal.Dir
 	manifest journal.Manifest
 	writer   *journal.Writer // nil: the run has no journal
-	flushed  int64           // when the journal was last flushed, in wall-clock nanoseconds as given to Observe
 }
-
-// flushEvery bounds, in wall-clock nanoseconds, how much of the end of a run its journal lacks if this process is killed.
-const flushEvery = int64(250 * time.Millisecond)
 
 // newRecorder begins the record: from now on the directory says that a run has begun and not ended.
 func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*recorder, error) {
@@ -71,23 +66,6 @@ func cpus() int {
 		return runtime.NumCPU()
 	}
 	return min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
-}
-
-// observers returns the record if it has a journal to write.
-func (r *recorder) observers() []server.Observer {
-	if r.writer == nil {
-		return nil
-	}
-	return []server.Observer{r}
-}
-
-// Observe implements server.Observer.
-func (r *recorder) Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error {
-	if err := r.writer.Observe(wall, ev, effects); err != nil || wall-r.flushed < flushEvery {
-		return err
-	}
-	r.flushed = wall
-	return r.writer.Flush()
 }
 
 // finish ends the record with the outcome of the run.

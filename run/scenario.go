@@ -98,8 +98,11 @@ func (r *runner) config(table *delay.Table) server.Config {
 		Scenario: sc.Name, Seed: sc.Seed, Token: r.listeners.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
 		Timed:        !r.options.NoTrace && !r.options.NoJournal, // a report reads the times in the journal
 		Live:         len(sc.RealTime()) > 0,
-		StartTimeout: sc.StartTimeout, Observers: r.record.observers(), After: r.clients.scheduler.Served(),
+		StartTimeout: sc.StartTimeout, After: r.clients.scheduler.Served(),
 		ProcessEnd: r.clients.lossReport, Log: r.options.Log,
+	}
+	if r.record.writer != nil {
+		config.Observers = append(config.Observers, r.record.writer)
 	}
 	if r.mirror != nil {
 		config.Observers = append(config.Observers, r.mirror)

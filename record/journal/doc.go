@@ -26,9 +26,8 @@
 // # Duties of the caller
 //
 //  1. Use a Writer from one goroutine. The package reads no clock: the caller gives the wall-clock times.
-//  2. Flush at times: what is in the buffer is lost if the process is killed. Close at the end.
-//  3. Check the errors, or at least that of Close: the first error stays.
-//  4. Write the manifest when the run begins and again when it has ended (see [Manifest]). Only the Finish effect marks the end of a
+//  2. Close at the end. Check the errors, or at least that of Close: the first error stays.
+//  3. Write the manifest when the run begins and again when it has ended (see [Manifest]). Only the Finish effect marks the end of a
 //     journal: where it is missing the run was killed, even if the last record is complete.
 //
 // # The file, byte by byte

@@ -332,7 +332,7 @@ func TestErrorsOfTheWriterStick(t *testing.T) {
 	require.NoError(t, w.Observe(0, big, nil))
 	require.ErrorIs(t, w.Observe(0, big, nil), io.ErrShortWrite)
 	require.ErrorIs(t, w.Observe(0, &metasim.Begin{}, nil), io.ErrShortWrite)
-	require.ErrorIs(t, w.Flush(), io.ErrShortWrite)
+	require.ErrorIs(t, w.flush(), io.ErrShortWrite)
 	require.ErrorIs(t, w.Close(), io.ErrShortWrite)
 	require.NoError(t, w.Close(), "a second Close does nothing")
 	assert.Equal(t, 1, f.closed)

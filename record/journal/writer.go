@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"time"
 
 	"metasim/metasim"
 )
@@ -14,17 +15,21 @@ const (
 	flushAt = 1 << 16 // bytes in the buffer at which it is written
 	keepAt  = 1 << 20 // a buffer that a large payload made larger than this is freed
 	splitAt = 1 << 20 // bytes of a record after which further effects go into a record of their own
+
+	// flushEvery bounds, in wall-clock nanoseconds, how much of the end of a run its journal lacks if the process is killed.
+	flushEvery = int64(250 * time.Millisecond)
 )
 
-// A Writer writes a journal. It is buffered and not safe for concurrent use. After an error every call fails with that error: what
+// A Writer writes a journal. It is buffered and not safe for concurrent use; what is in the buffer is lost if the process is killed. After an error every call fails with that error: what
 // follows a gap cannot be replayed.
 type Writer struct {
-	w     io.Writer
-	buf   []byte
-	err   error
-	done  int64              // bytes that were written to w
-	index *indexer           // nil: no index
-	save  func(*Index) error // writes the index when the journal is complete
+	w       io.Writer
+	buf     []byte
+	err     error
+	done    int64              // bytes that were written to w
+	flushed int64              // when the buffer was last written because of flushEvery
+	index   *indexer           // nil: no index
+	save    func(*Index) error // writes the index when the journal is complete
 }
 
 // errClosed is the error of a closed writer.
@@ -48,11 +53,15 @@ func (w *Writer) Observe(wall int64, ev metasim.Event, effs []metasim.Effect) er
 	case len(effs) > 0:
 		w.write(settle, wall, nil, effs)
 	}
-	return w.err
+	if w.err != nil || wall-w.flushed < flushEvery {
+		return w.err
+	}
+	w.flushed = wall
+	return w.flush()
 }
 
-// Flush writes the buffer to the underlying writer. What was not flushed is lost if the process is killed.
-func (w *Writer) Flush() error {
+// flush writes the buffer to the underlying writer.
+func (w *Writer) flush() error {
 	if w.err != nil || len(w.buf) == 0 {
 		return w.err
 	}
@@ -72,7 +81,7 @@ func (w *Writer) Close() error {
 	if errors.Is(w.err, errClosed) {
 		return nil
 	}
-	err := w.Flush()
+	err := w.flush()
 	w.err = errClosed
 	if c, ok := w.w.(io.Closer); ok {
 		if e := c.Close(); err == nil && e != nil {
@@ -116,6 +125,6 @@ func (w *Writer) seal(start int) {
 	binary.LittleEndian.PutUint32(w.buf[start:], uint32(len(body)))
 	binary.LittleEndian.PutUint32(w.buf[start+4:], crc32.Checksum(body, castagnoli))
 	if len(w.buf) >= flushAt {
-		w.err = w.Flush()
+		w.err = w.flush()
 	}
 }
