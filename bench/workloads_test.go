@@ -45,7 +45,7 @@ func TestMersenneTwister(t *testing.T) {
 	m := newMersenne(5489)
 	var last uint32
 	for range 10_000 {
-		last = m.uint32()
+		last = m.Uint32()
 	}
 	assert.Equal(t, uint32(4123659995), last, "the 10000th draw, by the C++ standard")
 }
