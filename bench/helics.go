@@ -30,43 +30,31 @@ func helics() []workload {
 		helicsSend(), helicsPhold(), helicsWatts())
 }
 
-func helicsTiming() (list []workload) {
-	for _, leaves := range []int{4, 64} {
-		for _, a := range helicsPlacements(leaves + 1) {
-			if leaves > 4 && a.processes > 0 {
-				continue
-			}
-			list = append(list, workload{
-				name: "helics timing", params: a.params(Params{"leaves": leaves}), unit: "grants/s", first: 200, most: helicsSteps, fixed: true,
-				measure: a.measure(func(amount int) scenario { return leafScenario(leaves, amount, -1, false) }, times(leaves)),
-			})
-		}
+func helicsTiming() []workload {
+	timing := func(leaves int, places []placement) []workload {
+		return workload{
+			name: "helics timing", params: Params{"leaves": leaves}, unit: "grants/s", first: 200, most: helicsSteps, fixed: true,
+		}.at(places, func(amount int) scenario { return leafScenario(leaves, amount, -1, false) }, times(leaves))
 	}
-	return list
+	return append(timing(4, helicsPlacements(5)), timing(64, []placement{{transport: "mem"}})...)
 }
 
-func helicsEcho(name string, endpoint bool) (list []workload) {
+func helicsEcho(name string, endpoint bool) []workload {
 	const leaves = 4
-	for _, a := range helicsPlacements(leaves + 1) {
-		list = append(list, workload{
-			name: name, params: a.params(Params{"leaves": leaves, "size": echoSize}), unit: "messages/s", first: 200,
-			most: helicsSteps, fixed: true,
-			measure: a.measure(func(amount int) scenario { return leafScenario(leaves, amount, amount-2, endpoint) },
-				exactly(func(amount int) int { return 2 * leaves * (amount - 2) }, delivered)),
-		})
-	}
-	return list
+	return workload{
+		name: name, params: Params{"leaves": leaves, "size": echoSize}, unit: "messages/s", first: 200, most: helicsSteps, fixed: true,
+	}.at(helicsPlacements(leaves+1),
+		func(amount int) scenario { return leafScenario(leaves, amount, amount-2, endpoint) },
+		exactly(func(amount int) int { return 2 * leaves * (amount - 2) }))
 }
 
 func helicsRing() (list []workload) {
 	for _, n := range []int{2, 4, 20} {
-		for _, a := range helicsPlacements(n) {
-			list = append(list, workload{
-				name: "helics ring", params: a.params(Params{"clients": n}), unit: "hops/s", first: 100, most: 5000, fixed: true,
-				measure: a.measure(func(amount int) scenario { return ringScenario(n, amount) },
-					exactly(func(amount int) int { return n * amount }, delivered)),
-			})
-		}
+		list = append(list, workload{
+			name: "helics ring", params: Params{"clients": n}, unit: "hops/s", first: 100, most: 5000, fixed: true,
+		}.at(helicsPlacements(n),
+			func(amount int) scenario { return ringScenario(n, amount) },
+			exactly(func(amount int) int { return n * amount }))...)
 	}
 	return list
 }
@@ -83,37 +71,31 @@ func ringScenario(n, rounds int) scenario {
 
 func helicsSend() (list []workload) {
 	for _, size := range []struct{ bytes, count int }{{1, 1}, {1, 512}, {2048, 64}, {1 << 20, 1}} {
-		for _, a := range helicsPlacements(2) {
-			list = append(list, workload{
-				name: "helics messageSend", params: a.params(Params{"size": size.bytes, "count": size.count}), unit: "messages/s",
-				first: 10, most: 1000, slow: size.bytes > 1 && size.bytes < 1<<20,
-				measure: a.measure(func(amount int) scenario {
-					c := scenario{links: uniform(1)}
-					for i, p := range []ports{{Out: "SEND-0", In: "SEND-1"}, {Out: "SEND-1", In: "SEND-0"}} {
-						c.clients = append(c.clients, participant{fmt.Sprintf("fed-%d", i), &exchanger{
-							ports: p, Size: size.bytes, Messages: size.count, Until: metasim.Time(amount),
-						}})
-					}
-					return c
-				}, times(2*size.count)), // sent, as what is sent in the last nanosecond arrives as they leave
-			})
-		}
+		list = append(list, workload{
+			name: "helics messageSend", params: Params{"size": size.bytes, "count": size.count}, unit: "messages/s",
+			first: 10, most: 1000, slow: size.bytes > 1 && size.bytes < 1<<20,
+		}.at(helicsPlacements(2), func(amount int) scenario {
+			member := func(p ports) *exchanger {
+				return &exchanger{ports: p, Size: size.bytes, Messages: size.count, Until: metasim.Time(amount)}
+			}
+			return scenario{links: uniform(1), clients: []participant{
+				{"fed-0", member(ports{Out: "SEND-0", In: "SEND-1"})}, {"fed-1", member(ports{Out: "SEND-1", In: "SEND-0"})},
+			}}
+		}, times(2*size.count))...) // sent, as what is sent in the last nanosecond arrives as they leave
 	}
 	return list
 }
 
 func helicsPhold() (list []workload) {
 	for _, n := range []int{2, 8, 32} {
-		for _, a := range helicsPlacements(n) {
-			if n > 8 && a.transport == "tcp" {
-				continue
-			}
-			list = append(list, workload{
-				name: "helics phold", params: a.params(Params{"clients": n}), unit: "events/s", floor: "raw heap n=100",
-				first: 200, most: 10_000, fixed: true,
-				measure: a.measure(func(amount int) scenario { return helicsPholdScenario(n, metasim.Time(amount)) }, eventsDone),
-			})
+		places := helicsPlacements(n)
+		if n > 8 {
+			places = slices.DeleteFunc(places, func(a placement) bool { return a.transport == "tcp" })
 		}
+		list = append(list, workload{
+			name: "helics phold", params: Params{"clients": n}, unit: "events/s", floor: "raw heap n=100",
+			first: 200, most: 10_000, fixed: true,
+		}.at(places, func(amount int) scenario { return helicsPholdScenario(n, metasim.Time(amount)) }, eventsDone)...)
 	}
 	return list
 }
@@ -137,7 +119,7 @@ func helicsWatts() (list []workload) {
 				name: "helics wattsStrogatz", params: a.params(Params{"clients": n, "degree": degree, "rewired": rewired}),
 				unit: "messages/s", first: 20, most: 500, fixed: true,
 				measure: a.measure(func(amount int) scenario { return wattsScenario(n, degree, rewired, amount) },
-					exactly(func(amount int) int { return tokens * n * amount }, delivered)),
+					exactly(func(amount int) int { return tokens * n * amount })),
 			})
 		}
 	}

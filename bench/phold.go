@@ -18,24 +18,19 @@ import (
 	"metasim/server"
 )
 
-// A model is a built-in model.
-type model struct {
-	Model        string
+// A pholdModel is the built-in model.
+type pholdModel struct {
+	*federates.Model
 	With         map[string]any
-	Entry        string
-	Index, Count int // of the clients of the entry
-	is           *federates.Model
+	Index, Count int
 }
 
-func (m *model) Declare(b *client.Builder) (err error) {
-	env := catalog.Env{Entry: m.Entry, Index: m.Index, Count: m.Count, Seed: 1}
-	if m.is, err = federates.New(m.Model, m.With, env); err != nil {
+func (m *pholdModel) Declare(b *client.Builder) (err error) {
+	if m.Model, err = federates.New("phold", m.With, catalog.Env{Entry: "phold", Index: m.Index, Count: m.Count, Seed: 1}); err != nil {
 		return err
 	}
-	return m.is.Declare(b)
+	return m.Model.Declare(b)
 }
-
-func (m *model) Run(ctx context.Context, c *client.Client) error { return m.is.Run(ctx, c) }
 
 // A pholdSize is the parameters of one PHOLD; times are in means.
 type pholdSize struct {
@@ -53,8 +48,8 @@ func (s pholdSize) scenario(clients, means int) scenario {
 	lookahead := metasim.Time(s.lookahead * float64(pholdMean))
 	c := scenario{links: uniform(lookahead), until: metasim.Time(means) * pholdMean}
 	for i := range clients {
-		c.clients = append(c.clients, participant{fmt.Sprintf("phold-%02d", i), &model{
-			Model: "phold", Entry: "phold", Index: i, Count: clients,
+		c.clients = append(c.clients, participant{fmt.Sprintf("phold-%02d", i), &pholdModel{
+			Index: i, Count: clients,
 			With: map[string]any{
 				"lps": s.lps, "population": s.population, "remote": s.remote, "mean": pholdMean.String(),
 				"lookahead": lookahead.String(),
@@ -73,10 +68,8 @@ func pholds() (list []workload) {
 	for _, size := range []pholdSize{usual, tight, dense} {
 		add := func(clients int, a placement) {
 			list = append(list, workload{
-				name: "phold", params: a.params(size.params(clients)), unit: "events/s", floor: "raw heap n=2048", first: 1,
-				slow:    size != usual,
-				measure: a.measure(func(amount int) scenario { return size.scenario(clients, amount) }, eventsDone),
-			})
+				name: "phold", params: size.params(clients), unit: "events/s", floor: "raw heap n=2048", first: 1, slow: size != usual,
+			}.at([]placement{a}, func(amount int) scenario { return size.scenario(clients, amount) }, eventsDone)...)
 		}
 		add(1, placement{transport: "mem"})
 		add(2, placement{transport: "mem"})
@@ -231,23 +224,20 @@ func torus(i, width int) []int {
 // sparse is PHOLD on a torus, one LP a client: events go to one of four neighbours, so that lookahead is local.
 func sparse() (list []workload) {
 	for _, width := range []int{8, 32} {
-		for _, a := range []placement{{transport: "mem"}, {transport: "unix", processes: 2}} {
-			n := width * width
-			list = append(list, workload{
-				name: "sparse phold", params: a.params(Params{"graph": "torus", "clients": n, "population": 4, "remote": 0.25, "lookahead": 0.1}),
-				unit: "events/s", floor: "raw heap n=2048", first: 2, slow: width > 8,
-				measure: a.measure(func(amount int) scenario {
-					c := scenario{links: uniform(tick / 10)}
-					for i := range n {
-						c.clients = append(c.clients, participant{fmt.Sprintf("lp-%04d", i), &logicalProcess{
-							Index: i, Count: n, Neighbours: torus(i, width), Remote: 0.25, Population: 4,
-							Lookahead: tick / 10, Mean: 0.9 * float64(tick), Until: metasim.Time(amount) * tick,
-						}})
-					}
-					return c
-				}, eventsDone),
-			})
-		}
+		n := width * width
+		list = append(list, workload{
+			name: "sparse phold", params: Params{"graph": "torus", "clients": n, "population": 4, "remote": 0.25, "lookahead": 0.1},
+			unit: "events/s", floor: "raw heap n=2048", first: 2, slow: width > 8,
+		}.at([]placement{{transport: "mem"}, {transport: "unix", processes: 2}}, func(amount int) scenario {
+			c := scenario{links: uniform(tick / 10)}
+			for i := range n {
+				c.clients = append(c.clients, participant{fmt.Sprintf("lp-%04d", i), &logicalProcess{
+					Index: i, Count: n, Neighbours: torus(i, width), Remote: 0.25, Population: 4,
+					Lookahead: tick / 10, Mean: 0.9 * float64(tick), Until: metasim.Time(amount) * tick,
+				}})
+			}
+			return c
+		}, eventsDone)...)
 	}
 	return list
 }

@@ -32,11 +32,22 @@ func profile(path string) (stop func() error, err error) {
 	}, nil
 }
 
-// A processGroup is the processes of one measurement, with what they write to stderr.
-type processGroup struct {
-	cmds   []*exec.Cmd
-	stdins []io.Closer
-	errs   []*bytes.Buffer
+// profilePath is the file for the profile of a process; empty: there is to be none.
+func (h *harness) profilePath(process string) string {
+	if h.Profile == "" {
+		return ""
+	}
+	return filepath.Join(h.Profile, process+".pprof")
+}
+
+// A processGroup is the processes of one measurement.
+type processGroup []child
+
+// A child is a process, with what it writes to stderr.
+type child struct {
+	*exec.Cmd
+	stdin  io.Closer
+	stderr *bytes.Buffer
 }
 
 // start starts a process for a job. It ends with the context at the latest.
@@ -44,37 +55,36 @@ func (h *harness) start(ctx context.Context, all *processGroup, j job) error {
 	if len(h.Self) == 0 {
 		return errors.New("Options.Self does not say how to start another process")
 	}
-	if h.Profile != "" && j.Kind == clientsJob {
-		j.Profile = filepath.Join(h.Profile, fmt.Sprintf("clients-%d.pprof", len(all.cmds)))
+	if j.Kind == clientsJob {
+		j.Profile = h.profilePath(fmt.Sprintf("clients-%d", len(*all)))
 	}
 	spec, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, h.Self[0], h.Self[1:]...)
-	cmd.WaitDelay = time.Second
-	stderr := new(bytes.Buffer)
-	cmd.Stderr = stderr
-	in, err := cmd.StdinPipe()
+	c := child{exec.CommandContext(ctx, h.Self[0], h.Self[1:]...), nil, new(bytes.Buffer)}
+	c.WaitDelay, c.Stderr = time.Second, c.stderr
+	in, err := c.StdinPipe()
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	if err := c.Start(); err != nil {
 		return err
 	}
-	all.cmds, all.stdins, all.errs = append(all.cmds, cmd), append(all.stdins, in), append(all.errs, stderr)
+	c.stdin = in
+	*all = append(*all, c)
 	_, err = in.Write(append(spec, '\n'))
 	return err
 }
 
 // wait ends the inputs and waits for all.
-func (all *processGroup) wait() error {
+func (all processGroup) wait() error {
 	var errs []error
-	for i, cmd := range all.cmds {
+	for _, c := range all {
 		// It fails where the process has ended.
-		_ = all.stdins[i].Close()
-		if err := cmd.Wait(); err != nil {
-			errs = append(errs, fmt.Errorf("a child: %w: %s", err, bytes.TrimSpace(all.errs[i].Bytes())))
+		_ = c.stdin.Close()
+		if err := c.Wait(); err != nil {
+			errs = append(errs, fmt.Errorf("a child: %w: %s", err, bytes.TrimSpace(c.stderr.Bytes())))
 		}
 	}
 	return errors.Join(errs...)

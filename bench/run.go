@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -45,6 +45,16 @@ func (a placement) measure(scenarioOf func(amount int) scenario, of count) measu
 	}
 }
 
+// at is the workload at each of some placements, where scenarioOf makes the scenario.
+func (w workload) at(places []placement, scenarioOf func(amount int) scenario, of count) (list []workload) {
+	for _, a := range places {
+		here := w
+		here.params, here.measure = a.params(maps.Clone(w.params)), a.measure(scenarioOf, of)
+		list = append(list, here)
+	}
+	return list
+}
+
 // times counts so many for each of the amount.
 func times(each int) count {
 	return func(amount int, _ scenario, _ server.Result) (float64, error) { return float64(each * amount), nil }
@@ -55,13 +65,13 @@ func delivered(_ int, _ scenario, r server.Result) (float64, error) {
 	return float64(r.Totals.Delivered), nil
 }
 
-// exactly is a count that fails where another number of messages was delivered than should be.
-func exactly(want func(amount int) int, of count) count {
+// exactly counts messages, and fails where they are not as many as there should be.
+func exactly(want func(amount int) int) count {
 	return func(amount int, s scenario, r server.Result) (float64, error) {
 		if got := r.Totals.Delivered; got != uint64(want(amount)) {
 			return 0, fmt.Errorf("%d messages, it should be %d", got, want(amount))
 		}
-		return of(amount, s, r)
+		return delivered(amount, s, r)
 	}
 }
 
@@ -82,33 +92,28 @@ func (h *harness) run(ctx context.Context, s scenario, a placement) (result serv
 	if err != nil {
 		return result, err
 	}
-	var accepting sync.WaitGroup
+	var work sync.WaitGroup
 	for _, l := range listeners {
-		accepting.Go(func() {
+		work.Go(func() {
 			if err := srv.Accept(l); err != nil {
 				srv.Fail(err)
 			}
 		})
 	}
-	if h.Profile != "" {
-		stop, err := profile(filepath.Join(h.Profile, "server.pprof"))
-		if err != nil {
-			return result, err
-		}
-		defer func() { err = errors.Join(err, stop()) }()
+	stop, err := profile(h.profilePath("server"))
+	if err != nil {
+		return result, err
 	}
-	left := make(chan error, 1)
-	go func() {
-		err := h.runPlaced(ctx, s.clients, a, here, url)
-		if err != nil {
-			srv.Fail(err)
+	defer func() { err = errors.Join(err, stop()) }()
+	var left error
+	work.Go(func() {
+		if left = h.runPlaced(ctx, s.clients, a, here, url); left != nil {
+			srv.Fail(left)
 		}
-		left <- err
-	}()
+	})
 	err = srv.Serve(ctx)
-	err = errors.Join(err, <-left)
-	accepting.Wait()
-	return srv.Result(), err
+	work.Wait()
+	return srv.Result(), errors.Join(err, left)
 }
 
 // listen opens the listeners of a server: one for clients in this process, one for the others, as far as there are such. It
@@ -117,7 +122,7 @@ func (d *connector) listen(a placement) (listeners []wire.Listener, url string, 
 	if a.transport == "mem" || a.inside > 0 {
 		inside := mem.NewNet()
 		listeners = append(listeners, inside)
-		d.dial = func(ctx context.Context) (wire.Conn, error) { return inside.Dial(ctx) }
+		d.dial = inside.Dial
 	}
 	if a.transport == "mem" {
 		return listeners, "", nil
