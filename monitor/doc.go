@@ -15,8 +15,7 @@
 //	process.go    what the process of a client does; _linux: from /proc
 //	snapshot.go   questions to a snapshot
 //	text.go       instants and times as text
-//	handler.go    HTTP: the page, JSON, events
-//	access.go     what needs the token
+//	handler.go    HTTP: the page, JSON, events; what needs the token
 //	metrics.go    Prometheus
 //	control.go    commands
 //	remote.go     a run in another process
