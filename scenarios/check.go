@@ -35,7 +35,7 @@ func (c *checker) clients() {
 	total := 0
 	for i := range c.root.child("clients").items() {
 		p := path{"clients"}.in(i)
-		count := c.count(p)
+		count := int(c.number(p.to("count"), 1)) // 1 also where it is wrong
 		if total += count; total > maxCount {
 			c.fail(p, "brings the scenario to more than %d clients; make do with fewer", maxCount)
 			return
@@ -46,11 +46,6 @@ func (c *checker) clients() {
 			c.command(p)
 		}
 	}
-}
-
-// count returns how many clients an entry makes; 1 where that is not known.
-func (c *checker) count(p path) int {
-	return int(c.number(p.to("count"), 1))
 }
 
 // unique records the names of an entry's clients, and fails on the first name that another client has.

@@ -18,8 +18,8 @@ import (
 
 // flow checks the scenario as a whole: which clients can send to which.
 func (c *checker) flow(s *Scenario) {
-	s.flow = flow.New(s.Rules)
-	f := &flowChecker{checker: c, Graph: s.flow, s: s}
+	s.Flow = flow.New(s.Rules)
+	f := &flowChecker{checker: c, Graph: s.Flow, s: s}
 	if f.group(); c.problems != nil {
 		return
 	}

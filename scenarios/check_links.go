@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"errors"
-	"io"
 	"strings"
 
 	"metasim/delay"
@@ -126,8 +125,8 @@ func (c *checker) csv(name string) (delays delay.Empirical, err error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxCSV+1))
-	if err = errors.Join(err, f.Close()); err != nil {
+	data, err := readUpTo(f, maxCSV)
+	if err != nil {
 		return nil, err
 	}
 	if len(data) > maxCSV {

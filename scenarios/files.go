@@ -42,6 +42,12 @@ func (d directory) open(name string) (io.ReadCloser, error) {
 	return f, nil
 }
 
+// readUpTo reads a file and closes it. Where the file has more bytes than most, it returns most + 1 of them.
+func readUpTo(f io.ReadCloser, most int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	return data, errors.Join(err, f.Close())
+}
+
 func fileKind(info fs.FileInfo) string {
 	if info.IsDir() {
 		return "a directory"

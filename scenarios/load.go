@@ -10,15 +10,14 @@ import (
 
 	"metasim/federates/catalog"
 	"metasim/internal/problem"
-	"metasim/scenarios/flow"
 )
 
 // Load reads a scenario file, applies the overrides and checks the result. Warnings come with a Scenario as well as
 // with an error. The error is an *problem.Invalid wherever the scenario, not this program, is at fault.
 func Load(file string, o Overrides) (*Scenario, []problem.Problem, error) {
-	text, wrong := readSource(file)
-	if wrong != nil {
-		return nil, nil, &problem.Invalid{Problems: []problem.Problem{*wrong}}
+	text, err := readSource(file)
+	if err != nil {
+		return nil, nil, err
 	}
 	return Parse(file, text, o)
 }
@@ -84,9 +83,6 @@ func (s *Scenario) RealTime() []string {
 	}
 	return names
 }
-
-// Flow returns which clients can send to which, as far as that is known before the run; nil for a restored scenario.
-func (s *Scenario) Flow() *flow.Graph { return s.flow }
 
 // Problem makes a problem, warning or piece of advice at a path such as {"links", "0", "delay"}. It points at the deepest
 // value on the path that the file has.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -50,15 +49,12 @@ func parse(file string, text []byte) (*node, []problem.Problem) {
 }
 
 func syntaxProblem(file string, err error) problem.Problem {
-	p := problem.Problem{File: file, Message: "is no YAML here; check indentation, brackets and quotes"}
+	at, message := place{file: file}, "is no YAML here; check indentation, brackets and quotes"
 	var syntax *yaml.SyntaxError
 	if errors.As(err, &syntax) {
-		p.Message = fmt.Sprintf("is no YAML here (%s); check indentation, brackets and quotes", syntax.Message)
-		if syntax.Token != nil && syntax.Token.Position != nil {
-			p.Line, p.Column = syntax.Token.Position.Line, syntax.Token.Position.Column
-		}
+		at, message = placeOf(file, syntax.Token), fmt.Sprintf("is no YAML here (%s); check indentation, brackets and quotes", syntax.Message)
 	}
-	return p
+	return at.problem(nil, message)
 }
 
 // refused are the features of YAML that scenarios do not use, and what to write instead.
@@ -78,9 +74,7 @@ func checkTokens(file string, tokens token.Tokens) []problem.Problem {
 		blocks   []block // open lists and mappings in the indented style
 	)
 	for i, t := range tokens {
-		at := func(message string) problem.Problem {
-			return problem.Problem{File: file, Line: t.Position.Line, Column: t.Position.Column, Message: message}
-		}
+		at := func(message string) problem.Problem { return placeOf(file, t).problem(nil, message) }
 		if message, ok := refused[t.Type]; ok {
 			problems = append(problems, at(message))
 		}
@@ -144,11 +138,13 @@ type converter struct {
 	problems []problem.Problem
 }
 
-func (c *converter) place(t *token.Token) place {
+func (c *converter) place(t *token.Token) place { return placeOf(c.file, t) }
+
+func placeOf(file string, t *token.Token) place {
 	if t == nil || t.Position == nil {
-		return place{file: c.file}
+		return place{file: file}
 	}
-	return place{c.file, t.Position.Line, t.Position.Column}
+	return place{file, t.Position.Line, t.Position.Column}
 }
 
 func (c *converter) problem(at place, format string, args ...any) {
@@ -268,32 +264,27 @@ func treeOf(plain any) *node {
 // begin is the remedy for a file without a scenario.
 const begin = `begin with "name: my-scenario" and a list of clients`
 
-// readSource reads a whole scenario file. What is wrong with the file is a problem, as it is the scenario's fault.
-func readSource(file string) ([]byte, *problem.Problem) {
-	wrong := func(format string, args ...any) *problem.Problem {
-		return &problem.Problem{File: file, Message: fmt.Sprintf(format, args...)}
+// readSource reads a whole scenario file. What is wrong with the file is an *problem.Invalid, as it is the scenario's fault.
+func readSource(file string) ([]byte, error) {
+	wrong := func(format string, args ...any) error {
+		return &problem.Invalid{Problems: []problem.Problem{{File: file, Message: fmt.Sprintf(format, args...)}}}
 	}
 	info, err := os.Stat(file)
-	if os.IsNotExist(err) {
+	switch {
+	case os.IsNotExist(err):
 		return nil, wrong("there is no such file; check the path")
-	}
-	if err != nil {
+	case err != nil:
 		return nil, wrong("cannot be read (%v); check the path and its permissions", err)
-	}
-	if info.IsDir() {
+	case info.IsDir():
 		return nil, wrong("is a directory; name the *.metasim.yaml file in it")
-	}
-	if !info.Mode().IsRegular() {
+	case !info.Mode().IsRegular():
 		return nil, wrong("is no regular file; copy the scenario into a file first")
 	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, wrong("cannot be read (%v); check its permissions", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
+	text, err := readUpTo(f, maxBytes)
 	if err != nil {
 		return nil, wrong("cannot be read (%v); try again", err)
 	}
@@ -306,11 +297,10 @@ func checkText(file string, text []byte) []problem.Problem {
 	at := func(offset int, message string) []problem.Problem {
 		line := 1 + bytes.Count(text[:offset], []byte{'\n'})
 		column := 1 + utf8.RuneCount(text[bytes.LastIndexByte(text[:offset], '\n')+1:offset])
-		return []problem.Problem{{File: file, Line: line, Column: column, Message: message}}
+		return []problem.Problem{place{file, line, column}.problem(nil, message)}
 	}
 	if len(text) > maxBytes {
-		return []problem.Problem{{File: file,
-			Message: "is larger than 1 MiB; use count for many clients, and patterns for many links"}}
+		return []problem.Problem{{File: file, Message: "is larger than 1 MiB; use count for many clients, and patterns for many links"}}
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return []problem.Problem{{File: file, Message: "is empty; " + begin}}
@@ -336,8 +326,8 @@ func checkTabs(file string, text []byte) []problem.Problem {
 		if len(rest) == 0 || rest[0] != '\t' || len(bytes.TrimSpace(rest)) == 0 {
 			continue
 		}
-		problems = append(problems, problem.Problem{File: file, Line: i + 1, Column: len(line) - len(rest) + 1,
-			Message: "is indented with a tab; indent with spaces"})
+		at := place{file, i + 1, len(line) - len(rest) + 1}
+		problems = append(problems, at.problem(nil, "is indented with a tab; indent with spaces"))
 	}
 	return problems
 }

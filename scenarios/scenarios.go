@@ -49,10 +49,11 @@ type Scenario struct {
 	Rules []delay.Rule
 	// Dir is the scenario's directory: what paths in it are relative to.
 	Dir string
+	// Flow says which clients can send to which, as far as that is known before the run; nil for a restored scenario.
+	Flow *flow.Graph
 
 	doc          document // what Resolved writes
 	root         *node    // where Problem finds places
-	flow         *flow.Graph
 	allowOutside bool
 }
 

@@ -16,41 +16,37 @@ var ErrDone = errors.New("the client has done its work")
 // Receive calls each for every message, at the instant of the message and in order, until each returns ErrDone or no message can
 // come any more. Then it leaves the run with the result, which is written as JSON.
 func Receive(ctx context.Context, c *client.Client, result any, each func(client.Message) error) error {
-	return finish(ctx, c, result, func() error {
-		for {
-			messages, err := c.Next(ctx, metasim.Forever)
-			for _, m := range messages {
-				if err := each(m); err != nil {
-					return err
-				}
-			}
-			if err != nil {
-				return err
+	for {
+		messages, err := c.Next(ctx, metasim.Forever)
+		for _, m := range messages {
+			if err := each(m); err != nil {
+				return end(ctx, c, result, err)
 			}
 		}
-	})
+		if err != nil {
+			return end(ctx, c, result, err)
+		}
+	}
 }
 
 // Every calls each at start, start + period, and so on, with the messages received since, until each returns ErrDone or the run
 // ends. Then it leaves the run with the result, which is written as JSON.
 func Every(ctx context.Context, c *client.Client, start, period metasim.Time, result any,
 	each func(t metasim.Time, received []client.Message) error) error {
-	return finish(ctx, c, result, func() error {
-		for t := start; ; t = t.Add(period) {
-			messages, err := c.Step(ctx, t)
-			if err != nil {
-				return err
-			}
-			if err := each(t, messages); err != nil {
-				return err
-			}
+	for t := start; ; t = t.Add(period) {
+		messages, err := c.Step(ctx, t)
+		if err == nil {
+			err = each(t, messages)
 		}
-	})
+		if err != nil {
+			return end(ctx, c, result, err)
+		}
+	}
 }
 
-// finish leaves the run with a result once the work has ended well.
-func finish(ctx context.Context, c *client.Client, result any, work func() error) error {
-	if err := work(); !errors.Is(err, client.ErrEnd) && !errors.Is(err, ErrDone) {
+// end leaves the run with a result where the error that ended the work says that it ended well.
+func end(ctx context.Context, c *client.Client, result any, err error) error {
+	if !errors.Is(err, client.ErrEnd) && !errors.Is(err, ErrDone) {
 		return err
 	}
 	return Finish(ctx, c, result)

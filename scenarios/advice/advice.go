@@ -28,7 +28,7 @@ func Review(file string, o scenarios.Overrides) (warnings, advice []problem.Prob
 // It says only what holds whatever undeclared ports turn out to be: those of commands and external clients, which declare
 // their publications and subscriptions when they join.
 func look(s *scenarios.Scenario, warnings []problem.Problem) (advice, more []problem.Problem) {
-	if s.Flow().TooLarge() {
+	if s.Flow.TooLarge() {
 		return nil, nil // a warning says so
 	}
 	r := newReview(s)
@@ -54,7 +54,7 @@ func look(s *scenarios.Scenario, warnings []problem.Problem) (advice, more []pro
 func newReview(s *scenarios.Scenario) *review {
 	g := flow.New(s.Rules)
 	g.Complete = false
-	g.Groups = splitGroups(g, s.Flow().Groups)
+	g.Groups = splitGroups(g, s.Flow.Groups)
 	if _, _, err := g.Connect(); err != nil {
 		return nil // it was connected when the scenario was loaded, so there is no error
 	}

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -134,12 +135,7 @@ func (r *review) advisePromise(costs []cost) {
 	if len(costs) == 0 {
 		return
 	}
-	best := costs[0]
-	for _, c := range costs {
-		if c.steps > best.steps {
-			best = c
-		}
-	}
+	best := slices.MaxFunc(costs, func(a, b cost) int { return cmp.Compare(a.steps, b.steps) })
 	from, to := r.names(best.from, best.to)
 	where := "links[" + strconv.Itoa(best.rule) + "]"
 	if channel := r.Rules[best.rule].Channel; !delay.MatchesAll(channel) {
