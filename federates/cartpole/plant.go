@@ -2,6 +2,7 @@ package cartpole
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"metasim/metasim"
 )
@@ -78,14 +79,10 @@ const (
 	degree        = 0.017453292519943 // rad
 )
 
-// A source gives the random bits that noise is made of. With one that is keyed by the run's seed, the noise depends on the
-// scenario alone.
-type source interface{ Uint64() uint64 }
-
 // normal draws a number that is nearly normal, with mean 0 and standard deviation 1: the sum of twelve uniform
 // numbers, less their mean (Irwin-Hall). It never exceeds 6, and needs neither logarithm nor root: the sum is one of
-// integers, so it is exact.
-func normal(src source) float64 {
+// integers, so it is exact. With a source that is keyed by the run's seed, noise depends on the scenario alone.
+func normal(src rand.Source) float64 {
 	sum := int64(0)
 	for range 6 {
 		bits := src.Uint64()
@@ -95,7 +92,7 @@ func normal(src source) float64 {
 }
 
 // measure returns what the sensors say of the plant at time t; noise scales their standard deviations.
-func measure(t metasim.Time, s plantState, force, noise float64, src source) Measurement {
+func measure(t metasim.Time, s plantState, force, noise float64, src rand.Source) Measurement {
 	return Measurement{
 		Time:  t,
 		X:     s.X + float64(noise*positionNoise*normal(src)),
