@@ -20,7 +20,6 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -125,9 +124,7 @@ func (b *Browser) Click(selector string) {
 // Type writes text where the cursor is.
 func (b *Browser) Type(text string) {
 	b.t.Helper()
-	run(b, text, func(ctx context.Context, page *chromedp.Target) (cdp.Empty, error) {
-		return cdp.Call(ctx, page, input.InsertText, input.InsertTextParams{Text: text})
-	})
+	run(b, text, chromedp.KeyEvent(text))
 }
 
 // Show sets the width and the height of the page in pixels, and whether its user likes it dark.
@@ -158,7 +155,7 @@ func (b *Browser) Picture(name string) []byte {
 }
 
 // Overflows returns by how many pixels the page is wider than what is shown of it.
-func (b *Browser) Overflows() (pixels int) {
+func (b *Browser) Overflows() int {
 	b.t.Helper()
 	return Eval[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth")
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -40,17 +39,14 @@ const (
 
 // String writes "file:line:column: path: message" and leaves out what is not known.
 func (p Problem) String() string {
-	var b strings.Builder
-	b.WriteString(p.File)
+	where := p.File
 	if p.Line > 0 {
-		b.WriteString(":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column))
+		where += fmt.Sprintf(":%d:%d", p.Line, p.Column)
 	}
-	b.WriteString(": ")
 	if p.Path != "" {
-		b.WriteString(p.Path + ": ")
+		where += ": " + p.Path
 	}
-	b.WriteString(p.Message)
-	return b.String()
+	return where + ": " + p.Message
 }
 
 // An Invalid is the error of a file that cannot be used. It holds at least one problem, in the order of the file.
@@ -72,14 +68,7 @@ const most = 1000
 // and one that says how many more there are.
 func Sorted(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
-		flag := 0
-		switch {
-		case a.Line == 0 && b.Line > 0:
-			flag = 1
-		case a.Line > 0 && b.Line == 0:
-			flag = -1
-		}
-		return cmp.Or(flag, cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+		return cmp.Or(cmp.Compare(a.ofFlag(), b.ofFlag()), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Message, b.Message))
 	})
 	problems = slices.Compact(problems)
@@ -88,4 +77,12 @@ func Sorted(problems []Problem) []Problem {
 		problems = append(problems[:most:most], last)
 	}
 	return problems
+}
+
+// ofFlag is 1 for a problem of a flag, which has no line, and 0 for others.
+func (p Problem) ofFlag() int {
+	if p.Line == 0 {
+		return 1
+	}
+	return 0
 }
