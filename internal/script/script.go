@@ -57,73 +57,60 @@ func File(t testing.TB, path string, handle Handler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := story{path: path, lines: strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")}
-	if err := s.play(handle); err != nil {
+	written, err := play(path, string(text), handle, func(line int, command, got, want string) {
+		if !golden.Rewrite() {
+			t.Errorf("%s:%d: %s\n--- got\n%s--- want\n%s", path, line, command, got, want)
+		}
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if !golden.Rewrite() {
-		for _, d := range s.differences {
-			t.Errorf("%s:%d: %s\n--- got\n%s--- want\n%s", path, d.line, d.command, d.got, d.want)
-		}
 		return
 	}
-	if err := os.WriteFile(path, []byte(strings.Join(s.written, "\n")+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(written), 0o644); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// A story is a script that is played.
-type story struct {
-	path        string
-	lines       []string
-	written     []string // the lines with what was printed instead of what should be
-	differences []difference
-}
-
-type difference struct {
-	line               int // of the dashes
-	command, got, want string
 }
 
 const dashes = "----"
 
-// play runs the blocks one by one.
-func (s *story) play(handle Handler) error {
+// play runs the blocks of a script one by one, and tells which print something else than they should: the line of the
+// dashes, the last command, and what it printed. It returns the script with what was printed below the dashes.
+func play(path, text string, handle Handler, differs func(line int, command, got, want string)) (string, error) {
+	lines := slices.Collect(strings.Lines(strings.TrimSuffix(text, "\n") + "\n"))
+	var written strings.Builder
 	var commands []*Command // of the block, as far as it was read
-	for i := 0; i < len(s.lines); i++ {
-		line := s.lines[i]
-		s.written = append(s.written, line)
-		if line != dashes {
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		written.WriteString(line)
+		if line != dashes+"\n" {
 			if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(line, "#") {
-				commands = append(commands, newCommand(fmt.Sprintf("%s:%d", s.path, i+1), line, words))
+				commands = append(commands, newCommand(fmt.Sprintf("%s:%d", path, i+1), strings.TrimSuffix(line, "\n"), words))
 			}
 			continue
 		}
 		if len(commands) == 0 {
-			return fmt.Errorf("%s:%d: no command stands above the dashes; write one, or remove them", s.path, i+1)
+			return "", fmt.Errorf("%s:%d: no command stands above the dashes; write one, or remove them", path, i+1)
 		}
 		got, err := run(commands, handle)
 		if err != nil {
-			return err
+			return "", err
 		}
-		want := ""
-		dashesLine := i + 1
-		for i+1 < len(s.lines) && s.lines[i+1] != "" {
-			i++
-			want += s.lines[i] + "\n"
+		written.WriteString(got)
+		want, dashesLine := "", i+1
+		for ; i+1 < len(lines) && lines[i+1] != "\n"; i++ {
+			want += lines[i+1]
 		}
 		if got != want {
-			s.differences = append(s.differences, difference{dashesLine, commands[len(commands)-1].text, got, want})
-		}
-		if got != "" {
-			s.written = append(s.written, strings.TrimSuffix(got, "\n"))
+			differs(dashesLine, commands[len(commands)-1].text, got, want)
 		}
 		commands = nil
 	}
 	if len(commands) > 0 {
-		return fmt.Errorf("%s: no dashes follow the last command; write %q below it", s.path, dashes)
+		return "", fmt.Errorf("%s: no dashes follow the last command; write %q below it", path, dashes)
 	}
-	return nil
+	return written.String(), nil
 }
 
 // run carries out the commands of a block and returns what they print together.
