@@ -19,11 +19,11 @@ import (
 // TestEveryTypeIsJournaled reads the source of metasim: a new event or effect must have its case here.
 func TestEveryTypeIsJournaled(t *testing.T) {
 	assert.ElementsMatch(t, implementers(t, "event"), typeNames(events()), "an event of metasim is not journaled: "+
-		"give it a message and a field of Record in journalpb/journal.proto (go generate), a field number in format.go, "+
-		"a case in appendEvent and in decoder.event, and a value in events of journal_test.go")
+		"give it a message and a field of Record in journalpb/journal.proto (go generate), a field number in messages.go, "+
+		"a case in eventRow and in newEvent, and a value in events of journal_test.go")
 	assert.ElementsMatch(t, implementers(t, "effect"), typeNames(effects()), "an effect of metasim is not journaled: "+
-		"give it a message and a field of Effect in journalpb/journal.proto (go generate), a field number in format.go, "+
-		"a case in appendEffect and in decoder.effect, and a value in effects of journal_test.go")
+		"give it a message and a field of Effect in journalpb/journal.proto (go generate), a field number in messages.go, "+
+		"a case in effectRow and in newEffect, and a value in effects of journal_test.go")
 }
 
 // implementers returns the types of package metasim that have a method without parameters.
@@ -61,7 +61,7 @@ func typeNames[T any](values []T) (names []string) {
 
 // TestEveryFieldIsJournaled fills every field of every type: what the journal forgets comes back as its zero.
 func TestEveryFieldIsJournaled(t *testing.T) {
-	const hint = "%T does not come back as it was: has it a new field that encode.go or decode.go does not know?"
+	const hint = "%T does not come back as it was: has it a new field that messages.go does not know?"
 	for _, zero := range events() {
 		for _, ev := range []metasim.Event{filled(zero), zero} {
 			got, err := read(write(t, Entry{Wall: -3, Event: ev}))

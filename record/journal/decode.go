@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -15,6 +16,7 @@ type decoder struct {
 	sent  inFlight
 	names map[string]string // strings that were read, so that each is allocated once
 	err   error             // of the record being decoded
+	after uint64            // every client of the entry being decoded is before this one
 }
 
 // maxNames bounds decoder.names.
@@ -50,6 +52,9 @@ func (d *decoder) record(body []byte, e *Entry) error {
 				return fmt.Errorf("a record of kind %d has an event, but must not have it", kind)
 			}
 			e.Event = d.event(&f)
+			if send, ok := e.Event.(*metasim.Send); ok {
+				d.sent.send(send)
+			}
 		default:
 			f.unknown("a Record")
 		}
@@ -72,9 +77,6 @@ func (d *decoder) name(b []byte) string {
 	return s
 }
 
-// raw is the body of a message in a field, valid as long as the body of the record; nil: the field is absent.
-type raw []byte
-
 // fill decodes a message. Its fields are numbered from 1, in the order of targets; what is for its name in an error. A field that is not
 // in the message leaves its target as it is.
 func (d *decoder) fill(body []byte, what string, targets ...any) {
@@ -85,19 +87,20 @@ func (d *decoder) fill(body []byte, what string, targets ...any) {
 		}
 		switch t := targets[f.num-1].(type) {
 		case *metasim.ClientID:
-			*t = f.client()
+			*t = metasim.ClientID(f.limited(math.MaxUint32))
+			d.after = max(d.after, uint64(*t)+1)
 		case *metasim.Instant:
 			*t = f.instant()
 		case *uint64:
 			*t = f.uint64()
 		case *int64:
-			*t = f.int64()
+			*t = int64(f.uint64())
 		case *uint32:
-			*t = f.uint32()
+			*t = uint32(f.limited(math.MaxUint32))
 		case *bool:
-			*t = f.bool()
+			*t = f.limited(1) == 1
 		case *metasim.Time:
-			*t = f.time()
+			*t = metasim.Time(f.uint64())
 		case *metasim.Rule:
 			*t = metasim.Rule(f.limited(math.MaxUint8))
 		case *string:
@@ -105,92 +108,47 @@ func (d *decoder) fill(body []byte, what string, targets ...any) {
 		case *[]string:
 			*t = append(*t, d.name(f.bytes()))
 		case *[]byte:
-			*t = f.copied()
-		case *raw:
-			*t = f.bytes()
+			*t = append([]byte(nil), f.bytes()...) // nil if it is empty
+		case **metasim.Violation:
+			*t = new(metasim.Violation)
+			what, fields := violationRow(*t)
+			d.fill(f.bytes(), what, fields...)
+		case **metasim.StepsError:
+			*t = new(metasim.StepsError)
+			what, fields := stepsRow(*t)
+			d.fill(f.bytes(), what, fields...)
+		case *error:
+			*t = d.failure(f.bytes())
 		}
 	}
 }
 
 // event decodes the field of a Record that holds an event.
 func (d *decoder) event(f *fields) metasim.Event {
-	body := f.bytes()
-	switch f.num {
-	case joinField:
-		ev := new(metasim.Join)
-		d.fill(body, "a Join", &ev.Client, &ev.Publications, &ev.Subscriptions, &ev.Reaction)
-		return ev
-	case beginField:
-		d.fill(body, "a Begin")
-		return &metasim.Begin{}
-	case sendField:
-		ev := d.send(body)
-		d.sent.send(ev)
-		return ev
-	case promiseField:
-		ev := new(metasim.Promise)
-		d.fill(body, "a Promise", &ev.Client, &ev.NoSendBefore)
-		return ev
-	case advanceField:
-		ev := new(metasim.Advance)
-		d.fill(body, "an Advance", &ev.Client, &ev.Now, &ev.NoSendBefore, &ev.NextEvent, &ev.Acked, &ev.Computed, &ev.CPU)
-		return ev
-	case pollWaitField:
-		ev := new(metasim.PollWait)
-		d.fill(body, "a PollWait", &ev.Client, &ev.Now, &ev.NoSendBefore, &ev.NextEvent, &ev.Acked, &ev.Want, &ev.Messages,
-			&ev.Computed, &ev.CPU)
-		return ev
-	case leaveField:
-		return d.leave(body)
-	default:
-		ev := new(metasim.Permit)
-		d.fill(body, "a Permit", &ev.Until)
-		return ev
-	}
-}
-
-func (d *decoder) send(body []byte) *metasim.Send {
-	ev := new(metasim.Send)
-	d.fill(body, "a Send", &ev.Client, &ev.Channel, &ev.Sent, &ev.Payload)
+	var room [maxFields]any
+	ev := newEvent[f.num]()
+	_, what, fields := eventRow(ev, room[:0])
+	d.fill(f.bytes(), what, fields...)
 	return ev
 }
 
-func (d *decoder) leave(body []byte) *metasim.Leave {
-	ev := new(metasim.Leave)
-	d.fill(body, "a Leave", &ev.Client, &ev.Now, &ev.Acked, &ev.Result, &ev.Cut)
-	return ev
-}
-
-// effect decodes an Effect.
+// effect decodes an Effect, and completes its message from the sends before.
 func (d *decoder) effect(body []byte) (e metasim.Effect) {
 	for f := walk(body, &d.err); f.next(); {
 		if e != nil {
 			f.fail(errors.New("an effect of a record has two types at once"))
 			break
 		}
-		switch inner := f.bytes(); f.num {
-		case queueField, loseField, deliverField:
-			e = d.copyOf(f.num, inner)
-		case authorizeField:
-			a := new(metasim.Authorize)
-			d.fill(inner, "an Authorize", &a.To, &a.Until)
-			e = a
-		case evictField:
-			v, err := new(metasim.Evict), raw(nil)
-			d.fill(inner, "an Evict", &v.Client, &err)
-			v.Err = d.violation(err)
-			e = v
-		case reachedField:
-			r := new(metasim.Reached)
-			d.fill(inner, "a Reached", &r.Until, &r.Next)
-			e = r
-		case finishField:
-			v, err := new(metasim.Finish), raw(nil)
-			d.fill(inner, "a Finish", &err)
-			v.Err = d.failure(err)
-			e = v
-		default:
+		inner := f.bytes()
+		if int(f.num) >= len(newEffect) {
 			f.unknown("an Effect")
+			break
+		}
+		e = newEffect[f.num]()
+		var room [maxFields]any
+		_, what, fields := effectRow(e, room[:0])
+		if d.fill(inner, what, fields...); d.err == nil {
+			d.complete(e)
 		}
 	}
 	if e == nil && d.err == nil {
@@ -199,63 +157,52 @@ func (d *decoder) effect(body []byte) (e metasim.Effect) {
 	return e
 }
 
-// copyOf decodes a Queue, a Lose or a Deliver: what happens to the copy of a message for one recipient. Their fields have the same
-// numbers.
-func (d *decoder) copyOf(kind protowire.Number, body []byte) metasim.Effect {
-	var (
-		to     metasim.ClientID
-		r      ref
-		m      metasim.Message
-		due    metasim.Instant
-		number uint64
-	)
-	switch kind {
-	case queueField:
-		if d.fill(body, "a Queue", &to, &r.from, &r.seq, &due); d.err == nil {
-			m, d.err = d.sent.queue(to, r)
-		}
+// complete fills in the message of an effect, which names only its send and when it is due.
+func (d *decoder) complete(e metasim.Effect) {
+	fill := func(m *metasim.Message, to metasim.ClientID, find func(metasim.ClientID, ref) (metasim.Message, error)) {
+		due := m.Due
+		*m, d.err = find(to, ref{m.From, m.Seq})
 		m.Due = due
-		return &metasim.Queue{To: to, Message: m}
-	case loseField:
-		if d.fill(body, "a Lose", &to, &r.from, &r.seq); d.err == nil {
-			m, d.err = d.sent.lose(to, r)
-		}
-		return &metasim.Lose{To: to, Message: m}
-	default:
-		if d.fill(body, "a Deliver", &to, &r.from, &r.seq, &due, &number); d.err == nil {
-			m, d.err = d.sent.deliver(to, r)
-		}
-		m.Due = due
-		return &metasim.Deliver{To: to, Number: number, Message: m}
+	}
+	switch e := e.(type) {
+	case *metasim.Queue:
+		fill(&e.Message, e.To, d.sent.queue)
+	case *metasim.Lose:
+		fill(&e.Message, e.To, d.sent.lose)
+	case *metasim.Deliver:
+		fill(&e.Message, e.To, d.sent.deliver)
 	}
 }
 
-// failure decodes what appendError writes; nil for an absent one.
-func (d *decoder) failure(body raw) error {
-	if body == nil {
-		return nil
-	}
+// failure decodes an Error: the error of metasim that it has, if its text is the same, and otherwise one with that text.
+func (d *decoder) failure(body []byte) error {
 	var text string
-	var violation, steps raw
+	var violation *metasim.Violation
+	var steps *metasim.StepsError
 	d.fill(body, "an Error", &text, &violation, &steps)
-	var cause error
 	switch {
 	case violation != nil:
-		cause = d.violation(violation)
+		return restore(text, violation)
 	case steps != nil:
-		s := new(metasim.StepsError)
-		d.fill(steps, "a StepsError", &s.At, &s.MaxSteps, &s.Cycle)
-		cause = s
+		return restore(text, steps)
 	}
-	return restore(text, cause)
+	return restore(text, nil)
 }
 
-// violation decodes a Violation; nil for an absent one.
-func (d *decoder) violation(body raw) *metasim.Violation {
-	if body == nil {
-		return nil
+// A recordedError is an error that was read: its text, and the error of metasim that it wrapped, if any.
+type recordedError struct {
+	text  string
+	cause error
+}
+
+func (e *recordedError) Error() string { return e.text }
+func (e *recordedError) Unwrap() error { return e.cause }
+
+// restore returns the error of a text and a typed cause, which may be nil: the cause itself where its text is the same.
+func restore(text string, cause error) error {
+	text = strings.TrimPrefix(text, "metasim: ") // journals of earlier versions have it
+	if cause != nil && cause.Error() == text {
+		return cause
 	}
-	v := new(metasim.Violation)
-	d.fill(body, "a Violation", &v.Rule, &v.Client, &v.Channel, &v.At, &v.Bound)
-	return v
+	return &recordedError{text: text, cause: cause}
 }

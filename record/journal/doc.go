@@ -15,9 +15,9 @@
 //	dir.go        the directory of a run and its files
 //	writer.go     frames: length, checksum, body
 //	reader.go     the same, back; a part of a journal
+//	messages.go   the fields of events and effects: one table for both directions
 //	encode.go     events and effects as bodies
-//	decode.go     the same, back
-//	failure.go    the errors in them
+//	decode.go     the same, back; the errors in them
 //	proto.go      the wire format of Protocol Buffers
 //	inflight.go   messages that effects may still refer to
 //	index.go      what each client received and sent, and its file

@@ -28,17 +28,6 @@ const (
 	more   = 3 // more effects of the record before
 )
 
-// The numbers of the fields of a Record. An event's number tells its type; likewise an effect's in an Effect.
-const (
-	recordKind, recordWall, recordEffects = 1, 2, 15
-
-	joinField, beginField, sendField, promiseField       = 3, 4, 5, 6
-	advanceField, pollWaitField, leaveField, permitField = 7, 8, 9, 10
-
-	queueField, loseField, deliverField, authorizeField = 1, 2, 3, 4
-	evictField, reachedField, finishField               = 5, 6, 7
-)
-
 // An Entry is one call of the dispatcher: a Step or a Settle.
 type Entry struct {
 	Wall    int64            // wall clock: nanoseconds since the run began

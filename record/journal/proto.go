@@ -63,22 +63,12 @@ func appendLong(b []byte, v uint64) []byte {
 	return binary.LittleEndian.AppendUint64(b, v)[:len(b)+n]
 }
 
-func appendBool(b []byte, num protowire.Number, v bool) []byte {
-	return appendVarint(b, num, protowire.EncodeBool(v))
-}
-
-func appendText(b []byte, num protowire.Number, s string) []byte {
-	if s == "" {
-		return b
-	}
-	return protowire.AppendString(append(b, bytesTag(num)), s)
-}
-
-func appendBytes(b []byte, num protowire.Number, v []byte) []byte {
+// appendBytes appends a text or bytes.
+func appendBytes[T string | []byte](b []byte, num protowire.Number, v T) []byte {
 	if len(v) == 0 {
 		return b
 	}
-	return protowire.AppendBytes(append(b, bytesTag(num)), v)
+	return append(protowire.AppendVarint(append(b, bytesTag(num)), uint64(len(v))), v...)
 }
 
 // infinity is the body of metasim.Infinity, which is frequent.
@@ -185,12 +175,6 @@ func (f *fields) limited(limit uint64) uint64 {
 	return v
 }
 
-func (f *fields) uint32() uint32           { return uint32(f.limited(math.MaxUint32)) }
-func (f *fields) client() metasim.ClientID { return metasim.ClientID(f.uint32()) }
-func (f *fields) int64() int64             { return int64(f.uint64()) }
-func (f *fields) time() metasim.Time       { return metasim.Time(f.uint64()) }
-func (f *fields) bool() bool               { return f.limited(1) == 1 }
-
 // bytes returns the content of the field; it is valid as long as the body.
 func (f *fields) bytes() []byte {
 	if !f.is(protowire.BytesType) {
@@ -199,18 +183,13 @@ func (f *fields) bytes() []byte {
 	return f.raw
 }
 
-// copied returns a copy of the content of the field; nil if it is empty.
-func (f *fields) copied() []byte {
-	return append([]byte(nil), f.bytes()...)
-}
-
 func (f *fields) instant() (i metasim.Instant) {
 	for g := walk(f.bytes(), f.err); g.next(); {
 		switch g.num {
 		case 1:
-			i.Time = g.time()
+			i.Time = metasim.Time(g.uint64())
 		case 2:
-			i.Step = g.uint32()
+			i.Step = uint32(g.limited(math.MaxUint32))
 		default:
 			g.unknown("an Instant")
 		}

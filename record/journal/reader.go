@@ -26,7 +26,7 @@ type Reader struct {
 	offset  int64  // everything before it is good and was read
 	records int64
 	dec     decoder
-	clients uint64 // an entry with this client or a later one is foreign
+	clients uint64 // how many the run has; an entry with another one is foreign
 	err     error
 }
 
@@ -45,7 +45,7 @@ func (r *Reader) Next() (Entry, error) {
 	if r.err != nil {
 		return Entry{}, r.err
 	}
-	r.unread = false
+	r.unread, r.dec.after = false, 0
 	var e Entry
 	if err := r.decode(&e, false); err != nil {
 		r.tear(err.Error())
@@ -61,39 +61,11 @@ func (r *Reader) Next() (Entry, error) {
 		}
 	}
 	r.dec.sent.endEntry(e.Event)
-	if r.foreign(&e) {
+	if r.dec.after > r.clients {
 		r.err = ErrForeign
 		return Entry{}, r.err
 	}
 	return e, nil
-}
-
-// foreign reports whether an entry has a client that the run does not have.
-func (r *Reader) foreign(e *Entry) bool {
-	if id, ok := ClientOf(e.Event); ok && uint64(id) >= r.clients {
-		return true
-	}
-	for _, effect := range e.Effects {
-		var id metasim.ClientID
-		switch effect := effect.(type) {
-		case *metasim.Queue:
-			id = max(effect.To, effect.Message.From)
-		case *metasim.Lose:
-			id = max(effect.To, effect.Message.From)
-		case *metasim.Deliver:
-			id = max(effect.To, effect.Message.From)
-		case *metasim.Authorize:
-			id = effect.To
-		case *metasim.Evict:
-			id = effect.Client
-		default:
-			continue
-		}
-		if uint64(id) >= r.clients {
-			return true
-		}
-	}
-	return false
 }
 
 // Close closes the underlying reader, if it is an io.Closer.
@@ -109,9 +81,9 @@ func (r *Reader) decode(e *Entry, continues bool) error {
 	if !continues && kindOf(r.body) == more {
 		return errors.New("a record continues an entry, but there is none before it")
 	}
-	good := len(e.Effects)
+	good, after := len(e.Effects), r.dec.after
 	if err := r.dec.record(r.body, e); err != nil {
-		e.Effects = e.Effects[:good]
+		e.Effects, r.dec.after = e.Effects[:good], after
 		return err
 	}
 	r.offset += r.size
@@ -260,10 +232,8 @@ func (s *Scanner) decode(body []byte) error {
 	d.err = nil
 	for f := walk(body, &d.err); f.next(); {
 		switch f.num {
-		case sendField:
-			s.record.Event = d.send(f.bytes())
-		case leaveField:
-			s.record.Event = d.leave(f.bytes())
+		case sendField, leaveField:
+			s.record.Event = d.event(&f)
 		case recordEffects:
 			s.deliver(f.bytes())
 		}
