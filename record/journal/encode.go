@@ -68,9 +68,13 @@ func appendMessage(b []byte, num protowire.Number, fields []any) []byte {
 		case *metasim.Rule:
 			b = appendVarint(b, num, uint64(*v))
 		case *string:
-			b = appendBytes(b, num, *v)
+			if *v != "" {
+				b = protowire.AppendString(append(b, bytesTag(num)), *v)
+			}
 		case *[]byte:
-			b = appendBytes(b, num, *v)
+			if len(*v) > 0 {
+				b = protowire.AppendBytes(append(b, bytesTag(num)), *v)
+			}
 		case *[]string:
 			for _, s := range *v {
 				b = protowire.AppendString(append(b, bytesTag(num)), s)

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -176,40 +177,30 @@ const (
 
 	checkpointSize = 8 + 12 + 8
 	historySize    = 8 + 8 + 12 + 8 + 4 // without checkpoints
+	clientSize     = 1 + 12 + 2*historySize
 )
 
 func (x *Index) append(b []byte) []byte {
 	start := len(b)
 	b = append(b, indexMagic...)
-	b = binary.LittleEndian.AppendUint32(b, indexVersion)
-	b = binary.LittleEndian.AppendUint64(b, uint64(x.Size))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(x.Clients)))
+	b = appendFixed(b, uint32(indexVersion), x.Size, uint32(len(x.Clients)))
 	for i := range x.Clients {
-		t := &x.Clients[i]
-		left := byte(0)
-		if t.Left {
-			left = 1
-		}
-		b = t.Outputs.append(t.Inputs.append(appendFixed(append(b, left), t.Granted)))
+		c := &x.Clients[i]
+		b = c.Outputs.append(c.Inputs.append(appendFixed(b, c.Left, c.Granted)))
 	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+	return appendFixed(b, crc32.Checksum(b[start:], castagnoli))
 }
 
 func (h *History) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, h.Count)
-	b = binary.LittleEndian.AppendUint64(b, h.Hash)
-	b = appendFixed(b, h.At)
-	b = binary.LittleEndian.AppendUint64(b, h.Every)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(h.Checkpoints)))
-	for _, p := range h.Checkpoints {
-		b = appendFixed(binary.LittleEndian.AppendUint64(b, p.Hash), p.At)
-		b = binary.LittleEndian.AppendUint64(b, uint64(p.Offset))
-	}
-	return b
+	return appendFixed(b, h.Count, h.Hash, h.At, h.Every, uint32(len(h.Checkpoints)), h.Checkpoints)
 }
 
-func appendFixed(b []byte, i metasim.Instant) []byte {
-	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(b, uint64(i.Time)), i.Step)
+// appendFixed appends values of a fixed size: a struct is its fields.
+func appendFixed(b []byte, values ...any) []byte {
+	for _, v := range values {
+		b, _ = binary.Append(b, binary.LittleEndian, v) // fails only for another kind of value
+	}
+	return b
 }
 
 // errNoIndex tells that a file is not an index, or is damaged.
@@ -217,20 +208,27 @@ var errNoIndex = errors.New("this is not an index")
 
 // parseIndex reads the file of an index. It refuses everything that append does not write.
 func parseIndex(b []byte) (*Index, error) {
-	const head = len(indexMagic) + 4 + 8 + 4
-	if len(b) < head+4 || string(b[:len(indexMagic)]) != indexMagic || binary.LittleEndian.Uint32(b[len(indexMagic):]) != indexVersion {
+	rest, ok := bytes.CutPrefix(b, []byte(indexMagic))
+	if !ok || len(rest) < 4 {
 		return nil, errNoIndex
 	}
-	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
-	if crc32.Checksum(body, castagnoli) != sum {
+	end := len(b) - 4
+	r := &indexReader{rest: rest[:len(rest)-4]}
+	x := new(Index)
+	var v uint32
+	r.read(&v, &x.Size)
+	n := r.count(clientSize)
+	if v != indexVersion || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
 		return nil, errNoIndex
 	}
-	r := &indexReader{rest: body[len(indexMagic)+4:]}
-	x := &Index{Size: int64(r.uint64())}
-	n := r.count(1 + 12 + 2*historySize)
 	for range n {
-		left := r.take(1)[0]
-		x.Clients = append(x.Clients, ClientIndex{Left: left == 1, Granted: r.instant(), Inputs: r.history(), Outputs: r.history()})
+		var c ClientIndex
+		var left uint8
+		r.read(&left, &c.Granted)
+		r.history(&c.Inputs)
+		r.history(&c.Outputs)
+		c.Left = left == 1
+		x.Clients = append(x.Clients, c)
 		if r.bad || left > 1 {
 			return nil, errNoIndex
 		}
@@ -241,32 +239,24 @@ func parseIndex(b []byte) (*Index, error) {
 	return x, nil
 }
 
-// An indexReader reads what append writes. After an error it is bad, and everything that it reads is zero.
+// An indexReader reads what append writes. After an error it is bad.
 type indexReader struct {
 	rest []byte
 	bad  bool
 }
 
-func (r *indexReader) take(n int) []byte {
-	if len(r.rest) < n {
-		r.bad = true
-		return make([]byte, n)
+// read reads values of a fixed size.
+func (r *indexReader) read(values ...any) {
+	for _, v := range values {
+		n, err := binary.Decode(r.rest, binary.LittleEndian, v)
+		r.rest, r.bad = r.rest[n:], r.bad || err != nil
 	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *indexReader) uint64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
-
-func (r *indexReader) instant() metasim.Instant {
-	t := r.uint64()
-	return metasim.Instant{Time: metasim.Time(t), Step: binary.LittleEndian.Uint32(r.take(4))}
 }
 
 // count reads how many things of at least size bytes follow.
 func (r *indexReader) count(size int) int {
-	n := binary.LittleEndian.Uint32(r.take(4))
+	var n uint32
+	r.read(&n)
 	if uint64(n)*uint64(size) > uint64(len(r.rest)) {
 		r.bad = true
 		return 0
@@ -274,18 +264,14 @@ func (r *indexReader) count(size int) int {
 	return int(n)
 }
 
-func (r *indexReader) history() History {
-	c := History{Count: r.uint64(), Hash: r.uint64(), At: r.instant(), Every: r.uint64()}
-	n := r.count(checkpointSize)
-	if n > 0 {
-		c.Checkpoints = make([]Checkpoint, n)
-	}
-	for i := range c.Checkpoints {
-		c.Checkpoints[i] = Checkpoint{Hash: r.uint64(), At: r.instant(), Offset: int64(r.uint64())}
+func (r *indexReader) history(h *History) {
+	r.read(&h.Count, &h.Hash, &h.At, &h.Every)
+	if n := r.count(checkpointSize); n > 0 {
+		h.Checkpoints = make([]Checkpoint, n)
+		r.read(h.Checkpoints)
 	}
 	// Every is a power of two, and there is a checkpoint after each Every items.
-	if c.Every < firstEvery || c.Every&(c.Every-1) != 0 || c.Count/c.Every != uint64(n) {
+	if h.Every < firstEvery || h.Every&(h.Every-1) != 0 || h.Count/h.Every != uint64(len(h.Checkpoints)) {
 		r.bad = true
 	}
-	return c
 }

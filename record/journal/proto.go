@@ -63,14 +63,6 @@ func appendLong(b []byte, v uint64) []byte {
 	return binary.LittleEndian.AppendUint64(b, v)[:len(b)+n]
 }
 
-// appendBytes appends a text or bytes.
-func appendBytes[T string | []byte](b []byte, num protowire.Number, v T) []byte {
-	if len(v) == 0 {
-		return b
-	}
-	return append(protowire.AppendVarint(append(b, bytesTag(num)), uint64(len(v))), v...)
-}
-
 // infinity is the body of metasim.Infinity, which is frequent.
 const infinity = "\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x10\xff\xff\xff\xff\x0f"
 
