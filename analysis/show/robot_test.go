@@ -33,7 +33,7 @@ func robot(t testing.TB) (*trace.Timeline, *report.Report) {
 	t.Helper()
 	f, err := os.Open("testdata/robot.journal")
 	require.NoError(t, err)
-	reader := journal.NewReader(f)
+	reader := journal.NewReader(f, nil)
 	tl, err := trace.Read(trace.Source{
 		Config: metasim.Config{
 			Clients: []string{"a-logger-with-a-long-name", "base", "camera", "planner"},

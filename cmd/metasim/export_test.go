@@ -157,7 +157,7 @@ func TestLogOfAKilledRun(t *testing.T) {
 func endless(t *testing.T, whole []byte, file string) {
 	out, err := os.Create(file)
 	require.NoError(t, err)
-	r, w := journal.NewReader(bytes.NewReader(whole)), journal.NewWriter(out)
+	r, w := journal.NewReader(bytes.NewReader(whole), nil), journal.NewWriter(out)
 	for {
 		entry, err := r.Next()
 		if errors.Is(err, io.EOF) {

@@ -42,7 +42,7 @@ func walkEntries(t require.TestingT, entries ...journal.Entry) (string, End, err
 	require.NoError(t, w.Close())
 	var said []string
 	var last metasim.Instant
-	end, err := walkJournal([]string{"a", "b"}, journal.NewReader(&buf), func(o *occurrence) error {
+	end, err := walkJournal([]string{"a", "b"}, journal.NewReader(&buf, []string{"a", "b"}), func(o *occurrence) error {
 		require.False(t, o.At().Before(last), "time goes back")
 		last = o.At()
 		said = append(said, o.Kind.String()+" "+last.String())
@@ -80,9 +80,9 @@ func TestWalkOfEntries(t *testing.T) {
 	w := journal.NewWriter(&buf)
 	require.NoError(t, w.Observe(0, send(0, 1, 0, 5, 7).Event, nil))
 	require.NoError(t, w.Close())
-	_, err = walkJournal([]string{"a", "b"}, journal.NewReader(&buf), func(*occurrence) error { return stop })
+	_, err = walkJournal([]string{"a", "b"}, journal.NewReader(&buf, []string{"a", "b"}), func(*occurrence) error { return stop })
 	require.ErrorIs(t, err, stop)
-	_, err = walkJournal(nil, journal.NewReader(strings.NewReader("something else")), nil)
+	_, err = walkJournal(nil, journal.NewReader(strings.NewReader("something else"), []string{"a", "b"}), nil)
 	require.ErrorIs(t, err, journal.ErrNotJournal)
 }
 

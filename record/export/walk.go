@@ -19,7 +19,7 @@ const minBuffer = 1 << 12
 // depend on the simulation alone, not on when anything was written to the journal. For a run that was killed or failed this is true of
 // what each client did, but not of how far it came.
 //
-// names are the clients of the run: a ClientID indexes them. An error of each ends the walk.
+// names are the clients of the run: a ClientID indexes them, and the reader lets no other one pass. An error of each ends the walk.
 //
 // It needs memory for the messages in flight, and for how far the clients ran ahead of one another. It does not use the reader after it
 // has returned.
@@ -93,40 +93,33 @@ func (w *walk) take(entry *journal.Entry) error {
 }
 
 func (w *walk) event(ev metasim.Event) error {
+	id, ok := journal.ClientOf(ev)
+	if !ok {
+		return nil
+	}
+	c := &w.clients[id]
 	switch ev := ev.(type) {
 	case *metasim.Send:
-		c, err := w.client(ev.Client)
-		if err != nil {
-			return err
-		}
 		c.floor = metasim.Later(c.floor, ev.Sent)
-		m := metasim.Message{From: ev.Client, Seq: c.sends, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload}
+		m := metasim.Message{From: id, Seq: c.sends, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload}
 		c.sends++
 		return w.add(&occurrence{Kind: Sent, Message: m})
 	case *metasim.Promise:
-		c, err := w.client(ev.Client)
-		if err == nil {
-			c.floor = metasim.Later(c.floor, ev.NoSendBefore)
-		}
-		return err
+		c.floor = metasim.Later(c.floor, ev.NoSendBefore)
 	case *metasim.Advance:
-		_, err := w.report(ev.Client, &ev.Report)
-		return err
+		c.report(&ev.Report)
+		return w.handled(id, ev.Acked)
 	case *metasim.PollWait:
-		c, err := w.report(ev.Client, &ev.Report)
-		if err == nil {
-			c.wait(ev)
-		}
-		return err
+		c.report(&ev.Report)
+		c.wait(ev)
+		return w.handled(id, ev.Acked)
 	case *metasim.Leave:
-		c, err := w.client(ev.Client)
-		if err == nil && !ev.Cut {
-			err = w.handled(ev.Client, c, ev.Acked)
+		if !ev.Cut {
+			if err := w.handled(id, ev.Acked); err != nil {
+				return err
+			}
 		}
-		if err == nil {
-			c.leave()
-		}
-		return err
+		c.leave()
 	}
 	return nil
 }
@@ -134,11 +127,9 @@ func (w *walk) event(ev metasim.Event) error {
 func (w *walk) effect(e metasim.Effect) error {
 	switch e := e.(type) {
 	case *metasim.Queue:
-		c, err := w.client(e.To)
-		if err == nil && !c.left {
+		if c := &w.clients[e.To]; !c.left {
 			c.queue.Push(e.Message)
 		}
-		return err
 	case *metasim.Lose:
 		return w.add(&occurrence{Kind: Lost, To: e.To, Message: e.Message})
 	case *metasim.Finish:
@@ -147,17 +138,9 @@ func (w *walk) effect(e metasim.Effect) error {
 	return nil
 }
 
-func (w *walk) report(id metasim.ClientID, r *metasim.Report) (*client, error) {
-	c, err := w.client(id)
-	if err != nil {
-		return nil, err
-	}
-	c.report(r)
-	return c, w.handled(id, c, r.Acked)
-}
-
 // handled takes the number of the last delivery that a client has handled.
-func (w *walk) handled(id metasim.ClientID, c *client, acked uint64) error {
+func (w *walk) handled(id metasim.ClientID, acked uint64) error {
+	c := &w.clients[id]
 	for ; c.acked < acked; c.acked++ {
 		if c.queue.Len() == 0 {
 			return fmt.Errorf("client %q handles delivery %d, but the journal has no such delivery; "+
@@ -170,17 +153,7 @@ func (w *walk) handled(id metasim.ClientID, c *client, acked uint64) error {
 	return nil
 }
 
-func (w *walk) client(id metasim.ClientID) (*client, error) {
-	if uint64(id) >= uint64(len(w.clients)) {
-		return nil, journal.ErrForeign
-	}
-	return &w.clients[id], nil
-}
-
 func (w *walk) add(o *occurrence) error {
-	if max(o.To, o.Message.From) >= metasim.ClientID(len(w.names)) {
-		return journal.ErrForeign
-	}
 	if at := o.At(); at.Before(w.emitted) {
 		return &OrderError{Client: w.names[o.Message.From], At: at, Bound: w.emitted}
 	}

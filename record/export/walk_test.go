@@ -33,7 +33,7 @@ func opened(t testing.TB, dir string) ([]string, *journal.Reader) {
 	require.NoError(t, err)
 	m, err := d.Manifest()
 	require.NoError(t, err)
-	r, err := d.OpenJournal(nil)
+	r, err := d.OpenJournal(m.Clients)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return m.Clients, r

@@ -70,7 +70,7 @@ func BenchmarkNext(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for n := 0; n < b.N; n += rounds {
-		r := NewReader(bytes.NewReader(buf.Bytes()))
+		r := NewReader(bytes.NewReader(buf.Bytes()), nil)
 		for {
 			if _, err := r.Next(); errors.Is(err, io.EOF) {
 				break

@@ -90,7 +90,7 @@ func TestZerosAfterACrashAreNoRecords(t *testing.T) {
 
 func TestTheErrorIsTheSameForEver(t *testing.T) {
 	journal := write(t, story()...)
-	r := NewReader(bytes.NewReader(journal[:len(journal)-1]))
+	r := NewReader(bytes.NewReader(journal[:len(journal)-1]), nil)
 	for range len(story()) - 1 {
 		_, err := r.Next()
 		require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestTheErrorIsTheSameForEver(t *testing.T) {
 	_, second := r.Next()
 	require.Error(t, first)
 	assert.Equal(t, first, second)
-	r = NewReader(io.MultiReader(bytes.NewReader(journal[:40]), iotest.ErrReader(os.ErrPermission)))
+	r = NewReader(io.MultiReader(bytes.NewReader(journal[:40]), iotest.ErrReader(os.ErrPermission)), nil)
 	for range 2 {
 		_, err := r.Next()
 		require.ErrorIs(t, err, os.ErrPermission)
@@ -124,7 +124,7 @@ func TestOtherFilesAndVersionsAreRefusedClearly(t *testing.T) {
 func TestAHugeLengthAllocatesNothing(t *testing.T) {
 	journal := write(t, Entry{Event: &metasim.Begin{}})
 	binary.LittleEndian.PutUint32(journal[headerSize:], maxRecord)
-	r := NewReader(bytes.NewReader(journal))
+	r := NewReader(bytes.NewReader(journal), nil)
 	_, err := r.Next()
 	var torn *TornError
 	require.ErrorAs(t, err, &torn)
@@ -187,7 +187,7 @@ func FuzzBody(f *testing.F) {
 // checkRead reads a journal, whatever it holds: it ends, it holds little, and what it gives is written and read
 // again.
 func checkRead(t *testing.T, journal []byte) {
-	r := NewReader(bytes.NewReader(journal))
+	r := NewReader(bytes.NewReader(journal), nil)
 	var entries []Entry
 	for {
 		e, err := r.Next()

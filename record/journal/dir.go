@@ -117,11 +117,7 @@ func (d Dir) OpenJournal(names []string) (*Reader, error) {
 	if err != nil {
 		return nil, d.unopened(err)
 	}
-	r := NewReader(f)
-	if names != nil {
-		r.clients = uint64(len(names))
-	}
-	return r, nil
+	return NewReader(f, names), nil
 }
 
 // unopened says why the journal cannot be opened.

@@ -34,7 +34,7 @@ func indexed(t require.TestingT, entries ...Entry) (journal []byte, x *Index) {
 func TestIndexIsThatOfReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, x := indexed(t, runs().Draw(t, "run")...)
-		again, torn, err := buildIndex(NewReader(bytes.NewReader(b)), three)
+		again, torn, err := buildIndex(NewReader(bytes.NewReader(b), nil), three)
 		require.NoError(t, err)
 		require.NoError(t, torn)
 		require.EqualValues(t, len(b), again.Size)
@@ -150,7 +150,7 @@ func TestScan(t *testing.T) {
 		d := Dir{t.TempDir()}
 		require.NoError(rt, os.WriteFile(d.File(journalFile), b, 0o644))
 		var offsets []int64
-		r := NewReader(bytes.NewReader(b))
+		r := NewReader(bytes.NewReader(b), nil)
 		for {
 			offset := max(r.offset, int64(headerSize))
 			if _, err := r.Next(); errors.Is(err, io.EOF) {

@@ -82,7 +82,7 @@ func write(t require.TestingT, entries ...Entry) []byte {
 
 // read reads a journal until it ends; the error is nil if that is clean.
 func read(journal []byte) (entries []Entry, err error) {
-	r := NewReader(bytes.NewReader(journal))
+	r := NewReader(bytes.NewReader(journal), nil)
 	for {
 		e, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -191,7 +191,7 @@ func TestManyEffectsAreSplitAndReadAsOne(t *testing.T) {
 
 // records counts the records of a journal.
 func records(t *testing.T, journal []byte) int {
-	r := NewReader(bytes.NewReader(journal))
+	r := NewReader(bytes.NewReader(journal), nil)
 	for {
 		if _, err := r.Next(); err != nil {
 			require.ErrorIs(t, err, io.EOF)
@@ -259,7 +259,7 @@ func TestTheReaderForgetsWhatIsOver(t *testing.T) {
 		}
 	}
 	require.NoError(t, w.Close())
-	r := NewReader(&buf)
+	r := NewReader(&buf, nil)
 	most := 0
 	for {
 		if _, err := r.Next(); err != nil {

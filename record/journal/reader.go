@@ -30,9 +30,13 @@ type Reader struct {
 	err     error
 }
 
-// NewReader returns a reader of a journal. It takes any client. If r is an io.Closer, Close closes it.
-func NewReader(r io.Reader) *Reader {
-	return &Reader{src: r, buf: bufio.NewReaderSize(r, 1<<16), dec: newDecoder(), clients: math.MaxUint64}
+// NewReader returns a reader of a journal with these clients; with nil it takes any. If r is an io.Closer, Close closes it.
+func NewReader(r io.Reader, clients []string) *Reader {
+	known := uint64(math.MaxUint64)
+	if clients != nil {
+		known = uint64(len(clients))
+	}
+	return &Reader{src: r, buf: bufio.NewReaderSize(r, 1<<16), dec: newDecoder(), clients: known}
 }
 
 // Next returns the next entry. After the last one it fails with io.EOF; after the last good one of a journal that is damaged or was

@@ -112,7 +112,7 @@ func TestAuditOfAnEntryThatBreaksOff(t *testing.T) {
 	file := filepath.Join(dir, "journal")
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
-	r := journal.NewReader(bytes.NewReader(b))
+	r := journal.NewReader(bytes.NewReader(b), nil)
 	var out bytes.Buffer
 	w := journal.NewWriter(&out)
 	for {

@@ -212,7 +212,7 @@ func rewrite(t testing.TB, dir string, change func(n int, e journal.Entry) []jou
 	file := filepath.Join(dir, "journal")
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
-	r := journal.NewReader(bytes.NewReader(b))
+	r := journal.NewReader(bytes.NewReader(b), nil)
 	var out bytes.Buffer
 	w := journal.NewWriter(&out)
 	for n := 1; ; n++ {
