@@ -81,21 +81,24 @@ func BenchmarkWrite(b *testing.B) {
 
 func begin(t testing.TB, format string, w io.Writer, names []string) sink {
 	t.Helper()
-	switch format {
+	switch v := whole(t, names...); format {
 	case "lcmlog":
-		l, err := newEventLog(w, names, logOptions{})
-		require.NoError(t, err)
-		return l
+		return newEventLog(w, v, Sent)
 	case "delivered":
-		l, err := newEventLog(w, names, logOptions{Of: Delivered})
-		require.NoError(t, err)
-		return l
+		return newEventLog(w, v, Delivered)
 	case "mcap":
-		m, err := newMCAPFile(w, names, mcapOptions{})
+		m, err := newMCAPFile(w, v, nil, nil)
 		require.NoError(t, err)
 		return m
 	}
 	return nothing{}
+}
+
+// whole is the view of all clients.
+func whole(t require.TestingT, names ...string) view {
+	v, err := newView(names, "")
+	require.NoError(t, err)
+	return v
 }
 
 // nothing is where an export goes that is not written.

@@ -2,8 +2,6 @@ package export
 
 import (
 	"cmp"
-	"fmt"
-	"strconv"
 
 	"metasim/metasim"
 )
@@ -85,51 +83,4 @@ type End struct {
 	Finished bool
 	// Torn is the *[journal.TornError] at which the journal breaks off, if it does. What is before was exported.
 	Torn error
-}
-
-// An OrderError tells that the messages of a journal are out of order: metasim did not write it.
-type OrderError struct {
-	Client string // sent or handled the message
-	At     metasim.Instant
-	Bound  metasim.Instant // everything before was complete, by the promises of all clients
-}
-
-func (e *OrderError) Error() string {
-	return fmt.Sprintf("the journal has a message of %q at %v after all clients had promised that everything before %v was complete; "+
-		"metasim did not write it, or it was changed", e.Client, e.At, e.Bound)
-}
-
-// A NameError tells that a name does not fit a format.
-type NameError struct {
-	Name string
-	What string // the format
-	Max  int    // bytes of a name; 0 where only the characters count
-}
-
-func (e *NameError) Error() string {
-	if e.Max == 0 {
-		return fmt.Sprintf("the name %q does not fit %s, where names are UTF-8; rename the channel", e.Name, e.What)
-	}
-	return fmt.Sprintf("the name %.100q has %d bytes and does not fit %s, where names have 1 to %d bytes and no NUL; "+
-		"shorten the names of the channel and of its clients", e.Name, len(e.Name), e.What, e.Max)
-}
-
-// A TimeError tells that something occurred at an instant that a file cannot have.
-type TimeError struct {
-	Client, Channel string
-	Kind            Kind
-	At              metasim.Instant
-}
-
-func (e *TimeError) Error() string {
-	return fmt.Sprintf("a message of %q on %q is %v at %v, which no file can have as a time; give the run an end (until)",
-		e.Client, e.Channel, e.Kind, e.At)
-}
-
-// A ChannelsError tells that a run has more channels than an MCAP file can number.
-type ChannelsError struct{ Max int }
-
-func (e *ChannelsError) Error() string {
-	return "the run has more than " + strconv.Itoa(e.Max) + " combinations of channel, sender and recipient, " +
-		"and MCAP has no more numbers for them; export one client at a time"
 }

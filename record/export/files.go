@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"strconv"
@@ -49,10 +50,12 @@ func Open(run *record.Run, o Options) (*Files, error) {
 
 func (f *Files) begin(o Options) error {
 	m := f.run.Manifest
+	v, err := newView(m.Clients, o.Client)
+	if err != nil {
+		return err
+	}
 	if o.Log != "" {
-		if err := f.add(o.Log, func(w io.Writer) (sink, error) {
-			return newEventLog(w, m.Clients, logOptions{Of: o.Of, Client: o.Client})
-		}); err != nil {
+		if err := f.add(o.Log, func(w io.Writer) (sink, error) { return newEventLog(w, v, cmp.Or(o.Of, Sent)), nil }); err != nil {
 			return err
 		}
 	}
@@ -61,14 +64,11 @@ func (f *Files) begin(o Options) error {
 	}
 	var known *types.Set
 	if len(o.Types) > 0 {
-		var err error
 		if known, err = types.Load(o.Types...); err != nil {
 			return err
 		}
 	}
-	return f.add(o.MCAP, func(w io.Writer) (sink, error) {
-		return newMCAPFile(w, m.Clients, mcapOptions{Client: o.Client, Types: known, About: about(m)})
-	})
+	return f.add(o.MCAP, func(w io.Writer) (sink, error) { return newMCAPFile(w, v, known, about(m)) })
 }
 
 // add begins a file.

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"strings"
 
@@ -13,15 +14,6 @@ import (
 // C take 999 bytes. (On the network LCM allows 63.)
 const maxLogChannel = 255
 
-// logOptions say what an event log has of a run.
-type logOptions struct {
-	// Of is Sent (also the zero value): every publish once, at the time when it was sent, as lcm-logger would have recorded it.
-	// Or Delivered: every message once for each recipient, at the time when it was delivered.
-	Of Kind
-	// Client is the name of the only client whose publishes, or deliveries, are in the log; empty for all.
-	Client string
-}
-
 // An eventLog writes an LCM event log of a run. Times are simulated time in microseconds, rounded down; events are numbered
 // from 0 in the order of walkJournal, so that neither decreases.
 //
@@ -31,27 +23,16 @@ type logOptions struct {
 // Empty payloads are written, as lcm-logger does. The Java tools of LCM skip such an event as damaged.
 type eventLog struct {
 	view
-	of    Kind
+	of    Kind // Sent: every publish once, as lcm-logger would have recorded it; Delivered: every message once for each recipient
 	plain bool
 	buf   *bufio.Writer
 	log   *lcm.Writer
-	topic topics
-	count Count
 }
 
-// newEventLog returns a writer of an event log to out. Names are those of the clients, in order. Close does not close out.
-func newEventLog(out io.Writer, names []string, o logOptions) (*eventLog, error) {
-	v, err := newView(names, o.Client)
-	if err != nil {
-		return nil, err
-	}
-	if o.Of == 0 {
-		o.Of = Sent
-	}
+// newEventLog returns a writer of an event log to out. Close does not close out.
+func newEventLog(out io.Writer, v view, of Kind) *eventLog {
 	buf := bufio.NewWriterSize(out, 1<<20)
-	return &eventLog{
-		view: v, of: o.Of, plain: o.Of == Sent || o.Client != "", buf: buf, log: lcm.NewWriter(buf), topic: newTopics(names),
-	}, nil
+	return &eventLog{view: v, of: of, plain: of == Sent || !v.all, buf: buf, log: lcm.NewWriter(buf)}
 }
 
 // Write writes an occurrence, if the log has it.
@@ -65,10 +46,11 @@ func (l *eventLog) Write(o *occurrence) error {
 	}
 	name := o.Message.Channel
 	if !l.plain {
-		name = l.topic.of(o)
+		name = l.topic(o)
 	}
 	if len(name) > maxLogChannel || strings.IndexByte(name, 0) >= 0 || name == "" {
-		return &NameError{Name: name, What: "event logs of LCM", Max: maxLogChannel}
+		return fmt.Errorf("the name %.100q has %d bytes and does not fit event logs of LCM, where names have 1 to %d bytes and no NUL; "+
+			"shorten the names of the channel and of its clients", name, len(name), maxLogChannel)
 	}
 	ev := lcm.Event{Number: l.count.Messages, Time: int64(at / metasim.Microsecond), Channel: name, Payload: o.Message.Payload}
 	if err := l.log.Write(ev); err != nil {
@@ -89,6 +71,3 @@ func (l *eventLog) shows(o *occurrence) bool {
 
 // Close writes what is buffered.
 func (l *eventLog) Close() error { return l.buf.Flush() }
-
-// Count returns what was written so far.
-func (l *eventLog) Count() Count { return l.count }

@@ -19,17 +19,6 @@ const eventTopic = "METASIM_EVENT"
 // chunkSize is how many bytes of messages are compressed together: 4 MiB.
 const chunkSize = 4 << 20
 
-// mcapOptions say what an MCAP file has of a run.
-type mcapOptions struct {
-	// Client is the name of the only client whose messages, to it and from it, are in the file; empty for all.
-	Client string
-	// Types are those that payloads may have. Nil: none.
-	Types *types.Set
-	// About is what the file says of the run, in a metadata record called "metasim". It must be the same for each repetition of the
-	// run, so it has neither wall-clock times nor paths.
-	About map[string]string
-}
-
 // An mcapFile writes an MCAP file of a run. In the order of walkJournal it has, for each occurrence,
 //
 //   - on the topic METASIM_EVENT what happened, as a metasim.export.v1.Event in Protocol Buffers;
@@ -40,18 +29,16 @@ type mcapOptions struct {
 // log_time is when it occurred and publish_time when the message was sent, both simulated time in nanoseconds; sequence
 // is the sender's number of the message, modulo 2^32.
 //
-// The bytes depend on the occurrences and the options alone.
+// The bytes depend on the occurrences, the types and what is said about the run alone.
 type mcapFile struct {
 	view
-	topics  topics
-	types   *types.Set
+	types   *types.Set // that payloads may have; nil: none
 	mcap    *mcap.Writer
 	streams map[typed]*channels
 	schemas schemas
 	ids     int // channels so far
 	scratch []byte
 	message mcap.Message
-	count   Count
 }
 
 // typed is a stream of messages of one type; nil where the type is not known.
@@ -63,12 +50,11 @@ type typed struct {
 // channels are the numbers of the channels of a stream. json is 0 if there is none.
 type channels struct{ raw, json uint16 }
 
-// newMCAPFile returns a writer of an MCAP file to out. Names are those of the clients, in order. Close does not close out.
-func newMCAPFile(out io.Writer, names []string, o mcapOptions) (*mcapFile, error) {
-	v, err := newView(names, o.Client)
-	if err != nil {
-		return nil, err
-	}
+// newMCAPFile returns a writer of an MCAP file to out, with payloads of the known types. Close does not close out.
+//
+// about is what the file says of the run, in a metadata record called "metasim". It must be the same for each repetition of the run, so
+// it has neither wall-clock times nor paths.
+func newMCAPFile(out io.Writer, v view, known *types.Set, about map[string]string) (*mcapFile, error) {
 	w, err := mcap.NewWriter(out, &mcap.WriterOptions{
 		IncludeCRC: true, Chunked: true, ChunkSize: chunkSize, OverrideLibrary: true,
 		Compression: mcap.CompressionZSTD, CompressionLevel: mcap.CompressionLevelFastest,
@@ -77,9 +63,9 @@ func newMCAPFile(out io.Writer, names []string, o mcapOptions) (*mcapFile, error
 		return nil, fmt.Errorf("beginning the MCAP file: %w", err)
 	}
 	m := &mcapFile{
-		view: v, topics: newTopics(names), types: o.Types, mcap: w, streams: map[typed]*channels{}, schemas: schemas{mcap: w, ids: map[schemaKey]uint16{}},
+		view: v, types: known, mcap: w, streams: map[typed]*channels{}, schemas: schemas{mcap: w, ids: map[schemaKey]uint16{}},
 	}
-	return m, m.begin(o.About)
+	return m, m.begin(about)
 }
 
 // begin writes what every file begins with.
@@ -160,9 +146,9 @@ func (m *mcapFile) stream(o *occurrence) (*channels, *types.Type, error) {
 
 // open makes the channels of a stream.
 func (m *mcapFile) open(key typed, o *occurrence) (*channels, error) {
-	topic := m.topics.of(o)
+	topic := m.topic(o)
 	if !utf8.ValidString(topic) {
-		return nil, &NameError{Name: topic, What: "MCAP"}
+		return nil, fmt.Errorf("the name %q does not fit MCAP, where names are UTF-8; rename the channel", topic)
 	}
 	about := map[string]string{"channel": key.channel, "sender": m.names[key.from]}
 	if key.kind == Delivered {
@@ -192,7 +178,8 @@ func (m *mcapFile) open(key typed, o *occurrence) (*channels, error) {
 // channel numbers a channel, from 1, and writes it.
 func (m *mcapFile) channel(c *mcap.Channel) (uint16, error) {
 	if m.ids == math.MaxUint16 {
-		return 0, &ChannelsError{Max: math.MaxUint16}
+		return 0, fmt.Errorf("the run has more than %d combinations of channel, sender and recipient, "+
+			"and MCAP has no more numbers for them; export one client at a time", math.MaxUint16)
 	}
 	m.ids++
 	c.ID = uint16(m.ids)
@@ -209,9 +196,6 @@ func (m *mcapFile) Close() error {
 	}
 	return nil
 }
-
-// Count returns what was written so far.
-func (m *mcapFile) Count() Count { return m.count }
 
 // appendEvent appends an occurrence as an Event of exportpb/event.proto. Zeros are left out, but not instants that have a meaning: the
 // bytes are those of the generated code, at a tenth of its cost.

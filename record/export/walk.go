@@ -155,7 +155,8 @@ func (w *walk) handled(id metasim.ClientID, acked uint64) error {
 
 func (w *walk) add(o *occurrence) error {
 	if at := o.At(); at.Before(w.emitted) {
-		return &OrderError{Client: w.names[o.Message.From], At: at, Bound: w.emitted}
+		return fmt.Errorf("the journal has a message of %q at %v after all clients had promised that everything before %v was complete; "+
+			"metasim did not write it, or it was changed", w.names[o.Message.From], at, w.emitted)
 	}
 	w.buffer = append(w.buffer, *o)
 	return nil
