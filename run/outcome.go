@@ -17,7 +17,7 @@ func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outc
 		Scenario: scenario, Seed: seed, OK: r.Err == nil, Deterministic: r.Deterministic, Digest: r.Digest.String(),
 		EndNS: int64(r.Totals.End.Time), WallS: r.Wall.Seconds(), RunDir: dir, Err: r.Err,
 		Messages: Messages{r.Totals.Sent, r.Totals.Delivered, r.Totals.Dropped, r.Totals.Undelivered},
-		Traffic:  Traffic(r.Traffic), Wakeups: r.Wakeups,
+		Traffic:  r.Traffic, Wakeups: r.Wakeups,
 	}
 	if r.Err != nil {
 		o.Error = r.Err.Error()
@@ -27,7 +27,7 @@ func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outc
 			Name: c.Name, Digest: c.Digest.String(), Sent: c.Sent, Delivered: c.Delivered,
 			EndNS: int64(c.End.Time), EndStep: c.End.Step, Grants: c.Grants,
 			BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), Exit: exit(c, r.Err), Result: result(c.Account),
-			Traffic: (*Traffic)(c.Traffic),
+			Traffic: c.Traffic,
 		})
 	}
 	return o

@@ -11,6 +11,7 @@ import (
 
 	"metasim/monitor"
 	"metasim/server"
+	"metasim/wire"
 	"metasim/wire/transport/all"
 )
 
@@ -94,22 +95,13 @@ type Outcome struct {
 	WallS         float64  `json:"wall_s"`
 	RunDir        string   `json:"run_dir"`
 	Messages      Messages `json:"messages"`
-	Traffic
+	wire.Traffic
 	Wakeups uint64          `json:"wakeups"`        // rounds of the server that had input; see server.Result
 	Live    []string        `json:"live,omitempty"` // clients that took part in real time: a repetition may give another digest
 	LCM     *LCMOutcome     `json:"lcm,omitempty"`
 	Clients []ClientOutcome `json:"clients"` // in order of name
 
 	Err error `json:"-"` // the cause of Error
-}
-
-// Traffic counts what went over connections, as the server sees it. It depends on real time. Inside this process a frame is
-// what one side hands to the other in one call, and its bytes are those of the payloads and results in it.
-type Traffic struct {
-	FramesIn  uint64 `json:"frames_in"`  // read by the server
-	FramesOut uint64 `json:"frames_out"` // written by the server
-	BytesIn   uint64 `json:"bytes_in"`   // of those frames, with their lengths
-	BytesOut  uint64 `json:"bytes_out"`
 }
 
 // Messages counts (message, recipient) pairs, except Sent, which counts publishes.
@@ -122,18 +114,18 @@ type Messages struct {
 
 // A ClientOutcome is the result of one client.
 type ClientOutcome struct {
-	Name      string          `json:"name"`
-	Digest    string          `json:"digest"`
-	Sent      uint64          `json:"sent"`
-	Delivered uint64          `json:"delivered"`
-	EndNS     int64           `json:"end_ns"` // its last activity
-	EndStep   uint32          `json:"end_step"`
-	Grants    uint64          `json:"grants"` // depends on real time
-	BusyS     float64         `json:"busy_s"`
-	BlockedS  float64         `json:"blocked_s"`
-	Exit      string          `json:"exit"` // left, detached, lost, aborted (the run failed) or absent (never joined)
-	Result    json.RawMessage `json:"result"`
-	*Traffic                  // of its connection; left out if the client shares it, or never joined
+	Name          string          `json:"name"`
+	Digest        string          `json:"digest"`
+	Sent          uint64          `json:"sent"`
+	Delivered     uint64          `json:"delivered"`
+	EndNS         int64           `json:"end_ns"` // its last activity
+	EndStep       uint32          `json:"end_step"`
+	Grants        uint64          `json:"grants"` // depends on real time
+	BusyS         float64         `json:"busy_s"`
+	BlockedS      float64         `json:"blocked_s"`
+	Exit          string          `json:"exit"` // left, detached, lost, aborted (the run failed) or absent (never joined)
+	Result        json.RawMessage `json:"result"`
+	*wire.Traffic                 // of its connection; left out if the client shares it, or never joined
 }
 
 // An LCMOutcome says how much of a run was shown on its public LCM network. It depends on real time.

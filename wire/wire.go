@@ -174,12 +174,12 @@ type Listener interface {
 	URL() string
 }
 
-// Traffic is what a connection carried, as its owner sees it. The length before a frame counts as part of it.
+// Traffic is what a connection carried, as its owner sees it. The length before a frame counts as part of it. It depends on real time.
 type Traffic struct {
-	FramesIn  uint64 // read, whole and in order
-	FramesOut uint64 // that the transport accepted; of the last one perhaps a part
-	BytesIn   uint64 // of the frames that were read
-	BytesOut  uint64 // that the transport accepted
+	FramesIn  uint64 `json:"frames_in"`  // read, whole and in order
+	FramesOut uint64 `json:"frames_out"` // that the transport accepted; of the last one perhaps a part
+	BytesIn   uint64 `json:"bytes_in"`   // of the frames that were read
+	BytesOut  uint64 `json:"bytes_out"`  // that the transport accepted
 }
 
 // Add adds the traffic of another connection.

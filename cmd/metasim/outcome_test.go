@@ -17,6 +17,7 @@ import (
 	"metasim/metasim"
 	"metasim/run"
 	"metasim/server"
+	"metasim/wire"
 )
 
 func TestOutcomeTable(t *testing.T) {
@@ -24,7 +25,7 @@ func TestOutcomeTable(t *testing.T) {
 		Scenario: "cart-pole", OK: true, Deterministic: true, Digest: pingPongDigest, EndNS: 19_999_000_000, WallS: 0.0811,
 		RunDir:   "runs/cart-pole-1",
 		Messages: run.Messages{Sent: 23_000, Delivered: 22_500, Dropped: 480, Undelivered: 20},
-		Traffic:  run.Traffic{FramesIn: 8010, FramesOut: 4020, BytesIn: 1_234_567, BytesOut: 999}, Wakeups: 8000,
+		Traffic:  wire.Traffic{FramesIn: 8010, FramesOut: 4020, BytesIn: 1_234_567, BytesOut: 999}, Wakeups: 8000,
 		Clients: []run.ClientOutcome{
 			{Name: "controller", Exit: "left", Sent: 2000, Delivered: 1960, EndNS: 19_990_000_000, EndStep: 3, Grants: 1999,
 				BusyS: 0.0123, BlockedS: 75.2, Result: json.RawMessage(`{}`)},
