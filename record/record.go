@@ -72,6 +72,14 @@ func OpenToReplay(path string) (*Run, error) {
 // Killed reports whether the run was ended by force, so that nothing is known of its end: its digest is empty.
 func (r *Run) Killed() bool { return r.Manifest.Digest == "" }
 
+// End is when the run had to end: Infinity where its scenario did not say.
+func (r *Run) End() metasim.Instant {
+	if until := r.Manifest.Until; until > 0 {
+		return metasim.At(until)
+	}
+	return metasim.Infinity
+}
+
 // Client returns the number of a client. It fails with an *[UnknownClientError].
 func (r *Run) Client(name string) (metasim.ClientID, error) {
 	i := slices.Index(r.Manifest.Clients, name)

@@ -200,7 +200,7 @@ func (r *reading) output(record *journal.Record, seq uint64) item {
 		i.at, i.when, i.from = ev.Sent, ev.Sent, ev.Client
 	case *metasim.Leave:
 		i.at, i.when, i.from, i.leave = ev.Now, ev.Now, ev.Client, true
-		if end := r.side.end(); r.side.index.Clients[ev.Client].Granted == end {
+		if end := r.side.run.End(); r.side.index.Clients[ev.Client].Granted == end {
 			i.at = end
 		}
 	}

@@ -43,14 +43,6 @@ func open(label, path string) (*side, error) {
 // client returns what the index has of a client.
 func (s *side) client(name string) *journal.ClientIndex { return &s.index.Clients[s.ids[name]] }
 
-// end is the end of the run.
-func (s *side) end() metasim.Instant {
-	if until := s.run.Manifest.Until; until > 0 {
-		return metasim.At(until)
-	}
-	return metasim.Infinity
-}
-
 // complete reports whether the run reached its end and its journal is good, so that what the journal lacks did not happen.
 func (s *side) complete() bool { return s.run.Manifest.OK && s.torn == nil }
 

@@ -22,20 +22,9 @@ func appendEvent(b []byte, ev metasim.Event) ([]byte, error) {
 	return appendMessage(b, num, fields), nil
 }
 
-// AppendEffects appends effects as they are in a record. Two lists of effects of the same sends are equal if and only if these bytes
-// are equal: the payloads are in the sends.
-func AppendEffects(b []byte, effs []metasim.Effect) ([]byte, error) {
-	for _, e := range effs {
-		var err error
-		if b, err = appendEffect(b, e); err != nil {
-			return b, err
-		}
-	}
-	return b, nil
-}
-
-// appendEffect appends an effect as a field of a Record.
-func appendEffect(b []byte, e metasim.Effect) ([]byte, error) {
+// AppendEffect appends an effect as a field of a Record. Two effects of the same send are equal if and only if these bytes are equal: the
+// payloads are in the sends.
+func AppendEffect(b []byte, e metasim.Effect) ([]byte, error) {
 	var room [maxFields]any
 	num, _, fields := effectRow(e, room[:0])
 	if num == 0 {

@@ -104,7 +104,7 @@ func (w *Writer) write(kind byte, wall int64, ev metasim.Event, effs []metasim.E
 			w.buf, w.err = appendEvent(w.buf, ev)
 		}
 		for len(effs) > 0 && len(w.buf)-start < splitAt && w.err == nil {
-			w.buf, w.err = appendEffect(w.buf, effs[0])
+			w.buf, w.err = AppendEffect(w.buf, effs[0])
 			effs = effs[1:]
 		}
 		w.seal(start)

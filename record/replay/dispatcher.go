@@ -93,35 +93,26 @@ func (a *audit) check(e *journal.Entry, torn bool) error {
 		effects = effects[:len(e.Effects)]
 	}
 	a.Effects += uint64(len(effects))
-	var err, err2 error
-	a.then, err = journal.AppendEffects(a.then[:0], e.Effects)
-	a.now, err2 = journal.AppendEffects(a.now[:0], effects)
-	if err := errors.Join(err, err2); err != nil || bytes.Equal(a.then, a.now) {
-		return err
-	}
-	return a.differ(e, effects)
-}
-
-// differ names the first effect of an entry that is not what was recorded.
-func (a *audit) differ(e *journal.Entry, now []metasim.Effect) error {
-	w := words{a.run.Manifest.Clients}
-	for i := range max(len(e.Effects), len(now)) {
-		one, err := effectAt(e.Effects, i)
-		two, err2 := effectAt(now, i)
+	for i := range max(len(e.Effects), len(effects)) {
+		var err, err2 error
+		a.then, err = appendEffect(a.then[:0], e.Effects, i)
+		a.now, err2 = appendEffect(a.now[:0], effects, i)
 		if err := errors.Join(err, err2); err != nil {
 			return err
 		}
-		if !bytes.Equal(one, two) {
-			a.Difference = &Difference{Where: w.entry(a.Entries, e, i), Then: w.effect(e.Effects, i), Now: w.effect(now, i)}
+		if !bytes.Equal(a.then, a.now) {
+			w := words{a.run.Manifest.Clients}
+			a.Difference = &Difference{Where: w.entry(a.Entries, e, i), Then: w.effect(e.Effects, i), Now: w.effect(effects, i)}
 			return nil
 		}
 	}
 	return nil
 }
 
-func effectAt(effects []metasim.Effect, i int) ([]byte, error) {
+// appendEffect appends effect i as a journal has it; nothing if there are fewer effects.
+func appendEffect(b []byte, effects []metasim.Effect, i int) ([]byte, error) {
 	if i >= len(effects) {
-		return nil, nil
+		return b, nil
 	}
-	return journal.AppendEffects(nil, effects[i:i+1])
+	return journal.AppendEffect(b, effects[i])
 }

@@ -41,7 +41,7 @@ const (
 func newExchange(name, token string, t *tape) (*exchange, error) {
 	m := t.run.Manifest
 	server, err := session.NewServer(session.ServerConfig{
-		Scenario: m.Scenario, Seed: m.Seed, Token: token, Names: m.Clients, Until: t.until(),
+		Scenario: m.Scenario, Seed: m.Seed, Token: token, Names: m.Clients, Until: t.run.End(),
 	})
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (x *exchange) isAhead() bool {
 
 // answers reports whether the client needs no further authorization. One that computes needs none.
 func (x *exchange) answers(poll *metasim.PollWait) bool {
-	return poll == nil || x.window.Answers(poll, x.granted, x.tape.until())
+	return poll == nil || x.window.Answers(poll, x.granted, x.tape.run.End())
 }
 
 // give gives the deliveries of one step. The authorization follows when all is given that is to be given now.

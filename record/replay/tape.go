@@ -168,11 +168,3 @@ func (t *tape) over() *ending {
 	}
 	return &ending{farewell: true, text: "the run was over"}
 }
-
-// until is the end of the run.
-func (t *tape) until() metasim.Instant {
-	if m := t.run.Manifest; m.Until > 0 {
-		return metasim.At(m.Until)
-	}
-	return metasim.Infinity
-}
