@@ -35,8 +35,8 @@ type mcapFile struct {
 	types   *types.Set // that payloads may have; nil: none
 	mcap    *mcap.Writer
 	streams map[typed]*channels
-	schemas schemas
-	ids     int // channels so far
+	schemas map[schemaKey]uint16 // their numbers
+	ids     int                  // channels so far
 	scratch []byte
 	message mcap.Message
 }
@@ -62,9 +62,7 @@ func newMCAPFile(out io.Writer, v view, known *types.Set, about map[string]strin
 	if err != nil {
 		return nil, fmt.Errorf("beginning the MCAP file: %w", err)
 	}
-	m := &mcapFile{
-		view: v, types: known, mcap: w, streams: map[typed]*channels{}, schemas: schemas{mcap: w, ids: map[schemaKey]uint16{}},
-	}
+	m := &mcapFile{view: v, types: known, mcap: w, streams: map[typed]*channels{}, schemas: map[schemaKey]uint16{}}
 	return m, m.begin(about)
 }
 
@@ -79,11 +77,7 @@ func (m *mcapFile) begin(about map[string]string) error {
 			return fmt.Errorf("writing the metadata of the MCAP file: %w", err)
 		}
 	}
-	schema, err := m.schemas.id(schemaKey{kind: eventSchema})
-	if err != nil {
-		return err
-	}
-	_, err = m.channel(&mcap.Channel{SchemaID: schema, Topic: eventTopic, MessageEncoding: "protobuf"})
+	_, err := m.channel(eventTopic, "protobuf", schemaKey{kind: eventSchema}, nil)
 	return err
 }
 
@@ -154,39 +148,54 @@ func (m *mcapFile) open(key typed, o *occurrence) (*channels, error) {
 	if key.kind == Delivered {
 		about["recipient"] = m.names[key.to]
 	}
-	raw := &mcap.Channel{Topic: topic, MessageEncoding: "lcm", Metadata: about}
 	if key.of == nil {
-		id, err := m.channel(raw)
-		return &channels{raw: id}, err
+		raw, err := m.channel(topic, "lcm", schemaKey{}, about)
+		return &channels{raw: raw}, err
 	}
-	var ch channels
-	var err error
-	if raw.SchemaID, err = m.schemas.id(schemaKey{kind: lcmSchema, of: key.of}); err != nil {
+	raw, err := m.channel(topic, "lcm", schemaKey{lcmSchema, key.of}, about)
+	if err != nil {
 		return nil, err
 	}
-	if ch.raw, err = m.channel(raw); err != nil {
-		return nil, err
-	}
-	asJSON := &mcap.Channel{Topic: topic + "/json", MessageEncoding: "json", Metadata: about}
-	if asJSON.SchemaID, err = m.schemas.id(schemaKey{kind: jsonSchema, of: key.of}); err != nil {
-		return nil, err
-	}
-	ch.json, err = m.channel(asJSON)
-	return &ch, err
+	asJSON, err := m.channel(topic+"/json", "json", schemaKey{jsonSchema, key.of}, about)
+	return &channels{raw: raw, json: asJSON}, err
 }
 
-// channel numbers a channel, from 1, and writes it.
-func (m *mcapFile) channel(c *mcap.Channel) (uint16, error) {
+// channel numbers a channel, from 1, and writes it, after its schema if that is new.
+func (m *mcapFile) channel(topic, encoding string, of schemaKey, about map[string]string) (uint16, error) {
 	if m.ids == math.MaxUint16 {
 		return 0, fmt.Errorf("the run has more than %d combinations of channel, sender and recipient, "+
 			"and MCAP has no more numbers for them; export one client at a time", math.MaxUint16)
 	}
+	schema, err := m.schema(of)
+	if err != nil {
+		return 0, err
+	}
 	m.ids++
-	c.ID = uint16(m.ids)
+	c := &mcap.Channel{ID: uint16(m.ids), SchemaID: schema, Topic: topic, MessageEncoding: encoding, Metadata: about}
 	if err := m.mcap.WriteChannel(c); err != nil {
 		return 0, fmt.Errorf("writing a channel of the MCAP file: %w", err)
 	}
 	return c.ID, nil
+}
+
+// schema returns the number of a schema, from 1, or 0 for none. It writes the schema the first time.
+func (m *mcapFile) schema(key schemaKey) (uint16, error) {
+	if id, ok := m.schemas[key]; ok || key.kind == noSchema {
+		return id, nil
+	}
+	if len(m.schemas) == math.MaxUint16 {
+		return 0, fmt.Errorf("the messages have more types than MCAP can number: %d; export one client at a time", math.MaxUint16/2)
+	}
+	s, err := newSchema(key)
+	if err != nil {
+		return 0, err
+	}
+	s.ID = uint16(len(m.schemas) + 1)
+	if err := m.mcap.WriteSchema(s); err != nil {
+		return 0, fmt.Errorf("writing a schema of the MCAP file: %w", err)
+	}
+	m.schemas[key] = s.ID
+	return s.ID, nil
 }
 
 // Close writes what is buffered, and the index.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -23,48 +22,27 @@ import (
 type schemaKind uint8
 
 const (
-	eventSchema schemaKind = iota // events
+	noSchema    schemaKind = iota // none: the type of the messages is not known
+	eventSchema                   // events
 	lcmSchema                     // an LCM type: its text in the language of LCM
 	jsonSchema                    // an LCM type as JSON
 )
 
 type schemaKey struct {
 	kind schemaKind
-	of   *types.Type // nil for events
+	of   *types.Type // nil for none and for events
 }
 
-// schemas are those that an MCAP file has, by number.
-type schemas struct {
-	mcap *mcap.Writer
-	ids  map[schemaKey]uint16
-}
-
-// id returns the number of a schema, from 1. It writes the schema the first time.
-func (w *schemas) id(key schemaKey) (uint16, error) {
-	if id, ok := w.ids[key]; ok {
-		return id, nil
-	}
-	if len(w.ids) == math.MaxUint16 {
-		return 0, fmt.Errorf("the messages have more types than MCAP can number: %d; export one client at a time", math.MaxUint16/2)
-	}
-	s := &mcap.Schema{ID: uint16(len(w.ids) + 1)}
+func newSchema(key schemaKey) (*mcap.Schema, error) {
 	switch key.kind {
-	case eventSchema:
-		data, err := eventDescriptor()
-		if err != nil {
-			return 0, err
-		}
-		s.Name, s.Encoding, s.Data = string((*exportpb.Event)(nil).ProtoReflect().Descriptor().FullName()), "protobuf", data
 	case lcmSchema:
-		s.Name, s.Encoding, s.Data = key.of.Name, "lcm", lcmText(key.of)
+		return &mcap.Schema{Name: key.of.Name, Encoding: "lcm", Data: lcmText(key.of)}, nil
 	case jsonSchema:
-		s.Name, s.Encoding, s.Data = key.of.Name, "jsonschema", jsonText(key.of)
+		return &mcap.Schema{Name: key.of.Name, Encoding: "jsonschema", Data: jsonText(key.of)}, nil
 	}
-	if err := w.mcap.WriteSchema(s); err != nil {
-		return 0, fmt.Errorf("writing a schema of the MCAP file: %w", err)
-	}
-	w.ids[key] = s.ID
-	return s.ID, nil
+	name := (*exportpb.Event)(nil).ProtoReflect().Descriptor().FullName()
+	data, err := eventDescriptor()
+	return &mcap.Schema{Name: string(name), Encoding: "protobuf", Data: data}, err
 }
 
 // goPackage is the former package of the Go code of event.proto. No reader of an export needs it; it stays so that the bytes of an export stay.
