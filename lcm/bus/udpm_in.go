@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"container/list"
 	"net/netip"
-	"slices"
 
 	"metasim/lcm"
 )
@@ -88,7 +87,7 @@ func (r *receiver) follow(from netip.AddrPort, seq uint32) {
 const (
 	maxWaiting      = 1000
 	maxWaitingBytes = 16 << 20
-	fragmentCost    = 64 // about what a fragment takes beside its payload, in bytes
+	fragmentCost    = 128 // about what a fragment takes beside its payload, in bytes
 )
 
 // An assembler puts messages together from their fragments, in any order. It allocates for what came, not for the size that
@@ -109,18 +108,17 @@ type origin struct {
 // A partial is a message of which fragments are missing.
 type partial struct {
 	origin  origin
-	size    int    // of the payload
-	missing int    // bytes of the payload
-	count   int    // of all fragments
-	came    []byte // a bit for each fragment
-	parts   []part
-	channel string // of fragment 0
-	bytes   int    // of memory, about
+	size    int          // of the payload
+	missing int          // bytes of the payload
+	count   int          // of all fragments
+	parts   map[int]part // by number
+	channel string       // of fragment 0
+	bytes   int          // of memory, about
 }
 
 type part struct {
-	number, offset int
-	payload        []byte
+	offset  int
+	payload []byte
 }
 
 // add copies a fragment, and returns the message when it is whole.
@@ -138,10 +136,7 @@ func (a *assembler) add(from netip.AddrPort, p *packet) (m Message, whole bool) 
 			a.count.refused.Add(1)
 			return m, false
 		}
-		w := &partial{origin: key, size: p.size, missing: p.size, count: p.count, came: make([]byte, p.count/8+1)}
-		w.bytes = len(w.came)
-		a.bytes += w.bytes
-		e = a.order.PushBack(w)
+		e = a.order.PushBack(&partial{origin: key, size: p.size, missing: p.size, count: p.count, parts: map[int]part{}})
 		a.waiting[key] = e
 	}
 	a.order.MoveToBack(e)
@@ -163,15 +158,13 @@ func (a *assembler) add(from netip.AddrPort, p *packet) (m Message, whole bool) 
 
 // take copies a fragment, unless it has come before, and returns how many bytes that took.
 func (w *partial) take(p *packet) int {
-	bit := byte(1) << (p.number % 8)
-	if w.came[p.number/8]&bit != 0 {
+	if _, twice := w.parts[p.number]; twice {
 		return 0
 	}
-	w.came[p.number/8] |= bit
 	if p.number == 0 {
 		w.channel = p.channel
 	}
-	w.parts = append(w.parts, part{p.number, p.offset, bytes.Clone(p.payload)})
+	w.parts[p.number] = part{p.offset, bytes.Clone(p.payload)}
 	cost := fragmentCost + len(p.payload)
 	w.bytes += cost
 	w.missing -= len(p.payload)
@@ -180,19 +173,15 @@ func (w *partial) take(p *packet) int {
 
 // join makes the message. It fails if the fragments have a gap or overlap.
 func (w *partial) join() (Message, bool) {
-	slices.SortFunc(w.parts, func(a, b part) int { return a.number - b.number })
-	end := 0
-	for _, p := range w.parts {
-		if p.offset != end {
-			return Message{}, false
-		}
-		end += len(p.payload)
-	}
-	if end != w.size || len(w.parts) != w.count {
+	if w.missing != 0 || len(w.parts) != w.count {
 		return Message{}, false
 	}
 	payload := make([]byte, 0, w.size)
-	for _, p := range w.parts {
+	for number := range w.count {
+		p := w.parts[number]
+		if p.offset != len(payload) {
+			return Message{}, false
+		}
 		payload = append(payload, p.payload...)
 	}
 	return Message{Channel: w.channel, Payload: payload}, true
