@@ -134,16 +134,17 @@ func (d *drive) over() map[string]uint64 {
 	return said
 }
 
-// heard is what a subscription was given so far.
+// heard waits for at least n messages of a subscription.
 func heard(t *testing.T, s *bus.Subscription, n int) []string {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
 	var out []string
-	for range n {
-		m, err := s.Receive(ctx)
-		require.NoError(t, err)
-		out = append(out, m.Channel+" "+string(m.Payload))
-	}
+	require.Eventually(t, func() bool {
+		messages, err := s.Take()
+		assert.NoError(t, err)
+		for _, m := range messages {
+			out = append(out, m.Channel+" "+string(m.Payload))
+		}
+		return len(out) >= n
+	}, patience, time.Millisecond)
 	return out
 }
 

@@ -65,7 +65,7 @@ type Bus interface {
 	Publish(ms ...Message) error
 	// Subscribe begins to receive messages of the channels that a pattern matches as a whole: a name or a regular expression.
 	// The bus also receives what it publishes itself, unless its options say otherwise. Without a pattern no message comes,
-	// but the end of the bus can be noticed.
+	// but the end of the bus can be noticed. A subscription ends with the bus.
 	Subscribe(patterns ...string) (*Subscription, error)
 	// Lossy reports whether a receiver misses messages that come faster than it reads. Then a publisher should pace them.
 	Lossy() bool

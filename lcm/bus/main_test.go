@@ -23,11 +23,29 @@ func hear(t testing.TB, s *Subscription, n int) []Message {
 	defer cancel()
 	var got []Message
 	for len(got) < n {
-		m, err := s.Receive(ctx)
+		m, err := receive(ctx, s)
 		require.NoError(t, err, "after %d messages of %d", len(got), n)
 		got = append(got, m)
 	}
 	return got
+}
+
+// receive waits for the next message, for the end of the bus or for that of the context.
+func receive(ctx context.Context, s *Subscription) (Message, error) {
+	for {
+		got, open := s.queue.take(nil, 1)
+		switch {
+		case len(got) > 0:
+			return got[0], nil
+		case !open:
+			return Message{}, ErrClosed
+		}
+		select {
+		case <-s.queue.ready:
+		case <-ctx.Done():
+			return Message{}, ctx.Err()
+		}
+	}
 }
 
 // eventually waits until done returns true.

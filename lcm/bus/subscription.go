@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -13,50 +12,23 @@ import (
 	"metasim/metasim"
 )
 
-// ErrClosed is the error of a closed bus or subscription.
+// ErrClosed is the error of a closed bus.
 var ErrClosed = errors.New("the LCM network is closed")
 
 // A Subscription receives the messages of its patterns, in the order in which they came.
 type Subscription struct {
-	patterns []*pattern
+	patterns patterns
 	queue    *queue[Message]
-	group    *subscriptions
 }
 
 // Take returns the queued messages without waiting. Their payloads are shared with other subscriptions: do not change them.
-// It fails with ErrClosed when the bus or the subscription is closed and the queue is empty.
+// It fails with ErrClosed when the bus is closed and the queue is empty.
 func (s *Subscription) Take() ([]Message, error) {
 	got, open := s.queue.take(nil, math.MaxInt)
 	if !open {
 		return nil, ErrClosed
 	}
 	return got, nil
-}
-
-// Receive waits for the next message. Its payload is shared with other subscriptions: do not change it. It fails with
-// ErrClosed when the bus or the subscription is closed and the queue is empty, or with the error of the context.
-func (s *Subscription) Receive(ctx context.Context) (Message, error) {
-	var one [1]Message
-	for {
-		got, open := s.queue.take(one[:0], 1)
-		if len(got) > 0 {
-			return got[0], nil
-		}
-		if !open {
-			return Message{}, ErrClosed
-		}
-		select {
-		case <-s.queue.ready:
-		case <-ctx.Done():
-			return Message{}, ctx.Err()
-		}
-	}
-}
-
-// Close ends the subscription. Queued messages can still be received.
-func (s *Subscription) Close() {
-	s.group.remove(s)
-	s.queue.close()
 }
 
 // subscriptions are those of one bus.
@@ -67,7 +39,7 @@ type subscriptions struct {
 }
 
 func (g *subscriptions) add(exprs []string, limit int) (*Subscription, error) {
-	s := &Subscription{queue: newQueue[Message](limit), group: g}
+	s := &Subscription{queue: newQueue[Message](limit)}
 	for _, expr := range exprs {
 		p, err := compile(expr)
 		if err != nil {
@@ -104,7 +76,7 @@ func (g *subscriptions) close() {
 func (g *subscriptions) wants(channel string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.ContainsFunc(g.all, func(s *Subscription) bool { return s.wants(channel) })
+	return slices.ContainsFunc(g.all, func(s *Subscription) bool { return s.patterns.match(channel) })
 }
 
 // deliver queues a message, whose payload does not change any more, for each subscription to its channel. It returns for how
@@ -113,16 +85,11 @@ func (g *subscriptions) deliver(m Message) (dropped uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, s := range g.all {
-		if s.wants(m.Channel) && !s.queue.put(m, messageCost+len(m.Payload)) {
+		if s.patterns.match(m.Channel) && !s.queue.put(m, messageCost+len(m.Payload)) {
 			dropped++
 		}
 	}
 	return dropped
-}
-
-// wants reports whether a pattern matches. The caller holds the lock of the group.
-func (s *Subscription) wants(channel string) bool {
-	return slices.ContainsFunc(s.patterns, func(p *pattern) bool { return p.match(channel) })
 }
 
 // messageCost is about what a queued message takes beside its payload, in bytes.
@@ -133,6 +100,13 @@ type pattern struct {
 	text string
 	expr *regexp.Regexp // nil: a plain name
 	seen map[string]bool
+}
+
+// patterns are those of one subscriber. Only one goroutine at a time may use them.
+type patterns []*pattern
+
+func (ps patterns) match(channel string) bool {
+	return slices.ContainsFunc(ps, func(p *pattern) bool { return p.match(channel) })
 }
 
 const (

@@ -28,8 +28,7 @@ type tcpqClient struct {
 	echoes *echoes // nil: what comes back is received like other messages
 
 	mu     sync.Mutex
-	asked  map[string]bool // patterns that were sent to the server
-	gone   error           // why the server is lost
+	gone   error // why the server is lost
 	closed bool
 }
 
@@ -38,7 +37,7 @@ func dialTCPQ(a names.Address, o Options) (*tcpqClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &tcpqClient{options: o, session: newSession(conn, o.Queue), asked: map[string]bool{}}
+	c := &tcpqClient{options: o, session: newSession(conn, o.Queue)}
 	c.log, c.url = o.Log, a.URL
 	if o.OthersOnly {
 		c.echoes = newEchoes()
@@ -130,14 +129,9 @@ func (c *tcpqClient) Subscribe(patterns ...string) (*Subscription, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.gone != nil {
-		s.Close()
-		return nil, c.gone
+		return nil, c.gone // lose has closed s
 	}
 	for _, pattern := range patterns {
-		if c.asked[pattern] {
-			continue
-		}
-		c.asked[pattern] = true
 		if !c.session.put(appendText(nil, frameSubscribe, pattern)) {
 			c.fails(0, errors.New("the queue for the server has no room for a subscription"))
 		}

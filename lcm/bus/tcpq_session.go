@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,7 +39,7 @@ type session struct {
 	ending atomic.Pointer[time.Time] // when the bus was closed
 
 	mu       sync.Mutex
-	patterns []*pattern // the subscriptions of the peer
+	patterns patterns // the subscriptions of the peer
 }
 
 func newSession(conn net.Conn, limit int) *session {
@@ -138,7 +137,7 @@ func (s *session) read(magic uint32, most int, take func(*frame) error) error {
 func (s *session) wants(channel string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.patterns, func(p *pattern) bool { return p.match(channel) })
+	return s.patterns.match(channel)
 }
 
 // errNotLCM is the error of a peer that uses another protocol.
@@ -185,43 +184,44 @@ type frame struct {
 }
 
 // readFrame reads a frame. It skips a payload of more than most bytes. It allocates for what comes, not for what is announced.
+// Its error is io.EOF only between frames.
 func readFrame(r *bufio.Reader, most int) (f frame, err error) {
 	if f.kind, err = readUint32(r); err != nil {
-		return f, err // io.EOF only here, between frames
+		return f, err
 	}
 	if f.kind < framePublish || f.kind > frameUnsubscribe {
 		return f, fmt.Errorf("%w: a frame of kind %d", errNotLCM, f.kind)
 	}
+	if err = f.readRest(r, most); errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return f, err
+}
+
+// readRest reads what comes behind the kind.
+func (f *frame) readRest(r io.Reader, most int) error {
 	n, err := readUint32(r)
 	if err != nil {
-		return f, torn(err)
+		return err
 	}
 	if n > maxPattern {
-		return f, fmt.Errorf("%w: a name of %d bytes", errNotLCM, n)
+		return fmt.Errorf("%w: a name of %d bytes", errNotLCM, n)
 	}
 	text, err := readBytes(r, int(n))
 	if f.text = string(text); err != nil || f.kind != framePublish {
-		return f, torn(err)
+		return err
 	}
 	if n, err = readUint32(r); err != nil {
-		return f, torn(err)
+		return err
 	}
 	switch {
 	case n > lcm.MaxPayload:
-		return f, fmt.Errorf("%w: a payload of %d bytes", errNotLCM, n)
+		return fmt.Errorf("%w: a payload of %d bytes", errNotLCM, n)
 	case int(n) > most:
 		f.dropped = true
 		_, err = io.CopyN(io.Discard, r, int64(n))
 	default:
 		f.payload, err = readBytes(r, int(n))
-	}
-	return f, torn(err)
-}
-
-// torn makes io.EOF inside a frame an error.
-func torn(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
 	}
 	return err
 }

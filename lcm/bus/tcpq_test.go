@@ -81,7 +81,7 @@ func TestTheClientSaysWhatLCMSays(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []Message{hello, hello}, hear(t, sub, 2))
 	require.NoError(t, conn.Close())
-	_, err = sub.Receive(t.Context())
+	_, err = receive(t.Context(), sub)
 	require.ErrorIs(t, err, ErrClosed)
 	eventually(t, "the loss is known", func() bool {
 		require.NoError(t, client.Publish(hello))

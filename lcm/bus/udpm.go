@@ -81,7 +81,7 @@ func (u *udpm) Subscribe(patterns ...string) (*Subscription, error) {
 		return s, err
 	}
 	if err := u.listen(); err != nil {
-		s.Close()
+		u.subs.remove(s)
 		return nil, err
 	}
 	return s, nil
