@@ -97,7 +97,7 @@ func (f *flowChecker) shown() {
 	check := func(from int, channel, sender, recipient string) {
 		p := f.entry(from)
 		key := p.String() + " " + channel
-		if err := naming.Check(channel, sender, recipient); err != nil && !refused[key] {
+		if _, err := naming.Channel(channel, sender, recipient); err != nil && !refused[key] {
 			refused[key] = true
 			f.fail(f.parameterOf(p, channel), "%s", err)
 		}

@@ -29,7 +29,7 @@ type file struct {
 }
 
 func openFile(a names.Address, o Options) (*file, error) {
-	f, err := os.OpenFile(a.Path, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(a.Where, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ type tcpqClient struct {
 }
 
 func dialTCPQ(a names.Address, o Options) (*tcpqClient, error) {
-	conn, err := net.DialTimeout("tcp", a.Host, dialTime)
+	conn, err := net.DialTimeout("tcp", a.Where, dialTime)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type tcpqServer struct {
 }
 
 func serveTCPQ(a names.Address, o Options) (*tcpqServer, error) {
-	listener, err := net.Listen("tcp", a.Host)
+	listener, err := net.Listen("tcp", a.Where)
 	if err != nil {
 		return nil, err
 	}

@@ -102,34 +102,23 @@ func (m *Mirror) Observe(_ int64, ev metasim.Event, effects []metasim.Effect) er
 	if send, ok := ev.(*metasim.Send); ok {
 		seq := m.seqs[send.Client]
 		m.seqs[send.Client]++
-		m.mu.Lock()
 		m.put(&message{kind: received, from: send.Client, seq: seq, channel: send.Channel, sent: send.Sent, due: send.Sent,
 			payload: send.Payload})
-		m.mu.Unlock()
 	}
-	locked := false // most steps deliver nothing
 	for _, e := range effects {
-		d, ok := e.(*metasim.Deliver)
-		if !ok {
-			continue
+		if d, ok := e.(*metasim.Deliver); ok {
+			msg := &d.Message
+			m.put(&message{kind: delivered, from: msg.From, to: d.To, seq: msg.Seq, channel: msg.Channel, sent: msg.Sent, due: msg.Due,
+				payload: msg.Payload})
 		}
-		if !locked {
-			m.mu.Lock()
-			locked = true
-		}
-		msg := &d.Message
-		m.put(&message{kind: delivered, from: msg.From, to: d.To, seq: msg.Seq, channel: msg.Channel, sent: msg.Sent, due: msg.Due,
-			payload: msg.Payload})
-	}
-	if locked {
-		m.mu.Unlock()
 	}
 	return nil
 }
 
-// put queues a message, if there is room. A payload never changes after it was sent, so it is not copied. The caller holds
-// the lock.
+// put queues a message, if there is room. A payload never changes after it was sent, so it is not copied.
 func (m *Mirror) put(s *message) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if len(m.waiting) >= m.config.Queue || m.bytes+len(s.payload) > m.config.QueueBytes {
 		m.dropped.Add(1)
 		return

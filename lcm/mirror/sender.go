@@ -53,14 +53,14 @@ func (s *sender) part(messages []message) {
 	s.batch, s.events = s.batch[:0], s.events[:0]
 	for i := range messages {
 		v := &messages[i]
-		if name := s.name(v); name != "" {
-			s.batch = append(s.batch, bus.Message{Channel: name, Payload: v.payload, At: v.due.Time})
-		} else {
-			s.refused++
-		}
 		recipient := ""
 		if v.kind == delivered {
 			recipient = s.clients[v.to]
+		}
+		if name := s.name(v, recipient); name != "" {
+			s.batch = append(s.batch, bus.Message{Channel: name, Payload: v.payload, At: v.due.Time})
+		} else {
+			s.refused++
 		}
 		start := len(s.events)
 		s.events = appendEvent(s.events, v, s.clients[v.from], recipient)
@@ -76,20 +76,14 @@ func (s *sender) part(messages []message) {
 }
 
 // name returns the channel on which a message is shown, or "" if LCM cannot carry it.
-func (s *sender) name(v *message) string {
+func (s *sender) name(v *message, recipient string) string {
 	r := route{v.kind, v.from, v.to, v.channel}
-	name, known := s.names[r]
-	if known {
+	if name, known := s.names[r]; known {
 		return name
 	}
-	recipient := ""
-	if name = s.naming.Received(v.channel, s.clients[v.from]); v.kind == delivered {
-		recipient = s.clients[v.to]
-		name = s.naming.Delivered(v.channel, s.clients[v.from], recipient)
-	}
-	if err := s.naming.Check(v.channel, s.clients[v.from], recipient); err != nil {
+	name, err := s.naming.Channel(v.channel, s.clients[v.from], recipient)
+	if err != nil {
 		s.log.Warn("a channel is not shown on the public LCM network", "why", err)
-		name = ""
 	}
 	if len(s.names) >= maxNames {
 		clear(s.names)

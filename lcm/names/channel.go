@@ -30,23 +30,26 @@ func CheckChannel(name string) error {
 	return nil
 }
 
-// toMark separates the names of sender and recipient. No name of a client contains it.
-const toMark = ">"
-
 // A Naming names the channels on which the messages of a run are shown. The zero value is ready to use.
 type Naming struct {
 	// Suffix separates a channel and the name of the sender. Empty: "@".
 	Suffix string
 }
 
-func (n Naming) suffix() string { return cmp.Or(n.Suffix, "@") }
+// toMark separates the names of sender and recipient. No name of a client contains it.
+const toMark = ">"
 
-// Received returns the channel on which a message that a client sent is shown.
-func (n Naming) Received(channel, sender string) string { return channel + n.suffix() + sender }
-
-// Delivered returns the channel on which a message that was delivered to a client is shown.
-func (n Naming) Delivered(channel, sender, recipient string) string {
-	return channel + n.suffix() + sender + toMark + recipient
+// Channel returns the channel on which a message that sender sent on a channel is shown when it was received; or, with a
+// recipient, when it was delivered to that. The error is a *[NameError] if LCM cannot have this channel.
+func (n Naming) Channel(channel, sender, recipient string) (string, error) {
+	name := channel + cmp.Or(n.Suffix, "@") + sender
+	if recipient != "" {
+		name += toMark + recipient
+	}
+	if CheckChannel(name) != nil {
+		return "", &NameError{Name: name, Channel: channel, Sender: sender, Recipient: recipient}
+	}
+	return name, nil
 }
 
 // A NameError is a channel that cannot be shown.
@@ -66,17 +69,4 @@ func (e *NameError) Error() string {
 	}
 	return fmt.Sprintf("%q cannot be shown on LCM: it has %d bytes, and LCM allows %d; shorten %s by %d",
 		e.Name, len(e.Name), MaxChannel, what, len(e.Name)-MaxChannel)
-}
-
-// Check returns nil, or why messages on a channel from sender to recipient cannot be shown, as a *[NameError]. With an empty
-// recipient it checks Received, and otherwise Delivered.
-func (n Naming) Check(channel, sender, recipient string) error {
-	name := n.Received(channel, sender)
-	if recipient != "" {
-		name = n.Delivered(channel, sender, recipient)
-	}
-	if CheckChannel(name) == nil {
-		return nil
-	}
-	return &NameError{Name: name, Channel: channel, Sender: sender, Recipient: recipient}
 }

@@ -9,20 +9,30 @@ import (
 )
 
 func TestNamesHaveTheClientsAppended(t *testing.T) {
-	assert.Equal(t, "PING@pinger", Naming{}.Received("PING", "pinger"))
-	assert.Equal(t, "PING@pinger>ponger", Naming{}.Delivered("PING", "pinger", "ponger"))
-	assert.Equal(t, "PING_BY_pinger>ponger", Naming{Suffix: "_BY_"}.Delivered("PING", "pinger", "ponger"))
+	for want, c := range map[string]struct{ suffix, recipient string }{
+		"PING@pinger":           {"", ""},
+		"PING@pinger>ponger":    {"", "ponger"},
+		"PING_BY_pinger>ponger": {"_BY_", "ponger"},
+	} {
+		name, err := Naming{Suffix: c.suffix}.Channel("PING", "pinger", c.recipient)
+		require.NoError(t, err)
+		assert.Equal(t, want, name)
+	}
 }
 
 func TestANameBeyondLCMsIsRefusedWithWhatToShorten(t *testing.T) {
 	fits := strings.Repeat("C", 63-len("@a>bb"))
-	require.NoError(t, Naming{}.Check(fits, "a", "bb"))
-	require.NoError(t, Naming{}.Check(fits+"CCC", "a", ""))
-	err := Naming{}.Check(fits+"C", "a", "bb")
+	check := func(channel, recipient string) error {
+		_, err := Naming{}.Channel(channel, "a", recipient)
+		return err
+	}
+	require.NoError(t, check(fits, "bb"))
+	require.NoError(t, check(fits+"CCC", ""))
+	err := check(fits+"C", "bb")
 	var name *NameError
 	require.ErrorAs(t, err, &name)
 	assert.EqualError(t, err, `"`+fits+`C@a>bb" cannot be shown on LCM: it has 64 bytes, and LCM allows 63; `+
 		`shorten channel "`+fits+`C" (59 bytes), client "a" (1) or client "bb" (2) by 1`)
-	assert.ErrorContains(t, Naming{}.Check(fits+"CCCC", "a", ""), `(62 bytes) or client "a" (1) by 1`)
-	assert.ErrorContains(t, Naming{}.Check("A\x00", "a", ""), "has a zero byte")
+	assert.ErrorContains(t, check(fits+"CCCC", ""), `(62 bytes) or client "a" (1) by 1`)
+	assert.ErrorContains(t, check("A\x00", ""), "has a zero byte")
 }

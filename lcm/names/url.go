@@ -4,6 +4,7 @@
 package names
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net"
@@ -36,20 +37,11 @@ type Address struct {
 	Group  netip.AddrPort // udpm: the multicast group
 	TTL    int            // udpm: how many routers a datagram may pass; 0 stays on this host
 	Buffer int            // udpm: bytes of the socket's receive buffer; 0: the default
-	Host   string         // tcpq: host:port
-	Path   string         // file: the event log
+	Where  string         // group:port, host:port, or the path of the event log
 }
 
 // Network identifies the network: it is the same for all URLs of one network, whatever their ttl and buffers.
-func (a Address) Network() string {
-	switch a.Scheme {
-	case "udpm":
-		return "udpm://" + a.Group.String()
-	case "tcpq":
-		return "tcpq://" + a.Host
-	}
-	return "file://" + a.Path
-}
+func (a Address) Network() string { return a.Scheme + "://" + a.Where }
 
 // Parse parses the URL of an LCM network. Its error is a *[URLError]. It does not check whether the network is available.
 func Parse(raw string) (Address, error) {
@@ -70,11 +62,11 @@ func Parse(raw string) (Address, error) {
 	case "tcpq":
 		err = a.parseTCPQ(where)
 	case "file":
-		if a.Path = where; where == "" {
+		if a.Where = where; where == "" {
 			err = a.wrong("has no path; use file://path")
 		}
 	default:
-		return a, a.wrong("has the scheme %q; use udpm, tcpq or file", scheme)
+		err = a.wrong("has the scheme %q; use udpm, tcpq or file", scheme)
 	}
 	if err != nil {
 		return a, err
@@ -99,6 +91,7 @@ func (a *Address) parseUDPM(where string, values url.Values) error {
 		return a.wrong("has the group %q; use an IPv4 multicast address, 224.0.0.0 to 239.255.255.255", host)
 	}
 	a.Group = netip.AddrPortFrom(group, port)
+	a.Where = a.Group.String()
 	if a.TTL, err = a.number(values, "ttl", 255); err != nil {
 		return err
 	}
@@ -111,7 +104,7 @@ func (a *Address) parseTCPQ(where string) error {
 	if err != nil {
 		return a.wrong("has no host and port; use tcpq://%s:%s", defaultHost, defaultTCPQ)
 	}
-	a.Host = net.JoinHostPort(host, strconv.Itoa(int(port)))
+	a.Where = net.JoinHostPort(host, strconv.Itoa(int(port)))
 	return nil
 }
 
@@ -130,21 +123,13 @@ func (a *Address) number(values url.Values, name string, most int) (int, error) 
 
 // hostPort splits "host:port". host and port are the defaults for parts that are missing.
 func hostPort(s, host, port string) (string, uint16, error) {
-	if s != "" && !strings.Contains(s, ":") {
+	if !strings.Contains(s, ":") {
 		s += ":"
 	}
-	if s != "" {
-		h, p, err := net.SplitHostPort(s)
-		if err != nil {
-			return "", 0, err
-		}
-		if h != "" {
-			host = h
-		}
-		if p != "" {
-			port = p
-		}
+	h, p, err := net.SplitHostPort(s)
+	if err != nil {
+		return "", 0, err
 	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	return host, uint16(n), err
+	n, err := strconv.ParseUint(cmp.Or(p, port), 10, 16)
+	return cmp.Or(h, host), uint16(n), err
 }
