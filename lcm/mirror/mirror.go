@@ -37,8 +37,6 @@ type Config struct {
 	Clients []string
 	// Naming makes the channels on the network.
 	Naming names.Naming
-	// Queue is how many messages may be queued, and QueueBytes how many bytes of payload. Zero: 65,536, and 64 MiB.
-	Queue, QueueBytes int
 	// Log gets a warning when the first message is dropped, and for each channel that LCM cannot carry. Nil: none.
 	Log *slog.Logger
 }
@@ -71,20 +69,14 @@ type Mirror struct {
 	next   time.Time // when paced sends again
 }
 
-// The defaults of Config.
+// The bounds of the queue: messages, and bytes of their payloads.
 const (
-	defaultQueue      = 1 << 16
-	defaultQueueBytes = 64 << 20
+	maxQueue      = 1 << 16
+	maxQueueBytes = 64 << 20
 )
 
 // New returns a mirror that shows what it observes.
 func New(c Config) *Mirror {
-	if c.Queue <= 0 {
-		c.Queue = defaultQueue
-	}
-	if c.QueueBytes <= 0 {
-		c.QueueBytes = defaultQueueBytes
-	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -119,7 +111,7 @@ func (m *Mirror) Observe(_ int64, ev metasim.Event, effects []metasim.Effect) er
 func (m *Mirror) put(s *message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.waiting) >= m.config.Queue || m.bytes+len(s.payload) > m.config.QueueBytes {
+	if len(m.waiting) >= maxQueue || m.bytes+len(s.payload) > maxQueueBytes {
 		m.dropped.Add(1)
 		return
 	}

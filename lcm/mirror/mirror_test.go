@@ -99,30 +99,32 @@ func TestASlowNetworkHoldsUpNobody(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	b := &tape{}
 	b.held.Lock()
-	m := New(Config{Bus: b, Clients: []string{"a"}, Queue: 100, QueueBytes: 2000})
+	m := New(Config{Bus: b, Clients: []string{"a"}})
 	began := time.Now()
-	for range 1000 {
-		require.NoError(t, m.Observe(0, &metasim.Send{Channel: "C", Payload: make([]byte, 10)}, nil))
+	small, big := make([]byte, 10), make([]byte, maxQueueBytes/100)
+	for range 2 * maxQueue {
+		require.NoError(t, m.Observe(0, &metasim.Send{Channel: "C", Payload: small}, nil))
 	}
-	for range 1000 {
-		require.NoError(t, m.Observe(0, &metasim.Send{Channel: "BIG", Payload: make([]byte, 2000)}, nil))
+	for range maxQueue {
+		require.NoError(t, m.Observe(0, &metasim.Send{Channel: "BIG", Payload: big}, nil))
 	}
 	assert.Less(t, time.Since(began), 10*time.Second)
 	b.held.Unlock()
 	st, err := m.Close()
 	require.NoError(t, err)
-	assert.EqualValues(t, 2000, st.Shown+st.Dropped)
-	assert.LessOrEqual(t, st.Shown, uint64(200), "one batch is on its way, one waits")
-	assert.GreaterOrEqual(t, st.Shown, uint64(100))
+	assert.EqualValues(t, 3*maxQueue, st.Shown+st.Dropped)
+	assert.LessOrEqual(t, st.Shown, uint64(2*maxQueue), "one batch is on its way, one waits")
+	assert.GreaterOrEqual(t, st.Shown, uint64(maxQueue))
 	assert.EqualValues(t, 2*st.Shown, len(b.heard))
 }
 
 func TestWhatWaitsIsBoundedInBytes(t *testing.T) {
 	b := &tape{}
 	b.held.Lock()
-	m := New(Config{Bus: b, Clients: []string{"a"}, QueueBytes: 2000})
+	m := New(Config{Bus: b, Clients: []string{"a"}})
+	half := make([]byte, maxQueueBytes/2)
 	for range 100 {
-		require.NoError(t, m.Observe(0, &metasim.Send{Channel: "C", Payload: make([]byte, 1000)}, nil))
+		require.NoError(t, m.Observe(0, &metasim.Send{Channel: "C", Payload: half}, nil))
 	}
 	b.held.Unlock()
 	st, err := m.Close()
