@@ -61,15 +61,6 @@ func (c *checker) bandwidth(p path) delay.Bandwidth {
 	return b
 }
 
-// time returns a duration of a link.
-func (c *checker) time(p path) metasim.Time {
-	d, err := delay.ParseDuration(c.word(p))
-	if err != nil {
-		c.fail(p, "%s", err)
-	}
-	return d
-}
-
 // delay returns a delay, or nil for none.
 func (c *checker) delay(p path) delay.Distribution {
 	n := c.sound(p)

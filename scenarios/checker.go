@@ -5,6 +5,7 @@ import (
 
 	"metasim/delay"
 	"metasim/internal/problem"
+	"metasim/metasim"
 )
 
 // mark records that the values at and above a path are not sound.
@@ -47,18 +48,23 @@ func (c *checker) sound(p path) *node {
 	return n
 }
 
-// duration checks a text that matches the pattern of a duration.
+// duration checks a text that matches the pattern of a duration, where there is one.
 func (c *checker) duration(p path) {
-	text, ok := c.sound(p).text()
-	if !ok {
+	if c.sound(p) == nil {
 		return
 	}
-	d, err := delay.ParseDuration(text)
+	if c.time(p) == 0 && c.sound(p) != nil {
+		c.fail(p, "is %s; write a duration above zero, or leave it out", c.word(p))
+	}
+}
+
+// time reads a duration; a wrong one is 0.
+func (c *checker) time(p path) metasim.Time {
+	d, err := delay.ParseDuration(c.word(p))
 	if err != nil {
 		c.fail(p, "%s", err)
-	} else if d == 0 {
-		c.fail(p, "is %s; write a duration above zero, or leave it out", text)
 	}
+	return d
 }
 
 // word returns a text, or "" where there is none.
