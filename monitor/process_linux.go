@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,28 +10,36 @@ import (
 	"strings"
 	"syscall"
 	"time"
-)
 
-// userHZ is the unit of times in /proc: 100 per second on every Linux that Go runs on.
-const userHZ = 100
+	"github.com/prometheus/procfs"
+)
 
 // maxThreads bounds how many threads of a process are read.
 const maxThreads = 200
 
 // procDir is the directory of a process in /proc.
-func procDir(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid)) }
+func procDir(pid int) string { return filepath.Join(procfs.DefaultMountPoint, strconv.Itoa(pid)) }
+
+// taskDir is the directory of a thread of a process in /proc.
+func taskDir(pid, thread int) string {
+	return filepath.Join(procDir(pid), "task", strconv.Itoa(thread))
+}
 
 // probe reads a process in /proc.
 func probe(pid int) processState {
 	dir := procDir(pid)
-	main, cpu, ok := readStat(dir)
-	if !ok {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
 		return processState{condition: hasEnded}
 	}
-	s := processState{at: time.Now(), condition: main, cpu: cpu}
+	stat, err := process.Stat()
+	if err != nil {
+		return processState{condition: hasEnded}
+	}
+	s := processState{at: time.Now(), condition: conditions[stat.State], cpu: time.Duration(stat.CPUTime() * float64(time.Second))}
 	switch s.condition {
 	case sleeps:
-		s.readThreads(dir)
+		s.readThreads(pid)
 	case stuck:
 		s.readCall(dir)
 	case traced:
@@ -42,26 +49,27 @@ func probe(pid int) processState {
 }
 
 // conditions are the states of proc(5).
-var conditions = map[byte]condition{
-	'R': runs, 'S': sleeps, 'I': sleeps, 'D': stuck, 'T': stopped, 't': traced, 'Z': hasEnded, 'X': hasEnded,
+var conditions = map[string]condition{
+	"R": runs, "S": sleeps, "I": sleeps, "D": stuck, "T": stopped, "t": traced, "Z": hasEnded, "X": hasEnded,
 }
 
 // readThreads reads the other threads of a process whose first thread sleeps: they may compute.
-func (s *processState) readThreads(dir string) {
-	tasks, err := filepath.Glob(filepath.Join(dir, "task", "*"))
-	if err != nil || len(tasks) <= 1 {
-		s.readCall(dir)
+func (s *processState) readThreads(pid int) {
+	threads, err := procfs.AllThreads(pid)
+	if err != nil || len(threads) <= 1 {
+		s.readCall(procDir(pid))
 		return
 	}
 	var calls []string
-	for _, task := range tasks[:min(len(tasks), maxThreads)] {
-		if c, _, ok := readStat(task); ok && (c == runs || c == stuck) {
+	for _, t := range threads[:min(len(threads), maxThreads)] {
+		stat, err := t.Stat()
+		if c := conditions[stat.State]; err == nil && (c == runs || c == stuck) {
 			s.condition = c
 			return
 		}
-		calls = append(calls, waitsFor(task))
+		calls = append(calls, waitsFor(taskDir(pid, t.PID)))
 	}
-	s.in = fmt.Sprintf("its %d threads wait", len(tasks)) + together(calls)
+	s.in = fmt.Sprintf("its %d threads wait", len(threads)) + together(calls)
 }
 
 // readCall says what the only thread of a process waits for.
@@ -69,28 +77,6 @@ func (s *processState) readCall(dir string) {
 	if call := waitsFor(dir); call != "" {
 		s.in = "it waits " + call
 	}
-}
-
-// readStat reads the state and the CPU time of a process or a thread. The name of its program comes before them in parentheses, and can
-// have any characters.
-func readStat(dir string) (c condition, cpu time.Duration, ok bool) {
-	text, err := os.ReadFile(filepath.Join(dir, "stat"))
-	if err != nil {
-		return 0, 0, false
-	}
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	const utime, stime = 11, 12 // indexes from the state on
-	if len(fields) <= stime || len(fields[0]) != 1 {
-		return 0, 0, false
-	}
-	for _, f := range fields[utime : stime+1] {
-		ticks, err := strconv.ParseInt(string(f), 10, 64)
-		if err != nil {
-			return 0, 0, false
-		}
-		cpu += time.Duration(ticks) * time.Second / userHZ
-	}
-	return conditions[fields[0][0]], cpu, true
 }
 
 // tracer names the debugger of a process; empty: not known.
@@ -115,7 +101,7 @@ func tracer(dir string) string {
 func worker(pid int) int {
 	const generations = 8
 	for range generations {
-		dir := filepath.Join(procDir(pid), "task", strconv.Itoa(pid))
+		dir := taskDir(pid, pid)
 		if waitsFor(dir) != forChild {
 			return pid
 		}
