@@ -94,8 +94,7 @@ func seesSlowest(t *testing.T, b *browser.Browser) {
 
 // asksWhy clicks on a client that waits.
 func asksWhy(t *testing.T, b *browser.Browser) {
-	b.Click("#rows tr:nth-child(5) .ask")
-	b.Until(`!document.querySelector("#asked").hidden`)
+	b.ClickUntil("#rows tr:nth-child(5) .ask", `!document.querySelector("#asked").hidden`)
 	require.Contains(t, b.Text("#answer li"), b.Text("#rows tr:nth-child(5) .ask")+" at 1.2s waits for planner: ")
 	require.Contains(t, b.Text("#answer li:last-child"), "camera at 1.1s has been computing for ")
 	b.Click("#close")

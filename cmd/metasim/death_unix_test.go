@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -134,6 +135,9 @@ func TestFullDisk(t *testing.T) {
 
 // Ctrl-C, or the terminal being closed: nothing is left, but what happened so far.
 func TestInterrupted(t *testing.T) {
+	// A process that hears a signal gives its children the default for it, also where the tests run under nohup.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	t.Cleanup(func() { signal.Reset(syscall.SIGHUP) })
 	for _, c := range []struct {
 		signal syscall.Signal
 		part   string

@@ -100,9 +100,32 @@ func (b *Browser) Do(expression string) {
 // page that forbids that by its Content-Security-Policy refuses.
 func (b *Browser) Until(condition string) {
 	b.t.Helper()
+	b.until(condition, func(int) {})
+}
+
+// ClickUntil clicks on an element until a condition holds, once a second: a page that gets its first numbers moves what is on it,
+// and its users click again where the page moved away under the mouse.
+func (b *Browser) ClickUntil(selector, condition string) {
+	b.t.Helper()
+	b.until(condition, func(try int) {
+		if try%50 == 0 {
+			b.Click(selector)
+		}
+	})
+}
+
+// until does something and looks whether a condition holds, 50 times a second.
+func (b *Browser) until(condition string, do func(try int)) {
+	b.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); !Eval[bool](b, "Boolean("+condition+")"); <-tick.C {
+	end := time.Now().Add(patience)
+	for try := 0; ; try++ {
+		do(try)
+		if Eval[bool](b, "Boolean("+condition+")") {
+			return
+		}
+		<-tick.C
 		if time.Now().After(end) {
 			b.t.Fatalf("this does not come to hold: %s; the page says:\n%s", condition, b.Text("body"))
 		}

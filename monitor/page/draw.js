@@ -133,6 +133,7 @@ function row(c, view) {
 }
 
 function table(view) {
+  if ($("rows").querySelector(":active")) return; // a row that moves under a pressed button loses its click; the next view is near
   const body = $("rows"), shown = new Set(view.clients.map(c => c.name));
   for (const [name, tr] of rows) {
     if (shown.has(name)) continue;
