@@ -25,8 +25,8 @@ check: build
 	$(GO) vet ./...
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
 	$(GO) tool staticcheck ./...
-	$(TEST) --jsonfile bin/tests-alone.json -- -vet=off -timeout 9m $(ALONE)
-	$(TEST) --jsonfile bin/tests-race.json -- -vet=off $(RACE) -timeout 9m $(filter-out $(ALONE:./%=metasim/%),$(shell $(GO) list ./...))
+	$(TEST) --jsonfile bin/tests-alone.json -- -vet=off -timeout 20m $(ALONE)
+	$(TEST) --jsonfile bin/tests-race.json -- -vet=off $(RACE) -timeout 20m $(filter-out $(ALONE:./%=metasim/%),$(shell $(GO) list ./...))
 	$(MAKE) --no-print-directory glimpse cross
 	@echo; echo "All tests together, and what was skipped:"
 	@$(TEST) --format none --raw-command -- cat bin/tests-alone.json bin/tests-race.json
