@@ -110,7 +110,7 @@ func (tw *twin) pass(entries []journal.Entry) {
 		tw.clients[i].released, tw.clients[i].releaser = false, metasim.ClientID(i)
 	}
 	for _, e := range entries {
-		if id, ok := journal.ClientOf(e.Event); ok {
+		if id, ok := metasim.ClientOf(e.Event); ok {
 			c := &tw.clients[id]
 			if r := reportOf(e.Event); r != nil {
 				c.laps = append(c.laps, r.Computed)
@@ -129,7 +129,7 @@ func (tw *twin) pass(entries []journal.Entry) {
 		for _, effect := range e.Effects {
 			tw.effect(effect)
 		}
-		if id, ok := journal.ClientOf(e.Event); ok {
+		if id, ok := metasim.ClientOf(e.Event); ok {
 			tw.spoke = append(tw.spoke, id)
 			tw.letGoOn(id)
 		}

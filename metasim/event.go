@@ -3,7 +3,7 @@ package metasim
 import "metasim/internal/slab"
 
 // An Event is what the world tells the Dispatcher: a pointer to one of the types below.
-type Event interface{ event() }
+type Event interface{ client() (ClientID, bool) }
 
 // A Report is what a client says of itself. Every field up to Acked is a bound that others rely on.
 type Report struct {
@@ -83,14 +83,22 @@ type Leave struct {
 // Permit lets the run go on to everything strictly before Until; no Permit means no limit but the scenario's.
 type Permit struct{ Until Instant }
 
-func (*Join) event()     {}
-func (*Begin) event()    {}
-func (*Send) event()     {}
-func (*Promise) event()  {}
-func (*Advance) event()  {}
-func (*PollWait) event() {}
-func (*Leave) event()    {}
-func (*Permit) event()   {}
+func (ev *Join) client() (ClientID, bool)     { return ev.Client, true }
+func (*Begin) client() (ClientID, bool)       { return 0, false }
+func (ev *Send) client() (ClientID, bool)     { return ev.Client, true }
+func (ev *Promise) client() (ClientID, bool)  { return ev.Client, true }
+func (ev *Advance) client() (ClientID, bool)  { return ev.Client, true }
+func (ev *PollWait) client() (ClientID, bool) { return ev.Client, true }
+func (ev *Leave) client() (ClientID, bool)    { return ev.Client, true }
+func (*Permit) client() (ClientID, bool)      { return 0, false }
+
+// ClientOf returns the client that an event came from. It returns false for a Begin, a Permit and nil.
+func ClientOf(ev Event) (id ClientID, ok bool) {
+	if ev == nil {
+		return 0, false
+	}
+	return ev.client()
+}
 
 // An Effect is what is to be done: a pointer to one of the types below. Effects are carried out in their order, and are
 // lent: see Dispatcher.Step.

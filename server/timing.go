@@ -27,30 +27,23 @@ type clientTiming struct {
 
 // hear notes what a client says.
 func (t *timing) hear(c *connection, ev metasim.Event, wall time.Duration) {
-	var a *clientTiming
-	switch ev := ev.(type) {
-	case *metasim.Send:
-		a = &t.clients[ev.Client]
-	case *metasim.Promise:
-		a = &t.clients[ev.Client]
-	case *metasim.Advance:
-		a = &t.clients[ev.Client]
-	case *metasim.PollWait:
-		a = &t.clients[ev.Client]
-		a.waiting, a.polled, a.since = true, true, wall
-	case *metasim.Leave:
-		a = &t.clients[ev.Client]
-		a.end = wall
-	case *metasim.Join:
-		a = &t.clients[ev.Client]
-		a.conn, a.since = c, wall
-		c.clients = append(c.clients, ev.Client)
-	default: // Begin, which no client says
+	id, said := metasim.ClientOf(ev)
+	if !said { // Begin
 		t.start = wall
 		return
 	}
+	a := &t.clients[id]
 	a.heard = wall
 	t.heard++
+	switch ev.(type) {
+	case *metasim.PollWait:
+		a.waiting, a.polled, a.since = true, true, wall
+	case *metasim.Leave:
+		a.end = wall
+	case *metasim.Join:
+		a.conn, a.since = c, wall
+		c.clients = append(c.clients, id)
+	}
 }
 
 // stop notes the end of the run.

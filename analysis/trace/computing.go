@@ -28,7 +28,7 @@ type lap struct {
 
 // lap reads the times of a report before its turn.
 func (t *tracer) lap(ev metasim.Event) error {
-	id, ok := journal.ClientOf(ev)
+	id, ok := metasim.ClientOf(ev)
 	if !ok {
 		return nil
 	}

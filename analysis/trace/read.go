@@ -114,7 +114,7 @@ func (t *tracer) entry(e *journal.Entry) error {
 	if e.Event == nil {
 		effects = t.d.Settle()
 	} else {
-		if id, ok := journal.ClientOf(e.Event); ok && t.clients[id].spoke != t.pass {
+		if id, ok := metasim.ClientOf(e.Event); ok && t.clients[id].spoke != t.pass {
 			t.clients[id].spoke = t.pass
 			t.spoke = append(t.spoke, id)
 		}

@@ -166,7 +166,7 @@ func (r *reading) dropUnhandled() {
 // take takes one record. It returns how many of its items were wanted.
 func (r *reading) take(record *journal.Record) int {
 	n := 0
-	if id, ok := journal.ClientOf(record.Event); ok && journal.Hash(record.Event) != 0 {
+	if id, ok := metasim.ClientOf(record.Event); ok && journal.Hash(record.Event) != 0 {
 		if s := r.out[id]; s != nil && r.begun(s, record.Offset) {
 			n += r.add(s, r.output(record, s.within.Equal+uint64(len(s.found[r.run]))))
 		}

@@ -66,7 +66,7 @@ func (s *side) find(from metasim.ClientID, seq uint64) (metasim.Event, error) {
 		if err != nil {
 			return nil, err
 		}
-		if id, ok := journal.ClientOf(r.Event); !ok || id != from || journal.Hash(r.Event) == 0 {
+		if id, ok := metasim.ClientOf(r.Event); !ok || id != from || journal.Hash(r.Event) == 0 {
 			continue
 		}
 		if count == seq {

@@ -93,7 +93,7 @@ func (w *walk) take(entry *journal.Entry) error {
 }
 
 func (w *walk) event(ev metasim.Event) error {
-	id, ok := journal.ClientOf(ev)
+	id, ok := metasim.ClientOf(ev)
 	if !ok {
 		return nil
 	}

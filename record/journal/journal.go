@@ -35,25 +35,6 @@ type Entry struct {
 	Effects []metasim.Effect // what the call returned; the slice is the caller's, payloads must not be changed
 }
 
-// ClientOf returns the client that an event came from. It returns false for a Begin, a Permit and nil.
-func ClientOf(ev metasim.Event) (id metasim.ClientID, ok bool) {
-	switch ev := ev.(type) {
-	case *metasim.Join:
-		return ev.Client, true
-	case *metasim.Send:
-		return ev.Client, true
-	case *metasim.Promise:
-		return ev.Client, true
-	case *metasim.Advance:
-		return ev.Client, true
-	case *metasim.PollWait:
-		return ev.Client, true
-	case *metasim.Leave:
-		return ev.Client, true
-	}
-	return 0, false
-}
-
 // A Manifest says what a run was and how it ended. It is written when the run begins, with an Error that says that the run has not
 // ended, and again when it has ended. So a run that was killed can be recognized.
 type Manifest struct {

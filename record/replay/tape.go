@@ -108,7 +108,7 @@ func (t *tape) advance() error {
 	case err != nil:
 		return err
 	}
-	if id, ok := journal.ClientOf(e.Event); ok && id == t.id {
+	if id, ok := metasim.ClientOf(e.Event); ok && id == t.id {
 		t.event(e.Event)
 	}
 	var s step
