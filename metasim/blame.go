@@ -88,8 +88,7 @@ func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 	d.updateSafeTimes()
 	if limit := Earlier(d.end, d.permit); !d.forest.SafeTime(id.node()).Before(limit) {
 		if d.permit.Before(d.end) {
-			h := Hold{Hop: Hop{From: id, To: id}, Reason: Paused, Due: d.permit}
-			chain = append(chain, h)
+			chain = append(chain, Hold{Hop: Hop{From: id, To: id}, Reason: Paused, Due: d.permit})
 		}
 		return chain
 	}

@@ -24,8 +24,7 @@ type Ledger struct {
 type account struct {
 	Account
 	chain   hash.Hash
-	pending fifo.Queue[Message] // delivered, not acknowledged
-	acked   uint64
+	pending fifo.Queue[Message] // given, and not acknowledged: Account.Delivered counts those that are
 }
 
 // An Account is what a Ledger knows of one client.
@@ -115,7 +114,7 @@ func (l *Ledger) event(ev Event) {
 func (l *Ledger) report(id ClientID, now Instant, acked uint64) {
 	a := &l.accounts[id]
 	a.End = Later(a.End, now)
-	n := int(acked - a.acked)
+	n := int(acked - a.Delivered)
 	handled := a.pending.All()[:n]
 	for i := range handled {
 		m := &handled[i]
@@ -124,8 +123,7 @@ func (l *Ledger) report(id ClientID, now Instant, acked uint64) {
 		a.chain.Write(l.scratch) // a hash never fails
 	}
 	a.pending.Drop(n)
-	a.acked = acked
-	a.Delivered += uint64(n)
+	a.Delivered = acked
 }
 
 // appendDelivery is what a client's digest hashes of one delivery: instants, then sender, channel and payload, each

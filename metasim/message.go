@@ -19,16 +19,7 @@ type Message struct {
 // Compare is the total order in which one recipient gets its messages: (Due, Sent, From, Seq). None of these depends on when a
 // message reached the dispatcher. Only the copies of a duplicated message compare equal, and they are equal.
 func (m *Message) Compare(n *Message) int {
-	if c := m.Due.Compare(n.Due); c != 0 {
-		return c
-	}
-	if c := m.Sent.Compare(n.Sent); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(m.From, n.From); c != 0 {
-		return c
-	}
-	return cmp.Compare(m.Seq, n.Seq)
+	return cmp.Or(m.Due.Compare(n.Due), m.Sent.Compare(n.Sent), cmp.Compare(m.From, n.From), cmp.Compare(m.Seq, n.Seq))
 }
 
 // A queue holds the messages that wait for one recipient, the next one on top, in the order of Message.Compare.

@@ -1,6 +1,7 @@
 package metasim
 
 import (
+	"cmp"
 	"slices"
 
 	"metasim/metasim/safetime"
@@ -38,15 +39,9 @@ func New(c Config) (*Dispatcher, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if c.Delays == nil {
-		c.Delays = oneStep{}
-	}
-	if c.MaxSteps == 0 {
-		c.MaxSteps = DefaultMaxSteps
-	}
-	if c.Ahead == 0 {
-		c.Ahead = DefaultAhead
-	}
+	c.Delays = cmp.Or[Delays](c.Delays, oneStep{})
+	c.MaxSteps = cmp.Or(c.MaxSteps, DefaultMaxSteps)
+	c.Ahead = cmp.Or(c.Ahead, DefaultAhead)
 	c.Clients = slices.Sorted(slices.Values(c.Clients))
 	d := &Dispatcher{config: c, end: Infinity, permit: Infinity, clients: make([]client, len(c.Clients))}
 	if c.Until > 0 {

@@ -2,6 +2,7 @@ package safetime
 
 import (
 	"math"
+	"slices"
 
 	"metasim/metasim/simtime"
 )
@@ -56,7 +57,7 @@ func findStars(out [][]edge, bounds []Bounds) (stars []*star, places []place, re
 	centres := soleNeighbours(out)
 	for i, centre := range centres {
 		places[i] = place{centre: none}
-		if centre == none || centres[centre] == int32(i) && int(centre) < i {
+		if centre < 0 || centres[centre] == int32(i) && int(centre) < i {
 			continue // of two that have each other alone one is the centre
 		}
 		s := stars[centre]
@@ -89,15 +90,12 @@ func findStars(out [][]edge, bounds []Bounds) (stars []*star, places []place, re
 }
 
 // soleNeighbours returns for each vertex the only other one that it has links to and from, if none of these has to be asked;
-// none where there is no such vertex.
+// less than 0 where there is no such vertex.
 func soleNeighbours(out [][]edge) []int32 {
-	const unmet, several = int32(-4), none
-	sole := make([]int32, len(out))
-	for i := range sole {
-		sole[i] = unmet
-	}
+	const several int32 = -2
+	sole := slices.Repeat([]int32{none}, len(out))
 	meet := func(a, b int, e edge) {
-		if a == b || e.latency().link != nil || sole[a] != unmet && sole[a] != int32(b) {
+		if a == b || e.latency().link != nil || sole[a] != none && sole[a] != int32(b) {
 			sole[a] = several
 		} else {
 			sole[a] = int32(b)
@@ -107,11 +105,6 @@ func soleNeighbours(out [][]edge) []int32 {
 		for _, e := range out[i] {
 			meet(i, int(e.to), e)
 			meet(int(e.to), i, e)
-		}
-	}
-	for i := range sole {
-		if sole[i] == unmet {
-			sole[i] = none
 		}
 	}
 	return sole

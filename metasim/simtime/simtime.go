@@ -63,7 +63,7 @@ func (t Time) String() string {
 	case t >= Microsecond:
 		return decimal(t, Microsecond) + "us"
 	}
-	return strconv.FormatInt(int64(t), 10) + "ns"
+	return decimal(t, Nanosecond) + "ns"
 }
 
 // decimal writes t/unit exactly; unit is a power of ten.
@@ -121,10 +121,7 @@ func (i Instant) React(r Time) Instant {
 
 // Compare orders instants: by time, then by step.
 func (i Instant) Compare(j Instant) int {
-	if c := cmp.Compare(i.Time, j.Time); c != 0 {
-		return c
-	}
-	return cmp.Compare(i.Step, j.Step)
+	return cmp.Or(cmp.Compare(i.Time, j.Time), cmp.Compare(i.Step, j.Step))
 }
 
 // Before reports whether i is earlier than j.
