@@ -81,11 +81,7 @@ func (b *Builder) Complete(ctx context.Context, opts ...Option) (*Client, error)
 }
 
 func (b *Builder) complete(ctx context.Context, o options) (*Client, error) {
-	err := b.declared.Check(o.name, o.token)
-	if err == nil && o.conn == nil && o.host == nil && o.url == "" {
-		err = errNoServer
-	}
-	if err != nil {
+	if err := b.declared.Check(o.name, o.token); err != nil {
 		if o.conn != nil {
 			err = errors.Join(err, o.conn.Close())
 		}
@@ -104,9 +100,9 @@ func (b *Builder) complete(ctx context.Context, o options) (*Client, error) {
 
 // join says Hello and waits for the start.
 func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error) {
-	c := &Client{host: o.host, own: own, alone: own && o.alone, handlers: b.handlers, served: map[string][]func(Message){}}
-	c.number, c.in = o.host.join(o.task)
-	c.out.host, c.out.task, c.out.queue.Member = o.host, o.task, c.number
+	c := &Client{own: own, alone: own && o.alone, handlers: b.handlers, served: map[string][]func(Message){}}
+	c.out.host, c.out.task = o.host, o.task
+	c.out.queue.Member, c.in = o.host.join(o.task)
 	var err error
 	if c.rules, err = b.declared.Join(o.name, o.token, &c.out.queue); err != nil {
 		return nil, errors.Join(err, o.host.Close())

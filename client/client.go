@@ -60,10 +60,8 @@ type Client struct {
 	rules    *session.Client // what may put something into out is called with out's lock
 	handlers []func(Message) // of the subscriptions; nil for one without
 	served   map[string][]func(Message)
-	host     *Host
-	own      bool   // no other client is on the host
-	alone    bool   // nor in the process, as far as the environment tells
-	number   uint32 // on the host
+	own      bool // no other client is on its host
+	alone    bool // nor in the process, as far as the environment tells
 	in       inbox
 	out      outbox
 	watch    stopwatch
@@ -130,14 +128,14 @@ type inbox interface {
 // An ownInbox belongs to a client with a connection of its own: it reads the connection itself, when it waits, so that
 // what comes costs no change of goroutine.
 type ownInbox struct {
-	conn    wire.Prompt
-	names   session.Names
-	came    session.Inbound
-	err     error
-	read    time.Time // when it was last read
-	looks   int       // how many more looks are worth while
-	passed  int       // how many were not made
-	context contextWatch
+	conn   wire.Prompt
+	names  session.Names
+	came   session.Inbound
+	err    error
+	read   time.Time // when it was last read
+	looks  int       // how many more looks are worth while
+	passed int       // how many were not made
+	contextWatch
 
 	mu      sync.Mutex
 	waiting bool // in a Read, which the end of the context must wake
@@ -150,7 +148,7 @@ type sharedInbox struct {
 	came    *session.Inbound
 	taken   *session.Inbound // memory of the take before
 	err     error
-	context contextWatch
+	contextWatch
 
 	task     *sched.Task // to be notified instead of a goroutine; may be nil
 	assisted bool        // the goroutine that puts calls Assist afterwards

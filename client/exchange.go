@@ -44,9 +44,9 @@ func (c *Client) close() error {
 // detach removes the client from its host. It closes the host, unless the client has left and others share the host.
 func (c *Client) detach() error {
 	c.in.forget()
-	c.host.leave(c.number)
+	c.out.host.leave(c.out.queue.Member)
 	if c.own || !errors.Is(c.rules.Err(), ErrLeft) {
-		return c.host.Close()
+		return c.out.host.Close()
 	}
 	return nil
 }

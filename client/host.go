@@ -60,11 +60,11 @@ func (h *Host) join(task *sched.Task) (uint32, inbox) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	number, in := h.next, newSharedInbox(task, task != nil && (task.Scheduler().Assisted() || !h.direct))
+	number, in := h.next, newSharedInbox(task, task != nil && (task.Scheduler.Assisted || !h.direct))
 	h.next++
 	h.inboxes[number] = in
-	if task != nil && !slices.Contains(h.schedulers, task.Scheduler()) {
-		h.schedulers = append(slices.Clip(h.schedulers), task.Scheduler()) // the reader may be looking at it
+	if task != nil && !slices.Contains(h.schedulers, task.Scheduler) {
+		h.schedulers = append(slices.Clip(h.schedulers), task.Scheduler) // the reader may be looking at it
 	}
 	if h.err != nil {
 		in.close(h.err)
@@ -164,7 +164,7 @@ func (h *Host) write(packets []wire.Packet, task *sched.Task) error {
 	case err != nil || task != nil && !first && !much:
 		return err
 	case task != nil && !much:
-		task.Scheduler().WriteLater(h.writeLater)
+		task.Scheduler.WriteLater(h.writeLater)
 		return nil
 	}
 	return h.writeOut()
@@ -215,6 +215,6 @@ func (s *Scheduler) Wait() { s.tasks.Wait() }
 // function resumes the clients on the caller's goroutine, so that no worker need be woken. It leaves clients that compute
 // for long to the workers. Call Served before Go.
 func (s *Scheduler) Served() (after func(canRun bool)) {
-	s.tasks.ExpectAssist()
+	s.tasks.Assisted = true
 	return s.tasks.Assist
 }

@@ -53,8 +53,8 @@ func (in *ownInbox) wait(ctx context.Context) (*session.Inbound, error) {
 	if in.err != nil {
 		return nil, in.err
 	}
-	if in.context.other(ctx) {
-		in.context.watch(ctx, in.wake)
+	if in.other(ctx) {
+		in.watch(ctx, in.wake)
 	}
 	in.setWaiting(true)
 	if ctx.Err() != nil { // wake has either seen that it waits, or the end of the context is seen here
@@ -89,8 +89,6 @@ func (in *ownInbox) wake() {
 		_ = in.conn.Close() // the context says why; how the closing went is of no interest
 	}
 }
-
-func (in *ownInbox) forget() { in.context.forget() }
 
 func newSharedInbox(task *sched.Task, assisted bool) *sharedInbox {
 	in := &sharedInbox{task: task, assisted: assisted, came: &session.Inbound{}, taken: &session.Inbound{}}
@@ -138,8 +136,8 @@ func (in *sharedInbox) takeLocked() (*session.Inbound, error) {
 }
 
 func (in *sharedInbox) wait(ctx context.Context) (*session.Inbound, error) {
-	if in.context.other(ctx) {
-		in.context.watch(ctx, in.wake)
+	if in.other(ctx) {
+		in.watch(ctx, in.wake)
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -170,8 +168,6 @@ func (in *sharedInbox) wake() {
 }
 
 func (in *sharedInbox) unread() bool { return false }
-
-func (in *sharedInbox) forget() { in.context.forget() }
 
 // other reports whether ctx is not the context that is watched.
 func (w *contextWatch) other(ctx context.Context) bool { return ctx.Done() != w.done }

@@ -35,7 +35,7 @@ func (w *stopwatch) lap(task *sched.Task) (computed int64) {
 	}
 	now := int64(time.Since(w.began))
 	if task != nil {
-		task.Took(time.Duration(now) - task.Began().Sub(w.began))
+		task.Took(time.Duration(now) - task.Began.Sub(w.began))
 	}
 	w.owed, w.since = w.owed+now-w.since, now
 	if w.owed < shortTime && w.told {
@@ -63,7 +63,7 @@ func (w *stopwatch) resume(task *sched.Task) {
 		return
 	}
 	if task != nil {
-		if turn := int64(task.Began().Sub(w.began)); turn > w.since {
+		if turn := int64(task.Began.Sub(w.began)); turn > w.since {
 			w.since = turn
 			return
 		}

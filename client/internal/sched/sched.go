@@ -18,32 +18,35 @@ import (
 
 // A Scheduler resumes tasks. Make one with New.
 type Scheduler struct {
+	// Assisted says that a server in this process calls Assist whenever it has notified tasks. It is set before Go.
+	Assisted bool
+
 	all    sync.WaitGroup // tasks
 	queued atomic.Bool    // a task was queued for the next Assist
 
-	mu       sync.Mutex
-	work     sync.Cond
-	ready    fifo.Queue[*Task]
-	backlog  time.Duration  // what the tasks that are ready will cost, where it is worth sharing
-	unsent   []func() error // writes that wait
-	tasks    int            // that have not ended
-	workers  int
-	idle     int  // workers that wait for work
-	long     int  // workers with a task that computes for long
-	turns    int  // that have begun
-	watched  bool // a timer looks after the turns
-	assisted bool // the server is in this process, and calls Assist
+	mu      sync.Mutex
+	work    sync.Cond
+	ready   fifo.Queue[*Task]
+	backlog time.Duration  // what the tasks that are ready will cost, where it is worth sharing
+	unsent  []func() error // writes that wait
+	tasks   int            // that have not ended
+	workers int
+	idle    int  // workers that wait for work
+	long    int  // workers with a task that computes for long
+	turns   int  // that have begun
+	watched bool // a timer looks after the turns
 }
 
 // A Task is one coroutine.
 type Task struct {
-	scheduler *Scheduler
-	next      func() (struct{}, bool) // resumes it; false when it has ended
-	yield     func(struct{}) bool
-	state     state
-	began     time.Time     // the present turn, or the last
-	took      time.Duration // of it, as Took told; 0 where Took was not called
-	cost      time.Duration // of a turn: it remembers the long ones for a while
+	Scheduler *Scheduler // runs the task
+	Began     time.Time  // of the present turn, or the last; for the task alone
+
+	next  func() (struct{}, bool) // resumes it; false when it has ended
+	yield func(struct{}) bool
+	state state
+	took  time.Duration // by the turn, as Took told; 0 where Took was not called
+	cost  time.Duration // of a turn: it remembers the long ones for a while
 }
 
 type state uint8
@@ -75,7 +78,7 @@ func New() *Scheduler {
 
 // Go runs f as a task, which ends with it.
 func (s *Scheduler) Go(f func(*Task)) {
-	t := &Task{scheduler: s}
+	t := &Task{Scheduler: s}
 	t.next, _ = iter.Pull(func(yield func(struct{}) bool) {
 		t.yield = yield
 		f(t)
@@ -89,9 +92,6 @@ func (s *Scheduler) Go(f func(*Task)) {
 
 // Wait waits until all tasks have ended.
 func (s *Scheduler) Wait() { s.all.Wait() }
-
-// ExpectAssist says that a server in this process calls Assist whenever it has notified tasks. Call it before Go.
-func (s *Scheduler) ExpectAssist() { s.assisted = true }
 
 // Assist resumes tasks on the caller's goroutine if no worker is awake, so that none need be woken. It leaves tasks that
 // compute for long to the workers. If canRun is false, it leaves all tasks to them.
@@ -137,18 +137,12 @@ func (s *Scheduler) WriteLater(write func() error) {
 	}
 }
 
-// Scheduler returns the scheduler that runs the task.
-func (t *Task) Scheduler() *Scheduler { return t.scheduler }
-
-// Assisted reports whether a server in this process calls Assist whenever it has notified tasks.
-func (s *Scheduler) Assisted() bool { return s.assisted }
-
 // Pause lets other tasks go on until there is a Notify; one that came since the turn began counts. The task calls it.
 func (t *Task) Pause() { t.yield(struct{}{}) }
 
 // Notify lets the task go on. assisted says that the caller's goroutine calls Assist soon.
 func (t *Task) Notify(assisted bool) {
-	s := t.scheduler
+	s := t.Scheduler
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch t.state {
@@ -158,9 +152,6 @@ func (t *Task) Notify(assisted bool) {
 		t.state = notified
 	}
 }
-
-// Began returns when the present turn began. The task calls it.
-func (t *Task) Began() time.Time { return t.began }
 
 // Took tells how long the present turn has taken so far, so that the scheduler need not look at the clock at its end. The
 // task calls it, as late as it can.
@@ -218,10 +209,10 @@ func (s *Scheduler) turn(t *Task) {
 		time.AfterFunc(watchPeriod, func() { s.watch(0) })
 	}
 	s.mu.Unlock()
-	t.began, t.took = time.Now(), 0
+	t.Began, t.took = time.Now(), 0
 	_, more := t.next()
 	if t.took == 0 {
-		t.took = time.Since(t.began)
+		t.took = time.Since(t.Began)
 	}
 	s.mu.Lock()
 	if long {

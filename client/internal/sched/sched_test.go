@@ -10,8 +10,7 @@ import (
 // The last task may end in an Assist while all workers sleep: they end too.
 func TestWorkersEndWithTheLastTask(t *testing.T) {
 	s := New()
-	s.ExpectAssist()
-	require.True(t, s.Assisted())
+	s.Assisted = true
 	var task *Task
 	s.Go(func(t *Task) {
 		task = t
@@ -26,7 +25,7 @@ func TestWorkersEndWithTheLastTask(t *testing.T) {
 	}
 	const patience = 20 * time.Second
 	require.Eventually(t, workers(1, 1), patience, time.Millisecond, "its worker sleeps")
-	require.Same(t, s, task.Scheduler())
+	require.Same(t, s, task.Scheduler)
 	task.Notify(true)
 	s.Assist(true)
 	s.Wait()
