@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -119,10 +120,9 @@ func (s *Server) Fail(err error) {
 // cause. For a client that has joined the end of its connection decides.
 func (s *Server) Exited(client, why string) {
 	s.do(func() {
-		for i, name := range s.dispatcher.Names() {
-			if id := metasim.ClientID(i); name == client && s.session.Presence(id) == session.Absent {
-				s.lost(id, why)
-			}
+		i, known := slices.BinarySearch(s.dispatcher.Names(), client)
+		if id := metasim.ClientID(i); known && s.session.Presence(id) == session.Absent {
+			s.lost(id, why)
 		}
 	})
 }

@@ -17,14 +17,14 @@ var errNoName = errors.New("no name; give NewBuilder one, or set METASIM_CLIENT"
 // Publish declares a channel that the client sends on. Declaring it twice is no mistake.
 func (d *Declaration) Publish(channel string) error {
 	switch {
-	case slices.Contains(d.publications, channel):
+	case slices.Contains(d.declared.Publications, channel):
 		return nil
 	case d.complete:
 		return ErrComplete
 	case channel == "":
 		return d.mistake(errors.New("a publication needs a channel name"))
 	}
-	d.publications = append(d.publications, channel)
+	d.declared.Publications = append(d.declared.Publications, channel)
 	return nil
 }
 
@@ -36,7 +36,7 @@ func (d *Declaration) Subscribe(pattern string) error {
 	if err := metasim.CheckSubscription(pattern); err != nil {
 		return d.mistake(fmt.Errorf("subscription %q is neither a channel name nor a regular expression: %w", pattern, err))
 	}
-	d.subscriptions = append(d.subscriptions, pattern)
+	d.declared.Subscriptions = append(d.declared.Subscriptions, pattern)
 	return nil
 }
 
@@ -48,7 +48,7 @@ func (d *Declaration) React(reaction metasim.Time) error {
 	if reaction < 0 {
 		return d.mistake(fmt.Errorf("the reaction time is %v; use a positive duration, or 0", reaction))
 	}
-	d.reaction = reaction
+	d.declared.Reaction = reaction
 	return nil
 }
 
@@ -81,12 +81,11 @@ func (d *Declaration) Join(name, token string, out *Outbound) (*Client, error) {
 	d.complete = true
 	out.put(d.hello(name, token))
 	out.urgent = true
-	return &Client{name: name, subscriptions: d.subscriptions, reaction: d.reaction, out: out, timers: newTimers()}, nil
+	return &Client{name: name, subscriptions: d.declared.Subscriptions, reaction: d.declared.Reaction, out: out, timers: newTimers()}, nil
 }
 
 func (d *Declaration) hello(name, token string) wire.Hello {
-	return wire.Hello{
-		Version: wire.Version, Name: name, Token: token,
-		Publications: d.publications, Subscriptions: d.subscriptions, Reaction: d.reaction,
-	}
+	h := d.declared
+	h.Version, h.Name, h.Token = wire.Version, name, token
+	return h
 }

@@ -3,7 +3,6 @@ package session
 import (
 	"crypto/subtle"
 	"fmt"
-	"slices"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -19,7 +18,6 @@ type Server struct {
 	ids     map[string]metasim.ClientID
 	members []member // by client
 	joined  int
-	started bool
 }
 
 // A ServerConfig is what a Server needs to know of its run.
@@ -128,24 +126,21 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 	switch ev := p.Body.(type) {
 	case *metasim.Send:
 		ev.Client = m.client
-		return ev, nil
 	case *metasim.Promise:
 		ev.Client = m.client
-		return ev, nil
 	case *metasim.Advance:
 		ev.Client = m.client
-		return ev, nil
 	case *metasim.PollWait:
 		ev.Client = m.client
-		return ev, nil
 	case *metasim.Leave:
 		ev.Client, ev.Cut = m.client, false
-		return ev, nil
 	case wire.Hello:
 		return nil, m.misbehaves(fmt.Sprintf("member %d of this connection has said Hello already", m.number), "it said Hello twice")
+	default:
+		return nil, m.misbehaves(fmt.Sprintf("a client does not send a %T", p.Body),
+			fmt.Sprintf("it sent a %T, which only a server does", p.Body))
 	}
-	return nil, m.misbehaves(fmt.Sprintf("a client does not send a %T", p.Body),
-		fmt.Sprintf("it sent a %T, which only a server does", p.Body))
+	return p.Body.(metasim.Event), nil
 }
 
 // hello lets a client in, or says why not.
@@ -161,7 +156,7 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Re
 	case !known:
 		return nil, c.refuse(number, wire.UnknownName, fmt.Sprintf(
 			"the scenario %q has no client %q; name it there, or join as one of: %s", s.config.Scenario, h.Name, s.someNames()))
-	case s.started:
+	case s.Started():
 		return nil, c.refuse(number, wire.TooLate, fmt.Sprintf(
 			"client %q comes too late: the run has begun, and nobody joins after that", h.Name))
 	case s.members[id].present:
@@ -189,7 +184,7 @@ func (s *Server) someNames() string {
 	if len(names) <= enough {
 		return fmt.Sprintf("%q", names)
 	}
-	return fmt.Sprintf("%q and %d more", slices.Clone(names[:enough]), len(names)-enough)
+	return fmt.Sprintf("%q and %d more", names[:enough], len(names)-enough)
 }
 
 // refuse refuses a member, or a peer that is not a member.
@@ -225,8 +220,7 @@ func (s *Server) Answer(ev metasim.Event) metasim.Event {
 	switch ev := ev.(type) {
 	case *metasim.Join:
 		s.members[ev.Client].put(wire.Welcome{Scenario: s.config.Scenario, Seed: s.config.Seed, Timed: s.config.Timed})
-		if s.joined++; s.joined == len(s.members) {
-			s.started = true
+		if s.joined++; s.Started() {
 			return &metasim.Begin{}
 		}
 	case *metasim.Begin:
@@ -326,7 +320,7 @@ func (s *Server) SkipJoin(id metasim.ClientID) {
 }
 
 // Started reports whether all clients have joined.
-func (s *Server) Started() bool { return s.started }
+func (s *Server) Started() bool { return s.joined == len(s.members) }
 
 // Awaited returns how many clients have not joined.
 func (s *Server) Awaited() int { return len(s.members) - s.joined }

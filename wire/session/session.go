@@ -20,11 +20,9 @@ type Message struct {
 
 // A Declaration is what a client declares before it joins. The zero value declares nothing.
 type Declaration struct {
-	publications  []string
-	subscriptions []string
-	reaction      metasim.Time
-	complete      bool
-	err           error // the first mistake; Check returns it
+	declared wire.Hello // without the name and the token
+	complete bool
+	err      error // the first mistake; Check returns it
 }
 
 // A Client is the client's end of a session. Declaration.Join makes one.
