@@ -63,17 +63,15 @@ type StartError struct {
 }
 
 func (e *StartError) Error() string {
-	names := e.Missing
-	more := ""
-	if len(names) > 8 {
-		names, more = names[:8], fmt.Sprintf(" and %d more", len(names)-8)
+	names, verb := strings.Join(e.Missing[:min(8, len(e.Missing))], ", "), "has"
+	if more := len(e.Missing) - 8; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
 	}
-	verb := "has"
 	if len(e.Missing) > 1 {
 		verb = "have"
 	}
-	return fmt.Sprintf("%s%s %s not joined after %v; start the client, check its server address and token, or raise start_timeout",
-		strings.Join(names, ", "), more, verb, e.After)
+	return fmt.Sprintf("%s %s not joined after %v; start the client, check its server address and token, or raise start_timeout",
+		names, verb, e.After)
 }
 
 // An ObserverError ends a run that an observer could not record.

@@ -99,12 +99,12 @@ func nouns(t *testing.T) map[string]string {
 	return found
 }
 
-// declared returns the nouns of one declaration: types with a method event or effect, and the structs of wire.go.
+// declared returns the nouns of one declaration: types with a method client or effect, and the structs of wire.go.
 func declared(path string, d ast.Decl) []string {
 	var names []string
 	switch d := d.(type) {
 	case *ast.FuncDecl:
-		if d.Recv == nil || d.Type.Params.NumFields() > 0 || d.Name.Name != "event" && d.Name.Name != "effect" {
+		if d.Recv == nil || d.Type.Params.NumFields() > 0 || d.Name.Name != "client" && d.Name.Name != "effect" {
 			return nil
 		}
 		if pointer, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {

@@ -18,7 +18,7 @@ import (
 
 // TestEveryTypeIsJournaled reads the source of metasim: a new event or effect must have its case here.
 func TestEveryTypeIsJournaled(t *testing.T) {
-	assert.ElementsMatch(t, implementers(t, "event"), typeNames(events()), "an event of metasim is not journaled: "+
+	assert.ElementsMatch(t, implementers(t, "client"), typeNames(events()), "an event of metasim is not journaled: "+
 		"give it a message and a field of Record in journalpb/journal.proto (go generate), a field number in messages.go, "+
 		"a case in eventRow and in newEvent, and a value in events of journal_test.go")
 	assert.ElementsMatch(t, implementers(t, "effect"), typeNames(effects()), "an effect of metasim is not journaled: "+
