@@ -2,6 +2,5 @@
 // pause it, step it and end it. It shows the views of a monitor.Monitor, as the page does. Only this package uses bubbletea.
 //
 //	model.go    keys, views and sizes in; lines out
-//	screen.go   the lines above the table, and how texts are cut and coloured
-//	table.go    the table of clients
+//	screen.go   what is drawn: the headline, why a client waits, the table of clients
 package tui
