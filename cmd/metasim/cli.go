@@ -51,15 +51,17 @@ type interrupted struct{ signal os.Signal }
 func (e interrupted) Error() string { return "stopped by signal: " + e.signal.String() }
 
 // failed is the failure of a command that was used well; nil if there is no error.
-func failed(err error) error {
+func failed(err error) error { return withStatus(1, err) }
+
+// badUsage is the failure of a command whose arguments or files are wrong; nil if there is no error.
+func badUsage(err error) error { return withStatus(2, err) }
+
+func withStatus(status int, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &failure{status: 1, err: err}
+	return &failure{status: status, err: err}
 }
-
-// badUsage is the failure of a command whose arguments or files are wrong.
-func badUsage(err error) error { return &failure{status: 2, err: err} }
 
 // scenarioFlags are the flags of every command that loads a scenario: what replaces its values.
 type scenarioFlags struct{ scenarios.Overrides }
@@ -76,10 +78,7 @@ func (f *scenarioFlags) add(cmd *cobra.Command) {
 func (f *scenarioFlags) load(file string, std streams) (*scenarios.Scenario, error) {
 	sc, warnings, err := scenarios.Load(file, f.Overrides)
 	printEach(std.err, "warning", warnings)
-	if err != nil {
-		return nil, badUsage(err)
-	}
-	return sc, nil
+	return sc, badUsage(err)
 }
 
 // exactly checks the number of a command's arguments, which are named as in "one scenario file".

@@ -29,12 +29,7 @@ func addDefaults(cmd *cobra.Command) {
 	cmd.Long += "\n\nDefaults of the flags, except those of the scenario and of its files, can be set in the environment, as in\n" +
 		envName(cmd.Name(), "json") + "=true, or in the file metasim/config.yaml of your configuration directory\n" +
 		"($XDG_CONFIG_HOME, else ~/.config), as in\n  " + cmd.Name() + ": {json: true}"
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if err := setDefaults(cmd); err != nil {
-			return badUsage(err)
-		}
-		return nil
-	}
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return badUsage(setDefaults(cmd)) }
 }
 
 // envName is the environment variable of a flag of a command: METASIM_RUN_HTTP_OUTSIDE.

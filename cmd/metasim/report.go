@@ -76,10 +76,7 @@ func makeReport(dir string, whatIf []string) (*trace.Timeline, *report.Report, e
 	}
 	r := report.New(timeline)
 	r.About(recorded.Manifest)
-	if err := r.Predict(model, changes...); err != nil {
-		return nil, nil, failed(err)
-	}
-	return timeline, r, nil
+	return timeline, r, failed(r.Predict(model, changes...))
 }
 
 // reportFile is what `metasim run --report` leaves in the directory of the run.

@@ -66,13 +66,10 @@ func verify(ctx context.Context, file string, runs int, f *scenarioFlags, std st
 	v, err := run.Verify(ctx, sc, runs, run.Options{
 		Self: []string{self}, AllowOutside: f.AllowOutside, Log: newLogger(std.err, false),
 	})
-	switch {
-	case errors.As(err, new(*run.ExternalError)) || errors.As(err, new(*run.LiveError)):
+	if errors.As(err, new(*run.ExternalError)) || errors.As(err, new(*run.LiveError)) {
 		return nil, badUsage(err)
-	case err != nil:
-		return nil, failed(err)
 	}
-	return v, nil
+	return v, failed(err)
 }
 
 func printVerdict(v *run.Verdict, std streams) error {
