@@ -125,7 +125,7 @@ func (c *checker) parameters(p path, err error) bool {
 	return false
 }
 
-// parameter checks files and patterns.
+// parameter checks files and patterns, whose type is right by now.
 func (c *checker) parameter(p path, param catalog.Param) {
 	n := c.sound(p)
 	if n == nil {
@@ -133,24 +133,20 @@ func (c *checker) parameter(p path, param catalog.Param) {
 	}
 	switch param.Type {
 	case catalog.File:
-		if name, ok := n.text(); ok {
-			c.file(p, name)
-		}
+		c.file(p, n.word())
 	case catalog.Pattern:
-		c.pattern(p, n)
+		c.pattern(p, n.word())
 	case catalog.Patterns:
 		for i, item := range n.items() {
-			c.pattern(p.in(i), item)
+			c.pattern(p.in(i), item.word())
 		}
 	}
 }
 
-func (c *checker) pattern(p path, n *node) {
-	if text, ok := n.text(); ok {
-		if err := metasim.CheckSubscription(text); err != nil {
-			c.fail(p, "%s is neither a channel nor a regular expression (%v); mend it, or put \\ before what is meant literally",
-				quote(text), err)
-		}
+func (c *checker) pattern(p path, text string) {
+	if err := metasim.CheckSubscription(text); err != nil {
+		c.fail(p, "%s is neither a channel nor a regular expression (%v); mend it, or put \\ before what is meant literally",
+			quote(text), err)
 	}
 }
 
@@ -167,16 +163,14 @@ func (c *checker) file(p path, name string) {
 
 // command checks that a program can be found, and where it is to run.
 func (c *checker) command(p path) {
-	if list := c.sound(p.to("run")).items(); len(list) > 0 {
-		if program, ok := list[0].text(); ok {
-			if _, err := findCommand(c.dir.path, program); err != nil {
-				c.fail(p.to("run", "0"), "%v", err)
-			}
+	if argv := c.sound(p.to("run")).items(); len(argv) > 0 {
+		if _, err := findCommand(c.dir.path, argv[0].word()); err != nil {
+			c.fail(p.to("run", "0"), "%v", err)
 		}
 	}
 	for i, item := range c.sound(p.to("env")).items() {
-		if text, ok := item.text(); ok && strings.HasPrefix(text, "METASIM_") {
-			c.fail(p.to("env").in(i), "%s is set by metasim itself; remove it", text[:strings.IndexByte(text, '=')])
+		if name, _, _ := strings.Cut(item.word(), "="); strings.HasPrefix(name, "METASIM_") {
+			c.fail(p.to("env").in(i), "%s is set by metasim itself; remove it", name)
 		}
 	}
 	if name, ok := c.sound(p.to("dir")).text(); ok {
