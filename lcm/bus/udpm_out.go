@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/net/ipv4"
@@ -136,9 +137,7 @@ func (s *sender) fail(first, end int, err error) {
 // of one channel, which mostly have one size, keep their order.
 type orderer struct {
 	groups map[group]int
-	of     [atOnce]int // the group of each message
-	starts [atOnce + 1]int
-	sorted [atOnce]int
+	sorted []int
 }
 
 // A group is messages that keep their order: those of a channel, or the unordered ones of a channel and a size.
@@ -154,7 +153,7 @@ func (o *orderer) order(ms []Message) []int {
 		o.groups = make(map[group]int, atOnce)
 	}
 	clear(o.groups)
-	clear(o.starts[:])
+	o.sorted = o.sorted[:0]
 	for i := range ms {
 		key := group{channel: ms[i].Channel}
 		if ms[i].Unordered {
@@ -165,16 +164,11 @@ func (o *orderer) order(ms []Message) []int {
 			g = len(o.groups)
 			o.groups[key] = g
 		}
-		o.of[i] = g
-		o.starts[g+1]++
+		o.sorted = append(o.sorted, g*atOnce+i)
 	}
-	for g := range len(o.groups) {
-		o.starts[g+1] += o.starts[g]
+	slices.Sort(o.sorted)
+	for i := range o.sorted {
+		o.sorted[i] %= atOnce
 	}
-	for i := range ms {
-		g := o.of[i]
-		o.sorted[o.starts[g]] = i
-		o.starts[g]++
-	}
-	return o.sorted[:len(ms)]
+	return o.sorted
 }
