@@ -25,13 +25,15 @@ import (
 	"io"
 )
 
+// Magic is the first bytes of every event.
+const Magic = "\xed\xa1\xda\x01"
+
 // MaxPayload is the longest payload of an event in bytes: 256 MiB, as in the stock C tools.
 const MaxPayload = 1 << 28
 
 const (
-	maxChannel = 999                // bytes of a channel name in a log, as in the stock C tools; a network allows 63
-	magicBytes = "\xed\xa1\xda\x01" // the first bytes of every event
-	headerSize = 28                 // bytes of the magic, the number, the time and the two lengths
+	maxChannel = 999 // bytes of a channel name in a log, as in the stock C tools; a network allows 63
+	headerSize = 28  // bytes of the magic, the number, the time and the two lengths
 )
 
 // An Event is one message in a log.
@@ -99,7 +101,7 @@ func (w *Writer) Write(ev Event) error {
 		return fmt.Errorf("event %d on %q has a payload of %d bytes; use at most %d",
 			ev.Number, ev.Channel, len(ev.Payload), MaxPayload)
 	}
-	b := append(w.buf[:0], magicBytes...)
+	b := append(w.buf[:0], Magic...)
 	b = binary.BigEndian.AppendUint64(b, uint64(ev.Number))
 	b = binary.BigEndian.AppendUint64(b, uint64(ev.Time))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(ev.Channel)))

@@ -132,15 +132,15 @@ func (r *Reader) torn(want int) {
 
 // startsEvent reports whether an event may begin at b: the magic, or as much of it as is there.
 func startsEvent(b []byte) bool {
-	return bytes.HasPrefix(b, []byte(magicBytes)) || bytes.HasPrefix([]byte(magicBytes), b)
+	return bytes.HasPrefix(b, []byte(Magic)) || bytes.HasPrefix([]byte(Magic), b)
 }
 
 // nextStart returns where in b an event may begin: at the first magic, or at a part of one at the end of b, or at len(b).
 func nextStart(b []byte) int {
-	if i := bytes.Index(b, []byte(magicBytes)); i >= 0 {
+	if i := bytes.Index(b, []byte(Magic)); i >= 0 {
 		return i
 	}
-	for i := max(0, len(b)-len(magicBytes)+1); i < len(b); i++ {
+	for i := max(0, len(b)-len(Magic)+1); i < len(b); i++ {
 		if startsEvent(b[i:]) {
 			return i
 		}
@@ -151,7 +151,7 @@ func nextStart(b []byte) int {
 // holdsEvent reports whether b has a magic with lengths within the limits, anywhere.
 func holdsEvent(b []byte) bool {
 	for {
-		i := bytes.Index(b, []byte(magicBytes))
+		i := bytes.Index(b, []byte(Magic))
 		if i < 0 || len(b)-i < headerSize {
 			return false
 		}

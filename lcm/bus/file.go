@@ -42,19 +42,17 @@ func openFile(a names.Address, o Options) (*file, error) {
 	return b, nil
 }
 
-const logMagic = "\xed\xa1\xda\x01" // the first bytes of every event
-
 // overwrite empties a log. It refuses a regular file that is something else.
 func overwrite(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 		return err
 	}
-	begin := make([]byte, min(info.Size(), int64(len(logMagic))))
+	begin := make([]byte, min(info.Size(), int64(len(lcm.Magic))))
 	if _, err := f.ReadAt(begin, 0); err != nil {
 		return err
 	}
-	if !strings.HasPrefix(logMagic, string(begin)) {
+	if !strings.HasPrefix(lcm.Magic, string(begin)) {
 		return errors.New("the file exists and is no event log; name another one, or remove it")
 	}
 	return f.Truncate(0)

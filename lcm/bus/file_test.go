@@ -15,7 +15,7 @@ import (
 
 func TestALogHasSimulatedTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.lcmlog")
-	require.NoError(t, os.WriteFile(path, append([]byte(logMagic), bytes.Repeat([]byte("old"), 1000)...), 0o600))
+	require.NoError(t, os.WriteFile(path, append([]byte(lcm.Magic), bytes.Repeat([]byte("old"), 1000)...), 0o600))
 	b, err := Open("file://"+path, Options{})
 	require.NoError(t, err)
 	require.NoError(t, b.Publish(
