@@ -87,10 +87,7 @@ func subscribe(t testing.TB, from, to Bus, pattern string) *Subscription {
 			server.mu.Lock()
 			defer server.mu.Unlock()
 			for _, p := range server.peers {
-				p.mu.Lock()
-				n := len(p.patterns)
-				p.mu.Unlock()
-				if n > 0 {
+				if len(p.patterns) > 0 {
 					return true
 				}
 			}

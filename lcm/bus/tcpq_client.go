@@ -1,13 +1,13 @@
 package bus
 
 import (
+	"container/list"
 	"errors"
 	"hash/maphash"
 	"net"
 	"sync"
 	"time"
 
-	"metasim/internal/fifo"
 	"metasim/lcm/names"
 )
 
@@ -162,24 +162,16 @@ type echoes struct {
 	seed maphash.Seed
 
 	mu      sync.Mutex
-	number  uint64              // of the next message
-	waiting map[uint64][]uint64 // the numbers of those that have not come back, oldest first, by hash
-	order   fifo.Queue[echo]    // all of them, and some that have come back
+	order   list.List                  // the hashes of those that have not come back, oldest first
+	waiting map[uint64][]*list.Element // the same, by hash
 }
 
-type echo struct{ hash, number uint64 }
-
 func newEchoes() *echoes {
-	return &echoes{seed: maphash.MakeSeed(), waiting: map[uint64][]uint64{}}
+	return &echoes{seed: maphash.MakeSeed(), waiting: map[uint64][]*list.Element{}}
 }
 
 func (e *echoes) hash(channel string, payload []byte) uint64 {
-	var h maphash.Hash
-	h.SetSeed(e.seed)
-	_, _ = h.WriteString(channel) // a hash never fails
-	_ = h.WriteByte(0)
-	_, _ = h.Write(payload)
-	return h.Sum64()
+	return maphash.Comparable(e.seed, [2]uint64{maphash.String(e.seed, channel), maphash.Bytes(e.seed, payload)})
 }
 
 // expect sends a message by put, and expects it back if put returns true.
@@ -190,13 +182,10 @@ func (e *echoes) expect(m *Message, put func() bool) bool {
 	if !put() {
 		return false
 	}
-	e.waiting[hash] = append(e.waiting[hash], e.number)
-	e.order.Push(echo{hash, e.number})
-	e.number++
+	e.waiting[hash] = append(e.waiting[hash], e.order.PushBack(hash))
 	if e.order.Len() > maxEchoes {
-		e.forget(*e.order.First())
+		e.forget(e.order.Front().Value.(uint64))
 	}
-	e.trim()
 	return true
 }
 
@@ -208,33 +197,18 @@ func (e *echoes) returned(channel string, payload []byte) bool {
 	hash := e.hash(channel, payload)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	numbers := e.waiting[hash]
-	if len(numbers) == 0 {
+	return e.forget(hash)
+}
+
+// forget no longer expects the oldest message of a hash. It returns false if none is expected.
+func (e *echoes) forget(hash uint64) bool {
+	equal := e.waiting[hash]
+	if len(equal) == 0 {
 		return false
 	}
-	e.forget(echo{hash, numbers[0]})
-	e.trim()
+	e.order.Remove(equal[0])
+	if e.waiting[hash] = equal[1:]; len(equal) == 1 {
+		delete(e.waiting, hash)
+	}
 	return true
-}
-
-// forget no longer expects a message, which is the oldest of its hash.
-func (e *echoes) forget(o echo) {
-	numbers := e.waiting[o.hash]
-	switch {
-	case len(numbers) == 0 || numbers[0] != o.number: // it has come back
-	case len(numbers) == 1:
-		delete(e.waiting, o.hash)
-	default:
-		e.waiting[o.hash] = numbers[1:]
-	}
-}
-
-// trim drops the oldest messages of order that are no longer expected.
-func (e *echoes) trim() {
-	for o := e.order.First(); o != nil; o = e.order.First() {
-		if numbers := e.waiting[o.hash]; len(numbers) > 0 && numbers[0] <= o.number {
-			return
-		}
-		e.order.Drop(1)
-	}
 }

@@ -104,15 +104,15 @@ func (s *tcpqServer) receive(p *session, f *frame) error {
 			s.log.Info("a program subscribed to a pattern that is no regular expression", "bus", s.url, "why", err)
 			return nil
 		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if len(p.patterns) == maxPatterns {
 			return fmt.Errorf("%w: more than %d subscriptions", errNotLCM, maxPatterns)
 		}
 		p.patterns = append(p.patterns, expr)
 	case frameUnsubscribe:
-		p.mu.Lock()
-		defer p.mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if i := slices.IndexFunc(p.patterns, func(q *pattern) bool { return q.text == f.text }); i >= 0 {
 			p.patterns = slices.Delete(p.patterns, i, i+1)
 		}
@@ -140,7 +140,7 @@ func (s *tcpqServer) relay(m Message, dropped bool) {
 func (s *tcpqServer) spread(m *Message) {
 	var frame []byte // the same for all
 	for _, p := range s.peers {
-		if !p.wants(m.Channel) {
+		if !p.patterns.match(m.Channel) {
 			continue
 		}
 		if frame == nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,12 +33,10 @@ const (
 // A session is one connection of tcpq. A goroutine of its own writes to the peer, so that a peer that does not read delays no
 // other.
 type session struct {
-	conn   net.Conn
-	out    *queue[[]byte]
-	ending atomic.Pointer[time.Time] // when the bus was closed
-
-	mu       sync.Mutex
-	patterns patterns // the subscriptions of the peer
+	conn     net.Conn
+	out      *queue[[]byte]
+	ending   atomic.Pointer[time.Time] // when the bus was closed
+	patterns patterns                  // the subscriptions of the peer of a server, which guards them
 }
 
 func newSession(conn net.Conn, limit int) *session {
@@ -131,13 +128,6 @@ func (s *session) read(magic uint32, most int, take func(*frame) error) error {
 			return err
 		}
 	}
-}
-
-// wants reports whether the peer subscribes to a channel.
-func (s *session) wants(channel string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.patterns.match(channel)
 }
 
 // errNotLCM is the error of a peer that uses another protocol.

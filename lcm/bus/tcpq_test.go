@@ -108,7 +108,7 @@ func TestHostilePeersCostNobodyAnything(t *testing.T) {
 	eventually(t, "all are in", func() bool {
 		good.mu.Lock()
 		defer good.mu.Unlock()
-		return len(good.peers) == 3 && good.peers[2].wants("X")
+		return len(good.peers) == 3 && good.peers[2].patterns.match("X")
 	})
 	for _, garbage := range []string{
 		"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
