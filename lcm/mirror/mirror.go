@@ -55,16 +55,15 @@ type Mirror struct {
 	seqs   []uint64 // the number of each client's next send
 
 	mu      sync.Mutex
+	more    sync.Cond // something waits, or the mirror is closed
 	waiting []message
 	bytes   int
-	idle    bool // run waits for ready
 	closed  bool
 
 	dropped atomic.Uint64
 
-	ready  chan struct{}
-	ending chan struct{}
-	done   chan struct{}
+	ending chan struct{} // closed when the mirror is
+	work   sync.WaitGroup
 	sender sender
 	next   time.Time // when paced sends again
 }
@@ -80,12 +79,9 @@ func New(c Config) *Mirror {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	m := &Mirror{
-		config: c, seqs: make([]uint64, len(c.Clients)),
-		ready: make(chan struct{}, 1), ending: make(chan struct{}), done: make(chan struct{}),
-		sender: newSender(&c),
-	}
-	go m.run()
+	m := &Mirror{config: c, seqs: make([]uint64, len(c.Clients)), ending: make(chan struct{}), sender: newSender(&c)}
+	m.more.L = &m.mu
+	m.work.Go(m.run)
 	return m
 }
 
@@ -117,10 +113,7 @@ func (m *Mirror) put(s *message) {
 	}
 	m.waiting = append(m.waiting, *s)
 	m.bytes += len(s.payload)
-	if m.idle {
-		m.idle = false
-		m.ready <- struct{}{} // never waits: there is one for each time that run is idle
-	}
+	m.more.Signal()
 }
 
 // gather is how long run waits for more messages when there are few: to send many at once costs much less than one by one,
@@ -129,21 +122,15 @@ const gather = time.Millisecond
 
 // run sends queued messages, until the mirror is closed and the queue is empty.
 func (m *Mirror) run() {
-	defer close(m.done)
 	lossy := m.config.Bus.Lossy()
 	var batch []message
 	for warned := false; ; {
-		var closed bool
 		if !warned && m.dropped.Load() > 0 {
 			warned = true
 			m.config.Log.Warn("the public LCM network is too slow for this run; messages that are dropped are counted, and the run goes on")
 		}
-		if batch, closed = m.take(batch); len(batch) == 0 {
-			if closed {
-				return
-			}
-			<-m.ready
-			continue
+		if batch = m.take(batch); len(batch) == 0 {
+			return
 		}
 		if lossy {
 			m.paced(batch)
@@ -156,15 +143,17 @@ func (m *Mirror) run() {
 	}
 }
 
-// take exchanges the queue for an empty batch. If the queue is empty, the next put, or Close, sends to ready.
-func (m *Mirror) take(batch []message) ([]message, bool) {
+// take exchanges the queue for an empty batch. It waits while the queue is empty, unless the mirror is closed.
+func (m *Mirror) take(batch []message) []message {
 	clear(batch) // frees the payloads
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for len(m.waiting) == 0 && !m.closed {
+		m.more.Wait()
+	}
 	batch, m.waiting = m.waiting, batch[:0]
 	m.bytes = 0
-	m.idle = len(batch) == 0 && !m.closed
-	return batch, m.closed
+	return batch
 }
 
 // pause waits for gather, or until the mirror is closed.
@@ -180,17 +169,13 @@ func (m *Mirror) pause() {
 // Close sends the queued messages, closes the network and returns the counts. Observe must not be called any more.
 func (m *Mirror) Close() (Stats, error) {
 	m.mu.Lock()
-	closed := m.closed
-	m.closed = true
-	if m.idle {
-		m.idle = false
-		m.ready <- struct{}{}
-	}
-	m.mu.Unlock()
-	if !closed {
+	if !m.closed {
+		m.closed = true
 		close(m.ending)
 	}
-	<-m.done
+	m.mu.Unlock()
+	m.more.Signal()
+	m.work.Wait()
 	err := m.config.Bus.Close()
 	return Stats{Shown: m.sender.shown, Refused: m.sender.refused, Dropped: m.dropped.Load(), Bus: m.config.Bus.Stats()}, err
 }

@@ -3,11 +3,9 @@ package mirror
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"log/slog"
 	"slices"
 
 	"metasim/lcm/bus"
-	"metasim/lcm/names"
 	"metasim/metasim"
 )
 
@@ -16,11 +14,8 @@ const atOnce = 128
 
 // A sender publishes messages and their companions on the network.
 type sender struct {
-	bus     bus.Bus
-	clients []string
-	naming  names.Naming
-	log     *slog.Logger
-	names   map[route]string // the channels on the network; empty: LCM cannot carry it
+	*Config
+	names map[route]string // the channels on the network; empty: LCM cannot carry it
 
 	batch   []bus.Message
 	events  []byte // the payloads of the companions
@@ -38,9 +33,7 @@ type route struct {
 // maxNames is how many routes are cached.
 const maxNames = 1 << 18
 
-func newSender(c *Config) sender {
-	return sender{bus: c.Bus, clients: c.Clients, naming: c.Naming, log: c.Log, names: map[route]string{}}
-}
+func newSender(c *Config) sender { return sender{Config: c, names: map[route]string{}} }
 
 // send shows messages.
 func (s *sender) send(all []message) {
@@ -55,7 +48,7 @@ func (s *sender) part(messages []message) {
 		v := &messages[i]
 		recipient := ""
 		if v.kind == delivered {
-			recipient = s.clients[v.to]
+			recipient = s.Clients[v.to]
 		}
 		if name := s.name(v, recipient); name != "" {
 			s.batch = append(s.batch, bus.Message{Channel: name, Payload: v.payload, At: v.due.Time})
@@ -63,13 +56,13 @@ func (s *sender) part(messages []message) {
 			s.refused++
 		}
 		start := len(s.events)
-		s.events = appendEvent(s.events, v, s.clients[v.from], recipient)
+		s.events = appendEvent(s.events, v, s.Clients[v.from], recipient)
 		s.batch = append(s.batch, bus.Message{
 			Channel: eventChannel, Payload: s.events[start:len(s.events):len(s.events)], At: v.due.Time, Unordered: true,
 		})
 	}
-	if err := s.bus.Publish(s.batch...); err != nil { // a payload too large for LCM would not fit a frame of wire either
-		s.log.Warn("a message cannot be shown", "why", err)
+	if err := s.Bus.Publish(s.batch...); err != nil { // a payload too large for LCM would not fit a frame of wire either
+		s.Log.Warn("a message cannot be shown", "why", err)
 	}
 	s.shown += uint64(len(messages))
 	clear(s.batch)
@@ -81,9 +74,9 @@ func (s *sender) name(v *message, recipient string) string {
 	if name, known := s.names[r]; known {
 		return name
 	}
-	name, err := s.naming.Channel(v.channel, s.clients[v.from], recipient)
+	name, err := s.Naming.Channel(v.channel, s.Clients[v.from], recipient)
 	if err != nil {
-		s.log.Warn("a channel is not shown on the public LCM network", "why", err)
+		s.Log.Warn("a channel is not shown on the public LCM network", "why", err)
 	}
 	if len(s.names) >= maxNames {
 		clear(s.names)
