@@ -3,7 +3,6 @@ package types
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,7 +28,7 @@ func Load(paths ...string) (*Set, error) {
 type loader struct {
 	files []source
 	seen  map[string]bool // paths, so that directories may overlap
-	total int             // bytes
+	total int64           // bytes
 }
 
 // path reads a file, or all .lcm files of a directory, and returns how many there are. It does not follow symbolic links to
@@ -73,16 +72,12 @@ func (l *loader) file(name string) error {
 	if !info.Mode().IsRegular() { // to read a pipe would wait
 		return fmt.Errorf("%s: this is no regular file; remove it, or name another directory", name)
 	}
-	f, err := os.Open(name)
+	if l.total += info.Size(); l.total > maxTotal {
+		return fmt.Errorf("%s: the .lcm files have more than %d bytes; name fewer directories", name, maxTotal)
+	}
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return about(name, err)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return about(name, err)
-	}
-	if l.total += len(text); l.total > maxTotal {
-		return fmt.Errorf("%s: the .lcm files have more than %d bytes; name fewer directories", name, maxTotal)
 	}
 	l.files = append(l.files, source{name, text})
 	return nil
