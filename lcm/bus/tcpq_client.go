@@ -58,11 +58,9 @@ func (c *tcpqClient) read() {
 
 // write writes frames to the server, until one of the two closes.
 func (c *tcpqClient) write() {
-	if err := c.session.write(appendHello(nil, clientMagic)); err != nil {
+	if err := c.session.write(clientMagic); err != nil {
 		c.lose(err)
-		return
 	}
-	c.session.closeWrite()
 }
 
 // lose ends the bus when the server is lost.

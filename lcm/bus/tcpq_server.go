@@ -51,7 +51,7 @@ func (s *tcpqServer) accept() {
 		}
 		if p := s.admit(conn); p != nil {
 			s.work.Go(func() { s.read(p) })
-			s.work.Go(func() { s.write(p) })
+			s.work.Go(func() { _ = p.write(serverMagic) }) // its error is that of read
 		}
 	}
 }
@@ -80,15 +80,6 @@ func (s *tcpqServer) read(p *session) {
 		s.log.Info("a program that does not use LCM's tcpq was disconnected", "bus", s.url, "peer", p.conn.RemoteAddr(), "why", err)
 	}
 	p.cut()
-}
-
-// write writes the frames for a peer.
-func (s *tcpqServer) write(p *session) {
-	if p.write(appendHello(nil, serverMagic)) != nil {
-		p.cut()
-		return
-	}
-	p.closeWrite()
 }
 
 // receive processes a frame of a peer.

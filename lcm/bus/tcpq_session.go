@@ -50,8 +50,18 @@ func (s *session) put(frame []byte) bool { return s.out.put(frame, frameCost+len
 const frameCost = 48
 
 // write writes the hello and then the queued frames, until the queue is closed and empty or the connection ends.
-func (s *session) write(hello []byte) error {
-	if _, err := s.conn.Write(hello); err != nil {
+func (s *session) write(magic uint32) error {
+	err := s.writeFrames(magic)
+	if err != nil {
+		s.cut()
+	} else {
+		s.closeWrite()
+	}
+	return err
+}
+
+func (s *session) writeFrames(magic uint32) error {
+	if _, err := s.conn.Write(appendHello(nil, magic)); err != nil {
 		return err
 	}
 	var batch [][]byte
