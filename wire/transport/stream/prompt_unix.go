@@ -10,19 +10,7 @@ import (
 
 // A promptSocket reads and writes a socket without waiting: Go keeps sockets in non-blocking mode, but its own Read and
 // Write wait. One goroutine at a time reads, and one writes.
-type promptSocket struct {
-	raw syscall.RawConn
-	// The functions that raw calls, and their arguments: made once, so that a call allocates nothing.
-	read, write func(fd uintptr) bool
-	in, out     transfer
-}
-
-// A transfer is the argument and the result of one call.
-type transfer struct {
-	b   []byte
-	n   int
-	err error
-}
+type promptSocket struct{ in, out *transfer }
 
 // withoutWaiting returns c as a nonblocking stream, or nil if it cannot be one.
 func withoutWaiting(c Stream) nonblocking {
@@ -37,52 +25,53 @@ func withoutWaiting(c Stream) nonblocking {
 	if err != nil {
 		return nil
 	}
-	p := &promptSocket{raw: raw}
-	p.read = func(fd uintptr) bool {
-		p.in.move(syscall.Read, int(fd))
-		return true // never wait, whatever the result
-	}
-	p.write = func(fd uintptr) bool {
-		p.out.move(syscall.Write, int(fd))
-		return true
-	}
-	return p
+	return promptSocket{in: newTransfer(raw.Read, syscall.Read), out: newTransfer(raw.Write, syscall.Write)}
 }
 
-func (p *promptSocket) TryRead(b []byte) (int, error) {
-	p.in.b = b
-	err := p.raw.Read(p.read)
-	n, failed := p.in.done()
-	if err == nil && failed == nil && n == 0 && len(b) > 0 {
+func (p promptSocket) TryRead(b []byte) (int, error) {
+	n, err := p.in.do(b)
+	if err == nil && n == 0 && len(b) > 0 {
 		return 0, io.EOF
 	}
-	return max(n, 0), errors.Join(err, failed)
+	return max(n, 0), err
 }
 
-func (p *promptSocket) TryWrite(b []byte) (int, error) {
-	p.out.b = b
-	err := p.raw.Write(p.write)
-	n, failed := p.out.done()
-	return max(n, 0), errors.Join(err, failed)
+func (p promptSocket) TryWrite(b []byte) (int, error) {
+	n, err := p.out.do(b)
+	return max(n, 0), err
 }
 
-// move makes one call. If it would have to wait, n is negative.
-func (t *transfer) move(call func(fd int, b []byte) (int, error), fd int) {
-	for {
-		t.n, t.err = call(fd, t.b)
-		switch {
-		case errors.Is(t.err, syscall.EINTR):
-			continue
-		case errors.Is(t.err, syscall.EAGAIN):
-			t.n, t.err = -1, nil
+// A transfer is one direction of a socket: what a call takes and returns. What raw calls is made once, so that a call
+// allocates nothing.
+type transfer struct {
+	raw  func(move func(fd uintptr) bool) error
+	move func(fd uintptr) bool
+	b    []byte
+	n    int
+	err  error
+}
+
+func newTransfer(raw func(func(fd uintptr) bool) error, call func(fd int, b []byte) (int, error)) *transfer {
+	t := &transfer{raw: raw}
+	t.move = func(fd uintptr) bool {
+		for {
+			t.n, t.err = call(int(fd), t.b)
+			if !errors.Is(t.err, syscall.EINTR) {
+				return true // never wait, whatever the result
+			}
 		}
-		return
 	}
+	return t
 }
 
-// done returns the result, and lets go of the bytes.
-func (t *transfer) done() (int, error) {
+// do makes one call. If it would have to wait, the result is negative.
+func (t *transfer) do(b []byte) (int, error) {
+	t.b = b
+	failed := t.raw(t.move)
 	n, err := t.n, t.err
-	*t = transfer{}
-	return n, err
+	t.b, t.n, t.err = nil, 0, nil // lets go of the bytes
+	if errors.Is(err, syscall.EAGAIN) {
+		return -1, failed
+	}
+	return n, errors.Join(failed, err)
 }
