@@ -68,7 +68,7 @@ func TestGarbageAfterJoin(t *testing.T) {
 			b := r.join(hello("b"))[0]
 			raw, err := net.Dial("unix", r.unix())
 			require.NoError(t, err)
-			a := &peer{t: t, conn: stream.New(raw)}
+			a := &peer{t: t, conn: stream.New(raw, "server")}
 			a.say(hello("a"))
 			hear[wire.Welcome](a)
 			hear[wire.Start](a)
@@ -118,7 +118,7 @@ func TestSocketThatIsNotRead(t *testing.T) {
 	go func() { ended <- srv.Serve(ctx) }()
 	raw, err := net.Dial("unix", strings.TrimPrefix(l.URL(), "unix://"))
 	require.NoError(t, err)
-	p := &peer{t: t, conn: stream.New(raw)}
+	p := &peer{t: t, conn: stream.New(raw, "server")}
 	p.say(mutual("a"))
 	p.member = 1
 	p.say(mutual("b"))

@@ -64,7 +64,7 @@ func TestIntroducedBeforeInALongPass(t *testing.T) {
 	r := serve(t, config("a", "b", "z"))
 	raw, err := net.Dial("unix", r.unix())
 	require.NoError(t, err)
-	z := &peer{t: t, conn: stream.New(raw)}
+	z := &peer{t: t, conn: stream.New(raw, "server")}
 	defer func() { require.NoError(t, z.conn.Close()) }()
 	z.say(listener("z"))
 	hear[wire.Welcome](z)

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	quicgo "github.com/quic-go/quic-go"
+
+	"metasim/wire"
+	"metasim/wire/transport/stream"
 )
 
 // conn is the one stream of a QUIC connection. Package stream carries packets over it. It has no CloseWrite: its Close
@@ -95,9 +98,5 @@ func (c *conn) Close() error {
 	return errors.Join(err, c.release())
 }
 
-func (c *conn) RemoteAddr() net.Addr { return address{c.quic.RemoteAddr()} }
-
-// An address is that of a UDP socket.
-type address struct{ net.Addr }
-
-func (address) Network() string { return "quic" }
+// carry carries packets over c.
+func (c *conn) carry() wire.Conn { return stream.New(c, "quic "+c.quic.RemoteAddr().String()) }

@@ -10,7 +10,6 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 
 	"metasim/wire"
-	"metasim/wire/transport/stream"
 )
 
 const (
@@ -100,7 +99,7 @@ func (l *listener) Accept() (wire.Conn, error) {
 		return nil, fmt.Errorf("accept at %s: %w", l.url, net.ErrClosed)
 	}
 	open := func() (*quicgo.Stream, error) { return q.AcceptStream(context.Background()) }
-	return stream.New(newConn(q, open, l.socket.release)), nil
+	return newConn(q, open, l.socket.release).carry(), nil
 }
 
 // Close stops listening, and refuses the connections that were not accepted. The UDP socket stays open until the last of the

@@ -31,7 +31,6 @@ import (
 
 	"metasim/wire"
 	"metasim/wire/transport"
-	"metasim/wire/transport/stream"
 )
 
 // Transport is the transport of "quic://host:port?sha256=<64 hex>". Listen takes "quic://host:port", where port 0 stands for
@@ -63,7 +62,7 @@ func dialURL(ctx context.Context, url string) (wire.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("dial %s: %w", url, err), udp.Close())
 	}
-	return stream.New(c), nil
+	return c.carry(), nil
 }
 
 // dialFrom dials over a packet connection. The conn that it returns closes it.

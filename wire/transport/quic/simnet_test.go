@@ -13,7 +13,6 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
-	"metasim/wire/transport/stream"
 )
 
 // hop is the latency of each direction of the simulated network.
@@ -51,7 +50,7 @@ func simulated(t *testing.T, test func(t *testing.T, client, server wire.Conn, c
 		dialed, err := dialFrom(t.Context(), clientSide, serverAddr, want)
 		require.NoError(t, err)
 		network.Router.(*cable).client = dialed
-		client := stream.New(dialed)
+		client := dialed.carry()
 		server, err := l.Accept()
 		require.NoError(t, err)
 		require.NoError(t, client.Write(goodbye))

@@ -2,10 +2,10 @@ package shm
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -18,7 +18,7 @@ import (
 // what was written stays in the memory that the peer has mapped.
 type conn struct {
 	socket   *net.UnixConn // carries nothing after the greeting; its end tells that the peer closed or died
-	peer     address
+	peer     string
 	spins    int
 	maxSleep time.Duration // the constant; tests of wake-ups make it an hour
 
@@ -46,9 +46,9 @@ const (
 )
 
 func newConn(socket *net.UnixConn, m memory, size uint32, r role) *conn {
-	c := &conn{socket: socket, memory: m, peer: address(stream.PeerPID(socket)), spins: defaultSpins(), maxSleep: maxSleep,
+	c := &conn{socket: socket, memory: m, peer: fmt.Sprintf("shm pid %d", stream.PeerPID(socket)), spins: defaultSpins(), maxSleep: maxSleep,
 		watched: make(chan struct{})}
-	in, out := rings(m, size, c.peer.Network()+" "+c.peer.String())
+	in, out := rings(m, size, c.peer)
 	if r == client {
 		in, out = out, in
 	}
@@ -207,11 +207,3 @@ func (c *conn) SetDeadline(t time.Time) error {
 	c.kick()
 	return nil
 }
-
-func (c *conn) RemoteAddr() net.Addr { return c.peer }
-
-// An address is the number of a process on this host.
-type address int
-
-func (address) Network() string  { return "shm" }
-func (a address) String() string { return "pid " + strconv.Itoa(int(a)) }

@@ -45,7 +45,7 @@ func inBackground(f func() error) <-chan error {
 func TestFrameLargerThanRing(t *testing.T) {
 	for _, size := range []uint32{minRingSize, 4096} {
 		a, b := connPair(t, size)
-		from, to := stream.New(a), stream.New(b)
+		from, to := stream.New(a, a.peer), stream.New(b, b.peer)
 		sent := []wire.Packet{{Body: &metasim.Send{Channel: "X", Payload: []byte(strings.Repeat("0123456789", 5000))}}}
 		written := inBackground(func() error { return from.Write(sent) })
 		got, err := to.Read()
@@ -61,9 +61,9 @@ func TestCorruptIndices(t *testing.T) {
 	b.maxSleep = maxSleep
 	var refused *wire.ProtocolError
 	a.out.tail.Store(65)
-	_, err := stream.New(b).Read()
+	_, err := stream.New(b, b.peer).Read()
 	require.ErrorAs(t, err, &refused)
-	require.Equal(t, stream.New(b).Peer(), refused.Peer)
+	require.Equal(t, stream.New(b, b.peer).Peer(), refused.Peer)
 	require.ErrorContains(t, err, "with 65 bytes unread: it holds 64")
 	b.in.tail.Store(0)
 

@@ -24,7 +24,7 @@ func dialURL(ctx context.Context, url string) (wire.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stream.New(c), nil
+	return stream.New(c, c.peer), nil
 }
 
 // dial connects with rings of a size.
@@ -144,7 +144,7 @@ func (l *listener) Accept() (wire.Conn, error) {
 		if a.err != nil {
 			return nil, a.err
 		}
-		return stream.New(a.conn), nil
+		return stream.New(a.conn, a.conn.peer), nil
 	}
 }
 

@@ -23,7 +23,7 @@ func playMute(url string) {
 	if err != nil {
 		panic(err)
 	}
-	conn := stream.New(c)
+	conn := stream.New(c, c.peer)
 	for i := range uint32(3) {
 		if err := conn.Write([]wire.Packet{{Member: i, Body: wire.Goodbye{}}}); err != nil {
 			panic(err)
@@ -50,7 +50,7 @@ func mute(t *testing.T) (*exec.Cmd, wire.Conn, *conn) {
 	require.NoError(t, in.Close())
 	require.NoError(t, l.Close())
 	arrived.conn.maxSleep = time.Hour // a wake-up that is lost hangs
-	conn := stream.New(arrived.conn)
+	conn := stream.New(arrived.conn, arrived.conn.peer)
 	require.Equal(t, fmt.Sprintf("shm pid %d", c.Process.Pid), conn.Peer())
 	return c, conn, arrived.conn
 }

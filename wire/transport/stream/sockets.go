@@ -65,7 +65,7 @@ func dialer(network string, parse func(rawURL string) (string, error)) func(cont
 		if err != nil {
 			return nil, err
 		}
-		return New(c), nil
+		return New(c, peerName(c)), nil
 	}
 }
 
@@ -94,7 +94,21 @@ func (l *listener) Accept() (wire.Conn, error) {
 	if err != nil {
 		return nil, AcceptError(l.url, err)
 	}
-	return New(c), nil
+	return New(c, peerName(c)), nil
+}
+
+// peerName names the other side of a socket.
+func peerName(c net.Conn) string {
+	if unix, ok := c.(*net.UnixConn); ok {
+		if pid := PeerPID(unix); pid > 0 {
+			return fmt.Sprintf("unix pid %d", pid)
+		}
+		return "unix peer"
+	}
+	if addr := c.RemoteAddr(); addr != nil {
+		return addr.Network() + " " + addr.String()
+	}
+	return "socket"
 }
 
 // AcceptError tells where an Accept failed, and what to do if this process has too many open files.

@@ -36,12 +36,11 @@ const linger = time.Second
 type Stream interface {
 	io.ReadWriteCloser
 	SetDeadline(time.Time) error
-	RemoteAddr() net.Addr
 }
 
-// New carries packets over s. Close closes s. The result is a wire.Prompt if s can be used without waiting.
-func New(s Stream) wire.Conn {
-	peer := peerName(s)
+// New carries packets over s, whose other side is named peer for people. Close closes s. The result is a wire.Prompt if s can
+// be used without waiting.
+func New(s Stream, peer string) wire.Conn {
 	c := &conn{stream: s, peer: peer, reader: wire.NewReader(s, peer), writer: wire.NewWriter(s, peer)}
 	if n := withoutWaiting(s); n != nil {
 		return &promptConn{conn: c, stream: n}
@@ -196,18 +195,4 @@ type nonblocking interface {
 func closeWrite(c Stream) bool {
 	half, ok := c.(interface{ CloseWrite() error })
 	return ok && half.CloseWrite() == nil
-}
-
-// peerName names the other side for people.
-func peerName(c Stream) string {
-	if unix, ok := c.(*net.UnixConn); ok {
-		if pid := PeerPID(unix); pid > 0 {
-			return fmt.Sprintf("unix pid %d", pid)
-		}
-		return "unix peer"
-	}
-	if addr := c.RemoteAddr(); addr != nil {
-		return addr.Network() + " " + addr.String()
-	}
-	return "stream"
 }

@@ -170,7 +170,7 @@ func TestReadingTheEndReleasesThePeer(t *testing.T) {
 // A stream that cannot end one half only (a net.Pipe) works too.
 func TestAnyStream(t *testing.T) {
 	a, b := net.Pipe()
-	client, server := stream.New(a), stream.New(b)
+	client, server := stream.New(a, "server"), stream.New(b, "client")
 	written := make(chan error, 1)
 	go func() { written <- client.Write([]wire.Packet{{Body: wire.Goodbye{}}}) }()
 	got, err := server.Read()
