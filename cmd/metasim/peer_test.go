@@ -36,7 +36,7 @@ clients:
 	p := s.start([]string{"METASIM_TOKEN=sesame"}, "run", "p.yaml", "--json", "--transport", "tcp", "--ready-file", "r")
 	raw, err := net.Dial("tcp", strings.TrimPrefix(p.readyURL("r"), "tcp://"))
 	require.NoError(t, err)
-	conn := stream.New(raw)
+	conn := stream.New(raw, "server")
 	// Closed for the second time, mostly.
 	defer func() { _ = conn.Close() }()
 	require.NoError(t, conn.Write([]wire.Packet{{Body: wire.Hello{
