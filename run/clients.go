@@ -110,11 +110,7 @@ func (c *clients) runInside(ctx context.Context, g group) error {
 	if err != nil {
 		return err
 	}
-	host, err := client.Connect(ctx, client.WithConn(conn))
-	if err != nil {
-		return err
-	}
-	return runParts(ctx, host, c.scheduler, parts, c.listeners.token)
+	return runParts(ctx, c.scheduler, parts, c.listeners.token, client.WithConn(conn))
 }
 
 // exited tells the server that clients have ended; it ignores those that have left.

@@ -101,15 +101,15 @@ func TakePart(ctx context.Context, parts []Part, url, token string) error {
 		p := parts[0]
 		return federates.TakePart(ctx, p.Model, p.Name, transports, client.WithServer(url), client.WithToken(token), client.WithName(p.Name))
 	}
-	host, err := client.Connect(ctx, transports, client.WithServer(url))
+	return runParts(ctx, client.NewScheduler(), parts, token, transports, client.WithServer(url))
+}
+
+// runParts runs models on a connection that they share. The options say how it is made; it is closed when all have ended.
+func runParts(ctx context.Context, scheduler *client.Scheduler, parts []Part, token string, opts ...client.Option) error {
+	host, err := client.Connect(ctx, opts...)
 	if err != nil {
 		return err
 	}
-	return runParts(ctx, host, client.NewScheduler(), parts, token)
-}
-
-// runParts runs models on a connection that they share, and closes it when all have ended.
-func runParts(ctx context.Context, host *client.Host, scheduler *client.Scheduler, parts []Part, token string) error {
 	errs := make([]error, len(parts))
 	var running sync.WaitGroup
 	for i, p := range parts {

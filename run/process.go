@@ -89,12 +89,10 @@ func (p *process) end(patience time.Duration) (forced bool) {
 }
 
 func (p *process) endsWithin(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-p.done:
 		return true
-	case <-timer.C:
+	case <-time.After(d):
 		return false
 	}
 }

@@ -40,30 +40,21 @@ var (
 	verifyPacks = []int{0, 8}
 )
 
-// An ExternalError tells that a scenario cannot be verified: a client is started outside of metasim.
-type ExternalError struct{ Client string }
+// An UnverifiableError tells that a scenario cannot be verified, because of a client.
+type UnverifiableError struct{ Client, why string }
 
-func (e *ExternalError) Error() string {
-	return fmt.Sprintf("client %q is external, but verify must start every client several times; give it a model or a command",
-		e.Client)
-}
-
-// A LiveError tells that a scenario cannot be verified: a client takes part in real time.
-type LiveError struct{ Client string }
-
-func (e *LiveError) Error() string {
-	return fmt.Sprintf("client %q takes part in real time, so no two runs are the same and there is nothing to verify; "+
-		"take it out, or check a run that was recorded with metasim replay", e.Client)
-}
+func (e *UnverifiableError) Error() string { return fmt.Sprintf("client %q %s", e.Client, e.why) }
 
 // Verify carries out a scenario several times, over different transports and numbers of processors, and compares the
 // digests. The directories of the runs are removed if all are equal, or ctx is done.
 func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v *Verdict, err error) {
 	if i := slices.IndexFunc(sc.Clients, func(c scenarios.Client) bool { return c.External }); i >= 0 {
-		return nil, &ExternalError{Client: sc.Clients[i].Name}
+		return nil, &UnverifiableError{sc.Clients[i].Name,
+			"is external, but verify must start every client several times; give it a model or a command"}
 	}
 	if live := sc.RealTime(); len(live) > 0 {
-		return nil, &LiveError{Client: live[0]}
+		return nil, &UnverifiableError{live[0], "takes part in real time, so no two runs are the same and there is nothing to verify; " +
+			"take it out, or check a run that was recorded with metasim replay"}
 	}
 	root, err := os.MkdirTemp("", "metasim-verify-")
 	if err != nil {

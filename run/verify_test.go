@@ -16,9 +16,9 @@ import (
 // What cannot be the same twice is not verified.
 func TestVerifyRefuses(t *testing.T) {
 	_, err := run.Verify(t.Context(), parse(t, "name: x\nclients:\n  - {name: e, external: true}\n"), 2, options(t, "mem"))
-	var external *run.ExternalError
-	require.ErrorAs(t, err, &external)
-	require.Equal(t, "e", external.Client)
+	var refused *run.UnverifiableError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "e", refused.Client)
 	require.ErrorContains(t, err, `client "e" is external`)
 	_, err = run.Verify(t.Context(), parse(t, `name: x
 until: 1s
@@ -27,9 +27,8 @@ clients:
   - {name: b, model: bridge, with: {url: "tcpq://127.0.0.1:1", out: [A]}}
   - {name: s, model: source, with: {channel: A, period: 1ms}}
 `), 2, options(t, "mem"))
-	var live *run.LiveError
-	require.ErrorAs(t, err, &live)
-	require.Equal(t, "b", live.Client)
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "b", refused.Client)
 	require.ErrorContains(t, err, `client "b" takes part in real time`)
 }
 

@@ -66,7 +66,7 @@ func verify(ctx context.Context, file string, runs int, f *scenarioFlags, std st
 	v, err := run.Verify(ctx, sc, runs, run.Options{
 		Self: []string{self}, AllowOutside: f.AllowOutside, Log: newLogger(std.err, false),
 	})
-	if errors.As(err, new(*run.ExternalError)) || errors.As(err, new(*run.LiveError)) {
+	if errors.As(err, new(*run.UnverifiableError)) {
 		return nil, badUsage(err)
 	}
 	return v, failed(err)
