@@ -170,7 +170,7 @@ func workloads() []workload {
 // simulators makes one of each kind that can be handed to another process.
 func simulators() []federates.Participant {
 	return []federates.Participant{
-		&stepper{}, &pinger{}, &relay{}, &pholdModel{}, &leaf{}, &echoCentre{}, &ringMember{}, &exchanger{}, &logicalProcess{}, &forwarder{},
+		&stepper{}, &pinger{}, &relay{}, &pholdModel{}, &echoCentre{}, &exchanger{}, &logicalProcess{}, &forwarder{},
 		&beacon{}, &source{}, &sink{},
 	}
 }

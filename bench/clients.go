@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,12 +106,20 @@ func each(ctx context.Context, c *client.Client, until metasim.Time, f func(clie
 // A relay passes on what comes.
 type relay struct {
 	ports
-	Mute bool // it passes nothing on
+	Begin int          // bytes of a message that it publishes first; 0: none
+	Until metasim.Time // from then on it passes nothing on, and leaves; 0: when nothing can come any more
+	Mute  bool         // it passes nothing on
 }
 
 func (r *relay) Run(ctx context.Context, c *client.Client) error {
-	return each(ctx, c, metasim.Forever, func(m client.Message) error {
-		if r.Mute {
+	if r.Begin > 0 {
+		if err := r.out.Publish(make([]byte, r.Begin)); err != nil {
+			return err
+		}
+	}
+	until := cmp.Or(r.Until, metasim.Forever)
+	return each(ctx, c, until, func(m client.Message) error {
+		if r.Mute || c.Now().Time >= until {
 			return nil
 		}
 		return r.out.Publish(m.Payload)

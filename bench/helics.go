@@ -34,7 +34,7 @@ func helicsTiming() []workload {
 	timing := func(leaves int, places []placement) []workload {
 		return workload{
 			name: "helics timing", params: Params{"leaves": leaves}, unit: "grants/s", first: 200, most: helicsSteps, fixed: true,
-		}.at(places, func(amount int) scenario { return leafScenario(leaves, amount, -1, false) }, times(leaves))
+		}.at(places, func(amount int) scenario { return leafScenario(leaves, amount, 0, false) }, times(leaves))
 	}
 	return append(timing(4, helicsPlacements(5)), timing(64, []placement{{transport: "mem"}})...)
 }
@@ -64,7 +64,11 @@ func ringScenario(n, rounds int) scenario {
 	c := scenario{links: []delay.Rule{{}, {To: "fed-00", Spec: delay.Spec{Delay: delay.Constant(1)}}}}
 	for i := range n {
 		p := ports{In: fmt.Sprintf("RING-%02d", (i+n-1)%n), Out: fmt.Sprintf("RING-%02d", i)}
-		c.clients = append(c.clients, participant{fmt.Sprintf("fed-%02d", i), &ringMember{ports: p, First: i == 0, Rounds: rounds}})
+		r := &relay{ports: p, Until: metasim.Time(rounds)}
+		if i == 0 {
+			r.Begin = 100
+		}
+		c.clients = append(c.clients, participant{fmt.Sprintf("fed-%02d", i), r})
 	}
 	return c
 }

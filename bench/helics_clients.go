@@ -11,58 +11,19 @@ import (
 	"metasim/metasim"
 )
 
-// echoSize is the length of what is echoed.
-const echoSize = 106
-
-// A leaf steps a nanosecond at a time, and publishes after some of the steps.
-type leaf struct {
-	ports
-	Steps   int
-	Publish int // after this many of the steps
-}
-
-func (l *leaf) Run(ctx context.Context, c *client.Client) error {
-	payload := make([]byte, echoSize)
-	echoes := 0
-	for i := range l.Steps {
-		messages, err := c.Step(ctx, metasim.Time(i+1))
-		if err != nil {
-			return err
-		}
-		echoes += len(messages)
-		if i < l.Publish {
-			if err := l.out.Publish(payload); err != nil {
-				return err
-			}
-		}
-	}
-	if want := max(0, l.Publish); echoes != want {
-		return fmt.Errorf("%d echoes of %d messages", echoes, want)
-	}
-	return nil
-}
-
 // An echoCentre returns what each leaf sends, until nothing happens for long.
 type echoCentre struct {
-	Leaves   int
-	Endpoint bool // all leaves send to one channel
-	pubs     map[string]*client.Publication
+	In     string
+	Leaves int
+	pubs   map[string]*client.Publication
 }
 
 func (e *echoCentre) Declare(b *client.Builder) error {
 	e.pubs = map[string]*client.Publication{}
 	for i := range e.Leaves {
 		e.pubs[leafName(i)] = b.Publication(leafIn(i))
-		if !e.Endpoint {
-			if err := b.Subscribe(leafOut(i), nil); err != nil {
-				return err
-			}
-		}
 	}
-	if e.Endpoint {
-		return b.Subscribe("ECHO", nil)
-	}
-	return nil
+	return b.Subscribe(e.In, nil)
 }
 
 func (e *echoCentre) Run(ctx context.Context, c *client.Client) error {
@@ -83,41 +44,21 @@ func (e *echoCentre) Run(ctx context.Context, c *client.Client) error {
 
 func leafName(i int) string { return fmt.Sprintf("leaf-%03d", i) }
 func leafIn(i int) string   { return fmt.Sprintf("LEAFRX-%03d", i) }
-func leafOut(i int) string  { return fmt.Sprintf("LEAFSEND-%03d", i) }
 
-// leafScenario is a star: an echoCentre and its leaves.
+// leafScenario is a star: an echoCentre and its leaves, which step a nanosecond at a time. With endpoint all leaves send to one channel.
 func leafScenario(leaves, steps, publish int, endpoint bool) scenario {
-	c := scenario{links: uniform(1), clients: []participant{{"centre", &echoCentre{Leaves: leaves, Endpoint: endpoint}}}}
+	c := scenario{links: uniform(1)}
+	out, outs := func(i int) string { return fmt.Sprintf("LEAFSEND-%03d", i) }, "LEAFSEND-.*"
+	if endpoint {
+		out, outs = func(int) string { return "ECHO" }, "ECHO"
+	}
+	c.clients = append(c.clients, participant{"centre", &echoCentre{In: outs, Leaves: leaves}})
 	for i := range leaves {
-		out := leafOut(i)
-		if endpoint {
-			out = "ECHO"
-		}
-		c.clients = append(c.clients, participant{leafName(i), &leaf{ports: ports{Out: out, In: leafIn(i)}, Steps: steps, Publish: publish}})
+		c.clients = append(c.clients, participant{leafName(i), &stepper{
+			ports: ports{Out: out(i), In: leafIn(i)}, Tick: 1, Steps: steps, Publish: publish,
+		}})
 	}
 	return c
-}
-
-// A ringMember passes on what comes. The first one begins, and counts rounds.
-type ringMember struct {
-	ports
-	First  bool
-	Rounds int
-}
-
-func (m *ringMember) Run(ctx context.Context, c *client.Client) error {
-	if m.First {
-		if err := m.out.Publish(slices.Repeat([]byte{'1'}, 100)); err != nil {
-			return err
-		}
-	}
-	until := metasim.Time(m.Rounds)
-	return each(ctx, c, until, func(msg client.Message) error {
-		if c.Now().Time >= until {
-			return nil
-		}
-		return m.out.Publish(msg.Payload)
-	})
 }
 
 // An exchanger sends a burst whenever it gets one.

@@ -19,25 +19,41 @@ const mostProcesses = 64
 // tick is the step of clients that step, and the delay of the links between them: no client can be two steps ahead.
 const tick = metasim.Millisecond
 
-// A stepper does nothing but step, and be waited for. Nothing is ever published on its channels.
+// echoSize is the length of what is echoed.
+const echoSize = 106
+
+// A stepper steps, and is waited for.
 type stepper struct {
 	ports
-	Steps int
-	Burn  time.Duration // wall-clock time that a step computes
-	watch func(int)     // called with the number of steps made, from 0: all have joined; may be nil
+	Tick    metasim.Time
+	Steps   int
+	Publish int           // after this many of the steps it publishes a message, and each comes back
+	Burn    time.Duration // wall-clock time that a step computes
+	watch   func(int)     // called with the number of steps made, from 0: all have joined; may be nil
 }
 
 func (s *stepper) Run(ctx context.Context, c *client.Client) error {
+	payload, echoes := make([]byte, echoSize), 0
 	for i := range s.Steps {
 		if s.watch != nil {
 			s.watch(i)
 		}
-		if _, err := c.Step(ctx, metasim.Time(i+1)*tick); err != nil {
+		messages, err := c.Step(ctx, metasim.Time(i+1)*s.Tick)
+		if err != nil {
 			return err
+		}
+		echoes += len(messages)
+		if i < s.Publish {
+			if err := s.out.Publish(payload); err != nil {
+				return err
+			}
 		}
 		if s.Burn > 0 {
 			burn(s.Burn)
 		}
+	}
+	if echoes != s.Publish {
+		return fmt.Errorf("%d echoes of %d messages", echoes, s.Publish)
 	}
 	return nil
 }
@@ -46,7 +62,7 @@ func (s *stepper) Run(ctx context.Context, c *client.Client) error {
 func lockScenario(n, steps int) scenario {
 	c := scenario{links: uniform(tick)}
 	for i := range n {
-		c.clients = append(c.clients, participant{fmt.Sprintf("client-%03d", i), &stepper{ports: ports{Out: "TICK", In: "TICK"}, Steps: steps}})
+		c.clients = append(c.clients, participant{fmt.Sprintf("client-%03d", i), &stepper{ports: ports{Out: "TICK", In: "TICK"}, Tick: tick, Steps: steps}})
 	}
 	return c
 }

@@ -28,9 +28,9 @@ func straggler() []workload {
 // starScenario is a centre and its leaves, which all step: a leaf waits for the centre, and the centre for all.
 func starScenario(leaves, steps int) scenario {
 	down, up := ports{Out: "DOWN", In: "UP"}, ports{Out: "UP", In: "DOWN"}
-	c := scenario{links: uniform(tick), clients: []participant{{"centre", &stepper{ports: down, Steps: steps}}}}
+	c := scenario{links: uniform(tick), clients: []participant{{"centre", &stepper{ports: down, Tick: tick, Steps: steps}}}}
 	for i := range leaves {
-		c.clients = append(c.clients, participant{fmt.Sprintf("leaf-%05d", i), &stepper{ports: up, Steps: steps}})
+		c.clients = append(c.clients, participant{fmt.Sprintf("leaf-%05d", i), &stepper{ports: up, Tick: tick, Steps: steps}})
 	}
 	return c
 }
