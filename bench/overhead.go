@@ -53,7 +53,7 @@ func journals() []workload {
 	return slices.Concat(
 		rows("lock step n=8", "grants/s", 20, func(amount int) scenario { return lockScenario(8, amount) }, steps),
 		rows("phold clients=2", "events/s", 1, func(amount int) scenario { return size.scenario(2, amount) }, eventsDone),
-		rows("throughput", "messages/s", 20, func(amount int) scenario { return throughputScenario(amount, 64) }, delivered),
+		rows("throughput", "messages/s", 20, func(amount int) scenario { return throughputScenario(amount) }, delivered),
 	)
 }
 

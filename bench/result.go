@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -81,27 +82,23 @@ func thousands(s string) string {
 // Machine returns a line that says on what machine the results were measured.
 func Machine() string {
 	s := fmt.Sprintf("%d processors, %s %s/%s", runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if cpu := procLine("/proc/cpuinfo", "model name"); cpu != "" {
+	if cpu := firstMatch("/proc/cpuinfo", `model name\s*: (.*\S)`); cpu != "" {
 		s += ", " + cpu
 	}
-	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
-		if fields := strings.Fields(string(load)); len(fields) > 0 {
-			s += ", load average " + fields[0]
-		}
+	if load := firstMatch("/proc/loadavg", `(\S+)`); load != "" {
+		s += ", load average " + load
 	}
 	return s
 }
 
-// procLine returns the value of a key in a file of "key : value" lines, or nothing: not every system has such files.
-func procLine(path, key string) string {
+// firstMatch returns what the group of a pattern matches first in a file, or nothing: not every system has such files.
+func firstMatch(path, pattern string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return ""
 	}
-	for line := range strings.Lines(string(text)) {
-		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {
-			return strings.TrimSpace(v)
-		}
+	if m := regexp.MustCompile(pattern).FindSubmatch(text); m != nil {
+		return string(m[1])
 	}
 	return ""
 }

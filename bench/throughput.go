@@ -18,11 +18,11 @@ const window, burst = 16, 256
 // A source publishes bursts, one each tick. Its sink could answer, window ticks later, so it cannot run away from it.
 type source struct {
 	ports
-	Bursts, Size int
+	Bursts int
 }
 
 func (s *source) Run(ctx context.Context, c *client.Client) error {
-	payload := make([]byte, s.Size)
+	payload := make([]byte, 64)
 	before := mallocs()
 	for i := range s.Bursts {
 		if _, err := c.Step(ctx, metasim.Time(i+1)*tick); err != nil {
@@ -65,9 +65,9 @@ func mallocs() uint64 {
 	return m.Mallocs
 }
 
-func throughputScenario(bursts, size int) scenario {
+func throughputScenario(bursts int) scenario {
 	return scenario{links: uniform(window * tick), clients: []participant{
-		{"source", &source{ports: ports{Out: "DATA", In: "ANSWER"}, Bursts: bursts, Size: size}},
+		{"source", &source{ports: ports{Out: "DATA", In: "ANSWER"}, Bursts: bursts}},
 		{"sink", &sink{ports: ports{Out: "ANSWER", In: "DATA"}, Messages: bursts * burst}},
 	}}
 }
@@ -80,7 +80,7 @@ func throughput() (list []workload) {
 			name: "throughput", params: p, unit: "messages/s", floor: "raw codec code=generated size=64", first: 20, most: 20_000,
 			measure: func(ctx context.Context, h *harness, amount int) (sample, error) {
 				before := mallocs()
-				r, err := h.run(ctx, throughputScenario(amount, 64), a)
+				r, err := h.run(ctx, throughputScenario(amount), a)
 				if err != nil {
 					return sample{}, err
 				}

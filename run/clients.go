@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"metasim/client"
 	"metasim/federates"
@@ -35,15 +34,9 @@ type clients struct {
 
 // A place says where a client runs: one field is set.
 type place struct {
-	inside  *insideGroup // in this process
-	process *process     // in a process that the run has started
-	outside bool         // the client is started elsewhere
-}
-
-// An insideGroup is a group of built-in models in this process.
-type insideGroup struct {
-	done chan struct{} // closed when all have ended
-	err  error         // how they ended; valid after done is closed
+	inside  *ending  // in this process, with the other models of its group
+	process *process // in a process that the run has started
+	outside bool     // the client is started elsewhere
 }
 
 // start starts all clients that are not started elsewhere. It stops when the run ends.
@@ -87,7 +80,7 @@ func (c *clients) placeOf(name string) place {
 
 // startInside starts a group of built-in models in this process.
 func (c *clients) startInside(ctx context.Context, g group) {
-	in := &insideGroup{done: make(chan struct{})}
+	in := &ending{done: make(chan struct{})}
 	c.setPlace(g, place{inside: in})
 	c.inside.Go(func() {
 		defer close(in.done)
@@ -172,14 +165,8 @@ func (c *clients) lossReport(name string) server.ProcessEnd {
 	switch {
 	case p.process != nil:
 		return p.process.lossReport()
-	case p.inside != nil:
-		select {
-		case <-p.inside.done:
-			if p.inside.err != nil {
-				return server.ProcessEnd{Exit: "error: " + p.inside.err.Error()}
-			}
-		case <-time.After(exitWait):
-		}
+	case p.inside != nil && p.inside.within(exitWait) && p.inside.err != nil:
+		return server.ProcessEnd{Exit: "error: " + p.inside.err.Error()}
 	}
 	return server.ProcessEnd{}
 }

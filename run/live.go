@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -21,13 +22,12 @@ import (
 
 // A liveServer lets people watch and control a run while it goes on. A nil liveServer does nothing.
 type liveServer struct {
-	options     *Live
-	log         *slog.Logger
-	monitor     *monitor.Monitor
-	socketDir   string // the private directory of the socket; removed at the end
-	addressFile string // the file that names the socket; removed at the end
-	endpoints   []endpoint
-	serving     sync.WaitGroup
+	options   *Live
+	log       *slog.Logger
+	monitor   *monitor.Monitor
+	files     []string // removed at the end: the private directory of the socket, and the file that names the socket
+	endpoints []endpoint
+	serving   sync.WaitGroup
 }
 
 // An endpoint is a listener, and the HTTP server on it.
@@ -61,8 +61,9 @@ func newLiveServer(o *Live, m *monitor.Monitor, dir journal.Dir, log *slog.Logge
 		return s, nil
 	}
 	address.Socket = socket
-	s.addressFile = dir.File(monitor.AddressFile)
-	if err := address.Write(s.addressFile); err != nil {
+	file := dir.File(monitor.AddressFile)
+	s.files = append(s.files, file)
+	if err := address.Write(file); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -110,10 +111,12 @@ func browserAddress(addr net.Addr) string {
 // listenPrivately makes the socket, and returns its path. It lies in a temporary directory, as the path of a run directory
 // may be too long for a socket.
 func (s *liveServer) listenPrivately() (path string, err error) {
-	if s.socketDir, err = os.MkdirTemp("", "metasim-"); err != nil {
+	private, err := os.MkdirTemp("", "metasim-")
+	if err != nil {
 		return "", err
 	}
-	l, err := stream.ListenUnix(filepath.Join(s.socketDir, "live"))
+	s.files = append(s.files, private)
+	l, err := stream.ListenUnix(filepath.Join(private, "live"))
 	if err != nil {
 		return "", err
 	}
@@ -165,11 +168,8 @@ func (s *liveServer) close() error {
 		}
 	}
 	s.serving.Wait()
-	if s.addressFile != "" {
-		errs = append(errs, os.Remove(s.addressFile))
-	}
-	if s.socketDir != "" {
-		errs = append(errs, os.RemoveAll(s.socketDir))
+	for _, file := range slices.Backward(s.files) {
+		errs = append(errs, os.RemoveAll(file))
 	}
 	return errors.Join(errs...)
 }

@@ -20,10 +20,15 @@ import (
 type process struct {
 	clients []string // their names
 	cmd     *exec.Cmd
-	stdout  string        // the name of the file
-	stderr  string        // the name of the other file
-	done    chan struct{} // closed when the process has ended
-	err     error         // how it ended; valid after done is closed
+	stdout  string // the name of the file
+	stderr  string // the name of the other file
+	ending
+}
+
+// An ending is how a process, or a group of models in this process, ends.
+type ending struct {
+	done chan struct{} // closed when it has ended
+	err  error         // how it ended; valid after done is closed
 }
 
 const (
@@ -51,7 +56,7 @@ func startProcess(clients []string, argv []string, workDir string, env []string,
 	cmd.Env = append(os.Environ(), env...)
 	ownGroup(cmd)
 	log := filepath.Join(logs, clients[0])
-	p := &process{clients: clients, cmd: cmd, stdout: log + ".stdout", stderr: log + ".stderr", done: make(chan struct{})}
+	p := &process{clients: clients, cmd: cmd, stdout: log + ".stdout", stderr: log + ".stderr", ending: ending{done: make(chan struct{})}}
 	stdout, err := os.Create(p.stdout)
 	if err != nil {
 		return nil, err
@@ -77,20 +82,21 @@ func (p *process) wait() {
 
 // end gives the process some time to end, then asks it to end (SIGTERM), then kills it. It reports whether it had to ask.
 func (p *process) end(patience time.Duration) (forced bool) {
-	if p.endsWithin(patience) {
+	if p.within(patience) {
 		return false
 	}
 	terminate(p.cmd.Process)
-	if !p.endsWithin(termWait) {
+	if !p.within(termWait) {
 		kill(p.cmd.Process)
 		<-p.done
 	}
 	return true
 }
 
-func (p *process) endsWithin(d time.Duration) bool {
+// within reports whether it ends within d.
+func (e *ending) within(d time.Duration) bool {
 	select {
-	case <-p.done:
+	case <-e.done:
 		return true
 	case <-time.After(d):
 		return false
@@ -100,7 +106,7 @@ func (p *process) endsWithin(d time.Duration) bool {
 // lossReport waits a moment for the end of a process whose client was lost, and says how it ended.
 func (p *process) lossReport() server.ProcessEnd {
 	r := server.ProcessEnd{Exit: fmt.Sprintf("nothing yet: process %d still runs", p.cmd.Process.Pid)}
-	if p.endsWithin(exitWait) {
+	if p.within(exitWait) {
 		r.Exit = p.exit()
 	}
 	r.Output = p.lastOutput()
