@@ -52,11 +52,9 @@ const stillTime = 300 * time.Millisecond
 func (m *Monitor) awaitStill(ctx context.Context) server.Snapshot {
 	ctx, cancel := context.WithTimeout(ctx, stillTime)
 	defer cancel()
-	tick := time.NewTicker(stillTime / 100)
-	defer tick.Stop()
 	for !m.server.Progress().Still && ctx.Err() == nil {
 		select {
-		case <-tick.C:
+		case <-time.After(stillTime / 100):
 		case <-ctx.Done():
 		}
 	}

@@ -6,10 +6,6 @@ import (
 	"time"
 )
 
-func (c condition) String() string {
-	return [...]string{"unknown", "running", "asleep in the kernel", "stuck in the kernel", "stopped", "held by a debugger", "ended"}[c]
-}
-
 // busy is the share of a core from which on a process computes, even if it was asleep at the last sample. A process that is ready to run
 // and uses less has to wait for a processor.
 const busy = 0.05
@@ -20,10 +16,8 @@ func examine(ctx context.Context, pid int, over time.Duration) processState {
 	if before.final() {
 		return since(processState{}, before)
 	}
-	timer := time.NewTimer(over)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(over):
 	case <-ctx.Done():
 	}
 	return since(before, probe(pid))

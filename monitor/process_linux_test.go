@@ -37,7 +37,7 @@ func eventually(t *testing.T, pid int, does condition, in string) processState {
 	require.Eventually(t, func() bool {
 		v = examine(t.Context(), pid, time.Millisecond)
 		return v.condition == does && v.in == in
-	}, time.Minute, time.Millisecond, "%s: it is %s", does, in)
+	}, time.Minute, time.Millisecond, "condition %d: it is %s", does, in)
 	return v
 }
 
