@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,17 +34,6 @@ func (f *liveFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.Outside, "http-outside", false, "let --http be an address that other hosts reach; they need the token, and nothing is encrypted")
 	flags.DurationVar(&f.Stall, "stall", 10*time.Second, "say why, when no client has said anything for this `duration` of real time, and again after twice as\n"+
 		"long; 0 for never. No client is ended because of it")
-}
-
-// check refuses flags that contradict one another.
-func (f *liveFlags) check() error {
-	if f.Stall < 0 {
-		return fmt.Errorf("--stall is %v; use a duration such as 10s, or 0 for never", f.Stall)
-	}
-	if f.Outside && f.HTTP == "" {
-		return errors.New("--http-outside says who may see the page of --http, and there is none; use both, or neither")
-	}
-	return nil
 }
 
 // options returns how the run can be watched; say prints a line for the person who started it.

@@ -120,23 +120,23 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 	return failed(errors.Join(out.Err, err))
 }
 
-// options returns how to carry out the scenario.
+// options returns how to carry out the scenario, unless flags contradict one another.
 func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run.Options, error) {
 	printAddress := serve || slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.External })
 	o := f.how
 	o.Serve, o.AllowOutside, o.Token = serve, f.AllowOutside, cmp.Or(o.Token, os.Getenv("METASIM_TOKEN"))
 	o.Log, o.Ready = newLogger(std.err, f.verbose), f.ready(printAddress, std)
-	if serve && o.Transport == "mem" {
+	switch flag, live := f.outsideFlag(), &f.live; {
+	case serve && o.Transport == "mem":
 		return o, errors.New("no client from outside can reach transport mem; use one of " + processTransports())
-	}
-	if f.report && o.NoJournal {
+	case f.report && o.NoJournal:
 		return o, errors.New("a report is made of the journal, and --no-journal leaves that out; use one of --report and --no-journal")
-	}
-	if flag := f.outsideFlag(); flag != "" && !o.Outside(sc) {
+	case flag != "" && !o.Outside(sc):
 		return o, fmt.Errorf("%s is for clients from outside, and this run has none; leave it out, or use another --transport", flag)
-	}
-	if err := f.live.check(); err != nil {
-		return o, err
+	case live.Stall < 0:
+		return o, fmt.Errorf("--stall is %v; use a duration such as 10s, or 0 for never", live.Stall)
+	case live.Outside && live.HTTP == "":
+		return o, errors.New("--http-outside says who may see the page of --http, and there is none; use both, or neither")
 	}
 	self, err := os.Executable()
 	if err != nil {
