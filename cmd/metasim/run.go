@@ -126,13 +126,17 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 	o := f.how
 	o.Serve, o.AllowOutside, o.Token = serve, f.AllowOutside, cmp.Or(o.Token, os.Getenv("METASIM_TOKEN"))
 	o.Log, o.Ready = newLogger(std.err, f.verbose), f.ready(printAddress, std)
-	switch flag, live := f.outsideFlag(), &f.live; {
+	forOutside := "--listen"
+	if f.readyFile != "" {
+		forOutside = "--ready-file"
+	}
+	switch live := &f.live; {
 	case serve && o.Transport == "mem":
 		return o, errors.New("no client from outside can reach transport mem; use one of " + processTransports())
 	case f.report && o.NoJournal:
 		return o, errors.New("a report is made of the journal, and --no-journal leaves that out; use one of --report and --no-journal")
-	case flag != "" && !o.Outside(sc):
-		return o, fmt.Errorf("%s is for clients from outside, and this run has none; leave it out, or use another --transport", flag)
+	case (f.readyFile != "" || o.Listen != "") && !o.Outside(sc):
+		return o, fmt.Errorf("%s is for clients from outside, and this run has none; leave it out, or use another --transport", forOutside)
 	case live.Stall < 0:
 		return o, fmt.Errorf("--stall is %v; use a duration such as 10s, or 0 for never", live.Stall)
 	case live.Outside && live.HTTP == "":
@@ -144,17 +148,6 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 	}
 	o.Self = []string{self}
 	return o, o.Validate()
-}
-
-// outsideFlag names a flag that was given and makes no sense if no client joins from outside; empty if there is none.
-func (f *runFlags) outsideFlag() string {
-	switch {
-	case f.readyFile != "":
-		return "--ready-file"
-	case f.how.Listen != "":
-		return "--listen"
-	}
-	return ""
 }
 
 // ready returns a function that writes the address of the server to the ready file and, for people who start clients by hand,
