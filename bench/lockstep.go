@@ -62,7 +62,8 @@ func (s *stepper) Run(ctx context.Context, c *client.Client) error {
 func lockScenario(n, steps int) scenario {
 	c := scenario{links: uniform(tick)}
 	for i := range n {
-		c.clients = append(c.clients, participant{fmt.Sprintf("client-%03d", i), &stepper{ports: ports{Out: "TICK", In: "TICK"}, Tick: tick, Steps: steps}})
+		s := &stepper{ports: ports{Out: "TICK", In: "TICK"}, Tick: tick, Steps: steps}
+		c.clients = append(c.clients, participant{fmt.Sprintf("client-%03d", i), s})
 	}
 	return c
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // sharedMemory exchanges messages over a mapped file, with futexes and no spinning.
-var sharedMemory = &rawTransport{listenMemory, func(_ context.Context, path string) (io.ReadWriteCloser, error) { return openMemory(path, 1) }}
+var sharedMemory = &rawTransport{listen: listenMemory, dial: dialMemory}
 
 // A slot is one direction of an exchange: the two sides take turns, so one message is enough.
 type slot struct {
@@ -40,6 +40,10 @@ func listenMemory(dir string) (*rawListener, error) {
 	path := filepath.Join(dir, "m")
 	accept := func(context.Context) (io.ReadWriteCloser, error) { return openMemory(path, 0) }
 	return &rawListener{path, accept, func() error { return nil }}, os.WriteFile(path, make([]byte, memorySize), 0o600)
+}
+
+func dialMemory(_ context.Context, path string) (io.ReadWriteCloser, error) {
+	return openMemory(path, 1)
 }
 
 func openMemory(path string, mine int) (*memoryStream, error) {
