@@ -54,11 +54,6 @@ func ReadLog(path string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.Log()
-}
-
-// Log reads all messages of the run.
-func (r *Run) Log() (*Log, error) {
 	reader, err := r.OpenJournal()
 	if err != nil {
 		return nil, err

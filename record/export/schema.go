@@ -3,10 +3,10 @@ package export
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/foxglove/mcap/go/mcap"
@@ -70,88 +70,63 @@ var errLargeSchema = errors.New("the JSON schema is too large")
 // each member and follow no references. So it is written out in full: a type inside of itself is an object without members, and that
 // a double can be "NaN" is left out. A schema that would be too large is that of any object.
 func jsonText(t *types.Type) []byte {
-	b, err := appendSchema(nil, t, nil)
+	text, err := jsonType(t, nil)
 	if err != nil {
 		return []byte(`{"type":"object"}`)
 	}
-	return b
+	return []byte(text)
 }
 
-// appendSchema appends the schema of a struct or an enum; path has the types that it is a member of.
-func appendSchema(b []byte, t *types.Type, path []*types.Type) ([]byte, error) {
+// jsonType is the schema of a struct or an enum; path has the types that it is a member of. Names are letters, digits, _ and dots.
+func jsonType(t *types.Type, path []*types.Type) (string, error) {
+	var parts []string
 	if t.Enum {
-		b = append(b, `{"type":"string","enum":[`...)
-		for i, v := range t.Values {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, quoted(v.Name)...)
+		for _, v := range t.Values {
+			parts = append(parts, strconv.Quote(v.Name))
 		}
-		return append(b, "]}"...), nil
+		return fmt.Sprintf(`{"type":"string","enum":[%s]}`, strings.Join(parts, ",")), nil
 	}
-	b = append(b, `{"title":`...)
-	b = append(b, quoted(t.Name)...)
-	b = append(b, `,"type":"object"`...)
 	if slices.Contains(path, t) {
-		return append(b, '}'), nil
+		return fmt.Sprintf(`{"title":%q,"type":"object"}`, t.Name), nil
 	}
-	b = append(b, `,"properties":{`...)
+	size := 0
 	for i := range t.Members {
-		if i > 0 {
-			b = append(b, ',')
+		member, err := jsonMember(&t.Members[i], append(path, t))
+		if err != nil {
+			return "", err
 		}
-		b = append(b, quoted(t.Members[i].Name)...)
-		b = append(b, ':')
-		var err error
-		if b, err = appendMember(b, &t.Members[i], append(path, t)); err != nil {
-			return nil, err
+		parts = append(parts, strconv.Quote(t.Members[i].Name)+":"+member)
+		if size += len(member); size > maxSchema { // no more is gathered
+			return "", errLargeSchema
 		}
 	}
-	if len(b) > maxSchema {
-		return nil, errLargeSchema
+	text := fmt.Sprintf(`{"title":%q,"type":"object","properties":{%s}}`, t.Name, strings.Join(parts, ","))
+	if len(text)-len("}}") > maxSchema {
+		return "", errLargeSchema
 	}
-	return append(b, "}}"...), nil
+	return text, nil
 }
 
-// appendMember appends the schema of a member: an array for each of its dimensions; but bytes are a string instead of their last
-// array.
-func appendMember(b []byte, m *types.Member, path []*types.Type) ([]byte, error) {
+// jsonMember is the schema of a member: an array for each of its dimensions; but bytes are a string instead of their last array.
+func jsonMember(m *types.Member, path []*types.Type) (text string, err error) {
 	dims := len(m.Dims)
-	if m.Kind == types.Byte && dims > 0 {
-		dims--
-	}
-	for range dims {
-		b = append(b, `{"type":"array","items":`...)
-	}
-	var err error
 	switch m.Kind {
 	case types.Nested:
-		b, err = appendSchema(b, m.Type, path)
+		text, err = jsonType(m.Type, path)
 	case types.Float, types.Double:
-		b = append(b, `{"type":"number"}`...)
+		text = `{"type":"number"}`
 	case types.String:
-		b = append(b, `{"type":"string"}`...)
+		text = `{"type":"string"}`
 	case types.Boolean:
-		b = append(b, `{"type":"boolean"}`...)
-	case types.Byte:
-		if len(m.Dims) > 0 {
-			b = append(b, `{"type":"string","contentEncoding":"base64"}`...)
-			break
-		}
-		b = append(b, `{"type":"integer"}`...)
+		text = `{"type":"boolean"}`
 	default:
-		b = append(b, `{"type":"integer"}`...)
+		text = `{"type":"integer"}`
 	}
-	for range dims {
-		b = append(b, '}')
+	if m.Kind == types.Byte && dims > 0 {
+		text = `{"type":"string","contentEncoding":"base64"}`
+		dims--
 	}
-	return b, err
-}
-
-// quoted is a name as JSON. Names are letters, digits, _ and dots.
-func quoted(name string) []byte {
-	b, _ := json.Marshal(name) // never fails for a string
-	return b
+	return strings.Repeat(`{"type":"array","items":`, dims) + text + strings.Repeat("}", dims), err
 }
 
 // lcmText writes a type and the types of its members in the language of LCM: one text that needs no other file. Types without a
@@ -201,14 +176,11 @@ func closure(all []*types.Type, t *types.Type) []*types.Type {
 }
 
 func writeEnum(b *bytes.Buffer, name string, t *types.Type) {
-	fmt.Fprintf(b, "enum %s {", name)
+	values := make([]string, len(t.Values))
 	for i, v := range t.Values {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(b, " %s = %d", v.Name, v.Value)
+		values[i] = fmt.Sprintf(" %s = %d", v.Name, v.Value)
 	}
-	b.WriteString(" }\n\n")
+	fmt.Fprintf(b, "enum %s {%s }\n\n", name, strings.Join(values, ","))
 }
 
 func writeStruct(b *bytes.Buffer, name string, t *types.Type) {
