@@ -132,12 +132,7 @@ func (d Dir) unopened(err error) error {
 }
 
 // writeIndex writes the index of a complete journal.
-func (d Dir) writeIndex(x *Index) error {
-	if err := d.replace(indexFile, x.append(nil)); err != nil {
-		return fmt.Errorf("writing the index: %w", err)
-	}
-	return nil
-}
+func (d Dir) writeIndex(x *Index) error { return d.replace("index", indexFile, x.append(nil)) }
 
 // Index returns the index of the journal. Names are those of the clients. If the index is missing, damaged or not of this journal, as
 // after a kill, it is made by reading the journal, and torn is the *[TornError] at which the journal breaks off, if it does.
@@ -179,26 +174,26 @@ func (d Dir) WriteManifest(m *Manifest) error {
 	if err != nil {
 		return fmt.Errorf("writing the manifest: %w", err)
 	}
-	if err := d.replace(manifestFile, append(b, '\n')); err != nil {
-		return fmt.Errorf("writing the manifest: %w", err)
-	}
-	return nil
+	return d.replace("manifest", manifestFile, append(b, '\n'))
 }
 
-// replace writes a file and waits until it is on disk.
-func (d Dir) replace(name string, b []byte) error {
-	f, err := atomicfile.Create(d.File(name), 0o644)
+// replace writes a file and waits until it is on disk. What is for its name in an error.
+func (d Dir) replace(what, file string, b []byte) error {
+	f, err := atomicfile.Create(d.File(file), 0o644)
 	if err != nil {
-		return err
+		return fmt.Errorf("writing the %s: %w", what, err)
 	}
 	_, err = f.Write(b)
 	if err == nil {
 		err = f.Sync()
 	}
-	if err != nil {
-		return errors.Join(err, f.Discard())
+	if err == nil {
+		err = f.Commit()
 	}
-	return f.Commit()
+	if err := errors.Join(err, f.Discard()); err != nil { // after Commit there is nothing to discard
+		return fmt.Errorf("writing the %s: %w", what, err)
+	}
+	return nil
 }
 
 // Manifest reads the manifest of the run.

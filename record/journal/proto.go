@@ -12,7 +12,7 @@ import (
 	"metasim/metasim"
 )
 
-// This file has the wire format of Protocol Buffers: what encode.go, decode.go and failure.go are made of.
+// This file has the wire format of Protocol Buffers: what encode.go and decode.go are made of.
 //
 // All field numbers are below 16, so that a tag is one byte. A test reads every message with the generated code.
 
@@ -27,11 +27,15 @@ func begin(b []byte, num protowire.Number) (grown []byte, at int) {
 
 // end writes the length of the message whose body begins at. One byte is reserved for it; only a longer length moves the body.
 func end(b []byte, at int) []byte {
-	n := len(b) - at
-	if n < 0x80 {
+	if n := len(b) - at; n < 0x80 {
 		b[at-1] = byte(n)
 		return b
 	}
+	return endLong(b, at)
+}
+
+func endLong(b []byte, at int) []byte {
+	n := len(b) - at
 	extra := protowire.SizeVarint(uint64(n)) - 1
 	b = append(b, make([]byte, extra)...)
 	copy(b[at+extra:], b[at:at+n])
@@ -40,11 +44,8 @@ func end(b []byte, at int) []byte {
 }
 
 func appendVarint(b []byte, num protowire.Number, v uint64) []byte {
-	switch {
-	case v == 0:
+	if v == 0 {
 		return b
-	case v < 0x80:
-		return append(b, varintTag(num), byte(v))
 	}
 	return appendLong(append(b, varintTag(num)), v)
 }
@@ -52,7 +53,7 @@ func appendVarint(b []byte, num protowire.Number, v uint64) []byte {
 // appendLong appends a varint. Up to eight bytes are computed at once: the groups of seven bits are spread in halves, 28 bits to
 // four bytes, 14 to two, 7 to one.
 func appendLong(b []byte, v uint64) []byte {
-	if v >= 1<<56 {
+	if v < 0x80 || v >= 1<<56 {
 		return protowire.AppendVarint(b, v)
 	}
 	n := (bits.Len64(v|1) + 6) / 7
