@@ -74,8 +74,16 @@ func (d *bodyDecoder) send(b []byte) (Body, error) {
 }
 
 func promise(m *metasim.Promise, b []byte) (same int, err error) {
+	var bound rawInstant
 	c := read(b, "PromiseNoSend")
-	m.NoSendBefore = c.onlyInstant(promiseNoSendBefore)
+	for c.more() {
+		if c.tag == promiseNoSendBefore {
+			c.instant(&bound)
+		} else {
+			c.unknown("PromiseNoSend")
+		}
+	}
+	m.NoSendBefore = c.at(&bound)
 	c.fail(checkTime("a promise", m.NoSendBefore.Time))
 	return len(b), c.err
 }

@@ -119,19 +119,6 @@ func (c *cursor) report(r *rawReport) {
 	c.end = outer
 }
 
-// onlyInstant reads a message whose one field is an Instant.
-func (c *cursor) onlyInstant(tag uint64) metasim.Instant {
-	var raw rawInstant
-	for c.more() {
-		if c.tag == tag {
-			c.instant(&raw)
-		} else {
-			c.unknown(c.message)
-		}
-	}
-	return c.at(&raw)
-}
-
 // unknown refuses the current field: to ignore it could change what the message means.
 func (c *cursor) unknown(message string) {
 	if c.err != nil {

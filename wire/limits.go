@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"unicode/utf8"
 
 	"metasim/metasim"
@@ -179,18 +178,17 @@ type ProtocolError struct {
 }
 
 func (e *ProtocolError) Error() string {
-	var s strings.Builder
+	text := e.What
 	if e.Peer != "" {
-		s.WriteString(e.Peer + " sent ")
+		text = e.Peer + " sent " + text
 	}
-	s.WriteString(e.What)
 	if e.Bound != "" {
-		s.WriteString(": " + e.Bound)
+		text += ": " + e.Bound
 	}
 	if e.Err != nil {
-		s.WriteString(" (" + e.Err.Error() + ")")
+		text += " (" + e.Err.Error() + ")"
 	}
-	return s.String() + "; " + e.Remedy
+	return text + "; " + e.Remedy
 }
 
 // Unwrap returns the cause.
