@@ -13,7 +13,7 @@ import (
 // observed is 1000 messages of 100 bytes, received and delivered.
 func observed() (messages []message) {
 	for i := range 1000 {
-		s := message{kind: received, from: 1, seq: uint64(i), channel: "STATE", payload: make([]byte, 100)}
+		s := message{kind: received, Message: metasim.Message{From: 1, Seq: uint64(i), Channel: "STATE", Payload: make([]byte, 100)}}
 		d := s
 		d.kind = delivered
 		messages = append(messages, s, d)

@@ -90,14 +90,13 @@ func (m *Mirror) Observe(_ int64, ev metasim.Event, effects []metasim.Effect) er
 	if send, ok := ev.(*metasim.Send); ok {
 		seq := m.seqs[send.Client]
 		m.seqs[send.Client]++
-		m.put(&message{kind: received, from: send.Client, seq: seq, channel: send.Channel, sent: send.Sent, due: send.Sent,
-			payload: send.Payload})
+		m.put(&message{kind: received, Message: metasim.Message{
+			From: send.Client, Seq: seq, Channel: send.Channel, Sent: send.Sent, Due: send.Sent, Payload: send.Payload,
+		}})
 	}
 	for _, e := range effects {
 		if d, ok := e.(*metasim.Deliver); ok {
-			msg := &d.Message
-			m.put(&message{kind: delivered, from: msg.From, to: d.To, seq: msg.Seq, channel: msg.Channel, sent: msg.Sent, due: msg.Due,
-				payload: msg.Payload})
+			m.put(&message{kind: delivered, to: d.To, Message: d.Message})
 		}
 	}
 	return nil
@@ -107,12 +106,12 @@ func (m *Mirror) Observe(_ int64, ev metasim.Event, effects []metasim.Effect) er
 func (m *Mirror) put(s *message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.waiting) >= maxQueue || m.bytes+len(s.payload) > maxQueueBytes {
+	if len(m.waiting) >= maxQueue || m.bytes+len(s.Payload) > maxQueueBytes {
 		m.dropped.Add(1)
 		return
 	}
 	m.waiting = append(m.waiting, *s)
-	m.bytes += len(s.payload)
+	m.bytes += len(s.Payload)
 	m.more.Signal()
 }
 

@@ -51,14 +51,14 @@ func (s *sender) part(messages []message) {
 			recipient = s.Clients[v.to]
 		}
 		if name := s.name(v, recipient); name != "" {
-			s.batch = append(s.batch, bus.Message{Channel: name, Payload: v.payload, At: v.due.Time})
+			s.batch = append(s.batch, bus.Message{Channel: name, Payload: v.Payload, At: v.Due.Time})
 		} else {
 			s.refused++
 		}
 		start := len(s.events)
-		s.events = appendEvent(s.events, v, s.Clients[v.from], recipient)
+		s.events = appendEvent(s.events, v, s.Clients[v.From], recipient)
 		s.batch = append(s.batch, bus.Message{
-			Channel: eventChannel, Payload: s.events[start:len(s.events):len(s.events)], At: v.due.Time, Unordered: true,
+			Channel: eventChannel, Payload: s.events[start:len(s.events):len(s.events)], At: v.Due.Time, Unordered: true,
 		})
 	}
 	if err := s.Bus.Publish(s.batch...); err != nil { // a payload too large for LCM would not fit a frame of wire either
@@ -70,11 +70,11 @@ func (s *sender) part(messages []message) {
 
 // name returns the channel on which a message is shown, or "" if LCM cannot carry it.
 func (s *sender) name(v *message, recipient string) string {
-	r := route{v.kind, v.from, v.to, v.channel}
+	r := route{v.kind, v.From, v.to, v.Channel}
 	if name, known := s.names[r]; known {
 		return name
 	}
-	name, err := s.Naming.Channel(v.channel, s.Clients[v.from], recipient)
+	name, err := s.Naming.Channel(v.Channel, s.Clients[v.From], recipient)
 	if err != nil {
 		s.Log.Warn("a channel is not shown on the public LCM network", "why", err)
 	}
@@ -99,13 +99,9 @@ const (
 
 // A message is one message to be shown.
 type message struct {
-	kind     int8
-	from, to metasim.ClientID // to: only if it was delivered
-	seq      uint64
-	channel  string
-	sent     metasim.Instant
-	due      metasim.Instant
-	payload  []byte
+	metasim.Message
+	kind int8
+	to   metasim.ClientID // only if it was delivered
 }
 
 // appendEvent appends the companion of a message, in LCM's encoding.
@@ -114,14 +110,14 @@ func appendEvent(b []byte, s *message, sender, recipient string) []byte {
 	b = append(b, byte(s.kind))
 	b = appendString(b, sender)
 	b = appendString(b, recipient)
-	b = appendString(b, s.channel)
-	b = binary.BigEndian.AppendUint64(b, s.seq)
-	b = binary.BigEndian.AppendUint64(b, uint64(s.sent.Time))
-	b = binary.BigEndian.AppendUint64(b, uint64(s.sent.Step))
-	b = binary.BigEndian.AppendUint64(b, uint64(s.due.Time))
-	b = binary.BigEndian.AppendUint64(b, uint64(s.due.Step))
-	b = binary.BigEndian.AppendUint32(b, uint32(len(s.payload)))
-	hash := sha256.Sum256(s.payload)
+	b = appendString(b, s.Channel)
+	b = binary.BigEndian.AppendUint64(b, s.Seq)
+	b = binary.BigEndian.AppendUint64(b, uint64(s.Sent.Time))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.Sent.Step))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.Due.Time))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.Due.Step))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(s.Payload)))
+	hash := sha256.Sum256(s.Payload)
 	return append(b, hash[:8]...)
 }
 

@@ -15,8 +15,10 @@ import (
 )
 
 var example = message{
-	kind: delivered, from: 0, to: 1, seq: 7, channel: "PING", payload: []byte("payload"),
-	sent: metasim.Instant{Time: 5, Step: 2}, due: metasim.Instant{Time: 1 << 40, Step: 1<<32 - 1},
+	kind: delivered, to: 1, Message: metasim.Message{
+		From: 0, Seq: 7, Channel: "PING", Payload: []byte("payload"),
+		Sent: metasim.Instant{Time: 5, Step: 2}, Due: metasim.Instant{Time: 1 << 40, Step: 1<<32 - 1},
+	},
 }
 
 // TestTheCompanionIsWhatItsFileSays decodes a companion by event_t.lcm.
