@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"golang.org/x/net/ipv4"
@@ -60,14 +61,12 @@ func (u *udpm) Publish(ms ...Message) error {
 		return ErrClosed
 	}
 	var first error
-	for len(ms) > 0 {
-		n := min(len(ms), atOnce)
-		for _, i := range u.orderer.order(ms[:n]) {
-			if m := &ms[i]; u.fits(m, &first) {
+	for part := range slices.Chunk(ms, atOnce) {
+		for _, i := range u.orderer.order(part) {
+			if m := &part[i]; u.fits(m, &first) {
 				u.sender.add(m)
 			}
 		}
-		ms = ms[n:]
 	}
 	u.sender.flush()
 	return first

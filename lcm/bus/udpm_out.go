@@ -32,7 +32,7 @@ type sender struct {
 	heads     []byte // the memory of the heads of datagrams
 	segments  segmenter
 	calls     []ipv4.Message
-	firsts    []int // the first datagram of each call
+	firsts    []int // the first datagram of each call, and at last the number of datagrams
 	buffers   [][]byte
 }
 
@@ -40,7 +40,7 @@ func newSender(conn *net.UDPConn, p *ipv4.PacketConn, to netip.AddrPort, count *
 	return &sender{
 		conn: conn, batch: p, broken: -1, to: net.UDPAddrFromAddrPort(to), count: count,
 		datagrams: make([]datagram, 0, atOnce), heads: make([]byte, 0, atOnce*maxHead),
-		calls: make([]ipv4.Message, 0, atOnce), firsts: make([]int, 0, atOnce), buffers: make([][]byte, 0, 2*atOnce),
+		calls: make([]ipv4.Message, 0, atOnce), firsts: make([]int, 0, atOnce+1), buffers: make([][]byte, 0, 2*atOnce),
 	}
 }
 
@@ -88,18 +88,10 @@ func (s *sender) send() {
 			s.plan(s.firsts[i])
 			i = 0
 		default:
-			s.fail(s.firsts[i], s.end(i), err)
+			s.fail(s.firsts[i], s.firsts[i+1], err)
 			i++
 		}
 	}
-}
-
-// end returns the datagram after the last one of a call.
-func (s *sender) end(call int) int {
-	if call+1 < len(s.firsts) {
-		return s.firsts[call+1]
-	}
-	return len(s.datagrams)
 }
 
 // plan makes calls of the datagrams from first on: one for each, or one for several that the system can cut apart.
@@ -118,6 +110,7 @@ func (s *sender) plan(first int) {
 		s.calls, s.firsts = append(s.calls, call), append(s.firsts, first)
 		first += n
 	}
+	s.firsts = append(s.firsts, first)
 }
 
 // fail counts the messages of datagrams that were not sent. A message of several datagrams counts once.
