@@ -64,11 +64,7 @@ func bridge(ctx context.Context, c *client.Client, in *catalog.Instance, out []*
 // join opens the network and subscribes to the channels that come in. Run calls it once all clients have joined the run;
 // simulated time does not begin before it returns.
 func join(url string, serve bool, channels []string) (bus.Bus, *bus.Subscription, error) {
-	open := bus.Open
-	if serve {
-		open = bus.Serve
-	}
-	network, err := open(url, bus.Options{OthersOnly: true})
+	network, err := bus.Open(url, bus.Options{Serve: serve, OthersOnly: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -168,7 +168,7 @@ func networks(t *testing.T, test func(t *testing.T, url string, other bus.Bus)) 
 }
 
 func tcpq(t testing.TB) (b bus.Bus, url string) {
-	b, err := bus.Serve("tcpq://127.0.0.1:0", bus.Options{})
+	b, err := bus.Open("tcpq://127.0.0.1:0", bus.Options{Serve: true})
 	require.NoError(t, err)
 	at, ok := b.(interface{ URL() string })
 	require.True(t, ok)

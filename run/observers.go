@@ -116,8 +116,8 @@ func openMirror(sc *scenarios.Scenario, o *Options) *mirror.Mirror {
 	if sc.PublicLCM == "" || o.Private {
 		return nil
 	}
-	busOptions := bus.Options{Log: o.Log}
-	network, err := bus.Serve(sc.PublicLCM, busOptions)
+	busOptions := bus.Options{Serve: true, Log: o.Log}
+	network, err := bus.Open(sc.PublicLCM, busOptions)
 	if err != nil {
 		network = bus.Missing(sc.PublicLCM, err, busOptions)
 	}

@@ -23,7 +23,7 @@ clients:
 // A run with a bridge says that it is not deterministic, and why, however its clients are started; it cannot be verified,
 // and the bridge cannot be replayed.
 func TestRunInRealTime(t *testing.T) {
-	network, err := bus.Serve("tcpq://127.0.0.1:0", bus.Options{})
+	network, err := bus.Open("tcpq://127.0.0.1:0", bus.Options{Serve: true})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, network.Close()) }()
 	s := newStage(t)

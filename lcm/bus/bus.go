@@ -8,7 +8,7 @@
 //	                                              Default: 127.0.0.1:7700
 //	file://PATH                                   an event log, write-only; its times are simulated time in microseconds
 //
-// [Open] joins a network like any program. [Serve] does the same, and is the server that a tcpq network needs.
+// [Open] joins a network like any program. With [Options].Serve it also is the server that a tcpq network needs.
 //
 // A bus is best effort and never waits: neither a slow receiver nor a missing network delays the publisher. Failures are
 // counted ([Stats]); the first one is logged in [Options].Log.
@@ -88,6 +88,8 @@ type Stats struct {
 
 // Options of a bus. The zero value is ready to use.
 type Options struct {
+	// Serve makes the bus the server of its network, if that is tcpq.
+	Serve bool
 	// Queue is how many bytes of messages may be queued for one subscriber or one peer. Zero: 32 MiB.
 	Queue int
 	// OthersOnly leaves out of the subscriptions what this bus publishes itself, which LCM sends back to every receiver. On

@@ -29,7 +29,8 @@ func networks() []network {
 			const url = "udpm://239.255.76.68:7668?ttl=0&recv_buf_size=4194304"
 			one, err := Open(url, o)
 			require.NoError(t, err)
-			other, err := Serve(url, o)
+			o.Serve = true // a network without a server does not care
+			other, err := Open(url, o)
 			require.NoError(t, err)
 			return one, other
 		}},
@@ -41,7 +42,8 @@ func networks() []network {
 		{name: "file", mute: true, open: func(t *testing.T, o Options) (Bus, Bus) {
 			one, err := Open("file://"+filepath.Join(t.TempDir(), "one.lcmlog"), o)
 			require.NoError(t, err)
-			other, err := Serve("file://"+filepath.Join(t.TempDir(), "other.lcmlog"), o)
+			o.Serve = true
+			other, err := Open("file://"+filepath.Join(t.TempDir(), "other.lcmlog"), o)
 			require.NoError(t, err)
 			return one, other
 		}},
@@ -52,7 +54,9 @@ func networks() []network {
 }
 
 func tcpq(t testing.TB, o Options) (server, client Bus) {
-	server, err := Serve("tcpq://127.0.0.1:0", o)
+	serving := o
+	serving.Serve = true
+	server, err := Open("tcpq://127.0.0.1:0", serving)
 	require.NoError(t, err)
 	client, err = Open(server.(*tcpqServer).url, o)
 	require.NoError(t, err)

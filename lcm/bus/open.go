@@ -9,12 +9,7 @@ import (
 
 // Open joins a network like any LCM program. A wrong URL is a *[names.URLError]; any other error says why the network is not
 // available.
-func Open(rawURL string, o Options) (Bus, error) { return open(rawURL, o, false) }
-
-// Serve is Open, and for tcpq also the server of the network.
-func Serve(rawURL string, o Options) (Bus, error) { return open(rawURL, o, true) }
-
-func open(rawURL string, o Options, serve bool) (Bus, error) {
+func Open(rawURL string, o Options) (Bus, error) {
 	a, err := names.Parse(rawURL)
 	if err != nil {
 		return nil, err
@@ -26,7 +21,7 @@ func open(rawURL string, o Options, serve bool) (Bus, error) {
 		b, err = openUDPM(a, o)
 	case a.Scheme == "file":
 		b, err = openFile(a, o)
-	case serve:
+	case o.Serve:
 		b, err = serveTCPQ(a, o)
 	default:
 		b, err = dialTCPQ(a, o)

@@ -93,7 +93,7 @@ func serveFor(t testing.TB, scheme string) (b Bus, url string) {
 	if scheme == "tcpq" {
 		url = "tcpq://127.0.0.1:0"
 	}
-	b, err := Serve(url, Options{})
+	b, err := Open(url, Options{Serve: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { shut(t, b) })
 	if s, ok := b.(*tcpqServer); ok {

@@ -35,7 +35,7 @@ func raw(t testing.TB, server Bus, say string) net.Conn {
 
 // Our sessions with the programs of LCM are the same, byte for byte, as those that were captured between them.
 func TestSessionsAreThoseOfLCM(t *testing.T) {
-	server, err := Serve("tcpq://127.0.0.1:0", Options{})
+	server, err := Open("tcpq://127.0.0.1:0", Options{Serve: true})
 	require.NoError(t, err)
 	defer shut(t, server)
 	sub := raw(t, server, string(captured(t, "sub_HEL")))
@@ -92,7 +92,7 @@ func TestTheClientSaysWhatLCMSays(t *testing.T) {
 
 func TestHostilePeersCostNobodyAnything(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	server, err := Serve("tcpq://127.0.0.1:0", Options{Queue: 1 << 20})
+	server, err := Open("tcpq://127.0.0.1:0", Options{Serve: true, Queue: 1 << 20})
 	require.NoError(t, err)
 	hello := string(appendHello(nil, clientMagic))
 	reader := raw(t, server, hello+string(appendText(nil, frameSubscribe, ".*")))
@@ -143,7 +143,7 @@ func TestHostilePeersCostNobodyAnything(t *testing.T) {
 // A peer that reads gets the last byte of what was published before Close, even if it goes on sending: when a connection is
 // closed with unread input, the system drops what the peer has not read yet.
 func TestClosingLeavesNothingBehind(t *testing.T) {
-	server, err := Serve("tcpq://127.0.0.1:0", Options{})
+	server, err := Open("tcpq://127.0.0.1:0", Options{Serve: true})
 	require.NoError(t, err)
 	reader := raw(t, server, string(appendHello(nil, clientMagic))+string(appendText(nil, frameSubscribe, "BIG")))
 	subscribe(t, server, nobody{}, "")

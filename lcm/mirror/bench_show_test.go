@@ -26,7 +26,7 @@ func BenchmarkSend(b *testing.B) {
 	for name, open := range map[string]func() (bus.Bus, error){
 		"nowhere": func() (bus.Bus, error) { return bus.Missing("", assert.AnError, bus.Options{}), nil },
 		"udpm":    func() (bus.Bus, error) { return bus.Open("udpm://239.255.76.70:7670", bus.Options{}) },
-		"tcpq":    func() (bus.Bus, error) { return bus.Serve("tcpq://127.0.0.1:7670", bus.Options{}) },
+		"tcpq":    func() (bus.Bus, error) { return bus.Open("tcpq://127.0.0.1:7670", bus.Options{Serve: true}) },
 		"file":    func() (bus.Bus, error) { return bus.Open("file://"+b.TempDir()+"/x.lcmlog", bus.Options{}) },
 	} {
 		b.Run(name, func(b *testing.B) {

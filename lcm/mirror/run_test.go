@@ -40,7 +40,7 @@ func carryOut(t *testing.T, file, url string) *run.Outcome {
 
 // TestTheDigestDoesNotKnowOfTheMirror runs scenarios without one, with one, and with networks that are not available.
 func TestTheDigestDoesNotKnowOfTheMirror(t *testing.T) {
-	taken, err := bus.Serve("tcpq://127.0.0.1:7701", bus.Options{})
+	taken, err := bus.Open("tcpq://127.0.0.1:7701", bus.Options{Serve: true})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, taken.Close()) }()
 	for _, file := range []string{"star", "ping-pong", "cart-pole"} {
