@@ -9,13 +9,13 @@
 // clients were authorized. So the files of two repetitions are equal byte for byte, whatever the transport, the number of processors or
 // the machine.
 //
-//	export.go   what happened to messages; what can go wrong
+//	export.go   what happened to messages; how much was written; how the journal ended
 //	files.go    a run, written into files
 //	walk.go     a journal, sorted by simulated time
 //	log.go      an event log of LCM
 //	mcap.go     an MCAP file
 //	schema.go   the schemas in it
-//	view.go     the clients that an export has, and the names of their streams
+//	view.go     the clients that an export has, the names of their streams, and a count
 //
 // # Duties of the caller
 //

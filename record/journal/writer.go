@@ -20,8 +20,8 @@ const (
 	flushEvery = int64(250 * time.Millisecond)
 )
 
-// A Writer writes a journal. It is buffered and not safe for concurrent use; what is in the buffer is lost if the process is killed. After an error every call fails with that error: what
-// follows a gap cannot be replayed.
+// A Writer writes a journal. It is buffered and not safe for concurrent use; what is in the buffer is lost if the process is killed.
+// After an error every call fails with that error: what follows a gap cannot be replayed.
 type Writer struct {
 	w       io.Writer
 	buf     []byte
