@@ -3,7 +3,6 @@ package trace
 import (
 	"metasim/internal/fifo"
 	"metasim/metasim"
-	"metasim/record/journal"
 )
 
 // A stopwatch says how long a client computed while it was authorized. If the client's reports say it, that is the time that they
@@ -27,23 +26,17 @@ type lap struct {
 }
 
 // lap reads the times of a report before its turn.
-func (t *tracer) lap(ev metasim.Event) error {
-	id, ok := metasim.ClientOf(ev)
-	if !ok {
-		return nil
-	}
-	if int(id) >= len(t.clients) {
-		return journal.ErrForeign
-	}
+func (t *tracer) lap(ev metasim.Event) {
+	var id metasim.ClientID
 	var r *metasim.Report
 	l := lap{}
 	switch ev := ev.(type) {
 	case *metasim.Advance:
-		r = &ev.Report
+		id, r = ev.Client, &ev.Report
 	case *metasim.PollWait:
-		r, l.last = &ev.Report, true
+		id, r, l.last = ev.Client, &ev.Report, true
 	default:
-		return nil
+		return
 	}
 	w := &t.clients[id].stopwatch
 	l.computed, l.cpu = max(0, r.Computed), max(0, r.CPU)
@@ -51,7 +44,6 @@ func (t *tracer) lap(ev metasim.Event) error {
 	w.timed = w.timed || l.computed > 0
 	t.tl.Log.Timed = t.tl.Log.Timed || w.timed
 	t.tl.Totals.Clients[id].CPU += l.cpu
-	return nil
 }
 
 // measure returns since when a client has computed, for how long, and how much of that was work. The rest it waited for a core.

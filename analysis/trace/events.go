@@ -1,9 +1,6 @@
 package trace
 
-import (
-	"metasim/metasim"
-	"metasim/record/journal"
-)
+import "metasim/metasim"
 
 // event handles what a client says, before the dispatcher does.
 func (t *tracer) event(ev metasim.Event) {
@@ -40,31 +37,17 @@ func (t *tracer) event(ev metasim.Event) {
 }
 
 // effect handles what the dispatcher decided.
-func (t *tracer) effect(e metasim.Effect) error {
-	n := metasim.ClientID(len(t.clients))
+func (t *tracer) effect(e metasim.Effect) {
 	switch e := e.(type) {
 	case *metasim.Queue:
-		if e.To >= n || e.Message.From >= n {
-			return journal.ErrForeign
-		}
 		t.queue(e.To, &e.Message, false)
 	case *metasim.Lose:
-		if e.To >= n || e.Message.From >= n {
-			return journal.ErrForeign
-		}
 		t.queue(e.To, &e.Message, true)
 	case *metasim.Deliver:
-		if e.To >= n || e.Message.From >= n {
-			return journal.ErrForeign
-		}
 		t.deliver(e)
 	case *metasim.Authorize:
-		if e.To >= n {
-			return journal.ErrForeign
-		}
 		t.authorize(e)
 	}
-	return nil
 }
 
 // begin starts the clients: all have joined and compute from now on.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 
 	"metasim/metasim"
 	"metasim/record"
@@ -87,23 +88,40 @@ func newTracer(src Source) (*tracer, error) {
 // take handles the entries of one pass of the server.
 func (t *tracer) take(pass []journal.Entry) error {
 	for i := range pass {
-		if err := t.lap(pass[i].Event); err != nil {
-			return err
+		if t.foreign(&pass[i]) {
+			return journal.ErrForeign
 		}
+		t.lap(pass[i].Event)
 	}
 	for i := range pass {
 		if t.diverged != nil {
 			return t.diverged
 		}
-		if err := t.entry(&pass[i]); err != nil {
-			return err
-		}
+		t.entry(&pass[i])
 	}
 	return nil
 }
 
+// foreign reports whether an entry has a client that the run does not have.
+func (t *tracer) foreign(e *journal.Entry) bool {
+	most, _ := metasim.ClientOf(e.Event)
+	for _, effect := range e.Effects {
+		switch effect := effect.(type) {
+		case *metasim.Queue:
+			most = max(most, effect.To, effect.Message.From)
+		case *metasim.Lose:
+			most = max(most, effect.To, effect.Message.From)
+		case *metasim.Deliver:
+			most = max(most, effect.To, effect.Message.From)
+		case *metasim.Authorize:
+			most = max(most, effect.To)
+		}
+	}
+	return int(most) >= len(t.clients)
+}
+
 // entry handles one entry of the journal.
-func (t *tracer) entry(e *journal.Entry) error {
+func (t *tracer) entry(e *journal.Entry) {
 	t.entries++
 	if t.began && e.Wall != t.wall {
 		t.endPass()
@@ -125,38 +143,26 @@ func (t *tracer) entry(e *journal.Entry) error {
 		t.diverged = &DivergedError{Entry: t.entries}
 	}
 	for _, effect := range e.Effects {
-		if err := t.effect(effect); err != nil {
-			return err
-		}
+		t.effect(effect)
 	}
 	if e.Event == nil {
 		t.endPass()
 	}
-	return nil
 }
 
 // same compares two lists of effects, as far as a Timeline depends on them.
 func same(a, b []metasim.Effect) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		switch x := a[i].(type) {
+	return slices.EqualFunc(a, b, func(a, b metasim.Effect) bool {
+		switch a := a.(type) {
 		case *metasim.Authorize:
-			if y, ok := b[i].(*metasim.Authorize); !ok || x.To != y.To || x.Until != y.Until {
-				return false
-			}
+			b, ok := b.(*metasim.Authorize)
+			return ok && a.To == b.To && a.Until == b.Until
 		case *metasim.Deliver:
-			if y, ok := b[i].(*metasim.Deliver); !ok || x.To != y.To || x.Number != y.Number {
-				return false
-			}
-		default:
-			if reflect.TypeOf(x) != reflect.TypeOf(b[i]) {
-				return false
-			}
+			b, ok := b.(*metasim.Deliver)
+			return ok && a.To == b.To && a.Number == b.Number
 		}
-	}
-	return true
+		return reflect.TypeOf(a) == reflect.TypeOf(b)
+	})
 }
 
 // endPass updates the blame after a pass of the server.
