@@ -1,7 +1,9 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/binary"
+	"math/bits"
 	"slices"
 
 	"metasim/metasim"
@@ -24,7 +26,7 @@ type blame struct {
 	initializing int              // the number of clients that have not initialized: before that no client goes on
 	paths        map[string]int32 // index in Timeline.Paths; looked up, never iterated
 	times        []int64          // waited, by path
-	shortfalls   shortfalls       // by path
+	shortfalls   [][]ShortWait    // by path, in any order; a path has few different ones
 	pairs        map[[2]metasim.ClientID]int64
 	chain        []metasim.Hold
 	key          []byte
@@ -115,7 +117,7 @@ func (b *blame) look(id metasim.ClientID) bool {
 	w.looked = b.t.wall
 	b.chain = b.t.d.Blame(b.chain[:0], id)
 	b.walked += int64(len(b.chain)) + 1
-	b.shortfalls.add(w, b.t.wall)
+	b.countShort(w)
 	if len(b.chain) > 0 {
 		b.measure(id, b.chain[0].Due)
 	}
@@ -185,16 +187,16 @@ func (b *blame) measure(id metasim.ClientID, safe metasim.Instant) {
 	if w.eager {
 		w.need = b.t.d.Status(id).Need
 	}
-	w.short = newShortfall(w.need, w.safe)
+	w.short = shortfall(w.need, w.safe)
 }
 
 // expect updates the shortfall of a client that may wait for a message that was queued now.
 func (b *blame) expect(id metasim.ClientID, due metasim.Instant) {
 	c := &b.t.clients[id]
 	if w := &c.wait; c.waiting && w.eager && due.Before(w.need) {
-		b.shortfalls.add(w, b.t.wall)
+		b.countShort(w)
 		w.need = due
-		w.short = newShortfall(w.need, w.safe)
+		w.short = shortfall(w.need, w.safe)
 	}
 }
 
@@ -205,7 +207,7 @@ func (b *blame) endPart(id, cause metasim.ClientID) {
 	if w.known {
 		cause = w.root
 	}
-	b.shortfalls.add(w, b.t.wall)
+	b.countShort(w)
 	took := b.t.wall - w.since
 	if took <= 0 {
 		return
@@ -216,4 +218,63 @@ func (b *blame) endPart(id, cause metasim.ClientID) {
 		b.times[w.path] += took
 	}
 	b.pairs[[2]metasim.ClientID{id, cause}] += took
+}
+
+// shortfall returns the simulated time by which the safe time of a waiting client is less than what the client needs. If the least delay of
+// a link on the path to the root were longer by the shortfall, that path would hold the client no longer. Summed over a run this gives a
+// curve for each link: how much waiting ends if the link's delay is longer by x. The gain is smaller than that where another path holds the
+// client too.
+//
+// A shortfall is rounded up to four binary digits, so that there are few different ones. That of a client that waits for no particular
+// instant is Forever: no delay ends its wait.
+func shortfall(need, safe metasim.Instant) metasim.Time {
+	if need.Time == metasim.Forever {
+		return metasim.Forever
+	}
+	x := uint64(max(0, need.Time-safe.Time)) // one nanosecond less than what is missing: the bound is exclusive
+	if n := bits.Len64(x); n > 4 {
+		x |= 1<<(n-4) - 1
+	}
+	return metasim.Time(x).Add(1)
+}
+
+// countShort counts a wait until now, with the shortfall that it has had so far.
+func (b *blame) countShort(w *wait) {
+	took := b.t.wall - w.counted
+	w.counted = b.t.wall
+	if took <= 0 || !w.known || w.path < 0 || w.short == metasim.Forever {
+		return
+	}
+	sums := b.shortfalls[w.path]
+	for i := range sums {
+		if sums[i].More == w.short {
+			sums[i].Took += took
+			return
+		}
+	}
+	b.shortfalls[w.path] = append(sums, ShortWait{w.short, took})
+}
+
+// shortPerLink returns the waits behind each link of the run's paths, ordered by shortfall.
+func (b *blame) shortPerLink() map[LinkID][]ShortWait {
+	links := map[LinkID][]ShortWait{}
+	for path, sums := range b.shortfalls {
+		for _, hop := range b.t.tl.Paths[path] {
+			id := b.t.linkOf(&hop)
+			links[id] = append(links[id], sums...)
+		}
+	}
+	for id, waits := range links { // each link by itself: the order does not matter
+		slices.SortFunc(waits, func(a, b ShortWait) int { return cmp.Compare(a.More, b.More) })
+		var sums []ShortWait
+		for _, w := range waits {
+			if n := len(sums); n > 0 && sums[n-1].More == w.More {
+				sums[n-1].Took += w.Took
+			} else {
+				sums = append(sums, w)
+			}
+		}
+		links[id] = sums
+	}
+	return links
 }

@@ -36,7 +36,7 @@ func (t *tracer) sumUpLinks() {
 			t.link(t.linkOf(&hop)).Held += took
 		}
 	}
-	critical, short := t.criticalPath(), t.blame.shortfalls.perLink(t)
+	critical, short := t.criticalPath(), t.blame.shortPerLink()
 	delays, names := t.src.Config.Delays, t.tl.Names
 	for id, l := range t.links { // each link by itself; they are sorted below
 		channel := t.tl.Channels[id.Channel]

@@ -306,7 +306,7 @@ type wait struct {
 
 	need    metasim.Instant // the earlier of want and the first message, when last looked up
 	safe    metasim.Instant // the safe time, when last looked up
-	short   shortfall       // from safe to need
+	short   metasim.Time    // the shortfall from safe to need
 	counted int64           // up to this time the wait is counted in blame.shortfalls
 }
 
