@@ -72,11 +72,15 @@ func (t *tracer) run(c *client) {
 	}
 }
 
-// rest notes that a client computes no more.
+// rest notes that a client computes no more: its grant ends.
 func (t *tracer) rest(c *client) {
 	if c.running {
 		c.running = false
 		t.profile.change(t.wall, -1)
+	}
+	if c.grant >= 0 {
+		t.tl.Grants[c.grant].Reported = t.wall
+		c.grant = -1
 	}
 }
 
@@ -100,7 +104,6 @@ func (t *tracer) poll(ev *metasim.PollWait) {
 	if !ev.Messages {
 		c.accuracy.raise(ev.Want.Time)
 	}
-	t.endGrant(c)
 	c.waiting = true
 	c.wait = wait{
 		since: t.wall, polled: t.wall, counted: t.wall, from: ev.Now, want: ev.Want, eager: ev.Messages, path: noPath,
@@ -125,7 +128,6 @@ func (t *tracer) leave(ev *metasim.Leave) {
 		t.blame.initializing--
 	}
 	t.rest(c)
-	t.endGrant(c)
 	c.gone = true
 }
 
@@ -206,12 +208,4 @@ func (t *tracer) endWait(id, cause metasim.ClientID, until metasim.Instant) {
 		Client: id, Cause: cause, Polled: c.wait.polled, Granted: t.wall, Reported: t.wall, From: c.wait.from, Until: until,
 		Holds: [2]int32{first, int32(len(t.tl.Holds))},
 	})
-}
-
-// endGrant ends the computing part of a grant.
-func (t *tracer) endGrant(c *client) {
-	if c.grant >= 0 {
-		t.tl.Grants[c.grant].Reported = t.wall
-		c.grant = -1
-	}
 }

@@ -7,14 +7,13 @@ import (
 	"metasim/metasim"
 )
 
+// newLog returns an empty log of clients, whose names are sorted.
 func newLog(src Source, names []string) *Log {
 	l := &Log{Config: src.Config, Clients: make([]ClientLog, len(names)), Cores: src.Cores, room: src.MaxGrants / 2}
-	inside := map[string]bool{}
 	for _, name := range src.Inside {
-		inside[name] = true
-	}
-	for i, name := range names {
-		l.Clients[i].Inside = inside[name]
+		if i, known := slices.BinarySearch(names, name); known {
+			l.Clients[i].Inside = true
+		}
 	}
 	return l
 }

@@ -13,13 +13,14 @@ type profile struct {
 	start   int64
 	last    int64 // up to this time everything is counted
 	running int
-	cores   int     // 0: not known
-	crowded int64   // for how long more clients were running than there are cores
-	times   []int64 // by the number of running clients
+	cores   int                 // 0: not known
+	crowded int64               // for how long more clients were running than there are cores
+	times   []int64             // by the number of running clients
+	now     func() metasim.Time // how far the run has come
 }
 
-func newProfile(clients, cores int) *profile {
-	return &profile{width: 1000, times: make([]int64, clients+1), cores: cores}
+func newProfile(clients, cores int, now func() metasim.Time) *profile {
+	return &profile{width: 1000, times: make([]int64, clients+1), cores: cores, now: now}
 }
 
 func (p *profile) begin(wall int64) { p.start, p.last = wall, wall }
@@ -30,12 +31,12 @@ func (p *profile) change(wall int64, by int) {
 	p.running += by
 }
 
-// pass advances to wall. It calls now, which returns how far the run has come, only when a sample is complete.
-func (p *profile) pass(wall int64, now func() metasim.Time) {
+// pass advances to wall. It calls now only when a sample is complete.
+func (p *profile) pass(wall int64) {
 	before := len(p.samples)
 	p.integrate(wall)
 	if len(p.samples) > before {
-		at := now()
+		at := p.now()
 		for i := before; i < len(p.samples); i++ {
 			p.samples[i].Now = at
 		}
@@ -99,27 +100,23 @@ func (p *profile) thin() {
 	}
 }
 
-// end turns the integrals into averages.
-func (p *profile) end(wall int64, now func() metasim.Time) {
-	p.pass(wall, now)
+// end turns the integrals into averages. It returns the samples, and for how long each number of clients was running.
+func (p *profile) end(wall int64) (samples []Sample, running []int64) {
+	p.pass(wall)
 	begin := p.start
 	for i := range p.samples {
 		s := &p.samples[i]
 		s.End = min(s.End, wall)
 		if i == len(p.samples)-1 {
-			s.Now = now()
+			s.Now = p.now()
 		}
 		s.Running /= float64(max(1, s.End-begin))
 		s.Computing /= float64(max(1, s.End-begin))
 		begin = s.End
 	}
-}
-
-// histogram returns for how long each number of clients was running, without trailing zeros.
-func (p *profile) histogram() []int64 {
-	n := len(p.times)
-	for n > 1 && p.times[n-1] == 0 {
-		n--
+	most := len(p.times)
+	for most > 1 && p.times[most-1] == 0 {
+		most--
 	}
-	return p.times[:n]
+	return p.samples, p.times[:most]
 }

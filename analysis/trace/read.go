@@ -74,10 +74,11 @@ func newTracer(src Source) (*tracer, error) {
 	src.MaxGrants, src.MaxMessages = cmp.Or(src.MaxGrants, defaultMax), cmp.Or(src.MaxMessages, defaultMax)
 	names := d.Names()
 	t := &tracer{
-		d: d, src: src, clients: make([]client, len(names)), profile: newProfile(len(names), src.Cores), pass: 1,
+		d: d, src: src, clients: make([]client, len(names)), pass: 1,
 		links: map[LinkID]*LinkTotals{}, pubs: map[publication]metasim.Time{}, channels: map[string]uint32{}, inFlight: map[MessageID]int32{},
 		tl: &Timeline{Names: names, Cores: src.Cores, Log: newLog(src, names), Totals: Totals{Clients: make([]ClientTotals, len(names))}},
 	}
+	t.profile = newProfile(len(names), src.Cores, func() metasim.Time { return d.Now().Time })
 	t.blame = newBlame(t)
 	for i := range t.clients {
 		t.clients[i].node, t.clients[i].grant = noNode, -1
@@ -125,7 +126,7 @@ func (t *tracer) entry(e *journal.Entry) {
 	t.entries++
 	if t.began && e.Wall != t.wall {
 		t.endPass()
-		t.profile.pass(e.Wall, t.simulated)
+		t.profile.pass(e.Wall)
 	}
 	t.wall = e.Wall
 	var effects []metasim.Effect
@@ -175,9 +176,6 @@ func (t *tracer) endPass() {
 	t.pass++
 }
 
-// simulated returns how far the whole run has come.
-func (t *tracer) simulated() metasim.Time { return t.d.Now().Time }
-
 // close completes the timeline.
 func (t *tracer) close() (*Timeline, error) {
 	if t.diverged != nil {
@@ -199,10 +197,8 @@ func (t *tracer) close() (*Timeline, error) {
 			t.endWait(id, NoClient, c.granted)
 		}
 		t.rest(c)
-		t.endGrant(c)
 	}
-	t.profile.end(t.wall, t.simulated)
-	t.tl.Profile, t.tl.Running = t.profile.samples, t.profile.histogram()
+	t.tl.Profile, t.tl.Running = t.profile.end(t.wall)
 	t.sumUp()
 	return t.tl, nil
 }
