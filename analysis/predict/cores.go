@@ -1,13 +1,11 @@
 package predict
 
-import (
-	"metasim/metasim"
-)
+import "metasim/metasim"
 
 // schedule adds an event in so many nanoseconds.
-func (s *simulator) schedule(in int64, c *clientModel, k eventKind) {
+func (s *simulator) schedule(in int64, c *clientModel, then func(*simulator, *clientModel)) {
 	s.count++
-	s.events.Push(event{wall: s.wall + in, order: s.count, client: c, kind: k})
+	s.events.Push(event{wall: s.wall + in, order: s.count, client: c, then: then})
 }
 
 func (s *simulator) freeCore() bool { return s.cores == 0 || s.busy < s.cores }
@@ -20,7 +18,7 @@ func (s *simulator) wake(c *clientModel, messages int) {
 		s.compute(c)
 		return
 	}
-	s.schedule(r.wake, c, clientWoken)
+	s.schedule(r.wake, c, (*simulator).compute)
 	s.spin(r)
 }
 
@@ -64,7 +62,7 @@ func (s *simulator) toServer(c *clientModel) {
 	case m.state != idle:
 	case r.wake > 0:
 		m.state = waking
-		s.schedule(r.wake, nil, serverWoken)
+		s.schedule(r.wake, nil, func(s *simulator, _ *clientModel) { s.server.state = ready })
 		s.spin(r)
 	default:
 		m.state = ready
@@ -79,17 +77,6 @@ func (s *simulator) toClient(c *clientModel) *inbound {
 		s.server.writing += s.cost(c).end
 	}
 	return &c.inbound
-}
-
-func (s *simulator) deliver(c *clientModel, m metasim.Message) {
-	in := s.toClient(c)
-	in.messages = append(in.messages, m)
-	s.server.writing += s.cost(c).serve
-}
-
-func (s *simulator) authorize(c *clientModel, a *metasim.Authorize) {
-	in := s.toClient(c)
-	in.granted, in.quiet = a.Until, a.QuietUntil
 }
 
 // A pool holds values to be used again.

@@ -11,8 +11,7 @@
 //	predict.go    the types
 //	model.go      New, Predict
 //	fit.go        the costs of communication that explain how long the run took
-//	simulator.go  the simulation: events, cores, rounds of the server
-//	steps.go      the steps of a client: compute, write, wait, resume
+//	simulator.go  the simulation: events, cores, rounds of the server, and the steps of a client: compute, write, wait, resume
 //	client.go     the model of a client: its timers, messages, acts
 //	cores.go      requests for a core; what passes between a client and the server, and what that costs
 //	delays.go     delays with changes

@@ -69,21 +69,10 @@ type cpuRequest struct {
 // An event of the simulator ends an activity of a client or of the server.
 type event struct {
 	wall   int64
-	order  uint64 // of two events at the same time the one that was scheduled first comes first
-	client *clientModel
-	kind   eventKind
+	order  uint64       // of two events at the same time the one that was scheduled first comes first
+	client *clientModel // nil: the server, or a process that looked for more to do
+	then   func(*simulator, *clientModel)
 }
-
-type eventKind uint8
-
-const (
-	clientWoken eventKind = iota // a client that waited has noticed that it may go on
-	computed                     // a client has done its acts
-	wrote                        // a client has written its frame
-	spun                         // a process has looked for more to do
-	serverWoken                  // the server has noticed that there is something to read
-	roundEnded                   // the server has ended a round
-)
 
 // A serverModel works in rounds. A round takes all events that have arrived, and ends with writing what the dispatcher decided.
 type serverModel struct {

@@ -7,6 +7,7 @@ import (
 	"metasim/analysis/trace"
 	"metasim/delay"
 	"metasim/metasim"
+	"metasim/wire/session"
 )
 
 // newSimulator returns a simulator of a workload with changes. Of several changes of one thing the last one counts.
@@ -82,7 +83,8 @@ func (s *simulator) run() (int64, error) {
 	for s.err == nil && s.events.Len() > 0 {
 		s.wall = s.events.First().wall
 		for s.events.Len() > 0 && s.events.First().wall == s.wall {
-			s.handle(s.events.Pop())
+			e := s.events.Pop()
+			e.then(s, e.client)
 		}
 		s.start()
 	}
@@ -107,23 +109,6 @@ func (s *simulator) share() float64 {
 	return 1 - ratio(float64(undone), float64(all))
 }
 
-func (s *simulator) handle(e event) {
-	switch c := e.client; e.kind {
-	case clientWoken:
-		s.compute(c)
-	case computed:
-		s.done(c)
-	case wrote:
-		s.send(c)
-	case spun:
-		s.busy--
-	case serverWoken:
-		s.server.state = ready
-	case roundEnded:
-		s.endRound()
-	}
-}
-
 // start gives cores to those that wait for one: to the server first, then in order.
 func (s *simulator) start() {
 	s.beginRound()
@@ -137,9 +122,9 @@ func (s *simulator) start() {
 			return
 		}
 		if s.busy++; next.client == nil {
-			s.schedule(next.took, nil, spun)
+			s.schedule(next.took, nil, func(s *simulator, _ *clientModel) { s.busy-- })
 		} else {
-			s.schedule(next.took, next.client, computed)
+			s.schedule(next.took, next.client, (*simulator).done)
 		}
 		from.Drop(1)
 	}
@@ -167,12 +152,12 @@ func (s *simulator) beginRound() {
 	m.state = working
 	s.busy++
 	s.taken = s.taken || s.shared
-	s.schedule(took+m.writing, nil, roundEnded)
+	s.schedule(took+m.writing, nil, (*simulator).endRound)
 	m.writing = 0
 }
 
 // endRound ends a round: the clients receive what the server has written.
-func (s *simulator) endRound() {
+func (s *simulator) endRound(*clientModel) {
 	m := &s.server
 	m.state = ready
 	s.busy--
@@ -190,15 +175,126 @@ func (s *simulator) carryOut(effects []metasim.Effect) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case *metasim.Deliver:
-			m := e.Message
+			m, c := e.Message, s.clients[e.To]
 			m.Seq = s.clients[m.From].sent[m.Seq]
-			s.deliver(s.clients[e.To], m)
+			in := s.toClient(c)
+			in.messages = append(in.messages, m)
+			s.server.writing += s.cost(c).serve
 		case *metasim.Authorize:
-			s.authorize(s.clients[e.To], e)
+			in := s.toClient(s.clients[e.To])
+			in.granted, in.quiet = e.Until, e.QuietUntil
 		case *metasim.Finish:
 			if e.Err != nil && s.err == nil {
 				s.err = fmt.Errorf("the run would fail: %w", e.Err)
 			}
 		}
 	}
+}
+
+// done ends the acts of a client that has computed them. The client goes on if it may, and writes if it must.
+func (s *simulator) done(c *clientModel) {
+	for _, k := range c.acts {
+		s.publish(c, k)
+	}
+	c.settle()
+	next := c.next()
+	switch may := next.Before(c.granted); {
+	case c.undone == 0 || !may && c.granted == metasim.Infinity: // nothing can happen any more
+		c.left = true
+		s.say(c, &metasim.Leave{Client: c.id, Now: c.now, Acked: c.acked})
+	case !may:
+		c.polls = true
+		r := c.report()
+		poll := s.polls.get()
+		*poll = metasim.PollWait{Client: c.id, Report: r, Want: r.NextEvent, Messages: c.log.Messages}
+		s.say(c, poll)
+	default:
+		s.advance(c)
+		if s.costs.known && !session.Helps(next, c.quiet) && s.wall-c.since < session.KeepFor {
+			s.goOn(c)
+			return
+		}
+		c.quiet = metasim.Infinity // once is enough
+	}
+	r := s.cost(c)
+	s.schedule(r.end+int64(len(c.outbox))*r.item, c, (*simulator).send)
+}
+
+// send hands the outbox that a client has written to the server. The client goes on, or waits.
+func (s *simulator) send(c *clientModel) {
+	polls := c.polls
+	c.polls = false
+	s.toServer(c)
+	switch {
+	case c.left:
+		s.release(c)
+	case polls:
+		s.release(c)
+		c.waits = true
+		s.resume(c)
+	case c.inside: // the writer does the server's work meanwhile
+		s.release(c)
+		c.act(c.next())
+		s.compute(c)
+	default:
+		s.goOn(c)
+	}
+}
+
+// goOn starts the next act of a client that has a core and keeps it.
+func (s *simulator) goOn(c *clientModel) {
+	c.act(c.next())
+	s.schedule(c.work(), c, (*simulator).done)
+}
+
+// resume wakes a client that waits, if it may go on.
+func (s *simulator) resume(c *clientModel) {
+	next := c.next()
+	switch {
+	case !c.waits:
+		return
+	case next.Before(c.granted):
+		c.act(next)
+	case c.granted == metasim.Infinity:
+		c.acts = c.acts[:0]
+	default:
+		return
+	}
+	c.waits = false
+	messages := c.unread
+	c.unread = 0
+	s.wake(c, messages)
+}
+
+// publish says what an act sends.
+func (s *simulator) publish(c *clientModel, k int32) {
+	end := c.log.Acts[k].Sends
+	for i := end - c.sends(k); i < end; i++ {
+		send := c.log.Sends[i]
+		c.sent = append(c.sent, uint64(i))
+		ev := s.sends.get()
+		*ev = metasim.Send{Client: c.id, Channel: s.channels[send.Channel], Sent: c.now, Payload: s.payload[:send.Size]}
+		s.say(c, ev)
+	}
+}
+
+// advance puts the report of a client that goes on into its outbox. It replaces such a report that nothing has followed.
+func (s *simulator) advance(c *clientModel) {
+	if n := len(c.outbox); n > 0 && s.costs.known {
+		if last, ok := c.outbox[n-1].(*metasim.Advance); ok {
+			last.Report = session.Merge(last.Report, c.report())
+			return
+		}
+	}
+	a := s.advances.get()
+	*a = metasim.Advance{Client: c.id, Report: c.report()}
+	s.say(c, a)
+}
+
+// say puts an event into the outbox of a client.
+func (s *simulator) say(c *clientModel, ev metasim.Event) {
+	if len(c.outbox) == 0 {
+		c.since = s.wall
+	}
+	c.outbox = append(c.outbox, ev)
 }
