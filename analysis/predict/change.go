@@ -69,32 +69,30 @@ var (
 // Parse reads a change of the run. Its errors are *ChangeError.
 func (m *Model) Parse(text string) (Change, error) {
 	c := Change{text: text}
-	fail := func(format string, args ...any) (Change, error) {
-		return Change{}, &ChangeError{text, fmt.Sprintf(format, args...)}
-	}
-	var value string
-	if f := linkForm.FindStringSubmatch(text); f != nil {
-		c.from, c.to, c.channel, c.what, value = strings.TrimSpace(f[1]), strings.TrimSpace(f[2]), cmp.Or(f[3], "*"), f[4], f[5]
-		if c.what != changeDelay {
-			return fail("a link has no %q that can be changed; write link(%s->%s).delay=5ms", c.what, c.from, c.to)
-		}
-		if why := unknownLink(m.t, c); why != "" {
-			return fail("%s", why)
-		}
-	} else if f := clientForm.FindStringSubmatch(text); f != nil {
-		c.from, c.what, value = f[1], f[2], f[3]
-		if why := unknownClient(m.t, c.from); why != "" {
-			return fail("%s", why)
-		}
-	} else if n, ok := strings.CutPrefix(text, "cores="); ok {
-		c.what, value = changeCores, n
-	} else {
-		return fail("it is not a change; %s", changeForms)
-	}
-	if why := c.set(value); why != "" {
-		return fail("%s", why)
+	if why := c.parse(m.t); why != "" {
+		return Change{}, &ChangeError{text, why}
 	}
 	return c, nil
+}
+
+// parse reads the text of a change. It returns what is wrong with it.
+func (c *Change) parse(t *trace.Timeline) string {
+	if f := linkForm.FindStringSubmatch(c.text); f != nil {
+		c.from, c.to, c.channel, c.what = strings.TrimSpace(f[1]), strings.TrimSpace(f[2]), cmp.Or(f[3], "*"), f[4]
+		if c.what != changeDelay {
+			return fmt.Sprintf("a link has no %q that can be changed; write link(%s->%s).delay=5ms", c.what, c.from, c.to)
+		}
+		return cmp.Or(unknownLink(t, c), c.set(f[5]))
+	}
+	if f := clientForm.FindStringSubmatch(c.text); f != nil {
+		c.from, c.what = f[1], f[2]
+		return cmp.Or(unknownClient(t, c.from), c.set(f[3]))
+	}
+	if n, ok := strings.CutPrefix(c.text, "cores="); ok {
+		c.what = changeCores
+		return c.set(n)
+	}
+	return "it is not a change; " + changeForms
 }
 
 // set reads the value of a change. It returns what is wrong with it.
@@ -133,39 +131,99 @@ func unknownClient(t *trace.Timeline, pattern string) string {
 }
 
 // unknownLink returns what is wrong with the names of a link.
-func unknownLink(t *trace.Timeline, c Change) string {
-	for _, pattern := range []string{c.from, c.to} {
-		if why := unknownClient(t, pattern); why != "" {
-			return why
-		}
-	}
-	if anyLink(t, c) {
-		return ""
+func unknownLink(t *trace.Timeline, c *Change) string {
+	if why := cmp.Or(unknownClient(t, c.from), unknownClient(t, c.to)); why != "" || anyLink(t, c) {
+		return why
 	}
 	return fmt.Sprintf("no message can go from %s to %s: one has to publish what the other subscribes to; metasim report lists the links", c.from, c.to)
 }
 
 // anyLink reports whether the run has a link that a change is about.
-func anyLink(t *trace.Timeline, c Change) bool {
-	clients := t.Totals.Clients
-	for i := range clients {
-		if !delay.Match(c.from, t.Names[i]) {
-			continue
+func anyLink(t *trace.Timeline, c *Change) bool {
+	var published []string
+	for i := range t.Totals.Clients {
+		if delay.Match(c.from, t.Names[i]) {
+			published = append(published, t.Totals.Clients[i].Publications...)
 		}
-		for _, channel := range clients[i].Publications {
-			if !delay.Match(c.channel, channel) {
-				continue
-			}
-			for k := range clients {
-				if delay.Match(c.to, t.Names[k]) && subscribes(&clients[k], channel) {
-					return true
-				}
+	}
+	published = slices.DeleteFunc(published, func(channel string) bool { return !delay.Match(c.channel, channel) })
+	for i := range t.Totals.Clients {
+		for _, sub := range t.Totals.Clients[i].Subscriptions {
+			matches := func(channel string) bool { return metasim.MatchSubscription(sub, channel) }
+			if delay.Match(c.to, t.Names[i]) && slices.ContainsFunc(published, matches) {
+				return true
 			}
 		}
 	}
 	return false
 }
 
-func subscribes(c *trace.ClientTotals, channel string) bool {
-	return slices.ContainsFunc(c.Subscriptions, func(sub string) bool { return metasim.MatchSubscription(sub, channel) })
+// withChanges returns the delays of the run with the changes of links. Of several changes of one link the last one counts.
+func withChanges(before metasim.Delays, changes []Change) metasim.Delays {
+	var links []Change
+	for _, c := range changes {
+		if c.what == changeDelay {
+			links = append(links, c)
+		}
+	}
+	if len(links) == 0 {
+		return before
+	}
+	if before == nil {
+		before = &delay.Table{} // one step on every link
+	}
+	return &changedDelays{before, links}
+}
+
+// changedDelays are Delays with other least delays on some links.
+type changedDelays struct {
+	metasim.Delays
+	changes []Change
+}
+
+// Common returns the link that all clients share on a channel, if no change is about the channel.
+func (d *changedDelays) Common(channel string) (metasim.Link, bool) {
+	common, ok := d.Delays.(metasim.CommonDelays)
+	if !ok || slices.ContainsFunc(d.changes, func(c Change) bool { return delay.Match(c.channel, channel) }) {
+		return nil, false
+	}
+	return common.Common(channel)
+}
+
+func (d *changedDelays) Link(from, to, channel string) metasim.Link {
+	link := d.Delays.Link(from, to, channel)
+	for _, c := range slices.Backward(d.changes) {
+		if delay.Match(c.from, from) && delay.Match(c.to, to) && delay.Match(c.channel, channel) {
+			return &changedLink{link, link.Min(), c.time}
+		}
+	}
+	return link
+}
+
+// A changedLink has another least delay. What a message takes beyond the least delay stays as it is.
+type changedLink struct {
+	link        metasim.Link
+	before, min metasim.Time
+}
+
+func (l *changedLink) Min() metasim.Time { return l.min }
+
+func (l *changedLink) Earliest(x metasim.Instant) metasim.Instant {
+	return l.move(x, l.link.Earliest(x))
+}
+
+func (l *changedLink) Transit(dues []metasim.Instant, n uint64, sent metasim.Instant, size int) []metasim.Instant {
+	had := len(dues)
+	dues = l.link.Transit(dues, n, sent, size)
+	for i := had; i < len(dues); i++ {
+		dues[i] = l.move(sent, dues[i])
+	}
+	return dues
+}
+
+func (l *changedLink) move(sent, due metasim.Instant) metasim.Instant {
+	if due == metasim.Infinity {
+		return due
+	}
+	return sent.Add(max(0, due.Time-sent.Time-l.before).Add(l.min))
 }

@@ -150,13 +150,3 @@ func (s *simulator) cost(c *clientModel) cost {
 	}
 	return r
 }
-
-func seconds(ns int64) float64 { return float64(ns) / 1e9 }
-
-// ratio returns a/b, or 0 if b is 0.
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
-}

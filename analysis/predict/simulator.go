@@ -23,7 +23,7 @@ func newSimulator(t *trace.Timeline, w *workload, changes []Change) (*simulator,
 	s := &simulator{d: d, channels: t.Channels, costs: w.costs}
 	s.events.Less = func(a, b *event) bool { return a.wall < b.wall || a.wall == b.wall && a.order < b.order }
 	if !w.free {
-		s.cores = w.Cores
+		s.cores = t.Cores
 	}
 	for _, c := range changes {
 		if c.what == changeCores {
@@ -106,7 +106,7 @@ func (s *simulator) share() float64 {
 		all += len(c.log.Acts)
 		undone += c.undone
 	}
-	return 1 - ratio(float64(undone), float64(all))
+	return 1 - trace.Ratio(float64(undone), float64(all))
 }
 
 // start gives cores to those that wait for one: to the server first, then in order.

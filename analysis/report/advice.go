@@ -60,15 +60,16 @@ func oneStepLinks(r *Report) []Advice {
 }
 
 // missingPromises finds the client that holds others back most and could promise more: when it acts next, or how long it takes to
-// react. No promise would help if the waits of the protocol cost nothing, or if the client reacts at once and says so.
+// react. Without it, others may be next. No promise would help if the waits of the protocol cost nothing, or if the client reacts at once
+// and says so.
 func missingPromises(t *trace.Timeline, r *Report) []Advice {
-	var all []Advice
+	var most []Advice // one at most
 	if r.CriticalConservativeS-r.CriticalIdealS < leastCost*r.WallS {
 		return nil
 	}
 	for i := range r.Clients {
 		c := &r.Clients[i]
-		if c.HeldS < leastCost*r.WallS || c.Sends == 0 || t.Totals.Clients[i].Silent == 0 || c.PromisedShare > 0.5 {
+		if c.HeldS < leastCost*r.WallS || len(most) > 0 && c.HeldS <= most[0].CostS || c.Sends == 0 || t.Totals.Clients[i].Silent == 0 || c.PromisedShare > 0.5 {
 			continue
 		}
 		text := ""
@@ -81,10 +82,9 @@ func missingPromises(t *trace.Timeline, r *Report) []Advice {
 		} else {
 			continue
 		}
-		all = append(all, Advice{Kind: problem.MissingPromise, Client: c.Name, CostS: c.HeldS, Text: text})
+		most = []Advice{{Kind: problem.MissingPromise, Client: c.Name, CostS: c.HeldS, Text: text}}
 	}
-	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(b.CostS, a.CostS) })
-	return all[:min(len(all), 1)] // the most expensive one: without it, others may be next
+	return most
 }
 
 // quickest returns the least time from a message to a send of a client; 0 if it is not known.

@@ -30,12 +30,12 @@ func (r *Report) blame(t *trace.Timeline) []int64 {
 	r.Blame = []BlameReport{}
 	var rest int64
 	for _, p := range t.Totals.Pairs {
-		b := BlameReport{Waiting: t.Names[p.Waiting], BlockedS: seconds(p.Blocked)}
+		b := BlameReport{Waiting: t.Names[p.Waiting], BlockedS: trace.Seconds(p.Blocked)}
 		if p.HeldBy != trace.NoClient {
 			b.HeldBy = t.Names[p.HeldBy]
 			held[p.HeldBy] += p.Blocked
 		} else {
-			r.PacedS += seconds(p.Blocked) / float64(len(t.Names))
+			r.PacedS += trace.Seconds(p.Blocked) / float64(len(t.Names))
 		}
 		if len(r.Blame) < maxBlame {
 			r.Blame = append(r.Blame, b)
@@ -43,7 +43,7 @@ func (r *Report) blame(t *trace.Timeline) []int64 {
 			rest += p.Blocked
 		}
 	}
-	r.BlameRestS = seconds(rest)
+	r.BlameRestS = trace.Seconds(rest)
 	return held
 }
 
@@ -55,7 +55,7 @@ func (r *Report) blameTable(b *strings.Builder, width int) {
 		{head: "waiting", word: true}, {head: "for", word: true}, {head: "time"}, {head: "of the run"},
 	}}
 	for _, p := range r.Blame[:min(len(r.Blame), maxRows)] {
-		t.add(p.Waiting, p.Holder(), Span(p.BlockedS), percent(ratio(p.BlockedS, r.WallS)))
+		t.add(p.Waiting, p.Holder(), Span(p.BlockedS), percent(trace.Ratio(p.BlockedS, r.WallS)))
 	}
 	if r.BlameResolutionS > 0 {
 		t.note = "the chains of waiting clients are so long that they were looked up only every " + Span(r.BlameResolutionS)

@@ -41,21 +41,22 @@ type ClientReport struct {
 
 // clients fills in the clients and the sums over them. held is for how long others waited for each client, in nanoseconds.
 func (r *Report) clients(t *trace.Timeline, held []int64) {
-	wall := t.Wall()
+	wall, seconds, ratio := t.Wall(), trace.Seconds, trace.Ratio
 	for i := range t.Totals.Clients {
 		c := &t.Totals.Clients[i]
-		r.Clients = append(r.Clients, ClientReport{
-			Name: t.Names[i], WorkS: seconds(c.Work), CPUS: seconds(c.CPU), BlockedS: seconds(c.Blocked),
-			CoreWaitS: seconds(c.CoreWait), OverheadS: seconds(wall - c.Work - c.Blocked),
-			Utilisation: ratio(seconds(c.Work), seconds(wall)), HeldS: seconds(held[i]), CriticalS: seconds(c.Critical),
-			CriticalShare: ratio(seconds(c.Critical), seconds(wall)), TwiceAsFastS: seconds(wall - c.Critical/2),
-			Grants: c.Grants, Reports: c.Reports, Sends: c.Sends, Delivered: c.Delivered,
-			ReportsPerGrant: ratio(float64(c.Reports), float64(c.Grants)), Released: c.Released,
-			PromisedShare: ratio(c.Promised, c.Silent), AnnouncedShare: ratio(c.Announced, c.Silent), ReactionNS: int64(c.Reaction),
-		})
-		r.WorkS += seconds(c.Work)
-		r.CPUS += seconds(c.CPU)
-		r.CoreWaitS += seconds(c.CoreWait)
+		row := ClientReport{
+			Name: t.Names[i], WorkS: seconds(c.Work), CPUS: seconds(c.CPU), BlockedS: seconds(c.Blocked), CoreWaitS: seconds(c.CoreWait),
+			OverheadS: seconds(wall - c.Work - c.Blocked), Utilisation: ratio(seconds(c.Work), r.WallS),
+			HeldS: seconds(held[i]), CriticalS: seconds(c.Critical), CriticalShare: ratio(seconds(c.Critical), r.WallS),
+			TwiceAsFastS: seconds(wall - c.Critical/2),
+			Grants:       c.Grants, Reports: c.Reports, Sends: c.Sends, Delivered: c.Delivered, Released: c.Released,
+			ReportsPerGrant: ratio(float64(c.Reports), float64(c.Grants)), ReactionNS: int64(c.Reaction),
+			PromisedShare: ratio(c.Promised, c.Silent), AnnouncedShare: ratio(c.Announced, c.Silent),
+		}
+		r.Clients = append(r.Clients, row)
+		r.WorkS += row.WorkS
+		r.CPUS += row.CPUS
+		r.CoreWaitS += row.CoreWaitS
 		r.Grants += c.Grants
 		r.Ahead += c.Ahead
 		r.Reports += c.Reports
@@ -95,8 +96,8 @@ func (r *Report) clientTable(b *strings.Builder, width int) {
 			promised, announced = percent(c.PromisedShare), percent(c.AnnouncedShare)
 		}
 		t.add(c.Name, Span(c.WorkS), percent(c.Utilisation), Span(c.BlockedS), Span(c.CoreWaitS), Span(c.OverheadS-c.CoreWaitS), Span(c.HeldS),
-			percent(c.CriticalShare), count(c.Grants), fmt.Sprintf("%.1f", c.ReportsPerGrant), count(c.Released), promised, announced, count(c.Sends),
-			Span(c.CPUS))
+			percent(c.CriticalShare), fmt.Sprint(c.Grants), fmt.Sprintf("%.1f", c.ReportsPerGrant), fmt.Sprint(c.Released), promised, announced,
+			fmt.Sprint(c.Sends), Span(c.CPUS))
 	}
 	t.write(b, width)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"metasim/analysis/predict"
+	"metasim/analysis/trace"
 )
 
 // A Bound says what a run takes on so many cores: at least and, if no core idles while a client could compute, at most.
@@ -73,7 +74,8 @@ func (r *Report) coreTable(b *strings.Builder, width int) {
 			continue // more cores are no better
 		}
 		enough = enough || best > 0 && bound.PlayedS < 1.005*best
-		t.add(fmt.Sprint(bound.Cores), Span(bound.PlayedS), percent(ratio(bound.PlayedS-best, best)), Span(bound.LeastS), Span(bound.MostS), mark)
+		loses := percent(trace.Ratio(bound.PlayedS-best, best))
+		t.add(fmt.Sprint(bound.Cores), Span(bound.PlayedS), loses, Span(bound.LeastS), Span(bound.MostS), mark)
 	}
 	t.write(b, width)
 }

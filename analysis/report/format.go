@@ -9,16 +9,6 @@ import (
 	"metasim/metasim"
 )
 
-func seconds(ns int64) float64 { return float64(ns) / 1e9 }
-
-// ratio returns a/b, or 0 if b is 0.
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
-}
-
 // Span writes a wall-clock time, in seconds, with three significant digits.
 func Span(s float64) string {
 	d := time.Duration(math.Round(s * 1e9))
@@ -47,8 +37,6 @@ func Number(f float64) string {
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
-
-func count(n uint64) string { return fmt.Sprint(n) }
 
 // plural writes a number of things.
 func plural(n uint64, what string) string {
@@ -80,13 +68,19 @@ func size(bytes float64) string {
 	return fmt.Sprintf("%.0f B", bytes)
 }
 
-// coarse writes a simulated time in four digits.
-func coarse(t metasim.Time) string {
-	step := metasim.Time(1)
-	for t/step >= 10_000 {
-		step *= 10
+// unit returns the power of ten in which a simulated time is less than most.
+func unit(t, most metasim.Time) metasim.Time {
+	u := metasim.Time(1)
+	for t/u >= most {
+		u *= 10
 	}
-	return (t / step * step).String()
+	return u
+}
+
+// roundUp rounds a simulated time up to a number of units that is at most so large.
+func roundUp(t, most metasim.Time) metasim.Time {
+	u := unit(t, most)
+	return (t + u - 1) / u * u
 }
 
 // lookahead writes a declared delay, in simulated nanoseconds.
@@ -95,6 +89,12 @@ func lookahead(ns int64) string {
 		return "one step"
 	}
 	return metasim.Time(ns).String()
+}
+
+// coarse writes a simulated time in four digits.
+func coarse(t metasim.Time) string {
+	u := unit(t, 10_000)
+	return (t / u * u).String()
 }
 
 // observed writes a simulated time, in nanoseconds, or "-" for a negative one.
@@ -110,9 +110,5 @@ func increase(ns int64) string {
 	if ns < 0 {
 		return "-"
 	}
-	step := int64(1)
-	for ns/step >= 1000 {
-		step *= 10
-	}
-	return "+" + metasim.Time((ns+step-1)/step*step).String()
+	return "+" + roundUp(metasim.Time(ns), 1000).String()
 }

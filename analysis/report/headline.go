@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"metasim/analysis/trace"
 	"metasim/metasim"
 )
 
@@ -42,7 +43,7 @@ func (r *Report) Headline() []Figure {
 	}
 	all := []Figure{
 		{"Parallelism", r.Parallelism, false, "of " + plural(uint64(len(r.Clients)), "client") + ", so many computed at once on average" + more},
-		{"Possible", ratio(r.WorkS, r.CriticalIdealS), false, "if clients waited for messages alone, it would take " + Span(r.CriticalIdealS)},
+		{"Possible", trace.Ratio(r.WorkS, r.CriticalIdealS), false, "if clients waited for messages alone, it would take " + Span(r.CriticalIdealS)},
 		{"For lookahead", r.LookaheadPrice, true, "short delays and missing promises make it " + Span(r.CriticalConservativeS)},
 		{"For the machine", r.CorePrice, true, r.machine() + " make it " + Span(r.WallS)},
 	}

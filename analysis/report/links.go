@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 
 	"metasim/analysis/trace"
@@ -48,7 +49,7 @@ func (r *Report) links(t *trace.Timeline) {
 			From: t.Names[l.From], To: t.Names[l.To], Channel: t.Channels[l.Channel],
 			Messages: l.Messages, Lost: l.Lost, Bytes: l.Bytes, DeclaredNS: int64(l.Declared), ObservedNS: -1, ReactionNS: int64(l.Reaction),
 			DeclaredReactionNS: int64(t.Totals.Clients[l.From].Reaction),
-			HeldS:              seconds(l.Held), Critical: l.Critical.Entered, CriticalS: seconds(l.Critical.Work),
+			HeldS:              trace.Seconds(l.Held), Critical: l.Critical.Entered, CriticalS: trace.Seconds(l.Critical.Work),
 		}
 		row.MoreDelay, row.HalfNS = curve(l.Short, l.Held)
 		if l.Least != metasim.Forever {
@@ -78,7 +79,7 @@ func curve(short []trace.ShortWait, held int64) (points []DelayReport, half int6
 			passed, marks = true, marks[1:]
 		}
 		if passed {
-			points = append(points, DelayReport{int64(w.More), seconds(ended)})
+			points = append(points, DelayReport{int64(w.More), trace.Seconds(ended)})
 		}
 	}
 	return points, half
@@ -104,7 +105,7 @@ func (r *Report) linkTable(b *strings.Builder, width int) {
 	}}
 	for _, l := range r.Links[:min(len(r.Links), maxRows)] {
 		t.add(l.From+" -> "+l.To, l.Channel, lookahead(l.DeclaredNS), observed(l.ObservedNS), Span(l.HeldS), increase(l.HalfNS), Span(l.CriticalS),
-			count(l.Messages), metasim.Time(l.DeclaredReactionNS).String(), observed(l.ReactionNS), count(l.Lost), size(float64(l.Bytes)))
+			fmt.Sprint(l.Messages), metasim.Time(l.DeclaredReactionNS).String(), observed(l.ReactionNS), fmt.Sprint(l.Lost), size(float64(l.Bytes)))
 	}
 	t.write(b, width)
 }

@@ -25,10 +25,10 @@ type RunningReport struct {
 
 func (r *Report) profile(t *trace.Timeline) {
 	for _, p := range t.Profile {
-		r.Profile = append(r.Profile, ProfileReport{seconds(p.End - t.Begin), int64(p.Now), p.Computing, p.Running})
+		r.Profile = append(r.Profile, ProfileReport{trace.Seconds(p.End - t.Begin), int64(p.Now), p.Computing, p.Running})
 	}
 	for n, took := range t.Running {
-		r.Running = append(r.Running, RunningReport{n, seconds(took)})
+		r.Running = append(r.Running, RunningReport{n, trace.Seconds(took)})
 	}
 }
 
@@ -49,7 +49,7 @@ func (r *Report) profileChart(b *strings.Builder, width int) {
 	}
 	most := 1.0
 	for i := range bars {
-		bars[i] = ratio(bars[i], spans[i])
+		bars[i] = trace.Ratio(bars[i], spans[i])
 		most = max(most, bars[i])
 	}
 	b.WriteString("\nParallelism over simulated time\n        from  clients     wall\n")

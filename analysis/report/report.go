@@ -71,16 +71,17 @@ type Report struct {
 func New(t *trace.Timeline) *Report {
 	s := &t.Totals
 	r := &Report{
-		Format: 1, WallS: seconds(t.Wall()), CriticalIdealS: seconds(s.IdealPath), CriticalConservativeS: seconds(s.ConservativePath),
-		SimNS: int64(s.End), Cores: t.Cores, BlameResolutionS: seconds(s.BlameResolution), WhatIfs: []predict.Prediction{},
+		Format: 1, WallS: trace.Seconds(t.Wall()), SimNS: int64(s.End), Cores: t.Cores, WhatIfs: []predict.Prediction{},
+		CriticalIdealS: trace.Seconds(s.IdealPath), CriticalConservativeS: trace.Seconds(s.ConservativePath),
+		BlameResolutionS: trace.Seconds(s.BlameResolution),
 	}
 	if t.Torn != nil {
 		r.Torn = t.Torn.Error()
 	}
 	r.clients(t, r.blame(t))
-	r.Parallelism = ratio(r.WorkS, r.WallS)
-	r.LookaheadPrice = ratio(r.CriticalConservativeS, r.CriticalIdealS)
-	r.CorePrice = ratio(r.WallS, r.CriticalConservativeS)
+	r.Parallelism = trace.Ratio(r.WorkS, r.WallS)
+	r.LookaheadPrice = trace.Ratio(r.CriticalConservativeS, r.CriticalIdealS)
+	r.CorePrice = trace.Ratio(r.WallS, r.CriticalConservativeS)
 	r.bounds()
 	r.links(t)
 	r.profile(t)
@@ -93,8 +94,8 @@ func (r *Report) About(m *journal.Manifest) {
 	r.Scenario, r.Error, r.Digest, r.Deterministic = m.Scenario, m.Error, m.Digest, m.Deterministic
 	if t := m.Traffic; t != nil {
 		r.Traffic = t
-		r.FramesPerGrant = ratio(float64(t.FramesIn+t.FramesOut), float64(r.Grants))
-		r.BytesPerGrant = ratio(float64(t.BytesIn+t.BytesOut), float64(r.Grants))
+		r.FramesPerGrant = trace.Ratio(float64(t.FramesIn+t.FramesOut), float64(r.Grants))
+		r.BytesPerGrant = trace.Ratio(float64(t.BytesIn+t.BytesOut), float64(r.Grants))
 	}
 }
 

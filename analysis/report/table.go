@@ -18,7 +18,8 @@ type table struct {
 	more    int // rows that are left out
 }
 
-// A column is aligned to the right, or to the left if it has words. A column of rank 0 is always printed.
+// A column is aligned to the right, or to the left if it has words. A column of rank 0 is always printed; the others have different ranks,
+// from 1 up.
 type column struct {
 	head   string
 	note   string // what the column is, if head does not say it
@@ -80,17 +81,10 @@ func (t *table) fit(widths []int, width int) (shown []bool) {
 		}
 		return sum
 	}
-	for total() > width {
-		worst := -1
+	for rank := len(t.columns); rank > 0 && total() > width; rank-- {
 		for i, c := range t.columns {
-			if shown[i] && c.rank > 0 && (worst < 0 || c.rank >= t.columns[worst].rank) {
-				worst = i
-			}
+			shown[i] = shown[i] && c.rank != rank
 		}
-		if worst < 0 {
-			break
-		}
-		shown[worst] = false
 	}
 	const least = 8
 	for total() > width {

@@ -79,19 +79,10 @@ func (r *Report) longerDelay(l *LinkReport) metasim.Time {
 	}
 	for i := range r.Clients {
 		if c := &r.Clients[i]; c.Name == l.From && c.Reports > 0 {
-			return roundUp(metasim.Time(uint64(r.SimNS) / c.Reports))
+			return max(1, roundUp(metasim.Time(uint64(r.SimNS)/c.Reports), 10))
 		}
 	}
 	return metasim.Millisecond
-}
-
-// roundUp rounds up to one digit.
-func roundUp(t metasim.Time) metasim.Time {
-	unit := metasim.Time(1)
-	for t/unit >= 10 {
-		unit *= 10
-	}
-	return max(1, (t+unit-1)/unit*unit)
 }
 
 func (r *Report) whatIfTable(b *strings.Builder, width int) {

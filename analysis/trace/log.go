@@ -9,7 +9,7 @@ import (
 
 // newLog returns an empty log of clients, whose names are sorted.
 func newLog(src Source, names []string) *Log {
-	l := &Log{Config: src.Config, Clients: make([]ClientLog, len(names)), Cores: src.Cores, room: src.MaxGrants / 2}
+	l := &Log{Config: src.Config, Clients: make([]ClientLog, len(names)), room: src.MaxGrants / 2}
 	for _, name := range src.Inside {
 		if i, known := slices.BinarySearch(names, name); known {
 			l.Clients[i].Inside = true

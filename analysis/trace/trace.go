@@ -71,6 +71,17 @@ type Timeline struct {
 	Log *Log
 }
 
+// Seconds returns nanoseconds of wall-clock time as seconds.
+func Seconds(ns int64) float64 { return float64(ns) / 1e9 }
+
+// Ratio returns a/b, or 0 if b is 0.
+func Ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
 // Wall returns how long the run took, in nanoseconds.
 func (t *Timeline) Wall() int64 { return t.End - t.Begin }
 
@@ -201,7 +212,6 @@ type Log struct {
 	Config  metasim.Config
 	Clients []ClientLog
 	End     int64 // wall-clock time of the last event in the Log
-	Cores   int   // Source.Cores
 	Timed   bool  // clients reported how long they computed
 	// Answers are wall-clock nanoseconds from the authorization of a waiting client outside the server's process to its answer,
 	// without computing.
