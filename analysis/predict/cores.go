@@ -115,9 +115,9 @@ type cost struct {
 
 // The usual costs, measured with Go on Linux. On one core a write between processes costs an eighth less, as no process is woken on
 // another core.
-const (
-	insideEnd, insideServe                                          = 300, 500
-	outsideEnd, outsideItem, outsideServe, outsideWake, outsideSpin = 8000, 700, 1000, 5000, 20_000
+var (
+	usualInside  = cost{end: 300, serve: 500}
+	usualOutside = cost{end: 8000, item: 700, serve: 1000, wake: 5000, spin: 20_000}
 )
 
 // costs are those of a run. The zero value: communication is free, and clients write every report at once.
@@ -129,23 +129,21 @@ type costs struct {
 
 // usualCosts returns the usual costs times a factor.
 func usualCosts(factor float64) costs {
-	times := func(ns float64) int64 { return int64(ns * factor) }
-	return costs{
-		known:  true,
-		inside: cost{end: times(insideEnd), serve: times(insideServe)},
-		outside: cost{
-			end: times(outsideEnd), item: times(outsideItem), serve: times(outsideServe), wake: times(outsideWake), spin: times(outsideSpin),
-		},
-	}
+	return costs{usualInside.times(factor), usualOutside.times(factor), true}
+}
+
+func (c cost) times(factor float64) cost {
+	times := func(ns int64) int64 { return int64(float64(ns) * factor) }
+	return cost{times(c.end), times(c.item), times(c.serve), times(c.wake), times(c.spin)}
 }
 
 // cost returns the cost of communicating with a client.
 func (s *simulator) cost(c *clientModel) cost {
-	r := s.costs.outside
 	if c.inside {
-		r = s.costs.inside
+		return s.costs.inside
 	}
-	if s.cores == 1 && !c.inside {
+	r := s.costs.outside
+	if s.cores == 1 {
 		r.end, r.wake, r.spin = r.end-r.end/8, 0, 0
 	}
 	return r

@@ -144,12 +144,13 @@ func between(low, high float64, lowTook, highTook, target int64) float64 {
 // machine, which slowed everything down. But if nearly all answers took longer, communication itself was slow: clients may be on
 // distant hosts.
 func (w *workload) maxFactor() float64 {
-	const most, usual = 2, 4*outsideEnd + 2*outsideWake
+	const most = 2
+	usual := 4*usualOutside.end + 2*usualOutside.wake
 	if len(w.Answers) == 0 {
 		return most
 	}
 	answers := slices.Sorted(slices.Values(w.Answers))
-	return max(most, float64(answers[len(answers)/4])/usual)
+	return max(most, float64(answers[len(answers)/4])/float64(usual))
 }
 
 // held returns for how long the pace of the run, or a pause, held the clients back on average, in nanoseconds.

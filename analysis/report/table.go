@@ -103,23 +103,18 @@ func (t *table) fit(widths []int, width int) (shown []bool) {
 }
 
 func (t *table) line(b *strings.Builder, cells []string, shown []bool, widths []int) {
-	var line strings.Builder
+	var line []string
 	for i, cell := range cells {
 		if !shown[i] {
 			continue
 		}
-		if line.Len() > 0 {
-			line.WriteString(strings.Repeat(" ", gap))
-		}
-		cell = shortened(cell, widths[i])
-		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+		width := widths[i]
 		if t.columns[i].word {
-			line.WriteString(cell + pad)
-		} else {
-			line.WriteString(pad + cell)
+			width = -width // to the left
 		}
+		line = append(line, fmt.Sprintf("%*s", width, shortened(cell, widths[i])))
 	}
-	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	b.WriteString(strings.TrimRight(strings.Join(line, strings.Repeat(" ", gap)), " ") + "\n")
 }
 
 // shortened cuts the middle out of a long text: the ends of names tell them apart.

@@ -8,8 +8,7 @@
 //
 // The page:
 //
-//	html.go      HTML; page/ has the template, the style and the script
-//	data.go      the JSON that the script draws
+//	html.go      HTML, and the JSON that the script draws; page/ has the template, the style and the script
 //	pieces.go    grants, joined if there are too many for a page
 //
 // The trace:

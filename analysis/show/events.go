@@ -25,10 +25,10 @@ func wallTrack(c metasim.ClientID) uint64 { return firstClient + 2*uint64(c) }
 type eventWriter struct {
 	t *trace.Timeline
 	words
-	categories      [getsSim + 1]text // by what
-	names, waitsFor []text            // of clients
-	sendsOn, getsOn []text            // of channels
-	paths           []text            // 0: not used yet
+	categories      [waitsFor + 1]text // by what
+	names, waitsFor []text             // of clients
+	sendsOn, getsOn []text             // of channels
+	paths           []text             // 0: not used yet
 	notes           [4]note
 	stacks          []stack // by client
 }
@@ -90,7 +90,7 @@ func (x *eventWriter) write(p *packer, track uint64, all moments) {
 	for _, m := range all {
 		e := event{track: track, at: m.at, kind: sliceBegin, category: x.categories[m.what], notes: x.notes[:0]}
 		switch m.what {
-		case ends:
+		case endsHold, ends:
 			e.kind = sliceEnd
 		case waits, computes, advances:
 			x.grant(&e, m.what, &x.t.Grants[m.index])
@@ -178,41 +178,31 @@ type moment struct {
 	at    int64 // nanoseconds
 	index int32
 	what  what
-	order order
 }
 
-// what is the kind of a moment.
+// what is the kind of a moment. Moments of one time are in the order of their kinds, which makes slices nest: the inner slice, a hold, ends
+// first and begins last.
 type what uint8
 
 const (
-	ends what = iota
-	waits
-	waitsFor
-	computes
+	endsHold what = iota
+	ends          // another slice
 	sends
 	gets
-	advances
 	sendsSim
 	getsSim
+	waits
+	computes
+	advances
+	waitsFor // begins a hold
 )
 
-// An order is the order of the moments of one time. It makes slices nest: the inner slice ends first and begins last.
-type order uint8
-
-const (
-	endInner order = iota
-	endOuter
-	during
-	beginOuter
-	beginInner
-)
-
-// compare orders moments by time, then by order. The rest does not matter.
+// compare orders moments by time, then by kind. The rest does not matter.
 func (m *moment) compare(o *moment) int {
 	if m.at != o.at {
 		return cmp.Compare(m.at, o.at)
 	}
-	return cmp.Compare(m.order, o.order)
+	return cmp.Compare(m.what, o.what)
 }
 
 // moments are the moments of a track.
@@ -220,30 +210,18 @@ type moments []moment
 
 // begin adds the beginning of a slice, end its end. A slice that takes no time is left out.
 func (m *moments) begin(begin, end int64, w what, index int32) {
-	if begin >= end {
-		return
+	if begin < end {
+		*m = append(*m, moment{begin, index, w})
 	}
-	o := beginOuter
-	if w == waitsFor {
-		o = beginInner
-	}
-	*m = append(*m, moment{begin, index, w, o})
 }
 
 func (m *moments) end(begin, end int64, w what) {
-	if begin >= end {
-		return
+	if begin < end {
+		*m = append(*m, moment{at: end, what: w})
 	}
-	o := endOuter
-	if w == waitsFor {
-		o = endInner
-	}
-	*m = append(*m, moment{at: end, what: ends, order: o})
 }
 
-func (m *moments) instant(at int64, w what, index int32) {
-	*m = append(*m, moment{at, index, w, during})
-}
+func (m *moments) instant(at int64, w what, index int32) { *m = append(*m, moment{at, index, w}) }
 
 // merged sorts the moments. The first ones are sorted already, and so are the others.
 func (m moments) merged(first int) moments {

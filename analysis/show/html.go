@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"html/template"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"metasim/analysis/report"
@@ -76,4 +78,204 @@ func encode(t *trace.Timeline, r *report.Report) ([]byte, error) {
 			return text, err
 		}
 	}
+}
+
+// What a page has at most. It has fewer pieces if its data would be larger than maxBytes.
+const (
+	maxBytes    = 4_700_000
+	maxPieces   = 40_000
+	maxMessages = 16_000
+	maxLanes    = 2_000
+	maxRows     = 300 // of each table
+	maxHops     = 40_000
+)
+
+// data is the JSON that the script of a page draws. Numbers in Lanes, Paths and Messages are indexes of Names, Paths and Channels. The first
+// len(Lanes) names have a lane in the timeline, the most expensive first.
+type data struct {
+	Report   *report.Report `json:"report"`
+	All      counts         `json:"all"`
+	Names    []string       `json:"names"`
+	Channels []string       `json:"channels"`
+	WallNS   int64          `json:"wall_ns"`
+	// Lanes has for each lane the numbers of its pieces: begin and simulated time (each relative to the piece before), length, wait,
+	// work, grants, grants on the critical path, cause, number of holds; and for each hold: begin relative to the piece, length, root (-1:
+	// no client), path (-1: not known).
+	Lanes [][]int64 `json:"lanes"`
+	// Paths has for each path the numbers of its links: from, to, channel, least delay.
+	Paths [][]int64 `json:"paths"`
+	// Messages has eight numbers for each: from, to, channel, size, sent, due relative to sent, queued relative to the message before,
+	// delivered relative to queued (-1: never).
+	Messages []int64 `json:"messages"`
+}
+
+// counts count everything, shown or not.
+type counts struct {
+	Clients  int    `json:"clients"`
+	Links    int    `json:"links"`
+	Blame    int    `json:"blame"`
+	Grants   uint64 `json:"grants"`
+	Pieces   int    `json:"pieces"`
+	Messages uint64 `json:"messages"`
+	// DroppedGrants counts the grants at the end of the run that the Timeline does not store.
+	DroppedGrants uint64 `json:"dropped_grants"`
+}
+
+// A gatherer makes the data of a page.
+type gatherer struct {
+	t     *trace.Timeline
+	data  *data
+	names map[metasim.ClientID]int64
+	paths map[int32]int64
+	chans map[string]int64
+	hops  int
+}
+
+func gather(t *trace.Timeline, r *report.Report, maxPieces int) *data {
+	g := &gatherer{t: t, names: map[metasim.ClientID]int64{}, paths: map[int32]int64{}, chans: map[string]int64{}}
+	g.data = &data{
+		WallNS: t.Wall(), Names: []string{}, Channels: []string{}, Lanes: [][]int64{}, Paths: [][]int64{}, Messages: []int64{},
+		All: counts{
+			Clients: len(r.Clients), Links: len(r.Links), Blame: len(r.Blame),
+			Grants: uint64(len(t.Grants)) + t.DroppedGrants, DroppedGrants: t.DroppedGrants,
+			Messages: uint64(len(t.Messages)) + t.DroppedMessages,
+		},
+	}
+	short := *r
+	short.Clients = r.ByCost()
+	g.lanes(short.Clients, maxPieces)
+	short.Clients = short.Clients[:min(len(short.Clients), maxRows)]
+	short.Links = r.Links[:min(len(r.Links), maxRows)]
+	short.Blame = r.Blame[:min(len(r.Blame), maxRows)]
+	short.Advice = r.Advice[:min(len(r.Advice), maxRows)]
+	g.data.Report = &short
+	g.messages()
+	return g.data
+}
+
+// lanes adds a lane for each client, the most expensive first.
+func (g *gatherer) lanes(clients []report.ClientReport, maxPieces int) {
+	ids := make(map[string]metasim.ClientID, len(g.t.Names))
+	for i, name := range g.t.Names {
+		ids[name] = metasim.ClientID(i)
+	}
+	all := pieces(g.t, maxPieces)
+	clients = clients[:min(len(clients), maxLanes)]
+	for _, c := range clients {
+		g.name(ids[c.Name])
+	}
+	for _, c := range clients {
+		id := ids[c.Name]
+		g.data.Lanes = append(g.data.Lanes, g.lane(all[id]))
+		g.data.All.Pieces += len(all[id])
+	}
+}
+
+func (g *gatherer) lane(ps []piece) []int64 {
+	row := []int64{}
+	begin, from := g.t.Begin, metasim.Time(0)
+	for i := range ps {
+		p := &ps[i]
+		row = append(row, p.begin-begin, int64(p.from-from), p.end-p.begin, p.wait, p.work, int64(p.grants), int64(p.critical), g.name(p.cause),
+			int64(len(p.holds)))
+		for _, h := range p.holds {
+			row = append(row, h.Begin-p.begin, h.End-h.Begin, g.name(h.Root), g.path(h.Path))
+		}
+		begin, from = p.begin, p.from
+	}
+	return row
+}
+
+func (g *gatherer) name(id metasim.ClientID) int64 {
+	if id == trace.NoClient {
+		return -1
+	}
+	return number(g.names, id, &g.data.Names, g.t.Names[id])
+}
+
+func (g *gatherer) channel(name string) int64 { return number(g.chans, name, &g.data.Channels, name) }
+
+// number returns the index of a key in a list, to which it adds the text of a new key.
+func number[K comparable](known map[K]int64, key K, list *[]string, text string) int64 {
+	n, ok := known[key]
+	if !ok {
+		n = int64(len(*list))
+		known[key] = n
+		*list = append(*list, text)
+	}
+	return n
+}
+
+func (g *gatherer) path(i int32) int64 {
+	if i < 0 {
+		return -1
+	}
+	n, ok := g.paths[i]
+	if ok {
+		return n
+	}
+	path := g.t.Paths[i]
+	if g.hops += len(path); g.hops > maxHops {
+		return -1
+	}
+	row := []int64{}
+	for _, hop := range path {
+		row = append(row, g.name(hop.From), g.name(hop.To), g.channel(hop.Channel), int64(hop.Min))
+	}
+	n = int64(len(g.data.Paths))
+	g.paths[i] = n
+	g.data.Paths = append(g.data.Paths, row)
+	return n
+}
+
+// messages adds the same number of messages of each link, if it has so many, spread evenly over the run.
+func (g *gatherer) messages() {
+	lanes := len(g.data.Lanes)
+	shown := func(m *trace.Message) bool {
+		from, ok := g.names[m.From]
+		to, too := g.names[m.To]
+		return ok && too && from < int64(lanes) && to < int64(lanes)
+	}
+	sizes := map[trace.LinkID]int{}
+	for i := range g.t.Messages {
+		if m := &g.t.Messages[i]; shown(m) {
+			sizes[m.LinkID]++
+		}
+	}
+	quota := share(slices.Sorted(maps.Values(sizes)), maxMessages)
+	seen := make(map[trace.LinkID]int, len(sizes))
+	queued := g.t.Begin
+	for i := range g.t.Messages {
+		m := &g.t.Messages[i]
+		if !shown(m) {
+			continue
+		}
+		n, k := sizes[m.LinkID], seen[m.LinkID]
+		q := min(n, quota)
+		seen[m.LinkID]++
+		if k*q/n == (k+1)*q/n {
+			continue
+		}
+		delivered := int64(-1)
+		if m.Delivered > 0 {
+			delivered = m.Delivered - m.Queued
+		}
+		g.data.Messages = append(g.data.Messages, g.name(m.From), g.name(m.To), g.channel(g.t.Channels[m.Channel]), int64(m.Size),
+			int64(m.Sent.Time), int64(m.Due.Time-m.Sent.Time), m.Queued-queued, delivered)
+		queued = m.Queued
+	}
+}
+
+// share returns how many messages each link may have, so that all links together have at most so many. It takes how many each link
+// has, the fewest first.
+func share(sizes []int, most int) int {
+	least := 0
+	for i, n := range sizes {
+		if left := len(sizes) - i; n > most/left {
+			return most / left
+		}
+		most -= n
+		least = n
+	}
+	return least // enough for all
 }

@@ -68,7 +68,7 @@ type track struct {
 
 // track writes the description of a track.
 func (p *packer) track(t track) {
-	d := message(nil).varint(trackUUID, t.uuid).text(trackName, t.name).varint(trackOrdering, orderingExplicit).varint(trackRank, uint64(t.rank))
+	d := message(nil).varint(trackUUID, t.uuid).bytes(trackName, []byte(t.name)).varint(trackOrdering, orderingExplicit).varint(trackRank, uint64(t.rank))
 	if t.parent != 0 {
 		d = d.varint(trackParent, t.parent)
 	}
@@ -124,7 +124,7 @@ func (p *packer) event(ev *event) {
 		m = p.annotate(m, &ev.notes[i])
 	}
 	if ev.kind == counter {
-		m = m.double(eventDouble, ev.value)
+		m = m.fixed64(eventDouble, math.Float64bits(ev.value))
 	}
 	if ev.flow != 0 {
 		field := protowire.Number(eventFlow)
@@ -157,7 +157,7 @@ func (p *packer) annotate(m message, n *note) message {
 func (p *packer) intern(kind protowire.Number, t text) uint64 {
 	if !p.written[t-1] {
 		p.written[t-1] = true
-		p.newTexts = p.newTexts.bytes(kind, message(nil).varint(textNumber, uint64(t)).text(textItself, p.texts[t-1]))
+		p.newTexts = p.newTexts.bytes(kind, message(nil).varint(textNumber, uint64(t)).bytes(textItself, []byte(p.texts[t-1])))
 	}
 	return uint64(t)
 }
@@ -260,16 +260,8 @@ func (m message) fixed64(field protowire.Number, v uint64) message {
 	return protowire.AppendFixed64(protowire.AppendTag(m, field, protowire.Fixed64Type), v)
 }
 
-func (m message) double(field protowire.Number, v float64) message {
-	return m.fixed64(field, math.Float64bits(v))
-}
-
 func (m message) bytes(field protowire.Number, v []byte) message {
 	return protowire.AppendBytes(protowire.AppendTag(m, field, protowire.BytesType), v)
-}
-
-func (m message) text(field protowire.Number, v string) message {
-	return protowire.AppendString(protowire.AppendTag(m, field, protowire.BytesType), v)
 }
 
 // open begins a message inside this one and returns where it begins. close ends it. open reserves one byte for the length, which is enough

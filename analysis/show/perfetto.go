@@ -72,12 +72,12 @@ func (c clientIndex) wall(t *trace.Timeline, m moments) moments {
 		for k := g.Holds[0]; k < g.Holds[1]; k++ {
 			begin, end := since(t, t.Holds[k].Begin), since(t, t.Holds[k].End)
 			m.begin(begin, end, waitsFor, k)
-			m.end(begin, end, waitsFor)
+			m.end(begin, end, endsHold)
 		}
-		m.end(polled, granted, waits)
+		m.end(polled, granted, ends)
 		reported := min(granted+g.Work, since(t, g.Reported))
 		m.begin(granted, reported, computes, i)
-		m.end(granted, reported, computes)
+		m.end(granted, reported, ends)
 	}
 	grants := len(m)
 	for _, i := range c.sent {
@@ -98,7 +98,7 @@ func (c clientIndex) sim(t *trace.Timeline, m moments) moments {
 			to = int64(t.Grants[c.grants[k+1]].From.Time)
 		}
 		m.begin(from, to, advances, i)
-		m.end(from, to, advances)
+		m.end(from, to, ends)
 	}
 	grants := len(m)
 	for _, i := range c.sent {

@@ -17,15 +17,8 @@ type piece struct {
 	from       metasim.Time
 	cause      metasim.ClientID // of the first
 	grants     int
-	critical   int // how many of the grants lie on the critical path
-	holds      []hold
-}
-
-// A hold says which client held this one back, from begin on. In a piece of several grants length is the sum of all holds by that client.
-type hold struct {
-	begin, length int64
-	root          metasim.ClientID
-	path          int32
+	critical   int          // how many of the grants lie on the critical path
+	holds      []trace.Hold // in a piece of several grants, the time from Begin to End is the sum of all holds by the root
 }
 
 // maxHolds is how many holds a piece has at most: the longest ones.
@@ -127,16 +120,16 @@ func (b *bundler) add(p *piece, g *trace.Grant) {
 	p.wait += g.Granted - g.Polled
 	p.work += g.Work
 	for _, h := range b.t.Holds[g.Holds[0]:g.Holds[1]] {
-		p.hold(hold{h.Begin, h.End - h.Begin, h.Root, h.Path})
+		p.hold(h)
 	}
 }
 
 // hold adds a hold. In a piece of several grants it joins the holds by one root.
-func (p *piece) hold(h hold) {
+func (p *piece) hold(h trace.Hold) {
 	if p.grants > 1 {
 		for i := range p.holds {
-			if o := &p.holds[i]; o.root == h.root {
-				o.length += h.length
+			if o := &p.holds[i]; o.Root == h.Root {
+				o.End += h.End - h.Begin
 				return
 			}
 		}
@@ -147,7 +140,8 @@ func (p *piece) hold(h hold) {
 		most = maxHoldsOfMany
 	}
 	for len(p.holds) > most {
-		least := slices.Index(p.holds, slices.MinFunc(p.holds, func(x, y hold) int { return cmp.Compare(x.length, y.length) }))
+		shorter := func(x, y trace.Hold) int { return cmp.Compare(x.End-x.Begin, y.End-y.Begin) }
+		least := slices.Index(p.holds, slices.MinFunc(p.holds, shorter))
 		p.holds = slices.Delete(p.holds, least, least+1)
 	}
 }

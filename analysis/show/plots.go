@@ -121,73 +121,68 @@ func parallelism(r *report.Report, axis string, end func(report.ProfileReport) f
 	return p, nil
 }
 
-// utilisation draws what each client did with the run, as stacked bars.
+// utilisation draws what each client did with the run.
 func utilisation(r *report.Report) (*plot.Plot, error) {
 	clients := r.ByCost()
-	clients = clients[:min(len(clients), maxBars)]
-	if len(clients) == 0 {
+	parts := []part{{name: "computed", color: workColor}, {name: "waited", color: waitColor}, {name: "neither", color: otherColor}}
+	var names []string
+	for _, c := range clients[:min(len(clients), maxBars)] {
+		names = append(names, c.Name)
+		for i, took := range []float64{c.WorkS, c.BlockedS, c.OverheadS} {
+			parts[i].values = append(parts[i].values, took)
+		}
+	}
+	p, err := bars(r.Scenario+": what the clients did", names, parts...)
+	if p != nil {
+		p.Legend.Top, p.Legend.Padding = true, vg.Millimeter
+		p.X.Max = max(r.WallS, 1e-12) * 1.25 // room for the legend
+	}
+	return p, err
+}
+
+// blame draws which client waited for which.
+func blame(r *report.Report) (*plot.Plot, error) {
+	waited := part{color: waitColor}
+	var names []string
+	for _, b := range r.Blame[:min(len(r.Blame), maxBars)] {
+		names = append(names, b.Waiting+" for "+b.Holder())
+		waited.values = append(waited.values, b.BlockedS)
+	}
+	return bars(r.Scenario+": which client waited for which", names, waited)
+}
+
+// A part is one part of every bar. The legend has its name, if it has one.
+type part struct {
+	name   string
+	color  color.Color
+	values plotter.Values
+}
+
+// bars draws a bar for each name, the first one at the top: its parts one after another. It returns nil if there are no names.
+func bars(title string, names []string, parts ...part) (*plot.Plot, error) {
+	if len(names) == 0 {
 		return nil, nil
 	}
-	slices.Reverse(clients) // bars begin at the bottom
-	work, wait, other := plotter.Values{}, plotter.Values{}, plotter.Values{}
-	var names []string
-	for _, c := range clients {
-		names = append(names, c.Name)
-		work, wait, other = append(work, c.WorkS), append(wait, c.BlockedS), append(other, c.OverheadS)
-	}
-	p := newPlot(r.Scenario+": what the clients did", "wall clock (s)", "")
+	p := newPlot(title, "wall clock (s)", "")
+	slices.Reverse(names) // plotter begins at the bottom
 	var below *plotter.BarChart
-	for _, part := range []struct {
-		name   string
-		values plotter.Values
-		color  color.Color
-	}{{"computed", work, workColor}, {"waited", wait, waitColor}, {"neither", other, otherColor}} {
-		bars, err := newBars(part.values, part.color)
+	for _, part := range parts {
+		slices.Reverse(part.values)
+		bars, err := plotter.NewBarChart(part.values, 150/vg.Length(max(len(names), 8)))
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(errors.New("bars cannot be drawn"), err)
 		}
+		bars.Horizontal, bars.Color, bars.LineStyle.Width = true, part.color, 0
 		if below != nil {
 			bars.StackOn(below)
 		}
 		below = bars
 		p.Add(bars)
-		p.Legend.Add(part.name, bars)
+		if part.name != "" {
+			p.Legend.Add(part.name, bars)
+		}
 	}
-	p.Legend.Top, p.Legend.Padding = true, vg.Millimeter
-	p.X.Min, p.X.Max = 0, max(r.WallS, 1e-12)*1.25 // room for the legend
-	p.NominalY(names...)
-	return p, nil
-}
-
-// blame draws which client waited for which.
-func blame(r *report.Report) (*plot.Plot, error) {
-	pairs := slices.Clone(r.Blame[:min(len(r.Blame), maxBars)])
-	if len(pairs) == 0 {
-		return nil, nil
-	}
-	slices.Reverse(pairs)
-	var names []string
-	var values plotter.Values
-	for _, b := range pairs {
-		names = append(names, b.Waiting+" for "+b.Holder())
-		values = append(values, b.BlockedS)
-	}
-	p := newPlot(r.Scenario+": which client waited for which", "wall clock (s)", "")
-	bars, err := newBars(values, waitColor)
-	if err != nil {
-		return nil, err
-	}
-	p.Add(bars)
 	p.X.Min = 0
 	p.NominalY(names...)
 	return p, nil
-}
-
-func newBars(values plotter.Values, c color.Color) (*plotter.BarChart, error) {
-	bars, err := plotter.NewBarChart(values, 150/vg.Length(max(len(values), 8)))
-	if err != nil {
-		return nil, errors.Join(errors.New("bars cannot be drawn"), err)
-	}
-	bars.Horizontal, bars.Color, bars.LineStyle.Width = true, c, 0
-	return bars, nil
 }
