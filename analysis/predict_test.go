@@ -1,6 +1,7 @@
 package analysis_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,11 +39,11 @@ func predicted(t *testing.T, w *world, changes ...string) (would, did float64) {
 	for _, text := range changes {
 		c, err := m.Parse(text)
 		require.NoError(t, err)
-		require.Equal(t, text, c.String())
 		all = append(all, c)
 	}
 	p, err := m.Predict(all...)
 	require.NoError(t, err)
+	require.Equal(t, strings.Join(changes, " "), p.Change)
 	require.InDelta(t, 1, p.WorkShare, 1e-9)
 	return p.WallS, seconds(tl.Wall())
 }

@@ -43,12 +43,6 @@ const (
 	changeCores    = "cores"
 )
 
-// String returns the change as --what-if writes it.
-func (c Change) String() string { return c.text }
-
-// ChangesModel reports whether messages would arrive at other times, so that the clients may do something else.
-func (c Change) ChangesModel() bool { return c.what == changeDelay }
-
 // A ChangeError says what is wrong with a change, and what to write instead.
 type ChangeError struct {
 	Text string // the change

@@ -10,10 +10,10 @@ func (s *simulator) schedule(in int64, c *clientModel, then func(*simulator, *cl
 
 func (s *simulator) freeCore() bool { return s.cores == 0 || s.busy < s.cores }
 
-// wake starts a client that waited when it has noticed a frame with so many messages.
-func (s *simulator) wake(c *clientModel, messages int) {
+// wake starts a client that waited when it has noticed the frame with the messages that it has not read.
+func (s *simulator) wake(c *clientModel) {
 	r := s.cost(c)
-	c.reading = r.end + int64(messages)*r.item
+	c.reading, c.unread = r.end+int64(c.unread)*r.item, 0
 	if r.wake == 0 {
 		s.compute(c)
 		return

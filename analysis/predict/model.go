@@ -66,7 +66,7 @@ func (m *Model) predict(w *workload, changes []Change) (Prediction, error) {
 	p := Prediction{WorkShare: 1}
 	for i, c := range changes {
 		texts[i] = c.text
-		p.ChangesModel = p.ChangesModel || c.ChangesModel()
+		p.ChangesModel = p.ChangesModel || c.what == changeDelay
 	}
 	p.Change = strings.Join(texts, " ")
 	took, before := base, w.End-m.t.Begin

@@ -77,7 +77,7 @@ func (s *simulator) run() (int64, error) {
 		if len(c.log.Acts) > 0 {
 			c.acts = append(c.acts, 0) // the first act is the initialization
 		}
-		s.wake(c, 0)
+		s.wake(c)
 	}
 	s.start()
 	for s.err == nil && s.events.Len() > 0 {
@@ -261,9 +261,7 @@ func (s *simulator) resume(c *clientModel) {
 		return
 	}
 	c.waits = false
-	messages := c.unread
-	c.unread = 0
-	s.wake(c, messages)
+	s.wake(c)
 }
 
 // publish says what an act sends.

@@ -11,12 +11,13 @@
 //	trace.go      the types
 //	read.go       Read: entry by entry, pass by pass
 //	events.go     what an event or an effect means for the clients
-//	totals.go     the sums over the run: of clients, links and channels; and how accurate promises were
+//	totals.go     the sums over the run, and how accurate promises were
 //	path.go       both critical paths, as clocks that travel with messages
 //	computing.go  how long a client computed, and how long it waited for a core
 //	blame.go      which client holds a waiting client back, when that changes, and by how much simulated time
 //	profile.go    how many clients computed at once
 //	log.go        what every client did, with the acts that no report mentions
+//	links.go      numbers of links and channels
 //
 // # Duties of the caller
 //

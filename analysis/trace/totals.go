@@ -83,51 +83,6 @@ func (t *tracer) countMessage(id LinkID, m *metasim.Message, lost bool) {
 	l.Least = min(l.Least, m.Due.Time-m.Sent.Time)
 }
 
-// unknownChannel is the channel of a link that is not known.
-const unknownChannel = ^uint32(0)
-
-func (a LinkID) compare(b LinkID) int {
-	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Channel, b.Channel))
-}
-
-// channel returns the index of a channel in Timeline.Channels.
-func (t *tracer) channel(name string) uint32 {
-	i, known := t.channels[name]
-	if !known {
-		i = uint32(len(t.tl.Channels))
-		t.channels[name] = i
-		t.tl.Channels = append(t.tl.Channels, name)
-	}
-	return i
-}
-
-func (t *tracer) linkOf(hop *metasim.Hop) LinkID {
-	return LinkID{hop.From, hop.To, t.channel(hop.Channel)}
-}
-
-// link returns the totals of a link.
-func (t *tracer) link(id LinkID) *LinkTotals {
-	l := t.links[id]
-	if l == nil {
-		l = &LinkTotals{LinkID: id, Least: metasim.Forever, Reaction: -1}
-		t.links[id] = l
-	}
-	return l
-}
-
-// leastDelay returns the lookahead of a link.
-func leastDelay(delays metasim.Delays, from, to, channel string) metasim.Time {
-	if delays == nil {
-		return 0
-	}
-	if common, ok := delays.(metasim.CommonDelays); ok {
-		if link, ok := common.Common(channel); ok {
-			return link.Min()
-		}
-	}
-	return delays.Link(from, to, channel).Min()
-}
-
 // A promiseAccuracy compares what a client's reports promised with what it sent. Every report counts, because other clients wait
 // after every report: a client that sends once in a hundred ticks and promises one tick each time promises almost nothing.
 type promiseAccuracy struct {
