@@ -112,7 +112,7 @@ func TestOneStepLinksAreThoseThatKnowNothing(t *testing.T) {
 
 // mayCarry returns the channels of links from one client to another, or some of every kind that there may be.
 func mayCarry(ports map[*scenarios.Client]catalog.Ports, from, to *scenarios.Client) (channels []string, known bool) {
-	kinds := []string{"A", "AB", "B", "OTHER"}
+	kinds := []string{"A", "AB", "AC", "B", "OTHER"}
 	pubs, subscribes := ports[from].Publications, ports[to].Subscriptions
 	matched := func(channel string) bool {
 		for _, sub := range subscribes {
