@@ -14,7 +14,7 @@ type client struct {
 	name     string
 	state    state
 	reaction Time
-	subs     []pattern
+	subs     []Pattern
 	pubs     []publication // in order of channel
 
 	clock  Instant // its last activity that it reported

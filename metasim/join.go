@@ -12,7 +12,7 @@ func (d *Dispatcher) join(ev *Join) {
 		return
 	}
 	for _, s := range ev.Subscriptions {
-		p, err := compilePattern(s)
+		p, err := CompilePattern(s)
 		if err != nil {
 			d.evict(c, &Violation{Rule: BadSubscription, Channel: s})
 			return
@@ -121,15 +121,15 @@ type directory struct {
 
 type subscriber struct {
 	id ClientID
-	pattern
+	Pattern
 }
 
 func newDirectory(clients []client) *directory {
 	d := &directory{plain: map[string][]ClientID{}, publishers: map[string]int{}}
 	for i := range clients {
 		for _, s := range clients[i].subs {
-			d.plain[s.name] = append(d.plain[s.name], ClientID(i))
-			if s.expr != nil {
+			d.plain[s.text] = append(d.plain[s.text], ClientID(i))
+			if !s.IsName() {
 				d.patterns = append(d.patterns, subscriber{ClientID(i), s})
 			}
 		}
@@ -144,7 +144,7 @@ func newDirectory(clients []client) *directory {
 func (d *directory) subscribers(channel string) []ClientID {
 	ids := slices.Clone(d.plain[channel])
 	for _, p := range d.patterns {
-		if p.match(channel) {
+		if p.Match(channel) {
 			ids = append(ids, p.id)
 		}
 	}

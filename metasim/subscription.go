@@ -2,35 +2,44 @@ package metasim
 
 import "regexp"
 
-// A pattern is a subscription: a channel name, or an LCM regular expression that matches a whole name.
-type pattern struct {
-	name string
+// A Pattern is a subscription that was compiled: a channel name, or an LCM regular expression that matches a whole name. An
+// expression also matches the channel that is called as it is written: "A+" is a name too.
+type Pattern struct {
+	text string
 	expr *regexp.Regexp // nil for a plain name
 }
 
-func (p pattern) match(channel string) bool {
-	return p.name == channel || p.expr != nil && p.expr.MatchString(channel)
-}
-
-func compilePattern(s string) (pattern, error) {
+// CompilePattern compiles a subscription. Its error is that of a Go regular expression.
+func CompilePattern(s string) (Pattern, error) {
 	if regexp.QuoteMeta(s) == s {
-		return pattern{name: s}, nil
+		return Pattern{text: s}, nil
 	}
 	if _, err := regexp.Compile(s); err != nil { // as it stands: "X)|(Y" is none
-		return pattern{}, err
+		return Pattern{}, err
 	}
 	expr, err := regexp.Compile("^(?:" + s + ")$")
-	return pattern{name: s, expr: expr}, err
+	return Pattern{text: s, expr: expr}, err
 }
+
+// Match reports whether the subscription is for a channel.
+func (p Pattern) Match(channel string) bool {
+	return p.text == channel || p.expr != nil && p.expr.MatchString(channel)
+}
+
+// Text is the subscription as it was written.
+func (p Pattern) Text() string { return p.text }
+
+// IsName reports that the subscription is for one channel alone, which is called Text.
+func (p Pattern) IsName() bool { return p.expr == nil }
 
 // CheckSubscription reports why s cannot be a subscription, as a Go regular expression error, or nil.
 func CheckSubscription(s string) error {
-	_, err := compilePattern(s)
+	_, err := CompilePattern(s)
 	return err
 }
 
 // MatchSubscription reports whether a subscription is for a channel. One that CheckSubscription refuses is for none.
 func MatchSubscription(s, channel string) bool {
-	p, err := compilePattern(s)
-	return err == nil && p.match(channel)
+	p, err := CompilePattern(s)
+	return err == nil && p.Match(channel)
 }

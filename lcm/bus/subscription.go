@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"sync"
 
@@ -97,8 +96,7 @@ const messageCost = 128
 
 // A pattern matches whole channel names. It caches its results, as there are few channels and many messages.
 type pattern struct {
-	text string
-	expr *regexp.Regexp // nil: a plain name
+	metasim.Pattern
 	seen map[string]bool
 }
 
@@ -118,26 +116,23 @@ func compile(s string) (*pattern, error) {
 	if len(s) > maxPattern {
 		return nil, fmt.Errorf("a subscription of %d bytes; use at most %d", len(s), maxPattern)
 	}
-	if err := metasim.CheckSubscription(s); err != nil {
+	p, err := metasim.CompilePattern(s)
+	if err != nil {
 		return nil, fmt.Errorf("the subscription %q is no regular expression: %w", s, err)
 	}
-	if regexp.QuoteMeta(s) == s {
-		return &pattern{text: s}, nil
-	}
-	expr, err := regexp.Compile("^(?:" + s + ")$")
-	return &pattern{text: s, expr: expr, seen: map[string]bool{}}, err
+	return &pattern{Pattern: p, seen: map[string]bool{}}, nil
 }
 
 func (p *pattern) match(channel string) bool {
-	if p.expr == nil || p.text == channel {
-		return p.text == channel
+	if p.IsName() {
+		return p.Match(channel)
 	}
 	match, seen := p.seen[channel]
 	if !seen {
 		if len(p.seen) >= maxSeen {
 			clear(p.seen)
 		}
-		match = p.expr.MatchString(channel)
+		match = p.Match(channel)
 		p.seen[channel] = match
 	}
 	return match

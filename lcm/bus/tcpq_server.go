@@ -104,7 +104,7 @@ func (s *tcpqServer) receive(p *session, f *frame) error {
 	case frameUnsubscribe:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if i := slices.IndexFunc(p.patterns, func(q *pattern) bool { return q.text == f.text }); i >= 0 {
+		if i := slices.IndexFunc(p.patterns, func(q *pattern) bool { return q.Text() == f.text }); i >= 0 {
 			p.patterns = slices.Delete(p.patterns, i, i+1)
 		}
 	}

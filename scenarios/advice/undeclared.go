@@ -2,7 +2,6 @@ package advice
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 
@@ -120,8 +119,8 @@ func (r *review) channels(from, to int, published map[string]bool) (names []stri
 		return nil, false
 	}
 	for _, s := range recipient.Ports.Subscriptions {
-		switch {
-		case regexp.QuoteMeta(s) != s:
+		switch p, err := metasim.CompilePattern(s); {
+		case err != nil || !p.IsName():
 			return nil, false
 		case !published[s]: // else the recipient is taken to receive it from the models that publish it
 			names = append(names, s)

@@ -7,11 +7,11 @@ package flow
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"metasim/delay"
 	"metasim/federates/catalog"
+	"metasim/metasim"
 )
 
 // effort bounds what the questions to one Graph may cost: names, channels and links that are looked at.
@@ -77,7 +77,7 @@ func (g *Graph) Connect() (unheard, unpublished []Port, err error) {
 				heard[Port{to, channel}] = true
 			}
 			for _, s := range exprs {
-				if s.expr.MatchString(channel) {
+				if s.Match(channel) {
 					g.Edges = append(g.Edges, Edge{i, s.Group, channel})
 					heard[s.Port] = true
 				}
@@ -104,23 +104,23 @@ func (g *Graph) Connect() (unheard, unpublished []Port, err error) {
 // An expression is a subscription by regular expression.
 type expression struct {
 	Port
-	expr *regexp.Regexp
+	metasim.Pattern
 }
 
-// subscriptions sorts the subscriptions into names and regular expressions, as package metasim does.
+// subscriptions sorts the subscriptions into names and regular expressions.
 func (g *Graph) subscriptions() (byName map[string][]int, exprs []expression, err error) {
 	byName = map[string][]int{}
 	for i := range g.Groups {
 		for _, s := range g.Groups[i].Ports.Subscriptions {
-			if regexp.QuoteMeta(s) == s {
-				byName[s] = append(byName[s], i)
-				continue
-			}
-			expr, err := regexp.Compile("^(?:" + s + ")$")
-			if err != nil {
+			p, err := metasim.CompilePattern(s)
+			switch {
+			case err != nil:
 				return nil, nil, err
+			case p.IsName():
+				byName[s] = append(byName[s], i)
+			default:
+				exprs = append(exprs, expression{Port{i, s}, p})
 			}
-			exprs = append(exprs, expression{Port{i, s}, expr})
 		}
 	}
 	return byName, exprs, nil

@@ -36,6 +36,14 @@ func TestEdgesAndLooseEnds(t *testing.T) {
 	assert.Error(t, err)
 }
 
+// LCM itself calls a channel "A+" if asked to. The expression of that text is for it too, as it is in a run.
+func TestANameThatIsAnExpression(t *testing.T) {
+	g, unheard, unpublished := connected(t, nil, model("a", []string{"A+"}, nil), model("b", nil, []string{"A+"}))
+	assert.Equal(t, []Edge{{0, 1, "A+"}}, g.Edges)
+	assert.Empty(t, unheard)
+	assert.Empty(t, unpublished)
+}
+
 func TestTheLastRuleDecides(t *testing.T) {
 	g, _, _ := connected(t, []delay.Rule{{}, {From: "a", Spec: delay.Spec{Delay: delay.Constant(5)}}, {Channel: "Z"}},
 		model("a", []string{"X"}, nil), model("b", []string{"X"}, []string{"X"}))
