@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"metasim/internal/problem"
 )
 
 // open opens a regular file. It refuses files outside of the directory, unless d.outside is set; os.Root also refuses symbolic
@@ -40,6 +42,33 @@ func (d directory) open(name string) (io.ReadCloser, error) {
 		return nil, d.explain(name, err)
 	}
 	return f, nil
+}
+
+// readSource reads a whole scenario file. What is wrong with the file is an *problem.Invalid, as it is the scenario's fault.
+func readSource(file string) ([]byte, error) {
+	wrong := func(format string, args ...any) error {
+		return &problem.Invalid{Problems: []problem.Problem{{File: file, Message: fmt.Sprintf(format, args...)}}}
+	}
+	info, err := os.Stat(file)
+	switch {
+	case os.IsNotExist(err):
+		return nil, wrong("there is no such file; check the path")
+	case err != nil:
+		return nil, wrong("cannot be read (%v); check the path and its permissions", err)
+	case info.IsDir():
+		return nil, wrong("is a directory; name the *.metasim.yaml file in it")
+	case !info.Mode().IsRegular():
+		return nil, wrong("is no regular file; copy the scenario into a file first")
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, wrong("cannot be read (%v); check its permissions", err)
+	}
+	text, err := readUpTo(f, maxBytes)
+	if err != nil {
+		return nil, wrong("cannot be read (%v); try again", err)
+	}
+	return text, nil
 }
 
 // readUpTo reads a file and closes it. Where the file has more bytes than most, it returns most + 1 of them.
@@ -96,7 +125,7 @@ func findCommand(dir, command string) (string, error) {
 	found, err := exec.LookPath(file)
 	switch {
 	case err == nil:
-		return found, nil
+		return found, checkInterpreter(found, command)
 	case errors.Is(err, fs.ErrPermission):
 		return "", fmt.Errorf("%q may not be executed; make it executable (chmod +x)", command)
 	case filepath.Base(command) != command:
@@ -106,6 +135,42 @@ func findCommand(dir, command string) (string, error) {
 	return "", fmt.Errorf("there is no program %q in PATH; install it, or write ./%[1]s for one beside the scenario",
 		command)
 }
+
+// checkInterpreter returns an error that names the interpreter of a script, where it is missing: the system's own error is that
+// the script is. A file that cannot be read is no script.
+func checkInterpreter(program, command string) error {
+	info, err := os.Stat(program)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(program)
+	if err != nil {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxInterpreter))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil
+	}
+	line, isScript := strings.CutPrefix(string(text), "#!")
+	if line, _, _ = strings.Cut(line, "\n"); !isScript {
+		return nil
+	}
+	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' })
+	if len(words) == 0 {
+		return fmt.Errorf("%q begins with #! and names no interpreter; write one, such as #!/bin/sh", command)
+	}
+	if _, err := os.Stat(words[0]); !filepath.IsAbs(words[0]) || !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if name, windows := strings.CutSuffix(words[0], "\r"); windows {
+		return fmt.Errorf("%q has line ends of Windows, so its interpreter is looked for as %q instead of %s; save it with line ends of Unix",
+			command, words[0], name)
+	}
+	return fmt.Errorf("%q is a script for %s, and there is no such program; install it, or mend the first line of the script", command, words[0])
+}
+
+// maxInterpreter is how much of a script Linux reads to find its interpreter.
+const maxInterpreter = 256
 
 // within returns the path that a path of the scenario stands for.
 func within(dir, name string) string {

@@ -121,3 +121,30 @@ clients:
 		assert.Equal(t, dir, s.Clients[i].WorkDir)
 	}
 }
+
+// The system says of a script without its interpreter that the script is missing.
+func TestAMissingInterpreterIsNamed(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows starts no scripts")
+	}
+	dir := t.TempDir()
+	for first, want := range map[string]string{
+		"#!/bin/sh\n":                       "",
+		"#! /bin/sh -e\n":                   "",
+		"#!./relative\n":                    "",
+		"echo\n":                            "",
+		"#!/usr/bin/pyton3\n":               `"./s" is a script for /usr/bin/pyton3, and there is no such program; install it, or mend the first line of the script`,
+		"#! /opt/no/python\t-u\nrest":       `"./s" is a script for /opt/no/python, and there is no such program; install it, or mend the first line of the script`,
+		"#!/bin/sh\r\necho\r\n":             `"./s" has line ends of Windows, so its interpreter is looked for as "/bin/sh\r" instead of /bin/sh; save it with line ends of Unix`,
+		"#!\n":                              `"./s" begins with #! and names no interpreter; write one, such as #!/bin/sh`,
+		"#!/no/" + strings.Repeat("x", 300): "there is no such program",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "s"), []byte(first), 0o700))
+		_, err := findCommand(dir, "./s")
+		if want == "" {
+			require.NoError(t, err, first)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -26,10 +26,10 @@ func Load(file string, o Overrides) (*Scenario, []problem.Problem, error) {
 // it begin.
 func Parse(file string, text []byte, o Overrides) (*Scenario, []problem.Problem, error) {
 	root, problems := parse(file, text)
-	if problems != nil {
+	if root == nil {
 		return nil, nil, &problem.Invalid{Problems: problem.Sorted(problems)}
 	}
-	return build(root, filepath.Dir(file), o, false)
+	return build(root, problems, filepath.Dir(file), o, false)
 }
 
 // Restore makes a Scenario of what Resolved returned. Dir is where its paths begin; neither its files nor its commands need to
@@ -39,17 +39,17 @@ func Restore(resolved []byte, dir string) (*Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the resolved scenario is no JSON (%w); use the manifest as it was written", err)
 	}
-	s, _, err := build(treeOf(plain), dir, Overrides{}, true) // its warnings were reported when it ran
+	s, _, err := build(treeOf(plain), nil, dir, Overrides{}, true) // its warnings were reported when it ran
 	return s, err
 }
 
-// build makes a Scenario of a tree. For a restored one it checks no file, no command and not how the clients fit together.
-func build(root *node, dir string, o Overrides, restored bool) (*Scenario, []problem.Problem, error) {
+// build makes a Scenario of a tree, in which some problems were found already. For a restored one it checks no file, no command and not how the clients fit together.
+func build(root *node, problems []problem.Problem, dir string, o Overrides, restored bool) (*Scenario, []problem.Problem, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s has no absolute path (%w); change into a directory that exists", dir, err)
 	}
-	problems := o.apply(root)
+	problems = append(problems, o.apply(root)...)
 	c := &checker{root: root, dir: directory{absolute, o.AllowOutside}, restored: restored,
 		bad: map[string]bool{}, names: map[string]int{}}
 	if err := c.check(); err != nil {

@@ -1,8 +1,10 @@
 package scenarios
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -168,4 +170,34 @@ clients:
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 	assert.Contains(t, warnings[0].Message, "too large to look for rules that match no link")
+}
+
+// A byte order mark, which some editors write, is no part of the text.
+func TestAByteOrderMarkIsNoMistake(t *testing.T) {
+	const text = "name: x\nuntil: 1s\nclients: [{name: a, model: sink, with: {channels: [A]}}]\n"
+	s, _, err := Parse("x.yaml", []byte("\ufeff"+text), Overrides{})
+	require.NoError(t, err)
+	require.Equal(t, "x", s.Name)
+	_, _, err = Parse("x.yaml", []byte("\ufeffnam: x\n"+text), Overrides{})
+	require.ErrorContains(t, err, `x.yaml:1:1: nam: "nam" is unknown here`)
+}
+
+// Whatever a distribution has and lacks, what a message says to add is then accepted.
+func TestWhatIsSuggestedIsAccepted(t *testing.T) {
+	add := regexp.MustCompile(`; add (\w+: \w[\w.]*)`)
+	for _, has := range []string{
+		"normal: {mean: 1ms}", "normal: {mean: 1ms, stddev: 100us}", "normal: {min: 3s, stddev: 1ms}", "normal: {stddev: 1ms}",
+		"exponential: {mean: 1ms}", "exponential: {mean: 1ns}", "exponential: {min: 5s}", "lognormal: {mean: 2ms, stddev: 1ms}",
+		"lognormal: {min: 2s}", "gamma: {mean: 7us}", "gamma: {min: 300ms, stddev: 1s}", "uniform: {max: 3ms}", "uniform: {min: 1h}",
+	} {
+		text := "name: x\nuntil: 1s\nclients: [{name: a, model: sink, with: {channels: [A]}}]\nlinks: [{delay: {" + has + "}}]\n"
+		_, _, err := Parse("x.yaml", []byte(text), Overrides{})
+		found := add.FindAllStringSubmatch(fmt.Sprint(err), -1)
+		require.NotEmpty(t, found, "%s: %v", has, err)
+		for _, f := range found {
+			text = strings.TrimSuffix(text, "}}}]\n") + ", " + f[1] + "}}}]\n"
+		}
+		_, _, err = Parse("x.yaml", []byte(text), Overrides{})
+		require.NoError(t, err, text)
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,37 +23,105 @@ import (
 )
 
 // parse reads YAML, of which JSON is a part, into nodes. It refuses anchors, aliases, merge keys, tags, directives and further
-// documents, so that a file means what it shows and no small file can expand into a large one.
+// documents, so that a file means what it shows and no small file can expand into a large one. The root is nil where too little
+// was understood to look for other problems.
 func parse(file string, text []byte) (*node, []problem.Problem) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // the byte order mark that some editors write
 	if problems := checkText(file, text); problems != nil {
 		return nil, problems
 	}
+	root, problems, broken := parseOnce(file, text)
+	if broken == nil {
+		return root, problems
+	}
+	text = bytes.Clone(text)
+	behind := 0 // what was left out last begins there
+	for i := 0; broken != nil && i < maxSyntax; i++ {
+		if broken.begin+1 != behind { // else it may be no YAML only because what followed was left out
+			problems = append(problems, broken.Problem)
+		}
+		behind = broken.begin
+		if !blank(text, broken.begin) { // it is left out, so that the rest is read as well
+			return nil, problems
+		}
+		var found []problem.Problem
+		if root, found, broken = parseOnce(file, text); broken == nil && root != nil {
+			problems = append(problems, found...) // keys that are written twice
+		}
+	}
+	return nil, problems
+}
+
+// maxSyntax is how many places are named that are no YAML.
+const maxSyntax = 10
+
+// A syntaxError is a place that is no YAML.
+type syntaxError struct {
+	problem.Problem
+	begin int // the line where what it breaks begins
+}
+
+// parseOnce is parse up to the first place that is no YAML.
+func parseOnce(file string, text []byte) (root *node, problems []problem.Problem, broken *syntaxError) {
 	tokens := lexer.Tokenize(string(text))
 	if problems := checkTokens(file, tokens); problems != nil {
-		return nil, problems
+		return nil, problems, nil
 	}
 	tree, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		return nil, []problem.Problem{syntaxProblem(file, err)}
+		return nil, nil, newSyntaxError(file, tokens, err)
 	}
 	c := converter{file: file}
 	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
-		return nil, []problem.Problem{{File: file, Message: "holds nothing but comments; " + begin}}
+		return nil, []problem.Problem{{File: file, Message: "holds nothing but comments; " + begin}}, nil
 	}
-	root := c.node(tree.Docs[0].Body)
-	if c.problems != nil {
-		return nil, c.problems
-	}
-	return root, nil
+	return c.node(tree.Docs[0].Body), c.problems, nil
 }
 
-func syntaxProblem(file string, err error) problem.Problem {
-	at, message := place{file: file}, "is no YAML here; check indentation, brackets and quotes"
+func newSyntaxError(file string, tokens token.Tokens, err error) *syntaxError {
+	at, why := place{file: file}, ""
 	var syntax *yaml.SyntaxError
 	if errors.As(err, &syntax) {
-		at, message = placeOf(file, syntax.Token), fmt.Sprintf("is no YAML here (%s); check indentation, brackets and quotes", syntax.Message)
+		at, why = placeOf(file, syntax.Token), " ("+syntax.Message+")"
 	}
-	return at.problem(nil, message)
+	message := "is no YAML here" + why + "; check indentation, brackets and quotes"
+	broken := &syntaxError{at.problem(nil, message), at.line}
+	var open []int // the lines of the brackets that are open before it
+	for _, t := range tokens {
+		switch {
+		case t.Position.Line >= at.line:
+			return broken
+		case t.Type == token.SequenceStartType || t.Type == token.MappingStartType:
+			open = append(open, t.Position.Line)
+		case (t.Type == token.SequenceEndType || t.Type == token.MappingEndType) && len(open) > 0:
+			open = open[:len(open)-1]
+		}
+		if broken.begin = at.line; len(open) > 0 {
+			broken.begin = open[0]
+		}
+	}
+	return broken
+}
+
+// blank overwrites a line and those behind it that are indented deeper, which belong to it. It reports whether there was
+// anything in them.
+func blank(text []byte, line int) (some bool) {
+	depth := 0
+	for i := 1; len(text) > 0; i++ {
+		row, rest, _ := bytes.Cut(text, []byte{'\n'})
+		indent, empty := len(row)-len(bytes.TrimLeft(row, " ")), len(bytes.TrimSpace(row)) == 0
+		if i == line {
+			depth = indent
+		} else if i > line && !empty && indent <= depth {
+			break
+		}
+		if i >= line && line > 0 {
+			some = some || !empty
+			copy(row, bytes.Repeat([]byte{' '}, len(row)))
+		}
+		text = rest
+	}
+	return some
 }
 
 // refused are the features of YAML that scenarios do not use, and what to write instead.
@@ -263,33 +330,6 @@ func treeOf(plain any) *node {
 
 // begin is the remedy for a file without a scenario.
 const begin = `begin with "name: my-scenario" and a list of clients`
-
-// readSource reads a whole scenario file. What is wrong with the file is an *problem.Invalid, as it is the scenario's fault.
-func readSource(file string) ([]byte, error) {
-	wrong := func(format string, args ...any) error {
-		return &problem.Invalid{Problems: []problem.Problem{{File: file, Message: fmt.Sprintf(format, args...)}}}
-	}
-	info, err := os.Stat(file)
-	switch {
-	case os.IsNotExist(err):
-		return nil, wrong("there is no such file; check the path")
-	case err != nil:
-		return nil, wrong("cannot be read (%v); check the path and its permissions", err)
-	case info.IsDir():
-		return nil, wrong("is a directory; name the *.metasim.yaml file in it")
-	case !info.Mode().IsRegular():
-		return nil, wrong("is no regular file; copy the scenario into a file first")
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, wrong("cannot be read (%v); check its permissions", err)
-	}
-	text, err := readUpTo(f, maxBytes)
-	if err != nil {
-		return nil, wrong("cannot be read (%v); try again", err)
-	}
-	return text, nil
-}
 
 // checkText refuses texts that the YAML parser should not get: too large, empty, with bytes that are no text, or indented with
 // tabs.

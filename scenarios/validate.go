@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"metasim/delay"
 	"metasim/internal/problem"
 	"metasim/internal/suggest"
+	"metasim/metasim"
 )
 
 // A schemaProblem is a problem and its path: the value there cannot be used.
@@ -106,7 +108,7 @@ func (v *validator) report(e *jsonschema.ValidationError) {
 		}
 	case *kind.Required:
 		for _, key := range k.Missing {
-			v.add(here.to(key), false, "%s", v.missing(rule, key))
+			v.add(here.to(key), false, "%s", v.missing(found, rule, key))
 		}
 	case *kind.DependentRequired:
 		v.add(here.to(k.Prop), true, "belongs to %s; add %[1]s, or remove %[2]s", strings.Join(k.Missing, ", "), k.Prop)
@@ -209,8 +211,8 @@ func (v *validator) rule(address string) object {
 	return rule
 }
 
-// missing is the message for a required key that is missing.
-func (v *validator) missing(rule object, key string) string {
+// missing is the message for a required key that is missing in a mapping.
+func (v *validator) missing(found *node, rule object, key string) string {
 	properties, _ := rule["properties"].(object) // the message for a key without a description has its name alone
 	property, _ := properties[key].(object)
 	if address, ok := property["$ref"].(string); ok {
@@ -220,8 +222,27 @@ func (v *validator) missing(rule object, key string) string {
 	if text, ok := property["description"].(string); ok {
 		doc = " (" + strings.TrimSuffix(text, ".") + ")"
 	}
-	if text := example(property); text != "" {
+	if text := cmp.Or(fitting(found, key), example(property)); text != "" {
 		line += ": " + text
 	}
 	return fmt.Sprintf("is missing%s; add %s", doc, line)
+}
+
+// fitting returns a time for a bound or the mean of a distribution that goes with those that the mapping has; empty for any other
+// key, and where there are none.
+func fitting(found *node, key string) string {
+	given := func(key string) metasim.Time {
+		d, err := delay.ParseDuration(found.child(key).word())
+		if err != nil {
+			return 0 // it is missing, or a problem of its own
+		}
+		return d
+	}
+	switch greater := max(given("mean"), given("max")); {
+	case key == "min" && greater > 0:
+		return (greater / 2).String()
+	case (key == "mean" || key == "max") && given("min") > 0:
+		return given("min").Add(given("min")).String()
+	}
+	return ""
 }
