@@ -28,6 +28,7 @@ import (
 var programs = map[string]testprogram.Program{
 	"stubborn": stubborn,
 	"exit3":    exit3,
+	"where":    where,
 	"leaver":   leaver,
 	"stuck":    stuck,
 	"liar":     liar,
@@ -161,4 +162,10 @@ func carryOut(t *testing.T, sc *scenarios.Scenario, o run.Options) *run.Outcome 
 func logger() (*slog.Logger, *bytes.Buffer) {
 	var b bytes.Buffer
 	return slog.New(slog.NewTextHandler(&b, nil)), &b
+}
+
+// where says in which directory it is, by its environment and by the system, and ends.
+func where([]string) error {
+	dir, err := os.Getwd()
+	return errors.Join(err, fmt.Errorf("PWD %s dir %s", os.Getenv("PWD"), dir))
 }

@@ -53,7 +53,7 @@ const (
 func startProcess(clients []string, argv []string, workDir string, env []string, logs string) (*process, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = workDir
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = environment(workDir, env)
 	ownGroup(cmd)
 	log := filepath.Join(logs, clients[0])
 	p := &process{clients: clients, cmd: cmd, stdout: log + ".stdout", stderr: log + ".stderr", ending: ending{done: make(chan struct{})}}
@@ -72,6 +72,16 @@ func startProcess(clients []string, argv []string, workDir string, env []string,
 		return nil, fmt.Errorf("client %q cannot be started: %w", clients[0], err)
 	}
 	return p, nil
+}
+
+// environment is this process's environment for a process in another directory, empty for the same one, with more behind it.
+// Go sets PWD itself only where nothing is added.
+func environment(workDir string, more []string) []string {
+	env := os.Environ()
+	if workDir != "" {
+		env = append(env, "PWD="+workDir)
+	}
+	return append(env, more...)
 }
 
 // wait waits for the end of the process. It is called once.

@@ -108,8 +108,8 @@ func replayCommand(cl *scenarios.Client, argv []string, workDir string, o Replay
 		Run: func(ctx context.Context, l wire.Listener, token string) error {
 			cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 			cmd.Dir = workDir
-			cmd.Env = slices.Concat(os.Environ(), o.Env,
-				[]string{"METASIM_SERVER=" + l.URL(), "METASIM_CLIENT=" + cl.Name, "METASIM_TOKEN=" + token})
+			cmd.Env = environment(workDir, slices.Concat(o.Env,
+				[]string{"METASIM_SERVER=" + l.URL(), "METASIM_CLIENT=" + cl.Name, "METASIM_TOKEN=" + token}))
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
 			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 			cmd.WaitDelay = interruptWait

@@ -36,6 +36,16 @@ func TestProcessEnds(t *testing.T) {
 	require.Equal(t, "prog", manifest(t, out.RunDir).Lost)
 }
 
+// Shells and programs trust PWD, so it is the directory in which a command is started.
+func TestPWD(t *testing.T) {
+	sc := parse(t, withCommand("where", "x", ""))
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	sc.Clients[0].WorkDir = dir
+	out := fails(t, t.Context(), sc, options(t, "mem"))
+	require.Contains(t, out.Error, fmt.Sprintf("PWD %s dir %[1]s", dir))
+}
+
 // A file that is no program cannot be started.
 func TestProcessDoesNotStart(t *testing.T) {
 	sc := parse(t, withCommand("exit3", "x", ""))
