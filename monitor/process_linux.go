@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -160,7 +161,7 @@ func waitsFor(dir string) string {
 		case 232: // epoll_wait
 			return inputOr(int32(c.args[3]) > 0)
 		case 2: // open
-			return "to open a file"
+			return "to open " + opened(dir, c.args[0])
 		case 34: // pause
 			return "for a signal"
 		}
@@ -175,7 +176,7 @@ func waitsFor(dir string) string {
 	case syscall.SYS_ACCEPT, syscall.SYS_ACCEPT4, syscall.SYS_CONNECT:
 		return "for a connection"
 	case syscall.SYS_OPENAT:
-		return "to open a file"
+		return "to open " + opened(dir, c.args[1])
 	case syscall.SYS_FLOCK, syscall.SYS_FCNTL:
 		return "for a lock on" + object(dir, " ", c.args[0])
 	case syscall.SYS_FUTEX:
@@ -213,6 +214,43 @@ func object(dir, link string, fd uint64) string {
 		return link + "a pipe"
 	}
 	return link + plain(name)
+}
+
+// opened names the file whose path a thread has at an address, as far as it can be read. To open a FIFO takes another process that
+// opens its other end.
+func opened(dir string, address uint64) string {
+	name := textAt(filepath.Join(dir, "mem"), int64(address))
+	if name == "" {
+		return "a file"
+	}
+	path := filepath.Join(dir, "root", name)
+	if !filepath.IsAbs(name) {
+		path = filepath.Join(dir, "cwd", name)
+		if from, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil {
+			name = filepath.Join(from, name)
+		}
+	}
+	name = plain(name)
+	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		return "the FIFO " + name + ", whose other end no process has opened"
+	}
+	return name
+}
+
+// textAt reads a path that ends with NUL in the memory of a process; empty if it cannot be read.
+func textAt(memory string, address int64) string {
+	f, err := os.Open(memory)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	text := make([]byte, 4096)
+	n, err := f.ReadAt(text, address) // the memory may end behind the path
+	path, _, ends := bytes.Cut(text[:n], []byte{0})
+	if err != nil && !ends {
+		return ""
+	}
+	return string(path)
 }
 
 // together says what several threads wait for: each thing once, the least specific one last.

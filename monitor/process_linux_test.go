@@ -60,6 +60,19 @@ func TestAsleep(t *testing.T) {
 	require.NotContains(t, v.in, "\x1b")
 }
 
+// A FIFO that nobody opens at its other end is named, whatever its path begins at.
+func TestOpensAFIFO(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "frames.fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	want := "it waits to open the FIFO " + fifo + ", whose other end no process has opened"
+	eventually(t, starts(t, nil, "cat", fifo), sleeps, want)
+	eventually(t, starts(t, nil, "env", "-C", dir, "cat", "frames.fifo"), sleeps, want)
+	require.Empty(t, textAt("/proc/self/mem", 1))
+	require.Empty(t, textAt("/no/such/file", 1))
+	require.Equal(t, "a file", opened("/proc/self", 1))
+}
+
 // A process that was stopped is told from one that a debugger holds.
 func TestStopped(t *testing.T) {
 	pid := starts(t, nil, "sleep", "100")

@@ -118,7 +118,7 @@ function row(c, view) {
   part("ask").dataset.client = c.name;
   part("does").dataset.does = c.state;
   write(part("word"), c.state);
-  write(part("since"), c.state !== "left" && c.since_s >= 1 ? duration(c.since_s) : "");
+  write(part("since"), c.state !== "left" && c.since_s >= 1 ? "for " + duration(c.since_s) : "");
   write(part("at"), seconds(c.at), c.at.text);
   write(part("safe"), seconds(c.safe), c.safe.text);
   write(part("queue"), String(c.queued));

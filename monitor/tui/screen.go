@@ -164,7 +164,7 @@ func columns(v *monitor.View, width int) []column {
 	all := []column{
 		{title: "client", width: nameWidth(v, width), cell: func(c *monitor.Client) (string, style) { return c.Name, blame(c, bold) }},
 		{title: "does", width: 12, cell: func(c *monitor.Client) (string, style) { return c.State, states[c.State] }},
-		{title: "since", width: 7, right: true, least: 110, cell: text(func(c *monitor.Client) string { return since(c.SinceS) })},
+		{title: "for", width: 7, right: true, least: 110, cell: text(func(c *monitor.Client) string { return since(c.SinceS) })},
 		{title: "at", width: 12, right: true, least: narrow + 26, cell: text(func(c *monitor.Client) string { return at(c.At) })},
 		{title: "safe until", width: 12, right: true, least: 94, cell: text(func(c *monitor.Client) string { return at(c.Safe) })},
 		{title: "queue", width: 6, right: true, least: 124, cell: text(func(c *monitor.Client) string { return fmt.Sprint(c.Queued) })},
