@@ -13,6 +13,7 @@ help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 build: ## build bin/metasim
+	@test -e bin/metasim || echo "building metasim: the first time takes a minute or two"
 	$(GO) build -o bin/metasim ./cmd/metasim
 
 demo: build ## build, and run the flagship: a pole balanced over a bad network, then one that falls

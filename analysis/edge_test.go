@@ -131,7 +131,7 @@ func TestAdviceOnSilence(t *testing.T) {
 	require.Len(t, unused, 2)
 	require.GreaterOrEqual(t, unused[0].CostS, unused[1].CostS)
 	require.Greater(t, unused[0].CostS, 0.02*r.WallS)
-	const advised = " subscribes to %s and waited for it, but %s never sent anything on it; remove the subscription, or let %[2]s promise (NoSendBefore)"
+	const advised = " subscribes to %s and waited for it, but %s never sent anything on it; remove the subscription, or let %[2]s promise (Promise)"
 	require.Contains(t, []string{"a" + fmt.Sprintf(advised, "B", "b"), "b" + fmt.Sprintf(advised, "A", "a")}, unused[0].Text)
 
 	unused, _ = advice(5*ms, 0, &journal.TornError{Reason: "it was cut"})

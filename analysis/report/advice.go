@@ -75,7 +75,7 @@ func missingPromises(t *trace.Timeline, r *Report) []Advice {
 		text := ""
 		if reacted := quickest(r, c.Name); c.AnnouncedShare < 0.5 {
 			text = fmt.Sprintf("others waited for %s, whose reports promised %.0f %% of the time until its next send, and announced %.0f %%; "+
-				"let it promise as far ahead as it can know (NoSendBefore)", c.Name, 100*c.PromisedShare, 100*c.AnnouncedShare)
+				"let it promise as far ahead as it can know (Promise)", c.Name, 100*c.PromisedShare, 100*c.AnnouncedShare)
 		} else if reacted > metasim.Time(c.ReactionNS) {
 			text = fmt.Sprintf("others waited for %s, which never sent anything sooner than %v after a message; if that is intended, let it declare "+
 				"this reaction time", c.Name, reacted)
@@ -175,7 +175,7 @@ func silentSubscriptions(t *trace.Timeline, r *Report) []Advice {
 				continue
 			}
 			text := fmt.Sprintf("%s subscribes to %s and waited for it, but %s never sent anything on it; remove the subscription, "+
-				"or let %[3]s promise (NoSendBefore)", name, sub, from)
+				"or let %[3]s promise (Promise)", name, sub, from)
 			all = append(all, Advice{Kind: problem.UnusedSubscription, Client: name, From: from, Channel: sub, CostS: held, Text: text})
 		}
 	}

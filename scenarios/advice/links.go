@@ -48,7 +48,7 @@ func (r *review) adviseLinks(sums []sum) {
 		}
 		path, format := r.place(s.rule)
 		if s.links == 0 && r.Groups[s.from].Unknown {
-			format += ", or let the sender promise (NoSendBefore)"
+			format += ", or let the sender promise (Promise)"
 		}
 		r.add(problem.OneStepLink, path, format, r.describe(s))
 	}

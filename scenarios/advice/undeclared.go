@@ -142,6 +142,6 @@ func (r *review) advisePromise(costs []cost) {
 	}
 	r.add(problem.MissingPromise, []string{"clients", strconv.Itoa(best.entry)},
 		"nothing is known of what %s will promise: a client that receives from it can count on the least delay of the link alone, as "+
-			"on %v from %s to %s (%s); let it promise as far ahead as it can (NoSendBefore), or declare its reaction time",
+			"on %v from %s to %s (%s); let it promise as far ahead as it can (Promise), or declare its reaction time",
 		from, best.least, from, to, where)
 }
