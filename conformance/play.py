@@ -65,7 +65,7 @@ class Client:
     def subscription(self, pattern):
         try:
             re.compile(pattern)
-            wrong = False
+            wrong = not pattern
         except re.error:
             wrong = True
         self.declare(wrong, lambda: self.subscriptions.append(pattern))

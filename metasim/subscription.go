@@ -1,6 +1,9 @@
 package metasim
 
-import "regexp"
+import (
+	"errors"
+	"regexp"
+)
 
 // A Pattern is a subscription that was compiled: a channel name, or an LCM regular expression that matches a whole name. An
 // expression also matches the channel that is called as it is written: "A+" is a name too.
@@ -32,13 +35,19 @@ func (p Pattern) Text() string { return p.text }
 // IsName reports that the subscription is for one channel alone, which is called Text.
 func (p Pattern) IsName() bool { return p.expr == nil }
 
-// CheckSubscription reports why s cannot be a subscription, as a Go regular expression error, or nil.
+// errEmpty refuses a subscription of no text. CompilePattern takes it, because old journals hold such subscriptions.
+var errEmpty = errors.New("it is empty; write the name of a channel, or .* for all")
+
+// CheckSubscription reports why s cannot be a subscription of a client that joins, or nil.
 func CheckSubscription(s string) error {
+	if s == "" {
+		return errEmpty
+	}
 	_, err := CompilePattern(s)
 	return err
 }
 
-// MatchSubscription reports whether a subscription is for a channel. One that CheckSubscription refuses is for none.
+// MatchSubscription reports whether a subscription is for a channel. One that cannot be compiled is for none.
 func MatchSubscription(s, channel string) bool {
 	p, err := CompilePattern(s)
 	return err == nil && p.Match(channel)

@@ -45,10 +45,10 @@ func TestRefused(t *testing.T) {
 		return h
 	}
 	a := r.join(good("a"))[0]
-	version, token, sub := good("b"), good("b"), good("b")
+	version, token, sub, empty := good("b"), good("b"), good("b"), good("b")
 	version.Version = 9
 	token.Token = "guessed"
-	sub.Subscriptions = []string{"X", "*"}
+	sub.Subscriptions, empty.Subscriptions = []string{"X", "*"}, []string{"X", ""}
 	for _, c := range []struct {
 		body   wire.Body
 		reason wire.Reason
@@ -61,6 +61,8 @@ func TestRefused(t *testing.T) {
 		{good("a"), wire.NameTaken, `a client called "a" has joined already; names are unique in a run`},
 		{sub, wire.BadMessage, `client "b" subscribes to "*", which is neither a channel name nor a regular expression: ` +
 			"error parsing regexp: missing argument to repetition operator: `*`"},
+		{empty, wire.BadMessage, `client "b" subscribes to "", which is neither a channel name nor a regular expression: ` +
+			"it is empty; write the name of a channel, or .* for all"},
 		{&metasim.Promise{}, wire.BadMessage, `member 0 sent a *metasim.Promise before its Hello; say Hello first`},
 	} {
 		p := r.dial()

@@ -96,7 +96,7 @@ func newLCMCat(std streams) *cobra.Command {
 			"or in hexadecimal digits if it is of no known type.",
 		Args: exactly(1, "one log"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := metasim.CheckSubscription(pattern); err != nil {
+			if err := metasim.CheckSubscription(pattern); pattern != "" && err != nil {
 				return badUsage(fmt.Errorf("--channel %q is no channel and no pattern: %w; write it as \"POSE_.*\"", pattern, err))
 			}
 			known, log, err := openLog(args[0], paths)

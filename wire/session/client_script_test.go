@@ -167,7 +167,7 @@ func parseCall(name string, c *script.Command) (call, error) {
 		r.fail(err)
 		return parsed, r.err
 	case "publication", "subscription", "publish":
-		parsed.Channel = word("a channel")
+		parsed.Channel = strings.Trim(word("a channel"), `"`) // "" is none
 	case "reaction", "clock", "after", "every":
 		d, err := time.ParseDuration(word("a duration"))
 		r.fail(err)
