@@ -29,12 +29,37 @@ func addDefaults(cmd *cobra.Command) {
 	cmd.Long += "\n\nDefaults of the flags, except those of the scenario and of its files, can be set in the environment, as in\n" +
 		envName(cmd.Name(), "json") + "=true, or in the file metasim/config.yaml of your configuration directory\n" +
 		"($XDG_CONFIG_HOME, else ~/.config), as in\n  " + cmd.Name() + ": {json: true}"
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return badUsage(setDefaults(cmd)) }
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		printEach(cmd.ErrOrStderr(), "warning", strayVariables(cmd, os.Environ()))
+		return badUsage(setDefaults(cmd))
+	}
 }
 
 // envName is the environment variable of a flag of a command: METASIM_RUN_HTTP_OUTSIDE.
 func envName(command, flag string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_").Replace("metasim_" + command + "_" + flag))
+}
+
+// strayVariables says of each variable of an environment that looks like the default of a flag and is none what may have been meant.
+func strayVariables(cmd *cobra.Command, environ []string) []string {
+	var stray []string
+	known := flagsWithDefault(cmd)
+	for _, entry := range slices.Sorted(slices.Values(environ)) {
+		name, value, _ := strings.Cut(entry, "=")
+		rest, ours := strings.CutPrefix(name, envName(cmd.Name(), ""))
+		flag := strings.ReplaceAll(strings.ToLower(rest), "_", "-")
+		if !ours || value == "" || slices.Contains(known, flag) && name == envName(cmd.Name(), flag) {
+			continue
+		}
+		remedy := "see " + cmd.CommandPath() + " --help"
+		if meant := suggest.Near(flag, known); slices.Contains(withoutDefault, flag) {
+			remedy = "give --" + flag + " on the command line"
+		} else if meant != "" {
+			remedy = "did you mean " + envName(cmd.Name(), meant) + "?"
+		}
+		stray = append(stray, fmt.Sprintf("%s is the default of no flag of %s; %s", name, cmd.CommandPath(), remedy))
+	}
+	return stray
 }
 
 // setDefaults sets the flags that the command line has left out and that have a default of the user.
@@ -64,6 +89,16 @@ func setDefaults(cmd *cobra.Command) (err error) {
 }
 
 func hasDefault(f *pflag.Flag) bool { return !f.Hidden && !slices.Contains(withoutDefault, f.Name) }
+
+func flagsWithDefault(cmd *cobra.Command) []string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if hasDefault(f) {
+			names = append(names, f.Name)
+		}
+	})
+	return names
+}
 
 // readConfig reads the configuration file into v, and returns its path. It is no error if there is no such file.
 func readConfig(v *viper.Viper, root *cobra.Command) (path string, err error) {
@@ -102,12 +137,7 @@ func checkKey(root *cobra.Command, key string, value any) error {
 		return fmt.Errorf("%s takes flags, as in %[1]s: {json: true}", command)
 	}
 	i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == command })
-	var known []string
-	root.Commands()[i].Flags().VisitAll(func(f *pflag.Flag) {
-		if hasDefault(f) {
-			known = append(known, f.Name)
-		}
-	})
+	known := flagsWithDefault(root.Commands()[i])
 	if !slices.Contains(known, name) {
 		return fmt.Errorf("%q is unknown in %q; %s", name, command, suggest.Word(name, known))
 	}

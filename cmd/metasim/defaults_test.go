@@ -83,3 +83,23 @@ func TestDefaultsOfARun(t *testing.T) {
 	require.Equal(t, 2, e.status)
 	e.says(t, "METASIM_RUN_PACK", `"many"`)
 }
+
+// A variable that looks like the default of a flag and is none is named, with what may have been meant. The run goes on.
+func TestStrayVariables(t *testing.T) {
+	cmd, _, err := newRoot(streams{}).Find([]string{"run"})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"METASIM_RUN_BANANA is the default of no flag of metasim run; see metasim run --help",
+		"METASIM_RUN_SEED is the default of no flag of metasim run; give --seed on the command line",
+		"METASIM_RUN_TRANSPROT is the default of no flag of metasim run; did you mean METASIM_RUN_TRANSPORT?",
+		"METASIM_RUN_http is the default of no flag of metasim run; did you mean METASIM_RUN_HTTP?",
+	}, strayVariables(cmd, []string{
+		"METASIM_RUN_TRANSPROT=unix", "METASIM_RUN_HTTP_OUTSIDE=1", "METASIM_RUN_SEED=3", "METASIM_RUN_EMPTY=", "METASIM_SERVER=x",
+		"METASIM_SERVE_TRANSPORTT=x", "METASIM_RUN_http=:1", "METASIM_RUN_BANANA=1", "HOME=/", "METASIM_RUN_STALL=8s",
+	}))
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	e := s.start([]string{"METASIM_RUN_TRANSPROT=unix"}, "run", "p.yaml").wait()
+	require.Equal(t, 0, e.status)
+	e.says(t, "warning: METASIM_RUN_TRANSPROT is the default of no flag of metasim run; did you mean METASIM_RUN_TRANSPORT?")
+}

@@ -8,19 +8,24 @@ import (
 
 // Word says what was probably meant by an unknown word, or lists those that are known.
 func Word(word string, known []string) string {
+	if meant := Near(word, known); meant != "" {
+		return fmt.Sprintf("did you mean %q?", meant)
+	}
+	return "use " + Either(known)
+}
+
+// Near returns what was probably meant by an unknown word; empty if nothing that is known is near.
+func Near(word string, known []string) string {
 	best, least := "", (len(word)+2)/3+1 // two letters that changed places are two edits: "dealy"
 	for _, k := range known {
 		if strings.EqualFold(k, word) {
-			return fmt.Sprintf("did you mean %q?", k)
+			return k
 		}
 		if d := edits(word, k); d < least && len(word) > 1 {
 			best, least = k, d
 		}
 	}
-	if best != "" {
-		return fmt.Sprintf("did you mean %q?", best)
-	}
-	return "use " + Either(known)
+	return best
 }
 
 // Either lists words: "a, b or c". A long list is cut.
