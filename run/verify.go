@@ -122,7 +122,7 @@ func packs(sc *scenarios.Scenario, pack int) int {
 
 // divergence describes the first message in which two runs differ.
 func divergence(dirA, dirB string) (string, error) {
-	v, err := compare.Runs(dirA, dirB, nil)
+	v, err := compare.Runs(dirA, dirB, compare.Options{})
 	if err != nil {
 		return "", err
 	}

@@ -23,6 +23,7 @@ import (
 var programs = map[string]testprogram.Program{
 	"metasim":  func([]string) error { main(); return nil },
 	"echo":     func(args []string) error { return echo(args, func(int) error { return nil }) },
+	"dies":     dies,
 	"exit3":    exit3,
 	"absent":   absent,
 	"stuck":    stuck,
@@ -52,6 +53,23 @@ func echo(args []string, before func(n int) error) error {
 		return err
 	}
 	return errors.Join(c.Run(ctx), failed)
+}
+
+// dies is echo, until it exits with status 7 at its third message; but not if a file is there: in, out, and perhaps a file.
+func dies(args []string) error {
+	return echo(args, func(n int) error {
+		if n < 2 {
+			return nil
+		}
+		if len(args) > 2 {
+			if _, err := os.Stat(args[2]); err == nil {
+				return nil
+			}
+		}
+		fmt.Fprintln(os.Stderr, "out of memory")
+		os.Exit(7)
+		return nil
+	})
 }
 
 // exit3 does not join: 30 lines on stderr, and exit status 3.

@@ -2,20 +2,111 @@ package compare
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
 
+	"metasim/lcm/types"
 	"metasim/metasim"
 	"metasim/record"
 )
 
+// Options say how two runs are compared.
+type Options struct {
+	Types  *types.Set // decode payloads; may be nil
+	Anyway bool       // compare the clients that both runs have, where one of them has others too
+}
+
+// An OtherClientsError tells that two runs do not have the same clients.
+type OtherClientsError struct{ A, B []string } // those that one run alone has
+
+func (e *OtherClientsError) Error() string {
+	var only []string
+	for i, names := range [][]string{e.A, e.B} {
+		if len(names) > 0 {
+			only = append(only, fmt.Sprintf("only %c has %s", 'A'+i, quoted(names)))
+		}
+	}
+	return fmt.Sprintf("the runs do not have the same clients: %s; compare those that both have with --anyway", strings.Join(only, ", "))
+}
+
+// shownNames is how many names an error lists.
+const shownNames = 5
+
+func quoted(names []string) string {
+	text := fmt.Sprintf("%q", names[:min(len(names), shownNames)])
+	text = strings.ReplaceAll(text[1:len(text)-1], `" "`, `", "`)
+	if more := len(names) - shownNames; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // A Verdict says whether two runs were the same: what metasim diff --json prints.
 type Verdict struct {
-	Equal bool        `json:"equal"` // as far as both go: see Notes
-	First *Divergence `json:"first"` // nil: equal
-	// Culprit is the client that caused the divergence; empty where the links caused it. CulpritAt is when.
+	Equal bool `json:"equal"` // as far as both go
+	// Until is how far both go, where one of them was not recorded to its end, or has another end: what happened before is in both.
+	// Nil: both were compared whole.
+	Until *record.Instant `json:"until"`
+	// Changes say in what the scenarios differ.
+	Changes []Change    `json:"changes"`
+	First   *Divergence `json:"first"` // nil: equal
+	// Cause is what caused the divergence: causeClient, causeScenario or causeUnknown; empty where there is none.
+	Cause string `json:"cause"`
+	// Culprit is the client that caused the divergence, and CulpritAt is when; empty for another cause.
 	Culprit   string          `json:"culprit"`
 	CulpritAt *record.Instant `json:"culprit_instant"`
-	// Notes say in what the scenarios differ, and what is missing of a run.
+	// Notes say what is missing of a run.
 	Notes []string `json:"notes"`
+
+	cutOff bool // Until is where the record of a run ends, and not its scenario's until
+}
+
+// The causes of a divergence.
+const (
+	// causeClient: one client sent something else, though it had received the same and its part of the scenario is the same.
+	causeClient = "client"
+	// causeScenario: see Verdict.Changes.
+	causeScenario = "scenario"
+	// causeUnknown: all clients sent the same and the scenarios are the same as far as is known, so the links differ.
+	causeUnknown = "unknown"
+)
+
+// A Change is a value of the scenario that is not the same in both runs.
+type Change struct {
+	Path string `json:"path"` // as in links[1].delay, or clients.plant.with.period
+	A    any    `json:"a"`    // as decoded from JSON; nil: it is not there
+	B    any    `json:"b"`
+
+	entry string // the entry of the clients that it belongs to; empty for others
+}
+
+// String writes a change as "links[1].delay: 2ms, 2.5ms".
+func (c Change) String() string { return fmt.Sprintf("%s: %s, %s", c.Path, asText(c.A), asText(c.B)) }
+
+// maxText is how many bytes of a value are shown: a file of delays that was copied into the scenario is long.
+const maxText = 60
+
+// asText writes a decoded JSON value in a line.
+func asText(v any) string {
+	switch s, ok := v.(string); {
+	case v == nil:
+		return "nothing"
+	case ok && strconv.Quote(s) == `"`+s+`"` && !strings.ContainsAny(s, ", "):
+		return shortened(s)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return shortened(string(b))
+}
+
+func shortened(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "..."
 }
 
 // A Divergence is the first message that is not the same in two runs: the earliest delivery to any client; or, if no delivery

@@ -5,10 +5,12 @@
 // checkpoints. Then only the part of the two journals between two checkpoints is read.
 //
 // The cause: what a client sends at an instant follows from what it received up to then. So the cause is the earliest client whose
-// outputs differ while its inputs are still equal. If there is none, the links are the cause: the scenarios differ.
+// outputs differ while its inputs are still equal, unless the scenario gave it something else to do. If there is none, the links are
+// the cause: the scenarios differ.
 //
 //	compare.go    what a comparison finds
 //	verdict.go    the first divergence and its cause, and how they are shown
 //	search.go     where two histories differ: by their checkpoints, and then in the journals
-//	side.go       one of the two runs, what is missing of it, and what the scenarios differ in
+//	scenario.go   in what the scenarios differ, and what of that a client can notice
+//	side.go       one of the two runs, and what is missing of it
 package compare

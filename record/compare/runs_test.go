@@ -2,20 +2,31 @@ package compare_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/record/compare"
 	"metasim/record/journal"
 )
 
+func words(t testing.TB, v *compare.Verdict) string {
+	t.Helper()
+	var text strings.Builder
+	require.NoError(t, v.WriteText(&text))
+	return text.String()
+}
+
 func runs(t testing.TB, a, b string) *compare.Verdict {
 	t.Helper()
-	v, err := compare.Runs(a, b, nil)
+	v, err := compare.Runs(a, b, compare.Options{})
 	require.NoError(t, err)
 	return v
 }
@@ -50,7 +61,7 @@ func TestPlanted(t *testing.T) {
 	require.Nil(t, v.First)
 	text, err := json.Marshal(v)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"equal":true,"first":null,"culprit":"","culprit_instant":null,"notes":[]}`, string(text))
+	require.JSONEq(t, `{"equal":true,"until":null,"changes":[],"first":null,"cause":"","culprit":"","culprit_instant":null,"notes":[]}`, string(text))
 }
 
 // TestMessages shows the JSON of a divergence.
@@ -62,13 +73,13 @@ func TestMessages(t *testing.T) {
 	text, err := json.Marshal(runs(t, a, b))
 	require.NoError(t, err)
 	require.JSONEq(t, `{
-		"equal": false,
+		"equal": false, "until": null, "changes": [],
 		"first": {
 			"instant": [7530299, 0], "to": "c001", "from": "c000", "channel": "c001",
 			"a": {"from": "c000", "channel": "c001", "seq": 3, "sent": [6503674, 0], "due": [7530299, 0], "size": 8, "payload": "DqqXIJnh+qU="},
 			"b": {"from": "c000", "channel": "c001", "seq": 3, "sent": [6503674, 0], "due": [7530299, 0], "size": 8, "payload": "D6qXIJnh+qU="}
 		},
-		"culprit": "c000", "culprit_instant": [6503674, 0], "notes": []
+		"cause": "client", "culprit": "c000", "culprit_instant": [6503674, 0], "notes": []
 	}`, string(text))
 }
 
@@ -103,8 +114,16 @@ func TestKilled(t *testing.T) {
 		kill(t, b, part)
 		v := runs(t, a, b)
 		require.True(t, v.Equal)
+		require.Positive(t, metasim.Instant(*v.Until).Time)
+		require.Equal(t, fmt.Sprintf("equal as far as recorded, until %v\n", v.Until), words(t, v))
+		one, two := read(t, a), read(t, b)
+		for name := range one.in {
+			require.Equal(t, before(one.in[name], *v.Until), before(two.in[name], *v.Until), "all that happened before is in both")
+			require.Equal(t, before(one.out[name], *v.Until), before(two.out[name], *v.Until))
+		}
 		require.Contains(t, v.Notes[0], "was killed, and is compared as far as it was recorded")
 		require.True(t, runs(t, b, b).Equal)
+		require.NotNil(t, runs(t, b, b).Until)
 	}
 	w.fault = fault{client: "c002", after: 300, kind: "payload"}
 	b, done, at := w.record(t)
@@ -113,6 +132,15 @@ func TestKilled(t *testing.T) {
 	v := runs(t, b, a)
 	require.Equal(t, "c002", v.Culprit)
 	require.Equal(t, at, metasim.Instant(*v.CulpritAt))
+}
+
+// before is what occurred before an instant.
+func before(all []occurrence, at record.Instant) []occurrence {
+	i := slices.IndexFunc(all, func(o occurrence) bool { return !o.at.Before(metasim.Instant(at)) })
+	if i < 0 {
+		return all
+	}
+	return all[:i]
 }
 
 // TestFailed: a note says in a line why a run failed.
@@ -165,21 +193,61 @@ func TestDamaged(t *testing.T) {
 	require.Contains(t, v.Notes[0], "is damaged, and is compared as far as it is good: the journal is good up to byte")
 }
 
-// TestOtherClients: a client that one run alone has is named, and the others are compared.
+// TestOtherClients: runs with other clients are compared only if that is wanted.
 func TestOtherClients(t *testing.T) {
 	w := world{clients: 3, sends: 300, order: 1, seed: 1, size: 8}
 	a, _, _ := w.record(t)
 	b, _, _ := w.record(t)
 	amend(t, b, func(m *journal.Manifest) { m.Clients[1] = "c001x" })
+	_, err := compare.Runs(a, b, compare.Options{})
+	var others *compare.OtherClientsError
+	require.ErrorAs(t, err, &others)
+	require.Equal(t, []string{"c001"}, others.A)
+	require.Equal(t, []string{"c001x"}, others.B)
+	require.EqualError(t, err, `the runs do not have the same clients: only A has "c001", only B has "c001x"; `+
+		"compare those that both have with --anyway")
+	v, err := compare.Runs(a, b, compare.Options{Anyway: true})
+	require.NoError(t, err)
+	require.Contains(t, v.Notes, "only the clients that both runs have are compared")
+	amend(t, b, func(m *journal.Manifest) {
+		m.Clients = nil
+		for i := range 7 {
+			m.Clients = append(m.Clients, fmt.Sprint("x", i))
+		}
+	})
+	_, err = compare.Runs(a, b, compare.Options{})
+	require.ErrorContains(t, err, `only B has "x0", "x1", "x2", "x3", "x4" and 2 more`)
+}
+
+// TestChanges: in what two scenarios differ, whatever it is. Clients are told by their names.
+func TestChanges(t *testing.T) {
+	w := world{clients: 2, sends: 30, order: 1, seed: 1, size: 8}
+	a, _, _ := w.record(t)
+	b, _, _ := w.record(t)
+	amend(t, a, func(m *journal.Manifest) {
+		m.Resolved = []byte(`{"seed":9007199254740993,"until":"1s","clients":[{"name":"p","with":{"x":"1, 2"}},{"name":"q"}],"links":[{"delay":"1ms"},{"delay":"2ms"}]}`)
+	})
+	amend(t, b, func(m *journal.Manifest) {
+		m.Resolved = []byte(`{"seed":9007199254740992,"until":"1s","clients":[{"name":"r"},{"name":"q"},{"name":"p","with":{"x":"1"}}],"links":[{"delay":"1ms"},{"delay":"2.5ms"},{"delay":[1,"` + strings.Repeat("2", 100) + `"]}]}`)
+	})
 	v := runs(t, a, b)
-	require.Contains(t, v.Notes, `A has a client "c001", and B has not: it is not compared`)
-	require.Contains(t, v.Notes, `B has a client "c001x", and A has not: it is not compared`)
+	require.True(t, v.Equal)
+	require.Equal(t, `the scenarios differ:
+  clients.p.with.x: "1, 2", 1
+  clients.r: nothing, {"name":"r"}
+  links[1].delay: 2ms, 2.5ms
+  links[2]: nothing, {"delay":[1,"22222222222222222222222222222222222222222222222...
+  seed: 9007199254740993, 9007199254740992
+equal
+`, words(t, v))
+	amend(t, b, func(m *journal.Manifest) { m.Resolved = nil })
+	require.Contains(t, runs(t, a, b).Notes, "the manifests do not both hold their scenario, so it may not be the same")
 }
 
 func TestRefuses(t *testing.T) {
 	w := world{clients: 2, sends: 30, order: 1, seed: 1, size: 8}
 	a, _, _ := w.record(t)
-	_, err := compare.Runs(a, t.TempDir(), nil)
+	_, err := compare.Runs(a, t.TempDir(), compare.Options{})
 	require.ErrorContains(t, err, "is no run")
 	b, _, _ := w.record(t)
 	file := filepath.Join(b, "journal")
@@ -188,7 +256,7 @@ func TestRefuses(t *testing.T) {
 	text[8] = 7
 	require.NoError(t, os.WriteFile(file, append(text, 0), 0o644))
 	var version *journal.VersionError
-	_, err = compare.Runs(a, b, nil)
+	_, err = compare.Runs(a, b, compare.Options{})
 	require.ErrorAs(t, err, &version)
 	require.EqualValues(t, 7, version.Version)
 }

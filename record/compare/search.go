@@ -37,7 +37,7 @@ type difference struct {
 
 // newSearches returns a search for each client and direction that differ, as far as it may find the first difference of all: what
 // is equal for longer than another cannot.
-func newSearches(clients []string, sides [2]*side) []*search {
+func newSearches(clients []string, sides [2]*side, end *end) []*search {
 	var all []*search
 	bounds := map[bool]metasim.Instant{} // of inputs, and of outputs
 	for _, client := range clients {
@@ -54,7 +54,8 @@ func newSearches(clients []string, sides [2]*side) []*search {
 			}
 		}
 	}
-	if !sides[0].complete() || !sides[1].complete() {
+	cutOff := func(client string) bool { return sides[0].cutOff(client) || sides[1].cutOff(client) }
+	if end != nil || slices.ContainsFunc(clients, cutOff) {
 		return all // a history that was cut off is shorter without a difference
 	}
 	last := metasim.Later(bounds[false], bounds[true])
@@ -81,23 +82,59 @@ func (s *search) wanted(of *side) int {
 	return int(min(s.within.Until, s.history(of).Count) - s.within.Equal)
 }
 
-// first returns the first item of a search that differs; nil if there is none, because one run was only cut off earlier.
-func (s *search) first(sides [2]*side) *difference {
+// first returns the first item of a search that differs; nil if there is none, because one run was cut off or ends earlier. It also
+// returns when the first item is that a run lacks because it was cut off; Infinity if there is none.
+func (s *search) first(sides [2]*side, end *end) (d *difference, lacks metasim.Instant) {
 	for i := range max(len(s.found[0]), len(s.found[1])) {
-		d := &difference{search: s, at: metasim.Infinity, when: metasim.Infinity}
+		cutOff := false
+		d = &difference{search: s, at: metasim.Infinity, when: metasim.Infinity}
 		for run, items := range s.found {
 			if i < len(items) {
 				d.items[run] = &items[i]
 				d.at, d.when = metasim.Earlier(d.at, items[i].at), metasim.Earlier(d.when, items[i].when)
 			} else if sides[run].cutOff(s.client) {
-				return nil
+				cutOff = true
 			}
 		}
+		if cutOff {
+			return nil, d.when
+		}
 		if d.items[0] == nil || d.items[1] == nil || d.items[0].hash != d.items[1].hash {
-			return d
+			if end.explains(d) {
+				return nil, metasim.Infinity
+			}
+			return d, metasim.Infinity
 		}
 	}
+	return nil, metasim.Infinity
+}
+
+// An end is the end of the run whose scenario ends it before the other one.
+type end struct {
+	at  metasim.Instant
+	run int
+}
+
+// newEnd returns nil where both runs had the same end.
+func newEnd(sides [2]*side) *end {
+	a, b := sides[0].run.End(), sides[1].run.End()
+	switch {
+	case a.Before(b):
+		return &end{a, 0}
+	case b.Before(a):
+		return &end{b, 1}
+	}
 	return nil
+}
+
+// explains reports whether nothing differs before the end: what the other run has is later. A client of the run that ends may have
+// left before, as it had nothing more to do.
+func (e *end) explains(d *difference) bool {
+	if e == nil {
+		return false
+	}
+	short, long := d.items[e.run], d.items[1-e.run]
+	return (short == nil || short.leave || !short.at.Before(e.at)) && (long == nil || !long.at.Before(e.at))
 }
 
 // explains reports whether an output is a leave that one run alone has, and the inputs differ only because the client had left.

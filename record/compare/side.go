@@ -1,14 +1,9 @@
 package compare
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 
 	"metasim/metasim"
@@ -46,8 +41,21 @@ func (s *side) client(name string) *journal.ClientIndex { return &s.index.Client
 // complete reports whether the run reached its end and its journal is good, so that what the journal lacks did not happen.
 func (s *side) complete() bool { return s.run.Manifest.OK && s.torn == nil }
 
-// cutOff reports whether a client may have done more than was recorded: the run ended before its end, and before the client left.
-func (s *side) cutOff(client string) bool { return !s.complete() && !s.client(client).Left }
+// cutOff reports whether a client may have done more than was recorded: it did not leave, and either its run ended before its
+// end, or the run went on without it, from a moment that depends on real time.
+func (s *side) cutOff(client string) bool {
+	return !s.client(client).Left && !(s.complete() && s.run.Manifest.Deterministic)
+}
+
+// recorded returns the latest instant of anything that is recorded.
+func (s *side) recorded() metasim.Instant {
+	var last metasim.Instant
+	for i := range s.index.Clients {
+		c := &s.index.Clients[i]
+		last = metasim.Later(last, metasim.Later(c.Inputs.At, c.Outputs.At))
+	}
+	return last
+}
 
 // find reads what a client sent under a number, or its leave.
 func (s *side) find(from metasim.ClientID, seq uint64) (metasim.Event, error) {
@@ -95,66 +103,4 @@ func (s *side) notes() []string {
 		note("is damaged, and is compared as far as it is good: %v", s.torn)
 	}
 	return notes
-}
-
-// maxNotes is how many differences of two scenarios are listed.
-const maxNotes = 5
-
-// scenarioNotes say in what the resolved scenarios of two runs differ; none if they do not.
-func scenarioNotes(a, b *side) []string {
-	one, two := a.run.Manifest.Resolved, b.run.Manifest.Resolved
-	var x, y any
-	if json.Unmarshal(one, &x) != nil || json.Unmarshal(two, &y) != nil {
-		if bytes.Equal(one, two) {
-			return nil
-		}
-		return []string{"the manifests do not both hold their scenario, so it may not be the same"}
-	}
-	var found []string
-	differences("", x, y, &found)
-	notes := make([]string, 0, len(found))
-	for i, text := range found {
-		if i == maxNotes {
-			return append(notes, fmt.Sprintf("the scenarios differ in %d more places", len(found)-maxNotes))
-		}
-		notes = append(notes, "the scenarios differ: "+text)
-	}
-	return notes
-}
-
-// differences lists where two decoded JSON values differ, as "links[0].delay is 5ms in A and 6ms in B".
-func differences(path string, a, b any, found *[]string) {
-	switch x := a.(type) {
-	case map[string]any:
-		if y, ok := b.(map[string]any); ok {
-			union := maps.Clone(x)
-			maps.Copy(union, y)
-			for _, key := range slices.Sorted(maps.Keys(union)) {
-				differences(strings.TrimPrefix(path+"."+key, "."), x[key], y[key], found)
-			}
-			return
-		}
-	case []any:
-		if y, ok := b.([]any); ok && len(x) == len(y) {
-			for i := range x {
-				differences(path+"["+strconv.Itoa(i)+"]", x[i], y[i], found)
-			}
-			return
-		}
-	}
-	if one, two := asText(a), asText(b); one != two {
-		*found = append(*found, fmt.Sprintf("%s is %s in A and %s in B", path, one, two))
-	}
-}
-
-// asText writes a decoded JSON value in a line.
-func asText(v any) string {
-	if v == nil {
-		return "nothing"
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return string(b)
 }

@@ -5,14 +5,16 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"metasim/lcm/types"
 	"metasim/metasim"
 	"metasim/record"
 )
 
-// Runs compares the runs in two directories. Payloads are decoded by the types that are known; known may be nil.
-func Runs(pathA, pathB string, known *types.Set) (*Verdict, error) {
+// Runs compares the runs in two directories. It fails with an *[OtherClientsError] where they do not have the same clients, unless
+// they are to be compared anyway.
+func Runs(pathA, pathB string, o Options) (*Verdict, error) {
 	a, err := open("A", pathA)
 	if err != nil {
 		return nil, err
@@ -21,16 +23,30 @@ func Runs(pathA, pathB string, known *types.Set) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{sides: [2]*side{a, b}, types: known, first: map[string]firsts{}}
-	v := &Verdict{Notes: append([]string{}, slices.Concat(scenarioNotes(a, b), a.notes(), b.notes())...)}
-	searches := newSearches(c.names(v), c.sides)
+	c := &comparison{sides: [2]*side{a, b}, types: o.Types, first: map[string]firsts{}}
+	c.end = newEnd(c.sides)
+	clients, others := c.names()
+	if others != nil && !o.Anyway {
+		return nil, others
+	}
+	v := &Verdict{Notes: append([]string{}, slices.Concat(a.notes(), b.notes())...)}
+	known := false
+	if v.Changes, known = changes(a, b); !known {
+		v.Notes = append(v.Notes, "the manifests do not both hold their scenario, so it may not be the same")
+	}
+	if others != nil {
+		v.Notes = append(v.Notes, "only the clients that both runs have are compared")
+	}
+	searches := newSearches(clients, c.sides, c.end)
 	for run, s := range c.sides {
 		if err := read(run, s, searches); err != nil {
 			return nil, err
 		}
 	}
+	lacks := metasim.Infinity
 	for _, s := range searches {
-		d := s.first(c.sides)
+		d, ends := s.first(c.sides, c.end)
+		lacks = metasim.Earlier(lacks, ends)
 		if d == nil {
 			continue
 		}
@@ -42,12 +58,14 @@ func Runs(pathA, pathB string, known *types.Set) (*Verdict, error) {
 		}
 		c.first[s.client] = f
 	}
+	c.limit(v, clients, lacks)
 	return v, c.judge(v)
 }
 
 // A comparison holds what a verdict is made of.
 type comparison struct {
 	sides [2]*side
+	end   *end // nil: both runs have the same
 	types *types.Set
 	first map[string]firsts // by client
 }
@@ -55,20 +73,43 @@ type comparison struct {
 // firsts are the first differences of one client. Nil: there is none.
 type firsts struct{ output, input *difference }
 
-// names returns the clients that both runs have, in order of name.
-func (c *comparison) names(v *Verdict) []string {
-	var both []string
+// names returns the clients that both runs have, in order of name, and an error that names those that one run alone has; nil if there
+// are none.
+func (c *comparison) names() (shared []string, others *OtherClientsError) {
+	only := [2][]string{}
 	for run, s := range c.sides {
 		other := c.sides[1-run]
 		for _, name := range s.run.Manifest.Clients {
 			if _, ok := other.ids[name]; !ok {
-				v.Notes = append(v.Notes, fmt.Sprintf("%s has a client %q, and %s has not: it is not compared", s.label, name, other.label))
+				only[run] = append(only[run], name)
 			} else if run == 0 {
-				both = append(both, name)
+				shared = append(shared, name)
 			}
 		}
 	}
-	return both
+	if len(only[0])+len(only[1]) > 0 {
+		others = &OtherClientsError{A: only[0], B: only[1]}
+	}
+	return shared, others
+}
+
+// limit says how far both runs go, if one of them may lack something; lacks is the first that one does lack.
+func (c *comparison) limit(v *Verdict, clients []string, lacks metasim.Instant) {
+	until := lacks
+	for _, s := range c.sides {
+		if slices.ContainsFunc(clients, s.cutOff) {
+			v.cutOff = true
+			if lacks == metasim.Infinity {
+				until = metasim.Earlier(until, s.recorded())
+			}
+		}
+	}
+	if c.end != nil {
+		until = metasim.Earlier(until, c.end.at)
+	}
+	if v.cutOff || c.end != nil {
+		v.Until = (*record.Instant)(&until)
+	}
 }
 
 // judge completes the verdict. Among differences at one instant the order of client names decides.
@@ -96,9 +137,15 @@ func (c *comparison) judge(v *Verdict) error {
 		return nil
 	}
 	// What is delivered at an instant was sent before it.
-	if cause != nil && (input == nil || cause.at.Before(input.at) || cause.at == input.at && cause.explains(input)) {
+	found := cause != nil && (input == nil || cause.at.Before(input.at) || cause.at == input.at && cause.explains(input))
+	switch {
+	case found && len(c.sides[0].seenBy(cause.search.client, v.Changes)) == 0:
 		at := record.Instant(cause.when)
-		v.Culprit, v.CulpritAt = cause.search.client, &at
+		v.Cause, v.Culprit, v.CulpritAt = causeClient, cause.search.client, &at
+	case len(v.Changes) > 0:
+		v.Cause = causeScenario
+	default:
+		v.Cause = causeUnknown
 	}
 	var err error
 	v.First, err = c.divergence(first)
@@ -161,19 +208,47 @@ func (c *comparison) message(of *side, i *item, delivered bool) (*Message, error
 	return m, nil
 }
 
+// shownChanges is how many changes of a scenario are shown; --json has them all.
+const shownChanges = 10
+
 // WriteText writes the verdict for a person, without the notes.
 func (v *Verdict) WriteText(w io.Writer) error {
-	text := "equal\n"
-	if d := v.First; d != nil {
-		text = fmt.Sprintf("different %s\n  A: %s\n  B: %s\n", d.Where(), d.A.Describe(d.B), d.B.Describe(d.A))
-		if v.Culprit == "" {
-			text += "caused by no client: everything that was sent before is the same, so the links differ\n"
-		} else {
-			text += fmt.Sprintf("caused by %s, at %v: what it received until then is the same, what it sent is not\n", v.Culprit, v.CulpritAt)
-		}
+	var text strings.Builder
+	if len(v.Changes) > 0 {
+		text.WriteString("the scenarios differ:\n")
 	}
-	_, err := io.WriteString(w, text)
+	for _, c := range v.Changes[:min(len(v.Changes), shownChanges)] {
+		fmt.Fprintf(&text, "  %v\n", c)
+	}
+	if more := len(v.Changes) - shownChanges; more > 0 {
+		fmt.Fprintf(&text, "  ... and %d more: see --json\n", more)
+	}
+	switch d := v.First; {
+	case d != nil:
+		fmt.Fprintf(&text, "different %s\n  A: %s\n  B: %s\n%s\n", d.Where(), d.A.Describe(d.B), d.B.Describe(d.A), v.cause())
+	case v.cutOff:
+		fmt.Fprintf(&text, "equal as far as recorded, until %v\n", v.Until)
+	case v.Until != nil:
+		fmt.Fprintf(&text, "equal as far as both go, until %v\n", v.Until)
+	default:
+		text.WriteString("equal\n")
+	}
+	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// cause says what caused the divergence.
+func (v *Verdict) cause() string {
+	switch v.Cause {
+	case causeClient:
+		return fmt.Sprintf("caused by %s, at %v: what it received until then is the same, what it sent is not", v.Culprit, v.CulpritAt)
+	case causeScenario:
+		if len(v.Changes) == 1 {
+			return fmt.Sprintf("caused by the change of the scenario, and by no client: %v", v.Changes[0])
+		}
+		return "caused by the changes of the scenario, and by no client"
+	}
+	return "caused by no client: everything that was sent before is the same, so the links differ"
 }
 
 // Where says when the runs begin to differ, and in which kind of message.

@@ -30,7 +30,7 @@ func TestText(t *testing.T) {
 caused by no client: everything that was sent before is the same, so the links differ
 `, text(v))
 
-	v.Culprit, v.CulpritAt, v.First.To, v.First.B = "x", &at, "", nil
+	v.Cause, v.Culprit, v.CulpritAt, v.First.To, v.First.B = "client", "x", &at, "", nil
 	require.Equal(t, `different at 7ns: x on C, without a recipient
   A: message 3 of x, sent 5ns, due 7ns: "hi"
   B: nothing
