@@ -22,6 +22,10 @@ type bridgeResult struct {
 	Lost    uint64 `json:"lost"`    // were sent by others and did not come, as far as the network tells
 	Refused uint64 `json:"refused"` // came in and were no LCM
 	Failed  uint64 `json:"failed"`  // could not go out
+	// Overflow counts datagrams that programs of this host, the bridge included, lost because their receive buffers were
+	// full. Remedy says what helps.
+	Overflow uint64 `json:"overflow"`
+	Remedy   string `json:"remedy,omitempty"`
 }
 
 // bridge is the model of that name: it joins an LCM network to a run whose simulated time does not go ahead of real time.
@@ -31,7 +35,7 @@ func bridge(ctx context.Context, c *client.Client, in *catalog.Instance, out []*
 	url, serve := catalog.Get[string](in, "url"), catalog.Get[bool](in, "serve")
 	network, inbound, err := join(url, serve, in.Ports.Publications)
 	if err != nil {
-		return fmt.Errorf("the LCM network of the bridge cannot be joined: %w; %s", err, remedy(url, serve))
+		return fmt.Errorf("the LCM network of the bridge cannot be joined: %w%s", err, remedy(url, serve))
 	}
 	defer func() { _ = network.Close() }() // the result is set by then; an error of Close changes nothing
 	period, pubs := catalog.Get[metasim.Time](in, "period"), byChannel(out)
@@ -57,7 +61,10 @@ func bridge(ctx context.Context, c *client.Client, in *catalog.Instance, out []*
 	}
 	st := network.Stats()
 	result.Out, result.Dropped, result.Lost, result.Refused = st.Sent, st.Dropped, st.Lost, st.Refused
-	result.Failed = st.Failed
+	result.Failed, result.Overflow = st.Failed, st.Overflow
+	if st.Overflow > 0 {
+		result.Remedy = "receive buffers were full; " + bus.OverflowRemedy
+	}
 	return loop.Finish(ctx, c, result)
 }
 
@@ -83,11 +90,11 @@ func join(url string, serve bool, channels []string) (bus.Bus, *bus.Subscription
 func remedy(url string, serve bool) string {
 	switch {
 	case strings.HasPrefix(url, "udpm:"):
-		return "give the host a route for multicast"
+		return "" // the error has one
 	case serve:
-		return "choose a free port, or leave serve out to join the server that listens there"
+		return "; choose a free port, or leave serve out to join the server that listens there"
 	}
-	return "start its server before the run, or let the bridge be the server with serve: true"
+	return "; start its server before the run, or let the bridge be the server with serve: true"
 }
 
 // exchange puts out what is delivered, at once, until the time tick. It promises to publish nothing before tick.

@@ -135,8 +135,13 @@ func closeMirror(m *mirror.Mirror, sc *scenarios.Scenario, o *Options) *LCMOutco
 	if err != nil {
 		o.Log.Warn("the public LCM bus did not close well", "bus", sc.PublicLCM, "why", err)
 	}
+	remedy := ""
+	if st.Bus.Overflow > 0 {
+		remedy = bus.OverflowRemedy
+	}
 	return &LCMOutcome{
 		URL: sc.PublicLCM, Shown: st.Shown, Dropped: st.Dropped, Refused: st.Refused,
 		Sent: st.Bus.Sent, Failed: st.Bus.Failed, Unread: st.Bus.Dropped, Skipped: st.Bus.Skipped,
+		Overflow: st.Bus.Overflow, Remedy: remedy,
 	}
 }

@@ -139,4 +139,8 @@ type LCMOutcome struct {
 	Failed  uint64 `json:"failed"`  // the network did not accept them
 	Unread  uint64 `json:"unread"`  // a program that listens over tcpq was too slow; counted for each such program
 	Skipped uint64 `json:"skipped"` // a log has no empty payloads
+	// Overflow counts the datagrams that programs of this host which listen lost, because their receive buffers were full.
+	// Remedy says what helps.
+	Overflow uint64 `json:"overflow"`
+	Remedy   string `json:"remedy,omitempty"`
 }

@@ -10,7 +10,7 @@
 //
 // [Open] joins a network like any program. With [Options].Serve it also is the server that a tcpq network needs.
 //
-// A bus is best effort and never waits: neither a slow receiver nor a missing network delays the publisher. Failures are
+// A bus is best effort: neither a slow receiver nor a missing network delays the publisher by more than moments. Failures are
 // counted ([Stats]); the first one is logged in [Options].Log.
 //
 // # Packets of udpm
@@ -46,6 +46,14 @@ import (
 	"metasim/metasim"
 )
 
+// The remedies of a host on which UDP multicast does not do what it should.
+const (
+	// OverflowRemedy is for programs that lose datagrams.
+	OverflowRemedy = "allow larger ones, sudo sysctl -w net.core.rmem_max=4194304, and ask for them, ?recv_buf_size=4194304 in the URL"
+	// routeRemedy is for a host without a route, on which programs of one host shall hear each other.
+	routeRemedy = "make a route for it: sudo ip link set lo multicast on && sudo ip route add 224.0.0.0/4 dev lo"
+)
+
 // A Message is one message on a network.
 type Message struct {
 	Channel string // 1 to names.MaxChannel bytes, none of them zero
@@ -59,8 +67,8 @@ type Message struct {
 // A Bus is a connection to an LCM network. It is safe for concurrent use.
 type Bus interface {
 	// Publish sends messages, and keeps no reference to them. Messages of one channel keep their order; over udpm those of
-	// different channels may overtake each other within one call. It does not wait: a message that cannot be sent now is
-	// counted and dropped. The error is ErrClosed, or a *[names.ChannelError] for the first message that LCM cannot carry (the
+	// different channels may overtake each other within one call. A message that cannot be sent now is counted and dropped;
+	// over udpm it waits up to a tenth of a second for programs of this host that read too slowly. The error is ErrClosed, or a *[names.ChannelError] for the first message that LCM cannot carry (the
 	// others are sent).
 	Publish(ms ...Message) error
 	// Subscribe begins to receive messages of the channels that a pattern matches as a whole: a name or a regular expression.
@@ -83,6 +91,7 @@ type Stats struct {
 	Received uint64 // received whole
 	Dropped  uint64 // received or sent while the queue of a subscriber was full: counted for each such subscriber
 	Lost     uint64 // sent by others and not received whole, as far as their numbers show
+	Overflow uint64 // datagrams lost by programs of this host, this one included, because their receive buffers were full (udpm on Linux)
 	Refused  uint64 // datagrams and frames that are not LCM's
 }
 

@@ -29,6 +29,7 @@ type udpm struct {
 	sending sync.Mutex
 	sender  *sender
 	orderer orderer
+	told    bool // that listeners lose datagrams
 	closed  bool
 
 	receiving sync.Mutex // guards socket
@@ -69,6 +70,7 @@ func (u *udpm) Publish(ms ...Message) error {
 		}
 	}
 	u.sender.flush()
+	u.overflows()
 	return first
 }
 
@@ -88,6 +90,27 @@ func (u *udpm) Subscribe(patterns ...string) (*Subscription, error) {
 
 func (u *udpm) Lossy() bool { return true }
 
+func (u *udpm) Stats() Stats {
+	u.sending.Lock()
+	defer u.sending.Unlock()
+	if !u.closed {
+		u.sender.room.look()
+		u.overflows()
+	}
+	s := u.counters.Stats()
+	s.Overflow = u.sender.room.dropped
+	return s
+}
+
+// overflows logs once that programs lose datagrams, and what helps.
+func (u *udpm) overflows() {
+	if u.sender.room.dropped == 0 || u.told {
+		return
+	}
+	u.told = true
+	u.log.Warn("programs on this host lose datagrams of the LCM network, because their receive buffers are full; "+OverflowRemedy, "bus", u.url)
+}
+
 func (u *udpm) Close() error {
 	u.sending.Lock()
 	defer u.sending.Unlock()
@@ -95,6 +118,8 @@ func (u *udpm) Close() error {
 		return nil
 	}
 	u.closed = true
+	u.sender.room.look()
+	u.overflows()
 	u.subs.close()
 	err := u.sender.conn.Close()
 	u.receiving.Lock()
@@ -110,10 +135,13 @@ func (u *udpm) Close() error {
 func (u *udpm) listen() error {
 	conn, err := net.ListenMulticastUDP("udp4", nil, net.UDPAddrFromAddrPort(u.address.Group))
 	if err != nil {
-		return err
+		return withRoute(err)
 	}
-	if err := conn.SetReadBuffer(cmp.Or(u.address.Buffer, defaultBuffer)); err != nil {
-		return errors.Join(err, conn.Close())
+	size := cmp.Or(u.address.Buffer, defaultBuffer)
+	if forceBuffer(conn, size) != nil { // only root may have more than the system allows
+		if err := conn.SetReadBuffer(size); err != nil {
+			return errors.Join(err, conn.Close())
+		}
 	}
 	p := ipv4.NewPacketConn(conn)
 	// The socket receives every group on its port. If the system does not tell the group of a datagram, LCM messages of

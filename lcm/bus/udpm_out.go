@@ -2,10 +2,12 @@ package bus
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/ipv4"
@@ -19,9 +21,10 @@ const (
 	sendTime = 250 * time.Millisecond
 )
 
-// A sender cuts messages into datagrams and sends many with one call.
+// A sender cuts messages into datagrams and sends many with one call, as far as the listeners have room.
 type sender struct {
 	conn  *net.UDPConn
+	room  *room
 	batch *ipv4.PacketConn
 	to    *net.UDPAddr
 	count *counters
@@ -38,7 +41,7 @@ type sender struct {
 
 func newSender(conn *net.UDPConn, p *ipv4.PacketConn, to netip.AddrPort, count *counters) *sender {
 	return &sender{
-		conn: conn, batch: p, broken: -1, to: net.UDPAddrFromAddrPort(to), count: count,
+		conn: conn, room: newRoom(to, "/proc/net/udp"), batch: p, broken: -1, to: net.UDPAddrFromAddrPort(to), count: count,
 		datagrams: make([]datagram, 0, atOnce), heads: make([]byte, 0, atOnce*maxHead),
 		calls: make([]ipv4.Message, 0, atOnce), firsts: make([]int, 0, atOnce+1), buffers: make([][]byte, 0, 2*atOnce),
 	}
@@ -71,13 +74,14 @@ func (s *sender) flush() {
 }
 
 func (s *sender) send() {
-	if err := s.conn.SetWriteDeadline(time.Now().Add(sendTime)); err != nil {
-		s.fail(0, len(s.datagrams), err)
-		return
-	}
 	s.plan(0)
 	for i := 0; i < len(s.calls); {
-		n, err := s.batch.WriteBatch(s.calls[i:], 0)
+		end := s.roomFor(i)
+		n := 0
+		err := s.conn.SetWriteDeadline(time.Now().Add(sendTime))
+		if err == nil {
+			n, err = s.batch.WriteBatch(s.calls[i:end], 0)
+		}
 		i += max(n, 0)
 		switch {
 		case err == nil:
@@ -92,6 +96,25 @@ func (s *sender) send() {
 			i++
 		}
 	}
+}
+
+// roomFor waits until the listeners have room for call i, and returns the end of the calls for which they have.
+func (s *sender) roomFor(i int) int {
+	s.room.wait(s.cost(i))
+	for i++; i < len(s.calls) && s.room.fits(s.cost(i)); i++ {
+	}
+	return i
+}
+
+// cost is what a call takes of a listener's receive buffer.
+func (s *sender) cost(call int) (bytes int) {
+	for _, d := range s.datagrams[s.firsts[call]:s.firsts[call+1]] {
+		size := d.size()
+		if bytes += datagramCost + size; size < pagedSize {
+			bytes += size / 2
+		}
+	}
+	return bytes
 }
 
 // plan makes calls of the datagrams from first on: one for each, or one for several that the system can cut apart.
@@ -123,7 +146,15 @@ func (s *sender) fail(first, end int, err error) {
 		}
 	}
 	s.count.sent.Add(-messages)
-	s.count.fails(messages, err)
+	s.count.fails(messages, withRoute(err))
+}
+
+// withRoute adds what helps to the error of a system that has no route for multicast.
+func withRoute(err error) error {
+	if errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.ENODEV) {
+		return fmt.Errorf("no route for multicast: %w; %s", err, routeRemedy)
+	}
+	return err
 }
 
 // An orderer puts messages of one size side by side, because the system can send a run of them with one write. The messages
