@@ -47,6 +47,18 @@ func (l *listeners) listenOutside(o *Options) (err error) {
 	return err
 }
 
+// manyDropped is how many datagrams a run may send again before that is worth a word.
+const manyDropped = 100
+
+// overflows says, when all is closed, that the receive buffer of QUIC was too small for the run, if it was.
+func (l *listeners) overflows(o *Options) {
+	if l.outside == nil || l.outside.Dropped() < manyDropped {
+		return
+	}
+	o.Log.Warn("the receive buffer of QUIC was too small for this run, and what did not fit was sent again, which took time; "+
+		"to allow a larger one: sudo sysctl -w net.core.rmem_max=7500000", "datagrams", l.outside.Dropped())
+}
+
 // close stops listening. A server that has served has closed the listeners already.
 func (l *listeners) close() error {
 	var errs []error

@@ -55,6 +55,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err := errors.Join(r.live.close(), r.listeners.close(), r.record.finish(out)); err != nil && out.OK {
 		out.OK, out.Err, out.Error = false, err, err.Error()
 	}
+	r.listeners.overflows(&o)
 	return out, nil
 }
 

@@ -136,6 +136,15 @@ func (l *Listener) Close() error {
 	return err
 }
 
+// Dropped returns how many datagrams the system dropped because the receive buffer of the transport was full, where there is
+// one and the system tells. They were sent again, which takes time. It is known when all connections are closed.
+func (l *Listener) Dropped() uint64 {
+	if d, ok := l.Listener.(interface{ Dropped() uint64 }); ok {
+		return d.Dropped()
+	}
+	return 0
+}
+
 // Schemes lists the schemes, in the order of the table.
 func (t Table) Schemes() []string {
 	var all []string

@@ -25,9 +25,6 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, victim(url))
 		os.Exit(1)
 	}
-	if err := os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true"); err != nil {
-		panic(err)
-	}
 	goleak.VerifyTestMain(m)
 }
 

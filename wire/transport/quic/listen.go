@@ -48,6 +48,7 @@ func listenOn(packets net.PacketConn) (*listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	quiet()
 	transport := &quicgo.Transport{Conn: packets}
 	quic, err := transport.Listen(serverTLS(certificate), config(1))
 	if err != nil {
@@ -116,12 +117,21 @@ func (l *listener) Close() error {
 	return err
 }
 
+// Dropped returns how many datagrams the system dropped because the receive buffer was full, as far as it tells. It is
+// known when the listener and all its connections are closed.
+func (l *listener) Dropped() uint64 {
+	l.socket.mu.Lock()
+	defer l.socket.mu.Unlock()
+	return l.socket.dropped
+}
+
 // A socket is a UDP socket with several users. The last one to release it closes it.
 type socket struct {
 	transport *quicgo.Transport
 
-	mu    sync.Mutex
-	users int
+	mu      sync.Mutex
+	users   int
+	dropped uint64 // when it was closed
 }
 
 // use adds a user. It is false if the socket is closed already.
@@ -141,5 +151,6 @@ func (s *socket) release() error {
 	if s.users--; s.users > 0 {
 		return nil
 	}
+	s.dropped = dropped(s.transport.Conn)
 	return errors.Join(s.transport.Close(), s.transport.Conn.Close())
 }

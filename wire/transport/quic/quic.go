@@ -15,8 +15,9 @@
 // A peer that dies is noticed after three seconds of silence. What was written before a Close is read by a peer that
 // reads. A Dial that a crowded server refuses is repeated, with jitter.
 //
-// quic-go asks for large socket buffers and warns on the standard logger if the system gives smaller ones: the connection
-// is slower then, and nothing else. The variable QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING turns the warning off.
+// quic-go asks for large socket buffers, and warns on the standard logger if the system gives smaller ones. That is turned off,
+// unless the variable QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING says otherwise: most runs need none. A listener counts the
+// datagrams that its buffer had no room for, so that who runs the server can be told.
 package quic
 
 import (
@@ -25,6 +26,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"time"
 
 	quicgo "github.com/quic-go/quic-go"
@@ -37,6 +39,14 @@ import (
 // a free one, and makes the certificate that its URL pins.
 func Transport() transport.Transport {
 	return transport.Transport{Scheme: "quic", Listen: listenURL, Dial: dialURL}
+}
+
+// quiet turns off the warning of quic-go, for which it has no other way.
+func quiet() {
+	const name = "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING"
+	if _, asked := os.LookupEnv(name); !asked {
+		_ = os.Setenv(name, "true") // fails for no name like this
+	}
 }
 
 // dialURL connects to the server with the pinned certificate and no other. It repeats while the server is crowded, until ctx
@@ -67,6 +77,7 @@ func dialURL(ctx context.Context, url string) (wire.Conn, error) {
 
 // dialFrom dials over a packet connection. The conn that it returns closes it.
 func dialFrom(ctx context.Context, packets net.PacketConn, to net.Addr, want pin) (*conn, error) {
+	quiet()
 	s := &socket{transport: &quicgo.Transport{Conn: packets}, users: 1}
 	q, err := join(ctx, s.transport, to, want)
 	if err != nil {

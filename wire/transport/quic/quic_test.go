@@ -1,10 +1,12 @@
 package quic
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"log"
 	"net"
-	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -16,11 +18,49 @@ import (
 	"metasim/wire"
 )
 
+// said is what quic-go writes on the standard logger.
+var said bytes.Buffer
+
 func TestMain(m *testing.M) {
-	if err := os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true"); err != nil {
-		panic(err)
-	}
+	log.SetOutput(&said)
 	goleak.VerifyTestMain(m)
+}
+
+// plain hides that a connection has buffers, of which quic-go complains whatever the system allows.
+type plain struct{ net.PacketConn }
+
+// quic-go writes nothing about buffers that are too small.
+func TestQuietAboutBuffers(t *testing.T) {
+	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(t, err)
+	l, err := listenOn(plain{udp})
+	require.NoError(t, err)
+	client, err := dialURL(t.Context(), l.URL())
+	require.NoError(t, err)
+	require.NoError(t, client.Close())
+	require.NoError(t, l.Close())
+	require.Empty(t, said.String())
+}
+
+// What a socket had no room for is counted, also after it was closed.
+func TestDropped(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED LOUDLY: this system does not tell")
+	}
+	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(t, err)
+	require.NoError(t, udp.SetReadBuffer(4096))
+	out, err := net.Dial("udp", udp.LocalAddr().String())
+	require.NoError(t, err)
+	for range 100 {
+		_, err := out.Write(make([]byte, 1000))
+		require.NoError(t, err)
+	}
+	require.NoError(t, out.Close())
+	require.Greater(t, dropped(udp), uint64(50))
+	l := &listener{socket: &socket{transport: &quicgo.Transport{Conn: udp}, users: 1}}
+	require.NoError(t, l.socket.release())
+	require.Greater(t, l.Dropped(), uint64(50))
 }
 
 func listen(t *testing.T) wire.Listener {
