@@ -24,7 +24,7 @@ type bridgeResult struct {
 	Failed  uint64 `json:"failed"`  // could not go out
 	// Overflow counts datagrams that programs of this host, the bridge included, lost because their receive buffers were
 	// full. Remedy says what helps.
-	Overflow uint64 `json:"overflow"`
+	Overflow uint64 `json:"overflow,omitempty"`
 	Remedy   string `json:"remedy,omitempty"`
 }
 

@@ -141,6 +141,6 @@ type LCMOutcome struct {
 	Skipped uint64 `json:"skipped"` // a log has no empty payloads
 	// Overflow counts the datagrams that programs of this host which listen lost, because their receive buffers were full.
 	// Remedy says what helps.
-	Overflow uint64 `json:"overflow"`
+	Overflow uint64 `json:"overflow,omitempty"`
 	Remedy   string `json:"remedy,omitempty"`
 }
