@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"metasim/internal/plain"
 	"metasim/metasim"
 	"metasim/server"
 )
@@ -120,7 +121,7 @@ func hop(shot *server.Snapshot, h *metasim.Hold) string {
 		delay = fmt.Sprintf(", + %v of delay", h.Min)
 	}
 	if h.Channel != "" {
-		delay += " on " + plain(h.Channel)
+		delay += " on " + plain.Text(h.Channel)
 	}
 	why := ""
 	switch h.Reason {

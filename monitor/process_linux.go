@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+
+	"metasim/internal/plain"
 )
 
 // maxThreads bounds how many threads of a process are read.
@@ -95,7 +97,7 @@ func tracer(dir string) string {
 	if err != nil {
 		return fmt.Sprintf("process %d", pid)
 	}
-	return fmt.Sprintf("%s, process %d", plain(strings.TrimSpace(string(name))), pid)
+	return fmt.Sprintf("%s, process %d", plain.Text(strings.TrimSpace(string(name))), pid)
 }
 
 // worker returns the process that does the work of a started process: itself, or the program that a script waits for.
@@ -213,7 +215,7 @@ func object(dir, link string, fd uint64) string {
 	case strings.HasPrefix(name, "pipe:"):
 		return link + "a pipe"
 	}
-	return link + plain(name)
+	return link + plain.Text(name)
 }
 
 // opened names the file whose path a thread has at an address, as far as it can be read. To open a FIFO takes another process that
@@ -230,7 +232,7 @@ func opened(dir string, address uint64) string {
 			name = filepath.Join(from, name)
 		}
 	}
-	name = plain(name)
+	name = plain.Text(name)
 	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
 		return "the FIFO " + name + ", whose other end no process has opened"
 	}

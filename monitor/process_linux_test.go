@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/internal/plain"
 )
 
 // starts starts a program, which is ended with the test.
@@ -54,9 +56,9 @@ func TestAsleep(t *testing.T) {
 	both, err := os.OpenFile(fifo, os.O_RDWR, 0)
 	require.NoError(t, err)
 	pid := starts(t, both, "cat")
-	v := eventually(t, pid, sleeps, "it waits to read from "+plain(fifo))
+	v := eventually(t, pid, sleeps, "it waits to read from "+plain.Text(fifo))
 	require.NoError(t, both.Close())
-	require.Equal(t, fmt.Sprintf("process %d sleeps in the kernel (it waits to read from %s), 0 %% of a core", pid, plain(fifo)), v.words(pid))
+	require.Equal(t, fmt.Sprintf("process %d sleeps in the kernel (it waits to read from %s), 0 %% of a core", pid, plain.Text(fifo)), v.words(pid))
 	require.NotContains(t, v.in, "\x1b")
 }
 

@@ -2,9 +2,7 @@ package monitor
 
 import (
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
 	"metasim/metasim"
 )
@@ -34,14 +32,4 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	}
 	return d.Round(time.Second).String()
-}
-
-// plain removes what a terminal would take for a command from a text that metasim did not write.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"metasim/internal/plain"
 	"metasim/internal/problem"
 	"metasim/scenarios"
 )
@@ -23,6 +24,19 @@ import (
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+}
+
+// plain returns streams on which nothing that others wrote is a command to a terminal.
+func (s streams) plain() streams {
+	return streams{s.in, &plain.Writer{To: s.out}, &plain.Writer{To: s.err}}
+}
+
+// raw returns what is behind such a stream, for what is not text, or is meant for the terminal.
+func raw(w io.Writer) io.Writer {
+	if p, ok := w.(*plain.Writer); ok {
+		return p.To
+	}
+	return w
 }
 
 // A failure ends the program with an exit status of its own.
@@ -126,13 +140,13 @@ func newLogger(w io.Writer, verbose bool) *slog.Logger {
 		level = slog.LevelDebug
 	}
 	if isTerminal(w) {
-		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000"}))
+		return slog.New(tint.NewTextHandler(raw(w), &tint.Options{Level: level, TimeFormat: "15:04:05.000"}))
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := raw(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
@@ -141,7 +155,7 @@ func canRewrite(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") !=
 
 // columns returns how wide a terminal is; 80 for anything else.
 func columns(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
+	if f, ok := raw(w).(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			return width
 		}

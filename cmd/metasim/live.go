@@ -56,7 +56,7 @@ func (f *liveFlags) openScreen(std streams) (during streams, show func(*monitor.
 	std.err = c
 	show = func(m *monitor.Monitor) {
 		// Not the context of the command: a signal ends the run first, and the end of the run ends this.
-		if err := tui.Show(context.Background(), m, c.lines, keys, screen); err != nil {
+		if err := tui.Show(context.Background(), m, c.lines, keys, raw(screen)); err != nil {
 			fmt.Fprintf(c, "the run cannot be shown on this terminal: %v\n", err)
 		}
 	}
@@ -162,16 +162,18 @@ func (p *progress) start(source progressSource) {
 
 // say prints a line above the one that is rewritten.
 func (p *progress) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if canRewrite(p.w) {
-		text = clearLine + text
+		fmt.Fprint(raw(p.w), clearLine)
 	}
-	p.print(text + "\n")
+	fmt.Fprintln(p.w, text)
 }
 
 func (p *progress) print(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprint(p.w, text)
+	fmt.Fprint(raw(p.w), text)
 }
 
 func (p *progress) stop() {

@@ -74,7 +74,7 @@ func replayDispatcher(r *record.Run, std streams) error {
 
 // replayClient replays one client.
 func replayClient(ctx context.Context, r *record.Run, name string, command []string, std streams) error {
-	o := run.ReplayOptions{Command: command, Stdout: std.out, Stderr: std.err}
+	o := run.ReplayOptions{Command: command, Stdout: raw(std.out), Stderr: raw(std.err)}
 	if len(command) > 0 {
 		o.Stdin = std.in
 		var release func()
