@@ -144,6 +144,12 @@ func Dial(address, token string) (*Remote, error) {
 	}, nil
 }
 
+// GoesOn reports whether the run in a directory goes on.
+func GoesOn(dir string) bool {
+	r, err := Open(dir)
+	return err == nil && r.answers()
+}
+
 // answers reports whether a process listens at the socket.
 func (r *Remote) answers() bool {
 	c, err := net.Dial("unix", r.socket)

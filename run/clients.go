@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,25 +12,34 @@ import (
 
 	"metasim/client"
 	"metasim/federates"
+	"metasim/internal/plain"
 	"metasim/monitor"
 	"metasim/record/journal"
+	"metasim/run/supervisor"
 	"metasim/scenarios"
 	"metasim/server"
 )
 
 // clients starts the clients of one run, knows where each of them runs, and ends their processes.
 type clients struct {
-	scenario  *scenarios.Scenario
-	options   *Options
-	dir       journal.Dir
-	listeners *listeners
-	scheduler *client.Scheduler // of the models in this process
-	server    *server.Server    // set before start is called
-	inside    sync.WaitGroup    // models in this process
-	processes []*process        // in the order of the scenario
+	scenario   *scenarios.Scenario
+	options    *Options
+	dir        journal.Dir
+	listeners  *listeners
+	scheduler  *client.Scheduler      // of the models in this process
+	server     *server.Server         // set before start is called
+	inside     sync.WaitGroup         // models in this process
+	supervisor *supervisor.Supervisor // of the processes; nil before the first
+	processes  []*process             // in the order of the scenario
 
 	mu     sync.Mutex
 	places map[string]place // by name
+}
+
+// An ending is how a group of models in this process ends.
+type ending struct {
+	done chan struct{} // closed when it has ended
+	err  error         // how it ended; valid after done is closed
 }
 
 // A place says where a client runs: one field is set.
@@ -125,17 +135,35 @@ func (c *clients) startOutside(g group) error {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return err
 	}
-	p, err := startProcess(g.names(), argv, workDir, env, logs)
+	if c.supervisor == nil {
+		if c.supervisor, err = c.startSupervisor(); err != nil {
+			return fmt.Errorf("no client can be started: %w", err)
+		}
+	}
+	p, err := startProcess(c.supervisor, g.names(), argv, workDir, env, logs, c.scenario.OutputLimit)
 	if err != nil {
 		return err
 	}
 	c.setPlace(g, place{process: p})
 	c.processes = append(c.processes, p)
 	go func() { // until the process ends, which endProcesses waits for
-		p.wait()
+		<-p.Done()
+		if errors.Is(p.Err(), supervisor.ErrGone) {
+			c.server.Fail(p.Err())
+		}
 		c.exited(p.clients, "its process ended")
 	}()
 	return nil
+}
+
+// startSupervisor starts the process that supervises the others.
+func (c *clients) startSupervisor() (*supervisor.Supervisor, error) {
+	if len(c.options.Self) == 0 {
+		return nil, errors.New("Options.Self does not say how to start this program, which is to supervise the processes of the run")
+	}
+	return supervisor.Start(append(slices.Clone(c.options.Self), "supervise"), func(client, text string) {
+		c.options.Log.Warn("the output of a client is not kept any more", "client", client, "cause", text)
+	})
 }
 
 // command returns the command of the process of a group, and its working directory.
@@ -165,7 +193,7 @@ func (c *clients) lossReport(name string) server.ProcessEnd {
 	switch {
 	case p.process != nil:
 		return p.process.lossReport()
-	case p.inside != nil && p.inside.within(exitWait) && p.inside.err != nil:
+	case p.inside != nil && within(p.inside.done, exitWait) && p.inside.err != nil:
 		return server.ProcessEnd{Exit: "error: " + p.inside.err.Error()}
 	}
 	return server.ProcessEnd{}
@@ -175,13 +203,13 @@ func (c *clients) lossReport(name string) server.ProcessEnd {
 func (c *clients) whereabouts(name string) monitor.Process {
 	p := c.placeOf(name)
 	if p.process != nil {
-		return monitor.Process{PID: p.process.cmd.Process.Pid, Said: p.process.lastLine}
+		return monitor.Process{PID: p.process.PID(), Said: p.process.lastLine}
 	}
 	return monitor.Process{Inside: p.inside != nil, Outside: p.outside}
 }
 
-// endProcesses waits for the processes to end, and ends those that take too long. Processes that end badly after a run that
-// went well are only a warning.
+// endProcesses waits for the processes to end, and ends those that take too long, and all that they have started. Processes that
+// end badly after a run that went well are only a warning.
 func (c *clients) endProcesses(ok bool) {
 	patience := abortPatience
 	if ok {
@@ -192,14 +220,27 @@ func (c *clients) endProcesses(ok bool) {
 		all.Go(func() {
 			if p.end(patience) && ok {
 				c.options.Log.Warn("a process had to be ended after its client left", "client", p.clients[0],
-					"pid", strconv.Itoa(p.cmd.Process.Pid), "waited", patience)
+					"pid", strconv.Itoa(p.PID()), "waited", patience)
 			}
 		})
 	}
 	all.Wait()
 	for _, p := range c.processes {
-		if ok && p.err != nil {
+		if ok && p.Err() != nil {
 			c.options.Log.Warn("a process ended badly after its client left", "client", p.clients[0], "exit", p.exit())
 		}
+	}
+	if c.supervisor == nil {
+		return
+	}
+	strays, err := c.supervisor.Close()
+	for _, s := range strays {
+		if ok {
+			c.options.Log.Warn("a program went on after the process of its client had ended, and was ended with the run",
+				"client", s.Client, "pid", strconv.Itoa(s.PID), "program", plain.Text(s.Command))
+		}
+	}
+	if ok && err != nil {
+		c.options.Log.Warn("the supervisor of the programs of this run did not end well", "cause", err)
 	}
 }

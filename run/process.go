@@ -1,34 +1,24 @@
 package run
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
-	"unicode"
 
+	"metasim/internal/plain"
+	"metasim/record/output"
+	"metasim/run/supervisor"
 	"metasim/server"
 )
 
-// A process runs the clients of one group. It is the leader of a process group, so that the processes that it starts end
-// with it. Its output goes to two files.
+// A process runs the clients of one group. Its supervisor sees that what it starts ends with it.
 type process struct {
 	clients []string // their names
-	cmd     *exec.Cmd
-	stdout  string // the name of the file
-	stderr  string // the name of the other file
-	ending
-}
-
-// An ending is how a process, or a group of models in this process, ends.
-type ending struct {
-	done chan struct{} // closed when it has ended
-	err  error         // how it ended; valid after done is closed
+	stdout  string   // where its output is: see record/output
+	stderr  string
+	*supervisor.Process
 }
 
 const (
@@ -49,28 +39,17 @@ const (
 )
 
 // startProcess starts the process of some clients. The files of its output are in the directory logs, named after the first
-// client.
-func startProcess(clients []string, argv []string, workDir string, env []string, logs string) (*process, error) {
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir = workDir
-	cmd.Env = environment(workDir, env)
-	ownGroup(cmd)
+// client, with half of the limit each.
+func startProcess(k *supervisor.Supervisor, clients []string, argv []string, workDir string, env []string, logs string, limit int64) (*process, error) {
 	log := filepath.Join(logs, clients[0])
-	p := &process{clients: clients, cmd: cmd, stdout: log + ".stdout", stderr: log + ".stderr", ending: ending{done: make(chan struct{})}}
-	stdout, err := os.Create(p.stdout)
+	p := &process{clients: clients, stdout: log + ".stdout", stderr: log + ".stderr"}
+	started, err := k.Launch(supervisor.Program{
+		Client: clients[0], Argv: argv, Dir: workDir, Env: environment(workDir, env), Stdout: p.stdout, Stderr: p.stderr, Limit: limit / 2,
+	})
 	if err != nil {
-		return nil, err
-	}
-	defer stdout.Close()
-	stderr, err := os.Create(p.stderr)
-	if err != nil {
-		return nil, err
-	}
-	defer stderr.Close()
-	cmd.Stdout, cmd.Stderr = stdout, stderr
-	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("client %q cannot be started: %w", clients[0], err)
 	}
+	p.Process = started
 	return p, nil
 }
 
@@ -84,29 +63,23 @@ func environment(workDir string, more []string) []string {
 	return append(env, more...)
 }
 
-// wait waits for the end of the process. It is called once.
-func (p *process) wait() {
-	p.err = p.cmd.Wait()
-	close(p.done)
-}
-
 // end gives the process some time to end, then asks it to end (SIGTERM), then kills it. It reports whether it had to ask.
 func (p *process) end(patience time.Duration) (forced bool) {
-	if p.within(patience) {
+	if within(p.Done(), patience) {
 		return false
 	}
-	terminate(p.cmd.Process)
-	if !p.within(termWait) {
-		kill(p.cmd.Process)
-		<-p.done
+	p.Terminate()
+	if !within(p.Done(), termWait) {
+		p.Kill()
+		<-p.Done()
 	}
 	return true
 }
 
-// within reports whether it ends within d.
-func (e *ending) within(d time.Duration) bool {
+// within reports whether something ends within d.
+func within(done <-chan struct{}, d time.Duration) bool {
 	select {
-	case <-e.done:
+	case <-done:
 		return true
 	case <-time.After(d):
 		return false
@@ -115,24 +88,24 @@ func (e *ending) within(d time.Duration) bool {
 
 // lossReport waits a moment for the end of a process whose client was lost, and says how it ended.
 func (p *process) lossReport() server.ProcessEnd {
-	r := server.ProcessEnd{Exit: fmt.Sprintf("nothing yet: process %d still runs", p.cmd.Process.Pid)}
-	if p.within(exitWait) {
+	r := server.ProcessEnd{Exit: fmt.Sprintf("nothing yet: process %d still runs", p.PID())}
+	if within(p.Done(), exitWait) {
 		r.Exit = p.exit()
 	}
 	r.Output = p.lastOutput()
 	return r
 }
 
-// exit says how the process ended: "exit status 0", "signal: killed".
+// exit says how the process ended: "exit status 0", "signal: killed". It names what goes on without it.
 func (p *process) exit() string {
-	var status *exec.ExitError
-	switch {
-	case p.err == nil:
-		return "exit status 0"
-	case errors.As(p.err, &status):
-		return status.Error()
+	text := "exit status 0"
+	if err := p.Err(); err != nil {
+		text = err.Error()
 	}
-	return p.err.Error()
+	for _, s := range p.Strays() {
+		text += fmt.Sprintf("; %s, which it started, goes on without it: start what is the client in the foreground, or with exec", plain.Text(s.String()))
+	}
+	return text
 }
 
 // lastOutput returns the last lines of a process that has ended: of its standard error, or of its output if that is empty.
@@ -166,7 +139,7 @@ func modified(file string) time.Time {
 	return info.ModTime()
 }
 
-// tail returns the last lines of a file as plain text, without empty lines at the end. If the file cannot be read, it
+// tail returns the last lines of an output as plain text, without empty lines at the end. If the file cannot be read, it
 // returns the error as its only line.
 func tail(file string, lines int) []string {
 	text, err := tailText(file)
@@ -175,7 +148,7 @@ func tail(file string, lines int) []string {
 	}
 	var all []string
 	for line := range strings.SplitSeq(text, "\n") {
-		all = append(all, plainText(line))
+		all = append(all, plain.Line(line, maxLine))
 	}
 	for len(all) > 0 && strings.TrimSpace(all[len(all)-1]) == "" {
 		all = all[:len(all)-1]
@@ -183,50 +156,11 @@ func tail(file string, lines int) []string {
 	return all[max(0, len(all)-lines):]
 }
 
-// tailText returns the last tailSize bytes of a file, after "…" if the file has more.
+// tailText returns the last tailSize bytes of an output, after "…" if it has more.
 func tailText(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
+	text, more, err := output.Tail(file, tailSize)
+	if more {
+		return "…" + string(text), err
 	}
-	defer f.Close()
-	cut := ""
-	if info, err := f.Stat(); err == nil && info.Size() > tailSize {
-		if _, err := f.Seek(-tailSize, io.SeekEnd); err != nil {
-			return "", err
-		}
-		cut = "…"
-	}
-	text, err := io.ReadAll(io.LimitReader(f, tailSize))
-	return cut + string(text), err
-}
-
-// controlSequences match what a terminal takes as a command (ECMA-48): CSI, OSC and other strings, and the short ones.
-var controlSequences = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]*[0-~])")
-
-// plainText returns what a person would see of a line of output on a terminal, without its commands to the terminal. Output
-// may hold anything: colours, a progress bar that overwrites itself (the last version is returned), binary data. A long line
-// is cut.
-func plainText(line string) string {
-	line = controlSequences.ReplaceAllString(strings.ToValidUTF8(line, "?"), "")
-	line = strings.TrimRight(line, "\r")
-	for versions := strings.Split(line, "\r"); len(versions) > 0; versions = versions[:len(versions)-1] {
-		if line = versions[len(versions)-1]; strings.TrimSpace(line) != "" {
-			break
-		}
-	}
-	line = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t':
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, line)
-	line = strings.TrimRight(line, " ")
-	if r := []rune(line); len(r) > maxLine {
-		line = string(r[:maxLine-1]) + "…"
-	}
-	return line
+	return string(text), err
 }

@@ -10,26 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Nothing that a client writes is a command to the terminal of who reads it, and what is long is cut.
-func TestPlainText(t *testing.T) {
-	for line, want := range map[string]string{
-		"relaxing the mesh, residual 0.3":               "relaxing the mesh, residual 0.3",
-		"  File \"x.py\", line 3\t in f  ":              "  File \"x.py\", line 3  in f",
-		"\x1b[2J\x1b[1;31mred\x1b[0m":                   "red",
-		"\x1b]0;owned\x07title \x1b]8;;http://e\x1b\\x": "title x",
-		"\x1b(B\x1b7plain\x1bM":                         "plain",
-		"a\x00\x01b\x7f \u202ertl\u202c \x9b31m":        "ab rtl ?31m",
-		"\rprogress 1 %\rprogress 2 %   \r":             "progress 2 %",
-		"\rprogress 3 %\r            ":                  "progress 3 %",
-		"from Windows\r":                                "from Windows",
-		"\xff\xfe":                                      "?",
-		strings.Repeat("é", 300):                        strings.Repeat("é", 199) + "…",
-		"":                                              "",
-	} {
-		require.Equal(t, want, plainText(line), "%q", line)
-	}
-}
-
 // The last line is that of the output that was written to last; of one who has ended, the standard error comes first.
 func TestLastOutput(t *testing.T) {
 	dir := t.TempDir()

@@ -34,7 +34,8 @@ type Options struct {
 	// Out is the run directory. Empty: runs/<name>-<n> below the working directory.
 	Out string
 	// Self is the command that starts this program as `metasim`. The arguments "client --instance ..." are added to it for a
-	// built-in model in a process of its own. Every transport but mem needs it.
+	// built-in model in a process of its own, and "supervise" for the supervisor of the processes of a run: see supervisor.Serve. Every
+	// transport but mem needs it, and so does every command.
 	Self []string
 	// AllowOutside lets models that are processes of their own read files outside of the scenario's directory.
 	AllowOutside bool

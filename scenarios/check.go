@@ -24,10 +24,24 @@ func (c *checker) check() error {
 	}
 	c.duration(path{"until"})
 	c.duration(path{"start_timeout"})
+	c.outputLimit()
 	c.publicLCM()
 	c.clients()
 	c.links()
 	return nil
+}
+
+// outputLimit checks the one size of a scenario.
+func (c *checker) outputLimit() {
+	p := path{"output_limit"}
+	text, ok := c.sound(p).text()
+	if !ok {
+		return
+	}
+	var limit size
+	if err := limit.UnmarshalText([]byte(text)); err != nil || limit < minOutputLimit {
+		c.fail(p, "is %s; write 64KiB or more: the beginning and the end of the output are kept", text)
+	}
 }
 
 // clients checks the entries one by one, and that each name is unique.

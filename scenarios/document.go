@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -31,7 +32,7 @@ func documentOf(root *node) (document, error) {
 func (s *Scenario) expand() {
 	d := &s.doc
 	s.Name, s.Seed, s.Until, s.Rate, s.MaxSteps = d.Name, d.Seed, metasim.Time(d.Until), d.Rate, d.MaxSteps
-	s.StartTimeout = time.Duration(d.StartTimeout)
+	s.StartTimeout, s.OutputLimit = time.Duration(d.StartTimeout), cmp.Or(int64(d.OutputLimit), defaultOutputLimit)
 	s.PublicLCM, s.LCMSuffix = absoluteURL(d.PublicLCM, s.Dir), d.LCMSuffix
 	for i := range d.Clients {
 		e := &d.Clients[i]

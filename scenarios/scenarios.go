@@ -39,6 +39,8 @@ type Scenario struct {
 	MaxSteps uint32
 	// StartTimeout is the wall-clock time that all clients have to join; never zero.
 	StartTimeout time.Duration
+	// OutputLimit is how many bytes are kept of what a client's process writes; never zero.
+	OutputLimit int64
 	// PublicLCM is the URL of the LCM network on which the run is shown. Empty: none. A path in it is absolute.
 	PublicLCM string
 	// LCMSuffix stands on that network between a channel and the name of the sender. Empty: "@".
@@ -104,6 +106,7 @@ type document struct {
 	Rate         float64 `json:"rate"`
 	MaxSteps     uint32  `json:"max_steps"`
 	StartTimeout span    `json:"start_timeout"`
+	OutputLimit  size    `json:"output_limit,omitzero"`
 	// PublicLCM is not resolved: where a run was shown does not change the run.
 	PublicLCM string        `json:"-"`
 	LCMSuffix string        `json:"lcm_suffix,omitempty"`

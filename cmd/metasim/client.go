@@ -13,6 +13,7 @@ import (
 
 	"metasim/federates/catalog"
 	"metasim/run"
+	"metasim/run/supervisor"
 )
 
 // clientFlags are the flags of `metasim client`.
@@ -44,6 +45,14 @@ func newClient() *cobra.Command {
 	flags.StringVar(&f.instance, "instance", "", "model and parameters as JSON, as metasim run passes them on")
 	flags.Lookup("instance").Hidden = true
 	return cmd
+}
+
+// newSupervise is the supervisor of the programs of a run; see the package supervisor.
+func newSupervise(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use: "supervise", Short: "Supervise the processes of a run, as metasim run starts it", Hidden: true, Args: nothing,
+		RunE: func(*cobra.Command, []string) error { return failed(supervisor.Serve(std.in, raw(std.out))) },
+	}
 }
 
 func modelList() string {

@@ -37,6 +37,7 @@ const cleanupTime = 6 * time.Second
 
 // execute runs one command line and returns the exit status.
 func execute(ctx context.Context, args []string, std streams) int {
+	std = std.plain()
 	root := newRoot(std)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -70,7 +71,7 @@ func newRoot(std streams) *cobra.Command {
 	root.SetFlagErrorFunc(badFlag)
 	root.Args = unknownCommand
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.AddCommand(newRun(std), newServe(std), newClient(), newValidate(std), newSchema(std), newLog(std), newLCM(std),
+	root.AddCommand(newRun(std), newServe(std), newClient(), newSupervise(std), newValidate(std), newSchema(std), newLog(std), newLogs(std), newLCM(std),
 		newVerify(std), newReplay(std), newDiff(std), newReport(std), newBench(std), newWhy(std), newCtl(std), newVersion(std),
 		newDemo(std))
 	return root

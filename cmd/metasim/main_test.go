@@ -69,23 +69,23 @@ type running struct {
 	*stage
 	cmd      *exec.Cmd
 	args     []string
-	out, err output
+	out, err written
 	cancel   context.CancelFunc
 }
 
-// An output is what a program has written so far.
-type output struct {
+// A written is what a program has written so far.
+type written struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (o *output) Write(b []byte) (int, error) {
+func (o *written) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.Write(b)
 }
 
-func (o *output) String() string {
+func (o *written) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()

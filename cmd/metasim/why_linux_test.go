@@ -211,5 +211,5 @@ func TestNobodyToAsk(t *testing.T) {
 	e = s.metasim("why")
 	require.Equal(t, 2, e.status)
 	e.says(t, "no run goes on in runs")
-	require.NoError(t, syscall.Kill(stuck, syscall.SIGKILL), "it outlives who was killed by force")
+	s.gone(stuck)
 }

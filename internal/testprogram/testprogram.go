@@ -16,10 +16,11 @@ import (
 	"testing"
 
 	"metasim/run"
+	"metasim/run/supervisor"
 )
 
 // Variable is the environment variable that names the program which a test binary is to be. Where it is empty the binary
-// is a test, or a built-in model, if its arguments say so as run.Options.Self describes.
+// is a test or, if its arguments say so as run.Options.Self describes, a built-in model or the supervisor of processes.
 const Variable = "TEST_PROGRAM"
 
 // NoLinger, in the environment, keeps a program that is built with the race detector from staying for a second at its end.
@@ -49,6 +50,8 @@ func Main(m *testing.M, programs map[string]Program) int {
 		}
 	case len(args) == 3 && args[0] == "client" && args[1] == "--instance":
 		program = Model
+	case len(args) == 1 && args[0] == "supervise":
+		program = func([]string) error { return supervisor.Serve(os.Stdin, os.Stdout) }
 	default:
 		return m.Run()
 	}

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package run
+package supervisor
 
 import (
 	"os"
@@ -10,5 +10,8 @@ import (
 func ownGroup(*exec.Cmd) {}
 
 // The errors say that the process has ended already, which is what is wanted.
-func terminate(p *os.Process) { _ = p.Kill() }
-func kill(p *os.Process)      { _ = p.Kill() }
+func signalGroup(pid int, _ os.Signal) {
+	if p, err := os.FindProcess(pid); err == nil {
+		_ = p.Kill()
+	}
+}

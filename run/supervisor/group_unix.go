@@ -1,6 +1,6 @@
 //go:build unix
 
-package run
+package supervisor
 
 import (
 	"os"
@@ -12,6 +12,9 @@ import (
 // that group: the run ends it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// The errors say that the process has ended already, which is what is wanted.
-func terminate(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }
-func kill(p *os.Process)      { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
+// signalGroup signals a process and, if it leads one, its group. Errors say that it has ended already, which is what is wanted.
+func signalGroup(pid int, s os.Signal) {
+	if syscall.Kill(-pid, s.(syscall.Signal)) != nil {
+		_ = syscall.Kill(pid, s.(syscall.Signal))
+	}
+}

@@ -1,0 +1,173 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// ErrGone is how the processes of a supervisor end that has ended itself.
+var ErrGone = errors.New("the supervisor of the programs of this run was ended; do not end it, it ends with the run")
+
+// A Supervisor is the caller's end of a supervisor.
+type Supervisor struct {
+	cmd      *exec.Cmd
+	requests io.WriteCloser
+	warn     func(client, text string)
+	over     chan struct{} // closed after the last event
+
+	mu        sync.Mutex
+	processes []*Process // by their numbers
+	ended     []Stray
+}
+
+// A Process is a program that a supervisor has started.
+type Process struct {
+	client string
+	pid    int
+	begun  chan error    // how it began
+	done   chan struct{} // closed when it has ended
+	err    error
+	strays []Stray
+}
+
+// Start starts a supervisor: self is the command that starts this program as a supervisor, which calls [Serve]. warn is told of output that
+// cannot be kept.
+func Start(self []string, warn func(client, text string)) (*Supervisor, error) {
+	k := &Supervisor{cmd: exec.Command(self[0], self[1:]...), warn: warn, over: make(chan struct{})}
+	k.cmd.Stderr = os.Stderr
+	ownGroup(k.cmd) // what ends the caller by its group does not end the supervisor
+	var err error
+	if k.requests, err = k.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	events, err := k.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := k.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go k.read(events)
+	return k, nil
+}
+
+// read takes the events until the supervisor has ended.
+func (k *Supervisor) read(events io.Reader) {
+	d := json.NewDecoder(events)
+	for {
+		var e event
+		if d.Decode(&e) != nil {
+			break
+		}
+		k.take(e)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range k.processes {
+		if p.running() {
+			if p.pid > 0 {
+				kill(p.pid)
+			}
+			p.end(ErrGone)
+		}
+	}
+	close(k.over)
+}
+
+func (k *Supervisor) take(e event) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e.Kind == ended {
+		k.ended = e.Strays
+		return
+	}
+	switch p := k.processes[e.ID]; e.Kind {
+	case started:
+		p.pid = e.PID
+		p.begun <- nil
+	case refused:
+		err := errors.New(e.Text)
+		if e.Errno != 0 {
+			err = &os.PathError{Op: "fork/exec", Path: e.Text, Err: e.Errno}
+		}
+		p.end(err)
+	case lossy:
+		k.warn(p.client, e.Text)
+	case exited:
+		p.strays = e.Strays
+		if e.Text == "" {
+			p.end(nil)
+		} else {
+			p.end(errors.New(e.Text))
+		}
+	}
+}
+
+// Launch starts a program.
+func (k *Supervisor) Launch(program Program) (*Process, error) {
+	p := &Process{client: program.Client, begun: make(chan error, 1), done: make(chan struct{})}
+	k.mu.Lock()
+	id := len(k.processes)
+	k.processes = append(k.processes, p)
+	k.mu.Unlock()
+	select {
+	case <-k.over:
+		return nil, ErrGone
+	default:
+	}
+	if err := json.NewEncoder(k.requests).Encode(request{id, program}); err != nil {
+		return nil, errors.Join(ErrGone, err)
+	}
+	select {
+	case err := <-p.begun:
+		return p, err
+	case <-p.done:
+		return nil, p.err
+	}
+}
+
+// Close ends every process that is left. It returns the strays that it had to end.
+func (k *Supervisor) Close() ([]Stray, error) {
+	err := k.requests.Close()
+	hung := time.AfterFunc(strayGrace+termWait+2*killWait, func() { _ = k.cmd.Process.Kill() }) // it has ended already, if this fails
+	defer hung.Stop()
+	<-k.over
+	return k.ended, errors.Join(err, k.cmd.Wait())
+}
+
+func (p *Process) running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *Process) end(err error) {
+	p.err = err
+	close(p.done)
+}
+
+// PID is the number that the system knows the process by.
+func (p *Process) PID() int { return p.pid }
+
+// Done is closed when the process has ended. Err and Strays are valid then.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err says how the process ended: nil is exit status 0.
+func (p *Process) Err() error { return p.err }
+
+// Strays are the processes that go on without this one, by which they were started.
+func (p *Process) Strays() []Stray { return p.strays }
+
+// Terminate asks the process and its group to end.
+func (p *Process) Terminate() { terminate(p.pid) }
+
+// Kill ends the process and its group.
+func (p *Process) Kill() { kill(p.pid) }

@@ -1,0 +1,70 @@
+package supervisor
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"metasim/record/output"
+)
+
+// A copier copies what a program writes into an output.
+type copier struct {
+	from    *os.File
+	to      *output.Writer
+	lossy   func(error) // is told once that the output cannot be written
+	drained chan struct{}
+	once    sync.Once
+}
+
+// copySize is how much is copied at once. There may be thousands of copiers.
+const copySize = 8 << 10
+
+// newCopier returns a copier, and what the program writes to.
+func newCopier(path string, limit int64, lossy func(error)) (c *copier, write *os.File, err error) {
+	c = &copier{lossy: lossy, drained: make(chan struct{})}
+	if c.to, err = output.Create(path, limit); err != nil {
+		return nil, nil, err
+	}
+	if c.from, write, err = os.Pipe(); err != nil {
+		return nil, nil, err
+	}
+	return c, write, nil
+}
+
+// copy copies until all that have the other end of the pipe have ended. A program whose output cannot be written goes on.
+func (c *copier) copy() {
+	buffer := make([]byte, copySize)
+	var failed error
+	for {
+		n, err := c.from.Read(buffer)
+		if failed == nil {
+			if _, failed = c.to.Write(buffer[:n]); failed != nil {
+				c.lossy(failed)
+			}
+		}
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			c.once.Do(func() { close(c.drained) })
+			_ = c.from.SetReadDeadline(time.Time{}) // it was set, so that it can be
+		case err != nil:
+			_ = c.to.Close() // what was written is written
+			_ = c.from.Close()
+			c.once.Do(func() { close(c.drained) })
+			return
+		}
+	}
+}
+
+// drain waits until the output of a program that has ended is written. What it has started may still hold the pipe.
+func (c *copier) drain() {
+	if c.from.SetReadDeadline(time.Now().Add(drainWait)) != nil { // closed; or a system that has no deadlines
+		select {
+		case <-c.drained:
+		case <-time.After(drainWait):
+		}
+		return
+	}
+	<-c.drained
+}

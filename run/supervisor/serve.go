@@ -1,0 +1,195 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A server is the supervisor's own process.
+type server struct {
+	changed <-chan os.Signal // a process below this one has ended
+	copies  sync.WaitGroup   // of output
+
+	mu      sync.Mutex
+	events  *json.Encoder
+	leaders map[int]string // the clients of the processes that were started and have not ended, by process number
+	groups  map[int]string // the clients of all processes that were started, by the number of their group
+}
+
+// Serve is the supervisor: it starts programs until its input ends, and then ends all that is left below it.
+func Serve(in io.Reader, out io.Writer) error {
+	if err := becomeSubreaper(); err != nil {
+		return err
+	}
+	// A signal that is for metasim, or for everybody, does not end the supervisor. It is not ignored either, as programs would inherit that.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	s := &server{changed: notifyExits(), events: json.NewEncoder(out), leaders: map[int]string{}, groups: map[int]string{}}
+	requests := json.NewDecoder(in)
+	go s.reapAlways()
+	for {
+		var r request
+		if err := requests.Decode(&r); err != nil {
+			s.tell(event{Kind: ended, Strays: s.endAll()})
+			s.finishCopies()
+			return nil // metasim has ended, or wants no more
+		}
+		s.launch(r)
+	}
+}
+
+// finishCopies waits until all output is written. A process that the system does not end may keep a pipe.
+func (s *server) finishCopies() {
+	done := make(chan struct{})
+	go func() {
+		s.copies.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(termWait):
+	}
+}
+
+// tell writes an event. Without a reader there is nobody to tell.
+func (s *server) tell(e event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.events.Encode(e)
+}
+
+func (s *server) launch(r request) {
+	cmd := exec.Command(r.Argv[0], r.Argv[1:]...)
+	cmd.Dir = r.Dir
+	cmd.Env = r.Env
+	ownGroup(cmd)
+	var outputs []*copier
+	err := func() error {
+		for _, o := range []struct {
+			path string
+			to   *io.Writer
+		}{{r.Stdout, &cmd.Stdout}, {r.Stderr, &cmd.Stderr}} {
+			c, write, err := newCopier(o.path, r.Limit, func(err error) { s.tell(event{Kind: lossy, ID: r.ID, Text: err.Error()}) })
+			if err != nil {
+				return err
+			}
+			defer write.Close()
+			*o.to = write
+			outputs = append(outputs, c)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		s.leaders[cmd.Process.Pid], s.groups[cmd.Process.Pid] = r.Client, r.Client
+		return nil
+	}()
+	for _, c := range outputs {
+		s.copies.Go(c.copy)
+	}
+	if err != nil {
+		refusal := event{Kind: refused, ID: r.ID, Text: err.Error()}
+		if path := new(os.PathError); errors.As(err, &path) && errors.As(err, &refusal.Errno) {
+			refusal.Text = path.Path
+		}
+		s.tell(refusal)
+		return
+	}
+	s.tell(event{Kind: started, ID: r.ID, PID: cmd.Process.Pid})
+	go s.wait(r, cmd, outputs)
+}
+
+// wait tells how a process ended, when what it wrote is on disk.
+func (s *server) wait(r request, cmd *exec.Cmd, outputs []*copier) {
+	text := ""
+	if err := cmd.Wait(); err != nil {
+		text = err.Error()
+	}
+	s.mu.Lock()
+	delete(s.leaders, cmd.Process.Pid)
+	s.mu.Unlock()
+	for _, c := range outputs {
+		c.drain()
+	}
+	var strays []Stray
+	for late := time.Now().Add(strayGrace); ; <-time.After(lookEvery) {
+		if strays = s.strays(r.Client); len(strays) == 0 || time.Now().After(late) {
+			break
+		}
+	}
+	s.tell(event{Kind: exited, ID: r.ID, Text: text, Strays: strays})
+}
+
+// strays finds the processes that were started by the program of a client and go on without it. An empty name finds all.
+func (s *server) strays(client string) (found []Stray) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, pid := range children() {
+		if _, leads := s.leaders[pid]; leads || reap(pid) {
+			continue
+		}
+		if owner := s.owner(pid); client == "" || owner == client {
+			found = append(found, Stray{owner, pid, command(pid)})
+		}
+	}
+	return found
+}
+
+// owner tells whose program started a process: by its group, else by its environment.
+func (s *server) owner(pid int) string {
+	if client, known := s.groups[group(pid)]; known {
+		return client
+	}
+	return variable(pid, "METASIM_CLIENT")
+}
+
+// reapAlways reaps the strays that end.
+func (s *server) reapAlways() {
+	for range s.changed {
+		s.strays("")
+	}
+}
+
+// endAll ends all processes. It returns the strays among them.
+func (s *server) endAll() (found []Stray) {
+	began := time.Now()
+	asked := map[int]bool{}
+	for ; ; <-time.After(lookEvery) {
+		strays := s.strays("")
+		s.mu.Lock()
+		running := make([]int, 0, len(s.leaders))
+		for pid := range s.leaders {
+			running = append(running, pid)
+		}
+		s.mu.Unlock()
+		waited := time.Since(began)
+		if len(running)+len(strays) == 0 || waited > strayGrace+termWait+killWait {
+			return found
+		}
+		if waited < strayGrace && len(running) == 0 {
+			continue
+		}
+		if len(asked) == 0 {
+			found = strays // what turns up later was started by one of these
+		}
+		for _, stray := range strays {
+			running = append(running, stray.PID)
+		}
+		for _, pid := range running {
+			switch {
+			case waited > strayGrace+termWait:
+				kill(pid)
+			case !asked[pid]:
+				terminate(pid)
+			}
+			asked[pid] = true
+		}
+	}
+}

@@ -1,0 +1,80 @@
+// Package supervisor starts the programs of a run, and sees that nothing of what they start outlives it.
+//
+// The supervisor is a process of its own between metasim and the programs, as a process that was killed cannot clean up. Its standard
+// input ends when metasim ends, however that comes: then the supervisor ends every process below it. On Linux it is a child subreaper,
+// so that it inherits what leaves its parent, its process group or its session; elsewhere it reaches the process groups.
+//
+// Requests and events are JSON objects, one a line: requests on the standard input, events on the standard output.
+package supervisor
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// A Program is what the supervisor starts for a client.
+type Program struct {
+	Client string   `json:"client"`
+	Argv   []string `json:"argv"`
+	Dir    string   `json:"dir"`
+	Env    []string `json:"env"` // the whole environment
+	Stdout string   `json:"stdout"`
+	Stderr string   `json:"stderr"`
+	Limit  int64    `json:"limit"` // of each of these two outputs, in bytes
+}
+
+// A Stray is a process that went on without the process that the supervisor had started.
+type Stray struct {
+	Client  string `json:"client"` // whose program started it; empty if that cannot be told
+	PID     int    `json:"pid"`
+	Command string `json:"command"`
+}
+
+func (s Stray) String() string { return fmt.Sprintf("process %d (%s)", s.PID, s.Command) }
+
+// A request asks the supervisor to start a program. Its process has the number of the request.
+type request struct {
+	ID int `json:"id"`
+	Program
+}
+
+// An event tells what became of a process, or of the strays. Text is empty where an exit status is 0.
+type event struct {
+	Kind   eventKind     `json:"kind"`
+	ID     int           `json:"id"`
+	PID    int           `json:"pid,omitempty"`
+	Text   string        `json:"text,omitempty"`
+	Errno  syscall.Errno `json:"errno,omitempty"` // why a program cannot be started, if the system said it
+	Strays []Stray       `json:"strays,omitempty"`
+}
+
+type eventKind string
+
+const (
+	started eventKind = "started"
+	refused eventKind = "refused" // it cannot be started
+	lossy   eventKind = "lossy"   // its output cannot be written
+	exited  eventKind = "exited"
+	ended   eventKind = "ended" // the strays that the supervisor ended
+)
+
+const (
+	// strayGrace is how long what a program has started may take to end with it, before it is a stray.
+	strayGrace = 200 * time.Millisecond
+	// termWait is the time between the request to end (SIGTERM) and the kill.
+	termWait = time.Second
+	// killWait is how long the system may take to end processes that were killed.
+	killWait = 5 * time.Second
+	// lookEvery is the time between two looks at processes that are to end.
+	lookEvery = 20 * time.Millisecond
+	// drainWait is how long after the end of a program its last output may take to arrive.
+	drainWait = 50 * time.Millisecond
+)
+
+// terminate asks a process and its group to end.
+func terminate(pid int) { signalGroup(pid, syscall.SIGTERM) }
+
+// kill ends a process and its group.
+func kill(pid int) { signalGroup(pid, os.Kill) }

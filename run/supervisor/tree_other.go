@@ -1,0 +1,15 @@
+//go:build !linux
+
+package supervisor
+
+import "os"
+
+// Only Linux has what it takes to find a process that has left its parent. Elsewhere process groups are all that is ended.
+
+func becomeSubreaper() error        { return nil }
+func notifyExits() <-chan os.Signal { return nil }
+func children() []int               { return nil }
+func reap(int) bool                 { return true }
+func group(int) int                 { return 0 }
+func variable(int, string) string   { return "" }
+func command(int) string            { return "" }
