@@ -269,7 +269,7 @@ func TestANetworkThatGoesAwayEndsTheRun(t *testing.T) {
 	other, url := tcpq(t)
 	out := carryOut(t, t.Context(), quietOn(url, "1h"), func() { assert.NoError(t, other.Close()) })
 	require.Error(t, out.Err)
-	assert.Regexp(t, `client "real" was lost at .*the LCM network tcpq://127.0.0.1:\d+ of the bridge is gone`, out.Error)
+	assert.Regexp(t, `client "real" was lost .*the LCM network tcpq://127.0.0.1:\d+ of the bridge is gone`, out.Error)
 
 	// Unless the scenario says that the rest goes on.
 	other, url = tcpq(t)

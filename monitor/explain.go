@@ -156,7 +156,7 @@ func (m *Monitor) describe(shot *server.Snapshot, id metasim.ClientID, e examine
 	case server.Waiting:
 		return waiting(shot, c)
 	case server.Lost:
-		return fmt.Sprintf("%s was lost at %v", c.Name, c.Clock)
+		return fmt.Sprintf("%s was lost: it was last heard of at %v", c.Name, c.Clock)
 	case server.Left:
 		return fmt.Sprintf("%s has left at %v", c.Name, c.Clock)
 	}

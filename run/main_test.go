@@ -19,6 +19,7 @@ import (
 
 	"metasim/client"
 	"metasim/internal/testprogram"
+	"metasim/metasim"
 	"metasim/record/journal"
 	"metasim/run"
 	"metasim/scenarios"
@@ -33,6 +34,7 @@ var programs = map[string]testprogram.Program{
 	"stuck":    stuck,
 	"liar":     liar,
 	"crash":    crash,
+	"ahead":    ahead,
 }
 
 func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, programs)) }
@@ -67,6 +69,22 @@ func crash([]string) error {
 	if _, err := client.NewBuilder("").Complete(context.Background()); err != nil {
 		return err
 	}
+	return testprogram.Status(5)
+}
+
+// ahead computes up to 49 ms, for which it needs nobody, and ends without leaving.
+func ahead([]string) error {
+	ctx := context.Background()
+	c, err := client.NewBuilder("").Complete(ctx)
+	if err != nil {
+		return err
+	}
+	for t := range metasim.Time(50) {
+		if _, err := c.Step(ctx, t*1e6); err != nil {
+			return err
+		}
+	}
+	fmt.Println("the pole has fallen")
 	return testprogram.Status(5)
 }
 

@@ -86,12 +86,27 @@ clients:
 `, taken.Addr())
 	for _, transport := range []string{"mem", "unix"} {
 		out := fails(t, t.Context(), parse(t, text), options(t, transport))
-		require.Contains(t, out.Error, `client "real" was lost at 0s`)
+		require.Contains(t, out.Error, `client "real" was lost (`)
 		require.Contains(t, out.Error, taken.Addr().String())
 		require.Contains(t, out.Error, map[string]string{"mem": "(error: ", "unix": "(exit status 1)"}[transport])
 		require.Equal(t, []string{"real"}, out.Live)
 		require.False(t, out.Deterministic)
 	}
+}
+
+// Where a client was lost is said as far as it can be known: where it was last heard of, and how far it may have come. How its
+// process ended and what it said last comes before how its connection ended.
+func TestLostAhead(t *testing.T) {
+	sc := parse(t, `name: ahead
+until: 100ms
+clients:
+  - {name: runs, run: [BIN], env: [TEST_PROGRAM=ahead]}
+  - {name: plant, model: source, with: {channel: STATE, period: 50ms}}
+`)
+	out := fails(t, t.Context(), sc, options(t, "mem"))
+	require.Regexp(t, `^client "runs" was lost \(exit status 5\): it was last heard of at \d+(ms)?s?, may have been up to 100ms, `+
+		`and had promised to send nothing before .*; a client ends with a leave, or has on_exit: detach\n`+
+		`last output of "runs":\n  \| the pole has fallen\nafter that: .*$`, out.Error)
 }
 
 // A client that the scenario lets go is cut off, and the run goes on without it.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,7 +21,9 @@ var ErrNotDriven = errors.New("the run is not driven; set Config.Driven")
 type LostError struct {
 	Client       string
 	Joined       bool
+	Started      bool            // all had joined, so that the run had begun
 	Now          metasim.Instant // its last activity, as far as it said
+	Granted      metasim.Instant // it may have been anywhere between Now and this
 	NoSendBefore metasim.Instant // what it had promised
 	Cause        string          // "the connection was closed", ...
 	Process      ProcessEnd
@@ -32,28 +35,59 @@ type ProcessEnd struct {
 	Output []string // the last lines of its stderr
 }
 
+// Error says first how the process ended and what it said last. How its connection broke follows from that.
 func (e *LostError) Error() string {
 	var s strings.Builder
-	remedy := "a client ends with a leave, or has on_exit: detach"
 	fmt.Fprintf(&s, "client %q was lost", e.Client)
-	if e.Joined {
-		fmt.Fprintf(&s, " at %v, having promised to send nothing before %v", e.Now, e.NoSendBefore)
-	} else {
-		s.WriteString(" before it joined")
-		remedy = "see that it starts, and joins as METASIM_CLIENT, METASIM_SERVER and METASIM_TOKEN say"
-	}
-	fmt.Fprintf(&s, ": %s", e.Cause)
-	if e.Process.Exit != "" {
-		fmt.Fprintf(&s, " (%s)", e.Process.Exit)
-	}
-	s.WriteString("; " + remedy)
-	if len(e.Process.Output) > 0 {
-		fmt.Fprintf(&s, "\nlast output of %q:", e.Client)
-		for _, line := range e.Process.Output {
-			s.WriteString("\n  | " + line)
+	if !e.Joined {
+		fmt.Fprintf(&s, " before it joined: %s", e.Cause)
+		if e.Process.Exit != "" {
+			fmt.Fprintf(&s, " (%s)", e.Process.Exit)
 		}
+		s.WriteString("; see that it starts, and joins as METASIM_CLIENT, METASIM_SERVER and METASIM_TOKEN say")
+		e.writeOutput(&s)
+		return s.String()
+	}
+	fmt.Fprintf(&s, " (%s)%s", cmp.Or(e.Process.Exit, e.Cause), e.where())
+	connection := ""
+	if e.Process.Exit != "" {
+		connection = "after that: " + e.Cause
+	}
+	if connection != "" && len(e.Process.Output) == 0 {
+		s.WriteString("; " + connection)
+		connection = ""
+	}
+	s.WriteString("; a client ends with a leave, or has on_exit: detach")
+	e.writeOutput(&s)
+	if connection != "" {
+		s.WriteString("\n" + connection)
 	}
 	return s.String()
+}
+
+// where says where a client was that had joined, as far as that can be known.
+func (e *LostError) where() string {
+	if !e.Started {
+		return " before the run began"
+	}
+	upTo := ""
+	switch {
+	case e.Granted == metasim.Infinity:
+		upTo = ", may have been anywhere after that"
+	case e.Now.Before(e.Granted):
+		upTo = fmt.Sprintf(", may have been up to %v", e.Granted)
+	}
+	return fmt.Sprintf(": it was last heard of at %v%s, and had promised to send nothing before %v", e.Now, upTo, e.NoSendBefore)
+}
+
+func (e *LostError) writeOutput(s *strings.Builder) {
+	if len(e.Process.Output) == 0 {
+		return
+	}
+	fmt.Fprintf(s, "\nlast output of %q:", e.Client)
+	for _, line := range e.Process.Output {
+		s.WriteString("\n  | " + line)
+	}
 }
 
 // A StartError ends a run that did not start in time.

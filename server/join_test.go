@@ -102,11 +102,10 @@ func TestMisbehaviour(t *testing.T) {
 		refusal, is string
 	}{
 		{hello("b"), "member 0 of this connection has said Hello already",
-			`client "a" was lost at 0s, having promised to send nothing before 0s: it said Hello twice; ` +
+			`client "a" was lost (it said Hello twice) before the run began; ` +
 				`a client ends with a leave, or has on_exit: detach`},
 		{wire.Goodbye{}, "a client does not send a wire.Goodbye",
-			`client "a" was lost at 0s, having promised to send nothing before 0s: ` +
-				`it sent a wire.Goodbye, which only a server does; a client ends with a leave, or has on_exit: detach`},
+			`client "a" was lost (it sent a wire.Goodbye, which only a server does) before the run began; a client ends with a leave, or has on_exit: detach`},
 	} {
 		r := serve(t, config("a", "b"))
 		a := r.join(hello("a"))[0]

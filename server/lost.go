@@ -70,12 +70,13 @@ func (s *Server) lost(id metasim.ClientID, why string) {
 		s.detached = true
 		s.timing.clients[id].resumes(s.wall)
 		s.timing.clients[id].end = s.wall
-		s.log.Warn("detached", "client", status.Name, "at", status.Clock, "cause", why)
+		s.log.Warn("detached", "client", status.Name, "last_heard_of", status.Clock, "granted", status.Granted, "cause", why)
 		s.step(s.session.Cut(id, status.Clock))
 		return
 	}
 	e := &LostError{
-		Client: status.Name, Joined: joined, Now: status.Clock, NoSendBefore: status.NoSendBefore, Cause: why,
+		Client: status.Name, Joined: joined, Started: s.session.Started(),
+		Now: status.Clock, Granted: status.Granted, NoSendBefore: status.NoSendBefore, Cause: why,
 	}
 	if s.config.ProcessEnd == nil {
 		s.fail(e)
