@@ -18,28 +18,44 @@ import (
 func lcmlog(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
 	var result struct {
 		Published uint64 `json:"published"`
-		Skipped   int64  `json:"skipped_bytes"`
+		catalog.LogCheck
+		Back uint64 `json:"back_events,omitempty"` // stamped earlier than one before them, and published with that one
 	}
-	var clock lcm.Clock
-	file, speed := catalog.Get[string](in, "file"), catalog.Get[float64](in, "speed")
+	at := dues(in)
 	pubs := byChannel(out)
-	skipped, err := catalog.EachEvent(in.Env, file, func(e lcm.Event) error {
-		elapsed, _ := clock.Elapsed(e.Time) // an event stamped before the one ahead of it goes out with that one
-		if _, err := c.Step(ctx, scaled(elapsed, speed)); err != nil {
+	check, err := catalog.EachEvent(in, func(e lcm.Event) error {
+		due, late := at(e.Time)
+		if _, err := c.Step(ctx, due); err != nil {
 			return err
 		}
 		pub := pubs[e.Channel]
 		if pub == nil {
-			return fmt.Errorf("%s: channel %q was not there when the run began; leave the log alone while it runs", file, e.Channel)
+			return fmt.Errorf("%s: channel %q was not there when the run began; leave the log alone while it runs",
+				catalog.Get[string](in, "file"), e.Channel)
 		}
-		result.Published++
+		if result.Published++; late {
+			result.Back++
+		}
 		return pub.Publish(e.Payload)
 	})
 	if err != nil && !errors.Is(err, client.ErrEnd) {
 		return err
 	}
-	result.Skipped = skipped
+	result.LogCheck = check
 	return loop.Finish(ctx, c, result)
+}
+
+// dues returns what turns the stamps of a log into simulated time. late: the event is stamped before one ahead of it.
+func dues(in *catalog.Instance) func(stamp int64) (due metasim.Time, late bool) {
+	var clock lcm.Clock
+	start, speed := catalog.Get[metasim.Time](in, "start"), catalog.Get[float64](in, "speed")
+	if start == catalog.Recorded {
+		start, _ = clock.Elapsed(0) // stamps count from the start of the run
+	}
+	return func(stamp int64) (metasim.Time, bool) {
+		elapsed, back := clock.Elapsed(stamp)
+		return start.Add(scaled(elapsed, speed)), back > 0
+	}
 }
 
 func byChannel(out []*client.Publication) map[string]*client.Publication {

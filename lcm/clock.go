@@ -7,11 +7,15 @@ import (
 )
 
 // A Clock turns the time stamps of a log into simulated time: the first event is at 0, and time never goes back, although
-// stamps do when the recorder's clock was set or two logs were joined. The zero value is ready.
+// stamps do when two logs were joined or a logger was slow. When they go back by more than a day, the recorder's clock was
+// set: from there on the clock counts on with the distances of the new stamps. The zero value is ready.
 type Clock struct {
 	first, latest int64
+	before        metasim.Time // what had passed when the recorder's clock was set
 	begun         bool
 }
+
+const day = 24 * 3600 * metasim.Second
 
 // Elapsed returns the time from the first event to an event with this stamp (in microseconds). An event with an earlier
 // stamp than one before it gets the latest time so far; back says by how much its stamp went back, and is 0 for all other
@@ -22,10 +26,14 @@ func (c *Clock) Elapsed(stamp int64) (elapsed, back metasim.Time) {
 	}
 	if stamp < c.latest {
 		back = between(stamp, c.latest)
-	} else {
+	}
+	if back > day {
+		c.before, c.first = c.before.Add(between(c.first, c.latest)), stamp
+	}
+	if back == 0 || back > day {
 		c.latest = stamp
 	}
-	return between(c.first, c.latest), back
+	return c.before.Add(between(c.first, c.latest)), back
 }
 
 // between returns b - a for two stamps with a <= b.

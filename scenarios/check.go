@@ -117,10 +117,14 @@ func (c *checker) model(p path, count int) {
 		return
 	}
 	name := c.word(p.to("name")) // a wrong name is a problem already
-	_, err = catalog.Make(model, with, catalog.Env{
+	in, err := catalog.Make(model, with, catalog.Env{
 		Name: clientName(name, 0, count > 1), Entry: name, Count: count, Open: c.dir.open,
 	})
-	c.parameters(p.to("with"), err)
+	if c.parameters(p.to("with"), err) {
+		for _, e := range in.Doubts {
+			c.warn(p.to("with", e.Param), "%s; %s", e.Wrong, e.Remedy)
+		}
+	}
 }
 
 // parameters turns the errors of the catalog into problems. It reports whether there were none.

@@ -58,6 +58,7 @@ const (
 	Pattern  Type = "pattern"  // a subscription: a channel name, or an LCM regular expression that matches a whole name
 	Patterns Type = "patterns" // a list of Pattern
 	File     Type = "file"     // a path, relative to the scenario's directory
+	Start    Type = "start"    // first, recorded, or a duration
 	Network  Type = "network"  // the URL of an LCM network, as package lcm/names reads it
 )
 
@@ -99,6 +100,7 @@ type Env struct {
 type Instance struct {
 	Env
 	Ports  Ports
+	Doubts ParamErrors    // what may not be as it was meant, and hinders nothing
 	params map[string]any // int64, float64, bool, metasim.Time, string or []string as the Type says; absent without a default
 }
 

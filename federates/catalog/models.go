@@ -78,11 +78,14 @@ var models = []Spec{
 	},
 	{
 		Name: "lcmlog",
-		Doc:  "publishes the events of an LCM event log at their recorded times, counted from the first",
+		Doc:  "publishes the events of an LCM event log at their recorded times, counted from the first or as they are",
 		Params: []Param{
 			{Name: "file", Type: File, Required: true, Doc: "the log"},
 			{Name: "speed", Type: Float, Default: 1.0, Min: new(1e-6), Max: new(1e6),
 				Doc: "recorded times are divided by it"},
+			{Name: "start", Type: Start, Default: "first",
+				Doc: "when the first event is published: first is 0s; recorded takes the log's times for simulated time, " +
+					"as metasim log --lcm writes them; or a duration"},
 		},
 		Ending: Leaves, refine: refineLog,
 	},

@@ -85,6 +85,15 @@ func (t Type) read(raw any) (value any, size float64, ok bool) {
 	case Duration:
 		d, ok := duration(raw)
 		return d, float64(d), ok
+	case Start:
+		d, ok := duration(raw)
+		switch raw {
+		case "first":
+			return metasim.Time(0), 0, true
+		case "recorded":
+			return Recorded, 0, true
+		}
+		return d, 0, ok
 	case Patterns, Channels:
 		list, ok := stringList(raw)
 		return list, float64(len(list)), ok
@@ -173,6 +182,7 @@ var texts = map[Type]struct{ noun, example string }{
 	Pattern:  {"a channel or a regular expression", "PING"},
 	Patterns: {"a list of channels or regular expressions", "[PING, PONG]"},
 	File:     {"the path of a file", "data/real.lcmlog"},
+	Start:    {"first, recorded or a duration", "recorded"},
 	Network:  {"the URL of an LCM network", "udpm://239.255.76.67:7667"},
 }
 

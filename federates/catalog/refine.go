@@ -1,13 +1,9 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 
-	"metasim/lcm"
 	"metasim/lcm/names"
 	"metasim/metasim"
 )
@@ -57,57 +53,6 @@ func refinePHOLD(in *Instance) error {
 		}
 	}
 	return nil
-}
-
-// refineLog reads the log for the channels in it.
-func refineLog(in *Instance) error {
-	file := Get[string](in, "file")
-	wrong := func(what string, err error) error {
-		return ParamErrors{{Model: "lcmlog", Param: "file", Wrong: fmt.Sprintf("is %q, which %s", file, what),
-			Remedy: "name a log that lcm-logger wrote, relative to the scenario's directory", Err: err}}
-	}
-	seen := map[string]bool{}
-	_, err := EachEvent(in.Env, file, func(e lcm.Event) error {
-		seen[e.Channel] = true
-		return nil
-	})
-	if err != nil {
-		return wrong("cannot be read: "+err.Error(), err)
-	}
-	if len(seen) == 0 {
-		return wrong("holds no event of an LCM log", nil)
-	}
-	in.Ports.Publications = slices.Sorted(maps.Keys(seen))
-	return nil
-}
-
-// EachEvent calls each for every event of an LCM event log, and returns how many bytes of the log are no whole event.
-func EachEvent(env Env, file string, each func(lcm.Event) error) (skipped int64, err error) {
-	if env.Open == nil {
-		return 0, errors.New("no files are open to this client")
-	}
-	f, err := env.Open(file)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	r := lcm.NewReader(f)
-	for {
-		e, err := r.Next()
-		var torn *lcm.TornError
-		switch {
-		case errors.As(err, &torn):
-			skipped += torn.Have
-			continue
-		case errors.Is(err, io.EOF):
-			return skipped + r.Skipped(), nil
-		case err != nil:
-			return 0, err
-		}
-		if err := each(e); err != nil {
-			return skipped + r.Skipped(), err
-		}
-	}
 }
 
 // maxBridged is how many channels a bridge takes in: as many subscriptions as a tcpq server allows one connection.
