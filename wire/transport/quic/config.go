@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/url"
+	"os"
 	"time"
 
 	quicgo "github.com/quic-go/quic-go"
@@ -41,6 +42,14 @@ func config(streams int64) *quicgo.Config {
 		MaxIncomingStreams:             streams,
 		MaxIncomingUniStreams:          -1,
 		RequireStreamCreditRelease:     true, // no second stream when the first has ended
+	}
+}
+
+// quiet turns off the warning of quic-go, for which it has no other way.
+func quiet() {
+	const name = "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING"
+	if _, asked := os.LookupEnv(name); !asked {
+		_ = os.Setenv(name, "true") // fails for no name like this
 	}
 }
 

@@ -26,7 +26,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"time"
 
 	quicgo "github.com/quic-go/quic-go"
@@ -39,14 +38,6 @@ import (
 // a free one, and makes the certificate that its URL pins.
 func Transport() transport.Transport {
 	return transport.Transport{Scheme: "quic", Listen: listenURL, Dial: dialURL}
-}
-
-// quiet turns off the warning of quic-go, for which it has no other way.
-func quiet() {
-	const name = "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING"
-	if _, asked := os.LookupEnv(name); !asked {
-		_ = os.Setenv(name, "true") // fails for no name like this
-	}
 }
 
 // dialURL connects to the server with the pinned certificate and no other. It repeats while the server is crowded, until ctx
