@@ -44,7 +44,7 @@ func fixedRun() *world {
 func TestGolden(t *testing.T) {
 	tl, r := analyze(t, fixedRun())
 	r.About(&journal.Manifest{
-		Scenario: "robot", Digest: strings.Repeat("0123456789abcdef", 4), Deterministic: true, OK: true,
+		Scenario: "robot", Digests: journal.Digests{Digest: strings.Repeat("0123456789abcdef", 4)}, Deterministic: true, OK: true,
 		Traffic: &journal.Traffic{FramesIn: 150, FramesOut: 90, BytesIn: 6000, BytesOut: 4321, Wakeups: 140},
 	})
 	require.NoError(t, r.Predict(predict.New(tl)))

@@ -139,7 +139,7 @@ func replays(t *testing.T, out *run.Outcome) {
 	audit, err := replay.Dispatcher(r)
 	require.NoError(t, err)
 	require.Nil(t, audit.Difference)
-	require.Equal(t, out.Digest, audit.Digest.String())
+	require.Equal(t, out.Digest, audit.Digest)
 	for _, c := range out.Clients {
 		got, err := run.ReplayClient(t.Context(), r, c.Name, run.ReplayOptions{})
 		if c.Name == "real" {

@@ -7,6 +7,7 @@ import (
 	"hash"
 
 	"metasim/internal/fifo"
+	"metasim/internal/foldhash"
 )
 
 // A Ledger counts what was sent, and what each client was given and has handled, and computes the digest that proves that two
@@ -30,6 +31,7 @@ type account struct {
 // An Account is what a Ledger knows of one client.
 type Account struct {
 	Sent      uint64  // publishes
+	Sends     uint64  // a hash of them, heard or not: instants, channels and payloads
 	Lost      uint64  // messages to it that a link dropped
 	Queued    uint64  // messages to it that arrive some day, copies included
 	Delivered uint64  // of those, handled
@@ -50,6 +52,7 @@ func NewLedger(names []string) *Ledger {
 	l := &Ledger{names: names, accounts: make([]account, len(names))}
 	for i := range l.accounts {
 		l.accounts[i].chain = sha256.New()
+		l.accounts[i].Sends = foldhash.Seed
 	}
 	return l
 }
@@ -93,6 +96,7 @@ func (l *Ledger) event(ev Event) {
 	case *Send:
 		a := &l.accounts[ev.Client]
 		a.Sent++
+		a.Sends = foldhash.Word(a.Sends, HashSend(ev.Sent, ev.Channel, ev.Payload))
 		a.End = Later(a.End, ev.Sent)
 	case *Advance:
 		l.report(ev.Client, ev.Now, ev.Acked)
@@ -161,6 +165,25 @@ func (l *Ledger) Digest() Digest {
 		h.Write([]byte(name))
 		d := l.ClientDigest(ClientID(i))
 		h.Write(d[:])
+	}
+	return Digest(h.Sum(nil))
+}
+
+// HashSend is the hash of a send: its instant, channel and payload.
+func HashSend(sent Instant, channel string, payload []byte) uint64 {
+	h := foldhash.Word(foldhash.Word(foldhash.Seed, uint64(sent.Time)), uint64(sent.Step))
+	return foldhash.Bytes(foldhash.Bytes(h, channel), payload)
+}
+
+// SendsDigest returns the digest of all that the clients have sent so far, heard or not: over the names of the clients, in order, each
+// with the number and the hash of its sends.
+func (l *Ledger) SendsDigest() Digest {
+	h := sha256.New()
+	for i, name := range l.names {
+		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(name))))
+		h.Write([]byte(name))
+		a := &l.accounts[i]
+		h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, a.Sent), a.Sends))
 	}
 	return Digest(h.Sum(nil))
 }

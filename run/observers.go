@@ -71,7 +71,7 @@ func cpus() int {
 // finish ends the record with the outcome of the run.
 func (r *recorder) finish(out *Outcome) error {
 	m := &r.manifest
-	m.Deterministic, m.OK, m.Error, m.Digest = out.Deterministic, out.OK, out.Error, out.Digest
+	m.Deterministic, m.OK, m.Error, m.Digests = out.Deterministic, out.OK, out.Error, out.Digests
 	m.Traffic = &journal.Traffic{
 		FramesIn: out.FramesIn, FramesOut: out.FramesOut, BytesIn: out.BytesIn, BytesOut: out.BytesOut, Wakeups: out.Wakeups,
 	}

@@ -3,8 +3,11 @@ package run
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"metasim/metasim"
+	"metasim/record"
+	"metasim/record/journal"
 	"metasim/server"
 )
 
@@ -14,7 +17,7 @@ const exitLost = "lost"
 // newOutcome makes the outcome from the result of the server.
 func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outcome {
 	o := &Outcome{
-		Scenario: scenario, Seed: seed, OK: r.Err == nil, Deterministic: r.Deterministic, Digest: r.Digest.String(),
+		Scenario: scenario, Seed: seed, OK: r.Err == nil, Deterministic: r.Deterministic, Digests: digests(r),
 		EndNS: int64(r.Totals.End.Time), WallS: r.Wall.Seconds(), RunDir: dir, Err: r.Err,
 		Messages: Messages{r.Totals.Sent, r.Totals.Delivered, r.Totals.Dropped, r.Totals.Undelivered},
 		Traffic:  r.Traffic, Wakeups: r.Wakeups,
@@ -24,13 +27,25 @@ func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outc
 	}
 	for _, c := range r.Clients {
 		o.Clients = append(o.Clients, ClientOutcome{
-			Name: c.Name, Digest: c.Digest.String(), Sent: c.Sent, Delivered: c.Delivered,
+			Name: c.Name, Digest: c.Digest.String(), SendsDigest: fmt.Sprintf("%016x", c.Sends), Sent: c.Sent, Delivered: c.Delivered,
 			EndNS: int64(c.End.Time), EndStep: c.End.Step, Grants: c.Grants,
 			BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), Exit: exit(c, r.Err), Result: result(c.Account),
 			Traffic: c.Traffic,
 		})
 	}
 	return o
+}
+
+// digests returns the three digests of a run.
+func digests(r server.Result) journal.Digests {
+	var names []string
+	var results [][]byte
+	for i := range r.Clients {
+		names, results = append(names, r.Clients[i].Name), append(results, r.Clients[i].Result)
+	}
+	return journal.Digests{
+		Digest: r.Digest.String(), SendsDigest: r.SendsDigest.String(), ResultsDigest: record.ResultsDigest(names, results).String(),
+	}
 }
 
 // result returns the result that a client left with; {} if it is not JSON.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"metasim/monitor"
+	"metasim/record/journal"
 	"metasim/server"
 	"metasim/wire"
 	"metasim/wire/transport/all"
@@ -86,16 +87,16 @@ type Live struct {
 
 // An Outcome is the result of a run: what `metasim run --json` prints.
 type Outcome struct {
-	Scenario      string   `json:"scenario"`
-	Seed          uint64   `json:"seed"`
-	OK            bool     `json:"ok"`
-	Error         string   `json:"error"`
-	Deterministic bool     `json:"deterministic"`
-	Digest        string   `json:"digest"` // of what happened, even if the run failed
-	EndNS         int64    `json:"end_ns"` // the latest activity of any client
-	WallS         float64  `json:"wall_s"`
-	RunDir        string   `json:"run_dir"`
-	Messages      Messages `json:"messages"`
+	Scenario        string   `json:"scenario"`
+	Seed            uint64   `json:"seed"`
+	OK              bool     `json:"ok"`
+	Error           string   `json:"error"`
+	Deterministic   bool     `json:"deterministic"`
+	journal.Digests          // of what happened, even if the run failed
+	EndNS           int64    `json:"end_ns"` // the latest activity of any client
+	WallS           float64  `json:"wall_s"`
+	RunDir          string   `json:"run_dir"`
+	Messages        Messages `json:"messages"`
 	wire.Traffic
 	Wakeups uint64          `json:"wakeups"`        // rounds of the server that had input; see server.Result
 	Live    []string        `json:"live,omitempty"` // clients that took part in real time: a repetition may give another digest
@@ -117,6 +118,7 @@ type Messages struct {
 type ClientOutcome struct {
 	Name          string          `json:"name"`
 	Digest        string          `json:"digest"`
+	SendsDigest   string          `json:"sends_digest"` // 16 hex digits: see docs/design.md, 4.2
 	Sent          uint64          `json:"sent"`
 	Delivered     uint64          `json:"delivered"`
 	EndNS         int64           `json:"end_ns"` // its last activity

@@ -321,9 +321,9 @@ func TestOutcomeJSON(t *testing.T) {
 		}
 		return names
 	}
-	all := []string{"scenario", "seed", "ok", "error", "deterministic", "digest", "end_ns", "wall_s", "run_dir", "messages",
+	all := []string{"scenario", "seed", "ok", "error", "deterministic", "digest", "sends_digest", "results_digest", "end_ns", "wall_s", "run_dir", "messages",
 		"frames_in", "frames_out", "bytes_in", "bytes_out", "wakeups", "clients"}
-	each := []string{"name", "digest", "sent", "delivered", "end_ns", "end_step", "grants", "busy_s", "blocked_s", "exit", "result"}
+	each := []string{"name", "digest", "sends_digest", "sent", "delivered", "end_ns", "end_step", "grants", "busy_s", "blocked_s", "exit", "result"}
 	o := options(t, "mem")
 	o.Pack = 2
 	out := carryOut(t, parse(t, twoSources), o)

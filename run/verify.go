@@ -11,13 +11,16 @@ import (
 	"strconv"
 
 	"metasim/record/compare"
+	"metasim/record/journal"
 	"metasim/scenarios"
 )
 
 // A Verdict says whether several runs of a scenario were the same: what `metasim verify --json` prints.
 type Verdict struct {
-	Equal  bool          `json:"equal"`
-	Digest string        `json:"digest"` // of the first run
+	Equal           bool `json:"equal"`
+	journal.Digests      // of the first run
+	// Differ says which digests of the first run differ from those of the first run that is not the same: deliveries, sends, results.
+	Differ []string      `json:"differ,omitempty"`
 	Runs   []VerifiedRun `json:"runs"`
 	// Divergence names the first difference between the first run and the first that differs from it.
 	Divergence string `json:"divergence,omitempty"`
@@ -29,8 +32,8 @@ type VerifiedRun struct {
 	Transport  string `json:"transport"`
 	GOMAXPROCS int    `json:"gomaxprocs"`
 	Pack       int    `json:"pack,omitempty"` // how many clients shared a process
-	Digest     string `json:"digest"`
-	RunDir     string `json:"run_dir,omitempty"` // kept only where runs differ
+	journal.Digests
+	RunDir string `json:"run_dir,omitempty"` // kept only where runs differ
 }
 
 // verifyProcs are the numbers of processors, and verifyPacks the numbers of clients that share a process, which the runs take
@@ -46,7 +49,7 @@ type UnverifiableError struct{ Client, why string }
 func (e *UnverifiableError) Error() string { return fmt.Sprintf("client %q %s", e.Client, e.why) }
 
 // Verify carries out a scenario several times, over different transports and numbers of processors, and compares the
-// digests. The directories of the runs are removed if all are equal, or ctx is done.
+// digests: of what was delivered, of what was sent, and of the results. The directories of the runs are removed if all are equal, or ctx is done.
 func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v *Verdict, err error) {
 	if i := slices.IndexFunc(sc.Clients, func(c scenarios.Client) bool { return c.External }); i >= 0 {
 		return nil, &UnverifiableError{sc.Clients[i].Name,
@@ -102,11 +105,11 @@ func (v *Verdict) add(ctx context.Context, sc *scenarios.Scenario, o Options, r 
 		v.Error = fmt.Sprintf("run %d (%s, kept in %s) failed: %s", len(v.Runs)+1, r.Transport, r.RunDir, out.Error)
 		return nil
 	}
-	r.Digest = out.Digest
+	r.Digests = out.Digests
 	v.Runs = append(v.Runs, r)
-	v.Digest = v.Runs[0].Digest
-	if r.Digest != v.Digest && v.Equal {
-		v.Equal = false
+	v.Digests = v.Runs[0].Digests
+	if differ := v.Digests.Differ(r.Digests); len(differ) > 0 && v.Equal {
+		v.Equal, v.Differ = false, differ
 		v.Divergence, err = divergence(v.Runs[0].RunDir, r.RunDir)
 	}
 	return err
@@ -128,7 +131,7 @@ func divergence(dirA, dirB string) (string, error) {
 	}
 	d := v.First
 	if d == nil {
-		return "the deliveries are the same, but the digests are not", nil
+		return "the journals are the same, but the digests are not", nil
 	}
 	return fmt.Sprintf("the first difference is %s: in %s %s; in %s %s", d.Where(), dirA, d.A.Describe(d.B), dirB, d.B.Describe(d.A)), nil
 }

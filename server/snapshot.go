@@ -192,6 +192,7 @@ type Result struct {
 	Err           error
 	Deterministic bool // false when a client was cut off, or took part in real time
 	Digest        metasim.Digest
+	SendsDigest   metasim.Digest
 	Totals        metasim.Totals
 	Wall          time.Duration // from the start (all have joined) to the end
 	Clients       []ClientResult
@@ -219,7 +220,8 @@ type ClientResult struct {
 // Result returns the result. It is called after Serve.
 func (s *Server) Result() Result {
 	r := Result{
-		Err: s.err, Deterministic: !s.detached && !s.config.Live, Digest: s.ledger.Digest(), Totals: s.ledger.Totals(), Wakeups: s.wakeups,
+		Err: s.err, Deterministic: !s.detached && !s.config.Live, Digest: s.ledger.Digest(),
+		SendsDigest: s.ledger.SendsDigest(), Totals: s.ledger.Totals(), Wakeups: s.wakeups,
 	}
 	for i, name := range s.dispatcher.Names() {
 		id := metasim.ClientID(i)

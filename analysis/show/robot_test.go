@@ -44,7 +44,7 @@ func robot(t testing.TB) (*trace.Timeline, *report.Report) {
 	require.NoError(t, err)
 	require.NoError(t, tl.Torn)
 	r := report.New(tl)
-	r.About(&journal.Manifest{Scenario: "robot", Digest: strings.Repeat("0123456789abcdef", 4), Deterministic: true, OK: true})
+	r.About(&journal.Manifest{Scenario: "robot", Digests: journal.Digests{Digest: strings.Repeat("0123456789abcdef", 4)}, Deterministic: true, OK: true})
 	require.NoError(t, r.Predict(predict.New(tl)))
 	return tl, r
 }

@@ -27,6 +27,7 @@ different at 5ms: pinger to ponger on PING
   A: message 0 of pinger, sent 0s, due 5ms: "\x00\x00\x00\x00\x00\x00\x00\x00"
   B: message 0 of pinger, sent 0s, due 5ms: "\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 caused by the change of the scenario, and by no client: clients.pinger.with.size: nothing, 9
+digests that differ: deliveries, sends
 `, e.out)
 
 	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "d", "--set", "links[1].delay=51ms").status)
@@ -39,7 +40,7 @@ caused by the change of the scenario, and by no client: clients.pinger.with.size
 			"a": {"from": "ponger", "channel": "PONG", "seq": 0, "sent": [5000000, 0], "due": [55000000, 0], "size": 8, "payload": "AAAAAAAAAAA="},
 			"b": {"from": "ponger", "channel": "PONG", "seq": 0, "sent": [5000000, 0], "due": [56000000, 0], "size": 8, "payload": "AAAAAAAAAAA="}
 		},
-		"cause": "scenario", "culprit": "", "culprit_instant": null, "notes": []
+		"differ": ["deliveries", "sends"], "cause": "scenario", "culprit": "", "culprit_instant": null, "notes": []
 	}`, e.out)
 	require.Contains(t, s.metasim("diff", "a", "d").out, "caused by the change of the scenario, and by no client: links[1].delay: 50ms, 51ms\n")
 }
@@ -111,6 +112,7 @@ links:
   A: message 1 of liar, sent 1ms, due 6ms: "1"
   B: message 1 of liar, sent 1ms, due 6ms: "2"
 caused by liar, at 1ms: what it received until then is the same, what it sent is not
+digests that differ: deliveries, sends
 `, e.out)
 	e = s.start([]string{"GOMAXPROCS=2"}, "replay", "1", "--client", "liar").wait()
 	require.Equal(t, 1, e.status)

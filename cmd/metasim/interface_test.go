@@ -25,6 +25,8 @@ type outcome struct {
 	Error         string  `json:"error"`
 	Deterministic bool    `json:"deterministic"`
 	Digest        string  `json:"digest"`
+	SendsDigest   string  `json:"sends_digest"`
+	ResultsDigest string  `json:"results_digest"`
 	EndNS         int64   `json:"end_ns"`
 	WallS         float64 `json:"wall_s"`
 	RunDir        string  `json:"run_dir"`
@@ -39,6 +41,7 @@ type outcome struct {
 	Clients []struct {
 		Name      string          `json:"name"`
 		Digest    string          `json:"digest"`
+		Sends     string          `json:"sends_digest"`
 		Sent      int             `json:"sent"`
 		Delivered int             `json:"delivered"`
 		EndNS     int64           `json:"end_ns"`
@@ -85,6 +88,8 @@ func TestRunJSON(t *testing.T) {
 	require.Empty(t, o.Error)
 	require.True(t, o.Deterministic)
 	require.Equal(t, pingPongDigest, o.Digest)
+	require.Equal(t, "13552fdb6832747b31c4b4d5ee4452c9fed7977bc9bd5843faf1613c0ab888b0", o.SendsDigest)
+	require.Equal(t, "00f1ff745de98837c30edba6c635c246ad695eea5aacc751eb5fcd7154a152cf", o.ResultsDigest)
 	require.EqualValues(t, 550_000_000, o.EndNS)
 	require.Positive(t, o.WallS)
 	require.Equal(t, filepath.Join("runs", "ping-pong-1"), o.RunDir)
@@ -101,6 +106,7 @@ func TestRunJSON(t *testing.T) {
 		require.Equal(t, "left", c.Exit)
 		require.Positive(t, c.Grants)
 		require.Len(t, c.Digest, 64)
+		require.Len(t, c.Sends, 16)
 	}
 	second, _ := s.run("p.yaml")
 	require.Equal(t, filepath.Join("runs", "ping-pong-2"), second.RunDir)
@@ -146,6 +152,8 @@ func TestNoJournal(t *testing.T) {
 	o, e := s.run("p.yaml", "--no-journal", "--out", "r")
 	require.Equal(t, 0, e.status)
 	require.Equal(t, pingPongDigest, o.Digest)
+	require.Equal(t, "13552fdb6832747b31c4b4d5ee4452c9fed7977bc9bd5843faf1613c0ab888b0", o.SendsDigest)
+	require.Equal(t, "00f1ff745de98837c30edba6c635c246ad695eea5aacc751eb5fcd7154a152cf", o.ResultsDigest)
 	require.Equal(t, 20, o.Messages.Delivered)
 	left, err := os.ReadDir(filepath.Join(s.dir, "r"))
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"metasim/internal/golden"
 
 	"metasim/metasim"
+	"metasim/record/journal"
 	"metasim/run"
 	"metasim/server"
 	"metasim/wire"
@@ -22,7 +23,7 @@ import (
 
 func TestOutcomeTable(t *testing.T) {
 	o := &run.Outcome{
-		Scenario: "cart-pole", OK: true, Deterministic: true, Digest: pingPongDigest, EndNS: 19_999_000_000, WallS: 0.0811,
+		Scenario: "cart-pole", OK: true, Deterministic: true, Digests: journal.Digests{Digest: pingPongDigest, SendsDigest: "5e", ResultsDigest: "7e"}, EndNS: 19_999_000_000, WallS: 0.0811,
 		RunDir:   "runs/cart-pole-1",
 		Messages: run.Messages{Sent: 23_000, Delivered: 22_500, Dropped: 480, Undelivered: 20},
 		Traffic:  wire.Traffic{FramesIn: 8010, FramesOut: 4020, BytesIn: 1_234_567, BytesOut: 999}, Wakeups: 8000,

@@ -65,7 +65,8 @@ func replayDispatcher(r *record.Run, std streams) error {
 	if r.Manifest.Digest == "" {
 		fmt.Fprintln(std.err, "note: the run was killed, and is replayed as far as it was recorded")
 	}
-	fmt.Fprintf(std.out, "the same: %d events in %d entries, %d effects\ndigest: %v\n", a.Events, a.Entries, a.Effects, a.Digest)
+	fmt.Fprintf(std.out, "the same: %d events in %d entries, %d effects\n", a.Events, a.Entries, a.Effects)
+	printDigests(std.out, a.Digest, a.SendsDigest, a.ResultsDigest)
 	if a.Torn != nil {
 		return failed(fmt.Errorf("only the good part of the journal was checked: %w", a.Torn))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -220,7 +221,13 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 	case !o.Deterministic:
 		fmt.Fprintf(w, "deterministic: no, a client was cut off\n")
 	}
-	fmt.Fprintf(w, "digest: %s\nrun: %s\n", o.Digest, o.RunDir)
+	printDigests(w, o.Digest, o.SendsDigest, o.ResultsDigest)
+	fmt.Fprintf(w, "run: %s\n", o.RunDir)
+}
+
+// printDigests prints what proves a run: of what was delivered, of all that was sent, and of the results.
+func printDigests(w io.Writer, deliveries, sends, results string) {
+	fmt.Fprintf(w, "digest: %s\nsends digest: %s\nresults digest: %s\n", deliveries, sends, results)
 }
 
 // printResults prints the results that the models left with.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +20,9 @@ func newVerify(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Run a scenario several times, and prove that all runs are the same",
-		Long:  "Run a scenario several times over different transports and numbers of processors, and compare the digests.",
-		Args:  exactly(1, "one scenario file"),
+		Long: "Run a scenario several times over different transports and numbers of processors, and compare what was\n" +
+			"delivered, what was sent, heard or not, and the results.\n\nExit status: 0 equal; 1 not equal, or a run failed; 2 bad usage or a bad scenario.",
+		Args: exactly(1, "one scenario file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, err := verify(cmd.Context(), args[0], runs, &f, std)
 			if err != nil {
@@ -37,7 +39,7 @@ func newVerify(std streams) *cobra.Command {
 			case v.Error != "":
 				err = errors.New(v.Error)
 			case !v.Equal:
-				err = fmt.Errorf("the runs are not equal; %s", v.Divergence)
+				err = fmt.Errorf("the runs are not equal, their %s differ; %s", strings.Join(v.Differ, " and "), v.Divergence)
 			}
 			if !asJSON {
 				err = errors.Join(err, printVerdict(v, std))
@@ -79,10 +81,14 @@ func printVerdict(v *run.Verdict, std streams) error {
 		if r.Pack > 0 {
 			fmt.Fprintf(&text, "  %d clients a process", r.Pack)
 		}
+		if differ := v.Digests.Differ(r.Digests); len(differ) > 0 {
+			fmt.Fprintf(&text, "  other %s", strings.Join(differ, ", "))
+		}
 		text.WriteByte('\n')
 	}
 	if v.Equal {
-		fmt.Fprintf(&text, "equal: %d runs, one digest\n", len(v.Runs))
+		fmt.Fprintf(&text, "sends digest: %s\nresults digest: %s\n", v.SendsDigest, v.ResultsDigest)
+		fmt.Fprintf(&text, "equal: %d runs, one digest of what was delivered, of what was sent and of the results\n", len(v.Runs))
 	}
 	_, err := std.out.Write(text.Bytes())
 	return err

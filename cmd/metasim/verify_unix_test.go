@@ -22,12 +22,16 @@ func TestVerifyEqual(t *testing.T) {
 	require.Equal(t, 0, e.status)
 	require.Empty(t, e.err)
 	var v struct {
-		Equal  bool   `json:"equal"`
-		Digest string `json:"digest"`
-		Runs   []struct {
-			Transport  string `json:"transport"`
-			GOMAXPROCS int    `json:"gomaxprocs"`
-			Digest     string `json:"digest"`
+		Equal         bool   `json:"equal"`
+		Digest        string `json:"digest"`
+		SendsDigest   string `json:"sends_digest"`
+		ResultsDigest string `json:"results_digest"`
+		Runs          []struct {
+			Transport     string `json:"transport"`
+			GOMAXPROCS    int    `json:"gomaxprocs"`
+			Digest        string `json:"digest"`
+			SendsDigest   string `json:"sends_digest"`
+			ResultsDigest string `json:"results_digest"`
 		} `json:"runs"`
 	}
 	d := json.NewDecoder(strings.NewReader(e.out))
@@ -40,13 +44,15 @@ func TestVerifyEqual(t *testing.T) {
 	for _, r := range v.Runs {
 		transports[r.Transport] = true
 		require.Equal(t, pingPongDigest, r.Digest)
+		require.Equal(t, v.SendsDigest, r.SendsDigest)
+		require.Equal(t, v.ResultsDigest, r.ResultsDigest)
 		require.Positive(t, r.GOMAXPROCS)
 	}
 	require.Len(t, transports, len(run.Transports))
 	s.clean()
 	require.NoDirExists(t, filepath.Join(s.dir, "runs"))
 	e = s.metasim("verify", "c.yaml", "--runs", "2")
-	require.Contains(t, e.out, "equal: 2 runs, one digest\n")
+	require.Contains(t, e.out, "equal: 2 runs, one digest of what was delivered, of what was sent and of the results\n")
 }
 
 // A client that is not deterministic is found out, and where it was.

@@ -51,6 +51,8 @@ type Verdict struct {
 	// Changes say in what the scenarios differ.
 	Changes []Change    `json:"changes"`
 	First   *Divergence `json:"first"` // nil: equal
+	// Differ names the digests that differ: deliveries, sends, results. It is empty where they are not known of all of both runs.
+	Differ []string `json:"differ"`
 	// Cause is what caused the divergence: causeClient, causeScenario or causeUnknown; empty where there is none.
 	Cause string `json:"cause"`
 	// Culprit is the client that caused the divergence, and CulpritAt is when; empty for another cause.

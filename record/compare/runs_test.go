@@ -61,7 +61,7 @@ func TestPlanted(t *testing.T) {
 	require.Nil(t, v.First)
 	text, err := json.Marshal(v)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"equal":true,"until":null,"changes":[],"first":null,"cause":"","culprit":"","culprit_instant":null,"notes":[]}`, string(text))
+	require.JSONEq(t, `{"equal":true,"until":null,"changes":[],"first":null,"differ":[],"cause":"","culprit":"","culprit_instant":null,"notes":[]}`, string(text))
 }
 
 // TestMessages shows the JSON of a divergence.
@@ -79,7 +79,7 @@ func TestMessages(t *testing.T) {
 			"a": {"from": "c000", "channel": "c001", "seq": 3, "sent": [6503674, 0], "due": [7530299, 0], "size": 8, "payload": "DqqXIJnh+qU="},
 			"b": {"from": "c000", "channel": "c001", "seq": 3, "sent": [6503674, 0], "due": [7530299, 0], "size": 8, "payload": "D6qXIJnh+qU="}
 		},
-		"cause": "client", "culprit": "c000", "culprit_instant": [6503674, 0], "notes": []
+		"differ": ["deliveries", "sends"], "cause": "client", "culprit": "c000", "culprit_instant": [6503674, 0], "notes": []
 	}`, string(text))
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/record/journal"
 )
 
@@ -205,7 +206,7 @@ func (r *reading) take(record *journal.Record) int {
 	n := 0
 	if id, ok := metasim.ClientOf(record.Event); ok && journal.Hash(record.Event) != 0 {
 		if s := r.out[id]; s != nil && r.begun(s, record.Offset) {
-			n += r.add(s, r.output(record, s.within.Equal+uint64(len(s.found[r.run]))))
+			n += r.add(s, r.output(record.Event, s.within.Equal+uint64(len(s.found[r.run]))))
 		}
 	}
 	for _, d := range record.Deliveries {
@@ -230,13 +231,14 @@ func (r *reading) add(s *search, i item) int {
 }
 
 // output is a send or a leave.
-func (r *reading) output(record *journal.Record, seq uint64) item {
-	i := item{hash: journal.Hash(record.Event), seq: seq}
-	switch ev := record.Event.(type) {
+func (r *reading) output(ev metasim.Event, seq uint64) item {
+	i := item{hash: journal.Hash(ev), seq: seq}
+	switch ev := ev.(type) {
 	case *metasim.Send:
 		i.at, i.when, i.from = ev.Sent, ev.Sent, ev.Client
 	case *metasim.Leave:
 		i.at, i.when, i.from, i.leave = ev.Now, ev.Now, ev.Client, true
+		i.hash = journal.Hash(&metasim.Leave{Now: ev.Now, Acked: ev.Acked, Result: record.CanonicalResult(ev.Result)})
 		if end := r.side.run.End(); r.side.index.Clients[ev.Client].Granted == end {
 			i.at = end
 		}

@@ -59,6 +59,10 @@ func Runs(pathA, pathB string, o Options) (*Verdict, error) {
 		c.first[s.client] = f
 	}
 	c.limit(v, clients, lacks)
+	v.Differ = []string{}
+	if v.Until == nil && others == nil {
+		v.Differ = append(v.Differ, a.run.Manifest.Differ(b.run.Manifest.Digests)...)
+	}
 	return v, c.judge(v)
 }
 
@@ -226,6 +230,9 @@ func (v *Verdict) WriteText(w io.Writer) error {
 	switch d := v.First; {
 	case d != nil:
 		fmt.Fprintf(&text, "different %s\n  A: %s\n  B: %s\n%s\n", d.Where(), d.A.Describe(d.B), d.B.Describe(d.A), v.cause())
+		if len(v.Differ) > 0 {
+			fmt.Fprintf(&text, "digests that differ: %s\n", strings.Join(v.Differ, ", "))
+		}
 	case v.cutOff:
 		fmt.Fprintf(&text, "equal as far as recorded, until %v\n", v.Until)
 	case v.Until != nil:

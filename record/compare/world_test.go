@@ -86,7 +86,7 @@ func (w world) record(t testing.TB) (dir string, done bool, at metasim.Instant) 
 	require.NoError(t, s.w.Close())
 	require.NoError(t, d.WriteManifest(&journal.Manifest{
 		Scenario: "world", Resolved: fmt.Appendf(nil, `{"seed":%d}`, w.seed), Clients: s.d.Names(), Deterministic: true, OK: true,
-		Digest: s.ledger.Digest().String(),
+		Digests: journal.Digests{Digest: s.ledger.Digest().String(), SendsDigest: s.ledger.SendsDigest().String()},
 	}))
 	return dir, s.done, s.end
 }

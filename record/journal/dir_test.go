@@ -24,7 +24,7 @@ func manifest() *Manifest {
 		Until: 2 * metasim.Second, MaxSteps: 1000, Clients: []string{"pinger", "ponger"}, Transport: "unix",
 		Go: "go1.26", Metasim: "v0.1.0", OS: "linux", Arch: "arm64", CPUs: 8, GoMaxProcs: 4,
 		Started:       time.Date(2026, 11, 21, 13, 30, 0, 5000, time.UTC),
-		Deterministic: true, OK: true, Error: "", Digest: strings.Repeat("ab", 32),
+		Deterministic: true, OK: true, Error: "", Digests: Digests{Digest: strings.Repeat("ab", 32)},
 		Traffic: &Traffic{FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4, Wakeups: 5},
 	}
 }

@@ -1,9 +1,7 @@
 package journal
 
 import (
-	"encoding/binary"
-	"math/bits"
-
+	"metasim/internal/foldhash"
 	"metasim/metasim"
 )
 
@@ -36,7 +34,7 @@ const (
 // add adds an item.
 func (h *History) add(item uint64, at metasim.Instant, offset int64) {
 	h.Count++
-	h.Hash, h.At = fold(h.Hash, item), at
+	h.Hash, h.At = foldhash.Word(h.Hash, item), at
 	if h.Count&(h.Every-1) != 0 {
 		return
 	}
@@ -103,72 +101,20 @@ func (h *History) Before(n uint64) (number uint64, offset int64) {
 	return known - 1, h.after(known).Offset
 }
 
-// The hash of a history must be the same on every machine and in every run, and cheap enough to be computed for every message: 64
-// bits, by folded multiplication, which multiplies 64 by 64 bits and mixes both halves (as wyhash and the fallback of aHash do). It
-// takes about five cycles for eight bytes. It does not protect against forgeries: the digest of the run does.
-
-const (
-	seedHash = 0x243f6a8885a308d3 // the fraction of pi
-	foldBy   = 0x9e3779b97f4a7c15 // 2^64 / the golden ratio, odd
-)
-
-// fold mixes a word into a hash.
-func fold(h, word uint64) uint64 {
-	hi, lo := bits.Mul64(h^word, foldBy)
-	return hi ^ lo
-}
-
+// foldInstant mixes an instant into a hash.
 func foldInstant(h uint64, i metasim.Instant) uint64 {
-	return fold(fold(h, uint64(i.Time)), uint64(i.Step))
-}
-
-// foldBytes mixes bytes and their number into a hash: little-endian words, the last one padded with zeros.
-func foldBytes[T string | []byte](h uint64, b T) uint64 {
-	h = fold(h, uint64(len(b)))
-	return foldWords(h, []byte(b))
-}
-
-// foldWords mixes words into a hash. It mixes many words in four lanes, because each fold waits for the one before.
-func foldWords(h uint64, b []byte) uint64 {
-	if len(b) >= 64 {
-		h1, h2, h3 := h+foldBy, h-foldBy, h^foldBy
-		for len(b) >= 32 {
-			h = fold(h, binary.LittleEndian.Uint64(b))
-			h1 = fold(h1, binary.LittleEndian.Uint64(b[8:]))
-			h2 = fold(h2, binary.LittleEndian.Uint64(b[16:]))
-			h3 = fold(h3, binary.LittleEndian.Uint64(b[24:]))
-			b = b[32:]
-		}
-		h = fold(fold(fold(h, h1), h2), h3)
-	}
-	for len(b) >= 8 {
-		h = fold(h, binary.LittleEndian.Uint64(b))
-		b = b[8:]
-	}
-	if len(b) == 0 {
-		return h
-	}
-	var word uint64
-	for i, c := range b {
-		word |= uint64(c) << (8 * i)
-	}
-	return fold(h, word)
-}
-
-// hashSend hashes a send: instant, channel, payload.
-func hashSend(sent metasim.Instant, channel string, payload []byte) uint64 {
-	return foldBytes(foldBytes(foldInstant(seedHash, sent), channel), payload)
+	return foldhash.Word(foldhash.Word(h, uint64(i.Time)), uint64(i.Step))
 }
 
 // hashDelivery hashes what the digest of a run has of a delivery: when it is due, the hash of the sender's name, and the hash of its
 // send.
 func hashDelivery(due metasim.Instant, from, send uint64) uint64 {
-	return fold(fold(foldInstant(seedHash, due), from), send)
+	return foldhash.Word(foldhash.Word(foldInstant(foldhash.Seed, due), from), send)
 }
 
 // hashLeave hashes a leave.
 func hashLeave(now metasim.Instant, acked uint64, result []byte) uint64 {
-	return foldBytes(fold(foldInstant(^uint64(seedHash), now), acked), result)
+	return foldhash.Bytes(foldhash.Word(foldInstant(^uint64(foldhash.Seed), now), acked), result)
 }
 
 // Hash returns what the history of outputs has of a Send or a Leave, and 0 for other events. A leave of a client that was cut off is
@@ -176,7 +122,7 @@ func hashLeave(now metasim.Instant, acked uint64, result []byte) uint64 {
 func Hash(ev metasim.Event) uint64 {
 	switch ev := ev.(type) {
 	case *metasim.Send:
-		return hashSend(ev.Sent, ev.Channel, ev.Payload)
+		return metasim.HashSend(ev.Sent, ev.Channel, ev.Payload)
 	case *metasim.Leave:
 		if !ev.Cut {
 			return hashLeave(ev.Now, ev.Acked, ev.Result)
@@ -188,5 +134,5 @@ func Hash(ev metasim.Event) uint64 {
 // HashDelivery returns what the history of inputs has of a delivery: when it is due, the name of its sender, and the Hash of its
 // Send.
 func HashDelivery(due metasim.Instant, from string, send uint64) uint64 {
-	return hashDelivery(due, foldBytes(seedHash, from), send)
+	return hashDelivery(due, foldhash.Bytes(foldhash.Seed, from), send)
 }

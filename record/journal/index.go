@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 
+	"metasim/internal/foldhash"
 	"metasim/metasim"
 )
 
@@ -50,10 +51,10 @@ type state struct {
 func newIndexer(names []string) *indexer {
 	x := &indexer{index: Index{Clients: make([]ClientIndex, len(names))}, delivered: make([]delivered, len(names))}
 	for i, name := range names {
-		x.names = append(x.names, foldBytes(seedHash, name))
-		x.index.Clients[i].Outputs = History{Hash: seedHash, Every: firstEvery}
-		x.index.Clients[i].Inputs = History{Hash: seedHash, Every: firstEvery}
-		x.delivered[i].history = History{Hash: seedHash, Every: firstEvery}
+		x.names = append(x.names, foldhash.Bytes(foldhash.Seed, name))
+		x.index.Clients[i].Outputs = History{Hash: foldhash.Seed, Every: firstEvery}
+		x.index.Clients[i].Inputs = History{Hash: foldhash.Seed, Every: firstEvery}
+		x.delivered[i].history = History{Hash: foldhash.Seed, Every: firstEvery}
 	}
 	return x
 }
@@ -63,7 +64,7 @@ func (x *indexer) observe(offset int64, ev metasim.Event, effs []metasim.Effect)
 	switch ev := ev.(type) {
 	case *metasim.Send:
 		if t := x.client(ev.Client); t != nil {
-			t.Outputs.add(hashSend(ev.Sent, ev.Channel, ev.Payload), ev.Sent, offset)
+			t.Outputs.add(metasim.HashSend(ev.Sent, ev.Channel, ev.Payload), ev.Sent, offset)
 		}
 	case *metasim.Advance:
 		x.acknowledge(ev.Client, ev.Acked)
@@ -101,7 +102,7 @@ func (x *indexer) client(id metasim.ClientID) *ClientIndex {
 
 func (x *indexer) deliver(offset int64, d *metasim.Deliver) {
 	a, m := &x.delivered[d.To], &d.Message
-	a.history.add(hashDelivery(m.Due, x.names[m.From], hashSend(m.Sent, m.Channel, m.Payload)), m.Due, offset)
+	a.history.add(hashDelivery(m.Due, x.names[m.From], metasim.HashSend(m.Sent, m.Channel, m.Payload)), m.Due, offset)
 	if a.first > len(a.unacked)/2 {
 		a.unacked = a.unacked[:copy(a.unacked, a.unacked[a.first:])]
 		a.first = 0

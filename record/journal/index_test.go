@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"metasim/internal/foldhash"
 	"metasim/metasim"
 )
 
@@ -71,7 +72,7 @@ func TestIndexLeavesOutWhatWasNotHandled(t *testing.T) {
 
 // chain returns the chain of items whose instants are their places.
 func chain(items []uint64) *History {
-	c := &History{Hash: seedHash, Every: firstEvery}
+	c := &History{Hash: foldhash.Seed, Every: firstEvery}
 	for i, item := range items {
 		c.add(item, metasim.At(metasim.Time(i)), int64(i))
 	}

@@ -58,10 +58,32 @@ type Manifest struct {
 	Started       time.Time       `json:"started"`       // wall clock, RFC 3339
 	Deterministic bool            `json:"deterministic"` // false with a client in real time, or after one was cut off and the run went on
 	OK            bool            `json:"ok"`
-	Error         string          `json:"error"`             // why OK is false
-	Lost          string          `json:"lost,omitempty"`    // the client whose connection was lost, where the run failed for that
-	Digest        string          `json:"digest"`            // 64 hex digits; empty before the end
-	Traffic       *Traffic        `json:"traffic,omitempty"` // nil before the end
+	Error         string          `json:"error"`          // why OK is false
+	Lost          string          `json:"lost,omitempty"` // the client whose connection was lost, where the run failed for that
+	Digests
+	Traffic *Traffic `json:"traffic,omitempty"` // nil before the end
+}
+
+// Digests prove what came of a run: 64 hex digits each, and empty before its end. Older runs have only the first one.
+type Digests struct {
+	Digest        string `json:"digest"`         // of what each client handled
+	SendsDigest   string `json:"sends_digest"`   // of what each client sent, heard or not
+	ResultsDigest string `json:"results_digest"` // of what each client left with
+}
+
+// Differ names those that are not the same, as far as both are known.
+func (d Digests) Differ(other Digests) []string {
+	var names []string
+	for _, of := range []struct{ name, a, b string }{
+		{"deliveries", d.Digest, other.Digest},
+		{"sends", d.SendsDigest, other.SendsDigest},
+		{"results", d.ResultsDigest, other.ResultsDigest},
+	} {
+		if of.a != of.b && of.a != "" && of.b != "" {
+			names = append(names, of.name)
+		}
+	}
+	return names
 }
 
 // Traffic is what the server of a run saw on its connections; it depends on real time. For clients in the server's process a frame

@@ -13,8 +13,8 @@ import (
 // An Audit is the result of replaying a dispatcher.
 type Audit struct {
 	Entries, Events, Effects uint64 // that were checked
-	// Digest is the digest of what was checked: that of the run, if the journal is whole.
-	Digest metasim.Digest
+	// Digests are those of what was checked: of the run, if the journal is whole.
+	journal.Digests
 	// Torn is the *journal.TornError at which the journal breaks off, if it does. What is before that was checked.
 	Torn error
 	// Difference is the first; nil if there is none.
@@ -41,11 +41,29 @@ func Dispatcher(r *record.Run) (*Audit, error) {
 	if err := a.read(reader); err != nil {
 		return nil, err
 	}
-	a.Digest = a.ledger.Digest()
-	if a.Difference == nil && a.Torn == nil && !r.Killed() && a.Digest.String() != r.Manifest.Digest {
-		a.Difference = &Difference{Where: "the digest of the run", Then: r.Manifest.Digest, Now: a.Digest.String()}
+	var results [][]byte
+	for i := range r.Manifest.Clients {
+		results = append(results, a.ledger.Account(metasim.ClientID(i)).Result)
+	}
+	a.Digests = journal.Digests{
+		Digest: a.ledger.Digest().String(), SendsDigest: a.ledger.SendsDigest().String(),
+		ResultsDigest: record.ResultsDigest(r.Manifest.Clients, results).String(),
+	}
+	if a.Difference == nil && a.Torn == nil && !r.Killed() {
+		a.checkDigests()
 	}
 	return &a.Audit, nil
+}
+
+// checkDigests compares the digests with those of the manifest. A run that was recorded before there were three of them has one.
+func (a *audit) checkDigests() {
+	then := a.run.Manifest.Digests
+	if differ := then.Differ(a.Digests); len(differ) > 0 {
+		text := func(d journal.Digests) string {
+			return map[string]string{"deliveries": d.Digest, "sends": d.SendsDigest, "results": d.ResultsDigest}[differ[0]]
+		}
+		a.Difference = &Difference{Where: "the digest of the " + differ[0], Then: text(then), Now: text(a.Digests)}
+	}
 }
 
 type audit struct {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/wire"
 	"metasim/wire/session"
 )
@@ -252,7 +253,8 @@ func (x *exchange) leaves(now *metasim.Leave) error {
 		x.differ(x.where(), x.words().send(then, 0), text)
 	case end == nil:
 		x.differ(x.whereEnds(), x.onward()+", and did not leave", text)
-	case end.leave != nil && (end.leave.Now != now.Now || end.leave.Acked != now.Acked || !bytes.Equal(end.leave.Result, now.Result)):
+	case end.leave != nil && (end.leave.Now != now.Now || end.leave.Acked != now.Acked ||
+		!bytes.Equal(record.CanonicalResult(end.leave.Result), record.CanonicalResult(now.Result))):
 		x.differ(x.whereEnds(), leave("it left", end.leave), text)
 	default:
 		x.End, x.over = end.text, true

@@ -25,7 +25,7 @@ func TestShipped(t *testing.T) {
 			a := audit(t, out.RunDir)
 			require.Nil(t, a.Difference)
 			require.NoError(t, a.Torn)
-			require.Equal(t, out.Digest, a.Digest.String())
+			require.Equal(t, out.Digests, a.Digests, "of what was delivered, of what was sent and of the results")
 			for i, c := range out.Clients {
 				if i%max(1, len(out.Clients)/enough) != 0 {
 					continue

@@ -137,7 +137,7 @@ class Echo:
 
     def run(self):
         hello = (number(1, VERSION) + text(2, os.environ["METASIM_CLIENT"]) + text(3, os.environ.get("METASIM_TOKEN", ""))
-                 + text(4, self.target) + text(5, self.source))
+                 + b"".join(text(4, channel) for channel in self.publications()) + text(5, self.source))
         self.connection.write(packet(HELLO, hello))
         self.wait_for(START)
         while self.granted < self.until:
@@ -148,13 +148,18 @@ class Echo:
         self.connection.write(answers + self.leave())
         self.wait_for(GOODBYE)
 
+    def publications(self):
+        return [self.target]
+
     def poll_wait(self):
         report = instant(1, self.now) + instant(3, INFINITY) + number(4, self.handled)
         return packet(POLL_WAIT, data(1, report) + instant(2, INFINITY) + number(3, 1))
 
     def leave(self):
-        result = json.dumps({"echoed": self.handled}).encode()
-        return packet(LEAVE, instant(1, self.now) + number(2, self.handled) + data(3, result))
+        return packet(LEAVE, instant(1, self.now) + number(2, self.handled) + data(3, self.result().encode()))
+
+    def result(self):
+        return json.dumps({"echoed": self.handled})
 
     def handle(self):
         """Handles what was delivered and is authorized, and returns the packets that it causes."""
