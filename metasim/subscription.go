@@ -3,6 +3,7 @@ package metasim
 import (
 	"errors"
 	"regexp"
+	"regexp/syntax"
 )
 
 // A Pattern is a subscription that was compiled: a channel name, or an LCM regular expression that matches a whole name. An
@@ -51,4 +52,125 @@ func CheckSubscription(s string) error {
 func MatchSubscription(s, channel string) bool {
 	p, err := CompilePattern(s)
 	return err == nil && p.Match(channel)
+}
+
+// Impossible reports that no name at all matches the expression, as with "A$B". Package regexp/syntax compiles an expression to a
+// graph of instructions: all that can be reached is looked at, with what is known there of the runes before and behind.
+func (p Pattern) Impossible() bool {
+	if p.IsName() {
+		return false
+	}
+	tree, err := syntax.Parse(p.expr.String(), syntax.Perl)
+	if err != nil {
+		return false
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return false
+	}
+	s := search{prog: prog, seen: map[place]bool{}}
+	return !s.matches(place{pc: uint32(prog.Start), before: edge, behind: anyKind})
+}
+
+// A kind is a set of what may stand beside a place in a name, as far as assertions such as ^ and \b tell it apart.
+type kind uint8
+
+const (
+	edge    kind = 1 << iota // the beginning of the name, or its end
+	newline                  //
+	word                     // a letter, a digit or _, of ASCII
+	other                    // any other rune
+	anyKind = edge | newline | word | other
+)
+
+// A place is an instruction, with what stands before it, and what may stand behind it.
+type place struct {
+	pc             uint32
+	before, behind kind
+}
+
+type search struct {
+	prog *syntax.Prog
+	seen map[place]bool
+}
+
+// matches reports whether the end of a match can be reached from a place.
+func (s *search) matches(at place) bool {
+	if at.behind == 0 || s.seen[at] {
+		return false
+	}
+	s.seen[at] = true
+	in := &s.prog.Inst[at.pc]
+	next := place{in.Out, at.before, at.behind}
+	switch in.Op {
+	case syntax.InstMatch:
+		return at.behind&edge != 0
+	case syntax.InstFail:
+		return false
+	case syntax.InstAlt, syntax.InstAltMatch:
+		return s.matches(next) || s.matches(place{in.Arg, at.before, at.behind})
+	case syntax.InstCapture, syntax.InstNop:
+		return s.matches(next)
+	case syntax.InstEmptyWidth:
+		next.behind = assert(syntax.EmptyOp(in.Arg), at)
+		return s.matches(next)
+	}
+	for _, k := range []kind{newline, word, other} {
+		if at.behind&k != 0 && takes(in, k) && s.matches(place{in.Out, k, anyKind}) {
+			return true
+		}
+	}
+	return false
+}
+
+// assert returns what may stand behind a place where an assertion holds.
+func assert(op syntax.EmptyOp, at place) kind {
+	behind := at.behind
+	if op&syntax.EmptyBeginText != 0 && at.before != edge || op&syntax.EmptyBeginLine != 0 && at.before&(edge|newline) == 0 {
+		return 0
+	}
+	if op&syntax.EmptyEndText != 0 {
+		behind &= edge
+	}
+	if op&syntax.EmptyEndLine != 0 {
+		behind &= edge | newline
+	}
+	same, different := word, anyKind&^word
+	if at.before != word {
+		same, different = different, same
+	}
+	if op&syntax.EmptyWordBoundary != 0 {
+		behind &= different
+	}
+	if op&syntax.EmptyNoWordBoundary != 0 {
+		behind &= same
+	}
+	return behind
+}
+
+// takes reports whether an instruction takes some rune of a kind. Of an instruction that takes one letter in either case it may
+// report so where it takes none.
+func takes(in *syntax.Inst, k kind) bool {
+	switch {
+	case in.Op == syntax.InstRuneAny:
+		return true
+	case in.Op == syntax.InstRuneAnyNotNL:
+		return k != newline
+	case k == newline:
+		return in.MatchRune('\n')
+	case len(in.Rune) == 1:
+		return syntax.IsWordChar(in.Rune[0]) == (k == word) || syntax.Flags(in.Arg)&syntax.FoldCase != 0
+	}
+	const longest = 27 // of word runes in a row there are at most 26
+	for i := 0; i+1 < len(in.Rune); i += 2 {
+		for r := in.Rune[i]; r <= min(in.Rune[i+1], in.Rune[i]+longest); r++ {
+			if r != '\n' && syntax.IsWordChar(r) == (k == word) {
+				return true
+			}
+		}
+		if k == word && in.Rune[i] < '0' && in.Rune[i+1] >= '0' {
+			return true
+		}
+	}
+	return false
 }

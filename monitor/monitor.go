@@ -18,6 +18,7 @@ type Monitor struct {
 	mu      sync.Mutex
 	next    time.Time // when it takes a snapshot again
 	view    View
+	warned  []string     // the Warnings of a View
 	samples []sample     // of earlier snapshots, the oldest first, for the rates
 	blame   []float64    // by client: how many clients waited for it recently
 	ranks   []int        // by client, from its blame; see rank
@@ -70,6 +71,8 @@ type View struct {
 	// what else the run waits for.
 	Slowest string   `json:"slowest,omitempty"`
 	Chain   []string `json:"chain,omitempty"`
+	// Warnings say what is probably not meant in the scenario, and does not keep the run from going on.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // A Client is one row of a View.

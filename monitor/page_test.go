@@ -22,6 +22,7 @@ func TestPage(t *testing.T) {
 	b.Show(1280, 900, false)
 	b.Goto(site.URL + "/#token=" + d.token)
 	seesSlowest(t, b)
+	seesWarnings(t, d, b)
 	const places = `JSON.stringify([...document.querySelectorAll("th")].map(e => e.getBoundingClientRect().x))`
 	before := browser.Eval[string](b, places)
 	b.Do(`window.kept = document.querySelector("#rows tr"), 0`)
@@ -70,6 +71,13 @@ func TestPage(t *testing.T) {
 	}
 	require.ErrorIs(t, d.err, monitor.ErrQuit)
 	require.Empty(t, b.Complaints(site.URL))
+}
+
+// seesWarnings looks at what is probably not meant.
+func seesWarnings(t *testing.T, d *depot, b *browser.Browser) {
+	d.monitor.Warn([]string{"plant subscribes to STAET, which nobody publishes; did you mean STATE?", "a second <b>one</b>"})
+	b.Until(`!document.querySelector("#warnings").hidden && document.querySelectorAll("#warned li").length === 2`)
+	require.Contains(t, b.Text("#warned"), "a second <b>one</b>")
 }
 
 // seesSlowest looks at the client that holds up the others, on a screen and on a phone, light and dark.

@@ -19,6 +19,13 @@ func NewMonitor(s *server.Server, process func(client string) Process) *Monitor 
 // Close ends what the Handler still serves: with a view of the end of the run.
 func (m *Monitor) Close() { m.once.Do(func() { close(m.over) }) }
 
+// Warn sets the Warnings of the views from now on.
+func (m *Monitor) Warn(texts []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.warned, m.next = texts, time.Time{}
+}
+
 func (m *Monitor) ended() bool {
 	select {
 	case <-m.over:
@@ -47,7 +54,7 @@ func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
 		Scenario: shot.Scenario, Seed: shot.Seed, State: state(shot), WallS: (shot.Running - shot.Paused).Seconds(),
 		Now: instant(shot.Now), End: within(shot.End),
 		Sent: shot.Totals.Sent, Delivered: shot.Totals.Delivered, Dropped: shot.Totals.Dropped, Grants: shot.Grants,
-		Count: len(shot.Clients), States: map[string]int{}, Clients: make([]Client, len(shot.Clients)),
+		Warnings: m.warned, Count: len(shot.Clients), States: map[string]int{}, Clients: make([]Client, len(shot.Clients)),
 	}
 	if shot.Err != nil {
 		v.Error = shot.Err.Error()

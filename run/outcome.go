@@ -71,3 +71,6 @@ func exit(c server.ClientResult, err error) string {
 	}
 	return "aborted"
 }
+
+// fail makes a run that went well one that failed.
+func (o *Outcome) fail(err error) { o.OK, o.Err, o.Error = false, err, err.Error() }

@@ -56,6 +56,11 @@ type Options struct {
 	NoJournal bool
 	// Private does not show the run on the public LCM network that the scenario names.
 	Private bool
+	// Warn is called once all clients have joined, with what they declared in vain: a subscription that no client publishes, a channel
+	// that no client subscribes to. It leaves out what Load has warned of. May be nil; may be called on another goroutine.
+	Warn func(text string)
+	// Strict ends the run because of such a warning.
+	Strict bool
 	// Ready is called when clients can join from outside, with the address and the token they need. May be nil.
 	Ready func(url, token string) error
 	// Watch is called with the server when it begins to serve, to show its progress. May be nil.
@@ -98,12 +103,21 @@ type Outcome struct {
 	RunDir          string   `json:"run_dir"`
 	Messages        Messages `json:"messages"`
 	wire.Traffic
-	Wakeups uint64          `json:"wakeups"`        // rounds of the server that had input; see server.Result
-	Live    []string        `json:"live,omitempty"` // clients that took part in real time: a repetition may give another digest
-	LCM     *LCMOutcome     `json:"lcm,omitempty"`
-	Clients []ClientOutcome `json:"clients"` // in order of name
+	Wakeups uint64      `json:"wakeups"`        // rounds of the server that had input; see server.Result
+	Live    []string    `json:"live,omitempty"` // clients that took part in real time: a repetition may give another digest
+	LCM     *LCMOutcome `json:"lcm,omitempty"`
+	// Warnings say what is probably not meant.
+	Warnings []Warning       `json:"warnings,omitempty"`
+	Clients  []ClientOutcome `json:"clients"` // in order of name
 
 	Err error `json:"-"` // the cause of Error
+}
+
+// A Warning says in a sentence what is probably not meant in a run that may well be good. Kind is unused-subscription or
+// unheard-channel.
+type Warning struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
 }
 
 // Messages counts (message, recipient) pairs, except Sent, which counts publishes.

@@ -28,6 +28,8 @@ type runner struct {
 	mirror    *mirror.Mirror // nil if the run is not shown on LCM
 	server    *server.Server
 	live      *liveServer // nil if the run cannot be watched
+	channels  *channelCheck
+	warnings  []Warning // once serve is over
 }
 
 // Scenario carries out a scenario. The error says why there was no run at all; how a run failed is in its outcome.
@@ -53,7 +55,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	out := r.serve(ctx)
 	out.LCM = closeMirror(r.mirror, sc, &o)
 	if err := errors.Join(r.live.close(), r.listeners.close(), r.record.finish(out)); err != nil && out.OK {
-		out.OK, out.Err, out.Error = false, err, err.Error()
+		out.fail(err)
 	}
 	r.listeners.overflows(&o)
 	return out, nil
@@ -94,6 +96,7 @@ func (r *runner) open(table *delay.Table) (err error) {
 
 func (r *runner) config(table *delay.Table) server.Config {
 	sc := r.scenario
+	r.channels = newChannelCheck(sc)
 	config := server.Config{
 		Core:     metasim.Config{Delays: table, Until: sc.Until, MaxSteps: sc.MaxSteps},
 		Scenario: sc.Name, Seed: sc.Seed, Token: r.listeners.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
@@ -102,6 +105,7 @@ func (r *runner) config(table *delay.Table) server.Config {
 		StartTimeout: sc.StartTimeout, After: r.clients.scheduler.Served(),
 		ProcessEnd: r.clients.lossReport, Log: r.options.Log,
 	}
+	config.Observers = append(config.Observers, r.channels)
 	if r.record.writer != nil {
 		config.Observers = append(config.Observers, r.record.writer)
 	}
@@ -134,6 +138,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		work.Go(func() { _ = server.Pace(ctx, r.server, r.scenario.Rate) }) // the error of Serve is the same
 	}
 	work.Go(func() { r.clients.start(ctx) })
+	work.Go(func() { r.checkChannels(ctx) })
 	if r.options.Watch != nil {
 		r.options.Watch(r.server)
 	}
@@ -143,8 +148,43 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	r.clients.inside.Wait()
 	r.clients.endProcesses(err == nil)
 	out := newOutcome(r.scenario.Name, r.scenario.Seed, r.dir.Path(), r.server.Result())
-	out.Live = r.scenario.RealTime()
+	out.Live, out.Warnings = r.scenario.RealTime(), r.warnings
+	if r.options.Strict && len(r.warnings) > 0 && out.OK { // it was over before
+		out.fail(strictError(r.warnings))
+	}
 	return out
+}
+
+// checkChannels says what clients declared in vain, and ends the run because of it if it is strict. It returns at once if the run
+// ends before all have joined.
+func (r *runner) checkChannels(ctx context.Context) {
+	select {
+	case <-r.channels.begun:
+	case <-ctx.Done():
+		select {
+		case <-r.channels.begun: // a short run
+		default:
+			return
+		}
+	}
+	r.warnings = r.channels.warnings(r.mirror != nil)
+	if len(r.warnings) == 0 {
+		return
+	}
+	if r.live != nil {
+		r.live.monitor.Warn(texts(r.warnings))
+	}
+	if r.options.Strict {
+		r.server.Fail(strictError(r.warnings))
+		return
+	}
+	g := r.scenario.Flow
+	if known := g != nil && g.Complete && !g.TooLarge(); known || r.options.Warn == nil {
+		return // what is known when a scenario is loaded is said then, with its place
+	}
+	for _, text := range shortened(texts(r.warnings), "warnings in --json") {
+		r.options.Warn(text)
+	}
 }
 
 func (r *runner) acceptFailed(err error) {

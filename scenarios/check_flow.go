@@ -71,18 +71,37 @@ func (f *flowChecker) group() {
 
 // connect finds the edges, and warns of channels without a publisher or without a subscriber.
 func (f *flowChecker) connect() {
-	unheard, unpublished, err := f.Connect()
-	if err != nil {
+	if err := f.Connect(); err != nil {
 		f.fail(path{"clients"}, "%v", err)
 		return
 	}
-	for _, p := range unheard {
-		f.warn(f.parameterOf(f.entry(p.Group), p.Channel),
-			"no client subscribes to channel %q; subscribe a client to it, or remove it", p.Channel)
+	if !f.Complete { // the channels of the others are known when they join
+		return
 	}
-	for _, p := range unpublished {
-		f.warnOf(problem.UnusedSubscription, f.parameterOf(f.entry(p.Group), p.Channel),
-			"no client publishes channel %q; let a client publish it, or remove it", p.Channel)
+	declared, groups := make([]flow.Declaration, len(f.Groups)), map[string]int{}
+	for i, g := range f.Groups {
+		declared[i] = flow.Declaration{Client: g.Names[0], Publications: g.Ports.Publications, Subscriptions: g.Ports.Subscriptions,
+			Bridge: g.Ports.Network != ""}
+		groups[g.Names[0]] = i
+	}
+	ends, _ := flow.LooseEnds(declared) // Connect was not too large, so this is not
+	for _, e := range ends {
+		if e.Unheard && f.s.PublicLCM != "" { // who listens there is not known
+			continue
+		}
+		what, remedy, kind := "no client publishes channel", "let a client publish it, or remove it", problem.UnusedSubscription
+		switch {
+		case e.Unheard:
+			what, remedy, kind = "no client subscribes to channel", "subscribe a client to it, or remove it", ""
+		case e.Impossible:
+			what, remedy = "no channel can match", "mend the expression"
+		}
+		if e.Meant != "" {
+			remedy = fmt.Sprintf("did you mean %q?", e.Meant)
+		}
+		for _, name := range e.Clients {
+			f.warnOf(kind, f.parameterOf(f.entry(groups[name]), e.Name), "%s %q; %s", what, e.Name, remedy)
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ func strayVariables(cmd *cobra.Command, environ []string) []string {
 			continue
 		}
 		remedy := "see " + cmd.CommandPath() + " --help"
-		if meant := suggest.Near(flag, known); slices.Contains(withoutDefault, flag) {
+		if meant := suggest.Near(flag, known, (len(flag)+2)/3); slices.Contains(withoutDefault, flag) {
 			remedy = "give --" + flag + " on the command line"
 		} else if meant != "" {
 			remedy = "did you mean " + envName(cmd.Name(), meant) + "?"

@@ -37,7 +37,11 @@ type outcome struct {
 		Undelivered int `json:"undelivered"`
 	} `json:"messages"`
 	traffic
-	Wakeups uint64 `json:"wakeups"`
+	Wakeups  uint64 `json:"wakeups"`
+	Warnings []struct {
+		Kind string `json:"kind"`
+		Text string `json:"text"`
+	} `json:"warnings"`
 	Clients []struct {
 		Name      string          `json:"name"`
 		Digest    string          `json:"digest"`

@@ -11,15 +11,9 @@ import (
 
 // A client in another language, written from docs/protocol.md alone, gives the same run.
 func TestPython(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("SKIPPED LOUDLY: there is no python3, so no client in another language was tried")
-	}
-	peer, err := filepath.Abs("../../wire/testdata/client.py")
-	require.NoError(t, err)
+	echo := pythonEcho(t)
 	s := newStage(t)
-	s.file("c.yaml", strings.NewReplacer(`"BIN", "PING"`, `"`+python+`", "`+peer+`", "echo", "PING"`).
-		Replace(withCommand("metasim PING PONG", "")))
+	s.file("c.yaml", strings.NewReplacer(`"BIN", "PING"`, echo+`, "PING"`).Replace(withCommand("metasim PING PONG", "")))
 	for _, transport := range []string{"mem", "unix", "tcp"} { // the standard library of Python has no QUIC
 		o, e := s.run("c.yaml", "--transport", transport)
 		require.Equal(t, 0, e.status)
@@ -29,4 +23,55 @@ func TestPython(t *testing.T) {
 		require.Equal(t, 0, e.status, "it cannot tell a replay from the run")
 	}
 	s.clean()
+}
+
+// pythonEcho is a command in a scenario, up to the channels: a client that knows nothing but docs/protocol.md.
+func pythonEcho(t *testing.T) string {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("SKIPPED LOUDLY: there is no python3, so no client in another language was tried")
+	}
+	peer, err := filepath.Abs("../../wire/testdata/client.py")
+	require.NoError(t, err)
+	return `"` + python + `", "` + peer + `", "echo"`
+}
+
+// What a client asks for in vain is said once all have joined: on the standard error, in the outcome, and to whoever watches. A strict
+// run ends because of it.
+func TestLooseChannels(t *testing.T) {
+	s := newStage(t)
+	s.file("c.yaml", `name: x
+until: 1s
+clients:
+  - {name: sim, model: source, with: {channel: STATE, period: 100ms}}
+  - {name: log, model: sink, with: {channels: [".*"]}}
+  - {name: plant, run: [`+pythonEcho(t)+`, "STAET", "CMD"]}
+`)
+	const typo = "plant subscribes to STAET, which nobody publishes; did you mean STATE?"
+	o, e := s.run("c.yaml")
+	require.Equal(t, 0, e.status)
+	require.Equal(t, "warning: "+typo+"\n", e.err)
+	require.Len(t, o.Warnings, 1)
+	require.Equal(t, typo, o.Warnings[0].Text)
+	require.Equal(t, "unused-subscription", o.Warnings[0].Kind)
+
+	o, e = s.run("c.yaml", "--strict")
+	require.Equal(t, 1, e.status)
+	require.False(t, o.OK)
+	require.Contains(t, o.Error, "the run is strict, and its channels do not fit together:\n  "+typo)
+	require.Len(t, o.Warnings, 1)
+
+	served := s.serve("c.yaml", "--strict")
+	a, b, c := served.join("sim", "source", "--with", "channel=STATE", "--with", "period=100ms"),
+		served.join("log", "sink", "--with", "channels=['.*']"), served.join("plant", "echo", "--with", "in=STAET", "--with", "out=CMD")
+	require.Equal(t, 1, served.wait().status)
+	for _, p := range []*running{a, b, c} {
+		p.wait()
+	}
+	s.file("c.yaml", strings.ReplaceAll(withCommand("metasim PING PONG", ""), `"BIN"`, pythonEcho(t)))
+	o, e = s.run("c.yaml", "--strict")
+	require.Equal(t, 0, e.status, e.err)
+	require.Empty(t, e.err)
+	require.Empty(t, o.Warnings)
 }

@@ -42,6 +42,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.how.NoTrace, "no-trace", false, "do not ask clients how long they compute, which a report on the run would show")
 	flags.BoolVar(&f.how.NoJournal, "no-journal", false, "keep no journal: the digest is all that is left, with nothing to log, replay, diff or report")
 	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does, and leave the page report.html in its directory")
+	flags.BoolVar(&f.how.Strict, "strict", false, "end the run, as soon as all clients have joined, if a subscription matches no channel, or nobody subscribes to a\n"+
+		"channel: without it that is a warning")
 	f.live.add(cmd)
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what happens beside the run")
@@ -100,6 +102,7 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 	progress := newProgress(during.err, sc.Until, f.live.plainLineEvery(show))
 	o.Watch = func(s *server.Server) { progress.start(s) }
 	o.Live = f.live.options(progress.say, show)
+	o.Warn = func(text string) { progress.say("warning: " + text) }
 	out, err := run.Scenario(cmd.Context(), sc, o)
 	progress.stop()
 	done()

@@ -8,15 +8,16 @@ import (
 
 // Word says what was probably meant by an unknown word, or lists those that are known.
 func Word(word string, known []string) string {
-	if meant := Near(word, known); meant != "" {
+	if meant := Near(word, known, (len(word)+2)/3); meant != "" { // two letters that changed places are two edits: "dealy"
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
 	return "use " + Either(known)
 }
 
-// Near returns what was probably meant by an unknown word; empty if nothing that is known is near.
-func Near(word string, known []string) string {
-	best, least := "", (len(word)+2)/3+1 // two letters that changed places are two edits: "dealy"
+// Near returns what was probably meant by an unknown word: the word that so many edits make of it at most, or another case; empty if
+// there is none.
+func Near(word string, known []string, most int) string {
+	best, least := "", most+1
 	for _, k := range known {
 		if strings.EqualFold(k, word) {
 			return k

@@ -80,11 +80,10 @@ let tall = 0, wide = 0;
 function explain(view) {
   const card = $("why");
   card.hidden = view.state === "over";
-  const told = view.chain || [], items = $("chain").children;
+  const told = view.chain || [];
   text("lead", view.slowest ? "Held up by:" : told.length ? "What the run waits for:" : "No client holds the others up");
   text("slowest", view.slowest || "");
-  told.forEach((sentence, i) => write(items[i] || $("chain").appendChild(document.createElement("li")), sentence));
-  while (items.length > told.length) items[items.length - 1].remove();
+  list("chain", told);
   if (wide !== innerWidth) {
     wide = innerWidth;
     tall = 0;
@@ -163,6 +162,13 @@ export function notice(message, bad) {
   text("notice", message || "");
 }
 
+// list writes sentences into a list.
+function list(id, sentences) {
+  const items = $(id).children;
+  sentences.forEach((sentence, i) => write(items[i] || $(id).appendChild(document.createElement("li")), sentence));
+  while (items.length > sentences.length) items[items.length - 1].remove();
+}
+
 export function draw(view) {
   document.title = (view.end ? percent(done(view)) + " – " : "") + `${view.scenario} – metasim`;
   text("scenario", view.scenario);
@@ -179,5 +185,7 @@ export function draw(view) {
   text("count", String(view.count));
   mix(view);
   explain(view);
+  $("warnings").hidden = !view.warnings;
+  list("warned", view.warnings || []);
   table(view);
 }

@@ -55,7 +55,7 @@ func newReview(s *scenarios.Scenario) *review {
 	g := flow.New(s.Rules)
 	g.Complete = false
 	g.Groups = splitGroups(g, s.Flow.Groups)
-	if _, _, err := g.Connect(); err != nil {
+	if err := g.Connect(); err != nil {
 		return nil // it was connected when the scenario was loaded, so there is no error
 	}
 	// A client that subscribes to a channel twice has one link.

@@ -32,12 +32,6 @@ type Edge struct {
 	Channel  string
 }
 
-// A Port is a channel that a group publishes, or a subscription of it.
-type Port struct {
-	Group   int
-	Channel string
-}
-
 // A Graph says which groups can send to which. Make it with [New], add the groups, then call Connect.
 type Graph struct {
 	Groups []Group
@@ -61,49 +55,35 @@ func (g *Graph) Spend(n int) bool {
 // TooLarge reports that more effort was asked for than there is.
 func (g *Graph) TooLarge() bool { return g.left < 0 }
 
-// Connect finds the edges. In a Complete graph it also returns the publications that no client subscribes to and the
-// subscriptions that no client publishes.
-func (g *Graph) Connect() (unheard, unpublished []Port, err error) {
+// Connect finds the edges.
+func (g *Graph) Connect() error {
 	byName, exprs, err := g.subscriptions()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	heard := map[Port]bool{} // the subscriptions that some client publishes
 	for i := range g.Groups {
 		for _, channel := range g.Groups[i].Ports.Publications {
 			before := len(g.Edges)
 			for _, to := range byName[channel] {
 				g.Edges = append(g.Edges, Edge{i, to, channel})
-				heard[Port{to, channel}] = true
 			}
 			for _, s := range exprs {
 				if s.Match(channel) {
-					g.Edges = append(g.Edges, Edge{i, s.Group, channel})
-					heard[s.Port] = true
+					g.Edges = append(g.Edges, Edge{i, s.group, channel})
 				}
 			}
-			if !g.Spend(1 + 10*len(exprs) + len(g.Edges) - before) {
+			if !g.Spend(1 + matchCost*len(exprs) + len(g.Edges) - before) {
 				g.Complete = false
-				return unheard, nil, nil
-			}
-			if g.Complete && len(g.Edges) == before {
-				unheard = append(unheard, Port{i, channel})
+				return nil
 			}
 		}
 	}
-	for i := range g.Groups {
-		for _, s := range g.Groups[i].Ports.Subscriptions {
-			if p := (Port{i, s}); g.Complete && !heard[p] {
-				unpublished = append(unpublished, p)
-			}
-		}
-	}
-	return unheard, unpublished, nil
+	return nil
 }
 
 // An expression is a subscription by regular expression.
 type expression struct {
-	Port
+	group int
 	metasim.Pattern
 }
 
@@ -119,7 +99,7 @@ func (g *Graph) subscriptions() (byName map[string][]int, exprs []expression, er
 			case p.IsName():
 				byName[s] = append(byName[s], i)
 			default:
-				exprs = append(exprs, expression{Port{i, s}, p})
+				exprs = append(exprs, expression{i, p})
 			}
 		}
 	}

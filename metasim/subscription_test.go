@@ -1,0 +1,63 @@
+package metasim
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func compiled(t require.TestingT, s string) Pattern {
+	p, err := CompilePattern(s)
+	require.NoError(t, err)
+	return p
+}
+
+func TestPattern(t *testing.T) {
+	name, expr := compiled(t, "POSE"), compiled(t, "A+")
+	require.True(t, name.IsName())
+	require.False(t, expr.IsName())
+	require.Equal(t, "A+", expr.Text())
+	for channel, matches := range map[string]bool{"A": true, "AAA": true, "A+": true, "AB": false, "": false} {
+		require.Equal(t, matches, expr.Match(channel), channel)
+	}
+	_, err := CompilePattern("X)|(Y")
+	require.Error(t, err)
+}
+
+func TestImpossible(t *testing.T) {
+	for s, impossible := range map[string]bool{
+		"POSE": false, ".*": false, "A|B": false, "^A$": false, "A$": false, "(?i)pose": false, `\bA\b`: false, `[^a]`: false,
+		`A\B.`: false, `(?m)A$\nB`: false, `A{3,5}`: false, `A|B$C`: false, `[\x21-\x7e]+\b`: false, `(A$)?B`: false, `\x{212A}`: false,
+		`A$B`: true, `A^B`: true, `^A|B` + "^": false, `A\bB`: true, `A\B-`: true, `-\B_`: true, `[^\x00-\x{10FFFF}]`: true, `(?m)A$B`: true,
+		`A\z.`: true, `(A$B|C^D)+`: true, `[A-Z]\b[0-9]`: true, `[ -/]\b[!-&]`: true, `[ -/]\b[!-0]`: false, `\s\b\s*`: true, `^$^.`: true,
+	} {
+		require.Equal(t, impossible, compiled(t, s).Impossible(), s)
+	}
+}
+
+// Of all expressions of a few signs, those that are called impossible match none of all names of a few runes, and the others one.
+func TestImpossibleIsExact(t *testing.T) {
+	names := []string{""}
+	for i := 0; i < len(names) && len(names) < 5000; i++ {
+		for _, r := range "AB-\n" {
+			names = append(names, names[i]+string(r))
+		}
+	}
+	sign := rapid.SampledFrom([]string{"A", "-", ".", "[^A]", "^", "$", `\b`, `\B`, "(?m:^)", "(?m:$)", `\n`, "|", "(?:A|-)", "(?:$|A)", `(?:\b-)?`})
+	rapid.Check(t, func(t *rapid.T) {
+		s := strings.Join(rapid.SliceOfN(sign, 1, 5).Draw(t, "signs"), "")
+		if regexp.QuoteMeta(s) == s || !utf8.ValidString(s) {
+			t.Skip("a name")
+		}
+		p := compiled(t, s)
+		matches := false
+		for _, name := range names {
+			matches = matches || p.expr.MatchString(name)
+		}
+		require.Equal(t, !matches, p.Impossible(), "%q", s)
+	})
+}

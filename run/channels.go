@@ -1,0 +1,151 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"metasim/internal/problem"
+	"metasim/metasim"
+	"metasim/scenarios"
+	"metasim/scenarios/flow"
+)
+
+// unheardChannel is the kind of a Warning about a channel that nobody subscribes to.
+const unheardChannel = "unheard-channel"
+
+// A channelCheck looks, once all clients have joined, for what they declared in vain: a subscription that no client publishes, a
+// channel that no client subscribes to. As an observer it only takes down what they declare; to compare it is not done in the
+// server's turn.
+type channelCheck struct {
+	declared []flow.Declaration // by ClientID
+	begun    chan struct{}      // closed when all have joined
+}
+
+func newChannelCheck(sc *scenarios.Scenario) *channelCheck {
+	c := &channelCheck{begun: make(chan struct{})}
+	bridges := sc.RealTime()
+	for _, name := range sortedNames(sc) {
+		c.declared = append(c.declared, flow.Declaration{Client: name, Bridge: slices.Contains(bridges, name)})
+	}
+	return c
+}
+
+// Observe implements server.Observer.
+func (c *channelCheck) Observe(_ int64, ev metasim.Event, _ []metasim.Effect) error {
+	switch ev := ev.(type) {
+	case *metasim.Join:
+		d := &c.declared[ev.Client]
+		d.Publications, d.Subscriptions = ev.Publications, ev.Subscriptions
+	case *metasim.Begin:
+		close(c.begun)
+	}
+	return nil
+}
+
+// strictError ends a strict run.
+func strictError(warnings []Warning) error {
+	return errors.New("the run is strict, and its channels do not fit together:\n  " +
+		strings.Join(shortened(texts(warnings), "without --strict"), "\n  "))
+}
+
+func texts(warnings []Warning) []string {
+	var all []string
+	for _, w := range warnings {
+		all = append(all, w.Text)
+	}
+	return all
+}
+
+// shortened returns the first of many lines, and one that says where the others are.
+func shortened(lines []string, where string) []string {
+	const most = 12
+	if more := len(lines) - most; more > 1 {
+		lines = append(lines[:most:most], fmt.Sprintf("and %d more: see %s", more, where))
+	}
+	return lines
+}
+
+// warnings says what was declared in vain: in a line for each mistake that is probably one of typing, in one for what the same
+// clients subscribe to, and in one for all channels that nobody hears. Of a run that is shown on a public network it is not known
+// who hears what.
+func (c *channelCheck) warnings(shown bool) []Warning {
+	ends, complete := flow.LooseEnds(c.declared)
+	if !complete {
+		return []Warning{{problem.UnusedSubscription, "too many regular expressions and channels: subscriptions that match nothing are not looked for"}}
+	}
+	var all []Warning
+	var unheard []string
+	groups, last := map[string][]string{}, map[string]int{} // what the same clients subscribe to, and the last of it in ends
+	for i, e := range ends {
+		by := strings.Join(e.Clients, "\n")
+		switch {
+		case e.Unheard && shown:
+		case e.Meant != "" || e.Impossible:
+			all = append(all, mistake(&e))
+		case e.Unheard:
+			unheard = append(unheard, fmt.Sprintf("%s of %s", name(e.Name), list(e.Clients, 1)))
+		default:
+			groups[by], last[by] = append(groups[by], name(e.Name)), i
+		}
+	}
+	for i, e := range ends {
+		by := strings.Join(e.Clients, "\n")
+		if at, grouped := last[by]; grouped && at == i {
+			all = append(all, Warning{problem.UnusedSubscription, subscribing(&e) + list(groups[by], most) + ", which nobody publishes"})
+		}
+	}
+	switch len(unheard) {
+	case 0:
+	case 1:
+		all = append(all, Warning{unheardChannel, "nobody subscribes to " + unheard[0]})
+	default:
+		all = append(all, Warning{unheardChannel, fmt.Sprintf("nobody subscribes to %d channels: %s", len(unheard), list(unheard, most))})
+	}
+	return all
+}
+
+// mistake says what is probably wrong with a name or an expression.
+func mistake(e *flow.LooseEnd) Warning {
+	switch {
+	case e.Unheard:
+		return Warning{unheardChannel, fmt.Sprintf("nobody subscribes to %s of %s; did you mean %s?", name(e.Name), list(e.Clients, most), name(e.Meant))}
+	case e.Meant != "":
+		return Warning{problem.UnusedSubscription, fmt.Sprintf("%s%s, which nobody publishes; did you mean %s?", subscribing(e), name(e.Name), name(e.Meant))}
+	}
+	return Warning{problem.UnusedSubscription, fmt.Sprintf("%s%s, which no channel can match; mend the expression", subscribing(e), name(e.Name))}
+}
+
+// subscribing is the beginning of a sentence.
+func subscribing(e *flow.LooseEnd) string {
+	if len(e.Clients) > 1 {
+		return list(e.Clients, most) + " subscribe to "
+	}
+	return e.Clients[0] + " subscribes to "
+}
+
+// most is how many names of a list are shown.
+const most = 5
+
+// list writes names: "a, b and 3 more".
+func list(names []string, most int) string {
+	if more := len(names) - most; more > 1 || more == 1 && most == 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return names[0]
+}
+
+// name quotes a name or an expression that could be taken for something else.
+func name(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsGraphic(r) || unicode.IsSpace(r) || r == ',' || r == ';' || r == '"'
+	}) {
+		return fmt.Sprintf("%q", s)
+	}
+	return s
+}

@@ -1,0 +1,173 @@
+package flow
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"metasim/internal/suggest"
+	"metasim/metasim"
+)
+
+// A Declaration is what a client said when it joined.
+type Declaration struct {
+	Client                      string
+	Publications, Subscriptions []string
+	// Bridge: the client takes part for others, of whom nothing is known. What it offers and asks for in vain is not said,
+	// unless it is probably misspelt.
+	Bridge bool
+}
+
+// A LooseEnd is a subscription that no client publishes, or a channel that no client subscribes to.
+type LooseEnd struct {
+	Name       string   // the channel, or the subscription
+	Clients    []string // who publishes the channel, or who subscribes, in the order of the declarations
+	Unheard    bool     // it is a channel
+	Impossible bool     // it is a subscription that matches no name at all
+	Meant      string   // what was probably meant; empty: not known
+}
+
+// LooseEnds finds what the clients of a run declared in vain: subscriptions first, each kind in order of name. One that listens to
+// everything is no loose end, whatever there is. complete is false if there are too many expressions and channels to look at.
+func LooseEnds(clients []Declaration) (ends []LooseEnd, complete bool) {
+	published, subscribed := byName(clients, publications), byName(clients, subscriptions)
+	channels := published.names()
+	patterns := make(map[string]metasim.Pattern, len(subscribed))
+	var exprs []metasim.Pattern
+	for _, text := range subscribed.names() {
+		p, err := metasim.CompilePattern(text)
+		if err != nil {
+			continue // nobody joins with it
+		}
+		if patterns[text] = p; !p.IsName() {
+			exprs = append(exprs, p)
+		}
+	}
+	if matchCost*len(exprs)*len(channels) > effort {
+		return nil, false
+	}
+	listensToAll := func(p metasim.Pattern) bool { return !p.IsName() && p.Match(noName) }
+	named := map[string]bool{} // channels that were probably meant
+	for _, text := range subscribed.names() {
+		p, ok := patterns[text]
+		if _, found := published[text]; !ok || found || listensToAll(p) || !p.IsName() && slices.ContainsFunc(channels, p.Match) {
+			continue
+		}
+		end := LooseEnd{Name: text, Meant: meant(p, channels), Impossible: p.Impossible()}
+		named[end.Meant] = true
+		ends = subscribed.add(ends, end, clients)
+	}
+	slices.SortStableFunc(exprs, func(a, b metasim.Pattern) int { return rank(listensToAll(a)) - rank(listensToAll(b)) })
+	names := slices.DeleteFunc(subscribed.names(), func(text string) bool { return !patterns[text].IsName() })
+	for _, channel := range channels {
+		heard := func(p metasim.Pattern) bool { return p.Match(channel) }
+		if _, found := subscribed[channel]; found || named[channel] || slices.ContainsFunc(exprs, heard) {
+			continue
+		}
+		ends = published.add(ends, LooseEnd{Name: channel, Unheard: true, Meant: near(channel, names)}, clients)
+	}
+	return ends, true
+}
+
+// matchCost is what it costs to try an expression, in names that are looked at.
+const matchCost = 10
+
+// noName is a channel that nobody asks for by its name.
+const noName = "no channel has this name"
+
+// rank puts true first.
+func rank(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
+}
+
+// meant returns the subscription that was probably meant by one that matches none of the channels; empty if nothing is near.
+func meant(p metasim.Pattern, channels []string) string {
+	text := p.Text()
+	if p.IsName() {
+		return near(text, channels)
+	}
+	// In a shell * stands for any characters; here it repeats what is before it.
+	if like := strings.ReplaceAll(strings.ReplaceAll(text, ".*", "*"), "*", ".*"); like != text {
+		if q, err := metasim.CompilePattern(like); err == nil && slices.ContainsFunc(channels, q.Match) {
+			return like
+		}
+	}
+	begin, all := strings.CutSuffix(text, ".*")
+	if q, err := metasim.CompilePattern(begin); !all || err != nil || !q.IsName() {
+		return ""
+	}
+	var begins []string
+	for _, channel := range channels {
+		begins = append(begins, channel[:min(len(begin), len(channel))])
+	}
+	if begin = near(begin, begins); begin == "" {
+		return ""
+	}
+	return begin + ".*"
+}
+
+// near returns the name that was probably meant by another one: it has other letters, but few, or the same in another order.
+func near(name string, names []string) string {
+	const most = 2 // edits: two letters that changed places
+	others := slices.DeleteFunc(slices.Clone(names), func(other string) bool { return siblings(name, other) })
+	if meant := suggest.Near(name, others, min(most, (len(name)-1)/2)); meant != "" {
+		return meant
+	}
+	letters := func(s string) []byte { return slices.Sorted(slices.Values([]byte(s))) }
+	same := slices.DeleteFunc(others, func(other string) bool { return !slices.Equal(letters(other), letters(name)) })
+	return suggest.Near(name, same, most)
+}
+
+// siblings reports whether two names differ on purpose: in numbers, or in words of a letter or two, as WHEEL_FL_1 and WHEEL_FR_2.
+func siblings(a, b string) bool {
+	differ := numbers(a) != numbers(b)
+	return slices.EqualFunc(words(a), words(b), func(x, y string) bool {
+		differ = differ || !strings.EqualFold(x, y)
+		return strings.EqualFold(x, y) || len(x) <= 2 && len(y) <= 2
+	}) && differ
+}
+
+func words(name string) []string {
+	return strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+func numbers(name string) string {
+	return strings.Join(strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsDigit(r) }), " ")
+}
+
+// An owners says which declarations have a name in them.
+type owners map[string][]int
+
+func publications(d *Declaration) []string  { return d.Publications }
+func subscriptions(d *Declaration) []string { return d.Subscriptions }
+
+func byName(clients []Declaration, names func(*Declaration) []string) owners {
+	o := owners{}
+	for i := range clients {
+		for _, name := range names(&clients[i]) {
+			if have := o[name]; len(have) == 0 || have[len(have)-1] != i {
+				o[name] = append(have, i)
+			}
+		}
+	}
+	return o
+}
+
+func (o owners) names() []string { return slices.Sorted(maps.Keys(o)) }
+
+// add adds a loose end, if it is one of a client that says more than a bridge.
+func (o owners) add(ends []LooseEnd, end LooseEnd, clients []Declaration) []LooseEnd {
+	for _, i := range o[end.Name] {
+		if !clients[i].Bridge || end.Meant != "" {
+			end.Clients = append(end.Clients, clients[i].Client)
+		}
+	}
+	if end.Clients == nil {
+		return ends
+	}
+	return append(ends, end)
+}
