@@ -113,7 +113,7 @@ type relay struct {
 
 func (r *relay) Run(ctx context.Context, c *client.Client) error {
 	if r.Begin > 0 {
-		if err := r.out.Publish(make([]byte, r.Begin)); err != nil {
+		if err := r.out.PublishOwned(make([]byte, r.Begin)); err != nil {
 			return err
 		}
 	}
@@ -122,6 +122,6 @@ func (r *relay) Run(ctx context.Context, c *client.Client) error {
 		if r.Mute || c.Now().Time >= until {
 			return nil
 		}
-		return r.out.Publish(m.Payload)
+		return r.out.PublishOwned(m.Payload)
 	})
 }

@@ -34,7 +34,7 @@ func (e *echoCentre) Run(ctx context.Context, c *client.Client) error {
 			return err
 		}
 		for _, m := range messages {
-			if err := e.pubs[m.From].Publish(m.Payload); err != nil {
+			if err := e.pubs[m.From].PublishOwned(m.Payload); err != nil {
 				return err
 			}
 		}
@@ -72,7 +72,7 @@ func (e *exchanger) Run(ctx context.Context, c *client.Client) error {
 	payload := make([]byte, e.Size)
 	for c.Now().Time < e.Until {
 		for range e.Messages {
-			if err := e.out.Publish(payload); err != nil {
+			if err := e.out.PublishOwned(payload); err != nil {
 				return err
 			}
 		}
@@ -106,12 +106,12 @@ func (f *forwarder) Declare(b *client.Builder) error {
 func (f *forwarder) Run(ctx context.Context, c *client.Client) error {
 	r := rand.New(rand.NewPCG(1, uint64(f.Index)))
 	for range tokens {
-		if err := f.pubs[r.IntN(len(f.pubs))].Publish(make([]byte, 100)); err != nil {
+		if err := f.pubs[r.IntN(len(f.pubs))].PublishOwned(make([]byte, 100)); err != nil {
 			return err
 		}
 	}
 	return each(ctx, c, metasim.Forever, func(m client.Message) error {
-		return f.pubs[r.IntN(len(f.pubs))].Publish(m.Payload)
+		return f.pubs[r.IntN(len(f.pubs))].PublishOwned(m.Payload)
 	})
 }
 

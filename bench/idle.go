@@ -22,7 +22,7 @@ func (l *beacon) Run(ctx context.Context, c *client.Client) error {
 		if _, err := c.Next(ctx, metasim.Time(i+1)*l.Gap); err != nil {
 			return err
 		}
-		if err := l.out.Publish(make([]byte, 8)); err != nil {
+		if err := l.out.PublishOwned(make([]byte, 8)); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func (s *stepper) Run(ctx context.Context, c *client.Client) error {
 		}
 		echoes += len(messages)
 		if i < s.Publish {
-			if err := s.out.Publish(payload); err != nil {
+			if err := s.out.PublishOwned(payload); err != nil {
 				return err
 			}
 		}

@@ -210,7 +210,7 @@ func (p *logicalProcess) event(now metasim.Time) error {
 		p.calendar.push(timedEvent{at: at})
 		return nil
 	}
-	return p.pubs[to].Publish(binary.LittleEndian.AppendUint64(make([]byte, 0, 8), uint64(at)))
+	return p.pubs[to].PublishOwned(binary.LittleEndian.AppendUint64(make([]byte, 0, 8), uint64(at)))
 }
 
 // torus returns the neighbours of node i on a torus of width x width.

@@ -17,7 +17,7 @@ type pinger struct {
 func (p *pinger) Run(ctx context.Context, c *client.Client) error {
 	payload := make([]byte, 64)
 	for range p.Rounds {
-		if err := p.out.Publish(payload); err != nil {
+		if err := p.out.PublishOwned(payload); err != nil {
 			return err
 		}
 		messages, err := c.Next(ctx, metasim.Forever)

@@ -29,7 +29,7 @@ func (s *source) Run(ctx context.Context, c *client.Client) error {
 			return err
 		}
 		for range burst {
-			if err := s.out.Publish(payload); err != nil {
+			if err := s.out.PublishOwned(payload); err != nil {
 				return err
 			}
 		}

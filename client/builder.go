@@ -103,6 +103,7 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 	c := &Client{own: own, alone: own && o.alone, handlers: b.handlers, served: map[string][]func(Message){}}
 	c.out.host, c.out.task = o.host, o.task
 	c.out.queue.Member, c.in = o.host.join(o.task)
+	c.out.queue.Encoded = o.host.encodes()
 	var err error
 	if c.rules, err = b.declared.Join(o.name, o.token, &c.out.queue); err != nil {
 		return nil, errors.Join(err, o.host.Close())

@@ -1,49 +1,107 @@
 package client_test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/client"
+	"metasim/metasim"
+	"metasim/server"
+	"metasim/wire/transport/stream"
 )
+
+// An embedder is a simulator in a module of its own: a program of testdata.
+type embedder struct {
+	t   *testing.T
+	dir string
+}
+
+func newEmbedder(t *testing.T, program string) *embedder {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join("testdata", program))
+	require.NoError(t, err)
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	require.NoError(t, err)
+	e := &embedder{t, t.TempDir()}
+	for name, text := range map[string]string{
+		"main.go": string(text),
+		"go.mod":  "module embedder\n\ngo 1.26\n\nrequire metasim v0.0.0\n\nreplace metasim => " + root + "\n",
+		"go.sum":  string(sums),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(e.dir, name), []byte(text), 0o644))
+	}
+	return e
+}
+
+func (e *embedder) command(args ...string) string {
+	e.t.Helper()
+	cmd := exec.CommandContext(e.t.Context(), "go", args...)
+	cmd.Dir = e.dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath -mod=mod", "GOPROXY=off", "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	require.NoError(e.t, err, "go %s: %s", strings.Join(args, " "), out)
+	return string(out)
+}
+
+// build returns the program, stripped.
+func (e *embedder) build() string {
+	e.t.Helper()
+	binary := filepath.Join(e.dir, "embedder")
+	e.command("build", "-ldflags=-s -w", "-o", binary, ".")
+	return binary
+}
 
 // A simulator in a module of its own links what unix, tcp and shm need, and no more.
 func TestEmbedderIsSmall(t *testing.T) {
 	const most = 8_000_000 // bytes, stripped
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	program, err := os.ReadFile(filepath.Join("testdata", "embedder.go.txt"))
-	require.NoError(t, err)
-	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	require.NoError(t, err)
-	for name, text := range map[string]string{
-		"main.go": string(program),
-		"go.mod":  "module embedder\n\ngo 1.26\n\nrequire metasim v0.0.0\n\nreplace metasim => " + root + "\n",
-		"go.sum":  string(sums),
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-	}
-	command := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), "go", args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath -mod=mod", "GOPROXY=off", "GOWORK=off")
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "go %s: %s", strings.Join(args, " "), out)
-		return string(out)
-	}
-	linked := strings.Fields(command("list", "-deps", "."))
+	e := newEmbedder(t, "embedder.go.txt")
+	linked := strings.Fields(e.command("list", "-deps", "."))
 	for _, heavy := range []string{"github.com/quic-go/quic-go", "crypto/tls", "net/http", "encoding/xml", "html/template"} {
 		require.NotContains(t, linked, heavy)
 	}
 	require.Contains(t, linked, "metasim/client")
-	binary := filepath.Join(dir, "embedder")
-	command("build", "-ldflags=-s -w", "-o", binary, ".")
-	built, err := os.Stat(binary)
+	built, err := os.Stat(e.build())
 	require.NoError(t, err)
 	t.Logf("%d bytes", built.Size())
 	require.LessOrEqual(t, built.Size(), int64(most))
+}
+
+// A simulator that publishes from one buffer sends the same in each run, however far it is authorized ahead.
+func TestOneBuffer(t *testing.T) {
+	program := newEmbedder(t, "stepper.go.txt").build()
+	digests := map[metasim.Digest]int{}
+	for range 8 {
+		srv, err := server.New(server.Config{Core: metasim.Config{Clients: []string{"sink", "stepper"}}})
+		require.NoError(t, err)
+		l, err := stream.Unix().Listen("unix://" + filepath.Join(t.TempDir(), "s"))
+		require.NoError(t, err)
+		var work sync.WaitGroup
+		work.Go(func() { require.NoError(t, srv.Accept(l)) })
+		work.Go(func() {
+			b := client.NewBuilder("sink")
+			require.NoError(t, b.Subscribe("STATE", nil))
+			c, err := b.Complete(t.Context(), client.WithServer(l.URL()))
+			require.NoError(t, err)
+			require.NoError(t, c.Run(t.Context()))
+		})
+		var said bytes.Buffer
+		stepper := exec.CommandContext(t.Context(), program)
+		stepper.Env = append(os.Environ(), "METASIM_SERVER="+l.URL(), "METASIM_CLIENT=stepper")
+		stepper.Stderr = &said
+		require.NoError(t, stepper.Start())
+		require.NoError(t, srv.Serve(t.Context()))
+		require.NoError(t, stepper.Wait(), said.String())
+		work.Wait()
+		digests[srv.Result().Digest]++
+	}
+	require.Len(t, digests, 1, "%v", digests)
 }

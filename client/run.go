@@ -63,23 +63,44 @@ func (c *Client) proceed(ctx context.Context) error {
 // Channel returns the channel's name.
 func (p *Publication) Channel() string { return p.channel }
 
-// Publish sends payload at the client's present instant, to every client that subscribes to the channel. The payload
-// must not be changed afterwards. It is written at the next wait, at the latest.
+// Publish sends a copy of payload at the client's present instant, to every client that subscribes to the channel: the
+// caller may use the slice again at once. It is written at the next wait, at the latest.
 //
 // A publish that the client has promised not to make is refused with a *metasim.Violation, one that is too large with a
 // *wire.ProtocolError, and nothing is sent; the client may go on, except in Run, which returns the error.
 func (p *Publication) Publish(payload []byte) error {
-	switch {
-	case p.err != nil:
-		return p.err
-	case p.client == nil:
-		return fmt.Errorf("publish on %q before the client has joined; call Complete first", p.channel)
+	c, err := p.joined()
+	if err != nil {
+		return err
 	}
-	c := p.client
 	c.out.mu.Lock()
-	err := c.rules.Publish(p.channel, payload)
+	err = c.rules.Publish(p.channel, payload)
 	c.out.mu.Unlock()
 	return c.named(err)
+}
+
+// PublishOwned is Publish without the copy, for a payload that was made for this message, or received: the slice is handed
+// over, and nobody may change it afterwards. When it is written depends on real time, and so would what is sent.
+func (p *Publication) PublishOwned(payload []byte) error {
+	c, err := p.joined()
+	if err != nil {
+		return err
+	}
+	c.out.mu.Lock()
+	err = c.rules.PublishOwned(p.channel, payload)
+	c.out.mu.Unlock()
+	return c.named(err)
+}
+
+// joined returns the client of the publication, if it may send.
+func (p *Publication) joined() (*Client, error) {
+	switch {
+	case p.err != nil:
+		return nil, p.err
+	case p.client == nil:
+		return nil, fmt.Errorf("publish on %q before the client has joined; call Complete first", p.channel)
+	}
+	return p.client, nil
 }
 
 // Promise promises that the client sends nothing before t, whatever is delivered to it, so that other clients need not wait

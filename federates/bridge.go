@@ -53,7 +53,7 @@ func bridge(ctx context.Context, c *client.Client, in *catalog.Instance, out []*
 			return fmt.Errorf("the LCM network %s of the bridge is gone: %w", url, err)
 		}
 		for _, msg := range messages {
-			if err := pubs[msg.Channel].Publish(msg.Payload); err != nil {
+			if err := pubs[msg.Channel].PublishOwned(msg.Payload); err != nil {
 				return err
 			}
 			result.In++

@@ -36,7 +36,7 @@ func lcmlog(ctx context.Context, c *client.Client, in *catalog.Instance, out []*
 		if result.Published++; late {
 			result.Back++
 		}
-		return pub.Publish(e.Payload)
+		return pub.PublishOwned(e.Payload)
 	})
 	if err != nil && !errors.Is(err, client.ErrEnd) {
 		return err

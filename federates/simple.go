@@ -19,7 +19,7 @@ func source(ctx context.Context, c *client.Client, in *catalog.Instance, out []*
 		Sent uint64 `json:"sent"`
 	}
 	return loop.Every(ctx, c, start, period, &result, func(metasim.Time, []client.Message) error {
-		if err := out[0].Publish(counted(result.Sent, size)); err != nil {
+		if err := out[0].PublishOwned(counted(result.Sent, size)); err != nil {
 			return err
 		}
 		if result.Sent++; result.Sent == uint64(count) {
@@ -49,7 +49,7 @@ func echo(ctx context.Context, c *client.Client, _ *catalog.Instance, out []*cli
 	}
 	return loop.Receive(ctx, c, &result, func(msg client.Message) error {
 		result.Echoed++
-		return out[0].Publish(msg.Payload)
+		return out[0].PublishOwned(msg.Payload)
 	})
 }
 
@@ -59,14 +59,14 @@ func ping(ctx context.Context, c *client.Client, in *catalog.Instance, out []*cl
 	var result struct {
 		Rounds uint64 `json:"rounds"`
 	}
-	if err := out[0].Publish(counted(0, size)); err != nil {
+	if err := out[0].PublishOwned(counted(0, size)); err != nil {
 		return err
 	}
 	return loop.Receive(ctx, c, &result, func(client.Message) error {
 		if result.Rounds++; result.Rounds == rounds {
 			return loop.ErrDone
 		}
-		return out[0].Publish(counted(result.Rounds, size))
+		return out[0].PublishOwned(counted(result.Rounds, size))
 	})
 }
 
@@ -76,13 +76,13 @@ func ring(ctx context.Context, c *client.Client, in *catalog.Instance, out []*cl
 		Hops uint64 `json:"hops"`
 	}
 	if catalog.Get[bool](in, "first") {
-		if err := out[0].Publish(counted(0, sizeOf(in))); err != nil {
+		if err := out[0].PublishOwned(counted(0, sizeOf(in))); err != nil {
 			return err
 		}
 	}
 	return loop.Receive(ctx, c, &result, func(msg client.Message) error {
 		result.Hops++
-		return out[0].Publish(msg.Payload)
+		return out[0].PublishOwned(msg.Payload)
 	})
 }
 

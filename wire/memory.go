@@ -22,14 +22,12 @@ import (
 type memory struct {
 	names map[string]string
 
-	chunk     []byte // the unused rest of the last chunk
-	size      int    // of the last chunk
-	ownFrame  int    // the capacity of the frame, if payloads may keep it; otherwise 0
-	gaveFrame bool   // a payload keeps the frame
+	small     slab.Bytes
+	ownFrame  int  // the capacity of the frame, if payloads may keep it; otherwise 0
+	gaveFrame bool // a payload keeps the frame
 }
 
 const (
-	minChunk = 256
 	maxChunk = 4 << 10
 	// maxKeptNames is how many names are kept. After that a new name is copied each time that it comes.
 	maxKeptNames = 4096
@@ -37,22 +35,11 @@ const (
 
 // payload returns the bytes of a payload or a result in memory that stays valid. b is part of the frame. Empty: nil.
 func (m *memory) payload(b []byte) []byte {
-	switch {
-	case len(b) == 0:
-		return nil
-	case m.ownFrame > 0 && 2*len(b) >= m.ownFrame:
+	if m.ownFrame > 0 && len(b) > 0 && 2*len(b) >= m.ownFrame {
 		m.gaveFrame = true
 		return b[:len(b):len(b)]
-	case len(b) > maxChunk/4:
-		return bytes.Clone(b)
-	case len(b) > len(m.chunk):
-		m.size = min(max(minChunk, 2*m.size), maxChunk)
-		m.chunk = make([]byte, max(m.size, len(b)))
 	}
-	n := copy(m.chunk, b)
-	kept := m.chunk[:n:n] // an append by its owner must not reach the next payload
-	m.chunk = m.chunk[n:]
-	return kept
+	return m.small.Copy(b, maxChunk)
 }
 
 // name reads a name, and returns the one copy of it that the connection keeps.

@@ -39,7 +39,7 @@ func Plant(ctx context.Context, c *client.Client, in *catalog.Instance, out []*c
 		}
 		if t%sample == 0 {
 			measured := measure(t, state, latest.Force, scale, noise)
-			if err := out[0].Publish(encode(measured)); err != nil {
+			if err := out[0].PublishOwned(encode(measured)); err != nil {
 				return err
 			}
 		}
@@ -97,7 +97,7 @@ func Estimator(ctx context.Context, c *client.Client, _ *catalog.Instance, out [
 			result.Late++
 			return nil
 		}
-		return out[0].Publish(encode(estimate))
+		return out[0].PublishOwned(encode(estimate))
 	})
 }
 
@@ -113,6 +113,6 @@ func Controller(ctx context.Context, c *client.Client, in *catalog.Instance, out
 			return err
 		}
 		result.Commands++
-		return out[0].Publish(encode(command{Time: t, Force: push(latest.State, limit)}))
+		return out[0].PublishOwned(encode(command{Time: t, Force: push(latest.State, limit)}))
 	})
 }

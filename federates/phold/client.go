@@ -72,7 +72,7 @@ func execute(block *Block, out []*client.Publication) (executed int, err error) 
 		if recipient > block.index {
 			recipient-- // out has the channels of the other clients, in order of their index
 		}
-		err = out[recipient].Publish(e.Encode())
+		err = out[recipient].PublishOwned(e.Encode())
 	})
 	return executed, err
 }

@@ -156,12 +156,28 @@ func (c *Client) promised() metasim.Instant {
 	return metasim.SendBound(c.promise, c.reported.next, c.reported.cause, c.reaction)
 }
 
-// Publish sends payload on a channel at the client's present instant. It leaves with the next report. The payload must
-// not be changed afterwards.
+// Publish sends a copy of payload on a channel at the client's present instant. It leaves with the next report.
 //
 // What the client has promised not to send is a *metasim.Violation, what is too large a *wire.ProtocolError, and nothing
 // is sent. The client may go on, except in Run.
 func (c *Client) Publish(channel string, payload []byte) error {
+	if err := c.checkPublish(channel, payload); err != nil {
+		return err
+	}
+	c.out.send(channel, c.now, c.out.copy(payload))
+	return nil
+}
+
+// PublishOwned is Publish without the copy: nobody may change the payload afterwards. If it fails, the caller has it back.
+func (c *Client) PublishOwned(channel string, payload []byte) error {
+	if err := c.checkPublish(channel, payload); err != nil {
+		return err
+	}
+	c.out.send(channel, c.now, payload)
+	return nil
+}
+
+func (c *Client) checkPublish(channel string, payload []byte) error {
 	if c.err != nil {
 		return c.err
 	}
@@ -173,7 +189,6 @@ func (c *Client) Publish(channel string, payload []byte) error {
 	if err := wire.CheckSend(channel, payload, c.now); err != nil {
 		return c.refuse(fmt.Errorf("at %v: %w", c.now, err))
 	}
-	c.out.send(channel, c.now, payload)
 	return nil
 }
 

@@ -16,6 +16,12 @@ const (
 	keepBytes   = 32 << 10 // of payloads
 )
 
+// The chunks for copies of payloads: copies that a reader keeps must keep little else, the others are used again.
+const (
+	sharedChunk = 4 << 10
+	ownChunk    = 256 << 10
+)
+
 // Helps reports whether a report may help a client that waits: its next event lies beyond quiet, the hint of the last
 // authorization. If not, the report may be kept.
 func Helps(next, quiet metasim.Instant) bool { return quiet.Before(next) }
@@ -57,6 +63,17 @@ func (o *Outbound) Written() {
 	o.urgent, o.kept = false, false
 	o.sends.Reclaim()
 	o.reports.Reclaim()
+	if o.Encoded {
+		o.copies.Reclaim()
+	}
+}
+
+// copy returns a copy of a payload that is valid for as long as the packet needs it.
+func (o *Outbound) copy(payload []byte) []byte {
+	if o.Encoded {
+		return o.copies.Copy(payload, ownChunk)
+	}
+	return o.copies.Copy(payload, sharedChunk)
 }
 
 func (o *Outbound) put(body wire.Body) {

@@ -44,12 +44,15 @@ func TestServerAllocatesNothing(t *testing.T) {
 	require.Equal(t, 2*101, out.packets)
 }
 
-// A client that steps takes memory for the messages that it returns, and for nothing else, whether it waits or goes on.
+// A client that steps and publishes takes memory for the messages that it returns, and for nothing else, whether it waits or
+// goes on.
 func TestClientAllocatesNothing(t *testing.T) {
 	var d session.Declaration
 	var out session.Outbound
 	var in session.Inbound
 	require.NoError(t, d.Subscribe("X"))
+	require.NoError(t, d.Publish("Y"))
+	out.Encoded = true
 	c, err := d.Join("a", "", &out)
 	require.NoError(t, err)
 	names := session.Names{Peer: "server"}
@@ -65,6 +68,7 @@ func TestClientAllocatesNothing(t *testing.T) {
 	receive([]wire.Packet{{Body: wire.Start{Until: metasim.Infinity}}, {Body: wire.Introduce{Client: 1, Name: "b"}}})
 	deliver, authorize := &metasim.Deliver{Message: metasim.Message{From: 1, Channel: "X"}}, &metasim.Authorize{}
 	answer := []wire.Packet{{Body: deliver}, {Body: authorize}}
+	payload := make([]byte, 100)
 	var now metasim.Time
 	step := func(ahead metasim.Time) (messages int) {
 		now++
@@ -78,8 +82,8 @@ func TestClientAllocatesNothing(t *testing.T) {
 		}
 		out.Written()
 		msgs, failed := c.Arrive()
-		if err != nil || failed != nil {
-			t.Error(err, failed)
+		if sent := c.Publish("Y", payload); err != nil || failed != nil || sent != nil {
+			t.Error(err, failed, sent)
 		}
 		return len(msgs)
 	}

@@ -93,9 +93,13 @@ type Inbound struct {
 // Outbound is what a client has to say and has not written yet. The zero value is that of member 0.
 type Outbound struct {
 	Member uint32 // its number on the connection
+	// Encoded says that nobody needs the payloads after Written, so that the memory of copies is used again. It is not so
+	// where reader and writer share them: see wire.Direct.
+	Encoded bool
 
 	packets []wire.Packet
-	size    int // of their payloads
+	size    int        // of their payloads
+	copies  slab.Bytes // of the payloads that were published
 	sends   slab.Slab[metasim.Send]
 	reports slab.Slab[metasim.Advance]
 	poll    metasim.PollWait
