@@ -62,9 +62,8 @@ func WithName(name string) Option { return func(o *options) { o.name = name } }
 // WithConn takes part over this connection, which the client owns from now on. The environment is not looked at.
 func WithConn(conn wire.Conn) Option { return func(o *options) { o.conn = conn } }
 
-// WithHost takes part over a connection that other clients of this process share. It stays open when the client leaves;
-// if the client fails, it drops the connection, and with it the others. The environment is not looked at, so the token
-// must be given.
+// WithHost takes part over a connection that other clients of this process share. It stays open when the client leaves, and
+// when it fails: the others go on, if the run does. The environment is not looked at, so the token must be given.
 func WithHost(h *Host) Option { return func(o *options) { o.host = h } }
 
 // WithTransports reaches the server with these transports. Default: unix, tcp and shm. QUIC is not in the default,
@@ -106,13 +105,17 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 	c.out.queue.Encoded = o.host.encodes()
 	var err error
 	if c.rules, err = b.declared.Join(o.name, o.token, &c.out.queue); err != nil {
-		return nil, errors.Join(err, o.host.Close())
+		o.host.leave(c.out.queue.Member)
+		if own {
+			err = errors.Join(err, o.host.Close())
+		}
+		return nil, err
 	}
 	for err = c.flush(); err == nil && !c.rules.Started(); {
 		err = c.receive(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.close())
+		return nil, errors.Join(err, c.detach())
 	}
 	if c.rules.Timed() {
 		c.watch.start(c.alone)

@@ -65,6 +65,7 @@ type Client struct {
 	in       inbox
 	out      outbox
 	watch    stopwatch
+	detached bool  // it has nothing to do with its host any more
 	over     error // the error that calls return after the end of the session; nil until a call has returned it
 }
 

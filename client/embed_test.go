@@ -75,33 +75,54 @@ func TestEmbedderIsSmall(t *testing.T) {
 	require.LessOrEqual(t, built.Size(), int64(most))
 }
 
+// begin starts the program as a client of a run with these clients, and returns what Serve says and the program wrote.
+func begin(t *testing.T, program string, clients []string, others func(url string), args ...string) (srv *server.Server, err error, said string) {
+	t.Helper()
+	srv, err = server.New(server.Config{Core: metasim.Config{Clients: clients}})
+	require.NoError(t, err)
+	l, err := stream.Unix().Listen("unix://" + filepath.Join(t.TempDir(), "s"))
+	require.NoError(t, err)
+	var work sync.WaitGroup
+	work.Go(func() { require.NoError(t, srv.Accept(l)) })
+	work.Go(func() { others(l.URL()) })
+	var stderr bytes.Buffer
+	process := exec.CommandContext(t.Context(), program, args...)
+	process.Env = append(os.Environ(), "METASIM_SERVER="+l.URL(), "METASIM_CLIENT=")
+	process.Stderr = &stderr
+	require.NoError(t, process.Start())
+	err = srv.Serve(t.Context())
+	_ = process.Wait() // its exit status is in what it wrote
+	work.Wait()
+	return srv, err, stderr.String()
+}
+
 // A simulator that publishes from one buffer sends the same in each run, however far it is authorized ahead.
 func TestOneBuffer(t *testing.T) {
 	program := newEmbedder(t, "stepper.go.txt").build()
+	sink := func(url string) {
+		b := client.NewBuilder("sink")
+		require.NoError(t, b.Subscribe("STATE", nil))
+		c, err := b.Complete(t.Context(), client.WithServer(url))
+		require.NoError(t, err)
+		require.NoError(t, c.Run(t.Context()))
+	}
 	digests := map[metasim.Digest]int{}
 	for range 8 {
-		srv, err := server.New(server.Config{Core: metasim.Config{Clients: []string{"sink", "stepper"}}})
-		require.NoError(t, err)
-		l, err := stream.Unix().Listen("unix://" + filepath.Join(t.TempDir(), "s"))
-		require.NoError(t, err)
-		var work sync.WaitGroup
-		work.Go(func() { require.NoError(t, srv.Accept(l)) })
-		work.Go(func() {
-			b := client.NewBuilder("sink")
-			require.NoError(t, b.Subscribe("STATE", nil))
-			c, err := b.Complete(t.Context(), client.WithServer(l.URL()))
-			require.NoError(t, err)
-			require.NoError(t, c.Run(t.Context()))
-		})
-		var said bytes.Buffer
-		stepper := exec.CommandContext(t.Context(), program)
-		stepper.Env = append(os.Environ(), "METASIM_SERVER="+l.URL(), "METASIM_CLIENT=stepper")
-		stepper.Stderr = &said
-		require.NoError(t, stepper.Start())
-		require.NoError(t, srv.Serve(t.Context()))
-		require.NoError(t, stepper.Wait(), said.String())
-		work.Wait()
+		srv, err, said := begin(t, program, []string{"sink", "stepper"}, sink)
+		require.NoError(t, err, said)
 		digests[srv.Result().Digest]++
 	}
 	require.Len(t, digests, 1, "%v", digests)
+}
+
+// The server knows how far a simulator came that panics, in a handler or between its steps.
+func TestPanicSaysWhere(t *testing.T) {
+	program := newEmbedder(t, "crasher.go.txt").build()
+	for _, how := range []string{"run", "step"} {
+		_, err, said := begin(t, program, []string{"crasher"}, func(string) {}, how)
+		require.Contains(t, said, "panic: no fuel")
+		var lost *server.LostError
+		require.ErrorAs(t, err, &lost)
+		require.Equal(t, ms(49), lost.Now, how)
+	}
 }

@@ -35,20 +35,51 @@ func (c *Client) leave(ctx context.Context) error {
 	return nil
 }
 
-// close ends the client, unless it has ended.
-func (c *Client) close() error {
-	c.rules.Fail(errors.New("closed"))
+var errClosed = errors.New("it was closed before it left")
+
+// close ends the client, unless it has ended, and tells the server why.
+func (c *Client) close(reason error) error {
+	c.out.mu.Lock()
+	c.rules.Close(reason)
+	c.out.mu.Unlock()
 	return c.detach()
 }
 
-// detach removes the client from its host. It closes the host, unless the client has left and others share the host.
+// lastWords writes what is kept, and where the client is: a handler panics, and the process will end.
+func (c *Client) lastWords() {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	c.rules.LastReport()
+	_ = c.out.write(nil) // the panic goes on
+}
+
+// detach tells the server why the client ends without leaving, and removes it from its host. It closes a host that is the
+// client's own, or cannot be written any more.
 func (c *Client) detach() error {
+	if c.detached {
+		return nil
+	}
+	c.detached = true
 	c.in.forget()
+	err := c.tellFailure()
 	c.out.host.leave(c.out.queue.Member)
-	if c.own || !errors.Is(c.rules.Err(), ErrLeft) {
+	if c.own || err != nil || errors.As(c.rules.Err(), new(*session.LostError)) {
 		return c.out.host.Close()
 	}
 	return nil
+}
+
+func (c *Client) tellFailure() error {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	if c.out.err != nil {
+		c.out.err = nil // of what could not be encoded; a broken host says so again
+		c.out.queue.Written()
+	}
+	if !c.rules.Failed() {
+		return nil
+	}
+	return c.out.write(nil)
 }
 
 // goOn reports that the client goes on. The report may wait for more packets, unless a client is known to wait for it.

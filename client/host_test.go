@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"metasim/client"
 	"metasim/metasim"
 	"metasim/server"
+	"metasim/wire"
 	"metasim/wire/transport/mem"
 )
 
@@ -70,9 +72,67 @@ func TestHost(t *testing.T) {
 	require.Equal(t, alone, shared)
 }
 
-// A client that fails on a shared connection takes it with it: the others are told, and so is the server.
-func TestHostFailsWhole(t *testing.T) {
-	srv, err := server.New(server.Config{Core: metasim.Config{Clients: []string{"bad", "good"}}})
+// A client that fails on a shared connection ends alone: the server is told why, and the run goes on without it if it may.
+func TestHostFailsAlone(t *testing.T) {
+	for _, detached := range []bool{true, false} {
+		config := server.Config{Core: metasim.Config{Clients: []string{"bad", "good"}}}
+		if detached {
+			config.Detach = map[string]bool{"bad": true}
+		}
+		srv, err := server.New(config)
+		require.NoError(t, err)
+		net := mem.NewNet()
+		conn, err := net.Dial(t.Context())
+		require.NoError(t, err)
+		host, err := client.Connect(t.Context(), client.WithConn(conn))
+		require.NoError(t, err)
+		var work sync.WaitGroup
+		work.Go(func() { require.NoError(t, srv.Accept(net)) })
+		work.Go(func() {
+			b := client.NewBuilder("good")
+			require.NoError(t, b.Subscribe("X", nil))
+			c, err := b.Complete(t.Context(), client.WithHost(host))
+			require.NoError(t, err)
+			msgs, err := c.Step(t.Context(), 10)
+			if !detached {
+				require.ErrorIs(t, err, &wire.RefusedError{Reason: wire.RunFailed})
+				require.ErrorIs(t, c.Leave(t.Context()), err)
+				return
+			}
+			require.NoError(t, err)
+			require.Len(t, msgs, 1, "what it sent before it failed")
+			require.NoError(t, c.Leave(t.Context()))
+		})
+		work.Go(func() {
+			b := client.NewBuilder("bad")
+			out := b.Publication("X")
+			c, err := b.Complete(t.Context(), client.WithHost(host))
+			require.NoError(t, err)
+			_, err = c.Step(t.Context(), 5)
+			require.NoError(t, err)
+			require.NoError(t, out.Publish([]byte("last")))
+			require.NoError(t, c.Fail(errors.New("no fuel")))
+			require.NoError(t, c.Close(), "once is enough")
+			require.ErrorContains(t, out.Publish(nil), "no fuel")
+		})
+		err = srv.Serve(t.Context())
+		work.Wait()
+		require.NoError(t, host.Close())
+		if detached {
+			require.NoError(t, err)
+			continue
+		}
+		var lost *server.LostError
+		require.ErrorAs(t, err, &lost)
+		require.Equal(t, "bad", lost.Client)
+		require.Equal(t, "it failed: no fuel", lost.Cause)
+		require.Equal(t, metasim.At(5), lost.Now)
+	}
+}
+
+// A client that is not let in leaves the others of its connection alone, and so does one that cannot be.
+func TestHostRefusesOne(t *testing.T) {
+	srv, err := server.New(server.Config{Core: metasim.Config{Clients: []string{"a"}}})
 	require.NoError(t, err)
 	net := mem.NewNet()
 	conn, err := net.Dial(t.Context())
@@ -82,19 +142,15 @@ func TestHostFailsWhole(t *testing.T) {
 	var work sync.WaitGroup
 	work.Go(func() { require.NoError(t, srv.Accept(net)) })
 	work.Go(func() {
-		c, err := client.NewBuilder("good").Complete(t.Context(), client.WithHost(host))
+		_, err := client.NewBuilder("z").Complete(t.Context(), client.WithHost(host))
+		require.ErrorIs(t, err, &wire.RefusedError{Reason: wire.UnknownName})
+		_, err = client.NewBuilder("").Complete(t.Context(), client.WithHost(host))
+		require.ErrorContains(t, err, "no name")
+		c, err := client.NewBuilder("a").Complete(t.Context(), client.WithHost(host))
 		require.NoError(t, err)
-		_, err = c.Step(t.Context(), 10)
-		require.Error(t, err)
-		require.ErrorIs(t, c.Leave(t.Context()), err)
+		require.NoError(t, c.Leave(t.Context()))
 	})
-	work.Go(func() {
-		c, err := client.NewBuilder("bad").Complete(t.Context(), client.WithHost(host))
-		require.NoError(t, err)
-		require.NoError(t, c.Close())
-	})
-	var lost *server.LostError
-	require.ErrorAs(t, srv.Serve(t.Context()), &lost)
+	require.NoError(t, srv.Serve(t.Context()))
 	work.Wait()
 	require.NoError(t, host.Close())
 }

@@ -122,9 +122,12 @@ func (c *Client) SetResult(v any) error { return c.named(c.rules.SetResult(v)) }
 // the server has everything that the client sent. Leaving twice is no error.
 func (c *Client) Leave(ctx context.Context) error { return c.named(c.leave(ctx)) }
 
-// Close drops the connection. Without a Leave before it the client counts as crashed, and the run fails. After a Leave
-// it does nothing.
-func (c *Client) Close() error { return c.named(c.close()) }
+// Close ends the client's part without a Leave: it counts as crashed, and the run fails. After a Leave it does nothing. A
+// client that defers it tells the server how far it came, also when it panics. (os.Exit runs no deferred calls.)
+func (c *Client) Close() error { return c.Fail(errClosed) }
+
+// Fail is Close that says why: the run's outcome has the reason.
+func (c *Client) Fail(reason error) error { return c.named(c.close(reason)) }
 
 // Run owns the loop: it calls handlers for messages and timers at their instants, in order, until nothing can happen
 // any more or the run ends, and then leaves. At one instant the messages come first, in their order, then the timers,
@@ -133,11 +136,18 @@ func (c *Client) Close() error { return c.named(c.close()) }
 // has passed is called at the present instant.
 func (c *Client) Run(ctx context.Context) error {
 	c.rules.BeginRun()
+	returned := false
+	defer func() {
+		if !returned {
+			c.lastWords()
+		}
+	}()
 	err := c.run(ctx)
+	returned = true
 	if stopped := c.rules.EndRun(); err == nil && stopped != nil {
 		err = stopped
 		if c.rules.Err() == nil { // something was refused: the server does not know
-			err = errors.Join(err, c.close())
+			err = errors.Join(err, c.close(stopped))
 		}
 	}
 	return c.named(err)

@@ -203,6 +203,7 @@ func TestCancelled(t *testing.T) {
 	require.ErrorIs(t, err, enough)
 	require.EqualError(t, err, "client \"a\": waiting at 0s: enough")
 	hears[*metasim.PollWait](h)
+	require.Equal(t, wire.Failed{Reason: "waiting at 0s: enough"}, hears[wire.Failed](h))
 	select {
 	case body, open := <-h.heard:
 		require.False(t, open, "%v", body)

@@ -16,7 +16,7 @@ sys.path.insert(0, str(HERE.parent / "wire" / "testdata"))
 from client import (AUTHORIZE, DELIVERED, GOODBYE, HELLO, INFINITY, INTRODUCE, LEAVE, ORIGIN, POLL_WAIT, REFUSE, SEND,  # noqa: E402
                     START, VERSION, WELCOME, data, fields, instant, number, read_instant, text)
 
-PROMISE, ADVANCE = 8, 9
+PROMISE, ADVANCE, FAILED = 8, 9, 15
 MAX_NAME, MAX_PAYLOAD, MAX_RESULT = 1024, (64 << 20) - (64 << 10), (4 << 20) - 1024
 
 
@@ -202,6 +202,15 @@ class Client:
         return [("left",)]
 
 
+    def end(self, reason):
+        """Ends without leaving, and says why."""
+        if self.failure is None:
+            if self.started:
+                self.out.append((ADVANCE, self.report(self.now, self.now)))
+            self.fail("mistake")
+            self.out.append((FAILED, text(1, reason)))
+
+
 class Player:
     """Does the calls of a story, and notes what happens."""
 
@@ -223,6 +232,7 @@ class Player:
             "promise": lambda: client.promise(time),
             "result": lambda: client.set_result(payload.decode() + "x" * pad),
             "leave": client.leave,
+            "fail": lambda: client.end(c["name"]),
             "cancel": lambda: client.fail("cancelled"),
             "lost": lambda: client.fail("lost"),
             "clock": lambda: None,  # nothing is kept, so nothing comes of time
@@ -284,7 +294,7 @@ def merged(packets):
 
 def play(story):
     """Returns what went wrong, or None; and whether the story was skipped."""
-    calls = {"publication", "subscription", "reaction", "join", "step", "next", "publish", "promise", "result", "leave", "cancel", "lost", "clock"}
+    calls = {"publication", "subscription", "reaction", "join", "step", "next", "publish", "promise", "result", "leave", "fail", "cancel", "lost", "clock"}
     if any("member" in s or s.get("call", {}).get("member") or s.get("call", {}).get("call", "join") not in calls for s in story["steps"]):
         return None, True
     player, want_out, want_events = Player(), [], []

@@ -15,7 +15,7 @@
 // The caller's duties:
 //
 //  1. Declare is called once, on the builder, before Complete; Run once, right after it.
-//  2. Where Run returns nil the client has left; where it returns an error it has not: close it, or the others wait.
+//  2. Where Run returns nil the client has left; where it returns an error it has not: call its Fail, or the others wait.
 //  3. Env.Open decides what a file parameter may reach.
 package federates
 
@@ -75,7 +75,7 @@ func TakePart(ctx context.Context, m Participant, name string, opts ...client.Op
 		return err
 	}
 	if err := m.Run(ctx, c); err != nil {
-		return errors.Join(err, c.Close())
+		return errors.Join(err, c.Fail(err))
 	}
 	return c.Leave(ctx)
 }

@@ -28,7 +28,8 @@ type clients struct {
 	listeners  *listeners
 	scheduler  *client.Scheduler      // of the models in this process
 	server     *server.Server         // set before start is called
-	inside     sync.WaitGroup         // models in this process
+	host       *client.Host           // the connection of all models in this process; nil before the first
+	inside     sync.WaitGroup         // these models
 	supervisor *supervisor.Supervisor // of the processes; nil before the first
 	processes  []*process             // in the order of the scenario
 
@@ -36,15 +37,9 @@ type clients struct {
 	places map[string]place // by name
 }
 
-// An ending is how a group of models in this process ends.
-type ending struct {
-	done chan struct{} // closed when it has ended
-	err  error         // how it ended; valid after done is closed
-}
-
 // A place says where a client runs: one field is set.
 type place struct {
-	inside  *ending  // in this process, with the other models of its group
+	inside  bool     // in this process
 	process *process // in a process that the run has started
 	outside bool     // the client is started elsewhere
 }
@@ -58,18 +53,20 @@ func (c *clients) start(ctx context.Context) {
 		}
 	}
 	for _, g := range groups(c.scenario.Clients, c.options.Pack) {
+		var err error
 		switch {
 		case ctx.Err() != nil:
 			return
 		case g[0].External || c.options.Serve:
 			c.setPlace(g, place{outside: true})
 		case c.options.inside(g[0]):
-			c.startInside(ctx, g)
+			err = c.startInside(ctx, g)
 		default:
-			if err := c.startOutside(g); err != nil {
-				c.server.Fail(err)
-				return
-			}
+			err = c.startOutside(g)
+		}
+		if err != nil {
+			c.server.Fail(err)
+			return
 		}
 	}
 }
@@ -89,15 +86,23 @@ func (c *clients) placeOf(name string) place {
 }
 
 // startInside starts a group of built-in models in this process.
-func (c *clients) startInside(ctx context.Context, g group) {
-	in := &ending{done: make(chan struct{})}
-	c.setPlace(g, place{inside: in})
+func (c *clients) startInside(ctx context.Context, g group) error {
+	c.setPlace(g, place{inside: true})
+	if c.host == nil {
+		conn, err := c.listeners.inside.Dial(ctx)
+		if err != nil {
+			return err
+		}
+		if c.host, err = client.Connect(ctx, client.WithConn(conn)); err != nil {
+			return err
+		}
+	}
 	c.inside.Go(func() {
-		defer close(in.done)
-		if in.err = c.runInside(ctx, g); in.err != nil {
-			c.exited(g.names(), in.err.Error())
+		if err := c.runInside(ctx, g); err != nil {
+			c.exited(g.names(), err.Error())
 		}
 	})
+	return nil
 }
 
 func (c *clients) runInside(ctx context.Context, g group) error {
@@ -109,11 +114,16 @@ func (c *clients) runInside(ctx context.Context, g group) error {
 		}
 		parts = append(parts, Part{g[i].Name, m})
 	}
-	conn, err := c.listeners.inside.Dial(ctx)
-	if err != nil {
-		return err
+	return runParts(ctx, c.scheduler, parts, c.listeners.token, c.host)
+}
+
+// waitInside waits for the models in this process, after start.
+func (c *clients) waitInside() error {
+	c.inside.Wait()
+	if c.host == nil {
+		return nil
 	}
-	return runParts(ctx, c.scheduler, parts, c.listeners.token, client.WithConn(conn))
+	return c.host.Close()
 }
 
 // exited tells the server that clients have ended; it ignores those that have left.
@@ -190,13 +200,10 @@ func (c *clients) command(g group) (argv []string, workDir string, err error) {
 // lossReport says how a client ended that the server has lost.
 func (c *clients) lossReport(name string) server.ProcessEnd {
 	p := c.placeOf(name)
-	switch {
-	case p.process != nil:
+	if p.process != nil {
 		return p.process.lossReport()
-	case p.inside != nil && within(p.inside.done, exitWait) && p.inside.err != nil:
-		return server.ProcessEnd{Exit: "error: " + p.inside.err.Error()}
 	}
-	return server.ProcessEnd{}
+	return server.ProcessEnd{} // a client in this process has said itself why it failed
 }
 
 // whereabouts tells the monitor where a client runs.
@@ -205,7 +212,7 @@ func (c *clients) whereabouts(name string) monitor.Process {
 	if p.process != nil {
 		return monitor.Process{PID: p.process.PID(), Said: p.process.lastLine}
 	}
-	return monitor.Process{Inside: p.inside != nil, Outside: p.outside}
+	return monitor.Process{Inside: p.inside, Outside: p.outside}
 }
 
 // endProcesses waits for the processes to end, and ends those that take too long, and all that they have started. Processes that

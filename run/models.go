@@ -101,15 +101,15 @@ func TakePart(ctx context.Context, parts []Part, url, token string) error {
 		p := parts[0]
 		return federates.TakePart(ctx, p.Model, p.Name, transports, client.WithServer(url), client.WithToken(token), client.WithName(p.Name))
 	}
-	return runParts(ctx, client.NewScheduler(), parts, token, transports, client.WithServer(url))
-}
-
-// runParts runs models on a connection that they share. The options say how it is made; it is closed when all have ended.
-func runParts(ctx context.Context, scheduler *client.Scheduler, parts []Part, token string, opts ...client.Option) error {
-	host, err := client.Connect(ctx, opts...)
+	host, err := client.Connect(ctx, transports, client.WithServer(url))
 	if err != nil {
 		return err
 	}
+	return errors.Join(runParts(ctx, client.NewScheduler(), parts, token, host), host.Close())
+}
+
+// runParts runs models on a connection that they share, and returns when all have ended.
+func runParts(ctx context.Context, scheduler *client.Scheduler, parts []Part, token string, host *client.Host) error {
 	errs := make([]error, len(parts))
 	var running sync.WaitGroup
 	for i, p := range parts {
@@ -120,5 +120,5 @@ func runParts(ctx context.Context, scheduler *client.Scheduler, parts []Part, to
 		})
 	}
 	running.Wait()
-	return errors.Join(errors.Join(errs...), host.Close())
+	return errors.Join(errs...)
 }

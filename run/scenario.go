@@ -145,7 +145,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	err := r.server.Serve(ctx)
 	cancel()
 	work.Wait()
-	r.clients.inside.Wait()
+	_ = r.clients.waitInside() // the run is over: how its connection closes is of no interest
 	r.clients.endProcesses(err == nil)
 	out := newOutcome(r.scenario.Name, r.scenario.Seed, r.dir.Path(), r.server.Result())
 	out.Live, out.Warnings = r.scenario.RealTime(), r.warnings

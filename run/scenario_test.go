@@ -88,7 +88,7 @@ clients:
 		out := fails(t, t.Context(), parse(t, text), options(t, transport))
 		require.Contains(t, out.Error, `client "real" was lost (`)
 		require.Contains(t, out.Error, taken.Addr().String())
-		require.Contains(t, out.Error, map[string]string{"mem": "(error: ", "unix": "(exit status 1)"}[transport])
+		require.Contains(t, out.Error, map[string]string{"mem": ": it failed: the LCM network", "unix": "(exit status 1)"}[transport])
 		require.Equal(t, []string{"real"}, out.Live)
 		require.False(t, out.Deterministic)
 	}
@@ -324,7 +324,7 @@ func TestOutcomeJSON(t *testing.T) {
 	all := []string{"scenario", "seed", "ok", "error", "deterministic", "digest", "sends_digest", "results_digest", "end_ns", "wall_s", "run_dir", "messages",
 		"frames_in", "frames_out", "bytes_in", "bytes_out", "wakeups", "clients"}
 	each := []string{"name", "digest", "sends_digest", "sent", "delivered", "end_ns", "end_step", "grants", "busy_s", "blocked_s", "exit", "result"}
-	o := options(t, "mem")
+	o := options(t, "unix")
 	o.Pack = 2
 	out := carryOut(t, parse(t, twoSources), o)
 	require.ElementsMatch(t, all, keys(out))

@@ -63,7 +63,7 @@ func TestRefused(t *testing.T) {
 			"error parsing regexp: missing argument to repetition operator: `*`"},
 		{empty, wire.BadMessage, `client "b" subscribes to "", which is neither a channel name nor a regular expression: ` +
 			"it is empty; write the name of a channel, or .* for all"},
-		{&metasim.Promise{}, wire.BadMessage, `member 0 sent a *metasim.Promise before its Hello; say Hello first`},
+		{&metasim.Promise{}, wire.BadMessage, `member 0 sent a PromiseNoSend before its Hello; say Hello first`},
 	} {
 		p := r.dial()
 		p.say(c.body)
@@ -104,8 +104,8 @@ func TestMisbehaviour(t *testing.T) {
 		{hello("b"), "member 0 of this connection has said Hello already",
 			`client "a" was lost (it said Hello twice) before the run began; ` +
 				`a client ends with a leave, or has on_exit: detach`},
-		{wire.Goodbye{}, "a client does not send a wire.Goodbye",
-			`client "a" was lost (it sent a wire.Goodbye, which only a server does) before the run began; a client ends with a leave, or has on_exit: detach`},
+		{wire.Goodbye{}, "a client does not send a Goodbye",
+			`client "a" was lost (it sent a Goodbye, which only a server does) before the run began; a client ends with a leave, or has on_exit: detach`},
 	} {
 		r := serve(t, config("a", "b"))
 		a := r.join(hello("a"))[0]

@@ -173,7 +173,9 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 	c.heard++
 	ev, refusal := s.session.Receive(c.session, p)
 	if refusal != nil {
-		s.logRefused(c, refusal.Text)
+		if refusal.Text != "" {
+			s.logRefused(c, refusal.Text)
+		}
 		if refusal.Lost {
 			s.lost(refusal.Client, refusal.Cause)
 		}

@@ -34,6 +34,7 @@ func bodies(t *rapid.T) map[string]wire.Body {
 		"Start":     wire.Start{Until: instant(t)},
 		"Introduce": wire.Introduce{Client: metasim.ClientID(rapid.Uint32().Draw(t, "client")), Name: name("introduced")},
 		"Goodbye":   wire.Goodbye{},
+		"Failed":    wire.Failed{Reason: name("reason")},
 		"Refuse":    wire.Refuse{Reason: wire.Reason(rapid.Uint32Range(0, 20).Draw(t, "reason")), Text: name("text")},
 		"Send":      &metasim.Send{Channel: name("channel"), Sent: instant(t), Payload: payload},
 		"Promise":   &metasim.Promise{NoSendBefore: instant(t)},

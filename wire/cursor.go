@@ -206,6 +206,7 @@ const (
 	packetDeliver   = 12<<3 | counted
 	packetAuthorize = 13<<3 | counted
 	packetIntroduce = 14<<3 | counted
+	packetFailed    = 15<<3 | counted
 
 	instantTime     = 1<<3 | varint
 	instantStep     = 2<<3 | varint

@@ -12,7 +12,7 @@ import (
 	"metasim/wire/wirepb"
 )
 
-// The bodies of joining and leaving (Hello, Welcome, Start, Introduce, Goodbye, Refuse) use the generated code: they are few.
+// The bodies of joining and ending (Hello, Welcome, Start, Introduce, Goodbye, Refuse, Failed) use the generated code: they are few.
 
 // appendHandshake appends such a body, which Check has passed, and returns the tag of its field in a packet.
 func appendHandshake(b []byte, body Body) (byte, []byte, error) {
@@ -43,6 +43,8 @@ func toProto(body Body) (byte, proto.Message) {
 		return packetGoodbye, &wirepb.Goodbye{}
 	case Refuse:
 		return packetRefuse, &wirepb.Refuse{Reason: wirepb.Reason(b.Reason), Text: presentable(b.Text)}
+	case Failed:
+		return packetFailed, &wirepb.Failed{Reason: presentable(b.Reason)}
 	}
 	// A mistake in this package, which the audit test finds.
 	panic(fmt.Sprintf("wire: Check accepts a %T, and toProto has no message for it", body))
@@ -58,7 +60,7 @@ func instantToProto(i metasim.Instant) *wirepb.Instant {
 	return &wirepb.Instant{Time: int64(i.Time), Step: uint64(i.Step)}
 }
 
-// presentable cuts a text to MaxText and makes it UTF-8: a Refuse must arrive, whatever a program wrote before it died.
+// presentable cuts a text to MaxText and makes it UTF-8: a Refuse or a Failed must arrive, whatever its text is made of.
 func presentable(text string) string {
 	if len(text) > MaxText {
 		text = text[:MaxText]
@@ -84,6 +86,8 @@ func handshake(tag uint64, b []byte) (Body, error) {
 		m = new(wirepb.Goodbye)
 	case packetRefuse:
 		m = new(wirepb.Refuse)
+	case packetFailed:
+		m = new(wirepb.Failed)
 	default:
 		return nil, protocolError(fmt.Sprintf("a packet with a body in field %d", tag>>3), "this version knows no such body", speak)
 	}
@@ -141,6 +145,8 @@ func fromProto(m proto.Message) (Body, error) {
 			return nil, tooLarge("a reason", uint64(m.Reason))
 		}
 		return Refuse{Reason: Reason(m.Reason), Text: presentable(m.Text)}, nil
+	case *wirepb.Failed:
+		return Failed{Reason: presentable(m.Reason)}, nil
 	}
 	return Goodbye{}, nil
 }

@@ -23,7 +23,7 @@ const (
 	MaxNames = 64 << 20
 	// NameCost is what an introduction counts for, beside the bytes of its name.
 	NameCost = 64
-	// MaxText is the longest text of a Refuse. A longer one is cut.
+	// MaxText is the longest text of a Refuse or a Failed. A longer one is cut.
 	MaxText = 64 << 10
 	// MaxPackets is how many packets a frame may hold.
 	MaxPackets = 1 << 16
@@ -41,7 +41,7 @@ func Check(p Packet) error {
 		return checkTime("an end", b.Until.Time)
 	case Introduce:
 		return checkName("a client", b.Name)
-	case Goodbye:
+	case Goodbye, Failed:
 		return nil
 	case Refuse:
 		if b.Reason > math.MaxInt32 {

@@ -27,7 +27,7 @@ func TestMalformedFrames(t *testing.T) {
 		{"packet beyond the frame", "0a7f2a00", "something else at byte 0"},
 		{"no body", "0a020807", "a packet without a body (member 7)"},
 		{"no body, no member", "0a00", "a packet without a body (member 0)"},
-		{"unknown body", "0a037a0108", "a packet with a body in field 15: this version knows no such body"},
+		{"unknown body", "0a0482010108", "a packet with a body in field 16: this version knows no such body"},
 		{"body is no message", "0a022801", "a packet of member 0 that cannot be read"},
 		{"two bodies", "0a042a002a00", "more or less than one body"},
 		{"member after the body", "0a042a000801", "more or less than one body"},

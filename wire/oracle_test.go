@@ -103,6 +103,8 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 		twin.Body = &wirepb.Packet_Start{Start: &wirepb.Start{Until: instantTwin(b.Until)}}
 	case wire.Introduce:
 		twin.Body = &wirepb.Packet_Introduce{Introduce: &wirepb.Introduce{Client: uint64(b.Client), Name: b.Name}}
+	case wire.Failed:
+		twin.Body = &wirepb.Packet_Failed{Failed: &wirepb.Failed{Reason: b.Reason}}
 	case wire.Goodbye:
 		twin.Body = &wirepb.Packet_Goodbye{Goodbye: &wirepb.Goodbye{}}
 	case wire.Refuse:

@@ -1,6 +1,11 @@
 package wire
 
-import "metasim/metasim"
+import (
+	"fmt"
+	"strings"
+
+	"metasim/metasim"
+)
 
 // Version is the version of the protocol. A peer of another version is refused with both numbers.
 const Version = 2
@@ -17,6 +22,24 @@ type Packet struct {
 // member says whose message it is, and the field is zero after decoding. A Message's From is on the wire; an Introduce
 // on the same connection has given its name.
 type Body any
+
+// NameOf returns how docs/protocol.md calls a body: "SendMessage".
+func NameOf(body Body) string {
+	switch body.(type) {
+	case *metasim.Send:
+		return "SendMessage"
+	case *metasim.Promise:
+		return "PromiseNoSend"
+	case *metasim.Advance:
+		return "NotifyAdvance"
+	case *metasim.Deliver:
+		return "DeliveredMessage"
+	case *metasim.Authorize:
+		return "AuthorizeAdvance"
+	}
+	name := fmt.Sprintf("%T", body)
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
 
 // Hello asks to join. It is the first message of a member.
 type Hello struct {
@@ -51,6 +74,12 @@ type Introduce struct {
 
 // Goodbye answers Leave: the server has processed everything that the member sent. It is the last message to a member.
 type Goodbye struct{}
+
+// Failed ends a member from its own side: it ends without leaving, which is a crash. It is the last message of a member. The
+// others on the connection go on.
+type Failed struct {
+	Reason string // one sentence for a person
+}
 
 // Refuse ends a member: it was not let in, broke a rule, or the run failed. It is the last message to a member.
 type Refuse struct {

@@ -147,7 +147,7 @@ func readInstant(s string) (instant, error) {
 
 // fieldsOf returns a packet as docs/protocol.md names it and its fields.
 func fieldsOf(p wire.Packet) object {
-	o := object{{"packet", strings.TrimPrefix(fmt.Sprintf("%T", p.Body), "wire.")}}.with("member", uint64(p.Member))
+	o := object{{"packet", wire.NameOf(p.Body)}}.with("member", uint64(p.Member))
 	switch b := p.Body.(type) {
 	case wire.Hello:
 		return o.with("version", uint64(b.Version)).with("name", b.Name).with("token", b.Token).
@@ -160,28 +160,23 @@ func fieldsOf(p wire.Packet) object {
 		return append(o, field{"client", uint64(b.Client)}).with("name", b.Name)
 	case wire.Refuse:
 		return o.with("reason", uint64(b.Reason)).with("text", b.Text)
+	case wire.Failed:
+		return o.with("reason", b.Reason)
 	case *metasim.Send:
-		o[0].value = "SendMessage"
 		return o.with("channel", b.Channel).with("sent", instant(b.Sent)).with("payload", payload(b.Payload))
 	case *metasim.Promise:
-		o[0].value = "PromiseNoSend"
 		return o.with("no_send_before", instant(b.NoSendBefore))
 	case *metasim.Advance:
-		o[0].value = "NotifyAdvance"
 		return reported(o, b.Report)
 	case *metasim.PollWait:
-		o[0].value = "PollWait"
 		return reported(o, b.Report).with("want", instant(b.Want)).with("messages", b.Messages)
 	case *metasim.Leave:
-		o[0].value = "Leave"
 		return o.with("now", instant(b.Now)).with("acked", b.Acked).with("result", payload(b.Result))
 	case *metasim.Deliver:
-		o[0].value = "DeliveredMessage"
 		m := b.Message
 		return append(o, field{"number", b.Number}, field{"from", uint64(m.From)}, field{"seq", m.Seq}).with("channel", m.Channel).
 			with("sent", instant(m.Sent)).with("due", instant(m.Due)).with("payload", payload(m.Payload))
 	case *metasim.Authorize:
-		o[0].value = "AuthorizeAdvance"
 		return o.with("until", instant(b.Until)).with("quiet_until", instant(b.QuietUntil))
 	}
 	return o

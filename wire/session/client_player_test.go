@@ -174,6 +174,10 @@ func (m *player) perform(c call) error {
 		m.fails(m.rules.Promise(at.Time))
 	case "result":
 		m.fails(m.rules.SetResult(string(c.Payload) + strings.Repeat("x", c.Size)))
+	case "fail":
+		if m.rules.Close(errors.New(c.Name)); m.rules.Failed() {
+			m.write()
+		}
 	case "cancel":
 		_ = m.rules.Cancel(errNobodyWaits) // whatever it does next says so
 	case "at":

@@ -31,6 +31,7 @@ func TestEnds(t *testing.T) {
 //	wait CONN/N [want=T] [messages] and as advance       want: else infinity
 //	promise CONN/N T
 //	leave CONN/N [now=T] [ack=N]
+//	failed CONN/N REASON
 //	goodbye CONN/N                                       what only a server sends
 //	settle                             what follows from all that stands above it
 //	disconnect CONN                    the connection ends
@@ -110,7 +111,7 @@ func (e *ends) command(c *script.Command) error {
 		}
 		e.print("started %v, missing %v", e.server.Started(), e.server.Missing())
 		return nil
-	case "hello", "send", "advance", "wait", "promise", "leave", "goodbye":
+	case "hello", "send", "advance", "wait", "promise", "leave", "failed", "goodbye":
 		return e.raw(c)
 	case "cut", "exit":
 		return e.lose(c)

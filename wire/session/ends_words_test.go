@@ -41,6 +41,8 @@ func rawBody(c *script.Command) (wire.Body, error) {
 		return &metasim.Promise{NoSendBefore: metasim.Instant(i)}, r.err
 	case "leave":
 		return &metasim.Leave{Now: r.instant("now"), Acked: r.number("ack")}, r.err
+	case "failed":
+		return wire.Failed{Reason: word("a reason")}, r.err
 	case "goodbye":
 		return wire.Goodbye{}, nil
 	}

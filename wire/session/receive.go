@@ -41,7 +41,7 @@ func (c *Client) take(body wire.Body) error {
 		return &wire.RefusedError{Reason: b.Reason, Text: b.Text}
 	default:
 		return &wire.ProtocolError{
-			Peer: "the server", What: fmt.Sprintf("a %T", body), Bound: "only clients send that",
+			Peer: "the server", What: "a " + wire.NameOf(body), Bound: "only clients send that",
 			Remedy: fmt.Sprintf("speak the metasim protocol, version %d", wire.Version),
 		}
 	}
@@ -54,6 +54,29 @@ func (c *Client) Fail(err error) error {
 		c.err = err
 	}
 	return c.err
+}
+
+// LastReport puts where the client is, for the case that it says nothing more. It may go on all the same.
+func (c *Client) LastReport() {
+	if c.err == nil && c.started {
+		c.out.advance(c.report(c.now, c.now))
+	}
+}
+
+// Close ends the session of a client that does not leave, unless it is over.
+func (c *Client) Close(reason error) {
+	c.LastReport()
+	c.Fail(reason)
+}
+
+// Failed tells the server that the client does not take part any more, and why. It reports false if there is nothing to tell:
+// the client has left, the server has ended it, or nothing reaches the server.
+func (c *Client) Failed() bool {
+	if c.err == nil || c.err == ErrLeft || errors.As(c.err, new(*LostError)) || errors.As(c.err, new(*wire.RefusedError)) {
+		return false
+	}
+	c.out.put(wire.Failed{Reason: c.err.Error()})
+	return true
 }
 
 // Lose ends the session with a *LostError, as the connection ended: io.EOF where the server closed it.

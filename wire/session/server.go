@@ -50,9 +50,10 @@ type member struct {
 	over    bool // it has left, was refused or is lost: nothing more is sent to it
 	lost    bool
 	cut     bool // the run goes on without it: what it still sends is dropped
+	done    bool // likewise after its Leave or Failed: whether the run is over by then depends on real time
 }
 
-// A Refusal says that a peer was refused. The peer has received the refusal.
+// A Refusal says that a peer was refused, and has received the refusal. The text is empty where a member ended itself.
 type Refusal struct {
 	wire.Refuse
 	// Lost says that a client that had joined is lost with it: Client, because of Cause ("it said Hello twice").
@@ -118,9 +119,9 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 			return s.hello(c, p.Member, hello)
 		}
 		return nil, c.refuse(p.Member, wire.BadMessage, fmt.Sprintf(
-			"member %d sent a %T before its Hello; say Hello first", p.Member, p.Body))
+			"member %d sent a %s before its Hello; say Hello first", p.Member, wire.NameOf(p.Body)))
 	}
-	if m.cut {
+	if m.cut || m.done {
 		return nil, nil
 	}
 	switch ev := p.Body.(type) {
@@ -134,11 +135,14 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 		ev.Client = m.client
 	case *metasim.Leave:
 		ev.Client, ev.Cut = m.client, false
+	case wire.Failed:
+		m.done = true
+		return nil, &Refusal{Lost: true, Client: m.client, Cause: "it failed: " + ev.Reason}
 	case wire.Hello:
 		return nil, m.misbehaves(fmt.Sprintf("member %d of this connection has said Hello already", m.number), "it said Hello twice")
 	default:
-		return nil, m.misbehaves(fmt.Sprintf("a client does not send a %T", p.Body),
-			fmt.Sprintf("it sent a %T, which only a server does", p.Body))
+		name := wire.NameOf(p.Body)
+		return nil, m.misbehaves(fmt.Sprintf("a client does not send a %s", name), fmt.Sprintf("it sent a %s, which only a server does", name))
 	}
 	return p.Body.(metasim.Event), nil
 }
@@ -230,7 +234,7 @@ func (s *Server) Answer(ev metasim.Event) metasim.Event {
 	case *metasim.Leave:
 		m := &s.members[ev.Client]
 		m.put(wire.Goodbye{})
-		m.over = true
+		m.over, m.done = true, true
 	}
 	return nil
 }

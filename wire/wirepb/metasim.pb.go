@@ -157,6 +157,7 @@ type Packet struct {
 	//	*Packet_DeliveredMessage
 	//	*Packet_AuthorizeAdvance
 	//	*Packet_Introduce
+	//	*Packet_Failed
 	Body          isPacket_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -323,6 +324,15 @@ func (x *Packet) GetIntroduce() *Introduce {
 	return nil
 }
 
+func (x *Packet) GetFailed() *Failed {
+	if x != nil {
+		if x, ok := x.Body.(*Packet_Failed); ok {
+			return x.Failed
+		}
+	}
+	return nil
+}
+
 type isPacket_Body interface {
 	isPacket_Body()
 }
@@ -383,6 +393,11 @@ type Packet_Introduce struct {
 	Introduce *Introduce `protobuf:"bytes,14,opt,name=introduce,proto3,oneof"`
 }
 
+type Packet_Failed struct {
+	// From a client. A server before version 2.1 does not know it.
+	Failed *Failed `protobuf:"bytes,15,opt,name=failed,proto3,oneof"`
+}
+
 func (*Packet_Hello) isPacket_Body() {}
 
 func (*Packet_Welcome) isPacket_Body() {}
@@ -408,6 +423,8 @@ func (*Packet_DeliveredMessage) isPacket_Body() {}
 func (*Packet_AuthorizeAdvance) isPacket_Body() {}
 
 func (*Packet_Introduce) isPacket_Body() {}
+
+func (*Packet_Failed) isPacket_Body() {}
 
 // Instant is a time and a step at that time. An absent or empty one is the start of the run, (0, 0).
 type Instant struct {
@@ -1169,6 +1186,51 @@ func (x *Leave) GetResult() []byte {
 	return nil
 }
 
+// Failed says that a member ends without leaving, and why. The other members of the connection go on.
+type Failed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"` // one sentence for a person
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Failed) Reset() {
+	*x = Failed{}
+	mi := &file_metasim_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Failed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Failed) ProtoMessage() {}
+
+func (x *Failed) ProtoReflect() protoreflect.Message {
+	mi := &file_metasim_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Failed.ProtoReflect.Descriptor instead.
+func (*Failed) Descriptor() ([]byte, []int) {
+	return file_metasim_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Failed) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type DeliveredMessage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -1184,7 +1246,7 @@ type DeliveredMessage struct {
 
 func (x *DeliveredMessage) Reset() {
 	*x = DeliveredMessage{}
-	mi := &file_metasim_proto_msgTypes[15]
+	mi := &file_metasim_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1258,7 @@ func (x *DeliveredMessage) String() string {
 func (*DeliveredMessage) ProtoMessage() {}
 
 func (x *DeliveredMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[15]
+	mi := &file_metasim_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1271,7 @@ func (x *DeliveredMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveredMessage.ProtoReflect.Descriptor instead.
 func (*DeliveredMessage) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{15}
+	return file_metasim_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeliveredMessage) GetNumber() uint64 {
@@ -1271,7 +1333,7 @@ type AuthorizeAdvance struct {
 
 func (x *AuthorizeAdvance) Reset() {
 	*x = AuthorizeAdvance{}
-	mi := &file_metasim_proto_msgTypes[16]
+	mi := &file_metasim_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1283,7 +1345,7 @@ func (x *AuthorizeAdvance) String() string {
 func (*AuthorizeAdvance) ProtoMessage() {}
 
 func (x *AuthorizeAdvance) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[16]
+	mi := &file_metasim_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1296,7 +1358,7 @@ func (x *AuthorizeAdvance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorizeAdvance.ProtoReflect.Descriptor instead.
 func (*AuthorizeAdvance) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{16}
+	return file_metasim_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AuthorizeAdvance) GetUntil() *Instant {
@@ -1320,7 +1382,7 @@ const file_metasim_proto_rawDesc = "" +
 	"\rmetasim.proto\x12\n" +
 	"metasim.v2\"5\n" +
 	"\x05Frame\x12,\n" +
-	"\apackets\x18\x01 \x03(\v2\x12.metasim.v2.PacketR\apackets\"\x86\x06\n" +
+	"\apackets\x18\x01 \x03(\v2\x12.metasim.v2.PacketR\apackets\"\xb4\x06\n" +
 	"\x06Packet\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\x04R\x06member\x12)\n" +
 	"\x05hello\x18\x02 \x01(\v2\x11.metasim.v2.HelloH\x00R\x05hello\x12/\n" +
@@ -1336,7 +1398,8 @@ const file_metasim_proto_rawDesc = "" +
 	"\x05leave\x18\v \x01(\v2\x11.metasim.v2.LeaveH\x00R\x05leave\x12K\n" +
 	"\x11delivered_message\x18\f \x01(\v2\x1c.metasim.v2.DeliveredMessageH\x00R\x10deliveredMessage\x12K\n" +
 	"\x11authorize_advance\x18\r \x01(\v2\x1c.metasim.v2.AuthorizeAdvanceH\x00R\x10authorizeAdvance\x125\n" +
-	"\tintroduce\x18\x0e \x01(\v2\x15.metasim.v2.IntroduceH\x00R\tintroduceB\x06\n" +
+	"\tintroduce\x18\x0e \x01(\v2\x15.metasim.v2.IntroduceH\x00R\tintroduce\x12,\n" +
+	"\x06failed\x18\x0f \x01(\v2\x12.metasim.v2.FailedH\x00R\x06failedB\x06\n" +
 	"\x04body\"M\n" +
 	"\aInstant\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
@@ -1387,7 +1450,9 @@ const file_metasim_proto_rawDesc = "" +
 	"\x05Leave\x12%\n" +
 	"\x03now\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x03now\x12\x14\n" +
 	"\x05acked\x18\x02 \x01(\x04R\x05acked\x12\x16\n" +
-	"\x06result\x18\x03 \x01(\fR\x06result\"\xd4\x01\n" +
+	"\x06result\x18\x03 \x01(\fR\x06result\" \n" +
+	"\x06Failed\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xd4\x01\n" +
 	"\x10DeliveredMessage\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x10\n" +
@@ -1424,7 +1489,7 @@ func file_metasim_proto_rawDescGZIP() []byte {
 }
 
 var file_metasim_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_metasim_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_metasim_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_metasim_proto_goTypes = []any{
 	(Reason)(0),              // 0: metasim.v2.Reason
 	(*Frame)(nil),            // 1: metasim.v2.Frame
@@ -1442,8 +1507,9 @@ var file_metasim_proto_goTypes = []any{
 	(*NotifyAdvance)(nil),    // 13: metasim.v2.NotifyAdvance
 	(*PollWait)(nil),         // 14: metasim.v2.PollWait
 	(*Leave)(nil),            // 15: metasim.v2.Leave
-	(*DeliveredMessage)(nil), // 16: metasim.v2.DeliveredMessage
-	(*AuthorizeAdvance)(nil), // 17: metasim.v2.AuthorizeAdvance
+	(*Failed)(nil),           // 16: metasim.v2.Failed
+	(*DeliveredMessage)(nil), // 17: metasim.v2.DeliveredMessage
+	(*AuthorizeAdvance)(nil), // 18: metasim.v2.AuthorizeAdvance
 }
 var file_metasim_proto_depIdxs = []int32{
 	2,  // 0: metasim.v2.Frame.packets:type_name -> metasim.v2.Packet
@@ -1457,29 +1523,30 @@ var file_metasim_proto_depIdxs = []int32{
 	13, // 8: metasim.v2.Packet.notify_advance:type_name -> metasim.v2.NotifyAdvance
 	14, // 9: metasim.v2.Packet.poll_wait:type_name -> metasim.v2.PollWait
 	15, // 10: metasim.v2.Packet.leave:type_name -> metasim.v2.Leave
-	16, // 11: metasim.v2.Packet.delivered_message:type_name -> metasim.v2.DeliveredMessage
-	17, // 12: metasim.v2.Packet.authorize_advance:type_name -> metasim.v2.AuthorizeAdvance
+	17, // 11: metasim.v2.Packet.delivered_message:type_name -> metasim.v2.DeliveredMessage
+	18, // 12: metasim.v2.Packet.authorize_advance:type_name -> metasim.v2.AuthorizeAdvance
 	7,  // 13: metasim.v2.Packet.introduce:type_name -> metasim.v2.Introduce
-	3,  // 14: metasim.v2.Start.until:type_name -> metasim.v2.Instant
-	0,  // 15: metasim.v2.Refuse.reason:type_name -> metasim.v2.Reason
-	3,  // 16: metasim.v2.SendMessage.sent:type_name -> metasim.v2.Instant
-	3,  // 17: metasim.v2.PromiseNoSend.no_send_before:type_name -> metasim.v2.Instant
-	3,  // 18: metasim.v2.Report.now:type_name -> metasim.v2.Instant
-	3,  // 19: metasim.v2.Report.no_send_before:type_name -> metasim.v2.Instant
-	3,  // 20: metasim.v2.Report.next_event:type_name -> metasim.v2.Instant
-	12, // 21: metasim.v2.NotifyAdvance.report:type_name -> metasim.v2.Report
-	12, // 22: metasim.v2.PollWait.report:type_name -> metasim.v2.Report
-	3,  // 23: metasim.v2.PollWait.want:type_name -> metasim.v2.Instant
-	3,  // 24: metasim.v2.Leave.now:type_name -> metasim.v2.Instant
-	3,  // 25: metasim.v2.DeliveredMessage.sent:type_name -> metasim.v2.Instant
-	3,  // 26: metasim.v2.DeliveredMessage.due:type_name -> metasim.v2.Instant
-	3,  // 27: metasim.v2.AuthorizeAdvance.until:type_name -> metasim.v2.Instant
-	3,  // 28: metasim.v2.AuthorizeAdvance.quiet_until:type_name -> metasim.v2.Instant
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	16, // 14: metasim.v2.Packet.failed:type_name -> metasim.v2.Failed
+	3,  // 15: metasim.v2.Start.until:type_name -> metasim.v2.Instant
+	0,  // 16: metasim.v2.Refuse.reason:type_name -> metasim.v2.Reason
+	3,  // 17: metasim.v2.SendMessage.sent:type_name -> metasim.v2.Instant
+	3,  // 18: metasim.v2.PromiseNoSend.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 19: metasim.v2.Report.now:type_name -> metasim.v2.Instant
+	3,  // 20: metasim.v2.Report.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 21: metasim.v2.Report.next_event:type_name -> metasim.v2.Instant
+	12, // 22: metasim.v2.NotifyAdvance.report:type_name -> metasim.v2.Report
+	12, // 23: metasim.v2.PollWait.report:type_name -> metasim.v2.Report
+	3,  // 24: metasim.v2.PollWait.want:type_name -> metasim.v2.Instant
+	3,  // 25: metasim.v2.Leave.now:type_name -> metasim.v2.Instant
+	3,  // 26: metasim.v2.DeliveredMessage.sent:type_name -> metasim.v2.Instant
+	3,  // 27: metasim.v2.DeliveredMessage.due:type_name -> metasim.v2.Instant
+	3,  // 28: metasim.v2.AuthorizeAdvance.until:type_name -> metasim.v2.Instant
+	3,  // 29: metasim.v2.AuthorizeAdvance.quiet_until:type_name -> metasim.v2.Instant
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_metasim_proto_init() }
@@ -1501,6 +1568,7 @@ func file_metasim_proto_init() {
 		(*Packet_DeliveredMessage)(nil),
 		(*Packet_AuthorizeAdvance)(nil),
 		(*Packet_Introduce)(nil),
+		(*Packet_Failed)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1508,7 +1576,7 @@ func file_metasim_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metasim_proto_rawDesc), len(file_metasim_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
