@@ -94,6 +94,11 @@ func (x *exchange) disconnected(err error) error {
 	case !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed):
 		cause = "its connection broke: " + err.Error()
 	}
+	return x.lost(cause)
+}
+
+// lost takes the end of a client that has not left.
+func (x *exchange) lost(cause string) error {
 	if !x.joined {
 		return fmt.Errorf("client %q did not join: %s", x.name, cause)
 	}
@@ -132,6 +137,8 @@ func (x *exchange) packet(p wire.Packet) error {
 func (x *exchange) refused(r *session.Refusal, said wire.Body) error {
 	hello, _ := said.(wire.Hello)
 	switch {
+	case r.Lost && r.Text == "": // it says itself that it failed
+		return x.lost(r.Cause)
 	case r.Lost:
 		return fmt.Errorf("client %q: %s", x.name, r.Cause)
 	case x.joined:

@@ -96,7 +96,7 @@ func TestRefused(t *testing.T) {
 		"token":   {wire.Hello{Version: wire.Version, Name: "a"}, wire.BadToken, `client "a" has not the join token`},
 		"other":   {wire.Hello{Version: wire.Version, Name: "b", Token: "secret"}, wire.NameTaken, `"a" is replayed, and "b" wants to join`},
 		"unknown": {wire.Hello{Version: wire.Version, Name: "z", Token: "secret"}, wire.UnknownName, `"a" is replayed, and "z" wants to join`},
-		"order":   {&metasim.Leave{}, wire.BadMessage, `sent a *metasim.Leave before its Hello`},
+		"order":   {&metasim.Leave{}, wire.BadMessage, `sent a Leave before its Hello`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, err := newExchange("a", "secret", filled(t, 0, 0).tape)
@@ -109,4 +109,18 @@ func TestRefused(t *testing.T) {
 	require.NoError(t, x.packet(wire.Packet{Member: 8, Body: wire.Hello{Version: wire.Version, Name: "b", Token: "secret"}}))
 	require.Equal(t, wire.TooLate, x.batch[0].Body.(wire.Refuse).Reason)
 	require.ErrorContains(t, x.packet(wire.Packet{Member: 7, Body: wire.Goodbye{}}), "which only a server does")
+}
+
+// TestClientFails: that a client says so itself is an end like any other.
+func TestClientFails(t *testing.T) {
+	for _, lost := range []bool{true, false} {
+		x := filled(t, 0, 0)
+		x.tape.end.lost, x.tape.end.leave = lost, &metasim.Leave{}
+		require.NoError(t, x.packet(wire.Packet{Member: 7, Body: wire.Failed{Reason: "no fuel"}}))
+		if lost {
+			require.Nil(t, x.Difference, "as it was then")
+			continue
+		}
+		require.Equal(t, "it failed: no fuel", x.Difference.Now)
+	}
 }
