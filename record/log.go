@@ -18,7 +18,8 @@ type Log struct {
 	Ledger *metasim.Ledger
 	// Messages are in the order of (due, recipient, delivery). The lost ones follow, by (sent, sender, number, recipient).
 	Messages []Message
-	// Torn is the *journal.TornError at which the journal breaks off, if it does. The messages before it are there.
+	// Torn is the *journal.TornError at which the journal breaks off, if it does; the messages before it are there. Of a journal that
+	// is not that of its run it is a *DigestError.
 	Torn error
 }
 
@@ -64,6 +65,8 @@ func ReadLog(path string) (*Log, error) {
 		l.Torn = err
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Dir.Path(), err)
+	} else {
+		l.Torn = r.CheckDigest(l.Ledger)
 	}
 	slices.SortStableFunc(l.Messages, inLogOrder)
 	l.markUndelivered()

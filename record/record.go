@@ -72,6 +72,27 @@ func OpenToReplay(path string) (*Run, error) {
 // Killed reports whether the run was ended by force, so that nothing is known of its end: its digest is empty.
 func (r *Run) Killed() bool { return r.Manifest.Digest == "" }
 
+// CheckDigest compares what was read of a whole journal with the digests of the run: a *[DigestError] where one differs. A run that was
+// killed has none.
+func (r *Run) CheckDigest(read *metasim.Ledger) error {
+	if r.Killed() {
+		return nil
+	}
+	now := journal.Digests{Digest: read.Digest().String(), SendsDigest: read.SendsDigest().String()}
+	if differ := r.Manifest.Differ(now); len(differ) > 0 {
+		return &DigestError{Dir: r.Dir.Path(), Of: differ[0]}
+	}
+	return nil
+}
+
+// A DigestError tells that a journal is whole and is not that of its run: it was changed, or it is that of another run.
+type DigestError struct{ Dir, Of string } // of the deliveries or the sends
+
+func (e *DigestError) Error() string {
+	return fmt.Sprintf("the journal of %s does not hold what the run has done: the digest of its %s is not that of the manifest; "+
+		"carry the run out again", e.Dir, e.Of)
+}
+
 // End is when the run had to end: Infinity where its scenario did not say.
 func (r *Run) End() metasim.Instant {
 	if until := r.Manifest.Until; until > 0 {

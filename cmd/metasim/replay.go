@@ -67,10 +67,15 @@ func replayDispatcher(r *record.Run, std streams) error {
 	}
 	fmt.Fprintf(std.out, "the same: %d events in %d entries, %d effects\n", a.Events, a.Entries, a.Effects)
 	printDigests(std.out, a.Digest, a.SendsDigest, a.ResultsDigest)
-	if a.Torn != nil {
-		return failed(fmt.Errorf("only the good part of the journal was checked: %w", a.Torn))
+	return goodPart(a.Torn)
+}
+
+// goodPart is the failure of a replay of a journal that breaks off; nil if it does not.
+func goodPart(torn error) error {
+	if torn == nil {
+		return nil
 	}
-	return nil
+	return failed(fmt.Errorf("only the good part of the journal was checked: %w", torn))
 }
 
 // replayClient replays one client.
@@ -93,7 +98,7 @@ func replayClient(ctx context.Context, r *record.Run, name string, command []str
 		return failed(c.Difference)
 	}
 	fmt.Fprintf(std.out, "the same: %s was given %d messages and sent %d; the end: %s\n", name, c.Delivered, c.Sent, c.End)
-	return nil
+	return goodPart(c.Torn)
 }
 
 // withoutInterrupt returns a context that does not end with Ctrl-C: at a terminal, Ctrl-C is for the debugger, which also

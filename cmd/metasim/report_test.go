@@ -101,7 +101,7 @@ func TestReportOfWhatIsLeft(t *testing.T) {
 		"alone":  {"of 1 client, so many computed at once", "Clients"},
 		"paced":  {"for the machine: the pace of the run, transport and dispatcher", "only the pace of the run"},
 		"fails":  {`It failed: client "bad" was lost before it joined`, "There is nothing to report"},
-		"torn":   {"This report covers only the beginning of the run: the journal is good up to byte", "Who waited for whom"},
+		"torn":   {"This report covers only the beginning of the run: torn/journal is good up to byte", "Who waited for whom"},
 		"empty":  {"This report covers only the beginning of the run", "There is nothing to report"},
 		"killed": {"It has not ended, or was killed", "Who waited for whom"},
 	} {

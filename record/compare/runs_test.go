@@ -190,7 +190,7 @@ func TestDamaged(t *testing.T) {
 	v = runs(t, a, b)
 	require.True(t, v.Equal)
 	require.Len(t, v.Notes, 1)
-	require.Contains(t, v.Notes[0], "is damaged, and is compared as far as it is good: the journal is good up to byte")
+	require.Contains(t, v.Notes[0], "is damaged, and is compared as far as it is good: "+filepath.Join(b, "journal")+" is good up to byte")
 }
 
 // TestOtherClients: runs with other clients are compared only if that is wanted.

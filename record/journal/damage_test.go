@@ -46,7 +46,7 @@ func TestATornTailIsReportedAndTheGoodPartRead(t *testing.T) {
 		if cut < headerSize {
 			offset = 0
 		}
-		require.Equal(t, TornError{int64(offset), int64(good), torn.Reason}, *torn)
+		require.Equal(t, TornError{Offset: int64(offset), Records: int64(good), Reason: torn.Reason}, *torn)
 		require.Contains(t, torn.Reason, "ends inside")
 	}
 }
@@ -117,7 +117,7 @@ func TestOtherFilesAndVersionsAreRefusedClearly(t *testing.T) {
 	var torn *TornError
 	_, err = read(nil)
 	require.ErrorAs(t, err, &torn)
-	assert.Equal(t, TornError{0, 0, "the file ends inside the header"}, *torn)
+	assert.Equal(t, TornError{Reason: "the file ends inside the header"}, *torn)
 }
 
 // A length is believed only as far as bytes really come.

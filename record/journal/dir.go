@@ -117,7 +117,9 @@ func (d Dir) OpenJournal(names []string) (*Reader, error) {
 	if err != nil {
 		return nil, d.unopened(err)
 	}
-	return NewReader(f, names), nil
+	r := NewReader(f, names)
+	r.file = f.Name()
+	return r, nil
 }
 
 // unopened says why the journal cannot be opened.

@@ -15,6 +15,7 @@
 //	dir.go        the directory of a run and its files
 //	writer.go     frames: length, checksum, body
 //	reader.go     the same, back; a part of a journal
+//	check.go      what a dispatcher can have done: the rest is damage, though its checksum is right
 //	messages.go   the fields of events and effects: one table for both directions
 //	encode.go     events and effects as bodies
 //	decode.go     the same, back; the errors in them
@@ -73,5 +74,6 @@
 //	      22 04 08 07 10 02           due: time 7, step 2
 //
 // A reader refuses what it does not understand, because a journal that is read in part would replay as another run. It checks lengths
-// before it allocates, and allocates in proportion to the bytes of the file.
+// before it allocates, and allocates in proportion to the bytes of the file. A reader that knows the clients of the run refuses what
+// their dispatcher cannot have done, too.
 package journal

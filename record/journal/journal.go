@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -120,11 +121,13 @@ func (e *VersionError) Error() string {
 //
 // The last entry before Offset may lack effects, because they can lie in a record of their own.
 type TornError struct {
+	File    string // the path of the journal; empty where it was not read from a file
 	Offset  int64  // bytes from the start of the file to the end of the good part
 	Records int64  // records of the good part
 	Reason  string // what is wrong at Offset
 }
 
 func (e *TornError) Error() string {
-	return fmt.Sprintf("the journal is good up to byte %d (%d records), and damaged from there on: %s", e.Offset, e.Records, e.Reason)
+	return fmt.Sprintf("%s is good up to byte %d (%d records), and damaged from there on: %s",
+		cmp.Or(e.File, "the journal"), e.Offset, e.Records, e.Reason)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,6 +18,7 @@ import (
 // left: it needs as much memory as the dispatcher needed, however long the run is.
 type Reader struct {
 	src     io.Reader
+	file    string // its path, if it is a file
 	buf     *bufio.Reader
 	body    []byte // of the record at offset
 	size    int64  // of that record, with its frame
@@ -26,17 +26,18 @@ type Reader struct {
 	offset  int64  // everything before it is good and was read
 	records int64
 	dec     decoder
-	clients uint64 // how many the run has; an entry with another one is foreign
+	run     *checker // of the run's clients; nil: any client may be there
 	err     error
 }
 
-// NewReader returns a reader of a journal with these clients; with nil it takes any. If r is an io.Closer, Close closes it.
+// NewReader returns a reader of the journal of a run with these clients, each entry of which is what a dispatcher can have done. With
+// nil it takes any entries. If r is an io.Closer, Close closes it.
 func NewReader(r io.Reader, clients []string) *Reader {
-	known := uint64(math.MaxUint64)
+	reader := &Reader{src: r, buf: bufio.NewReaderSize(r, 1<<16), dec: newDecoder()}
 	if clients != nil {
-		known = uint64(len(clients))
+		reader.run = newChecker(clients)
 	}
-	return &Reader{src: r, buf: bufio.NewReaderSize(r, 1<<16), dec: newDecoder(), clients: known}
+	return reader
 }
 
 // Next returns the next entry. After the last one it fails with io.EOF; after the last good one of a journal that is damaged or was
@@ -50,6 +51,7 @@ func (r *Reader) Next() (Entry, error) {
 		return Entry{}, r.err
 	}
 	r.unread, r.dec.after = false, 0
+	begin, records := r.offset, r.records
 	var e Entry
 	if err := r.decode(&e, false); err != nil {
 		r.tear(err.Error())
@@ -65,8 +67,16 @@ func (r *Reader) Next() (Entry, error) {
 		}
 	}
 	r.dec.sent.endEntry(e.Event)
-	if r.dec.after > r.clients {
+	if r.run == nil {
+		return e, nil
+	}
+	if r.dec.after > uint64(len(r.run.names)) {
 		r.err = ErrForeign
+		return Entry{}, r.err
+	}
+	if err := r.run.entry(&e); err != nil {
+		r.offset, r.records = begin, records
+		r.tear(err.Error())
 		return Entry{}, r.err
 	}
 	return e, nil
@@ -175,7 +185,7 @@ func (r *Reader) failed(err error, atEnd string) {
 
 // tear sets err: the journal is torn at offset.
 func (r *Reader) tear(reason string) {
-	r.err = &TornError{Offset: r.offset, Records: r.records, Reason: reason}
+	r.err = &TornError{File: r.file, Offset: r.offset, Records: r.records, Reason: reason}
 }
 
 // A Scanner reads what was sent and delivered in a part of a journal, from any record on. It keeps no messages, so that a delivery

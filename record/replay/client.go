@@ -28,6 +28,9 @@ func Client(ctx context.Context, r *record.Run, name string, p *Program) (*Check
 		return nil, err
 	}
 	defer tape.close()
+	if tape.joined == nil && tape.torn != nil {
+		return nil, tape.torn
+	}
 	if tape.joined == nil {
 		return nil, fmt.Errorf("client %q never joined the run, so that there is nothing to check", name)
 	}
@@ -36,9 +39,14 @@ func Client(ctx context.Context, r *record.Run, name string, p *Program) (*Check
 	if err != nil {
 		return nil, err
 	}
-	if err := p.serve(ctx, name, token, s.serve); err != nil && s.Difference == nil {
+	err = p.serve(ctx, name, token, s.serve)
+	if s.Difference == nil && err == nil {
+		err = tape.check()
+	}
+	if s.Difference == nil && err != nil {
 		return nil, err
 	}
+	s.Torn = tape.torn
 	return &s.Checked, nil
 }
 

@@ -42,10 +42,10 @@ func TestAuditFindsAChange(t *testing.T) {
 			}
 			return ok
 		},
-		"number": func(e metasim.Effect) bool {
+		"order": func(e metasim.Effect) bool {
 			d, ok := e.(*metasim.Deliver)
 			if ok {
-				d.Number++
+				d.Message.Due.Step++
 			}
 			return ok
 		},

@@ -35,6 +35,8 @@ type Checked struct {
 	Sent      uint64 // sends that were as they were then
 	Delivered uint64 // deliveries that the client was given
 	End       string // how the client's part ended
+	// Torn is the *journal.TornError at which the journal breaks off, if it does: what is before that was checked.
+	Torn error
 	// Difference is the first; nil if there is none.
 	Difference *Difference
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"io"
 
@@ -21,6 +22,9 @@ type tape struct {
 	sends  fifo.Queue[*metasim.Send] // not yet compared
 	clock  metasim.Instant           // how far the client has come, as far as the tape was read
 	alone  bool                      // the client is gone: what it was given is not kept
+	ledger *metasim.Ledger           // of all that was read
+	whole  bool                      // the journal was read to its end
+	torn   error                     // the *journal.TornError at which the journal breaks off
 	end    *ending                   // nil while there may be more
 }
 
@@ -46,7 +50,7 @@ func newTape(r *record.Run, id metasim.ClientID) (*tape, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tape{run: r, reader: reader, id: id}
+	t := &tape{run: r, reader: reader, id: id, ledger: metasim.NewLedger(r.Manifest.Clients)}
 	for t.joined == nil && t.end == nil {
 		if err := t.advance(); err != nil {
 			return nil, errors.Join(err, reader.Close())
@@ -82,6 +86,19 @@ func (t *tape) drain() error {
 	return nil
 }
 
+// check reads on behind the end of the client, and sees that the journal is that of the run: nothing else was replayed.
+func (t *tape) check() error {
+	for !t.whole && t.torn == nil {
+		if err := t.advance(); err != nil {
+			return err
+		}
+	}
+	if t.torn != nil {
+		return nil
+	}
+	return t.run.CheckDigest(t.ledger)
+}
+
 // more returns the next step; false if there is none.
 func (t *tape) more() (step, bool, error) {
 	for t.given.Len() == 0 && t.end == nil {
@@ -100,13 +117,17 @@ func (t *tape) advance() error {
 	e, err := t.reader.Next()
 	switch {
 	case errors.Is(err, io.EOF):
-		t.end = t.over()
+		t.end, t.whole = cmp.Or(t.end, t.over()), true
 		return nil
 	case errors.As(err, new(*journal.TornError)):
-		t.end = &ending{text: "the record ends there"}
+		t.end, t.torn = cmp.Or(t.end, &ending{text: "the record ends there"}), err
 		return nil
 	case err != nil:
 		return err
+	}
+	t.ledger.Observe(e.Event, e.Effects)
+	if t.end != nil {
+		return nil
 	}
 	if id, ok := metasim.ClientOf(e.Event); ok && id == t.id {
 		t.event(e.Event)
