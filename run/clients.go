@@ -142,7 +142,7 @@ func (c *clients) startOutside(g group) error {
 	env := slices.Concat(c.options.Env, g[0].Env,
 		[]string{"METASIM_SERVER=" + c.listeners.outside.URL(), "METASIM_CLIENT=" + g[0].Name, "METASIM_TOKEN=" + c.listeners.token})
 	logs := c.dir.File("clients")
-	if err := os.MkdirAll(logs, 0o755); err != nil {
+	if err := os.MkdirAll(logs, 0o700); err != nil {
 		return err
 	}
 	if c.supervisor == nil {

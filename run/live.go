@@ -17,6 +17,7 @@ import (
 
 	"metasim/monitor"
 	"metasim/record/journal"
+	"metasim/wire/transport"
 	"metasim/wire/transport/stream"
 )
 
@@ -111,7 +112,7 @@ func browserAddress(addr net.Addr) string {
 // listenPrivately makes the socket, and returns its path. It lies in a temporary directory, as the path of a run directory
 // may be too long for a socket.
 func (s *liveServer) listenPrivately() (path string, err error) {
-	private, err := os.MkdirTemp("", "metasim-")
+	private, err := transport.PrivateDir()
 	if err != nil {
 		return "", err
 	}

@@ -28,10 +28,13 @@ func TestLive(t *testing.T) {
 	require.Equal(t, "commanded", (<-shown).View().Scenario)
 	remote, err := monitor.Open(o.Out)
 	require.NoError(t, err)
-	why, err := remote.Why(t.Context(), "prog")
-	require.NoError(t, err)
+	why := ""
+	require.Eventually(t, func() bool {
+		why, err = remote.Why(t.Context(), "prog")
+		require.NoError(t, err)
+		return strings.Contains(why, "about to hang")
+	}, 10*time.Second, time.Millisecond, "the last line of its output")
 	require.Contains(t, why, "prog has been initializing for ")
-	require.Contains(t, why, "about to hang", "the last line of its output")
 	why, err = remote.Why(t.Context(), "sink")
 	require.NoError(t, err)
 	require.Contains(t, why, "prog has been initializing for ")

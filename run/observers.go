@@ -31,7 +31,7 @@ type recorder struct {
 
 // newRecorder begins the record: from now on the directory says that a run has begun and not ended.
 func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*recorder, error) {
-	resolved, err := sc.Resolved()
+	resolved, err := sc.Resolved(o.KeepEnv)
 	if err != nil {
 		return nil, err
 	}
@@ -90,11 +90,8 @@ func (r *recorder) closeJournal() error {
 	return r.writer.Close()
 }
 
-// abandon ends the record of a run that did not begin, with the reason.
-func (r *recorder) abandon(reason error) error {
-	r.manifest.Error = "the run did not begin: " + reason.Error()
-	return errors.Join(r.closeJournal(), r.dir.WriteManifest(&r.manifest))
-}
+// abandon leaves no record of a run that did not begin.
+func (r *recorder) abandon() error { return errors.Join(r.closeJournal(), r.dir.Remove()) }
 
 // BuildVersion returns the version, with the revision that it was built from if that is known.
 func BuildVersion() string {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"metasim/client"
@@ -71,10 +72,34 @@ func replayProgram(r *record.Run, name string, o ReplayOptions) (*replay.Program
 	if err != nil {
 		return nil, fmt.Errorf("client %q: %w", name, err)
 	}
-	o.Env = slices.Concat(o.Env, cl.Env)
+	env, err := unmasked(cl)
+	if err != nil {
+		return nil, err
+	}
+	o.Env = slices.Concat(o.Env, env)
 	p := replayCommand(cl, append([]string{program}, cl.Run[1:]...), cl.WorkDir, o)
 	p.Patience = defaultPatience
 	return p, nil
+}
+
+// unmasked returns the env of a client with the values that were not recorded, which must be in this process's environment.
+func unmasked(cl *scenarios.Client) (env []string, err error) {
+	var missing []string
+	for _, entry := range cl.Env {
+		if name, masked := strings.CutSuffix(entry, "="+scenarios.Masked); masked {
+			value, found := os.LookupEnv(name)
+			if !found {
+				missing = append(missing, name)
+			}
+			entry = name + "=" + value
+		}
+		env = append(env, entry)
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("the run has not recorded the values of %s, which the command of client %q needs; "+
+			"set them in the environment of metasim replay, or record the run with --keep-env", strings.Join(missing, ", "), cl.Name)
+	}
+	return env, nil
 }
 
 // replayModel runs a built-in model in this process.

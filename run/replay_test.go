@@ -14,7 +14,9 @@ import (
 // A client of a recorded run is replayed by what ran then, a model or a command, or by another command.
 func TestReplayClient(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "1")
-	out := carryOut(t, parse(t, withCommand("liar", "x", "")), options(t, "mem"))
+	how := options(t, "mem")
+	how.KeepEnv = true
+	out := carryOut(t, parse(t, withCommand("liar", "x", "")), how)
 	r, err := record.OpenToReplay(out.RunDir)
 	require.NoError(t, err)
 	self, err := os.Executable()

@@ -54,6 +54,9 @@ type Options struct {
 	// NoJournal leaves the journal out: the run directory has a manifest, with the outcome and the digest, and the output of
 	// the processes.
 	NoJournal bool
+	// KeepEnv records the values of the env of commands. They may be secrets: if it is false the manifest has their names only, and
+	// a replay takes the values from its own environment.
+	KeepEnv bool
 	// Private does not show the run on the public LCM network that the scenario names.
 	Private bool
 	// Warn is called once all clients have joined, with what they declared in vain: a subscription that no client publishes, a channel

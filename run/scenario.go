@@ -50,7 +50,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 		return nil, err
 	}
 	if err := r.open(table); err != nil {
-		return nil, errors.Join(err, r.record.abandon(err))
+		return nil, errors.Join(err, r.record.abandon())
 	}
 	out := r.serve(ctx)
 	out.LCM = closeMirror(r.mirror, sc, &o)

@@ -219,7 +219,7 @@ func TestNotReady(t *testing.T) {
 	require.Equal(t, "absent", out.Clients[0].Exit)
 }
 
-// A run that cannot begin says so in its manifest.
+// A run that cannot begin leaves nothing behind, so that the next one may have its directory.
 func TestDoesNotBegin(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -237,15 +237,18 @@ func TestDoesNotBegin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t, "mem")
+			o.Out = filepath.Join(o.Out, "below", "run")
 			c.change(&o)
 			out, err := run.Scenario(t.Context(), parse(t, twoSources), o)
 			require.Nil(t, out)
 			require.ErrorContains(t, err, c.says)
-			m := manifest(t, o.Out)
-			require.Contains(t, m.Error, "the run did not begin: ")
-			require.Contains(t, m.Error, c.says)
+			require.NoDirExists(t, filepath.Dir(o.Out), "it was made for the run")
+			require.NoError(t, os.MkdirAll(o.Out, 0o755))
 			_, err = run.Scenario(t.Context(), parse(t, twoSources), o)
-			require.ErrorContains(t, err, "run", "a run directory is used once")
+			require.ErrorContains(t, err, c.says)
+			left, err := os.ReadDir(o.Out)
+			require.NoError(t, err)
+			require.Empty(t, left, "it was there, and empty")
 		})
 	}
 }

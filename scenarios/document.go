@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"metasim/delay"
@@ -69,9 +71,15 @@ func (s *Scenario) Env(c *Client) catalog.Env {
 
 // Resolved returns the scenario as it was resolved, as JSON: overrides applied, defaults filled in, and the files that
 // decide how long messages travel copied into it. It is in the scenario language itself, and the same for the same
-// scenario on every machine. [Restore] reads it back.
-func (s *Scenario) Resolved() (json.RawMessage, error) {
+// scenario on every machine. [Restore] reads it back. Unless withEnv is true, values of env are [Masked].
+func (s *Scenario) Resolved(withEnv bool) (json.RawMessage, error) {
 	doc := s.doc
+	if !withEnv {
+		doc.Clients = slices.Clone(doc.Clients)
+		for i := range doc.Clients {
+			doc.Clients[i].Env = masked(doc.Clients[i].Env)
+		}
+	}
 	doc.Links = make([]object, len(s.Rules))
 	for i, r := range s.Rules {
 		doc.Links[i] = written(r)
@@ -81,6 +89,15 @@ func (s *Scenario) Resolved() (json.RawMessage, error) {
 		return nil, fmt.Errorf("scenario %s cannot be written as JSON: %w", s.Name, err)
 	}
 	return text, nil
+}
+
+// masked returns an env with its names alone.
+func masked(env []string) (names []string) {
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		names = append(names, name+"="+Masked)
+	}
+	return names
 }
 
 // MarshalText writes "5ms".

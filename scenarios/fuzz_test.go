@@ -37,7 +37,7 @@ func FuzzParse(f *testing.F) {
 		case err != nil:
 			t.Fatalf("metasim is at fault: %v", err)
 		default:
-			resolved, err := s.Resolved()
+			resolved, err := s.Resolved(true)
 			require.NoError(t, err)
 			_, err = Restore(resolved, dir)
 			require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 
 func resolved(t *testing.T, s *Scenario) string {
 	t.Helper()
-	text, err := s.Resolved()
+	text, err := s.Resolved(true)
 	require.NoError(t, err)
 	return string(text)
 }

@@ -18,6 +18,9 @@ var Shipped embed.FS
 // DefaultStartTimeout is how long clients may take to join where a scenario does not say.
 const DefaultStartTimeout = 30 * time.Second
 
+// Masked stands in a resolved scenario for the value of an environment variable, which may be a secret.
+const Masked = "<masked>"
+
 // The limits on what is read. They are far above what a person writes, and low enough that a hostile file costs
 // little.
 const (

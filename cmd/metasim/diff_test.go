@@ -104,7 +104,7 @@ links:
   - {delay: 5ms}
 `)
 	for _, procs := range []string{"1", "2"} {
-		require.Equal(t, 0, s.start([]string{"GOMAXPROCS=" + procs}, "run", "c.yaml", "--out", procs).wait().status)
+		require.Equal(t, 0, s.start([]string{"GOMAXPROCS=" + procs}, "run", "c.yaml", "--out", procs, "--keep-env").wait().status)
 	}
 	e := s.metasim("diff", "1", "2")
 	require.Equal(t, 1, e.status)

@@ -14,7 +14,7 @@ import (
 func TestReplay(t *testing.T) {
 	s := newStage(t)
 	s.file("p.yaml", withCommand("echo PING PONG", ""))
-	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "r").status)
+	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "r", "--keep-env").status)
 
 	e := s.metasim("replay", "r")
 	require.Equal(t, 0, e.status)

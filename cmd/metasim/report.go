@@ -146,7 +146,7 @@ func reportAtOnce(out *run.Outcome, text *bytes.Buffer, quiet bool, width int) e
 		return fmt.Errorf("there is no report: %w", err)
 	}
 	path := filepath.Join(out.RunDir, reportFile)
-	file, err := atomicfile.Create(path, 0o644)
+	file, err := atomicfile.Create(path, 0o600)
 	if err = fill(file, err, func(w io.Writer) error { return show.HTML(w, t, r) }); err != nil {
 		return fmt.Errorf("the page cannot be written: %w", err)
 	}

@@ -41,6 +41,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
 	flags.BoolVar(&f.how.NoTrace, "no-trace", false, "do not ask clients how long they compute, which a report on the run would show")
 	flags.BoolVar(&f.how.NoJournal, "no-journal", false, "keep no journal: the digest is all that is left, with nothing to log, replay, diff or report")
+	flags.BoolVar(&f.how.KeepEnv, "keep-env", false, "record the values of the env of commands, which may be secrets; without it a replay needs them in its environment")
 	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does, and leave the page report.html in its directory")
 	flags.BoolVar(&f.how.Strict, "strict", false, "end the run, as soon as all clients have joined, if a subscription matches no channel, or nobody subscribes to a\n"+
 		"channel: without it that is a warning")

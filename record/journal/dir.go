@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"metasim/internal/atomicfile"
 )
@@ -23,12 +25,42 @@ const (
 // maxManifest bounds what is read of a manifest: 64 MiB.
 const maxManifest = 64 << 20
 
-// A Dir is the directory of a run.
-type Dir struct{ path string }
+// A Dir is the directory of a run. It and its files are for this user alone: payloads, results and the output of programs may hold
+// what is nobody else's business.
+type Dir struct {
+	path string
+	made []string // the directories that were made for it, the outermost first
+}
+
+const (
+	dirMode  = 0o700
+	fileMode = 0o600
+)
+
+// makeAll makes a directory and those above it. It returns those that did not exist.
+func makeAll(path string, mode fs.FileMode) (made []string, err error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "mkdir", Path: path, Err: syscall.ENOTDIR}
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if parent := filepath.Dir(path); parent != path {
+		if made, err = makeAll(parent, 0o755); err != nil {
+			return made, err
+		}
+	}
+	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return made, err
+	}
+	return append(made, path), nil
+}
 
 // Create makes the directory of a new run, and those above it. One that exists must be empty.
 func Create(path string) (Dir, error) {
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	made, err := makeAll(path, dirMode)
+	if err != nil {
 		return Dir{}, fmt.Errorf("making the directory of the run: %w", err)
 	}
 	entries, err := os.ReadDir(path)
@@ -38,7 +70,23 @@ func Create(path string) (Dir, error) {
 	if len(entries) > 0 {
 		return Dir{}, fmt.Errorf("%s is not empty; a run needs a directory of its own, so name another", path)
 	}
-	return Dir{path}, nil
+	return Dir{path, made}, nil
+}
+
+// Remove removes the directory of a run that did not begin, and the directories that were made for it. One that was there is empty
+// again.
+func (d Dir) Remove() error {
+	entries, err := os.ReadDir(d.path)
+	errs := []error{err}
+	for _, e := range entries {
+		errs = append(errs, os.RemoveAll(d.File(e.Name())))
+	}
+	for _, path := range slices.Backward(d.made) {
+		if err := os.Remove(path); path == d.path {
+			errs = append(errs, err) // those above it may hold other runs by now
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // NextDir makes the directory root/name-<n> of a new run, where n is one more than the largest that exists, from 1. Runs that begin
@@ -47,7 +95,8 @@ func NextDir(root, name string) (Dir, error) {
 	if !filepath.IsLocal(name) || name != filepath.Base(name) || name == "." {
 		return Dir{}, fmt.Errorf("a run cannot be called %q; use letters, digits, '-', '_' and '.'", name)
 	}
-	if err := os.MkdirAll(root, 0o755); err != nil {
+	made, err := makeAll(root, 0o755)
+	if err != nil {
 		return Dir{}, fmt.Errorf("making the directory of runs: %w", err)
 	}
 	entries, err := os.ReadDir(root)
@@ -64,9 +113,9 @@ func NextDir(root, name string) (Dir, error) {
 	}
 	for ; ; next++ {
 		path := filepath.Join(root, name+"-"+strconv.Itoa(next))
-		switch err := os.Mkdir(path, 0o755); {
+		switch err := os.Mkdir(path, dirMode); {
 		case err == nil:
-			return Dir{path}, nil
+			return Dir{path, append(made, path)}, nil
 		case !errors.Is(err, fs.ErrExist):
 			return Dir{}, fmt.Errorf("making the directory of the run: %w", err)
 		}
@@ -75,7 +124,7 @@ func NextDir(root, name string) (Dir, error) {
 
 // Open returns the directory of an existing run. It must have a manifest or a journal.
 func Open(path string) (Dir, error) {
-	d := Dir{path}
+	d := Dir{path: path}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return Dir{}, fmt.Errorf("%s is no run, it is a file; name a directory that metasim run has made", path)
 	}
@@ -100,7 +149,7 @@ func (d Dir) File(name string) string { return filepath.Join(d.path, name) }
 // NewJournal makes the journal of the run, which must not exist. Names are those of the clients. Close the writer to close the file and
 // to write the index.
 func (d Dir) NewJournal(names []string) (*Writer, error) {
-	f, err := os.OpenFile(d.File(journalFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(d.File(journalFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return nil, fmt.Errorf("making the journal: %w", err)
 	}
@@ -181,7 +230,7 @@ func (d Dir) WriteManifest(m *Manifest) error {
 
 // replace writes a file and waits until it is on disk. What is for its name in an error.
 func (d Dir) replace(what, file string, b []byte) error {
-	f, err := atomicfile.Create(d.File(file), 0o644)
+	f, err := atomicfile.Create(d.File(file), fileMode)
 	if err != nil {
 		return fmt.Errorf("writing the %s: %w", what, err)
 	}

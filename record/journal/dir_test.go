@@ -61,7 +61,7 @@ func TestAManifestThatCannotBeWrittenLeavesTheOldOne(t *testing.T) {
 	got, err := d.Manifest()
 	require.NoError(t, err)
 	assert.Equal(t, "ping-pong", got.Scenario)
-	require.ErrorIs(t, Dir{filepath.Join(d.Path(), "none")}.WriteManifest(manifest()), fs.ErrNotExist)
+	require.ErrorIs(t, Dir{path: filepath.Join(d.Path(), "none")}.WriteManifest(manifest()), fs.ErrNotExist)
 }
 
 // A reader sees one manifest or the other while it is replaced.

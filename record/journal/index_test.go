@@ -148,7 +148,7 @@ func TestScan(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		entries := runs().Draw(rt, "run")
 		b := write(rt, entries...)
-		d := Dir{t.TempDir()}
+		d := Dir{path: t.TempDir()}
 		require.NoError(rt, os.WriteFile(d.File(journalFile), b, 0o644))
 		var offsets []int64
 		r := NewReader(bytes.NewReader(b), nil)

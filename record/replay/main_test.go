@@ -150,7 +150,7 @@ func carryOut(t testing.TB, sc *scenarios.Scenario, transport string) *run.Outco
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	out, err := run.Scenario(ctx, sc, run.Options{
+	out, err := run.Scenario(ctx, sc, run.Options{KeepEnv: true,
 		Transport: transport, Out: filepath.Join(t.TempDir(), "run"), Self: []string{self},
 		Env: []string{testprogram.NoLinger},
 	})

@@ -100,7 +100,7 @@ func (one Transport) listenAt(address string) (*Listener, error) {
 	}
 	dir := ""
 	if address == "" {
-		if dir, err = os.MkdirTemp("", "metasim-"); err != nil {
+		if dir, err = PrivateDir(); err != nil {
 			return nil, err
 		}
 		path = filepath.Join(dir, "s")
