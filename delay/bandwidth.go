@@ -66,3 +66,38 @@ func ParseBandwidth(s string) (Bandwidth, error) {
 
 // bandwidthUnits are the units of a bandwidth in bits per second, as scenarios write them.
 var bandwidthUnits = map[string]int64{"bit": 1, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9}
+
+// A Line is a Link that knows what it was given to carry, as those of a Table with a bandwidth do.
+type Line interface {
+	metasim.Link
+	Load() Load
+}
+
+// A Load is what a line was given to carry so far.
+type Load struct {
+	Bandwidth   Bandwidth // 0: it carries everything at once, and the rest is 0
+	Messages    uint64
+	Busy        metasim.Time // how long it takes to carry them
+	First, Last metasim.Time // when the first and the last of them were sent
+	Free        metasim.Time // when the line is free again
+
+	final metasim.Time // how long it takes to carry the last message
+}
+
+func (l *Load) add(sent, takes metasim.Time) {
+	if l.Messages == 0 {
+		l.First = sent
+	}
+	l.Messages++
+	l.Last, l.final = sent, takes
+	l.Busy = l.Busy.Add(takes)
+}
+
+// Share returns what the line was given as a share of what it carries in the time in which messages were sent: 1 is all that it can
+// carry. It returns that time too. The last message does not count, as it is not known when the next one would be sent.
+func (l *Load) Share() (share float64, lasts metasim.Time) {
+	if lasts = l.Last - l.First; lasts <= 0 {
+		return 0, 0
+	}
+	return float64(l.Busy-l.final) / float64(lasts), lasts
+}

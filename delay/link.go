@@ -15,7 +15,7 @@ type link struct {
 	travel  sampler
 	drop    dropper // nil: nothing is lost
 
-	free metasim.Time    // when the line is free of all messages so far
+	load Load            // of the line
 	last metasim.Instant // FIFO: the latest arrival so far
 	foresight
 }
@@ -61,16 +61,25 @@ func (l *link) Transit(dues []metasim.Instant, n uint64, sent metasim.Instant, s
 }
 
 // wait is how long a message sent at x waits until the line is free.
-func (l *link) wait(x metasim.Instant) metasim.Time { return max(l.free-x.Time, 0) }
+func (l *link) wait(x metasim.Instant) metasim.Time { return max(l.load.Free-x.Time, 0) }
 
 // transmit puts a message on the line, and returns how long after its sending the last bit is on it.
 func (l *link) transmit(sent metasim.Instant, size int) metasim.Time {
 	if l.spec.Bandwidth == 0 {
 		return 0
 	}
-	onLine := l.wait(sent).Add(l.spec.Bandwidth.Transmission(size))
-	l.free = sent.Time.Add(onLine)
+	takes := l.spec.Bandwidth.Transmission(size)
+	onLine := l.wait(sent).Add(takes)
+	l.load.Free = sent.Time.Add(onLine)
+	l.load.add(sent.Time, takes)
 	return onLine
+}
+
+// Load implements Line.
+func (l *link) Load() Load {
+	load := l.load
+	load.Bandwidth = l.spec.Bandwidth
+	return load
 }
 
 func (l *link) duplicate(n uint64) bool {

@@ -116,8 +116,11 @@ type Outcome struct {
 	Err error `json:"-"` // the cause of Error
 }
 
-// A Warning says in a sentence what is probably not meant in a run that may well be good. Kind is unused-subscription or
-// unheard-channel.
+// SaturatedLink is the kind of a Warning about a link that got more than it can carry. It is known at the end of a run only.
+const SaturatedLink = "saturated-link"
+
+// A Warning says in a sentence what is probably not meant in a run that may well be good. Kind is unused-subscription,
+// unheard-channel or SaturatedLink.
 type Warning struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`

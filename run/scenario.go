@@ -28,6 +28,7 @@ type runner struct {
 	mirror    *mirror.Mirror // nil if the run is not shown on LCM
 	server    *server.Server
 	live      *liveServer // nil if the run cannot be watched
+	loads     *loads
 	channels  *channelCheck
 	warnings  []Warning // once serve is over
 }
@@ -96,9 +97,9 @@ func (r *runner) open(table *delay.Table) (err error) {
 
 func (r *runner) config(table *delay.Table) server.Config {
 	sc := r.scenario
-	r.channels = newChannelCheck(sc)
+	r.channels, r.loads = newChannelCheck(sc), &loads{Table: table}
 	config := server.Config{
-		Core:     metasim.Config{Delays: table, Until: sc.Until, MaxSteps: sc.MaxSteps},
+		Core:     metasim.Config{Delays: r.loads, Until: sc.Until, MaxSteps: sc.MaxSteps},
 		Scenario: sc.Name, Seed: sc.Seed, Token: r.listeners.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
 		Timed:        !r.options.NoTrace && !r.options.NoJournal, // a report reads the times in the journal
 		Live:         len(sc.RealTime()) > 0,
@@ -148,7 +149,11 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	_ = r.clients.waitInside() // the run is over: how its connection closes is of no interest
 	r.clients.endProcesses(err == nil)
 	out := newOutcome(r.scenario.Name, r.scenario.Seed, r.dir.Path(), r.server.Result())
-	out.Live, out.Warnings = r.scenario.RealTime(), r.warnings
+	end := metasim.Time(out.EndNS)
+	if out.OK && r.scenario.Until > 0 {
+		end = r.scenario.Until
+	}
+	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, r.loads.saturated(end))
 	if r.options.Strict && len(r.warnings) > 0 && out.OK { // it was over before
 		out.fail(strictError(r.warnings))
 	}

@@ -50,13 +50,27 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what happens beside the run")
 }
 
+// outcomeHelp explains what is printed at the end of a run.
+const outcomeHelp = `The outcome, a line for each client and then for the run:
+  exit         left, detached, lost, aborted (the run failed) or absent (it never joined)
+  sent         what it published; delivered: what it was given, and has come to the time of
+  end          its last activity, in simulated time
+  grants       how often it was authorized to go on, which depends on real time
+  busy         real time in which it did not wait for a grant; blocked: in which it did
+  messages     publishes of all clients; then pairs of message and recipient: delivered, dropped by a lossy link, and undelivered, as
+               the run ended or the recipient left before they were due
+  traffic      what went over the connections: frames and bytes to the server and from it; how often input woke the server up, and how
+               many grants it gave each time. It depends on real time
+  warning      a link that got more than its bandwidth carries, with its load
+  digest       what every client was given, in order: equal digests are equal runs`
+
 func newRun(std streams) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run a scenario",
 		Long: "Run a scenario: serve it, start its clients, and print what came of it and the digest that proves it.\n\n" +
-			"A scenario file can start programs: run only files that you trust as you would trust a shell script.",
+			"A scenario file can start programs: run only files that you trust as you would trust a shell script.\n\n" + outcomeHelp,
 		Args: exactly(1, "one scenario file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return carryOut(cmd, args[0], &f, false, std) },
 	}
@@ -78,7 +92,7 @@ func newServe(std streams) *cobra.Command {
 		Use:   "serve FILE",
 		Short: "Serve a scenario to clients that are started elsewhere",
 		Long: "Serve a scenario to clients that are started elsewhere, on this host or another. The address is printed,\n" +
-			"and written to --ready-file when clients can join. Give them METASIM_SERVER, METASIM_CLIENT and METASIM_TOKEN.",
+			"and written to --ready-file when clients can join. Give them METASIM_SERVER, METASIM_CLIENT and METASIM_TOKEN.\n\n" + outcomeHelp,
 		Args: exactly(1, "one scenario file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return carryOut(cmd, args[0], &f, true, std) },
 	}
@@ -212,6 +226,7 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 	fmt.Fprintf(w, "messages: %d sent, %d delivered, %d dropped, %d undelivered\n", m.Sent, m.Delivered, m.Dropped, m.Undelivered)
 	fmt.Fprintf(w, "traffic: %d frames in (%s), %d out (%s), %d wake-ups with %s grants each\n", o.FramesIn, bytesText(o.BytesIn),
 		o.FramesOut, bytesText(o.BytesOut), o.Wakeups, grantsEach(o))
+	printSaturated(w, o)
 	if l := o.LCM; l != nil {
 		fmt.Fprintf(w, "public LCM: %d messages with their companions, %d dropped; %d went out on %s, %d failed\n",
 			l.Shown, l.Dropped+l.Refused, l.Sent, l.URL, l.Failed)
@@ -232,6 +247,18 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 // printDigests prints what proves a run: of what was delivered, of all that was sent, and of the results.
 func printDigests(w io.Writer, deliveries, sends, results string) {
 	fmt.Fprintf(w, "digest: %s\nsends digest: %s\nresults digest: %s\n", deliveries, sends, results)
+}
+
+// printSaturated prints the warnings that are known at the end of a run only.
+func printSaturated(w *bytes.Buffer, o *run.Outcome) {
+	const most = 5
+	links := slices.DeleteFunc(slices.Clone(o.Warnings), func(w run.Warning) bool { return w.Kind != run.SaturatedLink })
+	for _, warning := range links[:min(len(links), most)] {
+		fmt.Fprintf(w, "warning: %s\n", warning.Text)
+	}
+	if more := len(links) - most; more > 0 {
+		fmt.Fprintf(w, "warning: %d more links are saturated: see --json\n", more)
+	}
 }
 
 // printResults prints the results that the models left with.
