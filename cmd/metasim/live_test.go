@@ -67,7 +67,7 @@ func TestRunWithoutItsNetwork(t *testing.T) {
 	s.file("live.metasim.yaml", strings.Replace(inRealTime, "URL", url, 1))
 	e := s.metasim("run", "live.metasim.yaml", "--out", "mem")
 	require.Equal(t, 1, e.status)
-	e.says(t, `client "real" was lost (error: `, "the LCM network of the bridge cannot be joined: "+url, "refused; start its server before the run, or ")
+	e.says(t, `client "real" was lost (it failed: `, "the LCM network of the bridge cannot be joined: "+url, "refused; start its server before the run, or ")
 	e = s.metasim("run", "live.metasim.yaml", "--out", "unix", "--transport", "unix")
 	require.Equal(t, 1, e.status)
 	require.Contains(t, e.err, "\nlast output of \"real\":\n  | metasim: the LCM network of the bridge cannot be joined: "+url)
