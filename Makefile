@@ -9,6 +9,10 @@ FUZZTIME ?= 30s
 SEEDS ?= 3000
 BENCH ?=
 
+# Go runs what it builds for a moment from here: a /tmp that is mounted noexec would refuse it.
+export GOTMPDIR := $(CURDIR)/bin/.tmp
+$(shell mkdir -p bin/.tmp)
+
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
