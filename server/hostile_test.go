@@ -52,6 +52,11 @@ func TestGarbageBeforeJoin(t *testing.T) {
 		_, err = io.WriteString(conn, n.bytes)
 		require.NoError(t, err)
 		require.NoError(t, conn.(*net.UnixConn).CloseWrite())
+		if n.name != "half a frame" { // its end is there
+			refused, err := wire.NewReader(conn, "server").Read()
+			require.NoError(t, err)
+			require.Equal(t, wire.BadMessage, refused[0].Body.(wire.Refuse).Reason)
+		}
 		_, err = io.Copy(io.Discard, conn) // until the server closes
 		require.NoError(t, err)
 		require.NoError(t, conn.Close())
@@ -81,6 +86,11 @@ func TestGarbageAfterJoin(t *testing.T) {
 			require.True(t, strings.HasPrefix(lost.Cause, n.is), lost.Cause)
 			hear[wire.Start](b)
 			require.Contains(t, hear[wire.Refuse](b).Text, n.is)
+			if n.name != "half a frame" { // its end is there
+				refused := hear[wire.Refuse](a)
+				require.Equal(t, wire.BadMessage, refused.Reason)
+				require.Contains(t, refused.Text, "speak the metasim protocol")
+			}
 			a.hangsUp()
 			require.NoError(t, a.conn.Close())
 		})

@@ -149,9 +149,18 @@ func (s *Server) take(c *connection, packets []wire.Packet, err error) {
 	for _, p := range packets {
 		s.packet(c, p)
 	}
-	if err != nil && !s.ended {
-		s.disconnect(c, cause(err))
+	if err == nil || s.ended {
+		return
 	}
+	if malformed := new(wire.ProtocolError); errors.As(err, &malformed) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		told := *malformed
+		told.Peer = "" // it knows who it is
+		s.session.Malformed(c.session, told.Error())
+		if _, _, err := c.flush(); err != nil { // it is written before the connection closes
+			s.fail(err)
+		}
+	}
+	s.disconnect(c, cause(err))
 }
 
 // cause says in words how a connection ended.

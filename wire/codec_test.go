@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"math"
 	"strings"
 	"testing"
 
@@ -54,7 +55,7 @@ func instant(t *rapid.T) metasim.Instant {
 		rapid.Just(metasim.Start), rapid.Just(metasim.Infinity),
 		rapid.Custom(func(t *rapid.T) metasim.Instant {
 			return metasim.Instant{
-				Time: metasim.Time(rapid.Int64Min(0).Draw(t, "time")), Step: rapid.Uint32().Draw(t, "step"),
+				Time: metasim.Time(rapid.Int64Range(0, math.MaxInt64-1).Draw(t, "time")), Step: rapid.Uint32Max(math.MaxUint32-1).Draw(t, "step"),
 			}
 		}),
 	).Draw(t, "instant")

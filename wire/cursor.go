@@ -168,6 +168,8 @@ func (r *rawInstant) instant() (metasim.Instant, error) {
 		return metasim.Infinity, nil
 	case r.step > math.MaxUint32:
 		return metasim.Start, tooLarge("an instant's step", r.step)
+	case r.time == math.MaxInt64:
+		return metasim.Start, protocolError(fmt.Sprintf("an instant at %dns", r.time), "that is infinity, which has a field of its own", speak)
 	}
 	return metasim.Instant{Time: metasim.Time(r.time), Step: uint32(r.step)}, nil
 }

@@ -164,10 +164,10 @@ func appendString(b []byte, tag byte, s string) []byte {
 func appendCount(b []byte, tag byte, v []byte) []byte { return appendNumber(b, tag, uint64(len(v))) }
 
 func appendInstant(b []byte, tag byte, i metasim.Instant) []byte {
-	switch i {
-	case metasim.Start:
+	switch {
+	case i == metasim.Start:
 		return b
-	case metasim.Infinity:
+	case i.Time == metasim.Forever:
 		return append(b, tag, 2, instantInfinity, 1)
 	}
 	b, at := open(b, tag)

@@ -51,10 +51,10 @@ func toProto(body Body) (byte, proto.Message) {
 }
 
 func instantToProto(i metasim.Instant) *wirepb.Instant {
-	switch i {
-	case metasim.Start:
+	switch {
+	case i == metasim.Start:
 		return nil
-	case metasim.Infinity:
+	case i.Time == metasim.Forever:
 		return &wirepb.Instant{Infinity: true}
 	}
 	return &wirepb.Instant{Time: int64(i.Time), Step: uint64(i.Step)}

@@ -118,6 +118,10 @@ func checkMessage(channel string, payload []byte, sent, due metasim.Instant) err
 		return protocolError(fmt.Sprintf("a payload of %d bytes on %q", len(payload), clip(channel)),
 			fmt.Sprintf("a payload has at most %d", MaxPayload), "split it")
 	}
+	if sent.Step == math.MaxUint32 && sent != metasim.Infinity {
+		return protocolError(fmt.Sprintf("a send on %q at %v", clip(channel), sent),
+			"that is the last step of its time, and a link without delay delivers one step later", "send at an earlier step, or a later time")
+	}
 	return firstError(checkName("a channel", channel), checkTime("a send", sent.Time), checkTime("a delivery", due.Time))
 }
 

@@ -27,6 +27,8 @@ func TestMalformedFrames(t *testing.T) {
 		{"packet beyond the frame", "0a7f2a00", "something else at byte 0"},
 		{"no body", "0a020807", "a packet without a body (member 7)"},
 		{"no body, no member", "0a00", "a packet without a body (member 0)"},
+		{"infinity as a time", "0a0e420c0a0a08ffffffffffffffff7f", "an instant at 9223372036854775807ns: that is infinity"},
+		{"last step", "0a0c3a0a1208080110ffffffff0f", "a send on \"\" at 1ns+4294967295: that is the last step"},
 		{"unknown body", "0a0482010108", "a packet with a body in field 16: this version knows no such body"},
 		{"body is no message", "0a022801", "a packet of member 0 that cannot be read"},
 		{"two bodies", "0a042a002a00", "more or less than one body"},
@@ -150,6 +152,7 @@ func TestWriterRefuses(t *testing.T) {
 		{&metasim.Leave{Cut: true}, "the server sets Cut itself"},
 		{&metasim.Leave{Result: make([]byte, wire.MaxControl)}, "a result has at most"},
 		{&metasim.Promise{NoSendBefore: metasim.Instant{Time: -1}}, "a promise at -1ns"},
+		{&metasim.Send{Channel: "X", Sent: metasim.Instant{Time: 1, Step: 1<<32 - 1}}, `a send on "X" at 1ns+4294967295: that is the last step`},
 		{wire.Hello{Name: long}, "a client with a name of 1025 bytes"},
 		{wire.Hello{Token: long}, "a token of 1025 bytes"},
 		{wire.Hello{Publications: []string{"A", "\xff"}}, `a publication called "\xff"`},
@@ -170,7 +173,7 @@ func TestWriterRefuses(t *testing.T) {
 func TestLargestPayload(t *testing.T) {
 	large := &metasim.Deliver{Number: 1 << 63, Message: metasim.Message{
 		From: 1<<32 - 1, Seq: 1 << 63, Channel: strings.Repeat("x", wire.MaxName), Payload: make([]byte, wire.MaxPayload),
-		Sent: metasim.Instant{Time: metasim.Forever, Step: 7}, Due: metasim.Infinity,
+		Sent: metasim.Instant{Time: metasim.Forever - 1, Step: 1<<32 - 2}, Due: metasim.Infinity,
 	}}
 	b := frames(t, wire.Packet{Member: 1<<32 - 1, Body: large})
 	got, err := wire.NewReader(bytes.NewReader(b), "peer").Read()

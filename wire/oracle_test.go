@@ -215,6 +215,7 @@ func (p *strict) instant(m *wirepb.Instant) metasim.Instant {
 	p.refuse(len(m.ProtoReflect().GetUnknown()) > 0, "an unknown field of an instant")
 	p.refuse(m.GetInfinity() && (m.GetTime() != 0 || m.GetStep() != 0), "an instant at infinity and at a time")
 	p.refuse(m.GetStep() > math.MaxUint32, "a step beyond 32 bits")
+	p.refuse(m.GetTime() == math.MaxInt64, "an instant at infinity that is written as a time")
 	if m.GetInfinity() {
 		return metasim.Infinity
 	}

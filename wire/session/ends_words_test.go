@@ -40,7 +40,7 @@ func rawBody(c *script.Command) (wire.Body, error) {
 		r.fail(err)
 		return &metasim.Promise{NoSendBefore: metasim.Instant(i)}, r.err
 	case "leave":
-		return &metasim.Leave{Now: r.instant("now"), Acked: r.number("ack")}, r.err
+		return &metasim.Leave{Now: r.instant("now"), Acked: r.number("ack"), Result: []byte(r.text("result"))}, r.err
 	case "failed":
 		return wire.Failed{Reason: word("a reason")}, r.err
 	case "goodbye":

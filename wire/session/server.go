@@ -2,7 +2,11 @@ package session
 
 import (
 	"crypto/subtle"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf8"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -135,6 +139,9 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 		ev.Client = m.client
 	case *metasim.Leave:
 		ev.Client, ev.Cut = m.client, false
+		if len(ev.Result) > 0 && (!json.Valid(ev.Result) || !utf8.Valid(ev.Result)) {
+			return nil, m.misbehaves("the result of a Leave is JSON in UTF-8, or empty", "its Leave has a result that is no JSON")
+		}
 	case wire.Failed:
 		m.done = true
 		return nil, &Refusal{Lost: true, Client: m.client, Cause: "it failed: " + ev.Reason}
@@ -207,6 +214,19 @@ func (m *member) misbehaves(text, cause string) *Refusal {
 	r := m.conn.refuse(m.number, wire.BadMessage, text)
 	r.Lost, r.Client, r.Cause = true, m.client, cause
 	return r
+}
+
+// Malformed tells the peer that it has sent what is not the protocol: each member, and whoever has not joined as member 0.
+// The caller ends the connection.
+func (s *Server) Malformed(c *Conn, text string) {
+	if len(c.members) == 0 {
+		c.refuse(0, wire.BadMessage, text)
+	}
+	for _, number := range slices.Sorted(maps.Keys(c.members)) {
+		if m := c.members[number]; !m.over {
+			c.refuse(number, wire.BadMessage, text)
+		}
+	}
 }
 
 // put sends a message to a client, unless it never joined or has had its last message.
