@@ -25,6 +25,33 @@ func TestPython(t *testing.T) {
 	s.clean()
 }
 
+// Clients in another language do what the built-in ones do, byte for byte: a stepper that goes on beyond the end of the run, and one that
+// pings. One that fails says why.
+func TestPythonModels(t *testing.T) {
+	python := strings.TrimSuffix(pythonEcho(t), `, "echo"`)
+	s := newStage(t)
+	const links = "links:\n  - {delay: 3ms}\n"
+	for name, c := range map[string]struct{ built, other, rest string }{
+		"source": {"model: source, with: {channel: X, period: 10ms}", `run: [PYTHON, "source", "X", "10000000"]`,
+			"  - {name: b, model: sink, with: {channels: [X]}}\n"},
+		"ping": {"model: ping, with: {out: X, in: Y, rounds: 7}", `run: [PYTHON, "ping", "X", "Y", "7"]`,
+			"  - {name: b, model: echo, with: {in: X, out: Y}}\n"},
+	} {
+		var digests []string
+		for _, how := range []string{c.built, strings.ReplaceAll(c.other, "PYTHON", python)} {
+			s.file("c.yaml", "name: x\nuntil: 95ms\nclients:\n  - {name: a, "+how+"}\n"+c.rest+links)
+			o, e := s.run("c.yaml")
+			require.Equal(t, 0, e.status, "%s: %s", name, e.err)
+			digests = append(digests, o.Digest)
+		}
+		require.Equal(t, digests[0], digests[1], name)
+	}
+	s.file("c.yaml", "name: x\nuntil: 95ms\nclients:\n  - {name: a, run: ["+python+", \"fail\", \"no fuel\"]}\n")
+	o, e := s.run("c.yaml")
+	require.Equal(t, 1, e.status)
+	require.Contains(t, o.Error, "it failed: no fuel")
+}
+
 // pythonEcho is a command in a scenario, up to the channels: a client that knows nothing but docs/protocol.md.
 func pythonEcho(t *testing.T) string {
 	t.Helper()

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""A metasim client that echoes: client.py echo IN OUT
+"""Metasim clients, written from docs/protocol.md with nothing but the standard library, to show that the page is enough:
 
-Written from docs/protocol.md with nothing but the standard library, to show that the page is enough. It reads
-METASIM_SERVER (unix:// or tcp://), METASIM_CLIENT and METASIM_TOKEN, publishes on OUT each message that it hears on IN,
-at the instant at which it hears it, and leaves when nothing more can come.
+    client.py echo IN OUT          publishes on OUT each message that it hears on IN, at the instant at which it hears it
+    client.py source OUT PERIOD    steps: publishes a count on OUT each PERIOD nanoseconds, as the built-in source
+    client.py ping OUT IN ROUNDS   publishes a count on OUT, and the next one at each answer, as the built-in ping
+    client.py fail REASON          fails at the start
+
+They read METASIM_SERVER (unix:// or tcp://), METASIM_CLIENT and METASIM_TOKEN.
 """
 
 import json
@@ -18,7 +21,7 @@ MAX_FRAME = 64 << 20
 
 # The bodies of a Packet.
 HELLO, WELCOME, START, GOODBYE, REFUSE = 2, 3, 4, 5, 6
-SEND, POLL_WAIT, LEAVE, DELIVERED, AUTHORIZE, INTRODUCE = 7, 10, 11, 12, 13, 14
+SEND, ADVANCE, POLL_WAIT, LEAVE, DELIVERED, AUTHORIZE, INTRODUCE, FAILED = 7, 9, 10, 11, 12, 13, 14, 15
 
 # Instants are pairs (time, step), so they compare as they should.
 ORIGIN = (0, 0)
@@ -105,6 +108,8 @@ class Connection:
 
     def write(self, packets):
         """Sends packets as one frame, in one write."""
+        if not packets:
+            return
         self.socket.sendall(struct.pack("<I", len(packets)) + packets)
 
     def read(self):
@@ -125,9 +130,9 @@ class Connection:
         return b
 
 
-class Echo:
-    def __init__(self, connection, source, target):
-        self.connection, self.source, self.target = connection, source, target
+class Client:
+    def __init__(self, connection, publish=(), subscribe=()):
+        self.connection, self.publish, self.subscribe = connection, publish, subscribe
         self.until = INFINITY  # the end of the run
         self.granted = ORIGIN  # exclusive
         self.now = ORIGIN
@@ -135,40 +140,40 @@ class Echo:
         self.inbox = []
         self.handled = 0
 
-    def run(self):
+    def publications(self):
+        return list(self.publish)
+
+    def join(self):
         hello = (number(1, VERSION) + text(2, os.environ["METASIM_CLIENT"]) + text(3, os.environ.get("METASIM_TOKEN", ""))
-                 + b"".join(text(4, channel) for channel in self.publications()) + text(5, self.source))
+                 + b"".join(text(4, c) for c in self.publications()) + b"".join(text(5, s) for s in self.subscribe))
         self.connection.write(packet(HELLO, hello))
         self.wait_for(START)
-        while self.granted < self.until:
-            answers = self.handle()
-            self.connection.write(answers + self.poll_wait())
-            self.wait_for(AUTHORIZE)
-        answers = self.handle()
-        self.connection.write(answers + self.leave())
+
+    def send(self, channel, payload):
+        return packet(SEND, text(1, channel) + instant(2, self.now) + data(3, payload))
+
+    def wait(self, packets, want, messages, promise=ORIGIN):
+        """Sends packets and a PollWait, and returns when it is answered."""
+        report = instant(1, self.now) + instant(2, promise) + instant(3, want) + number(4, self.handled)
+        self.connection.write(packets + packet(POLL_WAIT, data(1, report) + instant(2, want) + number(3, int(messages))))
+        self.wait_for(AUTHORIZE)
+
+    def leave(self, packets, result):
+        leave = instant(1, self.now) + number(2, self.handled) + data(3, result.encode())
+        self.connection.write(packets + packet(LEAVE, leave))
         self.wait_for(GOODBYE)
 
-    def publications(self):
-        return [self.target]
+    def fail(self, reason):
+        report = instant(1, self.now) + instant(2, self.now) + instant(3, self.now) + number(4, self.handled)
+        self.connection.write(packet(ADVANCE, data(1, report)) + packet(FAILED, text(1, reason)))
+        sys.exit("client.py: " + reason)
 
-    def poll_wait(self):
-        report = instant(1, self.now) + instant(3, INFINITY) + number(4, self.handled)
-        return packet(POLL_WAIT, data(1, report) + instant(2, INFINITY) + number(3, 1))
-
-    def leave(self):
-        return packet(LEAVE, instant(1, self.now) + number(2, self.handled) + data(3, self.result().encode()))
-
-    def result(self):
-        return json.dumps({"echoed": self.handled})
-
-    def handle(self):
-        """Handles what was delivered and is authorized, and returns the packets that it causes."""
-        packets = b""
+    def messages(self):
+        """Yields the payloads of what was delivered and is authorized; now is the instant of each."""
         while self.inbox and self.inbox[0][0] < self.granted:
             self.now, payload = self.inbox.pop(0)
-            packets += packet(SEND, text(1, self.target) + instant(2, self.now) + data(3, payload))
             self.handled += 1
-        return packets
+            yield payload
 
     def wait_for(self, what):
         seen = False
@@ -195,10 +200,76 @@ class Echo:
             sys.exit(f"client.py: the server sent a message of kind {kind}")
 
 
+class Echo(Client):
+    def __init__(self, connection, source, target):
+        super().__init__(connection, [target], [source])
+        self.target = target
+
+    def run(self):
+        self.join()
+        while self.granted < self.until:
+            self.wait(self.handle(), INFINITY, True)
+        self.leave(self.handle(), self.result())
+
+    def handle(self):
+        """Handles what was delivered and is authorized, and returns the packets that it causes."""
+        return b"".join(self.send(self.target, payload) for payload in self.messages())
+
+    def result(self):
+        return json.dumps({"echoed": self.handled})
+
+
+def echo(connection, source, target):
+    Echo(connection, source, target).run()
+
+
+def count(n):
+    return struct.pack("<Q", n)
+
+
+def source(connection, target, period):
+    client = Client(connection, [target], [])
+    client.join()
+    sent = 0
+    while True:
+        packets = client.send(target, count(sent))
+        sent += 1
+        step = (client.now[0] + int(period), 0)
+        if step >= client.granted:
+            client.wait(packets, step, False, promise=step)
+            packets = b""
+        if step >= client.granted:  # it is authorized to the end of the run, and that comes first
+            return client.leave(packets, json.dumps({"sent": sent}))
+        client.connection.write(packets)
+        client.now = step
+
+
+def ping(connection, target, answers, rounds):
+    client = Client(connection, [target], [answers])
+    client.join()
+    packets = client.send(target, count(0))
+    while client.granted < client.until:
+        client.wait(packets, INFINITY, True)
+        packets = b""
+        for _ in client.messages():
+            if client.handled == int(rounds):
+                return client.leave(packets, json.dumps({"rounds": client.handled}))
+            packets += client.send(target, count(client.handled))
+    client.leave(packets, json.dumps({"rounds": client.handled}))
+
+
+def fail(connection, reason):
+    client = Client(connection)
+    client.join()
+    client.fail(reason)
+
+
 def main():
-    if len(sys.argv) != 4 or sys.argv[1] != "echo":
-        sys.exit("usage: client.py echo IN OUT")
-    Echo(Connection(os.environ["METASIM_SERVER"]), sys.argv[2], sys.argv[3]).run()
+    kinds = {"echo": (echo, 2), "source": (source, 2), "ping": (ping, 3), "fail": (fail, 1)}
+    run, words = kinds.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
+    if run is None or len(sys.argv) != 2 + words:
+        sys.exit(__doc__)
+    run(Connection(os.environ["METASIM_SERVER"]), *sys.argv[2:])
 
 
 if __name__ == "__main__":
