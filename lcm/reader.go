@@ -31,6 +31,9 @@ func NewReader(r io.Reader) *Reader { return &Reader{src: bufio.NewReaderSize(r,
 // the last event is torn.
 func (r *Reader) Skipped() int64 { return r.skipped }
 
+// Offset returns where in the log the next event is looked for: what is before it was returned or skipped.
+func (r *Reader) Offset() int64 { return r.offset }
+
 // Next returns the next event; the caller may keep the payload. At the end it fails with io.EOF; if the log ends inside an
 // event, first with a *[TornError] and then with io.EOF; and with the error of the source.
 func (r *Reader) Next() (Event, error) {

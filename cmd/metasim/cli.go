@@ -24,11 +24,12 @@ import (
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	raw      io.Writer // out for files: every byte as it is
 }
 
 // plain returns streams on which nothing that others wrote is a command to a terminal.
 func (s streams) plain() streams {
-	return streams{s.in, &plain.Writer{To: s.out}, &plain.Writer{To: s.err}}
+	return streams{s.in, &plain.Writer{To: s.out}, &plain.Writer{To: s.err}, s.out}
 }
 
 // raw returns what is behind such a stream, for what is not text, or is meant for the terminal.

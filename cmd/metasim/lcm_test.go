@@ -134,7 +134,10 @@ func TestLCMCat(t *testing.T) {
 	require.Equal(t, 4, strings.Count(only.out, "\n"), "the pattern matches whole names")
 	require.Empty(t, only.err)
 	require.NotContains(t, only.out, "utime", "no types were given")
-	require.Empty(t, s.metasim("lcm", "cat", "run.lcmlog", "--channel", "nobody").out)
+	none := s.metasim("lcm", "cat", "run.lcmlog", "--channel", "POSES")
+	require.Equal(t, 2, none.status)
+	require.Empty(t, none.out)
+	none.says(t, `run.lcmlog has no channel "POSES"`, `did you mean "POSE"?`)
 
 	e = s.metasim("lcm", "cat", "run.lcmlog", "--types", "types", "--json")
 	golden.Equal(t, "testdata/lcm_cat.json", e.out)

@@ -39,29 +39,49 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("%s is damaged: %s; every whole event was read", e.File, e.what)
 }
 
-// read gives each event of a log to visit, in the order of the log. visit may keep the payload.
-func read(log io.Reader, visit func(lcm.Event) error) (Check, error) {
-	var check Check
-	var clock lcm.Clock
-	r := lcm.NewReader(log)
+// A follower reads a log, and goes on when the log has grown.
+type follower struct {
+	log   io.Reader   // to go on it must be an io.Seeker
+	wait  func() bool // nil: to the end only
+	clock lcm.Clock
+}
+
+// read gives each event to visit, in the order of the log. visit may keep the payload.
+func (f *follower) read(check *Check, visit func(lcm.Event) error) error {
+	for offset, skipped := int64(0), int64(0); ; {
+		r := lcm.NewReader(f.log)
+		if err := f.readOn(r, skipped, check, visit); err != nil || f.wait == nil || !f.wait() {
+			return err
+		}
+		offset, skipped, check.torn = offset+r.Offset(), check.skipped, nil // what is torn may be written by now
+		if seeker, ok := f.log.(io.Seeker); !ok {
+			return errors.New("it is no file that can grow; leave out --follow")
+		} else if _, err := seeker.Seek(offset, io.SeekStart); err != nil {
+			return err
+		}
+	}
+}
+
+// readOn reads to the end of what is there.
+func (f *follower) readOn(r *lcm.Reader, skipped int64, check *Check, visit func(lcm.Event) error) error {
 	for {
 		ev, err := r.Next()
-		check.skipped = r.Skipped()
+		check.skipped = skipped + r.Skipped()
 		switch {
 		case errors.As(err, &check.torn): // io.EOF comes next
 			continue
 		case errors.Is(err, io.EOF):
-			return check, nil
+			return nil
 		case err != nil:
-			return check, err
+			return err
 		}
 		check.Events++
-		if _, back := clock.Elapsed(ev.Time); back > 0 {
+		if _, back := f.clock.Elapsed(ev.Time); back > 0 {
 			check.back++
 			check.most = max(check.most, back)
 		}
 		if err := visit(ev); err != nil {
-			return check, err
+			return err
 		}
 	}
 }

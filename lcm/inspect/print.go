@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"metasim/lcm"
 	"metasim/lcm/types"
@@ -19,6 +21,31 @@ type PrintOptions struct {
 	// Channels is the name of a channel or an expression that matches whole names. Empty: all channels, also those with a line
 	// break in their name, which .* does not match.
 	Channels string
+	// Window bounds the times that are printed. Nil: all.
+	Window *Window
+	// Wait is called at the end of the log, before it is looked whether the log has grown; false ends. Nil: it is not waited.
+	Wait func() bool
+}
+
+// A Window is a part of a log, from From up to and without Until.
+type Window struct{ From, Until Bound }
+
+// A Bound is a time in microseconds, as in the log or from its first event. Without Set there is none.
+type Bound struct {
+	Micros   int64
+	Relative bool
+	Set      bool
+}
+
+// has reports whether an event is in the window. first is the stamp of the log's first event.
+func (w *Window) has(stamp, first int64) bool {
+	at := func(b Bound) int64 {
+		if b.Relative {
+			return first + b.Micros
+		}
+		return b.Micros
+	}
+	return w == nil || (!w.From.Set || stamp >= at(w.From)) && (!w.Until.Set || stamp < at(w.Until))
 }
 
 // A Printed says what was not well with a log that was printed.
@@ -27,13 +54,17 @@ type Printed struct {
 	Bad      int64 // messages that have the fingerprint of a type and do not decode as one
 	FirstBad int64 // the number of the first
 	Why      error // of the first
+	// Matched says whether a channel was among those that were wanted, and Channels lists those of the log.
+	Matched  bool
+	Channels []string
 }
 
 // Print writes the events of a log, one a line.
 func Print(w io.Writer, log io.Reader, o PrintOptions) (Printed, error) {
 	p := &printer{w: w, options: o, wanted: map[string]bool{}}
-	var err error
-	p.Check, err = read(log, p.print)
+	f := follower{log: log, wait: o.Wait}
+	err := f.read(&p.Check, p.print)
+	p.Channels = slices.Sorted(maps.Keys(p.wanted))
 	return p.Printed, err
 }
 
@@ -41,6 +72,7 @@ type printer struct {
 	w       io.Writer
 	options PrintOptions
 	wanted  map[string]bool // the channels seen so far
+	first   int64           // the stamp of the first event
 	text    []byte          // of the last message
 	Printed
 }
@@ -62,8 +94,12 @@ func (p *printer) print(ev lcm.Event) error {
 	if !asked {
 		wanted = p.options.Channels == "" || metasim.MatchSubscription(p.options.Channels, ev.Channel)
 		p.wanted[ev.Channel] = wanted
+		p.Matched = p.Matched || wanted
 	}
-	if !wanted {
+	if p.Events == 1 {
+		p.first = ev.Time
+	}
+	if !wanted || !p.options.Window.has(ev.Time, p.first) {
 		return nil
 	}
 	typ, err := p.decode(ev)

@@ -66,7 +66,9 @@ type typeSummary struct {
 // Summarize reads a log; file is its name.
 func Summarize(file string, log io.Reader, known *types.Set) (*Summary, Check, error) {
 	s := &Summary{File: file, channels: map[string]*channelSummary{}}
-	check, err := read(log, s.add)
+	var check Check
+	f := follower{log: log}
+	err := f.read(&check, s.add)
 	if err == nil {
 		s.finish(check, known)
 	}

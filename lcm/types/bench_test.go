@@ -24,7 +24,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		_, err := typ.encode(text)
+		_, err := typ.Encode(text)
 		require.NoError(b, err)
 	}
 }

@@ -298,6 +298,8 @@ func (f floatForm) append(b []byte, raw uint64) []byte {
 		return append(b, `"-Infinity"`...)
 	case raw == f.nan:
 		return append(b, `"NaN"`...)
+	case raw == f.sign: // readers of JSON in Python take -0 for an integer
+		return append(b, "-0.0"...)
 	case magnitude > f.inf:
 		return fmt.Appendf(b, `"NaN:%0*x"`, f.bits/4, raw)
 	}

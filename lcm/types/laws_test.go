@@ -15,7 +15,7 @@ func back(t require.TestingT, typ *Type, payload []byte) []byte {
 	text, err := typ.AppendJSON(nil, payload)
 	require.NoError(t, err)
 	require.True(t, json.Valid(text), "%s", text)
-	again, err := typ.encode(text)
+	again, err := typ.Encode(text)
 	require.NoError(t, err, "%s", text)
 	require.Equal(t, payload, again, "%s", text)
 	return text

@@ -36,7 +36,7 @@ func TestValues(t *testing.T) {
 		{"boo", "\x01", "true"},
 		{"boo", "\xff", "-1"},
 		{"flo", "\x3d\xcc\xcc\xcd", "0.1"},
-		{"flo", "\x80\x00\x00\x00", "-0"},
+		{"flo", "\x80\x00\x00\x00", "-0.0"},
 		{"flo", "\x7f\xc0\x00\x00", `"NaN"`},
 		{"flo", "\x7f\x80\x00\x01", `"NaN:7f800001"`},
 		{"flo", "\x7f\x80\x00\x00", `"Infinity"`},
@@ -67,7 +67,7 @@ func TestValues(t *testing.T) {
 		text, err := typ.AppendJSON(nil, payload)
 		require.NoError(t, err)
 		assert.Equal(t, want, string(text))
-		again, err := typ.encode(text)
+		again, err := typ.Encode(text)
 		require.NoError(t, err, want)
 		assert.Equal(t, payload, again)
 	}
@@ -75,7 +75,7 @@ func TestValues(t *testing.T) {
 	text, err := color.AppendJSON(nil, fingerprinted(color, 0, 0, 0, 1))
 	require.NoError(t, err)
 	require.Equal(t, `"RED"`, string(text), "an enum can be a message")
-	again, err := color.encode([]byte(" \"RED\"\n"))
+	again, err := color.Encode([]byte(" \"RED\"\n"))
 	require.NoError(t, err)
 	require.Equal(t, fingerprinted(color, 0, 0, 0, 1), again)
 }
@@ -127,7 +127,7 @@ func TestBadTexts(t *testing.T) {
 	s := parsed(t, lists+`struct all_t { int8_t i; byte b; boolean o; float f; double d; string s; byte bs[2]; int8_t l[2]; e_t e; one_t n; } enum e_t { A }`)
 	const good = `{"i":1,"b":2,"o":true,"f":1.5,"d":2,"s":"x","bs":"AAA=","l":[1,2],"e":"A","n":{"a":1,"b":2}}`
 	all := s.Lookup("p.all_t")
-	_, err := all.encode([]byte(good))
+	_, err := all.Encode([]byte(good))
 	require.NoError(t, err)
 	for _, c := range []struct{ old, new, want string }{
 		{`"i":1`, `"i":128`, `p.all_t.i: 128 is no int8_t; use a whole number that fits`},
@@ -158,18 +158,18 @@ func TestBadTexts(t *testing.T) {
 		{good, "\"\xff\"", `p.all_t: the JSON is not UTF-8; strings of other bytes are written {"base64": ...}`},
 		{good, strings.Repeat("[", maxNesting+2), `p.all_t: the JSON is not good at byte 5001: it nests deeper than 5000`},
 	} {
-		_, err := all.encode([]byte(strings.Replace(good, c.old, c.new, 1)))
+		_, err := all.Encode([]byte(strings.Replace(good, c.old, c.new, 1)))
 		require.EqualError(t, err, c.want)
 	}
 	list := s.Lookup("p.list_t")
-	_, err = list.encode([]byte(`{"n":2,"m":1,"v":[[1]]}`))
+	_, err = list.Encode([]byte(`{"n":2,"m":1,"v":[[1]]}`))
 	require.EqualError(t, err, "p.list_t.v: it has 1 elements, and n says 2; make them agree")
-	_, err = list.encode([]byte(`{"v":[[1],[2]],"n":2,"m":1}`))
+	_, err = list.Encode([]byte(`{"v":[[1],[2]],"n":2,"m":1}`))
 	require.NoError(t, err, "in any order")
 	tree := s.Lookup("p.tree_t")
-	_, err = tree.encode([]byte(strings.Repeat(`{"n":1,"kids":[`, maxDepth) + `{"n":0,"kids":[]}` + strings.Repeat(`]}`, maxDepth)))
+	_, err = tree.Encode([]byte(strings.Repeat(`{"n":1,"kids":[`, maxDepth) + `{"n":0,"kids":[]}` + strings.Repeat(`]}`, maxDepth)))
 	require.ErrorContains(t, err, "structs are nested deeper than 1000")
 	wide := parsed(t, "struct leaf { } struct wide { int16_t n; leaf v[n]; }").Lookup("wide")
-	_, err = wide.encode([]byte(`{"n":2001,"v":[` + strings.Repeat("{},", 2000) + `{}]}`))
+	_, err = wide.Encode([]byte(`{"n":2001,"v":[` + strings.Repeat("{},", 2000) + `{}]}`))
 	require.NoError(t, err, "beside one another there may be more")
 }

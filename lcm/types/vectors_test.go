@@ -69,7 +69,7 @@ func TestVectorsOfLCMGen(t *testing.T) {
 		text, err := typ.AppendJSON(nil, payload)
 		require.NoError(t, err)
 		assert.Equal(t, said[fields[0]], string(text))
-		again, err := typ.encode(text)
+		again, err := typ.Encode(text)
 		require.NoError(t, err)
 		assert.Equal(t, payload, again)
 	}

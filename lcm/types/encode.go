@@ -14,11 +14,9 @@ import (
 	"unicode/utf8"
 )
 
-// The inverse of AppendJSON: it shows that JSON loses nothing of a message.
-
-// encode makes a message of type t, with its fingerprint, of a JSON object as [Type.AppendJSON] writes it. Members may come
-// in any order; each has to be there, and the sizes of arrays have to agree with the members that are their sizes.
-func (t *Type) encode(text []byte) ([]byte, error) {
+// Encode is the inverse of [Type.AppendJSON]: it makes a message of type t, with its fingerprint, of a JSON object. Members
+// may come in any order; each has to be there, and the sizes of arrays have to agree with the members that are their sizes.
+func (t *Type) Encode(text []byte) ([]byte, error) {
 	v, err := parseJSON(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name, err)
