@@ -69,6 +69,36 @@ func TestLogIntoFiles(t *testing.T) {
 	require.Empty(t, partial)
 }
 
+// To standard output goes the file and nothing else.
+func TestLogToStandardOutput(t *testing.T) {
+	s := newStage(t)
+	dir := played(s)
+	require.Equal(t, 0, s.metasim("log", dir, "--lcm", "a.lcmlog", "--mcap", "a.mcap").status)
+	for flag, file := range map[string]string{"--lcm": "a.lcmlog", "--mcap": "a.mcap"} {
+		e := s.metasim("log", dir, flag, "-")
+		require.Equal(t, 0, e.status)
+		require.Equal(t, string(s.read(file)), e.out)
+		require.Contains(t, e.err, "-: ")
+		require.NoFileExists(t, filepath.Join(s.dir, "-"))
+	}
+	e := s.metasim("log", dir, "--lcm", "-", "--mcap", "-")
+	require.Equal(t, 2, e.status)
+	var out bytes.Buffer
+	full := &failing{left: 100}
+	require.Equal(t, 1, execute(t.Context(), []string{"log", filepath.Join(s.dir, dir), "--lcm", "-"}, streams{in: strings.NewReader(""), out: full, err: &out}))
+	require.Contains(t, out.String(), "no space left")
+}
+
+// failing is a file system that is soon full.
+type failing struct{ left int }
+
+func (f *failing) Write(b []byte) (int, error) {
+	if f.left -= len(b); f.left < 0 {
+		return 0, errors.New("no space left on device")
+	}
+	return len(b), nil
+}
+
 // With types, an MCAP file has JSON; what only looks like a message of a type is told.
 func TestLogWithTypes(t *testing.T) {
 	s := newStage(t)

@@ -86,10 +86,10 @@ func (f *logFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line, with the payloads")
 	flags.StringVar(&f.Client, "client", "", "only messages from or to the client of this `name`; with --lcm, from it (--sent) or to it (--delivered)")
-	flags.StringVar(&f.Log, "lcm", "", "write an LCM event log into this `file`, for lcm-logplayer and its like")
+	flags.StringVar(&f.Log, "lcm", "", "write an LCM event log into this `file`, for lcm-logplayer and its like; - is standard output")
 	flags.BoolVar(&f.sent, "sent", false, "with --lcm: what was sent, when it was sent (the default)")
 	flags.BoolVar(&f.delivered, "delivered", false, "with --lcm: what was delivered, when it was delivered")
-	flags.StringVar(&f.MCAP, "mcap", "", "write an MCAP `file`, for Foxglove, Lichtblick, PlotJuggler and their like")
+	flags.StringVar(&f.MCAP, "mcap", "", "write an MCAP `file`, for Foxglove, Lichtblick, PlotJuggler and their like; - is standard output")
 	flags.StringArrayVar(&f.Types, "types", nil, "with --mcap: also write messages of the types in the .lcm files of this `directory` as JSON; may be repeated")
 }
 
@@ -119,6 +119,7 @@ func exportLog(path string, f *logFlags, std streams) (err error) {
 	if f.delivered {
 		f.Of = export.Delivered
 	}
+	f.Stdout = std.raw
 	files, err := export.Open(run, f.Options)
 	if err != nil {
 		return badUsage(err)
@@ -142,7 +143,11 @@ func exportLog(path string, f *logFlags, std streams) (err error) {
 
 // printCount says what came of an export.
 func printCount(std streams, path string, c export.Count) {
-	fmt.Fprintf(std.out, "%s: %d messages, up to %v\n", path, c.Messages, metasim.Time(c.Last))
+	out := std.out
+	if path == export.Standard { // it has the file, and nothing else
+		out = std.err
+	}
+	fmt.Fprintf(out, "%s: %d messages, up to %v\n", path, c.Messages, metasim.Time(c.Last))
 	if c.Empty > 0 {
 		fmt.Fprintf(std.err, "warning: %s: %d messages have an empty payload, which LCM's tools in C read and those in Java skip\n",
 			path, c.Empty)

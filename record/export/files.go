@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 
-	"metasim/internal/atomicfile"
 	"metasim/lcm/types"
 	"metasim/record"
 	"metasim/record/journal"
@@ -20,7 +19,12 @@ type Options struct {
 	Types []string // directories of .lcm files, for the MCAP file
 	// Client is the name of the only client that is exported; empty for all.
 	Client string
+	// Stdout is where the file - goes.
+	Stdout io.Writer
 }
+
+// Standard is the path that stands for standard output.
+const Standard = "-"
 
 // Files is an export that has begun.
 type Files struct {
@@ -31,9 +35,24 @@ type Files struct {
 
 // A file is a sink with the file that it writes.
 type file struct {
-	*atomicfile.File
+	output
 	sink sink
 }
+
+// An output is a file until it is complete.
+type output interface {
+	io.Writer
+	Path() string
+	Commit() error
+	Discard() error
+}
+
+// standard is standard output, which stays open.
+type standard struct{ io.Writer }
+
+func (standard) Path() string   { return Standard }
+func (standard) Commit() error  { return nil }
+func (standard) Discard() error { return nil }
 
 // Open opens the journal of a run and begins the files. Discard must be called in the end.
 func Open(run *record.Run, o Options) (*Files, error) {
@@ -55,7 +74,7 @@ func (f *Files) begin(o Options) error {
 		return err
 	}
 	if o.Log != "" {
-		if err := f.add(o.Log, func(w io.Writer) (sink, error) { return newEventLog(w, v, cmp.Or(o.Of, Sent)), nil }); err != nil {
+		if err := f.add(o, o.Log, func(w io.Writer) (sink, error) { return newEventLog(w, v, cmp.Or(o.Of, Sent)), nil }); err != nil {
 			return err
 		}
 	}
@@ -68,17 +87,21 @@ func (f *Files) begin(o Options) error {
 			return err
 		}
 	}
-	return f.add(o.MCAP, func(w io.Writer) (sink, error) { return newMCAPFile(w, v, known, about(m)) })
+	return f.add(o, o.MCAP, func(w io.Writer) (sink, error) { return newMCAPFile(w, v, known, about(m)) })
 }
 
 // add begins a file.
-func (f *Files) add(path string, begin func(io.Writer) (sink, error)) error {
-	out, err := record.CreateFile(path, f.run.Dir.Path())
-	if err != nil {
-		return err
+func (f *Files) add(o Options, path string, begin func(io.Writer) (sink, error)) error {
+	var out output = standard{o.Stdout}
+	if path != Standard {
+		created, err := record.CreateFile(path, f.run.Dir.Path())
+		if err != nil {
+			return err
+		}
+		out = created
 	}
 	sink, err := begin(out)
-	f.files = append(f.files, file{File: out, sink: sink})
+	f.files = append(f.files, file{output: out, sink: sink})
 	return err
 }
 
