@@ -1,12 +1,14 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"metasim/lcm/bus"
@@ -108,29 +110,72 @@ func BuildVersion() string {
 }
 
 // openMirror begins to show the run on the public LCM network of the scenario; nil if there is none. A network that cannot
-// be opened does not stop the run: the mirror logs the cause and counts what it could not show.
-func openMirror(sc *scenarios.Scenario, o *Options) *mirror.Mirror {
+// be opened does not stop the run: the mirror logs the cause and counts what it could not show. But a file that cannot be
+// written does, and too few subscribers where the scenario waits for some.
+func openMirror(ctx context.Context, sc *scenarios.Scenario, o *Options) (*mirror.Mirror, error) {
 	if sc.PublicLCM == "" || o.Private {
-		return nil
+		return nil, nil
 	}
 	busOptions := bus.Options{Serve: true, Log: o.Log}
 	network, err := bus.Open(sc.PublicLCM, busOptions)
+	if err != nil && isFile(sc) {
+		return nil, fmt.Errorf("the run cannot be shown on %w; choose a place for the log that can be written", err)
+	}
 	if err != nil {
 		network = bus.Missing(sc.PublicLCM, err, busOptions)
 	}
+	if err := awaitSubscribers(ctx, sc, network, err); err != nil {
+		return nil, errors.Join(err, network.Close())
+	}
 	return mirror.New(mirror.Config{
-		Bus: network, Clients: sortedNames(sc), Naming: lcmnames.Naming{Suffix: sc.LCMSuffix}, Log: o.Log,
-	})
+		Bus: network, Clients: sortedNames(sc), Naming: lcmnames.Naming{Suffix: sc.LCMSuffix, Plain: sc.LCMPlain}, Log: o.Log,
+	}), nil
 }
 
-// closeMirror shows what is still queued, and returns how much was shown; nil if there is no mirror.
-func closeMirror(m *mirror.Mirror, sc *scenarios.Scenario, o *Options) *LCMOutcome {
-	if m == nil {
+// isFile reports whether a run is shown on an event log.
+func isFile(sc *scenarios.Scenario) bool { return strings.HasPrefix(sc.PublicLCM, "file:") }
+
+// awaitSubscribers waits until as many programs listen as the scenario asks for. missing says why there is no network.
+func awaitSubscribers(ctx context.Context, sc *scenarios.Scenario, network bus.Bus, missing error) error {
+	want := sc.LCMSubscribers
+	if want == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, sc.StartTimeout)
+	defer cancel()
+	for look := time.NewTicker(10 * time.Millisecond); ; {
+		n, known := network.Subscribers()
+		switch {
+		case missing != nil:
+			return fmt.Errorf("nobody can listen to the run: %w", missing)
+		case !known:
+			return fmt.Errorf("who listens to %s is not known here; leave lcm_subscribers out, or use tcpq://", sc.PublicLCM)
+		case n >= want:
+			look.Stop()
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			look.Stop()
+			return fmt.Errorf("%d of %d programs listen to %s after %v (%w); start the others, or lower lcm_subscribers",
+				n, want, sc.PublicLCM, sc.StartTimeout, context.Cause(ctx))
+		}
+	}
+}
+
+// closeMirror shows what is still queued, and returns how much was shown; nil if there is no mirror. Its error is that of an event
+// log that could not be written.
+func closeMirror(m *mirror.Mirror, sc *scenarios.Scenario, o *Options) (*LCMOutcome, error) {
+	if m == nil {
+		return nil, nil
+	}
 	st, err := m.Close()
-	if err != nil {
+	if err != nil && isFile(sc) {
+		err = fmt.Errorf("the event log of the run is not whole: %w", err)
+	} else if err != nil {
 		o.Log.Warn("the public LCM bus did not close well", "bus", sc.PublicLCM, "why", err)
+		err = nil
 	}
 	remedy := ""
 	if st.Bus.Overflow > 0 {
@@ -140,5 +185,5 @@ func closeMirror(m *mirror.Mirror, sc *scenarios.Scenario, o *Options) *LCMOutco
 		URL: sc.PublicLCM, Shown: st.Shown, Dropped: st.Dropped, Refused: st.Refused,
 		Sent: st.Bus.Sent, Failed: st.Bus.Failed, Unread: st.Bus.Dropped, Skipped: st.Bus.Skipped,
 		Overflow: st.Bus.Overflow, Remedy: remedy,
-	}
+	}, err
 }

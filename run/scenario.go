@@ -50,12 +50,13 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if r.record, err = newRecorder(dir, sc, &o); err != nil {
 		return nil, err
 	}
-	if err := r.open(table); err != nil {
+	if err := r.open(ctx, table); err != nil {
 		return nil, errors.Join(err, r.record.abandon())
 	}
 	out := r.serve(ctx)
-	out.LCM = closeMirror(r.mirror, sc, &o)
-	if err := errors.Join(r.live.close(), r.listeners.close(), r.record.finish(out)); err != nil && out.OK {
+	var shown error
+	out.LCM, shown = closeMirror(r.mirror, sc, &o)
+	if err := errors.Join(shown, r.live.close(), r.listeners.close(), r.record.finish(out)); err != nil && out.OK {
 		out.fail(err)
 	}
 	r.listeners.overflows(&o)
@@ -71,19 +72,21 @@ func makeDir(name, out string) (journal.Dir, error) {
 }
 
 // open opens all that the run needs. If it fails, nothing is left open.
-func (r *runner) open(table *delay.Table) (err error) {
+func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	sc, o := r.scenario, r.options
 	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc)); err != nil {
 		return err
 	}
 	r.clients = &clients{scenario: sc, options: o, dir: r.dir, listeners: r.listeners, scheduler: client.NewScheduler(), places: map[string]place{}}
-	r.mirror = openMirror(sc, o)
 	defer func() {
 		if err != nil {
-			closeMirror(r.mirror, sc, o)
-			err = errors.Join(err, r.listeners.close())
+			_, shown := closeMirror(r.mirror, sc, o)
+			err = errors.Join(err, shown, r.listeners.close())
 		}
 	}()
+	if r.mirror, err = openMirror(ctx, sc, o); err != nil {
+		return err
+	}
 	if r.server, err = server.New(r.config(table)); err != nil {
 		return err
 	}

@@ -292,7 +292,7 @@ func TestRate(t *testing.T) {
 func TestPublicLCM(t *testing.T) {
 	want := carryOut(t, parse(t, twoSources), options(t, "mem"))
 	file := filepath.Join(t.TempDir(), "shown.lcmlog")
-	for url, had := range map[string]bool{"file://" + filepath.ToSlash(file): true, "file:///no/such/dir/x": false} {
+	for url, had := range map[string]bool{"file://" + filepath.ToSlash(file): true, "tcpq://192.0.2.1:7700": false} {
 		sc := parse(t, twoSources)
 		sc.PublicLCM = url
 		o := options(t, "mem")

@@ -111,7 +111,7 @@ func (f *flowChecker) shown() {
 	if f.s.PublicLCM == "" {
 		return
 	}
-	naming := names.Naming{Suffix: f.s.LCMSuffix}
+	naming := names.Naming{Suffix: f.s.LCMSuffix, Plain: f.s.LCMPlain}
 	refused := map[string]bool{} // one problem for a channel of an entry is enough
 	check := func(from int, channel, sender, recipient string) {
 		p := f.entry(from)

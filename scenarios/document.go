@@ -17,6 +17,7 @@ import (
 // documentOf decodes a tree in which the schema and the checks found nothing wrong, and fills the defaults in.
 func documentOf(root *node) (document, error) {
 	d := document{MaxSteps: metasim.DefaultMaxSteps, StartTimeout: span(DefaultStartTimeout), PublicLCM: root.child("public_lcm").word()}
+	d.LCMSubscribers = int(root.child("lcm_subscribers").number(0))
 	text, err := json.Marshal(root.plain())
 	if err == nil {
 		err = json.Unmarshal(text, &d)
@@ -36,6 +37,7 @@ func (s *Scenario) expand() {
 	s.Name, s.Seed, s.Until, s.Rate, s.MaxSteps = d.Name, d.Seed, metasim.Time(d.Until), d.Rate, d.MaxSteps
 	s.StartTimeout, s.OutputLimit = time.Duration(d.StartTimeout), cmp.Or(int64(d.OutputLimit), defaultOutputLimit)
 	s.PublicLCM, s.LCMSuffix = absoluteURL(d.PublicLCM, s.Dir), d.LCMSuffix
+	s.LCMPlain, s.LCMSubscribers = d.LCMNames == "plain", d.LCMSubscribers
 	for i := range d.Clients {
 		e := &d.Clients[i]
 		c := Client{Entry: e.Name, Count: 1, Model: e.Model, With: e.With, Run: e.Run, Env: e.Env,

@@ -34,6 +34,12 @@ func (o *Overrides) apply(root *node) []problem.Problem {
 			problems = append(problems, problem.Problem{File: lcmFlag, Path: "public_lcm", Message: err.Error()})
 		}
 	}
+	if o.LCMNames != "" {
+		problems = append(problems, override(root, "--lcm-names", "lcm_names", o.LCMNames)...)
+	}
+	if o.LCMSubscribers != "" {
+		problems = append(problems, override(root, "--lcm-subscribers", "lcm_subscribers", o.LCMSubscribers)...)
+	}
 	return problems
 }
 

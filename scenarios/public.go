@@ -25,6 +25,9 @@ func (c *checker) publicLCM() {
 		c.fail(p, "%s", err)
 		return
 	}
+	if c.sound(path{"lcm_subscribers"}).number(0) > 0 && strings.HasPrefix(url, fileScheme) {
+		c.fail(path{"lcm_subscribers"}, "nobody listens to an event log; leave it out")
+	}
 	name, isFile := strings.CutPrefix(url, fileScheme)
 	if !isFile || c.dir.outside || c.sound(p).at.file == lcmFlag || filepath.IsLocal(filepath.FromSlash(name)) {
 		return

@@ -48,6 +48,10 @@ type Scenario struct {
 	PublicLCM string
 	// LCMSuffix stands on that network between a channel and the name of the sender. Empty: "@".
 	LCMSuffix string
+	// LCMPlain shows messages that were received on their own channels, without the name of the sender.
+	LCMPlain bool
+	// LCMSubscribers is for how many programs that listen to that network a run waits before it begins.
+	LCMSubscribers int
 	// Clients are all clients of the run, in the order of the file; names are unique.
 	Clients []Client
 	// Rules say how long messages travel; the last that matches decides.
@@ -97,6 +101,8 @@ type Overrides struct {
 	// PublicLCM replaces the URL of the file, as the flag --lcm takes it; empty: it stays. A path in it is relative to the
 	// working directory, and may lie anywhere.
 	PublicLCM string
+	// LCMNames and LCMSubscribers replace lcm_names and lcm_subscribers, as the flags take them; empty: they stay.
+	LCMNames, LCMSubscribers string
 	// AllowOutside lets file parameters reach beyond the scenario's directory.
 	AllowOutside bool
 }
@@ -111,10 +117,13 @@ type document struct {
 	StartTimeout span    `json:"start_timeout"`
 	OutputLimit  size    `json:"output_limit,omitzero"`
 	// PublicLCM is not resolved: where a run was shown does not change the run.
-	PublicLCM string        `json:"-"`
-	LCMSuffix string        `json:"lcm_suffix,omitempty"`
-	Clients   []clientEntry `json:"clients"`
-	Links     []object      `json:"links,omitempty"`
+	PublicLCM string `json:"-"`
+	LCMSuffix string `json:"lcm_suffix,omitempty"`
+	LCMNames  string `json:"lcm_names,omitempty"`
+	// LCMSubscribers likewise does not change the run, and is not resolved.
+	LCMSubscribers int           `json:"-"`
+	Clients        []clientEntry `json:"clients"`
+	Links          []object      `json:"links,omitempty"`
 }
 
 // A clientEntry is an element of a scenario's list of clients.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"metasim/internal/suggest"
 	"metasim/metasim"
 	"metasim/record"
 	"metasim/record/export"
@@ -80,6 +81,7 @@ func printLog(l *record.Log, asJSON bool, out io.Writer) error {
 type logFlags struct {
 	export.Options
 	json, sent, delivered bool
+	names                 string
 }
 
 func (f *logFlags) add(cmd *cobra.Command) {
@@ -89,6 +91,7 @@ func (f *logFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.Log, "lcm", "", "write an LCM event log into this `file`, for lcm-logplayer and its like; - is standard output")
 	flags.BoolVar(&f.sent, "sent", false, "with --lcm: what was sent, when it was sent (the default)")
 	flags.BoolVar(&f.delivered, "delivered", false, "with --lcm: what was delivered, when it was delivered")
+	flags.StringVar(&f.names, "lcm-names", "clients", "with --lcm --delivered of all clients: on CHANNEL@sender>recipient, `clients`, or on CHANNEL, plain")
 	flags.StringVar(&f.MCAP, "mcap", "", "write an MCAP `file`, for Foxglove, Lichtblick, PlotJuggler and their like; - is standard output")
 	flags.StringArrayVar(&f.Types, "types", nil, "with --mcap: also write messages of the types in the .lcm files of this `directory` as JSON; may be repeated")
 }
@@ -100,6 +103,8 @@ func (f *logFlags) check() (wanted bool, err error) {
 		err = errors.New("--sent and --delivered say what an event log has; use them with --lcm FILE")
 	case f.sent && f.delivered:
 		err = errors.New("an event log has either what was sent or what was delivered; use --sent or --delivered")
+	case f.names != "clients" && f.names != "plain":
+		err = fmt.Errorf("--lcm-names %q is unknown; %s", f.names, suggest.Word(f.names, []string{"clients", "plain"}))
 	case len(f.Types) > 0 && f.MCAP == "":
 		err = errors.New("--types says what an MCAP file has as JSON; use it with --mcap FILE")
 	case f.json && (f.Log != "" || f.MCAP != ""):
@@ -119,7 +124,7 @@ func exportLog(path string, f *logFlags, std streams) (err error) {
 	if f.delivered {
 		f.Of = export.Delivered
 	}
-	f.Stdout = std.raw
+	f.Stdout, f.Plain = std.raw, f.names == "plain"
 	files, err := export.Open(run, f.Options)
 	if err != nil {
 		return badUsage(err)

@@ -38,6 +38,9 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.how.Out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
 	flags.StringVar(&f.PublicLCM, "lcm", "", "show every message on the public LCM network of this `URL`: udpm://group:port?ttl=N,\n"+
 		"tcpq://host:port or file://path; off for none (default: public_lcm of the scenario)")
+	flags.StringVar(&f.LCMNames, "lcm-names", "", "on that network, show messages on their own channels: `plain`; or on CHANNEL@sender: clients\n"+
+		"(default: lcm_names of the scenario)")
+	flags.StringVar(&f.LCMSubscribers, "lcm-subscribers", "", "begin when so `many` programs listen to that network (default: lcm_subscribers of the scenario)")
 	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
 	flags.BoolVar(&f.how.NoTrace, "no-trace", false, "do not ask clients how long they compute, which a report on the run would show")
 	flags.BoolVar(&f.how.NoJournal, "no-journal", false, "keep no journal: the digest is all that is left, with nothing to log, replay, diff or report")

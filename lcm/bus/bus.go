@@ -77,6 +77,9 @@ type Bus interface {
 	Subscribe(patterns ...string) (*Subscription, error)
 	// Lossy reports whether a receiver misses messages that come faster than it reads. Then a publisher should pace them.
 	Lossy() bool
+	// Subscribers returns how many programs listen to the network, other than by this bus. On udpm they are those of this host.
+	// known is false where that cannot be known: for an event log, and for udpm elsewhere than on Linux.
+	Subscribers() (n int, known bool)
 	// Stats returns the counts so far.
 	Stats() Stats
 	// Close ends the bus and its subscriptions. It gives peers a few seconds to read what is queued for them.
@@ -124,6 +127,9 @@ func (c *counters) Stats() Stats {
 		Dropped: c.dropped.Load(), Lost: c.lost.Load(), Refused: c.refused.Load(),
 	}
 }
+
+// Subscribers is not known for most networks.
+func (c *counters) Subscribers() (int, bool) { return 0, false }
 
 // Lossy is false for all networks but udpm.
 func (c *counters) Lossy() bool { return false }

@@ -110,5 +110,8 @@ func (f *file) Close() error {
 		return nil
 	}
 	f.closed = true
-	return errors.Join(f.buf.Flush(), f.file.Close())
+	if f.err == nil {
+		f.err = f.buf.Flush()
+	}
+	return errors.Join(f.err, f.file.Close())
 }

@@ -171,6 +171,17 @@ func (s *tcpqServer) Subscribe(patterns ...string) (*Subscription, error) {
 	return s.subs.add(patterns, s.options.Queue)
 }
 
+func (s *tcpqServer) Subscribers() (n int, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.peers {
+		if len(p.patterns) > 0 {
+			n++
+		}
+	}
+	return n, true
+}
+
 func (s *tcpqServer) Close() error {
 	s.mu.Lock()
 	if s.closed {

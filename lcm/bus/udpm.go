@@ -90,6 +90,19 @@ func (u *udpm) Subscribe(patterns ...string) (*Subscription, error) {
 
 func (u *udpm) Lossy() bool { return true }
 
+func (u *udpm) Subscribers() (n int, known bool) {
+	u.sending.Lock()
+	defer u.sending.Unlock()
+	u.sender.room.look()
+	n = len(u.sender.room.known)
+	u.receiving.Lock()
+	defer u.receiving.Unlock()
+	if u.socket != nil && n > 0 {
+		n--
+	}
+	return n, u.sender.room.path != ""
+}
+
 func (u *udpm) Stats() Stats {
 	u.sending.Lock()
 	defer u.sending.Unlock()

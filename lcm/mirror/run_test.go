@@ -48,11 +48,10 @@ func TestTheDigestDoesNotKnowOfTheMirror(t *testing.T) {
 		want := carryOut(t, file, "off")
 		require.Nil(t, want.LCM)
 		for url, had := range map[string]bool{
-			"udpm://239.255.76.72:7672":                            netns.Given(),
-			"tcpq://127.0.0.1:7702":                                true,
-			"tcpq://127.0.0.1:7701":                                false, // another server has the port
-			"file://" + filepath.Join(t.TempDir(), "run.lcmlog"):   true,
-			"file://" + filepath.Join(t.TempDir(), "no/such/file"): false,
+			"udpm://239.255.76.72:7672":                          netns.Given(),
+			"tcpq://127.0.0.1:7702":                              true,
+			"tcpq://127.0.0.1:7701":                              false, // another server has the port
+			"file://" + filepath.Join(t.TempDir(), "run.lcmlog"): true,
 		} {
 			got := carryOut(t, file, url)
 			require.Equal(t, want.Digest, got.Digest, url)

@@ -34,6 +34,8 @@ func CheckChannel(name string) error {
 type Naming struct {
 	// Suffix separates a channel and the name of the sender. Empty: "@".
 	Suffix string
+	// Plain shows a message that was received on its own channel, as the client would have published it without a run.
+	Plain bool
 }
 
 // toMark separates the names of sender and recipient. No name of a client contains it.
@@ -42,7 +44,10 @@ const toMark = ">"
 // Channel returns the channel on which a message that sender sent on a channel is shown when it was received; or, with a
 // recipient, when it was delivered to that. The error is a *[NameError] if LCM cannot have this channel.
 func (n Naming) Channel(channel, sender, recipient string) (string, error) {
-	name := channel + cmp.Or(n.Suffix, "@") + sender
+	name := channel
+	if recipient != "" || !n.Plain {
+		name += cmp.Or(n.Suffix, "@") + sender
+	}
 	if recipient != "" {
 		name += toMark + recipient
 	}

@@ -20,6 +20,14 @@ func TestNamesHaveTheClientsAppended(t *testing.T) {
 	}
 }
 
+func TestPlainNamesAreThoseOfTheChannels(t *testing.T) {
+	for recipient, want := range map[string]string{"": "PING", "ponger": "PING@pinger>ponger"} {
+		name, err := Naming{Plain: true}.Channel("PING", "pinger", recipient)
+		require.NoError(t, err)
+		assert.Equal(t, want, name)
+	}
+}
+
 func TestANameBeyondLCMsIsRefusedWithWhatToShorten(t *testing.T) {
 	fits := strings.Repeat("C", 63-len("@a>bb"))
 	check := func(channel, recipient string) error {

@@ -65,15 +65,15 @@ func (e *encoder) value(t *Type, v any) *Error {
 		}
 	}
 	if len(object) > len(t.Members) {
-		return mismatch("there is no member %q; remove it", t.stranger(object))
+		return mismatch("there is no member %q; remove it", t.unknown(object))
 	}
 	e.counts = e.counts[:base]
 	e.depth--
 	return nil
 }
 
-// stranger returns the first name, in order, that is no member.
-func (t *Type) stranger(object map[string]any) string {
+// unknown returns the first name, in order, that is no member.
+func (t *Type) unknown(object map[string]any) string {
 	names := map[string]bool{}
 	for _, m := range t.Members {
 		names[m.Name] = true

@@ -83,9 +83,9 @@ func begin(t testing.TB, format string, w io.Writer, names []string) sink {
 	t.Helper()
 	switch v := whole(t, names...); format {
 	case "lcmlog":
-		return newEventLog(w, v, Sent)
+		return newEventLog(w, v, Sent, false)
 	case "delivered":
-		return newEventLog(w, v, Delivered)
+		return newEventLog(w, v, Delivered, false)
 	case "mcap":
 		m, err := newMCAPFile(w, v, nil, nil)
 		require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 type Options struct {
 	Log   string   // the path of an LCM event log; empty: none
 	Of    Kind     // what the log has: Sent (also the zero value) or Delivered
+	Plain bool     // deliveries are on the channels of the clients in the log, without their names
 	MCAP  string   // the path of an MCAP file; empty: none
 	Types []string // directories of .lcm files, for the MCAP file
 	// Client is the name of the only client that is exported; empty for all.
@@ -74,7 +75,7 @@ func (f *Files) begin(o Options) error {
 		return err
 	}
 	if o.Log != "" {
-		if err := f.add(o, o.Log, func(w io.Writer) (sink, error) { return newEventLog(w, v, cmp.Or(o.Of, Sent)), nil }); err != nil {
+		if err := f.add(o, o.Log, func(w io.Writer) (sink, error) { return newEventLog(w, v, cmp.Or(o.Of, Sent), o.Plain), nil }); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ const maxLogChannel = 255
 // from 0 in the order of walkJournal, so that neither decreases.
 //
 // Channels have their own names. But in a log of the deliveries of all clients, where a message can appear several times, they are
-// called CHANNEL@sender>recipient, as on the public bus.
+// called CHANNEL@sender>recipient, as on the public bus, unless plain names are asked for.
 //
 // Empty payloads are written, as lcm-logger does. The Java tools of LCM skip such an event as damaged.
 type eventLog struct {
@@ -30,9 +30,9 @@ type eventLog struct {
 }
 
 // newEventLog returns a writer of an event log to out. Close does not close out.
-func newEventLog(out io.Writer, v view, of Kind) *eventLog {
+func newEventLog(out io.Writer, v view, of Kind, plain bool) *eventLog {
 	buf := bufio.NewWriterSize(out, 1<<20)
-	return &eventLog{view: v, of: of, plain: of == Sent || !v.all, buf: buf, log: lcm.NewWriter(buf)}
+	return &eventLog{view: v, of: of, plain: plain || of == Sent || !v.all, buf: buf, log: lcm.NewWriter(buf)}
 }
 
 // Write writes an occurrence, if the log has it.

@@ -118,7 +118,7 @@ func TestLogOfOneClient(t *testing.T) {
 		var out bytes.Buffer
 		v, err := newView(names, client)
 		require.NoError(t, err)
-		l := newEventLog(&out, v, kind)
+		l := newEventLog(&out, v, kind, false)
 		_, err = walkJournal(names, r, l.Write)
 		require.NoError(t, err)
 		require.NoError(t, l.Close())
@@ -152,7 +152,7 @@ func made(channel string, at metasim.Time) *occurrence {
 
 func TestALogRefusesWhatReadersRefuse(t *testing.T) {
 	var out bytes.Buffer
-	l := newEventLog(&out, whole(t, "a", "b"), Sent)
+	l := newEventLog(&out, whole(t, "a", "b"), Sent, false)
 	for _, name := range []string{"", strings.Repeat("x", 256), "A\x00B"} {
 		require.ErrorContains(t, l.Write(made(name, 0)), fmt.Sprintf("the name %.100q has %d bytes and does not fit event logs", name, len(name)))
 	}

@@ -1,0 +1,104 @@
+package mirror_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"metasim/run"
+	"metasim/scenarios"
+)
+
+// shownPlain runs ping-pong on a network for one program that listens, under the names that its own programs expect.
+func shownPlain(t *testing.T, url, timeout string) (*run.Outcome, error) {
+	sc, _, err := scenarios.Load("../../scenarios/ping-pong.metasim.yaml", scenarios.Overrides{
+		PublicLCM: url, LCMNames: "plain", LCMSubscribers: "1", Set: []string{"start_timeout=" + timeout},
+	})
+	require.NoError(t, err)
+	return run.Scenario(t.Context(), sc, run.Options{Out: filepath.Join(t.TempDir(), "run")})
+}
+
+// The stock logger, which is started when the run waits for it, has the whole run from its first message on: what was received
+// is on the channels of the clients. When it has read all that came it does not say: it is given longer each time.
+func TestARunWaitsForTheStockLogger(t *testing.T) {
+	for _, url := range []string{"tcpq://127.0.0.1:7704", "udpm://239.255.76.78:7678"} {
+		for pause := 50 * time.Millisecond; ; pause *= 2 {
+			out, count := recorded(t, url, pause)
+			whole := uint64(count["PING"]+count["PONG"]) == out.Messages.Sent &&
+				uint64(count["PING@pinger>ponger"]+count["PONG@ponger>pinger"]) == out.Messages.Delivered
+			require.True(t, whole || pause < patience/4, "%s: %v", url, count)
+			if whole {
+				assert.Zero(t, count["PING@pinger"])
+				break
+			}
+		}
+	}
+}
+
+// recorded runs ping-pong for the logger, and counts the messages of each channel that it has after a pause.
+func recorded(t *testing.T, url string, pause time.Duration) (*run.Outcome, map[string]int) {
+	ended := make(chan *run.Outcome, 1)
+	go func() {
+		out, err := shownPlain(t, url, "20s")
+		assert.NoError(t, err)
+		ended <- out
+	}()
+	if address, ok := strings.CutPrefix(url, "tcpq://"); ok { // the logger does not try again
+		require.Eventually(t, func() bool {
+			conn, err := net.Dial("tcp", address)
+			return err == nil && conn.Close() == nil
+		}, patience, 10*time.Millisecond)
+	}
+	path, stop := logger(t, url)
+	out := <-ended
+	require.NoError(t, out.Err)
+	time.Sleep(pause)
+	stop()
+	count := map[string]int{}
+	for _, ev := range events(t, path) {
+		count[ev.Channel]++
+	}
+	return out, count
+}
+
+func TestARunThatNobodyListensToEndsWithTheReason(t *testing.T) {
+	for _, url := range []string{"tcpq://127.0.0.1:7705", "udpm://239.255.76.79:7679"} {
+		_, err := shownPlain(t, url, "100ms")
+		require.ErrorContains(t, err, "0 of 1 programs listen to "+url+" after 100ms")
+		require.ErrorContains(t, err, "start the others, or lower lcm_subscribers")
+	}
+	_, _, err := scenarios.Load("../../scenarios/ping-pong.metasim.yaml", scenarios.Overrides{PublicLCM: "file://x.lcmlog", LCMSubscribers: "1"})
+	require.ErrorContains(t, err, "nobody listens to an event log; leave it out")
+	_, _, err = scenarios.Load("../../scenarios/ping-pong.metasim.yaml", scenarios.Overrides{LCMNames: "short"})
+	require.ErrorContains(t, err, "lcm_names")
+}
+
+// An event log that cannot be written is an error: before the run where that is known, else after it.
+func TestALogThatCannotBeWritten(t *testing.T) {
+	_, err := shownPlain(t, "off", "1s")
+	require.NoError(t, err)
+	show := func(path string) (*run.Outcome, error) {
+		sc, _, err := scenarios.Load("../../scenarios/ping-pong.metasim.yaml", scenarios.Overrides{PublicLCM: "file://" + path})
+		require.NoError(t, err)
+		return run.Scenario(t.Context(), sc, run.Options{Out: filepath.Join(t.TempDir(), "run")})
+	}
+	_, err = show(filepath.Join(t.TempDir(), "no/such/file"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "choose a place for the log that can be written")
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("SKIPPED LOUDLY: this system has no /dev/full")
+	}
+	out, err := show("/dev/full")
+	require.NoError(t, err)
+	require.False(t, out.OK)
+	require.ErrorIs(t, out.Err, syscall.ENOSPC)
+	require.ErrorContains(t, out.Err, "the event log of the run is not whole")
+	require.NotEmpty(t, out.Digest)
+}
