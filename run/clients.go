@@ -47,7 +47,7 @@ type place struct {
 // start starts all clients that are not started elsewhere. It stops when the run ends.
 func (c *clients) start(ctx context.Context) {
 	if c.listeners.outside != nil && c.options.Ready != nil {
-		if err := c.options.Ready(c.listeners.outside.URL(), c.listeners.token); err != nil {
+		if err := c.options.Ready(reachable(c.listeners.outside.URL()), c.listeners.token); err != nil {
 			c.server.Fail(err)
 			return
 		}

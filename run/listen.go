@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 
 	"metasim/wire/transport"
 	"metasim/wire/transport/all"
@@ -57,6 +58,31 @@ func (l *listeners) overflows(o *Options) {
 	}
 	o.Log.Warn("the receive buffer of QUIC was too small for this run, and what did not fit was sent again, which took time; "+
 		"to allow a larger one: sudo sysctl -w net.core.rmem_max=7500000", "datagrams", l.outside.Dropped())
+}
+
+// reachable returns a URL that a client on another host can use: where the server listens at all interfaces, it has the
+// address of the one that leads out.
+func reachable(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return rawURL
+	}
+	if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsUnspecified() {
+		return rawURL
+	}
+	for _, anywhere := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} { // addresses for examples; nothing is sent
+		conn, err := net.Dial("udp", anywhere)
+		if err != nil {
+			continue // no way out
+		}
+		own, _, err := net.SplitHostPort(conn.LocalAddr().String())
+		if err = errors.Join(err, conn.Close()); err == nil {
+			u.Host = net.JoinHostPort(own, u.Port())
+			return u.String()
+		}
+	}
+	u.Host = net.JoinHostPort("localhost", u.Port())
+	return u.String()
 }
 
 // close stops listening. A server that has served has closed the listeners already.
