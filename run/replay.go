@@ -78,7 +78,7 @@ func replayProgram(r *record.Run, name string, o ReplayOptions) (*replay.Program
 	}
 	o.Env = slices.Concat(o.Env, env)
 	p := replayCommand(cl, append([]string{program}, cl.Run[1:]...), cl.WorkDir, o)
-	p.Patience = defaultPatience
+	p.Patience, p.Repeatable = defaultPatience, true
 	return p, nil
 }
 

@@ -71,6 +71,9 @@ func failed(err error) error { return withStatus(1, err) }
 // badUsage is the failure of a command whose arguments or files are wrong; nil if there is no error.
 func badUsage(err error) error { return withStatus(2, err) }
 
+// asRecorded is the exit status of a command that found no difference as far as there is a record: it ends before the run did.
+const asRecorded = 3
+
 func withStatus(status int, err error) error {
 	if err == nil {
 		return nil

@@ -45,7 +45,7 @@ func newDiff(std streams) *cobra.Command {
 			case !v.Equal:
 				return &failure{status: 1, err: errors.New("the runs differ"), printed: true}
 			case v.Until != nil:
-				return &failure{status: 3, err: errors.New("the runs are equal as far as both go"), printed: true}
+				return &failure{status: asRecorded, err: errors.New("the runs are equal as far as both go"), printed: true}
 			}
 			return nil
 		},

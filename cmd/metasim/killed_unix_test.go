@@ -31,10 +31,11 @@ func TestKilledByForce(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(s.dir, "k", "index"))
 
 	e := s.metasim("replay", "k")
+	require.Equal(t, 3, e.status)
 	require.Contains(t, e.out, "the same: ")
 	for _, name := range []string{"src", "echo", "heard"} {
 		e = s.metasim("replay", "k", "--client", name)
-		require.Equal(t, 0, e.status)
+		require.Equal(t, 3, e.status)
 		require.Contains(t, e.out, "the end: ")
 		require.NotContains(t, e.out, "it left")
 	}

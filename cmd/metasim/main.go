@@ -1,6 +1,7 @@
 // Command metasim runs several simulators, each in its own process, as one deterministic simulation.
 //
-// Exit status: 0 done, 1 the run failed, 2 bad usage or a bad scenario.
+// Exit status: 0 done, 1 the run failed, 2 bad usage or a bad scenario, 3 no difference as far as there is a record. docs/replay.md has
+// a table.
 package main
 
 import (

@@ -23,7 +23,8 @@ func newReplay(std streams) *cobra.Command {
 			"With --client: run that client alone, at full speed, against what was delivered to it then, and check that it sends\n" +
 			"exactly what it sent then. The same program runs as then: a built-in model, or the command of the scenario. A command\n" +
 			"after -- runs instead, for example a debugger: there is no time limit.\n\n" +
-			"Exit status: 0 the same, 1 different. The first difference is printed.",
+			"Exit status: 0 the same; 1 different, and the first difference is printed, or it could not be checked; 2 bad usage,\n" +
+			"or no run to replay; 3 the same as far as recorded: the run was killed, or its journal breaks off.",
 		Example: "  metasim replay runs/ping-pong-1\n" +
 			"  metasim replay runs/arm-3 --client controller -- gdb --args ./controller --fast",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -62,20 +63,23 @@ func replayDispatcher(r *record.Run, std streams) error {
 	if a.Difference != nil {
 		return failed(a.Difference)
 	}
-	if r.Manifest.Digest == "" {
+	if r.Killed() {
 		fmt.Fprintln(std.err, "note: the run was killed, and is replayed as far as it was recorded")
 	}
 	fmt.Fprintf(std.out, "the same: %d events in %d entries, %d effects\n", a.Events, a.Entries, a.Effects)
 	printDigests(std.out, a.Digest, a.SendsDigest, a.ResultsDigest)
-	return goodPart(a.Torn)
+	return goodPart(a.Torn, r.Killed())
 }
 
-// goodPart is the failure of a replay of a journal that breaks off; nil if it does not.
-func goodPart(torn error) error {
-	if torn == nil {
-		return nil
+// goodPart is the failure of a replay that could check only the beginning of a run; nil if it checked all of it.
+func goodPart(torn error, killed bool) error {
+	if torn != nil {
+		return withStatus(asRecorded, fmt.Errorf("only the good part of the journal was checked: %w", torn))
 	}
-	return failed(fmt.Errorf("only the good part of the journal was checked: %w", torn))
+	if killed {
+		return &failure{status: asRecorded, err: errors.New("the run was killed"), printed: true}
+	}
+	return nil
 }
 
 // replayClient replays one client.
@@ -98,7 +102,7 @@ func replayClient(ctx context.Context, r *record.Run, name string, command []str
 		return failed(c.Difference)
 	}
 	fmt.Fprintf(std.out, "the same: %s was given %d messages and sent %d; the end: %s\n", name, c.Delivered, c.Sent, c.End)
-	return goodPart(c.Torn)
+	return goodPart(c.Torn, c.CutOff)
 }
 
 // withoutInterrupt returns a context that does not end with Ctrl-C: at a terminal, Ctrl-C is for the debugger, which also

@@ -51,6 +51,48 @@ func TestReplayFindsADifference(t *testing.T) {
 	e.says(t, `message 9 of "pinger" is not what it was: then 8 bytes on "PING"`, "now it leaves at")
 }
 
+// TestReplayOfACrash: a program in a module of its own that crashes when it is replayed is told with the instant, the number of the
+// publish, and how it ended. Its library had more of what it published than had left it.
+func TestReplayOfACrash(t *testing.T) {
+	s := newStage(t)
+	flag := filepath.Join(s.dir, "flag")
+	program := embedder(t, "crasher.go.txt")
+	const first = `message 9 of "crasher" is not what it was: then 3 bytes on "OUT" at 5ms: "4.0"; now its connection ended, `
+	const more = `; it may have come up to message 11, as what it published last may not have left it`
+	for how, says := range map[string]string{
+		"exit":   first + "exit status 7" + more,
+		"return": first + "exit status 0" + more,
+		"kill":   first + "signal: killed" + more,
+		"once":   "exit status 7; but when it ran again, authorized from instant to instant, all was the same",
+		// The library sends what it has.
+		"panic": `message 11 of "crasher" is not what it was: then 3 bytes on "OUT" at 5ms: "4.2"; now its connection ended, exit status 2`,
+	} {
+		require.NoError(t, os.WriteFile(flag, nil, 0o644))
+		s.file("c.yaml", `name: crash
+until: 100ms
+clients:
+  - {name: source, model: source, with: {channel: IN, period: 1ms}}
+  - {name: crasher, run: ["`+program+`", IN, "`+flag+`", `+how+`]}
+  - {name: sink, model: sink, with: {channels: [OUT]}}
+links: [{delay: 2ms}]
+`)
+		require.Equal(t, 0, s.metasim("run", "c.yaml", "--out", how).status)
+		require.Equal(t, 0, s.metasim("replay", how, "--client", "crasher").status)
+		require.NoError(t, os.Remove(flag))
+		e := s.metasim("replay", how, "--client", "crasher")
+		require.Equal(t, 1, e.status)
+		require.Contains(t, e.err, says+"\n")
+		if how == "once" {
+			continue
+		}
+
+		require.Equal(t, 1, s.metasim("run", "c.yaml", "--out", how+"-again").status)
+		e = s.metasim("replay", how+"-again", "--client", "crasher")
+		require.Equal(t, 0, e.status, "it crashes as it did then")
+		require.Contains(t, e.out, "the end: its connection was lost, and the run failed")
+	}
+}
+
 func TestReplayRefuses(t *testing.T) {
 	s := newStage(t)
 	s.file("p.yaml", pingPong)

@@ -31,6 +31,8 @@ type exchange struct {
 	window  metasim.Window  // what it was given
 	granted metasim.Instant // how far it is authorized
 	over    bool            // it has had its last message
+	gone    bool            // it is no longer there, and did not leave
+	silent  bool            // it did not say why
 }
 
 // What the client is given ahead: as much as a dispatcher gives by default; and, if the client only sends, this many sends.
@@ -88,6 +90,7 @@ func (x *exchange) serve(conn wire.Conn) error {
 // disconnected takes the end of the connection before the last message.
 func (x *exchange) disconnected(err error) error {
 	cause := "its connection ended"
+	x.silent = true
 	switch {
 	case errors.As(err, new(*wire.ProtocolError)):
 		cause = "it sent what is not the protocol: " + err.Error()
@@ -102,6 +105,7 @@ func (x *exchange) lost(cause string) error {
 	if !x.joined {
 		return fmt.Errorf("client %q did not join: %s", x.name, cause)
 	}
+	x.gone = true
 	if err := x.tape.drain(); err != nil {
 		return err
 	}
@@ -199,7 +203,7 @@ func (x *exchange) reports(r metasim.Report, poll *metasim.PollWait) error {
 
 // isAhead reports whether the client has as much ahead as it should.
 func (x *exchange) isAhead() bool {
-	return x.window.Size() >= aheadBytes || x.tape.sends.Len() >= aheadSends
+	return x.tape.stepwise || x.window.Size() >= aheadBytes || x.tape.sends.Len() >= aheadSends
 }
 
 // answers reports whether the client needs no further authorization. One that computes needs none.
@@ -264,7 +268,7 @@ func (x *exchange) leaves(now *metasim.Leave) error {
 		!bytes.Equal(record.CanonicalResult(end.leave.Result), record.CanonicalResult(now.Result))):
 		x.differ(x.whereEnds(), leave("it left", end.leave), text)
 	default:
-		x.End, x.over = end.text, true
+		x.end()
 		x.server.Answer(now)
 	}
 	return nil
@@ -299,13 +303,18 @@ func (x *exchange) missing(now string) error {
 // stop ends the replay where the record ends, with the last message that the client received then.
 func (x *exchange) stop() {
 	end := x.tape.end
-	x.End, x.over = end.text, true
+	x.end()
 	switch {
 	case end.evict != nil:
 		x.server.Evict(end.evict)
 	case end.farewell:
 		x.server.Farewell(end.err)
 	}
+}
+
+// end notes that the client has had its last message, and how its part ended then.
+func (x *exchange) end() {
+	x.End, x.CutOff, x.over = x.tape.end.text, x.tape.end.cutOff, true
 }
 
 // differ ends the replay at a difference.

@@ -28,6 +28,8 @@ type Program struct {
 	// Patience is for how long the program may go on when its client has had its last message. After that ctx is cancelled.
 	// Zero: no limit, as the program may be a debugger.
 	Patience time.Duration
+	// Repeatable: Listen and Run can be called again. It is false for what a person gave, which may be a debugger.
+	Repeatable bool
 }
 
 // A Checked says what of a client was compared.
@@ -35,6 +37,7 @@ type Checked struct {
 	Sent      uint64 // sends that were as they were then
 	Delivered uint64 // deliveries that the client was given
 	End       string // how the client's part ended
+	CutOff    bool   // the record ends before the client's part did
 	// Torn is the *journal.TornError at which the journal breaks off, if it does: what is before that was checked.
 	Torn error
 	// Difference is the first; nil if there is none.

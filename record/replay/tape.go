@@ -25,7 +25,12 @@ type tape struct {
 	ledger *metasim.Ledger           // of all that was read
 	whole  bool                      // the journal was read to its end
 	torn   error                     // the *journal.TornError at which the journal breaks off
-	end    *ending                   // nil while there may be more
+
+	// stepwise gives as little as possible at once: up to the next instant at which the client can act, so that it must say what it has
+	// sent before it goes on. given up to reached.
+	stepwise bool
+	reached  metasim.Instant
+	end      *ending // nil while there may be more
 }
 
 // A step is what the client was given up to an authorization.
@@ -42,6 +47,7 @@ type ending struct {
 	evict     *metasim.Evict // it was told that it broke this rule; nil otherwise
 	farewell  bool           // it was told that the run was over, with err
 	err       error
+	cutOff    bool   // the record ends before the part of the client did
 	text      string // for a person
 }
 
@@ -106,10 +112,42 @@ func (t *tape) more() (step, bool, error) {
 			return step{}, false, err
 		}
 	}
-	if t.given.Len() == 0 {
+	switch {
+	case t.given.Len() == 0:
 		return step{}, false, nil
+	case t.stepwise:
+		s, err := t.part()
+		return s, err == nil, err
 	}
 	return t.given.Pop(), true, nil
+}
+
+// part returns the part of the next step that ends with the next instant at which the client can act: that of a message, or of its next
+// send.
+func (t *tape) part() (step, error) {
+	then, err := t.send(metasim.Infinity)
+	if err != nil {
+		return step{}, err
+	}
+	next := t.given.First()
+	limit := next.until
+	if len(next.messages) > 0 {
+		limit = metasim.Earlier(limit, next.messages[0].Message.Due.Add(0))
+	}
+	if then != nil && t.reached.Before(then.Sent.Add(0)) { // else the client has passed it
+		limit = metasim.Earlier(limit, then.Sent.Add(0))
+	}
+	n := 0
+	for n < len(next.messages) && next.messages[n].Message.Due.Before(limit) {
+		n++
+	}
+	s := step{next.messages[:n], limit}
+	next.messages = next.messages[n:]
+	if limit == next.until {
+		t.given.Pop()
+	}
+	t.reached = metasim.Later(t.reached, limit)
+	return s, nil
 }
 
 // advance reads one entry.
@@ -120,7 +158,7 @@ func (t *tape) advance() error {
 		t.end, t.whole = cmp.Or(t.end, t.over()), true
 		return nil
 	case errors.As(err, new(*journal.TornError)):
-		t.end, t.torn = cmp.Or(t.end, &ending{text: "the record ends there"}), err
+		t.end, t.torn = cmp.Or(t.end, &ending{cutOff: true, text: "the record ends there"}), err
 		return nil
 	case err != nil:
 		return err
@@ -181,7 +219,7 @@ func (t *tape) over() *ending {
 	m := t.run.Manifest
 	switch {
 	case t.run.Killed():
-		return &ending{text: "metasim was killed"}
+		return &ending{cutOff: true, text: "metasim was killed"}
 	case m.Lost == m.Clients[t.id]:
 		return &ending{lost: true, text: "its connection was lost, and the run failed"}
 	case m.Error != "":
