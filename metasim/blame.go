@@ -47,13 +47,15 @@ const (
 	Initializing
 	// Absent: From has not joined.
 	Absent
+	// Memory: To waits until From, which has come to Send, has handled what is held for it. See Config.Memory.
+	Memory
 )
 
 // String returns the reason in a word or two.
 func (r Reason) String() string {
 	names := [...]string{
 		Promised: "promise", NextEvent: "next event", Pending: "message to handle", Heard: "message to come", Paused: "pause",
-		Initializing: "initialization", Absent: "absence",
+		Initializing: "initialization", Absent: "absence", Memory: "memory",
 	}
 	if r == 0 || int(r) >= len(names) {
 		return "no reason"
@@ -86,6 +88,9 @@ func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 		return chain
 	}
 	d.updateSafeTimes()
+	if d.clients[id].use.short {
+		return append(chain, d.forMemory(id))
+	}
 	if limit := Earlier(d.end, d.permit); !d.forest.SafeTime(id.node()).Before(limit) {
 		if d.permit.Before(d.end) {
 			chain = append(chain, Hold{Hop: Hop{From: id, To: id}, Reason: Paused, Due: d.permit})
@@ -103,7 +108,19 @@ func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 		if h.Reason != Heard && !h.Blocked {
 			return chain
 		}
-		id = from
+		if id = from; d.clients[id].use.short {
+			return append(chain, d.forMemory(id))
+		}
+	}
+}
+
+// forMemory is the Hold of a client that waits for memory.
+func (d *Dispatcher) forMemory(id ClientID) Hold {
+	d.findSlowest()
+	m, c := &d.memory, &d.clients[id]
+	return Hold{
+		Hop: Hop{From: m.slowest, To: id}, Reason: Memory, Send: m.stands, Due: c.need(), Pending: d.clients[m.slowest].pending(),
+		Safe: d.safe(c),
 	}
 }
 
@@ -148,7 +165,7 @@ func (d *Dispatcher) hold(from, to ClientID) Hold {
 		h.Reason = Pending
 	}
 	// Where From waits its Send is not before its Safe, so that Send falls along the chain and the chain ends.
-	h.Blocked = c.waiting && !d.reaches(c, d.safe(c))
+	h.Blocked = c.waiting && (c.use.short || !d.reaches(c, d.safe(c)))
 	return h
 }
 

@@ -123,10 +123,10 @@ func TestBlame(t *testing.T) {
 	released := 0
 	for _, seed := range upTo(*seeds) {
 		w := newWorld(seed)
-		plain, err := newNetwork(w, 1, "")
+		plain, err := newNetwork(w, unbounded, "")
 		require.NoError(t, err)
 		require.NoError(t, plain.run(), "seed %d", seed)
-		n, err := newNetwork(w, 1, "")
+		n, err := newNetwork(w, unbounded, "")
 		require.NoError(t, err)
 		n.asks = true
 		require.NoError(t, n.run(), "seed %d", seed)

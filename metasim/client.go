@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"metasim/internal/fifo"
 	"metasim/metasim/safetime"
 )
 
@@ -24,7 +25,9 @@ type client struct {
 	sends  uint64  // how many it has sent
 
 	queue  queue
-	window Window // what it was given
+	window Window             // what it was given
+	given  fifo.Queue[uint32] // the places in the store of what is in window
+	use    use                // of memory
 
 	granted  Instant // it is authorized to act before this
 	woken    Instant // what it had to do when it was last authorized: it does nothing before
@@ -60,6 +63,18 @@ type publication struct {
 	channel string
 	links   []link  // in order of recipient; nil where common is set
 	common  *common // not nil where all links of the channel are alike
+}
+
+// A use is what a client has to do with the memory of the run.
+type use struct {
+	heard  bool    // somebody is sent what it publishes
+	held   int     // bytes of the messages that wait for it or that it has not acknowledged
+	span   Time    // how far it may be authorized ahead of what it does
+	spent  int     // bytes that it has sent, and what its reports count, since it was last authorized
+	short  bool    // it waits for memory
+	capped bool    // its span is why it was last authorized less far than was safe
+	burst  int     // bytes that it has sent at burstAt, by which one instant is kept from taking all memory
+	at     Instant // of burst
 }
 
 // A link is a Link with what the dispatcher counts on it.

@@ -12,6 +12,9 @@ const DefaultMaxSteps = 1000
 // DefaultAhead is how much a client is given ahead of what it has handled where a Config does not say: 1 MiB.
 const DefaultAhead = 1 << 20
 
+// DefaultMemory is the bound on what a run holds where a scenario does not say: 256 MiB.
+const DefaultMemory = 256 << 20
+
 // A Config is what the dispatcher knows before any client joins.
 type Config struct {
 	// Clients are the names of all that take part: at least one, unique, in any order. No other client may join.
@@ -25,8 +28,11 @@ type Config struct {
 	MaxSteps uint32
 	// Ahead bounds the bytes (payloads, and 64 for each message) that a client is given ahead of what it waits for and
 	// has not handled yet, so that a slow client has a bounded outbox. What is due at one instant is never split.
-	// Zero: DefaultAhead.
+	// Zero: DefaultAhead. A bound on memory may make it less, where there are many clients.
 	Ahead int
+	// Memory bounds the bytes of the messages that are sent and not handled yet, as memory.go counts them: who is ahead of
+	// the others waits for them. What must be on its way at one time may take more. Zero: no bound.
+	Memory int
 }
 
 // Validate names the first contradiction.
@@ -39,6 +45,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Ahead < 0 {
 		return fmt.Errorf("a client may be given %d bytes ahead; use a positive number, or 0 for %d", c.Ahead, DefaultAhead)
+	}
+	if c.Memory < 0 {
+		return fmt.Errorf("a run may hold %d bytes; use a positive number, or 0 for no bound", c.Memory)
 	}
 	names := slices.Sorted(slices.Values(c.Clients))
 	for i, name := range names {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // A network runs a world in one order: streams of which any part may be on its way, in both directions, a Settle that
@@ -20,13 +21,36 @@ type network struct {
 	lazy     int  // percent of the Settles that do not happen yet
 	asks     bool // for the Blame of all clients, before and after each event
 	released int  // how often a safe time rose then
-	cut      int  // when this many things have happened, a client is lost; 0: never
+	starved  int  // how often a client waited for memory after a Settle
+	config   Config
+	journal  []call // what was called, without the Settles that had no effect
+	cut      int    // when this many things have happened, a client is lost; 0: never
 
 	safe, granted []Instant
 	reached       *Reached // not answered yet
 	permit        Instant
 	finished      bool
 	happened      int
+}
+
+// A call is an event that was stepped, nil for a Settle, and what came of it.
+type call struct {
+	event   Event
+	effects string
+}
+
+// said is what a journal has of effects.
+func said(effects []Effect) string {
+	var s strings.Builder
+	for _, e := range effects {
+		switch e := e.(type) {
+		case *Authorize:
+			fmt.Fprint(&s, e.To, e.Until)
+		case *Deliver:
+			fmt.Fprint(&s, e.To, e.Number, e.Message.From, e.Message.Seq, e.Message.Due)
+		}
+	}
+	return s.String()
 }
 
 // A stream has an end where things are put in, a buffer that is flushed in parts, and things on their way.
@@ -51,13 +75,17 @@ func (s *stream[T]) take(r *rand.Rand, apart func(T) bool) T {
 	return x
 }
 
+// unbounded is an order in which there is no bound on memory; in order 1 it is one byte.
+const unbounded = 5
+
 func newNetwork(w *world, order uint64, planted string) (*network, error) {
 	r := rand.New(rand.NewPCG(w.seed, order))
 	delays := drawnDelays{seed: w.seed, apart: order%2 == 0}
 	if planted == "draws from one random stream in order of arrival" {
 		delays.shared = new(uint64)
 	}
-	c := Config{Delays: delays, Until: w.until, Ahead: w.ahead}
+	memory := []int{0, 1, 1000, 10_000, DefaultMemory}[order%unbounded] // no client may notice
+	c := Config{Delays: delays, Until: w.until, Ahead: w.ahead, Memory: memory}
 	n := len(w.actors)
 	for _, i := range r.Perm(n) {
 		c.Clients = append(c.Clients, w.actors[i].name)
@@ -67,7 +95,7 @@ func newNetwork(w *world, order uint64, planted string) (*network, error) {
 		return nil, err
 	}
 	nw := &network{
-		world: w, r: r, d: d, ledger: NewLedger(d.Names()), planted: planted, lazy: []int{0, 50, 90}[r.IntN(3)],
+		world: w, r: r, d: d, config: c, ledger: NewLedger(d.Names()), planted: planted, lazy: []int{0, 50, 90}[r.IntN(3)],
 		up: make([]stream[Event], n), down: make([]stream[Effect], n), actors: make([]*actor, n),
 		safe: make([]Instant, n), granted: make([]Instant, n),
 	}
@@ -106,6 +134,9 @@ func (n *network) step(ev Event) error {
 
 func (n *network) carry(ev Event, effects []Effect) error {
 	n.ledger.Observe(ev, effects)
+	if ev != nil || len(effects) > 0 {
+		n.journal = append(n.journal, call{ev, said(effects)})
+	}
 	for i, e := range effects {
 		switch e := e.(type) {
 		case *Deliver:
@@ -145,11 +176,12 @@ func (n *network) settle() error {
 			return fmt.Errorf("the forest was not told that the bounds of %s are %v, not %v", n.d.clients[i].name, b, known)
 		}
 	}
+	n.starved += len(n.d.Short())
 	if n.d.Now().Before(before) {
 		return fmt.Errorf("the run went back from %v to %v", before, n.d.Now())
 	}
 	for i := range n.d.clients {
-		if c := &n.d.clients[i]; c.waiting && c.need().Before(n.d.safe(c)) {
+		if c := &n.d.clients[i]; c.waiting && c.need().Before(n.d.safe(c)) && !c.use.short {
 			return fmt.Errorf("%s was overlooked: it waits for %v, and %v is safe", c.name, c.need(), n.d.safe(c))
 		}
 	}

@@ -40,7 +40,7 @@ func play(w *world, order uint64, planted string) (*outcome, error) {
 	for i, a := range n.actors {
 		o.transcripts = append(o.transcripts, a.transcript)
 		account := n.ledger.Account(ClientID(i))
-		account.Grants = 0 // they depend on real time
+		account.Grants = 0 // they depend on real time, and on the bound on memory
 		o.accounts = append(o.accounts, account)
 	}
 	if want := digestOf(n.actors); o.digest != want {

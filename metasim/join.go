@@ -36,6 +36,7 @@ func (d *Dispatcher) begin() {
 		}
 	}
 	d.connect()
+	d.share()
 	d.phase = epsilon
 	for i := range d.clients {
 		if d.clients[i].state != gone {

@@ -22,15 +22,48 @@ func (m *Message) Compare(n *Message) int {
 	return cmp.Or(m.Due.Compare(n.Due), m.Sent.Compare(n.Sent), cmp.Compare(m.From, n.From), cmp.Compare(m.Seq, n.Seq))
 }
 
+// A store holds the messages that wait for anyone, each once for all its recipients. A place stays a message's until its last
+// recipient has handled it.
+type store struct {
+	messages []stored
+	free     []uint32 // places where there is none
+}
+
+// A stored is what all recipients of a message share. Who sent it, and when, is in the entries of their queues.
+type stored struct {
+	payload []byte
+	channel string
+	seq     uint64
+	users   uint32 // copies that wait for a recipient, or that it was given and has not acknowledged
+}
+
+// add stores a message that nobody waits for yet, and returns its place.
+func (s *store) add(m *Message) uint32 {
+	v := stored{payload: m.Payload, channel: m.Channel, seq: m.Seq}
+	if n := len(s.free); n > 0 {
+		place := s.free[n-1]
+		s.free = s.free[:n-1]
+		s.messages[place] = v
+		return place
+	}
+	s.messages = append(s.messages, v)
+	return uint32(len(s.messages) - 1)
+}
+
+// remove frees a place.
+func (s *store) remove(place uint32) {
+	s.messages[place] = stored{}
+	s.free = append(s.free, place)
+}
+
 // A queue holds the messages that wait for one recipient, the next one on top, in the order of Message.Compare.
 //
 // It is a heap of its own with four branches, half as deep as one of two. What is moved are entries of thirty-two bytes, not
-// messages of ninety: they stay in their places, and are looked at only where one client sent two at one instant. A
+// messages of ninety: those stay in the store, and are looked at only where one client sent two at one instant. A
 // pq.Queue of messages, to which the benchmark beside the test compares it, takes up to twice as long.
 type queue struct {
-	heap     []entry
-	messages []Message
-	free     []uint32 // places in messages where there is none
+	heap  []entry
+	store *store
 }
 
 // An entry is what nearly always decides about the order of a message, and the place of the message.
@@ -65,12 +98,13 @@ func (q *queue) before(e, f *entry) bool {
 	case e.from != f.from:
 		return e.from < f.from
 	}
-	return q.messages[e.place].Seq < q.messages[f.place].Seq
+	return q.store.messages[e.place].seq < q.store.messages[f.place].seq
 }
 
-func (q *queue) push(m Message) {
+// push adds a message that has a place in the store.
+func (q *queue) push(m *Message, place uint32) {
 	e := entry{
-		due: m.Due.Time, dueStep: m.Due.Step, sent: m.Sent.Time, sentStep: m.Sent.Step, from: m.From, place: q.store(m),
+		due: m.Due.Time, dueStep: m.Due.Step, sent: m.Sent.Time, sentStep: m.Sent.Step, from: m.From, place: place,
 	}
 	q.heap = append(q.heap, e)
 	h := q.heap
@@ -86,31 +120,20 @@ func (q *queue) push(m Message) {
 	h[i] = e
 }
 
-// store stores a message, and returns its place.
-func (q *queue) store(m Message) uint32 {
-	if n := len(q.free); n > 0 {
-		place := q.free[n-1]
-		q.free = q.free[:n-1]
-		q.messages[place] = m
-		return place
-	}
-	q.messages = append(q.messages, m)
-	return uint32(len(q.messages) - 1)
-}
-
-// pop removes and returns the next message; the queue must not be empty.
-func (q *queue) pop() Message {
+// pop removes the next message, and returns it and its place, where it stays; the queue must not be empty.
+func (q *queue) pop() (Message, uint32) {
 	h := q.heap
-	place, last := h[0].place, h[len(h)-1]
+	e, last := h[0], h[len(h)-1]
 	h = h[:len(h)-1]
 	q.heap = h
 	if len(h) > 0 {
 		q.sink(last)
 	}
-	m := q.messages[place]
-	q.messages[place].Payload = nil // so that it can be freed
-	q.free = append(q.free, place)
-	return m
+	m := &q.store.messages[e.place]
+	return Message{
+		From: e.from, Seq: m.seq, Channel: m.channel, Sent: Instant{Time: e.sent, Step: e.sentStep},
+		Due: Instant{Time: e.due, Step: e.dueStep}, Payload: m.payload,
+	}, e.place
 }
 
 // sink puts an entry where the top was, or below.

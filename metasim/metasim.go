@@ -30,6 +30,8 @@ type Dispatcher struct {
 	touched []safetime.Node  // the clients whose bounds may have changed since the forest was told
 	moved   []safetime.Node  // the clients that the next Settle looks at, as far as that is known
 
+	store   store // the messages that are sent and not handled
+	memory  memory
 	effects effects
 	dues    []Instant // scratch of transmit
 }
@@ -48,7 +50,7 @@ func New(c Config) (*Dispatcher, error) {
 		d.end = At(c.Until)
 	}
 	for i, name := range c.Clients {
-		d.clients[i] = client{id: ClientID(i), name: name}
+		d.clients[i] = client{id: ClientID(i), name: name, queue: queue{store: &d.store}}
 	}
 	return d, nil
 }
@@ -126,6 +128,8 @@ type Status struct {
 	Need         Instant // the earlier of Want and the first message that wakes it, where one is on its way
 	Queued       int     // messages that wait for it
 	Given        int     // deliveries that it has not acknowledged
+	Held         int     // bytes of both
+	Short        bool    // it waits for memory, and for no client otherwise: see Config.Memory
 }
 
 // Status returns what is known of a client.
@@ -134,6 +138,6 @@ func (d *Dispatcher) Status(id ClientID) Status {
 	return Status{
 		Name: c.name, Joined: c.state != absent, Gone: c.state == gone, Clock: c.clock, NoSendBefore: c.floor,
 		NextEvent: c.next, Granted: c.granted, Safe: d.safe(c), Waiting: c.waiting, Want: c.want, Need: c.need(),
-		Queued: c.queue.len(), Given: c.window.given.Len(),
+		Queued: c.queue.len(), Given: c.window.given.Len(), Held: c.use.held, Short: c.use.short,
 	}
 }

@@ -48,6 +48,8 @@ func (d *Dispatcher) report(c *client, r *Report) bool {
 	if d.broke(c, c.checkReport(r.Now, floor)) || d.broke(c, c.acknowledge(r.Acked)) {
 		return false
 	}
+	d.releaseHandled(c)
+	c.use.spent += d.memory.report
 	c.clock = r.Now
 	c.floor = floor
 	c.next = Later(promised, Later(floor, r.NextEvent))
@@ -71,6 +73,7 @@ func (d *Dispatcher) leave(ev *Leave) {
 	if !c.polled && d.phase == epsilon {
 		d.initializing--
 	}
+	d.releaseAll(c)
 	d.touch(c)
 	*c = client{
 		id: c.id, name: c.name, state: gone, touched: true, pubs: c.pubs, clock: c.clock, floor: Infinity, next: Infinity,

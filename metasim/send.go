@@ -19,9 +19,10 @@ func (d *Dispatcher) send(ev *Send) {
 	c.floor = Later(c.floor, ev.Sent) // sends never go back in time: each is a promise
 	m := Message{From: c.id, Seq: c.sends, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload}
 	c.sends++
+	place := d.store.add(&m)
 	if pub.common != nil {
 		for _, to := range pub.common.to {
-			if !d.transmit(to, pub.common.model, 0, m) {
+			if !d.transmit(to, pub.common.model, 0, m, place) {
 				return
 			}
 		}
@@ -29,17 +30,18 @@ func (d *Dispatcher) send(ev *Send) {
 	for i := range pub.links {
 		l := &pub.links[i]
 		l.count++
-		if !d.transmit(l.to, l.model, l.count-1, m) {
+		if !d.transmit(l.to, l.model, l.count-1, m, place) {
 			return
 		}
 		if from, to := c.id.node(), l.to.node(); d.forest != nil && d.forest.IsParent(from, to) {
 			d.forest.LinkRose(from, to, l.model) // a link that keeps the order may just have delivered later
 		}
 	}
+	d.kept(c, place, ev.Sent)
 }
 
 // transmit sends a message over one link, as its n-th. It returns false when that ended the run.
-func (d *Dispatcher) transmit(id ClientID, model Link, n uint64, m Message) bool {
+func (d *Dispatcher) transmit(id ClientID, model Link, n uint64, m Message, place uint32) bool {
 	d.dues = model.Transit(d.dues[:0], n, m.Sent, len(m.Payload))
 	to := &d.clients[id]
 	if len(d.dues) == 0 {
@@ -58,7 +60,7 @@ func (d *Dispatcher) transmit(id ClientID, model Link, n uint64, m Message) bool
 			return false
 		}
 		if to.state != gone {
-			to.queue.push(m)
+			d.enqueue(to, &m, place)
 			d.touch(to)
 		}
 		d.effects.queue(id, &m)

@@ -16,12 +16,13 @@ func (d *Dispatcher) settle() {
 		return
 	}
 	d.updateSafeTimes()
+	d.weigh()
 	slices.Sort(d.moved)
 	for _, node := range slices.Compact(d.moved) {
 		if c := &d.clients[node]; c.state != gone {
 			c.safe = d.safe(c)
 			d.grant(c)
-			d.forest.Watch(node, c.alarm(d.end))
+			d.forest.Watch(node, d.alarm(c))
 		}
 	}
 	d.moved = d.moved[:0]
@@ -70,12 +71,12 @@ func (d *Dispatcher) reaches(c *client, safe Instant) bool {
 
 // alarm is the least safe time from which on grant may do something for a client, unless something else happens first. It
 // mirrors the conditions of grant.
-func (c *client) alarm(end Instant) Instant {
+func (d *Dispatcher) alarm(c *client) Instant {
 	switch {
-	case c.state == gone:
+	case c.state == gone || c.use.short || !c.waiting && d.used(c):
 		return Infinity
 	case c.waiting:
-		return Earlier(end, c.need().Add(0))
+		return Earlier(d.end, c.need().Add(0))
 	}
 	return At(c.granted.Time.Add(max(1, (c.granted.Time-c.clock.Time)/2)))
 }
@@ -86,25 +87,28 @@ func (c *client) alarm(end Instant) Instant {
 //
 // A client that computes is authorized ahead of its next wait, so that it need not ask, where that gives it enough to go on
 // with: half as much again as what it has before it.
+//
+// A client that others hear is authorized no further than memory allows.
 func (d *Dispatcher) grant(c *client) {
 	if !c.granted.Before(c.safe) {
 		return
 	}
-	need := c.need()
+	need, limit := c.need(), d.affordable(c)
 	switch {
 	case c.waiting && !need.Before(c.safe) && c.safe != d.end:
 		return
 	case !c.waiting:
 		need = Start // it needs nothing: all of it is ahead
-		if gain := c.safe.Time - c.granted.Time; gain == 0 || gain < (c.granted.Time-c.clock.Time)/2 {
+		if gain := limit.Time - c.granted.Time; gain == 0 || gain < (c.granted.Time-c.clock.Time)/2 {
 			return
 		}
 	}
-	until := d.deliver(c, need)
+	until := d.deliver(c, need, limit)
 	if !c.granted.Before(until) {
 		return
 	}
 	c.granted = until
+	d.authorized(c, limit)
 	if c.waiting {
 		c.woken = Earlier(need, until)
 		c.waiting = false
@@ -112,24 +116,29 @@ func (d *Dispatcher) grant(c *client) {
 	d.effects.authorize(c.id, until, d.quietUntil(c))
 }
 
-// deliver gives a client what is due before its safe time, and returns the instant before which everything was given. That is
-// its safe time, or earlier where the client has what it needs and Config.Ahead bytes ahead of that.
-func (d *Dispatcher) deliver(c *client, need Instant) (until Instant) {
-	for c.queue.due().Before(c.safe) {
+// deliver gives a client what is due before a limit, and returns the instant before which everything was given. That is the
+// limit, or earlier where the client has what it needs and Config.Ahead bytes ahead of that.
+func (d *Dispatcher) deliver(c *client, need, limit Instant) (until Instant) {
+	for c.queue.due().Before(limit) {
 		due := c.queue.due()
 		if need.Before(due) && c.window.Size() >= d.config.Ahead && !c.window.split(due) {
 			return due // hold back the rest, but never a part of what is due at one instant
 		}
 		e := d.effects.deliver(c.id)
-		e.Message = c.queue.pop()
+		var place uint32
+		e.Message, place = c.queue.pop()
+		c.given.Push(place)
 		e.Number = c.window.Give(due, len(e.Message.Payload))
 	}
-	return c.safe
+	return limit
 }
 
 // quietUntil returns the latest instant such that no report of the client lets a waiting client go on, as long as the client
 // may still send at that instant.
 func (d *Dispatcher) quietUntil(c *client) Instant {
+	if len(d.memory.short) > 0 {
+		return Start // a report says what was handled, and that frees memory
+	}
 	return d.graph.QuietUntil(c.id.node(), func(node safetime.Node) Instant {
 		if to := &d.clients[node]; to.waiting && to.state != gone {
 			return to.need()

@@ -100,3 +100,17 @@ func (e *StepsError) Error() string {
 	return fmt.Sprintf("more than %d steps at %v: %s; give a link of it a delay, or raise max_steps",
 		e.MaxSteps, e.At.Time, e.Cycle)
 }
+
+// A MemoryError ends a run in which one client sends more at one instant than the run may hold: time stands still there, and
+// nothing that others do could make room.
+type MemoryError struct {
+	Client string
+	At     Instant
+	Bytes  int // that it has sent there, as Config.Memory counts them
+	Bound  int // Config.Memory, or 64 MiB if that is more
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("client %q sent %d bytes at %v alone, with what each delivery takes; the bound is %d; "+
+		"let it send over some time, or raise memory", e.Client, e.Bytes, e.At, e.Bound)
+}

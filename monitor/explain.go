@@ -125,6 +125,8 @@ func hop(shot *server.Snapshot, h *metasim.Hold) string {
 	}
 	why := ""
 	switch h.Reason {
+	case metasim.Memory:
+		return fmt.Sprintf("%s at %v waits for memory: %s is %v behind", name(shot, h.To), shot.Clients[h.To].Clock, from, h.Due.Time-h.Send.Time)
 	case metasim.Promised:
 		why = fmt.Sprintf("%s promised nothing before %v%s", from, h.Send, delay)
 	case metasim.NextEvent:

@@ -84,7 +84,7 @@ func (m *Monitor) row(shot *server.Snapshot, i int) Client {
 		Name: c.Name, State: c.State.String(), SinceS: (shot.Wall - c.Since).Seconds(), Peer: c.Peer,
 		PID: m.process(c).PID, At: instant(c.Clock), Safe: instant(metasim.Later(c.Safe, c.Granted)), Granted: instant(c.Granted),
 		Queued: c.Queued, Given: c.Given, Sent: c.Sent, Delivered: c.Delivered, Grants: c.Grants,
-		BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), Blame: m.blame[i],
+		BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), MemoryS: c.Starved.Seconds(), Blame: m.blame[i],
 	}
 	if c.State == server.Absent {
 		row.rank = 1 // the others wait for it
@@ -93,6 +93,7 @@ func (m *Monitor) row(shot *server.Snapshot, i int) Client {
 		return row
 	}
 	row.Want = within(c.Want)
+	row.Short = c.Short
 	switch {
 	case c.Held:
 		row.Holder, row.Root = shot.Clients[c.Holder].Name, shot.Clients[c.Root].Name

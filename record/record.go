@@ -157,7 +157,7 @@ func (r *Run) Config() (metasim.Config, error) {
 	if err != nil {
 		return metasim.Config{}, err
 	}
-	return metasim.Config{Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead}, nil
+	return metasim.Config{Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead, Memory: m.Memory}, nil
 }
 
 // InProcess names the clients that lived in the server's process.

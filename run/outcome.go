@@ -20,7 +20,7 @@ func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outc
 		Scenario: scenario, Seed: seed, OK: r.Err == nil, Deterministic: r.Deterministic, Digests: digests(r),
 		EndNS: int64(r.Totals.End.Time), WallS: r.Wall.Seconds(), RunDir: dir, Err: r.Err,
 		Messages: Messages{r.Totals.Sent, r.Totals.Delivered, r.Totals.Dropped, r.Totals.Undelivered},
-		Traffic:  r.Traffic, Wakeups: r.Wakeups,
+		Traffic:  r.Traffic, Wakeups: r.Wakeups, MemoryBytes: r.Memory, HeldBytes: r.Held,
 	}
 	if r.Err != nil {
 		o.Error = r.Err.Error()
@@ -29,7 +29,7 @@ func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outc
 		o.Clients = append(o.Clients, ClientOutcome{
 			Name: c.Name, Digest: c.Digest.String(), SendsDigest: fmt.Sprintf("%016x", c.Sends), Sent: c.Sent, Delivered: c.Delivered,
 			EndNS: int64(c.End.Time), EndStep: c.End.Step, Grants: c.Grants,
-			BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), Exit: exit(c, r.Err), Result: result(c.Account),
+			BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), MemoryS: c.Starved.Seconds(), Exit: exit(c, r.Err), Result: result(c.Account),
 			Traffic: c.Traffic,
 		})
 	}

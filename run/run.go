@@ -106,9 +106,13 @@ type Outcome struct {
 	RunDir          string   `json:"run_dir"`
 	Messages        Messages `json:"messages"`
 	wire.Traffic
-	Wakeups uint64      `json:"wakeups"`        // rounds of the server that had input; see server.Result
-	Live    []string    `json:"live,omitempty"` // clients that took part in real time: a repetition may give another digest
-	LCM     *LCMOutcome `json:"lcm,omitempty"`
+	Wakeups uint64 `json:"wakeups"` // rounds of the server that had input; see server.Result
+	// HeldBytes is what messages took at most that were sent and not handled, and MemoryBytes the bound on it; 0 for none. What had to
+	// be on its way at one time may have taken more.
+	HeldBytes   int         `json:"held_bytes"`
+	MemoryBytes int         `json:"memory_bytes"`
+	Live        []string    `json:"live,omitempty"` // clients that took part in real time: a repetition may give another digest
+	LCM         *LCMOutcome `json:"lcm,omitempty"`
 	// Warnings say what is probably not meant.
 	Warnings []Warning       `json:"warnings,omitempty"`
 	Clients  []ClientOutcome `json:"clients"` // in order of name
@@ -146,7 +150,8 @@ type ClientOutcome struct {
 	Grants        uint64          `json:"grants"` // depends on real time
 	BusyS         float64         `json:"busy_s"`
 	BlockedS      float64         `json:"blocked_s"`
-	Exit          string          `json:"exit"` // left, detached, lost, aborted (the run failed) or absent (never joined)
+	MemoryS       float64         `json:"memory_s"` // of blocked_s, for which it waited for memory
+	Exit          string          `json:"exit"`     // left, detached, lost, aborted (the run failed) or absent (never joined)
 	Result        json.RawMessage `json:"result"`
 	*wire.Traffic                 // of its connection; left out if the client shares it, or never joined
 }

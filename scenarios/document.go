@@ -18,6 +18,7 @@ import (
 func documentOf(root *node) (document, error) {
 	d := document{MaxSteps: metasim.DefaultMaxSteps, StartTimeout: span(DefaultStartTimeout), PublicLCM: root.child("public_lcm").word()}
 	d.LCMSubscribers = int(root.child("lcm_subscribers").number(0))
+	d.Memory = root.child("memory").word()
 	text, err := json.Marshal(root.plain())
 	if err == nil {
 		err = json.Unmarshal(text, &d)
@@ -36,6 +37,7 @@ func (s *Scenario) expand() {
 	d := &s.doc
 	s.Name, s.Seed, s.Until, s.Rate, s.MaxSteps = d.Name, d.Seed, metasim.Time(d.Until), d.Rate, d.MaxSteps
 	s.StartTimeout, s.OutputLimit = time.Duration(d.StartTimeout), cmp.Or(int64(d.OutputLimit), defaultOutputLimit)
+	s.Memory = memoryBound(d.Memory)
 	s.PublicLCM, s.LCMSuffix = absoluteURL(d.PublicLCM, s.Dir), d.LCMSuffix
 	s.LCMPlain, s.LCMSubscribers = d.LCMNames == "plain", d.LCMSubscribers
 	for i := range d.Clients {
@@ -53,6 +55,19 @@ func (s *Scenario) expand() {
 			s.Clients = append(s.Clients, c)
 		}
 	}
+}
+
+// memoryBound reads a bound that fits the schema; 0 for off.
+func memoryBound(text string) int {
+	bound := size(metasim.DefaultMemory)
+	switch text {
+	case "":
+	case "off":
+		bound = 0
+	default:
+		_ = bound.UnmarshalText([]byte(text)) // what fits the schema is a size
+	}
+	return int(bound)
 }
 
 // clientName is the name of client i of an entry.

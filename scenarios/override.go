@@ -28,6 +28,9 @@ func (o *Overrides) apply(root *node) []problem.Problem {
 	if o.Until != "" {
 		problems = append(problems, override(root, "--until", "until", o.Until)...)
 	}
+	if o.Memory != "" {
+		problems = append(problems, override(root, "--memory", "memory", o.Memory)...)
+	}
 	if o.PublicLCM != "" {
 		where := &node{at: place{file: lcmFlag}, value: fromWorkingDirectory(o.PublicLCM)}
 		if err := assign(root, "public_lcm", where); err != nil {

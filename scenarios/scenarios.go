@@ -40,6 +40,8 @@ type Scenario struct {
 	Rate float64
 	// MaxSteps is how many steps one time may have; never zero.
 	MaxSteps uint32
+	// Memory bounds the bytes of messages that are sent and not handled; zero: no bound.
+	Memory int
 	// StartTimeout is the wall-clock time that all clients have to join; never zero.
 	StartTimeout time.Duration
 	// OutputLimit is how many bytes are kept of what a client's process writes; never zero.
@@ -98,6 +100,8 @@ type Overrides struct {
 	Set []string
 	// Seed and Until replace those of the file, as the flags --seed and --until take them; empty: they stay.
 	Seed, Until string
+	// Memory replaces that of the file, as the flag --memory takes it; empty: it stays.
+	Memory string
 	// PublicLCM replaces the URL of the file, as the flag --lcm takes it; empty: it stays. A path in it is relative to the
 	// working directory, and may lie anywhere.
 	PublicLCM string
@@ -116,6 +120,8 @@ type document struct {
 	MaxSteps     uint32  `json:"max_steps"`
 	StartTimeout span    `json:"start_timeout"`
 	OutputLimit  size    `json:"output_limit,omitzero"`
+	// Memory is not resolved: it changes no result. The manifest of a run has it.
+	Memory string `json:"-"`
 	// PublicLCM is not resolved: where a run was shown does not change the run.
 	PublicLCM string `json:"-"`
 	LCMSuffix string `json:"lcm_suffix,omitempty"`

@@ -16,6 +16,9 @@ func (s *Server) settle() {
 			s.observe(nil, effects)
 		}
 	}
+	for _, id := range s.dispatcher.Short() {
+		s.timing.clients[id].lacks(s.wall)
+	}
 	if s.wall-s.noted >= noteEvery {
 		s.noteTime()
 	}

@@ -59,7 +59,7 @@ type ClientSnapshot struct {
 	Since                   time.Duration // in Snapshot.Wall: when it came into this state, or last sent something
 	Peer                    string        // its connection, for people; see wire.Conn
 	Sent, Delivered, Grants uint64
-	Busy, Blocked           time.Duration // so far, as in ClientResult
+	Busy, Blocked, Starved  time.Duration // so far, as in ClientResult
 
 	Held         bool             // it waits for Holder, which may wait for others; Root is the last of them, which does not wait
 	Holder, Root metasim.ClientID //
@@ -100,6 +100,7 @@ func (s *Server) client(id metasim.ClientID) ClientSnapshot {
 	c := ClientSnapshot{
 		Status: s.dispatcher.Status(id), State: s.state(id), Since: max(a.since, a.heard), Sent: account.Sent,
 		Delivered: account.Delivered, Grants: account.Grants, Blocked: a.blockedFor(s.wall),
+		Starved: a.starvedFor(s.wall),
 	}
 	if a.conn != nil {
 		c.Peer = a.conn.conn.Peer()
@@ -204,6 +205,9 @@ type Result struct {
 	// clients may go on, and writes once to each connection. Grants per wake-up say how much a round achieves. It depends on
 	// real time too.
 	Wakeups uint64
+	// Held is how many bytes the messages took at most that were sent and not handled, as metasim.Config.Memory counts them, and
+	// Memory the bound on it; 0 for none. What had to be on its way at one time may have taken more. It depends on real time.
+	Held, Memory int
 }
 
 // A ClientResult is the result of one client. Clients are in order of name.
@@ -213,6 +217,7 @@ type ClientResult struct {
 	metasim.Account
 	Busy    time.Duration // not waiting: computing, or with a message on its way
 	Blocked time.Duration // waiting for authorization
+	Starved time.Duration // of that, waiting for memory: see metasim.Config.Memory
 	// Traffic is that of the client's connection. Nil if it never joined, or shares its connection.
 	Traffic *wire.Traffic
 }
@@ -222,11 +227,12 @@ func (s *Server) Result() Result {
 	r := Result{
 		Err: s.err, Deterministic: !s.detached && !s.config.Live, Digest: s.ledger.Digest(),
 		SendsDigest: s.ledger.SendsDigest(), Totals: s.ledger.Totals(), Wakeups: s.wakeups,
+		Held: s.dispatcher.Held(), Memory: s.config.Core.Memory,
 	}
 	for i, name := range s.dispatcher.Names() {
 		id := metasim.ClientID(i)
 		a := &s.timing.clients[i]
-		c := ClientResult{Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Blocked: a.blocked}
+		c := ClientResult{Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Blocked: a.blocked, Starved: a.starved}
 		if a.end > 0 {
 			c.Busy = max(0, a.end-s.timing.start-a.blocked)
 		}

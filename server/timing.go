@@ -23,6 +23,9 @@ type clientTiming struct {
 	end     time.Duration // when it left, or the run ended
 	waiting bool
 	polled  bool // it has waited once: it has initialized
+	short   bool // it waits for memory, since lacked
+	lacked  time.Duration
+	starved time.Duration // time that it waited for memory, without the wait that lasts
 }
 
 // hear notes what a client says.
@@ -66,7 +69,23 @@ func (a *clientTiming) authorized(wall time.Duration) {
 	a.resumes(wall)
 }
 
+// lacks notes that a client waits for memory.
+func (a *clientTiming) lacks(wall time.Duration) {
+	if !a.short {
+		a.short, a.lacked = true, wall
+	}
+}
+
+// starvedFor is for how long a client has waited for memory so far.
+func (a *clientTiming) starvedFor(wall time.Duration) time.Duration {
+	if a.short {
+		return a.starved + wall - a.lacked
+	}
+	return a.starved
+}
+
 func (a *clientTiming) resumes(wall time.Duration) {
+	a.starved, a.short = a.starvedFor(wall), false
 	if a.waiting {
 		a.blocked, a.since, a.waiting = a.blockedFor(wall), wall, false
 	}

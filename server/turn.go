@@ -130,9 +130,17 @@ func (s *Server) readClock() {
 	}
 }
 
+// maxBatch is how much mail is taken before what follows from it is carried out: the effects of a batch stay in memory, and there are
+// as many of a message as it has recipients.
+const maxBatch = 1 << 10
+
 // takeMail takes all that waits.
 func (s *Server) takeMail() {
-	for _, in := range s.mail.take() {
+	for i, in := range s.mail.take() {
+		if i%maxBatch == maxBatch-1 {
+			s.settle()
+			s.flush() // where it drops a peer, the next settle sees that
+		}
 		switch {
 		case in.command != nil:
 			in.command()

@@ -37,8 +37,10 @@ type outcome struct {
 		Undelivered int `json:"undelivered"`
 	} `json:"messages"`
 	traffic
-	Wakeups  uint64 `json:"wakeups"`
-	Warnings []struct {
+	Wakeups     uint64 `json:"wakeups"`
+	HeldBytes   int    `json:"held_bytes"`
+	MemoryBytes int    `json:"memory_bytes"`
+	Warnings    []struct {
 		Kind string `json:"kind"`
 		Text string `json:"text"`
 	} `json:"warnings"`
@@ -53,6 +55,7 @@ type outcome struct {
 		Grants    int             `json:"grants"`
 		BusyS     float64         `json:"busy_s"`
 		BlockedS  float64         `json:"blocked_s"`
+		MemoryS   float64         `json:"memory_s"`
 		Exit      string          `json:"exit"`
 		Result    json.RawMessage `json:"result"`
 		traffic

@@ -48,6 +48,51 @@ func TestOutcomeTable(t *testing.T) {
 	require.Contains(t, b.String(), "deterministic: no")
 }
 
+// Who waited for memory is said, and that more was on its way than the bound.
+func TestOutcomeMemory(t *testing.T) {
+	o := &run.Outcome{HeldBytes: 3_000_000, MemoryBytes: 2_000_000}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		o.Clients = append(o.Clients, run.ClientOutcome{Name: name, MemoryS: 1.5})
+	}
+	var b bytes.Buffer
+	printOutcome(&b, o)
+	require.Contains(t, b.String(), "memory: a waited 1.5s, b waited 1.5s, c waited 1.5s, 2 more waited (see --json) for the slower ones to handle what "+
+		"was sent; at most 3 MB were held, of 2 MB\n")
+	require.Contains(t, b.String(), "memory: 3 MB had to be on their way at one time, more than the bound of 2 MB; shorten delays, or raise memory\n")
+	b.Reset()
+	printOutcome(&b, &run.Outcome{HeldBytes: 1, MemoryBytes: 2})
+	require.NotContains(t, b.String(), "memory")
+}
+
+// A fast source and sinks that hear it a second later: the bound changes no digest.
+func TestRunMemory(t *testing.T) {
+	s := newStage(t)
+	s.file("m.yaml", `
+name: flood
+clients:
+  - {name: source, model: source, with: {channel: A, period: 100us, count: 20000, size: 1000}}
+  - {name: sink, count: 4, model: sink, with: {channels: [A]}}
+links:
+  - {delay: 100ms}
+`)
+	free, e := s.run("m.yaml", "--memory", "off")
+	require.Zero(t, e.status, e.err)
+	require.Zero(t, free.MemoryBytes)
+	bound, e := s.run("m.yaml", "--memory", "1MiB")
+	require.Zero(t, e.status, e.err)
+	require.Equal(t, free.Digest, bound.Digest)
+	require.Equal(t, 1<<20, bound.MemoryBytes)
+	// Of a message 1000 + 64 + 4 * 64 bytes. 1000 of them are on their way for 100 ms whatever the bound; without it there may be 20,000.
+	require.Less(t, bound.HeldBytes, 4<<20)
+	for _, text := range []string{"0MiB", "1", "1 MiB", "12XB", "-1MB"} {
+		e := s.metasim("run", "m.yaml", "--memory", text)
+		require.Equal(t, 2, e.status)
+		require.Contains(t, e.err, "write 256MiB")
+	}
+	e = s.metasim("replay", bound.RunDir)
+	require.Zero(t, e.status, e.err)
+}
+
 // What a person sees of a run, with what the wall clock says taken out.
 func TestRunTable(t *testing.T) {
 	s := newStage(t)

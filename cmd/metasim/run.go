@@ -36,6 +36,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.how.Listen, "listen", "", "the `address` to listen at for clients from outside: a path for unix, host:port for tcp and quic")
 	flags.StringVar(&f.how.Token, "token", "", "the join `token` that clients must show (default: METASIM_TOKEN, else a random one)")
 	flags.StringVar(&f.how.Out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
+	flags.StringVar(&f.Memory, "memory", "", "override what messages that are sent and not handled may take: a `size`, as in 256MiB, or off")
 	flags.StringVar(&f.PublicLCM, "lcm", "", "show every message on the public LCM network of this `URL`: udpm://group:port?ttl=N,\n"+
 		"tcpq://host:port or file://path; off for none (default: public_lcm of the scenario)")
 	flags.StringVar(&f.LCMNames, "lcm-names", "", "on that network, show messages on their own channels: `plain`; or on CHANNEL@sender: clients\n"+
@@ -230,6 +231,7 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 	fmt.Fprintf(w, "traffic: %d frames in (%s), %d out (%s), %d wake-ups with %s grants each\n", o.FramesIn, bytesText(o.BytesIn),
 		o.FramesOut, bytesText(o.BytesOut), o.Wakeups, grantsEach(o))
 	printSaturated(w, o)
+	printMemory(w, o)
 	if l := o.LCM; l != nil {
 		fmt.Fprintf(w, "public LCM: %d messages with their companions, %d dropped; %d went out on %s, %d failed\n",
 			l.Shown, l.Dropped+l.Refused, l.Sent, l.URL, l.Failed)
@@ -261,6 +263,28 @@ func printSaturated(w *bytes.Buffer, o *run.Outcome) {
 	}
 	if more := len(links) - most; more > 0 {
 		fmt.Fprintf(w, "warning: %d more links are saturated: see --json\n", more)
+	}
+}
+
+// printMemory says who waited for memory, and that more was on its way than the bound, where there is something to say.
+func printMemory(w *bytes.Buffer, o *run.Outcome) {
+	var waited []string
+	for _, c := range o.Clients {
+		if c.MemoryS > 0 {
+			waited = append(waited, fmt.Sprintf("%s waited %s", c.Name, secondsText(c.MemoryS)))
+		}
+	}
+	more := len(waited) - 3
+	if more > 0 {
+		waited = append(waited[:3], fmt.Sprintf("%d more waited (see --json)", more))
+	}
+	if len(waited) > 0 {
+		fmt.Fprintf(w, "memory: %s for the slower ones to handle what was sent; at most %s were held, of %s\n", strings.Join(waited, ", "),
+			bytesText(uint64(o.HeldBytes)), bytesText(uint64(o.MemoryBytes)))
+	}
+	if o.MemoryBytes > 0 && o.HeldBytes > o.MemoryBytes {
+		fmt.Fprintf(w, "memory: %s had to be on their way at one time, more than the bound of %s; shorten delays, or raise memory\n",
+			bytesText(uint64(o.HeldBytes)), bytesText(uint64(o.MemoryBytes)))
 	}
 }
 

@@ -11,7 +11,7 @@ func one(name, file, old, new string) mutant {
 var mutants = []mutant{
 	// Safe time, as the tables of a model checker and of other systems have them.
 	one("what is due at the safe time is delivered", "settle.go",
-		"for c.queue.due().Before(c.safe) {", "for c.queue.len() > 0 && !c.safe.Before(c.queue.due()) {"),
+		"for c.queue.due().Before(limit) {", "for c.queue.len() > 0 && !limit.Before(c.queue.due()) {"),
 	one("equal times in order of arrival", "message.go",
 		"m.Sent.Compare(n.Sent), cmp.Compare(m.From, n.From), cmp.Compare(m.Seq, n.Seq))", "0)"),
 	one("ties by sender before sending time", "message.go",
@@ -146,14 +146,20 @@ var mutants = []mutant{
 	one("additions overflow", "simtime/simtime.go", "if t > Forever-d {", "if false {"),
 	one("a queue that forgets to sink", "message.go", "if !q.before(&h[least], &e) {", "if true {"),
 	one("a queue that takes what one client sends at one instant in any order", "message.go",
-		"q.messages[e.place].Seq < q.messages[f.place].Seq", "false"),
-	one("a queue that keeps two messages in one place", "message.go", "q.free = q.free[:n-1]", "_ = n"),
-	one("a queue that keeps payloads for ever", "message.go", "q.messages[place].Payload = nil", "_ = q"),
-	one("a link counts nothing", "send.go", "l.model, l.count-1, m)", "l.model, 0, m)"),
-	one("a link numbers by sender", "send.go", "l.model, l.count-1, m)", "l.model, m.Seq, m)"),
+		"q.store.messages[e.place].seq < q.store.messages[f.place].seq", "false"),
+	one("a queue that keeps two messages in one place", "message.go", "s.free = s.free[:n-1]", "_ = n"),
+	one("a queue that keeps payloads for ever", "message.go", "s.messages[place] = stored{}", "_ = s"),
+	one("a link counts nothing", "send.go", "l.model, l.count-1, m, place)", "l.model, 0, m, place)"),
+	one("a link numbers by sender", "send.go", "l.model, l.count-1, m, place)", "l.model, m.Seq, m, place)"),
 	one("a second copy is lost", "send.go", "	for _, due := range d.dues {", "	for _, due := range d.dues[:min(1, len(d.dues))] {"),
 	one("the least delay instead of what the link knows", "safetime/graph.go",
 		"return l.link.Earliest(x)", "return x.Add(l.link.Min())"),
+
+	// Memory.
+	one("the slowest waits for memory too", "memory.go", "d.memory.stands.Before(need) {", "!need.Before(d.memory.stands) {"),
+	one("a client that waits for memory is forgotten", "memory.go", "	d.moved = append(d.moved, id.node())\n", ""),
+	one("what is handled is never forgotten", "memory.go", "if m.users--; m.users == 0 {", "if m.users--; false {"),
+	one("a client is authorized however much is held", "memory.go", "c.waiting && d.memory.tight:", "false:"),
 
 	// Limits, life and books.
 	one("steps without end", "send.go", "if due.Step > d.config.MaxSteps && due != Infinity {", "if false {"),

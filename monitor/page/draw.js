@@ -96,6 +96,7 @@ function explain(view) {
 }
 
 function waits(c) {
+  if (c.short) return "memory, " + c.holder;
   if (c.halted) return c.halted === "paused" ? "the pause" : "real time";
   if (!c.holder) return "";
   return c.root === c.holder ? c.holder : `${c.holder} … ${c.root}`;

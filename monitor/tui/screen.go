@@ -216,6 +216,8 @@ func waits(c *monitor.Client) string {
 		return "the pause"
 	case c.Halted != "":
 		return "real time"
+	case c.Short:
+		return "memory, " + c.Holder
 	case c.Root != c.Holder:
 		return c.Holder + " … " + c.Root
 	}

@@ -45,6 +45,7 @@ type Manifest struct {
 	Until         metasim.Time    `json:"until_ns"` // 0: until every client has left
 	MaxSteps      uint32          `json:"max_steps"`
 	Ahead         int             `json:"ahead_bytes"`             // metasim.Config.Ahead; 0: the default
+	Memory        int             `json:"memory_bytes,omitempty"`  // metasim.Config.Memory; 0: no bound, as in journals before there was one
 	Dir           string          `json:"dir"`                     // where relative paths of the scenario begin, absolute
 	AllowOutside  bool            `json:"allow_outside,omitempty"` // models could read files outside of Dir
 	NoJournal     bool            `json:"no_journal,omitempty"`    // the run was carried out without a journal

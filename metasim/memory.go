@@ -1,0 +1,256 @@
+package metasim
+
+import "slices"
+
+// A run holds messages that are sent and not handled: in the queues of the server, and in the hands of clients. A client that
+// others hear and that hears nobody could be authorized to the end of the run at once, and would fill the memory while the
+// others are still at the beginning. Config.Memory bounds that; what follows decides who waits. docs/adr/0024-bounded-memory.md
+// says why it ends no run, and changes no result.
+//
+// While little is held, a client is authorized at most a span of simulated time ahead of what it does. The span follows what
+// the client sends in it, and is renewed before it is used up. While much is held, a client waits until the slowest of those
+// for whom it is held has come as far as it.
+
+// What a message takes beside its payload, in bytes: once, and for each recipient that has not handled it.
+const (
+	messageCost  = 64
+	deliveryCost = 64
+)
+
+// A report counts as much as a message of reportCost bytes, or as one of fewReports parts of a span where that is less: a client
+// that steps and sends nothing may begin to send, and is not to have come far by then.
+const (
+	reportCost = 4 << 10
+	fewReports = 1 << 10
+)
+
+// leastAhead is what a client may always be given ahead: less would cost more turns than it saves memory.
+const leastAhead = 64 << 10
+
+// leastBurst is how much a client may always send at one instant, however little a run may hold: 64 MiB.
+const leastBurst = 64 << 20
+
+// firstSpan is how far ahead a client is authorized at first: no scale of time is known then, and it grows at once where it is too little.
+const firstSpan Time = 1
+
+// A memory is what the messages of a run take, and who waits for it.
+type memory struct {
+	part   int // what one client may send in a span
+	report int // what a report counts of that
+	held   int
+	peak   int
+	tight  bool       // much is held: changed by events alone, as a journal leaves out the Settles that had no effect
+	loose  bool       // it has been less again, since the last Settle
+	short  []ClientID // who waits for memory
+	known  bool       // slowest and stands are of this Settle
+	stands Instant    // how far slowest has come
+	// slowest is the client that has come least far of those for whom much is held.
+	slowest ClientID
+}
+
+// share divides the memory. Three eighths may be held before who is ahead waits; another eighth is what all that others hear may
+// send before they can be asked to wait, and a sixteenth is in the hands of clients. The rest is for what is not counted.
+func (d *Dispatcher) share() {
+	hearers := 0
+	for i := range d.clients {
+		c := &d.clients[i]
+		c.use.span = firstSpan
+		for p := range c.pubs {
+			for range c.pubs[p].all() {
+				c.use.heard = true
+				break
+			}
+		}
+		if c.use.heard {
+			hearers++
+		}
+	}
+	if bound := d.config.Memory; bound > 0 {
+		d.config.Ahead = min(d.config.Ahead, max(leastAhead, bound/16/len(d.clients)))
+		d.memory.part = bound / 8 / max(1, hearers)
+	}
+	d.memory.report = min(reportCost, max(1, d.memory.part/fewReports))
+}
+
+// enqueue puts a message into the queue of a recipient. What is due at the end of the run or later is never delivered, and so
+// takes no memory.
+func (d *Dispatcher) enqueue(to *client, m *Message, place uint32) {
+	if !m.Due.Before(d.end) {
+		return
+	}
+	to.queue.push(m, place)
+	d.store.messages[place].users++
+	d.memory.held += deliveryCost
+	to.use.held += deliveryCost + messageCost + len(m.Payload)
+}
+
+// kept counts a message when all its recipients are known.
+func (d *Dispatcher) kept(c *client, place uint32, sent Instant) {
+	users := int(d.store.messages[place].users)
+	if users == 0 {
+		d.store.remove(place)
+		return
+	}
+	size := messageCost + len(d.store.messages[place].payload)
+	d.memory.held += size
+	d.memory.peak = max(d.memory.peak, d.memory.held)
+	d.memory.tight = d.memory.tight || d.config.Memory > 0 && d.memory.held > d.config.Memory/8*3
+	size += users * deliveryCost
+	c.use.spent += size
+	if c.use.at != sent {
+		c.use.at, c.use.burst = sent, 0
+	} else if limit := max(d.config.Memory, leastBurst); c.use.burst > limit && d.config.Memory > 0 {
+		d.finish(&MemoryError{Client: c.name, At: sent, Bytes: c.use.burst, Bound: limit})
+	}
+	c.use.burst += size
+}
+
+// release counts that one recipient needs a message no longer.
+func (d *Dispatcher) release(c *client, place uint32) {
+	m := &d.store.messages[place]
+	d.memory.held -= deliveryCost
+	c.use.held -= deliveryCost + messageCost + len(m.payload)
+	if m.users--; m.users == 0 {
+		d.memory.held -= messageCost + len(m.payload)
+		d.store.remove(place)
+	}
+	if d.memory.tight && d.memory.held <= d.config.Memory/4 {
+		d.memory.tight, d.memory.loose = false, true
+	}
+}
+
+// releaseHandled releases what a client has acknowledged.
+func (d *Dispatcher) releaseHandled(c *client) {
+	n := c.given.Len() - c.window.given.Len()
+	for _, place := range c.given.All()[:n] {
+		d.release(c, place)
+	}
+	c.given.Drop(n)
+}
+
+// releaseAll releases all that a client was given, and all that waits for it.
+func (d *Dispatcher) releaseAll(c *client) {
+	for _, place := range c.given.All() {
+		d.release(c, place)
+	}
+	for i := range c.queue.heap {
+		d.release(c, c.queue.heap[i].place)
+	}
+}
+
+// weigh has Settle look at the clients that may go on because of memory. It must not overlook one: in a replay fewer Settles look, and
+// each looks at all that has changed since the one before.
+func (d *Dispatcher) weigh() {
+	m := &d.memory
+	m.known = false
+	if m.loose {
+		m.loose = false
+		for i := range d.clients {
+			if d.clients[i].use.heard {
+				d.moved = append(d.moved, ClientID(i).node())
+			}
+		}
+	}
+	m.short = slices.DeleteFunc(m.short, func(id ClientID) bool {
+		c := &d.clients[id]
+		d.findSlowest()
+		if c.state != gone && m.tight && m.stands.Before(c.need()) {
+			return false
+		}
+		d.unpark(id)
+		return true
+	})
+}
+
+// unpark has Settle look at a client that has waited for memory.
+func (d *Dispatcher) unpark(id ClientID) {
+	d.clients[id].use.short = false
+	d.moved = append(d.moved, id.node())
+}
+
+// findSlowest finds the client that has come least far of those for whom much is held. There is one: what is held is held for
+// somebody, and the greatest part is no less than the average.
+func (d *Dispatcher) findSlowest() {
+	m := &d.memory
+	if m.known {
+		return
+	}
+	m.known, m.stands = true, Infinity
+	much := m.held / len(d.clients) / 2
+	for i := range d.clients {
+		c := &d.clients[i]
+		if c.use.held > much && c.upcoming().Before(m.stands) {
+			m.slowest, m.stands = c.id, c.upcoming()
+		}
+	}
+}
+
+// affordable is how far a client is authorized, where that is safe; no further than before where it is to wait for memory, or has
+// used up less than half of its span.
+func (d *Dispatcher) affordable(c *client) Instant {
+	need := c.need()
+	switch {
+	case !c.use.heard || d.config.Memory == 0 || c.waiting && !need.Before(c.safe):
+		return c.safe
+	case c.waiting && d.memory.tight:
+		if d.findSlowest(); d.memory.stands.Before(need) {
+			d.withhold(c)
+			return c.granted
+		}
+		return Earlier(Earlier(c.safe, At(need.Time.Add(d.span(c)))), Later(d.memory.stands, need.Add(0)))
+	case c.waiting:
+		return Earlier(c.safe, At(need.Time.Add(d.span(c))))
+	case d.memory.tight || c.use.capped && c.granted.Time-c.clock.Time > c.use.span/2:
+		return c.granted
+	}
+	return Earlier(c.safe, At(c.clock.Time.Add(d.span(c))))
+}
+
+// used reports whether its span keeps a client that computes from its safe time: then only its own reports change that.
+func (d *Dispatcher) used(c *client) bool {
+	return c.use.heard && d.config.Memory > 0 && !c.safe.Before(At(c.clock.Time.Add(d.span(c))))
+}
+
+// withhold notes that a client waits for memory.
+func (d *Dispatcher) withhold(c *client) {
+	if !c.use.short {
+		c.use.short = true
+		d.memory.short = append(d.memory.short, c.id)
+	}
+}
+
+// span is how far a client is authorized the next time: further than the last time where it sent little since, less far where it
+// sent much.
+func (d *Dispatcher) span(c *client) Time {
+	span, part := c.use.span, d.memory.part
+	switch spent := c.use.spent; {
+	case !c.use.capped:
+		return span
+	case spent > part:
+		return max(1, span/4)
+	case spent > part/2:
+		return max(1, span/2)
+	case spent < part/64:
+		return span.Add(7 * min(span, Forever/8))
+	case spent < part/8:
+		return span.Add(span)
+	}
+	return span
+}
+
+// authorized notes that a client was authorized up to a limit.
+func (d *Dispatcher) authorized(c *client, limit Instant) {
+	if c.use.heard {
+		c.use.span, c.use.spent, c.use.capped = d.span(c), 0, limit.Before(c.safe) && !d.memory.tight
+	}
+	if c.use.short { // before weigh could see it, as what it waits for came earlier
+		c.use.short = false
+		d.memory.short = slices.DeleteFunc(d.memory.short, func(id ClientID) bool { return id == c.id })
+	}
+}
+
+// Held returns how many bytes the messages took at most that were sent and not handled.
+func (d *Dispatcher) Held() int { return d.memory.peak }
+
+// Short returns the clients that wait for memory. It is valid until the next call of Step or Settle.
+func (d *Dispatcher) Short() []ClientID { return d.memory.short }

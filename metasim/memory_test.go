@@ -1,0 +1,181 @@
+package metasim
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a client sees, and that the run ends, depends on no bound: see newNetwork. Here it is shown that the bound was felt.
+func TestInterleaveMemory(t *testing.T) {
+	var starved, bounded, unlimited int
+	for _, seed := range upTo(*seeds) {
+		peak := func(order uint64) int {
+			n, err := newNetwork(newWorld(seed), order, "")
+			require.NoError(t, err)
+			require.NoError(t, n.run(), "seed %d", seed)
+			starved += n.starved
+			again, err := New(n.config)
+			require.NoError(t, err)
+			for i, c := range n.journal {
+				effects := again.Settle
+				if c.event != nil {
+					effects = func() []Effect { return again.Step(c.event) }
+				}
+				require.Equal(t, c.effects, said(effects()), "seed %d, call %d: %#v", seed, i, c.event)
+			}
+			require.Zero(t, n.d.memory.held, "seed %d: all was handled or will never be", seed)
+			return n.d.Held()
+		}
+		bounded += peak(1)
+		peak(2)
+		peak(3)
+		unlimited += peak(unbounded)
+	}
+	require.Greater(t, starved, *seeds, "nobody waits for memory")
+	require.Less(t, bounded, unlimited)
+	t.Logf("clients waited %d times; %d bytes at most, and %d without a bound", starved, bounded, unlimited)
+}
+
+// A race is a client that sends at each nanosecond as soon as it may, and one that hears it and handles as much as it is told to.
+type race struct {
+	t              *testing.T
+	d              *Dispatcher
+	granted        Instant // of the sender
+	next           Time    // when it sends next
+	given, handled uint64
+	due            Instant // of the last one handled
+	dues           []Instant
+}
+
+const raceEnd = 20_000
+
+func newRace(t *testing.T, memory int) *race {
+	d, err := New(Config{Clients: []string{"slow", "fast"}, Delays: apart(5), Until: raceEnd, Memory: memory})
+	require.NoError(t, err)
+	r := &race{t: t, d: d, next: 1}
+	r.carry(d.Step(&Join{Client: 0, Publications: []string{"X"}}))
+	r.carry(d.Step(&Join{Client: 1, Subscriptions: []string{"X"}}))
+	r.carry(d.Step(&Begin{}))
+	r.poll()
+	r.hear(0)
+	return r
+}
+
+func (r *race) carry(effects []Effect) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case *Authorize:
+			if e.To == 0 {
+				r.granted = e.Until
+			}
+		case *Deliver:
+			r.given++
+			r.dues = append(r.dues, e.Message.Due)
+		case *Finish:
+			require.NoError(r.t, e.Err)
+		}
+	}
+}
+
+func (r *race) poll() {
+	r.carry(r.d.Step(&PollWait{Client: 0, Report: Report{Now: At(r.next - 1), NextEvent: At(r.next)}, Want: At(r.next)}))
+	r.carry(r.d.Settle())
+}
+
+// send sends as far as the sender is authorized, and reports whether that was anywhere.
+func (r *race) send() bool {
+	before := r.next
+	for ; At(r.next).Before(r.granted) && r.next < raceEnd-5; r.next++ {
+		r.carry(r.d.Step(&Send{Client: 0, Channel: "X", Sent: At(r.next), Payload: make([]byte, 1000)}))
+		if r.next%10 == 0 {
+			r.carry(r.d.Settle())
+		}
+	}
+	if r.next > before {
+		r.poll()
+	}
+	return r.next > before
+}
+
+// hear handles what the other client was given, but no more than so many.
+func (r *race) hear(most uint64) {
+	r.handled = min(r.given, r.handled+most)
+	now := Start
+	if r.handled > 0 {
+		now = r.dues[r.handled-1]
+	}
+	r.carry(r.d.Step(&PollWait{
+		Client: 1, Report: Report{Now: now, NextEvent: Infinity, Acked: r.handled}, Want: Infinity, Messages: true,
+	}))
+	r.carry(r.d.Settle())
+}
+
+// A client that sends 20 MB is far ahead of one that handles nothing, unless memory is bounded. Then it waits, and goes on as the
+// other one does: to the end.
+func TestMemoryKeepsTheFastBack(t *testing.T) {
+	free := newRace(t, 0)
+	for free.send() {
+	}
+	require.Greater(t, free.d.Held(), 20_000_000)
+
+	const bound = 1 << 20
+	r := newRace(t, bound)
+	for r.send() {
+	}
+	require.True(t, r.d.Status(0).Short)
+	require.Equal(t, []ClientID{0}, r.d.Short())
+	held := r.d.Held()
+	require.Greater(t, held, bound/4)
+	chain := r.d.Blame(nil, 0)
+	require.Len(t, chain, 1)
+	require.Equal(t, Memory, chain[0].Reason)
+	require.Equal(t, Hop{From: 1, To: 0}, chain[0].Hop)
+	require.Greater(t, chain[0].Due.Time-chain[0].Send.Time, Time(100), "the sender is that far ahead")
+	waits := 0
+	for r.next < raceEnd-5 {
+		if !r.send() {
+			waits++
+			r.hear(50)
+		}
+	}
+	require.Greater(t, waits, 100)
+	require.Less(t, r.d.Held(), bound)
+	for r.handled < raceEnd-6 {
+		r.hear(1000)
+	}
+}
+
+// What a link takes a second to carry has to be on its way for a second, whatever the bound.
+func TestMemoryLetsPassWhatMustBeOnItsWay(t *testing.T) {
+	r := newRace(t, 1)
+	for r.next < raceEnd-5 {
+		if !r.send() {
+			r.hear(1)
+		}
+	}
+	require.Greater(t, r.d.Held(), 1)
+	require.Less(t, r.d.Held(), 100_000)
+}
+
+// A client that sends without end at one instant ends the run.
+func TestMemoryError(t *testing.T) {
+	d := pair(t, 5)
+	d.config.Memory = 1000
+	payload := make([]byte, 1<<20)
+	var finish *Finish
+	for range 100 {
+		for _, e := range d.Step(&Send{Client: 0, Channel: "X", Sent: Start, Payload: payload}) {
+			if f, ok := e.(*Finish); ok {
+				finish = f
+			}
+		}
+	}
+	require.NotNil(t, finish)
+	var e *MemoryError
+	require.True(t, errors.As(finish.Err, &e))
+	require.Equal(t, leastBurst, e.Bound)
+	require.Contains(t, e.Error(), "at 0s alone")
+	require.Contains(t, e.Error(), "raise memory")
+}
