@@ -76,7 +76,7 @@ func (c *channelCheck) warnings(shown bool) []Warning {
 	if !complete {
 		return []Warning{{problem.UnusedSubscription, "too many regular expressions and channels: subscriptions that match nothing are not looked for"}}
 	}
-	var all []Warning
+	var all []Warning // without those of channels
 	var unheard []string
 	groups, last := map[string][]string{}, map[string]int{} // what the same clients subscribe to, and the last of it in ends
 	for i, e := range ends {
@@ -97,6 +97,9 @@ func (c *channelCheck) warnings(shown bool) []Warning {
 			all = append(all, Warning{problem.UnusedSubscription, subscribing(&e) + list(groups[by], most) + ", which nobody publishes"})
 		}
 	}
+	if more := len(all) - mostWarnings; more > 0 {
+		all = append(all[:mostWarnings], Warning{problem.UnusedSubscription, fmt.Sprintf("%d more subscriptions match nothing", more)})
+	}
 	switch len(unheard) {
 	case 0:
 	case 1:
@@ -106,6 +109,9 @@ func (c *channelCheck) warnings(shown bool) []Warning {
 	}
 	return all
 }
+
+// mostWarnings is how many lines say what a subscription lacks.
+const mostWarnings = 100
 
 // mistake says what is probably wrong with a name or an expression.
 func mistake(e *flow.LooseEnd) Warning {

@@ -180,7 +180,7 @@ func (r *runner) checkChannels(ctx context.Context) {
 		return
 	}
 	if r.live != nil {
-		r.live.monitor.Warn(texts(r.warnings))
+		r.live.monitor.Warn(shortened(texts(r.warnings), "warnings in --json"))
 	}
 	if r.options.Strict {
 		r.server.Fail(strictError(r.warnings))

@@ -48,13 +48,14 @@ func LooseEnds(clients []Declaration) (ends []LooseEnd, complete bool) {
 		return nil, false
 	}
 	listensToAll := func(p metasim.Pattern) bool { return !p.IsName() && p.Match(noName) }
+	guess := guesser{left: effort}
 	named := map[string]bool{} // channels that were probably meant
 	for _, text := range subscribed.names() {
 		p, ok := patterns[text]
 		if _, found := published[text]; !ok || found || listensToAll(p) || !p.IsName() && slices.ContainsFunc(channels, p.Match) {
 			continue
 		}
-		end := LooseEnd{Name: text, Meant: meant(p, channels), Impossible: p.Impossible()}
+		end := LooseEnd{Name: text, Meant: guess.subscription(p, channels), Impossible: p.Impossible()}
 		named[end.Meant] = true
 		ends = subscribed.add(ends, end, clients)
 	}
@@ -65,7 +66,7 @@ func LooseEnds(clients []Declaration) (ends []LooseEnd, complete bool) {
 		if _, found := subscribed[channel]; found || named[channel] || slices.ContainsFunc(exprs, heard) {
 			continue
 		}
-		ends = published.add(ends, LooseEnd{Name: channel, Unheard: true, Meant: near(channel, names)}, clients)
+		ends = published.add(ends, LooseEnd{Name: channel, Unheard: true, Meant: guess.name(channel, names)}, clients)
 	}
 	return ends, true
 }
@@ -84,13 +85,22 @@ func rank(first bool) int {
 	return 1
 }
 
-// meant returns the subscription that was probably meant by one that matches none of the channels; empty if nothing is near.
-func meant(p metasim.Pattern, channels []string) string {
+// A guesser looks for what was probably meant. Where there is too much to look at, it guesses nothing.
+type guesser struct{ left int } // of effort
+
+// guessCost is what it costs to compare two names, in names that are looked at.
+const guessCost = 5
+
+// subscription returns the subscription that was probably meant by one that matches none of the channels; empty if nothing is near.
+func (g *guesser) subscription(p metasim.Pattern, channels []string) string {
 	text := p.Text()
 	if p.IsName() {
-		return near(text, channels)
+		return g.name(text, channels)
 	}
 	// In a shell * stands for any characters; here it repeats what is before it.
+	if g.left -= matchCost * len(channels); g.left < 0 {
+		return ""
+	}
 	if like := strings.ReplaceAll(strings.ReplaceAll(text, ".*", "*"), "*", ".*"); like != text {
 		if q, err := metasim.CompilePattern(like); err == nil && slices.ContainsFunc(channels, q.Match) {
 			return like
@@ -104,16 +114,21 @@ func meant(p metasim.Pattern, channels []string) string {
 	for _, channel := range channels {
 		begins = append(begins, channel[:min(len(begin), len(channel))])
 	}
-	if begin = near(begin, begins); begin == "" {
+	if begin = g.name(begin, begins); begin == "" {
 		return ""
 	}
 	return begin + ".*"
 }
 
-// near returns the name that was probably meant by another one: it has other letters, but few, or the same in another order.
-func near(name string, names []string) string {
+// name returns the name that was probably meant by another one: it has other letters, but few, or the same in another order.
+func (g *guesser) name(name string, names []string) string {
 	const most = 2 // edits: two letters that changed places
-	others := slices.DeleteFunc(slices.Clone(names), func(other string) bool { return siblings(name, other) })
+	if g.left -= guessCost * len(names); g.left < 0 {
+		return ""
+	}
+	others := slices.DeleteFunc(slices.Clone(names), func(other string) bool {
+		return max(len(other)-len(name), len(name)-len(other)) > most || siblings(name, other)
+	})
 	if meant := suggest.Near(name, others, min(most, (len(name)-1)/2)); meant != "" {
 		return meant
 	}
