@@ -4,8 +4,6 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"unicode/utf8"
 
 	"metasim/metasim"
@@ -222,10 +220,8 @@ func (s *Server) Malformed(c *Conn, text string) {
 	if len(c.members) == 0 {
 		c.refuse(0, wire.BadMessage, text)
 	}
-	for _, number := range slices.Sorted(maps.Keys(c.members)) {
-		if m := c.members[number]; !m.over {
-			c.refuse(number, wire.BadMessage, text)
-		}
+	for _, id := range s.Disconnect(c) {
+		c.refuse(s.members[id].number, wire.BadMessage, text)
 	}
 }
 
