@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"metasim/internal/plain"
 )
 
 // maxRows is how many rows a table of the text has. The JSON has all rows.
@@ -28,7 +30,13 @@ type column struct {
 	hidden bool // it would be empty
 }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// add adds a row. Names that others chose do not make it another one.
+func (t *table) add(cells ...string) {
+	for i := range cells {
+		cells[i] = plain.Text(cells[i])
+	}
+	t.rows = append(t.rows, cells)
+}
 
 const gap = 2 // blanks between two columns
 

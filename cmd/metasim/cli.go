@@ -170,7 +170,7 @@ func columns(w io.Writer) int {
 // printEach prints remarks of one kind, one a line.
 func printEach[T any](w io.Writer, kind string, remarks []T) {
 	for _, r := range remarks {
-		fmt.Fprintf(w, "%s: %v\n", kind, r)
+		fmt.Fprintf(w, "%s: %s\n", kind, plain.Text(fmt.Sprint(r)))
 	}
 }
 

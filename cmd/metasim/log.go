@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"metasim/internal/plain"
 	"metasim/internal/suggest"
 	"metasim/metasim"
 	"metasim/record"
@@ -72,7 +73,7 @@ func printLog(l *record.Log, asJSON bool, out io.Writer) error {
 				due += " (undelivered)"
 			}
 		}
-		fmt.Fprintf(t, "%s\t%v\t%s\t%s\t%s\t%d\t%d\n", due, p.Sent, p.From, p.To, p.Channel, p.Seq, p.Size)
+		fmt.Fprintf(t, "%s\t%v\t%s\t%s\t%s\t%d\t%d\n", due, p.Sent, plain.Text(p.From), plain.Text(p.To), plain.Text(p.Channel), p.Seq, p.Size)
 	}
 	return errors.Join(t.Flush(), w.Flush())
 }

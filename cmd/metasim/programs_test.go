@@ -28,6 +28,7 @@ var programs = map[string]testprogram.Program{
 	"absent":   absent,
 	"stuck":    stuck,
 	"liar":     liar,
+	"hostile":  hostile,
 	"sleeper":  sleeper,
 	"spinner":  spinner,
 	"listener": listener,

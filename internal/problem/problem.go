@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"metasim/internal/plain"
 )
 
 // A Problem is one thing that is wrong with a file; or, as a warning, that is probably not meant; or, as advice, that makes
@@ -46,7 +48,7 @@ func (p Problem) String() string {
 	if p.Path != "" {
 		where += ": " + p.Path
 	}
-	return where + ": " + p.Message
+	return plain.Text(where + ": " + p.Message)
 }
 
 // An Invalid is the error of a file that cannot be used. It holds at least one problem, in the order of the file.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"metasim/internal/plain"
 	"metasim/lcm/types"
 	"metasim/metasim"
 	"metasim/record"
@@ -222,14 +223,15 @@ func (v *Verdict) WriteText(w io.Writer) error {
 		text.WriteString("the scenarios differ:\n")
 	}
 	for _, c := range v.Changes[:min(len(v.Changes), shownChanges)] {
-		fmt.Fprintf(&text, "  %v\n", c)
+		fmt.Fprintf(&text, "  %s\n", plain.Text(fmt.Sprint(c)))
 	}
 	if more := len(v.Changes) - shownChanges; more > 0 {
 		fmt.Fprintf(&text, "  ... and %d more: see --json\n", more)
 	}
 	switch d := v.First; {
 	case d != nil:
-		fmt.Fprintf(&text, "different %s\n  A: %s\n  B: %s\n%s\n", d.Where(), d.A.Describe(d.B), d.B.Describe(d.A), v.cause())
+		fmt.Fprintf(&text, "different %s\n  A: %s\n  B: %s\n%s\n", plain.Text(d.Where()), plain.Text(d.A.Describe(d.B)),
+			plain.Text(d.B.Describe(d.A)), plain.Text(v.cause()))
 		if len(v.Differ) > 0 {
 			fmt.Fprintf(&text, "digests that differ: %s\n", strings.Join(v.Differ, ", "))
 		}
