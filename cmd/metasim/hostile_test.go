@@ -17,11 +17,11 @@ import (
 	"metasim/client"
 )
 
-// forged is a channel whose name clears a terminal, gives it a title, writes from right to left, is no UTF-8, and looks like a line
+// forged is a channel whose name clears a terminal, gives it a title, writes from right to left, and looks like a line
 // of metasim.
 const forged = "A\x1b[2J\x1b]0;owned\x07\u009b31m\u202e\ndigest: 0000"
 
-// hostile publishes on a channel that commands terminals, hears itself there, and leaves with a result that is no UTF-8.
+// hostile publishes on a channel that commands terminals, hears itself there, and leaves with a result of the same kind.
 func hostile([]string) error {
 	ctx := context.Background()
 	b := client.NewBuilder("")
@@ -33,7 +33,7 @@ func hostile([]string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(out.Publish([]byte("\x1b[2J")), c.SetResult(json.RawMessage("{\"x\\u001b\": \"\xff\x9b31m\u202e\"}")), c.Run(ctx))
+	return errors.Join(out.Publish([]byte("\x1b[2J")), c.SetResult(map[string]string{"x\x1b": "\u009b31m\u202e"}), c.Run(ctx))
 }
 
 // visible fails if an output has anything that a terminal obeys, or a line that a client has made up.
@@ -75,7 +75,7 @@ links: [{delay: 5ms}]
 		Clients []struct{ Result map[string]any }
 	}
 	s.metasim("run", "c.yaml", "--json").object(t, &o)
-	require.Equal(t, map[string]any{"x\x1b": "\ufffd\ufffd31m\u202e"}, o.Clients[1].Result)
+	require.Equal(t, map[string]any{"x\x1b": "\u009b31m\u202e"}, o.Clients[1].Result)
 
 	// A manifest is a file that somebody else may have written.
 	file := filepath.Join(s.dir, "r", "manifest.json")
