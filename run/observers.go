@@ -135,6 +135,9 @@ func openMirror(ctx context.Context, sc *scenarios.Scenario, o *Options) (*mirro
 // isFile reports whether a run is shown on an event log.
 func isFile(sc *scenarios.Scenario) bool { return strings.HasPrefix(sc.PublicLCM, "file:") }
 
+// settle is how long a program of a lossy network is given to subscribe: what is known of it is a socket, which it opens first.
+const settle = 300 * time.Millisecond
+
 // awaitSubscribers waits until as many programs listen as the scenario asks for. missing says why there is no network.
 func awaitSubscribers(ctx context.Context, sc *scenarios.Scenario, network bus.Bus, missing error) error {
 	want := sc.LCMSubscribers
@@ -152,6 +155,9 @@ func awaitSubscribers(ctx context.Context, sc *scenarios.Scenario, network bus.B
 			return fmt.Errorf("who listens to %s is not known here; leave lcm_subscribers out, or use tcpq://", sc.PublicLCM)
 		case n >= want:
 			look.Stop()
+			if network.Lossy() {
+				time.Sleep(settle)
+			}
 			return nil
 		}
 		select {
