@@ -1,8 +1,11 @@
 package compare_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -242,6 +245,56 @@ equal
 `, words(t, v))
 	amend(t, b, func(m *journal.Manifest) { m.Resolved = nil })
 	require.Contains(t, runs(t, a, b).Notes, "the manifests do not both hold their scenario, so it may not be the same")
+}
+
+// TestDamagedBehindItsIndex: an index says that two runs are equal, and one of the journals says something else, or cannot be read.
+func TestDamagedBehindItsIndex(t *testing.T) {
+	w := world{clients: 3, sends: 3000, order: 1, seed: 1, size: 8}
+	a, _, _ := w.record(t)
+	b, _, _ := w.record(t)
+	require.True(t, runs(t, a, b).Equal)
+	file := filepath.Join(b, "journal")
+	good, err := os.ReadFile(file)
+	require.NoError(t, err)
+	bad := bytes.Clone(good)
+	bad[len(bad)/2] ^= 1
+	require.NoError(t, os.WriteFile(file, bad, 0o644))
+	v := runs(t, a, b)
+	require.NotNil(t, v.Until, "it is equal as far as it is good, and no farther")
+	require.Len(t, v.Notes, 1)
+	require.Contains(t, v.Notes[0], "is damaged")
+
+	require.NoError(t, os.WriteFile(file, good, 0o644))
+	w.fault = fault{client: "c001", after: 300, kind: "payload"} // the journal of another run, in which one byte differs
+	other, _, at := w.record(t)
+	index, err := os.ReadFile(filepath.Join(a, "index"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(other, "index"), index, 0o644))
+	v = runs(t, a, other)
+	require.Equal(t, "c001", v.Culprit)
+	require.Equal(t, at, metasim.Instant(*v.CulpritAt))
+}
+
+// FuzzIndex compares runs of which one has an index that was changed, with a checksum that is right.
+func FuzzIndex(f *testing.F) {
+	w := world{clients: 3, sends: 300, order: 1, seed: 1, size: 8}
+	a, _, _ := w.record(f)
+	b, _, _ := w.record(f)
+	good, err := os.ReadFile(filepath.Join(b, "index"))
+	require.NoError(f, err)
+	f.Add(uint16(21), uint64(0))
+	f.Add(uint16(300), ^uint64(0))
+	f.Add(uint16(100), uint64(1)<<63)
+	f.Fuzz(func(t *testing.T, at uint16, value uint64) {
+		bad := bytes.Clone(good)
+		binary.LittleEndian.PutUint64(bad[12+int(at)%(len(bad)-24):], value)
+		sum := crc32.Checksum(bad[:len(bad)-4], crc32.MakeTable(crc32.Castagnoli))
+		binary.LittleEndian.PutUint32(bad[len(bad)-4:], sum)
+		require.NoError(t, os.WriteFile(filepath.Join(b, "index"), bad, 0o644))
+		v, err := compare.Runs(a, b, compare.Options{})
+		require.NoError(t, err)
+		require.True(t, v.Equal, "the journals are equal")
+	})
 }
 
 func TestRefuses(t *testing.T) {

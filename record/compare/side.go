@@ -35,6 +35,19 @@ func open(label, path string) (*side, error) {
 	return s, nil
 }
 
+// checkIndex makes the index anew if it is not that of the journal, or in any case, and reports whether it did.
+func (s *side) checkIndex(wrong bool) (made bool, err error) {
+	if !wrong {
+		if good, err := s.run.Dir.CheckIndex(s.index); good || err != nil {
+			return false, err
+		}
+	}
+	if s.index, s.torn, err = s.run.Dir.MakeIndex(s.run.Manifest.Clients); err != nil {
+		return false, fmt.Errorf("%s: %w", s.run.Dir.Path(), err)
+	}
+	return true, nil
+}
+
 // client returns what the index has of a client.
 func (s *side) client(name string) *journal.ClientIndex { return &s.index.Clients[s.ids[name]] }
 

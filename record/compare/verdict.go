@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -24,13 +25,34 @@ func Runs(pathA, pathB string, o Options) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
+	v, unexplained, err := verdictOf(a, b, o)
+	if err == nil && !v.Equal || errors.As(err, new(*OtherClientsError)) {
+		return v, err // what differs was read in the journals
+	}
+	changed := false
+	for _, s := range []*side{a, b} {
+		made, err := s.checkIndex(unexplained || err != nil)
+		if err != nil {
+			return nil, err
+		}
+		changed = changed || made
+	}
+	if changed {
+		v, _, err = verdictOf(a, b, o)
+	}
+	return v, err
+}
+
+// verdictOf compares two runs by their indexes. The verdict is unexplained if the indexes differ, and the journals, where they should
+// differ, do not.
+func verdictOf(a, b *side, o Options) (v *Verdict, unexplained bool, err error) {
 	c := &comparison{sides: [2]*side{a, b}, types: o.Types, first: map[string]firsts{}}
 	c.end = newEnd(c.sides)
 	clients, others := c.names()
 	if others != nil && !o.Anyway {
-		return nil, others
+		return nil, false, others
 	}
-	v := &Verdict{Notes: append([]string{}, slices.Concat(a.notes(), b.notes())...)}
+	v = &Verdict{Notes: append([]string{}, slices.Concat(a.notes(), b.notes())...)}
 	known := false
 	if v.Changes, known = changes(a, b); !known {
 		v.Notes = append(v.Notes, "the manifests do not both hold their scenario, so it may not be the same")
@@ -38,10 +60,10 @@ func Runs(pathA, pathB string, o Options) (*Verdict, error) {
 	if others != nil {
 		v.Notes = append(v.Notes, "only the clients that both runs have are compared")
 	}
-	searches := newSearches(clients, c.sides, c.end)
+	searches, differ := newSearches(clients, c.sides, c.end)
 	for run, s := range c.sides {
-		if err := read(run, s, searches); err != nil {
-			return nil, err
+		if err := read(run, s, searches, differ); err != nil {
+			return nil, false, err
 		}
 	}
 	lacks := metasim.Infinity
@@ -64,7 +86,8 @@ func Runs(pathA, pathB string, o Options) (*Verdict, error) {
 	if v.Until == nil && others == nil {
 		v.Differ = append(v.Differ, a.run.Manifest.Differ(b.run.Manifest.Digests)...)
 	}
-	return v, c.judge(v)
+	err = c.judge(v)
+	return v, err == nil && v.Equal && v.Until == nil && len(searches) > 0, err
 }
 
 // A comparison holds what a verdict is made of.

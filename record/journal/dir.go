@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -198,12 +200,40 @@ func (d Dir) Index(names []string) (index *Index, torn, err error) {
 			return x, nil, nil
 		}
 	}
-	r, err := d.OpenJournal(nil)
+	return d.MakeIndex(names)
+}
+
+// MakeIndex makes the index of the journal by reading it.
+func (d Dir) MakeIndex(names []string) (index *Index, torn, err error) {
+	r, err := d.OpenJournal(append([]string{}, names...)) // not nil
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { _ = r.Close() }() // a file that was only read
 	return buildIndex(r, names)
+}
+
+// CheckIndex reports whether an index is that of the journal as it is now. It reads the journal, and no record of it.
+func (d Dir) CheckIndex(x *Index) (bool, error) {
+	if x.made {
+		return true, nil
+	}
+	f, err := os.Open(d.File(journalFile))
+	if err != nil {
+		return false, d.unopened(err)
+	}
+	defer func() { _ = f.Close() }() // a file that was only read
+	sum, size, buf := uint32(0), int64(0), make([]byte, 1<<18)
+	for {
+		n, err := f.Read(buf)
+		sum, size = crc32.Update(sum, castagnoli, buf[:n]), size+int64(n)
+		switch {
+		case errors.Is(err, io.EOF):
+			return sum == x.Sum && size == x.Size, nil
+		case err != nil:
+			return false, fmt.Errorf("reading the journal: %w", err)
+		}
+	}
 }
 
 // Scan reads a part of the journal, from the record at an offset on. An Index has such offsets. Close the scanner to close the file.

@@ -1,20 +1,27 @@
 package journal
 
 import (
+	"sort"
+
 	"metasim/internal/foldhash"
 	"metasim/metasim"
 )
 
 // A History is a rolling hash of what one client received, or of what it sent. After n items two runs have the same hash only if
-// they have the same items. Some of the hashes are kept as checkpoints, so that the place where two runs begin to differ is found
-// without reading either.
+// they have the same items. Some of the hashes are kept, by count and by instant, so that the place where two runs begin to differ is
+// found without reading either: by count for a client that is always as busy, by instant for one that was busy once.
 type History struct {
 	Count uint64          // items
 	Hash  uint64          // after all of them
 	At    metasim.Instant // of the last one: when a message was sent, or is due
-	// Every is how many items lie between two checkpoints: a power of two times firstEvery.
+	// Every is how many items lie between two checkpoints: a power of two.
 	Every       uint64
 	Checkpoints []Checkpoint // the one at i is after (i+1)*Every items
+	// Shift says how long the spans of simulated time are: 2^Shift nanoseconds.
+	Shift uint8
+	Marks []Mark // after the first item of each span that has one
+
+	limit int // so many checkpoints, or marks, are too many: a power of two
 }
 
 // A Checkpoint is a History after some of its items.
@@ -24,29 +31,71 @@ type Checkpoint struct {
 	Offset int64           // in the journal, of the record that has the last of the items
 }
 
-// A history begins with a checkpoint every firstEvery items. When it has maxCheckpoints it drops every other one. So an index is
-// small however long a run is, and of two histories the one with fewer checkpoints has none that the other lacks.
+// A Mark is a Checkpoint after so many items.
+type Mark struct {
+	Count uint64
+	Checkpoint
+}
+
+// A history keeps every item at first. When it has too many checkpoints it drops every other one; when it has too many marks, the spans
+// become twice as long. So an index is small however long a run is, and of two histories the one that keeps less keeps nothing that the
+// other lacks. All histories of an index together keep at most about maxKept.
 const (
-	firstEvery     = 16
+	minCheckpoints = 32
 	maxCheckpoints = 512
+	maxKept        = 1 << 19
 )
+
+// newHistory returns a history of one of so many clients.
+func newHistory(clients int) History {
+	limit := maxCheckpoints
+	for limit > minCheckpoints && 4*limit*clients > maxKept {
+		limit /= 2
+	}
+	return History{Hash: foldhash.Seed, Every: 1, limit: limit}
+}
 
 // add adds an item.
 func (h *History) add(item uint64, at metasim.Instant, offset int64) {
 	h.Count++
 	h.Hash, h.At = foldhash.Word(h.Hash, item), at
+	if n := len(h.Marks); n == 0 || h.Marks[n-1].At.Time>>h.Shift != at.Time>>h.Shift {
+		h.Marks = append(h.Marks, Mark{h.Count, Checkpoint{Hash: h.Hash, At: at, Offset: offset}})
+		for len(h.Marks) >= h.limit {
+			h.Shift++
+			h.Marks = thin(h.Marks[:0], h.Marks, h.Shift)
+		}
+	}
 	if h.Count&(h.Every-1) != 0 {
 		return
 	}
 	h.Checkpoints = append(h.Checkpoints, Checkpoint{Hash: h.Hash, At: at, Offset: offset})
-	if len(h.Checkpoints) < maxCheckpoints {
+	if len(h.Checkpoints) < h.limit {
 		return
 	}
 	kept := h.Checkpoints[:0]
-	for i := 1; i < maxCheckpoints; i += 2 {
+	for i := 1; i < h.limit; i += 2 {
 		kept = append(kept, h.Checkpoints[i])
 	}
 	h.Checkpoints, h.Every = kept, 2*h.Every
+}
+
+// thin appends the first mark of each span of 2^shift nanoseconds.
+func thin(kept, marks []Mark, shift uint8) []Mark {
+	for _, m := range marks {
+		if n := len(kept); n == 0 || kept[n-1].At.Time>>shift != m.At.Time>>shift {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+// cut returns the history of the first items alone, of which it is known how it ends.
+func (h *History) cut(end History) History {
+	marks := sort.Search(len(h.Marks), func(i int) bool { return h.Marks[i].Count > end.Count })
+	end.Every, end.Checkpoints = h.Every, h.Checkpoints[:end.Count/h.Every]
+	end.Shift, end.Marks = h.Shift, h.Marks[:marks]
+	return end
 }
 
 // after returns the checkpoint after n items, which is a multiple of Every: the zero Checkpoint after none.
@@ -59,11 +108,10 @@ func (h *History) after(n uint64) Checkpoint {
 
 // A Range is a part of two histories that has their first difference.
 type Range struct {
-	Equal uint64     // how many items before the range are equal
-	Until uint64     // how many items there are up to the end of the range; the count of the longer history if no checkpoint ends it
-	A, B  Checkpoint // after Equal items
-	// Bound is the instant of the end of the range, or a later one; Infinity if no checkpoint ends it.
-	Bound metasim.Instant
+	Equal uint64 // how many items before the range are equal
+	Until uint64 // how many items there are up to the end of the range; at most one more than the shorter history has
+	// From is the instant of the last item before the range. Bound is that of its end, or a later one: Infinity if it is not known.
+	From, Bound metasim.Instant
 }
 
 // FirstDifference returns the range of the first difference of two histories. It returns false if they are equal.
@@ -71,34 +119,47 @@ func FirstDifference(a, b *History) (r Range, differ bool) {
 	if a.Count == b.Count && a.Hash == b.Hash {
 		return Range{}, false
 	}
-	every := max(a.Every, b.Every)
-	equal, until := uint64(0), min(a.Count, b.Count)/every+1 // in units of every: the last that may be equal, the first that is not
-	for until-equal > 1 {
-		mid := equal + (until-equal)/2
-		if a.after(mid*every).Hash == b.after(mid*every).Hash {
-			equal = mid
-		} else {
-			until = mid
-		}
-	}
-	r = Range{Equal: equal * every, Until: until * every}
-	r.A, r.B = a.after(r.Equal), b.after(r.Equal)
-	if r.Until <= min(a.Count, b.Count) {
+	every, shorter := max(a.Every, b.Every), min(a.Count, b.Count)
+	i := uint64(sort.Search(int(shorter/every), func(i int) bool { // the checkpoints before i are equal
+		n := uint64(i+1) * every
+		return a.after(n).Hash != b.after(n).Hash
+	}))
+	r = Range{Equal: i * every, Until: (i + 1) * every, From: a.after(i * every).At, Bound: metasim.Infinity}
+	if r.Until <= shorter {
 		r.Bound = metasim.Earlier(a.after(r.Until).At, b.after(r.Until).At)
-	} else {
-		r.Until, r.Bound = max(a.Count, b.Count), metasim.Infinity
 	}
+	r.Until = min(r.Until, shorter+1)
+	r.narrow(a, b)
 	return r, true
 }
 
-// Before returns the last checkpoint at or before item n, counted from 0: the number of the item in its record, and the offset of
-// the record.
-func (h *History) Before(n uint64) (number uint64, offset int64) {
-	known := min((n+1)/h.Every, uint64(len(h.Checkpoints))) * h.Every
-	if known == 0 {
-		return 0, int64(headerSize)
+// narrow narrows a range by the marks: one that is not the same in both comes after the first difference.
+func (r *Range) narrow(a, b *History) {
+	shift := max(a.Shift, b.Shift)
+	x, y := thin(nil, a.Marks, shift), thin(nil, b.Marks, shift)
+	i := sort.Search(min(len(x), len(y)), func(i int) bool { return x[i].Count != y[i].Count || x[i].Hash != y[i].Hash })
+	if i > 0 && x[i-1].Count > r.Equal {
+		r.Equal, r.From = x[i-1].Count, x[i-1].At
 	}
-	return known - 1, h.after(known).Offset
+	for _, marks := range [][]Mark{x, y} {
+		if i < len(marks) {
+			r.Until, r.Bound = min(r.Until, marks[i].Count), metasim.Earlier(r.Bound, marks[i].At)
+		}
+	}
+}
+
+// Before returns what is kept of the last item at or before item n, counted from 0: the number of the item in its record, and the
+// offset of the record. Where nothing is kept it is the first record.
+func (h *History) Before(n uint64) (number uint64, offset int64) {
+	offset = int64(headerSize)
+	if known := min((n+1)/h.Every, uint64(len(h.Checkpoints))) * h.Every; known > 0 {
+		number, offset = known-1, h.after(known).Offset
+	}
+	i := sort.Search(len(h.Marks), func(i int) bool { return h.Marks[i].Count > n+1 })
+	if i > 0 && h.Marks[i-1].Count > number+1 {
+		number, offset = h.Marks[i-1].Count-1, h.Marks[i-1].Offset
+	}
+	return number, offset
 }
 
 // foldInstant mixes an instant into a hash.

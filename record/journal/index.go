@@ -14,8 +14,11 @@ import (
 // An Index has what each client of a journal received and sent as histories, which can be compared with those of another run. It
 // lies beside the journal, and is written when the journal is closed.
 type Index struct {
-	Size    int64 // bytes of the journal; with another size the index is not of that journal
+	Size    int64  // bytes of the journal; with another size the index is not of that journal
+	Sum     uint32 // CRC-32C of the journal; see Dir.CheckIndex
 	Clients []ClientIndex
+
+	made bool // by reading the journal
 }
 
 // A ClientIndex is the part of one client in an index.
@@ -52,9 +55,9 @@ func newIndexer(names []string) *indexer {
 	x := &indexer{index: Index{Clients: make([]ClientIndex, len(names))}, delivered: make([]delivered, len(names))}
 	for i, name := range names {
 		x.names = append(x.names, foldhash.Bytes(foldhash.Seed, name))
-		x.index.Clients[i].Outputs = History{Hash: foldhash.Seed, Every: firstEvery}
-		x.index.Clients[i].Inputs = History{Hash: foldhash.Seed, Every: firstEvery}
-		x.delivered[i].history = History{Hash: foldhash.Seed, Every: firstEvery}
+		x.index.Clients[i].Outputs = newHistory(len(names))
+		x.index.Clients[i].Inputs = newHistory(len(names))
+		x.delivered[i].history = newHistory(len(names))
 	}
 	return x
 }
@@ -125,13 +128,12 @@ func (x *indexer) acknowledge(id metasim.ClientID, number uint64) {
 	in.Count, in.Hash, in.At = number, last.hash, last.at
 }
 
-// finish completes the index of a journal of size bytes.
-func (x *indexer) finish(size int64) *Index {
-	x.index.Size = size
+// finish completes the index of a journal of size bytes with a checksum.
+func (x *indexer) finish(size int64, sum uint32) *Index {
+	x.index.Size, x.index.Sum = size, sum
 	for i := range x.index.Clients {
-		in, all := &x.index.Clients[i].Inputs, &x.delivered[i].history
-		in.Every = all.Every
-		in.Checkpoints = all.Checkpoints[:in.Count/in.Every] // how much was delivered but not handled depends on real time
+		in := &x.index.Clients[i].Inputs
+		*in = x.delivered[i].history.cut(*in) // how much was delivered but not handled depends on real time
 	}
 	return &x.index
 }
@@ -140,14 +142,15 @@ func (x *indexer) finish(size int64) *Index {
 // the journal breaks off, if it does.
 func buildIndex(r *Reader, names []string) (index *Index, torn, err error) {
 	x := newIndexer(names)
+	x.index.made = true
 	for {
 		offset := max(r.offset, int64(headerSize))
 		e, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return x.finish(r.offset), nil, nil
+			return x.finish(r.offset, 0), nil, nil
 		case errors.As(err, new(*TornError)):
-			return x.finish(r.offset), err, nil
+			return x.finish(r.offset, 0), err, nil
 		case err != nil:
 			return nil, nil, err
 		}
@@ -158,8 +161,9 @@ func buildIndex(r *Reader, names []string) (index *Index, torn, err error) {
 // The file of an index, all integers little-endian:
 //
 //	8 bytes  magic "MSIMINDX"
-//	u32      version: 1
+//	u32      version: 2; one with another version is made anew
 //	u64      bytes of the journal
+//	u32      CRC-32C of the journal
 //	u32      number of clients
 //	of each client:
 //	  u8     1 if it left, else 0
@@ -171,20 +175,24 @@ func buildIndex(r *Reader, names []string) (index *Index, torn, err error) {
 //	    u64      items between two checkpoints
 //	    u32      number of checkpoints
 //	    of each: u64 hash, instant, u64 offset
+//	    u8       binary logarithm of the nanoseconds of a span
+//	    u32      number of marks
+//	    of each: u64 count, u64 hash, instant, u64 offset
 //	u32      CRC-32C of all before
 const (
 	indexMagic   = "MSIMINDX"
-	indexVersion = 1
+	indexVersion = 2
 
 	checkpointSize = 8 + 12 + 8
-	historySize    = 8 + 8 + 12 + 8 + 4 // without checkpoints
+	markSize       = 8 + checkpointSize
+	historySize    = 8 + 8 + 12 + 8 + 4 + 1 + 4 // without checkpoints and marks
 	clientSize     = 1 + 12 + 2*historySize
 )
 
 func (x *Index) append(b []byte) []byte {
 	start := len(b)
 	b = append(b, indexMagic...)
-	b = appendFixed(b, uint32(indexVersion), x.Size, uint32(len(x.Clients)))
+	b = appendFixed(b, uint32(indexVersion), x.Size, x.Sum, uint32(len(x.Clients)))
 	for i := range x.Clients {
 		c := &x.Clients[i]
 		b = c.Outputs.append(c.Inputs.append(appendFixed(b, c.Left, c.Granted)))
@@ -193,7 +201,8 @@ func (x *Index) append(b []byte) []byte {
 }
 
 func (h *History) append(b []byte) []byte {
-	return appendFixed(b, h.Count, h.Hash, h.At, h.Every, uint32(len(h.Checkpoints)), h.Checkpoints)
+	b = appendFixed(b, h.Count, h.Hash, h.At, h.Every, uint32(len(h.Checkpoints)), h.Checkpoints)
+	return appendFixed(b, h.Shift, uint32(len(h.Marks)), h.Marks)
 }
 
 // appendFixed appends values of a fixed size: a struct is its fields.
@@ -217,7 +226,7 @@ func parseIndex(b []byte) (*Index, error) {
 	r := &indexReader{rest: rest[:len(rest)-4]}
 	x := new(Index)
 	var v uint32
-	r.read(&v, &x.Size)
+	r.read(&v, &x.Size, &x.Sum)
 	n := r.count(clientSize)
 	if v != indexVersion || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
 		return nil, errNoIndex
@@ -271,8 +280,18 @@ func (r *indexReader) history(h *History) {
 		h.Checkpoints = make([]Checkpoint, n)
 		r.read(h.Checkpoints)
 	}
+	r.read(&h.Shift)
+	if n := r.count(markSize); n > 0 {
+		h.Marks = make([]Mark, n)
+		r.read(h.Marks)
+	}
 	// Every is a power of two, and there is a checkpoint after each Every items.
-	if h.Every < firstEvery || h.Every&(h.Every-1) != 0 || h.Count/h.Every != uint64(len(h.Checkpoints)) {
+	if h.Every < 1 || h.Every&(h.Every-1) != 0 || h.Count/h.Every != uint64(len(h.Checkpoints)) {
 		r.bad = true
+	}
+	last := uint64(0)
+	for i := range h.Marks {
+		r.bad = r.bad || h.Marks[i].Count <= last || h.Marks[i].Count > h.Count
+		last = h.Marks[i].Count
 	}
 }

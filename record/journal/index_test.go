@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"metasim/internal/foldhash"
 	"metasim/metasim"
 )
 
@@ -39,6 +38,8 @@ func TestIndexIsThatOfReading(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, torn)
 		require.EqualValues(t, len(b), again.Size)
+		require.Equal(t, crc32.Checksum(b, castagnoli), x.Sum)
+		again.Sum = x.Sum // it is that of its journal anyhow
 		file := x.append(nil)
 		require.Equal(t, file, again.append(nil))
 		parsed, err := parseIndex(file)
@@ -65,24 +66,31 @@ func TestIndexLeavesOutWhatWasNotHandled(t *testing.T) {
 	}
 	one, other := given(100, 20).Clients[0].Inputs, given(70, 20).Clients[0].Inputs
 	require.Equal(t, one.append(nil)[:historySize], other.append(nil)[:historySize])
-	require.Len(t, one.Checkpoints, 1)
+	require.Len(t, one.Checkpoints, 20)
+	require.Len(t, one.Marks, 20)
 	require.EqualValues(t, 20, one.Count)
 	require.Equal(t, metasim.At(19), one.At)
 }
 
-// chain returns the chain of items whose instants are their places.
-func chain(items []uint64) *History {
-	c := &History{Hash: foldhash.Seed, Every: firstEvery}
+// chain returns the history of items, and their instants: bursts, with pauses of any length. The offsets are their places.
+func chain(items []uint64) (*History, []metasim.Instant) {
+	c := newHistory(2)
+	at := make([]metasim.Instant, len(items))
+	now := metasim.Time(0)
 	for i, item := range items {
-		c.add(item, metasim.At(metasim.Time(i)), int64(i))
+		if item%8 == 0 {
+			now = now.Add(metasim.Time(1) << (item >> 8 % 40))
+		}
+		at[i] = metasim.Instant{Time: now, Step: uint32(i)}
+		c.add(item, at[i], int64(i))
 	}
-	return c
+	return &c, at
 }
 
 // TestFirstDifference compares chains of random lengths that are equal for a random time, up to more checkpoints than are kept.
 func TestFirstDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		length := rapid.SampledFrom([]int{0, 1, firstEvery, 300, 3 * firstEvery * maxCheckpoints})
+		length := rapid.SampledFrom([]int{0, 1, 16, 300, 48 * maxCheckpoints})
 		a := make([]uint64, rapid.IntRange(0, 3*length.Draw(t, "about")).Draw(t, "items"))
 		random := rand.New(rand.NewPCG(1, 2))
 		for i := range a {
@@ -93,8 +101,10 @@ func TestFirstDifference(t *testing.T) {
 		for range rapid.IntRange(0, 200).Draw(t, "more") {
 			b = append(b, random.Uint64())
 		}
-		x, y := chain(a), chain(b)
+		x, at := chain(a)
+		y, other := chain(b)
 		require.Less(t, len(x.Checkpoints), maxCheckpoints)
+		require.Less(t, len(x.Marks), maxCheckpoints)
 		p, parted := FirstDifference(x, y)
 		if require.Equal(t, len(a) > equal || len(b) > equal, parted); !parted {
 			return
@@ -102,9 +112,16 @@ func TestFirstDifference(t *testing.T) {
 		require.LessOrEqual(t, p.Equal, uint64(equal))
 		require.Greater(t, p.Until, uint64(equal))
 		require.Less(t, uint64(equal)-p.Equal, max(x.Every, y.Every))
-		require.False(t, p.Bound.Before(metasim.At(metasim.Time(equal))))
+		require.LessOrEqual(t, p.Until, uint64(min(len(a), len(b))+1))
+		first := metasim.Infinity
+		for _, at := range [][]metasim.Instant{at, other} {
+			if equal < len(at) {
+				first = metasim.Earlier(first, at[equal])
+			}
+		}
+		require.False(t, p.Bound.Before(first))
 		if p.Equal > 0 {
-			require.Equal(t, Checkpoint{Hash: p.B.Hash, At: metasim.At(metasim.Time(p.Equal - 1)), Offset: int64(p.Equal - 1)}, p.A)
+			require.Equal(t, at[p.Equal-1], p.From)
 		}
 		for n := range uint64(len(a)) {
 			if number, offset := x.Before(n); number > 0 {

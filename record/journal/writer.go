@@ -29,6 +29,7 @@ type Writer struct {
 	done    int64              // bytes that were written to w
 	flushed int64              // when the buffer was last written because of flushEvery
 	index   *indexer           // nil: no index
+	sum     uint32             // CRC-32C of what was written to w, for the index
 	save    func(*Index) error // writes the index when the journal is complete
 }
 
@@ -69,6 +70,9 @@ func (w *Writer) flush() error {
 		w.err = fmt.Errorf("writing the journal: %w", err)
 	}
 	w.done += int64(len(w.buf))
+	if w.index != nil {
+		w.sum = crc32.Update(w.sum, castagnoli, w.buf)
+	}
 	w.buf = w.buf[:0]
 	if cap(w.buf) > keepAt {
 		w.buf = make([]byte, 0, 2*flushAt)
@@ -89,7 +93,7 @@ func (w *Writer) Close() error {
 		}
 	}
 	if err == nil && w.index != nil {
-		err = w.save(w.index.finish(w.done))
+		err = w.save(w.index.finish(w.done, w.sum))
 	}
 	return err
 }
