@@ -35,7 +35,10 @@ func (s streams) plain() streams {
 // raw returns what is behind such a stream, for what is not text, or is meant for the terminal.
 func raw(w io.Writer) io.Writer {
 	if p, ok := w.(*plain.Writer); ok {
-		return p.To
+		w = p.To
+	}
+	if o, ok := w.(*outlet); ok {
+		return o.File
 	}
 	return w
 }

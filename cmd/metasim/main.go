@@ -30,7 +30,7 @@ func main() {
 		// The run ends its processes now. A second Ctrl-C would leave them behind, so it works only after cleanupTime.
 		time.AfterFunc(cleanupTime, func() { signal.Stop(signals) })
 	}()
-	os.Exit(execute(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	os.Exit(execute(ctx, os.Args[1:], streams{in: os.Stdin, out: newOutlet(ctx, os.Stdout), err: newOutlet(ctx, os.Stderr)}))
 }
 
 // cleanupTime is how long this program may take, after a signal, to end the processes that it has started.
