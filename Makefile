@@ -1,6 +1,6 @@
 # The default target says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build bench fuzz glimpse sim cross cover proto
+.PHONY: help demo test check build bench fuzz glimpse sim cross cover proto attack
 
 GO ?= go
 # The race detector needs a C compiler. Without one the tests run without it, and say so.
@@ -57,6 +57,9 @@ cross: ## build for the other systems
 	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./...
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./...
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build ./...
+
+attack: build ## what a stranger or a careless client could do to a run, tried from outside
+	python3 conformance/attack/attack.py bin/metasim
 
 sim: ## the long interleaving test (SEEDS=3000)
 	$(GO) test ./metasim -run Interleave -seeds $(SEEDS) -timeout 60m
