@@ -61,3 +61,14 @@ func TestCheckSubscription(t *testing.T) {
 		require.Error(t, CheckSubscription(s), s)
 	}
 }
+
+// A subscription costs about as many states as it has once it is compiled.
+func TestSubscriptionCost(t *testing.T) {
+	for s, want := range map[string][2]int{
+		"PLAIN": {0, 0}, "": {0, 0}, "(": {0, 0}, "A.*": {3, 5}, "A{1000}": {1000, 3000}, `(\pL{31}){31}`: {5000, MaxSubscriptionCost + 1},
+		"((a{9}){9}){9}": {729, 3000}, "(a|b|c+)?": {3, 12},
+	} {
+		cost := SubscriptionCost(s)
+		require.True(t, want[0] <= cost && cost <= want[1], "%s costs %d", s, cost)
+	}
+}

@@ -48,6 +48,34 @@ func CheckSubscription(s string) error {
 	return err
 }
 
+// MaxSubscriptionCost is what the subscriptions of one client may cost together: see SubscriptionCost.
+const MaxSubscriptionCost = 1 << 15
+
+// SubscriptionCost returns about how many states a subscription has, once it is compiled: as many as an expression has
+// characters, where what is repeated {n} times counts n times. To compile the subscription takes memory, and to match it time,
+// in proportion. A plain name costs nothing, and neither does what is no regular expression.
+func SubscriptionCost(s string) int {
+	if regexp.QuoteMeta(s) == s {
+		return 0
+	}
+	e, err := syntax.Parse(s, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	return states(e)
+}
+
+func states(e *syntax.Regexp) int {
+	n := 1 + len(e.Rune)/8 // a literal, or the ranges of a class
+	for _, sub := range e.Sub {
+		n += states(sub)
+	}
+	if e.Op == syntax.OpRepeat {
+		n *= max(1, e.Min, e.Max)
+	}
+	return min(n, MaxSubscriptionCost+1)
+}
+
 // MatchSubscription reports whether a subscription is for a channel. One that cannot be compiled is for none.
 func MatchSubscription(s, channel string) bool {
 	p, err := CompilePattern(s)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"time"
 
 	"metasim/wire/transport"
 	"metasim/wire/transport/all"
@@ -21,7 +22,7 @@ type listeners struct {
 
 // listen listens as the options say. The token that it chooses keeps other users of this host out of the run, even on the
 // loopback interface. A server that starts no process and listens at a private socket needs none.
-func listen(o *Options, inside, outside bool) (*listeners, error) {
+func listen(o *Options, inside, outside bool, peerTimeout time.Duration) (*listeners, error) {
 	l := &listeners{token: o.Token}
 	if inside {
 		l.inside = mem.NewNet()
@@ -30,6 +31,7 @@ func listen(o *Options, inside, outside bool) (*listeners, error) {
 		if err := l.listenOutside(o); err != nil {
 			return nil, errors.Join(fmt.Errorf("no clients can come in: %w", err), l.close())
 		}
+		l.outside.SetPeerTimeout(peerTimeout)
 	}
 	if l.token == "" && (!o.Serve || l.outside == nil || !l.outside.Private) {
 		l.token = rand.Text()

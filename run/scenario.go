@@ -74,7 +74,7 @@ func makeDir(name, out string) (journal.Dir, error) {
 // open opens all that the run needs. If it fails, nothing is left open.
 func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	sc, o := r.scenario, r.options
-	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc)); err != nil {
+	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc), sc.PeerTimeout); err != nil {
 		return err
 	}
 	r.clients = &clients{scenario: sc, options: o, dir: r.dir, listeners: r.listeners, scheduler: client.NewScheduler(), places: map[string]place{}}
@@ -137,6 +137,15 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	}
 	if r.listeners.outside != nil {
 		work.Go(func() { r.acceptFailed(r.server.Accept(r.listeners.outside)) })
+		work.Go(func() {
+			select {
+			case <-r.server.Joined():
+				if !r.listeners.outside.Private { // visitors find nothing; who can reach a private socket is told that it is too late
+					_ = r.listeners.outside.Close() // it may be closed already
+				}
+			case <-ctx.Done():
+			}
+		})
 	}
 	if r.scenario.Rate > 0 {
 		work.Go(func() { _ = server.Pace(ctx, r.server, r.scenario.Rate) }) // the error of Serve is the same

@@ -25,6 +25,9 @@ func (c *checker) check() error {
 	c.duration(path{"until"})
 	c.duration(path{"start_timeout"})
 	c.outputLimit()
+	if c.word(path{"peer_timeout"}) != peerTimeoutOff {
+		c.duration(path{"peer_timeout"})
+	}
 	c.publicLCM()
 	c.clients()
 	c.links()

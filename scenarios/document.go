@@ -26,6 +26,18 @@ func documentOf(root *node) (document, error) {
 	if err != nil {
 		return d, fmt.Errorf("a scenario that fits the schema cannot be decoded, a mistake of metasim: %w", err)
 	}
+	d.PeerTimeout = DefaultPeerTimeout
+	switch text := root.child("peer_timeout").word(); text {
+	case "":
+	case peerTimeoutOff:
+		d.PeerTimeout = 0
+	default:
+		t, err := delay.ParseDuration(text) // without an error: the checks found none
+		if err != nil {
+			return d, err
+		}
+		d.PeerTimeout = time.Duration(t)
+	}
 	for i, n := range root.child("clients").items() {
 		d.Clients[i].With, _ = n.child("with").plain().(object) // as it was written: JSON has one type of numbers
 	}
@@ -36,7 +48,8 @@ func documentOf(root *node) (document, error) {
 func (s *Scenario) expand() {
 	d := &s.doc
 	s.Name, s.Seed, s.Until, s.Rate, s.MaxSteps = d.Name, d.Seed, metasim.Time(d.Until), d.Rate, d.MaxSteps
-	s.StartTimeout, s.OutputLimit = time.Duration(d.StartTimeout), cmp.Or(int64(d.OutputLimit), defaultOutputLimit)
+	s.StartTimeout, s.PeerTimeout = time.Duration(d.StartTimeout), d.PeerTimeout
+	s.OutputLimit = cmp.Or(int64(d.OutputLimit), defaultOutputLimit)
 	s.Memory = memoryBound(d.Memory)
 	s.PublicLCM, s.LCMSuffix = absoluteURL(d.PublicLCM, s.Dir), d.LCMSuffix
 	s.LCMPlain, s.LCMSubscribers = d.LCMNames == "plain", d.LCMSubscribers

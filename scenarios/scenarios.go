@@ -15,6 +15,12 @@ import (
 //go:embed *.metasim.yaml data
 var Shipped embed.FS
 
+// DefaultPeerTimeout is how long the host of a client may be silent where a scenario does not say.
+const DefaultPeerTimeout = 30 * time.Second
+
+// peerTimeoutOff is the peer_timeout of a scenario that never gives up a host.
+const peerTimeoutOff = "off"
+
 // DefaultStartTimeout is how long clients may take to join where a scenario does not say.
 const DefaultStartTimeout = 30 * time.Second
 
@@ -46,6 +52,8 @@ type Scenario struct {
 	StartTimeout time.Duration
 	// OutputLimit is how many bytes are kept of what a client's process writes; never zero.
 	OutputLimit int64
+	// PeerTimeout is how long the host of a client may be silent, in wall-clock time, until the client is lost. Zero: for ever.
+	PeerTimeout time.Duration
 	// PublicLCM is the URL of the LCM network on which the run is shown. Empty: none. A path in it is absolute.
 	PublicLCM string
 	// LCMSuffix stands on that network between a channel and the name of the sender. Empty: "@".
@@ -122,6 +130,8 @@ type document struct {
 	OutputLimit  size    `json:"output_limit,omitzero"`
 	// Memory is not resolved: it changes no result. The manifest of a run has it.
 	Memory string `json:"-"`
+	// PeerTimeout is not resolved: a run that goes well is the same with any.
+	PeerTimeout time.Duration `json:"-"`
 	// PublicLCM is not resolved: where a run was shown does not change the run.
 	PublicLCM string `json:"-"`
 	LCMSuffix string `json:"lcm_suffix,omitempty"`

@@ -36,6 +36,9 @@ type Config struct {
 	// once if it sends more while four times as many bytes wait. A peer that sends nothing and has its answer computes: it
 	// may do so without limit. Zero: 64 MiB.
 	OutboxLimit int
+	// Visitors is how many connections from outside may be open on which nobody has shown the token. Others wait. Zero:
+	// 64.
+	Visitors int
 	// Observers are given every event and its effects, in order, by the goroutine that runs the dispatcher. An error ends the
 	// run.
 	Observers []Observer
@@ -46,7 +49,8 @@ type Config struct {
 	After func(canRunInline bool)
 	// ProcessEnd, if set, is asked once how the process of a lost client ended. It may wait a moment for that end.
 	ProcessEnd func(client string) ProcessEnd
-	// Log gets what happens beside the run: refused clients, lost connections. Nil: nothing is logged.
+	// Log gets what happens beside the run: refused clients, lost connections. The run does not wait for it: what is logged
+	// faster than it is written is dropped, and counted. Nil: nothing is logged.
 	Log *slog.Logger
 }
 
@@ -59,6 +63,9 @@ type Observer interface {
 
 // DefaultStartTimeout is Config.StartTimeout where it is zero.
 const DefaultStartTimeout = 30 * time.Second
+
+// defaultVisitors is Config.Visitors where it is zero.
+const defaultVisitors = 64
 
 // defaultOutboxLimit is Config.OutboxLimit where it is zero.
 const defaultOutboxLimit = 64 << 20

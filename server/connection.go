@@ -23,6 +23,7 @@ type connection struct {
 	answered bool               // this round authorizes a member that waits
 	answer   uint64             // up to here, in bytes ever put into the outbox, the last such answer goes
 	watched  bool               // a timer will look whether the peer reads
+	visitor  *visitor           // nil once the peer has shown the token
 }
 
 // minBatch is for how many packets a connection always keeps memory.

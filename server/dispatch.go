@@ -71,7 +71,7 @@ func (s *Server) carryOut(e metasim.Effect) {
 		s.session.Authorize(e)
 	case *metasim.Evict:
 		if r := s.session.Evict(e); r != nil {
-			s.logRefused(s.timing.clients[e.Client].conn, r.Text)
+			s.refused(s.timing.clients[e.Client].conn, r.Text)
 		}
 	case *metasim.Reached:
 		s.noteTime()
@@ -109,8 +109,40 @@ func (s *Server) fail(err error) {
 	}
 }
 
-func (s *Server) logRefused(c *connection, text string) {
-	s.log.Warn("refused", "peer", c.conn.Peer(), "why", text)
+// refusals are those that were not told yet: a peer can be refused a thousand times in a second.
+type refusals struct {
+	waiting bool // a timer will tell them
+	more    int
+	peer    string // of the last one
+	why     string
+}
+
+// tellEvery is how often refusals are told at most.
+const tellEvery = time.Second
+
+// refused tells that a peer was refused, at once or together with others.
+func (s *Server) refused(c *connection, why string) {
+	r := &s.refusals
+	r.more++
+	r.peer, r.why = c.conn.Peer(), why
+	if !r.waiting {
+		s.tellRefusals()
+	}
+}
+
+// tellRefusals tells how many refusals there were, and the last one of them.
+func (s *Server) tellRefusals() {
+	r := &s.refusals
+	if r.waiting = r.more > 0 && !s.ended; r.waiting {
+		time.AfterFunc(tellEvery, func() { s.mail.post(s.tellRefusals) })
+	}
+	switch {
+	case r.more == 1:
+		s.log.Warn("refused", "peer", r.peer, "why", r.why)
+	case r.more > 1:
+		s.log.Warn("refused", "times", r.more, "last peer", r.peer, "why", r.why)
+	}
+	r.more = 0
 }
 
 // spawn starts a goroutine that Serve waits for. It reports false when the run is over.

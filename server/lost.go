@@ -11,6 +11,9 @@ import (
 // disconnect takes the end of a connection: all clients on it that have not left are lost.
 func (s *Server) disconnect(c *connection, why string) {
 	c.outbox.close()
+	if c.visitor != nil {
+		s.visitors.ended(c.visitor)
+	}
 	if len(c.clients) == 0 {
 		s.log.Debug("a connection ended without a client", "peer", c.conn.Peer(), "cause", why)
 	}

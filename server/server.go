@@ -9,8 +9,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"metasim/internal/logqueue"
 	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/session"
@@ -24,12 +26,15 @@ type Server struct {
 	log        *slog.Logger
 	mail       *mailbox      // what came while another goroutine had the turn
 	over       chan struct{} // closed when the run is over
-	now        atomic.Int64  // the dispatcher's Now, in nanoseconds, for Time
+	joined     chan struct{} // closed when all have joined
+	visitors   visitors
+	now        atomic.Int64 // the dispatcher's Now, in nanoseconds, for Time
 
 	mu          sync.Mutex
 	closed      bool // no goroutine is started any more
 	goroutines  sync.WaitGroup
 	connections []*connection
+	past        wire.Traffic // of connections that were forgotten
 
 	turn       sync.Mutex // guards what follows: the goroutine that holds it runs the dispatcher. See turn.go.
 	session    *session.Server
@@ -46,6 +51,24 @@ type Server struct {
 	err        error
 	failing    bool // a client was lost; the run fails when it is known how its process ended
 	detached   bool // the run went on without a client that was lost
+	refusals   refusals
+}
+
+// visitors are the connections of visitors. One that has ended keeps its place until its transport has surely let go of it.
+type visitors struct {
+	places chan struct{} // one element for each visitor
+
+	mu      sync.Mutex
+	all     []*visitor
+	looking bool // a goroutine looks at them
+	short   bool // a connection could not be taken in since the last look
+}
+
+// A visitor is a connection of a peer that has not shown the token.
+type visitor struct {
+	connection *connection
+	looks      int  // since it came, or since it has ended
+	ended      bool // nothing comes from it any more
 }
 
 // New returns a server for one run. Nothing happens before Serve.
@@ -55,6 +78,7 @@ func New(c Config) (*Server, error) {
 	}
 	c.StartTimeout = cmp.Or(c.StartTimeout, DefaultStartTimeout)
 	c.OutboxLimit = cmp.Or(c.OutboxLimit, defaultOutboxLimit)
+	c.Visitors = cmp.Or(c.Visitors, defaultVisitors)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -72,7 +96,8 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: c, dispatcher: d, ledger: metasim.NewLedger(d.Names()), log: c.Log, mail: newMailbox(), over: make(chan struct{}),
+		config: c, dispatcher: d, ledger: metasim.NewLedger(d.Names()), log: logqueue.New(c.Log), mail: newMailbox(), over: make(chan struct{}),
+		joined: make(chan struct{}), visitors: visitors{places: make(chan struct{}, c.Visitors)},
 		session: sessions, timing: timing{clients: make([]clientTiming, len(d.Names()))}, permission: newPermission(c.Driven),
 		reached: make(chan metasim.Reached, 1),
 	}
@@ -83,6 +108,9 @@ func New(c Config) (*Server, error) {
 // farewellTime is for how long a peer that does not read may delay the end of Serve.
 const farewellTime = 2 * time.Second
 
+// logTime is for how long a log that nobody reads may delay the end of Serve.
+const logTime = 200 * time.Millisecond
+
 // Serve runs the simulation until every client has left (nil), or until it fails. When ctx is cancelled the run fails with
 // its cause. Serve closes all listeners and connections, and returns when everything has been written that was to be
 // written. It is called once.
@@ -91,6 +119,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	err := s.run(ctx)
 	s.session.Farewell(err)
 	s.flush()
+	s.tellRefusals()
 	s.turn.Unlock()
 	s.config.After(true)
 	close(s.over)
@@ -108,6 +137,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		c.outbox.close()
 	}
 	s.goroutines.Wait()
+	logqueue.Flush(s.log, logTime)
 	return err
 }
 
@@ -117,18 +147,30 @@ func (s *Server) Fail(err error) {
 }
 
 // Exited tells the server that the process of a client has ended. A client that has not joined is lost, with why as the
-// cause. For a client that has joined the end of its connection decides.
+// cause. For a client that has joined the end of its connection decides: another process may go on in its place.
 func (s *Server) Exited(client, why string) {
 	s.do(func() {
 		i, known := slices.BinarySearch(s.dispatcher.Names(), client)
-		if id := metasim.ClientID(i); known && s.session.Presence(id) == session.Absent {
+		if !known {
+			return
+		}
+		switch id := metasim.ClientID(i); s.session.Presence(id) {
+		case session.Absent:
 			s.lost(id, why)
+		case session.Present:
+			if m, ok := s.timing.clients[id].conn.conn.(wire.Mortal); ok {
+				m.Suspect()
+			}
 		}
 	})
 }
 
-// Accept takes in connections until the listener is closed, or the run is over: then it closes the listener and returns
-// nil.
+// Joined returns a channel that is closed when all clients have joined. Nobody joins after that, so that listeners may be
+// closed.
+func (s *Server) Joined() <-chan struct{} { return s.joined }
+
+// Accept takes in connections until the listener is closed, or the run is over: then it closes the listener and returns nil.
+// While a connection cannot be taken in because the system is short of something, such as open files, it waits and tries again.
 func (s *Server) Accept(l wire.Listener) error {
 	accepted := make(chan struct{})
 	defer close(accepted)
@@ -142,30 +184,55 @@ func (s *Server) Accept(l wire.Listener) error {
 	if !watching {
 		return l.Close()
 	}
-	for {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		conn, err := l.Accept()
-		if err != nil {
+		switch {
+		case err == nil && s.connect(conn):
+			pause = minPause / 2
+			continue
+		case err == nil:
+			return conn.Close()
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case !short(err):
 			select {
 			case <-s.over:
 				return nil
 			default:
+				return err
 			}
-			if errors.Is(err, net.ErrClosed) {
-				return nil
-			}
-			return err
+		case pause < maxPause:
+			s.log.Warn("a connection cannot be taken in; the run goes on, and it is tried again", "why", err)
 		}
-		if !s.connect(conn) {
-			return conn.Close()
+		s.visitors.crowd()
+		select {
+		case <-s.over:
+			return nil
+		case <-time.After(pause):
 		}
 	}
 }
+
+// short reports whether an error says that the system is short of something, or that a peer went away before it was taken in.
+func short(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED},
+		func(target error) bool { return errors.Is(err, target) })
+}
+
+// How long Accept waits after an error, at first and at most.
+const (
+	minPause = 10 * time.Millisecond
+	maxPause = 100 * time.Millisecond
+)
 
 // connect takes in a connection. It reports false when the run is over.
 func (s *Server) connect(conn wire.Conn) bool {
 	c := &connection{conn: conn, outbox: newOutbox(conn, s.spawn), server: s}
 	c.session = s.session.Connect(c)
 	direct, isDirect := conn.(wire.Direct)
+	if !isDirect && !s.admit(c) {
+		return false
+	}
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()

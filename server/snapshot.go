@@ -242,6 +242,7 @@ func (s *Server) Result() Result {
 		}
 		r.Clients = append(r.Clients, c)
 	}
+	r.Traffic = s.past
 	for _, c := range s.connections {
 		r.Traffic.Add(c.conn.Traffic())
 	}

@@ -189,9 +189,12 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 	}
 	c.heard++
 	ev, refusal := s.session.Receive(c.session, p)
+	if c.visitor != nil {
+		s.meet(c, refusal)
+	}
 	if refusal != nil {
 		if refusal.Text != "" {
-			s.logRefused(c, refusal.Text)
+			s.refused(c, refusal.Text)
 		}
 		if refusal.Lost {
 			s.lost(refusal.Client, refusal.Cause)
@@ -207,6 +210,9 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 		next := s.session.Answer(ev)
 		if join, ok := ev.(*metasim.Join); ok {
 			s.log.Debug("joined", "client", s.dispatcher.Names()[join.Client], "peer", c.conn.Peer(), "missing", s.session.Awaited())
+		}
+		if _, all := ev.(*metasim.Begin); all {
+			close(s.joined)
 		}
 		ev = next
 	}

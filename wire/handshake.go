@@ -150,3 +150,51 @@ func fromProto(m proto.Message) (Body, error) {
 	}
 	return Goodbye{}, nil
 }
+
+// helloToken is the number of the field of a Hello that has the token. Its lists come after it.
+const helloToken = 3
+
+// tokenOf returns the token of the Hello with which a frame begins. It has the first bytes of the frame, and looks no
+// further than the lists of the Hello.
+func tokenOf(head []byte) (token string, ok bool) {
+	packet, ok := field(head, framePackets)
+	if !ok {
+		return "", false
+	}
+	if len(packet) > 0 && packet[0] == packetMember {
+		_, n := protowire.ConsumeVarint(packet[1:])
+		if n < 0 {
+			return "", false
+		}
+		packet = packet[1+n:]
+	}
+	hello, ok := field(packet, packetHello)
+	for ok && len(hello) > 0 {
+		number, kind, n := protowire.ConsumeTag(hello)
+		size := protowire.ConsumeFieldValue(number, kind, hello[max(n, 0):])
+		switch {
+		case number > helloToken:
+			return "", n > 0 // it has none, or has it too late
+		case n < 0 || size < 0:
+			return "", false
+		case number == helloToken:
+			text, n := protowire.ConsumeBytes(hello[n:])
+			return string(text), n > 0
+		}
+		hello = hello[n+size:]
+	}
+	return "", ok
+}
+
+// field returns what there is of the bytes of a field, with which b begins. The tag has one byte.
+func field(b []byte, tag byte) (value []byte, ok bool) {
+	if len(b) == 0 || b[0] != tag {
+		return nil, false
+	}
+	size, n := protowire.ConsumeVarint(b[1:])
+	if n < 0 {
+		return nil, false
+	}
+	b = b[1+n:]
+	return b[:min(size, uint64(len(b)))], true
+}

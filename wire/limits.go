@@ -25,6 +25,8 @@ const (
 	NameCost = 64
 	// MaxText is the longest text of a Refuse or a Failed. A longer one is cut.
 	MaxText = 64 << 10
+	// maxVisitor is the longest frame of a peer that has not shown the token of the run: 4 KiB.
+	maxVisitor = 4 << 10
 	// MaxPackets is how many packets a frame may hold.
 	MaxPackets = 1 << 16
 )

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 )
 
 const (
@@ -34,6 +35,10 @@ type Reader struct {
 	few     int    // how many reads in a row left three quarters of buf empty
 	large   []byte // memory for the next frame that does not fit buf; nil if a payload keeps the last one
 	largest int    // bytes of the largest such frame so far
+
+	visitor atomic.Bool
+	admit   func(token string) bool // set if the peer was ever a visitor
+
 	decoder Decoder
 	taken   tally
 }
@@ -57,6 +62,11 @@ func (r *Reader) Read() ([]Packet, error) {
 		}
 	}
 	whole := lengthSize + int(size)
+	if size > maxVisitor && r.visitor.Load() {
+		if err := r.checkVisitor(size); err != nil {
+			return nil, err
+		}
+	}
 	if whole > maxAhead {
 		return r.readLarge(int(size))
 	}
@@ -82,6 +92,9 @@ func (r *Reader) Taken() (frames, bytes uint64) { return r.taken.frames, r.taken
 func (r *Reader) another(limit int) bool {
 	if len(r.ahead) < lengthSize {
 		return false
+	}
+	if r.visitor.Load() {
+		limit = min(limit, maxVisitor)
 	}
 	size := binary.LittleEndian.Uint32(r.ahead)
 	if uint64(size) > uint64(min(limit, len(r.ahead)-lengthSize)) {
@@ -129,7 +142,7 @@ func (r *Reader) await(n int) error {
 	if r.few >= fewReads && size > minAhead {
 		size, r.few = size/2, 0
 	}
-	for size < n || r.full && size < maxAhead {
+	for size < n || r.full && size < r.mostAhead() {
 		size, r.full = 2*size, false
 	}
 	buf := r.buf
@@ -146,6 +159,42 @@ func (r *Reader) await(n int) error {
 		r.few++
 	}
 	return err
+}
+
+// mostAhead is how far the buffer grows. That of a visitor holds one frame and some more.
+func (r *Reader) mostAhead() int {
+	if r.visitor.Load() {
+		return 2 * maxVisitor
+	}
+	return maxAhead
+}
+
+// Guard makes the peer a visitor, before the first Read: see Guarded.
+func (r *Reader) Guard(admit func(token string) bool) {
+	r.admit = admit
+	r.visitor.Store(true)
+}
+
+// Trust says that the peer is no visitor any more.
+func (r *Reader) Trust() { r.visitor.Store(false) }
+
+// Visitor reports whether the peer is one.
+func (r *Reader) Visitor() bool { return r.visitor.Load() }
+
+// checkVisitor refuses a large frame of a visitor, unless it begins with a Hello that has the token: only then memory is
+// taken for the rest.
+func (r *Reader) checkVisitor(size uint32) error {
+	if err := r.await(lengthSize + maxVisitor); err != nil {
+		return r.ended(err, len(r.ahead), lengthSize+int(size))
+	}
+	if token, ok := tokenOf(r.ahead[lengthSize : lengthSize+maxVisitor]); ok && r.admit(token) {
+		return nil
+	}
+	return &ProtocolError{
+		Peer: r.peer, What: fmt.Sprintf("a frame of %d bytes before it has joined", size),
+		Bound:  fmt.Sprintf("a frame without a Hello and the join token in its first %d bytes has at most that many", maxVisitor),
+		Remedy: "begin with the Hello, and put its token before its lists",
+	}
 }
 
 // readLarge reads a frame into memory of its own, which a large payload may keep.

@@ -192,6 +192,24 @@ type Direct interface {
 	Immediate() bool
 }
 
+// A Guarded is a Conn that was accepted, and whose peer may be a visitor: a program that reached the listener, and has not
+// shown the token of the run.
+type Guarded interface {
+	Conn
+	// Guard makes the peer a visitor. It is called before the first Read. Read then fails at a frame of more than
+	// maxVisitor bytes, unless the frame begins with a Hello whose token admit accepts.
+	Guard(admit func(token string) bool)
+	// Trust says that the peer is no visitor any more. It may be called during a Read.
+	Trust()
+}
+
+// A Mortal is a Conn whose transport may learn late that the peer has died.
+type Mortal interface {
+	Conn
+	// Suspect says that the process at the other end is said to have ended. Another process may go on in its place.
+	Suspect()
+}
+
 // A Listener accepts connections.
 type Listener interface {
 	// Accept waits for the next connection. It fails with net.ErrClosed after Close.

@@ -36,6 +36,7 @@ type ServerConfig struct {
 type Conn struct {
 	output     Output
 	members    map[uint32]*member            // by the number that the peer chose
+	trusted    bool                          // the peer has shown the token
 	introduced map[metasim.ClientID]struct{} // clients whose names the peer knows
 }
 
@@ -152,6 +153,17 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 	return p.Body.(metasim.Event), nil
 }
 
+// Admits reports whether a peer that shows this token may join. It may be called by several goroutines at once.
+func (s *Server) Admits(token string) bool {
+	return s.config.Token == "" || subtle.ConstantTimeCompare([]byte(token), []byte(s.config.Token)) == 1
+}
+
+// Trusted reports whether the peer has shown the token of the run.
+func (c *Conn) Trusted() bool { return c.trusted }
+
+// TurnAway ends a connection on which nobody has shown the token, and tells the peer why.
+func (c *Conn) TurnAway(text string) { c.refuse(0, wire.BadMessage, text) }
+
 // hello lets a client in, or says why not.
 func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Refusal) {
 	id, known := s.ids[h.Name]
@@ -159,9 +171,12 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Re
 	case h.Version != wire.Version:
 		return nil, c.refuse(number, wire.BadVersion, fmt.Sprintf(
 			"client %q speaks protocol version %d, this server speaks %d; build both from one version of metasim", h.Name, h.Version, wire.Version))
-	case s.config.Token != "" && subtle.ConstantTimeCompare([]byte(h.Token), []byte(s.config.Token)) != 1:
+	case !s.Admits(h.Token):
 		return nil, c.refuse(number, wire.BadToken, fmt.Sprintf(
 			"client %q has not the join token of this run; give it METASIM_TOKEN as the server printed it", h.Name))
+	}
+	c.trusted = true
+	switch {
 	case !known:
 		return nil, c.refuse(number, wire.UnknownName, fmt.Sprintf(
 			"the scenario %q has no client %q; name it there, or join as one of: %s", s.config.Scenario, h.Name, s.someNames()))
@@ -171,6 +186,14 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Re
 	case s.members[id].present:
 		return nil, c.refuse(number, wire.NameTaken, fmt.Sprintf(
 			"a client called %q has joined already; names are unique in a run", h.Name))
+	}
+	cost := 0
+	for _, sub := range h.Subscriptions {
+		if cost += metasim.SubscriptionCost(sub); cost > metasim.MaxSubscriptionCost {
+			return nil, c.refuse(number, wire.BadMessage, fmt.Sprintf(
+				"client %q subscribes with regular expressions that cost more than %d states together; use plain names, or fewer and simpler expressions",
+				h.Name, metasim.MaxSubscriptionCost))
+		}
 	}
 	for _, sub := range h.Subscriptions {
 		if err := metasim.CheckSubscription(sub); err != nil {

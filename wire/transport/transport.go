@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"metasim/wire"
 )
@@ -51,6 +52,17 @@ func (t Table) Dial(ctx context.Context, url string) (wire.Conn, error) {
 		return nil, err
 	}
 	return one.Dial(ctx, url)
+}
+
+// DefaultPeerTimeout is how long a host may be silent until its connections count as broken.
+const DefaultPeerTimeout = 30 * time.Second
+
+// SetPeerTimeout sets after how long of silence the host of a peer has vanished, for the connections that are accepted from now
+// on. Zero: never. A transport without such a method is within one host, where the system says at once that a peer has died.
+func (l *Listener) SetPeerTimeout(d time.Duration) {
+	if p, ok := l.Listener.(interface{ SetPeerTimeout(time.Duration) }); ok {
+		p.SetPeerTimeout(d)
+	}
 }
 
 // A Listener is a wire.Listener, and how it was opened.

@@ -18,26 +18,36 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 )
 
+// visitorWindow is how much the server takes before it is read.
+const visitorWindow = 32 << 10
+
 // alpn names this use of QUIC in TLS. It stays when the version of the protocol changes: peers of two versions must be able
 // to connect, so that the server can refuse with a reason.
 const alpn = "metasim/1"
 
 const (
-	silence   = 3 * time.Second  // without a packet for so long, a peer counts as dead
 	keepAlive = time.Second      // an idle peer sends a packet so often
+	silence   = 3 * time.Second  // without a packet for so long, a peer whose process is said to have ended is dead
+	never     = 1 << 62          // no silence is too long
 	handshake = 10 * time.Second // the longest wait for an answer to the first packet: many clients at once are slow
 	linger    = 2 * time.Second  // the longest wait of a Close for the peer to read what was written
 )
 
-// config has windows for messages of megabytes. streams is how many streams the peer may open: 1, or -1 for none.
-func config(streams int64) *quicgo.Config {
+// config has windows for messages of megabytes, which grow from those of a visitor as the peer is read. streams is how many
+// streams the peer may open: 1, or -1 for none. Without a packet for patience, a peer counts as dead; of two sides that differ
+// the shorter patience holds for both.
+func config(streams int64, patience time.Duration) *quicgo.Config {
+	window := uint64(2 << 20)
+	if streams > 0 {
+		window = visitorWindow
+	}
 	return &quicgo.Config{
 		HandshakeIdleTimeout:           handshake,
-		MaxIdleTimeout:                 silence,
+		MaxIdleTimeout:                 patience,
 		KeepAlivePeriod:                keepAlive,
-		InitialStreamReceiveWindow:     2 << 20,
+		InitialStreamReceiveWindow:     window,
 		MaxStreamReceiveWindow:         16 << 20,
-		InitialConnectionReceiveWindow: 2 << 20,
+		InitialConnectionReceiveWindow: window,
 		MaxConnectionReceiveWindow:     16 << 20,
 		MaxIncomingStreams:             streams,
 		MaxIncomingUniStreams:          -1,

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"sync/atomic"
 	"time"
 
 	quicgo "github.com/quic-go/quic-go"
@@ -19,71 +19,77 @@ type conn struct {
 	quic    *quicgo.Conn
 	release func() error // releases the UDP socket
 
-	opened chan struct{} // closed when stream or failed is set
 	stream *quicgo.Stream
-	failed error
+
+	suspected atomic.Bool // the process of the peer is said to have ended
 
 	ended bool // the peer has closed
 	woken bool // SetDeadline has woken a Read and a Write that waited
 }
 
-// newConn returns the stream of q. open returns it: at once on the side that opens it, and on the other side when the peer
-// has written.
-func newConn(q *quicgo.Conn, open func() (*quicgo.Stream, error), release func() error) *conn {
-	c := &conn{quic: q, release: release, opened: make(chan struct{})}
-	go func() {
-		defer close(c.opened)
-		c.stream, c.failed = open()
-	}()
-	return c
+// Trust says that the peer is no visitor any more.
+func (c *conn) Trust() {
+	if trust, ok := c.quic.Context().Value(trustKey{}).(func()); ok {
+		trust()
+	}
 }
 
-// Read waits for the stream, then for bytes.
-func (c *conn) Read(b []byte) (int, error) {
-	if <-c.opened; c.failed != nil {
-		return 0, broken(c.failed)
+// Suspect says that the process of the peer is said to have ended. If that is so, nothing comes any more, not even the packets
+// of an idle peer, and the connection ends after silence. A process that the first one has left behind is not silent.
+func (c *conn) Suspect() {
+	if c.suspected.Swap(true) {
+		return
 	}
+	go func() {
+		last := uint64(0)
+		for {
+			received := c.quic.ConnectionStats().PacketsReceived
+			if received == last {
+				_ = c.quic.CloseWithError(0, "the process has ended") // the peer is gone
+				return
+			}
+			last = received
+			select {
+			case <-c.quic.Context().Done():
+				return
+			case <-time.After(silence):
+			}
+		}
+	}()
+}
+
+func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.stream.Read(b)
 	if n == 0 && err == io.EOF && !c.ended {
 		// The Close of the peer waits until this side has read to the end, which is now.
 		c.ended = true
 		_ = c.quic.CloseWithError(0, "") // the peer has closed too
 	}
-	return n, broken(err)
+	return n, c.broken(err)
 }
 
-// Write waits for the stream.
 func (c *conn) Write(b []byte) (int, error) {
-	if <-c.opened; c.failed != nil {
-		return 0, broken(c.failed)
-	}
 	n, err := c.stream.Write(b)
-	return n, broken(err)
+	return n, c.broken(err)
 }
 
 // broken is the error of a connection that ended. To quic-go every end is net.ErrClosed, also the death of the peer; here
 // only a Close of this side is, which package stream reports.
-func broken(err error) error {
+func (c *conn) broken(err error) error {
 	switch {
 	case err == nil || err == io.EOF:
 		return err
 	case errors.As(err, new(*quicgo.IdleTimeoutError)):
-		return fmt.Errorf("no packet came for %v: the peer died, or the network failed", silence)
+		return errors.New("no packet came for as long as peer_timeout allows: the peer's host vanished, its process stood still, or the network failed")
+	case c.suspected.Load() && errors.As(err, new(*quicgo.ApplicationError)):
+		return fmt.Errorf("no packet came for %v after its process had ended", silence)
 	}
 	return errors.New(err.Error())
 }
 
-// SetDeadline fails if there is no stream yet: the peer has not written, so nothing could be written to it.
 func (c *conn) SetDeadline(t time.Time) error {
-	select {
-	case <-c.opened:
-		if c.failed == nil {
-			c.woken = true
-			return c.stream.SetDeadline(t)
-		}
-	default:
-	}
-	return net.ErrClosed
+	c.woken = true
+	return c.stream.SetDeadline(t)
 }
 
 // Close closes the write side and waits for the peer to read to the end: quic-go drops unsent and unread bytes when a
@@ -93,9 +99,7 @@ func (c *conn) Close() error {
 		_ = c.stream.SetReadDeadline(time.Now().Add(linger)) // does not fail
 		_, _ = io.Copy(io.Discard, c.stream)                 // an error ends the wait too
 	}
-	err := c.quic.CloseWithError(0, "")
-	<-c.opened
-	return errors.Join(err, c.release())
+	return errors.Join(c.quic.CloseWithError(0, ""), c.release())
 }
 
 // carry carries packets over c.

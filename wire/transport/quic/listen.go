@@ -1,20 +1,30 @@
 package quic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	quicgo "github.com/quic-go/quic-go"
 
 	"metasim/wire"
+	"metasim/wire/transport"
 )
 
 const (
 	// backlog is how many connections may wait for their Accept.
 	backlog = 4096
+	// maxVisitors is how many connections may be open, or about to be, whose peers have not shown the token of the run. Others
+	// are refused before they cost memory, and try again. From manyVisitors on, a peer first shows that its address is its own.
+	maxVisitors  = 256
+	manyVisitors = 32
+	// firstBytes is for how long the first bytes of a new connection may take.
+	firstBytes = 2 * time.Second
 	// acceptors is how many goroutines accept connections from quic-go. It queues only 32 connections and refuses the rest
 	// after the handshake, too late for a client to try again. A goroutine that waits gets a connection at once, even while
 	// the processors are busy with handshakes.
@@ -49,14 +59,20 @@ func listenOn(packets net.PacketConn) (*listener, error) {
 		return nil, err
 	}
 	quiet()
-	transport := &quicgo.Transport{Conn: packets}
-	quic, err := transport.Listen(serverTLS(certificate), config(1))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listen at %s: %w", packets.LocalAddr(), err), transport.Close())
-	}
 	l := &listener{
-		quic: quic, socket: &socket{transport: transport, users: 1},
-		url: fmt.Sprintf("quic://%s?sha256=%x", packets.LocalAddr(), pin), arrived: make(chan *quicgo.Conn, backlog),
+		url: fmt.Sprintf("quic://%s?sha256=%x", packets.LocalAddr(), pin), arrived: make(chan arrival, backlog),
+	}
+	l.SetPeerTimeout(transport.DefaultPeerTimeout)
+	endpoint := &quicgo.Transport{
+		Conn: packets, ConnContext: l.admit, VerifySourceAddress: func(net.Addr) bool { return l.visitors.Load() >= manyVisitors },
+	}
+	first := config(1, never)
+	first.GetConfigForClient = func(*quicgo.ClientInfo) (*quicgo.Config, error) {
+		return config(1, time.Duration(l.patience.Load())), nil
+	}
+	l.socket = &socket{transport: endpoint, users: 1}
+	if l.quic, err = endpoint.Listen(serverTLS(certificate), first); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen at %s: %w", packets.LocalAddr(), err), endpoint.Close())
 	}
 	var accepting sync.WaitGroup
 	for range acceptors {
@@ -73,21 +89,54 @@ type listener struct {
 	quic    *quicgo.Listener
 	socket  *socket
 	url     string
-	arrived chan *quicgo.Conn // closed when all acceptors have ended, as the listener is closed
+	arrived chan arrival // closed when all acceptors have ended, as the listener is closed
 	closing sync.Once
+
+	patience atomic.Int64 // in nanoseconds
+	visitors atomic.Int32 // connections whose peers have not shown the token
 }
+
+// An arrival is a connection with its stream, of which the first bytes have come.
+type arrival struct {
+	quic   *quicgo.Conn
+	stream *quicgo.Stream
+}
+
+// errCrowded refuses a connection.
+var errCrowded = errors.New("too many peers have not said Hello")
+
+// admit counts a new connection as that of a visitor, until the peer is trusted or the connection ends.
+func (l *listener) admit(ctx context.Context, _ *quicgo.ClientInfo) (context.Context, error) {
+	if l.visitors.Add(1) > maxVisitors {
+		l.visitors.Add(-1)
+		return nil, errCrowded
+	}
+	trust := sync.OnceFunc(func() { l.visitors.Add(-1) })
+	context.AfterFunc(ctx, trust)
+	return context.WithValue(ctx, trustKey{}, trust), nil
+}
+
+// SetPeerTimeout is found by transport.Listener.
+func (l *listener) SetPeerTimeout(d time.Duration) { l.patience.Store(int64(cmp.Or(d, never))) }
 
 func (l *listener) URL() string { return l.url }
 
-// accept moves connections from quic-go's short queue to arrived.
+// accept moves connections from quic-go's short queue to arrived. A peer that says nothing is not moved.
 func (l *listener) accept() {
 	for {
 		q, err := l.quic.Accept(context.Background())
 		if err != nil {
 			return // the listener was closed; Accept returns the error
 		}
+		ctx, cancel := context.WithTimeout(context.Background(), firstBytes)
+		s, err := q.AcceptStream(ctx)
+		cancel()
+		if err != nil {
+			_ = q.CloseWithError(0, "no Hello came") // it may have ended
+			continue
+		}
 		select {
-		case l.arrived <- q:
+		case l.arrived <- arrival{q, s}:
 		default:
 			_ = q.CloseWithError(0, "too many connections wait") // the client is refused in any case
 		}
@@ -95,12 +144,11 @@ func (l *listener) accept() {
 }
 
 func (l *listener) Accept() (wire.Conn, error) {
-	q, ok := <-l.arrived
+	a, ok := <-l.arrived
 	if !ok || !l.socket.use() {
 		return nil, fmt.Errorf("accept at %s: %w", l.url, net.ErrClosed)
 	}
-	open := func() (*quicgo.Stream, error) { return q.AcceptStream(context.Background()) }
-	return newConn(q, open, l.socket.release).carry(), nil
+	return (&conn{quic: a.quic, stream: a.stream, release: l.socket.release}).carry(), nil
 }
 
 // Close stops listening, and refuses the connections that were not accepted. The UDP socket stays open until the last of the
@@ -109,8 +157,8 @@ func (l *listener) Close() error {
 	var err error
 	l.closing.Do(func() {
 		err = l.quic.Close()
-		for q := range l.arrived {
-			err = errors.Join(err, q.CloseWithError(0, "the server is closing"))
+		for a := range l.arrived {
+			err = errors.Join(err, a.quic.CloseWithError(0, "the server is closing"))
 		}
 		err = errors.Join(err, l.socket.release())
 	})

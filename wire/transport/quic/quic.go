@@ -6,14 +6,15 @@
 //
 // # Duties of the caller
 //
-//  1. The client writes first: the stream reaches the server with its first bytes, and a Write of the server waits for it.
+//  1. The client writes first, within two seconds: its connection is accepted when its first bytes have come.
 //  2. Always have a Read waiting, and close every Conn: a Close waits up to two seconds for the peer to read to the end.
 //  3. Give the URL to clients unchanged, with its pin, in a way that is trusted: the environment of a child, a private file.
 //
 // # What is promised
 //
-// A peer that dies is noticed after three seconds of silence. What was written before a Close is read by a peer that
-// reads. A Dial that a crowded server refuses is repeated, with jitter.
+// A peer counts as dead when nothing has come from it for as long as the server says: transport.DefaultPeerTimeout, unless
+// SetPeerTimeout is called on its listener. A process that stands still, as in a debugger, is silent too. What was written
+// before a Close is read by a peer that reads. A Dial that a crowded server refuses is repeated, with jitter.
 //
 // quic-go asks for large socket buffers, and warns on the standard logger if the system gives smaller ones. That is turned off,
 // unless the variable QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING says otherwise: most runs need none. A listener counts the
@@ -39,6 +40,9 @@ import (
 func Transport() transport.Transport {
 	return transport.Transport{Scheme: "quic", Listen: listenURL, Dial: dialURL}
 }
+
+// trustKey is the key of a connection's context under which there is a function: the peer is no visitor any more.
+type trustKey struct{}
 
 // dialURL connects to the server with the pinned certificate and no other. It repeats while the server is crowded, until ctx
 // is done, and gives up after ten seconds without an answer.
@@ -74,14 +78,18 @@ func dialFrom(ctx context.Context, packets net.PacketConn, to net.Addr, want pin
 	if err != nil {
 		return nil, errors.Join(err, s.transport.Close())
 	}
-	return newConn(q, q.OpenStream, s.release), nil
+	stream, err := q.OpenStream()
+	if err != nil {
+		return nil, errors.Join(err, q.CloseWithError(0, ""), s.transport.Close())
+	}
+	return &conn{quic: q, stream: stream, release: s.release}, nil
 }
 
 // join dials until the server has room. No result depends on how long it waits.
 func join(ctx context.Context, endpoint *quicgo.Transport, to net.Addr, want pin) (*quicgo.Conn, error) {
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
 		var mismatch error
-		q, err := endpoint.Dial(ctx, to, clientTLS(want, &mismatch), config(-1))
+		q, err := endpoint.Dial(ctx, to, clientTLS(want, &mismatch), config(-1, never))
 		var refused *quicgo.TransportError
 		switch {
 		case err == nil:

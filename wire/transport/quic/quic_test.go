@@ -97,20 +97,37 @@ func TestPin(t *testing.T) {
 	require.ErrorContains(t, err, "use the URL of the run as the server printed it")
 }
 
-// A Close also ends a Read and a Write that wait for a client that has not written anything.
-func TestCloseBeforeTheFirstWrite(t *testing.T) {
+// A client that says nothing is not accepted, and does not keep its connection.
+func TestSilentClient(t *testing.T) {
 	l := listen(t)
 	client, err := dialURL(t.Context(), l.URL())
 	require.NoError(t, err)
+	began := time.Now()
+	_, err = client.Read()
+	require.ErrorContains(t, err, "no Hello came")
+	require.InDelta(t, firstBytes, time.Since(began), float64(2*time.Second))
+	require.NoError(t, client.Close())
+	require.NoError(t, l.Close())
+}
+
+// More connections of visitors than a server takes are refused, and get in once there is room.
+func TestManyVisitors(t *testing.T) {
+	l := listen(t)
+	l.(*listener).visitors.Store(maxVisitors)
+	time.AfterFunc(50*time.Millisecond, func() { l.(*listener).visitors.Store(manyVisitors) })
+	client, err := dialURL(t.Context(), l.URL())
+	require.NoError(t, err)
+	require.NoError(t, client.Write(goodbye))
 	server, err := l.Accept()
 	require.NoError(t, err)
-	read, written := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := server.Read(); read <- err }()
-	go func() { written <- server.Write(goodbye) }()
+	require.EqualValues(t, manyVisitors+1, l.(*listener).visitors.Load())
+	server.(wire.Guarded).Trust()
+	server.(wire.Guarded).Trust()
+	require.EqualValues(t, manyVisitors, l.(*listener).visitors.Load())
+	closed := make(chan error, 1)
+	go func() { closed <- client.Close() }()
 	require.NoError(t, server.Close())
-	require.ErrorIs(t, <-read, net.ErrClosed)
-	require.ErrorIs(t, <-written, net.ErrClosed)
-	require.NoError(t, client.Close())
+	require.NoError(t, <-closed)
 	require.NoError(t, l.Close())
 }
 

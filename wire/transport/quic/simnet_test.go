@@ -13,6 +13,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
+	"metasim/wire/transport"
 )
 
 // hop is the latency of each direction of the simulated network.
@@ -51,9 +52,9 @@ func simulated(t *testing.T, test func(t *testing.T, client, server wire.Conn, c
 		require.NoError(t, err)
 		network.Router.(*cable).client = dialed
 		client := dialed.carry()
+		require.NoError(t, client.Write(goodbye))
 		server, err := l.Accept()
 		require.NoError(t, err)
-		require.NoError(t, client.Write(goodbye))
 		_, err = server.Read()
 		require.NoError(t, err)
 
@@ -95,11 +96,26 @@ func TestSilenceIsDeath(t *testing.T) {
 		began := time.Now()
 		for _, c := range []wire.Conn{client, server} {
 			_, err := c.Read()
-			require.ErrorContains(t, err, "no packet came for 3s")
+			require.ErrorContains(t, err, "no packet came for as long as peer_timeout allows")
 			require.NotErrorIs(t, err, net.ErrClosed)
 			require.NotErrorIs(t, err, io.EOF)
 		}
-		require.InDelta(t, silence, time.Since(began), float64(time.Second))
+		require.InDelta(t, transport.DefaultPeerTimeout, time.Since(began), float64(2*time.Second))
+	})
+}
+
+// A connection whose peer's process is said to have ended ends after a short silence, and not before.
+func TestSuspectedPeer(t *testing.T) {
+	simulated(t, func(t *testing.T, client, server wire.Conn, cable *cable) {
+		server.(wire.Mortal).Suspect()
+		read := make(chan error, 1)
+		go func() { _, err := server.Read(); read <- err }()
+		<-time.After(5 * silence) // in the bubble
+		require.Empty(t, read, "another process of the peer sends packets")
+		cable.cut.Store(true)
+		began := time.Now()
+		require.ErrorContains(t, <-read, "no packet came for 3s after its process had ended")
+		require.LessOrEqual(t, time.Since(began), 2*silence)
 	})
 }
 

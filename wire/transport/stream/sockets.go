@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -51,7 +52,9 @@ func listenTCP(rawURL string) (wire.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen at %s: %w; use a free port, or 0 for any", rawURL, err)
 	}
-	return &listener{Listener: l, url: "tcp://" + l.Addr().String()}, nil
+	tcp := &tcpListener{listener: listener{Listener: l, url: "tcp://" + l.Addr().String()}}
+	tcp.SetPeerTimeout(transport.DefaultPeerTimeout)
+	return tcp, nil
 }
 
 // dialer returns the Dial of a transport whose addresses parse reads from a URL.
@@ -65,7 +68,7 @@ func dialer(network string, parse func(rawURL string) (string, error)) func(cont
 		if err != nil {
 			return nil, err
 		}
-		return New(c, peerName(c)), nil
+		return New(watchHost(c, transport.DefaultPeerTimeout), peerName(c)), nil
 	}
 }
 
@@ -74,7 +77,7 @@ func Dial(ctx context.Context, network, address, rawURL string) (net.Conn, error
 	var d net.Dialer
 	c, err := d.DialContext(ctx, network, address)
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("nobody listens at %s (%w); start the server first", rawURL, err)
+		return nil, fmt.Errorf("nobody listens at %s (%w); start the server first, and join before its run begins", rawURL, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", rawURL, err)
@@ -95,6 +98,23 @@ func (l *listener) Accept() (wire.Conn, error) {
 		return nil, AcceptError(l.url, err)
 	}
 	return New(c, peerName(c)), nil
+}
+
+// tcpListener is the listener of TCP.
+type tcpListener struct {
+	listener
+	patience atomic.Int64 // in nanoseconds; 0: no end
+}
+
+// SetPeerTimeout is found by transport.Listener.
+func (l *tcpListener) SetPeerTimeout(d time.Duration) { l.patience.Store(int64(d)) }
+
+func (l *tcpListener) Accept() (wire.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, AcceptError(l.url, err)
+	}
+	return New(watchHost(c, time.Duration(l.patience.Load())), peerName(c)), nil
 }
 
 // peerName names the other side of a socket.

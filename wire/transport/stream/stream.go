@@ -31,6 +31,9 @@ import (
 // unread, it is reset, and the peer may lose what it has not read yet.
 const linger = time.Second
 
+// visitorLinger is linger for a visitor, who could keep many descriptors open.
+const visitorLinger = 5 * time.Millisecond
+
 // A Stream is what New needs of a net.Conn. If SetDeadline fails, Close may be called during a Read and a Write, and must
 // wake them.
 type Stream interface {
@@ -62,6 +65,24 @@ type conn struct {
 }
 
 func (c *conn) Peer() string { return c.peer }
+
+// Guard implements wire.Guarded.
+func (c *conn) Guard(admit func(token string) bool) { c.reader.Guard(admit) }
+
+// Trust implements wire.Guarded.
+func (c *conn) Trust() {
+	c.reader.Trust()
+	if s, ok := c.stream.(interface{ Trust() }); ok {
+		s.Trust()
+	}
+}
+
+// Suspect implements wire.Mortal.
+func (c *conn) Suspect() {
+	if s, ok := c.stream.(interface{ Suspect() }); ok {
+		s.Suspect()
+	}
+}
 
 // Traffic implements wire.Conn. It never holds both locks: Close takes them in the other order.
 func (c *conn) Traffic() (t wire.Traffic) {
@@ -128,7 +149,11 @@ func (c *conn) Close() error {
 	defer c.writing.Unlock()
 	c.reading.Lock()
 	defer c.reading.Unlock()
-	if c.ended || !closeWrite(c.stream) || c.stream.SetDeadline(time.Now().Add(linger)) != nil {
+	wait := linger
+	if c.reader.Visitor() {
+		wait = visitorLinger
+	}
+	if c.ended || !closeWrite(c.stream) || c.stream.SetDeadline(time.Now().Add(wait)) != nil {
 		return c.stream.Close()
 	}
 	go func() { // until the peer closes too, or linger is over; an error would reach nobody

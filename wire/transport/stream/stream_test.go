@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"metasim/internal/netns"
 	"metasim/wire"
 	"metasim/wire/transport"
 	"metasim/wire/transport/stream"
@@ -29,7 +30,12 @@ func listenAt(url string) (wire.Listener, error) {
 	return stream.TCP().Listen(url)
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if netns.Given() {
+		goleak.VerifyTestMain(m)
+	}
+	os.Exit(netns.Main(m))
+}
 
 // socketURL is the URL of a socket in a directory whose name is short enough everywhere.
 func socketURL(t *testing.T) string {

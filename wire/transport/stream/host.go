@@ -1,0 +1,73 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// A host that vanishes (its power fails, its network is cut) says nothing. One that is there answers, also for a process that
+// stands still in a debugger and reads nothing: its kernel does. So no live process is ever given up.
+//
+// While nothing is on its way, the system's keepalive asks, and notices. While something is, the system only repeats it, for a
+// quarter of an hour, and a TCP_USER_TIMEOUT would also break a connection whose window a stopped process has left full. So this
+// side looks itself how long ago the host has answered, where the system tells.
+
+// A hostConn is a TCP connection that breaks when the peer's host has vanished.
+type hostConn struct {
+	*net.TCPConn
+	patience time.Duration
+	vanished atomic.Bool
+	closed   atomic.Bool
+}
+
+// looks is how many times in the time of patience the connection is looked at.
+const looks = 8
+
+// watchHost lets a connection break when the peer's host has been silent for patience; 0 is for ever.
+func watchHost(c net.Conn, patience time.Duration) Stream {
+	tcp, ok := c.(*net.TCPConn)
+	if !ok {
+		return c
+	}
+	if patience == 0 {
+		_ = tcp.SetKeepAlive(false) // fails only if the connection is closed
+		return tcp
+	}
+	_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{ // as above
+		Enable: true, Idle: max(time.Second, patience/3), Interval: max(time.Second, patience/9), Count: 6,
+	})
+	h := &hostConn{TCPConn: tcp, patience: patience}
+	h.look(false)
+	return h
+}
+
+// look looks at the connection from now on. If the host was silent twice in a row, the connection breaks.
+func (h *hostConn) look(silent bool) {
+	time.AfterFunc(h.patience/looks, func() {
+		now := !h.closed.Load() && hostIsSilent(h.TCPConn, h.patience)
+		switch {
+		case h.closed.Load():
+		case now && silent:
+			h.vanished.Store(true)
+			_ = h.TCPConn.Close() // wakes the Read
+		default:
+			h.look(now)
+		}
+	})
+}
+
+func (h *hostConn) Close() error {
+	h.closed.Store(true)
+	return h.TCPConn.Close()
+}
+
+func (h *hostConn) Read(b []byte) (int, error) {
+	n, err := h.TCPConn.Read(b)
+	if err != nil && h.vanished.Load() && errors.Is(err, net.ErrClosed) {
+		err = fmt.Errorf("its host has not answered for %v (peer_timeout)", h.patience)
+	}
+	return n, err
+}
