@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +35,7 @@ func newEmbedder(t *testing.T, program string) *embedder {
 	e := &embedder{t, t.TempDir()}
 	for name, text := range map[string]string{
 		"main.go": string(text),
-		"go.mod":  "module embedder\n\ngo 1.26\n\nrequire metasim v0.0.0\n\nreplace metasim => " + root + "\n",
+		"go.mod":  fmt.Sprintf("module embedder\n\ngo 1.26\n\nrequire metasim v0.0.0\n\nreplace metasim => %q\n", root),
 		"go.sum":  string(sums),
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(e.dir, name), []byte(text), 0o644))

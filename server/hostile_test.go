@@ -120,13 +120,14 @@ func TestSocketThatIsNotRead(t *testing.T) {
 	c.Core.Ahead = 64 << 20
 	srv, err := server.New(c)
 	require.NoError(t, err)
-	l, err := stream.Unix().Listen("unix://" + filepath.Join(t.TempDir(), "s"))
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := stream.Unix().Listen("unix://" + path)
 	require.NoError(t, err)
 	accepted, ended := make(chan error, 1), make(chan error, 1)
 	go func() { accepted <- srv.Accept(l) }()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() { ended <- srv.Serve(ctx) }()
-	raw, err := net.Dial("unix", strings.TrimPrefix(l.URL(), "unix://"))
+	raw, err := net.Dial("unix", path)
 	require.NoError(t, err)
 	p := &peer{t: t, conn: stream.New(raw, "server")}
 	p.say(mutual("a"))

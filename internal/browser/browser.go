@@ -42,14 +42,19 @@ const patience = 60 * time.Second
 func Open(t testing.TB) *Browser {
 	t.Helper()
 	b := &Browser{t: t}
-	b.ctx, _ = chromedp.NewContext(context.Background(), chromedp.WithListener(b.note), // Cancel, below, ends it
+	ctx, cancel := chromedp.NewContext(context.Background(), chromedp.WithListener(b.note),
 		chromedp.WithAllocatorOptions(chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(patience)))
-	err := chromedp.Do(b.ctx)
+	b.ctx = ctx
+	err := chromedp.Do(ctx)
 	if errors.Is(err, exec.ErrNotFound) {
+		cancel()
 		t.Skip("SKIPPED LOUDLY: no chromium, so the page is not looked at")
 	}
 	check(t, err)
-	t.Cleanup(func() { check(t, chromedp.Cancel(b.ctx)) })
+	t.Cleanup(func() {
+		check(t, chromedp.Cancel(ctx))
+		cancel()
+	})
 	return b
 }
 

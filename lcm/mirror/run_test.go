@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func TestTheDigestDoesNotKnowOfTheMirror(t *testing.T) {
 		want := carryOut(t, file, "off")
 		require.Nil(t, want.LCM)
 		for url, had := range map[string]bool{
-			"udpm://239.255.76.72:7672":                          netns.Given(),
+			"udpm://239.255.76.72:7672":                          true,
 			"tcpq://127.0.0.1:7702":                              true,
 			"tcpq://127.0.0.1:7701":                              false, // another server has the port
 			"file://" + filepath.Join(t.TempDir(), "run.lcmlog"): true,
@@ -61,9 +62,11 @@ func TestTheDigestDoesNotKnowOfTheMirror(t *testing.T) {
 			assert.Equal(t, got.Messages.Sent+got.Messages.Delivered, l.Shown, url)
 			assert.Zero(t, l.Dropped+l.Refused)
 			assert.Equal(t, 2*l.Shown, l.Sent+l.Failed+l.Skipped, url)
-			if had {
+			switch {
+			case strings.HasPrefix(url, "udpm") && !netns.Given(): // the host may have a route for multicast, or none
+			case had:
 				assert.Zero(t, l.Failed, url)
-			} else {
+			default:
 				assert.Equal(t, 2*l.Shown, l.Failed, url)
 			}
 		}
@@ -126,14 +129,18 @@ func events(t testing.TB, path string) (evs []lcm.Event) {
 	}
 }
 
-// logger starts the stock logger. It has written everything when stop returns.
-func logger(t *testing.T, url string) (path string, stop func()) {
+// needsLogger skips a test before it starts anything, where the stock logger cannot hear us.
+func needsLogger(t *testing.T) {
 	if _, err := exec.LookPath("lcm-logger"); err != nil {
 		t.Skip("SKIPPED LOUDLY: no lcm-logger here; apt-get install liblcm-bin")
 	}
 	if !netns.Given() {
 		t.Skip("SKIPPED LOUDLY: no network namespace here, so multicast is not to be relied on")
 	}
+}
+
+// logger starts the stock logger. It has written everything when stop returns.
+func logger(t *testing.T, url string) (path string, stop func()) {
 	path = filepath.Join(t.TempDir(), "stock.lcmlog")
 	cmd := exec.Command("lcm-logger", "--lcm-url="+url, "--flush-interval=1", path)
 	require.NoError(t, cmd.Start())
@@ -150,6 +157,7 @@ func logger(t *testing.T, url string) (path string, stop func()) {
 // UDP loses what a program does not read in time, on a busy machine more than on an idle one: the test repeats the run until
 // nothing was lost.
 func TestTheStockLoggerRecordsARunOverUDP(t *testing.T) {
+	needsLogger(t)
 	const url = "udpm://239.255.76.73:7673"
 	probe, err := bus.Open(url, bus.Options{})
 	require.NoError(t, err)
@@ -176,6 +184,7 @@ func TestTheStockLoggerRecordsARunOverUDP(t *testing.T) {
 // Over tcpq the logger receives every message from its connection on, without a gap, at any speed: here a client counts slowly
 // until the logger has recorded some, then does 20,000 steps as fast as it can, and stays until they are in the log.
 func TestTheStockLoggerRecordsARunOverTCP(t *testing.T) {
+	needsLogger(t)
 	const url, fast = "tcpq://127.0.0.1:7703", 20_000
 	text := "name: x\nuntil: 1000000s\nclients:\n  - {name: counter, external: true}\n  - {name: ear, model: sink, with: {channels: [COUNT]}}\n"
 	sc, _, err := scenarios.Parse(filepath.Join(t.TempDir(), "x.metasim.yaml"), []byte(text), scenarios.Overrides{PublicLCM: url})

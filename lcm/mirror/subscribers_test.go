@@ -31,6 +31,7 @@ func shownPlain(t *testing.T, url, timeout string) (*run.Outcome, error) {
 // The stock logger, which is started when the run waits for it, has the run from its first message on: what was received is on
 // the channels of the clients.
 func TestARunWaitsForTheStockLogger(t *testing.T) {
+	needsLogger(t)
 	for _, url := range []string{"tcpq://127.0.0.1:7704", "udpm://239.255.76.78:7678"} {
 		var evs []lcm.Event
 		first := -1
