@@ -53,7 +53,7 @@ func (s *stage) gone(pid int) {
 func TestKilled(t *testing.T) {
 	s := newStage(t)
 	flag := filepath.Join(s.dir, "here")
-	s.file("c.yaml", withCommand("stuck PING PONG "+flag, ""))
+	s.file("c.yaml", withCommand("stuck PING PONG", "", flag))
 	p := s.start(nil, "run", "c.yaml", "--json")
 	pid := p.appears(flag)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
@@ -75,7 +75,7 @@ func TestKilled(t *testing.T) {
 func TestDetached(t *testing.T) {
 	s := newStage(t)
 	flag := filepath.Join(s.dir, "here")
-	s.file("c.yaml", strings.Replace(withCommand("stuck PING PONG "+flag, "until: 2s"), "env:", "on_exit: detach\n    env:", 1))
+	s.file("c.yaml", strings.Replace(withCommand("stuck PING PONG", "until: 2s", flag), "env:", "on_exit: detach\n    env:", 1))
 	p := s.start(nil, "run", "c.yaml", "--json")
 	require.NoError(t, syscall.Kill(p.appears(flag), syscall.SIGKILL))
 	e := p.wait()
@@ -145,7 +145,7 @@ func TestInterrupted(t *testing.T) {
 		t.Run(c.signal.String()+" "+c.part, func(t *testing.T) {
 			s := newStage(t)
 			flag, child := filepath.Join(s.dir, "here"), filepath.Join(s.dir, "child")
-			s.file("c.yaml", withCommand(c.part+" PING PONG "+flag+" "+child, ""))
+			s.file("c.yaml", withCommand(c.part+" PING PONG", "", flag, child))
 			p := s.start(nil, "run", "c.yaml", "--json", "--transport", "unix")
 			pids := []int{p.appears(flag)}
 			if c.part == "parent" {
@@ -204,7 +204,7 @@ func TestNeverJoins(t *testing.T) {
 	t.Run("it waits", func(t *testing.T) {
 		s := newStage(t)
 		flag := filepath.Join(s.dir, "here")
-		s.file("c.yaml", withCommand("absent "+flag, "start_timeout: 1s"))
+		s.file("c.yaml", withCommand("absent", "start_timeout: 1s", flag))
 		p := s.start(nil, "run", "c.yaml", "--json")
 		pid := p.appears(flag)
 		e := p.wait()

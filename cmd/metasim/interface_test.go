@@ -317,9 +317,9 @@ func TestTransports(t *testing.T) {
 	s.clean()
 }
 
-// withCommand is ping-pong with a of the programs of this test as the ponger.
-func withCommand(command, more string) string {
-	words := strings.Fields(command)
+// withCommand is ping-pong with one of the programs of this test as the ponger. Paths, which may have spaces, are its last arguments.
+func withCommand(command, more string, paths ...string) string {
+	words := append(strings.Fields(command), paths...)
 	return fmt.Sprintf(`name: commanded
 seed: 1
 %s

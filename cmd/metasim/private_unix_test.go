@@ -46,7 +46,7 @@ func TestPrivateRun(t *testing.T) {
 func TestStaleSockets(t *testing.T) {
 	s := newStage(t)
 	flag := filepath.Join(s.dir, "here")
-	s.file("c.yaml", withCommand("stuck PING PONG "+flag, ""))
+	s.file("c.yaml", withCommand("stuck PING PONG", "", flag))
 	killed := s.start(nil, "run", "c.yaml", "--out", "killed")
 	killed.appears(flag)
 	require.NoError(t, killed.cmd.Process.Kill())

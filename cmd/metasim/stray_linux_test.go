@@ -23,12 +23,12 @@ exec "$@"
 `
 
 // withDaemons is a scenario whose client starts daemons first.
-func withDaemons(s *stage, command string) (names []string) {
+func withDaemons(s *stage, command string, paths ...string) (names []string) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		s.Skip("SKIPPED LOUDLY: this system has no setsid")
 	}
 	s.file("daemons.sh", daemons)
-	s.file("c.yaml", strings.NewReplacer(`["BIN", "`, `[sh, daemons.sh, "BIN", "`).Replace(withCommand(command, "")))
+	s.file("c.yaml", strings.NewReplacer(`["BIN", "`, `[sh, daemons.sh, "BIN", "`).Replace(withCommand(command, "", paths...)))
 	return []string{"background", "session", "daemon", "deaf"}
 }
 
@@ -54,7 +54,7 @@ func TestNothingIsLeft(t *testing.T) {
 func TestNothingIsLeftByForce(t *testing.T) {
 	s := newStage(t)
 	flag := filepath.Join(s.dir, "here")
-	names := withDaemons(s, "stuck PING PONG "+flag)
+	names := withDaemons(s, "stuck PING PONG", flag)
 	p := s.start(nil, "run", "c.yaml", "--json")
 	pids := []int{p.appears(flag)}
 	for _, name := range names {

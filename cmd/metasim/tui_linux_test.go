@@ -84,7 +84,7 @@ func TestTerminal(t *testing.T) {
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {
 			s := newStage(t)
 			flag := filepath.Join(s.dir, "here")
-			s.file("c.yaml", withCommand("stuck PING PONG "+flag, ""))
+			s.file("c.yaml", withCommand("stuck PING PONG", "", flag))
 			x := s.terminal(columns, "run", "c.yaml", "--tui", "--http", ":0", "--stall", "0")
 			screen := x.shows("metasim commanded running", "Held up by: ponger", "ponger at 60ms",
 				"live: http://127.0.0.1:", "p pause")

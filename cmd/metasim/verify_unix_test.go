@@ -100,7 +100,7 @@ func TestVerifyFails(t *testing.T) {
 func TestVerifyInterrupted(t *testing.T) {
 	s := newStage(t)
 	flag := filepath.Join(s.dir, "here")
-	s.file("c.yaml", withCommand("stuck PING PONG "+flag, ""))
+	s.file("c.yaml", withCommand("stuck PING PONG", "", flag))
 	p := s.start(nil, "verify", "c.yaml", "--json")
 	pid := p.appears(flag)
 	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))

@@ -53,7 +53,7 @@ func TestWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			flag := filepath.Join(s.dir, "here")
-			s.file("c.yaml", withCommand(c.part+" PING PONG "+flag, ""))
+			s.file("c.yaml", withCommand(c.part+" PING PONG", "", flag))
 			p := s.start(nil, "run", "c.yaml", "--json", "--out", "out", "--stall", "300ms")
 			pid := p.appears(flag)
 			if c.stop {
@@ -82,7 +82,7 @@ func TestWhy(t *testing.T) {
 func TestStall(t *testing.T) {
 	s := newStage(t)
 	flag := filepath.Join(s.dir, "here")
-	s.file("c.yaml", withCommand("stuck PING PONG "+flag, ""))
+	s.file("c.yaml", withCommand("stuck PING PONG", "", flag))
 	p := s.start(nil, "run", "c.yaml", "--json", "--out", "out", "--stall", "200ms")
 	p.appears(flag)
 	// Before the program hangs, a slow machine may be silent too; then nothing more is heard, and all is one stall.
@@ -106,7 +106,7 @@ func TestWhyListener(t *testing.T) {
 	s := newStage(t)
 	flag := filepath.Join(s.dir, "here")
 	listening := filepath.Join(s.dir, "listening")
-	text := withCommand("sleeper PING PONG "+flag, "")
+	text := withCommand("sleeper PING PONG", "", flag)
 	text = strings.Replace(text, "clients:\n", "clients:\n  - name: listener\n    run: [\"BIN\", \"SILENCE\", \"LISTENING\", \""+
 		listening+"\"]\n    env: [TEST_PROGRAM=listener]\n  - {name: ghost, model: echo, with: {in: PONG, out: SILENCE}}\n", 1)
 	s.file("c.yaml", text)
@@ -199,7 +199,7 @@ func TestNobodyToAsk(t *testing.T) {
 
 	// One that was killed has left its address behind.
 	flag := filepath.Join(s.dir, "here")
-	s.file("c.yaml", withCommand("stuck PING PONG "+flag, ""))
+	s.file("c.yaml", withCommand("stuck PING PONG", "", flag))
 	p := s.start(nil, "run", "c.yaml", "--out", "runs/killed")
 	stuck := p.appears(flag)
 	require.NoError(t, p.cmd.Process.Kill())

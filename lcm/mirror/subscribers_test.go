@@ -34,20 +34,25 @@ func TestARunWaitsForTheStockLogger(t *testing.T) {
 	needsLogger(t)
 	for _, url := range []string{"tcpq://127.0.0.1:7704", "udpm://239.255.76.78:7678"} {
 		var evs []lcm.Event
-		first := -1
-		for pause := 50 * time.Millisecond; first < 0 && pause < patience/2; pause *= 2 { // it does not say when it has written
+		at := -1
+		for pause := 50 * time.Millisecond; at < 0 && pause < patience/2; pause *= 2 { // it does not say when it has written
 			var out *run.Outcome
 			out, evs = recorded(t, url, pause)
 			assert.Zero(t, out.LCM.Unread+out.LCM.Failed+out.LCM.Dropped)
-			first = slices.IndexFunc(evs, func(ev lcm.Event) bool { return ev.Channel == "PING" })
+			at = first(evs)
 		}
-		require.GreaterOrEqual(t, first, 0, url)
-		assert.Zero(t, binary.LittleEndian.Uint64(evs[first].Payload), "the first that the pinger sent")
+		require.GreaterOrEqual(t, at, 0, url)
+		assert.Zero(t, binary.LittleEndian.Uint64(evs[at].Payload), "the first that the pinger sent")
 		assert.False(t, slices.ContainsFunc(evs, func(ev lcm.Event) bool { return ev.Channel == "PING@pinger" }))
 	}
 }
 
-// recorded runs ping-pong for the logger, and returns what that has after a pause.
+// first is where the first message of the pinger is among the events; -1 if there is none.
+func first(evs []lcm.Event) int {
+	return slices.IndexFunc(evs, func(ev lcm.Event) bool { return ev.Channel == "PING" })
+}
+
+// recorded runs ping-pong for the logger, and returns what that has when it has the first message, or after a pause.
 func recorded(t *testing.T, url string, pause time.Duration) (*run.Outcome, []lcm.Event) {
 	ended := make(chan *run.Outcome, 1)
 	go func() {
@@ -64,7 +69,15 @@ func recorded(t *testing.T, url string, pause time.Duration) (*run.Outcome, []lc
 	path, stop := logger(t, url)
 	out := <-ended
 	require.NoError(t, out.Err)
-	time.Sleep(pause)
+	enough := time.After(pause)
+	for first(events(t, path)) < 0 {
+		select {
+		case <-time.After(time.Millisecond):
+			continue
+		case <-enough:
+		}
+		break
+	}
 	stop()
 	return out, events(t, path)
 }
