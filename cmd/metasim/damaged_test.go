@@ -49,7 +49,9 @@ func read(t testing.TB, args []string) (status int, out, err string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	done := make(chan int, 1)
-	go func() { done <- execute(context.Background(), args, streams{in: strings.NewReader(""), out: &stdout, err: &stderr}) }()
+	go func() {
+		done <- execute(context.Background(), args, streams{in: strings.NewReader(""), out: &stdout, err: &stderr})
+	}()
 	select {
 	case status = <-done:
 	case <-time.After(20 * time.Second):
