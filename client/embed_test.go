@@ -77,7 +77,7 @@ func TestEmbedderIsSmall(t *testing.T) {
 }
 
 // begin starts the program as a client of a run with these clients, and returns what Serve says and the program wrote.
-func begin(t *testing.T, program string, clients []string, others func(url string), args ...string) (srv *server.Server, err error, said string) {
+func begin(t *testing.T, program string, clients []string, others func(url string), args ...string) (srv *server.Server, said string, err error) {
 	t.Helper()
 	srv, err = server.New(server.Config{Core: metasim.Config{Clients: clients}})
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func begin(t *testing.T, program string, clients []string, others func(url strin
 	err = srv.Serve(t.Context())
 	_ = process.Wait() // its exit status is in what it wrote
 	work.Wait()
-	return srv, err, stderr.String()
+	return srv, stderr.String(), err
 }
 
 // A simulator that publishes from one buffer sends the same in each run, however far it is authorized ahead.
@@ -109,7 +109,7 @@ func TestOneBuffer(t *testing.T) {
 	}
 	digests := map[metasim.Digest]int{}
 	for range 8 {
-		srv, err, said := begin(t, program, []string{"sink", "stepper"}, sink)
+		srv, said, err := begin(t, program, []string{"sink", "stepper"}, sink)
 		require.NoError(t, err, said)
 		digests[srv.Result().Digest]++
 	}
@@ -120,7 +120,7 @@ func TestOneBuffer(t *testing.T) {
 func TestPanicSaysWhere(t *testing.T) {
 	program := newEmbedder(t, "crasher.go.txt").build()
 	for _, how := range []string{"run", "step"} {
-		_, err, said := begin(t, program, []string{"crasher"}, func(string) {}, how)
+		_, said, err := begin(t, program, []string{"crasher"}, func(string) {}, how)
 		require.Contains(t, said, "panic: no fuel")
 		var lost *server.LostError
 		require.ErrorAs(t, err, &lost)

@@ -45,7 +45,6 @@ type race struct {
 	granted        Instant // of the sender
 	next           Time    // when it sends next
 	given, handled uint64
-	due            Instant // of the last one handled
 	dues           []Instant
 }
 
