@@ -160,7 +160,7 @@ func (tw *twin) letGoOn(speaker metasim.ClientID) {
 		}
 		tw.d.Blame(nil, id) // so that the safe time takes in what was said
 		safe := tw.d.Status(id).Safe
-		if c.waiting && !c.released && (c.wants().Before(safe) || safe == tw.d.End()) {
+		if c.waiting && !c.released && (c.wants(tw.d.End()).Before(safe) || safe == tw.d.End()) {
 			c.released, c.releaser = true, speaker
 		}
 	}
@@ -173,7 +173,7 @@ func (tw *twin) waits(took int64) {
 		if !c.waiting || c.gone || !tw.settled || took == 0 {
 			continue
 		}
-		more := c.wants().Time - tw.d.Status(metasim.ClientID(i)).Safe.Time + 1
+		more := c.wants(tw.d.End()).Time - tw.d.Status(metasim.ClientID(i)).Safe.Time + 1
 		for _, h := range tw.d.Blame(nil, metasim.ClientID(i)) {
 			link := h.Hop
 			if tw.short[link] == nil {
@@ -186,11 +186,12 @@ func (tw *twin) waits(took int64) {
 	}
 }
 
-// wants is the earliest instant at which a client that waits has something to do.
-func (c *twinClient) wants() metasim.Instant {
+// wants is the earliest instant at which a client that waits has something to do. What is due at the end of the run or later is
+// never delivered.
+func (c *twinClient) wants(end metasim.Instant) metasim.Instant {
 	need := c.need
 	for _, m := range c.queue {
-		if c.eager {
+		if c.eager && m.Due.Before(end) {
 			need = metasim.Earlier(need, m.Due)
 		}
 	}

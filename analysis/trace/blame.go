@@ -190,10 +190,11 @@ func (b *blame) measure(id metasim.ClientID, safe metasim.Instant) {
 	w.short = shortfall(w.need, w.safe)
 }
 
-// expect updates the shortfall of a client that may wait for a message that was queued now.
+// expect updates the shortfall of a client that may wait for a message that was queued now. One that is due at the end of the run or
+// later is never delivered: nobody waits for it.
 func (b *blame) expect(id metasim.ClientID, due metasim.Instant) {
 	c := &b.t.clients[id]
-	if w := &c.wait; c.waiting && w.eager && due.Before(w.need) {
+	if w := &c.wait; c.waiting && w.eager && due.Before(w.need) && due.Before(b.t.d.End()) {
 		b.countShort(w)
 		w.need = due
 		w.short = shortfall(w.need, w.safe)
