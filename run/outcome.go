@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"metasim/metasim"
-	"metasim/record"
 	"metasim/record/journal"
 	"metasim/server"
 )
@@ -44,7 +43,7 @@ func digests(r server.Result) journal.Digests {
 		names, results = append(names, r.Clients[i].Name), append(results, r.Clients[i].Result)
 	}
 	return journal.Digests{
-		Digest: r.Digest.String(), SendsDigest: r.SendsDigest.String(), ResultsDigest: record.ResultsDigest(names, results).String(),
+		Digest: r.Digest.String(), SendsDigest: r.SendsDigest.String(), ResultsDigest: journal.ResultsDigest(names, results).String(),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"metasim/lcm/types"
 	"metasim/metasim"
 	"metasim/record"
+	"metasim/record/journal"
 )
 
 // Runs compares the runs in two directories. It fails with an *[OtherClientsError] where they do not have the same clients, unless
@@ -221,7 +222,7 @@ func (c *comparison) message(of *side, i *item, delivered bool) (*Message, error
 		m.Payload = append(m.Payload, ev.Payload...)
 	case *metasim.Leave:
 		m.Sent = record.Instant(ev.Now)
-		m.Payload = append(m.Payload, ev.Result...)
+		m.Payload = append(m.Payload, journal.CanonicalResult(ev.Result)...)
 	}
 	m.Size = len(m.Payload)
 	if c.types == nil || m.Channel == "" {

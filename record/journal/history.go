@@ -175,7 +175,7 @@ func hashDelivery(due metasim.Instant, from, send uint64) uint64 {
 
 // hashLeave hashes a leave.
 func hashLeave(now metasim.Instant, acked uint64, result []byte) uint64 {
-	return foldhash.Bytes(foldhash.Word(foldInstant(^uint64(foldhash.Seed), now), acked), result)
+	return foldhash.Bytes(foldhash.Word(foldInstant(^uint64(foldhash.Seed), now), acked), CanonicalResult(result))
 }
 
 // Hash returns what the history of outputs has of a Send or a Leave, and 0 for other events. A leave of a client that was cut off is

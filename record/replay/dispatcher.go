@@ -47,7 +47,7 @@ func Dispatcher(r *record.Run) (*Audit, error) {
 	}
 	a.Digests = journal.Digests{
 		Digest: a.ledger.Digest().String(), SendsDigest: a.ledger.SendsDigest().String(),
-		ResultsDigest: record.ResultsDigest(r.Manifest.Clients, results).String(),
+		ResultsDigest: journal.ResultsDigest(r.Manifest.Clients, results).String(),
 	}
 	if a.Difference == nil && a.Torn == nil && !r.Killed() {
 		a.checkDigests()

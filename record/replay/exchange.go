@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"metasim/metasim"
-	"metasim/record"
+	"metasim/record/journal"
 	"metasim/wire"
 	"metasim/wire/session"
 )
@@ -265,7 +265,7 @@ func (x *exchange) leaves(now *metasim.Leave) error {
 	case end == nil:
 		x.differ(x.whereEnds(), x.onward()+", and did not leave", text)
 	case end.leave != nil && (end.leave.Now != now.Now || end.leave.Acked != now.Acked ||
-		!bytes.Equal(record.CanonicalResult(end.leave.Result), record.CanonicalResult(now.Result))):
+		!bytes.Equal(journal.CanonicalResult(end.leave.Result), journal.CanonicalResult(now.Result))):
 		x.differ(x.whereEnds(), leave("it left", end.leave), text)
 	default:
 		x.end()

@@ -212,6 +212,9 @@ func halfFrame(t *testing.T, on tested) {
 // killed: a Read ends soon after the death of the peer, with io.EOF or an error.
 func killed(t *testing.T, on tested) {
 	l := listen(t, on)
+	if l, ok := l.(interface{ SetPeerTimeout(time.Duration) }); ok {
+		l.SetPeerTimeout(3 * time.Second) // of QUIC, where nothing else tells of the death
+	}
 	peer := exec.CommandContext(t.Context(), os.Args[0])
 	peer.Env = append(os.Environ(), victimOf+"="+l.URL())
 	peer.Stderr = os.Stderr

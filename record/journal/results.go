@@ -1,4 +1,4 @@
-package record
+package journal
 
 import (
 	"crypto/sha256"

@@ -1,4 +1,4 @@
-package record_test
+package journal_test
 
 import (
 	"crypto/sha256"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
-	"metasim/record"
+	"metasim/record/journal"
 )
 
 // Equal JSON is equal text, and what is not equal stays so: integers keep all their digits.
@@ -23,7 +23,7 @@ func TestCanonicalResult(t *testing.T) {
 		"\"\xff\"":                                  "\"\xff\"",
 	} {
 		in := []byte(given)
-		require.Equal(t, want, string(record.CanonicalResult(in)), given)
+		require.Equal(t, want, string(journal.CanonicalResult(in)), given)
 		require.Equal(t, given, string(in), "the result itself stays as it was")
 	}
 }
@@ -34,7 +34,7 @@ func TestResultsDigest(t *testing.T) {
 		for _, r := range results {
 			all = append(all, []byte(r))
 		}
-		return record.ResultsDigest([]string{"a", "bc"}, all)
+		return journal.ResultsDigest([]string{"a", "bc"}, all)
 	}
 	require.Equal(t, metasim.Digest(sha256.Sum256([]byte("\x01\x00\x00\x00a\x07\x00\x00\x00{\"n\":1}\x02\x00\x00\x00bc\x00\x00\x00\x00"))),
 		digest(`{ "n" : 1 }`, ``))
