@@ -100,8 +100,9 @@ func TestCancelledOnASocket(t *testing.T) {
 	require.EqualError(t, err, `client "alone": waiting at 0s: enough`)
 	_, err = c.Step(ctx, 5)
 	require.ErrorIs(t, err, enough, "and it stays so")
-	_, err = conn.Read()
-	require.Error(t, err)
+	for err = nil; err == nil; { // it may say why first
+		_, err = conn.Read()
+	}
 }
 
 // A context that has ended before the client waits ends it, too.

@@ -70,7 +70,8 @@ func (r *Reader) Next() (Entry, error) {
 	if r.run == nil {
 		return e, nil
 	}
-	if r.dec.after > uint64(len(r.run.names)) {
+	id, of := metasim.ClientOf(e.Event) // client 0 is not written
+	if r.dec.after > uint64(len(r.run.names)) || of && int(id) >= len(r.run.names) {
 		r.err = ErrForeign
 		return Entry{}, r.err
 	}
