@@ -226,7 +226,8 @@ func (o *outbox) expire() {
 	_ = o.write(nil) // the next write returns it
 }
 
-// named adds the name of the client to an error. For a session that is over it returns the same error each time.
+// named adds the name of the client to an error. The error that ended the session is kept with its name: every later call
+// returns that same error.
 func (c *Client) named(err error) error {
 	if err == nil || err != c.rules.Err() {
 		return named(c.rules.Name(), err)
@@ -237,8 +238,8 @@ func (c *Client) named(err error) error {
 	return c.over
 }
 
-// named says which client an error is about: a process may have many. What the server said, and a broken rule, name the
-// client themselves.
+// named adds the name of the client to an error, because a process may have many clients. Errors from the server and
+// violations of rules already have the name.
 func named(client string, err error) error {
 	if err == nil || client == "" ||
 		errors.As(err, new(*metasim.Violation)) || errors.As(err, new(*wire.RefusedError)) || errors.As(err, new(*namedError)) {

@@ -186,7 +186,8 @@ func tokenOf(head []byte) (token string, ok bool) {
 	return "", ok
 }
 
-// field returns what there is of the bytes of a field, with which b begins. The tag has one byte.
+// field returns the value of the length-delimited field at the start of b, if the field has this one-byte tag. If b ends inside
+// the value, field returns the part that b has.
 func field(b []byte, tag byte) (value []byte, ok bool) {
 	if len(b) == 0 || b[0] != tag {
 		return nil, false

@@ -10,8 +10,8 @@
 //
 // [Open] joins a network like any program. With [Options].Serve it also is the server that a tcpq network needs.
 //
-// A bus is best effort: neither a slow receiver nor a missing network delays the publisher by more than moments. Failures are
-// counted ([Stats]); the first one is logged in [Options].Log.
+// A bus does not guarantee delivery. If a receiver is slow or the network is missing, it drops messages: Publish waits a tenth of
+// a second at most. Failures are counted ([Stats]), and the first one is logged in [Options].Log.
 //
 // # Packets of udpm
 //

@@ -127,7 +127,7 @@ func (a *audit) check(e *journal.Entry, torn bool) error {
 	return nil
 }
 
-// appendEffect appends effect i as a journal has it; nothing if there are fewer effects.
+// appendEffect encodes effects[i] as in a journal and appends it to b. If there is no effect i, it appends nothing.
 func appendEffect(b []byte, effects []metasim.Effect, i int) ([]byte, error) {
 	if i >= len(effects) {
 		return b, nil

@@ -45,7 +45,7 @@ func TestQuietAboutBuffers(t *testing.T) {
 // What a socket had no room for is counted, also after it was closed.
 func TestDropped(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("SKIPPED LOUDLY: this system does not tell")
+		t.Skip("SKIPPED LOUDLY: only Linux counts the datagrams that a socket has dropped")
 	}
 	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestPin(t *testing.T) {
 	require.ErrorContains(t, err, "use the URL of the run as the server printed it")
 }
 
-// A client that says nothing is not accepted, and does not keep its connection.
+// The server closes a connection on which the client sends nothing.
 func TestSilentClient(t *testing.T) {
 	l := listen(t)
 	client, err := dialURL(t.Context(), l.URL())

@@ -196,9 +196,9 @@ func sleep(word *atomic.Uint32, value uint32, patience time.Duration) error {
 	return errno
 }
 
-// wake ends all sleeps on the word. It never blocks, so it need not tell Go's scheduler. It cannot fail on memory that is
-// mapped.
+// wake ends all sleeps on the word. It never blocks, so it need not tell Go's scheduler.
 func wake(word *atomic.Uint32) {
+	// It cannot fail on memory that is mapped.
 	_, _, _ = unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, math.MaxInt32, 0, 0, 0)
 }
 
@@ -221,7 +221,7 @@ const (
 // A memory is a mapped file that two processes share.
 type memory []byte
 
-// fileSize is the size of the file with two rings of this size, in bytes.
+// fileSize returns the size of a file that holds the header and two rings. All sizes are in bytes.
 func fileSize(ring uint32) int { return headerSize + 2*int(ring) }
 
 // seals fix the size of the file: a process that maps a file which another one truncates dies of SIGBUS.
