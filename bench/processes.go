@@ -81,8 +81,7 @@ func (h *harness) start(ctx context.Context, all *processGroup, j job) error {
 func (all processGroup) wait() error {
 	var errs []error
 	for _, c := range all {
-		// It fails where the process has ended.
-		_ = c.stdin.Close()
+		_ = c.stdin.Close() // fails only if the process has ended, and Wait tells how
 		if err := c.Wait(); err != nil {
 			errs = append(errs, fmt.Errorf("a child: %w: %s", err, bytes.TrimSpace(c.stderr.Bytes())))
 		}

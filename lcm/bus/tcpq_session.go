@@ -85,11 +85,11 @@ func (s *session) writeFrames(magic uint32) error {
 	return nil
 }
 
-// bound sets a deadline for the next write if the bus is closed. If that fails the connection is broken, and so does the write.
+// bound sets a deadline for the next write, if the bus is closed.
 func (s *session) bound() {
 	if end := s.ending.Load(); end != nil {
 		left := time.Until(end.Add(lingerTime))
-		_ = s.conn.SetWriteDeadline(time.Now().Add(min(idleTime, left)))
+		_ = s.conn.SetWriteDeadline(time.Now().Add(min(idleTime, left))) // fails only on a broken connection, where the write fails too
 	}
 }
 

@@ -47,10 +47,12 @@ func (c *copier) copy() {
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			c.once.Do(func() { close(c.drained) })
-			_ = c.from.SetReadDeadline(time.Time{}) // it was set, so that it can be
+			_ = c.from.SetReadDeadline(time.Time{}) // cannot fail: the deadline that is over now was set on this pipe
 		case err != nil:
-			_ = c.to.Close() // what was written is written
-			_ = c.from.Close()
+			if err := c.to.Close(); err != nil && failed == nil {
+				c.lossy(err)
+			}
+			_ = c.from.Close() // all was read, so an error means nothing
 			c.once.Do(func() { close(c.drained) })
 			return
 		}

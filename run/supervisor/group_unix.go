@@ -12,9 +12,9 @@ import (
 // that group: the run ends it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// signalGroup signals a process and, if it leads one, its group. Errors say that it has ended already, which is what is wanted.
+// signalGroup signals the group that a process leads, or the process alone if it leads no group.
 func signalGroup(pid int, s os.Signal) {
 	if syscall.Kill(-pid, s.(syscall.Signal)) != nil {
-		_ = syscall.Kill(pid, s.(syscall.Signal))
+		_ = syscall.Kill(pid, s.(syscall.Signal)) // fails only if the process has ended, which is what is wanted
 	}
 }

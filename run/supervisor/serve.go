@@ -57,11 +57,11 @@ func (s *server) finishCopies() {
 	}
 }
 
-// tell writes an event. Without a reader there is nobody to tell.
+// tell writes an event to metasim.
 func (s *server) tell(e event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.events.Encode(e)
+	_ = s.events.Encode(e) // fails only if metasim has ended, and then nobody reads
 }
 
 func (s *server) launch(r request) {

@@ -45,7 +45,7 @@ func children() (pids []int) {
 
 // childrenByParent does what children does where the kernel keeps no list: it asks every process for its parent.
 func childrenByParent() (pids []int) {
-	all, _ := filepath.Glob("/proc/[0-9]*/stat")
+	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is good
 	for _, stat := range all {
 		b, _ := os.ReadFile(stat)                                           // a process that has ended is none
 		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // after its name, which may hold anything
