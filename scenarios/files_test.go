@@ -92,7 +92,7 @@ func (s *Scenario) name(file string) string {
 
 func TestADeviceIsNoFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("windows has no devices among its files")
+		t.Skip("SKIPPED LOUDLY: Windows has no devices among its files")
 	}
 	inside := house(t)
 	_, err := delaysFrom(inside, os.DevNull, Overrides{AllowOutside: true})
@@ -101,7 +101,7 @@ func TestADeviceIsNoFile(t *testing.T) {
 
 func TestCommandsAreFoundBesideTheScenarioAndInPath(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the program of this test is a shell script")
+		t.Skip("SKIPPED LOUDLY: Windows does not run the shell script of this test")
 	}
 	dir := t.TempDir()
 	own := filepath.Join(dir, "own")
@@ -125,7 +125,7 @@ clients:
 // The system says of a script without its interpreter that the script is missing.
 func TestAMissingInterpreterIsNamed(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows starts no scripts")
+		t.Skip("SKIPPED LOUDLY: Windows does not run scripts by their first line")
 	}
 	dir := t.TempDir()
 	for first, want := range map[string]string{

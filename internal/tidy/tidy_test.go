@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -198,6 +199,19 @@ func TestBanned(t *testing.T) {
 		for _, b := range banned {
 			if strings.HasSuffix(s.path, b.where) && bytes.Contains(s.text, []byte(b.token)) {
 				t.Errorf("%s has %q: %s", s.path, b.token, b.reason)
+			}
+		}
+	}
+}
+
+var skip, loudly = regexp.MustCompile(`\.Skipf?\([^)]`), []byte(`"SKIPPED LOUDLY: `)
+
+// A skipped test is one that nobody has run: a list of what is missing can be made of these words alone.
+func TestSkipsAreLoud(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, at := range skip.FindAllIndex(s.text, -1) {
+			if s.test() && !bytes.HasPrefix(s.text[at[1]-1:], loudly) {
+				t.Errorf("%s:%d: a skipped test says %s...\", and what is missing", s.path, 1+bytes.Count(s.text[:at[0]], []byte("\n")), loudly)
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func TestABurstHasRoom(t *testing.T) {
 		t.Skip("SKIPPED LOUDLY: no network namespace here, so multicast is not to be relied on")
 	}
 	if _, err := os.Stat("/proc/net/udp"); err != nil {
-		t.Skip("SKIPPED LOUDLY: this system does not tell of its sockets")
+		t.Skip("SKIPPED LOUDLY: no /proc/net/udp here, so the sender cannot know how full the receive buffers are")
 	}
 	var log bytes.Buffer
 	b, err := Open("udpm://239.255.76.77:7677", Options{Log: slog.New(slog.NewTextHandler(&log, nil))})

@@ -73,7 +73,7 @@ func TestAddresses(t *testing.T) {
 
 func TestSocketIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no modes: the directory protects the socket")
+		t.Skip("SKIPPED LOUDLY: Windows files have no modes; there the directory protects the socket")
 	}
 	where := socketURL(t)
 	l := listen(t, where)
