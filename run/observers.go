@@ -135,7 +135,8 @@ func openMirror(ctx context.Context, sc *scenarios.Scenario, o *Options) (*mirro
 // isFile reports whether a run is shown on an event log.
 func isFile(sc *scenarios.Scenario) bool { return strings.HasPrefix(sc.PublicLCM, "file:") }
 
-// settle is how long a program of a lossy network is given to subscribe: what is known of it is a socket, which it opens first.
+// settle is how long a run waits for a program of a lossy network to subscribe after it has opened its socket. Nothing better than
+// waiting exists: the system shows the socket, and no network of this kind carries a message that says who has subscribed.
 const settle = 300 * time.Millisecond
 
 // awaitSubscribers waits until as many programs listen as the scenario asks for. missing says why there is no network.
@@ -144,7 +145,7 @@ func awaitSubscribers(ctx context.Context, sc *scenarios.Scenario, network bus.B
 	if want == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, sc.StartTimeout)
+	patience, cancel := context.WithTimeout(ctx, sc.StartTimeout)
 	defer cancel()
 	for look := time.NewTicker(10 * time.Millisecond); ; {
 		n, known := network.Subscribers()
@@ -156,16 +157,19 @@ func awaitSubscribers(ctx context.Context, sc *scenarios.Scenario, network bus.B
 		case n >= want:
 			look.Stop()
 			if network.Lossy() {
-				time.Sleep(settle)
+				select {
+				case <-time.After(settle):
+				case <-ctx.Done(): // the caller looks at ctx itself
+				}
 			}
 			return nil
 		}
 		select {
 		case <-look.C:
-		case <-ctx.Done():
+		case <-patience.Done():
 			look.Stop()
 			return fmt.Errorf("%d of %d programs listen to %s after %v (%w); start the others, or lower lcm_subscribers",
-				n, want, sc.PublicLCM, sc.StartTimeout, context.Cause(ctx))
+				n, want, sc.PublicLCM, sc.StartTimeout, context.Cause(patience))
 		}
 	}
 }

@@ -21,7 +21,8 @@ const (
 	// waitForRoom is how long a sender waits for a program that does not read. Then it sends without regard to that
 	// program, until this has read again.
 	waitForRoom = 100 * time.Millisecond
-	// glance is the pause between two looks.
+	// glance is the pause between two looks. Nothing better than looking exists: Linux sends no event when another program has
+	// read from its socket.
 	glance = 200 * time.Microsecond
 )
 
