@@ -72,6 +72,26 @@ func TestHost(t *testing.T) {
 	require.Equal(t, alone, shared)
 }
 
+// serveShared serves a run whose clients share one connection, and returns the error of Serve.
+func serveShared(t *testing.T, config server.Config, clients ...func(*client.Host)) error {
+	srv, err := server.New(config)
+	require.NoError(t, err)
+	net := mem.NewNet()
+	conn, err := net.Dial(t.Context())
+	require.NoError(t, err)
+	host, err := client.Connect(t.Context(), client.WithConn(conn))
+	require.NoError(t, err)
+	var work sync.WaitGroup
+	work.Go(func() { require.NoError(t, srv.Accept(net)) })
+	for _, run := range clients {
+		work.Go(func() { run(host) })
+	}
+	err = srv.Serve(t.Context())
+	work.Wait()
+	require.NoError(t, host.Close())
+	return err
+}
+
 // A client that fails on a shared connection ends alone: the server is told why, and the run goes on without it if it may.
 func TestHostFailsAlone(t *testing.T) {
 	for _, detached := range []bool{true, false} {
@@ -79,16 +99,7 @@ func TestHostFailsAlone(t *testing.T) {
 		if detached {
 			config.Detach = map[string]bool{"bad": true}
 		}
-		srv, err := server.New(config)
-		require.NoError(t, err)
-		net := mem.NewNet()
-		conn, err := net.Dial(t.Context())
-		require.NoError(t, err)
-		host, err := client.Connect(t.Context(), client.WithConn(conn))
-		require.NoError(t, err)
-		var work sync.WaitGroup
-		work.Go(func() { require.NoError(t, srv.Accept(net)) })
-		work.Go(func() {
+		good := func(host *client.Host) {
 			b := client.NewBuilder("good")
 			require.NoError(t, b.Subscribe("X", nil))
 			c, err := b.Complete(t.Context(), client.WithHost(host))
@@ -102,8 +113,8 @@ func TestHostFailsAlone(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, msgs, 1, "what it sent before it failed")
 			require.NoError(t, c.Leave(t.Context()))
-		})
-		work.Go(func() {
+		}
+		bad := func(host *client.Host) {
 			b := client.NewBuilder("bad")
 			out := b.Publication("X")
 			c, err := b.Complete(t.Context(), client.WithHost(host))
@@ -114,10 +125,8 @@ func TestHostFailsAlone(t *testing.T) {
 			require.NoError(t, c.Fail(errors.New("no fuel")))
 			require.NoError(t, c.Close(), "once is enough")
 			require.ErrorContains(t, out.Publish(nil), "no fuel")
-		})
-		err = srv.Serve(t.Context())
-		work.Wait()
-		require.NoError(t, host.Close())
+		}
+		err := serveShared(t, config, good, bad)
 		if detached {
 			require.NoError(t, err)
 			continue
@@ -130,18 +139,10 @@ func TestHostFailsAlone(t *testing.T) {
 	}
 }
 
-// A client that is not let in leaves the others of its connection alone, and so does one that cannot be.
+// A client that the server refuses, or that has no name, does not disturb the other clients of its connection.
 func TestHostRefusesOne(t *testing.T) {
-	srv, err := server.New(server.Config{Core: metasim.Config{Clients: []string{"a"}}})
-	require.NoError(t, err)
-	net := mem.NewNet()
-	conn, err := net.Dial(t.Context())
-	require.NoError(t, err)
-	host, err := client.Connect(t.Context(), client.WithConn(conn))
-	require.NoError(t, err)
-	var work sync.WaitGroup
-	work.Go(func() { require.NoError(t, srv.Accept(net)) })
-	work.Go(func() {
+	config := server.Config{Core: metasim.Config{Clients: []string{"a"}}}
+	require.NoError(t, serveShared(t, config, func(host *client.Host) {
 		_, err := client.NewBuilder("z").Complete(t.Context(), client.WithHost(host))
 		require.ErrorIs(t, err, &wire.RefusedError{Reason: wire.UnknownName})
 		_, err = client.NewBuilder("").Complete(t.Context(), client.WithHost(host))
@@ -149,8 +150,5 @@ func TestHostRefusesOne(t *testing.T) {
 		c, err := client.NewBuilder("a").Complete(t.Context(), client.WithHost(host))
 		require.NoError(t, err)
 		require.NoError(t, c.Leave(t.Context()))
-	})
-	require.NoError(t, srv.Serve(t.Context()))
-	work.Wait()
-	require.NoError(t, host.Close())
+	}))
 }

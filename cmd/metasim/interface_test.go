@@ -334,6 +334,16 @@ links:
 `, more, strings.Join(words[1:], `", "`), words[0])
 }
 
+// withShell is ping-pong with a shell script as the ponger.
+func withShell(script, more string) string {
+	return fmt.Sprintf(`name: c
+%s
+clients:
+  - {name: pinger, model: ping, with: {rounds: 10, out: PING, in: PONG}}
+  - {name: ponger, run: [sh, -c, %q]}
+`, more, script)
+}
+
 // A torn journal is read as far as it is good, and that is said.
 func TestTornLog(t *testing.T) {
 	s := newStage(t)

@@ -15,12 +15,7 @@ import (
 // A client that writes without end fills no disk. Its first words and its last are kept.
 func TestOutputLimit(t *testing.T) {
 	s := newStage(t)
-	s.file("c.yaml", `name: c
-output_limit: 64KiB
-clients:
-  - {name: pinger, model: ping, with: {rounds: 10, out: PING, in: PONG}}
-  - {name: ponger, run: [sh, -c, "seq 1000000; echo to the end >&2; exit 3"]}
-`)
+	s.file("c.yaml", withShell("seq 1000000; echo to the end >&2; exit 3", "output_limit: 64KiB"))
 	o, e := s.run("c.yaml")
 	require.Equal(t, 1, e.status)
 	require.Contains(t, o.Error, "| to the end")
@@ -56,12 +51,8 @@ clients:
 // What a client writes can be read while it writes, and nothing of it commands the terminal.
 func TestFollowLogs(t *testing.T) {
 	s := newStage(t)
-	s.file("c.yaml", `name: c
-start_timeout: 1m
-clients:
-  - {name: pinger, model: ping, with: {rounds: 10, out: PING, in: PONG}}
-  - {name: ponger, run: [sh, -c, "printf 'one\\033[2J\\n'; until test -e go; do sleep 0.01; done; printf two; exit 3"]}
-`)
+	script := `printf 'one\033[2J\n'; until test -e go; do sleep 0.01; done; printf two; exit 3`
+	s.file("c.yaml", withShell(script, "start_timeout: 1m"))
 	p := s.start(nil, "run", "c.yaml", "--out", "out")
 	socket := filepath.Join(s.dir, "out", "live.json")
 	require.Eventually(t, func() bool { _, err := os.Stat(socket); return err == nil }, patience/2, 5*time.Millisecond)

@@ -70,11 +70,7 @@ func TestNothingIsLeftByForce(t *testing.T) {
 // A command that starts its client in the background has ended before the client joins. What goes on is named.
 func TestBackground(t *testing.T) {
 	s := newStage(t)
-	s.file("c.yaml", `name: c
-clients:
-  - {name: pinger, model: ping, with: {rounds: 10, out: PING, in: PONG}}
-  - {name: ponger, run: [sh, -c, "sleep 1000 & echo $! >pid"]}
-`)
+	s.file("c.yaml", withShell("sleep 1000 & echo $! >pid", ""))
 	o, e := s.run("c.yaml")
 	require.Equal(t, 1, e.status)
 	b, err := os.ReadFile(filepath.Join(s.dir, "pid"))
