@@ -24,7 +24,8 @@ func newReplay(std streams) *cobra.Command {
 			"exactly what it sent then. The same program runs as then: a built-in model, or the command of the scenario. A command\n" +
 			"after -- runs instead, for example a debugger: there is no time limit.\n\n" +
 			"Exit status: 0 the same; 1 different, and the first difference is printed, or it could not be checked; 2 bad usage,\n" +
-			"or no run to replay; 3 the same as far as recorded: the run was killed, or its journal breaks off.",
+			"or no run to replay; 3 the same as far as recorded: the run was killed, or its journal breaks off; or as far as\n" +
+			"a command after -- went, which was lost again, and earlier.",
 		Example: "  metasim replay runs/ping-pong-1\n" +
 			"  metasim replay runs/arm-3 --client controller -- gdb --args ./controller --fast",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -100,6 +101,11 @@ func replayClient(ctx context.Context, r *record.Run, name string, command []str
 	}
 	if c.Difference != nil {
 		return failed(c.Difference)
+	}
+	if c.Missing > 0 {
+		fmt.Fprintf(std.out, "the same as far as it went: %s was given %d messages and sent %d of the %d that it sent then; the end: %s\n",
+			name, c.Delivered, c.Sent, c.Sent+c.Missing, c.End)
+		return &failure{status: asRecorded, err: errors.New("the client was lost before it had sent all that it sent then"), printed: true}
 	}
 	fmt.Fprintf(std.out, "the same: %s was given %d messages and sent %d; the end: %s\n", name, c.Delivered, c.Sent, c.End)
 	return goodPart(c.Torn, c.CutOff)

@@ -90,6 +90,17 @@ links: [{delay: 2ms}]
 		e = s.metasim("replay", how+"-again", "--client", "crasher")
 		require.Equal(t, 0, e.status, "it crashes as it did then")
 		require.Contains(t, e.out, "the end: its connection was lost, and the run failed")
+		if how != "panic" {
+			continue // how much left it is a matter of time
+		}
+		require.NoError(t, os.WriteFile(flag+".early", nil, 0o644))
+		e = s.metasim("replay", how+"-again", "--client", "crasher")
+		require.Equal(t, 1, e.status, "it crashes earlier")
+		require.Contains(t, e.err, `message 5 of "crasher" is not what it was: then 3 bytes on "OUT" at 3ms: "2.2"; now its connection ended, exit status 2`)
+		e = s.metasim("replay", how+"-again", "--client", "crasher", "--", program, "IN", flag, "kill")
+		require.Equal(t, 3, e.status, "a command after -- is not started again")
+		require.Regexp(t, `^the same as far as it went: crasher was given \d messages and sent \d of the 11 that it sent then; the end: `, e.out)
+		require.NoError(t, os.Remove(flag+".early"))
 	}
 }
 

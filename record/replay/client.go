@@ -35,7 +35,7 @@ func Client(ctx context.Context, r *record.Run, name string, p *Program) (*Check
 		return &x.Checked, nil
 	}
 	how := howEnded(ended)
-	if x.Difference == nil || !x.silent || !p.Repeatable { // it crashed as it did then, sent all that it had, or is not to run again
+	if x.Difference == nil && x.Missing == 0 || !x.silent || !p.Repeatable { // all is there, or it is not to run again
 		x.crashed(how + x.unsaid())
 		return &x.Checked, nil
 	}
@@ -43,7 +43,7 @@ func Client(ctx context.Context, r *record.Run, name string, p *Program) (*Check
 	switch {
 	case err != nil:
 		return nil, err
-	case !again.gone && again.Difference == nil:
+	case !again.gone && again.Difference == nil && x.Difference != nil:
 		x.crashed(how + "; but when it ran again, authorized from instant to instant, all was the same")
 		return &x.Checked, nil
 	case !again.gone:

@@ -109,11 +109,17 @@ func (x *exchange) lost(cause string) error {
 	if err := x.tape.drain(); err != nil {
 		return err
 	}
-	if x.tape.end.lost { // how much of what it had sent still arrived is no difference
-		x.stop()
-		return nil
+	rest := x.tape.sends.All()
+	switch {
+	case !x.tape.end.lost:
+		return x.missing(cause)
+	case !x.tape.stepwise:
+		x.Missing = uint64(len(rest)) // its library may have had them
+	case len(rest) > 0 && rest[0].Sent != rest[len(rest)-1].Sent: // only what it published last can be in its library
+		return x.missing(cause)
 	}
-	return x.missing(cause)
+	x.stop()
+	return nil
 }
 
 // packet takes one message.

@@ -38,6 +38,9 @@ type Checked struct {
 	Delivered uint64 // deliveries that the client was given
 	End       string // how the client's part ended
 	CutOff    bool   // the record ends before the client's part did
+	// Missing is how many sends were recorded of a client that was lost, and did not come again before it was lost again. They prove
+	// nothing.
+	Missing uint64
 	// Torn is the *journal.TornError at which the journal breaks off, if it does: what is before that was checked.
 	Torn error
 	// Difference is the first; nil if there is none.
