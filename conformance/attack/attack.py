@@ -401,16 +401,22 @@ def polls():
 def below(pid):
     """The processes that a process has started, and those that they have started."""
     found = []
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/children") as f:
-            for child in map(int, f.read().split()):
-                found += [child, *below(child)]
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children") as f:
+                for child in map(int, f.read().split()):
+                    found += [child, *below(child)]
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # it, or a thread of it, has just ended
     return found
 
 
 def arguments(pid):
-    with open(f"/proc/{pid}/cmdline", "rb") as f:
-        return f.read().split(b"\0")
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return f.read().split(b"\0")
+    except FileNotFoundError:
+        return []  # it has just ended
 
 
 def stopped(transport, who):
@@ -422,12 +428,10 @@ def stopped(transport, who):
         p = subprocess.Popen([METASIM, "run", scenario, "--transport", transport, "--json", "--out", os.path.join(dir, "run")],
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         try:
-            time.sleep(1.2)
-            pid = p.pid
-            if who == "client":
-                clients = [c for c in below(p.pid) if b"--instance" in arguments(c)]
-                expect(len(clients) == 3, f"{len(clients)} clients were started")
-                pid = clients[0]
+            clients = lambda: [c for c in below(p.pid) if b"--instance" in arguments(c)]
+            wait(lambda: len(clients()) == 3, "three clients to be started")
+            time.sleep(0.5)  # by then it is under way as a rule; the digest must be the same wherever it is stopped
+            pid = clients()[0] if who == "client" else p.pid
             os.kill(pid, signal.SIGSTOP)
             time.sleep(6)
             os.kill(pid, signal.SIGCONT)
