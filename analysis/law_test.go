@@ -106,6 +106,7 @@ func TestLaws(t *testing.T) {
 		checkBlame(t, r)
 		checkGrants(t, tl, r)
 		checkProfile(t, tl, r)
+		checkCritical(t, tl)
 	})
 }
 
@@ -145,6 +146,44 @@ func checkGrants(t require.TestingT, tl *trace.Timeline, r *report.Report) {
 	}
 	for i, c := range r.Clients {
 		require.LessOrEqual(t, work[i], c.WorkS+1e-12)
+	}
+}
+
+// checkCritical checks that the parts of the critical path do not overlap, that each lies in a grant or a start, and that those of a client
+// and those of a grant add up to what the tables say.
+func checkCritical(t require.TestingT, tl *trace.Timeline) {
+	last := tl.Begin
+	sums := make([]int64, len(tl.Names))
+	for _, p := range tl.Critical {
+		require.LessOrEqual(t, last, p.Begin, "the path is at two clients at once")
+		require.Less(t, p.Begin, p.End)
+		last = p.End
+		sums[p.Client] += p.End - p.Begin
+	}
+	for i, sum := range sums {
+		require.Equal(t, tl.Totals.Clients[i].Critical, sum, tl.Names[i])
+	}
+	within := func(id metasim.ClientID, begin, end int64) (sum int64) {
+		for _, p := range tl.Critical {
+			if p.Client == id && p.Begin < end && p.End > begin {
+				require.True(t, begin <= p.Begin && p.End <= end, "a part goes beyond its grant")
+				sum += p.End - p.Begin
+			}
+		}
+		return sum
+	}
+	for i, s := range tl.Starts {
+		require.LessOrEqual(t, s.Critical, s.Work)
+		require.Equal(t, s.Critical, within(metasim.ClientID(i), tl.Begin, s.End))
+		sums[i] -= s.Critical
+	}
+	for _, g := range tl.Grants {
+		require.LessOrEqual(t, g.Critical, g.Work)
+		require.Equal(t, g.Critical, within(g.Client, g.Granted, g.Reported))
+		sums[g.Client] -= g.Critical
+	}
+	for i, rest := range sums {
+		require.Zero(t, rest, tl.Names[i])
 	}
 }
 

@@ -64,16 +64,19 @@ func (r *Report) clients(t *trace.Timeline, held []int64) {
 	}
 }
 
-// ByCost returns the clients, the most expensive first: those that others waited for, and those on the critical path.
+// ByCost returns the clients, those with the most work on the critical path first, and then those that others waited for longest. Only what
+// is on the path makes the run longer.
 func (r *Report) ByCost() []ClientReport {
 	rows := slices.Clone(r.Clients)
-	slices.SortStableFunc(rows, func(x, y ClientReport) int { return cmp.Compare(y.HeldS+y.CriticalS, x.HeldS+x.CriticalS) })
+	slices.SortStableFunc(rows, func(x, y ClientReport) int {
+		return cmp.Or(cmp.Compare(y.CriticalS, x.CriticalS), cmp.Compare(y.HeldS, x.HeldS))
+	})
 	return rows
 }
 
 func (r *Report) clientTable(b *strings.Builder, width int) {
 	rows := r.ByCost()
-	t := table{title: "Clients, the most expensive first", more: len(rows) - maxRows, columns: []column{
+	t := table{title: "Clients, the most critical first", more: len(rows) - maxRows, columns: []column{
 		{head: "client", word: true},
 		{head: "work"},
 		{head: "busy", note: "work / the run"},

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"metasim/analysis/trace"
@@ -85,11 +87,21 @@ func curve(short []trace.ShortWait, held int64) (points []DelayReport, half int6
 	return points, half
 }
 
+// LinksByCost returns the links, those that the critical path goes over with the most work behind them first, and then those that clients
+// waited behind longest.
+func (r *Report) LinksByCost() []LinkReport {
+	rows := slices.Clone(r.Links)
+	slices.SortStableFunc(rows, func(x, y LinkReport) int {
+		return cmp.Or(cmp.Compare(y.CriticalS, x.CriticalS), cmp.Compare(y.HeldS, x.HeldS))
+	})
+	return rows
+}
+
 func (r *Report) linkTable(b *strings.Builder, width int) {
 	if len(r.Links) == 0 {
 		return
 	}
-	t := table{title: "Links, the most expensive first", more: len(r.Links) - maxRows, columns: []column{
+	t := table{title: "Links, the most critical first", more: len(r.Links) - maxRows, columns: []column{
 		{head: "link", word: true},
 		{head: "channel", word: true},
 		{head: "delay", note: "the least declared, in simulated time"},
@@ -103,7 +115,7 @@ func (r *Report) linkTable(b *strings.Builder, width int) {
 		{head: "lost", rank: 5},
 		{head: "bytes", rank: 6},
 	}}
-	for _, l := range r.Links[:min(len(r.Links), maxRows)] {
+	for _, l := range r.LinksByCost()[:min(len(r.Links), maxRows)] {
 		t.add(l.From+" -> "+l.To, l.Channel, lookahead(l.DeclaredNS), observed(l.ObservedNS), Span(l.HeldS), increase(l.HalfNS), Span(l.CriticalS),
 			fmt.Sprint(l.Messages), metasim.Time(l.DeclaredReactionNS).String(), observed(l.ReactionNS), fmt.Sprint(l.Lost), size(float64(l.Bytes)))
 	}

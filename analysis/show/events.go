@@ -37,7 +37,7 @@ type eventWriter struct {
 type words struct {
 	waits, pace, computes, critical, advances text
 	at, until, released, over, from, to, size text
-	sent, due, computed, waited               text
+	sent, due, computed, waited, starts       text
 }
 
 // maxStacked is how many messages of one nanosecond are drawn below one another.
@@ -69,11 +69,11 @@ func newEventWriter(t *trace.Timeline, l *interner) *eventWriter {
 		computes: l.add("computes"), critical: l.add("computes (critical)"), advances: l.add("advances"),
 		at: l.add("at (simulated ns)"), until: l.add("until (simulated ns)"), released: l.add("released by"), over: l.add("over"),
 		from: l.add("from"), to: l.add("to"), size: l.add("size (bytes)"), sent: l.add("sent (simulated ns)"), due: l.add("due (simulated ns)"),
-		computed: l.add("computed (wall ns)"), waited: l.add("waited (wall ns)"),
+		computed: l.add("computed (wall ns)"), waited: l.add("waited (wall ns)"), starts: l.add("initializes"),
 	}}
-	letter := l.add("message")
+	letter, work := l.add("message"), l.add("work")
 	x.categories = [...]text{
-		waits: l.add("wait"), waitsFor: l.add("hold"), computes: l.add("work"), advances: l.add("advance"),
+		waits: l.add("wait"), waitsFor: l.add("hold"), computes: work, computesCritical: work, advances: l.add("advance"),
 		sends: letter, gets: letter, sendsSim: letter, getsSim: letter,
 	}
 	for _, name := range t.Names {
@@ -92,8 +92,8 @@ func (x *eventWriter) write(p *packer, track uint64, all moments) {
 		switch m.what {
 		case endsHold, ends:
 			e.kind = sliceEnd
-		case waits, computes, advances:
-			x.grant(&e, m.what, &x.t.Grants[m.index])
+		case waits, computes, computesCritical, advances:
+			x.slice(&e, m.what, m.index)
 		case waitsFor:
 			x.hold(&e, &x.t.Holds[m.index], &p.interner)
 		default:
@@ -109,7 +109,18 @@ func (x *eventWriter) write(p *packer, track uint64, all moments) {
 	}
 }
 
-func (x *eventWriter) grant(e *event, w what, g *trace.Grant) {
+// slice fills in a slice of a grant, or of the start of the client ^index.
+func (x *eventWriter) slice(e *event, w what, index int32) {
+	if w == computes || w == computesCritical {
+		if e.name = x.computes; w == computesCritical {
+			e.name = x.critical
+		}
+	}
+	if index < 0 {
+		e.notes = append(e.notes, note{name: x.starts, text: x.names[^index]})
+		return
+	}
+	g := &x.t.Grants[index]
 	at := note{name: x.at, number: int64(g.From.Time)}
 	switch {
 	case w == waits:
@@ -118,10 +129,6 @@ func (x *eventWriter) grant(e *event, w what, g *trace.Grant) {
 	case w == advances:
 		e.name, e.notes = x.advances, append(e.notes, note{name: x.computed, number: g.Work}, note{name: x.waited, number: g.Granted - g.Polled})
 		return
-	case g.Critical:
-		e.name = x.critical
-	default:
-		e.name = x.computes
 	}
 	e.notes = append(e.notes, at, note{name: x.until, number: int64(g.Until.Time)})
 	if g.Cause != g.Client {
@@ -193,6 +200,7 @@ const (
 	getsSim
 	waits
 	computes
+	computesCritical
 	advances
 	waitsFor // begins a hold
 )
@@ -213,6 +221,12 @@ func (m *moments) begin(begin, end int64, w what, index int32) {
 	if begin < end {
 		*m = append(*m, moment{begin, index, w})
 	}
+}
+
+// slice adds both ends of a slice that has no other inside.
+func (m *moments) slice(begin, end int64, w what, index int32) {
+	m.begin(begin, end, w, index)
+	m.end(begin, end, ends)
 }
 
 func (m *moments) end(begin, end int64, w what) {

@@ -85,13 +85,14 @@ const (
 	maxBytes    = 4_700_000
 	maxPieces   = 40_000
 	maxMessages = 16_000
+	maxCritical = 20_000
 	maxLanes    = 2_000
 	maxRows     = 300 // of each table
 	maxHops     = 40_000
 )
 
 // data is the JSON that the script of a page draws. Numbers in Lanes, Paths and Messages are indexes of Names, Paths and Channels. The first
-// len(Lanes) names have a lane in the timeline, the most expensive first.
+// len(Lanes) names have a lane in the timeline, the most critical first.
 type data struct {
 	Report   *report.Report `json:"report"`
 	All      counts         `json:"all"`
@@ -99,9 +100,12 @@ type data struct {
 	Channels []string       `json:"channels"`
 	WallNS   int64          `json:"wall_ns"`
 	// Lanes has for each lane the numbers of its pieces: begin and simulated time (each relative to the piece before), length, wait,
-	// work, grants, grants on the critical path, cause, number of holds; and for each hold: begin relative to the piece, length, root (-1:
-	// no client), path (-1: not known).
+	// work, grants (0: the initialization), work on the critical path, cause, number of holds; and for each hold: begin relative to the
+	// piece, length, root (-1: no client), path (-1: not known).
 	Lanes [][]int64 `json:"lanes"`
+	// Critical has four numbers for each stretch of the critical path: lane, begin relative to the stretch before, length, work. The work
+	// of a stretch of several parts is less than its length.
+	Critical []int64 `json:"critical"`
 	// Paths has for each path the numbers of its links: from, to, channel, least delay.
 	Paths [][]int64 `json:"paths"`
 	// Messages has eight numbers for each: from, to, channel, size, sent, due relative to sent, queued relative to the message before,
@@ -134,7 +138,7 @@ type gatherer struct {
 func gather(t *trace.Timeline, r *report.Report, maxPieces int) *data {
 	g := &gatherer{t: t, names: map[metasim.ClientID]int64{}, paths: map[int32]int64{}, chans: map[string]int64{}}
 	g.data = &data{
-		WallNS: t.Wall(), Names: []string{}, Channels: []string{}, Lanes: [][]int64{}, Paths: [][]int64{}, Messages: []int64{},
+		WallNS: t.Wall(), Names: []string{}, Channels: []string{}, Lanes: [][]int64{}, Paths: [][]int64{}, Messages: []int64{}, Critical: []int64{},
 		All: counts{
 			Clients: len(r.Clients), Links: len(r.Links), Blame: len(r.Blame),
 			Grants: uint64(len(t.Grants)) + t.DroppedGrants, DroppedGrants: t.DroppedGrants,
@@ -145,7 +149,7 @@ func gather(t *trace.Timeline, r *report.Report, maxPieces int) *data {
 	short.Clients = r.ByCost()
 	g.lanes(short.Clients, maxPieces)
 	short.Clients = short.Clients[:min(len(short.Clients), maxRows)]
-	short.Links = r.Links[:min(len(r.Links), maxRows)]
+	short.Links = r.LinksByCost()[:min(len(r.Links), maxRows)]
 	short.Blame = r.Blame[:min(len(r.Blame), maxRows)]
 	short.Advice = r.Advice[:min(len(r.Advice), maxRows)]
 	g.data.Report = &short
@@ -153,7 +157,7 @@ func gather(t *trace.Timeline, r *report.Report, maxPieces int) *data {
 	return g.data
 }
 
-// lanes adds a lane for each client, the most expensive first.
+// lanes adds a lane for each client, the most critical first.
 func (g *gatherer) lanes(clients []report.ClientReport, maxPieces int) {
 	ids := make(map[string]metasim.ClientID, len(g.t.Names))
 	for i, name := range g.t.Names {
@@ -164,11 +168,29 @@ func (g *gatherer) lanes(clients []report.ClientReport, maxPieces int) {
 	for _, c := range clients {
 		g.name(ids[c.Name])
 	}
+	path := stretches(g.t, maxCritical)
 	for _, c := range clients {
 		id := ids[c.Name]
-		g.data.Lanes = append(g.data.Lanes, g.lane(all[id]))
+		first := []piece{}
+		if int(id) < len(g.t.Starts) {
+			first = append(first, started(g.t, id))
+		}
+		g.data.Lanes = append(g.data.Lanes, g.lane(append(first, all[id]...)))
 		g.data.All.Pieces += len(all[id])
 	}
+	begin := g.t.Begin
+	for _, s := range path {
+		if lane, shown := g.names[s.client]; shown && lane < int64(len(clients)) {
+			g.data.Critical = append(g.data.Critical, lane, s.begin-begin, s.end-s.begin, s.work)
+			begin = s.begin
+		}
+	}
+}
+
+// started is the piece of a client's initialization.
+func started(t *trace.Timeline, id metasim.ClientID) piece {
+	s := &t.Starts[id]
+	return piece{begin: t.Begin, end: s.End, work: s.Work, critical: s.Critical, cause: id}
 }
 
 func (g *gatherer) lane(ps []piece) []int64 {
@@ -176,7 +198,7 @@ func (g *gatherer) lane(ps []piece) []int64 {
 	begin, from := g.t.Begin, metasim.Time(0)
 	for i := range ps {
 		p := &ps[i]
-		row = append(row, p.begin-begin, int64(p.from-from), p.end-p.begin, p.wait, p.work, int64(p.grants), int64(p.critical), g.name(p.cause),
+		row = append(row, p.begin-begin, int64(p.from-from), p.end-p.begin, p.wait, p.work, int64(p.grants), p.critical, g.name(p.cause),
 			int64(len(p.holds)))
 		for _, h := range p.holds {
 			row = append(row, h.Begin-p.begin, h.End-h.Begin, g.name(h.Root), g.path(h.Path))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,6 +94,7 @@ func long(n, k int) (*trace.Timeline, *report.Report) {
 	tl := &trace.Timeline{Begin: 1000, Channels: []string{"STATE", "COMMAND"}}
 	r := &report.Report{Scenario: "long", Grants: uint64(n)}
 	last := make([]int64, k)
+	critical := int64(0) // the end of the path
 	for i := range k {
 		tl.Names = append(tl.Names, "client-with-a-usual-name-"+strconv.Itoa(i))
 		r.Clients = append(r.Clients, report.ClientReport{Name: tl.Names[i], HeldS: rng.Float64()})
@@ -112,10 +114,14 @@ func long(n, k int) (*trace.Timeline, *report.Report) {
 	}
 	for i := range n {
 		c := i % k
-		g := trace.Grant{Client: metasim.ClientID(c), Cause: metasim.ClientID(rng.IntN(k)), Critical: rng.IntN(4) == 0, Polled: last[c]}
+		g := trace.Grant{Client: metasim.ClientID(c), Cause: metasim.ClientID(rng.IntN(k)), Polled: last[c]}
 		g.Granted = g.Polled + rng.Int64N(50_000)
 		g.Work = rng.Int64N(80_000)
 		g.Reported = g.Granted + g.Work + rng.Int64N(10_000)
+		if end := min(g.Granted+rng.Int64N(90_000), g.Granted+g.Work); g.Granted >= critical && end > g.Granted {
+			critical, g.Critical = end, end-g.Granted
+			tl.Critical = append(tl.Critical, trace.Part{Client: g.Client, Begin: g.Granted, End: end})
+		}
 		g.From = metasim.At(metasim.Time(i) * 123_457)
 		g.Holds = [2]int32{int32(len(tl.Holds)), int32(len(tl.Holds) + 1)}
 		tl.Holds = append(tl.Holds, trace.Hold{Begin: g.Polled, End: g.Granted, Root: g.Cause, Path: rng.Int32N(20_000)})
@@ -141,7 +147,7 @@ func TestAPageStaysSmall(t *testing.T) {
 
 			var want, got piece
 			for _, g := range tl.Grants {
-				want.sum(piece{wait: g.Granted - g.Polled, work: g.Work, grants: 1, critical: one(g.Critical)})
+				want.sum(piece{wait: g.Granted - g.Polled, work: g.Work, grants: 1, critical: g.Critical})
 			}
 			n := 0
 			for _, row := range pieces(tl, maxPieces) {
@@ -153,10 +159,31 @@ func TestAPageStaysSmall(t *testing.T) {
 				}
 			}
 			require.Equal(t, want, got)
+			checkRed(t, tl, dataOf(t, page))
 			require.LessOrEqual(t, n, maxPieces)
 			require.Greater(t, n, maxPieces/10, "there is room for more")
 		})
 	}
+}
+
+// checkRed checks that what is drawn red is the critical path, of each client that has a lane.
+func checkRed(t *testing.T, tl *trace.Timeline, d data) {
+	red, want, at := map[string]int64{}, map[string]int64{}, int64(0)
+	for c := d.Critical; len(c) > 0; c = c[4:] {
+		require.GreaterOrEqual(t, c[1], int64(0))
+		at += c[1]
+		require.LessOrEqual(t, c[3], c[2])
+		red[d.Names[c[0]]] += c[3]
+	}
+	require.Less(t, at, tl.Wall())
+	require.LessOrEqual(t, len(d.Critical)/4, max(maxCritical, len(tl.Names)))
+	for _, p := range tl.Critical {
+		if name := tl.Names[p.Client]; slices.Contains(d.Names[:len(d.Lanes)], name) {
+			want[name] += p.End - p.Begin
+		}
+	}
+	require.NotEmpty(t, want)
+	require.Equal(t, want, red)
 }
 
 func (p *piece) sum(q piece) {
@@ -164,13 +191,6 @@ func (p *piece) sum(q piece) {
 	p.work += q.work
 	p.grants += q.grants
 	p.critical += q.critical
-}
-
-func one(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // A short run is drawn grant by grant, with all holds.

@@ -44,11 +44,21 @@ func Perfetto(w io.Writer, t *trace.Timeline) (events int, err error) {
 	return p.events, p.err
 }
 
-// A clientIndex has the indexes of one client's grants and messages.
-type clientIndex struct{ grants, sent []int32 }
+// A clientIndex has the indexes of one client's grants and messages, and its parts of the critical path.
+type clientIndex struct {
+	client       metasim.ClientID
+	grants, sent []int32
+	critical     []trace.Part
+}
 
 func indexClients(t *trace.Timeline) []clientIndex {
 	all := make([]clientIndex, len(t.Names))
+	for i := range all {
+		all[i].client = metasim.ClientID(i)
+	}
+	for _, p := range t.Critical {
+		all[p.Client].critical = append(all[p.Client].critical, p)
+	}
 	for i := range t.Grants {
 		c := &all[t.Grants[i].Client]
 		c.grants = append(c.grants, int32(i))
@@ -65,6 +75,11 @@ func since(t *trace.Timeline, wall int64) int64 { return max(0, wall-t.Begin) }
 
 // wall has the slices of a client by wall-clock time, and its sends.
 func (c clientIndex) wall(t *trace.Timeline, m moments) moments {
+	critical := c.critical
+	if int(c.client) < len(t.Starts) {
+		s := t.Starts[c.client]
+		critical = m.computing(t, t.Begin, s.End, s.Work, critical, ^int32(c.client))
+	}
 	for _, i := range c.grants {
 		g := &t.Grants[i]
 		polled, granted := since(t, g.Polled), since(t, g.Granted)
@@ -75,15 +90,37 @@ func (c clientIndex) wall(t *trace.Timeline, m moments) moments {
 			m.end(begin, end, endsHold)
 		}
 		m.end(polled, granted, ends)
-		reported := min(granted+g.Work, since(t, g.Reported))
-		m.begin(granted, reported, computes, i)
-		m.end(granted, reported, ends)
+		critical = m.computing(t, g.Granted, g.Reported, g.Work, critical, i)
 	}
 	grants := len(m)
 	for _, i := range c.sent {
 		m.instant(since(t, t.Messages[i].Queued), sends, i)
 	}
 	return m.merged(grants)
+}
+
+// computing has the slices of a client's work in a grant or a start, from begin to end: the parts of the critical path in it, at their times,
+// and the rest of the work as early as there is room for it. computing returns the parts after end.
+func (m *moments) computing(t *trace.Timeline, begin, end, work int64, critical []trace.Part, index int32) (after []trace.Part) {
+	n := 0
+	for n < len(critical) && critical[n].Begin < end {
+		work -= critical[n].End - critical[n].Begin
+		n++
+	}
+	at := begin
+	plain := func(upTo int64) {
+		if took := min(work, upTo-at); took > 0 {
+			m.slice(since(t, at), since(t, at+took), computes, index)
+			work -= took
+		}
+	}
+	for _, p := range critical[:n] {
+		plain(p.Begin)
+		m.slice(since(t, p.Begin), since(t, p.End), computesCritical, index)
+		at = p.End
+	}
+	plain(end)
+	return critical[n:]
 }
 
 // sim has a slice for each grant: from the instant of its request to the instant of the next one.

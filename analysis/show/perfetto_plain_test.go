@@ -26,6 +26,10 @@ type ranked struct {
 func plainly(t *trace.Timeline) map[string][]told {
 	p := &plain{t, map[string][]ranked{}}
 	p.running()
+	for i, s := range t.Starts {
+		client := metasim.ClientID(i)
+		p.computes(client, t.Begin, s.End, s.Work, []string{"initializes: " + t.Names[i]})
+	}
 	for i := range t.Grants {
 		p.grant(&t.Grants[i])
 	}
@@ -88,14 +92,47 @@ func (p *plain) grant(g *trace.Grant) {
 	for _, h := range p.t.Holds[g.Holds[0]:g.Holds[1]] {
 		p.slice(track, p.clock(h.Begin), p.clock(h.End), true, p.hold(h))
 	}
-	e := told{category: "work", name: "computes", notes: []string{stands, fmt.Sprintf("until (simulated ns): %d", g.Until.Time)}}
-	if g.Critical {
-		e.name = "computes (critical)"
-	}
+	notes := []string{stands, fmt.Sprintf("until (simulated ns): %d", g.Until.Time)}
 	if g.Cause != g.Client {
-		e.notes = append(e.notes, "released by: "+p.t.Names[g.Cause])
+		notes = append(notes, "released by: "+p.t.Names[g.Cause])
 	}
-	p.slice(track, p.clock(g.Granted), min(p.clock(g.Granted)+g.Work, p.clock(g.Reported)), false, e)
+	p.computes(g.Client, g.Granted, g.Reported, g.Work, notes)
+}
+
+// computes goes through the nanoseconds of a grant one by one: a critical one is critical, and another one is work as long as there is some.
+func (p *plain) computes(c metasim.ClientID, begin, end, work int64, notes []string) {
+	mine := slices.DeleteFunc(slices.Clone(p.t.Critical), func(x trace.Part) bool { return x.Client != c || x.End <= begin || end <= x.Begin })
+	part := func(at int64) int {
+		return slices.IndexFunc(mine, func(x trace.Part) bool { return x.Begin <= at && at < x.End })
+	}
+	for at := begin; at < end; at++ {
+		if part(at) >= 0 {
+			work--
+		}
+	}
+	const rest, none = -1, -2
+	kind, from := none, begin
+	for at := begin; at <= end; at++ {
+		now := none
+		if at < end {
+			if now = part(at); now == rest {
+				if work--; work < 0 {
+					now = none
+				}
+			}
+		}
+		if now == kind {
+			continue
+		}
+		name := "computes"
+		if kind >= 0 {
+			name = "computes (critical)"
+		}
+		if kind != none {
+			p.slice(p.wall(c), p.clock(from), p.clock(at), false, told{category: "work", name: name, notes: notes})
+		}
+		kind, from = now, at
+	}
 }
 
 func (p *plain) hold(h trace.Hold) (e told) {

@@ -63,16 +63,42 @@ func TestATraceSaysWhatHappened(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { check(t, anyTimeline(t)) })
 }
 
+// What a query sums up of the slices on the critical path is what the table of clients says.
+func TestCriticalSlicesAddUp(t *testing.T) {
+	tl, report := robot(t)
+	_, r := traceOf(t, tl)
+	total := 0.0
+	for _, c := range report.Clients {
+		sum, open := int64(0), false
+		for _, e := range r.tracks["/Wall clock/"+c.Name] {
+			switch {
+			case e.kind == sliceBegin && e.name == "computes (critical)":
+				sum, open = sum-e.at, true
+			case e.kind == sliceEnd && open:
+				sum, open = sum+e.at, false
+			}
+		}
+		require.InDelta(t, c.CriticalS, trace.Seconds(sum), 1e-12, c.Name)
+		total += c.CriticalS
+	}
+	require.InDelta(t, report.CriticalConservativeS, total, 1e-9)
+}
+
 // anyTimeline returns one with many things at one time, and some of them before the run began.
 func anyTimeline(t *rapid.T) *trace.Timeline {
 	some := func(most int) int64 { return int64(rapid.IntRange(0, most).Draw(t, "n")) }
 	tl := &trace.Timeline{Names: []string{"a", "b", "c"}[:1+some(2)], Channels: []string{"C", "D"}, Begin: some(5)}
+	tl.Starts = make([]trace.Start, len(tl.Names))
 	tl.Paths = [][]metasim.Hop{{}, {{From: 0, To: 0, Channel: strings.Repeat("C", int(some(300))), Min: 5}}}
 	anybody := func() metasim.ClientID { return metasim.ClientID(some(len(tl.Names) - 1)) }
 	for who := range tl.Names {
-		now, stands := int64(0), metasim.Time(0)
+		now, stands := tl.Begin*some(1), metasim.Time(0)
+		if now > 0 {
+			now += some(4)
+			tl.Starts[who] = trace.Start{End: now, Work: anyWork(t, tl, metasim.ClientID(who), tl.Begin, now)}
+		}
 		for range some(5) {
-			g := trace.Grant{Client: metasim.ClientID(who), Cause: anybody(), Critical: some(1) == 1, Polled: now, Work: some(3)}
+			g := trace.Grant{Client: metasim.ClientID(who), Cause: anybody(), Polled: now}
 			g.From.Time, g.Until.Time, g.Holds[0] = stands, stands+9, int32(len(tl.Holds))
 			for range some(2) {
 				h := trace.Hold{Begin: now, End: now + some(2), Root: anybody(), Path: int32(some(2)) - 1}
@@ -80,8 +106,9 @@ func anyTimeline(t *rapid.T) *trace.Timeline {
 				tl.Holds = append(tl.Holds, h)
 			}
 			g.Granted, g.Holds[1] = now, int32(len(tl.Holds))
-			now, stands = now+some(3), stands+metasim.Time(some(3))
+			now, stands = now+some(6), stands+metasim.Time(some(3))
 			g.Reported = now
+			g.Work = anyWork(t, tl, g.Client, g.Granted, g.Reported)
 			tl.Grants = append(tl.Grants, g)
 		}
 	}
@@ -95,6 +122,20 @@ func anyTimeline(t *rapid.T) *trace.Timeline {
 	tl.End = tl.Begin + some(40)
 	tl.Profile = []trace.Sample{{End: tl.End, Now: 12, Running: 0.5}}
 	return tl
+}
+
+// anyWork puts parts of the critical path between begin and end, and returns how long the client works there: that, and perhaps more.
+func anyWork(t *rapid.T, tl *trace.Timeline, c metasim.ClientID, begin, end int64) (work int64) {
+	for at := begin; at < end; at++ {
+		switch rapid.IntRange(0, 3).Draw(t, "nanosecond") {
+		case 0:
+			tl.Critical = append(tl.Critical, trace.Part{Client: c, Begin: at, End: at + 1})
+			work++
+		case 1:
+			work++
+		}
+	}
+	return work
 }
 
 // A message of any length stands in another as it would if its length had been known before.

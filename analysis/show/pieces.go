@@ -17,7 +17,7 @@ type piece struct {
 	from       metasim.Time
 	cause      metasim.ClientID // of the first
 	grants     int
-	critical   int          // how many of the grants lie on the critical path
+	critical   int64        // how much of work lies on the critical path
 	holds      []trace.Hold // in a piece of several grants, the time from Begin to End is the sum of all holds by the root
 }
 
@@ -78,9 +78,7 @@ func (b *bundler) count(most int) (n int) {
 			*p = piece{begin: g.Polled}
 		}
 		p.grants++
-		if g.Critical {
-			p.critical++
-		}
+		p.critical += g.Critical
 	}
 	return n
 }
@@ -105,7 +103,7 @@ func (b *bundler) walk(yield func(piece, metasim.ClientID)) {
 }
 
 func (b *bundler) joins(p *piece, g *trace.Grant) bool {
-	return g.Reported-p.begin <= b.resolution && !(b.apart && g.Critical != (p.critical > 0))
+	return g.Reported-p.begin <= b.resolution && !(b.apart && (g.Critical > 0) != (p.critical > 0))
 }
 
 func (b *bundler) add(p *piece, g *trace.Grant) {
@@ -113,9 +111,7 @@ func (b *bundler) add(p *piece, g *trace.Grant) {
 		p.begin, p.from, p.cause = g.Polled, g.From.Time, g.Cause
 	}
 	p.grants++
-	if g.Critical {
-		p.critical++
-	}
+	p.critical += g.Critical
 	p.end = g.Reported
 	p.wait += g.Granted - g.Polled
 	p.work += g.Work

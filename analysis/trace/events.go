@@ -54,6 +54,9 @@ func (t *tracer) effect(e metasim.Effect) {
 func (t *tracer) begin() {
 	t.began = true
 	t.tl.Begin = t.wall
+	for i := range t.tl.Starts {
+		t.tl.Starts[i].End = t.wall
+	}
 	t.profile.begin(t.wall)
 	for i := range t.clients {
 		if c := &t.clients[i]; !c.gone {
@@ -72,11 +75,15 @@ func (t *tracer) run(c *client) {
 	}
 }
 
-// rest notes that a client computes no more: its grant ends.
-func (t *tracer) rest(c *client) {
+// rest notes that a client computes no more: its initialization or its grant ends.
+func (t *tracer) rest(id metasim.ClientID) {
+	c := &t.clients[id]
 	if c.running {
 		c.running = false
 		t.profile.change(t.wall, -1)
+		if !c.polled {
+			t.tl.Starts[id] = Start{End: t.wall, Work: t.tl.Totals.Clients[id].Work}
+		}
 	}
 	if c.grant >= 0 {
 		t.tl.Grants[c.grant].Reported = t.wall
@@ -96,7 +103,7 @@ func (t *tracer) report(id metasim.ClientID, r *metasim.Report) {
 // poll starts a blocked interval. The dispatcher may end it at once.
 func (t *tracer) poll(ev *metasim.PollWait) {
 	c := &t.clients[ev.Client]
-	t.rest(c)
+	t.rest(ev.Client)
 	if !c.polled {
 		c.polled = true
 		t.blame.initializing--
@@ -127,7 +134,7 @@ func (t *tracer) leave(ev *metasim.Leave) {
 	if t.began && !c.polled {
 		t.blame.initializing--
 	}
-	t.rest(c)
+	t.rest(ev.Client)
 	c.gone = true
 }
 

@@ -1,6 +1,10 @@
 package trace
 
-import "metasim/metasim"
+import (
+	"slices"
+
+	"metasim/metasim"
+)
 
 // A clock is a client's position on both critical paths, in nanoseconds of work.
 type clock struct {
@@ -15,6 +19,7 @@ const noNode int32 = -1
 // A node is a piece of work on a path. The longest path of nodes is the conservative critical path.
 type node struct {
 	work    int64
+	end     int64 // wall clock: the work is the time before that
 	prev    int32 // the node before it
 	client  metasim.ClientID
 	grant   int32            // index in Timeline.Grants; -1: not stored
@@ -86,6 +91,7 @@ func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 		follow(&p.stamp, byReport, p.by, unknownChannel)
 		c.permits.Drop(1)
 	}
+	n.end = reached
 	if n.work > 0 || n.prev != c.node {
 		next.node = t.addNode(n)
 	}
@@ -122,8 +128,8 @@ func (t *tracer) release(id, cause metasim.ClientID) {
 	c.conservative, c.node = by.conservative, t.addNode(n)
 }
 
-// criticalPath walks back along the conservative critical path. It marks the grants on it and fills in the totals of clients. It
-// returns what lies behind each link, up to the next link.
+// criticalPath walks back along the conservative critical path. It fills in the parts of the path, what of it lies in each grant, and the
+// totals of clients. It returns what lies behind each link, up to the next link.
 func (t *tracer) criticalPath() map[LinkID]Segment {
 	links := map[LinkID]Segment{}
 	at, work := noNode, int64(0)
@@ -138,7 +144,12 @@ func (t *tracer) criticalPath() map[LinkID]Segment {
 		t.tl.Totals.Clients[n.client].Critical += n.work
 		work += n.work
 		if n.grant >= 0 {
-			t.tl.Grants[n.grant].Critical = true
+			t.tl.Grants[n.grant].Critical += n.work
+		} else if s := &t.tl.Starts[n.client]; n.end <= s.End {
+			s.Critical += n.work
+		}
+		if n.work > 0 {
+			t.tl.Critical = append(t.tl.Critical, Part{n.client, n.end - n.work, n.end})
 		}
 		if n.how != sameClient {
 			id := LinkID{n.via, n.client, n.channel}
@@ -147,5 +158,6 @@ func (t *tracer) criticalPath() map[LinkID]Segment {
 		}
 		at = n.prev
 	}
+	slices.Reverse(t.tl.Critical)
 	return links
 }

@@ -76,7 +76,7 @@ func newTracer(src Source) (*tracer, error) {
 	t := &tracer{
 		d: d, src: src, clients: make([]client, len(names)), pass: 1,
 		links: map[LinkID]*LinkTotals{}, pubs: map[publication]metasim.Time{}, channels: map[string]uint32{}, inFlight: map[MessageID]int32{},
-		tl: &Timeline{Names: names, Cores: src.Cores, Log: newLog(src, names), Totals: Totals{Clients: make([]ClientTotals, len(names))}},
+		tl: &Timeline{Names: names, Cores: src.Cores, Log: newLog(src, names), Starts: make([]Start, len(names)), Totals: Totals{Clients: make([]ClientTotals, len(names))}},
 	}
 	t.profile = newProfile(len(names), src.Cores, func() metasim.Time { return d.Now().Time })
 	t.blame = newBlame(t)
@@ -196,7 +196,7 @@ func (t *tracer) close() (*Timeline, error) {
 		if c.waiting {
 			t.endWait(id, NoClient, c.granted)
 		}
-		t.rest(c)
+		t.rest(id)
 	}
 	t.tl.Profile, t.tl.Running = t.profile.end(t.wall)
 	t.sumUp()

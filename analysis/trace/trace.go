@@ -50,6 +50,10 @@ type Timeline struct {
 	Grants []Grant
 	// Holds are the parts of the blocked intervals: see Grant.Holds.
 	Holds []Hold
+	// Critical are the parts of the conservative critical path, in order. No two of them overlap.
+	Critical []Part
+	// Starts are the initializations of the clients, before their first requests.
+	Starts []Start
 	// Paths are the paths that Holds refer to. A path begins with the link to the waiting client, continues with the link to
 	// that link's sender, and so on up to the root.
 	Paths [][]metasim.Hop
@@ -92,16 +96,29 @@ type Grant struct {
 	Client metasim.ClientID
 	// Cause is the client whose report led to the authorization. It is Client itself if the client did not wait.
 	Cause metasim.ClientID
-	// Critical: the grant lies on the conservative critical path.
-	Critical bool
 	// Polled is when the client asked, Granted when it was authorized, Reported when it asked again or left, or the run ended.
 	Polled, Granted, Reported int64
 	// Work is how long it computed between Granted and Reported, without the time in which it waited for a core.
 	Work int64
+	// Critical is how much of Work lies on the conservative critical path.
+	Critical int64
 	// From is the client's instant when it asked. Until is the exclusive bound of the authorization.
 	From, Until metasim.Instant
 	// Holds are the first and the last index (exclusive) in Timeline.Holds of the parts of the blocked interval.
 	Holds [2]int32
+}
+
+// A Part is a part of the conservative critical path: from Begin to End the client computed, and the run waited for that. A grant has
+// several parts, or a part is shorter than its grant, where a message that was sent meanwhile continues the path at another client.
+type Part struct {
+	Client     metasim.ClientID
+	Begin, End int64
+}
+
+// A Start is what a client did from Begin of the run to its first request.
+type Start struct {
+	End            int64
+	Work, Critical int64 // as those of a Grant
 }
 
 // A Hold is a part of a blocked interval in which one root held the waiting client back, along one path.

@@ -104,7 +104,7 @@ function usage() {
     ]), el('span', 'value', percent(c.utilisation_share)));
   }
   section('usage', '.pair', 'Utilisation', 'How much of the run each client computed, waited, or neither' +
-    (shown.length < data.all.clients ? '; the ' + shown.length + ' most expensive of ' + count(data.all.clients) : ', the most expensive first') + '.').append(rows);
+    (shown.length < data.all.clients ? '; the ' + shown.length + ' most critical of ' + count(data.all.clients) : ', the most critical first') + '.').append(rows);
 }
 
 // whatIf draws the predictions.

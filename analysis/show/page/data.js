@@ -77,6 +77,17 @@ function readLane(row) {
 
 const lanes = data.lanes.map(readLane);
 
+// The critical path in stretches, and those of each lane. Shorter ones that were joined have less work than their length.
+const path = [];
+for (let i = 0, begin = 0; i < data.critical.length; i += 4) {
+  begin += data.critical[i + 1];
+  path.push({ lane: data.critical[i], begin, end: begin + data.critical[i + 2], work: data.critical[i + 3] });
+}
+lanes.forEach((lane, i) => {
+  lane.path = path.filter((p) => p.lane === i);
+  lane.pathEnds = lane.path.map((p) => p.end);
+});
+
 const messages = [];
 for (let i = 0, queued = 0; i < data.messages.length; i += 8) {
   const [from, to, channel, size, sent, late, later, delivered] = data.messages.slice(i, i + 8);

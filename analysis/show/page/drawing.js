@@ -100,25 +100,36 @@ function drawLane(c, i, row, width) {
   c.rect(gutter(), y - 4, plotWidth(), barHeight + 8);
   c.clip();
   const n = Math.ceil(plotWidth()) + 1;
-  const sums = { total: new Float64Array(n), work: new Float64Array(n), wait: new Float64Array(n), critical: new Uint8Array(n) };
+  const sums = { total: new Float64Array(n), work: new Float64Array(n), wait: new Float64Array(n), critical: new Float64Array(n) };
   const first = firstAfter(ends(lane), view.low - 1);
   for (let k = first; k < lane.begin.length && begins(lane)[k] <= view.high; k++) {
     const a = toX(begins(lane)[k]), b = toX(ends(lane)[k]);
     if (b - a < 2) addUp(sums, lane, k, (a + b) / 2 - gutter());
     else if (view.sim || lane.grants[k] > 1) drawShares(c, lane, k, a, b, y);
     else drawGrant(c, lane, k, a, b, y);
-    if (view.critical && lane.critical[k] && b - a >= 2) {
-      const work = view.sim || lane.grants[k] > 1 ? a : toX(lane.begin[k] + lane.wait[k]);
-      underline(c, work, b, y);
-    }
+    if (view.sim) spread(sums.critical, a - gutter(), b - gutter(), lane.critical[k] / Math.max(1, lane.end[k] - lane.begin[k]));
   }
   drawSums(c, sums, y, n);
+  if (!view.critical) {
+    c.restore();
+    return;
+  }
+  if (!view.sim) {
+    for (let k = firstAfter(lane.pathEnds, view.low - 1); k < lane.path.length && lane.path[k].begin <= view.high; k++) {
+      const p = lane.path[k];
+      spread(sums.critical, toX(p.begin) - gutter(), toX(p.end) - gutter(), p.work / (p.end - p.begin));
+    }
+  }
+  c.fillStyle = paint.critical;
+  for (let x = 0; x < n; x++) {
+    if (sums.critical[x] > 0) c.fillRect(gutter() + x, y + barHeight, 1, Math.max(1, 3 * Math.min(1, sums.critical[x])));
+  }
   c.restore();
 }
 
-function underline(c, a, b, y) {
-  c.fillStyle = paint.critical;
-  c.fillRect(a, y + barHeight, Math.max(1, b - a), 3);
+// spread adds a share of the time from a to b to the pixels there: a pixel is 1 if the whole of it is critical.
+function spread(sums, a, b, share) {
+  for (let x = Math.max(0, Math.floor(a)); x < Math.min(sums.length, b); x++) sums[x] += share * (Math.min(b, x + 1) - Math.max(a, x));
 }
 
 function addUp(sums, lane, k, x) {
@@ -127,14 +138,12 @@ function addUp(sums, lane, k, x) {
   sums.total[x] += lane.end[k] - lane.begin[k];
   sums.work[x] += lane.work[k];
   sums.wait[x] += lane.wait[k];
-  if (lane.critical[k]) sums.critical[x] = 1;
 }
 
 function drawSums(c, sums, y, n) {
   for (let x = 0; x < n; x++) {
     if (!sums.total[x]) continue;
     stack(c, gutter() + x, 1, y, sums.work[x] / sums.total[x], sums.wait[x] / sums.total[x]);
-    if (view.critical && sums.critical[x]) underline(c, gutter() + x, gutter() + x + 1, y);
   }
 }
 
@@ -183,23 +192,20 @@ function fit(c, text, width) {
   return text.slice(0, n) + '…';
 }
 
-// drawCritical draws the critical path: the work on it, joined where a report of one client let another go on.
+// drawCritical joins the stretches of the critical path: where it changes rows, what one client sent or reported let the other go on.
 function drawCritical(c) {
   const rows = rowOf();
   c.strokeStyle = paint.critical;
   c.lineWidth = 1.5;
   c.globalAlpha = 0.8;
   c.beginPath();
-  view.shown.forEach((i) => {
-    const lane = lanes[i];
-    for (let k = firstAfter(lane.end, view.low - 1); k < lane.begin.length && lane.begin[k] <= view.high; k++) {
-      if (!lane.critical[k] || lane.grants[k] > 1 || lane.cause[k] === i || !rows.has(lane.cause[k])) continue;
-      const x = toX(lane.begin[k] + lane.wait[k]);
-      if (toX(lane.end[k]) - toX(lane.begin[k]) < 2) continue;
-      c.moveTo(x, middle(rows.get(lane.cause[k])) + barHeight / 2 + 1.5);
-      c.lineTo(x, middle(rows.get(i)) + barHeight / 2 + 1.5);
-    }
-  });
+  for (let k = 1; k < path.length; k++) {
+    const [p, q] = [path[k - 1], path[k]];
+    if (q.begin < view.low || p.end > view.high || p.lane === q.lane || !rows.has(p.lane) || !rows.has(q.lane)) continue;
+    if (p.work < p.end - p.begin || q.work < q.end - q.begin || toX(q.end) - toX(p.begin) < 4) continue;
+    c.moveTo(toX(p.end), middle(rows.get(p.lane)) + barHeight / 2 + 1.5);
+    c.lineTo(toX(q.begin), middle(rows.get(q.lane)) + barHeight / 2 + 1.5);
+  }
   c.stroke();
   c.globalAlpha = 1;
 }

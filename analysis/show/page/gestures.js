@@ -24,12 +24,12 @@ function tell(over) {
     return;
   }
   const lane = lanes[over.lane], k = over.piece;
-  const single = lane.grants[k] === 1;
+  const single = lane.grants[k] === 1, start = lane.grants[k] === 0;
   const total = lane.end[k] - lane.begin[k];
-  box.replaceChildren(el('b', '', nameOf(over.lane)), single ? ' one grant' : ' ' + plural(lane.grants[k], 'grant'),
+  box.replaceChildren(el('b', '', nameOf(over.lane)), start ? ' initialized' : single ? ' one grant' : ' ' + plural(lane.grants[k], 'grant'),
     ' from ' + span(lane.begin[k]) + ', at ' + span(lane.from[k]) + ' of simulated time: computed ' + span(lane.work[k]) + ', waited ' +
     span(lane.wait[k]) + ', neither ' + span(Math.max(0, total - lane.work[k] - lane.wait[k])) + '.',
-    lane.critical[k] ? ' ' + (single ? 'On' : plural(lane.critical[k], 'grant') + ' on') + ' the critical path.' : '',
+    lane.critical[k] ? ' Of its work, ' + span(lane.critical[k]) + ' lies on the critical path.' : '',
     single && lane.wait[k] > 0 && lane.cause[k] !== over.lane ? ' A report of ' + nameOf(lane.cause[k]) + ' let it go on.' : '');
   for (const hold of lane.holds[k]) {
     const path = pathText(hold.path);

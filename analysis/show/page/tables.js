@@ -38,7 +38,7 @@ function tableOf(box, columns, rows, few) {
 
 const orNone = (ns) => ns < 0 ? '–' : span(ns);
 const zeroIsStep = (ns) => ns === 0 ? 'one step' : span(ns);
-const left = (all, shown) => all > shown ? ' These are the ' + shown + ' most expensive of ' + count(all) + '; metasim report --json has all.' : '';
+const left = (all, shown) => all > shown ? ' These are the ' + shown + ' most critical of ' + count(all) + '; metasim report --json has all.' : '';
 
 function linkTable() {
   const rows = report.links || [];
