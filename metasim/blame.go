@@ -151,22 +151,28 @@ func (d *Dispatcher) hold(from, to ClientID) Hold {
 	h := Hold{
 		Promise: b.Floor, NextEvent: c.next, Pending: c.pending(), Safe: d.forest.SafeTime(from.node()), Reaction: b.Reaction,
 	}
-	h.Send = b.Send(h.Safe)
+	h.Reason, h.Send, h.Blocked = d.reason(from)
 	h.Hop, h.Due = d.hop(from, to, h.Send)
-	heard := h.Safe.React(b.Reaction)
+	return h
+}
+
+// reason returns the term that decides when a client may still send, when that is, and whether the client is blocked.
+func (d *Dispatcher) reason(from ClientID) (reason Reason, send Instant, blocked bool) {
+	c, b, safe := &d.clients[from], d.forest.Bounds(from.node()), d.forest.SafeTime(from.node())
+	send = b.Send(safe)
+	heard := safe.React(b.Reaction)
 	switch {
-	case h.Send == b.Floor:
-		h.Reason = Promised
+	case send == b.Floor:
+		reason = Promised
 	case heard.Before(b.Known):
-		h.Reason = Heard
-	case h.NextEvent == b.Known:
-		h.Reason = NextEvent
+		reason = Heard
+	case c.next == b.Known:
+		reason = NextEvent
 	default:
-		h.Reason = Pending
+		reason = Pending
 	}
 	// Where From waits its Send is not before its Safe, so that Send falls along the chain and the chain ends.
-	h.Blocked = c.waiting && (c.use.short || !d.reaches(c, d.safe(c)))
-	return h
+	return reason, send, c.waiting && (c.use.short || !d.reaches(c, d.safe(c)))
 }
 
 // hop returns the link over which what one client sends at an instant or later reaches another first, and when. Where several

@@ -70,7 +70,10 @@ func (n *network) allBlame() (safe []Instant, chains [][]Hold) {
 
 // checkAllBlame checks all chains after an event. Where a safe time has risen, the event is of a client that held it back.
 func (n *network) checkAllBlame(ev Event, before []Instant, chains [][]Hold) error {
-	after, _ := n.allBlame()
+	after, now := n.allBlame()
+	if err := n.checkHeld(now); err != nil {
+		return err
+	}
 	for i := range n.d.clients {
 		if err := n.checkBlame(ClientID(i), after); err != nil {
 			return err

@@ -8,34 +8,23 @@ import (
 	"metasim/server"
 )
 
-// shown is the least blame that is shown, with one digit after the point.
-const shown = 0.05
-
-// updateBlame adds how many clients wait for each client now. Earlier blame fades exponentially. While the run is paused the blame
-// stays as it is.
+// updateBlame sets how many clients waited for each client recently, on average: the server has counted all of it. While the run is
+// paused the blame stays as it is.
 func (m *Monitor) updateBlame(shot *server.Snapshot, at time.Time) {
-	fade := 0.0
-	if n := len(m.samples); n > 0 {
-		fade = math.Exp(-at.Sub(m.samples[n-1].at).Seconds() / recent.Seconds())
-	} else {
-		m.blame, m.ranks, m.places = make([]float64, len(shot.Clients)), make([]int, len(shot.Clients)), places(shot)
-	}
+	m.at = at
 	if stops(shot) {
 		return
 	}
 	if slices.ContainsFunc(shot.Clients, func(c server.ClientSnapshot) bool { return c.Halted }) {
 		m.paced = at
 	}
+	old, now, running := m.window()
+	if running == 0 {
+		return
+	}
 	for i := range m.blame {
-		m.blame[i] *= fade
-	}
-	for i := range shot.Clients {
-		if c := &shot.Clients[i]; c.Held && c.State == server.Waiting {
-			m.blame[c.Root] += 1 - fade
-		}
-	}
-	for i, b := range m.blame {
-		m.ranks[i] = rank(m.ranks[i], b)
+		m.blame[i] = (now.clients[i].held - old.clients[i].held).Seconds() / running
+		m.ranks[i] = rank(m.ranks[i], m.blame[i])
 	}
 	m.slowest = m.mostBlamed(shot)
 }
@@ -93,4 +82,4 @@ func (m *Monitor) root(shot *server.Snapshot) int {
 
 // waitsForRate reports whether the run was ahead of its rate recently: then it waits for its rate, whatever else it waits for in
 // between.
-func (m *Monitor) waitsForRate() bool { return m.samples[len(m.samples)-1].at.Sub(m.paced) < recent }
+func (m *Monitor) waitsForRate() bool { return m.at.Sub(m.paced) < recent }

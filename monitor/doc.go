@@ -10,6 +10,8 @@
 //	monitor.go    the types: a monitor, a view, a process
 //	why.go        why a run or a client does not go on; a warning when nothing moves
 //	view.go       a view from a snapshot
+//	rates.go      what was measured over a time: rates, who held up others, until when it takes
+//	rows.go       which rows are wanted: sorted, filtered, grouped
 //	explain.go    sentences that say what waits for what
 //	blame.go      which client the others wait for
 //	process.go    what the process of a client does; _linux: from /proc

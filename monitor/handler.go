@@ -78,15 +78,27 @@ func servePage(w http.ResponseWriter, file, kind string) {
 // query reads which rows of a view are wanted, and returns what makes such views.
 func (m *Monitor) query(r *http.Request, most int) (func() View, error) {
 	q := r.URL.Query()
-	limit := most
+	w := Rows{Filter: q.Get("filter"), Sort: q.Get("sort"), Limit: most}
 	if text := q.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
 			return nil, fmt.Errorf("limit=%s is no number of rows; use a whole number, or 0 for all", text)
 		}
-		limit = n
+		w.Limit = n
 	}
-	return func() View { return m.View().Page(q.Get("filter"), limit) }, nil
+	if w.Sort != "" && byColumn[w.Sort] == nil {
+		return nil, fmt.Errorf("sort=%s is no column; use one of %s", w.Sort, strings.Join(sortKeys, ", "))
+	}
+	for name, to := range map[string]*bool{"back": &w.Back, "group": &w.Group} {
+		if text := q.Get(name); text != "" {
+			on, err := strconv.ParseBool(text)
+			if err != nil {
+				return nil, fmt.Errorf("%s=%s is neither true nor false", name, text)
+			}
+			*to = on
+		}
+	}
+	return func() View { return m.View().Page(w) }, nil
 }
 
 func (m *Monitor) serveStatus(w http.ResponseWriter, r *http.Request) {

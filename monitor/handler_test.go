@@ -134,7 +134,8 @@ func TestStatus(t *testing.T) {
 	for _, line := range []string{
 		"metasim_simulated_seconds 1.1", `metasim_clients{state="waiting"} 4`, `metasim_client_messages_sent_total{client="camera"} 11`,
 		`metasim_client_simulated_seconds{client="planner"} 1.102`, "# TYPE metasim_grants_total counter", "metasim_paused 0",
-		`metasim_run_info{scenario="depot",seed="1"} 1`,
+		`metasim_run_info{scenario="depot",seed="1"} 1`, "metasim_end_simulated_seconds 3", "# TYPE metasim_held_seconds_total counter",
+		"# TYPE metasim_eta_seconds gauge",
 	} {
 		require.Contains(t, metrics, line+"\n")
 	}

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ type collector struct{ monitor *Monitor }
 type metric[T any] struct {
 	name, help string
 	kind       prometheus.ValueType
-	value      func(of *T) float64
+	value      func(of *T) float64 // NaN: not known
 }
 
 const (
@@ -28,6 +29,18 @@ const (
 
 var runMetrics = []metric[View]{
 	{"simulated_seconds", "Simulated time: everything before it has happened.", gauge, func(v *View) float64 { return v.Now.Seconds }},
+	{"end_simulated_seconds", "Simulated time at which the run ends, if it has an end.", gauge, func(v *View) float64 {
+		if v.End == nil {
+			return math.NaN()
+		}
+		return v.End.Seconds
+	}},
+	{"eta_seconds", "Real time until the end of the run if it goes on as fast as in the last minute.", gauge, func(v *View) float64 {
+		if v.EtaS == nil {
+			return math.NaN()
+		}
+		return *v.EtaS
+	}},
 	{"wall_seconds", "Real time since all have joined, without pauses.", gauge, func(v *View) float64 { return v.WallS }},
 	{"realtime_factor", "Simulated seconds per second, recently.", gauge, func(v *View) float64 { return v.Factor }},
 	{"paused", "1 while the run is paused.", gauge, func(v *View) float64 {
@@ -60,7 +73,9 @@ func (collector) Describe(chan<- *prometheus.Desc) {}
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	v := c.monitor.View()
 	for _, m := range runMetrics {
-		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("metasim_"+m.name, m.help, nil, nil), m.kind, m.value(&v))
+		if x := m.value(&v); !math.IsNaN(x) {
+			out <- prometheus.MustNewConstMetric(prometheus.NewDesc("metasim_"+m.name, m.help, nil, nil), m.kind, x)
+		}
 	}
 	info := prometheus.NewDesc("metasim_run_info", "The run.", []string{"scenario", "seed"}, nil)
 	out <- prometheus.MustNewConstMetric(info, gauge, 1, v.Scenario, strconv.FormatUint(v.Seed, 10))
@@ -71,6 +86,10 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	rows := v.Clients
 	if len(rows) > maxSeries {
 		rows = slices.SortedFunc(slices.Values(rows), func(a, b Client) int { return strings.Compare(a.Name, b.Name) })[:maxSeries]
+	}
+	held := prometheus.NewDesc("metasim_held_seconds_total", "Real time for which clients waited for this one, summed over them.", []string{"holder"}, nil)
+	for i := range rows {
+		out <- prometheus.MustNewConstMetric(held, counter, rows[i].HeldS, rows[i].Name)
 	}
 	for _, m := range clientMetrics {
 		desc := prometheus.NewDesc("metasim_client_"+m.name, m.help, []string{"client"}, nil)

@@ -20,17 +20,20 @@ type Monitor struct {
 	view    View
 	warned  []string     // the Warnings of a View
 	samples []sample     // of earlier snapshots, the oldest first, for the rates
+	past    past         // what is remembered for longer
 	blame   []float64    // by client: how many clients waited for it recently
 	ranks   []int        // by client, from its blame; see rank
 	places  []int        // by client: its place in order of name
 	slowest int          // the client that others wait for most; -1: none
-	paced   time.Time    // of the last snapshot in which a client waited for the rate
+	at      time.Time    // of the last snapshot
+	paced   time.Time    // of the last one in which a client waited for the rate
 	seen    processState // of the process that was looked at last
 	seenPID int
 }
 
 const (
 	recent = 3 * time.Second // the time over which rates are computed
+	shown  = 0.05            // the least blame that is shown, with one digit after the point
 	// A View may be as old as minInterval; with very many clients it may be older, up to maxInterval, so that at most one part in
 	// maxShare of the time is spent on snapshots.
 	minInterval = 250 * time.Millisecond
@@ -52,7 +55,9 @@ type View struct {
 	PauseAt *Instant `json:"pause_at,omitempty"` // where it is paused or will be
 	Next    *Instant `json:"next,omitempty"`     // when something happens next, in a run that is stopped
 
-	// Over the last three seconds:
+	EtaS *float64 `json:"eta_s,omitempty"` // until its end, in real time without pauses; absent: not known
+
+	// Over the last three seconds in which the run went on; at first, since its start:
 	Factor    float64 `json:"factor"` // simulated seconds per second
 	GrantsS   float64 `json:"grants_per_s"`
 	MessagesS float64 `json:"messages_per_s"` // delivered
@@ -71,6 +76,8 @@ type View struct {
 	// what else the run waits for.
 	Slowest string   `json:"slowest,omitempty"`
 	Chain   []string `json:"chain,omitempty"`
+	// History says who held up others before, without pauses, the oldest first.
+	History []Past `json:"history,omitempty"`
 	// Warnings say what is probably not meant in the scenario, and does not keep the run from going on.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -78,7 +85,9 @@ type View struct {
 // A Client is one row of a View.
 type Client struct {
 	Name   string  `json:"name"`
-	State  string  `json:"state"` // absent, initializing, computing, waiting, left or lost
+	Count  int     `json:"count,omitempty"` // of a group: how many clients it has
+	Mix    string  `json:"mix,omitempty"`   // of a group: what they do; State is what most do
+	State  string  `json:"state"`           // absent, initializing, computing, waiting, left or lost
 	SinceS float64 `json:"since_s"`
 	Peer   string  `json:"peer,omitempty"`
 	PID    int     `json:"pid,omitempty"`
@@ -106,8 +115,22 @@ type Client struct {
 	Root   string  `json:"root,omitempty"`   // the client at the end of that chain, which does not wait
 	Halted string  `json:"halted,omitempty"` // what it waits for if not a client: the run is "paused", or ahead of its "pace"
 	Blame  float64 `json:"blame"`            // how many clients waited for it recently, on average
+	HeldS  float64 `json:"held_s"`           // for how long clients have waited for it, summed over them
 
 	rank, place int // the order of rows: by blame, then by name
+}
+
+// A Past is a part of a run's real time, in WallS.
+type Past struct {
+	FromS   float64  `json:"from_s"`
+	ToS     float64  `json:"to_s"`
+	Holders []Holder `json:"holders"` // who held up others most, at most three
+}
+
+// A Holder is a client that others waited for.
+type Holder struct {
+	Name  string  `json:"name"`
+	Blame float64 `json:"blame"` // how many clients waited for it, on average
 }
 
 // An Instant is an instant in JSON.
@@ -165,9 +188,9 @@ type examiner struct {
 
 // A sample has what rates need of a snapshot.
 type sample struct {
-	at        time.Time
-	paused    time.Duration
-	now       metasim.Time
+	wall      time.Duration // since the run started
+	running   time.Duration // of that, without pauses
+	reached   metasim.Time
 	grants    uint64
 	delivered uint64
 	clients   []counters
@@ -177,6 +200,20 @@ type counters struct {
 	clock    metasim.Time
 	messages uint64
 	blocked  time.Duration
+	held     time.Duration
+}
+
+// A past is what a monitor remembers for the History and the EtaS of its views.
+type past struct {
+	marks []mark
+	parts []Past
+	held  []time.Duration // by client, at the last mark
+}
+
+// A mark says how far a run had come.
+type mark struct {
+	running time.Duration
+	reached metasim.Time
 }
 
 // Access says who can reach a listener, and what they may do.

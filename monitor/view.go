@@ -3,7 +3,6 @@ package monitor
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"metasim/metasim"
@@ -49,6 +48,7 @@ func (m *Monitor) View() View {
 
 // take makes the view of a snapshot.
 func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
+	m.measure(shot)
 	m.updateBlame(shot, at)
 	v := View{
 		Scenario: shot.Scenario, Seed: shot.Seed, State: state(shot), WallS: (shot.Running - shot.Paused).Seconds(),
@@ -69,7 +69,8 @@ func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
 		v.Clients[i] = m.row(shot, i)
 		v.States[v.Clients[i].State]++
 	}
-	m.setRates(&v, shot, at)
+	m.setRates(&v)
+	m.remember(&v, shot)
 	v.Slowest, v.Chain = m.explain(shot)
 	slices.SortFunc(v.Clients, blameFirst)
 	v.Matching = v.Count
@@ -84,7 +85,7 @@ func (m *Monitor) row(shot *server.Snapshot, i int) Client {
 		Name: c.Name, State: c.State.String(), SinceS: (shot.Wall - c.Since).Seconds(), Peer: c.Peer,
 		PID: m.process(c).PID, At: instant(c.Clock), Safe: instant(metasim.Later(c.Safe, c.Granted)), Granted: instant(c.Granted),
 		Queued: c.Queued, Given: c.Given, Sent: c.Sent, Delivered: c.Delivered, Grants: c.Grants,
-		BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), MemoryS: c.Starved.Seconds(), Blame: m.blame[i],
+		BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), MemoryS: c.Starved.Seconds(), HeldS: c.HeldOthers.Seconds(), Blame: m.blame[i],
 	}
 	if c.State == server.Absent {
 		row.rank = 1 // the others wait for it
@@ -116,55 +117,4 @@ func departed(c Client) int {
 		return 1
 	}
 	return 0
-}
-
-// Page returns the view with the rows whose name or state has the words of a filter in it. A limit above 0 leaves the first rows only.
-func (v View) Page(filter string, limit int) View {
-	if words := strings.Fields(strings.ToLower(filter)); len(words) > 0 {
-		v.Clients = slices.DeleteFunc(slices.Clone(v.Clients), func(c Client) bool {
-			text := strings.ToLower(c.Name + " " + c.State)
-			return slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
-		})
-	}
-	v.Matching = len(v.Clients)
-	if limit > 0 {
-		v.Clients = v.Clients[:min(limit, len(v.Clients))]
-	}
-	return v
-}
-
-// minRunning is how many seconds a run must have gone on before its speed is computed.
-const minRunning = 1e-3
-
-// setRates sets the rates of a view and of its rows, which are in the order of the snapshot: over the time since the oldest sample.
-func (m *Monitor) setRates(v *View, shot *server.Snapshot, at time.Time) {
-	s := sample{at: at, paused: shot.Paused, now: shot.Now.Time, grants: shot.Grants, delivered: shot.Totals.Delivered}
-	s.clients = make([]counters, len(shot.Clients))
-	for i := range shot.Clients {
-		c := &shot.Clients[i]
-		s.clients[i] = counters{clock: c.Clock.Time, messages: c.Sent + c.Delivered, blocked: c.Blocked}
-	}
-	m.samples = append(m.samples, s)
-	for len(m.samples) > 2 && at.Sub(m.samples[1].at) >= recent {
-		m.samples = m.samples[1:]
-	}
-	old := &m.samples[0]
-	wall := at.Sub(old.at).Seconds()
-	if wall <= 0 {
-		return
-	}
-	running := wall - (s.paused - old.paused).Seconds()
-	factor := func(now, then metasim.Time) float64 {
-		if running < minRunning || now == metasim.Forever {
-			return 0
-		}
-		return (now - then).Seconds() / running
-	}
-	v.Factor, v.GrantsS, v.MessagesS = factor(s.now, old.now), float64(s.grants-old.grants)/wall, float64(s.delivered-old.delivered)/wall
-	for i := range s.clients {
-		row, now, then := &v.Clients[i], &s.clients[i], &old.clients[i]
-		row.Factor = factor(now.clock, then.clock)
-		row.MessagesS = float64(now.messages-then.messages) / wall
-		row.Blocked = min(1, (now.blocked-then.blocked).Seconds()/wall)
-	}
 }

@@ -65,6 +65,7 @@ func Pace(ctx context.Context, s *Server, rate float64) error {
 		return err
 	}
 	began := time.Now()
+	s.do(func() { s.permission.pace(rate, s.wall) })
 	next := metasim.Start
 	for next != metasim.Infinity {
 		before := s.Progress()
@@ -93,14 +94,6 @@ func Pace(ctx context.Context, s *Server, rate float64) error {
 
 // pauseDelay is how often Pace looks whether a run that was paused goes on.
 const pauseDelay = 5 * time.Millisecond
-
-// saturate converts nanoseconds to a time. A value that is too large becomes Forever.
-func saturate(ns float64) metasim.Time {
-	if ns >= float64(metasim.Forever) {
-		return metasim.Forever
-	}
-	return metasim.Time(ns)
-}
 
 // sleep waits for d of wall-clock time, or until the run is over.
 func (s *Server) sleep(ctx context.Context, d time.Duration) error {

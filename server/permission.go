@@ -16,6 +16,9 @@ type permission struct {
 	next   metasim.Instant // the earliest instant at which something is left to happen then
 	since  time.Duration   // when the run came to stand still
 	paused time.Duration   // for how long it stood still because of a pause, until it last went on
+
+	rate  float64       // of Pace; 0: none
+	paced time.Duration // when Pace began, and later by each pause before that
 }
 
 func newPermission(driven bool) permission {
@@ -40,6 +43,19 @@ func (p *permission) pausedFor(wall time.Duration) time.Duration {
 		return p.paused + wall - p.since
 	}
 	return p.paused
+}
+
+// pace takes that the run keeps to a rate from now on.
+func (p *permission) pace(rate float64, wall time.Duration) {
+	p.rate, p.paced = rate, wall-p.pausedFor(wall)
+}
+
+// reached is how far a run has come that has nothing left to do before now. One with a rate may be between two events.
+func (p *permission) reached(now metasim.Time, wall time.Duration) metasim.Time {
+	if p.rate == 0 {
+		return now
+	}
+	return min(now, saturate(float64(wall-p.pausedFor(wall)-p.paced)*p.rate))
 }
 
 // goOn takes that the run does not stand still any more.
@@ -72,4 +88,12 @@ func (p *permission) nextStep(wall time.Duration) bool {
 func (p *permission) reach(r metasim.Reached, wall time.Duration) bool {
 	p.still, p.next, p.since = true, r.Next, wall
 	return r.Until == p.driver
+}
+
+// saturate converts nanoseconds to a time. A value that is too large becomes Forever.
+func saturate(ns float64) metasim.Time {
+	if ns >= float64(metasim.Forever) {
+		return metasim.Forever
+	}
+	return metasim.Time(ns)
 }

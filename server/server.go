@@ -42,6 +42,7 @@ type Server struct {
 	wall       time.Duration // since then, as of this round
 	timing     timing
 	permission permission
+	held       *metasim.HeldTimes
 	reached    chan metasim.Reached // for the driver
 	written    []*connection        // to which this round has something to write
 	noted      time.Duration        // when now was last set
@@ -98,7 +99,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		config: c, dispatcher: d, ledger: metasim.NewLedger(d.Names()), log: logqueue.New(c.Log), mail: newMailbox(), over: make(chan struct{}),
 		joined: make(chan struct{}), visitors: visitors{places: make(chan struct{}, c.Visitors)},
-		session: sessions, timing: timing{clients: make([]clientTiming, len(d.Names()))}, permission: newPermission(c.Driven),
+		session: sessions, timing: timing{clients: make([]clientTiming, len(d.Names()))}, permission: newPermission(c.Driven), held: metasim.NewHeldTimes(d),
 		reached: make(chan metasim.Reached, 1),
 	}
 	s.turn.Lock() // until Serve

@@ -19,6 +19,7 @@ type Snapshot struct {
 	Over     bool            //
 	Err      error           // why it failed, once it is over
 	Now, End metasim.Instant // nothing is left to happen before Now; the run ends before End
+	Reached  metasim.Time    // Now; in a run with a rate, that rate times Running without Paused where that is less
 	Halt     Halt
 	Totals   metasim.Totals
 	Grants   uint64
@@ -60,6 +61,7 @@ type ClientSnapshot struct {
 	Peer                    string        // its connection, for people; see wire.Conn
 	Sent, Delivered, Grants uint64
 	Busy, Blocked, Starved  time.Duration // so far, as in ClientResult
+	HeldOthers              time.Duration // so far: see metasim.HeldTimes
 
 	Held         bool             // it waits for Holder, which may wait for others; Root is the last of them, which does not wait
 	Holder, Root metasim.ClientID //
@@ -74,12 +76,14 @@ func (s *Server) Snapshot() Snapshot {
 	s.turn.Lock()
 	began := time.Now()
 	s.readClock()
+	s.held.Until(int64(s.wall))
 	shot := Snapshot{
 		Scenario: s.config.Scenario, Seed: s.config.Seed, Wall: s.wall, Paused: s.permission.pausedFor(s.wall), Started: s.session.Started(),
 		Over: s.ended, Err: s.err, Now: s.dispatcher.Now(), End: s.dispatcher.End(), Totals: s.ledger.Totals(), Clients: clients,
 		Halt: Halt{Paused: s.permission.pause != metasim.Infinity, Limit: s.permission.pause, Still: s.permission.still, Next: s.permission.next,
 			Driver: s.permission.driver.Before(s.permission.pause)},
 	}
+	shot.Reached = s.permission.reached(shot.Now.Time, s.wall)
 	if shot.Started {
 		shot.Running = s.wall - s.timing.start
 	}
@@ -100,7 +104,7 @@ func (s *Server) client(id metasim.ClientID) ClientSnapshot {
 	c := ClientSnapshot{
 		Status: s.dispatcher.Status(id), State: s.state(id), Since: max(a.since, a.heard), Sent: account.Sent,
 		Delivered: account.Delivered, Grants: account.Grants, Blocked: a.blockedFor(s.wall),
-		Starved: a.starvedFor(s.wall),
+		Starved: a.starvedFor(s.wall), HeldOthers: time.Duration(s.held.By(id)),
 	}
 	if a.conn != nil {
 		c.Peer = a.conn.conn.Peer()

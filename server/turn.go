@@ -109,6 +109,7 @@ func (s *Server) round(work func()) {
 		return
 	}
 	s.readClock()
+	s.held.Until(int64(s.wall))
 	work()
 	s.settle()
 	for s.flush() {

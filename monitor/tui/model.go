@@ -165,7 +165,7 @@ func (m *model) edit(key tea.KeyPressMsg) {
 }
 
 // choose makes the view of the clients that match the filter.
-func (m *model) choose() { m.view = m.whole.Page(m.filter, 0) }
+func (m *model) choose() { m.view = m.whole.Page(monitor.Rows{Filter: m.filter}) }
 
 // answer takes what was typed.
 func (m *model) answer() {
