@@ -28,7 +28,7 @@ func busy() (list []workload) {
 	return list
 }
 
-// withAndWithout are two workloads: the floor of one with something is the same without it.
+// withAndWithout returns two workloads, which differ in one feature. The one without it is the floor of the other.
 func withAndWithout(row func(with bool) workload) []workload {
 	without, with := row(false), row(true)
 	with.floor = without.id()
@@ -57,8 +57,8 @@ func journals() []workload {
 	)
 }
 
-// traces is what it costs that clients say how long they computed, for reports on the run, beside the same run where the
-// server does not ask them. Both keep a journal, as reports need one. All other workloads are run without.
+// traces measures what computation times cost: in one run the clients report how long they computed, in the other the server does
+// not ask them. Both runs keep a journal, because a report on a run needs one. No other workload keeps one.
 func traces() (list []workload) {
 	for _, a := range []placement{{transport: "mem"}, {transport: "unix", processes: 1, packed: true}} {
 		for _, n := range []int{8, 64} {

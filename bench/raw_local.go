@@ -40,7 +40,7 @@ func rawLocal() []workload {
 	})
 }
 
-// clocked is the rate of what once does, each times for each of the amount.
+// clocked calls once `amount` times and returns the rate. Each call counts as `each` operations.
 func clocked(amount, each int, once func() error) (sample, error) {
 	began := time.Now()
 	for range amount {

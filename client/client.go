@@ -134,8 +134,8 @@ type ownInbox struct {
 	came   session.Inbound
 	err    error
 	read   time.Time // when it was last read
-	looks  int       // how many more looks are worth while
-	passed int       // how many were not made
+	looks  int       // how many more looks are worth their cost
+	passed int       // how many looks were left out
 	contextWatch
 
 	mu      sync.Mutex

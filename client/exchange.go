@@ -45,12 +45,13 @@ func (c *Client) close(reason error) error {
 	return c.detach()
 }
 
-// lastWords writes what is kept, and where the client is: a handler panics, and the process will end.
+// lastWords writes the packets that were kept, and a report of where the client is: a handler has panicked, and the process is about
+// to end.
 func (c *Client) lastWords() {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	c.rules.LastReport()
-	_ = c.out.write(nil) // the panic goes on
+	_ = c.out.write(nil) // the panic goes on, and nobody takes an error
 }
 
 // detach tells the server why the client ends without leaving, and removes it from its host. It closes a host that is the
@@ -73,7 +74,7 @@ func (c *Client) tellFailure() error {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	if c.out.err != nil {
-		c.out.err = nil // of what could not be encoded; a broken host says so again
+		c.out.err = nil // a packet could not be encoded; if the host is broken, the next write fails too
 		c.out.queue.Written()
 	}
 	if !c.rules.Failed() {

@@ -72,7 +72,7 @@ func (h *Host) join(task *sched.Task) (uint32, inbox) {
 	return number, in
 }
 
-// encodes reports whether a write leaves nothing with the peer. In one process both share the payloads.
+// encodes reports whether a write copies the payloads. Inside one process the peer gets the payloads themselves.
 func (h *Host) encodes() bool {
 	_, direct := h.conn.(wire.Direct)
 	return !direct
@@ -94,7 +94,7 @@ func (h *Host) read() {
 			h.end(err)
 		}
 		for _, s := range h.scheduled() {
-			s.Assist(true) // also at the end: packets may have come before it
+			s.Assist(true) // also after an error: packets may have come before it
 		}
 		if err != nil {
 			return

@@ -67,7 +67,7 @@ func ParseBandwidth(s string) (Bandwidth, error) {
 // bandwidthUnits are the units of a bandwidth in bits per second, as scenarios write them.
 var bandwidthUnits = map[string]int64{"bit": 1, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9}
 
-// A Line is a Link that knows what it was given to carry, as those of a Table with a bandwidth do.
+// A Line is a Link that counts what it is given to carry. The links of a Table with a bandwidth are Lines.
 type Line interface {
 	metasim.Link
 	Load() Load
@@ -93,8 +93,9 @@ func (l *Load) add(sent, takes metasim.Time) {
 	l.Busy = l.Busy.Add(takes)
 }
 
-// Share returns what the line was given as a share of what it carries in the time in which messages were sent: 1 is all that it can
-// carry. It returns that time too. The last message does not count, as it is not known when the next one would be sent.
+// Share returns the load of the line while messages were sent: the time that it takes to carry them, divided by the time `lasts` from
+// the first to the last of them. A line can carry a share of 1. The last message does not count, because nobody knows when the next
+// one would be sent.
 func (l *Load) Share() (share float64, lasts metasim.Time) {
 	if lasts = l.Last - l.First; lasts <= 0 {
 		return 0, 0

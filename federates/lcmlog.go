@@ -19,7 +19,7 @@ func lcmlog(ctx context.Context, c *client.Client, in *catalog.Instance, out []*
 	var result struct {
 		Published uint64 `json:"published"`
 		catalog.LogCheck
-		Back uint64 `json:"back_events,omitempty"` // stamped earlier than one before them, and published with that one
+		Back uint64 `json:"back_events,omitempty"` // stamped earlier than an event before them; published at the time of that event
 	}
 	at := dues(in)
 	pubs := byChannel(out)
@@ -45,7 +45,8 @@ func lcmlog(ctx context.Context, c *client.Client, in *catalog.Instance, out []*
 	return loop.Finish(ctx, c, result)
 }
 
-// dues returns what turns the stamps of a log into simulated time. late: the event is stamped before one ahead of it.
+// dues returns a function that turns the stamps of a log into simulated time. It reports late for an event whose stamp is earlier than
+// one before it.
 func dues(in *catalog.Instance) func(stamp int64) (due metasim.Time, late bool) {
 	var clock lcm.Clock
 	start, speed := catalog.Get[metasim.Time](in, "start"), catalog.Get[float64](in, "speed")

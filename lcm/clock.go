@@ -7,8 +7,8 @@ import (
 )
 
 // A Clock turns the time stamps of a log into simulated time: the first event is at 0, and time never goes back, although
-// stamps do when two logs were joined or a logger was slow. When they go back by more than a day, the recorder's clock was
-// set: from there on the clock counts on with the distances of the new stamps. The zero value is ready.
+// stamps do when two logs were joined or a logger was slow. If stamps go back by more than a day, somebody has set the recorder's
+// clock: then the Clock goes on from where it is, by the differences of the new stamps. The zero value is ready.
 type Clock struct {
 	first, latest int64
 	before        metasim.Time // what had passed when the recorder's clock was set

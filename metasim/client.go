@@ -65,14 +65,14 @@ type publication struct {
 	common  *common // not nil where all links of the channel are alike
 }
 
-// A use is what a client has to do with the memory of the run.
+// A use is a client's part in the memory of the run.
 type use struct {
-	heard  bool    // somebody is sent what it publishes
+	heard  bool    // another client subscribes to what it publishes
 	held   int     // bytes of the messages that wait for it or that it has not acknowledged
 	span   Time    // how far it may be authorized ahead of what it does
 	spent  int     // bytes that it has sent, and what its reports count, since it was last authorized
 	short  bool    // it waits for memory
-	capped bool    // its span is why it was last authorized less far than was safe
+	capped bool    // its span, and not its safe time, limited its last authorization
 	burst  int     // bytes that it has sent at burstAt, by which one instant is kept from taking all memory
 	at     Instant // of burst
 }

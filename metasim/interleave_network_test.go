@@ -24,7 +24,7 @@ type network struct {
 	starved  int  // how often a client waited for memory after a Settle
 	config   Config
 	journal  []call // what was called, without the Settles that had no effect
-	cut      int    // when this many things have happened, a client is lost; 0: never
+	cut      int    // a client is lost after this many steps; 0: never
 
 	safe, granted []Instant
 	reached       *Reached // not answered yet
@@ -33,13 +33,13 @@ type network struct {
 	happened      int
 }
 
-// A call is an event that was stepped, nil for a Settle, and what came of it.
+// A call is one call of Step with its event, or of Settle without one, and the effects that it returned.
 type call struct {
 	event   Event
 	effects string
 }
 
-// said is what a journal has of effects.
+// said returns the effects as a journal would have them.
 func said(effects []Effect) string {
 	var s strings.Builder
 	for _, e := range effects {
@@ -75,7 +75,7 @@ func (s *stream[T]) take(r *rand.Rand, apart func(T) bool) T {
 	return x
 }
 
-// unbounded is an order in which there is no bound on memory; in order 1 it is one byte.
+// unbounded is the order whose memory has no bound. In order 1 the bound is one byte.
 const unbounded = 5
 
 func newNetwork(w *world, order uint64, planted string) (*network, error) {

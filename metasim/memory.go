@@ -17,8 +17,8 @@ const (
 	deliveryCost = 64
 )
 
-// A report counts as much as a message of reportCost bytes, or as one of fewReports parts of a span where that is less: a client
-// that steps and sends nothing may begin to send, and is not to have come far by then.
+// Reports count too, though they take no memory: a client that only steps may begin to send at any time, and must not be far ahead
+// then. A report counts as reportCost bytes, but never as more than 1/fewReports of what a client may send in a span.
 const (
 	reportCost = 4 << 10
 	fewReports = 1 << 10
@@ -30,26 +30,27 @@ const leastAhead = 64 << 10
 // leastBurst is how much a client may always send at one instant, however little a run may hold: 64 MiB.
 const leastBurst = 64 << 20
 
-// firstSpan is how far ahead a client is authorized at first: no scale of time is known then, and it grows at once where it is too little.
+// firstSpan is how far ahead a client is authorized at first. The scale of time is not known then; a span that is too short grows at
+// once.
 const firstSpan Time = 1
 
 // A memory is what the messages of a run take, and who waits for it.
 type memory struct {
 	part   int // what one client may send in a span
-	report int // what a report counts of that
+	report int // how many bytes of part a report counts as
 	held   int
 	peak   int
-	tight  bool       // much is held: changed by events alone, as a journal leaves out the Settles that had no effect
-	loose  bool       // it has been less again, since the last Settle
-	short  []ClientID // who waits for memory
-	known  bool       // slowest and stands are of this Settle
+	tight  bool       // much is held. Events alone change it: a journal leaves out the Settles that had no effect
+	loose  bool       // tight has ended since the last Settle
+	short  []ClientID // the clients that wait for memory
+	known  bool       // slowest and stands are up to date in this Settle
 	stands Instant    // how far slowest has come
 	// slowest is the client that has come least far of those for whom much is held.
 	slowest ClientID
 }
 
-// share divides the memory. Three eighths may be held before who is ahead waits; another eighth is what all that others hear may
-// send before they can be asked to wait, and a sixteenth is in the hands of clients. The rest is for what is not counted.
+// share divides the memory. When three eighths are held, clients that are ahead must wait. All senders together may send another
+// eighth before they can be told to wait. A sixteenth may be in the hands of clients. The rest is for what is not counted.
 func (d *Dispatcher) share() {
 	hearers := 0
 	for i := range d.clients {
@@ -138,8 +139,8 @@ func (d *Dispatcher) releaseAll(c *client) {
 	}
 }
 
-// weigh has Settle look at the clients that may go on because of memory. It must not overlook one: in a replay fewer Settles look, and
-// each looks at all that has changed since the one before.
+// weigh makes Settle look at the clients that may go on because memory was freed. It must overlook none: a replay has fewer Settles
+// than the run had, and each must find all that has changed since the one before.
 func (d *Dispatcher) weigh() {
 	m := &d.memory
 	m.known = false
@@ -162,14 +163,14 @@ func (d *Dispatcher) weigh() {
 	})
 }
 
-// unpark has Settle look at a client that has waited for memory.
+// unpark ends a client's wait for memory, and makes Settle look at it.
 func (d *Dispatcher) unpark(id ClientID) {
 	d.clients[id].use.short = false
 	d.moved = append(d.moved, id.node())
 }
 
-// findSlowest finds the client that has come least far of those for whom much is held. There is one: what is held is held for
-// somebody, and the greatest part is no less than the average.
+// findSlowest finds the client that is least far among those for which much is held: more than half of the average. There is always
+// one, because somebody's part is no less than the average.
 func (d *Dispatcher) findSlowest() {
 	m := &d.memory
 	if m.known {
@@ -185,8 +186,8 @@ func (d *Dispatcher) findSlowest() {
 	}
 }
 
-// affordable is how far a client is authorized, where that is safe; no further than before where it is to wait for memory, or has
-// used up less than half of its span.
+// affordable returns how far a client is authorized: to its safe time at most, and no further than memory allows. A client that must
+// wait for memory, or has not used up half of its span, keeps the limit that it has.
 func (d *Dispatcher) affordable(c *client) Instant {
 	need := c.need()
 	switch {
@@ -206,7 +207,8 @@ func (d *Dispatcher) affordable(c *client) Instant {
 	return Earlier(c.safe, At(c.clock.Time.Add(d.span(c))))
 }
 
-// used reports whether its span keeps a client that computes from its safe time: then only its own reports change that.
+// used reports whether a client that computes is limited by its span, and not by its safe time. Then only its own reports let it go
+// further.
 func (d *Dispatcher) used(c *client) bool {
 	return c.use.heard && d.config.Memory > 0 && !c.safe.Before(At(c.clock.Time.Add(d.span(c))))
 }
@@ -219,8 +221,8 @@ func (d *Dispatcher) withhold(c *client) {
 	}
 }
 
-// span is how far a client is authorized the next time: further than the last time where it sent little since, less far where it
-// sent much.
+// span returns how far ahead a client is authorized the next time: further than the last time if it has sent little since, less far if
+// it has sent much.
 func (d *Dispatcher) span(c *client) Time {
 	span, part := c.use.span, d.memory.part
 	switch spent := c.use.spent; {
@@ -243,13 +245,13 @@ func (d *Dispatcher) authorized(c *client, limit Instant) {
 	if c.use.heard {
 		c.use.span, c.use.spent, c.use.capped = d.span(c), 0, limit.Before(c.safe) && !d.memory.tight
 	}
-	if c.use.short { // before weigh could see it, as what it waits for came earlier
+	if c.use.short { // the memory came before weigh could look
 		c.use.short = false
 		d.memory.short = slices.DeleteFunc(d.memory.short, func(id ClientID) bool { return id == c.id })
 	}
 }
 
-// Held returns how many bytes the messages took at most that were sent and not handled.
+// Held returns the greatest number of bytes that unhandled messages took at any time.
 func (d *Dispatcher) Held() int { return d.memory.peak }
 
 // Short returns the clients that wait for memory. It is valid until the next call of Step or Settle.

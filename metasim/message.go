@@ -22,8 +22,7 @@ func (m *Message) Compare(n *Message) int {
 	return cmp.Or(m.Due.Compare(n.Due), m.Sent.Compare(n.Sent), cmp.Compare(m.From, n.From), cmp.Compare(m.Seq, n.Seq))
 }
 
-// A store holds the messages that wait for anyone, each once for all its recipients. A place stays a message's until its last
-// recipient has handled it.
+// A store holds each message once for all its recipients. A message keeps its place until its last recipient has handled it.
 type store struct {
 	messages []stored
 	free     []uint32 // places where there is none

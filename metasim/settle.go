@@ -116,8 +116,8 @@ func (d *Dispatcher) grant(c *client) {
 	d.effects.authorize(c.id, until, d.quietUntil(c))
 }
 
-// deliver gives a client what is due before a limit, and returns the instant before which everything was given. That is the
-// limit, or earlier where the client has what it needs and Config.Ahead bytes ahead of that.
+// deliver gives a client the messages that are due before a limit. It returns the instant before which it gave all: the limit, or an
+// earlier instant if the client has what it needs and Config.Ahead bytes more.
 func (d *Dispatcher) deliver(c *client, need, limit Instant) (until Instant) {
 	for c.queue.due().Before(limit) {
 		due := c.queue.due()

@@ -51,9 +51,9 @@ func CheckSubscription(s string) error {
 // MaxSubscriptionCost is what the subscriptions of one client may cost together: see SubscriptionCost.
 const MaxSubscriptionCost = 1 << 15
 
-// SubscriptionCost returns about how many states a subscription has, once it is compiled: as many as an expression has
-// characters, where what is repeated {n} times counts n times. To compile the subscription takes memory, and to match it time,
-// in proportion. A plain name costs nothing, and neither does what is no regular expression.
+// SubscriptionCost estimates how many states a subscription has when it is compiled. The memory of compiling and the time of matching
+// grow in proportion. It is about the number of characters of the expression; a part that is repeated {n} times counts n times. A
+// plain name costs nothing, and neither does a text that is no regular expression.
 func SubscriptionCost(s string) int {
 	if regexp.QuoteMeta(s) == s {
 		return 0
@@ -100,7 +100,8 @@ func (p Pattern) Impossible() bool {
 	return !s.matches(place{pc: uint32(prog.Start), before: edge, behind: anyKind})
 }
 
-// A kind is a set of what may stand beside a place in a name, as far as assertions such as ^ and \b tell it apart.
+// A kind is a set of classes of runes that may stand beside a place in a name. Assertions such as ^ and \b distinguish just these
+// classes.
 type kind uint8
 
 const (
@@ -111,7 +112,7 @@ const (
 	anyKind = edge | newline | word | other
 )
 
-// A place is an instruction, with what stands before it, and what may stand behind it.
+// A place is an instruction, with the kind of the rune before it and the kinds that may follow.
 type place struct {
 	pc             uint32
 	before, behind kind
@@ -176,8 +177,8 @@ func assert(op syntax.EmptyOp, at place) kind {
 	return behind
 }
 
-// takes reports whether an instruction takes some rune of a kind. Of an instruction that takes one letter in either case it may
-// report so where it takes none.
+// takes reports whether an instruction takes some rune of a kind. For an instruction that ignores case it may report true though it
+// takes none.
 func takes(in *syntax.Inst, k kind) bool {
 	switch {
 	case in.Op == syntax.InstRuneAny:

@@ -75,8 +75,8 @@ func (m *Monitor) examiner() examiner {
 	return examiner{state: state, after: silent}
 }
 
-// chain says why a client waits. If the run has gone on since the snapshot, its chain is another one: then chain names only the ends
-// of the chain in the snapshot.
+// chain says why a client waits. If the run has gone on since the snapshot, the client may wait for other reasons: then chain names only
+// the first and the last client of the chain in the snapshot.
 func (m *Monitor) chain(shot *server.Snapshot, id metasim.ClientID, e examiner) []string {
 	c := &shot.Clients[id]
 	if c.State == server.Computing {

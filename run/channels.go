@@ -16,9 +16,9 @@ import (
 // unheardChannel is the kind of a Warning about a channel that nobody subscribes to.
 const unheardChannel = "unheard-channel"
 
-// A channelCheck looks, once all clients have joined, for what they declared in vain: a subscription that no client publishes, a
-// channel that no client subscribes to. As an observer it only takes down what they declare; to compare it is not done in the
-// server's turn.
+// A channelCheck looks for what clients declared in vain: a subscription that no client publishes, a channel that no client
+// subscribes to. As an observer of the server it only notes the declarations. They are compared later, outside of the server's turn,
+// when all clients have joined.
 type channelCheck struct {
 	declared []flow.Declaration // by ClientID
 	begun    chan struct{}      // closed when all have joined
@@ -59,7 +59,7 @@ func texts(warnings []Warning) []string {
 	return all
 }
 
-// shortened returns the first of many lines, and one that says where the others are.
+// shortened returns the first lines, and a last line that says how many more there are and where.
 func shortened(lines []string, where string) []string {
 	const most = 12
 	if more := len(lines) - most; more > 1 {
@@ -68,9 +68,9 @@ func shortened(lines []string, where string) []string {
 	return lines
 }
 
-// warnings says what was declared in vain: in a line for each mistake that is probably one of typing, in one for what the same
-// clients subscribe to, and in one for all channels that nobody hears. Of a run that is shown on a public network it is not known
-// who hears what.
+// warnings says what was declared in vain: one line for each probable typing error, one for all other subscriptions of the same
+// clients, and one for all channels that nobody hears. If the run is shown on a public network, nobody knows who hears a channel; so
+// that line is left out.
 func (c *channelCheck) warnings(shown bool) []Warning {
 	ends, complete := flow.LooseEnds(c.declared)
 	if !complete {

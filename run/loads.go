@@ -60,8 +60,7 @@ func (l *loads) saturated(end metasim.Time) []Warning {
 	return warnings
 }
 
-// leastPart: what a link gets is compared with what it carries if messages are sent for one part in leastPart of a run at least. A
-// burst saturates nothing.
+// A link is looked at only if messages were sent on it during at least 1/leastPart of the run: a short burst is no saturation.
 const leastPart = 10
 
 // bits writes a number of bits as scenarios do.

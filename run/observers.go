@@ -109,9 +109,9 @@ func BuildVersion() string {
 	return version
 }
 
-// openMirror begins to show the run on the public LCM network of the scenario; nil if there is none. A network that cannot
-// be opened does not stop the run: the mirror logs the cause and counts what it could not show. But a file that cannot be
-// written does, and too few subscribers where the scenario waits for some.
+// openMirror begins to show the run on the public LCM network of the scenario; nil if there is none. If the network cannot be opened, the
+// run goes on: the mirror logs the cause and counts what it could not show. The run fails if an event log cannot be written, or if the
+// scenario waits for subscribers and too few come.
 func openMirror(ctx context.Context, sc *scenarios.Scenario, o *Options) (*mirror.Mirror, error) {
 	if sc.PublicLCM == "" || o.Private {
 		return nil, nil

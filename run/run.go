@@ -54,8 +54,8 @@ type Options struct {
 	// NoJournal leaves the journal out: the run directory has a manifest, with the outcome and the digest, and the output of
 	// the processes.
 	NoJournal bool
-	// KeepEnv records the values of the env of commands. They may be secrets: if it is false the manifest has their names only, and
-	// a replay takes the values from its own environment.
+	// KeepEnv records the values of the env of commands, which may be secrets. If it is false, the manifest has only the names, and a
+	// replay takes the values from its own environment.
 	KeepEnv bool
 	// Private does not show the run on the public LCM network that the scenario names.
 	Private bool
@@ -107,8 +107,8 @@ type Outcome struct {
 	Messages        Messages `json:"messages"`
 	wire.Traffic
 	Wakeups uint64 `json:"wakeups"` // rounds of the server that had input; see server.Result
-	// HeldBytes is what messages took at most that were sent and not handled, and MemoryBytes the bound on it; 0 for none. What had to
-	// be on its way at one time may have taken more.
+	// HeldBytes is the most memory that unhandled messages took at any time, and MemoryBytes is the bound on it; 0: no bound. Messages
+	// that had to be on their way at the same time may have taken more than the bound.
 	HeldBytes   int         `json:"held_bytes"`
 	MemoryBytes int         `json:"memory_bytes"`
 	Live        []string    `json:"live,omitempty"` // clients that took part in real time: a repetition may give another digest

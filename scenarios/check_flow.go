@@ -84,7 +84,7 @@ func (f *flowChecker) connect() {
 			Bridge: g.Ports.Network != ""}
 		groups[g.Names[0]] = i
 	}
-	ends, _ := flow.LooseEnds(declared) // Connect was not too large, so this is not
+	ends, _ := flow.LooseEnds(declared) // never too large here, because Connect was not
 	for _, e := range ends {
 		if e.Unheard && f.s.PublicLCM != "" { // who listens there is not known
 			continue

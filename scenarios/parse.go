@@ -35,9 +35,9 @@ func parse(file string, text []byte) (*node, []problem.Problem) {
 		return root, problems
 	}
 	text = bytes.Clone(text)
-	behind := 0 // what was left out last begins there
+	behind := 0 // the first line of what was blanked last
 	for i := 0; broken != nil && i < maxSyntax; i++ {
-		if broken.begin+1 != behind { // else it may be no YAML only because what followed was left out
+		if broken.begin+1 != behind { // an error just before the blanked lines may come from the blanking
 			problems = append(problems, broken.Problem)
 		}
 		behind = broken.begin
@@ -55,10 +55,10 @@ func parse(file string, text []byte) (*node, []problem.Problem) {
 // maxSyntax is how many places are named that are no YAML.
 const maxSyntax = 10
 
-// A syntaxError is a place that is no YAML.
+// A syntaxError says where a text is not YAML.
 type syntaxError struct {
 	problem.Problem
-	begin int // the line where what it breaks begins
+	begin int // the first line of the part that cannot be read
 }
 
 // parseOnce is parse up to the first place that is no YAML.

@@ -228,8 +228,8 @@ func (v *validator) missing(found *node, rule object, key string) string {
 	return fmt.Sprintf("is missing%s; add %s", doc, line)
 }
 
-// fitting returns a time for a bound or the mean of a distribution that goes with those that the mapping has; empty for any other
-// key, and where there are none.
+// fitting suggests a value for a missing bound or mean of a distribution that fits the values which the mapping has. It returns an empty
+// string for other keys, and if the mapping has no such values.
 func fitting(found *node, key string) string {
 	given := func(key string) metasim.Time {
 		d, err := delay.ParseDuration(found.child(key).word())

@@ -22,8 +22,8 @@ func (s *Server) disconnect(c *connection, why string) {
 	}
 }
 
-// A slow peer differs from one that does not read at all by what waits for it. If more than Config.OutboxLimit bytes wait, and
-// the peer takes nothing for outboxTime, it does not read; likewise if hardFactor times as much waits at any time.
+// A peer counts as lost if it does not read. That is so if more than Config.OutboxLimit bytes wait for it and it takes none of them for
+// outboxTime, or if hardFactor times as many bytes wait at any time. A peer that is only slow is not lost.
 const (
 	outboxTime = 10 * time.Second
 	hardFactor = 4

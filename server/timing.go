@@ -25,7 +25,7 @@ type clientTiming struct {
 	polled  bool // it has waited once: it has initialized
 	short   bool // it waits for memory, since lacked
 	lacked  time.Duration
-	starved time.Duration // time that it waited for memory, without the wait that lasts
+	starved time.Duration // for how long it has waited for memory, without a wait that still goes on
 }
 
 // hear notes what a client says.

@@ -131,8 +131,8 @@ func (s *Server) readClock() {
 	}
 }
 
-// maxBatch is how much mail is taken before what follows from it is carried out: the effects of a batch stay in memory, and there are
-// as many of a message as it has recipients.
+// maxBatch is how many mails are taken before their effects are carried out. The effects of a batch stay in memory, and a message has as
+// many effects as recipients.
 const maxBatch = 1 << 10
 
 // takeMail takes all that waits.

@@ -8,11 +8,12 @@ import (
 // A peer is a visitor until it shows the token of the run. Visitors must not harm the run, whatever they do: there are few
 // of them at a time, each takes little memory (see wire.Guarded), and each is turned away after a short time.
 //
-// Time is counted in looks at all visitors. While this process stands still, as in a debugger, no time goes by.
+// Time is counted in looks at all visitors, because a process that is stopped in a debugger does not look: then no visitor is turned
+// away when it goes on.
 const (
 	lookEvery    = 10 * time.Millisecond
 	helloLooks   = 200 // after so many looks a visitor is turned away: two seconds
-	crowdedLooks = 2   // likewise, if others wait for its place: a client has sent its Hello, and it has been read
+	crowdedLooks = 2   // the same if others wait for its place: enough to read the Hello that a client sends at once
 	endedLooks   = 2   // the transport lets go of a visitor within one look
 	maxRefusals  = 16  // how many messages of a visitor are answered
 )

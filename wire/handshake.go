@@ -68,9 +68,9 @@ func presentable(text string) string {
 	return strings.ToValidUTF8(text, "")
 }
 
-// handshake decodes such a body, by the tag of its field in a packet. A field that this version does not know is refused,
-// because to ignore it could change what the message means. Only Hello and Refuse may have such fields: peers of two versions
-// must be able to tell each other so.
+// handshake decodes such a body, by the tag of its field in a packet. It refuses unknown fields, because to ignore one could change what
+// the message means. Hello and Refuse may have unknown fields: peers of different versions need both messages to tell each other that
+// their versions differ.
 func handshake(tag uint64, b []byte) (Body, error) {
 	var m proto.Message
 	switch tag {
@@ -154,8 +154,8 @@ func fromProto(m proto.Message) (Body, error) {
 // helloToken is the number of the field of a Hello that has the token. Its lists come after it.
 const helloToken = 3
 
-// tokenOf returns the token of the Hello with which a frame begins. It has the first bytes of the frame, and looks no
-// further than the lists of the Hello.
+// tokenOf returns the token of the Hello at the start of a frame. head is the first bytes of the frame. The token comes before the lists
+// of the Hello, so tokenOf reads no further.
 func tokenOf(head []byte) (token string, ok bool) {
 	packet, ok := field(head, framePackets)
 	if !ok {

@@ -161,7 +161,7 @@ func (r *Reader) await(n int) error {
 	return err
 }
 
-// mostAhead is how far the buffer grows. That of a visitor holds one frame and some more.
+// mostAhead is the largest size of the buffer. That of a visitor holds two frames.
 func (r *Reader) mostAhead() int {
 	if r.visitor.Load() {
 		return 2 * maxVisitor

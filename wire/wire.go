@@ -154,8 +154,8 @@ type Conn interface {
 	// peer closed between two frames, with a *ProtocolError when the peer sent something else than the protocol, and
 	// with another error when the connection broke.
 	Read() ([]Packet, error)
-	// Write sends packets, in order, in one write. The caller may reuse the slice, its bodies and their payloads
-	// afterwards; but a Direct shares payloads with its reader, so there they must not be changed any more.
+	// Write sends packets, in order, in one write. Afterwards the caller may reuse the slice, its bodies and their payloads. But the
+	// payloads of a Direct must never be changed after Write, because its reader gets the payloads themselves.
 	Write([]Packet) error
 	// WriteFrames is Write of packets that an Encoder has encoded already, so that a caller that writes later need not
 	// keep the packets.

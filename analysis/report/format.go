@@ -68,7 +68,7 @@ func size(bytes float64) string {
 	return fmt.Sprintf("%.0f B", bytes)
 }
 
-// unit returns the power of ten in which a simulated time is less than most.
+// unit returns the smallest power of ten nanoseconds u for which t/u < most.
 func unit(t, most metasim.Time) metasim.Time {
 	u := metasim.Time(1)
 	for t/u >= most {
@@ -77,7 +77,7 @@ func unit(t, most metasim.Time) metasim.Time {
 	return u
 }
 
-// roundUp rounds a simulated time up to a number of units that is at most so large.
+// roundUp rounds t up to a multiple of unit(t, most).
 func roundUp(t, most metasim.Time) metasim.Time {
 	u := unit(t, most)
 	return (t + u - 1) / u * u

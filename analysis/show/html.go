@@ -217,7 +217,7 @@ func (g *gatherer) name(id metasim.ClientID) int64 {
 
 func (g *gatherer) channel(name string) int64 { return number(g.chans, name, &g.data.Channels, name) }
 
-// number returns the index of a key in a list, to which it adds the text of a new key.
+// number returns the index of a key. A new key gets the next index, and its text is appended to the list.
 func number[K comparable](known map[K]int64, key K, list *[]string, text string) int64 {
 	n, ok := known[key]
 	if !ok {
@@ -288,8 +288,8 @@ func (g *gatherer) messages() {
 	}
 }
 
-// share returns how many messages each link may have, so that all links together have at most so many. It takes how many each link
-// has, the fewest first.
+// share returns a limit for each link, so that all links together show at most `most` messages. sizes are the numbers of messages of
+// the links, in rising order.
 func share(sizes []int, most int) int {
 	least := 0
 	for i, n := range sizes {

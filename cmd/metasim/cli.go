@@ -27,12 +27,12 @@ type streams struct {
 	raw      io.Writer // out for files: every byte as it is
 }
 
-// plain returns streams on which nothing that others wrote is a command to a terminal.
+// plain returns streams that escape terminal commands: names and results that others chose cannot act on the terminal.
 func (s streams) plain() streams {
 	return streams{s.in, &plain.Writer{To: s.out}, &plain.Writer{To: s.err}, s.out}
 }
 
-// raw returns what is behind such a stream, for what is not text, or is meant for the terminal.
+// raw returns the stream below a plain one. Files that are not text use it, and our own commands to the terminal.
 func raw(w io.Writer) io.Writer {
 	if p, ok := w.(*plain.Writer); ok {
 		w = p.To
@@ -74,7 +74,7 @@ func failed(err error) error { return withStatus(1, err) }
 // badUsage is the failure of a command whose arguments or files are wrong; nil if there is no error.
 func badUsage(err error) error { return withStatus(2, err) }
 
-// asRecorded is the exit status of a command that found no difference as far as there is a record: it ends before the run did.
+// asRecorded is the exit status of a command that found no difference, but whose record ends before the run did.
 const asRecorded = 3
 
 func withStatus(status int, err error) error {

@@ -40,7 +40,8 @@ func envName(command, flag string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_").Replace("metasim_" + command + "_" + flag))
 }
 
-// strayVariables says of each variable of an environment that looks like the default of a flag and is none what may have been meant.
+// strayVariables returns a warning for each variable whose name looks like that of a flag's default, but belongs to no flag. The
+// warning says which flag was probably meant.
 func strayVariables(cmd *cobra.Command, environ []string) []string {
 	var stray []string
 	known := flagsWithDefault(cmd)

@@ -84,7 +84,7 @@ func TestDefaultsOfARun(t *testing.T) {
 	e.says(t, "METASIM_RUN_PACK", `"many"`)
 }
 
-// A variable that looks like the default of a flag and is none is named, with what may have been meant. The run goes on.
+// A variable that looks like a flag's default, but belongs to no flag, gets a warning. The run goes on.
 func TestStrayVariables(t *testing.T) {
 	cmd, _, err := newRoot(streams{}).Find([]string{"run"})
 	require.NoError(t, err)

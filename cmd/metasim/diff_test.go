@@ -45,8 +45,8 @@ digests that differ: deliveries, sends
 	require.Contains(t, s.metasim("diff", "a", "d").out, "caused by the change of the scenario, and by no client: links[1].delay: 50ms, 51ms\n")
 }
 
-// Runs of scenarios that have different ends are compared up to the earlier one, and no client is blamed. So are runs with the same
-// clients that go differently on, which is not the case here.
+// Runs of scenarios that have different ends are compared up to the earlier one, and no client is blamed. These two runs are
+// equal up to then.
 func TestDiffUntil(t *testing.T) {
 	s := newStage(t)
 	s.file("c.yaml", `name: chain

@@ -123,8 +123,8 @@ func TestRunJSON(t *testing.T) {
 	require.Equal(t, 6, third.Messages.Sent)
 }
 
-// Traffic is counted: of the run, and of each client that has a connection of its own, as none in the server's process has.
-// How much is sent depends on real time, but not below what a run needs: to join, a report and a send for each round, to leave.
+// Traffic is counted for the run, and for each client that has a connection of its own: clients in the server's process have none.
+// How much is sent depends on real time. The least is what a run needs: to join, a report and a send for each round, to leave.
 func TestRunCountsTraffic(t *testing.T) {
 	s := newStage(t)
 	s.file("p.yaml", pingPong)

@@ -72,7 +72,7 @@ func replayDispatcher(r *record.Run, std streams) error {
 	return goodPart(a.Torn, r.Killed())
 }
 
-// goodPart is the failure of a replay that could check only the beginning of a run; nil if it checked all of it.
+// goodPart returns the failure of a replay that could check only the beginning of a run. It returns nil if all was checked.
 func goodPart(torn error, killed bool) error {
 	if torn != nil {
 		return withStatus(asRecorded, fmt.Errorf("only the good part of the journal was checked: %w", torn))

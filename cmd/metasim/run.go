@@ -266,7 +266,8 @@ func printSaturated(w *bytes.Buffer, o *run.Outcome) {
 	}
 }
 
-// printMemory says who waited for memory, and that more was on its way than the bound, where there is something to say.
+// printMemory prints which clients waited for memory, and whether more was held than the bound allows. It prints nothing if neither
+// happened.
 func printMemory(w *bytes.Buffer, o *run.Outcome) {
 	var waited []string
 	for _, c := range o.Clients {

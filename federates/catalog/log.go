@@ -12,7 +12,7 @@ import (
 	"metasim/metasim"
 )
 
-// Recorded is the value of a parameter of the type Start that says recorded. Otherwise it is the time of the first event.
+// Recorded is the value of a parameter of type Start that is written as `recorded`. Any other value is the time of the first event.
 const Recorded metasim.Time = -1
 
 // A LogCheck counts what of an event log is not published as it was recorded.
@@ -104,9 +104,9 @@ type logReader struct {
 	check LogCheck
 }
 
-// How the stamp of an event is told from those of a recording: it is farther than a day from the event before it and, with
-// at most maxStrays such events between, what follows is not. At the beginning and the end of a log, where nothing can be
-// compared, it is a year: a recording may pause.
+// An event is stray if its stamp is more than a day away from the event before it, and after at most maxStrays such events the stamps
+// are again within a day. At the beginning and at the end of a log there is no second neighbour to compare with, and a recording may
+// pause; so there the limit is a year.
 const (
 	dayMicros  = 24 * 3600 * 1_000_000
 	yearMicros = 365 * dayMicros
@@ -136,8 +136,7 @@ func (l *logReader) next() (lcm.Event, error) {
 	}
 }
 
-// strays returns how many of the events that come next, the first of them stamped first, have stamps that are none of the
-// recording's.
+// strays returns how many of the next events are stray. first is the stamp of the next event.
 func (l *logReader) strays(first int64) int {
 	if !l.begun {
 		return l.strayFirst(first)
@@ -159,7 +158,7 @@ func (l *logReader) strays(first int64) int {
 	return 0
 }
 
-// strayFirst is strays for the first event of a log.
+// strayFirst does what strays does at the beginning of a log.
 func (l *logReader) strayFirst(first int64) int {
 	for n := 1; n <= maxStrays; n++ {
 		e, ok := l.peek(n)

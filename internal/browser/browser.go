@@ -108,8 +108,8 @@ func (b *Browser) Until(condition string) {
 	b.until(condition, func(int) {})
 }
 
-// ClickUntil clicks on an element until a condition holds, once a second: a page that gets its first numbers moves what is on it,
-// and its users click again where the page moved away under the mouse.
+// ClickUntil clicks on an element once a second, until a condition holds. While a page loads, its elements still move, and a click may
+// miss; a user would click again too.
 func (b *Browser) ClickUntil(selector, condition string) {
 	b.t.Helper()
 	b.until(condition, func(try int) {

@@ -53,7 +53,7 @@ type entry struct {
 	record slog.Record
 }
 
-// A queue has a goroutine while there is something to write.
+// A queue is written by a goroutine, which exists only while there is something to write.
 type queue struct {
 	mu      sync.Mutex
 	waiting []entry

@@ -14,8 +14,8 @@ func Word(word string, known []string) string {
 	return "use " + Either(known)
 }
 
-// Near returns what was probably meant by an unknown word: the word that so many edits make of it at most, or another case; empty if
-// there is none.
+// Near returns the known word that was probably meant: one that differs in upper and lower case alone, or else the one with the fewest
+// edits, and no more than `most` of them. It returns an empty string if there is none.
 func Near(word string, known []string, most int) string {
 	best, least := "", most+1
 	for _, k := range known {

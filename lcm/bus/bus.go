@@ -68,8 +68,8 @@ type Message struct {
 type Bus interface {
 	// Publish sends messages, and keeps no reference to them. Messages of one channel keep their order; over udpm those of
 	// different channels may overtake each other within one call. A message that cannot be sent now is counted and dropped;
-	// over udpm it waits up to a tenth of a second for programs of this host that read too slowly. The error is ErrClosed, or a *[names.ChannelError] for the first message that LCM cannot carry (the
-	// others are sent).
+	// over udpm it waits up to a tenth of a second for programs of this host that read too slowly. The error is ErrClosed, or a
+	// *[names.ChannelError] for the first message that LCM cannot carry (the others are sent).
 	Publish(ms ...Message) error
 	// Subscribe begins to receive messages of the channels that a pattern matches as a whole: a name or a regular expression.
 	// The bus also receives what it publishes itself, unless its options say otherwise. Without a pattern no message comes,

@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// defaultRoom is how much of the receive buffer that a program has by default (net.core.rmem_default, 212992 bytes) may be
-	// full before a sender waits. Linux gives up to a quarter of a buffer back later than it says.
+	// defaultRoom is how full a receive buffer may be before a sender waits. A program's buffer has 212992 bytes by default
+	// (net.core.rmem_default). It must not be filled whole: Linux frees up to a quarter of it later than it reports.
 	defaultRoom = 144 << 10
-	// datagramCost is about what a datagram takes in a receive buffer beside its bytes; one that is not cut into pages
-	// takes up to half as much again for them.
+	// A datagram takes about datagramCost bytes of a receive buffer beside its own. Up to pagedSize, its own bytes take up to
+	// half as much again.
 	datagramCost = 832
 	pagedSize    = 16 << 10
-	// waitForRoom is how long a sender waits for a program that does not read. Then it sends without regard to that
-	// program, until this has read again.
+	// waitForRoom is how long a sender waits for a program that does not read. After that it no longer waits for that program,
+	// until the program has read again.
 	waitForRoom = 100 * time.Millisecond
 	// glance is the pause between two looks. Nothing better than looking exists: Linux sends no event when another program has
 	// read from its socket.
 	glance = 200 * time.Microsecond
 )
 
-// A room is the space in the receive buffers of the programs of this host that listen to a network. UDP tells a sender nothing
-// of it: what comes while a buffer is full is lost. Linux tells it of all sockets in /proc/net/udp. Elsewhere, and of other
-// hosts, nothing is known, and nobody is waited for.
+// A room is the free space in the receive buffers of the programs of this host that listen to a network. A datagram that meets a
+// full buffer is lost, and UDP does not tell the sender. Linux shows all buffers in /proc/net/udp. On other systems, and for programs
+// on other hosts, the space is not known, and no sender waits.
 type room struct {
 	group   netip.AddrPort
 	path    string // "": nothing is known

@@ -41,8 +41,8 @@ func (e *DamageError) Error() string {
 
 // A follower reads a log, and goes on when the log has grown.
 type follower struct {
-	log   io.Reader   // to go on it must be an io.Seeker
-	wait  func() bool // nil: to the end only
+	log   io.Reader   // an io.Seeker if wait is set
+	wait  func() bool // waits for the log to grow, and reports false to stop; nil: stop at the end
 	clock lcm.Clock
 }
 

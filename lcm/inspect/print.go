@@ -23,7 +23,8 @@ type PrintOptions struct {
 	Channels string
 	// Window bounds the times that are printed. Nil: all.
 	Window *Window
-	// Wait is called at the end of the log, before it is looked whether the log has grown; false ends. Nil: it is not waited.
+	// Wait is called at the end of the log. If it returns true, Print looks whether the log has grown; if false, Print returns.
+	// Nil: Print returns at the end of the log.
 	Wait func() bool
 }
 
@@ -54,7 +55,7 @@ type Printed struct {
 	Bad      int64 // messages that have the fingerprint of a type and do not decode as one
 	FirstBad int64 // the number of the first
 	Why      error // of the first
-	// Matched says whether a channel was among those that were wanted, and Channels lists those of the log.
+	// Channels lists the channels of the log. Matched says whether one of them was wanted.
 	Matched  bool
 	Channels []string
 }

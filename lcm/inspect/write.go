@@ -14,7 +14,7 @@ import (
 	"metasim/lcm/types"
 )
 
-// A writtenLine is a line that Print wrote as JSON. What Print says beside them is not needed.
+// A writtenLine is a line of Print's JSON. Fields that Write does not need are left out.
 type writtenLine struct {
 	printedLine
 	Number *int64 `json:"number"`
@@ -23,7 +23,7 @@ type writtenLine struct {
 }
 
 // Write makes a log of lines as Print writes them as JSON, and returns the number of events. A message is made of its hex, or of its
-// type and value. A number that is missing is one more than that before it.
+// type and value. An event without a number gets that of the event before it, plus one.
 func Write(w io.Writer, lines io.Reader, known *types.Set) (events int64, err error) {
 	out, number := lcm.NewWriter(w), int64(-1)
 	in := bufio.NewReader(lines)

@@ -131,8 +131,8 @@ func (s *Set) remedy(name string) string {
 	return "declare it, or load the files that do"
 }
 
-// measure sets the least size of every type. It refuses a struct that contains itself other than in an array that can be empty:
-// its messages would not end.
+// measure sets the least size of every type. It refuses a struct that contains itself, because its messages would not end. A struct may
+// contain itself in an array that can be empty.
 func (s *Set) measure(ps *problems) {
 	done := map[*Type]bool{} // false while it is on the path
 	var path []string

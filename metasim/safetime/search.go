@@ -30,10 +30,10 @@ func (f *Forest) spread() {
 	}
 }
 
-// reparent finds another parent that offers a vertex the E that it has, so that nothing changes for it or below; or else it
-// opens the vertex. In a lock step many offer the same, and the search goes on where the last one ended. No vertex below
-// it can offer that, as S rises along every path; and if the one that is found rises later in this update, the vertex is
-// found again, below it.
+// reparent looks for another parent that offers a vertex the E that the vertex has. If it finds one, nothing changes for the vertex or
+// below it; if not, it opens the vertex. In a lock step many vertices offer the same E, so the search goes on where the last one
+// ended. No vertex below it can offer that E, because S rises along every path. If the S of the new parent rises later in the same
+// update, reparent is called again for the vertex.
 func (f *Forest) reparent(v vertex) {
 	l := &f.labels[v]
 	if l.marks&isCentre != 0 && f.stars[v].leastOwn() == l.safe {

@@ -45,20 +45,20 @@ func quoted(names []string) string {
 // A Verdict says whether two runs were the same: what metasim diff --json prints.
 type Verdict struct {
 	Equal bool `json:"equal"` // as far as both go
-	// Until is how far both go, where one of them was not recorded to its end, or has another end: what happened before is in both.
-	// Nil: both were compared whole.
+	// Until is how far both runs go, if they have different ends, or if one was not recorded to its end. What happened before it was
+	// compared. Nil: both were compared whole.
 	Until *record.Instant `json:"until"`
 	// Changes say in what the scenarios differ.
 	Changes []Change    `json:"changes"`
 	First   *Divergence `json:"first"` // nil: equal
-	// Differ names the digests that differ: deliveries, sends, results. It is empty where they are not known of all of both runs.
+	// Differ names the digests that differ: deliveries, sends, results. It is empty if one of the runs has no digest of all of it.
 	Differ []string `json:"differ"`
 	// Cause is what caused the divergence: causeClient, causeScenario or causeUnknown; empty where there is none.
 	Cause string `json:"cause"`
 	// Culprit is the client that caused the divergence, and CulpritAt is when; empty for another cause.
 	Culprit   string          `json:"culprit"`
 	CulpritAt *record.Instant `json:"culprit_instant"`
-	// Notes say what is missing of a run.
+	// Notes say which part of a run is missing.
 	Notes []string `json:"notes"`
 
 	cutOff bool // Until is where the record of a run ends, and not its scenario's until

@@ -10,12 +10,12 @@ import (
 	"metasim/record/journal"
 )
 
-// A reading fills in what the searches find in one run.
+// A reading reads from one run the items that the searches ask for.
 type reading struct {
 	run    int
 	side   *side
 	differ map[metasim.ClientID]bool // clients whose outputs are not the same in both runs
-	sends  map[sendID]uint64         // the hashes of sends of those
+	sends  map[sendID]uint64         // hashes of the sends of these clients
 }
 
 // A sendID names a send.
@@ -24,8 +24,8 @@ type sendID struct {
 	seq  uint64
 }
 
-// read reads what the searches look for in one run, and then what was sent of what was received. The content of a delivery is the hash
-// of its send where the outputs of its sender differ; else the number of the send is enough, because equal numbers mean equal sends.
+// read reads from one run the items that the searches ask for. A delivery is compared by the hash of its send, which a second pass reads.
+// If the outputs of its sender are equal in both runs, the number of the send is enough: equal numbers mean equal sends.
 func read(run int, of *side, searches []*search, differ []string) error {
 	r := &reading{run: run, side: of, differ: map[metasim.ClientID]bool{}, sends: map[sendID]uint64{}}
 	for _, name := range differ {
@@ -49,7 +49,7 @@ func read(run int, of *side, searches []*search, differ []string) error {
 	return nil
 }
 
-// part is the part of the journal in which a search may find its difference.
+// part returns the part of the journal in which a search looks for its difference.
 func (r *reading) part(s *search) *part {
 	h := s.history(r.side)
 	p := &part{of: r.side.ids[s.client], inputs: s.inputs, from: s.within.Equal, until: min(s.within.Until, h.Count)}
@@ -134,11 +134,11 @@ type part struct {
 	take        func(number uint64, record *journal.Record, d *journal.Delivery)
 }
 
-// maxGap is how many bytes of a journal are read rather than passed over.
+// maxGap is the longest gap between two parts, in bytes, that is read. A longer one is skipped.
 const maxGap = 1 << 20
 
-// scan reads parts of a journal, and no more of it: where no part goes on it passes over to the next. A journal that breaks off, or ends,
-// ends it too: the index was made of no more.
+// scan reads parts of a journal, and skips what lies between them. Where the journal ends or breaks off, scan ends without an error: the
+// index was made of no more.
 func scan(of *side, parts []*part) error {
 	parts = slices.DeleteFunc(parts, func(p *part) bool { return p.from >= p.until })
 	slices.SortFunc(parts, func(a, b *part) int { return cmp.Compare(a.offset, b.offset) })
@@ -155,7 +155,7 @@ func scan(of *side, parts []*part) error {
 	return nil
 }
 
-// scanRow reads parts without a gap between them. It returns how many.
+// scanRow reads the first parts, up to a gap of more than maxGap. It returns how many it has read.
 func scanRow(of *side, parts []*part) (n int, err error) {
 	scanner, err := of.run.Dir.Scan(parts[0].offset)
 	if err != nil {

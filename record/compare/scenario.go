@@ -31,8 +31,8 @@ func changes(a, b *side) ([]Change, bool) {
 	return found, true
 }
 
-// decode decodes a scenario, and takes the list of its clients out: their order means nothing, and where one was added the others stay
-// what they are.
+// decode decodes a scenario, and returns its clients apart, by name: their order means nothing, and an added client must not make the
+// others look changed.
 func decode(resolved []byte) (scenario, clients map[string]any, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(resolved))
 	d.UseNumber() // a seed has 64 bits
@@ -90,8 +90,8 @@ func at(list []any, i int) any {
 	return nil
 }
 
-// seenBy returns the changes that a client can notice, whatever it receives: those of its own part, and what it is told when it joins. It
-// cannot see the links, what the other clients are, and how the run is carried out.
+// seenBy returns the changes that a client sees even if it receives the same messages: those of its own entry, and of what it is told
+// when it joins. It cannot see the links, the other clients' entries, or how the run is carried out.
 func (s *side) seenBy(client string, changes []Change) []Change {
 	entry := client
 	if sc, err := s.run.Scenario(); err == nil {

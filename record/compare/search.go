@@ -69,8 +69,8 @@ func (s *search) history(of *side) *journal.History {
 	return &of.client(s.client).Outputs
 }
 
-// first returns the first item of a search that differs; nil if there is none, because one run was cut off or ends earlier. It also
-// returns when the first item is that a run lacks because it was cut off; Infinity if there is none.
+// first returns the first item of a search that differs; nil if there is none, because one run was cut off or ends earlier. lacks is the
+// instant of the first item that a run lacks because it was cut off; Infinity if there is none.
 func (s *search) first(sides [2]*side, end *end) (d *difference, lacks metasim.Instant) {
 	for i := range max(len(s.found[0]), len(s.found[1])) {
 		cutOff := false
@@ -114,8 +114,8 @@ func newEnd(sides [2]*side) *end {
 	return nil
 }
 
-// explains reports whether nothing differs before the end: what the other run has is later. A client of the run that ends may have
-// left before, as it had nothing more to do.
+// explains reports whether a difference is only that one run ends earlier: what the other run has more is at or after that end. A
+// client of the run that ends may have left before, because it had nothing more to do.
 func (e *end) explains(d *difference) bool {
 	if e == nil {
 		return false

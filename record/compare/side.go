@@ -35,7 +35,7 @@ func open(label, path string) (*side, error) {
 	return s, nil
 }
 
-// checkIndex makes the index anew if it is not that of the journal, or in any case, and reports whether it did.
+// checkIndex makes the index anew if wrong is set, or if the index does not belong to the journal. It reports whether it did.
 func (s *side) checkIndex(wrong bool) (made bool, err error) {
 	if !wrong {
 		if good, err := s.run.Dir.CheckIndex(s.index); good || err != nil {

@@ -15,8 +15,8 @@ import (
 	"metasim/record/journal"
 )
 
-// Runs compares the runs in two directories. It fails with an *[OtherClientsError] where they do not have the same clients, unless
-// they are to be compared anyway.
+// Runs compares the runs in two directories. If they do not have the same clients it fails with an *[OtherClientsError], unless
+// Options.Anyway is set.
 func Runs(pathA, pathB string, o Options) (*Verdict, error) {
 	a, err := open("A", pathA)
 	if err != nil {
@@ -44,8 +44,8 @@ func Runs(pathA, pathB string, o Options) (*Verdict, error) {
 	return v, err
 }
 
-// verdictOf compares two runs by their indexes. The verdict is unexplained if the indexes differ, and the journals, where they should
-// differ, do not.
+// verdictOf compares two runs by their indexes. The verdict is unexplained if the indexes differ, but the journals are equal at the
+// place to which the indexes point.
 func verdictOf(a, b *side, o Options) (v *Verdict, unexplained bool, err error) {
 	c := &comparison{sides: [2]*side{a, b}, types: o.Types, first: map[string]firsts{}}
 	c.end = newEnd(c.sides)
@@ -122,7 +122,8 @@ func (c *comparison) names() (shared []string, others *OtherClientsError) {
 	return shared, others
 }
 
-// limit says how far both runs go, if one of them may lack something; lacks is the first that one does lack.
+// limit sets in the verdict how far both runs go, if one of them may lack something. lacks is the instant of the first item that one
+// is known to lack.
 func (c *comparison) limit(v *Verdict, clients []string, lacks metasim.Instant) {
 	until := lacks
 	for _, s := range c.sides {

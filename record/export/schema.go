@@ -45,7 +45,7 @@ func newSchema(key schemaKey) (*mcap.Schema, error) {
 	return &mcap.Schema{Name: string(name), Encoding: "protobuf", Data: data}, err
 }
 
-// goPackage is the former package of the Go code of event.proto. No reader of an export needs it; it stays so that the bytes of an export stay.
+// goPackage is the former Go package of event.proto. No reader of an export needs it. It stays so that exports keep their bytes.
 const goPackage = "metasim/export/exportpb"
 
 // eventDescriptor is the schema of events: event.proto as a FileDescriptorSet. It imports no other file.
@@ -77,7 +77,8 @@ func jsonText(t *types.Type) []byte {
 	return []byte(text)
 }
 
-// jsonType is the schema of a struct or an enum; path has the types that it is a member of. Names are letters, digits, _ and dots.
+// jsonType returns the schema of a struct or an enum. path lists the structs that contain it. Names are letters, digits, _ and dots, so
+// they need no escape.
 func jsonType(t *types.Type, path []*types.Type) (string, error) {
 	var parts []string
 	if t.Enum {

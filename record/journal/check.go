@@ -7,9 +7,9 @@ import (
 	"metasim/metasim"
 )
 
-// A checker sees that entries are what a dispatcher can have done. A checksum proves only that a record is what somebody wrote; who
-// reads a journal relies on more: a client acknowledges what it was given, times do not go back, and who has left is silent. So this
-// is checked here once, and no reader of a run checks it again.
+// A checker refuses entries that no dispatcher can have made. A checksum proves only that a record is as it was written. Readers rely on
+// more: a client acknowledges only what it was given, times never go back, and a client that has left sends nothing. All this is checked
+// here once, so that no reader has to.
 type checker struct {
 	names    []string
 	clients  []checked
@@ -116,7 +116,7 @@ func (c *checker) event(ev metasim.Event) error {
 	return nil
 }
 
-// active takes that a client was active at an instant, and had handled so many deliveries.
+// active checks and notes that a client was active at an instant, and had handled `acked` deliveries by then.
 func (c *checker) active(id metasim.ClientID, at metasim.Instant, acked uint64) error {
 	me := &c.clients[id]
 	switch {

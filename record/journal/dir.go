@@ -75,8 +75,8 @@ func Create(path string) (Dir, error) {
 	return Dir{path, made}, nil
 }
 
-// Remove removes the directory of a run that did not begin, and the directories that were made for it. One that was there is empty
-// again.
+// Remove removes the directory of a run that did not begin, and the directories above it that were made for it. If the directory was
+// there before, Remove only empties it.
 func (d Dir) Remove() error {
 	entries, err := os.ReadDir(d.path)
 	errs := []error{err}

@@ -8,8 +8,8 @@ import (
 )
 
 // A History is a rolling hash of what one client received, or of what it sent. After n items two runs have the same hash only if
-// they have the same items. Some of the hashes are kept, by count and by instant, so that the place where two runs begin to differ is
-// found without reading either: by count for a client that is always as busy, by instant for one that was busy once.
+// they have the same items. Some of the hashes are kept, so that the place where two runs begin to differ is found without reading
+// their journals. Hashes kept by count suit a client that is always equally busy; those kept by instant suit one that is busy at times.
 type History struct {
 	Count uint64          // items
 	Hash  uint64          // after all of them
@@ -21,7 +21,7 @@ type History struct {
 	Shift uint8
 	Marks []Mark // after the first item of each span that has one
 
-	limit int // so many checkpoints, or marks, are too many: a power of two
+	limit int // there are always fewer checkpoints than this, and fewer marks: a power of two
 }
 
 // A Checkpoint is a History after some of its items.
@@ -31,15 +31,15 @@ type Checkpoint struct {
 	Offset int64           // in the journal, of the record that has the last of the items
 }
 
-// A Mark is a Checkpoint after so many items.
+// A Mark is a Checkpoint that says after how many items it is.
 type Mark struct {
 	Count uint64
 	Checkpoint
 }
 
-// A history keeps every item at first. When it has too many checkpoints it drops every other one; when it has too many marks, the spans
-// become twice as long. So an index is small however long a run is, and of two histories the one that keeps less keeps nothing that the
-// other lacks. All histories of an index together keep at most about maxKept.
+// A history has a checkpoint after every item at first. When it has too many checkpoints, it drops every other one. When it has too many
+// marks, it doubles the length of the spans. So an index is small however long a run is. If one of two histories keeps fewer hashes, the
+// other one has all of them too. All histories of an index together keep about maxKept hashes at most.
 const (
 	minCheckpoints = 32
 	maxCheckpoints = 512
@@ -90,7 +90,7 @@ func thin(kept, marks []Mark, shift uint8) []Mark {
 	return kept
 }
 
-// cut returns the history of the first items alone, of which it is known how it ends.
+// cut returns the history of the first end.Count items. end has the hash and the instant after them.
 func (h *History) cut(end History) History {
 	marks := sort.Search(len(h.Marks), func(i int) bool { return h.Marks[i].Count > end.Count })
 	end.Every, end.Checkpoints = h.Every, h.Checkpoints[:end.Count/h.Every]
@@ -133,7 +133,7 @@ func FirstDifference(a, b *History) (r Range, differ bool) {
 	return r, true
 }
 
-// narrow narrows a range by the marks: one that is not the same in both comes after the first difference.
+// narrow narrows a range by the marks. A mark that differs in the two histories lies after the first difference.
 func (r *Range) narrow(a, b *History) {
 	shift := max(a.Shift, b.Shift)
 	x, y := thin(nil, a.Marks, shift), thin(nil, b.Marks, shift)
@@ -148,8 +148,8 @@ func (r *Range) narrow(a, b *History) {
 	}
 }
 
-// Before returns what is kept of the last item at or before item n, counted from 0: the number of the item in its record, and the
-// offset of the record. Where nothing is kept it is the first record.
+// Before returns the last item at or before item n whose place is kept: its number, counted from 0, and the offset of its record. If no
+// place is kept, it returns number 0 and the first record.
 func (h *History) Before(n uint64) (number uint64, offset int64) {
 	offset = int64(headerSize)
 	if known := min((n+1)/h.Every, uint64(len(h.Checkpoints))) * h.Every; known > 0 {

@@ -6,9 +6,9 @@ import (
 	"metasim/metasim"
 )
 
-// This file says how events and effects lie in messages of journalpb/journal.proto: the one table that is written by and read by.
+// This file maps events and effects to messages of journalpb/journal.proto. Both writing and reading use this one table.
 //
-// A row is of one type: its name in an error, and pointers to its fields. The field at i has the number i+1.
+// A row is for one type. It has the name of the type for errors, and pointers to its fields. The field at index i has the number i+1.
 
 // The numbers of the fields of a Record. An event's number tells its type; likewise an effect's in an Effect.
 const (
@@ -24,7 +24,8 @@ const (
 // maxFields is how many fields a row has at most: room for them is on the stack.
 const maxFields = 9
 
-// eventRow returns the row of an event and its number in a Record; 0 for what is not an event of metasim. It appends the fields to room.
+// eventRow returns the row of an event, and its field number in a Record: 0 for a type that is no event of metasim. It appends the fields
+// to room.
 func eventRow(ev metasim.Event, room []any) (num protowire.Number, name string, fields []any) {
 	switch ev := ev.(type) {
 	case *metasim.Join:
@@ -61,8 +62,8 @@ var newEvent = [...]func() metasim.Event{
 	permitField:   func() metasim.Event { return new(metasim.Permit) },
 }
 
-// effectRow returns the row of an effect and its number in an Effect; 0 for what is not an effect of metasim. A payload is in the
-// journal once, in its Send: of a message the row has the recipient, the send that it gets, and when it is due.
+// effectRow returns the row of an effect, and its field number in an Effect: 0 for a type that is no effect of metasim. A payload is in
+// the journal once, in its Send. So the row of a message has only the recipient, the number of the send, and the due time.
 func effectRow(e metasim.Effect, room []any) (num protowire.Number, name string, fields []any) {
 	switch e := e.(type) {
 	case *metasim.Queue:

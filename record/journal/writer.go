@@ -16,7 +16,8 @@ const (
 	keepAt  = 1 << 20 // a buffer that a large payload made larger than this is freed
 	splitAt = 1 << 20 // bytes of a record after which further effects go into a record of their own
 
-	// flushEvery bounds, in wall-clock nanoseconds, how much of the end of a run its journal lacks if the process is killed.
+	// flushEvery is how often the buffer is written, in wall-clock nanoseconds. If the process is killed, the journal lacks at most the
+	// last flushEvery of the run.
 	flushEvery = int64(250 * time.Millisecond)
 )
 

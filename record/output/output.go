@@ -1,5 +1,5 @@
-// Package output keeps what a client's process wrote, within a limit: its beginning and its end. What lies between is left out once
-// there is more than the limit.
+// Package output keeps what a client's process wrote, within a limit. If there is more, it keeps the beginning and the end, and leaves out
+// what lies between.
 //
 // An output is a file with its first bytes, and up to two files beside it with its last ones: "arm.stdout.from-41943040" holds what
 // came from byte 41943040 on. As long as nothing is left out, the files one after another are the output.
@@ -20,8 +20,8 @@ import (
 // from stands between the name of an output and the position at which a part of its end begins.
 const from = ".from-"
 
-// A Writer writes an output. Half of the limit is for the beginning, and a quarter is the size of each part of the end, of which
-// there are two: at least a quarter of the limit is kept of the end.
+// A Writer writes an output. Half of the limit is for the beginning. The end is kept in two parts, each with a quarter of the limit. As
+// the older part is removed when a new one begins, at least a quarter of the limit is always kept of the end.
 type Writer struct {
 	path      string
 	limit     int64

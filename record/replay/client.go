@@ -17,8 +17,8 @@ import (
 // sends what it sent then: channel, instant, payload, order; and that it leaves in the same way with the same result. It
 // stops at the first difference. It has no time limit: the program may be a debugger.
 //
-// A client that crashes may have published more than has left it. So its program runs again, if it may, and is authorized from instant to
-// instant: then all that it published before the one at which it crashes is there.
+// A client that crashes may have published messages that its library had not written yet. So its program runs a second time, if it may,
+// and is authorized one instant at a time. Then all that it published before the instant of the crash has been written.
 //
 // The error says why the client could not be checked, or not to its end. It is a *record.UnknownClientError if the run has
 // no such client.

@@ -26,8 +26,8 @@ type tape struct {
 	whole  bool                      // the journal was read to its end
 	torn   error                     // the *journal.TornError at which the journal breaks off
 
-	// stepwise gives as little as possible at once: up to the next instant at which the client can act, so that it must say what it has
-	// sent before it goes on. given up to reached.
+	// stepwise authorizes the client only up to the next instant at which it can act, so that it must write what it has sent before it
+	// goes on. reached is how far it was authorized.
 	stepwise bool
 	reached  metasim.Instant
 	end      *ending // nil while there may be more
@@ -92,7 +92,8 @@ func (t *tape) drain() error {
 	return nil
 }
 
-// check reads on behind the end of the client, and sees that the journal is that of the run: nothing else was replayed.
+// check reads the rest of the journal after the end of the client, and compares its digests with those of the run: the replay is worth
+// nothing if the journal is not that of the run.
 func (t *tape) check() error {
 	for !t.whole && t.torn == nil {
 		if err := t.advance(); err != nil {
@@ -122,8 +123,8 @@ func (t *tape) more() (step, bool, error) {
 	return t.given.Pop(), true, nil
 }
 
-// part returns the part of the next step that ends with the next instant at which the client can act: that of a message, or of its next
-// send.
+// part returns the next step, but only up to the next instant at which the client can act: the due time of a message, or the time of its
+// next send.
 func (t *tape) part() (step, error) {
 	then, err := t.send(metasim.Infinity)
 	if err != nil {

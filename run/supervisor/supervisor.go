@@ -1,8 +1,9 @@
-// Package supervisor starts the programs of a run, and sees that nothing of what they start outlives it.
+// Package supervisor starts the programs of a run, and makes sure that no process which they start outlives the run.
 //
-// The supervisor is a process of its own between metasim and the programs, as a process that was killed cannot clean up. Its standard
-// input ends when metasim ends, however that comes: then the supervisor ends every process below it. On Linux it is a child subreaper,
-// so that it inherits what leaves its parent, its process group or its session; elsewhere it reaches the process groups.
+// The supervisor is a process of its own between metasim and the programs, because a metasim that is killed cannot clean up. Its
+// standard input ends when metasim ends, for whatever reason; then the supervisor ends every process below it. On Linux it is a child
+// subreaper: it becomes the parent of each process that loses its own, even in another process group or session. On other systems it
+// can end the process groups only.
 //
 // Requests and events are JSON objects, one a line: requests on the standard input, events on the standard output.
 package supervisor

@@ -72,8 +72,8 @@ func (r *review) describe(s sum) string {
 	return text
 }
 
-// place returns the path to where a rule says that it gives no least delay, and what that does to its links, which %s names,
-// with what to write instead.
+// place returns the path to the part of a rule that gives its links no least delay. format says what follows for the links, with %s for
+// their names, and what to write instead.
 func (r *review) place(rule int) (path []string, format string) {
 	const (
 		turns = "the recipient cannot compute while the sender has anything to do at the same time; "

@@ -14,8 +14,8 @@ import (
 type Declaration struct {
 	Client                      string
 	Publications, Subscriptions []string
-	// Bridge: the client takes part for others, of whom nothing is known. What it offers and asks for in vain is not said,
-	// unless it is probably misspelt.
+	// Bridge: the client takes part for programs outside of the run, of which nothing is known. What it declares in vain is told only
+	// if it is probably misspelt.
 	Bridge bool
 }
 
@@ -28,8 +28,8 @@ type LooseEnd struct {
 	Meant      string   // what was probably meant; empty: not known
 }
 
-// LooseEnds finds what the clients of a run declared in vain: subscriptions first, each kind in order of name. One that listens to
-// everything is no loose end, whatever there is. complete is false if there are too many expressions and channels to look at.
+// LooseEnds finds what the clients of a run declared in vain: subscriptions first, then channels, both in order of name. A subscription
+// to everything is never a loose end. complete is false if there are too many expressions and channels to look at.
 func LooseEnds(clients []Declaration) (ends []LooseEnd, complete bool) {
 	published, subscribed := byName(clients, publications), byName(clients, subscriptions)
 	channels := published.names()
@@ -71,7 +71,7 @@ func LooseEnds(clients []Declaration) (ends []LooseEnd, complete bool) {
 	return ends, true
 }
 
-// matchCost is what it costs to try an expression, in names that are looked at.
+// matchCost is the cost of trying an expression on a name. Looking at a name costs 1.
 const matchCost = 10
 
 // noName is a channel that nobody asks for by its name.
@@ -88,7 +88,7 @@ func rank(first bool) int {
 // A guesser looks for what was probably meant. Where there is too much to look at, it guesses nothing.
 type guesser struct{ left int } // of effort
 
-// guessCost is what it costs to compare two names, in names that are looked at.
+// guessCost is the cost of comparing two names. Looking at a name costs 1.
 const guessCost = 5
 
 // subscription returns the subscription that was probably meant by one that matches none of the channels; empty if nothing is near.
@@ -120,7 +120,7 @@ func (g *guesser) subscription(p metasim.Pattern, channels []string) string {
 	return begin + ".*"
 }
 
-// name returns the name that was probably meant by another one: it has other letters, but few, or the same in another order.
+// name returns the known name that was probably meant: it differs in a few letters, or has the same letters in another order.
 func (g *guesser) name(name string, names []string) string {
 	const most = 2 // edits: two letters that changed places
 	if g.left -= guessCost * len(names); g.left < 0 {
@@ -137,7 +137,8 @@ func (g *guesser) name(name string, names []string) string {
 	return suggest.Near(name, same, most)
 }
 
-// siblings reports whether two names differ on purpose: in numbers, or in words of a letter or two, as WHEEL_FL_1 and WHEEL_FR_2.
+// siblings reports whether two names probably differ on purpose: only in numbers, or in words of one or two letters, as WHEEL_FL_1 and
+// WHEEL_FR_2 do.
 func siblings(a, b string) bool {
 	differ := numbers(a) != numbers(b)
 	return slices.EqualFunc(words(a), words(b), func(x, y string) bool {

@@ -56,7 +56,7 @@ func (c *Client) Fail(err error) error {
 	return c.err
 }
 
-// LastReport puts where the client is, for the case that it says nothing more. It may go on all the same.
+// LastReport puts a report of where the client is, in case nothing follows. The client may still go on.
 func (c *Client) LastReport() {
 	if c.err == nil && c.started {
 		c.out.advance(c.report(c.now, c.now))

@@ -40,8 +40,8 @@ type Conn struct {
 	introduced map[metasim.ClientID]struct{} // clients whose names the peer knows
 }
 
-// An Output takes packets that are to be written to one connection, in order. What Deliver and Authorize put is valid
-// as long as their effect is.
+// An Output takes the packets for one connection, in order. A packet that Deliver or Authorize puts is valid as long as the effect that it
+// was made from.
 type Output interface{ Put(p wire.Packet) }
 
 // A member is a client on its connection.
@@ -53,10 +53,10 @@ type member struct {
 	over    bool // it has left, was refused or is lost: nothing more is sent to it
 	lost    bool
 	cut     bool // the run goes on without it: what it still sends is dropped
-	done    bool // likewise after its Leave or Failed: whether the run is over by then depends on real time
+	done    bool // it has sent Leave or Failed. What it still sends is dropped too: whether the run is over then depends on real time
 }
 
-// A Refusal says that a peer was refused, and has received the refusal. The text is empty where a member ended itself.
+// A Refusal says that a peer was refused, and that the refusal was put for it. The text is empty if a member has ended itself.
 type Refusal struct {
 	wire.Refuse
 	// Lost says that a client that had joined is lost with it: Client, because of Cause ("it said Hello twice").
@@ -226,8 +226,8 @@ func (c *Conn) refuse(number uint32, reason wire.Reason, text string) *Refusal {
 	return &Refusal{Refuse: r}
 }
 
-// misbehaves refuses a member that sent what it must not send. Its client is lost. A member that has received its
-// last message is sent nothing more.
+// misbehaves refuses a member that has broken the protocol. Its client is lost. If the member has already been sent its last message, it
+// is sent nothing more.
 func (m *member) misbehaves(text, cause string) *Refusal {
 	if m.over {
 		return nil

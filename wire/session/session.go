@@ -40,7 +40,7 @@ type Client struct {
 	now      metasim.Instant // of what the client did last
 	promise  metasim.Instant // the unconditional promise: the last Promise, or Step
 	granted  metasim.Instant // exclusive
-	quiet    metasim.Instant // no report helps a client that waits, until the next event lies beyond this
+	quiet    metasim.Instant // while its next event is not after this, no report of the client lets another client go on
 	goal     goal
 	reported reported
 	given    fifo.Queue[Message] // delivered and not handled
@@ -93,8 +93,8 @@ type Inbound struct {
 // Outbound is what a client has to say and has not written yet. The zero value is that of member 0.
 type Outbound struct {
 	Member uint32 // its number on the connection
-	// Encoded says that nobody needs the payloads after Written, so that the memory of copies is used again. It is not so
-	// where reader and writer share them: see wire.Direct.
+	// Encoded says that the payloads are no longer needed after Written, so that the memory of copies is used again. It is false where
+	// the reader gets the payloads themselves: see wire.Direct.
 	Encoded bool
 
 	packets []wire.Packet

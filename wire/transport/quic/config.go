@@ -27,15 +27,15 @@ const alpn = "metasim/1"
 
 const (
 	keepAlive = time.Second      // an idle peer sends a packet so often
-	silence   = 3 * time.Second  // without a packet for so long, a peer whose process is said to have ended is dead
+	silence   = 3 * time.Second  // a peer whose process has probably ended is dead if no packet comes for so long
 	never     = 1 << 62          // no silence is too long
 	handshake = 10 * time.Second // the longest wait for an answer to the first packet: many clients at once are slow
 	linger    = 2 * time.Second  // the longest wait of a Close for the peer to read what was written
 )
 
-// config has windows for messages of megabytes, which grow from those of a visitor as the peer is read. streams is how many
-// streams the peer may open: 1, or -1 for none. Without a packet for patience, a peer counts as dead; of two sides that differ
-// the shorter patience holds for both.
+// config returns the configuration of a connection. Its windows are small for a visitor, and grow up to messages of megabytes as the peer
+// is read. streams is how many streams the peer may open: 1, or -1 for none. A peer from which no packet comes for `patience` counts as
+// dead; if the two sides differ, the shorter patience holds for both.
 func config(streams int64, patience time.Duration) *quicgo.Config {
 	window := uint64(2 << 20)
 	if streams > 0 {

@@ -34,8 +34,8 @@ func (c *conn) Trust() {
 	}
 }
 
-// Suspect says that the process of the peer is said to have ended. If that is so, nothing comes any more, not even the packets
-// of an idle peer, and the connection ends after silence. A process that the first one has left behind is not silent.
+// Suspect notes that the process of the peer has probably ended. If it has, no packet comes any more, not even the keep-alive packets of
+// an idle peer, and the connection ends after `silence`. If another process goes on in its place, that one is not silent.
 func (c *conn) Suspect() {
 	if c.suspected.Swap(true) {
 		return
@@ -73,8 +73,8 @@ func (c *conn) Write(b []byte) (int, error) {
 	return n, c.broken(err)
 }
 
-// broken is the error of a connection that ended. To quic-go every end is net.ErrClosed, also the death of the peer; here
-// only a Close of this side is, which package stream reports.
+// broken translates the error of a connection that has ended. quic-go says net.ErrClosed for every end, also for the death of the peer.
+// Here net.ErrClosed means a Close of this side only, and package stream reports that.
 func (c *conn) broken(err error) error {
 	switch {
 	case err == nil || err == io.EOF:

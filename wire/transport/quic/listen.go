@@ -19,8 +19,8 @@ import (
 const (
 	// backlog is how many connections may wait for their Accept.
 	backlog = 4096
-	// maxVisitors is how many connections may be open, or about to be, whose peers have not shown the token of the run. Others
-	// are refused before they cost memory, and try again. From manyVisitors on, a peer first shows that its address is its own.
+	// maxVisitors limits the connections, open or being opened, whose peers have not shown the token of the run. Further peers are
+	// refused before they cost memory, and try again. From manyVisitors on, a peer must first prove that its address is its own.
 	maxVisitors  = 256
 	manyVisitors = 32
 	// firstBytes is for how long the first bytes of a new connection may take.

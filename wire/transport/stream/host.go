@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// A host that vanishes (its power fails, its network is cut) says nothing. One that is there answers, also for a process that
-// stands still in a debugger and reads nothing: its kernel does. So no live process is ever given up.
+// A host that vanishes (its power fails, its network is cut) no longer answers. A host that is there always answers: its kernel does so
+// even for a process that a debugger has stopped. So a live process is never given up.
 //
-// While nothing is on its way, the system's keepalive asks, and notices. While something is, the system only repeats it, for a
-// quarter of an hour, and a TCP_USER_TIMEOUT would also break a connection whose window a stopped process has left full. So this
-// side looks itself how long ago the host has answered, where the system tells.
+// While no data is on its way, the keepalive of TCP notices a vanished host. While data is on its way, the kernel only sends it again, for
+// a quarter of an hour. TCP_USER_TIMEOUT would be shorter, but it also breaks the connection of a stopped process whose window is full.
+// So this side itself looks how long ago the host has answered, on systems that tell.
 
 // A hostConn is a TCP connection that breaks when the peer's host has vanished.
 type hostConn struct {
