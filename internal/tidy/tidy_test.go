@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,8 +34,16 @@ func (s source) test() bool      { return strings.HasSuffix(s.path, "_test.go") 
 func (s source) generated() bool { return strings.HasSuffix(s.path, ".pb.go") }
 
 func sources(t *testing.T) []source {
+	all, err := parsed()
+	require.NoError(t, err)
+	require.Greater(t, len(all), 20, "where is the house?")
+	return all
+}
+
+// parsed reads the house once for all tests; nobody changes what it returns.
+var parsed = sync.OnceValues(func() ([]source, error) {
 	var all []source
-	require.NoError(t, filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -57,10 +66,9 @@ func sources(t *testing.T) []source {
 		s.file, err = parser.ParseFile(s.set, s.path, text, parser.ParseComments)
 		all = append(all, s)
 		return err
-	}))
-	require.Greater(t, len(all), 20, "where is the house?")
-	return all
-}
+	})
+	return all, err
+})
 
 //go:embed plan.txt
 var plan string
