@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/client"
+	"metasim/internal/shortdir"
 	"metasim/metasim"
 	"metasim/server"
 	"metasim/wire"
@@ -75,7 +76,7 @@ func TestErrComplete(t *testing.T) {
 
 // What the environment says holds where no option says otherwise; a connection needs none of it.
 func TestEnvironment(t *testing.T) {
-	l, err := stream.Unix().Listen("unix://" + filepath.Join(t.TempDir(), "s"))
+	l, err := stream.Unix().Listen("unix://" + filepath.Join(shortdir.Make(t), "s"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()
 	hellos := make(chan wire.Hello, 1)

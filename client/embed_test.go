@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/client"
+	"metasim/internal/shortdir"
 	"metasim/metasim"
 	"metasim/server"
 	"metasim/wire/transport/stream"
@@ -81,7 +82,7 @@ func begin(t *testing.T, program string, clients []string, others func(url strin
 	t.Helper()
 	srv, err = server.New(server.Config{Core: metasim.Config{Clients: clients}})
 	require.NoError(t, err)
-	l, err := stream.Unix().Listen("unix://" + filepath.Join(t.TempDir(), "s"))
+	l, err := stream.Unix().Listen("unix://" + filepath.Join(shortdir.Make(t), "s"))
 	require.NoError(t, err)
 	var work sync.WaitGroup
 	work.Go(func() { require.NoError(t, srv.Accept(l)) })

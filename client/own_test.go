@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/client"
+	"metasim/internal/shortdir"
 	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/transport"
@@ -19,7 +20,7 @@ import (
 // aloneOnSocket completes a client that is alone in its process, as far as the environment says, against a server by hand
 // on a unix socket.
 func aloneOnSocket(t *testing.T) (*client.Client, wire.Conn) {
-	l, err := stream.Unix().Listen("unix://" + filepath.Join(t.TempDir(), "s"))
+	l, err := stream.Unix().Listen("unix://" + filepath.Join(shortdir.Make(t), "s"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	t.Setenv("METASIM_SERVER", l.URL())

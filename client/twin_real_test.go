@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"metasim/client"
+	"metasim/internal/shortdir"
 	"metasim/metasim"
 	"metasim/server"
 	"metasim/wire"
@@ -82,7 +83,7 @@ func (n unixNet) Dial(ctx context.Context) (wire.Conn, error) {
 }
 
 func listenUnix(t *testing.T) unixNet {
-	l, err := stream.Unix().Listen("unix://" + filepath.Join(t.TempDir(), "s"))
+	l, err := stream.Unix().Listen("unix://" + filepath.Join(shortdir.Make(t), "s"))
 	require.NoError(t, err)
 	return unixNet{Listener: l}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/shortdir"
 	"metasim/server"
 	"metasim/wire"
 	"metasim/wire/transport/stream"
@@ -22,7 +23,7 @@ import (
 // unix lets the server listen on a socket too, and returns its path.
 func (r *running) unix() string {
 	r.t.Helper()
-	path := filepath.Join(r.t.TempDir(), "s")
+	path := filepath.Join(shortdir.Make(r.t), "s")
 	l, err := stream.Unix().Listen("unix://" + path)
 	require.NoError(r.t, err)
 	accepted := make(chan error, 1)
@@ -120,7 +121,7 @@ func TestSocketThatIsNotRead(t *testing.T) {
 	c.Core.Ahead = 64 << 20
 	srv, err := server.New(c)
 	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "s")
+	path := filepath.Join(shortdir.Make(t), "s")
 	l, err := stream.Unix().Listen("unix://" + path)
 	require.NoError(t, err)
 	accepted, ended := make(chan error, 1), make(chan error, 1)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/shortdir"
 	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/transport"
@@ -22,9 +23,7 @@ func TestPythonClient(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED LOUDLY: no python3: no client but our own is tested; install python3")
 	}
-	dir, err := os.MkdirTemp("", "ms")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, os.RemoveAll(dir)) }()
+	dir := shortdir.Make(t)
 	table := transport.Table{stream.Unix(), stream.TCP()}
 	for name, address := range map[string]string{"unix": filepath.Join(dir, "a b"), "tcp": ""} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/shortdir"
 	"metasim/internal/testprogram"
 )
 
@@ -32,11 +33,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	t.Parallel()
-	// Not below t.TempDir(): a socket's path has at most about 100 bytes.
-	temp, err := os.MkdirTemp("", "ms")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(temp)) })
-	return &stage{T: t, dir: t.TempDir(), temp: temp}
+	return &stage{T: t, dir: t.TempDir(), temp: shortdir.Make(t)}
 }
 
 // file writes a file, and replaces BIN in it by the path of this program.

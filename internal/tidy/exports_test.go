@@ -17,6 +17,7 @@ var mayExport = map[string]string{
 	"internal/netns":          "for tests",
 	"internal/script":         "for tests",
 	"internal/golden":         "for tests",
+	"internal/shortdir":       "for tests",
 	"internal/testprogram":    "for tests",
 
 	"record/journal.NewReader": "tests of other rooms read journals in memory",

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"metasim/internal/shortdir"
 	"metasim/wire"
 	"metasim/wire/transport"
 	"metasim/wire/transport/all"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 
 // Every transport listens at a place of its own choosing, and is reached by the URL that its listener gives.
 func TestListen(t *testing.T) {
-	t.Setenv("TMPDIR", shortDir(t))
+	t.Setenv("TMPDIR", shortdir.Make(t))
 	for _, one := range all.Table() {
 		t.Run(one.Scheme, func(t *testing.T) {
 			l, err := all.Table().Listen(one.Scheme, "")
@@ -53,7 +54,7 @@ func TestListen(t *testing.T) {
 
 // An address may be given: a path that is relative, or has characters which mean something in a URL.
 func TestListenAddress(t *testing.T) {
-	dir := shortDir(t)
+	dir := shortdir.Make(t)
 	t.Chdir(dir)
 	for _, one := range all.Table() {
 		address := "a b%20#"
@@ -75,7 +76,7 @@ func TestListenAddress(t *testing.T) {
 
 // What cannot be opened leaves nothing behind.
 func TestListenFails(t *testing.T) {
-	t.Setenv("TMPDIR", shortDir(t))
+	t.Setenv("TMPDIR", shortdir.Make(t))
 	failing := transport.Table{
 		{Scheme: "new", Private: true, Fallback: "old", Listen: func(string) (wire.Listener, error) { return nil, errors.ErrUnsupported }},
 		{Scheme: "old", Private: true, Listen: func(string) (wire.Listener, error) { return nil, os.ErrPermission }},
@@ -122,15 +123,6 @@ func exchange(t *testing.T, l wire.Listener) {
 	go func() { closed <- client.Close() }()
 	require.NoError(t, server.Close())
 	require.NoError(t, <-closed)
-}
-
-// shortDir is a directory whose path leaves room for the name of a socket.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "ms")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	return dir
 }
 
 func TestErrors(t *testing.T) {

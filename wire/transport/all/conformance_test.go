@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"metasim/internal/shortdir"
 	"metasim/wire"
 	"metasim/wire/transport/all"
 	"metasim/wire/transport/mem"
@@ -42,7 +43,7 @@ func transports() []tested {
 // Every transport passes every test of the suite: a line in the table of package all is enough. What a transport has
 // beside it is tested in its own folder.
 func TestConformance(t *testing.T) {
-	t.Setenv("TMPDIR", shortDir(t))
+	t.Setenv("TMPDIR", shortdir.Make(t))
 	for _, on := range transports() {
 		t.Run(on.name, func(t *testing.T) { conform(t, on) })
 	}

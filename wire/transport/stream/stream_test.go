@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"metasim/internal/netns"
+	"metasim/internal/shortdir"
 	"metasim/wire"
 	"metasim/wire/transport"
 	"metasim/wire/transport/stream"
@@ -37,12 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(netns.Main(m))
 }
 
-// socketURL is the URL of a socket in a directory whose name is short enough everywhere.
 func socketURL(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "ms")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	return "unix://" + filepath.ToSlash(filepath.Join(dir, "s"))
+	return "unix://" + filepath.ToSlash(filepath.Join(shortdir.Make(t), "s"))
 }
 
 func listen(t *testing.T, url string) wire.Listener {
