@@ -1,13 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,32 +37,100 @@ var demoRuns = []demoRun{
 	{"Every link takes 40 ms: what the controller sees is too old, and the pole falls.", []string{"links[0].delay=40ms"}, "mem"},
 }
 
+// A demo is what the demo has done so far.
+type demo struct {
+	dir   string // of the scenario and its runs
+	html  string // the picture; empty: none
+	until metasim.Time
+	parts []plotPart
+}
+
 func newDemo(std streams) *cobra.Command {
-	return &cobra.Command{
+	var d demo
+	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Balance a pole over a bad network, twice the same, and then lose it",
 		Long: "Run the flagship scenario: a cart with a pole on it (1 kHz), an estimator and a controller (100 Hz) are three\n" +
-			"clients on a network that delays and loses messages.",
+			"clients on a network that delays and loses messages. At the end it prints commands to go on with.",
 		Args: nothing,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := os.MkdirTemp("", "metasim-demo-")
-			if err != nil {
-				return failed(err)
-			}
-			fmt.Fprintln(std.out, "A cart with a pole on it, an estimator and a controller: three clients, one deterministic simulation.")
-			for i, r := range demoRuns {
-				if err := r.run(cmd.Context(), filepath.Join(dir, fmt.Sprint(i+1)), std); err != nil {
-					return failed(errors.Join(err, os.RemoveAll(dir)))
-				}
-			}
-			fmt.Fprintf(std.out, "\nTry it: metasim run scenarios/%s --set links[0].delay=25ms\n", flagship)
-			return failed(os.RemoveAll(dir))
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return failed(d.run(cmd.Context(), std)) },
 	}
+	cmd.Flags().StringVar(&d.dir, "out", "", "put the scenario and its runs into this new `directory` (default: one below the directory for temporary files)")
+	cmd.Flags().StringVar(&d.html, "html", "", "draw the pole of each run on a page, this `file`, for a browser")
+	return cmd
 }
 
-// run runs the scenario once and draws the angle of the pole as it was measured.
-func (r demoRun) run(ctx context.Context, dir string, std streams) error {
+func (d *demo) run(ctx context.Context, std streams) (err error) {
+	if d.dir == "" {
+		d.dir, err = os.MkdirTemp("", "metasim-demo-")
+	} else if err = os.Mkdir(d.dir, 0o755); err != nil {
+		err = fmt.Errorf("%w; name a directory that there is not yet", err)
+	}
+	if err != nil {
+		return err
+	}
+	text, err := scenarios.Shipped.ReadFile(flagship)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(d.dir, flagship), text, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(std.out, "A cart with a pole on it, an estimator and a controller: three clients, one deterministic simulation.")
+	for i, r := range demoRuns {
+		if err := d.carryOut(ctx, r, filepath.Join(d.dir, fmt.Sprint(i+1)), std); err != nil {
+			return err
+		}
+	}
+	if d.html != "" {
+		if err := writeDemoPage(d.html, d.until.String(), d.parts); err != nil {
+			return fmt.Errorf("the page of the demo cannot be written: %w", err)
+		}
+		fmt.Fprintf(std.out, "\nThe pole of each run, for a browser: %s\n", shellWord(d.html))
+	}
+	d.printCommands(std)
+	return nil
+}
+
+// printCommands prints what to try next. Each works as it is printed, in a shell in this directory.
+func (d *demo) printCommands(std streams) {
+	self := os.Args[0]
+	if path, err := exec.LookPath(filepath.Base(self)); err == nil && sameFile(path, self) {
+		self = filepath.Base(self)
+	}
+	in := func(name string) string { return shellWord(filepath.Join(d.dir, name)) }
+	fmt.Fprintf(std.out, "\nTry it:\n")
+	for _, c := range []struct{ what, line string }{
+		{"a network in between", fmt.Sprintf("run %s --set 'links[0].delay=25ms' --until 6s --out %s", in(flagship), in("4"))},
+		{"the first two are the same, to the last message", fmt.Sprintf("diff %s %s", in("1"), in("2"))},
+		{"what the first one cost, and why", "report " + in("1")},
+		{"the third again, from its record", "replay " + in("3")},
+	} {
+		fmt.Fprintf(std.out, "  # %s\n  %s %s\n", c.what, shellWord(self), c.line)
+	}
+	fmt.Fprintf(std.out, "All of it is in %s, which nothing removes.\n", d.dir)
+}
+
+// sameFile reports whether two paths lead to one file.
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	other, e := os.Stat(b)
+	return err == nil && e == nil && os.SameFile(one, other)
+}
+
+// shellWord writes a word for a shell.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r < 0x80 && (r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_-./:=@+,", r))
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// carryOut runs the scenario once and draws the angle of the pole as it was measured.
+func (d *demo) carryOut(ctx context.Context, r demoRun, dir string, std streams) error {
 	text, err := scenarios.Shipped.ReadFile(flagship)
 	if err != nil {
 		return err
@@ -86,6 +156,7 @@ func (r demoRun) run(ctx context.Context, dir string, std streams) error {
 	}
 	fmt.Fprintf(std.out, "\n%s\n\n", r.title)
 	var c chart
+	part := plotPart{Title: r.title, Digest: out.Digest, Transport: r.transport}
 	for _, p := range log.Messages {
 		if p.Channel != "CARTPOLE_SENSORS" {
 			continue
@@ -94,8 +165,12 @@ func (r demoRun) run(ctx context.Context, dir string, std streams) error {
 		if err != nil {
 			return err
 		}
+		part.poles = append(part.poles, pole{float64(m.Time) / float64(sc.Until), m.Angle * 180 / math.Pi})
 		c.add(float64(m.Time)/float64(sc.Until), m.Angle*180/math.Pi)
 	}
+	// In the log the lost messages come last.
+	slices.SortStableFunc(part.poles, func(a, b pole) int { return cmp.Compare(a.share, b.share) })
+	d.until, d.parts = sc.Until, append(d.parts, part)
 	c.draw(std.out, "angle of the pole, degrees", fmt.Sprintf("0 to %v of simulated time", sc.Until))
 	for _, cl := range out.Clients {
 		fmt.Fprintf(std.out, "  %s: %s\n", cl.Name, cl.Result)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,15 +122,15 @@ func TestProgressLine(t *testing.T) {
 		want       string
 	}{
 		{0, 2000 * ms, time.Second, false, "starting"},
-		{500 * ms, 2000 * ms, time.Second, false, "0.500 of 2.000 s    25 %   0.5 x real time   3s to go"},
-		{1999 * ms, 2000 * ms, time.Millisecond, false, "1.999 of 2.000 s   100 %   1999 x real time   0s to go"},
-		{2000 * ms, 2000 * ms, time.Second, false, "2.000 of 2.000 s   100 %   2 x real time"},
-		{1500 * ms, 0, time.Second, false, "1.500 s   1.5 x real time"},
+		{500 * ms, 2000 * ms, time.Second, false, "0.500 of 2.000 s    25 %   0.5 x real time   1s so far, 3s to go"},
+		{1999 * ms, 2000 * ms, time.Millisecond, false, "1.999 of 2.000 s   100 %   1999 x real time   0s so far, 0s to go"},
+		{2000 * ms, 2000 * ms, time.Second, false, "2.000 of 2.000 s   100 %   2 x real time   1s so far"},
+		{1500 * ms, 0, time.Second, false, "1.500 s   1.5 x real time   1s so far"},
 		{metasim.Forever, 2000 * ms, time.Second, false, "finishing"},
 		{metasim.Forever, 0, time.Second, false, "finishing"},
 		{500 * ms, 2000 * ms, time.Second, true, "0.500 of 2.000 s    25 %   paused: metasim ctl resume lets it go on"},
 	} {
-		require.Equal(t, c.want, progressLine(c.now, c.until, c.elapsed, c.paused))
+		require.Equal(t, c.want, reached{now: c.now, until: c.until, elapsed: c.elapsed, paused: c.paused}.line())
 	}
 	require.Equal(t, "1m5s", secondsText(65))
 	require.Equal(t, "1.23s", secondsText(1.2345))
@@ -142,23 +143,57 @@ type trip struct{}
 func (trip) Time() metasim.Time        { return metasim.Second }
 func (trip) Progress() server.Progress { return server.Progress{} }
 
-// Where no line can be rewritten there is a new one now and then, if that is wanted.
+// Where no line can be rewritten there is a new one now and then, if that is wanted, and one at the end.
 func TestPlainLines(t *testing.T) {
-	r, w := io.Pipe()
-	p := newProgress(w, 2*metasim.Second, time.Millisecond)
-	p.start(trip{})
-	lines := bufio.NewScanner(r)
-	for range 3 {
-		require.True(t, lines.Scan())
-		require.Regexp(t, `^1\.000 of 2\.000 s    50 %   [0-9.e+]+ x real time   .* to go$`, lines.Text())
+	for kind, want := range map[string]string{
+		"plain": `^1\.000 of 2\.000 s    50 %   [0-9.e+]+ x real time   .* so far, .* to go$`,
+		"json":  `^\{"state":"running","simulated_s":1,"end_s":2,"elapsed_s":[0-9.e-]+,"factor":[0-9.e+]+,"eta_s":[0-9.e-]+\}$`,
+	} {
+		r, w := io.Pipe()
+		p := newProgress(w, 2*metasim.Second, kind)
+		p.first = time.Millisecond
+		p.start(trip{})
+		lines := bufio.NewScanner(r)
+		for range 3 {
+			require.True(t, lines.Scan())
+			require.Regexp(t, want, lines.Text())
+		}
+		rest := make(chan string)
+		go func() {
+			text, _ := io.ReadAll(r) // the pipe ends without an error
+			rest <- string(text)
+		}()
+		p.stop()
+		require.NoError(t, w.Close())
+		require.Contains(t, <-rest, "over")
 	}
-	go func() { _, _ = io.Copy(io.Discard, r) }() // it may be in the middle of a line
-	p.stop()
-	var none bytes.Buffer
-	p = newProgress(&none, 0, 0)
-	p.start(trip{})
-	p.stop()
-	require.Empty(t, none.String())
-	require.Equal(t, 10*time.Second, (&liveFlags{tui: true}).plainLineEvery(nil))
-	require.Zero(t, (&liveFlags{}).plainLineEvery(nil))
+	for _, kind := range []string{"auto", "none"} {
+		var none bytes.Buffer
+		p := newProgress(&none, 0, kind)
+		p.start(trip{})
+		p.stop()
+		require.Empty(t, none.String())
+	}
+	require.Equal(t, "plain", (&liveFlags{tui: true, progress: "auto"}).kind(nil))
+	require.Equal(t, "auto", (&liveFlags{progress: "auto"}).kind(nil))
+	require.Equal(t, "none", (&liveFlags{tui: true, progress: "none"}).kind(nil))
+}
+
+// How far a run is goes into a pipe too, if that is wanted: at least its end.
+func TestProgressInAPipe(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	e := s.metasim("run", "p.yaml", "--progress", "plain")
+	require.Zero(t, e.status, e.err)
+	require.Regexp(t, `(?m)^over after .*s$`, e.err)
+	e = s.metasim("run", "p.yaml", "--progress=json", "--json")
+	require.Zero(t, e.status, e.err)
+	var line map[string]any
+	require.NoError(t, json.Unmarshal([]byte(e.err[strings.LastIndex(strings.TrimSpace(e.err), "\n")+1:]), &line), e.err)
+	require.Equal(t, "over", line["state"])
+	require.Empty(t, s.metasim("run", "p.yaml").err)
+	require.Empty(t, s.metasim("run", "p.yaml", "--progress", "none").err)
+	e = s.metasim("run", "p.yaml", "--progress", "plian")
+	require.Equal(t, 2, e.status)
+	e.says(t, `--progress is "plian"`, "plain")
 }

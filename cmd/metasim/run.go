@@ -118,7 +118,7 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 	if err != nil {
 		return f.refused(none, badUsage(err), std)
 	}
-	progress := newProgress(during.err, sc.Until, f.live.plainLineEvery(show))
+	progress := newProgress(during.err, sc.Until, f.live.kind(show))
 	o.Watch = func(s *server.Server) { progress.start(s) }
 	o.Live = f.live.options(progress.say, show)
 	o.Warn = func(text string) { progress.say("warning: " + text) }
@@ -152,6 +152,9 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 	forOutside := "--listen"
 	if f.readyFile != "" {
 		forOutside = "--ready-file"
+	}
+	if err := f.live.check(); err != nil {
+		return o, err
 	}
 	switch live := &f.live; {
 	case serve && o.Transport == "mem":
