@@ -118,7 +118,7 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 		return nil, errors.Join(err, c.detach())
 	}
 	if c.rules.Timed() {
-		c.watch.start(c.alone)
+		c.watch.start(c.alone, c.rules.CoreWait())
 	}
 	for _, p := range b.pubs {
 		p.client = c

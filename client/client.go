@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"os"
 	"sync"
 	"time"
 
@@ -179,19 +180,43 @@ type outbox struct {
 }
 
 // A stopwatch measures how long a client computes: the time between a grant and the next wait. It reads the wall clock and,
-// if the client has a process of its own, the processor time of that process. It is off unless the server asks for it.
+// if the client has a process of its own, for each long stretch of that time the processor time of that process, and how long it waited
+// for a core. It is off unless the server asks for it.
 //
 // What it shows is for reports on how parallel a run was. It reaches no result.
 type stopwatch struct {
-	began time.Time // of the run, for this client; zero: it is off
-	alone bool      // no other client is in the process: its processor time is the client's
-	since int64     // when the client went on, or reported last; nanoseconds from the beginning
-	owed  int64     // computed, and not reported yet
-	went  int64     // when it went on
-	long  bool      // it computed for long the last time: its processor time is worth a look
-	told  bool      // a report was made, so that a report of nothing means that it is little
-	based bool      // spent is known
-	spent int64     // of processor time when it went on, in nanoseconds
+	began    time.Time // of the run, for this client; zero: it is off
+	alone    bool      // no other client is in the process: its processor time is the client's
+	coreWait bool      // it looks up for how long the process waits for a core
+	since    int64     // when the client went on, or reported last; nanoseconds from the beginning
+	owed     int64     // computed, and not reported yet
+	told     bool      // a report was made, so that a report of nothing means that it is little
+	stretch  stretch
+	threads  threads
+}
+
+// A stretch is what a client computes from when it went on, or from a report with its processor time, to the next such report.
+type stretch struct {
+	began int64 // nanoseconds from the beginning
+	long  bool  // the last one was long enough for a look at the processor time
+	slow  bool  // the last one was long enough for a look at the time without a core too
+	timed bool  // spent is known
+	spent int64 // processor time when it began, in nanoseconds
+	idled bool  // ready is known
+	ready int64 // time without a core when it began
+}
+
+// threads sum up for how long the threads of this process have waited for a core.
+type threads struct {
+	dir *os.File // that lists them; nil: not open
+	all map[string]*thread
+	sum int64 // with those that have ended, in nanoseconds
+}
+
+// A thread has a file that says for how long it has waited.
+type thread struct {
+	file   *os.File
+	waited int64
 }
 
 // A namedError says which client an error is about.

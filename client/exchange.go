@@ -62,6 +62,7 @@ func (c *Client) detach() error {
 	}
 	c.detached = true
 	c.in.forget()
+	c.watch.threads.close()
 	err := c.tellFailure()
 	c.out.host.leave(c.out.queue.Member)
 	if c.own || err != nil || errors.As(c.rules.Err(), new(*session.LostError)) {
@@ -84,9 +85,10 @@ func (c *Client) tellFailure() error {
 }
 
 // goOn reports that the client goes on. The report may wait for more packets, unless a client is known to wait for it.
-func (c *Client) goOn(computed int64) error {
+func (c *Client) goOn(lap session.Work) error {
+	c.watch.cut(&lap)
 	c.out.mu.Lock()
-	c.rules.GoOn(computed)
+	c.rules.GoOn(lap)
 	err := c.out.writeSoon()
 	wrote := c.out.wrote
 	c.out.wrote = false
@@ -104,10 +106,10 @@ func (c *Client) goOn(computed int64) error {
 }
 
 // wait reports that the client waits, and returns when it may act at what it is after, or the run ends before.
-func (c *Client) wait(ctx context.Context, computed int64) error {
-	cpu := c.watch.pause()
+func (c *Client) wait(ctx context.Context, lap session.Work) error {
+	c.watch.pause(&lap)
 	c.out.mu.Lock()
-	c.rules.Wait(computed, cpu)
+	c.rules.Wait(lap)
 	err := c.out.write(c.out.task)
 	c.out.mu.Unlock()
 	if err != nil {

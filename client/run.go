@@ -48,16 +48,16 @@ func (c *Client) advance(ctx context.Context, err error) ([]Message, error) {
 
 // proceed returns when the client may act at what it is after, or the run ends before.
 func (c *Client) proceed(ctx context.Context) error {
-	computed := c.watch.lap(c.out.task)
+	lap := c.watch.lap(c.out.task)
 	if !c.rules.Authorized() {
 		if err := c.drain(); err != nil {
 			return err
 		}
 	}
 	if c.rules.Authorized() {
-		return c.goOn(computed)
+		return c.goOn(lap)
 	}
-	return c.wait(ctx, computed)
+	return c.wait(ctx, lap)
 }
 
 // Channel returns the channel's name.

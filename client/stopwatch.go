@@ -4,34 +4,61 @@ import (
 	"time"
 
 	"metasim/client/internal/sched"
+	"metasim/wire/session"
 )
 
-// longTime, in nanoseconds: the processor time of a client that has computed for so long is looked up the next time. That
-// takes two system calls, of a microsecond or so each.
-const longTime = 100_000
+// How long a stretch is, in nanoseconds, before the next one is worth a closer look. From longTime on the processor time of the process is
+// looked up, which takes two system calls of a microsecond or so each. From slowTime on the time without a core is looked up too,
+// which takes as many for each thread. A client that goes on for cutTime says so before it waits: it may not wait until the end of the run.
+const (
+	longTime = 100_000
+	cutTime  = 1_000_000
+	slowTime = 2_000_000
+)
 
 // shortTime, in nanoseconds: shorter times are carried over to the next report, so that reports stay byte-identical for the
 // decoder's cache. The first report is never zero: it shows that timing is on.
 const shortTime = 1000
 
-// start turns it on.
-func (w *stopwatch) start(alone bool) {
-	w.began, w.alone, w.long = time.Now(), alone, true
-	w.base()
+// start turns it on. coreWait: the server wants to know how long the process waits for a core.
+func (w *stopwatch) start(alone, coreWait bool) {
+	w.began, w.alone, w.coreWait = time.Now(), alone, alone && coreWait
+	w.stretch.long, w.stretch.slow = true, true
+	w.begin()
 }
 
-// base notes how much processor time was spent before the client goes on.
-func (w *stopwatch) base() {
-	if w.alone && w.long {
-		w.spent, w.based = processTime()
+// begin begins a stretch now.
+func (w *stopwatch) begin() {
+	s := &w.stretch
+	s.began = w.since
+	if w.alone && s.long {
+		s.spent, s.timed = processTime()
+	}
+	if w.coreWait && s.slow {
+		s.ready, s.idled = w.threads.coreWait()
+	}
+}
+
+// end ends a stretch at the last lap, and adds what it was to the lap.
+func (w *stopwatch) end(lap *session.Work) {
+	s := &w.stretch
+	took := w.since - s.began
+	s.long, s.slow = took >= longTime, took >= slowTime
+	if s.timed {
+		now, _ := processTime()
+		lap.CPU, s.timed = now-s.spent, false
+	}
+	if s.idled {
+		now, _ := w.threads.coreWait()
+		lap.CoreWait, s.idled = max(1, now-s.ready), false // at least 1: it is known
 	}
 }
 
 // lap returns what was computed since the last lap, or the last resume. It tells the task how long its turn has taken so far,
 // so that the scheduler need not look at the clock once more.
-func (w *stopwatch) lap(task *sched.Task) (computed int64) {
+func (w *stopwatch) lap(task *sched.Task) (lap session.Work) {
 	if w.began.IsZero() {
-		return 0
+		return lap
 	}
 	now := int64(time.Since(w.began))
 	if task != nil {
@@ -39,21 +66,25 @@ func (w *stopwatch) lap(task *sched.Task) (computed int64) {
 	}
 	w.owed, w.since = w.owed+now-w.since, now
 	if w.owed < shortTime && w.told {
-		return 0
+		return lap
 	}
-	computed, w.owed, w.told = max(1, w.owed), 0, true
-	return computed
+	lap.Computed, w.owed, w.told = max(1, w.owed), 0, true
+	return lap
 }
 
-// pause returns the processor time that was taken since the last resume; 0 where it is not known. It is called right after
-// a lap.
-func (w *stopwatch) pause() (cpu int64) {
-	w.long = w.since-w.went >= longTime
-	if w.based {
-		now, _ := processTime()
-		cpu, w.based = now-w.spent, false
+// cut ends a stretch that has become long at the last lap, which says so, and begins the next one.
+func (w *stopwatch) cut(lap *session.Work) {
+	if w.alone && w.since-w.stretch.began >= cutTime {
+		w.end(lap)
+		w.begin()
 	}
-	return cpu
+}
+
+// pause ends the stretch, right after its last lap: the client waits.
+func (w *stopwatch) pause(lap *session.Work) {
+	if !w.began.IsZero() {
+		w.end(lap)
+	}
 }
 
 // resume says that the wait is over. A client with a task went on when the task's turn began, which the scheduler has looked
@@ -70,8 +101,7 @@ func (w *stopwatch) resume(task *sched.Task) {
 	}
 	w.since = int64(time.Since(w.began))
 	if task == nil {
-		w.went = w.since
-		w.base()
+		w.begin()
 	}
 }
 

@@ -129,7 +129,7 @@ class Client:
         self.cause = INFINITY
         return data(1, instant(1, now) + instant(2, floor) + instant(3, self.next_event) + number(4, self.handled))
 
-    def advance(self, time, messages, computed, cpu):
+    def advance(self, time, messages, computed, cpu, core_wait):
         self.check()
         if time < self.now[0]:
             raise Failure("time-regress")
@@ -138,10 +138,10 @@ class Client:
             self.promised = max(self.promised, want)
         if self.reach(want, messages) < self.granted:
             report = self.report(self.now if messages else want, want)
-            self.out.append((ADVANCE, report + number(2, computed)))
+            self.out.append((ADVANCE, report + number(2, computed) + number(3, cpu) + number(4, core_wait)))
         else:
             report = self.report(self.now, want)
-            self.out.append((POLL_WAIT, report + instant(2, want) + number(3, int(messages)) + number(4, computed) + number(5, cpu)))
+            self.out.append((POLL_WAIT, report + instant(2, want) + number(3, int(messages)) + number(4, computed) + number(5, cpu) + number(6, core_wait)))
             while self.reach(want, messages) >= self.granted != self.until:
                 yield
                 self.check()
@@ -226,8 +226,8 @@ class Player:
             "subscription": lambda: client.subscription(c.get("channel", "")),
             "reaction": lambda: client.set_reaction(c["for"]),
             "join": lambda: client.join(c.get("name", "") + "x" * pad, c.get("token", "")),
-            "step": lambda: client.advance(time, False, c.get("computed", 0), c.get("cpu", 0)),
-            "next": lambda: client.advance(time, True, c.get("computed", 0), c.get("cpu", 0)),
+            "step": lambda: client.advance(time, False, c.get("computed", 0), c.get("cpu", 0), c.get("core_wait", 0)),
+            "next": lambda: client.advance(time, True, c.get("computed", 0), c.get("cpu", 0), c.get("core_wait", 0)),
             "publish": lambda: client.publish(c["channel"], payload + bytes(pad)),
             "promise": lambda: client.promise(time),
             "result": lambda: client.set_result(payload.decode() + "x" * pad),
@@ -287,7 +287,7 @@ def merged(packets):
     for kind, body in packets:
         if kind == ADVANCE and left and left[-1][0] == ADVANCE:
             now, before = dict(fields(body)), dict(fields(left.pop()[1]))
-            body = data(1, now[1]) + number(2, now.get(2, 0) + before.get(2, 0)) + number(3, now.get(3, 0) + before.get(3, 0))
+            body = data(1, now[1]) + b"".join(number(n, now.get(n, 0) + before.get(n, 0)) for n in (2, 3, 4))
         left.append((kind, body))
     return left
 

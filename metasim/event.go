@@ -21,9 +21,9 @@ type Report struct {
 
 	// Computed is the wall-clock time, in nanoseconds, that the client has computed since its last report, without the time
 	// that it waited; a very short time may be added to the next report instead. CPU is the processor time that its process
-	// took meanwhile, where the process has no other client. Zero: not known. Both are for analysis alone: the dispatcher
-	// ignores them, and no result may depend on them.
-	Computed, CPU int64
+	// took meanwhile, where the process has no other client. CoreWait is for how long the process was ready to compute in that time,
+	// and had no core. Zero: not known. All three are for analysis alone: the dispatcher ignores them, and no result may depend on them.
+	Computed, CPU, CoreWait int64
 }
 
 // Join makes a client of the scenario take part. Publications are channel names; Subscriptions are channel names or

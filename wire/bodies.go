@@ -100,6 +100,8 @@ func advance(m *metasim.Advance, b []byte) (same int, err error) {
 			w.computed = c.number()
 		case advanceCPU:
 			w.cpu = c.number()
+		case advanceCoreWait:
+			w.coreWait = c.number()
 		default:
 			c.unknown("NotifyAdvance")
 		}
@@ -112,7 +114,7 @@ func advance(m *metasim.Advance, b []byte) (same int, err error) {
 }
 
 func advanceWork(m *metasim.Advance, b []byte) error {
-	return work(&m.Report, b, advanceComputed, advanceCPU)
+	return work(&m.Report, b, advanceComputed)
 }
 
 func pollWait(m *metasim.PollWait, b []byte) (same int, err error) {
@@ -132,6 +134,8 @@ func pollWait(m *metasim.PollWait, b []byte) (same int, err error) {
 			w.computed = c.number()
 		case pollWaitCPU:
 			w.cpu = c.number()
+		case pollWaitCoreWait:
+			w.coreWait = c.number()
 		default:
 			c.unknown("PollWait")
 		}
@@ -144,7 +148,7 @@ func pollWait(m *metasim.PollWait, b []byte) (same int, err error) {
 }
 
 func pollWaitWork(m *metasim.PollWait, b []byte) error {
-	return work(&m.Report, b, pollWaitComputed, pollWaitCPU)
+	return work(&m.Report, b, pollWaitComputed)
 }
 
 func (d *bodyDecoder) leave(b []byte) (Body, error) {

@@ -23,7 +23,7 @@ func bodies(t *rapid.T) map[string]wire.Body {
 	payload := rapid.SliceOfN(rapid.Byte(), 1, 100).Draw(t, "payload")
 	report := metasim.Report{
 		Now: instant(t), NoSendBefore: instant(t), NextEvent: instant(t), Acked: number("acked"),
-		Computed: rapid.Int64Min(0).Draw(t, "computed"), CPU: rapid.Int64Min(0).Draw(t, "cpu"),
+		Computed: rapid.Int64Min(0).Draw(t, "computed"), CPU: rapid.Int64Min(0).Draw(t, "cpu"), CoreWait: rapid.Int64Min(0).Draw(t, "core wait"),
 	}
 	return map[string]wire.Body{
 		"Hello": wire.Hello{
@@ -31,7 +31,7 @@ func bodies(t *rapid.T) map[string]wire.Body {
 			Publications: names.Draw(t, "publications"), Subscriptions: names.Draw(t, "subscriptions"),
 			Reaction: instant(t).Time,
 		},
-		"Welcome":   wire.Welcome{Scenario: name("scenario"), Seed: number("seed"), Timed: rapid.Bool().Draw(t, "timed")},
+		"Welcome":   drawWelcome(t, name("scenario"), number("seed")),
 		"Start":     wire.Start{Until: instant(t)},
 		"Introduce": wire.Introduce{Client: metasim.ClientID(rapid.Uint32().Draw(t, "client")), Name: name("introduced")},
 		"Goodbye":   wire.Goodbye{},
@@ -189,4 +189,9 @@ func TestRefuseAlwaysArrives(t *testing.T) {
 	got, err := reader.Read()
 	require.NoError(t, err)
 	require.Equal(t, strings.Repeat("é", wire.MaxText/2-1), got[0].Body.(wire.Refuse).Text)
+}
+
+func drawWelcome(t *rapid.T, scenario string, seed uint64) wire.Welcome {
+	timed := rapid.IntRange(0, 2).Draw(t, "timed")
+	return wire.Welcome{Scenario: scenario, Seed: seed, Timed: timed > 0, CoreWait: timed > 1}
 }

@@ -228,12 +228,14 @@ const (
 	advanceReport   = 1<<3 | counted
 	advanceComputed = 2<<3 | varint
 	advanceCPU      = 3<<3 | varint
+	advanceCoreWait = 4<<3 | varint
 
 	pollWaitReport   = 1<<3 | counted
 	pollWaitWant     = 2<<3 | counted
 	pollWaitMessages = 3<<3 | varint
 	pollWaitComputed = 4<<3 | varint
 	pollWaitCPU      = 5<<3 | varint
+	pollWaitCoreWait = 6<<3 | varint
 
 	leaveNow    = 1<<3 | counted
 	leaveAcked  = 2<<3 | varint

@@ -117,13 +117,15 @@ func appendBody(b []byte, body Body) (tag byte, head, payload []byte, err error)
 	case *metasim.Advance:
 		b = appendReport(b, advanceReport, &m.Report)
 		b = appendNumber(b, advanceComputed, uint64(m.Computed))
-		return packetAdvance, appendNumber(b, advanceCPU, uint64(m.CPU)), nil, nil
+		b = appendNumber(b, advanceCPU, uint64(m.CPU))
+		return packetAdvance, appendNumber(b, advanceCoreWait, uint64(m.CoreWait)), nil, nil
 	case *metasim.PollWait:
 		b = appendReport(b, pollWaitReport, &m.Report)
 		b = appendInstant(b, pollWaitWant, m.Want)
 		b = appendNumber(b, pollWaitMessages, protowire.EncodeBool(m.Messages))
 		b = appendNumber(b, pollWaitComputed, uint64(m.Computed))
-		return packetPollWait, appendNumber(b, pollWaitCPU, uint64(m.CPU)), nil, nil
+		b = appendNumber(b, pollWaitCPU, uint64(m.CPU))
+		return packetPollWait, appendNumber(b, pollWaitCoreWait, uint64(m.CoreWait)), nil, nil
 	case *metasim.Leave:
 		b = appendInstant(b, leaveNow, m.Now)
 		b = appendNumber(b, leaveAcked, m.Acked)

@@ -34,7 +34,7 @@ func toProto(body Body) (byte, proto.Message) {
 			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction),
 		}
 	case Welcome:
-		return packetWelcome, &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed, Timed: b.Timed}
+		return packetWelcome, &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed, Timed: timed(b)}
 	case Start:
 		return packetStart, &wirepb.Start{Until: instantToProto(b.Until)}
 	case Introduce:
@@ -127,7 +127,7 @@ func fromProto(m proto.Message) (Body, error) {
 			Subscriptions: m.Subscriptions, Reaction: metasim.Time(m.Reaction),
 		}, nil
 	case *wirepb.Welcome:
-		return Welcome{Scenario: m.Scenario, Seed: m.Seed, Timed: m.Timed}, nil
+		return Welcome{Scenario: m.Scenario, Seed: m.Seed, Timed: m.Timed > 0, CoreWait: m.Timed >= timedCoreWait}, nil
 	case *wirepb.Start:
 		if err := checkKnown(m.Until); err != nil {
 			return nil, err
@@ -198,4 +198,18 @@ func field(b []byte, tag byte) (value []byte, ok bool) {
 	}
 	b = b[1+n:]
 	return b[:min(size, uint64(len(b)))], true
+}
+
+// timedCoreWait is the number in Welcome.timed of a server that knows core_wait. An older client takes it for a plain yes; an older server
+// says 1, and would refuse a report with a core_wait.
+const timedCoreWait = 2
+
+func timed(w Welcome) uint32 {
+	switch {
+	case w.CoreWait:
+		return timedCoreWait
+	case w.Timed:
+		return 1
+	}
+	return 0
 }

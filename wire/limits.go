@@ -92,11 +92,11 @@ func checkReport(r *metasim.Report) error {
 }
 
 func checkWork(r *metasim.Report) error {
-	if r.Computed|r.CPU >= 0 {
+	if r.Computed|r.CPU|r.CoreWait >= 0 {
 		return nil
 	}
-	return protocolError(fmt.Sprintf("a report of %dns computed and %dns of processor time", r.Computed, r.CPU),
-		"neither is negative", "leave out what is not known")
+	return protocolError(fmt.Sprintf("a report of %dns computed, %dns of processor time and %dns without a core", r.Computed, r.CPU, r.CoreWait),
+		"none of them is negative", "leave out what is not known")
 }
 
 func checkLeave(b *metasim.Leave) error {

@@ -38,8 +38,9 @@ func TestMalformedFrames(t *testing.T) {
 		{"unknown field", "0a04 2a020801", "a Goodbye with a field 1: this version knows no such field"},
 		{"unknown field of an instant", "0a06 4204 0a022001", "a Instant with a field 4"},
 		{"unknown field of a report", "0a06 4a04 0a022801", "a Report with a field 5"},
-		{"negative computing time", "0a0d 4a0b 10 ffffffffffffffffff01", "a report of -1ns computed and 0ns of processor time"},
-		{"negative processor time", "0a0d 520b 28 ffffffffffffffffff01", "a report of 0ns computed and -1ns of processor time"},
+		{"negative computing time", "0a0d 4a0b 10 ffffffffffffffffff01", "a report of -1ns computed, 0ns of processor time"},
+		{"negative processor time", "0a0d 520b 28 ffffffffffffffffff01", "a report of 0ns computed, -1ns of processor time"},
+		{"negative time without a core", "0a0d 520b 30 ffffffffffffffffff01", "0ns of processor time and -1ns without a core"},
 		{"instant beyond its report", "0a08 5206 0a02 0a02 1801", "a PollWait that cannot be read: a body is protobuf, its " +
 			"names are UTF-8 (2 bytes are announced where 0 follow)"},
 		{"tag of field 0", "0a04 4202 0200", "a PromiseNoSend that cannot be read"},

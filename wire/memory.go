@@ -120,9 +120,10 @@ func (l *repeatCache[T]) reclaim() {
 
 // rawWork holds the work fields of a report as they came.
 type rawWork struct {
-	computed, cpu uint64
-	began         bool
-	same          int // how many bytes come before the work; 0: another field comes after it
+	computed, cpu, coreWait uint64
+
+	began bool
+	same  int // how many bytes come before the work; 0: another field comes after it
 }
 
 // passed is called after each field. The fields with tag first and above are work.
@@ -137,20 +138,27 @@ func (w *rawWork) passed(c *cursor, first uint64) {
 	}
 }
 
-func (w *rawWork) put(r *metasim.Report) { r.Computed, r.CPU = int64(w.computed), int64(w.cpu) }
+func (w *rawWork) put(r *metasim.Report) {
+	r.Computed, r.CPU, r.CoreWait = int64(w.computed), int64(w.cpu), int64(w.coreWait)
+}
 
 var errNoWork = errors.New("not a field of work")
 
-// work sets the work of a report from the rest of its body. It fails if another field is there.
-func work(r *metasim.Report, b []byte, computed, cpu uint64) error {
+// The fields of work have numbers that follow one another.
+const nextTag = 1 << 3
+
+// work sets the work of a report from the rest of its body, whose first field has the tag computed. It fails if another field is there.
+func work(r *metasim.Report, b []byte, computed uint64) error {
 	var w rawWork
 	c := read(b, "Report")
 	for c.more() {
 		switch c.tag {
 		case computed:
 			w.computed = c.number()
-		case cpu:
+		case computed + nextTag:
 			w.cpu = c.number()
+		case computed + 2*nextTag:
+			w.coreWait = c.number()
 		default:
 			c.fail(errNoWork)
 		}

@@ -98,7 +98,14 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction),
 		}}
 	case wire.Welcome:
-		twin.Body = &wirepb.Packet_Welcome{Welcome: &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed, Timed: b.Timed}}
+		welcome := &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed}
+		if b.Timed {
+			welcome.Timed = 1
+		}
+		if b.CoreWait {
+			welcome.Timed = 2
+		}
+		twin.Body = &wirepb.Packet_Welcome{Welcome: welcome}
 	case wire.Start:
 		twin.Body = &wirepb.Packet_Start{Start: &wirepb.Start{Until: instantTwin(b.Until)}}
 	case wire.Introduce:
@@ -119,12 +126,12 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 		}}
 	case *metasim.Advance:
 		twin.Body = &wirepb.Packet_NotifyAdvance{NotifyAdvance: &wirepb.NotifyAdvance{
-			Report: reportTwin(b.Report), Computed: b.Computed, Cpu: b.CPU,
+			Report: reportTwin(b.Report), Computed: b.Computed, Cpu: b.CPU, CoreWait: b.CoreWait,
 		}}
 	case *metasim.PollWait:
 		twin.Body = &wirepb.Packet_PollWait{PollWait: &wirepb.PollWait{
 			Report: reportTwin(b.Report), Want: instantTwin(b.Want), Messages: b.Messages,
-			Computed: b.Computed, Cpu: b.CPU,
+			Computed: b.Computed, Cpu: b.CPU, CoreWait: b.CoreWait,
 		}}
 	case *metasim.Leave:
 		twin.Body = &wirepb.Packet_Leave{Leave: &wirepb.Leave{
@@ -154,7 +161,7 @@ func instantTwin(i metasim.Instant) *wirepb.Instant {
 }
 
 func reportTwin(r metasim.Report) *wirepb.Report {
-	if r.Computed, r.CPU = 0, 0; r == (metasim.Report{}) {
+	if r.Computed, r.CPU, r.CoreWait = 0, 0, 0; r == (metasim.Report{}) {
 		return nil
 	}
 	return &wirepb.Report{
@@ -175,10 +182,10 @@ func decodeTwin(field protowire.Number, b []byte) (wire.Body, error) {
 		body = &metasim.Promise{NoSendBefore: p.instant(parse(&p, b, new(wirepb.PromiseNoSend)).NoSendBefore)}
 	case 9:
 		m := parse(&p, b, new(wirepb.NotifyAdvance))
-		body = &metasim.Advance{Report: p.worked(m.Report, m.Computed, m.Cpu)}
+		body = &metasim.Advance{Report: p.worked(m.Report, m.Computed, m.Cpu, m.CoreWait)}
 	case 10:
 		m := parse(&p, b, new(wirepb.PollWait))
-		body = &metasim.PollWait{Report: p.worked(m.Report, m.Computed, m.Cpu), Want: p.instant(m.Want), Messages: m.Messages}
+		body = &metasim.PollWait{Report: p.worked(m.Report, m.Computed, m.Cpu, m.CoreWait), Want: p.instant(m.Want), Messages: m.Messages}
 	case 11:
 		m := parse(&p, b, new(wirepb.Leave))
 		body = &metasim.Leave{Now: p.instant(m.Now), Acked: m.Acked, Result: m.Result}
@@ -222,9 +229,9 @@ func (p *strict) instant(m *wirepb.Instant) metasim.Instant {
 	return metasim.Instant{Time: metasim.Time(m.GetTime()), Step: uint32(m.GetStep())}
 }
 
-func (p *strict) worked(m *wirepb.Report, computed, cpu int64) metasim.Report {
+func (p *strict) worked(m *wirepb.Report, computed, cpu, coreWait int64) metasim.Report {
 	r := p.report(m)
-	r.Computed, r.CPU = computed, cpu
+	r.Computed, r.CPU, r.CoreWait = computed, cpu, coreWait
 	return r
 }
 

@@ -56,6 +56,7 @@ type Welcome struct {
 	Scenario string
 	Seed     uint64
 	Timed    bool // the member's reports are to say how long it computed
+	CoreWait bool // and how long its process waited for a core; only if Timed
 }
 
 // Start says that all clients have joined: the member may initialize, and sends at the start instant. It comes once.

@@ -122,7 +122,7 @@ func story() []Entry {
 			&metasim.Authorize{To: 0, Until: metasim.At(5_500_000)},
 		}},
 		{5000, &metasim.Advance{Client: 0, Report: metasim.Report{Now: pong.Sent, NoSendBefore: pong.Sent,
-			NextEvent: late, Acked: 1, Computed: 700}}, nil},
+			NextEvent: late, Acked: 1, Computed: 700, CPU: 600, CoreWait: 50}}, nil},
 		{5100, &metasim.Send{Client: 0, Channel: "PONG", Sent: pong.Sent}, []metasim.Effect{
 			&metasim.Queue{To: 1, Message: due(pong, late)},
 		}},

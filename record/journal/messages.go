@@ -22,7 +22,7 @@ const (
 )
 
 // maxFields is how many fields a row has at most: room for them is on the stack.
-const maxFields = 9
+const maxFields = 10
 
 // eventRow returns the row of an event, and its field number in a Record: 0 for a type that is no event of metasim. It appends the fields
 // to room.
@@ -38,10 +38,10 @@ func eventRow(ev metasim.Event, room []any) (num protowire.Number, name string, 
 		return promiseField, "a Promise", append(room, &ev.Client, &ev.NoSendBefore)
 	case *metasim.Advance:
 		return advanceField, "an Advance", append(room, &ev.Client, &ev.Now, &ev.NoSendBefore, &ev.NextEvent, &ev.Acked,
-			&ev.Computed, &ev.CPU)
+			&ev.Computed, &ev.CPU, &ev.CoreWait)
 	case *metasim.PollWait:
 		return pollWaitField, "a PollWait", append(room, &ev.Client, &ev.Now, &ev.NoSendBefore, &ev.NextEvent, &ev.Acked,
-			&ev.Want, &ev.Messages, &ev.Computed, &ev.CPU)
+			&ev.Want, &ev.Messages, &ev.Computed, &ev.CPU, &ev.CoreWait)
 	case *metasim.Leave:
 		return leaveField, "a Leave", append(room, &ev.Client, &ev.Now, &ev.Acked, &ev.Result, &ev.Cut)
 	case *metasim.Permit:

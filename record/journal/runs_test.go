@@ -75,7 +75,7 @@ func (w *world) number() uint64 { return rapid.Uint64().Draw(w.t, "number") }
 
 func (w *world) report() metasim.Report {
 	return metasim.Report{Now: w.instant(), NoSendBefore: w.instant(), NextEvent: w.instant(), Acked: w.number(),
-		Computed: int64(w.number()), CPU: int64(w.number())}
+		Computed: int64(w.number()), CPU: int64(w.number()), CoreWait: int64(w.number())}
 }
 
 // event draws an event, or nil for a Settle.

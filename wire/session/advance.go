@@ -67,10 +67,12 @@ func (c *Client) next() metasim.Instant {
 	return c.goal.want
 }
 
+// Work is what a client has measured since its last report, as in metasim.Report. The zero value: it measures nothing.
+type Work struct{ Computed, CPU, CoreWait int64 }
+
 // GoOn puts the report of a client that is Authorized. It makes the Outbound urgent if the report may help another client.
-// computed is how long the client has computed since the last report, in nanoseconds; 0 if it is not known.
-func (c *Client) GoOn(computed int64) {
-	c.Report(computed)
+func (c *Client) GoOn(w Work) {
+	c.Report(w)
 	if Helps(c.next(), c.quiet) {
 		c.quiet = metasim.Infinity // once is enough
 		c.out.urgent = true
@@ -78,18 +80,17 @@ func (c *Client) GoOn(computed int64) {
 }
 
 // Report is GoOn for a client that reports again at the same instant. Its report is never urgent.
-func (c *Client) Report(computed int64) {
+func (c *Client) Report(w Work) {
 	r := c.report(c.goal.now, c.goal.want)
-	r.Computed = computed
+	r.Computed, r.CPU, r.CoreWait = w.Computed, w.CPU, w.CoreWait
 	c.out.advance(r)
 }
 
-// Wait puts the report of a client that waits until it is Answered. cpu is the processor time that its process took
-// while it computed, in nanoseconds; 0 if it is not known.
-func (c *Client) Wait(computed, cpu int64) {
+// Wait puts the report of a client that waits until it is Answered.
+func (c *Client) Wait(w Work) {
 	poll := c.out.ask()
 	poll.Report = c.report(c.now, c.goal.want)
-	poll.Computed, poll.CPU = computed, cpu
+	poll.Computed, poll.CPU, poll.CoreWait = w.Computed, w.CPU, w.CoreWait
 	poll.Want, poll.Messages = c.goal.want, c.goal.messages
 }
 

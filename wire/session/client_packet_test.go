@@ -153,7 +153,7 @@ func fieldsOf(p wire.Packet) object {
 		return o.with("version", uint64(b.Version)).with("name", b.Name).with("token", b.Token).
 			with("publications", b.Publications).with("subscriptions", b.Subscriptions).with("reaction", uint64(b.Reaction))
 	case wire.Welcome:
-		return o.with("scenario", b.Scenario).with("seed", b.Seed).with("timed", b.Timed)
+		return o.with("scenario", b.Scenario).with("seed", b.Seed).with("timed", b.Timed).with("core_wait", b.CoreWait)
 	case wire.Start:
 		return o.with("until", instant(b.Until))
 	case wire.Introduce:
@@ -185,7 +185,7 @@ func fieldsOf(p wire.Packet) object {
 func reported(o object, r metasim.Report) object {
 	return append(o.with("now", instant(r.Now)).with("no_send_before", instant(r.NoSendBefore)).
 		with("next_event", instant(r.NextEvent)), field{"acked", r.Acked}).
-		with("computed", uint64(r.Computed)).with("cpu", uint64(r.CPU))
+		with("computed", uint64(r.Computed)).with("cpu", uint64(r.CPU)).with("core_wait", uint64(r.CoreWait))
 }
 
 // arguments are the key=value words of a command.
@@ -237,7 +237,7 @@ func parsePacket(kind string, from arguments) (wire.Packet, error) {
 	p := wire.Packet{Member: uint32(r.number("member"))}
 	switch kind {
 	case "Welcome":
-		p.Body = wire.Welcome{Scenario: r.text("scenario"), Seed: r.number("seed"), Timed: r.Flag("timed")}
+		p.Body = wire.Welcome{Scenario: r.text("scenario"), Seed: r.number("seed"), Timed: r.Flag("timed"), CoreWait: r.Flag("core_wait")}
 	case "Start":
 		p.Body = wire.Start{Until: r.instant("until")}
 	case "Introduce":

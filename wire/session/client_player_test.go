@@ -26,9 +26,11 @@ type call struct {
 	For     int64    `json:"for,omitempty"`     // reaction, after, every; clock: nanoseconds
 	Do      *call    `json:"do,omitempty"`      // on: what the handler does
 
-	// step, next: for how long the client has computed since its last report, in nanoseconds, and the processor time.
+	// step, next: for how long the client has computed since its last report, in nanoseconds, the processor time, and for how long it
+	// waited for a core.
 	Computed int64 `json:"computed,omitempty"`
 	CPU      int64 `json:"cpu,omitempty"`
+	CoreWait int64 `json:"core_wait,omitempty"`
 }
 
 // A connection carries the clients of a story, as a shell does. It has no socket, and its clock moves only where the story
@@ -52,10 +54,10 @@ type player struct {
 	doing    string // the call that has not returned: join, step, next, run or leave
 	do       map[string][]call
 	timers   map[string]*session.Timer
-	waits    bool // in Run
-	runs     bool // in Run, or in what a handler of Run does
-	acts     bool // in a handler
-	computed [2]int64
+	waits    bool         // in Run
+	runs     bool         // in Run, or in what a handler of Run does
+	acts     bool         // in a handler
+	work     session.Work // of the call at hand
 }
 
 func newConnection() *connection {
@@ -193,17 +195,17 @@ func (m *player) perform(c call) error {
 	case "stop":
 		m.timers[c.Name].Stop()
 	case "step":
-		m.computed = [2]int64{c.Computed, c.CPU}
+		m.work = session.Work{Computed: c.Computed, CPU: c.CPU, CoreWait: c.CoreWait}
 		m.begins(c.Call, m.rules.BeginStep(at.Time))
 		return nil
 	case "next":
-		m.computed = [2]int64{c.Computed, c.CPU}
+		m.work = session.Work{Computed: c.Computed, CPU: c.CPU, CoreWait: c.CoreWait}
 		m.begins(c.Call, m.rules.BeginNext(at.Time))
 		return nil
 	case "run":
 		m.rules.BeginRun()
 		if m.rules.Running() && m.rules.Authorized() {
-			m.rules.Report(0)
+			m.rules.Report(session.Work{})
 		}
 		m.doing, m.runs = "run", true
 	case "leave":
@@ -236,11 +238,11 @@ func (m *player) begins(what string, err error) {
 // report says that the client goes on, or that it waits.
 func (m *player) report() {
 	if !m.rules.Authorized() {
-		m.rules.Wait(m.computed[0], m.computed[1])
+		m.rules.Wait(m.work)
 		m.write()
 		return
 	}
-	m.rules.GoOn(m.computed[0])
+	m.rules.GoOn(m.work)
 	if !m.writeUrgent() {
 		m.out.Keep(m.conn.clock)
 	}

@@ -16,7 +16,7 @@ func (m *player) run() {
 			m.begins("leave", m.rules.Leave())
 			m.write()
 		default:
-			m.rules.Wait(0, 0)
+			m.rules.Wait(session.Work{})
 			m.waits = true
 			m.write()
 			return

@@ -177,7 +177,7 @@ func parseCall(name string, c *script.Command) (call, error) {
 		r.fail(err)
 		parsed.At = &at
 	}
-	parsed.Computed, parsed.CPU = int64(r.number("computed")), int64(r.number("cpu"))
+	parsed.Computed, parsed.CPU, parsed.CoreWait = int64(r.number("computed")), int64(r.number("cpu")), int64(r.number("core_wait"))
 	parsed.Token, parsed.Size, parsed.Payload = r.text("token"), int(r.number("size")), payload(r.text("payload"))
 	return parsed, r.err
 }

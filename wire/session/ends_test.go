@@ -266,11 +266,11 @@ func (cl *endClient) say(err error) {
 // advance goes on, or waits.
 func (cl *endClient) advance() {
 	if cl.Authorized() {
-		cl.GoOn(0)
+		cl.GoOn(session.Work{})
 		cl.arrive()
 		return
 	}
-	cl.Wait(0, 0)
+	cl.Wait(session.Work{})
 	cl.waiting = true
 	cl.write()
 }

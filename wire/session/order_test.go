@@ -170,14 +170,14 @@ func (l *line) run() {
 		require.True(l.world.t, l.Running())
 		l.EndInstant()
 		if l.Authorized() {
-			l.GoOn(0)
+			l.GoOn(session.Work{})
 		}
 	}
 	if l.AtEnd() {
 		require.NoError(l.world.t, l.Leave())
 		return
 	}
-	l.Wait(0, 0)
+	l.Wait(session.Work{})
 	l.waiting = true
 }
 

@@ -31,6 +31,7 @@ func Helps(next, quiet metasim.Instant) bool { return quiet.Before(next) }
 func Merge(earlier, later metasim.Report) metasim.Report {
 	later.Computed += earlier.Computed
 	later.CPU += earlier.CPU
+	later.CoreWait += earlier.CoreWait
 	return later
 }
 

@@ -31,7 +31,7 @@ func (c *Client) Receive(in *Inbound) error {
 func (c *Client) take(body wire.Body) error {
 	switch b := body.(type) {
 	case wire.Welcome:
-		c.timed = b.Timed
+		c.timed, c.coreWait = b.Timed, b.CoreWait
 	case wire.Start:
 		c.started, c.until = true, b.Until
 		c.reported.cause = metasim.Infinity
@@ -110,6 +110,9 @@ func (c *Client) Started() bool { return c.started }
 
 // Timed reports whether the server wants to know for how long the client computes.
 func (c *Client) Timed() bool { return c.timed }
+
+// CoreWait reports whether the server also wants to know for how long the client's process waited for a core.
+func (c *Client) CoreWait() bool { return c.coreWait }
 
 // Name returns the name under which the client takes part.
 func (c *Client) Name() string { return c.name }

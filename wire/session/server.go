@@ -262,7 +262,7 @@ func (m *member) put(body wire.Body) {
 func (s *Server) Answer(ev metasim.Event) metasim.Event {
 	switch ev := ev.(type) {
 	case *metasim.Join:
-		s.members[ev.Client].put(wire.Welcome{Scenario: s.config.Scenario, Seed: s.config.Seed, Timed: s.config.Timed})
+		s.members[ev.Client].put(wire.Welcome{Scenario: s.config.Scenario, Seed: s.config.Seed, Timed: s.config.Timed, CoreWait: s.config.Timed})
 		if s.joined++; s.Started() {
 			return &metasim.Begin{}
 		}

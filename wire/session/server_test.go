@@ -74,9 +74,9 @@ func TestClientAllocatesNothing(t *testing.T) {
 		now++
 		err := c.BeginStep(now)
 		if c.Authorized() {
-			c.GoOn(0)
+			c.GoOn(session.Work{})
 		} else {
-			c.Wait(0, 0)
+			c.Wait(session.Work{})
 			deliver.Message.Due, authorize.Until = metasim.At(now), metasim.At(now+ahead)
 			receive(answer)
 		}

@@ -32,10 +32,11 @@ type Client struct {
 	reaction      metasim.Time
 	out           *Outbound
 
-	started bool
-	timed   bool
-	err     error           // why the session is over: ErrLeft after a Leave
-	until   metasim.Instant // the end of the run, exclusive
+	started  bool
+	timed    bool
+	coreWait bool
+	err      error           // why the session is over: ErrLeft after a Leave
+	until    metasim.Instant // the end of the run, exclusive
 
 	now      metasim.Instant // of what the client did last
 	promise  metasim.Instant // the unconditional promise: the last Promise, or Step

@@ -575,7 +575,7 @@ type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Scenario      string                 `protobuf:"bytes,1,opt,name=scenario,proto3" json:"scenario,omitempty"`
 	Seed          uint64                 `protobuf:"varint,2,opt,name=seed,proto3" json:"seed,omitempty"`
-	Timed         bool                   `protobuf:"varint,3,opt,name=timed,proto3" json:"timed,omitempty"` // reports are to say how long the client computed
+	Timed         uint32                 `protobuf:"varint,3,opt,name=timed,proto3" json:"timed,omitempty"` // 1: reports are to say how long the client computed; 2: and core_wait
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -624,11 +624,11 @@ func (x *Welcome) GetSeed() uint64 {
 	return 0
 }
 
-func (x *Welcome) GetTimed() bool {
+func (x *Welcome) GetTimed() uint32 {
 	if x != nil {
 		return x.Timed
 	}
-	return false
+	return 0
 }
 
 type Start struct {
@@ -993,8 +993,9 @@ func (x *Report) GetAcked() uint64 {
 type NotifyAdvance struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Report        *Report                `protobuf:"bytes,1,opt,name=report,proto3" json:"report,omitempty"`
-	Computed      int64                  `protobuf:"varint,2,opt,name=computed,proto3" json:"computed,omitempty"` // real nanoseconds since the last report, waits left out; not negative
-	Cpu           int64                  `protobuf:"varint,3,opt,name=cpu,proto3" json:"cpu,omitempty"`           // nanoseconds of processor time meanwhile; not negative
+	Computed      int64                  `protobuf:"varint,2,opt,name=computed,proto3" json:"computed,omitempty"`                 // real nanoseconds since the last report, waits left out; not negative
+	Cpu           int64                  `protobuf:"varint,3,opt,name=cpu,proto3" json:"cpu,omitempty"`                           // nanoseconds of processor time meanwhile; not negative
+	CoreWait      int64                  `protobuf:"varint,4,opt,name=core_wait,json=coreWait,proto3" json:"core_wait,omitempty"` // for how many nanoseconds the process was ready meanwhile, and had no core; not negative
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1050,6 +1051,13 @@ func (x *NotifyAdvance) GetCpu() int64 {
 	return 0
 }
 
+func (x *NotifyAdvance) GetCoreWait() int64 {
+	if x != nil {
+		return x.CoreWait
+	}
+	return 0
+}
+
 type PollWait struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Report        *Report                `protobuf:"bytes,1,opt,name=report,proto3" json:"report,omitempty"`
@@ -1057,6 +1065,7 @@ type PollWait struct {
 	Messages      bool                   `protobuf:"varint,3,opt,name=messages,proto3" json:"messages,omitempty"`
 	Computed      int64                  `protobuf:"varint,4,opt,name=computed,proto3" json:"computed,omitempty"` // as in NotifyAdvance
 	Cpu           int64                  `protobuf:"varint,5,opt,name=cpu,proto3" json:"cpu,omitempty"`
+	CoreWait      int64                  `protobuf:"varint,6,opt,name=core_wait,json=coreWait,proto3" json:"core_wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1122,6 +1131,13 @@ func (x *PollWait) GetComputed() int64 {
 func (x *PollWait) GetCpu() int64 {
 	if x != nil {
 		return x.Cpu
+	}
+	return 0
+}
+
+func (x *PollWait) GetCoreWait() int64 {
+	if x != nil {
+		return x.CoreWait
 	}
 	return 0
 }
@@ -1415,7 +1431,7 @@ const file_metasim_proto_rawDesc = "" +
 	"\aWelcome\x12\x1a\n" +
 	"\bscenario\x18\x01 \x01(\tR\bscenario\x12\x12\n" +
 	"\x04seed\x18\x02 \x01(\x04R\x04seed\x12\x14\n" +
-	"\x05timed\x18\x03 \x01(\bR\x05timed\"2\n" +
+	"\x05timed\x18\x03 \x01(\rR\x05timed\"2\n" +
 	"\x05Start\x12)\n" +
 	"\x05until\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x05until\"7\n" +
 	"\tIntroduce\x12\x16\n" +
@@ -1436,17 +1452,19 @@ const file_metasim_proto_rawDesc = "" +
 	"\x0eno_send_before\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\fnoSendBefore\x122\n" +
 	"\n" +
 	"next_event\x18\x03 \x01(\v2\x13.metasim.v2.InstantR\tnextEvent\x12\x14\n" +
-	"\x05acked\x18\x04 \x01(\x04R\x05acked\"i\n" +
+	"\x05acked\x18\x04 \x01(\x04R\x05acked\"\x86\x01\n" +
 	"\rNotifyAdvance\x12*\n" +
 	"\x06report\x18\x01 \x01(\v2\x12.metasim.v2.ReportR\x06report\x12\x1a\n" +
 	"\bcomputed\x18\x02 \x01(\x03R\bcomputed\x12\x10\n" +
-	"\x03cpu\x18\x03 \x01(\x03R\x03cpu\"\xa9\x01\n" +
+	"\x03cpu\x18\x03 \x01(\x03R\x03cpu\x12\x1b\n" +
+	"\tcore_wait\x18\x04 \x01(\x03R\bcoreWait\"\xc6\x01\n" +
 	"\bPollWait\x12*\n" +
 	"\x06report\x18\x01 \x01(\v2\x12.metasim.v2.ReportR\x06report\x12'\n" +
 	"\x04want\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\x04want\x12\x1a\n" +
 	"\bmessages\x18\x03 \x01(\bR\bmessages\x12\x1a\n" +
 	"\bcomputed\x18\x04 \x01(\x03R\bcomputed\x12\x10\n" +
-	"\x03cpu\x18\x05 \x01(\x03R\x03cpu\"\\\n" +
+	"\x03cpu\x18\x05 \x01(\x03R\x03cpu\x12\x1b\n" +
+	"\tcore_wait\x18\x06 \x01(\x03R\bcoreWait\"\\\n" +
 	"\x05Leave\x12%\n" +
 	"\x03now\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x03now\x12\x14\n" +
 	"\x05acked\x18\x02 \x01(\x04R\x05acked\x12\x16\n" +

@@ -565,8 +565,9 @@ type Advance struct {
 	NoSendBefore  *Instant               `protobuf:"bytes,3,opt,name=no_send_before,json=noSendBefore,proto3" json:"no_send_before,omitempty"`
 	NextEvent     *Instant               `protobuf:"bytes,4,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`
 	Acked         uint64                 `protobuf:"varint,5,opt,name=acked,proto3" json:"acked,omitempty"`
-	Computed      int64                  `protobuf:"varint,6,opt,name=computed,proto3" json:"computed,omitempty"` // real nanoseconds since the last report, waits left out
-	Cpu           int64                  `protobuf:"varint,7,opt,name=cpu,proto3" json:"cpu,omitempty"`           // nanoseconds of processor time meanwhile
+	Computed      int64                  `protobuf:"varint,6,opt,name=computed,proto3" json:"computed,omitempty"`                 // real nanoseconds since the last report, waits left out
+	Cpu           int64                  `protobuf:"varint,7,opt,name=cpu,proto3" json:"cpu,omitempty"`                           // nanoseconds of processor time meanwhile
+	CoreWait      int64                  `protobuf:"varint,8,opt,name=core_wait,json=coreWait,proto3" json:"core_wait,omitempty"` // nanoseconds in which the process was ready meanwhile, and had no core
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -650,6 +651,13 @@ func (x *Advance) GetCpu() int64 {
 	return 0
 }
 
+func (x *Advance) GetCoreWait() int64 {
+	if x != nil {
+		return x.CoreWait
+	}
+	return 0
+}
+
 type PollWait struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Client        uint32                 `protobuf:"varint,1,opt,name=client,proto3" json:"client,omitempty"`
@@ -661,6 +669,7 @@ type PollWait struct {
 	Messages      bool                   `protobuf:"varint,7,opt,name=messages,proto3" json:"messages,omitempty"`
 	Computed      int64                  `protobuf:"varint,8,opt,name=computed,proto3" json:"computed,omitempty"` // as in Advance
 	Cpu           int64                  `protobuf:"varint,9,opt,name=cpu,proto3" json:"cpu,omitempty"`
+	CoreWait      int64                  `protobuf:"varint,10,opt,name=core_wait,json=coreWait,proto3" json:"core_wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -754,6 +763,13 @@ func (x *PollWait) GetComputed() int64 {
 func (x *PollWait) GetCpu() int64 {
 	if x != nil {
 		return x.Cpu
+	}
+	return 0
+}
+
+func (x *PollWait) GetCoreWait() int64 {
+	if x != nil {
+		return x.CoreWait
 	}
 	return 0
 }
@@ -1676,7 +1692,7 @@ const file_record_journal_journalpb_journal_proto_rawDesc = "" +
 	"\apayload\x18\x04 \x01(\fR\apayload\"d\n" +
 	"\aPromise\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\rR\x06client\x12A\n" +
-	"\x0eno_send_before\x18\x02 \x01(\v2\x1b.metasim.journal.v1.InstantR\fnoSendBefore\"\x93\x02\n" +
+	"\x0eno_send_before\x18\x02 \x01(\v2\x1b.metasim.journal.v1.InstantR\fnoSendBefore\"\xb0\x02\n" +
 	"\aAdvance\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\rR\x06client\x12-\n" +
 	"\x03now\x18\x02 \x01(\v2\x1b.metasim.journal.v1.InstantR\x03now\x12A\n" +
@@ -1685,7 +1701,8 @@ const file_record_journal_journalpb_journal_proto_rawDesc = "" +
 	"next_event\x18\x04 \x01(\v2\x1b.metasim.journal.v1.InstantR\tnextEvent\x12\x14\n" +
 	"\x05acked\x18\x05 \x01(\x04R\x05acked\x12\x1a\n" +
 	"\bcomputed\x18\x06 \x01(\x03R\bcomputed\x12\x10\n" +
-	"\x03cpu\x18\a \x01(\x03R\x03cpu\"\xe1\x02\n" +
+	"\x03cpu\x18\a \x01(\x03R\x03cpu\x12\x1b\n" +
+	"\tcore_wait\x18\b \x01(\x03R\bcoreWait\"\xfe\x02\n" +
 	"\bPollWait\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\rR\x06client\x12-\n" +
 	"\x03now\x18\x02 \x01(\v2\x1b.metasim.journal.v1.InstantR\x03now\x12A\n" +
@@ -1696,7 +1713,9 @@ const file_record_journal_journalpb_journal_proto_rawDesc = "" +
 	"\x04want\x18\x06 \x01(\v2\x1b.metasim.journal.v1.InstantR\x04want\x12\x1a\n" +
 	"\bmessages\x18\a \x01(\bR\bmessages\x12\x1a\n" +
 	"\bcomputed\x18\b \x01(\x03R\bcomputed\x12\x10\n" +
-	"\x03cpu\x18\t \x01(\x03R\x03cpu\"\x8e\x01\n" +
+	"\x03cpu\x18\t \x01(\x03R\x03cpu\x12\x1b\n" +
+	"\tcore_wait\x18\n" +
+	" \x01(\x03R\bcoreWait\"\x8e\x01\n" +
 	"\x05Leave\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\rR\x06client\x12-\n" +
 	"\x03now\x18\x02 \x01(\v2\x1b.metasim.journal.v1.InstantR\x03now\x12\x14\n" +
