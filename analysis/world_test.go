@@ -25,6 +25,7 @@ type world struct {
 	timed    bool     // actors tell how long they computed
 	distinct bool     // no two clients ever hold a third alike
 	cores    int      // so many may compute at once, in turns, and tell the processor time that they took; 0: all
+	measured bool     // actors tell how long they waited for a core
 	busy     int
 	jobs     []job // wait for a core
 	d        *metasim.Dispatcher
@@ -50,7 +51,7 @@ type actor struct {
 	inbox               []metasim.Message
 	acked               uint64
 	computed            int64 // since it last told
-	cpu                 int64 // since it went on
+	cpu, waited         int64 // since it went on
 	told                bool
 	waiting             bool
 	left                bool
@@ -59,6 +60,7 @@ type actor struct {
 // An outcome is what an actor does at an instant: it computes, then sends, and sets its next timer.
 type outcome struct {
 	work  int64
+	sleep int64 // after that, without a core
 	sends []string
 	size  int          // of each payload
 	next  metasim.Time // 0: it keeps the one that it has
@@ -222,12 +224,21 @@ func (w *world) report(a *actor) metasim.Report {
 	}
 }
 
+// measure makes a report say how long an actor waited for a core, where actors tell that. They also tell it before they wait.
+func (w *world) measure(a *actor, r *metasim.Report) {
+	if w.measured {
+		r.CPU, r.CoreWait = max(1, a.cpu), max(1, a.waited)
+	}
+	a.cpu, a.waited = 0, 0
+}
+
 func (w *world) poll(wall int64, id metasim.ClientID) {
 	a := w.actors[id]
 	a.waiting = true
 	r := w.report(a)
 	if w.cores > 0 {
-		r.CPU, a.cpu = a.cpu, 0
+		r.CPU = a.cpu
+		w.measure(a, &r)
 	}
 	w.step(wall, &metasim.PollWait{Client: id, Report: r, Want: r.NextEvent, Messages: !a.steps})
 }
@@ -270,6 +281,8 @@ func (w *world) goOn(wall int64, id metasim.ClientID) {
 		})
 	}
 	w.compute(wall, d.work, func(end int64) {
+		a.waited += end - wall - d.work
+		end += d.sleep
 		a.computed += end - wall
 		a.cpu += d.work
 		w.at(end+w.flight, func() { w.done(end+w.flight, id, d) })
@@ -328,7 +341,11 @@ func (w *world) done(wall int64, id metasim.ClientID, d outcome) {
 	case next.Before(a.granted) && a.merges && len(d.sends) == 0:
 		w.at(wall, func() { w.goOn(wall, id) })
 	case next.Before(a.granted):
-		w.step(wall, &metasim.Advance{Client: id, Report: w.report(a)})
+		r := w.report(a)
+		if w.measured {
+			w.measure(a, &r)
+		}
+		w.step(wall, &metasim.Advance{Client: id, Report: r})
 		w.at(wall, func() { w.goOn(wall, id) })
 	default:
 		w.poll(wall, id)

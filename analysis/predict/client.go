@@ -125,13 +125,13 @@ func (c *clientModel) sends(k int32) int32 {
 	return n
 }
 
-// work returns how long the current acts take, in nanoseconds.
-func (c *clientModel) work() int64 {
-	var sum int64
+// work returns how long the current acts take with a core, and how long without one, in nanoseconds.
+func (c *clientModel) work() (computes, sleeps int64) {
 	for _, k := range c.acts {
-		sum += c.log.Acts[k].Work
+		a := &c.log.Acts[k]
+		computes, sleeps = computes+a.Work-a.Sleep, sleeps+a.Sleep
 	}
-	return int64(float64(sum) / c.speed)
+	return int64(float64(computes) / c.speed), int64(float64(sleeps) / c.speed)
 }
 
 // settle sets the timers and the promise that follow from the current acts.

@@ -35,7 +35,8 @@ const sharedBelow = 20_000
 
 // compute requests a core for the current acts of a client.
 func (s *simulator) compute(c *clientModel) {
-	r := cpuRequest{c, c.reading + c.work()}
+	computes, _ := c.work()
+	r := cpuRequest{c, c.reading + computes}
 	c.reading = 0
 	if c.shares = c.inside && r.took < sharedBelow; c.shares {
 		s.inLine.Push(r)

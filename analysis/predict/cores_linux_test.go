@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -46,4 +47,13 @@ func pin(t testing.TB, cpus *unix.CPUSet) {
 			require.NoError(t, err)
 		}
 	}
+}
+
+// processTime returns the processor time that this process has taken.
+func processTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0 // it is this process
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

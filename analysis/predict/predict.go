@@ -129,6 +129,7 @@ type clientModel struct {
 	unread  int   // messages that it has received and not read
 	reading int64 // what it costs to read what it has received, in nanoseconds
 	shares  bool  // it uses the shared worker
+	slept   bool  // during its acts: only the end of them needs a core
 }
 
 // inbound is what the server writes to a client at the end of a round.

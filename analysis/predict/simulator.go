@@ -124,7 +124,7 @@ func (s *simulator) start() {
 		if s.busy++; next.client == nil {
 			s.schedule(next.took, nil, func(s *simulator, _ *clientModel) { s.busy-- })
 		} else {
-			s.schedule(next.took, next.client, (*simulator).done)
+			s.schedule(next.took, next.client, (*simulator).computed)
 		}
 		from.Drop(1)
 	}
@@ -191,6 +191,19 @@ func (s *simulator) carryOut(effects []metasim.Effect) {
 	}
 }
 
+// computed lets a client that has computed its acts sleep for the rest of them, without a core.
+func (s *simulator) computed(c *clientModel) {
+	_, sleeps := c.work()
+	if sleeps == 0 || c.slept {
+		c.slept = false
+		s.done(c)
+		return
+	}
+	s.release(c)
+	c.slept, c.shares = true, false
+	s.schedule(sleeps, c, func(s *simulator, c *clientModel) { s.waiting.Push(cpuRequest{client: c}) })
+}
+
 // done ends the acts of a client that has computed them. The client goes on if it may, and writes if it must.
 func (s *simulator) done(c *clientModel) {
 	for _, k := range c.acts {
@@ -244,7 +257,8 @@ func (s *simulator) send(c *clientModel) {
 // goOn starts the next act of a client that has a core and keeps it.
 func (s *simulator) goOn(c *clientModel) {
 	c.act(c.next())
-	s.schedule(c.work(), c, (*simulator).done)
+	computes, _ := c.work()
+	s.schedule(computes, c, (*simulator).computed)
 }
 
 // resume wakes a client that waits, if it may go on.

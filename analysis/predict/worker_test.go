@@ -26,7 +26,10 @@ type worker struct {
 	first   bool          // it sends while it initializes
 	period  time.Duration // of its timer; 0: it only answers
 	send    int           // it sends once in so many periods
+	deaf    bool          // messages cost it nothing, and it answers none
 	rounds  int           // how much it computes for a message or a period
+	spin    time.Duration // for how long it does so, of processor time
+	sleep   time.Duration // how long it sleeps afterwards
 	promise bool          // it promises to send nothing until it does
 	after   time.Duration // its delay before an answer
 	declare bool          // it declares that delay as its reaction time
@@ -45,7 +48,10 @@ func work(args []string) error {
 	set.BoolVar(&w.first, "first", false, "it sends while it initializes")
 	set.DurationVar(&w.period, "period", 0, "the period of its timer")
 	set.IntVar(&w.send, "send", 1, "it sends once in so many periods")
+	set.BoolVar(&w.deaf, "deaf", false, "messages cost it nothing")
 	set.IntVar(&w.rounds, "rounds", 0, "how much it computes")
+	set.DurationVar(&w.spin, "spin", 0, "for how long it computes, of processor time")
+	set.DurationVar(&w.sleep, "sleep", 0, "how long it sleeps afterwards")
 	set.BoolVar(&w.promise, "promise", false, "it promises to send nothing until it does")
 	set.DurationVar(&w.after, "after", 0, "its delay before an answer")
 	set.BoolVar(&w.declare, "declare", false, "it declares that delay")
@@ -83,7 +89,10 @@ func (w *worker) run(ctx context.Context) (err error) {
 
 // hear computes, and answers the message unless it has a timer.
 func (w *worker) hear(m client.Message) {
-	compute(w.rounds)
+	if w.deaf {
+		return
+	}
+	w.act()
 	switch {
 	case w.pub == nil || w.period > 0:
 	case w.after == 0:
@@ -95,7 +104,7 @@ func (w *worker) hear(m client.Message) {
 
 // beat computes in each period.
 func (w *worker) beat() {
-	compute(w.rounds)
+	w.act()
 	if w.pub == nil {
 		return
 	}
@@ -113,6 +122,17 @@ func (w *worker) beat() {
 func (w *worker) publish(payload []byte) {
 	if err := w.pub.Publish(payload); err != nil {
 		fmt.Fprintln(os.Stderr, err) // and Run returns it
+	}
+}
+
+// act is what a message or a period costs.
+func (w *worker) act() {
+	compute(w.rounds)
+	for end := processTime() + w.spin; processTime() < end; {
+		compute(100)
+	}
+	if w.sleep > 0 {
+		<-time.After(w.sleep) // the work of the client, not a wait for something
 	}
 }
 

@@ -53,7 +53,9 @@ func TestWorkIsNoMoreThanCoresCanDo(t *testing.T) {
 				if last {
 					l.cpu, c.cpu = c.cpu, 0
 				}
-				c.work += c.waits.work(l, c.computed, crowded, running, cores)
+				work, asleep := c.waits.work(l, c.computed, crowded, running, cores)
+				require.LessOrEqual(t, asleep, work)
+				c.work += work
 				c.computed = 0
 			}
 		}
@@ -79,7 +81,8 @@ func TestCoreWaits(t *testing.T) {
 			if l.last = i == len(computed)-1; l.last {
 				l.cpu = cpu
 			}
-			work += w.work(l, c, crowded, running, 2)
+			did, _ := w.work(l, c, crowded, running, 2)
+			work += did
 		}
 		return work
 	}
@@ -98,6 +101,20 @@ func TestCoreWaits(t *testing.T) {
 		require.Equal(t, c.work, grant(&coreWaits{}, c.cpu, c.running, 1000), name)
 	}
 	w := &coreWaits{}
+	for name, c := range map[string]struct{ cpu, waited, work, asleep int64 }{
+		"it computed":                          {1000, 1, 1000, 0},
+		"it slept, and said so":                {10, 1, 999, 989},
+		"it slept, and waited for a core":      {10, 190, 810, 800},
+		"others had all cores":                 {1, 999, 1, 0},
+		"several threads waited":               {400, 5000, 400, 0},
+		"nobody knows whether it waited":       {250, 0, 250, 0},
+		"it took no core and nothing is known": {0, 0, 1000, 0},
+	} {
+		w := &coreWaits{}
+		work, asleep := w.work(lap{cpu: c.cpu, waited: c.waited, last: true}, 1000, 1000, 8, 2)
+		require.Equal(t, c.work, work, name)
+		require.Equal(t, c.asleep, asleep, name)
+	}
 	require.Equal(t, int64(800), grant(w, 500, 4, 800, 200), "the end of it comes too late")
 	require.Equal(t, int64(200), grant(w, 500, 4, 800, 200), "what was too much is paid back")
 	require.Equal(t, int64(500), grant(w, 500, 4, 800, 200), "now it is known how it goes")

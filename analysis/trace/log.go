@@ -47,7 +47,7 @@ func (t *tracer) record(ev metasim.Event, id metasim.ClientID) {
 		return
 	}
 	l.End = t.wall
-	c, worked := &l.Clients[id], t.clients[id].worked
+	c, worked := &l.Clients[id], t.clients[id].did
 	if c.waited && l.Timed && !c.Inside {
 		l.Answers = append(l.Answers, t.wall-t.clients[id].since)
 	}
@@ -55,33 +55,33 @@ func (t *tracer) record(ev metasim.Event, id metasim.ClientID) {
 	case *metasim.Join:
 		c.Join = *ev
 	case *metasim.Send:
-		worked -= t.infer(id, ev.Sent, worked)
-		t.act(id, ev.Sent).Work += worked
+		worked = t.infer(id, ev.Sent, worked)
+		t.act(id, ev.Sent).add(worked)
 		c.Sends = append(c.Sends, Send{t.channel(ev.Channel), uint32(len(ev.Payload))})
 		c.Acts[len(c.Acts)-1].Sends++
 	case *metasim.Advance:
-		worked -= t.infer(id, ev.Now, worked)
+		worked = t.infer(id, ev.Now, worked)
 		if n := len(c.Acts); n > 0 && c.Acts[n-1].At.Before(ev.Now) && !ev.Now.Before(ev.NextEvent) {
 			// A client that calls Step says here that its act at Now begins. Until now it did the act before.
 			last := &c.Acts[n-1]
-			last.Work += worked
-			last.Next, worked = ev.Now, 0
+			last.add(worked)
+			last.Next, worked = ev.Now, stint{}
 		}
 		a := t.act(id, ev.Now)
-		a.Work += worked
+		a.add(worked)
 		if a.Floor = metasim.Later(ev.Now, ev.NoSendBefore); ev.Now.Before(ev.NextEvent) {
 			a.Next = ev.NextEvent
 		}
 	case *metasim.PollWait:
-		worked -= t.infer(id, ev.Now, worked)
+		worked = t.infer(id, ev.Now, worked)
 		a := t.act(id, ev.Now)
-		a.Work += worked
+		a.add(worked)
 		a.Next, a.Floor = metasim.Later(ev.Want, ev.NextEvent), metasim.Later(ev.Now, ev.NoSendBefore)
 		c.Messages, c.waited = c.Messages || ev.Messages, true
 	case *metasim.Leave:
-		worked -= t.infer(id, ev.Now, worked)
+		worked = t.infer(id, ev.Now, worked)
 		c.waited = false // a client that learns that the run is over acts no more
-		t.act(id, ev.Now).Work += worked
+		t.act(id, ev.Now).add(worked)
 	}
 }
 
@@ -111,6 +111,9 @@ func (t *tracer) act(id metasim.ClientID, at metasim.Instant) *Act {
 	}
 	return &c.Acts[n]
 }
+
+// add adds what the client did to an act.
+func (a *Act) add(did stint) { a.Work, a.Sleep = a.Work+did.work, a.Sleep+did.asleep }
 
 // A client that goes on reports every instant at which it acts. But a later report replaces an earlier one that no other client needed yet.
 // So there may be more acts between two reported instants, and a run with shorter delays would see their reports. The tracer infers
@@ -166,12 +169,12 @@ func (l *lengths) within(d metasim.Time) int {
 	return int(min(float64(d)*l.count/l.sum-regular+0.5, float64(d-1), maxInferred))
 }
 
-// infer adds the acts that a client probably did between the last reported instant and this one. It returns their part of the work.
-func (t *tracer) infer(id metasim.ClientID, at metasim.Instant, worked int64) int64 {
+// infer adds the acts that a client probably did between the last reported instant and this one. It returns the rest of what the client did.
+func (t *tracer) infer(id metasim.ClientID, at metasim.Instant, did stint) stint {
 	c, me := &t.tl.Log.Clients[id], &t.clients[id]
 	n := len(c.Acts)
 	if n == 0 || !c.Acts[n-1].At.Before(at) {
-		return 0
+		return did
 	}
 	last := c.Acts[n-1]
 	c.steps.add(last.At, last.Next, c.waited)
@@ -183,11 +186,11 @@ func (t *tracer) infer(id metasim.ClientID, at metasim.Instant, worked int64) in
 		a.At = c.steps.known().after(last.At)
 	}
 	if !last.At.Before(a.At) || !a.At.Before(at) {
-		return 0
+		return did
 	}
 	rest := at.Time - a.At.Time
 	more := max(0, c.steps.known().within(rest))
-	a.Work = worked / int64(more+2)
+	a.Work, a.Sleep = did.work/int64(more+2), did.asleep/int64(more+2)
 	for i := range more + 1 {
 		if i > 0 {
 			a.At, a.Timed = metasim.At(at.Time-rest+rest*metasim.Time(i)/metasim.Time(more+1)), true
@@ -200,7 +203,9 @@ func (t *tracer) infer(id metasim.ClientID, at metasim.Instant, worked int64) in
 	}
 	c.waited = false
 	t.tl.Log.room -= more + 1
-	return a.Work * int64(more+1)
+	did.work -= a.Work * int64(more+1)
+	did.asleep -= a.Sleep * int64(more+1)
+	return did
 }
 
 // announce makes an instant the next timer of the last act. A client that calls Step also promises to send nothing before.

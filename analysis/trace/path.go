@@ -66,7 +66,8 @@ type permit struct {
 // longer than the wall-clock time that it took.
 func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 	c := &t.clients[id]
-	begin, computed, took := t.measure(c)
+	begin, did := t.measure(c)
+	took := did.work
 	reached := begin + took
 	c.now = metasim.Later(c.now, at)
 	next := clock{c.ideal + took, c.conservative + took, c.node}
@@ -100,10 +101,11 @@ func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 		c.since = reached
 		t.profile.work(begin, begin+took)
 	}
-	c.worked = took
+	c.did = did
 	totals := &t.tl.Totals.Clients[id]
 	totals.Work += took
-	totals.CoreWait += computed - took
+	totals.Asleep += did.asleep
+	totals.CoreWait += did.took - took
 	if c.grant >= 0 {
 		t.tl.Grants[c.grant].Work += took
 	}

@@ -179,6 +179,7 @@ type Totals struct {
 // ClientTotals are the sums of one client. Times are wall-clock nanoseconds, if not said otherwise.
 type ClientTotals struct {
 	Work, Blocked, CPU int64
+	Asleep             int64 // the part of Work that took no core: it slept, or waited for a device
 	CoreWait           int64 // waited for a core
 	Critical           int64 // its work on the conservative critical path
 	Grants             uint64
@@ -256,6 +257,7 @@ type Act struct {
 	Next  metasim.Instant // its next timer after the act
 	Floor metasim.Instant // its promise after the act
 	Work  int64           // in nanoseconds
+	Sleep int64           // the part of Work that took no core
 	Wall  int64           // when the dispatcher first learned of it
 	Sends int32           // its sends end at this index of ClientLog.Sends
 	Timed bool            // a timer caused it; otherwise the message Cause
@@ -313,7 +315,7 @@ type client struct {
 	heard   bool            // it has handled a message
 	heardAt metasim.Instant // the due instant of the last one
 	last    MessageID       // the last one
-	worked  int64           // how long it computed before its last event
+	did     stint           // before its last event
 }
 
 // A wait is a blocked interval of a client.

@@ -1,0 +1,129 @@
+package predict_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A known scenario is one whose wall-clock time follows from what its clients do, without a measurement.
+type known struct {
+	name    string
+	cores   int     // 0: it does not matter
+	ms      float64 // what it takes, in milliseconds
+	changes []knownChange
+}
+
+// A knownChange is a change, and what the run takes with it.
+type knownChange struct {
+	text string
+	ms   float64
+	base func(job) job // makes the change real
+}
+
+// knownScenarios are those of testdata/known, whose comments say why they take as long as they do.
+func knownScenarios() []known {
+	set := func(values ...string) func(job) job { return func(j job) job { return j.with(values...) } }
+	on := func(cores int) func(job) job { return func(j job) job { return j.on(cores) } }
+	with := func(pairs ...string) func(job) job {
+		return func(j job) job { j.text = strings.NewReplacer(pairs...).Replace(j.text); return j }
+	}
+	return []known{
+		{"sleepers", 0, 300, []knownChange{{"cores=1", 300, on(1)}, {"client(client-0).speed=5", 300, with()}}},
+		{"pairs", 0, 400, []knownChange{{"cores=1", 400, on(1)}, {"client(a0).speed=2", 400, with("-out, PING_0, -sleep, 2ms", "-out, PING_0, -sleep, 1ms")}}},
+		{"in-phase", 0, 300, []knownChange{
+			{"cores=1", 300, on(1)}, {"link(*->*).delay=1ms", 300, set("links=[{delay: 1ms}]")},
+			{"client(*).promise=all", 300, with("-sleep", "-promise, -sleep")},
+		}},
+		{"request-answer", 0, 300, []knownChange{
+			{"cores=1", 300, on(1)}, {"client(server).speed=3", 180, with("3ms", "1ms")},
+			{"link(server->asker).delay=20ms", 180, set("links=[{from: server, delay: 20ms}]")},
+		}},
+		{"ring-100us", 0, 200, []knownChange{
+			{"cores=1", 200, on(1)}, {"client(node-0).speed=2", 175, with("-out, HOP_1, -sleep, 1ms", "-out, HOP_1, -sleep, 500us")},
+			{"link(*->*).delay=1ms", 200, set("links=[{delay: 1ms}]", "until=200500us")},
+		}},
+		{"reaction", 0, 298, []knownChange{{"client(chair).reaction=0s", 398, with(", -declare", "")}, {"cores=1", 298, on(1)}}},
+		{"turns", 0, 398, []knownChange{
+			{"link(*->*).delay=10ms", 298, set("links=[{delay: 10ms}]")}, {"client(*).promise=all", 298, with("-sleep", "-promise, -sleep")},
+			{"cores=1", 398, on(1)},
+		}},
+		{"slow-one", 0, 300, []knownChange{
+			{"client(slow).speed=2", 150, with("10ms", "5ms")}, {"client(slow).speed=5", 60, with("10ms", "2ms")}, {"cores=1", 300, on(1)},
+		}},
+		{"pipeline", 0, 300, []knownChange{
+			{"client(middle).speed=5", 122, with("5ms", "1ms")}, {"client(sink).speed=2", 300, with("-sleep, 2ms", "-sleep, 1ms")},
+			{"link(*->*).delay=0s", 300, set("links=[{delay: 0s}]")},
+		}},
+		{"hub", 0, 240, []knownChange{
+			{"client(hub).speed=2", 120, with("-sleep, 1ms", "-sleep, 500us")}, {"link(*->hub).delay=10ms", 240, set("links=[{delay: 10ms}]", "until=614ms")},
+			{"cores=1", 240, on(1)},
+		}},
+		{"spin", 2, 240, []knownChange{{"cores=1", 480, on(1)}, {"client(*).speed=2", 120, with("3ms", "1.5ms")}}},
+		{"half", 2, 270, []knownChange{{"cores=1", 450, on(1)}}},
+		{"loop", 0, 300, []knownChange{
+			{"link(last->first).delay=20ms", 152, set("links=[{delay: 0s},{from: last, delay: 20ms}]")},
+			{"link(last->first).delay=30ms", 104, set("links=[{delay: 0s},{from: last, delay: 30ms}]")}, {"cores=1", 300, on(1)},
+		}},
+		{"logger", 0, 300, []knownChange{{"client(logger).speed=5", 61, with("5ms", "1ms")}, {"cores=1", 300, on(1)}}},
+		{"idle-core", 0, 160, []knownChange{{"cores=1", 160, on(1)}, {"client(spinner).speed=2", 160, with("-spin, 4ms", "-spin, 2ms")}}},
+		{"device", 0, 298, []knownChange{{"client(driver).promise=all", 298, with("'25', -sleep", "'25', -promise, -sleep")}}},
+	}
+}
+
+func (k known) job(t testing.TB) job {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "known", k.name+".metasim.yaml"))
+	require.NoError(t, err)
+	return job{scenario: k.name, text: string(text), transport: "unix", cores: k.cores}
+}
+
+// The table of docs/report.md whose answers are known by hand:
+//
+//	go test ./analysis/predict -run '^$' -bench KnownByHand -benchtime 1x -times 3
+//
+// It takes minutes, and needs a quiet machine. It fails if anything is more than 10 % off, or 20 % for clients that compute.
+func BenchmarkKnownByHand(b *testing.B) {
+	fmt.Println("| scenario | change | by hand | predicted | rerun |\n|---|---|---|---|---|")
+	for _, k := range knownScenarios() {
+		j := k.job(b)
+		dirs, was := repeat(b, j)
+		tolerance := 0.1
+		if strings.Contains(j.text, "-spin") {
+			tolerance = 0.2
+		}
+		say := func(change string, ms, predicted, rerun float64) {
+			mark := ""
+			if math.Abs(predicted/ms-1) > tolerance || math.Abs(rerun/ms-1) > tolerance {
+				mark = "**"
+				b.Errorf("%s %s: %.0f ms by hand, %.0f ms predicted, %.0f ms measured", k.name, change, ms, predicted, rerun)
+			}
+			fmt.Printf("| %s | %s | %.0f ms | %s%.0f ms%s | %.0f ms |\n", k.name, change, ms, mark, predicted, mark, rerun)
+		}
+		say("as it was", k.ms, was, was)
+		for _, c := range k.changes {
+			_, did := repeat(b, c.base(j))
+			var would []float64
+			for _, dir := range dirs {
+				would = append(would, 1000*predictWall(b, read(b, dir), c.text))
+			}
+			say("`"+c.text+"`", c.ms, median(would), did)
+		}
+	}
+}
+
+// repeat makes a run several times. It returns the directories, and the median of the milliseconds that it took.
+func repeat(t testing.TB, j job) (dirs []string, ms float64) {
+	t.Helper()
+	var all []float64
+	for range *times {
+		dir, _ := j.do(t)
+		dirs, all = append(dirs, dir), append(all, 1000*wall(read(t, dir)))
+	}
+	return dirs, median(all)
+}
