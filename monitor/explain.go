@@ -17,6 +17,8 @@ func (m *Monitor) explain(shot *server.Snapshot) (slowest string, chain []string
 	switch {
 	case shot.Over:
 		return "", nil
+	case shot.Record.Now:
+		return "", []string{forDisk(shot)}
 	case shot.Started && stops(shot) && shot.Halt.Still:
 		return "", []string{halted(shot)}
 	case shot.Started && stops(shot):
@@ -29,6 +31,12 @@ func (m *Monitor) explain(shot *server.Snapshot) (slowest string, chain []string
 		id = waits
 	}
 	return shot.Clients[m.slowest].Name, m.chain(shot, metasim.ClientID(id), m.examiner())
+}
+
+// forDisk says that the disk of a journal keeps everybody from going on.
+func forDisk(shot *server.Snapshot) string {
+	return fmt.Sprintf("the run at %v waits for the disk of its journal, since %s: it does not take what has happened", shot.Now,
+		span(shot.Wall-shot.Record.Since))
 }
 
 // explainAlone explains a run in which no client holds up others.

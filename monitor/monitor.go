@@ -67,6 +67,8 @@ type View struct {
 	Dropped   uint64 `json:"dropped"`
 	Grants    uint64 `json:"grants"`
 
+	DiskS float64 `json:"disk_s,omitempty"` // for how long the run has waited for the disk of its journal
+
 	Count    int            `json:"count"`    // clients
 	Matching int            `json:"matching"` // clients that match the filter
 	States   map[string]int `json:"states"`   // how many clients are in each state

@@ -54,7 +54,7 @@ func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
 		Scenario: shot.Scenario, Seed: shot.Seed, State: state(shot), WallS: (shot.Running - shot.Paused).Seconds(),
 		Now: instant(shot.Now), End: within(shot.End),
 		Sent: shot.Totals.Sent, Delivered: shot.Totals.Delivered, Dropped: shot.Totals.Dropped, Grants: shot.Grants,
-		Warnings: m.warned, Count: len(shot.Clients), States: map[string]int{}, Clients: make([]Client, len(shot.Clients)),
+		DiskS: shot.Record.Total.Seconds(), Warnings: m.warned, Count: len(shot.Clients), States: map[string]int{}, Clients: make([]Client, len(shot.Clients)),
 	}
 	if shot.Err != nil {
 		v.Error = shot.Err.Error()

@@ -31,6 +31,8 @@ func (m *Monitor) why(ctx context.Context, client string) ([]string, error) {
 		return nil, unknownClient(client, &shot)
 	case shot.Over:
 		return []string{"the run is over"}, nil
+	case shot.Record.Now:
+		return []string{forDisk(&shot)}, nil
 	case id < 0:
 		m.View() // updates the blame
 		m.mu.Lock()

@@ -62,7 +62,7 @@ func (c *clients) start(ctx context.Context) {
 		case c.options.inside(g[0]):
 			err = c.startInside(ctx, g)
 		default:
-			err = c.startOutside(g)
+			err = c.startOutside(ctx, g)
 		}
 		if err != nil {
 			c.server.Fail(err)
@@ -134,7 +134,7 @@ func (c *clients) exited(names []string, how string) {
 }
 
 // startOutside starts a group as a process: a command of the scenario, or this program with built-in models.
-func (c *clients) startOutside(g group) error {
+func (c *clients) startOutside(ctx context.Context, g group) error {
 	argv, workDir, err := c.command(g)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (c *clients) startOutside(g group) error {
 	env := slices.Concat(c.options.Env, g[0].Env,
 		[]string{"METASIM_SERVER=" + c.listeners.outside.URL(), "METASIM_CLIENT=" + g[0].Name, "METASIM_TOKEN=" + c.listeners.token})
 	logs := c.dir.File("clients")
-	if err := os.MkdirAll(logs, 0o700); err != nil {
+	if err := onDisk(ctx, func() {}, func() error { return os.MkdirAll(logs, 0o700) }); err != nil {
 		return err
 	}
 	if c.supervisor == nil {
@@ -150,7 +150,7 @@ func (c *clients) startOutside(g group) error {
 			return fmt.Errorf("no client can be started: %w", err)
 		}
 	}
-	p, err := startProcess(c.supervisor, g.names(), argv, workDir, env, logs, c.scenario.OutputLimit)
+	p, err := startProcess(ctx, c.supervisor, g.names(), argv, workDir, env, logs, c.scenario.OutputLimit)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (l *loads) saturated(end metasim.Time) []Warning {
 		if behind := load.Free - end; behind > 0 {
 			text += fmt.Sprintf("; at %v the line is %v behind, with about %.0f messages", end, behind, float64(behind)/float64(load.Busy)*float64(load.Messages))
 		}
-		all = append(all, found{share, Warning{SaturatedLink, text + "; send less on it, or give it more bandwidth"}})
+		all = append(all, found{share, Warning{saturatedLink, text + "; send less on it, or give it more bandwidth"}})
 	}
 	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(b.share, a.share) })
 	var warnings []Warning

@@ -17,12 +17,16 @@ import (
 	"metasim/metasim"
 	"metasim/record/journal"
 	"metasim/scenarios"
+	"metasim/server"
 )
 
 // Two observers may watch a run: the record writes it to disk, the mirror shows it on a public LCM network.
 
 // version is the version of metasim.
 const version = "0.1.0"
+
+// The journal is written beside the run: the server waits for it without holding anybody up.
+var _ server.Deferred = (*journal.Writer)(nil)
 
 // A recorder writes what a run leaves on disk.
 type recorder struct {
@@ -70,8 +74,8 @@ func cpus() int {
 	return min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
 }
 
-// finish ends the record with the outcome of the run.
-func (r *recorder) finish(out *Outcome) error {
+// complete sets what the manifest says of the end.
+func (r *recorder) complete(out *Outcome) {
 	m := &r.manifest
 	m.Deterministic, m.OK, m.Error, m.Digests = out.Deterministic, out.OK, out.Error, out.Digests
 	m.Traffic = &journal.Traffic{
@@ -82,7 +86,11 @@ func (r *recorder) finish(out *Outcome) error {
 			m.Lost = out.Clients[i].Name
 		}
 	}
-	return errors.Join(r.closeJournal(), r.dir.WriteManifest(m))
+}
+
+// finish ends the record. It waits for the disk.
+func (r *recorder) finish() error {
+	return errors.Join(r.closeJournal(), r.dir.WriteManifest(&r.manifest))
 }
 
 func (r *recorder) closeJournal() error {

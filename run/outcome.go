@@ -19,7 +19,7 @@ func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outc
 		Scenario: scenario, Seed: seed, OK: r.Err == nil, Deterministic: r.Deterministic, Digests: digests(r),
 		EndNS: int64(r.Totals.End.Time), WallS: r.Wall.Seconds(), RunDir: dir, Err: r.Err,
 		Messages: Messages{r.Totals.Sent, r.Totals.Delivered, r.Totals.Dropped, r.Totals.Undelivered},
-		Traffic:  r.Traffic, Wakeups: r.Wakeups, MemoryBytes: r.Memory, HeldBytes: r.Held,
+		Traffic:  r.Traffic, Wakeups: r.Wakeups, MemoryBytes: r.Memory, HeldBytes: r.Held, DiskS: r.RecordWait.Seconds(),
 	}
 	if r.Err != nil {
 		o.Error = r.Err.Error()
@@ -33,6 +33,18 @@ func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outc
 		})
 	}
 	return o
+}
+
+// slowDiskPart: a run that waits for its disk for less than one part in slowDiskPart of its time is not warned of.
+const slowDiskPart = 20
+
+// disk says that the run waited for the disk of its journal, if that is worth a word.
+func (o *Outcome) disk() []Warning {
+	if o.DiskS == 0 || o.DiskS*slowDiskPart < o.WallS {
+		return nil
+	}
+	return []Warning{{slowDisk, fmt.Sprintf("the run waited %.1f s of its %.1f s for the disk of its journal; use a faster one with --out, or --no-journal",
+		o.DiskS, o.WallS)}}
 }
 
 // digests returns the three digests of a run.

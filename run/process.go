@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ type process struct {
 	stdout  string   // where its output is: see record/output
 	stderr  string
 	*supervisor.Process
+	output glance // of what it wrote
 }
 
 const (
@@ -40,10 +42,10 @@ const (
 
 // startProcess starts the process of some clients. The files of its output are in the directory logs, named after the first
 // client, with half of the limit each.
-func startProcess(k *supervisor.Supervisor, clients []string, argv []string, workDir string, env []string, logs string, limit int64) (*process, error) {
+func startProcess(ctx context.Context, k *supervisor.Supervisor, clients []string, argv []string, workDir string, env []string, logs string, limit int64) (*process, error) {
 	log := filepath.Join(logs, clients[0])
 	p := &process{clients: clients, stdout: log + ".stdout", stderr: log + ".stderr"}
-	started, err := k.Launch(supervisor.Program{
+	started, err := k.Launch(ctx, supervisor.Program{
 		Client: clients[0], Argv: argv, Dir: workDir, Env: environment(workDir, env), Stdout: p.stdout, Stderr: p.stderr, Limit: limit / 2,
 	})
 	if err != nil {
@@ -109,7 +111,9 @@ func (p *process) exit() string {
 }
 
 // lastOutput returns the last lines of a process that has ended: of its standard error, or of its output if that is empty.
-func (p *process) lastOutput() []string {
+func (p *process) lastOutput() []string { return p.output.take(p.readOutput) }
+
+func (p *process) readOutput() []string {
 	if lines := tail(p.stderr, lastLines); len(lines) > 0 {
 		return lines
 	}
@@ -118,16 +122,24 @@ func (p *process) lastOutput() []string {
 
 // lastLine returns the last line that a process wrote to either of its outputs; empty if there is none.
 func (p *process) lastLine() string {
+	if lines := p.output.take(p.readLine); len(lines) > 0 {
+		return strings.TrimSpace(lines[0])
+	}
+	return ""
+}
+
+// readLine reads that line.
+func (p *process) readLine() []string {
 	older, newer := p.stdout, p.stderr
 	if modified(older).After(modified(newer)) {
 		older, newer = newer, older
 	}
 	for _, file := range []string{newer, older} {
 		if lines := tail(file, 1); len(lines) > 0 {
-			return strings.TrimSpace(lines[0])
+			return lines
 		}
 	}
-	return ""
+	return nil
 }
 
 // modified returns when a file was last written to; zero if it cannot be read.

@@ -111,7 +111,8 @@ type Outcome struct {
 	// that had to be on their way at the same time may have taken more than the bound.
 	HeldBytes   int         `json:"held_bytes"`
 	MemoryBytes int         `json:"memory_bytes"`
-	Live        []string    `json:"live,omitempty"` // clients that took part in real time: a repetition may give another digest
+	DiskS       float64     `json:"disk_s,omitempty"` // for how long the run waited for the disk of its journal
+	Live        []string    `json:"live,omitempty"`   // clients that took part in real time: a repetition may give another digest
 	LCM         *LCMOutcome `json:"lcm,omitempty"`
 	// Warnings say what is probably not meant.
 	Warnings []Warning       `json:"warnings,omitempty"`
@@ -120,11 +121,14 @@ type Outcome struct {
 	Err error `json:"-"` // the cause of Error
 }
 
-// SaturatedLink is the kind of a Warning about a link that got more than it can carry. It is known at the end of a run only.
-const SaturatedLink = "saturated-link"
+// saturatedLink is the kind of a Warning about a link that got more than it can carry. It is known at the end of a run only.
+const saturatedLink = "saturated-link"
+
+// slowDisk is the kind of a Warning about a disk that kept the run from going on.
+const slowDisk = "slow-disk"
 
 // A Warning says in a sentence what is probably not meant in a run that may well be good. Kind is unused-subscription,
-// unheard-channel or SaturatedLink.
+// unheard-channel, slow-disk or saturated-link.
 type Warning struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`

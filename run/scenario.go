@@ -42,25 +42,39 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err != nil {
 		return nil, err
 	}
-	dir, err := makeDir(sc.Name, o.Out)
-	if err != nil {
+	r := &runner{scenario: sc, options: &o}
+	slow := func() { o.Log.Warn("the disk of the run directory does not answer; the run waits for it") }
+	if err := onDisk(ctx, slow, r.begin); err != nil {
 		return nil, err
 	}
-	r := &runner{scenario: sc, options: &o, dir: dir}
-	if r.record, err = newRecorder(dir, sc, &o); err != nil {
-		return nil, err
-	}
-	if err := r.open(ctx, table); err != nil {
-		return nil, errors.Join(err, r.record.abandon())
+	if err := onDisk(ctx, func() {}, func() error { return r.open(ctx, table) }); err != nil {
+		return nil, errors.Join(err, onDisk(ctx, slow, r.record.abandon))
 	}
 	out := r.serve(ctx)
-	var shown error
-	out.LCM, shown = closeMirror(r.mirror, sc, &o)
-	if err := errors.Join(shown, r.live.close(), r.listeners.close(), r.record.finish(out)); err != nil && out.OK {
+	r.record.complete(out)
+	shown := make(chan *LCMOutcome, 1)
+	err = onDisk(ctx, slow, func() error {
+		lcm, err := closeMirror(r.mirror, sc, &o)
+		shown <- lcm
+		return errors.Join(err, r.live.close(), r.listeners.close(), r.record.finish())
+	})
+	select {
+	case out.LCM = <-shown:
+	default: // the disk hangs
+	}
+	if err != nil && out.OK {
 		out.fail(err)
 	}
 	r.listeners.overflows(&o)
 	return out, nil
+}
+
+// begin makes the run directory, and says there that a run has begun.
+func (r *runner) begin() (err error) {
+	if r.dir, err = makeDir(r.scenario.Name, r.options.Out); err == nil {
+		r.record, err = newRecorder(r.dir, r.scenario, r.options)
+	}
+	return err
 }
 
 // makeDir makes the run directory.
@@ -165,7 +179,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	if out.OK && r.scenario.Until > 0 {
 		end = r.scenario.Until
 	}
-	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, r.loads.saturated(end))
+	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, out.disk(), r.loads.saturated(end))
 	if r.options.Strict && len(r.warnings) > 0 && out.OK { // it was over before
 		out.fail(strictError(r.warnings))
 	}

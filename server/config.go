@@ -54,11 +54,23 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// An Observer watches a run. The run waits for it, so it must not block for long.
+// An Observer watches a run. The run waits for it, so it must not block: what it has to write it writes later, and says so as a
+// Deferred.
 type Observer interface {
 	// Observe is given an event and its effects, or nil and the effects of a Settle. Both are valid until it returns. wall is
 	// the time since Serve was called, in nanoseconds.
 	Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error
+}
+
+// A Deferred observer writes on a goroutine of its own what it was given. While too much waits there, the run waits: nothing that clients
+// send is taken. See Config.Observers.
+type Deferred interface {
+	Observer
+	// Full reports whether too much waits, or returns why nothing can be written any more, which ends the run. Several goroutines
+	// may call it at once.
+	Full() (bool, error)
+	// Notify sets what is called, by any goroutine, each time that Full changes from true to false, or to an error.
+	Notify(changed func())
 }
 
 // DefaultStartTimeout is Config.StartTimeout where it is zero.

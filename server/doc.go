@@ -25,6 +25,7 @@
 //	lost.go        clients that are lost, peers that do not read
 //	dispatch.go    events to the dispatcher, effects to the sessions
 //	permission.go  how far the run may go
+//	record.go      observers that write later: the run waits for them, and nobody who has the turn
 //	timing.go      when each client did what
 //	mailbox.go     what waits for the next round
 //	connection.go  a connection, and what waits to be written to it

@@ -94,9 +94,13 @@ func (e *LostError) writeOutput(s *strings.Builder) {
 type StartError struct {
 	After   time.Duration // the limit
 	Missing []string      // clients that have not joined
+	Disk    bool          // the run waits for a disk that does not take its journal
 }
 
 func (e *StartError) Error() string {
+	if e.Disk {
+		return fmt.Sprintf("the run did not start within %v: the disk does not take its journal; see to the disk, or use another with --out", e.After)
+	}
 	names, verb := strings.Join(e.Missing[:min(8, len(e.Missing))], ", "), "has"
 	if more := len(e.Missing) - 8; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)

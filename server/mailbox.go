@@ -4,18 +4,22 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"metasim/metasim"
 	"metasim/wire"
 )
 
-// A mailbox gathers what comes while a goroutine has the turn. All of it is taken at once, as the next batch.
+// A mailbox gathers what comes while a goroutine has the turn, or while observers cannot take more. All of it is taken at once, as
+// the next batch.
 type mailbox struct {
-	waiting atomic.Int32  // len(items), to be read without the lock
+	waiting atomic.Int32  // how many items wait, to be read without the lock
 	woken   chan struct{} // the main loop waits for it
 
 	mu     sync.Mutex
 	room   sync.Cond
 	items  []item
-	taken  []item // what the last take returned: its memory is used again
+	taken  []item // what was taken: its memory is used again
+	rest   []item // the part of taken that was put back
+	bytes  int    // of the payloads of items
 	closed bool
 }
 
@@ -27,8 +31,11 @@ type item struct {
 	command func()
 }
 
-// maxMail is how many items may wait before a reader that brings more waits.
-const maxMail = 1 << 14
+// How many items may wait, and how many bytes of payloads, before a reader that brings more waits.
+const (
+	maxMail      = 1 << 14
+	maxMailBytes = 64 << 20
+)
 
 func newMailbox() *mailbox {
 	m := &mailbox{woken: make(chan struct{}, 1)}
@@ -39,18 +46,21 @@ func newMailbox() *mailbox {
 // put adds packets of a connection and, if err is not nil, its end. It waits for room. After close it does nothing.
 func (m *mailbox) put(from *connection, packets []wire.Packet, err error) {
 	m.mu.Lock()
-	for len(m.items) >= maxMail && !m.closed {
+	for (len(m.items) >= maxMail || m.bytes >= maxMailBytes) && !m.closed {
 		m.room.Wait()
 	}
 	if !m.closed {
 		for _, p := range packets {
 			m.items = append(m.items, item{from: from, packet: p.Keep()})
+			if send, ok := p.Body.(*metasim.Send); ok {
+				m.bytes += len(send.Payload)
+			}
 		}
 		if err != nil {
 			m.items = append(m.items, item{from: from, err: err})
 		}
 	}
-	m.waiting.Store(int32(len(m.items)))
+	m.count()
 	m.mu.Unlock()
 }
 
@@ -59,7 +69,7 @@ func (m *mailbox) post(command func()) {
 	m.mu.Lock()
 	if !m.closed {
 		m.items = append(m.items, item{command: command})
-		m.waiting.Store(int32(len(m.items)))
+		m.count()
 	}
 	m.mu.Unlock()
 	m.wake()
@@ -76,18 +86,32 @@ func (m *mailbox) wake() {
 // empty reports whether there is nothing to take.
 func (m *mailbox) empty() bool { return m.waiting.Load() == 0 }
 
-// take returns all that waits, until the next take.
-func (m *mailbox) take() []item {
+// count notes how many items wait.
+func (m *mailbox) count() { m.waiting.Store(int32(len(m.items) + len(m.rest))) }
+
+// take returns all that waits, or what was put back before. It is valid until the next take.
+func (m *mailbox) take() (items []item) {
 	if m.empty() {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	clear(m.taken)
-	m.items, m.taken = m.taken[:0], m.items
-	m.waiting.Store(0)
-	m.room.Broadcast()
-	return m.taken
+	if items, m.rest = m.rest, nil; len(items) == 0 {
+		clear(m.taken)
+		m.items, m.taken, m.bytes = m.taken[:0], m.items, 0
+		items = m.taken
+		m.room.Broadcast()
+	}
+	m.count()
+	return items
+}
+
+// putBack takes back the last part of what take returned: the next take returns that.
+func (m *mailbox) putBack(rest []item) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rest = rest
+	m.count()
 }
 
 // close drops what waits, and releases the goroutines that wait for room. The mailbox takes nothing any more.
@@ -95,7 +119,7 @@ func (m *mailbox) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
-	m.items = nil
-	m.waiting.Store(0)
+	m.items, m.rest = nil, nil
+	m.count()
 	m.room.Broadcast()
 }

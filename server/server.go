@@ -21,6 +21,7 @@ import (
 // A Server serves one run.
 type Server struct {
 	config     Config
+	records    []Deferred // of the observers
 	dispatcher *metasim.Dispatcher
 	ledger     *metasim.Ledger
 	log        *slog.Logger
@@ -102,6 +103,12 @@ func New(c Config) (*Server, error) {
 		session: sessions, timing: timing{clients: make([]clientTiming, len(d.Names()))}, permission: newPermission(c.Driven), held: metasim.NewHeldTimes(d),
 		reached: make(chan metasim.Reached, 1),
 	}
+	for _, o := range c.Observers {
+		if r, ok := o.(Deferred); ok {
+			s.records = append(s.records, r)
+			r.Notify(s.resumeRecord)
+		}
+	}
 	s.turn.Lock() // until Serve
 	return s, nil
 }
@@ -124,7 +131,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.turn.Unlock()
 	s.config.After(true)
 	close(s.over)
-	s.mail.close()
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()

@@ -24,6 +24,7 @@ type Snapshot struct {
 	Totals   metasim.Totals
 	Grants   uint64
 	Clients  []ClientSnapshot // in order of name
+	Record   RecordWait
 
 	Took time.Duration // for how long the snapshot kept the run from going on
 }
@@ -35,6 +36,13 @@ type Halt struct {
 	Still  bool            // everything permitted has happened, and all clients wait
 	Driver bool            // the driver has not allowed the run to come as far as Limit yet
 	Next   metasim.Instant // if Still: the earliest instant at which something is left to happen
+}
+
+// A RecordWait tells whether a run waits for an observer that writes too slowly, as a journal on a disk that hangs: see Deferred.
+type RecordWait struct {
+	Now   bool
+	Since time.Duration // in Snapshot.Wall; if Now
+	Total time.Duration // for how long it has waited so far
 }
 
 // A State is what a client does, as far as its server knows.
@@ -82,6 +90,7 @@ func (s *Server) Snapshot() Snapshot {
 		Over: s.ended, Err: s.err, Now: s.dispatcher.Now(), End: s.dispatcher.End(), Totals: s.ledger.Totals(), Clients: clients,
 		Halt: Halt{Paused: s.permission.pause != metasim.Infinity, Limit: s.permission.pause, Still: s.permission.still, Next: s.permission.next,
 			Driver: s.permission.driver.Before(s.permission.pause)},
+		Record: RecordWait{Now: s.timing.recordFull, Since: s.timing.recordSince, Total: s.timing.recordTimeAt(s.wall)},
 	}
 	shot.Reached = s.permission.reached(shot.Now.Time, s.wall)
 	if shot.Started {
@@ -212,6 +221,8 @@ type Result struct {
 	// Held is how many bytes the messages took at most that were sent and not handled, as metasim.Config.Memory counts them, and
 	// Memory the bound on it; 0 for none. What had to be on its way at one time may have taken more. It depends on real time.
 	Held, Memory int
+	// RecordWait is for how long the run waited for an observer: see Deferred.
+	RecordWait time.Duration
 }
 
 // A ClientResult is the result of one client. Clients are in order of name.
@@ -231,7 +242,7 @@ func (s *Server) Result() Result {
 	r := Result{
 		Err: s.err, Deterministic: !s.detached && !s.config.Live, Digest: s.ledger.Digest(),
 		SendsDigest: s.ledger.SendsDigest(), Totals: s.ledger.Totals(), Wakeups: s.wakeups,
-		Held: s.dispatcher.Held(), Memory: s.config.Core.Memory,
+		Held: s.dispatcher.Held(), Memory: s.config.Core.Memory, RecordWait: s.timing.recordTime,
 	}
 	for i, name := range s.dispatcher.Names() {
 		id := metasim.ClientID(i)

@@ -12,6 +12,10 @@ type timing struct {
 	start   time.Duration  // when all had joined
 	end     time.Duration  // when the run was over
 	heard   uint64         // packets of clients
+
+	recordFull  bool          // the run waits for an observer, see Deferred, since recordSince
+	recordSince time.Duration //
+	recordTime  time.Duration // for how long it has waited, without the wait that lasts
 }
 
 // clientTiming is when one client did what.
@@ -52,6 +56,7 @@ func (t *timing) hear(c *connection, ev metasim.Event, wall time.Duration) {
 // stop notes the end of the run.
 func (t *timing) stop(wall time.Duration, started bool) {
 	t.end = wall
+	t.recordWaits(false, wall)
 	for i := range t.clients {
 		a := &t.clients[i]
 		a.resumes(wall)
@@ -97,4 +102,25 @@ func (a *clientTiming) blockedFor(wall time.Duration) time.Duration {
 		return a.blocked + wall - a.since
 	}
 	return a.blocked
+}
+
+// recordWaits notes that the run begins, or ends, to wait for an observer.
+func (t *timing) recordWaits(full bool, wall time.Duration) {
+	t.recordTime = t.recordTimeAt(wall)
+	t.recordFull, t.recordSince = full, wall
+}
+
+// recordTimeAt is for how long the run has waited for observers so far.
+func (t *timing) recordTimeAt(wall time.Duration) time.Duration {
+	if t.recordFull {
+		return t.recordTime + wall - t.recordSince
+	}
+	return t.recordTime
+}
+
+// readClock reads the clock, unless the run is over.
+func (s *Server) readClock() {
+	if !s.ended {
+		s.wall = time.Since(s.began)
+	}
 }

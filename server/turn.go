@@ -24,13 +24,16 @@ const maxRounds = 8
 // receive takes what a connection brought: packets, or its end. inProcess says that the caller is the peer, which is
 // writing to the connection.
 func (s *Server) receive(c *connection, packets []wire.Packet, err error, inProcess bool) {
+	taken := false
 	if s.turn.TryLock() {
 		s.round(func() {
-			s.takeMail() // what the connection brought before comes first
-			s.take(c, packets, err)
+			if taken = s.takeMail(); taken { // what the connection brought before comes first
+				s.take(c, packets, err)
+			}
 		})
 		s.turn.Unlock()
-	} else {
+	}
+	if !taken {
 		s.mail.put(c, packets, err)
 	}
 	s.catchUp()
@@ -51,13 +54,23 @@ func (s *Server) do(f func()) bool {
 // catchUp takes mail that came while the turn was taken, after its holder had looked for mail.
 func (s *Server) catchUp() {
 	for range maxRounds {
-		if s.mail.empty() || !s.turn.TryLock() {
+		if s.mail.empty() || s.recordIsFull() || !s.turn.TryLock() {
 			return // the holder of the turn catches up after it
 		}
-		s.round(s.takeMail)
+		s.round(s.takeAll)
 		s.turn.Unlock()
 	}
 	s.mail.wake()
+}
+
+// resumeRecord goes on with what was left, when an observer has room again or has failed. It is done on a goroutine of its own, as the
+// main loop may run a client of this process that waits for room in the mailbox.
+func (s *Server) resumeRecord() {
+	s.mail.wake()
+	s.spawn(func() {
+		s.catchUp()
+		s.config.After(true)
+	})
 }
 
 // run is the main loop. It returns when the run is over. The caller has the turn, before and after.
@@ -72,8 +85,12 @@ func (s *Server) run(ctx context.Context) error {
 		if s.config.Driven {
 			s.permit()
 		}
-		s.takeMail()
+		s.takeAll()
 	})
+	cancelled := context.AfterFunc(ctx, func() { // on a goroutine of its own: this one may run clients that wait to be heard
+		s.do(func() { s.fail(context.Cause(ctx)) })
+	})
+	defer cancelled()
 	for !s.ended {
 		s.turn.Unlock()
 		s.catchUp()
@@ -81,12 +98,10 @@ func (s *Server) run(ctx context.Context) error {
 		var work func()
 		select {
 		case <-s.mail.woken:
-			work = s.takeMail
+			work = s.takeAll
 		case <-timeout:
 			timeout = nil
 			work = s.checkStart
-		case <-ctx.Done():
-			work = func() { s.fail(context.Cause(ctx)) }
 		}
 		s.turn.Lock()
 		s.round(work)
@@ -98,7 +113,7 @@ func (s *Server) run(ctx context.Context) error {
 // checkStart ends a run whose clients did not join in time.
 func (s *Server) checkStart() {
 	if !s.session.Started() {
-		s.fail(&StartError{After: s.config.StartTimeout, Missing: s.session.Missing()})
+		s.fail(&StartError{After: s.config.StartTimeout, Missing: s.session.Missing(), Disk: s.timing.recordFull})
 	}
 }
 
@@ -120,14 +135,8 @@ func (s *Server) round(work func()) {
 		s.wakeups++
 	}
 	if s.ended {
+		s.mail.close() // who waits to be heard waits no longer
 		s.mail.wake()
-	}
-}
-
-// readClock reads the clock, unless the run is over.
-func (s *Server) readClock() {
-	if !s.ended {
-		s.wall = time.Since(s.began)
 	}
 }
 
@@ -135,9 +144,17 @@ func (s *Server) readClock() {
 // many effects as recipients.
 const maxBatch = 1 << 10
 
-// takeMail takes all that waits.
-func (s *Server) takeMail() {
-	for i, in := range s.mail.take() {
+// takeAll takes all that waits.
+func (s *Server) takeAll() { s.takeMail() }
+
+// takeMail takes all that waits. It reports false if some of it is left, because observers cannot take more.
+func (s *Server) takeMail() bool {
+	items := s.mail.take()
+	for i, in := range items {
+		if s.waitsForRecord() {
+			s.mail.putBack(items[i:])
+			return false
+		}
 		if i%maxBatch == maxBatch-1 {
 			s.settle()
 			s.flush() // where it drops a peer, the next settle sees that
@@ -151,6 +168,7 @@ func (s *Server) takeMail() {
 			s.packet(in.from, in.packet)
 		}
 	}
+	return !s.waitsForRecord()
 }
 
 // take takes what a connection brought.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -233,7 +234,7 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 	fmt.Fprintf(w, "messages: %d sent, %d delivered, %d dropped, %d undelivered\n", m.Sent, m.Delivered, m.Dropped, m.Undelivered)
 	fmt.Fprintf(w, "traffic: %d frames in (%s), %d out (%s), %d wake-ups with %s grants each\n", o.FramesIn, bytesText(o.BytesIn),
 		o.FramesOut, bytesText(o.BytesOut), o.Wakeups, grantsEach(o))
-	printSaturated(w, o)
+	printWarnings(w, o)
 	printMemory(w, o)
 	if l := o.LCM; l != nil {
 		fmt.Fprintf(w, "public LCM: %d messages with their companions, %d dropped; %d went out on %s, %d failed\n",
@@ -257,15 +258,19 @@ func printDigests(w io.Writer, deliveries, sends, results string) {
 	fmt.Fprintf(w, "digest: %s\nsends digest: %s\nresults digest: %s\n", deliveries, sends, results)
 }
 
-// printSaturated prints the warnings that are known at the end of a run only.
-func printSaturated(w *bytes.Buffer, o *run.Outcome) {
-	const most = 5
-	links := slices.DeleteFunc(slices.Clone(o.Warnings), func(w run.Warning) bool { return w.Kind != run.SaturatedLink })
-	for _, warning := range links[:min(len(links), most)] {
-		fmt.Fprintf(w, "warning: %s\n", warning.Text)
+// printWarnings prints the warnings, also those that were said when the run began: much may have been printed since.
+func printWarnings(w *bytes.Buffer, o *run.Outcome) {
+	const most = 5 // of a kind
+	kinds := map[string]int{}
+	for _, warning := range o.Warnings {
+		if kinds[warning.Kind]++; kinds[warning.Kind] <= most {
+			fmt.Fprintf(w, "warning: %s\n", warning.Text)
+		}
 	}
-	if more := len(links) - most; more > 0 {
-		fmt.Fprintf(w, "warning: %d more links are saturated: see --json\n", more)
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		if more := kinds[kind] - most; more > 0 {
+			fmt.Fprintf(w, "warning: %d more like these (%s): see --json\n", more, kind)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ the scenario take part meanwhile. The run must end with exit status 0 and with t
 is written from docs/protocol.md, with the standard library alone, for Linux. `make attack` runs it.
 """
 
+import ctypes
 import json
 import os
 import resource
@@ -18,6 +19,7 @@ import tempfile
 import threading
 import time
 
+libc = ctypes.CDLL(None)
 METASIM = os.path.abspath(sys.argv[1])
 TOKEN = "a-token-that-no-visitor-has"
 SCENARIO = """
@@ -41,6 +43,10 @@ PATIENCE = 60  # seconds that a run may take; the runs below take one or two
 
 class Failed(Exception):
     pass
+
+
+class Skipped(Exception):
+    """What an attack needs and this machine has not."""
 
 
 def expect(holds, what):
@@ -111,7 +117,7 @@ def unvarint(b):
 class Run:
     """A served run, and what the attack opened, which is closed with it."""
 
-    def __init__(self, extra="", until="2s", files=None, stderr=subprocess.DEVNULL, stdout=None, flags=()):
+    def __init__(self, extra="", until="2s", files=None, stderr=subprocess.DEVNULL, stdout=None, flags=(), out=None):
         self.dir = tempfile.TemporaryDirectory(prefix="attack-")
         self.opened = []
         self.innocents = []
@@ -122,7 +128,7 @@ class Run:
         limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))) if files else None
         self.server = subprocess.Popen(
             [METASIM, "serve", scenario, "--transport", "tcp", "--json", "--stall", "0", "--ready-file", ready,
-             "--out", os.path.join(self.dir.name, "run"), *flags],
+             "--out", out or os.path.join(self.dir.name, "run"), *flags],
             stdin=subprocess.DEVNULL, stdout=stdout or self.output, stderr=stderr, preexec_fn=limit,
             env=dict(os.environ, METASIM_TOKEN=TOKEN))
         wait(lambda: os.path.exists(ready) and os.path.getsize(ready) > 0, "the server is ready")
@@ -398,6 +404,84 @@ def polls():
         same(run, extra=GUEST, until="20s")
 
 
+class Disk:
+    """A disk that can hang: see disk.py. It is mounted where no other process sees it."""
+
+    def __init__(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="attack-")
+        separate, private = 0x20000, 0x44000  # CLONE_NEWNS; MS_REC | MS_PRIVATE
+        if libc.unshare(separate) != 0 or libc.mount(b"none", b"/", None, private, None) != 0:
+            raise Skipped("a mount namespace (be root)")
+        self.process = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "disk.py"),
+                                         self.directory.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "mounted\n":
+            raise Skipped("a FUSE file system")
+
+    def hang(self):
+        self.say("hang")
+        expect(self.process.stdout.readline() == "hangs\n", "the disk does not hang")
+
+    def say(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()  # it ends, and what waits for it fails
+        self.process.wait()
+        libc.umount2(self.directory.name.encode(), 2)  # MNT_DETACH
+        self.directory.cleanup()
+
+
+def hang(disk, run, out):
+    """Lets the disk of a run hang once the run goes on, until it says so."""
+    journal = os.path.join(out, "journal")
+    wait(lambda: os.path.exists(journal) and os.path.getsize(journal) > 1 << 20, "the run goes on")
+    disk.hang()
+
+    def why():
+        said = subprocess.run([METASIM, "why", "--http", run.page], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        return "waits for the disk of its journal" in said.stdout
+    wait(why, "the run says that its disk hangs")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{s.getsockname()[1]}"
+
+
+def hung_disk():
+    """The disk of the journal hangs for a while: the run says so, waits, and loses nothing."""
+    with Disk() as disk:
+        page, out = free_port(), os.path.join(disk.directory.name, "run")
+        with Run(until="120s", out=out, flags=["--http", page]) as run:
+            run.page = page
+            run.start()
+            hang(disk, run, out)
+            disk.say("go")
+            same(run, until="120s")
+            verified = subprocess.run([METASIM, "replay", out], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            expect(verified.returncode == 0, f"the journal is not whole: {verified.stdout[:200]}{verified.stderr[:200]}")
+
+
+def interrupt_hung_disk():
+    """The disk hangs for good: Ctrl-C ends the run."""
+    with Disk() as disk:
+        page, out = free_port(), os.path.join(disk.directory.name, "run")
+        with Run(until="1000000s", out=out, flags=["--http", page]) as run:
+            run.page = page
+            run.start()
+            hang(disk, run, out)
+            run.server.send_signal(signal.SIGINT)
+            try:
+                expect(run.server.wait(15) == 1, "an interrupted run has exit status 1")
+            except subprocess.TimeoutExpired:
+                raise Failed("Ctrl-C does not end the run") from None
+
+
 def below(pid):
     """The processes that a process has started, and those that they have started."""
     found = []
@@ -445,7 +529,7 @@ def stopped(transport, who):
 
 
 ATTACKS = [unread_log, interrupt_unread, few_descriptors, late_descriptors, silent, deadline, large_frames, nonsense,
-           expressions, polls]
+           expressions, polls, hung_disk, interrupt_hung_disk]
 
 
 def main():
@@ -459,6 +543,8 @@ def main():
         try:
             attacks[name]()
             verdict = "holds"
+        except Skipped as e:
+            verdict = f"SKIPPED LOUDLY: it needs {e}"
         except Failed as e:
             failed, verdict = failed + 1, f"FAILED: {e}"
         print(f"{name:24} {time.monotonic() - began:5.1f} s  {verdict}", flush=True)

@@ -14,6 +14,7 @@
 //	journal.go    what a journal and a manifest have; errors; the numbers of the format
 //	dir.go        the directory of a run and its files
 //	writer.go     frames: length, checksum, body
+//	backlog.go    what waits for the disk, and the goroutine that writes it
 //	reader.go     the same, back; a part of a journal
 //	check.go      what a dispatcher can have done: the rest is damage, though its checksum is right
 //	messages.go   the fields of events and effects: one table for both directions

@@ -328,9 +328,14 @@ func (f *failing) Close() error { f.closed++; return nil }
 func TestErrorsOfTheWriterStick(t *testing.T) {
 	f := &failing{room: 100_000}
 	w := NewWriter(f)
+	failed := make(chan struct{})
+	w.Notify(func() { close(failed) })
 	big := &metasim.Send{Payload: make([]byte, 80_000)}
 	require.NoError(t, w.Observe(0, big, nil))
-	require.ErrorIs(t, w.Observe(0, big, nil), io.ErrShortWrite)
+	require.NoError(t, w.Observe(0, big, nil))
+	<-failed
+	_, err := w.Full()
+	require.ErrorIs(t, err, io.ErrShortWrite)
 	require.ErrorIs(t, w.Observe(0, &metasim.Begin{}, nil), io.ErrShortWrite)
 	require.ErrorIs(t, w.flush(), io.ErrShortWrite)
 	require.ErrorIs(t, w.Close(), io.ErrShortWrite)

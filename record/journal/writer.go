@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	flushAt = 1 << 16 // bytes in the buffer at which it is written
-	keepAt  = 1 << 20 // a buffer that a large payload made larger than this is freed
 	splitAt = 1 << 20 // bytes of a record after which further effects go into a record of their own
 
 	// flushEvery is how often the buffer is written, in wall-clock nanoseconds. If the process is killed, the journal lacks at most the
@@ -22,15 +20,15 @@ const (
 )
 
 // A Writer writes a journal. It is buffered and not safe for concurrent use; what is in the buffer is lost if the process is killed.
-// After an error every call fails with that error: what follows a gap cannot be replayed.
+// Observe never waits for the disk: see Full. After an error every call fails with that error: what follows a gap cannot be replayed.
 type Writer struct {
 	w       io.Writer
+	backlog *backlog // of w
 	buf     []byte
 	err     error
-	done    int64              // bytes that were written to w
-	flushed int64              // when the buffer was last written because of flushEvery
+	done    int64              // bytes that were given to the backlog
+	flushed int64              // when the buffer was last given to it because of flushEvery
 	index   *indexer           // nil: no index
-	sum     uint32             // CRC-32C of what was written to w, for the index
 	save    func(*Index) error // writes the index when the journal is complete
 }
 
@@ -40,7 +38,7 @@ var errClosed = errors.New("the journal is closed; write before Close")
 // NewWriter returns a writer of a journal to w. If w is an io.Closer, Close closes it.
 func NewWriter(w io.Writer) *Writer {
 	buf := make([]byte, 0, 2*flushAt)
-	return &Writer{w: w, buf: binary.LittleEndian.AppendUint32(append(buf, magic...), version)}
+	return &Writer{w: w, backlog: newBacklog(w), buf: binary.LittleEndian.AppendUint32(append(buf, magic...), version)}
 }
 
 // Observe writes one Step with its event, or one Settle, whose ev is nil. A Settle without effects changed nothing and is left out.
@@ -55,6 +53,9 @@ func (w *Writer) Observe(wall int64, ev metasim.Event, effs []metasim.Effect) er
 	case len(effs) > 0:
 		w.write(settle, wall, nil, effs)
 	}
+	if w.err == nil {
+		_, w.err = w.backlog.full()
+	}
 	if w.err != nil || wall-w.flushed < flushEvery {
 		return w.err
 	}
@@ -62,39 +63,42 @@ func (w *Writer) Observe(wall int64, ev metasim.Event, effs []metasim.Effect) er
 	return w.flush()
 }
 
-// flush writes the buffer to the underlying writer.
+// Full reports whether more waits for the underlying writer than should: then nothing should be observed for a while. It returns the
+// error with which that writer has failed. Any goroutine may call it.
+func (w *Writer) Full() (bool, error) { return w.backlog.full() }
+
+// Notify sets what is called, by another goroutine, each time that Full changes from true to false, or to an error. It is called before
+// the first Observe.
+func (w *Writer) Notify(changed func()) { w.backlog.changed = changed }
+
+// flush gives the buffer to the backlog.
 func (w *Writer) flush() error {
 	if w.err != nil || len(w.buf) == 0 {
 		return w.err
 	}
-	if _, err := w.w.Write(w.buf); err != nil {
-		w.err = fmt.Errorf("writing the journal: %w", err)
-	}
 	w.done += int64(len(w.buf))
-	if w.index != nil {
-		w.sum = crc32.Update(w.sum, castagnoli, w.buf)
-	}
-	w.buf = w.buf[:0]
-	if cap(w.buf) > keepAt {
-		w.buf = make([]byte, 0, 2*flushAt)
-	}
+	w.buf, w.err = w.backlog.put(w.buf)
 	return w.err
 }
 
-// Close flushes, closes the underlying writer if it is an io.Closer, and then saves the index. It returns the first error.
+// Close writes what is left, closes the underlying writer if it is an io.Closer, and then saves the index. It returns the first error.
+// It waits for the disk.
 func (w *Writer) Close() error {
 	if errors.Is(w.err, errClosed) {
 		return nil
 	}
 	err := w.flush()
 	w.err = errClosed
+	if e := w.backlog.drain(); err == nil {
+		err = e
+	}
 	if c, ok := w.w.(io.Closer); ok {
 		if e := c.Close(); err == nil && e != nil {
 			err = fmt.Errorf("closing the journal: %w", e)
 		}
 	}
 	if err == nil && w.index != nil {
-		err = w.save(w.index.finish(w.done, w.sum))
+		err = w.save(w.index.finish(w.done, w.backlog.sum))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -108,8 +109,8 @@ func (k *Supervisor) take(e event) {
 	}
 }
 
-// Launch starts a program.
-func (k *Supervisor) Launch(program Program) (*Process, error) {
+// Launch starts a program. The supervisor makes the files for its output: where their disk hangs, Launch waits until ctx is done.
+func (k *Supervisor) Launch(ctx context.Context, program Program) (*Process, error) {
 	p := &Process{client: program.Client, begun: make(chan error, 1), done: make(chan struct{})}
 	k.mu.Lock()
 	id := len(k.processes)
@@ -128,6 +129,8 @@ func (k *Supervisor) Launch(program Program) (*Process, error) {
 		return p, err
 	case <-p.done:
 		return nil, p.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 

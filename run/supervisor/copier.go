@@ -59,14 +59,15 @@ func (c *copier) copy() {
 	}
 }
 
-// drain waits until the output of a program that has ended is written. What it has started may still hold the pipe.
+// drain waits until the output of a program that has ended is written. What it has started may still hold the pipe, and the disk of the
+// output may hang.
 func (c *copier) drain() {
+	limit := drainWait + writeWait
 	if c.from.SetReadDeadline(time.Now().Add(drainWait)) != nil { // closed; or a system that has no deadlines
-		select {
-		case <-c.drained:
-		case <-time.After(drainWait):
-		}
-		return
+		limit = drainWait
 	}
-	<-c.drained
+	select {
+	case <-c.drained:
+	case <-time.After(limit):
+	}
 }

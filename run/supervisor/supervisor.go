@@ -72,6 +72,8 @@ const (
 	lookEvery = 20 * time.Millisecond
 	// drainWait is how long after the end of a program its last output may take to arrive.
 	drainWait = 50 * time.Millisecond
+	// writeWait is how long the disk may take to write that.
+	writeWait = time.Second
 )
 
 // terminate asks a process and its group to end.

@@ -48,7 +48,7 @@ func newStage(t *testing.T) *stage {
 // launch starts a shell script as the program of a client.
 func (s *stage) launch(client, script string) *supervisor.Process {
 	s.Helper()
-	p, err := s.Launch(s.program(client, "sh", "-c", script))
+	p, err := s.Launch(s.Context(), s.program(client, "sh", "-c", script))
 	require.NoError(s, err)
 	return p
 }
@@ -93,16 +93,16 @@ func TestEnds(t *testing.T) {
 // Why a program cannot be started is told as by os/exec.
 func TestRefused(t *testing.T) {
 	s := newStage(t)
-	_, err := s.Launch(s.program("a", filepath.Join(s.dir, "gone")))
+	_, err := s.Launch(t.Context(), s.program("a", filepath.Join(s.dir, "gone")))
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "gone")
 	p := s.program("a", "sh")
 	p.Stdout = filepath.Join(s.dir, "no", "directory")
-	_, err = s.Launch(p)
+	_, err = s.Launch(t.Context(), p)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = s.Close()
 	require.NoError(t, err)
-	_, err = s.Launch(s.program("a", "sh"))
+	_, err = s.Launch(t.Context(), s.program("a", "sh"))
 	require.ErrorIs(t, err, supervisor.ErrGone)
 }
 
