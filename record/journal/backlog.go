@@ -36,7 +36,7 @@ const (
 	flushAt  = 1 << 16  // bytes in a buffer at which it is written
 	keepAt   = 1 << 20  // a buffer that a large payload made larger than this is freed
 	fullAt   = 16 << 20 // bytes at which a backlog is full, until half of them are written
-	keepFree = 4        // buffers that are kept, to be used again
+	keepFree = 32       // buffers that are kept, to be used again
 )
 
 func newBacklog(to io.Writer) *backlog {
