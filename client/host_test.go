@@ -135,6 +135,10 @@ func TestHostFailsAlone(t *testing.T) {
 		require.ErrorAs(t, err, &lost)
 		require.Equal(t, "bad", lost.Client)
 		require.Equal(t, "it failed: no fuel", lost.Cause)
+		require.EqualError(t, lost, `client "bad" was lost (it failed: no fuel): it was last heard of at 5ns, may have been anywhere after that, `+
+			"and had promised to send nothing before 5ns; with on_exit: detach the run goes on without it")
+		lost.Process.Exit = "exit status 0"
+		require.ErrorContains(t, lost, `client "bad" was lost (it failed: no fuel; exit status 0): it was`, "the reason comes first")
 		require.Equal(t, metasim.At(5), lost.Now)
 	}
 }

@@ -152,7 +152,7 @@ func TestNamesThatAreNoUTF8(t *testing.T) {
 	in, err := catalog.Make("lcmlog", map[string]any{"file": "x"}, env)
 	require.NoError(t, err)
 	require.Len(t, in.Doubts, 1)
-	assert.ErrorContains(t, in.Doubts[0], `has 1 events on channels whose names are no UTF-8, the first event 1 on "\xff\x00"`)
+	assert.ErrorContains(t, in.Doubts[0], `has events on channels whose names are no UTF-8: 1, the first event 1 on "\xff\x00"`)
 }
 
 func TestScaledTimes(t *testing.T) {

@@ -153,6 +153,7 @@ func awaitSubscribers(ctx context.Context, sc *scenarios.Scenario, network bus.B
 	if want == 0 {
 		return nil
 	}
+	began := time.Now()
 	patience, cancel := context.WithTimeout(ctx, sc.StartTimeout)
 	defer cancel()
 	for look := time.NewTicker(10 * time.Millisecond); ; {
@@ -177,7 +178,7 @@ func awaitSubscribers(ctx context.Context, sc *scenarios.Scenario, network bus.B
 		case <-patience.Done():
 			look.Stop()
 			return fmt.Errorf("%d of %d programs listen to %s after %v (%w); start the others, or lower lcm_subscribers",
-				n, want, sc.PublicLCM, sc.StartTimeout, context.Cause(patience))
+				n, want, sc.PublicLCM, min(time.Since(began).Round(time.Millisecond), sc.StartTimeout), context.Cause(patience))
 		}
 	}
 }

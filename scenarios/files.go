@@ -128,12 +128,19 @@ func findCommand(dir, command string) (string, error) {
 		return found, checkInterpreter(found, command)
 	case errors.Is(err, fs.ErrPermission):
 		return "", fmt.Errorf("%q may not be executed; make it executable (chmod +x)", command)
+	case isDirectory(file):
+		return "", fmt.Errorf("%q is a directory; name the program in it", command)
 	case filepath.Base(command) != command:
 		return "", fmt.Errorf("there is no program %q; build it, or mend the path, which is relative to the scenario",
 			command)
 	}
 	return "", fmt.Errorf("there is no program %q in PATH; install it, or write ./%[1]s for one beside the scenario",
 		command)
+}
+
+func isDirectory(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.IsDir() && strings.ContainsRune(file, filepath.Separator)
 }
 
 // checkInterpreter returns an error that names the interpreter of a script, where it is missing: the system's own error is that
@@ -160,13 +167,34 @@ func checkInterpreter(program, command string) error {
 		return fmt.Errorf("%q begins with #! and names no interpreter; write one, such as #!/bin/sh", command)
 	}
 	if _, err := os.Stat(words[0]); !filepath.IsAbs(words[0]) || !errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return checkEnv(words, command)
 	}
 	if name, windows := strings.CutSuffix(words[0], "\r"); windows {
 		return fmt.Errorf("%q has line ends of Windows, so its interpreter is looked for as %q instead of %s; save it with line ends of Unix",
 			command, words[0], name)
 	}
-	return fmt.Errorf("%q is a script for %s, and there is no such program; install it, or mend the first line of the script", command, words[0])
+	return fmt.Errorf(noInterpreter, command, words[0])
+}
+
+// noInterpreter is what is wrong with a script whose interpreter is missing.
+const noInterpreter = "%q is a script for %s, and there is no such program; install it, or mend the first line of the script"
+
+// checkEnv looks up the interpreter of a script that leaves that to env: #!/usr/bin/env python3, or #!/usr/bin/env -S python3 -u.
+func checkEnv(words []string, command string) error {
+	if filepath.Base(words[0]) != "env" || len(words) < 2 {
+		return nil
+	}
+	if words = words[1:]; words[0] == "-S" && len(words) > 1 {
+		words = words[1:]
+	}
+	name := strings.TrimSuffix(words[0], "\r")
+	if strings.ContainsAny(name, "-=/\\\"'$") { // an option, an assignment or a path is for env to understand
+		return nil
+	}
+	if _, err := exec.LookPath(name); !errors.Is(err, exec.ErrNotFound) {
+		return nil
+	}
+	return fmt.Errorf(noInterpreter, command, name+" in PATH")
 }
 
 // maxInterpreter is how much of a script Linux reads to find its interpreter.

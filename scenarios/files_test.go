@@ -136,6 +136,11 @@ func TestAMissingInterpreterIsNamed(t *testing.T) {
 		"#!/usr/bin/pyton3\n":               `"./s" is a script for /usr/bin/pyton3, and there is no such program; install it, or mend the first line of the script`,
 		"#! /opt/no/python\t-u\nrest":       `"./s" is a script for /opt/no/python, and there is no such program; install it, or mend the first line of the script`,
 		"#!/bin/sh\r\necho\r\n":             `"./s" has line ends of Windows, so its interpreter is looked for as "/bin/sh\r" instead of /bin/sh; save it with line ends of Unix`,
+		"#!/usr/bin/env pyton3\n":           `"./s" is a script for pyton3 in PATH, and there is no such program; install it, or mend the first line of the script`,
+		"#!/usr/bin/env -S pyton3 -u\n":     `"./s" is a script for pyton3 in PATH, and there is no such program`,
+		"#!/usr/bin/env sh\n":               "",
+		"#!/usr/bin/env -i sh\n":            "",
+		"#!/usr/bin/env A=b pyton3\n":       "",
 		"#!\n":                              `"./s" begins with #! and names no interpreter; write one, such as #!/bin/sh`,
 		"#!/no/" + strings.Repeat("x", 300): "there is no such program",
 	} {
@@ -147,4 +152,6 @@ func TestAMissingInterpreterIsNamed(t *testing.T) {
 		}
 		require.ErrorContains(t, err, want)
 	}
+	_, err := findCommand(filepath.Dir(dir), "./"+filepath.Base(dir))
+	require.ErrorContains(t, err, "is a directory; name the program in it")
 }

@@ -26,6 +26,7 @@ type LostError struct {
 	Granted      metasim.Instant // it may have been anywhere between Now and this
 	NoSendBefore metasim.Instant // what it had promised
 	Cause        string          // "the connection was closed", ...
+	Said         bool            // it said itself that it failed: Cause has its reason
 	Process      ProcessEnd
 }
 
@@ -35,7 +36,8 @@ type ProcessEnd struct {
 	Output []string // the last lines of its stderr
 }
 
-// Error says first how the process ended and what it said last. How its connection broke follows from that.
+// Error says first why the client failed, if it said so, else how the process ended and what it said last. How its connection broke follows
+// from that.
 func (e *LostError) Error() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "client %q was lost", e.Client)
@@ -48,16 +50,22 @@ func (e *LostError) Error() string {
 		e.writeOutput(&s)
 		return s.String()
 	}
-	fmt.Fprintf(&s, " (%s)%s", cmp.Or(e.Process.Exit, e.Cause), e.where())
-	connection := ""
-	if e.Process.Exit != "" {
+	how, connection, remedy := cmp.Or(e.Process.Exit, e.Cause), "", "a client ends with a leave, or has on_exit: detach"
+	switch {
+	case e.Said:
+		remedy = "with on_exit: detach the run goes on without it"
+		if how = e.Cause; e.Process.Exit != "" {
+			how += "; " + e.Process.Exit
+		}
+	case e.Process.Exit != "":
 		connection = "after that: " + e.Cause
 	}
+	fmt.Fprintf(&s, " (%s)%s", how, e.where())
 	if connection != "" && len(e.Process.Output) == 0 {
 		s.WriteString("; " + connection)
 		connection = ""
 	}
-	s.WriteString("; a client ends with a leave, or has on_exit: detach")
+	s.WriteString("; " + remedy)
 	e.writeOutput(&s)
 	if connection != "" {
 		s.WriteString("\n" + connection)

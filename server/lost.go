@@ -18,7 +18,7 @@ func (s *Server) disconnect(c *connection, why string) {
 		s.log.Debug("a connection ended without a client", "peer", c.conn.Peer(), "cause", why)
 	}
 	for _, id := range s.session.Disconnect(c.session) {
-		s.lost(id, why)
+		s.lost(id, why, false)
 	}
 }
 
@@ -61,9 +61,9 @@ func (s *Server) drop(c *connection, waiting int) {
 	})
 }
 
-// lost takes the loss of a client. If Config.Detach has its name, the run goes on without it. Otherwise the run fails, as
+// lost takes the loss of a client; said: it says so itself. If Config.Detach has its name, the run goes on without it. Otherwise the run fails, as
 // soon as it is known how the client's process ended.
-func (s *Server) lost(id metasim.ClientID, why string) {
+func (s *Server) lost(id metasim.ClientID, why string, said bool) {
 	joined := s.session.Presence(id) != session.Absent
 	if s.ended || !s.session.Lose(id) {
 		return
@@ -79,7 +79,7 @@ func (s *Server) lost(id metasim.ClientID, why string) {
 	}
 	e := &LostError{
 		Client: status.Name, Joined: joined, Started: s.session.Started(),
-		Now: status.Clock, Granted: status.Granted, NoSendBefore: status.NoSendBefore, Cause: why,
+		Now: status.Clock, Granted: status.Granted, NoSendBefore: status.NoSendBefore, Cause: why, Said: said,
 	}
 	if s.config.ProcessEnd == nil {
 		s.fail(e)

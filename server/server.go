@@ -163,7 +163,7 @@ func (s *Server) Exited(client, why string) {
 		}
 		switch id := metasim.ClientID(i); s.session.Presence(id) {
 		case session.Absent:
-			s.lost(id, why)
+			s.lost(id, why, false)
 		case session.Present:
 			if m, ok := s.timing.clients[id].conn.conn.(wire.Mortal); ok {
 				m.Suspect()

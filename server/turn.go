@@ -216,7 +216,7 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 			s.refused(c, refusal.Text)
 		}
 		if refusal.Lost {
-			s.lost(refusal.Client, refusal.Cause)
+			s.lost(refusal.Client, refusal.Cause, refusal.Said)
 		}
 		return
 	}

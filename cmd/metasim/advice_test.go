@@ -20,7 +20,7 @@ clients:
 	const warns = `^warning: x\.yaml:5:49: clients\[1\]\.with\.channels\[1\]: no client publishes .*\n`
 	e := s.metasim("validate", "x.yaml")
 	require.Equal(t, 0, e.status)
-	require.Equal(t, "x.yaml is a good scenario\n", e.out)
+	require.Equal(t, "x.yaml can be run; it has warnings: 1\n", e.out)
 	require.Regexp(t, warns+`advice: x\.yaml:1:1: links: no rule gives a delay to s -> k on A: .*\n$`, e.err)
 
 	e = s.metasim("validate", "x.yaml", "--json")

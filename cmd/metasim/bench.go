@@ -19,7 +19,7 @@ func newBench(std streams) *cobra.Command {
 		Long: "Measure metasim on the workloads of the field, each beside a floor that is measured in the same run. It takes some\n" +
 			"minutes; the machine should have nothing else to do. See docs/performance.md.",
 		Example: "  metasim bench --quick\n  metasim bench --only 'lock step.*n=8'",
-		Args:    cobra.NoArgs,
+		Args:    nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if child {
 				return failed(bench.Child(cmd.Context(), std.in))

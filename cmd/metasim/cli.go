@@ -103,9 +103,12 @@ func (f *scenarioFlags) load(file string, std streams) (*scenarios.Scenario, err
 }
 
 // exactly checks the number of a command's arguments, which are named as in "one scenario file".
-func exactly(n int, what string) cobra.PositionalArgs {
+func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, what) }
+
+// between checks it for a command that can do without some.
+func between(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
+		if len(args) < least || len(args) > most {
 			return fmt.Errorf("%s takes %s, not %d; see %s --help", cmd.Name(), what, len(args), cmd.CommandPath())
 		}
 		return nil

@@ -32,7 +32,7 @@ func newClient() *cobra.Command {
 		Long: "Take part in a run with one built-in model, as a process of its own. The server, the client's name and the join\n" +
 			"token come from METASIM_SERVER, METASIM_CLIENT and METASIM_TOKEN, or from the flags.\n\nModels:\n" + modelList(),
 		Example: "  metasim client ping --name pinger --with rounds=10 --with out=PING --with in=PONG",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    between(0, 1, "one model"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return takePart(cmd, args, &f) },
 	}
 	flags := cmd.Flags()

@@ -274,6 +274,8 @@ func TestValidateJSON(t *testing.T) {
 	require.Equal(t, 0, e.status)
 	require.Equal(t, verdict{true, &[]problem{}, &[]problem{}, &[]problem{}}, v, "lists, not null")
 	require.Equal(t, "p.yaml is a good scenario\n", s.metasim("validate", "p.yaml").out)
+	s.file("lonely.yaml", "name: x\nclients:\n  - {name: a, model: source, with: {channel: A, period: 1s, count: 1}}\n")
+	require.Equal(t, "lonely.yaml can be run; it has warnings: 1\n", s.metasim("validate", "lonely.yaml").out)
 
 	e = s.metasim("validate", "bad.yaml", "--json")
 	e.object(t, &v)

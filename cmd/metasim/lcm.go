@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strconv"
@@ -37,11 +38,14 @@ func addTypes(cmd *cobra.Command, paths *[]string) {
 	cmd.Flags().StringArrayVar(paths, "types", nil, "decode by the .lcm files in this `directory` and below; may be repeated")
 }
 
-// openLog opens an event log, and loads the types that a flag names.
-func openLog(path string, typePaths []string) (*types.Set, *os.File, error) {
+// openLog opens an event log, - for standard input, and loads the types that a flag names.
+func openLog(path string, typePaths []string, std streams) (*types.Set, io.ReadCloser, error) {
 	known, err := types.Load(typePaths...)
 	if err != nil {
 		return nil, nil, err
+	}
+	if path == "-" {
+		return known, io.NopCloser(std.in), nil
 	}
 	log, err := os.Open(path)
 	return known, log, err
@@ -62,10 +66,11 @@ func newLCMInfo(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "info FILE",
 		Short: "Summarize an event log",
-		Long:  "Summarize an event log: its span of time, its channels with counts, rates, sizes and types, and what is damaged.",
-		Args:  exactly(1, "one log"),
+		Long: "Summarize an event log: its span of time, its channels with counts, rates, sizes and types, and what is damaged.\n" +
+			"- stands for standard input.",
+		Args: exactly(1, "one log"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			known, log, err := openLog(args[0], paths)
+			known, log, err := openLog(args[0], paths, std)
 			if err != nil {
 				return badUsage(err)
 			}
@@ -105,7 +110,8 @@ func newLCMCat(std streams) *cobra.Command {
 		Use:   "cat FILE",
 		Short: "Print the messages of an event log",
 		Long: "Print the messages of an event log, one a line, in the order of the file: seconds, channel, and the message as JSON,\n" +
-			"or in hexadecimal digits if it is of no known type. metasim lcm write makes a log of what --json prints.",
+			"or in hexadecimal digits if it is of no known type. metasim lcm write makes a log of what --json prints. - stands for\n" +
+			"standard input.",
 		Example: "  metasim lcm cat run.lcmlog --types types --channel 'POSE_.*' --from 10s --until 12s\n" +
 			"  metasim lcm cat run.lcmlog --follow",
 		Args: exactly(1, "one log"),
@@ -169,7 +175,7 @@ func boundOf(flag, text string) (b inspect.Bound, err error) {
 }
 
 func (f *catFlags) print(path string, std streams) error {
-	known, log, err := openLog(path, f.paths)
+	known, log, err := openLog(path, f.paths, std)
 	if err != nil {
 		return badUsage(err)
 	}
@@ -208,7 +214,7 @@ func newLCMWrite(std streams) *cobra.Command {
 		Long: "Write an event log of messages as JSON, one a line, as metasim lcm cat --json prints them. A message is made of its hex,\n" +
 			"or of its type and value, which --types explains. - stands for standard input, and for standard output.",
 		Example: "  metasim lcm cat run.lcmlog --types types --json | sed s/base/tip/ | metasim lcm write - tip.lcmlog --types types",
-		Args:    exactly(2, "a file of JSON and the log"),
+		Args:    exactly(2, "two arguments, a file of JSON and the log"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return writeLog(args[0], args[1], paths, std)
 		},

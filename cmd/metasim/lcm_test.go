@@ -130,6 +130,12 @@ func TestLCMCat(t *testing.T) {
 	golden.Equal(t, "testdata/lcm_cat.txt", e.out)
 	e.says(t, "warning: 1 messages have the fingerprint of a type and are none; the first is event 4: ", "the message is cut off")
 
+	log, err := os.ReadFile(filepath.Join(s.dir, "run.lcmlog"))
+	require.NoError(t, err)
+	var piped, told strings.Builder
+	require.Equal(t, 0, execute(t.Context(), []string{"lcm", "cat", "-", "--types", filepath.Join(s.dir, "types")},
+		streams{in: bytes.NewReader(log), out: &piped, err: &told}), told.String())
+	require.Equal(t, e.out, piped.String(), "- is standard input")
 	only := s.metasim("lcm", "cat", "run.lcmlog", "--channel", "POSE|EMP.*")
 	require.Equal(t, 4, strings.Count(only.out, "\n"), "the pattern matches whole names")
 	require.Empty(t, only.err)

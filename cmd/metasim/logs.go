@@ -30,7 +30,7 @@ func newLogs(std streams) *cobra.Command {
 			"Clients that are models in the process of metasim write nothing. Clients that shared a process (--pack) have one\n" +
 			"output, under the name of the first.",
 		Example: "  metasim logs runs/arm-3\n  metasim logs runs/arm-3 controller -f",
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    between(1, 2, "a run directory, and a client or none"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := record.Open(args[0])
 			if err != nil {

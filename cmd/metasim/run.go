@@ -66,8 +66,13 @@ const outcomeHelp = `The outcome, a line for each client and then for the run:
                the run ended or the recipient left before they were due
   traffic      what went over the connections: frames and bytes to the server and from it; how often input woke the server up, and how
                many grants it gave each time. It depends on real time
+  memory       who waited for slower clients, as the bound of memory was near, and for how long; see --memory
   warning      a link that got more than its bandwidth carries, with its load
-  digest       what every client was given, in order: equal digests are equal runs`
+  digest       what every client was given, in order: equal digests are equal runs
+  sends digest what every client sent, heard or not; results digest: with what each client left
+  run          the directory with the record: metasim log, logs, report, replay and diff read it
+
+Exit status: 0 the run came to its end; 1 it failed, or did not begin; 2 bad usage or a bad scenario.`
 
 func newRun(std streams) *cobra.Command {
 	var f runFlags

@@ -51,7 +51,11 @@ func newValidate(std streams) *cobra.Command {
 				return &failure{status: 2, err: err, printed: asJSON}
 			}
 			if !asJSON {
-				_, err = fmt.Fprintf(std.out, "%s is a good scenario\n", args[0])
+				verdict := "is a good scenario"
+				if n := len(warnings); n > 0 {
+					verdict = fmt.Sprintf("can be run; it has warnings: %d", n)
+				}
+				_, err = fmt.Fprintf(std.out, "%s %s\n", args[0], verdict)
 			}
 			return failed(err)
 		},

@@ -49,14 +49,14 @@ func refineLog(in *Instance) error {
 		in.Doubts = append(in.Doubts, &ParamError{Model: "lcmlog", Param: "file", Wrong: fmt.Sprintf(what, args...), Remedy: remedy})
 	}
 	if check.Stray > 0 {
-		doubt("has %d events whose time is none of the recording's, the first %s", "they are skipped and counted", check.Stray, check.stray)
+		doubt("has events whose time is none of the recording's: %d, the first %s", "they are skipped and counted", check.Stray, check.stray)
 	}
 	if check.Unnamed > 0 {
-		doubt("has %d events on channels whose names are no UTF-8, the first %s",
+		doubt("has events on channels whose names are no UTF-8: %d, the first %s",
 			"they are skipped and counted", check.Unnamed, check.unnamed)
 	}
 	if check.Early > 0 {
-		doubt("has %d events from before the run begins", "write start: first, or they are skipped and counted", check.Early)
+		doubt("has events from before the run begins: %d", "write start: first, or they are skipped and counted", check.Early)
 	}
 	if check.jump != "" {
 		doubt("has a jump in its times, %s", "cut the log there, or expect what follows at that time", check.jump)
@@ -121,7 +121,10 @@ func (l *logReader) next() (lcm.Event, error) {
 		}
 		if n := l.strays(e.Time); n > 0 {
 			if l.check.Stray == 0 {
-				l.check.stray = fmt.Sprintf("event %d on %q at %d us, after %d us", e.Number, e.Channel, e.Time, l.prev)
+				l.check.stray = fmt.Sprintf("event %d on %q at %d us", e.Number, e.Channel, e.Time)
+				if l.begun {
+					l.check.stray += fmt.Sprintf(", after %d us", l.prev)
+				}
 			}
 			l.check.Stray += int64(n)
 			l.ahead = slices.Delete(l.ahead, 0, n)

@@ -51,7 +51,7 @@ const (
 	// OverflowRemedy is for programs that lose datagrams.
 	OverflowRemedy = "allow larger ones, sudo sysctl -w net.core.rmem_max=4194304, and ask for them, ?recv_buf_size=4194304 in the URL"
 	// routeRemedy is for a host without a route, on which programs of one host shall hear each other.
-	routeRemedy = "make a route for it: sudo ip link set lo multicast on && sudo ip route add 224.0.0.0/4 dev lo"
+	routeRemedy = "make a route for it: sudo ip link set lo up multicast on && sudo ip route add 224.0.0.0/4 dev lo"
 )
 
 // A Message is one message on a network.

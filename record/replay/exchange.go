@@ -147,7 +147,7 @@ func (x *exchange) packet(p wire.Packet) error {
 func (x *exchange) refused(r *session.Refusal, said wire.Body) error {
 	hello, _ := said.(wire.Hello)
 	switch {
-	case r.Lost && r.Text == "": // it says itself that it failed
+	case r.Said:
 		return x.lost(r.Cause)
 	case r.Lost:
 		return fmt.Errorf("client %q: %s", x.name, r.Cause)

@@ -55,7 +55,7 @@ func LooseEnds(clients []Declaration) (ends []LooseEnd, complete bool) {
 		if _, found := published[text]; !ok || found || listensToAll(p) || !p.IsName() && slices.ContainsFunc(channels, p.Match) {
 			continue
 		}
-		end := LooseEnd{Name: text, Meant: guess.subscription(p, channels), Impossible: p.Impossible()}
+		end := LooseEnd{Name: text, Meant: guess.subscription(p, channels, subscribed.knows(text)), Impossible: p.Impossible()}
 		named[end.Meant] = true
 		ends = subscribed.add(ends, end, clients)
 	}
@@ -66,7 +66,7 @@ func LooseEnds(clients []Declaration) (ends []LooseEnd, complete bool) {
 		if _, found := subscribed[channel]; found || named[channel] || slices.ContainsFunc(exprs, heard) {
 			continue
 		}
-		ends = published.add(ends, LooseEnd{Name: channel, Unheard: true, Meant: guess.name(channel, names)}, clients)
+		ends = published.add(ends, LooseEnd{Name: channel, Unheard: true, Meant: guess.name(channel, names, published.knows(channel))}, clients)
 	}
 	return ends, true
 }
@@ -92,10 +92,10 @@ type guesser struct{ left int } // of effort
 const guessCost = 5
 
 // subscription returns the subscription that was probably meant by one that matches none of the channels; empty if nothing is near.
-func (g *guesser) subscription(p metasim.Pattern, channels []string) string {
+func (g *guesser) subscription(p metasim.Pattern, channels []string, known func(string) bool) string {
 	text := p.Text()
 	if p.IsName() {
-		return g.name(text, channels)
+		return g.name(text, channels, known)
 	}
 	// In a shell * stands for any characters; here it repeats what is before it.
 	if g.left -= matchCost * len(channels); g.left < 0 {
@@ -114,20 +114,21 @@ func (g *guesser) subscription(p metasim.Pattern, channels []string) string {
 	for _, channel := range channels {
 		begins = append(begins, channel[:min(len(begin), len(channel))])
 	}
-	if begin = g.name(begin, begins); begin == "" {
+	if begin = g.name(begin, begins, known); begin == "" {
 		return ""
 	}
 	return begin + ".*"
 }
 
-// name returns the known name that was probably meant: it differs in a few letters, or has the same letters in another order.
-func (g *guesser) name(name string, names []string) string {
+// name returns the name that was probably meant: it differs in a few letters, or has the same letters in another order, and whoever wrote
+// the other one did not declare it too.
+func (g *guesser) name(name string, names []string, known func(string) bool) string {
 	const most = 2 // edits: two letters that changed places
 	if g.left -= guessCost * len(names); g.left < 0 {
 		return ""
 	}
 	others := slices.DeleteFunc(slices.Clone(names), func(other string) bool {
-		return max(len(other)-len(name), len(name)-len(other)) > most || siblings(name, other)
+		return max(len(other)-len(name), len(name)-len(other)) > most || siblings(name, other) || known(other)
 	})
 	if meant := suggest.Near(name, others, min(most, (len(name)-1)/2)); meant != "" {
 		return meant
@@ -174,6 +175,15 @@ func byName(clients []Declaration, names func(*Declaration) []string) owners {
 }
 
 func (o owners) names() []string { return slices.Sorted(maps.Keys(o)) }
+
+// knows returns whether the first owner of a name declares another one as well: then it has not mistaken one for the other.
+func (o owners) knows(name string) func(other string) bool {
+	first := o[name][0]
+	return func(other string) bool {
+		_, found := slices.BinarySearch(o[other], first)
+		return found
+	}
+}
 
 // add adds a loose end, if it is one of a client that says more than a bridge.
 func (o owners) add(ends []LooseEnd, end LooseEnd, clients []Declaration) []LooseEnd {

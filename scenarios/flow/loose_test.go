@@ -38,6 +38,9 @@ func TestTypingErrors(t *testing.T) {
 	}, ends)
 	ends = looseEnds(t, says("a", []string{"POSE"}, nil), says("b", []string{"POES"}, nil), says("c", nil, []string{"POSE"}))
 	require.Equal(t, []LooseEnd{{Name: "POES", Clients: []string{"b"}, Unheard: true, Meant: "POSE"}}, ends)
+	ends = looseEnds(t, says("a", []string{"STATE", "SPARE"}, nil), says("c", nil, []string{"STATE"}))
+	require.Equal(t, []LooseEnd{{Name: "SPARE", Clients: []string{"a"}, Unheard: true}}, ends,
+		"a knows STATE")
 }
 
 // Who listens to everything, to oneself, or takes part for others gives no noise.

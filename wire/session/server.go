@@ -63,6 +63,7 @@ type Refusal struct {
 	Lost   bool
 	Client metasim.ClientID
 	Cause  string
+	Said   bool // the client says so itself: it failed
 }
 
 // A Presence is what the sessions of a run know of a client.
@@ -143,7 +144,7 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 		}
 	case wire.Failed:
 		m.done = true
-		return nil, &Refusal{Lost: true, Client: m.client, Cause: "it failed: " + ev.Reason}
+		return nil, &Refusal{Lost: true, Said: true, Client: m.client, Cause: "it failed: " + ev.Reason}
 	case wire.Hello:
 		return nil, m.misbehaves(fmt.Sprintf("member %d of this connection has said Hello already", m.number), "it said Hello twice")
 	default:

@@ -189,5 +189,6 @@ func (e *UnknownError) Error() string {
 	if i := strings.LastIndex(known, ", "); i >= 0 {
 		known = known[:i] + " or" + known[i+1:]
 	}
-	return fmt.Sprintf("no transport has the scheme of %q; use %s", e.URL, known)
+	scheme, _, _ := strings.Cut(e.URL, "?") // of quic the fingerprint behind it is long, and says nothing
+	return fmt.Sprintf("no transport has the scheme of %q; use %s", scheme, known)
 }
