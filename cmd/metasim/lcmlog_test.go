@@ -36,7 +36,7 @@ func TestALogWithEventsThatCannotBePublished(t *testing.T) {
 	require.Equal(t, 0, e.status)
 	require.Contains(t, e.err, "odd.yaml:4:43: clients[0].with.file: has events whose time is none of the recording's: 1, "+
 		"the first event 1 on \"A\" at 1152921504606846976 us, after 1000000 us; they are skipped and counted")
-	require.Contains(t, e.err, `names are no UTF-8, the first event 2 on "\xff"; they are`)
+	require.Contains(t, e.err, `names are no UTF-8: 1, the first event 2 on "\xff"; they are`)
 	o, e := s.run("odd.yaml")
 	require.Equal(t, 0, e.status)
 	require.JSONEq(t, `{"published":2,"skipped_bytes":0,"stray_events":1,"unnamed_events":1}`, string(o.Clients[1].Result))
