@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
 	"metasim/metasim"
-	"metasim/record/journal"
 )
 
 // A Log is the list of the messages of a run.
@@ -60,20 +58,18 @@ func ReadLog(path string) (*Log, error) {
 		return nil, err
 	}
 	defer func() { _ = reader.Close() }() // a file that was only read
-	l := &Log{Run: r, Ledger: metasim.NewLedger(r.Manifest.Clients)}
-	if err := l.read(reader); errors.As(err, new(*journal.TornError)) {
+	l := &Log{Run: r, Ledger: reader.Ledger}
+	if err := l.read(reader); IsBeginning(err) || errors.As(err, new(*DigestError)) {
 		l.Torn = err
 	} else if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.Dir.Path(), err)
-	} else {
-		l.Torn = r.CheckDigest(l.Ledger)
+		return nil, err
 	}
 	slices.SortStableFunc(l.Messages, inLogOrder)
 	l.markUndelivered()
 	return l, nil
 }
 
-func (l *Log) read(r *journal.Reader) error {
+func (l *Log) read(r *Journal) error {
 	for {
 		entry, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -82,29 +78,28 @@ func (l *Log) read(r *journal.Reader) error {
 		if err != nil {
 			return err
 		}
-		l.Ledger.Observe(entry.Event, entry.Effects)
 		for _, e := range entry.Effects {
 			switch e := e.(type) {
 			case *metasim.Queue:
-				due := Instant(e.Message.Due)
-				l.add(e.To, &e.Message, &due)
+				l.Messages = append(l.Messages, l.Run.Message(e.To, &e.Message, &e.Message.Due))
 			case *metasim.Lose:
-				l.add(e.To, &e.Message, nil)
+				l.Messages = append(l.Messages, l.Run.Message(e.To, &e.Message, nil))
 			}
 		}
 	}
 }
 
-func (l *Log) add(to metasim.ClientID, m *metasim.Message, due *Instant) {
-	names := l.Run.Manifest.Clients
+// Message returns a message of the run for one recipient, with its due instant; nil: it was lost.
+func (r *Run) Message(to metasim.ClientID, m *metasim.Message, due *metasim.Instant) Message {
+	names := r.Manifest.Clients
 	payload := m.Payload
 	if payload == nil {
 		payload = []byte{} // "" in JSON, not null
 	}
-	l.Messages = append(l.Messages, Message{
-		From: names[m.From], To: names[to], Channel: m.Channel, Seq: m.Seq, Sent: Instant(m.Sent), Due: due,
+	return Message{
+		From: names[m.From], To: names[to], Channel: m.Channel, Seq: m.Seq, Sent: Instant(m.Sent), Due: (*Instant)(due),
 		Size: len(m.Payload), Payload: payload,
-	})
+	}
 }
 
 func inLogOrder(a, b Message) int {
@@ -137,13 +132,4 @@ func (l *Log) markUndelivered() {
 			left[m.To]--
 		}
 	}
-}
-
-// Only leaves the messages from or to one client. It fails with an *[UnknownClientError].
-func (l *Log) Only(client string) error {
-	if _, err := l.Run.Client(client); err != nil {
-		return err
-	}
-	l.Messages = slices.DeleteFunc(l.Messages, func(m Message) bool { return m.From != client && m.To != client })
-	return nil
 }

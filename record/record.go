@@ -13,10 +13,15 @@
 //  1. Close the reader of a journal.
 //  2. A journal that breaks off (*[journal.TornError]) is good up to there: use what was read, and say where it ends.
 //  3. Ask [Run.Killed] before a digest is compared: a run that was killed has none.
+//  4. A journal that is whole and not that of its run fails at its end with a *[DigestError]: believe nothing of it.
 package record
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,15 +71,19 @@ func OpenToReplay(path string) (*Run, error) {
 	if _, err := r.Scenario(); err != nil {
 		return nil, err
 	}
-	return r, nil
+	reader, err := r.OpenJournal()
+	if err != nil {
+		return nil, err
+	}
+	return r, reader.Close()
 }
 
 // Killed reports whether the run was ended by force, so that nothing is known of its end: its digest is empty.
 func (r *Run) Killed() bool { return r.Manifest.Digest == "" }
 
-// CheckDigest compares what was read of a whole journal with the digests of the run: a *[DigestError] where one differs. A run that was
+// checkDigest compares what was read of a whole journal with the digests of the run: a *[DigestError] where one differs. A run that was
 // killed has none.
-func (r *Run) CheckDigest(read *metasim.Ledger) error {
+func (r *Run) checkDigest(read *metasim.Ledger) error {
 	if r.Killed() {
 		return nil
 	}
@@ -120,16 +129,79 @@ func (e *UnknownClientError) Error() string {
 	return fmt.Sprintf("the run has no client %q; %s", e.Client, suggest.Word(e.Client, e.Known))
 }
 
-// OpenJournal opens the journal. The reader fails with [journal.ErrForeign] at an entry with a client that the manifest does not
-// name.
-func (r *Run) OpenJournal() (*journal.Reader, error) {
+// A Journal reads the journal of a run, and sees at its end that it is the whole of that run.
+type Journal struct {
+	*journal.Reader
+	Ledger *metasim.Ledger // of all that was read with Next
+
+	run *Run
+}
+
+// OpenJournal opens the journal. It fails with [journal.ErrForeign] at an entry with a client that the manifest does not name.
+func (r *Run) OpenJournal() (*Journal, error) {
 	names := append([]string{}, r.Manifest.Clients...) // not nil, with which the reader would take any client
-	return r.Dir.OpenJournal(names)
+	reader, err := r.Dir.OpenJournal(names)
+	if err != nil {
+		return nil, err
+	}
+	return &Journal{Reader: reader, Ledger: metasim.NewLedger(names), run: r}, nil
+}
+
+// Next returns the next entry. Besides the errors of a [journal.Reader] it fails at the end as CheckEnd does, and where the journal is not
+// that of the run with a *[DigestError].
+func (j *Journal) Next() (journal.Entry, error) {
+	e, err := j.Reader.Next()
+	switch {
+	case err == nil:
+		j.Ledger.Observe(e.Event, e.Effects)
+	case errors.Is(err, io.EOF):
+		if end := cmp.Or(j.CheckEnd(), j.run.checkDigest(j.Ledger)); end != nil {
+			err = end
+		}
+	case !IsBeginning(err):
+		err = fmt.Errorf("%s: %w", j.run.Dir.Path(), err)
+	}
+	return e, err
+}
+
+// IsBeginning reports whether an error tells that a journal has the beginning of its run, which was read: a *[journal.TornError].
+func IsBeginning(err error) bool { return errors.As(err, new(*journal.TornError)) }
+
+// IsMissing reports whether an error tells that a run, or its journal, is not there.
+func IsMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, journal.ErrNoJournal) || errors.Is(err, journal.ErrNotJournal) ||
+		errors.As(err, new(*journal.VersionError))
+}
+
+// CheckEnd returns a *[journal.TornError] if nothing says that the run ended where its journal ends.
+func (j *Journal) CheckEnd() error {
+	if j.run.Killed() {
+		return j.Unfinished(true)
+	}
+	return j.run.ended(j.Unfinished(false))
+}
+
+// ended returns the error of a journal, if it is one: that of a run that failed, or was interrupted, may end anywhere.
+func (r *Run) ended(torn error) error {
+	var t *journal.TornError
+	if errors.As(torn, &t) && t.Reason == "" && !r.Manifest.OK {
+		return nil
+	}
+	return torn
 }
 
 // Index returns the index of the journal, made anew if need be, and the *[journal.TornError] at which the journal breaks off, if
 // that is known.
-func (r *Run) Index() (index *journal.Index, torn, err error) { return r.Dir.Index(r.Manifest.Clients) }
+func (r *Run) Index() (index *journal.Index, torn, err error) {
+	index, torn, err = r.Dir.Index(r.Manifest.Clients)
+	return index, r.ended(torn), err
+}
+
+// MakeIndex does so by reading the journal, whatever index there is.
+func (r *Run) MakeIndex() (index *journal.Index, torn, err error) {
+	index, torn, err = r.Dir.MakeIndex(r.Manifest.Clients)
+	return index, r.ended(torn), err
+}
 
 // Scenario returns the scenario as it was resolved when the run began.
 func (r *Run) Scenario() (*scenarios.Scenario, error) { return r.scenario() }

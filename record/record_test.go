@@ -118,20 +118,6 @@ func TestOpenToReplayRefuses(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrNoJournal)
 }
 
-// A log of one client has the messages from it and to it.
-func TestOnly(t *testing.T) {
-	l, err := record.ReadLog(carryOut(t, parse(t, lossy)).RunDir)
-	require.NoError(t, err)
-	require.Error(t, l.Only("nobody"))
-	all := len(l.Messages)
-	require.NoError(t, l.Only("hasty"))
-	require.NotEmpty(t, l.Messages)
-	require.Less(t, len(l.Messages), all)
-	for _, m := range l.Messages {
-		require.Contains(t, []string{m.From, m.To}, "hasty")
-	}
-}
-
 // What is made from a run lies outside of its directory.
 func TestCreateFile(t *testing.T) {
 	dir := t.TempDir()

@@ -17,6 +17,7 @@ import (
 
 	"metasim/internal/plain"
 	"metasim/internal/problem"
+	"metasim/record"
 	"metasim/scenarios"
 )
 
@@ -74,8 +75,19 @@ func failed(err error) error { return withStatus(1, err) }
 // badUsage is the failure of a command whose arguments or files are wrong; nil if there is no error.
 func badUsage(err error) error { return withStatus(2, err) }
 
-// asRecorded is the exit status of a command that found no difference, but whose record ends before the run did.
+// asRecorded is the exit status of a command that has nothing to say against a run as far as there is a record: it ends before the run did.
 const asRecorded = 3
+
+// unread is the failure of a command that could not read the whole of a recorded run; nil if there is no error.
+func unread(err error) error {
+	switch {
+	case record.IsBeginning(err):
+		return withStatus(asRecorded, err)
+	case record.IsMissing(err):
+		return badUsage(err)
+	}
+	return failed(err)
+}
 
 func withStatus(status int, err error) error {
 	if err == nil {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"text/tabwriter"
 
@@ -34,48 +33,52 @@ func newLog(std streams) *cobra.Command {
 			case wanted:
 				return exportLog(args[0], &f, std)
 			}
-			l, err := record.ReadLog(args[0])
-			if err != nil {
-				return badUsage(err)
-			}
-			if f.Client != "" {
-				if err := l.Only(f.Client); err != nil {
-					return badUsage(err)
-				}
-			}
-			if err := printLog(l, f.json, std.out); err != nil {
-				return failed(err)
-			}
-			return failed(l.Torn)
+			return printLog(args[0], &f, std)
 		},
 	}
 	f.add(cmd)
 	return cmd
 }
 
-func printLog(l *record.Log, asJSON bool, out io.Writer) error {
-	w := bufio.NewWriter(out)
-	if asJSON {
-		for i := range l.Messages {
-			if err := printJSON(w, &l.Messages[i]); err != nil {
-				return err
-			}
-		}
-		return w.Flush()
+// alignedRows is how many rows the columns of a log are aligned over: a long log is not kept to measure it.
+const alignedRows = 1 << 13
+
+// printLog prints the messages of a run.
+func printLog(path string, f *logFlags, std streams) error {
+	run, err := record.Open(path)
+	if err != nil {
+		return badUsage(err)
 	}
+	w := bufio.NewWriter(std.out)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "due\tsent\tfrom\tto\tchannel\tseq\tsize\n")
-	for _, p := range l.Messages {
+	rows := 0
+	row := func(m *record.Message) error {
 		due := "lost"
-		if p.Due != nil {
-			due = p.Due.String()
-			if p.Undelivered {
-				due += " (undelivered)"
-			}
+		if m.Due != nil {
+			due = m.Due.String()
 		}
-		fmt.Fprintf(t, "%s\t%v\t%s\t%s\t%s\t%d\t%d\n", due, p.Sent, plain.Text(p.From), plain.Text(p.To), plain.Text(p.Channel), p.Seq, p.Size)
+		if m.Undelivered {
+			due += " (undelivered)"
+		}
+		fmt.Fprintf(t, "%s\t%v\t%s\t%s\t%s\t%d\t%d\n", due, m.Sent, plain.Text(m.From), plain.Text(m.To), plain.Text(m.Channel), m.Seq, m.Size)
+		if rows++; rows%alignedRows == 0 {
+			return t.Flush()
+		}
+		return nil
 	}
-	return errors.Join(t.Flush(), w.Flush())
+	if f.json {
+		row = func(m *record.Message) error { return printJSON(w, m) }
+	} else {
+		fmt.Fprintf(t, "due\tsent\tfrom\tto\tchannel\tseq\tsize\n")
+	}
+	torn, err := export.Messages(run, f.Client, row)
+	switch e := errors.Join(t.Flush(), w.Flush()); {
+	case errors.As(err, new(*record.UnknownClientError)):
+		return badUsage(err)
+	case err != nil || e != nil:
+		return unread(errors.Join(err, e))
+	}
+	return unread(torn)
 }
 
 // logFlags are the flags of `metasim log`: how the messages are printed, or what of the run is written into files for other programs.
@@ -128,23 +131,18 @@ func exportLog(path string, f *logFlags, std streams) (err error) {
 	f.Stdout, f.Plain = std.raw, f.names == "plain"
 	files, err := export.Open(run, f.Options)
 	if err != nil {
-		return badUsage(err)
+		return badUsage(err) // a client, a file or the journal that is not there
 	}
 	defer func() {
 		if e := files.Discard(); e != nil {
 			err = failed(errors.Join(err, e))
 		}
 	}()
-	end, err := files.Write(func(path string, c export.Count) { printCount(std, path, c) })
-	switch {
-	case err != nil:
-		return failed(err)
-	case end.Torn != nil:
-		return failed(fmt.Errorf("%w; what comes before that was exported", end.Torn))
-	case !end.Finished:
-		return failed(fmt.Errorf("%s: the journal has no end, because the run was killed or still goes on; what is there was exported", path))
+	torn, err := files.Write(func(path string, c export.Count) { printCount(std, path, c) })
+	if err == nil && torn != nil {
+		err = fmt.Errorf("%w; what there is was exported", torn)
 	}
-	return nil
+	return unread(err)
 }
 
 // printCount says what came of an export.

@@ -59,7 +59,7 @@ func newReplay(std streams) *cobra.Command {
 func replayDispatcher(r *record.Run, std streams) error {
 	a, err := replay.Dispatcher(r)
 	if err != nil {
-		return failed(err)
+		return unread(err)
 	}
 	if a.Difference != nil {
 		return failed(a.Difference)

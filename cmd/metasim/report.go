@@ -38,10 +38,14 @@ func newReport(std streams) *cobra.Command {
 			if err := files.write(std.err, args[0], timeline, r); err != nil {
 				return failed(err)
 			}
+			write := func() error { return r.WriteText(std.out, columns(std.out)) }
 			if asJSON {
-				return failed(printJSON(std.out, r))
+				write = func() error { return printJSON(std.out, r) }
 			}
-			return failed(r.WriteText(std.out, columns(std.out)))
+			if err := write(); err != nil {
+				return failed(err)
+			}
+			return unread(timeline.Torn)
 		},
 	}
 	cmd.Flags().StringArrayVar(&whatIf, "what-if", nil, "predict the run with a `change`, as in 'link(a->b).delay=5ms', 'client(a).speed=2', 'client(a).promise=5ms', "+
@@ -59,11 +63,11 @@ func makeReport(dir string, whatIf []string) (*trace.Timeline, *report.Report, e
 	}
 	source, err := trace.Open(recorded)
 	if err != nil {
-		return nil, nil, failed(err)
+		return nil, nil, unread(err)
 	}
 	timeline, err := trace.Read(source)
 	if err != nil {
-		return nil, nil, failed(err)
+		return nil, nil, unread(err)
 	}
 	model := predict.New(timeline)
 	var changes []predict.Change

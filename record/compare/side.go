@@ -42,7 +42,7 @@ func (s *side) checkIndex(wrong bool) (made bool, err error) {
 			return false, err
 		}
 	}
-	if s.index, s.torn, err = s.run.Dir.MakeIndex(s.run.Manifest.Clients); err != nil {
+	if s.index, s.torn, err = s.run.MakeIndex(); err != nil {
 		return false, fmt.Errorf("%s: %w", s.run.Dir.Path(), err)
 	}
 	return true, nil

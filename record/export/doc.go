@@ -1,7 +1,7 @@
 // Package export writes a recorded run into files that other programs read: event logs of LCM, and MCAP.
 //
 //	files, err := export.Open(run, export.Options{Log: "run.lcmlog"})
-//	end, err := files.Write(func(path string, c export.Count) { ... })
+//	torn, err := files.Write(func(path string, c export.Count) { ... })
 //	err = files.Discard() // in any case
 //
 // A journal has what happened in the order in which it reached the server, which is another one in each repetition. An export sorts it by
@@ -9,8 +9,11 @@
 // clients were authorized. So the files of two repetitions are equal byte for byte, whatever the transport, the number of processors or
 // the machine.
 //
-//	export.go   what happened to messages; how much was written; how the journal ended
+// [Messages] lists the messages of a run in the same way.
+//
+//	export.go   what happened to messages; how much was written
 //	files.go    a run, written into files
+//	list.go     the list of its messages
 //	walk.go     a journal, sorted by simulated time
 //	log.go      an event log of LCM
 //	mcap.go     an MCAP file
@@ -19,6 +22,6 @@
 //
 // # Duties of the caller
 //
-//  1. Check the [End]: the journal of a run that was killed has none.
+//  1. Check what Write and Messages return as torn: the journal of a run that was killed is not whole.
 //  2. Call Discard in the end.
 package export

@@ -11,9 +11,10 @@ type Kind uint8
 
 // The kinds, in their order at one instant: a client first handles what is due, then it sends.
 const (
-	Delivered Kind = iota + 1 // its recipient has handled it
-	Sent                      // it was published: one occurrence, whatever the number of recipients
-	Lost                      // the link dropped it on its way to a recipient
+	Delivered   Kind = iota + 1 // its recipient has handled it
+	Sent                        // it was published: one occurrence, whatever the number of recipients
+	Lost                        // the link dropped it on its way to a recipient
+	Undelivered                 // it was due, and its recipient did not handle it, because it had left or the run ended before
 )
 
 func (k Kind) String() string {
@@ -24,6 +25,8 @@ func (k Kind) String() string {
 		return "sent"
 	case Lost:
 		return "lost"
+	case Undelivered:
+		return "undelivered"
 	}
 	return "unknown"
 }
@@ -32,12 +35,15 @@ func (k Kind) String() string {
 type occurrence struct {
 	Kind    Kind
 	To      metasim.ClientID // the recipient; 0 where Kind is Sent
-	Message metasim.Message  // Due is valid where Kind is Delivered; the payload must not be changed
+	Message metasim.Message  // Due is valid where it was due; the payload must not be changed
 }
+
+// wasDue reports whether a message reached its recipient, which may not have handled it.
+func (o *occurrence) wasDue() bool { return o.Kind == Delivered || o.Kind == Undelivered }
 
 // At returns when it happened: a message is lost when it is sent.
 func (o *occurrence) At() metasim.Instant {
-	if o.Kind == Delivered {
+	if o.wasDue() {
 		return o.Message.Due
 	}
 	return o.Message.Sent
@@ -49,11 +55,17 @@ func (o *occurrence) compare(p *occurrence) int {
 	if c := o.At().Compare(p.At()); c != 0 {
 		return c
 	}
-	if o.Kind != p.Kind {
+	switch {
+	case o.wasDue() && p.wasDue():
+		if o.To != p.To {
+			return cmp.Compare(o.To, p.To)
+		}
+	case o.wasDue():
+		return -1
+	case p.wasDue():
+		return 1
+	case o.Kind != p.Kind:
 		return cmp.Compare(o.Kind, p.Kind)
-	}
-	if o.Kind == Delivered && o.To != p.To {
-		return cmp.Compare(o.To, p.To)
 	}
 	m, n := &o.Message, &p.Message
 	return cmp.Or(m.Sent.Compare(n.Sent), cmp.Compare(m.From, n.From), cmp.Compare(m.Seq, n.Seq), cmp.Compare(o.To, p.To))
@@ -75,12 +87,4 @@ type Count struct {
 	Empty     int64        // messages with an empty payload, in a log
 	Undecoded int64        // payloads that begin like a known type but are not of that type
 	Last      metasim.Time // when the last message occurred
-}
-
-// An End says how a journal ended.
-type End struct {
-	// Finished: the run has ended, well or not. A run that was killed has not.
-	Finished bool
-	// Torn is the *[journal.TornError] at which the journal breaks off, if it does. What is before was exported.
-	Torn error
 }

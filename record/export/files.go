@@ -30,7 +30,7 @@ const Standard = "-"
 // Files is an export that has begun.
 type Files struct {
 	run     *record.Run
-	journal *journal.Reader
+	journal *record.Journal
 	files   []file
 }
 
@@ -116,9 +116,10 @@ func about(m *journal.Manifest) map[string]string {
 	}
 }
 
-// Write reads the journal to its end and writes the files. It calls written with each file that is complete.
-func (f *Files) Write(written func(path string, c Count)) (End, error) {
-	end, err := walkJournal(f.run.Manifest.Clients, f.journal, func(o *occurrence) error {
+// Write reads the journal to its end and writes the files. It calls written with each file that is complete. Torn is an error of a journal
+// that is not the whole of its run, of which the files have what there is: a *[journal.TornError] or a *[record.DigestError].
+func (f *Files) Write(written func(path string, c Count)) (torn, err error) {
+	torn, err = walkJournal(f.run.Manifest.Clients, f.journal, func(o *occurrence) error {
 		for _, file := range f.files {
 			if err := file.sink.Write(o); err != nil {
 				return err
@@ -127,15 +128,15 @@ func (f *Files) Write(written func(path string, c Count)) (End, error) {
 		return nil
 	})
 	if err != nil {
-		return end, err
+		return torn, err
 	}
 	for _, file := range f.files {
 		if err := errors.Join(file.sink.Close(), file.Commit()); err != nil {
-			return end, err
+			return torn, err
 		}
 		written(file.Path(), file.sink.Count())
 	}
-	return end, nil
+	return torn, nil
 }
 
 // Discard closes the journal and removes the files that are not complete.

@@ -22,11 +22,10 @@ func TestFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.NoFileExists(t, o.Log)
 	counts := map[string]Count{}
-	end, err := files.Write(func(path string, c Count) { counts[path] = c })
+	torn, err := files.Write(func(path string, c Count) { counts[path] = c })
 	require.NoError(t, err)
 	require.NoError(t, files.Discard())
-	require.True(t, end.Finished)
-	require.NoError(t, end.Torn)
+	require.NoError(t, torn)
 	require.Positive(t, counts[o.Log].Messages)
 	require.Positive(t, counts[o.MCAP].Messages)
 	log, err := os.ReadFile(o.Log)

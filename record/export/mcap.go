@@ -83,7 +83,7 @@ func (m *mcapFile) begin(about map[string]string) error {
 
 // Write writes an occurrence, if the file has its client.
 func (m *mcapFile) Write(o *occurrence) error {
-	if !m.all && o.Message.From != m.only && (o.Kind == Sent || o.To != m.only) {
+	if o.Kind == Undelivered || !m.all && o.Message.From != m.only && (o.Kind == Sent || o.To != m.only) {
 		return nil
 	}
 	at, err := m.time(o)

@@ -65,7 +65,7 @@ func contents(t testing.TB, file []byte) ([]item, *mcap.Info) {
 // payload.
 func TestMCAPReadsBack(t *testing.T) {
 	dir := carryOut(t, parse(t, mixed), "mem", 2)
-	want, _ := walked(t, dir)
+	want := walked(t, dir)
 	names, _ := opened(t, dir)
 	items, info := contents(t, written(t, dir, "mcap"))
 	forms := map[string]protoreflect.MessageDescriptor{}

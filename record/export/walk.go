@@ -8,6 +8,7 @@ import (
 
 	"metasim/internal/pq"
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/record/journal"
 )
 
@@ -15,48 +16,58 @@ import (
 const minBuffer = 1 << 12
 
 // walkJournal reads a journal to its end and calls each with everything that occurred, in order: by instant; at one instant deliveries (by
-// recipient, and for each in the order in which it gets them), then sends (by sender), then losses. The order and the occurrences
-// depend on the simulation alone, not on when anything was written to the journal. For a run that was killed or failed this is true of
-// what each client did, but not of how far it came.
+// recipient, and for each in the order in which it gets them; what it does not handle comes last), then sends (by sender), then losses.
+// The order and the occurrences depend on the simulation alone, not on when anything was written to the journal. For a run that was killed
+// or failed this is true of what each client did, but not of how far it came.
 //
-// names are the clients of the run: a ClientID indexes them, and the reader lets no other one pass. An error of each ends the walk.
+// names are the clients of the run: a ClientID indexes them, and the reader lets no other one pass. An error of each ends the walk. Torn is
+// the *[journal.TornError] at which the journal breaks off, if it does, or the *[record.DigestError] at its end.
 //
 // It needs memory for the messages in flight, and for how far the clients ran ahead of one another. It does not use the reader after it
 // has returned.
-func walkJournal(names []string, r *journal.Reader, each func(*occurrence) error) (End, error) {
+func walkJournal(names []string, r entries, each func(*occurrence) error) (torn, err error) {
 	w := newWalk(names, each)
 	batches, stop := readAhead(r)
 	defer stop()
 	for b := range batches {
 		for i := range b.entries {
 			if err := w.take(&b.entries[i]); err != nil {
-				return w.end, err
+				return nil, err
 			}
 		}
-		var torn *journal.TornError
 		switch {
 		case b.err == nil:
 			continue
-		case errors.As(b.err, &torn):
-			w.end.Torn = torn
+		case record.IsBeginning(b.err), errors.As(b.err, new(*record.DigestError)):
+			torn = b.err
 		case !errors.Is(b.err, io.EOF):
-			return w.end, b.err
+			return nil, b.err
 		}
 	}
-	return w.end, w.emit(metasim.Infinity, true)
+	for i := range w.clients {
+		if err := w.leave(metasim.ClientID(i)); err != nil {
+			return torn, err
+		}
+	}
+	return torn, w.emit(metasim.Infinity, true)
+}
+
+// entries are a journal: a *[record.Journal] is one.
+type entries interface {
+	Next() (journal.Entry, error)
 }
 
 // A walk sorts a journal by simulated time. It buffers occurrences; whenever the buffer has doubled, everything before the horizon is
 // sorted and emitted. The horizon is the least instant at which anything may still occur: a delivery of a message in flight, or a send
 // (in the literature: global virtual time, GVT).
 type walk struct {
-	names   []string
-	each    func(*occurrence) error
-	clients []client
-	buffer  []occurrence
-	limit   int             // length of buffer at which the horizon is computed
-	emitted metasim.Instant // everything before it was emitted
-	end     End
+	names    []string
+	each     func(*occurrence) error
+	clients  []client
+	buffer   []occurrence
+	limit    int             // length of buffer at which the horizon is computed
+	emitted  metasim.Instant // everything before it was emitted
+	finished bool
 }
 
 func newWalk(names []string, each func(*occurrence) error) *walk {
@@ -68,7 +79,7 @@ func newWalk(names []string, each func(*occurrence) error) *walk {
 }
 
 func (w *walk) take(entry *journal.Entry) error {
-	if w.end.Finished {
+	if w.finished {
 		return nil // the run has ended
 	}
 	evicted := slices.ContainsFunc(entry.Effects, func(e metasim.Effect) bool { _, is := e.(*metasim.Evict); return is })
@@ -119,7 +130,18 @@ func (w *walk) event(ev metasim.Event) error {
 				return err
 			}
 		}
-		c.leave()
+		return w.leave(id)
+	}
+	return nil
+}
+
+// leave takes that a client handles nothing more: not what is queued for it.
+func (w *walk) leave(id metasim.ClientID) error {
+	c := &w.clients[id]
+	for c.left = true; c.queue.Len() > 0; {
+		if err := w.add(&occurrence{Kind: Undelivered, To: id, Message: c.queue.Pop()}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -127,13 +149,15 @@ func (w *walk) event(ev metasim.Event) error {
 func (w *walk) effect(e metasim.Effect) error {
 	switch e := e.(type) {
 	case *metasim.Queue:
-		if c := &w.clients[e.To]; !c.left {
-			c.queue.Push(e.Message)
+		c := &w.clients[e.To]
+		if c.left {
+			return w.add(&occurrence{Kind: Undelivered, To: e.To, Message: e.Message})
 		}
+		c.queue.Push(e.Message)
 	case *metasim.Lose:
 		return w.add(&occurrence{Kind: Lost, To: e.To, Message: e.Message})
 	case *metasim.Finish:
-		w.end.Finished = true
+		w.finished = true
 	}
 	return nil
 }
@@ -220,11 +244,6 @@ func (c *client) wait(ev *metasim.PollWait) {
 	}
 }
 
-// leave forgets what is queued: it is never delivered.
-func (c *client) leave() {
-	c.left, c.queue = true, pq.Queue[metasim.Message]{}
-}
-
 // horizon returns the instant before which nothing more of this client occurs, unless another client sends earlier: it handles the next
 // queued message, or it sends.
 func (c *client) horizon() metasim.Instant {
@@ -249,7 +268,7 @@ type batch struct {
 
 // readAhead reads a journal in its own goroutine, because decoding is most of the work of an export. After stop the reader is not used
 // any more.
-func readAhead(r *journal.Reader) (batches <-chan batch, stop func()) {
+func readAhead(r entries) (batches <-chan batch, stop func()) {
 	out, quit := make(chan batch, 4), make(chan struct{})
 	go func() {
 		defer close(out)
@@ -272,7 +291,7 @@ func readAhead(r *journal.Reader) (batches <-chan batch, stop func()) {
 	}
 }
 
-func readBatch(r *journal.Reader) batch {
+func readBatch(r entries) batch {
 	b := batch{entries: make([]journal.Entry, 0, batchSize)}
 	for len(b.entries) < batchSize {
 		var e journal.Entry

@@ -164,13 +164,32 @@ func (d Dir) NewJournal(names []string) (*Writer, error) {
 // client; with nil it takes any. Close the reader to close the file. It fails with ErrNoJournal where the run was carried out
 // without a journal.
 func (d Dir) OpenJournal(names []string) (*Reader, error) {
-	f, err := os.Open(d.File(journalFile))
+	f, err := d.open(journalFile)
 	if err != nil {
 		return nil, d.unopened(err)
 	}
 	r := NewReader(f, names)
 	r.file = f.Name()
 	return r, nil
+}
+
+// open opens a file of the run, which must be a regular file: to open a named pipe would wait for who writes into it.
+func (d Dir) open(name string) (*os.File, error) {
+	path := d.File(name)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file of a run, but something else (%s)", path, info.Mode())
+	}
+	return os.Open(path)
+}
+
+// read reads such a file.
+func (d Dir) read(name string) ([]byte, error) {
+	f, err := d.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // a file that is only read
+	return io.ReadAll(f)
 }
 
 // unopened says why the journal cannot be opened.
@@ -194,7 +213,7 @@ func (d Dir) Index(names []string) (index *Index, torn, err error) {
 	if err != nil {
 		return nil, nil, d.unopened(err)
 	}
-	b, err := os.ReadFile(d.File(indexFile))
+	b, err := d.read(indexFile)
 	if err == nil {
 		if x, err := parseIndex(b); err == nil && x.Size == info.Size() && len(x.Clients) == len(names) {
 			return x, nil, nil
@@ -210,7 +229,10 @@ func (d Dir) MakeIndex(names []string) (index *Index, torn, err error) {
 		return nil, nil, err
 	}
 	defer func() { _ = r.Close() }() // a file that was only read
-	return buildIndex(r, names)
+	if index, torn, err = buildIndex(r, names); torn == nil && err == nil {
+		torn = r.Unfinished(false)
+	}
+	return index, torn, err
 }
 
 // CheckIndex reports whether an index is that of the journal as it is now. It reads the journal, and no record of it.
@@ -218,7 +240,7 @@ func (d Dir) CheckIndex(x *Index) (bool, error) {
 	if x.made {
 		return true, nil
 	}
-	f, err := os.Open(d.File(journalFile))
+	f, err := d.open(journalFile)
 	if err != nil {
 		return false, d.unopened(err)
 	}
@@ -290,7 +312,7 @@ func (d Dir) Manifest() (*Manifest, error) {
 		return nil, fmt.Errorf("%s has %d bytes, but a manifest has at most %d; it is something else",
 			d.File(manifestFile), info.Size(), maxManifest)
 	}
-	b, err := os.ReadFile(d.File(manifestFile))
+	b, err := d.read(manifestFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}

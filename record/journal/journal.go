@@ -125,10 +125,16 @@ type TornError struct {
 	File    string // the path of the journal; empty where it was not read from a file
 	Offset  int64  // bytes from the start of the file to the end of the good part
 	Records int64  // records of the good part
-	Reason  string // what is wrong at Offset
+	// Reason is what is wrong at Offset. It is empty where nothing is: the file ends there, and nothing says that the run did.
+	Reason string
 }
 
 func (e *TornError) Error() string {
+	if e.Reason == "" {
+		return fmt.Sprintf("%s ends at byte %d (%d records), and nothing says that the run ended there: it was killed or still goes on, "+
+			"or the file was cut off",
+			cmp.Or(e.File, "the journal"), e.Offset, e.Records)
+	}
 	return fmt.Sprintf("%s is good up to byte %d (%d records), and damaged from there on: %s",
 		cmp.Or(e.File, "the journal"), e.Offset, e.Records, e.Reason)
 }

@@ -83,6 +83,15 @@ func (r *Reader) Next() (Entry, error) {
 	return e, nil
 }
 
+// Unfinished returns a *[TornError] if no entry so far was the end of the run, or if it was killed; else nil. It is for a reader that knows
+// the clients, after its last entry.
+func (r *Reader) Unfinished(killed bool) error {
+	if r.run.finished && !killed {
+		return nil
+	}
+	return &TornError{File: r.file, Offset: r.offset, Records: r.records}
+}
+
 // Close closes the underlying reader, if it is an io.Closer.
 func (r *Reader) Close() error {
 	if c, ok := r.src.(io.Closer); ok {

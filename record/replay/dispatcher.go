@@ -76,18 +76,21 @@ type audit struct {
 
 // read goes through the journal, up to the first difference. It is one entry behind the reader, as the last entry of a
 // torn journal may lack effects.
-func (a *audit) read(r *journal.Reader) error {
-	last, err := r.Next()
+func (a *audit) read(r *record.Journal) error {
+	last, err := r.Reader.Next() // the digests are those of the new effects
 	for err == nil && a.Difference == nil {
 		var next journal.Entry
-		next, err = r.Next()
+		next, err = r.Reader.Next()
 		if e := a.check(&last, errors.As(err, new(*journal.TornError))); e != nil {
 			return e
 		}
 		last = next
 	}
 	switch {
-	case err == nil || errors.Is(err, io.EOF):
+	case err == nil:
+		return nil
+	case errors.Is(err, io.EOF):
+		a.Torn = r.CheckEnd()
 		return nil
 	case errors.As(err, new(*journal.TornError)):
 		a.Torn = err

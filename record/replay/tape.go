@@ -15,16 +15,16 @@ import (
 // other what it sent. It keeps what lies between the two: as much as the client was ahead then, and is ahead now.
 type tape struct {
 	run    *record.Run
-	reader *journal.Reader
+	reader *record.Journal
 	id     metasim.ClientID
 	joined *metasim.Join             // nil: it never joined
 	given  fifo.Queue[step]          // not yet given again
 	sends  fifo.Queue[*metasim.Send] // not yet compared
 	clock  metasim.Instant           // how far the client has come, as far as the tape was read
 	alone  bool                      // the client is gone: what it was given is not kept
-	ledger *metasim.Ledger           // of all that was read
 	whole  bool                      // the journal was read to its end
 	torn   error                     // the *journal.TornError at which the journal breaks off
+	wrong  error                     // the *record.DigestError of a journal that is not that of its run
 
 	// stepwise authorizes the client only up to the next instant at which it can act, so that it must write what it has sent before it
 	// goes on. reached is how far it was authorized.
@@ -56,7 +56,7 @@ func newTape(r *record.Run, id metasim.ClientID) (*tape, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tape{run: r, reader: reader, id: id, ledger: metasim.NewLedger(r.Manifest.Clients)}
+	t := &tape{run: r, reader: reader, id: id}
 	for t.joined == nil && t.end == nil {
 		if err := t.advance(); err != nil {
 			return nil, errors.Join(err, reader.Close())
@@ -100,10 +100,7 @@ func (t *tape) check() error {
 			return err
 		}
 	}
-	if t.torn != nil {
-		return nil
-	}
-	return t.run.CheckDigest(t.ledger)
+	return t.wrong
 }
 
 // more returns the next step; false if there is none.
@@ -154,17 +151,21 @@ func (t *tape) part() (step, error) {
 // advance reads one entry.
 func (t *tape) advance() error {
 	e, err := t.reader.Next()
+	var wrong *record.DigestError
 	switch {
+	case errors.As(err, &wrong):
+		t.end, t.wrong, t.whole = cmp.Or(t.end, t.over()), wrong, true
+		return nil
 	case errors.Is(err, io.EOF):
 		t.end, t.whole = cmp.Or(t.end, t.over()), true
 		return nil
 	case errors.As(err, new(*journal.TornError)):
-		t.end, t.torn = cmp.Or(t.end, &ending{cutOff: true, text: "the record ends there"}), err
+		t.torn = err
+		t.end = cmp.Or(t.end, t.over())
 		return nil
 	case err != nil:
 		return err
 	}
-	t.ledger.Observe(e.Event, e.Effects)
 	if t.end != nil {
 		return nil
 	}
@@ -221,6 +222,8 @@ func (t *tape) over() *ending {
 	switch {
 	case t.run.Killed():
 		return &ending{cutOff: true, text: "metasim was killed"}
+	case t.torn != nil:
+		return &ending{cutOff: true, text: "the record ends there"}
 	case m.Lost == m.Clients[t.id]:
 		return &ending{lost: true, text: "its connection was lost, and the run failed"}
 	case m.Error != "":
