@@ -73,7 +73,6 @@ func (p *process) end(patience time.Duration) (forced bool) {
 	p.Terminate()
 	if !within(p.Done(), termWait) {
 		p.Kill()
-		<-p.Done()
 	}
 	return true
 }

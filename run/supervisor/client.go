@@ -28,6 +28,7 @@ type Supervisor struct {
 
 // A Process is a program that a supervisor has started.
 type Process struct {
+	of     *Supervisor
 	client string
 	pid    int
 	begun  chan error    // how it began
@@ -111,7 +112,7 @@ func (k *Supervisor) take(e event) {
 
 // Launch starts a program. The supervisor makes the files for its output: where their disk hangs, Launch waits until ctx is done.
 func (k *Supervisor) Launch(ctx context.Context, program Program) (*Process, error) {
-	p := &Process{client: program.Client, begun: make(chan error, 1), done: make(chan struct{})}
+	p := &Process{of: k, client: program.Client, begun: make(chan error, 1), done: make(chan struct{})}
 	k.mu.Lock()
 	id := len(k.processes)
 	k.processes = append(k.processes, p)
@@ -172,5 +173,11 @@ func (p *Process) Strays() []Stray { return p.strays }
 // Terminate asks the process and its group to end.
 func (p *Process) Terminate() { terminate(p.pid) }
 
-// Kill ends the process and its group.
-func (p *Process) Kill() { kill(p.pid) }
+// Kill ends the process and its group, and returns when Done is closed. A supervisor that does not tell of the end, as it was stopped,
+// is ended too: nobody would ever hear of this process.
+func (p *Process) Kill() {
+	kill(p.pid)
+	stopped := time.AfterFunc(killWait, func() { _ = p.of.cmd.Process.Kill() }) // it has ended already, if this fails
+	defer stopped.Stop()
+	<-p.done
+}

@@ -121,6 +121,21 @@ func TestGone(t *testing.T) {
 	require.Error(t, err)
 }
 
+// A supervisor that was stopped does not keep its caller waiting.
+func TestStopped(t *testing.T) {
+	s := newStage(t)
+	p := s.launch("a", "trap '' TERM; echo $PPID; while :; do sleep 1; done")
+	require.Eventually(t, func() bool { return s.stdout("a") != "" }, 10*time.Second, time.Millisecond)
+	parent, err := strconv.Atoi(strings.TrimSpace(s.stdout("a")))
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(parent, syscall.SIGSTOP))
+	p.Terminate()
+	p.Kill()
+	require.ErrorIs(t, p.Err(), supervisor.ErrGone)
+	_, err = s.Close()
+	require.Error(t, err)
+}
+
 // Signals that are for everybody, as Ctrl-C at a terminal is, do not end the supervisor, and its programs do not inherit that.
 func TestSignals(t *testing.T) {
 	s := newStage(t)
