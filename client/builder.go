@@ -148,8 +148,7 @@ func connect(ctx context.Context, o options) (wire.Conn, error) {
 	}
 	conn, err := table.Dial(ctx, o.url)
 	if errors.As(err, new(*transport.UnknownError)) && o.transports == nil {
-		err = fmt.Errorf(`%w; for quic:// import "metasim/wire/transport/all" and give Complete or Connect the option `+
-			"client.WithTransports(all.Table())", err)
+		err = fmt.Errorf(`%w; for quic:// give Complete or Connect client.WithTransports(all.Table()) of "metasim/wire/transport/all"`, err)
 	}
 	return conn, err
 }

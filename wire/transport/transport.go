@@ -189,6 +189,9 @@ func (e *UnknownError) Error() string {
 	if i := strings.LastIndex(known, ", "); i >= 0 {
 		known = known[:i] + " or" + known[i+1:]
 	}
-	scheme, _, _ := strings.Cut(e.URL, "?") // of quic the fingerprint behind it is long, and says nothing
-	return fmt.Sprintf("no transport has the scheme of %q; use %s", scheme, known)
+	url := e.URL
+	if scheme, _, found := strings.Cut(url, "://"); found { // what follows is long, and not what is wrong
+		url = scheme + "://"
+	}
+	return fmt.Sprintf("no transport has the scheme of %q; use %s", url, known)
 }
