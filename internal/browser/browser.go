@@ -177,6 +177,7 @@ func (b *Browser) Picture(name string) []byte {
 	b.t.Helper()
 	png := run(b, name, chromedp.CaptureScreenshot())
 	if dir := os.Getenv("METASIM_PICTURES"); dir != "" {
+		check(b.t, os.MkdirAll(dir, 0o755))
 		check(b.t, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
 	}
 	return png
