@@ -27,6 +27,7 @@ func TestPage(t *testing.T) {
 	before := browser.Eval[string](b, places)
 	b.Do(`window.kept = document.querySelector("#rows tr"), 0`)
 	asksWhy(t, b)
+	arranges(t, b)
 	comesBack(t, b, site)
 
 	b.Click("#pause")
@@ -107,6 +108,49 @@ func asksWhy(t *testing.T, b *browser.Browser) {
 	require.Contains(t, b.Text("#answer li:last-child"), "camera at 1.1s has been computing for ")
 	b.Click("#close")
 	b.Until(`document.activeElement.dataset.client === "robot-2"`) // the focus returns, for users of the keyboard
+}
+
+// arranges sorts rows, puts alike ones together, selects one by keys, and looks at the help and at who held up the others before.
+func arranges(t *testing.T, b *browser.Browser) {
+	first := func(want string) {
+		b.Until(fmt.Sprintf(`document.querySelector("#rows .ask").textContent === %q`, want))
+	}
+	b.Click(`th button[data-sort=client]`)
+	b.Until(`document.querySelector("th.name").getAttribute("aria-sort") === "ascending"`)
+	first("camera")
+	b.Click(`th button[data-sort=client]`)
+	first("robot-11")
+	b.Click(`th button[data-sort=client]`)
+	first("camera")
+	require.Zero(t, browser.Eval[int](b, `document.querySelectorAll("th[aria-sort]").length`))
+	press := func(key string) {
+		b.Do(fmt.Sprintf(`(document.activeElement || document.body).dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true})), 0`, key))
+	}
+	press("a")
+	b.Until(`[...document.querySelectorAll("#rows .ask")].map(e => e.textContent).join() === "camera,planner,robot-* × 12"`)
+	require.Equal(t, "12 waiting", b.Text("#rows tr:nth-child(3) .word"))
+	require.Empty(t, b.Text("#more"), "no client is left out")
+	b.Until(`!document.querySelector("#past").hidden`)
+	b.Until(`document.querySelector("#past-legend").textContent.includes("camera")`)
+	for _, width := range []int{1280, 390} {
+		b.Show(width, 900, width == 390)
+		require.NotEmpty(t, b.Picture(fmt.Sprintf("live-groups-%d", width)))
+		require.Zero(t, b.Overflows(), "at %d pixels", width)
+	}
+	b.Show(1280, 900, false)
+	press("a")
+	b.Until(`document.querySelectorAll("#rows tr").length === 14`)
+	press("j")
+	press("j")
+	b.Until(`document.activeElement.dataset.client === "planner"`)
+	press("?")
+	b.Until(`document.querySelector("#help").open`)
+	require.NotEmpty(t, b.Picture("live-help"))
+	press("p")
+	b.Do(`document.querySelector("#help").close(), 0`)
+	require.Equal(t, "running", b.Text("#state"), "in the help p is no command")
+	require.Regexp(t, ` so far$`, b.Text("#elapsed"))
+	require.Regexp(t, ` to go$`, b.Text("#eta"))
 }
 
 // comesBack breaks the connection: the page says so, and goes on asking.

@@ -49,6 +49,38 @@ function spark(name, value) {
   svg.querySelector(".line").setAttribute("d", `M${points.join(" L")}`);
 }
 
+// past shows who held up the others before: a part for each time, as high as many waited, in the colour of its client.
+const colours = 5;
+
+function past(view) {
+  const parts = view.history || [];
+  $("past").hidden = parts.length < 2;
+  if (parts.length < 2) return;
+  const times = new Map();
+  for (const p of parts) {
+    for (const h of p.holders.slice(0, 1)) times.set(h.name, (times.get(h.name) || 0) + p.to_s - p.from_s);
+  }
+  const names = [...times.keys()].sort((a, b) => times.get(b) - times.get(a));
+  const colour = name => { const i = names.indexOf(name); return i < colours ? String(i) : "rest"; };
+  const total = parts[parts.length - 1].to_s - parts[0].from_s;
+  const most = Math.max(...parts.map(p => p.holders.length ? p.holders[0].blame : 0)) || 1;
+  text("past-time", duration(total));
+  $("past-strip").replaceChildren(...parts.map(p => {
+    const i = document.createElement("i"), h = p.holders[0];
+    i.style.flexGrow = p.to_s - p.from_s;
+    i.style.height = h ? 20 + 80 * h.blame / most + "%" : "2px";
+    i.dataset.colour = h ? colour(h.name) : "none";
+    i.title = `${duration(p.from_s)} to ${duration(p.to_s)}: ` + (p.holders.map(h => `${h.blame.toFixed(1)} waited for ${h.name}`).join(", ") || "nobody held up others");
+    return i;
+  }));
+  $("past-legend").replaceChildren(...names.slice(0, colours).map(name => {
+    const s = document.createElement("span"), i = document.createElement("i");
+    i.dataset.colour = colour(name);
+    s.append(i, ` ${name} ${percent(times.get(name) / total)}`);
+    return s;
+  }), names.length > colours ? `and ${names.length - colours} more` : names.length ? "" : "nobody");
+}
+
 const done = view => view.end ? Math.min(1, view.now.s / view.end.s) : 0;
 
 function progress(view) {
@@ -114,11 +146,11 @@ function row(c, view) {
   const part = name => tr.querySelector("." + name);
   tr.classList.toggle("blamed", c.name === view.slowest);
   const home = [c.peer, c.pid && "process " + c.pid].filter(Boolean).join(", ");
-  write(part("ask"), c.name, `why does ${c.name} not go on?` + (home && ` (${home})`));
-  part("ask").dataset.client = c.name;
+  write(part("ask"), c.count ? `${c.name} × ${c.count}` : c.name, c.count ? c.mix : `why does ${c.name} not go on?` + (home && ` (${home})`));
+  part("ask").dataset.client = c.count ? "" : c.name;
   part("does").dataset.does = c.state;
-  write(part("word"), c.state);
-  write(part("since"), c.state !== "left" && c.since_s >= 1 ? "for " + duration(c.since_s) : "");
+  write(part("word"), c.mix || c.state, c.mix || "");
+  write(part("since"), !c.count && c.state !== "left" && c.since_s >= 1 ? "for " + duration(c.since_s) : "");
   write(part("at"), seconds(c.at), c.at.text);
   write(part("safe"), seconds(c.safe), c.safe.text);
   write(part("queue"), String(c.queued));
@@ -127,6 +159,7 @@ function row(c, view) {
   part("bar").firstElementChild.style.width = (100 * c.blocked).toFixed(0) + "%";
   write(part("share"), percent(c.blocked));
   write(part("holds"), c.blame < 0.05 ? "" : c.blame.toFixed(1));
+  write(part("held"), c.held_s < 0.05 ? "" : duration(c.held_s));
   const target = waits(c);
   write(part("waits"), target, target);
   return tr;
@@ -146,7 +179,7 @@ function table(view) {
     if (body.children[i] !== tr) body.insertBefore(tr, body.children[i] || null);
   });
   if (focused !== document.activeElement && focused.isConnected) focused.focus({preventScroll: true}); // its row was moved
-  const hidden = view.matching - view.clients.length;
+  const hidden = view.matching - view.clients.reduce((n, c) => n + (c.count || 1), 0);
   text("more", hidden > 0 ? `and ${hidden} more: filter to see them` : view.matching === 0 ? "no client matches" : "");
 }
 
@@ -177,6 +210,8 @@ export function draw(view) {
   text("now", seconds(view.now), view.now.text);
   text("end", view.end ? "of " + seconds(view.end) : "");
   progress(view);
+  text("elapsed", view.wall_s ? `${duration(view.wall_s)} so far` : "");
+  text("eta", view.eta_s !== undefined ? `${duration(view.eta_s)} to go` : "");
   text("factor", number(view.factor));
   text("messages", number(view.messages_per_s));
   text("grants", number(view.grants_per_s));
@@ -186,6 +221,7 @@ export function draw(view) {
   text("count", String(view.count));
   mix(view);
   explain(view);
+  past(view);
   $("warnings").hidden = !view.warnings;
   list("warned", view.warnings || []);
   table(view);

@@ -89,6 +89,48 @@ async function* events(response) {
   }
 }
 
+// order is how the rows are sorted; without a key, who holds up others comes first.
+const order = {key: "", back: false};
+
+function sortBy(key) {
+  if (order.key !== key) Object.assign(order, {key, back: false});
+  else if (!order.back) order.back = true;
+  else Object.assign(order, {key: "", back: false});
+  for (const b of document.querySelectorAll("th button")) {
+    const th = b.parentElement;
+    if (b.dataset.sort !== order.key) th.removeAttribute("aria-sort");
+    else th.setAttribute("aria-sort", order.back ? "descending" : "ascending");
+  }
+  watch();
+}
+
+// select moves the selection by some rows. The row that has the focus is selected.
+function select(by) {
+  const all = [...document.querySelectorAll("#rows .ask")];
+  if (!all.length) return;
+  const at = all.indexOf(document.activeElement);
+  all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + by))].focus();
+}
+
+const keys = {
+  "?": () => $("help").showModal(),
+  "/": () => $("filter").focus(),
+  a: () => $("group").click(),
+  p: () => $("pause").click(),
+  s: () => $("step").click(),
+  u: () => $("until-time").focus(),
+  j: () => select(1), ArrowDown: () => select(1),
+  k: () => select(-1), ArrowUp: () => select(-1),
+};
+
+document.addEventListener("keydown", e => {
+  if (e.key === "Escape" && !document.querySelector("dialog[open]") && document.activeElement) document.activeElement.blur();
+  if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input:not([type=checkbox]), dialog") || !keys[e.key]) return;
+  if (e.key.startsWith("Arrow") && !e.target.closest("#rows")) return; // elsewhere arrows scroll
+  e.preventDefault();
+  keys[e.key]();
+});
+
 const pause = ms => new Promise(done => setTimeout(done, ms));
 let watching = null;
 
@@ -99,7 +141,8 @@ async function watch() {
   const mine = watching = new AbortController();
   while (mine === watching) {
     try {
-      const response = await fetch("/events?filter=" + encodeURIComponent($("filter").value), {headers, signal: mine.signal});
+      const wanted = new URLSearchParams({filter: $("filter").value, sort: order.key, back: order.back, group: $("group").checked});
+      const response = await fetch("/events?" + wanted, {headers, signal: mine.signal});
       if (!response.ok) {
         state("refused", "lost");
         notice((await response.json()).error, true);
@@ -128,8 +171,14 @@ $("sure").addEventListener("close", () => {
 });
 $("rows").addEventListener("click", e => {
   const asked = e.target.closest(".ask");
-  if (asked) why(asked);
+  if (asked && asked.dataset.client) why(asked);
 });
+document.querySelector("thead").addEventListener("click", e => {
+  const title = e.target.closest("button");
+  if (title) sortBy(title.dataset.sort);
+});
+$("group").addEventListener("change", watch);
+$("help-button").addEventListener("click", () => $("help").showModal());
 $("close").addEventListener("click", () => {
   $("asked").hidden = true;
   if (asker && asker.isConnected) asker.focus({preventScroll: true});

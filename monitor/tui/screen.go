@@ -22,6 +22,8 @@ const (
 	slow   style = "33"
 	bad    style = "1;31"
 	bar    style = "7"
+
+	underlined style = "1;4"
 )
 
 func (s style) of(text string) string {
@@ -48,7 +50,11 @@ func headline(v *monitor.View, width int) []string {
 	if v.End != nil {
 		end = " of " + at(*v.End)
 	}
-	second := []string{bold.of(at(v.Now)) + end, short(v.Factor) + " × real time", short(v.MessagesS) + " messages/s", short(v.GrantsS) + " grants/s"}
+	second := []string{bold.of(at(v.Now)) + end}
+	if v.EtaS != nil && v.State != "over" {
+		second = append(second, since(*v.EtaS)+" to go")
+	}
+	second = append(second, since(v.WallS)+" so far", short(v.Factor)+" × real time", short(v.MessagesS)+" messages/s", short(v.GrantsS)+" grants/s")
 	lines := []string{row(first, 2, width), row(second, 3, width)}
 	if v.End != nil && v.End.Seconds > 0 {
 		lines = append(lines, progress(min(1, v.Now.Seconds/v.End.Seconds), width))
@@ -103,17 +109,21 @@ func explanation(v *monitor.View, width int) []string {
 	case len(v.Chain) > 0:
 		first = "What the run waits for:"
 	}
-	lines := []string{cut(first, width)}
-	for i, sentence := range v.Chain {
+	return append(append([]string{cut(first, width)}, sentences(v.Chain, width)...), "")
+}
+
+// sentences writes a chain as a list.
+func sentences(chain []string, width int) (lines []string) {
+	for i, sentence := range chain {
 		look := normal
-		if i == len(v.Chain)-1 {
+		if i == len(chain)-1 {
 			look = bold
 		}
 		for n, line := range wrap(sentence, max(width-4, 8)) {
 			lines = append(lines, cut([]string{"  - ", "    "}[min(n, 1)]+look.of(line), width))
 		}
 	}
-	return append(lines, "")
+	return lines
 }
 
 // wrap breaks a sentence into lines between words; a word that is too long for a line, within it.
@@ -137,6 +147,7 @@ func wrap(text string, width int) (lines []string) {
 
 // A column is one of the table. A narrow terminal shows only the important ones.
 type column struct {
+	key   string // as Rows.Sort; empty: rows cannot be sorted by it
 	title string
 	width int // 0: the rest of the line
 	right bool
@@ -162,23 +173,37 @@ func columns(v *monitor.View, width int) []column {
 		return otherwise
 	}
 	all := []column{
-		{title: "client", width: nameWidth(v, width), cell: func(c *monitor.Client) (string, style) { return c.Name, blame(c, bold) }},
-		{title: "does", width: 12, cell: func(c *monitor.Client) (string, style) { return c.State, states[c.State] }},
+		{key: "client", title: "client", width: nameWidth(v, width), cell: func(c *monitor.Client) (string, style) { return groupName(c), blame(c, bold) }},
+		{key: "does", title: "does", width: 12, cell: func(c *monitor.Client) (string, style) { return c.State, states[c.State] }},
 		{title: "for", width: 7, right: true, least: 110, cell: text(func(c *monitor.Client) string { return since(c.SinceS) })},
-		{title: "at", width: 12, right: true, least: narrow + 26, cell: text(func(c *monitor.Client) string { return at(c.At) })},
-		{title: "safe until", width: 12, right: true, least: 94, cell: text(func(c *monitor.Client) string { return at(c.Safe) })},
-		{title: "queue", width: 6, right: true, least: 124, cell: text(func(c *monitor.Client) string { return fmt.Sprint(c.Queued) })},
-		{title: "messages/s", width: 10, right: true, least: 105, cell: text(func(c *monitor.Client) string { return short(c.MessagesS) })},
-		{title: "× real time", width: 11, right: true, least: 140, cell: text(func(c *monitor.Client) string { return short(c.Factor) })},
-		{title: "blocked", width: 7, right: true, least: 54, cell: text(func(c *monitor.Client) string { return fmt.Sprintf("%.0f %%", 100*c.Blocked) })},
+		{key: "at", title: "at", width: 12, right: true, least: narrow + 26, cell: text(func(c *monitor.Client) string { return at(c.At) })},
+		{key: "safe", title: "safe until", width: 12, right: true, least: 94, cell: text(func(c *monitor.Client) string { return at(c.Safe) })},
+		{key: "queue", title: "queue", width: 6, right: true, least: 124, cell: text(func(c *monitor.Client) string { return fmt.Sprint(c.Queued) })},
+		{key: "rate", title: "messages/s", width: 10, right: true, least: 105, cell: text(func(c *monitor.Client) string { return short(c.MessagesS) })},
+		{key: "factor", title: "× real time", width: 11, right: true, least: 140, cell: text(func(c *monitor.Client) string { return short(c.Factor) })},
+		{key: "blocked", title: "blocked", width: 7, right: true, least: 54, cell: text(func(c *monitor.Client) string { return fmt.Sprintf("%.0f %%", 100*c.Blocked) })},
 		{width: 10, least: meters, cell: text(func(c *monitor.Client) string { return meter(c.Blocked, 10, slow) })},
-		{title: "holds up", width: 8, right: true, least: 64, cell: func(c *monitor.Client) (string, style) {
+		{key: "holds", title: "holds up", width: 8, right: true, least: 64, cell: func(c *monitor.Client) (string, style) {
 			if c.Blame < 0.05 {
 				return "", normal
 			}
 			return fmt.Sprintf("%.1f", c.Blame), blame(c, normal)
 		}},
-		{title: "waits for", least: 74, cell: text(waits)},
+		{key: "held", title: "held", width: 8, right: true, least: 150, cell: text(func(c *monitor.Client) string {
+			if c.HeldS < 0.05 {
+				return ""
+			}
+			return since(c.HeldS)
+		})},
+		{title: "busy", width: 8, right: true, least: 165, cell: text(func(c *monitor.Client) string { return since(c.BusyS) })},
+		{title: "sent", width: 7, right: true, least: 178, cell: text(func(c *monitor.Client) string { return short(float64(c.Sent)) })},
+		{title: "process", width: 8, right: true, least: 190, cell: text(func(c *monitor.Client) string {
+			if c.PID == 0 {
+				return ""
+			}
+			return fmt.Sprint(c.PID)
+		})},
+		{key: "waits", title: "waits for", least: 74, cell: text(waits)},
 	}
 	var shown []column
 	rest := width
@@ -194,6 +219,14 @@ func columns(v *monitor.View, width int) []column {
 	return shown
 }
 
+// groupName is the name of a client, or of a group and how many it has.
+func groupName(c *monitor.Client) string {
+	if c.Count > 0 {
+		return fmt.Sprintf("%s × %d", c.Name, c.Count)
+	}
+	return c.Name
+}
+
 // gap is the space between two columns.
 const gap = 2
 
@@ -204,7 +237,7 @@ func nameWidth(v *monitor.View, width int) int {
 	}
 	longest := usual
 	for i := range v.Clients {
-		longest = max(longest, ansi.StringWidth(v.Clients[i].Name))
+		longest = max(longest, ansi.StringWidth(groupName(&v.Clients[i])))
 	}
 	return min(longest, usual+max(0, width-90)/4)
 }
@@ -224,8 +257,8 @@ func waits(c *monitor.Client) string {
 	return c.Holder
 }
 
-// table returns the titles of the columns, and as many rows from first on as have room.
-func table(v *monitor.View, first, room, width int) []string {
+// table returns the titles of the columns, and as many rows from first on as have room. One row may be selected, and one column sorts.
+func table(v *monitor.View, first, room, width int, selected, sorted string) []string {
 	shown := columns(v, width)
 	line := func(cell func(c *column) (string, style)) string {
 		var s strings.Builder
@@ -236,12 +269,21 @@ func table(v *monitor.View, first, room, width int) []string {
 		}
 		return cut(strings.TrimRight(s.String(), " "), width)
 	}
-	lines := []string{line(func(c *column) (string, style) { return c.title, faint })}
+	lines := []string{line(func(c *column) (string, style) {
+		if c.key != "" && c.key == sorted {
+			return c.title, underlined
+		}
+		return c.title, faint
+	})}
 	if len(v.Clients) == 0 && v.Count > 0 {
 		return append(lines, faint.of(fit("no client matches: / and return shows all", width, false)))
 	}
 	for i := first; i < min(len(v.Clients), first+room-1); i++ {
-		lines = append(lines, line(func(c *column) (string, style) { return c.cell(&v.Clients[i]) }))
+		text := line(func(c *column) (string, style) { return c.cell(&v.Clients[i]) })
+		if v.Clients[i].Name == selected {
+			text = bar.of(fit(ansi.Strip(text), width, false))
+		}
+		lines = append(lines, text)
 	}
 	return lines
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -25,6 +26,11 @@ func (s *stub) Control(command, at string) (string, error) {
 	return "done", nil
 }
 
+func (s *stub) Why(_ context.Context, client string) (string, error) {
+	s.told = append(s.told, "why "+client)
+	return client + " waits for camera; camera computes", nil
+}
+
 // crowd is a run of n robots that wait for a planner, which waits for a camera.
 func crowd(n int) monitor.View {
 	v := monitor.View{
@@ -38,6 +44,15 @@ func crowd(n int) monitor.View {
 			{Name: "camera", State: "computing", SinceS: 41, At: monitor.Instant{Seconds: 1.1}, Safe: monitor.Instant{Seconds: 9.2e9}, Blame: float64(n) + 1, MessagesS: 10, Factor: 0.02},
 			{Name: "planner", State: "waiting", SinceS: 40.9, At: monitor.Instant{Seconds: 1.102}, Safe: monitor.Instant{Seconds: 1.202}, Blocked: 0.97, Holder: "camera", Root: "camera"},
 		},
+	}
+	eta := 190.0
+	v.WallS, v.EtaS = 110, &eta
+	for i := range 120 {
+		p := monitor.Past{FromS: 2 * float64(i), ToS: 2 * float64(i+1), Holders: []monitor.Holder{}}
+		if i%10 > 0 {
+			p.Holders = append(p.Holders, monitor.Holder{Name: []string{"camera", "planner", "robot-with-a-long-name-1"}[min(i%10/4, 2)], Blame: 3})
+		}
+		v.History = append(v.History, p)
 	}
 	for i := range n {
 		v.Clients = append(v.Clients, monitor.Client{
@@ -91,6 +106,9 @@ func TestKeys(t *testing.T) {
 			switch k {
 			case "enter":
 				m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+			case "ask":
+				_, ask := m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+				m.Update(ask())
 			case "esc":
 				m.Update(tea.KeyPressMsg{Code: tea.KeyEscape})
 			case "back":
@@ -115,11 +133,16 @@ func TestKeys(t *testing.T) {
 	}
 	require.NotContains(t, screen(m), " done ", "the answer to a command is shown for some seconds")
 	press("down", "j", "j", "k")
-	require.Contains(t, screen(m), "3–13 of 42")
+	require.Equal(t, "planner", m.selected)
+	require.Contains(t, m.View().Content, "\x1b[7mplanner ")
 	press("G")
 	require.Contains(t, screen(m), "32–42 of 42", "there is nothing below the last row")
+	press("k", "k")
+	require.Contains(t, screen(m), "32–42 of 42", "the selection moves, and what is shown stays")
 	press("g")
 	require.Contains(t, screen(m), "1–11 of 42")
+	press("esc")
+	require.Empty(t, m.selected)
 	press("/", "-", "3", "9", "enter")
 	m.Update(m.next())
 	require.Contains(t, screen(m), "with -39: 1–1 of 1 ")
@@ -130,6 +153,59 @@ func TestKeys(t *testing.T) {
 	s.view.State = "over"
 	_, quit := m.Update(m.next())
 	require.Equal(t, tea.Quit(), quit())
+}
+
+// Rows are sorted, turned round and put together by keys; a row that is selected answers why it does not go on.
+func TestArrange(t *testing.T) {
+	m, s := at80(200, 40, crowd(40))
+	press := func(keys ...string) {
+		for _, k := range keys {
+			m.Update(tea.KeyPressMsg{Code: []rune(k)[0], Text: k})
+		}
+	}
+	enter := func() tea.Cmd { _, c := m.Update(tea.KeyPressMsg{Code: tea.KeyEnter}); return c }
+	require.Nil(t, enter(), "no row is selected")
+	press("a")
+	require.Contains(t, screen(m), "robot-with-a-long-name-* × 40")
+	require.Contains(t, screen(m), "1–3 of 3")
+	press("G")
+	require.Nil(t, enter(), "a group does not wait")
+	press("a", ">", ">", ">", ">", ">", "r")
+	require.Contains(t, screen(m), "by queue, turned round: 1–")
+	press("r")
+	require.Equal(t, "robot-with-a-long-name-39", m.view.Clients[0].Name)
+	require.Contains(t, m.View().Content, "\x1b[1;4m queue")
+	press("<", "<", "<", "<", "<", "<")
+	require.Equal(t, "waits", m.rows.Sort, "it goes round")
+	press(">", "g", "j")
+	ask := enter()
+	m.Update(ask())
+	require.Equal(t, []string{"why planner"}, s.told)
+	require.Contains(t, screen(m), "Why does planner not go on?")
+	require.Contains(t, screen(m), "  - camera computes")
+	m.Update(tea.KeyPressMsg{Code: tea.KeyEscape})
+	require.Contains(t, screen(m), "Held up by: camera")
+	press("?")
+	require.Contains(t, screen(m), "show alike clients")
+	require.NotContains(t, screen(m), "Held up by")
+	press("q")
+	require.Contains(t, screen(m), "Held up by: camera", "any key goes back, and does nothing else")
+	require.Equal(t, nothing, m.typing)
+}
+
+// Who held up the others before has a letter of its own, and an hour takes one line.
+func TestPast(t *testing.T) {
+	v := crowd(3)
+	for _, width := range []int{80, 120, 200} {
+		m, _ := at80(width, 40, v)
+		golden.Equal(t, fmt.Sprintf("testdata/past-%d.txt", width), screen(m)+"\n")
+	}
+	require.Empty(t, past(&monitor.View{History: v.History[:1]}, 80))
+	for i := range v.History {
+		v.History[i].Holders = []monitor.Holder{{Name: fmt.Sprint("robot-", i), Blame: 1}}
+	}
+	lines := past(&v, 80)
+	require.Contains(t, ansi.Strip(lines[1]), "ABCDEooo")
 }
 
 // The name of a scenario leaves room for what the run does.
