@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -15,8 +16,9 @@ import (
 
 const (
 	helloTime  = 10 * time.Second       // for the first bytes of a peer
-	idleTime   = 500 * time.Millisecond // for a peer to read something, after the bus was closed
+	idleTime   = 500 * time.Millisecond // for a peer to read or to send something, after the bus was closed
 	lingerTime = 5 * time.Second        // for a peer to read everything, after the bus was closed
+	looks      = 10                     // parts of idleTime: while this process stands still, only one of them passes
 	writeSize  = 1 << 16                // about how many bytes one write has
 )
 
@@ -35,8 +37,9 @@ const (
 type session struct {
 	conn     net.Conn
 	out      *queue[[]byte]
-	ending   atomic.Pointer[time.Time] // when the bus was closed
-	patterns patterns                  // the subscriptions of the peer of a server, which guards them
+	ending   atomic.Bool // the bus was closed
+	written  atomic.Bool // all is written: the peer is expected to close
+	patterns patterns    // the subscriptions of the peer of a server, which guards them
 }
 
 func newSession(conn net.Conn, limit int) *session {
@@ -74,9 +77,7 @@ func (s *session) writeFrames(magic uint32) error {
 			if len(batch) == 0 {
 				break
 			}
-			s.bound()
-			frames := net.Buffers(batch)
-			if _, err := frames.WriteTo(s.conn); err != nil {
+			if err := s.writeAll(batch); err != nil {
 				return err
 			}
 			clear(batch)
@@ -85,28 +86,50 @@ func (s *session) writeFrames(magic uint32) error {
 	return nil
 }
 
-// bound sets a deadline for the next write, if the bus is closed.
-func (s *session) bound() {
-	if end := s.ending.Load(); end != nil {
-		left := time.Until(end.Add(lingerTime))
-		_ = s.conn.SetWriteDeadline(time.Now().Add(min(idleTime, left))) // fails only on a broken connection, where the write fails too
+// writeAll writes frames. After the end of the bus it fails if the peer reads nothing for idleTime.
+func (s *session) writeAll(frames net.Buffers) error {
+	for look := 0; ; look++ {
+		if s.ending.Load() {
+			_ = s.conn.SetWriteDeadline(soon()) // fails only on a broken connection, where the write fails too
+		}
+		n, err := frames.WriteTo(s.conn)
+		if n > 0 {
+			look = 0
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) || look == looks {
+			return err
+		}
 	}
 }
 
+// Read reads from the peer. After closeWrite it fails if the peer sends nothing for idleTime.
+func (s *session) Read(b []byte) (n int, err error) {
+	for range looks {
+		if n, err = s.conn.Read(b); n > 0 || !s.written.Load() || !errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+		_ = s.conn.SetReadDeadline(soon()) // fails only on a broken connection, where the read fails too
+	}
+	return n, err
+}
+
+// soon is the time of the next look.
+func soon() time.Time { return time.Now().Add(idleTime / looks) }
+
 // end closes the session when the peer has read what is queued, or lingerTime is over.
 func (s *session) end() {
-	now := time.Now()
-	s.ending.Store(&now)
-	s.bound()
+	s.ending.Store(true)
+	_ = s.conn.SetWriteDeadline(soon()) // fails only on a broken connection, where the write fails too
 	s.out.close()
 	time.AfterFunc(lingerTime, s.cut)
 }
 
-// closeWrite ends the direction to the peer alone. The peer then closes, and read ends: to close a connection with unread
-// input would drop what the peer has not read yet.
+// closeWrite ends the direction to the peer alone. Then the peer closes, and read ends. A peer that still sends is waited for: to
+// close a connection with unread input would drop what the peer has not read yet.
 func (s *session) closeWrite() {
+	s.written.Store(true)
 	c, ok := s.conn.(*net.TCPConn)
-	if !ok || c.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(idleTime)) != nil {
+	if !ok || c.CloseWrite() != nil || c.SetReadDeadline(soon()) != nil {
 		s.cut()
 	}
 }
@@ -122,7 +145,7 @@ func (s *session) read(magic uint32, most int, take func(*frame) error) error {
 	if err := s.conn.SetReadDeadline(time.Now().Add(helloTime)); err != nil {
 		return err
 	}
-	in := bufio.NewReaderSize(s.conn, 1<<16)
+	in := bufio.NewReaderSize(s, 1<<16)
 	if err := readHello(in, magic); err != nil {
 		return err
 	}

@@ -169,6 +169,34 @@ func TestClosingLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, <-closed)
 }
 
+// A peer that begins to read late, and goes on sending, gets everything too.
+func TestClosingWaitsForWhoStillTalks(t *testing.T) {
+	server, err := Open("tcpq://127.0.0.1:0", Options{Serve: true})
+	require.NoError(t, err)
+	reader := raw(t, server, string(appendHello(nil, clientMagic))+string(appendText(nil, frameSubscribe, "BIG")))
+	require.NoError(t, reader.(*net.TCPConn).SetReadBuffer(256<<10))
+	subscribe(t, server, nobody{}, "")
+	const size = 1_000_000 // more than the reader's system takes, less than both
+	require.NoError(t, server.Publish(Message{Channel: "BIG", Payload: payload(size)}))
+	talk := newPublish(&Message{Channel: "TALK", Payload: payload(1000)})
+	closed := make(chan error)
+	go func() { closed <- server.Close() }()
+	for late := time.After(2 * idleTime); late != nil; {
+		_, err := reader.Write(talk)
+		require.NoError(t, err)
+		select {
+		case <-late:
+			late = nil
+		default:
+		}
+	}
+	all, err := io.ReadAll(reader)
+	require.NoError(t, err)
+	assert.Len(t, all, 8+12+3+size)
+	require.NoError(t, reader.Close())
+	require.NoError(t, <-closed)
+}
+
 func TestWhatAPeerPublishesIsRelayedToAll(t *testing.T) {
 	server, one := tcpq(t, Options{Queue: 200_000})
 	defer shut(t, server)
