@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/shortdir"
 	"metasim/record"
 	"metasim/run"
 )
@@ -34,7 +35,7 @@ clients:
 
 // Runs over all transports are the same, also where clients share a process, and leave nothing.
 func TestVerifyEqual(t *testing.T) {
-	temp := t.TempDir()
+	temp := shortdir.Make(t)
 	t.Setenv("TMPDIR", temp)
 	t.Setenv("TMP", temp)
 	v, err := run.Verify(t.Context(), parse(t, twoSources), len(run.Transports), options(t, "mem"))
@@ -54,7 +55,7 @@ func TestVerifyEqual(t *testing.T) {
 
 // Where runs differ the first message in which they do is named, and they are kept.
 func TestVerifyUnequal(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", shortdir.Make(t))
 	v, err := run.Verify(t.Context(), parse(t, withCommand("liar", "x", "")), 3, options(t, "mem"))
 	require.NoError(t, err)
 	require.False(t, v.Equal)
@@ -66,7 +67,7 @@ func TestVerifyUnequal(t *testing.T) {
 
 // A verification that is stopped says why, and leaves nothing.
 func TestVerifyStopped(t *testing.T) {
-	temp := t.TempDir()
+	temp := shortdir.Make(t)
 	t.Setenv("TMPDIR", temp)
 	t.Setenv("TMP", temp)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -81,7 +82,7 @@ func TestVerifyStopped(t *testing.T) {
 
 // To verify is to say where runs part, for which journals are needed, whatever the options say.
 func TestVerifyKeepsJournals(t *testing.T) {
-	temp := t.TempDir()
+	temp := shortdir.Make(t)
 	t.Setenv("TMPDIR", temp)
 	t.Setenv("TMP", temp) // the same on Windows
 	o := options(t, "mem")

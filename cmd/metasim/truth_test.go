@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func embedder(t *testing.T, source string) string {
 	require.NoError(t, err)
 	for name, text := range map[string]string{
 		"main.go": string(program), "go.sum": string(sums),
-		"go.mod": "module embedder\n\ngo 1.26\n\nrequire metasim v0.0.0\n\nreplace metasim => " + root + "\n",
+		"go.mod": "module embedder\n\ngo 1.26\n\nrequire metasim v0.0.0\n\nreplace metasim => " + strconv.Quote(root) + "\n",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
