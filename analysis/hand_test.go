@@ -2,12 +2,14 @@ package analysis_test
 
 import (
 	"fmt"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"metasim/analysis/predict"
 	"metasim/analysis/trace"
+	"metasim/delay"
 	"metasim/metasim"
 )
 
@@ -216,5 +218,60 @@ func TestKnownByHand(t *testing.T) {
 			require.NoError(t, err, "%s: %s", h.name, text)
 			require.InEpsilon(t, takes, 1000*p.WallS, tolerance, "%s: %s", h.name, text)
 		}
+	}
+}
+
+var delayOf = regexp.MustCompile(`link\(\w+->\w+:(\w+)\)\.delay=(\w+(?:\.\w+)?)`)
+
+// rerun returns how many milliseconds a scenario takes with changes of delays alone; 0: the changes are others.
+func (h *hand) rerun(t *testing.T, changes string) float64 {
+	t.Helper()
+	if len(delayOf.ReplaceAllString(changes, "")) > 1 {
+		return 0
+	}
+	w := h.world()
+	delays := fixed{}
+	for channel, d := range h.delays {
+		delays[channel] = d
+	}
+	for _, change := range delayOf.FindAllStringSubmatch(changes, -1) {
+		d, err := delay.ParseDuration(change[2])
+		require.NoError(t, err)
+		delays[change[1]] = d
+	}
+	w.config.Delays = delays
+	tl, err := trace.Read(record(t, w))
+	require.NoError(t, err)
+	return float64(tl.Wall()) / 1e6
+}
+
+// The first of the changes that a report lists is the best of those that are listed when they are carried out, and each comes true. Where
+// nothing helps, nothing is listed.
+func TestRank(t *testing.T) {
+	first := map[string]string{
+		"turns": "link(a->b:A).delay=1.1ms", "request-answer": "link(b->a:B).delay=11ms", "spin": "cores=4", "half": "cores=4",
+		"loop": "link(b->c:B).delay=11ms link(c->a:C).delay=11ms",
+	}
+	for _, h := range hands() {
+		tl, err := trace.Read(record(t, h.world()))
+		require.NoError(t, err)
+		ranked, err := predict.New(tl).Rank()
+		require.NoError(t, err)
+		best := ""
+		for i, p := range ranked {
+			if p.GainShare < 0.01 {
+				break // the beginning and the end of the run
+			}
+			if i == 0 {
+				best = p.Change
+			}
+			did := h.rerun(t, p.Change)
+			if did == 0 {
+				continue
+			}
+			require.InEpsilon(t, did, 1000*p.WallS, 0.03, "%s: %s", h.name, p.Change)
+			require.GreaterOrEqual(t, did, 0.97*1000*ranked[0].WallS, "%s: %s is better than the first", h.name, p.Change)
+		}
+		require.Equal(t, first[h.name], best, h.name)
 	}
 }

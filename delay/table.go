@@ -71,11 +71,19 @@ func (t *Table) Common(channel string) (metasim.Link, bool) {
 	return fixed(0), true
 }
 
-func (t *Table) spec(from, to, channel string) Spec {
-	for _, r := range slices.Backward(t.rules) {
+// Rule returns the index of the rule that decides about a link; -1: none does.
+func (t *Table) Rule(from, to, channel string) int {
+	for i, r := range slices.Backward(t.rules) {
 		if Match(r.From, from) && Match(r.To, to) && Match(r.Channel, channel) {
-			return r.Spec
+			return i
 		}
+	}
+	return -1
+}
+
+func (t *Table) spec(from, to, channel string) Spec {
+	if i := t.Rule(from, to, channel); i >= 0 {
+		return t.rules[i].Spec
 	}
 	return Spec{}
 }

@@ -18,20 +18,24 @@ import (
 //
 //	link(camera->planner).delay=5ms        the least delay of the links; what a message takes beyond it stays
 //	link(camera->planner:IMAGE).delay=5ms  of one channel only
+//	links[1].delay=5ms                     of all links that this rule of the scenario decides about, counted from 0
 //	client(physics).speed=2                the client computes so many times as fast
 //	client(physics).promise=5ms            it promises to send nothing for so long, wherever that was true; all: for ever
 //	client(physics).reaction=1ms           it declares this reaction time, and does not react faster
 //	cores=8                                clients, transport and dispatcher have so many cores
+//	transport=mem                          all clients are in the server's process; unix: each is a process
 //
 // In names * stands for any characters.
 type Change struct {
 	text     string
 	from, to string // of links; or from alone, of clients
 	channel  string // of links
+	rule     int    // of links: counted from 1; 0: of those above
 	what     string
 	time     metasim.Time
 	speed    float64
 	cores    int
+	inside   bool // in the server's process
 }
 
 // What a Change changes.
@@ -41,6 +45,7 @@ const (
 	changePromise  = "promise"
 	changeReaction = "reaction"
 	changeCores    = "cores"
+	changePlace    = "transport"
 )
 
 // A ChangeError says what is wrong with a change, and what to write instead.
@@ -53,10 +58,12 @@ func (e *ChangeError) Error() string {
 	return fmt.Sprintf("what if %s: %s", e.Text, e.Why)
 }
 
-const changeForms = "write link(FROM->TO).delay=5ms, client(NAME).speed=2, client(NAME).promise=5ms, client(NAME).reaction=1ms or cores=8"
+const changeForms = "write link(FROM->TO).delay=5ms, client(NAME).speed=2, client(NAME).promise=5ms, client(NAME).reaction=1ms, " +
+	"links[1].delay=5ms, transport=mem or cores=8"
 
 var (
 	linkForm   = regexp.MustCompile(`^link\((.+?)->(.+?)(?::(.+))?\)\.(\w+)=(.*)$`)
+	ruleForm   = regexp.MustCompile(`^links\[(\d{1,9})\]\.(\w+)=(.*)$`)
 	clientForm = regexp.MustCompile(`^client\((.+)\)\.(\w+)=(.*)$`)
 )
 
@@ -78,15 +85,51 @@ func (c *Change) parse(t *trace.Timeline) string {
 		}
 		return cmp.Or(unknownLink(t, c), c.set(f[5]))
 	}
+	if f := ruleForm.FindStringSubmatch(c.text); f != nil {
+		return c.parseRule(t, f[1], f[2], f[3])
+	}
 	if f := clientForm.FindStringSubmatch(c.text); f != nil {
 		c.from, c.what = f[1], f[2]
 		return cmp.Or(unknownClient(t, c.from), c.set(f[3]))
+	}
+	if place, ok := strings.CutPrefix(c.text, "transport="); ok {
+		c.what = changePlace
+		return c.set(place)
 	}
 	if n, ok := strings.CutPrefix(c.text, "cores="); ok {
 		c.what = changeCores
 		return c.set(n)
 	}
 	return "it is not a change; " + changeForms
+}
+
+// parseRule reads a change of a rule. It returns what is wrong with it.
+func (c *Change) parseRule(t *trace.Timeline, index, what, value string) string {
+	c.from, c.to, c.channel, c.what = "*", "*", "*", what
+	if c.what != changeDelay {
+		return fmt.Sprintf("a rule has no %q that can be changed; write links[%s].delay=5ms", what, index)
+	}
+	c.rule, _ = strconv.Atoi(index) // at most nine digits
+	c.rule++
+	for i := range t.Totals.Links {
+		if ruleOf(t, &t.Totals.Links[i]) == c.rule {
+			return c.set(value)
+		}
+	}
+	return fmt.Sprintf("no message went over a link that links[%s] of the scenario decides about, and no client waited for one", index)
+}
+
+// rules are Delays with rules, counted from 0, as those of a scenario. Rule returns which one decides about a link; -1: none does.
+type rules interface {
+	Rule(from, to, channel string) int
+}
+
+// ruleOf returns which rule of the scenario decides about a link, counted from 1; 0: none does.
+func ruleOf(t *trace.Timeline, l *trace.LinkTotals) int {
+	if table, ok := t.Log.Config.Delays.(rules); ok {
+		return 1 + table.Rule(t.Names[l.From], t.Names[l.To], t.Channels[l.Channel])
+	}
+	return 0
 }
 
 // set reads the value of a change. It returns what is wrong with it.
@@ -96,6 +139,10 @@ func (c *Change) set(value string) string {
 	case changeCores:
 		if c.cores, err = strconv.Atoi(value); err != nil || c.cores < 1 {
 			return fmt.Sprintf("%q is not a number of cores; write a whole number from 1 on, as in cores=8", value)
+		}
+	case changePlace:
+		if c.inside = value == "mem"; !c.inside && value != "unix" {
+			return fmt.Sprintf("%q cannot be predicted; write mem or unix", value)
 		}
 	case changeSpeed:
 		if c.speed, err = strconv.ParseFloat(value, 64); err != nil || !(c.speed > 0 && c.speed < 1e9) {
@@ -184,9 +231,20 @@ func (d *changedDelays) Common(channel string) (metasim.Link, bool) {
 	return common.Common(channel)
 }
 
+// rule returns the rule that decides about a link, counted from 1; 0: none does.
+func (d *changedDelays) rule(from, to, channel string) int {
+	if table, ok := d.Delays.(rules); ok {
+		return 1 + table.Rule(from, to, channel)
+	}
+	return 0
+}
+
 func (d *changedDelays) Link(from, to, channel string) metasim.Link {
 	link := d.Delays.Link(from, to, channel)
 	for _, c := range slices.Backward(d.changes) {
+		if c.rule > 0 && d.rule(from, to, channel) != c.rule {
+			continue
+		}
 		if delay.Match(c.from, from) && delay.Match(c.to, to) && delay.Match(c.channel, channel) {
 			return &changedLink{link, link.Min(), c.time}
 		}

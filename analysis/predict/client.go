@@ -88,6 +88,8 @@ func (c *clientModel) act(at metasim.Instant) {
 		}
 		c.acked++
 		c.inbox.Drop(1)
+		c.path = max(c.path, *c.paths.First())
+		c.paths.Drop(1)
 	}
 	for len(c.timers) > 0 && !at.Before(c.timers[0].at) {
 		k := c.timers[0].act
@@ -163,12 +165,13 @@ func (c *clientModel) report() metasim.Report {
 func (c *clientModel) receive() {
 	in := &c.inbound
 	c.unread += len(in.messages)
-	for _, m := range in.messages {
+	for i, m := range in.messages {
 		c.inbox.Push(m)
+		c.paths.Push(in.paths[i])
 	}
 	c.granted, c.quiet = metasim.Later(c.granted, in.granted), in.quiet
 	clear(in.messages)
-	*in = inbound{messages: in.messages[:0]}
+	*in = inbound{messages: in.messages[:0], paths: in.paths[:0]}
 }
 
 // shifted moves an instant as an act was moved from one instant to another: their distance in time stays.

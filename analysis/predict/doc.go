@@ -13,6 +13,7 @@
 //	simulator.go  the simulation: events, cores, rounds of the server, and the steps of a client: compute, write, wait, resume
 //	client.go     the model of a client: its timers, messages, acts
 //	cores.go      requests for a core; what passes between a client and the server, and what that costs
+//	rank.go       Rank: which changes help most
 //	change.go     the language of changes, and delays with changes
 //
 // # Duties of the caller

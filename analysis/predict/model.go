@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -27,13 +28,26 @@ func (m *Model) Quick(changes ...Change) (Prediction, error) { return m.predict(
 
 // OnCores returns how many seconds the run would take on so many cores, by the beginning of the run.
 func (m *Model) OnCores(cores int) (wallS float64, err error) {
-	base, err := m.fit(m.start())
-	if err != nil {
-		return 0, err
-	}
-	took, _, err := m.simulate(m.start(), []Change{{what: changeCores, cores: cores}})
-	return trace.Ratio(trace.Seconds(m.t.Wall())*float64(took), float64(base)), err
+	p, err := m.Quick(Change{what: changeCores, cores: cores})
+	return p.WallS, err
 }
+
+// Played compares the run with a simulation of the run as it was, by the beginning of the run.
+func (m *Model) Played() (Played, error) { return m.played(m.start()) }
+
+func (m *Model) played(w *workload) (Played, error) {
+	took, err := m.fit(w)
+	if err != nil {
+		return Played{}, err
+	}
+	measured := w.End - m.t.Begin - m.held(w)
+	p := Played{PlayedS: trace.Seconds(took), MeasuredS: trace.Seconds(measured), Beginning: w != m.whole}
+	p.Trusted = p.Error() <= maxError
+	return p, nil
+}
+
+// maxError is the greatest relative error of a simulation that is trusted.
+const maxError = 0.15
 
 // quickWork is how many acts and messages Quick looks at.
 const quickWork = 100_000
@@ -69,15 +83,28 @@ func (m *Model) predict(w *workload, changes []Change) (Prediction, error) {
 		p.ChangesModel = p.ChangesModel || c.what == changeDelay
 	}
 	p.Change = strings.Join(texts, " ")
-	took, before := base, w.End-m.t.Begin
-	if len(changes) > 0 {
-		before = base
-		if took, p.WorkShare, err = m.simulate(w, changes); err != nil {
-			return Prediction{}, fmt.Errorf("%w (what if %s)", err, p.Change)
-		}
+	wall, measured := trace.Seconds(m.t.Wall()), w.End-m.t.Begin
+	if len(changes) == 0 {
+		p.WallS = wall * trace.Ratio(float64(base), float64(measured))
+		p.GainShare = 1 - trace.Ratio(p.WallS, wall)
+		return p, nil
 	}
-	wall := trace.Seconds(m.t.Wall())
-	p.WallS = wall * trace.Ratio(float64(took), float64(before))
+	if played, err := m.played(w); err != nil || !played.Trusted {
+		return Prediction{}, cmp.Or[error](err, &UntrustedError{played})
+	}
+	s, err := m.simulate(w, changes)
+	if err != nil {
+		return Prediction{}, fmt.Errorf("%w (what if %s)", err, p.Change)
+	}
+	p.WorkShare = s.share()
+	// The simulation of the run as it was may take longer than the run. Its error must not make a run shorter than its work.
+	p.WallS = wall * max(trace.Ratio(float64(s.wall), float64(base)), trace.Ratio(float64(s.least()), float64(measured)))
+	for i, c := range s.clients {
+		p.WallS = max(p.WallS, trace.Seconds(m.t.Totals.Clients[i].Work)/c.speed)
+	}
+	if !slices.ContainsFunc(changes, func(c Change) bool { return c.what == changeSpeed || c.what == changeDelay }) {
+		p.WallS = max(p.WallS, trace.Seconds(m.t.Totals.IdealPath)) // whatever the promises and the cores
+	}
 	p.GainShare = 1 - trace.Ratio(p.WallS, wall)
 	return p, nil
 }
@@ -101,19 +128,24 @@ func (m *Model) fit(w *workload) (took int64, err error) {
 		return w.fitted, nil
 	}
 	target := w.End - m.t.Begin - m.held(w)
-	work, _, err := m.simulate(w, nil)
-	if err != nil || w.free || work >= target {
+	s, err := m.simulate(w, nil)
+	if err != nil {
+		return 0, err
+	}
+	work := s.wall
+	if w.free || work >= target {
 		w.fitted = work
-		return work, err
+		return work, nil
 	}
 	low, lowTook, high, highTook := 0.0, work, w.maxFactor(), int64(0)
 	best := costs{}
 	w.fitted = work
 	for factor, n := 1.0, 0; n < fitTries && math.Abs(float64(w.fitted-target)) > fitTolerance*float64(target); n++ {
 		w.costs = usualCosts(factor)
-		if took, _, err = m.simulate(w, nil); err != nil {
+		if s, err = m.simulate(w, nil); err != nil {
 			return 0, err
 		}
+		took = s.wall
 		if math.Abs(float64(took-target)) < math.Abs(float64(w.fitted-target)) {
 			best, w.fitted = w.costs, took
 		}
@@ -164,12 +196,11 @@ func (m *Model) held(w *workload) int64 {
 	return int64(float64(sum) * trace.Ratio(float64(w.End-m.t.Begin), float64(m.t.Wall())))
 }
 
-// simulate returns how long a workload takes with changes, in nanoseconds, and which share of its acts happens.
-func (m *Model) simulate(w *workload, changes []Change) (wall int64, share float64, err error) {
+// simulate simulates a workload with changes to its end.
+func (m *Model) simulate(w *workload, changes []Change) (*simulator, error) {
 	s, err := newSimulator(m.t, w, changes)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	wall, err = s.run()
-	return wall, s.share(), err
+	return s, s.run()
 }

@@ -1,6 +1,9 @@
 package predict
 
 import (
+	"fmt"
+	"math"
+
 	"metasim/analysis/trace"
 	"metasim/internal/fifo"
 	"metasim/internal/pq"
@@ -19,6 +22,30 @@ type Prediction struct {
 	ChangesModel bool `json:"changes_model"`
 	// WorkShare is the share of the acts of the run that would still happen: less than 1 where other messages are lost.
 	WorkShare float64 `json:"work_share"`
+}
+
+// Played compares a run with a simulation of the run as it was: so good is the simulation.
+type Played struct {
+	PlayedS   float64 `json:"played_s"`
+	MeasuredS float64 `json:"measured_s"` // without pace and pauses
+	// Beginning: both are of the beginning of a long run.
+	Beginning bool `json:"beginning,omitempty"`
+	// Trusted: they differ by at most 15 %. If not, nothing is predicted.
+	Trusted bool `json:"trusted"`
+}
+
+// Error returns the relative error of the simulation.
+func (p *Played) Error() float64 {
+	return math.Abs(p.PlayedS-p.MeasuredS) / max(p.MeasuredS, 1e-9)
+}
+
+// An UntrustedError means that the simulation of the run as it was took another time than the run, so that nothing is predicted. Something
+// slowed the run down that its journal does not show, such as other programs on the machine.
+type UntrustedError struct{ Played Played }
+
+func (e *UntrustedError) Error() string {
+	return fmt.Sprintf("a simulation of the run as it was takes %.3g s instead of %.3g s, so no prediction is to be trusted; "+
+		"was the machine busy with something else?", e.Played.PlayedS, e.Played.MeasuredS)
 }
 
 // A Model predicts a recorded run under other conditions. A Model has caches: use it from one goroutine at a time.
@@ -55,6 +82,8 @@ type simulator struct {
 	sends    pool[metasim.Send] // events that the dispatcher has taken, to be used again
 	advances pool[metasim.Advance]
 	polls    pool[metasim.PollWait]
+	path     int64  // the longest chain of work
+	computes int64  // the work that took a core
 	count    uint64 // of events so far
 	wall     int64
 	err      error
@@ -115,6 +144,9 @@ type clientModel struct {
 	floor        metasim.Instant             // its promise
 	inbox        fifo.Queue[metasim.Message] // with the sequence numbers of the run
 	sent         []uint64                    // by the new sequence number of a send: that of the run
+	sentPath     []int64                     // by the same number: path at the send
+	path         int64                       // the longest chain of work that ends here, in nanoseconds
+	paths        fifo.Queue[int64]           // path of the sender, for each message in inbox
 	acked        uint64
 	undone       int     // acts that have not happened
 	acts         []int32 // that it does now
@@ -136,6 +168,7 @@ type clientModel struct {
 type inbound struct {
 	any            bool
 	messages       []metasim.Message
+	paths          []int64 // path of their senders
 	granted, quiet metasim.Instant
 }
 

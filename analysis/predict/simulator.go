@@ -35,6 +35,11 @@ func newSimulator(t *trace.Timeline, w *workload, changes []Change) (*simulator,
 		c := newClientModel(metasim.ClientID(i), &w.Clients[i])
 		c.inside = c.log.Inside && !w.free
 		c.change(t.Names[i], changes)
+		for _, change := range changes {
+			if change.what == changePlace {
+				c.inside = change.inside && !w.free
+			}
+		}
 		s.shared = s.shared || c.inside
 		s.clients = append(s.clients, c)
 		for _, send := range w.Clients[i].Sends {
@@ -65,8 +70,8 @@ func (c *clientModel) change(name string, changes []Change) {
 // errStuck ends a prediction in which no client can go on. It is a mistake in this package, or the changed run is impossible.
 var errStuck = errors.New("the run would stand still")
 
-// run returns how long the run takes, in nanoseconds of wall-clock time.
-func (s *simulator) run() (int64, error) {
+// run simulates to the end: wall is how long the run takes, in nanoseconds.
+func (s *simulator) run() error {
 	for i, c := range s.clients {
 		join := c.log.Join
 		join.Client, join.Reaction = metasim.ClientID(i), c.react
@@ -89,14 +94,14 @@ func (s *simulator) run() (int64, error) {
 		s.start()
 	}
 	if s.err != nil {
-		return 0, s.err
+		return s.err
 	}
 	for _, c := range s.clients {
 		if !c.left {
-			return 0, errStuck
+			return errStuck
 		}
 	}
-	return s.wall, nil
+	return nil
 }
 
 // share returns which share of the run's acts happened.
@@ -107,6 +112,14 @@ func (s *simulator) share() float64 {
 		undone += c.undone
 	}
 	return 1 - trace.Ratio(float64(undone), float64(all))
+}
+
+// least returns what the run takes at least, in nanoseconds: its work on the longest chain of messages, and what the cores can do.
+func (s *simulator) least() int64 {
+	if s.cores > 0 {
+		return max(s.path, s.computes/int64(s.cores))
+	}
+	return s.path
 }
 
 // start gives cores to those that wait for one: to the server first, then in order.
@@ -176,9 +189,11 @@ func (s *simulator) carryOut(effects []metasim.Effect) {
 		switch e := e.(type) {
 		case *metasim.Deliver:
 			m, c := e.Message, s.clients[e.To]
+			path := s.clients[m.From].sentPath[m.Seq]
 			m.Seq = s.clients[m.From].sent[m.Seq]
 			in := s.toClient(c)
 			in.messages = append(in.messages, m)
+			in.paths = append(in.paths, path)
 			s.server.writing += s.cost(c).serve
 		case *metasim.Authorize:
 			in := s.toClient(s.clients[e.To])
@@ -206,6 +221,9 @@ func (s *simulator) computed(c *clientModel) {
 
 // done ends the acts of a client that has computed them. The client goes on if it may, and writes if it must.
 func (s *simulator) done(c *clientModel) {
+	computes, sleeps := c.work()
+	c.path += computes + sleeps
+	s.path, s.computes = max(s.path, c.path), s.computes+computes
 	for _, k := range c.acts {
 		s.publish(c, k)
 	}
@@ -283,7 +301,7 @@ func (s *simulator) publish(c *clientModel, k int32) {
 	end := c.log.Acts[k].Sends
 	for i := end - c.sends(k); i < end; i++ {
 		send := c.log.Sends[i]
-		c.sent = append(c.sent, uint64(i))
+		c.sent, c.sentPath = append(c.sent, uint64(i)), append(c.sentPath, c.path)
 		ev := s.sends.get()
 		*ev = metasim.Send{Client: c.id, Channel: s.channels[send.Channel], Sent: c.now, Payload: s.payload[:send.Size]}
 		s.say(c, ev)

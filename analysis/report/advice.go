@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/graph/simple"
 	"gonum.org/v1/gonum/graph/topo"
 
+	"metasim/analysis/predict"
 	"metasim/analysis/trace"
 	"metasim/internal/problem"
 	"metasim/metasim"
@@ -26,6 +27,11 @@ type Advice struct {
 	// CostS is how long clients waited because of it, summed over them. Following the advice may win less.
 	CostS float64 `json:"cost_s"`
 	Text  string  `json:"text"` // one sentence
+	// WhatIf is the change that follows it, and GainShare what that saves, as predicted; empty: there is no such change, or no prediction.
+	WhatIf    string  `json:"what_if,omitempty"`
+	GainShare float64 `json:"gain_share,omitempty"`
+
+	tries []string // changes that follow it, of which WhatIf is the best
 }
 
 // maxAdvice is how many pieces of advice of one kind a Report has.
@@ -39,7 +45,7 @@ func advise(t *trace.Timeline, r *Report) []Advice {
 	all := []Advice{}
 	all = append(all, oneStepLinks(r)...)
 	all = append(all, missingPromises(t, r)...)
-	all = append(all, zeroDelayCycles(t)...)
+	all = append(all, zeroDelayCycles(t, r)...)
 	unused := append(silentSubscriptions(t, r), unusedSubscriptions(t)...)
 	return append(all, unused[:min(len(unused), maxAdvice)]...)
 }
@@ -54,10 +60,49 @@ func oneStepLinks(r *Report) []Advice {
 		}
 		text := fmt.Sprintf("the link %s -> %s on %s has a delay of one step only: %s cannot compute while %s has anything to do at the same "+
 			"time; declare the delay that the link has in the world, however short", l.From, l.To, l.Channel, l.To, l.From)
-		all = append(all, Advice{Kind: problem.OneStepLink, From: l.From, To: l.To, Channel: l.Channel, CostS: l.HeldS, Text: text})
+		all = append(all, Advice{Kind: problem.OneStepLink, From: l.From, To: l.To, Channel: l.Channel, CostS: l.HeldS, Text: text, tries: r.delayed(l)})
 	}
 	return all
 }
+
+// delayed are changes that give a link without delay one: the average time between two reports of its sender, or what ends half of the waits.
+func (r *Report) delayed(l *LinkReport) []string {
+	name := fmt.Sprintf("link(%s->%s:%s).delay=", l.From, l.To, l.Channel)
+	all := []string{}
+	if l.HalfNS > 0 {
+		all = append(all, name+metasim.Time(l.HalfNS).String())
+	}
+	for i := range r.Clients {
+		if c := &r.Clients[i]; c.Name == l.From && c.Reports > 0 {
+			all = append(all, name+max(1, roundUp(metasim.Time(uint64(r.SimNS)/c.Reports), 10)).String())
+		}
+	}
+	return all
+}
+
+// gaining predicts the advice, and returns that which gains more than the error of a prediction, and that which no change can follow.
+func (r *Report) gaining(m *predict.Model, least float64) []Advice {
+	least = max(least, leastGain)
+	kept := []Advice{}
+	for _, a := range r.Advice {
+		for _, text := range a.tries {
+			change, err := m.Parse(text)
+			if err != nil {
+				continue // a name that cannot be written in a change
+			}
+			if p, err := m.Quick(change); err == nil && p.GainShare > a.GainShare {
+				a.WhatIf, a.GainShare = text, p.GainShare
+			}
+		}
+		if len(a.tries) == 0 || a.GainShare >= least {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// leastGain is the share of the run below which advice is not worth following.
+const leastGain = 0.005
 
 // missingPromises finds the client that holds others back most and could promise more: when it acts next, or how long it takes to
 // react. Without it, others may be next. No promise would help if the waits of the protocol cost nothing, or if the client reacts at once
@@ -72,17 +117,18 @@ func missingPromises(t *trace.Timeline, r *Report) []Advice {
 		if c.HeldS < leastCost*r.WallS || len(most) > 0 && c.HeldS <= most[0].CostS || c.Sends == 0 || t.Totals.Clients[i].Silent == 0 || c.PromisedShare > 0.5 {
 			continue
 		}
-		text := ""
+		text, try := "", fmt.Sprintf("client(%s).promise=all", c.Name)
 		if reacted := quickest(r, c.Name); c.AnnouncedShare < 0.5 {
 			text = fmt.Sprintf("others waited for %s, whose reports promised %.0f %% of the time until its next send, and announced %.0f %%; "+
 				"let it promise as far ahead as it can know (Promise)", c.Name, 100*c.PromisedShare, 100*c.AnnouncedShare)
 		} else if reacted > metasim.Time(c.ReactionNS) {
 			text = fmt.Sprintf("others waited for %s, which never sent anything sooner than %v after a message; if that is intended, let it declare "+
 				"this reaction time", c.Name, reacted)
+			try = fmt.Sprintf("client(%s).reaction=%v", c.Name, reacted)
 		} else {
 			continue
 		}
-		most = []Advice{{Kind: problem.MissingPromise, Client: c.Name, CostS: c.HeldS, Text: text}}
+		most = []Advice{{Kind: problem.MissingPromise, Client: c.Name, CostS: c.HeldS, Text: text, tries: []string{try}}}
 	}
 	return most
 }
@@ -102,7 +148,7 @@ func quickest(r *Report, client string) metasim.Time {
 }
 
 // zeroDelayCycles finds clients that sent messages to one another over links without delay: they can do so while time stands still.
-func zeroDelayCycles(t *trace.Timeline) []Advice {
+func zeroDelayCycles(t *trace.Timeline, r *Report) []Advice {
 	g := simple.NewDirectedGraph()
 	for i := range t.Totals.Links {
 		if l := &t.Totals.Links[i]; l.Declared == 0 && l.Messages > 0 && l.From != l.To {
@@ -121,10 +167,24 @@ func zeroDelayCycles(t *trace.Timeline) []Advice {
 		slices.Sort(names)
 		text := fmt.Sprintf("%s answer one another without any delay, so they compute in turns; a delay on one of the links between them "+
 			"lets them overlap", listed(names))
-		all = append(all, Advice{Kind: problem.ZeroDelayCycle, Client: names[0], Text: text})
+		all = append(all, Advice{Kind: problem.ZeroDelayCycle, Client: names[0], Text: text, tries: r.within(names)})
 	}
 	slices.SortFunc(all, func(a, b Advice) int { return strings.Compare(a.Client, b.Client) })
 	return all[:min(len(all), maxAdvice)]
+}
+
+// within are changes that give one of the links between some clients a delay: of those that others waited behind longest. names are sorted.
+func (r *Report) within(names []string) []string {
+	const most = 3
+	all := []string{}
+	in := func(name string) bool { _, found := slices.BinarySearch(names, name); return found }
+	for i, n := 0, 0; i < len(r.Links) && n < most; i++ {
+		if l := &r.Links[i]; l.DeclaredNS == 0 && l.Messages > 0 && l.From != l.To && in(l.From) && in(l.To) {
+			all = append(all, r.delayed(l)...)
+			n++
+		}
+	}
+	return all
 }
 
 // unusedSubscriptions finds subscriptions that match no publication: probably a name is misspelt.

@@ -55,6 +55,7 @@ func (r *Report) clients(t *trace.Timeline, held []int64) {
 		}
 		r.Clients = append(r.Clients, row)
 		r.WorkS += row.WorkS
+		r.AsleepS += seconds(c.Asleep)
 		r.CPUS += row.CPUS
 		r.CoreWaitS += row.CoreWaitS
 		r.Grants += c.Grants

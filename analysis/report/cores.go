@@ -33,8 +33,12 @@ func (r *Report) bounds() {
 	slices.Sort(numbers)
 	path := r.CriticalConservativeS
 	for _, p := range slices.Compact(numbers) {
-		share := r.WorkS / float64(p)
-		r.Bounds = append(r.Bounds, Bound{Cores: p, LeastS: max(share, path), MostS: share + path - path/float64(p)})
+		share := (r.WorkS - r.AsleepS) / float64(p)
+		most := share + path
+		if r.AsleepS == 0 { // then the path takes a core all the time
+			most -= path / float64(p)
+		}
+		r.Bounds = append(r.Bounds, Bound{Cores: p, LeastS: max(share, path), MostS: most})
 	}
 	r.CoresFor90 = 1
 	if path > 0 { // the run is within 90 % of its speed where MostS <= path/0.9
@@ -42,12 +46,16 @@ func (r *Report) bounds() {
 	}
 }
 
-// predictCores predicts what the run takes on each number of cores of the bounds. It leaves out what cannot be predicted.
+// predictCores predicts what the run takes on each number of cores of the bounds. If that cannot be predicted, Unpredicted says why.
 func (r *Report) predictCores(m *predict.Model) {
 	for i := range r.Bounds {
-		if wall, err := m.OnCores(r.Bounds[i].Cores); err == nil {
-			r.Bounds[i].PlayedS = wall
+		wall, err := m.OnCores(r.Bounds[i].Cores)
+		if err != nil {
+			r.Unpredicted = err.Error()
+			return
 		}
+		// The error of a prediction must not make it less than what the work alone takes.
+		r.Bounds[i].PlayedS = max(wall, r.Bounds[i].LeastS)
 	}
 }
 

@@ -22,6 +22,8 @@ type Report struct {
 
 	WallS float64 `json:"wall_s"`
 	WorkS float64 `json:"work_s"` // what clients computed, without waiting for a core
+	// AsleepS is the part of it that took no core: clients slept, or waited for a device.
+	AsleepS float64 `json:"asleep_s"`
 	// Cores is how many cores the clients could use on the host of the server; 0: not known. CPUS is the processor time of the clients
 	// that know theirs. CoreWaitS is how long clients waited for a core, summed over those.
 	Cores     int     `json:"cores"`
@@ -63,8 +65,11 @@ type Report struct {
 	Profile []ProfileReport `json:"parallelism_over_time"`
 	Running []RunningReport `json:"running"`
 
-	WhatIfs []predict.Prediction `json:"what_ifs"`
-	Advice  []Advice             `json:"advice"`
+	// Played is how good predictions are; absent: nothing was simulated. Unpredicted says why nothing is predicted, if that is so.
+	Played      *predict.Played      `json:"played,omitempty"`
+	Unpredicted string               `json:"unpredicted,omitempty"`
+	WhatIfs     []predict.Prediction `json:"what_ifs"`
+	Advice      []Advice             `json:"advice"`
 }
 
 // New computes the report of a timeline, without predictions: see Predict.

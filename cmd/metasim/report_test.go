@@ -35,10 +35,14 @@ func TestReport(t *testing.T) {
 	require.Positive(t, r.Traffic.FramesIn)
 	require.InDelta(t, float64(r.Traffic.FramesIn+r.Traffic.FramesOut)/float64(r.Grants), r.FramesPerGrant, 1e-9)
 	require.InDelta(t, r.WallS, r.Clients[0].WorkS+r.Clients[0].BlockedS+r.Clients[0].OverheadS, 1e-9)
+	if s.clean(); !r.Played.Trusted { // the machine did something else meanwhile
+		require.Empty(t, r.WhatIfs)
+		require.Contains(t, r.Unpredicted, "no prediction is to be trusted")
+		return
+	}
 	require.Len(t, r.WhatIfs, 1)
 	require.Equal(t, "client(ponger).speed=1000000 cores=1", r.WhatIfs[0].Change)
 	require.Less(t, r.WhatIfs[0].WallS, r.WallS)
-	s.clean()
 }
 
 func TestReportRefuses(t *testing.T) {
