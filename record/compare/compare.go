@@ -3,7 +3,6 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"metasim/lcm/types"
@@ -49,8 +48,8 @@ type Verdict struct {
 	// compared. Nil: both were compared whole.
 	Until *record.Instant `json:"until"`
 	// Changes say in what the scenarios differ.
-	Changes []Change    `json:"changes"`
-	First   *Divergence `json:"first"` // nil: equal
+	Changes []record.Change `json:"changes"`
+	First   *Divergence     `json:"first"` // nil: equal
 	// Differ names the digests that differ: deliveries, sends, results. It is empty if one of the runs has no digest of all of it.
 	Differ []string `json:"differ"`
 	// Cause is what caused the divergence: causeClient, causeScenario or causeUnknown; empty where there is none.
@@ -73,43 +72,6 @@ const (
 	// causeUnknown: all clients sent the same and the scenarios are the same as far as is known, so the links differ.
 	causeUnknown = "unknown"
 )
-
-// A Change is a value of the scenario that is not the same in both runs.
-type Change struct {
-	Path string `json:"path"` // as in links[1].delay, or clients.plant.with.period
-	A    any    `json:"a"`    // as decoded from JSON; nil: it is not there
-	B    any    `json:"b"`
-
-	entry string // the entry of the clients that it belongs to; empty for others
-}
-
-// String writes a change as "links[1].delay: 2ms, 2.5ms".
-func (c Change) String() string { return fmt.Sprintf("%s: %s, %s", c.Path, asText(c.A), asText(c.B)) }
-
-// maxText is how many bytes of a value are shown: a file of delays that was copied into the scenario is long.
-const maxText = 60
-
-// asText writes a decoded JSON value in a line.
-func asText(v any) string {
-	switch s, ok := v.(string); {
-	case v == nil:
-		return "nothing"
-	case ok && strconv.Quote(s) == `"`+s+`"` && !strings.ContainsAny(s, ", "):
-		return shortened(s)
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return shortened(string(b))
-}
-
-func shortened(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText], "") + "..."
-}
 
 // A Divergence is the first message that is not the same in two runs: the earliest delivery to any client; or, if no delivery
 // differs, the earliest send without a recipient, or the earliest leave.

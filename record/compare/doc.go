@@ -12,6 +12,5 @@
 //	verdict.go    the first divergence and its cause, and how they are shown
 //	read.go       the parts of a journal in which a search may find its difference
 //	search.go     where two histories differ: by their checkpoints, and then in the journals
-//	scenario.go   in what the scenarios differ, and what of that a client can notice
 //	side.go       one of the two runs, and what is missing of it
 package compare

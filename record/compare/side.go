@@ -48,6 +48,22 @@ func (s *side) checkIndex(wrong bool) (made bool, err error) {
 	return true, nil
 }
 
+// checkDigests reads the journal to its end, which fails if it is not that of the run.
+func (s *side) checkDigests() error {
+	j, err := s.run.OpenJournal()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = j.Close() }() // a file that was only read
+	for err == nil {
+		_, err = j.Next()
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
 // client returns what the index has of a client.
 func (s *side) client(name string) *journal.ClientIndex { return &s.index.Clients[s.ids[name]] }
 

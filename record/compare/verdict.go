@@ -41,7 +41,21 @@ func Runs(pathA, pathB string, o Options) (*Verdict, error) {
 	if changed {
 		v, _, err = verdictOf(a, b, o)
 	}
+	if err == nil && v.Equal && len(v.Differ) > 0 {
+		return nil, contradiction(a, b, v.Differ[0])
+	}
 	return v, err
+}
+
+// contradiction tells which of two runs has the journal of another one: the journals are equal, and the digests in the manifests are not.
+func contradiction(a, b *side, of string) error {
+	for _, s := range []*side{a, b} {
+		if err := s.checkDigests(); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the journals of %s and %s are equal, and the digests of their %s are not: one of the manifests was changed",
+		a.run.Dir.Path(), b.run.Dir.Path(), of)
 }
 
 // verdictOf compares two runs by their indexes. The verdict is unexplained if the indexes differ, but the journals are equal at the
@@ -55,7 +69,7 @@ func verdictOf(a, b *side, o Options) (v *Verdict, unexplained bool, err error) 
 	}
 	v = &Verdict{Notes: append([]string{}, slices.Concat(a.notes(), b.notes())...)}
 	known := false
-	if v.Changes, known = changes(a, b); !known {
+	if v.Changes, known = record.Changes(a.run, b.run); !known {
 		v.Notes = append(v.Notes, "the manifests do not both hold their scenario, so it may not be the same")
 	}
 	if others != nil {
@@ -127,7 +141,7 @@ func (c *comparison) names() (shared []string, others *OtherClientsError) {
 func (c *comparison) limit(v *Verdict, clients []string, lacks metasim.Instant) {
 	until := lacks
 	for _, s := range c.sides {
-		if slices.ContainsFunc(clients, s.cutOff) {
+		if s.torn != nil || s.run.Killed() || slices.ContainsFunc(clients, s.cutOff) {
 			v.cutOff = true
 			if lacks == metasim.Infinity {
 				until = metasim.Earlier(until, s.recorded())
@@ -169,7 +183,7 @@ func (c *comparison) judge(v *Verdict) error {
 	// What is delivered at an instant was sent before it.
 	found := cause != nil && (input == nil || cause.at.Before(input.at) || cause.at == input.at && cause.explains(input))
 	switch {
-	case found && len(c.sides[0].seenBy(cause.search.client, v.Changes)) == 0:
+	case found && len(c.sides[0].run.SeenBy(cause.search.client, v.Changes)) == 0:
 		at := record.Instant(cause.when)
 		v.Cause, v.Culprit, v.CulpritAt = causeClient, cause.search.client, &at
 	case len(v.Changes) > 0:

@@ -1,8 +1,9 @@
-package compare
+package record
 
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -10,10 +11,47 @@ import (
 	"strings"
 )
 
-// changes returns in what the resolved scenarios of two runs differ. It returns false if that is not known, because the manifests do
-// not both hold their scenario.
-func changes(a, b *side) ([]Change, bool) {
-	one, two := a.run.Manifest.Resolved, b.run.Manifest.Resolved
+// A Change is a value of the scenario that is not the same in both runs.
+type Change struct {
+	Path string `json:"path"` // as in links[1].delay, or clients.plant.with.period
+	A    any    `json:"a"`    // as decoded from JSON; nil: it is not there
+	B    any    `json:"b"`
+
+	entry string // the entry of the clients that it belongs to; empty for others
+}
+
+// String writes a change as "links[1].delay: 2ms, 2.5ms".
+func (c Change) String() string { return fmt.Sprintf("%s: %s, %s", c.Path, asText(c.A), asText(c.B)) }
+
+// maxText is how many bytes of a value are shown: a file of delays that was copied into the scenario is long.
+const maxText = 60
+
+// asText writes a decoded JSON value in a line.
+func asText(v any) string {
+	switch s, ok := v.(string); {
+	case v == nil:
+		return "nothing"
+	case ok && strconv.Quote(s) == `"`+s+`"` && !strings.ContainsAny(s, ", "):
+		return shortened(s)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return shortened(string(b))
+}
+
+func shortened(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "..."
+}
+
+// Changes returns in what the resolved scenarios of two runs differ: links, parameters, seed, until and the rest. It returns false if that
+// is not known, because the manifests do not both hold their scenario.
+func Changes(a, b *Run) ([]Change, bool) {
+	one, two := a.Manifest.Resolved, b.Manifest.Resolved
 	x, clientsX, okX := decode(one)
 	y, clientsY, okY := decode(two)
 	if !okX || !okY {
@@ -90,11 +128,11 @@ func at(list []any, i int) any {
 	return nil
 }
 
-// seenBy returns the changes that a client sees even if it receives the same messages: those of its own entry, and of what it is told
+// SeenBy returns the changes that a client sees even if it receives the same messages: those of its own entry, and of what it is told
 // when it joins. It cannot see the links, the other clients' entries, or how the run is carried out.
-func (s *side) seenBy(client string, changes []Change) []Change {
+func (r *Run) SeenBy(client string, changes []Change) []Change {
 	entry := client
-	if sc, err := s.run.Scenario(); err == nil {
+	if sc, err := r.Scenario(); err == nil {
 		for i := range sc.Clients {
 			if sc.Clients[i].Name == client {
 				entry = sc.Clients[i].Entry
