@@ -30,18 +30,23 @@ func parse(file string, text []byte) (*node, []problem.Problem) {
 	if problems := checkText(file, text); problems != nil {
 		return nil, problems
 	}
-	root, problems, broken := parseOnce(file, text)
+	var root *node
+	var problems []problem.Problem
+	broken := checkTabs(file, text)
+	if broken == nil {
+		root, problems, broken = parseOnce(file, text)
+	}
 	if broken == nil {
 		return root, problems
 	}
 	text = bytes.Clone(text)
 	behind := 0 // the first line of what was blanked last
 	for i := 0; broken != nil && i < maxSyntax; i++ {
-		if broken.begin+1 != behind { // an error just before the blanked lines may come from the blanking
-			problems = append(problems, broken.Problem)
+		if broken.certain || broken.lines[0]+1 != behind { // an error just before the blanked lines may come from the blanking
+			problems = append(problems, broken.problems...)
 		}
-		behind = broken.begin
-		if !blank(text, broken.begin) { // it is left out, so that the rest is read as well
+		behind = broken.lines[0]
+		if !broken.blank(text) {
 			return nil, problems
 		}
 		var found []problem.Problem
@@ -52,20 +57,33 @@ func parse(file string, text []byte) (*node, []problem.Problem) {
 	return nil, problems
 }
 
-// maxSyntax is how many places are named that are no YAML.
+// maxSyntax is how many places that are no YAML are left out, to read what is behind them.
 const maxSyntax = 10
 
-// A syntaxError says where a text is not YAML.
+// A syntaxError says where a text is not YAML, or YAML that scenarios do not use.
 type syntaxError struct {
-	problem.Problem
-	begin int // the first line of the part that cannot be read
+	problems []problem.Problem
+	lines    []int // the first line of each part that cannot be read
+	certain  bool  // it is no consequence of what was left out
+	alone    bool  // what is indented deeper behind the lines is no part of them
+}
+
+// blank leaves out what is wrong, so that the rest can be read. It reports whether there was anything, and not too much.
+func (e *syntaxError) blank(text []byte) (some bool) {
+	if len(e.lines) > maxSyntax {
+		return false
+	}
+	for _, line := range e.lines {
+		some = blank(text, line, e.alone) || some
+	}
+	return some
 }
 
 // parseOnce is parse up to the first place that is no YAML.
 func parseOnce(file string, text []byte) (root *node, problems []problem.Problem, broken *syntaxError) {
 	tokens := lexer.Tokenize(string(text))
-	if problems := checkTokens(file, tokens); problems != nil {
-		return nil, problems, nil
+	if problems, broken := checkTokens(file, tokens); problems != nil || broken != nil {
+		return nil, problems, broken
 	}
 	tree, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -85,7 +103,7 @@ func newSyntaxError(file string, tokens token.Tokens, err error) *syntaxError {
 		at, why = placeOf(file, syntax.Token), " ("+syntax.Message+")"
 	}
 	message := "is no YAML here" + why + "; check indentation, brackets and quotes"
-	broken := &syntaxError{at.problem(nil, message), at.line}
+	broken := &syntaxError{problems: []problem.Problem{at.problem(nil, message)}, lines: []int{at.line}}
 	var open []int // the lines of the brackets that are open before it
 	for _, t := range tokens {
 		switch {
@@ -96,23 +114,23 @@ func newSyntaxError(file string, tokens token.Tokens, err error) *syntaxError {
 		case (t.Type == token.SequenceEndType || t.Type == token.MappingEndType) && len(open) > 0:
 			open = open[:len(open)-1]
 		}
-		if broken.begin = at.line; len(open) > 0 {
-			broken.begin = open[0]
+		if broken.lines[0] = at.line; len(open) > 0 {
+			broken.lines[0] = open[0]
 		}
 	}
 	return broken
 }
 
-// blank overwrites a line and those behind it that are indented deeper, which belong to it. It reports whether there was
-// anything in them.
-func blank(text []byte, line int) (some bool) {
+// blank overwrites a line and, unless it stands alone, those behind it that are indented deeper, which belong to it. It reports
+// whether there was anything in them.
+func blank(text []byte, line int, alone bool) (some bool) {
 	depth := 0
 	for i := 1; len(text) > 0; i++ {
 		row, rest, _ := bytes.Cut(text, []byte{'\n'})
 		indent, empty := len(row)-len(bytes.TrimLeft(row, " ")), len(bytes.TrimSpace(row)) == 0
 		if i == line {
 			depth = indent
-		} else if i > line && !empty && indent <= depth {
+		} else if i > line && (alone || !empty && indent <= depth) {
 			break
 		}
 		if i >= line && line > 0 {
@@ -133,22 +151,23 @@ var refused = map[token.Type]string{
 	token.DirectiveType: "a YAML directive (%) is not used in scenarios; put a text that begins with % in quotes",
 }
 
-// checkTokens bounds the work of the parser, which recurses, and is slow with mappings of many keys.
-func checkTokens(file string, tokens token.Tokens) []problem.Problem {
+// checkTokens bounds the work of the parser, which recurses, and is slow with mappings of many keys. What is refused, and nothing
+// worse, is left out by the caller.
+func checkTokens(file string, tokens token.Tokens) ([]problem.Problem, *syntaxError) {
 	var (
-		problems []problem.Problem
-		flow     int     // open brackets and braces
-		blocks   []block // open lists and mappings in the indented style
+		alien  = syntaxError{certain: true}
+		flow   int     // open brackets and braces
+		blocks []block // open lists and mappings in the indented style
 	)
 	for i, t := range tokens {
 		at := func(message string) problem.Problem { return placeOf(file, t).problem(nil, message) }
 		if message, ok := refused[t.Type]; ok {
-			problems = append(problems, at(message))
+			alien.problems, alien.lines = append(alien.problems, at(message)), append(alien.lines, t.Position.Line)
 		}
 		switch t.Type {
 		case token.DocumentHeaderType:
-			if i > 0 && tokens[i-1].Type != token.CommentType && problems == nil {
-				return append(problems, at("begins a second document; keep one scenario in a file"))
+			if i > 0 && tokens[i-1].Type != token.CommentType && alien.problems == nil {
+				return []problem.Problem{at("begins a second document; keep one scenario in a file")}, nil
 			}
 		case token.SequenceStartType, token.MappingStartType:
 			flow++
@@ -159,15 +178,23 @@ func checkTokens(file string, tokens token.Tokens) []problem.Problem {
 				var keys int
 				blocks, keys = nest(blocks, column(tokens, i), t.Type == token.MappingValueType)
 				if keys > maxKeys {
-					return append(problems, at(fmt.Sprintf("is the key number %d of one mapping; %d is the limit", keys, maxKeys)))
+					return append(alien.problems, at(fmt.Sprintf("is the key number %d of one mapping; %d is the limit", keys, maxKeys))), nil
 				}
 			}
 		}
 		if flow+len(blocks) > maxDepth {
-			return append(problems, at(fmt.Sprintf("nests deeper than %d levels; a scenario needs six", maxDepth)))
+			return append(alien.problems, at(fmt.Sprintf("nests deeper than %d levels; a scenario needs six", maxDepth))), nil
 		}
 	}
-	return problems
+	return nil, alien.orNone()
+}
+
+// orNone is nil where nothing is wrong.
+func (e *syntaxError) orNone() *syntaxError {
+	if len(e.problems) == 0 {
+		return nil
+	}
+	return e
 }
 
 // A block is an open list or mapping in the indented style.
@@ -331,8 +358,7 @@ func treeOf(plain any) *node {
 // begin is the remedy for a file without a scenario.
 const begin = `begin with "name: my-scenario" and a list of clients`
 
-// checkText refuses texts that the YAML parser should not get: too large, empty, with bytes that are no text, or indented with
-// tabs.
+// checkText refuses texts that the YAML parser should not get: too large, empty, or with bytes that are no text.
 func checkText(file string, text []byte) []problem.Problem {
 	at := func(offset int, message string) []problem.Problem {
 		line := 1 + bytes.Count(text[:offset], []byte{'\n'})
@@ -355,19 +381,20 @@ func checkText(file string, text []byte) []problem.Problem {
 		}
 		i += size
 	}
-	return checkTabs(file, text)
+	return nil
 }
 
 // checkTabs finds tabs in the indentation, where YAML does not allow them and the parser's messages do not name them.
-func checkTabs(file string, text []byte) []problem.Problem {
-	var problems []problem.Problem
+func checkTabs(file string, text []byte) *syntaxError {
+	broken := syntaxError{certain: true, alone: true}
 	for i, line := range bytes.Split(text, []byte{'\n'}) {
 		rest := bytes.TrimLeft(line, " ")
 		if len(rest) == 0 || rest[0] != '\t' || len(bytes.TrimSpace(rest)) == 0 {
 			continue
 		}
 		at := place{file, i + 1, len(line) - len(rest) + 1}
-		problems = append(problems, at.problem(nil, "is indented with a tab; indent with spaces"))
+		broken.problems = append(broken.problems, at.problem(nil, "is indented with a tab; indent with spaces"))
+		broken.lines = append(broken.lines, i+1)
 	}
-	return problems
+	return broken.orNone()
 }
