@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,7 +62,7 @@ type logLine struct {
 // A logReader reads one output of one client as it grows.
 type logReader struct {
 	logLine
-	path  string
+	name  string // of the output
 	at    int64  // what follows is not read yet
 	begun []byte // a line without its end
 	print func(logLine) error
@@ -81,15 +80,18 @@ func printLogs(ctx context.Context, r *record.Run, clients []string, follow, asJ
 	var readers []*logReader
 	for _, client := range clients {
 		for _, stream := range []string{"stdout", "stderr"} {
-			path := filepath.Join(r.Dir.File("clients"), client+"."+stream)
-			readers = append(readers, &logReader{logLine: logLine{Client: client, Stream: stream}, path: path, print: print})
+			readers = append(readers, &logReader{logLine: logLine{Client: client, Stream: stream}, name: client + "." + stream, print: print})
 		}
 	}
 	for {
 		goesOn := follow && monitor.GoesOn(r.Dir.Path())
 		found := false
+		folder, err := output.Look(r.Dir.File("clients"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return failed(err)
+		}
 		for _, reader := range readers {
-			exists, err := reader.read(!goesOn)
+			exists, err := reader.read(folder, !goesOn)
 			if err != nil {
 				return failed(err)
 			}
@@ -123,9 +125,9 @@ func printLogLine(w io.Writer, l logLine, asJSON bool) (err error) {
 }
 
 // read prints what has come since the last call. last says that no more will come. It reports whether the output exists.
-func (r *logReader) read(last bool) (exists bool, err error) {
+func (r *logReader) read(folder *output.Folder, last bool) (exists bool, err error) {
 	for {
-		part, at, err := output.Open(r.path, r.at)
+		part, at, err := folder.Open(r.name, r.at)
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}

@@ -95,35 +95,54 @@ type part struct {
 	from int64
 }
 
-// parts lists the files of an output, in order.
-func parts(path string) ([]part, error) {
-	entries, err := os.ReadDir(filepath.Dir(path))
+// A Folder is what a directory of outputs holds: it is listed once for all of them, as there may be thousands.
+type Folder struct {
+	dir   string
+	parts map[string][]part // of the ends, by the name of the output
+}
+
+// Look lists a directory of outputs.
+func Look(dir string) (*Folder, error) {
+	f := &Folder{dir: dir}
+	return f, f.look()
+}
+
+func (f *Folder) look() error {
+	entries, err := os.ReadDir(f.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	all := []part{{path, 0}}
+	f.parts = map[string][]part{}
 	for _, e := range entries {
-		if digits, ok := strings.CutPrefix(e.Name(), filepath.Base(path)+from); ok {
-			if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
-				all = append(all, part{path + from + digits, n})
+		if i := strings.LastIndex(e.Name(), from); i >= 0 {
+			if n, err := strconv.ParseInt(e.Name()[i+len(from):], 10, 64); err == nil {
+				name := e.Name()[:i]
+				f.parts[name] = append(f.parts[name], part{filepath.Join(f.dir, e.Name()), n})
 			}
 		}
 	}
+	return nil
+}
+
+// of lists the files of an output, in order.
+func (f *Folder) of(name string) []part {
+	all := append([]part{{filepath.Join(f.dir, name), 0}}, f.parts[name]...)
 	slices.SortFunc(all, func(a, b part) int { return cmp.Compare(a.from, b.from) })
-	return all, nil
+	return all
 }
 
 // Open opens what is kept of an output from a position on, up to the end of one part: the caller goes on where it ends. at is the
-// position of the first byte; what lies before it, from position on, is left out. It fails with [io.EOF] where there is nothing.
-func Open(path string, position int64) (r io.ReadCloser, at int64, err error) {
+// position of the first byte; what lies before it, from position on, is left out. It fails with [io.EOF] where there is nothing
+// more in the files that were listed.
+func (f *Folder) Open(name string, position int64) (r io.ReadCloser, at int64, err error) {
 	for {
-		all, err := parts(path)
-		if err != nil {
-			return nil, 0, err
-		}
+		all := f.of(name)
 		r, at, err := openPart(all, position)
 		if !errors.Is(err, fs.ErrNotExist) || len(all) == 1 {
-			return r, at, err // else the part was left out in the meantime
+			return r, at, err
+		}
+		if err := f.look(); err != nil { // the part was left out in the meantime
+			return nil, 0, err
 		}
 	}
 }
@@ -150,10 +169,11 @@ func openPart(all []part, position int64) (io.ReadCloser, int64, error) {
 
 // Tail returns the last bytes of an output, at most n, and whether there is more before them.
 func Tail(path string, n int64) (text []byte, more bool, err error) {
-	all, err := parts(path)
+	f, err := Look(filepath.Dir(path))
 	if err != nil {
 		return nil, false, err
 	}
+	all := f.of(filepath.Base(path))
 	last := all[len(all)-1]
 	info, err := os.Stat(last.path)
 	if err != nil {
@@ -161,7 +181,7 @@ func Tail(path string, n int64) (text []byte, more bool, err error) {
 	}
 	position := max(0, last.from+info.Size()-n)
 	for next := position; ; {
-		r, at, err := Open(path, next)
+		r, at, err := f.Open(filepath.Base(path), next)
 		if errors.Is(err, io.EOF) {
 			return text[max(0, int64(len(text))-n):], position > 0, nil
 		}

@@ -19,7 +19,9 @@ func all(t *testing.T, path string) string {
 	t.Helper()
 	var text strings.Builder
 	for position := int64(0); ; {
-		r, at, err := output.Open(path, position)
+		folder, err := output.Look(filepath.Dir(path))
+		require.NoError(t, err)
+		r, at, err := folder.Open(filepath.Base(path), position)
 		if errors.Is(err, io.EOF) {
 			return text.String()
 		}
@@ -95,6 +97,30 @@ func TestNeighbours(t *testing.T) {
 		require.NoError(t, w.Close())
 	}
 	require.Equal(t, "a.<4>ut", all(t, filepath.Join(dir, "a.stdout")))
-	_, _, err := output.Open(filepath.Join(dir, "c.stdout"), 0)
+	folder, err := output.Look(dir)
+	require.NoError(t, err)
+	_, _, err = folder.Open("c.stdout", 0)
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// What was listed before an output went on is read as far as it is still kept.
+func TestGrowsBehindTheList(t *testing.T) {
+	dir := t.TempDir()
+	w, err := output.Create(filepath.Join(dir, "a.stdout"), 16)
+	require.NoError(t, err)
+	write := func(text string) {
+		t.Helper()
+		_, err := w.Write([]byte(text))
+		require.NoError(t, err)
+	}
+	write("01234567ABCD")
+	folder, err := output.Look(dir)
+	require.NoError(t, err)
+	write("EFGHIJKL") // ABCD is left out
+	r, at, err := folder.Open("a.stdout", 8)
+	require.NoError(t, err)
+	b, err := io.ReadAll(r)
+	require.NoError(t, errors.Join(err, r.Close(), w.Close()))
+	require.Equal(t, "EFGH", string(b))
+	require.EqualValues(t, 12, at)
 }
