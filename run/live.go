@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"metasim/internal/descriptors"
 	"metasim/monitor"
 	"metasim/record/journal"
 	"metasim/wire/transport"
@@ -40,6 +41,8 @@ type endpoint struct {
 const (
 	// readTimeout is how long a client of the live server may take to send its request.
 	readTimeout = 10 * time.Second
+	// writeTimeout is how long it may take to get and to read an answer.
+	writeTimeout = time.Minute
 	// shutdownTimeout is how long clients of the live server may take to read the end of the run.
 	shutdownTimeout = time.Second
 )
@@ -126,10 +129,15 @@ func (s *liveServer) listenPrivately() (path string, err error) {
 }
 
 func (s *liveServer) add(l net.Listener, access monitor.Access, token string) {
-	s.endpoints = append(s.endpoints, endpoint{l, &http.Server{
-		Handler: s.monitor.Handler(access, token), ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout, MaxHeaderBytes: 16 << 10,
+	c := &callers{Listener: l, most: mostCallers()}
+	s.endpoints = append(s.endpoints, endpoint{c, &http.Server{
+		Handler: c.handler(s.monitor.Handler(access, token)), ConnContext: c.context, MaxHeaderBytes: 16 << 10,
+		ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: readTimeout,
 	}})
 }
+
+// mostCallers is how many connections a live server has at most: 64, or fewer where few files may be open.
+func mostCallers() int { return max(4, min(64, descriptors.Limit()/8)) }
 
 // start serves until close, and reports stalls until ctx is done. The report of stalls runs in watching.
 func (s *liveServer) start(ctx context.Context, watching *sync.WaitGroup) {

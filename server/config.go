@@ -37,7 +37,7 @@ type Config struct {
 	// may do so without limit. Zero: 64 MiB.
 	OutboxLimit int
 	// Visitors is how many connections from outside may be open on which nobody has shown the token. Others wait. Zero:
-	// 64.
+	// 64, or an eighth of the files that this process may have open, if that is less.
 	Visitors int
 	// Observers are given every event and its effects, in order, by the goroutine that runs the dispatcher. An error ends the
 	// run.
@@ -76,8 +76,8 @@ type Deferred interface {
 // DefaultStartTimeout is Config.StartTimeout where it is zero.
 const DefaultStartTimeout = 30 * time.Second
 
-// defaultVisitors is Config.Visitors where it is zero.
-const defaultVisitors = 64
+// maxVisitors is Config.Visitors where it is zero and many files may be open.
+const maxVisitors = 64
 
 // defaultOutboxLimit is Config.OutboxLimit where it is zero.
 const defaultOutboxLimit = 64 << 20

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"metasim/internal/descriptors"
 	"metasim/internal/logqueue"
 	"metasim/metasim"
 	"metasim/wire"
@@ -80,7 +81,7 @@ func New(c Config) (*Server, error) {
 	}
 	c.StartTimeout = cmp.Or(c.StartTimeout, DefaultStartTimeout)
 	c.OutboxLimit = cmp.Or(c.OutboxLimit, defaultOutboxLimit)
-	c.Visitors = cmp.Or(c.Visitors, defaultVisitors)
+	c.Visitors = cmp.Or(c.Visitors, min(maxVisitors, max(1, descriptors.Limit()/8)))
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -192,7 +193,7 @@ func (s *Server) Accept(l wire.Listener) error {
 		return l.Close()
 	}
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		conn, err := l.Accept()
+		conn, err := accept(l)
 		switch {
 		case err == nil && s.connect(conn):
 			pause = minPause / 2
@@ -218,6 +219,17 @@ func (s *Server) Accept(l wire.Listener) error {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// ownDescriptors is how many descriptors are left for the run itself: for its record, and to ask how it goes.
+const ownDescriptors = 16
+
+// accept takes in the next connection, unless descriptors are scarce.
+func accept(l wire.Listener) (wire.Conn, error) {
+	if descriptors.Scarce(min(ownDescriptors, descriptors.Limit()/8)) {
+		return nil, syscall.EMFILE
+	}
+	return l.Accept()
 }
 
 // short reports whether an error says that the system is short of something, or that a peer went away before it was taken in.

@@ -482,6 +482,29 @@ def interrupt_hung_disk():
                 raise Failed("Ctrl-C does not end the run") from None
 
 
+def callers():
+    """10,000 half-open connections at the page, where the server may have 64 files open."""
+    page = free_port()
+    host, port = page.split(":")
+    with Run(files=64, until="3s", extra="rate: 1\n", flags=["--http", page]) as run:
+        run.start()
+        for i in range(10_000):
+            try:
+                s = socket.create_connection((host, int(port)), timeout=0.5)
+            except OSError:
+                expect(run.server.poll() is None or i > 0, "the run ended")
+                break  # the run is over
+            run.opened.append(s)
+            if i % 2:
+                s.sendall(b"GET / HTTP/1.1\r\nX-")
+            if len(run.opened) > 500:
+                run.opened.pop(0).close()
+            if i == 1000:
+                said = subprocess.run([METASIM, "why", "--http", page], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+                expect(said.returncode == 0, f"nobody can ask the run: {said.stderr[:200]}")
+        same(run, until="3s")
+
+
 def below(pid):
     """The processes that a process has started, and those that they have started."""
     found = []
@@ -529,7 +552,7 @@ def stopped(transport, who):
 
 
 ATTACKS = [unread_log, interrupt_unread, few_descriptors, late_descriptors, silent, deadline, large_frames, nonsense,
-           expressions, polls, hung_disk, interrupt_hung_disk]
+           expressions, polls, hung_disk, interrupt_hung_disk, callers]
 
 
 def main():
