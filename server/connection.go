@@ -2,6 +2,8 @@ package server
 
 import (
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -24,6 +26,43 @@ type connection struct {
 	answer   uint64             // up to here, in bytes ever put into the outbox, the last such answer goes
 	watched  bool               // a timer will look whether the peer reads
 	visitor  *visitor           // nil once the peer has shown the token
+	repeats  int                // packets in a row that say nothing new
+	idle     atomic.Int32       // of them, those beyond freeRepeats, for which the reader is still to wait
+	mailed   int                // of its packets that wait in the mailbox, as of round; the mailbox guards both
+	round    uint64             //
+	direct   bool               // the peer is in this process
+}
+
+// A peer that repeats itself without end would take turns, and processors, from the others. After some packets in a row that say nothing
+// new, its connection is read slowly. What a peer of metasim says is always new.
+const (
+	freeRepeats = 64
+	repeatTime  = 20 * time.Microsecond // the wait for each packet more
+	maxWait     = 100 * time.Millisecond
+)
+
+// repeat notes whether a packet says nothing new.
+func (c *connection) repeat(again bool) {
+	if !again {
+		c.repeats = 0
+	} else if c.repeats++; c.repeats > freeRepeats {
+		c.idle.Add(1)
+	}
+}
+
+// slowDown is the reader's: it waits for what the peer has repeated, or until the run is over.
+func (c *connection) slowDown() {
+	n := c.idle.Load()
+	if n == 0 {
+		return
+	}
+	c.idle.Add(-n)
+	timer := time.NewTimer(min(time.Duration(n)*repeatTime, maxWait))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.server.over:
+	}
 }
 
 // minBatch is for how many packets a connection always keeps memory.

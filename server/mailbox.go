@@ -20,6 +20,7 @@ type mailbox struct {
 	taken  []item // what was taken: its memory is used again
 	rest   []item // the part of taken that was put back
 	bytes  int    // of the payloads of items
+	round  uint64 // how often items were taken
 	closed bool
 }
 
@@ -35,6 +36,8 @@ type item struct {
 const (
 	maxMail      = 1 << 14
 	maxMailBytes = 64 << 20
+	// maxShare is how many items of one connection may wait: who brings much gets no more of a round than the others.
+	maxShare = 1 << 10
 )
 
 func newMailbox() *mailbox {
@@ -46,7 +49,7 @@ func newMailbox() *mailbox {
 // put adds packets of a connection and, if err is not nil, its end. It waits for room. After close it does nothing.
 func (m *mailbox) put(from *connection, packets []wire.Packet, err error) {
 	m.mu.Lock()
-	for (len(m.items) >= maxMail || m.bytes >= maxMailBytes) && !m.closed {
+	for m.lacksRoom(from) && !m.closed {
 		m.room.Wait()
 	}
 	if !m.closed {
@@ -59,9 +62,18 @@ func (m *mailbox) put(from *connection, packets []wire.Packet, err error) {
 		if err != nil {
 			m.items = append(m.items, item{from: from, err: err})
 		}
+		from.mailed += len(packets)
 	}
 	m.count()
 	m.mu.Unlock()
+}
+
+// lacksRoom reports whether a connection has to wait. Models in this process share one, and have no share.
+func (m *mailbox) lacksRoom(from *connection) bool {
+	if from.round != m.round {
+		from.round, from.mailed = m.round, 0
+	}
+	return len(m.items) >= maxMail || m.bytes >= maxMailBytes || from.mailed >= maxShare && !from.direct
 }
 
 // post adds a command and wakes the main loop. After close it does nothing.
@@ -100,6 +112,7 @@ func (m *mailbox) take() (items []item) {
 		clear(m.taken)
 		m.items, m.taken, m.bytes = m.taken[:0], m.items, 0
 		items = m.taken
+		m.round++
 		m.room.Broadcast()
 	}
 	m.count()

@@ -249,6 +249,7 @@ func (s *Server) connect(conn wire.Conn) bool {
 	c := &connection{conn: conn, outbox: newOutbox(conn, s.spawn), server: s}
 	c.session = s.session.Connect(c)
 	direct, isDirect := conn.(wire.Direct)
+	c.direct = isDirect
 	if !isDirect && !s.admit(c) {
 		return false
 	}
@@ -277,5 +278,6 @@ func (s *Server) read(c *connection) {
 		if err != nil {
 			return
 		}
+		c.slowDown()
 	}
 }

@@ -20,11 +20,12 @@ type timing struct {
 
 // clientTiming is when one client did what.
 type clientTiming struct {
-	conn    *connection   // nil before it has joined
-	blocked time.Duration // time that it waited for authorizations, without the wait that lasts
-	since   time.Duration // when it began to wait, or was last authorized
-	heard   time.Duration // when it last sent something
-	end     time.Duration // when it left, or the run ended
+	conn    *connection    // nil before it has joined
+	blocked time.Duration  // time that it waited for authorizations, without the wait that lasts
+	since   time.Duration  // when it began to wait, or was last authorized
+	heard   time.Duration  // when it last sent something
+	end     time.Duration  // when it left, or the run ended
+	said    metasim.Report // as far as it was more than before
 	waiting bool
 	polled  bool // it has waited once: it has initialized
 	short   bool // it waits for memory, since lacked
@@ -42,8 +43,16 @@ func (t *timing) hear(c *connection, ev metasim.Event, wall time.Duration) {
 	a := &t.clients[id]
 	a.heard = wall
 	t.heard++
-	switch ev.(type) {
+	switch ev := ev.(type) {
+	case *metasim.Send:
+		c.repeats = 0
+	case *metasim.Promise:
+		c.repeat(!a.said.NoSendBefore.Before(ev.NoSendBefore))
+		a.said.NoSendBefore = metasim.Later(a.said.NoSendBefore, ev.NoSendBefore)
+	case *metasim.Advance:
+		c.repeat(a.repeats(&ev.Report))
 	case *metasim.PollWait:
+		c.repeat(a.repeats(&ev.Report))
 		a.waiting, a.polled, a.since = true, true, wall
 	case *metasim.Leave:
 		a.end = wall
@@ -51,6 +60,15 @@ func (t *timing) hear(c *connection, ev metasim.Event, wall time.Duration) {
 		a.conn, a.since = c, wall
 		c.clients = append(c.clients, id)
 	}
+}
+
+// repeats reports whether a client says only what it has said: it is no further, has taken in no more, and promises no more.
+func (a *clientTiming) repeats(r *metasim.Report) bool {
+	more := a.said.Now.Before(r.Now) || a.said.Acked < r.Acked || a.said.NoSendBefore.Before(r.NoSendBefore)
+	if more {
+		a.said = *r
+	}
+	return !more
 }
 
 // stop notes the end of the run.
