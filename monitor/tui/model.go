@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"metasim/internal/plain"
 	"metasim/monitor"
 )
 
@@ -90,7 +91,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		// another frame is drawn from an empty screen.
 		return m, tea.Tick(drawTime, func(time.Time) tea.Msg { return tea.ClearScreen() })
 	case newView:
-		m.whole = monitor.View(msg)
+		m.whole = plainView(monitor.View(msg))
 		m.choose()
 		if m.shown++; m.shown > answerViews {
 			m.answered = ""
@@ -100,7 +101,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		return m, tea.Tick(interval, func(time.Time) tea.Msg { return m.next() })
 	case *why:
-		m.why = msg
+		m.why = &why{plain.Text(msg.client), plain.Text(msg.text)}
 	case tea.KeyPressMsg:
 		m.answered = ""
 		switch {
@@ -257,6 +258,7 @@ func (m *model) command(name, at string) {
 	if m.answered = done; err != nil {
 		m.answered = err.Error()
 	}
+	m.answered = plain.Text(m.answered)
 	m.shown = 0
 }
 
@@ -298,7 +300,7 @@ func (m *model) lines() []string {
 	if m.height >= pastHeight {
 		lines = append(lines, past(&m.view, m.width)...)
 	}
-	notes := m.notes()
+	notes := plainTexts(m.notes())
 	notes = notes[max(0, len(notes)-maxNotes):]
 	m.room = max(0, m.height-len(lines)-len(notes)-2)
 	m.scroll(0)
