@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,11 +20,13 @@ type Supervisor struct {
 	cmd      *exec.Cmd
 	requests io.WriteCloser
 	warn     func(client, text string)
-	over     chan struct{} // closed after the last event
+	over     chan struct{} // closed when it has ended
+	exit     error         // how it ended; valid then
 
 	mu        sync.Mutex
 	processes []*Process // by their numbers
 	ended     []Stray
+	finished  bool // it has ended all that was left
 }
 
 // A Process is a program that a supervisor has started.
@@ -40,6 +43,7 @@ type Process struct {
 // Start starts a supervisor: self is the command that starts this program as a supervisor, which calls [Serve]. warn is told of output that
 // cannot be kept.
 func Start(self []string, warn func(client, text string)) (*Supervisor, error) {
+	_ = becomeSubreaper() // of what the supervisor leaves behind if it is killed: where that cannot be had, the programs are ended
 	k := &Supervisor{cmd: exec.Command(self[0], self[1:]...), warn: warn, over: make(chan struct{})}
 	k.cmd.Stderr = os.Stderr
 	ownGroup(k.cmd) // what ends the caller by its group does not end the supervisor
@@ -69,7 +73,6 @@ func (k *Supervisor) read(events io.Reader) {
 		k.take(e)
 	}
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	for _, p := range k.processes {
 		if p.running() {
 			if p.pid > 0 {
@@ -78,14 +81,54 @@ func (k *Supervisor) read(events io.Reader) {
 			p.end(ErrGone)
 		}
 	}
+	killed := !k.finished
+	k.mu.Unlock()
+	k.exit = k.cmd.Wait() // the system hands its programs on when it has ended
+	if killed {
+		k.endOrphans()
+	}
 	close(k.over)
+}
+
+// endOrphans ends what the programs have started, after the supervisor was killed: this process inherits that, see Start.
+func (k *Supervisor) endOrphans() {
+	ours := map[int]bool{} // a process that has ended tells neither its client nor its command
+	for late := time.Now().Add(killWait); time.Now().Before(late); <-time.After(lookEvery) {
+		found := false
+		for _, pid := range children() {
+			if !ours[pid] && !ours[group(pid)] && !k.isOrphan(pid) {
+				continue
+			}
+			ours[pid], found = true, true
+			if !reap(pid) {
+				kill(pid)
+			}
+		}
+		if !found {
+			return // also nothing that one of these has left behind
+		}
+	}
+}
+
+// isOrphan reports whether a child of this process was started by a program of the supervisor: it is in the group of one, or has its
+// environment.
+func (k *Supervisor) isOrphan(pid int) bool {
+	if pid == k.cmd.Process.Pid {
+		return false
+	}
+	leader, client := group(pid), variable(pid, "METASIM_CLIENT")
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.ContainsFunc(k.processes, func(p *Process) bool {
+		return p.pid > 0 && (leader == p.pid || pid == p.pid) || client != "" && client == p.client
+	})
 }
 
 func (k *Supervisor) take(e event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if e.Kind == ended {
-		k.ended = e.Strays
+		k.ended, k.finished = e.Strays, true
 		return
 	}
 	switch p := k.processes[e.ID]; e.Kind {
@@ -141,7 +184,7 @@ func (k *Supervisor) Close() ([]Stray, error) {
 	hung := time.AfterFunc(strayGrace+termWait+2*killWait, func() { _ = k.cmd.Process.Kill() }) // it has ended already, if this fails
 	defer hung.Stop()
 	<-k.over
-	return k.ended, errors.Join(err, k.cmd.Wait())
+	return k.ended, errors.Join(err, k.exit)
 }
 
 func (p *Process) running() bool {

@@ -3,10 +3,12 @@
 package supervisor_test
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -134,6 +136,28 @@ func TestStopped(t *testing.T) {
 	require.ErrorIs(t, p.Err(), supervisor.ErrGone)
 	_, err = s.Close()
 	require.Error(t, err)
+}
+
+// A supervisor that is killed leaves nothing behind: neither the programs, nor what has left their groups and sessions.
+func TestKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED LOUDLY: only Linux has subreapers")
+	}
+	s := newStage(t)
+	p := s.launch("a", "setsid sh -c 'setsid sleep 100 & echo $!; exec sleep 100' & echo $!; echo $PPID; exec sleep 100")
+	require.Eventually(t, func() bool { return len(strings.Fields(s.stdout("a"))) == 3 }, 10*time.Second, time.Millisecond)
+	parent, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+	require.NoError(t, err)
+	supervisor, err := strconv.Atoi(strings.Fields(string(parent[bytes.LastIndexByte(parent, ')')+1:]))[1])
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(supervisor, syscall.SIGKILL))
+	_, err = s.Close()
+	require.Error(t, err)
+	for _, field := range strings.Fields(s.stdout("a")) {
+		pid, err := strconv.Atoi(field)
+		require.NoError(t, err)
+		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "process %d of %s goes on", pid, s.stdout("a"))
+	}
 }
 
 // Signals that are for everybody, as Ctrl-C at a terminal is, do not end the supervisor, and its programs do not inherit that.
