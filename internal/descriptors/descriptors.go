@@ -1,4 +1,4 @@
-// Package descriptors knows how many files this process may have open: connections of strangers must leave some for the process itself.
+// Package descriptors knows how many files this process may have open: connections from outside must leave some for the process itself.
 package descriptors
 
 import "os"
