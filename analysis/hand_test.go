@@ -275,3 +275,19 @@ func TestRank(t *testing.T) {
 		require.Equal(t, first[h.name], best, h.name)
 	}
 }
+
+// A run that waited for cores that something else had is not explained by slow communication: nothing is predicted of it.
+func TestABusyMachineIsNotTrusted(t *testing.T) {
+	busy := func(cores int) predict.Played {
+		h := hand{cores: 1, until: 41, delays: fixed{"ALL": ms}, parts: many(8, part{name: "w", in: "ALL", out: "ALL", period: 1, core: 3})}
+		src := record(t, h.world())
+		src.Cores = cores
+		tl, err := trace.Read(src)
+		require.NoError(t, err)
+		played, err := predict.New(tl).Played()
+		require.NoError(t, err)
+		return played
+	}
+	require.True(t, busy(1).Trusted)
+	require.False(t, busy(8).Trusted, "there were eight cores, and the clients had one")
+}

@@ -36,7 +36,7 @@ const sharedBelow = 20_000
 // compute requests a core for the current acts of a client.
 func (s *simulator) compute(c *clientModel) {
 	computes, _ := c.work()
-	r := cpuRequest{c, c.reading + computes}
+	r := cpuRequest{c, c.reading + computes, s.wall}
 	c.reading = 0
 	if c.shares = c.inside && r.took < sharedBelow; c.shares {
 		s.inLine.Push(r)

@@ -137,7 +137,7 @@ func (m *Model) fit(w *workload) (took int64, err error) {
 		w.fitted = work
 		return work, nil
 	}
-	low, lowTook, high, highTook := 0.0, work, w.maxFactor(), int64(0)
+	low, lowTook, high, highTook := 0.0, work, w.maxFactor(m.robbed(w, s)), int64(0)
 	best := costs{}
 	w.fitted = work
 	for factor, n := 1.0, 0; n < fitTries && math.Abs(float64(w.fitted-target)) > fitTolerance*float64(target); n++ {
@@ -174,15 +174,27 @@ func between(low, high float64, lowTook, highTook, target int64) float64 {
 
 // maxFactor returns the greatest possible factor. If a run took still longer there was another reason, for example other programs on the
 // machine, which slowed everything down. But if nearly all answers took longer, communication itself was slow: clients may be on
-// distant hosts.
-func (w *workload) maxFactor() float64 {
+// distant hosts. It was not if the clients were robbed of their cores.
+func (w *workload) maxFactor(robbed bool) float64 {
 	const most = 2
 	usual := 4*usualOutside.end + 2*usualOutside.wake
-	if len(w.Answers) == 0 {
+	if len(w.Answers) == 0 || robbed {
 		return most
 	}
 	answers := slices.Sorted(slices.Values(w.Answers))
 	return max(most, float64(answers[len(answers)/4])/float64(usual))
+}
+
+// robbed reports whether clients waited for cores that something else on the machine had: more than twice as long as in a simulation, in which a
+// client that has a core keeps it, by a share of the run that is too much for a prediction.
+func (m *Model) robbed(w *workload, s *simulator) bool {
+	var waited int64
+	for i := range m.t.Totals.Clients {
+		waited += m.t.Totals.Clients[i].CoreWait
+	}
+	part := trace.Ratio(float64(w.End-m.t.Begin), float64(m.t.Wall()))
+	more := part*float64(waited) - 2*float64(s.waited)
+	return more > maxError*float64(w.End-m.t.Begin)*float64(len(s.clients))
 }
 
 // held returns for how long the pace of the run, or a pause, held the clients back on average, in nanoseconds.

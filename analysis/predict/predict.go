@@ -84,6 +84,7 @@ type simulator struct {
 	polls    pool[metasim.PollWait]
 	path     int64  // the longest chain of work
 	computes int64  // the work that took a core
+	waited   int64  // how long clients waited for a core, summed over them
 	count    uint64 // of events so far
 	wall     int64
 	err      error
@@ -93,6 +94,7 @@ type simulator struct {
 type cpuRequest struct {
 	client *clientModel // nil: a process that was woken looks for more to do
 	took   int64
+	since  int64 // when it was made
 }
 
 // An event of the simulator ends an activity of a client or of the server.

@@ -137,6 +137,7 @@ func (s *simulator) start() {
 		if s.busy++; next.client == nil {
 			s.schedule(next.took, nil, func(s *simulator, _ *clientModel) { s.busy-- })
 		} else {
+			s.waited += s.wall - next.since
 			s.schedule(next.took, next.client, (*simulator).computed)
 		}
 		from.Drop(1)
@@ -216,7 +217,7 @@ func (s *simulator) computed(c *clientModel) {
 	}
 	s.release(c)
 	c.slept, c.shares = true, false
-	s.schedule(sleeps, c, func(s *simulator, c *clientModel) { s.waiting.Push(cpuRequest{client: c}) })
+	s.schedule(sleeps, c, func(s *simulator, c *clientModel) { s.waiting.Push(cpuRequest{client: c, since: s.wall}) })
 }
 
 // done ends the acts of a client that has computed them. The client goes on if it may, and writes if it must.
