@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/analysis/predict"
 )
 
 // A known scenario is one whose wall-clock time follows from what its clients do, without a measurement.
@@ -126,4 +129,105 @@ func repeat(t testing.TB, j job) (dirs []string, ms float64) {
 		dirs, all = append(dirs, dir), append(all, 1000*wall(read(t, dir)))
 	}
 	return dirs, median(all)
+}
+
+// rule says how a delay of a rule is made real, where what a message takes beyond it stays: the names of its values, and how much more
+// than the delay each is.
+type rule map[string]time.Duration
+
+// ruled are the scenarios that ship whose list of changes is carried out, with their rules.
+func ruled() map[string][]rule {
+	plain := rule{"": 0}
+	return map[string][]rule{
+		"cart-pole": {{".uniform.min": 0, ".uniform.max": time.Millisecond}},
+		"mix-200": {
+			{".exponential.min": 0, ".exponential.mean": 4500 * time.Microsecond}, {".gamma.min": 0, ".gamma.mean": 3 * time.Millisecond},
+			{".lognormal.min": 0, ".lognormal.mean": 6 * time.Millisecond}, {".uniform.min": 0, ".uniform.max": 29 * time.Millisecond},
+			plain, plain, plain, {".normal.min": 0, ".normal.mean": 2 * time.Millisecond}, plain, {".uniform.min": 0, ".uniform.max": time.Millisecond},
+			plain, plain, plain, plain, {".normal.min": 0, ".normal.mean": 8 * time.Millisecond}, plain,
+		},
+		"ring": {plain, plain},
+	}
+}
+
+// The first of the changes that a report lists of ring, mix-200 and cart-pole is the best of those that are listed or that double the delay of a
+// rule, when they are carried out:
+//
+//	go test ./analysis/predict -run '^$' -bench TheFirstIsBest -benchtime 1x -times 5
+//
+// It needs a quiet machine.
+func BenchmarkTheFirstIsBest(b *testing.B) {
+	for name, rules := range ruled() {
+		base := job{scenario: name, transport: "mem"}
+		base.do(b) // the first run has to ask for memory
+		dirs, was := repeat(b, base)
+		ranked, err := []predict.Prediction(nil), error(nil)
+		for _, dir := range dirs { // the first one that is trusted
+			if ranked, err = predict.New(read(b, dir)).Rank(); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			b.Errorf("%s: %v", name, err)
+			continue
+		}
+		var texts []string
+		for _, p := range ranked {
+			texts = append(texts, p.Change)
+		}
+		first, bestMS := was, was
+		for i, text := range append(texts, doubled(name, len(rules))...) {
+			again, possible := carriedOut(b, base, rules, text)
+			if !possible {
+				b.Logf("%s: %s cannot be carried out by changing the scenario alone", name, text)
+				continue
+			}
+			_, did := repeat(b, again)
+			b.Logf("%s: %s: %.4g ms instead of %.4g ms", name, text, did, was)
+			if bestMS = min(bestMS, did); i == 0 && len(texts) > 0 {
+				first = did
+			}
+		}
+		if first > 1.1*bestMS {
+			b.Errorf("%s: the first of %q takes %.4g ms, and the best %.4g ms", name, texts, first, bestMS)
+		}
+	}
+}
+
+// doubled are changes that double the least delay of each rule.
+func doubled(name string, rules int) (texts []string) {
+	twice := map[string][]string{
+		"cart-pole": {"10ms"}, "ring": {"2ms", "10ms"},
+		"mix-200": {"1ms", "2ms", "4ms", "2ms", "4ms", "4ms", "1ms", "2ms", "2ms", "2ms", "6ms", "2ms", "2ms", "", "4ms", "1ms"}, // PHOLD needs its own delay
+	}
+	for i := range rules {
+		if twice[name][i] == "" {
+			continue
+		}
+		texts = append(texts, fmt.Sprintf("links[%d].delay=%s", i, twice[name][i]))
+	}
+	return texts
+}
+
+// carriedOut returns the job in which changes are real; false if they are not all changes of rules. A ring with longer links goes round as
+// often as before.
+func carriedOut(t testing.TB, base job, rules []rule, changes string) (job, bool) {
+	t.Helper()
+	for text := range strings.FieldsSeq(changes) {
+		var index int
+		var value string
+		if n, _ := fmt.Sscanf(text, "links[%d].delay=%s", &index, &value); n != 2 {
+			return base, false // another kind of change
+		}
+		d, err := time.ParseDuration(value)
+		require.NoError(t, err)
+		for name, more := range rules[index] {
+			base = base.with(fmt.Sprintf("links[%d].delay%s=%v", index, name, (d + more).String()))
+		}
+		if base.scenario == "ring" {
+			round := []time.Duration{5*d + 5*time.Millisecond, 5*time.Millisecond + d}[index]
+			base = base.with(fmt.Sprintf("until=%dns", 100*round.Nanoseconds()))
+		}
+	}
+	return base, true
 }

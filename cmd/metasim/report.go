@@ -48,7 +48,7 @@ func newReport(std streams) *cobra.Command {
 			return unread(timeline.Torn)
 		},
 	}
-	cmd.Flags().StringArrayVar(&whatIf, "what-if", nil, "predict the run with a `change`, as in 'link(a->b).delay=5ms', 'client(a).speed=2', 'client(a).promise=5ms', "+
+	cmd.Flags().StringArrayVar(&whatIf, "what-if", nil, "predict the run with a `change`, as in 'link(a->b).delay=5ms', 'links[0].delay=5ms', 'client(a).speed=2', 'client(a).promise=5ms', "+
 		"'client(a).reaction=1ms' or cores=8; may be repeated, and then all of them together are predicted")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object: all clients, links and pairs")
 	files.add(cmd)
