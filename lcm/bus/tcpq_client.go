@@ -58,7 +58,7 @@ func (c *tcpqClient) read() {
 
 // write writes frames to the server, until one of the two closes.
 func (c *tcpqClient) write() {
-	if err := c.session.write(clientMagic); err != nil {
+	if err := c.session.write(clientMagic, 0); err != nil {
 		c.lose(err)
 	}
 }

@@ -51,7 +51,7 @@ func (s *tcpqServer) accept() {
 		}
 		if p := s.admit(conn); p != nil {
 			s.work.Go(func() { s.read(p) })
-			s.work.Go(func() { _ = p.write(serverMagic) }) // its error is that of read
+			s.work.Go(func() { _ = p.write(serverMagic, stayTime) }) // its error is that of read
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ const (
 	helloTime  = 10 * time.Second       // for the first bytes of a peer
 	idleTime   = 500 * time.Millisecond // for a peer to read or to send something, after the bus was closed
 	lingerTime = 5 * time.Second        // for a peer to read everything, after the bus was closed
+	stayTime   = 500 * time.Millisecond // for a program to do something with the last message
 	looks      = 10                     // parts of idleTime: while this process stands still, only one of them passes
 	writeSize  = 1 << 16                // about how many bytes one write has
 )
@@ -39,11 +41,13 @@ type session struct {
 	out      *queue[[]byte]
 	ending   atomic.Bool // the bus was closed
 	written  atomic.Bool // all is written: the peer is expected to close
-	patterns patterns    // the subscriptions of the peer of a server, which guards them
+	over     chan struct{}
+	once     sync.Once // closes over
+	patterns patterns  // the subscriptions of the peer of a server, which guards them
 }
 
 func newSession(conn net.Conn, limit int) *session {
-	return &session{conn: conn, out: newQueue[[]byte](limit)}
+	return &session{conn: conn, out: newQueue[[]byte](limit), over: make(chan struct{})}
 }
 
 // put queues a frame, which must not change any more, if there is room.
@@ -52,15 +56,21 @@ func (s *session) put(frame []byte) bool { return s.out.put(frame, frameCost+len
 // frameCost is about what a queued frame takes beside its bytes.
 const frameCost = 48
 
-// write writes the hello and then the queued frames, until the queue is closed and empty or the connection ends.
-func (s *session) write(magic uint32) error {
+// write writes the hello and then the queued frames, until the queue is closed and empty or the connection ends. After the last frame
+// the connection stays open for a time: lcm-logger drops what it has not written into its log when it sees the end, and no message
+// of the protocol says what a program has done.
+func (s *session) write(magic uint32, stay time.Duration) error {
 	err := s.writeFrames(magic)
 	if err != nil {
 		s.cut()
-	} else {
-		s.closeWrite()
+		return err
 	}
-	return err
+	select {
+	case <-time.After(stay):
+	case <-s.over:
+	}
+	s.closeWrite()
+	return nil
 }
 
 func (s *session) writeFrames(magic uint32) error {
@@ -136,6 +146,7 @@ func (s *session) closeWrite() {
 
 // cut ends the session at once.
 func (s *session) cut() {
+	s.once.Do(func() { close(s.over) })
 	s.out.close()
 	_ = s.conn.Close() // its error does not matter
 }

@@ -261,7 +261,7 @@ func FuzzSession(f *testing.F) {
 		here, there := net.Pipe()
 		p := s.admit(there)
 		s.work.Go(func() { s.read(p) })
-		s.work.Go(func() { _ = p.write(serverMagic) })
+		s.work.Go(func() { _ = p.write(serverMagic, 0) })
 		go func() {
 			_, _ = here.Write(stream) // it may be disconnected in the middle
 			_ = here.Close()

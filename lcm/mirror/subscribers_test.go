@@ -54,6 +54,22 @@ func first(evs []lcm.Event) int {
 
 // recorded runs ping-pong for the logger, and returns what that has when it has the first message, or after a pause.
 func recorded(t *testing.T, url string, pause time.Duration) (*run.Outcome, []lcm.Event) {
+	out, path, stop := logged(t, url)
+	enough := time.After(pause)
+	for first(events(t, path)) < 0 {
+		select {
+		case <-time.After(time.Millisecond):
+			continue
+		case <-enough:
+		}
+		break
+	}
+	stop()
+	return out, events(t, path)
+}
+
+// logged runs ping-pong for the stock logger, to the end.
+func logged(t *testing.T, url string) (out *run.Outcome, path string, stop func()) {
 	ended := make(chan *run.Outcome, 1)
 	go func() {
 		out, err := shownPlain(t, url, "20s")
@@ -66,20 +82,18 @@ func recorded(t *testing.T, url string, pause time.Duration) (*run.Outcome, []lc
 			return err == nil && conn.Close() == nil
 		}, patience, 10*time.Millisecond)
 	}
-	path, stop := logger(t, url)
-	out := <-ended
+	path, stop = logger(t, url)
+	out = <-ended
 	require.NoError(t, out.Err)
-	enough := time.After(pause)
-	for first(events(t, path)) < 0 {
-		select {
-		case <-time.After(time.Millisecond):
-			continue
-		case <-enough:
-		}
-		break
-	}
-	stop()
-	return out, events(t, path)
+	return out, path, stop
+}
+
+// The logger ends with its connection, and drops what it has not written by then: it has the run to its last message.
+func TestTheStockLoggerHasTheWholeRun(t *testing.T) {
+	needsLogger(t)
+	out, path, _ := logged(t, "tcpq://127.0.0.1:7706")
+	require.Eventually(t, func() bool { return len(events(t, path)) == int(out.LCM.Sent) }, patience, time.Millisecond)
+	require.EqualValues(t, 80, out.LCM.Sent)
 }
 
 func TestARunThatNobodyListensToEndsWithTheReason(t *testing.T) {
