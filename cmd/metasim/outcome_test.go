@@ -49,6 +49,18 @@ func TestOutcomeTable(t *testing.T) {
 	require.Contains(t, b.String(), "deterministic: no")
 }
 
+// The outcome repeats what was warned of when the run began, and says what is known at its end only; of each kind the first few.
+func TestOutcomeWarnings(t *testing.T) {
+	o := &run.Outcome{Warnings: []run.Warning{{Kind: "unheard-channel", Text: "nobody subscribes to X of a"}, {Kind: "slow-disk", Text: "slow"}}}
+	for range 7 {
+		o.Warnings = append(o.Warnings, run.Warning{Kind: "saturated-link", Text: "a link"})
+	}
+	var b bytes.Buffer
+	printOutcome(&b, o)
+	require.Contains(t, b.String(), "warning: nobody subscribes to X of a\nwarning: slow\n"+strings.Repeat("warning: a link\n", 5)+
+		"warning: 2 more like these (saturated-link): see --json\n")
+}
+
 // Who waited for memory is said, and that more was on its way than the bound.
 func TestOutcomeMemory(t *testing.T) {
 	o := &run.Outcome{HeldBytes: 3_000_000, MemoryBytes: 2_000_000}
