@@ -568,8 +568,31 @@ def stopped(transport, who):
             p.wait()
 
 
+def killed_supervisor():
+    """The supervisor of the programs is killed: the run fails, and nothing that they have started goes on."""
+    with tempfile.TemporaryDirectory(prefix="attack-") as dir:
+        scenario, mark = os.path.join(dir, "s.yaml"), os.path.join(dir, "begun")
+        program = f"setsid sleep 1000 & echo $! > {mark}; exec sleep 1000"
+        with open(scenario, "w") as f:
+            f.write(SCENARIO.replace("UNTIL", "1000s") + f"  - {{name: program, run: [/bin/sh, -c, {json.dumps(program)}]}}\n")
+        p = subprocess.Popen([METASIM, "run", scenario, "--json", "--out", os.path.join(dir, "run")],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait(lambda: os.path.exists(mark) and os.path.getsize(mark) > 0, "the program has begun")
+            started = below(p.pid)
+            os.kill(next(c for c in started if b"supervise" in arguments(c)), signal.SIGKILL)
+            expect(p.wait(PATIENCE) == 1, f"the run ended with {p.returncode}")
+            left = [c for c in started if os.path.exists(f"/proc/{c}")]
+            expect(not left, f"{len(left)} of {len(started)} processes go on")
+        finally:
+            if p.poll() is None:
+                p.kill()
+            p.wait()
+
+
 ATTACKS = [unread_log, interrupt_unread, few_descriptors, late_descriptors, silent, deadline, large_frames, nonsense,
-           expressions, polls, hung_disk, interrupt_hung_disk, callers]
+           expressions, polls, hung_disk, interrupt_hung_disk, callers,
+           killed_supervisor]
 
 
 def main():
