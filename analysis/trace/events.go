@@ -17,7 +17,11 @@ func (t *tracer) event(ev metasim.Event) {
 		t.work(ev.Client, ev.Sent)
 		t.record(ev, ev.Client)
 		c := &t.clients[ev.Client]
-		c.sends = append(c.sends, stamp{c.clock, t.wall})
+		for c.sends.Len() > 0 && c.sends.First().copies == 0 {
+			c.sends.Pop()
+			c.settled++
+		}
+		c.sends.Push(sent{clock: c.clock})
 		t.countSend(ev)
 	case *metasim.Promise:
 		c := &t.clients[ev.Client]
@@ -146,6 +150,9 @@ func (t *tracer) queue(to metasim.ClientID, m *metasim.Message, lost bool) {
 		return
 	}
 	t.blame.expect(to, m.Due)
+	if s := t.clients[m.From].sent(m.Seq); s != nil && !t.clients[to].gone {
+		s.copies++
+	}
 	if len(t.tl.Messages) >= t.src.MaxMessages {
 		t.tl.DroppedMessages++
 		return
@@ -165,8 +172,9 @@ func (t *tracer) deliver(e *metasim.Deliver) {
 		delete(t.inFlight, key) // the second copy of a duplicated message is not marked
 	}
 	d := delivery{due: m.Due, from: m.From, channel: t.channel(m.Channel), seq: m.Seq}
-	if sends := t.clients[m.From].sends; m.Seq < uint64(len(sends)) {
-		d.stamp = sends[m.Seq]
+	if s := t.clients[m.From].sent(m.Seq); s != nil {
+		d.clock = s.clock
+		s.copies--
 	}
 	d.wall = t.wall
 	t.clients[e.To].inbox.Push(d)

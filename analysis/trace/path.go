@@ -43,6 +43,20 @@ type stamp struct {
 	wall int64
 }
 
+// A sent is a client's clock when it sent a message, and how many of its copies are on their way.
+type sent struct {
+	clock
+	copies uint32
+}
+
+// sent returns what is kept of a message of the client; nil: nothing.
+func (c *client) sent(seq uint64) *sent {
+	if i := seq - c.settled; i < uint64(c.sends.Len()) {
+		return &c.sends.All()[i]
+	}
+	return nil
+}
+
 // A delivery is a message that its recipient has received.
 type delivery struct {
 	stamp

@@ -298,9 +298,10 @@ type client struct {
 	clock
 	inbox    fifo.Queue[delivery] // delivered and not yet handled
 	permits  fifo.Queue[permit]   // authorizations ahead of need that it has not used yet
-	sends    []stamp              // of its messages, by sequence number
-	wait     wait                 // the current or the last blocked interval
-	grant    int32                // index of the current one in Timeline.Grants; -1: not stored
+	sends    fifo.Queue[sent]     // its messages, from the number settled on: those before are delivered
+	settled  uint64
+	wait     wait  // the current or the last blocked interval
+	grant    int32 // index of the current one in Timeline.Grants; -1: not stored
 	accuracy promiseAccuracy
 	stopwatch
 
