@@ -67,13 +67,14 @@ func TestVerifyUnequal(t *testing.T) {
 
 // A verification that is stopped says why, and leaves nothing.
 func TestVerifyStopped(t *testing.T) {
+	o := options(t, "mem") // its directory is not in temp
 	temp := shortdir.Make(t)
 	t.Setenv("TMPDIR", temp)
 	t.Setenv("TMP", temp)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	cancel(stop)
-	_, err := run.Verify(ctx, parse(t, twoSources), 2, options(t, "mem"))
+	_, err := run.Verify(ctx, parse(t, twoSources), 2, o)
 	require.ErrorIs(t, err, stop)
 	left, err := os.ReadDir(temp)
 	require.NoError(t, err)
