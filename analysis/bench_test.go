@@ -32,7 +32,7 @@ func BenchmarkReport(b *testing.B) {
 				require.NoError(b, err)
 				r := report.New(tl)
 				require.NoError(b, r.Predict(predict.New(tl)))
-				require.NoError(b, r.WriteText(io.Discard, 80))
+				require.NoError(b, r.WriteText(io.Discard, report.Style{Width: 80}))
 				grants = r.Grants
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(grants), "ns/grant")

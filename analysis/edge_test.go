@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"metasim/analysis/predict"
 	"metasim/analysis/report"
@@ -155,14 +156,90 @@ func TestAdvice(t *testing.T) {
 		return outcome{work: 10 * us, sends: []string{"PONG0"}}
 	}
 	w.actors = append(w.actors, quiet("x", "PIN.*", "NOTHING", "NONE.*"), quiet("y", "PING0"))
-	_, r := analyze(t, w)
+	tl, r := analyze(t, w)
 	var kinds, texts []string
 	for _, a := range r.Advice {
 		kinds, texts = append(kinds, a.Kind), append(texts, a.Text)
 	}
 	require.Equal(t, []string{problem.OneStepLink, problem.OneStepLink, problem.ZeroDelayCycle, problem.UnusedSubscription, problem.UnusedSubscription}, kinds, texts)
-	require.Contains(t, texts[2], "a0 and b0 answer one another without any delay")
+	require.Contains(t, texts[2], "a0 and b0 answer one another while simulated time stands still, so they compute in turns; a delay on one of the links between them lets")
 	require.Contains(t, texts[3], "x subscribes to NOTHING, which no client publishes")
+
+	require.NoError(t, r.Predict(predict.New(tl)))
+	for _, a := range r.Advice {
+		require.Equal(t, problem.UnusedSubscription, a.Kind, "each waits for the answer of the other, so a delay saves nothing: %s", a.Text)
+		require.Empty(t, a.WhatIf)
+	}
+	require.Len(t, r.Advice, 2)
+}
+
+// Advice is given only if its own change, predicted alone, saves something. It says how much.
+func TestAdviceGains(t *testing.T) {
+	check := func(t require.TestingT, w *world) *report.Report {
+		tl, err := trace.Read(record(t, w))
+		require.NoError(t, err)
+		r := report.New(tl)
+		m := predict.New(tl)
+		require.NoError(t, r.Predict(m))
+		for _, a := range r.Advice {
+			if a.CostS == 0 {
+				continue
+			}
+			c, err := m.Parse(a.WhatIf)
+			require.NoError(t, err)
+			p, err := m.Quick(c)
+			require.NoError(t, err)
+			require.Equal(t, p.GainShare, a.GainShare)
+			require.GreaterOrEqual(t, a.GainShare, 0.005, a.Text)
+		}
+		return r
+	}
+	r := check(t, inTurns(0))
+	require.Len(t, r.Advice, 4, "two links, and the subscriptions behind them")
+	require.Equal(t, problem.OneStepLink, r.Advice[0].Kind)
+	require.Greater(t, r.Advice[0].GainShare, 0.2)
+	rapid.Check(t, func(t *rapid.T) { check(t, drawRoughWorld(t)) })
+}
+
+// Clients that answer one another at one instant, and compute at the same time all the same, are not said to compute in turns.
+func TestInTurnsIsSaidOnlyOfThoseWhoDo(t *testing.T) {
+	answers := func(busy int64) string {
+		w := &world{config: metasim.Config{Delays: fixed{"PING0": 0, "PONG0": 0, "TICK": 0}, Until: 50 * ms}}
+		clock := &actor{name: "clock", pubs: []string{"TICK"}, first: ms}
+		clock.act = func(at metasim.Instant, _ []metasim.Message) outcome {
+			return outcome{sends: []string{"TICK"}, next: at.Time + ms}
+		}
+		w.actors = pair(0, 10*us)
+		w.actors[0].first = metasim.Forever
+		for i, a := range w.actors {
+			a.subs = append(a.subs, "TICK")
+			out := a.pubs[0]
+			a.act = func(at metasim.Instant, got []metasim.Message) outcome {
+				if got[0].Channel == "TICK" {
+					d := outcome{work: busy} // both at once
+					if i == 0 {
+						d.sends = []string{out}
+					}
+					return d
+				}
+				d := outcome{work: 10 * us}
+				if i == 1 {
+					d.sends = []string{out}
+				}
+				return d
+			}
+		}
+		w.actors = append(w.actors, clock)
+		_, r := analyze(t, w)
+		for _, a := range r.Advice {
+			if a.Kind == problem.ZeroDelayCycle {
+				return a.Text
+			}
+		}
+		return ""
+	}
+	require.Contains(t, answers(0), "so they compute in turns")
+	require.Contains(t, answers(50*us), "a0 and b0 answer one another while simulated time stands still; a delay")
 }
 
 // A client that always takes a while to answer could declare its reaction time. A client that answers at once cannot promise more.

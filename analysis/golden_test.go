@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/analysis/predict"
+	"metasim/analysis/report"
 	"metasim/internal/golden"
 	"metasim/metasim"
 	"metasim/record/journal"
@@ -45,12 +46,12 @@ func TestGolden(t *testing.T) {
 	tl, r := analyze(t, fixedRun())
 	r.About(&journal.Manifest{
 		Scenario: "robot", Digests: journal.Digests{Digest: strings.Repeat("0123456789abcdef", 4)}, Deterministic: true, OK: true,
-		Traffic: &journal.Traffic{FramesIn: 150, FramesOut: 90, BytesIn: 6000, BytesOut: 4321, Wakeups: 140},
+		Traffic: &journal.Traffic{FramesIn: 150, FramesOut: 90, BytesIn: 6000, BytesOut: 4321, Wakeups: 140, RoundsS: 0.0021},
 	})
 	require.NoError(t, r.Predict(predict.New(tl)))
 	for name, width := range map[string]int{"robot.80.txt": 80, "robot.160.txt": 160} {
 		var b strings.Builder
-		require.NoError(t, r.WriteText(&b, width))
+		require.NoError(t, r.WriteText(&b, report.Style{Width: width, Explain: width == 160}))
 		golden.Equal(t, "testdata/"+name, b.String())
 		for line := range strings.SplitSeq(b.String(), "\n") {
 			require.LessOrEqual(t, len(line), width, line)

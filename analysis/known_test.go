@@ -2,6 +2,7 @@ package analysis_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,7 @@ import (
 	"metasim/analysis/report"
 	"metasim/internal/problem"
 	"metasim/metasim"
+	"metasim/record/journal"
 )
 
 // Two clients that answer one another never compute at once, whatever the delays: there is one message.
@@ -112,6 +114,21 @@ func TestTransportIsOverhead(t *testing.T) {
 	for _, c := range r.Clients {
 		require.InDelta(t, r.WallS, c.WorkS+c.BlockedS+c.OverheadS, 1e-12)
 	}
+	// Where clients tell how long they computed, transport is not taken for work.
+	w = &world{actors: pair(0, 10*us), flight: 5 * us, timed: true, config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}}
+	_, r = analyze(t, w)
+	require.InDelta(t, r.WallS-r.CriticalConservativeS, r.Machine.TransportS, 1e-12)
+	require.InDelta(t, 100, r.Machine.Hops, 1)
+	require.InDelta(t, 10e-6, r.Machine.TransportS/100, 1e-6, "to the dispatcher and back")
+
+	r.About(&journal.Manifest{Transport: "unix", Traffic: &journal.Traffic{Wakeups: 200, RoundsS: 200 * 3e-6}})
+	require.InDelta(t, 100*3e-6, r.Machine.RoundsS, 3e-6+1e-12)
+	require.InDelta(t, r.WallS-r.CriticalConservativeS, r.Machine.RoundsS+r.Machine.TransportS, 1e-12)
+	var text strings.Builder
+	require.NoError(t, r.WriteText(&text, report.Style{Width: 200}))
+	require.Regexp(t, `(?m)^transport +\S+ +\d+ % +\S+$`, text.String())
+	require.Regexp(t, `(?m)^dispatcher +30[03]us +\d+ % +3us$`, text.String())
+	require.Contains(t, text.String(), "- transport: put clients that answer one another into one process, or take transport shm on one host\n")
 }
 
 // inTurns are two clients that act in turns. They might send to one another, but never do.

@@ -103,6 +103,8 @@ func TestLaws(t *testing.T) {
 		require.LessOrEqual(t, r.CriticalConservativeS, r.WallS+1e-12)
 		require.LessOrEqual(t, r.WorkS, float64(len(r.Clients))*r.WallS+1e-12)
 		require.LessOrEqual(t, r.WorkS, float64(len(r.Clients))*r.CriticalConservativeS+r.WallS+1e-9)
+		m := r.Machine
+		require.InDelta(t, r.WallS-r.CriticalConservativeS, m.PacedS+m.CoreWaitS+m.RoundsS+m.TransportS, 1e-12)
 		checkBlame(t, r)
 		checkGrants(t, tl, r)
 		checkProfile(t, tl, r)

@@ -42,11 +42,12 @@ func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*recorder
 		return nil, err
 	}
 	names := sortedNames(sc)
+	host, _ := os.Hostname() // the empty name says that it is not known
 	r := &recorder{dir: dir, manifest: journal.Manifest{
 		Scenario: sc.Name, Resolved: resolved, Seed: sc.Seed, Until: sc.Until, MaxSteps: sc.MaxSteps, Clients: names,
 		Ahead: metasim.DefaultAhead, Memory: sc.Memory, Dir: sc.Dir, AllowOutside: o.AllowOutside, NoJournal: o.NoJournal,
 		Transport: o.Transport, Go: runtime.Version(), Metasim: BuildVersion(), OS: runtime.GOOS, Arch: runtime.GOARCH,
-		CPUs: cpus(), GoMaxProcs: runtime.GOMAXPROCS(0), Started: time.Now(), Deterministic: len(sc.RealTime()) == 0, Error: "the run has not ended",
+		CPUs: cpus(), GoMaxProcs: runtime.GOMAXPROCS(0), Started: time.Now(), Host: host, Command: o.Command, Deterministic: len(sc.RealTime()) == 0, Error: "the run has not ended",
 	}}
 	if err := dir.WriteManifest(&r.manifest); err != nil || o.NoJournal {
 		return r, err
@@ -79,7 +80,7 @@ func (r *recorder) complete(out *Outcome) {
 	m := &r.manifest
 	m.Deterministic, m.OK, m.Error, m.Digests = out.Deterministic, out.OK, out.Error, out.Digests
 	m.Traffic = &journal.Traffic{
-		FramesIn: out.FramesIn, FramesOut: out.FramesOut, BytesIn: out.BytesIn, BytesOut: out.BytesOut, Wakeups: out.Wakeups,
+		FramesIn: out.FramesIn, FramesOut: out.FramesOut, BytesIn: out.BytesIn, BytesOut: out.BytesOut, Wakeups: out.Wakeups, RoundsS: out.RoundsS,
 	}
 	for i := range out.Clients {
 		if out.Clients[i].Exit == exitLost {

@@ -19,7 +19,7 @@ func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outc
 		Scenario: scenario, Seed: seed, OK: r.Err == nil, Deterministic: r.Deterministic, Digests: digests(r),
 		EndNS: int64(r.Totals.End.Time), WallS: r.Wall.Seconds(), RunDir: dir, Err: r.Err,
 		Messages: Messages{r.Totals.Sent, r.Totals.Delivered, r.Totals.Dropped, r.Totals.Undelivered},
-		Traffic:  r.Traffic, Wakeups: r.Wakeups, MemoryBytes: r.Memory, HeldBytes: r.Held, DiskS: r.RecordWait.Seconds(),
+		Traffic:  r.Traffic, Wakeups: r.Wakeups, RoundsS: r.Rounds.Seconds(), MemoryBytes: r.Memory, HeldBytes: r.Held, DiskS: r.RecordWait.Seconds(),
 	}
 	if r.Err != nil {
 		o.Error = r.Err.Error()

@@ -49,6 +49,8 @@ type Options struct {
 	// NoTrace does not ask clients how long they compute, which makes each of them read the clock. A report on the run then
 	// uses the time between what the server receives.
 	NoTrace bool
+	// Command is what was typed to start the run, for its manifest: without secrets.
+	Command []string
 	// Env is added to the environment of the processes that are started.
 	Env []string
 	// NoJournal leaves the journal out: the run directory has a manifest, with the outcome and the digest, and the output of
@@ -106,7 +108,8 @@ type Outcome struct {
 	RunDir          string   `json:"run_dir"`
 	Messages        Messages `json:"messages"`
 	wire.Traffic
-	Wakeups uint64 `json:"wakeups"` // rounds of the server that had input; see server.Result
+	Wakeups uint64  `json:"wakeups"`  // rounds of the server that had input; see server.Result
+	RoundsS float64 `json:"rounds_s"` // how long they took: dispatching and writing
 	// HeldBytes is the most memory that unhandled messages took at any time, and MemoryBytes is the bound on it; 0: no bound. Messages
 	// that had to be on their way at the same time may have taken more than the bound.
 	HeldBytes   int         `json:"held_bytes"`

@@ -218,6 +218,8 @@ type Result struct {
 	// clients may go on, and writes once to each connection. Grants per wake-up say how much a round achieves. It depends on
 	// real time too.
 	Wakeups uint64
+	// Rounds is how long these rounds took since all clients had joined: dispatching and writing, not reading.
+	Rounds time.Duration
 	// Held is how many bytes the messages took at most that were sent and not handled, as metasim.Config.Memory counts them, and
 	// Memory the bound on it; 0 for none. What had to be on its way at one time may have taken more. It depends on real time.
 	Held, Memory int
@@ -241,7 +243,7 @@ type ClientResult struct {
 func (s *Server) Result() Result {
 	r := Result{
 		Err: s.err, Deterministic: !s.detached && !s.config.Live, Digest: s.ledger.Digest(),
-		SendsDigest: s.ledger.SendsDigest(), Totals: s.ledger.Totals(), Wakeups: s.wakeups,
+		SendsDigest: s.ledger.SendsDigest(), Totals: s.ledger.Totals(), Wakeups: s.wakeups, Rounds: s.rounds,
 		Held: s.dispatcher.Held(), Memory: s.config.Core.Memory, RecordWait: s.timing.recordTime,
 	}
 	for i, name := range s.dispatcher.Names() {

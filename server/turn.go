@@ -133,6 +133,9 @@ func (s *Server) round(work func()) {
 	if s.stepped {
 		s.stepped = false
 		s.wakeups++
+		if s.session.Started() {
+			s.rounds += time.Since(s.began) - s.wall
+		}
 	}
 	if s.ended {
 		s.mail.close() // who waits to be heard waits no longer

@@ -182,7 +182,7 @@ func check(t testing.TB, tl *trace.Timeline) {
 	for _, c := range r.Clients {
 		require.GreaterOrEqual(t, c.OverheadS, -1e-9, c.Name)
 	}
-	require.NoError(t, r.WriteText(io.Discard, 80))
+	require.NoError(t, r.WriteText(io.Discard, report.Style{Width: 80}))
 }
 
 // The table of docs/report.md: go test ./analysis/predict -run '^$' -bench PredictionsComeTrue -benchtime 1x -times 7. It takes minutes.

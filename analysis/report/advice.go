@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -81,10 +82,10 @@ func (r *Report) delayed(l *LinkReport) []string {
 }
 
 // gaining predicts the advice, and returns that which gains more than the error of a prediction, and that which no change can follow.
-func (r *Report) gaining(m *predict.Model, least float64) []Advice {
+func (r *Report) gaining(m *predict.Model, likely []Advice, least float64) []Advice {
 	least = max(least, leastGain)
 	kept := []Advice{}
-	for _, a := range r.Advice {
+	for _, a := range likely {
 		for _, text := range a.tries {
 			change, err := m.Parse(text)
 			if err != nil {
@@ -147,11 +148,12 @@ func quickest(r *Report, client string) metasim.Time {
 	return least
 }
 
-// zeroDelayCycles finds clients that sent messages to one another over links without delay: they can do so while time stands still.
+// zeroDelayCycles finds clients that sent messages to one another over links without delay, and answered while time stood still.
 func zeroDelayCycles(t *trace.Timeline, r *Report) []Advice {
 	g := simple.NewDirectedGraph()
+	inCycle := func(l *trace.LinkTotals) bool { return l.Declared == 0 && l.Messages > 0 && l.From != l.To }
 	for i := range t.Totals.Links {
-		if l := &t.Totals.Links[i]; l.Declared == 0 && l.Messages > 0 && l.From != l.To {
+		if l := &t.Totals.Links[i]; inCycle(l) {
 			g.SetEdge(simple.Edge{F: simple.Node(l.From), T: simple.Node(l.To)})
 		}
 	}
@@ -160,17 +162,50 @@ func zeroDelayCycles(t *trace.Timeline, r *Report) []Advice {
 		if len(component) < 2 {
 			continue
 		}
+		members := map[metasim.ClientID]bool{}
 		var names []string
 		for _, n := range component {
+			members[metasim.ClientID(n.ID())] = true
 			names = append(names, t.Names[n.ID()])
 		}
 		slices.Sort(names)
-		text := fmt.Sprintf("%s answer one another without any delay, so they compute in turns; a delay on one of the links between them "+
-			"lets them overlap", listed(names))
-		all = append(all, Advice{Kind: problem.ZeroDelayCycle, Client: names[0], Text: text, tries: r.within(names)})
+		answered, held := false, int64(0)
+		for i := range t.Totals.Links {
+			if l := &t.Totals.Links[i]; inCycle(l) && members[l.From] && members[l.To] {
+				answered, held = answered || l.Reaction == 0, max(held, l.Held)
+			}
+		}
+		if !answered || trace.Seconds(held) < leastCost*r.WallS {
+			continue
+		}
+		result := ""
+		if inTurns(t, members) {
+			result = ", so they compute in turns"
+		}
+		text := fmt.Sprintf("%s answer one another while simulated time stands still%s; a delay on one of the links between them lets them overlap",
+			listed(names), result)
+		all = append(all, Advice{Kind: problem.ZeroDelayCycle, Client: names[0], CostS: trace.Seconds(held), Text: text, tries: r.within(names)})
 	}
 	slices.SortFunc(all, func(a, b Advice) int { return strings.Compare(a.Client, b.Client) })
 	return all[:min(len(all), maxAdvice)]
+}
+
+// inTurns reports whether no two of the clients computed at the same time, but for a twentieth of their work.
+func inTurns(t *trace.Timeline, members map[metasim.ClientID]bool) bool {
+	var all []trace.Part
+	for i := range t.Grants {
+		if g := &t.Grants[i]; members[g.Client] && g.Work > 0 {
+			all = append(all, trace.Part{Begin: g.Granted, End: g.Granted + g.Work})
+		}
+	}
+	slices.SortFunc(all, func(a, b trace.Part) int { return cmp.Compare(a.Begin, b.Begin) })
+	end, work, overlap := int64(0), int64(0), int64(0)
+	for _, p := range all {
+		work += p.End - p.Begin
+		overlap += max(0, min(end, p.End)-p.Begin)
+		end = max(end, p.End)
+	}
+	return 20*overlap <= work
 }
 
 // within are changes that give one of the links between some clients a delay: of those that others waited behind longest. names are sorted.
@@ -236,11 +271,22 @@ func silentSubscriptions(t *trace.Timeline, r *Report) []Advice {
 			}
 			text := fmt.Sprintf("%s subscribes to %s and waited for it, but %s never sent anything on it; remove the subscription, "+
 				"or let %[3]s promise (Promise)", name, sub, from)
-			all = append(all, Advice{Kind: problem.UnusedSubscription, Client: name, From: from, Channel: sub, CostS: held, Text: text})
+			all = append(all, Advice{Kind: problem.UnusedSubscription, Client: name, From: from, Channel: sub, CostS: held, Text: text, tries: []string{without(name, sub, from)}})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Advice) int { return cmp.Compare(b.CostS, a.CostS) })
 	return all
+}
+
+// without is a change that is as good as no subscription: the links on which no message came hold nobody back. Of a pattern it is the sender
+// that was waited for longest.
+func without(client, sub, from string) string {
+	if regexp.QuoteMeta(sub) == sub {
+		from = "*"
+	} else {
+		sub = "*"
+	}
+	return fmt.Sprintf("link(%s->%s:%s).delay=1000000s", from, client, sub)
 }
 
 // silence returns for how long a client waited behind the links of a subscription, and the sender that it waited for longest. It
@@ -280,16 +326,18 @@ func matchesAny(sub string, channels map[string]bool) bool {
 	return false
 }
 
-func (r *Report) adviceList(b *strings.Builder, width int) {
+func (r *Report) adviceList(p *printer) {
 	if len(r.Advice) == 0 {
 		return
 	}
-	b.WriteString("\nAdvice\n")
+	p.title("Advice")
 	for _, a := range r.Advice {
 		cost := ""
-		if a.CostS > 0 {
+		if a.GainShare > 0 {
+			cost = fmt.Sprintf(" (saves %s: --what-if '%s')", percent(a.GainShare), a.WhatIf)
+		} else if a.CostS > 0 {
 			cost = " (" + Span(a.CostS) + ")"
 		}
-		wrap(b, "- ", "  ", a.Text+cost, width)
+		p.wrap(strong, "- ", "  ", a.Text+cost)
 	}
 }

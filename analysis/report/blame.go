@@ -1,8 +1,6 @@
 package report
 
 import (
-	"strings"
-
 	"metasim/analysis/trace"
 )
 
@@ -47,12 +45,12 @@ func (r *Report) blame(t *trace.Timeline) []int64 {
 	return held
 }
 
-func (r *Report) blameTable(b *strings.Builder, width int) {
+func (r *Report) blameTable(p *printer) {
 	if len(r.Blame) == 0 {
 		return
 	}
 	t := table{title: "Who waited for whom", more: len(r.Blame) - maxRows, columns: []column{
-		{head: "waiting", word: true}, {head: "for", word: true}, {head: "time"}, {head: "of the run"},
+		{head: "waiting", word: true}, {head: "for", word: true}, {head: "time"}, {head: "of the run", rank: 1},
 	}}
 	for _, p := range r.Blame[:min(len(r.Blame), maxRows)] {
 		t.add(p.Waiting, p.Holder(), Span(p.BlockedS), percent(trace.Ratio(p.BlockedS, r.WallS)))
@@ -60,5 +58,5 @@ func (r *Report) blameTable(b *strings.Builder, width int) {
 	if r.BlameResolutionS > 0 {
 		t.note = "the chains of waiting clients are so long that they were looked up only every " + Span(r.BlameResolutionS)
 	}
-	t.write(b, width)
+	t.write(p)
 }

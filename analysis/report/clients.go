@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"metasim/analysis/trace"
 )
@@ -24,6 +23,11 @@ type ClientReport struct {
 	CriticalShare float64 `json:"critical_share"` // of the wall-clock time
 	// TwiceAsFastS is what the run takes at best if this client computes in half the time.
 	TwiceAsFastS float64 `json:"wall_if_twice_as_fast_s"`
+
+	// Steps is how often it reported that it had computed. Half of these steps took at most StepP50S, 99 of 100 at most StepP99S.
+	Steps    uint64  `json:"steps"`
+	StepP50S float64 `json:"step_p50_s"`
+	StepP99S float64 `json:"step_p99_s"`
 
 	Grants          uint64  `json:"grants"`
 	Reports         uint64  `json:"reports"`
@@ -48,8 +52,8 @@ func (r *Report) clients(t *trace.Timeline, held []int64) {
 			Name: t.Names[i], WorkS: seconds(c.Work), CPUS: seconds(c.CPU), BlockedS: seconds(c.Blocked), CoreWaitS: seconds(c.CoreWait),
 			OverheadS: seconds(wall - c.Work - c.Blocked), Utilisation: ratio(seconds(c.Work), r.WallS),
 			HeldS: seconds(held[i]), CriticalS: seconds(c.Critical), CriticalShare: ratio(seconds(c.Critical), r.WallS),
-			TwiceAsFastS: seconds(wall - c.Critical/2),
-			Grants:       c.Grants, Reports: c.Reports, Sends: c.Sends, Delivered: c.Delivered, Released: c.Released,
+			TwiceAsFastS: seconds(wall - c.Critical/2), Steps: c.Steps, StepP50S: seconds(c.StepP50), StepP99S: seconds(c.StepP99),
+			Grants: c.Grants, Reports: c.Reports, Sends: c.Sends, Delivered: c.Delivered, Released: c.Released,
 			ReportsPerGrant: ratio(float64(c.Reports), float64(c.Grants)), ReactionNS: int64(c.Reaction),
 			PromisedShare: ratio(c.Promised, c.Silent), AnnouncedShare: ratio(c.Announced, c.Silent),
 		}
@@ -75,24 +79,26 @@ func (r *Report) ByCost() []ClientReport {
 	return rows
 }
 
-func (r *Report) clientTable(b *strings.Builder, width int) {
+func (r *Report) clientTable(p *printer) {
 	rows := r.ByCost()
 	t := table{title: "Clients, the most critical first", more: len(rows) - maxRows, columns: []column{
 		{head: "client", word: true},
-		{head: "work"},
-		{head: "busy", note: "work / the run"},
-		{head: "blocked", note: "waited to be authorized"},
-		{head: "no core", note: "waited for a core", rank: 1, hidden: r.CoreWaitS == 0},
-		{head: "other", note: "transport, dispatcher, or absent", rank: 5},
-		{head: "held", note: "how long others waited for it, in total"},
-		{head: "critical", note: "its work on the critical path / the run"},
-		{head: "grants", rank: 2},
-		{head: "reports/grant", rank: 4},
-		{head: "released", note: "reports that let another client go on", rank: 6},
-		{head: "promised", note: "of the time in which it sent nothing", rank: 3},
-		{head: "announced", note: "the same, unless a message came", rank: 7},
-		{head: "sends", rank: 8},
-		{head: "cpu", note: "processor time", rank: 9, hidden: r.CPUS == 0},
+		{head: "work", rank: 1},
+		{head: "busy", note: "work / the run", rank: 4},
+		{head: "blocked", note: "waited to be authorized", rank: 3},
+		{head: "no core", note: "waited for a core", rank: 5, hidden: r.CoreWaitS == 0},
+		{head: "other", note: "transport, dispatcher, or absent", rank: 9},
+		{head: "held", note: "how long others waited for it, in total", rank: 2},
+		{head: "critical", note: "its work on the critical path / the run", tone: bad},
+		{head: "grants", rank: 6},
+		{head: "reports/grant", rank: 8},
+		{head: "released", note: "reports that let another client go on", rank: 10},
+		{head: "promised", note: "of the time in which it sent nothing", rank: 7},
+		{head: "announced", note: "the same, unless a message came", rank: 11},
+		{head: "sends", rank: 12},
+		{head: "step p50", note: "half of its steps took at most so long", rank: 14},
+		{head: "step p99", note: "99 of 100 did", rank: 15},
+		{head: "cpu", note: "processor time", rank: 13, hidden: r.CPUS == 0},
 	}}
 	for _, c := range rows[:min(len(rows), maxRows)] {
 		promised, announced := "-", "-"
@@ -101,7 +107,7 @@ func (r *Report) clientTable(b *strings.Builder, width int) {
 		}
 		t.add(c.Name, Span(c.WorkS), percent(c.Utilisation), Span(c.BlockedS), Span(c.CoreWaitS), Span(c.OverheadS-c.CoreWaitS), Span(c.HeldS),
 			percent(c.CriticalShare), fmt.Sprint(c.Grants), fmt.Sprintf("%.1f", c.ReportsPerGrant), fmt.Sprint(c.Released), promised, announced,
-			fmt.Sprint(c.Sends), Span(c.CPUS))
+			fmt.Sprint(c.Sends), Span(c.StepP50S), Span(c.StepP99S), Span(c.CPUS))
 	}
-	t.write(b, width)
+	t.write(p)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"metasim/analysis/predict"
 	"metasim/analysis/trace"
@@ -59,7 +58,7 @@ func (r *Report) predictCores(m *predict.Model) {
 	}
 }
 
-func (r *Report) coreTable(b *strings.Builder, width int) {
+func (r *Report) coreTable(p *printer) {
 	if len(r.Bounds) < 2 {
 		return // of one client
 	}
@@ -67,10 +66,10 @@ func (r *Report) coreTable(b *strings.Builder, width int) {
 	t := table{title: "Cores", columns: []column{
 		{head: "cores"},
 		{head: "predicted", note: "what the run would take on so many", hidden: best == 0},
-		{head: "loses", note: "compared with a core for each client", hidden: best == 0},
-		{head: "at least", note: "what the work alone takes"},
-		{head: "at most", note: "the same, if no core idles while a client could compute"},
-		{word: true},
+		{head: "loses", note: "compared with a core for each client", rank: 2, hidden: best == 0},
+		{head: "at least", note: "what the work alone takes", rank: 3},
+		{head: "at most", note: "the same, if no core idles while a client could compute", rank: 4},
+		{word: true, rank: 1},
 	}}
 	enough := false
 	for i, bound := range r.Bounds {
@@ -85,5 +84,5 @@ func (r *Report) coreTable(b *strings.Builder, width int) {
 		loses := percent(trace.Ratio(bound.PlayedS-best, best))
 		t.add(fmt.Sprint(bound.Cores), Span(bound.PlayedS), loses, Span(bound.LeastS), Span(bound.MostS), mark)
 	}
-	t.write(b, width)
+	t.write(p)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"metasim/analysis/predict"
 	"metasim/analysis/trace"
 	"metasim/metasim"
 )
@@ -49,7 +50,10 @@ func (r *Report) Headline() []Figure {
 	}
 	const little = 1.005
 	if r.LookaheadPrice < little {
-		all[2].Words = "delays and promises cost almost nothing"
+		all[2].Words = "nobody waited except for messages"
+	}
+	if longer := r.longerDelays(); longer != nil {
+		all[2].Words += fmt.Sprintf("; with longer delays: %s saves %s", longer.Change, percent(longer.GainShare))
 	}
 	if r.CorePrice < little {
 		all[3].Words = "cores, transport and dispatcher cost almost nothing"
@@ -57,43 +61,73 @@ func (r *Report) Headline() []Figure {
 	return all
 }
 
-func (r *Report) headline(b *strings.Builder, width int) {
+func (r *Report) headline(p *printer) {
 	for _, f := range r.Headline() {
 		unit := " "
 		if f.Factor {
 			unit = "x"
 		}
-		wrap(b, fmt.Sprintf("%7s%s ", Number(f.Number), unit), "         ", strings.ToLower(f.Name[:1])+f.Name[1:]+": "+f.Words, width)
+		p.wrap(strong, fmt.Sprintf("%7s%s ", Number(f.Number), unit), "         ", strings.ToLower(f.Name[:1])+f.Name[1:]+": "+f.Words)
 	}
 }
 
+// Origin says when, where, by which version and with which seed the run was carried out, and what was typed, as far as that is known.
+func (r *Report) Origin() string {
+	var parts []string
+	add := func(before, text string) {
+		if text != "" {
+			parts = append(parts, before+text)
+		}
+	}
+	add("", strings.Replace(r.Started, "T", " ", 1))
+	add("host ", r.Host)
+	add("metasim ", r.Metasim)
+	if len(parts) > 0 {
+		add("seed ", fmt.Sprint(r.Seed))
+	}
+	add("", strings.Join(r.Command, " "))
+	return strings.Join(parts, ", ")
+}
+
 // opening says which run it was, and how much it did.
-func (r *Report) opening(b *strings.Builder, width int) {
-	say := func(format string, args ...any) { wrap(b, "", "", fmt.Sprintf(format, args...), width) }
+func (r *Report) opening(p *printer) {
 	on := ""
 	if r.Cores > 0 {
 		on = " on " + plural(uint64(r.Cores), "core")
 	}
-	say("%s: %v of simulated time in %s%s", r.Scenario, metasim.Time(r.SimNS), Span(r.WallS), on)
+	p.say("%v of simulated time in %s%s", metasim.Time(r.SimNS), Span(r.WallS), on)
+	if origin := r.Origin(); origin != "" {
+		p.say("%s", origin)
+	}
 	traffic := ""
 	if r.Traffic != nil && r.Grants > 0 {
 		traffic = fmt.Sprintf(", with %s frames and %s each", Number(r.FramesPerGrant), size(r.BytesPerGrant))
 	}
-	say("%s of work in %s%s", Span(r.WorkS), plural(r.Grants, "grant"), traffic)
+	p.say("%s of work in %s%s", Span(r.WorkS), plural(r.Grants, "grant"), traffic)
 	switch {
 	case r.Digest != "" && r.Deterministic:
-		say("digest: %s", r.Digest)
+		p.say("digest: %s", r.Digest)
 	case r.Digest != "":
-		say("deterministic: no, the next run may come out differently")
+		p.say("deterministic: no, the next run may come out differently")
 	}
 	switch {
 	case r.Error != "" && r.Digest == "":
-		say("It has not ended, or was killed: this report covers what it did before.")
+		p.say("It has not ended, or was killed: this report covers what it did before.")
 	case r.Error != "":
-		say("It failed: %s", r.Error)
+		p.say("It failed: %s", r.Error)
 	}
 	if r.Torn != "" {
-		say("This report covers only the beginning of the run: %s", r.Torn)
+		p.say("This report covers only the beginning of the run: %s", r.Torn)
 	}
-	b.WriteString("\n")
+	p.WriteString("\n")
+}
+
+// longerDelays returns the best of the predictions that change the delay of links alone; nil: none helps.
+func (r *Report) longerDelays() *predict.Prediction {
+	for i := range r.WhatIfs {
+		if p := &r.WhatIfs[i]; r.ranked && strings.HasPrefix(p.Change, "link(") && !strings.Contains(p.Change, ") ") && !strings.Contains(p.Change, " client(") {
+			return p
+		}
+	}
+	return nil
 }

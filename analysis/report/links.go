@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"metasim/analysis/trace"
 	"metasim/metasim"
@@ -97,27 +96,27 @@ func (r *Report) LinksByCost() []LinkReport {
 	return rows
 }
 
-func (r *Report) linkTable(b *strings.Builder, width int) {
+func (r *Report) linkTable(p *printer) {
 	if len(r.Links) == 0 {
 		return
 	}
 	t := table{title: "Links, the most critical first", more: len(r.Links) - maxRows, columns: []column{
 		{head: "link", word: true},
-		{head: "channel", word: true},
-		{head: "delay", note: "the least declared, in simulated time"},
-		{head: "seen", note: "the least of any message"},
-		{head: "held", note: "how long clients waited behind the link"},
-		{head: "ends half", note: "so much more delay would end half of that"},
-		{head: "critical", note: "work that follows it on the critical path", rank: 1},
-		{head: "messages", rank: 2},
-		{head: "reaction", note: "declared by the sender", rank: 4},
-		{head: "reacted", note: "the least time from a message to a send", rank: 3},
-		{head: "lost", rank: 5},
-		{head: "bytes", rank: 6},
+		{head: "channel", word: true, rank: 3},
+		{head: "delay", note: "the least declared, in simulated time", rank: 1},
+		{head: "seen", note: "the least of any message", rank: 6},
+		{head: "held", note: "how long clients waited behind the link", rank: 2},
+		{head: "ends half", note: "so much more delay would end half of that", rank: 5},
+		{head: "critical", note: "work that follows it on the critical path", rank: 4, tone: bad},
+		{head: "messages", rank: 7},
+		{head: "reaction", note: "declared by the sender", rank: 9},
+		{head: "reacted", note: "the least time from a message to a send", rank: 8},
+		{head: "lost", rank: 10},
+		{head: "bytes", rank: 11},
 	}}
 	for _, l := range r.LinksByCost()[:min(len(r.Links), maxRows)] {
 		t.add(l.From+" -> "+l.To, l.Channel, lookahead(l.DeclaredNS), observed(l.ObservedNS), Span(l.HeldS), increase(l.HalfNS), Span(l.CriticalS),
 			fmt.Sprint(l.Messages), metasim.Time(l.DeclaredReactionNS).String(), observed(l.ReactionNS), fmt.Sprint(l.Lost), size(float64(l.Bytes)))
 	}
-	t.write(b, width)
+	t.write(p)
 }

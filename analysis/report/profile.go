@@ -33,7 +33,7 @@ func (r *Report) profile(t *trace.Timeline) {
 }
 
 // profileChart draws how many clients computed, over simulated time.
-func (r *Report) profileChart(b *strings.Builder, width int) {
+func (r *Report) profileChart(p *printer) {
 	if len(r.Profile) < 2 || r.SimNS <= 0 {
 		return
 	}
@@ -52,14 +52,15 @@ func (r *Report) profileChart(b *strings.Builder, width int) {
 		bars[i] = trace.Ratio(bars[i], spans[i])
 		most = max(most, bars[i])
 	}
-	b.WriteString("\nParallelism over simulated time\n        from  clients     wall\n")
+	p.title("Parallelism over simulated time")
+	p.WriteString(p.toned(faint, "        from  clients     wall") + "\n")
 	for i := range bars {
 		if spans[i] == 0 {
 			continue // no sample ends there
 		}
 		at := metasim.Time(float64(r.SimNS) * float64(i) / rows)
-		bar := int(math.Round(bars[i] / most * float64(min(width, 120)-34)))
+		bar := int(math.Round(bars[i] / most * float64(max(0, min(p.Width, 120)-34))))
 		line := fmt.Sprintf("%12s %8s %8s  %s", coarse(at), Number(bars[i]), Span(spans[i]), strings.Repeat("#", bar))
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		p.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }

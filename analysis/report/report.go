@@ -2,7 +2,7 @@ package report
 
 import (
 	"io"
-	"strings"
+	"time"
 
 	"metasim/analysis/predict"
 	"metasim/analysis/trace"
@@ -14,8 +14,16 @@ import (
 type Report struct {
 	Format   int    `json:"format"` // 1; it changes when a field changes its meaning or goes
 	Scenario string `json:"scenario"`
-	Torn     string `json:"torn,omitempty"`  // where the journal breaks off, if it does
-	Error    string `json:"error,omitempty"` // why the run failed, or that it has not ended
+	// Started is when the run began, in RFC 3339; Host, Metasim and Command are where, by which version, and how. They are empty if not known.
+	Started string   `json:"started,omitempty"`
+	Host    string   `json:"host,omitempty"`
+	Metasim string   `json:"metasim,omitempty"`
+	Seed    uint64   `json:"seed"`
+	Command []string `json:"command,omitempty"`
+	// Transport is what most clients were connected over: mem, unix, shm, tcp or quic; empty: not known.
+	Transport string `json:"transport"`
+	Torn      string `json:"torn,omitempty"`  // where the journal breaks off, if it does
+	Error     string `json:"error,omitempty"` // why the run failed, or that it has not ended
 	// Digest is the digest of the run, as 64 hex digits; empty if the run has not ended. Deterministic: it is the same each time.
 	Digest        string `json:"digest"`
 	Deterministic bool   `json:"deterministic"`
@@ -50,6 +58,8 @@ type Report struct {
 	// price of too few cores, the transport and the dispatcher. Both are 1 if nothing is lost, and 0 if no client computed.
 	LookaheadPrice float64 `json:"lookahead_price"`
 	CorePrice      float64 `json:"core_price"`
+	// Machine splits what lies between the conservative critical path and the wall-clock time.
+	Machine Machine `json:"machine"`
 	// CoresFor90 is how many cores bring the run, for sure, within 90 % of its speed with any number of them.
 	CoresFor90 int     `json:"cores_for_90_percent"`
 	Bounds     []Bound `json:"bounds"`
@@ -66,10 +76,15 @@ type Report struct {
 	Running []RunningReport `json:"running"`
 
 	// Played is how good predictions are; absent: nothing was simulated. Unpredicted says why nothing is predicted, if that is so.
-	Played      *predict.Played      `json:"played,omitempty"`
-	Unpredicted string               `json:"unpredicted,omitempty"`
-	WhatIfs     []predict.Prediction `json:"what_ifs"`
-	Advice      []Advice             `json:"advice"`
+	Played      *predict.Played `json:"played,omitempty"`
+	Unpredicted string          `json:"unpredicted,omitempty"`
+	// Verdict says in one sentence what made the run as long as it was, and what would help most.
+	Verdict string               `json:"verdict"`
+	WhatIfs []predict.Prediction `json:"what_ifs"`
+	Advice  []Advice             `json:"advice"`
+
+	twice  float64 // what the run saves if the client that the verdict is about is twice as fast
+	ranked bool    // WhatIfs are the best of all changes that were tried, not those that were asked for
 }
 
 // New computes the report of a timeline, without predictions: see Predict.
@@ -84,6 +99,7 @@ func New(t *trace.Timeline) *Report {
 		r.Torn = t.Torn.Error()
 	}
 	r.clients(t, r.blame(t))
+	r.splitMachine(t)
 	r.Parallelism = trace.Ratio(r.WorkS, r.WallS)
 	r.LookaheadPrice = trace.Ratio(r.CriticalConservativeS, r.CriticalIdealS)
 	r.CorePrice = trace.Ratio(r.WallS, r.CriticalConservativeS)
@@ -91,34 +107,42 @@ func New(t *trace.Timeline) *Report {
 	r.links(t)
 	r.profile(t)
 	r.Advice = advise(t, r)
+	r.Verdict = r.verdict()
 	return r
 }
 
 // About adds what the manifest of the run says.
 func (r *Report) About(m *journal.Manifest) {
 	r.Scenario, r.Error, r.Digest, r.Deterministic = m.Scenario, m.Error, m.Digest, m.Deterministic
+	r.Transport, r.Host, r.Metasim, r.Seed, r.Command = m.Transport, m.Host, m.Metasim, m.Seed, m.Command
+	if !m.Started.IsZero() {
+		r.Started = m.Started.Format(time.RFC3339)
+	}
 	if t := m.Traffic; t != nil {
 		r.Traffic = t
 		r.FramesPerGrant = trace.Ratio(float64(t.FramesIn+t.FramesOut), float64(r.Grants))
 		r.BytesPerGrant = trace.Ratio(float64(t.BytesIn+t.BytesOut), float64(r.Grants))
+		r.Machine.measured(t)
 	}
+	r.Verdict = r.verdict()
 }
 
-// WriteText prints the report as text. Its lines have at most width characters, if possible; a width below 80 counts as 80.
-func (r *Report) WriteText(w io.Writer, width int) error {
-	width = max(width, 80)
-	var b strings.Builder
-	r.opening(&b, width)
-	sections := []func(*strings.Builder, int){
-		r.headline, r.clientTable, r.blameTable, r.linkTable, r.profileChart, r.coreTable, r.whatIfTable, r.adviceList,
+// WriteText prints the report as text: the verdict, the best changes, and the numbers.
+func (r *Report) WriteText(w io.Writer, style Style) error {
+	style.Width = max(style.Width, 40)
+	p := &printer{Style: style}
+	r.lead(p)
+	r.opening(p)
+	sections := []func(*printer){
+		r.headline, r.machineTable, r.adviceList, r.clientTable, r.blameTable, r.linkTable, r.profileChart, r.coreTable, r.moreChanges,
 	}
 	if r.WallS == 0 {
-		wrap(&b, "", "", "There is nothing to report: the run ended before all clients had joined.", width)
+		p.say("There is nothing to report: the run ended before all clients had joined.")
 		sections = nil
 	}
 	for _, write := range sections {
-		write(&b, width)
+		write(p)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, p.String())
 	return err
 }

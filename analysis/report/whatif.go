@@ -2,8 +2,7 @@ package report
 
 import (
 	"errors"
-	"fmt"
-	"strings"
+	"slices"
 
 	"metasim/analysis/predict"
 )
@@ -12,6 +11,8 @@ import (
 // changes that help most. It predicts nothing that the pace of the run decides, unless there are changes, and nothing at all if the simulation
 // of the run as it was is too far from the run: then Played and Unpredicted say so.
 func (r *Report) Predict(m *predict.Model, changes ...predict.Change) error {
+	likely := r.Advice
+	r.Advice = slices.DeleteFunc(slices.Clone(likely), func(a Advice) bool { return len(a.tries) > 0 }) // what was not predicted is not advised
 	if r.WallS == 0 || len(changes) == 0 && r.Paced() {
 		return nil
 	}
@@ -27,12 +28,16 @@ func (r *Report) Predict(m *predict.Model, changes ...predict.Change) error {
 	}
 	if !r.Paced() {
 		r.predictCores(m)
-		r.Advice = r.gaining(m, played.Error())
+		r.Advice = r.gaining(m, likely, played.Error())
 	}
 	if len(changes) == 0 {
 		if r.WhatIfs, err = m.Rank(); r.WhatIfs == nil {
 			r.WhatIfs = []predict.Prediction{}
 		}
+		if r.ranked = err == nil; r.ranked {
+			r.predictTwice(m)
+		}
+		r.Verdict = r.verdict()
 		return err
 	}
 	p, err := m.Predict(changes...)
@@ -45,41 +50,4 @@ func (r *Report) Predict(m *predict.Model, changes ...predict.Change) error {
 	}
 	r.WhatIfs = []predict.Prediction{p}
 	return nil
-}
-
-func (r *Report) whatIfTable(b *strings.Builder, width int) {
-	if r.Unpredicted != "" {
-		b.WriteString("\nWhat if\n")
-		wrap(b, "  ", "  ", "Nothing is predicted: "+r.Unpredicted, width)
-	}
-	if len(r.WhatIfs) == 0 {
-		return
-	}
-	t := table{title: "What if", note: r.played(), columns: []column{
-		{head: "change", word: true}, {head: "run", note: "what it would take"}, {head: "saves"}, {word: true},
-	}}
-	changes := false
-	for _, p := range r.WhatIfs {
-		mark := ""
-		if p.ChangesModel {
-			mark, changes = "*", true
-		}
-		t.add(p.Change, Span(p.WallS), percent(p.GainShare), mark)
-	}
-	t.write(b, width)
-	if changes {
-		wrap(b, "* ", "  ", "this changes the model too: its messages arrive at other times, so its results may differ", width)
-	}
-}
-
-// played says how good predictions are.
-func (r *Report) played() string {
-	if r.Played == nil {
-		return ""
-	}
-	of := ""
-	if r.Played.Beginning {
-		of = ", of the beginning of the run"
-	}
-	return fmt.Sprintf("played %s, measured %s%s", Span(r.Played.PlayedS), Span(r.Played.MeasuredS), of)
 }

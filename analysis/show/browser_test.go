@@ -2,6 +2,7 @@ package show
 
 import (
 	"bytes"
+	"fmt"
 	"image/png"
 	"net/url"
 	"os"
@@ -104,7 +105,82 @@ func TestNamesAreNoMarkupInABrowser(t *testing.T) {
 func TestALongRunInABrowser(t *testing.T) {
 	b, address := open(t, func(testing.TB) (*trace.Timeline, *report.Report) { return long(300_000, 60) })
 	b.Until(inked + " > 20")
+	require.Less(t, browser.Eval[int](b, `document.querySelector("#lanes").clientHeight`), 200, "alike clients share a row")
+	b.Click("#group")
 	b.Click("#lanes-button")
 	b.Until(`document.querySelector("#lanes").clientHeight > 60 * 20`)
 	require.Empty(t, b.Complaints(address))
+}
+
+// What a mouse selects is summed up, keys move and zoom, and a name is marked wherever it is.
+func TestTheTimelineIsWorkedWith(t *testing.T) {
+	b, address := open(t, robot)
+	drawing := func() string {
+		return browser.Eval[string](b, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(document.querySelector("#lanes").toDataURL()))))`)
+	}
+	b.Drag("#lanes", 0.3, 0.6, 0.6, 0.6)
+	b.Until(`document.querySelector("#detail").innerText.includes("wall clock from")`)
+	require.Contains(t, b.Text("#detail"), "on the critical path")
+	require.Contains(t, b.Text("#detail"), "planner computed")
+	before := drawing()
+	for _, key := range []string{"\r", "w", "d", "a", "s"} { // Enter zooms to what is selected
+		b.Type(key)
+		after := drawing()
+		require.NotEqual(t, before, after, key)
+		before = after
+	}
+	b.Click("#zoom-all")
+	before = drawing()
+	b.Click("#culprits")
+	require.NotEqual(t, before, drawing())
+	require.Contains(t, b.Text("#legend"), "waits for planner")
+	b.Do(`document.querySelector('#clients td[data-name="planner"]').dispatchEvent(new PointerEvent("pointerover", {bubbles: true}))`)
+	for _, part := range []string{"#clients td", "#links td", "#usage span", "#blame text"} {
+		b.Until(`document.querySelector('` + part + `[data-name="planner"]').classList.contains("same")`)
+		require.False(t, browser.Eval[bool](b, `Boolean(document.querySelector('`+part+`.same:not([data-name="planner"])'))`))
+	}
+	require.NotEmpty(t, browser.Eval[string](b, `document.querySelector("#clients th:nth-child(6)").title`))
+	require.Empty(t, b.Complaints(address))
+}
+
+// The sums of a selection of everything are those of the tables; bars of the graph have the heights of their times.
+func TestSumsOnThePage(t *testing.T) {
+	b, _ := open(t, robot)
+	b.Drag("#lanes", 0.998, 0.6, 0.05, 0.6)
+	b.Until(`document.querySelector("#detail").innerText.includes("wall clock from 0 ")`)
+	_, r := robot(t)
+	require.Contains(t, b.Text("#detail"), "computed "+ofPage(r.WorkS)+",", "all that the clients computed")
+	heights := browser.Eval[[]float64](b, `[...document.querySelectorAll("#blame rect")].map((e) => Number(e.getAttribute("height")))`)
+	ribbons := browser.Eval[float64](b, `[...document.querySelectorAll("#blame path")].reduce((sum, e) => sum + Number(e.getAttribute("d").match(/V([0-9.e-]+)C/)[1]) -
+		Number(e.getAttribute("d").match(/ [0-9.e-]+,([0-9.e-]+)V/)[1]), 0)`)
+	sum := 0.0
+	for _, h := range heights {
+		sum += h
+	}
+	require.InDelta(t, 2*ribbons, sum, 3, "both sides, and nothing has a least height but a pixel")
+}
+
+// ofPage writes a time as the page does.
+func ofPage(s float64) string { return fmt.Sprintf("%.1f ms", 1000*s) }
+
+// axeCore is a program that finds what keeps people from using a page. METASIM_AXE names it: axe.min.js of the npm package axe-core.
+func axeCore(t *testing.T) string {
+	text, err := os.ReadFile(os.Getenv("METASIM_AXE"))
+	if err != nil {
+		t.Skip("SKIPPED LOUDLY: METASIM_AXE names no axe.min.js (npm install axe-core), so the page is not checked by it")
+	}
+	return string(text)
+}
+
+func TestThePageIsAccessible(t *testing.T) {
+	axe := axeCore(t)
+	b, _ := open(t, robot)
+	for _, dark := range []bool{false, true} {
+		for _, width := range []int{1280, 390} {
+			b.Show(width, 1600, dark)
+			b.Do("(() => {" + axe + "\n})()")
+			found := browser.Eval[[]string](b, `axe.run(document).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.html.slice(0, 160) + " " + n.failureSummary)))`)
+			require.Empty(t, found, "dark: %v, width: %d", dark, width)
+		}
+	}
 }

@@ -2,6 +2,7 @@
 //
 //	err = show.HTML(file, timeline, report)
 //	events, err := show.Perfetto(file, timeline)
+//	err = show.CSV(dir, timeline, report)
 //	err = show.Plots(dir, report)
 //
 // It computes nothing that is not in the report or its timeline. Two calls with the same run write the same bytes.
@@ -10,6 +11,7 @@
 //
 //	html.go      HTML, and the JSON that the script draws; page/ has the template, the style and the script
 //	pieces.go    grants, joined if there are too many for a page
+//	critical.go  the critical path, joined likewise
 //
 // The trace:
 //
@@ -17,7 +19,7 @@
 //	events.go    the moments of a track, in order, and the event of each
 //	packets.go   packets, interned texts, compression, encoding
 //
-// The plots are in plots.go.
+// The plots are in plots.go, the tables for notebooks in tables.go.
 //
 // # Duties of the caller
 //

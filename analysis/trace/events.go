@@ -73,7 +73,7 @@ func (t *tracer) begin() {
 // run notes that a client may compute.
 func (t *tracer) run(c *client) {
 	if t.began && !c.running {
-		c.running, c.since = true, t.wall
+		c.running, c.since, c.fresh = true, t.wall, c.polled
 		t.profile.change(t.wall, +1)
 		c.cores.begin(t.profile.crowded)
 	}
@@ -100,6 +100,7 @@ func (t *tracer) report(id metasim.ClientID, r *metasim.Report) {
 	t.work(id, r.Now)
 	c := &t.clients[id]
 	c.endLap()
+	c.steps.end()
 	t.tl.Totals.Clients[id].Reports++
 	c.accuracy.add(promise{at: r.Now.Time, floor: r.NoSendBefore.Time, next: r.NextEvent.Time})
 }

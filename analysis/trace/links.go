@@ -38,8 +38,8 @@ func (t *tracer) link(id LinkID) *LinkTotals {
 	return l
 }
 
-// leastDelay returns the lookahead of a link.
-func leastDelay(delays metasim.Delays, from, to, channel string) metasim.Time {
+// LeastDelay returns the lookahead of a link.
+func LeastDelay(delays metasim.Delays, from, to, channel string) metasim.Time {
 	if delays == nil {
 		return 0
 	}

@@ -26,6 +26,7 @@ type node struct {
 	via     metasim.ClientID // the sender of the link that leads here, if the node before is another client's
 	channel uint32           // of that link
 	how     edge
+	first   bool // of its grant
 }
 
 // An edge is the reason why a node comes after another.
@@ -85,7 +86,7 @@ func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 	reached := begin + took
 	c.now = metasim.Later(c.now, at)
 	next := clock{c.ideal + took, c.conservative + took, c.node}
-	n := node{work: took, prev: c.node, client: id, grant: c.grant}
+	n := node{work: took, prev: c.node, client: id, grant: c.grant, first: c.fresh}
 	// follow puts the client behind a message or a permit, and returns how long the client computed after that.
 	follow := func(s *stamp, how edge, via metasim.ClientID, channel uint32) int64 {
 		received := max(s.wall, begin)
@@ -109,6 +110,7 @@ func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 	n.end = reached
 	if n.work > 0 || n.prev != c.node {
 		next.node = t.addNode(n)
+		c.fresh = c.fresh && n.work == 0
 	}
 	c.clock = next
 	if c.running {
@@ -116,6 +118,7 @@ func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 		t.profile.work(begin, begin+took)
 	}
 	c.did = did
+	c.steps.sum += took
 	totals := &t.tl.Totals.Clients[id]
 	totals.Work += took
 	totals.Asleep += did.asleep
@@ -141,7 +144,7 @@ func (t *tracer) release(id, cause metasim.ClientID) {
 		link := t.linkOf(&t.tl.Paths[c.wait.path][0])
 		n.via, n.channel = link.From, link.Channel
 	}
-	c.conservative, c.node = by.conservative, t.addNode(n)
+	c.conservative, c.node, c.fresh = by.conservative, t.addNode(n), false
 }
 
 // criticalPath walks back along the conservative critical path. It fills in the parts of the path, what of it lies in each grant, and the
@@ -166,6 +169,9 @@ func (t *tracer) criticalPath() map[LinkID]Segment {
 		}
 		if n.work > 0 {
 			t.tl.Critical = append(t.tl.Critical, Part{n.client, n.end - n.work, n.end})
+		}
+		if n.how != sameClient || n.first {
+			t.tl.Totals.Hops++
 		}
 		if n.how != sameClient {
 			id := LinkID{n.via, n.client, n.channel}

@@ -19,6 +19,9 @@ func (t *tracer) sumUp() {
 	for i := range t.clients {
 		s.IdealPath = max(s.IdealPath, t.clients[i].ideal)
 		s.End = max(s.End, t.clients[i].now.Time)
+		steps := &t.clients[i].steps
+		steps.end()
+		s.Clients[i].Steps, s.Clients[i].StepP50, s.Clients[i].StepP99 = steps.count, steps.quantile(0.5), steps.quantile(0.99)
 	}
 	for i := range t.tl.Profile { // when all clients have left, the dispatcher's time is infinite
 		t.tl.Profile[i].Now = min(t.tl.Profile[i].Now, s.End)
@@ -40,7 +43,7 @@ func (t *tracer) sumUpLinks() {
 	delays, names := t.src.Config.Delays, t.tl.Names
 	for id, l := range t.links { // each link by itself; they are sorted below
 		channel := t.tl.Channels[id.Channel]
-		l.Declared = leastDelay(delays, names[id.From], names[id.To], channel)
+		l.Declared = LeastDelay(delays, names[id.From], names[id.To], channel)
 		l.Critical, l.Short = critical[id], short[id]
 		if reaction, known := t.pubs[publication{id.From, channel}]; known {
 			l.Reaction = reaction

@@ -170,6 +170,8 @@ type Totals struct {
 	Pairs   []Pair         // the longest first
 	// IdealPath and ConservativePath are the lengths of the critical paths, in nanoseconds.
 	IdealPath, ConservativePath int64
+	// Hops is how often the conservative path goes through the dispatcher: from one client to another, or from grant to grant of one.
+	Hops uint64
 	// End is the latest activity of any client.
 	End metasim.Time
 	// BlameResolution is how old the root of a Hold may be, in nanoseconds. Zero: it is exact.
@@ -181,6 +183,8 @@ type ClientTotals struct {
 	Work, Blocked, CPU int64
 	Asleep             int64 // the part of Work that took no core: it slept, or waited for a device
 	CoreWait           int64 // waited for a core
+	StepP50, StepP99   int64 // half of the steps took at most so long, and 99 of 100; a step is from one report of work to the next
+	Steps              uint64
 	Critical           int64 // its work on the conservative critical path
 	Grants             uint64
 	Ahead              uint64 // authorizations ahead of need
@@ -303,11 +307,13 @@ type client struct {
 	wait     wait  // the current or the last blocked interval
 	grant    int32 // index of the current one in Timeline.Grants; -1: not stored
 	accuracy promiseAccuracy
+	steps    stepTimes
 	stopwatch
 
 	running bool // authorized and not waiting
 	waiting bool
 	polled  bool // it has asked at least once: its initialization is over
+	fresh   bool // it has computed nothing in its current grant
 	gone    bool
 	spoke   uint32          // the pass of its last event
 	granted metasim.Instant // the bound of its last authorization, exclusive

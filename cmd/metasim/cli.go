@@ -13,6 +13,7 @@ import (
 
 	"github.com/lmittmann/tint"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"metasim/internal/plain"
@@ -175,6 +176,9 @@ func isTerminal(w io.Writer) bool {
 // canRewrite reports whether a line can be written over: a dumb terminal, as in an editor, cannot.
 func canRewrite(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
 
+// hasColor reports whether a terminal shows colours, and its user wants any: see no-color.org.
+func hasColor(w io.Writer) bool { return canRewrite(w) && os.Getenv("NO_COLOR") == "" }
+
 // columns returns how wide a terminal is; 80 for anything else.
 func columns(w io.Writer) int {
 	if f, ok := raw(w).(*os.File); ok {
@@ -231,4 +235,25 @@ func secondsText(s float64) string {
 		return d.Round(10 * time.Microsecond).String()
 	}
 	return d.Round(100 * time.Nanosecond).String()
+}
+
+// commandLine is the command as it could be typed again, without what is secret: the token, and values of the environment of clients.
+func commandLine(cmd *cobra.Command, args ...string) []string {
+	line := append(strings.Fields(cmd.CommandPath()), args...)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			if path, _, ok := strings.Cut(value, "="); ok && strings.Contains(path, "env") {
+				value = path + "=***"
+			}
+			if f.Name == "token" {
+				value = "***"
+			}
+			line = append(line, "--"+f.Name+"="+value)
+		}
+	})
+	return line
 }

@@ -15,22 +15,37 @@ import (
 	"metasim/analysis/show"
 	"metasim/analysis/trace"
 	"metasim/internal/atomicfile"
+	"metasim/internal/plain"
 	"metasim/record"
 	"metasim/run"
 )
 
 func newReport(std streams) *cobra.Command {
-	var asJSON bool
+	var asJSON, explain bool
 	var whatIf []string
 	var files reportFiles
 	cmd := &cobra.Command{
-		Use:   "report RUN_DIR",
+		Use:   "report RUN_DIR [RUN_DIR_B]",
 		Short: "Say how parallel a run was, which clients held the others up, and what would make it faster",
 		Long: "Say how parallel a run was and could have been, which client waited for which over which link, and what would make it faster.\n" +
-			"docs/report.md explains the numbers.",
-		Args: exactly(1, "one run directory"),
+			"docs/report.md explains the numbers.\n\n" +
+			"With two runs, before and after a change: both side by side, what differs in their scenarios, and whether the prediction was right.",
+		Args: between(1, 2, "one run directory, or two"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			debug.SetGCPercent(50) // a long run needs much memory, and little of it is garbage
+			if len(args) == 2 {
+				if len(whatIf) > 0 || files != (reportFiles{}) {
+					return badUsage(errors.New("--what-if, --html, --perfetto, --plots and --csv are about one run; name one"))
+				}
+				c, err := compareReports(args[0], args[1])
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return failed(printJSON(std.out, c))
+				}
+				return failed(c.WriteText(styled(std.out, explain)))
+			}
 			timeline, r, err := makeReport(args[0], whatIf)
 			if err != nil {
 				return err
@@ -38,7 +53,7 @@ func newReport(std streams) *cobra.Command {
 			if err := files.write(std.err, args[0], timeline, r); err != nil {
 				return failed(err)
 			}
-			write := func() error { return r.WriteText(std.out, columns(std.out)) }
+			write := func() error { return r.WriteText(styled(std.out, explain)) }
 			if asJSON {
 				write = func() error { return printJSON(std.out, r) }
 			}
@@ -50,24 +65,66 @@ func newReport(std streams) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&whatIf, "what-if", nil, "predict the run with a `change`, as in 'link(a->b).delay=5ms', 'links[0].delay=5ms', 'client(a).speed=2', 'client(a).promise=5ms', "+
 		"'client(a).reaction=1ms' or cores=8; may be repeated, and then all of them together are predicted")
+	cmd.Flags().BoolVar(&explain, "explain", false, "say with each table what its columns are")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object: all clients, links and pairs")
 	files.add(cmd)
 	return cmd
 }
 
-// makeReport reads a run and reports on it.
-func makeReport(dir string, whatIf []string) (*trace.Timeline, *report.Report, error) {
+// styled returns how a report is printed, and where: with colours not through what would escape them. The report escapes what others wrote.
+func styled(w io.Writer, explain bool) (io.Writer, report.Style) {
+	style := report.Style{Width: columns(w), Color: hasColor(w), Explain: explain}
+	if p, ok := w.(*plain.Writer); ok && style.Color {
+		w = p.To
+	}
+	return w, style
+}
+
+// compareReports compares the reports of two runs.
+func compareReports(dirA, dirB string) (*report.Comparison, error) {
+	a, timeline, reportA, err := readReport(dirA)
+	if err != nil {
+		return nil, err
+	}
+	b, after, reportB, err := readReport(dirB)
+	if err != nil {
+		return nil, err
+	}
+	differences := []string{}
+	changes, known := record.Changes(a, b)
+	if !known {
+		differences = append(differences, "the manifests do not both hold their scenario, so it may not be the same")
+	}
+	for _, c := range changes {
+		differences = append(differences, plain.Text(c.String()))
+	}
+	return report.Compare(reportA, reportB, predict.New(timeline), after.Log.Config.Delays, differences), nil
+}
+
+// readReport reads a run. The report has no predictions.
+func readReport(dir string) (*record.Run, *trace.Timeline, *report.Report, error) {
 	recorded, err := record.OpenToReplay(dir)
 	if err != nil {
-		return nil, nil, badUsage(err)
+		return nil, nil, nil, badUsage(err)
 	}
 	source, err := trace.Open(recorded)
 	if err != nil {
-		return nil, nil, unread(err)
+		return nil, nil, nil, unread(err)
 	}
 	timeline, err := trace.Read(source)
 	if err != nil {
-		return nil, nil, unread(err)
+		return nil, nil, nil, unread(err)
+	}
+	r := report.New(timeline)
+	r.About(recorded.Manifest)
+	return recorded, timeline, r, nil
+}
+
+// makeReport reads a run, reports on it and predicts.
+func makeReport(dir string, whatIf []string) (*trace.Timeline, *report.Report, error) {
+	_, timeline, r, err := readReport(dir)
+	if err != nil {
+		return nil, nil, err
 	}
 	model := predict.New(timeline)
 	var changes []predict.Change
@@ -78,8 +135,6 @@ func makeReport(dir string, whatIf []string) (*trace.Timeline, *report.Report, e
 		}
 		changes = append(changes, c)
 	}
-	r := report.New(timeline)
-	r.About(recorded.Manifest)
 	return timeline, r, failed(r.Predict(model, changes...))
 }
 
@@ -87,11 +142,12 @@ func makeReport(dir string, whatIf []string) (*trace.Timeline, *report.Report, e
 const reportFile = "report.html"
 
 // reportFiles are the files that a report is written to, in addition to the standard output.
-type reportFiles struct{ html, perfetto, plots string }
+type reportFiles struct{ html, perfetto, plots, csv string }
 
 func (f *reportFiles) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.html, "html", "", "write a page to this `file`, which needs nothing but a browser: a timeline, who waited for whom, what if")
 	cmd.Flags().StringVar(&f.perfetto, "perfetto", "", "write a trace to this `file`, for ui.perfetto.dev and trace_processor")
+	cmd.Flags().StringVar(&f.csv, "csv", "", "write tables into this `directory`, for notebooks: clients, links, grants, holds, messages")
 	cmd.Flags().StringVar(&f.plots, "plots", "", "write plots into this `directory`, as SVG and PNG: parallelism, utilisation, blame")
 }
 
@@ -115,6 +171,14 @@ func (f *reportFiles) write(messages io.Writer, runDir string, t *trace.Timeline
 			return fmt.Errorf("the trace cannot be written: %w", err)
 		}
 		fmt.Fprintf(messages, "trace: %s, %s, %d events\n", f.perfetto, bytesText(uint64(size)), events)
+	}
+	if f.csv != "" {
+		if err := show.CSV(f.csv, t, r); err != nil {
+			return fmt.Errorf("the tables cannot be written: %w", err)
+		}
+		if t.DroppedGrants+t.DroppedMessages > 0 {
+			fmt.Fprintf(messages, "tables: %s, without the last %d grants and %d messages\n", f.csv, t.DroppedGrants, t.DroppedMessages)
+		}
 	}
 	if f.plots != "" {
 		if err := show.Plots(f.plots, r); err != nil {
@@ -144,7 +208,7 @@ func fill(file *atomicfile.File, err error, write func(io.Writer) error) error {
 }
 
 // reportAtOnce reports on a run that has ended: with a page in its directory and, after its outcome, the report for people.
-func reportAtOnce(out *run.Outcome, text *bytes.Buffer, quiet bool, width int) error {
+func reportAtOnce(out *run.Outcome, text *bytes.Buffer, quiet bool, style report.Style) error {
 	t, r, err := makeReport(out.RunDir, nil)
 	if err != nil {
 		return fmt.Errorf("there is no report: %w", err)
@@ -158,5 +222,5 @@ func reportAtOnce(out *run.Outcome, text *bytes.Buffer, quiet bool, width int) e
 		return nil
 	}
 	fmt.Fprintf(text, "report: %s\n\n", path)
-	return r.WriteText(text, width)
+	return r.WriteText(text, style)
 }

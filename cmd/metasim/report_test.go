@@ -19,7 +19,11 @@ func TestReport(t *testing.T) {
 	s.file("p.yaml", pingPong)
 	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "r").status)
 
-	e := s.metasim("report", "r")
+	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "q", "--token", "hush", "--set", "until=1s").status)
+	e := s.metasim("report", "q")
+	require.Contains(t, strings.Join(strings.Fields(e.out), " "), "seed 1, metasim run p.yaml --out=q --set=until=1s --token=***")
+	require.NotContains(t, e.out, "hush")
+	e = s.metasim("report", "r")
 	require.Equal(t, 0, e.status)
 	for _, part := range []string{"ping-pong: ", " core", " frames and ", "digest: " + pingPongDigest, "  parallelism: of 2 clients, so many computed at once", "Who waited for whom", "pinger   ponger", "Links", "Cores"} {
 		require.Contains(t, e.out, part)
@@ -33,6 +37,10 @@ func TestReport(t *testing.T) {
 	require.True(t, r.Deterministic)
 	require.Positive(t, r.Cores)
 	require.Positive(t, r.Traffic.FramesIn)
+	require.Positive(t, r.Traffic.RoundsS)
+	require.Less(t, r.Traffic.RoundsS, r.WallS, "the server has one dispatcher")
+	require.Positive(t, r.Machine.RoundsS)
+	require.InDelta(t, r.WallS-r.CriticalConservativeS, r.Machine.PacedS+r.Machine.CoreWaitS+r.Machine.RoundsS+r.Machine.TransportS, 1e-9)
 	require.InDelta(t, float64(r.Traffic.FramesIn+r.Traffic.FramesOut)/float64(r.Grants), r.FramesPerGrant, 1e-9)
 	require.InDelta(t, r.WallS, r.Clients[0].WorkS+r.Clients[0].BlockedS+r.Clients[0].OverheadS, 1e-9)
 	if s.clean(); !r.Played.Trusted { // the machine did something else meanwhile
@@ -151,6 +159,51 @@ func TestReportFiles(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(s.dir, "*.partial"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// Two runs are put side by side: what differs in their scenarios comes first, then whether the prediction was right.
+func TestReportOfTwoRuns(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "a").status)
+	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "b", "--set", "links[0].delay=7ms", "--set", "seed=9").status)
+	e := s.metasim("report", "a", "b")
+	require.Equal(t, 0, e.status, e.err)
+	text := strings.Join(strings.Fields(e.out), " ")
+	for _, part := range []string{"links[0].delay: 5ms, 7ms", "seed: ", " link(*->*:PING).delay=7ms", "Clients, the greatest change", "pinger"} {
+		require.Contains(t, text, part)
+	}
+	require.Less(t, strings.Index(e.out, "links[0].delay"), strings.Index(e.out, "The runs"))
+	e = s.metasim("report", "a", "b", "--json")
+	require.Equal(t, 0, e.status, e.err)
+	var c report.Comparison
+	require.NoError(t, json.Unmarshal([]byte(e.out), &c))
+	require.Equal(t, c.PredictedS > 0, c.Unpredicted == "", "a run this short may be one that nothing is predicted of")
+	if c.PredictedS > 0 {
+		require.InDelta(t, (c.PredictedS-c.MeasuredS)/c.MeasuredS, c.OffShare, 1e-9)
+	}
+
+	text = strings.Join(strings.Fields(s.metasim("report", "a", "a").out), " ")
+	require.Contains(t, text, "both take the same")
+	require.Contains(t, text, "The scenarios are the same. Nothing that differs can be predicted")
+	for _, args := range [][]string{{"a", "b", "--html", "x.html"}, {"a", "b", "--what-if", "cores=1"}, {"a", "b", "a"}, {"a", "nowhere"}} {
+		require.Equal(t, 2, s.metasim(append([]string{"report"}, args...)...).status, args)
+	}
+}
+
+func TestReportTables(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "r").status)
+	require.Equal(t, 0, s.metasim("report", "r", "--csv", "tables/new").status)
+	for _, name := range []string{"clients", "links", "grants", "holds", "messages"} {
+		b, err := os.ReadFile(filepath.Join(s.dir, "tables/new", name+".csv"))
+		require.NoError(t, err)
+		require.Contains(t, string(b), "pinger")
+	}
+	e := s.metasim("report", "r", "--csv", "p.yaml")
+	require.Equal(t, 1, e.status)
+	e.says(t, "the tables cannot be written")
 }
 
 func TestReportFilesRefuse(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"metasim/analysis/report"
 	"metasim/internal/atomicfile"
 	"metasim/metasim"
 	"metasim/run"
@@ -124,6 +125,7 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 	if err != nil {
 		return f.refused(none, badUsage(err), std)
 	}
+	o.Command = commandLine(cmd, file)
 	progress := newProgress(during.err, sc.Until, f.live.kind(show))
 	o.Watch = func(s *server.Server) { progress.start(s) }
 	o.Live = f.live.options(progress.say, show)
@@ -141,7 +143,7 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 		printOutcome(&text, out)
 	}
 	if f.report {
-		err = errors.Join(err, reportAtOnce(out, &text, f.json, columns(std.out)))
+		err = errors.Join(err, reportAtOnce(out, &text, f.json, report.Style{Width: columns(std.out)}))
 	}
 	if _, e := std.out.Write(text.Bytes()); e != nil {
 		err = errors.Join(err, fmt.Errorf("the outcome cannot be printed: %w", e))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -147,6 +148,25 @@ func (b *Browser) Text(selector string) string {
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
 	run(b, selector, chromedp.Click(chromedp.CSS(selector)))
+}
+
+// Drag presses the mouse in an element, moves it, and releases it: from one share of the element's width and height to another.
+func (b *Browser) Drag(selector string, fromX, fromY, toX, toY float64) {
+	b.t.Helper()
+	type box struct{ X, Y, Width, Height float64 }
+	at := Eval[box](b, fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.scrollIntoView({block: "center"}); const r = e.getBoundingClientRect();
+		return {X: r.x, Y: r.y, Width: r.width, Height: r.height}; })()`, selector))
+	x := func(share float64) float64 { return at.X + share*at.Width }
+	y := func(share float64) float64 { return at.Y + share*at.Height }
+	left := func(p *input.DispatchMouseEventParams) {
+		p.Button, p.Buttons, p.ClickCount = input.MouseButtonLeft, 1, 1
+	}
+	run(b, "drag", chromedp.MouseEvent(chromedp.MousePressed, x(fromX), y(fromY), left))
+	for i := range 5 {
+		share := float64(i+1) / 5
+		run(b, "drag", chromedp.MouseEvent(chromedp.MouseMoved, x(fromX+share*(toX-fromX)), y(fromY+share*(toY-fromY)), left))
+	}
+	run(b, "drag", chromedp.MouseEvent(chromedp.MouseReleased, x(toX), y(toY), left))
 }
 
 // Type writes text where the cursor is.

@@ -22,10 +22,10 @@ func manifest() *Manifest {
 	return &Manifest{
 		Scenario: "ping-pong", Resolved: json.RawMessage(`{"name":"ping-pong","seed":1}`), Seed: 1<<64 - 1,
 		Until: 2 * metasim.Second, MaxSteps: 1000, Clients: []string{"pinger", "ponger"}, Transport: "unix",
-		Go: "go1.26", Metasim: "v0.1.0", OS: "linux", Arch: "arm64", CPUs: 8, GoMaxProcs: 4,
+		Go: "go1.26", Metasim: "v0.1.0", OS: "linux", Arch: "arm64", CPUs: 8, GoMaxProcs: 4, Host: "lab-7", Command: []string{"metasim", "run", "a b"},
 		Started:       time.Date(2026, 11, 21, 13, 30, 0, 5000, time.UTC),
 		Deterministic: true, OK: true, Error: "", Digests: Digests{Digest: strings.Repeat("ab", 32)},
-		Traffic: &Traffic{FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4, Wakeups: 5},
+		Traffic: &Traffic{FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4, Wakeups: 5, RoundsS: 0.25},
 	}
 }
 

@@ -55,10 +55,12 @@ type Manifest struct {
 	Metasim       string          `json:"metasim_version"`
 	OS            string          `json:"os"`
 	Arch          string          `json:"arch"`
-	CPUs          int             `json:"cpus"`          // processors of the host that the run could use; 0: not known
-	GoMaxProcs    int             `json:"gomaxprocs"`    // how many of them the server's process, with its clients, used at once; 0: not known
-	Started       time.Time       `json:"started"`       // wall clock, RFC 3339
-	Deterministic bool            `json:"deterministic"` // false with a client in real time, or after one was cut off and the run went on
+	CPUs          int             `json:"cpus"`              // processors of the host that the run could use; 0: not known
+	GoMaxProcs    int             `json:"gomaxprocs"`        // how many of them the server's process, with its clients, used at once; 0: not known
+	Started       time.Time       `json:"started"`           // wall clock, RFC 3339
+	Host          string          `json:"host,omitempty"`    // the name of the server's host
+	Command       []string        `json:"command,omitempty"` // what was typed, without secrets; empty: not known
+	Deterministic bool            `json:"deterministic"`     // false with a client in real time, or after one was cut off and the run went on
 	OK            bool            `json:"ok"`
 	Error         string          `json:"error"`          // why OK is false
 	Lost          string          `json:"lost,omitempty"` // the client whose connection was lost, where the run failed for that
@@ -96,6 +98,8 @@ type Traffic struct {
 	BytesIn   uint64 `json:"bytes_in"`   // of the frames read, with their lengths
 	BytesOut  uint64 `json:"bytes_out"`  // of the frames written
 	Wakeups   uint64 `json:"wakeups"`    // rounds of the server in which it had input
+	// RoundsS is how long these rounds took, in seconds: dispatching and writing. 0: not known, as in runs before it was measured.
+	RoundsS float64 `json:"rounds_s,omitempty"`
 }
 
 // ErrNotJournal tells that a file is not a journal.

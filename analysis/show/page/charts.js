@@ -14,13 +14,22 @@ function stackOf(parts) {
   return box;
 }
 
+// machine splits what lies beside the critical path. The page has one grey for each part.
+function machine() {
+  const m = report.machine || {};
+  return [
+    ['paced', 'the pace of the run', m.paced_s], ['nocore', 'waiting for a core', m.core_wait_s], ['dispatcher', 'dispatcher', m.dispatcher_s],
+    ['other', m.dispatcher_s > 0 ? 'transport' : 'transport and dispatcher', m.transport_s],
+  ].filter(([, , time]) => time > 0);
+}
+
 // breakdown draws what the wall-clock time consists of: what messages need, what the protocol adds, and the rest.
 function breakdown() {
   const ideal = report.critical_path_ideal_s, conservative = report.critical_path_conservative_s, wall = report.wall_s || 1;
   const parts = [
     ['work', ideal / wall, 'needed by messages alone', ideal],
     ['wait', (conservative - ideal) / wall, 'added by the waits of the protocol', conservative - ideal],
-    ['other', (wall - conservative) / wall, 'added by cores, transport and dispatcher', wall - conservative],
+    ...machine().map(([name, text, time]) => [name, time / wall, text, time]),
   ];
   const keys = el('div', 'legend');
   for (const [name, share, text, time] of parts) {
@@ -43,51 +52,50 @@ function blamePairs() {
   return pairs.filter((p) => from.has(p.from) && to.has(p.to));
 }
 
-// column places the names of one side below one another. Their heights are their shares, but at least the height of the text.
-function column(pairs, side, height) {
+// column places the names of one side below one another. Their heights are their shares of all waiting, on the same scale on both sides.
+// A label that would lie on the one before it moves down.
+function column(pairs, side, scale, gap) {
   const sums = new Map();
   for (const p of pairs) sums.set(p[side], (sums.get(p[side]) || 0) + p.time);
-  const least = 26, gap = 8, free = height - sums.size * (least + gap) + gap;
-  const all = [...sums.values()].reduce((a, b) => a + b, 0) || 1;
-  let y = 0;
+  let y = 0, free = 0;
   const nodes = new Map();
-  for (const [name, sum] of sums) {
-    const node = { y, sum, height: least + sum / all * free, next: y };
-    nodes.set(name, node);
-    y += node.height + gap;
+  for (const [name, sum] of [...sums].sort((a, b) => b[1] - a[1])) {
+    const height = Math.max(1, sum * scale), label = Math.max(free, y + height / 2 - 8);
+    nodes.set(name, { y, sum, height, next: y, label });
+    free = label + 17;
+    y += height + gap;
   }
-  return nodes;
+  return { nodes, bottom: Math.max(y, free) };
 }
 
 // blame draws which client (left) waited for which (right), as ribbons.
 function blame() {
   const pairs = blamePairs();
   const body = section('blame', '.pair', 'Who waits for whom', !pairs.length ? 'No client waited for another.' :
-    'The clients on the left waited for those on the right' +
+    'The clients on the left waited for those on the right. Heights are times, on one scale' +
     (pairs.length < data.all.blame ? '; the ' + pairs.length + ' longest of ' + count(data.all.blame) + ' pairs' : '') + '.');
   if (!pairs.length) return;
-  const rows = Math.max(new Set(pairs.map((p) => p.from)).size, new Set(pairs.map((p) => p.to)).size);
-  const width = Math.max(240, body.clientWidth), height = Math.max(150, rows * 42), names = Math.min(150, width * 0.29);
-  const left = column(pairs, 'from', height), right = column(pairs, 'to', height);
+  const all = pairs.reduce((sum, p) => sum + p.time, 0), rows = Math.max(new Set(pairs.map((p) => p.from)).size, new Set(pairs.map((p) => p.to)).size);
+  const width = Math.max(240, body.clientWidth), scale = Math.max(120, rows * 26) / all, names = Math.min(190, width * 0.36);
+  const left = column(pairs, 'from', scale, 5), right = column(pairs, 'to', scale, 5), height = Math.ceil(Math.max(left.bottom, right.bottom));
   const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': 'Who waits for whom' });
   const x1 = names + 7, x2 = width - names - 7, mid = (x1 + x2) / 2;
   for (const p of pairs) {
-    const a = left.get(p.from), z = right.get(p.to);
-    const y1 = a.next, y2 = z.next, h1 = p.time / a.sum * a.height, h2 = p.time / z.sum * z.height;
-    a.next += h1;
-    z.next += h2;
-    const d = `M${x1},${y1}C${mid},${y1} ${mid},${y2} ${x2},${y2}V${y2 + h2}C${mid},${y2 + h2} ${mid},${y1 + h1} ${x1},${y1 + h1}Z`;
-    picture.append(svg('path', { d, class: 'ribbon', fill: 'var(--wait)' }, svg('title', {}, `${p.from} waited ${seconds(p.time)} for ${p.to}`)));
+    const a = left.nodes.get(p.from), z = right.nodes.get(p.to), h = p.time * scale;
+    const y1 = a.next, y2 = z.next;
+    a.next += h;
+    z.next += h;
+    const d = `M${x1},${y1}C${mid},${y1} ${mid},${y2} ${x2},${y2}V${y2 + h}C${mid},${y2 + h} ${mid},${y1 + h} ${x1},${y1 + h}Z`;
+    picture.append(svg('path', { d, class: 'ribbon', fill: 'var(--wait)', 'data-name': p.to }, svg('title', {}, `${p.from} waited ${seconds(p.time)} for ${p.to}`)));
   }
-  const cut = (name) => name.length * 6.8 > names ? name.slice(0, Math.floor(names / 6.8) - 1) + '…' : name;
   const label = (nodes, x, anchor, bar, fill) => nodes.forEach((node, name) => {
-    const y = node.y + node.height / 2;
-    picture.append(svg('rect', { x: bar, y: node.y, width: 6, height: node.height, rx: 2, fill }),
-      svg('text', { x, y: y - 1, 'text-anchor': anchor }, svg('title', {}, name), cut(name)),
-      svg('text', { x, y: y + 12, 'text-anchor': anchor, class: 'soft small' }, seconds(node.sum)));
+    const time = '  ' + seconds(node.sum), room = Math.floor(names / 6.6) - time.length;
+    const text = svg('text', { x, y: node.label + 12, 'text-anchor': anchor, 'data-name': name }, svg('title', {}, name + time),
+      name.length > room ? name.slice(0, Math.max(1, room - 1)) + '…' : name, svg('tspan', { class: 'soft small' }, time));
+    picture.append(svg('rect', { x: bar, y: node.y, width: 6, height: node.height, fill }), text);
   });
-  label(left, names - 6, 'end', names, 'var(--wait)');
-  label(right, width - names + 6, 'start', width - names - 6, 'var(--critical)');
+  label(left.nodes, names - 6, 'end', names, 'var(--wait)');
+  label(right.nodes, width - names + 6, 'start', width - names - 6, 'var(--critical)');
   body.replaceChildren(picture);
 }
 window.addEventListener('resize', blame);
@@ -98,6 +106,7 @@ function usage() {
   for (const c of shown) {
     const name = el('span', 'name', c.name);
     name.title = c.name;
+    name.dataset.name = c.name;
     rows.append(name, stackOf([
       ['work', c.work_s / wall, 'computed ' + seconds(c.work_s)], ['wait', c.blocked_s / wall, 'waited ' + seconds(c.blocked_s)],
       ['other', c.overhead_s / wall, 'neither ' + seconds(c.overhead_s)],
@@ -116,11 +125,12 @@ function whatIf() {
     seconds(report.played.measured_s) + '.'));
   let changes = false;
   for (const p of list) {
-    const bar = el('i');
-    bar.style.width = 100 * Math.min(1, p.wall_s / wall) + '%';
+    const most = Math.max(wall, p.wall_s), bar = el('i', 'stays'), gained = el('i', p.gain_share >= 0 ? 'gained' : 'lost');
+    bar.style.width = 100 * Math.min(wall, p.wall_s) / most + '%';
+    gained.style.width = 100 * Math.abs(wall - p.wall_s) / most + '%';
     const gain = p.gain_share >= 0 ? 'saves ' + percent(p.gain_share) : 'costs ' + percent(-p.gain_share);
     body.append(el('div', 'if', el('span', 'gain', gain), el('code', '', p.change || '(nothing)'), p.changes_model ? ' *' : '',
-      el('div', 'track', bar), el('small', '', seconds(p.wall_s) + ' instead of ' + seconds(report.wall_s))));
+      el('div', 'track', bar, gained), el('small', '', seconds(p.wall_s) + ' instead of ' + seconds(report.wall_s))));
     changes = changes || p.changes_model;
   }
   if (changes) body.append(el('p', 'note', '* This changes the model too: its messages arrive at other times, so its results may differ.'));
@@ -150,6 +160,7 @@ function advice() {
   const items = el('ul');
   section('advice', '.columns', 'Advice').append(items);
   for (const a of list.slice(0, 20)) {
-    items.append(el('li', '', a.text, a.cost_s > 0 ? ' (' : '', a.cost_s > 0 ? el('b', '', seconds(a.cost_s)) : '', a.cost_s > 0 ? ')' : ''));
+    const gain = a.gain_share > 0 ? 'saves ' + percent(a.gain_share) : a.cost_s > 0 ? seconds(a.cost_s) : '';
+    items.append(el('li', '', a.text, ...(gain ? [' (', el('b', '', gain), ')'] : [])));
   }
 }

@@ -2,7 +2,7 @@
 const paint = {};
 
 function draw() {
-  for (const name of ['card', 'ink', 'soft', 'line', 'work', 'wait', 'wait-ink', 'other', 'critical', 'message', 'accent']) paint[name] = color(name);
+  for (const name of ['card', 'ink', 'soft', 'line', 'work', 'wait', 'wait-ink', 'other', 'critical', 'message', 'accent', 'press']) paint[name] = color(name);
   const c = canvas.getContext('2d');
   const width = canvas.clientWidth;
   c.clearRect(0, 0, width, canvas.clientHeight);
@@ -10,7 +10,7 @@ function draw() {
   c.textBaseline = 'middle';
   drawAxis(c, width);
   drawProfile(c);
-  view.shown.forEach((i, row) => drawLane(c, i, row, width));
+  view.shown.forEach((r, row) => drawRow(c, r, row));
   c.save();
   c.beginPath();
   c.rect(gutter(), 0, plotWidth(), canvas.clientHeight);
@@ -18,6 +18,7 @@ function draw() {
   if (view.critical && !view.sim) drawCritical(c);
   if (view.arrows) drawMessages(c);
   drawOver(c);
+  drawRange(c);
   c.restore();
   drawScroll(c);
 }
@@ -37,6 +38,10 @@ function tickText(time, every) {
 function drawAxis(c, width) {
   const every = step(view.high - view.low, plotWidth() / 100);
   const bottom = top0 + view.shown.length * laneHeight;
+  const offset = view.low > 500 * every ? Math.floor(view.low / every / 100) * every * 100 : 0;
+  c.textAlign = 'left';
+  c.fillStyle = paint.soft;
+  if (offset) c.fillText(fit(c, tickText(offset, every * 100) + ' +', gutter() - 8), 0, profileHeight + axisHeight / 2);
   c.textAlign = 'center';
   c.lineWidth = 1;
   for (let k = Math.ceil(view.low / every); k * every <= view.high; k++) {
@@ -47,7 +52,7 @@ function drawAxis(c, width) {
     c.lineTo(x, bottom);
     c.stroke();
     c.fillStyle = paint.soft;
-    const text = tickText(k * every, every), half = c.measureText(text).width / 2;
+    const text = tickText(k * every - offset, every), half = c.measureText(text).width / 2;
     c.fillText(text, Math.min(width - half, Math.max(gutter() + half, x)), profileHeight + axisHeight / 2);
   }
 }
@@ -56,7 +61,7 @@ function drawAxis(c, width) {
 function drawProfile(c) {
   const profile = report.parallelism_over_time || [];
   const clients = Math.max(1, report.clients.length);
-  const most = Math.max(1, ...profile.map((p) => p.running)), height = profileHeight - 12;
+  const most = usual(profile), height = profileHeight - 12;
   const n = Math.ceil(plotWidth()), weight = new Float64Array(n + 1);
   const running = new Float64Array(n + 1), computing = new Float64Array(n + 1);
   let begin = 0, wall = 0;
@@ -74,7 +79,7 @@ function drawProfile(c) {
   for (const [sum, color] of [[running, paint.other], [computing, paint.work]]) {
     c.fillStyle = color;
     for (let x = 0; x < n; x++) {
-      const h = weight[x] ? sum[x] / weight[x] / most * height : 0;
+      const h = weight[x] ? Math.min(1.15, sum[x] / weight[x] / most) * height : 0;
       c.fillRect(gutter() + x, profileHeight - h, 1, h);
     }
   }
@@ -88,19 +93,80 @@ function drawProfile(c) {
   c.fillRect(gutter(), profileHeight, plotWidth(), 1);
 }
 
-function drawLane(c, i, row, width) {
-  const lane = lanes[i], y = top0 + row * laneHeight + (laneHeight - barHeight) / 2;
+// usual is the highest number of clients at once, but for the highest fiftieth of the time: a start in which all run does not make the rest flat.
+function usual(profile) {
+  let begin = 0;
+  const list = profile.map((p) => {
+    const took = p.end_s - begin;
+    begin = p.end_s;
+    return [p.running, took];
+  }).sort((x, y) => y[0] - x[0]);
+  let left = 0.02 * begin;
+  for (const [running, took] of list) if ((left -= took) < 0) return Math.max(1, running);
+  return 1;
+}
+
+function drawRow(c, r, row) {
+  const y = top0 + row * laneHeight + (laneHeight - barHeight) / 2;
+  const same = r.lanes.some((i) => nameOf(i) === view.same);
+  if (same) {
+    c.fillStyle = paint.press;
+    c.fillRect(0, y - 4, canvas.clientWidth, barHeight + 8);
+  }
   c.textAlign = 'left';
-  c.fillStyle = paint.ink;
-  c.fillText(fit(c, nameOf(i), gutter() - 10), 0, y + barHeight / 2);
+  c.fillStyle = same ? paint.accent : paint.ink;
+  c.fillText(fit(c, (r.stem === undefined ? '' : '▸ ') + r.name, gutter() - 10), 0, y + barHeight / 2);
   c.fillStyle = paint.line;
   c.fillRect(gutter(), y + barHeight / 2, plotWidth(), 1);
+  if (r.lanes.length === 1) drawLane(c, r.lanes[0], y);
+  else drawGroup(c, r, y);
+}
+
+// drawGroup draws what the share of the clients of a group did at each time.
+function drawGroup(c, r, y) {
+  const n = Math.ceil(plotWidth()) + 1, part = 1 / r.lanes.length;
+  const sums = { total: new Float64Array(n), work: new Float64Array(n), wait: new Float64Array(n), critical: new Float64Array(n) };
+  const x = (time) => toX(time) - gutter();
+  for (const i of r.lanes) {
+    const lane = lanes[i];
+    for (let k = firstAfter(ends(lane), view.low - 1); k < lane.begin.length && begins(lane)[k] <= view.high; k++) {
+      const a = begins(lane)[k], b = ends(lane)[k], total = Math.max(1, lane.end[k] - lane.begin[k]);
+      spread(sums.total, x(a), x(b), part);
+      spread(sums.wait, x(a), x(b), part * lane.wait[k] / total);
+      spread(sums.work, x(a), x(b), part * lane.work[k] / total);
+      if (view.sim) spread(sums.critical, x(a), x(b), lane.critical[k] / total);
+    }
+    if (!view.sim) for (const p of lane.path) spread(sums.critical, x(p.begin), x(p.end), p.work / (p.end - p.begin));
+  }
+  for (let k = 0; k < n; k++) {
+    if (!sums.total[k]) continue;
+    c.fillStyle = paint.other;
+    c.fillRect(gutter() + k, y + barHeight * (1 - Math.min(1, sums.total[k])), 1, barHeight * Math.min(1, sums.total[k]));
+    c.fillStyle = paint.wait;
+    c.fillRect(gutter() + k, y + barHeight * (1 - Math.min(1, sums.work[k] + sums.wait[k])), 1, barHeight * Math.min(1, sums.work[k] + sums.wait[k]));
+    c.fillStyle = paint.work;
+    c.fillRect(gutter() + k, y + barHeight * (1 - Math.min(1, sums.work[k])), 1, barHeight * Math.min(1, sums.work[k]));
+  }
+  drawRed(c, sums.critical, y);
+}
+
+// drawRed underlines the critical part of each pixel.
+function drawRed(c, critical, y) {
+  if (!view.critical) return;
+  c.fillStyle = paint.critical;
+  for (let x = 0; x < critical.length; x++) {
+    if (critical[x] > 0) c.fillRect(gutter() + x, y + barHeight, 1, Math.max(1, 3 * Math.min(1, critical[x])));
+  }
+}
+
+function drawLane(c, i, y) {
+  const lane = lanes[i];
   c.save();
   c.beginPath();
   c.rect(gutter(), y - 4, plotWidth(), barHeight + 8);
   c.clip();
   const n = Math.ceil(plotWidth()) + 1;
-  const sums = { total: new Float64Array(n), work: new Float64Array(n), wait: new Float64Array(n), critical: new Float64Array(n) };
+  const sums = { total: new Float64Array(n), work: new Float64Array(n), wait: new Float64Array(n), critical: new Float64Array(n), color: [] };
   const first = firstAfter(ends(lane), view.low - 1);
   for (let k = first; k < lane.begin.length && begins(lane)[k] <= view.high; k++) {
     const a = toX(begins(lane)[k]), b = toX(ends(lane)[k]);
@@ -110,31 +176,26 @@ function drawLane(c, i, row, width) {
     if (view.sim) spread(sums.critical, a - gutter(), b - gutter(), lane.critical[k] / Math.max(1, lane.end[k] - lane.begin[k]));
   }
   drawSums(c, sums, y, n);
-  if (!view.critical) {
-    c.restore();
-    return;
-  }
   if (!view.sim) {
     for (let k = firstAfter(lane.pathEnds, view.low - 1); k < lane.path.length && lane.path[k].begin <= view.high; k++) {
       const p = lane.path[k];
       spread(sums.critical, toX(p.begin) - gutter(), toX(p.end) - gutter(), p.work / (p.end - p.begin));
     }
   }
-  c.fillStyle = paint.critical;
-  for (let x = 0; x < n; x++) {
-    if (sums.critical[x] > 0) c.fillRect(gutter() + x, y + barHeight, 1, Math.max(1, 3 * Math.min(1, sums.critical[x])));
-  }
+  drawRed(c, sums.critical, y);
   c.restore();
 }
 
 // spread adds a share of the time from a to b to the pixels there: a pixel is 1 if the whole of it is critical.
 function spread(sums, a, b, share) {
+  if (b - a < 1e-9) b = a + 1e-9;
   for (let x = Math.max(0, Math.floor(a)); x < Math.min(sums.length, b); x++) sums[x] += share * (Math.min(b, x + 1) - Math.max(a, x));
 }
 
 function addUp(sums, lane, k, x) {
   x = Math.floor(x);
   if (x < 0 || x >= sums.total.length) return;
+  if (lane.holds[k].length) sums.color[x] = waitColor(lane.holds[k]);
   sums.total[x] += lane.end[k] - lane.begin[k];
   sums.work[x] += lane.work[k];
   sums.wait[x] += lane.wait[k];
@@ -143,15 +204,22 @@ function addUp(sums, lane, k, x) {
 function drawSums(c, sums, y, n) {
   for (let x = 0; x < n; x++) {
     if (!sums.total[x]) continue;
-    stack(c, gutter() + x, 1, y, sums.work[x] / sums.total[x], sums.wait[x] / sums.total[x]);
+    stack(c, gutter() + x, 1, y, sums.work[x] / sums.total[x], sums.wait[x] / sums.total[x], sums.color[x]);
   }
 }
 
+// waitColor is the colour of waiting: of the client that was waited for longest, if that is wanted.
+function waitColor(holds) {
+  if (!view.culprits || !holds.length) return paint.wait;
+  const longest = holds.reduce((a, b) => b.length > a.length ? b : a);
+  return culpritColor(longest.root) || paint.wait;
+}
+
 // stack draws the shares of a time that were work (at the bottom) and waiting.
-function stack(c, x, width, y, work, wait) {
+function stack(c, x, width, y, work, wait, waiting) {
   c.fillStyle = paint.other;
   c.fillRect(x, y, width, barHeight);
-  c.fillStyle = paint.wait;
+  c.fillStyle = waiting || paint.wait;
   c.fillRect(x, y + barHeight * (1 - Math.min(1, work + wait)), width, barHeight * Math.min(1, work + wait));
   c.fillStyle = paint.work;
   c.fillRect(x, y + barHeight * (1 - work), width, barHeight * work);
@@ -159,7 +227,7 @@ function stack(c, x, width, y, work, wait) {
 
 function drawShares(c, lane, k, a, b, y) {
   const total = Math.max(1, lane.end[k] - lane.begin[k]);
-  stack(c, a, Math.max(1, b - a - (b - a > 5 ? 1 : 0)), y, lane.work[k] / total, lane.wait[k] / total);
+  stack(c, a, Math.max(1, b - a - (b - a > 5 ? 1 : 0)), y, lane.work[k] / total, lane.wait[k] / total, waitColor(lane.holds[k]));
 }
 
 // drawGrant draws one grant: the wait, then the work.
@@ -167,7 +235,7 @@ function drawGrant(c, lane, k, a, b, y) {
   const granted = lane.begin[k] + lane.wait[k], g = toX(granted);
   const done = toX(Math.min(lane.end[k], granted + lane.work[k]));
   if (g > a) {
-    c.fillStyle = paint.wait;
+    c.fillStyle = waitColor(lane.holds[k]);
     c.fillRect(a, y + 5, g - a, barHeight - 10);
   }
   c.fillStyle = paint.other;
@@ -176,10 +244,11 @@ function drawGrant(c, lane, k, a, b, y) {
   c.fillRect(g, y, Math.max(0.5, done - g - (done - g > 5 ? 1 : 0)), barHeight);
   for (const hold of lane.holds[k]) {
     const from = Math.max(gutter(), toX(hold.begin)), width = toX(hold.begin + hold.length) - from;
-    if (width < 46) continue;
-    c.fillStyle = paint.wait;
+    if (width < (view.culprits ? 1 : 46)) continue;
+    c.fillStyle = waitColor([hold]);
     c.fillRect(from, y, width, barHeight);
-    c.fillStyle = paint['wait-ink'];
+    if (width < 46) continue;
+    c.fillStyle = c.fillStyle === paint.wait ? paint['wait-ink'] : '#18202c';
     c.fillText(fit(c, 'for ' + nameOf(hold.root), width - 10), from + 5, y + barHeight / 2 + 0.5);
   }
 }
@@ -201,7 +270,7 @@ function drawCritical(c) {
   c.beginPath();
   for (let k = 1; k < path.length; k++) {
     const [p, q] = [path[k - 1], path[k]];
-    if (q.begin < view.low || p.end > view.high || p.lane === q.lane || !rows.has(p.lane) || !rows.has(q.lane)) continue;
+    if (q.begin < view.low || p.end > view.high || rows.get(p.lane) === rows.get(q.lane) || !rows.has(p.lane) || !rows.has(q.lane)) continue;
     if (p.work < p.end - p.begin || q.work < q.end - q.begin || toX(q.end) - toX(p.begin) < 4) continue;
     c.moveTo(toX(p.end), middle(rows.get(p.lane)) + barHeight / 2 + 1.5);
     c.lineTo(toX(q.begin), middle(rows.get(q.lane)) + barHeight / 2 + 1.5);
@@ -211,7 +280,7 @@ function drawCritical(c) {
 }
 
 const middle = (row) => top0 + row * laneHeight + laneHeight / 2;
-const rowOf = () => new Map(view.shown.map((i, row) => [i, row]));
+const rowOf = () => new Map(view.shown.flatMap((r, row) => r.lanes.map((i) => [i, row])));
 
 function arrow(c, x1, y1, x2, y2) {
   const angle = Math.atan2(y2 - y1, x2 - x1);
@@ -253,6 +322,17 @@ function drawOver(c) {
   c.strokeRect(toX(begins(lane)[k]) - 0.5, y - 1.5, Math.max(2, toX(ends(lane)[k]) - toX(begins(lane)[k])) + 1, barHeight + 3);
   const roots = new Set(lane.holds[k].map((h) => h.root).filter((r) => rows.has(r)));
   for (const root of roots) arrow(c, toX(time), middle(rows.get(i)), toX(time), middle(rows.get(root)));
+}
+
+// drawRange draws what is selected.
+function drawRange(c) {
+  if (!view.range) return;
+  const a = toX(Math.min(...view.range)), b = toX(Math.max(...view.range)), bottom = top0 + view.shown.length * laneHeight;
+  c.globalAlpha = 0.14;
+  c.fillStyle = paint.accent;
+  c.fillRect(a, 0, b - a, bottom);
+  c.globalAlpha = 1;
+  for (const x of [a, b]) c.fillRect(x - 0.5, 0, 1, bottom);
 }
 
 // drawScroll draws which part of the run is shown.

@@ -9,18 +9,29 @@ const place = (event) => {
 
 // find returns the piece at a place, or null.
 function find({ x, y }) {
-  const row = Math.floor((y - top0) / laneHeight), i = view.shown[row];
-  if (i === undefined || y < top0 || x < gutter()) return null;
+  const row = view.shown[Math.floor((y - top0) / laneHeight)];
+  if (row === undefined || y < top0) return null;
+  if (x < gutter() || row.lanes.length > 1) return { row };
+  const i = row.lanes[0];
   const lane = lanes[i], time = toTime(x), near = (view.high - view.low) / plotWidth() * 2;
   const k = Math.min(firstAfter(begins(lane), time + near), lane.begin.length) - 1;
-  return k >= 0 && ends(lane)[k] >= time - near ? { lane: i, piece: k, time } : null;
+  return k >= 0 && ends(lane)[k] >= time - near ? { row, lane: i, piece: k, time } : { row };
 }
 
 // tell describes a piece below the timeline.
 function tell(over) {
   const box = $('#detail');
+  if (view.range) {
+    tellRange(box);
+    return;
+  }
   if (!over) {
-    box.replaceChildren(el('span', '', 'Point at a bar to see which client was waited for. Drag to move, pinch or use Ctrl and the wheel to zoom.'));
+    box.replaceChildren(el('span', '', 'Point at a bar to see which client was waited for. Drag to select a time and see its sums. W and S zoom, A and D move; ' +
+      'so do Ctrl and the wheel, two fingers, and the bar below the rows.' + (startEnd > 0.25 * data.wall_ns ? ' The view begins after all clients had initialized; All shows the rest.' : '')));
+    return;
+  }
+  if (over.piece === undefined) {
+    tellRow(box, over.row);
     return;
   }
   const lane = lanes[over.lane], k = over.piece;
@@ -37,8 +48,59 @@ function tell(over) {
   }
 }
 
+// sumsText writes what was done in a time.
+const sumsText = (s) => 'computed ' + span(s.work) + ', waited ' + span(s.wait) + ', neither ' + span(s.other) + '; ' + span(s.critical) + ' on the critical path';
+
+// tellRow describes the part of a row that is shown.
+function tellRow(box, row) {
+  const sums = add(row.lanes.map((i) => within(lanes[i], view.low, view.high)));
+  box.replaceChildren(el('b', '', row.name), ' in the part that is shown: ' + sumsText(sums) + '.', row.stem === undefined ? '' : ' Click on the name for a row for each client.');
+}
+
+// tellRange sums up what is selected: all rows, and those with the most critical work.
+function tellRange(box) {
+  const low = Math.min(...view.range), high = Math.max(...view.range);
+  const zoomIn = el('button', '', 'Zoom there'), clear = el('button', '', 'Clear');
+  zoomIn.addEventListener('click', zoomToRange);
+  clear.addEventListener('click', () => select(null));
+  const rows = view.shown.map((r) => ({ name: r.name, sums: add(r.lanes.map((i) => within(lanes[i], low, high))) }));
+  rows.sort((x, y) => y.sums.critical - x.sums.critical || y.sums.work - x.sums.work);
+  box.replaceChildren(el('b', '', span(high - low)), ' of ' + (view.sim ? 'simulated time' : 'wall clock') + ' from ' + span(low) + ' to ' + span(high) + ', all rows: ' +
+    (rows.length ? sumsText(add(rows.map((r) => r.sums))) : 'nothing') + '. ', zoomIn, ' ', clear);
+  for (const r of rows.slice(0, 8)) box.append(el('div', '', el('b', '', r.name), ' ' + sumsText(r.sums)));
+}
+
+function select(range) {
+  view.range = range;
+  tell(view.over);
+  redraw();
+}
+
+function zoomToRange() {
+  if (!view.range) return;
+  const [low, high] = [Math.min(...view.range), Math.max(...view.range)];
+  select(null);
+  look(low, high);
+}
+
+// same marks a client wherever it is on the page.
+function same(name) {
+  if (view.same === name) return;
+  view.same = name;
+  for (const e of document.querySelectorAll('[data-name]')) e.classList.toggle('same', name !== '' && e.dataset.name === name);
+  redraw();
+}
+for (const kind of ['pointerover', 'focusin']) {
+  document.addEventListener(kind, (event) => {
+    const e = event.target.closest ? event.target.closest('[data-name]') : null;
+    if (e) same(e.dataset.name);
+    else if (event.target !== canvas) same('');
+  });
+}
+
 function point(over) {
-  view.over = over;
+  view.over = over && over.piece !== undefined ? over : null;
+  same(over && over.row.lanes.length === 1 ? over.row.name : '');
   tell(over);
   redraw();
 }
@@ -46,7 +108,7 @@ function point(over) {
 // grip stores the view and the pointers. Movements are measured from here.
 function grip() {
   const xs = [...pointers.values()].map((p) => p.x);
-  drag = xs.length ? { low: view.low, high: view.high, xs, scroll: false, moved: false } : null;
+  drag = xs.length ? { low: view.low, high: view.high, xs, scroll: false, moved: false, selects: false } : null;
 }
 
 canvas.addEventListener('pointerdown', (event) => {
@@ -55,6 +117,7 @@ canvas.addEventListener('pointerdown', (event) => {
   canvas.setPointerCapture(event.pointerId);
   grip();
   drag.scroll = p.y > top0 + view.shown.length * laneHeight;
+  drag.selects = event.pointerType === 'mouse' && !drag.scroll && !event.shiftKey && p.x >= gutter();
   if (drag.scroll) drag.moved = true;
 });
 
@@ -67,6 +130,10 @@ canvas.addEventListener('pointermove', (event) => {
   pointers.set(event.pointerId, p);
   const xs = [...pointers.values()].map((q) => q.x), width = drag.high - drag.low;
   if (Math.abs(xs[0] - drag.xs[0]) > 3) drag.moved = true;
+  if (xs.length === 1 && drag.selects) {
+    if (drag.moved) select([drag.xs[0], xs[0]].map((x) => Math.max(0, Math.min(extent(), toTime(x)))));
+    return;
+  }
   if (xs.length === 1) {
     const perPixel = drag.scroll ? -extent() / plotWidth() : width / plotWidth();
     const by = (drag.xs[0] - xs[0]) * perPixel;
@@ -85,12 +152,20 @@ canvas.addEventListener('pointermove', (event) => {
 
 for (const kind of ['pointerup', 'pointercancel']) {
   canvas.addEventListener(kind, (event) => {
-    if (kind === 'pointerup' && drag && !drag.moved) point(find(place(event)));
+    if (kind === 'pointerup' && drag && !drag.moved) {
+      const over = find(place(event));
+      view.range = null;
+      if (over && over.row.stem !== undefined && place(event).x < gutter()) {
+        view.open.add(over.row.stem);
+        choose();
+      }
+      point(over);
+    }
     pointers.delete(event.pointerId);
     grip();
   });
 }
-canvas.addEventListener('pointerleave', () => { if (!pointers.size && view.over) { view.over = null; redraw(); } });
+canvas.addEventListener('pointerleave', () => { if (!pointers.size) { view.over = null; same(''); redraw(); } });
 canvas.addEventListener('dblclick', (event) => zoom(0.4, toTime(place(event).x)));
 canvas.addEventListener('wheel', (event) => {
   const width = view.high - view.low;
@@ -103,8 +178,9 @@ canvas.addEventListener('keydown', (event) => {
   const by = (view.high - view.low) / 8;
   const does = {
     ArrowLeft: () => look(view.low - by, view.high - by), ArrowRight: () => look(view.low + by, view.high + by),
-    '+': () => zoom(0.6), '=': () => zoom(0.6), '-': () => zoom(1 / 0.6), 0: () => look(0, extent()),
-  }[event.key];
+    a: () => look(view.low - by, view.high - by), d: () => look(view.low + by, view.high + by), w: () => zoom(0.6), s: () => zoom(1 / 0.6),
+    Enter: zoomToRange, Escape: () => select(null), '+': () => zoom(0.6), '=': () => zoom(0.6), '-': () => zoom(1 / 0.6), 0: () => look(0, extent()),
+  }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
   if (does && !event.ctrlKey && !event.metaKey) {
     does();
     event.preventDefault();
@@ -119,6 +195,13 @@ const toggle = (id, name) => $(id).addEventListener('click', () => {
 });
 toggle('#critical', 'critical');
 toggle('#arrows', 'arrows');
+toggle('#culprits', 'culprits');
+$('#group').addEventListener('click', () => {
+  view.group = !view.group || view.open.size > 0;
+  view.open.clear();
+  $('#group').setAttribute('aria-pressed', String(view.group));
+  choose();
+});
 $('#axis-wall').addEventListener('click', () => setAxis(false));
 $('#axis-sim').addEventListener('click', () => setAxis(true));
 $('#zoom-in').addEventListener('click', () => zoom(0.5));

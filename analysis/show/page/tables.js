@@ -3,6 +3,9 @@
 // tableOf makes a table. Columns are {head, of, text, heat}; a column without text has words.
 function tableOf(box, columns, rows, few) {
   box.classList.add('scroll');
+  box.tabIndex = 0; // the keyboard scrolls it
+  box.setAttribute('role', 'region');
+  box.setAttribute('aria-label', box.parentElement.querySelector('h2').textContent + ', a table');
   let by = -1, down = true, all = false;
   const most = columns.map((c) => c.heat ? Math.max(1e-12, ...rows.map(c.of)) : 0);
   const show = () => {
@@ -15,12 +18,15 @@ function tableOf(box, columns, rows, few) {
       const button = el('button', '', c.head);
       button.addEventListener('click', () => { down = by === i ? !down : Boolean(c.text); by = i; show(); });
       const head = el('th', c.text ? '' : 'word', button);
+      head.scope = 'col';
+      if (c.tip) head.title = c.tip;
       if (by === i) head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
       return head;
     });
     const body = sorted.slice(0, all ? rows.length : few).map((r) => el('tr', '', ...columns.map((c, i) => {
       const cell = el('td', (c.text ? '' : 'word') + (c.heat ? ' heat' : ''), c.text ? c.text(c.of(r)) : c.of(r));
       if (!c.text) cell.title = c.of(r);
+      if (c.client) cell.dataset.name = c.of(r);
       if (c.heat) cell.style.setProperty('--heat', 100 * c.of(r) / most[i] + '%');
       return cell;
     })));
@@ -45,12 +51,18 @@ function linkTable() {
   const body = section('links', 'main', 'Links', 'Declared and seen: the least delay, in simulated time. Held: how long clients waited behind ' +
     'the link; ends half: so much more delay would end half of that.' + left(data.all.links, rows.length));
   tableOf(body, [
-    { head: 'From', of: (l) => l.from }, { head: 'To', of: (l) => l.to }, { head: 'Channel', of: (l) => l.channel },
-    { head: 'Declared', of: (l) => l.declared_delay_sim_ns, text: zeroIsStep }, { head: 'Seen', of: (l) => l.observed_delay_sim_ns, text: orNone },
-    { head: 'Held', of: (l) => l.held_s, text: seconds, heat: true },
-    { head: 'Ends half', of: (l) => l.more_delay_for_half_sim_ns, text: (ns) => ns < 0 ? '–' : '+' + span(ns) }, { head: 'Critical', of: (l) => l.critical_s, text: seconds },
-    { head: 'Messages', of: (l) => l.messages, text: count }, { head: 'Lost', of: (l) => l.lost, text: count },
-    { head: 'Reaction', of: (l) => l.declared_reaction_sim_ns, text: span }, { head: 'Reacted', of: (l) => l.observed_reaction_sim_ns, text: orNone },
+    { client: true, tip: 'The client that sends', head: 'From', of: (l) => l.from },
+    { client: true, tip: 'The client that subscribes', head: 'To', of: (l) => l.to },
+    { tip: 'What the messages are about', head: 'Channel', of: (l) => l.channel },
+    { tip: 'The least delay that the scenario gives the link, in simulated time: its lookahead', head: 'Declared', of: (l) => l.declared_delay_sim_ns, text: zeroIsStep },
+    { tip: 'The least delay of any message, in simulated time. If it is much more than declared, declare more', head: 'Seen', of: (l) => l.observed_delay_sim_ns, text: orNone },
+    { tip: 'How long clients waited with this link on the path to the client that they waited for', head: 'Held', of: (l) => l.held_s, text: seconds, heat: true },
+    { tip: 'So much more delay would end half of Held, if no other link held the same clients', head: 'Ends half', of: (l) => l.more_delay_for_half_sim_ns, text: (ns) => ns < 0 ? '–' : '+' + span(ns) },
+    { tip: 'The work on the critical path after this link, up to the next one', head: 'Critical', of: (l) => l.critical_s, text: seconds },
+    { tip: 'How many messages were sent over the link', head: 'Messages', of: (l) => l.messages, text: count },
+    { tip: 'How many of them the link lost', head: 'Lost', of: (l) => l.lost, text: count },
+    { tip: 'The reaction time that the sender declared, in simulated time', head: 'Reaction', of: (l) => l.declared_reaction_sim_ns, text: span },
+    { tip: 'The least simulated time from a message that the sender handled to its next send on the channel', head: 'Reacted', of: (l) => l.observed_reaction_sim_ns, text: orNone },
   ], rows, 12);
 }
 
@@ -59,12 +71,19 @@ function clientTable() {
   const body = section('clients', 'main', 'Clients', 'Held: how long others waited for it. Critical: its work on the critical path. Promised: how much of ' +
     'the time in which it sent nothing it had promised.' + (report.core_wait_s > 0 ? ' No core: how long it waited for a core.' : '') + left(data.all.clients, rows.length));
   tableOf(body, [
-    { head: 'Client', of: (c) => c.name }, { head: 'Work', of: (c) => c.work_s, text: seconds }, { head: 'Busy', of: (c) => c.utilisation_share, text: percent },
-    { head: 'Blocked', of: (c) => c.blocked_s, text: seconds, heat: true },
-    ...(report.core_wait_s > 0 ? [{ head: 'No core', of: (c) => c.core_wait_s, text: seconds, heat: true }] : []), { head: 'Held', of: (c) => c.held_s, text: seconds, heat: true },
-    { head: 'Critical', of: (c) => c.critical_s, text: seconds, heat: true }, { head: 'Grants', of: (c) => c.grants, text: count },
-    { head: 'Sends', of: (c) => c.sends, text: count }, { head: 'Delivered', of: (c) => c.delivered, text: count },
-    { head: 'Promised', of: (c) => c.promised_share, text: percent }, { head: 'Announced', of: (c) => c.announced_share, text: percent },
+    { client: true, tip: 'Point at a name to mark it everywhere', head: 'Client', of: (c) => c.name },
+    { tip: 'How long it computed, without waiting for a core', head: 'Work', of: (c) => c.work_s, text: seconds },
+    { tip: 'Work / the run', head: 'Busy', of: (c) => c.utilisation_share, text: percent },
+    { tip: 'How long it waited to be authorized', head: 'Blocked', of: (c) => c.blocked_s, text: seconds, heat: true },
+    ...(report.core_wait_s > 0 ? [{ tip: 'How long it waited for a core', head: 'No core', of: (c) => c.core_wait_s, text: seconds, heat: true }] : []), { tip: 'How long others waited for it, summed over them', head: 'Held', of: (c) => c.held_s, text: seconds, heat: true },
+    { tip: 'Its work on the critical path. Twice as fast, it saves at most half of that', head: 'Critical', of: (c) => c.critical_s, text: seconds, heat: true },
+    { tip: 'How often it was authorized when it asked', head: 'Grants', of: (c) => c.grants, text: count },
+    
+    { tip: 'How long half of its steps took at most', head: 'p50', of: (c) => c.step_p50_s, text: seconds },
+    { tip: 'How long 99 of 100 steps took at most', head: 'p99', of: (c) => c.step_p99_s, text: seconds },
+    { tip: 'How many messages it sent', head: 'Sends', of: (c) => c.sends, text: count }, { tip: 'How many messages it was given', head: 'Delivered', of: (c) => c.delivered, text: count },
+    { tip: 'How much of the simulated time up to its next send each report promised, on average', head: 'Promised', of: (c) => c.promised_share, text: percent },
+    { tip: 'The same, with what it promised unless a message came', head: 'Announced', of: (c) => c.announced_share, text: percent },
   ], rows, 12);
 }
 
@@ -81,6 +100,7 @@ function foot() {
 breakdown();
 legend();
 choose();
+if (startEnd > 0.25 * data.wall_ns && startEnd < data.wall_ns) look(startEnd, data.wall_ns);
 tell(null);
 blame();
 usage();

@@ -5,9 +5,12 @@ const top0 = profileHeight + axisHeight;
 const fewLanes = 16;
 
 const view = {
-  sim: false, critical: true, arrows: false, all: false, filter: '',
+  sim: false, critical: true, arrows: false, culprits: false, group: true, all: false, filter: '',
+  open: new Set(), // the groups whose clients have a row each
+  range: null, // what is selected, from and to
+  same: '', // the client that is pointed at, here or anywhere on the page
   low: 0, high: Math.max(1, data.wall_ns),
-  shown: [], // the indexes of the lanes that are drawn, from the top
+  shown: [], // the rows that are drawn, from the top: a name, and the indexes of its lanes
   over: null, // what the pointer is over
 };
 
@@ -36,14 +39,36 @@ function zoom(factor, around = (view.low + view.high) / 2) {
   look(around - share * width, around + (1 - share) * width);
 }
 
-// choose selects the lanes that are drawn.
+// stem is what the names of clients that are alike have in common.
+const stem = (name) => name.replace(/[-_. ]?\d+$/, '');
+const leastGroup = 4;
+
+// rowsOf makes a row of each lane, or of each group of lanes that are alike, where there are many.
+function rowsOf(match) {
+  const sizes = new Map(), rows = [], groups = new Map();
+  for (const i of match) sizes.set(stem(nameOf(i)), (sizes.get(stem(nameOf(i))) || 0) + 1);
+  for (const i of match) {
+    const name = stem(nameOf(i));
+    if (!view.group || match.length <= fewLanes || sizes.get(name) < leastGroup || view.open.has(name)) {
+      rows.push({ name: nameOf(i), lanes: [i] });
+    } else if (groups.has(name)) {
+      groups.get(name).lanes.push(i);
+    } else {
+      groups.set(name, { name: name + ' × ' + sizes.get(name), stem: name, lanes: [i] });
+      rows.push(groups.get(name));
+    }
+  }
+  return rows;
+}
+
+// choose selects the rows that are drawn.
 function choose() {
   const want = view.filter.toLowerCase();
-  const match = lanes.map((_, i) => i).filter((i) => nameOf(i).toLowerCase().includes(want));
+  const match = rowsOf(lanes.map((_, i) => i).filter((i) => nameOf(i).toLowerCase().includes(want)));
   view.shown = view.all ? match.slice(0, 500) : match.slice(0, fewLanes);
   const more = match.length - view.shown.length;
   $('#lanes-more').hidden = match.length <= fewLanes;
-  $('#lanes-button').textContent = view.all ? 'Show fewer clients' : 'Show ' + plural(more, 'more client') + (match.length > 500 ? ' (500 at most)' : '');
+  $('#lanes-button').textContent = view.all ? 'Show fewer rows' : 'Show ' + plural(more, 'more row') + (match.length > 500 ? ' (500 at most)' : '');
   resize();
 }
 
@@ -67,7 +92,7 @@ function setAxis(sim) {
   if (sim === view.sim) return;
   const all = extent(), low = view.low / all, high = view.high / all;
   view.sim = sim;
-  view.over = null;
+  view.over = view.range = null;
   $('#axis-wall').setAttribute('aria-pressed', String(!sim));
   $('#axis-sim').setAttribute('aria-pressed', String(sim));
   legend();
@@ -75,14 +100,48 @@ function setAxis(sim) {
 }
 
 function legend() {
-  const item = (name, text) => {
+  const item = (name, text, fill) => {
     const mark = el('i');
-    mark.style.background = 'var(--' + name + ')';
+    mark.style.background = fill || 'var(--' + name + ')';
     return el('span', '', mark, text);
   };
   const box = $('#legend');
   box.replaceChildren(item('work', 'computes'), item('wait', 'waits for another client'), item('other', 'neither: transport, dispatcher, waiting for a core'),
     item('critical', 'critical path'));
+  if (view.culprits) for (const root of culprits) box.append(item('', 'waits for ' + nameOf(root), culpritColor(root)));
   if (view.arrows) box.append(item('message', 'message, from queued to delivered'));
   if (view.sim) box.append(el('span', '', 'bars: what the wall-clock time from one instant to the next was used for'));
 }
+
+// The clients that others waited for longest, each with a colour of its own. All of them are light, so that dark text can be read on them.
+const culpritColors = ['#f0b04a', '#7cc4a4', '#9db7f5', '#e59ac0', '#c9c46a', '#b79ae0', '#6cc5d9'];
+const culprits = (() => {
+  const held = new Map();
+  for (const lane of lanes) for (const holds of lane.holds) for (const h of holds) held.set(h.root, (held.get(h.root) || 0) + h.length);
+  return [...held].sort((x, y) => y[1] - x[1]).slice(0, culpritColors.length).map(([root]) => root);
+})();
+const culpritColor = (root) => culpritColors[culprits.indexOf(root)];
+
+// startEnd is when the last client had initialized. The view begins there if that took much of the run.
+const startEnd = Math.max(0, ...lanes.map((lane) => lane.grants[0] === 0 ? lane.end[0] : 0));
+
+// within sums up what a lane did from low to high, in nanoseconds of wall clock. Of a piece of several grants it is a share.
+function within(lane, low, high) {
+  const sum = { work: 0, wait: 0, other: 0, critical: 0 };
+  const over = (a, b) => Math.max(0, Math.min(b, high) - Math.max(a, low));
+  for (let k = firstAfter(ends(lane), low); k < lane.begin.length && begins(lane)[k] < high; k++) {
+    const a = begins(lane)[k], b = ends(lane)[k], total = lane.end[k] - lane.begin[k], share = b > a ? over(a, b) / (b - a) : 1;
+    const exact = !view.sim && lane.grants[k] <= 1, granted = lane.begin[k] + lane.wait[k];
+    const work = exact ? over(granted, granted + lane.work[k]) : lane.work[k] * share;
+    const wait = exact ? over(lane.begin[k], granted) : lane.wait[k] * share;
+    sum.work += work;
+    sum.wait += wait;
+    sum.other += Math.max(0, total * share - work - wait);
+    if (view.sim) sum.critical += lane.critical[k] * share;
+  }
+  if (!view.sim) for (const p of lane.path) if (p.end > low && p.begin < high) sum.critical += p.work * over(p.begin, p.end) / (p.end - p.begin);
+  return sum;
+}
+
+// add sums up the sums of several lanes.
+const add = (all) => all.reduce((a, b) => ({ work: a.work + b.work, wait: a.wait + b.wait, other: a.other + b.other, critical: a.critical + b.critical }));
