@@ -33,11 +33,18 @@ clients:
 	require.ErrorContains(t, err, `client "b" takes part in real time`)
 }
 
-// Runs over all transports are the same, also where clients share a process, and leave nothing.
-func TestVerifyEqual(t *testing.T) {
+// ownTemp makes a directory for the temporary files of the product alone.
+func ownTemp(t *testing.T) string {
+	t.TempDir() // the test's own files are elsewhere from now on
 	temp := shortdir.Make(t)
 	t.Setenv("TMPDIR", temp)
-	t.Setenv("TMP", temp)
+	t.Setenv("TMP", temp) // the same on Windows
+	return temp
+}
+
+// Runs over all transports are the same, also where clients share a process, and leave nothing.
+func TestVerifyEqual(t *testing.T) {
+	temp := ownTemp(t)
 	v, err := run.Verify(t.Context(), parse(t, twoSources), len(run.Transports), options(t, "mem"))
 	require.NoError(t, err)
 	require.True(t, v.Equal, "%+v", v)
@@ -55,7 +62,7 @@ func TestVerifyEqual(t *testing.T) {
 
 // Where runs differ the first message in which they do is named, and they are kept.
 func TestVerifyUnequal(t *testing.T) {
-	t.Setenv("TMPDIR", shortdir.Make(t))
+	ownTemp(t)
 	v, err := run.Verify(t.Context(), parse(t, withCommand("liar", "x", "")), 3, options(t, "mem"))
 	require.NoError(t, err)
 	require.False(t, v.Equal)
@@ -83,9 +90,7 @@ func TestVerifyStopped(t *testing.T) {
 
 // To verify is to say where runs part, for which journals are needed, whatever the options say.
 func TestVerifyKeepsJournals(t *testing.T) {
-	temp := shortdir.Make(t)
-	t.Setenv("TMPDIR", temp)
-	t.Setenv("TMP", temp) // the same on Windows
+	temp := ownTemp(t)
 	o := options(t, "mem")
 	o.NoJournal = true
 	v, err := run.Verify(t.Context(), parse(t, `name: endless
