@@ -188,7 +188,7 @@ func (s *scenario) config() (config server.Config, done func() error, err error)
 		return config, nil, err
 	}
 	config = server.Config{
-		Core: metasim.Config{Delays: table, Until: s.until, MaxSteps: 1 << 20, Memory: metasim.DefaultMemory}, Scenario: "bench", Token: token,
+		Core: metasim.Config{Delays: table, Until: s.until, MaxSteps: 1 << 20, Memory: metasim.DefaultMemory, Cascade: metasim.DefaultCascade}, Scenario: "bench", Token: token,
 		StartTimeout: measureTimeout, Timed: s.timed,
 	}
 	for _, p := range s.clients {

@@ -185,5 +185,14 @@ func (c *client) upcoming() Instant {
 	return Later(c.clock, c.woken)
 }
 
+// upcoming is the instant before which nothing is left to happen at any client.
+func (d *Dispatcher) upcoming() Instant {
+	least := d.end
+	for i := range d.clients {
+		least = Earlier(least, d.clients[i].upcoming())
+	}
+	return least
+}
+
 // mayActAt reports whether the client is authorized to act at an instant. Every client is at the start.
 func (c *client) mayActAt(at Instant) bool { return at.Before(c.granted) || at == Start }

@@ -15,6 +15,9 @@ const DefaultAhead = 1 << 20
 // DefaultMemory is the bound on what a run holds where a scenario does not say: 256 MiB.
 const DefaultMemory = 256 << 20
 
+// DefaultCascade is the bound on what is sent without delay at one step where a scenario does not say: 128 MiB.
+const DefaultCascade = 128 << 20
+
 // A Config is what the dispatcher knows before any client joins.
 type Config struct {
 	// Clients are the names of all that take part: at least one, unique, in any order. No other client may join.
@@ -33,6 +36,9 @@ type Config struct {
 	// Memory bounds the bytes of the messages that are sent and not handled yet, as memory.go counts them: who is ahead of
 	// the others waits for them. What must be on its way at one time may take more. Zero: no bound.
 	Memory int
+	// Cascade bounds what is sent without delay at one step of a time, but the first, in bytes as cascade.go counts them: where such
+	// messages multiply from step to step, the run ends before they fill the memory. Zero: no bound.
+	Cascade int
 }
 
 // Validate names the first contradiction.
@@ -48,6 +54,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Memory < 0 {
 		return fmt.Errorf("a run may hold %d bytes; use a positive number, or 0 for no bound", c.Memory)
+	}
+	if c.Cascade < 0 {
+		return fmt.Errorf("%d bytes may be sent without delay at one step; use a positive number, or 0 for no bound", c.Cascade)
 	}
 	names := slices.Sorted(slices.Values(c.Clients))
 	for i, name := range names {

@@ -34,6 +34,7 @@
 //
 // metasim.go has the calls, and passes each event on to join.go, send.go or report.go. settle.go decides which clients may go on;
 // package safetime computes up to where. rules.go detects every violation. client.go is what is known of one client, event.go has
-// the events and effects, config.go what a delay model has to give. blame.go says which client holds which back, held.go for how long, ledger.go counts
+// the events and effects, config.go what a delay model has to give. memory.go and cascade.go bound what messages take. blame.go says
+// which client holds which back, held.go for how long, ledger.go counts
 // and computes digests.
 package metasim

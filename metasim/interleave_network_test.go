@@ -85,7 +85,7 @@ func newNetwork(w *world, order uint64, planted string) (*network, error) {
 		delays.shared = new(uint64)
 	}
 	memory := []int{0, 1, 1000, 10_000, DefaultMemory}[order%unbounded] // no client may notice
-	c := Config{Delays: delays, Until: w.until, Ahead: w.ahead, Memory: memory}
+	c := Config{Delays: delays, Until: w.until, Ahead: w.ahead, Memory: memory, Cascade: DefaultCascade}
 	n := len(w.actors)
 	for _, i := range r.Perm(n) {
 		c.Clients = append(c.Clients, w.actors[i].name)

@@ -32,6 +32,7 @@ type Dispatcher struct {
 
 	store   store // the messages that are sent and not handled
 	memory  memory
+	cascade cascade
 	effects effects
 	dues    []Instant // scratch of transmit
 }
@@ -104,11 +105,7 @@ func (d *Dispatcher) End() Instant { return d.end }
 // Now returns how far the run has come as a whole: nothing is left to happen before it. It looks at every client.
 func (d *Dispatcher) Now() Instant {
 	if d.phase == running {
-		upcoming := d.end
-		for i := range d.clients {
-			upcoming = Earlier(upcoming, d.clients[i].upcoming())
-		}
-		d.now = Later(d.now, upcoming)
+		d.now = Later(d.now, d.upcoming())
 	}
 	return d.now
 }

@@ -1,9 +1,6 @@
 package metasim
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // send takes one publish: checks it against everything the client has said, and queues it for each subscriber.
 func (d *Dispatcher) send(ev *Send) {
@@ -20,6 +17,7 @@ func (d *Dispatcher) send(ev *Send) {
 	m := Message{From: c.id, Seq: c.sends, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload}
 	c.sends++
 	place := d.store.add(&m)
+	d.cascade.undelayed = 0
 	if pub.common != nil {
 		for _, to := range pub.common.to {
 			if !d.transmit(to, pub.common.model, 0, m, place) {
@@ -38,6 +36,7 @@ func (d *Dispatcher) send(ev *Send) {
 		}
 	}
 	d.kept(c, place, ev.Sent)
+	d.widen(c, pub, ev.Sent, len(ev.Payload))
 }
 
 // transmit sends a message over one link, as its n-th. It returns false when that ended the run.
@@ -49,8 +48,12 @@ func (d *Dispatcher) transmit(id ClientID, model Link, n uint64, m Message, plac
 	}
 	for _, due := range d.dues {
 		m.Due = due
+		if due.Time == m.Sent.Time {
+			d.cascade.undelayed++
+		}
 		if due.Step > d.config.MaxSteps && due != Infinity {
-			d.finish(&StepsError{At: due, MaxSteps: d.config.MaxSteps, Cycle: d.cycle(m.From, id, m.Channel)})
+			cycle, _ := d.cycle(m.From, id, m.Channel)
+			d.finish(&StepsError{At: due, MaxSteps: d.config.MaxSteps, Cycle: cycle})
 			return false
 		}
 		if due.Before(to.granted) && to.state != gone {
@@ -66,42 +69,4 @@ func (d *Dispatcher) transmit(id ClientID, model Link, n uint64, m Message, plac
 		d.effects.queue(id, &m)
 	}
 	return true
-}
-
-// cycle describes how steps can pile up at one time: as the shortest cycle of links that contains the link from -> to and
-// whose least delays are zero, "a -PING-> b -PONG-> a"; the link alone where there is none.
-func (d *Dispatcher) cycle(from, to ClientID, channel string) string {
-	hop := func(s *strings.Builder, channel string, to ClientID) {
-		s.WriteString(" -" + channel + "-> " + d.clients[to].name)
-	}
-	var text strings.Builder
-	text.WriteString(d.clients[from].name)
-	hop(&text, channel, to)
-	type step struct {
-		before  ClientID
-		channel string
-	}
-	seen := map[ClientID]step{to: {}} // looked up, never iterated
-	for line := []ClientID{to}; len(line) > 0 && to != from; line = line[1:] {
-		c := &d.clients[line[0]]
-		for i := range c.pubs {
-			for to, model := range c.pubs[i].all() {
-				if _, been := seen[to]; !been && model.Min() == 0 {
-					seen[to] = step{c.id, c.pubs[i].channel}
-					line = append(line, to)
-				}
-			}
-		}
-	}
-	if _, back := seen[from]; !back {
-		return text.String() + " (no cycle: a chain)"
-	}
-	var path []step // from the end
-	for at := from; at != to; at = seen[at].before {
-		path = append(path, step{at, seen[at].channel})
-	}
-	for i := len(path) - 1; i >= 0; i-- {
-		hop(&text, path[i].channel, path[i].before)
-	}
-	return text.String()
 }

@@ -114,3 +114,17 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("client %q sent %d bytes at %v alone, with what each delivery takes; the bound is %d; "+
 		"let it send over some time, or raise memory", e.Client, e.Bytes, e.At, e.Bound)
 }
+
+// A CascadeError ends a run in which messages without delay multiply: so much was sent at one step that the next one would take
+// all memory.
+type CascadeError struct {
+	At    Instant
+	Bytes int    // that were sent there, as Config.Cascade counts them
+	Bound int    // Config.Cascade
+	Cycle string // as in StepsError
+}
+
+func (e *CascadeError) Error() string {
+	return fmt.Sprintf("messages without delay multiply: %d bytes at %v alone, with what each takes; the bound is %d: %s; "+
+		"give a link of it a delay, let its clients send less than they are given, or raise cascade", e.Bytes, e.At, e.Bound, e.Cycle)
+}

@@ -18,7 +18,7 @@ import (
 func documentOf(root *node) (document, error) {
 	d := document{MaxSteps: metasim.DefaultMaxSteps, StartTimeout: span(DefaultStartTimeout), PublicLCM: root.child("public_lcm").word()}
 	d.LCMSubscribers = int(root.child("lcm_subscribers").number(0))
-	d.Memory = root.child("memory").word()
+	d.Memory, d.Cascade = root.child("memory").word(), root.child("cascade").word()
 	text, err := json.Marshal(root.plain())
 	if err == nil {
 		err = json.Unmarshal(text, &d)
@@ -50,7 +50,7 @@ func (s *Scenario) expand() {
 	s.Name, s.Seed, s.Until, s.Rate, s.MaxSteps = d.Name, d.Seed, metasim.Time(d.Until), d.Rate, d.MaxSteps
 	s.StartTimeout, s.PeerTimeout = time.Duration(d.StartTimeout), d.PeerTimeout
 	s.OutputLimit = cmp.Or(int64(d.OutputLimit), defaultOutputLimit)
-	s.Memory = memoryBound(d.Memory)
+	s.Memory, s.Cascade = sizeOr(d.Memory, metasim.DefaultMemory), sizeOr(d.Cascade, metasim.DefaultCascade)
 	s.PublicLCM, s.LCMSuffix = absoluteURL(d.PublicLCM, s.Dir), d.LCMSuffix
 	s.LCMPlain, s.LCMSubscribers = d.LCMNames == "plain", d.LCMSubscribers
 	for i := range d.Clients {
@@ -70,9 +70,8 @@ func (s *Scenario) expand() {
 	}
 }
 
-// memoryBound reads a bound that fits the schema; 0 for off.
-func memoryBound(text string) int {
-	bound := size(metasim.DefaultMemory)
+// sizeOr reads a bound that fits the schema: 0 for off, and a default where there is none.
+func sizeOr(text string, bound size) int {
 	switch text {
 	case "":
 	case "off":

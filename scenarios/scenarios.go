@@ -48,6 +48,8 @@ type Scenario struct {
 	MaxSteps uint32
 	// Memory bounds the bytes of messages that are sent and not handled; zero: no bound.
 	Memory int
+	// Cascade bounds what is sent without delay at one step of a time; zero: no bound.
+	Cascade int
 	// StartTimeout is the wall-clock time that all clients have to join; never zero.
 	StartTimeout time.Duration
 	// OutputLimit is how many bytes are kept of what a client's process writes; never zero.
@@ -128,8 +130,9 @@ type document struct {
 	MaxSteps     uint32  `json:"max_steps"`
 	StartTimeout span    `json:"start_timeout"`
 	OutputLimit  size    `json:"output_limit,omitzero"`
-	// Memory is not resolved: it changes no result. The manifest of a run has it.
-	Memory string `json:"-"`
+	// Memory and Cascade are not resolved: they change no result. The manifest of a run has them.
+	Memory  string `json:"-"`
+	Cascade string `json:"-"`
 	// PeerTimeout is not resolved: a run that goes well is the same with any.
 	PeerTimeout time.Duration `json:"-"`
 	// PublicLCM is not resolved: where a run was shown does not change the run.

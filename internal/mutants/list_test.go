@@ -161,6 +161,9 @@ var mutants = []mutant{
 	one("what is handled is never forgotten", "memory.go", "if m.users--; m.users == 0 {", "if m.users--; false {"),
 	one("a client is authorized however much is held", "memory.go", "c.waiting && d.memory.tight:", "false:"),
 
+	one("messages without delay multiply without end", "cascade.go", "if w.bytes > d.config.Cascade {", "if false {"),
+	one("a burst at the first step counts as a cascade", "cascade.go", " || sent.Step == 0", ""),
+
 	// Limits, life and books.
 	one("steps without end", "send.go", "if due.Step > d.config.MaxSteps && due != Infinity {", "if false {"),
 	one("a lying delay model is believed", "send.go", "if due.Before(to.granted) && to.state != gone {", "if false {"),
@@ -174,8 +177,8 @@ var mutants = []mutant{
 		"Earlier(d.forest.SafeTime(c.id.node()), Earlier(d.end, d.permit))", "Earlier(d.forest.SafeTime(c.id.node()), d.end)"),
 	one("reached although a client computes", "settle.go",
 		"if !c.waiting || c.need().Before(d.permit) {", "if c.need().Before(d.permit) {"),
-	one("promises say how far the run has come", "metasim.go",
-		"upcoming = Earlier(upcoming, d.clients[i].upcoming())", "upcoming = Earlier(upcoming, d.clients[i].bounds().Known)"),
+	one("promises say how far the run has come", "client.go",
+		"least = Earlier(least, d.clients[i].upcoming())", "least = Earlier(least, d.clients[i].bounds().Known)"),
 	one("a client may act at any time", "client.go", "return at.Before(c.granted) || at == Start", "return true"),
 	one("a client may act at its authorization", "client.go",
 		"return at.Before(c.granted) || at == Start", "return !c.granted.Before(at)"),

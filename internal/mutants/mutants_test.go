@@ -44,7 +44,7 @@ var failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 // run runs the tests with one mistake, none for 0, and returns the names of the tests that caught it.
 func (p program) run(number int) []string {
 	c := exec.CommandContext(context.Background(), p.binary,
-		"-test.run", "Script|Interleave$|SafeTimes|Forest|Candidates|Heap|LeastSend|Memory|Message|Queue", "-test.short", "-test.failfast",
+		"-test.run", "Script|Interleave$|SafeTimes|Forest|Candidates|Heap|LeastSend|Memory|Cascade|Message|Queue", "-test.short", "-test.failfast",
 		"-test.timeout", "20s", "-rapid.nofailfile", "-rapid.shrinktime", "0s", "-graphs", "1000")
 	if filepath.Base(p.folder) == filepath.Base(machine) {
 		c.Args = append(c.Args, "-seeds", "50", "-orders", "4")

@@ -46,6 +46,7 @@ type Manifest struct {
 	MaxSteps      uint32          `json:"max_steps"`
 	Ahead         int             `json:"ahead_bytes"`             // metasim.Config.Ahead; 0: the default
 	Memory        int             `json:"memory_bytes,omitempty"`  // metasim.Config.Memory; 0: no bound, as in journals before there was one
+	Cascade       int             `json:"cascade_bytes,omitempty"` // metasim.Config.Cascade, likewise
 	Dir           string          `json:"dir"`                     // where relative paths of the scenario begin, absolute
 	AllowOutside  bool            `json:"allow_outside,omitempty"` // models could read files outside of Dir
 	NoJournal     bool            `json:"no_journal,omitempty"`    // the run was carried out without a journal
