@@ -23,7 +23,7 @@
 //     packets for members that have left, as they may introduce. Give the Inbound to Client.Receive.
 //  3. To advance, follow BeginStep, BeginNext or BeginRun: each says which calls come next.
 //  4. After each call write Outbound.Packets if Outbound is Urgent, in one write, and call Written. What is not urgent and
-//     follows a GoOn may wait: call Keep, and write when there is no time Left.
+//     follows a GoOn may wait: call Keep, and write when there is no time Left. After a Publish only what is Full need be written.
 //  5. One goroutine at a time uses a Client. A shell that writes from a timer holds a lock while it calls what may put
 //     something into the Outbound: Join, Publish, Promise, Leave, GoOn, Report and Wait.
 //  6. The session ends with the first error that Receive returns, or that the caller gives to Fail, Lose or Cancel. Every

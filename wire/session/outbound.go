@@ -16,6 +16,13 @@ const (
 	keepBytes   = 32 << 10 // of payloads
 )
 
+// How much a client may publish before it is written, wherever the client is: a handler that publishes without end never returns
+// to its next report.
+const (
+	fullPackets = 4 << 10
+	fullBytes   = 1 << 20 // of payloads
+)
+
 // The chunks for copies of payloads: copies that a reader keeps must keep little else, the others are used again.
 const (
 	sharedChunk = 4 << 10
@@ -42,6 +49,9 @@ func (o *Outbound) Packets() []wire.Packet { return o.packets }
 func (o *Outbound) Urgent() bool {
 	return o.urgent || len(o.packets) >= keepPackets || o.size >= keepBytes
 }
+
+// Full reports whether so much waits to be written that a Publish is not to add more.
+func (o *Outbound) Full() bool { return len(o.packets) >= fullPackets || o.size >= fullBytes }
 
 // Keep notes that what is there, and is not urgent, waits from now on; now is in nanoseconds of any clock that goes on
 // steadily. Only the first call after Written counts: Keeping tells whether there was one.
