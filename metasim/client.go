@@ -26,6 +26,7 @@ type client struct {
 
 	queue  queue
 	window Window             // what it was given
+	ahead  int                // bytes that window may have ahead of what the client waits for
 	given  fifo.Queue[uint32] // the places in the store of what is in window
 	use    use                // of memory
 

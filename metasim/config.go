@@ -33,6 +33,8 @@ type Config struct {
 	// has not handled yet, so that a slow client has a bounded outbox. What is due at one instant is never split.
 	// Zero: DefaultAhead. A bound on memory may make it less, where there are many clients.
 	Ahead int
+	// AheadOf is Ahead for single clients, by name. No bound on memory makes it less.
+	AheadOf map[string]int
 	// Memory bounds the bytes of the messages that are sent and not handled yet, as memory.go counts them: who is ahead of
 	// the others waits for them. What must be on its way at one time may take more. Zero: no bound.
 	Memory int
@@ -65,6 +67,9 @@ func (c *Config) Validate() error {
 		}
 		if i > 0 && name == names[i-1] {
 			return fmt.Errorf("two clients are called %q; a name is unique in a run", name)
+		}
+		if c.AheadOf[name] < 0 {
+			return fmt.Errorf("client %q may be given %d bytes ahead; use a positive number", name, c.AheadOf[name])
 		}
 	}
 	return nil

@@ -1,6 +1,9 @@
 package metasim
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A run holds messages that are sent and not handled: in the queues of the server, and in the hands of clients. A client that
 // others hear and that hears nobody could be authorized to the end of the run at once, and would fill the memory while the
@@ -66,9 +69,14 @@ func (d *Dispatcher) share() {
 			hearers++
 		}
 	}
+	ahead := d.config.Ahead
 	if bound := d.config.Memory; bound > 0 {
-		d.config.Ahead = min(d.config.Ahead, max(leastAhead, bound/16/len(d.clients)))
+		ahead = min(ahead, max(leastAhead, bound/16/len(d.clients)))
 		d.memory.part = bound / 8 / max(1, hearers)
+	}
+	for i := range d.clients {
+		c := &d.clients[i]
+		c.ahead = cmp.Or(d.config.AheadOf[c.name], ahead)
 	}
 	d.memory.report = min(reportCost, max(1, d.memory.part/fewReports))
 }

@@ -178,3 +178,34 @@ func TestMemoryError(t *testing.T) {
 	require.Contains(t, e.Error(), "at 0s alone")
 	require.Contains(t, e.Error(), "raise memory")
 }
+
+// A client that has a bound of its own is given no more than that ahead, whatever the others are given.
+func TestAheadOf(t *testing.T) {
+	d, err := New(Config{Clients: []string{"fast", "near", "slow"}, Delays: apart(5), AheadOf: map[string]int{"slow": 10_000}, Memory: DefaultMemory})
+	require.NoError(t, err)
+	d.Step(&Join{Client: 0, Publications: []string{"X"}})
+	for id := range ClientID(2) {
+		d.Step(&Join{Client: id + 1, Subscriptions: []string{"X"}})
+	}
+	d.Step(&Begin{})
+	d.Step(&PollWait{Client: 0, Report: Report{NextEvent: At(1)}, Want: At(1)})
+	for id := range ClientID(2) {
+		d.Step(&PollWait{Client: id + 1, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
+	}
+	d.Settle()
+	sent := Time(1)
+	for range 100 {
+		for ; At(sent).Before(d.clients[0].granted) && sent < 2000; sent++ {
+			d.Step(&Send{Client: 0, Channel: "X", Sent: At(sent), Payload: make([]byte, 1000)})
+		}
+		d.Step(&PollWait{Client: 0, Report: Report{Now: At(sent - 1), NextEvent: At(sent)}, Want: At(sent)})
+		d.Settle()
+	}
+	require.Equal(t, Time(2000), sent)
+	require.Greater(t, d.clients[1].window.Size(), 500_000)
+	require.GreaterOrEqual(t, d.clients[2].window.Size(), 10_000)
+	require.Less(t, d.clients[2].window.Size(), 12_000)
+
+	_, err = New(Config{Clients: []string{"a"}, AheadOf: map[string]int{"a": -1}})
+	require.ErrorContains(t, err, `client "a" may be given -1 bytes ahead`)
+}

@@ -117,11 +117,11 @@ func (d *Dispatcher) grant(c *client) {
 }
 
 // deliver gives a client the messages that are due before a limit. It returns the instant before which it gave all: the limit, or an
-// earlier instant if the client has what it needs and Config.Ahead bytes more.
+// earlier instant if the client has what it needs and as many bytes more as it may have.
 func (d *Dispatcher) deliver(c *client, need, limit Instant) (until Instant) {
 	for c.queue.due().Before(limit) {
 		due := c.queue.due()
-		if need.Before(due) && c.window.Size() >= d.config.Ahead && !c.window.split(due) {
+		if need.Before(due) && c.window.Size() >= c.ahead && !c.window.split(due) {
 			return due // hold back the rest, but never a part of what is due at one instant
 		}
 		e := d.effects.deliver(c.id)

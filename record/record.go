@@ -229,7 +229,10 @@ func (r *Run) Config() (metasim.Config, error) {
 	if err != nil {
 		return metasim.Config{}, err
 	}
-	return metasim.Config{Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead, Memory: m.Memory, Cascade: m.Cascade}, nil
+	return metasim.Config{
+		Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead, AheadOf: m.AheadOf, Memory: m.Memory,
+		Cascade: m.Cascade,
+	}, nil
 }
 
 // InProcess names the clients that lived in the server's process.

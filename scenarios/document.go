@@ -39,6 +39,7 @@ func documentOf(root *node) (document, error) {
 		d.PeerTimeout = time.Duration(t)
 	}
 	for i, n := range root.child("clients").items() {
+		d.Clients[i].Ahead = n.child("ahead").word()
 		d.Clients[i].With, _ = n.child("with").plain().(object) // as it was written: JSON has one type of numbers
 	}
 	return d, nil
@@ -56,7 +57,7 @@ func (s *Scenario) expand() {
 	for i := range d.Clients {
 		e := &d.Clients[i]
 		c := Client{Entry: e.Name, Count: 1, Model: e.Model, With: e.With, Run: e.Run, Env: e.Env,
-			External: e.External, Detach: e.OnExit == "detach"}
+			External: e.External, Detach: e.OnExit == "detach", Ahead: sizeOr(e.Ahead, 0)}
 		if e.Count != nil {
 			c.Count = *e.Count
 		}
@@ -88,6 +89,19 @@ func clientName(entry string, i int, counted bool) string {
 		return entry
 	}
 	return entry + "-" + strconv.Itoa(i)
+}
+
+// AheadOf returns the bounds that clients have of their own, by name; nil where none has.
+func (s *Scenario) AheadOf() (bounds map[string]int) {
+	for i := range s.Clients {
+		if c := &s.Clients[i]; c.Ahead > 0 {
+			if bounds == nil {
+				bounds = map[string]int{}
+			}
+			bounds[c.Name] = c.Ahead
+		}
+	}
+	return bounds
 }
 
 // Env returns what a client that is a built-in model knows beside its parameters.

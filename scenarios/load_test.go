@@ -67,6 +67,9 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, uint32(metasim.DefaultMaxSteps), s.MaxSteps)
 	assert.Equal(t, 30*time.Second, s.StartTimeout)
 	assert.False(t, s.Clients[0].Detach)
+	assert.Equal(t, metasim.DefaultMemory, s.Memory)
+	assert.Equal(t, metasim.DefaultCascade, s.Cascade)
+	assert.Nil(t, s.AheadOf())
 }
 
 func TestEveryKeyArrives(t *testing.T) {
@@ -76,11 +79,14 @@ func TestEveryKeyArrives(t *testing.T) {
 	assert.Equal(t, 0.5, s.Rate)
 	assert.Equal(t, uint32(20), s.MaxSteps)
 	assert.Equal(t, 2*time.Minute, s.StartTimeout)
+	assert.Equal(t, 64<<20, s.Memory)
+	assert.Equal(t, 1<<30, s.Cascade)
+	assert.Equal(t, map[string]int{"tick": 64 << 10}, s.AheadOf())
 	dir, err := filepath.Abs("testdata/good")
 	require.NoError(t, err)
 	ears := map[string]any{"channels": []any{"T.*"}}
 	assert.Equal(t, []Client{
-		{Name: "tick", Entry: "tick", Count: 1, Model: "source", Detach: true, With: map[string]any{
+		{Name: "tick", Entry: "tick", Count: 1, Model: "source", Detach: true, Ahead: 64 << 10, With: map[string]any{
 			"channel": "TICK", "period": "10ms", "start": "1ms", "count": int64(5), "size": int64(0)}},
 		{Name: "ear-0", Entry: "ear", Index: 0, Count: 2, Model: "sink", With: ears},
 		{Name: "ear-1", Entry: "ear", Index: 1, Count: 2, Model: "sink", With: ears},

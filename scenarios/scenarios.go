@@ -100,6 +100,8 @@ type Client struct {
 	External bool
 	// Detach says that the run goes on without the client when it is lost; else it fails.
 	Detach bool
+	// Ahead bounds the bytes that the client is given ahead of what it has handled; zero: the default.
+	Ahead int
 }
 
 // Overrides change a scenario on its way from the file to the checks. The zero value changes nothing.
@@ -156,6 +158,8 @@ type clientEntry struct {
 	Dir      string   `json:"dir,omitempty"`
 	External bool     `json:"external,omitempty"`
 	OnExit   string   `json:"on_exit,omitempty"`
+	// Ahead is not resolved: it changes no result. The manifest of a run has it.
+	Ahead string `json:"-"`
 }
 
 // A span is a duration as files write it: "5ms".

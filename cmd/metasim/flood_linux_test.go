@@ -87,7 +87,7 @@ func TestFloodWaits(t *testing.T) {
 name: flood
 clients:
   - {name: flood, run: [%q, stream, NONE, A]}
-  - {name: echo, run: [%s, A, B]}
+  - {name: echo, run: [%s, A, B], ahead: 16KiB}
   - {name: sink, model: sink, with: {channels: [A, B]}}
 links: [{delay: 100us}]
 `, embedder(t, "flood.go.txt"), echo))
@@ -99,6 +99,7 @@ links: [{delay: 100us}]
 		require.Equal(t, free.Digest, bound.Digest)
 		require.Equal(t, free.SendsDigest, bound.SendsDigest)
 		require.Less(t, bound.HeldBytes, 4<<20)
+		require.Zero(t, s.metasim("replay", bound.RunDir).status)
 	}
 	s.clean()
 }

@@ -45,6 +45,7 @@ type Manifest struct {
 	Until         metasim.Time    `json:"until_ns"` // 0: until every client has left
 	MaxSteps      uint32          `json:"max_steps"`
 	Ahead         int             `json:"ahead_bytes"`             // metasim.Config.Ahead; 0: the default
+	AheadOf       map[string]int  `json:"ahead_of,omitempty"`      // metasim.Config.AheadOf
 	Memory        int             `json:"memory_bytes,omitempty"`  // metasim.Config.Memory; 0: no bound, as in journals before there was one
 	Cascade       int             `json:"cascade_bytes,omitempty"` // metasim.Config.Cascade, likewise
 	Dir           string          `json:"dir"`                     // where relative paths of the scenario begin, absolute
