@@ -156,6 +156,9 @@ func (*Evict) effect()     {}
 func (*Reached) effect()   {}
 func (*Finish) effect()    {}
 
+// leastEffects is for how many effects there is always memory: a Settle of many clients has many, and the Steps between have few.
+const leastEffects = 1 << 16
+
 // effects gathers what follows from the events. The values lie in memory that is used again, so that a message allocates
 // nothing.
 type effects struct {
@@ -164,13 +167,14 @@ type effects struct {
 	lost       slab.Slab[Lose]
 	delivered  slab.Slab[Deliver]
 	authorized slab.Slab[Authorize]
-	settled    bool // a Settle has been since the memory was last reclaimed
+	use        slab.Use // of list
+	settled    bool     // a Settle has been since the memory was last reclaimed
 }
 
 // begin forgets what the call before returned. The memory of the values is not used again before a batch is over, so that the
 // caller may carry out the effects of a batch together.
 func (e *effects) begin(settle bool) {
-	e.list = e.list[:0]
+	e.list = slab.Reuse(e.list, &e.use, leastEffects)
 	if e.settled {
 		e.queued.Reclaim()
 		e.lost.Reclaim()

@@ -137,6 +137,30 @@ func (d *Dispatcher) releaseHandled(c *client) {
 	c.given.Drop(n)
 }
 
+// compact gives every message that is left a new place, and returns the memory of a burst.
+func (d *Dispatcher) compact() {
+	old := d.store.messages
+	moved := make([]uint32, len(old))
+	kept := make([]stored, 0, leastKept)
+	for place := range old {
+		if old[place].users > 0 {
+			moved[place] = uint32(len(kept))
+			kept = append(kept, old[place])
+		}
+	}
+	d.store = store{messages: kept}
+	for i := range d.clients {
+		c := &d.clients[i]
+		for k := range c.queue.heap {
+			c.queue.heap[k].place = moved[c.queue.heap[k].place]
+		}
+		given := c.given.All()
+		for k := range given {
+			given[k] = moved[given[k]]
+		}
+	}
+}
+
 // releaseAll releases all that a client was given, and all that waits for it.
 func (d *Dispatcher) releaseAll(c *client) {
 	for _, place := range c.given.All() {

@@ -28,6 +28,9 @@ type store struct {
 	free     []uint32 // places where there is none
 }
 
+// leastKept is for how many messages the store and each queue always keep memory.
+const leastKept = 1 << 10
+
 // A stored is what all recipients of a message share. Who sent it, and when, is in the entries of their queues.
 type stored struct {
 	payload []byte
@@ -53,6 +56,11 @@ func (s *store) add(m *Message) uint32 {
 func (s *store) remove(place uint32) {
 	s.messages[place] = stored{}
 	s.free = append(s.free, place)
+}
+
+// sparse reports whether a burst is over: few of the places are taken.
+func (s *store) sparse() bool {
+	return len(s.messages) > leastKept && 8*(len(s.messages)-len(s.free)) < len(s.messages)
 }
 
 // A queue holds the messages that wait for one recipient, the next one on top, in the order of Message.Compare.
@@ -124,6 +132,9 @@ func (q *queue) pop() (Message, uint32) {
 	h := q.heap
 	e, last := h[0], h[len(h)-1]
 	h = h[:len(h)-1]
+	if 8*len(h) < cap(h) && cap(h) > leastKept { // a burst is over
+		h = append(make([]entry, 0, cap(h)/2), h...)
+	}
 	q.heap = h
 	if len(h) > 0 {
 		q.sink(last)

@@ -154,3 +154,33 @@ func churn(b *testing.B, n int, delay func() Time, push func(Message), pop func(
 		push(m)
 	}
 }
+
+// The memory of a burst is returned: of the queue, of the store, and of the effects.
+func TestBurstIsGivenBack(t *testing.T) {
+	const burst = 200_000
+	d := pair(t, 5)
+	for range burst {
+		d.Step(&Send{Client: 0, Channel: "X", Sent: Start})
+	}
+	var acked uint64
+	now := Start
+	for k := range Time(3000) {
+		d.Step(&PollWait{Client: 0, Report: Report{Now: At(k), NextEvent: At(k + 1)}, Want: At(k + 1)})
+		d.Step(&PollWait{Client: 1, Report: Report{Now: now, NextEvent: Infinity, Acked: acked}, Want: Infinity, Messages: true})
+		for _, e := range d.Settle() {
+			if m, ok := e.(*Deliver); ok {
+				acked, now = m.Number, m.Message.Due
+				require.Equal(t, m.Number-1, m.Message.Seq, "a message is found where it was put")
+			}
+		}
+		d.Step(&Send{Client: 0, Channel: "X", Sent: At(k + 1)})
+	}
+	require.Greater(t, acked, uint64(burst+1000))
+	to := &d.clients[1]
+	for what, left := range map[string]int{
+		"store": cap(d.store.messages), "free": cap(d.store.free), "queue": cap(to.queue.heap), "window": cap(to.window.given.All()),
+		"places": cap(to.given.All()), "effects": cap(d.effects.list) / (leastEffects / leastKept),
+	} {
+		require.LessOrEqual(t, left, 2*leastKept, what)
+	}
+}

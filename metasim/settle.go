@@ -17,6 +17,9 @@ func (d *Dispatcher) settle() {
 	}
 	d.updateSafeTimes()
 	d.weigh()
+	if d.store.sparse() {
+		d.compact()
+	}
 	slices.Sort(d.moved)
 	for _, node := range slices.Compact(d.moved) {
 		if c := &d.clients[node]; c.state != gone {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"metasim/internal/slab"
 	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/session"
@@ -18,7 +19,7 @@ type connection struct {
 	outbox   *outbox
 	clients  []metasim.ClientID // that have joined on it
 	batch    []wire.Packet      // what this round has for it
-	use      usage              // of the memory of batch
+	use      slab.Use           // of the memory of batch
 	queued   bool               // it is in Server.written
 	heard    uint64             // packets received
 	known    uint64             // packets received when its outbox last exceeded OutboxLimit; more since then means that the peer still asks
@@ -85,7 +86,7 @@ func (c *connection) flush() (before, after int, err error) {
 		c.answered, c.answer = false, c.outbox.total
 	}
 	clear(c.batch)
-	c.batch, c.queued = reuse(c.batch, &c.use, minBatch), false
+	c.batch, c.queued = slab.Reuse(c.batch, &c.use, minBatch), false
 	return before, after, err
 }
 
@@ -110,11 +111,11 @@ type outbox struct {
 	ready   sync.Cond
 	prompt  wire.Prompt // nil if only the goroutine writes
 	encoder wire.Encoder
-	frames  []byte // that wait
-	use     usage  // of the memory of frames
-	writing int    // bytes that the goroutine is writing
-	active  bool   // there is a goroutine
-	writes  uint64 // that have ended
+	frames  []byte   // that wait
+	use     slab.Use // of the memory of frames
+	writing int      // bytes that the goroutine is writing
+	active  bool     // there is a goroutine
+	writes  uint64   // that have ended
 	closing bool
 	broken  bool // nothing can be written any more; the reader gets the error
 }
@@ -168,7 +169,7 @@ func (o *outbox) send() {
 		if n < len(o.frames) {
 			o.frames = o.frames[:copy(o.frames, o.frames[n:])]
 		} else {
-			o.frames = reuse(o.frames, &o.use, minFrames)
+			o.frames = slab.Reuse(o.frames, &o.use, minFrames)
 		}
 		if o.broken = err != nil; o.broken {
 			o.frames = nil
@@ -267,29 +268,9 @@ func (o *outbox) take(written []byte) (frames []byte, done bool) {
 		o.ready.Wait()
 	}
 	frames = o.frames
-	o.frames, o.writing = reuse(written, &o.use, minFrames), len(frames)
+	o.frames, o.writing = slab.Reuse(written, &o.use, minFrames), len(frames)
 	if cap(written) > maxFrames {
 		o.frames = nil
 	}
 	return frames, false
-}
-
-// A usage counts the uses of a slice whose memory is used again and again. Memory that was needed for one burst is
-// returned after many small uses: ten thousand connections would otherwise keep it for the rest of the run.
-type usage struct{ small int } // how many uses in a row took a quarter of the memory, or less
-
-// smallUses is after how many small uses half of the memory is returned.
-const smallUses = 32
-
-// reuse empties a slice for its next use, and does not clear it. Up to least elements of memory are never returned.
-func reuse[T any](s []T, use *usage, least int) []T {
-	if cap(s) <= least || 4*len(s) > cap(s) {
-		use.small = 0
-		return s[:0]
-	}
-	if use.small++; use.small < smallUses {
-		return s[:0]
-	}
-	use.small = 0
-	return make([]T, 0, cap(s)/2)
 }

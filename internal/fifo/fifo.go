@@ -1,12 +1,18 @@
 // Package fifo has a first-in, first-out queue that uses its memory again. It is pure: the machine may use it.
 package fifo
 
+import "metasim/internal/slab"
+
 // A Queue grows at its end and is used up from its front. The zero value is empty. Pushing and dropping at the same pace
-// allocates nothing in the long run.
+// allocates nothing in the long run, and the memory of a burst is returned after it.
 type Queue[T any] struct {
 	items []T
 	head  int // how many of items are used up
+	use   slab.Use
 }
+
+// least is for how many values a queue always keeps memory.
+const least = 64
 
 // Len returns how many values are in the queue.
 func (q *Queue[T]) Len() int { return len(q.items) - q.head }
@@ -26,9 +32,14 @@ func (q *Queue[T]) First() *T {
 func (q *Queue[T]) Push(v T) {
 	if len(q.items) == cap(q.items) && q.head > len(q.items)/2 {
 		// More than half of the memory is free, so that on average each value is moved once at most.
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
+		left := q.items[q.head:]
+		to := q.items
+		if cap(to) > least && 8*len(left) <= cap(to) { // a burst is over
+			to = make([]T, cap(to)/2)
+		}
+		n := copy(to, left)
+		clear(to[n:])
+		q.items, q.head = to[:n], 0
 	}
 	q.items = append(q.items, v)
 }
@@ -44,6 +55,6 @@ func (q *Queue[T]) Pop() T {
 func (q *Queue[T]) Drop(n int) {
 	clear(q.items[q.head : q.head+n]) // frees what the values point to
 	if q.head += n; q.head == len(q.items) {
-		q.items, q.head = q.items[:0], 0
+		q.items, q.head = slab.Reuse(q.items, &q.use, least), 0
 	}
 }

@@ -51,3 +51,19 @@ func TestQueueUsesItsMemoryAgain(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(1000, turn), "a queue of %d", long)
 	}
 }
+
+// The memory of a burst is returned: of a queue that is used up, and of one that never is.
+func TestQueueGivesBack(t *testing.T) {
+	for _, left := range []int{0, 3} {
+		var q Queue[int]
+		for i := range 100_000 {
+			q.Push(i)
+		}
+		q.Drop(100_000 - left)
+		for range 2_000_000 {
+			q.Push(1)
+			q.Drop(q.Len() - left)
+		}
+		require.LessOrEqual(t, cap(q.items), 4*least, "%d are left", left)
+	}
+}

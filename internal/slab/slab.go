@@ -3,7 +3,13 @@ package slab
 
 // A Slab lends memory for values and takes all of it back at once, so that a pass which makes thousands of small values
 // allocates nothing in the long run. The zero value is ready to use.
-type Slab[T any] struct{ lent []T }
+type Slab[T any] struct {
+	lent []T
+	use  Use
+}
+
+// leastLent is for how many values a slab always keeps memory.
+const leastLent = 1 << 10
 
 // Lend returns the memory of a zero value. It is valid until Reclaim.
 func (s *Slab[T]) Lend() *T {
@@ -15,10 +21,10 @@ func (s *Slab[T]) Lend() *T {
 	return &s.lent[len(s.lent)-1]
 }
 
-// Reclaim takes back all that was lent.
+// Reclaim takes back all that was lent. The memory of a burst is returned after a while.
 func (s *Slab[T]) Reclaim() {
 	clear(s.lent) // frees what the values point to
-	s.lent = s.lent[:0]
+	s.lent = Reuse(s.lent, &s.use, leastLent)
 }
 
 // ReclaimAtMost is Reclaim for a slab that must not hold on to memory for more than n values: where there may be

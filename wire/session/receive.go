@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"metasim/internal/slab"
 	"metasim/metasim"
 	"metasim/wire"
 )
@@ -153,11 +154,16 @@ func (in *Inbound) Add(packets []wire.Packet, names *Names) error {
 // Empty reports whether nothing was added since the last Clear.
 func (in *Inbound) Empty() bool { return !in.any }
 
-// Clear forgets everything but the memory.
+// leastGiven is for how many messages an Inbound always keeps memory.
+const leastGiven = 64
+
+// Clear forgets everything but the memory, and that of a burst too after a while.
 func (in *Inbound) Clear() {
 	clear(in.given)
 	clear(in.rest)
-	*in = Inbound{given: in.given[:0], rest: in.rest[:0]}
+	use := in.use
+	given := slab.Reuse(in.given, &use, leastGiven)
+	*in = Inbound{given: given, rest: in.rest[:0], use: use}
 }
 
 // introduce takes an introduction. A number is given once: otherwise the sender of a message that waits would be unclear.

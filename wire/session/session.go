@@ -89,6 +89,7 @@ type Inbound struct {
 	granted metasim.Instant
 	quiet   metasim.Instant // of the last authorization
 	rest    []wire.Body
+	use     slab.Use // of the memory of given
 }
 
 // Outbound is what a client has to say and has not written yet. The zero value is that of member 0.

@@ -1,4 +1,4 @@
-package server
+package slab
 
 import (
 	"testing"
@@ -7,14 +7,14 @@ import (
 )
 
 // Memory follows what it is used for: all of it stays while a quarter is used now and then, and most goes after a burst.
-func TestMemoryIsGivenBack(t *testing.T) {
-	var use usage
+func TestReuse(t *testing.T) {
+	var use Use
 	var s []int
 	fill := func(n int) {
 		for range n {
 			s = append(s, 7)
 		}
-		s = reuse(s, &use, 8)
+		s = Reuse(s, &use, 8)
 	}
 	fill(1000)
 	full := cap(s)
