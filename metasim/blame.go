@@ -88,7 +88,7 @@ func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 		return chain
 	}
 	d.updateSafeTimes()
-	if d.clients[id].use.short {
+	if d.starves(&d.clients[id]) {
 		return append(chain, d.forMemory(id))
 	}
 	if limit := Earlier(d.end, d.permit); !d.forest.SafeTime(id.node()).Before(limit) {
@@ -108,10 +108,21 @@ func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 		if h.Reason != Heard && !h.Blocked {
 			return chain
 		}
-		if id = from; d.clients[id].use.short {
+		if id = from; d.starves(&d.clients[id]) {
 			return append(chain, d.forMemory(id))
 		}
 	}
+}
+
+// starves reports whether nothing but memory keeps a client waiting, also before a Settle has found that: a journal leaves out those
+// without an effect.
+func (d *Dispatcher) starves(c *client) bool {
+	if c.use.short || !c.waiting || !c.use.heard || !d.memory.tight || !c.need().Before(d.safe(c)) {
+		return c.use.short
+	}
+	d.memory.known = false
+	d.findSlowest()
+	return d.memory.stands.Before(c.need())
 }
 
 // forMemory is the Hold of a client that waits for memory.
@@ -172,7 +183,7 @@ func (d *Dispatcher) reason(from ClientID) (reason Reason, send Instant, blocked
 		reason = Pending
 	}
 	// Where From waits its Send is not before its Safe, so that Send falls along the chain and the chain ends.
-	return reason, send, c.waiting && (c.use.short || !d.reaches(c, d.safe(c)))
+	return reason, send, c.waiting && (d.starves(c) || !d.reaches(c, d.safe(c)))
 }
 
 // hop returns the link over which what one client sends at an instant or later reaches another first, and when. Where several

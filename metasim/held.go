@@ -116,7 +116,7 @@ func (h *HeldTimes) root(id ClientID) ClientID {
 
 // holder returns the From of the first Hold that Blame returns for a client, and whether it is the last.
 func (d *Dispatcher) holder(id ClientID) (from ClientID, ends bool) {
-	if d.clients[id].use.short {
+	if d.starves(&d.clients[id]) {
 		d.findSlowest()
 		return d.memory.slowest, true
 	}

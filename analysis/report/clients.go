@@ -14,6 +14,7 @@ type ClientReport struct {
 	WorkS       float64 `json:"work_s"`
 	CPUS        float64 `json:"cpu_s"` // processor time, of clients with a process of their own; 0: not known
 	BlockedS    float64 `json:"blocked_s"`
+	MemoryS     float64 `json:"memory_s"`          // of blocked_s: waited for the slower ones to free memory
 	OverheadS   float64 `json:"overhead_s"`        // neither work nor blocked: waiting for a core, transport, dispatcher, absence
 	CoreWaitS   float64 `json:"core_wait_s"`       // how long it waited for a core
 	Utilisation float64 `json:"utilisation_share"` // work / wall
@@ -49,7 +50,7 @@ func (r *Report) clients(t *trace.Timeline, held []int64) {
 	for i := range t.Totals.Clients {
 		c := &t.Totals.Clients[i]
 		row := ClientReport{
-			Name: t.Names[i], WorkS: seconds(c.Work), CPUS: seconds(c.CPU), BlockedS: seconds(c.Blocked), CoreWaitS: seconds(c.CoreWait),
+			Name: t.Names[i], WorkS: seconds(c.Work), CPUS: seconds(c.CPU), BlockedS: seconds(c.Blocked), MemoryS: seconds(c.Starved), CoreWaitS: seconds(c.CoreWait),
 			OverheadS: seconds(wall - c.Work - c.Blocked), Utilisation: ratio(seconds(c.Work), r.WallS),
 			HeldS: seconds(held[i]), CriticalS: seconds(c.Critical), CriticalShare: ratio(seconds(c.Critical), r.WallS),
 			TwiceAsFastS: seconds(wall - c.Critical/2), Steps: c.Steps, StepP50S: seconds(c.StepP50), StepP99S: seconds(c.StepP99),
@@ -62,6 +63,7 @@ func (r *Report) clients(t *trace.Timeline, held []int64) {
 		r.AsleepS += seconds(c.Asleep)
 		r.CPUS += row.CPUS
 		r.CoreWaitS += row.CoreWaitS
+		r.MemoryS += row.MemoryS
 		r.Grants += c.Grants
 		r.Ahead += c.Ahead
 		r.Reports += c.Reports
@@ -86,6 +88,7 @@ func (r *Report) clientTable(p *printer) {
 		{head: "work", rank: 1},
 		{head: "busy", note: "work / the run", rank: 4},
 		{head: "blocked", note: "waited to be authorized", rank: 3},
+		{head: "memory", note: "of blocked: waited for the slower ones to handle what was sent", rank: 5, hidden: r.MemoryS == 0},
 		{head: "no core", note: "waited for a core", rank: 5, hidden: r.CoreWaitS == 0},
 		{head: "other", note: "transport, dispatcher, or absent", rank: 9},
 		{head: "held", note: "how long others waited for it, in total", rank: 2},
@@ -105,7 +108,7 @@ func (r *Report) clientTable(p *printer) {
 		if c.Sends > 0 {
 			promised, announced = percent(c.PromisedShare), percent(c.AnnouncedShare)
 		}
-		t.add(c.Name, Span(c.WorkS), percent(c.Utilisation), Span(c.BlockedS), Span(c.CoreWaitS), Span(c.OverheadS-c.CoreWaitS), Span(c.HeldS),
+		t.add(c.Name, Span(c.WorkS), percent(c.Utilisation), Span(c.BlockedS), Span(c.MemoryS), Span(c.CoreWaitS), Span(c.OverheadS-c.CoreWaitS), Span(c.HeldS),
 			percent(c.CriticalShare), fmt.Sprint(c.Grants), fmt.Sprintf("%.1f", c.ReportsPerGrant), fmt.Sprint(c.Released), promised, announced,
 			fmt.Sprint(c.Sends), Span(c.StepP50S), Span(c.StepP99S), Span(c.CPUS))
 	}

@@ -37,6 +37,8 @@ type Report struct {
 	Cores     int     `json:"cores"`
 	CPUS      float64 `json:"cpu_s"`
 	CoreWaitS float64 `json:"core_wait_s"`
+	// MemoryS is how long clients waited for memory, summed over those.
+	MemoryS float64 `json:"memory_s"`
 	// PacedS is how long clients waited for the pace of the run, or for the end of a pause, on average.
 	PacedS      float64 `json:"paced_s"`
 	Parallelism float64 `json:"parallelism"` // work / wall

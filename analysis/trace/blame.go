@@ -121,12 +121,13 @@ func (b *blame) look(id metasim.ClientID) bool {
 	if len(b.chain) > 0 {
 		b.measure(id, b.chain[0].Due)
 	}
+	starves := len(b.chain) > 0 && b.chain[0].Reason == metasim.Memory
 	path, root := b.store(b.chain)
 	if w.known && path == w.path && root == w.root && (path != noPath || root == NoClient) {
 		return false
 	}
 	b.endPart(id, b.lastSpeaker(id))
-	w.known, w.path, w.root = true, path, root
+	w.known, w.path, w.root, w.starve = true, path, root, starves
 	w.epoch++
 	note := watcher{id, w.epoch}
 	if root == NoClient {
@@ -148,12 +149,19 @@ func (b *blame) watch(client int, note watcher) {
 	b.watchers[client] = append(list, note)
 }
 
-// store returns the index of a path, which it stores if it is new, and its root.
+// store returns the index of a path, which it stores if it is new, and its root. A client that waits for memory waits behind no link:
+// what leads to it is the path, and the client that it waits for is the root.
 func (b *blame) store(chain []metasim.Hold) (path int32, root metasim.ClientID) {
 	if len(chain) == 0 || chain[0].Reason == metasim.Paused {
 		return noPath, NoClient
 	}
-	root = chain[len(chain)-1].From
+	last := &chain[len(chain)-1]
+	root = last.From
+	if last.Reason == metasim.Memory {
+		if chain = chain[:len(chain)-1]; len(chain) == 0 {
+			return noPath, root
+		}
+	}
 	b.key = b.key[:0]
 	for i := range chain {
 		b.key = binary.LittleEndian.AppendUint32(b.key, uint32(chain[i].To))
@@ -217,6 +225,9 @@ func (b *blame) endPart(id, cause metasim.ClientID) {
 	w.since = b.t.wall
 	if w.path >= 0 {
 		b.times[w.path] += took
+	}
+	if w.starve {
+		b.t.tl.Totals.Clients[id].Starved += took
 	}
 	b.pairs[[2]metasim.ClientID{id, cause}] += took
 }

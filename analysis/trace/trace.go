@@ -185,6 +185,7 @@ type ClientTotals struct {
 	CoreWait           int64 // waited for a core
 	StepP50, StepP99   int64 // half of the steps took at most so long, and 99 of 100; a step is from one report of work to the next
 	Steps              uint64
+	Starved            int64 // of Blocked: waited for memory
 	Critical           int64 // its work on the conservative critical path
 	Grants             uint64
 	Ahead              uint64 // authorizations ahead of need
@@ -335,6 +336,7 @@ type wait struct {
 	eager  bool            // an earlier message ends the wait too
 
 	known  bool             // the root has been looked up
+	starve bool             // it waits for memory: the root is the client that has to come further
 	root   metasim.ClientID // the client that holds it back
 	path   int32            // index in Timeline.Paths; noPath: not known
 	epoch  uint32           // counts changes of the path, over all waits: it invalidates older watchers

@@ -104,6 +104,29 @@ links:
 	}
 	e = s.metasim("replay", bound.RunDir)
 	require.Zero(t, e.status, e.err)
+
+	// The report finds in the journal what the run said: who waited for memory, for how long, and for whom.
+	var report struct {
+		MemoryS float64 `json:"memory_s"`
+		Clients []struct {
+			Name    string
+			MemoryS float64 `json:"memory_s"`
+		}
+		Blame []struct {
+			Waiting string
+			HeldBy  string `json:"held_by"`
+		}
+	}
+	s.metasim("report", bound.RunDir, "--json").object(t, &report)
+	require.Positive(t, report.MemoryS)
+	for i, c := range report.Clients {
+		require.InDelta(t, bound.Clients[i].MemoryS, c.MemoryS, 0.01*bound.WallS, c.Name)
+		require.Equal(t, c.Name == "source", c.MemoryS > 0)
+	}
+	for _, b := range report.Blame {
+		require.NotEmpty(t, b.HeldBy, "nobody waits for the pace of the run")
+	}
+	require.Contains(t, s.metasim("report", bound.RunDir, "--explain").out, "memory: of blocked")
 }
 
 // What a person sees of a run, with what the wall clock says taken out.

@@ -69,12 +69,14 @@ function linkTable() {
 function clientTable() {
   const rows = report.clients || [];
   const body = section('clients', 'main', 'Clients', 'Held: how long others waited for it. Critical: its work on the critical path. Promised: how much of ' +
-    'the time in which it sent nothing it had promised.' + (report.core_wait_s > 0 ? ' No core: how long it waited for a core.' : '') + left(data.all.clients, rows.length));
+    'the time in which it sent nothing it had promised.' + (report.core_wait_s > 0 ? ' No core: how long it waited for a core.' : '') +
+    (report.memory_s > 0 ? ' Memory: of blocked, how long it waited for the slower ones to handle what was sent.' : '') + left(data.all.clients, rows.length));
   tableOf(body, [
     { client: true, tip: 'Point at a name to mark it everywhere', head: 'Client', of: (c) => c.name },
     { tip: 'How long it computed, without waiting for a core', head: 'Work', of: (c) => c.work_s, text: seconds },
     { tip: 'Work / the run', head: 'Busy', of: (c) => c.utilisation_share, text: percent },
     { tip: 'How long it waited to be authorized', head: 'Blocked', of: (c) => c.blocked_s, text: seconds, heat: true },
+    ...(report.memory_s > 0 ? [{ tip: 'Of blocked: how long it waited for the slower ones to handle what was sent', head: 'Memory', of: (c) => c.memory_s, text: seconds, heat: true }] : []),
     ...(report.core_wait_s > 0 ? [{ tip: 'How long it waited for a core', head: 'No core', of: (c) => c.core_wait_s, text: seconds, heat: true }] : []), { tip: 'How long others waited for it, summed over them', head: 'Held', of: (c) => c.held_s, text: seconds, heat: true },
     { tip: 'Its work on the critical path. Twice as fast, it saves at most half of that', head: 'Critical', of: (c) => c.critical_s, text: seconds, heat: true },
     { tip: 'How often it was authorized when it asked', head: 'Grants', of: (c) => c.grants, text: count },
