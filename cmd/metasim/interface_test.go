@@ -37,9 +37,10 @@ type outcome struct {
 		Undelivered int `json:"undelivered"`
 	} `json:"messages"`
 	traffic
-	Wakeups     uint64 `json:"wakeups"`
-	HeldBytes   int    `json:"held_bytes"`
-	MemoryBytes int    `json:"memory_bytes"`
+	Wakeups     uint64  `json:"wakeups"`
+	RoundsS     float64 `json:"rounds_s"`
+	HeldBytes   int     `json:"held_bytes"`
+	MemoryBytes int     `json:"memory_bytes"`
 	Warnings    []struct {
 		Kind string `json:"kind"`
 		Text string `json:"text"`
