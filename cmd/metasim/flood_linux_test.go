@@ -100,6 +100,7 @@ links: [{delay: 100us}]
 		require.Equal(t, free.SendsDigest, bound.SendsDigest)
 		require.Less(t, bound.HeldBytes, 4<<20)
 		require.Zero(t, s.metasim("replay", bound.RunDir).status)
+		s.reportsMemory(bound)
 	}
 	s.clean()
 }

@@ -104,8 +104,12 @@ links:
 	}
 	e = s.metasim("replay", bound.RunDir)
 	require.Zero(t, e.status, e.err)
+	s.reportsMemory(bound)
+}
 
-	// The report finds in the journal what the run said: who waited for memory, for how long, and for whom.
+// reportsMemory checks that the report finds in the journal what the run said: who waited for memory, and for how long. Whether anybody did
+// depends on who is faster.
+func (s *stage) reportsMemory(run outcome) {
 	var report struct {
 		MemoryS float64 `json:"memory_s"`
 		Clients []struct {
@@ -117,16 +121,21 @@ links:
 			HeldBy  string `json:"held_by"`
 		}
 	}
-	s.metasim("report", bound.RunDir, "--json").object(t, &report)
-	require.Positive(t, report.MemoryS)
-	for i, c := range report.Clients {
-		require.InDelta(t, bound.Clients[i].MemoryS, c.MemoryS, 0.01*bound.WallS, c.Name)
-		require.Equal(t, c.Name == "source", c.MemoryS > 0)
+	s.metasim("report", run.RunDir, "--json").object(s, &report)
+	require.Len(s, report.Clients, len(run.Clients))
+	for _, c := range report.Clients {
+		for _, told := range run.Clients {
+			if told.Name == c.Name {
+				require.InDelta(s, told.MemoryS, c.MemoryS, 0.01*run.WallS, c.Name)
+			}
+		}
 	}
 	for _, b := range report.Blame {
-		require.NotEmpty(t, b.HeldBy, "nobody waits for the pace of the run")
+		require.NotEmpty(s, b.HeldBy, "nobody waits for the pace of the run")
 	}
-	require.Contains(t, s.metasim("report", bound.RunDir, "--explain").out, "memory: of blocked")
+	if report.MemoryS > 0 {
+		require.Contains(s, s.metasim("report", run.RunDir, "--explain").out, "memory: of blocked")
+	}
 }
 
 // What a person sees of a run, with what the wall clock says taken out.
