@@ -54,8 +54,9 @@ func (g *glance) take(read func() []string) []string {
 	}
 	lines := make(chan []string, 1)
 	go func() {
-		defer g.reading.Unlock()
-		lines <- read()
+		l := read()
+		g.reading.Unlock() // before the caller goes on: it may look again at once
+		lines <- l
 	}()
 	timer := time.NewTimer(glanceTime)
 	defer timer.Stop()
