@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -142,6 +143,9 @@ func TestStopped(t *testing.T) {
 func TestKilled(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIPPED LOUDLY: only Linux has subreapers")
+	}
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("SKIPPED LOUDLY: there is no setsid (util-linux), so no process of the test leaves its session")
 	}
 	s := newStage(t)
 	p := s.launch("a", "setsid sh -c 'setsid sleep 100 & echo $!; exec sleep 100' & echo $!; echo $PPID; exec sleep 100")
