@@ -20,7 +20,8 @@ type process struct {
 	stdout  string   // where its output is: see record/output
 	stderr  string
 	*supervisor.Process
-	output glance // of what it wrote
+	output glance // of what it wrote, when it has ended
+	line   glance // of its last line. Its own: who watches a run at that moment must not take the last words away
 }
 
 const (
@@ -121,7 +122,7 @@ func (p *process) readOutput() []string {
 
 // lastLine returns the last line that a process wrote to either of its outputs; empty if there is none.
 func (p *process) lastLine() string {
-	if lines := p.output.take(p.readLine); len(lines) > 0 {
+	if lines := p.line.take(p.readLine); len(lines) > 0 {
 		return strings.TrimSpace(lines[0])
 	}
 	return ""
