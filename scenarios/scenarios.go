@@ -141,7 +141,7 @@ type document struct {
 	PublicLCM string `json:"-"`
 	LCMSuffix string `json:"lcm_suffix,omitempty"`
 	LCMNames  string `json:"lcm_names,omitempty"`
-	// LCMSubscribers likewise does not change the run, and is not resolved.
+	// LCMSubscribers is not resolved: how many programs the run waits for does not change the run.
 	LCMSubscribers int           `json:"-"`
 	Clients        []clientEntry `json:"clients"`
 	Links          []object      `json:"links,omitempty"`

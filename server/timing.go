@@ -99,7 +99,7 @@ func (a *clientTiming) lacks(wall time.Duration) {
 	}
 }
 
-// starvedFor is for how long a client has waited for memory so far.
+// starvedFor returns how long the client has waited for memory since the run began. A wait that has not ended is counted until wall.
 func (a *clientTiming) starvedFor(wall time.Duration) time.Duration {
 	if a.short {
 		return a.starved + wall - a.lacked

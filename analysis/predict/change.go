@@ -23,7 +23,8 @@ import (
 //	client(physics).promise=5ms            it promises to send nothing for so long, wherever that was true; all: for ever
 //	client(physics).reaction=1ms           it declares this reaction time, and does not react faster
 //	cores=8                                clients, transport and dispatcher have so many cores
-//	transport=mem                          all clients are in the server's process; unix: each is a process
+//	transport=mem                          all clients run in the server's process
+//	transport=unix                         each client runs in a process of its own
 //
 // In names * stands for any characters.
 type Change struct {

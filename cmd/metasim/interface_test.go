@@ -125,7 +125,7 @@ func TestRunJSON(t *testing.T) {
 }
 
 // Traffic is counted for the run, and for each client that has a connection of its own: clients in the server's process have none.
-// How much is sent depends on real time. The least is what a run needs: to join, a report and a send for each round, to leave.
+// How much is sent depends on real time, so the test knows only the least: each client joins, sends and reports once a round, and leaves.
 func TestRunCountsTraffic(t *testing.T) {
 	s := newStage(t)
 	s.file("p.yaml", pingPong)

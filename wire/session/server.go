@@ -40,8 +40,8 @@ type Conn struct {
 	introduced map[metasim.ClientID]struct{} // clients whose names the peer knows
 }
 
-// An Output takes the packets for one connection, in order. A packet that Deliver or Authorize puts is valid as long as the effect that it
-// was made from.
+// An Output takes the packets for one connection, in order. Deliver and Authorize make a packet from an effect, and the
+// packet may be used only as long as that effect.
 type Output interface{ Put(p wire.Packet) }
 
 // A member is a client on its connection.

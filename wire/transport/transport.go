@@ -54,7 +54,7 @@ func (t Table) Dial(ctx context.Context, url string) (wire.Conn, error) {
 	return one.Dial(ctx, url)
 }
 
-// DefaultPeerTimeout is how long a host may be silent until its connections count as broken.
+// DefaultPeerTimeout: if nothing comes from a host for this long, its connections are closed as broken.
 const DefaultPeerTimeout = 30 * time.Second
 
 // SetPeerTimeout sets after how long of silence the host of a peer has vanished, for the connections that are accepted from now
