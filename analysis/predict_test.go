@@ -29,6 +29,17 @@ func TestNothingChanged(t *testing.T) {
 	})
 }
 
+// A simple client of the protocol waits again at each authorization, also if nothing came with it. A simulation carries
+// out all its acts all the same, so that changes are predicted.
+func TestClientsThatWaitAgain(t *testing.T) {
+	w := &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}, timed: true, cores: 1}
+	for _, a := range w.actors {
+		a.again = true
+	}
+	would, did := predicted(t, w, "cores=2")
+	require.InDelta(t, did, would, 0.02*did, "they compute in turns")
+}
+
 // predicted returns what a world would take with changes, and what it took.
 func predicted(t *testing.T, w *world, changes ...string) (would, did float64) {
 	t.Helper()

@@ -44,6 +44,7 @@ type actor struct {
 	late       int64        // how much longer than the others it initializes, in wall-clock time
 	merges     bool         // it says nothing between two things that it does, if it can
 	promises   bool         // it steps, and says while it computes that it sends nothing before its next timer
+	again      bool         // it waits again at each authorization, before it does anything
 	act        func(at metasim.Instant, messages []metasim.Message) outcome
 
 	now, timer, granted metasim.Instant
@@ -54,6 +55,7 @@ type actor struct {
 	cpu, waited         int64 // since it went on
 	told                bool
 	waiting             bool
+	hasWaited           bool
 	left                bool
 }
 
@@ -246,6 +248,10 @@ func (w *world) poll(wall int64, id metasim.ClientID) {
 // goOn lets an actor do what it can next.
 func (w *world) goOn(wall int64, id metasim.ClientID) {
 	a := w.actors[id]
+	if a.hasWaited = a.again && !a.hasWaited; a.hasWaited && a.granted != w.d.End() {
+		w.poll(wall, id)
+		return
+	}
 	next := a.timer
 	if len(a.inbox) > 0 && !a.steps {
 		next = metasim.Earlier(next, a.inbox[0].Due)

@@ -90,7 +90,8 @@ func (t *tracer) act(id metasim.ClientID, at metasim.Instant) *Act {
 	l := t.tl.Log
 	c := &l.Clients[id]
 	n := len(c.Acts)
-	if n > 0 && !c.Acts[n-1].At.Before(at) && !c.waited {
+	if n > 0 && !c.Acts[n-1].At.Before(at) && (!c.waited || t.asksAgain(id, at)) {
+		c.waited = false
 		return &c.Acts[n-1]
 	}
 	c.waited = false
@@ -110,6 +111,14 @@ func (t *tracer) act(id metasim.ClientID, at metasim.Instant) *Act {
 		l.cut = true
 	}
 	return &c.Acts[n]
+}
+
+// asksAgain reports whether a client that waits again has handled no message since its last act. A simple client of the protocol does so at
+// each authorization. An act for it would have no message of its own to cause it, and no simulation would ever carry it out.
+func (t *tracer) asksAgain(id metasim.ClientID, at metasim.Instant) bool {
+	acts := t.tl.Log.Clients[id].Acts
+	last := &acts[len(acts)-1]
+	return last.At == at && !last.Timed && last.Cause == t.clients[id].last
 }
 
 // add adds what the client did to an act.
