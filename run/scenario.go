@@ -101,7 +101,11 @@ func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	if r.mirror, err = openMirror(ctx, sc, o); err != nil {
 		return err
 	}
-	if r.server, err = server.New(r.config(table)); err != nil {
+	config := r.config(table)
+	if config.Permissions, err = permissions(sc); err != nil {
+		return err
+	}
+	if r.server, err = server.New(config); err != nil {
 		return err
 	}
 	r.clients.server = r.server

@@ -59,8 +59,23 @@ func (c *checker) clients() {
 		}
 		c.unique(p, i, count)
 		c.model(p, count)
+		c.channels(p)
 		if !c.restored {
 			c.command(p)
+		}
+	}
+}
+
+// channels checks the lists of the channels that a client may use.
+func (c *checker) channels(p path) {
+	for _, key := range []string{"publish", "subscribe"} {
+		list := c.sound(p.to(key))
+		if list != nil && c.sound(p.to("model")) != nil {
+			c.fail(p.to(key), "is for commands and external clients; leave it out: the parameters of a model name its channels")
+			continue
+		}
+		for i, item := range list.items() {
+			c.pattern(p.to(key).in(i), item.word())
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (s *Scenario) expand() {
 	for i := range d.Clients {
 		e := &d.Clients[i]
 		c := Client{Entry: e.Name, Count: 1, Model: e.Model, With: e.With, Run: e.Run, Env: e.Env,
-			External: e.External, Detach: e.OnExit == "detach", Ahead: sizeOr(e.Ahead, 0)}
+			External: e.External, Detach: e.OnExit == "detach", Ahead: sizeOr(e.Ahead, 0), Publish: e.Publish, Subscribe: e.Subscribe}
 		if e.Count != nil {
 			c.Count = *e.Count
 		}

@@ -102,6 +102,8 @@ type Client struct {
 	Detach bool
 	// Ahead bounds the bytes that the client is given ahead of what it has handled; zero: the default.
 	Ahead int
+	// Publish and Subscribe are the lists of the client's entry; nil where there is none. See Scenario.Permissions.
+	Publish, Subscribe []string
 }
 
 // Overrides change a scenario on its way from the file to the checks. The zero value changes nothing.
@@ -158,6 +160,9 @@ type clientEntry struct {
 	Dir      string   `json:"dir,omitempty"`
 	External bool     `json:"external,omitempty"`
 	OnExit   string   `json:"on_exit,omitempty"`
+	// An empty list is not the same as none.
+	Publish   []string `json:"publish,omitzero"`
+	Subscribe []string `json:"subscribe,omitzero"`
 	// Ahead is not resolved: it changes no result. The manifest of a run has it.
 	Ahead string `json:"-"`
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"metasim/metasim"
+	"metasim/wire/session"
 )
 
 // A Config is what a Server needs to know of its run.
@@ -19,6 +20,8 @@ type Config struct {
 	// Token is what a client must show to join. If it is empty, any peer that reaches a listener may join: that is right only
 	// for listeners inside the process.
 	Token string
+	// Permissions say by name which channels clients may use. A client without one may use all.
+	Permissions map[string]session.Permission
 	// Detach names the clients whose loss does not end the run. After such a loss the result is not deterministic.
 	Detach map[string]bool
 	// Live says that a client takes part in real time. The result is not deterministic then.

@@ -110,6 +110,8 @@ const (
 	RuleBroken
 	// RunFailed: the run ended with an error that is not this client's.
 	RunFailed
+	// NotAllowed: the client declares a channel that the scenario does not allow it.
+	NotAllowed
 )
 
 // A RefusedError is the error of a client that got a Refuse.

@@ -6,6 +6,7 @@ import (
 	"metasim/internal/script"
 	"metasim/metasim"
 	"metasim/wire"
+	"metasim/wire/session"
 )
 
 // rawBody returns the message of a command.
@@ -63,4 +64,27 @@ func describe(p wire.Packet) string {
 		return fmt.Sprint(o[0].value)
 	}
 	return fmt.Sprintf("%v %v", o[0].value, o[1:])
+}
+
+// allow limits the channels of a client of the server that new makes.
+func (e *ends) allow(c *script.Command) error {
+	name, err := c.Word("a client")
+	if err != nil {
+		return err
+	}
+	var p session.Permission
+	if p.Publish, err = session.NewChannels("publish", c.List("pub")); err != nil {
+		return err
+	}
+	if p.Subscribe, err = session.NewChannels("subscribe", c.List("sub")); err != nil {
+		return err
+	}
+	if c.Flag("any") {
+		p.Subscribe = p.Subscribe.AnyExpression()
+	}
+	if e.allowed == nil {
+		e.allowed = map[string]session.Permission{}
+	}
+	e.allowed[name] = p
+	return nil
 }

@@ -30,6 +30,8 @@ type ServerConfig struct {
 	Timed    bool     // reports are to say how long the client computed
 	Names    []string // of all clients, by ClientID: see metasim.Dispatcher.Names
 	Until    metasim.Instant
+	// Permissions say by name which channels clients may use. A client without one may use all.
+	Permissions map[string]Permission
 }
 
 // A Conn is one connection, with all members on it.
@@ -201,6 +203,10 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Re
 			return nil, c.refuse(number, wire.BadMessage, fmt.Sprintf(
 				"client %q subscribes to %q, which is neither a channel name nor a regular expression: %v", h.Name, sub, err))
 		}
+	}
+	permission := s.config.Permissions[h.Name]
+	if why := permission.refusal(&h); why != "" {
+		return nil, c.refuse(number, wire.NotAllowed, why)
 	}
 	m := &s.members[id]
 	m.conn, m.number, m.present = c, number, true

@@ -38,6 +38,7 @@ const (
 	Reason_REASON_BAD_MESSAGE  Reason = 6
 	Reason_REASON_RULE_BROKEN  Reason = 7
 	Reason_REASON_RUN_FAILED   Reason = 8
+	Reason_REASON_NOT_ALLOWED  Reason = 9
 )
 
 // Enum value maps for Reason.
@@ -52,6 +53,7 @@ var (
 		6: "REASON_BAD_MESSAGE",
 		7: "REASON_RULE_BROKEN",
 		8: "REASON_RUN_FAILED",
+		9: "REASON_NOT_ALLOWED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":  0,
@@ -63,6 +65,7 @@ var (
 		"REASON_BAD_MESSAGE":  6,
 		"REASON_RULE_BROKEN":  7,
 		"REASON_RUN_FAILED":   8,
+		"REASON_NOT_ALLOWED":  9,
 	}
 )
 
@@ -1482,7 +1485,7 @@ const file_metasim_proto_rawDesc = "" +
 	"\x10AuthorizeAdvance\x12)\n" +
 	"\x05until\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x05until\x124\n" +
 	"\vquiet_until\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\n" +
-	"quietUntil*\xda\x01\n" +
+	"quietUntil*\xf2\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12REASON_BAD_VERSION\x10\x01\x12\x14\n" +
@@ -1492,7 +1495,8 @@ const file_metasim_proto_rawDesc = "" +
 	"\x0fREASON_TOO_LATE\x10\x05\x12\x16\n" +
 	"\x12REASON_BAD_MESSAGE\x10\x06\x12\x16\n" +
 	"\x12REASON_RULE_BROKEN\x10\a\x12\x15\n" +
-	"\x11REASON_RUN_FAILED\x10\bB\x15Z\x13metasim/wire/wirepbb\x06proto3"
+	"\x11REASON_RUN_FAILED\x10\b\x12\x16\n" +
+	"\x12REASON_NOT_ALLOWED\x10\tB\x15Z\x13metasim/wire/wirepbb\x06proto3"
 
 var (
 	file_metasim_proto_rawDescOnce sync.Once
