@@ -5,6 +5,7 @@ package predict_test
 import (
 	"runtime"
 	"testing"
+	"time"
 )
 
 // useCores makes this process, but not those that it starts, use so many processors; 0: no change. The returned function undoes it.
@@ -15,4 +16,11 @@ func useCores(t testing.TB, n int, _ bool) (back func()) {
 	}
 	procs := runtime.GOMAXPROCS(n)
 	return func() { runtime.GOMAXPROCS(procs) }
+}
+
+// sleepFor sleeps, as exactly as the system does.
+func sleepFor(d time.Duration) {
+	if d > 0 {
+		<-time.After(d)
+	}
 }

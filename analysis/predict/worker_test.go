@@ -131,9 +131,7 @@ func (w *worker) act() {
 	for end := processTime() + w.spin; processTime() < end; {
 		compute(100)
 	}
-	if w.sleep > 0 {
-		<-time.After(w.sleep) // the work of the client, not a wait for something
-	}
+	sleepFor(w.sleep) // the work of the client, not a wait for something
 }
 
 // compute hashes; a round takes about a tenth of a microsecond.
