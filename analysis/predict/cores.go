@@ -14,12 +14,26 @@ func (s *simulator) freeCore() bool { return s.cores == 0 || s.busy < s.cores }
 func (s *simulator) wake(c *clientModel) {
 	r := s.cost(c)
 	c.reading, c.unread = r.end+int64(c.unread)*r.item, 0
-	if r.wake == 0 {
+	if r.wake == 0 || c.inside && !s.wakesWorker(c) {
 		s.compute(c)
 		return
 	}
 	s.schedule(r.wake, c, (*simulator).compute)
 	s.spin(r)
+}
+
+// wakesWorker reports whether a worker of the server's process has to wake up for a client: the client computes for long, and no client that
+// has just begun to wait leaves its worker to it.
+func (s *simulator) wakesWorker(c *clientModel) bool {
+	computes, _ := c.work()
+	if c.reading+computes < sharedBelow {
+		return false
+	}
+	if s.idle > 0 {
+		s.idle--
+		return false
+	}
+	return true
 }
 
 // spin makes a process that was woken look for more to do.
@@ -57,11 +71,12 @@ func (s *simulator) release(c *clientModel) {
 func (s *simulator) toServer(c *clientModel) {
 	m, r := &s.server, s.cost(c)
 	m.inbox = append(m.inbox, c.outbox...)
-	m.reading += r.end + int64(len(c.outbox))*r.serve
+	stepping := int64(len(c.outbox)) * r.serve
+	m.reading, m.stepping = m.reading+r.end+stepping, m.stepping+stepping
 	c.outbox = c.outbox[:0]
 	switch {
 	case m.state != idle:
-	case r.wake > 0:
+	case r.wake > 0 && !c.inside: // a client in its process does the server's work itself
 		m.state = waking
 		s.schedule(r.wake, nil, func(s *simulator, _ *clientModel) { s.server.state = ready })
 		s.spin(r)
@@ -105,47 +120,17 @@ func (s *simulator) recycle(ev metasim.Event) {
 	}
 }
 
-// A cost is what it takes the server and one client to communicate, in nanoseconds.
-type cost struct {
-	end   int64 // of a frame: for the writer, and again for the reader
-	item  int64 // of each event and message in it, for the client
-	serve int64 // of each event and message in it, for the server
-	wake  int64 // until a waiting process has noticed the frame; this takes no core
-	spin  int64 // afterwards that process looks for more to do, on another core
-}
-
-// The usual costs, measured with Go on Linux. On one core a write between processes costs an eighth less, as no process is woken on
-// another core.
-var (
-	usualInside  = cost{end: 300, serve: 500}
-	usualOutside = cost{end: 8000, item: 700, serve: 1000, wake: 5000, spin: 20_000}
-)
-
-// costs are those of a run. The zero value: communication is free, and clients write every report at once.
-type costs struct {
-	inside  cost // of clients in the server's process
-	outside cost
-	known   bool
-}
-
-// usualCosts returns the usual costs times a factor.
-func usualCosts(factor float64) costs {
-	return costs{usualInside.times(factor), usualOutside.times(factor), true}
-}
-
-func (c cost) times(factor float64) cost {
-	times := func(ns int64) int64 { return int64(float64(ns) * factor) }
-	return cost{times(c.end), times(c.item), times(c.serve), times(c.wake), times(c.spin)}
-}
-
 // cost returns the cost of communicating with a client.
 func (s *simulator) cost(c *clientModel) cost {
-	if c.inside {
-		return s.costs.inside
-	}
 	r := s.costs.outside
+	if c.inside {
+		r = s.costs.inside
+	}
 	if s.cores == 1 {
-		r.end, r.wake, r.spin = r.end-r.end/8, 0, 0
+		r.wake, r.spin = 0, 0
+		if !c.inside {
+			r.end -= r.end / 8
+		}
 	}
 	return r
 }

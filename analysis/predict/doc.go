@@ -9,7 +9,9 @@
 // dispatcher, on a model of the machine: computing, writing and reading take a core for some time.
 //
 //	predict.go    the types
-//	model.go      New, Predict, and the costs of communication that explain how long the run took
+//	model.go      New, Predict
+//	fit.go        the costs of communication that explain how long the run took
+//	costs.go      what communication costs usually
 //	simulator.go  the simulation: events, cores, rounds of the server, and the steps of a client: compute, write, wait, resume
 //	client.go     the model of a client: its timers, messages, acts
 //	cores.go      requests for a core; what passes between a client and the server, and what that costs

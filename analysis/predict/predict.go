@@ -60,7 +60,8 @@ type workload struct {
 	*trace.Log
 	free   bool // communication costs nothing, and every client has a core
 	costs  costs
-	fitted int64 // what the simulator takes at these costs, in nanoseconds; 0: the costs are not fitted yet
+	frames float64 // with this factor of the usual costs the server's rounds take as long as they were measured to take; 0: not measured
+	fitted int64   // what the simulator takes at these costs, in nanoseconds; 0: the costs are not fitted yet
 }
 
 // A simulator is a discrete-event simulation of a run on a machine: the real dispatcher, a model of each client and of the server, and a
@@ -85,6 +86,8 @@ type simulator struct {
 	path     int64  // the longest chain of work
 	computes int64  // the work that took a core
 	waited   int64  // how long clients waited for a core, summed over them
+	rounds   int64  // how long the server's rounds took, without reading
+	idle     int    // workers of the server's process whose client waits since the last round
 	count    uint64 // of events so far
 	wall     int64
 	err      error
@@ -111,6 +114,7 @@ type serverModel struct {
 	inbox      []metasim.Event
 	spare      []metasim.Event // memory of the inbox before
 	reading    int64           // what it costs to read the inbox, in nanoseconds
+	stepping   int64           // the part of reading that is not about frames: the dispatcher takes the events
 	writing    int64           // what it costs to write what this round decided
 	recipients []*clientModel  // the clients that this round writes to
 }

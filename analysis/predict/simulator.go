@@ -10,6 +10,15 @@ import (
 	"metasim/wire/session"
 )
 
+// simulate simulates a workload with changes to its end.
+func (m *Model) simulate(w *workload, changes []Change) (*simulator, error) {
+	s, err := newSimulator(m.t, w, changes)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.run()
+}
+
 // newSimulator returns a simulator of a workload with changes. Of several changes of one thing the last one counts.
 func newSimulator(t *trace.Timeline, w *workload, changes []Change) (*simulator, error) {
 	config := w.Config
@@ -154,8 +163,8 @@ func (s *simulator) beginRound() {
 		m.state = idle
 		return
 	}
-	inbox, took := m.inbox, m.reading
-	m.inbox, m.reading = m.spare[:0], 0
+	inbox, took, stepping := m.inbox, m.reading, m.stepping
+	m.inbox, m.reading, m.stepping = m.spare[:0], 0, 0
 	for _, ev := range inbox {
 		s.carryOut(s.d.Step(ev))
 		s.recycle(ev)
@@ -167,6 +176,7 @@ func (s *simulator) beginRound() {
 	s.busy++
 	s.taken = s.taken || s.shared
 	s.schedule(took+m.writing, nil, (*simulator).endRound)
+	s.rounds += stepping + m.writing
 	m.writing = 0
 }
 
@@ -180,6 +190,7 @@ func (s *simulator) endRound(*clientModel) {
 		c.receive()
 		s.resume(c)
 	}
+	s.idle = 0 // a worker that finds nothing to do sleeps
 	clear(m.recipients)
 	m.recipients = m.recipients[:0]
 }
@@ -262,6 +273,9 @@ func (s *simulator) send(c *clientModel) {
 		s.release(c)
 	case polls:
 		s.release(c)
+		if c.inside && !c.shares {
+			s.idle++
+		}
 		c.waits = true
 		s.resume(c)
 	case c.inside: // the writer does the server's work meanwhile

@@ -26,8 +26,12 @@ func Open(run *record.Run) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
-	reader, err := run.OpenJournal()
-	return Source{Config: config, Journal: reader, Cores: cores, Inside: inside}, err
+	src := Source{Config: config, Cores: cores, Inside: inside}
+	if t := run.Manifest.Traffic; t != nil {
+		src.Rounds = int64(1e9 * t.RoundsS)
+	}
+	src.Journal, err = run.OpenJournal()
+	return src, err
 }
 
 // Read reads a run, and closes its Journal if that is an io.Closer. Its errors are a *DivergedError, journal.ErrForeign, one of the
@@ -76,7 +80,7 @@ func newTracer(src Source) (*tracer, error) {
 	t := &tracer{
 		d: d, src: src, clients: make([]client, len(names)), pass: 1,
 		links: map[LinkID]*LinkTotals{}, pubs: map[publication]metasim.Time{}, channels: map[string]uint32{}, inFlight: map[MessageID]int32{},
-		tl: &Timeline{Names: names, Cores: src.Cores, Log: newLog(src, names), Starts: make([]Start, len(names)), Totals: Totals{Clients: make([]ClientTotals, len(names))}},
+		tl: &Timeline{Names: names, Cores: src.Cores, Rounds: src.Rounds, Log: newLog(src, names), Starts: make([]Start, len(names)), Totals: Totals{Clients: make([]ClientTotals, len(names))}},
 	}
 	t.profile = newProfile(len(names), src.Cores, func() metasim.Time { return d.Now().Time })
 	t.blame = newBlame(t)

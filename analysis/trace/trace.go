@@ -18,6 +18,8 @@ type Source struct {
 	Cores int
 	// Inside names the clients that ran in the server's process. Predictions need it.
 	Inside []string
+	// Rounds is how long the rounds of the server took, in nanoseconds: dispatching and writing. Zero: not known.
+	Rounds int64
 	// MaxGrants and MaxMessages limit how many of each a Timeline stores, from the beginning of the run. All are counted, and
 	// all totals cover the whole run. Zero: one million.
 	MaxGrants, MaxMessages int
@@ -44,8 +46,9 @@ type Timeline struct {
 	Names []string
 	// Begin is when all clients had joined, End when the last entry was written. The wall-clock time of the run is between them.
 	Begin, End int64
-	// Cores is Source.Cores.
-	Cores int
+	// Cores and Rounds are those of the Source.
+	Cores  int
+	Rounds int64
 	// Grants are ordered by Granted.
 	Grants []Grant
 	// Holds are the parts of the blocked intervals: see Grant.Holds.
