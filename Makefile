@@ -1,6 +1,6 @@
 # The default target says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build bench fuzz glimpse sim cross cover proto attack
+.PHONY: help demo test check build bench fuzz glimpse models sim cross cover proto attack
 
 GO ?= go
 # The race detector needs a C compiler. Without one the tests run without it, and say so.
@@ -41,7 +41,7 @@ TEST = $(GO) tool gotestsum --format-hide-empty-pkg
 
 # Rooms that start no goroutine, which internal/tidy holds: the race detector would find nothing there, slowly.
 ALONE = ./metasim ./metasim/simtime ./metasim/safetime ./delay ./scenarios ./analysis ./analysis/trace ./analysis/predict ./analysis/report ./analysis/show ./record/compare ./lcm ./lcm/types ./lcm/inspect ./federates/phold \
-	./federates/cartpole ./federates/catalog ./internal/mutants ./internal/script ./internal/suggest ./internal/tidy
+	./federates/cartpole ./federates/catalog ./internal/mutants ./internal/models ./internal/script ./internal/suggest ./internal/tidy
 
 # What reads bytes from a peer, tried for a moment each time; `make fuzz` does it for longer, and all of it. The corpora of all
 # targets are part of the tests.
@@ -60,6 +60,9 @@ cross: ## build for the other systems
 
 attack: build ## what a stranger or a careless client could do to a run, tried from outside
 	python3 conformance/attack/attack.py bin/metasim
+
+models: ## check the models of docs/model, the large sizes too (needs spin and gcc; half an hour)
+	$(GO) test ./internal/models -v -count 1 -large -timeout 2h
 
 sim: ## the long interleaving test (SEEDS=3000)
 	$(GO) test ./metasim -run Interleave -seeds $(SEEDS) -timeout 60m

@@ -5,19 +5,15 @@
  * to whom they send, how long a message travels, when they report. Nor is how far a client is authorized: at least one instant beyond
  * what it waits for, at most its safe time. So any span is covered. The server settles at any moment, or later.
  *
- *   spin -a memory.pml && cc -O2 -DSAFETY -DCOLLAPSE -DVECTORSZ=2048 -o pan pan.c && ./pan -m1000000
- *
  * An invalid end state is a run that stands still. Time and the number of sends are bounded, and every move uses up some of them,
- * so a run that does not stand still ends. Exhaustive, without an error (Spin 6.5.2):
+ * so a run that does not stand still ends. The lines below say how internal/models checks it, and which mistakes must be found.
  *
- *   -DN=2 -DT=3 -DSENDS=2    94,799 states; TestModel runs it
- *   -DN=3 -DT=2 -DSENDS=1   816,183 states
+ * checked: -DN=2 -DT=3 -DSENDS=2
+ * large: -DN=3 -DT=2 -DSENDS=1
  *
- * The mistakes that must be found, also with two clients:
- *
- *   -DSLOWEST_WAITS   the slowest waits for memory too
- *   -DALL_WAIT        everybody waits while much is held
- *   -DPAST_SAFE       a client is authorized one instant too far (found by an assertion)
+ * invalid end state: -DN=2 -DT=3 -DSENDS=2 -DSLOWEST_WAITS   the slowest waits for memory too
+ * invalid end state: -DN=2 -DT=3 -DSENDS=2 -DALL_WAIT        everybody waits while much is held
+ * assertion violated: -DN=2 -DT=3 -DSENDS=2 -DPAST_SAFE      a client is authorized one instant too far
  */
 #ifndef N
 #define N 3
