@@ -122,31 +122,56 @@ function drawRow(c, r, row) {
   else drawGroup(c, r, y);
 }
 
+// newSums has what happened at each pixel: time, work, waiting by its colour, and what is critical.
+const newSums = () => {
+  const n = Math.ceil(plotWidth()) + 1;
+  return { n, total: new Float64Array(n), work: new Float64Array(n), critical: new Float64Array(n), wait: new Map() };
+};
+
+// eachWait calls f for each colour of the waiting of a piece, with the sums of that colour and its part of the waiting.
+function eachWait(sums, lane, k, f) {
+  const holds = view.culprits ? lane.holds[k] : [], held = holds.reduce((all, h) => all + h.length, 0);
+  for (const [color, part] of held > 0 ? holds.map((h) => [waitColor([h]), h.length / held]) : [[paint.wait, 1]]) {
+    if (!sums.wait.has(color)) sums.wait.set(color, new Float64Array(sums.n));
+    f(sums.wait.get(color), lane.wait[k] * part);
+  }
+}
+
+// drawSums draws the time of each pixel as high as its share of whole: work at the bottom, then waiting, one colour on the other.
+function drawSums(c, sums, y, whole) {
+  const layers = [[paint.work, sums.work], ...[paint.wait, ...culpritColors].filter((color) => sums.wait.has(color)).map((color) => [color, sums.wait.get(color)])];
+  for (let x = 0; x < sums.n; x++) {
+    if (!sums.total[x]) continue;
+    const unit = barHeight / (whole || sums.total[x]), top = Math.min(barHeight, sums.total[x] * unit);
+    c.fillStyle = paint.other;
+    c.fillRect(gutter() + x, y + barHeight - top, 1, top);
+    let low = 0;
+    for (const [color, sum] of layers) {
+      const height = Math.min(barHeight - low, sum[x] * unit);
+      if (height <= 0) continue;
+      c.fillStyle = color;
+      c.fillRect(gutter() + x, y + barHeight - low - height, 1, height);
+      low += height;
+    }
+  }
+}
+
 // drawGroup draws what the share of the clients of a group did at each time.
 function drawGroup(c, r, y) {
-  const n = Math.ceil(plotWidth()) + 1, part = 1 / r.lanes.length;
-  const sums = { total: new Float64Array(n), work: new Float64Array(n), wait: new Float64Array(n), critical: new Float64Array(n) };
+  const sums = newSums();
   const x = (time) => toX(time) - gutter();
   for (const i of r.lanes) {
     const lane = lanes[i];
     for (let k = firstAfter(ends(lane), view.low - 1); k < lane.begin.length && begins(lane)[k] <= view.high; k++) {
-      const a = begins(lane)[k], b = ends(lane)[k], total = Math.max(1, lane.end[k] - lane.begin[k]);
-      spread(sums.total, x(a), x(b), part);
-      spread(sums.wait, x(a), x(b), part * lane.wait[k] / total);
-      spread(sums.work, x(a), x(b), part * lane.work[k] / total);
-      if (view.sim) spread(sums.critical, x(a), x(b), lane.critical[k] / total);
+      const a = x(begins(lane)[k]), b = x(ends(lane)[k]), total = Math.max(1, lane.end[k] - lane.begin[k]);
+      spread(sums.total, a, b, 1);
+      spread(sums.work, a, b, lane.work[k] / total);
+      eachWait(sums, lane, k, (sum, wait) => spread(sum, a, b, wait / total));
+      if (view.sim) spread(sums.critical, a, b, lane.critical[k] / total);
     }
     if (!view.sim) for (const p of lane.path) spread(sums.critical, x(p.begin), x(p.end), p.work / (p.end - p.begin));
   }
-  for (let k = 0; k < n; k++) {
-    if (!sums.total[k]) continue;
-    c.fillStyle = paint.other;
-    c.fillRect(gutter() + k, y + barHeight * (1 - Math.min(1, sums.total[k])), 1, barHeight * Math.min(1, sums.total[k]));
-    c.fillStyle = paint.wait;
-    c.fillRect(gutter() + k, y + barHeight * (1 - Math.min(1, sums.work[k] + sums.wait[k])), 1, barHeight * Math.min(1, sums.work[k] + sums.wait[k]));
-    c.fillStyle = paint.work;
-    c.fillRect(gutter() + k, y + barHeight * (1 - Math.min(1, sums.work[k])), 1, barHeight * Math.min(1, sums.work[k]));
-  }
+  drawSums(c, sums, y, r.lanes.length);
   drawRed(c, sums.critical, y);
 }
 
@@ -165,8 +190,7 @@ function drawLane(c, i, y) {
   c.beginPath();
   c.rect(gutter(), y - 4, plotWidth(), barHeight + 8);
   c.clip();
-  const n = Math.ceil(plotWidth()) + 1;
-  const sums = { total: new Float64Array(n), work: new Float64Array(n), wait: new Float64Array(n), critical: new Float64Array(n), color: [] };
+  const sums = newSums();
   const first = firstAfter(ends(lane), view.low - 1);
   for (let k = first; k < lane.begin.length && begins(lane)[k] <= view.high; k++) {
     const a = toX(begins(lane)[k]), b = toX(ends(lane)[k]);
@@ -175,7 +199,7 @@ function drawLane(c, i, y) {
     else drawGrant(c, lane, k, a, b, y);
     if (view.sim) spread(sums.critical, a - gutter(), b - gutter(), lane.critical[k] / Math.max(1, lane.end[k] - lane.begin[k]));
   }
-  drawSums(c, sums, y, n);
+  drawSums(c, sums, y);
   if (!view.sim) {
     for (let k = firstAfter(lane.pathEnds, view.low - 1); k < lane.path.length && lane.path[k].begin <= view.high; k++) {
       const p = lane.path[k];
@@ -194,18 +218,10 @@ function spread(sums, a, b, share) {
 
 function addUp(sums, lane, k, x) {
   x = Math.floor(x);
-  if (x < 0 || x >= sums.total.length) return;
-  if (lane.holds[k].length) sums.color[x] = waitColor(lane.holds[k]);
+  if (x < 0 || x >= sums.n) return;
   sums.total[x] += lane.end[k] - lane.begin[k];
   sums.work[x] += lane.work[k];
-  sums.wait[x] += lane.wait[k];
-}
-
-function drawSums(c, sums, y, n) {
-  for (let x = 0; x < n; x++) {
-    if (!sums.total[x]) continue;
-    stack(c, gutter() + x, 1, y, sums.work[x] / sums.total[x], sums.wait[x] / sums.total[x], sums.color[x]);
-  }
+  eachWait(sums, lane, k, (sum, wait) => { sum[x] += wait; });
 }
 
 // waitColor is the colour of waiting: of the client that was waited for longest, if that is wanted.

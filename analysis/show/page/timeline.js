@@ -106,15 +106,16 @@ function legend() {
     return el('span', '', mark, text);
   };
   const box = $('#legend');
-  box.replaceChildren(item('work', 'computes'), item('wait', 'waits for another client'), item('other', 'neither: transport, dispatcher, waiting for a core'),
+  box.replaceChildren(item('work', 'computes'), item('wait', view.culprits ? 'waits for any other client' : 'waits for another client'), item('other', 'neither: transport, dispatcher, waiting for a core'),
     item('critical', 'critical path'));
   if (view.culprits) for (const root of culprits) box.append(item('', 'waits for ' + nameOf(root), culpritColor(root)));
   if (view.arrows) box.append(item('message', 'message, from queued to delivered'));
   if (view.sim) box.append(el('span', '', 'bars: what the wall-clock time from one instant to the next was used for'));
 }
 
-// The clients that others waited for longest, each with a colour of its own. All of them are light, so that dark text can be read on them.
-const culpritColors = ['#f0b04a', '#7cc4a4', '#9db7f5', '#e59ac0', '#c9c46a', '#b79ae0', '#6cc5d9'];
+// The clients that others waited for longest, each with a colour of its own. All of them are light, so that dark text can be read on them; none
+// is that of waiting for anybody else.
+const culpritColors = ['#f28f7b', '#7cc4a4', '#9db7f5', '#e59ac0', '#c9c46a', '#b79ae0', '#6cc5d9'];
 const culprits = (() => {
   const held = new Map();
   for (const lane of lanes) for (const holds of lane.holds) for (const h of holds) held.set(h.root, (held.get(h.root) || 0) + h.length);
