@@ -3,6 +3,7 @@ package scenarios
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,11 +27,10 @@ func documentOf(root *node) (document, error) {
 	if err != nil {
 		return d, fmt.Errorf("a scenario that fits the schema cannot be decoded, a mistake of metasim: %w", err)
 	}
-	d.PeerTimeout = DefaultPeerTimeout
 	switch text := root.child("peer_timeout").word(); text {
 	case "":
 	case peerTimeoutOff:
-		d.PeerTimeout = 0
+		d.PeerTimeout = NoPeerTimeout
 	default:
 		t, err := delay.ParseDuration(text) // without an error: the checks found none
 		if err != nil {
@@ -45,19 +45,20 @@ func documentOf(root *node) (document, error) {
 	return d, nil
 }
 
-// expand fills the exported half of a Scenario from its document.
-func (s *Scenario) expand() {
+// expand fills the exported half of a Scenario from its document. It fails where the schema and the checks have let something pass.
+func (s *Scenario) expand() error {
 	d := &s.doc
 	s.Name, s.Seed, s.Until, s.Rate, s.MaxSteps = d.Name, d.Seed, metasim.Time(d.Until), d.Rate, d.MaxSteps
 	s.StartTimeout, s.PeerTimeout = time.Duration(d.StartTimeout), d.PeerTimeout
 	s.OutputLimit = cmp.Or(int64(d.OutputLimit), defaultOutputLimit)
-	s.Memory, s.Cascade = sizeOr(d.Memory, metasim.DefaultMemory), sizeOr(d.Cascade, metasim.DefaultCascade)
+	err := errors.Join(setSize(&s.Memory, d.Memory, metasim.DefaultMemory), setSize(&s.Cascade, d.Cascade, metasim.DefaultCascade))
 	s.PublicLCM, s.LCMSuffix = absoluteURL(d.PublicLCM, s.Dir), d.LCMSuffix
 	s.LCMPlain, s.LCMSubscribers = d.LCMNames == "plain", d.LCMSubscribers
 	for i := range d.Clients {
 		e := &d.Clients[i]
 		c := Client{Entry: e.Name, Count: 1, Model: e.Model, With: e.With, Run: e.Run, Env: e.Env,
-			External: e.External, Detach: e.OnExit == "detach", Ahead: sizeOr(e.Ahead, 0), Publish: e.Publish, Subscribe: e.Subscribe}
+			External: e.External, Detach: e.OnExit == "detach", Publish: e.Publish, Subscribe: e.Subscribe}
+		err = errors.Join(err, setSize(&c.Ahead, e.Ahead, 0))
 		if e.Count != nil {
 			c.Count = *e.Count
 		}
@@ -69,18 +70,22 @@ func (s *Scenario) expand() {
 			s.Clients = append(s.Clients, c)
 		}
 	}
+	return err
 }
 
-// sizeOr reads a bound that fits the schema: 0 for off, and a default where there is none.
-func sizeOr(text string, bound size) int {
+// setSize reads a bound: 0 for off, and a default where there is none.
+func setSize(bound *int, text string, usual size) error {
 	switch text {
 	case "":
 	case "off":
-		bound = 0
+		usual = 0
 	default:
-		_ = bound.UnmarshalText([]byte(text)) // what fits the schema is a size
+		if err := usual.UnmarshalText([]byte(text)); err != nil {
+			return fmt.Errorf("a scenario that fits the schema cannot be decoded, a mistake of metasim: %w", err)
+		}
 	}
-	return int(bound)
+	*bound = int(usual)
+	return nil
 }
 
 // clientName is the name of client i of an entry.

@@ -63,7 +63,9 @@ func build(root *node, problems []problem.Problem, dir string, o Overrides, rest
 		return nil, nil, err
 	}
 	s := &Scenario{Dir: absolute, Rules: c.rules, allowOutside: o.AllowOutside, root: root, doc: doc}
-	s.expand()
+	if err := s.expand(); err != nil {
+		return nil, nil, err
+	}
 	if !restored {
 		c.flow(s)
 	}

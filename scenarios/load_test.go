@@ -207,3 +207,12 @@ func TestWhatIsSuggestedIsAccepted(t *testing.T) {
 		require.NoError(t, err, text)
 	}
 }
+
+// A host may be silent as long as the transport says, unless the scenario does.
+func TestPeerTimeout(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 0, "peer_timeout: 5s": 5 * time.Second, "peer_timeout: off": NoPeerTimeout} {
+		s, _, err := Parse("x.yaml", []byte("name: x\nuntil: 1s\nclients: [{name: a, external: true}]\n"+text), Overrides{})
+		require.NoError(t, err)
+		require.Equal(t, want, s.PeerTimeout, text)
+	}
+}

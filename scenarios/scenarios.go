@@ -15,10 +15,10 @@ import (
 //go:embed *.metasim.yaml data
 var Shipped embed.FS
 
-// DefaultPeerTimeout is how long the host of a client may be silent where a scenario does not say.
-const DefaultPeerTimeout = 30 * time.Second
+// NoPeerTimeout is the PeerTimeout of a scenario that never gives up a host.
+const NoPeerTimeout time.Duration = -1
 
-// peerTimeoutOff is the peer_timeout of a scenario that never gives up a host.
+// peerTimeoutOff is what such a scenario says.
 const peerTimeoutOff = "off"
 
 // DefaultStartTimeout is how long clients may take to join where a scenario does not say.
@@ -54,7 +54,8 @@ type Scenario struct {
 	StartTimeout time.Duration
 	// OutputLimit is how many bytes are kept of what a client's process writes; never zero.
 	OutputLimit int64
-	// PeerTimeout is how long the host of a client may be silent, in wall-clock time, until the client is lost. Zero: for ever.
+	// PeerTimeout is how long the host of a client may be silent, in wall-clock time, until the client is lost. Zero: as long as the
+	// transport gives a host where nobody says; or NoPeerTimeout.
 	PeerTimeout time.Duration
 	// PublicLCM is the URL of the LCM network on which the run is shown. Empty: none. A path in it is absolute.
 	PublicLCM string

@@ -12,6 +12,7 @@ import (
 
 	"metasim/federates/catalog"
 	"metasim/metasim"
+	"metasim/wire/transport"
 )
 
 func compileSchema(t *testing.T) *jsonschema.Schema {
@@ -108,6 +109,7 @@ func TestTheSchemaHasTheLimitsOfTheCode(t *testing.T) {
 	assert.Equal(t, fmt.Sprint(maxCount), fmt.Sprint(v.rule("#/$defs/client/properties/count")["maximum"]))
 	assert.Equal(t, fmt.Sprint(metasim.DefaultMaxSteps), fmt.Sprint(v.rule("#/properties/max_steps")["default"]))
 	assert.Contains(t, v.rule("#/properties/start_timeout")["description"], DefaultStartTimeout.String())
+	assert.Contains(t, v.rule("#/properties/peer_timeout")["description"], "Default "+transport.DefaultPeerTimeout.String())
 	assert.NotEmpty(t, v.pattern("#/properties/until"))
 	assert.NotEmpty(t, v.pattern("#/$defs/link/properties/bandwidth"))
 	assert.Nil(t, v.rule("#/parameters"), "the types of parameters are not part of it")

@@ -7,6 +7,7 @@ is written from docs/protocol.md, with the standard library alone, for Linux. `m
 """
 
 import concurrent.futures
+import contextlib
 import ctypes
 import json
 import os
@@ -470,33 +471,35 @@ def free_port():
         return f"127.0.0.1:{s.getsockname()[1]}"
 
 
-def hung_disk():
-    """The disk of the journal hangs for a while: the run says so, waits, and loses nothing."""
+@contextlib.contextmanager
+def on_hung_disk(until):
+    """A run that goes on, and the disk of its journal, which hangs."""
     with Disk() as disk:
         page, out = free_port(), os.path.join(disk.directory.name, "run")
-        with Run(until="120s", out=out, flags=["--http", page]) as run:
+        with Run(until=until, out=out, flags=["--http", page]) as run:
             run.page = page
             run.start()
             hang(disk, run, out)
-            disk.say("go")
-            same(run, until="120s")
-            verified = subprocess.run([METASIM, "replay", out], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-            expect(verified.returncode == 0, f"the journal is not whole: {verified.stdout[:200]}{verified.stderr[:200]}")
+            yield disk, run, out
+
+
+def hung_disk():
+    """The disk of the journal hangs for a while: the run says so, waits, and loses nothing."""
+    with on_hung_disk("120s") as (disk, run, out):
+        disk.say("go")
+        same(run, until="120s")
+        verified = subprocess.run([METASIM, "replay", out], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        expect(verified.returncode == 0, f"the journal is not whole: {verified.stdout[:200]}{verified.stderr[:200]}")
 
 
 def interrupt_hung_disk():
     """The disk hangs for good: Ctrl-C ends the run."""
-    with Disk() as disk:
-        page, out = free_port(), os.path.join(disk.directory.name, "run")
-        with Run(until="1000000s", out=out, flags=["--http", page]) as run:
-            run.page = page
-            run.start()
-            hang(disk, run, out)
-            run.server.send_signal(signal.SIGINT)
-            try:
-                expect(run.server.wait(15) == 1, "an interrupted run has exit status 1")
-            except subprocess.TimeoutExpired:
-                raise Failed("Ctrl-C does not end the run") from None
+    with on_hung_disk("1000000s") as (_, run, _):
+        run.server.send_signal(signal.SIGINT)
+        try:
+            expect(run.server.wait(15) == 1, "an interrupted run has exit status 1")
+        except subprocess.TimeoutExpired:
+            raise Failed("Ctrl-C does not end the run") from None
 
 
 def callers():

@@ -58,10 +58,10 @@ func (t Table) Dial(ctx context.Context, url string) (wire.Conn, error) {
 const DefaultPeerTimeout = 30 * time.Second
 
 // SetPeerTimeout sets after how long of silence the host of a peer has vanished, for the connections that are accepted from now
-// on. Zero: never. A transport without such a method is within one host, where the system says at once that a peer has died.
+// on. Zero: DefaultPeerTimeout. Negative: never. A transport without such a method is within one host, where the system says at once that a peer has died.
 func (l *Listener) SetPeerTimeout(d time.Duration) {
 	if p, ok := l.Listener.(interface{ SetPeerTimeout(time.Duration) }); ok {
-		p.SetPeerTimeout(d)
+		p.SetPeerTimeout(max(0, cmp.Or(d, DefaultPeerTimeout)))
 	}
 }
 
