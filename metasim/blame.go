@@ -47,7 +47,8 @@ const (
 	Initializing
 	// Absent: From has not joined.
 	Absent
-	// Memory: To waits until From, which has come to Send, has handled what is held for it. See Config.Memory.
+	// Memory: To, which needs Due, waits until From has handled what is held for it. From has come to Send, and waits itself where it is
+	// Blocked. See Config.Memory.
 	Memory
 )
 
@@ -88,30 +89,40 @@ func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 		return chain
 	}
 	d.updateSafeTimes()
-	if d.starves(&d.clients[id]) {
-		return append(chain, d.forMemory(id))
-	}
-	if limit := Earlier(d.end, d.permit); !d.forest.SafeTime(id.node()).Before(limit) {
+	if limit := Earlier(d.end, d.permit); !d.starves(&d.clients[id]) && !d.forest.SafeTime(id.node()).Before(limit) {
 		if d.permit.Before(d.end) {
 			chain = append(chain, Hold{Hop: Hop{From: id, To: id}, Reason: Paused, Due: d.permit})
 		}
 		return chain
 	}
-	for {
-		holder, held := d.forest.Holder(id.node())
-		if !held {
+	for range d.clients { // each is on the chain once at most, as Send falls
+		from, memory := d.holder(id)
+		if from == noClient {
 			return chain
 		}
-		from := ClientID(holder)
-		h := d.hold(from, id)
+		h := d.hold(from, id, memory)
 		chain = append(chain, h)
 		if h.Reason != Heard && !h.Blocked {
 			return chain
 		}
-		if id = from; d.starves(&d.clients[id]) {
-			return append(chain, d.forMemory(id))
-		}
+		id = from
 	}
+	return chain
+}
+
+// noClient is who holds back a client that no other holds back.
+const noClient = ^ClientID(0)
+
+// holder returns the client that holds another back, and whether that is for memory; or noClient.
+func (d *Dispatcher) holder(id ClientID) (from ClientID, memory bool) {
+	if d.starves(&d.clients[id]) {
+		d.findSlowest()
+		return d.memory.slowest, true
+	}
+	if node, held := d.forest.Holder(id.node()); held {
+		return ClientID(node), false
+	}
+	return noClient, false
 }
 
 // starves reports whether nothing but memory keeps a client waiting, also before a Settle has found that: a journal leaves out those
@@ -123,16 +134,6 @@ func (d *Dispatcher) starves(c *client) bool {
 	d.memory.known = false
 	d.findSlowest()
 	return d.memory.stands.Before(c.need())
-}
-
-// forMemory is the Hold of a client that waits for memory.
-func (d *Dispatcher) forMemory(id ClientID) Hold {
-	d.findSlowest()
-	m, c := &d.memory, &d.clients[id]
-	return Hold{
-		Hop: Hop{From: m.slowest, To: id}, Reason: Memory, Send: m.stands, Due: c.need(), Pending: d.clients[m.slowest].pending(),
-		Safe: d.safe(c),
-	}
 }
 
 // beginning is the chain of a client before the first client is authorized.
@@ -157,12 +158,16 @@ func (d *Dispatcher) beginning(chain []Hold, id ClientID) []Hold {
 }
 
 // hold makes the Hold of a client and its holder.
-func (d *Dispatcher) hold(from, to ClientID) Hold {
+func (d *Dispatcher) hold(from, to ClientID, memory bool) Hold {
 	c, b := &d.clients[from], d.forest.Bounds(from.node())
 	h := Hold{
 		Promise: b.Floor, NextEvent: c.next, Pending: c.pending(), Safe: d.forest.SafeTime(from.node()), Reaction: b.Reaction,
 	}
 	h.Reason, h.Send, h.Blocked = d.reason(from)
+	if memory {
+		h.Reason, h.Hop, h.Send, h.Due = Memory, Hop{From: from, To: to}, d.memory.stands, d.clients[to].need()
+		return h
+	}
 	h.Hop, h.Due = d.hop(from, to, h.Send)
 	return h
 }

@@ -88,6 +88,31 @@ func (n *network) checkAllBlame(ev Event, before []Instant, chains [][]Hold) err
 	return nil
 }
 
+// checkShort checks the chains after a Settle that left clients without memory: each begins with the slowest client and goes on, link by link,
+// to one that does not wait, and waits are counted for that one.
+func (n *network) checkShort() error {
+	if len(n.d.Short()) == 0 {
+		return nil
+	}
+	short := slices.Clone(n.d.Short())
+	_, chains := n.allBlame()
+	for _, id := range short {
+		chain := chains[id]
+		if len(chain) == 0 || chain[0].Reason != Memory {
+			return fmt.Errorf("%s waits for memory, and is held by %+v", n.d.clients[id].name, chain)
+		}
+		for k, h := range chain {
+			if k > 0 && (h.To != chain[k-1].From || chain[k-1].Send.Before(h.Send)) || h.Blocked != (k < len(chain)-1) && h.Reason != Heard {
+				return fmt.Errorf("hop %d of what holds %s back does not follow: %+v", k, n.d.clients[id].name, chain)
+			}
+		}
+		if root := &n.d.clients[chain[len(chain)-1].From]; root.waiting && !n.d.reaches(root, n.d.safe(root)) {
+			return fmt.Errorf("%s, which waits itself, ends the chain of %s: %+v", root.name, n.d.clients[id].name, chain)
+		}
+	}
+	return n.checkHeld(chains)
+}
+
 // holds reports whether the speaker is one of those from which the safe time of a client comes. A client whose promise decides
 // may also be given a better one by those that hold it back.
 func holds(chains [][]Hold, id, speaker ClientID) bool {

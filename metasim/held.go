@@ -18,9 +18,6 @@ type HeldTimes struct {
 	walked int        // how many clients this look has walked over
 }
 
-// noClient is the root of a client that no other holds back.
-const noClient = ^ClientID(0)
-
 // What a look costs and may cost, for the length of a tick.
 const (
 	perClient = 16   // clients that are looked at and do not wait cost as much as one that waits
@@ -100,7 +97,7 @@ func (h *HeldTimes) root(id ClientID) ClientID {
 		}
 		h.seen[id], h.roots[id] = h.look, noClient
 		h.path = append(h.path, id)
-		from, ends := h.d.holder(id)
+		from, ends := h.d.firstHolder(id)
 		if ends {
 			root = from
 			break
@@ -114,20 +111,12 @@ func (h *HeldTimes) root(id ClientID) ClientID {
 	return root
 }
 
-// holder returns the From of the first Hold that Blame returns for a client, and whether it is the last.
-func (d *Dispatcher) holder(id ClientID) (from ClientID, ends bool) {
-	if d.starves(&d.clients[id]) {
-		d.findSlowest()
-		return d.memory.slowest, true
-	}
-	if !d.forest.SafeTime(id.node()).Before(Earlier(d.end, d.permit)) {
+// firstHolder returns the From of the first Hold that Blame returns for a client, and whether it is the last.
+func (d *Dispatcher) firstHolder(id ClientID) (from ClientID, ends bool) {
+	from, memory := d.holder(id)
+	if from == noClient || !memory && !d.forest.SafeTime(id.node()).Before(Earlier(d.end, d.permit)) {
 		return noClient, true
 	}
-	node, held := d.forest.Holder(id.node())
-	if !held {
-		return noClient, true
-	}
-	from = ClientID(node)
 	reason, _, blocked := d.reason(from)
-	return from, reason != Heard && !blocked
+	return from, (memory || reason != Heard) && !blocked
 }

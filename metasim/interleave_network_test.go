@@ -177,6 +177,9 @@ func (n *network) settle() error {
 		}
 	}
 	n.starved += len(n.d.Short())
+	if err := n.checkShort(); err != nil {
+		return err
+	}
 	if n.d.Now().Before(before) {
 		return fmt.Errorf("the run went back from %v to %v", before, n.d.Now())
 	}

@@ -146,6 +146,35 @@ func TestMemoryKeepsTheFastBack(t *testing.T) {
 	}
 }
 
+// A client that waits for memory waits for whoever holds up the slowest one: the chain goes on to that client, and its time counts there.
+func TestMemoryBlamesTheRoot(t *testing.T) {
+	d, err := New(Config{Clients: []string{"clock", "fast", "slow"}, Delays: apart(5), Memory: 1 << 20})
+	require.NoError(t, err)
+	d.Step(&Join{Client: 0, Publications: []string{"TICK"}})
+	d.Step(&Join{Client: 1, Publications: []string{"X"}})
+	d.Step(&Join{Client: 2, Subscriptions: []string{"TICK", "X"}})
+	d.Step(&Begin{})
+	d.Step(&PollWait{Client: 0, Report: Report{NextEvent: At(1)}, Want: At(1)})
+	d.Step(&PollWait{Client: 1, Report: Report{NextEvent: At(1)}, Want: At(1)})
+	d.Step(&PollWait{Client: 2, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
+	d.Settle()
+	for sent := Time(1); !d.Status(1).Short; sent++ { // the clock computes at 1
+		d.Step(&Send{Client: 1, Channel: "X", Sent: At(sent), Payload: make([]byte, 1000)})
+		d.Step(&PollWait{Client: 1, Report: Report{Now: At(sent), NextEvent: At(sent + 1)}, Want: At(sent + 1)})
+		d.Settle()
+	}
+	chain := d.Blame(nil, 1)
+	require.Len(t, chain, 2)
+	require.Equal(t, Hop{From: 2, To: 1}, chain[0].Hop)
+	require.Equal(t, Memory, chain[0].Reason)
+	require.True(t, chain[0].Blocked)
+	require.Equal(t, Hop{From: 0, To: 2, Channel: "TICK", Min: 5}, chain[1].Hop)
+	require.False(t, chain[1].Blocked)
+	h := NewHeldTimes(d)
+	h.Until(1_000_000)
+	require.Equal(t, []int64{2_000_000, 0, 0}, h.by, "both wait for the clock")
+}
+
 // What a link takes a second to carry has to be on its way for a second, whatever the bound.
 func TestMemoryLetsPassWhatMustBeOnItsWay(t *testing.T) {
 	r := newRace(t, 1)

@@ -156,11 +156,11 @@ func (r *Remote) answers() bool {
 	return err == nil && c.Close() == nil
 }
 
-// Why asks why a client does not go on, or for an empty name why the run does not.
-func (r *Remote) Why(ctx context.Context, client string) (string, error) {
+// Why asks why a client does not go on, or for an empty name why the run does not. The answer has a sentence for each hop.
+func (r *Remote) Why(ctx context.Context, client string) ([]string, error) {
 	var a answer
 	err := r.ask(ctx, http.MethodGet, "/why?client="+url.QueryEscape(client), &a)
-	return a.Why, err
+	return a.Chain, err
 }
 
 // Control carries out a command: see Monitor.Control.

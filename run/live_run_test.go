@@ -28,16 +28,16 @@ func TestLive(t *testing.T) {
 	require.Equal(t, "commanded", (<-shown).View().Scenario)
 	remote, err := monitor.Open(o.Out)
 	require.NoError(t, err)
-	why := ""
+	var why []string
 	require.Eventually(t, func() bool {
 		why, err = remote.Why(t.Context(), "prog")
 		require.NoError(t, err)
-		return strings.Contains(why, "about to hang")
+		return strings.Contains(why[0], "about to hang")
 	}, 10*time.Second, time.Millisecond, "the last line of its output")
-	require.Contains(t, why, "prog has been initializing for ")
+	require.Contains(t, why[0], "prog has been initializing for ")
 	why, err = remote.Why(t.Context(), "sink")
 	require.NoError(t, err)
-	require.Contains(t, why, "prog has been initializing for ")
+	require.Contains(t, why[len(why)-1], "prog has been initializing for ")
 	require.Contains(t, <-stalled, "nothing was heard for ")
 
 	url, token, _ := strings.Cut(<-page, "#token=")

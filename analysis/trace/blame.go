@@ -150,15 +150,14 @@ func (b *blame) watch(client int, note watcher) {
 }
 
 // store returns the index of a path, which it stores if it is new, and its root. A client that waits for memory waits behind no link:
-// what leads to it is the path, and the client that it waits for is the root.
+// the path ends there, and the root is still the last client of the chain.
 func (b *blame) store(chain []metasim.Hold) (path int32, root metasim.ClientID) {
 	if len(chain) == 0 || chain[0].Reason == metasim.Paused {
 		return noPath, NoClient
 	}
-	last := &chain[len(chain)-1]
-	root = last.From
-	if last.Reason == metasim.Memory {
-		if chain = chain[:len(chain)-1]; len(chain) == 0 {
+	root = chain[len(chain)-1].From
+	if k := slices.IndexFunc(chain, func(h metasim.Hold) bool { return h.Reason == metasim.Memory }); k >= 0 {
+		if chain = chain[:k]; len(chain) == 0 {
 			return noPath, root
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -44,6 +45,7 @@ func (f *remoteFlags) ask(std streams, question func(*monitor.Remote) (answer st
 
 func newWhy(std streams) *cobra.Command {
 	var f remoteFlags
+	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "why [CLIENT]",
 		Short: "Say why a run, or one of its clients, does not go on",
@@ -52,10 +54,18 @@ func newWhy(std streams) *cobra.Command {
 		Example: "  metasim why\n  metasim why robot-3 --run runs/depot-4",
 		Args:    oneClient,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.ask(std, func(r *monitor.Remote) (string, error) { return r.Why(cmd.Context(), strings.Join(args, "")) })
+			return f.ask(std, func(r *monitor.Remote) (string, error) {
+				chain, err := r.Why(cmd.Context(), strings.Join(args, ""))
+				if err != nil || !asJSON {
+					return strings.Join(chain, "; "), err
+				}
+				text, err := json.Marshal(map[string][]string{"chain": chain})
+				return string(text), err
+			})
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object: chain is a list of sentences, one for each client on the way")
 	return cmd
 }
 

@@ -128,10 +128,10 @@ function explain(view) {
 }
 
 function waits(c) {
-  if (c.short) return "memory, " + c.holder;
   if (c.halted) return c.halted === "paused" ? "the pause" : "real time";
   if (!c.holder) return "";
-  return c.root === c.holder ? c.holder : `${c.holder} … ${c.root}`;
+  const held = c.root === c.holder ? c.holder : `${c.holder} … ${c.root}`;
+  return c.short ? "memory, " + held : held;
 }
 
 // Rows are kept by the name of their client.

@@ -249,12 +249,15 @@ func waits(c *monitor.Client) string {
 		return "the pause"
 	case c.Halted != "":
 		return "real time"
-	case c.Short:
-		return "memory, " + c.Holder
-	case c.Root != c.Holder:
-		return c.Holder + " … " + c.Root
 	}
-	return c.Holder
+	held := c.Holder
+	if c.Root != c.Holder {
+		held += " … " + c.Root
+	}
+	if c.Short {
+		return "memory, " + held
+	}
+	return held
 }
 
 // table returns the titles of the columns, and as many rows from first on as have room. One row may be selected, and one column sorts.
