@@ -1,0 +1,2132 @@
+/*
+ * metasim.c: see metasim.h. The file has these parts, each of which uses those before it:
+ *
+ *   memory      bytes that grow, names that are kept once
+ *   instants    their order
+ *   errors      a code and a sentence
+ *   encoding    packets into the frames that wait to be written
+ *   connection  unix, TCP, shared memory: frames out, bytes in
+ *   session     what the server has said; what the client may do: docs/protocol.md, section 6
+ *   decoding    bytes into what the session takes in
+ *   calls       metasim.h
+ *   timers      those of metasim_run
+ */
+#define _GNU_SOURCE 1
+
+#include "metasim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#endif
+
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0 /* SO_NOSIGPIPE does it there */
+#endif
+
+/* The limits of docs/protocol.md, section 7. */
+enum {
+    MAX_FRAME = 64 << 20,
+    MAX_PACKETS = 1 << 16,
+    MAX_PAYLOAD = MAX_FRAME - (64 << 10),
+    MAX_CONTROL = 4 << 20,
+    MAX_NAME = 1024,
+    MAX_LIST = 1 << 20,
+    LIST_COST = 8, /* what a name in a list counts beside its bytes */
+    MAX_NAMES = 64 << 20,
+    NAME_COST = 64, /* what an introduction counts beside its bytes */
+    MAX_RESULT = MAX_CONTROL - MAX_NAME,
+    MAX_TEXT = 64 << 10
+};
+
+/* How much is published before it is written: a handler that publishes without end never reports. */
+enum { FULL = 1 << 20 };
+
+/* After so many writes without a read the client looks whether something has come: a server drops who writes and does not read. */
+enum { WRITES_UNREAD = 64 };
+
+/* The bodies of a packet. */
+enum {
+    MEMBER = 1,
+    HELLO = 2,
+    WELCOME = 3,
+    START = 4,
+    GOODBYE = 5,
+    REFUSE = 6,
+    SEND = 7,
+    PROMISE = 8,
+    ADVANCE = 9,
+    POLL_WAIT = 10,
+    LEAVE = 11,
+    DELIVERED = 12,
+    AUTHORIZE = 13,
+    INTRODUCE = 14,
+    FAILED = 15
+};
+
+/* ---- memory ---- */
+
+/* Bytes that grow. After lack of memory they stay as they are, and failed is set. */
+typedef struct bytes {
+    uint8_t *data;
+    size_t size, room;
+    bool failed;
+} bytes;
+
+static uint8_t *extend(bytes *b, size_t more)
+{
+    if (b->failed || more > SIZE_MAX / 4 || b->size > SIZE_MAX / 4) {
+        b->failed = true;
+        return NULL;
+    }
+    if (b->room - b->size < more) {
+        size_t room = b->room < 256 ? 256 : b->room;
+        uint8_t *data;
+        while (room - b->size < more)
+            room *= 2;
+        data = realloc(b->data, room);
+        if (data == NULL) {
+            b->failed = true;
+            return NULL;
+        }
+        b->data = data;
+        b->room = room;
+    }
+    b->size += more;
+    return b->data + b->size - more;
+}
+
+static void append(bytes *b, const void *data, size_t size)
+{
+    uint8_t *to = size > 0 ? extend(b, size) : NULL;
+    if (to != NULL)
+        memcpy(to, data, size);
+}
+
+static char *copy_text(const void *text, size_t size)
+{
+    char *copy = malloc(size + 1);
+    if (copy != NULL) {
+        if (size > 0)
+            memcpy(copy, text, size);
+        copy[size] = '\0';
+    }
+    return copy;
+}
+
+/* A name by its key: of a channel by itself, of a client by its number. */
+typedef struct name {
+    uint64_t hash;
+    size_t size; /* of key */
+    void *key;
+    char *text;
+} name;
+
+/* Names, in a hash table with open addressing. Nothing iterates over it, so its order reaches nothing. */
+typedef struct names {
+    name *all;
+    size_t room, used;
+} names;
+
+static uint64_t hash_of(const void *key, size_t size)
+{
+    const uint8_t *k = key;
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    size_t i;
+    for (i = 0; i < size; i++)
+        hash = (hash ^ k[i]) * 1099511628211u;
+    return hash ^ hash >> 32;
+}
+
+static name *place_of(name *all, size_t room, uint64_t hash, const void *key, size_t size)
+{
+    size_t i = (size_t)hash & (room - 1);
+    while (all[i].key != NULL && (all[i].hash != hash || all[i].size != size || memcmp(all[i].key, key, size) != 0))
+        i = (i + 1) & (room - 1);
+    return &all[i];
+}
+
+static const char *find_name(const names *n, const void *key, size_t size)
+{
+    return n->room == 0 ? NULL : place_of(n->all, n->room, hash_of(key, size), key, size)->text;
+}
+
+/* Adds a name that is not there. Returns NULL if there is no memory. */
+static const char *add_name(names *n, const void *key, size_t size, const void *text, size_t length)
+{
+    uint64_t hash = hash_of(key, size);
+    name *at;
+    if (n->used * 2 >= n->room) {
+        size_t room = n->room == 0 ? 16 : n->room * 2, i;
+        name *all = calloc(room, sizeof *all);
+        if (all == NULL)
+            return NULL;
+        for (i = 0; i < n->room; i++)
+            if (n->all[i].key != NULL)
+                *place_of(all, room, n->all[i].hash, n->all[i].key, n->all[i].size) = n->all[i];
+        free(n->all);
+        n->all = all;
+        n->room = room;
+    }
+    at = place_of(n->all, n->room, hash, key, size);
+    at->key = copy_text(key, size);
+    at->text = copy_text(text, length);
+    if (at->key == NULL || at->text == NULL) {
+        free(at->key);
+        free(at->text);
+        memset(at, 0, sizeof *at);
+        return NULL;
+    }
+    at->hash = hash;
+    at->size = size;
+    n->used++;
+    return at->text;
+}
+
+static void free_names(names *n)
+{
+    size_t i;
+    for (i = 0; i < n->room; i++) {
+        free(n->all[i].key);
+        free(n->all[i].text);
+    }
+    free(n->all);
+}
+
+/* ---- instants ---- */
+
+static const metasim_instant ORIGIN = {0, 0};
+static const metasim_instant INFINITE = {METASIM_FOREVER, UINT32_MAX};
+
+static int compare(metasim_instant a, metasim_instant b)
+{
+    if (a.time != b.time)
+        return a.time < b.time ? -1 : 1;
+    return a.step == b.step ? 0 : a.step < b.step ? -1 : 1;
+}
+
+static bool before(metasim_instant a, metasim_instant b) { return compare(a, b) < 0; }
+static metasim_instant earlier(metasim_instant a, metasim_instant b) { return before(b, a) ? b : a; }
+static metasim_instant later(metasim_instant a, metasim_instant b) { return before(a, b) ? b : a; }
+
+static metasim_instant at(int64_t time)
+{
+    metasim_instant i = {0, 0};
+    i.time = time;
+    return time == METASIM_FOREVER ? INFINITE : i;
+}
+
+static int64_t add(int64_t time, int64_t more) { return time > METASIM_FOREVER - more ? METASIM_FOREVER : time + more; }
+
+/* ---- errors and the client ---- */
+
+/* A message that is delivered. Its payload follows it in memory. */
+typedef struct delivery {
+    struct delivery *next;
+    metasim_message message;
+} delivery;
+
+typedef struct deliveries {
+    delivery *first, *last;
+} deliveries;
+
+/* What is done with the messages on a channel. */
+typedef struct action {
+    const char *channel; /* of names; NULL: all others */
+    metasim_handler handler;
+    void *user;
+} action;
+
+/* A timer. One that is not in the heap has place NOWHERE; one that is free has no handler. */
+typedef struct slot {
+    metasim_instant at;
+    uint64_t number; /* the order of setting decides among those at one instant */
+    int64_t period;
+    metasim_handler handler;
+    void *user;
+    size_t place; /* in the heap */
+    uint32_t use; /* how often the slot was used: part of a metasim_timer */
+} slot;
+
+static const size_t NOWHERE = SIZE_MAX;
+
+/* The ends of a connection. map is the shared memory of shm, NULL for a socket alone. */
+typedef struct wire {
+    int socket; /* -1: closed */
+    uint8_t *map;
+    uint32_t ring;          /* bytes of each ring of map */
+    uint32_t written, read; /* this side's index of the ring to the server, and of that from it */
+} wire;
+
+struct metasim_client {
+    /* What it was made with, and declared. */
+    char *server, *name, *token, *scenario;
+    bool alone; /* no other client is in the process, as far as the environment tells */
+    char **publications, **subscriptions;
+    size_t publishes, subscribes, names_size[2];
+    int64_t reaction;
+    metasim_code mistake; /* the first one; metasim_join returns it */
+    char *mistake_text;
+
+    /* The last call that failed, and why the session is over. */
+    metasim_code code, over;
+    char *text, *over_text;
+
+    /* The session. */
+    bool joined, started, running;
+    metasim_code refused; /* the first timer or, in metasim_run, publish that was refused */
+    char *refused_text;
+    uint64_t timed, seed;
+    metasim_instant until, now, promise, granted;
+    metasim_instant next, cause; /* the conditional promise, and due of the first message handled since */
+    uint64_t handled;
+    deliveries given, ready; /* not handled; handled, and not received */
+    delivery *current;       /* received last */
+    names channels, clients;
+    size_t clients_size;
+    char *result;
+
+    /* The connection. */
+    wire wire;
+    bytes out, in;
+    size_t frame, packets; /* where the last frame of out begins, and how many packets it has */
+    size_t parsed;         /* bytes of in that were decoded */
+    int unread;            /* writes since the last read */
+
+    /* metasim_run. */
+    action *actions;
+    size_t action_count;
+    slot *slots;
+    size_t slot_count, *heap, heap_size;
+    size_t free_slots; /* the first one that is free, and 1; its place is the next of these. 0: none */
+    uint64_t timers_set;
+
+    /* How long it computes: for reports on the run, never for results. */
+    int64_t went_on, cpu;
+};
+
+static const char NO_MEMORY[] = "there is no memory left; the client cannot go on";
+
+static char *say(const char *format, va_list words)
+{
+    va_list again;
+    char *text;
+    int size;
+    va_copy(again, words);
+    size = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    text = size < 0 ? NULL : malloc((size_t)size + 1);
+    if (text != NULL)
+        vsnprintf(text, (size_t)size + 1, format, words);
+    return text;
+}
+
+#if defined(__GNUC__)
+#define SENTENCE __attribute__((format(printf, 3, 4)))
+#else
+#define SENTENCE
+#endif
+
+/* Notes that a call fails, and returns its code. The client may go on. */
+static metasim_code failed(metasim_client *c, metasim_code code, const char *format, ...) SENTENCE;
+
+static metasim_code failed(metasim_client *c, metasim_code code, const char *format, ...)
+{
+    va_list words;
+    va_start(words, format);
+    free(c->text);
+    c->text = say(format, words);
+    va_end(words);
+    return c->code = code;
+}
+
+/* Ends the session, unless it is over, and returns why it is over. */
+static metasim_code finish(metasim_client *c, metasim_code code, const char *format, ...) SENTENCE;
+
+static metasim_code finish(metasim_client *c, metasim_code code, const char *format, ...)
+{
+    if (c->over == METASIM_OK) {
+        va_list words;
+        va_start(words, format);
+        c->over = code;
+        c->over_text = say(format, words);
+        va_end(words);
+    }
+    return failed(c, c->over, "%s", c->over_text == NULL ? NO_MEMORY : c->over_text);
+}
+
+static metasim_code is_over(metasim_client *c) { return finish(c, c->over, "%s", ""); }
+
+/* An instant in words, as other parts of metasim write it. */
+static const char *words_of(metasim_instant i, char text[64])
+{
+    if (i.time == METASIM_FOREVER)
+        return "infinity";
+    if (i.step == 0)
+        snprintf(text, 64, "%lld.%09lld s", (long long)(i.time / 1000000000), (long long)(i.time % 1000000000));
+    else
+        snprintf(text, 64, "%lld.%09lld s, step %lu", (long long)(i.time / 1000000000), (long long)(i.time % 1000000000), (unsigned long)i.step);
+    return text;
+}
+
+/* ---- encoding ---- */
+
+/* A body of at most a few names and numbers. */
+typedef struct small {
+    uint8_t data[192];
+    size_t size;
+} small;
+
+static void put_varint(small *s, uint64_t n)
+{
+    for (; n > 0x7f; n >>= 7)
+        s->data[s->size++] = (uint8_t)(n | 0x80);
+    s->data[s->size++] = (uint8_t)n;
+}
+
+static void put_number(small *s, unsigned field, uint64_t n)
+{
+    if (n > 0) {
+        put_varint(s, field << 3);
+        put_varint(s, n);
+    }
+}
+
+static void put_head(small *s, unsigned field, size_t size)
+{
+    put_varint(s, field << 3 | 2);
+    put_varint(s, size);
+}
+
+static void put_small(small *s, unsigned field, const small *value)
+{
+    put_head(s, field, value->size);
+    memcpy(s->data + s->size, value->data, value->size);
+    s->size += value->size;
+}
+
+static void put_instant(small *s, unsigned field, metasim_instant i)
+{
+    small value = {{0}, 0};
+    if (i.time == METASIM_FOREVER) {
+        put_number(&value, 3, 1);
+    } else {
+        put_number(&value, 1, (uint64_t)i.time);
+        put_number(&value, 2, i.step);
+    }
+    if (value.size > 0)
+        put_small(s, field, &value);
+}
+
+static void put_text(bytes *b, unsigned field, const char *text)
+{
+    small head = {{0}, 0};
+    size_t size = strlen(text);
+    if (size > 0) {
+        put_head(&head, field, size);
+        append(b, head.data, head.size);
+        append(b, text, size);
+    }
+}
+
+/* Ends the last frame: its length goes before it. */
+static void end_frame(metasim_client *c)
+{
+    size_t size = c->out.size - c->frame, i;
+    if (c->out.failed || size < 4)
+        return;
+    for (i = 0; i < 4; i++)
+        c->out.data[c->frame + i] = (uint8_t)((size - 4) >> 8 * i);
+    c->frame = c->out.size;
+}
+
+/* Puts a packet into out: its body is first, second and third one after the other. */
+static void put_packet(metasim_client *c, unsigned kind, const void *first, size_t first_size, const void *second, size_t second_size,
+                       const void *third, size_t third_size)
+{
+    size_t size = first_size + second_size + third_size;
+    small head = {{0}, 0}, body = {{0}, 0};
+    put_head(&body, kind, size);
+    put_head(&head, 1, body.size + size);
+    if (c->out.size > c->frame && (c->packets >= MAX_PACKETS || c->out.size - c->frame - 4 + head.size + body.size + size > MAX_FRAME))
+        end_frame(c);
+    if (c->out.size == c->frame) {
+        append(&c->out, "\0\0\0", 4);
+        c->packets = 0;
+    }
+    c->packets++;
+    append(&c->out, head.data, head.size);
+    append(&c->out, body.data, body.size);
+    append(&c->out, first, first_size);
+    append(&c->out, second, second_size);
+    append(&c->out, third, third_size);
+}
+
+static void put_body(metasim_client *c, unsigned kind, const small *body) { put_packet(c, kind, body->data, body->size, NULL, 0, NULL, 0); }
+
+/* ---- connection ---- */
+
+static metasim_code lost(metasim_client *c, const char *how)
+{
+    char now[64];
+    return finish(c, METASIM_LOST, "client \"%s\": lost the server at %s: %s", c->name, words_of(c->now, now), how);
+}
+
+
+static metasim_code lost_to(metasim_client *c, int error)
+{
+    return lost(c, error == 0 ? "the connection was closed" : strerror(error));
+}
+
+#if defined(__linux__)
+
+/*
+ * Shared memory: wire/transport/shm/shm.go of metasim describes it. The client makes the memory, and sends it over a unix socket. That
+ * socket carries nothing more: its end says that the peer has closed, or died.
+ *
+ * The peer may store anything at any time. So each side keeps its own index to itself, and uses the peer's for a distance alone.
+ */
+enum { RING = 256 << 10, HEADER = 4096, STRIDE = 512, TAIL = 0, HEAD = 128, READER = 256, WRITER = 384, GREETING = 16 };
+
+/* A sleep ends after so many nanoseconds: then the client looks whether the peer is there. */
+enum { MAX_SLEEP = 20000000 };
+
+static uint32_t *word_of(const wire *w, int ring, int offset)
+{
+    return (uint32_t *)(void *)(w->map + (size_t)(ring * STRIDE + offset));
+}
+
+static void rouse(uint32_t *word)
+{
+    if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != 0 && __atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST) != 0)
+        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void sleep_on(uint32_t *word)
+{
+    struct timespec most = {0, MAX_SLEEP};
+    syscall(SYS_futex, word, FUTEX_WAIT, 1, &most, NULL, 0);
+}
+
+/* Whether the peer has closed, or died. */
+static bool is_gone(const wire *w)
+{
+    char byte;
+    ssize_t n = recv(w->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+static uint8_t *ring_of(const wire *w, int ring) { return w->map + HEADER + (size_t)ring * w->ring; }
+
+/* Reads what is there. Returns how much, or -1 if the peer's index cannot be. */
+static long take_shared(wire *w, uint8_t *to, size_t room)
+{
+    uint32_t used = __atomic_load_n(word_of(w, 1, TAIL), __ATOMIC_SEQ_CST) - w->read, from = w->read & (w->ring - 1), n, first;
+    if (used > w->ring)
+        return -1;
+    n = used < room ? used : (uint32_t)room;
+    first = n < w->ring - from ? n : w->ring - from;
+    memcpy(to, ring_of(w, 1) + from, first);
+    memcpy(to + first, ring_of(w, 1), n - first);
+    w->read += n;
+    if (n > 0) {
+        __atomic_store_n(word_of(w, 1, HEAD), w->read, __ATOMIC_SEQ_CST);
+        if (used - n <= w->ring / 2) /* a writer that waits is woken when half the ring is free */
+            rouse(word_of(w, 1, WRITER));
+    }
+    return (long)n;
+}
+
+/* Writes as much as there is room for. Returns how much, or -1 if the peer's index cannot be. */
+static long give_shared(wire *w, const uint8_t *data, size_t size)
+{
+    uint32_t used = w->written - __atomic_load_n(word_of(w, 0, HEAD), __ATOMIC_SEQ_CST), to = w->written & (w->ring - 1), n, first;
+    if (used > w->ring)
+        return -1;
+    n = w->ring - used < size ? w->ring - used : (uint32_t)size;
+    first = n < w->ring - to ? n : w->ring - to;
+    memcpy(ring_of(w, 0) + to, data, first);
+    memcpy(ring_of(w, 0), data + first, n - first);
+    w->written += n;
+    if (n > 0) {
+        __atomic_store_n(word_of(w, 0, TAIL), w->written, __ATOMIC_SEQ_CST);
+        rouse(word_of(w, 0, READER));
+    }
+    return (long)n;
+}
+
+/* Makes the memory, and returns its file; -1 and errno if it cannot. */
+static int make_memory(void)
+{
+    int file = memfd_create("metasim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file >= 0 && (ftruncate(file, HEADER + 2 * RING) < 0 || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)) {
+        int why = errno;
+        close(file);
+        errno = why;
+        return -1;
+    }
+    return file;
+}
+
+/* Sends the greeting with the file of the memory, and waits for the same greeting. Returns how it failed, or NULL. */
+static const char *greet(int socket, int file)
+{
+    static const uint8_t greeting[GREETING] = {'m', 'e', 't', 'a', 's', 'i', 'm', 0, 1, 0, 0, 0, 0, 0, RING >> 16, 0};
+    uint8_t answer[GREETING];
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } rights;
+    struct iovec part;
+    struct msghdr message;
+    struct cmsghdr *head;
+    ssize_t n;
+    memset(&message, 0, sizeof message);
+    memset(&rights, 0, sizeof rights);
+    part.iov_base = (void *)(uintptr_t)greeting;
+    part.iov_len = GREETING;
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = rights.room;
+    message.msg_controllen = sizeof rights.room;
+    head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(head), &file, sizeof file);
+    if (sendmsg(socket, &message, MSG_NOSIGNAL) != GREETING)
+        return strerror(errno);
+    do
+        n = recv(socket, answer, GREETING, MSG_WAITALL);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return strerror(errno);
+    return n == GREETING && memcmp(answer, greeting, GREETING) == 0 ? NULL : "the server does not use shared memory of this layout; use the URL that it printed";
+}
+
+static metasim_code share_memory(metasim_client *c)
+{
+    int file = make_memory();
+    void *map;
+    const char *wrong;
+    if (file < 0)
+        return finish(c, METASIM_LOST, "client \"%s\": %s: this system has no memory that can be shared and sealed: %s; use unix://", c->name, c->server, strerror(errno));
+    map = mmap(NULL, HEADER + 2 * RING, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    wrong = map == MAP_FAILED ? strerror(errno) : greet(c->wire.socket, file);
+    close(file);
+    if (map != MAP_FAILED && wrong != NULL)
+        munmap(map, HEADER + 2 * RING);
+    if (wrong != NULL)
+        return finish(c, METASIM_LOST, "client \"%s\": %s: %s", c->name, c->server, wrong);
+    c->wire.map = map;
+    c->wire.ring = RING;
+    return METASIM_OK;
+}
+
+static void unmap(wire *w)
+{
+    if (w->map != NULL)
+        munmap(w->map, HEADER + 2 * (size_t)w->ring);
+    w->map = NULL;
+}
+
+#else /* no shared memory */
+
+static long take_shared(wire *w, uint8_t *to, size_t room) { return (void)w, (void)to, (void)room, -1; }
+static long give_shared(wire *w, const uint8_t *data, size_t size) { return (void)w, (void)data, (void)size, -1; }
+static bool is_gone(const wire *w) { return (void)w, true; }
+static void sleep_on(uint32_t *word) { (void)word; }
+static uint32_t *word_of(const wire *w, int ring, int offset) { return (void)w, (void)ring, (void)offset, NULL; }
+static void unmap(wire *w) { (void)w; }
+enum { READER, WRITER };
+
+static metasim_code share_memory(metasim_client *c)
+{
+    return finish(c, METASIM_LOST, "client \"%s\": %s: this system has no shared memory of Linux; use unix://", c->name, c->server);
+}
+
+#endif
+
+static void disconnect(metasim_client *c)
+{
+    unmap(&c->wire);
+    if (c->wire.socket >= 0)
+        close(c->wire.socket); /* what was written is with the kernel; nobody can do anything about an error here */
+    c->wire.socket = -1;
+}
+
+/* Has room for so many bytes more in c->in; the bytes that were decoded make room first. */
+static uint8_t *make_room(metasim_client *c, size_t more)
+{
+    uint8_t *to;
+    if (c->parsed > 0) {
+        memmove(c->in.data, c->in.data + c->parsed, c->in.size - c->parsed);
+        c->in.size -= c->parsed;
+        c->parsed = 0;
+    }
+    to = extend(&c->in, more);
+    if (to != NULL)
+        c->in.size -= more;
+    return to;
+}
+
+enum { READ = 64 << 10 }; /* bytes of one read, at most */
+
+/* Reads from shared memory: see read_some. What was written before the end of the peer is read first. */
+static size_t read_shared(metasim_client *c, uint8_t *to, bool wait)
+{
+    uint32_t *reader = word_of(&c->wire, 1, READER);
+    long n = take_shared(&c->wire, to, READ);
+    while (n == 0 && wait) {
+        bool gone = is_gone(&c->wire);
+        n = take_shared(&c->wire, to, READ);
+        if (n == 0 && gone)
+            return lost_to(c, 0), 0;
+        if (n == 0) { /* say that this side sleeps, look once more, and sleep */
+            __atomic_store_n(reader, 1, __ATOMIC_SEQ_CST);
+            n = take_shared(&c->wire, to, READ);
+            if (n == 0)
+                sleep_on(reader);
+            __atomic_store_n(reader, 0, __ATOMIC_SEQ_CST);
+        }
+    }
+    if (n < 0)
+        return finish(c, METASIM_PROTOCOL_ERROR, "client \"%s\": the server's ring of shared memory cannot be; let nobody else write to the memory", c->name), 0;
+    c->in.size += (size_t)n;
+    return (size_t)n;
+}
+
+/* Reads what has come, and waits for something if wait says so. Returns how many bytes came. After the end of the connection, and
+ * after an error, the session is over. */
+static size_t read_some(metasim_client *c, bool wait)
+{
+    uint8_t *to = make_room(c, READ);
+    if (to == NULL) {
+        finish(c, METASIM_NO_MEMORY, "%s", NO_MEMORY);
+        return 0;
+    }
+    c->unread = 0;
+    if (c->wire.map == NULL) {
+        ssize_t n;
+        do
+            n = recv(c->wire.socket, to, READ, wait ? 0 : MSG_DONTWAIT);
+        while (n < 0 && errno == EINTR);
+        if (n > 0) {
+            c->in.size += (size_t)n;
+            return (size_t)n;
+        }
+        if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
+            lost_to(c, n == 0 ? 0 : errno);
+        return 0;
+    }
+    return read_shared(c, to, wait);
+}
+
+static metasim_code hear(metasim_client *c, bool wait); /* reads what has come, and takes it in */
+
+/* Waits until more may be written; the server may wait until this side reads. */
+static void wait_to_write(metasim_client *c)
+{
+    if (c->wire.map != NULL) {
+        uint32_t *writer = word_of(&c->wire, 0, WRITER);
+        __atomic_store_n(writer, 1, __ATOMIC_SEQ_CST);
+        if (c->wire.written - __atomic_load_n(word_of(&c->wire, 0, HEAD), __ATOMIC_SEQ_CST) == c->wire.ring)
+            sleep_on(writer);
+        __atomic_store_n(writer, 0, __ATOMIC_SEQ_CST);
+        if (is_gone(&c->wire))
+            lost_to(c, 0);
+        else
+            hear(c, false);
+    } else {
+        struct pollfd both;
+        both.fd = c->wire.socket;
+        both.events = POLLIN | POLLOUT;
+        both.revents = 0;
+        if (poll(&both, 1, -1) > 0 && (both.revents & POLLIN) != 0)
+            hear(c, false);
+    }
+}
+
+/* Writes all that waits, in one write if the connection takes it. */
+static metasim_code flush(metasim_client *c)
+{
+    size_t done = 0;
+    end_frame(c);
+    if (c->out.failed)
+        return finish(c, METASIM_NO_MEMORY, "%s", NO_MEMORY);
+    while (done < c->out.size && c->over == METASIM_OK) {
+        long n;
+        if (c->wire.map != NULL) {
+            n = give_shared(&c->wire, c->out.data + done, c->out.size - done);
+            if (n < 0)
+                finish(c, METASIM_PROTOCOL_ERROR, "client \"%s\": the server's ring of shared memory cannot be; let nobody else write to the memory", c->name);
+        } else {
+            n = (long)send(c->wire.socket, c->out.data + done, c->out.size - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+                n = 0;
+            if (n < 0) /* a server that ends the run says why, then closes */
+                while (c->over == METASIM_OK)
+                    hear(c, true);
+        }
+        done += n > 0 ? (size_t)n : 0;
+        if (n == 0)
+            wait_to_write(c);
+    }
+    c->out.size = c->frame = 0;
+    if (c->over != METASIM_OK)
+        return is_over(c);
+    return ++c->unread > WRITES_UNREAD ? hear(c, false) : METASIM_OK;
+}
+
+/* The path of "scheme:///path", without its percent signs. Returns NULL if it has none. */
+static char *path_of(const char *url)
+{
+    const char *from = strstr(url, "://");
+    char *path, *to;
+    if (from == NULL || from[3] != '/' || (path = copy_text(from + 3, strlen(from + 3))) == NULL)
+        return NULL;
+    for (from = to = path; *from != '\0'; from++) {
+        unsigned byte;
+        if (from[0] == '%' && sscanf(from + 1, "%2x", &byte) == 1 && byte != 0) {
+            *to++ = (char)byte;
+            from += 2;
+        } else {
+            *to++ = *from;
+        }
+    }
+    *to = '\0';
+    return path;
+}
+
+static metasim_code connect_path(metasim_client *c)
+{
+    struct sockaddr_un address;
+    char *path = path_of(c->server);
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    if (path == NULL || strlen(path) >= sizeof address.sun_path) {
+        free(path);
+        return finish(c, METASIM_MISTAKE, "client \"%s\": %s names no socket; write unix:///path, at most %u bytes long", c->name, c->server,
+                      (unsigned)sizeof address.sun_path - 1);
+    }
+    memcpy(address.sun_path, path, strlen(path));
+    free(path);
+    c->wire.socket = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (c->wire.socket < 0 || connect(c->wire.socket, (struct sockaddr *)(void *)&address, sizeof address) < 0)
+        return finish(c, METASIM_LOST, "client \"%s\": nobody answers at %s: %s; start the server first", c->name, c->server, strerror(errno));
+    return METASIM_OK;
+}
+
+static metasim_code connect_tcp(metasim_client *c)
+{
+    const char *from = c->server + strlen("tcp://"), *colon = strrchr(from, ':');
+    struct addrinfo hints, *found = NULL, *a;
+    char *host;
+    int wrong, on = 1;
+    if (strchr(from, '?') != NULL)
+        return finish(c, METASIM_MISTAKE, "client \"%s\": %s wants TLS, which this library has not; use unix:// or shm:// on the server's host", c->name, c->server);
+    if (colon == NULL || colon == from)
+        return finish(c, METASIM_MISTAKE, "client \"%s\": %s names no host and port; write tcp://host:port", c->name, c->server);
+    host = from[0] == '[' && colon[-1] == ']' ? copy_text(from + 1, (size_t)(colon - from) - 2) : copy_text(from, (size_t)(colon - from));
+    if (host == NULL)
+        return finish(c, METASIM_NO_MEMORY, "%s", NO_MEMORY);
+    memset(&hints, 0, sizeof hints);
+    hints.ai_socktype = SOCK_STREAM;
+    wrong = getaddrinfo(host, colon + 1, &hints, &found);
+    free(host);
+    if (wrong != 0)
+        return finish(c, METASIM_LOST, "client \"%s\": %s: %s", c->name, c->server, gai_strerror(wrong));
+    errno = ECONNREFUSED;
+    for (a = found; a != NULL; a = a->ai_next) {
+        c->wire.socket = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
+        if (c->wire.socket >= 0 && connect(c->wire.socket, a->ai_addr, a->ai_addrlen) == 0)
+            break;
+        if (c->wire.socket >= 0) {
+            int why = errno;
+            close(c->wire.socket);
+            errno = why;
+        }
+        c->wire.socket = -1;
+    }
+    freeaddrinfo(found);
+    if (c->wire.socket < 0)
+        return finish(c, METASIM_LOST, "client \"%s\": nobody answers at %s: %s; start the server first", c->name, c->server, strerror(errno));
+    setsockopt(c->wire.socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* without it all is the same, and slower */
+    return METASIM_OK;
+}
+
+static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
+
+static metasim_code connect_to(metasim_client *c)
+{
+    metasim_code code;
+    if (begins(c->server, "tcp://"))
+        code = connect_tcp(c);
+    else if (begins(c->server, "unix://") || begins(c->server, "shm://"))
+        code = connect_path(c);
+    else
+        return finish(c, METASIM_MISTAKE, "client \"%s\": \"%s\" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set METASIM_SERVER",
+                      c->name, c->server);
+    if (code != METASIM_OK)
+        return code;
+    fcntl(c->wire.socket, F_SETFD, FD_CLOEXEC);
+#ifdef SO_NOSIGPIPE
+    {
+        int on = 1;
+        setsockopt(c->wire.socket, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+    }
+#endif
+    return begins(c->server, "shm://") ? share_memory(c) : METASIM_OK;
+}
+
+/* ---- session ---- */
+
+/* The first instant at which the client may send. */
+static metasim_instant may_send_from(const metasim_client *c)
+{
+    metasim_instant answer = c->cause;
+    if (c->reaction > 0 && answer.time != METASIM_FOREVER)
+        answer = at(add(answer.time, c->reaction));
+    return later(c->promise, earlier(c->next, answer));
+}
+
+/* Makes the client's report. What was promised binds whatever is said now. */
+static void put_report(metasim_client *c, small *s, metasim_instant now, metasim_instant next)
+{
+    small report = {{0}, 0};
+    metasim_instant floor = later(now, c->promise);
+    c->next = later(may_send_from(c), later(floor, next));
+    c->cause = INFINITE;
+    put_instant(&report, 1, now);
+    put_instant(&report, 2, floor);
+    put_instant(&report, 3, c->next);
+    put_number(&report, 4, c->handled);
+    put_small(s, 1, &report);
+}
+
+static int64_t clock_now(clockid_t clock)
+{
+    struct timespec t;
+    return clock_gettime(clock, &t) == 0 ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec : 0;
+}
+
+/* How long the client has computed since its last report, in nanoseconds: less than a microsecond is carried over. */
+static int64_t computed(metasim_client *c)
+{
+    int64_t now, since = c->went_on;
+    if (c->timed == 0 || since == 0)
+        return 0;
+    now = clock_now(CLOCK_MONOTONIC);
+    if (now - since < 1000)
+        return 0;
+    c->went_on = now;
+    return now - since;
+}
+
+/* A stretch from so many nanoseconds on is worth a look at the processor time, which costs a system call. */
+enum { LONG_STRETCH = 20000 };
+
+/* The processor time that the process took since the last look. */
+static int64_t processor_time(metasim_client *c, int64_t stretch)
+{
+    int64_t now, since = c->cpu;
+    if (!c->alone || c->timed == 0 || stretch < LONG_STRETCH)
+        return 0;
+    now = clock_now(CLOCK_PROCESS_CPUTIME_ID);
+    c->cpu = now;
+    return since == 0 || now - since > stretch * 64 ? 0 : now - since;
+}
+
+/* Reports that the client goes on. */
+static metasim_code go_on(metasim_client *c, metasim_instant now, metasim_instant next)
+{
+    small s = {{0}, 0};
+    put_report(c, &s, now, next);
+    put_number(&s, 2, (uint64_t)computed(c));
+    put_body(c, ADVANCE, &s);
+    return flush(c);
+}
+
+/* When the next message that the client has is due. */
+static metasim_instant due(const metasim_client *c) { return c->given.first == NULL ? INFINITE : c->given.first->message.due; }
+
+/* The instant that the client is after. */
+static metasim_instant goal(const metasim_client *c, metasim_instant want, bool messages) { return messages ? earlier(want, due(c)) : want; }
+
+/* Reports that the client waits, and returns when it may act at what it is after, or the run ends before. */
+static metasim_code wait_until(metasim_client *c, metasim_instant want, bool messages)
+{
+    small s = {{0}, 0};
+    int64_t stretch;
+    put_report(c, &s, c->now, want);
+    put_instant(&s, 2, want);
+    put_number(&s, 3, messages);
+    stretch = computed(c);
+    put_number(&s, 4, (uint64_t)stretch);
+    put_number(&s, 5, (uint64_t)processor_time(c, stretch));
+    put_body(c, POLL_WAIT, &s);
+    if (flush(c) != METASIM_OK)
+        return c->over;
+    while (!before(goal(c, want, messages), c->granted) && compare(c->granted, c->until) != 0)
+        if (hear(c, true) != METASIM_OK)
+            return c->over;
+    if (c->timed > 0)
+        c->went_on = clock_now(CLOCK_MONOTONIC);
+    return METASIM_OK;
+}
+
+static void free_all(deliveries *d)
+{
+    while (d->first != NULL) {
+        delivery *next = d->first->next;
+        free(d->first);
+        d->first = next;
+    }
+    d->last = NULL;
+}
+
+static void push(deliveries *d, delivery *new)
+{
+    new->next = NULL;
+    if (d->last == NULL)
+        d->first = new;
+    else
+        d->last->next = new;
+    d->last = new;
+}
+
+/* Takes the next message: it counts as handled. */
+static delivery *pop(metasim_client *c)
+{
+    delivery *d = c->given.first;
+    c->given.first = d->next;
+    if (d->next == NULL)
+        c->given.last = NULL;
+    c->handled++;
+    c->cause = earlier(c->cause, d->message.due);
+    return d;
+}
+
+/* Makes all messages due at an instant or before it ready to be received. */
+static void handle(metasim_client *c, metasim_instant until)
+{
+    while (c->given.first != NULL && !before(until, c->given.first->message.due))
+        push(&c->ready, pop(c));
+}
+
+static void forget_ready(metasim_client *c)
+{
+    free_all(&c->ready);
+    free(c->current);
+    c->current = NULL;
+}
+
+static metasim_code not_joined(metasim_client *c)
+{
+    return c->over != METASIM_OK ? is_over(c) : failed(c, METASIM_MISTAKE, "client \"%s\" has not joined; call metasim_join first", c->name);
+}
+
+static metasim_code advance(metasim_client *c, int64_t time, bool messages)
+{
+    metasim_instant want, next;
+    char text[64];
+    if (c->over != METASIM_OK || !c->started)
+        return not_joined(c);
+    if (c->running)
+        return failed(c, METASIM_MISTAKE, "client \"%s\" cannot step in a handler of metasim_run; set a timer instead", c->name);
+    if (time < c->now.time)
+        return failed(c, METASIM_TIME_REGRESS, "client \"%s\" cannot go back to %lld ns: it is at %s; advance to a later time", c->name, (long long)time, words_of(c->now, text));
+    forget_ready(c);
+    want = later(at(time), c->now);
+    if (!messages)
+        c->promise = later(c->promise, want);
+    if (!before(goal(c, want, messages), c->granted) && hear(c, false) != METASIM_OK)
+        return c->over;
+    if ((before(goal(c, want, messages), c->granted) ? go_on(c, messages ? c->now : want, want) : wait_until(c, want, messages)) != METASIM_OK)
+        return c->over;
+    next = goal(c, want, messages);
+    if (before(next, c->granted)) {
+        c->now = next;
+        handle(c, next);
+        return METASIM_OK;
+    }
+    if (!messages)
+        handle(c, c->granted);
+    return failed(c, METASIM_END, "client \"%s\": the run ends at %s, before %lld ns; leave now", c->name, words_of(c->until, text), (long long)time);
+}
+
+/* ---- decoding ---- */
+
+typedef struct cursor {
+    const uint8_t *at, *end;
+    bool wrong;
+} cursor;
+
+/* A field: a number, or the bytes from data on. */
+typedef struct field {
+    uint64_t number; /* of the field */
+    bool is_bytes;
+    uint64_t value; /* or how many bytes */
+    const uint8_t *data;
+} field;
+
+static uint64_t varint(cursor *r)
+{
+    uint64_t n = 0;
+    unsigned shift;
+    for (shift = 0; shift < 70 && r->at < r->end; shift += 7) {
+        uint8_t byte = *r->at++;
+        if (shift == 63 && byte > 1)
+            break; /* more than 64 bits */
+        n |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return n;
+    }
+    r->wrong = true;
+    return 0;
+}
+
+/* Reads the next field. Returns false at the end, and where the bytes are wrong. */
+static bool next_field(cursor *r, field *f)
+{
+    uint64_t tag;
+    if (r->wrong || r->at == r->end)
+        return false;
+    tag = varint(r);
+    f->number = tag >> 3;
+    f->is_bytes = (tag & 7) == 2;
+    f->value = varint(r);
+    f->data = r->at;
+    if (f->number == 0 || f->number > (1u << 29) - 1 || ((tag & 7) != 0 && !f->is_bytes) || (f->is_bytes && f->value > (uint64_t)(r->end - r->at)))
+        r->wrong = true;
+    if (r->wrong)
+        return false;
+    if (f->is_bytes)
+        r->at += f->value;
+    return true;
+}
+
+static cursor inside(const field *f)
+{
+    cursor r = {NULL, NULL, false};
+    r.at = f->data;
+    r.end = f->data + f->value;
+    return r;
+}
+
+/* Whether a field is that number, and of that kind. */
+static bool is(const field *f, unsigned number, bool is_bytes) { return f->number == number && f->is_bytes == is_bytes; }
+
+static bool small_number(const field *f, uint32_t *to)
+{
+    *to = (uint32_t)f->value;
+    return f->value <= UINT32_MAX;
+}
+
+/* Reads an instant into one that may have been read before: a message that comes twice is merged. */
+static bool read_instant(const field *f, metasim_instant *to)
+{
+    cursor r = inside(f);
+    field in;
+    bool infinite = to->time == METASIM_FOREVER;
+    metasim_instant i = infinite ? ORIGIN : *to;
+    while (next_field(&r, &in)) {
+        if (is(&in, 1, false) && in.value < METASIM_FOREVER)
+            i.time = (int64_t)in.value;
+        else if (is(&in, 2, false) && small_number(&in, &i.step))
+            continue;
+        else if (is(&in, 3, false) && in.value <= 1)
+            infinite = in.value == 1;
+        else
+            return false;
+    }
+    if (infinite && compare(i, ORIGIN) != 0)
+        return false;
+    *to = infinite ? INFINITE : i;
+    return !r.wrong;
+}
+
+static bool is_utf8(const uint8_t *s, uint64_t size)
+{
+    uint64_t i = 0;
+    while (i < size) {
+        uint8_t b = s[i];
+        unsigned more = b < 0x80 ? 0 : b >= 0xc2 && b < 0xe0 ? 1 : b >= 0xe0 && b < 0xf0 ? 2 : b >= 0xf0 && b < 0xf5 ? 3 : 4, k;
+        if (more == 4 || size - i <= more)
+            return false;
+        for (k = 1; k <= more; k++)
+            if ((s[i + k] & 0xc0) != 0x80)
+                return false;
+        if ((b == 0xe0 && s[i + 1] < 0xa0) || (b == 0xed && s[i + 1] > 0x9f) || (b == 0xf0 && s[i + 1] < 0x90) || (b == 0xf4 && s[i + 1] > 0x8f))
+            return false;
+        i += more + 1;
+    }
+    return true;
+}
+
+/* Whether a field is a name: of so many bytes at most, and none of them zero, as C could not say it. */
+static bool is_name(const field *f, uint64_t most) { return f->value <= most && is_utf8(f->data, f->value) && (f->value == 0 || memchr(f->data, 0, (size_t)f->value) == NULL); }
+
+static metasim_code malformed(metasim_client *c, const char *what)
+{
+    return finish(c, METASIM_PROTOCOL_ERROR, "client \"%s\": the server sent %s; use a server and a client of the same version", c->name, what);
+}
+
+static metasim_code no_memory(metasim_client *c) { return finish(c, METASIM_NO_MEMORY, "%s", NO_MEMORY); }
+
+static metasim_code take_welcome(metasim_client *c, cursor r)
+{
+    field f;
+    while (next_field(&r, &f)) {
+        if (is(&f, 1, true) && is_name(&f, MAX_NAME)) {
+            free(c->scenario);
+            c->scenario = copy_text(f.data, (size_t)f.value);
+        } else if (is(&f, 2, false)) {
+            c->seed = f.value;
+        } else if (is(&f, 3, false) && f.value <= UINT32_MAX) {
+            c->timed = f.value;
+        } else {
+            r.wrong = true;
+        }
+    }
+    return r.wrong ? malformed(c, "a Welcome that cannot be read") : METASIM_OK;
+}
+
+/* Reads a body of instants: the first into a, the second, where there may be one, into b. */
+static bool read_instants(cursor r, metasim_instant *a, metasim_instant *b)
+{
+    field f;
+    while (next_field(&r, &f))
+        if (!(is(&f, 1, true) && read_instant(&f, a)) && !(b != NULL && is(&f, 2, true) && read_instant(&f, b)))
+            return false;
+    return !r.wrong;
+}
+
+static metasim_code take_start(metasim_client *c, cursor r)
+{
+    metasim_instant until = {0, 0};
+    if (!read_instants(r, &until, NULL))
+        return malformed(c, "a Start that cannot be read");
+    c->started = true;
+    c->until = until;
+    return METASIM_OK;
+}
+
+static metasim_code take_authorize(metasim_client *c, cursor r)
+{
+    metasim_instant until = {0, 0}, quiet = {0, 0};
+    if (!read_instants(r, &until, &quiet))
+        return malformed(c, "an AuthorizeAdvance that cannot be read");
+    c->granted = later(c->granted, until);
+    return METASIM_OK;
+}
+
+static metasim_code take_refuse(metasim_client *c, cursor r)
+{
+    field f, text = {0, true, 0, NULL};
+    while (next_field(&r, &f)) /* a server of another version may say more */
+        if (is(&f, 2, true))
+            text = f;
+    if (r.wrong || text.value > MAX_TEXT || !is_utf8(text.data, text.value))
+        return malformed(c, "a Refuse that cannot be read");
+    return finish(c, METASIM_REFUSED, "%.*s", (int)text.value, text.value == 0 ? "" : (const char *)text.data);
+}
+
+static metasim_code take_introduce(metasim_client *c, cursor r)
+{
+    field f, name = {0, true, 0, NULL};
+    uint32_t number = 0;
+    while (next_field(&r, &f)) {
+        if (is(&f, 1, false) && small_number(&f, &number))
+            continue;
+        if (is(&f, 2, true) && is_name(&f, MAX_NAME))
+            name = f;
+        else
+            r.wrong = true;
+    }
+    if (r.wrong)
+        return malformed(c, "an Introduce that cannot be read");
+    if (find_name(&c->clients, &number, sizeof number) != NULL)
+        return malformed(c, "the name of a client twice");
+    c->clients_size += (size_t)name.value + NAME_COST;
+    if (c->clients_size > MAX_NAMES)
+        return malformed(c, "more names than fit into 64 MiB");
+    return add_name(&c->clients, &number, sizeof number, name.data, (size_t)name.value) == NULL ? no_memory(c) : METASIM_OK;
+}
+
+/* The channel of a message, which is kept once. Returns NULL if there is no memory. */
+static const char *channel_of(metasim_client *c, const field *f)
+{
+    const char *known = find_name(&c->channels, f->data, (size_t)f->value);
+    return known != NULL ? known : add_name(&c->channels, f->data, (size_t)f->value, f->data, (size_t)f->value);
+}
+
+static metasim_code take_delivered(metasim_client *c, cursor r)
+{
+    field f, channel = {0, true, 0, NULL}, payload = {0, true, 0, NULL};
+    metasim_message m = {NULL, NULL, 0, {0, 0}, {0, 0}, NULL, 0};
+    uint32_t from = 0;
+    delivery *d;
+    while (next_field(&r, &f)) {
+        if (is(&f, 1, false) || (is(&f, 2, false) && small_number(&f, &from)) || (is(&f, 5, true) && read_instant(&f, &m.sent)) || (is(&f, 6, true) && read_instant(&f, &m.due)))
+            continue;
+        if (is(&f, 3, false))
+            m.seq = f.value;
+        else if (is(&f, 4, true) && is_name(&f, MAX_NAME))
+            channel = f;
+        else if (is(&f, 7, true) && f.value <= MAX_PAYLOAD)
+            payload = f;
+        else
+            r.wrong = true;
+    }
+    if (r.wrong)
+        return malformed(c, "a DeliveredMessage that cannot be read");
+    m.from = find_name(&c->clients, &from, sizeof from);
+    if (m.from == NULL)
+        return malformed(c, "a message from a client that it has not introduced");
+    m.channel = channel_of(c, &channel);
+    d = m.channel == NULL ? NULL : malloc(sizeof *d + (size_t)payload.value);
+    if (d == NULL)
+        return no_memory(c);
+    if (payload.value > 0)
+        memcpy(d + 1, payload.data, (size_t)payload.value);
+    m.payload = d + 1;
+    m.size = (size_t)payload.value;
+    d->message = m;
+    push(&c->given, d);
+    return METASIM_OK;
+}
+
+static metasim_code take_body(metasim_client *c, const field *f)
+{
+    cursor r = inside(f);
+    switch (f->number) {
+    case WELCOME: return take_welcome(c, r);
+    case START: return take_start(c, r);
+    case GOODBYE: return finish(c, METASIM_LEFT, "client \"%s\" has left the run; leave last", c->name);
+    case REFUSE: return take_refuse(c, r);
+    case DELIVERED: return take_delivered(c, r);
+    case AUTHORIZE: return take_authorize(c, r);
+    case INTRODUCE: return take_introduce(c, r);
+    default: return malformed(c, "a message that a server does not send");
+    }
+}
+
+static metasim_code take_frame(metasim_client *c, const uint8_t *data, size_t size)
+{
+    cursor r = {NULL, NULL, false};
+    field packet, body;
+    r.at = data;
+    r.end = data + size;
+    while (c->over == METASIM_OK && next_field(&r, &packet)) {
+        cursor in = inside(&packet);
+        if (!is(&packet, 1, true) || !next_field(&in, &body) || (is(&body, MEMBER, false) && (body.value != 0 || !next_field(&in, &body))) || !body.is_bytes || in.at != in.end)
+            return malformed(c, "a packet that cannot be read");
+        take_body(c, &body);
+    }
+    return r.wrong ? malformed(c, "a frame that cannot be read") : c->over;
+}
+
+static metasim_code hear(metasim_client *c, bool wait)
+{
+    if (c->over != METASIM_OK || (read_some(c, wait) == 0 && c->over == METASIM_OK))
+        return c->over;
+    while (c->over == METASIM_OK && c->in.size - c->parsed >= 4) {
+        const uint8_t *b = c->in.data + c->parsed;
+        size_t size = (size_t)b[0] | (size_t)b[1] << 8 | (size_t)b[2] << 16 | (size_t)b[3] << 24;
+        if (size == 0 || size > MAX_FRAME)
+            return malformed(c, "a frame of 0 bytes, or of more than 64 MiB");
+        if (c->in.size - c->parsed - 4 < size)
+            break;
+        c->parsed += 4 + size;
+        take_frame(c, b + 4, size);
+    }
+    return c->over == METASIM_OK ? METASIM_OK : is_over(c);
+}
+
+/* ---- calls ---- */
+
+metasim_client *metasim_new(const metasim_options *options)
+{
+    metasim_client *c = calloc(1, sizeof *c);
+    metasim_options o = {sizeof o, NULL, NULL, NULL};
+    const char *own = getenv("METASIM_CLIENT"), *server, *token;
+    if (c == NULL)
+        return NULL;
+    if (options != NULL)
+        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    server = o.server != NULL ? o.server : getenv("METASIM_SERVER");
+    token = o.token != NULL ? o.token : getenv("METASIM_TOKEN");
+    if (o.name == NULL)
+        o.name = own == NULL ? "" : own;
+    c->alone = own != NULL && strcmp(o.name, own) == 0;
+    c->server = copy_text(server == NULL ? "" : server, server == NULL ? 0 : strlen(server));
+    c->token = copy_text(token == NULL ? "" : token, token == NULL ? 0 : strlen(token));
+    c->name = copy_text(o.name, strlen(o.name));
+    c->wire.socket = -1;
+    c->until = c->cause = INFINITE;
+    if (c->server == NULL || c->token == NULL || c->name == NULL) {
+        metasim_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void metasim_free(metasim_client *c)
+{
+    size_t i;
+    if (c == NULL)
+        return;
+    if (c->started && c->over == METASIM_OK)
+        metasim_fail(c, "it was freed before it left");
+    disconnect(c);
+    for (i = 0; i < c->publishes; i++)
+        free(c->publications[i]);
+    for (i = 0; i < c->subscribes; i++)
+        free(c->subscriptions[i]);
+    forget_ready(c);
+    free_all(&c->given);
+    free_names(&c->channels);
+    free_names(&c->clients);
+    free(c->publications);
+    free(c->subscriptions);
+    free(c->server);
+    free(c->name);
+    free(c->token);
+    free(c->scenario);
+    free(c->mistake_text);
+    free(c->text);
+    free(c->over_text);
+    free(c->refused_text);
+    free(c->result);
+    free(c->out.data);
+    free(c->in.data);
+    free(c->actions);
+    free(c->slots);
+    free(c->heap);
+    free(c);
+}
+
+/* Keeps the first mistake in what is declared: metasim_join returns it. */
+static metasim_code mistaken(metasim_client *c)
+{
+    if (c->mistake == METASIM_OK && c->code != METASIM_COMPLETE) {
+        c->mistake = c->code;
+        c->mistake_text = copy_text(metasim_error(c), strlen(metasim_error(c)));
+    }
+    return c->code;
+}
+
+/* Adds a name to a list of declared names. size is what the list takes so far. */
+static metasim_code declare(metasim_client *c, const char *what, char ***list, size_t *count, size_t *size, const char *name)
+{
+    char **more;
+    if (c->joined)
+        return failed(c, METASIM_COMPLETE, "client \"%s\": channels are fixed once the client has joined; declare \"%.40s\" before metasim_join", c->name, name);
+    if (strlen(name) > MAX_NAME || !is_utf8((const uint8_t *)name, strlen(name)))
+        return failed(c, METASIM_PROTOCOL_ERROR, "client \"%s\": %s of %lu bytes (\"%.40s\"...): a name is UTF-8 of at most %d; use a shorter name", c->name, what,
+                      (unsigned long)strlen(name), name, MAX_NAME);
+    if (*size + strlen(name) + LIST_COST > MAX_LIST)
+        return failed(c, METASIM_PROTOCOL_ERROR, "client \"%s\": %lu names, each %s, take more than 1 MiB; use fewer or shorter names", c->name, (unsigned long)*count + 1, what);
+    more = realloc(*list, (*count + 1) * sizeof *more);
+    if (more == NULL)
+        return no_memory(c);
+    *list = more;
+    more[*count] = copy_text(name, strlen(name));
+    if (more[*count] == NULL)
+        return no_memory(c);
+    ++*count;
+    *size += strlen(name) + LIST_COST;
+    return METASIM_OK;
+}
+
+static bool is_publication(const metasim_client *c, const char *channel)
+{
+    size_t i;
+    for (i = 0; i < c->publishes; i++)
+        if (strcmp(c->publications[i], channel) == 0)
+            return true;
+    return false;
+}
+
+metasim_code metasim_publication(metasim_client *c, const char *channel)
+{
+    if (is_publication(c, channel))
+        return METASIM_OK;
+    if (channel[0] == '\0' && !c->joined)
+        failed(c, METASIM_MISTAKE, "client \"%s\": a publication needs the name of a channel", c->name);
+    else if (declare(c, "a publication", &c->publications, &c->publishes, &c->names_size[0], channel) == METASIM_OK)
+        return METASIM_OK;
+    return mistaken(c);
+}
+
+/* What is wrong with a regular expression, as far as that is seen without compiling it: the server says the rest. */
+static const char *wrong_expression(const char *e)
+{
+    int open = 0;
+    bool atom = false; /* something that can be repeated comes before */
+    if (*e == '\0')
+        return "it is empty; write the name of a channel, or .* for all";
+    for (; *e != '\0'; e++) {
+        switch (*e) {
+        case '\\':
+            if (*++e == '\0')
+                return "it ends with \\";
+            atom = true;
+            break;
+        case '[':
+            e += e[1] == '^' ? 2 : 1;
+            if (*e == ']')
+                e++;
+            while (*e != '\0' && *e != ']')
+                e += *e == '\\' && e[1] != '\0' ? 2 : 1;
+            if (*e == '\0')
+                return "a [ is not closed";
+            atom = true;
+            break;
+        case '(':
+            if (e[1] == '?')
+                return NULL; /* flags and names of groups: the server knows them */
+            open++;
+            atom = false;
+            break;
+        case ')':
+            if (open-- == 0)
+                return "a ) is not opened";
+            atom = true;
+            break;
+        case '*':
+        case '+':
+        case '?':
+            if (!atom)
+                return "nothing comes before a * + or ?";
+            break;
+        case '|': atom = false; break;
+        default: atom = true;
+        }
+    }
+    return open > 0 ? "a ( is not closed" : NULL;
+}
+
+metasim_code metasim_subscription(metasim_client *c, const char *pattern)
+{
+    const char *wrong = c->joined ? NULL : wrong_expression(pattern);
+    if (wrong != NULL)
+        failed(c, METASIM_MISTAKE, "client \"%s\": subscription \"%s\" is neither the name of a channel nor a regular expression: %s", c->name, pattern, wrong);
+    else if (declare(c, "a subscription", &c->subscriptions, &c->subscribes, &c->names_size[1], pattern) == METASIM_OK)
+        return METASIM_OK;
+    return mistaken(c);
+}
+
+metasim_code metasim_reaction(metasim_client *c, int64_t nanoseconds)
+{
+    if (c->joined)
+        return failed(c, METASIM_COMPLETE, "client \"%s\": the reaction time is fixed once the client has joined; declare it before metasim_join", c->name);
+    if (nanoseconds < 0) {
+        failed(c, METASIM_MISTAKE, "client \"%s\": the reaction time is %lld ns; use a positive duration, or 0", c->name, (long long)nanoseconds);
+        return mistaken(c);
+    }
+    c->reaction = nanoseconds;
+    return METASIM_OK;
+}
+
+static metasim_code check_names(metasim_client *c)
+{
+    if (c->mistake != METASIM_OK)
+        return failed(c, c->mistake, "%s", c->mistake_text == NULL ? NO_MEMORY : c->mistake_text);
+    if (c->name[0] == '\0')
+        return failed(c, METASIM_MISTAKE, "the client has no name; give metasim_new one, or set METASIM_CLIENT");
+    if (strlen(c->name) > MAX_NAME || !is_utf8((const uint8_t *)c->name, strlen(c->name)))
+        return failed(c, METASIM_PROTOCOL_ERROR, "a client with a name of %lu bytes (\"%.40s\"...): a name is UTF-8 of at most %d; use a shorter name", (unsigned long)strlen(c->name), c->name, MAX_NAME);
+    if (strlen(c->token) > MAX_NAME || !is_utf8((const uint8_t *)c->token, strlen(c->token)))
+        return failed(c, METASIM_PROTOCOL_ERROR, "client \"%s\": a token of %lu bytes: it is UTF-8 of at most %d; take METASIM_TOKEN as it is", c->name, (unsigned long)strlen(c->token), MAX_NAME);
+    return METASIM_OK;
+}
+
+static void put_hello(metasim_client *c)
+{
+    bytes b = {NULL, 0, 0, false};
+    small version = {{0}, 0}, reaction = {{0}, 0};
+    size_t i;
+    put_number(&version, 1, METASIM_PROTOCOL);
+    append(&b, version.data, version.size);
+    put_text(&b, 2, c->name);
+    put_text(&b, 3, c->token);
+    for (i = 0; i < c->publishes; i++)
+        put_text(&b, 4, c->publications[i]);
+    for (i = 0; i < c->subscribes; i++)
+        put_text(&b, 5, c->subscriptions[i]);
+    put_number(&reaction, 6, (uint64_t)c->reaction);
+    put_packet(c, HELLO, b.data, b.size, reaction.data, reaction.size, NULL, 0);
+    c->out.failed = c->out.failed || b.failed;
+    free(b.data);
+}
+
+metasim_code metasim_join(metasim_client *c)
+{
+    metasim_code code;
+    if (c->over != METASIM_OK)
+        return is_over(c);
+    if (c->joined)
+        return failed(c, METASIM_COMPLETE, "client \"%s\" has joined already; make another client to join again", c->name);
+    if ((code = check_names(c)) != METASIM_OK)
+        return code;
+    c->joined = true;
+    if (c->wire.socket < 0 && (code = connect_to(c)) != METASIM_OK)
+        return code;
+    put_hello(c);
+    code = flush(c);
+    while (code == METASIM_OK && !c->started)
+        code = hear(c, true);
+    if (code == METASIM_OK && c->timed > 0) {
+        c->went_on = clock_now(CLOCK_MONOTONIC);
+        processor_time(c, LONG_STRETCH);
+    }
+    return code;
+}
+
+metasim_code metasim_step(metasim_client *c, int64_t time) { return advance(c, time, false); }
+metasim_code metasim_next(metasim_client *c, int64_t limit) { return advance(c, limit, true); }
+
+const metasim_message *metasim_receive(metasim_client *c)
+{
+    delivery *d = c->ready.first;
+    free(c->current);
+    c->current = d;
+    if (d == NULL)
+        return NULL;
+    c->ready.first = d->next;
+    if (d->next == NULL)
+        c->ready.last = NULL;
+    return &d->message;
+}
+
+/* Notes that a publish or a timer was refused: metasim_run returns the first. */
+static metasim_code refused(metasim_client *c)
+{
+    if (c->refused == METASIM_OK) {
+        c->refused = c->code;
+        c->refused_text = copy_text(metasim_error(c), strlen(metasim_error(c)));
+    }
+    return c->code;
+}
+
+static metasim_code check_publish(metasim_client *c, const char *channel, size_t size)
+{
+    char now[64], bound[64];
+    if (!is_publication(c, channel))
+        return failed(c, METASIM_MISTAKE, "client \"%s\" publishes on \"%.40s\", which it did not declare; call metasim_publication before metasim_join", c->name, channel);
+    if (before(c->now, may_send_from(c)))
+        return failed(c, METASIM_SEND_BEFORE_PROMISE, "client \"%s\" publishes on \"%.40s\" at %s, and promised to send nothing before %s; publish later, or promise less", c->name,
+                      channel, words_of(c->now, now), words_of(may_send_from(c), bound));
+    if (size > MAX_PAYLOAD)
+        return failed(c, METASIM_PROTOCOL_ERROR, "client \"%s\" publishes %lu bytes on \"%.40s\" at %s: a payload has at most %d; split it", c->name, (unsigned long)size, channel,
+                      words_of(c->now, now), MAX_PAYLOAD);
+    if (c->now.step == UINT32_MAX)
+        return failed(c, METASIM_PROTOCOL_ERROR, "client \"%s\" publishes on \"%.40s\" at %s, the last step of its time; publish at a later time", c->name, channel, words_of(c->now, now));
+    return METASIM_OK;
+}
+
+metasim_code metasim_publish(metasim_client *c, const char *channel, const void *payload, size_t size)
+{
+    small instant = {{0}, 0};
+    bytes front = {NULL, 0, 0, false};
+    if (c->over != METASIM_OK || !c->started)
+        return not_joined(c);
+    if (check_publish(c, channel, size) != METASIM_OK)
+        return c->running ? refused(c) : c->code;
+    put_text(&front, 1, channel);
+    put_instant(&instant, 2, c->now);
+    if (size > 0)
+        put_head(&instant, 3, size);
+    append(&front, instant.data, instant.size);
+    put_packet(c, SEND, front.data, front.size, payload, size, NULL, 0);
+    c->out.failed = c->out.failed || front.failed;
+    free(front.data);
+    return c->out.size >= FULL || c->out.failed ? flush(c) : METASIM_OK;
+}
+
+metasim_code metasim_promise(metasim_client *c, int64_t time)
+{
+    metasim_instant to = at(time), bound;
+    small s = {{0}, 0};
+    char text[64], other[64];
+    if (c->over != METASIM_OK || !c->started)
+        return not_joined(c);
+    if (time == c->now.time)
+        to = later(to, c->now);
+    bound = later(c->promise, c->now);
+    if (before(to, bound))
+        return failed(c, METASIM_PROMISE_REGRESS, "client \"%s\" promises to send nothing before %s, and is at %s or promised that already; promise a later time", c->name,
+                      words_of(to, text), words_of(bound, other));
+    c->promise = to;
+    put_instant(&s, 1, to);
+    put_body(c, PROMISE, &s);
+    return flush(c);
+}
+
+static const char *skip_spaces(const char *s) { return s + strspn(s, " \t\r\n"); }
+
+/* The end of a JSON string that begins at s, NULL if it is none. */
+static const char *after_string(const char *s)
+{
+    for (s++; *s != '"'; s++) {
+        if ((uint8_t)*s < 0x20)
+            return NULL; /* also the end of the text */
+        if (*s != '\\')
+            continue;
+        s++;
+        if (*s == 'u' && strspn(s + 1, "0123456789abcdefABCDEF") >= 4)
+            s += 4;
+        else if (*s == '\0' || strchr("\"\\/bfnrt", *s) == NULL)
+            return NULL;
+    }
+    return s + 1;
+}
+
+/* The end of a JSON number that begins at s, NULL if it is none. */
+static const char *after_number(const char *s)
+{
+    static const char digits[] = "0123456789";
+    size_t n;
+    s += *s == '-';
+    n = strspn(s, digits);
+    if (n == 0 || (n > 1 && *s == '0'))
+        return NULL;
+    s += n;
+    if (*s == '.') {
+        n = strspn(s + 1, digits);
+        if (n == 0)
+            return NULL;
+        s += n + 1;
+    }
+    if (*s == 'e' || *s == 'E') {
+        s += s[1] == '+' || s[1] == '-' ? 2 : 1;
+        n = strspn(s, digits);
+        if (n == 0)
+            return NULL;
+        s += n;
+    }
+    return s;
+}
+
+enum { MOST_NESTED = 200 };
+
+/* The end of a JSON value that begins at s or after spaces, NULL if it is none. */
+static const char *after_value(const char *s, int depth)
+{
+    static const char *const words[] = {"true", "false", "null"};
+    char close;
+    size_t i;
+    s = skip_spaces(s);
+    for (i = 0; i < 3; i++)
+        if (begins(s, words[i]))
+            return s + strlen(words[i]);
+    if (*s == '"')
+        return after_string(s);
+    if (*s != '{' && *s != '[')
+        return after_number(s);
+    if (depth == MOST_NESTED)
+        return NULL;
+    close = *s == '{' ? '}' : ']';
+    s = skip_spaces(s + 1);
+    if (*s == close)
+        return s + 1;
+    for (;; s = skip_spaces(s + 1)) {
+        if (close == '}') {
+            s = *s == '"' ? after_string(s) : NULL;
+            if (s == NULL || *(s = skip_spaces(s)) != ':')
+                return NULL;
+            s++;
+        }
+        s = after_value(s, depth + 1);
+        if (s == NULL)
+            return NULL;
+        s = skip_spaces(s);
+        if (*s == close)
+            return s + 1;
+        if (*s != ',')
+            return NULL;
+    }
+}
+
+static bool is_json(const char *text)
+{
+    const char *end = after_value(text, 0);
+    return end != NULL && *skip_spaces(end) == '\0' && is_utf8((const uint8_t *)text, strlen(text));
+}
+
+metasim_code metasim_result(metasim_client *c, const char *json)
+{
+    char *copy;
+    if (c->over != METASIM_OK)
+        return is_over(c);
+    if (strlen(json) > MAX_RESULT)
+        return failed(c, METASIM_PROTOCOL_ERROR, "client \"%s\": a result of %lu bytes; it has at most %d: say less at the end, or publish it", c->name, (unsigned long)strlen(json), MAX_RESULT);
+    if (!is_json(json))
+        return failed(c, METASIM_MISTAKE, "client \"%s\": a result is one JSON value in UTF-8, and this is not: %.60s", c->name, json);
+    copy = copy_text(json, strlen(json));
+    if (copy == NULL)
+        return no_memory(c);
+    free(c->result);
+    c->result = copy;
+    return METASIM_OK;
+}
+
+metasim_code metasim_leave(metasim_client *c)
+{
+    small s = {{0}, 0};
+    bytes result = {NULL, 0, 0, false};
+    if (c->over == METASIM_LEFT)
+        return METASIM_OK;
+    if (c->over != METASIM_OK || !c->started)
+        return not_joined(c);
+    put_instant(&s, 1, c->now);
+    put_number(&s, 2, c->handled);
+    if (c->result != NULL)
+        put_text(&result, 3, c->result);
+    put_packet(c, LEAVE, s.data, s.size, result.data, result.size, NULL, 0);
+    c->out.failed = c->out.failed || result.failed;
+    free(result.data);
+    flush(c);
+    while (c->over == METASIM_OK)
+        hear(c, true);
+    disconnect(c);
+    return c->over == METASIM_LEFT ? METASIM_OK : is_over(c);
+}
+
+/* Tells the server why the client ends, and where it is. It waits for no answer. */
+static void tell_failure(metasim_client *c, const char *reason)
+{
+    bytes text = {NULL, 0, 0, false};
+    small s = {{0}, 0};
+    char *cut = copy_text(reason, strlen(reason) < MAX_TEXT ? strlen(reason) : MAX_TEXT);
+    if (cut == NULL)
+        return;
+    while (!is_utf8((const uint8_t *)cut, strlen(cut)))
+        cut[strlen(cut) - 1] = '\0';
+    if (c->started) {
+        put_report(c, &s, c->now, c->now);
+        put_body(c, ADVANCE, &s);
+    }
+    put_text(&text, 1, cut);
+    put_packet(c, FAILED, text.data, text.size, NULL, 0, NULL, 0);
+    free(text.data);
+    free(cut);
+    flush(c);
+}
+
+metasim_code metasim_fail(metasim_client *c, const char *reason)
+{
+    if (c->over != METASIM_OK)
+        return is_over(c);
+    if (c->wire.socket >= 0)
+        tell_failure(c, reason);
+    disconnect(c);
+    finish(c, METASIM_MISTAKE, "client \"%s\" has failed: %s", c->name, reason);
+    return METASIM_OK;
+}
+
+metasim_instant metasim_now(const metasim_client *c) { return c->now; }
+metasim_instant metasim_until(const metasim_client *c) { return c->until; }
+uint64_t metasim_seed(const metasim_client *c) { return c->seed; }
+const char *metasim_name(const metasim_client *c) { return c->name; }
+const char *metasim_scenario(const metasim_client *c) { return c->scenario == NULL ? "" : c->scenario; }
+metasim_code metasim_code_of(const metasim_client *c) { return c->code; }
+const char *metasim_error(const metasim_client *c) { return c->code == METASIM_OK ? "" : c->text == NULL ? NO_MEMORY : c->text; }
+
+/* ---- timers and handlers ---- */
+
+static bool comes_first(const metasim_client *c, size_t a, size_t b)
+{
+    int order = compare(c->slots[a].at, c->slots[b].at);
+    return order != 0 ? order < 0 : c->slots[a].number < c->slots[b].number;
+}
+
+static void put_in_heap(metasim_client *c, size_t place, size_t slot)
+{
+    c->heap[place] = slot;
+    c->slots[slot].place = place;
+}
+
+/* Moves a timer of the heap to where it belongs. */
+static void settle(metasim_client *c, size_t place)
+{
+    size_t slot = c->heap[place];
+    while (place > 0 && comes_first(c, slot, c->heap[(place - 1) / 2])) {
+        put_in_heap(c, place, c->heap[(place - 1) / 2]);
+        place = (place - 1) / 2;
+    }
+    for (;;) {
+        size_t child = 2 * place + 1;
+        if (child + 1 < c->heap_size && comes_first(c, c->heap[child + 1], c->heap[child]))
+            child++;
+        if (child >= c->heap_size || !comes_first(c, c->heap[child], slot))
+            break;
+        put_in_heap(c, place, c->heap[child]);
+        place = child;
+    }
+    put_in_heap(c, place, slot);
+}
+
+static void set(metasim_client *c, size_t slot)
+{
+    c->slots[slot].number = c->timers_set++;
+    put_in_heap(c, c->heap_size++, slot);
+    settle(c, c->heap_size - 1);
+}
+
+static void unset(metasim_client *c, size_t slot)
+{
+    size_t place = c->slots[slot].place, last = c->heap[--c->heap_size];
+    c->slots[slot].place = NOWHERE;
+    if (last != slot) {
+        put_in_heap(c, place, last);
+        settle(c, place);
+    }
+}
+
+static void give_slot(metasim_client *c, size_t i)
+{
+    c->slots[i].handler = NULL;
+    c->slots[i].place = c->free_slots;
+    c->free_slots = i + 1;
+}
+
+/* Takes a free slot. Returns NOWHERE if there is no memory. */
+static size_t take_slot(metasim_client *c)
+{
+    size_t i, more = c->slot_count == 0 ? 8 : 2 * c->slot_count, *heap;
+    slot *slots;
+    if (c->free_slots == 0) {
+        slots = realloc(c->slots, more * sizeof *slots);
+        if (slots == NULL)
+            return NOWHERE;
+        c->slots = slots;
+        heap = realloc(c->heap, more * sizeof *heap);
+        if (heap == NULL)
+            return NOWHERE;
+        c->heap = heap;
+        memset(slots + c->slot_count, 0, (more - c->slot_count) * sizeof *slots);
+        for (i = more; i-- > c->slot_count;)
+            give_slot(c, i);
+        c->slot_count = more;
+    }
+    i = c->free_slots - 1;
+    c->free_slots = c->slots[i].place;
+    c->slots[i].place = NOWHERE;
+    c->slots[i].use++;
+    return i;
+}
+
+static metasim_timer set_timer(metasim_client *c, metasim_instant when, int64_t period, metasim_handler handler, void *user)
+{
+    size_t i;
+    if (c->over != METASIM_OK || !c->started) {
+        not_joined(c);
+        return 0;
+    }
+    i = take_slot(c);
+    if (i == NOWHERE) {
+        no_memory(c);
+        return 0;
+    }
+    c->slots[i].at = when;
+    c->slots[i].period = period;
+    c->slots[i].handler = handler;
+    c->slots[i].user = user;
+    set(c, i);
+    return (uint64_t)c->slots[i].use << 32 | (i + 1);
+}
+
+metasim_timer metasim_at(metasim_client *c, int64_t time, metasim_handler handler, void *user)
+{
+    metasim_instant when = at(time);
+    char text[64];
+    if (c->started && time < c->now.time) {
+        failed(c, METASIM_TIME_REGRESS, "client \"%s\" sets a timer for %lld ns, and is at %s; use a later time", c->name, (long long)time, words_of(c->now, text));
+        refused(c);
+        return 0;
+    }
+    return set_timer(c, time == c->now.time ? later(when, c->now) : when, 0, handler, user);
+}
+
+metasim_timer metasim_after(metasim_client *c, int64_t nanoseconds, metasim_handler handler, void *user)
+{
+    char text[64];
+    if (nanoseconds < 0) {
+        failed(c, METASIM_MISTAKE, "client \"%s\" sets a timer for after %lld ns, at %s; use a positive duration, or 0", c->name, (long long)nanoseconds, words_of(c->now, text));
+        refused(c);
+        return 0;
+    }
+    return set_timer(c, nanoseconds == 0 ? c->now : at(add(c->now.time, nanoseconds)), 0, handler, user);
+}
+
+metasim_timer metasim_every(metasim_client *c, int64_t period, metasim_handler handler, void *user)
+{
+    if (period <= 0) {
+        failed(c, METASIM_MISTAKE, "client \"%s\" sets a timer for every %lld ns; use a positive period", c->name, (long long)period);
+        refused(c);
+        return 0;
+    }
+    return set_timer(c, at(add(c->now.time, period)), period, handler, user);
+}
+
+void *metasim_stop(metasim_client *c, metasim_timer timer)
+{
+    size_t i = (size_t)(timer & UINT32_MAX) - 1;
+    if (timer == 0 || i >= c->slot_count || c->slots[i].use != timer >> 32 || c->slots[i].handler == NULL)
+        return NULL;
+    if (c->slots[i].place != NOWHERE) {
+        unset(c, i);
+        give_slot(c, i);
+    } else {
+        c->slots[i].period = 0; /* its handler runs, and it ends after it */
+    }
+    return c->slots[i].user;
+}
+
+static metasim_instant next_timer(const metasim_client *c) { return c->heap_size == 0 ? INFINITE : c->slots[c->heap[0]].at; }
+
+metasim_code metasim_on(metasim_client *c, const char *channel, metasim_handler handler, void *user)
+{
+    action *more;
+    size_t i;
+    if (channel != NULL) {
+        size_t size = strlen(channel);
+        const char *known = find_name(&c->channels, channel, size);
+        channel = known != NULL ? known : add_name(&c->channels, channel, size, channel, size);
+        if (channel == NULL)
+            return no_memory(c);
+    }
+    for (i = 0; i < c->action_count && c->actions[i].channel != channel; i++)
+        ;
+    if (i == c->action_count) {
+        more = realloc(c->actions, (i + 1) * sizeof *more);
+        if (more == NULL)
+            return no_memory(c);
+        c->actions = more;
+        c->action_count++;
+        more[i].channel = channel;
+    }
+    c->actions[i].handler = handler;
+    c->actions[i].user = user;
+    return METASIM_OK;
+}
+
+/* What is done with the messages on a channel: NULL for nothing. Channels are kept once, so their pointers are compared. */
+static const action *action_of(const metasim_client *c, const char *channel)
+{
+    const action *others = NULL;
+    size_t i;
+    for (i = 0; i < c->action_count; i++) {
+        if (c->actions[i].channel == channel)
+            return &c->actions[i];
+        if (c->actions[i].channel == NULL)
+            others = &c->actions[i];
+    }
+    return others;
+}
+
+static bool goes_on(const metasim_client *c) { return c->over == METASIM_OK && c->refused == METASIM_OK; }
+
+/* Notes what a handler returned. */
+static void returned(metasim_client *c, metasim_code code)
+{
+    if (code == METASIM_OK || !goes_on(c))
+        return;
+    if (c->code != code)
+        failed(c, code, "client \"%s\": a handler returned %d", c->name, (int)code);
+    refused(c);
+}
+
+static void call_messages(metasim_client *c)
+{
+    while (goes_on(c) && compare(due(c), c->now) == 0) {
+        delivery *d = pop(c);
+        const action *a = action_of(c, d->message.channel);
+        if (a != NULL && a->handler != NULL)
+            returned(c, a->handler(c, &d->message, a->user));
+        free(d);
+    }
+}
+
+static void call_timers(metasim_client *c)
+{
+    while (goes_on(c) && !before(c->now, next_timer(c))) {
+        size_t i = c->heap[0];
+        slot *s = &c->slots[i];
+        unset(c, i);
+        returned(c, s->handler(c, NULL, s->user));
+        s = &c->slots[i]; /* the handler may have set timers, which moves them */
+        if (s->period > 0) {
+            s->at = at(add(s->at.time, s->period));
+            set(c, i);
+        } else {
+            give_slot(c, i);
+        }
+    }
+}
+
+/* Acts at the instants at which there is something to do, until the client leaves or fails. */
+static void act(metasim_client *c)
+{
+    metasim_instant want = later(next_timer(c), c->now);
+    if (goes_on(c) && before(goal(c, want, true), c->granted))
+        go_on(c, c->now, want); /* a step has led here */
+    while (goes_on(c)) {
+        want = later(next_timer(c), c->now);
+        if (before(goal(c, want, true), c->granted)) {
+            c->now = goal(c, want, true);
+            call_messages(c);
+            call_timers(c);
+            if (!goes_on(c))
+                return;
+            want = later(next_timer(c), c->now);
+            if (!before(goal(c, want, true), c->granted))
+                hear(c, false);
+            if (c->over == METASIM_OK && before(goal(c, want, true), c->granted))
+                go_on(c, c->now, want);
+        } else if (compare(c->granted, c->until) == 0) {
+            metasim_leave(c);
+        } else {
+            wait_until(c, want, true);
+        }
+    }
+}
+
+metasim_code metasim_run(metasim_client *c)
+{
+    if (c->over != METASIM_OK || !c->started)
+        return not_joined(c);
+    if (c->running)
+        return failed(c, METASIM_MISTAKE, "client \"%s\" runs already; return from the handler", c->name);
+    forget_ready(c);
+    c->running = true;
+    act(c);
+    c->running = false;
+    if (c->over != METASIM_OK && c->refused == METASIM_OK)
+        return c->over == METASIM_LEFT ? METASIM_OK : is_over(c);
+    if (c->over == METASIM_OK)
+        metasim_fail(c, c->refused_text == NULL ? NO_MEMORY : c->refused_text);
+    return failed(c, c->refused, "%s", c->refused_text == NULL ? NO_MEMORY : c->refused_text);
+}

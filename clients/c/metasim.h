@@ -1,0 +1,211 @@
+/*
+ * metasim.h: take part in a run of metasim, from C99 or anything that calls C.
+ *
+ * One client is one simulator of a run. It declares what it sends and hears, joins, and then advances through simulated
+ * time: in steps of its own (metasim_step), from message to message (metasim_next), or by handlers and timers
+ * (metasim_run). How far others have come is not to be seen: the library asks the server, and returns when everything
+ * that can arrive until then has arrived.
+ *
+ *     metasim_client *c = metasim_new(NULL);                  (the environment says where the server is)
+ *     if (metasim_publication(c, "ANGLE") || metasim_subscription(c, "FORCE") || metasim_join(c))
+ *         return fprintf(stderr, "%s\n", metasim_error(c)), 1;
+ *     for (int64_t t = 0; metasim_step(c, t) == METASIM_OK; t += 1000000) {     (a step each millisecond)
+ *         const metasim_message *m;
+ *         while ((m = metasim_receive(c)) != NULL)
+ *             act(m->payload, m->size);
+ *         metasim_publish(c, "ANGLE", &angle, sizeof angle);
+ *     }
+ *     int failed = metasim_code_of(c) != METASIM_END || metasim_leave(c) != METASIM_OK;
+ *     metasim_free(c);
+ *
+ * Times are nanoseconds of simulated time since the start of the run. Strings are UTF-8 and end with a zero byte.
+ *
+ * The library has no thread, no global variable, no signal handler, and writes to no terminal. Different clients may be used by
+ * different threads; one client is used by one thread at a time. After a fork only one of the two processes uses a client.
+ *
+ * docs/protocol.md of metasim has the rules that the library keeps, conformance/vectors the sessions that it is tested with.
+ */
+#ifndef METASIM_H
+#define METASIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The protocol that the library speaks, as Hello says it. */
+#define METASIM_PROTOCOL 2
+
+/* A time after all that a run reaches: metasim_next(c, METASIM_FOREVER) waits for the next message alone. */
+#define METASIM_FOREVER INT64_MAX
+
+/* What a call returns. metasim_error has the sentence. Values are never renumbered. */
+typedef enum metasim_code {
+    METASIM_OK = 0,
+    METASIM_MISTAKE = 1,             /* a declaration, a timer, a result or an option that cannot be */
+    METASIM_COMPLETE = 2,            /* declared after the client has joined */
+    METASIM_PROTOCOL_ERROR = 3,      /* something that does not travel: too large, or not of the protocol */
+    METASIM_SEND_BEFORE_PROMISE = 4, /* the client promised not to send yet; nothing was sent */
+    METASIM_PROMISE_REGRESS = 5,     /* the client would take a promise back; nothing was promised */
+    METASIM_TIME_REGRESS = 6,        /* the client would go back in time; it stays where it is */
+    METASIM_END = 7,                 /* the run ends before this instant; leave now */
+    METASIM_LEFT = 8,                /* called after metasim_leave */
+    METASIM_REFUSED = 9,             /* the server ended the client's part; the sentence is the server's */
+    METASIM_LOST = 10,               /* the connection ended, or could not be made */
+    METASIM_NO_MEMORY = 11           /* the client cannot go on */
+} metasim_code;
+
+/* A client of a run. */
+typedef struct metasim_client metasim_client;
+
+/* An instant: a time, and a step at that time. Instants compare by time, then by step. */
+typedef struct metasim_instant {
+    int64_t time; /* nanoseconds since the start of the run; METASIM_FOREVER for infinity */
+    uint32_t step;
+} metasim_instant;
+
+/*
+ * A message that the client was given. It is valid until the next metasim_receive, or the end of the handler that got it.
+ * Later versions may append fields; the library makes these structures, so a program that knows fewer fields is not disturbed.
+ */
+typedef struct metasim_message {
+    const char *from;     /* the name of the sender */
+    const char *channel;  /* what it was sent on */
+    uint64_t seq;         /* counts the sender's sends, from 0 */
+    metasim_instant sent; /* when it was sent */
+    metasim_instant due;  /* when it arrived: the instant at which the client sees it */
+    const void *payload;
+    size_t size; /* bytes of the payload */
+} metasim_message;
+
+/*
+ * How a client reaches its server. Set size to sizeof(metasim_options), and what is not needed to 0 or NULL: then the
+ * environment counts, which metasim sets for the programs that it starts.
+ */
+typedef struct metasim_options {
+    size_t size;
+    const char *server; /* unix:///path, tcp://host:port or, on Linux, shm:///path; NULL: METASIM_SERVER */
+    const char *name;   /* of the client in the scenario; NULL: METASIM_CLIENT */
+    const char *token;  /* of the run; NULL: METASIM_TOKEN */
+} metasim_options;
+
+/*
+ * metasim_new makes a client that has not joined. It returns NULL only if there is no memory. What is wrong with the options is
+ * said by metasim_join.
+ */
+metasim_client *metasim_new(const metasim_options *options);
+
+/* metasim_free closes the connection and frees all memory. A client that has joined and not left counts as crashed. NULL is no error. */
+void metasim_free(metasim_client *client);
+
+/* metasim_publication declares a channel that the client sends on. Declaring it twice is no mistake. */
+metasim_code metasim_publication(metasim_client *client, const char *channel);
+
+/* metasim_subscription declares what the client hears: the name of a channel, or a regular expression (RE2) that matches whole names. */
+metasim_code metasim_subscription(metasim_client *client, const char *pattern);
+
+/* metasim_reaction declares the least time, in nanoseconds, from a delivery to a send that it causes. 0 is the default. */
+metasim_code metasim_reaction(metasim_client *client, int64_t nanoseconds);
+
+/*
+ * metasim_join connects, joins, and returns when all clients of the run have joined. The client is at time 0 then, and may publish
+ * there. It fails with METASIM_LOST if nobody listens, with METASIM_REFUSED if the server does not want this client.
+ */
+metasim_code metasim_join(metasim_client *client);
+
+/*
+ * metasim_step advances to a time. metasim_receive then returns, in order, all messages due at or before it. It is the whole set:
+ * nothing due at this time or earlier comes later. The client promises to send nothing before. (HLA: time advance request.)
+ * METASIM_END: the run ends at this time or before it; metasim_receive returns what was due before the end. Leave then.
+ */
+metasim_code metasim_step(metasim_client *client, int64_t time);
+
+/*
+ * metasim_next advances to the next message, or to limit if that is earlier. metasim_receive then returns the messages due at that
+ * instant: none if it is the limit. (HLA: next message request.) METASIM_END: the run ends before both.
+ */
+metasim_code metasim_next(metasim_client *client, int64_t limit);
+
+/* metasim_receive returns the next message of the last step or next; NULL if there is none left. What is not received before the
+ * next step or next is dropped. */
+const metasim_message *metasim_receive(metasim_client *client);
+
+/*
+ * metasim_publish sends a copy of size bytes on a channel, at the client's present instant. It is written with the next advance.
+ * What the client has promised not to send is refused with METASIM_SEND_BEFORE_PROMISE; the client may go on.
+ */
+metasim_code metasim_publish(metasim_client *client, const char *channel, const void *payload, size_t size);
+
+/* metasim_promise promises that the client sends nothing before a time, whatever it hears, so that other clients need not wait for it. */
+metasim_code metasim_promise(metasim_client *client, int64_t time);
+
+/* metasim_result says what the outcome of the run shows for this client: a JSON value, sent when it leaves. */
+metasim_code metasim_result(metasim_client *client, const char *json);
+
+/* metasim_leave ends the client's part, and returns when the server has everything that it sent. Leaving twice is no error. */
+metasim_code metasim_leave(metasim_client *client);
+
+/* metasim_fail ends the client's part without leaving, and tells the server why: the run fails with this sentence, unless its scenario
+ * says otherwise. Later calls fail with METASIM_MISTAKE. */
+metasim_code metasim_fail(metasim_client *client, const char *reason);
+
+/* A handler is called with the pointer that was given with it. A message is NULL for a timer. What it returns, if it is not METASIM_OK,
+ * ends metasim_run. */
+typedef metasim_code (*metasim_handler)(metasim_client *client, const metasim_message *message, void *user);
+
+/*
+ * metasim_on sets the handler for the messages on a channel, by its name; NULL: for all messages whose channel has no handler. A handler that was set
+ * before for the same channel is replaced. It is used by metasim_run alone.
+ */
+metasim_code metasim_on(metasim_client *client, const char *channel, metasim_handler handler, void *user);
+
+/* A timer of metasim_run. It is never 0. */
+typedef uint64_t metasim_timer;
+
+/*
+ * metasim_at, metasim_after and metasim_every set a timer: for a time, for when nanoseconds have passed (0: at the present instant, after those that
+ * were set before), and for each period, the first time after one period. They return 0 for a time that has passed, a negative
+ * duration, or a period that is not positive; then metasim_run fails with METASIM_TIME_REGRESS or METASIM_MISTAKE. Before metasim_join
+ * they return 0 and set no timer.
+ */
+metasim_timer metasim_at(metasim_client *client, int64_t time, metasim_handler handler, void *user);
+metasim_timer metasim_after(metasim_client *client, int64_t nanoseconds, metasim_handler handler, void *user);
+metasim_timer metasim_every(metasim_client *client, int64_t period, metasim_handler handler, void *user);
+
+/* metasim_stop makes a timer fire no more; its own handler may call it. It returns the pointer that was given with the timer, so that
+ * it can be freed, and NULL if the timer has fired or was stopped before. */
+void *metasim_stop(metasim_client *client, metasim_timer timer);
+
+/*
+ * metasim_run calls handlers for messages and timers at their instants, in order, until nothing can happen any more or the run ends,
+ * and then leaves. At one instant the messages come first, in their order, then the timers, in the order in which they were set. A
+ * handler that leaves makes it return METASIM_OK.
+ */
+metasim_code metasim_run(metasim_client *client);
+
+/* metasim_now returns the instant of what the client did last: what it publishes carries it. */
+metasim_instant metasim_now(const metasim_client *client);
+
+/* metasim_until returns the end of the run: nothing happens at it or later. Its time is METASIM_FOREVER where the run has no end. */
+metasim_instant metasim_until(const metasim_client *client);
+
+/* metasim_seed returns the seed of the run, the only source of randomness that a simulator should use. It is known after metasim_join. */
+uint64_t metasim_seed(const metasim_client *client);
+
+/* metasim_name returns the name of the client, metasim_scenario that of the scenario: "" before metasim_join. */
+const char *metasim_name(const metasim_client *client);
+const char *metasim_scenario(const metasim_client *client);
+
+/* metasim_error returns the sentence of the last call that failed, "" if none did. It says who, when, what and what to do. */
+const char *metasim_error(const metasim_client *client);
+
+/* metasim_code_of returns what the last call returned that failed: METASIM_OK if none did. */
+metasim_code metasim_code_of(const metasim_client *client);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* METASIM_H */

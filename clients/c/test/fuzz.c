@@ -1,0 +1,66 @@
+/*
+ * fuzz: gives bytes of a server to a client that has joined. With -DLIBFUZZER it is a target of libFuzzer; otherwise it reads
+ * inputs from standard input, each a length (u32, little-endian) and so many bytes, and ends with 0 if none of them harms it.
+ */
+#include "../metasim.c"
+
+/* What a server may answer to this client: it has one subscription, and has sent a poll. */
+static void feed(const uint8_t *data, size_t size)
+{
+    metasim_options o = {sizeof o, "unix:///nowhere", "fuzzed", ""};
+    metasim_client *c = metasim_new(&o);
+    int pair[2];
+    size_t done = 0;
+    if (c == NULL || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+        abort();
+    while (done < size) { /* more than a socket takes is cut */
+        ssize_t n = send(pair[1], data + done, size - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    shutdown(pair[1], SHUT_WR);
+    c->wire.socket = pair[0];
+    metasim_subscription(c, ".*");
+    metasim_publication(c, "X");
+    if (metasim_join(c) == METASIM_OK) {
+        metasim_code code;
+        int64_t t;
+        for (t = 0; (code = metasim_step(c, t)) == METASIM_OK && t < 1000; t++) {
+            const metasim_message *m;
+            while ((m = metasim_receive(c)) != NULL)
+                metasim_publish(c, "X", m->payload, m->size);
+        }
+        if (code == METASIM_OK)
+            metasim_run(c);
+    }
+    metasim_free(c);
+    close(pair[1]);
+}
+
+#ifdef LIBFUZZER
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    feed(data, size);
+    return 0;
+}
+
+#else
+
+int main(void)
+{
+    static uint8_t data[1 << 20];
+    uint8_t head[4];
+    while (fread(head, 1, 4, stdin) == 4) {
+        size_t size = (size_t)head[0] | (size_t)head[1] << 8 | (size_t)head[2] << 16;
+        if (size > sizeof data || fread(data, 1, size, stdin) != size)
+            return 2;
+        feed(data, size);
+    }
+    return 0;
+}
+
+#endif

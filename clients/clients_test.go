@@ -1,0 +1,313 @@
+// Package clients_test holds the client libraries in other languages to what the reference client does: they play the vectors, and take
+// the places of built-in models in runs whose digests stay.
+package clients_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/internal/testprogram"
+	"metasim/run"
+	"metasim/scenarios"
+)
+
+func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, nil)) }
+
+var (
+	strict    = []string{"-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O2", "-Ic", "-Icpp"}
+	sanitized = []string{"-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"}
+)
+
+// command runs a program, and returns what it wrote.
+func command(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
+	require.NoError(t, err, "%s %q: %s", name, args, out)
+	return string(out)
+}
+
+// compiler returns gcc or its like, or skips.
+func compiler(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("SKIPPED LOUDLY: there is no %s, so its client library is not tested; install %s", name, name)
+	}
+	return path
+}
+
+// compile makes a program of C or C++, without a warning.
+func compile(t *testing.T, flags []string, files ...string) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(files[0]), filepath.Ext(files[0])))
+	cc, std := "gcc", "-std=c99"
+	if strings.HasSuffix(files[0], ".cpp") {
+		cc, std = "g++", "-std=c++17"
+		object := program + ".o"
+		command(t, compiler(t, "gcc"), append([]string{"-std=c99", "-c", "-o", object, "c/metasim.c"}, append(flags, strict...)...)...)
+		files = append(files, object)
+	}
+	args := append([]string{std, "-o", program}, strict...)
+	command(t, compiler(t, cc), append(append(args, flags...), files...)...)
+	return program
+}
+
+// The library is C99 and C++, without a warning, for each compiler that is here; and small.
+func TestCompilesEverywhere(t *testing.T) {
+	dir, some := t.TempDir(), false
+	for _, cc := range []string{"gcc", "clang"} {
+		if _, err := exec.LookPath(cc); err != nil {
+			continue
+		}
+		some = true
+		object := filepath.Join(dir, cc+".o")
+		command(t, cc, append([]string{"-std=c99", "-c", "-o", object, "c/metasim.c"}, strict...)...)
+		if size, err := exec.LookPath("size"); err == nil {
+			fields := strings.Fields(command(t, size, "-B", object))
+			require.Less(t, len(fields[6]), 6, "the code has %s bytes; less than 100,000 were promised", fields[6])
+		}
+	}
+	if !some {
+		t.Skip("SKIPPED LOUDLY: there is no C compiler, so the C library is not tested; install gcc")
+	}
+}
+
+// The library in C says in each session what the reference client says.
+func TestCPlaysTheVectors(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("SKIPPED LOUDLY: no python3: the client in C plays no vectors; install python3")
+	}
+	player := compile(t, sanitized, "c/test/player.c")
+	require.Regexp(t, `^[67]\d played, 0 of them wrong, \d skipped\n$`, command(t, python, "-B", "../conformance/drive.py", player))
+}
+
+// An outcome is what must be the same, whoever plays a client.
+type outcome struct{ digest, sends, results string }
+
+func carryOut(t *testing.T, text, transport string) outcome {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	sc, _, err := scenarios.Parse("x.metasim.yaml", []byte(text), scenarios.Overrides{AllowOutside: true})
+	require.NoError(t, err)
+	out, err := run.Scenario(t.Context(), sc, run.Options{Out: filepath.Join(t.TempDir(), "run"), Transport: transport, Self: []string{self}, AllowOutside: true})
+	require.NoError(t, err)
+	require.True(t, out.OK, out.Error)
+	return outcome{out.Digest, out.SendsDigest, out.ResultsDigest}
+}
+
+// Clients in C and C++ in the places of built-in ones give the same run, over each transport that they have.
+func TestInThePlaceOfBuiltIn(t *testing.T) {
+	const (
+		flow     = "name: x\nuntil: 200ms\nclients:\n  - {name: a, SOURCE}\n  - {name: b, ECHO}\n  - {name: c, model: sink, with: {channels: [Y]}}\nlinks: [{delay: 1ms}]\n"
+		pingPong = "name: x\nuntil: 1s\nclients:\n  - {name: a, PING}\n  - {name: b, ECHO}\nlinks: [{delay: 1ms}]\n"
+	)
+	builtIn := map[string]string{
+		"SOURCE": "model: source, with: {channel: X, period: 100us}", "ECHO": "model: echo, with: {in: X, out: Y}",
+		"PING": "model: ping, with: {out: X, in: Y, rounds: 100}",
+	}
+	others := map[string]map[string]string{
+		"c": {
+			"SOURCE": "run: [" + compile(t, sanitized, "c/examples/source.c", "c/metasim.c") + ", X, '100000']",
+			"ECHO":   "run: [" + compile(t, sanitized, "c/examples/echo.c", "c/metasim.c") + ", X, Y]",
+		},
+		"cpp": {
+			"ECHO": "run: [" + compile(t, sanitized, "cpp/examples/echo.cpp") + ", X, Y]",
+			"PING": "run: [" + compile(t, sanitized, "cpp/examples/ping.cpp") + ", X, Y, '100']",
+		},
+	}
+	written := func(text string, first, then map[string]string) string {
+		for _, words := range []map[string]string{first, then} {
+			for word, client := range words {
+				text = strings.ReplaceAll(text, word, client)
+			}
+		}
+		return text
+	}
+	for name, text := range map[string]string{"flow": flow, "ping-pong": pingPong} {
+		want := carryOut(t, written(text, nil, builtIn), "mem")
+		for language, clients := range others {
+			for _, transport := range []string{"unix", "tcp", "shm"} {
+				require.Equal(t, want, carryOut(t, written(text, clients, builtIn), transport), "%s in %s over %s", name, language, transport)
+			}
+		}
+	}
+}
+
+// What goes wrong is said in one sentence, and the exit status is not 0.
+func TestCSaysWhatIsWrong(t *testing.T) {
+	echo := compile(t, sanitized, "c/examples/echo.c", "c/metasim.c")
+	for _, c := range []struct{ server, name, want string }{
+		{"", "b", `client "b": "" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set METASIM_SERVER`},
+		{"quic://h:1", "b", `client "b": "quic://h:1" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set METASIM_SERVER`},
+		{"unix:///no/such", "b", `client "b": nobody answers at unix:///no/such: No such file or directory; start the server first`},
+		{"unix://x", "b", `client "b": unix://x names no socket; write unix:///path, at most 107 bytes long`},
+		{"tcp://127.0.0.1:1", "b", `client "b": nobody answers at tcp://127.0.0.1:1: Connection refused; start the server first`},
+		{"tcp://127.0.0.1", "b", `client "b": tcp://127.0.0.1 names no host and port; write tcp://host:port`},
+		{"unix:///no/such", "", `the client has no name; give metasim_new one, or set METASIM_CLIENT`},
+	} {
+		cmd := exec.CommandContext(t.Context(), echo, "X", "Y")
+		cmd.Env = append(os.Environ(), "LC_ALL=C", "METASIM_SERVER="+c.server, "METASIM_CLIENT="+c.name, "METASIM_TOKEN=")
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+		require.Equal(t, 1, exit.ExitCode())
+		require.Equal(t, "echo: "+c.want+"\n", string(out))
+	}
+}
+
+// Bytes that are not the protocol harm no client in C: frames of servers in the vectors, damaged in many ways.
+func TestCTakesNoHarm(t *testing.T) {
+	fuzz := compile(t, sanitized, "c/test/fuzz.c")
+	frames := serverFrames(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	const inputs = 20_000
+	var all bytes.Buffer
+	for range inputs {
+		input := bytes.Clone(frames[r.IntN(len(frames))])
+		for range r.IntN(4) {
+			switch at := r.IntN(len(input)); r.IntN(4) {
+			case 0:
+				input[at] = byte(r.Uint32())
+			case 1:
+				input[at] ^= 1 << r.IntN(8)
+			case 2:
+				input = append(input[:at:at], input[min(len(input), at+1+r.IntN(8)):]...)
+			default:
+				input = append(input[:at:at], append(bytes.Clone(frames[r.IntN(len(frames))]), input[at:]...)...)
+			}
+			if len(input) == 0 {
+				input = []byte{0}
+			}
+		}
+		all.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(input))))
+		all.Write(input)
+	}
+	cmd := exec.CommandContext(t.Context(), fuzz)
+	cmd.Stdin = &all
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// serverFrames returns what servers say in the vectors, a session each, from Welcome on.
+func serverFrames(t *testing.T) (sessions [][]byte) {
+	t.Helper()
+	files, err := filepath.Glob("../conformance/vectors/*.json")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var stories []struct {
+			Steps []struct {
+				In    json.RawMessage `json:"in"`
+				Frame string          `json:"frame"`
+			} `json:"steps"`
+		}
+		require.NoError(t, json.Unmarshal(text, &stories))
+		for _, story := range stories {
+			var session []byte
+			for _, step := range story.Steps {
+				if step.In != nil {
+					frame, err := hex.DecodeString(step.Frame)
+					require.NoError(t, err)
+					session = append(session, frame...)
+				}
+			}
+			if len(session) > 0 {
+				sessions = append(sessions, session)
+			}
+		}
+	}
+	require.Greater(t, len(sessions), 50)
+	return sessions
+}
+
+// No memory is lost, and none is read that was not written, as far as valgrind sees: the sanitizers do not see all of it.
+func TestCUnderValgrind(t *testing.T) {
+	valgrind, err := exec.LookPath("valgrind")
+	if err != nil {
+		t.Skip("SKIPPED LOUDLY: there is no valgrind, so only the sanitizers looked at the C library; install valgrind")
+	}
+	echo := compile(t, []string{"-g"}, "c/examples/echo.c", "c/metasim.c")
+	text := "name: x\nuntil: 50ms\nclients:\n  - {name: a, model: source, with: {channel: X, period: 1ms}}\n" +
+		"  - {name: b, run: [" + valgrind + ", -q, --error-exitcode=9, --leak-check=full, --track-fds=no, " + echo + ", X, Y]}\nlinks: [{delay: 1ms}]\n"
+	for _, transport := range []string{"unix", "shm"} {
+		carryOut(t, text, transport)
+	}
+}
+
+// What `make install` puts in place is found by pkg-config, and by CMake where there is one.
+func TestInstalls(t *testing.T) {
+	compiler(t, "gcc")
+	pkgConfig := compiler(t, "pkg-config")
+	prefix, work := t.TempDir(), filepath.Join(t.TempDir(), "clients")
+	require.NoError(t, os.CopyFS(work, os.DirFS(".")))
+	command(t, "make", "-s", "-C", filepath.Join(work, "c"), "install", "PREFIX="+prefix)
+	t.Setenv("PKG_CONFIG_PATH", filepath.Join(prefix, "lib", "pkgconfig"))
+	flags := strings.Fields(command(t, pkgConfig, "--cflags", "--libs", "metasim"))
+	program := filepath.Join(t.TempDir(), "echo")
+	command(t, "gcc", append([]string{"-std=c99", "-o", program, "c/examples/echo.c"}, flags...)...)
+	cmd := exec.CommandContext(t.Context(), program, "X", "Y")
+	cmd.Env = []string{"LD_LIBRARY_PATH=" + filepath.Join(prefix, "lib"), "METASIM_CLIENT=b"}
+	out, err := cmd.CombinedOutput()
+	require.True(t, errors.As(err, new(*exec.ExitError)), "%v: %s", err, out)
+	require.Contains(t, string(out), "is no server that this library reaches")
+
+	cmake, err := exec.LookPath("cmake")
+	if err != nil {
+		t.Log("SKIPPED LOUDLY: there is no cmake, so the package for it was not tried; install cmake")
+		return
+	}
+	project := t.TempDir()
+	list := "cmake_minimum_required(VERSION 3.10)\nproject(x C CXX)\nset(CMAKE_CXX_STANDARD 17)\nfind_package(metasim REQUIRED)\n" +
+		"add_executable(echo echo.c)\ntarget_link_libraries(echo metasim::static)\nadd_executable(ping ping.cpp)\ntarget_link_libraries(ping metasim::metasim)\n"
+	require.NoError(t, os.WriteFile(filepath.Join(project, "CMakeLists.txt"), []byte(list), 0o600))
+	for from, to := range map[string]string{"c/examples/echo.c": "echo.c", "cpp/examples/ping.cpp": "ping.cpp"} {
+		text, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(project, to), text, 0o600))
+	}
+	command(t, cmake, "-S", project, "-B", project, "-DCMAKE_PREFIX_PATH="+prefix)
+	command(t, cmake, "--build", project)
+}
+
+// What docs/embed.md shows compiles and runs as it is written there.
+func TestTheTutorial(t *testing.T) {
+	page, err := os.ReadFile("../docs/embed.md")
+	require.NoError(t, err)
+	block := func(language string) string {
+		_, rest, found := strings.Cut(string(page), "```"+language+"\n")
+		require.True(t, found, language)
+		text, _, _ := strings.Cut(rest, "```")
+		return text
+	}
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		return filepath.Join(dir, name)
+	}
+	mine := compile(t, nil, write("mine.c", block("c")), "c/metasim.c")
+	require.Contains(t, block("yaml"), "./mine")
+	text := strings.ReplaceAll(block("yaml"), "./mine", mine)
+	builtIn := strings.ReplaceAll(text, "run: ["+mine+"]", "model: echo, with: {in: WORDS, out: ANSWERS}")
+	require.NotEqual(t, text, builtIn)
+	got, want := carryOut(t, text, "unix"), carryOut(t, builtIn, "mem")
+	got.results, want.results = "", "" // it has none
+	require.Equal(t, want, got)
+
+	tick := compile(t, nil, write("tick.cpp", block("cpp")))
+	const clients = "name: x\nuntil: 95ms\nclients:\n  - {name: mine, run: [%]}\n  - {name: b, model: sink, with: {channels: [TICK]}}\nlinks: [{delay: 1ms}]\n"
+	carryOut(t, strings.ReplaceAll(clients, "%", tick), "unix")
+}

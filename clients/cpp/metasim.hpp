@@ -1,0 +1,242 @@
+// metasim.hpp: take part in a run of metasim, from C++17. It wraps metasim.h of clients/c, which says what the calls mean; link its
+// library, or compile clients/c/metasim.c into the program.
+//
+//     metasim::client c;                                   // the environment says where the server is
+//     c.publication("ANGLE").subscription("FORCE").join();
+//     for (metasim::time t = 0ms; c.step(t); t += 1ms) {   // false: the run ends before t
+//         while (auto m = c.receive())
+//             act(m->payload);
+//         c.publish("ANGLE", &angle, sizeof angle);
+//     }
+//     c.leave();
+//
+// Times are std::chrono::nanoseconds of simulated time since the start of the run. What fails throws metasim::error, with the code and the
+// sentence of the library. A client that is destroyed before it has left counts as crashed, as a program that throws should.
+#ifndef METASIM_HPP
+#define METASIM_HPP
+
+#include <metasim.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <iterator>
+#include <list>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace metasim {
+
+using time = std::chrono::nanoseconds;
+
+// A time after all that a run reaches.
+inline constexpr time forever{METASIM_FOREVER};
+
+// A call failed: code says in which way, what() is the sentence.
+class error : public std::runtime_error {
+public:
+    error(metasim_code code, const char *what) : std::runtime_error(what), code(code) {}
+    const metasim_code code;
+};
+
+// Bytes that somebody else owns.
+class bytes {
+public:
+    bytes(const void *data, std::size_t size) : data_(static_cast<const std::byte *>(data)), size_(size) {}
+    const std::byte *data() const { return data_; }
+    std::size_t size() const { return size_; }
+    const std::byte *begin() const { return data_; }
+    const std::byte *end() const { return data_ + size_; }
+
+private:
+    const std::byte *data_;
+    std::size_t size_;
+};
+
+// An instant: a time, and a step at that time.
+struct instant {
+    metasim::time time{};
+    std::uint32_t step = 0;
+    instant(metasim_instant i) : time(i.time), step(i.step) {}
+};
+
+inline bool operator==(const instant &a, const instant &b) { return a.time == b.time && a.step == b.step; }
+inline bool operator<(const instant &a, const instant &b) { return a.time != b.time ? a.time < b.time : a.step < b.step; }
+
+// A message that the client was given. It is valid until the next receive, or the end of the handler that got it.
+struct message {
+    const char *from, *channel;
+    std::uint64_t seq;
+    instant sent, due;
+    bytes payload;
+    explicit message(const metasim_message &m) : from(m.from), channel(m.channel), seq(m.seq), sent(m.sent), due(m.due), payload(m.payload, m.size) {}
+};
+
+// How a client reaches its server: what is empty comes from the environment.
+struct options {
+    std::string server{}, name{}, token{};
+};
+
+// One simulator's part in a run. One thread uses it at a time. It can be moved, and not be copied.
+class client {
+public:
+    explicit client(const options &o = {})
+    {
+        metasim_options c{sizeof c, given(o.server), given(o.name), given(o.token)};
+        part_->made.reset(metasim_new(&c));
+        if (!part_->made)
+            throw std::bad_alloc();
+    }
+
+    client &publication(const std::string &channel) { return check(metasim_publication(get(), channel.c_str())); }
+    client &subscription(const std::string &pattern) { return check(metasim_subscription(get(), pattern.c_str())); }
+    client &reaction(time least) { return check(metasim_reaction(get(), least.count())); }
+    client &join() { return check(metasim_join(get())); }
+
+    // step and next return false where the run ends before: leave then.
+    bool step(time to) { return advanced(metasim_step(get(), to.count())); }
+    bool next(time limit = forever) { return advanced(metasim_next(get(), limit.count())); }
+
+    std::optional<message> receive()
+    {
+        const metasim_message *m = metasim_receive(get());
+        return m == nullptr ? std::nullopt : std::optional<message>(*m);
+    }
+
+    void publish(const std::string &channel, const void *payload, std::size_t size) { check(metasim_publish(get(), channel.c_str(), payload, size)); }
+    void publish(const std::string &channel, const bytes &payload) { publish(channel, payload.data(), payload.size()); }
+    void publish(const std::string &channel, const std::string &payload) { publish(channel, payload.data(), payload.size()); }
+    void promise(time nothing_before) { check(metasim_promise(get(), nothing_before.count())); }
+    void result(const std::string &json) { check(metasim_result(get(), json.c_str())); }
+    void leave() { check(metasim_leave(get())); }
+    void fail(const std::string &reason) { check(metasim_fail(get(), reason.c_str())); }
+
+    // Handlers of run. What one throws ends run, which throws it again; the run fails for that reason.
+    void on(const std::string &channel, std::function<void(const message &)> handler) { on_channel(channel.c_str(), std::move(handler)); }
+    void on_others(std::function<void(const message &)> handler) { on_channel(nullptr, std::move(handler)); }
+    metasim_timer at(time when, std::function<void()> handler) { return metasim_at(get(), when.count(), call, keep(std::move(handler), true)); }
+    metasim_timer after(time delay, std::function<void()> handler) { return metasim_after(get(), delay.count(), call, keep(std::move(handler), true)); }
+    metasim_timer every(time period, std::function<void()> handler) { return metasim_every(get(), period.count(), call, keep(std::move(handler), false)); }
+
+    void stop(metasim_timer timer)
+    {
+        if (auto *k = static_cast<kept *>(metasim_stop(get(), timer))) {
+            if (k->runs)
+                k->once = true; // it is dropped when it returns
+            else
+                part_->handlers.erase(k->self);
+        }
+    }
+
+    void run()
+    {
+        metasim_code code = metasim_run(get());
+        if (std::exception_ptr thrown = std::exchange(part_->thrown, nullptr))
+            std::rethrow_exception(thrown);
+        check(code);
+    }
+
+    instant now() const { return metasim_now(get()); }
+    instant until() const { return metasim_until(get()); }
+    std::uint64_t seed() const { return metasim_seed(get()); }
+    std::string name() const { return metasim_name(get()); }
+    std::string scenario() const { return metasim_scenario(get()); }
+
+    // The client as the library knows it, for calls that are not here.
+    metasim_client *get() const { return part_->made.get(); }
+
+private:
+    struct part;
+
+    // A handler, and whose it is. One that is called once is dropped then.
+    struct kept {
+        part *of;
+        std::function<void(const message *)> handler;
+        bool once, runs;
+        std::list<kept>::iterator self;
+    };
+
+    // What does not move when the client is moved: the library has pointers to it.
+    struct part {
+        struct close {
+            void operator()(metasim_client *c) const { metasim_free(c); }
+        };
+        std::list<kept> handlers;
+        std::exception_ptr thrown;
+        std::unique_ptr<metasim_client, close> made;
+    };
+
+    std::unique_ptr<part> part_ = std::make_unique<part>();
+
+    static const char *given(const std::string &s) { return s.empty() ? nullptr : s.c_str(); }
+
+    client &check(metasim_code code)
+    {
+        if (code != METASIM_OK)
+            throw error(code, metasim_error(get()));
+        return *this;
+    }
+
+    bool advanced(metasim_code code)
+    {
+        if (code == METASIM_END)
+            return false;
+        check(code);
+        return true;
+    }
+
+    kept *keep(std::function<void(const message *)> handler, bool once)
+    {
+        auto &all = part_->handlers;
+        all.push_back(kept{part_.get(), std::move(handler), once, false, {}});
+        all.back().self = std::prev(all.end());
+        return &all.back();
+    }
+
+    kept *keep(std::function<void()> handler, bool once)
+    {
+        return keep(std::function<void(const message *)>([h = std::move(handler)](const message *) { h(); }), once);
+    }
+
+    void on_channel(const char *channel, std::function<void(const message &)> handler)
+    {
+        check(metasim_on(get(), channel, call, keep(std::function<void(const message *)>([h = std::move(handler)](const message *m) { h(*m); }), false)));
+    }
+
+    // No exception passes through C: it is kept, and run throws it.
+    static metasim_code call(metasim_client *, const metasim_message *m, void *user)
+    {
+        kept *k = static_cast<kept *>(user);
+        part *of = k->of;
+        metasim_code code = METASIM_OK;
+        k->runs = true;
+        try {
+            if (m != nullptr) {
+                message given(*m);
+                k->handler(&given);
+            } else {
+                k->handler(nullptr);
+            }
+        } catch (const error &e) {
+            of->thrown = std::current_exception();
+            code = e.code;
+        } catch (...) {
+            of->thrown = std::current_exception();
+            code = METASIM_MISTAKE;
+        }
+        k->runs = false;
+        if (k->once)
+            of->handlers.erase(k->self);
+        return code;
+    }
+};
+
+} // namespace metasim
+
+#endif // METASIM_HPP
