@@ -48,9 +48,9 @@ type UnverifiableError struct{ Client, why string }
 
 func (e *UnverifiableError) Error() string { return fmt.Sprintf("client %q %s", e.Client, e.why) }
 
-// Verify carries out a scenario several times, over different transports and numbers of processors, and compares the
+// Verify carries out a scenario several times, over these transports in turn and different numbers of processors, and compares the
 // digests: of what was delivered, of what was sent, and of the results. The directories of the runs are removed if all are equal, or ctx is done.
-func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v *Verdict, err error) {
+func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, transports []string, o Options) (v *Verdict, err error) {
 	if i := slices.IndexFunc(sc.Clients, func(c scenarios.Client) bool { return c.External }); i >= 0 {
 		return nil, &UnverifiableError{sc.Clients[i].Name,
 			"is external, but verify must start every client several times; give it a model or a command"}
@@ -72,7 +72,7 @@ func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, o Options) (v
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for i := range runs {
 		r := VerifiedRun{
-			Transport: Transports[i%len(Transports)], GOMAXPROCS: verifyProcs[i%len(verifyProcs)],
+			Transport: transports[i%len(transports)], GOMAXPROCS: verifyProcs[i%len(verifyProcs)],
 			Pack:   packs(sc, verifyPacks[i%len(verifyPacks)]),
 			RunDir: filepath.Join(root, strconv.Itoa(i+1)),
 		}
@@ -103,6 +103,9 @@ func (v *Verdict) add(ctx context.Context, sc *scenarios.Scenario, o Options, r 
 	case !out.OK:
 		v.Equal = false
 		v.Error = fmt.Sprintf("run %d (%s, kept in %s) failed: %s", len(v.Runs)+1, r.Transport, r.RunDir, out.Error)
+		if before := func(v VerifiedRun) bool { return v.Transport == r.Transport }; len(v.Runs) > 0 && !slices.ContainsFunc(v.Runs, before) {
+			v.Error += fmt.Sprintf("\nthe runs before it did not fail: if a client does not have %s, leave that out with --transport", r.Transport)
+		}
 		return nil
 	}
 	r.Digests = out.Digests

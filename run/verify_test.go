@@ -16,7 +16,7 @@ import (
 
 // What cannot be the same twice is not verified.
 func TestVerifyRefuses(t *testing.T) {
-	_, err := run.Verify(t.Context(), parse(t, "name: x\nclients:\n  - {name: e, external: true}\n"), 2, options(t, "mem"))
+	_, err := run.Verify(t.Context(), parse(t, "name: x\nclients:\n  - {name: e, external: true}\n"), 2, run.Transports, options(t, "mem"))
 	var refused *run.UnverifiableError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "e", refused.Client)
@@ -27,7 +27,7 @@ rate: 1
 clients:
   - {name: b, model: bridge, with: {url: "tcpq://127.0.0.1:1", out: [A]}}
   - {name: s, model: source, with: {channel: A, period: 1ms}}
-`), 2, options(t, "mem"))
+`), 2, run.Transports, options(t, "mem"))
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "b", refused.Client)
 	require.ErrorContains(t, err, `client "b" takes part in real time`)
@@ -45,7 +45,7 @@ func ownTemp(t *testing.T) string {
 // Runs over all transports are the same, also where clients share a process, and leave nothing.
 func TestVerifyEqual(t *testing.T) {
 	temp := ownTemp(t)
-	v, err := run.Verify(t.Context(), parse(t, twoSources), len(run.Transports), options(t, "mem"))
+	v, err := run.Verify(t.Context(), parse(t, twoSources), len(run.Transports), run.Transports, options(t, "mem"))
 	require.NoError(t, err)
 	require.True(t, v.Equal, "%+v", v)
 	require.Len(t, v.Runs, len(run.Transports))
@@ -63,7 +63,7 @@ func TestVerifyEqual(t *testing.T) {
 // Where runs differ the first message in which they do is named, and they are kept.
 func TestVerifyUnequal(t *testing.T) {
 	ownTemp(t)
-	v, err := run.Verify(t.Context(), parse(t, withCommand("liar", "x", "")), 3, options(t, "mem"))
+	v, err := run.Verify(t.Context(), parse(t, withCommand("liar", "x", "")), 3, run.Transports, options(t, "mem"))
 	require.NoError(t, err)
 	require.False(t, v.Equal)
 	require.Contains(t, v.Divergence, "prog to sink on LIES")
@@ -81,7 +81,7 @@ func TestVerifyStopped(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
 	cancel(stop)
-	_, err := run.Verify(ctx, parse(t, twoSources), 2, o)
+	_, err := run.Verify(ctx, parse(t, twoSources), 2, run.Transports, o)
 	require.ErrorIs(t, err, stop)
 	left, err := os.ReadDir(temp)
 	require.NoError(t, err)
@@ -98,7 +98,7 @@ clients:
   - {name: ring, model: ring, with: {in: X, out: X, first: true}}
 until: 1s
 max_steps: 10
-`), 2, o)
+`), 2, run.Transports, o)
 	require.NoError(t, err)
 	require.Contains(t, v.Error, "run 1 (mem, kept in ")
 	kept, err := filepath.Glob(filepath.Join(temp, "*", "1"))

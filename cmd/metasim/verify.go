@@ -16,6 +16,7 @@ import (
 func newVerify(std streams) *cobra.Command {
 	var f scenarioFlags
 	var runs int
+	var transports []string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
@@ -24,7 +25,10 @@ func newVerify(std streams) *cobra.Command {
 			"delivered, what was sent, heard or not, and the results.\n\nExit status: 0 equal; 1 not equal, or a run failed; 2 bad usage or a bad scenario.",
 		Args: exactly(1, "one scenario file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v, err := verify(cmd.Context(), args[0], runs, &f, std)
+			if !cmd.Flags().Changed("runs") {
+				runs = max(2, len(transports))
+			}
+			v, err := verify(cmd.Context(), args[0], runs, transports, &f, std)
 			if err != nil {
 				v = &run.Verdict{Runs: []run.VerifiedRun{}, Error: err.Error()}
 			}
@@ -48,14 +52,23 @@ func newVerify(std streams) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().IntVar(&runs, "runs", len(run.Transports), "the `number` of runs to compare")
+	cmd.Flags().IntVar(&runs, "runs", len(run.Transports), "the `number` of runs to compare; by default as many as there are transports")
+	cmd.Flags().StringSliceVar(&transports, "transport", run.Transports, "the `transports` that the runs take in turn: leave out what a client does not have")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")
 	return cmd
 }
 
-func verify(ctx context.Context, file string, runs int, f *scenarioFlags, std streams) (*run.Verdict, error) {
+func verify(ctx context.Context, file string, runs int, transports []string, f *scenarioFlags, std streams) (*run.Verdict, error) {
 	if runs < 2 {
 		return nil, badUsage(fmt.Errorf("--runs %d compares nothing; use at least 2", runs))
+	}
+	if len(transports) == 0 {
+		return nil, badUsage(errors.New("--transport names no transport; use one or more of " + strings.Join(run.Transports, ", ")))
+	}
+	for _, transport := range transports {
+		if err := (&run.Options{Transport: transport, Serve: true}).Validate(); err != nil {
+			return nil, badUsage(err)
+		}
 	}
 	sc, err := f.load(file, std)
 	if err != nil {
@@ -65,7 +78,7 @@ func verify(ctx context.Context, file string, runs int, f *scenarioFlags, std st
 	if err != nil {
 		return nil, failed(err)
 	}
-	v, err := run.Verify(ctx, sc, runs, run.Options{
+	v, err := run.Verify(ctx, sc, runs, transports, run.Options{
 		Self: []string{self}, AllowOutside: f.AllowOutside, Log: newLogger(std.err, false),
 	})
 	if errors.As(err, new(*run.UnverifiableError)) {

@@ -96,6 +96,25 @@ func TestVerifyFails(t *testing.T) {
 	require.Contains(t, v["error"], "exit status 3")
 }
 
+// A client need not have every transport: those that it lacks are left out, and where one fails that is said.
+func TestVerifyTransports(t *testing.T) {
+	s := newStage(t)
+	s.file("c.yaml", strings.NewReplacer(`"BIN", "PING"`, pythonEcho(t)+`, "PING"`).Replace(withCommand("metasim PING PONG", "")))
+	e := s.metasim("verify", "c.yaml", "--transport", "unix,tcp")
+	require.Equal(t, 0, e.status, e.err)
+	require.Contains(t, e.out, "run 1  unix ")
+	require.Contains(t, e.out, "equal: 2 runs,")
+	e = s.metasim("verify", "c.yaml", "--transport", "tcp,quic")
+	require.Equal(t, 1, e.status)
+	require.Contains(t, e.err, "the runs before it did not fail: if a client does not have quic, leave that out with --transport")
+	e = s.metasim("verify", "c.yaml", "--transport", "udp")
+	require.Equal(t, 2, e.status)
+	require.Contains(t, e.err, `there is no transport "udp"; use one of mem, unix, tcp, quic, shm`)
+	e = s.metasim("verify", "c.yaml", "--transport", "")
+	require.Equal(t, 2, e.status)
+	require.Contains(t, e.err, "--transport names no transport")
+}
+
 // A verify that is stopped leaves nothing.
 func TestVerifyInterrupted(t *testing.T) {
 	s := newStage(t)
