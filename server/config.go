@@ -74,6 +74,9 @@ type Deferred interface {
 	Full() (bool, error)
 	// Notify sets what is called, by any goroutine, each time that Full changes from true to false, or to an error.
 	Notify(changed func())
+	// Flush has everything written that was observed. It is called soon after each event, also where nothing comes any more: who kills a
+	// run that hangs finds in its record what happened. It does not block.
+	Flush()
 }
 
 // DefaultStartTimeout is Config.StartTimeout where it is zero.

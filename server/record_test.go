@@ -18,7 +18,8 @@ import (
 type disk struct {
 	state   atomic.Pointer[diskState]
 	changed func()
-	sent    []string // payloads
+	sent    []string     // payloads
+	flushed atomic.Int64 // of sent
 }
 
 type diskState struct {
@@ -35,6 +36,7 @@ func (d *disk) Observe(_ int64, ev metasim.Event, _ []metasim.Effect) error {
 
 func (d *disk) Full() (bool, error)   { s := d.state.Load(); return s.full, s.err }
 func (d *disk) Notify(changed func()) { d.changed = changed }
+func (d *disk) Flush()                { d.flushed.Store(int64(len(d.sent))) }
 
 func (d *disk) become(s diskState) {
 	d.state.Store(&s)
@@ -86,6 +88,27 @@ func TestARecordThatIsFull(t *testing.T) {
 		r.cancel(errTestOver)
 		require.ErrorIs(t, r.end(), errTestOver)
 		require.Equal(t, 3*time.Second, r.Result().RecordWait)
+	})
+}
+
+// What a run observed before it hung is written soon, though nothing comes after it; and while nothing comes, nothing is done.
+func TestARunThatHangsIsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, d := onDisk("a")
+		r := serve(t, c)
+		a := r.start(sender("a"))[0]
+		for sends := range 3 {
+			pass(time.Second)
+			a.say(sendX("x"))
+			synctest.Wait()
+			require.EqualValues(t, sends, d.flushed.Load())
+			pass(250 * time.Millisecond)
+			synctest.Wait()
+			require.EqualValues(t, sends+1, d.flushed.Load())
+		}
+		d.flushed.Store(0)
+		pass(time.Minute)
+		require.Zero(t, d.flushed.Load())
 	})
 }
 

@@ -49,6 +49,7 @@ type Server struct {
 	written    []*connection        // to which this round has something to write
 	noted      time.Duration        // when now was last set
 	stepped    bool                 // the dispatcher was given an event in this round
+	flushing   bool                 // a timer will flush the records
 	rounds     time.Duration        // that rounds took since the run began
 	wakeups    uint64               // rounds in which it was
 	ended      bool                 // the run is over, with err

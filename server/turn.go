@@ -73,6 +73,25 @@ func (s *Server) resumeRecord() {
 	})
 }
 
+// flushEvery is after how long at most observers write what they were given.
+const flushEvery = 250 * time.Millisecond
+
+// flushLater has observers write what they were given. The caller has the turn.
+func (s *Server) flushLater() {
+	if s.flushing || len(s.records) == 0 {
+		return
+	}
+	s.flushing = true
+	time.AfterFunc(flushEvery, func() { // the main loop may run a client of this process that never returns
+		s.do(func() {
+			s.flushing = false
+			for _, r := range s.records {
+				r.Flush()
+			}
+		})
+	})
+}
+
 // run is the main loop. It returns when the run is over. The caller has the turn, before and after.
 func (s *Server) run(ctx context.Context) error {
 	var timeout <-chan time.Time
@@ -133,6 +152,7 @@ func (s *Server) round(work func()) {
 	if s.stepped {
 		s.stepped = false
 		s.wakeups++
+		s.flushLater()
 		if s.session.Started() {
 			s.rounds += time.Since(s.began) - s.wall
 		}

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -44,4 +45,21 @@ func TestKilledByForce(t *testing.T) {
 	require.Equal(t, 3, e.status)
 	require.Regexp(t, "^the scenarios differ:\n  rate: 0, 1\n  until: 2s, 100s\nequal as far as recorded, until [0-9.ms+]+\n$", e.out)
 	require.Equal(t, "note: B (k) was killed, and is compared as far as it was recorded\n", e.err)
+}
+
+// TestKilledWhileItHangs kills metasim while a client of the run hangs, so that the journal is small and nothing is added to it: all that
+// happened before is on disk.
+func TestKilledWhileItHangs(t *testing.T) {
+	s := newStage(t)
+	flag := filepath.Join(s.dir, "here")
+	s.file("c.yaml", withCommand("sleeper PING PONG", "", flag))
+	p := s.start(nil, "run", "c.yaml", "--out", "k")
+	p.appears(flag)
+	last := "115ms (undelivered)  110ms  pinger  ponger  PING     2    8\n"
+	require.Eventually(t, func() bool { return strings.Contains(s.metasim("log", "k").out, last) }, patience/2, 100*time.Millisecond)
+	require.NoError(t, p.cmd.Process.Kill())
+	require.Equal(t, -1, p.wait().status)
+	e := s.metasim("log", "k")
+	require.Equal(t, 3, e.status)
+	require.Contains(t, e.out, last)
 }

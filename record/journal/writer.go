@@ -6,28 +6,21 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"time"
 
 	"metasim/metasim"
 )
 
-const (
-	splitAt = 1 << 20 // bytes of a record after which further effects go into a record of their own
+// splitAt is at how many bytes of a record further effects go into a record of their own.
+const splitAt = 1 << 20
 
-	// flushEvery is how often the buffer is written, in wall-clock nanoseconds. If the process is killed, the journal lacks at most the
-	// last flushEvery of the run.
-	flushEvery = int64(250 * time.Millisecond)
-)
-
-// A Writer writes a journal. It is buffered and not safe for concurrent use; what is in the buffer is lost if the process is killed.
-// Observe never waits for the disk: see Full. After an error every call fails with that error: what follows a gap cannot be replayed.
+// A Writer writes a journal. It is buffered and not safe for concurrent use; what is in the buffer is lost if the process is killed: see
+// Flush. Observe never waits for the disk: see Full. After an error every call fails with that error: what follows a gap cannot be replayed.
 type Writer struct {
 	w       io.Writer
 	backlog *backlog // of w
 	buf     []byte
 	err     error
 	done    int64              // bytes that were given to the backlog
-	flushed int64              // when the buffer was last given to it because of flushEvery
 	index   *indexer           // nil: no index
 	save    func(*Index) error // writes the index when the journal is complete
 }
@@ -56,12 +49,11 @@ func (w *Writer) Observe(wall int64, ev metasim.Event, effs []metasim.Effect) er
 	if w.err == nil {
 		_, w.err = w.backlog.full()
 	}
-	if w.err != nil || wall-w.flushed < flushEvery {
-		return w.err
-	}
-	w.flushed = wall
-	return w.flush()
+	return w.err
 }
+
+// Flush has what is in the buffer written. The next Observe returns an error, and Full does.
+func (w *Writer) Flush() { _ = w.flush() } // which keeps the error
 
 // Full reports whether more waits for the underlying writer than should: then nothing should be observed for a while. It returns the
 // error with which that writer has failed. Any goroutine may call it.
