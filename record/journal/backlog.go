@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -18,10 +19,12 @@ type backlog struct {
 	idle    sync.Cond
 	waiting [][]byte
 	bytes   int      // that wait, or are being written
-	free    [][]byte // buffers that were written
-	writing bool     // the goroutine is there
-	err     error    // nothing is written after it
-	sum     uint32   // CRC-32C of what was written
+	free    [][]byte // buffers that were written, to be used again
+	unused  int      // of them, how many were not needed in the last lent times
+	lent    int
+	writing bool   // the goroutine is there
+	err     error  // nothing is written after it
+	sum     uint32 // CRC-32C of what was written
 	changed func()
 }
 
@@ -33,10 +36,11 @@ const (
 )
 
 const (
-	flushAt  = 1 << 16  // bytes in a buffer at which it is written
-	keepAt   = 1 << 20  // a buffer that a large payload made larger than this is freed
-	fullAt   = 16 << 20 // bytes at which a backlog is full, until half of them are written
-	keepFree = 32       // buffers that are kept, to be used again
+	flushAt  = 1 << 18          // bytes in a buffer at which it is written: fewer cost more switches of goroutines than they save memory
+	keepAt   = 1 << 20          // a buffer that a large payload made larger than this is freed
+	fullAt   = 16 << 20         // bytes at which a backlog is full, until half of them are written
+	keepFree = fullAt / flushAt // buffers that are kept at most: as many as can wait
+	keepFor  = 1 << 10          // a buffer that was not needed while so many others were is freed
 )
 
 func newBacklog(to io.Writer) *backlog {
@@ -60,11 +64,23 @@ func (b *backlog) put(buf []byte) (empty []byte, err error) {
 		b.writing = true
 		go b.write()
 	}
-	if n := len(b.free); n > 0 {
-		empty, b.free = b.free[n-1], b.free[:n-1]
-		return empty, nil
+	return b.lend(), nil
+}
+
+// lend returns an empty buffer. It frees those that only a burst has needed.
+func (b *backlog) lend() (empty []byte) {
+	n := len(b.free) - 1
+	if n < 0 {
+		b.unused = 0
+		return make([]byte, 0, 2*flushAt)
 	}
-	return make([]byte, 0, 2*flushAt), nil
+	empty, b.free = b.free[n], b.free[:n]
+	b.unused = min(b.unused, n)
+	if b.lent++; b.lent == keepFor {
+		b.free = slices.Delete(b.free, 0, b.unused)
+		b.lent, b.unused = 0, len(b.free)
+	}
+	return empty
 }
 
 // write is the goroutine. It ends when nothing waits.

@@ -49,3 +49,26 @@ func TestADiskThatHangs(t *testing.T) {
 	require.NoError(t, twin.Close())
 	require.True(t, bytes.Equal(same.Bytes(), g.Bytes()))
 }
+
+// The buffers of a burst are used again, and not made anew for each. When there are no bursts any more, their memory is returned.
+func TestBuffersAreUsedAgain(t *testing.T) {
+	g := &gate{open: make(chan struct{})}
+	b := newBacklog(g)
+	buf := make([]byte, 0, 2*flushAt)
+	write := func(times int) {
+		for range times {
+			buf, _ = b.put(append(buf, 1))
+		}
+		for range times {
+			g.open <- struct{}{}
+		}
+		require.NoError(t, b.drain())
+		g.Reset()
+	}
+	require.Less(t, testing.AllocsPerRun(10, func() { write(fullAt/flushAt - 1) }), 10.0, "a goroutine, and not a buffer for each")
+	for range 2 * keepFor {
+		write(1)
+	}
+	require.LessOrEqual(t, len(b.free), 2)
+	require.Empty(t, b.free[:cap(b.free)][len(b.free)+1])
+}

@@ -31,6 +31,8 @@ func round() []Entry {
 func BenchmarkObserve(b *testing.B) {
 	entries := round()
 	w := NewWriter(io.Discard)
+	room := make(chan struct{}, 1)
+	w.Notify(func() { room <- struct{}{} })
 	b.SetBytes(int64(len(write(b, entries...)) - headerSize))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -38,6 +40,9 @@ func BenchmarkObserve(b *testing.B) {
 			if err := w.Observe(e.Wall, e.Event, e.Effects); err != nil {
 				b.Fatal(err)
 			}
+		}
+		if full, _ := w.Full(); full {
+			<-room // as the server does
 		}
 	}
 }

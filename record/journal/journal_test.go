@@ -326,11 +326,11 @@ func (f *failing) Write(b []byte) (int, error) {
 func (f *failing) Close() error { f.closed++; return nil }
 
 func TestErrorsOfTheWriterStick(t *testing.T) {
-	f := &failing{room: 100_000}
+	f := &failing{room: 400_000}
 	w := NewWriter(f)
 	failed := make(chan struct{})
 	w.Notify(func() { close(failed) })
-	big := &metasim.Send{Payload: make([]byte, 80_000)}
+	big := &metasim.Send{Payload: make([]byte, 300_000)}
 	require.NoError(t, w.Observe(0, big, nil))
 	require.NoError(t, w.Observe(0, big, nil))
 	<-failed
