@@ -156,14 +156,36 @@ func (c *clients) startOutside(ctx context.Context, g group) error {
 	}
 	c.setPlace(g, place{process: p})
 	c.processes = append(c.processes, p)
-	go func() { // until the process ends, which endProcesses waits for
+	go func() { // until the process and its strays end, which endProcesses waits for
 		<-p.Done()
 		if errors.Is(p.Err(), supervisor.ErrGone) {
 			c.server.Fail(p.Err())
 		}
+		c.goOn(p)
+		<-p.Alone()
 		c.exited(p.clients, "its process ended")
 	}()
 	return nil
+}
+
+// goOn names what goes on after the command that has started it, while the run needs it: it may be the client.
+func (c *clients) goOn(p *process) {
+	if len(p.Strays()) == 0 {
+		return
+	}
+	for _, name := range p.clients {
+		c.server.Suspect(name)
+	}
+	shot := c.server.Snapshot()
+	if shot.Over || !slices.ContainsFunc(shot.Clients, func(s server.ClientSnapshot) bool {
+		return s.State != server.Left && slices.Contains(p.clients, s.Name)
+	}) {
+		return
+	}
+	for _, s := range p.Strays() {
+		c.options.Log.Warn("the command of a client has ended, and a program that it started goes on without it; "+
+			"start what is the client in the foreground, or with exec", "client", p.clients[0], "pid", strconv.Itoa(s.PID), "program", plain.Text(s.Command))
+	}
 }
 
 // startSupervisor starts the process that supervises the others.
@@ -210,7 +232,7 @@ func (c *clients) lossReport(name string) server.ProcessEnd {
 func (c *clients) whereabouts(name string) monitor.Process {
 	p := c.placeOf(name)
 	if p.process != nil {
-		return monitor.Process{PID: p.process.PID(), Said: p.process.lastLine}
+		return monitor.Process{PID: p.process.livePID(), Said: p.process.lastLine}
 	}
 	return monitor.Process{Inside: p.inside, Outside: p.outside}
 }

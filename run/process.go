@@ -88,6 +88,16 @@ func within(done <-chan struct{}, d time.Duration) bool {
 	}
 }
 
+// isClosed reports whether something has ended.
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
 // lossReport waits a moment for the end of a process whose client was lost, and says how it ended.
 func (p *process) lossReport() server.ProcessEnd {
 	r := server.ProcessEnd{Exit: fmt.Sprintf("nothing yet: process %d still runs", p.PID())}
@@ -104,10 +114,22 @@ func (p *process) exit() string {
 	if err := p.Err(); err != nil {
 		text = err.Error()
 	}
+	goes := "goes"
+	if isClosed(p.Alone()) {
+		goes = "went"
+	}
 	for _, s := range p.Strays() {
-		text += fmt.Sprintf("; %s, which it started, goes on without it: start what is the client in the foreground, or with exec", plain.Text(s.String()))
+		text += fmt.Sprintf("; %s, which it started, %s on without it: start what is the client in the foreground, or with exec", plain.Text(s.String()), goes)
 	}
 	return text
+}
+
+// livePID is the process, or the first one that goes on without it.
+func (p *process) livePID() int {
+	if isClosed(p.Done()) && len(p.Strays()) > 0 {
+		return p.Strays()[0].PID
+	}
+	return p.PID()
 }
 
 // lastOutput returns the last lines of a process that has ended: of its standard error, or of its output if that is empty.

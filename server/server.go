@@ -157,23 +157,33 @@ func (s *Server) Fail(err error) {
 	s.do(func() { s.fail(err) })
 }
 
-// Exited tells the server that the process of a client has ended. A client that has not joined is lost, with why as the
-// cause. For a client that has joined the end of its connection decides: another process may go on in its place.
+// Exited tells the server that the process of a client has ended, and all that it had started. A client that has not joined is lost,
+// with why as the cause. For a client that has joined the end of its connection decides.
 func (s *Server) Exited(client, why string) {
 	s.do(func() {
-		i, known := slices.BinarySearch(s.dispatcher.Names(), client)
-		if !known {
-			return
-		}
-		switch id := metasim.ClientID(i); s.session.Presence(id) {
-		case session.Absent:
+		if id, known := s.find(client); known && s.session.Presence(id) == session.Absent {
 			s.lost(id, why, false)
-		case session.Present:
+		}
+	})
+	s.Suspect(client)
+}
+
+// Suspect tells the server that the process of a client has ended. Another one, which it had started, may go on in its place: so a
+// connection is asked for a sign of life, and a client that has not joined may still do so.
+func (s *Server) Suspect(client string) {
+	s.do(func() {
+		if id, known := s.find(client); known && s.session.Presence(id) == session.Present {
 			if m, ok := s.timing.clients[id].conn.conn.(wire.Mortal); ok {
 				m.Suspect()
 			}
 		}
 	})
+}
+
+// find returns the client of a name.
+func (s *Server) find(client string) (id metasim.ClientID, known bool) {
+	i, known := slices.BinarySearch(s.dispatcher.Names(), client)
+	return metasim.ClientID(i), known
 }
 
 // Joined returns a channel that is closed when all clients have joined. Nobody joins after that, so that listeners may be

@@ -5,8 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -67,14 +69,37 @@ func TestNothingIsLeftByForce(t *testing.T) {
 	}
 }
 
-// A command that starts its client in the background has ended before the client joins. What goes on is named.
+// A command that starts its client in the background ends before the client joins. However late that is, the client takes part as any
+// other; and where what goes on ends without having joined, the run fails. Both are named.
 func TestBackground(t *testing.T) {
+	echo := strings.NewReplacer(`"`, "", ",", "").Replace(pythonEcho(t))
 	s := newStage(t)
-	s.file("c.yaml", withShell("sleep 1000 & echo $! >pid", ""))
-	o, e := s.run("c.yaml")
-	require.Equal(t, 1, e.status)
-	b, err := os.ReadFile(filepath.Join(s.dir, "pid"))
-	require.NoError(t, err)
-	require.Contains(t, o.Error, fmt.Sprintf("exit status 0; process %s (sleep 1000), which it started, goes on without it", strings.TrimSpace(string(b))))
+	s.file("front.yaml", withShell("exec "+echo+" PING PONG", ""))
+	front, e := s.run("front.yaml")
+	require.Zero(t, e.status, e.err)
+	require.Empty(t, e.err)
+	for _, joins := range []bool{true, false} {
+		goes, then := filepath.Join(s.dir, fmt.Sprint(joins)), "exit 0"
+		if joins {
+			then = "exec " + echo + " PING PONG"
+		}
+		s.file("back.yaml", withShell("(until test -e "+goes+"; do sleep 0.01; done; "+then+") & exit 0", ""))
+		p := s.start(nil, "run", "back.yaml", "--json", "--out", goes+".run")
+		named := regexp.MustCompile(`a program that it started goes on without it; start what is the client in the foreground, or with exec" client=ponger pid=([0-9]+) `)
+		require.Eventually(t, func() bool { return named.MatchString(p.err.String()) }, patience/2, 5*time.Millisecond)
+		pid := named.FindStringSubmatch(p.err.String())[1]
+		s.why(goes+".run", "ponger", "ponger has not joined yet", "process "+pid)
+		require.NoError(t, os.WriteFile(goes, nil, 0o600))
+		e = p.wait()
+		var o outcome
+		e.object(t, &o)
+		require.Equal(t, joins, o.OK, e.err)
+		if joins {
+			require.Equal(t, front.Digest, o.Digest)
+		} else {
+			require.Contains(t, o.Error, "exit status 0; process "+pid+" (")
+			require.Contains(t, o.Error, "which it started, went on without it")
+		}
+	}
 	s.clean()
 }

@@ -36,6 +36,7 @@ type Process struct {
 	pid    int
 	begun  chan error    // how it began
 	done   chan struct{} // closed when it has ended
+	alone  chan struct{} // closed when what it has started has ended too
 	err    error
 	strays []Stray
 }
@@ -80,6 +81,7 @@ func (k *Supervisor) read(events io.Reader) {
 			}
 			p.end(ErrGone)
 		}
+		p.endAll()
 	}
 	killed := !k.finished
 	k.mu.Unlock()
@@ -150,12 +152,14 @@ func (k *Supervisor) take(e event) {
 		} else {
 			p.end(errors.New(e.Text))
 		}
+	case alone:
+		p.endAll()
 	}
 }
 
 // Launch starts a program. The supervisor makes the files for its output: where their disk hangs, Launch waits until ctx is done.
 func (k *Supervisor) Launch(ctx context.Context, program Program) (*Process, error) {
-	p := &Process{of: k, client: program.Client, begun: make(chan error, 1), done: make(chan struct{})}
+	p := &Process{of: k, client: program.Client, begun: make(chan error, 1), done: make(chan struct{}), alone: make(chan struct{})}
 	k.mu.Lock()
 	id := len(k.processes)
 	k.processes = append(k.processes, p)
@@ -201,11 +205,23 @@ func (p *Process) end(err error) {
 	close(p.done)
 }
 
+// endAll notes that nothing is left of the process. The supervisor may have said so, or have ended since.
+func (p *Process) endAll() {
+	select {
+	case <-p.alone:
+	default:
+		close(p.alone)
+	}
+}
+
 // PID is the number that the system knows the process by.
 func (p *Process) PID() int { return p.pid }
 
 // Done is closed when the process has ended. Err and Strays are valid then.
 func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Alone is closed when the process has ended and all that it had started, as far as the system tells which that is; or the supervisor has.
+func (p *Process) Alone() <-chan struct{} { return p.alone }
 
 // Err says how the process ended: nil is exit status 0.
 func (p *Process) Err() error { return p.err }

@@ -19,6 +19,7 @@ type server struct {
 
 	mu      sync.Mutex
 	events  *json.Encoder
+	reaped  chan struct{}  // closed, and replaced, when a process below this one has ended
 	leaders map[int]string // the clients of the processes that were started and have not ended, by process number
 	groups  map[int]string // the clients of all processes that were started, by the number of their group
 }
@@ -30,7 +31,7 @@ func Serve(in io.Reader, out io.Writer) error {
 	}
 	// A signal that is for metasim, or for everybody, does not end the supervisor. It is not ignored either, as programs would inherit that.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
-	s := &server{changed: notifyExits(), events: json.NewEncoder(out), leaders: map[int]string{}, groups: map[int]string{}}
+	s := &server{changed: notifyExits(), events: json.NewEncoder(out), reaped: make(chan struct{}), leaders: map[int]string{}, groups: map[int]string{}}
 	requests := json.NewDecoder(in)
 	go s.reapAlways()
 	for {
@@ -125,6 +126,15 @@ func (s *server) wait(r request, cmd *exec.Cmd, outputs []*copier) {
 		}
 	}
 	s.tell(event{Kind: exited, ID: r.ID, Text: text, Strays: strays})
+	for len(strays) > 0 {
+		s.mu.Lock()
+		reaped := s.reaped
+		s.mu.Unlock()
+		if strays = s.strays(r.Client); len(strays) > 0 {
+			<-reaped
+		}
+	}
+	s.tell(event{Kind: alone, ID: r.ID})
 }
 
 // strays finds the processes that were started by the program of a client and go on without it. An empty name finds all.
@@ -154,6 +164,10 @@ func (s *server) owner(pid int) string {
 func (s *server) reapAlways() {
 	for range s.changed {
 		s.strays("")
+		s.mu.Lock()
+		close(s.reaped)
+		s.reaped = make(chan struct{})
+		s.mu.Unlock()
 	}
 }
 

@@ -58,11 +58,12 @@ const (
 	refused eventKind = "refused" // it cannot be started
 	lossy   eventKind = "lossy"   // its output cannot be written
 	exited  eventKind = "exited"
+	alone   eventKind = "alone" // what it had started, and went on without it, has ended too
 	ended   eventKind = "ended" // the strays that the supervisor ended
 )
 
 const (
-	// strayGrace is how long what a program has started may take to end with it, before it is a stray.
+	// strayGrace is how long what a program has started may take to end with it, before it is called a stray.
 	strayGrace = 200 * time.Millisecond
 	// termWait is the time between the request to end (SIGTERM) and the kill.
 	termWait = time.Second
