@@ -124,6 +124,10 @@ func TestTransportIsOverhead(t *testing.T) {
 	r.About(&journal.Manifest{Transport: "unix", Traffic: &journal.Traffic{Wakeups: 200, RoundsS: 200 * 3e-6}})
 	require.InDelta(t, 100*3e-6, r.Machine.RoundsS, 3e-6+1e-12)
 	require.InDelta(t, r.WallS-r.CriticalConservativeS, r.Machine.RoundsS+r.Machine.TransportS, 1e-12)
+	for _, c := range r.Clients {
+		require.InDelta(t, 50*3e-6, c.DispatcherS, 3e-6+1e-12, "of %d grants", c.Grants)
+		require.InDelta(t, 50*7e-6, c.TransportS, 30e-6, "a flight to the client and one back, without the round")
+	}
 	var text strings.Builder
 	require.NoError(t, r.WriteText(&text, report.Style{Width: 200}))
 	require.Regexp(t, `(?m)^transport +\S+ +\d+ % +\S+$`, text.String())
@@ -173,4 +177,25 @@ func TestTheLastToInitializeHoldsTheOthers(t *testing.T) {
 	require.InDelta(t, 500e-6+30e-6, r.WallS, 1e-12)
 	require.InDelta(t, r.WallS, r.CriticalConservativeS, 1e-12)
 	require.InDelta(t, 500e-6+10e-6, r.Clients[1].WorkS, 1e-12)
+}
+
+// A client that has left takes part in nothing: that time is neither transport nor work.
+func TestWhoHasLeftIsAbsent(t *testing.T) {
+	w := &world{flight: 5 * us, timed: true, config: metasim.Config{Delays: fixed{"ALL": ms}, Until: 100 * ms}}
+	for _, name := range []string{"a", "b", "early"} {
+		w.actors = append(w.actors, worker(name, 10*us))
+	}
+	act := w.actors[2].act
+	w.actors[2].act = func(at metasim.Instant, messages []metasim.Message) outcome {
+		d := act(at, messages)
+		d.leave = at.Time >= 50*ms
+		return d
+	}
+	_, r := analyze(t, w)
+	require.InEpsilon(t, r.WallS/2, r.Clients[2].AbsentS, 0.03)
+	require.InDelta(t, 50*10e-6, r.Clients[2].TransportS, 20e-6, "a flight to the client and one back for each step")
+	require.Less(t, r.Clients[0].AbsentS, 0.03*r.WallS)
+	var text strings.Builder
+	require.NoError(t, r.WriteText(&text, report.Style{Width: 250}))
+	require.Regexp(t, `(?m)^client .* transport +absent `, text.String())
 }

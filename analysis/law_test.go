@@ -10,6 +10,7 @@ import (
 	"metasim/analysis/report"
 	"metasim/analysis/trace"
 	"metasim/metasim"
+	"metasim/record/journal"
 )
 
 // drawWorld makes a run of a few actors with any links between them.
@@ -105,6 +106,13 @@ func TestLaws(t *testing.T) {
 		require.LessOrEqual(t, r.WorkS, float64(len(r.Clients))*r.CriticalConservativeS+r.WallS+1e-9)
 		m := r.Machine
 		require.InDelta(t, r.WallS-r.CriticalConservativeS, m.PacedS+m.CoreWaitS+m.RoundsS+m.TransportS, 1e-12)
+		r.About(&journal.Manifest{Traffic: &journal.Traffic{Wakeups: 100, RoundsS: float64(rapid.IntRange(0, 100).Draw(t, "rounds")) * 1e-6}})
+		for _, c := range r.Clients {
+			require.InDelta(t, c.OverheadS, c.AbsentS+c.CoreWaitS+c.DispatcherS+c.TransportS, 1e-12)
+			for _, s := range []float64{c.AbsentS, c.CoreWaitS, c.DispatcherS, c.TransportS} {
+				require.GreaterOrEqual(t, s, -1e-12, c.Name)
+			}
+		}
 		checkBlame(t, r)
 		checkGrants(t, tl, r)
 		checkProfile(t, tl, r)

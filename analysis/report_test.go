@@ -71,12 +71,12 @@ func TestVerdict(t *testing.T) {
 		})
 		many.config.Delays.(fixed)[fmt.Sprint("T", i)] = ms
 	}
-	require.Regexp(t, "^the critical path goes through many clients alike: none has more than 1[23] % of it; ", verdict(many))
+	require.Regexp(t, "^the critical path goes through many clients: none of the 8 has more than 1[23] % of it; ", verdict(many))
 
 	far := &world{actors: pair(0, us), flight: 50 * us, timed: true, config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}}
 	require.Regexp(t, "^9[0-9] % of the run is transport and dispatcher, and [0-9] % what clients compute on the critical path", verdict(far))
 
-	require.Regexp(t, "^waits for short delays and missing promises are [5-9][0-9] % of the run; ", verdict(mutex(3)))
+	require.Regexp(t, "^clients wait for one another for [5-9][0-9] % of the run, because of short delays or missing promises; ", verdict(mutex(3)))
 }
 
 // mutex are so many clients that act at the same times over links of one step, though they never send.

@@ -235,19 +235,27 @@ func (r *Run) Config() (metasim.Config, error) {
 	}, nil
 }
 
-// InProcess names the clients that lived in the server's process.
-func (r *Run) InProcess() ([]string, error) {
+// Models names the clients that metasim has built in.
+func (r *Run) Models() ([]string, error) {
 	sc, err := r.Scenario()
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, c := range sc.Clients {
-		if r.Manifest.Transport == "mem" && c.Model != "" {
+		if c.Model != "" {
 			names = append(names, c.Name)
 		}
 	}
 	return names, nil
+}
+
+// InProcess names the clients that lived in the server's process.
+func (r *Run) InProcess() ([]string, error) {
+	if r.Manifest.Transport != "mem" {
+		return nil, nil
+	}
+	return r.Models()
 }
 
 // Cores returns how many cores the clients could use: where all of them lived in the server's process, as many as that process

@@ -22,9 +22,11 @@ import (
 //	client(physics).speed=2                the client computes so many times as fast
 //	client(physics).promise=5ms            it promises to send nothing for so long, wherever that was true; all: for ever
 //	client(physics).reaction=1ms           it declares this reaction time, and does not react faster
+//	client(physics).period=2ms             it ticks with this period
+//	client(ear-*).process=1                clients with the same number share a process and its connection
 //	cores=8                                clients, transport and dispatcher have so many cores
 //	transport=mem                          all clients run in the server's process
-//	transport=unix                         each client runs in a process of its own
+//	transport=shm                          each client runs in a process of its own, connected over unix, shm, tcp or quic
 //
 // In names * stands for any characters.
 type Change struct {
@@ -35,8 +37,9 @@ type Change struct {
 	what     string
 	time     metasim.Time
 	speed    float64
-	cores    int
-	inside   bool // in the server's process
+	number   int // of cores, or that of a process
+
+	transport string
 }
 
 // What a Change changes.
@@ -45,6 +48,8 @@ const (
 	changeSpeed    = "speed"
 	changePromise  = "promise"
 	changeReaction = "reaction"
+	changePeriod   = "period"
+	changeProcess  = "process"
 	changeCores    = "cores"
 	changePlace    = "transport"
 )
@@ -60,7 +65,7 @@ func (e *ChangeError) Error() string {
 }
 
 const changeForms = "write link(FROM->TO).delay=5ms, client(NAME).speed=2, client(NAME).promise=5ms, client(NAME).reaction=1ms, " +
-	"links[1].delay=5ms, transport=mem or cores=8"
+	"client(NAME).period=2ms, client(NAME).process=1, links[1].delay=5ms, transport=mem or cores=8"
 
 var (
 	linkForm   = regexp.MustCompile(`^link\((.+?)->(.+?)(?::(.+))?\)\.(\w+)=(.*)$`)
@@ -91,7 +96,7 @@ func (c *Change) parse(t *trace.Timeline) string {
 	}
 	if f := clientForm.FindStringSubmatch(c.text); f != nil {
 		c.from, c.what = f[1], f[2]
-		return cmp.Or(unknownClient(t, c.from), c.set(f[3]))
+		return cmp.Or(unknownClient(t, c.from), c.set(f[3]), aperiodic(t, c))
 	}
 	if place, ok := strings.CutPrefix(c.text, "transport="); ok {
 		c.what = changePlace
@@ -138,18 +143,22 @@ func (c *Change) set(value string) string {
 	var err error
 	switch c.what {
 	case changeCores:
-		if c.cores, err = strconv.Atoi(value); err != nil || c.cores < 1 {
+		if c.number, err = strconv.Atoi(value); err != nil || c.number < 1 {
 			return fmt.Sprintf("%q is not a number of cores; write a whole number from 1 on, as in cores=8", value)
 		}
+	case changeProcess:
+		if c.number, err = strconv.Atoi(value); err != nil || c.number < 1 {
+			return fmt.Sprintf("%q is not the number of a process; write a whole number from 1 on, the same for clients that share one", value)
+		}
 	case changePlace:
-		if c.inside = value == "mem"; !c.inside && value != "unix" {
-			return fmt.Sprintf("%q cannot be predicted; write mem or unix", value)
+		if c.transport = value; value != inProcess && !slices.ContainsFunc(transportCosts, func(t transportRatio) bool { return t.name == value }) {
+			return fmt.Sprintf("%q cannot be predicted; write mem, unix, shm, tcp or quic", value)
 		}
 	case changeSpeed:
 		if c.speed, err = strconv.ParseFloat(value, 64); err != nil || !(c.speed > 0 && c.speed < 1e9) {
 			return fmt.Sprintf("%q is not a factor; write a positive number, as in client(%s).speed=2", value, c.from)
 		}
-	case changeDelay, changePromise, changeReaction:
+	case changeDelay, changePromise, changeReaction, changePeriod:
 		if c.what == changePromise && value == "all" {
 			c.time = metasim.Forever
 			return ""
@@ -157,9 +166,12 @@ func (c *Change) set(value string) string {
 		if c.time, err = delay.ParseDuration(value); err != nil {
 			return err.Error()
 		}
+		if c.what == changePeriod && c.time <= 0 {
+			return fmt.Sprintf("%q is not a period; write a positive time, as in client(%s).period=2ms", value, c.from)
+		}
 	default:
 		return fmt.Sprintf("a client has no %q that can be changed: %s", c.what,
-			suggest.Word(c.what, []string{changeSpeed, changePromise, changeReaction}))
+			suggest.Word(c.what, []string{changeSpeed, changePromise, changeReaction, changePeriod, changeProcess}))
 	}
 	return ""
 }
@@ -170,6 +182,22 @@ func unknownClient(t *trace.Timeline, pattern string) string {
 		return ""
 	}
 	return fmt.Sprintf("the run has no client %q: %s", pattern, suggest.Word(pattern, t.Names))
+}
+
+// aperiodic returns what is wrong with a new period of clients of which none has one.
+func aperiodic(t *trace.Timeline, c *Change) string {
+	if c.what != changePeriod {
+		return ""
+	}
+	for i, name := range t.Names {
+		if !delay.Match(c.from, name) {
+			continue
+		}
+		if _, ok := tickingOf(&t.Log.Clients[i]); ok {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s has no period: of what its timers caused, less than nine tenths was a whole number of periods apart", c.from)
 }
 
 // unknownLink returns what is wrong with the names of a link.

@@ -81,7 +81,7 @@ func (c *clientModel) act(at metasim.Instant) {
 		if k, known := c.causes[key]; known {
 			if copied, twice := c.copies[k]; twice {
 				c.causes[key] = copied
-			} else {
+			} else if !c.again {
 				delete(c.causes, key)
 			}
 			c.allow(k, metasim.Infinity, m.Due)
@@ -120,11 +120,7 @@ func (c *clientModel) set(t timer) {
 
 // sends returns how many messages an act sends.
 func (c *clientModel) sends(k int32) int32 {
-	n := c.log.Acts[k].Sends
-	if k > 0 {
-		n -= c.log.Acts[k-1].Sends
-	}
-	return n
+	return c.log.Acts[k].Sends - firstSend(c.log, int(k))
 }
 
 // work returns how long the current acts take with a core, and how long without one, in nanoseconds.
@@ -149,7 +145,7 @@ func (c *clientModel) settle() {
 			}
 		}
 		c.floor = metasim.Later(c.floor, shifted(a.Floor, a.At, c.now))
-		if c.ahead > 0 && (c.silence[k] < metasim.Forever || len(c.sent) == len(c.log.Sends)) {
+		if c.ahead > 0 && (c.silence[k] < metasim.Forever || len(c.sent) >= len(c.log.Sends)) {
 			c.floor = metasim.Later(c.floor, metasim.At(c.now.Time.Add(min(c.ahead, c.silence[k]))))
 		}
 	}

@@ -14,13 +14,38 @@ func (s *simulator) freeCore() bool { return s.cores == 0 || s.busy < s.cores }
 func (s *simulator) wake(c *clientModel) {
 	r := s.cost(c)
 	c.reading, c.unread = r.end+int64(c.unread)*r.item, 0
-	if r.wake == 0 || c.inside && !s.wakesWorker(c) {
+	wake := r.wake
+	switch p := c.process; {
+	case c.inside && !s.wakesWorker(c):
+		wake = 0
+	case p != nil:
+		if p.active > 0 { // the process is awake, or is woken, and reads a frame once
+			c.reading, wake = c.reading-r.end, max(0, p.wakes-s.wall)
+		} else {
+			p.wakes = s.wall + wake
+		}
+		p.active, p.ready, c.ready = p.active+1, p.ready+1, true
+	}
+	if wake == 0 {
 		s.compute(c)
 		return
 	}
-	s.schedule(r.wake, c, (*simulator).compute)
-	s.spin(r)
+	s.schedule(wake, c, (*simulator).compute)
+	if c.process == nil || c.process.active == 1 {
+		s.spin(r)
+	}
 }
+
+// begin notes that a client has a core.
+func (c *clientModel) begin() {
+	if c.ready {
+		c.ready = false
+		c.process.ready--
+	}
+}
+
+// owes reports whether nobody else in a process will write what has not been written yet.
+func (p *process) owes() bool { return p != nil && p.ready == 0 && len(p.late) > 0 }
 
 // wakesWorker reports whether a worker of the server's process has to wake up for a client: the client computes for long, and no client that
 // has just begun to wait leaves its worker to it.
@@ -52,28 +77,45 @@ func (s *simulator) compute(c *clientModel) {
 	computes, _ := c.work()
 	r := cpuRequest{c, c.reading + computes, s.wall}
 	c.reading = 0
-	if c.shares = c.inside && r.took < sharedBelow; c.shares {
-		s.inLine.Push(r)
+	if l := s.lineOf(c); l != nil && r.took < sharedBelow {
+		c.shares = true
+		l.waiting.Push(r)
 		return
 	}
+	c.shares = false
 	s.waiting.Push(r)
+}
+
+// lineOf returns the line of a client's process; nil: the client is its only one.
+func (s *simulator) lineOf(c *clientModel) *line {
+	switch {
+	case c.inside:
+		return &s.line
+	case c.process != nil:
+		return &c.process.line
+	}
+	return nil
 }
 
 // release takes the core from a client.
 func (s *simulator) release(c *clientModel) {
 	s.busy--
 	if c.shares {
-		s.taken = false
+		s.lineOf(c).taken = false
 	}
 }
 
 // toServer gives the outbox of a client to the server, and wakes the server.
 func (s *simulator) toServer(c *clientModel) {
 	m, r := &s.server, s.cost(c)
-	m.inbox = append(m.inbox, c.outbox...)
-	stepping := int64(len(c.outbox)) * r.serve
-	m.reading, m.stepping = m.reading+r.end+stepping, m.stepping+stepping
-	c.outbox = c.outbox[:0]
+	m.take(c, r)
+	m.reading += r.end
+	if p := c.process; p != nil {
+		for _, other := range p.late {
+			m.take(other, r)
+		}
+		p.late = p.late[:0]
+	}
 	switch {
 	case m.state != idle:
 	case r.wake > 0 && !c.inside: // a client in its process does the server's work itself
@@ -85,12 +127,25 @@ func (s *simulator) toServer(c *clientModel) {
 	}
 }
 
+// take takes the outbox of a client.
+func (m *serverModel) take(c *clientModel, r cost) {
+	m.inbox = append(m.inbox, c.outbox...)
+	stepping := int64(len(c.outbox)) * r.serve
+	m.reading, m.stepping = m.reading+stepping, m.stepping+stepping
+	c.outbox = c.outbox[:0]
+}
+
 // toClient returns what the server writes to a client at the end of this round.
 func (s *simulator) toClient(c *clientModel) *inbound {
 	if !c.inbound.any {
 		c.inbound.any = true
 		s.server.recipients = append(s.server.recipients, c)
-		s.server.writing += s.cost(c).end
+		if p := c.process; p == nil || !p.told {
+			s.server.writing += s.cost(c).end
+			if p != nil {
+				p.told = true
+			}
+		}
 	}
 	return &c.inbound
 }

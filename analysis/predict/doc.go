@@ -12,6 +12,8 @@
 //	model.go      New, Predict
 //	fit.go        the costs of communication that explain how long the run took
 //	costs.go      what communication costs usually
+//	setup.go      a simulator of a run with changes
+//	period.go     the log of a client with another period
 //	simulator.go  the simulation: events, cores, rounds of the server, and the steps of a client: compute, write, wait, resume
 //	client.go     the model of a client: its timers, messages, acts
 //	cores.go      requests for a core; what passes between a client and the server, and what that costs

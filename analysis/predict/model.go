@@ -27,7 +27,7 @@ func (m *Model) Quick(changes ...Change) (Prediction, error) { return m.predict(
 
 // OnCores returns how many seconds the run would take on so many cores, by the beginning of the run.
 func (m *Model) OnCores(cores int) (wallS float64, err error) {
-	p, err := m.Quick(Change{what: changeCores, cores: cores})
+	p, err := m.Quick(Change{what: changeCores, number: cores})
 	return p.WallS, err
 }
 
@@ -42,8 +42,15 @@ func (m *Model) played(w *workload) (Played, error) {
 	measured := w.End - m.t.Begin - m.held(w)
 	p := Played{PlayedS: trace.Seconds(took), MeasuredS: trace.Seconds(measured), Beginning: w != m.whole}
 	p.Trusted = p.Error() <= maxError
+	if !w.free {
+		p.Least = maxError * (1 - trace.Ratio(float64(m.t.Totals.ConservativePath), float64(m.t.Wall()-m.held(m.whole))))
+	}
+	p.Least = max(leastGain, p.Error(), p.Least)
 	return p, nil
 }
+
+// leastGain is the share of the run below which a gain is not worth a line.
+const leastGain = 0.005
 
 // quickWork is how many acts and messages Quick looks at.
 const quickWork = 100_000
@@ -76,7 +83,7 @@ func (m *Model) predict(w *workload, changes []Change) (Prediction, error) {
 	p := Prediction{WorkShare: 1}
 	for i, c := range changes {
 		texts[i] = c.text
-		p.ChangesModel = p.ChangesModel || c.what == changeDelay
+		p.ChangesModel = p.ChangesModel || c.what == changeDelay || c.what == changePeriod
 	}
 	p.Change = strings.Join(texts, " ")
 	wall, measured := trace.Seconds(m.t.Wall()), w.End-m.t.Begin
@@ -95,10 +102,15 @@ func (m *Model) predict(w *workload, changes []Change) (Prediction, error) {
 	p.WorkShare = s.share()
 	// The simulation of the run as it was may take longer than the run. Its error must not make a run shorter than its work.
 	p.WallS = wall * max(trace.Ratio(float64(s.wall), float64(base)), trace.Ratio(float64(s.least()), float64(measured)))
-	for i, c := range s.clients {
-		p.WallS = max(p.WallS, trace.Seconds(m.t.Totals.Clients[i].Work)/c.speed)
+	has := func(what ...string) bool {
+		return slices.ContainsFunc(changes, func(c Change) bool { return slices.Contains(what, c.what) })
 	}
-	if !slices.ContainsFunc(changes, func(c Change) bool { return c.what == changeSpeed || c.what == changeDelay }) {
+	for i, c := range s.clients {
+		if !has(changePeriod) { // which is other work
+			p.WallS = max(p.WallS, trace.Seconds(m.t.Totals.Clients[i].Work)/c.speed)
+		}
+	}
+	if !has(changeSpeed, changeDelay, changePeriod) {
 		p.WallS = max(p.WallS, trace.Seconds(m.t.Totals.IdealPath)) // whatever the promises and the cores
 	}
 	p.GainShare = 1 - trace.Ratio(p.WallS, wall)

@@ -32,6 +32,9 @@ type Played struct {
 	Beginning bool `json:"beginning,omitempty"`
 	// Trusted: they differ by at most 15 %. If not, nothing is predicted.
 	Trusted bool `json:"trusted"`
+	// Least is the least gain that is worth a line, as a share of the run: what gains less may gain nothing. It is the error of the
+	// simulation, and 15 % of what the machine takes of the run: its costs are estimated, while the work is measured.
+	Least float64 `json:"least_gain_share"`
 }
 
 // Error returns the relative error of the simulation.
@@ -76,9 +79,9 @@ type simulator struct {
 	cores    int // 0: as many as are wanted
 	busy     int
 	shared   bool                   // clients in the server's process share one worker, and the server uses it too
-	taken    bool                   // the shared worker is busy
+	line     line                   // for that worker
+	lines    []*line                // of all processes with several clients, the server's first
 	waiting  fifo.Queue[cpuRequest] // for a core
-	inLine   fifo.Queue[cpuRequest] // for the shared worker, and a core
 	events   pq.Queue[event]
 	sends    pool[metasim.Send] // events that the dispatcher has taken, to be used again
 	advances pool[metasim.Advance]
@@ -87,6 +90,7 @@ type simulator struct {
 	computes int64  // the work that took a core
 	waited   int64  // how long clients waited for a core, summed over them
 	rounds   int64  // how long the server's rounds took, without reading
+	acts     int    // of the run
 	idle     int    // workers of the server's process whose client waits since the last round
 	count    uint64 // of events so far
 	wall     int64
@@ -135,6 +139,9 @@ type clientModel struct {
 	log     *trace.ClientLog
 	id      metasim.ClientID
 	inside  bool                      // in the server's process
+	process *process                  // that it shares with other clients, not the server's; nil: none
+	origins []uint64                  // by its sends: which send of the run it is; nil: the same
+	again   bool                      // messages may come that came before, as a client has another period
 	causes  map[trace.MessageID]int32 // the act that a message causes
 	copies  map[int32]int32           // by the act that a message causes: the act that its duplicate causes
 	setters []int32                   // by act: the act that set its timer; -1: none
@@ -166,8 +173,26 @@ type clientModel struct {
 	inbound inbound
 	unread  int   // messages that it has received and not read
 	reading int64 // what it costs to read what it has received, in nanoseconds
-	shares  bool  // it uses the shared worker
+	shares  bool  // it uses the worker of a line
+	ready   bool  // it has not begun to compute
+	late    bool  // what it writes goes with the next frame of its process
 	slept   bool  // during its acts: only the end of them needs a core
+}
+
+// A line is where the clients of a process wait that compute little: they share one worker.
+type line struct {
+	waiting fifo.Queue[cpuRequest] // for the worker, and a core
+	taken   bool                   // the worker is busy
+}
+
+// A process holds several clients, which share a connection: what they write while another one of them is ready goes in one frame.
+type process struct {
+	line   line
+	active int            // clients that do not wait
+	ready  int            // of these, those that have not begun to compute
+	wakes  int64          // when it has noticed the frame that woke it
+	late   []*clientModel // their outboxes go with the next frame
+	told   bool           // the server's round writes to it
 }
 
 // inbound is what the server writes to a client at the end of a round.

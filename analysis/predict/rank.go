@@ -4,20 +4,21 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"metasim/analysis/trace"
 	"metasim/metasim"
 )
 
-// Rank predicts what a user can change: the delays of the scenario's rules, promises, reaction times and cores. It
-// returns the single changes that help, and the best pair of them if that helps more, the best first. What it leaves out gains less than
-// the error of the simulation, or loses work.
+// Rank predicts what a user can change: the delays of the scenario's rules, promises, reaction times, a period, cores, the transport, and which
+// clients share a process. It returns the single changes that help, and the best pair of them if that helps more, the best first. What it
+// leaves out gains less than Played.Least, or loses work.
 func (m *Model) Rank() ([]Prediction, error) {
 	played, err := m.Played()
 	if err != nil || !played.Trusted {
 		return nil, cmp.Or[error](err, &UntrustedError{played})
 	}
-	least := max(leastGain, played.Error())
+	least := played.Least
 	var best []Prediction
 	var changes [][]Change
 	try := func(all ...Change) {
@@ -55,13 +56,35 @@ func (m *Model) Rank() ([]Prediction, error) {
 			}
 		}
 	}
-	return bestPair(singles, best[tried:], least), nil
+	return append(bestPair(singles, best[tried:], least), m.lessWork(least)...), nil
 }
 
-const (
-	leastGain = 0.005 // as a share of the run: less is not worth a line
-	paired    = 4     // so many of the best single changes are tried in pairs
-)
+// lessWork predicts twice the period of the client with the most work on the critical path, if it has one. It comes last, and in no pair: less
+// work is no answer to how the same work is done sooner.
+func (m *Model) lessWork(least float64) []Prediction {
+	most := metasim.ClientID(0)
+	for i := range m.t.Totals.Clients {
+		if m.t.Totals.Clients[i].Critical > m.t.Totals.Clients[most].Critical {
+			most = metasim.ClientID(i)
+		}
+	}
+	k, ok := tickingOf(&m.t.Log.Clients[most])
+	if !ok {
+		return nil
+	}
+	change, err := m.Parse(fmt.Sprintf("client(%s).period=%v", m.t.Names[most], 2*k.period))
+	if err != nil {
+		return nil // a name that cannot be written in a change
+	}
+	p, err := m.Quick(change)
+	if err != nil || p.GainShare < least {
+		return nil
+	}
+	return []Prediction{p}
+}
+
+// paired is how many of the best single changes are tried in pairs.
+const paired = 4
 
 // bestPair returns the single changes, the best first, and before them the best pair. A pair that gains no more than a single change is of no use.
 func bestPair(singles, pairs []Prediction, least float64) []Prediction {
@@ -97,6 +120,36 @@ func (m *Model) candidates() []string {
 	}
 	if m.t.Cores > 0 && m.t.Cores < len(m.t.Names) {
 		all = append(all, fmt.Sprintf("cores=%d", min(2*m.t.Cores, len(m.t.Names))))
+	}
+	return append(all, m.places()...)
+}
+
+// places returns other transports, and processes for groups of clients with the same program, as far as the names tell: those that differ in a
+// number at the end. Clients in the server's process have the best place.
+func (m *Model) places() []string {
+	var all []string
+	from := m.t.Transport
+	if from == "" || from == inProcess {
+		return nil
+	}
+	if m.t.BuiltIn {
+		all = append(all, "transport="+inProcess)
+	}
+	for _, to := range transportCosts {
+		if to.local && transportCost(to.name) < transportCost(from) {
+			all = append(all, "transport="+to.name)
+		}
+	}
+	var groups []string
+	seen := map[string]int{} // looked up, never iterated
+	for _, name := range m.t.Names {
+		stem := strings.TrimRight(name, "0123456789")
+		if seen[stem]++; seen[stem] == 2 && stem != name {
+			groups = append(groups, stem)
+		}
+	}
+	for _, stem := range groups {
+		all = append(all, fmt.Sprintf("client(%s*).process=1", stem))
 	}
 	return all
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"metasim/analysis/trace"
-	"metasim/delay"
 	"metasim/metasim"
 	"metasim/wire/session"
 )
@@ -17,63 +16,6 @@ func (m *Model) simulate(w *workload, changes []Change) (*simulator, error) {
 		return nil, err
 	}
 	return s, s.run()
-}
-
-// newSimulator returns a simulator of a workload with changes. Of several changes of one thing the last one counts.
-func newSimulator(t *trace.Timeline, w *workload, changes []Change) (*simulator, error) {
-	config := w.Config
-	config.Delays = withChanges(config.Delays, changes)
-	config.Until = 0 // all acts are repeated: a part of them could not be compared with the run
-	config.MaxSteps = ^uint32(0)
-	d, err := metasim.New(config)
-	if err != nil {
-		return nil, err
-	}
-	s := &simulator{d: d, channels: t.Channels, costs: w.costs}
-	s.events.Less = func(a, b *event) bool { return a.wall < b.wall || a.wall == b.wall && a.order < b.order }
-	if !w.free {
-		s.cores = t.Cores
-	}
-	for _, c := range changes {
-		if c.what == changeCores {
-			s.cores = c.cores
-		}
-	}
-	size := uint32(0)
-	for i := range w.Clients {
-		c := newClientModel(metasim.ClientID(i), &w.Clients[i])
-		c.inside = c.log.Inside && !w.free
-		c.change(t.Names[i], changes)
-		for _, change := range changes {
-			if change.what == changePlace {
-				c.inside = change.inside && !w.free
-			}
-		}
-		s.shared = s.shared || c.inside
-		s.clients = append(s.clients, c)
-		for _, send := range w.Clients[i].Sends {
-			size = max(size, send.Size)
-		}
-	}
-	s.payload = make([]byte, size)
-	return s, nil
-}
-
-// change applies changes to a client.
-func (c *clientModel) change(name string, changes []Change) {
-	for _, change := range changes {
-		if !delay.Match(change.from, name) {
-			continue
-		}
-		switch change.what {
-		case changeSpeed:
-			c.speed = change.speed
-		case changePromise:
-			c.promise(change.time)
-		case changeReaction:
-			c.react = change.time
-		}
-	}
 }
 
 // errStuck ends a prediction in which no client can go on. It is a mistake in this package, or the changed run is impossible.
@@ -115,12 +57,11 @@ func (s *simulator) run() error {
 
 // share returns which share of the run's acts happened.
 func (s *simulator) share() float64 {
-	all, undone := 0, 0
+	did := 0
 	for _, c := range s.clients {
-		all += len(c.log.Acts)
-		undone += c.undone
+		did += len(c.log.Acts) - c.undone
 	}
-	return 1 - trace.Ratio(float64(undone), float64(all))
+	return trace.Ratio(float64(did), float64(s.acts))
 }
 
 // least returns what the run takes at least, in nanoseconds: its work on the longest chain of messages, and what the cores can do.
@@ -136,8 +77,11 @@ func (s *simulator) start() {
 	s.beginRound()
 	for s.freeCore() {
 		from := &s.waiting
-		if !s.taken && s.inLine.First() != nil {
-			from, s.taken = &s.inLine, true
+		for _, l := range s.lines {
+			if !l.taken && l.waiting.Len() > 0 {
+				from, l.taken = &l.waiting, true
+				break
+			}
 		}
 		next := from.First()
 		if next == nil {
@@ -147,6 +91,7 @@ func (s *simulator) start() {
 			s.schedule(next.took, nil, func(s *simulator, _ *clientModel) { s.busy-- })
 		} else {
 			s.waited += s.wall - next.since
+			next.client.begin()
 			s.schedule(next.took, next.client, (*simulator).computed)
 		}
 		from.Drop(1)
@@ -156,7 +101,7 @@ func (s *simulator) start() {
 // beginRound begins a round of the server, if it has something to read, and a core.
 func (s *simulator) beginRound() {
 	m := &s.server
-	if m.state != ready || !s.freeCore() || s.shared && s.taken {
+	if m.state != ready || !s.freeCore() || s.shared && s.line.taken {
 		return
 	}
 	if len(m.inbox) == 0 {
@@ -174,7 +119,7 @@ func (s *simulator) beginRound() {
 	m.spare = inbox[:0]
 	m.state = working
 	s.busy++
-	s.taken = s.taken || s.shared
+	s.line.taken = s.line.taken || s.shared
 	s.schedule(took+m.writing, nil, (*simulator).endRound)
 	s.rounds += stepping + m.writing
 	m.writing = 0
@@ -185,8 +130,11 @@ func (s *simulator) endRound(*clientModel) {
 	m := &s.server
 	m.state = ready
 	s.busy--
-	s.taken = s.taken && !s.shared
+	s.line.taken = s.line.taken && !s.shared
 	for _, c := range m.recipients {
+		if c.process != nil {
+			c.process.told = false
+		}
 		c.receive()
 		s.resume(c)
 	}
@@ -242,7 +190,7 @@ func (s *simulator) done(c *clientModel) {
 	c.settle()
 	next := c.next()
 	switch may := next.Before(c.granted); {
-	case c.undone == 0 || !may && c.granted == metasim.Infinity: // nothing can happen any more
+	case c.undone == 0 && !c.again || !may && c.granted == metasim.Infinity: // nothing can happen any more
 		c.left = true
 		s.say(c, &metasim.Leave{Client: c.id, Now: c.now, Acked: c.acked})
 	case !may:
@@ -253,13 +201,16 @@ func (s *simulator) done(c *clientModel) {
 		s.say(c, poll)
 	default:
 		s.advance(c)
-		if s.costs.known && !session.Helps(next, c.quiet) && s.wall-c.since < session.KeepFor {
+		if s.costs.known && !session.Helps(next, c.quiet) && s.wall-c.since < session.KeepFor && !c.process.owes() {
 			s.goOn(c)
 			return
 		}
 		c.quiet = metasim.Infinity // once is enough
 	}
 	r := s.cost(c)
+	if c.late = c.process != nil && c.process.ready > 0; c.late {
+		r.end = 0
+	}
 	s.schedule(r.end+int64(len(c.outbox))*r.item, c, (*simulator).send)
 }
 
@@ -267,7 +218,14 @@ func (s *simulator) done(c *clientModel) {
 func (s *simulator) send(c *clientModel) {
 	polls := c.polls
 	c.polls = false
-	s.toServer(c)
+	if p := c.process; p != nil && c.late {
+		p.late = append(p.late, c)
+	} else {
+		s.toServer(c)
+	}
+	if p := c.process; p != nil && (polls || c.left) {
+		p.active--
+	}
 	switch {
 	case c.left:
 		s.release(c)
@@ -316,7 +274,11 @@ func (s *simulator) publish(c *clientModel, k int32) {
 	end := c.log.Acts[k].Sends
 	for i := end - c.sends(k); i < end; i++ {
 		send := c.log.Sends[i]
-		c.sent, c.sentPath = append(c.sent, uint64(i)), append(c.sentPath, c.path)
+		origin := uint64(i)
+		if c.origins != nil {
+			origin = c.origins[i]
+		}
+		c.sent, c.sentPath = append(c.sent, origin), append(c.sentPath, c.path)
 		ev := s.sends.get()
 		*ev = metasim.Send{Client: c.id, Channel: s.channels[send.Channel], Sent: c.now, Payload: s.payload[:send.Size]}
 		s.say(c, ev)

@@ -83,7 +83,6 @@ func (r *Report) delayed(l *LinkReport) []string {
 
 // gaining predicts the advice, and returns that which gains more than the error of a prediction, and that which no change can follow.
 func (r *Report) gaining(m *predict.Model, likely []Advice, least float64) []Advice {
-	least = max(least, leastGain)
 	kept := []Advice{}
 	for _, a := range likely {
 		for _, text := range a.tries {

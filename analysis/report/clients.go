@@ -10,13 +10,18 @@ import (
 
 // A ClientReport is what a run was for one client.
 type ClientReport struct {
-	Name        string  `json:"name"`
-	WorkS       float64 `json:"work_s"`
-	CPUS        float64 `json:"cpu_s"` // processor time, of clients with a process of their own; 0: not known
-	BlockedS    float64 `json:"blocked_s"`
-	MemoryS     float64 `json:"memory_s"`          // of blocked_s: waited for the slower ones to free memory
-	OverheadS   float64 `json:"overhead_s"`        // neither work nor blocked: waiting for a core, transport, dispatcher, absence
-	CoreWaitS   float64 `json:"core_wait_s"`       // how long it waited for a core
+	Name      string  `json:"name"`
+	WorkS     float64 `json:"work_s"`
+	CPUS      float64 `json:"cpu_s"` // processor time, of clients with a process of their own; 0: not known
+	BlockedS  float64 `json:"blocked_s"`
+	MemoryS   float64 `json:"memory_s"`    // of blocked_s: waited for the slower ones to free memory
+	OverheadS float64 `json:"overhead_s"`  // neither work nor blocked: the sum of the next four
+	CoreWaitS float64 `json:"core_wait_s"` // how long it waited for a core
+	AbsentS   float64 `json:"absent_s"`    // from when it left to the end of the run
+	// DispatcherS is how long the dispatcher took for it: the average round of the server for each of its grants. 0: rounds were not
+	// measured, and TransportS contains them. TransportS is the rest: encoding, the kernel, wake-ups, decoding.
+	DispatcherS float64 `json:"dispatcher_s"`
+	TransportS  float64 `json:"transport_s"`
 	Utilisation float64 `json:"utilisation_share"` // work / wall
 	// HeldS is how long others waited for it, summed over them. CriticalS is its work on the critical path.
 	HeldS         float64 `json:"held_s"`
@@ -58,6 +63,9 @@ func (r *Report) clients(t *trace.Timeline, held []int64) {
 			ReportsPerGrant: ratio(float64(c.Reports), float64(c.Grants)), ReactionNS: int64(c.Reaction),
 			PromisedShare: ratio(c.Promised, c.Silent), AnnouncedShare: ratio(c.Announced, c.Silent),
 		}
+		row.AbsentS = min(seconds(c.Absent), row.OverheadS)
+		row.CoreWaitS = min(row.CoreWaitS, row.OverheadS-row.AbsentS)
+		row.TransportS = row.OverheadS - row.AbsentS - row.CoreWaitS
 		r.Clients = append(r.Clients, row)
 		r.WorkS += row.WorkS
 		r.AsleepS += seconds(c.Asleep)
@@ -69,6 +77,13 @@ func (r *Report) clients(t *trace.Timeline, held []int64) {
 		r.Reports += c.Reports
 		r.Sends += c.Sends
 	}
+}
+
+// measured takes the dispatcher's part out of the rest. round is how long a round of the server took on average.
+func (c *ClientReport) measured(round float64) {
+	c.TransportS += c.DispatcherS
+	c.DispatcherS = min(c.TransportS, float64(c.Grants)*round)
+	c.TransportS -= c.DispatcherS
 }
 
 // ByCost returns the clients, those with the most work on the critical path first, and then those that others waited for longest. Only what
@@ -83,6 +98,12 @@ func (r *Report) ByCost() []ClientReport {
 
 func (r *Report) clientTable(p *printer) {
 	rows := r.ByCost()
+	measured := slices.ContainsFunc(rows, func(c ClientReport) bool { return c.DispatcherS > 0 })
+	absent := slices.ContainsFunc(rows, func(c ClientReport) bool { return c.AbsentS >= 0.01*r.WallS })
+	transport := "encoding, the kernel, wake-ups, decoding"
+	if !measured {
+		transport += ", and the dispatcher"
+	}
 	t := table{title: "Clients, the most critical first", more: len(rows) - maxRows, columns: []column{
 		{head: "client", word: true},
 		{head: "work", rank: 1},
@@ -90,7 +111,9 @@ func (r *Report) clientTable(p *printer) {
 		{head: "blocked", note: "waited to be authorized", rank: 3},
 		{head: "memory", note: "of blocked: waited for the slower ones to handle what was sent", rank: 5, hidden: r.MemoryS == 0},
 		{head: "no core", note: "waited for a core", rank: 5, hidden: r.CoreWaitS == 0},
-		{head: "other", note: "transport, dispatcher, or absent", rank: 9},
+		{head: "transport", note: transport, rank: 9},
+		{head: "dispatcher", note: "an average round of the server for each grant", rank: 10, hidden: !measured},
+		{head: "absent", note: "from when it left to the end of the run", rank: 11, hidden: !absent},
 		{head: "held", note: "how long others waited for it, in total", rank: 2},
 		{head: "critical", note: "its work on the critical path / the run", tone: bad},
 		{head: "grants", rank: 6},
@@ -108,7 +131,7 @@ func (r *Report) clientTable(p *printer) {
 		if c.Sends > 0 {
 			promised, announced = percent(c.PromisedShare), percent(c.AnnouncedShare)
 		}
-		t.add(c.Name, Span(c.WorkS), percent(c.Utilisation), Span(c.BlockedS), Span(c.MemoryS), Span(c.CoreWaitS), Span(c.OverheadS-c.CoreWaitS), Span(c.HeldS),
+		t.add(c.Name, Span(c.WorkS), percent(c.Utilisation), Span(c.BlockedS), Span(c.MemoryS), Span(c.CoreWaitS), Span(c.TransportS), Span(c.DispatcherS), Span(c.AbsentS), Span(c.HeldS),
 			percent(c.CriticalShare), fmt.Sprint(c.Grants), fmt.Sprintf("%.1f", c.ReportsPerGrant), fmt.Sprint(c.Released), promised, announced,
 			fmt.Sprint(c.Sends), Span(c.StepP50S), Span(c.StepP99S), Span(c.CPUS))
 	}

@@ -49,10 +49,27 @@ func plural(n uint64, what string) string {
 // listed writes at least two names for a sentence. It shortens a long list.
 func listed(names []string) string {
 	const most = 6
+	if len(names) == 1 {
+		return names[0]
+	}
 	if len(names) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// pieces returns the single changes of a prediction. Each has an equals sign; names may have blanks.
+func pieces(changes string) (all []string) {
+	whole := true
+	for word := range strings.FieldsSeq(changes) {
+		if whole {
+			all = append(all, word)
+		} else {
+			all[len(all)-1] += " " + word
+		}
+		whole = strings.Contains(all[len(all)-1], "=")
+	}
+	return all
 }
 
 // size writes an amount of bytes with three significant digits.

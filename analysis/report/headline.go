@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"metasim/analysis/predict"
@@ -125,7 +126,10 @@ func (r *Report) opening(p *printer) {
 // longerDelays returns the best of the predictions that change the delay of links alone; nil: none helps.
 func (r *Report) longerDelays() *predict.Prediction {
 	for i := range r.WhatIfs {
-		if p := &r.WhatIfs[i]; r.ranked && strings.HasPrefix(p.Change, "link(") && !strings.Contains(p.Change, ") ") && !strings.Contains(p.Change, " client(") {
+		isDelay := func(change string) bool {
+			return strings.HasPrefix(change, "link") && strings.Contains(change, ".delay=")
+		}
+		if p := &r.WhatIfs[i]; r.ranked && !slices.ContainsFunc(pieces(p.Change), func(c string) bool { return !isDelay(c) }) {
 			return p
 		}
 	}

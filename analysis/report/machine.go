@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"metasim/analysis/trace"
-	"metasim/record/journal"
 )
 
 // A Machine splits the time between the conservative critical path and the wall-clock time: on each of its hops the path went through a
@@ -42,12 +41,14 @@ func (r *Report) splitMachine(t *trace.Timeline) {
 	m.TransportS = rest
 }
 
-// measured takes the dispatcher's part out of the rest.
-func (m *Machine) measured(t *journal.Traffic) {
+// measured takes the dispatcher's part out of the rest. round is how long a round of the server took on average.
+func (m *Machine) measured(round float64) {
 	m.TransportS += m.RoundsS
-	m.RoundsS = min(m.TransportS, float64(m.Hops)*trace.Ratio(t.RoundsS, float64(t.Wakeups)))
+	m.RoundsS = min(m.TransportS, float64(m.Hops)*round)
 	m.TransportS -= m.RoundsS
 }
+
+const waitingForACore = "waiting for a core"
 
 // A machinePart is one part of a Machine.
 type machinePart struct {
@@ -68,7 +69,7 @@ func (r *Report) machineParts() []machinePart {
 	}
 	return []machinePart{
 		{"the pace of the run", m.PacedS, "a higher rate"},
-		{"waiting for a core", m.CoreWaitS, "more cores, or fewer clients that compute at once"},
+		{waitingForACore, m.CoreWaitS, "more cores, or fewer clients that compute at once"},
 		{"dispatcher", m.RoundsS, "fewer frames: longer delays, promises, several values in one message"},
 		{rest, m.TransportS, pack},
 	}

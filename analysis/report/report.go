@@ -124,7 +124,11 @@ func (r *Report) About(m *journal.Manifest) {
 		r.Traffic = t
 		r.FramesPerGrant = trace.Ratio(float64(t.FramesIn+t.FramesOut), float64(r.Grants))
 		r.BytesPerGrant = trace.Ratio(float64(t.BytesIn+t.BytesOut), float64(r.Grants))
-		r.Machine.measured(t)
+		round := trace.Ratio(t.RoundsS, float64(t.Wakeups))
+		r.Machine.measured(round)
+		for i := range r.Clients {
+			r.Clients[i].measured(round)
+		}
 	}
 	r.Verdict = r.verdict()
 }

@@ -2,12 +2,14 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"metasim/analysis/predict"
 	"metasim/analysis/trace"
 )
 
-// verdict says in one sentence what made the run as long as it was, and which single change would help most.
+// verdict says in one sentence what made the run as long as it was, and which change would help most. verdict_test.go lists situations with
+// their sentences.
 func (r *Report) verdict() string {
 	switch {
 	case r.WallS == 0:
@@ -17,48 +19,145 @@ func (r *Report) verdict() string {
 	case r.CriticalConservativeS == 0:
 		return "no client computed anything that can be measured: the run is transport and dispatcher"
 	}
-	sentence, client := r.culprit()
-	return sentence + r.remedy(client)
+	c := r.culprit()
+	text := c.sentence + r.remedy(c)
+	if r.Error != "" || r.Torn != "" {
+		return "as far as the run came, " + text
+	}
+	return text
 }
 
-// culprit names the largest of three: what clients compute, what they wait for one another, and the machine. Of the first it returns the
-// client with the most of it, if it is not one of many alike.
-func (r *Report) culprit() (sentence, client string) {
+// A culprit is what took the largest part of a run.
+type culprit struct {
+	sentence string
+	kind     culpritKind
+	client   string // that most of the path is, of computing; empty: none
+}
+
+type culpritKind uint8
+
+const (
+	computing culpritKind = iota // of clients, on the critical path
+	waiting                      // for one another
+	noCore
+	communication
+)
+
+// culprit finds the largest of three: what clients compute, what they wait for one another, and the machine.
+func (r *Report) culprit() culprit {
 	compute, protocol := r.CriticalIdealS, r.CriticalConservativeS-r.CriticalIdealS
 	machine := r.WallS - r.CriticalConservativeS
 	share := func(s float64) string { return percent(trace.Ratio(s, r.WallS)) }
 	switch {
 	case machine > max(compute, protocol):
 		name, took := r.largestPart()
-		return fmt.Sprintf("%s of the run is %s, and %s what clients compute on the critical path", share(took), name, share(r.CriticalConservativeS)), ""
+		kind := communication
+		if name == waitingForACore {
+			kind = noCore
+		}
+		return culprit{fmt.Sprintf("%s of the run is %s, and %s what clients compute on the critical path", share(took), name, share(r.CriticalConservativeS)), kind, ""}
 	case protocol > compute:
-		return fmt.Sprintf("waits for short delays and missing promises are %s of the run", share(protocol)), ""
+		return culprit{fmt.Sprintf("clients wait for one another for %s of the run, because of short delays or missing promises", share(protocol)), waiting, ""}
 	}
-	rows := r.ByCost()
-	top := trace.Ratio(rows[0].CriticalS, r.CriticalConservativeS)
-	if len(rows) > 2 && top < 2/float64(len(rows)) {
-		return fmt.Sprintf("the critical path goes through many clients alike: none has more than %s of it", percent(top)), ""
-	}
-	return fmt.Sprintf("%s is %s of the critical path", rows[0].Name, percent(top)), rows[0].Name
+	return r.whoComputes()
 }
 
-// remedy names the best change, if changes were ranked. client is the one that the sentence before is about.
-func (r *Report) remedy(client string) string {
+// Who is named: the fewest clients that are most of the critical path. A client leads it if it alone is most of it.
+const (
+	mostOfPath = 0.8
+	leads      = 0.6
+	maxNamed   = 3
+)
+
+// whoComputes names those who make up most of the critical path, if they are few.
+func (r *Report) whoComputes() culprit {
+	rows := r.ByCost()
+	part := func(i int) float64 { return trace.Ratio(rows[i].CriticalS, r.CriticalConservativeS) }
+	if len(rows) == 1 {
+		return culprit{fmt.Sprintf("%s is the only client, and computes for %s of the run", rows[0].Name, percent(rows[0].CriticalShare)), computing, rows[0].Name}
+	}
+	if part(0) >= leads {
+		return culprit{fmt.Sprintf("%s is %s of the critical path", rows[0].Name, percent(part(0))), computing, rows[0].Name}
+	}
+	var names []string
+	for i, sum := 0, 0.0; i < len(rows) && i < maxNamed && sum < mostOfPath; i++ {
+		sum += part(i)
+		names = append(names, fmt.Sprintf("%s (%s)", rows[i].Name, percent(part(i))))
+		if sum >= mostOfPath {
+			return culprit{"most of the critical path is " + listed(names), computing, rows[0].Name}
+		}
+	}
+	return culprit{fmt.Sprintf("the critical path goes through many clients: none of the %d has more than %s of it", len(rows), percent(part(0))), computing, ""}
+}
+
+// remedy says what would help, if changes were predicted.
+func (r *Report) remedy(c culprit) string {
+	if r.Unpredicted != "" {
+		return "; nothing is predicted of it"
+	}
 	if !r.ranked {
 		return ""
 	}
 	text := ""
-	if client != "" && r.twice >= leastGain {
-		text = fmt.Sprintf("; twice as fast, it saves %s of the run", percent(r.twice))
+	if c.client != "" {
+		text = r.ifTwice(c)
 	}
-	if len(r.WhatIfs) > 0 {
-		best := &r.WhatIfs[0]
-		text += fmt.Sprintf("; the best change, %s, saves %s", best.Change, percent(best.GainShare))
+	best := r.bestFor(c)
+	switch {
+	case best == nil && text == "":
+		return "; no change that was tried makes it faster"
+	case best == nil:
+		return text
 	}
-	if text == "" {
-		text = "; no change is predicted to make the run faster"
+	besides := ""
+	if text != "" {
+		besides = " besides"
 	}
-	return text
+	if all := pieces(best.Change); len(all) > 1 {
+		return fmt.Sprintf("%s; the best changes%s, %s, save %s", text, besides, listed(all), percent(best.GainShare))
+	}
+	return fmt.Sprintf("%s; the best change%s, %s, saves %s", text, besides, best.Change, percent(best.GainShare))
+}
+
+// ifTwice says what the run saves if the client with most of the path is twice as fast.
+func (r *Report) ifTwice(c culprit) string {
+	alone := strings.HasPrefix(c.sentence, c.client+" ") // otherwise several are named
+	switch {
+	case r.twice < leastGain && alone:
+		return "; others are nearly as slow, so if it is twice as fast, that saves nothing"
+	case r.twice < leastGain:
+		return fmt.Sprintf("; if %s alone is twice as fast, that saves nothing", c.client)
+	case alone:
+		return fmt.Sprintf("; twice as fast, it saves %s of the run", percent(r.twice))
+	}
+	return fmt.Sprintf("; %s, twice as fast, saves %s of the run", c.client, percent(r.twice))
+}
+
+// bestFor returns the best change that answers a culprit: more cores answer a wait for one, and are no answer to a client that computes for
+// long, unless they save twice as much as all else. Less work answers nothing: a longer period is listed, and not named.
+func (r *Report) bestFor(c culprit) *predict.Prediction {
+	var cores, other *predict.Prediction
+	for i := range r.WhatIfs {
+		p := &r.WhatIfs[i]
+		switch {
+		case strings.Contains(p.Change, ").period="):
+		case strings.Contains(p.Change, "cores="):
+			if cores == nil {
+				cores = p
+			}
+		case other == nil:
+			other = p
+		}
+	}
+	switch {
+	case other == nil && (c.kind == noCore || c.client == ""):
+		return cores
+	case other == nil, cores == nil:
+		return other
+	case c.kind == noCore && cores.GainShare >= other.GainShare, cores.GainShare >= 2*other.GainShare:
+		return cores
+	}
+	return other
 }
 
 // lead says the verdict, and the best changes.
@@ -70,7 +169,7 @@ func (r *Report) lead(p *printer) {
 
 // predictTwice predicts what the run saves if the client that the verdict is about is twice as fast.
 func (r *Report) predictTwice(m *predict.Model) {
-	_, client := r.culprit()
+	client := r.culprit().client
 	if client == "" {
 		return
 	}

@@ -28,7 +28,7 @@ func (r *Report) Predict(m *predict.Model, changes ...predict.Change) error {
 	}
 	if !r.Paced() {
 		r.predictCores(m)
-		r.Advice = r.gaining(m, likely, played.Error())
+		r.Advice = r.gaining(m, likely, played.Least)
 	}
 	if len(changes) == 0 {
 		if r.WhatIfs, err = m.Rank(); r.WhatIfs == nil {

@@ -140,7 +140,7 @@ func (t *tracer) leave(ev *metasim.Leave) {
 		t.blame.initializing--
 	}
 	t.rest(ev.Client)
-	c.gone = true
+	c.gone, c.left = true, t.wall
 }
 
 // queue handles a message that is on its way to a client, or was lost.

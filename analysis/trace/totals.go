@@ -21,6 +21,9 @@ func (t *tracer) sumUp() {
 		s.End = max(s.End, t.clients[i].now.Time)
 		steps := &t.clients[i].steps
 		steps.end()
+		if c := &t.clients[i]; c.gone {
+			s.Clients[i].Absent = t.tl.End - max(c.left, t.tl.Begin)
+		}
 		s.Clients[i].Steps, s.Clients[i].StepP50, s.Clients[i].StepP99 = steps.count, steps.quantile(0.5), steps.quantile(0.99)
 	}
 	for i := range t.tl.Profile { // when all clients have left, the dispatcher's time is infinite

@@ -18,6 +18,10 @@ type Source struct {
 	Cores int
 	// Inside names the clients that ran in the server's process. Predictions need it.
 	Inside []string
+	// Transport is what most clients were connected over; empty: not known. BuiltIn says that metasim has all of them, so that they can be
+	// in the server's process.
+	Transport string
+	BuiltIn   bool
 	// Rounds is how long the rounds of the server took, in nanoseconds: dispatching and writing. Zero: not known.
 	Rounds int64
 	// MaxGrants and MaxMessages limit how many of each a Timeline stores, from the beginning of the run. All are counted, and
@@ -46,9 +50,11 @@ type Timeline struct {
 	Names []string
 	// Begin is when all clients had joined, End when the last entry was written. The wall-clock time of the run is between them.
 	Begin, End int64
-	// Cores and Rounds are those of the Source.
-	Cores  int
-	Rounds int64
+	// Cores, Transport, BuiltIn and Rounds are those of the Source.
+	Cores     int
+	Transport string
+	BuiltIn   bool
+	Rounds    int64
 	// Grants are ordered by Granted.
 	Grants []Grant
 	// Holds are the parts of the blocked intervals: see Grant.Holds.
@@ -186,6 +192,7 @@ type ClientTotals struct {
 	Work, Blocked, CPU int64
 	Asleep             int64 // the part of Work that took no core: it slept, or waited for a device
 	CoreWait           int64 // waited for a core
+	Absent             int64 // from when it left to the end of the run
 	StepP50, StepP99   int64 // half of the steps took at most so long, and 99 of 100; a step is from one report of work to the next
 	Steps              uint64
 	Starved            int64 // of Blocked: waited for memory
@@ -319,6 +326,7 @@ type client struct {
 	polled  bool // it has asked at least once: its initialization is over
 	fresh   bool // it has computed nothing in its current grant
 	gone    bool
+	left    int64           // when it went
 	spoke   uint32          // the pass of its last event
 	granted metasim.Instant // the bound of its last authorization, exclusive
 	now     metasim.Instant // of its last activity
