@@ -1,12 +1,13 @@
 # The default target says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build bench fuzz glimpse models sim cross cover proto attack
+.PHONY: help demo test check build bench dst fuzz glimpse models sim cross cover proto attack
 
 GO ?= go
 # The race detector needs a C compiler. Without one the tests run without it, and say so.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 FUZZTIME ?= 30s
 SEEDS ?= 3000
+RUNS ?= 1000000
 BENCH ?=
 
 # Go runs what it builds for a moment from here: a /tmp that is mounted noexec would refuse it.
@@ -40,7 +41,7 @@ check: build
 TEST = $(GO) tool gotestsum --format-hide-empty-pkg
 
 # Rooms that start no goroutine, which internal/tidy holds: the race detector would find nothing there, slowly.
-ALONE = ./metasim ./metasim/simtime ./metasim/safetime ./delay ./scenarios ./analysis ./analysis/trace ./analysis/predict ./analysis/report ./analysis/show ./record/compare ./lcm ./lcm/types ./lcm/inspect ./federates/phold \
+ALONE = ./metasim ./dst ./metasim/simtime ./metasim/safetime ./delay ./scenarios ./analysis ./analysis/trace ./analysis/predict ./analysis/report ./analysis/show ./record/compare ./lcm ./lcm/types ./lcm/inspect ./federates/phold \
 	./federates/cartpole ./federates/catalog ./internal/mutants ./internal/models ./internal/script ./internal/suggest ./internal/tidy
 
 # What reads bytes from a peer, tried for a moment each time; `make fuzz` does it for longer, and all of it. The corpora of all
@@ -63,6 +64,9 @@ attack: build ## what a stranger or a careless client could do to a run, tried f
 
 models: ## check the models of docs/model, the large sizes too (needs spin and gcc; half an hour)
 	$(GO) test ./internal/models -v -count 1 -large -timeout 2h
+
+dst: ## a million runs of the simulation of the system itself (RUNS=1000000)
+	$(GO) run ./cmd/metasim-dst -runs $(RUNS)
 
 sim: ## the long interleaving test (SEEDS=3000)
 	$(GO) test ./metasim -run Interleave -seeds $(SEEDS) -timeout 60m

@@ -20,10 +20,9 @@
  * checked: -DN=2 -DT=2 -DCOND -DLEAVE
  * checked: -DN=3 -DT=3 -DCOND -DLINKS -DQUIET
  * checked: -DN=2 -DT=1 -DCOND -DSTEPS
- * checked: -DN=2 -DT=2 -DCOND -DREACT
- * large: -DN=3 -DT=3 -DLEAVE -DREPORTS
+ * checked: -DN=2 -DT=3 -DCOND -DLEAVE -DREACT
+ * large: -DN=3 -DT=2 -DLEAVE -DREPORTS
  * large: -DN=2 -DT=3 -DCOND -DLEAVE -DREPORTS
- * large: -DN=2 -DT=3 -DCOND -DLEAVE -DREACT
  * large: -DN=2 -DT=2 -DCOND -DSTEPS -DLEAVE
  * large: -DN=3 -DT=2 -DCOND -DLINKS
  * large: -DN=3 -DT=2 -DCOND

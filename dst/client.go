@@ -1,0 +1,209 @@
+package dst
+
+import (
+	"errors"
+	"fmt"
+
+	"metasim/metasim"
+	"metasim/wire"
+	"metasim/wire/session"
+)
+
+// able reports whether compute would do something.
+func (c *client) able() bool {
+	return c.phase == ready || c.phase != over && !c.in.Empty()
+}
+
+// compute lets the client do one thing: what one call of the client library does between two waits.
+func (c *client) compute() {
+	switch {
+	case c.phase == ready:
+		c.instant()
+	case !c.take():
+	case c.phase == joining && c.Started():
+		c.initialize()
+	case c.phase == waiting && c.Answered():
+		c.instant()
+	}
+}
+
+// take takes in what has arrived. It returns false if the session is over.
+func (c *client) take() bool {
+	err := c.Receive(&c.in)
+	c.in.Clear()
+	if err == nil {
+		return true
+	}
+	refused := new(wire.RefusedError)
+	if !errors.Is(err, session.ErrLeft) && !(errors.As(err, &refused) && refused.Reason == wire.RunFailed && c.network.failed != nil) {
+		c.complain(err)
+	}
+	c.phase = over
+	return false
+}
+
+func (c *client) complain(err error) {
+	if err != nil && c.network.err == nil {
+		c.network.err = fmt.Errorf("%s at %v: %w", c.name, c.Now(), err)
+	}
+}
+
+func (c *client) initialize() {
+	c.begin()
+	if c.style != handles {
+		c.advance()
+		return
+	}
+	c.BeginRun()
+	if c.Running() && c.Authorized() {
+		c.Report(session.Work{})
+	}
+	c.phase = ready
+}
+
+// advance begins the next Step or Next.
+func (c *client) advance() {
+	begin := c.BeginStep
+	if c.style == nexts {
+		begin = c.BeginNext
+	}
+	c.complain(begin(c.target))
+	if !c.Authorized() && !c.take() {
+		return
+	}
+	if c.Authorized() {
+		c.goOn()
+	} else {
+		c.wait()
+	}
+}
+
+func (c *client) goOn() {
+	c.GoOn(session.Work{})
+	c.phase = ready
+	if c.out.Urgent() {
+		c.write()
+	}
+}
+
+func (c *client) wait() {
+	c.Wait(session.Work{})
+	c.phase = waiting
+	c.write()
+}
+
+// instant does what there is to do at the instant that the client has come to.
+func (c *client) instant() {
+	if c.style == handles {
+		c.handle()
+		return
+	}
+	messages, err := c.Arrive()
+	for i := range messages {
+		c.message(c.Now(), &messages[i])
+	}
+	if err != nil {
+		c.quit()
+		return
+	}
+	c.act(c.Now())
+	if !c.leaves {
+		c.advance()
+	}
+}
+
+// handle is an instant of a client with handlers and timers.
+func (c *client) handle() {
+	switch {
+	case c.BeginInstant():
+	case c.AtEnd():
+		c.quit()
+		return
+	default:
+		c.wait()
+		return
+	}
+	c.simulator.now = c.Now()
+	for m, ok := c.NextMessage(); ok && !c.leaves; m, ok = c.NextMessage() {
+		if len(c.Handlers(m.Channel)) == 0 {
+			c.complain(fmt.Errorf("a message on %q, to which it does not subscribe", m.Channel))
+		}
+		c.message(c.Now(), &m)
+	}
+	for !c.leaves {
+		call, ok := c.NextTimer()
+		if !ok {
+			break
+		}
+		call()
+	}
+	if c.leaves {
+		return
+	}
+	c.EndInstant()
+	if !c.Authorized() && !c.take() {
+		return
+	}
+	c.phase = ready
+	if c.Authorized() {
+		c.goOn()
+	}
+}
+
+// quit leaves at the end of the run.
+func (c *client) quit() {
+	c.leaves = true
+	c.note(seen{what: 'l'})
+	c.leave()
+}
+
+func (c *client) publish(channel string, payload []byte) {
+	c.complain(c.Publish(channel, payload))
+	if c.out.Full() {
+		c.write()
+	}
+}
+
+func (c *client) at(i metasim.Instant, call func()) func() { return c.AtInstant(i, call).Stop }
+
+func (c *client) every(period metasim.Time, call func()) func() { return c.Every(period, call).Stop }
+
+func (c *client) promise(t metasim.Time) {
+	c.complain(c.Promise(t))
+	c.write()
+}
+
+func (c *client) leave() {
+	c.complain(c.Leave())
+	c.phase = leaving
+	c.write()
+}
+
+// write writes all that the client has to say.
+func (c *client) write() {
+	for _, p := range c.out.Packets() {
+		c.conn.up = append(c.conn.up, p.Keep())
+	}
+	c.out.Written()
+}
+
+// arrive takes in a packet, and checks what every client may rely on.
+func (c *client) arrive(p wire.Packet) {
+	switch e := p.Body.(type) {
+	case *metasim.Deliver:
+		m := &e.Message
+		if m.Due.Before(c.authorized) || m.Due.Before(c.Now()) {
+			c.complain(fmt.Errorf("a message of client %d is due %v, below the authorization %v or in its past", m.From, m.Due, c.authorized))
+		}
+		if c.last.Compare(m) > 0 {
+			c.complain(fmt.Errorf("a message due %v came after one due %v", m.Due, c.last.Due))
+		}
+		c.last = *m
+	case *metasim.Authorize:
+		if e.Until.Before(c.authorized) {
+			c.complain(fmt.Errorf("its authorization fell from %v to %v", c.authorized, e.Until))
+		}
+		c.authorized = e.Until
+	}
+	c.complain(c.in.Add([]wire.Packet{p}, &c.conn.names))
+}

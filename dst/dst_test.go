@@ -1,0 +1,47 @@
+package dst
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What clients see is the plain computation, whatever the order in which things happen between them and the dispatcher: 20,000 runs.
+func TestRuns(t *testing.T) {
+	scenarios := uint64(20_000 / Schedules)
+	if testing.Short() {
+		scenarios /= 20
+	}
+	const parts = 4
+	for part := range uint64(parts) {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			t.Parallel()
+			var total Result
+			for k := range scenarios / parts {
+				seed := 1 + part*scenarios/parts + k
+				r, err := Run(seed)
+				require.NoError(t, err, "go run ./cmd/metasim-dst -seed %d", seed)
+				total.Handled += r.Handled
+				total.Lost += r.Lost
+				total.Failed += r.Failed
+			}
+			runs := int(scenarios) / parts
+			require.Greater(t, total.Handled, 10*runs, "the scenarios are too quiet to show anything")
+			require.Greater(t, total.Lost, runs/20, "too few connections end")
+			require.Greater(t, total.Failed, runs/50, "too few runs end with a lost client")
+			require.Greater(t, total.Lost-total.Failed, runs/50, "too few runs go on without a lost client")
+		})
+	}
+}
+
+// A seed gives the same run each time.
+func TestRepeats(t *testing.T) {
+	for seed := range uint64(50) {
+		first, err := Run(seed + 1)
+		require.NoError(t, err)
+		second, err := Run(seed + 1)
+		require.NoError(t, err)
+		require.Equal(t, first, second)
+	}
+}

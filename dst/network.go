@@ -1,0 +1,183 @@
+package dst
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"metasim/metasim"
+	"metasim/wire"
+	"metasim/wire/session"
+)
+
+// newNetwork begins a run of a scenario: schedule keys all that may differ between runs.
+func newNetwork(s *scenario, schedule uint64) (*network, error) {
+	r := rand.New(rand.NewPCG(s.seed, schedule))
+	memory := s.memory
+	if memory == 0 {
+		memory = pick(r, 0, 1, 1000, 10_000, metasim.DefaultMemory) // no client may notice
+	}
+	config := metasim.Config{Delays: s.delays, Until: s.until, Memory: memory, Cascade: metasim.DefaultCascade, Ahead: pick(r, 0, 0, 1, 300)}
+	for _, i := range r.Perm(len(s.clients)) {
+		config.Clients = append(config.Clients, s.clients[i].name)
+	}
+	d, err := metasim.New(config)
+	if err != nil {
+		return nil, err
+	}
+	server, err := session.NewServer(session.ServerConfig{Scenario: "dst", Seed: s.seed, Names: d.Names(), Until: d.End()})
+	if err != nil {
+		return nil, err
+	}
+	n := &network{
+		scenario: s, r: r, dispatcher: d, server: server, ledger: metasim.NewLedger(d.Names()),
+		lazy: pick(r, 0, 50, 90, 97), clients: make([]*client, len(s.clients)),
+	}
+	n.books.accounts = make([]account, len(s.clients))
+	hosts := 1 + r.IntN(len(s.clients))
+	for range hosts {
+		c := &conn{slow: r.IntN(4) == 0}
+		c.session = server.Connect(&output{n, c})
+		n.conns = append(n.conns, c)
+	}
+	for _, i := range r.Perm(len(s.clients)) {
+		if err := n.join(i, n.conns[r.IntN(hosts)]); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+func (n *network) join(i int, conn *conn) error {
+	c := &client{network: n, conn: conn, member: uint32(len(conn.members))}
+	c.simulator = newSimulator(n.scenario, i, c)
+	c.out.Member = c.member
+	var d session.Declaration
+	var errs []error
+	for _, channel := range c.pubs {
+		errs = append(errs, d.Publish(channel))
+	}
+	for _, pattern := range c.subs {
+		errs = append(errs, d.Subscribe(pattern))
+	}
+	errs = append(errs, d.React(c.reaction))
+	var err error
+	c.Client, err = d.Join(c.name, "", &c.out)
+	n.clients[i] = c
+	conn.members = append(conn.members, c)
+	return errors.Join(append(errs, err)...)
+}
+
+// An output takes what the server's end has for one connection.
+type output struct {
+	n *network
+	c *conn
+}
+
+func (o *output) Put(p wire.Packet) { o.c.batch = append(o.c.batch, p.Keep()) }
+
+// read lets the server read some packets of a connection.
+func (n *network) read(c *conn, packets int) {
+	for _, p := range c.up[:packets] {
+		if n.failed == nil {
+			n.packet(c, p)
+		}
+	}
+	c.up = append(c.up[:0], c.up[packets:]...)
+}
+
+// packet takes one packet to the server's end, and what follows from it to the dispatcher.
+func (n *network) packet(c *conn, p wire.Packet) {
+	ev, refusal := n.server.Receive(c.session, p)
+	if refusal != nil {
+		n.complain(fmt.Errorf("the server refuses: %s %s", refusal.Text, refusal.Cause))
+	}
+	for ev != nil {
+		n.observe(ev, n.dispatcher.Step(ev))
+		n.dirty = true
+		if n.failed != nil {
+			n.complain(n.failed)
+			return
+		}
+		ev = n.server.Answer(ev)
+	}
+}
+
+func (n *network) complain(err error) {
+	if err != nil && n.err == nil {
+		n.err = err
+	}
+}
+
+// settle settles, and checks what holds after it.
+func (n *network) settle() {
+	n.dirty = false
+	n.observe(nil, n.dispatcher.Settle())
+	n.complain(n.books.compare(n.dispatcher))
+}
+
+// observe notes an event and its effects, and carries these out.
+func (n *network) observe(ev metasim.Event, effects []metasim.Effect) {
+	n.ledger.Observe(ev, effects)
+	n.books.observe(ev, effects, n.dispatcher.End())
+	for _, e := range effects {
+		switch e := e.(type) {
+		case *metasim.Deliver:
+			n.server.Deliver(e)
+		case *metasim.Authorize:
+			n.server.Authorize(e)
+		case *metasim.Evict:
+			n.server.Evict(e)
+		case *metasim.Finish:
+			n.finished, n.failed = true, e.Err
+		}
+	}
+}
+
+// arrive lets some packets of a connection arrive at its clients.
+func (n *network) arrive(c *conn, packets int) {
+	for _, p := range c.down[:packets] {
+		if _, ok := p.Body.(wire.Introduce); ok {
+			n.complain(new(session.Inbound).Add([]wire.Packet{p}, &c.names))
+		} else {
+			c.members[p.Member].arrive(p)
+		}
+	}
+	c.down = append(c.down[:0], c.down[packets:]...)
+}
+
+// lose ends a connection on which somebody takes part: a part of what was written on it still arrives at the server.
+func (n *network) lose() {
+	for _, k := range n.r.Perm(len(n.conns)) {
+		c := n.conns[k]
+		if len(n.server.Disconnect(c.session)) == 0 {
+			continue
+		}
+		n.disturbed = true
+		n.read(c, n.r.IntN(len(c.up)+1))
+		lost := n.server.Disconnect(c.session)
+		*c = conn{session: c.session, members: c.members, closed: true}
+		for _, m := range c.members {
+			m.phase = over
+		}
+		for _, id := range lost {
+			n.lost(id)
+		}
+		return
+	}
+}
+
+// lost goes on without a client, or ends the run.
+func (n *network) lost(id metasim.ClientID) {
+	if n.finished || !n.server.Lose(id) {
+		return
+	}
+	if n.detach && n.server.Started() {
+		n.dirty = true
+		ev := n.server.Cut(id, n.dispatcher.Status(id).Clock)
+		n.observe(ev, n.dispatcher.Step(ev))
+		return
+	}
+	n.finished, n.failed = true, fmt.Errorf("lost client %d", id)
+	n.server.Farewell(n.failed)
+}

@@ -1,0 +1,161 @@
+package dst
+
+import (
+	"math/rand/v2"
+
+	"metasim/delay"
+	"metasim/metasim"
+	"metasim/wire"
+	"metasim/wire/session"
+)
+
+// A scenario is everything that may decide what clients see, and nothing else.
+type scenario struct {
+	seed    uint64
+	clients []spec // in order of name
+	until   metasim.Time
+	delays  *delay.Table
+	flood   bool // it is there for the bound on memory: one client sends far more than another takes in
+	memory  int  // 0: each run has another bound
+}
+
+// A style is a way of being a client.
+type style uint8
+
+const (
+	steps   style = iota // Step: at instants of its own choice
+	nexts                // Next: at the next message, or a limit
+	handles              // Run: handlers and timers
+)
+
+// A spec is one client of a scenario.
+type spec struct {
+	name       string
+	style      style
+	pubs, subs []string
+	reaction   metasim.Time
+	period     metasim.Time   // between steps; the longest wait of a Next; of a periodic timer
+	timers     []metasim.Time // of a client with handlers
+	every      bool           // it has a periodic timer too
+	start      bool           // it sends at the start
+	promises   bool
+	leave      metasim.Time // it leaves when it first acts after this; 0: at the end
+	sends      int          // at most
+	size       int          // of the payloads, at most
+}
+
+// seen is one thing that a client saw or did.
+type seen struct {
+	at, sent, due metasim.Instant
+	what          byte // 'm': a message; 's': a send; 't': a timer; 'a': an act; 'l': it left
+	from, channel string
+	seq           uint64
+	payload       uint64 // its hash
+}
+
+// A port is what the program of a client may do: on the client's end of a session, or in the plain computation.
+type port interface {
+	publish(channel string, payload []byte)
+	at(i metasim.Instant, call func()) (stop func())
+	every(period metasim.Time, call func()) (stop func())
+	promise(t metasim.Time)
+	leave()
+}
+
+// A simulator is the program of a client. What it does is drawn from a hash of all that it has seen.
+type simulator struct {
+	*spec
+	port       port
+	now        metasim.Instant
+	state      uint64
+	left       int // sends
+	promised   metasim.Instant
+	target     metasim.Time // of Step and Next
+	stop       func()       // of the periodic timer; nil where there is none
+	leaves     bool
+	transcript []seen
+}
+
+type message = session.Message
+
+// A client is a simulator on its end of a session.
+type client struct {
+	*simulator
+	*session.Client
+	network    *network
+	conn       *conn
+	member     uint32
+	out        session.Outbound
+	in         session.Inbound
+	phase      phase
+	authorized metasim.Instant // as far as it has read
+	last       metasim.Message // that arrived
+}
+
+// A phase is what a client can do next.
+type phase uint8
+
+const (
+	joining phase = iota
+	ready         // it can compute
+	waiting
+	leaving // it has said so, and waits for the last word
+	over
+)
+
+// A conn is a connection with the packets on their way.
+type conn struct {
+	session *session.Conn
+	members []*client // by number
+	names   session.Names
+	up      []wire.Packet // written by the clients, not yet read by the server
+	batch   []wire.Packet // put by the server, not yet written
+	down    []wire.Packet // written by the server, not yet read
+	slow    bool          // it seldom reads
+	closed  bool
+}
+
+// A network is one run.
+type network struct {
+	*scenario
+	r          *rand.Rand
+	dispatcher *metasim.Dispatcher
+	server     *session.Server
+	ledger     *metasim.Ledger
+	clients    []*client // by ClientID
+	conns      []*conn
+	lazy       int // of a hundred Settles, so many are put off
+	cut        int // a connection ends when so much has happened; 0: never
+	detach     bool
+	disturbed  bool // a connection has ended
+	dirty      bool // something was stepped since the last Settle
+	finished   bool
+	failed     error // what the run ended with
+	err        error // what must not be
+	books      books
+	happened   int
+}
+
+// books are kept of what the dispatcher holds, from its events and effects alone.
+type books struct {
+	accounts []account // by ClientID
+	grants   int
+	held     int // bytes of all messages, each once
+	peak     int
+}
+
+type account struct {
+	queued []*held
+	given  []*held // and not acknowledged, in order
+	last   uint64  // the number of the last delivery
+	bytes  int
+	gone   bool
+}
+
+// A held is a message that somebody waits for, or was given and has not acknowledged.
+type held struct {
+	from  metasim.ClientID
+	seq   uint64
+	size  int // of the payload
+	users int
+}
