@@ -164,6 +164,9 @@ func (m *Monitor) describe(shot *server.Snapshot, id metasim.ClientID, e examine
 	c := &shot.Clients[id]
 	switch c.State {
 	case server.Waiting:
+		if c.CatchesUp {
+			break
+		}
 		return waiting(shot, c)
 	case server.Lost:
 		return fmt.Sprintf("%s was lost: it was last heard of at %v", c.Name, c.Clock)
@@ -178,6 +181,8 @@ func (m *Monitor) describe(shot *server.Snapshot, id metasim.ClientID, e examine
 	}
 	does := ""
 	switch {
+	case c.CatchesUp:
+		does = fmt.Sprintf("%s was started again, and repeats what it did up to %v", c.Name, c.Clock)
 	case c.State == server.Absent:
 		does = c.Name + " has not joined yet"
 	case c.State == server.Initializing:

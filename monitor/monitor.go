@@ -110,8 +110,10 @@ type Client struct {
 	Blocked   float64 `json:"blocked"`        // share of the recent time: 0 to 1
 	BusyS     float64 `json:"busy_s"`
 	BlockedS  float64 `json:"blocked_s"`
-	MemoryS   float64 `json:"memory_s"`        // of BlockedS: the client waited for memory
-	Short     bool    `json:"short,omitempty"` // it waits for memory now
+	MemoryS   float64 `json:"memory_s"`             // of BlockedS: the client waited for memory
+	Short     bool    `json:"short,omitempty"`      // it waits for memory now
+	Restarts  int     `json:"restarts,omitempty"`   // how often its process was replaced
+	CatchesUp bool    `json:"catches_up,omitempty"` // its process was replaced, and has not come yet to where the old one was
 
 	Holder string  `json:"holder,omitempty"` // the client whose message it may have to wait for
 	Root   string  `json:"root,omitempty"`   // the client at the end of that chain, which does not wait

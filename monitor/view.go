@@ -86,6 +86,7 @@ func (m *Monitor) row(shot *server.Snapshot, i int) Client {
 		PID: m.process(c).PID, At: instant(c.Clock), Safe: instant(metasim.Later(c.Safe, c.Granted)), Granted: instant(c.Granted),
 		Queued: c.Queued, Given: c.Given, Sent: c.Sent, Delivered: c.Delivered, Grants: c.Grants,
 		BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), MemoryS: c.Starved.Seconds(), HeldS: c.HeldOthers.Seconds(), Blame: m.blame[i],
+		Restarts: c.Restarts, CatchesUp: c.CatchesUp,
 	}
 	if c.State == server.Absent {
 		row.rank = 1 // the others wait for it

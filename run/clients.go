@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"metasim/client"
 	"metasim/federates"
@@ -31,10 +32,11 @@ type clients struct {
 	host       *client.Host           // the connection of all models in this process; nil before the first
 	inside     sync.WaitGroup         // these models
 	supervisor *supervisor.Supervisor // of the processes; nil before the first
-	processes  []*process             // in the order of the scenario
+	restarts   sync.WaitGroup         // of processes
 
-	mu     sync.Mutex
-	places map[string]place // by name
+	mu        sync.Mutex
+	places    map[string]place // by name
+	processes []*process       // that are to end with the run: in the order of the scenario, then those that were started again
 }
 
 // A place says where a client runs: one field is set.
@@ -99,7 +101,7 @@ func (c *clients) startInside(ctx context.Context, g group) error {
 	}
 	c.inside.Go(func() {
 		if err := c.runInside(ctx, g); err != nil {
-			c.exited(g.names(), err.Error())
+			c.exited(g.names(), 0, err.Error())
 		}
 	})
 	return nil
@@ -127,35 +129,43 @@ func (c *clients) waitInside() error {
 }
 
 // exited tells the server that clients have ended; it ignores those that have left.
-func (c *clients) exited(names []string, how string) {
+func (c *clients) exited(names []string, life int, how string) {
 	for _, name := range names {
-		c.server.Exited(name, how)
+		c.server.Exited(name, life, how)
 	}
 }
 
 // startOutside starts a group as a process: a command of the scenario, or this program with built-in models.
 func (c *clients) startOutside(ctx context.Context, g group) error {
+	logs := c.dir.File("clients")
+	if err := onDisk(ctx, func() {}, func() error { return os.MkdirAll(logs, 0o700) }); err != nil {
+		return err
+	}
+	var err error
+	if c.supervisor == nil {
+		if c.supervisor, err = c.startSupervisor(); err != nil {
+			return fmt.Errorf("no client can be started: %w", err)
+		}
+	}
+	return c.launch(ctx, g, 0)
+}
+
+// launch starts the process of a group: the first one, or in another life one that replaces it.
+func (c *clients) launch(ctx context.Context, g group, life int) error {
 	argv, workDir, err := c.command(g)
 	if err != nil {
 		return err
 	}
 	env := slices.Concat(c.options.Env, g[0].Env,
 		[]string{"METASIM_SERVER=" + c.listeners.outside.URL(), "METASIM_CLIENT=" + g[0].Name, "METASIM_TOKEN=" + c.listeners.token})
-	logs := c.dir.File("clients")
-	if err := onDisk(ctx, func() {}, func() error { return os.MkdirAll(logs, 0o700) }); err != nil {
-		return err
-	}
-	if c.supervisor == nil {
-		if c.supervisor, err = c.startSupervisor(); err != nil {
-			return fmt.Errorf("no client can be started: %w", err)
-		}
-	}
-	p, err := startProcess(ctx, c.supervisor, g.names(), argv, workDir, env, logs, c.scenario.OutputLimit)
+	p, err := startProcess(ctx, c.supervisor, g.names(), life, argv, workDir, env, c.dir.File("clients"), c.scenario.OutputLimit)
 	if err != nil {
 		return err
 	}
 	c.setPlace(g, place{process: p})
+	c.mu.Lock()
 	c.processes = append(c.processes, p)
+	c.mu.Unlock()
 	go func() { // until the process and its strays end, which endProcesses waits for
 		<-p.Done()
 		if errors.Is(p.Err(), supervisor.ErrGone) {
@@ -163,7 +173,10 @@ func (c *clients) startOutside(ctx context.Context, g group) error {
 		}
 		c.goOn(p)
 		<-p.Alone()
-		c.exited(p.clients, "its process ended")
+		if g[0].Restarts > 0 {
+			within(ctx.Done(), helloGrace)
+		}
+		c.exited(p.clients, life, "its process ended")
 	}()
 	return nil
 }
@@ -186,6 +199,29 @@ func (c *clients) goOn(p *process) {
 		c.options.Log.Warn("the command of a client has ended, and a program that it started goes on without it; "+
 			"start what is the client in the foreground, or with exec", "client", p.clients[0], "pid", strconv.Itoa(s.PID), "program", plain.Text(s.Command))
 	}
+}
+
+// helloGrace is how long the server has to read what a process said before it died, when it may be replaced. If the Hello of a dead process is
+// read later, the client is started once more, which is all that comes of it.
+const helloGrace = 100 * time.Millisecond
+
+// restart starts the process of a client again, when the one before has ended. It does not wait for that.
+func (c *clients) restart(ctx context.Context, name string, life int) {
+	c.restarts.Go(func() {
+		if old := c.placeOf(name).process; old != nil {
+			old.end(replacedPatience)
+			c.mu.Lock()
+			c.processes = slices.DeleteFunc(c.processes, func(p *process) bool { return p == old })
+			c.mu.Unlock()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		i := slices.IndexFunc(c.scenario.Clients, func(cl scenarios.Client) bool { return cl.Name == name })
+		if err := c.launch(ctx, group{c.scenario.Clients[i]}, life); err != nil {
+			c.server.Fail(err)
+		}
+	})
 }
 
 // startSupervisor starts the process that supervises the others.

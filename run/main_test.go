@@ -35,6 +35,8 @@ var programs = map[string]testprogram.Program{
 	"liar":     liar,
 	"crash":    crash,
 	"ahead":    ahead,
+	"worker":   worker,
+	"mortal":   mortal,
 }
 
 func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, programs)) }

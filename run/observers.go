@@ -16,6 +16,7 @@ import (
 	lcmnames "metasim/lcm/names"
 	"metasim/metasim"
 	"metasim/record/journal"
+	"metasim/record/replay"
 	"metasim/scenarios"
 	"metasim/server"
 )
@@ -73,6 +74,12 @@ func cpus() int {
 		return runtime.NumCPU()
 	}
 	return min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
+}
+
+// past returns what the journal holds of a client by now.
+func (r *recorder) past(id metasim.ClientID) server.Past {
+	size, written := r.writer.Mark()
+	return replay.NewPast(r.dir, id, size, written)
 }
 
 // complete sets what the manifest says of the end.

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,27 @@ func (o *Options) Outside(sc *scenarios.Scenario) bool {
 // inside reports whether a client runs in this process.
 func (o *Options) inside(c scenarios.Client) bool {
 	return c.Model != "" && (o.Transport == "" || o.Transport == Transports[0]) && !o.Serve
+}
+
+// restarts returns how often the process of each client may be started again that has one; by name.
+func (o *Options) restarts(sc *scenarios.Scenario) map[string]int {
+	limits := map[string]int{}
+	for _, c := range sc.Clients {
+		if c.Restarts > 0 && !o.inside(c) && !o.Serve {
+			limits[c.Name] = c.Restarts
+		}
+	}
+	return limits
+}
+
+// checkRestarts: what a client is given again is in the journal.
+func (o *Options) checkRestarts(sc *scenarios.Scenario) error {
+	if o.NoJournal {
+		for _, name := range slices.Sorted(maps.Keys(o.restarts(sc))) {
+			return fmt.Errorf("client %q has on_exit: restart, for which what it was given is read from the journal; leave --no-journal out", name)
+		}
+	}
+	return nil
 }
 
 // Validate returns the first contradiction, and fills in the defaults.

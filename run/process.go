@@ -29,6 +29,8 @@ const (
 	exitWait = 2 * time.Second
 	// defaultPatience is how long a process may go on after its client has left, if Options.Patience is 0.
 	defaultPatience = 10 * time.Second
+	// replacedPatience is how long a process may go on that is to be replaced, as its connection has ended.
+	replacedPatience = 100 * time.Millisecond
 	// abortPatience is how long a process may go on after the run has failed.
 	abortPatience = time.Second
 	// termWait is the time between the request to end (SIGTERM) and the kill.
@@ -42,9 +44,12 @@ const (
 )
 
 // startProcess starts the process of some clients. The files of its output are in the directory logs, named after the first
-// client, with half of the limit each.
-func startProcess(ctx context.Context, k *supervisor.Supervisor, clients []string, argv []string, workDir string, env []string, logs string, limit int64) (*process, error) {
+// client, and after its life if that is not its first; each has half of the limit.
+func startProcess(ctx context.Context, k *supervisor.Supervisor, clients []string, life int, argv []string, workDir string, env []string, logs string, limit int64) (*process, error) {
 	log := filepath.Join(logs, clients[0])
+	if life > 0 {
+		log += fmt.Sprintf("~%d", life) // no client is called so
+	}
 	p := &process{clients: clients, stdout: log + ".stdout", stderr: log + ".stderr"}
 	started, err := k.Launch(ctx, supervisor.Program{
 		Client: clients[0], Argv: argv, Dir: workDir, Env: environment(workDir, env), Stdout: p.stdout, Stderr: p.stderr, Limit: limit / 2,

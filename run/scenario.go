@@ -30,12 +30,16 @@ type runner struct {
 	live      *liveServer // nil if the run cannot be watched
 	loads     *loads
 	channels  *channelCheck
-	warnings  []Warning // once serve is over
+	restart   *server.Restart // nil: no process is started again
+	warnings  []Warning       // once serve is over
 }
 
 // Scenario carries out a scenario. The error says why there was no run at all; how a run failed is in its outcome.
 func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome, error) {
 	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if err := o.checkRestarts(sc); err != nil {
 		return nil, err
 	}
 	table, err := delay.NewTable(sc.Seed, sc.Rules)
@@ -127,6 +131,10 @@ func (r *runner) config(table *delay.Table) server.Config {
 		StartTimeout: sc.StartTimeout, After: r.clients.scheduler.Served(),
 		ProcessEnd: r.clients.lossReport, Log: r.options.Log,
 	}
+	if limit := r.options.restarts(sc); len(limit) > 0 {
+		r.restart = &server.Restart{Limit: limit, Past: r.record.past}
+		config.Restart = r.restart
+	}
 	config.Observers = append(config.Observers, r.channels)
 	if r.record.writer != nil {
 		config.Observers = append(config.Observers, r.record.writer)
@@ -149,6 +157,9 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var work sync.WaitGroup
+	if r.restart != nil {
+		r.restart.Start = func(client string, life int) { r.clients.restart(ctx, client, life) }
+	}
 	r.live.start(ctx, &work)
 	if r.listeners.inside != nil {
 		work.Go(func() { r.acceptFailed(r.server.Accept(r.listeners.inside)) })
@@ -158,7 +169,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		work.Go(func() {
 			select {
 			case <-r.server.Joined():
-				if !r.listeners.outside.Private { // visitors find nothing; who can reach a private socket is told that it is too late
+				if !r.listeners.outside.Private && r.restart == nil { // visitors find nothing; who can reach a private socket is told that it is too late
 					_ = r.listeners.outside.Close() // it may be closed already
 				}
 			case <-ctx.Done():
@@ -176,6 +187,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	err := r.server.Serve(ctx)
 	cancel()
 	work.Wait()
+	r.clients.restarts.Wait()
 	_ = r.clients.waitInside() // the run is over: how its connection closes is of no interest
 	r.clients.endProcesses(err == nil)
 	out := newOutcome(r.scenario.Name, r.scenario.Seed, r.dir.Path(), r.server.Result())

@@ -328,7 +328,7 @@ func TestOutcomeJSON(t *testing.T) {
 	}
 	all := []string{"scenario", "seed", "ok", "error", "deterministic", "digest", "sends_digest", "results_digest", "rounds_s", "end_ns", "wall_s", "run_dir", "messages",
 		"frames_in", "frames_out", "bytes_in", "bytes_out", "wakeups", "held_bytes", "memory_bytes", "clients"}
-	each := []string{"name", "digest", "sends_digest", "sent", "delivered", "end_ns", "end_step", "grants", "busy_s", "blocked_s", "memory_s", "exit", "result"}
+	each := []string{"name", "digest", "sends_digest", "sent", "delivered", "end_ns", "end_step", "grants", "busy_s", "blocked_s", "memory_s", "restarts", "exit", "result"}
 	o := options(t, "unix")
 	o.Pack = 2
 	out := carryOut(t, parse(t, twoSources), o)

@@ -60,6 +60,7 @@ func (c *checker) clients() {
 		c.unique(p, i, count)
 		c.model(p, count)
 		c.channels(p)
+		c.restart(p)
 		if !c.restored {
 			c.command(p)
 		}
@@ -142,6 +143,22 @@ func (c *checker) model(p path, count int) {
 		for _, e := range in.Doubts {
 			c.warn(p.to("with", e.Param), "%s; %s", e.Wrong, e.Remedy)
 		}
+	}
+}
+
+// restart checks that a client which is to be started again can be, and what says how often.
+func (c *checker) restart(p path) {
+	if c.word(p.to("on_exit")) != "restart" {
+		if c.sound(p.to("restarts")) != nil {
+			c.fail(p.to("restarts"), "counts for nothing without on_exit: restart; add that, or leave restarts out")
+		}
+		return
+	}
+	if c.sound(p.to("external")) != nil {
+		c.fail(p.to("on_exit"), "is restart, but metasim did not start this client and cannot start it again; give its command with run, or use fail")
+	}
+	if spec, err := catalog.Lookup(c.word(p.to("model"))); err == nil && spec.RealTime { // a command has the model ""
+		c.fail(p.to("on_exit"), "is restart, but a %s takes part in real time and cannot do the same again; use fail or detach", spec.Name)
 	}
 }
 

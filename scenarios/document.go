@@ -62,6 +62,12 @@ func (s *Scenario) expand() error {
 		if e.Count != nil {
 			c.Count = *e.Count
 		}
+		if e.OnExit == "restart" {
+			c.Restarts = defaultRestarts
+			if e.Restarts != nil {
+				c.Restarts = *e.Restarts
+			}
+		}
 		if e.Run != nil {
 			c.WorkDir = within(s.Dir, e.Dir)
 		}
@@ -72,6 +78,9 @@ func (s *Scenario) expand() error {
 	}
 	return err
 }
+
+// defaultRestarts is how often a client is started again in a run.
+const defaultRestarts = 3
 
 // setSize reads a bound: 0 for off, and a default where there is none.
 func setSize(bound *int, text string, usual size) error {

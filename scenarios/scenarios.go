@@ -101,6 +101,8 @@ type Client struct {
 	External bool
 	// Detach says that the run goes on without the client when it is lost; else it fails.
 	Detach bool
+	// Restarts is how often it is started again when its process dies; zero: not at all.
+	Restarts int
 	// Ahead bounds the bytes that the client is given ahead of what it has handled; zero: the default.
 	Ahead int
 	// Publish and Subscribe are the lists of the client's entry; nil where there is none. See Scenario.Permissions.
@@ -164,6 +166,7 @@ type clientEntry struct {
 	// An empty list is not the same as none.
 	Publish   []string `json:"publish,omitzero"`
 	Subscribe []string `json:"subscribe,omitzero"`
+	Restarts  *int     `json:"restarts,omitempty"`
 	// Ahead is not resolved: it changes no result. The manifest of a run has it.
 	Ahead string `json:"-"`
 }

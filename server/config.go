@@ -24,6 +24,8 @@ type Config struct {
 	Permissions map[string]session.Permission
 	// Detach names the clients whose loss does not end the run. After such a loss the result is not deterministic.
 	Detach map[string]bool
+	// Restart, if set, has the processes of lost clients replaced.
+	Restart *Restart
 	// Live says that a client takes part in real time. The result is not deterministic then.
 	Live bool
 	// Driven says that the run waits for AdvanceTo, and does not go further than AdvanceTo allows. If it is false, the run
@@ -63,6 +65,25 @@ type Observer interface {
 	// Observe is given an event and its effects, or nil and the effects of a Settle. Both are valid until it returns. wall is
 	// the time since Serve was called, in nanoseconds.
 	Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error
+}
+
+// A Restart says which clients take part again after their process has died, in a new one. They must be deterministic: a client is given
+// again what it was given, and must send again what it sent. Nobody else notices.
+type Restart struct {
+	// Limit says for each client, by name, how often. A client that is not there is lost at once.
+	Limit map[string]int
+	// Start starts the process of a client again, for this life of it: 1 for the first restart. It may not block. How the
+	// process ends is told by Exited.
+	Start func(client string, life int)
+	// Past returns what the journal holds of a client by now.
+	Past func(id metasim.ClientID) Past
+}
+
+// A Past is what a journal holds of a client.
+type Past interface {
+	// Next returns the next part, and whether it is the last. It may wait for a disk.
+	Next() (part *session.Past, last bool, err error)
+	Close() error
 }
 
 // A Deferred observer writes on a goroutine of its own what it was given. While too much waits there, the run waits: nothing that clients

@@ -32,6 +32,9 @@ type connection struct {
 	mailed   int                // of its packets that wait in the mailbox, as of round; the mailbox guards both
 	round    uint64             //
 	direct   bool               // the peer is in this process
+
+	repeating int                           // clients on it that repeat their past
+	gate      atomic.Pointer[chan struct{}] // the reader waits until it is closed; nil: it reads on
 }
 
 // A peer that repeats itself without end would take turns, and processors, from the others. After some packets in a row that say nothing
@@ -51,8 +54,25 @@ func (c *connection) repeat(again bool) {
 	}
 }
 
+// crowd keeps the reader from reading on while too much of what the peer has said waits, or lets it go on.
+func (c *connection) crowd(full bool) {
+	switch gate := c.gate.Load(); {
+	case full && gate == nil:
+		c.gate.Store(new(make(chan struct{})))
+	case !full && gate != nil:
+		c.gate.Store(nil)
+		close(*gate)
+	}
+}
+
 // slowDown is the reader's: it waits for what the peer has repeated, or until the run is over.
 func (c *connection) slowDown() {
+	if gate := c.gate.Load(); gate != nil {
+		select {
+		case <-*gate:
+		case <-c.server.over:
+		}
+	}
 	n := c.idle.Load()
 	if n == 0 {
 		return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"metasim/metasim"
+	"metasim/wire/session"
 )
 
 // ErrOver is returned by a command to a run that is over.
@@ -27,6 +28,7 @@ type LostError struct {
 	NoSendBefore metasim.Instant // what it had promised
 	Cause        string          // "the connection was closed", ...
 	Said         bool            // it said itself that it failed: Cause has its reason
+	Restarts     int             // how often it was started again before
 	Process      ProcessEnd
 }
 
@@ -41,6 +43,9 @@ type ProcessEnd struct {
 func (e *LostError) Error() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "client %q was lost", e.Client)
+	if e.Restarts > 0 {
+		fmt.Fprintf(&s, " again, after it was started again %s", times(e.Restarts))
+	}
 	if !e.Joined {
 		fmt.Fprintf(&s, " before it joined: %s", e.Cause)
 		if e.Process.Exit != "" {
@@ -98,16 +103,39 @@ func (e *LostError) writeOutput(s *strings.Builder) {
 	}
 }
 
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// A RepeatError ends a run: a client that was started again did not do again what it had done. What it had sent has reached others.
+type RepeatError struct {
+	Client     string
+	Restarts   int
+	Difference *session.Difference
+}
+
+func (e *RepeatError) Error() string {
+	return fmt.Sprintf("client %q was started again and did not repeat itself: %v; on_exit: restart is for a client that does the same "+
+		"each time: it reads no clock, no random numbers but its seed, and no file that it changes", e.Client, e.Difference)
+}
+
 // A StartError ends a run that did not start in time.
 type StartError struct {
 	After   time.Duration // the limit
 	Missing []string      // clients that have not joined
 	Disk    bool          // the run waits for a disk that does not take its journal
+	Again   bool          // the client was started again, and has not joined since
 }
 
 func (e *StartError) Error() string {
 	if e.Disk {
 		return fmt.Sprintf("the run did not start within %v: the disk does not take its journal; see to the disk, or use another with --out", e.After)
+	}
+	if e.Again {
+		return fmt.Sprintf("client %q was started again and has not joined within %v; see that it starts, or raise start_timeout", e.Missing[0], e.After)
 	}
 	names, verb := strings.Join(e.Missing[:min(8, len(e.Missing))], ", "), "has"
 	if more := len(e.Missing) - 8; more > 0 {

@@ -157,9 +157,9 @@ func TestNoStartTimeout(t *testing.T) {
 func TestExited(t *testing.T) {
 	r := serve(t, config("a", "b"))
 	a := r.join(hello("a"))[0]
-	r.Exited("a", "exit status 0")
-	r.Exited("nobody", "exit status 9")
-	r.Exited("b", "its process has ended")
+	r.Exited("a", 0, "exit status 0")
+	r.Exited("nobody", 0, "exit status 9")
+	r.Exited("b", 0, "its process has ended")
 	var lost *server.LostError
 	require.ErrorAs(t, r.end(), &lost)
 	require.Equal(t, &server.LostError{Client: "b", Cause: "its process has ended"}, lost)
@@ -167,7 +167,7 @@ func TestExited(t *testing.T) {
 		`see that it starts, and joins as METASIM_CLIENT, METASIM_SERVER and METASIM_TOKEN say`)
 	require.Equal(t, wire.RunFailed, hear[wire.Refuse](a).Reason)
 	a.hangsUp()
-	r.Exited("b", "too late to matter")
+	r.Exited("b", 0, "too late to matter")
 }
 
 // Fail ends a run from outside, with the first error.

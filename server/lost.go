@@ -18,7 +18,7 @@ func (s *Server) disconnect(c *connection, why string) {
 		s.log.Debug("a connection ended without a client", "peer", c.conn.Peer(), "cause", why)
 	}
 	for _, id := range s.session.Disconnect(c.session) {
-		s.lost(id, why, false)
+		s.gone(id, why)
 	}
 }
 
@@ -61,6 +61,13 @@ func (s *Server) drop(c *connection, waiting int) {
 	})
 }
 
+// gone takes that a client went away without a word: its process is replaced, or it is lost.
+func (s *Server) gone(id metasim.ClientID, why string) {
+	if !s.restart(id, why) {
+		s.lost(id, why, false)
+	}
+}
+
 // lost takes the loss of a client; said: it says so itself. If Config.Detach has its name, the run goes on without it. Otherwise the run fails, as
 // soon as it is known how the client's process ended.
 func (s *Server) lost(id metasim.ClientID, why string, said bool) {
@@ -79,7 +86,7 @@ func (s *Server) lost(id metasim.ClientID, why string, said bool) {
 	}
 	e := &LostError{
 		Client: status.Name, Joined: joined, Started: s.session.Started(),
-		Now: status.Clock, Granted: status.Granted, NoSendBefore: status.NoSendBefore, Cause: why, Said: said,
+		Now: status.Clock, Granted: status.Granted, NoSendBefore: status.NoSendBefore, Cause: why, Said: said, Restarts: s.timing.clients[id].restarts,
 	}
 	if s.config.ProcessEnd == nil {
 		s.fail(e)

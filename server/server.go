@@ -76,6 +76,21 @@ type visitor struct {
 	ended      bool // nothing comes from it any more
 }
 
+// A memory reads the past of a client that repeats it.
+type memory struct {
+	past   Past
+	conn   *connection
+	wanted chan struct{} // the next part
+	ended  chan struct{} // nobody needs it any more
+}
+
+// A part of a past, as it was read.
+type part struct {
+	past *session.Past
+	last bool
+	err  error
+}
+
 // New returns a server for one run. Nothing happens before Serve.
 func New(c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
@@ -157,12 +172,16 @@ func (s *Server) Fail(err error) {
 	s.do(func() { s.fail(err) })
 }
 
-// Exited tells the server that the process of a client has ended, and all that it had started. A client that has not joined is lost,
-// with why as the cause. For a client that has joined the end of its connection decides.
-func (s *Server) Exited(client, why string) {
+// Exited tells the server that the process of a client has ended, in this life of it, and all that it had started: see Restart.Start. A
+// client that has not joined is lost, with why as the cause. For a client that has joined the end of its connection decides.
+func (s *Server) Exited(client string, life int, why string) {
 	s.do(func() {
-		if id, known := s.find(client); known && s.session.Presence(id) == session.Absent {
-			s.lost(id, why, false)
+		id, known := s.find(client)
+		if !known || s.timing.clients[id].restarts != life {
+			return
+		}
+		if p := s.session.Presence(id); p == session.Absent || p == session.Away {
+			s.gone(id, why)
 		}
 	})
 	s.Suspect(client)

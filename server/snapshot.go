@@ -70,6 +70,8 @@ type ClientSnapshot struct {
 	Sent, Delivered, Grants uint64
 	Busy, Blocked, Starved  time.Duration // so far, as in ClientResult
 	HeldOthers              time.Duration // so far: see metasim.HeldTimes
+	Restarts                int           // how often its process was replaced
+	CatchesUp               bool          // its process was replaced, and has not come yet to where the old one was
 
 	Held         bool             // it waits for Holder, which may wait for others; Root is the last of them, which does not wait
 	Holder, Root metasim.ClientID //
@@ -114,6 +116,7 @@ func (s *Server) client(id metasim.ClientID) ClientSnapshot {
 		Status: s.dispatcher.Status(id), State: s.state(id), Since: max(a.since, a.heard), Sent: account.Sent,
 		Delivered: account.Delivered, Grants: account.Grants, Blocked: a.blockedFor(s.wall),
 		Starved: a.starvedFor(s.wall), HeldOthers: time.Duration(s.held.By(id)),
+		Restarts: a.restarts, CatchesUp: s.session.Presence(id) == session.Away || s.session.Repeats(id),
 	}
 	if a.conn != nil {
 		c.Peer = a.conn.conn.Peer()
@@ -235,6 +238,8 @@ type ClientResult struct {
 	Busy    time.Duration // not waiting: computing, or with a message on its way
 	Blocked time.Duration // waiting for authorization
 	Starved time.Duration // of that, waiting for memory: see metasim.Config.Memory
+	// Restarts is how often its process was replaced: see Restart.
+	Restarts int
 	// Traffic is that of the client's connection. Nil if it never joined, or shares its connection.
 	Traffic *wire.Traffic
 }
@@ -249,7 +254,7 @@ func (s *Server) Result() Result {
 	for i, name := range s.dispatcher.Names() {
 		id := metasim.ClientID(i)
 		a := &s.timing.clients[i]
-		c := ClientResult{Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Blocked: a.blocked, Starved: a.starved}
+		c := ClientResult{Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Blocked: a.blocked, Starved: a.starved, Restarts: a.restarts}
 		if a.end > 0 {
 			c.Busy = max(0, a.end-s.timing.start-a.blocked)
 		}

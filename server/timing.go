@@ -31,6 +31,9 @@ type clientTiming struct {
 	short   bool // it waits for memory, since lacked
 	lacked  time.Duration
 	starved time.Duration // for how long it has waited for memory, without a wait that still goes on
+
+	restarts int     // how often its process was replaced
+	past     *memory // what is read for it to repeat; nil if it repeats nothing
 }
 
 // hear notes what a client says.

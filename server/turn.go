@@ -9,6 +9,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
+	"metasim/wire/session"
 )
 
 // No goroutine belongs to the dispatcher. A goroutine that brings something runs the dispatcher itself if no other does at
@@ -230,6 +231,12 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 		return
 	}
 	c.heard++
+	if c.repeating > 0 {
+		if id, repeats := c.session.Repeating(p.Member); repeats {
+			s.timing.heard++
+			defer s.progress(id)
+		}
+	}
 	ev, refusal := s.session.Receive(c.session, p)
 	if c.visitor != nil {
 		s.meet(c, refusal)
@@ -241,6 +248,13 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 		if refusal.Lost {
 			s.lost(refusal.Client, refusal.Cause, refusal.Said)
 		}
+		if refusal.Difference != nil {
+			s.unlike(refusal)
+		}
+		return
+	}
+	if join, ok := ev.(*metasim.Join); ok && s.session.Presence(join.Client) == session.Away {
+		s.returned(c, join, s.recall)
 		return
 	}
 	for ev != nil {
@@ -258,6 +272,25 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 		}
 		ev = next
 	}
+}
+
+// recall takes a part of what a client has still to repeat, and then what the client has said that waited for it.
+func (s *Server) recall(id metasim.ClientID, m *memory, p part) {
+	s.do(func() {
+		a := &s.timing.clients[id]
+		switch {
+		case a.past != m:
+			return // its process has died again
+		case p.err != nil:
+			s.fail(&ObserverError{Err: p.err})
+			return
+		}
+		s.session.Remember(id, p.past, p.last)
+		for _, packet := range s.session.Held(id) {
+			s.packet(m.conn, packet)
+		}
+		s.progress(id)
+	})
 }
 
 // flush writes to each connection what this round has for it. It reports true when a peer that does not read was dropped.

@@ -57,6 +57,7 @@ type outcome struct {
 		BusyS     float64         `json:"busy_s"`
 		BlockedS  float64         `json:"blocked_s"`
 		MemoryS   float64         `json:"memory_s"`
+		Restarts  int             `json:"restarts"`
 		Exit      string          `json:"exit"`
 		Result    json.RawMessage `json:"result"`
 		traffic
@@ -243,7 +244,6 @@ func TestLogJSON(t *testing.T) {
 		total.Write(h.Sum(nil))
 	}
 	require.Equal(t, o.Digest, hex.EncodeToString(total.Sum(nil)))
-
 	table := s.metasim("log", o.RunDir)
 	require.Equal(t, 21, strings.Count(table.out, "\n"), "a head, and a line for each message")
 	nobody := s.metasim("log", o.RunDir, "--client", "nobody")

@@ -19,6 +19,7 @@ type backlog struct {
 	idle    sync.Cond
 	waiting [][]byte
 	bytes   int      // that wait, or are being written
+	written int64    // bytes, so far
 	free    [][]byte // buffers that were written, to be used again
 	unused  int      // of them, how many were not needed in the last lent times
 	lent    int
@@ -102,6 +103,10 @@ func (b *backlog) next(written []byte, err error) (buf []byte, more bool) {
 	b.mu.Lock()
 	before := b.state.Load()
 	b.bytes -= len(written)
+	if err == nil {
+		b.written += int64(len(written))
+	}
+	b.idle.Broadcast() // who waits for that
 	if cap(written) > 0 && cap(written) <= keepAt && len(b.free) < keepFree {
 		b.free = append(b.free, written[:0])
 	}
@@ -118,7 +123,6 @@ func (b *backlog) next(written []byte, err error) (buf []byte, more bool) {
 		b.waiting = b.waiting[:copy(b.waiting, b.waiting[1:])]
 	} else {
 		b.writing = false
-		b.idle.Broadcast()
 	}
 	changed := b.changed
 	if b.state.Load() == before {
@@ -134,6 +138,16 @@ func (b *backlog) drain() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.writing {
+		b.idle.Wait()
+	}
+	return b.err
+}
+
+// await waits until so many bytes are written.
+func (b *backlog) await(bytes int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.written < bytes && b.err == nil {
 		b.idle.Wait()
 	}
 	return b.err

@@ -173,6 +173,21 @@ func (d Dir) OpenJournal(names []string) (*Reader, error) {
 	return r, nil
 }
 
+// OpenBeginning opens the first bytes of the journal of a run that still goes on, up to the end of an entry. It takes any entries.
+func (d Dir) OpenBeginning(size int64) (*Reader, error) {
+	f, err := d.open(journalFile)
+	if err != nil {
+		return nil, d.unopened(err)
+	}
+	return NewReader(beginning{io.LimitReader(f, size), f}, nil), nil
+}
+
+// A beginning is the first bytes of a file.
+type beginning struct {
+	io.Reader
+	io.Closer
+}
+
 // open opens a file of the run, which must be a regular file: to open a named pipe would wait for who writes into it.
 func (d Dir) open(name string) (*os.File, error) {
 	path := d.File(name)

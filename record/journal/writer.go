@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -71,6 +72,13 @@ func (w *Writer) flush() error {
 	w.done += int64(len(w.buf))
 	w.buf, w.err = w.backlog.put(w.buf)
 	return w.err
+}
+
+// Mark gives all that was observed so far to the disk. It returns the length of the journal up to there, and what waits until that is written.
+func (w *Writer) Mark() (size int64, written func() error) {
+	err := w.flush()
+	size = w.done
+	return size, func() error { return cmp.Or(err, w.backlog.await(size)) }
 }
 
 // Close writes what is left, closes the underlying writer if it is an io.Closer, and then saves the index. It returns the first error.

@@ -61,7 +61,7 @@ func (x *exchange) unsaid() string {
 	if !x.tape.stepwise {
 		return "; it may have published more, which did not leave it"
 	}
-	waiting, more := x.tape.sends.All(), 0
+	waiting, more := x.tape.past.Sends.All(), 0
 	for more+1 < len(waiting) && waiting[more+1].Sent == waiting[0].Sent {
 		more++
 	}
@@ -88,10 +88,10 @@ func once(ctx context.Context, r *record.Run, id metasim.ClientID, p *Program, s
 		return nil, nil, err
 	}
 	defer tape.close()
-	if tape.joined == nil && tape.torn != nil {
+	if tape.past.Joined == nil && tape.torn != nil {
 		return nil, nil, tape.torn
 	}
-	if tape.joined == nil {
+	if tape.past.Joined == nil {
 		return nil, nil, fmt.Errorf("client %q never joined the run, so that there is nothing to check", name)
 	}
 	tape.stepwise = stepwise

@@ -9,6 +9,7 @@
 //	client.go      one client again: its program, and the connection to it
 //	exchange.go    the server's end of that connection, the comparison, and what waits to be written to the client
 //	tape.go        what a journal holds for one client: deliveries, authorizations, sends, the end
+//	past.go        the same of a run that goes on, for a client that is started again
 //	words.go       events, effects and sends in words
 //
 // # Duties of the caller

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
 
 	"metasim/metasim"
@@ -26,20 +25,12 @@ type exchange struct {
 	conn   *session.Conn
 	batch  []wire.Packet // to be written
 
-	joined  bool
-	waiting bool            // it has waited once: before that no client is authorized
-	window  metasim.Window  // what it was given
-	granted metasim.Instant // how far it is authorized
-	over    bool            // it has had its last message
-	gone    bool            // it is no longer there, and did not leave
-	silent  bool            // it did not say why
+	joined bool
+	feed   session.Feed
+	over   bool // it has had its last message
+	gone   bool // it is no longer there, and did not leave
+	silent bool // it did not say why
 }
-
-// What the client is given ahead: as much as a dispatcher gives by default; and, if the client only sends, this many sends.
-const (
-	aheadBytes = metasim.DefaultAhead
-	aheadSends = 1024
-)
 
 func newExchange(name, token string, t *tape) (*exchange, error) {
 	m := t.run.Manifest
@@ -50,7 +41,7 @@ func newExchange(name, token string, t *tape) (*exchange, error) {
 		return nil, err
 	}
 	for i := range m.Clients {
-		if id := metasim.ClientID(i); id != t.id {
+		if id := metasim.ClientID(i); id != t.past.Client {
 			server.SkipJoin(id)
 		}
 	}
@@ -109,7 +100,7 @@ func (x *exchange) lost(cause string) error {
 	if err := x.tape.drain(); err != nil {
 		return err
 	}
-	rest := x.tape.sends.All()
+	rest := x.tape.past.Sends.All()
 	switch {
 	case !x.tape.end.lost:
 		return x.missing(cause)
@@ -162,8 +153,8 @@ func (x *exchange) refused(r *session.Refusal, said wire.Body) error {
 // joins compares what the client declares, and lets it in. All others count as joined, so that the run starts.
 func (x *exchange) joins(now *metasim.Join) {
 	x.joined = true
-	if a, b := declared(x.tape.joined), declared(now); a != b {
-		x.differ(fmt.Sprintf("what %q declares", x.name), a, b)
+	if d := session.CompareJoins(x.name, x.tape.past.Joined, now); d != nil {
+		x.differs(d)
 		return
 	}
 	for ev := metasim.Event(now); ev != nil; {
@@ -171,23 +162,15 @@ func (x *exchange) joins(now *metasim.Join) {
 	}
 }
 
-// declared puts a join into words. The order of channels does not matter.
-func declared(j *metasim.Join) string {
-	sorted := func(s []string) []string { return slices.Compact(slices.Sorted(slices.Values(s))) }
-	return fmt.Sprintf("publications %q, subscriptions %q, reaction %v", sorted(j.Publications), sorted(j.Subscriptions), j.Reaction)
-}
-
 // reports takes a report; poll is the wait that it belongs to, nil if the client goes on computing.
 func (x *exchange) reports(r metasim.Report, poll *metasim.PollWait) error {
-	if !x.window.Acknowledge(r.Acked) {
-		return fmt.Errorf("client %q acknowledged delivery %d, of %d to %d; mend the client",
-			x.name, r.Acked, x.window.Acked(), x.window.Last())
+	if err := x.feed.Report(&r, poll); err != nil {
+		return fmt.Errorf("client %q: %w", x.name, err)
 	}
-	x.waiting = x.waiting || poll != nil
-	if !x.waiting {
+	if !x.feed.Waited() {
 		return nil
 	}
-	before := x.granted
+	before := x.feed.Granted
 	for !x.isAhead() || !x.answers(poll) {
 		next, ok, err := x.tape.more()
 		if err != nil {
@@ -196,10 +179,11 @@ func (x *exchange) reports(r metasim.Report, poll *metasim.PollWait) error {
 		if !ok {
 			break
 		}
-		x.give(next)
+		x.feed.Give(next, x.server.Deliver)
 	}
-	if x.granted != before || poll != nil && x.answers(poll) {
-		x.server.Authorize(&metasim.Authorize{To: x.tape.id, Until: x.granted})
+	x.Delivered = x.feed.Delivered
+	if x.feed.Granted != before || poll != nil && x.answers(poll) {
+		x.server.Authorize(&metasim.Authorize{To: x.tape.past.Client, Until: x.feed.Granted})
 	}
 	if !x.answers(poll) {
 		return x.stuck(poll)
@@ -209,22 +193,12 @@ func (x *exchange) reports(r metasim.Report, poll *metasim.PollWait) error {
 
 // isAhead reports whether the client has as much ahead as it should.
 func (x *exchange) isAhead() bool {
-	return x.tape.stepwise || x.window.Size() >= aheadBytes || x.tape.sends.Len() >= aheadSends
+	return x.tape.stepwise || x.feed.IsAhead(x.tape.past.Sends.Len())
 }
 
-// answers reports whether the client needs no further authorization. One that computes needs none.
+// answers reports whether the client needs no further authorization.
 func (x *exchange) answers(poll *metasim.PollWait) bool {
-	return poll == nil || x.window.Answers(poll, x.granted, x.tape.run.End())
-}
-
-// give gives the deliveries of one step. The authorization follows when all is given that is to be given now.
-func (x *exchange) give(next step) {
-	for _, d := range next.messages {
-		x.server.Deliver(d)
-		x.window.Give(d.Message.Due, len(d.Message.Payload))
-		x.Delivered++
-	}
-	x.granted = metasim.Later(x.granted, next.until)
+	return x.feed.Answers(poll, x.tape.run.End())
 }
 
 // sends compares one send.
@@ -236,22 +210,21 @@ func (x *exchange) sends(now *metasim.Send) error {
 	if then == nil {
 		switch end := x.tape.end; {
 		case end == nil:
-			x.differ(x.where(), x.onward(), x.words().send(now, 0))
+			x.differ(x.where(), x.onward(), session.SendText(now, 0))
 		case end.leave != nil:
-			x.differ(x.where(), leave("it left", end.leave), x.words().send(now, 0))
+			x.differ(x.where(), leave("it left", end.leave), session.SendText(now, 0))
 		default:
 			x.stop() // it sends what came after the end of the record
 		}
 		return nil
 	}
-	if now.Channel != then.Channel || now.Sent != then.Sent || !bytes.Equal(now.Payload, then.Payload) {
-		at := firstDifference(then.Payload, now.Payload)
-		x.differ(x.where(), x.words().send(then, at), x.words().send(now, at))
+	if d := session.CompareSends(x.name, x.Sent, then, now); d != nil {
+		x.differs(d)
 		return nil
 	}
-	x.tape.sends.Pop()
+	x.tape.past.Sends.Pop()
 	x.Sent++
-	if end := x.tape.end; end != nil && end.brokeRule && x.tape.sends.Len() == 0 {
+	if end := x.tape.end; end != nil && end.brokeRule && x.tape.past.Sends.Len() == 0 {
 		x.stop()
 	}
 	return nil
@@ -267,7 +240,7 @@ func (x *exchange) leaves(now *metasim.Leave) error {
 	end := x.tape.end
 	switch {
 	case then != nil:
-		x.differ(x.where(), x.words().send(then, 0), text)
+		x.differ(x.where(), session.SendText(then, 0), text)
 	case end == nil:
 		x.differ(x.whereEnds(), x.onward()+", and did not leave", text)
 	case end.leave != nil && (end.leave.Now != now.Now || end.leave.Acked != now.Acked ||
@@ -283,10 +256,10 @@ func (x *exchange) leaves(now *metasim.Leave) error {
 // stuck takes a wait for more than was recorded. If the client then broke a rule with a send while it waited, it is to do
 // that again.
 func (x *exchange) stuck(poll *metasim.PollWait) error {
-	if x.tape.end.brokeRule && x.tape.sends.Len() > 0 {
+	if x.tape.end.brokeRule && x.tape.past.Sends.Len() > 0 {
 		return nil
 	}
-	return x.missing(fmt.Sprintf("it waits at %v for %v", poll.Now, poll.Want))
+	return x.missing(session.WaitText(poll))
 }
 
 // missing takes that the client sends nothing more; now says why.
@@ -297,7 +270,7 @@ func (x *exchange) missing(now string) error {
 	}
 	switch {
 	case then != nil:
-		x.differ(x.where(), x.words().send(then, 0), now)
+		x.differ(x.where(), session.SendText(then, 0), now)
 	case x.tape.end.leave != nil:
 		x.differ(x.whereEnds(), leave("it left", x.tape.end.leave), now)
 	default:
@@ -325,20 +298,20 @@ func (x *exchange) end() {
 
 // differ ends the replay at a difference.
 func (x *exchange) differ(where, then, now string) {
-	x.Difference, x.over = &Difference{Where: where, Then: then, Now: now}, true
-	x.server.Refuse(x.tape.id, wire.RuleBroken, where+" is not what it was: the replay ends here")
+	x.differs(&Difference{Where: where, Then: then, Now: now})
 }
 
-func (x *exchange) words() words { return words{x.tape.run.Manifest.Clients} }
+func (x *exchange) differs(d *Difference) {
+	x.Difference, x.over = d, true
+	x.server.Refuse(x.tape.past.Client, wire.RuleBroken, d.Where+" is not what it was: the replay ends here")
+}
 
-func (x *exchange) where() string { return fmt.Sprintf("message %d of %q", x.Sent, x.name) }
+func (x *exchange) where() string { return session.WhereSent(x.name, x.Sent) }
 
-func (x *exchange) whereEnds() string { return fmt.Sprintf("the end of %q", x.name) }
+func (x *exchange) whereEnds() string { return session.WhereEnds(x.name) }
 
 // onward says that the client had sent nothing more then.
-func (x *exchange) onward() string {
-	return fmt.Sprintf("it sent nothing before it came to %v", x.tape.clock)
-}
+func (x *exchange) onward() string { return session.OnwardText(x.tape.past.Clock) }
 
 // leave puts a leave into words.
 func leave(verb string, l *metasim.Leave) string {

@@ -9,18 +9,20 @@ import (
 	"metasim/record"
 	"metasim/record/journal"
 	"metasim/wire"
+	"metasim/wire/session"
 )
 
 // filled returns an exchange with client 0, which has joined, and a tape with so many steps of one message each, a
 // millisecond apart.
 func filled(t *testing.T, steps, size int) *exchange {
 	tape := &tape{
-		run: &record.Run{Manifest: &journal.Manifest{Clients: []string{"a", "b"}}}, joined: &metasim.Join{}, end: &ending{text: "it ended"},
+		run:  &record.Run{Manifest: &journal.Manifest{Clients: []string{"a", "b"}}},
+		past: session.Past{Joined: &metasim.Join{}}, end: &ending{text: "it ended"},
 	}
 	for i := range steps {
 		due := metasim.At(metasim.Time(i) * metasim.Millisecond)
 		m := metasim.Message{From: 1, Seq: uint64(i), Channel: "A", Due: due, Payload: make([]byte, size)}
-		tape.given.Push(step{[]*metasim.Deliver{{To: 0, Number: uint64(i + 1), Message: m}}, due.Add(metasim.Millisecond)})
+		tape.past.Given.Push(session.Given{Messages: []*metasim.Deliver{{To: 0, Number: uint64(i + 1), Message: m}}, Until: due.Add(metasim.Millisecond)})
 	}
 	x, err := newExchange("a", "secret", tape)
 	require.NoError(t, err)
@@ -62,7 +64,7 @@ func TestWindow(t *testing.T) {
 	poll := &metasim.PollWait{Want: metasim.Infinity, Messages: true}
 	require.NoError(t, x.reports(metasim.Report{}, poll))
 	n, _ := x.said()
-	require.Equal(t, aheadBytes/(size+64)+1, n)
+	require.Equal(t, metasim.DefaultAhead/(size+64)+1, n)
 	require.NoError(t, x.reports(metasim.Report{Acked: 4}, nil))
 	more, authorizations := x.said()
 	require.Equal(t, [2]int{4, 1}, [2]int{more, authorizations})
@@ -70,7 +72,7 @@ func TestWindow(t *testing.T) {
 	require.Empty(t, x.batch)
 	require.ErrorContains(t, x.reports(metasim.Report{Acked: 3}, nil), "acknowledged delivery 3, of 4 to")
 	require.ErrorContains(t, x.reports(metasim.Report{Acked: 99}, nil), "mend the client")
-	for acked := uint64(n + more); !x.over; acked = x.window.Last() {
+	for acked := uint64(n + more); !x.over; acked = x.Delivered {
 		require.NoError(t, x.reports(metasim.Report{Acked: acked}, poll))
 	}
 	require.EqualValues(t, 100, x.Delivered)

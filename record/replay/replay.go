@@ -2,22 +2,14 @@ package replay
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"metasim/wire"
+	"metasim/wire/session"
 )
 
 // A Difference is the first place at which the replay is not what was recorded.
-type Difference struct {
-	Where string // "entry 17 (3.2ms after the run began, poll of \"b\")", "message 3 of \"b\""
-	Then  string // what was recorded
-	Now   string // what the replay came to
-}
-
-func (d *Difference) Error() string {
-	return fmt.Sprintf("%s is not what it was: then %s; now %s", d.Where, d.Then, d.Now)
-}
+type Difference = session.Difference
 
 // A Program runs as the client that is replayed: a model in this process, or a command. Package run makes them.
 type Program struct {

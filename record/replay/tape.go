@@ -9,6 +9,7 @@ import (
 	"metasim/metasim"
 	"metasim/record"
 	"metasim/record/journal"
+	"metasim/wire/session"
 )
 
 // A tape is what a journal holds for one client, read as far as it is needed: on one side what the client was given, on the
@@ -16,27 +17,17 @@ import (
 type tape struct {
 	run    *record.Run
 	reader *record.Journal
-	id     metasim.ClientID
-	joined *metasim.Join             // nil: it never joined
-	given  fifo.Queue[step]          // not yet given again
-	sends  fifo.Queue[*metasim.Send] // not yet compared
-	clock  metasim.Instant           // how far the client has come, as far as the tape was read
-	alone  bool                      // the client is gone: what it was given is not kept
-	whole  bool                      // the journal was read to its end
-	torn   error                     // the *journal.TornError at which the journal breaks off
-	wrong  error                     // the *record.DigestError of a journal that is not that of its run
+	past   session.Past // as far as the tape was read, and it was not given and compared
+	alone  bool         // the client is gone: what it was given is not kept
+	whole  bool         // the journal was read to its end
+	torn   error        // the *journal.TornError at which the journal breaks off
+	wrong  error        // the *record.DigestError of a journal that is not that of its run
 
 	// stepwise authorizes the client only up to the next instant at which it can act, so that it must write what it has sent before it
 	// goes on. reached is how far it was authorized.
 	stepwise bool
 	reached  metasim.Instant
 	end      *ending // nil while there may be more
-}
-
-// A step is what the client was given up to an authorization.
-type step struct {
-	messages []*metasim.Deliver
-	until    metasim.Instant
 }
 
 // An ending is how the client's part ended then.
@@ -56,8 +47,8 @@ func newTape(r *record.Run, id metasim.ClientID) (*tape, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tape{run: r, reader: reader, id: id}
-	for t.joined == nil && t.end == nil {
+	t := &tape{run: r, reader: reader, past: session.Past{Client: id}}
+	for t.past.Joined == nil && t.end == nil {
 		if err := t.advance(); err != nil {
 			return nil, errors.Join(err, reader.Close())
 		}
@@ -70,20 +61,20 @@ func (t *tape) close() { _ = t.reader.Close() } // a file that was only read
 // send returns the next send, or nil if there is none at that instant: the client had gone on, or the tape ends. It may
 // return a later send.
 func (t *tape) send(at metasim.Instant) (*metasim.Send, error) {
-	for t.sends.Len() == 0 && t.end == nil && !at.Before(t.clock) {
+	for t.past.Sends.Len() == 0 && t.end == nil && !at.Before(t.past.Clock) {
 		if err := t.advance(); err != nil {
 			return nil, err
 		}
 	}
-	if t.sends.Len() == 0 {
+	if t.past.Sends.Len() == 0 {
 		return nil, nil
 	}
-	return *t.sends.First(), nil
+	return *t.past.Sends.First(), nil
 }
 
 // drain reads to the end, and keeps nothing of what the client was given.
 func (t *tape) drain() error {
-	t.alone, t.given = true, fifo.Queue[step]{}
+	t.alone, t.past.Given = true, fifo.Queue[session.Given]{}
 	for t.end == nil {
 		if err := t.advance(); err != nil {
 			return err
@@ -104,45 +95,45 @@ func (t *tape) check() error {
 }
 
 // more returns the next step; false if there is none.
-func (t *tape) more() (step, bool, error) {
-	for t.given.Len() == 0 && t.end == nil {
+func (t *tape) more() (session.Given, bool, error) {
+	for t.past.Given.Len() == 0 && t.end == nil {
 		if err := t.advance(); err != nil {
-			return step{}, false, err
+			return session.Given{}, false, err
 		}
 	}
 	switch {
-	case t.given.Len() == 0:
-		return step{}, false, nil
+	case t.past.Given.Len() == 0:
+		return session.Given{}, false, nil
 	case t.stepwise:
 		s, err := t.part()
 		return s, err == nil, err
 	}
-	return t.given.Pop(), true, nil
+	return t.past.Given.Pop(), true, nil
 }
 
 // part returns the next step, but only up to the next instant at which the client can act: the due time of a message, or the time of its
 // next send.
-func (t *tape) part() (step, error) {
+func (t *tape) part() (session.Given, error) {
 	then, err := t.send(metasim.Infinity)
 	if err != nil {
-		return step{}, err
+		return session.Given{}, err
 	}
-	next := t.given.First()
-	limit := next.until
-	if len(next.messages) > 0 {
-		limit = metasim.Earlier(limit, next.messages[0].Message.Due.Add(0))
+	next := t.past.Given.First()
+	limit := next.Until
+	if len(next.Messages) > 0 {
+		limit = metasim.Earlier(limit, next.Messages[0].Message.Due.Add(0))
 	}
 	if then != nil && t.reached.Before(then.Sent.Add(0)) { // else the client has passed it
 		limit = metasim.Earlier(limit, then.Sent.Add(0))
 	}
 	n := 0
-	for n < len(next.messages) && next.messages[n].Message.Due.Before(limit) {
+	for n < len(next.Messages) && next.Messages[n].Message.Due.Before(limit) {
 		n++
 	}
-	s := step{next.messages[:n], limit}
-	next.messages = next.messages[n:]
-	if limit == next.until {
-		t.given.Pop()
+	s := session.Given{Messages: next.Messages[:n], Until: limit}
+	next.Messages = next.Messages[n:]
+	if limit == next.Until {
+		t.past.Given.Pop()
 	}
 	t.reached = metasim.Later(t.reached, limit)
 	return s, nil
@@ -169,51 +160,23 @@ func (t *tape) advance() error {
 	if t.end != nil {
 		return nil
 	}
-	if id, ok := metasim.ClientOf(e.Event); ok && id == t.id {
-		t.event(e.Event)
+	t.past.Observe(e.Event, e.Effects)
+	if t.alone {
+		t.past.Given = fifo.Queue[session.Given]{}
 	}
-	var s step
+	if ev, ok := e.Event.(*metasim.Leave); ok && ev.Client == t.past.Client {
+		t.end = &ending{leave: ev, text: "it left"}
+		if ev.Cut {
+			t.end = &ending{lost: true, text: "its connection was lost, and the run went on without it"}
+		}
+	}
 	for _, effect := range e.Effects {
-		switch effect := effect.(type) {
-		case *metasim.Deliver:
-			if effect.To == t.id {
-				s.messages = append(s.messages, effect)
-			}
-		case *metasim.Authorize:
-			if effect.To == t.id {
-				if s.until = effect.Until; !t.alone {
-					t.given.Push(s)
-				}
-				s = step{}
-			}
-		case *metasim.Evict:
-			if effect.Client == t.id {
-				_, sent := e.Event.(*metasim.Send)
-				t.end = &ending{brokeRule: sent, evict: effect, text: effect.Err.Error()}
-			}
+		if evict, ok := effect.(*metasim.Evict); ok && evict.Client == t.past.Client {
+			_, sent := e.Event.(*metasim.Send)
+			t.end = &ending{brokeRule: sent, evict: evict, text: evict.Err.Error()}
 		}
 	}
 	return nil
-}
-
-func (t *tape) event(ev metasim.Event) {
-	switch ev := ev.(type) {
-	case *metasim.Join:
-		t.joined = ev
-	case *metasim.Send:
-		t.sends.Push(ev)
-		t.clock = metasim.Later(t.clock, ev.Sent)
-	case *metasim.Advance:
-		t.clock = metasim.Later(t.clock, ev.Now)
-	case *metasim.PollWait:
-		t.clock = metasim.Later(t.clock, ev.Now)
-	case *metasim.Leave:
-		if ev.Cut {
-			t.end = &ending{lost: true, text: "its connection was lost, and the run went on without it"}
-		} else {
-			t.end = &ending{leave: ev, text: "it left"}
-		}
-	}
 }
 
 // over returns how the run ended for a client that was still there.
@@ -224,7 +187,7 @@ func (t *tape) over() *ending {
 		return &ending{cutOff: true, text: "metasim was killed"}
 	case t.torn != nil:
 		return &ending{cutOff: true, text: "the record ends there"}
-	case m.Lost == m.Clients[t.id]:
+	case m.Lost == m.Clients[t.past.Client]:
 		return &ending{lost: true, text: "its connection was lost, and the run failed"}
 	case m.Error != "":
 		return &ending{farewell: true, err: errors.New(m.Error), text: "the run failed: " + m.Error}

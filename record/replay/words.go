@@ -81,30 +81,3 @@ func (w words) effect(effects []metasim.Effect, i int) string {
 func (w words) message(m *metasim.Message) string {
 	return fmt.Sprintf("message %d of %s on %q, sent at %v,", m.Seq, w.name(m.From), m.Channel, m.Sent)
 }
-
-// shown is how many bytes of a payload are shown.
-const shown = 32
-
-// send says what a send is; its payload is shown from a byte on.
-func (w words) send(ev *metasim.Send, from int) string {
-	if ev == nil {
-		return "nothing more is sent"
-	}
-	text := fmt.Sprintf("%d bytes on %q at %v", len(ev.Payload), ev.Channel, ev.Sent)
-	if from == 0 && len(ev.Payload) <= shown {
-		return fmt.Sprintf("%s: %q", text, ev.Payload)
-	}
-	return fmt.Sprintf("%s, from byte %d on: %q", text, from, ev.Payload[min(from, len(ev.Payload)):min(from+shown, len(ev.Payload))])
-}
-
-// firstDifference returns the first byte at which two payloads differ, and 0 if they are short: then they are shown whole.
-func firstDifference(p, q []byte) int {
-	if max(len(p), len(q)) <= shown {
-		return 0
-	}
-	i := 0
-	for i < min(len(p), len(q)) && p[i] == q[i] {
-		i++
-	}
-	return i
-}

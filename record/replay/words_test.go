@@ -41,7 +41,4 @@ func TestWords(t *testing.T) {
 	}
 	require.Equal(t, "nothing more follows", w.effect(effects, len(effects)))
 	require.Equal(t, `message 3 of "b" on "X", sent at 1ms, is delivered to client 7 as number 2, due 1.000001ms`, w.effect(effects, 2))
-	require.Equal(t, "nothing more is sent", w.send(nil, 0))
-	require.Equal(t, `40 bytes on "X" at 1ms, from byte 38 on: "zz"`,
-		w.send(&metasim.Send{Channel: "X", Sent: at, Payload: []byte(strings.Repeat("z", 40))}, 38))
 }

@@ -23,6 +23,8 @@ type Supervisor struct {
 	over     chan struct{} // closed when it has ended
 	exit     error         // how it ended; valid then
 
+	asking sync.Mutex // to write a request
+
 	mu        sync.Mutex
 	processes []*Process // by their numbers
 	ended     []Stray
@@ -169,7 +171,10 @@ func (k *Supervisor) Launch(ctx context.Context, program Program) (*Process, err
 		return nil, ErrGone
 	default:
 	}
-	if err := json.NewEncoder(k.requests).Encode(request{id, program}); err != nil {
+	k.asking.Lock() // a request may be longer than a pipe takes at once
+	err := json.NewEncoder(k.requests).Encode(request{id, program})
+	k.asking.Unlock()
+	if err != nil {
 		return nil, errors.Join(ErrGone, err)
 	}
 	select {

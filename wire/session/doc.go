@@ -14,7 +14,7 @@
 // client_run_test.go is a whole client without goroutines: it plays testdata/client, the stories that are also the
 // vectors of conformance/.
 //
-// The server's end is in server.go. ends_test.go plays both ends as text: testdata/server has the stories.
+// The server's end is in server.go; a client whose process was replaced in again.go, what it did before in past.go; member.go. ends_test.go plays both ends as text: testdata/server has the stories.
 //
 // # Duties of the caller of the client's end, in order
 //
@@ -37,5 +37,8 @@
 //  2. Give every Deliver, Authorize and Evict of the dispatcher to the method of that name, in order.
 //  3. When a connection ends, each client that Server.Disconnect returns is lost: say so with Lose. Then either the run
 //     fails, or it goes on without the client: step the dispatcher with the event of Cut.
-//  4. When the run is over call Farewell, and write what it put.
+//  4. A client whose process is replaced is not lost: call Vacate. When Receive returns its next Join, give that to Return, and not to the
+//     dispatcher; then give Remember what the journal has of the client up to that moment, in parts, and what Held returns after each
+//     part to Receive. Until it Repeats nothing any more, what it says and what it is given is compared and given again here.
+//  5. When the run is over call Farewell, and write what it put.
 package session

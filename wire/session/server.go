@@ -10,74 +10,6 @@ import (
 	"metasim/wire"
 )
 
-// A Server is the server's end of all connections of one run: it decides what a peer is answered. Packets of the peers
-// and effects of the dispatcher go in. Events for the dispatcher, packets for the peers and lost clients come out.
-//
-// The caller gives each packet to Receive, steps the dispatcher with the event that Receive returns, and then calls
-// Answer with that event; see there. It gives each effect to the method of its name. It is not safe for concurrent use.
-type Server struct {
-	config  ServerConfig
-	ids     map[string]metasim.ClientID
-	members []member // by client
-	joined  int
-}
-
-// A ServerConfig is what a Server needs to know of its run.
-type ServerConfig struct {
-	Scenario string // the name of the run
-	Seed     uint64
-	Token    string   // what a client shows to join; empty: no client needs one
-	Timed    bool     // reports are to say how long the client computed
-	Names    []string // of all clients, by ClientID: see metasim.Dispatcher.Names
-	Until    metasim.Instant
-	// Permissions say by name which channels clients may use. A client without one may use all.
-	Permissions map[string]Permission
-}
-
-// A Conn is one connection, with all members on it.
-type Conn struct {
-	output     Output
-	members    map[uint32]*member            // by the number that the peer chose
-	trusted    bool                          // the peer has shown the token
-	introduced map[metasim.ClientID]struct{} // clients whose names the peer knows
-}
-
-// An Output takes the packets for one connection, in order. Deliver and Authorize make a packet from an effect, and the
-// packet may be used only as long as that effect.
-type Output interface{ Put(p wire.Packet) }
-
-// A member is a client on its connection.
-type member struct {
-	conn    *Conn // nil before it has joined
-	number  uint32
-	client  metasim.ClientID
-	present bool // it takes part
-	over    bool // it has left, was refused or is lost: nothing more is sent to it
-	lost    bool
-	cut     bool // the run goes on without it: what it still sends is dropped
-	done    bool // it has sent Leave or Failed. What it still sends is dropped too: whether the run is over then depends on real time
-}
-
-// A Refusal says that a peer was refused, and that the refusal was put for it. The text is empty if a member has ended itself.
-type Refusal struct {
-	wire.Refuse
-	// Lost says that a client that had joined is lost with it: Client, because of Cause ("it said Hello twice").
-	Lost   bool
-	Client metasim.ClientID
-	Cause  string
-	Said   bool // the client says so itself: it failed
-}
-
-// A Presence is what the sessions of a run know of a client.
-type Presence uint8
-
-const (
-	Absent  Presence = iota // it has not joined
-	Present                 // it has joined
-	Left                    // it has left, or broke a rule
-	Lost                    // it went away without leaving
-)
-
 // NewServer returns the server's end of a run in which no client has joined. It fails if a packet could not hold what the
 // server must send to clients.
 func NewServer(c ServerConfig) (*Server, error) {
@@ -153,7 +85,11 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 		name := wire.NameOf(p.Body)
 		return nil, m.misbehaves(fmt.Sprintf("a client does not send a %s", name), fmt.Sprintf("it sent a %s, which only a server does", name))
 	}
-	return p.Body.(metasim.Event), nil
+	ev := p.Body.(metasim.Event)
+	if m.again != nil {
+		return m.again.take(p, ev)
+	}
+	return ev, nil
 }
 
 // Admits reports whether a peer that shows this token may join. It may be called by several goroutines at once.
@@ -183,6 +119,7 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Re
 	case !known:
 		return nil, c.refuse(number, wire.UnknownName, fmt.Sprintf(
 			"the scenario %q has no client %q; name it there, or join as one of: %s", s.config.Scenario, h.Name, s.someNames()))
+	case s.members[id].away: // it comes back
 	case s.Started():
 		return nil, c.refuse(number, wire.TooLate, fmt.Sprintf(
 			"client %q comes too late: the run has begun, and nobody joins after that", h.Name))
@@ -211,9 +148,13 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Re
 	m := &s.members[id]
 	m.conn, m.number, m.present = c, number, true
 	c.members[number] = m
-	return &metasim.Join{
+	join := &metasim.Join{
 		Client: id, Publications: h.Publications, Subscriptions: h.Subscriptions, Reaction: h.Reaction,
-	}, nil
+	}
+	if !m.away {
+		m.joined = join
+	}
+	return join, nil
 }
 
 // someNames lists the names of the run, not too many of them.
@@ -224,24 +165,6 @@ func (s *Server) someNames() string {
 		return fmt.Sprintf("%q", names)
 	}
 	return fmt.Sprintf("%q and %d more", names[:enough], len(names)-enough)
-}
-
-// refuse refuses a member, or a peer that is not a member.
-func (c *Conn) refuse(number uint32, reason wire.Reason, text string) *Refusal {
-	r := wire.Refuse{Reason: reason, Text: text}
-	c.output.Put(wire.Packet{Member: number, Body: r})
-	return &Refusal{Refuse: r}
-}
-
-// misbehaves refuses a member that has broken the protocol. Its client is lost. If the member has already been sent its last message, it
-// is sent nothing more.
-func (m *member) misbehaves(text, cause string) *Refusal {
-	if m.over {
-		return nil
-	}
-	r := m.conn.refuse(m.number, wire.BadMessage, text)
-	r.Lost, r.Client, r.Cause = true, m.client, cause
-	return r
 }
 
 // Malformed tells the peer that it has sent what is not the protocol: each member, and whoever has not joined as member 0.
@@ -255,13 +178,6 @@ func (s *Server) Malformed(c *Conn, text string) {
 	}
 }
 
-// put sends a message to a client, unless it never joined or has had its last message.
-func (m *member) put(body wire.Body) {
-	if m.conn != nil && !m.over {
-		m.conn.output.Put(wire.Packet{Member: m.number, Body: body})
-	}
-}
-
 // Answer tells the peers what follows from an event that the dispatcher has taken and that has been recorded: Welcome
 // from Join, Start from Begin, Goodbye from Leave. It is not called if the run has failed with the event: then Evict and Farewell put
 // the last packets. It returns the next event for the dispatcher, nil if there is none: Begin, when the last client has
@@ -269,7 +185,7 @@ func (m *member) put(body wire.Body) {
 func (s *Server) Answer(ev metasim.Event) metasim.Event {
 	switch ev := ev.(type) {
 	case *metasim.Join:
-		s.members[ev.Client].put(wire.Welcome{Scenario: s.config.Scenario, Seed: s.config.Seed, Timed: s.config.Timed, CoreWait: s.config.Timed})
+		s.members[ev.Client].put(s.welcome())
 		if s.joined++; s.Started() {
 			return &metasim.Begin{}
 		}
@@ -285,27 +201,25 @@ func (s *Server) Answer(ev metasim.Event) metasim.Event {
 	return nil
 }
 
-// Deliver sends a delivery to its client. The name of a sender goes once over a connection, before the first delivery
-// from it: to send all names to all clients at the start would be quadratic.
+// Deliver sends a delivery to its client, or keeps it for one that has still to be given what came before.
 func (s *Server) Deliver(d *metasim.Deliver) {
 	m := &s.members[d.To]
-	c := m.conn
-	if c == nil || m.over {
+	if a := m.again; a != nil {
+		a.later().deliver(new(*d))
 		return
 	}
-	from := d.Message.From
-	if _, known := c.introduced[from]; !known {
-		if c.introduced == nil {
-			c.introduced = make(map[metasim.ClientID]struct{})
-		}
-		c.introduced[from] = struct{}{}
-		c.output.Put(wire.Packet{Body: wire.Introduce{Client: from, Name: s.config.Names[from]}})
-	}
-	c.output.Put(wire.Packet{Member: m.number, Body: d})
+	s.deliver(m, d)
 }
 
-// Authorize sends an authorization to its client.
-func (s *Server) Authorize(a *metasim.Authorize) { s.members[a.To].put(a) }
+// Authorize sends an authorization to its client, likewise.
+func (s *Server) Authorize(e *metasim.Authorize) {
+	m := &s.members[e.To]
+	if a := m.again; a != nil {
+		a.later().authorize(e)
+		return
+	}
+	m.put(e)
+}
 
 // Evict tells a client which rule it broke. It returns nil if the client never joined.
 func (s *Server) Evict(e *metasim.Evict) *Refusal {
@@ -361,40 +275,4 @@ func (s *Server) Farewell(err error) {
 	for i := range s.members {
 		s.members[i].put(wire.Refuse{Reason: wire.RunFailed, Text: text})
 	}
-}
-
-// SkipJoin counts a client as joined that has no connection. A replay of one client does so with the others.
-func (s *Server) SkipJoin(id metasim.ClientID) {
-	s.members[id].present = true
-	s.joined++
-}
-
-// Started reports whether all clients have joined.
-func (s *Server) Started() bool { return s.joined == len(s.members) }
-
-// Awaited returns how many clients have not joined.
-func (s *Server) Awaited() int { return len(s.members) - s.joined }
-
-// Presence returns what is known of a client.
-func (s *Server) Presence(id metasim.ClientID) Presence {
-	switch m := &s.members[id]; {
-	case m.lost:
-		return Lost
-	case !m.present:
-		return Absent
-	case m.over:
-		return Left
-	}
-	return Present
-}
-
-// Missing returns the names of the clients that have not joined, in order.
-func (s *Server) Missing() []string {
-	var names []string
-	for i, name := range s.config.Names {
-		if !s.members[i].present {
-			names = append(names, name)
-		}
-	}
-	return names
 }

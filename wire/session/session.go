@@ -125,3 +125,89 @@ type timers struct {
 	queue  pq.Queue[*Timer]
 	number uint64
 }
+
+// A Server is the server's end of all connections of one run: it decides what a peer is answered. Packets of the peers
+// and effects of the dispatcher go in. Events for the dispatcher, packets for the peers and lost clients come out.
+//
+// The caller gives each packet to Receive, steps the dispatcher with the event that Receive returns, and then calls
+// Answer with that event; see there. It gives each effect to the method of its name. It is not safe for concurrent use.
+type Server struct {
+	config  ServerConfig
+	ids     map[string]metasim.ClientID
+	members []member // by client
+	joined  int
+}
+
+// A ServerConfig is what a Server needs to know of its run.
+type ServerConfig struct {
+	Scenario string // the name of the run
+	Seed     uint64
+	Token    string   // what a client shows to join; empty: no client needs one
+	Timed    bool     // reports are to say how long the client computed
+	Names    []string // of all clients, by ClientID: see metasim.Dispatcher.Names
+	Until    metasim.Instant
+	// Permissions say by name which channels clients may use. A client without one may use all.
+	Permissions map[string]Permission
+}
+
+// A Conn is one connection, with all members on it.
+type Conn struct {
+	output     Output
+	members    map[uint32]*member            // by the number that the peer chose
+	trusted    bool                          // the peer has shown the token
+	introduced map[metasim.ClientID]struct{} // clients whose names the peer knows
+}
+
+// An Output takes the packets for one connection, in order. Deliver and Authorize make a packet from an effect, and the
+// packet may be used only as long as that effect.
+type Output interface{ Put(p wire.Packet) }
+
+// A member is a client on its connection.
+type member struct {
+	conn    *Conn // nil before it has joined
+	number  uint32
+	client  metasim.ClientID
+	present bool // it takes part
+	over    bool // it has left, was refused or is lost: nothing more is sent to it
+	lost    bool
+	cut     bool // the run goes on without it: what it still sends is dropped
+	away    bool // its process is gone, and it may join again
+	again   *again
+	joined  *metasim.Join
+	done    bool // it has sent Leave or Failed. What it still sends is dropped too: whether the run is over then depends on real time
+}
+
+// A Refusal says that a peer was refused, and that the refusal was put for it. The text is empty if a member has ended itself.
+type Refusal struct {
+	wire.Refuse
+	// Lost says that a client that had joined is lost with it: Client, because of Cause ("it said Hello twice").
+	Lost   bool
+	Client metasim.ClientID
+	Cause  string
+	Said   bool // the client says so itself: it failed
+	// Difference says that the client did not repeat what it did before it was started again. The run cannot go on.
+	Difference *Difference
+}
+
+// A Presence is what the sessions of a run know of a client.
+type Presence uint8
+
+const (
+	Absent  Presence = iota // it has not joined
+	Present                 // it has joined
+	Left                    // it has left, or broke a rule
+	Lost                    // it went away without leaving
+	Away                    // it has joined, and its process is to be replaced
+)
+
+// An again is a client that goes through again what it went through before its process was replaced: see again.go.
+type again struct {
+	server *Server
+	member *member
+	past   Past // of the journal, as far as it came and was not gone through again
+	whole  bool // all of it has come, and what was decided since
+	since  Past // what was decided since the client came back; until whole
+	feed   Feed
+	sent   uint64        // sends that it has repeated
+	held   []wire.Packet // that it has sent, and that cannot be compared before more of the past comes
+}

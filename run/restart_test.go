@@ -1,0 +1,187 @@
+//go:build unix
+
+package run_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/client"
+	"metasim/metasim"
+	"metasim/server"
+	"metasim/wire/transport/all"
+)
+
+var kills = flag.Int("kills", 20, "how many processes of clients TestKilledClients kills")
+
+// worker is deterministic: what it sends follows from what it has received. Its arguments are how it advances (step, next or run), and a
+// directory in which each of its processes leaves its number.
+func worker(args []string) error {
+	ctx := context.Background()
+	name := os.Getenv("METASIM_CLIENT")
+	if err := os.WriteFile(filepath.Join(args[1], name+"~"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(args[1], name+"~"), filepath.Join(args[1], name)); err != nil {
+		return err
+	}
+	state := fnv.New64a()
+	take := func(m client.Message) {
+		_, _ = fmt.Fprintf(state, "%s %v %x", m.From, m.Due, m.Payload) // a hash takes all
+	}
+	b := client.NewBuilder("")
+	out := b.Publication("OUT_" + name)
+	if err := b.Subscribe("OUT_.*", take); err != nil {
+		return err
+	}
+	c, err := b.Complete(ctx, client.WithTransports(all.Table()))
+	if err != nil {
+		return err
+	}
+	publish := func() error {
+		sum := state.Sum64()
+		return out.Publish(binary.LittleEndian.AppendUint64(make([]byte, sum%500), sum))
+	}
+	if args[0] == "run" {
+		c.Every(time.Millisecond, func() { err = errors.Join(err, publish()) })
+		err = errors.Join(c.Run(ctx), err)
+	} else {
+		err = advance(ctx, c, args[0] == "step", take, publish)
+	}
+	return errors.Join(err, c.SetResult(map[string]uint64{"state": state.Sum64()}), c.Leave(ctx))
+}
+
+// advance publishes each millisecond; with step it looks at messages only then.
+func advance(ctx context.Context, c *client.Client, step bool, take func(client.Message), publish func() error) error {
+	for t := metasim.Millisecond; ; {
+		move := c.Next
+		if step {
+			move = c.Step
+		}
+		messages, err := move(ctx, t)
+		for _, m := range messages {
+			take(m)
+		}
+		switch {
+		case errors.Is(err, client.ErrEnd):
+			return nil
+		case err != nil:
+			return err
+		case c.Now().Time < t:
+			continue
+		}
+		if err := publish(); err != nil {
+			return err
+		}
+		t += metasim.Millisecond
+	}
+}
+
+// workers is a scenario of workers that all hear one another. ARGS stands for what is added to each.
+const workers = `name: workers
+until: UNTIL
+clients:
+  - {name: runs, run: [BIN, run, DIR], env: [TEST_PROGRAM=worker] MORE}
+  - {name: steps, run: [BIN, step, DIR], env: [TEST_PROGRAM=worker] MORE}
+  - {name: takes, run: [BIN, next, DIR], env: [TEST_PROGRAM=worker] MORE}
+  - {name: plant, model: source, with: {channel: OUT_plant, period: 3ms} MORE}
+links:
+  - {delay: 700us}
+  - {from: runs, delay: {normal: {mean: 20ms, stddev: 4ms, min: 2ms}}, loss: 0.01}
+`
+
+func workersOf(until, dir, more string) string {
+	return strings.NewReplacer("UNTIL", until, "DIR", dir, "MORE", more).Replace(workers)
+}
+
+// TestKilledClients kills processes of clients at random moments. Each is started again and takes part from where it was: the run is the
+// same as one in which nobody died.
+func TestKilledClients(t *testing.T) {
+	const until = "1s"
+	quiet := carryOut(t, parse(t, workersOf(until, t.TempDir(), "")), options(t, "unix"))
+	for transport, each := range map[string]int{
+		"unix": *kills * 7 / 20, "tcp": *kills / 4, "shm": *kills * 7 / 20, "quic": *kills / 20, // where a death is known after three seconds
+	} {
+		t.Run(transport, func(t *testing.T) {
+			dir := t.TempDir()
+			sc := parse(t, workersOf(until, dir, fmt.Sprintf(", on_exit: restart, restarts: %d", each)))
+			o := options(t, transport)
+			log, said := logger()
+			o.Log = log
+			var killing sync.WaitGroup
+			o.Watch = func(srv *server.Server) {
+				killing.Go(func() { killAtRandom(t, srv, dir, each, quiet.Messages.Sent) })
+			}
+			out := carryOut(t, sc, o)
+			killing.Wait()
+			restarts := 0
+			for _, c := range out.Clients {
+				restarts += c.Restarts
+				require.Equal(t, "left", c.Exit)
+			}
+			require.Equal(t, each, restarts, said.String())
+			require.Equal(t, each, strings.Count(said.String(), `msg="started again"`), said.String())
+			require.Equal(t, quiet.Digests, out.Digests)
+			require.True(t, out.Deterministic)
+		})
+	}
+}
+
+// killAtRandom kills the processes of workers: each when so many messages were sent in all.
+func killAtRandom(t *testing.T, srv *server.Server, dir string, n int, all uint64) {
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	names := []string{"runs", "steps", "takes"}
+	for i := range n {
+		at := (uint64(i)*9 + random.Uint64N(9)) * all / uint64(10*n)
+		name := names[random.IntN(len(names))]
+		before := state(srv, name)
+		for shot := srv.Snapshot(); shot.Totals.Sent < at || before.State == server.Absent; shot = srv.Snapshot() {
+			if shot.Over {
+				t.Error("the run is over before all were killed")
+				return
+			}
+			<-time.After(time.Duration(random.IntN(1000)) * time.Microsecond) // the moment is random
+			before = state(srv, name)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		pid, _ := strconv.Atoi(string(text)) // 0 is refused
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+			return
+		}
+		for state(srv, name).Restarts == before.Restarts && !srv.Snapshot().Over {
+			<-time.After(time.Millisecond)
+		}
+		for random.IntN(2) == 0 && state(srv, name).CatchesUp && !srv.Snapshot().Over { // else the next may die meanwhile
+			<-time.After(time.Millisecond)
+		}
+	}
+}
+
+func state(srv *server.Server, name string) server.ClientSnapshot {
+	for _, c := range srv.Snapshot().Clients {
+		if c.Name == name {
+			return c
+		}
+	}
+	return server.ClientSnapshot{}
+}
