@@ -31,7 +31,7 @@ func misbehave(t *testing.T, act func(t *testing.T, p *peer)) (outcome, ending) 
 until: 10s
 clients:
   - {name: odd, external: true}
-  - {name: source, model: source, with: {channel: A, period: 25ms, count: 80, size: 1000000}}
+  - {name: source, model: source, with: {channel: A, period: 25ms, count: 160, size: 1000000}}
 `)
 	p := s.start([]string{"METASIM_TOKEN=sesame"}, "run", "p.yaml", "--json", "--transport", "tcp", "--ready-file", "r")
 	raw, err := net.Dial("tcp", strings.TrimPrefix(p.readyURL("r"), "tcp://"))
