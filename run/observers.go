@@ -210,7 +210,7 @@ func closeMirror(m *mirror.Mirror, sc *scenarios.Scenario, o *Options) (*LCMOutc
 	}
 	return &LCMOutcome{
 		URL: sc.PublicLCM, Shown: st.Shown, Dropped: st.Dropped, Refused: st.Refused,
-		Sent: st.Bus.Sent, Failed: st.Bus.Failed, Unread: st.Bus.Dropped, Skipped: st.Bus.Skipped,
+		Sent: st.Bus.Sent, Unheard: st.Bus.Unheard, Failed: st.Bus.Failed, Unread: st.Bus.Dropped, Skipped: st.Bus.Skipped,
 		Overflow: st.Bus.Overflow, Remedy: remedy,
 	}, err
 }

@@ -172,9 +172,10 @@ type LCMOutcome struct {
 	Refused uint64 `json:"refused"` // messages whose names LCM cannot express
 	// These say what happened to what was shown; they count messages and companions.
 	Sent    uint64 `json:"sent"`
-	Failed  uint64 `json:"failed"`  // the network did not accept them
-	Unread  uint64 `json:"unread"`  // a program that listens over tcpq was too slow; counted for each such program
-	Skipped uint64 `json:"skipped"` // a log has no empty payloads
+	Unheard uint64 `json:"unheard,omitempty"` // of sent, those that no program subscribed to, where that is known: on tcpq
+	Failed  uint64 `json:"failed"`            // the network did not accept them
+	Unread  uint64 `json:"unread"`            // a program that listens over tcpq was too slow; counted for each such program
+	Skipped uint64 `json:"skipped"`           // a log has no empty payloads
 	// Overflow counts the datagrams that programs of this host which listen lost, because their receive buffers were full.
 	// Remedy says what helps.
 	Overflow uint64 `json:"overflow,omitempty"`

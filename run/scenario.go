@@ -125,7 +125,7 @@ func (r *runner) config(table *delay.Table) server.Config {
 	r.channels, r.loads = newChannelCheck(sc), &loads{Table: table}
 	config := server.Config{
 		Core:     metasim.Config{Delays: r.loads, Until: sc.Until, MaxSteps: sc.MaxSteps, AheadOf: sc.AheadOf(), Memory: sc.Memory, Cascade: sc.Cascade},
-		Scenario: sc.Name, Seed: sc.Seed, Token: r.listeners.token, Detach: map[string]bool{}, Driven: sc.Rate > 0,
+		Scenario: sc.Name, Seed: sc.Seed, Token: r.listeners.token, Detach: map[string]bool{}, Inside: map[string]bool{}, Driven: sc.Rate > 0,
 		Timed:        !r.options.NoTrace && !r.options.NoJournal, // a report reads the times in the journal
 		Live:         len(sc.RealTime()) > 0,
 		StartTimeout: sc.StartTimeout, After: r.clients.scheduler.Served(),
@@ -148,6 +148,7 @@ func (r *runner) config(table *delay.Table) server.Config {
 		if cl.Detach {
 			config.Detach[cl.Name] = true
 		}
+		config.Inside[cl.Name] = r.options.inside(*cl)
 	}
 	return config
 }

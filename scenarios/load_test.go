@@ -195,6 +195,7 @@ func TestWhatIsSuggestedIsAccepted(t *testing.T) {
 		"normal: {mean: 1ms}", "normal: {mean: 1ms, stddev: 100us}", "normal: {min: 3s, stddev: 1ms}", "normal: {stddev: 1ms}",
 		"exponential: {mean: 1ms}", "exponential: {mean: 1ns}", "exponential: {min: 5s}", "lognormal: {mean: 2ms, stddev: 1ms}",
 		"lognormal: {min: 2s}", "gamma: {mean: 7us}", "gamma: {min: 300ms, stddev: 1s}", "uniform: {max: 3ms}", "uniform: {min: 1h}",
+		"uniform: {max: 0s}", "uniform: {max: 1ns}", "uniform: {min: 0s}",
 	} {
 		text := "name: x\nuntil: 1s\nclients: [{name: a, model: sink, with: {channels: [A]}}]\nlinks: [{delay: {" + has + "}}]\n"
 		_, _, err := Parse("x.yaml", []byte(text), Overrides{})

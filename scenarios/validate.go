@@ -231,15 +231,16 @@ func (v *validator) missing(found *node, rule object, key string) string {
 // fitting suggests a value for a missing bound or mean of a distribution that fits the values which the mapping has. It returns an empty
 // string for other keys, and if the mapping has no such values.
 func fitting(found *node, key string) string {
+	const missing = -1 // or a problem of its own
 	given := func(key string) metasim.Time {
 		d, err := delay.ParseDuration(found.child(key).word())
 		if err != nil {
-			return 0 // it is missing, or a problem of its own
+			return missing
 		}
 		return d
 	}
 	switch greater := max(given("mean"), given("max")); {
-	case key == "min" && greater > 0:
+	case key == "min" && greater != missing:
 		return (greater / 2).String()
 	case (key == "mean" || key == "max") && given("min") > 0:
 		return given("min").Add(given("min")).String()

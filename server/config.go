@@ -26,6 +26,8 @@ type Config struct {
 	Detach map[string]bool
 	// Restart, if set, has the processes of lost clients replaced.
 	Restart *Restart
+	// Inside names the clients that the server's own process runs. Nobody else is told to join as one of them.
+	Inside map[string]bool
 	// Live says that a client takes part in real time. The result is not deterministic then.
 	Live bool
 	// Driven says that the run waits for AdvanceTo, and does not go further than AdvanceTo allows. If it is false, the run

@@ -57,7 +57,7 @@ func TestRefused(t *testing.T) {
 		{version, wire.BadVersion, `client "b" speaks protocol version 9, this server speaks 2; build both from one version of metasim`},
 		{token, wire.BadToken, `client "b" has not the join token of this run; give it METASIM_TOKEN as the server printed it`},
 		{hello("b"), wire.BadToken, `client "b" has not the join token of this run; give it METASIM_TOKEN as the server printed it`},
-		{good("z"), wire.UnknownName, `the scenario "test" has no client "z"; name it there, or join as one of: ["a" "b"]`},
+		{good("z"), wire.UnknownName, `the scenario "test" has no client "z"; name it there, or join as one of: ["b"]`},
 		{good("a"), wire.NameTaken, `a client called "a" has joined already; names are unique in a run`},
 		{sub, wire.BadMessage, `client "b" subscribes to "*", which is neither a channel name nor a regular expression: ` +
 			"error parsing regexp: missing argument to repetition operator: `*`"},

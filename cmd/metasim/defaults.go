@@ -40,27 +40,50 @@ func envName(command, flag string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_").Replace("metasim_" + command + "_" + flag))
 }
 
-// strayVariables returns a warning for each variable whose name looks like that of a flag's default, but belongs to no flag. The
-// warning says which flag was probably meant.
+// variables are what metasim and its clients read from the environment beside defaults of flags.
+var variables = []string{"METASIM_SERVER", "METASIM_CLIENT", "METASIM_TOKEN", "METASIM_HTTP_TOKEN"}
+
+// strayVariables returns a warning for each variable whose name is one of metasim's, but that nobody reads. The warning says which one was
+// probably meant. What belongs to another command is left to that command.
 func strayVariables(cmd *cobra.Command, environ []string) []string {
 	var stray []string
-	known := flagsWithDefault(cmd)
+	var defaults []string
+	for _, flag := range flagsWithDefault(cmd) {
+		defaults = append(defaults, envName(cmd.Name(), flag))
+	}
 	for _, entry := range slices.Sorted(slices.Values(environ)) {
 		name, value, _ := strings.Cut(entry, "=")
-		rest, ours := strings.CutPrefix(name, envName(cmd.Name(), ""))
+		word, ours := strings.CutPrefix(name, "METASIM_")
+		rest, isDefault := strings.CutPrefix(name, envName(cmd.Name(), ""))
 		flag := strings.ReplaceAll(strings.ToLower(rest), "_", "-")
-		if !ours || value == "" || slices.Contains(known, flag) && name == envName(cmd.Name(), flag) {
-			continue
+		switch {
+		case !ours || value == "" || slices.Contains(defaults, name) || slices.Contains(variables, name) || ofAnother(cmd.Name(), name):
+		case isDefault && slices.Contains(withoutDefault, flag):
+			stray = append(stray, fmt.Sprintf("%s is the default of no flag of %s; give --%s on the command line", name, cmd.CommandPath(), flag))
+		case isDefault:
+			stray = append(stray, fmt.Sprintf("%s is the default of no flag of %s; %s", name, cmd.CommandPath(), meantVariable(cmd, flag, name, defaults)))
+		default:
+			stray = append(stray, fmt.Sprintf("%s is no variable of metasim; %s", name, meantVariable(cmd, strings.ToLower(word), name, append(defaults, variables...))))
 		}
-		remedy := "see " + cmd.CommandPath() + " --help"
-		if meant := suggest.Near(flag, known, (len(flag)+2)/3); slices.Contains(withoutDefault, flag) {
-			remedy = "give --" + flag + " on the command line"
-		} else if meant != "" {
-			remedy = "did you mean " + envName(cmd.Name(), meant) + "?"
-		}
-		stray = append(stray, fmt.Sprintf("%s is the default of no flag of %s; %s", name, cmd.CommandPath(), remedy))
 	}
 	return stray
+}
+
+// ofAnother reports whether a variable has the name of a default of another command.
+func ofAnother(command, name string) bool {
+	return slices.ContainsFunc(withDefaults, func(c string) bool { return c != command && strings.HasPrefix(name, envName(c, "")) })
+}
+
+// meantVariable says which variable was probably meant: one with a name like this one, or the default of a flag with this name.
+func meantVariable(cmd *cobra.Command, word, name string, known []string) string {
+	meant := suggest.Near(name, known, (len(word)+2)/3)
+	if meant == "" {
+		meant = suggest.Near(envName(cmd.Name(), word), known, (len(word)+2)/3)
+	}
+	if meant == "" {
+		return "see " + cmd.CommandPath() + " --help"
+	}
+	return "did you mean " + meant + "?"
 }
 
 // setDefaults sets the flags that the command line has left out and that have a default of the user.

@@ -89,13 +89,18 @@ func TestStrayVariables(t *testing.T) {
 	cmd, _, err := newRoot(streams{}).Find([]string{"run"})
 	require.NoError(t, err)
 	require.Equal(t, []string{
+		"METASIM_BANANA is no variable of metasim; see metasim run --help",
+		"METASIM_RUNN_STALL is no variable of metasim; did you mean METASIM_RUN_STALL?",
 		"METASIM_RUN_BANANA is the default of no flag of metasim run; see metasim run --help",
 		"METASIM_RUN_SEED is the default of no flag of metasim run; give --seed on the command line",
 		"METASIM_RUN_TRANSPROT is the default of no flag of metasim run; did you mean METASIM_RUN_TRANSPORT?",
 		"METASIM_RUN_http is the default of no flag of metasim run; did you mean METASIM_RUN_HTTP?",
+		"METASIM_TOKN is no variable of metasim; did you mean METASIM_TOKEN?",
+		"METASIM_TRANSPORT is no variable of metasim; did you mean METASIM_RUN_TRANSPORT?",
 	}, strayVariables(cmd, []string{
 		"METASIM_RUN_TRANSPROT=unix", "METASIM_RUN_HTTP_OUTSIDE=1", "METASIM_RUN_SEED=3", "METASIM_RUN_EMPTY=", "METASIM_SERVER=x",
 		"METASIM_SERVE_TRANSPORTT=x", "METASIM_RUN_http=:1", "METASIM_RUN_BANANA=1", "HOME=/", "METASIM_RUN_STALL=8s",
+		"METASIM_BANANA=1", "METASIM_TOKN=x", "METASIM_TRANSPORT=tcp", "METASIM_RUNN_STALL=1s", "METASIM_HTTP_TOKEN=x", "METASIM_CLIENT=a", "METASIM_TOKEN=x",
 	}))
 	s := newStage(t)
 	s.file("p.yaml", pingPong)

@@ -36,6 +36,8 @@ func TestRunShownOnLCM(t *testing.T) {
 
 	e = s.metasim("run", "pp.metasim.yaml", "--out", "three", "--lcm", "file://run.lcmlog")
 	require.Contains(t, e.out, "public LCM: 40 messages with their companions, 0 dropped; 80 went out on file://")
+	e = s.metasim("run", "pp.metasim.yaml", "--lcm", "tcpq://127.0.0.1:0")
+	require.Contains(t, e.out, "\nno program had subscribed to 80 of these: ")
 	e = s.metasim("run", "pp.metasim.yaml", "--json", "--lcm", "udp://somewhere")
 	require.Equal(t, 2, e.status)
 	e.says(t, `"udp://somewhere" has the scheme "udp"; use udpm, tcpq or file`)

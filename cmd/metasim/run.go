@@ -246,6 +246,9 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 	if l := o.LCM; l != nil {
 		fmt.Fprintf(w, "public LCM: %d messages with their companions, %d dropped; %d went out on %s, %d failed\n",
 			l.Shown, l.Dropped+l.Refused, l.Sent, l.URL, l.Failed)
+		if l.Unheard > 0 {
+			fmt.Fprintf(w, "no program had subscribed to %d of these: start it before the run, and let lcm_subscribers wait for it\n", l.Unheard)
+		}
 		if l.Overflow > 0 {
 			fmt.Fprintf(w, "programs that listen lost %d datagrams: their receive buffers were full; %s\n", l.Overflow, l.Remedy)
 		}

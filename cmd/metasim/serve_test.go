@@ -112,6 +112,9 @@ func TestRunExternal(t *testing.T) {
 	s.file("p.yaml", strings.Replace(pingPong, "model: echo, with: {in: PING, out: PONG}", "external: true", 1))
 	p := s.start([]string{"METASIM_TOKEN=sesame"}, "run", "--json", "p.yaml", "--ready-file", "r")
 	q := &served{p, p.readyURL("r"), "sesame"}
+	e := q.join("nobody", "sink", "--with", "channels=[A]").wait()
+	require.Equal(t, 1, e.status)
+	e.says(t, `has no client "nobody"; name it there, or join as one of: ["ponger"]`)
 	require.Equal(t, 0, q.ponger().wait().status)
 	q.done()
 	require.Contains(t, p.err.String(), "METASIM_SERVER="+q.url+"\nMETASIM_TOKEN=sesame\n")

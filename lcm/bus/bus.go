@@ -88,7 +88,8 @@ type Bus interface {
 
 // Stats count messages since the bus was opened.
 type Stats struct {
-	Sent     uint64 // sent; the number of receivers is not known
+	Sent     uint64 // sent; the number of receivers is not known, but see Unheard
+	Unheard  uint64 // of those, how many no program subscribed to, as far as that is known: by the server of a tcpq network
 	Failed   uint64 // not sent: no route, no server, no space, or LCM cannot carry it
 	Skipped  uint64 // left out on purpose: an event log has no empty payloads
 	Received uint64 // received whole
@@ -114,7 +115,7 @@ type Options struct {
 
 // counters are Stats that several goroutines count. The first failure is logged.
 type counters struct {
-	sent, failed, skipped, received, dropped, lost, refused atomic.Uint64
+	sent, unheard, failed, skipped, received, dropped, lost, refused atomic.Uint64
 
 	log  *slog.Logger
 	url  string
@@ -123,7 +124,7 @@ type counters struct {
 
 func (c *counters) Stats() Stats {
 	return Stats{
-		Sent: c.sent.Load(), Failed: c.failed.Load(), Skipped: c.skipped.Load(), Received: c.received.Load(),
+		Sent: c.sent.Load(), Unheard: c.unheard.Load(), Failed: c.failed.Load(), Skipped: c.skipped.Load(), Received: c.received.Load(),
 		Dropped: c.dropped.Load(), Lost: c.lost.Load(), Refused: c.refused.Load(),
 	}
 }

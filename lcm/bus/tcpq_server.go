@@ -127,8 +127,8 @@ func (s *tcpqServer) relay(m Message, dropped bool) {
 	}
 }
 
-// spread queues a message for the peers that subscribe to it. The caller holds the lock.
-func (s *tcpqServer) spread(m *Message) {
+// spread queues a message for the peers that subscribe to it, and reports whether any does. The caller holds the lock.
+func (s *tcpqServer) spread(m *Message) (heard bool) {
 	var frame []byte // the same for all
 	for _, p := range s.peers {
 		if !p.patterns.match(m.Channel) {
@@ -141,6 +141,7 @@ func (s *tcpqServer) spread(m *Message) {
 			s.dropped.Add(1)
 		}
 	}
+	return frame != nil
 }
 
 func (s *tcpqServer) Publish(ms ...Message) error {
@@ -156,7 +157,9 @@ func (s *tcpqServer) Publish(ms ...Message) error {
 			continue
 		}
 		s.sent.Add(1)
-		s.spread(m)
+		if !s.spread(m) {
+			s.unheard.Add(1)
+		}
 		if !s.options.OthersOnly && s.subs.wants(m.Channel) {
 			s.received.Add(1)
 			owned := *m

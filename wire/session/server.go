@@ -118,7 +118,7 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Re
 	switch {
 	case !known:
 		return nil, c.refuse(number, wire.UnknownName, fmt.Sprintf(
-			"the scenario %q has no client %q; name it there, or join as one of: %s", s.config.Scenario, h.Name, s.someNames()))
+			"the scenario %q has no client %q; %s", s.config.Scenario, h.Name, s.someNames()))
 	case s.members[id].away: // it comes back
 	case s.Started():
 		return nil, c.refuse(number, wire.TooLate, fmt.Sprintf(
@@ -157,14 +157,22 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Re
 	return join, nil
 }
 
-// someNames lists the names of the run, not too many of them.
+// someNames says as which clients one may still join, of others not too many.
 func (s *Server) someNames() string {
 	const enough = 8
-	names := s.config.Names
-	if len(names) <= enough {
-		return fmt.Sprintf("%q", names)
+	var names []string
+	for i, name := range s.config.Names {
+		if !s.config.Inside[name] && s.members[i].conn == nil {
+			names = append(names, name)
+		}
 	}
-	return fmt.Sprintf("%q and %d more", names[:enough], len(names)-enough)
+	switch more := len(names) - enough; {
+	case len(names) == 0:
+		return "all clients of it have joined, or are models that the server runs itself; name this one in the scenario, with external: true"
+	case more > 0:
+		return fmt.Sprintf("name it there, or join as one of: %q and %d more", names[:enough], more)
+	}
+	return fmt.Sprintf("name it there, or join as one of: %q", names)
 }
 
 // Malformed tells the peer that it has sent what is not the protocol: each member, and whoever has not joined as member 0.

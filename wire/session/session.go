@@ -142,9 +142,10 @@ type Server struct {
 type ServerConfig struct {
 	Scenario string // the name of the run
 	Seed     uint64
-	Token    string   // what a client shows to join; empty: no client needs one
-	Timed    bool     // reports are to say how long the client computed
-	Names    []string // of all clients, by ClientID: see metasim.Dispatcher.Names
+	Token    string          // what a client shows to join; empty: no client needs one
+	Timed    bool            // reports are to say how long the client computed
+	Names    []string        // of all clients, by ClientID: see metasim.Dispatcher.Names
+	Inside   map[string]bool // the clients that the server's own process runs, by name: nobody else is told to join as one
 	Until    metasim.Instant
 	// Permissions say by name which channels clients may use. A client without one may use all.
 	Permissions map[string]Permission
