@@ -39,6 +39,9 @@ func parse(file string, text []byte) (*node, []problem.Problem) {
 	if broken == nil {
 		return root, problems
 	}
+	if broken.certain {
+		problems = unknownKeys(file, text)
+	}
 	text = bytes.Clone(text)
 	behind := 0 // the first line of what was blanked last
 	for i := 0; broken != nil && i < maxSyntax; i++ {
@@ -55,6 +58,26 @@ func parse(file string, text []byte) (*node, []problem.Problem) {
 		}
 	}
 	return nil, problems
+}
+
+// unknownKeys finds the keys that no scenario has, in a text with features of YAML that scenarios do not use: a key is as wrong beside an
+// alias, or behind an anchor. It finds nothing where the text is no YAML.
+func unknownKeys(file string, text []byte) (problems []problem.Problem) {
+	tree, err := parser.Parse(lexer.Tokenize(string(text)), 0, parser.AllowDuplicateMapKey())
+	if err != nil || len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
+		return nil
+	}
+	c := converter{file: file}
+	found, err := validate(c.node(tree.Docs[0].Body))
+	if err != nil {
+		return nil // a mistake of metasim, which is told when the rest of the file is right
+	}
+	for _, p := range found {
+		if p.unknown {
+			problems = append(problems, p.Problem)
+		}
+	}
+	return problems
 }
 
 // maxSyntax is how many places that are no YAML are left out, to read what is behind them.
@@ -251,6 +274,12 @@ func (c *converter) node(n ast.Node) *node {
 		return c.mapping(n.Start, n.IsFlowStyle, n.Values)
 	case *ast.MappingValueNode:
 		return c.mapping(n.Start, n.IsFlowStyle, []*ast.MappingValueNode{n})
+	case *ast.AnchorNode: // these three are refused where they stand
+		return c.node(n.Value)
+	case *ast.TagNode:
+		return c.node(n.Value)
+	case *ast.AliasNode:
+		return &node{at: c.place(n.Start)}
 	case *ast.SequenceNode:
 		list := make([]*node, len(n.Values))
 		for i, v := range n.Values {
@@ -281,6 +310,9 @@ func (c *converter) mapping(start *token.Token, flow bool, values []*ast.Mapping
 		at := c.place(v.Key.GetToken())
 		if i == 0 && !flow {
 			result.at = at
+		}
+		if v.Key.Type() == ast.MergeKeyType {
+			continue // refused where it stands
 		}
 		key, ok := v.Key.(ast.ScalarNode)
 		if !ok {

@@ -25,7 +25,8 @@ import (
 // A schemaProblem is a problem and its path: the value there cannot be used.
 type schemaProblem struct {
 	problem.Problem
-	path path
+	path    path
+	unknown bool // it is a key that there is not
 }
 
 // validate checks the tree against the schema and returns everything that is wrong.
@@ -93,7 +94,7 @@ func (v *validator) walk(e *jsonschema.ValidationError) {
 // add adds a problem at a path; it points at the key where onKey, else at the value.
 func (v *validator) add(p path, onKey bool, format string, args ...any) {
 	_, at := v.root.find(p, onKey)
-	v.problems = append(v.problems, schemaProblem{at.problem(p, fmt.Sprintf(format, args...)), p})
+	v.problems = append(v.problems, schemaProblem{at.problem(p, fmt.Sprintf(format, args...)), p, false})
 }
 
 func (v *validator) report(e *jsonschema.ValidationError) {
@@ -105,6 +106,7 @@ func (v *validator) report(e *jsonschema.ValidationError) {
 		slices.Sort(k.Properties)
 		for _, key := range k.Properties {
 			v.add(here.to(key), true, "%q is unknown here; %s", key, suggest.Word(key, keys(rule["properties"])))
+			v.problems[len(v.problems)-1].unknown = true
 		}
 	case *kind.Required:
 		for _, key := range k.Missing {
