@@ -1,8 +1,9 @@
 // Package monitor shows a run while it goes on, to people and to their tools: what each client does and waits for, which client holds up
 // the others, and why nothing moves. It also lets them pause the run, step it and end it.
 //
-// A Monitor takes a snapshot of a server when a view is asked for, and not too often. Its Handler serves the views: a page, JSON,
-// server-sent events and metrics for Prometheus. Dial, Open and Find are the other end: they ask a run in another process.
+// A Monitor takes a snapshot of a server when a view is asked for, and not too often; Remember takes one now and then for the history. Its
+// Handler serves the views: a page, JSON, server-sent events and metrics for Prometheus. Dial, Open and Find are the other end: they ask a
+// run in another process.
 //
 // Nothing here can change a result: a snapshot takes a moment of the server's time, and a pause changes when something is computed, never
 // what. Nothing here ends a client.

@@ -160,6 +160,36 @@ func TestTheFirstLookIsTheReport(t *testing.T) {
 	})
 }
 
+// Who looks at a run for the first time sees who held up the others in each two seconds of the last minutes, though nobody looked.
+func TestThePastOfWhatNobodyLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := openFactory(t, 20*metasim.Second, 0,
+			machine{name: "camera", out: "IMAGE", period: 10 * time.Millisecond, computes: 17 * time.Millisecond},
+			machine{name: "planner", in: "IMAGE", out: "PLAN", computes: 5 * time.Millisecond},
+		)
+		ctx, stop := context.WithCancel(t.Context())
+		remembered := make(chan struct{})
+		go func() {
+			defer close(remembered)
+			f.monitor.Remember(ctx)
+		}()
+		pass(30 * time.Second)
+		parts := f.monitor.View().History
+		require.Len(t, parts, 15)
+		for i, p := range parts {
+			require.InDelta(t, 2, p.ToS-p.FromS, 1e-3, "part %d", i)
+			require.Equal(t, "camera", p.Holders[0].Name)
+			if i > 0 {
+				require.Equal(t, parts[i-1].ToS, p.FromS)
+			}
+		}
+		require.NotNil(t, f.monitor.View().EtaS)
+		stop()
+		<-remembered
+		<-f.done
+	})
+}
+
 // In a run with a rate the real-time factor is the rate: also after a pause, steps, and when it goes on.
 func TestTheFactorOfAPacedRun(t *testing.T) {
 	for _, rate := range []float64{0.5, 1, 4} {

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"time"
@@ -85,23 +86,54 @@ const (
 	pastTime   = 2 * time.Second // the least time of a Past
 	maxPast    = 120             // how many a View has
 	maxHolders = 3
-	etaMarks   = 30 // of the last minute, if views are asked for all the time
+	etaMarks   = 30 // of the last minute
 )
 
-// remember sets what a view says of the time before, and of the time to come.
-func (m *Monitor) remember(v *View, shot *server.Snapshot) {
+// Remember keeps the History of the views while nobody asks for one, until the run is over or ctx is done. Each pastTime it takes a snapshot;
+// of a very large run less often, so that this too takes at most one part in maxShare of the time.
+func (m *Monitor) Remember(ctx context.Context) {
+	pause := pastTime
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.over:
+			return
+		case <-time.After(pause):
+			pause = max(pastTime, m.look())
+		}
+	}
+}
+
+// look remembers what a snapshot says, and returns for how long not to take the next one.
+func (m *Monitor) look() (pause time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	shot := m.server.Snapshot()
+	m.measure(&shot)
+	m.past.add(&shot)
+	return maxShare * shot.Took
+}
+
+// add remembers a snapshot, if pastTime has gone by since the one before.
+func (p *past) add(shot *server.Snapshot) {
 	if !shot.Started {
 		return
 	}
-	p, running := &m.past, shot.Running-shot.Paused
-	last := p.marks[len(p.marks)-1]
-	if running-last.running >= pastTime {
-		p.parts = append(slices.Clone(p.parts[max(0, len(p.parts)-maxPast+1):]), p.part(shot, last.running, running)) // views share it
-		p.marks = append(p.marks[max(0, len(p.marks)-etaMarks+1):], mark{running, shot.Reached})
+	last, running := p.marks[len(p.marks)-1], shot.Running-shot.Paused
+	if running-last.running < pastTime {
+		return
 	}
-	v.History = p.parts
-	if v.EtaS = p.eta(shot, running); shot.Over {
-		v.EtaS = nil
+	p.parts = append(slices.Clone(p.parts[max(0, len(p.parts)-maxPast+1):]), p.part(shot, last.running, running)) // views share it
+	p.marks = append(p.marks[max(0, len(p.marks)-etaMarks+1):], mark{running, shot.Reached})
+}
+
+// remember sets what a view says of the time before, and of the time to come.
+func (m *Monitor) remember(v *View, shot *server.Snapshot) {
+	m.past.add(shot)
+	v.History = m.past.parts
+	if shot.Started && !shot.Over {
+		v.EtaS = m.past.eta(shot, shot.Running-shot.Paused)
 	}
 }
 

@@ -139,7 +139,7 @@ func (s *liveServer) add(l net.Listener, access monitor.Access, token string) {
 // mostCallers is how many connections a live server has at most: 64, or fewer where few files may be open.
 func mostCallers() int { return max(4, min(64, descriptors.Limit()/8)) }
 
-// start serves until close, and reports stalls until ctx is done. The report of stalls runs in watching.
+// start serves until close. Until ctx is done it remembers who held up the others, and reports stalls, both in watching.
 func (s *liveServer) start(ctx context.Context, watching *sync.WaitGroup) {
 	if s == nil {
 		return
@@ -154,6 +154,7 @@ func (s *liveServer) start(ctx context.Context, watching *sync.WaitGroup) {
 	if s.options.Show != nil {
 		s.serving.Go(func() { s.options.Show(s.monitor) })
 	}
+	watching.Go(func() { s.monitor.Remember(ctx) })
 	if s.options.Stall > 0 && s.options.Say != nil {
 		watching.Go(func() { s.monitor.WatchStall(ctx, s.options.Stall, s.options.Say) })
 	}
