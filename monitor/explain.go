@@ -30,7 +30,11 @@ func (m *Monitor) explain(shot *server.Snapshot) (slowest string, chain []string
 	if waits := behind(shot, id); waits >= 0 {
 		id = waits
 	}
-	return shot.Clients[m.slowest].Name, m.chain(shot, metasim.ClientID(id), m.examiner())
+	chain = m.chain(shot, metasim.ClientID(id), m.examiner())
+	if id == m.slowest && len(chain) > 1 { // others waited for it in the last seconds, but not now
+		chain[0] = "just now it waits itself: " + chain[0]
+	}
+	return shot.Clients[m.slowest].Name, chain
 }
 
 // forDisk says that the disk of a journal keeps everybody from going on.
@@ -136,7 +140,7 @@ func hop(shot *server.Snapshot, h *metasim.Hold) string {
 	case metasim.Memory:
 		return fmt.Sprintf("%s at %v waits for memory: %s is %v behind", name(shot, h.To), shot.Clients[h.To].Clock, from, h.Due.Time-h.Send.Time)
 	case metasim.Promised:
-		why = fmt.Sprintf("%s promised nothing before %v%s", from, h.Send, delay)
+		why = fmt.Sprintf("%s promised to send nothing before %v%s", from, h.Send, delay)
 	case metasim.NextEvent:
 		why = fmt.Sprintf("%s has its next event at %v%s", from, h.Send, delay)
 	case metasim.Pending:

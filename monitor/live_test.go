@@ -3,6 +3,7 @@ package monitor_test
 import (
 	"bytes"
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -157,6 +158,38 @@ func TestTheFirstLookIsTheReport(t *testing.T) {
 		within(2/r.WallS, first.Factor, "the real-time factor")
 		within(float64(first.Grants)/first.WallS, first.GrantsS, "grants a second")
 		require.Greater(t, first.MessagesS, 0.0, "no first sample is zero")
+	})
+}
+
+// Who held up the others most in the last seconds may wait itself just now. Then the chain says so, as it ends with another client.
+func TestTheSlowestWaitsItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := openFactory(t, 2*metasim.Second, 0,
+			machine{name: "arm", in: "PLAN", out: "POSE", period: 600 * time.Millisecond, computes: 9 * time.Millisecond},
+			machine{name: "planner", in: "POSE", out: "PLAN", computes: 3 * time.Millisecond},
+		)
+		itself, others := 0, 0
+		for {
+			pass(251 * time.Millisecond)
+			v := f.monitor.View()
+			if v.State == "over" {
+				break
+			}
+			if v.Slowest == "" || len(v.Chain) < 2 {
+				continue
+			}
+			last := v.Chain[len(v.Chain)-1]
+			if strings.HasPrefix(last, v.Slowest+" ") {
+				require.NotContains(t, v.Chain[0], "itself")
+				others++
+			} else {
+				require.Contains(t, v.Chain[0], "just now it waits itself: "+v.Slowest+" at ")
+				itself++
+			}
+		}
+		require.Positive(t, itself)
+		require.Positive(t, others)
+		<-f.done
 	})
 }
 
