@@ -145,7 +145,7 @@ func TestBeforeAndAfter(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, c.WriteText(&text, report.Style{Width: 60}))
 	require.Contains(t, text.String(), "B takes 50 % less: 500us instead of 1ms.\nscenarios: links[0].delay: 0s, 3ms\n")
-	require.Contains(t, strings.Join(strings.Fields(text.String()), " "), "the prediction is right, by ")
+	require.Contains(t, strings.Join(strings.Fields(text.String()), " "), "Was the prediction right? Yes, within ")
 	for line := range strings.SplitSeq(text.String(), "\n") {
 		require.LessOrEqual(t, len(line), 60, line)
 	}

@@ -33,7 +33,8 @@ type Comparison struct {
 	// Unpredicted says why there is no prediction, if there are changes.
 	Unpredicted string `json:"unpredicted,omitempty"`
 
-	wallA float64
+	wallA                float64
+	coreWaitA, coreWaitB float64
 }
 
 // A FigurePair is one number of both runs.
@@ -72,7 +73,7 @@ type LinkPair struct {
 // the first one, delays are those of the second; differences are those of the scenarios.
 func Compare(a, b *Report, m *predict.Model, delays metasim.Delays, differences []string) *Comparison {
 	c := &Comparison{Format: 1, Differences: differences, Clients: []ClientPair{}, Links: []LinkPair{}, OnlyA: []string{}, OnlyB: []string{},
-		Changes: []string{}, MeasuredS: b.WallS, wallA: a.WallS}
+		Changes: []string{}, MeasuredS: b.WallS, wallA: a.WallS, coreWaitA: a.CoreWaitS, coreWaitB: b.CoreWaitS}
 	c.Figures = []FigurePair{
 		{"wall clock", a.WallS, b.WallS, true}, {"work", a.WorkS, b.WorkS, true},
 		{"critical path, messages alone", a.CriticalIdealS, b.CriticalIdealS, true},
@@ -243,12 +244,22 @@ func (c *Comparison) judgement() string {
 	case c.PredictedS == 0:
 		return fmt.Sprintf("There is no prediction of %s: %s.", strings.Join(c.Changes, " "), cmp.Or(c.Unpredicted, "the pace of a run decides, or a name cannot be written"))
 	}
-	right := "right"
+	right, busy := "Yes, within", ""
 	if math.Abs(c.OffShare) > 0.1 {
-		right = "wrong"
+		right, busy = "No, it is off by", c.busy()
 	}
-	return fmt.Sprintf("Was the prediction right? Of A, %s predicted %s. B took %s: the prediction is %s, by %+.0f %%.",
-		strings.Join(c.Changes, " "), Span(c.PredictedS), Span(c.MeasuredS), right, 100*c.OffShare)
+	return fmt.Sprintf("Was the prediction right? %s %.0f %%: A was predicted to take %s with these changes, and B took %s: %s.%s",
+		right, 100*math.Abs(c.OffShare), Span(c.PredictedS), Span(c.MeasuredS), strings.Join(c.Changes, " "), busy)
+}
+
+// busy says that something else may have had the cores, where the clients of one run waited much longer for one.
+func (c *Comparison) busy() string {
+	less, more := c.coreWaitA, c.coreWaitB
+	if math.Abs(more-less) < 0.1*c.MeasuredS {
+		return ""
+	}
+	return fmt.Sprintf(" The clients of A waited for a core for %s, those of B for %s: something else may have had the cores, so that the runs cannot be compared well.",
+		Span(less), Span(more))
 }
 
 // WriteText prints the comparison as text.
@@ -295,7 +306,7 @@ func (c *Comparison) tables(p *printer) {
 		{head: "blocked A", rank: 2}, {head: "B", rank: 2},
 	}}
 	for _, x := range c.Clients[:min(len(c.Clients), maxRows)] {
-		t.add(x.Name, Span(x.CriticalA), Span(x.CriticalB), Span(x.WorkA), Span(x.WorkB), Span(x.BlockedA), Span(x.BlockedB))
+		t.addSlight(max(x.CriticalA/c.wallA, x.CriticalB/c.MeasuredS) < leastCritical, x.Name, Span(x.CriticalA), Span(x.CriticalB), Span(x.WorkA), Span(x.WorkB), Span(x.BlockedA), Span(x.BlockedB))
 	}
 	t.write(p)
 	t = table{title: "Links, the greatest change of waiting first", more: len(c.Links) - maxRows, columns: []column{

@@ -40,7 +40,7 @@ func changeTable(p *printer, title, note string, all []predict.Prediction) {
 		if c.ChangesModel {
 			mark, changes = "*", true
 		}
-		t.add(percent(c.GainShare), c.Change, Span(c.WallS), mark)
+		t.addSlight(c.GainShare < 0.005, percent(c.GainShare), c.Change, Span(c.WallS), mark)
 	}
 	t.write(p)
 	if changes {

@@ -96,6 +96,9 @@ func (r *Report) ByCost() []ClientReport {
 	return rows
 }
 
+// leastCritical is the share of the run from which on work on the critical path stands out.
+const leastCritical = 0.1
+
 func (r *Report) clientTable(p *printer) {
 	rows := r.ByCost()
 	measured := slices.ContainsFunc(rows, func(c ClientReport) bool { return c.DispatcherS > 0 })
@@ -131,7 +134,7 @@ func (r *Report) clientTable(p *printer) {
 		if c.Sends > 0 {
 			promised, announced = percent(c.PromisedShare), percent(c.AnnouncedShare)
 		}
-		t.add(c.Name, Span(c.WorkS), percent(c.Utilisation), Span(c.BlockedS), Span(c.MemoryS), Span(c.CoreWaitS), Span(c.TransportS), Span(c.DispatcherS), Span(c.AbsentS), Span(c.HeldS),
+		t.addSlight(c.CriticalShare < leastCritical, c.Name, Span(c.WorkS), percent(c.Utilisation), Span(c.BlockedS), Span(c.MemoryS), Span(c.CoreWaitS), Span(c.TransportS), Span(c.DispatcherS), Span(c.AbsentS), Span(c.HeldS),
 			percent(c.CriticalShare), fmt.Sprint(c.Grants), fmt.Sprintf("%.1f", c.ReportsPerGrant), fmt.Sprint(c.Released), promised, announced,
 			fmt.Sprint(c.Sends), Span(c.StepP50S), Span(c.StepP99S), Span(c.CPUS))
 	}

@@ -67,8 +67,8 @@ func (r *Report) coreTable(p *printer) {
 		{head: "cores"},
 		{head: "predicted", note: "what the run would take on so many", hidden: best == 0},
 		{head: "loses", note: "compared with a core for each client", rank: 2, hidden: best == 0},
-		{head: "at least", note: "what the work alone takes", rank: 3},
-		{head: "at most", note: "the same, if no core idles while a client could compute", rank: 4},
+		{head: "work: least", note: "what the work takes at least, without transport and dispatcher", rank: 3},
+		{head: "work: most", note: "what it takes at most, if no core idles while a client could compute", rank: 4},
 		{word: true, rank: 1},
 	}}
 	enough := false

@@ -115,7 +115,7 @@ func (r *Report) linkTable(p *printer) {
 		{head: "bytes", rank: 11},
 	}}
 	for _, l := range r.LinksByCost()[:min(len(r.Links), maxRows)] {
-		t.add(l.From+" -> "+l.To, l.Channel, lookahead(l.DeclaredNS), observed(l.ObservedNS), Span(l.HeldS), increase(l.HalfNS), Span(l.CriticalS),
+		t.addSlight(l.CriticalS < leastCritical*r.WallS, l.From+" -> "+l.To, l.Channel, lookahead(l.DeclaredNS), observed(l.ObservedNS), Span(l.HeldS), increase(l.HalfNS), Span(l.CriticalS),
 			fmt.Sprint(l.Messages), metasim.Time(l.DeclaredReactionNS).String(), observed(l.ReactionNS), fmt.Sprint(l.Lost), size(float64(l.Bytes)))
 	}
 	t.write(p)

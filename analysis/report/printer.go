@@ -91,7 +91,8 @@ type table struct {
 	note    string // about the whole table; may be empty
 	columns []column
 	rows    [][]string
-	more    int // rows that are left out
+	slight  map[int]bool // rows that matter little: their cells have no tone
+	more    int          // rows that are left out
 }
 
 // A column is aligned to the right, or to the left if it has words. A column of rank 0 is always printed; the others have different ranks,
@@ -102,7 +103,7 @@ type column struct {
 	word   bool
 	rank   int
 	hidden bool // it would be empty
-	tone   tone // of its cells
+	tone   tone // of its cells, in rows that are not slight
 }
 
 // add adds a row. Names that others chose do not make it another one.
@@ -111,6 +112,17 @@ func (t *table) add(cells ...string) {
 		cells[i] = plain.Text(cells[i])
 	}
 	t.rows = append(t.rows, cells)
+}
+
+// addSlight adds a row as add does; one that matters little if so it is.
+func (t *table) addSlight(slight bool, cells ...string) {
+	if slight {
+		if t.slight == nil {
+			t.slight = map[int]bool{}
+		}
+		t.slight[len(t.rows)] = true
+	}
+	t.add(cells...)
 }
 
 const gap = 2 // blanks between two columns
@@ -137,8 +149,13 @@ func (t *table) write(p *printer) {
 		}
 	}
 	t.line(p, heads, shown, widths, func(int) tone { return faint })
-	for _, row := range t.rows {
-		t.line(p, row, shown, widths, func(i int) tone { return t.columns[i].tone })
+	for k, row := range t.rows {
+		t.line(p, row, shown, widths, func(i int) tone {
+			if t.slight[k] {
+				return normal
+			}
+			return t.columns[i].tone
+		})
 	}
 	if t.more > 0 {
 		fmt.Fprintf(p, "... and %d more: see --json\n", t.more)

@@ -53,14 +53,14 @@ func (r *Report) profileChart(p *printer) {
 		most = max(most, bars[i])
 	}
 	p.title("Parallelism over simulated time")
-	p.WriteString(p.toned(faint, "        from  clients     wall") + "\n")
+	p.WriteString(p.toned(faint, "        from  clients      wall") + "\n")
 	for i := range bars {
 		if spans[i] == 0 {
 			continue // no sample ends there
 		}
 		at := metasim.Time(float64(r.SimNS) * float64(i) / rows)
-		bar := int(math.Round(bars[i] / most * float64(max(0, min(p.Width, 120)-34))))
-		line := fmt.Sprintf("%12s %8s %8s  %s", coarse(at), Number(bars[i]), Span(spans[i]), strings.Repeat("#", bar))
+		bar := int(math.Round(bars[i] / most * float64(max(0, min(p.Width, 120)-35))))
+		line := fmt.Sprintf("%12s  %7s  %8s  %s", coarse(at), Number(bars[i]), Span(spans[i]), strings.Repeat("#", bar))
 		p.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }

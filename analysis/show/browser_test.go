@@ -161,7 +161,7 @@ func TestSumsOnThePage(t *testing.T) {
 }
 
 // ofPage writes a time as the page does.
-func ofPage(s float64) string { return fmt.Sprintf("%.1f ms", 1000*s) }
+func ofPage(s float64) string { return fmt.Sprintf("%.1fms", 1000*s) }
 
 // axeCore is a program that finds what keeps people from using a page. METASIM_AXE names it: axe.min.js of the npm package axe-core.
 func axeCore(t *testing.T) string {

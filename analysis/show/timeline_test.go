@@ -119,7 +119,8 @@ type word struct {
 
 // nanoseconds reads a time as the axis writes it.
 func nanoseconds(t *testing.T, text string) float64 {
-	number, unit, _ := strings.Cut(text, " ")
+	number := strings.TrimRight(text, "nµms")
+	unit := text[len(number):]
 	n, err := strconv.ParseFloat(number, 64)
 	require.NoError(t, err, text)
 	return n * map[string]float64{"": 1, "ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]

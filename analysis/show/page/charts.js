@@ -120,7 +120,7 @@ function usage() {
 function whatIf() {
   const list = report.what_ifs || [], wall = report.wall_s || 1;
   const body = section('whatif', '.columns', 'What if', list.length ? 'What the run would take if something were different, predicted from its record.' :
-    report.unpredicted ? 'Nothing is predicted: ' + report.unpredicted : 'No change is predicted to make this run faster.');
+    report.unpredicted ? 'Nothing is predicted: ' + report.unpredicted : 'None of the changes that were tried is predicted to save more than the error of the prediction: longer delays, promises, reaction times, twice the cores.');
   if (report.played) body.append(el('p', 'note', 'The simulation of the run as it was took ' + seconds(report.played.played_s) + '; measured: ' +
     seconds(report.played.measured_s) + '.'));
   let changes = false;

@@ -34,14 +34,14 @@ function digits(x) {
   return x.toFixed(a >= 100 ? 0 : a >= 10 ? 1 : 2);
 }
 
-// span writes nanoseconds in their unit.
+// span writes nanoseconds in their unit, as a scenario does: 5ms.
 function span(ns) {
   const a = Math.abs(ns);
   if (a === 0) return '0';
-  if (a < 1e3) return Math.round(ns) + ' ns';
-  if (a < 1e6) return digits(ns / 1e3) + ' µs';
-  if (a < 1e9) return digits(ns / 1e6) + ' ms';
-  return digits(ns / 1e9) + ' s';
+  if (a < 1e3) return Math.round(ns) + 'ns';
+  if (a < 1e6) return digits(ns / 1e3) + 'µs';
+  if (a < 1e9) return digits(ns / 1e6) + 'ms';
+  return digits(ns / 1e9) + 's';
 }
 const seconds = (s) => span(s * 1e9);
 const percent = (share) => (100 * share).toFixed(0) + ' %';

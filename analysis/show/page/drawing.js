@@ -30,7 +30,7 @@ function step(width, most) {
 }
 
 function tickText(time, every) {
-  const unit = time >= 1e9 ? [1e9, ' s'] : time >= 1e6 ? [1e6, ' ms'] : time >= 1e3 ? [1e3, ' µs'] : [1, ' ns'];
+  const unit = time >= 1e9 ? [1e9, 's'] : time >= 1e6 ? [1e6, 'ms'] : time >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
   const decimals = Math.max(0, Math.ceil(Math.log10(unit[0] / every) - 1e-9));
   return time === 0 ? '0' : (time / unit[0]).toFixed(Math.min(9, decimals)) + unit[1];
 }

@@ -43,6 +43,7 @@ function tableOf(box, columns, rows, few) {
 }
 
 const orNone = (ns) => ns < 0 ? '–' : span(ns);
+const orNoShare = (share) => share < 0 ? '–' : percent(share);
 const zeroIsStep = (ns) => ns === 0 ? 'one step' : span(ns);
 const left = (all, shown) => all > shown ? ' These are the ' + shown + ' most critical of ' + count(all) + '; metasim report --json has all.' : '';
 
@@ -80,12 +81,11 @@ function clientTable() {
     ...(report.core_wait_s > 0 ? [{ tip: 'How long it waited for a core', head: 'No core', of: (c) => c.core_wait_s, text: seconds, heat: true }] : []), { tip: 'How long others waited for it, summed over them', head: 'Held', of: (c) => c.held_s, text: seconds, heat: true },
     { tip: 'Its work on the critical path. Twice as fast, it saves at most half of that', head: 'Critical', of: (c) => c.critical_s, text: seconds, heat: true },
     { tip: 'How often it was authorized when it asked', head: 'Grants', of: (c) => c.grants, text: count },
-    
     { tip: 'How long half of its steps took at most', head: 'p50', of: (c) => c.step_p50_s, text: seconds },
     { tip: 'How long 99 of 100 steps took at most', head: 'p99', of: (c) => c.step_p99_s, text: seconds },
     { tip: 'How many messages it sent', head: 'Sends', of: (c) => c.sends, text: count }, { tip: 'How many messages it was given', head: 'Delivered', of: (c) => c.delivered, text: count },
-    { tip: 'How much of the simulated time up to its next send each report promised, on average', head: 'Promised', of: (c) => c.promised_share, text: percent },
-    { tip: 'The same, with what it promised unless a message came', head: 'Announced', of: (c) => c.announced_share, text: percent },
+    { tip: 'How much of the simulated time up to its next send each report promised, on average', head: 'Promised', of: (c) => c.sends ? c.promised_share : -1, text: orNoShare },
+    { tip: 'The same, with what it promised unless a message came', head: 'Announced', of: (c) => c.sends ? c.announced_share : -1, text: orNoShare },
   ], rows, 12);
 }
 
