@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"metasim/analysis/predict"
 )
@@ -43,6 +45,9 @@ func changeTable(p *printer, title, note string, all []predict.Prediction) {
 		t.addSlight(c.GainShare < 0.005, percent(c.GainShare), c.Change, Span(c.WallS), mark)
 	}
 	t.write(p)
+	if note != "" && slices.ContainsFunc(all, func(c predict.Prediction) bool { return strings.Contains(c.Change, "links[") }) {
+		p.wrap(faint, "", "  ", "links[0] is the first rule of the scenario's links, as for metasim run --set")
+	}
 	if changes {
 		p.wrap(faint, "* ", "  ", "this changes the model too: its messages arrive at other times, so its results may differ")
 	}

@@ -37,7 +37,7 @@ func HTML(w io.Writer, t *trace.Timeline, r *report.Report) error {
 	if err != nil {
 		return err
 	}
-	functions := template.FuncMap{"span": report.Span, "number": report.Number}
+	functions := template.FuncMap{"span": report.Span, "number": report.Number, "joined": joined}
 	tmpl, err := template.New("page.html").Funcs(functions).ParseFS(parts, "page/page.html")
 	if err != nil {
 		return err
@@ -55,6 +55,9 @@ func HTML(w io.Writer, t *trace.Timeline, r *report.Report) error {
 		Script: template.JS("(() => {\n'use strict';\n" + script + "})();\n"), Data: template.JS(data),
 	})
 }
+
+// joined keeps a number and its percent sign on one line.
+func joined(text string) string { return strings.ReplaceAll(text, " %", "\u00a0%") }
 
 // join returns parts of the page, one after another.
 func join(names ...string) (string, error) {

@@ -124,6 +124,7 @@ function whatIf() {
   if (report.played) body.append(el('p', 'note', 'The simulation of the run as it was took ' + seconds(report.played.played_s) + '; measured: ' +
     seconds(report.played.measured_s) + '.'));
   let changes = false;
+  if (list.some((p) => p.change.includes('links['))) body.append(el('p', 'note', 'links[0] is the first rule of the scenario\'s links, as for metasim run --set.'));
   for (const p of list) {
     const most = Math.max(wall, p.wall_s), bar = el('i', 'stays'), gained = el('i', p.gain_share >= 0 ? 'gained' : 'lost');
     bar.style.width = 100 * Math.min(wall, p.wall_s) / most + '%';

@@ -44,7 +44,7 @@ function span(ns) {
   return digits(ns / 1e9) + 's';
 }
 const seconds = (s) => span(s * 1e9);
-const percent = (share) => (100 * share).toFixed(0) + ' %';
+const percent = (share) => (100 * share).toFixed(0) + '\u00a0%';
 const count = (n) => n.toString().replace(/\B(?=(\d{3})+$)/g, '\u202f');
 const plural = (n, word) => count(n) + ' ' + word + (n === 1 ? '' : 's');
 const nameOf = (i) => i < 0 ? 'the pace of the run' : data.names[i];
