@@ -62,7 +62,7 @@ cross: ## build for the other systems
 attack: build ## what a stranger or a careless client could do to a run, tried from outside
 	python3 conformance/attack/attack.py bin/metasim
 
-models: ## check the models of docs/model, the large sizes too (needs spin and gcc; half an hour)
+models: ## check the models of docs/model, the large sizes too (needs spin and gcc; some minutes)
 	$(GO) test ./internal/models -v -count 1 -large -timeout 2h
 
 dst: ## a million runs of the simulation of the system itself (RUNS=1000000)

@@ -120,7 +120,7 @@ func drawLink(r *rand.Rand) delay.Spec {
 // drawFlood draws a scenario in which a source could fill the memory: it hears nobody, and those who hear it are far behind.
 func drawFlood(seed uint64, r *rand.Rand) (*scenario, error) {
 	s := &scenario{seed: seed, until: 400, flood: true, memory: 100_000}
-	source := spec{name: "c00", style: pick(r, steps, nexts), pubs: []string{"A"}, period: 1, sends: 390, size: 1000}
+	source := spec{name: "c00", style: pick(r, steps, nexts), pubs: []string{"A"}, period: 1, sends: 390, size: 600, floods: true}
 	s.clients = append(s.clients, source)
 	for i := range 1 + r.IntN(3) {
 		sink := spec{name: fmt.Sprintf("c%02d", i+1), style: pick(r, steps, nexts, handles), subs: []string{"A"}, period: 1 + metasim.Time(r.IntN(9))}

@@ -39,7 +39,11 @@ func (s *simulator) act(now metasim.Instant) {
 	s.now = now
 	s.note(seen{what: 'a'})
 	s.state = mix(s.state, uint64(now.Time), uint64(now.Step))
-	for range s.state % 3 {
+	sends := s.state % 3
+	if s.floods {
+		sends = 1 + s.state%2
+	}
+	for range sends {
 		s.state = mix(s.state)
 		s.send(byte(s.state % 4))
 	}
@@ -111,6 +115,9 @@ func (s *simulator) send(hops byte) {
 	s.left--
 	payload := binary.LittleEndian.AppendUint64([]byte{hops}, s.state)
 	payload = append(payload, make([]byte, int(s.state>>8)%s.size)...)
+	if s.floods {
+		payload = append(payload, make([]byte, 400)...)
+	}
 	channel := s.pubs[s.state%uint64(len(s.pubs))]
 	s.note(seen{what: 's', channel: channel, payload: hashOf(payload)})
 	s.port.publish(channel, payload)

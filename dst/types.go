@@ -42,6 +42,7 @@ type spec struct {
 	leave      metasim.Time // it leaves when it first acts after this; 0: at the end
 	sends      int          // at most
 	size       int          // of the payloads, at most
+	floods     bool         // it sends at each act, and never little
 }
 
 // seen is one thing that a client saw or did.

@@ -21,6 +21,12 @@ var failedRun = regexp.MustCompile(`-seed (\d+): (.*)`)
 // The simulation of the system finds every mistake that is planted in the sessions and in the bound on memory.
 func TestSystemMutants(t *testing.T) {
 	dir := t.TempDir()
+	files, err := filepath.Glob("../../dst/*.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		_, err := os.ReadFile(file) // so that go test does not answer from its cache when the simulation has changed
+		require.NoError(t, err)
+	}
 	binary := filepath.Join(dir, "metasim-dst")
 	c := exec.CommandContext(t.Context(), "go", "build", "-overlay", plant(t, dir, systemMutants), "-o", binary, "../../cmd/metasim-dst")
 	out, err := c.CombinedOutput()
