@@ -198,13 +198,17 @@ type stopwatch struct {
 // A stretch is what a client computes from when it went on, or from a report with its processor time, to the next such report.
 type stretch struct {
 	began int64 // nanoseconds from the beginning
-	long  bool  // the last one was long enough for a look at the processor time
-	slow  bool  // the last one was long enough for a look at the time without a core too
+	long  looks // at the processor time
+	slow  looks // at the time without a core
 	timed bool  // spent is known
 	spent int64 // processor time when it began, in nanoseconds
 	idled bool  // ready is known
 	ready int64 // time without a core when it began
 }
+
+// looks is what long stretches have paid for looks at the next ones, in nanoseconds: a fiftieth of the time that they took. So a client whose
+// long stretches have short ones between them is looked at all the time, and a client without long ones never.
+type looks int64
 
 // threads sum up for how long the threads of this process have waited for a core.
 type threads struct {

@@ -7,7 +7,7 @@ import (
 	"metasim/wire/session"
 )
 
-// How long a stretch is, in nanoseconds, before the next one is worth a closer look. From longTime on the processor time of the process is
+// How long a stretch is, in nanoseconds, before the next ones are worth a closer look. From longTime on the processor time of the process is
 // looked up, which takes two system calls of a microsecond or so each. From slowTime on the time without a core is looked up too,
 // which takes as many for each thread. A client that goes on for cutTime says so before it waits: it may not wait until the end of the run.
 const (
@@ -16,6 +16,28 @@ const (
 	slowTime = 2_000_000
 )
 
+const (
+	lookPrice     = longTime / 50 // at the processor time
+	slowLookPrice = slowTime / 50 // at the time without a core
+	mostLooks     = 8             // that are paid for at any time
+)
+
+// pay pays for looks with a stretch, if it was long enough for one.
+func (l *looks) pay(took, price int64) {
+	if took >= 50*price {
+		*l = looks(min(mostLooks*price, int64(*l)+took/50))
+	}
+}
+
+// take takes a look that was paid for; false if none was.
+func (l *looks) take(price looks) bool {
+	if *l < price {
+		return false
+	}
+	*l -= price
+	return true
+}
+
 // shortTime, in nanoseconds: shorter times are carried over to the next report, so that reports stay byte-identical for the
 // decoder's cache. The first report is never zero: it shows that timing is on.
 const shortTime = 1000
@@ -23,7 +45,7 @@ const shortTime = 1000
 // start turns it on. coreWait: the server wants to know how long the process waits for a core.
 func (w *stopwatch) start(alone, coreWait bool) {
 	w.began, w.alone, w.coreWait = time.Now(), alone, alone && coreWait
-	w.stretch.long, w.stretch.slow = true, true
+	w.stretch.long, w.stretch.slow = lookPrice, slowLookPrice
 	w.begin()
 }
 
@@ -31,10 +53,10 @@ func (w *stopwatch) start(alone, coreWait bool) {
 func (w *stopwatch) begin() {
 	s := &w.stretch
 	s.began = w.since
-	if w.alone && s.long {
+	if w.alone && s.long.take(lookPrice) {
 		s.spent, s.timed = processTime()
 	}
-	if w.coreWait && s.slow {
+	if w.coreWait && s.slow.take(slowLookPrice) {
 		s.ready, s.idled = w.threads.coreWait()
 	}
 }
@@ -43,7 +65,8 @@ func (w *stopwatch) begin() {
 func (w *stopwatch) end(lap *session.Work) {
 	s := &w.stretch
 	took := w.since - s.began
-	s.long, s.slow = took >= longTime, took >= slowTime
+	s.long.pay(took, lookPrice)
+	s.slow.pay(took, slowLookPrice)
 	if s.timed {
 		now, _ := processTime()
 		lap.CPU, s.timed = now-s.spent, false
