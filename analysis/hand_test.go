@@ -161,7 +161,7 @@ func hands() []hand {
 		},
 		{
 			"slow-one", 2, 31, all, append(many(3, step("quick", 1, 0, 2)), step("slow", 1, 0, 10)), 300,
-			map[string]float64{"client(slow).speed=2": 150, "client(slow).speed=5": 60, "cores=1": 300},
+			map[string]float64{"client(slow).speed=2": 150, "client(slow).speed=5": 60, "client(slow).period=2ms": 180, "cores=1": 300},
 		},
 		{
 			"pipeline", 2, 63, fixed{"A": ms, "B": ms}, []part{
@@ -181,7 +181,7 @@ func hands() []hand {
 		},
 		{
 			"logger", 2, 62, fixed{"A": ms}, []part{{name: "logger", in: "A", sleep: 5}, {name: "source", out: "A", period: 1, sleep: 1}}, 301,
-			map[string]float64{"client(logger).speed=5": 62, "cores=1": 301},
+			map[string]float64{"client(logger).speed=5": 62, "client(source).period=2ms": 151, "cores=1": 301},
 		},
 		{
 			"idle-core", 2, 41, all, []part{step("sleeper", 1, 0, 4), step("spinner", 1, 4, 0)}, 160,

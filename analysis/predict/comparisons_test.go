@@ -36,7 +36,15 @@ func comparisons(t testing.TB, transport string, length int) []comparison {
 	until := func(d time.Duration) string { return fmt.Sprintf("until=%dms", d.Milliseconds()*int64(length)) }
 	shipped := func(name string, set ...string) job { return job{scenario: name, transport: transport, set: set} }
 	all := []comparison{}
+	over := func(base job, to string) change {
+		rerun := base
+		rerun.transport = to
+		return change{text: "transport=" + to, rerun: rerun}
+	}
 	add := func(name string, base job, changes ...change) {
+		if transport != "mem" {
+			changes = append(changes, over(base, "mem"), over(base, "shm"), over(base, "tcp"))
+		}
 		changes = append(changes, change{text: "cores=1", rerun: base.on(1)})
 		all = append(all, comparison{name, base, changes})
 		if length != brief {

@@ -58,6 +58,7 @@ func knownScenarios() []known {
 		}},
 		{"slow-one", 0, 300, []knownChange{
 			{"client(slow).speed=2", 150, with("10ms", "5ms")}, {"client(slow).speed=5", 60, with("10ms", "2ms")}, {"cores=1", 300, on(1)},
+			{"client(slow).period=2ms", 180, with("-period, 1ms, -sleep, 10ms", "-period, 2ms, -sleep, 10ms")},
 		}},
 		{"pipeline", 0, 300, []knownChange{
 			{"client(middle).speed=5", 122, with("5ms", "1ms")}, {"client(sink).speed=2", 300, with("-sleep, 2ms", "-sleep, 1ms")},
@@ -73,7 +74,10 @@ func knownScenarios() []known {
 			{"link(last->first).delay=20ms", 152, set("links=[{delay: 0s},{from: last, delay: 20ms}]")},
 			{"link(last->first).delay=30ms", 104, set("links=[{delay: 0s},{from: last, delay: 30ms}]")}, {"cores=1", 300, on(1)},
 		}},
-		{"logger", 0, 300, []knownChange{{"client(logger).speed=5", 61, with("5ms", "1ms")}, {"cores=1", 300, on(1)}}},
+		{"logger", 0, 300, []knownChange{
+			{"client(logger).speed=5", 61, with("5ms", "1ms")}, {"cores=1", 300, on(1)},
+			{"client(source).period=2ms", 151, with("-period, 1ms", "-period, 2ms")},
+		}},
 		{"idle-core", 0, 160, []knownChange{{"cores=1", 160, on(1)}, {"client(spinner).speed=2", 160, with("-spin, 4ms", "-spin, 2ms")}}},
 		{"device", 0, 298, []knownChange{{"client(driver).promise=all", 298, with("'25', -sleep", "'25', -promise, -sleep")}}},
 	}

@@ -75,16 +75,6 @@ func (r *Report) machineParts() []machinePart {
 	}
 }
 
-// largestPart returns the largest part of the machine.
-func (r *Report) largestPart() (name string, took float64) {
-	for _, p := range r.machineParts() {
-		if p.took > took {
-			name, took = p.name, p.took
-		}
-	}
-	return name, took
-}
-
 // machineTable prints the parts, if they are more than a twentieth of the run.
 func (r *Report) machineTable(p *printer) {
 	if r.WallS-r.CriticalConservativeS < 0.05*r.WallS {

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"metasim/analysis/predict"
@@ -50,16 +52,33 @@ func (r *Report) culprit() culprit {
 	share := func(s float64) string { return percent(trace.Ratio(s, r.WallS)) }
 	switch {
 	case machine > max(compute, protocol):
-		name, took := r.largestPart()
-		kind := communication
-		if name == waitingForACore {
-			kind = noCore
-		}
-		return culprit{fmt.Sprintf("%s of the run is %s, and %s what clients compute on the critical path", share(took), name, share(r.CriticalConservativeS)), kind, ""}
+		return r.machineSentence(machine)
 	case protocol > compute:
 		return culprit{fmt.Sprintf("clients wait for one another for %s of the run, because of short delays or missing promises", share(protocol)), waiting, ""}
 	}
 	return r.whoComputes()
+}
+
+// machineSentence names the part of the machine that is most of it, or else its parts.
+func (r *Report) machineSentence(machine float64) culprit {
+	share := func(s float64) string { return percent(trace.Ratio(s, r.WallS)) }
+	parts := r.machineParts()
+	slices.SortStableFunc(parts, func(a, b machinePart) int { return cmp.Compare(b.took, a.took) })
+	what, took := parts[0].name, parts[0].took
+	if took < mostOfPath*machine {
+		var names []string
+		for _, p := range parts {
+			if p.took >= 0.1*machine {
+				names = append(names, fmt.Sprintf("%s (%s)", p.name, share(p.took)))
+			}
+		}
+		what, took = "the machine, "+listed(names), machine
+	}
+	kind := communication
+	if parts[0].name == waitingForACore {
+		kind = noCore
+	}
+	return culprit{fmt.Sprintf("%s of the run is %s, and %s what clients compute on the critical path", share(took), what, share(r.CriticalConservativeS)), kind, ""}
 }
 
 // Who is named: the fewest clients that are most of the critical path. A client leads it if it alone is most of it.
@@ -105,7 +124,7 @@ func (r *Report) remedy(c culprit) string {
 	best := r.bestFor(c)
 	switch {
 	case best == nil && text == "":
-		return "; no change that was tried makes it faster"
+		return r.nothingHelps()
 	case best == nil:
 		return text
 	}
@@ -117,6 +136,15 @@ func (r *Report) remedy(c culprit) string {
 		return fmt.Sprintf("%s; the best changes%s, %s, save %s", text, besides, listed(all), percent(best.GainShare))
 	}
 	return fmt.Sprintf("%s; the best change%s, %s, saves %s", text, besides, best.Change, percent(best.GainShare))
+}
+
+// nothingHelps says that no change does the same work faster, and how much one would have to save to be told from the error of a prediction.
+func (r *Report) nothingHelps() string {
+	const much = 0.05
+	if r.Played != nil && r.Played.Least >= much {
+		return fmt.Sprintf("; no change that was tried saves more than a prediction may be off here, %s", percent(r.Played.Least))
+	}
+	return "; no change that was tried does the same work faster"
 }
 
 // ifTwice says what the run saves if the client with most of the path is twice as fast.
