@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // running is a server that serves.
 type running struct {
 	*server.Server
-	t      *testing.T
+	t      testing.TB
 	net    *mem.Net
 	cancel context.CancelCauseFunc
 	ended  chan struct{}
@@ -35,7 +35,7 @@ func config(names ...string) server.Config {
 	return server.Config{Core: metasim.Config{Clients: names}, Scenario: "test", Seed: 7}
 }
 
-func serve(t *testing.T, c server.Config) *running {
+func serve(t testing.TB, c server.Config) *running {
 	t.Helper()
 	srv, err := server.New(c)
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func (r *running) end() error {
 
 // A peer speaks the protocol by hand, for one member of a connection.
 type peer struct {
-	t      *testing.T
+	t      testing.TB
 	conn   wire.Conn
 	member uint32
 	names  map[metasim.ClientID]string // introduced so far
