@@ -85,12 +85,26 @@ func TestCompilesEverywhere(t *testing.T) {
 
 // The library in C says in each session what the reference client says.
 func TestCPlaysTheVectors(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("SKIPPED LOUDLY: no python3: the client in C plays no vectors; install python3")
-	}
+	python := python(t)
 	player := compile(t, sanitized, "c/test/player.c")
 	require.Regexp(t, `^[67]\d played, 0 of them wrong, \d skipped\n$`, command(t, python, "-B", "../conformance/drive.py", player))
+}
+
+// python returns the interpreter, or skips.
+func python(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("SKIPPED LOUDLY: there is no python3, so its client library is not tested, and no other plays the vectors; install python3")
+	}
+	return path
+}
+
+// So does the one in Python.
+func TestPythonPlaysTheVectors(t *testing.T) {
+	python := python(t)
+	t.Setenv("PYTHONPATH", "python")
+	require.Regexp(t, `^[67]\d played, 0 of them wrong, \d skipped\n$`, command(t, python, "-B", "../conformance/drive.py", python+" -B python/tests/player.py"))
 }
 
 // An outcome is what must be the same, whoever plays a client.
@@ -108,7 +122,7 @@ func carryOut(t *testing.T, text, transport string) outcome {
 	return outcome{out.Digest, out.SendsDigest, out.ResultsDigest}
 }
 
-// Clients in C and C++ in the places of built-in ones give the same run, over each transport that they have.
+// Clients in C, C++ and Python in the places of built-in ones give the same run, over each transport that they have.
 func TestInThePlaceOfBuiltIn(t *testing.T) {
 	const (
 		flow     = "name: x\nuntil: 200ms\nclients:\n  - {name: a, SOURCE}\n  - {name: b, ECHO}\n  - {name: c, model: sink, with: {channels: [Y]}}\nlinks: [{delay: 1ms}]\n"
@@ -128,6 +142,18 @@ func TestInThePlaceOfBuiltIn(t *testing.T) {
 			"PING": "run: [" + compile(t, sanitized, "cpp/examples/ping.cpp") + ", X, Y, '100']",
 		},
 	}
+	if interpreter, err := exec.LookPath("python3"); err == nil {
+		library, err := filepath.Abs("python")
+		require.NoError(t, err)
+		program := func(name, args string) string {
+			return "env: [PYTHONPATH=" + library + "], run: [" + interpreter + ", -B, " + filepath.Join(library, "examples", name) + ", " + args + "]"
+		}
+		others["python"] = map[string]string{
+			"SOURCE": program("source.py", "X, '100000'"), "ECHO": program("echo.py", "X, Y"), "PING": program("ping.py", "X, Y, '100'"),
+		}
+	} else {
+		t.Log("SKIPPED LOUDLY: there is no python3, so its client library is not tried in runs; install python3")
+	}
 	written := func(text string, first, then map[string]string) string {
 		for _, words := range []map[string]string{first, then} {
 			for word, client := range words {
@@ -140,6 +166,9 @@ func TestInThePlaceOfBuiltIn(t *testing.T) {
 		want := carryOut(t, written(text, nil, builtIn), "mem")
 		for language, clients := range others {
 			for _, transport := range []string{"unix", "tcp", "shm"} {
+				if transport == "shm" && language == "python" {
+					continue // it has none
+				}
 				require.Equal(t, want, carryOut(t, written(text, clients, builtIn), transport), "%s in %s over %s", name, language, transport)
 			}
 		}
@@ -265,6 +294,17 @@ func TestInstalls(t *testing.T) {
 	require.True(t, errors.As(err, new(*exec.ExitError)), "%v: %s", err, out)
 	require.Contains(t, string(out), "is no server that this library reaches")
 
+	t.Run("pip", func(t *testing.T) {
+		python := python(t)
+		if out, err := exec.CommandContext(t.Context(), python, "-c", "import pip, setuptools").CombinedOutput(); err != nil {
+			t.Skipf("SKIPPED LOUDLY: this python3 has no pip or no setuptools, so the package for them was not tried; install python3-pip and python3-setuptools: %s", out)
+		}
+		target := t.TempDir()
+		command(t, python, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps", "--target", target, filepath.Join(work, "python"))
+		t.Setenv("PYTHONPATH", target)
+		require.Equal(t, "send-before-promise\n", command(t, python, "-B", "-c", "import metasim; print(metasim.SendBeforePromiseError.code)"))
+	})
+
 	cmake, err := exec.LookPath("cmake")
 	if err != nil {
 		t.Log("SKIPPED LOUDLY: there is no cmake, so the package for it was not tried; install cmake")
@@ -305,6 +345,13 @@ func TestTheTutorial(t *testing.T) {
 	require.NotEqual(t, text, builtIn)
 	got, want := carryOut(t, text, "unix"), carryOut(t, builtIn, "mem")
 	got.results, want.results = "", "" // it has none
+	require.Equal(t, want, got)
+
+	script := write("mine.py", block("python"))
+	library, err := filepath.Abs("python")
+	require.NoError(t, err)
+	got = carryOut(t, strings.ReplaceAll(block("yaml"), "[./mine]", "["+python(t)+", -B, "+script+"], env: [PYTHONPATH="+library+"]"), "unix")
+	got.results = ""
 	require.Equal(t, want, got)
 
 	tick := compile(t, nil, write("tick.cpp", block("cpp")))

@@ -1,0 +1,27 @@
+"""Take part in a run of metasim, in pure Python.
+
+One Client is one simulator of the run. It declares what it sends and hears, joins, and then advances through simulated time: in
+steps of its own, from message to message, or by handlers and timers.
+
+    import metasim
+
+    with metasim.Client() as c:               # the environment says where the server is
+        out = c.publication("ANGLE")
+        c.subscribe("FORCE")
+        c.join()
+        for t, messages in c.steps(1_000_000):    # a step each millisecond, until the run ends
+            for m in messages:
+                act(m.payload)
+            out.publish(angle())
+
+Times are whole nanoseconds of simulated time since the start of the run. Leaving the with block leaves the run; an exception that
+leaves it makes the client fail, with the exception as the reason. docs/protocol.md of metasim has the rules that are kept here.
+"""
+
+from .client import Client, Message, Publication, Timer
+from .errors import (CompleteError, EndError, Error, LeftError, LostError, MistakeError, PromiseRegressError, ProtocolError, RefusedError,
+                     SendBeforePromiseError, TimeRegressError)
+from .wire import FOREVER, Instant
+
+__all__ = ["Client", "CompleteError", "EndError", "Error", "FOREVER", "Instant", "LeftError", "LostError", "Message", "MistakeError",
+           "PromiseRegressError", "ProtocolError", "Publication", "RefusedError", "SendBeforePromiseError", "TimeRegressError", "Timer"]

@@ -1,0 +1,485 @@
+"""A client of a run: its connection, its loop, and its timers."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+import re
+import time as real_time
+from types import TracebackType
+from typing import Any, Callable, Iterator, List, NoReturn, Optional, Tuple, Type, Union
+
+from . import wire
+from .connection import Connection
+from .errors import CompleteError, EndError, Error, LeftError, LostError, MistakeError, ProtocolError, TimeRegressError
+from .session import Message, Session, words
+from .wire import FOREVER, INFINITY, Buffer, Instant, Malformed, at, number
+
+FULL = 1 << 20  # bytes that may be published before they are written
+
+WRITES_UNREAD = 64
+"""After so many writes without a read the client looks whether something has come: a server drops who writes and does not read."""
+
+Handler = Callable[[Message], object]
+
+
+class Timer:
+    """A call at an instant that is to come, in Client.run."""
+
+    def __init__(self, when: Instant, period: int, call: Callable[[], object]) -> None:
+        self._when, self._period, self._call, self._stopped = when, period, call, False
+
+    def stop(self) -> None:
+        """Makes the timer fire no more. Its own handler may call it."""
+        self._stopped = True
+
+
+class Publication:
+    """A channel that a client sends on."""
+
+    def __init__(self, client: Client, channel: str) -> None:
+        self._client, self.channel = client, channel
+
+    def publish(self, payload: Union[Buffer, str]) -> None:
+        """Sends a payload at the client's present instant: bytes, what is like bytes, or text as UTF-8. It is written with the next advance."""
+        self._client._publish(self.channel, payload)
+
+
+class Client:
+    """One simulator's part in a run. One thread uses it at a time.
+
+    What is not given comes from the environment, which metasim sets for the programs that it starts: METASIM_SERVER (unix:///path or
+    tcp://host:port), METASIM_CLIENT and METASIM_TOKEN.
+    """
+
+    def __init__(self, name: Optional[str] = None, server: Optional[str] = None, token: Optional[str] = None) -> None:
+        environment = os.environ
+        self._name = environment.get("METASIM_CLIENT", "") if name is None else name
+        self._server = environment.get("METASIM_SERVER", "") if server is None else server
+        self._token = environment.get("METASIM_TOKEN", "") if token is None else token
+        self._alone = self._name == environment.get("METASIM_CLIENT")  # the processor time of the process is the client's
+        self._publications: List[str] = []
+        self._subscriptions: List[Tuple[str, Optional[Handler]]] = []
+        self._reaction = 0
+        self._mistake: Optional[Error] = None
+        self._joined = False
+        self._session = Session(self._name, 0)
+        self._connection: Optional[Connection] = None
+        self._timers: List[Tuple[Instant, int, Timer]] = []
+        self._timers_set = 0
+        self._running = False
+        self._refused: Optional[Error] = None  # the first publish or timer that was refused in run
+        self._handlers: dict[str, List[Handler]] = {}  # by channel, as they were found
+        self._writes = 0
+        self._went_on = self._cpu = 0
+
+    # Declaring.
+
+    def _declare(self, error: Optional[Error]) -> None:
+        if self._joined:
+            raise CompleteError(f'client "{self._name}": what a client declares is fixed once it has joined; declare it before join')
+        if error is not None:
+            self._mistake = self._mistake or error
+            raise error
+
+    def publication(self, channel: str) -> Publication:
+        """Declares a channel that the client sends on. Declaring it twice is no mistake."""
+        if channel not in self._publications:
+            self._declare(None if channel else MistakeError(f'client "{self._name}": a publication needs the name of a channel'))
+            self._publications.append(channel)
+        return Publication(self, channel)
+
+    def subscribe(self, pattern: str, handler: Optional[Handler] = None) -> None:
+        """Declares what the client hears: the name of a channel, or a regular expression that matches whole names. run calls the handler."""
+        wrong = None
+        try:
+            re.compile(pattern)
+        except re.error as e:
+            wrong = str(e)
+        if not pattern:
+            wrong = "it is empty; write the name of a channel, or .* for all"
+        self._declare(None if wrong is None else MistakeError(
+            f'client "{self._name}": subscription "{pattern}" is neither the name of a channel nor a regular expression: {wrong}'))
+        self._subscriptions.append((pattern, handler))
+
+    def reaction(self, nanoseconds: int) -> None:
+        """Declares the least time from a delivery to a send that it causes. 0 is the default."""
+        self._declare(None if nanoseconds >= 0 else MistakeError(f'client "{self._name}": the reaction time is {nanoseconds} ns; use a positive duration, or 0'))
+        self._reaction = nanoseconds
+
+    def _hello(self) -> bytes:
+        if self._mistake is not None:
+            raise self._mistake
+        if not self._name:
+            raise MistakeError("the client has no name; give Client one, or set METASIM_CLIENT")
+        patterns = [p for p, _ in self._subscriptions]
+        for what, texts in (("a client", [self._name]), ("a token", [self._token]), ("a publication", self._publications), ("a subscription", patterns)):
+            sizes = [len(t.encode()) for t in texts]
+            if max(sizes, default=0) > wire.MAX_NAME:
+                raise ProtocolError(f'client "{self._name[:40]}": {what} of {max(sizes)} bytes: it has at most {wire.MAX_NAME}; use a shorter one')
+            if sum(sizes) + 8 * len(sizes) > wire.MAX_LIST:
+                raise ProtocolError(f'client "{self._name}": {len(texts)} names, each {what}, take more than 1 MiB; use fewer or shorter ones')
+        return (number(1, wire.VERSION) + wire.text(2, self._name) + wire.text(3, self._token) + b"".join(wire.text(4, c) for c in self._publications)
+                + b"".join(wire.text(5, p) for p in patterns) + number(6, self._reaction))
+
+    def join(self) -> Client:
+        """Connects, joins, and returns when all clients of the run have joined. The client is at time 0 then, and may publish there."""
+        self._session.check()
+        self._declare(None)
+        hello = self._hello()
+        self._joined = True
+        self._session.name, self._session.reaction = self._name, self._reaction
+        try:
+            self._connection = self._connection or Connection(self._server, self._name)
+        except Error as e:
+            self._session.end(e)
+            raise
+        self._session.put(wire.HELLO, hello)
+        self._flush()
+        while not self._session.started:
+            self._hear(wait=True)
+        if self._session.timed:
+            self._went_on, self._cpu = real_time.monotonic_ns(), real_time.process_time_ns()
+        return self
+
+    # What the client knows.
+
+    @property
+    def name(self) -> str:
+        """The name of the client in the scenario."""
+        return self._name
+
+    @property
+    def scenario(self) -> str:
+        """The name of the scenario, once the client has joined."""
+        return self._session.scenario
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run, the only source of randomness that a simulator should use."""
+        return self._session.seed
+
+    @property
+    def now(self) -> Instant:
+        """The instant of what the client did last: what it publishes carries it."""
+        return self._session.now
+
+    @property
+    def until(self) -> Instant:
+        """The end of the run: nothing happens at it or later. Its time is FOREVER where the run has no end."""
+        return self._session.until
+
+    # Advancing.
+
+    def step(self, time: int) -> List[Message]:
+        """Advances to a time, and returns all messages due at or before it: nothing due then or earlier comes later. It is a promise to send
+        nothing before. Where the run ends first it raises EndError, which has what was due before the end. (HLA: time advance request.)"""
+        return self._advance(time, False)
+
+    def next(self, limit: int = FOREVER) -> List[Message]:
+        """Advances to the next message, or to limit if that is earlier, and returns the messages due at that instant: none if it is the limit.
+        Where the run ends first it raises EndError. (HLA: next message request.)"""
+        return self._advance(limit, True)
+
+    def steps(self, period: int, start: int = 0) -> Iterator[Tuple[int, List[Message]]]:
+        """Steps in equal periods until the run ends: yields each time and the messages that have come until then."""
+        time = start
+        while True:
+            try:
+                messages = self.step(time)
+            except EndError:
+                return
+            yield time, messages
+            time += period
+
+    def messages(self) -> Iterator[Message]:
+        """Yields message after message until nothing can come any more; what is published meanwhile is sent at the instant of the message."""
+        while True:
+            try:
+                yield from self.next()
+            except EndError:
+                return
+
+    def _advance(self, time: int, messages: bool) -> List[Message]:
+        s = self._session
+        if not s.started:
+            self._not_joined()
+        if self._running:
+            raise MistakeError(f'client "{self._name}" cannot step in a handler of run; set a timer instead')
+        want = s.goal(time, messages)
+        if not s.authorized(want, messages):
+            self._hear(wait=False)
+        if s.authorized(want, messages):
+            s.go_on(s.now if messages else want, want, self._computed())
+            self._flush()
+        else:
+            self._wait(want, messages)
+        return s.arrive(want, messages)
+
+    def _wait(self, want: Instant, messages: bool) -> None:
+        s = self._session
+        s.wait(want, messages, self._computed(waits=True))
+        self._flush()
+        while not s.answered(want, messages):
+            self._hear(wait=True)
+        if s.timed:
+            self._went_on = real_time.monotonic_ns()
+
+    def _computed(self, waits: bool = False) -> bytes:
+        """How long the client has computed since its last report, as fields of it: it is for reports on the run."""
+        if not self._session.timed:
+            return b""
+        now = real_time.monotonic_ns()
+        took, self._went_on = now - self._went_on, now
+        if not waits:
+            return number(2, took)
+        cpu, before = 0, self._cpu
+        if self._alone:
+            self._cpu = real_time.process_time_ns()
+            cpu = self._cpu - before
+        return number(4, took) + number(5, cpu)
+
+    def _not_joined(self) -> NoReturn:
+        self._session.check()
+        raise MistakeError(f'client "{self._name}" has not joined; call join first')
+
+    # Speaking.
+
+    def _publish(self, channel: str, payload: Union[Buffer, str]) -> None:
+        if not self._session.started:
+            self._not_joined()
+        try:
+            self._session.publish(channel, payload.encode() if isinstance(payload, str) else bytes(payload))
+        except Error as e:
+            self._refuse(e)
+            raise
+        if self._session.out_size >= FULL:
+            self._flush()
+
+    def promise(self, time: int) -> None:
+        """Promises that the client sends nothing before a time, whatever it hears, so that other clients need not wait for it."""
+        if not self._session.started:
+            self._not_joined()
+        self._session.promise(time)
+        self._flush()
+
+    def set_result(self, value: Any) -> None:
+        """Says what the outcome of the run shows for this client: a value that json can write. It is sent when the client leaves."""
+        self._session.check()
+        try:
+            result = json.dumps(value, allow_nan=False).encode()
+        except (TypeError, ValueError) as e:
+            raise MistakeError(f'client "{self._name}": the result is no JSON: {e}') from e
+        if len(result) > wire.MAX_RESULT:
+            raise ProtocolError(f'client "{self._name}": a result of {len(result)} bytes; it has at most {wire.MAX_RESULT}: say less, or publish it')
+        self._session.result = result
+
+    def leave(self) -> None:
+        """Ends the client's part, and returns when the server has everything that it sent. Leaving twice is no error."""
+        s = self._session
+        if isinstance(s.over, LeftError):
+            return
+        if not s.started:
+            self._not_joined()
+        s.leave()
+        try:
+            self._flush()
+            while True:
+                self._hear(wait=True)
+        except LeftError:
+            self._close()
+
+    def fail(self, reason: str) -> None:
+        """Ends the client's part without leaving, and tells the server why. Later calls raise MistakeError."""
+        s = self._session
+        if s.over is None:
+            if self._connection is not None:
+                s.fail(reason)
+                self._write()
+            s.end(MistakeError(f'client "{self._name}" has failed: {reason}'))
+        self._close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        if error is not None:
+            self.fail(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+        elif self._session.started:
+            self.leave()
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    # Hearing and writing.
+
+    def _write(self) -> None:
+        """Writes what waits. What fails is noted: a server that ends the run says why, then closes."""
+        assert self._connection is not None
+        try:
+            self._connection.write(self._session.frames())
+        except (OSError, EOFError):
+            while self._session.over is None:
+                self._read(wait=True)
+        except Malformed as e:
+            self._malformed(e)
+
+    def _flush(self) -> None:
+        self._write()
+        self._session.check()
+        self._writes += 1
+        if self._writes > WRITES_UNREAD:
+            self._hear(wait=False)
+
+    def _hear(self, wait: bool) -> None:
+        self._read(wait)
+        self._session.check()
+
+    def _read(self, wait: bool) -> None:
+        assert self._connection is not None
+        c, s = self._connection, self._session
+        self._writes = 0
+        broken: Optional[BaseException] = None
+        if s.over is None:
+            try:
+                c.read(wait)
+            except Malformed as e:
+                broken = e
+            except (OSError, EOFError) as e:
+                broken = LostError(f'client "{self._name}": lost the server at {words(s.now)}: {getattr(e, "strerror", None) or e}')
+        messages, c.messages = c.messages, []
+        for kind, body in messages:
+            if s.over is None:
+                s.take(kind, body)
+        if isinstance(broken, Malformed):
+            self._malformed(broken)
+        elif isinstance(broken, Error):
+            s.end(broken)
+
+    def _malformed(self, e: Malformed) -> None:
+        self._session.end(ProtocolError(f'client "{self._name}": the server sent {e}; use a server and a client of the same version'))
+
+    # Handlers and timers.
+
+    def _refuse(self, error: Error) -> None:
+        if self._running and self._refused is None:
+            self._refused = error
+
+    def _set(self, when: Instant, period: int, call: Callable[[], object]) -> Timer:
+        timer = Timer(when, period, call)
+        self._push(timer)
+        return timer
+
+    def _push(self, timer: Timer) -> None:
+        heapq.heappush(self._timers, (timer._when, self._timers_set, timer))
+        self._timers_set += 1
+
+    def _refuse_timer(self, error: Error) -> NoReturn:
+        self._refused = self._refused or error
+        raise error
+
+    def at(self, time: int, call: Callable[[], object]) -> Timer:
+        """Calls at a time, in run; at the present time at the present instant. A time that has passed is a TimeRegressError, which ends run."""
+        now = self._session.now
+        if time < now[0]:
+            self._refuse_timer(TimeRegressError(f'client "{self._name}" sets a timer for {time} ns, and is at {words(now)}; use a later time'))
+        return self._set(max(at(time), now) if time == now[0] else at(time), 0, call)
+
+    def after(self, nanoseconds: int, call: Callable[[], object]) -> Timer:
+        """Calls when so much time has passed, in run; for 0 at the present instant, after all that was set before."""
+        now = self._session.now
+        if nanoseconds < 0:
+            self._refuse_timer(MistakeError(f'client "{self._name}" sets a timer for after {nanoseconds} ns, at {words(now)}; use a positive duration, or 0'))
+        return self._set(at(now[0] + nanoseconds) if nanoseconds else now, 0, call)
+
+    def every(self, period: int, call: Callable[[], object]) -> Timer:
+        """Calls each period, in run, for the first time after one period."""
+        if period <= 0:
+            self._refuse_timer(MistakeError(f'client "{self._name}" sets a timer for every {period} ns; use a positive period'))
+        return self._set(at(self._session.now[0] + period), period, call)
+
+    def _next_timer(self) -> Instant:
+        while self._timers and self._timers[0][2]._stopped:
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else INFINITY
+
+    def _goes_on(self) -> bool:
+        return self._session.over is None and self._refused is None
+
+    def run(self) -> None:
+        """Calls handlers for messages and timers at their instants, in order, until nothing can happen any more or the run ends, and then
+        leaves. At one instant the messages come first, in their order, then the timers, in the order in which they were set. What a handler
+        raises ends run, which raises it again; the run fails for that reason."""
+        if not self._session.started:
+            self._not_joined()
+        if self._running:
+            raise MistakeError(f'client "{self._name}" runs already; return from the handler')
+        self._running = True
+        try:
+            self._act()
+            if self._refused is not None:
+                raise self._refused
+        except LeftError:
+            pass
+        except BaseException as e:
+            if self._session.over is None:
+                self.fail(str(e) if isinstance(e, Error) else f"{type(e).__name__}: {e}")
+            raise
+        finally:
+            self._running = False
+
+    def _act(self) -> None:
+        s = self._session
+        want = max(self._next_timer(), s.now)
+        if self._goes_on() and s.authorized(want, True):
+            s.go_on(s.now, want, self._computed())  # a step has led here
+        while self._goes_on():
+            want = max(self._next_timer(), s.now)
+            to = s.reach(want, True)
+            if to < s.granted:
+                s.now = to
+                self._call()
+                if not self._goes_on():
+                    return
+                want = max(self._next_timer(), s.now)
+                if not s.authorized(want, True):
+                    self._hear(wait=False)
+                if s.authorized(want, True):
+                    s.go_on(s.now, want, self._computed())
+                    self._flush()
+            elif s.granted == s.until:
+                self.leave()
+            else:
+                self._wait(want, True)
+
+    def _call(self) -> None:
+        """Calls the handlers of the present instant."""
+        s = self._session
+        while self._goes_on() and s.given and s.given[0].due == s.now:
+            m = s.pop()
+            for handler in self._handlers_of(m.channel):
+                handler(m)
+                if not self._goes_on():
+                    return
+        while self._goes_on() and self._next_timer() <= s.now:
+            timer = heapq.heappop(self._timers)[2]
+            timer._call()
+            if timer._period and not timer._stopped:
+                timer._when = at(timer._when[0] + timer._period)
+                self._push(timer)
+
+    def _handlers_of(self, channel: str) -> List[Handler]:
+        known = self._handlers.get(channel)
+        if known is None:
+            known = [h for p, h in self._subscriptions if h is not None and (p == channel or _matches(p, channel))]
+            self._handlers[channel] = known
+        return known
+
+
+def _matches(pattern: str, channel: str) -> bool:
+    try:
+        return re.fullmatch(pattern, channel) is not None
+    except re.error:
+        return False

@@ -1,0 +1,284 @@
+"""The client's end of a session: what it may say and when. No socket and no clock are here; client.py has them.
+
+It is docs/protocol.md, section 6, and says what the reference client in Go says.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Callable, Deque, Dict, List, NamedTuple, Optional
+
+from . import wire
+from .errors import EndError, Error, LeftError, ProtocolError, PromiseRegressError, RefusedError, SendBeforePromiseError, TimeRegressError
+from .wire import FOREVER, INFINITY, ORIGIN, Instant, Malformed, as_bytes, as_number, as_text, at, data, instant, number, packet, read_instant, text
+
+
+class Message(NamedTuple):
+    """A message that the client was given."""
+
+    sender: str
+    channel: str
+    seq: int  # counts the sender's sends, from 0
+    sent: Instant
+    due: Instant  # when it arrived: the instant at which the client sees it
+    payload: memoryview
+
+
+def words(i: Instant) -> str:
+    """An instant in words, as other parts of metasim write it."""
+    if i[0] == FOREVER:
+        return "infinity"
+    return f"{i[0] / 1e9:.9f} s" + (f", step {i[1]}" if i[1] else "")
+
+
+class Session:
+    """The state of a client that has joined."""
+
+    def __init__(self, name: str, reaction: int) -> None:
+        self.name, self.reaction = name, reaction
+        self.over: Optional[Error] = None  # why the session is over
+        self.started = False
+        self.timed = 0
+        self.seed, self.scenario = 0, ""
+        self.until, self.now, self.promised, self.granted = INFINITY, ORIGIN, ORIGIN, ORIGIN
+        self.next_event, self.cause = ORIGIN, INFINITY  # the conditional promise, and due of the first message handled since
+        self.handled = 0
+        self.given: Deque[Message] = deque()
+        self.names: Dict[int, str] = {}
+        self.names_size = 0
+        self.result = b""
+        self.out: List[bytes] = []  # packets that wait to be written
+        self.out_size = 0
+
+    # Ending.
+
+    def check(self) -> None:
+        if self.over is not None:
+            raise self.over
+
+    def end(self, error: Error) -> None:
+        if self.over is None:
+            self.over = error
+
+    # Hearing.
+
+    def take(self, kind: int, body: memoryview) -> None:
+        """Takes in one message of the server."""
+        try:
+            handle = _TAKE.get(kind)
+            if handle is None:
+                raise Malformed("a message that a server does not send")
+            handle(self, body)
+        except Malformed as e:
+            self.end(ProtocolError(f'client "{self.name}": the server sent {e}; use a server and a client of the same version'))
+
+    def _welcome(self, body: memoryview) -> None:
+        for field, value in wire.fields(body):
+            if field == 1:
+                self.scenario = as_text(value)
+            elif field == 2:
+                self.seed = as_number(value)
+            elif field == 3:
+                self.timed = as_number(value, 2**32 - 1)
+            else:
+                raise Malformed("a Welcome with an unknown field")
+
+    def _start(self, body: memoryview) -> None:
+        self.until, self.started = self._only_instant(body), True
+
+    def _authorize(self, body: memoryview) -> None:
+        until = ORIGIN
+        for field, value in wire.fields(body):
+            if field == 1:
+                until = read_instant(value, until)
+            elif field == 2:
+                read_instant(value)  # a hint for clients that keep their reports
+            else:
+                raise Malformed("an AuthorizeAdvance with an unknown field")
+        if until > self.granted:
+            self.granted = until
+
+    def _only_instant(self, body: memoryview) -> Instant:
+        i = ORIGIN
+        for field, value in wire.fields(body):
+            if field != 1:
+                raise Malformed("a message with an unknown field")
+            i = read_instant(value, i)
+        return i
+
+    def _goodbye(self, body: memoryview) -> None:
+        self.end(LeftError(f'client "{self.name}" has left the run; leave last'))
+
+    def _refuse(self, body: memoryview) -> None:
+        said = ""
+        for field, value in wire.fields(body):
+            if field == 2:
+                said = as_text(value, wire.MAX_TEXT)
+        self.end(RefusedError(said))
+
+    def _introduce(self, body: memoryview) -> None:
+        client, name = 0, ""
+        for field, value in wire.fields(body):
+            if field == 1:
+                client = as_number(value, 2**32 - 1)
+            elif field == 2:
+                name = as_text(value)
+            else:
+                raise Malformed("an Introduce with an unknown field")
+        self.names_size += len(name.encode()) + 64
+        if client in self.names or self.names_size > wire.MAX_NAMES:
+            raise Malformed("the name of a client twice, or too many names")
+        self.names[client] = name
+
+    def _delivered(self, body: memoryview) -> None:
+        client = seq = 0
+        channel = ""
+        sent = due = ORIGIN
+        payload = memoryview(b"")
+        for field, value in wire.fields(body):
+            if field == 7:
+                payload = as_bytes(value)
+            elif field == 6:
+                due = read_instant(value, due)
+            elif field == 5:
+                sent = read_instant(value, sent)
+            elif field == 4:
+                channel = as_text(value)
+            elif field == 3:
+                seq = as_number(value)
+            elif field == 2:
+                client = as_number(value, 2**32 - 1)
+            elif field == 1:
+                as_number(value)
+            else:
+                raise Malformed("a DeliveredMessage with an unknown field")
+        name = self.names.get(client)
+        if name is None:
+            raise Malformed(f"a message from client {client}, which it has not introduced")
+        self.given.append(Message(name, channel, seq, sent, due, payload))
+
+    # Advancing. The caller says Goal, and then GoOn or Wait; Arrive when the client is authorized or at the end.
+
+    def goal(self, time: int, messages: bool) -> Instant:
+        """The instant that a step to a time, or the next message until then, leads to; a step is a promise too."""
+        self.check()
+        if time < self.now[0]:
+            raise TimeRegressError(f'client "{self.name}" cannot go back to {time} ns: it is at {words(self.now)}; advance to a later time')
+        want = at(time)
+        if want < self.now:
+            want = self.now
+        if not messages and want > self.promised:
+            self.promised = want
+        return want
+
+    def reach(self, want: Instant, messages: bool) -> Instant:
+        if messages and self.given and self.given[0].due < want:
+            return self.given[0].due
+        return want
+
+    def authorized(self, want: Instant, messages: bool) -> bool:
+        return self.reach(want, messages) < self.granted
+
+    def answered(self, want: Instant, messages: bool) -> bool:
+        return self.granted == self.until or self.reach(want, messages) < self.granted
+
+    def go_on(self, now: Instant, want: Instant, measured: bytes = b"") -> None:
+        self.put(wire.ADVANCE, self._report(now, want) + measured)
+
+    def wait(self, want: Instant, messages: bool, measured: bytes = b"") -> None:
+        self.put(wire.POLL_WAIT, self._report(self.now, want) + instant(2, want) + (b"\x18\x01" if messages else b"") + measured)
+
+    def arrive(self, want: Instant, messages: bool) -> List[Message]:
+        to = self.reach(want, messages)
+        if to < self.granted:
+            self.now = to
+            return self._handle(to)
+        due = [] if messages else self._handle(self.granted)
+        raise EndError(f'client "{self.name}": the run ends at {words(self.until)}, before {words(want)}; leave now', due)
+
+    def pop(self) -> Message:
+        """Takes the next message: it counts as handled."""
+        m = self.given.popleft()
+        self.handled += 1
+        if m.due < self.cause:
+            self.cause = m.due
+        return m
+
+    def _handle(self, until: Instant) -> List[Message]:
+        seen = []
+        while self.given and self.given[0].due <= until:
+            seen.append(self.pop())
+        return seen
+
+    def _report(self, now: Instant, next_event: Instant) -> bytes:
+        floor = max(now, self.promised)
+        self.next_event = max(self.may_send_from(), floor, next_event)
+        self.cause = INFINITY
+        return data(1, instant(1, now) + instant(2, floor) + instant(3, self.next_event) + number(4, self.handled))
+
+    # Speaking.
+
+    def may_send_from(self) -> Instant:
+        answer = self.cause
+        if self.reaction and answer != INFINITY:
+            answer = at(answer[0] + self.reaction)
+        return max(self.promised, min(self.next_event, answer))
+
+    def publish(self, channel: str, payload: wire.Buffer) -> None:
+        self.check()
+        if self.now < self.may_send_from():
+            raise SendBeforePromiseError(f'client "{self.name}" publishes on "{channel}" at {words(self.now)}, and promised to send nothing before '
+                                         f"{words(self.may_send_from())}; publish later, or promise less")
+        if len(payload) > wire.MAX_PAYLOAD:
+            raise ProtocolError(f'client "{self.name}" publishes {len(payload)} bytes on "{channel}" at {words(self.now)}: a payload has at most '
+                                f"{wire.MAX_PAYLOAD}; split it")
+        if self.now[1] == 2**32 - 1:
+            raise ProtocolError(f'client "{self.name}" publishes on "{channel}" at {words(self.now)}, the last step of its time; publish at a later time')
+        self.put(wire.SEND, text(1, channel) + instant(2, self.now) + (data(3, payload) if len(payload) else b""))
+
+    def promise(self, time: int) -> None:
+        self.check()
+        to = at(time)
+        if time == self.now[0]:
+            to = max(to, self.now)
+        bound = max(self.promised, self.now)
+        if to < bound:
+            raise PromiseRegressError(f'client "{self.name}" promises to send nothing before {words(to)}, and is at {words(bound)} or promised that '
+                                      "already; promise a later time")
+        self.promised = to
+        self.put(wire.PROMISE, instant(1, to))
+
+    def leave(self) -> None:
+        self.check()
+        self.put(wire.LEAVE, instant(1, self.now) + number(2, self.handled) + (data(3, self.result) if self.result else b""))
+
+    def fail(self, reason: str) -> None:
+        if self.started:
+            self.put(wire.ADVANCE, self._report(self.now, self.now))
+        self.put(wire.FAILED, data(1, reason.encode()[:wire.MAX_TEXT].decode(errors="ignore").encode()))
+
+    def put(self, kind: int, body: bytes) -> None:
+        p = packet(kind, body)
+        self.out.append(p)
+        self.out_size += len(p)
+
+    def frames(self) -> bytes:
+        """Takes what waits to be written, in frames."""
+        packets, self.out, self.out_size = self.out, [], 0
+        whole = b"".join(packets)
+        if len(packets) <= wire.MAX_PACKETS and len(whole) <= wire.MAX_FRAME:
+            return len(whole).to_bytes(4, "little") + whole if whole else b""
+        parts, frame, size = [], [], 0
+        for p in packets:
+            if size + len(p) > wire.MAX_FRAME or len(frame) == wire.MAX_PACKETS:
+                parts += [size.to_bytes(4, "little"), *frame]
+                frame, size = [], 0
+            frame.append(p)
+            size += len(p)
+        return b"".join(parts + [size.to_bytes(4, "little"), *frame])
+
+
+_TAKE: Dict[int, Callable[[Session, memoryview], None]] = {
+    wire.WELCOME: Session._welcome, wire.START: Session._start, wire.GOODBYE: Session._goodbye, wire.REFUSE: Session._refuse,
+    wire.DELIVERED: Session._delivered, wire.AUTHORIZE: Session._authorize, wire.INTRODUCE: Session._introduce,
+}

@@ -1,0 +1,175 @@
+"""The bytes of the protocol: packets as protobuf, without a library. Numbers of messages and fields are those of docs/protocol.md."""
+
+from __future__ import annotations
+
+from typing import Iterator, NamedTuple, Tuple, Union
+
+VERSION = 2
+FOREVER = 2**63 - 1
+"""A time after all that a run reaches."""
+
+MAX_FRAME = 64 << 20
+MAX_PACKETS = 1 << 16
+MAX_PAYLOAD = MAX_FRAME - (64 << 10)
+MAX_NAME = 1024
+MAX_LIST = 1 << 20
+MAX_NAMES = 64 << 20
+MAX_RESULT = (4 << 20) - MAX_NAME
+MAX_TEXT = 64 << 10
+
+HELLO, WELCOME, START, GOODBYE, REFUSE, SEND, PROMISE = 2, 3, 4, 5, 6, 7, 8
+ADVANCE, POLL_WAIT, LEAVE, DELIVERED, AUTHORIZE, INTRODUCE, FAILED = 9, 10, 11, 12, 13, 14, 15
+
+
+class Instant(NamedTuple):
+    """A time, in nanoseconds, and a step at that time. Instants compare in that order."""
+
+    time: int
+    step: int = 0
+
+
+ORIGIN = Instant(0, 0)
+INFINITY = Instant(FOREVER, 2**32 - 1)
+
+Buffer = Union[bytes, bytearray, memoryview]
+
+
+class Malformed(Exception):
+    """Bytes that are not the protocol."""
+
+
+def at(time: int) -> Instant:
+    return INFINITY if time >= FOREVER else Instant(time, 0)
+
+
+# Writing.
+
+_SHORT = [bytes([n]) for n in range(128)]
+
+
+def varint(n: int) -> bytes:
+    if n < 128:
+        return _SHORT[n]
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def number(field: int, n: int) -> bytes:
+    return _SHORT[field << 3] + varint(n) if n else b""
+
+
+def data(field: int, value: Buffer) -> bytes:
+    return b"%c%b%b" % (field << 3 | 2, varint(len(value)), value)
+
+
+def text(field: int, value: str) -> bytes:
+    return data(field, value.encode()) if value else b""
+
+
+def instant(field: int, i: Instant) -> bytes:
+    if i == ORIGIN:
+        return b""
+    if i[0] == FOREVER:
+        return b"%c\x02\x18\x01" % (field << 3 | 2)
+    value = number(1, i[0]) + number(2, i[1])
+    return b"%c%c%b" % (field << 3 | 2, len(value), value)
+
+
+def packet(kind: int, body: bytes) -> bytes:
+    """A packet of member 0, as an element of a frame."""
+    size = varint(len(body))
+    return b"\n%b%c%b%b" % (varint(len(body) + len(size) + 1), kind << 3 | 2, size, body)
+
+
+# Reading.
+
+Field = Tuple[int, Union[int, memoryview]]
+
+
+def fields(b: memoryview) -> Iterator[Field]:
+    """Yields the fields of a message: a number and its value, which is an int or the bytes."""
+    i, end = 0, len(b)
+    while i < end:
+        tag = b[i]
+        i += 1
+        if tag > 127:
+            tag, i = _varint(b, i - 1, end)
+        if i >= end:
+            raise Malformed("a message that is cut off")
+        value = b[i]
+        i += 1
+        if value > 127:
+            value, i = _varint(b, i - 1, end)
+        kind = tag & 7
+        if kind == 2:
+            if value > end - i:
+                raise Malformed("a field that is longer than its message")
+            yield tag >> 3, b[i:i + value]
+            i += value
+        elif kind == 0:
+            yield tag >> 3, value
+        else:
+            raise Malformed("a field that is neither a number nor bytes")
+
+
+def _varint(b: memoryview, i: int, end: int) -> Tuple[int, int]:
+    n = 0
+    for shift in range(0, 70, 7):
+        if i >= end:
+            break
+        byte = b[i]
+        i += 1
+        n |= (byte & 127) << shift
+        if byte < 128:
+            if n >= 2**64:
+                break
+            return n, i
+    raise Malformed("a number of more than 64 bits")
+
+
+def read_instant(b: Union[int, memoryview], before: Instant = ORIGIN) -> Instant:
+    """Reads an instant; before is what the same field said earlier in the message."""
+    time, step = before if before != INFINITY else ORIGIN
+    infinite = before == INFINITY
+    for field, value in fields(as_bytes(b)):
+        if not isinstance(value, int):
+            raise Malformed("an instant that cannot be read")
+        if field == 1 and value < FOREVER:
+            time = value
+        elif field == 2 and value < 2**32:
+            step = value
+        elif field == 3 and value < 2:
+            infinite = value == 1
+        else:
+            raise Malformed("an instant that cannot be read")
+    if not infinite:
+        return Instant(time, step)
+    if time or step:
+        raise Malformed("an instant that is infinite and has a time")
+    return INFINITY
+
+
+def as_bytes(value: Union[int, memoryview]) -> memoryview:
+    if isinstance(value, int):
+        raise Malformed("a number in the place of bytes")
+    return value
+
+
+def as_number(value: Union[int, memoryview], most: int = 2**64 - 1) -> int:
+    if not isinstance(value, int) or value > most:
+        raise Malformed("a number that is too large, or bytes in its place")
+    return value
+
+
+def as_text(value: Union[int, memoryview], most: int = MAX_NAME) -> str:
+    value = as_bytes(value)
+    if len(value) > most:
+        raise Malformed("a text that is too long")
+    try:
+        return str(value, "utf-8")
+    except UnicodeDecodeError:
+        raise Malformed("a text that is not UTF-8") from None
