@@ -10,6 +10,6 @@
 // The caller's duties: start what a Client's Run says only where the user asked for a run, as a scenario may name any
 // program; open the files of parameters by the Open of [Scenario.Env], which keeps to the scenario's directory.
 //
-// From the file to the Scenario: parse.go reads the file and makes nodes that know their places, override.go changes them,
+// From the file to the Scenario: parse.go makes nodes that know their places, salvage.go reads on behind what is no YAML, override.go changes the nodes,
 // validate.go checks them against schema.go, check.go and its neighbours check the rest, document.go decodes.
 package scenarios
