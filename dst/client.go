@@ -106,6 +106,7 @@ func (c *client) instant() {
 		c.quit()
 		return
 	}
+	c.happens()
 	c.act(c.Now())
 	if !c.leaves {
 		c.advance()
@@ -123,6 +124,7 @@ func (c *client) handle() {
 		c.wait()
 		return
 	}
+	c.happens()
 	c.simulator.now = c.Now()
 	for m, ok := c.NextMessage(); ok && !c.leaves; m, ok = c.NextMessage() {
 		if len(c.Handlers(m.Channel)) == 0 {
@@ -147,6 +149,16 @@ func (c *client) handle() {
 	c.phase = ready
 	if c.Authorized() {
 		c.goOn()
+	}
+}
+
+// happens checks that nothing happens where everything has happened, nor where nothing may happen yet.
+func (c *client) happens() {
+	if !c.Now().Before(c.network.permitted) {
+		c.complain(fmt.Errorf("it acts there, and the run may go on to %v only", c.network.permitted))
+	}
+	if c.Now().Before(c.network.past) {
+		c.complain(fmt.Errorf("something happens there, and everything before %v was said to have happened", c.network.past))
 	}
 }
 

@@ -15,6 +15,7 @@ type Result struct {
 	Happened int // in all runs: computing, writing, arriving, settling
 	Lost     int // runs in which a connection ended
 	Failed   int // of them, those that ended with it
+	Driven   int // stretches of runs that were driven
 }
 
 // Run draws the scenario of a seed and runs it in several orders. It fails if something happens that must not, or if a run differs
@@ -49,6 +50,7 @@ func Run(seed uint64) (Result, error) {
 			err = n.compare(want, first)
 		}
 		result.Happened += n.happened
+		result.Driven += n.stretches
 		if n.disturbed {
 			result.Lost++
 			if n.failed != nil {

@@ -31,9 +31,12 @@ func newNetwork(s *scenario, schedule uint64) (*network, error) {
 	}
 	n := &network{
 		scenario: s, r: r, dispatcher: d, server: server, ledger: metasim.NewLedger(d.Names()),
-		lazy: pick(r, 0, 50, 90, 97), clients: make([]*client, len(s.clients)),
+		lazy: pick(r, 0, 50, 90, 97), permitted: metasim.Infinity, clients: make([]*client, len(s.clients)),
 	}
 	n.books.accounts = make([]account, len(s.clients))
+	if s.permits {
+		n.permit(metasim.At(metasim.Time(r.IntN(30))))
+	}
 	hosts := 1 + r.IntN(len(s.clients))
 	for range hosts {
 		c := &conn{slow: r.IntN(4) == 0}
@@ -116,6 +119,27 @@ func (n *network) settle() {
 	n.complain(n.books.compare(n.dispatcher))
 }
 
+// permit lets the run go on to an instant.
+func (n *network) permit(until metasim.Instant) {
+	n.reached, n.permitted, n.dirty = nil, until, true
+	n.stretches++
+	ev := &metasim.Permit{Until: until}
+	n.observe(ev, n.dispatcher.Step(ev))
+}
+
+// onward answers a Reached: a stretch further, from where the last one ended or from where something happens next.
+func (n *network) onward() {
+	from := n.reached.Until
+	if n.r.IntN(2) == 0 {
+		from = n.reached.Next
+	}
+	if n.r.IntN(10) == 0 {
+		n.permit(metasim.Infinity)
+		return
+	}
+	n.permit(metasim.At(from.Time.Add(metasim.Time(1 + n.r.IntN(30)))))
+}
+
 // observe notes an event and its effects, and carries these out.
 func (n *network) observe(ev metasim.Event, effects []metasim.Effect) {
 	n.ledger.Observe(ev, effects)
@@ -128,6 +152,8 @@ func (n *network) observe(ev metasim.Event, effects []metasim.Effect) {
 			n.server.Authorize(e)
 		case *metasim.Evict:
 			n.server.Evict(e)
+		case *metasim.Reached:
+			n.reached, n.past = new(*e), e.Until
 		case *metasim.Finish:
 			n.finished, n.failed = true, e.Err
 		}

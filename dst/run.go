@@ -29,7 +29,7 @@ func (n *network) run() error {
 
 // one lets one of the things happen that can, and reports whether there was one. If patient, some things are put off.
 func (n *network) one(patient bool) bool {
-	slots := 2*len(n.clients) + 3*len(n.conns) + 1
+	slots := 2*len(n.clients) + 3*len(n.conns) + 2
 	first := n.r.IntN(slots)
 	for k := range slots {
 		if n.try((first+k)%slots, patient) {
@@ -56,6 +56,13 @@ func (n *network) try(slot int, patient bool) bool {
 		return false
 	}
 	slot -= 2 * len(n.clients)
+	if slot == 3*len(n.conns)+1 {
+		if n.reached == nil || n.finished {
+			return false
+		}
+		n.onward()
+		return true
+	}
 	if slot == 3*len(n.conns) {
 		if !n.dirty || n.finished || patient && n.r.IntN(100) < n.lazy {
 			return false

@@ -16,7 +16,7 @@ func draw(seed uint64) (*scenario, error) {
 		return drawFlood(seed, r)
 	}
 	horizon := pick[metasim.Time](r, 60, 60, 200)
-	s := &scenario{seed: seed}
+	s := &scenario{seed: seed, permits: r.IntN(4) == 0}
 	if r.IntN(4) > 0 {
 		s.until = horizon + 1
 	}

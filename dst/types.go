@@ -15,6 +15,7 @@ type scenario struct {
 	clients []spec // in order of name
 	until   metasim.Time
 	delays  *delay.Table
+	permits bool // the run is driven in stretches
 	flood   bool // it is there for the bound on memory: one client sends far more than another takes in
 	memory  int  // 0: each run has another bound
 }
@@ -128,8 +129,12 @@ type network struct {
 	lazy       int // of a hundred Settles, so many are put off
 	cut        int // a connection ends when so much has happened; 0: never
 	detach     bool
-	disturbed  bool // a connection has ended
-	dirty      bool // something was stepped since the last Settle
+	disturbed  bool             // a connection has ended
+	dirty      bool             // something was stepped since the last Settle
+	reached    *metasim.Reached // not answered yet
+	past       metasim.Instant  // everything before it has happened, as a Reached said
+	permitted  metasim.Instant  // nothing happens at it or later
+	stretches  int
 	finished   bool
 	failed     error // what the run ended with
 	err        error // what must not be

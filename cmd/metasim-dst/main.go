@@ -55,8 +55,8 @@ func all(first uint64, scenarios int) bool {
 	}
 	workers.Wait()
 	seconds := time.Since(began).Seconds()
-	fmt.Printf("%d runs of %d scenarios, %d failed: %d clients, %d sends, %d messages handled, %d things happened, %d runs lost a client, %d ended with it; %.0f runs/s\n",
-		done*dst.Schedules, done, failed, total.Clients, total.Sent, total.Handled, total.Happened, total.Lost, total.Failed,
+	fmt.Printf("%d runs of %d scenarios, %d failed: %d clients, %d sends, %d messages handled, %d things happened, %d runs lost a client, %d ended with it, %d stretches were driven; %.0f runs/s\n",
+		done*dst.Schedules, done, failed, total.Clients, total.Sent, total.Handled, total.Happened, total.Lost, total.Failed, total.Driven,
 		float64(done*dst.Schedules)/seconds)
 	return failed == 0
 }
@@ -68,4 +68,5 @@ func add(total *dst.Result, r dst.Result) {
 	total.Happened += r.Happened
 	total.Lost += r.Lost
 	total.Failed += r.Failed
+	total.Driven += r.Driven
 }

@@ -42,10 +42,10 @@ var systemMutants = []mutant{
 		"return o.copies.Copy(payload, sharedChunk)", "o.copies.Reclaim()\n	return o.copies.Copy(payload, sharedChunk)"),
 
 	// The server's end.
-	one("no sender is introduced", "../wire/session/server.go",
+	one("no sender is introduced", "../wire/session/member.go",
 		"if _, known := c.introduced[from]; !known {", "if _, known := c.introduced[from]; known {"),
-	one("a sender is introduced with each message", "../wire/session/server.go", "		c.introduced[from] = struct{}{}\n", ""),
-	one("a run begins without its last client", "../wire/session/server.go",
+	one("a sender is introduced with each message", "../wire/session/member.go", "		c.introduced[from] = struct{}{}\n", ""),
+	one("a run begins without its last client", "../wire/session/member.go",
 		"func (s *Server) Started() bool { return s.joined == len(s.members) }", "func (s *Server) Started() bool { return s.joined >= len(s.members)-1 }"),
 	one("clients are told of no end", "../wire/session/server.go", "wire.Start{Until: s.config.Until}", "wire.Start{Until: metasim.Infinity}"),
 	one("nobody is told that it has left", "../wire/session/server.go", "		m.put(wire.Goodbye{})\n", ""),
@@ -71,4 +71,10 @@ var systemMutants = []mutant{
 	one("a client may always go as far as is safe", "memory.go", "case !c.use.heard || d.config.Memory == 0 ||", "case true ||"),
 	one("acknowledged deliveries are released in the wrong number", "memory.go",
 		"n := c.given.Len() - c.window.given.Len()", "n := max(0, c.given.Len()-c.window.given.Len()-1)"),
+
+	// A run that is driven in stretches.
+	one("a permit is not a bound", "settle.go",
+		"Earlier(d.forest.SafeTime(c.id.node()), Earlier(d.end, d.permit))", "Earlier(d.forest.SafeTime(c.id.node()), d.end)"),
+	one("reached although a client computes", "settle.go",
+		"if !c.waiting || c.need().Before(d.permit) {", "if c.need().Before(d.permit) {"),
 }
