@@ -162,6 +162,11 @@ func TestBeforeAndAfter(t *testing.T) {
 	require.Equal(t, []string{"client(b).speed=0.333"}, c.Changes)
 	require.InDelta(t, 0, c.OffShare, 0.02)
 
+	a.Transport, b.Transport = "tcp", "shm"
+	c = report.Compare(a, b, predict.New(tlA), slow.config.Delays, nil)
+	require.Equal(t, []string{"client(b).speed=0.333", "transport=shm"}, c.Changes)
+	require.Positive(t, c.PredictedS)
+
 	_, other := analyze(t, mutex(3))
 	c = report.Compare(a, other, predict.New(tlA), nil, nil)
 	require.Equal(t, []string{"a", "b"}, c.OnlyA)

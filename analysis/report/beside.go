@@ -161,7 +161,7 @@ func (c *Comparison) links(a, b *Report, delays metasim.Delays) {
 // sameSpeed is by which factor the work of a client may differ without being a change of its speed: work differs from run to run.
 const sameSpeed = 1.25
 
-// changes writes what differs as changes of run A: delays, reaction times, cores, and the speed of clients whose work differs by much.
+// changes writes what differs as changes of run A: delays, reaction times, cores, the transport, and the speed of clients whose work differs by much.
 func (c *Comparison) changes(a, b *Report) {
 	c.Changes = append(c.Changes, c.delays()...)
 	reactions := map[string]int64{}
@@ -183,6 +183,9 @@ func (c *Comparison) changes(a, b *Report) {
 	}
 	if a.Cores != b.Cores && b.Cores > 0 {
 		c.Changes = append(c.Changes, fmt.Sprintf("cores=%d", b.Cores))
+	}
+	if a.Transport != b.Transport && a.Transport != "" && b.Transport != "" {
+		c.Changes = append(c.Changes, "transport="+b.Transport)
 	}
 }
 
@@ -240,7 +243,7 @@ func (c *Comparison) verdict() string {
 func (c *Comparison) judgement() string {
 	switch {
 	case len(c.Changes) == 0:
-		return "Nothing that differs can be predicted: no delay, reaction time, speed or number of cores."
+		return "Nothing that differs can be predicted: no delay, reaction time, speed, number of cores or transport."
 	case c.PredictedS == 0:
 		return fmt.Sprintf("There is no prediction of %s: %s.", strings.Join(c.Changes, " "), cmp.Or(c.Unpredicted, "the pace of a run decides, or a name cannot be written"))
 	}
