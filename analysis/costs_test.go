@@ -56,8 +56,8 @@ func TestWorkersWakeUp(t *testing.T) {
 // Where the manifest says how long the rounds of the server took, the rest of what communication costs is waking up, and on one core no
 // process wakes up on another.
 func TestWakeUpsAreWhatRoundsAreNot(t *testing.T) {
-	const hops, flight = 100, 40 * us
-	on := func(rounds int64) float64 {
+	const hops = 100
+	one := func(flight, rounds int64) (predict.Played, float64) {
 		src := record(t, &world{actors: pair(0, 10*us), flight: flight, timed: true, config: metasim.Config{Delays: pairDelays(1, ms), Until: hops * ms}})
 		src.Cores, src.Rounds = 2, rounds
 		tl, err := trace.Read(src)
@@ -67,9 +67,20 @@ func TestWakeUpsAreWhatRoundsAreNot(t *testing.T) {
 		require.NoError(t, err)
 		p, err := m.Predict(c)
 		require.NoError(t, err)
-		return p.WallS
+		played, err := m.Played()
+		require.NoError(t, err)
+		return played, p.WallS
+	}
+	on := func(rounds int64) float64 {
+		_, s := one(40*us, rounds)
+		return s
 	}
 	// A round takes 10 us, and so do the other three ends of frames: of 90 us a hop, 2 x 20 us are waking up.
 	require.InEpsilon(t, hops*50e-6, on(hops*10*us), 0.15)
 	require.Greater(t, on(0), hops*55e-6, "nothing was measured, and waking up is a small part of the usual costs")
+
+	for _, flight := range []int64{100, us, 5 * us, 40 * us, 500 * us, 20_000 * us} { // the last to a distant host
+		played, _ := one(flight, hops*10*us)
+		require.Less(t, played.Error(), 0.02, "%d ns each way: played %v of %v", flight, played.PlayedS, played.MeasuredS)
+	}
 }

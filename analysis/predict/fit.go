@@ -78,23 +78,23 @@ func between(low, high float64, lowTook, highTook, target int64) float64 {
 // machine, which slowed everything down. But if nearly all answers took longer, communication itself was slow: clients may be on
 // distant hosts. It was not if the clients were robbed of their cores.
 func (w *workload) maxFactor(robbed bool) float64 {
-	most, frames := float64(mostFrames), 4*float64(usualOutside.end)
-	wakes := 2 * float64(usualOutside.wake)
+	frames, wakes := 4*float64(usualOutside.end), 2*float64(usualOutside.wake)
+	usual := frames + wakes
 	if robbed {
-		return most
-	}
-	if w.frames > 0 {
-		most, frames, wakes = mostWakes, frames*w.frames, wakes*w.frames
+		return mostFrames
 	}
 	if len(w.Answers) == 0 {
-		return most
+		if w.frames > 0 {
+			return mostWakes
+		}
+		return mostFrames
 	}
 	answers := slices.Sorted(slices.Values(w.Answers))
-	answer := float64(answers[len(answers)/4])
+	answer := max(mostFrames*usual, float64(answers[len(answers)/4]))
 	if w.frames == 0 {
-		return max(most, answer/(frames+wakes))
+		return answer / usual
 	}
-	return max(mostFrames, (answer-frames)/wakes)
+	return max(mostFrames, (answer-w.frames*frames)/(w.frames*wakes)) // the rest is waking up
 }
 
 // robbed reports whether clients waited for cores that something else on the machine had: more than twice as long as in a simulation, in which a

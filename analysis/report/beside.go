@@ -245,7 +245,7 @@ func (c *Comparison) judgement() string {
 	case len(c.Changes) == 0:
 		return "Nothing that differs can be predicted: no delay, reaction time, speed, number of cores or transport."
 	case c.PredictedS == 0:
-		return fmt.Sprintf("There is no prediction of %s: %s.", strings.Join(c.Changes, " "), cmp.Or(c.Unpredicted, "the pace of a run decides, or a name cannot be written"))
+		return fmt.Sprintf("No prediction of %s: %s", strings.Join(c.Changes, " "), cmp.Or(c.Unpredicted, "the pace of a run decides, or a name cannot be written"))
 	}
 	right, busy := "Yes, within", ""
 	if math.Abs(c.OffShare) > 0.1 {

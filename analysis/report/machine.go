@@ -85,7 +85,7 @@ func (r *Report) machineTable(p *printer) {
 	}}
 	var helps []string
 	for _, part := range r.machineParts() {
-		if part.took <= 0 {
+		if part.took < 0.0005*r.WallS {
 			continue
 		}
 		if part.took >= 0.05*r.WallS {

@@ -19,11 +19,13 @@ func (r *Report) Predict(m *predict.Model, changes ...predict.Change) error {
 	played, err := m.Played()
 	if err != nil {
 		r.Unpredicted = err.Error()
+		r.Verdict = r.verdict()
 		return nil
 	}
 	r.Played = &played
 	if !played.Trusted {
 		r.Unpredicted = (&predict.UntrustedError{Played: played}).Error()
+		r.Verdict = r.verdict()
 		return nil
 	}
 	if !r.Paced() {

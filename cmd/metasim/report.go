@@ -64,7 +64,7 @@ func newReport(std streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&whatIf, "what-if", nil, "predict the run with a `change`, as in 'link(a->b).delay=5ms', 'links[0].delay=5ms', 'client(a).speed=2', 'client(a).promise=5ms', "+
-		"'client(a).reaction=1ms' or cores=8; may be repeated, and then all of them together are predicted")
+		"'client(a).reaction=1ms', 'client(a).period=2ms', 'client(a-*).process=1', transport=shm or cores=8; may be repeated, and then all of them together are predicted")
 	cmd.Flags().BoolVar(&explain, "explain", false, "say with each table what its columns are")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object: all clients, links and pairs")
 	files.add(cmd)
