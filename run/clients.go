@@ -33,6 +33,7 @@ type clients struct {
 	inside     sync.WaitGroup         // these models
 	supervisor *supervisor.Supervisor // of the processes; nil before the first
 	restarts   sync.WaitGroup         // of processes
+	resumed    int                    // how often the run was cut off
 
 	mu        sync.Mutex
 	places    map[string]place // by name
@@ -54,11 +55,13 @@ func (c *clients) start(ctx context.Context) {
 			return
 		}
 	}
+	gone := c.gone()
 	for _, g := range groups(c.scenario.Clients, c.options.Pack) {
 		var err error
 		switch {
 		case ctx.Err() != nil:
 			return
+		case gone[g[0].Name]:
 		case g[0].External || c.options.Serve:
 			c.setPlace(g, place{outside: true})
 		case c.options.inside(g[0]):
@@ -71,6 +74,18 @@ func (c *clients) start(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// gone names the clients that had left, or were cut off, before the run was.
+func (c *clients) gone() map[string]bool {
+	if c.resumed == 0 {
+		return nil
+	}
+	gone := map[string]bool{}
+	for _, s := range c.server.Snapshot().Clients {
+		gone[s.Name] = s.State == server.Left || s.State == server.Lost
+	}
+	return gone
 }
 
 func (c *clients) setPlace(g group, p place) {
@@ -158,7 +173,7 @@ func (c *clients) launch(ctx context.Context, g group, life int) error {
 	}
 	env := slices.Concat(c.options.Env, g[0].Env,
 		[]string{"METASIM_SERVER=" + c.listeners.outside.URL(), "METASIM_CLIENT=" + g[0].Name, "METASIM_TOKEN=" + c.listeners.token})
-	p, err := startProcess(ctx, c.supervisor, g.names(), life, argv, workDir, env, c.dir.File("clients"), c.scenario.OutputLimit)
+	p, err := startProcess(ctx, c.supervisor, g.names(), c.logName(g[0].Name, life), argv, workDir, env, c.dir.File("clients"), c.scenario.OutputLimit)
 	if err != nil {
 		return err
 	}
@@ -179,6 +194,17 @@ func (c *clients) launch(ctx context.Context, g group, life int) error {
 		c.exited(p.clients, life, "its process ended")
 	}()
 	return nil
+}
+
+// logName is the name of the files of the output of a client: that of the client, and after it whose life it is, if not the first one.
+func (c *clients) logName(client string, life int) string {
+	if c.resumed > 0 {
+		client += fmt.Sprintf("~resumed-%d", c.resumed) // no client is called so
+	}
+	if life > 0 {
+		client += fmt.Sprintf("~%d", life)
+	}
+	return client
 }
 
 // goOn names what goes on after the command that has started it, while the run needs it: it may be the client.

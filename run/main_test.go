@@ -37,6 +37,8 @@ var programs = map[string]testprogram.Program{
 	"ahead":    ahead,
 	"worker":   worker,
 	"mortal":   mortal,
+
+	"killedServer": killedServer,
 }
 
 func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, programs)) }

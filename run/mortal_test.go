@@ -199,7 +199,7 @@ func TestClientDoesNotComeBack(t *testing.T) {
 	text := strings.Replace(mortalsOf(t, "computes,absent", ", restarts: 1"), "start_timeout: 20s", "start_timeout: 2s", 1)
 	began := time.Now()
 	out := fails(t, t.Context(), parse(t, text), options(t, "mem"))
-	require.Contains(t, out.Error, `client "m" was started again and has not joined within 2s; see that it starts, or raise start_timeout`)
+	require.Contains(t, out.Error, `client "m" has to be started again and has not joined within 2s; see that it starts, or raise start_timeout`)
 	require.GreaterOrEqual(t, time.Since(began), 2*time.Second)
 }
 

@@ -43,13 +43,10 @@ const (
 	tailSize = 16 << 10
 )
 
-// startProcess starts the process of some clients. The files of its output are in the directory logs, named after the first
-// client, and after its life if that is not its first; each has half of the limit.
-func startProcess(ctx context.Context, k *supervisor.Supervisor, clients []string, life int, argv []string, workDir string, env []string, logs string, limit int64) (*process, error) {
-	log := filepath.Join(logs, clients[0])
-	if life > 0 {
-		log += fmt.Sprintf("~%d", life) // no client is called so
-	}
+// startProcess starts the process of some clients. The files of its output are in the directory logs and called
+// logName; each has half of the limit.
+func startProcess(ctx context.Context, k *supervisor.Supervisor, clients []string, logName string, argv []string, workDir string, env []string, logs string, limit int64) (*process, error) {
+	log := filepath.Join(logs, logName)
 	p := &process{clients: clients, stdout: log + ".stdout", stderr: log + ".stderr"}
 	started, err := k.Launch(ctx, supervisor.Program{
 		Client: clients[0], Argv: argv, Dir: workDir, Env: environment(workDir, env), Stdout: p.stdout, Stderr: p.stderr, Limit: limit / 2,

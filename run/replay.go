@@ -72,7 +72,7 @@ func replayProgram(r *record.Run, name string, o ReplayOptions) (*replay.Program
 	if err != nil {
 		return nil, fmt.Errorf("client %q: %w", name, err)
 	}
-	env, err := unmasked(cl)
+	env, err := unmasked(cl, "metasim replay")
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,8 @@ func replayProgram(r *record.Run, name string, o ReplayOptions) (*replay.Program
 }
 
 // unmasked returns the env of a client with the values that were not recorded, which must be in this process's environment.
-func unmasked(cl *scenarios.Client) (env []string, err error) {
+// command is what this process does.
+func unmasked(cl *scenarios.Client, command string) (env []string, err error) {
 	var missing []string
 	for _, entry := range cl.Env {
 		if name, masked := strings.CutSuffix(entry, "="+scenarios.Masked); masked {
@@ -97,7 +98,7 @@ func unmasked(cl *scenarios.Client) (env []string, err error) {
 	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("the run has not recorded the values of %s, which the command of client %q needs; "+
-			"set them in the environment of metasim replay, or record the run with --keep-env", strings.Join(missing, ", "), cl.Name)
+			"set them in the environment of %s, or record the run with --keep-env", strings.Join(missing, ", "), cl.Name, command)
 	}
 	return env, nil
 }

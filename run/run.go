@@ -181,3 +181,10 @@ type LCMOutcome struct {
 	Overflow uint64 `json:"overflow,omitempty"`
 	Remedy   string `json:"remedy,omitempty"`
 }
+
+// A rest is the journal of a run that goes on.
+type rest struct {
+	reader *journal.Reader
+	writer *journal.Writer
+	dir    journal.Dir
+}

@@ -31,6 +31,7 @@ type runner struct {
 	loads     *loads
 	channels  *channelCheck
 	restart   *server.Restart // nil: no process is started again
+	rest      *rest           // of a run that was cut off; else nil
 	warnings  []Warning       // once serve is over
 }
 
@@ -54,11 +55,18 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err := onDisk(ctx, func() {}, func() error { return r.open(ctx, table) }); err != nil {
 		return nil, errors.Join(err, onDisk(ctx, slow, r.record.abandon))
 	}
+	return r.carryOut(ctx)
+}
+
+// carryOut carries out the run that was opened, and ends its record.
+func (r *runner) carryOut(ctx context.Context) (*Outcome, error) {
+	sc, o := r.scenario, r.options
+	slow := func() { o.Log.Warn("the disk of the run directory does not answer; the run waits for it") }
 	out := r.serve(ctx)
 	r.record.complete(out)
 	shown := make(chan *LCMOutcome, 1)
-	err = onDisk(ctx, slow, func() error {
-		lcm, err := closeMirror(r.mirror, sc, &o)
+	err := onDisk(ctx, slow, func() error {
+		lcm, err := closeMirror(r.mirror, sc, o)
 		shown <- lcm
 		return errors.Join(err, r.live.close(), r.listeners.close(), r.record.finish())
 	})
@@ -69,7 +77,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err != nil && out.OK {
 		out.fail(err)
 	}
-	r.listeners.overflows(&o)
+	r.listeners.overflows(o)
 	return out, nil
 }
 
@@ -95,7 +103,8 @@ func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc), sc.PeerTimeout); err != nil {
 		return err
 	}
-	r.clients = &clients{scenario: sc, options: o, dir: r.dir, listeners: r.listeners, scheduler: client.NewScheduler(), places: map[string]place{}}
+	r.clients = &clients{scenario: sc, options: o, dir: r.dir, listeners: r.listeners, scheduler: client.NewScheduler(), places: map[string]place{},
+		resumed: r.record.manifest.Resumed}
 	defer func() {
 		if err != nil {
 			_, shown := closeMirror(r.mirror, sc, o)
@@ -131,9 +140,12 @@ func (r *runner) config(table *delay.Table) server.Config {
 		StartTimeout: sc.StartTimeout, After: r.clients.scheduler.Served(),
 		ProcessEnd: r.clients.lossReport, Log: r.options.Log,
 	}
-	if limit := r.options.restarts(sc); len(limit) > 0 {
+	if limit := r.options.restarts(sc); len(limit) > 0 || r.rest != nil {
 		r.restart = &server.Restart{Limit: limit, Past: r.record.past}
 		config.Restart = r.restart
+	}
+	if r.rest != nil {
+		config.Resume = r.rest
 	}
 	config.Observers = append(config.Observers, r.channels)
 	if r.record.writer != nil {

@@ -28,6 +28,8 @@ type Config struct {
 	Restart *Restart
 	// Inside names the clients that the server's own process runs. Nobody else is told to join as one of them.
 	Inside map[string]bool
+	// Resume, if set, has the journal of this run, which was cut off: the run goes on where that ends. Restart is set then.
+	Resume Resume
 	// Live says that a client takes part in real time. The result is not deterministic then.
 	Live bool
 	// Driven says that the run waits for AdvanceTo, and does not go further than AdvanceTo allows. If it is false, the run
@@ -79,6 +81,15 @@ type Restart struct {
 	Start func(client string, life int)
 	// Past returns what the journal holds of a client by now.
 	Past func(id metasim.ClientID) Past
+}
+
+// A Resume reads the journal of a run that was cut off.
+type Resume interface {
+	// Next returns the next entry: an event, or nil for a settling, and how many effects of it were recorded. It fails with io.EOF at the
+	// end of what is good.
+	Next() (wall int64, ev metasim.Event, effects int, err error)
+	// Continue has the journal go on where it ends. missing are effects of the last entry that were not recorded.
+	Continue(missing []metasim.Effect) error
 }
 
 // A Past is what a journal holds of a client.

@@ -22,6 +22,7 @@
 //	control.go     for a driver: Initialize, AdvanceTo, Pace; for a person: Pause, Resume, Step
 //	snapshot.go    the state of a run and its result, for people
 //	turn.go        which goroutine runs the dispatcher; the main loop; a round
+//	resume.go      a run that was cut off, from its journal
 //	restart.go     clients whose process is replaced
 //	lost.go        clients that are lost, peers that do not read
 //	dispatch.go    events to the dispatcher, effects to the sessions

@@ -135,7 +135,7 @@ func (e *StartError) Error() string {
 		return fmt.Sprintf("the run did not start within %v: the disk does not take its journal; see to the disk, or use another with --out", e.After)
 	}
 	if e.Again {
-		return fmt.Sprintf("client %q was started again and has not joined within %v; see that it starts, or raise start_timeout", e.Missing[0], e.After)
+		return fmt.Sprintf("client %q has to be started again and has not joined within %v; see that it starts, or raise start_timeout", e.Missing[0], e.After)
 	}
 	names, verb := strings.Join(e.Missing[:min(8, len(e.Missing))], ", "), "has"
 	if more := len(e.Missing) - 8; more > 0 {

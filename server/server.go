@@ -56,6 +56,8 @@ type Server struct {
 	err        error
 	failing    bool // a client was lost; the run fails when it is known how its process ended
 	detached   bool // the run went on without a client that was lost
+	begun      bool // of a run that was cut off: it had begun before
+	halted     bool // likewise: it was paused
 	refusals   refusals
 }
 
@@ -122,6 +124,11 @@ func New(c Config) (*Server, error) {
 		session: sessions, timing: timing{clients: make([]clientTiming, len(d.Names()))}, permission: newPermission(c.Driven), held: metasim.NewHeldTimes(d),
 		reached: make(chan metasim.Reached, 1),
 	}
+	if c.Resume != nil {
+		if err := s.resume(c.Resume); err != nil {
+			return nil, err
+		}
+	}
 	for _, o := range c.Observers {
 		if r, ok := o.(Deferred); ok {
 			s.records = append(s.records, r)
@@ -142,7 +149,7 @@ const logTime = 200 * time.Millisecond
 // its cause. Serve closes all listeners and connections, and returns when everything has been written that was to be
 // written. It is called once.
 func (s *Server) Serve(ctx context.Context) error {
-	s.began = time.Now()
+	s.began = time.Now().Add(-s.wall) // that of a run that was cut off goes on
 	err := s.run(ctx)
 	s.session.Farewell(err)
 	s.flush()

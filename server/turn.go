@@ -105,6 +105,7 @@ func (s *Server) run(ctx context.Context) error {
 		if s.config.Driven {
 			s.permit()
 		}
+		s.goOn()
 		s.takeAll()
 	})
 	cancelled := context.AfterFunc(ctx, func() { // on a goroutine of its own: this one may run clients that wait to be heard
@@ -134,6 +135,8 @@ func (s *Server) run(ctx context.Context) error {
 func (s *Server) checkStart() {
 	if !s.session.Started() {
 		s.fail(&StartError{After: s.config.StartTimeout, Missing: s.session.Missing(), Disk: s.timing.recordFull})
+	} else if away := s.awaited(); s.config.Resume != nil && len(away) > 0 {
+		s.fail(&StartError{After: s.config.StartTimeout, Missing: away, Again: true})
 	}
 }
 

@@ -73,7 +73,7 @@ func newRoot(std streams) *cobra.Command {
 	root.Args = unknownCommand
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.AddCommand(newRun(std), newServe(std), newClient(), newSupervise(std), newValidate(std), newSchema(std), newLog(std), newLogs(std), newLCM(std),
-		newVerify(std), newReplay(std), newDiff(std), newReport(std), newBench(std), newWhy(std), newCtl(std), newVersion(std),
+		newVerify(std), newReplay(std), newResume(std), newDiff(std), newReport(std), newBench(std), newWhy(std), newCtl(std), newVersion(std),
 		newDemo(std))
 	return root
 }

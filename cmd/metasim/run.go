@@ -18,6 +18,7 @@ import (
 	"metasim/analysis/report"
 	"metasim/internal/atomicfile"
 	"metasim/metasim"
+	"metasim/monitor"
 	"metasim/run"
 	"metasim/scenarios"
 	"metasim/server"
@@ -126,13 +127,28 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 		return f.refused(none, badUsage(err), std)
 	}
 	o.Command = commandLine(cmd, file)
-	progress := newProgress(during.err, sc.Until, f.live.kind(show))
+	return f.watched(o, none, sc.Until, screen{std, during, show, done}, func(o run.Options) (*run.Outcome, error) {
+		return run.Scenario(cmd.Context(), sc, o)
+	})
+}
+
+// A screen is where a run is shown, and then its outcome.
+type screen struct {
+	std, during streams
+	show        func(*monitor.Monitor)
+	done        func()
+}
+
+// watched carries out a run, shows it meanwhile, and prints its outcome, or that of none.
+func (f *runFlags) watched(o run.Options, none *run.Outcome, until metasim.Time, sc screen, carryOut func(run.Options) (*run.Outcome, error)) error {
+	std := sc.std
+	progress := newProgress(sc.during.err, until, f.live.kind(sc.show))
 	o.Watch = func(s *server.Server) { progress.start(s) }
-	o.Live = f.live.options(progress.say, show)
+	o.Live = f.live.options(progress.say, sc.show)
 	o.Warn = func(text string) { progress.say("warning: " + text) }
-	out, err := run.Scenario(cmd.Context(), sc, o)
+	out, err := carryOut(o)
 	progress.stop()
-	done()
+	sc.done()
 	if err != nil {
 		return f.refused(none, failed(err), std)
 	}

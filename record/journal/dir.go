@@ -155,9 +155,25 @@ func (d Dir) NewJournal(names []string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the journal: %w", err)
 	}
+	if err := lock(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("making the journal: %w", err), f.Close())
+	}
 	w := NewWriter(f)
 	w.index, w.save = newIndexer(names), d.writeIndex
 	return w, nil
+}
+
+// Reopen opens the journal of a run that was cut off, to be continued: call Continue before the first Observe. It fails with ErrGoesOn if the run
+// goes on. The writer makes no index: whoever needs one makes it from the journal.
+func (d Dir) Reopen() (*Writer, error) {
+	f, err := os.OpenFile(d.File(journalFile), os.O_RDWR, fileMode)
+	if err != nil {
+		return nil, d.unopened(err)
+	}
+	if err := lock(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the journal: %w", err), f.Close())
+	}
+	return NewWriter(f), nil
 }
 
 // OpenJournal opens the journal of the run. Names are those of the clients: the reader fails with ErrForeign at an entry with another

@@ -62,6 +62,7 @@ type Manifest struct {
 	Started       time.Time       `json:"started"`           // wall clock, RFC 3339
 	Host          string          `json:"host,omitempty"`    // the name of the server's host
 	Command       []string        `json:"command,omitempty"` // what was typed, without secrets; empty: not known
+	Resumed       int             `json:"resumed,omitempty"` // how often the run was cut off, and went on
 	Deterministic bool            `json:"deterministic"`     // false with a client in real time, or after one was cut off and the run went on
 	OK            bool            `json:"ok"`
 	Error         string          `json:"error"`          // why OK is false
@@ -107,6 +108,9 @@ type Traffic struct {
 // ErrNotJournal tells that a file is not a journal.
 var ErrNotJournal = errors.New("this file is not a journal of metasim; " +
 	"name the file called journal in the directory of a run")
+
+// ErrGoesOn tells that a process of metasim writes a journal.
+var ErrGoesOn = errors.New("the run still goes on: another metasim writes its journal; end that first, or wait for it")
 
 // ErrNoJournal tells that a run was carried out without a journal: there is only its manifest, with its digest.
 var ErrNoJournal = errors.New("the run has no journal, because it was carried out with --no-journal; " +

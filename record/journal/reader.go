@@ -92,6 +92,9 @@ func (r *Reader) Unfinished(killed bool) error {
 	return &TornError{File: r.file, Offset: r.offset, Records: r.records}
 }
 
+// Offset returns up to which byte the journal was read and is good: the end of an entry, or of the header.
+func (r *Reader) Offset() int64 { return r.offset }
+
 // Close closes the underlying reader, if it is an io.Closer.
 func (r *Reader) Close() error {
 	if c, ok := r.src.(io.Closer); ok {

@@ -74,6 +74,33 @@ func (w *Writer) flush() error {
 	return w.err
 }
 
+// Continue makes a journal that was reopened go on at an offset: what follows is cut off. missing are effects of the entry before that are not
+// in it.
+func (w *Writer) Continue(offset int64, missing []metasim.Effect) error {
+	f, ok := w.w.(interface {
+		io.Seeker
+		Truncate(size int64) error
+	})
+	if !ok {
+		return errors.New("only a journal in a file can be continued")
+	}
+	if offset < int64(headerSize) {
+		offset = 0 // NewWriter has begun with a header
+	} else {
+		w.buf = w.buf[:0]
+	}
+	_, err := f.Seek(offset, io.SeekStart)
+	if err = cmp.Or(f.Truncate(offset), err); err != nil {
+		return fmt.Errorf("continuing the journal: %w", err)
+	}
+	w.done = offset
+	w.backlog.written = offset
+	if len(missing) > 0 {
+		w.write(more, 0, nil, missing)
+	}
+	return w.err
+}
+
 // Mark gives all that was observed so far to the disk. It returns the length of the journal up to there, and what waits until that is written.
 func (w *Writer) Mark() (size int64, written func() error) {
 	err := w.flush()

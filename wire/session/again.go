@@ -24,6 +24,20 @@ func (s *Server) Vacate(id metasim.ClientID) {
 	}
 }
 
+// Restore takes an event of a run that was cut off, before any connection: its clients join again, as those do whose process is replaced.
+func (s *Server) Restore(ev metasim.Event) {
+	switch ev := ev.(type) {
+	case *metasim.Join:
+		m := &s.members[ev.Client]
+		m.present, m.away, m.joined = true, true, ev
+		s.joined++
+	case *metasim.Leave:
+		m := &s.members[ev.Client]
+		m.away, m.over, m.done = false, true, true
+		m.lost, m.cut = ev.Cut, ev.Cut
+	}
+}
+
 // Return lets a client in again that was away; ev is the Join that Receive has returned, and is not for the dispatcher. If the run has
 // started, the caller calls Remember with all that its journal has of the client by now, before it steps the dispatcher again or
 // later.

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"metasim/record"
+	"metasim/run"
+)
+
+func newResume(std streams) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "resume RUN_DIR",
+		Short: "Go on with a run that was cut off, as metasim or its host died",
+		Long: "Go on with a run that was cut off: metasim was killed, or its host went down. What the journal has of the run is done\n" +
+			"again by the dispatcher alone. Then the clients that had not left are started again; each is given again what it was\n" +
+			"given, must send again what it sent, and takes part from there on. The run ends with the digests of a run that was\n" +
+			"not cut off. A client from outside has to be started again, too: its address is printed.\n\n" + outcomeHelp,
+		Example: "  metasim resume runs/arm-3",
+		Args:    exactly(1, "one run directory"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.resume(cmd, args[0], std) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.how.Listen, "listen", "", "the `address` to listen at for clients from outside: a path for unix, host:port for tcp and quic")
+	flags.StringVar(&f.how.Token, "token", "", "the join `token` that clients must show (default: METASIM_TOKEN, else a random one)")
+	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
+	f.live.add(cmd)
+	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what happens beside the run")
+	addDefaults(cmd)
+	return cmd
+}
+
+// resume goes on with a run, and prints its outcome.
+func (f *runFlags) resume(cmd *cobra.Command, dir string, std streams) error {
+	recorded, err := record.OpenToReplay(dir)
+	if err != nil {
+		return f.refused(&run.Outcome{}, badUsage(err), std)
+	}
+	sc, err := recorded.Scenario()
+	if err != nil {
+		return f.refused(&run.Outcome{}, badUsage(err), std)
+	}
+	none := &run.Outcome{Scenario: sc.Name, Seed: sc.Seed, RunDir: dir}
+	f.how.Transport, f.AllowOutside = recorded.Manifest.Transport, recorded.Manifest.AllowOutside
+	during, show, done := f.live.openScreen(std)
+	o, err := f.options(sc, false, during)
+	if err != nil {
+		return f.refused(none, badUsage(err), std)
+	}
+	return f.watched(o, none, sc.Until, screen{std, during, show, done}, func(o run.Options) (*run.Outcome, error) {
+		return run.Resume(cmd.Context(), recorded, o)
+	})
+}

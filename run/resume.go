@@ -1,0 +1,101 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"metasim/delay"
+	"metasim/metasim"
+	"metasim/record"
+	"metasim/record/journal"
+	"metasim/scenarios"
+	"metasim/server"
+)
+
+// Resume goes on with a run that was cut off: metasim was killed, or its host went down. What the journal has of it is done again by the
+// dispatcher alone. The clients that had not left are started again and repeat what they did, as with on_exit: restart. So the run ends
+// as if it had not been cut off. The scenario and the transport are those of the run. The error says why it cannot go on; how it failed
+// then is in the outcome.
+func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, error) {
+	sc, err := resumable(recorded)
+	if err != nil {
+		return nil, err
+	}
+	m := recorded.Manifest
+	o.Transport, o.Out, o.AllowOutside, o.Pack = m.Transport, recorded.Dir.Path(), m.AllowOutside, 0
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	table, err := delay.NewTable(sc.Seed, sc.Rules)
+	if err != nil {
+		return nil, err
+	}
+	writer, err := recorded.Dir.Reopen()
+	if err != nil {
+		return nil, err
+	}
+	manifest := *m
+	manifest.Resumed++
+	reader, err := recorded.Dir.OpenJournal(slices.Clone(m.Clients))
+	if err != nil {
+		return nil, errors.Join(err, writer.Close())
+	}
+	r := &runner{scenario: sc, options: &o, dir: recorded.Dir, record: &recorder{dir: recorded.Dir, manifest: manifest, writer: writer}}
+	r.rest = &rest{reader: reader, writer: writer, dir: recorded.Dir}
+	err = r.open(ctx, table)
+	err = errors.Join(err, reader.Close())
+	if err == nil {
+		err = recorded.Dir.WriteManifest(&manifest)
+	}
+	if err != nil {
+		return nil, errors.Join(err, writer.Close())
+	}
+	return r.carryOut(ctx)
+}
+
+// resumable returns the scenario of a run that was cut off, if it can go on.
+func resumable(r *record.Run) (*scenarios.Scenario, error) {
+	m := r.Manifest
+	switch {
+	case m.NoJournal:
+		return nil, journal.ErrNoJournal
+	case !r.Killed():
+		return nil, fmt.Errorf("the run in %s has ended; only one that was cut off can go on", r.Dir.Path())
+	}
+	sc, err := r.Scenario()
+	if err != nil {
+		return nil, err
+	}
+	if live := sc.RealTime(); len(live) > 0 || sc.Rate > 0 {
+		return nil, fmt.Errorf("the run in %s went on in real time (it has a rate), and that time has passed; carry it out again", r.Dir.Path())
+	}
+	// The manifest has what the resolved scenario leaves out.
+	sc.Memory, sc.Cascade = m.Memory, m.Cascade
+	for i := range sc.Clients {
+		c := &sc.Clients[i]
+		c.Ahead = m.AheadOf[c.Name]
+		if c.Env, err = unmasked(c, "metasim resume"); err != nil {
+			return nil, err
+		}
+	}
+	return sc, nil
+}
+
+// Next implements server.Resume. What is damaged is left out, with all that follows.
+func (r *rest) Next() (wall int64, ev metasim.Event, effects int, err error) {
+	e, err := r.reader.Next()
+	if record.IsBeginning(err) {
+		err = io.EOF
+	}
+	return e.Wall, e.Event, len(e.Effects), err
+}
+
+// Continue implements server.Resume.
+func (r *rest) Continue(missing []metasim.Effect) error {
+	return r.writer.Continue(r.reader.Offset(), missing)
+}
+
+var _ server.Resume = (*rest)(nil)

@@ -1,0 +1,172 @@
+//go:build unix
+
+package run_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/internal/testprogram"
+	"metasim/record"
+	"metasim/record/journal"
+	"metasim/record/replay"
+	"metasim/run"
+	"metasim/scenarios"
+)
+
+// killedServer carries out a scenario, as metasim run does. Its arguments are the file, the directory of the run, the transport and the program.
+func killedServer(args []string) error {
+	sc, _, err := scenarios.Load(args[0], scenarios.Overrides{})
+	if err != nil {
+		return err
+	}
+	if err := os.Unsetenv(testprogram.Variable); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	out, err := run.Scenario(context.Background(), sc, run.Options{Transport: args[2], Out: args[1], Self: []string{self}, KeepEnv: true,
+		Env: []string{testprogram.NoLinger}})
+	if err != nil {
+		return err
+	}
+	return out.Err
+}
+
+// TestKilledServer kills metasim at random moments of a run, again and again, and has the run go on each time: it ends as one that was not
+// disturbed.
+func TestKilledServer(t *testing.T) {
+	const until = "600ms"
+	quiet := carryOut(t, parse(t, workersOf(until, t.TempDir(), "")), options(t, "unix"))
+	whole := journalSize(t, quiet.RunDir)
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
+	for transport, each := range map[string]int{"mem": max(1, *kills/5), "unix": max(1, *kills/5), "shm": 1, "tcp": 1, "quic": 1} {
+		t.Run(transport, func(t *testing.T) {
+			for range each {
+				dir := cutOff(t, workersOf(until, t.TempDir(), ""), transport, int64(0.8*random.Float64()*float64(whole)))
+				out := resume(t, dir)
+				require.NoError(t, out.Err)
+				require.Equal(t, quiet.Digests, out.Digests)
+				a, err := replay.Dispatcher(recorded(t, dir))
+				require.NoError(t, err)
+				require.Nil(t, a.Difference, "the journal is that of one run")
+				require.NoError(t, a.Torn)
+				require.Equal(t, 1, manifest(t, dir).Resumed)
+			}
+		})
+	}
+}
+
+// cutOff begins a run in a process that is killed when its journal has so many bytes.
+func cutOff(t *testing.T, text, transport string, size int64) (dir string) {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	place := t.TempDir()
+	file := filepath.Join(place, "x.metasim.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "BIN", self)), 0o600))
+	dir = filepath.Join(place, "run")
+	cmd := exec.Command(self, file, dir, transport)
+	cmd.Env = append(os.Environ(), testprogram.Env("killedServer"), testprogram.NoLinger)
+	cmd.Stderr = os.Stderr
+	require.NoError(t, cmd.Start())
+	for file := filepath.Join(dir, "journal"); ; <-time.After(time.Millisecond) {
+		if info, err := os.Stat(file); err == nil && info.Size() >= size {
+			break
+		}
+	}
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
+	r, err := record.Open(dir)
+	require.NoError(t, err)
+	require.True(t, r.Killed(), "it was cut off")
+	return dir
+}
+
+// resume has a run go on.
+func resume(t *testing.T, dir string) *run.Outcome {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := run.Resume(ctx, recorded(t, dir), run.Options{Self: []string{self}, Env: []string{testprogram.NoLinger}})
+	require.NoError(t, err)
+	return out
+}
+
+func journalSize(t *testing.T, dir string) int64 {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(dir, "journal"))
+	require.NoError(t, err)
+	return info.Size()
+}
+
+// TestResumeAfterAnyCut: wherever the journal of a run breaks off, and whatever stands behind that, the run goes on from there.
+func TestResumeAfterAnyCut(t *testing.T) {
+	text := `name: cut
+until: 30ms
+clients:
+  - {name: ear, model: sink, with: {channels: [TICK, PONG]}}
+  - {name: ping, model: ping, with: {rounds: 5, out: PING, in: PONG}}
+  - {name: pong, model: echo, with: {in: PING, out: PONG}}
+  - {name: tick, model: source, with: {channel: TICK, period: 3ms, count: 6}}
+links:
+  - {delay: {uniform: {min: 1ms, max: 2ms}}, order: fifo, bandwidth: 100kbit}
+`
+	quiet := carryOut(t, parse(t, text), options(t, "mem"))
+	whole, err := os.ReadFile(filepath.Join(quiet.RunDir, "journal"))
+	require.NoError(t, err)
+	for cut := 0; cut <= len(whole); cut += 23 {
+		for _, tail := range []string{"", "\x00\x01 this is no record, however long it may be"} {
+			require.NoError(t, os.WriteFile(filepath.Join(quiet.RunDir, "journal"), append(whole[:cut:cut], tail...), 0o600))
+			m := manifest(t, quiet.RunDir)
+			m.Digest, m.SendsDigest, m.ResultsDigest, m.OK, m.Error, m.Resumed = "", "", "", false, "the run has not ended", 0
+			if cut < 12 && tail != "" {
+				continue // it is no journal
+			}
+			dir, err := journal.Open(quiet.RunDir)
+			require.NoError(t, err)
+			require.NoError(t, dir.WriteManifest(m))
+			out := resume(t, quiet.RunDir)
+			require.NoError(t, out.Err, cut)
+			require.Equal(t, quiet.Digests, out.Digests, cut)
+			a, err := replay.Dispatcher(recorded(t, quiet.RunDir))
+			require.NoError(t, err)
+			require.Nil(t, a.Difference)
+			require.NoError(t, a.Torn)
+		}
+	}
+}
+
+// TestResumeRefuses: a run that has ended, one that goes on, one in real time, one whose secrets are not known.
+func TestResumeRefuses(t *testing.T) {
+	out := carryOut(t, parse(t, workersOf("10ms", t.TempDir(), "")), options(t, "unix"))
+	refused := func(o run.Options) error {
+		_, err := run.Resume(t.Context(), recorded(t, out.RunDir), o)
+		return err
+	}
+	o := options(t, "mem")
+	require.ErrorContains(t, refused(o), "has ended; only one that was cut off can go on")
+	m := manifest(t, out.RunDir)
+	m.Digest = ""
+	dir, err := journal.Open(out.RunDir)
+	require.NoError(t, err)
+	require.NoError(t, dir.WriteManifest(m))
+	require.ErrorContains(t, refused(o), "set them in the environment of metasim resume, or record the run with --keep-env")
+	t.Setenv("TEST_PROGRAM", "worker")
+	w, err := dir.Reopen()
+	require.NoError(t, err)
+	require.ErrorIs(t, refused(o), journal.ErrGoesOn)
+	require.NoError(t, w.Close())
+}
