@@ -29,7 +29,7 @@ func listen(o *Options, inside, outside bool, peerTimeout time.Duration) (*liste
 	}
 	if outside {
 		if err := l.listenOutside(o); err != nil {
-			return nil, errors.Join(fmt.Errorf("no clients can come in: %w", err), l.close())
+			return nil, errors.Join(fmt.Errorf("clients cannot join: %w", err), l.close())
 		}
 		l.outside.SetPeerTimeout(peerTimeout)
 	}

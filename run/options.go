@@ -50,7 +50,7 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("there is no transport %q; use one of %s", o.Transport, strings.Join(Transports, ", "))
 	}
 	if o.Pack < 0 {
-		return fmt.Errorf("%d clients cannot share a process; use a positive number, or 0 for a process each", o.Pack)
+		return fmt.Errorf("--pack is %d; write how many clients may share a process, or 0 for one process for each client", o.Pack)
 	}
 	if o.Transport != "mem" && !o.Serve && len(o.Self) == 0 {
 		return fmt.Errorf("transport %s puts models in processes of their own, but Options.Self does not say how to start them", o.Transport)

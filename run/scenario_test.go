@@ -230,9 +230,9 @@ func TestDoesNotBegin(t *testing.T) {
 		change func(*run.Options)
 		says   string
 	}{
-		"path":    {func(o *run.Options) { o.Transport, o.Listen = "unix", "no/such/dir/s" }, "no clients can come in: "},
-		"port":    {func(o *run.Options) { o.Transport, o.Listen = "tcp", taken.Addr().String() }, "no clients can come in: "},
-		"address": {func(o *run.Options) { o.Transport, o.Listen = "quic", "nonsense" }, "no clients can come in: "},
+		"path":    {func(o *run.Options) { o.Transport, o.Listen = "unix", "no/such/dir/s" }, "clients cannot join: "},
+		"port":    {func(o *run.Options) { o.Transport, o.Listen = "tcp", taken.Addr().String() }, "clients cannot join: "},
+		"address": {func(o *run.Options) { o.Transport, o.Listen = "quic", "nonsense" }, "clients cannot join: "},
 		"page":    {func(o *run.Options) { o.Live = &run.Live{HTTP: "0.0.0.0:0"} }, "the run cannot be shown: other hosts could reach 0.0.0.0:0"},
 		"taken":   {func(o *run.Options) { o.Live = &run.Live{HTTP: taken.Addr().String()} }, "; use a free port, or 0 for any"},
 		"no port": {func(o *run.Options) { o.Live = &run.Live{HTTP: "8080"} }, "the run cannot be shown: "},

@@ -152,7 +152,7 @@ func (v *validator) illWritten(k *kind.Pattern, rule object) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%s is not %s; write %s", quote(k.Got), rule["title"], example(rule))
+	return fmt.Sprintf("%s is not %s; write, for example, %s", quote(k.Got), rule["title"], example(rule))
 }
 
 // wrongType is the message for a value of another type than the rule's.
@@ -166,7 +166,13 @@ func (v *validator) wrongType(value any, rule object) string {
 			return fmt.Sprintf("%v has no unit; write %[1]vms, %[1]vs, ...", value)
 		}
 	}
-	return fmt.Sprintf("is %s, not %s; write %s", show(value), rule["title"], example(rule))
+	switch value.(type) {
+	case bool, int64, uint64, float64:
+		if title, _ := rule["title"].(string); strings.HasPrefix(title, "a text") { // a rule without a title is for no text
+			return fmt.Sprintf("is %s, not %s; put it in quotes: \"%v\"", show(value), rule["title"], value)
+		}
+	}
+	return fmt.Sprintf("is %s, not %s; write, for example, %s", show(value), rule["title"], example(rule))
 }
 
 // whatItIs is the message for a client without exactly one of model, run and external.

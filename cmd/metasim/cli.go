@@ -122,7 +122,11 @@ func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, wha
 func between(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return fmt.Errorf("%s takes %s, not %d; see %s --help", cmd.Name(), what, len(args), cmd.CommandPath())
+			given := "none"
+			if len(args) > 0 {
+				given = fmt.Sprintf("%q", args)
+			}
+			return fmt.Errorf("%s takes %s, but was given %s; see %s --help", cmd.Name(), what, given, cmd.CommandPath())
 		}
 		return nil
 	}

@@ -186,7 +186,7 @@ func TestNoJournal(t *testing.T) {
 	}
 	e = s.metasim("run", "p.yaml", "--no-journal", "--transport", "unix", "--listen", "no/such/dir")
 	require.Equal(t, 1, e.status)
-	e.says(t, "no clients can come in")
+	e.says(t, "clients cannot join")
 }
 
 // The digest of a client is what the design says: anybody can compute it from the log.

@@ -126,7 +126,7 @@ func newLCMCat(std streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.PrintOptions.Channels, "channel", "", "only the channel of this name, or those that this regular `expression` matches as a whole")
 	flags.StringVar(&f.from, "from", "", "only messages from this `time` on: 1.5s after the first one, or 1700000000.5 as it is printed")
-	flags.StringVar(&f.until, "until", "", "only messages before this `time`, likewise")
+	flags.StringVar(&f.until, "until", "", "only messages before this `time`, written as for --from")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "go on when the log grows, until interrupted")
 	flags.BoolVar(&f.JSON, "json", false, "print one JSON object a line")
 	return cmd
@@ -211,8 +211,8 @@ func newLCMWrite(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "write JSON FILE",
 		Short: "Write an event log of messages as JSON",
-		Long: "Write an event log of messages as JSON, one a line, as metasim lcm cat --json prints them. A message is made of its hex,\n" +
-			"or of its type and value, which --types explains. - stands for standard input, and for standard output.",
+		Long: "Write an event log of messages as JSON, one a line, as metasim lcm cat --json prints them. A line has the message as hex,\n" +
+			"or its type and value; --types names the .lcm files of these types. - stands for standard input, and for standard output.",
 		Example: "  metasim lcm cat run.lcmlog --types types --json | sed s/base/tip/ | metasim lcm write - tip.lcmlog --types types",
 		Args:    exactly(2, "two arguments, a file of JSON and the log"),
 		RunE: func(_ *cobra.Command, args []string) error {

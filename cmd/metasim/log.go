@@ -72,7 +72,11 @@ func printLog(path string, f *logFlags, std streams) error {
 		fmt.Fprintf(t, "due\tsent\tfrom\tto\tchannel\tseq\tsize\n")
 	}
 	torn, err := export.Messages(run, f.Client, row)
-	switch e := errors.Join(t.Flush(), w.Flush()); {
+	var e error
+	if rows > 0 || err == nil { // there are messages, or it is known that there are none
+		e = errors.Join(t.Flush(), w.Flush())
+	}
+	switch {
 	case errors.As(err, new(*record.UnknownClientError)):
 		return badUsage(err)
 	case err != nil || e != nil:
@@ -92,11 +96,11 @@ func (f *logFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line, with the payloads")
 	flags.StringVar(&f.Client, "client", "", "only messages from or to the client of this `name`; with --lcm, from it (--sent) or to it (--delivered)")
-	flags.StringVar(&f.Log, "lcm", "", "write an LCM event log into this `file`, for lcm-logplayer and its like; - is standard output")
+	flags.StringVar(&f.Log, "lcm", "", "write an LCM event log into this `file`, for lcm-logplayer and similar programs; - is standard output")
 	flags.BoolVar(&f.sent, "sent", false, "with --lcm: what was sent, when it was sent (the default)")
 	flags.BoolVar(&f.delivered, "delivered", false, "with --lcm: what was delivered, when it was delivered")
-	flags.StringVar(&f.names, "lcm-names", "clients", "with --lcm --delivered of all clients: on CHANNEL@sender>recipient, `clients`, or on CHANNEL, plain")
-	flags.StringVar(&f.MCAP, "mcap", "", "write an MCAP `file`, for Foxglove, Lichtblick, PlotJuggler and their like; - is standard output")
+	flags.StringVar(&f.names, "lcm-names", "clients", "the `names` of channels, with --lcm --delivered of all clients: clients, as in CHANNEL@sender>recipient; or plain, as in CHANNEL")
+	flags.StringVar(&f.MCAP, "mcap", "", "write an MCAP `file`, for Foxglove, Lichtblick, PlotJuggler and similar programs; - is standard output")
 	flags.StringArrayVar(&f.Types, "types", nil, "with --mcap: also write messages of the types in the .lcm files of this `directory` as JSON; may be repeated")
 }
 

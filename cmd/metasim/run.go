@@ -39,16 +39,16 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.how.Listen, "listen", "", "the `address` to listen at for clients from outside: a path for unix, host:port for tcp and quic")
 	flags.StringVar(&f.how.Token, "token", "", "the join `token` that clients must show (default: METASIM_TOKEN, else a random one)")
 	flags.StringVar(&f.how.Out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
-	flags.StringVar(&f.Memory, "memory", "", "override what messages that are sent and not handled may take: a `size`, as in 256MiB, or off")
+	flags.StringVar(&f.Memory, "memory", "", "override how much memory messages may take that were sent and are not handled yet: a `size`, as in 256MiB, or off")
 	flags.StringVar(&f.PublicLCM, "lcm", "", "show every message on the public LCM network of this `URL`: udpm://group:port?ttl=N,\n"+
 		"tcpq://host:port or file://path; off for none (default: public_lcm of the scenario)")
-	flags.StringVar(&f.LCMNames, "lcm-names", "", "on that network, show messages on their own channels: `plain`; or on CHANNEL@sender: clients\n"+
+	flags.StringVar(&f.LCMNames, "lcm-names", "", "the `names` of channels on that network: plain, as they are in the run; or clients, with the sender: CHANNEL@sender\n"+
 		"(default: lcm_names of the scenario)")
-	flags.StringVar(&f.LCMSubscribers, "lcm-subscribers", "", "begin when so `many` programs listen to that network (default: lcm_subscribers of the scenario)")
+	flags.StringVar(&f.LCMSubscribers, "lcm-subscribers", "", "begin when this `number` of programs listen to that network (default: lcm_subscribers of the scenario)")
 	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
-	flags.BoolVar(&f.how.NoTrace, "no-trace", false, "do not ask clients how long they compute, which a report on the run would show")
+	flags.BoolVar(&f.how.NoTrace, "no-trace", false, "do not ask clients how long they compute: a report on the run cannot show it then")
 	flags.BoolVar(&f.how.NoJournal, "no-journal", false, "keep no journal: the digest is all that is left, with nothing to log, replay, diff or report")
-	flags.BoolVar(&f.how.KeepEnv, "keep-env", false, "record the values of the env of commands, which may be secrets; without it a replay needs them in its environment")
+	flags.BoolVar(&f.how.KeepEnv, "keep-env", false, "record the values of env, which may be secrets; without them, a replay takes them from its own environment")
 	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does, and leave the page report.html in its directory")
 	flags.BoolVar(&f.how.Strict, "strict", false, "end the run, as soon as all clients have joined, if a subscription matches no channel, or nobody subscribes to a\n"+
 		"channel: without it that is a warning")
@@ -60,18 +60,22 @@ func (f *runFlags) add(cmd *cobra.Command) {
 // outcomeHelp explains what is printed at the end of a run.
 const outcomeHelp = `The outcome, a line for each client and then for the run:
   exit         left, detached, lost, aborted (the run failed) or absent (it never joined)
-  sent         what it published; delivered: what it was given, and has come to the time of
+  sent         how many messages it published
+  delivered    how many messages it was given whose time it has reached
   end          its last activity, in simulated time
   grants       how often it was authorized to go on, which depends on real time
-  busy         real time in which it did not wait for a grant; blocked: in which it did
-  messages     publishes of all clients; then pairs of message and recipient: delivered, dropped by a lossy link, and undelivered, as
-               the run ended or the recipient left before they were due
+  busy         real time in which it worked
+  blocked      real time in which it waited for a grant
+  messages     sent: how many all clients published. Then they count once for each recipient: delivered; dropped by a lossy link;
+               undelivered, because the run ended or the recipient left before they were due
   traffic      what went over the connections: frames and bytes to the server and from it; how often input woke the server up, and how
                many grants it gave each time. It depends on real time
-  memory       who waited for slower clients, as the bound of memory was near, and for how long; see --memory
+  memory       which clients had to wait for slower ones because messages took too much memory, and for how long; see --memory
   warning      a link that got more than its bandwidth carries, with its load
-  digest       what every client was given, in order: equal digests are equal runs
-  sends digest what every client sent, heard or not; results digest: with what each client left
+  digest       of what every client was given, in order: with equal digests, all were given the same
+  sends digest of what every client sent, also what nobody heard
+  results digest
+               of the results that the clients left with
   run          the directory with the record: metasim log, logs, report, replay and diff read it
 
 Exit status: 0 the run came to its end; 1 it failed, or did not begin; 2 bad usage or a bad scenario.`
@@ -87,7 +91,7 @@ func newRun(std streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return carryOut(cmd, args[0], &f, false, std) },
 	}
 	f.add(cmd)
-	cmd.Flags().IntVar(&f.how.Pack, "pack", 0, "let so `many` clients of one entry of the scenario share a process and a connection")
+	cmd.Flags().IntVar(&f.how.Pack, "pack", 0, "let this `number` of clients of one entry of the scenario share a process and a connection")
 	cmd.Flags().StringVar(&f.how.Transport, "transport", "mem",
 		"the `transport`: mem keeps built-in models in this process and gives commands a unix socket;\n"+
 			processTransports()+" (shm is memory shared on this host) put every client in a process of its own")

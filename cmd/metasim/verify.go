@@ -22,7 +22,7 @@ func newVerify(std streams) *cobra.Command {
 		Use:   "verify FILE",
 		Short: "Run a scenario several times, and prove that all runs are the same",
 		Long: "Run a scenario several times over different transports and numbers of processors, and compare what was\n" +
-			"delivered, what was sent, heard or not, and the results.\n\nExit status: 0 equal; 1 not equal, or a run failed; 2 bad usage or a bad scenario.",
+			"delivered, what was sent (also what nobody heard), and the results.\n\nExit status: 0 equal; 1 not equal, or a run failed; 2 bad usage or a bad scenario.",
 		Args: exactly(1, "one scenario file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("runs") {
@@ -53,7 +53,7 @@ func newVerify(std streams) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&runs, "runs", len(run.Transports), "the `number` of runs to compare; by default as many as there are transports")
-	cmd.Flags().StringSliceVar(&transports, "transport", run.Transports, "the `transports` that the runs take in turn: leave out what a client does not have")
+	cmd.Flags().StringSliceVar(&transports, "transport", run.Transports, "the `transports` that the runs use in turn; leave out those that a client cannot use")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")
 	return cmd
 }

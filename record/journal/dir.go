@@ -63,7 +63,7 @@ func makeAll(path string, mode fs.FileMode) (made []string, err error) {
 func Create(path string) (Dir, error) {
 	made, err := makeAll(path, dirMode)
 	if err != nil {
-		return Dir{}, fmt.Errorf("making the directory of the run: %w", err)
+		return Dir{}, fmt.Errorf("the directory of the run cannot be made: %w; name another one with --out", err)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -119,7 +119,7 @@ func NextDir(root, name string) (Dir, error) {
 		case err == nil:
 			return Dir{path, append(made, path)}, nil
 		case !errors.Is(err, fs.ErrExist):
-			return Dir{}, fmt.Errorf("making the directory of the run: %w", err)
+			return Dir{}, fmt.Errorf("the directory of the run cannot be made: %w; name another one with --out", err)
 		}
 	}
 }
@@ -334,7 +334,7 @@ func (d Dir) replace(what, file string, b []byte) error {
 func (d Dir) Manifest() (*Manifest, error) {
 	info, err := os.Stat(d.File(manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no manifest any more (%w), so that nothing is known of the run", d.path, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s has no manifest (%w), so nothing is known of the run", d.path, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)

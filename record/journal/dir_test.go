@@ -99,7 +99,7 @@ func TestCreateWantsADirectoryOfItsOwn(t *testing.T) {
 	_, err = Create(root)
 	require.ErrorContains(t, err, "is not empty; a run needs a directory of its own, so name another")
 	_, err = Create(filepath.Join(root, "thesis.tex"))
-	require.ErrorContains(t, err, "making the directory of the run")
+	require.ErrorContains(t, err, "the directory of the run cannot be made")
 }
 
 func TestNextDirCountsOn(t *testing.T) {
