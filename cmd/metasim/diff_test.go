@@ -140,7 +140,7 @@ func TestDiffRefuses(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"diff", "a"}, "two run directories, not 1"},
+		{[]string{"diff", "a"}, `two run directories, but was given ["a"]`},
 		{[]string{"diff", "a", "nowhere"}, "nowhere is no run"},
 		{[]string{"diff", "a", "a", "--types", "nowhere"}, "nowhere"},
 	} {

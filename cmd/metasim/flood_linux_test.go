@@ -75,7 +75,7 @@ clients:
 	s.file("f.yaml", strings.Replace(scenario, "8MiB", "8", 1))
 	e = s.metasim("run", "f.yaml")
 	require.Equal(t, 2, e.status)
-	require.Contains(t, e.err, "write 128MiB")
+	require.Contains(t, e.err, "write, for example, 128MiB")
 	s.clean()
 }
 

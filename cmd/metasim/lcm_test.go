@@ -227,8 +227,8 @@ func TestLCMUsage(t *testing.T) {
 	}{
 		{"lcm inf", []string{`no command "inf"`, "did you mean info?"}},
 		{"lcm xyzzy", []string{`no command "xyzzy"`, "metasim lcm --help"}},
-		{"lcm info", []string{"info takes one log, not 0; see metasim lcm info --help"}},
-		{"lcm cat a b", []string{"cat takes one log, not 2; see metasim lcm cat --help"}},
+		{"lcm info", []string{"info takes one log, but was given none; see metasim lcm info --help"}},
+		{"lcm cat a b", []string{`cat takes one log, but was given ["a" "b"]; see metasim lcm cat --help`}},
 		{"lcm cat --bogus a", []string{"--bogus", "metasim lcm cat --help"}},
 		{"lcm info nofile", []string{"nofile", "no such file"}},
 		{"lcm info .", []string{"is a directory"}},

@@ -100,7 +100,7 @@ links:
 	for _, text := range []string{"0MiB", "1", "1 MiB", "12XB", "-1MB"} {
 		e := s.metasim("run", "m.yaml", "--memory", text)
 		require.Equal(t, 2, e.status)
-		require.Contains(t, e.err, "write 256MiB")
+		require.Contains(t, e.err, "write, for example, 256MiB")
 	}
 	e = s.metasim("replay", bound.RunDir)
 	require.Zero(t, e.status, e.err)
