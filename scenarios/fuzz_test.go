@@ -73,6 +73,8 @@ func TestHostileFilesAreCheap(t *testing.T) {
 	for name, hostile := range map[string]struct{ text, says string }{
 		"brackets":  {fill("", "["), deep},
 		"braces":    {fill("", "{a: "), deep},
+		"tab":       {fill("\ta: 1\n", "["), "is indented with a tab"},
+		"tag":       {fill("!a\n", "["), deep},
 		"dashes":    {fill("", "- "), deep},
 		"questions": {fill("", "? "), deep},
 		"keys":      {keys(""), "is the key number 1001 of one mapping"},

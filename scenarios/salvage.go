@@ -50,7 +50,11 @@ func parse(file string, text []byte) (*node, []problem.Problem) {
 // unknownKeys finds the keys that no scenario has, in a text with features of YAML that scenarios do not use: a key is as wrong beside an
 // alias, or behind an anchor. It finds nothing where the text is no YAML.
 func unknownKeys(file string, text []byte) (problems []problem.Problem) {
-	tree, err := parser.Parse(lexer.Tokenize(string(text)), 0, parser.AllowDuplicateMapKey())
+	tokens := lexer.Tokenize(string(text))
+	if worse, alien := checkTokens(file, tokens); worse != nil || alien == nil {
+		return nil // too much for the parser, or tabs alone
+	}
+	tree, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil || len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
 		return nil
 	}
