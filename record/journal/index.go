@@ -36,6 +36,7 @@ type indexer struct {
 	index     Index
 	names     []uint64    // hashes of the names: runs with different clients can be compared
 	delivered []delivered // by client
+	hashed    bool        // messages have no payloads: see inFlight
 }
 
 // delivered is what was delivered to a client, and how much of that it has not acknowledged.
@@ -105,12 +106,20 @@ func (x *indexer) client(id metasim.ClientID) *ClientIndex {
 
 func (x *indexer) deliver(offset int64, d *metasim.Deliver) {
 	a, m := &x.delivered[d.To], &d.Message
-	a.history.add(hashDelivery(m.Due, x.names[m.From], metasim.HashSend(m.Sent, m.Channel, m.Payload)), m.Due, offset)
+	a.history.add(hashDelivery(m.Due, x.names[m.From], x.hashSend(m)), m.Due, offset)
 	if a.first > len(a.unacked)/2 {
 		a.unacked = a.unacked[:copy(a.unacked, a.unacked[a.first:])]
 		a.first = 0
 	}
 	a.unacked = append(a.unacked, state{a.history.Hash, m.Due})
+}
+
+// hashSend returns the hash of the send of a message.
+func (x *indexer) hashSend(m *metasim.Message) uint64 {
+	if x.hashed {
+		return binary.LittleEndian.Uint64(m.Payload)
+	}
+	return metasim.HashSend(m.Sent, m.Channel, m.Payload)
 }
 
 // acknowledge extends a client's inputs to the delivery of this number.
@@ -143,6 +152,7 @@ func (x *indexer) finish(size int64, sum uint32) *Index {
 func buildIndex(r *Reader, names []string) (index *Index, torn, err error) {
 	x := newIndexer(names)
 	x.index.made = true
+	x.hashed, r.dec.sent.hashed = true, true
 	for {
 		offset := max(r.offset, int64(headerSize))
 		e, err := r.Next()

@@ -220,3 +220,21 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+// Who makes an index keeps no payloads: of what is in flight, which may be much, a hash is enough.
+func TestIndexKeepsNoPayloads(t *testing.T) {
+	var entries []Entry
+	for seq := range uint64(10) {
+		m := metasim.Message{From: 1, Seq: seq, Channel: "A", Due: metasim.At(1)}
+		entries = append(entries, Entry{0, &metasim.Send{Client: 1, Channel: "A", Payload: make([]byte, 1000)},
+			[]metasim.Effect{&metasim.Queue{To: 0, Message: m}}})
+	}
+	b, _ := indexed(t, entries...)
+	r := NewReader(bytes.NewReader(b), nil)
+	_, _, err := buildIndex(r, three)
+	require.NoError(t, err)
+	require.Equal(t, 10, r.dec.sent.total)
+	for seq := range uint64(10) {
+		require.Len(t, r.dec.sent.find(ref{1, seq}).payload, 8)
+	}
+}

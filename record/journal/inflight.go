@@ -2,6 +2,7 @@ package journal
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -14,6 +15,9 @@ import (
 // A run has many more copies than messages, and each copy is looked up twice. So messages lie on pages in the order in which they
 // were sent, and their copies lie with them.
 type inFlight struct {
+	// hashed says that a message has, instead of its payload, the hash of its send in 8 bytes. That is all that an index needs.
+	hashed bool
+
 	sends   map[metasim.ClientID]uint64 // how many each client has sent
 	pages   map[ref]*page               // by the first message of the page
 	current ref                         // the send of this entry, if hasSend
@@ -42,10 +46,17 @@ type page struct {
 
 const pageSize = 256
 
-// A sentMessage is a message with the copies that are queued of it.
+// A sentMessage is what a ref does not say of a message, and the copies that are queued of it.
 type sentMessage struct {
-	metasim.Message          // without its Due
-	copies          []copies // in order of to; none has n = 0
+	channel string
+	sent    metasim.Instant
+	payload []byte
+	copies  []copies // in order of to; none has n = 0
+}
+
+// message returns the message of a ref, without its Due.
+func (m *sentMessage) message(r ref) metasim.Message {
+	return metasim.Message{From: r.from, Seq: r.seq, Channel: m.channel, Sent: m.sent, Payload: m.payload}
 }
 
 // copies are those of a message that are queued for one client.
@@ -88,9 +99,11 @@ func (f *inFlight) send(ev *metasim.Send) {
 		f.pages[r.first()] = p
 	}
 	p.used++
-	p.messages[r.seq%pageSize] = &sentMessage{Message: metasim.Message{
-		From: ev.Client, Seq: r.seq, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload,
-	}}
+	m := &sentMessage{channel: ev.Channel, sent: ev.Sent, payload: ev.Payload}
+	if f.hashed {
+		m.payload = binary.LittleEndian.AppendUint64(nil, metasim.HashSend(ev.Sent, ev.Channel, ev.Payload))
+	}
+	p.messages[r.seq%pageSize] = m
 }
 
 // queue returns the message of a Queue. A copy for a client that has left is not counted, because it is never delivered.
@@ -108,7 +121,7 @@ func (f *inFlight) queue(to metasim.ClientID, r ref) (metasim.Message, error) {
 		f.queued[to]++
 		f.total++
 	}
-	return m.Message, nil
+	return m.message(r), nil
 }
 
 // search returns where the copies for a client are, or would be.
@@ -125,7 +138,7 @@ func (f *inFlight) lose(to metasim.ClientID, r ref) (metasim.Message, error) {
 	if !f.isCurrent(r) {
 		f.remove(to, r, m)
 	}
-	return m.Message, nil
+	return m.message(r), nil
 }
 
 // deliver returns the message of a Deliver, of which a copy must be queued.
@@ -134,7 +147,7 @@ func (f *inFlight) deliver(to metasim.ClientID, r ref) (metasim.Message, error) 
 	if m == nil || !f.remove(to, r, m) {
 		return metasim.Message{}, unknown("delivers", to, r)
 	}
-	return m.Message, nil
+	return m.message(r), nil
 }
 
 func (f *inFlight) isCurrent(r ref) bool { return f.hasSend && r == f.current }
