@@ -34,7 +34,13 @@ type Join struct {
 	Subscriptions []string
 	// Reaction is the least time from a delivery to a send that it causes, in nanoseconds; 0 when in doubt.
 	Reaction Time
+
+	patterns []Pattern
 }
+
+// Compiled gives the Subscriptions as they are compiled, in their order, so that the dispatcher need not compile them. They are no part of
+// what is recorded.
+func (j *Join) Compiled(subscriptions []Pattern) { j.patterns = subscriptions }
 
 // Begin ends joining: every client has joined, the links are made, and the clients initialize (the epsilon tick).
 type Begin struct{}

@@ -11,7 +11,8 @@ func (d *Dispatcher) join(ev *Join) {
 	if d.broke(c, c.checkJoin(d.phase)) {
 		return
 	}
-	for _, s := range ev.Subscriptions {
+	c.subs = ev.patterns
+	for _, s := range ev.Subscriptions[len(ev.patterns):] {
 		p, err := CompilePattern(s)
 		if err != nil {
 			d.evict(c, &Violation{Rule: BadSubscription, Channel: s})

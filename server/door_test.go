@@ -1,16 +1,22 @@
 package server_test
 
 import (
+	"errors"
 	"io"
 	"net"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"metasim/metasim"
+	"metasim/server"
 	"metasim/wire"
 	"metasim/wire/transport/stream"
 )
@@ -158,4 +164,49 @@ func TestLargeFramesBeforeTheToken(t *testing.T) {
 		require.NoError(t, err)
 		require.IsType(t, wire.Welcome{}, packets[0].Body)
 	})
+}
+
+// A client's expressions are compiled by the goroutine that reads its connection, and not by whoever has the turn: they take milliseconds,
+// in which nobody else would be heard.
+func TestExpressionsAreCompiledBeforeTheTurn(t *testing.T) {
+	const long = "A{1000}"
+	taken, free := make(chan struct{}), make(chan struct{})
+	c := config("a", "b")
+	c.Observers = []server.Observer{observer(func(ev metasim.Event) {
+		if join, ok := ev.(*metasim.Join); ok && join.Client == 0 {
+			close(taken)
+			<-free
+		}
+	})}
+	r := serve(t, c)
+	b := r.outside().come()
+	a := r.dial()
+	said := make(chan error, 2)
+	go func() { said <- a.conn.Write([]wire.Packet{{Body: hello("a")}}) }()
+	<-taken
+	var before, compiled, now runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := metasim.CompilePattern(long)
+	require.NoError(t, err)
+	runtime.ReadMemStats(&compiled)
+	h := hello("b")
+	h.Subscriptions = slices.Repeat([]string{long}, 10)
+	go func() { said <- b.Write([]wire.Packet{{Body: h}}) }()
+	assert.Eventually(t, func() bool {
+		runtime.ReadMemStats(&now)
+		return now.TotalAlloc-compiled.TotalAlloc > 8*(compiled.TotalAlloc-before.TotalAlloc)
+	}, 10*time.Second, 100*time.Millisecond)
+	close(free)
+	require.NoError(t, errors.Join(<-said, <-said))
+	hear[wire.Welcome](a)
+	hear[wire.Start](a)
+	require.NoError(t, b.Close())
+}
+
+// An observer sees events.
+type observer func(metasim.Event)
+
+func (o observer) Observe(_ int64, ev metasim.Event, _ []metasim.Effect) error {
+	o(ev)
+	return nil
 }

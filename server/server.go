@@ -313,6 +313,7 @@ func (s *Server) connect(conn wire.Conn) bool {
 func (s *Server) read(c *connection) {
 	for {
 		packets, err := c.conn.Read()
+		s.session.Prepare(packets)
 		s.receive(c, packets, err, false)
 		if err != nil {
 			return

@@ -14,7 +14,8 @@
 // client_run_test.go is a whole client without goroutines: it plays testdata/client, the stories that are also the
 // vectors of conformance/.
 //
-// The server's end is in server.go; a client whose process was replaced in again.go, what it did before in past.go; member.go. ends_test.go plays both ends as text: testdata/server has the stories.
+// The server's end is in server.go, and what it makes of a Hello before its turn in hello.go; a client whose process was replaced in
+// again.go, what it did before in past.go; member.go. ends_test.go plays both ends as text: testdata/server has the stories.
 //
 // # Duties of the caller of the client's end, in order
 //
@@ -32,7 +33,7 @@
 //
 // # Duties of the caller of the server's end, in order
 //
-//  1. Give every packet that arrives to Server.Receive. Step the dispatcher with the event that it returns and record the
+//  1. Give the packets that arrive to Server.Prepare, and then each to Server.Receive. Step the dispatcher with the event that it returns and record the
 //     event. If the run has not failed with it, call Server.Answer, and do the same with the event that this returns.
 //  2. Give every Deliver, Authorize and Evict of the dispatcher to the method of that name, in order.
 //  3. When a connection ends, each client that Server.Disconnect returns is lost: say so with Lose. Then either the run

@@ -65,10 +65,10 @@ func (c *Channels) allows(channel string) bool {
 
 // covers reports whether all that a subscription can match may be used. What cannot be seen at once is taken for no: an expression has to
 // stand in the list as it is, or to begin as one of the list that ends with .*, or to be a plain name.
-func (c *Channels) covers(subscription string) bool {
-	p, err := metasim.CompilePattern(subscription)
-	if err != nil || p.IsName() {
-		return err == nil && c.allows(subscription)
+func (c *Channels) covers(p metasim.Pattern) bool {
+	subscription := p.Text()
+	if p.IsName() {
+		return c.allows(subscription)
 	}
 	if c == nil || c.filter {
 		return true
@@ -81,15 +81,15 @@ func (c *Channels) covers(subscription string) bool {
 }
 
 // refusal says why a client may not join with what it declares; empty: it may.
-func (p *Permission) refusal(h *wire.Hello) string {
+func (p *Permission) refusal(h *wire.Hello, subscriptions []metasim.Pattern) string {
 	for _, channel := range h.Publications {
 		if !p.Publish.allows(channel) {
 			return p.Publish.explain(h.Name, "publishes", "publish", channel)
 		}
 	}
-	for _, text := range h.Subscriptions {
-		if !p.Subscribe.covers(text) {
-			return p.Subscribe.explain(h.Name, "subscribes to", "subscribe to", text)
+	for _, sub := range subscriptions {
+		if !p.Subscribe.covers(sub) {
+			return p.Subscribe.explain(h.Name, "subscribes to", "subscribe to", sub.Text())
 		}
 	}
 	return ""

@@ -53,8 +53,8 @@ func (s *Server) Connect(output Output) *Conn {
 func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 	m := c.members[p.Member]
 	if m == nil {
-		if hello, ok := p.Body.(wire.Hello); ok {
-			return s.hello(c, p.Member, hello)
+		if h, ready, ok := helloOf(p.Body); ok {
+			return s.hello(c, p.Member, h, ready)
 		}
 		return nil, c.refuse(p.Member, wire.BadMessage, fmt.Sprintf(
 			"member %d sent a %s before its Hello; say Hello first", p.Member, wire.NameOf(p.Body)))
@@ -79,7 +79,7 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 	case wire.Failed:
 		m.done = true
 		return nil, &Refusal{Lost: true, Said: true, Client: m.client, Cause: "it failed: " + ev.Reason}
-	case wire.Hello:
+	case wire.Hello, *prepared:
 		return nil, m.misbehaves(fmt.Sprintf("member %d of this connection has said Hello already", m.number), "it said Hello twice")
 	default:
 		name := wire.NameOf(p.Body)
@@ -103,8 +103,19 @@ func (c *Conn) Trusted() bool { return c.trusted }
 // TurnAway ends a connection on which nobody has shown the token, and tells the peer why.
 func (c *Conn) TurnAway(text string) { c.refuse(0, wire.BadMessage, text) }
 
-// hello lets a client in, or says why not.
-func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Refusal) {
+// Prepare does for each Hello among packets what takes long and needs nothing of the run: the caller does it before its turn. A Hello that
+// was not prepared is prepared by Receive. Several goroutines may call it at once.
+func (s *Server) Prepare(packets []wire.Packet) {
+	for i := range packets {
+		h, ok := packets[i].Body.(wire.Hello)
+		if _, known := s.ids[h.Name]; ok && known && h.Version == wire.Version && s.Admits(h.Token) { // without the token it is not worth it
+			packets[i].Body = new(compile(h, s.config.Permissions[h.Name]))
+		}
+	}
+}
+
+// hello lets a client in, or says why not. ready is nil if the Hello was not prepared.
+func (s *Server) hello(c *Conn, number uint32, h wire.Hello, ready *prepared) (metasim.Event, *Refusal) {
 	id, known := s.ids[h.Name]
 	switch {
 	case h.Version != wire.Version:
@@ -127,23 +138,11 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Re
 		return nil, c.refuse(number, wire.NameTaken, fmt.Sprintf(
 			"a client called %q has joined already; names are unique in a run", h.Name))
 	}
-	cost := 0
-	for _, sub := range h.Subscriptions {
-		if cost += metasim.SubscriptionCost(sub); cost > metasim.MaxSubscriptionCost {
-			return nil, c.refuse(number, wire.BadMessage, fmt.Sprintf(
-				"client %q subscribes with regular expressions that cost more than %d states together; use plain names, or fewer and simpler expressions",
-				h.Name, metasim.MaxSubscriptionCost))
-		}
+	if ready == nil {
+		ready = new(compile(h, s.config.Permissions[h.Name]))
 	}
-	for _, sub := range h.Subscriptions {
-		if err := metasim.CheckSubscription(sub); err != nil {
-			return nil, c.refuse(number, wire.BadMessage, fmt.Sprintf(
-				"client %q subscribes to %q, which is neither a channel name nor a regular expression: %v", h.Name, sub, err))
-		}
-	}
-	permission := s.config.Permissions[h.Name]
-	if why := permission.refusal(&h); why != "" {
-		return nil, c.refuse(number, wire.NotAllowed, why)
+	if ready.reason != 0 {
+		return nil, c.refuse(number, ready.reason, ready.why)
 	}
 	m := &s.members[id]
 	m.conn, m.number, m.present = c, number, true
@@ -151,6 +150,7 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello) (metasim.Event, *Re
 	join := &metasim.Join{
 		Client: id, Publications: h.Publications, Subscriptions: h.Subscriptions, Reaction: h.Reaction,
 	}
+	join.Compiled(ready.patterns)
 	if !m.away {
 		m.joined = join
 	}

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,10 +12,13 @@ import (
 	"metasim/wire/session"
 )
 
-// A sink forgets what is put into it.
-type sink struct{ packets int }
+// A sink keeps the last of what is put into it.
+type sink struct {
+	packets int
+	last    wire.Packet
+}
 
-func (s *sink) Put(wire.Packet) { s.packets++ }
+func (s *sink) Put(p wire.Packet) { s.packets, s.last = s.packets+1, p }
 
 // What comes for every message and every wait takes no memory at the server's end.
 func TestServerAllocatesNothing(t *testing.T) {
@@ -131,4 +135,46 @@ func TestSkipJoin(t *testing.T) {
 	require.Equal(t, 2, out.packets, "Welcome and Start")
 	server.Farewell(nil)
 	require.Equal(t, 3, out.packets)
+}
+
+// A Hello that was prepared is answered as one that was not.
+func TestPrepare(t *testing.T) {
+	allowed, err := session.NewChannels("subscribe", []string{"A.*"})
+	require.NoError(t, err)
+	answer := func(h wire.Hello, prepare bool) (metasim.Event, wire.Packet) {
+		server, err := session.NewServer(session.ServerConfig{
+			Names: []string{"a"}, Token: "token", Permissions: map[string]session.Permission{"a": {Subscribe: allowed}},
+		})
+		require.NoError(t, err)
+		packets := []wire.Packet{{Body: h}}
+		if prepare {
+			server.Prepare(packets)
+		}
+		said := &sink{}
+		ev, _ := server.Receive(server.Connect(said), packets[0])
+		if ev != nil {
+			server.Answer(ev)
+		}
+		return ev, said.last
+	}
+	good := wire.Hello{Version: wire.Version, Name: "a", Token: "token", Publications: []string{"B"}, Subscriptions: []string{"A", "AB.*"}}
+	for name, change := range map[string]func(h *wire.Hello){
+		"good":        func(*wire.Hello) {},
+		"version":     func(h *wire.Hello) { h.Version = 9 },
+		"token":       func(h *wire.Hello) { h.Token = "" },
+		"name":        func(h *wire.Hello) { h.Name = "b" },
+		"empty":       func(h *wire.Hello) { h.Subscriptions[1] = "" },
+		"no pattern":  func(h *wire.Hello) { h.Subscriptions[1] = "(" },
+		"too costly":  func(h *wire.Hello) { h.Subscriptions = slices.Repeat([]string{"A{1000}"}, 40) },
+		"not allowed": func(h *wire.Hello) { h.Subscriptions[1] = "B" },
+	} {
+		h := good
+		h.Subscriptions = slices.Clone(good.Subscriptions)
+		change(&h)
+		event, packet := answer(h, false)
+		again, same := answer(h, true)
+		require.Equal(t, packet, same, name)
+		require.Equal(t, event, again, name)
+		require.Equal(t, name == "good", event != nil, name)
+	}
 }
