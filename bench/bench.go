@@ -163,7 +163,7 @@ func workloads() []workload {
 		pingPong(), lockStep(), throughput(), decision(),
 		pholds(), sparse(), helics(),
 		idle(), straggler(), star(), crowd(),
-		busy(), journals(), traces(),
+		busy(), journals(), memories(), traces(),
 	)
 }
 

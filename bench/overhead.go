@@ -3,7 +3,11 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+
+	"metasim/metasim"
+	"metasim/server"
 )
 
 // busy is a lock step while two other processes keep the machine busy: what spins while it waits loses far more than its
@@ -37,15 +41,32 @@ func withAndWithout(row func(with bool) workload) []workload {
 
 // journals is what a journal costs.
 func journals() []workload {
+	return switched("journal", func(s *scenario, on bool) { s.noJournal = !on }, func(c count) count { return c })
+}
+
+// memories is what the bound on memory costs where nothing comes near it.
+func memories() []workload {
+	return switched("memory", func(s *scenario, on bool) { s.noMemory = !on }, func(c count) count {
+		return func(amount int, s scenario, r server.Result) (float64, error) {
+			if far := metasim.DefaultMemory / 4; r.Held > far {
+				return 0, fmt.Errorf("%d bytes were held; more than %d are no run that the bound does not concern", r.Held, far)
+			}
+			return c(amount, s, r)
+		}
+	})
+}
+
+// switched is what a feature costs in three workloads that differ in what the server has to do.
+func switched(feature string, set func(s *scenario, on bool), counted func(count) count) []workload {
 	rows := func(name, unit string, first int, scenarioOf func(amount int) scenario, of count) []workload {
-		return withAndWithout(func(journal bool) workload {
+		return withAndWithout(func(on bool) workload {
 			return workload{
-				name: "journal", params: Params{"workload": name, "journal": journal}, unit: unit, first: first,
+				name: feature, params: Params{"workload": name, feature: on}, unit: unit, first: first,
 				measure: placement{transport: "mem"}.measure(func(amount int) scenario {
 					s := scenarioOf(amount)
-					s.noJournal = !journal
+					set(&s, on)
 					return s
-				}, of),
+				}, counted(of)),
 			}
 		})
 	}

@@ -191,6 +191,9 @@ func (s *scenario) config() (config server.Config, done func() error, err error)
 		Core: metasim.Config{Delays: table, Until: s.until, MaxSteps: 1 << 20, Memory: metasim.DefaultMemory, Cascade: metasim.DefaultCascade}, Scenario: "bench", Token: token,
 		StartTimeout: measureTimeout, Timed: s.timed,
 	}
+	if s.noMemory {
+		config.Core.Memory = 0
+	}
 	for _, p := range s.clients {
 		config.Core.Clients = append(config.Core.Clients, p.name)
 	}

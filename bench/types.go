@@ -86,6 +86,7 @@ type scenario struct {
 	links     []delay.Rule
 	until     metasim.Time // 0: until all have left
 	noJournal bool
+	noMemory  bool // what the run holds is not bounded
 	timed     bool // clients are asked how long they compute
 }
 
