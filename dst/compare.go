@@ -9,13 +9,14 @@ const Schedules = 4
 
 // A Result is what a scenario came to.
 type Result struct {
-	Clients  int
-	Handled  int // messages, in one run
-	Sent     int
-	Happened int // in all runs: computing, writing, arriving, settling
-	Lost     int // runs in which a connection ended
-	Failed   int // of them, those that ended with it
-	Driven   int // stretches of runs that were driven
+	Clients   int
+	Handled   int // messages, in one run
+	Sent      int
+	Happened  int // in all runs: computing, writing, arriving, settling
+	Lost      int // runs in which a connection ended
+	Failed    int // of them, those that ended with it
+	Restarted int // clients that were started again
+	Driven    int // stretches of runs that were driven
 }
 
 // Run draws the scenario of a seed and runs it in several orders. It fails if something happens that must not, or if a run differs
@@ -45,12 +46,14 @@ func Run(seed uint64) (Result, error) {
 		}
 		if schedule == Schedules && seed%2 == 0 {
 			n.cut, n.detach = 1+n.r.IntN(300), n.r.IntN(2) == 0
+			n.restart = n.r.IntN(2) == 0
 		}
 		if err = n.run(); err == nil {
 			err = n.compare(want, first)
 		}
 		result.Happened += n.happened
 		result.Driven += n.stretches
+		result.Restarted += n.restarted
 		if n.disturbed {
 			result.Lost++
 			if n.failed != nil {

@@ -6,11 +6,13 @@
 //	scenario.go   what is drawn: everything that may decide what clients see
 //	simulator.go  what the program of a client does: a function of what it is given
 //	client.go     such a program on the client's end of a session
-//	network.go    the connections, and the server's end
+//	network.go    the connections, the server's end, and clients that are lost or started again
+//	books.go      what the dispatcher holds, counted from its events and effects
 //	run.go        one run of a scenario: what happens next, and what must hold all the time
 //	plain.go      the same scenario computed without any of it: one list of events, in order of time
 //	compare.go    what must be equal: the runs of a scenario, and the plain computation
 //	types.go      the types that the files share
 //
-// The disk is no part of it yet: no journal is torn, and no server or client comes back.
+// The disk is no part of it yet: no journal is torn, and no server comes back. What a client that is started again is given comes from
+// memory.
 package dst

@@ -26,13 +26,15 @@ func TestRuns(t *testing.T) {
 				total.Lost += r.Lost
 				total.Failed += r.Failed
 				total.Driven += r.Driven
+				total.Restarted += r.Restarted
 			}
 			runs := int(scenarios) / parts
 			require.Greater(t, total.Handled, 10*runs, "the scenarios are too quiet to show anything")
 			require.Greater(t, total.Driven, runs, "too few runs are driven")
-			require.Greater(t, total.Lost, runs/20, "too few connections end")
-			require.Greater(t, total.Failed, runs/50, "too few runs end with a lost client")
-			require.Greater(t, total.Lost-total.Failed, runs/50, "too few runs go on without a lost client")
+			require.Greater(t, total.Restarted, runs/10, "too few clients are started again")
+			require.Greater(t, total.Lost, runs/40, "too few connections end")
+			require.Greater(t, total.Failed, runs/100, "too few runs end with a lost client")
+			require.Greater(t, total.Lost-total.Failed, runs/100, "too few runs go on without a lost client")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -71,12 +72,7 @@ func (n *network) join(i int, conn *conn) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// An output takes what the server's end has for one connection.
-type output struct {
-	n *network
-	c *conn
-}
-
+// Put takes a packet of the server.
 func (o *output) Put(p wire.Packet) { o.c.batch = append(o.c.batch, p.Keep()) }
 
 // read lets the server read some packets of a connection.
@@ -93,9 +89,13 @@ func (n *network) read(c *conn, packets int) {
 func (n *network) packet(c *conn, p wire.Packet) {
 	ev, refusal := n.server.Receive(c.session, p)
 	if refusal != nil {
-		n.complain(fmt.Errorf("the server refuses: %s %s", refusal.Text, refusal.Cause))
+		n.complain(refused(refusal))
 	}
-	for ev != nil {
+	if join, ok := ev.(*metasim.Join); ok && n.server.Presence(join.Client) == session.Away {
+		n.comeBack(c, join)
+		return
+	}
+	for ev != nil && n.err == nil {
 		n.observe(ev, n.dispatcher.Step(ev))
 		n.dirty = true
 		if n.failed != nil {
@@ -143,6 +143,9 @@ func (n *network) onward() {
 // observe notes an event and its effects, and carries these out.
 func (n *network) observe(ev metasim.Event, effects []metasim.Effect) {
 	n.ledger.Observe(ev, effects)
+	if n.restart {
+		n.record(ev, effects)
+	}
 	n.books.observe(ev, effects, n.dispatcher.End())
 	for _, e := range effects {
 		switch e := e.(type) {
@@ -179,12 +182,16 @@ func (n *network) lose() {
 		if len(n.server.Disconnect(c.session)) == 0 {
 			continue
 		}
-		n.disturbed = true
+		n.disturbed = !n.restart
 		n.read(c, n.r.IntN(len(c.up)+1))
 		lost := n.server.Disconnect(c.session)
 		*c = conn{session: c.session, members: c.members, closed: true}
 		for _, m := range c.members {
 			m.phase = over
+		}
+		if n.restart {
+			n.again(c)
+			return
 		}
 		for _, id := range lost {
 			n.lost(id)
@@ -206,4 +213,76 @@ func (n *network) lost(id metasim.ClientID) {
 	}
 	n.finished, n.failed = true, fmt.Errorf("lost client %d", id)
 	n.server.Farewell(n.failed)
+}
+
+// record keeps a call of the dispatcher, as a journal does.
+func (n *network) record(ev metasim.Event, effects []metasim.Effect) {
+	c := call{event: ev}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case *metasim.Deliver:
+			c.effects = append(c.effects, new(*e))
+		case *metasim.Authorize:
+			c.effects = append(c.effects, new(*e))
+		}
+	}
+	n.history = append(n.history, c)
+}
+
+// again starts again who was on a connection that has ended, each on a connection of its own. Another one may end later.
+func (n *network) again(ended *conn) {
+	if n.r.IntN(2) == 0 {
+		n.cut = n.happened + 1 + n.r.IntN(200)
+	}
+	for i, c := range n.clients {
+		id := metasim.ClientID(i)
+		if c.conn != ended || n.server.Presence(id) == session.Left {
+			continue
+		}
+		n.restarted++
+		n.server.Vacate(id)
+		n.feeds = slices.DeleteFunc(n.feeds, func(f feed) bool { return f.client == id })
+		own := &conn{slow: n.r.IntN(4) == 0}
+		own.session = n.server.Connect(&output{n, own})
+		n.conns = append(n.conns, own)
+		n.complain(n.join(i, own))
+		n.clients[i].repeats = true
+	}
+}
+
+// comeBack lets a client in again. What it was given before the run had started is nothing.
+func (n *network) comeBack(c *conn, join *metasim.Join) {
+	if refusal := n.server.Return(join); refusal != nil {
+		n.complain(refused(refusal))
+		return
+	}
+	if n.server.Started() {
+		n.feeds = append(n.feeds, feed{client: join.Client, conn: c, to: len(n.history)})
+	}
+}
+
+// remember gives the server a part of the past of a client that has come back, as from a journal.
+func (n *network) remember() {
+	f := &n.feeds[0]
+	part := session.Past{Client: f.client}
+	next := f.from + n.r.IntN(f.to-f.from+1)
+	for _, c := range n.history[f.from:next] {
+		part.Observe(c.event, c.effects)
+	}
+	f.from = next
+	id, conn, whole := f.client, f.conn, next == f.to
+	if whole {
+		n.feeds = n.feeds[1:]
+	}
+	n.server.Remember(id, &part, whole)
+	for _, p := range n.server.Held(id) {
+		n.packet(conn, p)
+	}
+}
+
+func refused(r *session.Refusal) error {
+	if d := r.Difference; d != nil {
+		return fmt.Errorf("a client is not what it was: %s: %s, now %s", d.Where, d.Then, d.Now)
+	}
+	return fmt.Errorf("the server refuses: %s %s", r.Text, r.Cause)
 }

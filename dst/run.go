@@ -29,7 +29,7 @@ func (n *network) run() error {
 
 // one lets one of the things happen that can, and reports whether there was one. If patient, some things are put off.
 func (n *network) one(patient bool) bool {
-	slots := 2*len(n.clients) + 3*len(n.conns) + 2
+	slots := 2*len(n.clients) + 3*len(n.conns) + 3
 	first := n.r.IntN(slots)
 	for k := range slots {
 		if n.try((first+k)%slots, patient) {
@@ -56,6 +56,13 @@ func (n *network) try(slot int, patient bool) bool {
 		return false
 	}
 	slot -= 2 * len(n.clients)
+	if slot == 3*len(n.conns)+2 {
+		if len(n.feeds) == 0 || patient && n.r.IntN(3) > 0 {
+			return false
+		}
+		n.remember()
+		return true
+	}
 	if slot == 3*len(n.conns)+1 {
 		if n.reached == nil || n.finished {
 			return false

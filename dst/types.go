@@ -90,6 +90,7 @@ type client struct {
 	out        session.Outbound
 	in         session.Inbound
 	phase      phase
+	repeats    bool            // it was started again
 	authorized metasim.Instant // as far as it has read
 	last       metasim.Message // that arrived
 }
@@ -117,6 +118,12 @@ type conn struct {
 	closed  bool
 }
 
+// An output takes what the server's end has for one connection.
+type output struct {
+	n *network
+	c *conn
+}
+
 // A network is one run.
 type network struct {
 	*scenario
@@ -129,6 +136,10 @@ type network struct {
 	lazy       int // of a hundred Settles, so many are put off
 	cut        int // a connection ends when so much has happened; 0: never
 	detach     bool
+	restart    bool // who is on a connection that ends is started again
+	restarted  int
+	history    []call
+	feeds      []feed
 	disturbed  bool             // a connection has ended
 	dirty      bool             // something was stepped since the last Settle
 	reached    *metasim.Reached // not answered yet
@@ -140,6 +151,19 @@ type network struct {
 	err        error // what must not be
 	books      books
 	happened   int
+}
+
+// A call is one of the dispatcher, as a journal has it.
+type call struct {
+	event   metasim.Event
+	effects []metasim.Effect
+}
+
+// A feed is what a client that was started again is still to be given of its past: the calls in [from, to).
+type feed struct {
+	client   metasim.ClientID
+	conn     *conn
+	from, to int
 }
 
 // books are kept of what the dispatcher holds, from its events and effects alone.

@@ -55,8 +55,8 @@ func all(first uint64, scenarios int) bool {
 	}
 	workers.Wait()
 	seconds := time.Since(began).Seconds()
-	fmt.Printf("%d runs of %d scenarios, %d failed: %d clients, %d sends, %d messages handled, %d things happened, %d runs lost a client, %d ended with it, %d stretches were driven; %.0f runs/s\n",
-		done*dst.Schedules, done, failed, total.Clients, total.Sent, total.Handled, total.Happened, total.Lost, total.Failed, total.Driven,
+	fmt.Printf("%d runs of %d scenarios, %d failed: %d clients, %d sends, %d messages handled, %d things happened, %d runs lost a client, %d ended with it, %d stretches were driven, %d clients started again; %.0f runs/s\n",
+		done*dst.Schedules, done, failed, total.Clients, total.Sent, total.Handled, total.Happened, total.Lost, total.Failed, total.Driven, total.Restarted,
 		float64(done*dst.Schedules)/seconds)
 	return failed == 0
 }
@@ -69,4 +69,5 @@ func add(total *dst.Result, r dst.Result) {
 	total.Lost += r.Lost
 	total.Failed += r.Failed
 	total.Driven += r.Driven
+	total.Restarted += r.Restarted
 }

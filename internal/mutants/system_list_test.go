@@ -77,4 +77,12 @@ var systemMutants = []mutant{
 		"Earlier(d.forest.SafeTime(c.id.node()), Earlier(d.end, d.permit))", "Earlier(d.forest.SafeTime(c.id.node()), d.end)"),
 	one("reached although a client computes", "settle.go",
 		"if !c.waiting || c.need().Before(d.permit) {", "if c.need().Before(d.permit) {"),
+
+	// A client that is started again.
+	one("what is said again is taken as new", "../wire/session/again.go", "		a.past.Sends.Pop()\n		a.sent++\n		return nil, nil, false", "		a.past.Sends.Pop()\n		a.sent++\n		return now, nil, false"),
+	one("what is decided while it repeats is lost", "../wire/session/again.go", "		a.past.Append(&a.since)\n", ""),
+	one("what is decided while it repeats overtakes its past", "../wire/session/again.go", "	if a.whole {\n		return &a.past", "	if true {\n		return &a.past"),
+	one("what waits for its past is lost", "../wire/session/again.go", "	held := a.held\n	a.held = nil\n	return held", "	a.held = nil\n	return nil"),
+	one("one part of its past alone is given again", "../wire/session/again.go", "	a.past.Append(part)\n", "	if whole {\n		a.past.Append(part)\n	}\n"),
+	one("who comes back takes part at once", "../wire/session/again.go", "	if s.Started() {\n		m.again =", "	if s.Started() {\n		m.put(wire.Start{Until: s.config.Until})\n		return nil\n	}\n	if s.Started() {\n		m.again ="),
 }
