@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -54,6 +55,9 @@ func (o *Options) Validate() error {
 	}
 	if o.Transport != "mem" && !o.Serve && len(o.Self) == 0 {
 		return fmt.Errorf("transport %s puts models in processes of their own, but Options.Self does not say how to start them", o.Transport)
+	}
+	if o.Durable && o.NoJournal {
+		return errors.New("--durable says when the journal is on the disk, and --no-journal leaves the journal out; use one of them")
 	}
 	if o.Patience < 0 {
 		return fmt.Errorf("the patience with processes is %v; use a positive duration, or 0 for %v", o.Patience, defaultPatience)

@@ -149,6 +149,21 @@ links:
 	}
 }
 
+// TestDurableRun: a run whose journal reaches the disk first is the same.
+func TestDurableRun(t *testing.T) {
+	text := workersOf("50ms", t.TempDir(), "")
+	quiet := carryOut(t, parse(t, text), options(t, "unix"))
+	for _, transport := range []string{"mem", "unix", "shm"} {
+		o := options(t, transport)
+		o.Durable = true
+		require.Equal(t, quiet.Digests, carryOut(t, parse(t, text), o).Digests)
+	}
+	o := options(t, "mem")
+	o.Durable, o.NoJournal = true, true
+	_, err := run.Scenario(t.Context(), parse(t, text), o)
+	require.EqualError(t, err, "--durable says when the journal is on the disk, and --no-journal leaves the journal out; use one of them")
+}
+
 // TestResumeRefuses: a run that has ended, one that goes on, one in real time, one whose secrets are not known.
 func TestResumeRefuses(t *testing.T) {
 	out := carryOut(t, parse(t, workersOf("10ms", t.TempDir(), "")), options(t, "unix"))

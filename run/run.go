@@ -56,6 +56,9 @@ type Options struct {
 	// NoJournal leaves the journal out: the run directory has a manifest, with the outcome and the digest, and the output of
 	// the processes.
 	NoJournal bool
+	// Durable has the journal reach the disk before its effects leave this process, where it otherwise follows every 50 ms, and whenever the
+	// system thinks fit.
+	Durable bool
 	// KeepEnv records the values of the env of commands, which may be secrets. If it is false, the manifest has only the names, and a
 	// replay takes the values from its own environment.
 	KeepEnv bool

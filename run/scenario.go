@@ -150,6 +150,9 @@ func (r *runner) config(table *delay.Table) server.Config {
 	config.Observers = append(config.Observers, r.channels)
 	if r.record.writer != nil {
 		config.Observers = append(config.Observers, r.record.writer)
+		if r.options.Durable {
+			config.Durable = r.record.writer
+		}
 	}
 	if r.mirror != nil {
 		config.Observers = append(config.Observers, r.mirror)

@@ -51,6 +51,8 @@ type Config struct {
 	// Observers are given every event and its effects, in order, by the goroutine that runs the dispatcher. An error ends the
 	// run.
 	Observers []Observer
+	// Durable, if set, has the record reach the disk before peers of other processes hear what follows from it.
+	Durable Durable
 	// After, if set, is called each time a goroutine has run the dispatcher, when another may run it. It lets clients inside
 	// the process go on. canRunInline says that After may run them on this goroutine, so that they call the Server again; it
 	// is false while a connection inside the process is being written. See client.Scheduler. Several goroutines may call
@@ -69,6 +71,12 @@ type Observer interface {
 	// Observe is given an event and its effects, or nil and the effects of a Settle. Both are valid until it returns. wall is
 	// the time since Serve was called, in nanoseconds.
 	Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error
+}
+
+// A Durable observer can have what it was given so far reach the disk.
+type Durable interface {
+	// Commit begins that, and returns what waits until it is done. Another goroutine calls that.
+	Commit() (reached func() error)
 }
 
 // A Restart says which clients take part again after their process has died, in a new one. They must be deterministic: a client is given

@@ -123,6 +123,7 @@ type outbox struct {
 	spawn func(func()) bool // starts a goroutine, until the run is over
 
 	// The turn guards these.
+	held   bool   // what is put is not sent before it is released: see Config.Durable
 	begun  bool   // direct is known
 	direct bool   // the peer is in this process, and a write hands the packets over
 	total  uint64 // bytes that were ever put
@@ -131,6 +132,8 @@ type outbox struct {
 	ready   sync.Cond
 	prompt  wire.Prompt // nil if only the goroutine writes
 	encoder wire.Encoder
+	pending []byte   // frames that are held
+	marked  int      // of them, those that the next release lets go
 	frames  []byte   // that wait
 	use     slab.Use // of the memory of frames
 	writing int      // bytes that the goroutine is writing
@@ -171,12 +174,49 @@ func (o *outbox) put(packets []wire.Packet) (before, after int, err error) {
 	if o.broken {
 		return before, before, nil
 	}
+	if o.held {
+		held := len(o.pending)
+		o.pending, err = o.encoder.AppendFrames(o.pending, packets)
+		o.total += uint64(len(o.pending) - held)
+		return before, before, err
+	}
 	if o.frames, err = o.encoder.AppendFrames(o.frames, packets); err != nil {
 		return before, before, err
 	}
 	o.total += uint64(len(o.frames) + o.writing - before)
 	o.send()
 	return before, len(o.frames) + o.writing, nil
+}
+
+// mark says that the next release lets go what is held by now. It reports false if that is nothing.
+func (o *outbox) mark() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.marked = len(o.pending)
+	return o.marked > 0
+}
+
+// release sends what was marked. It reports whether more is held.
+func (o *outbox) release() (more bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.letGo(o.marked)
+	if !o.broken && len(o.frames) > 0 {
+		o.send()
+	}
+	return len(o.pending) > 0
+}
+
+// letGo moves the first n bytes that are held to those that wait.
+func (o *outbox) letGo(n int) {
+	if !o.broken {
+		o.frames = append(o.frames, o.pending[:n]...)
+	}
+	o.pending = o.pending[:copy(o.pending, o.pending[n:])]
+	o.marked = 0
+	if len(o.pending) == 0 && cap(o.pending) > maxFrames {
+		o.pending = nil
+	}
 }
 
 // send writes what the connection takes at once, and leaves the rest to the goroutine.
@@ -216,8 +256,9 @@ func (o *outbox) state() (bytes int, writes uint64) {
 
 // taken returns how many bytes were ever written.
 func (o *outbox) taken() uint64 {
-	bytes, _ := o.state()
-	return o.total - uint64(bytes)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.total - uint64(len(o.frames)+o.writing+len(o.pending))
 }
 
 // close has what waits written, and then the connection closed.
@@ -233,6 +274,7 @@ func (o *outbox) close() {
 		return
 	}
 	o.closing = true
+	o.letGo(len(o.pending)) // the run is over, or the peer
 	if !o.active {
 		o.active = o.spawn(o.write) // a transport may take a moment to close
 	}

@@ -26,6 +26,7 @@
 //	restart.go     clients whose process is replaced
 //	lost.go        clients that are lost, peers that do not read
 //	dispatch.go    events to the dispatcher, effects to the sessions
+//	durable.go     what is held until the record is on the disk
 //	permission.go  how far the run may go
 //	record.go      observers that write later: the run waits for them, and nobody who has the turn
 //	timing.go      when each client did what

@@ -58,6 +58,7 @@ type Server struct {
 	detached   bool // the run went on without a client that was lost
 	begun      bool // of a run that was cut off: it had begun before
 	halted     bool // likewise: it was paused
+	committing bool // see durable.go
 	refusals   refusals
 }
 
@@ -286,6 +287,7 @@ const (
 // connect takes in a connection. It reports false when the run is over.
 func (s *Server) connect(conn wire.Conn) bool {
 	c := &connection{conn: conn, outbox: newOutbox(conn, s.spawn), server: s}
+	c.outbox.held = s.config.Durable != nil
 	c.session = s.session.Connect(c)
 	direct, isDirect := conn.(wire.Direct)
 	c.direct = isDirect

@@ -314,5 +314,6 @@ func (s *Server) flush() bool {
 	}
 	clear(s.written)
 	s.written = s.written[:0]
+	s.commit()
 	return dropped
 }

@@ -24,6 +24,8 @@ func newResume(std streams) *cobra.Command {
 	flags.StringVar(&f.how.Listen, "listen", "", "the `address` to listen at for clients from outside: a path for unix, host:port for tcp and quic")
 	flags.StringVar(&f.how.Token, "token", "", "the join `token` that clients must show (default: METASIM_TOKEN, else a random one)")
 	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
+	flags.BoolVar(&f.how.Durable, "durable", false, "have the journal reach the disk before its effects reach a client of another process; without it the journal\n"+
+		"follows about every 50 ms")
 	f.live.add(cmd)
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what happens beside the run")

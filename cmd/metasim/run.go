@@ -48,6 +48,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.readyFile, "ready-file", "", "write the address for clients from outside to this `file`, once they can join")
 	flags.BoolVar(&f.how.NoTrace, "no-trace", false, "do not ask clients how long they compute: a report on the run cannot show it then")
 	flags.BoolVar(&f.how.NoJournal, "no-journal", false, "keep no journal: the digest is all that is left, with nothing to log, replay, diff or report")
+	flags.BoolVar(&f.how.Durable, "durable", false, "have the journal reach the disk before its effects reach a client of another process; without it the journal\n"+
+		"follows about every 50 ms")
 	flags.BoolVar(&f.how.KeepEnv, "keep-env", false, "record the values of env, which may be secrets; without them, a replay takes them from its own environment")
 	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does, and leave the page report.html in its directory")
 	flags.BoolVar(&f.how.Strict, "strict", false, "end the run, as soon as all clients have joined, if a subscription matches no channel, or nobody subscribes to a\n"+

@@ -108,6 +108,25 @@ func (w *Writer) Mark() (size int64, written func() error) {
 	return size, func() error { return cmp.Or(err, w.backlog.await(size)) }
 }
 
+// Commit gives all that was observed so far to the disk, and returns what waits until it has reached it. Where the underlying writer is no
+// file, that is when it is written.
+func (w *Writer) Commit() (reached func() error) {
+	_, written := w.Mark()
+	return func() error {
+		if err := written(); err != nil {
+			return err
+		}
+		f, ok := w.w.(interface{ Sync() error })
+		if !ok {
+			return nil
+		}
+		if err := f.Sync(); err != nil {
+			return fmt.Errorf("the journal does not reach the disk: %w", err)
+		}
+		return nil
+	}
+}
+
 // Close writes what is left, closes the underlying writer if it is an io.Closer, and then saves the index. It returns the first error.
 // It waits for the disk.
 func (w *Writer) Close() error {
