@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"metasim/analysis/predict"
+	"metasim/analysis/report"
 	"metasim/analysis/trace"
 	"metasim/metasim"
 )
@@ -38,6 +39,27 @@ func TestClientsThatWaitAgain(t *testing.T) {
 	}
 	would, did := predicted(t, w, "cores=2")
 	require.InDelta(t, did, would, 0.02*did, "they compute in turns")
+}
+
+// Nothing makes a run faster than its rate, also one that hardly kept it.
+func TestNothingIsFasterThanTheRate(t *testing.T) {
+	src := record(t, &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}, timed: true, cores: 2})
+	const took = 0.001 // seconds of wall clock: 100 acts of 10 us, one after another
+	src.Rate = 0.099 / (0.9 * took)
+	tl, err := trace.Read(src)
+	require.NoError(t, err)
+	require.InDelta(t, took, seconds(tl.Wall()), 0.1*took)
+	m := predict.New(tl)
+	c, err := m.Parse("client(*).speed=10")
+	require.NoError(t, err)
+	p, err := m.Predict(c)
+	require.NoError(t, err)
+	require.InDelta(t, 0.9*took, p.WallS, 1e-9)
+	r := report.New(tl)
+	require.NoError(t, r.Predict(m))
+	for _, w := range r.WhatIfs {
+		require.GreaterOrEqual(t, w.WallS, 0.9*took-1e-9, w.Change)
+	}
 }
 
 // predicted returns what a world would take with changes, and what it took.

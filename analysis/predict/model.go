@@ -113,6 +113,9 @@ func (m *Model) predict(w *workload, changes []Change) (Prediction, error) {
 	if !has(changeSpeed, changeDelay, changePeriod) {
 		p.WallS = max(p.WallS, trace.Seconds(m.t.Totals.IdealPath)) // whatever the promises and the cores
 	}
+	if m.t.Rate > 0 {
+		p.WallS = max(p.WallS, m.t.Totals.End.Seconds()/m.t.Rate)
+	}
 	p.GainShare = 1 - trace.Ratio(p.WallS, wall)
 	return p, nil
 }

@@ -30,7 +30,11 @@ func Open(run *record.Run) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
-	src := Source{Config: config, Cores: cores, Inside: inside, Transport: run.Manifest.Transport, BuiltIn: len(models) == len(run.Manifest.Clients)}
+	scenario, err := run.Scenario()
+	if err != nil {
+		return Source{}, err
+	}
+	src := Source{Config: config, Cores: cores, Inside: inside, Transport: run.Manifest.Transport, BuiltIn: len(models) == len(run.Manifest.Clients), Rate: scenario.Rate}
 	if t := run.Manifest.Traffic; t != nil {
 		src.Rounds = int64(1e9 * t.RoundsS)
 	}
@@ -84,7 +88,7 @@ func newTracer(src Source) (*tracer, error) {
 	t := &tracer{
 		d: d, src: src, clients: make([]client, len(names)), pass: 1,
 		links: map[LinkID]*LinkTotals{}, pubs: map[publication]metasim.Time{}, channels: map[string]uint32{}, inFlight: map[MessageID]int32{},
-		tl: &Timeline{Names: names, Cores: src.Cores, Rounds: src.Rounds, Transport: src.Transport, BuiltIn: src.BuiltIn, Log: newLog(src, names), Starts: make([]Start, len(names)), Totals: Totals{Clients: make([]ClientTotals, len(names))}},
+		tl: &Timeline{Names: names, Cores: src.Cores, Rounds: src.Rounds, Transport: src.Transport, BuiltIn: src.BuiltIn, Rate: src.Rate, Log: newLog(src, names), Starts: make([]Start, len(names)), Totals: Totals{Clients: make([]ClientTotals, len(names))}},
 	}
 	t.profile = newProfile(len(names), src.Cores, func() metasim.Time { return d.Now().Time })
 	t.blame = newBlame(t)

@@ -24,6 +24,8 @@ type Source struct {
 	BuiltIn   bool
 	// Rounds is how long the rounds of the server took, in nanoseconds: dispatching and writing. Zero: not known.
 	Rounds int64
+	// Rate is how many simulated seconds a second of wall clock had at most; 0: any number.
+	Rate float64
 	// MaxGrants and MaxMessages limit how many of each a Timeline stores, from the beginning of the run. All are counted, and
 	// all totals cover the whole run. Zero: one million.
 	MaxGrants, MaxMessages int
@@ -50,11 +52,12 @@ type Timeline struct {
 	Names []string
 	// Begin is when all clients had joined, End when the last entry was written. The wall-clock time of the run is between them.
 	Begin, End int64
-	// Cores, Transport, BuiltIn and Rounds are those of the Source.
+	// Cores, Transport, BuiltIn, Rounds and Rate are those of the Source.
 	Cores     int
 	Transport string
 	BuiltIn   bool
 	Rounds    int64
+	Rate      float64
 	// Grants are ordered by Granted.
 	Grants []Grant
 	// Holds are the parts of the blocked intervals: see Grant.Holds.
