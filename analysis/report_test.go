@@ -138,7 +138,7 @@ func TestBeforeAndAfter(t *testing.T) {
 	tlA, a := analyze(t, inTurns(0))
 	after := inTurns(3 * ms)
 	_, b := analyze(t, after)
-	c := report.Compare(a, b, predict.New(tlA), after.config.Delays, []string{"links[0].delay: 0s, 3ms"})
+	c := report.Compare(a, b, predict.New(tlA), after.config.Delays, []string{"links[0].delay: 0s, 3ms"}, nil)
 	require.Equal(t, []string{"link(*->*).delay=3ms"}, c.Changes)
 	require.InDelta(t, 0, c.OffShare, 0.02)
 	require.Empty(t, append(c.OnlyA, c.OnlyB...))
@@ -158,17 +158,17 @@ func TestBeforeAndAfter(t *testing.T) {
 		return d
 	}
 	_, b = analyze(t, slow)
-	c = report.Compare(a, b, predict.New(tlA), slow.config.Delays, nil)
+	c = report.Compare(a, b, predict.New(tlA), slow.config.Delays, nil, nil)
 	require.Equal(t, []string{"client(b).speed=0.333"}, c.Changes)
 	require.InDelta(t, 0, c.OffShare, 0.02)
 
 	a.Transport, b.Transport = "tcp", "shm"
-	c = report.Compare(a, b, predict.New(tlA), slow.config.Delays, nil)
+	c = report.Compare(a, b, predict.New(tlA), slow.config.Delays, nil, nil)
 	require.Equal(t, []string{"client(b).speed=0.333", "transport=shm"}, c.Changes)
 	require.Positive(t, c.PredictedS)
 
 	_, other := analyze(t, mutex(3))
-	c = report.Compare(a, other, predict.New(tlA), nil, nil)
+	c = report.Compare(a, other, predict.New(tlA), nil, nil, nil)
 	require.Equal(t, []string{"a", "b"}, c.OnlyA)
 	require.Equal(t, []string{"m0", "m1", "m2"}, c.OnlyB)
 	require.Zero(t, c.PredictedS)

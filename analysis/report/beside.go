@@ -70,8 +70,9 @@ type LinkPair struct {
 }
 
 // Compare compares the reports of two runs, and what was predicted of the first one with what the second one took. m is the model of
-// the first one, delays are those of the second; differences are those of the scenarios.
-func Compare(a, b *Report, m *predict.Model, delays metasim.Delays, differences []string) *Comparison {
+// the first one, delays are those of the second; differences are those of the scenarios. rules are the same as changes, where each difference of
+// the links is another delay of a rule; else nil.
+func Compare(a, b *Report, m *predict.Model, delays metasim.Delays, differences, rules []string) *Comparison {
 	c := &Comparison{Format: 1, Differences: differences, Clients: []ClientPair{}, Links: []LinkPair{}, OnlyA: []string{}, OnlyB: []string{},
 		Changes: []string{}, MeasuredS: b.WallS, wallA: a.WallS, coreWaitA: a.CoreWaitS, coreWaitB: b.CoreWaitS}
 	c.Figures = []FigurePair{
@@ -85,7 +86,7 @@ func Compare(a, b *Report, m *predict.Model, delays metasim.Delays, differences 
 	}
 	c.clients(a, b)
 	c.links(a, b, delays)
-	c.changes(a, b)
+	c.changes(a, b, c.delays(m, rules))
 	var all []predict.Change
 	for _, text := range c.Changes {
 		change, err := m.Parse(text)
@@ -162,8 +163,8 @@ func (c *Comparison) links(a, b *Report, delays metasim.Delays) {
 const sameSpeed = 1.25
 
 // changes writes what differs as changes of run A: delays, reaction times, cores, the transport, and the speed of clients whose work differs by much.
-func (c *Comparison) changes(a, b *Report) {
-	c.Changes = append(c.Changes, c.delays()...)
+func (c *Comparison) changes(a, b *Report, delays []string) {
+	c.Changes = append(c.Changes, delays...)
 	reactions := map[string]int64{}
 	for i := range b.Clients {
 		reactions[b.Clients[i].Name] = b.Clients[i].ReactionNS
@@ -189,8 +190,18 @@ func (c *Comparison) changes(a, b *Report) {
 	}
 }
 
-// delays writes the delays that differ: as one change, or one for each channel, where all links there have the same.
-func (c *Comparison) delays() (all []string) {
+// delays writes the delays that differ: as those of rules, where these are fewer changes, and each decides about a link.
+func (c *Comparison) delays(m *predict.Model, rules []string) []string {
+	links := c.linkDelays()
+	cannot := func(rule string) bool { _, err := m.Parse(rule); return err != nil }
+	if len(rules) == 0 || len(rules) >= len(links) || slices.ContainsFunc(rules, cannot) {
+		return links
+	}
+	return rules
+}
+
+// linkDelays writes the delays that differ: as one change, or one for each channel, where all links there have the same.
+func (c *Comparison) linkDelays() (all []string) {
 	alike := func(links []LinkPair) bool {
 		return !slices.ContainsFunc(links, func(l LinkPair) bool { return l.DelayB != links[0].DelayB })
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -98,7 +99,23 @@ func compareReports(dirA, dirB string) (*report.Comparison, error) {
 	for _, c := range changes {
 		differences = append(differences, plain.Text(c.String()))
 	}
-	return report.Compare(reportA, reportB, predict.New(timeline), after.Log.Config.Delays, differences), nil
+	return report.Compare(reportA, reportB, predict.New(timeline), after.Log.Config.Delays, differences, ruleChanges(changes)), nil
+}
+
+// ruleChanges writes differences of links as changes of a run, if each is another delay of a rule, and both delays are constant; else nil.
+func ruleChanges(all []record.Change) (texts []string) {
+	for _, c := range all {
+		if !strings.HasPrefix(c.Path, "links") {
+			continue
+		}
+		_, okA := c.A.(string) // a distribution is an object
+		b, okB := c.B.(string)
+		if !okA || !okB || !strings.HasSuffix(c.Path, "].delay") {
+			return nil
+		}
+		texts = append(texts, c.Path+"="+b)
+	}
+	return texts
 }
 
 // readReport reads a run. The report has no predictions.

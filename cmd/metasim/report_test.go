@@ -248,3 +248,34 @@ func TestRunReportsAtOnce(t *testing.T) {
 	require.Equal(t, 2, e.status)
 	e.says(t, "--no-journal leaves that out")
 }
+
+// Of two runs that differ in the delay of a rule, that rule is what was changed, and not each link that it decides about.
+func TestARuleIsWhatDiffers(t *testing.T) {
+	s := newStage(t)
+	s.file("c.yaml", `name: x
+until: 200ms
+clients:
+  - {name: a, model: source, with: {channel: X, period: 10ms}}
+  - {name: b, model: source, with: {channel: Y, period: 10ms}}
+  - {name: c, model: source, with: {channel: Z, period: 10ms}}
+  - {name: ear, model: sink, with: {channels: [".*"]}}
+links:
+  - {delay: 5ms}
+  - {channel: Z, delay: 3ms}
+`)
+	before, e := s.run("c.yaml")
+	require.Equal(t, 0, e.status, e.err)
+	for set, want := range map[string]string{
+		"links[0].delay=9ms":                             "links[0].delay=9ms",
+		"links[0].delay={uniform: {min: 9ms, max: 9ms}}": "link(*->*:X).delay=9ms link(*->*:Y).delay=9ms",
+	} {
+		after, e := s.run("c.yaml", "--set", set)
+		require.Equal(t, 0, e.status, e.err)
+		e = s.metasim("report", before.RunDir, after.RunDir, "--json")
+		require.Equal(t, 0, e.status, e.err)
+		var c report.Comparison
+		require.NoError(t, json.Unmarshal([]byte(e.out), &c))
+		require.Contains(t, strings.Join(c.Changes, " "), want)
+		require.NotEqual(t, set == want, strings.Contains(strings.Join(c.Changes, " "), "link("))
+	}
+}
