@@ -128,7 +128,7 @@ type Client struct {
 type Past struct {
 	FromS   float64  `json:"from_s"`
 	ToS     float64  `json:"to_s"`
-	Holders []Holder `json:"holders"` // who held up others most, at most three
+	Holders []Holder `json:"holders"` // who held up others most, at most five
 }
 
 // A Holder is a client that others waited for.

@@ -132,6 +132,8 @@ func arranges(t *testing.T, b *browser.Browser) {
 	require.Empty(t, b.Text("#more"), "no client is left out")
 	b.Until(`!document.querySelector("#past").hidden`)
 	b.Until(`document.querySelector("#past-legend").textContent.includes("camera")`)
+	b.Until(`Math.abs([...document.querySelectorAll("#past-legend span")].reduce((sum, e) => sum + Number(e.textContent.match(/(\d+).%/)[1]), 0) - 100) < 3`)
+	b.Until(`[...document.querySelectorAll("#past-strip div")].every((e) => e.scrollHeight <= e.clientHeight + 1) && document.querySelector("#past-strip div i").clientHeight > 9`)
 	for _, width := range []int{1280, 390} {
 		b.Show(width, 900, width == 390)
 		require.NotEmpty(t, b.Picture(fmt.Sprintf("live-groups-%d", width)))

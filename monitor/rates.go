@@ -85,8 +85,8 @@ func (m *Monitor) setRates(v *View) {
 const (
 	pastTime   = 2 * time.Second // the least time of a Past
 	maxPast    = 120             // how many a View has
-	maxHolders = 3
-	etaMarks   = 30 // of the last minute
+	maxHolders = 5               // of a Past, those that others waited for longest
+	etaMarks   = 30              // of the last minute
 )
 
 // Remember keeps the History of the views while nobody asks for one, until the run is over or ctx is done. Each pastTime it takes a snapshot;

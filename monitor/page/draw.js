@@ -49,34 +49,38 @@ function spark(name, value) {
   svg.querySelector(".line").setAttribute("d", `M${points.join(" L")}`);
 }
 
-// past shows who held up the others before: a part for each time, as high as many waited, in the colour of its client.
+// past shows who held up the others before: a part for each time, as high as many waited, in the colours of those who were waited for.
 const colours = 5;
 
 function past(view) {
   const parts = view.history || [];
   $("past").hidden = parts.length < 2;
   if (parts.length < 2) return;
-  const times = new Map();
+  const held = new Map();
   for (const p of parts) {
-    for (const h of p.holders.slice(0, 1)) times.set(h.name, (times.get(h.name) || 0) + p.to_s - p.from_s);
+    for (const h of p.holders) held.set(h.name, (held.get(h.name) || 0) + h.blame * (p.to_s - p.from_s));
   }
-  const names = [...times.keys()].sort((a, b) => times.get(b) - times.get(a));
+  const names = [...held.keys()].sort((a, b) => held.get(b) - held.get(a)), waited = [...held.values()].reduce((a, b) => a + b, 0);
   const colour = name => { const i = names.indexOf(name); return i < colours ? String(i) : "rest"; };
   const total = parts[parts.length - 1].to_s - parts[0].from_s;
-  const most = Math.max(...parts.map(p => p.holders.length ? p.holders[0].blame : 0)) || 1;
+  const all = p => p.holders.reduce((sum, h) => sum + h.blame, 0), most = Math.max(...parts.map(all)) || 1;
   text("past-time", duration(total));
   $("past-strip").replaceChildren(...parts.map(p => {
-    const i = document.createElement("i"), h = p.holders[0];
-    i.style.flexGrow = p.to_s - p.from_s;
-    i.style.height = h ? 20 + 80 * h.blame / most + "%" : "2px";
-    i.dataset.colour = h ? colour(h.name) : "none";
-    i.title = `${duration(p.from_s)} to ${duration(p.to_s)}: ` + (p.holders.map(h => `${h.blame.toFixed(1)} waited for ${h.name}`).join(", ") || "nobody held up others");
-    return i;
+    const part = document.createElement("div");
+    part.style.flexGrow = p.to_s - p.from_s;
+    part.title = `${duration(p.from_s)} to ${duration(p.to_s)}: ` + (p.holders.map(h => `${h.blame.toFixed(1)} waited for ${h.name}`).join(", ") || "nobody held up others");
+    part.append(...(p.holders.length ? p.holders : [{name: "", blame: 0}]).map(h => {
+      const i = document.createElement("i");
+      i.style.height = h.name ? 100 * h.blame / most + "%" : "2px";
+      i.dataset.colour = h.name ? colour(h.name) : "none";
+      return i;
+    }));
+    return part;
   }));
   $("past-legend").replaceChildren(...names.slice(0, colours).map(name => {
     const s = document.createElement("span"), i = document.createElement("i");
     i.dataset.colour = colour(name);
-    s.append(i, ` ${name} ${percent(times.get(name) / total)}`);
+    s.append(i, ` ${name} ${percent(held.get(name) / waited)}`);
     return s;
   }), names.length > colours ? `and ${names.length - colours} more` : names.length ? "" : "nobody");
 }

@@ -15,7 +15,8 @@ const maxShown = 5
 
 var pastStyles = [maxShown]style{"1;31", "33", "36", "35", "34"}
 
-// past says who held up the others in the last minutes: a letter for each part of the time, now at the right.
+// past says who held up the others in the last minutes: a letter for each part of the time, now at the right, for who was waited for most; and how
+// much of all waiting was for whom.
 func past(v *monitor.View, width int) []string {
 	parts := v.History[max(0, len(v.History)-width):]
 	if len(parts) < 2 {
@@ -23,12 +24,14 @@ func past(v *monitor.View, width int) []string {
 	}
 	sums := map[string]float64{}
 	var names []string
+	waited := 0.0
 	for _, p := range parts {
-		for _, h := range p.Holders[:min(1, len(p.Holders))] {
+		for _, h := range p.Holders {
 			if _, known := sums[h.Name]; !known {
 				names = append(names, h.Name)
 			}
-			sums[h.Name] += p.ToS - p.FromS
+			sums[h.Name] += h.Blame * (p.ToS - p.FromS)
+			waited += h.Blame * (p.ToS - p.FromS)
 		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int {
@@ -50,7 +53,7 @@ func past(v *monitor.View, width int) []string {
 	legend := []string{faint.of("Who held up the others, in the last " + since(total) + ":")}
 	for _, name := range names[:min(len(names), maxShown)] {
 		letter, s := look(name)
-		legend = append(legend, fmt.Sprintf("%s %s %.0f %%", s.of(letter), name, 100*sums[name]/total))
+		legend = append(legend, fmt.Sprintf("%s %s %.0f %%", s.of(letter), name, 100*sums[name]/waited))
 	}
 	if len(names) > maxShown {
 		legend = append(legend, faint.of("o others"))

@@ -206,6 +206,12 @@ func TestPast(t *testing.T) {
 	}
 	lines := past(&v, 80)
 	require.Contains(t, ansi.Strip(lines[1]), "ABCDEooo")
+	for i := range v.History {
+		v.History[i].Holders = []monitor.Holder{{Name: "plant", Blame: 2}, {Name: "camera", Blame: 1}}
+	}
+	lines = past(&v, 80)
+	require.Contains(t, ansi.Strip(lines[0]), "A plant 67 %  B camera 33 %", "of all that was waited")
+	require.NotContains(t, ansi.Strip(lines[1]), "B", "plant was waited for most, all the time")
 }
 
 // The name of a scenario leaves room for what the run does.
