@@ -175,7 +175,12 @@ func columns(v *monitor.View, width int) []column {
 	all := []column{
 		{key: "client", title: "client", width: nameWidth(v, width), cell: func(c *monitor.Client) (string, style) { return groupName(c), blame(c, bold) }},
 		{key: "does", title: "does", width: 12, cell: func(c *monitor.Client) (string, style) { return c.State, states[c.State] }},
-		{title: "for", width: 7, right: true, least: 110, cell: text(func(c *monitor.Client) string { return since(c.SinceS) })},
+		{title: "for", width: 7, right: true, least: 110, cell: text(func(c *monitor.Client) string {
+			if c.SinceS < 1 { // of a client that acts all the time it says nothing
+				return ""
+			}
+			return since(c.SinceS)
+		})},
 		{key: "at", title: "at", width: 12, right: true, least: narrow + 26, cell: text(func(c *monitor.Client) string { return at(c.At) })},
 		{key: "safe", title: "safe until", width: 12, right: true, least: 94, cell: text(func(c *monitor.Client) string { return at(c.Safe) })},
 		{key: "queue", title: "queue", width: 6, right: true, least: 124, cell: text(func(c *monitor.Client) string { return fmt.Sprint(c.Queued) })},
