@@ -170,8 +170,14 @@ func (r *runner) config(table *delay.Table) server.Config {
 
 // serve serves the scenario, and waits until all goroutines and processes of the run have ended.
 func (r *runner) serve(ctx context.Context) *Outcome {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	stopped := ctx
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(stopped))
+	defer cancel(nil)
+	// The server hears first that the run is stopped: a client that hears it says that it fails, which is not why.
+	defer context.AfterFunc(stopped, func() {
+		r.server.Fail(context.Cause(stopped))
+		cancel(context.Cause(stopped))
+	})()
 	var work sync.WaitGroup
 	if r.restart != nil {
 		r.restart.Start = func(client string, life int) { r.clients.restart(ctx, client, life) }
@@ -200,8 +206,8 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	if r.options.Watch != nil {
 		r.options.Watch(r.server)
 	}
-	err := r.server.Serve(ctx)
-	cancel()
+	err := r.server.Serve(stopped)
+	cancel(nil)
 	work.Wait()
 	r.clients.restarts.Wait()
 	_ = r.clients.waitInside() // the run is over: how its connection closes is of no interest

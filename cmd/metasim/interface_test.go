@@ -382,17 +382,17 @@ links:
 `)
 	const text = "the link camera -> viewer on VIDEO is saturated: 80Mbit a second on a line for 10Mbit, a load of 800 %; " +
 		"at 10s the line is 70s behind, with about 875 messages; send less on it, or give it more bandwidth"
-	o, e := s.run("x.yaml")
+	o, e := s.run("x.yaml", "--no-journal")
 	require.Equal(t, 0, e.status)
 	require.Equal(t, 876, o.Messages.Undelivered)
 	require.Len(t, o.Warnings, 1)
 	require.Equal(t, "saturated-link", o.Warnings[0].Kind)
 	require.Equal(t, text, o.Warnings[0].Text)
-	e = s.metasim("run", "x.yaml")
+	e = s.metasim("run", "x.yaml", "--no-journal")
 	require.Contains(t, e.out, "\nwarning: "+text+"\n")
-	o, _ = s.run("x.yaml", "--set", "links[0].bandwidth=81Mbit")
+	o, _ = s.run("x.yaml", "--no-journal", "--set", "links[0].bandwidth=81Mbit")
 	require.Empty(t, o.Warnings)
-	o, _ = s.run("x.yaml", "--set", "clients.camera.with.count=50", "--set", "clients.camera.with.start=9s")
+	o, _ = s.run("x.yaml", "--no-journal", "--set", "clients.camera.with.count=50", "--set", "clients.camera.with.start=9s")
 	require.Empty(t, o.Warnings, "a burst")
 	for _, verb := range []string{"run", "serve"} {
 		require.Contains(t, s.metasim(verb, "--help").out, "  traffic      what went over the connections")
