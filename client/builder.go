@@ -67,7 +67,7 @@ func WithConn(conn wire.Conn) Option { return func(o *options) { o.conn = conn }
 func WithHost(h *Host) Option { return func(o *options) { o.host = h } }
 
 // WithTransports reaches the server with these transports. Default: unix, tcp and shm. QUIC is not in the default,
-// because it adds 3.4 MB to a small program: client.WithTransports(all.Table()), of metasim/wire/transport/all.
+// because it adds 3.4 MB to a small program, nor is TLS: client.WithTransports(all.Table()), of metasim/wire/transport/all.
 func WithTransports(table transport.Table) Option { return func(o *options) { o.transports = table } }
 
 // Complete joins the run, and returns once every client of the scenario has joined. The client is then at the start
@@ -146,9 +146,9 @@ func connect(ctx context.Context, o options) (wire.Conn, error) {
 	if table == nil {
 		table = transport.Table{stream.Unix(), stream.TCP(), shm.Transport()}
 	}
-	conn, err := table.Dial(ctx, o.url)
+	conn, err := table.DialAs(ctx, o.url, o.token)
 	if errors.As(err, new(*transport.UnknownError)) && o.transports == nil {
-		err = fmt.Errorf(`%w; for quic:// give Complete or Connect client.WithTransports(all.Table()) of "metasim/wire/transport/all"`, err)
+		err = fmt.Errorf(`%w; for tls:// and quic:// give Complete or Connect client.WithTransports(all.Table()) of "metasim/wire/transport/all"`, err)
 	}
 	return conn, err
 }

@@ -136,7 +136,7 @@ func TestConnectFails(t *testing.T) {
 	require.EqualError(t, err, "no server; set METASIM_SERVER, or use WithServer")
 	_, err = client.Connect(t.Context(), client.WithServer("quic://127.0.0.1:1?sha256="+strings.Repeat("0", 64)))
 	require.EqualError(t, err, `no transport has the scheme of "quic://"; use unix://, tcp:// or shm://; `+
-		`for quic:// give Complete or Connect client.WithTransports(all.Table()) of "metasim/wire/transport/all"`, "metasim run prints 200 characters of it")
+		`for tls:// and quic:// give Complete or Connect client.WithTransports(all.Table()) of "metasim/wire/transport/all"`, "metasim run prints 200 characters of it")
 	_, err = client.Connect(t.Context(), client.WithServer("tcp://127.0.0.1:1"), client.WithTransports(transport.Table{stream.Unix()}))
 	require.ErrorAs(t, err, new(*transport.UnknownError))
 	require.NotContains(t, err.Error(), "WithTransports")

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"time"
 
 	"metasim/wire/transport"
 	"metasim/wire/transport/all"
 	"metasim/wire/transport/mem"
+	"metasim/wire/transport/secure"
 )
 
 // listeners are what clients join through: from inside of this process, from outside, or both.
@@ -24,6 +26,9 @@ type listeners struct {
 // loopback interface. A server that starts no process and listens at a private socket needs none.
 func listen(o *Options, inside, outside bool, peerTimeout time.Duration) (*listeners, error) {
 	l := &listeners{token: o.Token}
+	if l.token == "" && !privateServe(o) {
+		l.token = rand.Text()
+	}
 	if inside {
 		l.inside = mem.NewNet()
 	}
@@ -33,10 +38,12 @@ func listen(o *Options, inside, outside bool, peerTimeout time.Duration) (*liste
 		}
 		l.outside.SetPeerTimeout(peerTimeout)
 	}
-	if l.token == "" && (!o.Serve || l.outside == nil || !l.outside.Private) {
-		l.token = rand.Text()
-	}
 	return l, nil
+}
+
+// privateServe reports whether only this user can reach the server, which starts no process either.
+func privateServe(o *Options) bool {
+	return o.Serve && slices.Contains([]string{Transports[0], "unix", "shm"}, o.Transport)
 }
 
 func (l *listeners) listenOutside(o *Options) (err error) {
@@ -44,10 +51,40 @@ func (l *listeners) listenOutside(o *Options) (err error) {
 	if scheme == Transports[0] {
 		scheme = "unix" // for commands
 	}
-	if l.outside, err = all.Table().Listen(scheme, o.Listen); err == nil && l.outside.Unsupported != nil {
+	beyond := (scheme == "tcp" || scheme == "tls" || scheme == "quic") && beyondHost(o.Listen)
+	switch {
+	case scheme == "tcp" && beyond && o.Insecure:
+		o.Log.Warn("other hosts can reach " + o.Listen + ", and nothing there is encrypted: who sees the traffic learns the join token and all messages; " +
+			"leave --insecure out for TLS")
+	case scheme == "tcp" && (beyond || o.Certificate != (secure.Files{})):
+		scheme = "tls"
+	}
+	var identity *secure.Server
+	if scheme == "tls" || scheme == "quic" {
+		if identity, err = l.identity(o, beyond && scheme == "quic"); err != nil {
+			return err
+		}
+	}
+	if l.outside, err = all.TableOf(identity).Listen(scheme, o.Listen); err == nil && l.outside.Unsupported != nil {
 		o.Log.Warn("this system does not support transport "+scheme+"; the run goes over "+l.outside.URL(), "cause", l.outside.Unsupported)
 	}
 	return err
+}
+
+// identity is how the listener shows who it is. Whoever shows the certificate that follows from the token, or one of the authority of the
+// options, is let in; others only where nobody must show one.
+func (l *listeners) identity(o *Options, mutual bool) (*secure.Server, error) {
+	identity, err := secure.NewServer(o.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	return identity, identity.Admit(mutual || o.Certificate.CA != "", l.token)
+}
+
+// beyondHost reports whether other hosts may reach an address. An empty one is on the loopback interface.
+func beyondHost(address string) bool {
+	addr, err := net.ResolveTCPAddr("tcp", address)
+	return address != "" && err == nil && !addr.IP.IsLoopback()
 }
 
 // manyDropped is how many datagrams a run may send again before that is worth a word.

@@ -14,6 +14,7 @@ import (
 	"metasim/server"
 	"metasim/wire"
 	"metasim/wire/transport/all"
+	"metasim/wire/transport/secure"
 )
 
 // Transports are the ways in which clients reach the server.
@@ -21,13 +22,17 @@ var Transports = append([]string{"mem"}, all.Table().Schemes()...)
 
 // Options say how to carry out a scenario. None of them can change its digest.
 type Options struct {
-	// Transport is mem (the default), unix, tcp, quic or shm. With mem the built-in models run in this process, and commands
+	// Transport is mem (the default), unix, tcp, tls, quic or shm. With mem the built-in models run in this process, and commands
 	// get a unix socket; with the others every client is a process of its own. Where the system has no shared memory (only
 	// Linux has what shm needs), shm becomes unix, with a warning.
 	Transport string
-	// Listen is the address at which clients from outside of this process join: a path for unix and shm, host:port for tcp
+	// Listen is the address at which clients from outside of this process join: a path for unix and shm, host:port for tcp, tls
 	// and quic. Empty: a private temporary socket, or a free port of the loopback interface.
 	Listen string
+	// Insecure lets tcp listen where other hosts reach it. Without it such a listener is one of tls.
+	Insecure bool
+	// Certificate is what tls and quic show; nothing: one that is made for the run. With an authority (CA) clients have to show a certificate too.
+	Certificate secure.Files
 	// Serve starts no client: all of them join from outside.
 	Serve bool
 	// Token is what clients must show to join. Empty: a random token for tcp and quic and for the processes started here.
@@ -84,11 +89,11 @@ type Options struct {
 type Live struct {
 	// HTTP is an address to serve a page at: host:port, or :port for this host alone. Empty: no page.
 	HTTP string
-	// Outside lets HTTP be an address that other hosts reach. They must show the token; nothing is encrypted.
+	// Outside lets HTTP be an address that other hosts reach, over TLS. They log in with the token as the password.
 	Outside bool
 	// Token is what commands over HTTP must show. Empty: a random one.
 	Token string
-	// Shown is called with the address of the page, which includes the token. May be nil.
+	// Shown is called with the address of the page: with the token on this host, and with where the password is for others. May be nil.
 	Shown func(url string)
 	// Stall is the wall-clock time without input from any client after which Say is called with the reason; 0: never. Say
 	// may be called on another goroutine.

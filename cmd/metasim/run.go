@@ -22,6 +22,7 @@ import (
 	"metasim/run"
 	"metasim/scenarios"
 	"metasim/server"
+	"metasim/wire/transport/secure"
 )
 
 // runFlags are the flags of the commands that carry out a scenario.
@@ -36,7 +37,9 @@ type runFlags struct {
 func (f *runFlags) add(cmd *cobra.Command) {
 	f.scenarioFlags.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.how.Listen, "listen", "", "the `address` to listen at for clients from outside: a path for unix, host:port for tcp and quic")
+	flags.StringVar(&f.how.Listen, "listen", "", "the `address` to listen at for clients from outside: a path for unix and shm, host:port for tcp, tls and\n"+
+		"quic. Where other hosts can reach it tcp becomes tls")
+	flags.BoolVar(&f.how.Insecure, "insecure", false, "let --transport tcp listen where other hosts reach it, with nothing encrypted, and a warning at each start")
 	flags.StringVar(&f.how.Token, "token", "", "the join `token` that clients must show (default: METASIM_TOKEN, else a random one)")
 	flags.StringVar(&f.how.Out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
 	flags.StringVar(&f.Memory, "memory", "", "override how much memory messages may take that were sent and are not handled yet: a `size`, as in 256MiB, or off")
@@ -116,6 +119,10 @@ func newServe(std streams) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.how.Transport, "transport", "unix", "the `transport`: "+processTransports())
+	cmd.Flags().StringVar(&f.how.Certificate.Cert, "cert", "", "the certificate that tls and quic show, a PEM `file`, read again when it has changed (default: one made for the run)")
+	cmd.Flags().StringVar(&f.how.Certificate.Key, "key", "", "its key, a PEM `file`")
+	cmd.Flags().StringVar(&f.how.Certificate.CA, "ca", "", "the authority that has signed it, a PEM `file`: the address pins it, so that --cert may change, and clients have to show\n"+
+		"a certificate of it (METASIM_CERT and METASIM_KEY name their files), or one that follows from the join token")
 	addDefaults(cmd)
 	return cmd
 }
@@ -193,6 +200,10 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 		return o, errors.New("a report is made of the journal, and --no-journal leaves that out; use one of --report and --no-journal")
 	case (f.readyFile != "" || o.Listen != "") && !o.Outside(sc):
 		return o, fmt.Errorf("%s is for clients from outside, and this run has none; leave it out, or use another --transport", forOutside)
+	case o.Insecure && (o.Transport != "tcp" || o.Certificate != (secure.Files{})):
+		return o, errors.New("--insecure is for --transport tcp without a certificate; leave it out")
+	case o.Certificate != (secure.Files{}) && o.Transport != "quic" && o.Transport != "tls" && o.Transport != "tcp":
+		return o, errors.New("--cert, --key and --ca are for --transport tls and quic; leave them out, or use one of these")
 	case live.Stall < 0:
 		return o, fmt.Errorf("--stall is %v; use a duration such as 10s, or 0 for never", live.Stall)
 	case live.Outside && live.HTTP == "":

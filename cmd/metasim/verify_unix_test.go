@@ -109,7 +109,7 @@ func TestVerifyTransports(t *testing.T) {
 	require.Contains(t, e.err, "the runs before it did not fail: if a client does not have quic, leave that out with --transport")
 	e = s.metasim("verify", "c.yaml", "--transport", "udp")
 	require.Equal(t, 2, e.status)
-	require.Contains(t, e.err, `there is no transport "udp"; use one of mem, unix, tcp, quic, shm`)
+	require.Contains(t, e.err, `there is no transport "udp"; use one of mem, unix, tcp, tls, quic, shm`)
 	e = s.metasim("verify", "c.yaml", "--transport", "")
 	require.Equal(t, 2, e.status)
 	require.Contains(t, e.err, "--transport names no transport")

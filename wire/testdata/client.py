@@ -6,15 +6,18 @@
     client.py ping OUT IN ROUNDS   publishes a count on OUT, and the next one at each answer, as the built-in ping
     client.py fail REASON          fails at the start
 
-They read METASIM_SERVER (unix:// or tcp://), METASIM_CLIENT and METASIM_TOKEN.
+They read METASIM_SERVER (unix://, tcp:// or tls://), METASIM_CLIENT and METASIM_TOKEN; and METASIM_CERT and METASIM_KEY, the files of a
+certificate, where the server asks for one.
 """
 
+import hashlib
 import json
 import os
 import socket
+import ssl
 import struct
 import sys
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 VERSION = 2
 MAX_FRAME = 64 << 20
@@ -93,6 +96,30 @@ def read_instant(b):
     return INFINITY if f.get(3) else (f.get(1, 0), f.get(2, 0))
 
 
+def pinned(u):
+    """Connects over TLS 1.3 to the server whose certificate the URL pins. The pin may be that of an authority: then METASIM_CA is its file."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    want = parse_qs(u.query)["sha256"][0]
+    authority = os.environ.get("METASIM_CA")
+    if authority:
+        with open(authority) as f:
+            if hashlib.sha256(ssl.PEM_cert_to_DER_cert(f.read())).hexdigest() != want:
+                sys.exit("client.py: METASIM_CA is not the authority that the URL pins")
+        context.load_verify_locations(authority)
+    else:
+        context.verify_mode = ssl.CERT_NONE  # the pin says more
+    if "METASIM_CERT" in os.environ:
+        context.load_cert_chain(os.environ["METASIM_CERT"], os.environ["METASIM_KEY"])
+    raw = socket.create_connection((u.hostname, u.port))
+    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    inner = context.wrap_socket(raw)
+    if not authority and hashlib.sha256(inner.getpeercert(binary_form=True)).hexdigest() != want:
+        sys.exit("client.py: the server shows another certificate than the URL pins")
+    return inner
+
+
 class Connection:
     def __init__(self, url):
         u = urlsplit(url)
@@ -102,8 +129,10 @@ class Connection:
         elif u.scheme == "tcp":
             self.socket = socket.create_connection((u.hostname, u.port))
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        elif u.scheme == "tls":
+            self.socket = pinned(u)
         else:
-            sys.exit(f"client.py: {url} is neither unix:// nor tcp://; use one of these")
+            sys.exit(f"client.py: {url} is neither unix:// nor tcp:// nor tls://; use one of these")
         self.stream = self.socket.makefile("rb")
 
     def write(self, packets):

@@ -36,6 +36,8 @@ type Transport struct {
 	Listen func(url string) (wire.Listener, error)
 	// Dial connects to the URL that a listener gives. It does not wait for a server that is started later.
 	Dial func(ctx context.Context, url string) (wire.Conn, error)
+	// DialAs is Dial for a peer that proves with its join token who it is, before it says anything. Nil: the transport has no such proof.
+	DialAs func(ctx context.Context, url, token string) (wire.Conn, error)
 }
 
 // A Table is the transports of a program. It is not changed after it is made.
@@ -43,6 +45,11 @@ type Table []Transport
 
 // Dial connects to the server with this URL. It fails with an *UnknownError if no transport has the URL's scheme.
 func (t Table) Dial(ctx context.Context, url string) (wire.Conn, error) {
+	return t.DialAs(ctx, url, "")
+}
+
+// DialAs is Dial with the join token of the client that connects, for transports that need it.
+func (t Table) DialAs(ctx context.Context, url, token string) (wire.Conn, error) {
 	scheme, _, found := strings.Cut(url, ":")
 	if !found {
 		scheme = ""
@@ -50,6 +57,9 @@ func (t Table) Dial(ctx context.Context, url string) (wire.Conn, error) {
 	one, err := t.find(scheme, url)
 	if err != nil {
 		return nil, err
+	}
+	if one.DialAs != nil {
+		return one.DialAs(ctx, url, token)
 	}
 	return one.Dial(ctx, url)
 }

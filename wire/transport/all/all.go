@@ -8,16 +8,22 @@ package all
 import (
 	"metasim/wire/transport"
 	"metasim/wire/transport/quic"
+	"metasim/wire/transport/secure"
 	"metasim/wire/transport/shm"
 	"metasim/wire/transport/stream"
+	"metasim/wire/transport/tls"
 )
 
-// Table returns all transports, in the order in which commands list them.
-func Table() transport.Table {
+// Table returns all transports, in the order in which commands list them. Listeners that encrypt make a certificate each.
+func Table() transport.Table { return TableOf(nil) }
+
+// TableOf is Table with the certificate that listeners show.
+func TableOf(s *secure.Server) transport.Table {
 	return transport.Table{
 		stream.Unix(),
 		stream.TCP(),
-		quic.Transport(),
+		tls.Transport(s),
+		quic.Transport(s),
 		shm.Transport(),
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"metasim/wire"
 	"metasim/wire/transport"
+	"metasim/wire/transport/secure"
 )
 
 const (
@@ -31,9 +32,9 @@ const (
 	acceptors = 512
 )
 
-// listenURL listens with a certificate made for the run.
-func listenURL(url string) (wire.Listener, error) {
-	hostport, _, _, err := parseURL(url)
+// listenURL listens with a certificate made for the listener, or with that of a server.
+func listenURL(url string, s *secure.Server) (wire.Listener, error) {
+	hostport, _, _, err := secure.ParseURL("quic", url)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func listenURL(url string) (wire.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen at %s: %w; use a free port, or 0 for any", url, err)
 	}
-	l, err := listenOn(udp)
+	l, err := listenOn(udp, s)
 	if err != nil {
 		return nil, errors.Join(err, udp.Close())
 	}
@@ -53,15 +54,14 @@ func listenURL(url string) (wire.Listener, error) {
 }
 
 // listenOn listens on a packet connection, which is closed with the listener and the last of its connections.
-func listenOn(packets net.PacketConn) (*listener, error) {
-	certificate, pin, err := certificate()
-	if err != nil {
-		return nil, err
+func listenOn(packets net.PacketConn, s *secure.Server) (_ *listener, err error) {
+	if s == nil {
+		if s, err = secure.NewServer(secure.Files{}); err != nil {
+			return nil, err
+		}
 	}
 	quiet()
-	l := &listener{
-		url: fmt.Sprintf("quic://%s?sha256=%x", packets.LocalAddr(), pin), arrived: make(chan arrival, backlog),
-	}
+	l := &listener{url: s.URL("quic", packets.LocalAddr().String()), arrived: make(chan arrival, backlog)}
 	l.SetPeerTimeout(transport.DefaultPeerTimeout)
 	endpoint := &quicgo.Transport{
 		Conn: packets, ConnContext: l.admit, VerifySourceAddress: func(net.Addr) bool { return l.visitors.Load() >= manyVisitors },
@@ -71,7 +71,7 @@ func listenOn(packets net.PacketConn) (*listener, error) {
 		return config(1, time.Duration(l.patience.Load())), nil
 	}
 	l.socket = &socket{transport: endpoint, users: 1}
-	if l.quic, err = endpoint.Listen(serverTLS(certificate), first); err != nil {
+	if l.quic, err = endpoint.Listen(s.TLS(), first); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen at %s: %w", packets.LocalAddr(), err), endpoint.Close())
 	}
 	var accepting sync.WaitGroup
@@ -148,7 +148,8 @@ func (l *listener) Accept() (wire.Conn, error) {
 	if !ok || !l.socket.use() {
 		return nil, fmt.Errorf("accept at %s: %w", l.url, net.ErrClosed)
 	}
-	return (&conn{quic: a.quic, stream: a.stream, release: l.socket.release}).carry(), nil
+	c := &conn{quic: a.quic, stream: a.stream, release: l.socket.release}
+	return c.carry(), nil
 }
 
 // Close stops listening, and refuses the connections that were not accepted. The UDP socket stays open until the last of the

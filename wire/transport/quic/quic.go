@@ -1,8 +1,8 @@
 // Package quic carries the protocol over QUIC, between machines: TLS 1.3, and one bidirectional stream for each
 // connection, as a promise on a second stream could overtake a send.
 //
-// The server makes a certificate for the run, and its URL pins it: a client with that URL trusts this server and no other.
-// The server checks clients by the token of their Hello.
+// The server's URL pins its certificate: a client with that URL trusts this server and no other. The client shows a certificate that follows
+// from its join token: see package secure.
 //
 // # Duties of the caller
 //
@@ -33,12 +33,18 @@ import (
 
 	"metasim/wire"
 	"metasim/wire/transport"
+	"metasim/wire/transport/secure"
 )
 
 // Transport is the transport of "quic://host:port?sha256=<64 hex>". Listen takes "quic://host:port", where port 0 stands for
-// a free one, and makes the certificate that its URL pins.
-func Transport() transport.Transport {
-	return transport.Transport{Scheme: "quic", Listen: listenURL, Dial: dialURL}
+// a free one. It shows the certificate of a server; nil: it makes one.
+func Transport(s *secure.Server) transport.Transport {
+	return transport.Transport{
+		Scheme: "quic",
+		Listen: func(url string) (wire.Listener, error) { return listenURL(url, s) },
+		Dial:   func(ctx context.Context, url string) (wire.Conn, error) { return dialURL(ctx, url, "") },
+		DialAs: dialURL,
+	}
 }
 
 // trustKey is the key of a connection's context under which there is a function: the peer is no visitor any more.
@@ -46,14 +52,10 @@ type trustKey struct{}
 
 // dialURL connects to the server with the pinned certificate and no other. It repeats while the server is crowded, until ctx
 // is done, and gives up after ten seconds without an answer.
-func dialURL(ctx context.Context, url string) (wire.Conn, error) {
-	hostport, want, pinned, err := parseURL(url)
+func dialURL(ctx context.Context, url, token string) (wire.Conn, error) {
+	hostport, want, err := secure.ParseServer("quic", url)
 	if err != nil {
 		return nil, err
-	}
-	if !pinned {
-		return nil, fmt.Errorf("%q does not pin the server's certificate; use quic://host:port?sha256=<64 hex>, "+
-			"as the server printed it", url)
 	}
 	to, err := net.ResolveUDPAddr("udp", hostport)
 	if err != nil {
@@ -63,7 +65,7 @@ func dialURL(ctx context.Context, url string) (wire.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", url, err)
 	}
-	c, err := dialFrom(ctx, udp, to, want)
+	c, err := dialFrom(ctx, udp, to, want, token)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("dial %s: %w", url, err), udp.Close())
 	}
@@ -71,10 +73,10 @@ func dialURL(ctx context.Context, url string) (wire.Conn, error) {
 }
 
 // dialFrom dials over a packet connection. The conn that it returns closes it.
-func dialFrom(ctx context.Context, packets net.PacketConn, to net.Addr, want pin) (*conn, error) {
+func dialFrom(ctx context.Context, packets net.PacketConn, to net.Addr, want secure.Pin, token string) (*conn, error) {
 	quiet()
 	s := &socket{transport: &quicgo.Transport{Conn: packets}, users: 1}
-	q, err := join(ctx, s.transport, to, want)
+	q, err := join(ctx, s.transport, to, want, token)
 	if err != nil {
 		return nil, errors.Join(err, s.transport.Close())
 	}
@@ -86,10 +88,14 @@ func dialFrom(ctx context.Context, packets net.PacketConn, to net.Addr, want pin
 }
 
 // join dials until the server has room. No result depends on how long it waits.
-func join(ctx context.Context, endpoint *quicgo.Transport, to net.Addr, want pin) (*quicgo.Conn, error) {
+func join(ctx context.Context, endpoint *quicgo.Transport, to net.Addr, want secure.Pin, token string) (*quicgo.Conn, error) {
+	var mismatch error
+	tls, err := secure.ClientTLS(want, token, &mismatch)
+	if err != nil {
+		return nil, err
+	}
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
-		var mismatch error
-		q, err := endpoint.Dial(ctx, to, clientTLS(want, &mismatch), config(-1, never))
+		q, err := endpoint.Dial(ctx, to, tls, config(-1, never))
 		var refused *quicgo.TransportError
 		switch {
 		case err == nil:

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"metasim/wire"
+	"metasim/wire/transport/secure"
 )
 
 // said is what quic-go writes on the standard logger.
@@ -33,9 +34,9 @@ type plain struct{ net.PacketConn }
 func TestQuietAboutBuffers(t *testing.T) {
 	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	require.NoError(t, err)
-	l, err := listenOn(plain{udp})
+	l, err := listenOn(plain{udp}, nil)
 	require.NoError(t, err)
-	client, err := dialURL(t.Context(), l.URL())
+	client, err := dialURL(t.Context(), l.URL(), "")
 	require.NoError(t, err)
 	require.NoError(t, client.Close())
 	require.NoError(t, l.Close())
@@ -65,7 +66,7 @@ func TestDropped(t *testing.T) {
 
 func listen(t *testing.T) wire.Listener {
 	t.Helper()
-	l, err := listenURL("quic://127.0.0.1:0")
+	l, err := listenURL("quic://127.0.0.1:0", nil)
 	require.NoError(t, err)
 	return l
 }
@@ -79,10 +80,10 @@ func TestAddresses(t *testing.T) {
 		{"quic://127.0.0.1:1?sha256=12", "is no SHA-256"},
 		{"quic://127.0.0.1:1?sha256=" + strings.Repeat("x", 64), "is no SHA-256"},
 	} {
-		_, err := dialURL(t.Context(), c.url)
+		_, err := dialURL(t.Context(), c.url, "")
 		require.ErrorContains(t, err, c.want)
 	}
-	_, err := listenURL("quic://192.0.2.1:1")
+	_, err := listenURL("quic://192.0.2.1:1", nil)
 	require.ErrorContains(t, err, "use a free port")
 }
 
@@ -93,14 +94,14 @@ func TestPin(t *testing.T) {
 	defer func() { require.NoError(t, other.Close()) }()
 	where, _, _ := strings.Cut(one.URL(), "?")
 	_, pin, _ := strings.Cut(other.URL(), "?")
-	_, err := dialURL(t.Context(), where+"?"+pin)
+	_, err := dialURL(t.Context(), where+"?"+pin, "")
 	require.ErrorContains(t, err, "use the URL of the run as the server printed it")
 }
 
 // The server closes a connection on which the client sends nothing.
 func TestSilentClient(t *testing.T) {
 	l := listen(t)
-	client, err := dialURL(t.Context(), l.URL())
+	client, err := dialURL(t.Context(), l.URL(), "")
 	require.NoError(t, err)
 	began := time.Now()
 	_, err = client.Read()
@@ -115,7 +116,7 @@ func TestManyVisitors(t *testing.T) {
 	l := listen(t)
 	l.(*listener).visitors.Store(maxVisitors)
 	time.AfterFunc(50*time.Millisecond, func() { l.(*listener).visitors.Store(manyVisitors) })
-	client, err := dialURL(t.Context(), l.URL())
+	client, err := dialURL(t.Context(), l.URL(), "")
 	require.NoError(t, err)
 	require.NoError(t, client.Write(goodbye))
 	server, err := l.Accept()
@@ -135,7 +136,7 @@ func TestManyVisitors(t *testing.T) {
 func TestAnotherProtocol(t *testing.T) {
 	l := listen(t)
 	defer func() { require.NoError(t, l.Close()) }()
-	hostport, _, _, err := parseURL(l.URL())
+	hostport, _, _, err := secure.ParseURL("quic", l.URL())
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -14,6 +14,7 @@ import (
 	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/transport"
+	"metasim/wire/transport/secure"
 )
 
 // hop is the latency of each direction of the simulated network.
@@ -44,11 +45,11 @@ func simulated(t *testing.T, test func(t *testing.T, client, server wire.Conn, c
 		require.NoError(t, network.Start())
 		defer func() { require.NoError(t, network.Close()) }()
 
-		l, err := listenOn(serverSide)
+		l, err := listenOn(serverSide, nil)
 		require.NoError(t, err)
-		_, want, _, err := parseURL(l.URL())
+		_, want, _, err := secure.ParseURL("quic", l.URL())
 		require.NoError(t, err)
-		dialed, err := dialFrom(t.Context(), clientSide, serverAddr, want)
+		dialed, err := dialFrom(t.Context(), clientSide, serverAddr, want, "")
 		require.NoError(t, err)
 		network.Router.(*cable).client = dialed
 		client := dialed.carry()

@@ -27,7 +27,7 @@ type hostConn struct {
 const looks = 8
 
 // watchHost lets a connection break when the peer's host has been silent for patience; 0 is for ever.
-func watchHost(c net.Conn, patience time.Duration) Stream {
+func watchHost(c net.Conn, patience time.Duration) net.Conn {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
 		return c

@@ -31,6 +31,27 @@ func TCP() transport.Transport {
 	return transport.Transport{Scheme: "tcp", Listen: listenTCP, Dial: dialer("tcp", hostPort)}
 }
 
+func listenTCP(rawURL string) (wire.Listener, error) {
+	address, err := hostPort(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	return ListenWithin(address, func(bound string) string { return "tcp://" + bound }, nil)
+}
+
+// DialWithin connects over TCP, for a transport that lies within one: within makes its stream, and may wait for the peer until ctx is done.
+func DialWithin(ctx context.Context, address, rawURL string, within func(net.Conn) (net.Conn, error)) (wire.Conn, error) {
+	c, err := Dial(ctx, "tcp", address, rawURL)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := within(watchHost(c, transport.DefaultPeerTimeout))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("dial %s: %w", rawURL, err), c.Close())
+	}
+	return New(inner, peerName(c)), nil
+}
+
 func listenUnix(rawURL string) (wire.Listener, error) {
 	path, err := SocketPath("unix", rawURL)
 	if err != nil {
@@ -43,16 +64,17 @@ func listenUnix(rawURL string) (wire.Listener, error) {
 	return &listener{Listener: l, url: transport.PathURL("unix", path)}, nil
 }
 
-func listenTCP(rawURL string) (wire.Listener, error) {
-	address, err := hostPort(rawURL)
-	if err != nil {
-		return nil, err
-	}
+// ListenWithin listens over TCP. url makes the URL of the listener from its host and port, and within the stream within each
+// connection; nil: packets go over the connection itself. An Accept waits for within, and several may be under way.
+func ListenWithin(address string, url func(bound string) string, within func(net.Conn) (net.Conn, error)) (wire.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen at %s: %w; use a free port, or 0 for any", rawURL, err)
+		return nil, fmt.Errorf("listen at %s: %w; use a free port, or 0 for any", url(address), err)
 	}
-	tcp := &tcpListener{listener: listener{Listener: l, url: "tcp://" + l.Addr().String()}}
+	if within == nil {
+		within = func(c net.Conn) (net.Conn, error) { return c, nil }
+	}
+	tcp := &tcpListener{listener: listener{Listener: l, url: url(l.Addr().String())}, within: within}
 	tcp.SetPeerTimeout(transport.DefaultPeerTimeout)
 	return tcp, nil
 }
@@ -103,6 +125,7 @@ func (l *listener) Accept() (wire.Conn, error) {
 // tcpListener is the listener of TCP.
 type tcpListener struct {
 	listener
+	within   func(net.Conn) (net.Conn, error)
 	patience atomic.Int64 // in nanoseconds; 0: no end
 }
 
@@ -114,7 +137,11 @@ func (l *tcpListener) Accept() (wire.Conn, error) {
 	if err != nil {
 		return nil, AcceptError(l.url, err)
 	}
-	return New(watchHost(c, time.Duration(l.patience.Load())), peerName(c)), nil
+	inner, err := l.within(watchHost(c, time.Duration(l.patience.Load())))
+	if err != nil {
+		return nil, AcceptError(l.url, err)
+	}
+	return New(inner, peerName(c)), nil
 }
 
 // peerName names the other side of a socket.
