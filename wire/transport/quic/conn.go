@@ -22,6 +22,7 @@ type conn struct {
 	stream *quicgo.Stream
 
 	suspected atomic.Bool // the process of the peer is said to have ended
+	gone      atomic.Bool // the kernel of its host says so
 
 	ended bool // the peer has closed
 	woken bool // SetDeadline has woken a Read and a Write that waited
@@ -81,6 +82,8 @@ func (c *conn) broken(err error) error {
 		return err
 	case errors.As(err, new(*quicgo.IdleTimeoutError)):
 		return errors.New("no packet came for as long as peer_timeout allows: the peer's host vanished, its process stood still, or the network failed")
+	case c.gone.Load() && errors.As(err, new(*quicgo.ApplicationError)):
+		return errors.New("its process has ended: it was silent, and its host says that no process has its port any more")
 	case c.suspected.Load() && errors.As(err, new(*quicgo.ApplicationError)):
 		return fmt.Errorf("no packet came for %v after its process had ended", silence)
 	}

@@ -50,6 +50,7 @@ func listenURL(url string, s *secure.Server) (wire.Listener, error) {
 	if err != nil {
 		return nil, errors.Join(err, udp.Close())
 	}
+	l.asking = make(chan struct{}, maxAsked)
 	return l, nil
 }
 
@@ -92,8 +93,9 @@ type listener struct {
 	arrived chan arrival // closed when all acceptors have ended, as the listener is closed
 	closing sync.Once
 
-	patience atomic.Int64 // in nanoseconds
-	visitors atomic.Int32 // connections whose peers have not shown the token
+	patience atomic.Int64  // in nanoseconds
+	visitors atomic.Int32  // connections whose peers have not shown the token
+	asking   chan struct{} // see conn.watch; nil: the peers have no kernel
 }
 
 // An arrival is a connection with its stream, of which the first bytes have come.
@@ -149,6 +151,9 @@ func (l *listener) Accept() (wire.Conn, error) {
 		return nil, fmt.Errorf("accept at %s: %w", l.url, net.ErrClosed)
 	}
 	c := &conn{quic: a.quic, stream: a.stream, release: l.socket.release}
+	if l.asking != nil {
+		go c.watch(l.asking)
+	}
 	return c.carry(), nil
 }
 

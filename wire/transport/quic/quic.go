@@ -12,7 +12,8 @@
 //
 // # What is promised
 //
-// A peer counts as dead when nothing has come from it for as long as the server says: transport.DefaultPeerTimeout, unless
+// A peer whose process has ended is noticed within three seconds, as the kernel of its host says so. One that nobody answers for counts as dead
+// when nothing has come from it for as long as the server says: transport.DefaultPeerTimeout, unless
 // SetPeerTimeout is called on its listener. A process that stands still, as in a debugger, is silent too. What was written
 // before a Close is read by a peer that reads. A Dial that a crowded server refuses is repeated, with jitter.
 //
@@ -69,6 +70,7 @@ func dialURL(ctx context.Context, url, token string) (wire.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("dial %s: %w", url, err), udp.Close())
 	}
+	go c.watch(make(chan struct{}, 1))
 	return c.carry(), nil
 }
 

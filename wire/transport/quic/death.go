@@ -1,0 +1,83 @@
+package quic
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"time"
+)
+
+// A process that dies says nothing over QUIC, and neither does one that a debugger has stopped. The kernel of its host tells them apart: a
+// stopped process still has its UDP socket; where the process has ended, the kernel answers a datagram that nobody has the port ("port
+// unreachable"), which a connected socket reports as ECONNREFUSED. A host that vanished answers nothing: that is for peer_timeout.
+//
+// The datagram is a single byte, which no QUIC endpoint takes for its own. It comes from another port than the connection, so a gateway in between may
+// refuse it while the peer lives: one is sent while the peer is heard, and if that is refused, none counts.
+
+const (
+	// lookEvery is how often a connection is looked at. A peer that is idle sends a packet each keepAlive; after stillLooks looks without
+	// one its kernel is asked: 2.1 s after its last packet at the latest.
+	lookEvery  = 700 * time.Millisecond
+	stillLooks = 2
+	// answerTime is how long the answer may take.
+	answerTime = 300 * time.Millisecond
+	// maxAsked is how many kernels a listener asks at once, each with a descriptor of its own. The others are asked at a later look.
+	maxAsked = 16
+)
+
+// watch looks at the peer until the connection ends. asking has a place for each question that may be open.
+func (c *conn) watch(asking chan struct{}) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	addr, isUDP := c.quic.RemoteAddr().(*net.UDPAddr)
+	if !isUDP {
+		return
+	}
+	received, still := uint64(0), 0
+	tried, counts := addr.IP.IsLoopback(), addr.IP.IsLoopback() // nothing lies between processes of one host
+	for {
+		select {
+		case <-c.quic.Context().Done():
+			return
+		case <-tick.C:
+		}
+		now := c.quic.ConnectionStats().PacketsReceived
+		if still++; now != received {
+			received, still = now, 0
+		}
+		if ask := still == 0 && !tried || still >= stillLooks && counts; !ask {
+			continue
+		}
+		select {
+		case asking <- struct{}{}:
+		default:
+			continue
+		}
+		refused := nobodyHas(addr)
+		<-asking
+		switch {
+		case still == 0:
+			tried, counts = true, !refused
+		case refused:
+			c.gone.Store(true)
+			_ = c.quic.CloseWithError(0, "the process has ended") // the peer is gone
+			return
+		}
+	}
+}
+
+// nobodyHas asks the kernel of a host whether any process has a UDP port. Without an answer somebody may have it.
+func nobodyHas(addr *net.UDPAddr) bool {
+	probe, err := net.DialUDP("udp", nil, addr)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = probe.Close() }() // nothing waits in it
+	if err := probe.SetDeadline(time.Now().Add(answerTime)); err != nil {
+		return false
+	}
+	if _, err = probe.Write([]byte{0}); err == nil {
+		_, err = probe.Read(make([]byte, 1))
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}

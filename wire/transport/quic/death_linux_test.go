@@ -1,0 +1,18 @@
+package quic
+
+import (
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The kernel says whether any process has a port, and a process that does not read has it.
+func TestNobodyHas(t *testing.T) {
+	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(t, err)
+	addr := udp.LocalAddr().(*net.UDPAddr)
+	require.False(t, nobodyHas(addr))
+	require.NoError(t, udp.Close())
+	require.True(t, nobodyHas(addr))
+}
