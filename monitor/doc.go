@@ -19,6 +19,8 @@
 //	snapshot.go   questions to a snapshot
 //	text.go       instants and times as text
 //	handler.go    HTTP: the page, JSON, events; what needs the token
+//	login.go      who is known from outside: a password, and the cookie for it
+//	answer.go     how HTTP is answered
 //	metrics.go    Prometheus
 //	control.go    commands
 //	remote.go     a run in another process

@@ -1,8 +1,7 @@
 package monitor
 
 import (
-	"crypto/subtle"
-	"embed"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,9 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-//go:embed page
-var page embed.FS
-
 // pageFiles are the parts of the page, by path.
 var pageFiles = map[string]struct{ file, kind string }{
 	"/":          {"page/index.html", "text/html; charset=utf-8"},
@@ -32,11 +28,13 @@ var pageFiles = map[string]struct{ file, kind string }{
 // Handler serves the run: the page at /, /status.json, /events, /metrics, /why and /ctl/. access says what needs the token.
 func (m *Monitor) Handler(access Access, token string) http.Handler {
 	mux := http.NewServeMux()
+	in := newLogin(token)
+	mux.HandleFunc("POST /login", in.serve)
 	for path, f := range pageFiles {
 		if path == "/" {
 			path = "/{$}"
 		}
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { servePage(w, f.file, f.kind) })
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { servePage(w, f.file, f.kind, access == Outside) })
 	}
 	mux.HandleFunc("GET /status.json", m.serveStatus)
 	mux.HandleFunc("GET /events", m.serveEvents)
@@ -46,32 +44,32 @@ func (m *Monitor) Handler(access Access, token string) http.Handler {
 	registry.MustRegister(collector{m})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, isPage := pageFiles[r.URL.Path]
-		status, text := access.refusal(token, isPage, r)
-		switch status {
-		case 0:
+		status, text := access.refusal(in, r)
+		switch {
+		case status == 0 && access == Outside && r.URL.Path == "/" && !in.knows(r):
+			in.ask(w, http.StatusOK, "")
+			return
+		case status == 0:
 			mux.ServeHTTP(w, r)
 			return
-		case http.StatusUnauthorized:
+		case status == http.StatusUnauthorized:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 		}
 		refuse(w, status, text)
 	})
 }
 
-// servePage sends a part of the page. The page may load nothing but its own parts.
-func servePage(w http.ResponseWriter, file, kind string) {
+// servePage sends a part of the page. The page may load nothing but its own parts. known: the cookie of who asks is enough for commands.
+func servePage(w http.ResponseWriter, file, kind string, known bool) {
 	text, err := page.ReadFile(file)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	h := w.Header()
-	h.Set("Content-Type", kind)
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	if known {
+		text = bytes.Replace(text, []byte("<html "), []byte("<html data-known "), 1)
+	}
+	pageHeaders(w.Header(), kind, "'none'")
 	_, _ = w.Write(text) // the client may have closed the connection
 }
 
@@ -186,19 +184,6 @@ func (m *Monitor) serveControl(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, answer{Done: done})
 }
 
-func refuse(w http.ResponseWriter, status int, text string) { reply(w, status, answer{Error: text}) }
-
-func reply(w http.ResponseWriter, status int, v any) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		status, text = http.StatusInternalServerError, []byte(`{"error":"this cannot be shown"}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // the client may have closed the connection
-}
-
 // thisHost is the host of an address without one.
 const thisHost = "127.0.0.1"
 
@@ -225,13 +210,12 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// refusal says why a request is refused, with an HTTP status; 0: it is not. isPage reports whether the request is for a part of the page,
-// which says nothing of the run.
+// refusal says why a request is refused, with an HTTP status; 0: it is not. A part of the page, and the login, say nothing of the run.
 //
 // A browser must not be made to ask in the name of its user. A page from elsewhere would have to know the token, and to set a header,
 // which no form can. A name that points to this host by DNS rebinding is not a loopback name, so it is refused. An Origin must be that
 // of the page itself.
-func (a Access) refusal(token string, isPage bool, r *http.Request) (status int, text string) {
+func (a Access) refusal(in *login, r *http.Request) (status int, text string) {
 	if a == Private {
 		return 0, ""
 	}
@@ -241,18 +225,20 @@ func (a Access) refusal(token string, isPage bool, r *http.Request) (status int,
 	}
 	origin := r.Header.Get("Origin")
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	_, isPage := pageFiles[r.URL.Path]
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
 	switch {
 	case a == Loopback && !loopback(host):
 		return http.StatusForbidden, fmt.Sprintf("%q is no name of this host; use localhost or 127.0.0.1", r.Host)
-	case origin != "" && origin != "http://"+r.Host:
+	case origin != "" && origin != scheme+r.Host:
 		return http.StatusForbidden, fmt.Sprintf("a page of %s may not ask this run", origin)
-	case reads && (a == Loopback || isPage) || hasToken(r, token):
+	case reads && (a == Loopback || isPage), a == Outside && r.URL.Path == "/login", a == Outside && in.knows(r), hasToken(r, in.password):
 		return 0, ""
+	case a == Outside:
+		return http.StatusUnauthorized, "log in on the page first, or show the password as Authorization: Bearer (METASIM_HTTP_TOKEN of metasim why and ctl)"
 	}
 	return http.StatusUnauthorized, "the token is missing or wrong; use the whole address that metasim run printed, with #token= and what follows"
-}
-
-func hasToken(r *http.Request, token string) bool {
-	shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return ok && token != "" && subtle.ConstantTimeCompare([]byte(shown), []byte(token)) == 1
 }

@@ -229,6 +229,6 @@ const (
 	// Loopback: an address of this host, which every user of the host can reach and, through a browser, every page that it shows.
 	// Everybody on this host may read; a command needs the token.
 	Loopback
-	// Outside: any other address. Everything but the empty page needs the token.
+	// Outside: any other address, over TLS. Everything but the login needs the token, as the password or as it is.
 	Outside
 )

@@ -3,6 +3,7 @@ package monitor
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"metasim/internal/atomicfile"
 	"metasim/record/journal"
+	"metasim/wire/transport/secure"
 )
 
 // AddressFile is a file in the directory of a run while it goes on. It has an Address as JSON.
@@ -127,8 +129,12 @@ func Dial(address, token string) (*Remote, error) {
 		full = "http://" + full
 	}
 	u, err := url.Parse(full)
-	if err != nil || u.Scheme != "http" || u.Port() == "" {
-		return nil, fmt.Errorf("%q is no address of a run; use http://host:port/#token=..., as metasim prints it", address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Port() == "" {
+		return nil, fmt.Errorf("%q is no address of a run; use http://host:port/#token=... or https://host:port/?sha256=..., as metasim prints it", address)
+	}
+	trust, err := trustOf(u)
+	if err != nil {
+		return nil, err
 	}
 	host := u.Host
 	if u.Hostname() == "" {
@@ -139,9 +145,21 @@ func Dial(address, token string) (*Remote, error) {
 		return nil, fmt.Errorf("what follows # in %q is no token: %w", address, err)
 	}
 	return &Remote{
-		where: host, base: "http://" + host, token: cmp.Or(fragment.Get("token"), token),
-		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil}},
+		where: host, base: u.Scheme + "://" + host, token: cmp.Or(fragment.Get("token"), token),
+		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil, TLSClientConfig: trust}},
 	}, nil
+}
+
+// trustOf returns which certificate of a page is trusted: the one that its address pins, else what this system trusts.
+func trustOf(u *url.URL) (*tls.Config, error) {
+	if u.Scheme != "https" || u.Query().Get("sha256") == "" {
+		return nil, nil
+	}
+	_, pin, err := secure.ParseServer("https", (&url.URL{Scheme: u.Scheme, Host: u.Host, RawQuery: u.RawQuery}).String())
+	if err != nil {
+		return nil, err
+	}
+	return secure.PageTLS(pin), nil
 }
 
 // GoesOn reports whether the run in a directory goes on.

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"metasim/monitor"
 	"metasim/record/journal"
 	"metasim/wire/transport"
+	"metasim/wire/transport/secure"
 	"metasim/wire/transport/stream"
 )
 
@@ -48,11 +50,11 @@ const (
 )
 
 // newLiveServer listens. Requests are answered after start is called.
-func newLiveServer(o *Live, m *monitor.Monitor, dir journal.Dir, log *slog.Logger) (*liveServer, error) {
-	s := &liveServer{options: o, log: log, monitor: m}
+func newLiveServer(o *Options, m *monitor.Monitor, dir journal.Dir) (*liveServer, error) {
+	s := &liveServer{options: o.Live, log: o.Log, monitor: m}
 	address := monitor.Address{PID: os.Getpid()}
-	if o.HTTP != "" {
-		url, err := s.listenHTTP()
+	if o.Live.HTTP != "" {
+		url, err := s.listenHTTP(dir, o.Certificate)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("the run cannot be shown: %w", err), s.close())
 		}
@@ -61,7 +63,7 @@ func newLiveServer(o *Live, m *monitor.Monitor, dir journal.Dir, log *slog.Logge
 	socket, err := s.listenPrivately()
 	if err != nil {
 		// The run itself does not need the socket: the path may be too long for one, for example.
-		log.Warn("metasim why and ctl cannot ask this run", "cause", err)
+		s.log.Warn("metasim why and ctl cannot ask this run", "cause", err)
 		return s, nil
 	}
 	address.Socket = socket
@@ -73,14 +75,14 @@ func newLiveServer(o *Live, m *monitor.Monitor, dir journal.Dir, log *slog.Logge
 	return s, nil
 }
 
-func (s *liveServer) listenHTTP() (url string, err error) {
+func (s *liveServer) listenHTTP(dir journal.Dir, files secure.Files) (url string, err error) {
 	o := s.options
 	access, addr, err := monitor.AccessOf(o.HTTP)
 	if err != nil {
 		return "", err
 	}
 	if access == monitor.Outside && !o.Outside {
-		return "", fmt.Errorf("other hosts could reach %s, and what passes there is not encrypted; use 127.0.0.1, or --http-outside if that is what you want", addr)
+		return "", fmt.Errorf("other hosts could reach %s; use 127.0.0.1, or --http-outside for a page with a password and TLS", addr)
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -90,12 +92,43 @@ func (s *liveServer) listenHTTP() (url string, err error) {
 	if token == "" {
 		token = rand.Text()
 	}
+	url, shown := "http://"+browserAddress(l.Addr())+"/", ""
+	if access == monitor.Outside {
+		identity, err := secure.NewServer(files)
+		if err != nil {
+			return "", errors.Join(err, l.Close())
+		}
+		l = tls.NewListener(l, identity.PageTLS())
+		url = identity.URL("https", browserAddress(l.Addr())+"/")
+		where, err := s.keepPassword(dir, token)
+		if err != nil {
+			return "", errors.Join(err, l.Close())
+		}
+		shown = url + " (the password is " + where + ")"
+	} else {
+		shown = url + "#token=" + token
+	}
 	s.add(l, access, token)
-	url = "http://" + browserAddress(l.Addr()) + "/"
 	if o.Shown != nil {
-		o.Shown(url + "#token=" + token)
+		o.Shown(shown)
 	}
 	return url, nil
+}
+
+// passwordFile is where the password of a page for other hosts is while the run goes on, unless the user has chosen it.
+const passwordFile = "password"
+
+// keepPassword puts the password where only the user reads it: what is printed may be kept in a log. It says where that is.
+func (s *liveServer) keepPassword(dir journal.Dir, password string) (where string, err error) {
+	if s.options.Token != "" {
+		return "that of METASIM_HTTP_TOKEN", nil
+	}
+	file := dir.File(passwordFile)
+	if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("the password of the page cannot be written: %w", err)
+	}
+	s.files = append(s.files, file)
+	return "in " + file, nil
 }
 
 // browserAddress writes the address of a listener for a browser, possibly on another host: it replaces the address of all

@@ -124,7 +124,7 @@ func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	r.clients.server = r.server
 	if o.Live != nil {
 		m := monitor.NewMonitor(r.server, r.clients.whereabouts)
-		r.live, err = newLiveServer(o.Live, m, r.dir, o.Log)
+		r.live, err = newLiveServer(o, m, r.dir)
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func (f *liveFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.progress, "progress", "auto", "`how` to show on the standard error how far the run is: auto writes one line over and over on a terminal, and\n"+
 		"nothing elsewhere; plain and json write a line now and then, also into a pipe or a file; none writes nothing")
 	flags.BoolVar(&f.tui, "tui", false, "show the run on the terminal, with keys to pause it, step it and end it; where there is no terminal: a plain line\nnow and then")
-	flags.BoolVar(&f.Outside, "http-outside", false, "let --http be an address that other hosts reach; they need the token, and nothing is encrypted")
+	flags.BoolVar(&f.Outside, "http-outside", false, "let --http be an address that other hosts reach, over TLS and with a password, which a file in the run directory holds\n(or METASIM_HTTP_TOKEN)")
 	flags.DurationVar(&f.Stall, "stall", 10*time.Second, "say why, when no client has said anything for this `duration` of real time, and again after twice as\n"+
 		"long; 0 for never. No client is ended because of it")
 }

@@ -59,7 +59,7 @@ func TestStandsStill(t *testing.T) {
 			ping, pong := p.pinger(), p.ponger()
 			p.goesOn("out")
 			require.NoError(t, pong.cmd.Process.Signal(syscall.SIGSTOP))
-			time.Sleep(still) // the stop is what is tested
+			<-time.After(still) // the stop is what is tested: nothing tells that all patience is over
 			require.NoError(t, pong.cmd.Process.Signal(syscall.SIGCONT))
 			require.Equal(t, 0, ping.wait().status)
 			require.Equal(t, 0, pong.wait().status)

@@ -1,10 +1,17 @@
-// The page receives views of the run and sends it commands. The token is what follows #token= in the address: browsers do not send that
-// part of an address.
+// The page receives views of the run and sends it commands. On this host the token is what follows #token= in the address: browsers do not send
+// that part of an address. It is taken out of the address at once, as browsers keep addresses, and kept for as long as the tab is open. From outside
+// the browser has a cookie, and the page says so (data-known).
 
 import {draw, duration, notice, state} from "./draw.js";
 
 const $ = id => document.getElementById(id);
-const token = new URLSearchParams(location.hash.slice(1)).get("token");
+const given = new URLSearchParams(location.hash.slice(1)).get("token");
+if (given) {
+  sessionStorage.setItem("token", given);
+  history.replaceState(null, "", location.pathname + location.search);
+}
+const token = given || sessionStorage.getItem("token");
+const known = token || "known" in document.documentElement.dataset;
 const headers = token ? {Authorization: "Bearer " + token} : {};
 let latest = null;
 let lost = false;
@@ -12,9 +19,9 @@ let lost = false;
 const over = () => latest && latest.state === "over";
 
 function enable() {
-  const may = token && !lost && latest && !over();
+  const may = known && !lost && latest && !over();
   for (const e of document.querySelectorAll("nav button, nav input")) e.disabled = !may;
-  $("no-token").hidden = Boolean(token);
+  $("no-token").hidden = Boolean(known);
   const paused = latest && (latest.state === "paused" || latest.state === "pausing");
   $("pause").textContent = paused ? "Resume" : "Pause";
   $("pause").dataset.command = paused ? "resume" : "pause";

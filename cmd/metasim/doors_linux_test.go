@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A page for other hosts is one of TLS with a password. What the run prints, shows and leaves has neither the password nor the join token
+// in it, and metasim itself asks with the pin of the address.
+func TestPageOutside(t *testing.T) {
+	s := newStage(t)
+	flag := filepath.Join(s.dir, "here")
+	s.file("c.yaml", withCommand("stuck PING PONG", "", flag))
+	p := s.start([]string{"METASIM_TOKEN=sesame-and-more"}, "run", "c.yaml", "--out", "out", "--http", "0.0.0.0:0", "--http-outside", "--report")
+	p.appears(flag)
+	_, line, _ := strings.Cut(p.err.String(), "live: ")
+	page, where, _ := strings.Cut(line, " (the password is in ")
+	file, _, found := strings.Cut(where, ")")
+	require.True(t, found, p.err.String())
+	u, err := url.Parse(page)
+	require.NoError(t, err)
+	require.Equal(t, "https", u.Scheme)
+	require.Empty(t, u.Fragment)
+	u.Host = "127.0.0.1:" + u.Port()
+	password := strings.TrimSpace(string(s.read(file)))
+	require.Len(t, password, 26)
+	info, err := os.Stat(filepath.Join(s.dir, file))
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+
+	e := s.metasim("why", "--http", u.String())
+	require.Equal(t, 1, e.status)
+	e.says(t, "log in on the page first")
+	why := s.start([]string{"METASIM_HTTP_TOKEN=" + password}, "why", "--http", u.String()).wait()
+	require.Equal(t, 0, why.status, why.err)
+	wrong := strings.Replace(u.String(), "sha256="+u.Query().Get("sha256"), "sha256="+strings.Repeat("0", 64), 1)
+	e = s.start([]string{"METASIM_HTTP_TOKEN=" + password}, "why", "--http", wrong).wait()
+	require.Equal(t, 1, e.status)
+	require.Contains(t, e.err, "the URL pins")
+
+	processes, err := exec.Command("ps", "-eo", "args").Output()
+	require.NoError(t, err)
+	secrets := []string{password, "sesame-and-more"}
+	for _, secret := range secrets {
+		require.NotContains(t, string(processes), secret)
+	}
+	require.Equal(t, 0, s.start([]string{"METASIM_HTTP_TOKEN=" + password}, "ctl", "quit", "--http", u.String()).wait().status)
+	e = p.wait()
+	require.NoFileExists(t, filepath.Join(s.dir, file), "it is worth nothing any more")
+	require.NotContains(t, e.err+e.out, password)
+	s.keepsSecret("out", secrets...)
+}
+
+// keepsSecret fails if a file below a directory has one of the secrets in it, as it is.
+func (s *stage) keepsSecret(dir string, secrets ...string) {
+	s.Helper()
+	files := 0
+	require.NoError(s, filepath.WalkDir(filepath.Join(s.dir, dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		for _, secret := range secrets {
+			require.False(s, bytes.Contains(text, []byte(secret)), "%s has a secret in it", path)
+		}
+		return err
+	}))
+	require.Positive(s, files)
+}
+
+// Another user of the host can neither read a run, nor join it, nor command it: what lies around is this user's alone.
+func TestAnotherUser(t *testing.T) {
+	setpriv, err := exec.LookPath("setpriv")
+	const python = "/usr/bin/python3" // one that another user may start
+	if _, e := os.Stat(python); os.Getuid() != 0 || err != nil || e != nil {
+		t.Skip("SKIPPED LOUDLY: only root, with setpriv and " + python + ", can be another user")
+	}
+	s := newStage(t)
+	for _, dir := range []string{s.dir, filepath.Dir(s.dir), s.temp} {
+		require.NoError(t, os.Chmod(dir, 0o755)) // so that what lies in them protects itself
+	}
+	s.file("p.yaml", external)
+	p := s.serve("p.yaml", "--out", "out", "--http", ":0")
+	live := s.read("out/live.json")
+	as := func(script string, args ...string) string {
+		cmd := exec.Command(setpriv, append([]string{"--reuid", "65534", "--regid", "65534", "--clear-groups", python, "-c", script}, args...)...)
+		cmd.Dir = "/"
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err, "another user may: %s", out)
+		return string(out)
+	}
+	const connect = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+	require.Contains(t, as("import os, sys; os.listdir(sys.argv[1])", filepath.Join(s.dir, "out")), "PermissionError")
+	require.Contains(t, as("import sys; open(sys.argv[1])", filepath.Join(s.dir, "out", "manifest.json")), "PermissionError")
+	u, err := url.Parse(p.url)
+	require.NoError(t, err)
+	require.Contains(t, as(connect, u.Path), "PermissionError")
+	var address struct{ Socket, HTTP string }
+	require.NoError(t, json.Unmarshal(live, &address))
+	require.Contains(t, as(connect, address.Socket), "PermissionError")
+	const quit = "import sys, urllib.request; urllib.request.urlopen(urllib.request.Request(sys.argv[1] + 'ctl/quit', method='POST'))"
+	require.Contains(t, as(quit, address.HTTP), "401")
+	require.NoError(t, filepath.WalkDir(filepath.Join(s.dir, "out"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		require.NoError(t, err)
+		require.Zero(t, info.Mode().Perm()&0o077, "%s is not this user's alone", path)
+		return nil
+	}))
+	ping, pong := p.pinger(), p.ponger()
+	require.Equal(t, 0, ping.wait().status)
+	require.Equal(t, 0, pong.wait().status)
+	p.done()
+}
