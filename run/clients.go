@@ -50,7 +50,11 @@ type place struct {
 // start starts all clients that are not started elsewhere. It stops when the run ends.
 func (c *clients) start(ctx context.Context) {
 	if c.listeners.outside != nil && c.options.Ready != nil {
-		if err := c.options.Ready(reachable(c.listeners.outside.URL()), c.listeners.token); err != nil {
+		token, bound := c.listeners.token, c.listeners.bound
+		if bound.byName != nil || c.options.beyondHost() {
+			token = "" // it is for the processes of the run, or the user knows it; what is printed may be kept in a log
+		}
+		if err := c.options.Ready(reachable(c.listeners.outside.URL()), token, bound.file); err != nil {
 			c.server.Fail(err)
 			return
 		}

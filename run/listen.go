@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -20,13 +21,14 @@ type listeners struct {
 	inside  *mem.Net            // nil if no client runs in this process
 	outside *transport.Listener // nil if no client joins from outside
 	token   string
+	bound   boundTokens
 }
 
 // listen listens as the options say. The token that it chooses keeps other users of this host out of the run, even on the
 // loopback interface. A server that starts no process and listens at a private socket needs none.
-func listen(o *Options, inside, outside bool, peerTimeout time.Duration) (*listeners, error) {
-	l := &listeners{token: o.Token}
-	if l.token == "" && !privateServe(o) {
+func listen(o *Options, inside, outside bool, peerTimeout time.Duration, bound boundTokens) (*listeners, error) {
+	l := &listeners{token: o.Token, bound: bound}
+	if l.token == "" && (bound.byName != nil || !privateServe(o)) {
 		l.token = rand.Text()
 	}
 	if inside {
@@ -51,7 +53,7 @@ func (l *listeners) listenOutside(o *Options) (err error) {
 	if scheme == Transports[0] {
 		scheme = "unix" // for commands
 	}
-	beyond := (scheme == "tcp" || scheme == "tls" || scheme == "quic") && beyondHost(o.Listen)
+	beyond := o.beyondHost()
 	switch {
 	case scheme == "tcp" && beyond && o.Insecure:
 		o.Log.Warn("other hosts can reach " + o.Listen + ", and nothing there is encrypted: who sees the traffic learns the join token and all messages; " +
@@ -71,20 +73,14 @@ func (l *listeners) listenOutside(o *Options) (err error) {
 	return err
 }
 
-// identity is how the listener shows who it is. Whoever shows the certificate that follows from the token, or one of the authority of the
+// identity is how the listener shows who it is. Whoever shows the certificate that follows from a token, or one of the authority of the
 // options, is let in; others only where nobody must show one.
 func (l *listeners) identity(o *Options, mutual bool) (*secure.Server, error) {
 	identity, err := secure.NewServer(o.Certificate)
 	if err != nil {
 		return nil, err
 	}
-	return identity, identity.Admit(mutual || o.Certificate.CA != "", l.token)
-}
-
-// beyondHost reports whether other hosts may reach an address. An empty one is on the loopback interface.
-func beyondHost(address string) bool {
-	addr, err := net.ResolveTCPAddr("tcp", address)
-	return address != "" && err == nil && !addr.IP.IsLoopback()
+	return identity, identity.Admit(mutual || o.Certificate.CA != "", append(slices.Collect(maps.Values(l.bound.byName)), l.token)...)
 }
 
 // manyDropped is how many datagrams a run may send again before that is worth a word.
@@ -135,5 +131,6 @@ func (l *listeners) close() error {
 	if l.outside != nil {
 		errs = append(errs, l.outside.Close())
 	}
+	errs = append(errs, l.bound.forget())
 	return errors.Join(errs...)
 }

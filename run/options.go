@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 
@@ -69,4 +70,13 @@ func (o *Options) Validate() error {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return nil
+}
+
+// beyondHost reports whether other hosts may reach the listener. Without an address it is on the loopback interface.
+func (o *Options) beyondHost() bool {
+	if o.Listen == "" || !slices.Contains([]string{"tcp", "tls", "quic"}, o.Transport) {
+		return false
+	}
+	addr, err := net.ResolveTCPAddr("tcp", o.Listen)
+	return err == nil && !addr.IP.IsLoopback()
 }

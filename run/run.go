@@ -37,6 +37,10 @@ type Options struct {
 	Serve bool
 	// Token is what clients must show to join. Empty: a random token for tcp and quic and for the processes started here.
 	Token string
+	// Tokens is a file to be written: a line for each client that is started elsewhere, with its name and a join token, which is good for this name
+	// and one join. Empty: they use Token; but where other hosts reach the listener and Token is empty, it is a file in the run directory.
+	// It is removed at the end of the run.
+	Tokens string
 	// Out is the run directory. Empty: runs/<name>-<n> below the working directory.
 	Out string
 	// Self is the command that starts this program as `metasim`. The arguments "client --instance ..." are added to it for a
@@ -74,8 +78,9 @@ type Options struct {
 	Warn func(text string)
 	// Strict ends the run because of such a warning.
 	Strict bool
-	// Ready is called when clients can join from outside, with the address and the token they need. May be nil.
-	Ready func(url, token string) error
+	// Ready is called when clients can join from outside, with the address and the token they need, or with the file that has a token for
+	// each of them. May be nil.
+	Ready func(url, token, tokens string) error
 	// Watch is called with the server when it begins to serve, to show its progress. May be nil.
 	Watch func(*server.Server)
 	// Live says how the run can be watched while it goes on. Nil: not at all.

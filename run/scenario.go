@@ -100,8 +100,12 @@ func makeDir(name, out string) (journal.Dir, error) {
 // open opens all that the run needs. If it fails, nothing is left open.
 func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	sc, o := r.scenario, r.options
-	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc), sc.PeerTimeout); err != nil {
+	bound, err := bind(o, sc, r.dir)
+	if err != nil {
 		return err
+	}
+	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc), sc.PeerTimeout, bound); err != nil {
+		return errors.Join(err, bound.forget())
 	}
 	r.clients = &clients{scenario: sc, options: o, dir: r.dir, listeners: r.listeners, scheduler: client.NewScheduler(), places: map[string]place{},
 		resumed: r.record.manifest.Resumed}
@@ -134,7 +138,7 @@ func (r *runner) config(table *delay.Table) server.Config {
 	r.channels, r.loads = newChannelCheck(sc), &loads{Table: table}
 	config := server.Config{
 		Core:     metasim.Config{Delays: r.loads, Until: sc.Until, MaxSteps: sc.MaxSteps, AheadOf: sc.AheadOf(), Memory: sc.Memory, Cascade: sc.Cascade},
-		Scenario: sc.Name, Seed: sc.Seed, Token: r.listeners.token, Detach: map[string]bool{}, Inside: map[string]bool{}, Driven: sc.Rate > 0,
+		Scenario: sc.Name, Seed: sc.Seed, Token: r.listeners.token, Tokens: r.listeners.bound.byName, Detach: map[string]bool{}, Inside: map[string]bool{}, Driven: sc.Rate > 0,
 		Timed:        !r.options.NoTrace && !r.options.NoJournal, // a report reads the times in the journal
 		Live:         len(sc.RealTime()) > 0,
 		StartTimeout: sc.StartTimeout, After: r.clients.scheduler.Served(),

@@ -190,7 +190,7 @@ func serve(t *testing.T, o run.Options) *run.Outcome {
 	t.Helper()
 	var clients sync.WaitGroup
 	var errs [2]error
-	o.Ready = func(url, token string) error {
+	o.Ready = func(url, token, _ string) error {
 		require.Equal(t, o.Transport != "unix", token != "", "only this user reaches a unix socket")
 		for i, in := range []run.Instance{
 			{Model: "source", With: map[string]any{"channel": "A", "period": "1ms"}, Entry: "s", Count: 2, Group: 2},
@@ -215,7 +215,7 @@ func serve(t *testing.T, o run.Options) *run.Outcome {
 // Clients that cannot be told where to join cannot come.
 func TestNotReady(t *testing.T) {
 	o := options(t, "unix")
-	o.Ready = func(string, string) error { return errors.New("nobody can be told") }
+	o.Ready = func(string, string, string) error { return errors.New("nobody can be told") }
 	out := fails(t, t.Context(), parse(t, twoSources), o)
 	require.Equal(t, "nobody can be told", out.Error)
 	require.Equal(t, "absent", out.Clients[0].Exit)

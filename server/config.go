@@ -20,6 +20,8 @@ type Config struct {
 	// Token is what a client must show to join. If it is empty, any peer that reaches a listener may join: that is right only
 	// for listeners inside the process.
 	Token string
+	// Tokens are bound to the names of clients: such a client shows its own, once, and not Token.
+	Tokens map[string]string
 	// Permissions say by name which channels clients may use. A client without one may use all.
 	Permissions map[string]session.Permission
 	// Detach names the clients whose loss does not end the run. After such a loss the result is not deterministic.

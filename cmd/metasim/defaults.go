@@ -22,7 +22,7 @@ import (
 var withDefaults = []string{"run", "serve", "bench"}
 
 // withoutDefault are flags that are given on the command line only: they change what a scenario means, or name files of one run.
-var withoutDefault = []string{"set", "seed", "until", "allow-outside", "out", "ready-file", "help"}
+var withoutDefault = []string{"set", "seed", "until", "allow-outside", "out", "ready-file", "tokens", "help"}
 
 // addDefaults lets a command take defaults of its flags from the environment and the configuration file.
 func addDefaults(cmd *cobra.Command) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -123,4 +124,56 @@ func TestAnotherUser(t *testing.T) {
 	require.Equal(t, 0, ping.wait().status)
 	require.Equal(t, 0, pong.wait().status)
 	p.done()
+}
+
+// Where other hosts can join each client has a token of its own, in a file of this user: good for its name, and for one join. Nothing that the run prints,
+// shows or leaves has one of them in it.
+func TestOwnTokens(t *testing.T) {
+	for _, transport := range []string{"quic", "tls"} {
+		t.Run(transport, func(t *testing.T) { ownTokens(t, transport) })
+	}
+}
+
+func ownTokens(t *testing.T, transport string) {
+	s := newStage(t)
+	s.file("p.yaml", external)
+	r := s.start([]string{"METASIM_TOKEN="}, "serve", "p.yaml", "--json", "--verbose", "--report", "--out", "out", "--transport", transport, "--listen", "0.0.0.0:0", "--ready-file", "r")
+	p := &served{r, r.readyURL("r"), ""}
+	info, err := os.Stat(filepath.Join(s.dir, "out", "tokens"))
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+	tokens := map[string]string{}
+	for line := range strings.Lines(string(s.read("out/tokens"))) {
+		name, token, _ := strings.Cut(strings.TrimSpace(line), " ")
+		tokens[name] = token
+	}
+	require.Len(t, tokens, 2)
+	refused := func(token, why string) {
+		t.Helper()
+		p.token = token
+		e := p.pinger().wait()
+		require.Equal(t, 1, e.status)
+		require.Contains(t, e.err, why)
+	}
+	refused(tokens["ponger"], `client "pinger" has not its own join token`)
+	if transport == "quic" {
+		refused("guessed", "bad certificate")
+		refused("", "bad certificate")
+	} else {
+		refused("guessed", `client "pinger" has not its own join token`)
+	}
+	p.token = tokens["pinger"]
+	ping := p.pinger()
+	require.Eventually(t, func() bool { return strings.Contains(p.err.String(), "client=pinger") }, patience/2, 5*time.Millisecond, &p.err)
+	refused(tokens["pinger"], `the join token of client "pinger" has been used`)
+	p.token = tokens["ponger"]
+	pong := p.ponger()
+	require.Equal(t, 0, ping.wait().status)
+	require.Equal(t, 0, pong.wait().status)
+	p.done()
+	for _, token := range tokens {
+		require.NotContains(t, p.out.String()+p.err.String(), token)
+		s.keepsSecret("out", token)
+	}
+	require.NoFileExists(t, filepath.Join(s.dir, "out", "tokens"))
 }

@@ -41,6 +41,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 		"quic. Where other hosts can reach it tcp becomes tls")
 	flags.BoolVar(&f.how.Insecure, "insecure", false, "let --transport tcp listen where other hosts reach it, with nothing encrypted, and a warning at each start")
 	flags.StringVar(&f.how.Token, "token", "", "the join `token` that clients must show (default: METASIM_TOKEN, else a random one)")
+	flags.StringVar(&f.how.Tokens, "tokens", "", "write a join token for each client that is started elsewhere to this `file`: NAME TOKEN, good for this name and one join\n"+
+		"(default: the token for all; where other hosts can join and none is chosen, the file tokens in the run directory)")
 	flags.StringVar(&f.how.Out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
 	flags.StringVar(&f.Memory, "memory", "", "override how much memory messages may take that were sent and are not handled yet: a `size`, as in 256MiB, or off")
 	flags.StringVar(&f.PublicLCM, "lcm", "", "show every message on the public LCM network of this `URL`: udpm://group:port?ttl=N,\n"+
@@ -186,6 +188,9 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 	o := f.how
 	o.Serve, o.AllowOutside, o.Token = serve, f.AllowOutside, cmp.Or(o.Token, os.Getenv("METASIM_TOKEN"))
 	o.Log, o.Ready = newLogger(std.err, f.verbose), f.ready(printAddress, std)
+	if f.how.Token != "" {
+		o.Log.Warn("every user of this host can read --token in the list of processes; use METASIM_TOKEN")
+	}
 	forOutside := "--listen"
 	if f.readyFile != "" {
 		forOutside = "--ready-file"
@@ -219,12 +224,15 @@ func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run
 
 // ready returns a function that writes the address of the server to the ready file and, for people who start clients by hand,
 // to the terminal.
-func (f *runFlags) ready(print bool, std streams) func(url, token string) error {
-	return func(url, token string) error {
+func (f *runFlags) ready(print bool, std streams) func(url, token, tokens string) error {
+	return func(url, token, tokens string) error {
 		if print {
 			fmt.Fprintf(std.err, "METASIM_SERVER=%s\n", url)
 			if token != "" {
 				fmt.Fprintf(std.err, "METASIM_TOKEN=%s\n", token)
+			}
+			if tokens != "" {
+				fmt.Fprintf(std.err, "METASIM_TOKEN of each client: %s\n", tokens)
 			}
 		}
 		if f.readyFile == "" {

@@ -202,7 +202,7 @@ func TestTheStockLoggerRecordsARunOverTCP(t *testing.T) {
 	counted := make(chan error, 1)
 	out, err := run.Scenario(t.Context(), sc, run.Options{
 		Out: filepath.Join(t.TempDir(), "run"),
-		Ready: func(server, token string) error {
+		Ready: func(server, token, _ string) error {
 			path, stop = logger(t, url)
 			go func() {
 				counted <- count(t.Context(), server, token, fast, func() int { return len(recorded()) })

@@ -24,7 +24,8 @@ func TestEnds(t *testing.T) {
 // Every packet is printed: "x/1 > Leave" was sent by member 1 of connection x, "x/1 < Goodbye" to it. The commands:
 //
 //	new clients=a,b [until=T] [token=TEXT] [seed=N] [timed]
-//	allow NAME [pub=X,Y] [sub=X,Y] [any]   before new: the channels that a client may use; any: expressions of any kind
+//	allow NAME [pub=X,Y] [sub=X,Y] [any] [token=TEXT]   before new: the channels that a client may use, any: expressions of
+//	                                   any kind; and its own token
 //	connect CONN...
 //	hello CONN/N NAME [version=N] [token=TEXT] [pub=X,Y] [sub=X,Y] [reaction=T]
 //	send CONN/N CHANNEL [at=T] [payload=TEXT]            raw: whatever a peer may send
@@ -53,6 +54,7 @@ type ends struct {
 	dispatcher *metasim.Dispatcher
 	finished   error
 	allowed    map[string]session.Permission
+	tokens     map[string]string
 	conns      map[string]*endConn
 	clients    []*endClient
 	out        strings.Builder
@@ -142,7 +144,7 @@ func (e *ends) create(c *script.Command) error {
 	e.conns, e.clients, e.finished = map[string]*endConn{}, nil, nil
 	e.server, err = session.NewServer(session.ServerConfig{
 		Scenario: "story", Seed: r.number("seed"), Token: r.text("token"), Timed: c.Flag("timed"), Names: e.dispatcher.Names(), Until: e.dispatcher.End(),
-		Permissions: e.allowed,
+		Permissions: e.allowed, Tokens: e.tokens,
 	})
 	return err
 }

@@ -83,7 +83,10 @@ func (e *ends) allow(c *script.Command) error {
 		p.Subscribe = p.Subscribe.AnyExpression()
 	}
 	if e.allowed == nil {
-		e.allowed = map[string]session.Permission{}
+		e.allowed, e.tokens = map[string]session.Permission{}, map[string]string{}
+	}
+	if token, own := c.Arg("token"); own {
+		e.tokens[name] = token
 	}
 	e.allowed[name] = p
 	return nil

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"crypto/subtle"
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
@@ -19,7 +18,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 	if err := checkNames(c.Names); err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, ids: make(map[string]metasim.ClientID, len(c.Names)), members: make([]member, len(c.Names))}
+	s := &Server{config: c, tokens: newTokens(&c), ids: make(map[string]metasim.ClientID, len(c.Names)), members: make([]member, len(c.Names))}
 	for i, name := range c.Names {
 		s.ids[name] = metasim.ClientID(i)
 		s.members[i].client = metasim.ClientID(i)
@@ -92,10 +91,9 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 	return ev, nil
 }
 
-// Admits reports whether a peer that shows this token may join. It may be called by several goroutines at once.
-func (s *Server) Admits(token string) bool {
-	return s.config.Token == "" || subtle.ConstantTimeCompare([]byte(token), []byte(s.config.Token)) == 1
-}
+// Admits reports whether a peer that shows this token may speak. Whether it may join with it, its Hello decides. It may be called by several
+// goroutines at once.
+func (s *Server) Admits(token string) bool { return s.tokens.admits(token) }
 
 // Trusted reports whether the peer has shown the token of the run.
 func (c *Conn) Trusted() bool { return c.trusted }
@@ -117,13 +115,12 @@ func (s *Server) Prepare(packets []wire.Packet) {
 // hello lets a client in, or says why not. ready is nil if the Hello was not prepared.
 func (s *Server) hello(c *Conn, number uint32, h wire.Hello, ready *prepared) (metasim.Event, *Refusal) {
 	id, known := s.ids[h.Name]
-	switch {
-	case h.Version != wire.Version:
+	if h.Version != wire.Version {
 		return nil, c.refuse(number, wire.BadVersion, fmt.Sprintf(
 			"client %q speaks protocol version %d, this server speaks %d; build both from one version of metasim", h.Name, h.Version, wire.Version))
-	case !s.Admits(h.Token):
-		return nil, c.refuse(number, wire.BadToken, fmt.Sprintf(
-			"client %q has not the join token of this run; give it METASIM_TOKEN as the server printed it", h.Name))
+	}
+	if why := s.tokens.refusal(h.Name, h.Token, known && s.members[id].present && !s.members[id].away); why != "" {
+		return nil, c.refuse(number, wire.BadToken, why)
 	}
 	c.trusted = true
 	switch {

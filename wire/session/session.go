@@ -133,6 +133,7 @@ type timers struct {
 // Answer with that event; see there. It gives each effect to the method of its name. It is not safe for concurrent use.
 type Server struct {
 	config  ServerConfig
+	tokens  tokens
 	ids     map[string]metasim.ClientID
 	members []member // by client
 	joined  int
@@ -147,6 +148,8 @@ type ServerConfig struct {
 	Names    []string        // of all clients, by ClientID: see metasim.Dispatcher.Names
 	Inside   map[string]bool // the clients that the server's own process runs, by name: nobody else is told to join as one
 	Until    metasim.Instant
+	// Tokens are bound to the names of clients: such a client shows its own, once, and no other.
+	Tokens map[string]string
 	// Permissions say by name which channels clients may use. A client without one may use all.
 	Permissions map[string]Permission
 }
