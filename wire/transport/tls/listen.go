@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"metasim/internal/descriptors"
@@ -30,6 +29,7 @@ var errHand = errors.New("no TLS")
 // A listener shakes hands with peers before they are accepted.
 type listener struct {
 	wire.Listener // of TCP, with TLS within
+	hands         *hands
 	arrived       chan arrival
 	closed        chan struct{}
 	closing       sync.Once
@@ -52,33 +52,62 @@ func listen(url string, s *secure.Server) (wire.Listener, error) {
 			return nil, err
 		}
 	}
-	hands := min(mostHands, max(8, descriptors.Limit()/8))
-	inner, err := stream.ListenWithin(hostport, func(bound string) string { return s.URL(scheme, bound) }, shaker(s.TLS(), hands))
+	h := &hands{config: s.TLS(), most: min(mostHands, max(8, descriptors.Limit()/8)), open: map[net.Conn]struct{}{}}
+	inner, err := stream.ListenWithin(hostport, func(bound string) string { return s.URL(scheme, bound) }, h.shake)
 	if err != nil {
 		return nil, err
 	}
-	l := &listener{Listener: inner, arrived: make(chan arrival), closed: make(chan struct{})}
-	for range hands {
+	l := &listener{Listener: inner, hands: h, arrived: make(chan arrival), closed: make(chan struct{})}
+	for range h.most {
 		l.working.Go(l.accept)
 	}
 	return l, nil
 }
 
-// shaker returns what makes TLS of a connection.
-func shaker(config *tls.Config, hands int) func(net.Conn) (net.Conn, error) {
-	var busy atomic.Int32
-	return func(c net.Conn) (net.Conn, error) {
-		defer busy.Add(-1)
-		patience := handTime
-		if int(busy.Add(1)) > hands/2 {
-			patience = crowdTime
-		}
-		inner := tls.Server(c, config)
-		err := errors.Join(c.SetDeadline(time.Now().Add(patience)), inner.Handshake(), c.SetDeadline(time.Time{}))
-		if err != nil {
-			return nil, errors.Join(errHand, c.Close())
-		}
-		return conn{inner}, nil
+// hands are the handshakes that are under way.
+type hands struct {
+	config *tls.Config
+	most   int
+
+	mu     sync.Mutex
+	open   map[net.Conn]struct{}
+	closed bool
+}
+
+// shake makes TLS of a connection.
+func (h *hands) shake(c net.Conn) (net.Conn, error) {
+	patience, ok := h.begin(c)
+	if !ok {
+		return nil, errors.Join(errHand, c.Close())
+	}
+	inner := tls.Server(c, h.config)
+	err := errors.Join(c.SetDeadline(time.Now().Add(patience)), inner.Handshake(), c.SetDeadline(time.Time{}))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if delete(h.open, c); err != nil {
+		return nil, errors.Join(errHand, c.Close())
+	}
+	return conn{inner}, nil
+}
+
+// begin returns how long a peer may take; not ok: the listener is closed.
+func (h *hands) begin(c net.Conn) (patience time.Duration, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.open[c] = struct{}{}
+	if len(h.open) > h.most/2 {
+		return crowdTime, !h.closed
+	}
+	return handTime, !h.closed
+}
+
+// close ends the handshakes: nobody accepts these peers any more.
+func (h *hands) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for c := range h.open {
+		_ = c.Close() // its handshake fails, and tells nobody
 	}
 }
 
@@ -120,7 +149,8 @@ func (l *listener) Close() (err error) {
 	l.closing.Do(func() {
 		close(l.closed)
 		err = l.Listener.Close()
-		l.working.Wait() // at most as long as a handshake
+		l.hands.close()
+		l.working.Wait()
 	})
 	return err
 }

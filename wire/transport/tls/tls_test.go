@@ -7,8 +7,10 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +71,21 @@ func TestMutual(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A peer that says nothing keeps no listener from closing.
+func TestSilentPeer(t *testing.T) {
+	l, err := tls.Transport(nil).Listen("tls://127.0.0.1:0")
+	require.NoError(t, err)
+	host, _, _ := strings.Cut(strings.TrimPrefix(l.URL(), "tls://"), "?")
+	silent, err := net.Dial("tcp", host)
+	require.NoError(t, err)
+	began := time.Now()
+	require.NoError(t, l.Close())
+	_, err = silent.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.Less(t, time.Since(began), 5*time.Second, "half of what a handshake may take")
+	require.NoError(t, silent.Close())
 }
 
 // While only one of two files has been renewed, the old certificate is shown; then the new one.
