@@ -146,6 +146,7 @@ func TestKilledClients(t *testing.T) {
 func killAtRandom(t *testing.T, srv *server.Server, dir string, n int, all uint64) {
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	names := []string{"runs", "steps", "takes"}
+	killed := map[string]int{}
 	for i := range n {
 		at := (uint64(i)*9 + random.Uint64N(9)) * all / uint64(10*n)
 		name := names[random.IntN(len(names))]
@@ -158,12 +159,17 @@ func killAtRandom(t *testing.T, srv *server.Server, dir string, n int, all uint6
 			<-time.After(time.Duration(random.IntN(1000)) * time.Microsecond) // the moment is random
 			before = state(srv, name)
 		}
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Error(err)
-			return
+		pid := killed[name]
+		for pid == killed[name] && !srv.Snapshot().Over { // the process that came after it says its number when it begins
+			<-time.After(time.Millisecond)
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			pid, _ = strconv.Atoi(string(text)) // 0 is refused
 		}
-		pid, _ := strconv.Atoi(string(text)) // 0 is refused
+		killed[name] = pid
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Error(err)
 			return
