@@ -85,8 +85,9 @@ type Report struct {
 	WhatIfs []predict.Prediction `json:"what_ifs"`
 	Advice  []Advice             `json:"advice"`
 
-	twice  float64 // what the run saves if the client that the verdict is about is twice as fast
-	ranked bool    // WhatIfs are the best of all changes that were tried, not those that were asked for
+	twice   float64 // what the run saves if the client that the verdict is about is twice as fast
+	twiceBy string  // that client
+	ranked  bool    // WhatIfs are the best of all changes that were tried, not those that were asked for
 }
 
 // New computes the report of a timeline, without predictions: see Predict.

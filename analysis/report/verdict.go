@@ -33,7 +33,7 @@ func (r *Report) verdict() string {
 type culprit struct {
 	sentence string
 	kind     culpritKind
-	client   string // that most of the path is, of computing; empty: none
+	clients  []string // that most of the path is, of computing; none: it is of many
 }
 
 type culpritKind uint8
@@ -54,7 +54,7 @@ func (r *Report) culprit() culprit {
 	case machine > max(compute, protocol):
 		return r.machineSentence(machine)
 	case protocol > compute:
-		return culprit{fmt.Sprintf("clients wait for one another for %s of the run, because of short delays or missing promises", share(protocol)), waiting, ""}
+		return culprit{fmt.Sprintf("clients wait for one another for %s of the run, because of short delays or missing promises", share(protocol)), waiting, nil}
 	}
 	return r.whoComputes()
 }
@@ -78,7 +78,7 @@ func (r *Report) machineSentence(machine float64) culprit {
 	if parts[0].name == waitingForACore {
 		kind = noCore
 	}
-	return culprit{fmt.Sprintf("%s of the run is %s, and %s what clients compute on the critical path", share(took), what, share(r.CriticalConservativeS)), kind, ""}
+	return culprit{fmt.Sprintf("%s of the run is %s, and %s what clients compute on the critical path", share(took), what, share(r.CriticalConservativeS)), kind, nil}
 }
 
 // Who is named: the fewest clients that are most of the critical path. A client leads it if it alone is most of it.
@@ -93,20 +93,20 @@ func (r *Report) whoComputes() culprit {
 	rows := r.ByCost()
 	part := func(i int) float64 { return trace.Ratio(rows[i].CriticalS, r.CriticalConservativeS) }
 	if len(rows) == 1 {
-		return culprit{fmt.Sprintf("%s is the only client, and computes for %s of the run", rows[0].Name, percent(rows[0].CriticalShare)), computing, rows[0].Name}
+		return culprit{fmt.Sprintf("%s is the only client, and computes for %s of the run", rows[0].Name, percent(rows[0].CriticalShare)), computing, []string{rows[0].Name}}
 	}
 	if part(0) >= leads {
-		return culprit{fmt.Sprintf("%s is %s of the critical path", rows[0].Name, percent(part(0))), computing, rows[0].Name}
+		return culprit{fmt.Sprintf("%s is %s of the critical path", rows[0].Name, percent(part(0))), computing, []string{rows[0].Name}}
 	}
-	var names []string
+	var names, shares []string
 	for i, sum := 0, 0.0; i < len(rows) && i < maxNamed && sum < mostOfPath; i++ {
 		sum += part(i)
-		names = append(names, fmt.Sprintf("%s (%s)", rows[i].Name, percent(part(i))))
+		names, shares = append(names, rows[i].Name), append(shares, fmt.Sprintf("%s (%s)", rows[i].Name, percent(part(i))))
 		if sum >= mostOfPath {
-			return culprit{"most of the critical path is " + listed(names), computing, rows[0].Name}
+			return culprit{"most of the critical path is " + listed(shares), computing, names}
 		}
 	}
-	return culprit{fmt.Sprintf("the critical path goes through many clients: none of the %d has more than %s of it", len(rows), percent(part(0))), computing, ""}
+	return culprit{fmt.Sprintf("the critical path goes through many clients: none of the %d has more than %s of it", len(rows), percent(part(0))), computing, nil}
 }
 
 // remedy says what would help, if changes were predicted.
@@ -118,8 +118,8 @@ func (r *Report) remedy(c culprit) string {
 		return ""
 	}
 	text := ""
-	if c.client != "" {
-		text = r.ifTwice(c)
+	if len(c.clients) > 0 {
+		text = r.ifTwice(c.clients)
 	}
 	best := r.bestFor(c)
 	switch {
@@ -147,18 +147,18 @@ func (r *Report) nothingHelps() string {
 	return "; no change that was tried does the same work faster"
 }
 
-// ifTwice says what the run saves if the client with most of the path is twice as fast.
-func (r *Report) ifTwice(c culprit) string {
-	alone := strings.HasPrefix(c.sentence, c.client+" ") // otherwise several are named
+// ifTwice says what the run saves if one of the clients with most of the path is twice as fast: the one with which it saves most.
+func (r *Report) ifTwice(clients []string) string {
+	alone := len(clients) == 1
 	switch {
 	case r.twice < leastGain && alone:
 		return "; others are nearly as slow, so if it is twice as fast, that saves nothing"
 	case r.twice < leastGain:
-		return fmt.Sprintf("; if %s alone is twice as fast, that saves nothing", c.client)
+		return "; if one of them alone is twice as fast, that saves nothing"
 	case alone:
 		return fmt.Sprintf("; twice as fast, it saves %s of the run", percent(r.twice))
 	}
-	return fmt.Sprintf("; %s, twice as fast, saves %s of the run", c.client, percent(r.twice))
+	return fmt.Sprintf("; %s, twice as fast, saves %s of the run", r.twiceBy, percent(r.twice))
 }
 
 // bestFor returns the best change that answers a culprit: more cores answer a wait for one, and are no answer to a client that computes for
@@ -178,7 +178,7 @@ func (r *Report) bestFor(c culprit) *predict.Prediction {
 		}
 	}
 	switch {
-	case other == nil && (c.kind == noCore || c.client == ""):
+	case other == nil && (c.kind == noCore || len(c.clients) == 0):
 		return cores
 	case other == nil, cores == nil:
 		return other
@@ -195,15 +195,15 @@ func (r *Report) lead(p *printer) {
 	p.WriteString("\n")
 }
 
-// predictTwice predicts what the run saves if the client that the verdict is about is twice as fast.
+// predictTwice predicts what the run saves if one of the clients that the verdict names is twice as fast, and keeps the best.
 func (r *Report) predictTwice(m *predict.Model) {
-	client := r.culprit().client
-	if client == "" {
-		return
-	}
-	if change, err := m.Parse(fmt.Sprintf("client(%s).speed=2", client)); err == nil { // otherwise its name cannot be written in a change
-		if p, err := m.Quick(change); err == nil {
-			r.twice = p.GainShare
+	for _, client := range r.culprit().clients {
+		change, err := m.Parse(fmt.Sprintf("client(%s).speed=2", client))
+		if err != nil {
+			continue // its name cannot be written in a change
+		}
+		if p, err := m.Quick(change); err == nil && p.GainShare > r.twice {
+			r.twice, r.twiceBy = p.GainShare, client
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 
@@ -16,6 +17,7 @@ type situation struct {
 	protocol float64
 	machine  Machine
 	twice    float64  // saved if the client of the verdict is twice as fast
+	by       string   // that client; empty: a
 	saves    []string // changes, the best first, each followed by what it saves in percent
 	change   func(*Report)
 	says     string
@@ -53,9 +55,11 @@ func TestVerdicts(t *testing.T) {
 		{name: "nothing is predicted", path: []float64{.8, .1}, change: unpredicted, says: "a is 89 % of the critical path; nothing is predicted of it"},
 		// Several compute.
 		{name: "two share", path: []float64{.5, .45}, twice: .2, says: "most of the critical path is a (53 %) and b (47 %); a, twice as fast, saves 20 % of the run"},
+		{name: "two share, and the shorter part is the one that saves", path: []float64{.5, .45}, twice: .13, by: "b",
+			says: "most of the critical path is a (53 %) and b (47 %); b, twice as fast, saves 13 % of the run"},
 		{name: "three, none above 56 %", path: []float64{.56, .24, .2}, twice: .25,
 			says: "most of the critical path is a (56 %) and b (24 %); a, twice as fast, saves 25 % of the run"},
-		{name: "three alike", path: []float64{.32, .32, .32}, says: "most of the critical path is a (33 %), b (33 %) and c (33 %); if a alone is twice as fast, that saves nothing"},
+		{name: "three alike", path: []float64{.32, .32, .32}, says: "most of the critical path is a (33 %), b (33 %) and c (33 %); if one of them alone is twice as fast, that saves nothing"},
 		{name: "many alike", path: many, saves: []string{"links[0].delay=2ms", "9"},
 			says: "the critical path goes through many clients: none of the 20 has more than 5 % of it; the best change, links[0].delay=2ms, saves 9 %"},
 		{name: "many alike, and cores", path: many, saves: []string{"cores=8", "9"},
@@ -88,7 +92,7 @@ func TestVerdicts(t *testing.T) {
 
 func (s *situation) report(t *testing.T) *Report {
 	t.Helper()
-	r := &Report{WallS: 1, CriticalIdealS: 0, Machine: s.machine, ranked: true, twice: s.twice}
+	r := &Report{WallS: 1, CriticalIdealS: 0, Machine: s.machine, ranked: true, twice: s.twice, twiceBy: cmp.Or(s.by, "a")}
 	for i, c := range s.path {
 		r.CriticalIdealS += c
 		r.Clients = append(r.Clients, ClientReport{Name: string(rune('a' + i)), CriticalS: c, CriticalShare: c})
