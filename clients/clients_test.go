@@ -296,11 +296,11 @@ func TestInstalls(t *testing.T) {
 
 	t.Run("pip", func(t *testing.T) {
 		python := python(t)
-		if out, err := exec.CommandContext(t.Context(), python, "-c", "import pip, setuptools").CombinedOutput(); err != nil {
-			t.Skipf("SKIPPED LOUDLY: this python3 has no pip or no setuptools, so the package for them was not tried; install python3-pip and python3-setuptools: %s", out)
+		if out, err := exec.CommandContext(t.Context(), python, "-m", "pip", "--version").CombinedOutput(); err != nil {
+			t.Skipf("SKIPPED LOUDLY: this python3 has no pip, so the package for it was not tried; install python3-pip: %s", out)
 		}
 		target := t.TempDir()
-		command(t, python, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps", "--target", target, filepath.Join(work, "python"))
+		command(t, python, "-m", "pip", "install", "--quiet", "--no-index", "--target", target, filepath.Join(work, "python"))
 		t.Setenv("PYTHONPATH", target)
 		require.Equal(t, "send-before-promise\n", command(t, python, "-B", "-c", "import metasim; print(metasim.SendBeforePromiseError.code)"))
 	})
