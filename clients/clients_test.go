@@ -152,7 +152,9 @@ func TestInThePlaceOfBuiltIn(t *testing.T) {
 			"SOURCE": program("source.py", "X, '100000'"), "ECHO": program("echo.py", "X, Y"), "PING": program("ping.py", "X, Y, '100'"),
 		}
 	} else {
-		t.Log("SKIPPED LOUDLY: there is no python3, so its client library is not tried in runs; install python3")
+		t.Run("python", func(t *testing.T) {
+			t.Skip("SKIPPED LOUDLY: there is no python3, so its client library is not tried in runs; install python3")
+		})
 	}
 	written := func(text string, first, then map[string]string) string {
 		for _, words := range []map[string]string{first, then} {
@@ -305,22 +307,23 @@ func TestInstalls(t *testing.T) {
 		require.Equal(t, "send-before-promise\n", command(t, python, "-B", "-c", "import metasim; print(metasim.SendBeforePromiseError.code)"))
 	})
 
-	cmake, err := exec.LookPath("cmake")
-	if err != nil {
-		t.Log("SKIPPED LOUDLY: there is no cmake, so the package for it was not tried; install cmake")
-		return
-	}
-	project := t.TempDir()
-	list := "cmake_minimum_required(VERSION 3.10)\nproject(x C CXX)\nset(CMAKE_CXX_STANDARD 17)\nfind_package(metasim REQUIRED)\n" +
-		"add_executable(echo echo.c)\ntarget_link_libraries(echo metasim::static)\nadd_executable(ping ping.cpp)\ntarget_link_libraries(ping metasim::metasim)\n"
-	require.NoError(t, os.WriteFile(filepath.Join(project, "CMakeLists.txt"), []byte(list), 0o600))
-	for from, to := range map[string]string{"c/examples/echo.c": "echo.c", "cpp/examples/ping.cpp": "ping.cpp"} {
-		text, err := os.ReadFile(from)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(project, to), text, 0o600))
-	}
-	command(t, cmake, "-S", project, "-B", project, "-DCMAKE_PREFIX_PATH="+prefix)
-	command(t, cmake, "--build", project)
+	t.Run("cmake", func(t *testing.T) {
+		cmake, err := exec.LookPath("cmake")
+		if err != nil {
+			t.Skip("SKIPPED LOUDLY: there is no cmake, so the package for it was not tried; install cmake")
+		}
+		project := t.TempDir()
+		list := "cmake_minimum_required(VERSION 3.10)\nproject(x C CXX)\nset(CMAKE_CXX_STANDARD 17)\nfind_package(metasim REQUIRED)\n" +
+			"add_executable(echo echo.c)\ntarget_link_libraries(echo metasim::static)\nadd_executable(ping ping.cpp)\ntarget_link_libraries(ping metasim::metasim)\n"
+		require.NoError(t, os.WriteFile(filepath.Join(project, "CMakeLists.txt"), []byte(list), 0o600))
+		for from, to := range map[string]string{"c/examples/echo.c": "echo.c", "cpp/examples/ping.cpp": "ping.cpp"} {
+			text, err := os.ReadFile(from)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(project, to), text, 0o600))
+		}
+		command(t, cmake, "-S", project, "-B", project, "-DCMAKE_PREFIX_PATH="+prefix)
+		command(t, cmake, "--build", project)
+	})
 }
 
 // What docs/embed.md shows compiles and runs as it is written there.

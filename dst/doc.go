@@ -7,7 +7,7 @@
 //	simulator.go  what the program of a client does: a function of what it is given
 //	client.go     such a program on the client's end of a session
 //	network.go    the connections, the server's end, and clients that are lost or started again
-//	books.go      what the dispatcher holds, counted from its events and effects
+//	books.go      counts the events and effects of the dispatcher, and compares what it should hold with what it holds
 //	run.go        one run of a scenario: what happens next, and what must hold all the time
 //	plain.go      the same scenario computed without any of it: one list of events, in order of time
 //	compare.go    what must be equal: the runs of a scenario, and the plain computation

@@ -172,7 +172,8 @@ func (s *liveServer) add(l net.Listener, access monitor.Access, token string) {
 // mostCallers is how many connections a live server has at most: 64, or fewer where few files may be open.
 func mostCallers() int { return max(4, min(64, descriptors.Limit()/8)) }
 
-// start serves until close. Until ctx is done it remembers who held up the others, and reports stalls, both in watching.
+// start begins to answer requests; close ends that. Two goroutines, which watching counts, run until ctx is done: one remembers who held up the
+// others, and one reports stalls.
 func (s *liveServer) start(ctx context.Context, watching *sync.WaitGroup) {
 	if s == nil {
 		return

@@ -10,7 +10,8 @@ import (
 // A client whose process died is started again, and goes through what it went through before: see session.Server.Return. What it was given
 // and said is read from the journal by a goroutine of its own, in parts, so that nobody who has the turn waits for the disk.
 
-// restart has the process of a client replaced. It reports false for a client that is lost: it may not be replaced, or not as often.
+// restart asks for a new process of a client. It returns false if the client gets none, because the scenario does not allow it or it has been
+// started again too often: then the client is lost.
 func (s *Server) restart(id metasim.ClientID, why string) bool {
 	name := s.dispatcher.Names()[id]
 	a := &s.timing.clients[id]

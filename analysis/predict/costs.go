@@ -33,9 +33,9 @@ func (c cost) times(frames, wakes float64) cost {
 	return cost{times(c.end, frames), times(c.item, frames), times(c.serve, frames), times(c.wake, wakes), times(c.spin, frames)}
 }
 
-// A wake-up of a process, or of a thread on another core, takes 5 us on one machine and 70 us on another, a virtual one. Frames cost much the
-// same on both. So the two have factors of their own, if the manifest of the run says how long the rounds of the server took: frames take
-// what makes the simulated rounds as long, and wake-ups the rest.
+// To wake a process or a thread took 5 us on a real machine and 70 us on a virtual one. A frame cost nearly the same on both. So frames and
+// wake-ups have a factor each. The factor of frames makes the simulated rounds of the server as long as the manifest says. The factor of
+// wake-ups explains the rest. A manifest without rounds gives one factor for both.
 const (
 	mostFrames = 2  // times what was measured or, if nothing was measured, times the usual costs
 	mostWakes  = 20 // times the usual costs, if frames were measured

@@ -15,8 +15,8 @@ const maxShown = 5
 
 var pastStyles = [maxShown]style{"1;31", "33", "36", "35", "34"}
 
-// past says who held up the others in the last minutes: a letter for each part of the time, now at the right, for who was waited for most; and how
-// much of all waiting was for whom.
+// past shows who held up the others in the last minutes. One line has a letter for each part of the time, the latest at the right: it
+// stands for the client that was waited for most. The legend says how much of all waiting was for each client.
 func past(v *monitor.View, width int) []string {
 	parts := v.History[max(0, len(v.History)-width):]
 	if len(parts) < 2 {

@@ -57,7 +57,7 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 	buf := make([]byte, 0, 2*flushAt)
 	write := func(times int) {
 		for range times {
-			buf, _ = b.put(append(buf, 1))
+			buf, _ = b.put(append(buf, 1)) // the gate takes everything
 		}
 		for range times {
 			g.open <- struct{}{}

@@ -164,7 +164,8 @@ func (d Dir) NewJournal(names []string) (*Writer, error) {
 }
 
 // Reopen opens the journal of a run that was cut off, to be continued: call Continue before the first Observe. It fails with ErrGoesOn if the run
-// goes on. The writer makes no index: whoever needs one makes it from the journal.
+// goes on. The writer does not write an index. A reader that
+// needs an index makes it from the journal.
 func (d Dir) Reopen() (*Writer, error) {
 	f, err := os.OpenFile(d.File(journalFile), os.O_RDWR, fileMode)
 	if err != nil {
