@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"metasim/internal/trig"
 	"metasim/metasim"
 )
 
@@ -43,7 +44,7 @@ func (s plantState) Fallen() bool { return math.Abs(s.Angle) >= math.Pi/2 }
 
 // derivative is the plant's equations, those of the package's comment.
 func (s plantState) derivative(force float64) plantState {
-	sin, cos := sincos(s.Angle)
+	sin, cos := trig.Sincos(s.Angle)
 	swing := float64(poleMass * halfLength * float64(float64(s.Rate*s.Rate)*sin))
 	u := (force + swing) / totalMass
 	turn := float64(gravity*sin) - float64(u*cos)

@@ -3,26 +3,11 @@ package cartpole
 import (
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
-
-func TestSineAndCosineAreNearTheTruth(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a := rapid.Float64Range(-math.Pi, math.Pi).Draw(t, "angle")
-		sin, cos := sincos(a)
-		assert.InDelta(t, math.Sin(a), sin, 3e-16)
-		assert.InDelta(t, math.Cos(a), cos, 3e-16)
-	})
-	sin, cos := sincos(0)
-	assert.Equal(t, [2]float64{0, 1}, [2]float64{sin, cos})
-}
 
 // energy is the plant's, kinetic and potential: derived from the Lagrangian, not from the equations that derivative
 // uses.
@@ -92,18 +77,4 @@ func TestNoiseIsNearlyNormal(t *testing.T) {
 	assert.InDelta(t, 0, sum/n, 0.01)
 	assert.InDelta(t, 1, squares/n, 0.02)
 	assert.InDelta(t, 0.6827, within/n, 0.01)
-}
-
-// Arm64 has fused multiply-add, and Go uses it wherever it may: machine code without it shows that nowhere in this
-// package it may, on any processor.
-func TestNothingIsFused(t *testing.T) {
-	// The files that compute, and not those of the clients: all that a client imports would have to be compiled for arm64.
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-S", "-o", os.DevNull,
-		"cartpole.go", "control.go", "message.go", "plant.go", "trig.go")
-	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
-	listing, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", listing)
-	require.Regexp(t, `FMULD`, string(listing), "the listing is there")
-	fused := regexp.MustCompile(`(?m)^.*\bFN?M(ADD|SUB)D\b.*$`).FindAllString(string(listing), -1)
-	assert.Empty(t, fused, "write float64(x*y)+z")
 }

@@ -1,16 +1,19 @@
-package cartpole
+// Package trig has sine and cosine with the same bits on every processor. (math.Sin is fused on some, and written in assembly on s390x.)
+package trig
 
 import "math"
 
-// sincos returns the sine and the cosine of an angle between -pi and pi, within 2 units in the last place, with the
-// same bits on every processor. (math.Sin is fused on some, and written in assembly on s390x.)
-func sincos(a float64) (sin, cos float64) {
+// Sincos returns the sine and the cosine of a finite angle in radians, within 2 units in the last place between -pi and pi. A greater
+// angle is first brought there by whole turns, each of them 2*math.Pi, so that its error grows with the number of turns.
+func Sincos(a float64) (sin, cos float64) {
 	switch {
+	case math.Abs(a) > 2*math.Pi:
+		return Sincos(math.Mod(a, 2*math.Pi))
 	case a > math.Pi/4:
-		s, c := sincos(quarter(a))
+		s, c := Sincos(quarter(a))
 		return c, -s
 	case a < -math.Pi/4:
-		s, c := sincos(-quarter(-a))
+		s, c := Sincos(-quarter(-a))
 		return -c, s
 	}
 	return sinKernel(a), cosKernel(a)
