@@ -83,7 +83,7 @@ func TestRunMemory(t *testing.T) {
 	s.file("m.yaml", `
 name: flood
 clients:
-  - {name: source, model: source, with: {channel: A, period: 100us, count: 20000, size: 1000}}
+  - {name: source, model: source, with: {channel: A, period: 100us, count: 8000, size: 1000}}
   - {name: sink, count: 4, model: sink, with: {channels: [A]}}
 links:
   - {delay: 100ms}
@@ -95,7 +95,7 @@ links:
 	require.Zero(t, e.status, e.err)
 	require.Equal(t, free.Digest, bound.Digest)
 	require.Equal(t, 1<<20, bound.MemoryBytes)
-	// Of a message 1000 + 64 + 4 * 64 bytes. 1000 of them are on their way for 100 ms whatever the bound; without it there may be 20,000.
+	// Of a message 1000 + 64 + 4 * 64 bytes. 1000 of them are on their way for 100 ms whatever the bound; without it there may be 8,000.
 	require.Less(t, bound.HeldBytes, 4<<20)
 	for _, text := range []string{"0MiB", "1", "1 MiB", "12XB", "-1MB"} {
 		e := s.metasim("run", "m.yaml", "--memory", text)

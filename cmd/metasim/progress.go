@@ -86,10 +86,10 @@ func (p *progress) start(source progressSource) {
 	if rewrites {
 		every = rewriteEvery
 	}
+	began := time.Now()
 	p.ended.Go(func() {
 		timer := time.NewTimer(every)
 		defer timer.Stop()
-		began := time.Now()
 		var paused time.Duration
 		look := func() reached {
 			at := reached{now: source.Time(), until: p.until}

@@ -158,6 +158,10 @@ func (r *Reader) header() {
 		r.err = ErrNotJournal
 		return
 	}
+	if errors.Is(err, io.EOF) { // nothing of it was written: the run was killed at its very start
+		r.tear("")
+		return
+	}
 	if err != nil {
 		r.failed(err, "the file ends inside the header")
 		return
