@@ -53,7 +53,7 @@ type memory struct {
 }
 
 // share divides the memory. When three eighths are held, clients that are ahead must wait. All senders together may send another
-// eighth before they can be told to wait. A sixteenth may be in the hands of clients. The rest is for what is not counted.
+// eighth before they can be told to wait. Another one may be in the hands of clients. The rest is for what is not counted.
 func (d *Dispatcher) share() {
 	hearers := 0
 	for i := range d.clients {
@@ -71,7 +71,7 @@ func (d *Dispatcher) share() {
 	}
 	ahead := d.config.Ahead
 	if bound := d.config.Memory; bound > 0 {
-		ahead = min(ahead, max(leastAhead, bound/16/len(d.clients)))
+		ahead = min(ahead, max(leastAhead, bound/8/len(d.clients)))
 		d.memory.part = bound / 8 / max(1, hearers)
 	}
 	for i := range d.clients {
