@@ -1,6 +1,6 @@
 # The default target says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build bench dst fuzz glimpse models sim cross cover proto attack
+.PHONY: help demo test check build install release bench dst fuzz glimpse models sim cross cover proto attack
 
 GO ?= go
 # The race detector needs a C compiler. Without one the tests run without it, and say so.
@@ -20,6 +20,25 @@ help: ## this list
 build: ## build bin/metasim
 	@test -e bin/metasim || echo "building metasim: the first time takes a minute or two"
 	$(GO) build -o bin/metasim ./cmd/metasim
+
+PREFIX ?= /usr/local
+INSTALLED = $(DESTDIR)$(PREFIX)
+
+# The manual and the completions are written by a metasim that runs here, also where GOARCH is another one.
+install: ## install the stripped binary, its manual and completions below PREFIX=/usr/local
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o "$(INSTALLED)/bin/metasim" ./cmd/metasim
+	env -u GOARCH -u GOOS $(GO) build -o bin/metasim ./cmd/metasim
+	rm -rf bin/man && bin/metasim man bin/man
+	install -d "$(INSTALLED)/share/man/man1" "$(INSTALLED)/share/man/man7" "$(INSTALLED)/share/bash-completion/completions" \
+		"$(INSTALLED)/share/zsh/vendor-completions" "$(INSTALLED)/share/fish/vendor_completions.d"
+	install -m 644 bin/man/*.1 "$(INSTALLED)/share/man/man1"
+	install -m 644 bin/man/*.7 "$(INSTALLED)/share/man/man7"
+	bin/metasim completion bash > "$(INSTALLED)/share/bash-completion/completions/metasim"
+	bin/metasim completion zsh > "$(INSTALLED)/share/zsh/vendor-completions/_metasim"
+	bin/metasim completion fish > "$(INSTALLED)/share/fish/vendor_completions.d/metasim.fish"
+
+release: ## archives, Debian packages and checksums, for amd64 and arm64, in bin/release
+	.ci/release
 
 demo: build ## build, and run the flagship: a pole balanced over a bad network, then one that falls
 	@bin/metasim demo

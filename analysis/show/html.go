@@ -3,7 +3,8 @@ package show
 import (
 	"embed"
 	"encoding/json"
-	"html/template"
+	"fmt"
+	"html"
 	"io"
 	"maps"
 	"slices"
@@ -20,25 +21,12 @@ var parts embed.FS
 // scripts are the parts of the page's script. A part uses the parts before it.
 var scripts = []string{"data.js", "timeline.js", "drawing.js", "gestures.js", "charts.js", "tables.js"}
 
-// page is what the template is filled with.
-type page struct {
-	*report.Report
-	Sim          string // how much time was simulated
-	Style        template.CSS
-	Script, Data template.JS
-}
-
 // HTML writes a page about the run that needs nothing else: no network, no other file. It is smaller than 5 MB: of a long run it joins short
 // grants and shows some of the messages.
 //
 // Names are shown as they are, but never as markup or script.
 func HTML(w io.Writer, t *trace.Timeline, r *report.Report) error {
 	data, err := encode(t, r)
-	if err != nil {
-		return err
-	}
-	functions := template.FuncMap{"span": report.Span, "number": report.Number, "joined": joined}
-	tmpl, err := template.New("page.html").Funcs(functions).ParseFS(parts, "page/page.html")
 	if err != nil {
 		return err
 	}
@@ -50,10 +38,65 @@ func HTML(w io.Writer, t *trace.Timeline, r *report.Report) error {
 	if err != nil {
 		return err
 	}
-	return tmpl.Execute(w, page{
-		Report: r, Sim: report.Span(metasim.Time(r.SimNS).Seconds()), Style: template.CSS(style),
-		Script: template.JS("(() => {\n'use strict';\n" + script + "})();\n"), Data: template.JS(data),
-	})
+	page, err := join("page.html")
+	if err != nil {
+		return err
+	}
+	// What is put in is not searched for names again, so no name that a run has can be one of them.
+	_, err = strings.NewReplacer("{{scenario}}", html.EscapeString(r.Scenario), "{{style}}", style, "{{head}}", head(r), "{{figures}}", figures(r),
+		"{{data}}", string(data), "{{script}}", "(() => {\n'use strict';\n"+script+"})();\n").WriteString(w, page)
+	return err
+}
+
+// markup writes words, which may be anything, into markup. It is done without html/template: that calls methods by name, so that the linker
+// has to keep every method of every library, and the program is 6 MB larger.
+func markup(format string, words ...string) string {
+	escaped := make([]any, len(words))
+	for i, w := range words {
+		escaped[i] = html.EscapeString(w)
+	}
+	return fmt.Sprintf(format, escaped...)
+}
+
+// head is what the page says first.
+func head(r *report.Report) string {
+	cores := ""
+	if r.Cores == 1 {
+		cores = " on 1 core"
+	} else if r.Cores > 1 {
+		cores = fmt.Sprintf(" on %d cores", r.Cores)
+	}
+	text := markup("  <p class=\"verdict\">%s.</p>\n", joined(r.Verdict)) +
+		markup("  <p class=\"lead\">%s of simulated time in <b>%s</b>%s, with %s of work in %s grants.</p>\n",
+			report.Span(metasim.Time(r.SimNS).Seconds()), report.Span(r.WallS), cores, report.Span(r.WorkS), fmt.Sprint(r.Grants))
+	if origin := r.Origin(); origin != "" {
+		text += markup("  <p class=\"digest\">%s</p>\n", origin)
+	}
+	if r.Digest != "" && r.Deterministic {
+		text += markup("  <p class=\"digest\">digest <code>%s</code></p>\n", r.Digest)
+	} else if r.Digest != "" {
+		text += "  <p class=\"digest\">Not deterministic: the next run may come out differently.</p>\n"
+	}
+	if r.Error != "" {
+		text += markup("  <p class=\"torn\">This page is about a run that did not succeed: %s</p>\n", r.Error)
+	}
+	if r.Torn != "" {
+		text += markup("  <p class=\"torn\">This page covers only the beginning of the run: %s</p>\n", r.Torn)
+	}
+	return text
+}
+
+// figures are the cards with the numbers of the run.
+func figures(r *report.Report) (text string) {
+	for _, f := range r.Headline() {
+		unit := ""
+		if f.Factor {
+			unit = " <small>times</small>"
+		}
+		text += markup("  <div class=\"card figure\">\n    <h2>%s</h2>\n    <p class=\"number\">%s", f.Name, report.Number(f.Number)) + unit +
+			markup("</p>\n    <p>%s.</p>\n  </div>\n", f.Words)
+	}
+	return text
 }
 
 // joined keeps a number and its percent sign on one line.

@@ -3,7 +3,7 @@ package main
 import (
 	_ "embed"
 	"fmt"
-	"html/template"
+	"html"
 	"os"
 	"strings"
 )
@@ -21,12 +21,6 @@ const (
 type plotPart struct {
 	Title, Digest, Transport string
 	poles                    []pole // as the plant measured it
-
-	// The page has:
-	Line string // the points of its line
-	Most string // degrees
-	Fell bool
-	Same bool // its digest is that of the one before
 }
 
 // A pole is the angle of the pole at one time.
@@ -34,22 +28,28 @@ type pole struct{ share, degrees float64 } // of the run that is over
 
 // writeDemoPage draws the pole of each run on a page that needs nothing but a browser.
 func writeDemoPage(file, until string, parts []plotPart) error {
-	page, err := template.New("demo").Parse(demoPage)
-	if err != nil {
-		return err
-	}
-	for i := range parts {
-		p, most := &parts[i], 0.0
+	head, rest, _ := strings.Cut(demoPage, "{{each run}}")
+	section, end, _ := strings.Cut(rest, "{{end}}")
+	var page strings.Builder
+	page.WriteString(head)
+	for i, p := range parts {
+		most := 0.0
 		var points strings.Builder
 		for _, at := range p.poles {
 			most = max(most, at.degrees, -at.degrees)
 			fmt.Fprintf(&points, "%.1f,%.1f ", at.share*plotWidth, plotHeight/2*(1-at.degrees/plotLimit))
 		}
-		p.Line, p.Most, p.Fell, p.Same = points.String(), fmt.Sprintf("%.1f", most), most > 45, i > 0 && parts[i-1].Digest == p.Digest
+		verdict, class, same := fmt.Sprintf("The pole stood: at most %.1f° off.", most), "", ""
+		if most > 45 {
+			verdict, class = "The pole fell.", " fell"
+		}
+		if i > 0 && parts[i-1].Digest == p.Digest {
+			same = ": the same as above"
+		}
+		page.WriteString(strings.NewReplacer("{{title}}", html.EscapeString(p.Title), "{{most}}", fmt.Sprintf("%.1f", most), "{{line}}", points.String(),
+			"{{until}}", html.EscapeString(until), "{{class}}", class, "{{verdict}}", verdict, "{{transport}}", p.Transport, "{{digest}}", p.Digest, "{{same}}", same,
+		).Replace(section))
 	}
-	var text strings.Builder
-	if err := page.Execute(&text, map[string]any{"Parts": parts, "Until": until}); err != nil {
-		return err
-	}
-	return os.WriteFile(file, []byte(text.String()), 0o644)
+	page.WriteString(end)
+	return os.WriteFile(file, []byte(page.String()), 0o644)
 }

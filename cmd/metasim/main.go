@@ -62,19 +62,23 @@ func newRoot(std streams) *cobra.Command {
 		Long:          "metasim runs several simulators, each in its own process, as one deterministic simulation,\nas fast as the delays between them allow.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       run.BuildVersion(),
 	}
 	root.SetIn(std.in)
 	root.SetOut(std.out)
 	root.SetErr(std.err)
 	root.Flags().Bool("version", false, "print the version") // without a shorthand: -v means verbose elsewhere
-	root.SetVersionTemplate("metasim {{.Version}}\n")
 	root.SetFlagErrorFunc(badFlag)
 	root.Args = unknownCommand
-	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if version, err := cmd.Flags().GetBool("version"); version || err != nil {
+			return errors.Join(err, printVersion(std))
+		}
+		return cmd.Help()
+	}
 	root.AddCommand(newRun(std), newServe(std), newClient(), newSupervise(std), newValidate(std), newSchema(std), newLog(std), newLogs(std), newLCM(std),
 		newVerify(std), newReplay(std), newResume(std), newDiff(std), newReport(std), newBench(std), newWhy(std), newCtl(std), newVersion(std),
-		newDemo(std))
+		newDemo(std), newMan())
+	addCompletions(root)
 	return root
 }
 
@@ -83,9 +87,11 @@ func newVersion(std streams) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  nothing,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(std.out, "metasim", run.BuildVersion())
-			return failed(err)
-		},
+		RunE:  func(*cobra.Command, []string) error { return printVersion(std) },
 	}
+}
+
+func printVersion(std streams) error {
+	_, err := fmt.Fprintln(std.out, "metasim", run.BuildVersion())
+	return failed(err)
 }

@@ -239,3 +239,22 @@ func TestRoomsAreDocumented(t *testing.T) {
 		}
 	}
 }
+
+// A template calls methods by name, so the linker keeps every method of every library: 6 MB of the program. Nor may cobra be given one.
+func TestNoTemplates(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test() {
+			continue
+		}
+		for _, spec := range s.file.Imports {
+			if name := strings.Trim(spec.Path.Value, `"`); name == "html/template" || name == "text/template" {
+				t.Errorf("%s imports %s, which makes the program 6 MB larger; see markup in analysis/show/html.go", s.path, name)
+			}
+		}
+		if m := cobraTemplate.Find(s.text); m != nil {
+			t.Errorf("%s calls cobra's %s, which makes the program 6 MB larger; use the function of that name", s.path, m)
+		}
+	}
+}
+
+var cobraTemplate = regexp.MustCompile(`\.Set(Usage|Help|Version)Template\b`)
