@@ -35,7 +35,7 @@ func (b *Builder) Publication(channel string) *Publication {
 // Subscribe declares interest in a channel: its name, or a regular expression that matches the whole name, as in LCM.
 // Run calls handler for each message, at its instant. A nil handler is for a client that uses Step or Next; a message then
 // still wakes Run. If several subscriptions match a message, the handlers are called in the order of declaration.
-func (b *Builder) Subscribe(pattern string, handler func(Message)) error {
+func (b *Builder) Subscribe(pattern string, handler func(Message) error) error {
 	if err := b.declared.Subscribe(pattern); err != nil {
 		return named(b.name, err)
 	}
@@ -99,7 +99,7 @@ func (b *Builder) complete(ctx context.Context, o options) (*Client, error) {
 
 // join says Hello and waits for the start.
 func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error) {
-	c := &Client{own: own, alone: own && o.alone, handlers: b.handlers, served: map[string][]func(Message){}}
+	c := &Client{own: own, alone: own && o.alone, handlers: b.handlers, served: map[string][]func(Message) error{}}
 	c.out.host, c.out.task = o.host, o.task
 	c.out.queue.Member, c.in = o.host.join(o.task)
 	c.out.queue.Encoded = o.host.encodes()

@@ -19,7 +19,8 @@ type Message = session.Message
 type Timer = session.Timer
 
 var (
-	// ErrEnd is returned by Step and Next when the run ends before the instant they are to reach.
+	// ErrEnd is returned by Step and Next when the run ends before the instant they are to reach. It is how a run ends well:
+	// Leave then, and return nil.
 	ErrEnd = session.ErrEnd
 	// ErrLeft is returned for whatever a client is asked to do after it left.
 	ErrLeft = session.ErrLeft
@@ -32,7 +33,7 @@ type Builder struct {
 	name     string
 	declared session.Declaration
 	pubs     []*Publication
-	handlers []func(Message) // of the subscriptions; nil for one without
+	handlers []func(Message) error // of the subscriptions; nil for one without
 }
 
 // A Publication is a channel that a client sends on.
@@ -58,16 +59,17 @@ type options struct {
 //
 // The rules of its session are in package session; here are its connection, its goroutine or coroutine, and its clock.
 type Client struct {
-	rules    *session.Client // what may put something into out is called with out's lock
-	handlers []func(Message) // of the subscriptions; nil for one without
-	served   map[string][]func(Message)
+	rules    *session.Client       // what may put something into out is called with out's lock
+	handlers []func(Message) error // of the subscriptions; nil for one without
+	served   map[string][]func(Message) error
 	own      bool // no other client is on its host
 	alone    bool // nor in the process, as far as the environment tells
 	in       inbox
 	out      outbox
 	watch    stopwatch
-	detached bool  // it has nothing to do with its host any more
-	over     error // the error that calls return after the end of the session; nil until a call has returned it
+	detached bool       // it has nothing to do with its host any more
+	result   func() any // OnLeave
+	over     error      // the error that calls return after the end of the session; nil until a call has returned it
 }
 
 // A Host is a connection that many clients of one process share: see WithHost. What they send at the same time goes out

@@ -6,7 +6,7 @@
 //
 // There are three ways to live in simulated time, and they may be mixed:
 //
-//   - [Client.Step] is for a simulator with a loop and a step of its own: it chooses its instants.
+//   - [Client.Steps] is for a simulator with a loop of equal steps, and [Client.Step] for one that chooses its instants.
 //   - [Client.Next] stops at the next message, or at a limit.
 //   - [Client.Run] owns the loop: handlers are called for messages and timers, in order.
 //
@@ -19,7 +19,7 @@
 //  2. The simulator is a function of the messages it is given: it reads no wall clock, and draws its random numbers
 //     from a seed of its own.
 //  3. Do not change a payload that you received, or that you gave to PublishOwned.
-//  4. End with Leave, or with Run, which leaves when nothing can happen any more. A client that just goes away counts as
+//  4. [ErrEnd] is how a run ends well: leave then. End with Leave, or with Run, which leaves when nothing can happen any more. A client that just goes away counts as
 //     crashed, and ends the run for all.
 //  5. A context that is cancelled while a call waits ends the client: it cannot be used afterwards.
 package client

@@ -77,6 +77,24 @@ func TestEmbedderIsSmall(t *testing.T) {
 	require.LessOrEqual(t, built.Size(), int64(most))
 }
 
+// What the README shows compiles as it is written there.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	blocks := strings.Split(string(readme), "```go\n")
+	require.Len(t, blocks, 3)
+	for i := range blocks {
+		blocks[i], _, _ = strings.Cut(blocks[i], "```")
+	}
+	e := newEmbedder(t, "embedder.go.txt")
+	text := "package main\n\nimport (\n\"context\"\n\"fmt\"\n\"time\"\n\n\"metasim/client\"\n\"metasim/metasim\"\n)\n\n" +
+		"func handlers(ctx context.Context, payload []byte) error {\n" + blocks[1] + "}\n\n" +
+		"type model interface {\nApply([]client.Message)\nState(metasim.Time) []byte\n}\n\n" +
+		"func steps(ctx context.Context, c *client.Client, out *client.Publication, plant model, dt time.Duration) error {\n" + blocks[2] + "}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(e.dir, "readme.go"), []byte(text), 0o600))
+	e.command("vet", ".")
+}
+
 // begin starts the program as a client of a run with these clients, and returns what Serve says and the program wrote.
 func begin(t *testing.T, program string, clients []string, others func(url string), args ...string) (srv *server.Server, said string, err error) {
 	t.Helper()

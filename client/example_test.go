@@ -47,7 +47,7 @@ func report(err error) {
 func answer(ctx context.Context, conn client.Option) error {
 	b := client.NewBuilder("ponger")
 	out := b.Publication("PONG")
-	if err := b.Subscribe("PING", func(m client.Message) { report(out.Publish(m.Payload)) }); err != nil {
+	if err := b.Subscribe("PING", func(m client.Message) error { return out.Publish(m.Payload) }); err != nil {
 		return err
 	}
 	c, err := b.Complete(ctx, conn)
@@ -65,14 +65,17 @@ func ExampleClient_Run() {
 			var c *client.Client
 			b := client.NewBuilder("pinger")
 			out := b.Publication("PING")
-			err := b.Subscribe("PONG", func(m client.Message) { fmt.Println(c.Now(), m.From, string(m.Payload)) })
+			err := b.Subscribe("PONG", func(m client.Message) error {
+				_, err := fmt.Println(c.Now(), m.From, string(m.Payload))
+				return err
+			})
 			if err != nil {
 				return err
 			}
 			if c, err = b.Complete(ctx, conn); err != nil { // server, name and token from METASIM_*; or options
 				return err
 			}
-			c.Every(10*time.Millisecond, func() { report(out.Publish([]byte(c.Now().String()))) })
+			c.Every(10*time.Millisecond, func() error { return out.Publish([]byte(c.Now().String())) })
 			return c.Run(ctx)
 		},
 	})
@@ -82,7 +85,7 @@ func ExampleClient_Run() {
 }
 
 // A simulator with a loop of its own.
-func ExampleClient_Step() {
+func ExampleClient_Steps() {
 	exampleRun(map[string]func(context.Context, client.Option) error{
 		"ponger": answer,
 		"plant": func(ctx context.Context, conn client.Option) error {
@@ -95,11 +98,7 @@ func ExampleClient_Step() {
 			if err != nil {
 				return err
 			}
-			for t := metasim.Time(0); t < c.Until().Time; t += 10 * metasim.Millisecond {
-				msgs, err := c.Step(ctx, t) // everything due at or before t, complete, in order
-				if err != nil {
-					return err
-				}
+			for t, msgs := range c.Steps(ctx, 10*time.Millisecond) { // everything due at or before t, complete, in order
 				fmt.Println(t, len(msgs))
 				if err := out.Publish([]byte("state")); err != nil {
 					return err

@@ -16,6 +16,9 @@ import (
 // leave says Leave, and waits for the server's Goodbye.
 func (c *Client) leave(ctx context.Context) error {
 	if c.rules.Err() == nil {
+		if err := c.lastResult(); err != nil {
+			return err
+		}
 		c.out.mu.Lock()
 		err := c.rules.Leave()
 		c.out.mu.Unlock()
@@ -31,6 +34,18 @@ func (c *Client) leave(ctx context.Context) error {
 	}
 	if err := c.rules.Err(); !errors.Is(err, ErrLeft) {
 		return err
+	}
+	return nil
+}
+
+// lastResult asks for the result of a client that leaves. A client whose result cannot be told has failed.
+func (c *Client) lastResult() error {
+	if c.result == nil {
+		return nil
+	}
+	err := c.rules.SetResult(c.result())
+	if err != nil {
+		return errors.Join(err, c.close(err))
 	}
 	return nil
 }

@@ -19,19 +19,33 @@ type host struct {
 	hello wire.Hello
 	heard chan wire.Body
 	given uint64
-	timed bool // it asks how long the client computes
+	welcome
 }
+
+// A welcome is what a host tells the client at first.
+type welcome struct {
+	timed bool            // it asks how long the client computes
+	until metasim.Instant // the end of the run
+}
+
+// theEnd is the end of the run of a host.
+var theEnd = metasim.At(metasim.Second)
 
 // join completes a client against a server by hand. The run has clients a and b, and ends at a second.
 func join(t *testing.T, b *client.Builder) (*client.Client, *host) {
 	t.Helper()
-	return joinTimed(t, b, false)
+	return joinAs(t, b, welcome{until: theEnd})
 }
 
-func joinTimed(t *testing.T, b *client.Builder, timed bool) (*client.Client, *host) {
+func joinTimed(t *testing.T, b *client.Builder) (*client.Client, *host) {
+	t.Helper()
+	return joinAs(t, b, welcome{timed: true, until: theEnd})
+}
+
+func joinAs(t *testing.T, b *client.Builder, w welcome) (*client.Client, *host) {
 	t.Helper()
 	mine, theirs := mem.Pipe("client", "server")
-	h := &host{timed: timed, t: t, conn: plainConn{theirs}, heard: make(chan wire.Body, 1000)}
+	h := &host{welcome: w, t: t, conn: plainConn{theirs}, heard: make(chan wire.Body, 1000)}
 	go func() {
 		defer close(h.heard)
 		for {
@@ -41,7 +55,7 @@ func joinTimed(t *testing.T, b *client.Builder, timed bool) (*client.Client, *ho
 			}
 			for _, p := range packets {
 				if _, ok := p.Body.(wire.Hello); ok {
-					h.say(wire.Welcome{Timed: h.timed}, wire.Start{Until: metasim.At(metasim.Second)},
+					h.say(wire.Welcome{Timed: h.timed}, wire.Start{Until: h.until},
 						wire.Introduce{Client: 1, Name: "b"})
 				}
 				if _, ok := p.Body.(*metasim.Leave); ok {

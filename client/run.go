@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"metasim/metasim"
@@ -15,16 +16,56 @@ func (c *Client) Name() string { return c.rules.Name() }
 // Now returns the instant of what the client did last: what it publishes carries it.
 func (c *Client) Now() metasim.Instant { return c.rules.Now() }
 
-// Until returns the end of the run: nothing happens at it or later. Infinity where the run has no end.
-func (c *Client) Until() metasim.Instant { return c.rules.Until() }
+// Until returns the end of the run: nothing happens at it or later. ends is false for a run that has no end of its own: it
+// lasts until every client has left.
+func (c *Client) Until() (end metasim.Instant, ends bool) {
+	end = c.rules.Until()
+	return end, end != metasim.Infinity
+}
 
 // Step advances to time t and returns, in order, all messages due at or before it that were not seen yet. It is the
 // whole set: nothing due at t or earlier comes later. (HLA: time advance request.)
 //
 // What others send at t over a link without delay is due one step after t, and comes with the next Step. Where the run
-// ends at t or before it, Step returns what was due before the end, and ErrEnd.
+// ends at t or before it, Step returns what was due before the end, and ErrEnd: the run goes its way, and nothing has failed.
+// All that is left to do is Leave. Steps is a loop of Steps that does so.
 func (c *Client) Step(ctx context.Context, t metasim.Time) ([]Message, error) {
 	return c.advance(ctx, c.rules.BeginStep(t))
+}
+
+// Steps is a loop of steps: it yields the present time and each time dt later, with what Step returns there.
+//
+//	for t, msgs := range c.Steps(ctx, dt) {
+//		...
+//	}
+//	return c.Leave(ctx)
+//
+// The loop ends where the run does, and where its body leaves. In a run without an end it goes on until its body breaks or
+// leaves. If a step fails, as the server has refused or ctx is cancelled, the loop and the client end, and Leave returns
+// why. What is due after the last step and before the end of the run is not yielded: call Step to see it.
+func (c *Client) Steps(ctx context.Context, dt time.Duration) iter.Seq2[metasim.Time, []Message] {
+	return func(yield func(metasim.Time, []Message) bool) {
+		if dt <= 0 {
+			_ = c.close(fmt.Errorf("Steps(%v): use a positive step", dt)) // Leave returns it
+			return
+		}
+		step := metasim.Time(dt)
+		for t := c.Now().Time; ; t = t.Add(step) {
+			if behind := c.Now().Time - t; behind > 0 { // the body has stepped itself
+				t = t.Add((behind + step - 1) / step * step)
+			}
+			msgs, err := c.Step(ctx, t)
+			if err != nil {
+				if !errors.Is(err, ErrEnd) {
+					_ = c.close(err) // Leave returns it
+				}
+				return
+			}
+			if !yield(t, msgs) {
+				return
+			}
+		}
+	}
 }
 
 // Next advances to the next message that is due, or to limit if that is earlier, and returns the messages due at the
@@ -134,6 +175,10 @@ func (c *Client) Promise(t metasim.Time) error {
 // SetResult says what the run's result shows for this client: v as JSON, sent when it leaves.
 func (c *Client) SetResult(v any) error { return c.named(c.rules.SetResult(v)) }
 
+// OnLeave has f asked for the result when the client leaves: by Leave, or by Run at its end. It takes the place of what
+// SetResult has set. A result that cannot be JSON fails the client.
+func (c *Client) OnLeave(f func() any) { c.result = f }
+
 // Leave ends the client's part, and releases it from all it promised: no other client waits for it any more. It returns when
 // the server has everything that the client sent. Leaving twice is no error.
 func (c *Client) Leave(ctx context.Context) error { return c.named(c.leave(ctx)) }
@@ -147,10 +192,14 @@ func (c *Client) Fail(reason error) error { return c.named(c.close(reason)) }
 
 // Run owns the loop: it calls handlers for messages and timers at their instants, in order, until nothing can happen
 // any more or the run ends, and then leaves. At one instant the messages come first, in their order, then the timers,
-// in the order in which they were set. A handler that leaves makes Run return nil; one whose publish is refused ends
-// the client with that error, and so does a timer that was set to an impossible time. A timer whose time a Step or Next
-// has passed is called at the present instant.
+// in the order in which they were set. A handler that leaves makes Run return nil. An error that a handler returns ends the
+// client: the run fails with it, and Run returns it. So does a publish that is refused, also where the handler drops its
+// error, and a timer that was set to an impossible time. A timer whose time a Step or Next has passed is called at the
+// present instant.
 func (c *Client) Run(ctx context.Context) error {
+	if c.rules.InRun() {
+		return c.named(c.rules.InHandler())
+	}
 	c.rules.BeginRun()
 	returned := false
 	defer func() {
@@ -196,14 +245,14 @@ func (c *Client) run(ctx context.Context) error {
 func (c *Client) act(ctx context.Context) error {
 	for m, ok := c.rules.NextMessage(); ok; m, ok = c.rules.NextMessage() {
 		for _, handle := range c.handlersOf(m.Channel) {
-			handle(m)
+			c.rules.Handled(handle(m))
 			if !c.rules.Running() {
 				return nil
 			}
 		}
 	}
 	for call, ok := c.rules.NextTimer(); ok; call, ok = c.rules.NextTimer() {
-		call()
+		c.rules.Handled(call())
 		if !c.rules.Running() {
 			return nil
 		}
@@ -224,7 +273,7 @@ func (c *Client) act(ctx context.Context) error {
 }
 
 // handlersOf returns the handlers for a channel, in the order of their subscriptions.
-func (c *Client) handlersOf(channel string) []func(Message) {
+func (c *Client) handlersOf(channel string) []func(Message) error {
 	handlers, known := c.served[channel]
 	if !known {
 		for _, i := range c.rules.Handlers(channel) {
@@ -237,17 +286,21 @@ func (c *Client) handlersOf(channel string) []func(Message) {
 	return handlers
 }
 
-// At calls f at time t, in Run. A time that has passed is refused: Run returns the error, and so it does for the other
-// kinds of timer. At the present time f is called at the present instant.
-func (c *Client) At(t metasim.Time, f func()) *Timer { return c.rules.At(t, f) }
+// At calls f at time t, in Run, which ends with an error that f returns. A time that has passed is refused: Run returns the
+// error, and so it does for the other kinds of timer. At the present time f is called at the present instant.
+func (c *Client) At(t metasim.Time, f func() error) *Timer { return c.rules.At(t, f) }
 
 // AtInstant calls f at an instant, in Run. Few need it: see At.
-func (c *Client) AtInstant(at metasim.Instant, f func()) *Timer { return c.rules.AtInstant(at, f) }
+func (c *Client) AtInstant(at metasim.Instant, f func() error) *Timer {
+	return c.rules.AtInstant(at, f)
+}
 
 // After calls f when d has passed, in Run; for 0, at the present instant after all that was set before.
-func (c *Client) After(d time.Duration, f func()) *Timer { return c.rules.After(metasim.Time(d), f) }
+func (c *Client) After(d time.Duration, f func() error) *Timer {
+	return c.rules.After(metasim.Time(d), f)
+}
 
 // Every calls f each period, in Run, for the first time after one period. A period that is not positive is refused.
-func (c *Client) Every(period time.Duration, f func()) *Timer {
+func (c *Client) Every(period time.Duration, f func() error) *Timer {
 	return c.rules.Every(metasim.Time(period), f)
 }

@@ -17,31 +17,34 @@ func runs(t *testing.T, b *client.Builder, set func(c *client.Client, log func(s
 	var c *client.Client
 	var lines []string
 	log := func(what string) { lines = append(lines, fmt.Sprint(c.Now(), " ", what)) }
-	require.NoError(t, b.Subscribe("X", func(m client.Message) { log(fmt.Sprint("message ", m.Seq)) }))
+	require.NoError(t, b.Subscribe("X", func(m client.Message) error { log(fmt.Sprint("message ", m.Seq)); return nil }))
 	c, h := join(t, b)
 	set(c, log)
-	h.grant(c.Until(), dues...)
+	h.grant(theEnd, dues...)
 	return lines, c.Run(t.Context())
 }
+
+// does is a handler that does not fail.
+func does(f func()) func() error { return func() error { f(); return nil } }
 
 // At one instant messages come before timers, and timers in the order in which they were set.
 func TestRunOrder(t *testing.T) {
 	lines, err := runs(t, client.NewBuilder("a"), func(c *client.Client, log func(string)) {
-		c.At(ms(10).Time, func() {
+		c.At(ms(10).Time, does(func() {
 			log("first")
-			c.After(0, func() { log("set at the present instant") })
-			c.At(ms(10).Time, func() { log("and this") })
-		})
-		every := c.Every(5*time.Millisecond, func() {
+			c.After(0, does(func() { log("set at the present instant") }))
+			c.At(ms(10).Time, does(func() { log("and this") }))
+		}))
+		every := c.Every(5*time.Millisecond, does(func() {
 			log("every")
-			c.After(5*time.Millisecond, func() { log("set before every's next") })
-		})
-		c.At(ms(10).Time, func() { log("second") })
-		c.AtInstant(msStep(10, 1), func() { log("a step later") })
-		c.At(ms(15).Time, every.Stop)
-		stopped := c.At(ms(10).Time, func() { log("never") })
-		c.After(0, stopped.Stop)
-		c.At(metasim.Second, func() { log("never: that is the end") })
+			c.After(5*time.Millisecond, does(func() { log("set before every's next") }))
+		}))
+		c.At(ms(10).Time, does(func() { log("second") }))
+		c.AtInstant(msStep(10, 1), does(func() { log("a step later") }))
+		c.At(ms(15).Time, does(every.Stop))
+		stopped := c.At(ms(10).Time, does(func() { log("never") }))
+		c.After(0, does(stopped.Stop))
+		c.At(metasim.Second, does(func() { log("never: that is the end") }))
 	}, ms(10), ms(10), msStep(10, 1))
 	require.NoError(t, err)
 	require.Equal(t, []string{
@@ -58,14 +61,14 @@ func TestStop(t *testing.T) {
 	lines, err := runs(t, client.NewBuilder("a"), func(c *client.Client, log func(string)) {
 		var every, once *client.Timer
 		n := 0
-		every = c.Every(time.Millisecond, func() {
+		every = c.Every(time.Millisecond, does(func() {
 			if n++; n == 3 {
 				every.Stop()
 				once.Stop()
 			}
 			log("every")
-		})
-		once = c.At(ms(2).Time, func() { log("once") })
+		}))
+		once = c.At(ms(2).Time, does(func() { log("once") }))
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"1ms every", "2ms once", "2ms every", "3ms every"}, lines)
@@ -79,12 +82,12 @@ func TestImpossibleTimers(t *testing.T) {
 		"Every(0s): use a positive period":                func(c *client.Client) { c.Every(0, nil) },
 		"Every(-1s): use a positive period":               func(c *client.Client) { c.Every(-time.Second, nil) },
 		"at 4ms: the bound was 5ms": func(c *client.Client) {
-			c.At(ms(5).Time, func() { c.At(ms(4).Time, nil) })
+			c.At(ms(5).Time, does(func() { c.At(ms(4).Time, nil) }))
 		},
 	} {
 		lines, err := runs(t, client.NewBuilder("a"), func(c *client.Client, log func(string)) {
 			set(c)
-			c.At(ms(6).Time, func() { log("after all") })
+			c.At(ms(6).Time, does(func() { log("after all") }))
 		})
 		require.ErrorContains(t, err, is)
 		require.Empty(t, lines)
@@ -98,11 +101,11 @@ func TestRefusedPublishEndsRun(t *testing.T) {
 	lines, err := runs(t, b, func(c *client.Client, log func(string)) {
 		require.NoError(t, c.Promise(ms(5).Time))
 		require.Error(t, out.Publish(nil))
-		c.At(ms(4).Time, func() {
+		c.At(ms(4).Time, does(func() {
 			log("early")
 			require.Error(t, out.Publish(nil))
-		})
-		c.At(ms(6).Time, func() { log("never") })
+		}))
+		c.At(ms(6).Time, does(func() { log("never") }))
 	})
 	require.Equal(t, []string{"4ms early"}, lines)
 	var v *metasim.Violation
@@ -119,14 +122,15 @@ func TestReaction(t *testing.T) {
 		out := b.Publication("Y")
 		require.NoError(t, b.Reaction(10*time.Millisecond))
 		var c *client.Client
-		require.NoError(t, b.Subscribe("X", func(client.Message) {
-			c.After(delay*time.Millisecond, func() {
+		require.NoError(t, b.Subscribe("X", func(client.Message) error {
+			c.After(delay*time.Millisecond, does(func() {
 				err := out.Publish(nil)
 				require.Equal(t, ok, err == nil, "%v: %v", delay, err)
-			})
+			}))
+			return nil
 		}))
 		c, h := join(t, b)
-		h.grant(c.Until(), ms(5), ms(20))
+		h.grant(theEnd, ms(5), ms(20))
 		if err := c.Run(t.Context()); ok {
 			require.NoError(t, err)
 		} else {
@@ -139,11 +143,11 @@ func TestReaction(t *testing.T) {
 // The handler that leaves is the last that is called.
 func TestHandlerLeaves(t *testing.T) {
 	lines, err := runs(t, client.NewBuilder("a"), func(c *client.Client, log func(string)) {
-		c.At(ms(5).Time, func() {
+		c.At(ms(5).Time, does(func() {
 			log("leaves")
 			require.NoError(t, c.Leave(t.Context()))
-		})
-		c.At(ms(5).Time, func() { log("never") })
+		}))
+		c.At(ms(5).Time, does(func() { log("never") }))
 	}, ms(6))
 	require.NoError(t, err)
 	require.Equal(t, []string{"5ms leaves"}, lines)
@@ -154,10 +158,10 @@ func TestStepThenRun(t *testing.T) {
 	b := client.NewBuilder("a")
 	var lines []string
 	var c *client.Client
-	require.NoError(t, b.Subscribe("X", func(m client.Message) { lines = append(lines, fmt.Sprint(c.Now(), " ", m.Due)) }))
+	require.NoError(t, b.Subscribe("X", func(m client.Message) error { lines = append(lines, fmt.Sprint(c.Now(), " ", m.Due)); return nil }))
 	c, h := join(t, b)
-	c.At(ms(5).Time, func() { lines = append(lines, fmt.Sprint(c.Now(), " timer")) })
-	h.grant(c.Until(), ms(3), ms(10), msStep(10, 1), ms(12))
+	c.At(ms(5).Time, does(func() { lines = append(lines, fmt.Sprint(c.Now(), " timer")) }))
+	h.grant(theEnd, ms(3), ms(10), msStep(10, 1), ms(12))
 	msgs, err := c.Step(t.Context(), ms(10).Time)
 	require.NoError(t, err)
 	require.Len(t, msgs, 2)

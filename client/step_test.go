@@ -79,7 +79,7 @@ func TestErrEnd(t *testing.T) {
 	out := b.Publication("X")
 	c, h := join(t, b)
 	ctx := t.Context()
-	h.grant(c.Until(), ms(1), ms(999))
+	h.grant(theEnd, ms(1), ms(999))
 	msgs, err := c.Step(ctx, 2*metasim.Second)
 	require.ErrorIs(t, err, client.ErrEnd)
 	require.Equal(t, []metasim.Instant{ms(1), ms(999)}, dues(msgs))

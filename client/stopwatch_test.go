@@ -35,7 +35,7 @@ func TestComputedIsWhatTheClientComputed(t *testing.T) {
 }
 
 func computedIsWhatTheClientComputed(t *testing.T) {
-	c, h := joinTimed(t, client.NewBuilder("a"), true)
+	c, h := joinTimed(t, client.NewBuilder("a"))
 	stepped := computes(t, c, metasim.Millisecond)
 	require.GreaterOrEqual(t, hears[*metasim.PollWait](h).Computed, int64(busy))
 	spin(10 * busy) // the client waits meanwhile
@@ -58,7 +58,7 @@ func TestComputedAddsUp(t *testing.T) { synctest.Test(t, computedAddsUp) }
 func computedAddsUp(t *testing.T) {
 	const steps, each = 300, 20 * time.Microsecond
 	began := time.Now()
-	c, h := joinTimed(t, client.NewBuilder("a"), true)
+	c, h := joinTimed(t, client.NewBuilder("a"))
 	h.grant(ms(2 * steps))
 	for i := range metasim.Time(steps) {
 		spin(each)

@@ -223,7 +223,7 @@ func (a *real) publish(channel string, payload []byte) {
 	a.check(a.out[channel].Publish(payload))
 }
 func (a *real) after(d metasim.Time, what int) {
-	a.client.After(time.Duration(d), func() { a.behavior.fire(what) })
+	a.client.After(time.Duration(d), func() error { a.behavior.fire(what); return a.err })
 }
 func (a *real) check(err error) {
 	if a.err == nil {
@@ -239,7 +239,7 @@ func (s script) live(ctx context.Context, seed uint64, options ...client.Option)
 		a.out[channel] = b.Publication(channel)
 	}
 	for _, sub := range s.subs {
-		handler := func(m client.Message) { a.behavior.handle(toSeen(m)) }
+		handler := func(m client.Message) error { a.behavior.handle(toSeen(m)); return a.err }
 		if s.deaf {
 			handler = nil
 		}
@@ -272,7 +272,7 @@ func (s script) live(ctx context.Context, seed uint64, options ...client.Option)
 	if !s.run {
 		return errors.Join(a.err, a.client.Leave(ctx))
 	}
-	a.every = a.client.Every(time.Duration(s.period), func() { a.behavior.fire(0) })
+	a.every = a.client.Every(time.Duration(s.period), func() error { a.behavior.fire(0); return a.err })
 	a.after(0, 1)
 	return errors.Join(a.client.Run(ctx), a.err)
 }

@@ -137,7 +137,7 @@ func (c *client) handle() {
 		if !ok {
 			break
 		}
-		call()
+		c.complain(call())
 	}
 	if c.leaves {
 		return
@@ -176,9 +176,14 @@ func (c *client) publish(channel string, payload []byte) {
 	}
 }
 
-func (c *client) at(i metasim.Instant, call func()) func() { return c.AtInstant(i, call).Stop }
+func (c *client) at(i metasim.Instant, call func()) func() { return c.AtInstant(i, handler(call)).Stop }
 
-func (c *client) every(period metasim.Time, call func()) func() { return c.Every(period, call).Stop }
+func (c *client) every(period metasim.Time, call func()) func() {
+	return c.Every(period, handler(call)).Stop
+}
+
+// handler is a call that does not fail, as a timer takes it.
+func handler(call func()) func() error { return func() error { call(); return nil } }
 
 func (c *client) promise(t metasim.Time) {
 	c.complain(c.Promise(t))

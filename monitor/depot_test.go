@@ -85,24 +85,24 @@ func (d *depot) takePart(ctx context.Context, name string, cue <-chan struct{}) 
 	case "camera":
 		out := b.Publication("IMAGE")
 		begin = func(c *client.Client) {
-			c.Every(100*time.Millisecond, func() {
+			c.Every(100*time.Millisecond, func() error {
 				if c.Now() == metasim.At(stopsAt) {
 					select {
 					case <-cue:
 					case <-ctx.Done():
 					}
 				}
-				_ = out.Publish(make([]byte, 64))
+				return out.Publish(make([]byte, 64))
 			})
 		}
 	case "planner":
 		out := b.Publication("GOAL")
-		_ = b.Subscribe("IMAGE", func(m client.Message) { _ = out.Publish(m.Payload) })
+		_ = b.Subscribe("IMAGE", func(m client.Message) error { return out.Publish(m.Payload) })
 	default:
 		out := b.Publication("POSE")
-		_ = b.Subscribe("GOAL", func(client.Message) {})
+		_ = b.Subscribe("GOAL", func(client.Message) error { return nil })
 		begin = func(c *client.Client) {
-			c.Every(10*time.Millisecond, func() { _ = out.Publish(make([]byte, 8)) })
+			c.Every(10*time.Millisecond, func() error { return out.Publish(make([]byte, 8)) })
 		}
 	}
 	conn, err := d.net.Dial(ctx)

@@ -84,9 +84,9 @@ func (m machine) run(ctx context.Context, network *mem.Net) error {
 	b := client.NewBuilder(m.name)
 	out := b.Publication(m.out)
 	if m.in != "" {
-		if err := b.Subscribe(m.in, func(client.Message) {
+		if err := b.Subscribe(m.in, func(client.Message) error {
 			pass(m.computes)
-			_ = out.Publish([]byte(m.name)) // Run returns the error
+			return out.Publish([]byte(m.name))
 		}); err != nil {
 			return err
 		}
@@ -100,9 +100,9 @@ func (m machine) run(ctx context.Context, network *mem.Net) error {
 		return err
 	}
 	if m.period > 0 {
-		c.Every(m.period, func() {
+		c.Every(m.period, func() error {
 			pass(m.computes)
-			_ = out.Publish([]byte(m.name)) // likewise
+			return out.Publish([]byte(m.name))
 		})
 	}
 	return c.Run(ctx)

@@ -41,8 +41,9 @@ func worker(args []string) error {
 		return err
 	}
 	state := fnv.New64a()
-	take := func(m client.Message) {
-		_, _ = fmt.Fprintf(state, "%s %v %x", m.From, m.Due, m.Payload) // a hash takes all
+	take := func(m client.Message) error {
+		_, err := fmt.Fprintf(state, "%s %v %x", m.From, m.Due, m.Payload)
+		return err
 	}
 	b := client.NewBuilder("")
 	out := b.Publication("OUT_" + name)
@@ -58,8 +59,8 @@ func worker(args []string) error {
 		return out.Publish(binary.LittleEndian.AppendUint64(make([]byte, sum%500), sum))
 	}
 	if args[0] == "run" {
-		c.Every(time.Millisecond, func() { err = errors.Join(err, publish()) })
-		err = errors.Join(c.Run(ctx), err)
+		c.Every(time.Millisecond, publish)
+		err = c.Run(ctx)
 	} else {
 		err = advance(ctx, c, args[0] == "step", take, publish)
 	}
@@ -67,7 +68,7 @@ func worker(args []string) error {
 }
 
 // advance publishes each millisecond; with step it looks at messages only then.
-func advance(ctx context.Context, c *client.Client, step bool, take func(client.Message), publish func() error) error {
+func advance(ctx context.Context, c *client.Client, step bool, take func(client.Message) error, publish func() error) error {
 	for t := metasim.Millisecond; ; {
 		move := c.Next
 		if step {

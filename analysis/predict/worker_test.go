@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -79,7 +78,9 @@ func (w *worker) run(ctx context.Context) (err error) {
 		return err
 	}
 	if w.first {
-		w.publish([]byte("first"))
+		if err := w.pub.Publish([]byte("first")); err != nil {
+			return err
+		}
 	}
 	if w.period > 0 {
 		w.client.Every(w.period, w.beat)
@@ -88,41 +89,36 @@ func (w *worker) run(ctx context.Context) (err error) {
 }
 
 // hear computes, and answers the message unless it has a timer.
-func (w *worker) hear(m client.Message) {
+func (w *worker) hear(m client.Message) error {
 	if w.deaf {
-		return
+		return nil
 	}
 	w.act()
 	switch {
 	case w.pub == nil || w.period > 0:
 	case w.after == 0:
-		w.publish(m.Payload)
+		return w.pub.Publish(m.Payload)
 	default:
-		w.client.After(w.after, func() { w.publish(m.Payload) })
+		w.client.After(w.after, func() error { return w.pub.Publish(m.Payload) })
 	}
+	return nil
 }
 
 // beat computes in each period.
-func (w *worker) beat() {
+func (w *worker) beat() error {
 	w.act()
 	if w.pub == nil {
-		return
+		return nil
 	}
 	if w.beats++; w.beats%w.send == 0 {
-		w.publish([]byte("beat"))
-	}
-	if w.promise {
-		next := w.client.Now().Time.Add(metasim.Time(w.send-w.beats%w.send) * metasim.Time(w.period))
-		if err := w.client.Promise(next); err != nil {
-			fmt.Fprintln(os.Stderr, err) // and Run returns it
+		if err := w.pub.Publish([]byte("beat")); err != nil {
+			return err
 		}
 	}
-}
-
-func (w *worker) publish(payload []byte) {
-	if err := w.pub.Publish(payload); err != nil {
-		fmt.Fprintln(os.Stderr, err) // and Run returns it
+	if !w.promise {
+		return nil
 	}
+	return w.client.Promise(w.client.Now().Time.Add(metasim.Time(w.send-w.beats%w.send) * metasim.Time(w.period)))
 }
 
 // act is what a message or a period costs.

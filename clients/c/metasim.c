@@ -1045,14 +1045,26 @@ static metasim_code not_joined(metasim_client *c)
     return c->over != METASIM_OK ? is_over(c) : failed(c, METASIM_MISTAKE, "client \"%s\" has not joined; call metasim_join first", c->name);
 }
 
+/* Notes that a publish, a timer or a step was refused: metasim_run returns the first. */
+static metasim_code refused(metasim_client *c)
+{
+    if (c->refused == METASIM_OK) {
+        c->refused = c->code;
+        c->refused_text = copy_text(metasim_error(c), strlen(metasim_error(c)));
+    }
+    return c->code;
+}
+
 static metasim_code advance(metasim_client *c, int64_t time, bool messages)
 {
     metasim_instant want, next;
     char text[64];
     if (c->over != METASIM_OK || !c->started)
         return not_joined(c);
-    if (c->running)
-        return failed(c, METASIM_MISTAKE, "client \"%s\" cannot step in a handler of metasim_run; set a timer instead", c->name);
+    if (c->running) {
+        failed(c, METASIM_MISTAKE, "client \"%s\" cannot step in a handler of metasim_run; set a timer instead", c->name);
+        return refused(c);
+    }
     if (time < c->now.time)
         return failed(c, METASIM_TIME_REGRESS, "client \"%s\" cannot go back to %lld ns: it is at %s; advance to a later time", c->name, (long long)time, words_of(c->now, text));
     forget_ready(c);
@@ -1620,16 +1632,6 @@ const metasim_message *metasim_receive(metasim_client *c)
     return &d->message;
 }
 
-/* Notes that a publish or a timer was refused: metasim_run returns the first. */
-static metasim_code refused(metasim_client *c)
-{
-    if (c->refused == METASIM_OK) {
-        c->refused = c->code;
-        c->refused_text = copy_text(metasim_error(c), strlen(metasim_error(c)));
-    }
-    return c->code;
-}
-
 static metasim_code check_publish(metasim_client *c, const char *channel, size_t size)
 {
     char now[64], bound[64];
@@ -2118,8 +2120,10 @@ metasim_code metasim_run(metasim_client *c)
 {
     if (c->over != METASIM_OK || !c->started)
         return not_joined(c);
-    if (c->running)
-        return failed(c, METASIM_MISTAKE, "client \"%s\" runs already; return from the handler", c->name);
+    if (c->running) {
+        failed(c, METASIM_MISTAKE, "client \"%s\" runs already; return from the handler", c->name);
+        return refused(c);
+    }
     forget_ready(c);
     c->running = true;
     act(c);

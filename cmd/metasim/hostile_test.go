@@ -26,7 +26,7 @@ func hostile([]string) error {
 	ctx := context.Background()
 	b := client.NewBuilder("")
 	out := b.Publication(forged)
-	if err := b.Subscribe(forged, func(client.Message) {}); err != nil {
+	if err := b.Subscribe(forged, func(client.Message) error { return nil }); err != nil {
 		return err
 	}
 	c, err := b.Complete(ctx)

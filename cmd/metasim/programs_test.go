@@ -41,11 +41,12 @@ func echo(args []string, before func(n int) error) error {
 	b := client.NewBuilder("echo")
 	out := b.Publication(args[1])
 	n := 0
-	var failed error
-	if err := b.Subscribe(args[0], func(m client.Message) {
-		failed = errors.Join(failed, before(n))
+	if err := b.Subscribe(args[0], func(m client.Message) error {
+		if err := before(n); err != nil {
+			return err
+		}
 		n++
-		failed = errors.Join(failed, out.Publish(m.Payload))
+		return out.Publish(m.Payload)
 	}); err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func echo(args []string, before func(n int) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.Run(ctx), failed)
+	return c.Run(ctx)
 }
 
 // dies is echo, until it exits with status 7 at its third message; but not if a file is there: in, out, and perhaps a file.
@@ -118,7 +119,7 @@ func hang(args []string, forever func() error) error {
 func listener(args []string) error {
 	ctx := context.Background()
 	b := client.NewBuilder("listener")
-	if err := b.Subscribe(args[0], func(client.Message) {}); err != nil {
+	if err := b.Subscribe(args[0], func(client.Message) error { return nil }); err != nil {
 		return err
 	}
 	out := b.Publication(args[1])

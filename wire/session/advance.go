@@ -13,6 +13,8 @@ import (
 // ErrEnd is returned when the run ends before the instant that a client is to reach.
 var ErrEnd = errors.New("the run ends before this instant")
 
+var errInHandler = errors.New("a handler of Run cannot step, nor run; set a timer, or return and wait for the next message")
+
 // BeginStep makes time t the client's goal. (HLA: time advance request.) A client that steps wakes only at t, so this is
 // also an unconditional promise. The promise holds even if the run ends before t. A time that has passed is a
 // *metasim.Violation.
@@ -49,11 +51,20 @@ func (c *Client) target(t metasim.Time) (metasim.Instant, error) {
 	if c.err != nil {
 		return metasim.Instant{}, c.err
 	}
+	if c.running {
+		return metasim.Instant{}, c.InHandler()
+	}
 	if t < c.now.Time {
 		return metasim.Instant{}, &metasim.Violation{Rule: metasim.TimeRegress, Client: c.name, At: metasim.At(t), Bound: c.now}
 	}
 	return metasim.Later(metasim.At(t), c.now), nil
 }
+
+// InRun reports whether Run goes on: who calls is a handler.
+func (c *Client) InRun() bool { return c.running }
+
+// InHandler is the error of a handler that would wait. It ends Run.
+func (c *Client) InHandler() error { return c.refuse(fmt.Errorf("at %v: %w", c.now, errInHandler)) }
 
 // Authorized reports whether the client may act at its goal. The server says what is safe before it is asked, so a client
 // that has some lookahead seldom waits.

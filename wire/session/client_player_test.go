@@ -165,9 +165,10 @@ func (m *player) perform(c call) error {
 	if c.At != nil {
 		at = metasim.Instant(*c.At)
 	}
-	handler := func() {
+	handler := func() error {
 		m.happens(object{{"timer", c.Name}, {"at", instant(m.rules.Now())}})
 		m.handle(c.Name)
+		return nil
 	}
 	switch c.Call {
 	case "publish":

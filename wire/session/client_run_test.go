@@ -46,7 +46,7 @@ func (m *player) instant() {
 		}
 	}
 	for handler, ok := m.rules.NextTimer(); ok; handler, ok = m.rules.NextTimer() {
-		if handler(); !goesOn() {
+		if m.rules.Handled(handler()); !goesOn() {
 			return
 		}
 	}

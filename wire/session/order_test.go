@@ -146,7 +146,7 @@ func (l *line) arriveAtClient() {
 	case !l.running:
 		l.running = true
 		l.publish()
-		l.Every(metasim.Time(1+l.draw.IntN(5))*metasim.Millisecond, l.publish)
+		l.Every(metasim.Time(1+l.draw.IntN(5))*metasim.Millisecond, func() error { l.publish(); return nil })
 		l.BeginRun()
 		l.run()
 	case l.waiting && l.Answered():
@@ -165,7 +165,7 @@ func (l *line) run() {
 			}
 		}
 		for handler, ok := l.NextTimer(); ok; handler, ok = l.NextTimer() {
-			handler()
+			l.Handled(handler())
 		}
 		require.True(l.world.t, l.Running())
 		l.EndInstant()

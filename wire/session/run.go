@@ -14,7 +14,8 @@ import (
 //     Leave. If it returns false otherwise, the caller calls Wait, writes, gives what arrives to Receive until the client is
 //     Answered, and begins again.
 //  2. NextMessage returns the messages that are due, one by one; the caller calls their handlers. Then NextTimer returns
-//     the timers, in the same way. A handler may end the client, so the caller asks Running after each.
+//     the timers, in the same way. The caller gives what a handler returns to Handled. A handler may end the client, so the
+//     caller asks Running after each.
 //  3. EndInstant ends the instant. If the client is not Authorized, the caller gives what has arrived to Receive, without
 //     waiting. If it is Authorized, the caller calls GoOn.
 //
@@ -49,7 +50,7 @@ func (c *Client) NextMessage() (Message, bool) {
 
 // NextTimer returns the handler of the next timer that is due; a Step may have passed its instant. A periodic timer is set
 // again after its handler has run, so it comes after the timers that the handler sets for the same instant.
-func (c *Client) NextTimer() (handler func(), ok bool) {
+func (c *Client) NextTimer() (handler func() error, ok bool) {
 	if t := c.fired; t != nil {
 		c.fired = nil
 		if t.period > 0 {
@@ -62,6 +63,17 @@ func (c *Client) NextTimer() (handler func(), ok bool) {
 	}
 	c.fired = c.timers.queue.Pop()
 	return c.fired.call, true
+}
+
+// Handled takes what a handler returned: an error ends Run with it, unless something was refused before.
+func (c *Client) Handled(err error) {
+	if err == nil || c.refused != nil {
+		return
+	}
+	if c.err == nil {
+		err = fmt.Errorf("at %v: %w", c.now, err)
+	}
+	c.refused = err
 }
 
 // EndInstant ends an instant: the next timer, or the next message if that is earlier, is the client's goal. A timer whose
@@ -96,7 +108,7 @@ func (c *Client) Handlers(channel string) []int {
 
 // At sets a timer in Run: call is called at time t. A time that has passed is refused: Run returns the error. At the
 // present time it is called at the present instant.
-func (c *Client) At(t metasim.Time, call func()) *Timer {
+func (c *Client) At(t metasim.Time, call func() error) *Timer {
 	at := metasim.At(t)
 	if t == c.now.Time {
 		at = metasim.Later(at, c.now)
@@ -105,7 +117,7 @@ func (c *Client) At(t metasim.Time, call func()) *Timer {
 }
 
 // AtInstant is At for an instant.
-func (c *Client) AtInstant(at metasim.Instant, call func()) *Timer {
+func (c *Client) AtInstant(at metasim.Instant, call func() error) *Timer {
 	if at.Before(c.now) {
 		c.refuseTimer(&metasim.Violation{Rule: metasim.TimeRegress, Client: c.name, At: at, Bound: c.now})
 	}
@@ -113,7 +125,7 @@ func (c *Client) AtInstant(at metasim.Instant, call func()) *Timer {
 }
 
 // After sets a timer for when d has passed; for 0, at the present instant after all that were set before.
-func (c *Client) After(d metasim.Time, call func()) *Timer {
+func (c *Client) After(d metasim.Time, call func() error) *Timer {
 	if d <= 0 {
 		if d < 0 {
 			c.refuseTimer(fmt.Errorf("After(%v) at %v: use a positive duration, or 0", d, c.now))
@@ -124,7 +136,7 @@ func (c *Client) After(d metasim.Time, call func()) *Timer {
 }
 
 // Every sets a timer for each period, for the first time after one period.
-func (c *Client) Every(period metasim.Time, call func()) *Timer {
+func (c *Client) Every(period metasim.Time, call func() error) *Timer {
 	if period <= 0 {
 		c.refuseTimer(fmt.Errorf("Every(%v): use a positive period", period))
 	}
@@ -159,7 +171,7 @@ func newTimers() timers {
 	}}
 }
 
-func (ts *timers) set(at metasim.Instant, period metasim.Time, call func()) *Timer {
+func (ts *timers) set(at metasim.Instant, period metasim.Time, call func() error) *Timer {
 	t := &Timer{at: at, period: period, call: call, owner: ts}
 	ts.push(t)
 	return t

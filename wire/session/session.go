@@ -115,7 +115,7 @@ type Timer struct {
 	at     metasim.Instant
 	number uint64 // the order of setting decides among those at one instant
 	period metasim.Time
-	call   func()
+	call   func() error
 	owner  *timers
 	index  int // in the queue; -1 when it is not there
 }

@@ -206,7 +206,7 @@ class Client:
         if not s.started:
             self._not_joined()
         if self._running:
-            raise MistakeError(f'client "{self._name}" cannot step in a handler of run; set a timer instead')
+            self._refuse_waiting("cannot step in a handler of run; set a timer instead")
         want = s.goal(time, messages)
         if not s.authorized(want, messages):
             self._hear(wait=False)
@@ -367,6 +367,11 @@ class Client:
         if self._running and self._refused is None:
             self._refused = error
 
+    def _refuse_waiting(self, why: str) -> NoReturn:
+        error = MistakeError(f'client "{self._name}" {why}')
+        self._refuse(error)
+        raise error
+
     def _set(self, when: Instant, period: int, call: Callable[[], object]) -> Timer:
         timer = Timer(when, period, call)
         self._push(timer)
@@ -415,7 +420,7 @@ class Client:
         if not self._session.started:
             self._not_joined()
         if self._running:
-            raise MistakeError(f'client "{self._name}" runs already; return from the handler')
+            self._refuse_waiting("runs already; return from the handler")
         self._running = True
         try:
             self._act()
