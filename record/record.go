@@ -53,9 +53,13 @@ func Open(path string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	return open(dir, manifest), nil
+}
+
+func open(dir journal.Dir, manifest *journal.Manifest) *Run {
 	r := &Run{Dir: dir, Manifest: manifest}
 	r.scenario = sync.OnceValues(r.restore)
-	return r, nil
+	return r
 }
 
 // OpenToReplay opens a run that is to be done again. Besides the errors of Open it fails with [journal.ErrNoJournal] where the run

@@ -56,6 +56,12 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 	return r.carryOut(ctx)
 }
 
+// Resumable says why a run that does not go on cannot be resumed; nil: its manifest allows it.
+func Resumable(recorded *record.Run) error {
+	_, err := resumable(recorded)
+	return err
+}
+
 // resumable returns the scenario of a run that was cut off, if it can go on.
 func resumable(r *record.Run) (*scenarios.Scenario, error) {
 	m := r.Manifest

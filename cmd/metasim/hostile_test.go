@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -78,11 +75,8 @@ links: [{delay: 5ms}]
 	require.Equal(t, map[string]any{"x\x1b": "\u009b31m\u202e"}, o.Clients[1].Result)
 
 	// A manifest is a file that somebody else may have written.
-	file := filepath.Join(s.dir, "r", "manifest.json")
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	b = bytes.Replace(b, []byte(`"error": ""`), []byte(`"error": "\u001b[2J\u202e"`), 1)
-	require.NoError(t, os.WriteFile(file, bytes.Replace(b, []byte(`"ok": true`), []byte(`"ok": false`), 1), 0o600))
+	s.forge("r", `"error": ""`, `"error": "\u001b[2J\u202e"`)
+	s.forge("r", `"ok": true`, `"ok": false`)
 	for _, args := range []string{"log r", "report r", "diff r q", "replay r", "why --run r"} {
 		e := s.metasim(strings.Fields(args)...)
 		visible(t, args, e.out)

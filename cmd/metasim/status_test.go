@@ -32,11 +32,8 @@ clients:
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(file, info.Size()/2))
 	s.metasim("run", "good.yaml", "--out", "forged")
-	file = filepath.Join(s.dir, "forged", "manifest.json")
-	manifest, err := os.ReadFile(file)
-	require.NoError(t, err)
-	forged := strings.Replace(strings.Replace(string(manifest), `"rounds": 10`, `"rounds": 9`, 1), `"sends_digest": "`, `"sends_digest": "0`, 1)
-	require.NoError(t, os.WriteFile(file, []byte(forged), 0o644))
+	s.forge("forged", `"rounds": 10`, `"rounds": 9`)
+	s.forge("forged", `"sends_digest": "`, `"sends_digest": "0`)
 
 	for _, c := range []struct {
 		status int
@@ -49,12 +46,13 @@ clients:
 		{0, "replay good --client pinger"}, {1, "replay forged --client pinger"}, {2, "replay good --client nobody"}, {3, "replay torn --client ponger"},
 		{0, "diff good good"}, {1, "diff good changed"}, {2, "diff good nowhere"}, {2, "diff good other"},
 		{3, "diff good torn"}, {3, "diff good short"}, {0, "diff good other --anyway"},
+		{0, "fsck good"}, {0, "fsck crashed"}, {1, "fsck torn"}, {2, "fsck nowhere"},
 	} {
 		require.Equal(t, c.status, s.metasim(strings.Fields(c.args)...).status, c.args)
 	}
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "replay.md"))
 	require.NoError(t, err)
-	for _, command := range []string{"run", "verify", "replay", "diff"} {
+	for _, command := range []string{"run", "verify", "replay", "diff", "fsck"} {
 		require.Contains(t, string(page), fmt.Sprintf("\n| `%s`", command))
 	}
 }

@@ -1,7 +1,7 @@
 package journal
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -245,13 +245,44 @@ func (d Dir) Index(names []string) (index *Index, torn, err error) {
 	if err != nil {
 		return nil, nil, d.unopened(err)
 	}
-	b, err := d.read(indexFile)
-	if err == nil {
-		if x, err := parseIndex(b); err == nil && x.Size == info.Size() && len(x.Clients) == len(names) {
-			return x, nil, nil
-		}
+	if x, err := d.ReadIndex(); err == nil && x.Size == info.Size() && len(x.Clients) == len(names) {
+		return x, nil, nil
 	}
 	return d.MakeIndex(names)
+}
+
+// ReadIndex reads the index that lies beside the journal. It fails with ErrIndexVersion where it is of another version.
+func (d Dir) ReadIndex() (*Index, error) {
+	b, err := d.read(indexFile)
+	if err != nil {
+		return nil, err
+	}
+	return parseIndex(b)
+}
+
+// BreaksOff reports whether a journal is torn as that of a process that was killed, or of a host that went down: the file ends there, it ends
+// inside a record, or nothing but zeros follows.
+func (d Dir) BreaksOff(torn *TornError) (bool, error) {
+	switch torn.Reason {
+	case "", endsInRecord, endsInHeader:
+		return true, nil
+	}
+	f, err := d.open(journalFile)
+	if err != nil {
+		return false, d.unopened(err)
+	}
+	defer func() { _ = f.Close() }() // a file that is only read
+	for rest, buf := io.NewSectionReader(f, torn.Offset, 1<<62), make([]byte, 1<<16); ; {
+		n, err := rest.Read(buf)
+		switch {
+		case len(bytes.Trim(buf[:n], "\x00")) > 0:
+			return false, nil
+		case errors.Is(err, io.EOF):
+			return true, nil
+		case err != nil:
+			return false, fmt.Errorf("reading the journal: %w", err)
+		}
+	}
 }
 
 // MakeIndex makes the index of the journal by reading it.
@@ -305,11 +336,11 @@ func (d Dir) Scan(offset int64) (*Scanner, error) {
 
 // WriteManifest writes the manifest of the run, or replaces it. A reader sees the old one or the new one, complete.
 func (d Dir) WriteManifest(m *Manifest) error {
-	b, err := json.MarshalIndent(m, "", "  ")
+	b, err := encodeManifest(m)
 	if err != nil {
 		return fmt.Errorf("writing the manifest: %w", err)
 	}
-	return d.replace("manifest", manifestFile, append(b, '\n'))
+	return d.replace("manifest", manifestFile, b)
 }
 
 // replace writes a file and waits until it is on disk. What is for its name in an error.
@@ -331,26 +362,35 @@ func (d Dir) replace(what, file string, b []byte) error {
 	return nil
 }
 
-// Manifest reads the manifest of the run.
+// Manifest reads the manifest of the run. It fails if the manifest is not as it was written.
 func (d Dir) Manifest() (*Manifest, error) {
+	m, _, err := d.CheckManifest()
+	return m, err
+}
+
+// CheckManifest does so, and reports whether a checksum says that it is as it was written: earlier versions wrote none.
+func (d Dir) CheckManifest() (m *Manifest, checked bool, err error) {
 	info, err := os.Stat(d.File(manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no manifest (%w), so nothing is known of the run", d.path, fs.ErrNotExist)
+		return nil, false, fmt.Errorf("%s has no manifest (%w), so nothing is known of the run", d.path, fs.ErrNotExist)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the manifest: %w", err)
+		return nil, false, fmt.Errorf("reading the manifest: %w", err)
 	}
 	if info.Size() > maxManifest {
-		return nil, fmt.Errorf("%s has %d bytes, but a manifest has at most %d; it is something else",
+		return nil, false, fmt.Errorf("%s has %d bytes, but a manifest has at most %d; it is something else",
 			d.File(manifestFile), info.Size(), maxManifest)
 	}
 	b, err := d.read(manifestFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the manifest: %w", err)
+		return nil, false, fmt.Errorf("reading the manifest: %w", err)
 	}
-	var m Manifest
-	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, fmt.Errorf("%s is not a manifest: %w; name the directory of a run", d.File(manifestFile), err)
+	m, checked, err = decodeManifest(b)
+	switch {
+	case errors.Is(err, errChecksum):
+		return nil, false, fmt.Errorf("%s is damaged: %w", d.File(manifestFile), err)
+	case err != nil:
+		return nil, false, fmt.Errorf("%s is not a manifest: %w; name the directory of a run", d.File(manifestFile), err)
 	}
-	return &m, nil
+	return m, checked, nil
 }

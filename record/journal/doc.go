@@ -12,6 +12,7 @@
 // of a journal.
 //
 //	journal.go    what a journal and a manifest have; errors; the numbers of the format
+//	manifest.go   the file of a manifest, and its checksum
 //	dir.go        the directory of a run and its files
 //	writer.go     frames: length, checksum, body
 //	backlog.go    what waits for the disk, and the goroutine that writes it

@@ -224,7 +224,10 @@ func appendFixed(b []byte, values ...any) []byte {
 }
 
 // errNoIndex tells that a file is not an index, or is damaged.
-var errNoIndex = errors.New("this is not an index")
+var errNoIndex = errors.New("it is damaged, or not an index")
+
+// ErrIndexVersion tells that another version of metasim has written an index.
+var ErrIndexVersion = errors.New("the index has another version of the format")
 
 // parseIndex reads the file of an index. It refuses everything that append does not write.
 func parseIndex(b []byte) (*Index, error) {
@@ -238,8 +241,11 @@ func parseIndex(b []byte) (*Index, error) {
 	var v uint32
 	r.read(&v, &x.Size, &x.Sum)
 	n := r.count(clientSize)
-	if v != indexVersion || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
+	if crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
 		return nil, errNoIndex
+	}
+	if v != indexVersion {
+		return nil, ErrIndexVersion
 	}
 	for range n {
 		var c ClientIndex

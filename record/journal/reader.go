@@ -30,6 +30,12 @@ type Reader struct {
 	err     error
 }
 
+// Why a journal is torn that was not written to its end.
+const (
+	endsInHeader = "the file ends inside the header"
+	endsInRecord = "the file ends inside a record"
+)
+
 // NewReader returns a reader of the journal of a run with these clients, each entry of which is what a dispatcher can have done. With
 // nil it takes any entries. If r is an io.Closer, Close closes it.
 func NewReader(r io.Reader, clients []string) *Reader {
@@ -95,6 +101,9 @@ func (r *Reader) Unfinished(killed bool) error {
 // Offset returns up to which byte the journal was read and is good: the end of an entry, or of the header.
 func (r *Reader) Offset() int64 { return r.offset }
 
+// Records returns how many records were read and are good.
+func (r *Reader) Records() int64 { return r.records }
+
 // Close closes the underlying reader, if it is an io.Closer.
 func (r *Reader) Close() error {
 	if c, ok := r.src.(io.Closer); ok {
@@ -132,7 +141,7 @@ func (r *Reader) load() {
 		r.err = io.EOF // the file ends between two records
 		return
 	case err != nil:
-		r.failed(err, "the file ends inside a record")
+		r.failed(err, endsInRecord)
 		return
 	}
 	n := binary.LittleEndian.Uint32(frame[:])
@@ -163,7 +172,7 @@ func (r *Reader) header() {
 		return
 	}
 	if err != nil {
-		r.failed(err, "the file ends inside the header")
+		r.failed(err, endsInHeader)
 		return
 	}
 	if v := binary.LittleEndian.Uint32(b[len(magic):]); v != version {
@@ -184,7 +193,7 @@ func (r *Reader) read(n int) bool {
 		have := len(r.body)
 		r.body = r.body[:min(n, cap(r.body))]
 		if _, err := io.ReadFull(r.buf, r.body[have:]); err != nil {
-			r.failed(err, "the file ends inside a record")
+			r.failed(err, endsInRecord)
 			return false
 		}
 	}
