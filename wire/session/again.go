@@ -193,7 +193,8 @@ func (a *again) report(r *metasim.Report, poll *metasim.PollWait, ev metasim.Eve
 		if poll == nil { // else the dispatcher answers
 			a.member.put(&metasim.Authorize{To: a.member.client, Until: a.feed.Granted})
 		}
-		r.NoSendBefore = metasim.Later(r.NoSendBefore, a.past.Last.NoSendBefore) // what it had promised it still promises
+		a.member.promised = a.past.Last.NoSendBefore
+		a.member.keepPromise(ev)
 		return ev, nil, false
 	}
 	if a.feed.Granted != before || poll != nil && answered {
@@ -206,6 +207,22 @@ func (a *again) report(r *metasim.Report, poll *metasim.PollWait, ev metasim.Eve
 		return nil, nil, true
 	}
 	return nil, a.member.differs(a.missing(WaitText(poll) + fmt.Sprintf(", with %d deliveries handled", r.Acked))), false
+}
+
+// keepPromise has a client that takes part again still promise what it had promised. Its new process may report more often before it comes to that
+// promise than the old one did: when a client reports depends on real time.
+func (m *member) keepPromise(ev metasim.Event) {
+	if m.promised == metasim.Start {
+		return
+	}
+	switch ev := ev.(type) {
+	case *metasim.Promise:
+		ev.NoSendBefore = metasim.Later(ev.NoSendBefore, m.promised)
+	case *metasim.Advance:
+		ev.NoSendBefore = metasim.Later(ev.NoSendBefore, m.promised)
+	case *metasim.PollWait:
+		ev.NoSendBefore = metasim.Later(ev.NoSendBefore, m.promised)
+	}
 }
 
 // isNew reports whether a client that has caught up says more than it had said.

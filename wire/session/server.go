@@ -88,6 +88,7 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 	if m.again != nil {
 		return m.again.take(p, ev)
 	}
+	m.keepPromise(ev)
 	return ev, nil
 }
 

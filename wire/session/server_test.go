@@ -178,3 +178,47 @@ func TestPrepare(t *testing.T) {
 		require.Equal(t, name == "good", event != nil, name)
 	}
 }
+
+// What a client had promised before it was started again it still promises, however often its new process reports before it promises that too.
+func TestAPromiseOutlivesAProcess(t *testing.T) {
+	server, err := session.NewServer(session.ServerConfig{Names: []string{"a"}, Until: metasim.Infinity})
+	require.NoError(t, err)
+	first := server.Connect(&sink{})
+	hello := wire.Packet{Body: wire.Hello{Version: wire.Version, Name: "a"}}
+	ev, refusal := server.Receive(first, hello)
+	for require.Nil(t, refusal); ev != nil; {
+		ev = server.Answer(ev)
+	}
+	poll := metasim.PollWait{Report: metasim.Report{NoSendBefore: metasim.At(18)}, Want: metasim.At(18)}
+	past := &session.Past{Client: 0}
+	past.Observe(&poll, nil)
+	server.Disconnect(first)
+	server.Vacate(0)
+
+	second := server.Connect(&sink{})
+	ev, refusal = server.Receive(second, hello)
+	require.Nil(t, refusal)
+	require.Nil(t, server.Return(ev.(*metasim.Join)))
+	server.Remember(0, past, true)
+	promises := func(body wire.Body) metasim.Instant {
+		ev, refusal := server.Receive(second, wire.Packet{Body: body})
+		require.Nil(t, refusal)
+		switch ev := ev.(type) {
+		case *metasim.Promise:
+			return ev.NoSendBefore
+		case *metasim.Advance:
+			return ev.NoSendBefore
+		case *metasim.PollWait:
+			return ev.NoSendBefore
+		}
+		return metasim.Infinity
+	}
+	at := func(now, promise metasim.Time) metasim.Report {
+		return metasim.Report{Now: metasim.At(now), NoSendBefore: metasim.At(promise)}
+	}
+	require.Equal(t, metasim.At(18), promises(&metasim.PollWait{Report: at(2, 2), Want: metasim.At(5)}))
+	require.False(t, server.Repeats(0))
+	require.Equal(t, metasim.At(18), promises(&metasim.Advance{Report: at(5, 5)}))
+	require.Equal(t, metasim.At(18), promises(&metasim.Promise{NoSendBefore: metasim.At(9)}))
+	require.Equal(t, metasim.At(20), promises(&metasim.PollWait{Report: at(9, 20), Want: metasim.At(20)}))
+}

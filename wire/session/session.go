@@ -177,8 +177,10 @@ type member struct {
 	cut     bool // the run goes on without it: what it still sends is dropped
 	away    bool // its process is gone, and it may join again
 	again   *again
-	joined  *metasim.Join
-	done    bool // it has sent Leave or Failed. What it still sends is dropped too: whether the run is over then depends on real time
+	// promised is what it had promised before it was started again: it holds for ever
+	promised metasim.Instant
+	joined   *metasim.Join
+	done     bool // it has sent Leave or Failed. What it still sends is dropped too: whether the run is over then depends on real time
 }
 
 // A Refusal says that a peer was refused, and that the refusal was put for it. The text is empty if a member has ended itself.
