@@ -55,6 +55,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"with":      completeWith,
 	"progress":  fixed("auto", "plain", "json", "none"),
 	"lcm-names": fixed("plain", "clients"),
+	"lang":      fixed(languages...),
 	"out":       directories, "plots": directories, "csv": directories, "types": directories,
 }
 
