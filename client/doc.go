@@ -17,7 +17,7 @@
 //
 //  1. One goroutine uses a Client; handlers run on the one that called Run. (In a Scheduler that is a coroutine.)
 //  2. The simulator is a function of the messages it is given: it reads no wall clock, and draws its random numbers
-//     from a seed of its own.
+//     from [Client.Rand].
 //  3. Do not change a payload that you received, or that you gave to PublishOwned.
 //  4. [ErrEnd] is how a run ends well: leave then. End with Leave, or with Run, which leaves when nothing can happen any more. A client that just goes away counts as
 //     crashed, and ends the run for all.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"time"
 
 	"metasim/metasim"
@@ -12,6 +13,16 @@ import (
 
 // Name returns the name under which the client takes part.
 func (c *Client) Name() string { return c.rules.Name() }
+
+// Seed returns the seed of the run. Rand has generators that are keyed by it.
+func (c *Client) Seed() uint64 { return c.rules.Seed() }
+
+// Rand returns a generator of random numbers that only this client has, and that is the same in each run with the same
+// seed: it is keyed by the seed of the run, the name of the client and the name of the stream. What is drawn for one purpose from a stream of its
+// own does not change when something else draws more or less. Call it again for the same name: the stream goes on.
+//
+// Clients in C, C++ and Python have the same streams, as far as Uint64 and Float64 go.
+func (c *Client) Rand(stream string) *rand.Rand { return c.rules.Rand(stream) }
 
 // Now returns the instant of what the client did last: what it publishes carries it.
 func (c *Client) Now() metasim.Instant { return c.rules.Now() }

@@ -7,7 +7,7 @@ line each, reaches its server by METASIM_SERVER, and writes what happens to its 
     call TEXT TEXT NUMBER SIZE STEP     texts are hexadecimal, "-" is the empty one; see perform in player.c
     on c|t TEXT call ...                the handler of a subscription or of a timer does this call
 
-    joined TIME STEP TIMED | arrived TIME STEP | message CHANNEL FROM SEQ SENT STEP DUE STEP PAYLOAD | timer NAME TIME STEP
+    joined TIME STEP TIMED | arrived TIME STEP | message CHANNEL FROM SEQ SENT STEP DUE STEP PAYLOAD | timer NAME TIME STEP | drawn STREAM PAYLOAD
     left | ended | error CODE           what happens, as README.md names it
     done                                the call has returned
 
@@ -44,7 +44,7 @@ def line(call):
         return f"on {key} {line(call['do'])}"
     if kind in ("publication", "subscription", "publish"):
         first = call.get("channel", "")
-    elif kind in ("join", "at", "after", "every", "stop", "fail"):
+    elif kind in ("join", "at", "after", "every", "stop", "fail", "random"):
         first = call.get("name", "")
     first = text(first)
     if kind == "join":
@@ -70,6 +70,8 @@ def event(words):
         return "arrived", instant(1)
     if words[0] == "message":
         return "message", plain(1), plain(2), int(words[3]), instant(4), instant(6), "" if words[8] == "-" else words[8]
+    if words[0] == "drawn":
+        return "drawn", plain(1), words[2]
     if words[0] == "timer":
         return "timer", plain(1), instant(2)
     return tuple(words)

@@ -6,6 +6,7 @@ handlers, no timers, and one member on a connection, and it keeps no reports: se
 need more are skipped, and counted. The exit status is 1 where a story is played wrong.
 """
 
+import hashlib
 import json
 import re
 import sys
@@ -47,6 +48,7 @@ class Client:
         self.next_event, self.cause = ORIGIN, INFINITY  # what was reported last, and the first message handled since
         self.names, self.given, self.handled, self.result = {}, [], 0, b""
         self.out = []  # (kind, body)
+        self.name, self.seed, self.streams = "", 0, {}
 
     # Declaring.
 
@@ -80,7 +82,7 @@ class Client:
             raise self.mistake or Failure("mistake")
         if len(name.encode()) > MAX_NAME:
             raise Failure("protocol")
-        self.joined = True
+        self.joined, self.name = True, name
         self.out.append((HELLO, number(1, VERSION) + text(2, name) + text(3, token) + b"".join(text(4, c) for c in self.publications)
                          + b"".join(text(5, s) for s in self.subscriptions) + number(6, self.reaction)))
         self.started = False
@@ -94,7 +96,7 @@ class Client:
     def take(self, kind, body):
         f = dict(fields(body))
         if kind == WELCOME:
-            self.timed = bool(f.get(3))
+            self.timed, self.seed = bool(f.get(3)), f.get(2, 0)
         elif kind == START:
             self.started, self.until = True, read_instant(f.get(1, b""))
         elif kind == INTRODUCE:
@@ -202,6 +204,23 @@ class Client:
         return [("left",)]
 
 
+    def random(self, stream, count):
+        """Draws numbers of 64 bits from a stream, and one below 1."""
+        if stream not in self.streams:
+            key = b"metasim/random" + self.seed.to_bytes(8, "little")
+            for name in (self.name, stream):
+                key += len(name.encode()).to_bytes(8, "little") + name.encode()
+            key = hashlib.sha256(key).digest()
+            self.streams[stream] = int.from_bytes(key[:8], "little") << 64 | int.from_bytes(key[8:16], "little")
+        drawn = b""
+        for i in range(count + 1):
+            state = (self.streams[stream] * 0x2360ed051fc65da44385df649fccf645 + 0x5851f42d4c957f2d14057b7ef767814f) % 2**128
+            self.streams[stream] = state
+            high, low = state >> 64, state % 2**64
+            high = (high ^ high >> 32) * 0xda942042e4dd58b5 % 2**64
+            drawn += ((high ^ high >> 48) * (low | 1) % 2**(64 if i < count else 53)).to_bytes(8, "little")
+        return drawn.hex()
+
     def end(self, reason):
         """Ends without leaving, and says why."""
         if self.failure is None:
@@ -231,6 +250,7 @@ class Player:
             "publish": lambda: client.publish(c["channel"], payload + bytes(pad)),
             "promise": lambda: client.promise(time),
             "result": lambda: client.set_result(payload.decode() + "x" * pad),
+            "random": lambda: self.events.append(("drawn", c.get("name", ""), client.random(c.get("name", ""), pad))),
             "leave": client.leave,
             "fail": lambda: client.end(c["name"]),
             "cancel": lambda: client.fail("cancelled"),
@@ -278,6 +298,8 @@ def expected(step):
         return (kind, to_instant(step[kind]))
     if kind == "message":
         return (kind, step[kind], step["from"], step["seq"], to_instant(step["sent"]), to_instant(step["due"]), step.get("payload", ""))
+    if kind == "drawn":
+        return (kind, step[kind], step["payload"])
     return (kind, step[kind]) if kind == "error" else (kind,)
 
 
@@ -294,7 +316,8 @@ def merged(packets):
 
 def play(story):
     """Returns what went wrong, or None; and whether the story was skipped."""
-    calls = {"publication", "subscription", "reaction", "join", "step", "next", "publish", "promise", "result", "leave", "fail", "cancel", "lost", "clock"}
+    calls = {"publication", "subscription", "reaction", "join", "step", "next", "publish", "promise", "result", "leave", "fail", "cancel", "lost", "clock",
+             "random"}
     if any("member" in s or s.get("call", {}).get("member") or s.get("call", {}).get("call", "join") not in calls for s in story["steps"]):
         return None, True
     player, want_out, want_events = Player(), [], []

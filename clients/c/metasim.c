@@ -304,6 +304,7 @@ struct metasim_client {
     names channels, clients;
     size_t clients_size;
     char *result;
+    metasim_random *streams;
 
     /* The connection. */
     wire wire;
@@ -1403,6 +1404,23 @@ metasim_client *metasim_new(const metasim_options *options)
     return c;
 }
 
+/* A random stream: docs/protocol.md, section 6. */
+struct metasim_random {
+    metasim_random *next; /* of the same client */
+    char *name;
+    uint64_t hi, lo;
+};
+
+static void free_streams(metasim_random *r)
+{
+    while (r != NULL) {
+        metasim_random *next = r->next;
+        free(r->name);
+        free(r);
+        r = next;
+    }
+}
+
 void metasim_free(metasim_client *c)
 {
     size_t i;
@@ -1430,6 +1448,7 @@ void metasim_free(metasim_client *c)
     free(c->over_text);
     free(c->refused_text);
     free(c->result);
+    free_streams(c->streams);
     free(c->out.data);
     free(c->in.data);
     free(c->actions);
@@ -1847,6 +1866,143 @@ metasim_code metasim_fail(metasim_client *c, const char *reason)
     finish(c, METASIM_MISTAKE, "client \"%s\" has failed: %s", c->name, reason);
     return METASIM_OK;
 }
+
+/*
+ * Random streams. SHA-256 keys a stream, PCG-DXSM draws from it: docs/protocol.md, section 6.
+ */
+
+/* The first 32 bits of the fractional parts of the cube roots of the first 64 primes, and of the square roots of the first 8 (FIPS 180-4). */
+static const uint32_t SHA_ROUNDS[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+static const uint32_t SHA_BEGIN[8] = {
+    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
+};
+
+static uint32_t rotate(uint32_t x, int n) { return x >> n | x << (32 - n); }
+
+static void sha_block(uint32_t h[8], const uint8_t block[64])
+{
+    uint32_t w[64], v[8];
+    int i;
+    for (i = 0; i < 16; i++)
+        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    for (; i < 64; i++)
+        w[i] = w[i - 16] + (rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3) + w[i - 7] +
+               (rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10);
+    memcpy(v, h, sizeof v);
+    for (i = 0; i < 64; i++) {
+        uint32_t a = v[7] + (rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25)) + ((v[4] & v[5]) ^ (~v[4] & v[6])) + SHA_ROUNDS[i] + w[i];
+        uint32_t b = (rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22)) + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
+        memmove(v + 1, v, 7 * sizeof v[0]);
+        v[4] += a;
+        v[0] = a + b;
+    }
+    for (i = 0; i < 8; i++)
+        h[i] += v[i];
+}
+
+/* Hashes text of any length: the whole blocks, then the rest with the padding. */
+static void sha256(uint32_t h[8], const uint8_t *text, size_t size)
+{
+    uint8_t rest[128] = {0};
+    size_t left = size % 64, end = left < 56 ? 64 : 128, i;
+    memcpy(h, SHA_BEGIN, sizeof SHA_BEGIN);
+    for (i = 0; i + 64 <= size; i += 64)
+        sha_block(h, text + i);
+    memcpy(rest, text + i, left);
+    rest[left] = 0x80;
+    for (i = 0; i < 8; i++)
+        rest[end - 1 - i] = (uint8_t)((uint64_t)size * 8 >> 8 * i);
+    for (i = 0; i < end; i += 64)
+        sha_block(h, rest + i);
+}
+
+static uint8_t *add_number(uint8_t *to, uint64_t value)
+{
+    int i;
+    for (i = 0; i < 8; i++)
+        *to++ = (uint8_t)(value >> 8 * i);
+    return to;
+}
+
+static uint32_t swapped(uint32_t x) { return x >> 24 | (x >> 8 & 0xff00) | (x & 0xff00) << 8 | x << 24; }
+
+/* Puts a stream where it begins. */
+static bool key_stream(metasim_random *r, const metasim_client *c)
+{
+    static const char prefix[] = "metasim/random";
+    size_t client = strlen(c->name), stream = strlen(r->name), size = sizeof prefix - 1 + 24 + client + stream;
+    uint8_t *id = malloc(size), *to = id;
+    uint32_t h[8];
+    if (id == NULL)
+        return false;
+    memcpy(to, prefix, sizeof prefix - 1);
+    to = add_number(to + sizeof prefix - 1, c->seed);
+    to = add_number(to, client);
+    memcpy(to, c->name, client);
+    to = add_number(to + client, stream);
+    memcpy(to, r->name, stream);
+    sha256(h, id, size);
+    free(id);
+    r->hi = (uint64_t)swapped(h[1]) << 32 | swapped(h[0]);
+    r->lo = (uint64_t)swapped(h[3]) << 32 | swapped(h[2]);
+    return true;
+}
+
+metasim_random *metasim_rand(metasim_client *c, const char *stream)
+{
+    metasim_random *r;
+    if (!c->started) {
+        not_joined(c);
+        return NULL;
+    }
+    for (r = c->streams; r != NULL; r = r->next)
+        if (strcmp(r->name, stream) == 0)
+            return r;
+    r = calloc(1, sizeof *r);
+    if (r != NULL)
+        r->name = copy_text(stream, strlen(stream));
+    if (r == NULL || r->name == NULL || !key_stream(r, c)) {
+        if (r != NULL)
+            free(r->name);
+        free(r);
+        no_memory(c);
+        return NULL;
+    }
+    r->next = c->streams;
+    c->streams = r;
+    return r;
+}
+
+/* The upper half of a product of 128 bits. */
+static uint64_t upper(uint64_t a, uint64_t b)
+{
+    uint64_t al = a & UINT32_MAX, ah = a >> 32, bl = b & UINT32_MAX, bh = b >> 32;
+    uint64_t middle = ah * bl + (al * bl >> 32), other = al * bh + (middle & UINT32_MAX);
+    return ah * bh + (middle >> 32) + (other >> 32);
+}
+
+uint64_t metasim_rand_bits(metasim_random *r)
+{
+    const uint64_t times_hi = 0x2360ed051fc65da4, times_lo = 0x4385df649fccf645, plus_hi = 0x5851f42d4c957f2d, plus_lo = 0x14057b7ef767814f;
+    uint64_t lo = r->lo * times_lo + plus_lo, hi = upper(r->lo, times_lo) + r->hi * times_lo + r->lo * times_hi + plus_hi + (lo < plus_lo);
+    r->hi = hi;
+    r->lo = lo;
+    hi ^= hi >> 32;
+    hi *= 0xda942042e4dd58b5;
+    hi ^= hi >> 48;
+    return hi * (lo | 1);
+}
+
+double metasim_rand_unit(metasim_random *r) { return (double)(metasim_rand_bits(r) & ((1ULL << 53) - 1)) / 9007199254740992.0; }
 
 metasim_instant metasim_now(const metasim_client *c) { return c->now; }
 metasim_instant metasim_until(const metasim_client *c) { return c->until; }

@@ -191,8 +191,22 @@ metasim_instant metasim_now(const metasim_client *client);
 /* metasim_until returns the end of the run: nothing happens at it or later. Its time is METASIM_FOREVER where the run has no end. */
 metasim_instant metasim_until(const metasim_client *client);
 
-/* metasim_seed returns the seed of the run, the only source of randomness that a simulator should use. It is known after metasim_join. */
+/* metasim_seed returns the seed of the run, which metasim_rand uses. It is known after metasim_join. */
 uint64_t metasim_seed(const metasim_client *client);
+
+/* A random stream of a client: see metasim_rand. The client frees it. */
+typedef struct metasim_random metasim_random;
+
+/*
+ * metasim_rand returns the random stream of this name: a generator that only this client has, and that is the same in each run with the same
+ * seed, and in every language. It is keyed by the seed of the run, the name of the client and the name of the stream. The first call begins it;
+ * later calls return the same one, which goes on. It returns NULL before metasim_join has returned, and if there is no memory.
+ */
+metasim_random *metasim_rand(metasim_client *client, const char *stream);
+
+/* metasim_rand_bits draws 64 bits from a stream, metasim_rand_unit a number from 0 to below 1. */
+uint64_t metasim_rand_bits(metasim_random *stream);
+double metasim_rand_unit(metasim_random *stream);
 
 /* metasim_name returns the name of the client, metasim_scenario that of the scenario: "" before metasim_join. */
 const char *metasim_name(const metasim_client *client);

@@ -83,6 +83,21 @@ struct options {
     std::string server{}, name{}, token{};
 };
 
+// A random stream of a client, which frees it. It is a generator as <random> knows it. What it draws is the same everywhere; what the distributions of
+// <random> make of it is not: they differ from library to library.
+class random_stream {
+public:
+    using result_type = std::uint64_t;
+    static constexpr result_type min() { return 0; }
+    static constexpr result_type max() { return UINT64_MAX; }
+    result_type operator()() { return metasim_rand_bits(stream_); }
+    double unit() { return metasim_rand_unit(stream_); } // from 0 to below 1
+    explicit random_stream(metasim_random *stream) : stream_(stream) {}
+
+private:
+    metasim_random *stream_;
+};
+
 // One simulator's part in a run. One thread uses it at a time. It can be moved, and not be copied.
 class client {
 public:
@@ -145,6 +160,13 @@ public:
     instant now() const { return metasim_now(get()); }
     instant until() const { return metasim_until(get()); }
     std::uint64_t seed() const { return metasim_seed(get()); }
+    random_stream rand(const std::string &stream)
+    {
+        metasim_random *r = metasim_rand(get(), stream.c_str());
+        if (r == nullptr)
+            throw error(metasim_code_of(get()), metasim_error(get()));
+        return random_stream(r);
+    }
     std::string name() const { return metasim_name(get()); }
     std::string scenario() const { return metasim_scenario(get()); }
 

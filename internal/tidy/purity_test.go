@@ -19,7 +19,7 @@ var pureRooms = []string{"delay", "metasim", "metasim/safetime", "metasim/simtim
 
 // keyedDraws are the pure rooms that may import math/rand/v2: there every draw comes from a generator that is keyed by what the
 // draw is for, and never from the one that all share.
-var keyedDraws = []string{"delay"}
+var keyedDraws = []string{"delay", "wire/session"}
 
 // impureImports are the packages of the standard library through which the world would come in.
 var impureImports = []string{

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,11 +18,11 @@ import (
 type call struct {
 	Call    string   `json:"call"`
 	Member  uint32   `json:"member,omitempty"`  // whose call it is
-	Name    string   `json:"name,omitempty"`    // join: the client's; at, after, every, stop, on: the timer's
+	Name    string   `json:"name,omitempty"`    // join: the client's; at, after, every, stop, on: the timer's; random: the stream's
 	Token   string   `json:"token,omitempty"`   // join
 	Channel string   `json:"channel,omitempty"` // publication, subscription, publish; on: of the subscription
 	Payload payload  `json:"payload,omitempty"` // publish; result, as JSON
-	Size    int      `json:"size,omitempty"`    // publish, join: so many bytes instead of payload or name
+	Size    int      `json:"size,omitempty"`    // publish, join: so many bytes instead of payload or name; random: how many draws
 	At      *instant `json:"at,omitempty"`      // step, next, promise, at
 	For     int64    `json:"for,omitempty"`     // reaction, after, every; clock: nanoseconds
 	Do      *call    `json:"do,omitempty"`      // on: what the handler does
@@ -193,6 +194,8 @@ func (m *player) perform(c call) error {
 		m.timers[c.Name] = m.rules.After(metasim.Time(c.For), handler)
 	case "every":
 		m.timers[c.Name] = m.rules.Every(metasim.Time(c.For), handler)
+	case "random":
+		m.draws(c)
 	case "stop":
 		m.timers[c.Name].Stop()
 	case "step":
@@ -219,6 +222,17 @@ func (m *player) perform(c call) error {
 		m.goOn()
 	}
 	return nil
+}
+
+// draws draws so many numbers from a stream, and then one below 1.
+func (m *player) draws(c call) {
+	var drawn payload
+	r := m.rules.Rand(c.Name)
+	for range c.Size {
+		drawn = binary.LittleEndian.AppendUint64(drawn, r.Uint64())
+	}
+	drawn = binary.LittleEndian.AppendUint64(drawn, uint64(r.Float64()*(1<<53)))
+	m.happens(object{{"drawn", c.Name}, {"payload", drawn}})
 }
 
 // begins begins a Step, a Next or a Leave, unless that failed.

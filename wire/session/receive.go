@@ -32,7 +32,7 @@ func (c *Client) Receive(in *Inbound) error {
 func (c *Client) take(body wire.Body) error {
 	switch b := body.(type) {
 	case wire.Welcome:
-		c.timed, c.coreWait = b.Timed, b.CoreWait
+		c.timed, c.coreWait, c.seed = b.Timed, b.CoreWait, b.Seed
 	case wire.Start:
 		c.started, c.until = true, b.Until
 		c.reported.cause = metasim.Infinity
@@ -117,6 +117,9 @@ func (c *Client) CoreWait() bool { return c.coreWait }
 
 // Name returns the name under which the client takes part.
 func (c *Client) Name() string { return c.name }
+
+// Seed returns the seed of the run.
+func (c *Client) Seed() uint64 { return c.seed }
 
 // Now returns the instant of what the client did last: what it publishes carries it.
 func (c *Client) Now() metasim.Instant { return c.now }

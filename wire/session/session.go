@@ -1,6 +1,8 @@
 package session
 
 import (
+	"math/rand/v2"
+
 	"metasim/internal/fifo"
 	"metasim/internal/pq"
 	"metasim/internal/slab"
@@ -35,6 +37,7 @@ type Client struct {
 	started  bool
 	timed    bool
 	coreWait bool
+	seed     uint64          // of the run
 	err      error           // why the session is over: ErrLeft after a Leave
 	until    metasim.Instant // the end of the run, exclusive
 
@@ -52,6 +55,7 @@ type Client struct {
 	running bool   // in Run
 	refused error  // the first timer, or in Run publish, that was refused
 	result  []byte // JSON
+	streams map[string]*rand.Rand
 }
 
 // A goal is the instant that a client advances to: want, or with messages the next message if that is earlier.

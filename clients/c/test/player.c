@@ -190,6 +190,27 @@ static void set_named(const char *call, const char *name, int64_t value, uint32_
     timers[timer_count++].timer = t;
 }
 
+/* Draws so many numbers, and one below 1, which it shows times 2^53. */
+static void draw(const char *name, size_t count)
+{
+    metasim_random *r = metasim_rand(client, name);
+    uint8_t *drawn = malloc(8 * (count + 1)), *to = drawn;
+    size_t i;
+    if (r == NULL || drawn == NULL) {
+        fails(metasim_code_of(client));
+        free(drawn);
+        return;
+    }
+    for (i = 0; i < count; i++)
+        to = add_number(to, metasim_rand_bits(r));
+    add_number(to, (uint64_t)(metasim_rand_unit(r) * 9007199254740992.0));
+    printf("drawn");
+    print_hex(name, strlen(name));
+    print_hex(drawn, 8 * (count + 1));
+    printf("\n");
+    free(drawn);
+}
+
 static void stop_named(const char *name)
 {
     size_t i = timer_count;
@@ -237,6 +258,8 @@ static void perform(char *line)
         free(json);
     } else if (strcmp(call, "at") == 0 || strcmp(call, "after") == 0 || strcmp(call, "every") == 0) {
         set_named(call, text, value, (uint32_t)step);
+    } else if (strcmp(call, "random") == 0) {
+        draw(text, (size_t)pad);
     } else if (strcmp(call, "stop") == 0) {
         stop_named(text);
     } else if (strcmp(call, "run") == 0) {

@@ -21,7 +21,8 @@ leaves it makes the client fail, with the exception as the reason. docs/protocol
 from .client import Client, Message, Publication, Timer
 from .errors import (CompleteError, EndError, Error, LeftError, LostError, MistakeError, PromiseRegressError, ProtocolError, RefusedError,
                      SendBeforePromiseError, TimeRegressError)
+from .streams import Stream
 from .wire import FOREVER, Instant
 
 __all__ = ["Client", "CompleteError", "EndError", "Error", "FOREVER", "Instant", "LeftError", "LostError", "Message", "MistakeError",
-           "PromiseRegressError", "ProtocolError", "Publication", "RefusedError", "SendBeforePromiseError", "TimeRegressError", "Timer"]
+           "PromiseRegressError", "ProtocolError", "Publication", "RefusedError", "SendBeforePromiseError", "Stream", "TimeRegressError", "Timer"]

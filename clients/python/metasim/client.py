@@ -14,6 +14,7 @@ from . import wire
 from .connection import Connection
 from .errors import CompleteError, EndError, Error, LeftError, LostError, MistakeError, ProtocolError, TimeRegressError
 from .session import Message, Session, words
+from .streams import Stream
 from .wire import FOREVER, INFINITY, Buffer, Instant, Malformed, at, number
 
 FULL = 1 << 20  # bytes that may be published before they are written
@@ -71,6 +72,7 @@ class Client:
         self._running = False
         self._refused: Optional[Error] = None  # the first publish or timer that was refused in run
         self._handlers: dict[str, List[Handler]] = {}  # by channel, as they were found
+        self._streams: dict[str, Stream] = {}
         self._writes = 0
         self._went_on = self._cpu = 0
 
@@ -157,8 +159,17 @@ class Client:
 
     @property
     def seed(self) -> int:
-        """The seed of the run, the only source of randomness that a simulator should use."""
+        """The seed of the run. rand has generators that are keyed by it."""
         return self._session.seed
+
+    def rand(self, stream: str) -> Stream:
+        """Returns the random stream of this name: a generator that only this client has, keyed by the seed of the run, the name of the client
+        and that of the stream. The first call begins it; later calls return the same one, which goes on."""
+        if not self._session.started:
+            self._not_joined()
+        if stream not in self._streams:
+            self._streams[stream] = Stream(self.seed, self._name, stream)
+        return self._streams[stream]
 
     @property
     def now(self) -> Instant:

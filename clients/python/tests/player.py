@@ -74,6 +74,12 @@ def run():
     say("ended")
 
 
+def draw(name, count):
+    stream = client.rand(name)
+    drawn = [stream.bits() for _ in range(count)] + [int(stream.random() * 2**53)]
+    say("drawn", hexed(name), b"".join(d.to_bytes(8, "little") for d in drawn).hex())
+
+
 def leave():
     global left
     client.leave()
@@ -97,6 +103,7 @@ def perform(words):
         "after": lambda: timers.update({text(first): client.after(value, on_timer(text(first)))}),
         "every": lambda: timers.update({text(first): client.every(value, on_timer(text(first)))}),
         "stop": lambda: timers[text(first)].stop(),
+        "random": lambda: draw(text(first), pad),
         "run": run,
         "leave": leave,
         "fail": lambda: client.fail(text(first)),
