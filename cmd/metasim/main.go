@@ -77,7 +77,7 @@ func newRoot(std streams) *cobra.Command {
 	}
 	root.AddCommand(newRun(std), newServe(std), newClient(), newSupervise(std), newValidate(std), newSchema(std), newLog(std), newLogs(std), newLCM(std),
 		newVerify(std), newReplay(std), newResume(std), newFsck(std), newDiff(std), newReport(std), newBench(std), newWhy(std), newCtl(std), newVersion(std),
-		newDemo(std), newInit(std), newMan())
+		newDemo(std), newWorld(std), newInit(std), newMan())
 	addCompletions(root)
 	return root
 }
