@@ -34,7 +34,7 @@ func (c *conn) watch(asking chan struct{}) {
 		return
 	}
 	received, still := uint64(0), 0
-	tried, counts := addr.IP.IsLoopback(), addr.IP.IsLoopback() // nothing lies between processes of one host
+	tried, counts := addr.IP.IsLoopback(), addr.IP.IsLoopback() // no gateway lies between processes of one host
 	for {
 		select {
 		case <-c.quic.Context().Done():
@@ -79,5 +79,12 @@ func nobodyHas(addr *net.UDPAddr) bool {
 	if _, err = probe.Write([]byte{0}); err == nil {
 		_, err = probe.Read(make([]byte, 1))
 	}
-	return errors.Is(err, syscall.ECONNREFUSED)
+	return errors.Is(err, syscall.ECONNREFUSED) && (!addr.IP.IsLoopback() || isFree(addr))
+}
+
+// isFree reports whether a port of this host can be had. Where the peer is a relay whose socket is connected, as that of socat or of a
+// container's proxy, the kernel refuses what comes from another port, though the process lives.
+func isFree(addr *net.UDPAddr) bool {
+	udp, err := net.ListenUDP("udp", addr)
+	return err == nil && udp.Close() == nil
 }
