@@ -44,8 +44,8 @@ func (d directory) open(name string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// readSource reads a whole scenario file. What is wrong with the file is an *problem.Invalid, as it is the scenario's fault.
-func readSource(file string) ([]byte, error) {
+// ReadFile reads a whole scenario file. What is wrong with the file is an *problem.Invalid, as it is the scenario's fault.
+func ReadFile(file string) ([]byte, error) {
 	wrong := func(format string, args ...any) error {
 		return &problem.Invalid{Problems: []problem.Problem{{File: file, Message: fmt.Sprintf(format, args...)}}}
 	}

@@ -15,7 +15,7 @@ import (
 // Load reads a scenario file, applies the overrides and checks the result. Warnings come with a Scenario as well as
 // with an error. The error is an *problem.Invalid wherever the scenario, not this program, is at fault.
 func Load(file string, o Overrides) (*Scenario, []problem.Problem, error) {
-	text, err := readSource(file)
+	text, err := ReadFile(file)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -55,6 +55,7 @@ func build(root *node, problems []problem.Problem, dir string, o Overrides, rest
 	if err := c.check(); err != nil {
 		return nil, nil, err
 	}
+	axes := c.sweep()
 	if problems = append(problems, c.problems...); problems != nil {
 		return nil, problem.Sorted(c.warnings), &problem.Invalid{Problems: problem.Sorted(problems)}
 	}
@@ -62,7 +63,7 @@ func build(root *node, problems []problem.Problem, dir string, o Overrides, rest
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &Scenario{Dir: absolute, Rules: c.rules, allowOutside: o.AllowOutside, root: root, doc: doc}
+	s := &Scenario{Dir: absolute, Rules: c.rules, Sweep: axes, allowOutside: o.AllowOutside, root: root, doc: doc}
 	if err := s.expand(); err != nil {
 		return nil, nil, err
 	}

@@ -69,6 +69,8 @@ type Scenario struct {
 	Clients []Client
 	// Rules say how long messages travel; the last that matches decides.
 	Rules []delay.Rule
+	// Sweep is what a sweep varies, in the order of the file; a run of its own does not use it.
+	Sweep []Axis
 	// Dir is the scenario's directory: what paths in it are relative to.
 	Dir string
 	// Flow says which clients can send to which, as far as that is known before the run; nil for a restored scenario.
@@ -107,6 +109,14 @@ type Client struct {
 	Ahead int
 	// Publish and Subscribe are the lists of the client's entry; nil where there is none. See Scenario.Permissions.
 	Publish, Subscribe []string
+}
+
+// An Axis is a value of a scenario that a sweep varies.
+type Axis struct {
+	// Path names the value as in Overrides.Set.
+	Path string `json:"path"`
+	// Values are what it is in turn, as YAML in one line: never none.
+	Values []string `json:"values"`
 }
 
 // Overrides change a scenario on its way from the file to the checks. The zero value changes nothing.

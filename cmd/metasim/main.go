@@ -75,9 +75,15 @@ func newRoot(std streams) *cobra.Command {
 		}
 		return cmd.Help()
 	}
-	root.AddCommand(newRun(std), newServe(std), newClient(), newSupervise(std), newValidate(std), newSchema(std), newLog(std), newLogs(std), newLCM(std),
-		newVerify(std), newReplay(std), newResume(std), newFsck(std), newDiff(std), newReport(std), newBench(std), newWhy(std), newCtl(std), newVersion(std),
-		newDemo(std), newWorld(std), newInit(std), newMan())
+	root.AddCommand(
+		newRun(std), newServe(std), newSweep(std), newClient(), newSupervise(std),
+		newValidate(std), newSchema(std), newVerify(std),
+		newLog(std), newLogs(std), newLCM(std),
+		newReplay(std), newResume(std), newFsck(std), newDiff(std),
+		newReport(std), newBench(std), newWhy(std), newCtl(std),
+		newWorld(std),
+		newVersion(std), newDemo(std), newInit(std), newMan(),
+	)
 	addCompletions(root)
 	return root
 }

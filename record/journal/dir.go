@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"metasim/internal/atomicfile"
+	"metasim/internal/filelock"
 )
 
 // The files that this package writes into the directory of a run. There are others.
@@ -155,8 +156,8 @@ func (d Dir) NewJournal(names []string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the journal: %w", err)
 	}
-	if err := lock(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("making the journal: %w", err), f.Close())
+	if !filelock.Take(f) {
+		return nil, errors.Join(fmt.Errorf("making the journal: %w", ErrGoesOn), f.Close())
 	}
 	w := NewWriter(f)
 	w.index, w.save = newIndexer(names), d.writeIndex
@@ -171,8 +172,8 @@ func (d Dir) Reopen() (*Writer, error) {
 	if err != nil {
 		return nil, d.unopened(err)
 	}
-	if err := lock(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the journal: %w", err), f.Close())
+	if !filelock.Take(f) {
+		return nil, errors.Join(fmt.Errorf("opening the journal: %w", ErrGoesOn), f.Close())
 	}
 	return NewWriter(f), nil
 }

@@ -1,0 +1,122 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const swept = `
+name: swept
+sweep: {seed: {from: 1, to: 100}}
+clients:
+  - {name: pinger, model: ping, with: {rounds: 3, in: PONG, out: PING}}
+  - {name: ponger, model: echo, with: {in: PING, out: PONG}}
+links: [{delay: {uniform: {min: 1ms, max: 2ms}}}]
+`
+
+// A sweep whose metasim is killed, again and again, goes on with the same command, and each of its runs is in the table once.
+func TestSweepIsKilled(t *testing.T) {
+	s := newStage(t)
+	s.file("s.yaml", swept)
+	var whole, st sweepOutcome
+	e := s.metasim("sweep", "s.yaml", "--out", "whole", "--json")
+	require.Zero(t, e.status, e.err)
+	e.object(t, &whole)
+	require.True(t, whole.OK)
+	require.Equal(t, 100, whole.Done)
+	cut := 0
+	for done := 0; done < 100; {
+		p := s.start(nil, "sweep", "s.yaml", "--out", "killed", "--progress", "none", "-j", "2")
+		require.Eventually(t, func() bool {
+			done = s.lines("killed/results.jsonl")
+			return done >= min(100, 25*(cut+1))
+		}, patience, time.Millisecond)
+		if done < 100 {
+			require.NoError(t, p.cmd.Process.Signal(syscall.SIGKILL))
+			if p.wait().status == -1 {
+				cut++
+			}
+		} else {
+			p.wait()
+		}
+	}
+	require.Positive(t, cut, "it was killed")
+	e = s.metasim("sweep", "s.yaml", "--out", "killed", "--json")
+	require.Zero(t, e.status, e.err)
+	require.Equal(t, s.digests("whole"), s.digests("killed"))
+	e = s.metasim("sweep", "status", "killed", "--json")
+	e.object(t, &st)
+	require.Equal(t, 100, st.Done)
+	require.Equal(t, 0, st.Failed)
+	one, e := s.run("s.yaml", "--set", "seed=17")
+	require.Zero(t, e.status, "a run of its own has the values of the file")
+	require.Equal(t, s.digests("whole")[16], []string{"17", one.Digest})
+	require.Contains(t, s.metasim("sweep", "table", "whole").out, "pinger.rounds")
+}
+
+// lines counts the whole lines of a file; 0 if it is not there.
+func (s *stage) lines(file string) int {
+	text, err := os.ReadFile(filepath.Join(s.dir, file))
+	if err != nil {
+		return 0
+	}
+	return strings.Count(string(text), "\n")
+}
+
+// digests returns the seeds and digests of the table of a sweep.
+func (s *stage) digests(dir string) (rows [][]string) {
+	f, err := os.Open(filepath.Join(s.dir, dir, "table.csv"))
+	require.NoError(s, err)
+	defer f.Close()
+	table, err := csv.NewReader(f).ReadAll()
+	require.NoError(s, err)
+	require.Equal(s, "digest", table[0][4])
+	for _, line := range table[1:] {
+		rows = append(rows, []string{line[1], line[4]})
+	}
+	return rows
+}
+
+// What is typed wrong is told before anything runs; a run that fails is told with its number, and the rest goes on.
+func TestSweepTypedWrong(t *testing.T) {
+	s := newStage(t)
+	s.file("s.yaml", swept)
+	s.file("plain.yaml", strings.Replace(swept, "sweep:", "#", 1))
+	for want, args := range map[string][]string{
+		"nothing is varied; add sweep: to the scenario": {"plain.yaml"},
+		"--vary: x: varies nothing":                     {"s.yaml", "--vary", "x"},
+		"sweep: nosuch: \"nosuch\" is unknown here":     {"s.yaml", "--vary", "nosuch=1"},
+		"has 10000000 values":                           {"s.yaml", "--vary", "seed={from: 1, to: 10000000}"},
+		"use 1 or more":                                 {"s.yaml", "-j", "0"},
+		"there is no transport \"x\"":                   {"s.yaml", "--transport", "x"},
+		"there is no --progress \"x\"":                  {"s.yaml", "--progress", "x"},
+		"holds something else than a sweep":             {"s.yaml", "--out", "."},
+	} {
+		e := s.metasim(append([]string{"sweep"}, args...)...)
+		require.Equal(t, 2, e.status, "%v", args)
+		require.Contains(t, e.err, want)
+		require.NoDirExists(t, filepath.Join(s.dir, "sweeps"))
+	}
+	s.file("outside.yaml", strings.Replace(swept, "model: echo, with: {in: PING, out: PONG}", "external: true", 1))
+	e := s.metasim("sweep", "outside.yaml")
+	require.Equal(t, 2, e.status)
+	require.Contains(t, e.err, `client "ponger" joins from outside`)
+	require.Equal(t, 2, s.metasim("sweep", "status", "nothing").status)
+	require.Equal(t, 2, s.metasim("sweep", "table", ".").status)
+
+	s.file("fails.yaml", strings.Replace(strings.Replace(swept, "1ms, max: 2ms", "0s, max: 0s", 1), "to: 100}", "to: 2}, max_steps: [9, 3]", 1))
+	e = s.metasim("sweep", "fails.yaml", "--out", "fails")
+	require.Equal(t, 1, e.status)
+	require.Contains(t, e.err, "more than 3 steps")
+	require.Contains(t, e.err, "2 of 4 runs failed: see the column error of fails/table.csv; --retry does them again")
+	require.Equal(t, 4, s.lines("fails/results.jsonl"))
+}

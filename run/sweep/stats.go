@@ -1,0 +1,114 @@
+package sweep
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A Summary is one number of the results over the runs that differ in their seed alone.
+type Summary struct {
+	Values []string `json:"values"` // of the axes but the seed
+	Result string   `json:"result"` // client and keys, joined by dots
+	N      int      `json:"n"`      // runs that came to their end and have it
+	Mean   float64  `json:"mean"`
+	// StdDev is the sample's standard deviation, and CI95 half the width of the 95 % confidence interval of the mean (Student's t); 0 if N is 1.
+	StdDev float64 `json:"stddev"`
+	CI95   float64 `json:"ci95"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+}
+
+// A Record is a sweep as its directory has it, to be read.
+type Record struct {
+	Plan    *Plan
+	Status  Status
+	results *results
+}
+
+// Read opens the directory of a sweep, also of one that goes on. The caller closes it.
+func Read(dir string) (*Record, error) {
+	plan, err := readPlan(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s has no %s, so it is no directory of a sweep; metasim sweep prints the name of the one that it writes", dir, planFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := openResults(dir, plan.Runs(), false)
+	if err != nil {
+		return nil, err
+	}
+	return &Record{plan, r.status(plan, dir), r}, nil
+}
+
+// Close closes the directory.
+func (r *Record) Close() error { return r.results.Close() }
+
+// Others are the paths that are varied beside the seed: what a Summary's Values are of.
+func (r *Record) Others() (paths []string) {
+	for _, a := range r.Plan.Axes {
+		if a.Path != "seed" {
+			paths = append(paths, a.Path)
+		}
+	}
+	return paths
+}
+
+// Summaries returns a Summary of each number, in the order of the runs.
+func (r *Record) Summaries() ([]Summary, error) {
+	type key struct{ values, result string }
+	var order []key
+	samples := map[key][]float64{}
+	err := r.results.all(func(row *Row) error {
+		if !row.OK {
+			return nil
+		}
+		var values []string
+		for i, a := range r.Plan.Axes {
+			if a.Path != "seed" {
+				values = append(values, plainText(row.Values[i]))
+			}
+		}
+		scalars := row.scalars()
+		for _, name := range slices.Sorted(maps.Keys(scalars)) {
+			number, isNumber := scalars[name].(json.Number)
+			x, err := number.Float64()
+			if !isNumber || err != nil { // a number beyond what a float64 holds has no mean
+				continue
+			}
+			k := key{strings.Join(values, "\x00"), name}
+			if samples[k] == nil {
+				order = append(order, k)
+			}
+			samples[k] = append(samples[k], x)
+		}
+		return nil
+	})
+	all := make([]Summary, 0, len(order))
+	for _, k := range order {
+		var values []string
+		if k.values != "" {
+			values = strings.Split(k.values, "\x00")
+		}
+		all = append(all, summary(values, k.result, samples[k]))
+	}
+	return all, err
+}
+
+func summary(values []string, result string, x []float64) Summary {
+	s := Summary{Values: values, Result: result, N: len(x), Mean: stat.Mean(x, nil), Min: slices.Min(x), Max: slices.Max(x)}
+	if n := float64(len(x)); n > 1 {
+		s.StdDev = stat.StdDev(x, nil)
+		s.CI95 = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * s.StdDev / math.Sqrt(n)
+	}
+	return s
+}

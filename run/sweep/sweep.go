@@ -1,0 +1,234 @@
+package sweep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"metasim/internal/atomicfile"
+	"metasim/internal/filelock"
+	"metasim/internal/problem"
+	"metasim/run"
+)
+
+const (
+	keptDir     = "runs"
+	attemptsDir = "attempts" // of runs that go on: each attempt has its own
+)
+
+// A Sweep is one whose directory is open, to carry it out.
+type Sweep struct {
+	Plan *Plan
+	Dir  string
+
+	options Options
+	text    []byte // of the scenario
+	lock    *os.File
+	mu      sync.Mutex // guards results
+	results *results
+}
+
+// Open plans a sweep and opens its directory: a new one, or that of the same sweep, which then goes on. It returns what Load warned of. The caller
+// closes it.
+func Open(o Options) (*Sweep, []problem.Problem, error) {
+	if o.Workers < 1 {
+		return nil, nil, fmt.Errorf("%d runs at a time are none; use 1 or more", o.Workers)
+	}
+	if err := o.How.Validate(); err != nil {
+		return nil, nil, err
+	}
+	plan, text, warnings, err := newPlan(&o)
+	if err != nil {
+		return nil, warnings, err
+	}
+	s := &Sweep{Plan: plan, Dir: o.Dir, options: o, text: text}
+	if s.Dir == "" {
+		if s.Dir, err = plan.dir(); err != nil {
+			return nil, warnings, err
+		}
+	}
+	if err := s.open(); err != nil {
+		return nil, warnings, errors.Join(err, s.Close())
+	}
+	return s, warnings, nil
+}
+
+func (s *Sweep) open() error {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return fmt.Errorf("the directory of the sweep cannot be made: %w; use another --out", err)
+	}
+	var err error
+	if s.lock, err = os.OpenFile(filepath.Join(s.Dir, ".lock"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return fmt.Errorf("the directory of the sweep cannot be written: %w; use another --out", err)
+	}
+	if !filelock.Take(s.lock) {
+		return fmt.Errorf("another metasim works on the sweep in %s; wait until it has ended, or use another --out", s.Dir)
+	}
+	if err := s.claim(); err != nil {
+		return err
+	}
+	if s.results, err = openResults(s.Dir, s.Plan.Runs(), true); err != nil {
+		return err
+	}
+	// What a killed sweep has left of its attempts is of no use.
+	return errors.Join(s.results.cut(), os.RemoveAll(filepath.Join(s.Dir, attemptsDir)))
+}
+
+// claim writes sweep.json into a new directory, or compares it with the one that is there.
+func (s *Sweep) claim() error {
+	text, err := s.Plan.json()
+	if err != nil {
+		return err
+	}
+	there, err := readPlan(s.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if entries, err := os.ReadDir(s.Dir); err != nil || len(entries) > 1 { // the lock is one
+			return errors.Join(err, fmt.Errorf("%s holds something else than a sweep; use another --out", s.Dir))
+		}
+		return atomicfile.Write(filepath.Join(s.Dir, planFile), text, 0o600)
+	case err != nil:
+		return err
+	}
+	return s.Plan.compare(s.Dir, there)
+}
+
+// Close lets others have the directory.
+func (s *Sweep) Close() error {
+	var err error
+	if s.results != nil {
+		err = s.results.Close()
+	}
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
+	}
+	return err
+}
+
+// Status says how far the sweep has come.
+func (s *Sweep) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.results.status(s.Plan, s.Dir)
+}
+
+// Run carries out the runs that have not ended, several at a time, and writes the table. It calls ended, one call at a time, with what came of each. A run that fails is
+// part of the result, not an error. When ctx is done, the runs that go on are ended, and are as if they had not begun.
+func (s *Sweep) Run(ctx context.Context, ended func(*Row)) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ids := make(chan int)
+	var workers sync.WaitGroup
+	for range s.options.Workers {
+		workers.Go(func() {
+			for id := range ids {
+				if err := s.do(ctx, id, ended); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	for id := range s.Plan.Runs() {
+		if ctx.Err() != nil {
+			break
+		}
+		if s.isDone(id) {
+			continue
+		}
+		select {
+		case ids <- id:
+		case <-ctx.Done():
+		}
+	}
+	close(ids)
+	workers.Wait()
+	return errors.Join(context.Cause(ctx), writeTable(s.Dir, s.Plan, s.results))
+}
+
+func (s *Sweep) isDone(id int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.results.places[id]
+	return p.attempt > 0 && (p.ok || !s.options.Retry)
+}
+
+// do carries out a run and writes down what came of it. An error ends the sweep.
+func (s *Sweep) do(ctx context.Context, id int, ended func(*Row)) error {
+	s.mu.Lock()
+	attempt := int(s.results.places[id].attempt) + 1
+	s.mu.Unlock()
+	row := &Row{ID: id, Attempt: attempt}
+	for _, v := range s.Plan.values(id) {
+		row.Values = append(row.Values, json.RawMessage(v))
+	}
+	dir := filepath.Join(s.Dir, attemptsDir, fmt.Sprintf("%d-%d", id, attempt))
+	if err := s.carryOut(ctx, row, dir); err != nil || ctx.Err() != nil {
+		return err
+	}
+	if err := s.publish(dir, id); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.results.put(row); err != nil {
+		return fmt.Errorf("what came of a run cannot be written: %w; make room, and the same command goes on", err)
+	}
+	ended(row)
+	return nil
+}
+
+// carryOut fills the row of a run. An error is one of this machine, not of the run.
+func (s *Sweep) carryOut(ctx context.Context, row *Row, dir string) error {
+	sc, err := s.Plan.load(s.text, s.Plan.set(row.ID))
+	if err != nil {
+		row.Error = err.Error()
+		return nil
+	}
+	o := s.options.How
+	o.Out, o.NoJournal, o.Private, o.Log = dir, !s.options.Keep, true, slog.New(slog.DiscardHandler)
+	out, err := run.Scenario(ctx, sc, o)
+	if err != nil {
+		return fmt.Errorf("run %d: %w", row.ID, err)
+	}
+	row.fill(out)
+	return nil
+}
+
+// fill takes over what is kept of an outcome.
+func (r *Row) fill(out *run.Outcome) {
+	r.OK, r.Error, r.EndNS, r.WallS = out.OK, out.Error, out.EndNS, out.WallS
+	r.Digest, r.SendsDigest, r.ResultsDigest = out.Digest, out.SendsDigest, out.ResultsDigest
+	for _, c := range out.Clients {
+		if len(c.Result) > 0 && string(c.Result) != "null" {
+			if r.Results == nil {
+				r.Results = map[string]json.RawMessage{}
+			}
+			r.Results[c.Name] = c.Result
+		}
+	}
+}
+
+// publish gives the directory of a run its place if it is to be kept, and removes it else. An earlier attempt makes way.
+func (s *Sweep) publish(dir string, id int) error {
+	if !s.options.Keep {
+		return os.RemoveAll(dir)
+	}
+	kept := filepath.Join(s.Dir, keptDir, strconv.Itoa(id))
+	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(kept); err != nil {
+		return err
+	}
+	if err := os.Rename(dir, kept); err != nil && !errors.Is(err, fs.ErrNotExist) { // a scenario that cannot be loaded has none
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package sweep
+
+import (
+	"encoding/json"
+	"os"
+
+	"metasim/run"
+	"metasim/scenarios"
+)
+
+// Options say what a sweep is, and how it is carried out.
+type Options struct {
+	// File is the scenario, and Overrides change it before anything is varied.
+	File      string
+	Overrides scenarios.Overrides
+	// Vary are axes as the flag --vary takes them. One replaces that of the scenario with the same path.
+	Vary []string
+	// Dir is the directory of the sweep. Empty: sweeps/<name>-<hash> below the working directory, where the hash is of what the sweep is.
+	Dir string
+	// Workers is how many runs go on at a time; at least 1.
+	Workers int
+	// Keep keeps the directories of the runs, with their journals, in runs/<id>. Without it a run is done again when it is needed.
+	Keep bool
+	// Retry does runs again that have failed.
+	Retry bool
+	// How says how each run is carried out. Out, NoJournal and Private are not used.
+	How run.Options
+}
+
+// A Plan says what a sweep is: sweep.json.
+type Plan struct {
+	Format    int                 `json:"format"`
+	Scenario  string              `json:"scenario"`
+	File      string              `json:"file"` // an absolute path
+	Overrides scenarios.Overrides `json:"overrides"`
+	Axes      []scenarios.Axis    `json:"axes"`
+	// Base is the scenario with nothing varied, resolved, without the values of env.
+	Base json.RawMessage `json:"base"`
+}
+
+// A Row is what came of one run: a line of results.jsonl.
+type Row struct {
+	ID      int               `json:"id"`      // from 0; the last axis varies fastest
+	Attempt int               `json:"attempt"` // from 1
+	Values  []json.RawMessage `json:"values"`  // one of each axis
+	OK      bool              `json:"ok"`
+	Error   string            `json:"error,omitempty"`
+	// The digests are those of metasim run.
+	Digest        string  `json:"digest,omitempty"`
+	SendsDigest   string  `json:"sends_digest,omitempty"`
+	ResultsDigest string  `json:"results_digest,omitempty"`
+	EndNS         int64   `json:"end_ns"`
+	WallS         float64 `json:"wall_s"`
+	// Results are what the clients left with, by name; clients that left with nothing are not in it.
+	Results map[string]json.RawMessage `json:"results,omitempty"`
+}
+
+// A Status says how far a sweep has come.
+type Status struct {
+	Scenario string `json:"scenario"`
+	Dir      string `json:"dir"`
+	Runs     int    `json:"runs"`
+	Done     int    `json:"done"`   // also those that failed
+	Failed   int    `json:"failed"` // of done
+}
+
+// A place says where the line of a run is in results.jsonl.
+type place struct {
+	at      int64
+	size    int32
+	attempt int32 // 0: the run has no line
+	ok      bool
+}
+
+// results is results.jsonl.
+type results struct {
+	*os.File
+	end    int64
+	places []place // by id
+}
