@@ -27,6 +27,7 @@ import (
 	"metasim/client"
 	"metasim/federates/cartpole"
 	"metasim/federates/catalog"
+	"metasim/federates/lockstep"
 	"metasim/federates/phold"
 )
 
@@ -88,11 +89,13 @@ var models = map[string]run{
 	"cartpole-plant":      cartpole.Plant,
 	"echo":                echo,
 	"lcmlog":              lcmlog,
+	"lockstep-runtime":    lockstep.Runtime,
 	"phold":               phold.Run,
 	"ping":                ping,
 	"ring":                ring,
 	"sink":                sink,
 	"source":              source,
+	"world":               lockstep.World,
 }
 
 // New makes a model for one client. Its errors are those of [catalog.Make].

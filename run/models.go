@@ -83,7 +83,7 @@ func (in *Instance) Parts(name string) ([]Part, error) {
 			name = fmt.Sprintf("%s-%d", in.Entry, in.Index+i)
 		}
 		m, err := federates.New(in.Model, in.With, catalog.Env{
-			Name: name, Entry: in.Entry, Index: in.Index + i, Count: in.Count, Seed: in.Seed,
+			Name: name, Entry: in.Entry, Index: in.Index + i, Count: in.Count, Seed: in.Seed, Dir: in.Dir,
 			Open: func(path string) (io.ReadCloser, error) { return scenarios.OpenFile(in.Dir, path, in.AllowOutside) },
 		})
 		if err != nil {

@@ -122,7 +122,7 @@ func (s *Scenario) AheadOf() (bounds map[string]int) {
 func (s *Scenario) Env(c *Client) catalog.Env {
 	return catalog.Env{
 		Name: c.Name, Entry: c.Entry, Index: c.Index, Count: c.Count, Seed: s.Seed,
-		Open: directory{s.Dir, s.allowOutside}.open,
+		Open: directory{s.Dir, s.allowOutside}.open, Dir: s.Dir,
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,29 +15,13 @@ import (
 func newWorld(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "world",
-		Short: "Check a world of Gazebo",
-		Long:  "Check a world that is written in SDF, the Simulation Description Format of Gazebo, versions 1.6 to 1.11.",
+		Short: "Check and run worlds of Gazebo",
+		Long:  "Check and run worlds that are written in SDF, the Simulation Description Format of Gazebo, versions 1.6 to 1.11.",
 		Args:  unknownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newWorldCheck(std))
+	cmd.AddCommand(newWorldCheck(std), newWorldRun(std))
 	return cmd
-}
-
-// modelFlag is the flag of every command that loads a world: where the models are that it includes.
-type modelFlag struct{ directories []string }
-
-func (f *modelFlag) add(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.directories, "models", nil, "look for models in this `directory`, before those of SDF_PATH and GZ_SIM_RESOURCE_PATH and that of the world; may be repeated")
-}
-
-// load reads a world, and what it includes.
-func (f *modelFlag) load(file string) (*sdf.Document, []problem.Problem, error) {
-	directories := f.directories
-	for _, name := range []string{"SDF_PATH", "GZ_SIM_RESOURCE_PATH"} {
-		directories = append(directories, filepath.SplitList(os.Getenv(name))...)
-	}
-	return sdf.Load(file, directories)
 }
 
 func newWorldCheck(std streams) *cobra.Command {

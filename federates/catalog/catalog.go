@@ -57,6 +57,8 @@ const (
 	Channels Type = "channels" // a list of Channel
 	Pattern  Type = "pattern"  // a subscription: a channel name, or an LCM regular expression that matches a whole name
 	Patterns Type = "patterns" // a list of Pattern
+	Word     Type = "word"     // a name: letters, digits, '-', '_', '.'
+	Words    Type = "words"    // a list of Word
 	File     Type = "file"     // a path, relative to the scenario's directory
 	Start    Type = "start"    // first, recorded, or a duration
 	Network  Type = "network"  // the URL of an LCM network, as package lcm/names reads it
@@ -94,6 +96,8 @@ type Env struct {
 	Seed  uint64 // of the run
 	// Open opens a file that a parameter names, and decides what the path is relative to and what it may reach. Nil: no files.
 	Open func(path string) (io.ReadCloser, error)
+	// Dir is where paths begin, for a model that has to read more than one file: what Open does not open it leaves alone.
+	Dir string
 }
 
 // An Instance is a model with checked parameters: what one client needs to run.

@@ -90,6 +90,15 @@ var models = []Spec{
 		Ending: Leaves, refine: refineLog,
 	},
 	{
+		Name: "lockstep-runtime",
+		Doc:  "runs one system of a world in lock step with it, and keeps a copy of its state",
+		Params: []Param{
+			{Name: "world", Type: Word, Default: "world", Doc: "the client that runs the world"},
+			{Name: "system", Type: Word, Doc: "the system, as the world calls it. Without it: the name of the client"},
+		},
+		Ending: Reacts, Forwards: true, refine: refineRuntime,
+	},
+	{
 		Name: "phold",
 		Doc:  "PHOLD: logical processes that answer each event with one event, here or elsewhere",
 		Params: []Param{
@@ -153,6 +162,19 @@ var models = []Spec{
 			payloadSize,
 		},
 		Ending: Endless, refine: refineSource,
+	},
+	{
+		Name: "world",
+		Doc:  "runs a world of an SDF file: its bodies and its systems, step by step",
+		Params: []Param{
+			{Name: "file", Type: File, Required: true, Doc: "the world, in SDF"},
+			{Name: "world", Type: Word, Doc: "which world of the file. Without it: the only one"},
+			{Name: "remote", Type: Words, Doc: "systems that run in clients of the model lockstep-runtime, by name. Without it: none"},
+			{Name: "iterations", Type: Int, Min: new(1.0), Doc: "how many steps; then it leaves. Without it: until the end of the run"},
+			{Name: "hashes", Type: Bool, Default: false,
+				Doc: "publish the SHA-256 of the state after each step on NAME/hash, where NAME is the client: iteration (u64, little-endian), 32 bytes"},
+		},
+		Ending: Endless, refine: refineWorld,
 	},
 }
 

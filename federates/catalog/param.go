@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"metasim/delay"
 	"metasim/internal/suggest"
@@ -97,9 +99,21 @@ func (t Type) read(raw any) (value any, size float64, ok bool) {
 	case Patterns, Channels:
 		list, ok := stringList(raw)
 		return list, float64(len(list)), ok
+	case Words:
+		list, ok := stringList(raw)
+		return list, float64(len(list)), ok && !slices.ContainsFunc(list, func(w string) bool { return !isWord(w) })
+	case Word:
+		s, ok := raw.(string)
+		return s, float64(len(s)), ok && isWord(s)
 	}
 	s, ok := raw.(string)
 	return s, float64(len(s)), ok && s != ""
+}
+
+func isWord(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return r >= 0x80 || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)
+	}) < 0
 }
 
 func duration(raw any) (metasim.Time, bool) {
@@ -182,6 +196,8 @@ var texts = map[Type]struct{ noun, example string }{
 	Pattern:  {"a channel or a regular expression", "PING"},
 	Patterns: {"a list of channels or regular expressions", "[PING, PONG]"},
 	File:     {"the path of a file", "data/real.lcmlog"},
+	Word:     {"a name of letters, digits, '-', '_' and '.'", "wind"},
+	Words:    {"a list of names of letters, digits, '-', '_' and '.'", "[wind, physics]"},
 	Start:    {"first, recorded or a duration", "recorded"},
 	Network:  {"the URL of an LCM network", "udpm://239.255.76.67:7667"},
 }
@@ -196,7 +212,7 @@ func (t Type) bound(b float64) string {
 	switch t {
 	case Duration:
 		return metasim.Time(b).String()
-	case Patterns, Channels:
+	case Patterns, Channels, Words:
 		return strconv.FormatFloat(b, 'f', -1, 64) + " of them"
 	}
 	return strconv.FormatFloat(b, 'g', -1, 64)

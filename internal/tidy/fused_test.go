@@ -13,7 +13,7 @@ import (
 // unfused are the rooms whose floating point reaches results, so that it has the same bits on every processor. Of a room that has
 // clients too, only the files that compute are named: else all that a client imports would have to be compiled for arm64.
 var unfused = [][]string{
-	{"./internal/trig", "./federates/spatial"},
+	{"./internal/trig", "./federates/spatial", "./federates/world", "./federates/systems"},
 	{"federates/cartpole/cartpole.go", "federates/cartpole/control.go", "federates/cartpole/message.go", "federates/cartpole/plant.go"},
 }
 

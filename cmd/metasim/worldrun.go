@@ -1,0 +1,322 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"metasim/analysis/report"
+	"metasim/federates/lockstep"
+	"metasim/federates/sdf"
+	"metasim/internal/atomicfile"
+	"metasim/metasim"
+	"metasim/record"
+	"metasim/run"
+	"metasim/scenarios"
+)
+
+// worldFlags are the flags of metasim world run.
+type worldFlags struct {
+	runtimes, hashes, world, until, out, seed string
+	iterations                                uint64
+	report, json                              bool
+}
+
+// worldListener is the client that takes the hashes of a world, for --hashes.
+const worldListener = "hashes"
+
+func newWorldRun(std streams) *cobra.Command {
+	var f worldFlags
+	cmd := &cobra.Command{
+		Use:   "run FILE.sdf",
+		Short: "Run a world, its systems in lock step with it",
+		Long: "Run a world that is written in SDF. A system that stands inside a placeholder (gz::sim::systems::LockStep) runs in a\n" +
+			"client of its own, in step with the world: the state after each step is the same, wherever the systems run.\n" +
+			"The run goes as fast as it can, whatever real_time_factor the file has.\n\n" +
+			"It is a run as any other, with a scenario that this command writes: metasim log, report, replay and diff read its directory.",
+		Args: exactly(1, "one file of a world"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.carryOut(cmd, args[0], std)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.runtimes, "runtimes", "unix", "where the systems in placeholders run: in-process, with the world; mem, in clients of this process;\n"+
+		processTransports()+", in processes of their own, over this transport")
+	flags.Uint64Var(&f.iterations, "iterations", 0, "run this `number` of steps (default: until --until)")
+	flags.StringVar(&f.until, "until", "", "run to this simulated time, a `duration`, as in 2s (default: until --iterations are done)")
+	flags.StringVar(&f.world, "world", "", "run the world of this `name`, of a file with several (default: all, each as a client of its own)")
+	flags.StringVar(&f.hashes, "hashes", "", "write a line ITERATION SHA256 for the state after each step to this `file`")
+	flags.StringVar(&f.seed, "seed", "0", "the seed of the run: a whole `number`")
+	flags.StringVar(&f.out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
+	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does: what lock step costs")
+	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
+	return cmd
+}
+
+// A worldOutcome is what metasim world run --json prints. The numbers are those of the first world.
+type worldOutcome struct {
+	OK             bool             `json:"ok"`
+	Error          string           `json:"error"`
+	Iterations     uint64           `json:"iterations"`
+	SimTimeNS      int64            `json:"sim_time_ns"`
+	Entities       int              `json:"entities"`
+	StateHash      string           `json:"state_hash"`
+	StepsPerS      float64          `json:"steps_per_s"`
+	RealTimeFactor float64          `json:"real_time_factor"`
+	Runtimes       []runtimeOutcome `json:"runtimes"`
+	Conflicts      uint64           `json:"conflicts"`
+	Conflict       string           `json:"first_conflict,omitempty"`
+	Worlds         []oneWorld       `json:"worlds,omitempty"` // of a file with several, as they left
+	Digest         string           `json:"digest"`
+	RunDir         string           `json:"run_dir"`
+
+	err error
+}
+
+type runtimeOutcome struct {
+	Name  string `json:"name"`
+	Calls uint64 `json:"calls"`
+	Exit  string `json:"exit"`
+}
+
+// oneWorld is the result of the client of a world, as far as it is shown.
+type oneWorld struct {
+	Name       string `json:"name"`
+	Iterations uint64 `json:"iterations"`
+	SimTimeNS  int64  `json:"sim_time_ns"`
+	Entities   int    `json:"entities"`
+	StateHash  string `json:"state_hash"`
+	Conflicts  uint64 `json:"conflicts"`
+	Conflict   string `json:"first_conflict"`
+}
+
+func (f *worldFlags) carryOut(cmd *cobra.Command, file string, std streams) error {
+	out, text, err := f.run(cmd, file, std)
+	if err == nil {
+		err = failed(out.err)
+	} else {
+		out = &worldOutcome{Error: err.Error(), Runtimes: []runtimeOutcome{}}
+	}
+	if !f.json {
+		_, e := std.out.Write(text)
+		return errors.Join(err, e)
+	}
+	if e := printJSON(std.out, out); e != nil {
+		return errors.Join(err, e)
+	}
+	return err
+}
+
+// run runs the worlds of a file.
+func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOutcome, []byte, error) {
+	transport := f.runtimes
+	if transport == "in-process" {
+		transport = "mem"
+	}
+	switch {
+	case !slices.Contains(run.Transports, transport):
+		return nil, nil, badUsage(fmt.Errorf("--runtimes is %q; use in-process, %s", f.runtimes, strings.Join(run.Transports, ", ")))
+	case f.iterations == 0 && f.until == "":
+		return nil, nil, badUsage(errors.New("nothing says how long the world is to run; use --iterations or --until"))
+	}
+	d, warnings, err := new(modelFlag).load(file)
+	printEach(std.err, "warning", warnings)
+	if err != nil {
+		return nil, nil, badUsage(err)
+	}
+	sc, worlds, err := f.scenario(file, d)
+	if err != nil {
+		return nil, nil, badUsage(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	o := run.Options{Transport: transport, Out: f.out, Self: []string{self}, AllowOutside: true, Log: newLogger(std.err, false), Command: commandLine(cmd, file)}
+	done, err := run.Scenario(cmd.Context(), sc, o)
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	out, err := outcomeOf(done, worlds)
+	if err == nil && f.hashes != "" {
+		err = writeHashes(done.RunDir, f.hashes)
+	}
+	var text bytes.Buffer
+	out.print(&text)
+	if err == nil && f.report {
+		err = reportAtOnce(done, &text, f.json, report.Style{Width: columns(std.out)})
+	}
+	return out, text.Bytes(), failed(err)
+}
+
+// A worldPart is the client of a world, and those of its systems.
+type worldPart struct {
+	client   string
+	runtimes []string
+}
+
+// scenario writes the scenario that runs the worlds of a document.
+func (f *worldFlags) scenario(file string, d *sdf.Document) (*scenarios.Scenario, []worldPart, error) {
+	worlds := d.Worlds
+	if f.world != "" || len(worlds) == 0 {
+		w, err := lockstep.Pick(d, file, f.world)
+		if err != nil {
+			return nil, nil, err
+		}
+		worlds = []*sdf.World{w}
+	}
+	if f.hashes != "" && len(worlds) > 1 {
+		return nil, nil, fmt.Errorf("--hashes is for one world, and %s has %d; say which with --world", file, len(worlds))
+	}
+	var parts []worldPart
+	clients := []map[string]any{}
+	for _, w := range worlds {
+		p, list, err := f.clients(file, w, len(d.Worlds) > 1, len(worlds) > 1)
+		if err != nil {
+			return nil, nil, err
+		}
+		parts, clients = append(parts, p), append(clients, list...)
+	}
+	doc := map[string]any{"name": scenarioName(file), "clients": clients}
+	// JSON is YAML, and needs no care of what has to be quoted.
+	text, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return nil, nil, err
+	}
+	sc, _, err := scenarios.Parse(file, text, scenarios.Overrides{Until: f.until, Seed: f.seed, AllowOutside: true})
+	return sc, parts, err
+}
+
+// clients returns the clients of one world.
+func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p worldPart, list []map[string]any, err error) {
+	prefix := ""
+	if several {
+		prefix = scenarioName(w.Name) + "-"
+	}
+	p.client = prefix + "world"
+	with := map[string]any{"file": filepath.Base(file)}
+	if named {
+		with["world"] = w.Name
+	}
+	if f.iterations > 0 {
+		with["iterations"] = f.iterations
+	}
+	if f.hashes != "" {
+		with["hashes"] = true
+	}
+	list = []map[string]any{{"name": p.client, "model": "world", "with": with}}
+	systems, err := lockstep.Systems(w)
+	if err == nil {
+		err = lockstep.Check(w)
+	}
+	if err != nil {
+		return p, nil, err
+	}
+	remote := []string{}
+	for _, s := range systems {
+		if s.LockStep && f.runtimes != "in-process" {
+			remote = append(remote, s.Name)
+			p.runtimes = append(p.runtimes, prefix+s.Name)
+			list = append(list, map[string]any{"name": prefix + s.Name, "model": "lockstep-runtime",
+				"with": map[string]any{"world": p.client, "system": s.Name}})
+		}
+	}
+	with["remote"] = remote
+	if f.hashes != "" {
+		list = append(list, map[string]any{"name": worldListener, "model": "sink", "with": map[string]any{"channels": []string{p.client + "/hash"}}})
+	}
+	return p, list, nil
+}
+
+// scenarioName makes a name for a scenario or a client of a file or a world.
+func scenarioName(s string) string {
+	s = strings.TrimSuffix(filepath.Base(s), filepath.Ext(s))
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r)) {
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+func outcomeOf(done *run.Outcome, worlds []worldPart) (*worldOutcome, error) {
+	out := &worldOutcome{OK: done.OK, Error: done.Error, Digest: done.Digest, RunDir: done.RunDir, Runtimes: []runtimeOutcome{}, err: done.Err}
+	client := func(name string) run.ClientOutcome {
+		i := slices.IndexFunc(done.Clients, func(c run.ClientOutcome) bool { return c.Name == name })
+		return done.Clients[i] // the scenario has it
+	}
+	var all []oneWorld
+	for _, w := range worlds {
+		one := oneWorld{Name: w.client}
+		if err := readResult(client(w.client).Result, &one); err != nil {
+			return out, err
+		}
+		all = append(all, one)
+		for _, name := range w.runtimes {
+			r := runtimeOutcome{Name: name, Exit: client(name).Exit}
+			if err := readResult(client(name).Result, &r); err != nil {
+				return out, err
+			}
+			out.Runtimes = append(out.Runtimes, r)
+		}
+	}
+	first := all[0]
+	out.Iterations, out.SimTimeNS, out.Entities, out.StateHash = first.Iterations, first.SimTimeNS, first.Entities, first.StateHash
+	out.Conflicts, out.Conflict = first.Conflicts, first.Conflict
+	if done.WallS > 0 {
+		out.StepsPerS, out.RealTimeFactor = float64(first.Iterations)/done.WallS, float64(first.SimTimeNS)/1e9/done.WallS
+	}
+	if len(all) > 1 {
+		out.Worlds = all
+	}
+	return out, nil
+}
+
+// readResult reads what a client left with; one that did not leave has nothing.
+func readResult(result json.RawMessage, into any) error {
+	if len(result) == 0 {
+		return nil
+	}
+	return json.Unmarshal(result, into)
+}
+
+// writeHashes writes the hashes that a world published.
+func writeHashes(dir, file string) error {
+	log, err := record.ReadLog(dir)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	for _, m := range log.Messages {
+		if m.To == worldListener && len(m.Payload) > 8 {
+			fmt.Fprintf(&text, "%d %s\n", binary.LittleEndian.Uint64(m.Payload), hex.EncodeToString(m.Payload[8:]))
+		}
+	}
+	return atomicfile.Write(file, text.Bytes(), 0o644)
+}
+
+func (o *worldOutcome) print(w io.Writer) {
+	for _, r := range o.Runtimes {
+		fmt.Fprintf(w, "%s: called in %d steps, %s\n", r.Name, r.Calls, r.Exit)
+	}
+	if !o.OK {
+		fmt.Fprintf(w, "run     %s\n", o.RunDir)
+		return
+	}
+	if o.Conflicts > 0 {
+		fmt.Fprintf(w, "warning: systems wrote the same %d times, and the later one stands; the first time: %s\n", o.Conflicts, o.Conflict)
+	}
+	fmt.Fprintf(w, "%d steps, %v of simulated time: %s steps/s, %s times real time\n", o.Iterations, metasim.Time(o.SimTimeNS),
+		factorText(o.StepsPerS), factorText(o.RealTimeFactor))
+	fmt.Fprintf(w, "state   %s of %d entities\ndigest  %s\nrun     %s\n", o.StateHash, o.Entities, o.Digest, o.RunDir)
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"metasim/run"
+)
+
+// windyWorld is a world of one ball, with systems in placeholders.
+const windyWorld = `<sdf version="1.9">
+  <world name="NAME">
+    <physics name="5ms" type="ignored"><max_step_size>0.005</max_step_size></physics>
+    <plugin filename="gz-sim-physics-system" name="gz::sim::systems::Physics"/>
+    <plugin filename="gz-sim-lock-step-system" name="gz::sim::systems::LockStep">
+      <update_rate>0</update_rate>
+      <plugin filename="metasim" name="metasim::systems::Wind"><velocity>2 0 0</velocity><drag>0.5</drag></plugin>
+    </plugin>
+    <plugin filename="gz-sim-lock-step-system" name="gz::sim::systems::LockStep">
+      <plugin filename="metasim" name="metasim::systems::Odometer"/>
+    </plugin>
+    <model name="ground">
+      <static>true</static>
+      <link name="link"><collision name="c">
+        <geometry><plane><normal>0 0 1</normal><size>100 100</size></plane></geometry>
+      </collision></link>
+    </model>
+    <model name="ball">
+      <pose>0 0 2 0 0 0</pose>
+      <link name="link"><collision name="c"><geometry><sphere><radius>0.2</radius></sphere></geometry></collision></link>
+    </model>
+  </world>
+`
+
+func windy(names ...string) string {
+	var worlds []string
+	for _, name := range names {
+		_, world, _ := strings.Cut(strings.ReplaceAll(windyWorld, "NAME", name), "\n")
+		worlds = append(worlds, world)
+	}
+	return `<sdf version="1.9">` + "\n" + strings.Join(worlds, "") + "</sdf>\n"
+}
+
+// A world has the same states, wherever its systems run, over every transport.
+func TestWorldRun(t *testing.T) {
+	s := newStage(t)
+	s.file("windy.sdf", windy("windy"))
+	var hashes, digest string
+	for _, where := range append([]string{"in-process"}, run.Transports...) {
+		e := s.metasim("world", "run", "windy.sdf", "--iterations", "40", "--runtimes", where, "--hashes", "hashes", "--out", where, "--json")
+		require.Zero(t, e.status, e.err+e.out)
+		var out worldOutcome
+		require.NoError(t, json.Unmarshal([]byte(e.out), &out), e.out)
+		assert.True(t, out.OK)
+		assert.EqualValues(t, 40, out.Iterations)
+		assert.EqualValues(t, 200_000_000, out.SimTimeNS)
+		assert.Equal(t, 7, out.Entities, "the world, two models, two links, two shapes")
+		text, err := os.ReadFile(filepath.Join(s.dir, "hashes"))
+		require.NoError(t, err)
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		require.Len(t, lines, 40)
+		assert.Equal(t, "40 "+out.StateHash, lines[39])
+		if where == "in-process" {
+			hashes = string(text)
+			assert.Empty(t, out.Runtimes)
+			continue
+		}
+		require.Equal(t, hashes, string(text), where)
+		if where == "mem" {
+			digest = out.Digest
+		}
+		assert.Equal(t, digest, out.Digest, where)
+		assert.Equal(t, []runtimeOutcome{{"wind", 40, "left"}, {"odometer", 10, "left"}}, out.Runtimes)
+	}
+	text := s.metasim("world", "run", "windy.sdf", "--until", "100ms", "--runtimes", "mem", "--report", "--out", "text")
+	require.Zero(t, text.status, text.err)
+	for _, part := range []string{"wind: called in 19 steps", "19 steps, 95ms of simulated time", "Clients, the most critical first"} {
+		assert.Contains(t, text.out, part)
+	}
+}
+
+// The worlds of one file run in one run, each with clients of its own, whose names do not collide.
+func TestWorldsOfOneFile(t *testing.T) {
+	s := newStage(t)
+	s.file("two.sdf", windy("a", "b"))
+	e := s.metasim("world", "run", "two.sdf", "--iterations", "20", "--runtimes", "mem", "--out", "both", "--json")
+	require.Zero(t, e.status, e.err+e.out)
+	var out worldOutcome
+	require.NoError(t, json.Unmarshal([]byte(e.out), &out))
+	require.Len(t, out.Worlds, 2)
+	assert.Equal(t, []string{"a-world", "b-world"}, []string{out.Worlds[0].Name, out.Worlds[1].Name})
+	assert.NotEqual(t, out.Worlds[0].StateHash, out.Worlds[1].StateHash, "the name of a world is part of its state")
+	require.Len(t, out.Runtimes, 4)
+	e = s.metasim("world", "run", "two.sdf", "--iterations", "20", "--runtimes", "mem", "--world", "a", "--hashes", "h", "--out", "one", "--json")
+	require.Zero(t, e.status, e.err+e.out)
+	var one worldOutcome
+	require.NoError(t, json.Unmarshal([]byte(e.out), &one))
+	assert.Equal(t, out.StateHash, one.StateHash)
+}
+
+func TestWorldRunSaysWhatIsWrong(t *testing.T) {
+	s := newStage(t)
+	s.file("windy.sdf", windy("windy"))
+	s.file("two.sdf", windy("a", "b"))
+	s.file("wrong.sdf", strings.ReplaceAll(windy("w"), "systems::Wind", "systems::Wnid"))
+	s.file("bare.sdf", strings.ReplaceAll(windy("w"), `<plugin filename="metasim" name="metasim::systems::Odometer"/>`, ""))
+	s.file("fast.sdf", strings.ReplaceAll(windy("w"), "<velocity>2 0 0<", "<velocity>fast<"))
+	s.file("heavy.sdf", strings.ReplaceAll(windy("w"), `<link name="link"><collision name="c"><geometry><sphere>`, `<link name="link"><inertial><mass>1</mass><inertia><ixx>0</ixx></inertia></inertial><collision name="c"><geometry><sphere>`))
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"windy.sdf"}, 2, "nothing says how long the world is to run; use --iterations or --until"},
+		{[]string{"windy.sdf", "--iterations", "1", "--runtimes", "pigeon"}, 2, `--runtimes is "pigeon"; use in-process, mem, unix`},
+		{[]string{"two.sdf", "--iterations", "1", "--hashes", "h"}, 2, "--hashes is for one world, and two.sdf has 2; say which with --world"},
+		{[]string{"two.sdf", "--iterations", "1", "--world", "c"}, 2, "two.sdf has no world c; it has a, b"},
+		{[]string{"wrong.sdf", "--iterations", "1"}, 2, `wrong.sdf:7: there is no system metasim::systems::Wnid; did you mean "metasim::systems::Wind"?`},
+		{[]string{"bare.sdf", "--iterations", "1"}, 2, "bare.sdf:9: gz::sim::systems::LockStep names no plugin; write the <plugin> that it stands for inside it"},
+		{[]string{"fast.sdf", "--iterations", "1", "--runtimes", "mem"}, 1, `system wind, in Configure: `},
+		{[]string{"fast.sdf", "--iterations", "1", "--runtimes", "in-process"}, 1, `fast.sdf:7: <velocity> is "fast", not 3 numbers`},
+		{[]string{"heavy.sdf", "--iterations", "1"}, 2, "heavy.sdf:18: model ball: its moments of inertia are those of no body"},
+	} {
+		e := s.metasim(append([]string{"world", "run"}, c.args...)...)
+		assert.Equal(t, c.status, e.status, "%v: %s", c.args, e.err)
+		assert.Contains(t, e.err, c.want)
+		assert.LessOrEqual(t, strings.Count(e.err, "\n"), 4, e.err)
+	}
+}

@@ -1,0 +1,42 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+)
+
+// LockStepChannels returns where a world calls a system that runs in another client, and where the system answers.
+func LockStepChannels(world, system string) (call, reply string) {
+	return world + "/" + system + "/call", world + "/" + system + "/reply"
+}
+
+// refineWorld gives a world the channels to its systems: the hashes first, then calls in the order of remote.
+func refineWorld(in *Instance) error {
+	if _, ok := Find[int64](in, "iterations"); ok {
+		in.Ports.Ending = Leaves
+	}
+	if Get[bool](in, "hashes") {
+		in.Ports.Publications = append(in.Ports.Publications, in.Name+"/hash")
+	}
+	remote, _ := Find[[]string](in, "remote")
+	for i, system := range remote {
+		if slices.Contains(remote[:i], system) {
+			return ParamErrors{{Model: "world", Param: "remote", Wrong: fmt.Sprintf("names %s twice", system), Remedy: "name it once"}}
+		}
+		call, reply := LockStepChannels(in.Name, system)
+		in.Ports.Publications = append(in.Ports.Publications, call)
+		in.Ports.Subscriptions = append(in.Ports.Subscriptions, reply)
+	}
+	return nil
+}
+
+// refineRuntime gives the runtime of a system its channels.
+func refineRuntime(in *Instance) error {
+	system, named := Find[string](in, "system")
+	if !named {
+		system = in.Name
+	}
+	call, reply := LockStepChannels(Get[string](in, "world"), system)
+	in.Ports.Publications, in.Ports.Subscriptions = []string{reply}, []string{call}
+	return nil
+}

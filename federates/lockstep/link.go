@@ -1,0 +1,100 @@
+package lockstep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"metasim/client"
+	"metasim/federates/catalog"
+	"metasim/federates/world"
+	"metasim/metasim"
+)
+
+// A link calls the systems of a world that run elsewhere. It is the [world.Runtimes] of a client.
+type link struct {
+	ctx     context.Context
+	client  *client.Client
+	calls   map[string]*client.Publication // by name of the system
+	waiting []world.Call
+}
+
+// Begin publishes calls, all at the present instant.
+func (l *link) Begin(calls []world.Call) error {
+	l.waiting = calls
+	for i := range calls {
+		c := &calls[i]
+		message := call{phase: c.Phase, fresh: c.Fresh, number: c.Slot.Number(), info: c.Info, next: c.Next, seed: c.Seed, state: c.State}
+		if c.Phase == world.Configure {
+			message.plugin = c.Slot.Plugin
+		}
+		b, err := message.encode()
+		if err != nil {
+			return err
+		}
+		if err := l.calls[c.Slot.Name].PublishOwned(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Replies waits for the replies, which all come at the instant after that of the calls.
+func (l *link) Replies() ([]world.Reply, error) {
+	replies := make([]world.Reply, len(l.waiting))
+	seen := make([]bool, len(l.waiting))
+	for missing := len(replies); missing > 0; {
+		messages, err := l.client.Next(l.ctx, metasim.Forever)
+		if errors.Is(err, client.ErrEnd) {
+			err = fmt.Errorf("the client of system %s has left, and the world goes on; let it stay until the run ends", l.waiting[firstFalse(seen)].Slot.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range messages {
+			i, err := l.take(m, replies)
+			if err == nil && seen[i] {
+				err = fmt.Errorf("client %q has replied twice to one call", m.From)
+			}
+			if err != nil {
+				return nil, err
+			}
+			seen[i] = true
+			missing--
+		}
+	}
+	return replies, nil
+}
+
+// take puts a reply at its place, which it returns.
+func (l *link) take(m client.Message, replies []world.Reply) (int, error) {
+	for i := range l.waiting {
+		slot := l.waiting[i].Slot
+		if _, channel := catalog.LockStepChannels(l.client.Name(), slot.Name); m.Channel != channel {
+			continue
+		}
+		r, err := decodeReply(m.Payload)
+		switch {
+		case err != nil:
+		case r.failed != "":
+			err = errors.New(r.failed)
+		case r.phase != l.waiting[i].Phase:
+			err = fmt.Errorf("its runtime replied to %v, and was asked for %v", r.phase, l.waiting[i].Phase)
+		}
+		if err != nil {
+			return i, &world.StepError{System: slot.Name, Err: err} // its server adds the step
+		}
+		replies[i] = world.Reply{Changes: r.changes, Phases: r.phases}
+		return i, nil
+	}
+	return 0, fmt.Errorf("client %q published on %s while nobody had called it", m.From, m.Channel)
+}
+
+func firstFalse(list []bool) int {
+	for i, b := range list {
+		if !b {
+			return i
+		}
+	}
+	return 0
+}

@@ -1,0 +1,203 @@
+package lockstep
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"math/bits"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"metasim/client"
+	"metasim/delay"
+	"metasim/federates/catalog"
+	"metasim/federates/sdf"
+	"metasim/federates/spatial"
+	"metasim/metasim"
+	"metasim/server"
+	"metasim/wire/transport/mem"
+)
+
+// balls is a world of many balls on steps of 5 ms, as lock_step.sdf has it, with these plugins beside physics.
+func balls(n int, plugins ...*sdf.Plugin) *sdf.World {
+	collision := func(g sdf.Geometry) []*sdf.Collision {
+		return []*sdf.Collision{{Name: "c", Pose: spatial.Identity, Geometry: g, Surface: sdf.Surface{Restitution: 1, Friction: 1}}}
+	}
+	w := &sdf.World{Name: "balls", Gravity: spatial.Vector{Z: -9.8}, Physics: sdf.Physics{Step: 5 * metasim.Millisecond}}
+	w.Models = []*sdf.Model{{Name: "ground", Static: true, Pose: spatial.Identity, Links: []*sdf.Link{{Name: "link", Pose: spatial.Identity,
+		Collisions: collision(sdf.Geometry{Shape: sdf.Plane, Normal: spatial.Vector{Z: 1}})}}}}
+	for i := range n {
+		at := spatial.Pose{Position: spatial.Vector{X: float64(i % 10), Y: float64(i / 10), Z: 1 + float64(i)/100}, Rotation: spatial.None}
+		w.Models = append(w.Models, &sdf.Model{Name: fmt.Sprintf("ball%03d", i), Pose: at, Links: []*sdf.Link{{Name: "link", Pose: spatial.Identity,
+			Inertial:   sdf.Inertial{Mass: 1, Pose: spatial.Identity, IXX: 1, IYY: 1, IZZ: 1},
+			Collisions: collision(sdf.Geometry{Shape: sdf.Sphere, Radius: 0.2})}}})
+	}
+	w.Plugins = append(plugins, &sdf.Plugin{Name: "gz::sim::systems::Physics", Priority: -64})
+	return w
+}
+
+func element(name, text string) *sdf.Element { return &sdf.Element{Name: name, Text: text} }
+
+func plugin(name string, content ...*sdf.Element) *sdf.Plugin {
+	return &sdf.Plugin{Name: "metasim::systems::" + name, Content: content}
+}
+
+// inLockStep puts a plugin into a placeholder.
+func inLockStep(p *sdf.Plugin, content ...*sdf.Element) *sdf.Plugin {
+	inner := &sdf.Element{Name: "plugin", Attributes: []sdf.Attribute{{Name: "name", Value: p.Name}}, Children: p.Content}
+	return &sdf.Plugin{Name: placeholder, Priority: p.Priority, Content: append(content, inner)}
+}
+
+// A client of a test run.
+type part struct {
+	name string
+	in   *catalog.Instance
+	run  func(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error
+}
+
+// takePart does what package federates does for a model.
+func (p part) takePart(ctx context.Context, network *mem.Net) error {
+	b := client.NewBuilder(p.name)
+	var out []*client.Publication
+	for _, channel := range p.in.Ports.Publications {
+		out = append(out, b.Publication(channel))
+	}
+	for _, pattern := range p.in.Ports.Subscriptions {
+		if err := b.Subscribe(pattern, nil); err != nil {
+			return err
+		}
+	}
+	conn, err := network.Dial(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := b.Complete(ctx, client.WithConn(conn))
+	if err != nil {
+		return err
+	}
+	if err := p.run(ctx, c, p.in, out); err != nil {
+		return fmt.Errorf("%w", fmt.Errorf("%w (%w)", err, c.Fail(err)))
+	}
+	return c.Leave(ctx)
+}
+
+// A listener takes the hashes of a world.
+func listener(hashes *[]string) part {
+	in := &catalog.Instance{Ports: catalog.Ports{Subscriptions: []string{"world/hash"}}}
+	return part{"listener", in, func(ctx context.Context, c *client.Client, _ *catalog.Instance, _ []*client.Publication) error {
+		for {
+			messages, err := c.Next(ctx, metasim.Forever)
+			if err != nil {
+				return nil // the run is over
+			}
+			for _, m := range messages {
+				*hashes = append(*hashes, hex.EncodeToString(m.Payload))
+			}
+		}
+	}}
+}
+
+// run runs a world with some systems in clients of their own, over the real server. It returns the hash of each state, and what the
+// clients left with.
+func run(t *testing.T, w *sdf.World, iterations int, remote []string, more ...part) ([]string, server.Result, error) {
+	t.Helper()
+	with := map[string]any{"file": "w.sdf", "iterations": iterations, "hashes": true}
+	if remote != nil {
+		with["remote"] = remote
+	}
+	in, err := catalog.Make("world", with, catalog.Env{Name: "world", Seed: 7})
+	require.NoError(t, err)
+	var hashes []string
+	parts := append(more, listener(&hashes), part{"world", in,
+		func(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+			return runWorld(ctx, c, w, in, out)
+		}})
+	for _, name := range remote {
+		if slices.ContainsFunc(more, func(p part) bool { return p.name == name }) {
+			continue
+		}
+		in, err := catalog.Make("lockstep-runtime", nil, catalog.Env{Name: name})
+		require.NoError(t, err)
+		parts = append(parts, part{name, in, Runtime})
+	}
+	table, err := delay.NewTable(7, nil)
+	require.NoError(t, err)
+	core := metasim.Config{Delays: table}
+	for _, p := range parts {
+		core.Clients = append(core.Clients, p.name)
+	}
+	srv, err := server.New(server.Config{Core: core, Scenario: "test"})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	network := mem.NewNet()
+	var all sync.WaitGroup
+	all.Go(func() { _ = srv.Accept(network) }) // ends with the network
+	errs := make([]error, len(parts))
+	for i, p := range parts {
+		all.Go(func() { errs[i] = p.takePart(ctx, network) })
+	}
+	err = srv.Serve(ctx)
+	require.NoError(t, network.Close())
+	all.Wait()
+	if err == nil {
+		for _, e := range errs {
+			require.NoError(t, e)
+		}
+	}
+	return hashes, srv.Result(), err
+}
+
+// steps is how many steps a test takes: METASIM_LOCKSTEP_STEPS asks for more.
+func steps(t *testing.T, otherwise int) int {
+	if text := os.Getenv("METASIM_LOCKSTEP_STEPS"); text != "" {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		return n
+	}
+	return otherwise
+}
+
+// The heart: where the systems of a world run changes no bit of any state. All subsets of four systems: stateful and stateless ones, of
+// several priorities and rates, that create and remove entities and overwrite each other.
+func TestEverySubsetInRuntimesHasTheSameStates(t *testing.T) {
+	n := steps(t, 70)
+	made := func() *sdf.World {
+		early := plugin("Wind", element("velocity", "3 1 0"), element("drag", "0.2"))
+		early.Priority = -10
+		return balls(min(n, 100),
+			inLockStep(early, element("update_rate", "0")),
+			inLockStep(plugin("Odometer"), element("update_rate", "60")),
+			inLockStep(plugin("Spawner", element("position", "0 0 3"), element("velocity", "1 0 0"), element("period", "7"), element("life", "20")),
+				element("update_rate", "0")),
+			inLockStep(plugin("Wind", element("velocity", "0 -2 0")), element("update_rate", "30"), element("update_law", "exact")))
+	}
+	names := []string{"wind", "odometer", "spawner", "wind-2"}
+	want, _, err := run(t, made(), n, nil)
+	require.NoError(t, err)
+	require.Len(t, want, n)
+	different := map[string]bool{}
+	for _, h := range want {
+		different[h[16:]] = true
+	}
+	require.Len(t, different, n, "the states change")
+	for subset := range 1 << len(names) {
+		var remote []string
+		for i, name := range names {
+			if subset>>i&1 == 1 {
+				remote = append(remote, name)
+			}
+		}
+		got, result, err := run(t, made(), n, remote)
+		require.NoError(t, err)
+		require.Equal(t, want, got, "in clients of their own: %v", remote)
+		assert.Len(t, result.Clients, 2+bits.OnesCount(uint(subset)))
+	}
+}

@@ -1,0 +1,138 @@
+package lockstep
+
+import (
+	"errors"
+
+	"metasim/federates/ecm"
+	"metasim/federates/world"
+)
+
+// A machine is the runtime of one system, without a client: it turns calls into replies.
+type machine struct {
+	make   func(name string) (any, error)
+	state  stage
+	system any
+	phases uint8
+	store  *ecm.Store
+	setup  world.Setup
+	number uint32
+
+	iteration uint64      // of the last call
+	phase     world.Phase // of the last call
+	calls     uint64      // steps in which it was called
+	first     world.Info  // the first of them
+	last      world.Info
+}
+
+// call carries out a call. A machine that fails says why in the reply, and stays as it is.
+func (m *machine) call(c *call) *reply {
+	r := &reply{phase: c.phase}
+	err := m.carryOut(c, r)
+	if err != nil {
+		m.state = failed
+		r.changes, r.failed = ecm.Changes{}, err.Error()
+	}
+	return r
+}
+
+func (m *machine) carryOut(c *call, r *reply) error {
+	if err := m.inOrder(c); err != nil {
+		return err
+	}
+	changes, err := ecm.Decode(c.state)
+	if err != nil {
+		return err
+	}
+	if c.phase == world.Configure {
+		if err := m.begin(c); err != nil {
+			return err
+		}
+	}
+	if err := m.store.Apply(changes); err != nil {
+		return err
+	}
+	m.store.Forget(m.store.Version())
+	m.iteration, m.phase = c.info.Iteration, c.phase
+	switch c.phase {
+	case world.Configure:
+		m.state, r.phases = configured, m.phases
+		if m.phases&(1<<world.Configure) == 0 {
+			return nil
+		}
+	case m.firstPhase():
+		if m.state = running; m.calls == 0 {
+			m.first = c.info
+		}
+		m.calls, m.last = m.calls+1, c.info
+	}
+	r.changes, err = world.Run(m.system, c.phase, m.setup, c.info, m.store, m.number)
+	return err
+}
+
+// begin makes the system.
+func (m *machine) begin(c *call) (err error) {
+	if m.system, err = m.make(c.plugin.Name); err != nil {
+		return err
+	}
+	if m.phases = world.PhasesOf(m.system); m.phases == 0 {
+		return errors.New("the system has nothing to do in any phase; take it out of the world")
+	}
+	m.store, m.number = ecm.NewStore(world.Schema()), c.number
+	m.setup = world.Setup{World: world.Root, Plugin: c.plugin, Seed: c.seed}
+	return nil
+}
+
+// inOrder says what is wrong with a call that comes now: Configure is the first and comes once; then the phases of the system, in
+// every step in which it is called.
+func (m *machine) inOrder(c *call) error {
+	expected := world.Configure
+	if m.state >= configured {
+		expected = m.after(m.phase)
+	}
+	right := c.phase == expected
+	text := expected.String()
+	switch {
+	case m.state == failed:
+		right, text = false, "nothing, as it has failed"
+	case m.state < configured:
+		right = right && c.fresh
+	case expected == m.firstPhase():
+		right = right && c.info.Iteration > m.iteration
+		text += " of a later iteration"
+	default:
+		right = right && c.info.Iteration == m.iteration
+		text += " of the same iteration"
+	}
+	if right {
+		return nil
+	}
+	return &OrderError{m.state.String(), c.phase, c.info.Iteration, text}
+}
+
+// after returns the phase that follows another, of those in which the system takes part.
+func (m *machine) after(p world.Phase) world.Phase {
+	for next := p + 1; next <= world.PostUpdate; next++ {
+		if m.phases&(1<<next) != 0 {
+			return next
+		}
+	}
+	return m.firstPhase()
+}
+
+// firstPhase returns the phase with which a step begins for the system.
+func (m *machine) firstPhase() world.Phase {
+	for p := world.PreUpdate; p <= world.PostUpdate; p++ {
+		if m.phases&(1<<p) != 0 {
+			return p
+		}
+	}
+	return world.Configure // it only prepares itself: nothing may follow
+}
+
+// rate returns how often the system was called in a second of simulated time.
+func (m *machine) rate() float64 {
+	if m.calls < 2 {
+		return 0
+	}
+	return float64(m.calls-1) / (m.last.Time - m.first.Time).Seconds()
+}

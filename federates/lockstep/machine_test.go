@@ -1,0 +1,188 @@
+package lockstep
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"metasim/client"
+	"metasim/federates/catalog"
+	"metasim/federates/ecm"
+	"metasim/federates/sdf"
+	"metasim/federates/world"
+	"metasim/metasim"
+)
+
+// A preparer only prepares itself, and a reader only reads.
+type (
+	preparer struct{}
+	reader   struct{}
+	writer   struct{}
+)
+
+func (preparer) Configure(world.Setup, *ecm.View) error { return nil }
+func (reader) PostUpdate(_ world.Info, v *ecm.View) error {
+	v.Set(world.Root, "x", nil, ecm.OneTime)
+	return nil
+}
+func (writer) PreUpdate(world.Info, *ecm.View) error { return nil }
+func (writer) Update(world.Info, *ecm.View) error    { return errors.New("has broken") }
+
+// A runtime that is called out of order has failed, and says what it expected.
+func TestCallsOutOfOrder(t *testing.T) {
+	of := func(p world.Phase, iteration uint64) *call {
+		c := &call{phase: p, fresh: p == world.Configure, number: 1, info: world.Info{Iteration: iteration}, plugin: &sdf.Plugin{Name: "p"}}
+		var state ecm.Changes
+		if p == world.Configure {
+			state = ecm.Changes{Edits: []ecm.Edit{{Entity: world.Root, Created: true}}, Counters: []ecm.Counter{{Count: 1}}}
+		}
+		c.state = state.Append(nil)
+		return c
+	}
+	const configure, pre, update, post = world.Configure, world.PreUpdate, world.Update, world.PostUpdate
+	all := wind{}
+	for _, c := range []struct {
+		system any
+		calls  []*call
+		want   string
+		state  stage
+	}{
+		{all, []*call{of(configure, 0), of(pre, 1), of(update, 1), of(post, 1), of(pre, 2)}, "", running},
+		{all, []*call{of(configure, 0)}, "", configured},
+		{all, []*call{of(update, 1)}, "Update was called in iteration 1, in state INITIALIZED; expected Configure", failed},
+		{all, []*call{of(configure, 0), of(configure, 0)},
+			"Configure was called in iteration 0, in state CONFIGURED; expected PreUpdate of a later iteration", failed},
+		{all, []*call{of(configure, 0), of(pre, 1), of(post, 1)},
+			"PostUpdate was called in iteration 1, in state RUNNING; expected Update of the same iteration", failed},
+		{all, []*call{of(configure, 0), of(pre, 1), of(update, 2)},
+			"Update was called in iteration 2, in state RUNNING; expected Update of the same iteration", failed},
+		{all, []*call{of(configure, 0), of(pre, 1), of(update, 1), of(post, 1), of(post, 1)},
+			"PostUpdate was called in iteration 1, in state RUNNING; expected PreUpdate of a later iteration", failed},
+		{all, []*call{of(configure, 0), of(pre, 1), of(update, 1), of(post, 1), of(pre, 1)},
+			"PreUpdate was called in iteration 1, in state RUNNING; expected PreUpdate of a later iteration", failed},
+		{all, []*call{of(update, 1), of(configure, 0)},
+			"Configure was called in iteration 0, in state FAILED; expected nothing, as it has failed", failed},
+		{preparer{}, []*call{of(configure, 0), of(pre, 1)},
+			"PreUpdate was called in iteration 1, in state CONFIGURED; expected Configure of a later iteration", failed},
+		{reader{}, []*call{of(configure, 0), of(post, 1)}, "it writes where it may only read; write in PreUpdate or Update", failed},
+		{writer{}, []*call{of(configure, 0), of(pre, 1), of(update, 1)}, "has broken", failed},
+		{7, []*call{of(configure, 0)}, "the system has nothing to do in any phase; take it out of the world", failed},
+	} {
+		m := &machine{state: initialized, make: func(string) (any, error) { return c.system, nil }}
+		var last *reply
+		for _, asked := range c.calls {
+			last = m.call(asked)
+		}
+		assert.Equal(t, c.want, last.failed)
+		assert.Equal(t, c.state, m.state)
+	}
+	assert.Equal(t, "state 9", stage(9).String())
+}
+
+// wind is a system with all phases.
+type wind struct{ writer }
+
+func (wind) Configure(world.Setup, *ecm.View) error { return nil }
+func (wind) Update(world.Info, *ecm.View) error     { return nil }
+func (wind) PostUpdate(world.Info, *ecm.View) error { return nil }
+
+// A runtime that answers what it likes: the run ends with one sentence that names it, and nothing of what it wrote counts.
+func TestRuntimesThatAnswerWrongly(t *testing.T) {
+	one := ecm.Changes{Counters: []ecm.Counter{{Writer: 1, Count: 1}}}
+	phases := uint8(1<<world.Configure | 1<<world.PreUpdate | 1<<world.PostUpdate)
+	good, err := (&reply{phases: phases}).encode()
+	require.NoError(t, err)
+	encoded := func(r reply) []byte {
+		r.phases = phases
+		b, err := r.encode()
+		require.NoError(t, err)
+		return b
+	}
+	foreign := ecm.Changes{Counters: []ecm.Counter{{Writer: 9, Count: 1}}}
+	other := encoded(reply{phase: world.PreUpdate})
+	other[0] = 77
+	pre := encoded(reply{phase: world.PreUpdate})
+	for _, c := range []struct {
+		answers [][]byte
+		want    string
+	}{
+		{[][]byte{{}}, `system wind, in Configure: a reply of 0 bytes; what is published on its channel is no reply`},
+		{[][]byte{good, append(pre, 1)}, `system wind, in PreUpdate of iteration 1: byte 5 of encoded changes: 1 bytes too many; the sender speaks another version, or is broken`},
+		{[][]byte{good, other}, `system wind, in PreUpdate of iteration 1: the other side speaks version 77 of lock step, this one 1; run the same metasim on both`},
+		{[][]byte{good, encoded(reply{phase: world.Update})}, `system wind, in PreUpdate of iteration 1: its runtime replied to Update, and was asked for PreUpdate`},
+		{[][]byte{good, encoded(reply{phase: world.PreUpdate, changes: foreign})},
+			`system wind, in PreUpdate of iteration 1: it creates entities as writer 9, and it is writer 1`},
+		{[][]byte{good, encoded(reply{phase: world.PreUpdate, failed: "is out of fuel"})}, `system wind, in PreUpdate of iteration 1: is out of fuel`},
+		{[][]byte{good, pre, encoded(reply{phase: world.PostUpdate, changes: one})}, `system wind, in PostUpdate of iteration 1: it wrote where it may only read`},
+		{[][]byte{good, nil}, `the client of system wind has left, and the world goes on; let it stay until the run ends`},
+	} {
+		in, err := catalog.Make("lockstep-runtime", nil, catalog.Env{Name: "wind"})
+		require.NoError(t, err)
+		answers := c.answers
+		liar := part{"wind", in, func(ctx context.Context, c *client.Client, _ *catalog.Instance, out []*client.Publication) error {
+			for {
+				messages, err := c.Next(ctx, metasim.Forever)
+				if err != nil {
+					return nil // the run is over
+				}
+				for range messages {
+					if len(answers) == 0 || answers[0] == nil {
+						return nil
+					}
+					if err := out[0].Publish(answers[0]); err != nil {
+						return err
+					}
+					answers = answers[1:]
+				}
+			}
+		}}
+		_, _, err = run(t, balls(1, inLockStep(plugin("Wind"), element("update_rate", "0"))), 3, []string{"wind"}, liar)
+		require.Error(t, err)
+		assert.Contains(t, err.Error(), c.want)
+		assert.Contains(t, err.Error(), `client "world"`)
+	}
+}
+
+func TestPlaceholders(t *testing.T) {
+	for _, c := range []struct {
+		plugins []*sdf.Plugin
+		want    string
+	}{
+		{[]*sdf.Plugin{{Place: sdf.Place{File: "w.sdf", Line: 3}, Name: placeholder}},
+			"w.sdf:3: gz::sim::systems::LockStep names no plugin; write the <plugin> that it stands for inside it"},
+		{[]*sdf.Plugin{inLockStep(plugin("Wind"), element("update_rate", "often"))},
+			`:0: <update_rate> is "often"; write calls in a second, such as 60, or 0 for every step`},
+		{[]*sdf.Plugin{inLockStep(plugin("Wind"), element("update_law", "mine"))}, `:0: <update_law> is "mine"; write gazebo or exact`},
+		{[]*sdf.Plugin{inLockStep(inLockStep(plugin("Wind")))}, ":0: gz::sim::systems::LockStep stands for another one; write the <plugin> that is to run inside it"},
+		{[]*sdf.Plugin{plugin("Wnid")}, `:0: there is no system metasim::systems::Wnid; did you mean "metasim::systems::Wind"?`},
+	} {
+		_, err := Systems(&sdf.World{Plugins: c.plugins})
+		assert.EqualError(t, err, c.want)
+	}
+	all, err := Systems(&sdf.World{Plugins: []*sdf.Plugin{plugin("Wind"), inLockStep(plugin("Wind")), {Name: "gz::sim::systems::UserCommands"}, plugin("Wind")}})
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	assert.Equal(t, []string{"wind", "wind-2", "wind-3"}, []string{all[0].Name, all[1].Name, all[2].Name})
+	assert.True(t, all[1].LockStep)
+	assert.EqualValues(t, 60, all[1].Rate, "as Gazebo has it")
+	_, _, err = run(t, balls(1), 1, []string{"wind"})
+	assert.ErrorContains(t, err, "the world has no system wind, which is to run in another client; it has physics")
+}
+
+// Whatever a call says, decoding it takes no more memory than it has bytes, and panics never.
+func FuzzCall(f *testing.F) {
+	c := call{phase: world.Configure, number: 1, info: world.Info{Step: 1}, plugin: &sdf.Plugin{Name: "p"}, state: []byte{1, 0, 0, 0, 0}}
+	b, err := c.encode()
+	require.NoError(f, err)
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if asked, err := decodeCall(b); err == nil {
+			m := &machine{state: initialized, make: func(string) (any, error) { return preparer{}, nil }}
+			m.call(asked)
+		}
+		_, _ = decodeReply(b) // must not panic
+	})
+}

@@ -1,0 +1,131 @@
+package lockstep
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"metasim/federates/sdf"
+	"metasim/federates/systems"
+	"metasim/federates/world"
+)
+
+// placeholder is the plugin that stands in a world for a system in another process: Gazebo's name for it.
+const placeholder = "gz::sim::systems::LockStep"
+
+// defaultRate is that of a placeholder that says none, as Gazebo has it.
+const defaultRate = 60
+
+// physicsPriority is that of physics where the file says none, as Gazebo has it: it moves bodies before others look at them.
+const physicsPriority = -64
+
+// A Placed is a system of a world, before it runs.
+type Placed struct {
+	*world.Slot
+	LockStep bool // it stands inside a placeholder
+}
+
+// Systems returns the systems that a world asks for, in the order of its file. Each has a name: the last word of its plugin's, in
+// small letters, and a number if an earlier one has it.
+func Systems(w *sdf.World) ([]Placed, error) {
+	var all []Placed
+	for _, plugin := range w.Plugins {
+		placed := Placed{Slot: &world.Slot{Plugin: plugin, Priority: plugin.Priority}}
+		if placed.LockStep = plugin.Name == placeholder; placed.LockStep {
+			if err := readPlaceholder(placed.Slot, plugin); err != nil {
+				return nil, at(plugin.Place, err)
+			}
+		}
+		system, err := systems.New(placed.Plugin.Name)
+		if err != nil {
+			return nil, at(placed.Plugin.Place, err)
+		}
+		if system == nil {
+			continue
+		}
+		placed.System = system
+		if _, moves := system.(world.Physics); moves && placed.Priority == 0 {
+			placed.Priority = physicsPriority
+		}
+		placed.Name = nameFor(placed.Plugin.Name, all)
+		all = append(all, placed)
+	}
+	return all, nil
+}
+
+// Check says why a world cannot be run.
+func Check(w *sdf.World) error {
+	placed, err := Systems(w)
+	if err == nil {
+		_, err = world.New(configOf(w, placed))
+	}
+	return err
+}
+
+func configOf(w *sdf.World, placed []Placed) world.Config {
+	c := world.Config{World: w}
+	for _, p := range placed {
+		c.Slots = append(c.Slots, p.Slot)
+	}
+	return c
+}
+
+func at(p sdf.Place, err error) error { return fmt.Errorf("%s:%d: %w", p.File, p.Line, err) }
+
+func nameFor(plugin string, taken []Placed) string {
+	name := strings.ToLower(plugin[strings.LastIndex(plugin, ":")+1:])
+	free := func(name string) bool {
+		return !slices.ContainsFunc(taken, func(p Placed) bool { return p.Name == name })
+	}
+	for n, base := 2, name; !free(name); n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	return name
+}
+
+// readPlaceholder reads what a placeholder says: the plugin that it stands for, and how often that is called.
+func readPlaceholder(slot *world.Slot, p *sdf.Plugin) error {
+	slot.Rate = defaultRate
+	slot.Plugin = nil
+	for _, e := range p.Content {
+		switch e.Name {
+		case "update_rate":
+			rate, err := strconv.ParseFloat(e.Text, 64)
+			if err != nil || !(rate == 0 || rate >= 1e-6 && rate <= 1e9) {
+				return fmt.Errorf("<update_rate> is %q; write calls in a second, such as 60, or 0 for every step", e.Text)
+			}
+			slot.Rate = rate
+		case "update_law":
+			if e.Text != "exact" && e.Text != "gazebo" {
+				return fmt.Errorf("<update_law> is %q; write gazebo or exact", e.Text)
+			}
+			slot.Exact = e.Text == "exact"
+		case "plugin":
+			if slot.Plugin != nil {
+				return fmt.Errorf("it names two plugins; write a placeholder for each")
+			}
+			slot.Plugin = pluginOf(e)
+		}
+	}
+	if slot.Plugin == nil {
+		return fmt.Errorf("%s names no plugin; write the <plugin> that it stands for inside it", placeholder)
+	}
+	if slot.Plugin.Name == placeholder {
+		return fmt.Errorf("%s stands for another one; write the <plugin> that is to run inside it", placeholder)
+	}
+	return nil
+}
+
+func pluginOf(e *sdf.Element) *sdf.Plugin {
+	p := &sdf.Plugin{Place: e.Place, Content: e.Children}
+	for _, a := range e.Attributes {
+		switch a.Name {
+		case "name":
+			p.Name = a.Value
+		case "filename":
+			p.Filename = a.Value
+		}
+	}
+	return p
+}

@@ -1,0 +1,61 @@
+package lockstep
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"metasim/federates/catalog"
+	"metasim/federates/sdf"
+)
+
+// readWorld reads the world of an instance.
+func readWorld(in *catalog.Instance) (*sdf.World, error) {
+	file := catalog.Get[string](in, "file")
+	if in.Open == nil {
+		return nil, fmt.Errorf("%s: no files are open to this client", file)
+	}
+	f, err := in.Open(file) // says whether the client may read it
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(in.Dir, file)
+	}
+	d, _, err := sdf.Load(file, ModelDirectories()) // who starts a run was shown its warnings
+	if err != nil {
+		return nil, err
+	}
+	name, _ := catalog.Find[string](in, "world")
+	return Pick(d, file, name)
+}
+
+// ModelDirectories returns where the models are that worlds include, as Gazebo has it.
+func ModelDirectories() (directories []string) {
+	for _, name := range []string{"SDF_PATH", "GZ_SIM_RESOURCE_PATH"} {
+		directories = append(directories, filepath.SplitList(os.Getenv(name))...)
+	}
+	return directories
+}
+
+// Pick returns the world of a name; for no name the only one.
+func Pick(d *sdf.Document, file, name string) (*sdf.World, error) {
+	var names []string
+	for _, w := range d.Worlds {
+		if w.Name == name || name == "" && len(d.Worlds) == 1 {
+			return w, nil
+		}
+		names = append(names, w.Name)
+	}
+	switch {
+	case len(names) == 0:
+		return nil, fmt.Errorf("%s has no world; name a file with a <world>", file)
+	case name == "":
+		return nil, fmt.Errorf("%s has %d worlds; say which with world: one of %s", file, len(names), strings.Join(names, ", "))
+	}
+	return nil, fmt.Errorf("%s has no world %s; it has %s", file, name, strings.Join(names, ", "))
+}

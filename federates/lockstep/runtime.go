@@ -1,0 +1,59 @@
+package lockstep
+
+import (
+	"context"
+	"fmt"
+
+	"metasim/client"
+	"metasim/federates/catalog"
+	"metasim/federates/loop"
+	"metasim/federates/systems"
+)
+
+// A runtimeResult is what a runtime leaves with.
+type runtimeResult struct {
+	Plugin string  `json:"plugin"`
+	State  string  `json:"state"`
+	Calls  uint64  `json:"calls"`       // steps in which it was called
+	Rate   float64 `json:"update_rate"` // calls in a second of simulated time, from the first to the last; 0: fewer than two
+}
+
+// Runtime is the model lockstep-runtime: it runs one system of a world.
+func Runtime(ctx context.Context, c *client.Client, _ *catalog.Instance, out []*client.Publication) error {
+	m := &machine{make: makeSystem, state: initialized}
+	result := runtimeResult{State: m.state.String()}
+	return loop.Receive(ctx, c, &result, func(msg client.Message) error {
+		asked, err := decodeCall(msg.Payload)
+		if err != nil {
+			return fmt.Errorf("from client %q: %w", msg.From, err)
+		}
+		answer := m.call(asked)
+		result.State, result.Calls, result.Rate = m.state.String(), m.calls, m.rate()
+		if asked.plugin != nil {
+			result.Plugin = asked.plugin.Name
+		}
+		b, err := answer.encode()
+		if err != nil {
+			return err
+		}
+		if err := out[0].PublishOwned(b); err != nil {
+			return err
+		}
+		if m.state == failed {
+			return loop.ErrDone // the world says why
+		}
+		if asked.next > c.Now().Time {
+			return c.Promise(asked.next)
+		}
+		return nil
+	})
+}
+
+// makeSystem makes a system, which must have something to do.
+func makeSystem(name string) (any, error) {
+	s, err := systems.New(name)
+	if err == nil && s == nil {
+		err = fmt.Errorf("system %s has nothing to do here; take it out of the world", name)
+	}
+	return s, err
+}
