@@ -117,8 +117,8 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 	if err != nil {
 		return nil, errors.Join(err, c.detach())
 	}
-	if c.rules.Timed() {
-		c.watch.start(c.alone, c.rules.CoreWait())
+	if told := c.rules.Told(); told.Timed {
+		c.watch.start(c.alone, told.CoreWait)
 	}
 	for _, p := range b.pubs {
 		p.client = c

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"sync"
 	"time"
@@ -53,6 +54,20 @@ type options struct {
 	transports       transport.Table // nil: the default
 	host             *Host
 	task             *sched.Task
+}
+
+// About is what a client is told of the run and of its part in it.
+type About struct {
+	Scenario string // the name of the scenario
+	Seed     uint64 // of the run; Client.Rand has generators that are keyed by it
+	Entry    string // the name of the scenario's entry: "robot" of a client "robot-2"
+	Index    int    // which of the clients of that entry it is, from 0
+	Count    int    // how many there are; 1 for an entry without a count
+	// With has the parameters of the entry, as JSON: what the scenario says in with. It is empty where that says none.
+	With json.RawMessage
+	// Directory is the run directory, where the client may put files of its own: on the server's host. Empty where there is none, as in a
+	// replay: then write no files.
+	Directory string
 }
 
 // A Client is one simulator's part in a run. It is not safe for concurrent use.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -14,8 +15,15 @@ import (
 // Name returns the name under which the client takes part.
 func (c *Client) Name() string { return c.rules.Name() }
 
-// Seed returns the seed of the run. Rand has generators that are keyed by it.
-func (c *Client) Seed() uint64 { return c.rules.Seed() }
+// About returns what the client was told of the run and of its part in it. A server before version 2.4 of the protocol tells
+// the name of the scenario and the seed alone.
+func (c *Client) About() About {
+	told := c.rules.Told()
+	return About{
+		Scenario: told.Scenario, Seed: told.Seed, Entry: told.About.Entry, Index: int(told.About.Index), Count: int(told.About.Count),
+		With: json.RawMessage(told.About.With), Directory: told.About.Directory,
+	}
+}
 
 // Rand returns a generator of random numbers that only this client has, and that is the same in each run with the same
 // seed: it is keyed by the seed of the run, the name of the client and the name of the stream. What is drawn for one purpose from a stream of its

@@ -110,15 +110,19 @@ func TestPythonPlaysTheVectors(t *testing.T) {
 // An outcome is what must be the same, whoever plays a client.
 type outcome struct{ digest, sends, results string }
 
-func carryOut(t *testing.T, text, transport string) outcome {
+func carryOut(t *testing.T, text, transport string, files ...string) outcome {
 	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
 	self, err := os.Executable()
 	require.NoError(t, err)
 	sc, _, err := scenarios.Parse("x.metasim.yaml", []byte(text), scenarios.Overrides{AllowOutside: true})
 	require.NoError(t, err)
-	out, err := run.Scenario(t.Context(), sc, run.Options{Out: filepath.Join(t.TempDir(), "run"), Transport: transport, Self: []string{self}, AllowOutside: true})
+	out, err := run.Scenario(t.Context(), sc, run.Options{Out: dir, Transport: transport, Self: []string{self}, AllowOutside: true})
 	require.NoError(t, err)
 	require.True(t, out.OK, out.Error)
+	for _, name := range files {
+		require.FileExists(t, filepath.Join(dir, name))
+	}
 	return outcome{out.Digest, out.SendsDigest, out.ResultsDigest}
 }
 

@@ -8,6 +8,7 @@ line each, reaches its server by METASIM_SERVER, and writes what happens to its 
     on c|t TEXT call ...                the handler of a subscription or of a timer does this call
 
     joined TIME STEP TIMED | arrived TIME STEP | message CHANNEL FROM SEQ SENT STEP DUE STEP PAYLOAD | timer NAME TIME STEP | drawn STREAM PAYLOAD
+    about ENTRY INDEX COUNT WITH DIRECTORY
     left | ended | error CODE           what happens, as README.md names it
     done                                the call has returned
 
@@ -70,6 +71,8 @@ def event(words):
         return "arrived", instant(1)
     if words[0] == "message":
         return "message", plain(1), plain(2), int(words[3]), instant(4), instant(6), "" if words[8] == "-" else words[8]
+    if words[0] == "about":
+        return "about", plain(1).encode(), int(words[2]), int(words[3]), plain(4).encode(), plain(5).encode()
     if words[0] == "drawn":
         return "drawn", plain(1), words[2]
     if words[0] == "timer":

@@ -18,6 +18,7 @@ from client import (AUTHORIZE, DELIVERED, GOODBYE, HELLO, INFINITY, INTRODUCE, L
                     START, VERSION, WELCOME, data, fields, instant, number, read_instant, text)
 
 PROMISE, ADVANCE, FAILED = 8, 9, 15
+MINOR = 4  # of the version of the protocol
 MAX_NAME, MAX_PAYLOAD, MAX_RESULT = 1024, (64 << 20) - (64 << 10), (4 << 20) - 1024
 
 
@@ -48,6 +49,7 @@ class Client:
         self.next_event, self.cause = ORIGIN, INFINITY  # what was reported last, and the first message handled since
         self.names, self.given, self.handled, self.result = {}, [], 0, b""
         self.out = []  # (kind, body)
+        self.about = {}  # by field of About
         self.name, self.seed, self.streams = "", 0, {}
 
     # Declaring.
@@ -84,7 +86,7 @@ class Client:
             raise Failure("protocol")
         self.joined, self.name = True, name
         self.out.append((HELLO, number(1, VERSION) + text(2, name) + text(3, token) + b"".join(text(4, c) for c in self.publications)
-                         + b"".join(text(5, s) for s in self.subscriptions) + number(6, self.reaction)))
+                         + b"".join(text(5, s) for s in self.subscriptions) + number(6, self.reaction) + number(7, MINOR)))
         self.started = False
         while not self.started:
             yield
@@ -96,7 +98,7 @@ class Client:
     def take(self, kind, body):
         f = dict(fields(body))
         if kind == WELCOME:
-            self.timed, self.seed = bool(f.get(3)), f.get(2, 0)
+            self.timed, self.seed, self.about = bool(f.get(3)), f.get(2, 0), dict(fields(f.get(4, b"")))
         elif kind == START:
             self.started, self.until = True, read_instant(f.get(1, b""))
         elif kind == INTRODUCE:
@@ -251,6 +253,7 @@ class Player:
             "promise": lambda: client.promise(time),
             "result": lambda: client.set_result(payload.decode() + "x" * pad),
             "random": lambda: self.events.append(("drawn", c.get("name", ""), client.random(c.get("name", ""), pad))),
+            "about": lambda: self.events.append(("about", *(client.about.get(i, b"" if i in (1, 4, 5) else 0) for i in range(1, 6)))),
             "leave": client.leave,
             "fail": lambda: client.end(c["name"]),
             "cancel": lambda: client.fail("cancelled"),
@@ -298,6 +301,8 @@ def expected(step):
         return (kind, to_instant(step[kind]))
     if kind == "message":
         return (kind, step[kind], step["from"], step["seq"], to_instant(step["sent"]), to_instant(step["due"]), step.get("payload", ""))
+    if kind == "about":
+        return (kind, step[kind].encode(), step.get("index", 0), step.get("count", 0), step.get("with", "").encode(), step.get("directory", "").encode())
     if kind == "drawn":
         return (kind, step[kind], step["payload"])
     return (kind, step[kind]) if kind == "error" else (kind,)
@@ -317,7 +322,7 @@ def merged(packets):
 def play(story):
     """Returns what went wrong, or None; and whether the story was skipped."""
     calls = {"publication", "subscription", "reaction", "join", "step", "next", "publish", "promise", "result", "leave", "fail", "cancel", "lost", "clock",
-             "random"}
+             "random", "about"}
     if any("member" in s or s.get("call", {}).get("member") or s.get("call", {}).get("call", "join") not in calls for s in story["steps"]):
         return None, True
     player, want_out, want_events = Player(), [], []

@@ -37,6 +37,7 @@ var programs = map[string]testprogram.Program{
 	"ahead":    ahead,
 	"worker":   worker,
 	"mortal":   mortal,
+	"told":     told,
 
 	"killedServer": killedServer,
 }
@@ -47,6 +48,21 @@ func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, programs)) }
 func stubborn([]string) error {
 	signal.Ignore(syscall.SIGTERM)
 	return errors.Join(leaver(nil), forever())
+}
+
+// told leaves with what it was told; its run directory must be there if it has one.
+func told([]string) error {
+	ctx := context.Background()
+	c, err := client.NewBuilder("").Complete(ctx)
+	if err != nil {
+		return err
+	}
+	about := c.About()
+	if about.Directory != "" {
+		err = os.WriteFile(filepath.Join(about.Directory, c.Name()), nil, 0o600)
+	}
+	about.Directory = ""
+	return errors.Join(err, c.SetResult(about), c.Leave(ctx))
 }
 
 // leaver joins and leaves, and then fails.

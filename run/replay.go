@@ -57,6 +57,16 @@ func replayProgram(r *record.Run, name string, o ReplayOptions) (*replay.Program
 		return nil, fmt.Errorf("the scenario in the manifest has no client %q; they are not of one run", name)
 	}
 	cl := &sc.Clients[i]
+	p, err := programOf(r, sc, cl, o)
+	if err == nil {
+		p.About, err = aboutOf(cl)
+	}
+	return p, err
+}
+
+// programOf returns the program of a client.
+func programOf(r *record.Run, sc *scenarios.Scenario, cl *scenarios.Client, o ReplayOptions) (*replay.Program, error) {
+	name := cl.Name
 	switch {
 	case len(o.Command) > 0:
 		return replayCommand(cl, o.Command, "", o), nil

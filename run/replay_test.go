@@ -1,7 +1,9 @@
 package run_test
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,4 +50,23 @@ func TestReplayExternal(t *testing.T) {
 	c, err := run.ReplayClient(t.Context(), r, "k", run.ReplayOptions{})
 	require.NoError(t, err, "the scenario names a model, whoever started it")
 	require.Nil(t, c.Difference)
+}
+
+// A client is told its part in the scenario, the same in a replay, but for the run directory: a replay has none.
+func TestTold(t *testing.T) {
+	how := options(t, "mem")
+	how.KeepEnv = true
+	out := carryOut(t, parse(t, withCommand("told", "x", ", count: 2, with: {mass: 3.5, wheels: [1, big]}")), how)
+	for i, name := range []string{"prog-0", "prog-1"} {
+		require.FileExists(t, filepath.Join(out.RunDir, name))
+		require.JSONEq(t, fmt.Sprintf(`{"Scenario": "commanded", "Seed": 0, "Entry": "prog", "Index": %d, "Count": 2, "With": {"mass": 3.5, "wheels": [1, "big"]}, "Directory": ""}`, i),
+			string(out.Clients[i].Result))
+		require.NoError(t, os.Remove(filepath.Join(out.RunDir, name)))
+		r, err := record.OpenToReplay(out.RunDir)
+		require.NoError(t, err)
+		c, err := run.ReplayClient(t.Context(), r, name, run.ReplayOptions{Env: []string{testprogram.NoLinger}})
+		require.NoError(t, err)
+		require.Nil(t, c.Difference)
+		require.NoFileExists(t, filepath.Join(out.RunDir, name))
+	}
 }

@@ -122,6 +122,9 @@ func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	if config.Permissions, err = permissions(sc); err != nil {
 		return err
 	}
+	if config.About, err = abouts(sc, r.dir); err != nil {
+		return err
+	}
 	if r.server, err = server.New(config); err != nil {
 		return err
 	}

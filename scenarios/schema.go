@@ -45,7 +45,12 @@ func Schema() []byte {
 			"then": then,
 		}
 	}
-	client["allOf"] = cases
+	client["allOf"] = append(cases, object{
+		"if": object{"not": object{"required": []any{"model"}}},
+		"then": object{"properties": object{"with": object{
+			"title": "parameters by name", "description": "Told to the client as JSON.", "type": "object", "examples": []any{object{"mass": 3}},
+		}}},
+	})
 	client["properties"].(object)["model"].(object)["enum"] = names
 	text, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {

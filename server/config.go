@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"metasim/metasim"
+	"metasim/wire"
 	"metasim/wire/session"
 )
 
@@ -17,6 +18,8 @@ type Config struct {
 	// Scenario is the name of the run, and Seed its seed. Clients receive both.
 	Scenario string
 	Seed     uint64
+	// About says by name what clients are told of their part in the scenario.
+	About map[string]wire.About
 	// Token is what a client must show to join. If it is empty, any peer that reaches a listener may join: that is right only
 	// for listeners inside the process.
 	Token string

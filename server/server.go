@@ -114,7 +114,7 @@ func New(c Config) (*Server, error) {
 	}
 	sessions, err := session.NewServer(session.ServerConfig{
 		Scenario: c.Scenario, Seed: c.Seed, Token: c.Token, Timed: c.Timed, Names: d.Names(), Until: d.End(),
-		Permissions: c.Permissions, Tokens: c.Tokens, Inside: c.Inside,
+		About: c.About, Permissions: c.Permissions, Tokens: c.Tokens, Inside: c.Inside,
 	})
 	if err != nil {
 		return nil, err

@@ -32,6 +32,7 @@ var stay = map[string]string{
 // noBodies are the structs in wire.go that are no bodies.
 var noBodies = map[string]string{
 	"Packet":       "it holds a body",
+	"About":        "a part of Welcome",
 	"RefusedError": "the error of a client that got a Refuse",
 	"Traffic":      "what a connection carried",
 }

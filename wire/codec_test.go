@@ -29,7 +29,7 @@ func bodies(t *rapid.T) map[string]wire.Body {
 		"Hello": wire.Hello{
 			Version: rapid.Uint32().Draw(t, "version"), Name: name("name"), Token: name("token"),
 			Publications: names.Draw(t, "publications"), Subscriptions: names.Draw(t, "subscriptions"),
-			Reaction: instant(t).Time,
+			Reaction: instant(t).Time, Minor: rapid.Uint32().Draw(t, "minor"),
 		},
 		"Welcome":   drawWelcome(t, name("scenario"), number("seed")),
 		"Start":     wire.Start{Until: instant(t)},
@@ -193,5 +193,8 @@ func TestRefuseAlwaysArrives(t *testing.T) {
 
 func drawWelcome(t *rapid.T, scenario string, seed uint64) wire.Welcome {
 	timed := rapid.IntRange(0, 2).Draw(t, "timed")
-	return wire.Welcome{Scenario: scenario, Seed: seed, Timed: timed > 0, CoreWait: timed > 1}
+	return wire.Welcome{Scenario: scenario, Seed: seed, Timed: timed > 0, CoreWait: timed > 1, About: wire.About{
+		Entry: rapid.StringN(0, 8, 40).Draw(t, "entry"), Index: rapid.Uint32().Draw(t, "index"), Count: rapid.Uint32().Draw(t, "count"),
+		With: rapid.StringN(0, 8, 40).Draw(t, "with"), Directory: rapid.StringN(0, 8, 40).Draw(t, "directory"),
+	}}
 }

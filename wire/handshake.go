@@ -31,10 +31,10 @@ func toProto(body Body) (byte, proto.Message) {
 	case Hello:
 		return packetHello, &wirepb.Hello{
 			Version: uint64(b.Version), Name: b.Name, Token: b.Token,
-			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction),
+			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction), Minor: uint64(b.Minor),
 		}
 	case Welcome:
-		return packetWelcome, &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed, Timed: timed(b)}
+		return packetWelcome, &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed, Timed: timed(b), About: aboutToProto(b.About)}
 	case Start:
 		return packetStart, &wirepb.Start{Until: instantToProto(b.Until)}
 	case Introduce:
@@ -58,6 +58,26 @@ func instantToProto(i metasim.Instant) *wirepb.Instant {
 		return &wirepb.Instant{Infinity: true}
 	}
 	return &wirepb.Instant{Time: int64(i.Time), Step: uint64(i.Step)}
+}
+
+func aboutToProto(a About) *wirepb.About {
+	if a == (About{}) {
+		return nil
+	}
+	return &wirepb.About{Entry: a.Entry, Index: uint64(a.Index), Count: uint64(a.Count), With: a.With, Directory: a.Directory}
+}
+
+func aboutFromProto(a *wirepb.About) (About, error) {
+	if a == nil {
+		return About{}, nil
+	}
+	if err := checkKnown(a); err != nil {
+		return About{}, err
+	}
+	if most := max(a.Index, a.Count); most > math.MaxUint32 {
+		return About{}, tooLarge("an index or a count", most)
+	}
+	return About{Entry: a.Entry, Index: uint32(a.Index), Count: uint32(a.Count), With: a.With, Directory: a.Directory}, nil
 }
 
 // presentable cuts a text to MaxText and makes it UTF-8: a Refuse or a Failed must arrive, whatever its text is made of.
@@ -119,15 +139,16 @@ func checkKnown(m proto.Message) error {
 func fromProto(m proto.Message) (Body, error) {
 	switch m := m.(type) {
 	case *wirepb.Hello:
-		if m.Version > math.MaxUint32 {
-			return nil, tooLarge("a version", m.Version)
+		if most := max(m.Version, m.Minor); most > math.MaxUint32 {
+			return nil, tooLarge("a version", most)
 		}
 		return Hello{
 			Version: uint32(m.Version), Name: m.Name, Token: m.Token, Publications: m.Publications,
-			Subscriptions: m.Subscriptions, Reaction: metasim.Time(m.Reaction),
+			Subscriptions: m.Subscriptions, Reaction: metasim.Time(m.Reaction), Minor: uint32(m.Minor),
 		}, nil
 	case *wirepb.Welcome:
-		return Welcome{Scenario: m.Scenario, Seed: m.Seed, Timed: m.Timed > 0, CoreWait: m.Timed >= timedCoreWait}, nil
+		about, err := aboutFromProto(m.About)
+		return Welcome{Scenario: m.Scenario, Seed: m.Seed, Timed: m.Timed > 0, CoreWait: m.Timed >= timedCoreWait, About: about}, err
 	case *wirepb.Start:
 		if err := checkKnown(m.Until); err != nil {
 			return nil, err

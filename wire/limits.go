@@ -38,7 +38,7 @@ func Check(p Packet) error {
 	case Hello:
 		return checkHello(b)
 	case Welcome:
-		return checkName("a scenario", b.Scenario)
+		return checkWelcome(b)
 	case Start:
 		return checkTime("an end", b.Until.Time)
 	case Introduce:
@@ -76,6 +76,15 @@ func checkHello(b Hello) error {
 	}
 	return firstError(checkName("a client", b.Name), checkNames("a publication", b.Publications),
 		checkNames("a subscription", b.Subscriptions), checkTime("a reaction", b.Reaction))
+}
+
+func checkWelcome(b Welcome) error {
+	const around = 8 << 10 // room for the names, and for what stands around them
+	if size := len(b.About.With) + len(b.About.Directory); size > MaxControl-around || !utf8.ValidString(b.About.With) || !utf8.ValidString(b.About.Directory) {
+		return protocolError(fmt.Sprintf("the parameters of client %q and its directory, %d bytes", b.About.Entry, size),
+			fmt.Sprintf("they are UTF-8 of at most %d bytes", MaxControl-around), "give a large parameter as the name of a file")
+	}
+	return firstError(checkName("a scenario", b.Scenario), checkName("an entry", b.About.Entry))
 }
 
 func checkAuthorize(b *metasim.Authorize) error {

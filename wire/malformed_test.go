@@ -161,6 +161,9 @@ func TestWriterRefuses(t *testing.T) {
 		{wire.Hello{Reaction: -1}, "a reaction at -1ns"},
 		{wire.Introduce{Name: long}, "a client with a name"},
 		{wire.Welcome{Scenario: long}, "a scenario with a name"},
+		{wire.Welcome{About: wire.About{Entry: long}}, "an entry with a name"},
+		{wire.Welcome{About: wire.About{Entry: "a", With: strings.Repeat(" ", wire.MaxControl)}}, `the parameters of client "a" and its directory, 4194304 bytes`},
+		{wire.Welcome{About: wire.About{With: "\xff"}}, "they are UTF-8"},
 	} {
 		var out bytes.Buffer
 		err := wire.NewWriter(&out, "peer").Write([]wire.Packet{{Body: wire.Goodbye{}}, {Body: c.body}})

@@ -95,7 +95,7 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 	case wire.Hello:
 		twin.Body = &wirepb.Packet_Hello{Hello: &wirepb.Hello{
 			Version: uint64(b.Version), Name: b.Name, Token: b.Token,
-			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction),
+			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction), Minor: uint64(b.Minor),
 		}}
 	case wire.Welcome:
 		welcome := &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed}
@@ -104,6 +104,9 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 		}
 		if b.CoreWait {
 			welcome.Timed = 2
+		}
+		if a := b.About; a != (wire.About{}) {
+			welcome.About = &wirepb.About{Entry: a.Entry, Index: uint64(a.Index), Count: uint64(a.Count), With: a.With, Directory: a.Directory}
 		}
 		twin.Body = &wirepb.Packet_Welcome{Welcome: welcome}
 	case wire.Start:

@@ -10,6 +10,12 @@ import (
 // Version is the version of the protocol. A peer of another version is refused with both numbers.
 const Version = 2
 
+// Minor is the minor version of the protocol. A client says which one it knows, and is told nothing that it does not know.
+const Minor = 4
+
+// minorAbout is the first minor version with Welcome.About.
+const minorAbout = 4
+
 // A Packet is one message of the protocol on a connection. A connection carries many members, each a client of the
 // run; Member says whose message it is. The side that connects chooses the numbers, in its Hello.
 type Packet struct {
@@ -49,7 +55,11 @@ type Hello struct {
 	Publications  []string
 	Subscriptions []string
 	Reaction      metasim.Time
+	Minor         uint32 // the minor version that the client knows
 }
+
+// KnowsAbout reports whether the client knows Welcome.About.
+func (h *Hello) KnowsAbout() bool { return h.Minor >= minorAbout }
 
 // Welcome answers Hello: the member has joined, and waits for the other clients.
 type Welcome struct {
@@ -57,6 +67,16 @@ type Welcome struct {
 	Seed     uint64
 	Timed    bool // the member's reports are to say how long it computed
 	CoreWait bool // and how long its process waited for a core; only if Timed
+	About    About
+}
+
+// About is what a client is told of its part in the scenario. The zero value: it is told nothing.
+type About struct {
+	Entry     string // the name of the scenario's entry
+	Index     uint32 // which of the clients of that entry it is, from 0
+	Count     uint32 // how many there are
+	With      string // the entry's parameters as JSON, or empty
+	Directory string // the run directory on the server's host, or empty
 }
 
 // Start says that all clients have joined: the member may initialize, and sends at the start instant. It comes once.

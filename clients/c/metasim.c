@@ -49,6 +49,7 @@ enum {
     MAX_PACKETS = 1 << 16,
     MAX_PAYLOAD = MAX_FRAME - (64 << 10),
     MAX_CONTROL = 4 << 20,
+    MINOR = 4, /* the minor version of the protocol that the library knows */
     MAX_NAME = 1024,
     MAX_LIST = 1 << 20,
     LIST_COST = 8, /* what a name in a list counts beside its bytes */
@@ -305,6 +306,8 @@ struct metasim_client {
     size_t clients_size;
     char *result;
     metasim_random *streams;
+    char *entry, *with, *directory;
+    uint32_t index, count;
 
     /* The connection. */
     wire wire;
@@ -1206,13 +1209,35 @@ static metasim_code malformed(metasim_client *c, const char *what)
 
 static metasim_code no_memory(metasim_client *c) { return finish(c, METASIM_NO_MEMORY, "%s", NO_MEMORY); }
 
+/* Keeps a text that the server tells, of so many bytes at most. */
+static bool keep_text(const field *f, uint64_t most, char **to)
+{
+    if (!is_name(f, most))
+        return false;
+    free(*to);
+    *to = copy_text(f->data, (size_t)f->value);
+    return true;
+}
+
+static bool take_about(metasim_client *c, cursor r)
+{
+    field f;
+    while (next_field(&r, &f))
+        if (!(is(&f, 1, true) && keep_text(&f, MAX_NAME, &c->entry)) && !(is(&f, 2, false) && small_number(&f, &c->index)) &&
+            !(is(&f, 3, false) && small_number(&f, &c->count)) && !(is(&f, 4, true) && keep_text(&f, MAX_CONTROL, &c->with)) &&
+            !(is(&f, 5, true) && keep_text(&f, MAX_CONTROL, &c->directory)))
+            return false;
+    return !r.wrong;
+}
+
 static metasim_code take_welcome(metasim_client *c, cursor r)
 {
     field f;
     while (next_field(&r, &f)) {
-        if (is(&f, 1, true) && is_name(&f, MAX_NAME)) {
-            free(c->scenario);
-            c->scenario = copy_text(f.data, (size_t)f.value);
+        if (is(&f, 1, true) && keep_text(&f, MAX_NAME, &c->scenario)) {
+            continue;
+        } else if (is(&f, 4, true) && take_about(c, inside(&f))) {
+            continue;
         } else if (is(&f, 2, false)) {
             c->seed = f.value;
         } else if (is(&f, 3, false) && f.value <= UINT32_MAX) {
@@ -1443,6 +1468,9 @@ void metasim_free(metasim_client *c)
     free(c->name);
     free(c->token);
     free(c->scenario);
+    free(c->entry);
+    free(c->with);
+    free(c->directory);
     free(c->mistake_text);
     free(c->text);
     free(c->over_text);
@@ -1596,7 +1624,7 @@ static metasim_code check_names(metasim_client *c)
 static void put_hello(metasim_client *c)
 {
     bytes b = {NULL, 0, 0, false};
-    small version = {{0}, 0}, reaction = {{0}, 0};
+    small version = {{0}, 0}, last = {{0}, 0};
     size_t i;
     put_number(&version, 1, METASIM_PROTOCOL);
     append(&b, version.data, version.size);
@@ -1606,8 +1634,9 @@ static void put_hello(metasim_client *c)
         put_text(&b, 4, c->publications[i]);
     for (i = 0; i < c->subscribes; i++)
         put_text(&b, 5, c->subscriptions[i]);
-    put_number(&reaction, 6, (uint64_t)c->reaction);
-    put_packet(c, HELLO, b.data, b.size, reaction.data, reaction.size, NULL, 0);
+    put_number(&last, 6, (uint64_t)c->reaction);
+    put_number(&last, 7, MINOR);
+    put_packet(c, HELLO, b.data, b.size, last.data, last.size, NULL, 0);
     c->out.failed = c->out.failed || b.failed;
     free(b.data);
 }
@@ -2007,6 +2036,11 @@ double metasim_rand_unit(metasim_random *r) { return (double)(metasim_rand_bits(
 metasim_instant metasim_now(const metasim_client *c) { return c->now; }
 metasim_instant metasim_until(const metasim_client *c) { return c->until; }
 uint64_t metasim_seed(const metasim_client *c) { return c->seed; }
+const char *metasim_entry(const metasim_client *c) { return c->entry == NULL ? "" : c->entry; }
+uint32_t metasim_index(const metasim_client *c) { return c->index; }
+uint32_t metasim_count(const metasim_client *c) { return c->count; }
+const char *metasim_with(const metasim_client *c) { return c->with == NULL ? "" : c->with; }
+const char *metasim_directory(const metasim_client *c) { return c->directory == NULL ? "" : c->directory; }
 const char *metasim_name(const metasim_client *c) { return c->name; }
 const char *metasim_scenario(const metasim_client *c) { return c->scenario == NULL ? "" : c->scenario; }
 metasim_code metasim_code_of(const metasim_client *c) { return c->code; }

@@ -212,6 +212,17 @@ double metasim_rand_unit(metasim_random *stream);
 const char *metasim_name(const metasim_client *client);
 const char *metasim_scenario(const metasim_client *client);
 
+/*
+ * What the client is told of its part in the scenario, known after metasim_join: the name of the scenario's entry ("robot" of a client "robot-2"),
+ * which of the clients of that entry it is, from 0, and how many there are; what the entry says in with, as JSON; and the run directory, on the
+ * server's host, where it may put files of its own. A text is "" where there is none: without a directory write no files.
+ */
+const char *metasim_entry(const metasim_client *client);
+uint32_t metasim_index(const metasim_client *client);
+uint32_t metasim_count(const metasim_client *client);
+const char *metasim_with(const metasim_client *client);
+const char *metasim_directory(const metasim_client *client);
+
 /* metasim_error returns the sentence of the last call that failed, "" if none did. It says who, when, what and what to do. */
 const char *metasim_error(const metasim_client *client);
 

@@ -160,6 +160,11 @@ public:
     instant now() const { return metasim_now(get()); }
     instant until() const { return metasim_until(get()); }
     std::uint64_t seed() const { return metasim_seed(get()); }
+    std::string entry() const { return metasim_entry(get()); }
+    std::uint32_t index() const { return metasim_index(get()); }
+    std::uint32_t count() const { return metasim_count(get()); }
+    std::string with() const { return metasim_with(get()); } // JSON
+    std::string directory() const { return metasim_directory(get()); }
     random_stream rand(const std::string &stream)
     {
         metasim_random *r = metasim_rand(get(), stream.c_str());

@@ -17,6 +17,9 @@ type Program struct {
 	Listen func() (wire.Listener, error)
 	// Run runs the program from joining, with this token, to its end. The error says how it ended, nil for a success.
 	Run func(ctx context.Context, l wire.Listener, token string) error
+	// About is what the client is told of its part in the scenario, as it was told then, but without a run directory: it is to write no
+	// files.
+	About wire.About
 	// Patience is for how long the program may go on when its client has had its last message. After that ctx is cancelled.
 	// Zero: no limit, as the program may be a debugger.
 	Patience time.Duration

@@ -47,7 +47,7 @@ func (s *Server) Return(ev *metasim.Join) *Refusal {
 	if d := CompareJoins(s.config.Names[ev.Client], m.joined, ev); d != nil {
 		return m.differs(d)
 	}
-	m.put(s.welcome())
+	m.put(s.welcome(m))
 	if s.Started() {
 		m.again = &again{server: s, member: m, past: Past{Client: ev.Client}, since: Past{Client: ev.Client}}
 		m.put(wire.Start{Until: s.config.Until})

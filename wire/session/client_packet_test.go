@@ -151,9 +151,11 @@ func fieldsOf(p wire.Packet) object {
 	switch b := p.Body.(type) {
 	case wire.Hello:
 		return o.with("version", uint64(b.Version)).with("name", b.Name).with("token", b.Token).
-			with("publications", b.Publications).with("subscriptions", b.Subscriptions).with("reaction", uint64(b.Reaction))
+			with("publications", b.Publications).with("subscriptions", b.Subscriptions).with("reaction", uint64(b.Reaction)).with("minor", uint64(b.Minor))
 	case wire.Welcome:
-		return o.with("scenario", b.Scenario).with("seed", b.Seed).with("timed", b.Timed).with("core_wait", b.CoreWait)
+		return o.with("scenario", b.Scenario).with("seed", b.Seed).with("timed", b.Timed).with("core_wait", b.CoreWait).
+			with("entry", b.About.Entry).with("index", uint64(b.About.Index)).with("count", uint64(b.About.Count)).
+			with("with", b.About.With).with("directory", b.About.Directory)
 	case wire.Start:
 		return o.with("until", instant(b.Until))
 	case wire.Introduce:
@@ -237,7 +239,12 @@ func parsePacket(kind string, from arguments) (wire.Packet, error) {
 	p := wire.Packet{Member: uint32(r.number("member"))}
 	switch kind {
 	case "Welcome":
-		p.Body = wire.Welcome{Scenario: r.text("scenario"), Seed: r.number("seed"), Timed: r.Flag("timed"), CoreWait: r.Flag("core_wait")}
+		p.Body = wire.Welcome{
+			Scenario: r.text("scenario"), Seed: r.number("seed"), Timed: r.Flag("timed"), CoreWait: r.Flag("core_wait"),
+			About: wire.About{
+				Entry: r.text("entry"), Index: uint32(r.number("index")), Count: uint32(r.number("count")), With: r.text("with"), Directory: r.text("directory"),
+			},
+		}
 	case "Start":
 		p.Body = wire.Start{Until: r.instant("until")}
 	case "Introduce":

@@ -194,6 +194,9 @@ func (m *player) perform(c call) error {
 		m.timers[c.Name] = m.rules.After(metasim.Time(c.For), handler)
 	case "every":
 		m.timers[c.Name] = m.rules.Every(metasim.Time(c.For), handler)
+	case "about":
+		a := m.rules.Told().About
+		m.happens(object{{"about", a.Entry}}.with("index", uint64(a.Index)).with("count", uint64(a.Count)).with("with", a.With).with("directory", a.Directory))
 	case "random":
 		m.draws(c)
 	case "stop":
@@ -269,7 +272,7 @@ func (m *player) goOn() {
 	switch doing {
 	case "join":
 		if err == nil && m.rules.Started() {
-			m.happens(object{{"joined", true}, {"until", instant(m.rules.Until())}, {"timed", m.rules.Timed()}})
+			m.happens(object{{"joined", true}, {"until", instant(m.rules.Until())}, {"timed", m.rules.Told().Timed}})
 			m.doing = ""
 			return
 		}

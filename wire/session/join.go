@@ -86,6 +86,6 @@ func (d *Declaration) Join(name, token string, out *Outbound) (*Client, error) {
 
 func (d *Declaration) hello(name, token string) wire.Hello {
 	h := d.declared
-	h.Version, h.Name, h.Token = wire.Version, name, token
+	h.Version, h.Minor, h.Name, h.Token = wire.Version, wire.Minor, name, token
 	return h
 }

@@ -31,8 +31,8 @@ func (m *member) put(body wire.Body) {
 }
 
 // welcome is the answer to a Hello.
-func (s *Server) welcome() wire.Welcome {
-	return wire.Welcome{Scenario: s.config.Scenario, Seed: s.config.Seed, Timed: s.config.Timed, CoreWait: s.config.Timed}
+func (s *Server) welcome(m *member) wire.Welcome {
+	return wire.Welcome{Scenario: s.config.Scenario, Seed: s.config.Seed, Timed: s.config.Timed, CoreWait: s.config.Timed, About: m.about}
 }
 
 // deliver sends a delivery. The name of a sender goes once over a connection, before the first delivery

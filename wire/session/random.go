@@ -17,7 +17,7 @@ func (c *Client) Rand(stream string) *rand.Rand {
 	if c.streams == nil {
 		c.streams = map[string]*rand.Rand{}
 	}
-	hi, lo := streamKey(c.seed, c.name, stream)
+	hi, lo := streamKey(c.told.Seed, c.name, stream)
 	r := rand.New(rand.NewPCG(hi, lo))
 	c.streams[stream] = r
 	return r

@@ -32,7 +32,7 @@ func (c *Client) Receive(in *Inbound) error {
 func (c *Client) take(body wire.Body) error {
 	switch b := body.(type) {
 	case wire.Welcome:
-		c.timed, c.coreWait, c.seed = b.Timed, b.CoreWait, b.Seed
+		c.told = b
 	case wire.Start:
 		c.started, c.until = true, b.Until
 		c.reported.cause = metasim.Infinity
@@ -109,17 +109,11 @@ func (c *Client) Err() error { return c.err }
 // Started reports whether every client has joined, so that this one may initialize.
 func (c *Client) Started() bool { return c.started }
 
-// Timed reports whether the server wants to know for how long the client computes.
-func (c *Client) Timed() bool { return c.timed }
-
-// CoreWait reports whether the server also wants to know for how long the client's process waited for a core.
-func (c *Client) CoreWait() bool { return c.coreWait }
-
 // Name returns the name under which the client takes part.
 func (c *Client) Name() string { return c.name }
 
-// Seed returns the seed of the run.
-func (c *Client) Seed() uint64 { return c.seed }
+// Told returns what the server has said of the run and of the client's part in it.
+func (c *Client) Told() wire.Welcome { return c.told }
 
 // Now returns the instant of what the client did last: what it publishes carries it.
 func (c *Client) Now() metasim.Instant { return c.now }

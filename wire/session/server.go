@@ -12,8 +12,10 @@ import (
 // NewServer returns the server's end of a run in which no client has joined. It fails if a packet could not hold what the
 // server must send to clients.
 func NewServer(c ServerConfig) (*Server, error) {
-	if err := wire.Check(wire.Packet{Body: wire.Welcome{Scenario: c.Scenario}}); err != nil {
-		return nil, err
+	for _, name := range append([]string{""}, c.Names...) {
+		if err := wire.Check(wire.Packet{Body: wire.Welcome{Scenario: c.Scenario, About: c.About[name]}}); err != nil {
+			return nil, err
+		}
 	}
 	if err := checkNames(c.Names); err != nil {
 		return nil, err
@@ -143,7 +145,10 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello, ready *prepared) (m
 		return nil, c.refuse(number, ready.reason, ready.why)
 	}
 	m := &s.members[id]
-	m.conn, m.number, m.present = c, number, true
+	m.conn, m.number, m.present, m.about = c, number, true, wire.About{}
+	if h.KnowsAbout() {
+		m.about = s.config.About[h.Name]
+	}
 	c.members[number] = m
 	join := &metasim.Join{
 		Client: id, Publications: h.Publications, Subscriptions: h.Subscriptions, Reaction: h.Reaction,
@@ -191,7 +196,8 @@ func (s *Server) Malformed(c *Conn, text string) {
 func (s *Server) Answer(ev metasim.Event) metasim.Event {
 	switch ev := ev.(type) {
 	case *metasim.Join:
-		s.members[ev.Client].put(s.welcome())
+		m := &s.members[ev.Client]
+		m.put(s.welcome(m))
 		if s.joined++; s.Started() {
 			return &metasim.Begin{}
 		}

@@ -48,6 +48,28 @@ func TestServerAllocatesNothing(t *testing.T) {
 	require.Equal(t, 2*101, out.packets)
 }
 
+// Each client is told its own part; one that does not know minor version 4 is told nothing that it would refuse.
+func TestAbout(t *testing.T) {
+	about := map[string]wire.About{"a-0": {Entry: "a", Count: 2}, "a-1": {Entry: "a", Index: 1, Count: 2, With: "{}", Directory: "/d"}}
+	server, err := session.NewServer(session.ServerConfig{Names: []string{"a-0", "a-1", "b"}, Until: metasim.Infinity, About: about})
+	require.NoError(t, err)
+	out := &sink{}
+	conn := server.Connect(out)
+	for i, c := range []struct {
+		name  string
+		minor uint32
+		want  wire.About
+	}{{"a-0", 3, wire.About{}}, {"a-1", 4, about["a-1"]}, {"b", 5, wire.About{}}} {
+		ev, refusal := server.Receive(conn, wire.Packet{Member: uint32(i), Body: wire.Hello{Version: wire.Version, Name: c.name, Minor: c.minor}})
+		require.Nil(t, refusal)
+		server.Answer(ev)
+		require.Equal(t, wire.Packet{Member: uint32(i), Body: wire.Welcome{About: c.want}}, out.last)
+	}
+	about["a-0"] = wire.About{With: strings.Repeat(" ", wire.MaxControl)}
+	_, err = session.NewServer(session.ServerConfig{Names: []string{"a-0"}, About: about})
+	require.ErrorContains(t, err, "give a large parameter as the name of a file")
+}
+
 // A client that steps and publishes takes memory for the messages that it returns, and for nothing else, whether it waits or
 // goes on.
 func TestClientAllocatesNothing(t *testing.T) {

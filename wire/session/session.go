@@ -34,12 +34,10 @@ type Client struct {
 	reaction      metasim.Time
 	out           *Outbound
 
-	started  bool
-	timed    bool
-	coreWait bool
-	seed     uint64          // of the run
-	err      error           // why the session is over: ErrLeft after a Leave
-	until    metasim.Instant // the end of the run, exclusive
+	started bool
+	told    wire.Welcome
+	err     error           // why the session is over: ErrLeft after a Leave
+	until   metasim.Instant // the end of the run, exclusive
 
 	now      metasim.Instant // of what the client did last
 	promise  metasim.Instant // the unconditional promise: the last Promise, or Step
@@ -147,11 +145,13 @@ type Server struct {
 type ServerConfig struct {
 	Scenario string // the name of the run
 	Seed     uint64
-	Token    string          // what a client shows to join; empty: no client needs one
-	Timed    bool            // reports are to say how long the client computed
-	Names    []string        // of all clients, by ClientID: see metasim.Dispatcher.Names
-	Inside   map[string]bool // the clients that the server's own process runs, by name: nobody else is told to join as one
-	Until    metasim.Instant
+	Token    string // what a client shows to join; empty: no client needs one
+	Timed    bool   // reports are to say how long the client computed
+	// About says by name what clients are told of their part in the scenario.
+	About  map[string]wire.About
+	Names  []string        // of all clients, by ClientID: see metasim.Dispatcher.Names
+	Inside map[string]bool // the clients that the server's own process runs, by name: nobody else is told to join as one
+	Until  metasim.Instant
 	// Tokens are bound to the names of clients: such a client shows its own, once, and no other.
 	Tokens map[string]string
 	// Permissions say by name which channels clients may use. A client without one may use all.
@@ -175,8 +175,9 @@ type member struct {
 	conn    *Conn // nil before it has joined
 	number  uint32
 	client  metasim.ClientID
-	present bool // it takes part
-	over    bool // it has left, was refused or is lost: nothing more is sent to it
+	about   wire.About // that it is told: nothing, if it is too old
+	present bool       // it takes part
+	over    bool       // it has left, was refused or is lost: nothing more is sent to it
 	lost    bool
 	cut     bool // the run goes on without it: what it still sends is dropped
 	away    bool // its process is gone, and it may join again

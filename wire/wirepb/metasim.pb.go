@@ -498,6 +498,7 @@ type Hello struct {
 	Publications  []string               `protobuf:"bytes,4,rep,name=publications,proto3" json:"publications,omitempty"`
 	Subscriptions []string               `protobuf:"bytes,5,rep,name=subscriptions,proto3" json:"subscriptions,omitempty"`
 	Reaction      int64                  `protobuf:"varint,6,opt,name=reaction,proto3" json:"reaction,omitempty"` // nanoseconds; not negative
+	Minor         uint64                 `protobuf:"varint,7,opt,name=minor,proto3" json:"minor,omitempty"`       // 32 bits; the minor version of the protocol that the client knows. A server before version 2.4 ignores it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -574,11 +575,19 @@ func (x *Hello) GetReaction() int64 {
 	return 0
 }
 
+func (x *Hello) GetMinor() uint64 {
+	if x != nil {
+		return x.Minor
+	}
+	return 0
+}
+
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Scenario      string                 `protobuf:"bytes,1,opt,name=scenario,proto3" json:"scenario,omitempty"`
 	Seed          uint64                 `protobuf:"varint,2,opt,name=seed,proto3" json:"seed,omitempty"`
 	Timed         uint32                 `protobuf:"varint,3,opt,name=timed,proto3" json:"timed,omitempty"` // 1: reports are to say how long the client computed; 2: and core_wait
+	About         *About                 `protobuf:"bytes,4,opt,name=about,proto3" json:"about,omitempty"`  // only to a client whose minor is 4 or more: an older one would refuse it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -634,6 +643,90 @@ func (x *Welcome) GetTimed() uint32 {
 	return 0
 }
 
+func (x *Welcome) GetAbout() *About {
+	if x != nil {
+		return x.About
+	}
+	return nil
+}
+
+// About is what a client is told of its part in the scenario.
+type About struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entry         string                 `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`         // the name of the scenario's entry
+	Index         uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`        // 32 bits; which of the clients of that entry it is, from 0
+	Count         uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`        // 32 bits; how many there are
+	With          string                 `protobuf:"bytes,4,opt,name=with,proto3" json:"with,omitempty"`           // the entry's parameters as JSON, or empty
+	Directory     string                 `protobuf:"bytes,5,opt,name=directory,proto3" json:"directory,omitempty"` // the run directory on the server's host, or empty
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *About) Reset() {
+	*x = About{}
+	mi := &file_metasim_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *About) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*About) ProtoMessage() {}
+
+func (x *About) ProtoReflect() protoreflect.Message {
+	mi := &file_metasim_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use About.ProtoReflect.Descriptor instead.
+func (*About) Descriptor() ([]byte, []int) {
+	return file_metasim_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *About) GetEntry() string {
+	if x != nil {
+		return x.Entry
+	}
+	return ""
+}
+
+func (x *About) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *About) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *About) GetWith() string {
+	if x != nil {
+		return x.With
+	}
+	return ""
+}
+
+func (x *About) GetDirectory() string {
+	if x != nil {
+		return x.Directory
+	}
+	return ""
+}
+
 type Start struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Until         *Instant               `protobuf:"bytes,1,opt,name=until,proto3" json:"until,omitempty"`
@@ -643,7 +736,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_metasim_proto_msgTypes[5]
+	mi := &file_metasim_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +748,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[5]
+	mi := &file_metasim_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +761,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{5}
+	return file_metasim_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Start) GetUntil() *Instant {
@@ -689,7 +782,7 @@ type Introduce struct {
 
 func (x *Introduce) Reset() {
 	*x = Introduce{}
-	mi := &file_metasim_proto_msgTypes[6]
+	mi := &file_metasim_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -701,7 +794,7 @@ func (x *Introduce) String() string {
 func (*Introduce) ProtoMessage() {}
 
 func (x *Introduce) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[6]
+	mi := &file_metasim_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -714,7 +807,7 @@ func (x *Introduce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Introduce.ProtoReflect.Descriptor instead.
 func (*Introduce) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{6}
+	return file_metasim_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Introduce) GetClient() uint64 {
@@ -739,7 +832,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_metasim_proto_msgTypes[7]
+	mi := &file_metasim_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -751,7 +844,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[7]
+	mi := &file_metasim_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -764,7 +857,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{7}
+	return file_metasim_proto_rawDescGZIP(), []int{8}
 }
 
 type Refuse struct {
@@ -777,7 +870,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_metasim_proto_msgTypes[8]
+	mi := &file_metasim_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -789,7 +882,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[8]
+	mi := &file_metasim_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -802,7 +895,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{8}
+	return file_metasim_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Refuse) GetReason() Reason {
@@ -830,7 +923,7 @@ type SendMessage struct {
 
 func (x *SendMessage) Reset() {
 	*x = SendMessage{}
-	mi := &file_metasim_proto_msgTypes[9]
+	mi := &file_metasim_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +935,7 @@ func (x *SendMessage) String() string {
 func (*SendMessage) ProtoMessage() {}
 
 func (x *SendMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[9]
+	mi := &file_metasim_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +948,7 @@ func (x *SendMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessage.ProtoReflect.Descriptor instead.
 func (*SendMessage) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{9}
+	return file_metasim_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SendMessage) GetChannel() string {
@@ -888,7 +981,7 @@ type PromiseNoSend struct {
 
 func (x *PromiseNoSend) Reset() {
 	*x = PromiseNoSend{}
-	mi := &file_metasim_proto_msgTypes[10]
+	mi := &file_metasim_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +993,7 @@ func (x *PromiseNoSend) String() string {
 func (*PromiseNoSend) ProtoMessage() {}
 
 func (x *PromiseNoSend) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[10]
+	mi := &file_metasim_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1006,7 @@ func (x *PromiseNoSend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromiseNoSend.ProtoReflect.Descriptor instead.
 func (*PromiseNoSend) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{10}
+	return file_metasim_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PromiseNoSend) GetNoSendBefore() *Instant {
@@ -936,7 +1029,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_metasim_proto_msgTypes[11]
+	mi := &file_metasim_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1041,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[11]
+	mi := &file_metasim_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1054,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{11}
+	return file_metasim_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Report) GetNow() *Instant {
@@ -1005,7 +1098,7 @@ type NotifyAdvance struct {
 
 func (x *NotifyAdvance) Reset() {
 	*x = NotifyAdvance{}
-	mi := &file_metasim_proto_msgTypes[12]
+	mi := &file_metasim_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1110,7 @@ func (x *NotifyAdvance) String() string {
 func (*NotifyAdvance) ProtoMessage() {}
 
 func (x *NotifyAdvance) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[12]
+	mi := &file_metasim_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1123,7 @@ func (x *NotifyAdvance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyAdvance.ProtoReflect.Descriptor instead.
 func (*NotifyAdvance) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{12}
+	return file_metasim_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NotifyAdvance) GetReport() *Report {
@@ -1075,7 +1168,7 @@ type PollWait struct {
 
 func (x *PollWait) Reset() {
 	*x = PollWait{}
-	mi := &file_metasim_proto_msgTypes[13]
+	mi := &file_metasim_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1087,7 +1180,7 @@ func (x *PollWait) String() string {
 func (*PollWait) ProtoMessage() {}
 
 func (x *PollWait) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[13]
+	mi := &file_metasim_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1100,7 +1193,7 @@ func (x *PollWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollWait.ProtoReflect.Descriptor instead.
 func (*PollWait) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{13}
+	return file_metasim_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PollWait) GetReport() *Report {
@@ -1156,7 +1249,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_metasim_proto_msgTypes[14]
+	mi := &file_metasim_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1168,7 +1261,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[14]
+	mi := &file_metasim_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1181,7 +1274,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{14}
+	return file_metasim_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Leave) GetNow() *Instant {
@@ -1215,7 +1308,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_metasim_proto_msgTypes[15]
+	mi := &file_metasim_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1320,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[15]
+	mi := &file_metasim_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1333,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{15}
+	return file_metasim_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Failed) GetReason() string {
@@ -1265,7 +1358,7 @@ type DeliveredMessage struct {
 
 func (x *DeliveredMessage) Reset() {
 	*x = DeliveredMessage{}
-	mi := &file_metasim_proto_msgTypes[16]
+	mi := &file_metasim_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1370,7 @@ func (x *DeliveredMessage) String() string {
 func (*DeliveredMessage) ProtoMessage() {}
 
 func (x *DeliveredMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[16]
+	mi := &file_metasim_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1383,7 @@ func (x *DeliveredMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveredMessage.ProtoReflect.Descriptor instead.
 func (*DeliveredMessage) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{16}
+	return file_metasim_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeliveredMessage) GetNumber() uint64 {
@@ -1352,7 +1445,7 @@ type AuthorizeAdvance struct {
 
 func (x *AuthorizeAdvance) Reset() {
 	*x = AuthorizeAdvance{}
-	mi := &file_metasim_proto_msgTypes[17]
+	mi := &file_metasim_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1457,7 @@ func (x *AuthorizeAdvance) String() string {
 func (*AuthorizeAdvance) ProtoMessage() {}
 
 func (x *AuthorizeAdvance) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[17]
+	mi := &file_metasim_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1470,7 @@ func (x *AuthorizeAdvance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorizeAdvance.ProtoReflect.Descriptor instead.
 func (*AuthorizeAdvance) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{17}
+	return file_metasim_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AuthorizeAdvance) GetUntil() *Instant {
@@ -1423,18 +1516,26 @@ const file_metasim_proto_rawDesc = "" +
 	"\aInstant\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x1a\n" +
-	"\binfinity\x18\x03 \x01(\bR\binfinity\"\xb1\x01\n" +
+	"\binfinity\x18\x03 \x01(\bR\binfinity\"\xc7\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\tR\x05token\x12\"\n" +
 	"\fpublications\x18\x04 \x03(\tR\fpublications\x12$\n" +
 	"\rsubscriptions\x18\x05 \x03(\tR\rsubscriptions\x12\x1a\n" +
-	"\breaction\x18\x06 \x01(\x03R\breaction\"O\n" +
+	"\breaction\x18\x06 \x01(\x03R\breaction\x12\x14\n" +
+	"\x05minor\x18\a \x01(\x04R\x05minor\"x\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bscenario\x18\x01 \x01(\tR\bscenario\x12\x12\n" +
 	"\x04seed\x18\x02 \x01(\x04R\x04seed\x12\x14\n" +
-	"\x05timed\x18\x03 \x01(\rR\x05timed\"2\n" +
+	"\x05timed\x18\x03 \x01(\rR\x05timed\x12'\n" +
+	"\x05about\x18\x04 \x01(\v2\x11.metasim.v2.AboutR\x05about\"{\n" +
+	"\x05About\x12\x14\n" +
+	"\x05entry\x18\x01 \x01(\tR\x05entry\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x04R\x05count\x12\x12\n" +
+	"\x04with\x18\x04 \x01(\tR\x04with\x12\x1c\n" +
+	"\tdirectory\x18\x05 \x01(\tR\tdirectory\"2\n" +
 	"\x05Start\x12)\n" +
 	"\x05until\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x05until\"7\n" +
 	"\tIntroduce\x12\x16\n" +
@@ -1511,7 +1612,7 @@ func file_metasim_proto_rawDescGZIP() []byte {
 }
 
 var file_metasim_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_metasim_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_metasim_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_metasim_proto_goTypes = []any{
 	(Reason)(0),              // 0: metasim.v2.Reason
 	(*Frame)(nil),            // 1: metasim.v2.Frame
@@ -1519,56 +1620,58 @@ var file_metasim_proto_goTypes = []any{
 	(*Instant)(nil),          // 3: metasim.v2.Instant
 	(*Hello)(nil),            // 4: metasim.v2.Hello
 	(*Welcome)(nil),          // 5: metasim.v2.Welcome
-	(*Start)(nil),            // 6: metasim.v2.Start
-	(*Introduce)(nil),        // 7: metasim.v2.Introduce
-	(*Goodbye)(nil),          // 8: metasim.v2.Goodbye
-	(*Refuse)(nil),           // 9: metasim.v2.Refuse
-	(*SendMessage)(nil),      // 10: metasim.v2.SendMessage
-	(*PromiseNoSend)(nil),    // 11: metasim.v2.PromiseNoSend
-	(*Report)(nil),           // 12: metasim.v2.Report
-	(*NotifyAdvance)(nil),    // 13: metasim.v2.NotifyAdvance
-	(*PollWait)(nil),         // 14: metasim.v2.PollWait
-	(*Leave)(nil),            // 15: metasim.v2.Leave
-	(*Failed)(nil),           // 16: metasim.v2.Failed
-	(*DeliveredMessage)(nil), // 17: metasim.v2.DeliveredMessage
-	(*AuthorizeAdvance)(nil), // 18: metasim.v2.AuthorizeAdvance
+	(*About)(nil),            // 6: metasim.v2.About
+	(*Start)(nil),            // 7: metasim.v2.Start
+	(*Introduce)(nil),        // 8: metasim.v2.Introduce
+	(*Goodbye)(nil),          // 9: metasim.v2.Goodbye
+	(*Refuse)(nil),           // 10: metasim.v2.Refuse
+	(*SendMessage)(nil),      // 11: metasim.v2.SendMessage
+	(*PromiseNoSend)(nil),    // 12: metasim.v2.PromiseNoSend
+	(*Report)(nil),           // 13: metasim.v2.Report
+	(*NotifyAdvance)(nil),    // 14: metasim.v2.NotifyAdvance
+	(*PollWait)(nil),         // 15: metasim.v2.PollWait
+	(*Leave)(nil),            // 16: metasim.v2.Leave
+	(*Failed)(nil),           // 17: metasim.v2.Failed
+	(*DeliveredMessage)(nil), // 18: metasim.v2.DeliveredMessage
+	(*AuthorizeAdvance)(nil), // 19: metasim.v2.AuthorizeAdvance
 }
 var file_metasim_proto_depIdxs = []int32{
 	2,  // 0: metasim.v2.Frame.packets:type_name -> metasim.v2.Packet
 	4,  // 1: metasim.v2.Packet.hello:type_name -> metasim.v2.Hello
 	5,  // 2: metasim.v2.Packet.welcome:type_name -> metasim.v2.Welcome
-	6,  // 3: metasim.v2.Packet.start:type_name -> metasim.v2.Start
-	8,  // 4: metasim.v2.Packet.goodbye:type_name -> metasim.v2.Goodbye
-	9,  // 5: metasim.v2.Packet.refuse:type_name -> metasim.v2.Refuse
-	10, // 6: metasim.v2.Packet.send_message:type_name -> metasim.v2.SendMessage
-	11, // 7: metasim.v2.Packet.promise_no_send:type_name -> metasim.v2.PromiseNoSend
-	13, // 8: metasim.v2.Packet.notify_advance:type_name -> metasim.v2.NotifyAdvance
-	14, // 9: metasim.v2.Packet.poll_wait:type_name -> metasim.v2.PollWait
-	15, // 10: metasim.v2.Packet.leave:type_name -> metasim.v2.Leave
-	17, // 11: metasim.v2.Packet.delivered_message:type_name -> metasim.v2.DeliveredMessage
-	18, // 12: metasim.v2.Packet.authorize_advance:type_name -> metasim.v2.AuthorizeAdvance
-	7,  // 13: metasim.v2.Packet.introduce:type_name -> metasim.v2.Introduce
-	16, // 14: metasim.v2.Packet.failed:type_name -> metasim.v2.Failed
-	3,  // 15: metasim.v2.Start.until:type_name -> metasim.v2.Instant
-	0,  // 16: metasim.v2.Refuse.reason:type_name -> metasim.v2.Reason
-	3,  // 17: metasim.v2.SendMessage.sent:type_name -> metasim.v2.Instant
-	3,  // 18: metasim.v2.PromiseNoSend.no_send_before:type_name -> metasim.v2.Instant
-	3,  // 19: metasim.v2.Report.now:type_name -> metasim.v2.Instant
-	3,  // 20: metasim.v2.Report.no_send_before:type_name -> metasim.v2.Instant
-	3,  // 21: metasim.v2.Report.next_event:type_name -> metasim.v2.Instant
-	12, // 22: metasim.v2.NotifyAdvance.report:type_name -> metasim.v2.Report
-	12, // 23: metasim.v2.PollWait.report:type_name -> metasim.v2.Report
-	3,  // 24: metasim.v2.PollWait.want:type_name -> metasim.v2.Instant
-	3,  // 25: metasim.v2.Leave.now:type_name -> metasim.v2.Instant
-	3,  // 26: metasim.v2.DeliveredMessage.sent:type_name -> metasim.v2.Instant
-	3,  // 27: metasim.v2.DeliveredMessage.due:type_name -> metasim.v2.Instant
-	3,  // 28: metasim.v2.AuthorizeAdvance.until:type_name -> metasim.v2.Instant
-	3,  // 29: metasim.v2.AuthorizeAdvance.quiet_until:type_name -> metasim.v2.Instant
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	7,  // 3: metasim.v2.Packet.start:type_name -> metasim.v2.Start
+	9,  // 4: metasim.v2.Packet.goodbye:type_name -> metasim.v2.Goodbye
+	10, // 5: metasim.v2.Packet.refuse:type_name -> metasim.v2.Refuse
+	11, // 6: metasim.v2.Packet.send_message:type_name -> metasim.v2.SendMessage
+	12, // 7: metasim.v2.Packet.promise_no_send:type_name -> metasim.v2.PromiseNoSend
+	14, // 8: metasim.v2.Packet.notify_advance:type_name -> metasim.v2.NotifyAdvance
+	15, // 9: metasim.v2.Packet.poll_wait:type_name -> metasim.v2.PollWait
+	16, // 10: metasim.v2.Packet.leave:type_name -> metasim.v2.Leave
+	18, // 11: metasim.v2.Packet.delivered_message:type_name -> metasim.v2.DeliveredMessage
+	19, // 12: metasim.v2.Packet.authorize_advance:type_name -> metasim.v2.AuthorizeAdvance
+	8,  // 13: metasim.v2.Packet.introduce:type_name -> metasim.v2.Introduce
+	17, // 14: metasim.v2.Packet.failed:type_name -> metasim.v2.Failed
+	6,  // 15: metasim.v2.Welcome.about:type_name -> metasim.v2.About
+	3,  // 16: metasim.v2.Start.until:type_name -> metasim.v2.Instant
+	0,  // 17: metasim.v2.Refuse.reason:type_name -> metasim.v2.Reason
+	3,  // 18: metasim.v2.SendMessage.sent:type_name -> metasim.v2.Instant
+	3,  // 19: metasim.v2.PromiseNoSend.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 20: metasim.v2.Report.now:type_name -> metasim.v2.Instant
+	3,  // 21: metasim.v2.Report.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 22: metasim.v2.Report.next_event:type_name -> metasim.v2.Instant
+	13, // 23: metasim.v2.NotifyAdvance.report:type_name -> metasim.v2.Report
+	13, // 24: metasim.v2.PollWait.report:type_name -> metasim.v2.Report
+	3,  // 25: metasim.v2.PollWait.want:type_name -> metasim.v2.Instant
+	3,  // 26: metasim.v2.Leave.now:type_name -> metasim.v2.Instant
+	3,  // 27: metasim.v2.DeliveredMessage.sent:type_name -> metasim.v2.Instant
+	3,  // 28: metasim.v2.DeliveredMessage.due:type_name -> metasim.v2.Instant
+	3,  // 29: metasim.v2.AuthorizeAdvance.until:type_name -> metasim.v2.Instant
+	3,  // 30: metasim.v2.AuthorizeAdvance.quiet_until:type_name -> metasim.v2.Instant
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_metasim_proto_init() }
@@ -1598,7 +1701,7 @@ func file_metasim_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metasim_proto_rawDesc), len(file_metasim_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -258,6 +258,13 @@ static void perform(char *line)
         free(json);
     } else if (strcmp(call, "at") == 0 || strcmp(call, "after") == 0 || strcmp(call, "every") == 0) {
         set_named(call, text, value, (uint32_t)step);
+    } else if (strcmp(call, "about") == 0) {
+        printf("about");
+        print_hex(metasim_entry(client), strlen(metasim_entry(client)));
+        printf(" %lu %lu", (unsigned long)metasim_index(client), (unsigned long)metasim_count(client));
+        print_hex(metasim_with(client), strlen(metasim_with(client)));
+        print_hex(metasim_directory(client), strlen(metasim_directory(client)));
+        printf("\n");
     } else if (strcmp(call, "random") == 0) {
         draw(text, (size_t)pad);
     } else if (strcmp(call, "stop") == 0) {

@@ -123,7 +123,7 @@ class Client:
             if sum(sizes) + 8 * len(sizes) > wire.MAX_LIST:
                 raise ProtocolError(f'client "{self._name}": {len(texts)} names, each {what}, take more than 1 MiB; use fewer or shorter ones')
         return (number(1, wire.VERSION) + wire.text(2, self._name) + wire.text(3, self._token) + b"".join(wire.text(4, c) for c in self._publications)
-                + b"".join(wire.text(5, p) for p in patterns) + number(6, self._reaction))
+                + b"".join(wire.text(5, p) for p in patterns) + number(6, self._reaction) + number(7, wire.MINOR))
 
     def join(self) -> Client:
         """Connects, joins, and returns when all clients of the run have joined. The client is at time 0 then, and may publish there."""
@@ -156,6 +156,31 @@ class Client:
     def scenario(self) -> str:
         """The name of the scenario, once the client has joined."""
         return self._session.scenario
+
+    @property
+    def entry(self) -> str:
+        """The name of the scenario's entry: "robot" of a client "robot-2". An old server does not tell it, nor what follows."""
+        return self._session.entry
+
+    @property
+    def index(self) -> int:
+        """Which of the clients of its entry the client is, from 0."""
+        return self._session.index
+
+    @property
+    def count(self) -> int:
+        """How many clients the entry has."""
+        return self._session.count
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the scenario says in the entry's with."""
+        return json.loads(self._session.parameters) if self._session.parameters else {}
+
+    @property
+    def directory(self) -> str:
+        """The run directory, on the server's host, where the client may put files of its own. Empty where there is none: then write none."""
+        return self._session.directory
 
     @property
     def seed(self) -> int:

@@ -40,6 +40,7 @@ class Session:
         self.started = False
         self.timed = 0
         self.seed, self.scenario = 0, ""
+        self.entry, self.index, self.count, self.parameters, self.directory = "", 0, 0, "", ""
         self.until, self.now, self.promised, self.granted = INFINITY, ORIGIN, ORIGIN, ORIGIN
         self.next_event, self.cause = ORIGIN, INFINITY  # the conditional promise, and due of the first message handled since
         self.handled = 0
@@ -80,6 +81,23 @@ class Session:
                 self.seed = as_number(value)
             elif field == 3:
                 self.timed = as_number(value, 2**32 - 1)
+            elif field == 4:
+                self._about(as_bytes(value))
+            else:
+                raise Malformed("a Welcome with an unknown field")
+
+    def _about(self, body: memoryview) -> None:
+        for field, value in wire.fields(body):
+            if field == 1:
+                self.entry = as_text(value)
+            elif field == 2:
+                self.index = as_number(value, 2**32 - 1)
+            elif field == 3:
+                self.count = as_number(value, 2**32 - 1)
+            elif field == 4:
+                self.parameters = as_text(value, wire.MAX_CONTROL)
+            elif field == 5:
+                self.directory = as_text(value, wire.MAX_CONTROL)
             else:
                 raise Malformed("a Welcome with an unknown field")
 

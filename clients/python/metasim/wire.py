@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple, Tuple, Union
 
 VERSION = 2
+MINOR = 4
 FOREVER = 2**63 - 1
 """A time after all that a run reaches."""
 
@@ -14,6 +15,7 @@ MAX_PAYLOAD = MAX_FRAME - (64 << 10)
 MAX_NAME = 1024
 MAX_LIST = 1 << 20
 MAX_NAMES = 64 << 20
+MAX_CONTROL = 4 << 20
 MAX_RESULT = (4 << 20) - MAX_NAME
 MAX_TEXT = 64 << 10
 

@@ -104,6 +104,7 @@ def perform(words):
         "every": lambda: timers.update({text(first): client.every(value, on_timer(text(first)))}),
         "stop": lambda: timers[text(first)].stop(),
         "random": lambda: draw(text(first), pad),
+        "about": lambda: say("about", hexed(client.entry), client.index, client.count, hexed(client._session.parameters), hexed(client.directory)),
         "run": run,
         "leave": leave,
         "fail": lambda: client.fail(text(first)),
