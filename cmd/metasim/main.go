@@ -82,7 +82,7 @@ func newRoot(std streams) *cobra.Command {
 		newReplay(std), newResume(std), newFsck(std), newDiff(std),
 		newReport(std), newBench(std), newWhy(std), newCtl(std),
 		newWorld(std),
-		newVersion(std), newDemo(std), newInit(std), newMan(),
+		newVersion(std), newDemo(std), newInit(std), newClean(std), newMan(),
 	)
 	addCompletions(root)
 	return root
