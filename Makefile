@@ -1,6 +1,6 @@
 # The default target says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build install release bench dst fuzz glimpse models sim cross cover proto attack
+.PHONY: help demo test check build install release module pages bench dst fuzz glimpse models sim cross cover proto attack
 
 GO ?= go
 # The race detector needs a C compiler. Without one the tests run without it, and say so.
@@ -40,6 +40,9 @@ install: ## install the stripped binary, its manual and completions below PREFIX
 release: ## archives, Debian packages and checksums, for amd64 and arm64, in bin/release
 	.ci/release
 
+module: ## give the module another path: MODULE=github.com/you/metasim
+	@.ci/module "$(MODULE)"
+
 demo: build ## build, and run the flagship: a pole balanced over a bad network, then one that falls
 	@bin/metasim demo
 
@@ -51,7 +54,7 @@ check: build
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
 	$(GO) tool staticcheck ./...
 	$(TEST) --jsonfile bin/tests-alone.json -- -vet=off -timeout 20m $(ALONE)
-	$(TEST) --jsonfile bin/tests-race.json -- -vet=off $(RACE) -timeout 20m $(filter-out $(ALONE:./%=metasim/%),$(shell $(GO) list ./...))
+	$(TEST) --jsonfile bin/tests-race.json -- -vet=off $(RACE) -timeout 20m $(filter-out $(ALONE:./%=$(shell GOWORK=off $(GO) list -m)/%),$(shell $(GO) list ./...))
 	$(MAKE) --no-print-directory glimpse cross
 	@echo; echo "All tests together, and what was skipped:"
 	@$(TEST) --format none --raw-command -- cat bin/tests-alone.json bin/tests-race.json
@@ -106,3 +109,12 @@ cover: ## test coverage of the house
 
 proto: ## generate code from the .proto files (needs protoc, and protoc-gen-go v1.36.12)
 	$(GO) generate ./wire/... ./record/...
+
+PAGES ?= README.md $(wildcard docs/*.md)
+
+# A page is tried in a copy of what git has, beside which there is nothing.
+pages: build ## do what README and docs tell to type, each page in a fresh clone; PAGES=docs/live.md for one
+	@rm -rf bin/.clone && mkdir -p bin/.clone/bin && git ls-files -z --cached --others --exclude-standard | \
+		tar --null --files-from - --create | tar --extract --directory bin/.clone
+	@cp bin/metasim bin/.clone/bin/ && cd bin/.clone && git init --quiet && git add . && git -c user.name=reader -c user.email=reader@localhost commit --quiet -m clone && cd ../.. && GOFLAGS=-trimpath $(GO) run ./internal/pages "$(CURDIR)/bin/.clone" $(PAGES); \
+		status=$$?; rm -rf bin/.clone; exit $$status

@@ -1,10 +1,13 @@
 package tidy
 
 import (
+	"go/ast"
+	"go/token"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -72,6 +75,36 @@ func TestDocumentsNameFilesThatAreThere(t *testing.T) {
 		for _, m := range paths.FindAllStringSubmatch(text, -1) {
 			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
 				t.Errorf("%s names %s, which is not there; say where it is now", file, m[1])
+			}
+		}
+	}
+}
+
+// Errors that a page quotes are what the program says: who looks for a text has to find it.
+func TestQuotedErrorsExist(t *testing.T) {
+	var said strings.Builder
+	for _, s := range sources(t) {
+		if s.test() {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+				text, err := strconv.Unquote(l.Value)
+				require.NoError(t, err)
+				said.WriteString(text + "\n")
+			}
+			return true
+		})
+	}
+	// Texts that are written as a sum of two are one again, and what is filled in is "..." as in the page.
+	all := regexp.MustCompile(`%\[?\d*\]?[+#]?[a-z]|%\.\d+f`).ReplaceAllString(strings.ReplaceAll(said.String(), " \n", " "), "...")
+	quoted := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
+	found := quoted.FindAllStringSubmatch(pages(t)["docs/troubleshooting.md"], -1)
+	require.Greater(t, len(found), 15, "where are the errors?")
+	for _, m := range found {
+		for part := range strings.SplitSeq(m[1], "...") {
+			if part = strings.TrimSpace(part); len(part) > 3 && !strings.Contains(all, part) {
+				t.Errorf("docs/troubleshooting.md quotes %q, and nobody says %q", m[1], part)
 			}
 		}
 	}

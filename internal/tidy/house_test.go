@@ -33,7 +33,7 @@ var house = sync.OnceValues(func() ([]room, error) {
 		for _, e := range p.Errors {
 			return nil, e
 		}
-		rooms = append(rooms, room{strings.TrimPrefix(p.PkgPath, "metasim/"), p})
+		rooms = append(rooms, room{strings.TrimPrefix(p.PkgPath, module+"/"), p})
 	}
 	slices.SortFunc(rooms, func(a, b room) int { return strings.Compare(a.name, b.name) })
 	return rooms, nil
