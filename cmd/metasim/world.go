@@ -15,12 +15,12 @@ import (
 func newWorld(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "world",
-		Short: "Check and run worlds of Gazebo",
+		Short: "Check and run worlds of Gazebo, and make pictures of them",
 		Long:  "Check and run worlds that are written in SDF, the Simulation Description Format of Gazebo, versions 1.6 to 1.11.",
 		Args:  unknownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newWorldCheck(std), newWorldRun(std))
+	cmd.AddCommand(newWorldCheck(std), newWorldRun(std), newWorldPicture(std))
 	return cmd
 }
 

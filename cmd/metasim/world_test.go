@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"testing"
@@ -67,4 +69,26 @@ func TestModelsOfSDFPath(t *testing.T) {
 		require.NoError(t, err)
 		t.Setenv(name, "")
 	}
+}
+
+// metasim world picture writes a PNG for each camera, and says so.
+func TestWorldPicture(t *testing.T) {
+	s := newStage(t)
+	s.file("w.sdf", `<sdf version="1.9"><world name="a/b"><model name="m"><link name="l"><sensor name="s" type="camera"><camera><image><width>40</width>
+<height>30</height></image></camera></sensor></link></model></world></sdf>`)
+	r := s.metasim("world", "picture", "w.sdf")
+	assert.Zero(t, r.status)
+	assert.Contains(t, r.out, "a_b-m-s.png: 40 x 30 pixels")
+	f, err := os.Open(filepath.Join(s.dir, "a_b-m-s.png"))
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }() // it was only read
+	img, err := png.Decode(f)
+	require.NoError(t, err)
+	assert.Equal(t, image.Pt(40, 30), img.Bounds().Size())
+
+	s.file("none.sdf", `<sdf version="1.9"><world name="w"/></sdf>`)
+	none := s.metasim("world", "picture", "none.sdf")
+	assert.Equal(t, 2, none.status)
+	assert.Contains(t, none.err, "none.sdf has no sensor of type camera; add one to a link")
+	assert.Equal(t, 1, s.metasim("world", "picture", "w.sdf", "--out", "nowhere").status)
 }

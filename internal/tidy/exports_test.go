@@ -13,7 +13,6 @@ var mayExport = map[string]string{
 	"client":                  "embedders use it",
 	"metasim.Seconds":         "embedders use it: floating seconds are converted at their door",
 	"metasim/simtime.Seconds": "metasim gives it to embedders",
-	"federates/spatial":       "the world server builds on it",
 	"federates/world":         "the vocabulary of systems, which others write",
 	"internal/browser":        "for tests",
 	"internal/netns":          "for tests",

@@ -14,6 +14,7 @@ import (
 // clients too, only the files that compute are named: else all that a client imports would have to be compiled for arm64.
 var unfused = [][]string{
 	{"./internal/trig", "./federates/spatial", "./federates/world", "./federates/systems"},
+	{"./federates/camera"},
 	{"federates/cartpole/cartpole.go", "federates/cartpole/control.go", "federates/cartpole/message.go", "federates/cartpole/plant.go"},
 }
 
