@@ -1,6 +1,6 @@
 # The default target says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build install release module pages bench dst fuzz glimpse models sim cross cover proto attack
+.PHONY: help demo test check build install release module pages bench dst fuzz glimpse models sim cross cover proto attack soak
 
 GO ?= go
 # The race detector needs a C compiler. Without one the tests run without it, and say so.
@@ -8,6 +8,7 @@ RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 FUZZTIME ?= 30s
 SEEDS ?= 3000
 RUNS ?= 1000000
+MESSAGES ?= 1000000000
 BENCH ?=
 
 # Go runs what it builds for a moment from here: a /tmp that is mounted noexec would refuse it.
@@ -89,6 +90,9 @@ models: ## check the models of docs/model, the large sizes too (needs spin and g
 
 dst: ## a million runs of the simulation of the system itself (RUNS=1000000)
 	$(GO) run ./cmd/metasim-dst -runs $(RUNS)
+
+soak: build ## 10^9 messages in one run, and 1000 runs in one process: does anything grow? (MESSAGES= RUNS=1000)
+	$(GO) run ./cmd/metasim-soak -metasim bin/metasim -messages $(MESSAGES) $(if $(filter command line,$(origin RUNS)),-runs $(RUNS))
 
 sim: ## the long interleaving test (SEEDS=3000)
 	$(GO) test ./metasim -run Interleave -seeds $(SEEDS) -timeout 60m

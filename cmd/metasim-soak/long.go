@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"metasim/run"
+	"metasim/scenarios"
+)
+
+// The one long run: sources that send all the time, and sinks that hear them all, so that each message is delivered as often as there are sinks. It has
+// no journal, which would need a hundred bytes of disk for each message.
+const (
+	sources = 4
+	sinks   = 2
+)
+
+// longRun is the scenario of so many deliveries.
+func longRun(messages uint64) string {
+	text := "name: soak\nmemory: 8MiB\nclients:\n" // a small bound, so that what is on its way hides no growth
+	for i := range sinks {
+		text += fmt.Sprintf("  - {name: sink%d, model: sink, with: {channels: [\".*\"]}}\n", i)
+	}
+	for i := range sources {
+		text += fmt.Sprintf("  - {name: source%d, model: source, with: {channel: S%d, period: 1us, count: %d}}\n", i, i, messages/sources/sinks)
+	}
+	return text + "links:\n  - {delay: {uniform: {min: 1us, max: 20us}}}\n"
+}
+
+// A measure is what the memory of this process was after so many seconds: what is in use, after garbage was collected.
+type measure struct{ seconds, bytes float64 }
+
+// long carries out the one long run. It fails if the memory has grown by a hundredth in an hour or more.
+func long(ctx context.Context, messages uint64, every time.Duration, place string) error {
+	sc, _, err := scenarios.Parse("soak.metasim.yaml", []byte(longRun(messages)), scenarios.Overrides{})
+	if err != nil {
+		return err
+	}
+	began, done := time.Now(), make(chan struct{})
+	var measures []measure
+	var measuring sync.WaitGroup
+	measuring.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				measures = append(measures, measure{time.Since(began).Seconds(), inUse()})
+			}
+		}
+	})
+	dir := filepath.Join(place, "long")
+	out, err := run.Scenario(ctx, sc, run.Options{Out: dir, NoJournal: true, NoTrace: true})
+	close(done)
+	measuring.Wait()
+	if err != nil || !out.OK {
+		return errors.Join(err, out.Err)
+	}
+	if want := messages / sources / sinks * sources * sinks; out.Messages.Delivered != want {
+		return fmt.Errorf("%d messages were delivered, not %d", out.Messages.Delivered, want)
+	}
+	fmt.Printf("one run: %d messages delivered in %.0f s, %.0f a second; %s\n", out.Messages.Delivered, out.WallS,
+		float64(out.Messages.Delivered)/out.WallS, growth(measures))
+	if slope, deviation, _ := slopeOf(measures); slope-2*deviation > 1 {
+		return errors.New("the memory grows")
+	}
+	return os.RemoveAll(dir)
+}
+
+// inUse returns the bytes of this process that are in use.
+func inUse() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc + m.StackInuse)
+}
+
+// fewest is how many measures a slope needs.
+const fewest = 20
+
+// growth says how the memory grew.
+func growth(measures []measure) string {
+	slope, deviation, mean := slopeOf(measures)
+	if math.IsNaN(slope) {
+		return fmt.Sprintf("the memory was measured %d times, and %d are needed to say whether it grows", len(measures), fewest)
+	}
+	return fmt.Sprintf("the memory in use was %.1f MB, and grew by %.2f ± %.2f %% an hour (%d measures)", mean/1e6, slope, deviation, len(measures))
+}
+
+// slopeOf fits a line to the measures, without the first quarter, in which caches fill. It returns by how many hundredths of the mean the memory
+// grows in an hour, and the standard deviation of that; NaN where there are too few measures.
+func slopeOf(measures []measure) (slope, deviation, mean float64) {
+	if len(measures) < fewest {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	measures = measures[len(measures)/4:]
+	n := float64(len(measures))
+	var at float64
+	for _, m := range measures {
+		at, mean = at+m.seconds/n, mean+m.bytes/n
+	}
+	var xx, xy, rest float64
+	for _, m := range measures {
+		xx, xy = xx+(m.seconds-at)*(m.seconds-at), xy+(m.seconds-at)*(m.bytes-mean)
+	}
+	for _, m := range measures {
+		e := m.bytes - mean - xy/xx*(m.seconds-at)
+		rest += e * e
+	}
+	scale := 3600 / mean * 100
+	return xy / xx * scale, math.Sqrt(rest/(n-2)/xx) * scale, mean
+}

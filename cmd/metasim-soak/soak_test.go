@@ -1,0 +1,33 @@
+package main
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A short soak: what make soak does with a thousand times as much.
+func TestSoak(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	require.NoError(t, soak(t.Context(), 20_000, 20, 20*time.Millisecond, ""))
+}
+
+// The slope is that of the measures, and what is left of a run is found.
+func TestGrowthIsFound(t *testing.T) {
+	var measures []measure
+	for i := range 100 {
+		measures = append(measures, measure{36 * float64(i), 1e6 + 1e4*float64(i)/100 + float64(i%2)})
+	}
+	slope, deviation, mean := slopeOf(measures)
+	require.InDelta(t, 1, slope, 0.01)
+	require.Less(t, deviation, 0.001)
+	require.InDelta(t, 1e6, mean, 1e4)
+	slope, _, _ = slopeOf(measures[:3])
+	require.True(t, math.IsNaN(slope))
+	require.Contains(t, growth(measures), "grew by 0.9")
+	require.Contains(t, growth(nil), "measured 0 times")
+	require.True(t, count{2, 1, 1}.exceeds(count{1, 5, 5}))
+	require.False(t, count{1, 1, 1}.exceeds(count{1, 1, 1}))
+}
