@@ -49,7 +49,7 @@ func newRelay(t testing.TB, seed uint64, server string) (*relay, string) {
 	l := &relay{
 		TB: t, front: front, server: to, loss: float64(seed%5) / 20, jitter: 200 * time.Millisecond, r: r, backs: map[netip.AddrPort]*net.UDPConn{},
 	}
-	begin := time.Now().Add(time.Duration(r.Int64N(int64(4 * time.Second))))
+	begin := time.Now().Add(time.Duration(r.Int64N(int64(6 * time.Second))))
 	l.black = [2]time.Time{begin, begin.Add(3 * time.Second)}
 	t.Cleanup(l.close)
 	go l.forward()

@@ -15,7 +15,7 @@ const (
 	silence   = 3 * time.Second  // a peer whose process has probably ended is dead if no packet comes for so long
 	never     = 1 << 62          // no silence is too long
 	handshake = 10 * time.Second // the longest wait for an answer to the first packet: many clients at once are slow
-	linger    = 2 * time.Second  // the longest wait of a Close for the peer to read what was written
+	linger    = 8 * time.Second  // the longest wait of a Close for the peer to read what was written: see firstBytes
 )
 
 // config returns the configuration of a connection. Its windows are small for a visitor, and grow up to messages of megabytes as the peer

@@ -24,8 +24,9 @@ const (
 	// refused before they cost memory, and try again. From manyVisitors on, a peer must first prove that its address is its own.
 	maxVisitors  = 256
 	manyVisitors = 32
-	// firstBytes is for how long the first bytes of a new connection may take.
-	firstBytes = 2 * time.Second
+	// firstBytes is for how long the first bytes of a new connection may take: they are sent again and again by a network that carries nothing for
+	// some seconds, ever more seldom.
+	firstBytes = 8 * time.Second
 	// acceptors is how many goroutines accept connections from quic-go. It queues only 32 connections and refuses the rest
 	// after the handshake, too late for a client to try again. A goroutine that waits gets a connection at once, even while
 	// the processors are busy with handshakes.

@@ -6,8 +6,8 @@
 //
 // # Duties of the caller
 //
-//  1. The client writes first, within two seconds: its connection is accepted when its first bytes have come.
-//  2. Always have a Read waiting, and close every Conn: a Close waits up to two seconds for the peer to read to the end.
+//  1. The client writes first, within eight seconds: its connection is accepted when its first bytes have come.
+//  2. Always have a Read waiting, and close every Conn: a Close waits up to eight seconds for the peer to read to the end.
 //  3. Give the URL to clients unchanged, with its pin, in a way that is trusted: the environment of a child, a private file.
 //
 // # What is promised

@@ -98,19 +98,6 @@ func TestPin(t *testing.T) {
 	require.ErrorContains(t, err, "use the URL of the run as the server printed it")
 }
 
-// The server closes a connection on which the client sends nothing.
-func TestSilentClient(t *testing.T) {
-	l := listen(t)
-	client, err := dialURL(t.Context(), l.URL(), "")
-	require.NoError(t, err)
-	began := time.Now()
-	_, err = client.Read()
-	require.ErrorContains(t, err, "no Hello came")
-	require.InDelta(t, firstBytes, time.Since(began), float64(2*time.Second))
-	require.NoError(t, client.Close())
-	require.NoError(t, l.Close())
-}
-
 // More connections of visitors than a server takes are refused, and get in once there is room.
 func TestManyVisitors(t *testing.T) {
 	l := listen(t)

@@ -36,6 +36,20 @@ func (c *cable) SendPacket(p simnet.Packet) error {
 
 // simulated runs a test in fake time, with a connection over a network of 20 ms a hop.
 func simulated(t *testing.T, test func(t *testing.T, client, server wire.Conn, cable *cable)) {
+	dialed(t, func(t *testing.T, client wire.Conn, l *listener, cable *cable) {
+		require.NoError(t, client.Write(goodbye))
+		server, err := l.Accept()
+		require.NoError(t, err)
+		_, err = server.Read()
+		require.NoError(t, err)
+		test(t, client, server, cable)
+		require.NoError(t, client.Close())
+		require.NoError(t, server.Close())
+	})
+}
+
+// dialed does so with a connection on which nothing was written yet.
+func dialed(t *testing.T, test func(t *testing.T, client wire.Conn, l *listener, cable *cable)) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &simnet.Simnet{Router: &cable{}}
 		settings := simnet.NodeBiDiLinkSettings{Latency: hop}
@@ -52,16 +66,7 @@ func simulated(t *testing.T, test func(t *testing.T, client, server wire.Conn, c
 		dialed, err := dialFrom(t.Context(), clientSide, serverAddr, want, "")
 		require.NoError(t, err)
 		network.Router.(*cable).client = dialed
-		client := dialed.carry()
-		require.NoError(t, client.Write(goodbye))
-		server, err := l.Accept()
-		require.NoError(t, err)
-		_, err = server.Read()
-		require.NoError(t, err)
-
-		test(t, client, server, network.Router.(*cable))
-		require.NoError(t, client.Close())
-		require.NoError(t, server.Close())
+		test(t, dialed.carry(), l, network.Router.(*cable))
 		require.NoError(t, l.Close())
 	})
 }
@@ -142,7 +147,44 @@ func TestIdleConnectionsLive(t *testing.T) {
 	})
 }
 
-// A Close waits until the peer has read everything; for a peer that does not read, two seconds.
+// The server closes a connection on which the client sends nothing.
+func TestSilentClient(t *testing.T) {
+	dialed(t, func(t *testing.T, client wire.Conn, _ *listener, _ *cable) {
+		began := time.Now()
+		_, err := client.Read()
+		require.ErrorContains(t, err, "no Hello came")
+		require.InDelta(t, firstBytes, time.Since(began), float64(5*hop))
+		require.NoError(t, client.Close())
+	})
+}
+
+// A network that carries nothing for three seconds takes neither the first words of a client nor the last ones of a server.
+func TestABlackOut(t *testing.T) {
+	const black = 3 * time.Second
+	dialed(t, func(t *testing.T, client wire.Conn, l *listener, cable *cable) {
+		cable.cut.Store(true)
+		time.AfterFunc(black, func() { cable.cut.Store(false) })
+		require.NoError(t, client.Write(goodbye))
+		server, err := l.Accept()
+		require.NoError(t, err)
+		_, err = server.Read()
+		require.NoError(t, err)
+
+		cable.cut.Store(true)
+		time.AfterFunc(black, func() { cable.cut.Store(false) })
+		require.NoError(t, server.Write(goodbye))
+		closed := make(chan error, 1)
+		go func() { closed <- server.Close() }()
+		_, err = client.Read()
+		require.NoError(t, err)
+		_, err = client.Read()
+		require.Equal(t, io.EOF, err)
+		require.NoError(t, client.Close())
+		require.NoError(t, <-closed)
+	})
+}
+
+// A Close waits until the peer has read everything; for a peer that does not read, eight seconds.
 func TestCloseWaitsForTheReader(t *testing.T) {
 	for name, c := range map[string]struct {
 		reads bool
