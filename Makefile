@@ -1,6 +1,6 @@
 # The default target says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build install release module pages bench dst fuzz glimpse models sim cross cover proto attack soak
+.PHONY: help demo test check build install release module pages bench dst fuzz glimpse models sim cross cover proto attack soak trust
 
 GO ?= go
 # The race detector needs a C compiler. Without one the tests run without it, and say so.
@@ -93,6 +93,9 @@ dst: ## a million runs of the simulation of the system itself (RUNS=1000000)
 
 soak: build ## 10^9 messages in one run, and 1000 runs in one process: does anything grow? (MESSAGES= RUNS=1000)
 	$(GO) run ./cmd/metasim-soak -metasim bin/metasim -messages $(MESSAGES) $(if $(filter command line,$(origin RUNS)),-runs $(RUNS))
+
+trust: build ## print the table of docs/trust.md (hours; TRUST=short, ROWS='bad network|soak')
+	@.ci/trust
 
 sim: ## the long interleaving test (SEEDS=3000)
 	$(GO) test ./metasim -run Interleave -seeds $(SEEDS) -timeout 60m
