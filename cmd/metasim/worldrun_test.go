@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,5 +133,33 @@ func TestWorldRunSaysWhatIsWrong(t *testing.T) {
 		assert.Equal(t, c.status, e.status, "%v: %s", c.args, e.err)
 		assert.Contains(t, e.err, c.want)
 		assert.LessOrEqual(t, strings.Count(e.err, "\n"), 4, e.err)
+	}
+}
+
+// A system may be a program of its own in any language: one in Python, written from docs/lockstep.md, gives the states of the one in Go.
+func TestASystemInPython(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("SKIPPED LOUDLY: there is no python3, so no system in another language was tried")
+	}
+	library, err := filepath.Abs("../../clients/python")
+	require.NoError(t, err)
+	s := newStage(t)
+	s.file("windy.sdf", windy("windy"))
+	s.file("w.yaml", "name: w\nclients:\n"+
+		"  - {name: world, model: world, with: {file: windy.sdf, iterations: 60, remote: [wind, odometer]}}\n"+
+		"  - {name: odometer, model: lockstep-runtime}\n"+
+		`  - {name: wind, run: ["`+python+`", -B, "`+filepath.Join(library, "examples", "wind.py")+`", world, wind], env: ["PYTHONPATH=`+library+`"]}`)
+	e := s.metasim("world", "run", "windy.sdf", "--iterations", "60", "--runtimes", "in-process", "--json")
+	require.Zero(t, e.status, e.err)
+	var want worldOutcome
+	require.NoError(t, json.Unmarshal([]byte(e.out), &want))
+	for _, transport := range []string{"unix", "tcp"} {
+		e = s.metasim("run", "w.yaml", "--transport", transport, "--json")
+		require.Zero(t, e.status, e.err+e.out)
+		var out run.Outcome
+		require.NoError(t, json.Unmarshal([]byte(e.out), &out))
+		i := slices.IndexFunc(out.Clients, func(c run.ClientOutcome) bool { return c.Name == "world" })
+		require.Contains(t, string(out.Clients[i].Result), want.StateHash, "over %s", transport)
 	}
 }

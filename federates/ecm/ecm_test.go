@@ -158,3 +158,32 @@ func TestTheFirstMistakeOfASystemStays(t *testing.T) {
 		assert.EqualError(t, c.view.Err(), c.want)
 	}
 }
+
+// Bytes that Append would write otherwise are refused, each with its reason.
+func TestOtherEncodingsAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		bytes string
+		want  string
+	}{
+		{"", "byte 0 of encoded changes: they end here; the sender speaks another version, or is broken"},
+		{"\x02\x00\x00\x00\x00", "version 2 of the encoding, this program knows 1"},
+		{"\x01\x80\x00\x00\x00\x00", "a number with needless bytes"},
+		{"\x01\x00\x00\x00\x00\x00", "1 bytes too many"},
+		{"\x01\x01\x01a\x00\x00\x00", `type "a" does not occur`},
+		{"\x01\x02\x01b\x01a\x00\x00\x00", `type "a" is not behind "b"`},
+		{"\x01\x01\x00\x00\x00\x00", "the name of a type has 0 bytes, not 1 to 255"},
+		{"\x01\x00\x01\x00\x00\x00\x00", "the counter of writer 0 is 0, or out of order"},
+		{"\x01\x00\x00\x01\x00\x00", "no entity, or one out of order"},
+		{"\x01\x00\x00\x00\x01\x01\x00\x00\x00", "nothing changes of entity 1"},
+		{"\x01\x00\x00\x00\x01\x01\x01\x01\x00\x00", "entity 1 is its own parent"},
+		{"\x01\x00\x00\x00\x01\x01\x02", "neither 0 nor 1 where entity 1 is created or not"},
+		{"\x01\x01\x01a\x00\x00\x01\x01\x00\x01\x00\x03\x00\x00", "kind 3 of a change"},
+		{"\x01\x01\x01a\x00\x00\x01\x01\x00\x01\x00\x01\x00\x01\x00", "a of entity 1 is set and removed"},
+		{"\x01\x01\x01a\x00\x00\x01\x01\x01\x00\x00\x01\x00", "entity 1 is created, and loses a"},
+		{"\x01\xff\xff\xff\xff\x0f", "4294967295 of what 0 bytes have no room for"},
+	} {
+		_, err := Decode([]byte(c.bytes))
+		assert.ErrorAs(t, err, new(*FormatError), "%q", c.bytes)
+		assert.ErrorContains(t, err, c.want)
+	}
+}
