@@ -126,6 +126,16 @@ func carryOut(t *testing.T, text, transport string, files ...string) outcome {
 	return outcome{out.Digest, out.SendsDigest, out.ResultsDigest}
 }
 
+// written puts clients into a scenario, in the places of words.
+func written(text string, first, then map[string]string) string {
+	for _, words := range []map[string]string{first, then} {
+		for word, client := range words {
+			text = strings.ReplaceAll(text, word, client)
+		}
+	}
+	return text
+}
+
 // Clients in C, C++ and Python in the places of built-in ones give the same run, over each transport that they have.
 func TestInThePlaceOfBuiltIn(t *testing.T) {
 	const (
@@ -159,14 +169,6 @@ func TestInThePlaceOfBuiltIn(t *testing.T) {
 		t.Run("python", func(t *testing.T) {
 			t.Skip("SKIPPED LOUDLY: there is no python3, so its client library is not tried in runs; install python3")
 		})
-	}
-	written := func(text string, first, then map[string]string) string {
-		for _, words := range []map[string]string{first, then} {
-			for word, client := range words {
-				text = strings.ReplaceAll(text, word, client)
-			}
-		}
-		return text
 	}
 	for name, text := range map[string]string{"flow": flow, "ping-pong": pingPong} {
 		want := carryOut(t, written(text, nil, builtIn), "mem")

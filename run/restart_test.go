@@ -3,6 +3,7 @@
 package run_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -22,7 +23,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/client"
+	"metasim/internal/shortdir"
 	"metasim/metasim"
+	"metasim/relay"
+	"metasim/run"
 	"metasim/server"
 	"metasim/wire/transport/all"
 )
@@ -50,7 +54,7 @@ func worker(args []string) error {
 	if err := b.Subscribe("OUT_.*", take); err != nil {
 		return err
 	}
-	c, err := b.Complete(ctx, client.WithTransports(all.Table()))
+	c, err := b.Complete(ctx, client.WithTransports(all.Table()), client.WithServer(cmp.Or(os.Getenv("RELAY"), os.Getenv("METASIM_SERVER"))))
 	if err != nil {
 		return err
 	}
@@ -117,11 +121,16 @@ func TestKilledClients(t *testing.T) {
 	quiet := carryOut(t, parse(t, workersOf(until, t.TempDir(), "")), options(t, "unix"))
 	for transport, each := range map[string]int{
 		"unix": *kills * 7 / 20, "tcp": *kills / 4, "shm": *kills * 7 / 20, "quic": *kills / 20, // where a death is known after three seconds
+		"relay": *kills / 4,
 	} {
 		t.Run(transport, func(t *testing.T) {
 			dir := t.TempDir()
-			sc := parse(t, workersOf(until, dir, fmt.Sprintf(", on_exit: restart, restarts: %d", each)))
+			text := workersOf(until, dir, fmt.Sprintf(", on_exit: restart, restarts: %d", each))
 			o := options(t, transport)
+			if transport == "relay" {
+				o, text = relayed(t, text)
+			}
+			sc := parse(t, text)
 			log, said := logger()
 			o.Log = log
 			var killing sync.WaitGroup
@@ -141,6 +150,22 @@ func TestKilledClients(t *testing.T) {
 			require.True(t, out.Deterministic)
 		})
 	}
+}
+
+// relayed has the workers of a scenario reach a QUIC server through a relay.
+func relayed(t *testing.T, text string) (run.Options, string) {
+	l, err := all.Table().Listen("unix", filepath.Join(shortdir.Make(t), "s"))
+	require.NoError(t, err)
+	o := options(t, "quic")
+	ended := make(chan error, 1)
+	o.Ready = func(url, _, _ string) error {
+		r := relay.New(relay.Config{Name: "host-1", Server: url, Dial: all.Table().DialAs})
+		go func() { _ = r.Accept(l) }()
+		go func() { ended <- r.Serve(context.WithoutCancel(t.Context())) }()
+		return nil
+	}
+	t.Cleanup(func() { require.NoError(t, <-ended) })
+	return o, strings.ReplaceAll(text, "[TEST_PROGRAM=worker]", "[TEST_PROGRAM=worker, 'RELAY="+l.URL()+"']")
 }
 
 // killAtRandom kills the processes of workers: each when so many messages were sent in all.

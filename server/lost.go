@@ -11,6 +11,9 @@ import (
 // disconnect takes the end of a connection: all clients on it that have not left are lost.
 func (s *Server) disconnect(c *connection, why string) {
 	c.outbox.close()
+	if relay := c.session.Relay(); relay != "" {
+		why = fmt.Sprintf("the relay %s was lost: %s", relay, why)
+	}
 	if c.visitor != nil {
 		s.visitors.ended(c.visitor)
 	}

@@ -248,7 +248,10 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 		if refusal.Text != "" {
 			s.refused(c, refusal.Text)
 		}
-		if refusal.Lost {
+		switch {
+		case refusal.Gone:
+			s.gone(refusal.Client, refusal.Cause)
+		case refusal.Lost:
 			s.lost(refusal.Client, refusal.Cause, refusal.Said)
 		}
 		if refusal.Difference != nil {

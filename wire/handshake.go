@@ -31,7 +31,7 @@ func toProto(body Body) (byte, proto.Message) {
 	case Hello:
 		return packetHello, &wirepb.Hello{
 			Version: uint64(b.Version), Name: b.Name, Token: b.Token,
-			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction), Minor: uint64(b.Minor),
+			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction), Minor: uint64(b.Minor), Relay: b.Relay,
 		}
 	case Welcome:
 		return packetWelcome, &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed, Timed: timed(b), About: aboutToProto(b.About)}
@@ -44,7 +44,7 @@ func toProto(body Body) (byte, proto.Message) {
 	case Refuse:
 		return packetRefuse, &wirepb.Refuse{Reason: wirepb.Reason(b.Reason), Text: presentable(b.Text)}
 	case Failed:
-		return packetFailed, &wirepb.Failed{Reason: presentable(b.Reason)}
+		return packetFailed, &wirepb.Failed{Reason: presentable(b.Reason), Gone: b.Gone}
 	}
 	// A mistake in this package, which the audit test finds.
 	panic(fmt.Sprintf("wire: Check accepts a %T, and toProto has no message for it", body))
@@ -144,7 +144,7 @@ func fromProto(m proto.Message) (Body, error) {
 		}
 		return Hello{
 			Version: uint32(m.Version), Name: m.Name, Token: m.Token, Publications: m.Publications,
-			Subscriptions: m.Subscriptions, Reaction: metasim.Time(m.Reaction), Minor: uint32(m.Minor),
+			Subscriptions: m.Subscriptions, Reaction: metasim.Time(m.Reaction), Minor: uint32(m.Minor), Relay: m.Relay,
 		}, nil
 	case *wirepb.Welcome:
 		about, err := aboutFromProto(m.About)
@@ -167,7 +167,7 @@ func fromProto(m proto.Message) (Body, error) {
 		}
 		return Refuse{Reason: Reason(m.Reason), Text: presentable(m.Text)}, nil
 	case *wirepb.Failed:
-		return Failed{Reason: presentable(m.Reason)}, nil
+		return Failed{Reason: presentable(m.Reason), Gone: m.Gone}, nil
 	}
 	return Goodbye{}, nil
 }

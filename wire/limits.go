@@ -74,7 +74,7 @@ func checkHello(b Hello) error {
 		return protocolError(fmt.Sprintf("a token of %d bytes", len(b.Token)),
 			fmt.Sprintf("a token is UTF-8 of at most %d bytes", MaxName), "take METASIM_TOKEN as it is")
 	}
-	return firstError(checkName("a client", b.Name), checkNames("a publication", b.Publications),
+	return firstError(checkName("a client", b.Name), checkName("a relay", b.Relay), checkNames("a publication", b.Publications),
 		checkNames("a subscription", b.Subscriptions), checkTime("a reaction", b.Reaction))
 }
 

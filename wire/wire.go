@@ -56,6 +56,7 @@ type Hello struct {
 	Subscriptions []string
 	Reaction      metasim.Time
 	Minor         uint32 // the minor version that the client knows
+	Relay         string // the name of the relay that carries the member, for people; empty: none does
 }
 
 // KnowsAbout reports whether the client knows Welcome.About.
@@ -100,6 +101,7 @@ type Goodbye struct{}
 // others on the connection go on.
 type Failed struct {
 	Reason string // one sentence for a person
+	Gone   bool   // the member went away without a word, and a relay that carried it says so
 }
 
 // Refuse ends a member: it was not let in, broke a rule, or the run failed. It is the last message to a member.

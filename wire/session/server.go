@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
@@ -78,6 +79,10 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 			return nil, m.misbehaves("the result of a Leave is JSON in UTF-8, or empty", "its Leave has a result that is no JSON")
 		}
 	case wire.Failed:
+		if ev.Gone { // a relay says it, and another process may come under another number
+			delete(c.members, p.Member)
+			return nil, &Refusal{Lost: true, Gone: true, Client: m.client, Cause: ev.Reason}
+		}
 		m.done = true
 		return nil, &Refusal{Lost: true, Said: true, Client: m.client, Cause: "it failed: " + ev.Reason}
 	case wire.Hello, *prepared:
@@ -100,6 +105,9 @@ func (s *Server) Admits(token string) bool { return s.tokens.admits(token) }
 
 // Trusted reports whether the peer has shown the token of the run.
 func (c *Conn) Trusted() bool { return c.trusted }
+
+// Relay returns the name of the relay at the other end, for people; empty if the peer is none.
+func (c *Conn) Relay() string { return c.relay }
 
 // TurnAway ends a connection on which nobody has shown the token, and tells the peer why.
 func (c *Conn) TurnAway(text string) { c.refuse(0, wire.BadMessage, text) }
@@ -125,7 +133,7 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello, ready *prepared) (m
 	if why := s.tokens.refusal(h.Name, h.Token, known && s.members[id].present && !s.members[id].away); why != "" {
 		return nil, c.refuse(number, wire.BadToken, why)
 	}
-	c.trusted = true
+	c.trusted, c.relay = true, cmp.Or(c.relay, h.Relay)
 	switch {
 	case !known:
 		return nil, c.refuse(number, wire.UnknownName, fmt.Sprintf(

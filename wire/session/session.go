@@ -164,6 +164,7 @@ type Conn struct {
 	members    map[uint32]*member            // by the number that the peer chose
 	trusted    bool                          // the peer has shown the token
 	introduced map[metasim.ClientID]struct{} // clients whose names the peer knows
+	relay      string                        // what the peer calls itself, if it is a relay
 }
 
 // An Output takes the packets for one connection, in order. Deliver and Authorize make a packet from an effect, and the
@@ -196,6 +197,7 @@ type Refusal struct {
 	Client metasim.ClientID
 	Cause  string
 	Said   bool // the client says so itself: it failed
+	Gone   bool // a relay says that the client went away without a word: its process may be replaced
 	// Difference says that the client did not repeat what it did before it was started again. The run cannot go on.
 	Difference *Difference
 }

@@ -499,6 +499,7 @@ type Hello struct {
 	Subscriptions []string               `protobuf:"bytes,5,rep,name=subscriptions,proto3" json:"subscriptions,omitempty"`
 	Reaction      int64                  `protobuf:"varint,6,opt,name=reaction,proto3" json:"reaction,omitempty"` // nanoseconds; not negative
 	Minor         uint64                 `protobuf:"varint,7,opt,name=minor,proto3" json:"minor,omitempty"`       // 32 bits; the minor version of the protocol that the client knows. A server before version 2.4 ignores it
+	Relay         string                 `protobuf:"bytes,8,opt,name=relay,proto3" json:"relay,omitempty"`        // what a relay adds that carries the client: its name for people
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -580,6 +581,13 @@ func (x *Hello) GetMinor() uint64 {
 		return x.Minor
 	}
 	return 0
+}
+
+func (x *Hello) GetRelay() string {
+	if x != nil {
+		return x.Relay
+	}
+	return ""
 }
 
 type Welcome struct {
@@ -1302,6 +1310,7 @@ func (x *Leave) GetResult() []byte {
 type Failed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"` // one sentence for a person
+	Gone          bool                   `protobuf:"varint,2,opt,name=gone,proto3" json:"gone,omitempty"`    // a relay says it of a client that went away without a word
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1341,6 +1350,13 @@ func (x *Failed) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Failed) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
 }
 
 type DeliveredMessage struct {
@@ -1516,7 +1532,7 @@ const file_metasim_proto_rawDesc = "" +
 	"\aInstant\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x1a\n" +
-	"\binfinity\x18\x03 \x01(\bR\binfinity\"\xc7\x01\n" +
+	"\binfinity\x18\x03 \x01(\bR\binfinity\"\xdd\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1524,7 +1540,8 @@ const file_metasim_proto_rawDesc = "" +
 	"\fpublications\x18\x04 \x03(\tR\fpublications\x12$\n" +
 	"\rsubscriptions\x18\x05 \x03(\tR\rsubscriptions\x12\x1a\n" +
 	"\breaction\x18\x06 \x01(\x03R\breaction\x12\x14\n" +
-	"\x05minor\x18\a \x01(\x04R\x05minor\"x\n" +
+	"\x05minor\x18\a \x01(\x04R\x05minor\x12\x14\n" +
+	"\x05relay\x18\b \x01(\tR\x05relay\"x\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bscenario\x18\x01 \x01(\tR\bscenario\x12\x12\n" +
 	"\x04seed\x18\x02 \x01(\x04R\x04seed\x12\x14\n" +
@@ -1572,9 +1589,10 @@ const file_metasim_proto_rawDesc = "" +
 	"\x05Leave\x12%\n" +
 	"\x03now\x18\x01 \x01(\v2\x13.metasim.v2.InstantR\x03now\x12\x14\n" +
 	"\x05acked\x18\x02 \x01(\x04R\x05acked\x12\x16\n" +
-	"\x06result\x18\x03 \x01(\fR\x06result\" \n" +
+	"\x06result\x18\x03 \x01(\fR\x06result\"4\n" +
 	"\x06Failed\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xd4\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04gone\x18\x02 \x01(\bR\x04gone\"\xd4\x01\n" +
 	"\x10DeliveredMessage\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x10\n" +

@@ -18,9 +18,9 @@ import (
 
 var relays = flag.Uint64("relays", 2, "how many runs go through a bad network")
 
-// A relay carries UDP packets between clients and a server as a bad network does: it loses some, delays each differently, so that they overtake one
+// A badNetwork carries UDP packets between clients and a server: it loses some, delays each differently, so that they overtake one
 // another, and carries none for a while. What it does with a packet is drawn from a seed.
-type relay struct {
+type badNetwork struct {
 	testing.TB
 	front  *net.UDPConn
 	server *net.UDPAddr
@@ -37,8 +37,8 @@ type relay struct {
 	carried, lost, overtaken, blacked int
 }
 
-// newRelay begins a relay to the server of an address, and returns the address that leads through it.
-func newRelay(t testing.TB, seed uint64, server string) (*relay, string) {
+// newBadNetwork begins a network to the server of an address, and returns the address that leads through it.
+func newBadNetwork(t testing.TB, seed uint64, server string) (*badNetwork, string) {
 	u, err := url.Parse(server)
 	require.NoError(t, err)
 	to, err := net.ResolveUDPAddr("udp", u.Host)
@@ -46,7 +46,7 @@ func newRelay(t testing.TB, seed uint64, server string) (*relay, string) {
 	front, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	require.NoError(t, err)
 	r := rand.New(rand.NewPCG(seed, 0))
-	l := &relay{
+	l := &badNetwork{
 		TB: t, front: front, server: to, loss: float64(seed%5) / 20, jitter: 200 * time.Millisecond, r: r, backs: map[netip.AddrPort]*net.UDPConn{},
 	}
 	begin := time.Now().Add(time.Duration(r.Int64N(int64(6 * time.Second))))
@@ -58,7 +58,7 @@ func newRelay(t testing.TB, seed uint64, server string) (*relay, string) {
 }
 
 // forward carries what clients send.
-func (l *relay) forward() {
+func (l *badNetwork) forward() {
 	for buf := make([]byte, 1<<16); ; {
 		n, from, err := l.front.ReadFromUDPAddrPort(buf)
 		if err != nil {
@@ -71,7 +71,7 @@ func (l *relay) forward() {
 }
 
 // back returns the socket that stands for a client at the server; nil if the relay is closed.
-func (l *relay) back(client netip.AddrPort) *net.UDPConn {
+func (l *badNetwork) back(client netip.AddrPort) *net.UDPConn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if back := l.backs[client]; back != nil || l.closed {
@@ -95,7 +95,7 @@ func (l *relay) back(client netip.AddrPort) *net.UDPConn {
 	return back
 }
 
-func (l *relay) carry(packet []byte, send func([]byte) error) {
+func (l *badNetwork) carry(packet []byte, send func([]byte) error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -118,7 +118,7 @@ func (l *relay) carry(packet []byte, send func([]byte) error) {
 	time.AfterFunc(late, func() { _ = send(b) }) // a packet that cannot be sent is lost
 }
 
-func (l *relay) close() {
+func (l *badNetwork) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
@@ -166,7 +166,7 @@ func TestABadNetwork(t *testing.T) {
 }
 
 // throughRelay carries a run out whose clients come through a relay, and compares its digests with those of a quiet one.
-func throughRelay(t *testing.T, seed uint64, quiet outcome) *relay {
+func throughRelay(t *testing.T, seed uint64, quiet outcome) *badNetwork {
 	s := newStage(t)
 	lines := strings.Split(relayed, "\n")
 	clients := map[string][]string{
@@ -182,7 +182,7 @@ func throughRelay(t *testing.T, seed uint64, quiet outcome) *relay {
 	}
 	s.file("p.yaml", strings.Join(lines, "\n"))
 	p := s.serve("p.yaml", "--transport", "quic")
-	l, through := newRelay(t, seed, p.url)
+	l, through := newBadNetwork(t, seed, p.url)
 	p.url = through
 	var ends []*running
 	for name, args := range clients {
