@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"image/png"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -27,6 +28,9 @@ func newWorldPicture(std streams) *cobra.Command {
 			if err != nil {
 				return badUsage(err)
 			}
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return failed(err)
+			}
 			made := 0
 			for _, w := range document.Worlds {
 				scene := camera.New(w)
@@ -49,7 +53,7 @@ func newWorldPicture(std streams) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&dir, "out", ".", "write the pictures into this `directory`")
+	cmd.Flags().StringVar(&dir, "out", ".", "write the pictures into this `directory`, which is made if it is not there")
 	return cmd
 }
 

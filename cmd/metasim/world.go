@@ -3,7 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,10 +32,10 @@ func newWorldCheck(std streams) *cobra.Command {
 		Use:   "check FILE.sdf",
 		Short: "Name everything that is wrong with a world",
 		Long: "Name everything that is wrong with a world in SDF. What Gazebo's own reader refuses (gz sdf --check) is refused, what it takes is\n" +
-			"taken, and what has no effect here is a warning.",
+			"taken, and what has no effect here is a warning. A FILE.config is the configuration of a runtime (lock_step_runtime.config).",
 		Args: exactly(1, "one world"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			document, warnings, err := f.load(args[0])
+			checked, warnings, err := f.check(args[0])
 			v := validation{
 				OK: err == nil, Errors: []problem.Problem{}, Warnings: append([]problem.Problem{}, warnings...), Advice: []problem.Problem{},
 			}
@@ -57,7 +58,8 @@ func newWorldCheck(std streams) *cobra.Command {
 			if asJSON {
 				return nil
 			}
-			return failed(describeWorlds(std.out, args[0], document))
+			_, err = fmt.Fprint(std.out, checked)
+			return failed(err)
 		},
 	}
 	f.add(cmd)
@@ -65,18 +67,31 @@ func newWorldCheck(std streams) *cobra.Command {
 	return cmd
 }
 
-// describeWorlds prints a line for each world of a file.
-func describeWorlds(w io.Writer, file string, d *sdf.Document) error {
-	if len(d.Worlds) == 0 {
-		_, err := fmt.Fprintf(w, "%s is good SDF %s, but has no world to run\n", file, d.Version)
-		return err
-	}
-	for _, world := range d.Worlds {
-		_, err := fmt.Fprintf(w, "%s: the world %s is good SDF %s: models %d, lights %d, plugins %d, step %s\n", file, world.Name, d.Version,
-			len(world.Models), len(world.Lights), len(world.Plugins), time.Duration(world.Physics.Step))
+// check returns what there is to say of a good file: of a world, or of the configuration of a runtime.
+func (f *modelFlag) check(file string) (string, []problem.Problem, error) {
+	if filepath.Ext(file) == ".config" {
+		r, warnings, err := sdf.LoadRuntime(file)
 		if err != nil {
-			return err
+			return "", warnings, err
 		}
+		return fmt.Sprintf("%s is a good configuration of a runtime for the plugin %s\n", file, r.Plugin.Name), warnings, nil
 	}
-	return nil
+	d, warnings, err := f.load(file)
+	if err != nil {
+		return "", warnings, err
+	}
+	return describeWorlds(file, d), warnings, nil
+}
+
+// describeWorlds writes a line for each world of a file.
+func describeWorlds(file string, d *sdf.Document) string {
+	if len(d.Worlds) == 0 {
+		return fmt.Sprintf("%s is good SDF %s, but has no world to run\n", file, d.Version)
+	}
+	var text strings.Builder
+	for _, world := range d.Worlds {
+		fmt.Fprintf(&text, "%s: the world %s is good SDF %s: models %d, lights %d, plugins %d, step %s\n", file, world.Name, d.Version,
+			len(world.Models), len(world.Lights), len(world.Plugins), time.Duration(world.Physics.Step))
+	}
+	return text.String()
 }

@@ -21,6 +21,9 @@ func TestWorldCheck(t *testing.T) {
 	assert.Zero(t, good.status)
 	assert.Contains(t, good.out, "the world lock_step is good SDF 1.11: models 102, lights 1, plugins 4, step 5ms")
 	assert.Empty(t, good.err)
+	runtime := s.metasim("world", "check", filepath.Join(worlds, "lock_step_runtime.config"))
+	assert.Zero(t, runtime.status)
+	assert.Contains(t, runtime.out, "is a good configuration of a runtime for the plugin gz::sim::systems::Sensors")
 
 	s.file("bad.sdf", "<sdf version=\"1.9\">\n<world name=\"w\">\n<modell name=\"m\"/>\n<model name=\"m\"/>\n</world></sdf>")
 	bad := s.metasim("world", "check", "bad.sdf")
@@ -90,5 +93,6 @@ func TestWorldPicture(t *testing.T) {
 	none := s.metasim("world", "picture", "none.sdf")
 	assert.Equal(t, 2, none.status)
 	assert.Contains(t, none.err, "none.sdf has no sensor of type camera; add one to a link")
-	assert.Equal(t, 1, s.metasim("world", "picture", "w.sdf", "--out", "nowhere").status)
+	assert.Equal(t, 1, s.metasim("world", "picture", "w.sdf", "--out", "w.sdf").status)
+	assert.Contains(t, s.metasim("world", "picture", "w.sdf", "--out", "new/dir").out, filepath.Join("new", "dir", "a_b-m-s.png"))
 }
