@@ -49,6 +49,18 @@ func (b *Builder) Reaction(d time.Duration) error {
 	return named(b.name, b.declared.React(metasim.Time(d)))
 }
 
+// Checkpoints lets the client be started again at its last checkpoint, where the scenario asks for checkpoints: Save is called at the first
+// instant after each period, by Step, Next or Run, when the client has done all that it does there. Restore is called by Complete, and then the
+// client is where it was: it calls Step or Next as it did next, or sets its timers again as before its first Run, and calls Run. Run moves them to
+// where they stood. While a timer is set that was set in Run, or any timer outside of it, no checkpoint is made.
+func (b *Builder) Checkpoints(s Saver) error {
+	if err := b.declared.Save(); err != nil {
+		return named(b.name, err)
+	}
+	b.saver = s
+	return nil
+}
+
 // WithServer connects to this server: "unix:///path", "shm:///path", "tcp://host:port", or that of a transport given
 // by WithTransports. Default: METASIM_SERVER.
 func WithServer(url string) Option { return func(o *options) { o.url = url } }
@@ -99,7 +111,7 @@ func (b *Builder) complete(ctx context.Context, o options) (*Client, error) {
 
 // join says Hello and waits for the start.
 func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error) {
-	c := &Client{own: own, alone: own && o.alone, handlers: b.handlers, served: map[string][]func(Message) error{}}
+	c := &Client{own: own, alone: own && o.alone, handlers: b.handlers, saver: b.saver, served: map[string][]func(Message) error{}}
 	c.out.host, c.out.task = o.host, o.task
 	c.out.queue.Member, c.in = o.host.join(o.task)
 	c.out.queue.Encoded = o.host.encodes()
@@ -113,6 +125,9 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 	}
 	for err = c.flush(); err == nil && !c.rules.Started(); {
 		err = c.receive(ctx)
+	}
+	if err == nil {
+		err = c.restore()
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.detach())

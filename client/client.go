@@ -35,6 +35,15 @@ type Builder struct {
 	declared session.Declaration
 	pubs     []*Publication
 	handlers []func(Message) error // of the subscriptions; nil for one without
+	saver    Saver                 // nil: it makes no checkpoints
+}
+
+// A Saver is a simulator whose state can be written down, and which can begin there: see Builder.Checkpoints.
+type Saver interface {
+	// Save returns all that decides what the simulator will do. An error leaves this checkpoint out; the run goes on.
+	Save() ([]byte, error)
+	// Restore begins at what Save has returned. An error ends the client.
+	Restore(state []byte) error
 }
 
 // A Publication is a channel that a client sends on.
@@ -76,7 +85,9 @@ type About struct {
 type Client struct {
 	rules    *session.Client       // what may put something into out is called with out's lock
 	handlers []func(Message) error // of the subscriptions; nil for one without
+	saver    Saver                 // nil: it makes no checkpoints
 	served   map[string][]func(Message) error
+	restored bool // it was restored, and has not advanced since
 	own      bool // no other client is on its host
 	alone    bool // nor in the process, as far as the environment tells
 	in       inbox

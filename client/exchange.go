@@ -99,6 +99,35 @@ func (c *Client) tellFailure() error {
 	return c.out.write(nil)
 }
 
+// save makes a checkpoint, if one is due.
+func (c *Client) save() {
+	if !c.rules.SaveDue() {
+		return
+	}
+	state, err := c.saver.Save()
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	if err == nil {
+		err = c.rules.Save(state)
+	}
+	if err != nil {
+		c.rules.NotSaved(err)
+	}
+}
+
+// restore begins at a checkpoint, if the server says so.
+func (c *Client) restore() error {
+	state, ok := c.rules.Begin()
+	if !ok {
+		return nil
+	}
+	if err := c.saver.Restore(state); err != nil {
+		return c.rules.Fail(fmt.Errorf("it cannot begin at its checkpoint at %v: %w; mend Restore, or leave checkpoint out of the scenario", c.rules.Now(), err))
+	}
+	c.restored = true
+	return nil
+}
+
 // goOn reports that the client goes on. The report may wait for more packets, unless a client is known to wait for it.
 func (c *Client) goOn(lap session.Work) error {
 	c.watch.cut(&lap)

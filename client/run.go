@@ -49,6 +49,7 @@ func (c *Client) Until() (end metasim.Instant, ends bool) {
 // ends at t or before it, Step returns what was due before the end, and ErrEnd: the run goes its way, and nothing has failed.
 // All that is left to do is Leave. Steps is a loop of Steps that does so.
 func (c *Client) Step(ctx context.Context, t metasim.Time) ([]Message, error) {
+	c.save()
 	return c.advance(ctx, c.rules.BeginStep(t))
 }
 
@@ -69,7 +70,11 @@ func (c *Client) Steps(ctx context.Context, dt time.Duration) iter.Seq2[metasim.
 			return
 		}
 		step := metasim.Time(dt)
-		for t := c.Now().Time; ; t = t.Add(step) {
+		first := c.Now().Time
+		if c.restored { // it was there before
+			first = first.Add(step)
+		}
+		for t := first; ; t = t.Add(step) {
 			if behind := c.Now().Time - t; behind > 0 { // the body has stepped itself
 				t = t.Add((behind + step - 1) / step * step)
 			}
@@ -91,11 +96,13 @@ func (c *Client) Steps(ctx context.Context, dt time.Duration) iter.Seq2[metasim.
 // instant it reached: none, if that is the limit. (HLA: next message request.) Where the run ends before both it
 // returns ErrEnd.
 func (c *Client) Next(ctx context.Context, limit metasim.Time) ([]Message, error) {
+	c.save()
 	return c.advance(ctx, c.rules.BeginNext(limit))
 }
 
 // advance does what has been begun, unless that failed.
 func (c *Client) advance(ctx context.Context, err error) ([]Message, error) {
+	c.restored = false
 	if err == nil {
 		err = c.proceed(ctx)
 	}
@@ -279,6 +286,7 @@ func (c *Client) act(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("at %v: %w", c.Now(), err)
 	}
+	c.save()
 	c.rules.EndInstant()
 	if !c.rules.Authorized() {
 		if err := c.drain(); err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"metasim/lcm/bus"
@@ -19,6 +21,7 @@ import (
 	"metasim/record/replay"
 	"metasim/scenarios"
 	"metasim/server"
+	"metasim/wire/session"
 )
 
 // Two observers may watch a run: the record writes it to disk, the mirror shows it on a public LCM network.
@@ -34,6 +37,11 @@ type recorder struct {
 	dir      journal.Dir
 	manifest journal.Manifest
 	writer   *journal.Writer // nil: the run has no journal
+	log      *slog.Logger
+
+	checkpoints *replay.Checkpoints // nil without a journal
+	keeping     sync.Map            // of clients, by id, whose checkpoint is being written
+	writing     sync.WaitGroup
 }
 
 // newRecorder begins the record: from now on the directory says that a run has begun and not ended.
@@ -44,7 +52,7 @@ func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*recorder
 	}
 	names := sortedNames(sc)
 	host, _ := os.Hostname() // the empty name says that it is not known
-	r := &recorder{dir: dir, manifest: journal.Manifest{
+	r := &recorder{dir: dir, log: o.Log, manifest: journal.Manifest{
 		Scenario: sc.Name, Resolved: resolved, Seed: sc.Seed, Until: sc.Until, MaxSteps: sc.MaxSteps, Clients: names,
 		Ahead: metasim.DefaultAhead, AheadOf: sc.AheadOf(), Memory: sc.Memory, Cascade: sc.Cascade, Dir: sc.Dir, AllowOutside: o.AllowOutside, NoJournal: o.NoJournal,
 		Transport: o.Transport, Go: runtime.Version(), Metasim: BuildVersion(), OS: runtime.GOOS, Arch: runtime.GOARCH,
@@ -53,6 +61,7 @@ func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*recorder
 	if err := dir.WriteManifest(&r.manifest); err != nil || o.NoJournal {
 		return r, err
 	}
+	r.checkpoints = replay.NewCheckpoints(dir, &r.manifest)
 	r.writer, err = dir.NewJournal(names)
 	return r, err
 }
@@ -77,9 +86,34 @@ func cpus() int {
 }
 
 // past returns what the journal holds of a client by now.
-func (r *recorder) past(id metasim.ClientID) server.Past {
+func (r *recorder) past(id metasim.ClientID, saves bool) server.Past {
 	size, written := r.writer.Mark()
-	return replay.NewPast(r.dir, id, size, written)
+	p := replay.NewPast(r.dir, id, size, written)
+	if saves {
+		p.From(r.checkpoints, func(err error) {
+			r.log.Warn("a checkpoint is not used", "client", r.manifest.Clients[id], "cause", err)
+		})
+	}
+	return p
+}
+
+// keep keeps a checkpoint of a client, once all that led to it is written. While one is being written the next ones are left out.
+func (r *recorder) keep(id metasim.ClientID, saved *session.Saved) bool {
+	if _, busy := r.keeping.LoadOrStore(id, struct{}{}); busy {
+		return false
+	}
+	size, written := r.writer.Mark()
+	r.writing.Go(func() {
+		defer r.keeping.Delete(id)
+		err := written()
+		if err == nil {
+			err = r.checkpoints.Keep(id, size, saved)
+		}
+		if err != nil {
+			r.log.Warn("a checkpoint is not kept", "client", r.manifest.Clients[id], "cause", err)
+		}
+	})
+	return true
 }
 
 // complete sets what the manifest says of the end.
@@ -98,7 +132,12 @@ func (r *recorder) complete(out *Outcome) {
 
 // finish ends the record. It waits for the disk.
 func (r *recorder) finish() error {
-	return errors.Join(r.closeJournal(), r.dir.WriteManifest(&r.manifest))
+	err := r.closeJournal()
+	r.writing.Wait()
+	if err = errors.Join(err, r.dir.WriteManifest(&r.manifest)); err == nil && r.checkpoints != nil {
+		err = r.checkpoints.Remove() // a run that has ended does not go on
+	}
+	return err
 }
 
 func (r *recorder) closeJournal() error {

@@ -28,7 +28,7 @@ func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outc
 		o.Clients = append(o.Clients, ClientOutcome{
 			Name: c.Name, Digest: c.Digest.String(), SendsDigest: fmt.Sprintf("%016x", c.Sends), Sent: c.Sent, Delivered: c.Delivered,
 			EndNS: int64(c.End.Time), EndStep: c.End.Step, Grants: c.Grants,
-			BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), MemoryS: c.Starved.Seconds(), Restarts: c.Restarts, Exit: exit(c, r.Err), Result: result(c.Account),
+			BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), MemoryS: c.Starved.Seconds(), Restarts: c.Restarts, Checkpoints: c.Checkpoints, Exit: exit(c, r.Err), Result: result(c.Account),
 			Traffic: c.Traffic,
 		})
 	}

@@ -5,10 +5,12 @@ package run_test
 import (
 	"cmp"
 	"context"
+	"encoding"
 	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
+	"hash"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -44,14 +46,10 @@ func worker(args []string) error {
 	if err := os.Rename(filepath.Join(args[1], name+"~"), filepath.Join(args[1], name)); err != nil {
 		return err
 	}
-	state := fnv.New64a()
-	take := func(m client.Message) error {
-		_, err := fmt.Fprintf(state, "%s %v %x", m.From, m.Due, m.Payload)
-		return err
-	}
+	w := &laborer{state: fnv.New64a(), next: metasim.Millisecond}
 	b := client.NewBuilder("")
 	out := b.Publication("OUT_" + name)
-	if err := b.Subscribe("OUT_.*", take); err != nil {
+	if err := errors.Join(b.Checkpoints(w), b.Subscribe("OUT_.*", w.take)); err != nil {
 		return err
 	}
 	c, err := b.Complete(ctx, client.WithTransports(all.Table()), client.WithServer(cmp.Or(os.Getenv("RELAY"), os.Getenv("METASIM_SERVER"))))
@@ -59,41 +57,71 @@ func worker(args []string) error {
 		return err
 	}
 	publish := func() error {
-		sum := state.Sum64()
+		sum := w.state.Sum64()
 		return out.Publish(binary.LittleEndian.AppendUint64(make([]byte, sum%500), sum))
 	}
-	if args[0] == "run" {
+	switch args[0] {
+	case "run":
 		c.Every(time.Millisecond, publish)
 		err = c.Run(ctx)
-	} else {
-		err = advance(ctx, c, args[0] == "step", take, publish)
+	case "step":
+		for _, messages := range c.Steps(ctx, time.Millisecond) {
+			for _, m := range messages {
+				err = errors.Join(err, w.take(m))
+			}
+			err = errors.Join(err, publish())
+		}
+	default:
+		err = w.advance(ctx, c, publish)
 	}
-	return errors.Join(err, c.SetResult(map[string]uint64{"state": state.Sum64()}), c.Leave(ctx))
+	return errors.Join(err, c.SetResult(map[string]uint64{"state": w.state.Sum64()}), c.Leave(ctx))
 }
 
-// advance publishes each millisecond; with step it looks at messages only then.
-func advance(ctx context.Context, c *client.Client, step bool, take func(client.Message) error, publish func() error) error {
-	for t := metasim.Millisecond; ; {
-		move := c.Next
-		if step {
-			move = c.Step
-		}
-		messages, err := move(ctx, t)
+// laborer is the state of a worker.
+type laborer struct {
+	state hash.Hash64
+	next  metasim.Time // when it publishes next
+}
+
+func (w *laborer) take(m client.Message) error {
+	_, err := fmt.Fprintf(w.state, "%s %v %x", m.From, m.Due, m.Payload)
+	return err
+}
+
+// Save implements client.Saver.
+func (w *laborer) Save() ([]byte, error) {
+	state, err := w.state.(encoding.BinaryMarshaler).MarshalBinary()
+	return append(binary.LittleEndian.AppendUint64(nil, uint64(w.next)), state...), err
+}
+
+// Restore implements client.Saver.
+func (w *laborer) Restore(b []byte) error {
+	if len(b) < 8 {
+		return errors.New("no state of a worker")
+	}
+	w.next = metasim.Time(binary.LittleEndian.Uint64(b))
+	return w.state.(encoding.BinaryUnmarshaler).UnmarshalBinary(b[8:])
+}
+
+// advance publishes each millisecond.
+func (w *laborer) advance(ctx context.Context, c *client.Client, publish func() error) error {
+	for {
+		messages, err := c.Next(ctx, w.next)
 		for _, m := range messages {
-			take(m)
+			err = errors.Join(err, w.take(m))
 		}
 		switch {
 		case errors.Is(err, client.ErrEnd):
 			return nil
 		case err != nil:
 			return err
-		case c.Now().Time < t:
+		case c.Now().Time < w.next:
 			continue
 		}
 		if err := publish(); err != nil {
 			return err
 		}
-		t += metasim.Millisecond
+		w.next += metasim.Millisecond
 	}
 }
 

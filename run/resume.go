@@ -11,6 +11,7 @@ import (
 	"metasim/metasim"
 	"metasim/record"
 	"metasim/record/journal"
+	"metasim/record/replay"
 	"metasim/scenarios"
 	"metasim/server"
 )
@@ -43,8 +44,11 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 	if err != nil {
 		return nil, errors.Join(err, writer.Close())
 	}
-	r := &runner{scenario: sc, options: &o, dir: recorded.Dir, record: &recorder{dir: recorded.Dir, manifest: manifest, writer: writer}}
-	r.rest = &rest{reader: reader, writer: writer, dir: recorded.Dir}
+	r := &runner{scenario: sc, options: &o, dir: recorded.Dir, record: &recorder{dir: recorded.Dir, log: o.Log, manifest: manifest, writer: writer,
+		checkpoints: replay.NewCheckpoints(recorded.Dir, m)}}
+	r.rest = &rest{reader: reader, writer: writer, dir: recorded.Dir, forget: func(size int64) error {
+		return r.record.checkpoints.Forget(len(m.Clients), size)
+	}}
 	err = r.open(ctx, table)
 	err = errors.Join(err, reader.Close())
 	if err == nil {
@@ -101,7 +105,11 @@ func (r *rest) Next() (wall int64, ev metasim.Event, effects int, err error) {
 
 // Continue implements server.Resume.
 func (r *rest) Continue(missing []metasim.Effect) error {
-	return r.writer.Continue(r.reader.Offset(), missing)
+	size := r.reader.Offset()
+	if err := r.forget(size); err != nil {
+		return err
+	}
+	return r.writer.Continue(size, missing)
 }
 
 var _ server.Resume = (*rest)(nil)

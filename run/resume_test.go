@@ -70,6 +70,15 @@ func TestKilledServer(t *testing.T) {
 // cutOff begins a run in a process that is killed when its journal has so many bytes.
 func cutOff(t *testing.T, text, transport string, size int64) (dir string) {
 	t.Helper()
+	return killedWhen(t, text, transport, func(dir string) bool {
+		info, err := os.Stat(filepath.Join(dir, "journal"))
+		return err == nil && info.Size() >= size
+	})
+}
+
+// killedWhen begins a run in a process that is killed when its directory is as it should be.
+func killedWhen(t *testing.T, text, transport string, now func(dir string) bool) (dir string) {
+	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	place := t.TempDir()
@@ -80,10 +89,8 @@ func cutOff(t *testing.T, text, transport string, size int64) (dir string) {
 	cmd.Env = append(os.Environ(), testprogram.Env("killedServer"), testprogram.NoLinger)
 	cmd.Stderr = os.Stderr
 	require.NoError(t, cmd.Start())
-	for file := filepath.Join(dir, "journal"); ; <-time.After(time.Millisecond) {
-		if info, err := os.Stat(file); err == nil && info.Size() >= size {
-			break
-		}
+	for !now(dir) {
+		<-time.After(time.Millisecond)
 	}
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())

@@ -154,6 +154,9 @@ func (r *runner) config(table *delay.Table) server.Config {
 	if r.rest != nil {
 		config.Resume = r.rest
 	}
+	if every := sc.Checkpoints(); r.record.writer != nil && len(every) > 0 {
+		config.Checkpoints = &server.Checkpoints{Every: every, Keep: r.record.keep}
+	}
 	config.Observers = append(config.Observers, r.channels)
 	if r.record.writer != nil {
 		config.Observers = append(config.Observers, r.record.writer)

@@ -24,6 +24,7 @@ func (c *checker) check() error {
 	}
 	c.duration(path{"until"})
 	c.duration(path{"start_timeout"})
+	c.duration(path{"checkpoint"})
 	c.outputLimit()
 	if c.word(path{"peer_timeout"}) != peerTimeoutOff {
 		c.duration(path{"peer_timeout"})
@@ -61,6 +62,7 @@ func (c *checker) clients() {
 		c.model(p, count)
 		c.channels(p)
 		c.restart(p)
+		c.duration(p.to("checkpoint"))
 		if !c.restored {
 			c.command(p)
 		}

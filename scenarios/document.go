@@ -57,7 +57,8 @@ func (s *Scenario) expand() error {
 	for i := range d.Clients {
 		e := &d.Clients[i]
 		c := Client{Entry: e.Name, Count: 1, Model: e.Model, With: e.With, Run: e.Run, Env: e.Env,
-			External: e.External, Detach: e.OnExit == "detach", Publish: e.Publish, Subscribe: e.Subscribe}
+			External: e.External, Detach: e.OnExit == "detach", Publish: e.Publish, Subscribe: e.Subscribe,
+			Checkpoint: metasim.Time(cmp.Or(e.Checkpoint, d.Checkpoint))}
 		err = errors.Join(err, setSize(&c.Ahead, e.Ahead, 0))
 		if e.Count != nil {
 			c.Count = *e.Count
@@ -116,6 +117,19 @@ func (s *Scenario) AheadOf() (bounds map[string]int) {
 		}
 	}
 	return bounds
+}
+
+// Checkpoints returns by name after how much simulated time clients make their next checkpoint that can.
+func (s *Scenario) Checkpoints() (every map[string]metasim.Time) {
+	for i := range s.Clients {
+		if c := &s.Clients[i]; c.Checkpoint > 0 {
+			if every == nil {
+				every = map[string]metasim.Time{}
+			}
+			every[c.Name] = c.Checkpoint
+		}
+	}
+	return every
 }
 
 // Env returns what a client that is a built-in model knows beside its parameters.

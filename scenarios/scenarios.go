@@ -105,6 +105,8 @@ type Client struct {
 	Detach bool
 	// Restarts is how often it is started again when its process dies; zero: not at all.
 	Restarts int
+	// Checkpoint is after how much simulated time it makes its next checkpoint, if it can; zero: it makes none.
+	Checkpoint metasim.Time
 	// Ahead bounds the bytes that the client is given ahead of what it has handled; zero: the default.
 	Ahead int
 	// Publish and Subscribe are the lists of the client's entry; nil where there is none. See Scenario.Permissions.
@@ -147,6 +149,7 @@ type document struct {
 	MaxSteps     uint32  `json:"max_steps"`
 	StartTimeout span    `json:"start_timeout"`
 	OutputLimit  size    `json:"output_limit,omitzero"`
+	Checkpoint   span    `json:"checkpoint,omitzero"`
 	// Memory and Cascade are not resolved: they change no result. The manifest of a run has them.
 	Memory  string `json:"-"`
 	Cascade string `json:"-"`
@@ -174,9 +177,10 @@ type clientEntry struct {
 	External bool     `json:"external,omitempty"`
 	OnExit   string   `json:"on_exit,omitempty"`
 	// An empty list is not the same as none.
-	Publish   []string `json:"publish,omitzero"`
-	Subscribe []string `json:"subscribe,omitzero"`
-	Restarts  *int     `json:"restarts,omitempty"`
+	Publish    []string `json:"publish,omitzero"`
+	Subscribe  []string `json:"subscribe,omitzero"`
+	Restarts   *int     `json:"restarts,omitempty"`
+	Checkpoint span     `json:"checkpoint,omitzero"`
 	// Ahead is not resolved: it changes no result. The manifest of a run has it.
 	Ahead string `json:"-"`
 }

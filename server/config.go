@@ -56,6 +56,8 @@ type Config struct {
 	// Observers are given every event and its effects, in order, by the goroutine that runs the dispatcher. An error ends the
 	// run.
 	Observers []Observer
+	// Checkpoints, if set, has clients make checkpoints that can.
+	Checkpoints *Checkpoints
 	// Durable, if set, has the record reach the disk before peers of other processes hear what follows from it.
 	Durable Durable
 	// After, if set, is called each time a goroutine has run the dispatcher, when another may run it. It lets clients inside
@@ -92,8 +94,17 @@ type Restart struct {
 	// Start starts the process of a client again, for this life of it: 1 for the first restart. It may not block. How the
 	// process ends is told by Exited.
 	Start func(client string, life int)
-	// Past returns what the journal holds of a client by now.
-	Past func(id metasim.ClientID) Past
+	// Past returns what the journal holds of a client by now; if it saves, of what follows its last checkpoint.
+	Past func(id metasim.ClientID, saves bool) Past
+}
+
+// Checkpoints shorten what a client repeats that is started again.
+type Checkpoints struct {
+	// Every says for each client, by name, after how much simulated time it is to make the next one. One that is not there makes none.
+	Every map[string]metasim.Time
+	// Keep keeps a checkpoint. What led to it was observed. It does not block, and may leave one out if the disk is slow. It reports
+	// whether it keeps it.
+	Keep func(id metasim.ClientID, saved *session.Saved) bool
 }
 
 // A Resume reads the journal of a run that was cut off.

@@ -55,8 +55,11 @@ func (m *mailbox) put(from *connection, packets []wire.Packet, err error) {
 	if !m.closed {
 		for _, p := range packets {
 			m.items = append(m.items, item{from: from, packet: p.Keep()})
-			if send, ok := p.Body.(*metasim.Send); ok {
-				m.bytes += len(send.Payload)
+			switch body := p.Body.(type) {
+			case *metasim.Send:
+				m.bytes += len(body.Payload)
+			case wire.Checkpoint:
+				m.bytes += len(body.State)
 			}
 		}
 		if err != nil {

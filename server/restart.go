@@ -51,7 +51,7 @@ func (s *Server) returned(c *connection, join *metasim.Join, recall func(metasim
 	if !s.session.Repeats(join.Client) {
 		return // the run has not begun
 	}
-	m := &memory{past: s.config.Restart.Past(join.Client), conn: c, wanted: make(chan struct{}, 1), ended: make(chan struct{})}
+	m := &memory{past: s.config.Restart.Past(join.Client, s.session.Saves(join.Client)), conn: c, wanted: make(chan struct{}, 1), ended: make(chan struct{})}
 	a.past = m
 	c.repeating++
 	m.wanted <- struct{}{}
@@ -118,6 +118,26 @@ func (s *Server) progress(id metasim.ClientID) {
 		}
 	}
 	m.conn.crowd(full)
+}
+
+// keep keeps the checkpoint that the last packet brought, if it brought one.
+func (s *Server) keep() {
+	id, saved := s.session.Saved()
+	if saved == nil {
+		return
+	}
+	a := &s.timing.clients[id]
+	if saved.Failed != "" {
+		if !a.unsaved { // once is enough
+			s.log.Warn("a client made no checkpoint", "client", s.dispatcher.Names()[id], "cause", saved.Failed)
+		}
+		a.unsaved = true
+		return
+	}
+	account := s.ledger.Account(id)
+	if s.config.Checkpoints.Keep(id, &session.Saved{Checkpoint: *saved, Sent: account.Sent, Sends: account.Sends}) {
+		a.checkpoints++
+	}
 }
 
 // forget ends the reading of a past.

@@ -112,8 +112,13 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	var every map[string]metasim.Time
+	if c.Checkpoints != nil {
+		every = c.Checkpoints.Every
+	}
 	sessions, err := session.NewServer(session.ServerConfig{
-		Scenario: c.Scenario, Seed: c.Seed, Token: c.Token, Timed: c.Timed, Names: d.Names(), Until: d.End(),
+		Checkpoints: every,
+		Scenario:    c.Scenario, Seed: c.Seed, Token: c.Token, Timed: c.Timed, Names: d.Names(), Until: d.End(),
 		About: c.About, Permissions: c.Permissions, Tokens: c.Tokens, Inside: c.Inside,
 	})
 	if err != nil {

@@ -71,6 +71,7 @@ type ClientSnapshot struct {
 	Busy, Blocked, Starved  time.Duration // so far, as in ClientResult
 	HeldOthers              time.Duration // so far: see metasim.HeldTimes
 	Restarts                int           // how often its process was replaced
+	Checkpoints             int           // that were kept of it
 	CatchesUp               bool          // its process was replaced, and has not come yet to where the old one was
 
 	Held         bool             // it waits for Holder, which may wait for others; Root is the last of them, which does not wait
@@ -116,7 +117,7 @@ func (s *Server) client(id metasim.ClientID) ClientSnapshot {
 		Status: s.dispatcher.Status(id), State: s.state(id), Since: max(a.since, a.heard), Sent: account.Sent,
 		Delivered: account.Delivered, Grants: account.Grants, Blocked: a.blockedFor(s.wall),
 		Starved: a.starvedFor(s.wall), HeldOthers: time.Duration(s.held.By(id)),
-		Restarts: a.restarts, CatchesUp: s.session.Presence(id) == session.Away || s.session.Repeats(id),
+		Restarts: a.restarts, Checkpoints: a.checkpoints, CatchesUp: s.session.Presence(id) == session.Away || s.session.Repeats(id),
 	}
 	if a.conn != nil {
 		c.Peer = a.conn.conn.Peer()
@@ -240,6 +241,8 @@ type ClientResult struct {
 	Starved time.Duration // of that, waiting for memory: see metasim.Config.Memory
 	// Restarts is how often its process was replaced: see Restart.
 	Restarts int
+	// Checkpoints is how many were kept of it.
+	Checkpoints int
 	// Traffic is that of the client's connection. Nil if it never joined, or shares its connection.
 	Traffic *wire.Traffic
 }
@@ -254,7 +257,7 @@ func (s *Server) Result() Result {
 	for i, name := range s.dispatcher.Names() {
 		id := metasim.ClientID(i)
 		a := &s.timing.clients[i]
-		c := ClientResult{Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Blocked: a.blocked, Starved: a.starved, Restarts: a.restarts}
+		c := ClientResult{Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Blocked: a.blocked, Starved: a.starved, Restarts: a.restarts, Checkpoints: a.checkpoints}
 		if a.end > 0 {
 			c.Busy = max(0, a.end-s.timing.start-a.blocked)
 		}

@@ -32,8 +32,10 @@ type clientTiming struct {
 	lacked  time.Duration
 	starved time.Duration // for how long it has waited for memory, without a wait that still goes on
 
-	restarts int     // how often its process was replaced
-	past     *memory // what is read for it to repeat; nil if it repeats nothing
+	restarts    int     // how often its process was replaced
+	checkpoints int     // that were kept of it
+	unsaved     bool    // it was said that it makes none
+	past        *memory // what is read for it to repeat; nil if it repeats nothing
 }
 
 // hear notes what a client says.

@@ -259,6 +259,10 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 		}
 		return
 	}
+	if ev == nil {
+		s.keep()
+		return
+	}
 	if join, ok := ev.(*metasim.Join); ok && s.session.Presence(join.Client) == session.Away {
 		s.returned(c, join, s.recall)
 		return
@@ -290,6 +294,9 @@ func (s *Server) recall(id metasim.ClientID, m *memory, p part) {
 		case p.err != nil:
 			s.fail(&ObserverError{Err: p.err})
 			return
+		}
+		if at := p.past.Begin; at != nil {
+			s.log.Info("begins at a checkpoint", "client", s.dispatcher.Names()[id], "at", at.Now)
 		}
 		s.session.Remember(id, p.past, p.last)
 		for _, packet := range s.session.Held(id) {

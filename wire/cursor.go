@@ -190,7 +190,8 @@ const (
 	counted = 2 // a length, then so many bytes
 )
 
-// The tags of Frame, Packet and the bodies: a field's number and kind. One byte is enough, as no number is above 15.
+// The tags of Frame, Packet and the bodies: a field's number and kind. One byte is enough, as no number is above 15, but
+// that of a Checkpoint.
 const (
 	framePackets = 1<<3 | counted
 
@@ -209,6 +210,8 @@ const (
 	packetAuthorize = 13<<3 | counted
 	packetIntroduce = 14<<3 | counted
 	packetFailed    = 15<<3 | counted
+
+	packetCheckpoint = 16<<3 | counted // of two bytes, as a varint
 
 	instantTime     = 1<<3 | varint
 	instantStep     = 2<<3 | varint

@@ -90,7 +90,7 @@ func (d *Decoder) packet(b []byte) (Packet, error) {
 	if c.err != nil || c.next < len(b) {
 		return p, malformed(fmt.Sprintf("a packet of member %d with more or less than one body", member))
 	}
-	if large := c.tag == packetSend || c.tag == packetDeliver; len(value) > MaxControl && !large {
+	if large := c.tag == packetSend || c.tag == packetDeliver || c.tag == packetCheckpoint; len(value) > MaxControl && !large {
 		return p, protocolError(fmt.Sprintf("a body of %d bytes in field %d", len(value), c.tag>>3),
 			fmt.Sprintf("only a message with a payload has more than %d", MaxControl), "split it")
 	}

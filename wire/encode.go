@@ -56,7 +56,7 @@ func (e *Encoder) AppendFrames(buf []byte, packets []Packet) ([]byte, error) {
 			return buf[:before], err
 		}
 		e.head = head
-		size := packetSize(p.Member, len(head)+len(payload))
+		size := packetSize(p.Member, tag, len(head)+len(payload))
 		if need := 1 + protowire.SizeBytes(size); need > limit {
 			return buf[:before], protocolError(fmt.Sprintf("a packet of %d bytes", need),
 				fmt.Sprintf("a frame has at most %d", limit), "split the message")
@@ -88,8 +88,8 @@ func seal(frame []byte) {
 	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-lengthSize))
 }
 
-func packetSize(member uint32, body int) int {
-	size := 1 + protowire.SizeBytes(body)
+func packetSize(member uint32, tag byte, body int) int {
+	size := protowire.SizeVarint(uint64(tag)) + protowire.SizeBytes(body)
 	if member != 0 {
 		size += 1 + protowire.SizeVarint(uint64(member))
 	}
@@ -99,7 +99,8 @@ func packetSize(member uint32, body int) int {
 // appendPacket appends a packet whose body is a head and a payload. This is the only copy of the payload.
 func appendPacket(buf []byte, member uint32, tag byte, head, payload []byte) []byte {
 	buf = appendNumber(buf, packetMember, uint64(member))
-	buf = protowire.AppendVarint(append(buf, tag), uint64(len(head)+len(payload)))
+	buf = protowire.AppendVarint(buf, uint64(tag))
+	buf = protowire.AppendVarint(buf, uint64(len(head)+len(payload)))
 	buf = slices.Grow(buf, len(head)+len(payload))
 	return append(append(buf, head...), payload...)
 }

@@ -12,7 +12,7 @@ import (
 	"metasim/wire/wirepb"
 )
 
-// The bodies of joining and ending (Hello, Welcome, Start, Introduce, Goodbye, Refuse, Failed) use the generated code: they are few.
+// The bodies of joining and ending (Hello, Welcome, Start, Introduce, Goodbye, Refuse, Failed) and Checkpoint use the generated code: they are few.
 
 // appendHandshake appends such a body, which Check has passed, and returns the tag of its field in a packet.
 func appendHandshake(b []byte, body Body) (byte, []byte, error) {
@@ -31,7 +31,7 @@ func toProto(body Body) (byte, proto.Message) {
 	case Hello:
 		return packetHello, &wirepb.Hello{
 			Version: uint64(b.Version), Name: b.Name, Token: b.Token,
-			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction), Minor: uint64(b.Minor), Relay: b.Relay,
+			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction), Minor: uint64(b.Minor), Relay: b.Relay, Saves: b.Saves,
 		}
 	case Welcome:
 		return packetWelcome, &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed, Timed: timed(b), About: aboutToProto(b.About)}
@@ -45,6 +45,11 @@ func toProto(body Body) (byte, proto.Message) {
 		return packetRefuse, &wirepb.Refuse{Reason: wirepb.Reason(b.Reason), Text: presentable(b.Text)}
 	case Failed:
 		return packetFailed, &wirepb.Failed{Reason: presentable(b.Reason), Gone: b.Gone}
+	case Checkpoint:
+		return packetCheckpoint, &wirepb.Checkpoint{
+			Every: int64(b.Every), Now: instantToProto(b.Now), NoSendBefore: instantToProto(b.NoSendBefore), NextEvent: instantToProto(b.NextEvent),
+			Cause: instantToProto(b.Cause), Acked: b.Acked, State: b.State, Failed: presentable(b.Failed),
+		}
 	}
 	// A mistake in this package, which the audit test finds.
 	panic(fmt.Sprintf("wire: Check accepts a %T, and toProto has no message for it", body))
@@ -108,6 +113,8 @@ func handshake(tag uint64, b []byte) (Body, error) {
 		m = new(wirepb.Refuse)
 	case packetFailed:
 		m = new(wirepb.Failed)
+	case packetCheckpoint:
+		m = new(wirepb.Checkpoint)
 	default:
 		return nil, protocolError(fmt.Sprintf("a packet with a body in field %d", tag>>3), "this version knows no such body", speak)
 	}
@@ -144,18 +151,16 @@ func fromProto(m proto.Message) (Body, error) {
 		}
 		return Hello{
 			Version: uint32(m.Version), Name: m.Name, Token: m.Token, Publications: m.Publications,
-			Subscriptions: m.Subscriptions, Reaction: metasim.Time(m.Reaction), Minor: uint32(m.Minor), Relay: m.Relay,
+			Subscriptions: m.Subscriptions, Reaction: metasim.Time(m.Reaction), Minor: uint32(m.Minor), Relay: m.Relay, Saves: m.Saves,
 		}, nil
 	case *wirepb.Welcome:
 		about, err := aboutFromProto(m.About)
 		return Welcome{Scenario: m.Scenario, Seed: m.Seed, Timed: m.Timed > 0, CoreWait: m.Timed >= timedCoreWait, About: about}, err
 	case *wirepb.Start:
-		if err := checkKnown(m.Until); err != nil {
-			return nil, err
-		}
-		raw := rawInstant{time: uint64(m.Until.GetTime()), step: m.Until.GetStep(), infinity: m.Until.GetInfinity()}
-		until, err := raw.instant()
+		until, err := instantFromProto(m.Until)
 		return Start{Until: until}, err
+	case *wirepb.Checkpoint:
+		return checkpoint(m)
 	case *wirepb.Introduce:
 		if m.Client > math.MaxUint32 {
 			return nil, tooLarge("a client", m.Client)
@@ -170,6 +175,24 @@ func fromProto(m proto.Message) (Body, error) {
 		return Failed{Reason: presentable(m.Reason), Gone: m.Gone}, nil
 	}
 	return Goodbye{}, nil
+}
+
+func instantFromProto(m *wirepb.Instant) (metasim.Instant, error) {
+	if err := checkKnown(m); err != nil {
+		return metasim.Instant{}, err
+	}
+	raw := rawInstant{time: uint64(m.GetTime()), step: m.GetStep(), infinity: m.GetInfinity()}
+	return raw.instant()
+}
+
+func checkpoint(m *wirepb.Checkpoint) (Body, error) {
+	b := Checkpoint{Every: metasim.Time(m.Every), Acked: m.Acked, State: m.State, Failed: presentable(m.Failed)}
+	var errs [4]error
+	b.Now, errs[0] = instantFromProto(m.Now)
+	b.NoSendBefore, errs[1] = instantFromProto(m.NoSendBefore)
+	b.NextEvent, errs[2] = instantFromProto(m.NextEvent)
+	b.Cause, errs[3] = instantFromProto(m.Cause)
+	return b, firstError(errs[:]...)
 }
 
 // helloToken is the number of the field of a Hello that has the token. Its lists come after it.

@@ -15,6 +15,8 @@ const (
 	MaxFrame = 64 << 20
 	// MaxPayload is the longest payload of a message: 64 KiB less than a frame, for what goes around it.
 	MaxPayload = MaxFrame - 64<<10
+	// maxState is the longest state of a Checkpoint.
+	maxState = MaxPayload
 	// MaxControl is the longest body of every other message, and of a Leave with its result: 4 MiB.
 	MaxControl = 4 << 20
 	// MaxName is the longest name of a client or channel, and the longest subscription.
@@ -45,6 +47,8 @@ func Check(p Packet) error {
 		return checkName("a client", b.Name)
 	case Goodbye, Failed:
 		return nil
+	case Checkpoint:
+		return checkCheckpoint(&b)
 	case Refuse:
 		if b.Reason > math.MaxInt32 {
 			return tooLarge("a reason", uint64(b.Reason))
@@ -85,6 +89,15 @@ func checkWelcome(b Welcome) error {
 			fmt.Sprintf("they are UTF-8 of at most %d bytes", MaxControl-around), "give a large parameter as the name of a file")
 	}
 	return firstError(checkName("a scenario", b.Scenario), checkName("an entry", b.About.Entry))
+}
+
+func checkCheckpoint(b *Checkpoint) error {
+	if len(b.State) > maxState {
+		return protocolError(fmt.Sprintf("a state of %d bytes", len(b.State)), fmt.Sprintf("a checkpoint has at most %d", maxState),
+			"save less: what follows from the rest need not be saved")
+	}
+	return firstError(checkTime("a checkpoint each", b.Every), checkTime("a clock", b.Now.Time), checkTime("a promise", b.NoSendBefore.Time),
+		checkTime("a next event", b.NextEvent.Time), checkTime("a cause", b.Cause.Time))
 }
 
 func checkAuthorize(b *metasim.Authorize) error {

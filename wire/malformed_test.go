@@ -29,7 +29,7 @@ func TestMalformedFrames(t *testing.T) {
 		{"no body, no member", "0a00", "a packet without a body (member 0)"},
 		{"infinity as a time", "0a0e420c0a0a08ffffffffffffffff7f", "an instant at 9223372036854775807ns: that is infinity"},
 		{"last step", "0a0c3a0a1208080110ffffffff0f", "a send on \"\" at 1ns+4294967295: that is the last step"},
-		{"unknown body", "0a0482010108", "a packet with a body in field 16: this version knows no such body"},
+		{"unknown body", "0a048a010108", "a packet with a body in field 17: this version knows no such body"},
 		{"body is no message", "0a022801", "a packet of member 0 that cannot be read"},
 		{"two bodies", "0a042a002a00", "more or less than one body"},
 		{"member after the body", "0a042a000801", "more or less than one body"},

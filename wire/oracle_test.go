@@ -95,7 +95,7 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 	case wire.Hello:
 		twin.Body = &wirepb.Packet_Hello{Hello: &wirepb.Hello{
 			Version: uint64(b.Version), Name: b.Name, Token: b.Token,
-			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction), Minor: uint64(b.Minor), Relay: b.Relay,
+			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction), Minor: uint64(b.Minor), Relay: b.Relay, Saves: b.Saves,
 		}}
 	case wire.Welcome:
 		welcome := &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed}
@@ -115,6 +115,11 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 		twin.Body = &wirepb.Packet_Introduce{Introduce: &wirepb.Introduce{Client: uint64(b.Client), Name: b.Name}}
 	case wire.Failed:
 		twin.Body = &wirepb.Packet_Failed{Failed: &wirepb.Failed{Reason: b.Reason, Gone: b.Gone}}
+	case wire.Checkpoint:
+		twin.Body = &wirepb.Packet_Checkpoint{Checkpoint: &wirepb.Checkpoint{
+			Every: int64(b.Every), Now: instantTwin(b.Now), NoSendBefore: instantTwin(b.NoSendBefore), NextEvent: instantTwin(b.NextEvent),
+			Cause: instantTwin(b.Cause), Acked: b.Acked, State: b.State, Failed: b.Failed,
+		}}
 	case wire.Goodbye:
 		twin.Body = &wirepb.Packet_Goodbye{Goodbye: &wirepb.Goodbye{}}
 	case wire.Refuse:

@@ -57,6 +57,7 @@ type Hello struct {
 	Reaction      metasim.Time
 	Minor         uint32 // the minor version that the client knows
 	Relay         string // the name of the relay that carries the member, for people; empty: none does
+	Saves         bool   // the client can make a Checkpoint, and begin at one
 }
 
 // KnowsAbout reports whether the client knows Welcome.About.
@@ -102,6 +103,21 @@ type Goodbye struct{}
 type Failed struct {
 	Reason string // one sentence for a person
 	Gone   bool   // the member went away without a word, and a relay that carried it says so
+}
+
+// Checkpoint is the state of a member at a place between what it says: with it, the deliveries that it has not handled, and nothing else, the
+// client goes on from there. The server keeps it. It is for a client whose Hello says Saves.
+//
+// Before Start the server sends one: with Every it asks for Checkpoints, and where Now is not the start instant, that is where the client begins.
+type Checkpoint struct {
+	Every        metasim.Time    // simulated time between two Checkpoints; from the server only
+	Now          metasim.Instant // of what the member did last
+	NoSendBefore metasim.Instant // its unconditional promise
+	NextEvent    metasim.Instant // the conditional promise of its last report
+	Cause        metasim.Instant // due of the first message handled since that report; Infinity for none
+	Acked        uint64          // the number of the last delivery handled
+	State        []byte          // what the client itself has to know
+	Failed       string          // why it has no state, for a person; the rest is empty then
 }
 
 // Refuse ends a member: it was not let in, broke a rule, or the run failed. It is the last message to a member.

@@ -84,5 +84,5 @@ var systemMutants = []mutant{
 	one("what is decided while it repeats overtakes its past", "../wire/session/again.go", "	if a.whole {\n		return &a.past", "	if true {\n		return &a.past"),
 	one("what waits for its past is lost", "../wire/session/again.go", "	held := a.held\n	a.held = nil\n	return held", "	a.held = nil\n	return nil"),
 	one("one part of its past alone is given again", "../wire/session/again.go", "	a.past.Append(part)\n", "	if whole {\n		a.past.Append(part)\n	}\n"),
-	one("who comes back takes part at once", "../wire/session/again.go", "	if s.Started() {\n		m.again =", "	if s.Started() {\n		m.put(wire.Start{Until: s.config.Until})\n		return nil\n	}\n	if s.Started() {\n		m.again ="),
+	one("who comes back takes part at once", "../wire/session/again.go", "	if !s.Started() {\n		s.greet(m)", "	if s.Started() {\n		m.put(s.welcome(m))\n		m.put(wire.Start{Until: s.config.Until})\n		return nil\n	}\n	if !s.Started() {\n		s.greet(m)"),
 }

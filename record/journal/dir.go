@@ -191,15 +191,6 @@ func (d Dir) OpenJournal(names []string) (*Reader, error) {
 	return r, nil
 }
 
-// OpenBeginning opens the first bytes of the journal of a run that still goes on, up to the end of an entry. It takes any entries.
-func (d Dir) OpenBeginning(size int64) (*Reader, error) {
-	f, err := d.open(journalFile)
-	if err != nil {
-		return nil, d.unopened(err)
-	}
-	return NewReader(beginning{io.LimitReader(f, size), f}, nil), nil
-}
-
 // A beginning is the first bytes of a file.
 type beginning struct {
 	io.Reader

@@ -17,6 +17,7 @@
 //	writer.go     frames: length, checksum, body
 //	backlog.go    what waits for the disk, and the goroutine that writes it
 //	reader.go     the same, back; a part of a journal
+//	own.go        what a journal holds of one client alone
 //	check.go      what a dispatcher can have done: the rest is damage, though its checksum is right
 //	messages.go   the fields of events and effects: one table for both directions
 //	encode.go     events and effects as bodies

@@ -1,27 +1,44 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 
+	"metasim/internal/foldhash"
 	"metasim/metasim"
 	"metasim/record/journal"
 	"metasim/wire/session"
 )
 
-// A Past reads what the journal of a run that goes on holds of one client, for its process that is started again.
+// A Past reads what the journal of a run that goes on holds of one client, for its process that is started again: all of it, or what follows the
+// last checkpoint that fits.
 type Past struct {
 	dir     journal.Dir
 	id      metasim.ClientID
 	size    int64
 	written func() error
-	reader  *journal.Reader // nil before the first part
+	from    *Checkpoints // nil: all of it
+	unfit   func(error)
+
+	opened bool
+	tries  []*kept // checkpoints that were not tried, the newest first
+	reader *journal.Own
+
+	begin *session.Saved // the checkpoint that is tried, or was found to fit; nil: none
+	sent  uint64         // sends that were read
+	sends uint64         // their hash
+	given uint64         // the last delivery that was read
 }
 
 // NewPast reads the journal up to a size. That much is there when written returns.
 func NewPast(dir journal.Dir, id metasim.ClientID, size int64, written func() error) *Past {
 	return &Past{dir: dir, id: id, size: size, written: written}
 }
+
+// From has the past begin at a checkpoint, where one fits. unfit is told of those that do not, from the goroutine that calls Next.
+func (p *Past) From(c *Checkpoints, unfit func(error)) { p.from, p.unfit = c, unfit }
 
 // How much a part holds, so that the client is never kept waiting for long, nor much memory is used.
 const (
@@ -31,36 +48,113 @@ const (
 
 // Next returns the next part, and whether it is the last.
 func (p *Past) Next() (part *session.Past, last bool, err error) {
-	if p.reader == nil {
+	if !p.opened {
+		p.opened = true
 		if err := p.written(); err != nil {
 			return nil, false, err
 		}
-		if p.reader, err = p.dir.OpenBeginning(p.size); err != nil {
+		if p.from != nil {
+			p.tries = p.from.last(p.id, p.size, p.unfit)
+		}
+		return p.first()
+	}
+	part = &session.Past{Client: p.id}
+	last, err = p.read(part)
+	return part, last, err
+}
+
+// first returns the first part: with the newest checkpoint that fits, or that of all of the past.
+func (p *Past) first() (part *session.Past, last bool, err error) {
+	for {
+		if err := p.open(); err != nil {
+			return nil, false, err
+		}
+		part = &session.Past{Client: p.id, Begin: p.begin}
+		last, err = p.read(part)
+		if p.begin == nil || err == nil && p.fits() {
+			return part, last, err
+		}
+		p.unfit(fmt.Errorf("the checkpoint of client %d at %v is not one of this run (%w); an older one is used, or none",
+			p.id, p.begin.Now, cmp.Or(err, errUnfit)))
+		if err := p.reader.Close(); err != nil {
 			return nil, false, err
 		}
 	}
-	part = &session.Past{Client: p.id}
-	for bytes := 0; part.Given.Len() < partItems && part.Sends.Len() < partItems && bytes < partBytes; {
+}
+
+var errUnfit = errors.New("the journal has other messages before it")
+
+// open begins to read, for the next checkpoint that is to be tried.
+func (p *Past) open() (err error) {
+	p.begin, p.sent, p.sends, p.given = nil, 0, foldhash.Seed, 0
+	if len(p.tries) > 0 {
+		p.begin, p.tries = &p.tries[0].saved, p.tries[1:]
+	}
+	p.reader, err = p.dir.OpenOwn(p.id, p.size)
+	return err
+}
+
+// reached reports whether all was read that comes before the checkpoint.
+func (p *Past) reached() bool {
+	return p.begin == nil || p.sent >= p.begin.Sent && p.given >= p.begin.Acked
+}
+
+// fits reports whether the client had sent the same at the checkpoint.
+func (p *Past) fits() bool { return p.reached() && p.sends == p.begin.Sends }
+
+// read adds what follows to a part, until it holds enough and the checkpoint is reached.
+func (p *Past) read(part *session.Past) (last bool, err error) {
+	for bytes := 0; !p.reached() || part.Given.Len() < partItems && part.Sends.Len() < partItems && bytes < partBytes; {
 		e, err := p.reader.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return part, true, nil
+			return true, nil
 		case err != nil:
-			return nil, false, err
+			return false, err
+		}
+		if p.begin != nil {
+			p.skip(&e)
 		}
 		part.Observe(e.Event, e.Effects)
-		bytes += p.payload(&e)
+		bytes += payload(&e)
 	}
-	return part, false, nil
+	return false, nil
+}
+
+// skip removes from an entry what comes before the checkpoint.
+func (p *Past) skip(e *journal.Entry) {
+	if send, ok := e.Event.(*metasim.Send); ok {
+		if p.sent < p.begin.Sent {
+			p.sends = foldhash.Word(p.sends, metasim.HashSend(send.Sent, send.Channel, send.Payload))
+			e.Event = nil
+		}
+		p.sent++
+	}
+	n := 0
+	for _, effect := range e.Effects {
+		switch effect := effect.(type) {
+		case *metasim.Deliver:
+			if p.given = effect.Number; p.given <= p.begin.Acked {
+				continue
+			}
+		case *metasim.Authorize:
+			if !p.begin.Now.Before(effect.Until) {
+				continue
+			}
+		}
+		e.Effects[n] = effect
+		n++
+	}
+	e.Effects = e.Effects[:n]
 }
 
 // payload returns how many bytes of payloads an entry adds to a part.
-func (p *Past) payload(e *journal.Entry) (bytes int) {
-	if send, ok := e.Event.(*metasim.Send); ok && send.Client == p.id {
+func payload(e *journal.Entry) (bytes int) {
+	if send, ok := e.Event.(*metasim.Send); ok {
 		bytes += len(send.Payload)
 	}
 	for _, effect := range e.Effects {
-		if d, ok := effect.(*metasim.Deliver); ok && d.To == p.id {
+		if d, ok := effect.(*metasim.Deliver); ok {
 			bytes += len(d.Message.Payload)
 		}
 	}

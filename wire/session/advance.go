@@ -26,6 +26,7 @@ var errInHandler = errors.New("a handler of Run cannot step, nor run; set a time
 //  3. Otherwise it calls Wait, writes, and gives what arrives to Receive until the client is Answered.
 //  4. It calls Arrive.
 func (c *Client) BeginStep(t metasim.Time) error {
+	c.restoreStreams()
 	target, err := c.target(t)
 	if err != nil {
 		return err
@@ -37,6 +38,7 @@ func (c *Client) BeginStep(t metasim.Time) error {
 
 // BeginNext makes the next message, or limit if that is earlier, the client's goal. (HLA: next message request.)
 func (c *Client) BeginNext(limit metasim.Time) error {
+	c.restoreStreams()
 	target, err := c.target(limit)
 	if err != nil {
 		return err

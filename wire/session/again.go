@@ -11,6 +11,8 @@ import (
 // what the old one was given. What it says is compared with what the old one said, and does not reach the dispatcher, for which the client
 // is only slow. When it has come as far as the old one, it takes part again.
 //
+// One that makes checkpoints begins at the last of them, and is given what follows that. The first part of its past says where.
+//
 // What is given again comes from a journal, in parts (Remember). What the dispatcher decides meanwhile follows that.
 
 // maxHeld is how many packets of a client may wait for more of its past, before its connection is not to be read for a while.
@@ -47,12 +49,35 @@ func (s *Server) Return(ev *metasim.Join) *Refusal {
 	if d := CompareJoins(s.config.Names[ev.Client], m.joined, ev); d != nil {
 		return m.differs(d)
 	}
+	if !s.Started() {
+		s.greet(m)
+		return nil
+	}
+	m.again = &again{server: s, member: m, past: Past{Client: ev.Client}, since: Past{Client: ev.Client}}
 	m.put(s.welcome(m))
-	if s.Started() {
-		m.again = &again{server: s, member: m, past: Past{Client: ev.Client}, since: Past{Client: ev.Client}}
-		m.put(wire.Start{Until: s.config.Until})
+	if s.every(m) == 0 {
+		m.again.begin(nil)
 	}
 	return nil
+}
+
+// begin tells the client where it begins: at a checkpoint, or at the start of the run.
+func (a *again) begin(at *Saved) {
+	if a.begun {
+		return
+	}
+	a.begun = true
+	if every := a.server.every(a.member); every > 0 {
+		var p wire.Checkpoint
+		if at != nil {
+			p = at.Checkpoint
+			a.sent = at.Sent
+			a.feed.skip(p.Acked)
+		}
+		p.Every = every
+		a.member.put(p)
+	}
+	a.member.put(wire.Start{Until: a.server.config.Until})
 }
 
 // Repeats reports whether a client that came back still repeats what it did.
@@ -82,6 +107,7 @@ func (s *Server) Remember(id metasim.ClientID, part *Past, whole bool) {
 	if a == nil {
 		return
 	}
+	a.begin(part.Begin)
 	a.past.Append(part)
 	if whole {
 		a.whole = true

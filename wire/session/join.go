@@ -52,6 +52,15 @@ func (d *Declaration) React(reaction metasim.Time) error {
 	return nil
 }
 
+// Save declares that the client can make checkpoints, and begin at one.
+func (d *Declaration) Save() error {
+	if d.complete {
+		return ErrComplete
+	}
+	d.declared.Saves = true
+	return nil
+}
+
 func (d *Declaration) mistake(err error) error {
 	if d.err == nil {
 		d.err = err
@@ -81,7 +90,8 @@ func (d *Declaration) Join(name, token string, out *Outbound) (*Client, error) {
 	d.complete = true
 	out.put(d.hello(name, token))
 	out.urgent = true
-	return &Client{name: name, subscriptions: d.declared.Subscriptions, reaction: d.declared.Reaction, out: out, timers: newTimers()}, nil
+	return &Client{name: name, subscriptions: d.declared.Subscriptions, reaction: d.declared.Reaction, out: out, timers: newTimers(),
+		save: save{able: d.declared.Saves}}, nil
 }
 
 func (d *Declaration) hello(name, token string) wire.Hello {

@@ -35,6 +35,32 @@ func (s *Server) welcome(m *member) wire.Welcome {
 	return wire.Welcome{Scenario: s.config.Scenario, Seed: s.config.Seed, Timed: s.config.Timed, CoreWait: s.config.Timed, About: m.about}
 }
 
+// greet answers the Hello of a client that begins at the start of the run.
+func (s *Server) greet(m *member) {
+	m.put(s.welcome(m))
+	if every := s.every(m); every > 0 {
+		m.put(wire.Checkpoint{Every: every})
+	}
+}
+
+// every is after how much simulated time a client makes the next checkpoint; 0: it makes none.
+func (s *Server) every(m *member) metasim.Time {
+	if !m.saves {
+		return 0
+	}
+	return s.config.Checkpoints[s.config.Names[m.client]]
+}
+
+// Saves reports whether a client makes checkpoints.
+func (s *Server) Saves(id metasim.ClientID) bool { return s.every(&s.members[id]) > 0 }
+
+// Saved returns the checkpoint that the last packet brought, and forgets it; nil if it brought none that counts.
+func (s *Server) Saved() (id metasim.ClientID, saved *wire.Checkpoint) {
+	saved = s.saved
+	s.saved = nil
+	return s.savedBy, saved
+}
+
 // deliver sends a delivery. The name of a sender goes once over a connection, before the first delivery
 // from it: to send all names to all clients at the start would be quadratic.
 func (s *Server) deliver(m *member, d *metasim.Deliver) {

@@ -13,6 +13,7 @@ import (
 // reads the journal adds to it with Observe; who goes through it takes from Given and Sends.
 type Past struct {
 	Client metasim.ClientID
+	Begin  *Saved                    // of the first part: the checkpoint that it follows; nil: it is all of the past
 	Joined *metasim.Join             // nil: it has not joined in this part
 	Given  fifo.Queue[Given]         // what it was given, up to an authorization each
 	Sends  fifo.Queue[*metasim.Send] //
@@ -113,6 +114,9 @@ const (
 	aheadBytes = metasim.DefaultAhead
 	aheadSends = 1024
 )
+
+// skip begins after the delivery of this number.
+func (f *Feed) skip(acked uint64) { f.window.Skip(acked) }
 
 // Report takes a report; poll is the wait that it belongs to, nil if the client goes on computing. It returns an error if the client
 // handled what it was not given.

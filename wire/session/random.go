@@ -11,16 +11,28 @@ import (
 // goes on. It is there once the client is Started. Streams are defined in docs/protocol.md, section 6, as clients in other languages have
 // the same.
 func (c *Client) Rand(stream string) *rand.Rand {
-	if r := c.streams[stream]; r != nil {
+	return c.stream(stream).Rand
+}
+
+func (c *Client) stream(name string) *stream {
+	if r := c.streams[name]; r != nil {
 		return r
 	}
 	if c.streams == nil {
-		c.streams = map[string]*rand.Rand{}
+		c.streams = map[string]*stream{}
 	}
-	hi, lo := streamKey(c.told.Seed, c.name, stream)
-	r := rand.New(rand.NewPCG(hi, lo))
-	c.streams[stream] = r
+	source := rand.NewPCG(streamKey(c.told.Seed, c.name, name))
+	r := &stream{rand.New(source), source}
+	c.streams[name], c.streamNames = r, append(c.streamNames, name)
 	return r
+}
+
+// restoreStreams moves the streams to where they stood at the checkpoint at which the client begins.
+func (c *Client) restoreStreams() {
+	for _, p := range c.save.places {
+		_ = c.stream(p.name).source.UnmarshalBinary(p.place) // it was tried when the checkpoint came
+	}
+	c.save.places = nil
 }
 
 // streamKey is where a stream begins. Lengths keep ("ab", "c") from being ("a", "bc").

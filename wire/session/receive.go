@@ -33,9 +33,18 @@ func (c *Client) take(body wire.Body) error {
 	switch b := body.(type) {
 	case wire.Welcome:
 		c.told = b
+	case wire.Checkpoint:
+		if c.started || !c.save.able {
+			return &wire.ProtocolError{
+				Peer: "the server", What: "a Checkpoint", Bound: "it comes before Start, to a client that has said that it saves", Remedy: "mend the server",
+			}
+		}
+		return c.checkpoint(&b)
 	case wire.Start:
 		c.started, c.until = true, b.Until
-		c.reported.cause = metasim.Infinity
+		if c.save.begin == nil {
+			c.reported.cause = metasim.Infinity
+		}
 	case wire.Goodbye:
 		c.Fail(ErrLeft)
 	case wire.Refuse:

@@ -22,12 +22,41 @@ import (
 // So one report follows each instant, whatever the server has said meanwhile: what the client promises does not depend on
 // real time. EndRun ends Run.
 func (c *Client) BeginRun() {
-	c.running = true
+	c.running, c.timers.inRun = true, true
+	c.restoreTimers()
+	c.restoreStreams()
 	c.EndInstant()
 }
 
 // Running reports whether Run goes on: the session is not over, and no timer or publish was refused.
 func (c *Client) Running() bool { return c.err == nil && c.refused == nil }
+
+// beginsInRun reports whether the client begins inside of Run, and has not come there yet: then it does not count for when a timer is set.
+func (c *Client) beginsInRun() bool { return c.save.timers != nil && !c.running }
+
+// restoreTimers moves the timers that were set before Run to where they stood at the checkpoint at which the client begins.
+func (c *Client) restoreTimers() {
+	saved, ts := c.save.timers, &c.timers
+	if saved == nil {
+		return
+	}
+	c.save.timers = nil
+	if len(ts.before) != saved.before {
+		c.refuseTimer(fmt.Errorf("%d timers were set before Run, but %d when the checkpoint at %v was made; set the same ones, in the same order",
+			len(ts.before), saved.before, c.now))
+		return
+	}
+	for _, t := range ts.before {
+		if 0 <= t.index {
+			ts.queue.Remove(t.index)
+		}
+	}
+	for _, s := range saved.set {
+		t := ts.before[s.number]
+		t.at = s.at
+		ts.push(t)
+	}
+}
 
 // BeginInstant moves the client to the next instant at which it has something to do. It returns false if the client may not
 // act there yet.
@@ -61,7 +90,7 @@ func (c *Client) NextTimer() (handler func() error, ok bool) {
 	if c.now.Before(c.timers.next()) {
 		return nil, false
 	}
-	c.fired = c.timers.queue.Pop()
+	c.fired = c.timers.pop()
 	return c.fired.call, true
 }
 
@@ -118,7 +147,7 @@ func (c *Client) At(t metasim.Time, call func() error) *Timer {
 
 // AtInstant is At for an instant.
 func (c *Client) AtInstant(at metasim.Instant, call func() error) *Timer {
-	if at.Before(c.now) {
+	if at.Before(c.now) && !c.beginsInRun() {
 		c.refuseTimer(&metasim.Violation{Rule: metasim.TimeRegress, Client: c.name, At: at, Bound: c.now})
 	}
 	return c.timers.set(at, 0, call)
@@ -155,7 +184,7 @@ func (c *Client) refuseTimer(err error) {
 func (t *Timer) Stop() {
 	t.period = 0
 	if t.index >= 0 {
-		t.owner.queue.Remove(t.index)
+		t.owner.remove(t)
 	}
 }
 
@@ -172,7 +201,11 @@ func newTimers() timers {
 }
 
 func (ts *timers) set(at metasim.Instant, period metasim.Time, call func() error) *Timer {
-	t := &Timer{at: at, period: period, call: call, owner: ts}
+	t := &Timer{at: at, period: period, call: call, owner: ts, set: -1}
+	if ts.noted && !ts.inRun {
+		t.set = len(ts.before)
+		ts.before = append(ts.before, t)
+	}
 	ts.push(t)
 	return t
 }
@@ -180,7 +213,25 @@ func (ts *timers) set(at metasim.Instant, period metasim.Time, call func() error
 func (ts *timers) push(t *Timer) {
 	t.number = ts.number
 	ts.number++
+	if t.set < 0 {
+		ts.late++
+	}
 	ts.queue.Push(t)
+}
+
+func (ts *timers) pop() *Timer {
+	t := ts.queue.Pop()
+	if t.set < 0 {
+		ts.late--
+	}
+	return t
+}
+
+func (ts *timers) remove(t *Timer) {
+	if t.set < 0 {
+		ts.late--
+	}
+	ts.queue.Remove(t.index)
 }
 
 // next returns the instant of the next timer, Infinity if there is none.

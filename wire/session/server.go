@@ -78,6 +78,14 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 		if len(ev.Result) > 0 && (!json.Valid(ev.Result) || !utf8.Valid(ev.Result)) {
 			return nil, m.misbehaves("the result of a Leave is JSON in UTF-8, or empty", "its Leave has a result that is no JSON")
 		}
+	case wire.Checkpoint:
+		if s.every(m) == 0 {
+			return nil, m.misbehaves("a client sends a Checkpoint when it is asked for them", "it sent a Checkpoint and was not asked for any")
+		}
+		if m.again == nil { // else it repeats itself, and so does this
+			s.saved, s.savedBy = &ev, m.client
+		}
+		return nil, nil
 	case wire.Failed:
 		if ev.Gone { // a relay says it, and another process may come under another number
 			delete(c.members, p.Member)
@@ -153,7 +161,7 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello, ready *prepared) (m
 		return nil, c.refuse(number, ready.reason, ready.why)
 	}
 	m := &s.members[id]
-	m.conn, m.number, m.present, m.about = c, number, true, wire.About{}
+	m.conn, m.number, m.present, m.saves, m.about = c, number, true, h.Saves, wire.About{}
 	if h.KnowsAbout() {
 		m.about = s.config.About[h.Name]
 	}
@@ -204,8 +212,7 @@ func (s *Server) Malformed(c *Conn, text string) {
 func (s *Server) Answer(ev metasim.Event) metasim.Event {
 	switch ev := ev.(type) {
 	case *metasim.Join:
-		m := &s.members[ev.Client]
-		m.put(s.welcome(m))
+		s.greet(&s.members[ev.Client])
 		if s.joined++; s.Started() {
 			return &metasim.Begin{}
 		}

@@ -45,15 +45,17 @@ type Client struct {
 	quiet    metasim.Instant // while its next event is not after this, no report of the client lets another client go on
 	goal     goal
 	reported reported
+	save     save
 	given    fifo.Queue[Message] // delivered and not handled
 	handled  uint64              // the number of the last delivery that was handled
 
-	timers  timers
-	fired   *Timer // its handler runs, and it may be set again
-	running bool   // in Run
-	refused error  // the first timer, or in Run publish, that was refused
-	result  []byte // JSON
-	streams map[string]*rand.Rand
+	timers      timers
+	fired       *Timer // its handler runs, and it may be set again
+	running     bool   // in Run
+	refused     error  // the first timer, or in Run publish, that was refused
+	result      []byte // JSON
+	streams     map[string]*stream
+	streamNames []string // in the order in which they began
 }
 
 // A goal is the instant that a client advances to: want, or with messages the next message if that is earlier.
@@ -67,6 +69,40 @@ type goal struct {
 type reported struct {
 	next  metasim.Instant // the conditional promise
 	cause metasim.Instant // due of the first message handled since; Infinity for none
+}
+
+// save is what a client knows of checkpoints: see checkpoint.go.
+type save struct {
+	able   bool             // the client has declared that it can make them
+	every  metasim.Time     // simulated time between two; 0: none is wanted
+	next   metasim.Time     // when the next one is due
+	begin  *wire.Checkpoint // where the client began; nil: at the start
+	timers *runTimers       // there, if that was in Run; until Run begins again
+	places []streamPlace    // there: those of random streams, by name; until the client goes on
+}
+
+// runTimers are those timers of a checkpoint that was made in Run.
+type runTimers struct {
+	before int // how many were set before Run
+	set    []savedTimer
+}
+
+// A savedTimer is a timer that was set before Run, and is set at a checkpoint.
+type savedTimer struct {
+	number int // of those that were set before Run, from 0
+	at     metasim.Instant
+}
+
+// A stream is a random stream, and what it draws from.
+type stream struct {
+	*rand.Rand
+	source *rand.PCG
+}
+
+// A streamPlace is where a random stream stands at a checkpoint.
+type streamPlace struct {
+	name  string
+	place []byte
 }
 
 // A LostError says that a connection ended while the client took part.
@@ -120,12 +156,17 @@ type Timer struct {
 	call   func() error
 	owner  *timers
 	index  int // in the queue; -1 when it is not there
+	set    int // its number among those that were set before Run, from 0; -1: it was set in Run
 }
 
 // timers are those that are set, by (instant, order of setting).
 type timers struct {
 	queue  pq.Queue[*Timer]
 	number uint64
+	noted  bool     // a checkpoint has to know which are set
+	inRun  bool     // what is set now is set in Run
+	before []*Timer // those that were set before Run, if noted
+	late   int      // in the queue, of those that were set in Run
 }
 
 // A Server is the server's end of all connections of one run: it decides what a peer is answered. Packets of the peers
@@ -139,6 +180,8 @@ type Server struct {
 	ids     map[string]metasim.ClientID
 	members []member // by client
 	joined  int
+	saved   *wire.Checkpoint // that came last, until Saved has returned it
+	savedBy metasim.ClientID
 }
 
 // A ServerConfig is what a Server needs to know of its run.
@@ -156,6 +199,8 @@ type ServerConfig struct {
 	Tokens map[string]string
 	// Permissions say by name which channels clients may use. A client without one may use all.
 	Permissions map[string]Permission
+	// Checkpoints say by name after how much simulated time a client that can is to make the next checkpoint. A client without one makes none.
+	Checkpoints map[string]metasim.Time
 }
 
 // A Conn is one connection, with all members on it.
@@ -179,6 +224,7 @@ type member struct {
 	about   wire.About // that it is told: nothing, if it is too old
 	present bool       // it takes part
 	over    bool       // it has left, was refused or is lost: nothing more is sent to it
+	saves   bool       // it can make checkpoints
 	lost    bool
 	cut     bool // the run goes on without it: what it still sends is dropped
 	away    bool // its process is gone, and it may join again
@@ -202,6 +248,13 @@ type Refusal struct {
 	Difference *Difference
 }
 
+// A Saved is a checkpoint of a client, and what the server knew of the client then.
+type Saved struct {
+	wire.Checkpoint
+	Sent  uint64 // messages that the client had sent
+	Sends uint64 // the hash of these: see metasim.Account
+}
+
 // A Presence is what the sessions of a run know of a client.
 type Presence uint8
 
@@ -218,6 +271,7 @@ type again struct {
 	server *Server
 	member *member
 	past   Past // of the journal, as far as it came and was not gone through again
+	begun  bool // it has been told where it begins
 	whole  bool // all of it has come, and what was decided since
 	since  Past // what was decided since the client came back; until whole
 	feed   Feed

@@ -161,6 +161,7 @@ type Packet struct {
 	//	*Packet_AuthorizeAdvance
 	//	*Packet_Introduce
 	//	*Packet_Failed
+	//	*Packet_Checkpoint
 	Body          isPacket_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -336,6 +337,15 @@ func (x *Packet) GetFailed() *Failed {
 	return nil
 }
 
+func (x *Packet) GetCheckpoint() *Checkpoint {
+	if x != nil {
+		if x, ok := x.Body.(*Packet_Checkpoint); ok {
+			return x.Checkpoint
+		}
+	}
+	return nil
+}
+
 type isPacket_Body interface {
 	isPacket_Body()
 }
@@ -401,6 +411,11 @@ type Packet_Failed struct {
 	Failed *Failed `protobuf:"bytes,15,opt,name=failed,proto3,oneof"`
 }
 
+type Packet_Checkpoint struct {
+	// From a client that said Hello.saves, and back to one that is started again. A server before version 2.5 does not know it.
+	Checkpoint *Checkpoint `protobuf:"bytes,16,opt,name=checkpoint,proto3,oneof"`
+}
+
 func (*Packet_Hello) isPacket_Body() {}
 
 func (*Packet_Welcome) isPacket_Body() {}
@@ -428,6 +443,8 @@ func (*Packet_AuthorizeAdvance) isPacket_Body() {}
 func (*Packet_Introduce) isPacket_Body() {}
 
 func (*Packet_Failed) isPacket_Body() {}
+
+func (*Packet_Checkpoint) isPacket_Body() {}
 
 // Instant is a time and a step at that time. An absent or empty one is the start of the run, (0, 0).
 type Instant struct {
@@ -500,6 +517,7 @@ type Hello struct {
 	Reaction      int64                  `protobuf:"varint,6,opt,name=reaction,proto3" json:"reaction,omitempty"` // nanoseconds; not negative
 	Minor         uint64                 `protobuf:"varint,7,opt,name=minor,proto3" json:"minor,omitempty"`       // 32 bits; the minor version of the protocol that the client knows. A server before version 2.4 ignores it
 	Relay         string                 `protobuf:"bytes,8,opt,name=relay,proto3" json:"relay,omitempty"`        // what a relay adds that carries the client: its name for people
+	Saves         bool                   `protobuf:"varint,9,opt,name=saves,proto3" json:"saves,omitempty"`       // the client sends Checkpoints if it is asked for them, and can begin at one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -588,6 +606,13 @@ func (x *Hello) GetRelay() string {
 		return x.Relay
 	}
 	return ""
+}
+
+func (x *Hello) GetSaves() bool {
+	if x != nil {
+		return x.Saves
+	}
+	return false
 }
 
 type Welcome struct {
@@ -1359,6 +1384,108 @@ func (x *Failed) GetGone() bool {
 	return false
 }
 
+// Checkpoint is the state of a client at a place between what it says. Before Start the server sends one: every asks for Checkpoints, and
+// the rest, unless now is absent, is the one to begin at.
+type Checkpoint struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Every         int64                  `protobuf:"varint,1,opt,name=every,proto3" json:"every,omitempty"` // nanoseconds of simulated time, not negative; to a client only
+	Now           *Instant               `protobuf:"bytes,2,opt,name=now,proto3" json:"now,omitempty"`
+	NoSendBefore  *Instant               `protobuf:"bytes,3,opt,name=no_send_before,json=noSendBefore,proto3" json:"no_send_before,omitempty"` // the unconditional promise
+	NextEvent     *Instant               `protobuf:"bytes,4,opt,name=next_event,json=nextEvent,proto3" json:"next_event,omitempty"`            // that of the last report
+	Cause         *Instant               `protobuf:"bytes,5,opt,name=cause,proto3" json:"cause,omitempty"`                                     // due of the first delivery handled since that report; infinity: none
+	Acked         uint64                 `protobuf:"varint,6,opt,name=acked,proto3" json:"acked,omitempty"`                                    // the number of the last delivery handled
+	State         []byte                 `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`                                     // all else that the client has to know; the server does not look at it
+	Failed        string                 `protobuf:"bytes,8,opt,name=failed,proto3" json:"failed,omitempty"`                                   // one sentence for a person: why there is no state
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checkpoint) Reset() {
+	*x = Checkpoint{}
+	mi := &file_metasim_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checkpoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checkpoint) ProtoMessage() {}
+
+func (x *Checkpoint) ProtoReflect() protoreflect.Message {
+	mi := &file_metasim_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
+func (*Checkpoint) Descriptor() ([]byte, []int) {
+	return file_metasim_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Checkpoint) GetEvery() int64 {
+	if x != nil {
+		return x.Every
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetNow() *Instant {
+	if x != nil {
+		return x.Now
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetNoSendBefore() *Instant {
+	if x != nil {
+		return x.NoSendBefore
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetNextEvent() *Instant {
+	if x != nil {
+		return x.NextEvent
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetCause() *Instant {
+	if x != nil {
+		return x.Cause
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetAcked() uint64 {
+	if x != nil {
+		return x.Acked
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetFailed() string {
+	if x != nil {
+		return x.Failed
+	}
+	return ""
+}
+
 type DeliveredMessage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -1374,7 +1501,7 @@ type DeliveredMessage struct {
 
 func (x *DeliveredMessage) Reset() {
 	*x = DeliveredMessage{}
-	mi := &file_metasim_proto_msgTypes[17]
+	mi := &file_metasim_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1513,7 @@ func (x *DeliveredMessage) String() string {
 func (*DeliveredMessage) ProtoMessage() {}
 
 func (x *DeliveredMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[17]
+	mi := &file_metasim_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1526,7 @@ func (x *DeliveredMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveredMessage.ProtoReflect.Descriptor instead.
 func (*DeliveredMessage) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{17}
+	return file_metasim_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeliveredMessage) GetNumber() uint64 {
@@ -1461,7 +1588,7 @@ type AuthorizeAdvance struct {
 
 func (x *AuthorizeAdvance) Reset() {
 	*x = AuthorizeAdvance{}
-	mi := &file_metasim_proto_msgTypes[18]
+	mi := &file_metasim_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +1600,7 @@ func (x *AuthorizeAdvance) String() string {
 func (*AuthorizeAdvance) ProtoMessage() {}
 
 func (x *AuthorizeAdvance) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[18]
+	mi := &file_metasim_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +1613,7 @@ func (x *AuthorizeAdvance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorizeAdvance.ProtoReflect.Descriptor instead.
 func (*AuthorizeAdvance) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{18}
+	return file_metasim_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AuthorizeAdvance) GetUntil() *Instant {
@@ -1510,7 +1637,7 @@ const file_metasim_proto_rawDesc = "" +
 	"\rmetasim.proto\x12\n" +
 	"metasim.v2\"5\n" +
 	"\x05Frame\x12,\n" +
-	"\apackets\x18\x01 \x03(\v2\x12.metasim.v2.PacketR\apackets\"\xb4\x06\n" +
+	"\apackets\x18\x01 \x03(\v2\x12.metasim.v2.PacketR\apackets\"\xee\x06\n" +
 	"\x06Packet\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\x04R\x06member\x12)\n" +
 	"\x05hello\x18\x02 \x01(\v2\x11.metasim.v2.HelloH\x00R\x05hello\x12/\n" +
@@ -1527,12 +1654,15 @@ const file_metasim_proto_rawDesc = "" +
 	"\x11delivered_message\x18\f \x01(\v2\x1c.metasim.v2.DeliveredMessageH\x00R\x10deliveredMessage\x12K\n" +
 	"\x11authorize_advance\x18\r \x01(\v2\x1c.metasim.v2.AuthorizeAdvanceH\x00R\x10authorizeAdvance\x125\n" +
 	"\tintroduce\x18\x0e \x01(\v2\x15.metasim.v2.IntroduceH\x00R\tintroduce\x12,\n" +
-	"\x06failed\x18\x0f \x01(\v2\x12.metasim.v2.FailedH\x00R\x06failedB\x06\n" +
+	"\x06failed\x18\x0f \x01(\v2\x12.metasim.v2.FailedH\x00R\x06failed\x128\n" +
+	"\n" +
+	"checkpoint\x18\x10 \x01(\v2\x16.metasim.v2.CheckpointH\x00R\n" +
+	"checkpointB\x06\n" +
 	"\x04body\"M\n" +
 	"\aInstant\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x1a\n" +
-	"\binfinity\x18\x03 \x01(\bR\binfinity\"\xdd\x01\n" +
+	"\binfinity\x18\x03 \x01(\bR\binfinity\"\xf3\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1541,7 +1671,8 @@ const file_metasim_proto_rawDesc = "" +
 	"\rsubscriptions\x18\x05 \x03(\tR\rsubscriptions\x12\x1a\n" +
 	"\breaction\x18\x06 \x01(\x03R\breaction\x12\x14\n" +
 	"\x05minor\x18\a \x01(\x04R\x05minor\x12\x14\n" +
-	"\x05relay\x18\b \x01(\tR\x05relay\"x\n" +
+	"\x05relay\x18\b \x01(\tR\x05relay\x12\x14\n" +
+	"\x05saves\x18\t \x01(\bR\x05saves\"x\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bscenario\x18\x01 \x01(\tR\bscenario\x12\x12\n" +
 	"\x04seed\x18\x02 \x01(\x04R\x04seed\x12\x14\n" +
@@ -1592,7 +1723,18 @@ const file_metasim_proto_rawDesc = "" +
 	"\x06result\x18\x03 \x01(\fR\x06result\"4\n" +
 	"\x06Failed\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04gone\x18\x02 \x01(\bR\x04gone\"\xd4\x01\n" +
+	"\x04gone\x18\x02 \x01(\bR\x04gone\"\xa7\x02\n" +
+	"\n" +
+	"Checkpoint\x12\x14\n" +
+	"\x05every\x18\x01 \x01(\x03R\x05every\x12%\n" +
+	"\x03now\x18\x02 \x01(\v2\x13.metasim.v2.InstantR\x03now\x129\n" +
+	"\x0eno_send_before\x18\x03 \x01(\v2\x13.metasim.v2.InstantR\fnoSendBefore\x122\n" +
+	"\n" +
+	"next_event\x18\x04 \x01(\v2\x13.metasim.v2.InstantR\tnextEvent\x12)\n" +
+	"\x05cause\x18\x05 \x01(\v2\x13.metasim.v2.InstantR\x05cause\x12\x14\n" +
+	"\x05acked\x18\x06 \x01(\x04R\x05acked\x12\x14\n" +
+	"\x05state\x18\a \x01(\fR\x05state\x12\x16\n" +
+	"\x06failed\x18\b \x01(\tR\x06failed\"\xd4\x01\n" +
 	"\x10DeliveredMessage\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x10\n" +
@@ -1630,7 +1772,7 @@ func file_metasim_proto_rawDescGZIP() []byte {
 }
 
 var file_metasim_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_metasim_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_metasim_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_metasim_proto_goTypes = []any{
 	(Reason)(0),              // 0: metasim.v2.Reason
 	(*Frame)(nil),            // 1: metasim.v2.Frame
@@ -1650,8 +1792,9 @@ var file_metasim_proto_goTypes = []any{
 	(*PollWait)(nil),         // 15: metasim.v2.PollWait
 	(*Leave)(nil),            // 16: metasim.v2.Leave
 	(*Failed)(nil),           // 17: metasim.v2.Failed
-	(*DeliveredMessage)(nil), // 18: metasim.v2.DeliveredMessage
-	(*AuthorizeAdvance)(nil), // 19: metasim.v2.AuthorizeAdvance
+	(*Checkpoint)(nil),       // 18: metasim.v2.Checkpoint
+	(*DeliveredMessage)(nil), // 19: metasim.v2.DeliveredMessage
+	(*AuthorizeAdvance)(nil), // 20: metasim.v2.AuthorizeAdvance
 }
 var file_metasim_proto_depIdxs = []int32{
 	2,  // 0: metasim.v2.Frame.packets:type_name -> metasim.v2.Packet
@@ -1665,31 +1808,36 @@ var file_metasim_proto_depIdxs = []int32{
 	14, // 8: metasim.v2.Packet.notify_advance:type_name -> metasim.v2.NotifyAdvance
 	15, // 9: metasim.v2.Packet.poll_wait:type_name -> metasim.v2.PollWait
 	16, // 10: metasim.v2.Packet.leave:type_name -> metasim.v2.Leave
-	18, // 11: metasim.v2.Packet.delivered_message:type_name -> metasim.v2.DeliveredMessage
-	19, // 12: metasim.v2.Packet.authorize_advance:type_name -> metasim.v2.AuthorizeAdvance
+	19, // 11: metasim.v2.Packet.delivered_message:type_name -> metasim.v2.DeliveredMessage
+	20, // 12: metasim.v2.Packet.authorize_advance:type_name -> metasim.v2.AuthorizeAdvance
 	8,  // 13: metasim.v2.Packet.introduce:type_name -> metasim.v2.Introduce
 	17, // 14: metasim.v2.Packet.failed:type_name -> metasim.v2.Failed
-	6,  // 15: metasim.v2.Welcome.about:type_name -> metasim.v2.About
-	3,  // 16: metasim.v2.Start.until:type_name -> metasim.v2.Instant
-	0,  // 17: metasim.v2.Refuse.reason:type_name -> metasim.v2.Reason
-	3,  // 18: metasim.v2.SendMessage.sent:type_name -> metasim.v2.Instant
-	3,  // 19: metasim.v2.PromiseNoSend.no_send_before:type_name -> metasim.v2.Instant
-	3,  // 20: metasim.v2.Report.now:type_name -> metasim.v2.Instant
-	3,  // 21: metasim.v2.Report.no_send_before:type_name -> metasim.v2.Instant
-	3,  // 22: metasim.v2.Report.next_event:type_name -> metasim.v2.Instant
-	13, // 23: metasim.v2.NotifyAdvance.report:type_name -> metasim.v2.Report
-	13, // 24: metasim.v2.PollWait.report:type_name -> metasim.v2.Report
-	3,  // 25: metasim.v2.PollWait.want:type_name -> metasim.v2.Instant
-	3,  // 26: metasim.v2.Leave.now:type_name -> metasim.v2.Instant
-	3,  // 27: metasim.v2.DeliveredMessage.sent:type_name -> metasim.v2.Instant
-	3,  // 28: metasim.v2.DeliveredMessage.due:type_name -> metasim.v2.Instant
-	3,  // 29: metasim.v2.AuthorizeAdvance.until:type_name -> metasim.v2.Instant
-	3,  // 30: metasim.v2.AuthorizeAdvance.quiet_until:type_name -> metasim.v2.Instant
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	18, // 15: metasim.v2.Packet.checkpoint:type_name -> metasim.v2.Checkpoint
+	6,  // 16: metasim.v2.Welcome.about:type_name -> metasim.v2.About
+	3,  // 17: metasim.v2.Start.until:type_name -> metasim.v2.Instant
+	0,  // 18: metasim.v2.Refuse.reason:type_name -> metasim.v2.Reason
+	3,  // 19: metasim.v2.SendMessage.sent:type_name -> metasim.v2.Instant
+	3,  // 20: metasim.v2.PromiseNoSend.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 21: metasim.v2.Report.now:type_name -> metasim.v2.Instant
+	3,  // 22: metasim.v2.Report.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 23: metasim.v2.Report.next_event:type_name -> metasim.v2.Instant
+	13, // 24: metasim.v2.NotifyAdvance.report:type_name -> metasim.v2.Report
+	13, // 25: metasim.v2.PollWait.report:type_name -> metasim.v2.Report
+	3,  // 26: metasim.v2.PollWait.want:type_name -> metasim.v2.Instant
+	3,  // 27: metasim.v2.Leave.now:type_name -> metasim.v2.Instant
+	3,  // 28: metasim.v2.Checkpoint.now:type_name -> metasim.v2.Instant
+	3,  // 29: metasim.v2.Checkpoint.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 30: metasim.v2.Checkpoint.next_event:type_name -> metasim.v2.Instant
+	3,  // 31: metasim.v2.Checkpoint.cause:type_name -> metasim.v2.Instant
+	3,  // 32: metasim.v2.DeliveredMessage.sent:type_name -> metasim.v2.Instant
+	3,  // 33: metasim.v2.DeliveredMessage.due:type_name -> metasim.v2.Instant
+	3,  // 34: metasim.v2.AuthorizeAdvance.until:type_name -> metasim.v2.Instant
+	3,  // 35: metasim.v2.AuthorizeAdvance.quiet_until:type_name -> metasim.v2.Instant
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_metasim_proto_init() }
@@ -1712,6 +1860,7 @@ func file_metasim_proto_init() {
 		(*Packet_AuthorizeAdvance)(nil),
 		(*Packet_Introduce)(nil),
 		(*Packet_Failed)(nil),
+		(*Packet_Checkpoint)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1719,7 +1868,7 @@ func file_metasim_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metasim_proto_rawDesc), len(file_metasim_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,86 @@
+//go:build unix
+
+package run_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/internal/testprogram"
+	"metasim/record/replay"
+	"metasim/run"
+	"metasim/server"
+)
+
+// TestCheckpoints kills processes of clients at random moments, which begin again at their last checkpoints: the run is the same as one in which
+// nobody died, and nobody made checkpoints.
+func TestCheckpoints(t *testing.T) {
+	const until = "1s"
+	quiet := carryOut(t, parse(t, workersOf(until, t.TempDir(), "")), options(t, "unix"))
+	for transport, each := range map[string]int{"unix": *kills / 2, "shm": *kills / 4} {
+		t.Run(transport, func(t *testing.T) {
+			dir := t.TempDir()
+			sc := parse(t, workersOf(until, dir, fmt.Sprintf(", on_exit: restart, checkpoint: 20ms, restarts: %d", each)))
+			o := options(t, transport)
+			log, said := logger()
+			o.Log = log
+			var killing sync.WaitGroup
+			o.Watch = func(srv *server.Server) {
+				killing.Go(func() { killAtRandom(t, srv, dir, each, quiet.Messages.Sent) })
+			}
+			out := carryOut(t, sc, o)
+			killing.Wait()
+			restarts := 0
+			for _, c := range out.Clients {
+				restarts += c.Restarts
+				require.Equal(t, c.Name != "plant", c.Checkpoints > 0, "%s made %d", c.Name, c.Checkpoints)
+			}
+			require.Equal(t, each, restarts, said.String())
+			require.Positive(t, strings.Count(said.String(), `msg="begins at a checkpoint"`), said.String())
+			require.NotContains(t, said.String(), "is not used")
+			require.Equal(t, quiet.Digests, out.Digests)
+		})
+	}
+}
+
+// TestResumeAtCheckpoints kills metasim, and has the run go on: clients begin at their last checkpoints. The journal may have lost the end that
+// belongs to the newest of these: then they are older, or there is none.
+func TestResumeAtCheckpoints(t *testing.T) {
+	const until = "2s"
+	quiet := carryOut(t, parse(t, workersOf(until, t.TempDir(), "")), options(t, "unix"))
+	for _, part := range []float64{1, 0.5, 0.001} {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			text := workersOf(until, t.TempDir(), ", checkpoint: 20ms")
+			dir := killedWhen(t, text, "unix", func(dir string) bool {
+				files, err := filepath.Glob(filepath.Join(dir, "checkpoints", "?-?"))
+				return err == nil && len(files) == 6 // the last two of each client that makes some
+			})
+			journal := filepath.Join(dir, "journal")
+			require.NoError(t, os.Truncate(journal, int64(part*float64(journalSize(t, dir)))))
+			log, said := logger()
+			self, err := os.Executable()
+			require.NoError(t, err)
+			out, err := run.Resume(t.Context(), recorded(t, dir), run.Options{Self: []string{self}, Env: []string{testprogram.NoLinger}, Log: log})
+			require.NoError(t, err)
+			require.NoError(t, out.Err)
+			require.Equal(t, quiet.Digests, out.Digests)
+			switch begins := strings.Count(said.String(), `msg="begins at a checkpoint"`); part {
+			case 1:
+				require.Equal(t, 3, begins, said.String())
+			case 0.001:
+				require.Zero(t, begins, said.String())
+			}
+			require.NotContains(t, said.String(), "is not used")
+			require.NoDirExists(t, filepath.Join(dir, "checkpoints"), "a run that has ended needs none")
+			a, err := replay.Dispatcher(recorded(t, dir))
+			require.NoError(t, err)
+			require.Nil(t, a.Difference)
+		})
+	}
+}
