@@ -79,8 +79,8 @@ func resumable(r *record.Run) (*scenarios.Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	if live := sc.RealTime(); len(live) > 0 || sc.Rate > 0 {
-		return nil, fmt.Errorf("the run in %s went on in real time (it has a rate), and that time has passed; carry it out again", r.Dir.Path())
+	if live := sc.RealTime(); len(live) > 0 {
+		return nil, fmt.Errorf("client %q of the run in %s took part in real time, and that time has passed; carry it out again", live[0], r.Dir.Path())
 	}
 	// The manifest has what the resolved scenario leaves out.
 	sc.Memory, sc.Cascade = m.Memory, m.Cascade

@@ -3,6 +3,7 @@
 package run_test
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"os"
@@ -154,6 +155,37 @@ links:
 			require.NoError(t, a.Torn)
 		}
 	}
+}
+
+// TestResumeWithARate: a run that keeps to a rate goes on at that rate from where it was, and not from its start.
+func TestResumeWithARate(t *testing.T) {
+	text := `name: paced
+until: 10000s
+rate: 1000000
+clients:
+  - {name: ear, model: sink, with: {channels: [TICK]}}
+  - {name: tick, model: source, with: {channel: TICK, period: 10s}}
+links:
+  - {delay: 1s}
+`
+	quiet := carryOut(t, parse(t, text), options(t, "mem"))
+	journal := filepath.Join(quiet.RunDir, "journal")
+	whole, err := os.ReadFile(journal)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(journal, whole[:len(whole)-len(whole)/100], 0o600))
+	m := manifest(t, quiet.RunDir)
+	m.Digest, m.SendsDigest, m.ResultsDigest, m.OK, m.Error = "", "", "", false, "the run has not ended"
+	slow := bytes.Replace(m.Resolved, []byte("1000000"), []byte("100"), 1) // from its start it would take longer than resume waits
+	require.NotEqual(t, string(m.Resolved), string(slow))
+	m.Resolved = slow
+	require.NoError(t, recorded(t, quiet.RunDir).Dir.WriteManifest(m))
+	out := resume(t, quiet.RunDir)
+	require.NoError(t, out.Err)
+	require.Equal(t, quiet.Digests, out.Digests)
+	a, err := replay.Dispatcher(recorded(t, quiet.RunDir))
+	require.NoError(t, err)
+	require.Nil(t, a.Difference)
+	require.NoError(t, a.Torn)
 }
 
 // TestDurableRun: a run whose journal reaches the disk first is the same.

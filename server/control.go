@@ -56,7 +56,7 @@ func (s *Server) Time() metasim.Time { return metasim.Time(s.now.Load()) }
 
 // Pace drives a run so that it is never ahead of real time: simulated time passes at rate times the speed of the wall
 // clock, or slower if the clients compute for longer. Time for which the run stands still because of a pause does not
-// count. Pace returns when the run is over. The rate is positive.
+// count, nor that between the end of a run that was cut off and when all its clients have come as far again. Pace returns when the run is over. The rate is positive.
 func Pace(ctx context.Context, s *Server, rate float64) error {
 	if !(rate > 0) || math.IsInf(rate, 1) {
 		return fmt.Errorf("a rate of %v; use a positive number, or do not drive the run", rate)
@@ -64,8 +64,9 @@ func Pace(ctx context.Context, s *Server, rate float64) error {
 	if err := s.Initialize(ctx); err != nil {
 		return err
 	}
-	began := time.Now()
-	s.do(func() { s.permission.pace(rate, s.wall) })
+	before := time.Duration(float64(s.permitted) / rate) // of a run that was cut off
+	began := time.Now().Add(-before)
+	s.do(func() { s.permission.pace(rate, s.wall-before) })
 	next := metasim.Start
 	for next != metasim.Infinity {
 		before := s.Progress()

@@ -120,7 +120,9 @@ func (s *Server) done(ev metasim.Event, effects []metasim.Effect) {
 		s.timing.clients[ev.Client].end = s.wall
 		s.detached = s.detached || ev.Cut
 	case *metasim.Permit:
-		s.halted = ev.Until != metasim.Infinity
+		if s.halted = ev.Until != metasim.Infinity; s.halted {
+			s.permitted = max(s.permitted, ev.Until.Time)
+		}
 	}
 	for _, e := range effects {
 		if finish, ok := e.(*metasim.Finish); ok {
@@ -139,7 +141,7 @@ func (s *Server) goOn() {
 		s.step(&metasim.Begin{})
 		close(s.joined)
 	}
-	if s.halted {
+	if s.halted && !s.config.Driven { // a driver says itself how far it goes
 		s.permit()
 	}
 }

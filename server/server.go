@@ -54,11 +54,12 @@ type Server struct {
 	wakeups    uint64               // rounds in which it was
 	ended      bool                 // the run is over, with err
 	err        error
-	failing    bool // a client was lost; the run fails when it is known how its process ended
-	detached   bool // the run went on without a client that was lost
-	begun      bool // of a run that was cut off: it had begun before
-	halted     bool // likewise: it was paused
-	committing bool // see durable.go
+	failing    bool         // a client was lost; the run fails when it is known how its process ended
+	detached   bool         // the run went on without a client that was lost
+	begun      bool         // of a run that was cut off: it had begun before
+	halted     bool         // likewise: it was paused
+	permitted  metasim.Time // likewise: how far it was let go by its driver at most
+	committing bool         // see durable.go
 	refusals   refusals
 }
 
