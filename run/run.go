@@ -170,10 +170,10 @@ type ClientOutcome struct {
 	Grants        uint64          `json:"grants"` // depends on real time
 	BusyS         float64         `json:"busy_s"`
 	BlockedS      float64         `json:"blocked_s"`
-	MemoryS       float64         `json:"memory_s"`    // of blocked_s, for which it waited for memory
-	Restarts      int             `json:"restarts"`    // how often its process was replaced: on_exit: restart
-	Checkpoints   int             `json:"checkpoints"` // that were kept of it
-	Exit          string          `json:"exit"`        // left, detached, lost, aborted (the run failed) or absent (never joined)
+	MemoryS       float64         `json:"memory_s"`              // of blocked_s, for which it waited for memory
+	Restarts      int             `json:"restarts"`              // how often its process was replaced: on_exit: restart
+	Checkpoints   int             `json:"checkpoints,omitempty"` // that were kept of it
+	Exit          string          `json:"exit"`                  // left, detached, lost, aborted (the run failed) or absent (never joined)
 	Result        json.RawMessage `json:"result"`
 	*wire.Traffic                 // of its connection; left out if the client shares it, or never joined
 }
