@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,13 +28,16 @@ import (
 
 // worldFlags are the flags of metasim world run.
 type worldFlags struct {
-	runtimes, hashes, world, until, out, seed string
-	iterations                                uint64
-	report, json                              bool
+	runtimes, hashes, camera, world, until, out, seed string
+	iterations                                        uint64
+	report, json                                      bool
 }
 
 // worldListener is the client that takes the hashes of a world, for --hashes.
 const worldListener = "hashes"
+
+// worldViewer is the client that takes the pictures of cameras, for --camera.
+const worldViewer = "viewer"
 
 func newWorldRun(std streams) *cobra.Command {
 	var f worldFlags
@@ -56,6 +60,8 @@ func newWorldRun(std streams) *cobra.Command {
 	flags.StringVar(&f.until, "until", "", "run to this simulated time, a `duration`, as in 2s (default: until --iterations are done)")
 	flags.StringVar(&f.world, "world", "", "run the world of this `name`, of a file with several (default: all, each as a client of its own)")
 	flags.StringVar(&f.hashes, "hashes", "", "write a line ITERATION SHA256 for the state after each step to this `file`")
+	flags.StringVar(&f.camera, "camera", "", "write the pictures of all cameras as PNG into this `directory`: TOPIC-00000.png and so on. The world needs the system\n"+
+		"gz::sim::systems::Sensors for that")
 	flags.StringVar(&f.seed, "seed", "0", "the seed of the run: a whole `number`")
 	flags.StringVar(&f.out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
 	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does: what lock step costs")
@@ -151,6 +157,9 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	if err == nil && f.hashes != "" {
 		err = writeHashes(done.RunDir, f.hashes)
 	}
+	if err == nil && f.camera != "" {
+		err = writePictures(done.RunDir, f.camera)
+	}
 	var text bytes.Buffer
 	out.print(&text)
 	if err == nil && f.report {
@@ -223,15 +232,31 @@ func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p 
 		return p, nil, err
 	}
 	remote := []string{}
+	var viewer map[string]any // what the client is given that makes pictures
 	for _, s := range systems {
+		with := with
 		if s.LockStep && f.runtimes != "in-process" {
 			remote = append(remote, s.Name)
 			p.runtimes = append(p.runtimes, prefix+s.Name)
-			list = append(list, map[string]any{"name": prefix + s.Name, "model": "lockstep-runtime",
-				"with": map[string]any{"world": p.client, "system": s.Name}})
+			with = map[string]any{"world": p.client, "system": s.Name}
+			list = append(list, map[string]any{"name": prefix + s.Name, "model": "lockstep-runtime", "with": with})
+		}
+		if s.Sees() {
+			viewer = with
 		}
 	}
 	with["remote"] = remote
+	if f.camera != "" {
+		topics := lockstep.CameraTopics(w)
+		switch {
+		case len(topics) == 0:
+			return p, nil, fmt.Errorf("%s has no camera for --camera; leave it out, or add a <sensor type=\"camera\"> to a link", file)
+		case viewer == nil:
+			return p, nil, fmt.Errorf("%s has no system that makes pictures for --camera; add <plugin filename=\"gz-sim-sensors-system\" name=\"gz::sim::systems::Sensors\"/>", file)
+		}
+		viewer["topics"] = topics
+		list = append(list, map[string]any{"name": prefix + worldViewer, "model": "sink", "with": map[string]any{"channels": quoted(topics)}})
+	}
 	if f.hashes != "" {
 		list = append(list, map[string]any{"name": worldListener, "model": "sink", "with": map[string]any{"channels": []string{p.client + "/hash"}}})
 	}
@@ -303,6 +328,37 @@ func writeHashes(dir, file string) error {
 		}
 	}
 	return atomicfile.Write(file, text.Bytes(), 0o644)
+}
+
+// quoted makes patterns of the names of channels.
+func quoted(names []string) (patterns []string) {
+	for _, name := range names {
+		patterns = append(patterns, regexp.QuoteMeta(name))
+	}
+	return patterns
+}
+
+// writePictures writes the pictures that cameras published.
+func writePictures(dir, into string) error {
+	log, err := record.ReadLog(dir)
+	if err == nil {
+		err = os.MkdirAll(into, 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	made := map[string]int{}
+	for _, m := range log.Messages {
+		if m.To != worldViewer && !strings.HasSuffix(m.To, "-"+worldViewer) {
+			continue
+		}
+		name := fmt.Sprintf("%s-%05d.png", fileName(strings.Trim(m.Channel, "/")), made[m.Channel])
+		if err := atomicfile.Write(filepath.Join(into, name), m.Payload, 0o644); err != nil {
+			return err
+		}
+		made[m.Channel]++
+	}
+	return nil
 }
 
 func (o *worldOutcome) print(w io.Writer) {

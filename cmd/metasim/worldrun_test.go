@@ -163,3 +163,60 @@ func TestASystemInPython(t *testing.T) {
 		require.Contains(t, string(out.Clients[i].Result), want.StateHash, "over %s", transport)
 	}
 }
+
+// seenWorld is a world with a camera whose system stands in a placeholder that names none, as in Gazebo's own demo: its configuration does.
+const seenWorld = `<sdf version="1.9"><world name="seen">
+  <physics name="5ms" type="ignored"><max_step_size>0.005</max_step_size></physics>
+  <plugin filename="gz-sim-physics-system" name="gz::sim::systems::Physics"/>
+  <plugin filename="gz-sim-lock-step-system" name="gz::sim::systems::LockStep"><update_rate>0</update_rate></plugin>
+  <light name="sun" type="directional"><diffuse>1 1 1 1</diffuse><direction>0 0 -1</direction></light>
+  <model name="ball"><pose>0 0 5 0 0 0</pose><link name="link">
+    <collision name="c"><geometry><sphere><radius>0.5</radius></sphere></geometry></collision>
+    <visual name="v"><geometry><sphere><radius>0.5</radius></sphere></geometry><material><diffuse>1 0 0 1</diffuse></material></visual></link></model>
+  <model name="eye"><static>true</static><pose>-4 0 5 0 0 0</pose><link name="link">
+    <sensor name="s" type="camera"><update_rate>50</update_rate><camera><horizontal_fov>1.5</horizontal_fov>
+      <image><width>40</width><height>30</height></image><clip><near>0.1</near><far>100</far></clip></camera></sensor></link></model>
+</world></sdf>
+`
+
+const seenRuntime = `<runtime_config><plugins><plugin entity_name="*" entity_type="world" filename="gz-sim-sensors-system" name="gz::sim::systems::Sensors">
+  <background_color>0 0 1</background_color></plugin></plugins></runtime_config>
+`
+
+// A camera makes the same pictures, wherever its system runs, and falls behind nothing: the ball falls out of its sight.
+func TestWorldRunCamera(t *testing.T) {
+	s := newStage(t)
+	s.file("seen.sdf", seenWorld)
+	e := s.metasim("world", "run", "seen.sdf", "--iterations", "40")
+	require.Equal(t, 2, e.status)
+	require.Contains(t, e.err, "seen.sdf:4: gz::sim::systems::LockStep names no plugin; write the <plugin> that it stands for inside it")
+	require.Contains(t, e.err, "seen_runtime.config")
+	s.file("seen_runtime.config", seenRuntime)
+	var first map[string]string
+	for _, where := range []string{"in-process", "mem", "unix"} {
+		e := s.metasim("world", "run", "seen.sdf", "--iterations", "40", "--runtimes", where, "--camera", where, "--json")
+		require.Zero(t, e.status, e.err+e.out)
+		pictures := map[string]string{}
+		files, err := filepath.Glob(filepath.Join(s.dir, where, "*.png"))
+		require.NoError(t, err)
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			require.NoError(t, err)
+			pictures[filepath.Base(f)] = string(text)
+		}
+		require.Len(t, pictures, 11, "at the first step, and each 20 ms until 200 ms")
+		if first == nil {
+			first = pictures
+			require.NotEqual(t, first["world_seen_model_eye_link_link_sensor_s_image-00000.png"], first["world_seen_model_eye_link_link_sensor_s_image-00010.png"])
+		}
+		require.Equal(t, first, pictures, where)
+	}
+	s.file("blind.sdf", strings.Replace(seenWorld, `<plugin filename="gz-sim-lock-step-system" name="gz::sim::systems::LockStep"><update_rate>0</update_rate></plugin>`, "", 1))
+	e = s.metasim("world", "run", "blind.sdf", "--iterations", "4", "--camera", "x")
+	require.Equal(t, 2, e.status)
+	require.Contains(t, e.err, "has no system that makes pictures for --camera; add <plugin")
+	s.file("windy.sdf", windy("windy"))
+	e = s.metasim("world", "run", "windy.sdf", "--iterations", "4", "--camera", "x")
+	require.Equal(t, 2, e.status)
+	require.Contains(t, e.err, "has no camera for --camera")
+}

@@ -5,13 +5,14 @@
 package camera
 
 import (
+	"metasim/federates/ecm"
 	"metasim/federates/sdf"
 	"metasim/federates/spatial"
 )
 
 // A Scene is what cameras see of a world.
 type Scene struct {
-	Links  []Link // those that have something to be seen, carry a light or a camera
+	Links  []Link // of a file: those that have something to be seen, carry a light or a camera
 	Views  []View
 	solids []solid
 	lamps  []lamp
@@ -32,6 +33,7 @@ type View struct {
 	Link   int          // in Scene.Links
 	Offset spatial.Pose // in the frame of the link
 	Sensor *sdf.Sensor
+	Entity ecm.Entity // of the sensor, in the scene of a state
 }
 
 // A solid is a shape of a link.
@@ -79,7 +81,7 @@ func (s *Scene) model(m *sdf.Model, outer []string, frame spatial.Pose) {
 		}
 		for _, sensor := range l.Sensors {
 			if sensor.Camera != nil {
-				s.Views = append(s.Views, View{i, sensor.Pose.Mul(sensor.Camera.Pose), sensor})
+				s.Views = append(s.Views, View{Link: i, Offset: sensor.Pose.Mul(sensor.Camera.Pose), Sensor: sensor})
 			}
 		}
 		for _, light := range l.Lights {
@@ -88,6 +90,16 @@ func (s *Scene) model(m *sdf.Model, outer []string, frame spatial.Pose) {
 	}
 	for _, inner := range m.Models {
 		s.model(inner, names, frame)
+	}
+}
+
+// Lit gives the scene another background and another light from everywhere; nil leaves what it has.
+func (s *Scene) Lit(background, ambient *sdf.Color) {
+	if background != nil {
+		s.background = *background
+	}
+	if ambient != nil {
+		s.ambient = *ambient
 	}
 }
 

@@ -95,6 +95,7 @@ var models = []Spec{
 		Params: []Param{
 			{Name: "world", Type: Word, Default: "world", Doc: "the client that runs the world"},
 			{Name: "system", Type: Word, Doc: "the system, as the world calls it. Without it: the name of the client"},
+			{Name: "topics", Type: Channels, Doc: "what the system may publish, as the pictures of cameras on their topics (PNG). Without it: nothing"},
 		},
 		Ending: Reacts, Forwards: true, refine: refineRuntime,
 	},
@@ -173,6 +174,7 @@ var models = []Spec{
 			{Name: "iterations", Type: Int, Min: new(1.0), Doc: "how many steps; then it leaves. Without it: until the end of the run"},
 			{Name: "hashes", Type: Bool, Default: false,
 				Doc: "publish the SHA-256 of the state after each step on NAME/hash, where NAME is the client: iteration (u64, little-endian), 32 bytes"},
+			{Name: "topics", Type: Channels, Doc: "what its systems may publish, as the pictures of cameras on their topics (PNG). Without it: nothing"},
 		},
 		Ending: Endless, refine: refineWorld,
 	},

@@ -10,7 +10,7 @@ func LockStepChannels(world, system string) (call, reply string) {
 	return world + "/" + system + "/call", world + "/" + system + "/reply"
 }
 
-// refineWorld gives a world the channels to its systems: the hashes first, then calls in the order of remote.
+// refineWorld gives a world the channels to its systems, behind its topics: the hashes, then calls in the order of remote.
 func refineWorld(in *Instance) error {
 	if _, ok := Find[int64](in, "iterations"); ok {
 		in.Ports.Ending = Leaves
@@ -37,6 +37,6 @@ func refineRuntime(in *Instance) error {
 		system = in.Name
 	}
 	call, reply := LockStepChannels(Get[string](in, "world"), system)
-	in.Ports.Publications, in.Ports.Subscriptions = []string{reply}, []string{call}
+	in.Ports.Publications, in.Ports.Subscriptions = append(in.Ports.Publications, reply), []string{call} // behind its topics
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 // A machine is the runtime of one system, without a client: it turns calls into replies.
 type machine struct {
 	make   func(name string) (any, error)
+	topics []string // that somebody hears
 	state  stage
 	system any
 	phases uint8
@@ -69,6 +70,14 @@ func (m *machine) carryOut(c *call, r *reply) error {
 	return err
 }
 
+// told returns what the system has to tell beside its reply.
+func (m *machine) told() []world.Told {
+	if t, tells := m.system.(world.Teller); tells && m.state != failed {
+		return t.Told()
+	}
+	return nil
+}
+
 // begin makes the system.
 func (m *machine) begin(c *call) (err error) {
 	if m.system, err = m.make(c.plugin.Name); err != nil {
@@ -78,7 +87,7 @@ func (m *machine) begin(c *call) (err error) {
 		return errors.New("the system has nothing to do in any phase; take it out of the world")
 	}
 	m.store, m.number = ecm.NewStore(world.Schema()), c.number
-	m.setup = world.Setup{World: world.Root, Plugin: c.plugin, Seed: c.seed}
+	m.setup = world.Setup{World: world.Root, Plugin: c.plugin, Seed: c.seed, Topics: m.topics}
 	return nil
 }
 

@@ -152,7 +152,7 @@ func TestPlaceholders(t *testing.T) {
 		want    string
 	}{
 		{[]*sdf.Plugin{{Place: sdf.Place{File: "w.sdf", Line: 3}, Name: placeholder}},
-			"w.sdf:3: gz::sim::systems::LockStep names no plugin; write the <plugin> that it stands for inside it"},
+			"w.sdf:3: gz::sim::systems::LockStep names no plugin; write the <plugin> that it stands for inside it, or into the configuration of a runtime, w_runtime.config"},
 		{[]*sdf.Plugin{inLockStep(plugin("Wind"), element("update_rate", "often"))},
 			`:0: <update_rate> is "often"; write calls in a second, such as 60, or 0 for every step`},
 		{[]*sdf.Plugin{inLockStep(plugin("Wind"), element("update_law", "mine"))}, `:0: <update_law> is "mine"; write gazebo or exact`},

@@ -1,7 +1,11 @@
 package lockstep
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +57,12 @@ func Systems(w *sdf.World) ([]Placed, error) {
 	}
 	return all, nil
 }
+
+// CameraTopics returns the topics of the cameras of a world, in the order of its file.
+func CameraTopics(w *sdf.World) []string { return world.CameraTopics(w) }
+
+// Sees reports whether the system makes the pictures of cameras.
+func (p Placed) Sees() bool { return systems.Sees(p.System) }
 
 // Check says why a world cannot be run.
 func Check(w *sdf.World) error {
@@ -109,11 +119,26 @@ func readPlaceholder(slot *world.Slot, p *sdf.Plugin) error {
 		}
 	}
 	if slot.Plugin == nil {
-		return fmt.Errorf("%s names no plugin; write the <plugin> that it stands for inside it", placeholder)
+		return configuredBy(slot, p)
 	}
 	if slot.Plugin.Name == placeholder {
 		return fmt.Errorf("%s stands for another one; write the <plugin> that is to run inside it", placeholder)
 	}
+	return nil
+}
+
+// configuredBy takes the plugin of a placeholder that names none from the configuration of its runtime, beside the world: Gazebo's prototype starts a runtime
+// with it by hand.
+func configuredBy(slot *world.Slot, p *sdf.Plugin) error {
+	file := strings.TrimSuffix(p.Place.File, filepath.Ext(p.Place.File)) + "_runtime.config"
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s names no plugin; write the <plugin> that it stands for inside it, or into the configuration of a runtime, %s", placeholder, filepath.Base(file))
+	}
+	r, _, err := sdf.LoadRuntime(file) // metasim world check FILE.config shows warnings
+	if err != nil {
+		return err
+	}
+	slot.Plugin = r.Plugin
 	return nil
 }
 

@@ -19,8 +19,10 @@ type runtimeResult struct {
 }
 
 // Runtime is the model lockstep-runtime: it runs one system of a world.
-func Runtime(ctx context.Context, c *client.Client, _ *catalog.Instance, out []*client.Publication) error {
-	m := &machine{make: makeSystem, state: initialized}
+func Runtime(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+	topics, _ := catalog.Find[[]string](in, "topics")
+	told, out := tellers(topics, out)
+	m := &machine{make: makeSystem, state: initialized, topics: topics}
 	result := runtimeResult{State: m.state.String()}
 	return loop.Receive(ctx, c, &result, func(msg client.Message) error {
 		asked, err := decodeCall(msg.Payload)
@@ -34,6 +36,9 @@ func Runtime(ctx context.Context, c *client.Client, _ *catalog.Instance, out []*
 		}
 		b, err := answer.encode()
 		if err != nil {
+			return err
+		}
+		if err := told.publish(m.told()); err != nil {
 			return err
 		}
 		if err := out[0].PublishOwned(b); err != nil {

@@ -48,6 +48,8 @@ func World(ctx context.Context, c *client.Client, in *catalog.Instance, out []*c
 
 // runWorld steps a world that was read.
 func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.Instance, out []*client.Publication) error {
+	topics, _ := catalog.Find[[]string](in, "topics")
+	told, out := tellers(topics, out)
 	var hashes *client.Publication
 	if catalog.Get[bool](in, "hashes") {
 		hashes, out = out[0], out[1:]
@@ -64,7 +66,7 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 		}
 	}
 	config := configOf(w, placed)
-	config.Runtimes, config.Seed = l, in.Seed
+	config.Runtimes, config.Seed, config.Topics = l, in.Seed, topics
 	s, err := world.New(config)
 	if err != nil {
 		return err
@@ -82,6 +84,9 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 			return fmt.Errorf("client %q published on %s while nobody had called it", messages[0].From, messages[0].Channel)
 		}
 		if err := s.Step(); err != nil {
+			return err
+		}
+		if err := told.publish(s.Told()); err != nil {
 			return err
 		}
 		if hashes != nil {

@@ -2,6 +2,7 @@ package systems
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,15 @@ func (p *parameters) numbers(name string, otherwise ...float64) []float64 {
 func (p *parameters) vector(name string) spatial.Vector {
 	xs := p.numbers(name, 0, 0, 0)
 	return spatial.Vector{X: xs[0], Y: xs[1], Z: xs[2]}
+}
+
+// color returns a color, without transparency; nil where there is none.
+func (p *parameters) color(name string) *sdf.Color {
+	if !slices.ContainsFunc(p.plugin.Content, func(e *sdf.Element) bool { return e.Name == name }) {
+		return nil
+	}
+	xs := p.numbers(name, 0, 0, 0)
+	return &sdf.Color{R: xs[0], G: xs[1], B: xs[2], A: 1}
 }
 
 // whole returns a whole number that is at least 1.

@@ -19,6 +19,7 @@ var table = map[string]func() any{
 	"gz::sim::systems::Physics":          func() any { return world.Physics{} },
 	"gz::sim::systems::UserCommands":     nil,
 	"gz::sim::systems::SceneBroadcaster": nil,
+	"gz::sim::systems::Sensors":          func() any { return &sensors{} },
 	"metasim::systems::Wind":             func() any { return &wind{} },
 	"metasim::systems::Odometer":         func() any { return &odometer{} },
 	"metasim::systems::Spawner":          func() any { return &spawner{} },

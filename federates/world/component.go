@@ -27,11 +27,12 @@ const (
 	Topic    = "topic"    // of a sensor: text
 	Light    = "light"    // of a light: diffuse, specular (R, G, B, A each), direction, casts shadows, range, constant, linear, quadratic
 	Type     = "type"     // of a light: text
+	Scene    = "scene"    // of the world: ambient, background (R, G, B, A each), whether there are shadows
 )
 
 // numbers says of how many numbers a component is.
 var numbers = map[string]int{
-	Gravity: 3, Pose: 7, Static: 0, Inertial: 10, Velocity: 6, Force: 6, Shape: 9, Surface: 2, Material: 18, Camera: 8, Light: 16,
+	Gravity: 3, Pose: 7, Static: 0, Inertial: 10, Velocity: 6, Force: 6, Shape: 9, Surface: 2, Material: 18, Camera: 8, Light: 16, Scene: 9,
 }
 
 var schema = newSchema()
@@ -87,6 +88,9 @@ func number(b []byte, i int) float64 {
 func vector(b []byte, i int) spatial.Vector {
 	return spatial.Vector{X: number(b, i), Y: number(b, i+1), Z: number(b, i+2)}
 }
+
+// RateOf returns the update rate of a Camera, in Hz; 0: at every step.
+func RateOf(b []byte) float64 { return number(b, 7) }
 
 // PoseBytes returns the value of a Pose.
 func PoseBytes(p spatial.Pose) []byte {

@@ -1,8 +1,10 @@
 package world
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"metasim/federates/ecm"
 	"metasim/federates/sdf"
@@ -12,10 +14,11 @@ import (
 // load makes the entities of the world: each below what holds it in the file.
 func (s *Server) load() error {
 	v := s.store.View(0)
-	l := loader{v}
 	w := s.config.World
+	l := loader{v, pathOf(w)}
 	root := l.entity(0, "world", w.Name)
 	l.set(root, Gravity, Numbers(w.Gravity.X, w.Gravity.Y, w.Gravity.Z))
+	l.set(root, Scene, Numbers(append(colors(w.Scene.Ambient, w.Scene.Background), truth(w.Scene.Shadows))...))
 	for _, light := range w.Lights {
 		l.light(root, light)
 	}
@@ -31,7 +34,10 @@ func (s *Server) load() error {
 	return err
 }
 
-type loader struct{ v *ecm.View }
+type loader struct {
+	v    *ecm.View
+	path string // with which the topics of sensors begin that have none of their own
+}
 
 func (l loader) entity(parent ecm.Entity, kind, name string) ecm.Entity {
 	e := l.v.Create(parent)
@@ -59,12 +65,12 @@ func (l loader) model(root ecm.Entity, m *sdf.Model) error {
 		l.set(e, Inertial, mass.bytes())
 		l.set(e, Velocity, PairBytes(spatial.Vector{}, spatial.Vector{}))
 	}
-	l.links(e, m, spatial.Identity)
+	l.links(e, m, spatial.Identity, l.path+"/model/"+m.Name)
 	return nil
 }
 
 // links makes the links of a model, and of the models in it, below one entity.
-func (l loader) links(e ecm.Entity, m *sdf.Model, at spatial.Pose) {
+func (l loader) links(e ecm.Entity, m *sdf.Model, at spatial.Pose, path string) {
 	for _, link := range m.Links {
 		le := l.entity(e, "link", link.Name)
 		l.set(le, Pose, PoseBytes(at.Mul(link.Pose)))
@@ -78,14 +84,14 @@ func (l loader) links(e ecm.Entity, m *sdf.Model, at spatial.Pose) {
 			l.visual(le, vis)
 		}
 		for _, sensor := range link.Sensors {
-			l.sensor(le, sensor)
+			l.sensor(le, sensor, topicOf(sensor, path, link.Name))
 		}
 		for _, light := range link.Lights {
 			l.light(le, light)
 		}
 	}
 	for _, nested := range m.Models {
-		l.links(e, nested, at.Mul(nested.Pose))
+		l.links(e, nested, at.Mul(nested.Pose), path+"/model/"+nested.Name)
 	}
 }
 
@@ -97,15 +103,42 @@ func (l loader) visual(link ecm.Entity, v *sdf.Visual) {
 	l.set(e, Material, Numbers(append(colors(m.Ambient, m.Diffuse, m.Specular, m.Emissive), v.Transparency, truth(v.CastShadows))...))
 }
 
-func (l loader) sensor(link ecm.Entity, s *sdf.Sensor) {
+func (l loader) sensor(link ecm.Entity, s *sdf.Sensor, topic string) {
 	e := l.entity(link, "sensor", s.Name)
-	l.set(e, Topic, []byte(s.Topic))
+	l.set(e, Topic, []byte(topic))
 	pose := s.Pose
 	if c := s.Camera; c != nil {
 		pose = pose.Mul(c.Pose)
 		l.set(e, Camera, Numbers(c.HorizontalFOV, float64(c.Width), float64(c.Height), c.Near, c.Far, c.NoiseMean, c.NoiseStddev, s.UpdateRate))
 	}
 	l.set(e, Pose, PoseBytes(pose))
+}
+
+func pathOf(w *sdf.World) string { return "/world/" + w.Name }
+
+// topicOf is the topic of a sensor: its own, or that which Gazebo gives it.
+func topicOf(s *sdf.Sensor, path, link string) string {
+	return cmp.Or(s.Topic, path+"/link/"+link+"/sensor/"+s.Name+"/image")
+}
+
+// CameraTopics returns the topics of the cameras of a world, in the order of its file.
+func CameraTopics(w *sdf.World) (topics []string) {
+	var of func(models []*sdf.Model, path string)
+	of = func(models []*sdf.Model, path string) {
+		for _, m := range models {
+			path := path + "/model/" + m.Name
+			for _, link := range m.Links {
+				for _, s := range link.Sensors {
+					if topic := topicOf(s, path, link.Name); s.Camera != nil && !slices.Contains(topics, topic) {
+						topics = append(topics, topic)
+					}
+				}
+			}
+			of(m.Models, path)
+		}
+	}
+	of(w.Models, pathOf(w))
+	return topics
 }
 
 func (l loader) light(parent ecm.Entity, light *sdf.Light) {

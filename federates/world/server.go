@@ -103,6 +103,16 @@ func (s *Server) Step() error {
 	return nil
 }
 
+// Told returns what the systems that run here have to tell since it was asked last, in the order of their calls.
+func (s *Server) Told() (all []Told) {
+	for _, slot := range s.order {
+		if teller, tells := slot.System.(Teller); tells {
+			all = append(all, teller.Told()...)
+		}
+	}
+	return all
+}
+
 // forget lets go of what every runtime has seen.
 func (s *Server) forget() {
 	oldest := s.store.Version()
@@ -151,7 +161,7 @@ func (s *Server) turn(p Phase, turn []*Slot) error {
 		if slot.System == nil {
 			continue
 		}
-		setup := Setup{World: Root, Plugin: slot.Plugin, Seed: s.config.Seed}
+		setup := Setup{World: Root, Plugin: slot.Plugin, Seed: s.config.Seed, Topics: s.config.Topics}
 		c, err := Run(slot.System, p, setup, s.info, s.store, slot.number)
 		if err != nil {
 			return &StepError{slot.Name, p, s.info.Iteration, err}

@@ -55,6 +55,7 @@ type Setup struct {
 	World  ecm.Entity
 	Plugin *sdf.Plugin // where the system is asked for, with its parameters
 	Seed   uint64      // of the run
+	Topics []string    // to which somebody listens: a Teller need not make anything else
 }
 
 // A System takes part in the phases whose interfaces it has, and in at least one. Its view of the state is valid during the call. It is a
@@ -76,7 +77,18 @@ type (
 	PostUpdater interface {
 		PostUpdate(i Info, v *ecm.View) error
 	}
+	// A Teller has something to tell that is no part of the state, as the picture of a camera. It is asked after each phase.
+	Teller interface {
+		// Told returns what the system has to tell, and forgets it.
+		Told() []Told
+	}
 )
+
+// A Told is what a system tells whoever listens to a topic.
+type Told struct {
+	Topic   string
+	Payload []byte
+}
 
 // A Slot is a system of a world, and its place there.
 type Slot struct {
@@ -129,6 +141,7 @@ type Config struct {
 	Slots    []*Slot
 	Runtimes Runtimes // may be nil if all systems run here
 	Seed     uint64
+	Topics   []string // of Setup
 }
 
 // A Server is a world that goes on.
