@@ -220,3 +220,16 @@ func TestWorldRunCamera(t *testing.T) {
 	require.Equal(t, 2, e.status)
 	require.Contains(t, e.err, "has no camera for --camera")
 }
+
+// What is no file on a disk is refused: nobody may ever write to a pipe.
+func TestWorldOfAPipe(t *testing.T) {
+	s := newStage(t)
+	if err := exec.Command("mkfifo", filepath.Join(s.dir, "pipe.sdf")).Run(); err != nil {
+		t.Skip("SKIPPED LOUDLY: there is no mkfifo, so a world is not read from a pipe: ", err)
+	}
+	for _, args := range [][]string{{"check", "pipe.sdf"}, {"run", "pipe.sdf", "--iterations", "1"}, {"picture", "pipe.sdf"}} {
+		e := s.metasim(append([]string{"world"}, args...)...)
+		require.Equal(t, 2, e.status)
+		require.Contains(t, e.err, "this is no ordinary file")
+	}
+}

@@ -84,6 +84,8 @@ func readFile(file string) ([]byte, error) {
 		return nil, cause(err)
 	case info.IsDir():
 		return nil, errors.New("this is a directory; name the file in it")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("this is no ordinary file, and might never end; name a file on a disk")
 	case info.Size() > maxBytes:
 		return nil, fmt.Errorf("has %d bytes, and %d are the limit; split it, and include the parts", info.Size(), maxBytes)
 	}
