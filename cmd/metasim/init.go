@@ -27,14 +27,15 @@ var languages = []string{"go", "c", "cpp", "python"}
 // A starterOf is what init writes for a language beside the files of its folder in starter.
 type starterOf struct {
 	run     string            // how the scenario starts the program
+	shared  string            // a folder in starter with files that several languages have; empty: none
 	library map[string]string // from files of the client libraries to where they are put
 	then    []string          // what to type in the directory
 }
 
 var starters = map[string]starterOf{
 	"go":     {run: "[./tank]", then: []string{"go build -o tank .", "metasim run tank.metasim.yaml", "go test ."}},
-	"c":      {run: "[./tank]", library: map[string]string{"c": "."}, then: []string{"make run", "make test"}},
-	"cpp":    {run: "[./tank]", library: map[string]string{"c": ".", "cpp": "."}, then: []string{"make run", "make test"}},
+	"c":      {run: "[./tank]", shared: "native", library: map[string]string{"c": "."}, then: []string{"make run", "make test"}},
+	"cpp":    {run: "[./tank]", shared: "native", library: map[string]string{"c": ".", "cpp": "."}, then: []string{"make run", "make test"}},
 	"python": {run: "[python3, tank.py]", library: map[string]string{"python/metasim": "metasim"}, then: []string{"metasim run tank.metasim.yaml", "python3 test_tank.py"}},
 }
 
@@ -78,6 +79,9 @@ func (s starterOf) files(lang, clone string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{"tank.metasim.yaml": []byte(strings.ReplaceAll(string(scenario), "{{run}}", s.run))}
 	errs := []error{copyFolder(files, starter, path.Join("starter", lang), ".")}
+	if s.shared != "" {
+		errs = append(errs, copyFolder(files, starter, path.Join("starter", s.shared), "."))
+	}
 	for from, to := range s.library {
 		errs = append(errs, copyFolder(files, clients.Files, from, to))
 	}

@@ -15,7 +15,7 @@ import (
 // Load reads a file and what it includes. Directories are searched for models that are named as model://NAME; the directory of the
 // file that includes is searched last. All errors are returned at once, as a *[problem.Invalid].
 func Load(file string, directories []string) (*Document, []problem.Problem, error) {
-	l := loader{directories: directories, files: map[string]*node{}}
+	l := loader{directories: directories, files: map[string]*node{}, missing: map[string]bool{}}
 	root, err := l.read(Place{File: file}, file)
 	var c complaint
 	switch {
@@ -41,6 +41,7 @@ type loader struct {
 	directories []string
 	files       map[string]*node // the sdf element of each file, so that a model that is included a hundred times is read once
 	elements    int
+	missing     map[string]bool // what is included and not found was told once
 }
 
 // read returns the sdf element of a file. At is what asked for it.
@@ -173,7 +174,10 @@ func (l *loader) include(n *node, depth int) *node {
 	}
 	file, err := l.find(n.Place.File, uri.Text)
 	if err != nil {
-		l.wrong(uri.Place, "%s", err)
+		if why := err.Error(); !l.missing[why] { // a world may include a ball a hundred times
+			l.missing[why] = true
+			l.wrong(uri.Place, "%s", why)
+		}
 		return nil
 	}
 	root, err := l.read(uri.Place, file)
@@ -244,6 +248,9 @@ func (l *loader) find(from, uri string) (string, error) {
 		return "", errors.New("<uri> is empty; write model://NAME")
 	case isModel:
 		name = filepath.FromSlash(strings.Trim(name, "/"))
+		if !filepath.IsLocal(name) {
+			return "", fmt.Errorf("model://%s leaves the directories of models; write a name without ..", name)
+		}
 		for _, dir := range append(append([]string{}, l.directories...), here) {
 			if file, ok := modelIn(filepath.Join(dir, name)); ok {
 				return file, nil

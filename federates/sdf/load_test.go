@@ -193,6 +193,12 @@ func TestIncludes(t *testing.T) {
 	_, _, err := Load(world, nil)
 	assert.ErrorContains(t, err, `there is no model "crate"; put its directory beside this file`)
 
+	many := put("many.sdf", `<sdf version="1.9"><world name="w"><include><uri>model://no</uri></include><include><uri>model://no</uri></include>
+<include><uri>model://../../etc</uri></include></world></sdf>`)
+	_, _, err = Load(many, nil)
+	assert.Equal(t, 1, strings.Count(err.Error(), `there is no model "no"`), "it is told once: %v", err)
+	assert.ErrorContains(t, err, "model://../../etc leaves the directories of models; write a name without ..")
+
 	self := put("self.sdf", `<sdf version="1.9"><model name="m"><link name="l"/><include><uri>self.sdf</uri><name>n</name></include></model></sdf>`)
 	_, _, err = Load(self, nil)
 	assert.ErrorContains(t, err, "self.sdf:1:52: more than 20 files include one another; does one include itself?")
