@@ -35,16 +35,22 @@ func newClient() *cobra.Command {
 		Args:    between(0, 1, "one model"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return takePart(cmd, args, &f) },
 	}
+	f.addServer(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.with, "with", nil, "a parameter of the model: `name=value`; may be repeated")
+	flags.StringVar(&f.instance, "instance", "", "model and parameters as JSON, as metasim run passes them on")
+	flags.Lookup("instance").Hidden = true
+	return cmd
+}
+
+// addServer adds the flags that say as whom to join which server.
+func (f *clientFlags) addServer(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "the client's `name` (default: METASIM_CLIENT)")
 	flags.StringVar(&f.server, "server", "", "the server's `address` (default: METASIM_SERVER)")
 	flags.StringVar(&f.token, "token", "", "the join `token` (default: METASIM_TOKEN)")
 	flags.Uint64Var(&f.seed, "seed", 0, "the `number` that seeds the model's draws")
 	flags.IntVar(&f.count, "count", 1, "the `number` of clients of this one's entry in the scenario; one of several has its index in its name")
-	flags.StringVar(&f.instance, "instance", "", "model and parameters as JSON, as metasim run passes them on")
-	flags.Lookup("instance").Hidden = true
-	return cmd
 }
 
 // newSupervise is the supervisor of the programs of a run; see the package supervisor.
@@ -71,6 +77,11 @@ func takePart(cmd *cobra.Command, args []string, f *clientFlags) error {
 	if _, err := catalog.Lookup(in.Model); err != nil {
 		return badUsage(fmt.Errorf("there is no built-in model %q; see metasim client --help for a list", in.Model))
 	}
+	return f.join(cmd, in)
+}
+
+// join takes part in a run with a model.
+func (f *clientFlags) join(cmd *cobra.Command, in *run.Instance) error {
 	name := cmp.Or(f.name, os.Getenv("METASIM_CLIENT"))
 	if name == "" {
 		return badUsage(errors.New("the client has no name; use --name, or set METASIM_CLIENT"))

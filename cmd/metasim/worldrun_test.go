@@ -233,3 +233,42 @@ func TestWorldOfAPipe(t *testing.T) {
 		require.Contains(t, e.err, "this is no ordinary file")
 	}
 }
+
+// A runtime that a scenario starts with its configuration, as Gazebo's prototype is started, is as good as one that metasim world run starts.
+func TestLockStepRuntime(t *testing.T) {
+	const topic = "/world/seen/model/eye/link/link/sensor/s/image"
+	s := newStage(t)
+	s.file("seen.sdf", seenWorld)
+	s.file("seen_runtime.config", seenRuntime)
+	e := s.metasim("world", "run", "seen.sdf", "--iterations", "40", "--json")
+	require.Zero(t, e.status, e.err)
+	var want worldOutcome
+	require.NoError(t, json.Unmarshal([]byte(e.out), &want))
+	scenario := func(config string) string {
+		return s.file("seen.yaml", `
+name: seen
+clients:
+  - {name: world, model: world, with: {file: seen.sdf, iterations: 40, remote: [sensors]}}
+  - {name: sensors, run: [BIN, lockstep-runtime, `+config+`, --topics, `+topic+`]}
+  - {name: viewer, model: sink, with: {channels: [`+topic+`]}}
+`)
+	}
+	for _, transport := range []string{"unix", "tcp"} {
+		out, e := s.run(scenario("seen_runtime.config"), "--transport", transport)
+		require.Zero(t, e.status, e.err)
+		require.Contains(t, string(out.Clients[2].Result), want.StateHash)
+		require.Contains(t, string(out.Clients[1].Result), `"received":11`)
+	}
+	s.file("other.config", strings.Replace(seenRuntime, "gz::sim::systems::Sensors", "metasim::systems::Odometer", 1))
+	s.file("none.config", "<runtime_config><plugins/></runtime_config>")
+	for config, want := range map[string]string{
+		"other.config": "the world asks for gz::sim::systems::Sensors, and the configuration of this runtime, ",
+		"none.config":  "no plugin is named; add <plugins>",
+		"no.config":    "there is no file",
+	} {
+		_, e := s.run(scenario(config))
+		require.NotZero(t, e.status, config)
+		require.Contains(t, e.err, want)
+	}
+	require.Equal(t, 2, s.metasim("lockstep-runtime", "seen_runtime.config", "--name", "sensors").status, "no server")
+}

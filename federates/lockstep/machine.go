@@ -2,15 +2,18 @@ package lockstep
 
 import (
 	"errors"
+	"fmt"
 
 	"metasim/federates/ecm"
+	"metasim/federates/sdf"
 	"metasim/federates/world"
 )
 
 // A machine is the runtime of one system, without a client: it turns calls into replies.
 type machine struct {
 	make   func(name string) (any, error)
-	topics []string // that somebody hears
+	topics []string    // that somebody hears
+	own    *sdf.Plugin // of its configuration, in the place of what the world says; nil: it has none
 	state  stage
 	system any
 	phases uint8
@@ -80,14 +83,21 @@ func (m *machine) told() []world.Told {
 
 // begin makes the system.
 func (m *machine) begin(c *call) (err error) {
-	if m.system, err = m.make(c.plugin.Name); err != nil {
+	plugin := c.plugin
+	if m.own != nil {
+		if plugin = m.own; plugin.Name != c.plugin.Name {
+			return fmt.Errorf("the world asks for %s, and the configuration of this runtime, %s:%d, has %s; give it that of the world", c.plugin.Name,
+				plugin.Place.File, plugin.Place.Line, plugin.Name)
+		}
+	}
+	if m.system, err = m.make(plugin.Name); err != nil {
 		return err
 	}
 	if m.phases = world.PhasesOf(m.system); m.phases == 0 {
 		return errors.New("the system has nothing to do in any phase; take it out of the world")
 	}
 	m.store, m.number = ecm.NewStore(world.Schema()), c.number
-	m.setup = world.Setup{World: world.Root, Plugin: c.plugin, Seed: c.seed, Topics: m.topics}
+	m.setup = world.Setup{World: world.Root, Plugin: plugin, Seed: c.seed, Topics: m.topics}
 	return nil
 }
 

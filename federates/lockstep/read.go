@@ -12,19 +12,9 @@ import (
 
 // readWorld reads the world of an instance.
 func readWorld(in *catalog.Instance) (*sdf.World, error) {
-	file := catalog.Get[string](in, "file")
-	if in.Open == nil {
-		return nil, fmt.Errorf("%s: no files are open to this client", file)
-	}
-	f, err := in.Open(file) // says whether the client may read it
-	if err == nil {
-		err = f.Close()
-	}
+	file, err := allowed(in, catalog.Get[string](in, "file"))
 	if err != nil {
 		return nil, err
-	}
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(in.Dir, file)
 	}
 	d, _, err := sdf.Load(file, ModelDirectories()) // who starts a run was shown its warnings
 	if err != nil {
@@ -32,6 +22,41 @@ func readWorld(in *catalog.Instance) (*sdf.World, error) {
 	}
 	name, _ := catalog.Find[string](in, "world")
 	return Pick(d, file, name)
+}
+
+// allowed returns the path of a file that a client may read.
+func allowed(in *catalog.Instance, file string) (string, error) {
+	if in.Open == nil {
+		return "", fmt.Errorf("%s: no files are open to this client", file)
+	}
+	f, err := in.Open(file) // says whether the client may read it
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return "", err
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(in.Dir, file)
+	}
+	return file, nil
+}
+
+// readConfig returns the plugin that the configuration of a runtime names; nil if the runtime has none.
+func readConfig(in *catalog.Instance) (*sdf.Plugin, error) {
+	file, has := catalog.Find[string](in, "config")
+	if !has {
+		return nil, nil
+	}
+	file, err := allowed(in, file)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := sdf.LoadRuntime(file) // metasim world check FILE.config shows warnings
+	if err != nil {
+		return nil, err
+	}
+	return r.Plugin, nil
 }
 
 // ModelDirectories returns where the models are that worlds include, as Gazebo has it.

@@ -22,7 +22,11 @@ type runtimeResult struct {
 func Runtime(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
 	topics, _ := catalog.Find[[]string](in, "topics")
 	told, out := tellers(topics, out)
-	m := &machine{make: makeSystem, state: initialized, topics: topics}
+	own, err := readConfig(in)
+	if err != nil {
+		return err
+	}
+	m := &machine{make: makeSystem, state: initialized, topics: topics, own: own}
 	result := runtimeResult{State: m.state.String()}
 	return loop.Receive(ctx, c, &result, func(msg client.Message) error {
 		asked, err := decodeCall(msg.Payload)

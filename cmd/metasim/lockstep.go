@@ -1,0 +1,41 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"metasim/run"
+)
+
+func newLockStepRuntime() *cobra.Command {
+	var f clientFlags
+	var world, system string
+	var topics []string
+	cmd := &cobra.Command{
+		Use:   "lockstep-runtime CONFIG",
+		Short: "Run one system of a world, in lock step with it",
+		Long: "Run one system of a world in a process of its own, in lock step with the world. CONFIG is the configuration that Gazebo's prototype of\n" +
+			"lock step reads (lock_step_runtime.config): it names the plugin, and has its parameters. The server, the client's name and the join token come\n" +
+			"from METASIM_SERVER, METASIM_CLIENT and METASIM_TOKEN, or from the flags.\n\n" +
+			"metasim world run starts runtimes itself. This command is for a scenario of your own, and for a runtime on another host:\n\n" +
+			"  clients:\n" +
+			"    - {name: world, model: world, with: {file: lock_step.sdf, remote: [sensors]}}\n" +
+			"    - {name: sensors, run: [metasim, lockstep-runtime, lock_step_runtime.config]}",
+		Args: exactly(1, "the configuration of a runtime"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			with := map[string]any{"config": args[0], "world": world}
+			if system != "" {
+				with["system"] = system
+			}
+			if len(topics) > 0 {
+				with["topics"] = topics
+			}
+			return f.join(cmd, &run.Instance{Model: "lockstep-runtime", With: with, Seed: f.seed, Dir: ".", AllowOutside: true})
+		},
+	}
+	f.addServer(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&world, "world", "world", "the `client` that runs the world")
+	flags.StringVar(&system, "system", "", "the `system`, as the world calls it (default: the name of the client)")
+	flags.StringSliceVar(&topics, "topics", nil, "the `topics` that the system may publish, as the pictures of cameras")
+	return cmd
+}
