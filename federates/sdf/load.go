@@ -249,7 +249,7 @@ func (l *loader) find(from, uri string) (string, error) {
 	case isModel:
 		name = filepath.FromSlash(strings.Trim(name, "/"))
 		if !filepath.IsLocal(name) {
-			return "", fmt.Errorf("model://%s leaves the directories of models; write a name without ..", name)
+			return "", fmt.Errorf("model://%s leaves the directories of models; leave the .. out", name)
 		}
 		for _, dir := range append(append([]string{}, l.directories...), here) {
 			if file, ok := modelIn(filepath.Join(dir, name)); ok {

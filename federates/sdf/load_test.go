@@ -197,7 +197,7 @@ func TestIncludes(t *testing.T) {
 <include><uri>model://../../etc</uri></include></world></sdf>`)
 	_, _, err = Load(many, nil)
 	assert.Equal(t, 1, strings.Count(err.Error(), `there is no model "no"`), "it is told once: %v", err)
-	assert.ErrorContains(t, err, "model://../../etc leaves the directories of models; write a name without ..")
+	assert.ErrorContains(t, err, "model://../../etc leaves the directories of models; leave the .. out")
 
 	self := put("self.sdf", `<sdf version="1.9"><model name="m"><link name="l"/><include><uri>self.sdf</uri><name>n</name></include></model></sdf>`)
 	_, _, err = Load(self, nil)
