@@ -10,7 +10,8 @@ import (
 // Version is the version of the protocol. A peer of another version is refused with both numbers.
 const Version = 2
 
-// Minor is the minor version of the protocol. A client says which one it knows, and is told nothing that it does not know.
+// Minor is what a client says in its Hello: the newest minor version that adds something which a server may say unasked. 2.5 adds nothing of that kind:
+// Hello.saves announces its checkpoints. A client is told nothing that it does not know.
 const Minor = 4
 
 // minorAbout is the first minor version with Welcome.About.

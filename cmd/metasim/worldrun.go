@@ -108,9 +108,13 @@ type oneWorld struct {
 
 func (f *worldFlags) carryOut(cmd *cobra.Command, file string, std streams) error {
 	out, text, err := f.run(cmd, file, std)
-	if err == nil {
-		err = failed(out.err)
-	} else {
+	switch {
+	case out != nil: // the run has ended; what is made of its record may have failed
+		if err != nil && out.OK {
+			out.OK, out.Error = false, err.Error()
+		}
+		err = errors.Join(failed(out.err), err)
+	default:
 		out = &worldOutcome{Error: err.Error(), Runtimes: []runtimeOutcome{}}
 	}
 	if !f.json {

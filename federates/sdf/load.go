@@ -260,7 +260,7 @@ func (l *loader) find(from, uri string) (string, error) {
 		if regular(beside) {
 			return beside, nil
 		}
-		return "", fmt.Errorf("there is no model %q; put its directory beside this file, or name the directory that has it in SDF_PATH or --models", name)
+		return "", fmt.Errorf("there is no model %q; put its directory beside this file, or name the directory that has it in SDF_PATH", name)
 	case !isFile && strings.Contains(uri, "://"):
 		return "", fmt.Errorf("%s is on the network, from which nothing is fetched; download it, and write model://NAME", uri)
 	case !isFile:

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// judge has Gazebo's own reader judge the cases again, and writes its verdicts into testdata/verdicts.txt. .ci/run sets METASIM_JUDGE.
-var judge = flag.Bool("judge", os.Getenv("METASIM_JUDGE") != "", "compare with libsdformat12, which must be installed, and rewrite testdata/verdicts.txt")
+// judge has Gazebo's own reader judge the cases again, and writes its verdicts into testdata/verdicts.txt. .ci/run sets SDFORMAT_JUDGE.
+var judge = flag.Bool("judge", os.Getenv("SDFORMAT_JUDGE") != "", "compare with libsdformat12, which must be installed, and rewrite testdata/verdicts.txt")
 
 // A verdict is one case of testdata/verdicts.txt: what Gazebo's own reader says of a small file.
 type verdict struct {
