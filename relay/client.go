@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -71,7 +73,7 @@ func (l *local) renumber(packets []wire.Packet) (*far, error) {
 			m = &member{local: l, name: hello.Name, number: p.Member, far: r.next}
 			r.next++
 			l.members[m.number], r.far.members[m.far] = m, m
-			hello.Relay = r.config.Name
+			hello.Relay, hello.Minor = r.config.Name, min(hello.Minor, wire.Minor) // what the server says the relay has to know too
 			p.Body = hello
 		} else if m == nil {
 			err := fmt.Errorf("member %d sent a %s before its Hello; say Hello first", p.Member, wire.NameOf(p.Body))
@@ -138,7 +140,7 @@ func (l *local) lost(err error) {
 	delete(r.locals, l)
 	far := r.far
 	l.packets = l.packets[:0]
-	for _, m := range l.members {
+	for _, m := range slices.SortedFunc(maps.Values(l.members), byName) {
 		if m.done {
 			continue
 		}

@@ -71,7 +71,7 @@ func (f *far) sort(packets []wire.Packet) {
 		case *metasim.Deliver:
 			f.introduce(l, body.Message.From)
 		case wire.Refuse:
-			if m.joined {
+			if m.joined && (body.Reason == wire.RunFailed || body.Reason == wire.RuleBroken) {
 				f.failed = cmp.Or(f.failed, body.Text)
 			}
 			f.over(m)
@@ -80,9 +80,14 @@ func (f *far) sort(packets []wire.Packet) {
 		}
 		p.Member = m.number
 		l.batch = append(l.batch, p)
-		l.refused = l.refused || l.visitor != nil && m.done
+	}
+	for _, l := range f.touched {
+		// Of several clients on a connection one may be refused and another let in.
+		l.refused = l.visitor != nil && !slices.ContainsFunc(slices.Collect(maps.Values(l.members)), func(m *member) bool { return !m.done })
 	}
 }
+
+func byName(a, b *member) int { return cmp.Compare(a.name, b.name) }
 
 // over takes that a member was told its last message.
 func (f *far) over(m *member) {
@@ -129,7 +134,7 @@ func (f *far) ended(err error) {
 func (f *far) end(why error) {
 	var packets []wire.Packet
 	// In order of name, so that the server names the same one first each time.
-	for _, m := range slices.SortedFunc(maps.Values(f.members), func(a, b *member) int { return cmp.Compare(a.name, b.name) }) {
+	for _, m := range slices.SortedFunc(maps.Values(f.members), byName) {
 		if !m.last {
 			packets = append(packets, wire.Packet{Member: m.far, Body: wire.Failed{Reason: why.Error(), Gone: true}})
 		}

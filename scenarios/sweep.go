@@ -168,8 +168,8 @@ func (r *valueRange) whole(from, to int64, write func(int64) string) (values []s
 	if err != nil {
 		return nil, err
 	}
-	if n := span/step + 1; n > MaxRuns {
-		return nil, fmt.Errorf("has %d values; write 1 to %d, as in {from: 1, to: 100}", n, MaxRuns)
+	if span/step >= MaxRuns {
+		return nil, fmt.Errorf("has more than %d values; leave some out, as in {from: 1, to: 100}", MaxRuns)
 	}
 	for i := range span/step + 1 {
 		values = append(values, write(int64(uint64(from)+i*step)))

@@ -95,7 +95,7 @@ func TestSweepTypedWrong(t *testing.T) {
 		"nothing is varied; add sweep: to the scenario": {"plain.yaml"},
 		"--vary: x: varies nothing":                     {"s.yaml", "--vary", "x"},
 		"sweep: nosuch: \"nosuch\" is unknown here":     {"s.yaml", "--vary", "nosuch=1"},
-		"has 10000000 values":                           {"s.yaml", "--vary", "seed={from: 1, to: 10000000}"},
+		"has more than 1000000 values":                  {"s.yaml", "--vary", "seed={from: 1, to: 10000000}"},
 		"use 1 or more":                                 {"s.yaml", "-j", "0"},
 		"there is no transport \"x\"":                   {"s.yaml", "--transport", "x"},
 		"there is no --progress \"x\"":                  {"s.yaml", "--progress", "x"},
@@ -119,4 +119,14 @@ func TestSweepTypedWrong(t *testing.T) {
 	require.Contains(t, e.err, "more than 3 steps")
 	require.Contains(t, e.err, "2 of 4 runs failed: see the column error of fails/table.csv; --retry does them again")
 	require.Equal(t, 4, s.lines("fails/results.jsonl"))
+}
+
+// A client that is started again when it dies needs the journal, also in a sweep that keeps none.
+func TestSweepOfRestarts(t *testing.T) {
+	s := newStage(t)
+	s.file("r.yaml", strings.Replace(strings.Replace(swept, "model: echo, with: {in: PING, out: PONG}",
+		"run: [BIN, client, echo, --with, in=PING, --with, out=PONG], on_exit: restart", 1), "to: 100}", "to: 2}", 1))
+	e := s.metasim("sweep", "r.yaml", "--out", "r")
+	require.Zero(t, e.status, e.err)
+	require.Len(t, s.digests("r"), 2)
 }

@@ -172,6 +172,9 @@ func (l *loader) include(n *node, depth int) *node {
 		l.wrong(n.Place, "more than %d files include one another; does one include itself? remove that include", maxIncludes)
 		return nil
 	}
+	if l.elements > maxElements {
+		return nil // this was told
+	}
 	file, err := l.find(n.Place.File, uri.Text)
 	if err != nil {
 		if why := err.Error(); !l.missing[why] { // a world may include a ball a hundred times

@@ -226,6 +226,12 @@ func TestLimits(t *testing.T) {
 	deep := strings.Repeat("<a>", 200) + strings.Repeat("</a>", 200)
 	_, _, err := written(t, `<sdf version="1.9"><world name="w"><plugin name="p" filename="f">`+deep+`</plugin></world></sdf>`)
 	assert.ErrorContains(t, err, "at most 100 within one another")
+	var many strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&many, ` a%d="1"`, i)
+	}
+	_, _, err = written(t, `<sdf version="1.9"><world name="w"><model name="m"`+many.String()+`/></world></sdf>`)
+	assert.ErrorContains(t, err, "<model> has 301 attributes, and 256 are the limit")
 	_, _, err = Load(filepath.Join(t.TempDir(), "none.sdf"), nil)
 	assert.ErrorContains(t, err, "none.sdf: cannot be read: no such file or directory")
 	_, _, err = Load(t.TempDir(), nil)

@@ -16,8 +16,8 @@ var pixelFormats = []string{
 	"RGB_INT16", "RGB_INT32", "BGRA_INT8", "BGR_INT8", "BGR_INT16", "BGR_INT32", "R_INT8", "BAYER_RGGB8", "BAYER_RGGR8", "BAYER_BGGR8", "BAYER_GBRG8", "BAYER_GRBG8",
 }
 
-// maxPixels bounds the pictures of one camera: 8K.
-const maxPixels = 7680 * 4320
+// MaxPixels bounds the pictures of one camera: 8K.
+const MaxPixels = 7680 * 4320
 
 func (b builder) sensor(n *node) *Sensor {
 	kind, _ := n.attribute("type")
@@ -50,9 +50,9 @@ func (b builder) camera(n *node) *Camera {
 	if t := n.at("noise/type"); t != nil && c.NoiseType != "none" {
 		b.oneOf(t.Place, "the <type> of <noise>", c.NoiseType, "none", "gaussian", "gaussian_quantized")
 	}
-	if c.Width < 1 || c.Height < 1 || c.Width > maxPixels || c.Height > maxPixels || c.Width*c.Height > maxPixels {
+	if c.Width < 1 || c.Height < 1 || c.Width > MaxPixels || c.Height > MaxPixels || c.Width*c.Height > MaxPixels {
 		b.warn(n.Place, "a picture of %d x %d pixels cannot be made, so 320 x 240 counts; write a width and a height above 0 with a product up to %d",
-			c.Width, c.Height, maxPixels)
+			c.Width, c.Height, MaxPixels)
 		c.Width, c.Height = 320, 240
 	}
 	if c.HorizontalFOV >= math.Pi {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,13 +16,16 @@ const (
 	maxBytes    = 64 << 20 // of one file
 	maxDepth    = 100      // elements within elements
 	maxElements = 1 << 18  // of a file with all that it includes
+
+	maxAttributes = 256 // of an element
 )
 
 // A node is an element as it stands in a file, with what the parser needs beside it.
 type node struct {
 	Element
 	children []*node
-	raw      string // what is between its tags, without comments
+	words    []byte // before its end tag: Text
+	raw      string // of a plugin: what is between its tags, without comments
 	from     int    // where raw begins in the file
 	closed   bool   // its text has ended: another element followed
 }
@@ -56,10 +60,10 @@ func parseXML(file string, text []byte, count *int) ([]*node, error) {
 			if name := prefixed(token.Name); len(open) == 1 || top.Name != name {
 				return nil, complaint{at, fmt.Sprintf("</%s> closes nothing that is open; %s", name, closeFirst(open))}
 			}
-			if before > top.from {
+			if before > top.from && top.Name == "plugin" && !slices.ContainsFunc(open[:len(open)-1], isPlugin) {
 				top.raw = string(text[top.from:before])
 			}
-			top.Text = strings.TrimSpace(top.Text)
+			top.Text, top.words = strings.TrimSpace(string(top.words)), nil
 			open = open[:len(open)-1]
 		case xml.ProcInst:
 			return nil, complaint{at, "<?" + token.Target + " stands behind the beginning of the file; remove it"}
@@ -68,7 +72,7 @@ func parseXML(file string, text []byte, count *int) ([]*node, error) {
 				return nil, complaint{at, "there is text after the end; remove it"}
 			}
 			if !top.closed {
-				top.Text += string(token)
+				top.words = append(top.words, token...)
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -101,8 +105,13 @@ func notXML(err error) string {
 	return "this is no XML: " + err.Error() + "; mend the tag"
 }
 
+func isPlugin(n *node) bool { return n.Name == "plugin" }
+
 func newNode(at Place, start xml.StartElement) (*node, error) {
 	n := &node{Element: Element{Place: at, Name: prefixed(start.Name)}}
+	if len(start.Attr) > maxAttributes {
+		return nil, complaint{at, fmt.Sprintf("<%s> has %d attributes, and %d are the limit; leave some out", n.Name, len(start.Attr), maxAttributes)}
+	}
 	for _, a := range start.Attr {
 		name := prefixed(a.Name)
 		if _, twice := n.attribute(name); twice {

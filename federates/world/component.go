@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"metasim/federates/ecm"
+	"metasim/federates/sdf"
 	"metasim/federates/spatial"
 )
 
@@ -51,6 +52,17 @@ func newSchema() ecm.Schema {
 		}
 		if MassOf(b).Mass <= 0 {
 			return errors.New("a mass that is not positive")
+		}
+		return nil
+	}
+	s[Camera] = func(b []byte) error {
+		if err := finite(b, numbers[Camera]); err != nil {
+			return err
+		}
+		fov, width, height, near, far := number(b, 0), number(b, 1), number(b, 2), number(b, 3), number(b, 4)
+		if !(fov > 0 && fov < math.Pi && near > 0 && near < far && width >= 1 && height >= 1 && width == math.Trunc(width) && height == math.Trunc(height) &&
+			width*height <= sdf.MaxPixels) {
+			return fmt.Errorf("a camera of %v x %v pixels, an angle of %v and a range from %v to %v, which makes no picture", width, height, fov, near, far)
 		}
 		return nil
 	}

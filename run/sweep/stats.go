@@ -96,7 +96,7 @@ func (r *Record) Summaries() ([]Summary, error) {
 	all := make([]Summary, 0, len(order))
 	for _, k := range order {
 		var values []string
-		if k.values != "" {
+		if len(r.Others()) > 0 {
 			values = strings.Split(k.values, "\x00")
 		}
 		all = append(all, summary(values, k.result, samples[k]))

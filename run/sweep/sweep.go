@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -16,6 +17,7 @@ import (
 	"metasim/internal/filelock"
 	"metasim/internal/problem"
 	"metasim/run"
+	"metasim/scenarios"
 )
 
 const (
@@ -192,7 +194,9 @@ func (s *Sweep) carryOut(ctx context.Context, row *Row, dir string) error {
 		return nil
 	}
 	o := s.options.How
-	o.Out, o.NoJournal, o.Private, o.Log = dir, !s.options.Keep, true, slog.New(slog.DiscardHandler)
+	o.Out, o.Private, o.Log = dir, true, slog.New(slog.DiscardHandler)
+	restarts := slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.Restarts > 0 }) // from the journal
+	o.NoJournal = !s.options.Keep && !restarts
 	out, err := run.Scenario(ctx, sc, o)
 	if err != nil {
 		return fmt.Errorf("run %d: %w", row.ID, err)

@@ -209,3 +209,11 @@ func TestScalars(t *testing.T) {
 	require.Equal(t, []string{"0", "1ms", `{"a":1}`}, row.record(columns)[:3])
 	require.Equal(t, []string{"true", "x", "9007199254740993", "4.5", ""}, row.record(columns)[12:])
 }
+
+// Two values of one name are one column, and always the same one is in it.
+func TestScalarsOfOneName(t *testing.T) {
+	row := Row{Results: map[string]json.RawMessage{"a": []byte(`{"b.c": 1, "b": {"c": 2}}`), "a.b": []byte(`{"c": 3}`)}}
+	for range 50 {
+		require.Equal(t, map[string]any{"a.b.c": json.Number("2")}, row.scalars())
+	}
+}

@@ -19,10 +19,12 @@ const tableFile = "table.csv"
 // maxColumns is how many values of results get a column of their own. All are in the column results.
 const maxColumns = 500
 
-// scalars returns the numbers, texts and truth values of the results, each with the name of its client and the keys that lead to it, joined by dots.
+// scalars returns the numbers, texts and truth values of the results, each with the name of its client and the keys that lead to it, joined by dots. Where
+// two have one name, the first in order of names and keys counts.
 func (r *Row) scalars() map[string]any {
 	found := map[string]any{}
-	for name, result := range r.Results {
+	for _, name := range slices.Sorted(maps.Keys(r.Results)) {
+		result := r.Results[name]
 		var value any
 		d := json.NewDecoder(bytes.NewReader(result))
 		d.UseNumber()                            // a large whole number keeps its digits
@@ -36,11 +38,13 @@ func (r *Row) scalars() map[string]any {
 func flatten(found map[string]any, name string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
-		for key, member := range v {
-			flatten(found, name+"."+key, member)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			flatten(found, name+"."+key, v[key])
 		}
 	case string, json.Number, bool:
-		found[name] = v
+		if _, taken := found[name]; !taken {
+			found[name] = v
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 // the streams move when it goes on.
 
 // stateVersion is the first byte of a state.
-const stateVersion = 1
+const stateVersion = 2
 
 // SaveDue reports whether the client is to make a checkpoint before it goes on, and can make one.
 func (c *Client) SaveDue() bool {
@@ -39,7 +39,7 @@ func (c *Client) Save(state []byte) error {
 	}
 	p := wire.Checkpoint{
 		Now: c.now, NoSendBefore: c.promise, NextEvent: c.reported.next, Cause: c.reported.cause, Acked: c.handled,
-		State: append(c.appendStreams(c.appendTimers([]byte{stateVersion})), state...),
+		State: append(c.appendResult(c.appendStreams(c.appendTimers([]byte{stateVersion}))), state...),
 	}
 	if err := wire.Check(wire.Packet{Body: p}); err != nil {
 		return err
@@ -80,14 +80,14 @@ func (c *Client) checkpoint(p *wire.Checkpoint) error {
 	if p.Now == metasim.Start {
 		return nil
 	}
-	timers, places, state, err := parseState(p.State)
+	timers, places, result, state, err := parseState(p.State)
 	if err != nil {
 		return fmt.Errorf("the checkpoint at %v does not fit: %w; it was made by another program, or another version of it", p.Now, err)
 	}
 	p.State = state
 	c.now, c.promise, c.handled = p.Now, p.NoSendBefore, p.Acked
 	c.reported = reported{next: p.NextEvent, cause: p.Cause}
-	c.save.begin, c.save.timers, c.save.places = p, timers, places
+	c.save.begin, c.save.timers, c.save.places, c.result = p, timers, places, result
 	c.saved()
 	return nil
 }
@@ -125,12 +125,18 @@ func (c *Client) appendStreams(b []byte) []byte {
 	return b
 }
 
+// appendResult appends to a state what SetResult has set.
+func (c *Client) appendResult(b []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(c.result))), c.result...)
+}
+
 var errState = errors.New("its state is not one of this library")
 
-// parseState reads what appendTimers and appendStreams have written, and returns what follows. in is nil if the checkpoint was not made in Run.
-func parseState(b []byte) (in *runTimers, places []streamPlace, rest []byte, err error) {
+// parseState reads what appendTimers, appendStreams and appendResult have written, and returns what follows. in is nil if the checkpoint was not made in Run,
+// and result if none was set.
+func parseState(b []byte) (in *runTimers, places []streamPlace, result, rest []byte, err error) {
 	if len(b) < 2 || b[0] != stateVersion || b[1] > 1 {
-		return nil, nil, nil, errState
+		return nil, nil, nil, nil, errState
 	}
 	r := &stateReader{rest: b[2:]}
 	if b[1] == 1 {
@@ -146,10 +152,13 @@ func parseState(b []byte) (in *runTimers, places []streamPlace, rest []byte, err
 		places = append(places, p)
 		r.bad = r.bad || new(rand.PCG).UnmarshalBinary(p.place) != nil
 	}
-	if r.bad {
-		return nil, nil, nil, errState
+	if set := r.bytes(); len(set) > 0 {
+		result = set
 	}
-	return in, places, r.rest, nil
+	if r.bad {
+		return nil, nil, nil, nil, errState
+	}
+	return in, places, result, r.rest, nil
 }
 
 // A stateReader reads a state. After an error it is bad.

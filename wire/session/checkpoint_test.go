@@ -113,6 +113,7 @@ func given(acked uint64) []wire.Body {
 // TestACheckpointIsWhereTheClientWas: from each of its checkpoints a client says what it had said after it.
 func TestACheckpointIsWhereTheClientWas(t *testing.T) {
 	s := newSaver(t, wire.Checkpoint{})
+	require.NoError(t, s.SetResult("kept"))
 	s.BeginRun()
 	s.receive(t, given(0)...)
 	s.run()
@@ -126,6 +127,10 @@ func TestACheckpointIsWhereTheClientWas(t *testing.T) {
 		again.receive(t, given(at.Acked)...)
 		again.run()
 		require.Equal(t, s.said[s.before[i]:], again.said, "from %v", at.Now)
+		require.NoError(t, again.Leave())
+		leave, is := again.out.Packets()[0].Body.(*metasim.Leave)
+		require.True(t, is)
+		require.Equal(t, `"kept"`, string(leave.Result), "the result was set before the checkpoint")
 	}
 }
 

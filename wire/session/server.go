@@ -61,7 +61,7 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 		return nil, c.refuse(p.Member, wire.BadMessage, fmt.Sprintf(
 			"member %d sent a %s before its Hello; say Hello first", p.Member, wire.NameOf(p.Body)))
 	}
-	if m.cut || m.done {
+	if m.cut || m.done || m.conn != c { // of a connection that was dropped something may still come: the client is another process by now
 		return nil, nil
 	}
 	switch ev := p.Body.(type) {

@@ -244,3 +244,21 @@ func TestAPromiseOutlivesAProcess(t *testing.T) {
 	require.Equal(t, metasim.At(18), promises(&metasim.Promise{NoSendBefore: metasim.At(9)}))
 	require.Equal(t, metasim.At(20), promises(&metasim.PollWait{Report: at(9, 20), Want: metasim.At(20)}))
 }
+
+// What a connection that was dropped had said before is of no client any more: its place is for another process.
+func TestADroppedConnectionSaysNothingMore(t *testing.T) {
+	server, err := session.NewServer(session.ServerConfig{Names: []string{"a"}, Until: metasim.Infinity})
+	require.NoError(t, err)
+	first := server.Connect(&sink{})
+	hello := wire.Packet{Body: wire.Hello{Version: wire.Version, Name: "a"}}
+	ev, refusal := server.Receive(first, hello)
+	for require.Nil(t, refusal); ev != nil; {
+		ev = server.Answer(ev)
+	}
+	server.Vacate(0)
+	for _, body := range []wire.Body{hello.Body, &metasim.Leave{Result: []byte("{")}, wire.Checkpoint{}, &metasim.Send{}} {
+		ev, refusal := server.Receive(first, wire.Packet{Body: body})
+		require.Nil(t, refusal)
+		require.Nil(t, ev)
+	}
+}
