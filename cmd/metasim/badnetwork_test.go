@@ -125,7 +125,7 @@ func (l *badNetwork) close() {
 	for _, c := range l.backs {
 		_ = c.Close() // nothing is read from it any more
 	}
-	_ = l.front.Close()
+	_ = l.front.Close() // the run is over
 }
 
 // relayed is a scenario with a dialogue and a stream, whose clients come from outside where model is replaced.

@@ -132,7 +132,7 @@ func asModule(files map[string][]byte, clone string) error {
 	return nil
 }
 
-// findClone returns the directory of a clone of metasim and its go.mod.
+// findClone looks for a clone of metasim. It returns its directory, and the text of the go.mod there.
 func findClone(named string) (dir, mod string, err error) {
 	var from []string
 	if named != "" {

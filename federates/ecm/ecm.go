@@ -9,7 +9,7 @@
 // whole state, which is the difference from nothing ([Store.Full]). Its encoding is canonical: equal changes have equal bytes, and
 // [Decode] takes nothing else. So the SHA-256 of an encoded full state stands for the state.
 //
-// Nothing of a difference is lost where a reader skips versions: Since goes back to any version that the reader has.
+// A reader may skip versions. Since returns all that changed after the version that the reader has.
 //
 // The caller's duties:
 //

@@ -101,8 +101,8 @@ func (m *machine) begin(c *call) (err error) {
 	return nil
 }
 
-// inOrder says what is wrong with a call that comes now: Configure is the first and comes once; then the phases of the system, in
-// every step in which it is called.
+// inOrder returns an *OrderError if a call does not come in its order. Configure comes first, and once. After it each step has the phases in
+// which the system takes part, in their order.
 func (m *machine) inOrder(c *call) error {
 	expected := world.Configure
 	if m.state >= configured {

@@ -78,7 +78,7 @@ func TestVerdictsAreThoseOfGazebo(t *testing.T) {
 // The verdicts are what they were recorded as.
 func TestGazeboStillSaysSo(t *testing.T) {
 	if !*judge {
-		t.Skip("SKIPPED LOUDLY: without -judge libsdformat12 is not asked: it needs 60 ms a case")
+		t.Skip("SKIPPED LOUDLY: neither -judge nor SDFORMAT_JUDGE asks for libsdformat12, which takes half a minute; the recorded verdicts are used")
 	}
 	dir := t.TempDir()
 	all := verdicts(t)

@@ -360,7 +360,7 @@ func (d Dir) Manifest() (*Manifest, error) {
 	return m, err
 }
 
-// CheckManifest does so, and reports whether a checksum says that it is as it was written: earlier versions wrote none.
+// CheckManifest reads the manifest, as Manifest does. checked is false if the manifest has no checksum, as earlier versions wrote none.
 func (d Dir) CheckManifest() (m *Manifest, checked bool, err error) {
 	info, err := os.Stat(d.File(manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {

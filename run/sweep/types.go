@@ -13,7 +13,7 @@ type Options struct {
 	// File is the scenario, and Overrides change it before anything is varied.
 	File      string
 	Overrides scenarios.Overrides
-	// Vary are axes as the flag --vary takes them. One replaces that of the scenario with the same path.
+	// Vary has more axes, each as a value of the flag --vary. If the scenario has an axis with the same path, the one in Vary is used.
 	Vary []string
 	// Dir is the directory of the sweep. Empty: sweeps/<name>-<hash> below the working directory, where the hash is of what the sweep is.
 	Dir string

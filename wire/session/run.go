@@ -34,7 +34,8 @@ func (c *Client) Running() bool { return c.err == nil && c.refused == nil }
 // beginsInRun reports whether the client begins inside of Run, and has not come there yet: then it does not count for when a timer is set.
 func (c *Client) beginsInRun() bool { return c.save.timers != nil && !c.running }
 
-// restoreTimers moves the timers that were set before Run to where they stood at the checkpoint at which the client begins.
+// restoreTimers sets the timers for a client that begins at a checkpoint. Each timer that was set before Run gets the time that it had at the
+// checkpoint.
 func (c *Client) restoreTimers() {
 	saved, ts := c.save.timers, &c.timers
 	if saved == nil {

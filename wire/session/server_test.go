@@ -201,8 +201,9 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// What a client had promised before it was started again it still promises, however often its new process reports before it promises that too.
-func TestAPromiseOutlivesAProcess(t *testing.T) {
+// joined returns a server whose only client has joined, its connection and its Hello.
+func joined(t *testing.T) (*session.Server, *session.Conn, wire.Packet) {
+	t.Helper()
 	server, err := session.NewServer(session.ServerConfig{Names: []string{"a"}, Until: metasim.Infinity})
 	require.NoError(t, err)
 	first := server.Connect(&sink{})
@@ -211,6 +212,12 @@ func TestAPromiseOutlivesAProcess(t *testing.T) {
 	for require.Nil(t, refusal); ev != nil; {
 		ev = server.Answer(ev)
 	}
+	return server, first, hello
+}
+
+// What a client had promised before it was started again it still promises, however often its new process reports before it promises that too.
+func TestAPromiseOutlivesAProcess(t *testing.T) {
+	server, first, hello := joined(t)
 	poll := metasim.PollWait{Report: metasim.Report{NoSendBefore: metasim.At(18)}, Want: metasim.At(18)}
 	past := &session.Past{Client: 0}
 	past.Observe(&poll, nil)
@@ -218,7 +225,7 @@ func TestAPromiseOutlivesAProcess(t *testing.T) {
 	server.Vacate(0)
 
 	second := server.Connect(&sink{})
-	ev, refusal = server.Receive(second, hello)
+	ev, refusal := server.Receive(second, hello)
 	require.Nil(t, refusal)
 	require.Nil(t, server.Return(ev.(*metasim.Join)))
 	server.Remember(0, past, true)
@@ -247,14 +254,7 @@ func TestAPromiseOutlivesAProcess(t *testing.T) {
 
 // What a connection that was dropped had said before is of no client any more: its place is for another process.
 func TestADroppedConnectionSaysNothingMore(t *testing.T) {
-	server, err := session.NewServer(session.ServerConfig{Names: []string{"a"}, Until: metasim.Infinity})
-	require.NoError(t, err)
-	first := server.Connect(&sink{})
-	hello := wire.Packet{Body: wire.Hello{Version: wire.Version, Name: "a"}}
-	ev, refusal := server.Receive(first, hello)
-	for require.Nil(t, refusal); ev != nil; {
-		ev = server.Answer(ev)
-	}
+	server, first, hello := joined(t)
 	server.Vacate(0)
 	for _, body := range []wire.Body{hello.Body, &metasim.Leave{Result: []byte("{")}, wire.Checkpoint{}, &metasim.Send{}} {
 		ev, refusal := server.Receive(first, wire.Packet{Body: body})
