@@ -301,10 +301,14 @@ struct metasim_client {
     metasim_instant next, cause; /* the conditional promise, and due of the first message handled since */
     uint64_t handled;
     deliveries given, ready; /* not handled; handled, and not received */
+    bool stepping;           /* metasim_steps was called, and went to stepped */
+    int64_t stepped;
     delivery *current;       /* received last */
     names channels, clients;
     size_t clients_size;
     char *result;
+    metasim_handler on_leave;
+    void *on_leave_user;
     metasim_random *streams;
     char *entry, *with, *directory;
     uint32_t index, count;
@@ -1842,28 +1846,6 @@ metasim_code metasim_result(metasim_client *c, const char *json)
     return METASIM_OK;
 }
 
-metasim_code metasim_leave(metasim_client *c)
-{
-    small s = {{0}, 0};
-    bytes result = {NULL, 0, 0, false};
-    if (c->over == METASIM_LEFT)
-        return METASIM_OK;
-    if (c->over != METASIM_OK || !c->started)
-        return not_joined(c);
-    put_instant(&s, 1, c->now);
-    put_number(&s, 2, c->handled);
-    if (c->result != NULL)
-        put_text(&result, 3, c->result);
-    put_packet(c, LEAVE, s.data, s.size, result.data, result.size, NULL, 0);
-    c->out.failed = c->out.failed || result.failed;
-    free(result.data);
-    flush(c);
-    while (c->over == METASIM_OK)
-        hear(c, true);
-    disconnect(c);
-    return c->over == METASIM_LEFT ? METASIM_OK : is_over(c);
-}
-
 /* Tells the server why the client ends, and where it is. It waits for no answer. */
 static void tell_failure(metasim_client *c, const char *reason)
 {
@@ -1885,6 +1867,63 @@ static void tell_failure(metasim_client *c, const char *reason)
     flush(c);
 }
 
+/* Ends the client by the failure of the last call: the server is told, and later calls return it too. */
+static metasim_code give_up(metasim_client *c)
+{
+    metasim_code code = c->code;
+    char *why = copy_text(metasim_error(c), strlen(metasim_error(c)));
+    if (c->wire.socket >= 0)
+        tell_failure(c, why == NULL ? NO_MEMORY : why);
+    disconnect(c);
+    finish(c, code, "%s", why == NULL ? NO_MEMORY : why);
+    free(why);
+    return is_over(c);
+}
+
+/* Calls the handler of metasim_on_leave. */
+static metasim_code ask_result(metasim_client *c)
+{
+    metasim_handler handler = c->on_leave;
+    metasim_code code;
+    c->on_leave = NULL; /* it may leave itself */
+    code = handler == NULL ? METASIM_OK : handler(c, NULL, c->on_leave_user);
+    if (c->over != METASIM_OK || code == METASIM_OK)
+        return c->over;
+    if (c->code != code)
+        failed(c, code, "client \"%s\": the handler of metasim_on_leave returned %d", c->name, (int)code);
+    return give_up(c);
+}
+
+void metasim_on_leave(metasim_client *c, metasim_handler handler, void *user)
+{
+    c->on_leave = handler;
+    c->on_leave_user = user;
+}
+
+metasim_code metasim_leave(metasim_client *c)
+{
+    small s = {{0}, 0};
+    bytes result = {NULL, 0, 0, false};
+    if (c->over == METASIM_LEFT)
+        return METASIM_OK;
+    if (c->over != METASIM_OK || !c->started)
+        return not_joined(c);
+    if (ask_result(c) != METASIM_OK)
+        return c->over == METASIM_LEFT ? METASIM_OK : is_over(c);
+    put_instant(&s, 1, c->now);
+    put_number(&s, 2, c->handled);
+    if (c->result != NULL)
+        put_text(&result, 3, c->result);
+    put_packet(c, LEAVE, s.data, s.size, result.data, result.size, NULL, 0);
+    c->out.failed = c->out.failed || result.failed;
+    free(result.data);
+    flush(c);
+    while (c->over == METASIM_OK)
+        hear(c, true);
+    disconnect(c);
+    return c->over == METASIM_LEFT ? METASIM_OK : is_over(c);
+}
+
 metasim_code metasim_fail(metasim_client *c, const char *reason)
 {
     if (c->over != METASIM_OK)
@@ -1894,6 +1933,26 @@ metasim_code metasim_fail(metasim_client *c, const char *reason)
     disconnect(c);
     finish(c, METASIM_MISTAKE, "client \"%s\" has failed: %s", c->name, reason);
     return METASIM_OK;
+}
+
+int metasim_steps(metasim_client *c, int64_t period)
+{
+    int64_t to, behind;
+    if (c->over == METASIM_OK && period <= 0) {
+        failed(c, METASIM_MISTAKE, "client \"%s\" steps by %lld ns; use a positive period", c->name, (long long)period);
+        give_up(c); /* metasim_leave returns it */
+        return 0;
+    }
+    to = c->stepping ? add(c->stepped, period) : c->now.time;
+    if (to < c->now.time) { /* the body of the loop has stepped itself */
+        behind = (c->now.time - to) % period;
+        to = add(c->now.time, behind == 0 ? 0 : period - behind);
+    }
+    if (metasim_step(c, to) != METASIM_OK)
+        return 0;
+    c->stepping = true;
+    c->stepped = to;
+    return 1;
 }
 
 /*

@@ -9,13 +9,13 @@
  *     metasim_client *c = metasim_new(NULL);                  (the environment says where the server is)
  *     if (metasim_publication(c, "ANGLE") || metasim_subscription(c, "FORCE") || metasim_join(c))
  *         return fprintf(stderr, "%s\n", metasim_error(c)), 1;
- *     for (int64_t t = 0; metasim_step(c, t) == METASIM_OK; t += 1000000) {     (a step each millisecond)
+ *     while (metasim_steps(c, 1000000)) {                      (a step each millisecond, as long as the run lasts)
  *         const metasim_message *m;
  *         while ((m = metasim_receive(c)) != NULL)
  *             act(m->payload, m->size);
  *         metasim_publish(c, "ANGLE", &angle, sizeof angle);
  *     }
- *     int failed = metasim_code_of(c) != METASIM_END || metasim_leave(c) != METASIM_OK;
+ *     int failed = metasim_leave(c) != METASIM_OK;
  *     metasim_free(c);
  *
  * Times are nanoseconds of simulated time since the start of the run. Strings are UTF-8 and end with a zero byte.
@@ -123,6 +123,19 @@ metasim_code metasim_join(metasim_client *client);
 metasim_code metasim_step(metasim_client *client, int64_t time);
 
 /*
+ * metasim_steps is a loop of steps: at the present time, and each period of nanoseconds later.
+ *
+ *     while (metasim_steps(c, period))
+ *         ...
+ *     if (metasim_leave(c) != METASIM_OK)
+ *         ...
+ *
+ * It returns 1 when the client has stepped, and 0 where the run ends, where the client has left, and where a step fails. metasim_leave then returns why
+ * it failed, and METASIM_OK otherwise. What is due after the last step and before the end of the run is ready to be received.
+ */
+int metasim_steps(metasim_client *client, int64_t period);
+
+/*
  * metasim_next advances to the next message, or to limit if that is earlier. metasim_receive then returns the messages due at that
  * instant: none if it is the limit. (HLA: next message request.) METASIM_END: the run ends before both.
  */
@@ -154,6 +167,13 @@ metasim_code metasim_fail(metasim_client *client, const char *reason);
 /* A handler is called with the pointer that was given with it. A message is NULL for a timer. What it returns, if it is not METASIM_OK,
  * ends metasim_run. */
 typedef metasim_code (*metasim_handler)(metasim_client *client, const metasim_message *message, void *user);
+
+/*
+ * metasim_on_leave sets a handler that is called once, when the client leaves, and not when it fails: by metasim_leave, or by metasim_run at its end. There
+ * the client calls metasim_result, so the result need not be made before. The message of the handler is NULL. If it does not return
+ * METASIM_OK the client fails instead of leaving, and the call that was to leave returns that code. NULL takes the handler away.
+ */
+void metasim_on_leave(metasim_client *client, metasim_handler handler, void *user);
 
 /*
  * metasim_on sets the handler for the messages on a channel, by its name; NULL: for all messages whose channel has no handler. A handler that was set

@@ -3,7 +3,7 @@
 //
 //     metasim::client c;                                   // the environment says where the server is
 //     c.publication("ANGLE").subscription("FORCE").join();
-//     for (metasim::time t = 0ms; c.step(t); t += 1ms) {   // false: the run ends before t
+//     for (metasim::time t : c.steps(1ms)) {               // at 0, 1 ms, 2 ms, ... as long as the run lasts
 //         while (auto m = c.receive())
 //             act(m->payload);
 //         c.publish("ANGLE", &angle, sizeof angle);
@@ -98,6 +98,38 @@ private:
     metasim_random *stream_;
 };
 
+// What client::steps returns: the times of a loop of steps.
+class step_range {
+public:
+    class iterator {
+    public:
+        iterator(metasim_client *c, time period) : client_(c), period_(period) { ++*this; }
+        time operator*() const { return time(metasim_now(client_).time); }
+        bool operator!=(std::nullptr_t) const { return client_ != nullptr; }
+        iterator &operator++()
+        {
+            if (metasim_steps(client_, period_.count()))
+                return *this;
+            metasim_code code = metasim_code_of(client_);
+            if (code != METASIM_END && code != METASIM_LEFT)
+                throw error(code, metasim_error(client_));
+            client_ = nullptr;
+            return *this;
+        }
+
+    private:
+        metasim_client *client_; // nullptr at the end
+        time period_;
+    };
+    step_range(metasim_client *c, time period) : client_(c), period_(period) {}
+    iterator begin() const { return {client_, period_}; }
+    std::nullptr_t end() const { return nullptr; }
+
+private:
+    metasim_client *client_;
+    time period_;
+};
+
 // One simulator's part in a run. One thread uses it at a time. It can be moved, and not be copied.
 class client {
 public:
@@ -118,6 +150,9 @@ public:
     bool step(time to) { return advanced(metasim_step(get(), to.count())); }
     bool next(time limit = forever) { return advanced(metasim_next(get(), limit.count())); }
 
+    // A loop of steps: its times are the present one, and each period later. It ends where the run does, and where its body leaves.
+    step_range steps(time period) { return {get(), period}; }
+
     std::optional<message> receive()
     {
         const metasim_message *m = metasim_receive(get());
@@ -129,7 +164,20 @@ public:
     void publish(const std::string &channel, const std::string &payload) { publish(channel, payload.data(), payload.size()); }
     void promise(time nothing_before) { check(metasim_promise(get(), nothing_before.count())); }
     void result(const std::string &json) { check(metasim_result(get(), json.c_str())); }
-    void leave() { check(metasim_leave(get())); }
+    void leave() { rethrow(metasim_leave(get())); }
+
+    // The result is asked for when the client leaves, by leave or by run at its end. What the handler throws makes the client fail, and is thrown again.
+    void on_leave(std::function<std::string()> result)
+    {
+        metasim_client *c = get();
+        auto tell = [c, r = std::move(result)] {
+            metasim_code code = metasim_result(c, r().c_str());
+            if (code != METASIM_OK)
+                throw error(code, metasim_error(c));
+        };
+        metasim_on_leave(c, call, keep(std::function<void()>(std::move(tell)), true));
+    }
+
     void fail(const std::string &reason) { check(metasim_fail(get(), reason.c_str())); }
 
     // Handlers of run. What one throws ends run, which throws it again; the run fails for that reason.
@@ -149,13 +197,7 @@ public:
         }
     }
 
-    void run()
-    {
-        metasim_code code = metasim_run(get());
-        if (std::exception_ptr thrown = std::exchange(part_->thrown, nullptr))
-            std::rethrow_exception(thrown);
-        check(code);
-    }
+    void run() { rethrow(metasim_run(get())); }
 
     instant now() const { return metasim_now(get()); }
     instant until() const { return metasim_until(get()); }
@@ -210,6 +252,14 @@ private:
         return *this;
     }
 
+    // A call in which handlers were called: what one of them has thrown comes first.
+    void rethrow(metasim_code code)
+    {
+        if (std::exception_ptr thrown = std::exchange(part_->thrown, nullptr))
+            std::rethrow_exception(thrown);
+        check(code);
+    }
+
     bool advanced(metasim_code code)
     {
         if (code == METASIM_END)
@@ -253,6 +303,10 @@ private:
         } catch (const error &e) {
             of->thrown = std::current_exception();
             code = e.code;
+        } catch (const std::exception &e) {
+            of->thrown = std::current_exception();
+            metasim_fail(of->made.get(), e.what());
+            code = METASIM_MISTAKE;
         } catch (...) {
             of->thrown = std::current_exception();
             code = METASIM_MISTAKE;

@@ -1,6 +1,6 @@
 /*
  * echo IN OUT: publishes on OUT each message that it hears on IN, at the instant at which it hears it, as the built-in model "echo".
- * It shows handlers: metasim_run calls them until the run ends.
+ * It shows handlers: metasim_run calls them until the run ends, and asks for the result when it leaves.
  */
 #include <metasim.h>
 
@@ -14,11 +14,16 @@ struct echo {
 static metasim_code hear(metasim_client *client, const metasim_message *message, void *user)
 {
     struct echo *echo = user;
+    echo->echoed++;
+    return metasim_publish(client, echo->out, message->payload, message->size);
+}
+
+static metasim_code leave(metasim_client *client, const metasim_message *message, void *user)
+{
+    const struct echo *echo = user;
     char result[64];
-    metasim_code code = metasim_publish(client, echo->out, message->payload, message->size);
-    if (code != METASIM_OK)
-        return code;
-    snprintf(result, sizeof result, "{\"echoed\":%lu}", ++echo->echoed);
+    (void)message; /* there is none */
+    snprintf(result, sizeof result, "{\"echoed\":%lu}", echo->echoed);
     return metasim_result(client, result);
 }
 
@@ -33,8 +38,8 @@ int main(int argc, char **argv)
     client = metasim_new(NULL); /* metasim says in the environment where the server is */
     if (client == NULL)
         return fprintf(stderr, "echo: no memory\n"), 1;
-    failed = metasim_subscription(client, argv[1]) != METASIM_OK || metasim_publication(client, argv[2]) != METASIM_OK ||
-             metasim_result(client, "{\"echoed\":0}") != METASIM_OK || metasim_join(client) != METASIM_OK ||
+    metasim_on_leave(client, leave, &echo);
+    failed = metasim_subscription(client, argv[1]) != METASIM_OK || metasim_publication(client, argv[2]) != METASIM_OK || metasim_join(client) != METASIM_OK ||
              metasim_on(client, argv[1], hear, &echo) != METASIM_OK || metasim_run(client) != METASIM_OK;
     if (failed)
         fprintf(stderr, "echo: %s\n", metasim_error(client));

@@ -31,12 +31,9 @@ int main(int argc, char **argv)
     code = metasim_publication(client, argv[1]);
     if (code == METASIM_OK)
         code = metasim_join(client);
-    while (code == METASIM_OK) {
+    while (code == METASIM_OK && metasim_steps(client, period)) /* 0: the run ends */
         code = publish_count(client, argv[1], sent++);
-        if (code == METASIM_OK)
-            code = metasim_step(client, metasim_now(client).time + period);
-    }
-    if (code == METASIM_END) { /* the run ends before the next step */
+    if (code == METASIM_OK) {
         snprintf(result, sizeof result, "{\"sent\":%llu}", (unsigned long long)sent);
         code = metasim_result(client, result);
         if (code == METASIM_OK)

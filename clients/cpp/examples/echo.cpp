@@ -16,9 +16,9 @@ int main(int argc, char **argv)
         unsigned long echoed = 0;
         client.on(in, [&](const metasim::message &m) {
             client.publish(out, m.payload);
-            client.result("{\"echoed\":" + std::to_string(++echoed) + "}");
+            echoed++;
         });
-        client.result("{\"echoed\":0}");
+        client.on_leave([&] { return "{\"echoed\":" + std::to_string(echoed) + "}"; });
         client.run();
     } catch (const std::exception &e) {
         return std::fprintf(stderr, "echo: %s\n", e.what()), 1;

@@ -14,10 +14,9 @@ def main(heard: str, said: str) -> None:
             nonlocal echoed
             out.publish(m.payload)
             echoed += 1
-            c.set_result({"echoed": echoed})
 
         c.subscribe(heard, echo)
-        c.set_result({"echoed": 0})
+        c.on_leave(lambda: {"echoed": echoed})
         c.join().run()
 
 

@@ -70,6 +70,7 @@ class Client:
         self._timers: List[Tuple[Instant, int, Timer]] = []
         self._timers_set = 0
         self._running = False
+        self._on_leave: Optional[Callable[[], Any]] = None
         self._refused: Optional[Error] = None  # the first publish or timer that was refused in run
         self._handlers: dict[str, List[Handler]] = {}  # by channel, as they were found
         self._streams: dict[str, Stream] = {}
@@ -218,23 +219,30 @@ class Client:
         Where the run ends first it raises EndError. (HLA: next message request.)"""
         return self._advance(limit, True)
 
-    def steps(self, period: int, start: int = 0) -> Iterator[Tuple[int, List[Message]]]:
-        """Steps in equal periods until the run ends: yields each time and the messages that have come until then."""
-        time = start
+    def steps(self, period: int, start: Optional[int] = None) -> Iterator[Tuple[int, List[Message]]]:
+        """A loop of steps: yields the present time, or start, and each period later, with the messages that have come until then. It ends where the
+        run does, and where its body leaves. What is due after the last step and before the end of the run is not yielded: step returns it."""
+        if period <= 0:
+            raise MistakeError(f'client "{self._name}" steps by {period} ns; use a positive period')
+        time = self._session.now[0] if start is None else start
         while True:
+            now = self._session.now[0]
+            if start is None and time < now:  # the body has stepped itself
+                time += -(-(now - time) // period) * period
             try:
                 messages = self.step(time)
-            except EndError:
+            except (EndError, LeftError):
                 return
             yield time, messages
             time += period
 
     def messages(self) -> Iterator[Message]:
-        """Yields message after message until nothing can come any more; what is published meanwhile is sent at the instant of the message."""
+        """Yields message after message until nothing can come any more, or the body has left; what is published meanwhile is sent at the instant of
+        the message."""
         while True:
             try:
                 yield from self.next()
-            except EndError:
+            except (EndError, LeftError):
                 return
 
     def _advance(self, time: int, messages: bool) -> List[Message]:
@@ -311,6 +319,24 @@ class Client:
             raise ProtocolError(f'client "{self._name}": a result of {len(result)} bytes; it has at most {wire.MAX_RESULT}: say less, or publish it')
         self._session.result = result
 
+    def on_leave(self, result: Callable[[], Any]) -> None:
+        """Has result called when the client leaves, by leave, by run at its end, or by the end of the with block: what it returns is the result, in the
+        place of what set_result has set. If it raises, or returns what is no JSON, the client fails and the exception is raised again."""
+        self._on_leave = result
+
+    def _ask_result(self) -> None:
+        ask, self._on_leave = self._on_leave, None
+        if ask is None:
+            return
+        try:
+            result = ask()
+            if self._session.over is None:  # it may leave itself
+                self.set_result(result)
+        except BaseException as e:
+            if self._session.over is None:
+                self.fail(str(e) if isinstance(e, Error) else f"{type(e).__name__}: {e}")
+            raise
+
     def leave(self) -> None:
         """Ends the client's part, and returns when the server has everything that it sent. Leaving twice is no error."""
         s = self._session
@@ -318,6 +344,9 @@ class Client:
             return
         if not s.started:
             self._not_joined()
+        self._ask_result()
+        if isinstance(s.over, LeftError):
+            return
         s.leave()
         try:
             self._flush()

@@ -14,7 +14,7 @@ int main()
         metasim::client c; // metasim says in the environment where the server is
         c.publication("LEVEL").subscription("PUMP").join();
         tank model = {0, 0};
-        for (metasim::time t = 0ms; c.step(t); t += 10ms) { // false: the run ends before t
+        for ([[maybe_unused]] metasim::time t : c.steps(10ms)) { // 0, 10 ms, 20 ms, ... as long as the run lasts
             int commands = 0;
             while (c.receive()) // all that is due at t or before, in order
                 commands++;
