@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"metasim/federates/lockstep"
 	"metasim/federates/sdf"
 	"metasim/internal/problem"
 )
@@ -79,6 +80,12 @@ func (f *modelFlag) check(file string) (string, []problem.Problem, error) {
 	d, warnings, err := f.load(file)
 	if err != nil {
 		return "", warnings, err
+	}
+	warnings = append(warnings, notRun(d)...)
+	for _, w := range d.Worlds {
+		if err := lockstep.Check(w); err != nil {
+			warnings = append(warnings, problem.Problem{File: file, Message: "the world " + w.Name + " cannot be run: " + err.Error()})
+		}
 	}
 	return describeWorlds(file, d), warnings, nil
 }

@@ -50,6 +50,13 @@ func TestWorldCheck(t *testing.T) {
 	assert.Contains(t, missing.err, `w.sdf:1:45: there is no model "crate"; put its directory beside this file`)
 	assert.Zero(t, s.metasim("world", "check", "w.sdf", "--models", "models").status)
 
+	s.file("w.sdf", `<sdf version="1.9"><world name="w"><plugin filename="f" name="metasim::systems::Wnid"/><model name="m"><link name="l"/><plugin filename="f" name="drive"/></model></world></sdf>`)
+	unknown := s.metasim("world", "check", "w.sdf")
+	assert.Zero(t, unknown.status, "Gazebo takes it")
+	assert.Contains(t, unknown.err, `the world w cannot be run: w.sdf:1:`)
+	assert.Contains(t, unknown.err, `there is no system metasim::systems::Wnid; did you mean "metasim::systems::Wind"?`)
+	assert.Contains(t, unknown.err, "the plugin drive stands in a model, and only plugins of the world are run")
+
 	none := s.metasim("world", "check", "none.sdf")
 	assert.Equal(t, 2, none.status)
 	assert.Contains(t, none.err, "none.sdf: cannot be read: no such file or directory")

@@ -2,12 +2,9 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,9 +16,6 @@ import (
 	"metasim/analysis/report"
 	"metasim/federates/lockstep"
 	"metasim/federates/sdf"
-	"metasim/internal/atomicfile"
-	"metasim/metasim"
-	"metasim/record"
 	"metasim/run"
 	"metasim/scenarios"
 )
@@ -32,12 +26,6 @@ type worldFlags struct {
 	iterations                                        uint64
 	report, json                                      bool
 }
-
-// worldListener is the client that takes the hashes of a world, for --hashes.
-const worldListener = "hashes"
-
-// worldViewer is the client that takes the pictures of cameras, for --camera.
-const worldViewer = "viewer"
 
 func newWorldRun(std streams) *cobra.Command {
 	var f worldFlags
@@ -59,7 +47,7 @@ func newWorldRun(std streams) *cobra.Command {
 	flags.Uint64Var(&f.iterations, "iterations", 0, "run this `number` of steps (default: until --until)")
 	flags.StringVar(&f.until, "until", "", "run to this simulated time, a `duration`, as in 2s (default: until --iterations are done)")
 	flags.StringVar(&f.world, "world", "", "run the world of this `name`, of a file with several (default: all, each as a client of its own)")
-	flags.StringVar(&f.hashes, "hashes", "", "write a line ITERATION SHA256 for the state after each step to this `file`")
+	flags.StringVar(&f.hashes, "hashes", "", "write a line ITERATION SHA256 for the state after each step to this `file`; of several worlds, ITERATION SHA256 WORLD")
 	flags.StringVar(&f.camera, "camera", "", "write the pictures of all cameras as PNG into this `directory`: TOPIC-00000.png and so on. The world needs the system\n"+
 		"gz::sim::systems::Sensors for that")
 	flags.StringVar(&f.seed, "seed", "0", "the seed of the run: a whole `number`")
@@ -67,43 +55,6 @@ func newWorldRun(std streams) *cobra.Command {
 	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does: what lock step costs")
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
 	return cmd
-}
-
-// A worldOutcome is what metasim world run --json prints. The numbers are those of the first world.
-type worldOutcome struct {
-	OK             bool             `json:"ok"`
-	Error          string           `json:"error"`
-	Iterations     uint64           `json:"iterations"`
-	SimTimeNS      int64            `json:"sim_time_ns"`
-	Entities       int              `json:"entities"`
-	StateHash      string           `json:"state_hash"`
-	StepsPerS      float64          `json:"steps_per_s"`
-	RealTimeFactor float64          `json:"real_time_factor"`
-	Runtimes       []runtimeOutcome `json:"runtimes"`
-	Conflicts      uint64           `json:"conflicts"`
-	Conflict       string           `json:"first_conflict,omitempty"`
-	Worlds         []oneWorld       `json:"worlds,omitempty"` // of a file with several, as they left
-	Digest         string           `json:"digest"`
-	RunDir         string           `json:"run_dir"`
-
-	err error
-}
-
-type runtimeOutcome struct {
-	Name  string `json:"name"`
-	Calls uint64 `json:"calls"`
-	Exit  string `json:"exit"`
-}
-
-// oneWorld is the result of the client of a world, as far as it is shown.
-type oneWorld struct {
-	Name       string `json:"name"`
-	Iterations uint64 `json:"iterations"`
-	SimTimeNS  int64  `json:"sim_time_ns"`
-	Entities   int    `json:"entities"`
-	StateHash  string `json:"state_hash"`
-	Conflicts  uint64 `json:"conflicts"`
-	Conflict   string `json:"first_conflict"`
 }
 
 func (f *worldFlags) carryOut(cmd *cobra.Command, file string, std streams) error {
@@ -144,6 +95,7 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	if err != nil {
 		return nil, nil, badUsage(err)
 	}
+	printEach(std.err, "warning", notRun(d))
 	sc, worlds, err := f.scenario(file, d)
 	if err != nil {
 		return nil, nil, badUsage(err)
@@ -159,7 +111,7 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	}
 	out, err := outcomeOf(done, worlds)
 	if err == nil && f.hashes != "" {
-		err = writeHashes(done.RunDir, f.hashes)
+		err = writeHashes(done.RunDir, f.hashes, worlds)
 	}
 	if err == nil && f.camera != "" {
 		err = writePictures(done.RunDir, f.camera)
@@ -172,12 +124,6 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	return out, text.Bytes(), failed(err)
 }
 
-// A worldPart is the client of a world, and those of its systems.
-type worldPart struct {
-	client   string
-	runtimes []string
-}
-
 // scenario writes the scenario that runs the worlds of a document.
 func (f *worldFlags) scenario(file string, d *sdf.Document) (*scenarios.Scenario, []worldPart, error) {
 	worlds := d.Worlds
@@ -188,9 +134,6 @@ func (f *worldFlags) scenario(file string, d *sdf.Document) (*scenarios.Scenario
 		}
 		worlds = []*sdf.World{w}
 	}
-	if f.hashes != "" && len(worlds) > 1 {
-		return nil, nil, fmt.Errorf("--hashes is for one world, and %s has %d; say which with --world", file, len(worlds))
-	}
 	var parts []worldPart
 	clients := []map[string]any{}
 	for _, w := range worlds {
@@ -199,6 +142,9 @@ func (f *worldFlags) scenario(file string, d *sdf.Document) (*scenarios.Scenario
 			return nil, nil, err
 		}
 		parts, clients = append(parts, p), append(clients, list...)
+	}
+	if f.hashes != "" {
+		clients = append(clients, map[string]any{"name": worldListener, "model": "sink", "with": map[string]any{"channels": hashChannels(parts)}})
 	}
 	doc := map[string]any{"name": scenarioName(file), "clients": clients}
 	// JSON is YAML, and needs no care of what has to be quoted.
@@ -216,7 +162,7 @@ func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p 
 	if several {
 		prefix = scenarioName(w.Name) + "-"
 	}
-	p.client = prefix + "world"
+	p.name, p.client = w.Name, prefix+"world"
 	with := map[string]any{"file": filepath.Base(file)}
 	if named {
 		with["world"] = w.Name
@@ -261,10 +207,22 @@ func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p 
 		viewer["topics"] = topics
 		list = append(list, map[string]any{"name": prefix + worldViewer, "model": "sink", "with": map[string]any{"channels": quoted(topics)}})
 	}
-	if f.hashes != "" {
-		list = append(list, map[string]any{"name": worldListener, "model": "sink", "with": map[string]any{"channels": []string{p.client + "/hash"}}})
-	}
 	return p, list, nil
+}
+
+func hashChannels(parts []worldPart) (names []string) {
+	for i := range parts {
+		names = append(names, parts[i].hashChannel())
+	}
+	return quoted(names)
+}
+
+// quoted makes patterns of the names of channels.
+func quoted(names []string) (patterns []string) {
+	for _, name := range names {
+		patterns = append(patterns, regexp.QuoteMeta(name))
+	}
+	return patterns
 }
 
 // scenarioName makes a name for a scenario or a client of a file or a world.
@@ -276,107 +234,4 @@ func scenarioName(s string) string {
 		}
 		return '_'
 	}, s)
-}
-
-func outcomeOf(done *run.Outcome, worlds []worldPart) (*worldOutcome, error) {
-	out := &worldOutcome{OK: done.OK, Error: done.Error, Digest: done.Digest, RunDir: done.RunDir, Runtimes: []runtimeOutcome{}, err: done.Err}
-	client := func(name string) run.ClientOutcome {
-		i := slices.IndexFunc(done.Clients, func(c run.ClientOutcome) bool { return c.Name == name })
-		return done.Clients[i] // the scenario has it
-	}
-	var all []oneWorld
-	for _, w := range worlds {
-		one := oneWorld{Name: w.client}
-		if err := readResult(client(w.client).Result, &one); err != nil {
-			return out, err
-		}
-		all = append(all, one)
-		for _, name := range w.runtimes {
-			r := runtimeOutcome{Name: name, Exit: client(name).Exit}
-			if err := readResult(client(name).Result, &r); err != nil {
-				return out, err
-			}
-			out.Runtimes = append(out.Runtimes, r)
-		}
-	}
-	first := all[0]
-	out.Iterations, out.SimTimeNS, out.Entities, out.StateHash = first.Iterations, first.SimTimeNS, first.Entities, first.StateHash
-	out.Conflicts, out.Conflict = first.Conflicts, first.Conflict
-	if done.WallS > 0 {
-		out.StepsPerS, out.RealTimeFactor = float64(first.Iterations)/done.WallS, float64(first.SimTimeNS)/1e9/done.WallS
-	}
-	if len(all) > 1 {
-		out.Worlds = all
-	}
-	return out, nil
-}
-
-// readResult reads what a client left with; one that did not leave has nothing.
-func readResult(result json.RawMessage, into any) error {
-	if len(result) == 0 {
-		return nil
-	}
-	return json.Unmarshal(result, into)
-}
-
-// writeHashes writes the hashes that a world published.
-func writeHashes(dir, file string) error {
-	log, err := record.ReadLog(dir)
-	if err != nil {
-		return err
-	}
-	var text bytes.Buffer
-	for _, m := range log.Messages {
-		if m.To == worldListener && len(m.Payload) > 8 {
-			fmt.Fprintf(&text, "%d %s\n", binary.LittleEndian.Uint64(m.Payload), hex.EncodeToString(m.Payload[8:]))
-		}
-	}
-	return atomicfile.Write(file, text.Bytes(), 0o644)
-}
-
-// quoted makes patterns of the names of channels.
-func quoted(names []string) (patterns []string) {
-	for _, name := range names {
-		patterns = append(patterns, regexp.QuoteMeta(name))
-	}
-	return patterns
-}
-
-// writePictures writes the pictures that cameras published.
-func writePictures(dir, into string) error {
-	log, err := record.ReadLog(dir)
-	if err == nil {
-		err = os.MkdirAll(into, 0o755)
-	}
-	if err != nil {
-		return err
-	}
-	made := map[string]int{}
-	for _, m := range log.Messages {
-		if m.To != worldViewer && !strings.HasSuffix(m.To, "-"+worldViewer) {
-			continue
-		}
-		name := fmt.Sprintf("%s-%05d.png", fileName(strings.Trim(m.Channel, "/")), made[m.Channel])
-		if err := atomicfile.Write(filepath.Join(into, name), m.Payload, 0o644); err != nil {
-			return err
-		}
-		made[m.Channel]++
-	}
-	return nil
-}
-
-func (o *worldOutcome) print(w io.Writer) {
-	for _, r := range o.Runtimes {
-		fmt.Fprintf(w, "%s: called in %d steps, %s\n", r.Name, r.Calls, r.Exit)
-	}
-	if !o.OK {
-		fmt.Fprintf(w, "run     %s\n", o.RunDir)
-		return
-	}
-	if o.Conflicts > 0 {
-		fmt.Fprintf(w, "warning: systems wrote the same %d times, and the later one stands; the first time: %s\n", o.Conflicts, o.Conflict)
-	}
-	fmt.Fprintf(w, "%d steps, %v of simulated time: %s steps/s, %s times real time\n", o.Iterations, metasim.Time(o.SimTimeNS),
-		factorText(o.StepsPerS), factorText(o.RealTimeFactor))
-	fmt.Fprintf(w, "state   %s of %d entities\ndigest  %s\nrun     %s\n", o.StateHash, o.Entities, o.Digest, o.RunDir)
 }

@@ -16,6 +16,7 @@ import (
 
 // table has the systems. Nil: a system of Gazebo that has nothing to do here.
 var table = map[string]func() any{
+	"gz::sim":                            nil, // no system: levels and performers stand in it
 	"gz::sim::systems::Physics":          func() any { return world.Physics{} },
 	"gz::sim::systems::UserCommands":     nil,
 	"gz::sim::systems::SceneBroadcaster": nil,
@@ -39,8 +40,8 @@ func New(name string) (any, error) {
 
 // plain is the present name of a system that Gazebo called otherwise before.
 func plain(name string) string {
-	if old, found := strings.CutPrefix(name, "ignition::gazebo::systems::"); found {
-		return "gz::sim::systems::" + old
+	if old, found := strings.CutPrefix(name, "ignition::gazebo"); found {
+		return "gz::sim" + old
 	}
 	return name
 }
@@ -49,5 +50,11 @@ func plain(name string) string {
 type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("there is no system %s; %s", e.Name, suggest.Word(e.Name, slices.Sorted(maps.Keys(table))))
+	return fmt.Sprintf("there is no system %s; %s", e.Name, suggest.Word(e.Name, known()))
+}
+
+// known returns the names of systems, in order.
+func known() []string {
+	names := slices.Sorted(maps.Keys(table))
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, "::systems::") })
 }

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"metasim/internal/atomicfile"
+	"metasim/metasim"
+	"metasim/record"
+	"metasim/run"
+)
+
+// worldListener is the client that takes the hashes of a world, for --hashes.
+const worldListener = "hashes"
+
+// worldViewer is the client that takes the pictures of cameras, for --camera.
+const worldViewer = "viewer"
+
+// A worldPart is the client of a world, and those of its systems.
+type worldPart struct {
+	name     string // of the world
+	client   string
+	runtimes []string
+}
+
+// A worldOutcome is what metasim world run --json prints. The numbers are those of the first world.
+type worldOutcome struct {
+	OK             bool             `json:"ok"`
+	Error          string           `json:"error"`
+	Iterations     uint64           `json:"iterations"`
+	SimTimeNS      int64            `json:"sim_time_ns"`
+	Entities       int              `json:"entities"`
+	StateHash      string           `json:"state_hash"`
+	StepsPerS      float64          `json:"steps_per_s"`
+	RealTimeFactor float64          `json:"real_time_factor"`
+	Runtimes       []runtimeOutcome `json:"runtimes"`
+	Conflicts      uint64           `json:"conflicts"`
+	Conflict       string           `json:"first_conflict,omitempty"`
+	Worlds         []oneWorld       `json:"worlds,omitempty"` // of a file with several
+	Digest         string           `json:"digest"`
+	RunDir         string           `json:"run_dir"`
+
+	err error
+}
+
+type runtimeOutcome struct {
+	Name  string `json:"name"`
+	Calls uint64 `json:"calls"`
+	Exit  string `json:"exit"`
+}
+
+// oneWorld is the result of the client of a world, as far as it is shown.
+type oneWorld struct {
+	Name       string `json:"name"`
+	Iterations uint64 `json:"iterations"`
+	SimTimeNS  int64  `json:"sim_time_ns"`
+	Entities   int    `json:"entities"`
+	StateHash  string `json:"state_hash"`
+	Conflicts  uint64 `json:"conflicts"`
+	Conflict   string `json:"first_conflict"`
+}
+
+func outcomeOf(done *run.Outcome, worlds []worldPart) (*worldOutcome, error) {
+	out := &worldOutcome{OK: done.OK, Error: done.Error, Digest: done.Digest, RunDir: done.RunDir, Runtimes: []runtimeOutcome{}, err: done.Err}
+	client := func(name string) run.ClientOutcome {
+		i := slices.IndexFunc(done.Clients, func(c run.ClientOutcome) bool { return c.Name == name })
+		return done.Clients[i] // the scenario has it
+	}
+	var all []oneWorld
+	for _, w := range worlds {
+		one := oneWorld{Name: w.name}
+		if err := readResult(client(w.client).Result, &one); err != nil {
+			return out, err
+		}
+		all = append(all, one)
+		for _, name := range w.runtimes {
+			r := runtimeOutcome{Name: name, Exit: client(name).Exit}
+			if err := readResult(client(name).Result, &r); err != nil {
+				return out, err
+			}
+			out.Runtimes = append(out.Runtimes, r)
+		}
+	}
+	first := all[0]
+	out.Iterations, out.SimTimeNS, out.Entities, out.StateHash = first.Iterations, first.SimTimeNS, first.Entities, first.StateHash
+	out.Conflicts, out.Conflict = first.Conflicts, first.Conflict
+	if done.WallS > 0 {
+		out.StepsPerS, out.RealTimeFactor = float64(first.Iterations)/done.WallS, float64(first.SimTimeNS)/1e9/done.WallS
+	}
+	if len(all) > 1 {
+		out.Worlds = all
+	}
+	return out, nil
+}
+
+// readResult reads what a client left with; one that did not leave has nothing.
+func readResult(result json.RawMessage, into any) error {
+	if len(result) == 0 {
+		return nil
+	}
+	return json.Unmarshal(result, into)
+}
+
+func (p *worldPart) hashChannel() string { return p.client + "/hash" }
+
+// writeHashes writes the hashes that worlds published.
+func writeHashes(dir, file string, worlds []worldPart) error {
+	log, err := record.ReadLog(dir)
+	if err != nil {
+		return err
+	}
+	suffix := map[string]string{}
+	for i := range worlds {
+		if len(worlds) > 1 {
+			suffix[worlds[i].hashChannel()] = " " + worlds[i].name
+		}
+	}
+	var text bytes.Buffer
+	for _, m := range log.Messages {
+		if m.To == worldListener && len(m.Payload) > 8 {
+			fmt.Fprintf(&text, "%d %s%s\n", binary.LittleEndian.Uint64(m.Payload), hex.EncodeToString(m.Payload[8:]), suffix[m.Channel])
+		}
+	}
+	return atomicfile.Write(file, text.Bytes(), 0o644)
+}
+
+// writePictures writes the pictures that cameras published.
+func writePictures(dir, into string) error {
+	log, err := record.ReadLog(dir)
+	if err == nil {
+		err = os.MkdirAll(into, 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	made := map[string]int{}
+	for _, m := range log.Messages {
+		if m.To != worldViewer && !strings.HasSuffix(m.To, "-"+worldViewer) {
+			continue
+		}
+		name := fmt.Sprintf("%s-%05d.png", fileName(strings.Trim(m.Channel, "/")), made[m.Channel])
+		if err := atomicfile.Write(filepath.Join(into, name), m.Payload, 0o644); err != nil {
+			return err
+		}
+		made[m.Channel]++
+	}
+	return nil
+}
+
+func (o *worldOutcome) print(w io.Writer) {
+	for _, r := range o.Runtimes {
+		fmt.Fprintf(w, "%s: called in %d steps, %s\n", r.Name, r.Calls, r.Exit)
+	}
+	if !o.OK {
+		fmt.Fprintf(w, "run     %s\n", o.RunDir)
+		return
+	}
+	if o.Conflicts > 0 {
+		fmt.Fprintf(w, "warning: systems wrote the same %d times, and the later one stands; the first time: %s\n", o.Conflicts, o.Conflict)
+	}
+	fmt.Fprintf(w, "%d steps, %v of simulated time: %s steps/s, %s times real time\n", o.Iterations, metasim.Time(o.SimTimeNS),
+		factorText(o.StepsPerS), factorText(o.RealTimeFactor))
+	fmt.Fprintf(w, "state   %s of %d entities\ndigest  %s\nrun     %s\n", o.StateHash, o.Entities, o.Digest, o.RunDir)
+}
