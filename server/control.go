@@ -64,8 +64,11 @@ func Pace(ctx context.Context, s *Server, rate float64) error {
 	if err := s.Initialize(ctx); err != nil {
 		return err
 	}
-	before := time.Duration(float64(s.permitted) / rate) // of a run that was cut off
-	began := time.Now().Add(-before)
+	if err := s.awaitReturn(ctx); err != nil {
+		return err
+	}
+	before := time.Duration(float64(s.permitted) / rate)   // of a run that was cut off
+	began := time.Now().Add(-before - s.Progress().Paused) // what was paused until now is over
 	s.do(func() { s.permission.pace(rate, s.wall-before) })
 	next := metasim.Start
 	for next != metasim.Infinity {
@@ -93,7 +96,23 @@ func Pace(ctx context.Context, s *Server, rate float64) error {
 	return err
 }
 
-// pauseDelay is how often Pace looks whether a run that was paused goes on.
+// awaitReturn waits until each client of a run that was cut off has come as far as it was. Who drives the run permits nothing meanwhile: for the
+// dispatcher the clients wait where they waited, so it would answer at once.
+func (s *Server) awaitReturn(ctx context.Context) error {
+	for s.config.Resume != nil {
+		returned := true // also if the run is over
+		s.do(func() { returned = s.allReturned() })
+		if returned {
+			return nil
+		}
+		if err := s.sleep(ctx, pauseDelay); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pauseDelay is how often Pace looks whether a run that was paused goes on, and whether clients have returned.
 const pauseDelay = 5 * time.Millisecond
 
 // sleep waits for d of wall-clock time, or until the run is over.

@@ -146,6 +146,16 @@ func (s *Server) goOn() {
 	}
 }
 
+// allReturned reports whether each client of a run that was cut off has come as far as it was.
+func (s *Server) allReturned() bool {
+	for i := range s.dispatcher.Names() {
+		if id := metasim.ClientID(i); s.session.Presence(id) == session.Away || s.session.Repeats(id) {
+			return false
+		}
+	}
+	return true
+}
+
 // awaited returns the clients of a run that was cut off that have not come back.
 func (s *Server) awaited() (names []string) {
 	for i, name := range s.dispatcher.Names() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,8 @@ import (
 	"metasim/metasim"
 	records "metasim/record/journal"
 	"metasim/server"
+	"metasim/wire"
+	"metasim/wire/session"
 )
 
 // kept is a journal in memory, as a server.Resume.
@@ -127,4 +130,73 @@ func BenchmarkResume(b *testing.B) {
 		resumed(b, text)
 	}
 	b.ReportMetric(float64(2*messages)*float64(b.N)/b.Elapsed().Seconds(), "inputs/s")
+}
+
+// past is what a client was given and said, in one part.
+type past struct{ session.Past }
+
+func (p *past) Next() (*session.Past, bool, error) { return &p.Past, true, nil }
+func (p *past) Close() error                       { return nil }
+
+// cutOff is the journal of a paced run that was cut off when it stood at 1 s: a client steps from second to second. It has the past of that client too.
+func cutOff(t *testing.T) (*kept, *past) {
+	said := &past{}
+	var out bytes.Buffer
+	w := records.NewWriter(&out)
+	d, err := metasim.New(metasim.Config{Clients: []string{"a"}})
+	require.NoError(t, err)
+	for i, ev := range []metasim.Event{
+		&metasim.Permit{}, &metasim.Join{}, &metasim.Begin{}, until(at(0), at(1000)), nil, &metasim.Permit{Until: at(1001)}, nil, until(at(1000), at(2000)), nil,
+	} {
+		var effects []metasim.Effect
+		if ev == nil {
+			effects = d.Settle()
+		} else {
+			effects = d.Step(ev)
+		}
+		require.NoError(t, w.Observe(int64(i), ev, effects))
+		for _, e := range effects { // which the dispatcher uses again
+			if a, ok := e.(*metasim.Authorize); ok {
+				effects = []metasim.Effect{new(*a)}
+			}
+		}
+		said.Observe(ev, effects)
+	}
+	require.NoError(t, w.Close())
+	return &kept{reader: records.NewReader(&out, []string{"a"})}, said
+}
+
+// The clock of a paced run that is resumed begins when its clients are where they were, however long they take to start and to come there.
+func TestPaceWaitsForClientsThatReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		journal, said := cutOff(t)
+		c := driven("a")
+		c.Resume, c.StartTimeout = journal, time.Hour
+		c.Restart = &server.Restart{Past: func(metasim.ClientID, bool) server.Past { return said }}
+		r := serve(t, c)
+		paced := make(chan error, 1)
+		go func() { paced <- server.Pace(t.Context(), r.Server, 1) }()
+		pass(time.Minute) // its process starts
+		a := r.start(hello("a"))[0]
+		a.say(until(at(0), at(1000)))
+		for !at(1000).Before(hear[*metasim.Authorize](a).Until) {
+		}
+		pass(time.Minute) // it computes again what it had computed
+		a.say(until(at(1000), at(2000)))
+		began := time.Now()
+		now := at(1000)
+		for _, ms := range []metasim.Time{2000, 2500, 3000} {
+			if ms > 2000 {
+				a.say(until(now, at(ms)))
+			}
+			for !at(ms).Before(hear[*metasim.Authorize](a).Until) {
+			}
+			now = at(ms)
+			require.InDelta(t, float64(ms-1001)*1e6, time.Since(began), 2*float64(5*time.Millisecond), "%d ms", ms)
+		}
+		a.say(&metasim.Leave{Now: now})
+		hear[wire.Goodbye](a)
+		require.NoError(t, <-paced)
+		require.NoError(t, r.end())
+	})
 }
