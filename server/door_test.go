@@ -166,9 +166,18 @@ func TestLargeFramesBeforeTheToken(t *testing.T) {
 	})
 }
 
-// A client's expressions are compiled by the goroutine that reads its connection, and not by whoever has the turn: they take milliseconds,
-// in which nobody else would be heard.
+// A client's expressions are compiled by the goroutine that brings them, and not by whoever has the turn: they take milliseconds, in which
+// nobody else would be heard.
 func TestExpressionsAreCompiledBeforeTheTurn(t *testing.T) {
+	for where, connect := range map[string]func(*running) wire.Conn{
+		"outside":    func(r *running) wire.Conn { return r.outside().come() },
+		"in process": func(r *running) wire.Conn { return r.dial().conn },
+	} {
+		t.Run(where, func(t *testing.T) { compiledBeforeTheTurn(t, connect) })
+	}
+}
+
+func compiledBeforeTheTurn(t *testing.T, connect func(*running) wire.Conn) {
 	const long = "A{1000}"
 	taken, free := make(chan struct{}), make(chan struct{})
 	c := config("a", "b")
@@ -179,7 +188,7 @@ func TestExpressionsAreCompiledBeforeTheTurn(t *testing.T) {
 		}
 	})}
 	r := serve(t, c)
-	b := r.outside().come()
+	b := connect(r)
 	a := r.dial()
 	said := make(chan error, 2)
 	go func() { said <- a.conn.Write([]wire.Packet{{Body: hello("a")}}) }()

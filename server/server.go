@@ -311,7 +311,10 @@ func (s *Server) connect(conn wire.Conn) bool {
 	}
 	s.mu.Unlock() // Receive may run the dispatcher, which locks it to start a goroutine
 	if isDirect {
-		direct.Receive(func(packets []wire.Packet, err error) { s.receive(c, packets, err, true) })
+		direct.Receive(func(packets []wire.Packet, err error) {
+			s.session.Prepare(packets)
+			s.receive(c, packets, err, true)
+		})
 	}
 	return true
 }

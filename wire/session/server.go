@@ -125,7 +125,10 @@ func (c *Conn) TurnAway(text string) { c.refuse(0, wire.BadMessage, text) }
 func (s *Server) Prepare(packets []wire.Packet) {
 	for i := range packets {
 		h, ok := packets[i].Body.(wire.Hello)
-		if _, known := s.ids[h.Name]; ok && known && h.Version == wire.Version && s.Admits(h.Token) { // without the token it is not worth it
+		if !ok {
+			continue
+		}
+		if _, known := s.ids[h.Name]; known && h.Version == wire.Version && s.Admits(h.Token) { // without the token it is not worth it
 			packets[i].Body = new(compile(h, s.config.Permissions[h.Name]))
 		}
 	}
