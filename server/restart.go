@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"time"
 
 	"metasim/metasim"
@@ -43,7 +44,9 @@ func (s *Server) restart(id metasim.ClientID, why string) bool {
 func (s *Server) returned(c *connection, join *metasim.Join, recall func(metasim.ClientID, *memory, part)) {
 	a := &s.timing.clients[join.Client]
 	a.conn = c
-	c.clients = append(c.clients, join.Client)
+	if !slices.Contains(c.clients, join.Client) { // a relay brings each process of it over one connection
+		c.clients = append(c.clients, join.Client)
+	}
 	if refusal := s.session.Return(join); refusal != nil {
 		s.unlike(refusal)
 		return

@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/metasim"
+	"metasim/server"
 	"metasim/wire"
+	"metasim/wire/session"
 )
 
 // A peer that repeats itself is read slowly, and the others are served meanwhile. What says something new is read at once.
@@ -25,11 +27,18 @@ func TestWhoRepeatsItself(t *testing.T) {
 		a.say(until(at(0), at(1)))
 		began := time.Now()
 		now := metasim.Start
-		for range 1000 { // further each time
-			now.Time++
-			loud.say(&metasim.Promise{NoSendBefore: now})
+		promise := func(times int) {
+			for range times {
+				now.Time++
+				loud.say(&metasim.Promise{NoSendBefore: now})
+			}
 		}
+		promise(64)
 		require.Zero(t, time.Since(began))
+		promise(5000) // a nanosecond more each time, and it is no further
+		require.Greater(t, time.Since(began), 80*time.Millisecond)
+		require.Less(t, time.Since(began), time.Second)
+		began = time.Now()
 		for range 50 {
 			var same []wire.Body
 			for range 100 {
@@ -74,5 +83,31 @@ func TestShareOfTheMailbox(t *testing.T) {
 		require.NoError(t, r.end())
 		require.Len(t, d.sent, many+1)
 		require.Contains(t, d.sent[:2000], "a")
+	})
+}
+
+// A peer that sends one checkpoint after the other and comes no further is read slowly too.
+func TestWhoSendsCheckpointsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := config("loud")
+		c.Checkpoints = &server.Checkpoints{
+			Every: map[string]metasim.Time{"loud": metasim.Second},
+			Keep:  func(metasim.ClientID, *session.Saved) bool { return false },
+		}
+		r := serve(t, c)
+		loud := &peer{t: t, conn: r.outside().come()}
+		h := hello("loud")
+		h.Saves = true
+		loud.say(h)
+		hear[wire.Welcome](loud)
+		hear[wire.Checkpoint](loud)
+		hear[wire.Start](loud)
+		began := time.Now()
+		for range 5000 {
+			loud.say(wire.Checkpoint{})
+		}
+		require.Greater(t, time.Since(began), 80*time.Millisecond)
+		loud.leave()
+		require.NoError(t, r.end())
 	})
 }

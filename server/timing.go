@@ -26,6 +26,7 @@ type clientTiming struct {
 	heard   time.Duration  // when it last sent something
 	end     time.Duration  // when it left, or the run ended
 	said    metasim.Report // as far as it was more than before
+	raised  int            // how often it has promised more since it came there
 	waiting bool
 	polled  bool // it has waited once: it has initialized
 	short   bool // it waits for memory, since lacked
@@ -52,8 +53,7 @@ func (t *timing) hear(c *connection, ev metasim.Event, wall time.Duration) {
 	case *metasim.Send:
 		c.repeats = 0
 	case *metasim.Promise:
-		c.repeat(!a.said.NoSendBefore.Before(ev.NoSendBefore))
-		a.said.NoSendBefore = metasim.Later(a.said.NoSendBefore, ev.NoSendBefore)
+		c.repeat(!a.raises(ev.NoSendBefore))
 	case *metasim.Advance:
 		c.repeat(a.repeats(&ev.Report))
 	case *metasim.PollWait:
@@ -69,11 +69,22 @@ func (t *timing) hear(c *connection, ev metasim.Event, wall time.Duration) {
 
 // repeats reports whether a client says only what it has said: it is no further, has taken in no more, and promises no more.
 func (a *clientTiming) repeats(r *metasim.Report) bool {
-	more := a.said.Now.Before(r.Now) || a.said.Acked < r.Acked || a.said.NoSendBefore.Before(r.NoSendBefore)
-	if more {
-		a.said = *r
+	if a.said.Now.Before(r.Now) || a.said.Acked < r.Acked {
+		a.said, a.raised = *r, 0
+		return false
 	}
-	return !more
+	return !a.raises(r.NoSendBefore)
+}
+
+// raises reports whether a promise says something new. A client that stays where it is can promise a nanosecond more without end: so only
+// the first freeRepeats of those promises are new.
+func (a *clientTiming) raises(promise metasim.Instant) bool {
+	if !a.said.NoSendBefore.Before(promise) {
+		return false
+	}
+	a.said.NoSendBefore = promise
+	a.raised++
+	return a.raised <= freeRepeats
 }
 
 // stop notes the end of the run.

@@ -260,6 +260,9 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 		return
 	}
 	if ev == nil {
+		if _, repeats := c.session.Repeating(p.Member); !repeats {
+			c.repeat(true) // it tells the dispatcher nothing
+		}
 		s.keep()
 		return
 	}
