@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,13 +20,15 @@ import (
 	"metasim/federates/sdf"
 	"metasim/run"
 	"metasim/scenarios"
+	"metasim/server"
 )
 
 // worldFlags are the flags of metasim world run.
 type worldFlags struct {
-	runtimes, hashes, camera, world, until, out, seed string
-	iterations                                        uint64
-	report, json                                      bool
+	runtimes, hashes, camera, world, until, rate, out, seed string
+	iterations                                              uint64
+	report, json                                            bool
+	live                                                    liveFlags
 }
 
 func newWorldRun(std streams) *cobra.Command {
@@ -34,7 +38,7 @@ func newWorldRun(std streams) *cobra.Command {
 		Short: "Run a world, its systems in lock step with it",
 		Long: "Run a world that is written in SDF. A system that stands inside a placeholder (gz::sim::systems::LockStep) runs in a\n" +
 			"client of its own, in step with the world: the state after each step is the same, wherever the systems run.\n" +
-			"The run goes as fast as it can, whatever real_time_factor the file has.\n\n" +
+			"The run goes as fast as it can, whatever real_time_factor the file has, unless --rate says otherwise.\n\n" +
 			"It is a run as any other, with a scenario that this command writes: metasim log, report, replay and diff read its directory.",
 		Args: exactly(1, "one file of a world"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,6 +50,8 @@ func newWorldRun(std streams) *cobra.Command {
 		processTransports()+", in processes of their own, over this transport")
 	flags.Uint64Var(&f.iterations, "iterations", 0, "run this `number` of steps (default: until --until)")
 	flags.StringVar(&f.until, "until", "", "run to this simulated time, a `duration`, as in 2s (default: until --iterations are done)")
+	flags.StringVar(&f.rate, "rate", "", "let simulated time pass at this `rate`: 1 is as fast as in the world, 0.5 half as fast; file takes the real_time_factor of the file, as Gazebo\n"+
+		"does, of several worlds the least (default: as fast as it can)")
 	flags.StringVar(&f.world, "world", "", "run the world of this `name`, of a file with several (default: all, each as a client of its own)")
 	flags.StringVar(&f.hashes, "hashes", "", "write a line ITERATION SHA256 for the state after each step to this `file`; of several worlds, ITERATION SHA256 WORLD")
 	flags.StringVar(&f.camera, "camera", "", "write the pictures of all cameras as PNG into this `directory`: TOPIC-00000.png and so on. The world needs the system\n"+
@@ -53,6 +59,7 @@ func newWorldRun(std streams) *cobra.Command {
 	flags.StringVar(&f.seed, "seed", "0", "the seed of the run: a whole `number`")
 	flags.StringVar(&f.out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
 	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does: what lock step costs")
+	f.live.add(cmd)
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
 	return cmd
 }
@@ -90,6 +97,9 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	case f.iterations == 0 && f.until == "":
 		return nil, nil, badUsage(errors.New("nothing says how long the world is to run; use --iterations or --until"))
 	}
+	if err := f.live.check(); err != nil {
+		return nil, nil, badUsage(err)
+	}
 	d, warnings, err := new(modelFlag).load(file)
 	printEach(std.err, "warning", warnings)
 	if err != nil {
@@ -104,8 +114,14 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	if err != nil {
 		return nil, nil, failed(err)
 	}
-	o := run.Options{Transport: transport, Out: f.out, Self: []string{self}, AllowOutside: true, Log: newLogger(std.err, false), Command: commandLine(cmd, file)}
+	during, show, shown := f.live.openScreen(std)
+	o := run.Options{Transport: transport, Out: f.out, Self: []string{self}, AllowOutside: true, Log: newLogger(during.err, false), Command: commandLine(cmd, file)}
+	progress := newProgress(during.err, sc.Until, f.live.kind(show))
+	o.Watch = func(s *server.Server) { progress.start(s) }
+	o.Live = f.live.options(progress.say, show)
 	done, err := run.Scenario(cmd.Context(), sc, o)
+	progress.stop()
+	shown()
 	if err != nil {
 		return nil, nil, failed(err)
 	}
@@ -147,6 +163,11 @@ func (f *worldFlags) scenario(file string, d *sdf.Document) (*scenarios.Scenario
 		clients = append(clients, map[string]any{"name": worldListener, "model": "sink", "with": map[string]any{"channels": hashChannels(parts)}})
 	}
 	doc := map[string]any{"name": scenarioName(file), "clients": clients}
+	if rate, err := f.pace(worlds); err != nil {
+		return nil, nil, err
+	} else if rate > 0 {
+		doc["rate"] = rate
+	}
 	// JSON is YAML, and needs no care of what has to be quoted.
 	text, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
@@ -154,6 +175,25 @@ func (f *worldFlags) scenario(file string, d *sdf.Document) (*scenarios.Scenario
 	}
 	sc, _, err := scenarios.Parse(file, text, scenarios.Overrides{Until: f.until, Seed: f.seed, AllowOutside: true})
 	return sc, parts, err
+}
+
+// pace returns the rate of the run; 0: as fast as it can.
+func (f *worldFlags) pace(worlds []*sdf.World) (rate float64, err error) {
+	switch f.rate {
+	case "":
+		return 0, nil
+	case "file":
+		for _, w := range worlds {
+			if own := w.Physics.RealTimeFactor; own > 0 && (rate == 0 || own < rate) {
+				rate = own
+			}
+		}
+		return rate, nil
+	}
+	if rate, err = strconv.ParseFloat(f.rate, 64); err != nil || !(rate > 0) || math.IsInf(rate, 1) {
+		return 0, fmt.Errorf("--rate is %q; write a number above 0, such as 1, or file", f.rate)
+	}
+	return rate, nil
 }
 
 // clients returns the clients of one world.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -141,6 +142,33 @@ func TestWorldsOfGazeboRun(t *testing.T) {
 	}
 }
 
+// A world is paused, stepped and let go on as any run, and has the same states. A step is one of the world.
+func TestAWorldIsPausedAndStepped(t *testing.T) {
+	s := newStage(t)
+	s.file("windy.sdf", strings.ReplaceAll(windy("windy"), "</max_step_size>", "</max_step_size><real_time_factor>0.01</real_time_factor>"))
+	e := s.metasim("world", "run", "windy.sdf", "--iterations", "12", "--hashes", "free")
+	require.Zero(t, e.status, e.err)
+	began := time.Now()
+	slow := s.start(nil, "world", "run", "windy.sdf", "--iterations", "12", "--runtimes", "in-process", "--hashes", "held", "--rate", "file", "--out", "slow", "--json")
+	ctl := func(command string) string {
+		var e ending
+		require.Eventually(t, func() bool { // until it has begun
+			e = s.metasim("ctl", command, "--run", "slow")
+			return e.status == 0
+		}, patience, 10*time.Millisecond)
+		return e.out
+	}
+	ctl("pause")
+	ctl("step")
+	ctl("step")
+	ctl("resume")
+	e = slow.wait()
+	require.Zero(t, e.status, e.err)
+	require.GreaterOrEqual(t, time.Since(began), 5500*time.Millisecond, "55 ms at a hundredth of real time")
+	free, held := s.read("free"), s.read("held")
+	require.Equal(t, string(free), string(held))
+}
+
 func TestWorldRunSaysWhatIsWrong(t *testing.T) {
 	s := newStage(t)
 	s.file("windy.sdf", windy("windy"))
@@ -155,6 +183,8 @@ func TestWorldRunSaysWhatIsWrong(t *testing.T) {
 		want   string
 	}{
 		{[]string{"windy.sdf"}, 2, "nothing says how long the world is to run; use --iterations or --until"},
+		{[]string{"windy.sdf", "--iterations", "1", "--rate", "fast"}, 2, `--rate is "fast"; write a number above 0, such as 1, or file`},
+		{[]string{"windy.sdf", "--iterations", "1", "--progress", "much"}, 2, `--progress is "much"; `},
 		{[]string{"windy.sdf", "--iterations", "1", "--runtimes", "pigeon"}, 2, `--runtimes is "pigeon"; use in-process, mem, unix`},
 		{[]string{"two.sdf", "--iterations", "1", "--world", "c"}, 2, "two.sdf has no world c; it has a, b"},
 		{[]string{"wrong.sdf", "--iterations", "1"}, 2, `wrong.sdf:7: there is no system metasim::systems::Wnid; did you mean "metasim::systems::Wind"?`},
