@@ -42,6 +42,7 @@ type worldOutcome struct {
 	StepsPerS      float64          `json:"steps_per_s"`
 	RealTimeFactor float64          `json:"real_time_factor"`
 	Runtimes       []runtimeOutcome `json:"runtimes"`
+	Resets         uint64           `json:"resets,omitempty"`
 	Conflicts      uint64           `json:"conflicts"`
 	Conflict       string           `json:"first_conflict,omitempty"`
 	Worlds         []oneWorld       `json:"worlds,omitempty"` // of a file with several
@@ -62,6 +63,7 @@ type oneWorld struct {
 	Name       string `json:"name"`
 	Iterations uint64 `json:"iterations"`
 	SimTimeNS  int64  `json:"sim_time_ns"`
+	Resets     uint64 `json:"resets,omitempty"`
 	Entities   int    `json:"entities"`
 	StateHash  string `json:"state_hash"`
 	Conflicts  uint64 `json:"conflicts"`
@@ -91,6 +93,7 @@ func outcomeOf(done *run.Outcome, worlds []worldPart) (*worldOutcome, error) {
 	}
 	first := all[0]
 	out.Iterations, out.SimTimeNS, out.Entities, out.StateHash = first.Iterations, first.SimTimeNS, first.Entities, first.StateHash
+	out.Resets = first.Resets
 	out.Conflicts, out.Conflict = first.Conflicts, first.Conflict
 	if done.WallS > 0 {
 		out.StepsPerS, out.RealTimeFactor = float64(first.Iterations)/done.WallS, float64(first.SimTimeNS)/1e9/done.WallS

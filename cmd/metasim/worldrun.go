@@ -16,8 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"metasim/analysis/report"
+	"metasim/federates/catalog"
 	"metasim/federates/lockstep"
 	"metasim/federates/sdf"
+	"metasim/metasim"
 	"metasim/run"
 	"metasim/scenarios"
 	"metasim/server"
@@ -27,6 +29,7 @@ import (
 type worldFlags struct {
 	runtimes, hashes, camera, world, until, rate, out, seed string
 	iterations                                              uint64
+	resets                                                  []uint
 	report, json                                            bool
 	live                                                    liveFlags
 }
@@ -49,6 +52,7 @@ func newWorldRun(std streams) *cobra.Command {
 	flags.StringVar(&f.runtimes, "runtimes", "unix", "where the systems in placeholders run: in-process, with the world; mem, in clients of this process;\n"+
 		processTransports()+", in processes of their own, over this transport")
 	flags.Uint64Var(&f.iterations, "iterations", 0, "run this `number` of steps (default: until --until)")
+	flags.UintSliceVar(&f.resets, "reset", nil, "take the world back to its start after this `iteration`; a list with commas, or repeated. Its iterations count from 1 again, but not those of --iterations")
 	flags.StringVar(&f.until, "until", "", "run to this simulated time, a `duration`, as in 2s (default: until --iterations are done)")
 	flags.StringVar(&f.rate, "rate", "", "let simulated time pass at this `rate`: 1 is as fast as in the world, 0.5 half as fast; file takes the real_time_factor of the file, as Gazebo\n"+
 		"does, of several worlds the least (default: as fast as it can)")
@@ -213,7 +217,17 @@ func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p 
 	if f.hashes != "" {
 		with["hashes"] = true
 	}
+	if len(f.resets) > 0 {
+		with["resets"] = true
+	}
 	list = []map[string]any{{"name": p.client, "model": "world", "with": with}}
+	for _, n := range f.resets {
+		if n == 0 || f.iterations > 0 && uint64(n) >= f.iterations {
+			return p, nil, fmt.Errorf("--reset is %d; write an iteration from 1 on, and before the last one", n)
+		}
+		list = append(list, map[string]any{"name": fmt.Sprintf("%sreset-%d", prefix, n), "model": "source", "with": map[string]any{
+			"channel": catalog.ResetChannel(p.client), "start": (metasim.Time(n) * w.Physics.Step).String(), "period": "1s", "count": 1}})
+	}
 	systems, err := lockstep.Systems(w)
 	if err == nil {
 		err = lockstep.Check(w)

@@ -142,6 +142,28 @@ func TestWorldsOfGazeboRun(t *testing.T) {
 	}
 }
 
+// A world goes back to its start, and does the same again: with systems in Go, and with one in Python.
+func TestAWorldIsReset(t *testing.T) {
+	s := newStage(t)
+	s.file("two.sdf", windy("a", "b"))
+	e := s.metasim("world", "run", "two.sdf", "--world", "b", "--iterations", "30", "--runtimes", "in-process", "--hashes", "fresh")
+	require.Zero(t, e.status, e.err)
+	fresh := strings.SplitAfter(strings.TrimSpace(string(s.read("fresh"))), "\n")
+	want := strings.Join(slices.Concat(fresh[:20], fresh[:3], fresh[:7]), "")
+	for _, where := range []string{"in-process", "unix"} {
+		e := s.metasim("world", "run", "two.sdf", "--world", "b", "--iterations", "30", "--reset", "20,23", "--runtimes", where, "--hashes", "again", "--json")
+		require.Zero(t, e.status, e.err)
+		require.Equal(t, want, string(s.read("again")), where)
+		require.Contains(t, e.out, `"iterations":30,"sim_time_ns":150000000,`)
+		require.Contains(t, e.out, `"resets":2`)
+	}
+	e = s.metasim("world", "run", "two.sdf", "--iterations", "30", "--reset", "20", "--runtimes", "mem")
+	require.Zero(t, e.status, e.err)
+	e = s.metasim("world", "run", "two.sdf", "--iterations", "30", "--reset", "30")
+	require.Equal(t, 2, e.status)
+	require.Contains(t, e.err, "--reset is 30; write an iteration from 1 on, and before the last one")
+}
+
 // A world is paused, stepped and let go on as any run, and has the same states. A step is one of the world.
 func TestAWorldIsPausedAndStepped(t *testing.T) {
 	s := newStage(t)
@@ -211,10 +233,11 @@ func TestASystemInPython(t *testing.T) {
 	s := newStage(t)
 	s.file("windy.sdf", windy("windy"))
 	s.file("w.yaml", "name: w\nclients:\n"+
-		"  - {name: world, model: world, with: {file: windy.sdf, iterations: 60, remote: [wind, odometer]}}\n"+
+		"  - {name: world, model: world, with: {file: windy.sdf, iterations: 60, remote: [wind, odometer], resets: true}}\n"+
 		"  - {name: odometer, model: lockstep-runtime}\n"+
+		"  - {name: again, model: source, with: {channel: world/reset, start: 200ms, period: 1s, count: 1}}\n"+
 		`  - {name: wind, run: ["`+python+`", -B, "`+filepath.Join(library, "examples", "wind.py")+`", world, wind], env: ["PYTHONPATH=`+library+`"]}`)
-	e := s.metasim("world", "run", "windy.sdf", "--iterations", "60", "--runtimes", "in-process", "--json")
+	e := s.metasim("world", "run", "windy.sdf", "--iterations", "60", "--reset", "40", "--runtimes", "in-process", "--json")
 	require.Zero(t, e.status, e.err)
 	var want worldOutcome
 	require.NoError(t, json.Unmarshal([]byte(e.out), &want))

@@ -175,6 +175,8 @@ var models = []Spec{
 			{Name: "iterations", Type: Int, Min: new(1.0), Doc: "how many steps; then it leaves. Without it: until the end of the run"},
 			{Name: "hashes", Type: Bool, Default: false,
 				Doc: "publish the SHA-256 of the state after each step on NAME/hash, where NAME is the client: iteration (u64, little-endian), 32 bytes"},
+			{Name: "resets", Type: Bool, Default: false,
+				Doc: "subscribe to NAME/reset: a message on it, whatever its payload, takes the world back to its start before the next step"},
 			{Name: "topics", Type: Channels, Doc: "what its systems may publish, as the pictures of cameras on their topics (PNG). Without it: nothing"},
 		},
 		Ending: Endless, refine: refineWorld,

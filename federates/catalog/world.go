@@ -10,6 +10,9 @@ func LockStepChannels(world, system string) (call, reply string) {
 	return world + "/" + system + "/call", world + "/" + system + "/reply"
 }
 
+// ResetChannel returns where a world hears that it is to go back to its start.
+func ResetChannel(world string) string { return world + "/reset" }
+
 // refineWorld gives a world the channels to its systems, behind its topics: the hashes, then calls in the order of remote.
 func refineWorld(in *Instance) error {
 	if _, ok := Find[int64](in, "iterations"); ok {
@@ -17,6 +20,9 @@ func refineWorld(in *Instance) error {
 	}
 	if Get[bool](in, "hashes") {
 		in.Ports.Publications = append(in.Ports.Publications, in.Name+"/hash")
+	}
+	if Get[bool](in, "resets") {
+		in.Ports.Subscriptions = append(in.Ports.Subscriptions, ResetChannel(in.Name))
 	}
 	remote, _ := Find[[]string](in, "remote")
 	for i, system := range remote {

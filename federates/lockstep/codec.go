@@ -55,7 +55,7 @@ func decodeCall(b []byte) (*call, error) {
 		return nil, err
 	}
 	b = b[n:]
-	if uint64(h.Plugin) > uint64(len(b)) || h.Phase > uint8(world.PostUpdate) || h.Number == 0 || h.Step <= 0 || h.Next < h.Time {
+	if uint64(h.Plugin) > uint64(len(b)) || h.Phase > uint8(world.Reset) || h.Number == 0 || h.Step <= 0 || h.Next < h.Time {
 		return nil, errors.New("a call that makes no sense; what is published on its channel is no call")
 	}
 	c := &call{phase: world.Phase(h.Phase), fresh: h.Fresh, number: h.Number, seed: h.Seed, next: metasim.Time(h.Next),

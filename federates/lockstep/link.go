@@ -17,14 +17,17 @@ type link struct {
 	client  *client.Client
 	calls   map[string]*client.Publication // by name of the system
 	waiting []world.Call
+	resets  string // the channel of those who ask for a reset; empty: nobody may
+	asked   bool   // somebody has, for the next step
 }
 
 // Begin publishes calls, all at the present instant.
 func (l *link) Begin(calls []world.Call) error {
 	l.waiting = calls
+	now := l.client.Now().Time // after a reset the time of the world is an earlier one
 	for i := range calls {
 		c := &calls[i]
-		message := call{phase: c.Phase, fresh: c.Fresh, number: c.Slot.Number(), info: c.Info, next: c.Next, seed: c.Seed, state: c.State}
+		message := call{phase: c.Phase, fresh: c.Fresh, number: c.Slot.Number(), info: c.Info, next: now.Add(c.Next - c.Info.Time), seed: c.Seed, state: c.State}
 		if c.Phase == world.Configure {
 			message.plugin = c.Slot.Plugin
 		}
@@ -52,6 +55,9 @@ func (l *link) Replies() ([]world.Reply, error) {
 			return nil, err
 		}
 		for _, m := range messages {
+			if l.asks(m) {
+				continue
+			}
 			i, err := l.take(m, replies)
 			if err == nil && seen[i] {
 				err = fmt.Errorf("client %q has replied twice to one call", m.From)
@@ -64,6 +70,18 @@ func (l *link) Replies() ([]world.Reply, error) {
 		}
 	}
 	return replies, nil
+}
+
+// asks reports whether a message asks for a reset, and notes it.
+func (l *link) asks(m client.Message) bool {
+	asks := l.resets != "" && m.Channel == l.resets
+	l.asked = l.asked || asks
+	return asks
+}
+
+// unasked is the error of a message that is the reply to nothing.
+func unasked(m client.Message) error {
+	return fmt.Errorf("client %q published on %s while nobody had called it", m.From, m.Channel)
 }
 
 // take puts a reply at its place, which it returns.
@@ -87,7 +105,7 @@ func (l *link) take(m client.Message, replies []world.Reply) (int, error) {
 		replies[i] = world.Reply{Changes: r.changes, Phases: r.phases}
 		return i, nil
 	}
-	return 0, fmt.Errorf("client %q published on %s while nobody had called it", m.From, m.Channel)
+	return 0, unasked(m)
 }
 
 func firstFalse(list []bool) int {

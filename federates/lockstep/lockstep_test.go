@@ -109,6 +109,9 @@ func listener(hashes *[]string) part {
 func run(t *testing.T, w *sdf.World, iterations int, remote []string, more ...part) ([]string, server.Result, error) {
 	t.Helper()
 	with := map[string]any{"file": "w.sdf", "iterations": iterations, "hashes": true}
+	if slices.ContainsFunc(more, func(p part) bool { return p.name == "agent" }) {
+		with["resets"] = true
+	}
 	if remote != nil {
 		with["remote"] = remote
 	}
@@ -199,5 +202,40 @@ func TestEverySubsetInRuntimesHasTheSameStates(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got, "in clients of their own: %v", remote)
 		assert.Len(t, result.Clients, 2+bits.OnesCount(uint(subset)))
+	}
+}
+
+// agent asks for a reset at some times, as a program that learns by trial does.
+func agent(at ...metasim.Time) part {
+	in := &catalog.Instance{Ports: catalog.Ports{Publications: []string{"world/reset"}}}
+	return part{"agent", in, func(ctx context.Context, c *client.Client, _ *catalog.Instance, out []*client.Publication) error {
+		for _, t := range at {
+			if _, err := c.Step(ctx, t); err != nil {
+				return err
+			}
+			if err := out[0].Publish([]byte("once more")); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// After a reset a world does what it did after its start, to the last bit, wherever its systems run: one that is called seldom, one that creates entities, one that remembers.
+func TestAResetIsAFreshStartForRuntimesToo(t *testing.T) {
+	made := func() *sdf.World {
+		return balls(9,
+			inLockStep(plugin("Odometer"), element("update_rate", "60")),
+			inLockStep(plugin("Spawner", element("position", "0 0 3"), element("period", "7"), element("life", "20")), element("update_rate", "0")),
+			inLockStep(plugin("Wind", element("velocity", "0 -2 0")), element("update_rate", "10")))
+	}
+	names := []string{"odometer", "spawner", "wind"}
+	fresh, _, err := run(t, made(), 40, nil)
+	require.NoError(t, err)
+	want := slices.Concat(fresh[:25], fresh[:6], fresh[:9])
+	for _, remote := range [][]string{nil, names, names[:1], names[1:2], names[2:], names[1:]} {
+		got, _, err := run(t, made(), 40, remote, agent(125*metasim.Millisecond, 155*metasim.Millisecond))
+		require.NoError(t, err)
+		require.Equal(t, want, got, "in clients of their own: %v", remote)
 	}
 }

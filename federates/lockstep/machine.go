@@ -24,7 +24,8 @@ type machine struct {
 	iteration uint64      // of the last call
 	phase     world.Phase // of the last call
 	calls     uint64      // steps in which it was called
-	first     world.Info  // the first of them
+	before    uint64      // of them, before the last reset
+	first     world.Info  // the first one since then
 	last      world.Info
 }
 
@@ -47,29 +48,37 @@ func (m *machine) carryOut(c *call, r *reply) error {
 	if err != nil {
 		return err
 	}
-	if c.phase == world.Configure {
-		if err := m.begin(c); err != nil {
-			return err
-		}
+	switch c.phase {
+	case world.Configure:
+		err = m.begin(c)
+	case world.Reset:
+		err = m.beginAgain()
+	}
+	if err != nil {
+		return err
 	}
 	if err := m.store.Apply(changes); err != nil {
 		return err
 	}
 	m.store.Forget(m.store.Version())
 	m.iteration, m.phase = c.info.Iteration, c.phase
-	switch c.phase {
+	phase := c.phase
+	switch phase {
 	case world.Configure:
 		m.state, r.phases = configured, m.phases
-		if m.phases&(1<<world.Configure) == 0 {
-			return nil
+	case world.Reset:
+		if m.phases&(1<<world.Reset) == 0 {
+			phase = world.Configure
 		}
 	case m.firstPhase():
-		if m.state = running; m.calls == 0 {
+		if m.state = running; m.calls == m.before {
 			m.first = c.info
 		}
 		m.calls, m.last = m.calls+1, c.info
 	}
-	r.changes, err = world.Run(m.system, c.phase, m.setup, c.info, m.store, m.number)
+	if m.phases&(1<<phase) != 0 {
+		r.changes, err = world.Run(m.system, phase, m.setup, c.info, m.store, m.number)
+	}
 	return err
 }
 
@@ -82,7 +91,7 @@ func (m *machine) told() []world.Told {
 }
 
 // begin makes the system.
-func (m *machine) begin(c *call) (err error) {
+func (m *machine) begin(c *call) error {
 	plugin := c.plugin
 	if m.own != nil {
 		if plugin = m.own; plugin.Name != c.plugin.Name {
@@ -90,19 +99,35 @@ func (m *machine) begin(c *call) (err error) {
 				plugin.Place.File, plugin.Place.Line, plugin.Name)
 		}
 	}
-	if m.system, err = m.make(plugin.Name); err != nil {
+	m.number = c.number
+	m.setup = world.Setup{World: world.Root, Plugin: plugin, Seed: c.seed, Topics: m.topics}
+	return m.anew()
+}
+
+// beginAgain follows a world back to its start. A system without Reset is made anew.
+func (m *machine) beginAgain() error {
+	m.before = m.calls
+	if m.phases&(1<<world.Reset) == 0 {
+		return m.anew()
+	}
+	m.store = ecm.NewStore(world.Schema())
+	return nil
+}
+
+// anew makes the system, and an empty copy of the state.
+func (m *machine) anew() (err error) {
+	if m.system, err = m.make(m.setup.Plugin.Name); err != nil {
 		return err
 	}
 	if m.phases = world.PhasesOf(m.system); m.phases == 0 {
 		return errors.New("the system has nothing to do in any phase; take it out of the world")
 	}
-	m.store, m.number = ecm.NewStore(world.Schema()), c.number
-	m.setup = world.Setup{World: world.Root, Plugin: plugin, Seed: c.seed, Topics: m.topics}
+	m.store = ecm.NewStore(world.Schema())
 	return nil
 }
 
 // inOrder returns an *OrderError if a call does not come in its order. Configure comes first, and once. After it each step has the phases in
-// which the system takes part, in their order.
+// which the system takes part, in their order. Reset may come between steps.
 func (m *machine) inOrder(c *call) error {
 	expected := world.Configure
 	if m.state >= configured {
@@ -111,6 +136,8 @@ func (m *machine) inOrder(c *call) error {
 	right := c.phase == expected
 	text := expected.String()
 	switch {
+	case c.phase == world.Reset && m.state >= configured && m.state != failed && expected == m.firstPhase(): // between steps
+		right = c.fresh
 	case m.state == failed:
 		right, text = false, "nothing, as it has failed"
 	case m.state < configured:
@@ -150,8 +177,8 @@ func (m *machine) firstPhase() world.Phase {
 
 // rate returns how often the system was called in a second of simulated time.
 func (m *machine) rate() float64 {
-	if m.calls < 2 {
+	if m.calls < m.before+2 {
 		return 0
 	}
-	return float64(m.calls-1) / (m.last.Time - m.first.Time).Seconds()
+	return float64(m.calls-m.before-1) / (m.last.Time - m.first.Time).Seconds()
 }

@@ -34,15 +34,15 @@ func (writer) Update(world.Info, *ecm.View) error    { return errors.New("has br
 // A runtime that is called out of order has failed, and says what it expected.
 func TestCallsOutOfOrder(t *testing.T) {
 	of := func(p world.Phase, iteration uint64) *call {
-		c := &call{phase: p, fresh: p == world.Configure, number: 1, info: world.Info{Iteration: iteration}, plugin: &sdf.Plugin{Name: "p"}}
+		c := &call{phase: p, fresh: p == world.Configure || p == world.Reset, number: 1, info: world.Info{Iteration: iteration}, plugin: &sdf.Plugin{Name: "p"}}
 		var state ecm.Changes
-		if p == world.Configure {
+		if c.fresh {
 			state = ecm.Changes{Edits: []ecm.Edit{{Entity: world.Root, Created: true}}, Counters: []ecm.Counter{{Count: 1}}}
 		}
 		c.state = state.Append(nil)
 		return c
 	}
-	const configure, pre, update, post = world.Configure, world.PreUpdate, world.Update, world.PostUpdate
+	const configure, pre, update, post, reset = world.Configure, world.PreUpdate, world.Update, world.PostUpdate, world.Reset
 	all := wind{}
 	for _, c := range []struct {
 		system any
@@ -65,6 +65,10 @@ func TestCallsOutOfOrder(t *testing.T) {
 			"PreUpdate was called in iteration 1, in state RUNNING; expected PreUpdate of a later iteration", failed},
 		{all, []*call{of(update, 1), of(configure, 0)},
 			"Configure was called in iteration 0, in state FAILED; expected nothing, as it has failed", failed},
+		{all, []*call{of(configure, 0), of(reset, 0), of(pre, 1), of(update, 1), of(post, 1), of(reset, 0), of(pre, 1)}, "", running},
+		{all, []*call{of(reset, 0)}, "Reset was called in iteration 0, in state INITIALIZED; expected Configure", failed},
+		{all, []*call{of(configure, 0), of(pre, 1), of(reset, 0)},
+			"Reset was called in iteration 0, in state RUNNING; expected Update of the same iteration", failed},
 		{preparer{}, []*call{of(configure, 0), of(pre, 1)},
 			"PreUpdate was called in iteration 1, in state CONFIGURED; expected Configure of a later iteration", failed},
 		{reader{}, []*call{of(configure, 0), of(post, 1)}, "it writes where it may only read; write in PreUpdate or Update", failed},

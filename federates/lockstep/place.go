@@ -49,6 +49,8 @@ func Systems(w *sdf.World) ([]Placed, error) {
 			continue
 		}
 		placed.System = system
+		name := placed.Plugin.Name
+		placed.Anew = func() (any, error) { return systems.New(name) }
 		if _, moves := system.(world.Physics); moves && placed.Priority == 0 {
 			placed.Priority = physicsPriority
 		}

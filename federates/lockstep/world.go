@@ -14,12 +14,14 @@ import (
 	"metasim/federates/loop"
 	"metasim/federates/sdf"
 	"metasim/federates/world"
+	"metasim/metasim"
 )
 
 // A worldResult is what a world leaves with.
 type worldResult struct {
 	Iterations uint64 `json:"iterations"`
 	SimTimeNS  int64  `json:"sim_time_ns"`
+	Resets     uint64 `json:"resets,omitempty"`
 	Entities   int    `json:"entities"`
 	StateHash  string `json:"state_hash"`
 	// Encodings counts how often changes were encoded for runtimes, Calls how many calls had them, and Bytes how much that was.
@@ -66,7 +68,10 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 		}
 	}
 	config := configOf(w, placed)
-	config.Runtimes, config.Seed, config.Topics = l, in.Seed, topics
+	config.Runtimes, config.Seed, config.Topics, config.Resets = l, in.Seed, topics, catalog.Get[bool](in, "resets")
+	if config.Resets {
+		l.resets = catalog.ResetChannel(in.Name)
+	}
 	s, err := world.New(config)
 	if err != nil {
 		return err
@@ -74,28 +79,52 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 	if err := s.Configure(); err != nil {
 		return err
 	}
+	result := worldResult{}
+	if err := l.steps(s, in, &result, func() error {
+		if err := told.publish(s.Told()); err != nil || hashes == nil {
+			return err
+		}
+		return publishHash(hashes, s)
+	}); err != nil {
+		return err
+	}
+	result.fill(s, placed, remote)
+	return loop.Finish(ctx, c, result)
+}
+
+// steps steps a world until its iterations are done or the run ends. A reset that is asked for at (t, 0) happens before the step at t, and one that is asked for
+// at (t, 1) or later before the next one, wherever the systems run.
+func (l *link) steps(s *world.Server, in *catalog.Instance, r *worldResult, after func() error) error {
 	last, ends := catalog.Find[int64](in, "iterations")
-	for !ends || s.Info().Iteration < uint64(last) {
-		if messages, err := c.Step(ctx, s.NextTime()); errors.Is(err, client.ErrEnd) {
-			break
+	step := s.Info().Step
+	for ; !ends || r.Iterations < uint64(last); r.Iterations++ {
+		messages, err := l.client.Step(l.ctx, metasim.Time(r.SimTimeNS).Add(step))
+		if errors.Is(err, client.ErrEnd) {
+			return nil
 		} else if err != nil {
 			return err
-		} else if len(messages) > 0 {
-			return fmt.Errorf("client %q published on %s while nobody had called it", messages[0].From, messages[0].Channel)
+		}
+		for _, m := range messages {
+			if !l.asks(m) {
+				return unasked(m)
+			}
+		}
+		if l.asked {
+			l.asked = false
+			r.Resets++
+			if err := s.Reset(); err != nil {
+				return err
+			}
 		}
 		if err := s.Step(); err != nil {
 			return err
 		}
-		if err := told.publish(s.Told()); err != nil {
+		r.SimTimeNS += int64(step)
+		if err := after(); err != nil {
 			return err
 		}
-		if hashes != nil {
-			if err := publishHash(hashes, s); err != nil {
-				return err
-			}
-		}
 	}
-	return loop.Finish(ctx, c, resultOf(s, placed, remote))
+	return nil
 }
 
 // serve makes a system one that runs in another client.
@@ -118,15 +147,15 @@ func publishHash(p *client.Publication, s *world.Server) error {
 	return p.PublishOwned(append(binary.LittleEndian.AppendUint64(nil, s.Info().Iteration), hash[:]...))
 }
 
-func resultOf(s *world.Server, placed []Placed, remote []string) worldResult {
+// fill says what a server did.
+func (r *worldResult) fill(s *world.Server, placed []Placed, remote []string) {
 	hash := s.Hash()
-	r := worldResult{Iterations: s.Info().Iteration, SimTimeNS: int64(s.Info().Time), Entities: s.Entities(), StateHash: hex.EncodeToString(hash[:]),
-		Encodings: s.Stats.Encodings, Calls: s.Stats.Sends, Bytes: s.Stats.Bytes, Conflicts: s.Stats.Conflicts}
+	r.Entities, r.StateHash = s.Entities(), hex.EncodeToString(hash[:])
+	r.Encodings, r.Calls, r.Bytes, r.Conflicts = s.Stats.Encodings, s.Stats.Sends, s.Stats.Bytes, s.Stats.Conflicts
 	if f := s.Stats.First; f != nil {
 		r.Conflict = fmt.Sprintf("%v of iteration %d: %v", f.Phase, f.Iteration, f.Conflict)
 	}
 	for _, p := range placed {
 		r.Systems = append(r.Systems, systemResult{p.Name, p.Calls(), slices.Contains(remote, p.Name)})
 	}
-	return r
 }

@@ -12,13 +12,12 @@ import (
 
 // New makes the state of a world. Errors name what of it cannot be.
 func New(c Config) (*Server, error) {
-	s := &Server{config: c, store: ecm.NewStore(schema), step: c.World.Physics.Step}
-	s.info.Step = s.step
+	s := &Server{config: c, step: c.World.Physics.Step}
 	if s.step <= 0 {
 		return nil, fmt.Errorf("world %s: a step of %v; write a positive max_step_size", c.World.Name, s.step)
 	}
 	for i, slot := range c.Slots {
-		slot.number, slot.fresh = uint32(i+1), true
+		slot.number = uint32(i + 1)
 		if slot.System == nil {
 			if c.Runtimes == nil {
 				return nil, fmt.Errorf("system %s has no runtime", slot.Name)
@@ -33,10 +32,19 @@ func New(c Config) (*Server, error) {
 	slices.SortStableFunc(s.order, func(a, b *Slot) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Name, b.Name))
 	})
-	if err := s.load(); err != nil {
+	if err := s.begin(); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// begin makes the state that the file has.
+func (s *Server) begin() error {
+	s.store, s.encoded, s.info = ecm.NewStore(schema), nil, Info{Step: s.step}
+	for _, slot := range s.order {
+		slot.seen, slot.fresh, slot.last, slot.periods = 0, true, 0, 0
+	}
+	return s.load()
 }
 
 // PhasesOf returns the phases that a system takes part in, as bits.
@@ -54,6 +62,8 @@ func PhasesOf(system any) (bits uint8) {
 	has(Update, ok)
 	_, ok = system.(PostUpdater)
 	has(PostUpdate, ok)
+	_, ok = system.(Resetter)
+	has(Reset, ok)
 	return bits
 }
 
@@ -86,6 +96,36 @@ func (s *Server) Configure() error {
 	return s.phase(Configure)
 }
 
+// Reset takes the world back to its start: what follows is what followed Configure. What systems have to tell is not forgotten.
+func (s *Server) Reset() error {
+	for _, slot := range s.order {
+		if slot.called = true; slot.System == nil || slot.phases&(1<<Reset) != 0 {
+			continue
+		}
+		if slot.Anew == nil {
+			return &StepError{slot.Name, Reset, 0, errors.New("it has no Reset, and cannot be made anew")}
+		}
+		var err error
+		if slot.System, err = slot.Anew(); err != nil {
+			return &StepError{slot.Name, Reset, 0, err}
+		}
+	}
+	if err := s.begin(); err != nil {
+		return err
+	}
+	s.again = true
+	defer func() { s.again = false }()
+	if err := s.phase(Configure); err != nil {
+		return err
+	}
+	return s.phase(Reset)
+}
+
+// kept reports whether what a system wrote in Configure is put in again, instead of a call.
+func (s *Server) kept(p Phase, slot *Slot) bool {
+	return s.again && p == Configure && slot.phases&(1<<Reset) != 0
+}
+
 // Step goes on by one step.
 func (s *Server) Step() error {
 	s.info = Info{s.info.Iteration + 1, s.NextTime(), s.step}
@@ -94,7 +134,7 @@ func (s *Server) Step() error {
 			slot.calls++
 		}
 	}
-	for p := PreUpdate; p < phases; p++ {
+	for p := PreUpdate; p <= PostUpdate; p++ {
 		if err := s.phase(p); err != nil {
 			return err
 		}
@@ -146,7 +186,7 @@ func (s *Server) phase(p Phase) error {
 func (s *Server) turn(p Phase, turn []*Slot) error {
 	var calls []Call
 	for _, slot := range turn {
-		if slot.System == nil {
+		if slot.System == nil && !s.kept(p, slot) {
 			calls = append(calls, s.call(p, slot))
 		}
 	}
@@ -158,6 +198,10 @@ func (s *Server) turn(p Phase, turn []*Slot) error {
 	writers := make([]ecm.Writer, len(turn))
 	for i, slot := range turn {
 		writers[i] = ecm.Writer{Written: ecm.Written{By: slot.Name}, Number: slot.number}
+		if s.kept(p, slot) {
+			writers[i].Changes = slot.configured
+			continue
+		}
 		if slot.System == nil {
 			continue
 		}
@@ -171,6 +215,11 @@ func (s *Server) turn(p Phase, turn []*Slot) error {
 	if calls != nil {
 		if err := s.replies(p, turn, writers); err != nil {
 			return err
+		}
+	}
+	for i, slot := range turn {
+		if p == Configure && slot.phases&(1<<Reset) != 0 {
+			slot.configured = writers[i].Changes
 		}
 	}
 	return s.merge(p, writers)
@@ -192,6 +241,8 @@ func Run(system any, p Phase, setup Setup, info Info, store *ecm.Store, number u
 		err = system.(Updater).Update(info, v)
 	case PostUpdate:
 		err = system.(PostUpdater).PostUpdate(info, v)
+	case Reset:
+		err = system.(Resetter).Reset(info, v)
 	}
 	return v.Changes(), cmp.Or(err, v.Err())
 }
@@ -200,7 +251,12 @@ func Run(system any, p Phase, setup Setup, info Info, store *ecm.Store, number u
 func (s *Server) call(p Phase, slot *Slot) Call {
 	c := Call{Slot: slot, Phase: p, Info: s.info, Fresh: slot.fresh, State: s.encode(slot), Next: s.info.Time, Seed: s.config.Seed}
 	if p == slot.lastPhase() {
-		c.Next = slot.next(s.info.Time, s.step)
+		if c.Next = slot.next(s.info.Time, s.step); s.config.Resets {
+			c.Next = min(c.Next, s.NextTime())
+		}
+	}
+	if p == Configure && s.again {
+		c.Phase = Reset // a runtime is configured once; it makes its system anew
 	}
 	slot.seen, slot.fresh = s.store.Version(), false
 	s.Stats.Sends++
@@ -245,11 +301,11 @@ func (s *Server) replies(p Phase, turn []*Slot, writers []ecm.Writer) error {
 		return err
 	}
 	for i, slot := range turn {
-		if slot.System != nil {
+		if slot.System != nil || s.kept(p, slot) {
 			continue
 		}
 		writers[i].Changes = all[0].Changes
-		if p == Configure {
+		if p == Configure && !s.again {
 			slot.phases = all[0].Phases | 1<<Configure
 		}
 		if p == PostUpdate && !all[0].Changes.Empty() {

@@ -214,3 +214,57 @@ func TestPhasesHaveNames(t *testing.T) {
 	_, err := New(Config{World: &sdf.World{Name: "w"}})
 	assert.Error(t, err)
 }
+
+// A counter counts steps, of which it writes the number. It is a Resetter if it is asked to be one.
+type counter struct{ n float64 }
+
+func (c *counter) Configure(_ Setup, v *ecm.View) error {
+	c.n = 100
+	v.Set(v.Create(Root), Name, []byte("of the counter"), ecm.OneTime)
+	return nil
+}
+
+func (c *counter) PreUpdate(_ Info, v *ecm.View) error {
+	c.n++
+	v.Set(Root, "count", Numbers(c.n), ecm.Periodic)
+	return nil
+}
+
+type resetter struct{ *counter }
+
+func (r resetter) Reset(i Info, v *ecm.View) error {
+	if i.Iteration != 0 || i.Time != 0 {
+		return errors.New("time goes on")
+	}
+	r.n = 100
+	v.Set(Root, "was", []byte("reset"), ecm.OneTime)
+	v.Unset(Root, "was")
+	return nil
+}
+
+// After a reset the states are those of a fresh start: of systems that have Reset, of those that are made anew, and with calls at a rate.
+func TestAResetIsAFreshStart(t *testing.T) {
+	anew := func() (any, error) { return &counter{}, nil }
+	for _, system := range []any{&counter{}, resetter{&counter{}}} {
+		s := serve(t, worldOf(5*ms, ground(0, 1, 1), thing("ball", sphere(0.2), spatial.Vector{Z: 1}, 1, 0.9, 1)),
+			&Slot{Name: "counter", System: system, Anew: anew, Rate: 60}, &Slot{Name: "late", System: &counter{}, Anew: anew, Priority: 3})
+		s.order[0].Anew = func() (any, error) { return Physics{}, nil }
+		start := s.Hash()
+		var want, got [][32]byte
+		for _, hashes := range []*[][32]byte{&want, &got} {
+			for range 70 {
+				require.NoError(t, s.Step())
+				*hashes = append(*hashes, s.Hash())
+			}
+			require.EqualValues(t, 70, s.Info().Iteration)
+			require.NoError(t, s.Reset())
+			require.Equal(t, start, s.Hash())
+		}
+		require.Equal(t, want, got)
+	}
+	s := serve(t, worldOf(ms), &Slot{Name: "counter", System: &counter{}})
+	s.order[0].Anew = func() (any, error) { return nil, errors.New("it is lost") }
+	assert.EqualError(t, s.Reset(), "system physics, in Reset: it is lost")
+	s.order[0].Anew = func() (any, error) { return Physics{}, nil }
+	assert.EqualError(t, s.Reset(), "system counter, in Reset: it has no Reset, and cannot be made anew")
+}

@@ -9,7 +9,7 @@
 //
 // The caller's duties:
 //
-//  1. Configure is called once, before the first Step.
+//  1. Configure is called once, before the first Step and the first Reset.
 //  2. After an error the server is of no use any more.
 package world
 
@@ -27,26 +27,27 @@ const Root ecm.Entity = 1
 // A Phase is one call of a system.
 type Phase uint8
 
-// The phases. Configure happens once, the others at every step.
+// The phases. Configure happens once, Reset when the world goes back to its start, the others at every step.
 const (
 	Configure  Phase = iota
 	PreUpdate        // writes what it wants to happen
 	Update           // makes it happen: physics
 	PostUpdate       // reads what happened
+	Reset
 	phases
 )
 
 func (p Phase) String() string {
 	if p < phases {
-		return [...]string{"Configure", "PreUpdate", "Update", "PostUpdate"}[p]
+		return [...]string{"Configure", "PreUpdate", "Update", "PostUpdate", "Reset"}[p]
 	}
 	return fmt.Sprintf("phase %d", uint8(p))
 }
 
 // An Info says which step it is.
 type Info struct {
-	Iteration uint64       // 1 for the first step; 0 in Configure
-	Time      metasim.Time // at the end of the step
+	Iteration uint64       // since the start or the last reset: 1 for the first step; 0 in Configure and Reset
+	Time      metasim.Time // at the end of the step, likewise
 	Step      metasim.Time
 }
 
@@ -77,6 +78,11 @@ type (
 	PostUpdater interface {
 		PostUpdate(i Info, v *ecm.View) error
 	}
+	// A Resetter goes back to what it was after Configure, when the world does. The state has what it wrote then. A system that is no
+	// Resetter is made anew instead, and configured.
+	Resetter interface {
+		Reset(i Info, v *ecm.View) error
+	}
 	// A Teller has something to tell that is no part of the state, as the picture of a camera. It is asked after each phase.
 	Teller interface {
 		// Told returns what the system has to tell, and forgets it.
@@ -98,6 +104,8 @@ type Slot struct {
 	Rate     float64 // calls in a second of simulated time; 0: at every step
 	Exact    bool    // the law of Rate: see due
 	System   any     // nil: it runs elsewhere
+	// Anew makes System again when the world is reset. A system that runs elsewhere, or has Reset, needs none.
+	Anew func() (any, error)
 
 	number  uint32 // under which it creates entities
 	phases  uint8  // a bit for each that it takes part in
@@ -107,6 +115,8 @@ type Slot struct {
 	periods float64 // of Rate, that have passed
 	called  bool    // in this step
 	calls   uint64  // steps in which it was called
+
+	configured ecm.Changes // of a Resetter: what it wrote in Configure
 }
 
 // A Call asks for one phase of a system that runs elsewhere.
@@ -142,6 +152,7 @@ type Config struct {
 	Runtimes Runtimes // may be nil if all systems run here
 	Seed     uint64
 	Topics   []string // of Setup
+	Resets   bool     // Reset may be called: then no runtime is told that it has nothing to say for longer than a step
 }
 
 // A Server is a world that goes on.
@@ -150,6 +161,7 @@ type Server struct {
 	store   *ecm.Store
 	step    metasim.Time
 	info    Info
+	again   bool    // Configure is done again, because of a reset
 	order   []*Slot // of calls: by priority, then by name
 	encoded []encoding
 	Stats   Stats
@@ -191,8 +203,8 @@ func (e *StepError) Error() string {
 	if e.System != "" {
 		who = "system " + e.System
 	}
-	if e.Phase == Configure {
-		return fmt.Sprintf("%s, in Configure: %v", who, e.Err)
+	if e.Phase == Configure || e.Phase == Reset {
+		return fmt.Sprintf("%s, in %v: %v", who, e.Phase, e.Err)
 	}
 	return fmt.Sprintf("%s, in %v of iteration %d: %v", who, e.Phase, e.Iteration, e.Err)
 }

@@ -12,7 +12,7 @@ from typing import Dict, List, Tuple
 
 import metasim
 
-CONFIGURE, PRE_UPDATE = 0, 1
+CONFIGURE, PRE_UPDATE, RESET = 0, 1, 4
 CALL = struct.Struct("<BB?xIQQqqqI")
 REPLY = struct.Struct("<BBB?")
 VERSION, PERIODIC = 1, 1
@@ -119,11 +119,13 @@ def main(world: str, system: str) -> None:
             if version != VERSION:
                 raise ValueError(f"the world speaks version {version} of lock step, and this client {VERSION}")
             rest = bytes(message.payload[CALL.size :])
+            if phase == RESET:  # the world goes back to its start, and tells the whole state
+                state.clear()
             apply(state, rest[size:])
             forces: List[Tuple[int, bytes]] = []
             if phase == CONFIGURE:
                 wind = Wind(json.loads(rest[:size]))
-            else:
+            elif phase == PRE_UPDATE:
                 forces = wind.forces(state)
             replies.publish(REPLY.pack(VERSION, phase, 1 << CONFIGURE | 1 << PRE_UPDATE, False) + changes(forces))
             if following > time:
