@@ -54,9 +54,11 @@ func compile(t *testing.T, flags []string, files ...string) (program string) {
 	cc, std := "gcc", "-std=c99"
 	if strings.HasSuffix(files[0], ".cpp") {
 		cc, std = "g++", "-std=c++17"
-		object := program + ".o"
-		command(t, compiler(t, "gcc"), append([]string{"-std=c99", "-c", "-o", object, "c/metasim.c"}, append(flags, strict...)...)...)
-		files = append(files, object)
+		if len(files) == 1 { // the library is not among them
+			object := program + ".o"
+			command(t, compiler(t, "gcc"), append([]string{"-std=c99", "-c", "-o", object, "c/metasim.c"}, append(flags, strict...)...)...)
+			files = append(files, object)
+		}
 	}
 	args := append([]string{std, "-o", program}, strict...)
 	command(t, compiler(t, cc), append(append(args, flags...), files...)...)
