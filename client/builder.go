@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"metasim/metasim"
@@ -32,6 +33,11 @@ func (b *Builder) Publication(channel string) *Publication {
 	return p
 }
 
+// Publishes reports whether a channel was given to Publication.
+func (b *Builder) Publishes(channel string) bool {
+	return slices.ContainsFunc(b.pubs, func(p *Publication) bool { return p.channel == channel })
+}
+
 // Subscribe declares interest in a channel: its name, or a regular expression that matches the whole name, as in LCM.
 // Run calls handler for each message, at its instant. A nil handler is for a client that uses Step or Next; a message then
 // still wakes Run. If several subscriptions match a message, the handlers are called in the order of declaration.
@@ -39,7 +45,19 @@ func (b *Builder) Subscribe(pattern string, handler func(Message) error) error {
 	if err := b.declared.Subscribe(pattern); err != nil {
 		return named(b.name, err)
 	}
-	b.handlers = append(b.handlers, handler)
+	b.subscriptions = append(b.subscriptions, subscription{handle: handler})
+	return nil
+}
+
+// Input declares interest in a channel, as Subscribe does, for messages that in is given: by Step and Next before they return, by Await,
+// and by Run before its handlers. Step and Next do not return them, unless a subscription of Subscribe matches them too. Package
+// metasim/client/typed has inputs that keep the latest value, or a queue of values.
+func (b *Builder) Input(pattern string, in Input) error {
+	if err := b.declared.Subscribe(pattern); err != nil {
+		return named(b.name, err)
+	}
+	b.subscriptions = append(b.subscriptions, subscription{input: in})
+	b.inputs = append(b.inputs, in)
 	return nil
 }
 
@@ -111,7 +129,7 @@ func (b *Builder) complete(ctx context.Context, o options) (*Client, error) {
 
 // join says Hello and waits for the start.
 func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error) {
-	c := &Client{own: own, alone: own && o.alone, handlers: b.handlers, saver: b.saver, served: map[string][]func(Message) error{}}
+	c := &Client{own: own, alone: own && o.alone, subscriptions: b.subscriptions, inputs: b.inputs, saver: b.saver, routes: map[string]route{}}
 	c.out.host, c.out.task = o.host, o.task
 	c.out.queue.Member, c.in = o.host.join(o.task)
 	c.out.queue.Encoded = o.host.encodes()

@@ -31,11 +31,27 @@ var (
 
 // A Builder gathers what a client declares before it joins.
 type Builder struct {
-	name     string
-	declared session.Declaration
-	pubs     []*Publication
-	handlers []func(Message) error // of the subscriptions; nil for one without
-	saver    Saver                 // nil: it makes no checkpoints
+	name          string
+	declared      session.Declaration
+	pubs          []*Publication
+	subscriptions []subscription
+	inputs        []Input
+	saver         Saver // nil: it makes no checkpoints
+}
+
+// A subscription is what a client does with the messages that match it.
+type subscription struct {
+	handle func(Message) error // in Run; nil: nothing
+	input  Input               // nil: Step and Next return them
+}
+
+// An Input takes the messages of a subscription, however the client advances: see Builder.Input. A checkpoint of the client has what
+// Save returns; an error leaves the checkpoint out.
+type Input interface {
+	Saver
+	// Take is called with each message, in order, at the instant at which the client is given it. An error is returned by the Step,
+	// Next or Run that called it.
+	Take(m Message) error
 }
 
 // A Saver is a simulator whose state can be written down, and which can begin there: see Builder.Checkpoints.
@@ -83,19 +99,28 @@ type About struct {
 //
 // The rules of its session are in package session; here are its connection, its goroutine or coroutine, and its clock.
 type Client struct {
-	rules    *session.Client       // what may put something into out is called with out's lock
-	handlers []func(Message) error // of the subscriptions; nil for one without
-	saver    Saver                 // nil: it makes no checkpoints
-	served   map[string][]func(Message) error
-	restored bool // it was restored, and has not advanced since
-	own      bool // no other client is on its host
-	alone    bool // nor in the process, as far as the environment tells
-	in       inbox
-	out      outbox
-	watch    stopwatch
-	detached bool       // it has nothing to do with its host any more
-	result   func() any // OnLeave
-	over     error      // the error that calls return after the end of the session; nil until a call has returned it
+	rules         *session.Client // what may put something into out is called with out's lock
+	subscriptions []subscription
+	inputs        []Input
+	saver         Saver // nil: it makes no checkpoints
+	routes        map[string]route
+	unread        []Message // that came during an Await, and that Step, Next or Run is still to return
+	restored      bool      // it was restored, and has not advanced since
+	own           bool      // no other client is on its host
+	alone         bool      // nor in the process, as far as the environment tells
+	in            inbox
+	out           outbox
+	watch         stopwatch
+	detached      bool       // it has nothing to do with its host any more
+	result        func() any // OnLeave
+	over          error      // the error that calls return after the end of the session; nil until a call has returned it
+}
+
+// A route says where the messages of one channel go.
+type route struct {
+	take   []func(Message) error // of inputs
+	handle []func(Message) error
+	shown  bool // Step and Next return them
 }
 
 // A Host is a connection that many clients of one process share: see WithHost. What they send at the same time goes out

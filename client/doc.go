@@ -10,6 +10,8 @@
 //   - [Client.Next] stops at the next message, or at a limit.
 //   - [Client.Run] owns the loop: handlers are called for messages and timers, in order.
 //
+// Messages are bytes here. Package metasim/client/typed has channels with the Go type of their values, inputs, and requests with answers.
+//
 // A client acts at instants: nothing it sees depends on how fast any client computes. How far it was authorized
 // to advance is hidden from it, as that does depend on it.
 //

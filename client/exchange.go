@@ -101,10 +101,10 @@ func (c *Client) tellFailure() error {
 
 // save makes a checkpoint, if one is due.
 func (c *Client) save() {
-	if !c.rules.SaveDue() {
+	if !c.rules.SaveDue() || len(c.unread) > 0 {
 		return
 	}
-	state, err := c.saver.Save()
+	state, err := c.state()
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	if err == nil {
@@ -121,7 +121,7 @@ func (c *Client) restore() error {
 	if !ok {
 		return nil
 	}
-	if err := c.saver.Restore(state); err != nil {
+	if err := c.setState(state); err != nil {
 		return c.rules.Fail(fmt.Errorf("it cannot begin at its checkpoint at %v: %w; mend Restore, or leave checkpoint out of the scenario", c.rules.Now(), err))
 	}
 	c.restored = true

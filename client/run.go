@@ -50,7 +50,11 @@ func (c *Client) Until() (end metasim.Instant, ends bool) {
 // All that is left to do is Leave. Steps is a loop of Steps that does so.
 func (c *Client) Step(ctx context.Context, t metasim.Time) ([]Message, error) {
 	c.save()
-	return c.advance(ctx, c.rules.BeginStep(t))
+	msgs, err := c.advance(ctx, c.rules.BeginStep(t))
+	if len(c.unread) > 0 {
+		msgs, c.unread = append(c.unread, msgs...), nil
+	}
+	return msgs, err
 }
 
 // Steps is a loop of steps: it yields the present time and each time dt later, with what Step returns there.
@@ -96,8 +100,27 @@ func (c *Client) Steps(ctx context.Context, dt time.Duration) iter.Seq2[metasim.
 // instant it reached: none, if that is the limit. (HLA: next message request.) Where the run ends before both it
 // returns ErrEnd.
 func (c *Client) Next(ctx context.Context, limit metasim.Time) ([]Message, error) {
+	if len(c.unread) > 0 && c.rules.Err() == nil && !c.rules.InRun() {
+		msgs := c.unread
+		c.unread = nil
+		return msgs, nil
+	}
 	c.save()
 	return c.advance(ctx, c.rules.BeginNext(limit))
+}
+
+// Await advances from message to message until done reports true, or to limit if that is earlier. Inputs are given what arrives
+// meanwhile. The next Step returns the other messages too, before those that come later; a Next returns them alone, without
+// advancing; Run calls their handlers first. Where the run ends before, Await returns ErrEnd.
+func (c *Client) Await(ctx context.Context, limit metasim.Time, done func() bool) error {
+	for !done() {
+		msgs, err := c.advance(ctx, c.rules.BeginNext(limit))
+		c.unread = append(c.unread, msgs...)
+		if err != nil || c.Now().Time >= limit {
+			return err
+		}
+	}
+	return nil
 }
 
 // advance does what has been begun, unless that failed.
@@ -110,6 +133,9 @@ func (c *Client) advance(ctx context.Context, err error) ([]Message, error) {
 		return nil, c.named(err)
 	}
 	msgs, err := c.rules.Arrive()
+	if len(c.inputs) > 0 {
+		msgs, err = c.give(msgs, err)
+	}
 	return msgs, c.named(err)
 }
 
@@ -129,6 +155,9 @@ func (c *Client) proceed(ctx context.Context) error {
 
 // Channel returns the channel's name.
 func (p *Publication) Channel() string { return p.channel }
+
+// Client returns the client that sends on it; nil before Complete.
+func (p *Publication) Client() *Client { return p.client }
 
 // Publish sends a copy of payload at the client's present instant, to every client that subscribes to the channel: the
 // caller may use the slice again at once. It is written at the next wait, at the latest, and sooner where much was published: then
@@ -216,6 +245,9 @@ func (c *Client) Close() error { return c.Fail(errClosed) }
 // Fail is Close that says why: the run's outcome has the reason.
 func (c *Client) Fail(reason error) error { return c.named(c.close(reason)) }
 
+// InRun reports whether Run goes on: then the caller is one of its handlers or timers.
+func (c *Client) InRun() bool { return c.rules.InRun() }
+
 // Run owns the loop: it calls handlers for messages and timers at their instants, in order, until nothing can happen
 // any more or the run ends, and then leaves. At one instant the messages come first, in their order, then the timers,
 // in the order in which they were set. A handler that leaves makes Run return nil. An error that a handler returns ends the
@@ -250,6 +282,12 @@ func (c *Client) run(ctx context.Context) error {
 		c.rules.Report(c.watch.lap(c.out.task))
 		c.out.mu.Unlock()
 	}
+	for _, m := range c.unread {
+		if !c.handle(m, c.routeOf(m.Channel).handle) {
+			break
+		}
+	}
+	c.unread = nil
 	for c.rules.Running() {
 		var err error
 		switch {
@@ -267,14 +305,23 @@ func (c *Client) run(ctx context.Context) error {
 	return nil
 }
 
+// handle calls handlers for a message. It reports whether Run goes on.
+func (c *Client) handle(m Message, handlers []func(Message) error) bool {
+	for _, handle := range handlers {
+		c.rules.Handled(handle(m))
+		if !c.rules.Running() {
+			return false
+		}
+	}
+	return true
+}
+
 // act does all there is to do at one instant, and tells the server unless the next thing is to wait anyway.
 func (c *Client) act(ctx context.Context) error {
 	for m, ok := c.rules.NextMessage(); ok; m, ok = c.rules.NextMessage() {
-		for _, handle := range c.handlersOf(m.Channel) {
-			c.rules.Handled(handle(m))
-			if !c.rules.Running() {
-				return nil
-			}
+		r := c.routeOf(m.Channel)
+		if !c.handle(m, r.take) || !c.handle(m, r.handle) {
+			return nil
 		}
 	}
 	for call, ok := c.rules.NextTimer(); ok; call, ok = c.rules.NextTimer() {
@@ -297,20 +344,6 @@ func (c *Client) act(ctx context.Context) error {
 		return c.goOn(c.watch.lap(c.out.task))
 	}
 	return nil
-}
-
-// handlersOf returns the handlers for a channel, in the order of their subscriptions.
-func (c *Client) handlersOf(channel string) []func(Message) error {
-	handlers, known := c.served[channel]
-	if !known {
-		for _, i := range c.rules.Handlers(channel) {
-			if h := c.handlers[i]; h != nil {
-				handlers = append(handlers, h)
-			}
-		}
-		c.served[channel] = handlers
-	}
-	return handlers
 }
 
 // At calls f at time t, in Run, which ends with an error that f returns. A time that has passed is refused: Run returns the

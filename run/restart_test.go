@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/client"
+	"metasim/client/typed"
 	"metasim/internal/shortdir"
 	"metasim/metasim"
 	"metasim/relay"
@@ -49,7 +50,8 @@ func worker(args []string) error {
 	w := &laborer{state: fnv.New64a(), next: metasim.Millisecond}
 	b := client.NewBuilder("")
 	out := b.Publication("OUT_" + name)
-	if err := errors.Join(b.Checkpoints(w), b.Subscribe("OUT_.*", w.take)); err != nil {
+	plant, err := typed.NewLatest(b, "OUT_plant", typed.Bytes())
+	if err := errors.Join(err, b.Checkpoints(w), b.Subscribe("OUT_.*", w.take)); err != nil {
 		return err
 	}
 	c, err := b.Complete(ctx, client.WithTransports(all.Table()), client.WithServer(cmp.Or(os.Getenv("RELAY"), os.Getenv("METASIM_SERVER"))))
@@ -58,7 +60,8 @@ func worker(args []string) error {
 	}
 	publish := func() error {
 		sum := w.state.Sum64()
-		return out.Publish(binary.LittleEndian.AppendUint64(make([]byte, sum%500), sum))
+		last, _ := plant.Get()
+		return out.Publish(binary.LittleEndian.AppendUint64(make([]byte, sum%500), sum+last.Seq))
 	}
 	switch args[0] {
 	case "run":

@@ -12,6 +12,8 @@ import (
 var mayExport = map[string]string{
 	"client":                  "embedders use it",
 	"client/clienttest":       "tests of embedders use it",
+	"client/typed":            "embedders use it",
+	"client/typed/lcm":        "embedders use it",
 	"metasim.Seconds":         "embedders use it: floating seconds are converted at their door",
 	"metasim/simtime.Seconds": "metasim gives it to embedders",
 	"federates/world":         "the vocabulary of systems, which others write",
