@@ -3,6 +3,7 @@
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
+COPY internal/fonts internal/fonts
 RUN go mod download
 COPY . .
 RUN make install DESTDIR=/out PREFIX=/usr

@@ -83,7 +83,7 @@ func (f *modelFlag) check(file string) (string, []problem.Problem, error) {
 	}
 	warnings = append(warnings, notRun(d)...)
 	for _, w := range d.Worlds {
-		if err := lockstep.Check(w); err != nil {
+		if _, err := lockstep.Check(w); err != nil {
 			warnings = append(warnings, problem.Problem{File: file, Message: "the world " + w.Name + " cannot be run: " + err.Error()})
 		}
 	}

@@ -228,10 +228,7 @@ func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p 
 		list = append(list, map[string]any{"name": fmt.Sprintf("%sreset-%d", prefix, n), "model": "source", "with": map[string]any{
 			"channel": catalog.ResetChannel(p.client), "start": (metasim.Time(n) * w.Physics.Step).String(), "period": "1s", "count": 1}})
 	}
-	systems, err := lockstep.Systems(w)
-	if err == nil {
-		err = lockstep.Check(w)
-	}
+	systems, err := lockstep.Check(w)
 	if err != nil {
 		return p, nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // A machine is the runtime of one system, without a client: it turns calls into replies.
 type machine struct {
-	make   func(name string) (any, error)
+	make   func(p *sdf.Plugin) (any, error)
 	topics []string    // that somebody hears
 	own    *sdf.Plugin // of its configuration, in the place of what the world says; nil: it has none
 	state  stage
@@ -116,7 +116,7 @@ func (m *machine) beginAgain() error {
 
 // anew makes the system, and an empty copy of the state.
 func (m *machine) anew() (err error) {
-	if m.system, err = m.make(m.setup.Plugin.Name); err != nil {
+	if m.system, err = m.make(m.setup.Plugin); err != nil {
 		return err
 	}
 	if m.phases = world.PhasesOf(m.system); m.phases == 0 {

@@ -75,7 +75,7 @@ func TestCallsOutOfOrder(t *testing.T) {
 		{writer{}, []*call{of(configure, 0), of(pre, 1), of(update, 1)}, "has broken", failed},
 		{7, []*call{of(configure, 0)}, "the system has nothing to do in any phase; take it out of the world", failed},
 	} {
-		m := &machine{state: initialized, make: func(string) (any, error) { return c.system, nil }}
+		m := &machine{state: initialized, make: func(*sdf.Plugin) (any, error) { return c.system, nil }}
 		var last *reply
 		for _, asked := range c.calls {
 			last = m.call(asked)
@@ -163,10 +163,10 @@ func TestPlaceholders(t *testing.T) {
 		{[]*sdf.Plugin{inLockStep(inLockStep(plugin("Wind")))}, ":0: gz::sim::systems::LockStep stands for another one; write the <plugin> that is to run inside it"},
 		{[]*sdf.Plugin{plugin("Wnid")}, `:0: there is no system metasim::systems::Wnid; did you mean "metasim::systems::Wind"?`},
 	} {
-		_, err := Systems(&sdf.World{Plugins: c.plugins})
+		_, err := systemsOf(&sdf.World{Plugins: c.plugins})
 		assert.EqualError(t, err, c.want)
 	}
-	all, err := Systems(&sdf.World{Plugins: []*sdf.Plugin{plugin("Wind"), inLockStep(plugin("Wind")), {Name: "gz::sim::systems::UserCommands"}, plugin("Wind")}})
+	all, err := systemsOf(&sdf.World{Plugins: []*sdf.Plugin{plugin("Wind"), inLockStep(plugin("Wind")), {Name: "gz::sim::systems::UserCommands"}, plugin("Wind")}})
 	require.NoError(t, err)
 	require.Len(t, all, 3)
 	assert.Equal(t, []string{"wind", "wind-2", "wind-3"}, []string{all[0].Name, all[1].Name, all[2].Name})
@@ -184,7 +184,7 @@ func FuzzCall(f *testing.F) {
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if asked, err := decodeCall(b); err == nil {
-			m := &machine{state: initialized, make: func(string) (any, error) { return preparer{}, nil }}
+			m := &machine{state: initialized, make: func(*sdf.Plugin) (any, error) { return preparer{}, nil }}
 			m.call(asked)
 		}
 		_, _ = decodeReply(b) // must not panic

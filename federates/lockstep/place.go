@@ -12,6 +12,7 @@ import (
 
 	"metasim/federates/sdf"
 	"metasim/federates/systems"
+	"metasim/federates/wasm"
 	"metasim/federates/world"
 )
 
@@ -30,9 +31,9 @@ type Placed struct {
 	LockStep bool // it stands inside a placeholder
 }
 
-// Systems returns the systems that a world asks for, in the order of its file. Each has a name: the last word of its plugin's, in
+// systemsOf returns the systems that a world asks for, in the order of its file. Each has a name: the last word of its plugin's, in
 // small letters, and a number if an earlier one has it.
-func Systems(w *sdf.World) ([]Placed, error) {
+func systemsOf(w *sdf.World) ([]Placed, error) {
 	var all []Placed
 	for _, plugin := range w.Plugins {
 		placed := Placed{Slot: &world.Slot{Plugin: plugin, Priority: plugin.Priority}}
@@ -41,7 +42,7 @@ func Systems(w *sdf.World) ([]Placed, error) {
 				return nil, at(plugin.Place, err)
 			}
 		}
-		system, err := systems.New(placed.Plugin.Name)
+		system, err := newSystem(placed.Plugin)
 		if err != nil {
 			return nil, at(placed.Plugin.Place, err)
 		}
@@ -49,8 +50,8 @@ func Systems(w *sdf.World) ([]Placed, error) {
 			continue
 		}
 		placed.System = system
-		name := placed.Plugin.Name
-		placed.Anew = func() (any, error) { return systems.New(name) }
+		named := placed.Plugin
+		placed.Anew = func() (any, error) { return newSystem(named) }
 		if _, moves := system.(world.Physics); moves && placed.Priority == 0 {
 			placed.Priority = physicsPriority
 		}
@@ -60,19 +61,27 @@ func Systems(w *sdf.World) ([]Placed, error) {
 	return all, nil
 }
 
+// newSystem makes the system that a plugin names: one that is here, or a WebAssembly module; nil for one that has nothing to do here.
+func newSystem(p *sdf.Plugin) (any, error) {
+	if wasm.Is(p) {
+		return wasm.New(p)
+	}
+	return systems.New(p.Name)
+}
+
 // CameraTopics returns the topics of the cameras of a world, in the order of its file.
 func CameraTopics(w *sdf.World) []string { return world.CameraTopics(w) }
 
 // Sees reports whether the system makes the pictures of cameras.
 func (p Placed) Sees() bool { return systems.Sees(p.System) }
 
-// Check says why a world cannot be run.
-func Check(w *sdf.World) error {
-	placed, err := Systems(w)
+// Check returns the systems of a world, or says why it cannot be run.
+func Check(w *sdf.World) ([]Placed, error) {
+	placed, err := systemsOf(w)
 	if err == nil {
 		_, err = world.New(configOf(w, placed))
 	}
-	return err
+	return placed, err
 }
 
 func configOf(w *sdf.World, placed []Placed) world.Config {

@@ -7,7 +7,7 @@ import (
 	"metasim/client"
 	"metasim/federates/catalog"
 	"metasim/federates/loop"
-	"metasim/federates/systems"
+	"metasim/federates/sdf"
 )
 
 // A runtimeResult is what a runtime leaves with.
@@ -59,10 +59,13 @@ func Runtime(ctx context.Context, c *client.Client, in *catalog.Instance, out []
 }
 
 // makeSystem makes a system, which must have something to do.
-func makeSystem(name string) (any, error) {
-	s, err := systems.New(name)
-	if err == nil && s == nil {
-		err = fmt.Errorf("system %s has nothing to do here; take it out of the world", name)
+func makeSystem(p *sdf.Plugin) (any, error) {
+	s, err := newSystem(p)
+	if err != nil {
+		return nil, at(p.Place, err)
 	}
-	return s, err
+	if s == nil {
+		return nil, at(p.Place, fmt.Errorf("system %s has nothing to do here; take it out of the world", p.Name))
+	}
+	return s, nil
 }

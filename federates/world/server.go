@@ -49,6 +49,9 @@ func (s *Server) begin() error {
 
 // PhasesOf returns the phases that a system takes part in, as bits.
 func PhasesOf(system any) (bits uint8) {
+	if p, says := system.(Phaser); says {
+		return p.Phases()
+	}
 	has := func(p Phase, ok bool) {
 		if ok {
 			bits |= 1 << p

@@ -83,6 +83,10 @@ type (
 	Resetter interface {
 		Reset(i Info, v *ecm.View) error
 	}
+	// A Phaser says itself in which phases it takes part: it has the interfaces of more.
+	Phaser interface {
+		Phases() uint8 // a bit for each
+	}
 	// A Teller has something to tell that is no part of the state, as the picture of a camera. It is asked after each phase.
 	Teller interface {
 		// Told returns what the system has to tell, and forgets it.

@@ -53,6 +53,9 @@ var parsed = sync.OnceValues(func() ([]source, error) {
 		if d.IsDir() && (d.Name() == "testdata" || d.Name() == ".git" || d.Name() == "runs" || d.Name() == "bin") {
 			return fs.SkipDir
 		}
+		if _, err := os.Stat(filepath.Join(p, "go.mod")); err == nil && p != root {
+			return fs.SkipDir // a module of its own, which go.mod puts in the place of one of others
+		}
 		if d.IsDir() || filepath.Ext(p) != ".go" {
 			return nil
 		}

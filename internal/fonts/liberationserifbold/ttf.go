@@ -1,0 +1,5 @@
+package liberationserifbold
+
+import "golang.org/x/image/font/gofont/goregular"
+
+var TTF = goregular.TTF

@@ -1,0 +1,5 @@
+package liberationserifregular
+
+import "golang.org/x/image/font/gofont/goregular"
+
+var TTF = goregular.TTF
