@@ -176,13 +176,25 @@ func TestInThePlaceOfBuiltIn(t *testing.T) {
 		want := carryOut(t, written(text, nil, builtIn), "mem")
 		for language, clients := range others {
 			for _, transport := range []string{"unix", "tcp", "shm"} {
-				if transport == "shm" && language == "python" {
-					continue // it has none
-				}
 				require.Equal(t, want, carryOut(t, written(text, clients, builtIn), transport), "%s in %s over %s", name, language, transport)
 			}
 		}
 	}
+}
+
+// Messages that are larger than a ring of shared memory go through it in Python, in both directions at once.
+func TestPythonOverSharedMemory(t *testing.T) {
+	const text = "name: x\nuntil: 5ms\nclients:\n  - {name: a, model: source, with: {channel: X, period: 1ms, size: 1000000}}\n  - {name: b, ECHO}\n" +
+		"  - {name: c, model: sink, with: {channels: [Y]}}\nlinks: [{delay: 1ms}]\n"
+	library, err := filepath.Abs("python")
+	require.NoError(t, err)
+	echo := "env: [PYTHONPATH=" + library + "], run: [" + python(t) + ", -B, " + filepath.Join(library, "examples", "echo.py") + ", X, Y]"
+	require.Equal(t, carryOut(t, strings.Replace(text, "ECHO", "model: echo, with: {in: X, out: Y}", 1), "mem"), carryOut(t, strings.Replace(text, "ECHO", echo, 1), "shm"))
+	alone := exec.CommandContext(t.Context(), python(t), "-B", "-c", "import metasim; metasim.Client(name='b', server='shm:///no/such').join()")
+	alone.Env = append(os.Environ(), "PYTHONPATH="+library, "LC_ALL=C")
+	out, err := alone.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), `client "b": nobody answers at shm:///no/such: No such file or directory; start the server first`)
 }
 
 // What goes wrong is said in one sentence, and the exit status is not 0.

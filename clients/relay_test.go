@@ -28,7 +28,7 @@ func TestThroughARelay(t *testing.T) {
 	echo := []string{python(t), "-B", "python/examples/echo.py", "X", "Y"}
 	sc, _, err := scenarios.Parse("x.metasim.yaml", []byte(written(text, map[string]string{"A}": "external: true}", "B}": "external: true}"}, nil)), scenarios.Overrides{})
 	require.NoError(t, err)
-	for _, schemes := range [][2]string{{"unix", "tcp"}, {"shm", "unix"}} {
+	for _, schemes := range [][2]string{{"unix", "tcp"}, {"shm", "shm"}} {
 		o := run.Options{Out: filepath.Join(t.TempDir(), "run"), Transport: "quic"}
 		o.Self = []string{os.Args[0]}
 		ends := make(chan error, 3)

@@ -50,8 +50,8 @@ class Publication:
 class Client:
     """One simulator's part in a run. One thread uses it at a time.
 
-    What is not given comes from the environment, which metasim sets for the programs that it starts: METASIM_SERVER (unix:///path or
-    tcp://host:port), METASIM_CLIENT and METASIM_TOKEN.
+    What is not given comes from the environment, which metasim sets for the programs that it starts: METASIM_SERVER (unix:///path,
+    tcp://host:port or, on Linux, shm:///path), METASIM_CLIENT and METASIM_TOKEN.
     """
 
     def __init__(self, name: Optional[str] = None, server: Optional[str] = None, token: Optional[str] = None) -> None:

@@ -1,54 +1,91 @@
-"""A stream to the server: unix sockets and TCP."""
+"""A stream to the server: unix sockets, TCP, shared memory."""
 
 from __future__ import annotations
 
+import errno
 import select
 import socket
-from typing import List, Tuple
+from typing import List, Optional, Tuple, Union
 from urllib.parse import unquote, urlsplit
 
 from . import wire
 from .errors import LostError, MistakeError
+from .shared import Rings
 from .wire import Malformed
 
 READ = 1 << 16
+
+
+class Socket:
+    """A socket, as a stream."""
+
+    def __init__(self, made: socket.socket) -> None:
+        self.socket = made
+
+    def send(self, data: memoryview) -> int:
+        """Writes as much as there is room for, and returns how much."""
+        try:
+            return self.socket.send(data, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return 0
+
+    def wait_to_write(self) -> bool:
+        """Waits until more may be written, or has come. Returns whether something may have come."""
+        readable, _, _ = select.select([self.socket], [self.socket], [])
+        return bool(readable)
+
+    def recv(self, most: int, wait: bool) -> Optional[bytes]:
+        """Reads what has come: None for nothing, if it is not to wait; no byte at the end."""
+        try:
+            return self.socket.recv(most, 0 if wait else socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+def connect(url: str, client: str) -> Union[Socket, Rings]:
+    u = urlsplit(url)
+    try:
+        if u.scheme == "unix" and u.path:
+            made = socket.socket(socket.AF_UNIX)
+            made.connect(unquote(u.path))
+            return Socket(made)
+        if u.scheme == "shm" and u.path:
+            return Rings(unquote(u.path))
+        if u.scheme == "tcp" and u.hostname and u.port and not u.query:
+            made = socket.create_connection((u.hostname, u.port))
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return Socket(made)
+    except OSError as e:
+        if e.errno in (errno.EOPNOTSUPP, errno.EPROTO):
+            raise LostError(f'client "{client}": {url}: {e.strerror}') from e
+        raise LostError(f'client "{client}": nobody answers at {url}: {e.strerror or e}; start the server first') from e
+    raise MistakeError(f'client "{client}": "{url}" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set '
+                       "METASIM_SERVER")
 
 
 class Connection:
     """Frames out, messages in. It is written and read by one thread, so a write that has to wait reads meanwhile."""
 
     def __init__(self, url: str, client: str) -> None:
-        u = urlsplit(url)
-        try:
-            if u.scheme == "unix" and u.path:
-                self.socket = socket.socket(socket.AF_UNIX)
-                self.socket.connect(unquote(u.path))
-            elif u.scheme == "tcp" and u.hostname and u.port and not u.query:
-                self.socket = socket.create_connection((u.hostname, u.port))
-                self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            else:
-                raise MistakeError(f'client "{client}": "{url}" is no server that this library reaches; use unix:///path or tcp://host:port, or set '
-                                   "METASIM_SERVER")
-        except OSError as e:
-            raise LostError(f'client "{client}": nobody answers at {url}: {e.strerror or e}; start the server first') from e
+        self.stream = connect(url, client)
         self.rest = b""
         self.messages: List[Tuple[int, memoryview]] = []
 
     def write(self, data: bytes) -> None:
         left = memoryview(data)
         while left:
-            try:
-                left = left[self.socket.send(left, socket.MSG_DONTWAIT):]
-            except BlockingIOError:
-                readable, _, _ = select.select([self.socket], [self.socket], [])
-                if readable:
-                    self.read(wait=False)
+            n = self.stream.send(left)
+            left = left[n:]
+            if n == 0 and self.stream.wait_to_write():
+                self.read(wait=False)
 
     def read(self, wait: bool) -> None:
         """Reads what has come into messages, and waits for something if wait says so. The end of the stream is an EOFError."""
-        try:
-            got = self.socket.recv(READ, 0 if wait else socket.MSG_DONTWAIT)
-        except BlockingIOError:
+        got = self.stream.recv(READ, wait)
+        if got is None:
             return
         if not got:
             raise EOFError("the connection was closed")
@@ -78,10 +115,11 @@ class Connection:
         view[:len(begun)] = begun
         done = len(begun)
         while done < size:
-            n = self.socket.recv_into(view[done:])
-            if n == 0:
+            got = self.stream.recv(min(size - done, 1 << 20), wait=True)
+            if not got:
                 raise EOFError("the connection was closed")
-            done += n
+            view[done:done + len(got)] = got
+            done += len(got)
         whole = bytes(room)
         return whole, memoryview(whole)
 
@@ -97,4 +135,4 @@ class Connection:
             self.messages.append(parts[0])  # type: ignore[arg-type]
 
     def close(self) -> None:
-        self.socket.close()
+        self.stream.close()
