@@ -55,17 +55,26 @@ check: build
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
 	$(GO) tool staticcheck ./...
 	$(TEST) --jsonfile bin/tests-alone.json -- -vet=off -timeout 20m $(ALONE)
-	$(TEST) --jsonfile bin/tests-race.json -- -vet=off $(RACE) -timeout 20m $(filter-out $(ALONE:./%=$(shell GOWORK=off $(GO) list -m)/%),$(shell $(GO) list ./...))
+	$(TEST) --jsonfile bin/tests-race.json -- -vet=off $(RACE) $(MANY) -timeout 20m $(LONG) $(filter-out $(ALONE:./%=$(shell GOWORK=off $(GO) list -m)/%),$(shell $(GO) list ./...))
 	$(MAKE) --no-print-directory glimpse cross
 	@echo; echo "All tests together, and what was skipped:"
 	@$(TEST) --format none --raw-command -- cat bin/tests-alone.json bin/tests-race.json
 
-# It lists failed and skipped tests at the end, whatever was printed before.
-TEST = $(GO) tool gotestsum --format-hide-empty-pkg
+# It lists failed and skipped tests at the end, whatever was printed before. A test binary that is built with the race detector would stay for
+# a second at its end.
+TEST = GORACE="$$GORACE atexit_sleep_ms=0" $(GO) tool gotestsum --format-hide-empty-pkg
+
+# Most tests of the second list wait, for processes, connections and limits of time. So more of them than there are cores run at once, and the
+# packages that take longest begin first.
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+MANY = -p $(shell echo $$(($(CORES) + 1))) -parallel $(shell echo $$((2 * $(CORES))))
+LONG = ./run ./cmd/metasim ./clients ./wire/transport/all
 
 # Rooms that start no goroutine, which internal/tidy holds: the race detector would find nothing there, slowly.
 ALONE = ./metasim ./dst ./metasim/simtime ./metasim/safetime ./delay ./scenarios ./analysis ./analysis/trace ./analysis/predict ./analysis/report ./analysis/show ./record/compare ./lcm ./lcm/types ./lcm/inspect ./federates/phold \
-	./federates/cartpole ./federates/catalog ./internal/mutants ./internal/models ./internal/script ./internal/suggest ./internal/tidy
+	./federates/cartpole ./federates/catalog ./federates/ecm ./federates/sdf ./federates/world ./record/output ./scenarios/advice ./scenarios/flow ./wire/session \
+	./internal/atomicfile ./internal/descriptors ./internal/fifo ./internal/foldhash ./internal/pages ./internal/plain ./internal/pq ./internal/problem ./internal/slab ./internal/trig \
+	./lcm/names ./wire/transport ./internal/mutants ./internal/models ./internal/script ./internal/suggest ./internal/tidy
 
 # What reads bytes from a peer, tried for a moment each time; `make fuzz` does it for longer, and all of it. The corpora of all
 # targets are part of the tests.

@@ -67,6 +67,7 @@ func compile(t *testing.T, flags []string, files ...string) (program string) {
 
 // The library is C99 and C++, without a warning, for each compiler that is here; and small.
 func TestCompilesEverywhere(t *testing.T) {
+	t.Parallel()
 	dir, some := t.TempDir(), false
 	for _, cc := range []string{"gcc", "clang"} {
 		if _, err := exec.LookPath(cc); err != nil {
@@ -87,6 +88,7 @@ func TestCompilesEverywhere(t *testing.T) {
 
 // The library in C says in each session what the reference client says.
 func TestCPlaysTheVectors(t *testing.T) {
+	t.Parallel()
 	python := python(t)
 	player := compile(t, sanitized, "c/test/player.c")
 	require.Regexp(t, `^[67]\d played, 0 of them wrong, \d skipped\n$`, command(t, python, "-B", "../conformance/drive.py", player))
@@ -104,9 +106,10 @@ func python(t *testing.T) string {
 
 // So does the one in Python.
 func TestPythonPlaysTheVectors(t *testing.T) {
+	t.Parallel()
 	python := python(t)
-	t.Setenv("PYTHONPATH", "python")
-	require.Regexp(t, `^[67]\d played, 0 of them wrong, \d skipped\n$`, command(t, python, "-B", "../conformance/drive.py", python+" -B python/tests/player.py"))
+	require.Regexp(t, `^[67]\d played, 0 of them wrong, \d skipped\n$`,
+		command(t, python, "-B", "../conformance/drive.py", "env PYTHONPATH=python "+python+" -B python/tests/player.py"))
 }
 
 // An outcome is what must be the same, whoever plays a client.
@@ -140,6 +143,7 @@ func written(text string, first, then map[string]string) string {
 
 // Clients in C, C++ and Python in the places of built-in ones give the same run, over each transport that they have.
 func TestInThePlaceOfBuiltIn(t *testing.T) {
+	t.Parallel()
 	const (
 		flow     = "name: x\nuntil: 200ms\nclients:\n  - {name: a, SOURCE}\n  - {name: b, ECHO}\n  - {name: c, model: sink, with: {channels: [Y]}}\nlinks: [{delay: 1ms}]\n"
 		pingPong = "name: x\nuntil: 1s\nclients:\n  - {name: a, PING}\n  - {name: b, ECHO}\nlinks: [{delay: 1ms}]\n"
@@ -176,7 +180,10 @@ func TestInThePlaceOfBuiltIn(t *testing.T) {
 		want := carryOut(t, written(text, nil, builtIn), "mem")
 		for language, clients := range others {
 			for _, transport := range []string{"unix", "tcp", "shm"} {
-				require.Equal(t, want, carryOut(t, written(text, clients, builtIn), transport), "%s in %s over %s", name, language, transport)
+				t.Run(name+"/"+language+"/"+transport, func(t *testing.T) {
+					t.Parallel()
+					require.Equal(t, want, carryOut(t, written(text, clients, builtIn), transport))
+				})
 			}
 		}
 	}
@@ -184,6 +191,7 @@ func TestInThePlaceOfBuiltIn(t *testing.T) {
 
 // Messages that are larger than a ring of shared memory go through it in Python, in both directions at once.
 func TestPythonOverSharedMemory(t *testing.T) {
+	t.Parallel()
 	const text = "name: x\nuntil: 5ms\nclients:\n  - {name: a, model: source, with: {channel: X, period: 1ms, size: 1000000}}\n  - {name: b, ECHO}\n" +
 		"  - {name: c, model: sink, with: {channels: [Y]}}\nlinks: [{delay: 1ms}]\n"
 	library, err := filepath.Abs("python")
@@ -199,6 +207,7 @@ func TestPythonOverSharedMemory(t *testing.T) {
 
 // What goes wrong is said in one sentence, and the exit status is not 0.
 func TestCSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	echo := compile(t, sanitized, "c/examples/echo.c", "c/metasim.c")
 	for _, c := range []struct{ server, name, want string }{
 		{"", "b", `client "b": "" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set METASIM_SERVER`},
@@ -221,6 +230,7 @@ func TestCSaysWhatIsWrong(t *testing.T) {
 
 // Bytes that are not the protocol harm no client in C: frames of servers in the vectors, damaged in many ways.
 func TestCTakesNoHarm(t *testing.T) {
+	t.Parallel()
 	fuzz := compile(t, sanitized, "c/test/fuzz.c")
 	frames := serverFrames(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -287,6 +297,7 @@ func serverFrames(t *testing.T) (sessions [][]byte) {
 
 // No memory is lost, and none is read that was not written, as far as valgrind sees: the sanitizers do not see all of it.
 func TestCUnderValgrind(t *testing.T) {
+	t.Parallel()
 	valgrind, err := exec.LookPath("valgrind")
 	if err != nil {
 		t.Skip("SKIPPED LOUDLY: there is no valgrind, so only the sanitizers looked at the C library; install valgrind")
@@ -348,6 +359,7 @@ func TestInstalls(t *testing.T) {
 
 // What docs/embed.md shows compiles and runs as it is written there.
 func TestTheTutorial(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../docs/embed.md")
 	require.NoError(t, err)
 	block := func(language string) string {

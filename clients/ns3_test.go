@@ -12,6 +12,7 @@ import (
 // A simulator that nobody here wrote: ns-3 is the network between two robots. Real ns-3 nodes carry the bytes, and the run is the same each time and
 // over each transport.
 func TestNS3(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/usr/include/ns3/core-module.h"); err != nil {
 		t.Skip("SKIPPED LOUDLY: there is no ns-3, so it was not tried as a client; install libns3-dev")
 	}

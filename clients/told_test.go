@@ -10,6 +10,7 @@ import (
 
 // A client is told its part in the scenario: which of its entry's clients it is, the parameters, and where its files may lie.
 func TestToldItsPart(t *testing.T) {
+	t.Parallel()
 	const (
 		inPython = `import metasim
 with metasim.Client() as c:

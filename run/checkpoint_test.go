@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/internal/testprogram"
 	"metasim/record/replay"
 	"metasim/run"
 	"metasim/server"
@@ -21,10 +20,12 @@ import (
 // TestCheckpoints kills processes of clients at random moments, which begin again at their last checkpoints: the run is the same as one in which
 // nobody died, and nobody made checkpoints.
 func TestCheckpoints(t *testing.T) {
+	t.Parallel()
 	const until = "1s"
 	quiet := carryOut(t, parse(t, workersOf(until, t.TempDir(), "")), options(t, "unix"))
 	for transport, each := range map[string]int{"unix": *kills / 2, "shm": *kills / 4} {
 		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			sc := parse(t, workersOf(until, dir, fmt.Sprintf(", on_exit: restart, checkpoint: 20ms, restarts: %d", each)))
 			o := options(t, transport)
@@ -52,10 +53,12 @@ func TestCheckpoints(t *testing.T) {
 // TestResumeAtCheckpoints kills metasim, and has the run go on: clients begin at their last checkpoints. The journal may have lost the end that
 // belongs to the newest of these: then they are older, or there is none.
 func TestResumeAtCheckpoints(t *testing.T) {
+	t.Parallel()
 	const until = "2s"
 	quiet := carryOut(t, parse(t, workersOf(until, t.TempDir(), "")), options(t, "unix"))
 	for _, part := range []float64{1, 0.5, 0.001} {
 		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			t.Parallel()
 			text := workersOf(until, t.TempDir(), ", checkpoint: 20ms")
 			dir := killedWhen(t, text, "unix", func(dir string) bool {
 				files, err := filepath.Glob(filepath.Join(dir, "checkpoints", "?-?"))
@@ -66,7 +69,7 @@ func TestResumeAtCheckpoints(t *testing.T) {
 			log, said := logger()
 			self, err := os.Executable()
 			require.NoError(t, err)
-			out, err := run.Resume(t.Context(), recorded(t, dir), run.Options{Self: []string{self}, Env: []string{testprogram.NoLinger}, Log: log})
+			out, err := run.Resume(t.Context(), recorded(t, dir), run.Options{Self: []string{self}, Log: log})
 			require.NoError(t, err)
 			require.NoError(t, out.Err)
 			require.Equal(t, quiet.Digests, out.Digests)

@@ -17,6 +17,7 @@ import (
 // A run that hangs can be asked why: at its private socket, on its page, and by who started it. It says where each client
 // runs, and what its process said last.
 func TestLive(t *testing.T) {
+	t.Parallel()
 	o := options(t, "mem")
 	page, stalled := make(chan string, 1), make(chan string, 100)
 	shown := make(chan *monitor.Monitor, 1)

@@ -146,7 +146,7 @@ func options(t *testing.T, transport string) run.Options {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return run.Options{Transport: transport, Out: filepath.Join(t.TempDir(), "run"), Self: []string{self}, Env: []string{testprogram.NoLinger}}
+	return run.Options{Transport: transport, Out: filepath.Join(t.TempDir(), "run"), Self: []string{self}}
 }
 
 // parse reads a scenario; BIN in it is this program.

@@ -154,6 +154,7 @@ func mortalsOf(t *testing.T, words, limit string) string {
 
 // TestClientDiesAnywhere: wherever the process of a client dies, the run is the same.
 func TestClientDiesAnywhere(t *testing.T) {
+	t.Parallel()
 	quiet := carryOut(t, parse(t, mortalsOf(t, "lives", "")), options(t, "mem"))
 	for words, restarts := range map[string]int{
 		"first": 1, "start": 1, "computes": 1, "waits": 1, "frame": 1, "last": 0,
@@ -176,6 +177,7 @@ func TestClientDiesAnywhere(t *testing.T) {
 
 // TestClientDoesNotRepeatItself: the run ends, and the first difference is named.
 func TestClientDoesNotRepeatItself(t *testing.T) {
+	t.Parallel()
 	for words, said := range map[string]string{
 		"computes,other": `client "m" was started again and did not repeat itself: message 6 of "m" is not what it was: ` +
 			`then 3 bytes on "OUT_mortal" at 7ms: "7 2"; now 5 bytes on "OUT_mortal" at 7ms: "moody"; on_exit: restart is for`,
@@ -196,6 +198,7 @@ func TestClientDoesNotRepeatItself(t *testing.T) {
 
 // TestClientDoesNotComeBack: one that is started again and does not join ends the run, as one that does not join at first.
 func TestClientDoesNotComeBack(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(mortalsOf(t, "computes,absent", ", restarts: 1"), "start_timeout: 20s", "start_timeout: 2s", 1)
 	began := time.Now()
 	out := fails(t, t.Context(), parse(t, text), options(t, "mem"))

@@ -11,6 +11,7 @@ import (
 
 // A process that leaves and then does not end is ended, also if it does not want to; the run went well.
 func TestStubborn(t *testing.T) {
+	t.Parallel()
 	sc := parse(t, `name: stubborn
 clients:
   - name: s

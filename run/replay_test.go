@@ -23,13 +23,13 @@ func TestReplayClient(t *testing.T) {
 	require.NoError(t, err)
 	self, err := os.Executable()
 	require.NoError(t, err)
-	o := run.ReplayOptions{Env: []string{testprogram.NoLinger}}
+	o := run.ReplayOptions{}
 	for _, name := range []string{"prog", "sink"} {
 		c, err := run.ReplayClient(t.Context(), r, name, o)
 		require.NoError(t, err)
 		require.Nil(t, c.Difference)
 	}
-	o.Command, o.Env = []string{self}, append(o.Env, testprogram.Env("liar"), "GOMAXPROCS=2")
+	o.Command, o.Env = []string{self}, []string{testprogram.Env("liar"), "GOMAXPROCS=2"}
 	c, err := run.ReplayClient(t.Context(), r, "prog", o)
 	require.NoError(t, err)
 	require.ErrorContains(t, c.Difference, `message 0 of "prog" is not what it was`)
@@ -64,7 +64,7 @@ func TestTold(t *testing.T) {
 		require.NoError(t, os.Remove(filepath.Join(out.RunDir, name)))
 		r, err := record.OpenToReplay(out.RunDir)
 		require.NoError(t, err)
-		c, err := run.ReplayClient(t.Context(), r, name, run.ReplayOptions{Env: []string{testprogram.NoLinger}})
+		c, err := run.ReplayClient(t.Context(), r, name, run.ReplayOptions{})
 		require.NoError(t, err)
 		require.Nil(t, c.Difference)
 		require.NoFileExists(t, filepath.Join(out.RunDir, name))

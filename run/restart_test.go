@@ -148,6 +148,7 @@ func workersOf(until, dir, more string) string {
 // TestKilledClients kills processes of clients at random moments. Each is started again and takes part from where it was: the run is the
 // same as one in which nobody died.
 func TestKilledClients(t *testing.T) {
+	t.Parallel()
 	const until = "1s"
 	quiet := carryOut(t, parse(t, workersOf(until, t.TempDir(), "")), options(t, "unix"))
 	for transport, each := range map[string]int{
@@ -155,6 +156,7 @@ func TestKilledClients(t *testing.T) {
 		"relay": *kills / 4,
 	} {
 		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			text := workersOf(until, dir, fmt.Sprintf(", on_exit: restart, restarts: %d", each))
 			o := options(t, transport)

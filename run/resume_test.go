@@ -36,8 +36,7 @@ func killedServer(args []string) error {
 	if err != nil {
 		return err
 	}
-	out, err := run.Scenario(context.Background(), sc, run.Options{Transport: args[2], Out: args[1], Self: []string{self}, KeepEnv: true,
-		Env: []string{testprogram.NoLinger}})
+	out, err := run.Scenario(context.Background(), sc, run.Options{Transport: args[2], Out: args[1], Self: []string{self}, KeepEnv: true})
 	if err != nil {
 		return err
 	}
@@ -47,12 +46,14 @@ func killedServer(args []string) error {
 // TestKilledServer kills metasim at random moments of a run, again and again, and has the run go on each time: it ends as one that was not
 // disturbed.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	const until = "600ms"
 	quiet := carryOut(t, parse(t, workersOf(until, t.TempDir(), "")), options(t, "unix"))
 	whole := journalSize(t, quiet.RunDir)
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
 	for transport, each := range map[string]int{"mem": max(1, *kills/5), "unix": max(1, *kills/5), "shm": 1, "tcp": 1, "quic": 1} {
 		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
 			for range each {
 				dir := cutOff(t, workersOf(until, t.TempDir(), ""), transport, int64(0.8*random.Float64()*float64(whole)))
 				out := resume(t, dir)
@@ -87,7 +88,7 @@ func killedWhen(t *testing.T, text, transport string, now func(dir string) bool)
 	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "BIN", self)), 0o600))
 	dir = filepath.Join(place, "run")
 	cmd := exec.Command(self, file, dir, transport)
-	cmd.Env = append(os.Environ(), testprogram.Env("killedServer"), testprogram.NoLinger)
+	cmd.Env = append(os.Environ(), testprogram.Env("killedServer"))
 	cmd.Stderr = os.Stderr
 	require.NoError(t, cmd.Start())
 	for !now(dir) {
@@ -108,7 +109,7 @@ func resume(t *testing.T, dir string) *run.Outcome {
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	out, err := run.Resume(ctx, recorded(t, dir), run.Options{Self: []string{self}, Env: []string{testprogram.NoLinger}})
+	out, err := run.Resume(ctx, recorded(t, dir), run.Options{Self: []string{self}})
 	require.NoError(t, err)
 	return out
 }
@@ -122,6 +123,7 @@ func journalSize(t *testing.T, dir string) int64 {
 
 // TestResumeAfterAnyCut: wherever the journal of a run breaks off, and whatever stands behind that, the run goes on from there.
 func TestResumeAfterAnyCut(t *testing.T) {
+	t.Parallel()
 	text := `name: cut
 until: 30ms
 clients:
@@ -159,6 +161,7 @@ links:
 
 // TestResumeWithARate: a run that keeps to a rate goes on at that rate from where it was, and not from its start.
 func TestResumeWithARate(t *testing.T) {
+	t.Parallel()
 	text := `name: paced
 until: 10000s
 rate: 1000000
@@ -190,6 +193,7 @@ links:
 
 // TestDurableRun: a run whose journal reaches the disk first is the same.
 func TestDurableRun(t *testing.T) {
+	t.Parallel()
 	text := workersOf("50ms", t.TempDir(), "")
 	quiet := carryOut(t, parse(t, text), options(t, "unix"))
 	for _, transport := range []string{"mem", "unix", "shm"} {

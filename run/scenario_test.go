@@ -29,6 +29,7 @@ clients:
 
 // A process that ends before its client has joined makes the run fail: with its exit status and its last output.
 func TestProcessEnds(t *testing.T) {
+	t.Parallel()
 	out := fails(t, t.Context(), parse(t, withCommand("exit3", "x", "")), options(t, "mem"))
 	require.Contains(t, out.Error, `client "prog" was lost before it joined: its process ended (exit status 3)`)
 	require.Contains(t, out.Error, "| so far so good", "there is nothing on the standard error")
@@ -49,6 +50,7 @@ func TestPWD(t *testing.T) {
 
 // A file that is no program cannot be started.
 func TestProcessDoesNotStart(t *testing.T) {
+	t.Parallel()
 	sc := parse(t, withCommand("exit3", "x", ""))
 	file := filepath.Join(t.TempDir(), "prog")
 	require.NoError(t, os.WriteFile(file, []byte("not a program"), 0o755))
@@ -65,6 +67,7 @@ func TestProcessDoesNotStart(t *testing.T) {
 
 // A process that ends badly after its client has left is a warning.
 func TestProcessEndsBadly(t *testing.T) {
+	t.Parallel()
 	o := options(t, "mem")
 	log, text := logger()
 	o.Log = log
@@ -75,6 +78,7 @@ func TestProcessEndsBadly(t *testing.T) {
 
 // A model that fails in this process makes the run fail, with its error. So does one in a process, with its output.
 func TestModelFails(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, taken.Close()) // nobody listens there
@@ -99,6 +103,7 @@ clients:
 // Where a client was lost is said as far as it can be known: where it was last heard of, and how far it may have come. How its
 // process ended and what it said last comes before how its connection ended.
 func TestLostAhead(t *testing.T) {
+	t.Parallel()
 	sc := parse(t, `name: ahead
 until: 100ms
 clients:
@@ -113,6 +118,7 @@ clients:
 
 // A client that the scenario lets go is cut off, and the run goes on without it.
 func TestDetached(t *testing.T) {
+	t.Parallel()
 	o := options(t, "mem")
 	log, text := logger()
 	o.Log = log
@@ -152,6 +158,7 @@ func hang(t *testing.T, o run.Options) hung {
 
 // Who stops a run, with Ctrl-C, say, is named as the cause, and the processes are ended.
 func TestInterrupted(t *testing.T) {
+	t.Parallel()
 	o := options(t, "mem")
 	h := hang(t, o)
 	stop := errors.New("stopped by somebody")

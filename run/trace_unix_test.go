@@ -38,6 +38,7 @@ func work(t *testing.T, path string) (computed, cpu int64) {
 // Clients say how long they computed, those that are processes with their processor time, unless they are not asked. It
 // makes no difference to the digest.
 func TestTrace(t *testing.T) {
+	t.Parallel()
 	sc := parse(t, `
 name: traced
 until: 100ms

@@ -127,7 +127,7 @@ func TestFullDisk(t *testing.T) {
 		"validate p.yaml", "validate p.yaml --json"} {
 		cmd := exec.Command(self, strings.Fields(args)...)
 		cmd.Dir, cmd.Stdout = s.dir, full
-		cmd.Env = append(os.Environ(), testprogram.Env("metasim"), testprogram.NoLinger, "TMPDIR="+s.temp)
+		cmd.Env = append(os.Environ(), testprogram.Env("metasim"), "TMPDIR="+s.temp)
 		require.Error(t, cmd.Run(), args)
 		require.Equal(t, 1, cmd.ProcessState.ExitCode(), args)
 	}

@@ -23,7 +23,7 @@ func (s *stage) onFileSystem(options, script string) string {
 	}
 	cmd := exec.Command("unshare", "-Urm", "sh", "-c", `mount -t tmpfs -o "$1" none "$DISK" && eval "$2"`, "sh", options, script)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), testprogram.Env("metasim"), testprogram.NoLinger, "TMPDIR="+s.temp, "DISK="+disk, "M="+self)
+	cmd.Env = append(os.Environ(), testprogram.Env("metasim"), "TMPDIR="+s.temp, "DISK="+disk, "M="+self)
 	out, err := cmd.CombinedOutput()
 	require.NoError(s, err, "%s", out)
 	s.Logf("%s", out)

@@ -91,7 +91,7 @@ func (o *written) String() string {
 
 // environment makes this program metasim, with temporary and configuration files of its own.
 func (s *stage) environment() []string {
-	return []string{testprogram.Env("metasim"), testprogram.NoLinger, "TMPDIR=" + s.temp, "TMP=" + s.temp,
+	return []string{testprogram.Env("metasim"), "TMPDIR=" + s.temp, "TMP=" + s.temp,
 		"XDG_CONFIG_HOME=" + filepath.Join(s.dir, "config")}
 }
 

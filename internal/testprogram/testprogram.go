@@ -23,9 +23,6 @@ import (
 // is a test or, if its arguments say so as run.Options.Self describes, a built-in model or the supervisor of processes.
 const Variable = "TEST_PROGRAM"
 
-// NoLinger, in the environment, keeps a program that is built with the race detector from staying for a second at its end.
-const NoLinger = "GORACE=atexit_sleep_ms=0"
-
 // A Program takes the arguments of its process. Where it fails, the process writes the error to stderr and exits with
 // status 1, or with that of a Status.
 type Program func(args []string) error
@@ -53,6 +50,11 @@ func Main(m *testing.M, programs map[string]Program) int {
 	case len(args) == 1 && args[0] == "supervise":
 		program = func([]string) error { return supervisor.Serve(os.Stdin, os.Stdout) }
 	default:
+		// A program that is built with the race detector stays for a second at its end: what the tests start need not.
+		if err := os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		return m.Run()
 	}
 	err := program(args)

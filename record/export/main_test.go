@@ -50,7 +50,7 @@ func carryOut(t testing.TB, sc *scenarios.Scenario, transport string, procs int)
 	defer cancel()
 	out, err := run.Scenario(ctx, sc, run.Options{
 		Transport: transport, Out: filepath.Join(t.TempDir(), "run"), Self: []string{self},
-		Env: []string{testprogram.NoLinger, "GOMAXPROCS=" + strconv.Itoa(max(1, procs))},
+		Env: []string{"GOMAXPROCS=" + strconv.Itoa(max(1, procs))},
 	})
 	require.NoError(t, err)
 	require.NoError(t, out.Err)

@@ -28,7 +28,7 @@ func TestCommand(t *testing.T) {
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	env := []string{testprogram.Env("stepper"), testprogram.NoLinger}
+	env := []string{testprogram.Env("stepper")}
 	c := alone(t, dir, "stepper", run.ReplayOptions{Command: []string{self}, Env: env})
 	require.Nil(t, c.Difference)
 	require.Positive(t, c.Sent)
@@ -195,7 +195,7 @@ func TestClientOfAFailedRun(t *testing.T) {
 func TestClientThatBrokeARule(t *testing.T) {
 	dir := recordRun(t, `name: lies
 clients:
-  - {name: cheat, run: [BIN], env: [TEST_PROGRAM=cheat, GORACE=atexit_sleep_ms=0]}
+  - {name: cheat, run: [BIN], env: [TEST_PROGRAM=cheat]}
   - {name: heard, model: sink, with: {channels: [LIES]}}
 links:
   - {delay: 5ms}

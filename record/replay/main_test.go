@@ -126,7 +126,7 @@ const steps = `name: steps
 until: 500ms
 clients:
   - {name: ticker, model: source, with: {channel: TICK, period: 3ms}}
-  - {name: stepper, run: [BIN, ARGS], env: [TEST_PROGRAM=stepper, GORACE=atexit_sleep_ms=0]}
+  - {name: stepper, run: [BIN, ARGS], env: [TEST_PROGRAM=stepper]}
   - {name: heard, model: sink, with: {channels: [COUNT]}}
 links:
   - {delay: 2ms}
@@ -152,7 +152,6 @@ func carryOut(t testing.TB, sc *scenarios.Scenario, transport string) *run.Outco
 	defer cancel()
 	out, err := run.Scenario(ctx, sc, run.Options{KeepEnv: true,
 		Transport: transport, Out: filepath.Join(t.TempDir(), "run"), Self: []string{self},
-		Env: []string{testprogram.NoLinger},
 	})
 	require.NoError(t, err)
 	return out

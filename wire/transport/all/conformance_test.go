@@ -45,7 +45,10 @@ func transports() []tested {
 func TestConformance(t *testing.T) {
 	t.Setenv("TMPDIR", shortdir.Make(t))
 	for _, on := range transports() {
-		t.Run(on.name, func(t *testing.T) { conform(t, on) })
+		t.Run(on.name, func(t *testing.T) {
+			t.Parallel()
+			conform(t, on)
+		})
 	}
 }
 
@@ -79,6 +82,9 @@ func conform(t *testing.T, on tested) {
 		if c.byBytes && !on.bytes {
 			continue
 		}
-		t.Run(c.name, func(t *testing.T) { c.test(t, on) })
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.test(t, on)
+		})
 	}
 }
