@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"metasim/client/internal/sched"
+	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/session"
 	"metasim/wire/transport"
@@ -106,6 +107,7 @@ type Client struct {
 	routes        map[string]route
 	unread        []Message // that came during an Await, and that Step, Next or Run is still to return
 	restored      bool      // it was restored, and has not advanced since
+	loop          loop      // of Steps
 	own           bool      // no other client is on its host
 	alone         bool      // nor in the process, as far as the environment tells
 	in            inbox
@@ -121,6 +123,13 @@ type route struct {
 	take   []func(Message) error // of inputs
 	handle []func(Message) error
 	shown  bool // Step and Next return them
+}
+
+// A loop is that of Steps, while it goes on.
+type loop struct {
+	on   bool
+	body bool         // its body has the word, or did not have it yet
+	at   metasim.Time // where it has put the client
 }
 
 // A Host is a connection that many clients of one process share: see WithHost. What they send at the same time goes out

@@ -99,12 +99,19 @@ func (c *Client) tellFailure() error {
 	return c.out.write(nil)
 }
 
+// A client that begins again goes on a step of Steps after its checkpoint, so it has to be at one.
+var errBetweenSteps = errors.New("the body of Steps has stepped itself, so that the client is between two steps of the loop; let it make a checkpoint where it does not")
+
 // save makes a checkpoint, if one is due.
 func (c *Client) save() {
-	if !c.rules.SaveDue() || len(c.unread) > 0 {
+	if !c.rules.SaveDue() || len(c.unread) > 0 || c.loop.body { // a client that begins again is not put into the middle of a body
 		return
 	}
-	state, err := c.state()
+	var state []byte
+	err := errBetweenSteps
+	if !c.loop.on || c.rules.Now().Time == c.loop.at {
+		state, err = c.state()
+	}
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	if err == nil {

@@ -26,6 +26,7 @@ type host struct {
 type welcome struct {
 	timed bool            // it asks how long the client computes
 	until metasim.Instant // the end of the run
+	saves wire.Checkpoint // what it says of checkpoints, if the client makes any
 }
 
 // theEnd is the end of the run of a host.
@@ -54,9 +55,12 @@ func joinAs(t *testing.T, b *client.Builder, w welcome) (*client.Client, *host) 
 				return
 			}
 			for _, p := range packets {
-				if _, ok := p.Body.(wire.Hello); ok {
-					h.say(wire.Welcome{Timed: h.timed}, wire.Start{Until: h.until},
-						wire.Introduce{Client: 1, Name: "b"})
+				if hello, ok := p.Body.(wire.Hello); ok {
+					h.say(wire.Welcome{Timed: h.timed})
+					if hello.Saves {
+						h.say(h.saves)
+					}
+					h.say(wire.Start{Until: h.until}, wire.Introduce{Client: 1, Name: "b"})
 				}
 				if _, ok := p.Body.(*metasim.Leave); ok {
 					h.say(wire.Goodbye{})

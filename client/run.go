@@ -67,6 +67,9 @@ func (c *Client) Step(ctx context.Context, t metasim.Time) ([]Message, error) {
 // The loop ends where the run does, and where its body leaves. In a run without an end it goes on until its body breaks or
 // leaves. If a step fails, as the server has refused or ctx is cancelled, the loop and the client end, and Leave returns
 // why. What is due after the last step and before the end of the run is not yielded: call Step to see it.
+//
+// A body may step itself; the loop goes on with its next step that has not passed. A checkpoint is made between two bodies, where the client is
+// at a step of the loop.
 func (c *Client) Steps(ctx context.Context, dt time.Duration) iter.Seq2[metasim.Time, []Message] {
 	return func(yield func(metasim.Time, []Message) bool) {
 		if dt <= 0 {
@@ -78,11 +81,14 @@ func (c *Client) Steps(ctx context.Context, dt time.Duration) iter.Seq2[metasim.
 		if c.restored { // it was there before
 			first = first.Add(step)
 		}
+		c.loop = loop{on: true, body: true}
+		defer func() { c.loop = loop{} }()
 		for t := first; ; t = t.Add(step) {
 			if behind := c.Now().Time - t; behind > 0 { // the body has stepped itself
 				t = t.Add((behind + step - 1) / step * step)
 			}
 			msgs, err := c.Step(ctx, t)
+			c.loop.at, c.loop.body = t, true
 			if err != nil {
 				if !errors.Is(err, ErrEnd) {
 					_ = c.close(err) // Leave returns it
@@ -92,6 +98,7 @@ func (c *Client) Steps(ctx context.Context, dt time.Duration) iter.Seq2[metasim.
 			if !yield(t, msgs) {
 				return
 			}
+			c.loop.body = false
 		}
 	}
 }

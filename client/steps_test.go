@@ -10,6 +10,7 @@ import (
 
 	"metasim/client"
 	"metasim/metasim"
+	"metasim/wire"
 )
 
 // A loop of steps ends with the run, and then the client leaves.
@@ -170,4 +171,54 @@ func TestOnLeave(t *testing.T) {
 	c.OnLeave(func() any { return func() {} })
 	require.ErrorContains(t, c.Leave(t.Context()), `client "a": result: json: unsupported type: func()`)
 	require.ErrorContains(t, c.Leave(t.Context()), `client "a": result: json: unsupported type: func()`)
+}
+
+// A saver has a state of nothing, and notes when it is saved.
+type saver struct{ save func() }
+
+func (s saver) Save() ([]byte, error) { s.save(); return nil, nil }
+func (s saver) Restore([]byte) error  { return nil }
+
+// A client whose body steps itself makes checkpoints where the loop has put it, and begins there as it went on: it acts at the same times.
+func TestStepsBeginAgain(t *testing.T) {
+	run := func(at wire.Checkpoint) (seen []metasim.Time, made []wire.Checkpoint) {
+		body := false
+		b := client.NewBuilder("a")
+		require.NoError(t, b.Checkpoints(saver{func() { require.False(t, body, "in the middle of a body") }}))
+		c, h := joinAs(t, b, welcome{until: metasim.At(100), saves: at})
+		h.grant(metasim.At(100))
+		for now := range c.Steps(t.Context(), 10) {
+			body = true
+			seen = append(seen, now)
+			switch now {
+			case 20, 60: // it is between two steps then
+				_, err := c.Step(t.Context(), now+5)
+				require.NoError(t, err)
+			case 50: // a checkpoint is due here
+				_, err := c.Step(t.Context(), now)
+				require.NoError(t, err)
+			}
+			body = false
+		}
+		require.NoError(t, c.Leave(t.Context()))
+		for {
+			switch said := (<-h.heard).(type) {
+			case wire.Checkpoint:
+				made = append(made, said)
+			case *metasim.Leave:
+				return seen, made
+			}
+		}
+	}
+	seen, made := run(wire.Checkpoint{Every: 25})
+	require.Equal(t, []metasim.Time{0, 10, 20, 30, 40, 50, 60, 70, 80, 90}, seen)
+	require.Len(t, made, 3)
+	require.Contains(t, made[0].Failed, "the client is between two steps of the loop")
+	for i, at := range []metasim.Time{50, 80} {
+		made := made[i+1]
+		require.Equal(t, at, made.Now.Time)
+		made.Every = 25
+		again, _ := run(made)
+		require.Equal(t, seen[at/10+1:], again)
+	}
 }
