@@ -141,7 +141,8 @@ func (r *review) advisePromise(costs []cost) {
 		where = "on " + channel + ", " + where
 	}
 	r.add(problem.MissingPromise, []string{"clients", strconv.Itoa(best.entry)},
-		"nothing is known of what %s will promise: a client that receives from it can count on the least delay of the link alone, as "+
-			"on %v from %s to %s (%s); let it promise as far ahead as it can (Promise), or declare its reaction time",
+		"before the run it is not known what %s promises. If it steps (Step, Steps), it promises up to its next step by itself. If not, a client that "+
+			"receives from it can count on the least delay of the link alone, as on %v from %s to %s (%s); let it promise as far ahead as it can (Promise), "+
+			"or declare its reaction time",
 		from, best.least, from, to, where)
 }
