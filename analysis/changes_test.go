@@ -48,19 +48,24 @@ func TestPredictAPeriod(t *testing.T) {
 	}
 }
 
+// periodicSource is a stepper that sends on A in each period.
+func periodicSource(period metasim.Time) *actor {
+	a := stepper("source", period, 10*us)
+	a.pubs, a.subs, a.steps = []string{"A"}, nil, false
+	act := a.act
+	a.act = func(at metasim.Instant, messages []metasim.Message) outcome {
+		d := act(at, messages)
+		d.sends = []string{"A"}
+		return d
+	}
+	return a
+}
+
 // What a client sends in each period causes work elsewhere, as often as it is sent.
 func TestPredictThePeriodOfASource(t *testing.T) {
 	pipeline := func(period metasim.Time) *world {
 		w := &world{timed: true, config: metasim.Config{Delays: fixed{"A": ms, "B": ms}, Until: 100 * ms}}
-		source := stepper("source", period, 10*us)
-		source.pubs, source.subs, source.steps = []string{"A"}, nil, false
-		act := source.act
-		source.act = func(at metasim.Instant, messages []metasim.Message) outcome {
-			d := act(at, messages)
-			d.sends = []string{"A"}
-			return d
-		}
-		w.actors = append(w.actors, source)
+		w.actors = append(w.actors, periodicSource(period))
 		for _, hop := range [][3]string{{"middle", "A", "B"}, {"sink", "B", ""}} {
 			w.actors = append(w.actors, &actor{name: hop[0], subs: hop[1:2], pubs: hop[2:], first: metasim.Forever, act: func(metasim.Instant, []metasim.Message) outcome {
 				d := outcome{work: 50 * us}
@@ -98,6 +103,27 @@ func TestWhoHasNoPeriod(t *testing.T) {
 	require.ErrorContains(t, err, "a0 has no period")
 	_, err = predict.New(tl).Parse("client(a0).period=0s")
 	require.ErrorContains(t, err, "is not a period")
+}
+
+// A client that answers each message of a periodic source later, by a timer, has no period of its own.
+func TestTimersThatMessagesSet(t *testing.T) {
+	answers := func(period metasim.Time) *world {
+		w := &world{timed: true, config: metasim.Config{Delays: fixed{"A": ms / 2, "B": ms / 2}, Until: 100 * ms}}
+		late := &actor{name: "late", subs: []string{"A"}, pubs: []string{"B"}, first: metasim.Forever, act: func(at metasim.Instant, messages []metasim.Message) outcome {
+			if len(messages) > 0 {
+				return outcome{work: 10 * us, next: at.Time + ms/4}
+			}
+			return outcome{work: 50 * us, sends: []string{"B"}, next: metasim.Forever}
+		}}
+		w.actors = []*actor{periodicSource(period), late}
+		return w
+	}
+	tl, err := trace.Read(record(t, answers(ms)))
+	require.NoError(t, err)
+	_, err = predict.New(tl).Parse("client(late).period=2ms")
+	require.ErrorContains(t, err, "late has no period")
+	would, _ := predicted2(t, answers(ms), "client(source).period=2ms")
+	require.InEpsilon(t, takes(t, answers(2*ms)), would, 0.05)
 }
 
 // Sixty-four clients in lock step, each a process on unix, make 32,900 grants/s; 588,000 behind one connection, and 871,000 in the server's

@@ -12,14 +12,16 @@ type ticking struct {
 	period metasim.Time
 	first  metasim.Time // of the ticks
 	last   metasim.Time
+	own    []bool // by act: a timer caused it that no message had set
 }
 
-// tickingOf returns what is periodic in a log; false if less than nine of ten of the acts that a timer caused are a period apart.
+// tickingOf returns what is periodic in a log; false if less than nine of ten of the acts that the client's own timers caused are a period apart.
 func tickingOf(log *trace.ClientLog) (ticking, bool) {
 	var times, steps []metasim.Time
+	own := ownTimers(log)
 	for i := range log.Acts {
-		if a := &log.Acts[i]; i > 0 && a.Timed && (len(times) == 0 || times[len(times)-1] < a.At.Time) {
-			times = append(times, a.At.Time)
+		if at := log.Acts[i].At.Time; own[i] && (len(times) == 0 || times[len(times)-1] < at) {
+			times = append(times, at)
 		}
 	}
 	for i := 1; i < len(times); i++ {
@@ -29,7 +31,7 @@ func tickingOf(log *trace.ClientLog) (ticking, bool) {
 		return ticking{}, false
 	}
 	slices.Sort(steps)
-	k := ticking{period: steps[len(steps)/2], first: times[0]}
+	k := ticking{period: steps[len(steps)/2], first: times[0], own: own}
 	on := 0
 	for _, t := range times {
 		if k.has(t) {
@@ -45,7 +47,23 @@ func (k *ticking) has(t metasim.Time) bool { return (t-k.first)%k.period == 0 }
 
 // ticks reports whether an act is one of a tick.
 func (k *ticking) ticks(log *trace.ClientLog, i int) bool {
-	return i > 0 && log.Acts[i].Timed && k.has(log.Acts[i].At.Time)
+	return k.own[i] && k.has(log.Acts[i].At.Time)
+}
+
+// ownTimers says of each act whether a timer caused it that no message had set. A message has set the timer that an act announces which the message
+// caused, if the act before it announced another time.
+func ownTimers(log *trace.ClientLog) []bool {
+	own := make([]bool, len(log.Acts))
+	set := 0 // the act that has set the timer which is announced
+	for i := 1; i < len(log.Acts); i++ {
+		a, before := &log.Acts[i], &log.Acts[i-1]
+		byMessage := set > 0 && !log.Acts[set].Timed && a.At == before.Next
+		own[i] = a.Timed && !byMessage
+		if a.Next != before.Next {
+			set = i
+		}
+	}
+	return own
 }
 
 // withPeriod returns the log of a client that ticks with another period for as long in simulated time, and which send of the old log each
