@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"math"
 	"slices"
 
 	"metasim/metasim"
@@ -147,39 +148,127 @@ func (t *tracer) release(id, cause metasim.ClientID) {
 	c.conservative, c.node, c.fresh = by.conservative, t.addNode(n), false
 }
 
-// criticalPath walks back along the conservative critical path. It fills in the parts of the path, what of it lies in each grant, and the
-// totals of clients. It returns what lies behind each link, up to the next link.
-func (t *tracer) criticalPath() map[LinkID]Segment {
-	links := map[LinkID]Segment{}
-	at, work := noNode, int64(0)
+// criticalPath settles the rest of the conservative critical path: that of the client that is furthest on it.
+func (t *tracer) criticalPath() {
+	end := noNode
 	length := &t.tl.Totals.ConservativePath
 	for i := range t.clients {
 		if c := &t.clients[i]; c.conservative > *length {
-			*length, at = c.conservative, c.node
+			*length, end = c.conservative, c.node
 		}
 	}
-	for at != noNode {
-		n := &t.nodes[at]
-		t.tl.Totals.Clients[n.client].Critical += n.work
-		work += n.work
-		if n.grant >= 0 {
-			t.tl.Grants[n.grant].Critical += n.work
-		} else if s := &t.tl.Starts[n.client]; n.end <= s.End {
-			s.Critical += n.work
-		}
-		if n.work > 0 {
-			t.tl.Critical = append(t.tl.Critical, Part{n.client, n.end - n.work, n.end})
-		}
-		if n.how != sameClient || n.first {
-			t.tl.Totals.Hops++
-		}
-		if n.how != sameClient {
-			id := LinkID{n.via, n.client, n.channel}
-			links[id] = Segment{links[id].Work + work, links[id].Entered + 1}
-			work = 0
-		}
-		at = n.prev
+	var path []int32
+	for at := end; at != noNode; at = t.nodes[at].prev {
+		path = append(path, at)
 	}
-	slices.Reverse(t.tl.Critical)
-	return links
+	for _, at := range slices.Backward(path) {
+		t.settle(&t.nodes[at])
+	}
+}
+
+// settle takes the next node of the conservative critical path: into its parts, what of it lies in each grant, the totals of clients, and
+// what lies behind each link, up to the next link.
+func (t *tracer) settle(n *node) {
+	if n.how != sameClient {
+		id := LinkID{n.via, n.client, n.channel}
+		if t.behind = t.segments[id]; t.behind == nil {
+			t.behind = &Segment{}
+			t.segments[id] = t.behind
+		}
+		t.behind.Entered++
+	}
+	if t.behind != nil {
+		t.behind.Work += n.work
+	}
+	t.tl.Totals.Clients[n.client].Critical += n.work
+	if n.grant >= 0 {
+		t.tl.Grants[n.grant].Critical += n.work
+	} else if s := &t.tl.Starts[n.client]; n.end <= s.End {
+		s.Critical += n.work
+	}
+	if n.work > 0 {
+		t.tl.Critical = append(t.tl.Critical, Part{n.client, n.end - n.work, n.end})
+	}
+	if n.how != sameClient || n.first {
+		t.tl.Totals.Hops++
+	}
+}
+
+// prune drops the nodes that cannot be on the conservative critical path any more, and settles those that are on it whatever follows. So
+// the tracer stores what lies between the clients, and not the whole run. A node comes after the one before it in the list too.
+func (t *tracer) prune() {
+	after := make([]int32, len(t.nodes)) // how many nodes and clocks that are kept come next after each node; then its new place
+	first, clocks := 0, 0                // how many of them come after no node
+	t.eachClock(func(at *int32) {
+		clocks++
+		for n := *at; ; n = t.nodes[n].prev {
+			if n == noNode {
+				first++
+				return
+			}
+			if after[n]++; after[n] > 1 {
+				return
+			}
+		}
+	})
+	kept := t.nodes[:0]
+	certain := first == 1 && t.blame.initializing == 0
+	for i, n := range t.nodes {
+		switch {
+		case after[i] == 0:
+		case certain:
+			t.settle(&n)
+			certain, after[i] = after[i] == 1, noNode
+		default:
+			if n.prev != noNode {
+				n.prev = after[n.prev]
+			}
+			after[i] = int32(len(kept))
+			kept = append(kept, n)
+		}
+	}
+	t.eachClock(func(at *int32) {
+		if *at != noNode {
+			*at = after[*at]
+		}
+	})
+	t.nodes = kept
+	t.pruneAt = minNodes + 2*(len(kept)+clocks) // so that it takes no more time than to add the nodes
+}
+
+// minNodes is how many nodes are stored at least before some are dropped.
+const minNodes = 64
+
+// eachClock calls f with the last node of each clock that may still advance another one, or be that of the client that is furthest. In the
+// others there is noNode.
+func (t *tracer) eachClock(f func(*int32)) {
+	least := int64(math.MaxInt64)
+	for i := range t.clients {
+		if c := &t.clients[i]; !c.gone {
+			least = min(least, c.conservative)
+		}
+	}
+	use := func(c *clock, used bool) {
+		if used {
+			f(&c.node)
+		} else {
+			c.node = noNode
+		}
+	}
+	for i := range t.clients {
+		c := &t.clients[i]
+		use(&c.clock, !c.gone || c.conservative >= least || least == math.MaxInt64)
+		for k := range c.inbox.All() {
+			s := &c.inbox.All()[k].stamp
+			use(&s.clock, !c.gone && s.conservative > c.conservative)
+		}
+		for k := range c.permits.All() {
+			s := &c.permits.All()[k].stamp
+			use(&s.clock, !c.gone && s.conservative > c.conservative)
+		}
+		for k := range c.sends.All() {
+			s := &c.sends.All()[k]
+			use(&s.clock, s.copies > 0)
+		}
+	}
 }

@@ -87,7 +87,7 @@ func newTracer(src Source) (*tracer, error) {
 	names := d.Names()
 	t := &tracer{
 		d: d, src: src, clients: make([]client, len(names)), pass: 1,
-		links: map[LinkID]*LinkTotals{}, pubs: map[publication]metasim.Time{}, channels: map[string]uint32{}, inFlight: map[MessageID]int32{},
+		links: map[LinkID]*LinkTotals{}, segments: map[LinkID]*Segment{}, pruneAt: minNodes, pubs: map[publication]metasim.Time{}, channels: map[string]uint32{}, inFlight: map[MessageID]int32{},
 		tl: &Timeline{Names: names, Cores: src.Cores, Rounds: src.Rounds, Transport: src.Transport, BuiltIn: src.BuiltIn, Rate: src.Rate, Log: newLog(src, names), Starts: make([]Start, len(names)), Totals: Totals{Clients: make([]ClientTotals, len(names))}},
 	}
 	t.profile = newProfile(len(names), src.Cores, func() metasim.Time { return d.Now().Time })
@@ -186,6 +186,9 @@ func (t *tracer) endPass() {
 	}
 	t.spoke = t.spoke[:0]
 	t.pass++
+	if len(t.nodes) >= t.pruneAt {
+		t.prune()
+	}
 }
 
 // close completes the timeline.

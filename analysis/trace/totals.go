@@ -42,12 +42,16 @@ func (t *tracer) sumUpLinks() {
 			t.link(t.linkOf(&hop)).Held += took
 		}
 	}
-	critical, short := t.criticalPath(), t.blame.shortPerLink()
+	t.criticalPath()
+	short := t.blame.shortPerLink()
 	delays, names := t.src.Config.Delays, t.tl.Names
 	for id, l := range t.links { // each link by itself; they are sorted below
 		channel := t.tl.Channels[id.Channel]
 		l.Declared = LeastDelay(delays, names[id.From], names[id.To], channel)
-		l.Critical, l.Short = critical[id], short[id]
+		l.Short = short[id]
+		if s := t.segments[id]; s != nil {
+			l.Critical = *s
+		}
 		if reaction, known := t.pubs[publication{id.From, channel}]; known {
 			l.Reaction = reaction
 		}

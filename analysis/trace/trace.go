@@ -294,7 +294,10 @@ type tracer struct {
 	tl       *Timeline
 	src      Source
 	clients  []client
-	nodes    []node // of the critical paths
+	nodes    []node              // of the critical paths, that may still be on the longest one
+	pruneAt  int                 // with so many nodes, some are dropped
+	segments map[LinkID]*Segment // of what is known to be on the longest path; looked up, never iterated
+	behind   *Segment            // the last one that it has entered
 	profile  *profile
 	blame    *blame
 	links    map[LinkID]*LinkTotals       // looked up; listed in order
