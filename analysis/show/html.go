@@ -146,7 +146,7 @@ type data struct {
 	Channels []string       `json:"channels"`
 	WallNS   int64          `json:"wall_ns"`
 	// Lanes has for each lane the numbers of its pieces: begin and simulated time (each relative to the piece before), length, wait,
-	// work, grants (0: the initialization), work on the critical path, cause, number of holds; and for each hold: begin relative to the
+	// work, how long it waited for a core, grants (0: the initialization), work on the critical path, cause, number of holds; and for each hold: begin relative to the
 	// piece, length, root (-1: no client), path (-1: not known).
 	Lanes [][]int64 `json:"lanes"`
 	// Critical has four numbers for each stretch of the critical path: lane, begin relative to the stretch before, length, work. The work
@@ -236,7 +236,7 @@ func (g *gatherer) lanes(clients []report.ClientReport, maxPieces int) {
 // started is the piece of a client's initialization.
 func started(t *trace.Timeline, id metasim.ClientID) piece {
 	s := &t.Starts[id]
-	return piece{begin: t.Begin, end: s.End, work: s.Work, critical: s.Critical, cause: id}
+	return piece{begin: t.Begin, end: s.End, work: s.Work, noCore: s.CoreWait, critical: s.Critical, cause: id}
 }
 
 func (g *gatherer) lane(ps []piece) []int64 {
@@ -244,7 +244,7 @@ func (g *gatherer) lane(ps []piece) []int64 {
 	begin, from := g.t.Begin, metasim.Time(0)
 	for i := range ps {
 		p := &ps[i]
-		row = append(row, p.begin-begin, int64(p.from-from), p.end-p.begin, p.wait, p.work, int64(p.grants), p.critical, g.name(p.cause),
+		row = append(row, p.begin-begin, int64(p.from-from), p.end-p.begin, p.wait, p.work, max(0, p.noCore), int64(p.grants), p.critical, g.name(p.cause),
 			int64(len(p.holds)))
 		for _, h := range p.holds {
 			row = append(row, h.Begin-p.begin, h.End-h.Begin, g.name(h.Root), g.path(h.Path))

@@ -14,6 +14,7 @@ import (
 type piece struct {
 	begin, end int64 // from the first grant's Polled to the last one's Reported
 	wait, work int64 // sums
+	noCore     int64 // the sum of what it waited for a core
 	from       metasim.Time
 	cause      metasim.ClientID // of the first
 	grants     int
@@ -115,6 +116,7 @@ func (b *bundler) add(p *piece, g *trace.Grant) {
 	p.end = g.Reported
 	p.wait += g.Granted - g.Polled
 	p.work += g.Work
+	p.noCore += g.CoreWait
 	for _, h := range b.t.Holds[g.Holds[0]:g.Holds[1]] {
 		p.hold(h)
 	}

@@ -91,6 +91,53 @@ func TestCulpritsInAnyRow(t *testing.T) {
 	require.Empty(t, b.Complaints(address))
 }
 
+// greyRun is a run of four alike clients and one by itself: of each grant 40 % are work, 20 % waiting for a core, 10 % the dispatcher's, and 30 % transport.
+func greyRun(grants int) func(testing.TB) (*trace.Timeline, *report.Report) {
+	return func(testing.TB) (*trace.Timeline, *report.Report) {
+		tl := &trace.Timeline{Begin: 1000, End: 1000 + int64(grants)*1e6, Names: []string{"alike-0", "alike-1", "alike-2", "alike-3", "other"}}
+		r := &report.Report{Scenario: "grey", SimNS: int64(grants) * 1e6, WallS: float64(grants) * 1e-3, CoreWaitS: float64(grants) * 1e-3}
+		for c, name := range tl.Names {
+			r.Clients = append(r.Clients, report.ClientReport{Name: name, Grants: uint64(grants), DispatcherS: float64(grants) * 100e-6})
+			for k := range int64(grants) {
+				tl.Grants = append(tl.Grants, trace.Grant{
+					Client: metasim.ClientID(c), Polled: tl.Begin + k*1e6, Granted: tl.Begin + k*1e6, Work: 400_000, CoreWait: 200_000, Reported: tl.Begin + (k+1)*1e6,
+					From: metasim.At(metasim.Time(k) * metasim.Millisecond),
+				})
+			}
+		}
+		return tl, r
+	}
+}
+
+// What is neither work nor waiting has a grey for each of its parts: in a row that many share, in one of grants that are wide or narrower than a pixel,
+// and in simulated time.
+func TestTheGreyIsSplit(t *testing.T) {
+	for _, grants := range []int{5, 1500} {
+		b, address := open(t, greyRun(grants))
+		for _, axis := range []string{"wall", "sim"} {
+			b.Click("#axis-" + axis)
+			b.Until(fmt.Sprintf(`document.querySelector("#legend").innerText.includes("bars:") === %t`, axis == "sim"))
+			for row := range 2 {
+				got, all := amounts(b, plotLeft, rowsTop+row*rowHeight+4, 900, 18), 0
+				for _, n := range got {
+					all += n
+				}
+				for color, share := range map[string]float64{"#2f6bdb": 0.4, "#8d97a8": 0.2, "#a7b0c0": 0.1, "#c3cad6": 0.3} {
+					require.InDelta(t, share, float64(got[color])/float64(all), 2.0/18, "%d grants, %s, row %d: %s in %v", grants, axis, row, color, got)
+					require.NotZero(t, got[color])
+				}
+			}
+		}
+		require.Contains(t, b.Text("#legend"), "waits for a core")
+		require.Contains(t, b.Text("#legend"), "dispatcher, on average")
+		b.Click("#axis-wall")
+		b.Drag("#lanes", 0.3, 0.6, 0.6, 0.6)
+		b.Until(`document.querySelector("#detail").innerText.includes("all rows")`)
+		require.Regexp(t, `neither \S+ \(without a core \S+, dispatcher \S+\)`, b.Text("#detail"))
+		require.Empty(t, b.Complaints(address))
+	}
+}
+
 // one is a run of a client that computes but for a wait: from 1.49 s to 1.50000025 s.
 func one(testing.TB) (*trace.Timeline, *report.Report) {
 	tl := &trace.Timeline{Begin: 1000, End: 1000 + 3e9, Names: []string{"sim"}}

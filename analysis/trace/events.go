@@ -86,7 +86,8 @@ func (t *tracer) rest(id metasim.ClientID) {
 		c.running = false
 		t.profile.change(t.wall, -1)
 		if !c.polled {
-			t.tl.Starts[id] = Start{End: t.wall, Work: t.tl.Totals.Clients[id].Work}
+			s := &t.tl.Totals.Clients[id]
+			t.tl.Starts[id] = Start{End: t.wall, Work: s.Work, CoreWait: s.CoreWait}
 		}
 	}
 	if c.grant >= 0 {

@@ -125,7 +125,9 @@ func (t *tracer) work(id metasim.ClientID, at metasim.Instant) {
 	totals.Asleep += did.asleep
 	totals.CoreWait += did.took - took
 	if c.grant >= 0 {
-		t.tl.Grants[c.grant].Work += took
+		g := &t.tl.Grants[c.grant]
+		g.Work += took
+		g.CoreWait += did.took - took
 	}
 }
 

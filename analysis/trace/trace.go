@@ -112,6 +112,8 @@ type Grant struct {
 	Polled, Granted, Reported int64
 	// Work is how long it computed between Granted and Reported, without the time in which it waited for a core.
 	Work int64
+	// CoreWait is for how long it waited for a core meanwhile.
+	CoreWait int64
 	// Critical is how much of Work lies on the conservative critical path.
 	Critical int64
 	// From is the client's instant when it asked. Until is the exclusive bound of the authorization.
@@ -129,8 +131,8 @@ type Part struct {
 
 // A Start is what a client did from Begin of the run to its first request.
 type Start struct {
-	End            int64
-	Work, Critical int64 // as those of a Grant
+	End                      int64
+	Work, CoreWait, Critical int64 // as those of a Grant
 }
 
 // A Hold is a part of a blocked interval in which one root held the waiting client back, along one path.

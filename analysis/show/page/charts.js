@@ -109,7 +109,9 @@ function usage() {
     name.dataset.name = c.name;
     rows.append(name, stackOf([
       ['work', c.work_s / wall, 'computed ' + seconds(c.work_s)], ['wait', c.blocked_s / wall, 'waited ' + seconds(c.blocked_s)],
-      ['other', c.overhead_s / wall, 'neither ' + seconds(c.overhead_s)],
+      ['nocore', c.core_wait_s / wall, 'waited for a core ' + seconds(c.core_wait_s)], ['dispatcher', c.dispatcher_s / wall, 'dispatcher ' + seconds(c.dispatcher_s)],
+      ['other', c.transport_s / wall, (c.dispatcher_s > 0 ? 'transport ' : 'transport and dispatcher ') + seconds(c.transport_s)],
+      ['paced', c.absent_s / wall, 'had left for ' + seconds(c.absent_s)],
     ]), el('span', 'value', percent(c.utilisation_share)));
   }
   section('usage', '.pair', 'Utilisation', 'How much of the run each client computed, waited, or neither' +

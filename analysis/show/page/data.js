@@ -51,7 +51,7 @@ const nameOf = (i) => i < 0 ? 'the pace of the run' : data.names[i];
 
 // readLane takes a lane apart: a column for each property, an entry for each piece.
 function readLane(row) {
-  const lane = { begin: [], end: [], from: [], until: [], wait: [], work: [], grants: [], critical: [], cause: [], holds: [] };
+  const lane = { begin: [], end: [], from: [], until: [], wait: [], work: [], noCore: [], grants: [], critical: [], cause: [], holds: [] };
   let begin = 0, from = 0;
   for (let i = 0; i < row.length;) {
     begin += row[i];
@@ -62,12 +62,13 @@ function readLane(row) {
     lane.end.push(begin + row[i + 2]);
     lane.wait.push(row[i + 3]);
     lane.work.push(row[i + 4]);
-    lane.grants.push(row[i + 5]);
-    lane.critical.push(row[i + 6]);
-    lane.cause.push(row[i + 7]);
+    lane.noCore.push(row[i + 5]);
+    lane.grants.push(row[i + 6]);
+    lane.critical.push(row[i + 7]);
+    lane.cause.push(row[i + 8]);
     const holds = [];
-    let n = row[i + 8];
-    for (i += 9; n > 0; n--, i += 4) holds.push({ begin: begin + row[i], length: row[i + 1], root: row[i + 2], path: row[i + 3] });
+    let n = row[i + 9];
+    for (i += 10; n > 0; n--, i += 4) holds.push({ begin: begin + row[i], length: row[i + 1], root: row[i + 2], path: row[i + 3] });
     lane.holds.push(holds);
   }
   lane.until.push(Math.max(from, report.end_sim_ns));
@@ -76,6 +77,17 @@ function readLane(row) {
 }
 
 const lanes = data.lanes.map(readLane);
+
+// round is how long a round of the server took on average; 0: rounds were not measured.
+const round = Math.max(0, ...report.clients.map((c) => c.grants > 0 ? c.dispatcher_s * 1e9 / c.grants : 0));
+
+// greys split the time of a piece in which a client neither computed nor waited: for a core, for the dispatcher (an average round for each
+// grant), and the rest.
+function greys(lane, k) {
+  const other = Math.max(0, lane.end[k] - lane.begin[k] - lane.work[k] - lane.wait[k]);
+  const noCore = Math.min(other, lane.noCore[k]), dispatcher = Math.min(other - noCore, lane.grants[k] * round);
+  return { noCore, dispatcher, other };
+}
 
 // The critical path in stretches, and those of each lane. Shorter ones that were joined have less work than their length.
 const path = [];

@@ -2,7 +2,7 @@
 const paint = {};
 
 function draw() {
-  for (const name of ['card', 'ink', 'soft', 'line', 'work', 'wait', 'wait-ink', 'other', 'critical', 'message', 'accent', 'press']) paint[name] = color(name);
+  for (const name of ['card', 'ink', 'soft', 'line', 'work', 'wait', 'wait-ink', 'other', 'nocore', 'dispatcher', 'critical', 'message', 'accent', 'press']) paint[name] = color(name);
   const c = canvas.getContext('2d');
   const width = canvas.clientWidth;
   c.clearRect(0, 0, width, canvas.clientHeight);
@@ -122,10 +122,10 @@ function drawRow(c, r, row) {
   else drawGroup(c, r, y);
 }
 
-// newSums has what happened at each pixel: time, work, waiting by its colour, and what is critical.
+// newSums has what happened at each pixel: time, work, the parts of the grey, waiting by its colour, and what is critical.
 const newSums = () => {
   const n = Math.ceil(plotWidth()) + 1;
-  return { n, total: new Float64Array(n), work: new Float64Array(n), critical: new Float64Array(n), wait: new Map() };
+  return { n, total: new Float64Array(n), work: new Float64Array(n), noCore: new Float64Array(n), dispatcher: new Float64Array(n), critical: new Float64Array(n), wait: new Map() };
 };
 
 // eachWait calls f for each colour of the waiting of a piece, with the sums of that colour and its part of the waiting.
@@ -137,9 +137,9 @@ function eachWait(sums, lane, k, f) {
   }
 }
 
-// drawSums draws the time of each pixel as high as its share of whole: work at the bottom, then waiting, one colour on the other.
+// drawSums draws the time of each pixel as high as its share of whole: work at the bottom, then the greys, then waiting, one colour on the other.
 function drawSums(c, sums, y, whole) {
-  const layers = [[paint.work, sums.work], ...[paint.wait, ...culpritColors].filter((color) => sums.wait.has(color)).map((color) => [color, sums.wait.get(color)])];
+  const layers = [[paint.work, sums.work], [paint.nocore, sums.noCore], [paint.dispatcher, sums.dispatcher], ...[paint.wait, ...culpritColors].filter((color) => sums.wait.has(color)).map((color) => [color, sums.wait.get(color)])];
   for (let x = 0; x < sums.n; x++) {
     if (!sums.total[x]) continue;
     const unit = barHeight / (whole || sums.total[x]), top = Math.min(barHeight, sums.total[x] * unit);
@@ -166,6 +166,9 @@ function drawGroup(c, r, y) {
       const a = x(begins(lane)[k]), b = x(ends(lane)[k]), total = Math.max(1, lane.end[k] - lane.begin[k]);
       spread(sums.total, a, b, 1);
       spread(sums.work, a, b, lane.work[k] / total);
+      const grey = greys(lane, k);
+      spread(sums.noCore, a, b, grey.noCore / total);
+      spread(sums.dispatcher, a, b, grey.dispatcher / total);
       eachWait(sums, lane, k, (sum, wait) => spread(sum, a, b, wait / total));
       if (view.sim) spread(sums.critical, a, b, lane.critical[k] / total);
     }
@@ -221,6 +224,9 @@ function addUp(sums, lane, k, x) {
   if (x < 0 || x >= sums.n) return;
   sums.total[x] += lane.end[k] - lane.begin[k];
   sums.work[x] += lane.work[k];
+  const grey = greys(lane, k);
+  sums.noCore[x] += grey.noCore;
+  sums.dispatcher[x] += grey.dispatcher;
   eachWait(sums, lane, k, (sum, wait) => { sum[x] += wait; });
 }
 
@@ -231,31 +237,34 @@ function waitColor(holds) {
   return culpritColor(longest.root) || paint.wait;
 }
 
-// stack draws the shares of a time that were work (at the bottom) and waiting.
-function stack(c, x, width, y, work, wait, waiting) {
-  c.fillStyle = paint.other;
-  c.fillRect(x, y, width, barHeight);
-  c.fillStyle = waiting || paint.wait;
-  c.fillRect(x, y + barHeight * (1 - Math.min(1, work + wait)), width, barHeight * Math.min(1, work + wait));
-  c.fillStyle = paint.work;
-  c.fillRect(x, y + barHeight * (1 - work), width, barHeight * work);
-}
-
+// drawShares draws the shares of a time that were work (at the bottom), the greys, and waiting.
 function drawShares(c, lane, k, a, b, y) {
-  const total = Math.max(1, lane.end[k] - lane.begin[k]);
-  stack(c, a, Math.max(1, b - a - (b - a > 5 ? 1 : 0)), y, lane.work[k] / total, lane.wait[k] / total, waitColor(lane.holds[k]));
+  const total = Math.max(1, lane.end[k] - lane.begin[k]), width = Math.max(1, b - a - (b - a > 5 ? 1 : 0)), grey = greys(lane, k);
+  c.fillStyle = paint.other;
+  c.fillRect(a, y, width, barHeight);
+  let low = 0;
+  for (const [color, time] of [[paint.work, lane.work[k]], [paint.nocore, grey.noCore], [paint.dispatcher, grey.dispatcher], [waitColor(lane.holds[k]), lane.wait[k]]]) {
+    const height = Math.min(barHeight - low, barHeight * time / total);
+    c.fillStyle = color;
+    c.fillRect(a, y + barHeight - low - height, width, height);
+    low += height;
+  }
 }
 
-// drawGrant draws one grant: the wait, then the work.
+// drawGrant draws one grant: the wait, then the work, then the greys, of which only the length is known.
 function drawGrant(c, lane, k, a, b, y) {
-  const granted = lane.begin[k] + lane.wait[k], g = toX(granted);
-  const done = toX(Math.min(lane.end[k], granted + lane.work[k]));
+  const granted = lane.begin[k] + lane.wait[k], g = toX(granted), grey = greys(lane, k);
+  const end = Math.min(lane.end[k], granted + lane.work[k]), done = toX(end);
   if (g > a) {
     c.fillStyle = waitColor(lane.holds[k]);
     c.fillRect(a, y + 5, g - a, barHeight - 10);
   }
   c.fillStyle = paint.other;
   c.fillRect(g, y, Math.max(0.5, b - g), barHeight);
+  for (const [color, time] of [[paint.dispatcher, grey.noCore + grey.dispatcher], [paint.nocore, grey.noCore]]) {
+    c.fillStyle = color;
+    c.fillRect(done, y, toX(end + time) - done, barHeight);
+  }
   c.fillStyle = paint.work;
   c.fillRect(g, y, Math.max(0.5, done - g - (done - g > 5 ? 1 : 0)), barHeight);
   for (const hold of lane.holds[k]) {

@@ -18,6 +18,12 @@ function find({ x, y }) {
   return k >= 0 && ends(lane)[k] >= time - near ? { row, lane: i, piece: k, time } : { row };
 }
 
+// greyText writes how long a client neither computed nor waited, and the parts of it that are known.
+function greyText(s) {
+  const parts = [...(s.noCore > 0 ? ['without a core ' + span(s.noCore)] : []), ...(s.dispatcher > 0 ? ['dispatcher ' + span(s.dispatcher)] : [])];
+  return span(s.other) + (parts.length ? ' (' + parts.join(', ') + ')' : '');
+}
+
 // tell describes a piece below the timeline.
 function tell(over) {
   const box = $('#detail');
@@ -36,10 +42,9 @@ function tell(over) {
   }
   const lane = lanes[over.lane], k = over.piece;
   const single = lane.grants[k] === 1, start = lane.grants[k] === 0;
-  const total = lane.end[k] - lane.begin[k];
   box.replaceChildren(el('b', '', nameOf(over.lane)), start ? ' initialized' : single ? ' one grant' : ' ' + plural(lane.grants[k], 'grant'),
     ' from ' + span(lane.begin[k]) + ', at ' + span(lane.from[k]) + ' of simulated time: computed ' + span(lane.work[k]) + ', waited ' +
-    span(lane.wait[k]) + ', neither ' + span(Math.max(0, total - lane.work[k] - lane.wait[k])) + '.',
+    span(lane.wait[k]) + ', neither ' + greyText(greys(lane, k)) + '.',
     lane.critical[k] ? ' Of its work, ' + span(lane.critical[k]) + ' lies on the critical path.' : '',
     single && lane.wait[k] > 0 && lane.cause[k] !== over.lane ? ' A report of ' + nameOf(lane.cause[k]) + ' let it go on.' : '');
   for (const hold of lane.holds[k]) {
@@ -49,7 +54,7 @@ function tell(over) {
 }
 
 // sumsText writes what was done in a time.
-const sumsText = (s) => 'computed ' + span(s.work) + ', waited ' + span(s.wait) + ', neither ' + span(s.other) + '; ' + span(s.critical) + ' on the critical path';
+const sumsText = (s) => 'computed ' + span(s.work) + ', waited ' + span(s.wait) + ', neither ' + greyText(s) + '; ' + span(s.critical) + ' on the critical path';
 
 // tellRow describes the part of a row that is shown.
 function tellRow(box, row) {

@@ -106,8 +106,9 @@ function legend() {
     return el('span', '', mark, text);
   };
   const box = $('#legend');
-  box.replaceChildren(item('work', 'computes'), item('wait', view.culprits ? 'waits for any other client' : 'waits for another client'), item('other', 'neither: transport, dispatcher, waiting for a core'),
-    item('critical', 'critical path'));
+  box.replaceChildren(item('work', 'computes'), item('wait', view.culprits ? 'waits for any other client' : 'waits for another client'), 
+    ...(report.core_wait_s > 0 ? [item('nocore', 'waits for a core')] : []), ...(round > 0 ? [item('dispatcher', 'dispatcher, on average')] : []),
+    item('other', round > 0 ? 'transport' : 'transport and dispatcher'), item('critical', 'critical path'));
   if (view.culprits) for (const root of culprits) box.append(item('', 'waits for ' + nameOf(root), culpritColor(root)));
   if (view.arrows) box.append(item('message', 'message, from queued to delivered'));
   if (view.sim) box.append(el('span', '', 'bars: what the wall-clock time from one instant to the next was used for'));
@@ -128,7 +129,7 @@ const startEnd = Math.max(0, ...lanes.map((lane) => lane.grants[0] === 0 ? lane.
 
 // within sums up what a lane did from low to high, in nanoseconds of wall clock. Of a piece of several grants it is a share.
 function within(lane, low, high) {
-  const sum = { work: 0, wait: 0, other: 0, critical: 0 };
+  const sum = { work: 0, wait: 0, other: 0, noCore: 0, dispatcher: 0, critical: 0 };
   const over = (a, b) => Math.max(0, Math.min(b, high) - Math.max(a, low));
   for (let k = firstAfter(ends(lane), low); k < lane.begin.length && begins(lane)[k] < high; k++) {
     const a = begins(lane)[k], b = ends(lane)[k], total = lane.end[k] - lane.begin[k], share = b > a ? over(a, b) / (b - a) : 1;
@@ -137,7 +138,10 @@ function within(lane, low, high) {
     const wait = exact ? over(lane.begin[k], granted) : lane.wait[k] * share;
     sum.work += work;
     sum.wait += wait;
-    sum.other += Math.max(0, total * share - work - wait);
+    const other = Math.max(0, total * share - work - wait), grey = greys(lane, k), part = grey.other > 0 ? other / grey.other : 0;
+    sum.other += other;
+    sum.noCore += grey.noCore * part;
+    sum.dispatcher += grey.dispatcher * part;
     if (view.sim) sum.critical += lane.critical[k] * share;
   }
   if (!view.sim) for (const p of lane.path) if (p.end > low && p.begin < high) sum.critical += p.work * over(p.begin, p.end) / (p.end - p.begin);
@@ -145,4 +149,4 @@ function within(lane, low, high) {
 }
 
 // add sums up the sums of several lanes.
-const add = (all) => all.reduce((a, b) => ({ work: a.work + b.work, wait: a.wait + b.wait, other: a.other + b.other, critical: a.critical + b.critical }));
+const add = (all) => all.reduce((a, b) => Object.fromEntries(Object.keys(a).map((key) => [key, a[key] + b[key]])));
