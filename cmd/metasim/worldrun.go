@@ -27,7 +27,7 @@ import (
 
 // worldFlags are the flags of metasim world run.
 type worldFlags struct {
-	runtimes, hashes, camera, world, until, rate, out, seed string
+	runtimes, hashes, camera, world, until, rate, out, seed, timeout string
 	iterations                                              uint64
 	resets                                                  []uint
 	report, json                                            bool
@@ -56,6 +56,7 @@ func newWorldRun(std streams) *cobra.Command {
 	flags.StringVar(&f.until, "until", "", "run to this simulated time, a `duration`, as in 2s (default: until --iterations are done)")
 	flags.StringVar(&f.rate, "rate", "", "let simulated time pass at this `rate`: 1 is as fast as in the world, 0.5 half as fast; file takes the real_time_factor of the file, as Gazebo\n"+
 		"does, of several worlds the least (default: as fast as it can)")
+	flags.StringVar(&f.timeout, "timeout", "", "end the run where a runtime takes longer than this wall-clock `duration` for a call, as in 1m (default: wait)")
 	flags.StringVar(&f.world, "world", "", "run the world of this `name`, of a file with several (default: all, each as a client of its own)")
 	flags.StringVar(&f.hashes, "hashes", "", "write a line ITERATION SHA256 for the state after each step to this `file`; of several worlds, ITERATION SHA256 WORLD")
 	flags.StringVar(&f.camera, "camera", "", "write the pictures of all cameras as PNG into this `directory`: TOPIC-00000.png and so on. The world needs the system\n"+
@@ -219,6 +220,9 @@ func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p 
 	}
 	if len(f.resets) > 0 {
 		with["resets"] = true
+	}
+	if f.timeout != "" {
+		with["timeout"] = f.timeout
 	}
 	list = []map[string]any{{"name": p.client, "model": "world", "with": with}}
 	for _, n := range f.resets {

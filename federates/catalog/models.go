@@ -177,6 +177,8 @@ var models = []Spec{
 				Doc: "publish the SHA-256 of the state after each step on NAME/hash, where NAME is the client: iteration (u64, little-endian), 32 bytes"},
 			{Name: "resets", Type: Bool, Default: false,
 				Doc: "subscribe to NAME/reset: a message on it, whatever its payload, takes the world back to its start before the next step"},
+			{Name: "timeout", Type: Duration, Min: new(1e6),
+				Doc: "wall-clock time that its runtimes have to reply to a call; then the run ends. Without it: any. The time of a pause counts"},
 			{Name: "topics", Type: Channels, Doc: "what its systems may publish, as the pictures of cameras on their topics (PNG). Without it: nothing"},
 		},
 		Ending: Endless, refine: refineWorld,

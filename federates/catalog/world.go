@@ -36,13 +36,18 @@ func refineWorld(in *Instance) error {
 	return nil
 }
 
-// refineRuntime gives the runtime of a system its channels.
-func refineRuntime(in *Instance) error {
+// LockStepOf returns the client of the world for which a runtime runs a system, and that system.
+func LockStepOf(in *Instance) (world, system string) {
 	system, named := Find[string](in, "system")
 	if !named {
 		system = in.Name
 	}
-	call, reply := LockStepChannels(Get[string](in, "world"), system)
+	return Get[string](in, "world"), system
+}
+
+// refineRuntime gives the runtime of a system its channels.
+func refineRuntime(in *Instance) error {
+	call, reply := LockStepChannels(LockStepOf(in))
 	in.Ports.Publications, in.Ports.Subscriptions = append(in.Ports.Publications, reply), []string{call} // behind its topics
 	return nil
 }

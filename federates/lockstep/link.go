@@ -1,9 +1,12 @@
 package lockstep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"metasim/client"
 	"metasim/federates/catalog"
@@ -11,14 +14,23 @@ import (
 	"metasim/metasim"
 )
 
+// A hungError says that a runtime has not replied.
+type hungError struct{ after time.Duration }
+
+func (e *hungError) Error() string {
+	return fmt.Sprintf("its runtime has not replied within %v of real time, the timeout of the world; see in its log what it does, or raise the timeout", e.after)
+}
+
 // A link calls the systems of a world that run elsewhere. It is the [world.Runtimes] of a client.
 type link struct {
-	ctx     context.Context
-	client  *client.Client
-	calls   map[string]*client.Publication // by name of the system
-	waiting []world.Call
-	resets  string // the channel of those who ask for a reset; empty: nobody may
-	asked   bool   // somebody has, for the next step
+	ctx      context.Context
+	client   *client.Client
+	calls    map[string]*client.Publication // by name of the system
+	runtimes map[string]string              // the client that has replied for a system
+	timeout  time.Duration                  // for the replies of a phase; 0: none
+	waiting  []world.Call
+	resets   string // the channel of those who ask for a reset; empty: nobody may
+	asked    bool   // somebody has, for the next step
 }
 
 // Begin publishes calls, all at the present instant.
@@ -44,14 +56,24 @@ func (l *link) Begin(calls []world.Call) error {
 
 // Replies waits for the replies, which all come at the instant after that of the calls.
 func (l *link) Replies() ([]world.Reply, error) {
+	ctx, cancel := l.ctx, func() {}
+	hung := &world.StepError{Phase: l.waiting[0].Phase, Iteration: l.waiting[0].Info.Iteration, Err: &hungError{l.timeout}}
+	if l.timeout > 0 { // real time, so it may end the run and nothing else
+		ctx, cancel = context.WithTimeoutCause(l.ctx, l.timeout, hung)
+	}
+	defer cancel()
 	replies := make([]world.Reply, len(l.waiting))
-	seen := make([]bool, len(l.waiting))
+	seen := make([]string, len(l.waiting)) // which client has replied
 	for missing := len(replies); missing > 0; {
-		messages, err := l.client.Next(l.ctx, metasim.Forever)
-		if errors.Is(err, client.ErrEnd) {
-			err = fmt.Errorf("the client of system %s has left, and the world goes on; let it stay until the run ends", l.waiting[firstFalse(seen)].Slot.Name)
-		}
-		if err != nil {
+		waiting := l.waiting[slices.Index(seen, "")].Slot.Name
+		hung.System = waiting
+		messages, err := l.client.Next(ctx, metasim.Forever)
+		switch {
+		case errors.Is(err, client.ErrEnd) && l.runtimes[waiting] == "":
+			return nil, fmt.Errorf("system %s has no runtime: nobody has replied to the world; add a client of the model lockstep-runtime with system: %s", waiting, waiting)
+		case errors.Is(err, client.ErrEnd):
+			return nil, fmt.Errorf("the client of system %s has left, and the world goes on; let it stay until the run ends", waiting)
+		case err != nil:
 			return nil, err
 		}
 		for _, m := range messages {
@@ -59,13 +81,17 @@ func (l *link) Replies() ([]world.Reply, error) {
 				continue
 			}
 			i, err := l.take(m, replies)
-			if err == nil && seen[i] {
-				err = fmt.Errorf("client %q has replied twice to one call", m.From)
-			}
 			if err != nil {
 				return nil, err
 			}
-			seen[i] = true
+			system := l.waiting[i].Slot.Name
+			if first := cmp.Or(l.runtimes[system], m.From); first != m.From {
+				return nil, fmt.Errorf("system %s has two runtimes, the clients %s and %s; let one go", system, min(first, m.From), max(first, m.From))
+			}
+			if seen[i] != "" {
+				return nil, fmt.Errorf("client %q has replied twice to one call", m.From)
+			}
+			seen[i], l.runtimes[system] = m.From, m.From
 			missing--
 		}
 	}
@@ -106,13 +132,4 @@ func (l *link) take(m client.Message, replies []world.Reply) (int, error) {
 		return i, nil
 	}
 	return 0, unasked(m)
-}
-
-func firstFalse(list []bool) int {
-	for i, b := range list {
-		if !b {
-			return i
-		}
-	}
-	return 0
 }

@@ -108,28 +108,36 @@ func listener(hashes *[]string) part {
 // clients left with.
 func run(t *testing.T, w *sdf.World, iterations int, remote []string, more ...part) ([]string, server.Result, error) {
 	t.Helper()
-	with := map[string]any{"file": "w.sdf", "iterations": iterations, "hashes": true}
+	with := map[string]any{"iterations": iterations, "hashes": true}
 	if slices.ContainsFunc(more, func(p part) bool { return p.name == "agent" }) {
 		with["resets"] = true
 	}
 	if remote != nil {
 		with["remote"] = remote
 	}
-	in, err := catalog.Make("world", with, catalog.Env{Name: "world", Seed: 7})
-	require.NoError(t, err)
-	var hashes []string
-	parts := append(more, listener(&hashes), part{"world", in,
-		func(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
-			return runWorld(ctx, c, w, in, out)
-		}})
 	for _, name := range remote {
 		if slices.ContainsFunc(more, func(p part) bool { return p.name == name }) {
 			continue
 		}
 		in, err := catalog.Make("lockstep-runtime", nil, catalog.Env{Name: name})
 		require.NoError(t, err)
-		parts = append(parts, part{name, in, Runtime})
+		more = append(more, part{name, in, Runtime})
 	}
+	var hashes []string
+	result, err := runWith(t, w, with, append(more, listener(&hashes))...)
+	return hashes, result, err
+}
+
+// runWith runs a world with these parameters, and other clients.
+func runWith(t *testing.T, w *sdf.World, with map[string]any, more ...part) (server.Result, error) {
+	t.Helper()
+	with["file"] = "w.sdf"
+	in, err := catalog.Make("world", with, catalog.Env{Name: "world", Seed: 7})
+	require.NoError(t, err)
+	parts := append(more, part{"world", in,
+		func(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+			return runWorld(ctx, c, w, in, out)
+		}})
 	table, err := delay.NewTable(7, nil)
 	require.NoError(t, err)
 	core := metasim.Config{Delays: table}
@@ -155,7 +163,7 @@ func run(t *testing.T, w *sdf.World, iterations int, remote []string, more ...pa
 			require.NoError(t, e)
 		}
 	}
-	return hashes, srv.Result(), err
+	return srv.Result(), err
 }
 
 // steps is how many steps a test takes: METASIM_LOCKSTEP_STEPS asks for more.

@@ -150,6 +150,64 @@ func TestRuntimesThatAnswerWrongly(t *testing.T) {
 	}
 }
 
+// other returns a client that does what f does, as a runtime of the system wind.
+func other(t *testing.T, name string, f func(ctx context.Context, c *client.Client, out *client.Publication) error) part {
+	in, err := catalog.Make("lockstep-runtime", map[string]any{"system": "wind"}, catalog.Env{Name: name})
+	require.NoError(t, err)
+	return part{name, in, func(ctx context.Context, c *client.Client, _ *catalog.Instance, out []*client.Publication) error {
+		return f(ctx, c, out[0])
+	}}
+}
+
+// A runtime that hangs ends the run after the timeout of the world: the error says which system, phase and step.
+func TestARuntimeThatHangs(t *testing.T) {
+	good, err := (&reply{phases: 1<<world.Configure | 1<<world.PreUpdate}).encode()
+	require.NoError(t, err)
+	over := make(chan struct{})
+	hangs := other(t, "wind", func(ctx context.Context, c *client.Client, out *client.Publication) error {
+		if _, err := c.Next(ctx, metasim.Forever); err != nil {
+			return err
+		}
+		if err := out.Publish(good); err != nil {
+			return err
+		}
+		_, err := c.Next(ctx, metasim.Forever)
+		<-over // no reply, and no sign of life
+		return err
+	})
+	watcher := part{"watcher", &catalog.Instance{Ports: catalog.Ports{Subscriptions: []string{"world/hash"}}}, func(ctx context.Context, c *client.Client, _ *catalog.Instance, _ []*client.Publication) error {
+		defer close(over)
+		_, err := c.Next(ctx, metasim.Forever) // until the run is over
+		return err
+	}}
+	w := balls(1, inLockStep(plugin("Wind"), element("update_rate", "0")))
+	_, err = runWith(t, w, map[string]any{"iterations": 3, "remote": []string{"wind"}, "timeout": "50ms", "hashes": true}, hangs, watcher)
+	require.ErrorContains(t, err, "system wind, in PreUpdate of iteration 1: its runtime has not replied within 50ms of real time, the timeout of the world")
+}
+
+// What is wrong with the runtimes of a system.
+func TestWhoRunsASystem(t *testing.T) {
+	w := func() *sdf.World {
+		w := balls(1, inLockStep(plugin("Wind"), element("update_rate", "0")))
+		w.Place = sdf.Place{File: "w.sdf", Line: 2}
+		return w
+	}
+	runtime := func(name string, with map[string]any) part {
+		in, err := catalog.Make("lockstep-runtime", with, catalog.Env{Name: name})
+		require.NoError(t, err)
+		return part{name, in, Runtime}
+	}
+	with := func(system string) map[string]any { return map[string]any{"iterations": 3, "remote": []string{system}} }
+	_, err := runWith(t, w(), with("wind"), runtime("wind", nil), runtime("double", map[string]any{"system": "wind"}))
+	assert.ErrorContains(t, err, "system wind has two runtimes, the clients double and wind; let one go")
+	_, err = runWith(t, w(), with("wind"))
+	assert.ErrorContains(t, err, "system wind has no runtime: nobody has replied to the world; add a client of the model lockstep-runtime with system: wind")
+	_, err = runWith(t, w(), with("odometer"), runtime("odometer", nil))
+	assert.ErrorContains(t, err, "w.sdf:2: the world has no system odometer, which is to run in another client; it has wind, physics")
+	_, err = runWith(t, w(), map[string]any{"iterations": 3}, runtime("wind", nil))
+	assert.ErrorContains(t, err, `no world has called system wind; write remote: [wind] for the client world`)
+}
+
 func TestPlaceholders(t *testing.T) {
 	for _, c := range []struct {
 		plugins []*sdf.Plugin

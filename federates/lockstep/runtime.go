@@ -2,12 +2,14 @@ package lockstep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"metasim/client"
 	"metasim/federates/catalog"
 	"metasim/federates/loop"
 	"metasim/federates/sdf"
+	"metasim/metasim"
 )
 
 // A runtimeResult is what a runtime leaves with.
@@ -26,36 +28,73 @@ func Runtime(ctx context.Context, c *client.Client, in *catalog.Instance, out []
 	if err != nil {
 		return err
 	}
+	if own != nil { // what cannot be made is said here, where its line is known
+		if _, err := makeSystem(own); err != nil {
+			return err
+		}
+	}
 	m := &machine{make: makeSystem, state: initialized, topics: topics, own: own}
-	result := runtimeResult{State: m.state.String()}
-	return loop.Receive(ctx, c, &result, func(msg client.Message) error {
-		asked, err := decodeCall(msg.Payload)
+	r := &runtime{machine: m, client: c, told: told, replies: out[0], result: runtimeResult{State: m.state.String()}}
+	for {
+		messages, err := c.Next(ctx, metasim.Forever)
+		for _, msg := range messages {
+			if err := r.reply(msg); err != nil {
+				return err
+			}
+		}
+		if m.state == initialized && errors.Is(err, client.ErrEnd) {
+			return neverCalled(in)
+		}
+		if m.state == failed || errors.Is(err, client.ErrEnd) {
+			return loop.Finish(ctx, c, r.result) // of a failure the world says why
+		}
 		if err != nil {
-			return fmt.Errorf("from client %q: %w", msg.From, err)
-		}
-		answer := m.call(asked)
-		result.State, result.Calls, result.Rate = m.state.String(), m.calls, m.rate()
-		if asked.plugin != nil {
-			result.Plugin = asked.plugin.Name
-		}
-		b, err := answer.encode()
-		if err != nil {
 			return err
 		}
-		if err := told.publish(m.told()); err != nil {
-			return err
-		}
-		if err := out[0].PublishOwned(b); err != nil {
-			return err
-		}
-		if m.state == failed {
-			return loop.ErrDone // the world says why
-		}
-		if asked.next > c.Now().Time {
-			return c.Promise(asked.next)
-		}
-		return nil
-	})
+	}
+}
+
+// A runtime replies to the calls of one system.
+type runtime struct {
+	machine *machine
+	client  *client.Client
+	told    voice
+	replies *client.Publication
+	result  runtimeResult
+}
+
+// reply carries out a call.
+func (r *runtime) reply(msg client.Message) error {
+	asked, err := decodeCall(msg.Payload)
+	if err != nil {
+		return fmt.Errorf("from client %q: %w", msg.From, err)
+	}
+	m := r.machine
+	answer := m.call(asked)
+	r.result.State, r.result.Calls, r.result.Rate = m.state.String(), m.calls, m.rate()
+	if asked.plugin != nil {
+		r.result.Plugin = asked.plugin.Name
+	}
+	b, err := answer.encode()
+	if err != nil {
+		return err
+	}
+	if err := r.told.publish(m.told()); err != nil {
+		return err
+	}
+	if err := r.replies.PublishOwned(b); err != nil || m.state == failed {
+		return err
+	}
+	if asked.next > r.client.Now().Time {
+		return r.client.Promise(asked.next)
+	}
+	return nil
+}
+
+// neverCalled is the error of a runtime that served nobody.
+func neverCalled(in *catalog.Instance) error {
+	world, system := catalog.LockStepOf(in)
+	return fmt.Errorf("no world has called system %s; write remote: [%s] for the client %s", system, system, world)
 }
 
 // makeSystem makes a system, which must have something to do.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"metasim/client"
 	"metasim/federates/catalog"
@@ -61,10 +62,11 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 		return err
 	}
 	remote, _ := catalog.Find[[]string](in, "remote")
-	l := &link{ctx: ctx, client: c, calls: map[string]*client.Publication{}}
+	timeout, _ := catalog.Find[metasim.Time](in, "timeout")
+	l := &link{ctx: ctx, client: c, calls: map[string]*client.Publication{}, runtimes: map[string]string{}, timeout: time.Duration(timeout)}
 	for i, name := range remote {
 		if err := l.serve(name, placed, out[i]); err != nil {
-			return err
+			return at(w.Place, err)
 		}
 	}
 	config := configOf(w, placed)
