@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"metasim/federates/catalog"
 	"metasim/run"
 	"metasim/run/supervisor"
+	"metasim/wire/transport"
 )
 
 // clientFlags are the flags of `metasim client`.
@@ -22,6 +24,8 @@ type clientFlags struct {
 	with                          []string
 	seed                          uint64
 	count                         int
+	wait                          time.Duration
+	waits                         bool // and has said so
 }
 
 func newClient() *cobra.Command {
@@ -35,7 +39,7 @@ func newClient() *cobra.Command {
 		Args:    between(0, 1, "one model"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return takePart(cmd, args, &f) },
 	}
-	f.addServer(cmd)
+	f.addServer(cmd, 0)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.with, "with", nil, "a parameter of the model: `name=value`; may be repeated")
 	flags.StringVar(&f.instance, "instance", "", "model and parameters as JSON, as metasim run passes them on")
@@ -43,12 +47,13 @@ func newClient() *cobra.Command {
 	return cmd
 }
 
-// addServer adds the flags that say as whom to join which server.
-func (f *clientFlags) addServer(cmd *cobra.Command) {
+// addServer adds the flags that say as whom to join which server, and how long to wait for it by default.
+func (f *clientFlags) addServer(cmd *cobra.Command, wait time.Duration) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "the client's `name` (default: METASIM_CLIENT)")
 	flags.StringVar(&f.server, "server", "", "the server's `address` (default: METASIM_SERVER)")
 	flags.StringVar(&f.token, "token", "", "the join `token` (default: METASIM_TOKEN)")
+	flags.DurationVar(&f.wait, "wait", wait, "how long to wait for a server that does not listen yet, over unix, shm, tcp and tls")
 	flags.Uint64Var(&f.seed, "seed", 0, "the `number` that seeds the model's draws")
 	flags.IntVar(&f.count, "count", 1, "the `number` of clients of this one's entry in the scenario; one of several has its index in its name")
 }
@@ -93,11 +98,26 @@ func (f *clientFlags) join(cmd *cobra.Command, in *run.Instance) error {
 	if server == "" {
 		return badUsage(errors.New("no server to join; use --server, or set METASIM_SERVER"))
 	}
-	parts, err := in.Parts(name)
-	if err != nil {
-		return badUsage(err)
+	for last := time.Now().Add(f.wait); ; {
+		parts, err := in.Parts(name)
+		if err != nil {
+			return badUsage(err)
+		}
+		err = run.TakePart(cmd.Context(), parts, server, cmp.Or(f.token, os.Getenv("METASIM_TOKEN")))
+		var absent *transport.AbsentError
+		if !errors.As(err, &absent) || time.Now().After(last) {
+			return failed(err)
+		}
+		if !f.waits {
+			f.waits = true
+			fmt.Fprintf(cmd.ErrOrStderr(), "nobody listens at %s yet; waiting for at most %v\n", server, f.wait)
+		}
+		select {
+		case <-cmd.Context().Done():
+			return failed(err)
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
-	return failed(run.TakePart(cmd.Context(), parts, server, cmp.Or(f.token, os.Getenv("METASIM_TOKEN"))))
 }
 
 // setIndex finds the index of the client in its entry from its name, unless metasim run has passed it on.

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"time"
+
 	"github.com/spf13/cobra"
 
+	"metasim/federates/sdf"
 	"metasim/run"
 )
 
@@ -15,15 +19,19 @@ func newLockStepRuntime() *cobra.Command {
 		Short: "Run one system of a world, in lock step with it",
 		Long: "Run one system of a world in a process of its own, in lock step with the world. CONFIG is the configuration that Gazebo's prototype of\n" +
 			"lock step reads (lock_step_runtime.config): it names the plugin, and has its parameters. The server, the client's name and the join token come\n" +
-			"from METASIM_SERVER, METASIM_CLIENT and METASIM_TOKEN, or from the flags.\n\n" +
+			"from METASIM_SERVER, METASIM_CLIENT and METASIM_TOKEN, or from the flags. It may be started before the server, and waits for it (--wait).\n\n" +
 			"metasim world run starts runtimes itself. This command is for a scenario of your own, and for a runtime on another host:\n\n" +
 			"  clients:\n" +
 			"    - {name: world, model: world, with: {file: lock_step.sdf, remote: [sensors]}}\n" +
 			"    - {name: sensors, run: [metasim, lockstep-runtime, lock_step_runtime.config]}",
 		Args: exactly(1, "the configuration of a runtime"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			with := map[string]any{"config": args[0], "world": world}
-			if system != "" {
+			r, _, err := sdf.LoadRuntime(args[0])
+			if err != nil {
+				r = &sdf.Runtime{} // the client reads it again, and fails with what is wrong
+			}
+			with := map[string]any{"config": args[0], "world": cmp.Or(world, r.World, "world")}
+			if system = cmp.Or(system, r.System); system != "" {
 				with["system"] = system
 			}
 			if len(topics) > 0 {
@@ -32,10 +40,10 @@ func newLockStepRuntime() *cobra.Command {
 			return f.join(cmd, &run.Instance{Model: "lockstep-runtime", With: with, Seed: f.seed, Dir: ".", AllowOutside: true})
 		},
 	}
-	f.addServer(cmd)
+	f.addServer(cmd, 30*time.Second)
 	flags := cmd.Flags()
-	flags.StringVar(&world, "world", "world", "the `client` that runs the world")
-	flags.StringVar(&system, "system", "", "the `system`, as the world calls it (default: the name of the client)")
+	flags.StringVar(&world, "world", "", "the `client` that runs the world (default: <service> of the configuration, else world)")
+	flags.StringVar(&system, "system", "", "the `system`, as the world calls it (default: <service> of the configuration, else the name of the client)")
 	flags.StringSliceVar(&topics, "topics", nil, "the `topics` that the system may publish, as the pictures of cameras")
 	return cmd
 }

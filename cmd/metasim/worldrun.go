@@ -28,10 +28,10 @@ import (
 // worldFlags are the flags of metasim world run.
 type worldFlags struct {
 	runtimes, hashes, camera, world, until, rate, out, seed, timeout string
-	iterations                                              uint64
-	resets                                                  []uint
-	report, json                                            bool
-	live                                                    liveFlags
+	iterations                                                       uint64
+	resets                                                           []uint
+	report, json                                                     bool
+	live                                                             liveFlags
 }
 
 func newWorldRun(std streams) *cobra.Command {

@@ -56,6 +56,10 @@ func readConfig(in *catalog.Instance) (*sdf.Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
+	if world, system := catalog.LockStepOf(in); r.System != "" && (r.World != world || r.System != system) {
+		return nil, at(r.Place, fmt.Errorf("the configuration is for the service %s/%s, and this runtime serves %s/%s; write world: %s and system: %s for it", r.World, r.System,
+			world, system, r.World, r.System))
+	}
 	return r.Plugin, nil
 }
 

@@ -2,6 +2,8 @@ package sdf
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"metasim/internal/problem"
 )
@@ -12,6 +14,8 @@ type Runtime struct {
 	EntityName string // of which entity it is the system; * for any
 	EntityType string
 	Plugin     *Plugin
+	// World and System are the two parts of <service>world/system</service>: which client runs the world, and what it calls the system. Empty: it says nothing.
+	World, System string
 }
 
 // LoadRuntime reads <runtime_config><plugins><plugin .../></plugins></runtime_config>. All errors are returned at once, as a
@@ -46,7 +50,7 @@ func (p *problems) runtime(file string) (*Runtime, error) {
 		return nil, complaint{Place{file, 1, 1}, "this is no configuration of a runtime; begin with <runtime_config><plugins><plugin filename=\"...\" name=\"...\"/>"}
 	}
 	root := top[0]
-	p.others(root, "plugins")
+	p.others(root, "plugins", "service")
 	var found []*node
 	root.each("plugins", func(n *node) {
 		p.others(n, "plugin")
@@ -72,6 +76,7 @@ func (p *problems) runtime(file string) (*Runtime, error) {
 			p.warn(n.Place, "<plugin> has the attribute %s, which is not read; remove it", a.Name)
 		}
 	}
+	root.each("service", func(n *node) { r.World, r.System = p.service(n) })
 	for _, name := range []string{"name", "filename"} {
 		if value, _ := n.attribute(name); value == "" {
 			p.wrong(n.Place, "<plugin> has no %s; add %s=\"...\"", name, name)
@@ -80,11 +85,20 @@ func (p *problems) runtime(file string) (*Runtime, error) {
 	return r, nil
 }
 
+// service reads <service>world/system</service>.
+func (p *problems) service(n *node) (world, system string) {
+	world, system, found := strings.Cut(n.Text, "/")
+	if !found || world == "" || system == "" || strings.ContainsAny(system, "/ ") || strings.Contains(world, " ") {
+		p.wrong(n.Place, "<service> is %q; write the client of the world and the system, as in world/sensors", n.Text)
+	}
+	return world, system
+}
+
 // others warns of elements with other names.
-func (p *problems) others(n *node, name string) {
+func (p *problems) others(n *node, names ...string) {
 	for _, c := range n.children {
-		if c.Name != name {
-			p.warn(c.Place, "<%s> in <%s> is not read; %s", c.Name, n.Name, asked(c.Name, []string{name}))
+		if !slices.Contains(names, c.Name) {
+			p.warn(c.Place, "<%s> in <%s> is not read; %s", c.Name, n.Name, asked(c.Name, names))
 		}
 	}
 }

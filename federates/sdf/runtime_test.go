@@ -22,6 +22,7 @@ func TestRuntimeOfThePrototype(t *testing.T) {
 	require.Len(t, r.Plugin.Content, 3)
 	assert.Equal(t, []string{"render_engine", "ogre2"}, []string{r.Plugin.Content[0].Name, r.Plugin.Content[0].Text})
 	assert.Equal(t, 6, r.Place.Line)
+	assert.Empty(t, r.World+r.System, "its services have the names of the prototype")
 }
 
 func TestRuntimesThatAreRefused(t *testing.T) {
@@ -31,6 +32,7 @@ func TestRuntimesThatAreRefused(t *testing.T) {
 		"<runtime_config><plugins>\n<plugin name='a' filename='b'/>\n<plugin name='c' filename='d'/></plugins></runtime_config>": "r.config:3:1: a runtime runs one plugin",
 		`<runtime_config><plugins><plugin filename='b'/></plugins></runtime_config>`:                                             "r.config:1:26: <plugin> has no name; add name=",
 		`<runtime_config><plugins><plugin name='a' filename='b' entity_type='wurld'/></plugins></runtime_config>`:                `did you mean "world"?`,
+		`<runtime_config><service>a b/c</service><plugins><plugin name='a' filename='b'/></plugins></runtime_config>`:            `r.config:1:17: <service> is "a b/c"; write the client of the world and the system, as in world/sensors`,
 		`<sdf version="1.9"/>`: "this is no configuration of a runtime",
 		``:                     "this is no configuration of a runtime",
 	} {

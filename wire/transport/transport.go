@@ -40,6 +40,17 @@ type Transport struct {
 	DialAs func(ctx context.Context, url, token string) (wire.Conn, error)
 }
 
+// An AbsentError is the error of Dial where nobody listens: the server has not started yet, or its run is over.
+type AbsentError struct {
+	URL string
+	Err error
+}
+
+func (e *AbsentError) Error() string {
+	return fmt.Sprintf("nobody listens at %s (%v); start the server first, and join before its run begins", e.URL, e.Err)
+}
+func (e *AbsentError) Unwrap() error { return e.Err }
+
 // A Table is the transports of a program. It is not changed after it is made.
 type Table []Transport
 

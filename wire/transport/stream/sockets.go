@@ -99,7 +99,7 @@ func Dial(ctx context.Context, network, address, rawURL string) (net.Conn, error
 	var d net.Dialer
 	c, err := d.DialContext(ctx, network, address)
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("nobody listens at %s (%w); start the server first, and join before its run begins", rawURL, err)
+		return nil, &transport.AbsentError{URL: rawURL, Err: err}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", rawURL, err)
