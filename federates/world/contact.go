@@ -95,84 +95,58 @@ func (b *body) impact(s *shape, p *plane, a spatial.Vector, within float64) (flo
 	return t, t <= within
 }
 
-// A touch is a point of a body that meets a plane in this step.
-type touch struct {
-	plane      *plane
-	at         spatial.Vector // from the centre of mass
-	least      float64        // the velocity along the normal that it is to have at least
-	friction   float64
-	normal     float64 // impulses so far
-	tangent    spatial.Vector
-	resistance float64
-}
-
-// solveRounds is how often the contacts of a body are solved in turn. A box on four corners needs some.
-const solveRounds = 24
-
-// solve changes the velocities of a body so that none of its points goes into a plane in this step (sequential impulses).
-func (b *body) solve(planes []plane, dt float64) {
-	var all []touch
+// onPlanes adds the points of a body that meet a plane in this step.
+func (b *body) onPlanes(all []touch, planes []plane, dt float64) []touch {
 	for i := range b.shapes {
 		for j := range planes {
 			all = b.touches(all, &b.shapes[i], &planes[j], dt)
 		}
 	}
-	for range solveRounds {
-		for i := range all {
-			t := &all[i]
-			p := t.plane
-			lack := t.least - b.velocity(t.at).Dot(p.normal)
-			more := math.Max(t.normal+float64(lack*t.resistance), 0) - t.normal
-			t.normal += more
-			b.push(p.normal.Scale(more), t.at)
-
-			// Friction so far is taken back as far as the normal impulse does not carry it any more.
-			t.tangent = t.tangent.Add(b.rub(p.normal, t.at, math.Inf(1)))
-			most := float64(t.friction * t.normal)
-			if l := t.tangent.Length(); l > most {
-				held := t.tangent.Scale(most / l)
-				b.push(held.Sub(t.tangent), t.at)
-				t.tangent = held
-			}
-		}
-	}
+	return all
 }
 
 // touches adds the points of a shape that meet a plane in this step.
 func (b *body) touches(all []touch, s *shape, p *plane, dt float64) []touch {
 	pull := math.Max(-b.a.Dot(p.normal), 0)
 	rest := 2 * float64(pull*dt)
+	first := len(all)
 	for _, point := range b.points(s, p) {
 		at := point.Sub(b.centre)
 		d := point.Sub(p.point).Dot(p.normal)
-		speed := b.velocity(at).Dot(p.normal)
+		t := touch{body: b, normal: p.normal, at: at, friction: friction(s, p), least: math.Min(-d/dt, 0), depth: math.Max(-d, 0)}
+		speed := t.speed(b.ahead, spatial.Vector{}).Dot(p.normal)
 		if d+float64(speed*dt) > 0 {
 			continue
 		}
-		t := touch{plane: p, at: at, friction: math.Min(s.friction, p.friction), resistance: b.resistance(p.normal, at), least: -d / dt}
-		if d < 0 { // what is inside comes out a fifth in each step
-			t.least = -d / (5 * dt)
-		}
-		if bounce := -float64(float64(s.restitution*p.restitution) * speed); bounce > rest {
+		t.resistance = t.against(p.normal)
+		// What comes back is of the speed before this step's forces: it would have more energy than what came, of the speed after them.
+		if bounce := -float64(float64(s.restitution*p.restitution) * t.slip().Dot(p.normal)); bounce > rest {
 			t.least = math.Max(t.least, bounce)
 		}
 		all = append(all, t)
 	}
+	share(all[first:])
 	return all
 }
 
 // points returns the points of a shape that may touch a plane, in the world.
-func (b *body) points(s *shape, p *plane) (points []spatial.Vector) {
+func (b *body) points(s *shape, p *plane) []spatial.Vector {
 	pose := b.pose.Mul(s.pose)
 	switch s.Kind {
 	case Sphere:
 		return []spatial.Vector{pose.Position.Sub(p.normal.Scale(s.Radius))}
 	case Box:
-		half := s.Size.Scale(0.5)
-		for corner := range 8 {
-			sign := func(bit int) float64 { return float64(1 - 2*(corner>>bit&1)) }
-			points = append(points, pose.Apply(spatial.Vector{X: float64(sign(0) * half.X), Y: float64(sign(1) * half.Y), Z: float64(sign(2) * half.Z)}))
-		}
+		return s.corners(pose)
+	}
+	return nil
+}
+
+// corners returns the corners of a box.
+func (s *shape) corners(pose spatial.Pose) (points []spatial.Vector) {
+	half := s.Size.Scale(0.5)
+	for corner := range 8 {
+		sign := func(bit int) float64 { return float64(1 - 2*(corner>>bit&1)) }
+		points = append(points, pose.Apply(spatial.Vector{X: float64(sign(0) * half.X), Y: float64(sign(1) * half.Y), Z: float64(sign(2) * half.Z)}))
 	}
 	return points
 }

@@ -1,12 +1,14 @@
 package world
 
 import (
+	"slices"
+
 	"metasim/federates/ecm"
 	"metasim/federates/spatial"
 )
 
 // Physics moves the models of a world, each one rigid body, by semi-implicit Euler steps: spheres and boxes that bounce off the planes
-// of static models and slide on them. Bodies do not meet each other.
+// of static models and slide on them, and meet one another and the spheres and boxes of static models.
 //
 // Every product that is added to something is converted to float64, so that no processor fuses the two; of package math it uses square
 // roots and absolute values alone, which are exact everywhere.
@@ -19,22 +21,28 @@ func (Physics) Update(i Info, v *ecm.View) error {
 	if b, found := v.Get(Root, Gravity); found {
 		gravity = VectorOf(b)
 	}
-	planes, shapes := collisions(v)
+	planes, obstacles, shapes := collisions(v)
+	var moving []ecm.Entity
+	var bodies []*body
 	for e, value := range v.With(Velocity) {
 		if b, ok := bodyOf(e, value, gravity, v); ok {
 			b.shapes = shapes[e]
-			b.step(planes, dt)
-			v.Set(e, Pose, PoseBytes(b.pose), ecm.Periodic)
-			v.Set(e, Velocity, PairBytes(b.v, b.w), ecm.Periodic)
+			moving, bodies = append(moving, e), append(bodies, &b)
 		}
 		v.Unset(e, Force)
+	}
+	advance(bodies, obstacles, planes, dt)
+	for i, e := range moving {
+		v.Set(e, Pose, PoseBytes(bodies[i].pose), ecm.Periodic)
+		v.Set(e, Velocity, PairBytes(bodies[i].v, bodies[i].w), ecm.Periodic)
 	}
 	return nil
 }
 
-// collisions returns the planes of static models, and the shapes of the others.
-func collisions(v *ecm.View) (planes []plane, shapes map[ecm.Entity][]shape) {
+// collisions returns the planes of static models, their spheres and boxes, and the shapes of the other models.
+func collisions(v *ecm.View) (planes []plane, obstacles []*body, shapes map[ecm.Entity][]shape) {
 	shapes = map[ecm.Entity][]shape{}
+	of := map[ecm.Entity]*body{}
 	for e, value := range v.With(Surface) {
 		link := v.Parent(e)
 		model := v.Parent(link)
@@ -51,9 +59,15 @@ func collisions(v *ecm.View) (planes []plane, shapes map[ecm.Entity][]shape) {
 		}
 		if at := PoseOf(pose).Mul(s.pose); s.Kind == Plane {
 			planes = append(planes, plane{at.Position, at.Rotation.Rotate(s.Normal), s.restitution, s.friction})
+		} else if s.Kind == Sphere || s.Kind == Box {
+			if of[model] == nil {
+				of[model] = obstacle(PoseOf(pose))
+				obstacles = append(obstacles, of[model])
+			}
+			of[model].shapes = append(of[model].shapes, s)
 		}
 	}
-	return planes, shapes
+	return planes, obstacles, shapes
 }
 
 func poseIn(v *ecm.View, e ecm.Entity) spatial.Pose {
@@ -82,33 +96,63 @@ func bodyOf(e ecm.Entity, velocity []byte, gravity spatial.Vector, v *ecm.View) 
 	return b, ok
 }
 
-func (b *body) step(planes []plane, dt float64) {
-	momentum := times(b.inertia, b.w).Add(b.torque.Scale(dt))
-	b.w = times(b.invInertia, momentum)
-	if s := b.sphere(); s != nil {
-		b.flySphere(s, planes, dt)
-	} else {
-		b.v = b.v.Add(b.a.Scale(dt))
-		b.solve(planes, dt)
-		b.centre = b.centre.Add(b.v.Scale(dt))
+// advance moves bodies by a step. Those that may meet others in it are moved together, island by island, so that what happens to a body depends on
+// its own island alone.
+func advance(bodies, obstacles []*body, planes []plane, dt float64) {
+	for _, b := range bodies {
+		b.w = times(b.invInertia, times(b.inertia, b.w).Add(b.torque.Scale(dt)))
+		b.ahead = b.v.Add(b.a.Scale(dt))
 	}
-	b.turn(dt)
-	b.pose.Position = b.centre.Sub(b.pose.Rotation.Rotate(b.mass.Centre))
+	moved := map[*body]bool{}
+	all := slices.Concat(bodies, obstacles)
+	for _, l := range islands(bodies, meetings(all, dt)) {
+		l.step(planes, dt)
+		for _, b := range l.bodies {
+			moved[b] = true
+		}
+	}
+	for _, b := range bodies {
+		if !moved[b] {
+			b.alone(planes, dt)
+		}
+		b.turn(dt)
+		b.pose.Position = b.centre.Sub(b.pose.Rotation.Rotate(b.mass.Centre))
+	}
 }
 
-// turn turns the body by its angular velocity. Its angular momentum stays, so that the velocity changes if its moments differ.
+// alone moves a body that meets no other.
+func (b *body) alone(planes []plane, dt float64) {
+	if s := b.sphere(); s != nil {
+		b.flySphere(s, planes, dt)
+		return
+	}
+	together([]*body{b}, b.onPlanes(nil, planes, dt), dt)
+}
+
+// turn turns the body by its angular velocity. Its angular momentum stays, so that the velocity changes if its moments differ: then that in the middle of
+// the step counts, as the energy would drift otherwise.
 func (b *body) turn(dt float64) {
 	if b.w == (spatial.Vector{}) {
 		return
 	}
-	momentum := times(b.inertia, b.w)
-	r, h := b.pose.Rotation, b.w.Scale(dt/2)
-	d := spatial.Rotation{X: h.X, Y: h.Y, Z: h.Z}.Mul(r)
-	b.pose.Rotation = spatial.Rotation{W: r.W + d.W, X: r.X + d.X, Y: r.Y + d.Y, Z: r.Z + d.Z}.Normalized()
-	if m := b.mass; m.IXX != m.IYY || m.IYY != m.IZZ || m.IXY != 0 || m.IXZ != 0 || m.IYZ != 0 {
-		b.inertia = turned(m.moments(), b.pose.Rotation)
-		if inv, ok := inverse(b.inertia); ok {
-			b.w = times(inv, momentum)
-		}
+	m := b.mass
+	if m.IXX == m.IYY && m.IYY == m.IZZ && m.IXY == 0 && m.IXZ == 0 && m.IYZ == 0 {
+		b.pose.Rotation = turnedBy(b.pose.Rotation, b.w.Scale(dt/2))
+		return
 	}
+	momentum := times(b.inertia, b.w)
+	middle, ok := inverse(turned(m.moments(), turnedBy(b.pose.Rotation, b.w.Scale(dt/4))))
+	if ok {
+		b.w = times(middle, momentum)
+	}
+	b.pose.Rotation = turnedBy(b.pose.Rotation, b.w.Scale(dt/2))
+	if end, ok := inverse(turned(m.moments(), b.pose.Rotation)); ok {
+		b.w = times(end, momentum)
+	}
+}
+
+// turnedBy turns a rotation by twice an angle, which is small.
+func turnedBy(r spatial.Rotation, h spatial.Vector) spatial.Rotation {
+	d := spatial.Rotation{X: h.X, Y: h.Y, Z: h.Z}.Mul(r)
+	return spatial.Rotation{W: r.W + d.W, X: r.X + d.X, Y: r.Y + d.Y, Z: r.Z + d.Z}.Normalized()
 }

@@ -192,3 +192,16 @@ func TestWhatNoWorldCanBe(t *testing.T) {
 	_, err := New(Config{World: nan})
 	assert.EqualError(t, err, "world w: it sets pose of entity 2: number 3 is NaN")
 }
+
+// push gives a model a velocity.
+func push(t *testing.T, s *Server, name string, velocity spatial.Vector) {
+	t.Helper()
+	set := s.store.View(0)
+	for e, value := range set.With(Name) {
+		if string(value) == name {
+			set.Set(e, Velocity, PairBytes(velocity, spatial.Vector{}), ecm.OneTime)
+		}
+	}
+	_, err := s.store.Merge([]ecm.Writer{{Written: ecm.Written{By: "test", Changes: set.Changes()}}})
+	require.NoError(t, err)
+}

@@ -1,0 +1,242 @@
+package world
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"metasim/federates/spatial"
+)
+
+// obstacle returns the body of a static model: nothing moves it.
+func obstacle(pose spatial.Pose) *body {
+	return &body{pose: pose, centre: pose.Position, mass: Mass{Mass: math.Inf(1)}, fixed: true}
+}
+
+// A reach is the space that a body may touch in a step: a box along the axes.
+type reach struct {
+	body     *body
+	index    int
+	min, max spatial.Vector
+}
+
+func (r *reach) meets(q *reach) bool {
+	return r.min.X <= q.max.X && q.min.X <= r.max.X && r.min.Y <= q.max.Y && q.min.Y <= r.max.Y && r.min.Z <= q.max.Z && q.min.Z <= r.max.Z
+}
+
+// reachOf returns the reach of a body. One that moves is within a sphere, however it turns.
+func reachOf(b *body, index int, dt float64) reach {
+	r := reach{body: b, index: index}
+	if !b.fixed {
+		radius := 0.0
+		for i := range b.shapes {
+			s := &b.shapes[i]
+			radius = math.Max(radius, s.pose.Position.Sub(b.mass.Centre).Length()+s.extent())
+		}
+		radius += float64(b.ahead.Length() * dt)
+		around := spatial.Vector{X: radius, Y: radius, Z: radius}
+		r.min, r.max = b.centre.Sub(around), b.centre.Add(around)
+		return r
+	}
+	inf := math.Inf(1)
+	r.min, r.max = spatial.Vector{X: inf, Y: inf, Z: inf}, spatial.Vector{X: -inf, Y: -inf, Z: -inf}
+	for i := range b.shapes {
+		s := &b.shapes[i]
+		pose := b.pose.Mul(s.pose)
+		around := spatial.Vector{X: s.Radius, Y: s.Radius, Z: s.Radius}
+		if s.Kind == Box {
+			x, y, z := pose.Rotation.Rotate(spatial.Vector{X: s.Size.X / 2}), pose.Rotation.Rotate(spatial.Vector{Y: s.Size.Y / 2}), pose.Rotation.Rotate(spatial.Vector{Z: s.Size.Z / 2})
+			around = spatial.Vector{X: math.Abs(x.X) + math.Abs(y.X) + math.Abs(z.X), Y: math.Abs(x.Y) + math.Abs(y.Y) + math.Abs(z.Y), Z: math.Abs(x.Z) + math.Abs(y.Z) + math.Abs(z.Z)}
+		}
+		low, high := pose.Position.Sub(around), pose.Position.Add(around)
+		r.min = spatial.Vector{X: math.Min(r.min.X, low.X), Y: math.Min(r.min.Y, low.Y), Z: math.Min(r.min.Z, low.Z)}
+		r.max = spatial.Vector{X: math.Max(r.max.X, high.X), Y: math.Max(r.max.Y, high.Y), Z: math.Max(r.max.Z, high.Z)}
+	}
+	return r
+}
+
+// extent is the radius of a sphere around a shape.
+func (s *shape) extent() float64 {
+	if s.Kind == Box {
+		return float64(s.Size.Length() / 2)
+	}
+	return s.Radius
+}
+
+// meetings returns where bodies may meet one another in a step: by pair, in the order of the bodies.
+func meetings(bodies []*body, dt float64) (all []touch) {
+	reaches := make([]reach, 0, len(bodies))
+	for i, b := range bodies {
+		if len(b.shapes) > 0 {
+			reaches = append(reaches, reachOf(b, i, dt))
+		}
+	}
+	slices.SortFunc(reaches, func(a, b reach) int { return cmp.Or(cmp.Compare(a.min.X, b.min.X), cmp.Compare(a.index, b.index)) })
+	var pairs [][2]int
+	for i := range reaches {
+		for j := i + 1; j < len(reaches) && reaches[j].min.X <= reaches[i].max.X; j++ {
+			if a, b := &reaches[i], &reaches[j]; !(a.body.fixed && b.body.fixed) && a.meets(b) {
+				pairs = append(pairs, [2]int{min(a.index, b.index), max(a.index, b.index)})
+			}
+		}
+	}
+	slices.SortFunc(pairs, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	for _, p := range pairs {
+		a, b := bodies[p[0]], bodies[p[1]]
+		first := len(all)
+		for i := range a.shapes {
+			for j := range b.shapes {
+				all = append(all, between(a, b, &a.shapes[i], &b.shapes[j], dt)...)
+			}
+		}
+		share(all[first:])
+	}
+	return all
+}
+
+// between returns where two shapes may meet in a step: spheres with spheres and boxes, and the corners of boxes with boxes. Edges of boxes pass
+// through one another.
+func between(a, b *body, s, q *shape, dt float64) (all []touch) {
+	add := func(t touch, ok bool) {
+		if ok {
+			all = append(all, t)
+		}
+	}
+	switch at, on := a.pose.Mul(s.pose), b.pose.Mul(q.pose); {
+	case s.Kind == Sphere && q.Kind == Sphere:
+		add(spheres(a, b, s, q, at.Position, on.Position, dt))
+	case s.Kind == Sphere && q.Kind == Box:
+		add(pointOnBox(a, b, s, q, at.Position, s.Radius, on, dt))
+	case s.Kind == Box && q.Kind == Sphere:
+		add(pointOnBox(b, a, q, s, on.Position, q.Radius, at, dt))
+	case s.Kind == Box && q.Kind == Box:
+		for _, corner := range s.corners(at) {
+			add(pointOnBox(a, b, s, q, corner, 0, on, dt))
+		}
+		for _, corner := range q.corners(on) {
+			add(pointOnBox(b, a, q, s, corner, 0, at, dt))
+		}
+	}
+	return all
+}
+
+// spheres returns where two spheres touch when they meet, if they may meet in this step.
+func spheres(a, b *body, s, q *shape, at, on spatial.Vector, dt float64) (touch, bool) {
+	apart, sum := at.Sub(on), s.Radius+q.Radius
+	speed := a.ahead.Sub(b.ahead)
+	if apart.Length()-sum > float64(speed.Length()*dt) {
+		return touch{}, false
+	}
+	// |apart + speed t| = sum, where they have not met before.
+	square, half := speed.Dot(speed), apart.Dot(speed)
+	root := float64(half*half) - float64(square*(apart.Dot(apart)-float64(sum*sum)))
+	way := apart
+	if root > 0 && half < 0 && apart.Dot(apart) > float64(sum*sum) {
+		if t := (-half - math.Sqrt(root)) / square; t <= dt {
+			way = apart.Add(speed.Scale(t))
+		}
+	}
+	normal := way.Unit()
+	if way == (spatial.Vector{}) {
+		normal = spatial.Vector{Z: 1}
+	}
+	return newTouch(a, b, s, q, normal, normal.Scale(-s.Radius).Add(at), normal.Scale(q.Radius).Add(on), apart.Dot(normal)-sum, dt), true
+}
+
+// pointOnBox returns where a point with a radius touches a box, if it may in this step.
+func pointOnBox(a, b *body, s, q *shape, point spatial.Vector, radius float64, box spatial.Pose, dt float64) (touch, bool) {
+	half := q.Size.Scale(0.5)
+	local := box.Rotation.Inverse().Rotate(point.Sub(box.Position))
+	clamped := spatial.Vector{X: math.Max(-half.X, math.Min(local.X, half.X)), Y: math.Max(-half.Y, math.Min(local.Y, half.Y)), Z: math.Max(-half.Z, math.Min(local.Z, half.Z))}
+	out := local.Sub(clamped)
+	distance := out.Length()
+	normal := out.Unit()
+	if distance == 0 { // inside: it comes out at the nearest face
+		depths := [3]float64{half.X - math.Abs(local.X), half.Y - math.Abs(local.Y), half.Z - math.Abs(local.Z)}
+		switch least := math.Min(depths[0], math.Min(depths[1], depths[2])); least {
+		case depths[2]:
+			normal, distance = spatial.Vector{Z: math.Copysign(1, local.Z)}, -least
+		case depths[1]:
+			normal, distance = spatial.Vector{Y: math.Copysign(1, local.Y)}, -least
+		default:
+			normal, distance = spatial.Vector{X: math.Copysign(1, local.X)}, -least
+		}
+		clamped = local.Sub(normal.Scale(distance))
+	}
+	normal = box.Rotation.Rotate(normal)
+	t := newTouch(a, b, s, q, normal, normal.Scale(-radius).Add(point), box.Apply(clamped), distance-radius, dt)
+	return t, distance-radius <= float64(t.speed(a.ahead, b.ahead).Length()*dt)
+}
+
+// newTouch returns a contact of two bodies at two points in the world that are a distance apart along the normal, which goes from b to a.
+func newTouch(a, b *body, s, q *shape, normal, at, on spatial.Vector, distance, dt float64) touch {
+	t := touch{body: a, other: b, normal: normal, at: at.Sub(a.centre), on: on.Sub(b.centre), friction: math.Min(s.friction, q.friction)}
+	t.resistance = t.against(normal)
+	t.depth = math.Max(-distance, 0)
+	t.least = math.Min(-distance/dt, 0)
+	pull := math.Max(-a.a.Sub(b.a).Dot(normal), 0)
+	if bounce := -float64(float64(s.restitution*q.restitution) * t.speed(a.v, b.v).Dot(normal)); bounce > 2*float64(pull*dt) {
+		t.least = bounce
+	}
+	return t
+}
+
+// An island is bodies that meet one another, over others if need be, and the contacts between them.
+type island struct {
+	bodies  []*body
+	touches []touch
+}
+
+// islands returns the islands that contacts make, in the order of their first bodies. Fixed bodies join none.
+func islands(bodies []*body, touches []touch) []*island {
+	joined := map[*body]*body{}
+	var root func(b *body) *body
+	root = func(b *body) *body {
+		if up := joined[b]; up != b {
+			joined[b] = root(up)
+		}
+		return joined[b]
+	}
+	for i := range touches {
+		t := &touches[i]
+		for _, b := range []*body{t.body, t.other} {
+			if joined[b] == nil {
+				joined[b] = b
+			}
+		}
+		if !t.body.fixed && !t.other.fixed {
+			joined[root(t.body)] = root(t.other)
+		}
+	}
+	var all []*island
+	of := map[*body]*island{}
+	for _, b := range bodies {
+		if joined[b] == nil || b.fixed {
+			continue
+		}
+		r := root(b)
+		if of[r] == nil {
+			of[r] = &island{}
+			all = append(all, of[r])
+		}
+		of[r].bodies = append(of[r].bodies, b)
+	}
+	for _, t := range touches {
+		b := t.body
+		if b.fixed {
+			b = t.other
+		}
+		into := of[root(b)]
+		into.touches = append(into.touches, t)
+	}
+	return all
+}
+
+// step moves the bodies of an island by a step.
+func (l *island) step(planes []plane, dt float64) {
+	var all []touch
+	for _, b := range l.bodies {
+		all = b.onPlanes(all, planes, dt)
+	}
+	together(l.bodies, append(all, l.touches...), dt)
+}
