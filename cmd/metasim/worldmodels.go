@@ -19,7 +19,7 @@ func (f *modelFlag) add(cmd *cobra.Command) {
 
 // load reads a world, and what it includes.
 func (f *modelFlag) load(file string) (*sdf.Document, []problem.Problem, error) {
-	return sdf.Load(file, append(slices.Clone(f.directories), lockstep.ModelDirectories()...))
+	return sdf.Load(file, append(slices.Clone(f.directories), lockstep.ModelDirectories()...), nil)
 }
 
 // notRun warns of plugins in worlds that do nothing in a run.

@@ -164,6 +164,22 @@ func TestAWorldIsReset(t *testing.T) {
 	require.Contains(t, e.err, "--reset is 30; write an iteration from 1 on, and before the last one")
 }
 
+// The world of a scenario from somebody else reads nothing outside of its directory.
+func TestAWorldIncludesNothingFromOutside(t *testing.T) {
+	s := newStage(t)
+	require.NoError(t, os.MkdirAll(filepath.Join(s.dir, "theirs"), 0o700))
+	s.file("mine.sdf", `<sdf version="1.9"><model name="secret"><link name="l"/></model></sdf>`)
+	s.file("theirs/w.sdf", `<sdf version="1.9"><world name="w"><include><uri>../mine.sdf</uri></include></world></sdf>`)
+	s.file("theirs/w.yaml", "name: w\nclients:\n  - {name: world, model: world, with: {file: w.sdf, iterations: 2}}\n")
+	for _, transport := range []string{"mem", "unix"} {
+		e := s.metasim("run", "theirs/w.yaml", "--transport", transport)
+		require.Equal(t, 1, e.status, e.err)
+		require.Contains(t, e.err, `"../mine.sdf" lies outside of the scenario's directory; move it below, or use --allow-outside`)
+		require.NotContains(t, e.err, "secret")
+		require.Zero(t, s.metasim("run", "theirs/w.yaml", "--transport", transport, "--allow-outside").status)
+	}
+}
+
 // A world is paused, stepped and let go on as any run, and has the same states. A step is one of the world.
 func TestAWorldIsPausedAndStepped(t *testing.T) {
 	s := newStage(t)

@@ -21,7 +21,7 @@ func sceneOf(t *testing.T, content string) *Scene {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "w.sdf")
 	require.NoError(t, os.WriteFile(file, []byte(`<sdf version="1.9"><world name="w">`+content+`</world></sdf>`), 0o600))
-	d, warnings, err := sdf.Load(file, nil)
+	d, warnings, err := sdf.Load(file, nil, nil)
 	require.NoError(t, err)
 	require.Empty(t, warnings)
 	return New(d.Worlds[0])
@@ -136,7 +136,7 @@ func TestShortcutsChangeNothing(t *testing.T) {
 
 // The picture of the hundred balls, byte by byte. Who changes it on purpose looks at it: metasim world picture.
 func TestHundredBalls(t *testing.T) {
-	d, _, err := sdf.Load("../sdf/testdata/worlds/lock_step.sdf", nil)
+	d, _, err := sdf.Load("../sdf/testdata/worlds/lock_step.sdf", nil, nil)
 	require.NoError(t, err)
 	s := New(d.Worlds[0])
 	require.Len(t, s.Views, 1)
@@ -158,7 +158,7 @@ func TestTransparency(t *testing.T) {
 }
 
 func BenchmarkHundredBalls(b *testing.B) {
-	d, _, err := sdf.Load("../sdf/testdata/worlds/lock_step.sdf", nil)
+	d, _, err := sdf.Load("../sdf/testdata/worlds/lock_step.sdf", nil, nil)
 	require.NoError(b, err)
 	s := New(d.Worlds[0])
 	poses := s.Placed()

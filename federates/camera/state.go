@@ -23,6 +23,10 @@ func Of(v *ecm.View) *Scene {
 				links[e] = len(s.Links)
 				s.Links = append(s.Links, Link{Pose: world.PoseOf(parent).Mul(pose(v, e))})
 			}
+		}
+	}
+	for e, kind := range v.With(world.Kind) { // a system may have put something on a link of another, whose number is a greater one
+		switch string(kind) {
 		case "visual", "sensor", "light":
 			link, carried := links[v.Parent(e)]
 			if !carried {

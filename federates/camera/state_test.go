@@ -8,6 +8,7 @@ import (
 
 	"metasim/federates/ecm"
 	"metasim/federates/sdf"
+	"metasim/federates/spatial"
 	"metasim/federates/world"
 )
 
@@ -22,7 +23,7 @@ func (l *looker) Configure(_ world.Setup, v *ecm.View) error {
 // A picture of the state is that of the file which the state is made of, byte by byte.
 func TestAStateLooksLikeItsFile(t *testing.T) {
 	for _, file := range []string{"lock_step.sdf", "examples_worlds_levels.sdf"} {
-		d, _, err := sdf.Load(filepath.Join("..", "sdf", "testdata", "worlds", file), nil)
+		d, _, err := sdf.Load(filepath.Join("..", "sdf", "testdata", "worlds", file), nil, nil)
 		require.NoError(t, err)
 		w := d.Worlds[0]
 		seen := &looker{}
@@ -51,5 +52,31 @@ func TestAStateLooksLikeItsFile(t *testing.T) {
 			}
 			require.Greater(t, len(colors), 5, "something is seen")
 		}
+	}
+}
+
+// A system may put something on the link of another: what is seen does not depend on the numbers of the two.
+func TestWhatIsOnTheLinkOfAnotherSystemIsSeen(t *testing.T) {
+	for _, writers := range [][2]uint32{{2, 3}, {3, 2}} {
+		s := ecm.NewStore(world.Schema())
+		merge := func(v *ecm.View, number uint32) {
+			require.NoError(t, v.Err())
+			_, err := s.Merge([]ecm.Writer{{Number: number, Written: ecm.Written{Changes: v.Changes()}}})
+			require.NoError(t, err)
+		}
+		v := s.View(writers[0])
+		set := func(e ecm.Entity, kind string) ecm.Entity {
+			v.Set(e, world.Kind, []byte(kind), ecm.OneTime)
+			v.Set(e, world.Pose, world.PoseBytes(spatial.Identity), ecm.OneTime)
+			return e
+		}
+		link := set(v.Create(set(v.Create(0), "model")), "link")
+		merge(v, writers[0])
+		v = s.View(writers[1])
+		visual := set(v.Create(link), "visual")
+		v.Set(visual, world.Shape, world.Geometry{Kind: world.Sphere, Radius: 1}.Bytes(), ecm.OneTime)
+		v.Set(visual, world.Material, world.Numbers(make([]float64, 18)...), ecm.OneTime)
+		merge(v, writers[1])
+		require.Len(t, Of(s.ReadOnly()).solids, 1, writers)
 	}
 }

@@ -1,6 +1,7 @@
 package lockstep
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ func readWorld(in *catalog.Instance) (*sdf.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, _, err := sdf.Load(file, ModelDirectories()) // who starts a run was shown its warnings
+	d, _, err := sdf.Load(file, ModelDirectories(), func(path string) error { return mayInclude(in, path) }) // who starts a run was shown its warnings
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +41,20 @@ func allowed(in *catalog.Instance, file string) (string, error) {
 		file = filepath.Join(in.Dir, file)
 	}
 	return file, nil
+}
+
+// mayInclude says why a world may not include a file.
+func mayInclude(in *catalog.Instance, path string) error {
+	dir, err1 := filepath.Abs(in.Dir)
+	path, err2 := filepath.Abs(path)
+	if err := cmp.Or(err1, err2); err != nil {
+		return err
+	}
+	below, err := filepath.Rel(dir, path)
+	if err == nil {
+		_, err = allowed(in, below)
+	}
+	return err
 }
 
 // readConfig returns the plugin that the configuration of a runtime names; nil if the runtime has none.

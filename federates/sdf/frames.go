@@ -6,6 +6,9 @@ import (
 	"metasim/federates/spatial"
 )
 
+// maxChain is how many frames may be attached to one another. A chain from which there is no end is longer.
+const maxChain = 1000
+
 // A scope is a world or a model: the frames in it are found by name.
 type scope struct {
 	node   *node
@@ -81,7 +84,7 @@ func (s *scope) body(name string) *node { return s.bodyWithin(name, 0) }
 
 func (s *scope) bodyWithin(name string, depth int) *node {
 	in, n := s.look(name)
-	if n == nil || depth > maxDepth || name == "world" {
+	if n == nil || depth > maxChain || name == "world" {
 		return nil
 	}
 	switch {
@@ -116,7 +119,7 @@ func (b builder) checkFrames(s *scope) {
 	s.node.each("frame", func(n *node) {
 		b.framePose(s, n)
 		to, _ := n.attribute("attached_to")
-		for range maxDepth {
+		for range maxChain {
 			if to == "" {
 				return
 			}
@@ -133,7 +136,7 @@ func (b builder) checkFrames(s *scope) {
 			}
 			to, _ = target.attribute("attached_to")
 		}
-		b.wrong(n.Place, "the frame %q is attached to itself; attach it to a link or a model", n.name())
+		b.wrong(n.Place, "the frame %q is attached to itself, or by more than %d others; attach it to a link or a model", n.name(), maxChain)
 	})
 	s.node.each("joint", func(n *node) { b.framePose(s, n) })
 }

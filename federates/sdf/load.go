@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,9 +14,10 @@ import (
 )
 
 // Load reads a file and what it includes. Directories are searched for models that are named as model://NAME; the directory of the
-// file that includes is searched last. All errors are returned at once, as a *[problem.Invalid].
-func Load(file string, directories []string) (*Document, []problem.Problem, error) {
-	l := loader{directories: directories, files: map[string]*node{}, missing: map[string]bool{}}
+// file that includes is searched last. What is included from outside of these directories is read if may returns nil for its path; may may be nil. All errors are
+// returned at once, as a *[problem.Invalid].
+func Load(file string, directories []string, may func(path string) error) (*Document, []problem.Problem, error) {
+	l := loader{directories: directories, may: may, files: map[string]*node{}, models: map[string]string{}, missing: map[string]bool{}}
 	root, err := l.read(Place{File: file}, file)
 	var c complaint
 	switch {
@@ -39,7 +41,9 @@ func Load(file string, directories []string) (*Document, []problem.Problem, erro
 type loader struct {
 	problems
 	directories []string
-	files       map[string]*node // the sdf element of each file, so that a model that is included a hundred times is read once
+	may         func(path string) error
+	models      map[string]string // what modelIn has found
+	files       map[string]*node  // the sdf element of each file, so that a model that is included a hundred times is read once
 	elements    int
 	missing     map[string]bool // what is included and not found was told once
 }
@@ -255,13 +259,13 @@ func (l *loader) find(from, uri string) (string, error) {
 			return "", fmt.Errorf("model://%s leaves the directories of models; leave the .. out", name)
 		}
 		for _, dir := range append(append([]string{}, l.directories...), here) {
-			if file, ok := modelIn(filepath.Join(dir, name)); ok {
-				return file, nil
+			if file, err := l.modelIn(filepath.Join(dir, name)); err != nil || file != "" {
+				return file, err
 			}
 		}
 		beside := filepath.Join(here, name+"_model.sdf")
 		if regular(beside) {
-			return beside, nil
+			return beside, l.open(beside)
 		}
 		return "", fmt.Errorf("there is no model %q; put its directory beside this file, or name the directory that has it in SDF_PATH", name)
 	case !isFile && strings.Contains(uri, "://"):
@@ -272,33 +276,73 @@ func (l *loader) find(from, uri string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(here, filepath.FromSlash(path))
 	}
-	if file, ok := modelIn(path); ok {
-		return file, nil
+	if file, err := l.modelIn(path); err != nil || file != "" {
+		return file, err
 	}
 	return "", fmt.Errorf("there is no file %s; correct the <uri>", path)
 }
 
-// modelIn returns the SDF file that a path means: itself, or the file that the model.config in that directory names.
-func modelIn(path string) (string, bool) {
-	if regular(path) {
-		return path, true
+// open says why a file may not be read.
+func (l *loader) open(path string) error {
+	inside := func(dir string) bool {
+		rest, err := filepath.Rel(dir, path)
+		return err == nil && filepath.IsLocal(rest)
 	}
-	config, err := readFile(filepath.Join(path, "model.config"))
+	if l.may == nil || slices.ContainsFunc(l.directories, inside) {
+		return nil
+	}
+	return l.may(path)
+}
+
+// modelIn returns the SDF file that a path means: itself, or the file that the model.config in that directory names; empty if there is none.
+func (l *loader) modelIn(path string) (string, error) {
+	if file, known := l.models[path]; known {
+		return file, nil
+	}
+	file := path
+	if !regular(path) {
+		var err error
+		if file, err = l.configured(path); err != nil {
+			return "", err
+		}
+	}
+	if file != "" {
+		if err := l.open(file); err != nil {
+			return "", err
+		}
+	}
+	l.models[path] = file
+	return file, nil
+}
+
+// configured returns the file that the model.config in a directory names; empty if there is none.
+func (l *loader) configured(dir string) (string, error) {
+	config := filepath.Join(dir, "model.config")
+	if !regular(config) {
+		return "", nil
+	}
+	if err := l.open(config); err != nil {
+		return "", err
+	}
+	text, err := readFile(config)
 	if err != nil {
-		return "", false
+		return "", nil // then there is no model here
 	}
 	var elements int
-	top, err := parseXML(path, config, &elements)
+	top, err := parseXML(config, text, &elements)
 	if err != nil || len(top) == 0 {
-		return "", false
+		return "", nil // likewise
 	}
 	file := ""
 	for _, c := range top[0].children { // the last is that of the newest version, by convention
 		if c.Name == "sdf" {
-			file = filepath.Join(path, filepath.FromSlash(c.Text))
+			file = filepath.Join(dir, filepath.FromSlash(c.Text))
 		}
 	}
-	return file, regular(file)
+	if !regular(file) {
+		return "", nil
+	}
+	return file, nil
 }
 
 func regular(path string) bool {

@@ -20,7 +20,7 @@ const worldsDir = "testdata/worlds"
 // loaded loads a file that has no errors and no warnings.
 func loaded(t *testing.T, file string, directories ...string) *Document {
 	t.Helper()
-	d, warnings, err := Load(file, directories)
+	d, warnings, err := Load(file, directories, nil)
 	require.NoError(t, err)
 	require.Empty(t, warnings)
 	return d
@@ -31,7 +31,7 @@ func written(t *testing.T, text string) (*Document, []problem.Problem, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "w.sdf")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	return Load(file, nil)
+	return Load(file, nil, nil)
 }
 
 // All worlds that Gazebo ships for levels, performers and lock step are read, two of which have "--" in comments.
@@ -190,17 +190,17 @@ func TestIncludes(t *testing.T) {
 	assert.Equal(t, []any{"crate", true, "new"}, []any{models[0].Name, models[0].Static, models[0].Links[0].Name})
 	assert.Equal(t, []any{"other", false, 7.0, 1}, []any{models[1].Name, models[1].Static, models[1].Pose.Position.Z, len(models[1].Plugins)})
 
-	_, _, err := Load(world, nil)
+	_, _, err := Load(world, nil, nil)
 	assert.ErrorContains(t, err, `there is no model "crate"; put its directory beside this file`)
 
 	many := put("many.sdf", `<sdf version="1.9"><world name="w"><include><uri>model://no</uri></include><include><uri>model://no</uri></include>
 <include><uri>model://../../etc</uri></include></world></sdf>`)
-	_, _, err = Load(many, nil)
+	_, _, err = Load(many, nil, nil)
 	assert.Equal(t, 1, strings.Count(err.Error(), `there is no model "no"`), "it is told once: %v", err)
 	assert.ErrorContains(t, err, "model://../../etc leaves the directories of models; leave the .. out")
 
 	self := put("self.sdf", `<sdf version="1.9"><model name="m"><link name="l"/><include><uri>self.sdf</uri><name>n</name></include></model></sdf>`)
-	_, _, err = Load(self, nil)
+	_, _, err = Load(self, nil, nil)
 	assert.ErrorContains(t, err, "self.sdf:1:52: more than 20 files include one another; does one include itself?")
 }
 
@@ -218,7 +218,7 @@ func TestIncludesThatGrowAreBounded(t *testing.T) {
 		file := filepath.Join(dir, fmt.Sprintf("%d.sdf", i))
 		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `<sdf version="1.9"><model name="m">%s</model></sdf>`, inside), 0o600))
 	}
-	_, _, err := Load(filepath.Join(dir, "0.sdf"), nil)
+	_, _, err := Load(filepath.Join(dir, "0.sdf"), nil, nil)
 	assert.ErrorContains(t, err, "at most 262144 elements with all that it includes")
 }
 
@@ -232,12 +232,52 @@ func TestLimits(t *testing.T) {
 	}
 	_, _, err = written(t, `<sdf version="1.9"><world name="w"><model name="m"`+many.String()+`/></world></sdf>`)
 	assert.ErrorContains(t, err, "<model> has 301 attributes, and 256 are the limit")
-	_, _, err = Load(filepath.Join(t.TempDir(), "none.sdf"), nil)
+	_, _, err = Load(filepath.Join(t.TempDir(), "none.sdf"), nil, nil)
 	assert.ErrorContains(t, err, "none.sdf: cannot be read: no such file or directory")
-	_, _, err = Load(t.TempDir(), nil)
+	_, _, err = Load(t.TempDir(), nil, nil)
 	assert.ErrorContains(t, err, "this is a directory")
 	_, _, err = written(t, `<sdf version="1.9"><world name="w"><physics type="x"><max_step_size>1e300</max_step_size></physics></world></sdf>`)
 	assert.NoError(t, err)
+}
+
+// A chain of frames may be long; what is included may be refused, but not what the directories of models have.
+func TestLongChainsAndRefusedFiles(t *testing.T) {
+	var frames strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&frames, `<frame name="f%d" attached_to="f%d"><pose>0 0 1 0 0 0</pose></frame>`, i, i+1)
+	}
+	d, _, err := written(t, fmt.Sprintf(modelOf, frames.String()+`<frame name="f300" attached_to="l"/><link name="l"/><link name="k"><pose relative_to="f0"/></link>`))
+	require.NoError(t, err)
+	assert.InDelta(t, 300, d.Worlds[0].Models[0].Links[1].Pose.Position.Z, 0)
+
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	const model, config = `<sdf version="1.9"><model name="m"><link name="l"/></model></sdf>`, `<model><sdf>%s</sdf></model>`
+	put("models/crate/model.sdf", model)
+	put("models/crate/model.config", fmt.Sprintf(config, "model.sdf"))
+	put("secret.sdf", model)
+	put("scenario/odd/model.config", fmt.Sprintf(config, "../../secret.sdf"))
+	for uri, refused := range map[string]string{
+		"model://crate": "", "../secret.sdf": "secret.sdf", "file://" + filepath.Join(dir, "secret.sdf"): "secret.sdf", "model://odd": "secret.sdf",
+	} {
+		world := put("scenario/w.sdf", `<sdf version="1.9"><world name="w"><include><uri>`+uri+`</uri></include></world></sdf>`)
+		_, _, err := Load(world, []string{filepath.Join(dir, "models")}, func(path string) error {
+			if strings.HasPrefix(path, filepath.Join(dir, "scenario")+"/") {
+				return nil
+			}
+			return fmt.Errorf("%s is not yours", filepath.Base(path))
+		})
+		if refused == "" {
+			assert.NoError(t, err, uri)
+		} else {
+			assert.ErrorContains(t, err, "w.sdf:1:45: "+refused+" is not yours", uri)
+		}
+	}
 }
 
 // Numbers that nothing can be computed with do not reach the structs.
@@ -272,7 +312,7 @@ func FuzzLoad(f *testing.F) {
 	file := filepath.Join(f.TempDir(), "f.sdf")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		require.NoError(t, os.WriteFile(file, text, 0o600))
-		d, _, err := Load(file, nil)
+		d, _, err := Load(file, nil, nil)
 		if err != nil {
 			var invalid *problem.Invalid
 			require.True(t, errors.As(err, &invalid) && len(invalid.Problems) > 0, "%v", err)

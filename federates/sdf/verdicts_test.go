@@ -65,7 +65,7 @@ func TestVerdictsAreThoseOfGazebo(t *testing.T) {
 	for _, v := range verdicts(t) {
 		file := filepath.Join(dir, "case.sdf")
 		require.NoError(t, os.WriteFile(file, []byte(v.text()), 0o600))
-		_, warnings, err := Load(file, nil)
+		_, warnings, err := Load(file, nil, nil)
 		if (err == nil) != v.taken && v.ours == "" || (err == nil) == v.taken && v.ours != "" {
 			t.Errorf("%s %s: %s\n\terror: %v\n\twarnings: %v", v.kind, v.name, v.body, err, warnings)
 		}
