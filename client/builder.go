@@ -67,6 +67,13 @@ func (b *Builder) Reaction(d time.Duration) error {
 	return named(b.name, b.declared.React(metasim.Time(d)))
 }
 
+// SendsOnlyEvery promises that the client sends only at times that are multiples of the period: it may hear between them, and act, but
+// publishes nothing. Other clients wait for it at these times alone. A publish between them is refused, and so is one at a later step of
+// such a time, when the client has gone on from the first one at which it acted.
+func (b *Builder) SendsOnlyEvery(period time.Duration) error {
+	return named(b.name, b.declared.SendOnlyEvery(metasim.Time(period)))
+}
+
 // Checkpoints lets the client be started again at its last checkpoint, where the scenario asks for checkpoints: Save is called at the first
 // instant after each period, by Step, Next or Run, when the client has done all that it does there. Restore is called by Complete, and then the
 // client is where it was: it calls Step or Next as it did next, or sets its timers again as before its first Run, and calls Run. Run moves them to

@@ -69,6 +69,7 @@ func TestErrComplete(t *testing.T) {
 	require.ErrorIs(t, b.Publication("Y").Publish(nil), client.ErrComplete)
 	require.ErrorIs(t, b.Subscribe("Y", nil), client.ErrComplete)
 	require.ErrorIs(t, b.Reaction(time.Second), client.ErrComplete)
+	require.ErrorIs(t, b.SendsOnlyEvery(time.Second), client.ErrComplete)
 	_, err := b.Complete(t.Context())
 	require.ErrorIs(t, err, client.ErrComplete)
 	p.quits(c)

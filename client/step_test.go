@@ -12,6 +12,7 @@ import (
 	"metasim/client"
 	"metasim/metasim"
 	"metasim/wire"
+	"metasim/wire/transport/mem"
 )
 
 // Step returns all that is due at its time or before, and nothing of what lies beyond, however much is known of that.
@@ -212,4 +213,62 @@ func TestCancelled(t *testing.T) {
 	}
 	_, err = c.Step(t.Context(), ms(5).Time)
 	require.ErrorIs(t, err, enough, "it cannot be used afterwards")
+}
+
+// A client that sends at multiples of a period alone promises the next of them with each report, whatever it hears between them, and is held
+// to it.
+func TestSendsOnlyEvery(t *testing.T) {
+	b := client.NewBuilder("a")
+	out := b.Publication("X")
+	require.NoError(t, b.SendsOnlyEvery(10*time.Millisecond))
+	c, h := join(t, b)
+	ctx := t.Context()
+	require.NoError(t, out.Publish(nil), "at the start")
+	h.grant(ms(6), ms(3))
+	_, err := c.Next(ctx, ms(25).Time)
+	require.NoError(t, err)
+	hears[*metasim.Send](h)
+	require.Equal(t, ms(10), hears[*metasim.Advance](h).NoSendBefore)
+	var v *metasim.Violation
+	require.ErrorAs(t, out.Publish(nil), &v)
+	require.Equal(t, &metasim.Violation{Rule: metasim.SendBeforePromise, Client: "a", Channel: "X", At: ms(3), Bound: ms(10)}, v)
+
+	h.grant(ms(18), ms(10), msStep(10, 1), ms(17))
+	for _, at := range []metasim.Instant{ms(10), msStep(10, 1), ms(17)} {
+		_, err = c.Next(ctx, ms(25).Time)
+		require.NoError(t, err)
+		require.Equal(t, at, c.Now())
+		err := out.Publish(nil)
+		require.Equal(t, at != ms(10), err != nil, "%v: %v", at, err)
+	}
+	h.grant(theEnd)
+	for _, to := range []metasim.Time{25, 30, 35} { // steps that miss the period send nothing, however they came about
+		_, err = c.Step(ctx, ms(to).Time)
+		require.NoError(t, err)
+		require.Equal(t, to != 30, out.Publish(nil) != nil)
+	}
+	require.NoError(t, c.Leave(ctx))
+}
+
+// Under Run a client acts at a multiple of its period as often as it has to, before it goes on.
+func TestSendsOnlyEveryInRun(t *testing.T) {
+	b := client.NewBuilder("a")
+	require.NoError(t, b.SendsOnlyEvery(10*time.Millisecond))
+	out := b.Publication("Y")
+	lines, err := runs(t, b, func(c *client.Client, log func(string)) {
+		send := func() error { log("sends"); return out.Publish(nil) }
+		c.After(0, send)
+		c.Every(10*time.Millisecond, func() error {
+			c.After(0, send)
+			return send()
+		})
+		c.At(ms(25).Time, func() error { return c.Leave(t.Context()) })
+	}, ms(4))
+	require.NoError(t, err)
+	require.Equal(t, []string{"0s sends", "4ms message 1", "10ms sends", "10ms sends", "20ms sends", "20ms sends"}, lines)
+	b = client.NewBuilder("a")
+	require.EqualError(t, b.SendsOnlyEvery(0), `client "a": the period between sends is 0s; use a positive duration`)
+	conn, _ := mem.Pipe("client", "server")
+	_, err = b.Complete(t.Context(), client.WithConn(conn))
+	require.ErrorContains(t, err, "the period between sends")
 }

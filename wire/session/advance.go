@@ -158,11 +158,23 @@ func (c *Client) pop() Message {
 
 // report makes the client's report, without the times: next is its next event.
 func (c *Client) report(now, next metasim.Instant) metasim.Report {
+	if c.period > 0 {
+		c.promise = metasim.Later(c.promise, c.tick(now, !now.Before(next)))
+	}
 	floor := metasim.Later(now, c.promise)
 	next = metasim.Later(floor, next)
 	// What was promised binds whatever is said now: an answer that its reaction time forbids is not sent from a timer.
 	c.reported = reported{next: metasim.Later(c.promised(), next), cause: metasim.Infinity}
 	return metasim.Report{Now: now, NoSendBefore: floor, NextEvent: c.reported.next, Acked: c.handled}
+}
+
+// tick returns the first instant, from now on, at which a client with a period may send. At a tick that is now, if it acts there.
+func (c *Client) tick(now metasim.Instant, acts bool) metasim.Instant {
+	past := now.Time % c.period
+	if past == 0 && acts {
+		return now
+	}
+	return metasim.At(now.Time.Add(c.period - past))
 }
 
 // promised returns the first instant at which the client may send.
@@ -195,7 +207,11 @@ func (c *Client) checkPublish(channel string, payload []byte) error {
 	if c.err != nil {
 		return c.err
 	}
-	if bound := c.promised(); c.now.Before(bound) {
+	bound := c.promised()
+	if c.period > 0 {
+		bound = metasim.Later(bound, c.tick(c.now, true))
+	}
+	if c.now.Before(bound) {
 		return c.refuse(&metasim.Violation{
 			Rule: metasim.SendBeforePromise, Client: c.name, Channel: channel, At: c.now, Bound: bound,
 		})

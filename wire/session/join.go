@@ -52,6 +52,18 @@ func (d *Declaration) React(reaction metasim.Time) error {
 	return nil
 }
 
+// SendOnlyEvery declares that the client sends only at times that are multiples of a period.
+func (d *Declaration) SendOnlyEvery(period metasim.Time) error {
+	if d.complete {
+		return ErrComplete
+	}
+	if period <= 0 {
+		return d.mistake(fmt.Errorf("the period between sends is %v; use a positive duration", period))
+	}
+	d.period = period
+	return nil
+}
+
 // Save declares that the client can make checkpoints, and begin at one.
 func (d *Declaration) Save() error {
 	if d.complete {
@@ -90,8 +102,8 @@ func (d *Declaration) Join(name, token string, out *Outbound) (*Client, error) {
 	d.complete = true
 	out.put(d.hello(name, token))
 	out.urgent = true
-	return &Client{name: name, subscriptions: d.declared.Subscriptions, reaction: d.declared.Reaction, out: out, timers: newTimers(),
-		save: save{able: d.declared.Saves}}, nil
+	return &Client{name: name, subscriptions: d.declared.Subscriptions, reaction: d.declared.Reaction, period: d.period, out: out,
+		timers: newTimers(), save: save{able: d.declared.Saves}}, nil
 }
 
 func (d *Declaration) hello(name, token string) wire.Hello {

@@ -23,6 +23,7 @@ type Message struct {
 // A Declaration is what a client declares before it joins. The zero value declares nothing.
 type Declaration struct {
 	declared wire.Hello // without the name and the token
+	period   metasim.Time
 	complete bool
 	err      error // the first mistake; Check returns it
 }
@@ -32,6 +33,7 @@ type Client struct {
 	name          string
 	subscriptions []string
 	reaction      metasim.Time
+	period        metasim.Time // it sends at times that are multiples of it alone; 0: at any
 	out           *Outbound
 
 	started bool
