@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"time"
@@ -107,12 +108,23 @@ func WithHost(h *Host) Option { return func(o *options) { o.host = h } }
 // because it adds 3.4 MB to a small program, nor is TLS: client.WithTransports(all.Table()), of metasim/wire/transport/all.
 func WithTransports(table transport.Table) Option { return func(o *options) { o.transports = table } }
 
+// WithLogger tells this log when the client looks for its server, joins, begins, makes no checkpoint, leaves or fails. Default: nothing is told. No
+// line says how far the client was authorized.
+func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
+
+// WithStartTimeout lets the client be started before its server: while nobody listens there, it tries again, for at most this long in real
+// time. Default: it tries once.
+func WithStartTimeout(d time.Duration) Option { return func(o *options) { o.patience = d } }
+
 // Complete joins the run, and returns once every client of the scenario has joined. The client is then at the start
 // instant. A *wire.RefusedError tells why the server did not let it in.
 func (b *Builder) Complete(ctx context.Context, opts ...Option) (*Client, error) {
 	o := gather(opts)
 	o.name = cmp.Or(o.name, b.name)
 	c, err := b.complete(ctx, o)
+	if err != nil {
+		o.log.Warn("not joined", "client", o.name, "why", err)
+	}
 	return c, named(o.name, err)
 }
 
@@ -136,7 +148,7 @@ func (b *Builder) complete(ctx context.Context, o options) (*Client, error) {
 
 // join says Hello and waits for the start.
 func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error) {
-	c := &Client{own: own, alone: own && o.alone, subscriptions: b.subscriptions, inputs: b.inputs, saver: b.saver, routes: map[string]route{}}
+	c := &Client{own: own, alone: own && o.alone, subscriptions: b.subscriptions, inputs: b.inputs, saver: b.saver, log: o.log, routes: map[string]route{}}
 	c.out.host, c.out.task = o.host, o.task
 	c.out.queue.Member, c.in = o.host.join(o.task)
 	c.out.queue.Encoded = o.host.encodes()
@@ -148,6 +160,7 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 		}
 		return nil, err
 	}
+	c.log.Info("joining", "client", o.name, "server", o.host.conn.Peer())
 	for err = c.flush(); err == nil && !c.rules.Started(); {
 		err = c.receive(ctx)
 	}
@@ -163,6 +176,7 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 	for _, p := range b.pubs {
 		p.client = c
 	}
+	c.log.Info("joined", "client", o.name, "scenario", c.rules.Told().Scenario, "at", c.Now().String())
 	return c, nil
 }
 
@@ -186,7 +200,7 @@ func connect(ctx context.Context, o options) (wire.Conn, error) {
 	if table == nil {
 		table = transport.Table{stream.Unix(), stream.TCP(), shm.Transport()}
 	}
-	conn, err := table.DialAs(ctx, o.url, o.token)
+	conn, err := dial(ctx, table, o)
 	if errors.As(err, new(*transport.UnknownError)) && o.transports == nil {
 		err = fmt.Errorf(`%w; for tls:// and quic:// give Complete or Connect client.WithTransports(all.Table()) of "metasim/wire/transport/all"`, err)
 	}
@@ -200,6 +214,9 @@ func gather(opts []Option) options {
 	var o options
 	for _, opt := range opts {
 		opt(&o)
+	}
+	if o.log == nil {
+		o.log = slog.New(slog.DiscardHandler)
 	}
 	if o.conn == nil && o.host == nil {
 		o.url = cmp.Or(o.url, os.Getenv("METASIM_SERVER"))

@@ -3,8 +3,11 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"metasim/client/internal/sched"
@@ -26,6 +29,8 @@ var (
 	ErrEnd = session.ErrEnd
 	// ErrLeft is returned for whatever a client is asked to do after it left.
 	ErrLeft = session.ErrLeft
+	// ErrInterrupted is returned by a call that has waited with a context of Interruptible, which has ended. Call the same again, or Leave.
+	ErrInterrupted = errors.New("the wait was interrupted, and the client is where it was")
 	// ErrComplete is returned for a channel that is added to a client which has joined: others rely on what it declared.
 	ErrComplete = session.ErrComplete
 )
@@ -80,6 +85,8 @@ type options struct {
 	transports       transport.Table // nil: the default
 	host             *Host
 	task             *sched.Task
+	log              *slog.Logger
+	patience         time.Duration // that the server has to begin to listen
 }
 
 // About is what a client is told of the run and of its part in it.
@@ -104,6 +111,7 @@ type Client struct {
 	subscriptions []subscription
 	inputs        []Input
 	saver         Saver // nil: it makes no checkpoints
+	log           *slog.Logger
 	routes        map[string]route
 	unread        []Message // that came during an Await, and that Step, Next or Run is still to return
 	restored      bool      // it was restored, and has not advanced since
@@ -113,9 +121,10 @@ type Client struct {
 	in            inbox
 	out           outbox
 	watch         stopwatch
-	detached      bool       // it has nothing to do with its host any more
-	result        func() any // OnLeave
-	over          error      // the error that calls return after the end of the session; nil until a call has returned it
+	waiting       atomic.Bool // a goroutine waits for the server
+	detached      bool        // it has nothing to do with its host any more
+	result        func() any  // OnLeave
+	over          error       // the error that calls return after the end of the session; nil until a call has returned it
 }
 
 // A route says where the messages of one channel go.
@@ -196,13 +205,20 @@ type ownInbox struct {
 	names  session.Names
 	came   session.Inbound
 	err    error
-	read   time.Time // when it was last read
-	looks  int       // how many more looks are worth their cost
-	passed int       // how many looks were left out
+	read   time.Time    // when it was last read
+	looks  int          // how many more looks are worth their cost
+	passed int          // how many looks were left out
+	beside chan arrival // a goroutine reads, which an interrupted wait has left; nil: none
 	contextWatch
 
 	mu      sync.Mutex
 	waiting bool // in a Read, which the end of the context must wake
+}
+
+// An arrival is what a Read returned.
+type arrival struct {
+	packets []wire.Packet
+	err     error
 }
 
 // A sharedInbox belongs to a client whose connection another goroutine reads. Any goroutine may put.

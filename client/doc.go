@@ -23,5 +23,5 @@
 //  3. Do not change a payload that you received, or that you gave to PublishOwned.
 //  4. [ErrEnd] is how a run ends well: leave then. End with Leave, or with Run, which leaves when nothing can happen any more. A client that just goes away counts as
 //     crashed, and ends the run for all.
-//  5. A context that is cancelled while a call waits ends the client: it cannot be used afterwards.
+//  5. A context that is cancelled while a call waits ends the client: it cannot be used afterwards. One of [Interruptible] ends the wait alone.
 package client

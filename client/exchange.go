@@ -28,6 +28,9 @@ func (c *Client) leave(ctx context.Context) error {
 		for err == nil && c.rules.Err() == nil {
 			err = c.receive(ctx)
 		}
+		if errors.Is(err, ErrInterrupted) {
+			c.rules.Cancel(err)
+		}
 		if err := c.detach(); err != nil && errors.Is(c.rules.Err(), ErrLeft) {
 			return err
 		}
@@ -78,12 +81,21 @@ func (c *Client) detach() error {
 	c.detached = true
 	c.in.forget()
 	c.watch.threads.close()
+	c.logEnd()
 	err := c.tellFailure()
 	c.out.host.leave(c.out.queue.Member)
 	if c.own || err != nil || errors.As(c.rules.Err(), new(*session.LostError)) {
 		return c.out.host.Close()
 	}
 	return nil
+}
+
+func (c *Client) logEnd() {
+	if err := c.rules.Err(); err != nil && !errors.Is(err, ErrLeft) {
+		c.log.Warn("ended", "client", c.rules.Name(), "at", c.rules.Now().String(), "why", err)
+		return
+	}
+	c.log.Info("left", "client", c.rules.Name(), "at", c.rules.Now().String())
 }
 
 func (c *Client) tellFailure() error {
@@ -119,6 +131,7 @@ func (c *Client) save() {
 	}
 	if err != nil {
 		c.rules.NotSaved(err)
+		c.log.Warn("no checkpoint", "client", c.rules.Name(), "at", c.rules.Now().String(), "why", err)
 	}
 }
 
@@ -158,13 +171,15 @@ func (c *Client) goOn(lap session.Work) error {
 
 // wait reports that the client waits, and returns when it may act at what it is after, or the run ends before.
 func (c *Client) wait(ctx context.Context, lap session.Work) error {
-	c.watch.pause(&lap)
-	c.out.mu.Lock()
-	c.rules.Wait(lap)
-	err := c.out.write(c.out.task)
-	c.out.mu.Unlock()
-	if err != nil {
-		return c.unwritten(err)
+	if !c.rules.Waits() {
+		c.watch.pause(&lap)
+		c.out.mu.Lock()
+		c.rules.Wait(lap)
+		err := c.out.write(c.out.task)
+		c.out.mu.Unlock()
+		if err != nil {
+			return c.unwritten(err)
+		}
 	}
 	for !c.rules.Answered() {
 		if err := c.receive(ctx); err != nil {
@@ -199,7 +214,25 @@ func (c *Client) unwritten(err error) error {
 }
 
 // receive waits for something from the server, and takes it in.
-func (c *Client) receive(ctx context.Context) error { return c.takeIn(c.in.wait(ctx)) }
+func (c *Client) receive(ctx context.Context) error {
+	if !c.waiting.CompareAndSwap(false, true) {
+		return c.elsewhere()
+	}
+	came, err := c.in.wait(ctx)
+	c.waiting.Store(false)
+	return c.takeIn(came, err)
+}
+
+var errElsewhere = errors.New("another goroutine waits with this client; use a client in one goroutine, and give the others what they need by a channel of Go")
+
+// elsewhere is the error of a call that comes from another goroutine than the one that waits; nil while none waits. It reads nothing that the
+// other goroutine writes.
+func (c *Client) elsewhere() error {
+	if c.waiting.Load() {
+		return named(c.rules.Name(), errElsewhere)
+	}
+	return nil
+}
 
 // drain takes in what has come from the server, without waiting for more.
 func (c *Client) drain() error { return c.takeIn(c.in.take()) }
@@ -210,8 +243,8 @@ func (c *Client) takeIn(came *session.Inbound, err error) error {
 			return over
 		}
 	}
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, ErrInterrupted) {
+		return err
 	}
 	if cancelled := new(cancelledError); errors.As(err, &cancelled) {
 		err = c.rules.Cancel(cancelled.cause)

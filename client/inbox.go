@@ -3,6 +3,8 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"metasim/client/internal/sched"
@@ -12,6 +14,14 @@ import (
 
 func (in *ownInbox) take() (*session.Inbound, error) {
 	in.came.Clear()
+	if in.beside != nil {
+		select {
+		case r := <-in.beside:
+			return in.addBeside(r)
+		default:
+			return nil, nil
+		}
+	}
 	if in.err != nil || !in.worthALook() {
 		return nil, in.err
 	}
@@ -56,6 +66,9 @@ func (in *ownInbox) wait(ctx context.Context) (*session.Inbound, error) {
 	if in.other(ctx) {
 		in.watch(ctx, in.wake)
 	}
+	if in.beside != nil || interruptible(ctx) {
+		return in.waitBeside(ctx)
+	}
 	in.setWaiting(true)
 	if ctx.Err() != nil { // wake has either seen that it waits, or the end of the context is seen here
 		in.setWaiting(false)
@@ -67,6 +80,59 @@ func (in *ownInbox) wait(ctx context.Context) (*session.Inbound, error) {
 		err = &cancelledError{context.Cause(ctx)}
 	}
 	return in.add(packets, err)
+}
+
+// waitBeside waits while another goroutine reads, which goes on if the wait is interrupted: the connection may be in the middle of a frame.
+func (in *ownInbox) waitBeside(ctx context.Context) (*session.Inbound, error) {
+	if in.beside == nil {
+		in.beside = make(chan arrival, 1)
+		go func(to chan<- arrival) {
+			packets, err := in.conn.Read()
+			to <- arrival{packets, err}
+		}(in.beside)
+	}
+	select {
+	case r := <-in.beside:
+		return in.addBeside(r)
+	case <-ctx.Done():
+	}
+	err := ended(ctx)
+	if !errors.Is(err, ErrInterrupted) {
+		_ = in.conn.Close() // the context says why; how the closing went is of no interest
+	}
+	return nil, err
+}
+
+func (in *ownInbox) addBeside(r arrival) (*session.Inbound, error) {
+	in.beside = nil
+	return in.add(r.packets, r.err)
+}
+
+// interruption is the key of contexts that Interruptible has made.
+type interruption struct{}
+
+// Interruptible returns a context whose end only interrupts a wait: Step, Next, Await or Run returns ErrInterrupted then, and the client is where it was.
+// Nothing is lost, and simulated time has not moved. The same call, with another context, waits for the same again; no other call but Leave is
+// allowed before. A Leave that is interrupted ends the client, and so does a loop of Steps.
+//
+//	patience, cancel := context.WithTimeout(client.Interruptible(ctx), 50*time.Millisecond)
+//	msgs, err := c.Step(patience, t)
+//	cancel()
+//	if errors.Is(err, client.ErrInterrupted) {
+//		redraw() // and step to t again
+//	}
+func Interruptible(ctx context.Context) context.Context {
+	return context.WithValue(ctx, interruption{}, true)
+}
+
+func interruptible(ctx context.Context) bool { return ctx.Value(interruption{}) != nil }
+
+// ended returns the error of a wait whose context has ended.
+func ended(ctx context.Context) error {
+	if interruptible(ctx) {
+		return fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
+	}
+	return &cancelledError{context.Cause(ctx)}
 }
 
 // tooLong is for how long the connection of a client that writes may go unread.
@@ -143,7 +209,7 @@ func (in *sharedInbox) wait(ctx context.Context) (*session.Inbound, error) {
 	defer in.mu.Unlock()
 	for in.came.Empty() && in.err == nil {
 		if ctx.Err() != nil {
-			return nil, &cancelledError{context.Cause(ctx)}
+			return nil, ended(ctx)
 		}
 		in.pause()
 	}

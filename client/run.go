@@ -49,6 +49,9 @@ func (c *Client) Until() (end metasim.Instant, ends bool) {
 // ends at t or before it, Step returns what was due before the end, and ErrEnd: the run goes its way, and nothing has failed.
 // All that is left to do is Leave. Steps is a loop of Steps that does so.
 func (c *Client) Step(ctx context.Context, t metasim.Time) ([]Message, error) {
+	if err := c.elsewhere(); err != nil {
+		return nil, err
+	}
 	c.save()
 	msgs, err := c.advance(ctx, c.rules.BeginStep(t))
 	if len(c.unread) > 0 {
@@ -107,6 +110,9 @@ func (c *Client) Steps(ctx context.Context, dt time.Duration) iter.Seq2[metasim.
 // instant it reached: none, if that is the limit. (HLA: next message request.) Where the run ends before both it
 // returns ErrEnd.
 func (c *Client) Next(ctx context.Context, limit metasim.Time) ([]Message, error) {
+	if err := c.elsewhere(); err != nil {
+		return nil, err
+	}
 	if len(c.unread) > 0 && c.rules.Err() == nil && !c.rules.InRun() {
 		msgs := c.unread
 		c.unread = nil
@@ -120,6 +126,9 @@ func (c *Client) Next(ctx context.Context, limit metasim.Time) ([]Message, error
 // meanwhile. The next Step returns the other messages too, before those that come later; a Next returns them alone, without
 // advancing; Run calls their handlers first. Where the run ends before, Await returns ErrEnd.
 func (c *Client) Await(ctx context.Context, limit metasim.Time, done func() bool) error {
+	if err := c.elsewhere(); err != nil {
+		return err
+	}
 	for !done() {
 		msgs, err := c.advance(ctx, c.rules.BeginNext(limit))
 		c.unread = append(c.unread, msgs...)
@@ -149,6 +158,9 @@ func (c *Client) advance(ctx context.Context, err error) ([]Message, error) {
 // proceed returns when the client may act at what it is after, or the run ends before.
 func (c *Client) proceed(ctx context.Context) error {
 	lap := c.watch.lap(c.out.task)
+	if c.rules.Waits() {
+		return c.wait(ctx, lap)
+	}
 	if !c.rules.Authorized() {
 		if err := c.drain(); err != nil {
 			return err
@@ -219,12 +231,15 @@ func (p *Publication) joined() (*Client, error) {
 	case p.client == nil:
 		return nil, fmt.Errorf("publish on %q before the client has joined; call Complete first", p.channel)
 	}
-	return p.client, nil
+	return p.client, p.client.elsewhere()
 }
 
 // Promise promises that the client sends nothing before t, whatever is delivered to it, so that other clients need not wait
 // for it. It is written at once. A promise that takes an earlier one back is refused.
 func (c *Client) Promise(t metasim.Time) error {
+	if err := c.elsewhere(); err != nil {
+		return err
+	}
 	c.out.mu.Lock()
 	err := c.rules.Promise(t)
 	c.out.mu.Unlock()
@@ -243,7 +258,12 @@ func (c *Client) OnLeave(f func() any) { c.result = f }
 
 // Leave ends the client's part, and releases it from all it promised: no other client waits for it any more. It returns when
 // the server has everything that the client sent. Leaving twice is no error.
-func (c *Client) Leave(ctx context.Context) error { return c.named(c.leave(ctx)) }
+func (c *Client) Leave(ctx context.Context) error {
+	if err := c.elsewhere(); err != nil {
+		return err
+	}
+	return c.named(c.leave(ctx))
+}
 
 // Close ends the client's part without a Leave: it counts as crashed, and the run fails. After a Leave it does nothing. A
 // client that defers it tells the server how far it came, also when it panics. (os.Exit runs no deferred calls.)
@@ -262,6 +282,9 @@ func (c *Client) InRun() bool { return c.rules.InRun() }
 // error, and a timer that was set to an impossible time. A timer whose time a Step or Next has passed is called at the
 // present instant.
 func (c *Client) Run(ctx context.Context) error {
+	if err := c.elsewhere(); err != nil {
+		return err
+	}
 	if c.rules.InRun() {
 		return c.named(c.rules.InHandler())
 	}
@@ -284,7 +307,7 @@ func (c *Client) Run(ctx context.Context) error {
 }
 
 func (c *Client) run(ctx context.Context) error {
-	if c.rules.Running() && c.rules.Authorized() {
+	if c.rules.Running() && c.rules.Authorized() && !c.rules.Waits() {
 		c.out.mu.Lock()
 		c.rules.Report(c.watch.lap(c.out.task))
 		c.out.mu.Unlock()
@@ -337,8 +360,8 @@ func (c *Client) act(ctx context.Context) error {
 			return nil
 		}
 	}
-	if err := context.Cause(ctx); err != nil {
-		return fmt.Errorf("at %v: %w", c.Now(), err)
+	if ctx.Err() != nil {
+		return fmt.Errorf("at %v: %w", c.Now(), ended(ctx))
 	}
 	c.save()
 	c.rules.EndInstant()

@@ -34,7 +34,7 @@ var systemMutants = []mutant{
 	one("a timer that was stopped fires", "../wire/session/run.go", "if t.index >= 0 {", "if false {"),
 	one("Run does not move", "../wire/session/run.go", "	c.now = next\n	return true", "	return true"),
 	one("Run waits for timers alone", "../wire/session/run.go",
-		"c.goal = goal{want: metasim.Later(c.timers.next(), c.now), messages: true,", "c.goal = goal{want: metasim.Later(c.timers.next(), c.now), messages: false,"),
+		"return goal{want: metasim.Later(c.timers.next(), c.now), messages: true,", "return goal{want: metasim.Later(c.timers.next(), c.now), messages: false,"),
 	one("a report overtakes what was sent before it", "../wire/session/outbound.go",
 		"o.packets[n-1].Body.(*metasim.Advance)", "o.packets[0].Body.(*metasim.Advance)"),
 	one("what was written is written again", "../wire/session/outbound.go", "	o.packets, o.size = o.packets[:0], 0\n", "	o.size = 0\n"),

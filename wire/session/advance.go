@@ -13,6 +13,8 @@ import (
 // ErrEnd is returned when the run ends before the instant that a client is to reach.
 var ErrEnd = errors.New("the run ends before this instant")
 
+var errInterrupted = errors.New("a wait was interrupted, and this is another one; call the same as then, or leave")
+
 var errInHandler = errors.New("a handler of Run cannot step, nor run; set a timer, or return and wait for the next message")
 
 // BeginStep makes time t the client's goal. (HLA: time advance request.) A client that steps wakes only at t, so this is
@@ -28,12 +30,13 @@ var errInHandler = errors.New("a handler of Run cannot step, nor run; set a time
 func (c *Client) BeginStep(t metasim.Time) error {
 	c.restoreStreams()
 	target, err := c.target(t)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.aim(goal{want: target, now: target})
 	}
-	c.promise = metasim.Later(c.promise, target)
-	c.goal = goal{want: target, now: target}
-	return nil
+	if err == nil {
+		c.promise = metasim.Later(c.promise, target)
+	}
+	return err
 }
 
 // BeginNext makes the next message, or limit if that is earlier, the client's goal. (HLA: next message request.)
@@ -43,7 +46,15 @@ func (c *Client) BeginNext(limit metasim.Time) error {
 	if err != nil {
 		return err
 	}
-	c.goal = goal{want: target, messages: true, now: c.now}
+	return c.aim(goal{want: target, messages: true, now: c.now})
+}
+
+// aim sets the goal. The server has been told of the goal of a wait that was interrupted: the client does not act before it has come there.
+func (c *Client) aim(g goal) error {
+	if c.waits && g != c.goal {
+		return fmt.Errorf("at %v: %w", c.now, errInterrupted)
+	}
+	c.goal = g
 	return nil
 }
 
@@ -99,8 +110,13 @@ func (c *Client) Report(w Work) {
 	c.out.advance(r)
 }
 
+// Waits reports whether the client has said that it waits for its goal, and has not come there: its wait was interrupted. Then it says nothing
+// more before it is Answered, and the caller calls neither GoOn nor Wait.
+func (c *Client) Waits() bool { return c.waits }
+
 // Wait puts the report of a client that waits until it is Answered.
 func (c *Client) Wait(w Work) {
+	c.waits = true
 	poll := c.out.ask()
 	poll.Report = c.report(c.now, c.goal.want)
 	poll.Computed, poll.CPU, poll.CoreWait = w.Computed, w.CPU, w.CoreWait
@@ -117,6 +133,7 @@ func (c *Client) AtEnd() bool { return c.granted == c.until }
 // order: for a Step all that are due at its time or before, for a Next those of the instant that it has reached. If the run
 // ends before the goal, Arrive fails with ErrEnd, and for a Step returns what was due before the end.
 func (c *Client) Arrive() ([]Message, error) {
+	c.waits = false
 	next := c.next()
 	if next.Before(c.granted) {
 		c.now = next

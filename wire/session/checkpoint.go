@@ -28,7 +28,7 @@ const stateVersion = 2
 
 // SaveDue reports whether the client is to make a checkpoint before it goes on, and can make one.
 func (c *Client) SaveDue() bool {
-	return c.save.every > 0 && c.save.next <= c.now.Time && c.timers.late == 0 && (c.running || c.timers.queue.Len() == 0) && c.err == nil
+	return c.save.every > 0 && c.save.next <= c.now.Time && c.timers.late == 0 && (c.running || c.timers.queue.Len() == 0) && !c.waits && c.err == nil
 }
 
 // Save puts a checkpoint, with what the simulator has written down. The simulator has handled all that it was given, and has not been told to

@@ -25,7 +25,9 @@ func (c *Client) BeginRun() {
 	c.running, c.timers.inRun = true, true
 	c.restoreTimers()
 	c.restoreStreams()
-	c.EndInstant()
+	if err := c.aim(c.runGoal()); err != nil {
+		c.refuse(err)
+	}
 }
 
 // Running reports whether Run goes on: the session is not over, and no timer or publish was refused.
@@ -66,6 +68,7 @@ func (c *Client) BeginInstant() bool {
 	if !next.Before(c.granted) {
 		return false
 	}
+	c.waits = false
 	c.now = next
 	return true
 }
@@ -108,8 +111,10 @@ func (c *Client) Handled(err error) {
 
 // EndInstant ends an instant: the next timer, or the next message if that is earlier, is the client's goal. A timer whose
 // instant a Step has passed is due at the present instant.
-func (c *Client) EndInstant() {
-	c.goal = goal{want: metasim.Later(c.timers.next(), c.now), messages: true, now: c.now}
+func (c *Client) EndInstant() { c.goal = c.runGoal() }
+
+func (c *Client) runGoal() goal {
+	return goal{want: metasim.Later(c.timers.next(), c.now), messages: true, now: c.now}
 }
 
 // EndRun ends Run, and returns why it ended: what was refused first, or why the session is over; nil if the client left.

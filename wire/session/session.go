@@ -46,6 +46,7 @@ type Client struct {
 	granted  metasim.Instant // exclusive
 	quiet    metasim.Instant // while its next event is not after this, no report of the client lets another client go on
 	goal     goal
+	waits    bool // it has said that it waits for its goal, and has not come there
 	reported reported
 	save     save
 	given    fifo.Queue[Message] // delivered and not handled

@@ -1,0 +1,56 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"syscall"
+	"time"
+
+	"metasim/wire"
+	"metasim/wire/transport"
+)
+
+// How long a client waits before it looks for its server again: the longer it has looked, the longer.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = 500 * time.Millisecond
+)
+
+// dial connects to the server, which may have to be started first.
+func dial(ctx context.Context, table transport.Table, o options) (wire.Conn, error) {
+	if o.patience <= 0 {
+		return table.DialAs(ctx, o.url, o.token)
+	}
+	began := time.Now()
+	patience, cancel := context.WithTimeout(ctx, o.patience)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		conn, err := table.DialAs(patience, o.url, o.token)
+		if err == nil || ctx.Err() == nil && !mayListenLater(err) {
+			return conn, err
+		}
+		if pause == firstPause {
+			o.log.Info("the server does not listen yet", "server", o.url, "why", err)
+		}
+		again := time.NewTimer(pause)
+		select {
+		case <-again.C:
+		case <-patience.Done():
+			again.Stop()
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, fmt.Errorf("nobody listened within %v: %w; start the server, check its address, or give WithStartTimeout more", time.Since(began).Round(time.Millisecond), err)
+		}
+	}
+}
+
+// mayListenLater reports whether an error of a dial goes away when the server begins to listen.
+func mayListenLater(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.As(err, &timeout) && timeout.Timeout()
+}
