@@ -175,7 +175,7 @@ func TestLogOfAKilledRun(t *testing.T) {
 	file := filepath.Join(s.dir, dir, "journal")
 	whole, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(file, whole[:len(whole)/2], 0o644))
+	require.NoError(t, os.WriteFile(file, half(whole), 0o644))
 	e := s.metasim("log", dir, "--lcm", "x.lcmlog")
 	require.Equal(t, 3, e.status)
 	e.says(t, "good up to byte", "what there is was exported")
@@ -189,6 +189,21 @@ func TestLogOfAKilledRun(t *testing.T) {
 	require.Equal(t, 3, e.status)
 	e.says(t, dir, "nothing says that the run ended there", "what there is was exported")
 	require.Equal(t, 20, logged(t, s.read("x.lcmlog")))
+}
+
+// half returns the beginning of a journal up to the middle of a record. Half of its bytes may be whole records, as wall-clock times are in it: then
+// nothing is damaged.
+func half(whole []byte) []byte {
+	for n := len(whole) / 2; ; n++ {
+		r := journal.NewReader(bytes.NewReader(whole[:n]), nil)
+		var err error
+		for err == nil {
+			_, err = r.Next()
+		}
+		if errors.As(err, new(*journal.TornError)) {
+			return whole[:n]
+		}
+	}
 }
 
 // endless writes a journal again, without its end.

@@ -356,7 +356,7 @@ func TestTornLog(t *testing.T) {
 	whole, err := os.ReadFile(file)
 	require.NoError(t, err)
 	all := s.metasim("log", o.RunDir, "--json").out
-	require.NoError(t, os.WriteFile(file, whole[:len(whole)/2], 0o644))
+	require.NoError(t, os.WriteFile(file, half(whole), 0o644))
 	e := s.metasim("log", o.RunDir, "--json")
 	require.Equal(t, 3, e.status)
 	e.says(t, "good up to byte")
