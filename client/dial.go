@@ -2,11 +2,7 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"net"
-	"syscall"
 	"time"
 
 	"metasim/wire"
@@ -29,7 +25,7 @@ func dial(ctx context.Context, table transport.Table, o options) (wire.Conn, err
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		conn, err := table.DialAs(patience, o.url, o.token)
-		if err == nil || ctx.Err() == nil && !mayListenLater(err) {
+		if err == nil || ctx.Err() == nil && !transport.Unanswered(err) {
 			return conn, err
 		}
 		if pause == firstPause {
@@ -46,11 +42,4 @@ func dial(ctx context.Context, table transport.Table, o options) (wire.Conn, err
 			return nil, fmt.Errorf("nobody listened within %v: %w; start the server, check its address, or give WithStartTimeout more", time.Since(began).Round(time.Millisecond), err)
 		}
 	}
-}
-
-// mayListenLater reports whether an error of a dial goes away when the server begins to listen.
-func mayListenLater(err error) bool {
-	var timeout net.Error
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.As(err, &timeout) && timeout.Timeout()
 }

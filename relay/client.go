@@ -10,6 +10,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/wire"
+	"metasim/wire/transport"
 )
 
 // take takes in a connection. It reports false when the relay has ended.
@@ -93,16 +94,32 @@ func (l *local) renumber(packets []wire.Packet) (*far, error) {
 	return r.far, nil
 }
 
-// reach sees to it that there is a far connection.
+// reach sees to it that there is a far connection. Who waited while a dial failed does not dial again, unless a token of its own may help.
 func (r *Relay) reach(token string) error {
-	r.dialing.Lock()
-	defer r.dialing.Unlock()
 	r.mu.Lock()
-	there := r.far != nil
+	before := r.dials
+	r.mu.Unlock()
+	r.dialing <- struct{}{}
+	defer func() { <-r.dialing }()
+	r.mu.Lock()
+	there, waited, last := r.far != nil, r.dials > before, r.dialed
 	r.mu.Unlock()
 	if there {
 		return nil
 	}
+	if waited && last.err != nil && (last.token == token || transport.Unanswered(last.err)) {
+		return last.err
+	}
+	err := r.dial(token)
+	r.mu.Lock()
+	r.dials++
+	r.dialed = dialed{token, err}
+	r.mu.Unlock()
+	return err
+}
+
+// dial opens the far connection.
+func (r *Relay) dial(token string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {

@@ -35,7 +35,7 @@ func New(c Config) *Relay {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Relay{config: c, locals: map[*local]struct{}{}, visitors: make(chan struct{}, maxVisitors), over: make(chan struct{})}
+	return &Relay{config: c, locals: map[*local]struct{}{}, visitors: make(chan struct{}, maxVisitors), over: make(chan struct{}), dialing: make(chan struct{}, 1)}
 }
 
 // acceptPause is how long Accept waits when the system is short of something, such as open files.

@@ -31,12 +31,20 @@ type Relay struct {
 	over       chan struct{} // closed when the relay has ended
 	err        error         // how; set before
 	goroutines sync.WaitGroup
-	dialing    sync.Mutex // held while the far connection is opened
+	dialing    chan struct{} // has an element while the far connection is opened
 
 	mu     sync.Mutex // guards what follows, and all members
+	dials  int        // that have ended
+	dialed dialed     // the last of them
 	locals map[*local]struct{}
 	far    *far   // nil: there is no connection
 	next   uint32 // the number of the next member on the far connection
+}
+
+// A dialed is how a dial ended, with a client's token.
+type dialed struct {
+	token string
+	err   error
 }
 
 // A local is a connection of this host, with one client or many.

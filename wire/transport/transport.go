@@ -12,11 +12,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"metasim/wire"
@@ -73,6 +75,13 @@ func (t Table) DialAs(ctx context.Context, url, token string) (wire.Conn, error)
 		return one.DialAs(ctx, url, token)
 	}
 	return one.Dial(ctx, url)
+}
+
+// Unanswered reports whether a Dial failed because nobody listens at the address: it may succeed when the server is started.
+func Unanswered(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // DefaultPeerTimeout: if nothing comes from a host for this long, its connections are closed as broken.
