@@ -14,6 +14,7 @@ func newLockStepRuntime() *cobra.Command {
 	var f clientFlags
 	var world, system string
 	var topics []string
+	var stats bool
 	cmd := &cobra.Command{
 		Use:   "lockstep-runtime CONFIG",
 		Short: "Run one system of a world, in lock step with it",
@@ -34,6 +35,9 @@ func newLockStepRuntime() *cobra.Command {
 			if system = cmp.Or(system, r.System); system != "" {
 				with["system"] = system
 			}
+			if stats {
+				with["stats"] = true
+			}
 			if len(topics) > 0 {
 				with["topics"] = topics
 			}
@@ -44,6 +48,7 @@ func newLockStepRuntime() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&world, "world", "", "the `client` that runs the world (default: <service> of the configuration, else world)")
 	flags.StringVar(&system, "system", "", "the `system`, as the world calls it (default: <service> of the configuration, else the name of the client)")
+	flags.BoolVar(&stats, "stats", false, "publish plugin, state, calls and update rate on WORLD/SYSTEM/stats")
 	flags.StringSliceVar(&topics, "topics", nil, "the `topics` that the system may publish, as the pictures of cameras")
 	return cmd
 }

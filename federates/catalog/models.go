@@ -96,6 +96,8 @@ var models = []Spec{
 			{Name: "world", Type: Word, Default: "world", Doc: "the client that runs the world"},
 			{Name: "system", Type: Word, Doc: "the system, as the world calls it. Without it: the name of the client"},
 			{Name: "config", Type: File, Doc: "the configuration of the runtime, as Gazebo's prototype has it: the plugin and its parameters. Without it: what the world says"},
+			{Name: "stats", Type: Bool, Default: false,
+				Doc: "publish its plugin, state, calls and update rate as JSON on WORLD/SYSTEM/stats: when the state changes, and once in a second of simulated time"},
 			{Name: "topics", Type: Channels, Doc: "what the system may publish, as the pictures of cameras on their topics (PNG). Without it: nothing"},
 		},
 		Ending: Reacts, Forwards: true, refine: refineRuntime,

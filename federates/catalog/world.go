@@ -47,7 +47,11 @@ func LockStepOf(in *Instance) (world, system string) {
 
 // refineRuntime gives the runtime of a system its channels.
 func refineRuntime(in *Instance) error {
-	call, reply := LockStepChannels(LockStepOf(in))
+	world, system := LockStepOf(in)
+	call, reply := LockStepChannels(world, system)
 	in.Ports.Publications, in.Ports.Subscriptions = append(in.Ports.Publications, reply), []string{call} // behind its topics
+	if Get[bool](in, "stats") {
+		in.Ports.Publications = append(in.Ports.Publications, world+"/"+system+"/stats")
+	}
 	return nil
 }

@@ -3,6 +3,7 @@ package lockstep
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -148,6 +149,35 @@ func TestRuntimesThatAnswerWrongly(t *testing.T) {
 		assert.Contains(t, err.Error(), c.want)
 		assert.Contains(t, err.Error(), `client "world"`)
 	}
+}
+
+// A runtime tells its states, and how often it is called in a second of simulated time.
+func TestARuntimeTellsHowItIs(t *testing.T) {
+	in, err := catalog.Make("lockstep-runtime", map[string]any{"stats": true}, catalog.Env{Name: "wind"})
+	require.NoError(t, err)
+	var told []string
+	hears := part{"hears", &catalog.Instance{Ports: catalog.Ports{Subscriptions: []string{"world/wind/stats"}}}, func(ctx context.Context, c *client.Client, _ *catalog.Instance, _ []*client.Publication) error {
+		for {
+			messages, err := c.Next(ctx, metasim.Forever)
+			for _, m := range messages {
+				told = append(told, fmt.Sprintf("%v %s", c.Now().Time, m.Payload))
+			}
+			if err != nil {
+				return nil // the run is over
+			}
+		}
+	}}
+	w := balls(1, inLockStep(plugin("Wind"), element("update_rate", "100")))
+	_, err = runWith(t, w, map[string]any{"iterations": 450, "remote": []string{"wind"}}, part{"wind", in, Runtime}, hears)
+	require.NoError(t, err)
+	const is = `"plugin":"metasim::systems::Wind","state":"RUNNING"`
+	assert.Equal(t, []string{
+		`0s {"plugin":"","state":"INITIALIZED","calls":0,"update_rate":0}`,
+		`0s {"plugin":"metasim::systems::Wind","state":"CONFIGURED","calls":0,"update_rate":0}`,
+		`10ms {` + is + `,"calls":1,"update_rate":0}`,
+		`1.01s {` + is + `,"calls":101,"update_rate":100}`,
+		`2.01s {` + is + `,"calls":201,"update_rate":100}`,
+	}, told)
 }
 
 // other returns a client that does what f does, as a runtime of the system wind.

@@ -2,6 +2,7 @@ package lockstep
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -35,6 +36,12 @@ func Runtime(ctx context.Context, c *client.Client, in *catalog.Instance, out []
 	}
 	m := &machine{make: makeSystem, state: initialized, topics: topics, own: own}
 	r := &runtime{machine: m, client: c, told: told, replies: out[0], result: runtimeResult{State: m.state.String()}}
+	if catalog.Get[bool](in, "stats") {
+		r.stats = out[1]
+	}
+	if err := r.tell(0); err != nil {
+		return err
+	}
 	for {
 		messages, err := c.Next(ctx, metasim.Forever)
 		for _, msg := range messages {
@@ -60,7 +67,23 @@ type runtime struct {
 	client  *client.Client
 	told    voice
 	replies *client.Publication
+	stats   *client.Publication // nil: nobody wants them
+	next    metasim.Time        // when they are told again, if the state stays as it is
+	said    string              // the state that was told last
 	result  runtimeResult
+}
+
+// tell publishes how the runtime is: when its state has changed, and once in a second of simulated time.
+func (r *runtime) tell(now metasim.Time) error {
+	if r.stats == nil || r.said == r.result.State && now < r.next {
+		return nil
+	}
+	r.said, r.next = r.result.State, now+metasim.Second
+	b, err := json.Marshal(r.result)
+	if err != nil {
+		return err
+	}
+	return r.stats.PublishOwned(b)
 }
 
 // reply carries out a call.
@@ -74,6 +97,9 @@ func (r *runtime) reply(msg client.Message) error {
 	r.result.State, r.result.Calls, r.result.Rate = m.state.String(), m.calls, m.rate()
 	if asked.plugin != nil {
 		r.result.Plugin = asked.plugin.Name
+	}
+	if err := r.tell(asked.info.Time); err != nil {
+		return err
 	}
 	b, err := answer.encode()
 	if err != nil {
