@@ -39,7 +39,7 @@ func dial(ctx context.Context, table transport.Table, o options) (wire.Conn, err
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			return nil, fmt.Errorf("nobody listened within %v: %w; start the server, check its address, or give WithStartTimeout more", time.Since(began).Round(time.Millisecond), err)
+			return nil, fmt.Errorf("nobody listened within %v, as long as WithStartTimeout allows: %w", time.Since(began).Round(time.Millisecond), err)
 		}
 	}
 }
