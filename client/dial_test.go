@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -21,9 +24,14 @@ import (
 	"metasim/wire/transport/secure"
 )
 
-// freePort is a port of the loopback interface at which nobody listens.
+// freePort is a port of the loopback interface at which nobody listens: where that has many addresses, on one that no other test uses, so that
+// the port stays free.
 func freePort(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	host := "127.0.0.1"
+	if runtime.GOOS == "linux" {
+		host = fmt.Sprintf("127.83.%d.%d", 1+os.Getpid()/250%250, 1+os.Getpid()%250)
+	}
+	l, err := net.Listen("tcp", host+":0")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()
 	return l.Addr().String()

@@ -59,7 +59,8 @@ func (c *Caller[Q, A]) Start(request Q, limit time.Duration) (*Pending[A], error
 const leastOpen = 64
 
 // Call sends a request and waits for its answer: the client advances to the instant at which it arrives, or to the end of the time
-// limit, as Await does. It is for loops; a handler of Run cannot wait, and calls Go. Where the run ends before, Call returns client.ErrEnd.
+// limit, as Await does. It is for loops; a handler of Run cannot wait, and calls Go. Where the run ends before, Call returns client.ErrEnd. A wait that
+// may be interrupted needs Start and Wait: Call would send a second request.
 func (c *Caller[Q, A]) Call(ctx context.Context, request Q, limit time.Duration) (A, error) {
 	p, err := c.Start(request, limit)
 	if err != nil {
