@@ -3,12 +3,7 @@
 package clients_test
 
 import (
-	"bytes"
-	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +25,7 @@ var (
 )
 
 // command runs a program, and returns what it wrote.
-func command(t *testing.T, name string, args ...string) string {
+func command(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
 	require.NoError(t, err, "%s %q: %s", name, args, out)
@@ -38,7 +33,7 @@ func command(t *testing.T, name string, args ...string) string {
 }
 
 // compiler returns gcc or its like, or skips.
-func compiler(t *testing.T, name string) string {
+func compiler(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -48,7 +43,7 @@ func compiler(t *testing.T, name string) string {
 }
 
 // compile makes a program of C or C++, without a warning.
-func compile(t *testing.T, flags []string, files ...string) (program string) {
+func compile(t testing.TB, flags []string, files ...string) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(files[0]), filepath.Ext(files[0])))
 	cc, std := "gcc", "-std=c99"
@@ -95,7 +90,7 @@ func TestCPlaysTheVectors(t *testing.T) {
 }
 
 // python returns the interpreter, or skips.
-func python(t *testing.T) string {
+func python(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("python3")
 	if err != nil {
@@ -225,88 +220,6 @@ func TestCSaysWhatIsWrong(t *testing.T) {
 		require.ErrorAs(t, err, &exit)
 		require.Equal(t, 1, exit.ExitCode())
 		require.Equal(t, "echo: "+c.want+"\n", string(out))
-	}
-}
-
-// Bytes that are not the protocol harm no client in C: frames of servers in the vectors, damaged in many ways.
-func TestCTakesNoHarm(t *testing.T) {
-	t.Parallel()
-	fuzz := compile(t, sanitized, "c/test/fuzz.c")
-	frames := serverFrames(t)
-	r := rand.New(rand.NewPCG(1, 2))
-	const inputs = 20_000
-	var all bytes.Buffer
-	for range inputs {
-		input := bytes.Clone(frames[r.IntN(len(frames))])
-		for range r.IntN(4) {
-			switch at := r.IntN(len(input)); r.IntN(4) {
-			case 0:
-				input[at] = byte(r.Uint32())
-			case 1:
-				input[at] ^= 1 << r.IntN(8)
-			case 2:
-				input = append(input[:at:at], input[min(len(input), at+1+r.IntN(8)):]...)
-			default:
-				input = append(input[:at:at], append(bytes.Clone(frames[r.IntN(len(frames))]), input[at:]...)...)
-			}
-			if len(input) == 0 {
-				input = []byte{0}
-			}
-		}
-		all.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(input))))
-		all.Write(input)
-	}
-	cmd := exec.CommandContext(t.Context(), fuzz)
-	cmd.Stdin = &all
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-}
-
-// serverFrames returns what servers say in the vectors, a session each, from Welcome on.
-func serverFrames(t *testing.T) (sessions [][]byte) {
-	t.Helper()
-	files, err := filepath.Glob("../conformance/vectors/*.json")
-	require.NoError(t, err)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		var stories []struct {
-			Steps []struct {
-				In    json.RawMessage `json:"in"`
-				Frame string          `json:"frame"`
-			} `json:"steps"`
-		}
-		require.NoError(t, json.Unmarshal(text, &stories))
-		for _, story := range stories {
-			var session []byte
-			for _, step := range story.Steps {
-				if step.In != nil {
-					frame, err := hex.DecodeString(step.Frame)
-					require.NoError(t, err)
-					session = append(session, frame...)
-				}
-			}
-			if len(session) > 0 {
-				sessions = append(sessions, session)
-			}
-		}
-	}
-	require.Greater(t, len(sessions), 50)
-	return sessions
-}
-
-// No memory is lost, and none is read that was not written, as far as valgrind sees: the sanitizers do not see all of it.
-func TestCUnderValgrind(t *testing.T) {
-	t.Parallel()
-	valgrind, err := exec.LookPath("valgrind")
-	if err != nil {
-		t.Skip("SKIPPED LOUDLY: there is no valgrind, so only the sanitizers looked at the C library; install valgrind")
-	}
-	echo := compile(t, []string{"-g"}, "c/examples/echo.c", "c/metasim.c")
-	text := "name: x\nuntil: 50ms\nclients:\n  - {name: a, model: source, with: {channel: X, period: 1ms}}\n" +
-		"  - {name: b, run: [" + valgrind + ", -q, --error-exitcode=9, --leak-check=full, --track-fds=no, " + echo + ", X, Y]}\nlinks: [{delay: 1ms}]\n"
-	for _, transport := range []string{"unix", "shm"} {
-		carryOut(t, text, transport)
 	}
 }
 

@@ -1324,7 +1324,7 @@ static const char *channel_of(metasim_client *c, const field *f)
 
 static metasim_code take_delivered(metasim_client *c, cursor r)
 {
-    field f, channel = {0, true, 0, NULL}, payload = {0, true, 0, NULL};
+    field f, channel = {0, true, 0, (const uint8_t *)""}, payload = {0, true, 0, NULL};
     metasim_message m = {NULL, NULL, 0, {0, 0}, {0, 0}, NULL, 0};
     uint32_t from = 0;
     delivery *d;

@@ -4,6 +4,20 @@
  */
 #include "../metasim.c"
 
+/* Decodes bytes as a frame, from memory that ends where they do: so a look beyond them is seen. */
+static void decode(const uint8_t *data, size_t size)
+{
+    metasim_client *c = metasim_new(NULL);
+    uint8_t *frame = malloc(size == 0 ? 1 : size);
+    if (c == NULL || frame == NULL)
+        abort();
+    memcpy(frame, data, size);
+    take_frame(c, frame, size);
+    c->started = false; /* nobody is to be told how it ends */
+    metasim_free(c);
+    free(frame);
+}
+
 /* What a server may answer to this client: it has one subscription, and has sent a poll. */
 static void feed(const uint8_t *data, size_t size)
 {
@@ -38,13 +52,22 @@ static void feed(const uint8_t *data, size_t size)
     close(pair[1]);
 }
 
+static void try_all(const uint8_t *data, size_t size)
+{
+    size_t length = size < 4 ? 0 : (size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16 | (size_t)data[3] << 24;
+    feed(data, size);
+    decode(data, size);
+    if (size > 4 && length <= size - 4)
+        decode(data + 4, length);
+}
+
 #ifdef LIBFUZZER
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    feed(data, size);
+    try_all(data, size);
     return 0;
 }
 
@@ -58,7 +81,7 @@ int main(void)
         size_t size = (size_t)head[0] | (size_t)head[1] << 8 | (size_t)head[2] << 16;
         if (size > sizeof data || fread(data, 1, size, stdin) != size)
             return 2;
-        feed(data, size);
+        try_all(data, size);
     }
     return 0;
 }
