@@ -104,7 +104,7 @@ class Connection:
                     continue
                 break
             i += 4
-            self.frame(view[i:i + size])
+            self.messages += wire.frame(view[i:i + size])
             i += size
         self.rest = came[i:]
 
@@ -122,17 +122,6 @@ class Connection:
             done += len(got)
         whole = bytes(room)
         return whole, memoryview(whole)
-
-    def frame(self, frame: memoryview) -> None:
-        for field, packet in wire.fields(frame):
-            if field != 1 or isinstance(packet, int):
-                raise Malformed("a frame that cannot be read")
-            parts = list(wire.fields(packet))
-            if len(parts) == 2 and parts[0] == (1, 0):
-                del parts[0]
-            if len(parts) != 1 or isinstance(parts[0][1], int):
-                raise Malformed("a packet that cannot be read")
-            self.messages.append(parts[0])  # type: ignore[arg-type]
 
     def close(self) -> None:
         self.stream.close()

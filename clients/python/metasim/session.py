@@ -105,14 +105,7 @@ class Session:
         self.until, self.started = self._only_instant(body), True
 
     def _authorize(self, body: memoryview) -> None:
-        until = ORIGIN
-        for field, value in wire.fields(body):
-            if field == 1:
-                until = read_instant(value, until)
-            elif field == 2:
-                read_instant(value)  # a hint for clients that keep their reports
-            else:
-                raise Malformed("an AuthorizeAdvance with an unknown field")
+        until = wire.authorized(body)
         if until > self.granted:
             self.granted = until
 
@@ -149,27 +142,7 @@ class Session:
         self.names[client] = name
 
     def _delivered(self, body: memoryview) -> None:
-        client = seq = 0
-        channel = ""
-        sent = due = ORIGIN
-        payload = memoryview(b"")
-        for field, value in wire.fields(body):
-            if field == 7:
-                payload = as_bytes(value)
-            elif field == 6:
-                due = read_instant(value, due)
-            elif field == 5:
-                sent = read_instant(value, sent)
-            elif field == 4:
-                channel = as_text(value)
-            elif field == 3:
-                seq = as_number(value)
-            elif field == 2:
-                client = as_number(value, 2**32 - 1)
-            elif field == 1:
-                as_number(value)
-            else:
-                raise Malformed("a DeliveredMessage with an unknown field")
+        client, channel, seq, sent, due, payload = wire.delivered(body)
         name = self.names.get(client)
         if name is None:
             raise Malformed(f"a message from client {client}, which it has not introduced")
@@ -232,7 +205,7 @@ class Session:
         floor = max(now, self.promised)
         self.next_event = max(self.may_send_from(), floor, next_event)
         self.cause = INFINITY
-        return data(1, instant(1, now) + instant(2, floor) + instant(3, self.next_event) + number(4, self.handled))
+        return wire.report(now, floor, self.next_event, self.handled)
 
     # Speaking.
 

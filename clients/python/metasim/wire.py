@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Tuple, Union
+from typing import Iterable, List, NamedTuple, Tuple, Union
 
 VERSION = 2
 MINOR = 4
@@ -87,12 +87,17 @@ def packet(kind: int, body: bytes) -> bytes:
     return b"\n%b%c%b%b" % (varint(len(body) + len(size) + 1), kind << 3 | 2, size, body)
 
 
+def report(now: Instant, floor: Instant, next_event: Instant, handled: int) -> bytes:
+    """The report of a NotifyAdvance or a PollWait, as its field 1."""
+    return data(1, instant(1, now) + instant(2, floor) + instant(3, next_event) + number(4, handled))
+
+
 # Reading.
 
 Field = Tuple[int, Union[int, memoryview]]
 
 
-def fields(b: memoryview) -> Iterator[Field]:
+def fields(b: memoryview) -> Iterable[Field]:
     """Yields the fields of a message: a number and its value, which is an int or the bytes."""
     i, end = 0, len(b)
     while i < end:
@@ -175,3 +180,68 @@ def as_text(value: Union[int, memoryview], most: int = MAX_NAME) -> str:
         return str(value, "utf-8")
     except UnicodeDecodeError:
         raise Malformed("a text that is not UTF-8") from None
+
+
+def frame(b: memoryview) -> List[Tuple[int, memoryview]]:
+    """Reads a frame: the kinds and the bodies of its packets."""
+    packets = []
+    for field, packet in fields(b):
+        if field != 1 or isinstance(packet, int):
+            raise Malformed("a frame that cannot be read")
+        parts = list(fields(packet))
+        if len(parts) == 2 and parts[0] == (1, 0):
+            del parts[0]
+        if len(parts) != 1 or isinstance(parts[0][1], int):
+            raise Malformed("a packet that cannot be read")
+        packets.append((parts[0][0], parts[0][1]))
+    return packets
+
+
+def authorized(body: memoryview) -> Instant:
+    """Reads an AuthorizeAdvance: until when. What else it says is a hint for clients that keep their reports."""
+    until = quiet = ORIGIN
+    for field, value in fields(body):
+        if field == 1:
+            until = read_instant(value, until)
+        elif field == 2:
+            quiet = read_instant(value, quiet)
+        else:
+            raise Malformed("an AuthorizeAdvance with an unknown field")
+    return until
+
+
+def delivered(body: memoryview) -> Tuple[int, str, int, Instant, Instant, memoryview]:
+    """Reads a DeliveredMessage: the number of its sender, channel, seq, sent, due and payload."""
+    client = seq = 0
+    channel = ""
+    sent = due = ORIGIN
+    payload = body[:0]
+    for field, value in fields(body):
+        if field == 7:
+            payload = as_bytes(value)
+        elif field == 6:
+            due = read_instant(value, due)
+        elif field == 5:
+            sent = read_instant(value, sent)
+        elif field == 4:
+            channel = as_text(value)
+        elif field == 3:
+            seq = as_number(value)
+        elif field == 2:
+            client = as_number(value, 2**32 - 1)
+        elif field == 1:
+            as_number(value)
+        else:
+            raise Malformed("a DeliveredMessage with an unknown field")
+    return client, channel, seq, sent, due, payload
+
+
+try:
+    from . import _speed  # type: ignore[attr-defined]
+except ImportError:
+    SPEED = False  # the functions above do the same, slower
+else:
+    SPEED = True
+    _speed.prepare(Malformed, Instant, ORIGIN, INFINITY)
+    fields, frame, authorized, delivered = _speed.fields, _speed.frame, _speed.authorized, _speed.delivered
+    instant, number, report, packet = _speed.instant, _speed.number, _speed.report, _speed.packet
