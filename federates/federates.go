@@ -27,6 +27,7 @@ import (
 	"metasim/client"
 	"metasim/federates/cartpole"
 	"metasim/federates/catalog"
+	"metasim/federates/follower"
 	"metasim/federates/lockstep"
 	"metasim/federates/phold"
 )
@@ -87,11 +88,13 @@ var models = map[string]run{
 	"cartpole-controller": cartpole.Controller,
 	"cartpole-estimator":  cartpole.Estimator,
 	"cartpole-plant":      cartpole.Plant,
+	"director":            follower.Director,
 	"echo":                echo,
 	"lcmlog":              lcmlog,
 	"lockstep-runtime":    lockstep.Runtime,
 	"phold":               phold.Run,
 	"ping":                ping,
+	"render-node":         follower.RenderNode,
 	"ring":                ring,
 	"sink":                sink,
 	"source":              source,

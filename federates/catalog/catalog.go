@@ -62,7 +62,12 @@ const (
 	File     Type = "file"     // a path, relative to the scenario's directory
 	Start    Type = "start"    // first, recorded, or a duration
 	Network  Type = "network"  // the URL of an LCM network, as package lcm/names reads it
+	Ints     Type = "ints"     // a list of whole numbers that are not negative
+	Rate     Type = "rate"     // frames in a second: a whole number, or a fraction such as 60000/1001
 )
+
+// A Fraction is a parameter of the type Rate. Both numbers are at least 1.
+type Fraction struct{ Num, Den uint32 }
 
 // Ports is what a client shows to the rest of a run.
 type Ports struct {
@@ -105,10 +110,10 @@ type Instance struct {
 	Env
 	Ports  Ports
 	Doubts ParamErrors    // what may not be as it was meant, and hinders nothing
-	params map[string]any // int64, float64, bool, metasim.Time, string or []string as the Type says; absent without a default
+	params map[string]any // int64, float64, bool, metasim.Time, Fraction, string, []string or []uint64 as the Type says; absent without a default
 }
 
-// Get returns a parameter that is required or has a default, as int64, float64, bool, metasim.Time, string or []string. It
+// Get returns a parameter that is required or has a default, as int64, float64, bool, metasim.Time, Fraction, string, []string or []uint64. It
 // panics where the table of models has no such parameter, or another type of it: a mistake of metasim.
 func Get[T any](in *Instance, name string) T { return in.params[name].(T) }
 

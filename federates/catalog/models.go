@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"metasim/internal/suggest"
@@ -68,6 +69,31 @@ var models = []Spec{
 		Ending: Endless, refine: refinePlant,
 	},
 	{
+		Name: "director",
+		Doc:  "is the clock of a cluster: asks its render nodes for frames, and decides who is the controller",
+		Params: []Param{
+			{Name: "frame_rate", Type: Rate, Default: 60, Min: new(1e-3), Max: new(1e6), Doc: "frames in a second"},
+			{Name: "fraction", Type: Int, Default: 1, Min: new(1.0), Max: new(60.0),
+				Doc: "its layer shows one frame of so many: 2 is half the rate, 3 a third"},
+			{Name: "frames", Type: Int, Min: new(1.0), Doc: "how many frames; then all leave. Without it: until the end of the run"},
+			{Name: "sync", Type: Bool, Default: true,
+				Doc: "engine synchronisation: the controller sends its state in each frame, and the others show it"},
+			{Name: "bounded", Type: Int, Min: new(1.0), Max: new(1e3),
+				Doc: "how many frames may be on their way at a node; one that comes then is discarded, for all nodes. Without it: none is " +
+					"discarded, and all wait for the slowest"},
+			{Name: "patience", Type: Duration, Default: "1s", Min: new(1.0),
+				Doc: "in simulated time: a controller that has sent nothing for so long after it was asked has failed, and so has a node whose " +
+					"frame has not come back for so long"},
+			{Name: "nodes", Type: Words, Doc: "the nodes that it waits for before the first frame. Without it: those that say hello first"},
+			{Name: "reset", Type: Ints, Doc: "frames at which the scene begins again, in order"},
+			{Name: "streams_changed", Type: Ints, Doc: "frames before which the nodes are told that the streams have changed, in order"},
+			{Name: "inputs", Type: Patterns,
+				Doc: "channels whose messages are given to all nodes, all in the same frame: events of devices and networks. Without it: none"},
+			{Name: "scene", Type: Int, Default: 0, Min: new(0.0), Max: new(float64(math.MaxUint32)), Doc: "the scene, told to the nodes in each frame"},
+		},
+		Ending: Endless, refine: refineDirector,
+	},
+	{
 		Name: "echo",
 		Doc:  "publishes each payload again, at the instant at which it was received",
 		Params: []Param{
@@ -132,6 +158,26 @@ var models = []Spec{
 			payloadSize,
 		},
 		Ending: Leaves,
+	},
+	{
+		Name: "render-node",
+		Doc:  "shows frames: as the controller it computes the state of each and sends it, as a follower it shows what was sent",
+		Params: []Param{
+			{Name: "role", Type: Word, Default: "follower", Doc: "controller, follower or understudy: a follower that becomes the controller when that fails"},
+			{Name: "order", Type: Int, Default: 0, Doc: "among understudies: the least is the next controller"},
+			{Name: "director", Type: Word, Default: "director", Doc: "the client that is the clock of its cluster"},
+			{Name: "state_bytes", Type: Int, Default: 64 << 10, Min: new(0.0), Max: new(float64(1 << 30)), Doc: "size of the state of a frame"},
+			{Name: "max_bytes", Type: Int, Default: 256 << 20, Min: new(0.0), Max: new(float64(1 << 30)), Doc: "the bound on what is sent or taken in a frame"},
+			{Name: "load", Type: Duration, Default: "0s", Min: new(0.0), Doc: "in simulated time: how long a frame takes"},
+			{Name: "parts", Type: Int, Min: new(1.0), Max: new(64.0),
+				Doc: "draws a scene of particles and springs, whose picture so many nodes make together. Without it: none"},
+			{Name: "part", Type: Int, Default: 0, Min: new(0.0), Max: new(63.0), Doc: "which part of the picture is its own"},
+			{Name: "fail_at", Type: Int, Min: new(0.0),
+				Doc: "the frame in which it fails: it leaves without a word to the others. Without it: none"},
+			{Name: "fail", Type: Word, Default: "before",
+				Doc: "how: before it sends, half-way, or after; or skip, to go on as the controller without sending in that frame"},
+		},
+		Ending: Leaves, refine: refineRenderNode,
 	},
 	{
 		Name: "ring",

@@ -102,12 +102,46 @@ func (t Type) read(raw any) (value any, size float64, ok bool) {
 	case Words:
 		list, ok := stringList(raw)
 		return list, float64(len(list)), ok && !slices.ContainsFunc(list, func(w string) bool { return !isWord(w) })
+	case Ints:
+		list, ok := intList(raw)
+		return list, float64(len(list)), ok
+	case Rate:
+		f, ok := fraction(raw)
+		return f, float64(f.Num) / float64(f.Den), ok
 	case Word:
 		s, ok := raw.(string)
 		return s, float64(len(s)), ok && isWord(s)
 	}
 	s, ok := raw.(string)
 	return s, float64(len(s)), ok && s != ""
+}
+
+// intList reads numbers that are not negative.
+func intList(raw any) (list []uint64, ok bool) {
+	given, ok := raw.([]any)
+	for _, e := range given {
+		n, whole := integer(e)
+		if !whole || n < 0 {
+			return nil, false
+		}
+		list = append(list, uint64(n))
+	}
+	return list, ok
+}
+
+// fraction reads "60000/1001" and 60.
+func fraction(raw any) (Fraction, bool) {
+	if n, ok := integer(raw); ok {
+		return Fraction{uint32(n), 1}, n >= 1 && n <= math.MaxUint32
+	}
+	s, _ := raw.(string)
+	above, below, divided := strings.Cut(s, "/")
+	num, err := strconv.ParseUint(above, 10, 32)
+	den := uint64(1)
+	if divided && err == nil {
+		den, err = strconv.ParseUint(below, 10, 32)
+	}
+	return Fraction{uint32(num), uint32(den)}, err == nil && num > 0 && den > 0
 }
 
 func isWord(s string) bool {
@@ -200,6 +234,8 @@ var texts = map[Type]struct{ noun, example string }{
 	Words:    {"a list of names of letters, digits, '-', '_' and '.'", "[wind, physics]"},
 	Start:    {"first, recorded or a duration", "recorded"},
 	Network:  {"the URL of an LCM network", "udpm://239.255.76.67:7667"},
+	Ints:     {"a list of whole numbers from 0 on", "[100, 200]"},
+	Rate:     {"a number of frames in a second, or a fraction of two whole numbers", "60000/1001"},
 }
 
 // example is a line that would be right.
@@ -212,7 +248,7 @@ func (t Type) bound(b float64) string {
 	switch t {
 	case Duration:
 		return metasim.Time(b).String()
-	case Patterns, Channels, Words:
+	case Patterns, Channels, Words, Ints:
 		return strconv.FormatFloat(b, 'f', -1, 64) + " of them"
 	}
 	return strconv.FormatFloat(b, 'g', -1, 64)

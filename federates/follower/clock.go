@@ -1,0 +1,72 @@
+package follower
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"metasim/client"
+	"metasim/federates/catalog"
+	"metasim/federates/follower/frames"
+	"metasim/federates/loop"
+	"metasim/metasim"
+)
+
+// A clusterResult is what a director leaves with.
+type clusterResult struct {
+	frames.Totals
+	// Warning says what keeps the cluster from its rate.
+	Warning string `json:"warning,omitempty"`
+}
+
+// Director is the model director.
+func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+	fraction := catalog.Get[catalog.Fraction](in, "frame_rate")
+	cfg := frames.Config{
+		Rate:   frames.Rate(fraction).Slower(uint32(catalog.Get[int64](in, "fraction"))),
+		Frames: math.MaxUint64, Sync: catalog.Get[bool](in, "sync"), Patience: catalog.Get[metasim.Time](in, "patience"),
+		Scene: uint32(catalog.Get[int64](in, "scene")),
+	}
+	if n, ok := catalog.Find[int64](in, "frames"); ok {
+		cfg.Frames = uint64(n)
+	}
+	bounded, _ := catalog.Find[int64](in, "bounded") // absent is 0: nothing is discarded
+	cfg.Bounded = int(bounded)
+	cfg.Nodes, _ = catalog.Find[[]string](in, "nodes")
+	cfg.Reset, _ = catalog.Find[[]uint64](in, "reset")
+	cfg.Streams, _ = catalog.Find[[]uint64](in, "streams_changed")
+	d := frames.NewDirector(cfg)
+	_, replies, _ := catalog.FollowerChannels(in.Name)
+	for !d.Over() {
+		messages, err := c.Next(ctx, d.Wake())
+		if errors.Is(err, client.ErrEnd) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			if m.Channel != replies {
+				d.Input(m.Payload)
+			} else if err := d.Reply(m.From, m.Payload); err != nil {
+				return err
+			}
+		}
+		orders, err := d.Tick(c.Now().Time)
+		if err != nil {
+			return err
+		}
+		for _, o := range orders {
+			if err := out[0].PublishOwned(o); err != nil {
+				return err
+			}
+		}
+	}
+	r := clusterResult{Totals: d.Totals}
+	if r.Late > 0 {
+		r.Warning = fmt.Sprintf("%d of %d frames took longer than the %v of a frame, and the cluster became slower; give nodes less load, links more bandwidth, the state fewer bytes, or set bounded",
+			r.Late, r.Frames, cfg.Rate.Time(1))
+	}
+	return loop.Finish(ctx, c, r)
+}

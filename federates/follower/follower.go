@@ -1,0 +1,117 @@
+// Package follower lets one node of a cluster compute, and all others show exactly that frame: engine synchronisation, as RenderStream
+// has it, for any engine.
+//
+// [Director] and [RenderNode] are built-in models. An engine of your own is a [Node]:
+//
+//	b := client.NewBuilder("left")
+//	n, err := follower.Declare(b, follower.Options{Role: follower.Understudy})
+//	c, err := b.Complete(ctx)
+//	err = n.Join(c)
+//	for {
+//		f, err := n.Await(ctx, 5*time.Second)
+//		switch {
+//		case errors.Is(err, follower.ErrTimeout), errors.Is(err, follower.ErrStreamsChanged):
+//			continue
+//		case errors.Is(err, follower.ErrQuit):
+//			return c.Leave(ctx)
+//		case err != nil:
+//			return err
+//		}
+//		if controls, _ := n.IsController(); controls {
+//			err = n.SendFollowerData(world.Step(f.Delta))
+//		} else {
+//			data, err := n.ReceiveFollowerData() // of frame f, and of no other
+//			world.Set(data)
+//		}
+//		...
+//	}
+//
+// # Duties of the caller
+//
+//  1. One goroutine uses a Node, and its client between Await and the next Await alone.
+//  2. Use the times of the frame, and no others; draw random numbers from Client.Rand, or from what was received.
+//  3. Ask IsController and SyncEnabled in each frame: both may change between frames, and never within one.
+//  4. While synchronisation is on, the controller sends once in each frame.
+package follower
+
+import (
+	"context"
+
+	"metasim/client"
+	"metasim/federates/follower/frames"
+)
+
+// FrameData says what a frame is.
+type FrameData = frames.FrameData
+
+// A Role is what a node is at the start of a run.
+type Role = frames.Role
+
+// The roles.
+const (
+	Follower   = frames.Follower
+	Understudy = frames.Understudy
+	Controller = frames.Controller
+)
+
+// A Code is a result of RenderStream's functions.
+type Code = frames.Code
+
+// The errors of a node: package frames says more of each.
+type (
+	// NodeError is a call that is refused. It is one of the errors ErrNoFrame to ErrNotSent.
+	NodeError = frames.NodeError
+	// QuitError says why a node is to leave. It is an ErrQuit.
+	QuitError = frames.QuitError
+	// MissingError says at every node that the controller has sent nothing in a frame.
+	MissingError = frames.MissingError
+	// PeerError says that another client breaks the rules.
+	PeerError = frames.PeerError
+)
+
+// What calls return.
+var (
+	ErrTimeout        = frames.ErrTimeout
+	ErrStreamsChanged = frames.ErrStreamsChanged
+	ErrQuit           = frames.ErrQuit
+	ErrNoFrame        = frames.ErrNoFrame
+	ErrSyncOff        = frames.ErrSyncOff
+	ErrNotController  = frames.ErrNotController
+	ErrNotFollower    = frames.ErrNotFollower
+	ErrSentTwice      = frames.ErrSentTwice
+	ErrReceivedTwice  = frames.ErrReceivedTwice
+	ErrBackTwice      = frames.ErrBackTwice
+	ErrTooLarge       = frames.ErrTooLarge
+	ErrTwoGoroutines  = frames.ErrTwoGoroutines
+	ErrNotSent        = frames.ErrNotSent
+)
+
+// CodeOf returns the code that RenderStream has for an error of this room.
+func CodeOf(err error) (code Code, ok bool) { return frames.CodeOf(err) }
+
+// Options say what a node is.
+type Options struct {
+	Director string // the client that is the clock of the cluster. Empty: director
+	Role     Role
+	Order    int64 // among understudies
+	MaxBytes int   // of the data of a frame; 0: 256 MiB
+}
+
+// A Node is a member of a cluster.
+type Node struct {
+	core          *frames.Node
+	client        *client.Client
+	options       Options
+	orders        string // channel
+	replies, data *client.Publication
+	busy          chan struct{} // holds one: who has it uses the node
+	waiting       chan arrival  // of a wait that goes on after a timeout; nil: there is none
+	waits         context.Context
+	stop          func() // ends waits; nil: there was none
+}
+
+// An arrival is what a wait has brought.
+type arrival struct {
+	messages []client.Message
+	err      error
+}

@@ -1,0 +1,234 @@
+package frames
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"metasim/metasim"
+)
+
+// Every message begins with its kind and the version. Numbers are little-endian; a string or a list of bytes has its length (u32)
+// before it, a list its number of elements (u32).
+
+// A reader reads a message. After an error it reads zeros, and keeps the error.
+type reader struct {
+	rest []byte
+	err  error
+}
+
+// fail notes that the message makes no sense.
+func (r *reader) fail() {
+	if r.err == nil {
+		r.rest, r.err = nil, &PeerError{Code: InvalidParameters, Why: "sent what is no message of followers; check what is published on its channel"}
+	}
+}
+
+func (r *reader) bytes(n uint32) []byte {
+	if uint64(n) > uint64(len(r.rest)) {
+		r.fail()
+		return nil
+	}
+	b := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *reader) u8() uint8 {
+	if b := r.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+// flag reads what is 0 or 1.
+func (r *reader) flag() bool {
+	v := r.u8()
+	if v > 1 {
+		r.fail()
+	}
+	return v == 1
+}
+
+func (r *reader) u32() uint32 {
+	if b := r.bytes(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) u64() uint64 {
+	if b := r.bytes(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+// time reads a time, which is at the start or later.
+func (r *reader) time() metasim.Time {
+	t := metasim.Time(r.u64())
+	if t < 0 {
+		r.fail()
+	}
+	return t
+}
+
+func (r *reader) block() []byte { return r.bytes(r.u32()) }
+
+// count reads how many elements follow, each of at least so many bytes.
+func (r *reader) count(least uint32) uint32 {
+	n := r.u32()
+	if uint64(n)*uint64(least) > uint64(len(r.rest)) {
+		r.fail()
+		return 0
+	}
+	return n
+}
+
+// begin reads the kind of a message.
+func begin(b []byte) (kind, *reader) {
+	r := &reader{rest: b}
+	k, version := kind(r.u8()), r.u8()
+	if r.err == nil && version != protocolVersion {
+		r.err = &PeerError{Code: Incompatible, Why: fmt.Sprintf("speaks version %d of followers, this one %d; run the same metasim on both", version, protocolVersion)}
+	}
+	return k, r
+}
+
+// end returns what was wrong with a message that is read.
+func (r *reader) end(from string) error {
+	if r.err == nil && len(r.rest) > 0 {
+		r.fail()
+	}
+	if peer, ok := r.err.(*PeerError); ok {
+		peer.Peer = from
+	}
+	return r.err
+}
+
+func head(k kind, size int) []byte { return append(make([]byte, 0, size+2), byte(k), protocolVersion) }
+
+func put32(b []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(b, v) }
+func put64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
+
+func putFlag(b []byte, v bool) []byte {
+	if v {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+func putBlock[T string | []byte](b []byte, v T) []byte { return append(put32(b, uint32(len(v))), v...) }
+
+func (q *request) encode() []byte {
+	b := put32(head(kindRequest, 128), q.epoch)
+	b = put64(b, uint64(q.previous))
+	d := &q.data
+	b = put64(b, d.Frame)
+	b = put64(b, uint64(d.Tracked))
+	b = put64(b, uint64(d.Local))
+	b = put64(b, uint64(d.Delta))
+	b = put32(put32(b, d.Rate.Num), d.Rate.Den)
+	b = putFlag(b, d.Reset)
+	b = put32(b, d.Scene)
+	b = put32(putFlag(b, q.sync), q.streams)
+	b = putBlock(b, q.controller)
+	b = put32(b, uint32(len(q.inputs)))
+	for _, input := range q.inputs {
+		b = putBlock(b, input)
+	}
+	return b
+}
+
+func (r *reader) request() *request {
+	q := &request{epoch: r.u32(), previous: int64(r.u64())}
+	q.data = FrameData{Frame: r.u64(), Tracked: r.time(), Local: r.time(), Delta: r.time(), Rate: Rate{r.u32(), r.u32()}, Reset: r.flag(), Scene: r.u32()}
+	q.sync, q.streams, q.controller = r.flag(), r.u32(), string(r.block())
+	for range r.count(4) {
+		q.inputs = append(q.inputs, r.block())
+	}
+	if q.data.Rate.Num == 0 || q.data.Rate.Den == 0 || q.previous >= 0 && uint64(q.previous) >= q.data.Frame {
+		r.fail()
+	}
+	return q
+}
+
+func (l *release) encode() []byte {
+	return putFlag(put32(put64(head(kindRelease, 13), l.frame), l.epoch), l.missing)
+}
+
+func (r *reader) release() *release { return &release{r.u64(), r.u32(), r.flag()} }
+
+func (q *quit) encode() []byte {
+	b := put32(head(kindQuit, 64), uint32(len(q.nodes)))
+	for _, n := range q.nodes {
+		b = putBlock(b, n)
+	}
+	return putFlag(putBlock(b, q.reason), q.failed)
+}
+
+func (r *reader) quit() *quit {
+	q := &quit{}
+	for range r.count(4) {
+		q.nodes = append(q.nodes, string(r.block()))
+	}
+	q.reason, q.failed = string(r.block()), r.flag()
+	return q
+}
+
+func (h *hello) encode() []byte {
+	return put64(append(head(kindHello, 9), byte(h.role)), uint64(h.order))
+}
+
+func (r *reader) hello() hello {
+	h := hello{Role(r.u8()), int64(r.u64())}
+	if h.role > Controller {
+		r.fail()
+	}
+	return h
+}
+
+func (s *sent) encode() []byte {
+	return put64(putFlag(put32(put64(head(kindSent, 21), s.frame), s.epoch), s.missing), s.size)
+}
+
+func (r *reader) sent() *sent { return &sent{r.u64(), r.u32(), r.flag(), r.u64()} }
+
+func (f *Frame) encode() []byte {
+	b := put64(put64(head(kindBack, 52+len(f.Picture)), f.Frame), uint64(f.Tracked))
+	return putBlock(append(b, f.State[:]...), f.Picture)
+}
+
+func (r *reader) back() Frame {
+	f := Frame{Frame: r.u64(), Tracked: r.time()}
+	copy(f.State[:], r.bytes(uint32(len(f.State))))
+	f.Picture = r.block()
+	return f
+}
+
+// ReadFrame reads a frame that a node has sent back, as it travels to the director; ok is false for another message.
+func ReadFrame(b []byte) (f Frame, ok bool) {
+	k, r := begin(b)
+	if k != kindBack {
+		return f, false
+	}
+	f = r.back()
+	return f, r.end("") == nil
+}
+
+// pieceHeader is the size of what stands before the bytes of a piece.
+const pieceHeader = 2 + 8 + 4 + 4 + 4 + 8
+
+func (p *piece) encode() []byte {
+	b := put32(put64(head(kindData, pieceHeader-2+len(p.bytes)), p.frame), p.epoch)
+	b = put64(put32(put32(b, p.part), p.parts), p.size)
+	return append(b, p.bytes...)
+}
+
+func (r *reader) piece() *piece {
+	p := &piece{frame: r.u64(), epoch: r.u32(), part: r.u32(), parts: r.u32(), size: r.u64()}
+	p.bytes, r.rest = r.rest, nil
+	if p.part >= p.parts || uint64(len(p.bytes)) > p.size || p.parts > 1 && uint64(p.parts) > p.size {
+		r.fail()
+	}
+	return p
+}

@@ -1,0 +1,389 @@
+package frames
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"metasim/metasim"
+)
+
+// A Director is the clock of a cluster: it asks for frames, decides which data each has and who is the controller, and puts the frames
+// of all nodes together. See NewDirector.
+type Director struct {
+	cfg     Config
+	members []*member // in order of name
+	lead    *member   // the controller; nil: none is left
+	epoch   uint32
+	flights []*flight // asked for, and not done everywhere; in order
+	next    uint64    // frame
+	due     metasim.Time
+	last    int64 // frame that was asked for last; -1: none
+	zero    metasim.Time
+	streams uint32
+	inputs  [][]byte
+	stage   stage
+	since   metasim.Time // the stage has lasted
+	reason  string       // why it ended early
+	out     [][]byte
+
+	// Totals is what has happened so far.
+	Totals Totals
+}
+
+// NewDirector returns a director that has asked for nothing.
+func NewDirector(cfg Config) *Director {
+	return &Director{cfg: cfg, last: -1, epoch: 1}
+}
+
+// Input takes what came from outside: it is given to all nodes with the next frame.
+func (d *Director) Input(data []byte) { d.inputs = append(d.inputs, data) }
+
+// Reply takes a message of a node.
+func (d *Director) Reply(from string, b []byte) error {
+	k, r := begin(b)
+	if k == kindHello {
+		h := r.hello()
+		if err := r.end(from); err != nil {
+			return err
+		}
+		return d.hello(from, h)
+	}
+	m := d.member(from)
+	if m == nil {
+		return &PeerError{Peer: from, Code: InvalidParameters, Why: "has said no hello; a node says it when it has joined"}
+	}
+	switch k {
+	case kindSent:
+		d.sent(m, r.sent())
+	case kindBack:
+		d.back(m, r.back())
+	case kindInput:
+		if input := r.block(); !m.gone {
+			d.Input(input)
+		}
+	case kindBye:
+		m.gone = true
+	default:
+		r.fail()
+	}
+	return r.end(from)
+}
+
+func (d *Director) member(name string) *member {
+	i, found := slices.BinarySearchFunc(d.members, name, func(m *member, n string) int { return strings.Compare(m.name, n) })
+	if !found {
+		return nil
+	}
+	return d.members[i]
+}
+
+// hello takes a node into the cluster. One that comes after the first frame is told to leave.
+func (d *Director) hello(from string, h hello) error {
+	if d.member(from) != nil {
+		return &PeerError{Peer: from, Code: InvalidParameters, Why: "has said hello twice; say it once, after joining"}
+	}
+	if d.stage != gathering {
+		d.tell(&quit{[]string{from}, fmt.Sprintf("node %s said hello after the first frame was asked for; name it in the director's nodes, which it waits for", from), true})
+		return nil
+	}
+	d.members = append(d.members, &member{name: from, role: h.role, order: h.order})
+	slices.SortFunc(d.members, func(a, b *member) int { return strings.Compare(a.name, b.name) })
+	return nil
+}
+
+func (d *Director) tell(m interface{ encode() []byte }) { d.out = append(d.out, m.encode()) }
+
+// sent takes a notice. One of an old epoch, or from a node that is not the controller, changes nothing: it is fenced.
+func (d *Director) sent(m *member, s *sent) {
+	for _, f := range d.flights {
+		if f.data.Frame == s.frame && f.epoch == s.epoch && f.controller == m.name && f.sent == nil {
+			f.sent = s
+		}
+	}
+}
+
+// back takes a finished frame.
+func (d *Director) back(m *member, done Frame) {
+	i := slices.Index(d.members, m)
+	for _, f := range d.flights {
+		if f.data.Frame == done.Frame && f.owing[i] {
+			f.back[i] = done
+			f.settle(i, m)
+		}
+	}
+}
+
+// Tick does what is to be done at time now, and returns the messages for all nodes, to be published in their order.
+func (d *Director) Tick(now metasim.Time) ([][]byte, error) {
+	if d.stage == gathering {
+		if err := d.gather(now); err != nil {
+			return nil, err
+		}
+	}
+	if d.stage == running {
+		d.release(now)
+		d.expire(now)
+		d.release(now)
+		d.land(now)
+		d.ask(now)
+		if d.stage == running && d.next >= d.cfg.Frames && len(d.flights) == 0 {
+			d.end(now, "")
+		}
+	}
+	d.conclude(now)
+	out := d.out
+	d.out = nil
+	return out, nil
+}
+
+// Wake returns when Tick has something to do although no message has come.
+func (d *Director) Wake() metasim.Time {
+	t := metasim.Forever
+	switch d.stage {
+	case gathering, ending, closing:
+		return d.since.Add(d.cfg.Patience)
+	case running:
+		if d.next < d.cfg.Frames && (d.cfg.Bounded > 0 || len(d.flights) == 0) {
+			t = d.due
+		}
+		for _, f := range d.flights {
+			if f.released {
+				t = min(t, f.since.Add(d.cfg.Patience))
+			} else {
+				t = min(t, f.asked.Add(d.cfg.Patience))
+				break // the rest waits for it
+			}
+		}
+	}
+	return t
+}
+
+// Over reports whether all nodes have been told to leave, and have said bye.
+func (d *Director) Over() bool { return d.stage == over }
+
+// gather begins when the nodes are there.
+func (d *Director) gather(now metasim.Time) error {
+	var absent []string
+	for _, name := range d.cfg.Nodes {
+		if d.member(name) == nil {
+			absent = append(absent, name)
+		}
+	}
+	if len(absent) > 0 || len(d.members) == 0 {
+		if now < d.since.Add(d.cfg.Patience) {
+			return nil
+		}
+		if len(absent) > 0 {
+			return fmt.Errorf("node %s has not said hello for %v; is its director named as this one?", strings.Join(absent, ", "), d.cfg.Patience)
+		}
+		return fmt.Errorf("no node has said hello for %v; add clients of the model render-node, whose director is this one", d.cfg.Patience)
+	}
+	for _, m := range d.members {
+		if m.role != Controller {
+			continue
+		}
+		if d.lead != nil {
+			return fmt.Errorf("nodes %s and %s are both controllers; make one of them an understudy", d.lead.name, m.name)
+		}
+		d.lead = m
+	}
+	if d.lead == nil && !d.promote() {
+		return errors.New("no node is the controller, and none an understudy; give one of them role: controller")
+	}
+	d.stage, d.due, d.zero = running, now, 0
+	return nil
+}
+
+// promote makes the next understudy the controller.
+func (d *Director) promote() bool {
+	d.lead = nil
+	for _, m := range d.members {
+		if m.role == Understudy && !m.gone && (d.lead == nil || m.order < d.lead.order) {
+			d.lead = m
+		}
+	}
+	if d.lead != nil {
+		d.lead.role = Controller
+	}
+	return d.lead != nil
+}
+
+// release releases frames, in their order, whose notice is there.
+func (d *Director) release(now metasim.Time) {
+	for _, f := range d.flights {
+		if f.released {
+			continue
+		}
+		if f.sync && f.sent == nil {
+			return
+		}
+		f.released, f.since = true, now
+		if !f.sync {
+			continue
+		}
+		d.tell(&release{f.data.Frame, f.epoch, f.sent.missing})
+		if f.sent.missing {
+			d.Totals.Missing++
+			for i, m := range d.members {
+				f.settle(i, m)
+			}
+		}
+	}
+}
+
+// expire fails the nodes that took too long.
+func (d *Director) expire(now metasim.Time) {
+	for _, f := range d.flights {
+		if !f.released {
+			if now >= f.asked.Add(d.cfg.Patience) && d.lead != nil {
+				d.fail(now, d.lead, (&MissingError{f.controller, f.data.Frame, f.data.Tracked}).Error())
+			}
+			return
+		}
+		if now < f.since.Add(d.cfg.Patience) {
+			continue
+		}
+		for i, m := range d.members {
+			if f.owing[i] {
+				d.fail(now, m, fmt.Sprintf("node %s did not send frame %d back within %v", m.name, f.data.Frame, d.cfg.Patience))
+			}
+			if d.stage != running {
+				return
+			}
+		}
+	}
+}
+
+// fail takes a node out of the cluster. An understudy takes over from a controller: the frames that were not released are asked for
+// again, under the next epoch.
+func (d *Director) fail(now metasim.Time, m *member, why string) {
+	m.gone = true
+	d.Totals.Failed = append(d.Totals.Failed, why)
+	d.tell(&quit{[]string{m.name}, why + "; the others go on without it", true})
+	i := slices.Index(d.members, m)
+	for _, f := range d.flights {
+		f.settle(i, m)
+		f.excused = true
+	}
+	if m != d.lead {
+		return
+	}
+	if !d.promote() {
+		d.end(now, why+", and no understudy is left")
+		return
+	}
+	d.epoch++
+	d.Totals.Failovers++
+	for _, f := range d.flights {
+		if !f.released {
+			f.epoch, f.controller, f.sent, f.asked = d.epoch, d.lead.name, nil, now
+			d.tell(f.request)
+		}
+	}
+}
+
+// land takes the frames that are done everywhere off the list, and puts their parts together.
+func (d *Director) land(now metasim.Time) {
+	d.flights = slices.DeleteFunc(d.flights, func(f *flight) bool {
+		if !f.released || f.owed > 0 {
+			return false
+		}
+		if now-f.asked > d.cfg.Rate.Time(1) && !f.excused {
+			d.Totals.Late++
+		}
+		if f.sent == nil || !f.sent.missing {
+			d.Totals.Frames++
+			if f.torn() {
+				d.Totals.Torn++
+			}
+		}
+		return true
+	})
+}
+
+// ask asks for the frames that are due.
+func (d *Director) ask(now metasim.Time) {
+	for d.stage == running && d.next < d.cfg.Frames && now >= d.due && (d.cfg.Bounded > 0 || len(d.flights) == 0) {
+		if d.cfg.Bounded > 0 && slices.ContainsFunc(d.members, func(m *member) bool { return !m.gone && m.owes >= d.cfg.Bounded }) {
+			d.Totals.Discarded++
+		} else {
+			d.request(now)
+		}
+		step := d.cfg.Rate.Time(d.next+1) - d.cfg.Rate.Time(d.next)
+		if d.next++; d.cfg.Bounded > 0 {
+			d.due = d.due.Add(step)
+		} else {
+			d.due = now.Add(step) // a cluster that is slow gets slower, and does not hurry afterwards
+		}
+	}
+}
+
+// request asks all nodes for the next frame.
+func (d *Director) request(now metasim.Time) {
+	n := d.next
+	f := FrameData{Frame: n, Tracked: d.cfg.Rate.Time(n), Rate: d.cfg.Rate, Scene: d.cfg.Scene}
+	for ; len(d.cfg.Streams) > 0 && d.cfg.Streams[0] <= n; d.cfg.Streams = d.cfg.Streams[1:] {
+		d.streams++
+	}
+	f.Reset = len(d.cfg.Reset) > 0 && d.cfg.Reset[0] <= n // also where that frame was discarded
+	for len(d.cfg.Reset) > 0 && d.cfg.Reset[0] <= n {
+		d.cfg.Reset = d.cfg.Reset[1:]
+	}
+	if f.Delta = d.cfg.Rate.Time(1); d.last >= 0 {
+		f.Delta = f.Tracked - d.cfg.Rate.Time(uint64(d.last))
+	}
+	if f.Reset || d.last < 0 {
+		d.zero = f.Tracked
+	}
+	f.Local = f.Tracked - d.zero
+	fl := &flight{
+		request: &request{epoch: d.epoch, previous: d.last, data: f, sync: d.cfg.Sync, streams: d.streams, controller: d.lead.name, inputs: d.inputs},
+		asked:   now, back: make([]Frame, len(d.members)), owing: make([]bool, len(d.members)),
+	}
+	for i, m := range d.members {
+		if !m.gone {
+			fl.owing[i] = true
+			fl.owed++
+			m.owes++
+		}
+	}
+	d.inputs, d.last = nil, int64(n)
+	d.flights = append(d.flights, fl)
+	d.tell(fl.request)
+}
+
+// end tells the followers to leave.
+func (d *Director) end(now metasim.Time, reason string) {
+	if d.stage >= ending {
+		return
+	}
+	d.stage, d.since, d.reason = ending, now, reason
+	d.Totals.Stopped = reason
+	var followers []string
+	for _, m := range d.members {
+		if !m.gone && m != d.lead {
+			followers = append(followers, m.name)
+		}
+	}
+	if len(followers) > 0 {
+		d.tell(&quit{followers, reason, false})
+	}
+}
+
+// conclude tells the controller to leave when the followers have gone.
+func (d *Director) conclude(now metasim.Time) {
+	waits := func(leads bool) bool {
+		return now < d.since.Add(d.cfg.Patience) && slices.ContainsFunc(d.members, func(m *member) bool { return !m.gone && (m == d.lead) == leads })
+	}
+	if d.stage == ending && !waits(false) {
+		d.stage, d.since = closing, now
+		if d.lead != nil && !d.lead.gone {
+			d.tell(&quit{[]string{d.lead.name}, d.reason, false})
+		}
+	}
+	if d.stage == closing && !waits(true) {
+		d.stage = over
+	}
+}

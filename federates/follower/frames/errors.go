@@ -1,0 +1,130 @@
+package frames
+
+import (
+	"errors"
+	"fmt"
+
+	"metasim/metasim"
+)
+
+// A Code is a result of RenderStream's functions, with its number.
+type Code uint32
+
+// The codes that followers meet. The numbers are those of RenderStream's header with engine synchronisation.
+const (
+	InvalidParameters Code = 8
+	BufferOverflow    Code = 9
+	Timeout           Code = 10
+	StreamsChanged    Code = 11
+	Incompatible      Code = 12
+	Quit              Code = 15
+	Unspecified       Code = 17
+)
+
+func (c Code) String() string {
+	switch c {
+	case InvalidParameters:
+		return "RS_ERROR_INVALID_PARAMETERS"
+	case BufferOverflow:
+		return "RS_ERROR_BUFFER_OVERFLOW"
+	case Timeout:
+		return "RS_ERROR_TIMEOUT"
+	case StreamsChanged:
+		return "RS_ERROR_STREAMS_CHANGED"
+	case Incompatible:
+		return "RS_ERROR_INCOMPATIBLE_VERSION"
+	case Quit:
+		return "RS_ERROR_QUIT"
+	}
+	return "RS_ERROR_UNSPECIFIED"
+}
+
+// What Await returns in the place of a frame.
+var (
+	// ErrTimeout: no frame came for so long. Await again: nothing is lost.
+	ErrTimeout = errors.New("no frame was asked for within the timeout; await again")
+	// ErrStreamsChanged: fetch the streams, and await again.
+	ErrStreamsChanged = errors.New("the streams have changed; fetch them, and await again")
+	// ErrQuit: leave the run.
+	ErrQuit = errors.New("the director has ended the cluster; leave")
+)
+
+// What a node may not do. Each is refused, changes nothing, and the frame goes on.
+var (
+	ErrNoFrame       = errors.New("no frame has begun; await one first")
+	ErrSyncOff       = errors.New("engine synchronisation is off: no data is sent or received; ask SyncEnabled in each frame")
+	ErrNotController = errors.New("only the controller sends; ask IsController in each frame")
+	ErrNotFollower   = errors.New("the controller does not receive, it sends; ask IsController in each frame")
+	ErrSentTwice     = errors.New("the data of this frame is sent; send once in a frame")
+	ErrReceivedTwice = errors.New("the data of this frame is received; receive once in a frame")
+	ErrBackTwice     = errors.New("the frame was sent back; send it once")
+	ErrTooLarge      = errors.New("the data is larger than the bound")
+	ErrTwoGoroutines = errors.New("another goroutine awaits a frame of this node; use a node on one goroutine")
+	// ErrNotSent: the controller awaited the next frame without sending. The frame is lost for all nodes.
+	ErrNotSent = errors.New("the controller has sent nothing in this frame; send once in each frame while synchronisation is on")
+)
+
+// A NodeError says what went wrong at a node: errors.Is finds which of the errors above it is.
+type NodeError struct {
+	Node  string
+	Frame uint64 // that was current
+	Err   error
+}
+
+func (e *NodeError) Error() string {
+	return fmt.Sprintf("node %s, frame %d: %v", e.Node, e.Frame, e.Err)
+}
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// A QuitError says why a node is to leave, where its work is not simply done. It is an ErrQuit.
+type QuitError struct {
+	Reason string
+	Failed bool // this node has failed, as far as the director knows, and the others go on without it
+}
+
+func (e *QuitError) Error() string        { return e.Reason }
+func (e *QuitError) Is(target error) bool { return target == ErrQuit }
+
+// A MissingError says at every node that a frame has no data.
+type MissingError struct {
+	Controller string
+	Frame      uint64
+	Tracked    metasim.Time
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("controller %s did not send for tTracked %v (frame %d)", e.Controller, e.Tracked, e.Frame)
+}
+
+// A PeerError says that another client of the cluster breaks the rules.
+type PeerError struct {
+	Peer string
+	Code Code
+	Why  string
+}
+
+func (e *PeerError) Error() string { return fmt.Sprintf("client %q %s", e.Peer, e.Why) }
+
+// CodeOf returns what RenderStream would have returned; ok is false for an error that is none of this room.
+func CodeOf(err error) (code Code, ok bool) {
+	if peer := new(PeerError); errors.As(err, &peer) {
+		return peer.Code, true
+	}
+	if errors.As(err, new(*MissingError)) {
+		return Unspecified, true
+	}
+	for _, known := range []struct {
+		err  error
+		code Code
+	}{
+		{ErrTimeout, Timeout}, {ErrStreamsChanged, StreamsChanged}, {ErrQuit, Quit}, {ErrTooLarge, BufferOverflow},
+		{ErrNoFrame, InvalidParameters}, {ErrSyncOff, InvalidParameters}, {ErrNotController, InvalidParameters},
+		{ErrNotFollower, InvalidParameters}, {ErrSentTwice, InvalidParameters}, {ErrReceivedTwice, InvalidParameters},
+		{ErrTwoGoroutines, InvalidParameters}, {ErrNotSent, InvalidParameters}, {ErrBackTwice, InvalidParameters},
+	} {
+		if errors.Is(err, known.err) {
+			return known.code, true
+		}
+	}
+	return 0, false
+}

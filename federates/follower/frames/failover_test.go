@@ -1,0 +1,156 @@
+package frames
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+)
+
+// A follower that has the whole data of a replaced controller, and of the new one, takes that of the epoch that was released.
+func TestTheReleasedEpochIsShown(t *testing.T) {
+	for _, released := range []uint32{1, 2} {
+		n := NewNode("me", 100)
+		q := &request{epoch: 1, previous: -1, data: FrameData{Rate: Rate{60, 1}}, sync: true, controller: "old"}
+		require.NoError(t, n.Order("director", q.encode()))
+		require.NoError(t, n.Data("old", (&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("old")}).encode()))
+		require.NoError(t, n.Data("rogue", (&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("bad")}).encode()))
+		require.NoError(t, n.Data("rogue", (&piece{epoch: 2, parts: 1, size: 3, bytes: []byte("bad")}).encode()))
+		if released == 2 {
+			q.epoch, q.controller = 2, "new"
+			require.NoError(t, n.Order("director", q.encode()))
+		}
+		require.NoError(t, n.Data("new", (&piece{epoch: 2, parts: 1, size: 3, bytes: []byte("new")}).encode()))
+		_, _, ok, err := n.Next()
+		require.NoError(t, err)
+		require.False(t, ok, "nothing is released")
+		require.NoError(t, n.Order("director", (&release{epoch: released}).encode()))
+		_, _, ok, err = n.Next()
+		require.NoError(t, err)
+		require.True(t, ok)
+		data, err := n.Receive()
+		require.NoError(t, err)
+		assert.Equal(t, map[uint32]string{1: "old", 2: "new"}[released], string(data))
+		assert.Equal(t, uint64(3), n.Refused)
+		require.NoError(t, n.Data("old", (&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("old")}).encode()))
+		assert.Equal(t, uint64(4), n.Refused, "what comes after the frame too")
+	}
+}
+
+// asked returns a director that has asked for frames 0 and 1, of which none has come.
+func asked(t *testing.T) *Director {
+	d := NewDirector(Config{Rate: Rate{60, 1}, Frames: 10, Sync: true, Bounded: 2, Patience: 100 * ms})
+	for name, role := range map[string]Role{"a": Controller, "b": Understudy, "c": Understudy} {
+		require.NoError(t, d.Reply(name, (&hello{role, int64(name[0])}).encode()))
+	}
+	for _, now := range []metasim.Time{0, 17 * ms} {
+		orders, err := d.Tick(now)
+		require.NoError(t, err)
+		require.Equal(t, []kind{kindRequest}, kinds(orders))
+	}
+	return d
+}
+
+func kinds(orders [][]byte) (list []kind) {
+	for _, o := range orders {
+		list = append(list, kind(o[0]))
+	}
+	return list
+}
+
+// requests returns the epoch and the controller of each frame that is asked for.
+func requests(t *testing.T, orders [][]byte) map[uint64]string {
+	list := map[uint64]string{}
+	for _, o := range orders {
+		if k, r := begin(o); k == kindRequest {
+			q := r.request()
+			require.NoError(t, r.end(""))
+			list[q.data.Frame] = q.controller + string(rune('0'+q.epoch))
+		}
+	}
+	return list
+}
+
+// A later frame is not released before an earlier one: when its controller fails, both are asked for again, under the next epoch.
+func TestFramesAreReleasedInOrder(t *testing.T) {
+	d := asked(t)
+	require.NoError(t, d.Reply("a", (&sent{frame: 1, epoch: 1}).encode()))
+	orders, err := d.Tick(20 * ms)
+	require.NoError(t, err)
+	require.Empty(t, orders)
+	orders, err = d.Tick(100 * ms)
+	require.NoError(t, err)
+	assert.Equal(t, []kind{kindQuit, kindRequest, kindRequest}, kinds(orders))
+	assert.Equal(t, map[uint64]string{0: "b2", 1: "b2"}, requests(t, orders))
+}
+
+// A notice of an old epoch, or of another node than the controller, releases nothing.
+func TestOldNoticesReleaseNothing(t *testing.T) {
+	d := asked(t)
+	_, err := d.Tick(100 * ms)
+	require.NoError(t, err)
+	require.NoError(t, d.Reply("a", (&sent{frame: 0, epoch: 1}).encode()))
+	require.NoError(t, d.Reply("a", (&sent{frame: 0, epoch: 2}).encode()))
+	require.NoError(t, d.Reply("c", (&sent{frame: 0, epoch: 2}).encode()))
+	orders, err := d.Tick(101 * ms)
+	require.NoError(t, err)
+	assert.Empty(t, orders)
+	require.NoError(t, d.Reply("b", (&sent{frame: 0, epoch: 2}).encode()))
+	orders, err = d.Tick(102 * ms)
+	require.NoError(t, err)
+	assert.Equal(t, []kind{kindRelease}, kinds(orders))
+}
+
+// An understudy that has failed is passed over.
+func TestAFailedUnderstudyIsPassedOver(t *testing.T) {
+	nodes := []*testNode{{name: "a", role: Controller, fails: 9, how: "before"}, {name: "b", role: Understudy, fails: 3, how: "before"},
+		{name: "c", role: Understudy, fails: -1}, {name: "d", fails: -1}}
+	c := newCluster(t, config(20), nodes...)
+	c.run()
+	assert.Equal(t, 1, c.director.Totals.Failovers)
+	assert.Equal(t, []string{"node b did not send frame 3 back within 1s", "controller a did not send for tTracked 150ms (frame 9)"}, c.director.Totals.Failed)
+	assert.Equal(t, 9, nodes[0].leads)
+	assert.Equal(t, 11, nodes[2].leads)
+	assert.Len(t, nodes[3].data, 20)
+}
+
+// What is wrong with a cluster is said before its first frame.
+func TestGathering(t *testing.T) {
+	for _, c := range []struct {
+		roles map[string]Role
+		nodes []string
+		want  string
+	}{
+		{map[string]Role{"a": Controller, "b": Controller}, nil, "nodes a and b are both controllers; make one of them an understudy"},
+		{map[string]Role{"a": Follower}, nil, "no node is the controller, and none an understudy; give one of them role: controller"},
+		{nil, nil, "no node has said hello for 1s; add clients of the model render-node, whose director is this one"},
+		{map[string]Role{"a": Controller}, []string{"a", "b"}, "node b has not said hello for 1s; is its director named as this one?"},
+	} {
+		cfg := config(1)
+		cfg.Nodes = c.nodes
+		d := NewDirector(cfg)
+		for name, role := range c.roles {
+			require.NoError(t, d.Reply(name, (&hello{role: role}).encode()))
+		}
+		_, err := d.Tick(0)
+		if err == nil {
+			_, err = d.Tick(d.Wake())
+		}
+		assert.EqualError(t, err, c.want)
+	}
+	d := asked(t)
+	require.NoError(t, d.Reply("late", (&hello{}).encode()))
+	orders, err := d.Tick(18 * ms)
+	require.NoError(t, err)
+	n := NewNode("late", 1)
+	require.NoError(t, n.Order("director", orders[0]))
+	_, _, _, err = n.Next()
+	quit := new(QuitError)
+	require.ErrorAs(t, err, &quit)
+	assert.True(t, quit.Failed)
+	assert.Contains(t, quit.Reason, "node late said hello after the first frame was asked for")
+	assert.ErrorContains(t, d.Reply("a", (&hello{}).encode()), "has said hello twice")
+	assert.ErrorContains(t, d.Reply("other", (&sent{}).encode()), "has said no hello")
+}

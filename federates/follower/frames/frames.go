@@ -1,0 +1,187 @@
+// Package frames is the core of followers: one node of a cluster, the controller, computes the state of each frame, and all others
+// show exactly that frame. It is pure: a [Director] and the [Node]s are machines that turn messages into messages, and know no client.
+//
+// A frame goes like this, in steps of one simulated time t:
+//
+//	(t,0)  the director asks for frame n: a request to all nodes, with the name of the controller and an epoch
+//	(t,1)  the controller has the frame, computes its state, and sends it: data to all nodes, then a notice to the director
+//	(t,2)  the data is at all nodes, the notice at the director, which releases frame n: this epoch's data, and no other
+//	(t,3)  the followers have the frame, with the data of frame n
+//
+// The release is what makes each frame have one set of data. Whatever happens to a controller, the director has its notice in time
+// or has it not; in the second case an understudy is asked for the same frame under the next epoch, and data of an epoch that was
+// not released reaches nobody. A frame is found by its number, never by its place in a queue.
+//
+// The caller's duties: messages of one instant are handed in in their order, before Tick is called at that instant; what the
+// machines return is published at once, in its order.
+package frames
+
+import (
+	"crypto/sha256"
+
+	"metasim/metasim"
+)
+
+// FrameData says what a frame is. It is the same at all nodes of a cluster.
+type FrameData struct {
+	Frame uint64 // its number, from 0. Discarded frames leave gaps
+	// Tracked is the frame's own time, tTracked in RenderStream: that of its number, wherever simulated time is by then.
+	Tracked metasim.Time
+	Local   metasim.Time // since the first frame, or the last one with Reset
+	Delta   metasim.Time // since the frame before, discarded ones left out; at the first one, a frame's time
+	Rate    Rate         // of this cluster: that of the clock, divided by the fraction of its layer
+	Reset   bool         // the scene is to begin again: FRAMEDATA_RESET
+	Scene   uint32
+}
+
+// A Role is what a node is at the start of a run.
+type Role uint8
+
+// The roles. An understudy follows, and becomes the controller when it is its turn.
+const (
+	Follower Role = iota
+	Understudy
+	Controller
+)
+
+// Roles are the names of the roles, by role.
+var Roles = []string{"follower", "understudy", "controller"}
+
+// A Frame is what a node has finished: it goes back to the director, which puts the parts of all nodes together.
+type Frame struct {
+	Frame   uint64
+	Tracked metasim.Time
+	State   [sha256.Size]byte // hash of the state that was shown: parts that disagree are a torn frame
+	Picture []byte            // the node's part of the picture; may be empty
+}
+
+// A Config says what a director does.
+type Config struct {
+	Rate   Rate
+	Frames uint64 // how many are asked for, or discarded
+	Sync   bool   // engine synchronisation
+	// Bounded is how many frames may be on their way at a node: one that comes while a node has as many is discarded, for all. 0: none
+	// is discarded, and each waits until the one before is done everywhere.
+	Bounded int
+	// Patience is for how long, in simulated time, the director waits for a controller's notice and for a frame to come back. A node that
+	// takes longer has failed.
+	Patience metasim.Time
+	Nodes    []string // that it waits for at the start; empty: those that say hello first
+	Reset    []uint64 // frames with Reset
+	Streams  []uint64 // frames before which the streams change
+	Scene    uint32
+}
+
+// Totals count what happened to frames.
+type Totals struct {
+	Frames    uint64 `json:"frames"` // that have been done, with one set of data each
+	Discarded uint64 `json:"discarded"`
+	Missing   uint64 `json:"missing"` // whose controller sent nothing
+	Torn      uint64 `json:"torn_frames"`
+	Failovers int    `json:"failovers"`
+	// Late counts frames that took longer than the time of a frame, for another reason than a failure.
+	Late   uint64   `json:"late"`
+	Failed []string `json:"failed,omitempty"` // nodes, with why
+	// Stopped says why the cluster ended before its last frame.
+	Stopped string `json:"stopped,omitempty"`
+}
+
+// A member is a node as the director knows it.
+type member struct {
+	name  string
+	role  Role
+	order int64
+	gone  bool // it has failed, or has said bye
+	owes  int  // frames that it has not sent back
+}
+
+// A flight is a frame on its way.
+type flight struct {
+	*request
+	asked    metasim.Time
+	sent     *sent
+	released bool
+	since    metasim.Time // of the release
+	back     []Frame      // by member
+	owing    []bool
+	owed     int
+	excused  bool // a node has failed meanwhile
+}
+
+// A stage is how far a director is.
+type stage uint8
+
+const (
+	gathering stage = iota
+	running
+	ending  // the followers have to say bye
+	closing // and then the controller
+	over
+)
+
+// A kind begins every message.
+type kind uint8
+
+// The messages: those of the director first.
+const (
+	kindRequest kind = iota + 1 // for a frame
+	kindRelease                 // of a frame's data
+	kindQuit
+	kindHello // of a node, at the start
+	kindSent  // the notice: all data of a frame is sent, or none will be
+	kindBack  // a Frame
+	kindInput
+	kindBye // it has got kindQuit
+	kindData
+)
+
+// protocolVersion is that of all messages. Both ends must have the same.
+const protocolVersion = 1
+
+// A request asks all nodes for a frame.
+type request struct {
+	epoch      uint32
+	previous   int64 // the frame that was asked for before, which must be done first; -1: none
+	data       FrameData
+	sync       bool   // the controller sends, the others receive
+	streams    uint32 // grows when the streams have changed
+	controller string
+	inputs     [][]byte // what came from outside since the last frame, in one order for all
+}
+
+// A release says which data a frame has.
+type release struct {
+	frame   uint64
+	epoch   uint32
+	missing bool // the controller has gone on without sending
+}
+
+// A quit ends the part of some nodes.
+type quit struct {
+	nodes  []string
+	reason string // empty: the work is done
+	failed bool   // they have failed: the others go on
+}
+
+// hello is how a node makes itself known.
+type hello struct {
+	role  Role
+	order int64 // among understudies
+}
+
+// sent is a controller's notice.
+type sent struct {
+	frame   uint64
+	epoch   uint32
+	missing bool
+	size    uint64
+}
+
+// piece is a part of the data of a frame.
+type piece struct {
+	frame       uint64
+	epoch       uint32
+	part, parts uint32
+	size        uint64 // of all parts together
+	bytes       []byte
+}

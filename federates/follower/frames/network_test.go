@@ -1,0 +1,212 @@
+package frames
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/metasim"
+)
+
+const ms = metasim.Millisecond
+
+// A cluster is a director and nodes, with a plain network between them: each message has a delay of its own.
+type cluster struct {
+	t        require.TestingT
+	director *Director
+	nodes    []*testNode
+	now      metasim.Time
+	step     int // of now
+	mail     []mail
+	delay    func(from, to string) metasim.Time // nil: none
+	quits    []string                           // nodes, in the order in which they were told to leave
+}
+
+// mail is a message on its way. It is due at a time and a step of it: without a delay, at the next step.
+type mail struct {
+	due      metasim.Time
+	step     int
+	from, to string
+	bytes    []byte
+	count    int
+}
+
+// A testNode is a node, and what it has seen.
+type testNode struct {
+	*Node
+	name   string
+	role   Role
+	load   metasim.Time // how long a frame takes
+	fails  int64        // the frame in which it dies; -1: none
+	how    string       // before, pieces (without the notice), after
+	dead   bool
+	busy   metasim.Time // until then it works on a frame
+	state  uint64
+	frames []FrameData
+	data   []uint64
+	leads  int
+	errs   []error
+	inputs []string
+}
+
+func newCluster(t require.TestingT, cfg Config, nodes ...*testNode) *cluster {
+	c := &cluster{t: t, director: NewDirector(cfg), nodes: nodes}
+	for i, n := range nodes {
+		n.Node = NewNode(n.name, 1<<30)
+		c.send(n.name, "director", n.Hello(n.role, int64(i)))
+	}
+	return c
+}
+
+func (c *cluster) send(from, to string, b []byte) {
+	m := mail{due: c.now, step: c.step + 1, from: from, to: to, bytes: b, count: len(c.mail)}
+	if c.delay != nil {
+		if d := c.delay(from, to); d > 0 {
+			m.due, m.step = c.now+d, 0
+		}
+	}
+	c.mail = append(c.mail, m)
+}
+
+// run goes from instant to instant, as the dispatcher does, until nothing can happen any more.
+func (c *cluster) run() {
+	for range 200_000 {
+		wake := c.director.Wake()
+		due, step := wake, 0
+		for _, n := range c.nodes {
+			if n.busy > c.now && !n.dead {
+				due = min(due, n.busy)
+			}
+		}
+		for _, m := range c.mail {
+			if m.due < due || m.due == due && m.due == c.now && m.step > c.step && (step == 0 || m.step < step) {
+				due, step = m.due, m.step
+			}
+		}
+		if due == metasim.Forever || c.director.Over() && len(c.mail) == 0 {
+			return
+		}
+		require.False(c.t, due < c.now || due == c.now && step <= c.step, "time goes back")
+		c.now, c.step = due, step
+		c.instant()
+	}
+	require.Fail(c.t, "the cluster does not come to an end")
+}
+
+// instant hands over what is due, and lets everybody act.
+func (c *cluster) instant() {
+	var now []mail
+	c.mail = slices.DeleteFunc(c.mail, func(m mail) bool {
+		is := m.due < c.now || m.due == c.now && m.step <= c.step
+		if is {
+			now = append(now, m)
+		}
+		return is
+	})
+	slices.SortStableFunc(now, func(a, b mail) int {
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.step, b.step), cmp.Compare(a.from, b.from))
+	})
+	for _, m := range now {
+		if m.to == "director" {
+			require.NoError(c.t, c.director.Reply(m.from, m.bytes))
+			continue
+		}
+		n := c.nodes[slices.IndexFunc(c.nodes, func(n *testNode) bool { return n.name == m.to })]
+		if k, r := begin(m.bytes); k == kindQuit {
+			for _, name := range r.quit().nodes {
+				if name == n.name {
+					c.quits = append(c.quits, name)
+				}
+			}
+		}
+		if kind(m.bytes[0]) == kindData {
+			require.NoError(c.t, n.Data(m.from, m.bytes))
+		} else {
+			require.NoError(c.t, n.Order(m.from, m.bytes))
+		}
+	}
+	orders, err := c.director.Tick(c.now)
+	require.NoError(c.t, err)
+	for _, o := range orders {
+		for _, n := range c.nodes {
+			c.send("director", n.name, o)
+		}
+	}
+	for _, n := range c.nodes {
+		for !n.dead && n.busy <= c.now && c.turn(n) {
+		}
+	}
+}
+
+// turn lets a node show a frame, if one is there.
+func (c *cluster) turn(n *testNode) bool {
+	f, replies, ok, err := n.Next()
+	for _, r := range replies {
+		c.send(n.name, "director", r)
+	}
+	if err != nil {
+		n.errs = append(n.errs, err)
+		if errors.Is(err, ErrQuit) {
+			n.dead = true
+		}
+		return !n.dead
+	}
+	if !ok {
+		return false
+	}
+	inputs, _ := n.Inputs()
+	for _, i := range inputs {
+		n.inputs = append(n.inputs, fmt.Sprint(f.Frame, " ", string(i)))
+		n.state += uint64(len(i))
+	}
+	fails := int64(f.Frame) == n.fails
+	if fails && n.how == "before" {
+		n.dead = true
+		return false
+	}
+	n.work(c, f, fails)
+	if n.dead {
+		return false
+	}
+	b, err := n.Back([32]byte{1, byte(n.state)}, nil)
+	require.NoError(c.t, err)
+	n.busy = c.now + n.load
+	c.send(n.name, "director", b)
+	return true
+}
+
+// work computes a frame or receives it, and notes what it has seen.
+func (n *testNode) work(c *cluster, f FrameData, fails bool) {
+	controls, _ := n.IsController()
+	if sync, _ := n.SyncEnabled(); !sync {
+		n.frames = append(n.frames, f)
+		return
+	}
+	if !controls {
+		b, err := n.Receive()
+		require.NoError(c.t, err)
+		n.state = binary.LittleEndian.Uint64(b)
+	} else {
+		n.leads++
+		n.state = n.state*31 + f.Frame + uint64(f.Delta)
+		pieces, notice, err := n.Send(binary.LittleEndian.AppendUint64(nil, n.state))
+		require.NoError(c.t, err)
+		for _, p := range pieces {
+			for _, to := range c.nodes {
+				if to.role != Controller && to != n {
+					c.send(n.name, to.name, p)
+				}
+			}
+		}
+		n.dead = fails
+		if fails && n.how == "pieces" {
+			return
+		}
+		c.send(n.name, "director", notice)
+	}
+	n.frames, n.data = append(n.frames, f), append(n.data, n.state)
+}

@@ -1,0 +1,349 @@
+package frames
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Node is one member of a cluster: it hands out the frames in their order, each when its data is there, and refuses what its role
+// does not allow. The zero value is not usable: see NewNode.
+type Node struct {
+	name    string
+	max     uint64 // bytes of a frame's data
+	last    int64  // the frame that was handed out last, or was lost; -1: none
+	streams uint32
+	slots   []*slot // the frames that are to come, in order
+	ended   *quit
+	current *current
+
+	Refused uint64 // sets of data that were not released: of an old epoch, or of a node that was not the controller
+}
+
+// A slot is what a node knows of a frame that it has not handed out.
+type slot struct {
+	frame   uint64
+	request *request
+	release *release
+	sets    []*set
+}
+
+// A set is data that came for a frame.
+type set struct {
+	from  string
+	epoch uint32
+	size  uint64
+	parts [][]byte
+	came  uint32
+}
+
+// current is the frame that a node works on.
+type current struct {
+	*request
+	controls       bool
+	data           []byte
+	sent, received bool
+	back           bool // it was sent back
+}
+
+// maxAhead is how many frames that are not asked for yet may have data: links with random delays let data overtake a request.
+const maxAhead = 1024
+
+// NewNode returns a node whose frames have at most so many bytes of data.
+func NewNode(name string, max uint64) *Node { return &Node{name: name, max: max, last: -1} }
+
+// Hello returns what a node says at the start.
+func (n *Node) Hello(role Role, order int64) []byte { return (&hello{role, order}).encode() }
+
+// Order takes a message of the director.
+func (n *Node) Order(from string, b []byte) error {
+	k, r := begin(b)
+	switch k {
+	case kindRequest:
+		q := r.request()
+		if err := r.end(from); err != nil {
+			return err
+		}
+		if s := n.slot(q.data.Frame); s != nil && (s.request == nil || s.request.epoch < q.epoch) {
+			s.request = q
+		}
+	case kindRelease:
+		l := r.release()
+		if err := r.end(from); err != nil {
+			return err
+		}
+		if s := n.slot(l.frame); s != nil {
+			s.release = l
+		}
+	case kindQuit:
+		q := r.quit()
+		if err := r.end(from); err != nil {
+			return err
+		}
+		if slices.Contains(q.nodes, n.name) && n.ended == nil {
+			n.ended = q
+		}
+	default:
+		r.fail()
+	}
+	return r.end(from)
+}
+
+// slot returns the slot of a frame that is to come; nil for one that is over.
+func (n *Node) slot(frame uint64) *slot {
+	if n.last >= 0 && frame <= uint64(n.last) {
+		return nil
+	}
+	i, found := slices.BinarySearchFunc(n.slots, frame, func(s *slot, f uint64) int {
+		switch {
+		case s.frame < f:
+			return -1
+		case s.frame > f:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		n.slots = slices.Insert(n.slots, i, &slot{frame: frame})
+	}
+	return n.slots[i]
+}
+
+// Data takes a message with data of another node.
+func (n *Node) Data(from string, b []byte) error {
+	k, r := begin(b)
+	if k != kindData {
+		r.fail()
+		return r.end(from)
+	}
+	p := r.piece()
+	if err := r.end(from); err != nil {
+		return err
+	}
+	if p.size > n.max {
+		return &PeerError{Peer: from, Code: BufferOverflow, Why: fmt.Sprintf("sent %d bytes for frame %d; the bound here is %d: raise max_bytes, or send less", p.size, p.frame, n.max)}
+	}
+	s := n.slot(p.frame)
+	if s == nil { // the frame is over, with other data
+		if p.part == 0 {
+			n.Refused++
+		}
+		return nil
+	}
+	if len(n.slots) > maxAhead {
+		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("sent data for frame %d, and %d frames before it were not asked for; is it a client of another run?", p.frame, maxAhead)}
+	}
+	return s.add(from, p)
+}
+
+// add puts a piece to the set that it is of.
+func (s *slot) add(from string, p *piece) error {
+	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.from == from && o.epoch == p.epoch })
+	if i < 0 {
+		i = len(s.sets)
+		s.sets = append(s.sets, &set{from: from, epoch: p.epoch, size: p.size, parts: make([][]byte, 0, 1)})
+	}
+	o := s.sets[i]
+	switch {
+	case p.part < o.came:
+		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("sent the data of frame %d twice; send once in a frame", p.frame)}
+	case p.part != o.came || p.size != o.size:
+		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("announced %d bytes for frame %d, and sent others; it may be another program", o.size, p.frame)}
+	}
+	o.parts = append(o.parts, p.bytes)
+	o.came++
+	if o.came == p.parts && o.length() != o.size {
+		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("announced %d bytes for frame %d, and sent others; it may be another program", o.size, p.frame)}
+	}
+	return nil
+}
+
+func (o *set) length() (sum uint64) {
+	for _, p := range o.parts {
+		sum += uint64(len(p))
+	}
+	return sum
+}
+
+// join returns the data of a set; of one part without a copy.
+func (o *set) join() []byte {
+	if len(o.parts) == 1 {
+		return o.parts[0]
+	}
+	return slices.Concat(o.parts...)
+}
+
+// Next hands out the next frame, if it is there: ok is false for one that has to be waited for. The messages are to be published in
+// any case. It fails with ErrNotSent at a controller that has sent nothing in the frame before, with a MissingError for a frame
+// without data, with ErrStreamsChanged before a frame with other streams, and with an ErrQuit.
+func (n *Node) Next() (f FrameData, replies [][]byte, ok bool, err error) {
+	if c := n.current; c != nil {
+		replies, err = n.finish(c)
+		n.current = nil
+		if err != nil {
+			return f, replies, false, err
+		}
+	}
+	if n.ended != nil {
+		replies = append(replies, head(kindBye, 0))
+		if n.ended.reason != "" {
+			return f, replies, false, &QuitError{n.ended.reason, n.ended.failed}
+		}
+		return f, replies, false, ErrQuit
+	}
+	f, ok, err = n.take()
+	return f, replies, ok, err
+}
+
+// finish ends a frame: what the node has not said of it is said now.
+func (n *Node) finish(c *current) (replies [][]byte, err error) {
+	if c.controls && c.sync && !c.sent {
+		replies = append(replies, (&sent{frame: c.request.data.Frame, epoch: c.epoch, missing: true}).encode())
+		return replies, n.wrong(c, ErrNotSent)
+	}
+	if !c.back {
+		replies = append(replies, (&Frame{Frame: c.request.data.Frame, Tracked: c.request.data.Tracked}).encode())
+	}
+	return replies, nil
+}
+
+// take begins the next frame.
+func (n *Node) take() (f FrameData, ok bool, err error) {
+	if len(n.slots) == 0 {
+		return f, false, nil
+	}
+	s := n.slots[0]
+	q := s.request
+	if q == nil || q.previous != n.last {
+		return f, false, nil
+	}
+	if q.streams != n.streams {
+		n.streams = q.streams
+		return f, false, ErrStreamsChanged
+	}
+	c := &current{request: q, controls: q.controller == n.name}
+	if c.controls || !q.sync {
+		n.close(s, nil)
+		n.current = c
+		return q.data, true, nil
+	}
+	if s.release == nil || s.release.epoch != q.epoch {
+		return f, false, nil
+	}
+	if s.release.missing {
+		n.close(s, nil)
+		return f, false, &MissingError{q.controller, q.data.Frame, q.data.Tracked}
+	}
+	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.from == q.controller && o.epoch == q.epoch })
+	if i < 0 || s.sets[i].length() < s.sets[i].size {
+		return f, false, nil // on a link with a delay
+	}
+	n.close(s, s.sets[i])
+	c.data = s.sets[i].join()
+	n.current = c
+	return q.data, true, nil
+}
+
+// close takes a frame off the list: the data that it did not use is refused.
+func (n *Node) close(s *slot, used *set) {
+	for _, o := range s.sets {
+		if o != used {
+			n.Refused++
+		}
+	}
+	n.last = int64(s.frame)
+	n.slots = n.slots[1:]
+}
+
+func (n *Node) wrong(c *current, err error) error {
+	e := &NodeError{Node: n.name, Err: err}
+	if c != nil {
+		e.Frame = c.request.data.Frame
+	}
+	return e
+}
+
+// IsController reports whether the node is the controller in the current frame.
+func (n *Node) IsController() (bool, error) {
+	if n.current == nil {
+		return false, n.wrong(nil, ErrNoFrame)
+	}
+	return n.current.controls, nil
+}
+
+// SyncEnabled reports whether data is to be sent and received in the current frame.
+func (n *Node) SyncEnabled() (bool, error) {
+	if n.current == nil {
+		return false, n.wrong(nil, ErrNoFrame)
+	}
+	return n.current.sync, nil
+}
+
+// maxPiece is how much of the data of a frame travels in one message: room for what else waits in a connection.
+const maxPiece = 8 << 20
+
+// Send returns the messages that carry the data of the current frame to the other nodes, and the notice for the director, which is to
+// be published after them.
+func (n *Node) Send(data []byte) (pieces [][]byte, notice []byte, err error) {
+	c := n.current
+	switch {
+	case c == nil:
+		return nil, nil, n.wrong(c, ErrNoFrame)
+	case !c.sync:
+		return nil, nil, n.wrong(c, ErrSyncOff)
+	case !c.controls:
+		return nil, nil, n.wrong(c, ErrNotController)
+	case c.sent:
+		return nil, nil, n.wrong(c, ErrSentTwice)
+	case uint64(len(data)) > n.max:
+		return nil, nil, n.wrong(c, fmt.Errorf("%w: %d bytes of at most %d; raise max_bytes, or send less", ErrTooLarge, len(data), n.max))
+	}
+	c.sent = true
+	p := piece{frame: c.request.data.Frame, epoch: c.epoch, size: uint64(len(data)), parts: uint32(max(1, (len(data)+maxPiece-1)/maxPiece))}
+	for ; p.part < p.parts; p.part++ {
+		p.bytes = data[:min(len(data), maxPiece)]
+		data = data[len(p.bytes):]
+		pieces = append(pieces, p.encode())
+	}
+	return pieces, (&sent{frame: p.frame, epoch: p.epoch, size: p.size}).encode(), nil
+}
+
+// Receive returns the data of the current frame. It is the node's own until the next frame.
+func (n *Node) Receive() ([]byte, error) {
+	c := n.current
+	switch {
+	case c == nil:
+		return nil, n.wrong(c, ErrNoFrame)
+	case !c.sync:
+		return nil, n.wrong(c, ErrSyncOff)
+	case c.controls:
+		return nil, n.wrong(c, ErrNotFollower)
+	case c.received:
+		return nil, n.wrong(c, ErrReceivedTwice)
+	}
+	c.received = true
+	return c.data, nil
+}
+
+// Inputs returns what came from outside for the current frame: the same in the same order at all nodes.
+func (n *Node) Inputs() ([][]byte, error) {
+	if n.current == nil {
+		return nil, n.wrong(nil, ErrNoFrame)
+	}
+	return n.current.inputs, nil
+}
+
+// Input returns the message that brings something from outside to all nodes, in a later frame.
+func (n *Node) Input(data []byte) []byte { return putBlock(head(kindInput, 4+len(data)), data) }
+
+// Back returns the message that says that the current frame is finished.
+func (n *Node) Back(state [32]byte, picture []byte) ([]byte, error) {
+	c := n.current
+	if c == nil {
+		return nil, n.wrong(c, ErrNoFrame)
+	}
+	if c.back {
+		return nil, n.wrong(c, ErrBackTwice)
+	}
+	c.back = true
+	return (&Frame{c.request.data.Frame, c.request.data.Tracked, state, picture}).encode(), nil
+}

@@ -1,0 +1,256 @@
+package follower
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"metasim/client"
+	"metasim/federates/catalog"
+	"metasim/federates/follower/frames"
+	"metasim/metasim"
+)
+
+// Declare declares the channels of a node to a client that has not joined yet.
+func Declare(b *client.Builder, o Options) (*Node, error) {
+	o.Director = cmp.Or(o.Director, "director")
+	orders, replies, data := catalog.FollowerChannels(o.Director)
+	n := &Node{options: o, orders: orders, replies: b.Publication(replies)}
+	if o.Role != Follower {
+		n.data = b.Publication(data)
+	}
+	if err := b.Subscribe(orders, nil); err != nil {
+		return nil, err
+	}
+	if o.Role != Controller {
+		return n, b.Subscribe(data, nil)
+	}
+	return n, nil
+}
+
+// Join makes the node known to its director: call it once, right after the client has joined.
+func (n *Node) Join(c *client.Client) error {
+	n.client = c
+	n.core = frames.NewNode(c.Name(), uint64(cmp.Or(n.options.MaxBytes, 256<<20)))
+	n.busy = make(chan struct{}, 1)
+	return n.replies.PublishOwned(n.core.Hello(n.options.Role, n.options.Order))
+}
+
+// enter lets one goroutine in.
+func (n *Node) enter() error {
+	select {
+	case n.busy <- struct{}{}:
+		return nil
+	default:
+		return &NodeError{Node: n.client.Name(), Err: ErrTwoGoroutines}
+	}
+}
+
+func (n *Node) exit() { <-n.busy }
+
+// Await ends the current frame and returns the next one, when it is there with its data. A frame that was not sent back by SendFrame goes
+// back empty.
+//
+// With a timeout that is above 0 it returns ErrTimeout when so much real time has passed. Simulated time does not move by that and no frame is
+// lost: await again. The other errors: ErrStreamsChanged, after which to await again; ErrQuit, after which to leave; MissingError for a
+// frame without data, which is over; ErrNotSent where this node should have sent. After any other the client has failed.
+func (n *Node) Await(ctx context.Context, timeout time.Duration) (FrameData, error) {
+	if err := n.enter(); err != nil {
+		return FrameData{}, err
+	}
+	defer n.exit()
+	var late <-chan time.Time
+	if timeout > 0 {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	if n.waiting == nil { // else the frame before has ended already
+		if f, ok, err := n.next(); ok || err != nil {
+			return f, err
+		}
+	}
+	for {
+		messages, err := n.wait(ctx, late)
+		if errors.Is(err, client.ErrEnd) {
+			return FrameData{}, &QuitError{Reason: "the run has ended"}
+		}
+		if err == nil {
+			err = n.take(messages)
+		}
+		if err != nil {
+			return FrameData{}, err
+		}
+		if f, ok, err := n.next(); ok || err != nil {
+			return f, err
+		}
+	}
+}
+
+// next hands out a frame that is there.
+func (n *Node) next() (FrameData, bool, error) {
+	f, replies, ok, err := n.core.Next()
+	for _, r := range replies {
+		if e := n.replies.PublishOwned(r); e != nil {
+			return f, false, e
+		}
+	}
+	return f, ok, err
+}
+
+// wait waits for messages. A wait that takes too long goes on without its caller, and what it brings is for the next one: so
+// nothing is lost, and the client is used by one goroutine at a time. The context of such waits lives as long as the node: a client is ended by a
+// context that is cancelled later, too, as it keeps it for its next wait.
+func (n *Node) wait(ctx context.Context, late <-chan time.Time) ([]client.Message, error) {
+	if late == nil && n.waiting == nil {
+		return n.client.Next(ctx, metasim.Forever)
+	}
+	if n.waiting == nil {
+		if n.waits == nil {
+			n.waits, n.stop = context.WithCancel(context.WithoutCancel(ctx))
+		}
+		arrived := make(chan arrival, 1)
+		n.waiting = arrived
+		go func() {
+			messages, err := n.client.Next(n.waits, metasim.Forever)
+			arrived <- arrival{messages, err}
+		}()
+	}
+	select {
+	case a := <-n.waiting:
+		n.waiting = nil
+		return a.messages, a.err
+	case <-late:
+		return nil, ErrTimeout
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// take takes messages in.
+func (n *Node) take(messages []client.Message) error {
+	for _, m := range messages {
+		var err error
+		switch {
+		case m.From == n.client.Name(): // an understudy that is the controller now
+		case m.Channel != n.orders:
+			err = n.core.Data(m.From, m.Payload)
+		case m.From == n.options.Director:
+			err = n.core.Order(m.From, m.Payload)
+		default:
+			err = &PeerError{Peer: m.From, Code: frames.InvalidParameters, Why: "publishes on " + m.Channel + ", which is the director's; use another channel"}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// IsController reports whether this node computes the current frame.
+func (n *Node) IsController() (controls bool, err error) {
+	err = n.inside(func() error { controls, err = n.core.IsController(); return err })
+	return controls, err
+}
+
+// SyncEnabled reports whether data is sent and received in the current frame.
+func (n *Node) SyncEnabled() (on bool, err error) {
+	err = n.inside(func() error { on, err = n.core.SyncEnabled(); return err })
+	return on, err
+}
+
+// inside carries out a call of the goroutine that uses the node.
+func (n *Node) inside(f func() error) error {
+	if err := n.enter(); err != nil {
+		return err
+	}
+	defer n.exit()
+	return f()
+}
+
+// SendFollowerData sends the state of the current frame to the other nodes. Call it as early in the frame as the state is known. The slice
+// may be used again at once.
+func (n *Node) SendFollowerData(state []byte) error {
+	return n.inside(func() error {
+		pieces, notice, err := n.core.Send(state)
+		if err != nil {
+			return err
+		}
+		for _, p := range pieces {
+			if err := n.data.PublishOwned(p); err != nil {
+				return err
+			}
+		}
+		return n.replies.PublishOwned(notice)
+	})
+}
+
+// ReceiveFollowerData returns the state of the current frame, which the controller has sent. Do not change it.
+func (n *Node) ReceiveFollowerData() (state []byte, err error) {
+	err = n.inside(func() error { state, err = n.core.Receive(); return err })
+	return state, err
+}
+
+// SendInteractionData gives something from outside, as an event of a device, to all nodes: each receives it in the same frame, a later
+// one.
+func (n *Node) SendInteractionData(input []byte) error {
+	return n.inside(func() error {
+		if _, err := n.core.Inputs(); err != nil {
+			return err
+		}
+		return n.replies.PublishOwned(n.core.Input(input))
+	})
+}
+
+// ReceiveInteractionData returns what came from outside for the current frame, in the same order at all nodes. Do not change it.
+func (n *Node) ReceiveInteractionData() (inputs [][]byte, err error) {
+	err = n.inside(func() error { inputs, err = n.core.Inputs(); return err })
+	return inputs, err
+}
+
+// Compute lets simulated time pass, as rendering takes it. ErrQuit says that the run has ended.
+func (n *Node) Compute(ctx context.Context, d time.Duration) error {
+	return n.inside(func() error {
+		if _, err := n.core.Inputs(); err != nil {
+			return err
+		}
+		for until := n.client.Now().Time.Add(metasim.Time(d)); n.client.Now().Time < until; {
+			messages, err := n.client.Next(ctx, until)
+			if errors.Is(err, client.ErrEnd) {
+				return &QuitError{Reason: "the run has ended"}
+			}
+			if err == nil {
+				err = n.take(messages)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// SendFrame sends the finished frame back to the director: the hash of the state that it shows, by which torn frames are found (zeros: it is
+// not said), and the node's part of the picture, which may be empty.
+func (n *Node) SendFrame(state [32]byte, picture []byte) error {
+	return n.inside(func() error {
+		b, err := n.core.Back(state, picture)
+		if err != nil {
+			return err
+		}
+		return n.replies.PublishOwned(b)
+	})
+}
+
+// Refused returns how many sets of data reached this node and were not used: those of a controller that was replaced meanwhile.
+func (n *Node) Refused() uint64 { return n.core.Refused }
+
+// Close ends a wait that a timeout has left going on. Call it before the client is closed, unless Await has returned ErrQuit.
+func (n *Node) Close() {
+	if n.waiting != nil {
+		n.stop()
+		<-n.waiting
+		n.waiting = nil
+	}
+}
