@@ -33,6 +33,7 @@ var programs = map[string]testprogram.Program{
 	"spinner":  spinner,
 	"listener": listener,
 	"parent":   parent,
+	"engine":   engine,
 }
 
 // echo is the built-in model echo, written with the client library: in, out. It calls before ahead of answer n.
