@@ -31,6 +31,7 @@ type decoder struct {
 	all, rest []byte
 	types     []string
 	used      []bool
+	set       []Component // of all edits: one piece of memory, or a few
 }
 
 func (d *decoder) fail(format string, args ...any) {
@@ -91,7 +92,7 @@ func (d *decoder) edit(entity Entity) Edit {
 	default:
 		d.fail("neither 0 nor 1 where entity %v is created or not", entity)
 	}
-	last := -1
+	last, first := -1, len(d.set)
 	for range d.count() {
 		last = d.position(last)
 		s := Component{Type: d.types[last], Kind: Kind(d.byte())}
@@ -99,7 +100,10 @@ func (d *decoder) edit(entity Entity) Edit {
 			d.fail("kind %d of a change", s.Kind)
 		}
 		s.Value = d.bytes()
-		e.Set = append(e.Set, s)
+		d.set = append(d.set, s)
+	}
+	if len(d.set) > first {
+		e.Set = d.set[first:len(d.set):len(d.set)]
 	}
 	last = -1
 	for range d.count() {

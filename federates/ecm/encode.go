@@ -89,10 +89,15 @@ func (c *Changes) types() []string {
 			types = slices.Insert(types, i, name)
 		}
 	}
+	var last []Component
 	for i := range c.Edits {
-		for j := range c.Edits[i].Set {
-			add(c.Edits[i].Set[j].Type)
+		set := c.Edits[i].Set
+		for j := range set {
+			if j >= len(last) || last[j].Type != set[j].Type { // most entities have the types of the one before
+				add(set[j].Type)
+			}
 		}
+		last = set
 		for _, r := range c.Edits[i].Removed {
 			add(r)
 		}

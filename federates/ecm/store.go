@@ -73,18 +73,29 @@ func (s *Store) Since(version uint64) (c Changes) {
 		}
 	}
 	slices.Sort(c.Removed)
+	touched := 0
+	for _, e := range s.order {
+		if e.touched > version {
+			touched++
+		}
+	}
+	c.Edits = slices.Grow(c.Edits, touched)
+	set := make([]Component, 0, 2*touched) // of all edits: one piece of memory, or a few
 	for _, e := range s.order {
 		if e.touched <= version {
 			continue
 		}
-		edit := Edit{Entity: e.number}
+		edit, first := Edit{Entity: e.number}, len(set)
 		if edit.Created = e.created > version; edit.Created {
 			edit.Parent = e.parent
 		}
 		for i := range e.components {
 			if p := &e.components[i]; p.changed > version || edit.Created {
-				edit.Set = append(edit.Set, Component{p.name, p.value, p.kindSince(version)})
+				set = append(set, Component{p.name, p.value, p.kindSince(version)})
 			}
+		}
+		if len(set) > first {
+			edit.Set = set[first:len(set):len(set)]
 		}
 		for _, g := range e.gone {
 			if _, back := e.find(g.name); g.added <= version && g.removed > version && !back && !edit.Created {
