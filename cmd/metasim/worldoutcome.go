@@ -135,8 +135,8 @@ func writeHashes(dir, file string, worlds []worldPart) error {
 	return atomicfile.Write(file, text.Bytes(), 0o644)
 }
 
-// writePictures writes the pictures that cameras published.
-func writePictures(dir, into string) error {
+// writePictures writes the pictures that cameras published, and an animation of those of each.
+func writePictures(dir, into string, animated bool) error {
 	log, err := record.ReadLog(dir)
 	if err == nil {
 		err = os.MkdirAll(into, 0o755)
@@ -144,19 +144,37 @@ func writePictures(dir, into string) error {
 	if err != nil {
 		return err
 	}
-	made := map[string]int{}
+	made := map[string][]frame{}
+	var channels []string
 	for _, m := range log.Messages {
 		if m.To != worldViewer && !strings.HasSuffix(m.To, "-"+worldViewer) {
 			continue
 		}
-		name := fmt.Sprintf("%s-%05d.png", fileName(strings.Trim(m.Channel, "/")), made[m.Channel])
+		if made[m.Channel] == nil {
+			channels = append(channels, m.Channel)
+		}
+		name := fmt.Sprintf("%s-%05d.png", pictureName(m.Channel), len(made[m.Channel]))
 		if err := atomicfile.Write(filepath.Join(into, name), m.Payload, 0o644); err != nil {
 			return err
 		}
-		made[m.Channel]++
+		made[m.Channel] = append(made[m.Channel], frame{m.Payload, m.Sent.Time})
+	}
+	for _, channel := range channels {
+		if !animated {
+			break
+		}
+		var text bytes.Buffer
+		if err := writeAnimation(&text, made[channel]); err != nil {
+			return err
+		}
+		if err := atomicfile.Write(filepath.Join(into, pictureName(channel)+".apng"), text.Bytes(), 0o644); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+func pictureName(topic string) string { return fileName(strings.Trim(topic, "/")) }
 
 func (o *worldOutcome) print(w io.Writer) {
 	for _, r := range o.Runtimes {

@@ -30,7 +30,7 @@ type worldFlags struct {
 	runtimes, hashes, camera, world, until, rate, out, seed, timeout string
 	iterations                                                       uint64
 	resets                                                           []uint
-	report, json                                                     bool
+	report, json, animation                                          bool
 	live                                                             liveFlags
 }
 
@@ -61,6 +61,7 @@ func newWorldRun(std streams) *cobra.Command {
 	flags.StringVar(&f.hashes, "hashes", "", "write a line ITERATION SHA256 for the state after each step to this `file`; of several worlds, ITERATION SHA256 WORLD")
 	flags.StringVar(&f.camera, "camera", "", "write the pictures of all cameras as PNG into this `directory`: TOPIC-00000.png and so on. The world needs the system\n"+
 		"gz::sim::systems::Sensors for that")
+	flags.BoolVar(&f.animation, "animation", false, "write the pictures of each camera as an animated PNG too, TOPIC.apng, which browsers show; it passes as fast as simulated time")
 	flags.StringVar(&f.seed, "seed", "0", "the seed of the run: a whole `number`")
 	flags.StringVar(&f.out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
 	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does: what lock step costs")
@@ -102,6 +103,9 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	case f.iterations == 0 && f.until == "":
 		return nil, nil, badUsage(errors.New("nothing says how long the world is to run; use --iterations or --until"))
 	}
+	if f.animation && f.camera == "" {
+		return nil, nil, badUsage(errors.New("--animation is made of the pictures of --camera; name the directory for both with it"))
+	}
 	if err := f.live.check(); err != nil {
 		return nil, nil, badUsage(err)
 	}
@@ -135,7 +139,7 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 		err = writeHashes(done.RunDir, f.hashes, worlds)
 	}
 	if err == nil && f.camera != "" {
-		err = writePictures(done.RunDir, f.camera)
+		err = writePictures(done.RunDir, f.camera, f.animation)
 	}
 	var text bytes.Buffer
 	out.print(&text)

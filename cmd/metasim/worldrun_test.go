@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"image"
+	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -314,6 +317,14 @@ func TestWorldRunCamera(t *testing.T) {
 		}
 		require.Equal(t, first, pictures, where)
 	}
+	e = s.metasim("world", "run", "seen.sdf", "--iterations", "40", "--camera", "moving", "--animation")
+	require.Zero(t, e.status, e.err)
+	apng := s.read("moving/world_seen_model_eye_link_link_sensor_s_image.apng")
+	still, err := png.Decode(bytes.NewReader(apng))
+	require.NoError(t, err, "any program shows the first picture")
+	require.Equal(t, image.Pt(40, 30), still.Bounds().Size())
+	require.Equal(t, 11, bytes.Count(apng, []byte("fcTL")))
+	require.Equal(t, 2, s.metasim("world", "run", "seen.sdf", "--iterations", "4", "--animation").status)
 	s.file("blind.sdf", strings.Replace(seenWorld, `<plugin filename="gz-sim-lock-step-system" name="gz::sim::systems::LockStep"><update_rate>0</update_rate></plugin>`, "", 1))
 	e = s.metasim("world", "run", "blind.sdf", "--iterations", "4", "--camera", "x")
 	require.Equal(t, 2, e.status)

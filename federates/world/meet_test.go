@@ -1,8 +1,11 @@
 package world
 
 import (
+	"encoding/hex"
 	"fmt"
 	"math"
+	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -254,4 +257,32 @@ func TestAWorldThatFliesApartIsRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "system physics, in Update of iteration ")
 	assert.ErrorContains(t, err, fmt.Sprintf("it sets pose of entity 2: number 1 is %v", math.Inf(1)))
 	assert.Equal(t, before, s.Hash())
+}
+
+// The states of a world with everything in it, on every processor: a change of this hash is a change of all results.
+func TestTheStatesOfPhysics(t *testing.T) {
+	spinning := thing("spinning", box(1, 0.5, 0.3), spatial.Vector{X: 2.2, Z: 3}, 1, 0.6, 0.4)
+	spinning.Links[0].Inertial = sdf.Inertial{Mass: 2, Pose: spatial.Identity, IXX: 0.06, IYY: 0.2, IZZ: 0.21}
+	spinning.Pose.Rotation = spatial.FromEuler(0.3, 0.4, 0.5)
+	s := serve(t, worldOf(5*ms, ground(0.02, 0.9, 0.8), fixed(thing("table", box(2, 2, 1), spatial.Vector{X: 2, Z: 0.5}, 1, 0.5, 1)), spinning,
+		thing("a", sphere(0.3), spatial.Vector{X: 0.1, Z: 2}, 0.036, 0.8, 0.5), thing("b", sphere(0.2), spatial.Vector{Z: 1}, 0.016, 1, 0.5),
+		thing("crate", box(0.6, 0.6, 0.6), spatial.Vector{X: -0.3, Z: 4}, 0.06, 0.2, 0.7)))
+	for range 600 {
+		require.NoError(t, s.Step())
+	}
+	hash := s.Hash()
+	assert.Equal(t, "f74ac44ed5de1cb22be274cfb0cbf52180b98db1576aa84deb0e4b3715f4687d", hex.EncodeToString(hash[:]))
+}
+
+// The compiler for a processor that can fuse a product and a sum into one instruction, which rounds once, finds no place here where it may.
+func TestNothingIsFusedOnARM64(t *testing.T) {
+	if os.Getenv("METASIM_ARM64") == "" {
+		t.Skip("SKIPPED LOUDLY: the code for arm64 is not looked at, as that compiles the standard library for it; METASIM_ARM64=1 does it")
+	}
+	build := exec.Command("go", "build", "-gcflags=-S", ".", "../spatial", "../camera", "../systems", "../../internal/trig")
+	build.Env = append(os.Environ(), "GOARCH=arm64")
+	text, err := build.CombinedOutput()
+	require.NoError(t, err)
+	assert.Regexp(t, `FMULD`, string(text))
+	assert.NotRegexp(t, `FN?M(ADD|SUB)`, string(text))
 }
