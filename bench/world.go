@@ -106,11 +106,11 @@ func worlds() (list []workload) {
 		}
 		within := row("in-process", placement{transport: "mem"})
 		list = append(list, within)
-		inside := 1
+		inside, transports := 1, []string{"mem", "shm", "unix"}
 		if s.name == "camera" {
-			inside = 2
+			inside, transports = 2, append(transports, "tcp", "quic")
 		}
-		for _, transport := range []string{"mem", "shm", "unix", "tcp", "quic"} {
+		for _, transport := range transports {
 			a := placement{transport: transport}
 			if transport != "mem" {
 				a.inside, a.processes = inside, 1

@@ -29,7 +29,7 @@ import (
 type worldFlags struct {
 	runtimes, hashes, camera, world, until, rate, out, seed, timeout string
 	iterations                                                       uint64
-	resets                                                           []uint
+	resets                                                           []int
 	report, json, animation                                          bool
 	live                                                             liveFlags
 }
@@ -52,7 +52,7 @@ func newWorldRun(std streams) *cobra.Command {
 	flags.StringVar(&f.runtimes, "runtimes", "unix", "where the systems in placeholders run: in-process, with the world; mem, in clients of this process;\n"+
 		processTransports()+", in processes of their own, over this transport")
 	flags.Uint64Var(&f.iterations, "iterations", 0, "run this `number` of steps (default: until --until)")
-	flags.UintSliceVar(&f.resets, "reset", nil, "take the world back to its start after this `iteration`; a list with commas, or repeated. Its iterations count from 1 again, but not those of --iterations")
+	flags.IntSliceVar(&f.resets, "reset", nil, "take the world back to its start after this `iteration`; a list with commas, or repeated. Its iterations count from 1 again, but not those of --iterations")
 	flags.StringVar(&f.until, "until", "", "run to this simulated time, a `duration`, as in 2s (default: until --iterations are done)")
 	flags.StringVar(&f.rate, "rate", "", "let simulated time pass at this `rate`: 1 is as fast as in the world, 0.5 half as fast; file takes the real_time_factor of the file, as Gazebo\n"+
 		"does, of several worlds the least (default: as fast as it can)")
@@ -205,6 +205,21 @@ func (f *worldFlags) pace(worlds []*sdf.World) (rate float64, err error) {
 	return rate, nil
 }
 
+// resetters returns the clients that take a world back to its start, one for each time.
+func (f *worldFlags) resetters(w *sdf.World, prefix, client string) (list []map[string]any, err error) {
+	for i, n := range f.resets {
+		switch {
+		case n < 1 || f.iterations > 0 && uint64(n) >= f.iterations:
+			return nil, fmt.Errorf("--reset is %d; write an iteration from 1 on, and before the last one", n)
+		case slices.Contains(f.resets[:i], n):
+			return nil, fmt.Errorf("--reset names iteration %d twice; name it once", n)
+		}
+		list = append(list, map[string]any{"name": fmt.Sprintf("%sreset-%d", prefix, n), "model": "source", "with": map[string]any{
+			"channel": catalog.ResetChannel(client), "start": (metasim.Time(n) * w.Physics.Step).String(), "period": "1s", "count": 1}})
+	}
+	return list, nil
+}
+
 // clients returns the clients of one world.
 func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p worldPart, list []map[string]any, err error) {
 	prefix := ""
@@ -229,13 +244,11 @@ func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p 
 		with["timeout"] = f.timeout
 	}
 	list = []map[string]any{{"name": p.client, "model": "world", "with": with}}
-	for _, n := range f.resets {
-		if n == 0 || f.iterations > 0 && uint64(n) >= f.iterations {
-			return p, nil, fmt.Errorf("--reset is %d; write an iteration from 1 on, and before the last one", n)
-		}
-		list = append(list, map[string]any{"name": fmt.Sprintf("%sreset-%d", prefix, n), "model": "source", "with": map[string]any{
-			"channel": catalog.ResetChannel(p.client), "start": (metasim.Time(n) * w.Physics.Step).String(), "period": "1s", "count": 1}})
+	resets, err := f.resetters(w, prefix, p.client)
+	if err != nil {
+		return p, nil, err
 	}
+	list = append(list, resets...)
 	systems, err := lockstep.Check(w)
 	if err != nil {
 		return p, nil, err

@@ -162,9 +162,13 @@ func TestAWorldIsReset(t *testing.T) {
 	}
 	e = s.metasim("world", "run", "two.sdf", "--iterations", "30", "--reset", "20", "--runtimes", "mem")
 	require.Zero(t, e.status, e.err)
-	e = s.metasim("world", "run", "two.sdf", "--iterations", "30", "--reset", "30")
-	require.Equal(t, 2, e.status)
-	require.Contains(t, e.err, "--reset is 30; write an iteration from 1 on, and before the last one")
+	for resets, want := range map[string]string{
+		"30": "--reset is 30; write an iteration from 1 on, and before the last one", "-1": "--reset is -1; write", "3,3": "--reset names iteration 3 twice; name it once",
+	} {
+		e = s.metasim("world", "run", "two.sdf", "--iterations", "30", "--reset="+resets)
+		require.Equal(t, 2, e.status)
+		require.Contains(t, e.err, want)
+	}
 }
 
 // The world of a scenario from somebody else reads nothing outside of its directory.
