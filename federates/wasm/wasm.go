@@ -43,7 +43,7 @@ type System struct {
 	sandbox  sandbox
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
-	module   api.Module
+	calls    [len(exports)]api.Function // of the instance, by phase: each keeps its stack from call to call
 	memory   memory
 	stderr   bytes.Buffer // of a guest that was built for WASI: why it ended
 	phases   uint8
@@ -133,7 +133,7 @@ func (s *System) Configure(setup world.Setup, v *ecm.View) error {
 		if err := s.instantiate(ctx); err != nil {
 			return err
 		}
-		if f := s.module.ExportedFunction(exports[world.Configure]); f != nil {
+		if f := s.calls[world.Configure]; f != nil {
 			_, err := f.Call(ctx)
 			return err
 		}
@@ -147,7 +147,7 @@ func (s *System) PostUpdate(i world.Info, v *ecm.View) error { return s.call(wor
 
 func (s *System) call(p world.Phase, i world.Info, v *ecm.View) error {
 	return s.within(p, i, v, func(ctx context.Context) error {
-		_, err := s.module.ExportedFunction(exports[p]).Call(ctx)
+		_, err := s.calls[p].Call(ctx)
 		return err
 	})
 }
@@ -200,8 +200,14 @@ func (s *System) instantiate(ctx context.Context) (err error) {
 			WithNanotime(func() int64 { return int64(s.info.Time) + 1 }, 1). // Go takes 0 for a broken clock
 			WithWalltime(func() (int64, int32) { return int64(s.info.Time) / 1e9, int32(int64(s.info.Time) % 1e9) }, 1)
 	}
-	s.module, err = s.runtime.InstantiateModule(ctx, s.compiled, config)
-	return err
+	module, err := s.runtime.InstantiateModule(ctx, s.compiled, config)
+	if err != nil {
+		return err
+	}
+	for p, name := range exports {
+		s.calls[p] = module.ExportedFunction(name)
+	}
+	return nil
 }
 
 func firstLine(err error) string {
