@@ -222,7 +222,11 @@ func (h *Health) index(dir journal.Dir) FileHealth {
 		f.State, f.Note = Damaged, err.Error()+remade
 		return f
 	}
-	if good, err := dir.CheckIndex(x); err != nil || !good || h.recorded != nil && len(x.Clients) != len(h.recorded.Manifest.Clients) {
+	good, err := dir.CheckIndex(x)
+	switch {
+	case err != nil:
+		f.State, f.Note = Unchecked, "the journal cannot be read to compare it: "+err.Error()
+	case !good || h.recorded != nil && len(x.Clients) != len(h.recorded.Manifest.Clients):
 		f.State, f.Note = Damaged, "it is not that of this journal"+remade
 	}
 	return f
@@ -237,6 +241,8 @@ func (h *Health) others(dir journal.Dir) error {
 		}
 		f := FileHealth{File: path, Size: sizeOf(dir, path), State: Unchecked, Note: "it has no checksum"}
 		switch {
+		case strings.HasPrefix(path, "checkpoints/"):
+			f.Note = "fsck does not check checkpoints; metasim resume does, and uses only good ones"
 		case strings.HasSuffix(path, ".partial"):
 			f.Note = "it was not written to its end, and nothing reads it"
 		case !e.Type().IsRegular():

@@ -101,6 +101,11 @@ func TestExamineOfOtherFiles(t *testing.T) {
 	dir, other := carryOut(t, parse(t, small)).RunDir, carryOut(t, parse(t, lossy)).RunDir
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "clients"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "clients", "ping.stdout"), []byte("hello"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "checkpoints"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "checkpoints", "0-1"), nil, 0o600))
+	_, f := health(t, dir, "checkpoints/0-1")
+	require.Equal(t, record.Unchecked, f.State)
+	require.Contains(t, f.Note, "metasim resume does")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "index.partial"), nil, 0o600))
 	h, f := health(t, dir, "clients/ping.stdout")
 	require.Equal(t, record.FileHealth{File: "clients/ping.stdout", State: record.Unchecked, Size: 5, Note: "it has no checksum"}, f)

@@ -132,7 +132,7 @@ func (r *Relay) dial(token string) error {
 	conn, err := r.config.Dial(ctx, r.config.Server, token)
 	if err != nil {
 		err = fmt.Errorf("the relay %s cannot reach the server: %w", r.config.Name, err)
-		r.config.Log.Warn("not connected", "why", err)
+		r.config.Log.Warn("cannot connect to the server", "cause", err)
 		return err
 	}
 	r.mu.Lock()
@@ -169,7 +169,7 @@ func (l *local) lost(err error) {
 		}
 		if !m.last {
 			l.packets = append(l.packets, wire.Packet{Member: m.far, Body: wire.Failed{Reason: reason, Gone: true}})
-			r.config.Log.Warn("gone", "client", m.name, "cause", reason)
+			r.config.Log.Warn("client lost", "client", m.name, "cause", reason)
 		}
 	}
 	visitor := l.visitor

@@ -125,7 +125,7 @@ func (f *far) ended(err error) {
 	if f.joined {
 		r.end(cause)
 	} else if cause != nil {
-		r.config.Log.Warn("disconnected", "why", cause)
+		r.config.Log.Warn("connection to the server lost", "cause", cause)
 	}
 }
 

@@ -17,7 +17,7 @@ const (
 )
 
 // errUnread ends the connection of a client that does not read.
-var errUnread = errors.New("more than 256 MiB wait to be read by it")
+var errUnread = errors.New("more than 256 MiB were waiting to be read by the client")
 
 // An outbox holds the frames that wait to be written to one connection. What comes while a write is under way shares the next one.
 type outbox struct {

@@ -6,8 +6,8 @@
 // the connection of a client ends (the server is told that the client is gone), the far connection ends, or the relay is stopped
 // (the clients are told why).
 //
-// It has no secret. The first client that says Hello opens the far connection, with its join token; each Hello passes on
-// its own.
+// It needs no secret. The first client that says Hello opens the far connection, with its join token; each Hello passes on
+// its own. If it has the token of the run, it takes a first Hello of more than 4 KiB over tcp from those who show it.
 //
 // The files, from the top down:
 //
@@ -53,7 +53,7 @@ func (r *Relay) Accept(l *transport.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return nil
 		case err != nil:
-			r.config.Log.Warn("a client cannot be taken in; it is tried again", "why", err)
+			r.config.Log.Warn("a client cannot be taken in; it is tried again", "cause", err)
 			select {
 			case <-r.over:
 			case <-time.After(acceptPause):

@@ -101,7 +101,7 @@ func how(err error) string {
 	case errors.Is(err, io.EOF):
 		return "was closed"
 	case errors.As(err, &malformed):
-		return "brought what is not the protocol: " + err.Error()
+		return "it sent what is not the protocol: " + err.Error()
 	}
 	return "broke: " + err.Error()
 }

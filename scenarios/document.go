@@ -119,7 +119,7 @@ func (s *Scenario) AheadOf() (bounds map[string]int) {
 	return bounds
 }
 
-// Checkpoints returns by name after how much simulated time clients make their next checkpoint that can.
+// Checkpoints returns the checkpoint interval of each client, by name. A client without an interval makes none.
 func (s *Scenario) Checkpoints() (every map[string]metasim.Time) {
 	for i := range s.Clients {
 		if c := &s.Clients[i]; c.Checkpoint > 0 {

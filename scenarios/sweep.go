@@ -185,7 +185,7 @@ func (r *valueRange) wholeStep(span uint64) (uint64, error) {
 	case r.count != nil:
 		count, isWhole := r.count.value.(int64)
 		if !isWhole || count < 2 || count > MaxRuns || span%uint64(count-1) != 0 || span == 0 {
-			return 0, fmt.Errorf("has count %s, with which its steps are not whole; write step, or another count", show(r.count.value))
+			return 0, fmt.Errorf("has count %s; write a whole number from 2 on that divides the range into equal whole steps, or write step", show(r.count.value))
 		}
 		return span / uint64(count-1), nil
 	case r.step != nil && isTime:
@@ -200,7 +200,7 @@ func (r *valueRange) wholeStep(span uint64) (uint64, error) {
 		return 0, errors.New("is a range of durations without step or count; write, for example, {from: 1ms, to: 9ms, step: 2ms}")
 	}
 	if step <= 0 {
-		return 0, errors.New("needs a step above zero of the kind of from and to")
+		return 0, errors.New("needs a positive step of the same kind as from and to: a whole number, or a duration")
 	}
 	return uint64(step), nil
 }
@@ -221,7 +221,7 @@ func (r *valueRange) real() (values []string, err error) {
 		steps = math.Floor((to-from)/step + 1e-9)
 	}
 	if !(step > 0) || !(steps >= 1) || steps >= MaxRuns || steps != math.Trunc(steps) {
-		return nil, fmt.Errorf("needs a step above zero, or a count of 2 or more, with at most %d values", MaxRuns)
+		return nil, fmt.Errorf("needs a positive step, or a count of 2 or more, with at most %d values", MaxRuns)
 	}
 	for i := range int(steps) + 1 {
 		values = append(values, strconv.FormatFloat(from+float64(i)*step, 'g', 12, 64))

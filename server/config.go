@@ -56,7 +56,7 @@ type Config struct {
 	// Observers are given every event and its effects, in order, by the goroutine that runs the dispatcher. An error ends the
 	// run.
 	Observers []Observer
-	// Checkpoints, if set, has clients make checkpoints that can.
+	// Checkpoints, if set, asks the clients that support checkpoints to make them.
 	Checkpoints *Checkpoints
 	// Durable, if set, has the record reach the disk before peers of other processes hear what follows from it.
 	Durable Durable
@@ -98,7 +98,7 @@ type Restart struct {
 	Past func(id metasim.ClientID, saves bool) Past
 }
 
-// Checkpoints shorten what a client repeats that is started again.
+// Checkpoints say how often clients save their state, and keep it. A client that is started again repeats only what follows its last checkpoint.
 type Checkpoints struct {
 	// Every says for each client, by name, after how much simulated time it is to make the next one. One that is not there makes none.
 	Every map[string]metasim.Time

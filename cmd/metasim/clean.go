@@ -27,9 +27,12 @@ type cleaning struct {
 type cleaned struct {
 	Removed []string `json:"removed"` // directories of runs
 	Kept    []string `json:"kept"`    // those that have not ended
-	Bytes   int64    `json:"bytes"`   // of the files that were removed
-	DryRun  bool     `json:"dry_run"` // nothing was removed
-	left    int      // runs that are kept as they were asked to be
+	// Unreadable are those whose manifest cannot be read.
+	Unreadable []string `json:"unreadable,omitempty"`
+
+	Bytes  int64 `json:"bytes"`   // of the files that were removed
+	DryRun bool  `json:"dry_run"` // nothing was removed
+	left   int   // runs that are kept as they were asked to be
 }
 
 func newClean(std streams) *cobra.Command {
@@ -82,7 +85,9 @@ func (c *cleaning) clean(root string) (*cleaned, error) {
 		dir := filepath.Join(root, e.Name())
 		r, err := record.Open(dir)
 		switch {
-		case !e.IsDir() || err != nil: // a symbolic link too: what it leads to may be anything
+		case !e.IsDir() || errors.Is(err, fs.ErrNotExist): // no run; of a symbolic link the target may be anything
+		case err != nil:
+			done.Unreadable = append(done.Unreadable, dir)
 		case r.Killed() || monitor.GoesOn(dir):
 			done.Kept = append(done.Kept, dir)
 		default:
@@ -140,8 +145,11 @@ func (d *cleaned) print(std streams, asJSON bool) error {
 		fmt.Fprintf(std.out, "%s %s\n", done, dir)
 	}
 	for _, dir := range d.Kept {
-		fmt.Fprintf(std.out, "kept %s: it has not ended; metasim resume may go on with it\n", dir)
+		fmt.Fprintf(std.out, "kept %s: it still goes on, or was cut off: then metasim resume continues it\n", dir)
 	}
-	_, err := fmt.Fprintf(std.out, "%s: %d runs, %s; left: %d\n", done, len(d.Removed), bytesText(uint64(d.Bytes)), d.left+len(d.Kept))
+	for _, dir := range d.Unreadable {
+		fmt.Fprintf(std.out, "kept %s: its manifest cannot be read; metasim fsck %s says why\n", dir, dir)
+	}
+	_, err := fmt.Fprintf(std.out, "%s: %d runs, %s; left: %d\n", done, len(d.Removed), bytesText(uint64(d.Bytes)), d.left+len(d.Kept)+len(d.Unreadable))
 	return err
 }

@@ -19,7 +19,7 @@ func TestClean(t *testing.T) {
 	s.run("p.yaml", "--set", "name=other")
 	at := func(name string) string { return filepath.Join(s.dir, "runs", name) }
 	require.NoError(t, os.Mkdir(at("notes"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(at("notes"), "manifest.json"), []byte("{}"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(at("notes"), "manifest.json"), []byte("{"), 0o644))
 	require.NoError(t, os.Symlink(at("ping-pong-1"), at("first")))
 	there := func(names ...string) {
 		t.Helper()
@@ -55,6 +55,8 @@ func TestClean(t *testing.T) {
 	require.NoError(t, os.Remove(manifest))
 	e = s.metasim("clean")
 	require.Equal(t, 0, e.status, e.err)
+	require.Contains(t, e.out, "kept "+filepath.Join("runs", "notes")+": its manifest cannot be read; metasim fsck ")
+	require.Contains(t, e.out, "; left: 1\n")
 	there("first", "notes", "ping-pong-3")
 	e = s.metasim("clean", "nowhere")
 	require.Equal(t, 2, e.status)
@@ -69,7 +71,7 @@ func TestCleanLeavesWhatGoesOn(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(s.dir, "ready")); return err == nil }, patience, 10*time.Millisecond)
 	e := s.metasim("clean")
 	require.Equal(t, 0, e.status, e.err)
-	require.Contains(t, e.out, "kept "+filepath.Join("runs", "p-1")+": it has not ended")
+	require.Contains(t, e.out, "kept "+filepath.Join("runs", "p-1")+": it still goes on, or was cut off")
 	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
 	p.wait()
 	require.DirExists(t, filepath.Join(s.dir, "runs", "p-1"))

@@ -55,7 +55,7 @@ func newFsck(std streams) *cobra.Command {
 func resumeUse(h *record.Health, goesOn bool) record.Use {
 	u := record.Use{Command: "resume", Can: "no"}
 	if goesOn {
-		u.Why = "the run still goes on; end it first, or wait for it"
+		u.Why = "the run still goes on, so there is nothing to resume"
 		return u
 	}
 	for _, other := range h.Uses {

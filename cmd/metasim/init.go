@@ -53,7 +53,7 @@ func newInit(std streams) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, known := starters[lang]
 			if !known {
-				return badUsage(fmt.Errorf("--lang %s is no language that there is a client library for; %s", lang, suggest.Word(lang, languages)))
+				return badUsage(fmt.Errorf("--lang %s: there is no client library for this language; %s", lang, suggest.Word(lang, languages)))
 			}
 			files, err := s.files(lang, clone)
 			if err == nil {
@@ -170,7 +170,7 @@ func findClone(named string) (dir, mod string, err error) {
 func writeNew(dir string, files map[string][]byte) error {
 	switch entries, err := os.ReadDir(dir); {
 	case err == nil && len(entries) > 0:
-		return fmt.Errorf("%s is not empty; name a directory that there is not yet", dir)
+		return fmt.Errorf("%s is not empty; name a new or an empty directory", dir)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}

@@ -34,7 +34,7 @@ func TestInit(t *testing.T) {
 			require.Contains(t, s.shell(lines), digest)
 			e = s.metasim(args...)
 			require.Equal(t, 2, e.status)
-			e.says(t, "my first is not empty", "a directory that there is not yet")
+			e.says(t, "my first is not empty", "name a new or an empty directory")
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"metasim/internal/problem"
 )
 
-// modelFlag is the flag of every command that loads a world: where the models are that it includes.
+// modelFlag is --models of "world check" and "world picture": where the models are that it includes.
 type modelFlag struct{ directories []string }
 
 func (f *modelFlag) add(cmd *cobra.Command) {

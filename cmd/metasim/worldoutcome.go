@@ -185,7 +185,7 @@ func (o *worldOutcome) print(w io.Writer) {
 		return
 	}
 	if o.Conflicts > 0 {
-		fmt.Fprintf(w, "warning: systems wrote the same %d times, and the later one stands; the first time: %s\n", o.Conflicts, o.Conflict)
+		fmt.Fprintf(w, "warning: %d conflicts: two systems of one phase changed the same component or entity, and one change was dropped; the first: %s\n", o.Conflicts, o.Conflict)
 	}
 	fmt.Fprintf(w, "%d steps, %v of simulated time: %s steps/s, %s times real time\n", o.Iterations, metasim.Time(o.SimTimeNS),
 		factorText(o.StepsPerS), factorText(o.RealTimeFactor))

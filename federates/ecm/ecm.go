@@ -93,7 +93,7 @@ type Conflict struct {
 	By, Over string
 }
 
-// String writes "pose of entity 7: wind stands, thrust does not".
+// String writes "pose of entity 7: what wind wrote stands, what thrust wrote is dropped".
 func (c Conflict) String() string {
 	if c.Type == "" {
 		return fmt.Sprintf("entity %v: %s removed it, what %s wrote to it is dropped", c.Entity, c.By, c.Over)

@@ -49,14 +49,14 @@ func decodeCall(b []byte) (*call, error) {
 	var h callHeader
 	n, err := binary.Decode(b, binary.LittleEndian, &h)
 	if err != nil {
-		return nil, fmt.Errorf("a call of %d bytes; what is published on its channel is no call", len(b))
+		return nil, fmt.Errorf("a call of %d bytes is too short; only the world may publish on this channel", len(b))
 	}
 	if err := checkVersion(h.Version); err != nil {
 		return nil, err
 	}
 	b = b[n:]
 	if uint64(h.Plugin) > uint64(len(b)) || h.Phase > uint8(world.Reset) || h.Number == 0 || h.Step <= 0 || h.Next < h.Time {
-		return nil, errors.New("a call that makes no sense; what is published on its channel is no call")
+		return nil, errors.New("a call whose fields contradict one another; only the world may publish on this channel")
 	}
 	c := &call{phase: world.Phase(h.Phase), fresh: h.Fresh, number: h.Number, seed: h.Seed, next: metasim.Time(h.Next),
 		info: world.Info{Iteration: h.Iteration, Time: metasim.Time(h.Time), Step: metasim.Time(h.Step)}, state: b[h.Plugin:]}

@@ -107,7 +107,7 @@ func (l *link) asks(m client.Message) bool {
 
 // unasked is the error of a message that is the reply to nothing.
 func unasked(m client.Message) error {
-	return fmt.Errorf("client %q published on %s while nobody had called it", m.From, m.Channel)
+	return fmt.Errorf("client %q sent a reply on %s, but the world had not called that system; let only the runtime of the system publish there", m.From, m.Channel)
 }
 
 // take puts a reply at its place, which it returns.

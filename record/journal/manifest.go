@@ -50,7 +50,7 @@ func decodeManifest(b []byte) (m *Manifest, checked bool, err error) {
 		d := json.NewDecoder(bytes.NewReader(b))
 		d.DisallowUnknownFields()
 		if err := d.Decode(new(Manifest)); err != nil && !errors.Is(err, io.EOF) {
-			return nil, false, fmt.Errorf("it has no checksum, and something that no manifest without one has: %w", err)
+			return nil, false, fmt.Errorf("it has no checksum, and a member that only newer manifests have (%w); it was changed after it was written: take it from a copy", err)
 		}
 		return &file.Manifest, false, nil
 	}

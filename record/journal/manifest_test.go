@@ -54,7 +54,7 @@ func TestManifestsWithoutAChecksum(t *testing.T) {
 	require.Equal(t, "pong-ping", m.Scenario)
 	write([]byte(`{"chacksum": "00000000", "scenario": "x"}`))
 	_, err = d.Manifest()
-	require.ErrorContains(t, err, "something that no manifest without one has")
+	require.ErrorContains(t, err, "a member that only newer manifests have")
 }
 
 // The same of an index.

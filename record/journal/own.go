@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -159,7 +160,7 @@ func (o *Own) queue(inner []byte) {
 	o.r.dec.fill(inner, "a Queue", &q.To, &m.From, &m.Seq, &m.Due)
 	send := o.sendOf()
 	if send == nil || send.Client != m.From {
-		o.r.dec.err = errors.New("a message is queued that was not sent")
+		o.r.dec.err = fmt.Errorf("message %d of client %d is queued, and was not sent; metasim fsck says how much of the journal is good", m.Seq, m.From)
 		return
 	}
 	r := ref{m.From, m.Seq}

@@ -122,17 +122,17 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 			other := after(900, hashes)
 			other.Sends++
 			require.NoError(t, ofRun(dir, 1).Keep(1, size, other))
-		}, "the checkpoint of client 1 at 900ns is not one of this run (the journal has other messages before it)"},
+		}, "the checkpoint of client 1 at 900ns is not used: the journal has other messages before it"},
 		"more messages": {func(t *testing.T, dir journal.Dir, _ string, size int64, hashes []uint64) {
 			other := after(900, hashes)
 			other.Sent = messages + 1
 			require.NoError(t, ofRun(dir, 1).Keep(1, size, other))
-		}, "is not one of this run"},
+		}, "is not used: "},
 		"more deliveries": {func(t *testing.T, dir journal.Dir, _ string, size int64, hashes []uint64) {
 			other := after(900, hashes)
 			other.Acked = messages + 1
 			require.NoError(t, ofRun(dir, 1).Keep(1, size, other))
-		}, "is not one of this run"},
+		}, "is not used: "},
 		"ahead of the journal": {func(t *testing.T, dir journal.Dir, _ string, size int64, hashes []uint64) {
 			require.NoError(t, ofRun(dir, 1).Keep(1, size+1, after(900, hashes)))
 		}, ""},

@@ -74,8 +74,7 @@ func (p *Past) first() (part *session.Past, last bool, err error) {
 		if p.begin == nil || err == nil && p.fits() {
 			return part, last, err
 		}
-		p.unfit(fmt.Errorf("the checkpoint of client %d at %v is not one of this run (%w); an older one is used, or none",
-			p.id, p.begin.Now, cmp.Or(err, errUnfit)))
+		p.unfit(fmt.Errorf("the checkpoint of client %d at %v is not used: %w; an older one is tried, or none is used", p.id, p.begin.Now, cmp.Or(err, errUnfit)))
 		if err := p.reader.Close(); err != nil {
 			return nil, false, err
 		}

@@ -138,8 +138,15 @@ func readPlan(dir string) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{}
-	if err := json.Unmarshal(text, p); err != nil || p.Format != format || len(p.Axes) == 0 {
-		return nil, fmt.Errorf("%s is not what metasim %d writes; use another --out, or remove the directory", filepath.Join(dir, planFile), format)
+	err = json.Unmarshal(text, p)
+	switch {
+	case err == nil && p.Format != format:
+		err = fmt.Errorf("its format is %d, and this version of metasim knows %d", p.Format, format)
+	case err == nil && len(p.Axes) == 0:
+		err = errors.New("it has no axes")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read as the plan of a sweep: %w; to begin anew, remove the directory", filepath.Join(dir, planFile), err)
 	}
 	return p, nil
 }

@@ -41,7 +41,7 @@ type Sweep struct {
 // closes it.
 func Open(o Options) (*Sweep, []problem.Problem, error) {
 	if o.Workers < 1 {
-		return nil, nil, fmt.Errorf("%d runs at a time are none; use 1 or more", o.Workers)
+		return nil, nil, fmt.Errorf("--jobs is %d; use 1 or more", o.Workers)
 	}
 	if err := o.How.Validate(); err != nil {
 		return nil, nil, err
@@ -92,8 +92,12 @@ func (s *Sweep) claim() error {
 	there, err := readPlan(s.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if entries, err := os.ReadDir(s.Dir); err != nil || len(entries) > 1 { // the lock is one
-			return errors.Join(err, fmt.Errorf("%s holds something else than a sweep; use another --out", s.Dir))
+		entries, err := os.ReadDir(s.Dir)
+		if err != nil {
+			return err
+		}
+		if len(entries) > 1 { // the lock is one
+			return fmt.Errorf("%s has files, but no %s; use a new or an empty directory as --out", s.Dir, planFile)
 		}
 		return atomicfile.Write(filepath.Join(s.Dir, planFile), text, 0o600)
 	case err != nil:

@@ -153,7 +153,7 @@ func TestOtherSweeps(t *testing.T) {
 	require.Equal(t, []string{"the scenario"}, is.Differ)
 	other.Dir = filepath.Dir(s.options.File)
 	_, _, err = Open(other)
-	require.ErrorContains(t, err, "holds something else than a sweep")
+	require.ErrorContains(t, err, "has files, but no sweep.json")
 	results := filepath.Join(s.options.Dir, resultsFile)
 	text, err := os.ReadFile(results)
 	require.NoError(t, err)

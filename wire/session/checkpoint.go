@@ -13,15 +13,15 @@ import (
 	"metasim/wire"
 )
 
-// A checkpoint is the state of a client between two instants. The client that begins at it says what it said after it, so the server need
+// A checkpoint is the state of a client between two instants. A client that begins at it sends exactly what it sent after it, so the server need
 // not give it again what was before.
 //
 // The state has three parts: which timers of Run are set, where random streams stand, and what the simulator has written down. A timer is a function, which cannot be written
 // down. So a client that begins at a checkpoint sets its timers before Run as at the start, and BeginRun moves them to where they stood. A timer
 // that was set in Run does not come back in this way: while one is set, no checkpoint is made.
 
-// Random streams stand at a checkpoint where they stood. What a client draws before it goes on it has drawn before, at its start, and draws again: so
-// the streams move when it goes on.
+// A client that is started again runs its setup code again, and draws from its random streams there. So the streams are moved to where they stood at the
+// checkpoint only after that: in BeginRun, or when the client first advances.
 
 // stateVersion is the first byte of a state.
 const stateVersion = 2
@@ -82,7 +82,7 @@ func (c *Client) checkpoint(p *wire.Checkpoint) error {
 	}
 	timers, places, result, state, err := parseState(p.State)
 	if err != nil {
-		return fmt.Errorf("the checkpoint at %v does not fit: %w; it was made by another program, or another version of it", p.Now, err)
+		return fmt.Errorf("the checkpoint at %v cannot be read: %w; another program or another version of the client library made it: use that one, or remove the directory checkpoints of the run", p.Now, err)
 	}
 	p.State = state
 	c.now, c.promise, c.handled = p.Now, p.NoSendBefore, p.Acked

@@ -168,7 +168,7 @@ func TestACheckpointThatDoesNotFit(t *testing.T) {
 		var in session.Inbound
 		at.State, at.Every = state, 10
 		require.NoError(t, in.Add([]wire.Packet{{Body: wire.Welcome{}}, {Body: at}}, &session.Names{}))
-		require.ErrorContains(t, c.Receive(&in), "the checkpoint at 30ns does not fit: its state is not one of this library", "%v", state)
+		require.ErrorContains(t, c.Receive(&in), "the checkpoint at 30ns cannot be read: its state is not one of this library", "%v", state)
 	}
 
 	var out session.Outbound

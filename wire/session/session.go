@@ -202,7 +202,7 @@ type ServerConfig struct {
 	Tokens map[string]string
 	// Permissions say by name which channels clients may use. A client without one may use all.
 	Permissions map[string]Permission
-	// Checkpoints say by name after how much simulated time a client that can is to make the next checkpoint. A client without one makes none.
+	// Checkpoints is the checkpoint interval of each client, by name. A client without an interval makes none.
 	Checkpoints map[string]metasim.Time
 }
 
