@@ -212,7 +212,7 @@ type ownInbox struct {
 	contextWatch
 
 	mu      sync.Mutex
-	waiting bool // in a Read, which the end of the context must wake
+	waiting <-chan struct{} // the end of the context that must wake a Read; nil: none reads
 }
 
 // An arrival is what a Read returned.

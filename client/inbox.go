@@ -64,18 +64,19 @@ func (in *ownInbox) wait(ctx context.Context) (*session.Inbound, error) {
 		return nil, in.err
 	}
 	if in.other(ctx) {
-		in.watch(ctx, in.wake)
+		done := ctx.Done()
+		in.watch(ctx, func() { in.wake(done) })
 	}
 	if in.beside != nil || interruptible(ctx) {
 		return in.waitBeside(ctx)
 	}
-	in.setWaiting(true)
+	in.setWaiting(ctx.Done())
 	if ctx.Err() != nil { // wake has either seen that it waits, or the end of the context is seen here
-		in.setWaiting(false)
+		in.setWaiting(nil)
 		return nil, &cancelledError{context.Cause(ctx)}
 	}
 	packets, err := in.conn.Read()
-	in.setWaiting(false)
+	in.setWaiting(nil)
 	if err != nil && ctx.Err() != nil {
 		err = &cancelledError{context.Cause(ctx)}
 	}
@@ -140,18 +141,18 @@ const tooLong = time.Second
 
 func (in *ownInbox) unread() bool { return time.Since(in.read) > tooLong }
 
-func (in *ownInbox) setWaiting(waits bool) {
+func (in *ownInbox) setWaiting(until <-chan struct{}) {
 	in.mu.Lock()
-	in.waiting = waits
+	in.waiting = until
 	in.mu.Unlock()
 }
 
 // wake ends a wait whose context has ended, and the connection with it: a client that does not wait for its answer
-// cannot go on.
-func (in *ownInbox) wake() {
+// cannot go on. The context of an earlier call may end as late as now, and then it ends no wait.
+func (in *ownInbox) wake(ended <-chan struct{}) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.waiting {
+	if in.waiting == ended {
 		_ = in.conn.Close() // the context says why; how the closing went is of no interest
 	}
 }
