@@ -99,7 +99,7 @@ func TestSweepTypedWrong(t *testing.T) {
 		"use 1 or more":                                 {"s.yaml", "-j", "0"},
 		"there is no transport \"x\"":                   {"s.yaml", "--transport", "x"},
 		"there is no --progress \"x\"":                  {"s.yaml", "--progress", "x"},
-		"holds something else than a sweep":             {"s.yaml", "--out", "."},
+		"has files, but no sweep.json":                  {"s.yaml", "--out", "."},
 	} {
 		e := s.metasim(append([]string{"sweep"}, args...)...)
 		require.Equal(t, 2, e.status, "%v", args)
