@@ -149,6 +149,12 @@ func (b *Builder) complete(ctx context.Context, o options) (*Client, error) {
 // join says Hello and waits for the start.
 func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error) {
 	c := &Client{own: own, alone: own && o.alone, subscriptions: b.subscriptions, inputs: b.inputs, saver: b.saver, log: o.log, routes: map[string]route{}}
+	if own && o.conn == nil && o.task == nil {
+		c.dial = func(ctx context.Context) (wire.Conn, error) { return connect(ctx, o) }
+		if err := b.declared.Survive(); err != nil {
+			return nil, errors.Join(err, o.host.Close())
+		}
+	}
 	c.out.host, c.out.task = o.host, o.task
 	c.out.queue.Member, c.in = o.host.join(o.task)
 	c.out.queue.Encoded = o.host.encodes()

@@ -121,10 +121,12 @@ type Client struct {
 	in            inbox
 	out           outbox
 	watch         stopwatch
-	waiting       atomic.Bool // a goroutine waits for the server
-	detached      bool        // it has nothing to do with its host any more
-	result        func() any  // OnLeave
-	over          error       // the error that calls return after the end of the session; nil until a call has returned it
+	waiting       atomic.Bool                              // a goroutine waits for the server
+	dial          func(context.Context) (wire.Conn, error) // the server again; nil: it cannot come back
+	lives         int                                      // how many servers it has lost
+	detached      bool                                     // it has nothing to do with its host any more
+	result        func() any                               // OnLeave
+	over          error                                    // the error that calls return after the end of the session; nil until a call has returned it
 }
 
 // A route says where the messages of one channel go.

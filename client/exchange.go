@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"io"
+	"os"
 	"time"
 
-	"metasim/client/internal/sched"
-	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/session"
 )
@@ -19,14 +18,13 @@ func (c *Client) leave(ctx context.Context) error {
 		if err := c.lastResult(); err != nil {
 			return err
 		}
-		c.out.mu.Lock()
-		err := c.rules.Leave()
-		c.out.mu.Unlock()
-		if err == nil {
-			err = c.flush()
-		}
+		lives, err := c.lives, c.sayLeave()
 		for err == nil && c.rules.Err() == nil {
-			err = c.receive(ctx)
+			if lives == c.lives {
+				err = c.receive(ctx)
+				continue
+			}
+			lives, err = c.lives, c.sayLeave()
 		}
 		if errors.Is(err, ErrInterrupted) {
 			c.rules.Cancel(err)
@@ -39,6 +37,16 @@ func (c *Client) leave(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+func (c *Client) sayLeave() error {
+	c.out.mu.Lock()
+	err := c.rules.Leave()
+	c.out.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return c.flush()
 }
 
 // lastResult asks for the result of a client that leaves. A client whose result cannot be told has failed.
@@ -163,7 +171,7 @@ func (c *Client) goOn(lap session.Work) error {
 	if wrote {
 		c.watch.skip()
 		if c.in.unread() {
-			return c.drain()
+			return c.drain(context.Background())
 		}
 	}
 	return nil
@@ -173,20 +181,33 @@ func (c *Client) goOn(lap session.Work) error {
 func (c *Client) wait(ctx context.Context, lap session.Work) error {
 	if !c.rules.Waits() {
 		c.watch.pause(&lap)
-		c.out.mu.Lock()
-		c.rules.Wait(lap)
-		err := c.out.write(c.out.task)
-		c.out.mu.Unlock()
-		if err != nil {
-			return c.unwritten(err)
+		if err := c.ask(lap); err != nil {
+			return err
 		}
 	}
 	for !c.rules.Answered() {
-		if err := c.receive(ctx); err != nil {
+		var err error
+		if c.rules.Waits() {
+			err = c.receive(ctx)
+		} else { // the server that it asked is lost
+			err = c.ask(session.Work{})
+		}
+		if err != nil {
 			return err
 		}
 	}
 	c.watch.resume(c.out.task)
+	return nil
+}
+
+func (c *Client) ask(lap session.Work) error {
+	c.out.mu.Lock()
+	c.rules.Wait(lap)
+	err := c.out.write(c.out.task)
+	c.out.mu.Unlock()
+	if err != nil {
+		return c.unwritten(err)
+	}
 	return nil
 }
 
@@ -201,13 +222,14 @@ func (c *Client) flush() error {
 	return nil
 }
 
-// unwritten ends the client after a write has failed.
+// unwritten ends the client after a write has failed, or has it come back: then what it said is said again.
 func (c *Client) unwritten(err error) error {
 	if errors.As(err, new(*wire.ProtocolError)) {
 		return c.rules.Fail(fmt.Errorf("at %v: %w", c.rules.Now(), err)) // nothing was sent, so the server has no say in it
 	}
 	// A server that ends the run says why, then closes: its reason is better than the broken pipe.
-	for err = nil; err == nil; {
+	lives := c.lives
+	for err = nil; err == nil && lives == c.lives; {
 		err = c.receive(context.Background())
 	}
 	return err
@@ -220,7 +242,7 @@ func (c *Client) receive(ctx context.Context) error {
 	}
 	came, err := c.in.wait(ctx)
 	c.waiting.Store(false)
-	return c.takeIn(came, err)
+	return c.takeIn(ctx, came, err)
 }
 
 var errElsewhere = errors.New("another goroutine waits with this client; use a client in one goroutine, and give the others what they need by a channel of Go")
@@ -235,17 +257,29 @@ func (c *Client) elsewhere() error {
 }
 
 // drain takes in what has come from the server, without waiting for more.
-func (c *Client) drain() error { return c.takeIn(c.in.take()) }
+func (c *Client) drain(ctx context.Context) error {
+	came, err := c.in.take()
+	return c.takeIn(ctx, came, err)
+}
 
-func (c *Client) takeIn(came *session.Inbound, err error) error {
+// takeIn takes in what has come. Where the connection has ended, the client comes back if it can.
+func (c *Client) takeIn(ctx context.Context, came *session.Inbound, err error) error {
 	if came != nil {
 		if over := c.rules.Receive(came); over != nil {
 			return over
 		}
 	}
-	if err == nil || errors.Is(err, ErrInterrupted) {
+	switch {
+	case err == nil || errors.Is(err, ErrInterrupted):
 		return err
+	case c.dial != nil && c.rules.Patience() > 0 && broken(err):
+		return c.comeBack(ctx, err)
 	}
+	return c.ended(err)
+}
+
+// ended ends the client, as its connection or its context has.
+func (c *Client) ended(err error) error {
 	if cancelled := new(cancelledError); errors.As(err, &cancelled) {
 		err = c.rules.Cancel(cancelled.cause)
 		_ = c.detach() // no other client should wait for this one; how the closing went is of no interest
@@ -254,92 +288,89 @@ func (c *Client) takeIn(came *session.Inbound, err error) error {
 	return c.rules.Lose(err)
 }
 
-// write writes what is there, in one write. With a task, whose client then waits, tasks of its scheduler share the write. The
-// methods of an outbox are called with its lock.
-func (o *outbox) write(task *sched.Task) error {
-	packets := o.queue.Packets()
-	if o.err == nil && len(packets) > 0 {
-		o.wrote = true
-		o.err = o.host.write(packets, task)
-		o.queue.Written()
-	}
-	return o.err
+// broken reports whether an error is the end of a connection, and not what the server has said, nor the end of a context.
+func broken(err error) bool {
+	return !errors.As(err, new(*cancelledError)) && (!errors.As(err, new(*wire.ProtocolError)) || errors.Is(err, io.ErrUnexpectedEOF))
 }
 
-// writeSoon writes what is urgent at once, and what is not when it has waited for long enough.
-func (o *outbox) writeSoon() error {
-	if o.queue.Urgent() {
-		return o.write(nil)
+// longestDial is how long a client dials at a time: over QUIC nobody says that there is no server.
+const longestDial = 5 * time.Second
+
+// comeBack waits for the server to be resumed, and catches up there: see session.Client.Return. It returns nil when the client is where it was; then it
+// says again what it waits for.
+func (c *Client) comeBack(ctx context.Context, lost error) error {
+	if interruptible(ctx) { // it has to come back before it can be asked anything
+		ctx = context.WithoutCancel(ctx)
 	}
-	if !o.queue.Keeping() {
-		o.queue.Keep(o.now())
+	patience := time.Duration(c.rules.Patience())
+	fmt.Fprintf(os.Stderr, "metasim: client %q lost its server at %v and waits %v for metasim resume\n", c.rules.Name(), c.rules.Now(), patience)
+	c.lives++
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := errors.New("nobody has answered yet")
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		select {
+		case <-waiting.Done():
+			if ctx.Err() != nil {
+				return c.ended(&cancelledError{context.Cause(ctx)})
+			}
+			return c.rules.Lose(fmt.Errorf("%w; it was not resumed at its address within %v (%v): use metasim resume, and raise start_timeout if that takes longer",
+				unexpected(lost), patience, err))
+		case <-time.After(pause):
+		}
+		attempt, end := context.WithTimeout(waiting, longestDial)
+		var conn wire.Conn
+		conn, err = c.dial(attempt)
+		if end(); err != nil {
+			continue // it is not there yet
+		}
+		c.adopt(conn)
+		if err = c.catchUp(ctx); err == nil {
+			return nil
+		}
+		if !broken(err) || c.rules.Err() != nil {
+			return c.ended(err)
+		}
 	}
-	if !o.armed {
-		o.arm(session.KeepFor)
-	}
-	return o.err
 }
 
-// now reads the queue's clock, in nanoseconds.
-func (o *outbox) now() int64 {
-	if o.clock.IsZero() {
-		o.clock = time.Now()
+// unexpected is how a connection ended that had not to.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
 	}
-	return int64(time.Since(o.clock))
+	return err
 }
 
-func (o *outbox) arm(d time.Duration) {
-	o.armed = true
-	if o.timer == nil {
-		o.timer = time.AfterFunc(d, o.expire)
-		return
-	}
-	o.timer.Reset(d)
+// adopt goes on over a new connection, and says there that the client comes back.
+func (c *Client) adopt(conn wire.Conn) {
+	c.in.forget()
+	_ = c.out.host.Close() // its server is lost
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	c.out.host, c.out.err = newOwnHost(conn, nil), nil
+	c.out.queue.Member, c.in = c.out.host.join(nil)
+	c.rules.Return()
 }
 
-// expire is the timer's, and takes the lock: it writes what has waited for long enough. A timer that was set for packets
-// which have been written meanwhile serves those that came after them.
-func (o *outbox) expire() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.armed = false
-	if !o.queue.Keeping() {
-		return
+// catchUp returns when the client is where it was, or with the error that ends its connection or its session.
+func (c *Client) catchUp(ctx context.Context) error {
+	for {
+		c.out.mu.Lock()
+		there := c.rules.CatchUp()
+		err := c.out.write(nil)
+		c.out.mu.Unlock()
+		if there && err == nil {
+			return nil
+		}
+		came, err := c.in.wait(ctx) // also after a write that failed: the server may have said why
+		if came != nil {
+			if over := c.rules.Receive(came); over != nil {
+				return over
+			}
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if left := o.queue.Left(o.now()); left > 0 {
-		o.arm(time.Duration(left))
-		return
-	}
-	_ = o.write(nil) // the next write returns it
 }
-
-// named adds the name of the client to an error. The error that ended the session is kept with its name: every later call
-// returns that same error.
-func (c *Client) named(err error) error {
-	if err == nil || err != c.rules.Err() {
-		return named(c.rules.Name(), err)
-	}
-	if c.over == nil {
-		c.over = named(c.rules.Name(), err)
-	}
-	return c.over
-}
-
-// named adds the name of the client to an error, because a process may have many clients. Errors from the server and
-// violations of rules already have the name.
-func named(client string, err error) error {
-	if err == nil || client == "" ||
-		errors.As(err, new(*metasim.Violation)) || errors.As(err, new(*wire.RefusedError)) || errors.As(err, new(*namedError)) {
-		return err
-	}
-	return &namedError{client, err}
-}
-
-func (e *namedError) Error() string {
-	return "client " + strconv.Quote(e.client) + ": " + e.err.Error()
-}
-
-func (e *namedError) Unwrap() error { return e.err }
-
-func (e *cancelledError) Error() string { return e.cause.Error() }
-func (e *cancelledError) Unwrap() error { return e.cause }

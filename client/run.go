@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"metasim/metasim"
+	"metasim/wire/session"
 )
 
 // Name returns the name under which the client takes part.
@@ -162,12 +163,15 @@ func (c *Client) proceed(ctx context.Context) error {
 		return c.wait(ctx, lap)
 	}
 	if !c.rules.Authorized() {
-		if err := c.drain(); err != nil {
+		if err := c.drain(ctx); err != nil {
 			return err
 		}
 	}
 	if c.rules.Authorized() {
-		return c.goOn(lap)
+		if err := c.goOn(lap); err != nil || c.rules.Authorized() {
+			return err
+		}
+		lap = session.Work{} // it came back to another server meanwhile, and has to ask that
 	}
 	return c.wait(ctx, lap)
 }
@@ -218,7 +222,7 @@ func (c *Client) published(err error) error {
 	if unwritten != nil {
 		err = c.unwritten(unwritten)
 	} else if full {
-		err = c.drain()
+		err = c.drain(context.Background())
 	}
 	return c.named(err)
 }
@@ -366,7 +370,7 @@ func (c *Client) act(ctx context.Context) error {
 	c.save()
 	c.rules.EndInstant()
 	if !c.rules.Authorized() {
-		if err := c.drain(); err != nil {
+		if err := c.drain(ctx); err != nil {
 			return err
 		}
 	}

@@ -10,25 +10,19 @@ import (
 	"slices"
 	"time"
 
-	"metasim/wire/transport"
 	"metasim/wire/transport/all"
 	"metasim/wire/transport/mem"
 	"metasim/wire/transport/secure"
 )
 
-// listeners are what clients join through: from inside of this process, from outside, or both.
-type listeners struct {
-	inside  *mem.Net            // nil if no client runs in this process
-	outside *transport.Listener // nil if no client joins from outside
-	token   string
-	bound   boundTokens
-}
-
 // listen listens as the options say. The token that it chooses keeps other users of this host out of the run, even on the
 // loopback interface. A server that starts no process and listens at a private socket needs none.
-func listen(o *Options, inside, outside bool, peerTimeout time.Duration, bound boundTokens) (*listeners, error) {
+func listen(o *Options, inside, outside bool, peerTimeout time.Duration, bound boundTokens, before *doors) (*listeners, error) {
 	l := &listeners{token: o.Token, bound: bound}
-	if l.token == "" && (bound.byName != nil || !privateServe(o)) {
+	if before != nil {
+		l.made = before.Made
+	}
+	if before == nil && l.token == "" && (bound.byName != nil || !privateServe(o)) {
 		l.token = rand.Text()
 	}
 	if inside {
@@ -76,8 +70,17 @@ func (l *listeners) listenOutside(o *Options) (err error) {
 // identity is how the listener shows who it is. Whoever shows the certificate that follows from a token, or one of the authority of the
 // options, is let in; others only where nobody must show one.
 func (l *listeners) identity(o *Options, mutual bool) (*secure.Server, error) {
-	identity, err := secure.NewServer(o.Certificate)
+	var identity *secure.Server
+	var err error
+	if l.made != nil {
+		identity, err = secure.Again(l.made)
+	} else {
+		identity, err = secure.NewServer(o.Certificate)
+	}
 	if err != nil {
+		return nil, err
+	}
+	if l.made, err = identity.Made(); err != nil {
 		return nil, err
 	}
 	return identity, identity.Admit(mutual || o.Certificate.CA != "", append(slices.Collect(maps.Values(l.bound.byName)), l.token)...)
@@ -131,6 +134,6 @@ func (l *listeners) close() error {
 	if l.outside != nil {
 		errs = append(errs, l.outside.Close())
 	}
-	errs = append(errs, l.bound.forget())
+	errs = append(errs, l.bound.forget(), l.forgetDoors())
 	return errors.Join(errs...)
 }

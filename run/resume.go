@@ -26,7 +26,11 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 		return nil, err
 	}
 	m := recorded.Manifest
-	o.Transport, o.Out, o.AllowOutside, o.Pack = m.Transport, recorded.Dir.Path(), m.AllowOutside, 0
+	o.Transport, o.Serve, o.Out, o.AllowOutside, o.Pack = m.Transport, m.Serve, recorded.Dir.Path(), m.AllowOutside, 0
+	doors, err := o.reopen(recorded.Dir)
+	if err != nil {
+		return nil, err
+	}
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -44,7 +48,7 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 	if err != nil {
 		return nil, errors.Join(err, writer.Close())
 	}
-	r := &runner{scenario: sc, options: &o, dir: recorded.Dir, record: &recorder{dir: recorded.Dir, log: o.Log, manifest: manifest, writer: writer,
+	r := &runner{scenario: sc, options: &o, doors: doors, dir: recorded.Dir, record: &recorder{dir: recorded.Dir, log: o.Log, manifest: manifest, writer: writer,
 		checkpoints: replay.NewCheckpoints(recorded.Dir, m)}}
 	r.rest = &rest{reader: reader, writer: writer, dir: recorded.Dir, forget: func(size int64) error {
 		return r.record.checkpoints.Forget(len(m.Clients), size)

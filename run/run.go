@@ -13,7 +13,9 @@ import (
 	"metasim/record/journal"
 	"metasim/server"
 	"metasim/wire"
+	"metasim/wire/transport"
 	"metasim/wire/transport/all"
+	"metasim/wire/transport/mem"
 	"metasim/wire/transport/secure"
 )
 
@@ -202,4 +204,31 @@ type rest struct {
 	writer *journal.Writer
 	dir    journal.Dir
 	forget func(size int64) error // removes checkpoints that a journal of this size lacks
+}
+
+// Doors are how clients from outside reach a run. Those that outlive its server wait for the same doors to open again: see Resume.
+type doors struct {
+	Listen      string            `json:"listen"` // as Options.Listen, with the port that it got
+	Token       string            `json:"token"`
+	Tokens      map[string]string `json:"tokens,omitempty"`
+	TokensFile  string            `json:"tokens_file,omitempty"`
+	Insecure    bool              `json:"insecure,omitempty"`
+	Certificate secure.Files      `json:"certificate"`
+	Made        []byte            `json:"made,omitempty"` // the certificate that was made for the run, with its key
+}
+
+// listeners are what clients join through: from inside of this process, from outside, or both.
+type listeners struct {
+	inside  *mem.Net            // nil if no client runs in this process
+	outside *transport.Listener // nil if no client joins from outside
+	token   string
+	bound   boundTokens
+	made    []byte // the certificate that was made for the run, if one was
+	doors   string // the file in which they are written down; empty: none
+}
+
+// boundTokens are the join tokens of clients that are started elsewhere, one for each, and the file that tells them.
+type boundTokens struct {
+	byName map[string]string // nil: they use the token for all
+	file   string
 }

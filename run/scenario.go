@@ -32,6 +32,7 @@ type runner struct {
 	channels  *channelCheck
 	restart   *server.Restart // nil: no process is started again
 	rest      *rest           // of a run that was cut off; else nil
+	doors     *doors          // likewise, if clients may come back to it
 	warnings  []Warning       // once serve is over
 }
 
@@ -100,12 +101,15 @@ func makeDir(name, out string) (journal.Dir, error) {
 // open opens all that the run needs. If it fails, nothing is left open.
 func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	sc, o := r.scenario, r.options
-	bound, err := bind(o, sc, r.dir)
+	bound, err := bind(o, sc, r.dir, r.doors)
 	if err != nil {
 		return err
 	}
-	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc), sc.PeerTimeout, bound); err != nil {
+	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc), sc.PeerTimeout, bound, r.doors); err != nil {
 		return errors.Join(err, bound.forget())
+	}
+	if err = r.listeners.keepDoors(o, sc, r.dir); err != nil {
+		return errors.Join(err, r.listeners.close())
 	}
 	r.clients = &clients{scenario: sc, options: o, dir: r.dir, listeners: r.listeners, scheduler: client.NewScheduler(), places: map[string]place{},
 		resumed: r.record.manifest.Resumed}
@@ -144,6 +148,7 @@ func (r *runner) config(table *delay.Table) server.Config {
 		Scenario: sc.Name, Seed: sc.Seed, Token: r.listeners.token, Tokens: r.listeners.bound.byName, Detach: map[string]bool{}, Inside: map[string]bool{}, Driven: sc.Rate > 0,
 		Timed:        !r.options.NoTrace && !r.options.NoJournal, // a report reads the times in the journal
 		Live:         len(sc.RealTime()) > 0,
+		Patience:     r.options.patience(sc),
 		StartTimeout: sc.StartTimeout, After: r.clients.scheduler.Served(),
 		ProcessEnd: r.clients.lossReport, Log: r.options.Log,
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"metasim/internal/atomicfile"
@@ -16,15 +18,13 @@ import (
 // tokensFile is where the join tokens of clients from other hosts are while the run goes on, in its directory.
 const tokensFile = "tokens"
 
-// boundTokens are the join tokens of clients that are started elsewhere, one for each, and the file that tells them.
-type boundTokens struct {
-	byName map[string]string // nil: they use the token for all
-	file   string
-}
-
 // bind makes a token for each client that is started elsewhere, where the options ask for that, or where other hosts reach the
-// listener and the user has not chosen a token.
-func bind(o *Options, sc *scenarios.Scenario, dir journal.Dir) (t boundTokens, err error) {
+// listener and the user has not chosen a token. A run that was cut off has its tokens.
+func bind(o *Options, sc *scenarios.Scenario, dir journal.Dir, before *doors) (t boundTokens, err error) {
+	if before != nil {
+		t = before.bound()
+		return t, t.write()
+	}
 	t.file = o.Tokens
 	if t.file == "" {
 		if o.Token != "" || !o.beyondHost() {
@@ -33,17 +33,25 @@ func bind(o *Options, sc *scenarios.Scenario, dir journal.Dir) (t boundTokens, e
 		t.file = dir.File(tokensFile)
 	}
 	t.byName = map[string]string{}
+	for _, name := range o.fromOutside(sc) {
+		t.byName[name] = rand.Text()
+	}
+	return t, t.write()
+}
+
+// write writes the file, if there is to be one.
+func (t *boundTokens) write() error {
+	if t.file == "" {
+		return nil
+	}
 	var lines strings.Builder
-	for i := range sc.Clients {
-		if c := &sc.Clients[i]; c.External || o.Serve {
-			t.byName[c.Name] = rand.Text()
-			fmt.Fprintf(&lines, "%s %s\n", c.Name, t.byName[c.Name])
-		}
+	for _, name := range slices.Sorted(maps.Keys(t.byName)) {
+		fmt.Fprintf(&lines, "%s %s\n", name, t.byName[name])
 	}
 	if err := atomicfile.Write(t.file, []byte(lines.String()), 0o600); err != nil {
-		return t, fmt.Errorf("the join tokens cannot be written: %w; name a file in a directory that exists", err)
+		return fmt.Errorf("the join tokens cannot be written: %w; name a file in a directory that exists", err)
 	}
-	return t, nil
+	return nil
 }
 
 // forget removes the file: its tokens are good for this run alone.

@@ -31,6 +31,9 @@ type Config struct {
 	Detach map[string]bool
 	// Restart, if set, has the processes of lost clients replaced.
 	Restart *Restart
+	// Patience says by name for how long a client that can come back to a resumed run waits for that, if this server dies. A client without one
+	// does not wait.
+	Patience map[string]time.Duration
 	// Inside names the clients that the server's own process runs. Nobody else is told to join as one of them.
 	Inside map[string]bool
 	// Resume, if set, has the journal of this run, which was cut off: the run goes on where that ends. Restart is set then.

@@ -51,8 +51,11 @@ func (s *Server) returned(c *connection, join *metasim.Join, recall func(metasim
 		s.unlike(refusal)
 		return
 	}
+	if lacks, back := s.session.Lacks(join.Client); back {
+		s.log.Info("came back", "client", s.dispatcher.Names()[join.Client], "messages_that_the_journal_lacks", lacks)
+	}
 	if !s.session.Repeats(join.Client) {
-		return // the run has not begun
+		return // it came back, or the run has not begun
 	}
 	m := &memory{past: s.config.Restart.Past(join.Client, s.session.Saves(join.Client)), conn: c, wanted: make(chan struct{}, 1), ended: make(chan struct{})}
 	a.past = m

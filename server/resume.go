@@ -16,6 +16,7 @@ import (
 // clients are away, and repeat their past when they are back: see restart.go.
 func (s *Server) resume(r Resume) error {
 	number, missing := 0, []metasim.Effect(nil)
+	s.session.Resumes()
 	batches, stop := readAhead(r)
 	defer stop()
 	for e := range all(batches) {
@@ -125,8 +126,13 @@ func (s *Server) done(ev metasim.Event, effects []metasim.Effect) {
 		}
 	}
 	for _, e := range effects {
-		if finish, ok := e.(*metasim.Finish); ok {
-			s.ended, s.err = true, finish.Err
+		switch e := e.(type) {
+		case *metasim.Deliver:
+			s.session.Deliver(e)
+		case *metasim.Authorize:
+			s.session.Authorize(e)
+		case *metasim.Finish:
+			s.ended, s.err = true, e.Err
 		}
 	}
 }

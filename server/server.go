@@ -117,9 +117,13 @@ func New(c Config) (*Server, error) {
 	if c.Checkpoints != nil {
 		every = c.Checkpoints.Every
 	}
+	patience := map[string]int64{}
+	for name, d := range c.Patience {
+		patience[name] = d.Nanoseconds()
+	}
 	sessions, err := session.NewServer(session.ServerConfig{
-		Checkpoints: every,
-		Scenario:    c.Scenario, Seed: c.Seed, Token: c.Token, Timed: c.Timed, Names: d.Names(), Until: d.End(),
+		Checkpoints: every, Patience: patience,
+		Scenario: c.Scenario, Seed: c.Seed, Token: c.Token, Timed: c.Timed, Names: d.Names(), Until: d.End(),
 		About: c.About, Permissions: c.Permissions, Tokens: c.Tokens, Inside: c.Inside,
 	})
 	if err != nil {

@@ -33,6 +33,8 @@ var stay = map[string]string{
 var noBodies = map[string]string{
 	"Packet":       "it holds a body",
 	"About":        "a part of Welcome",
+	"Known":        "a part of Welcome",
+	"Back":         "a part of Hello",
 	"RefusedError": "the error of a client that got a Refuse",
 	"Traffic":      "what a connection carried",
 }

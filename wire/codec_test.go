@@ -30,6 +30,9 @@ func bodies(t *rapid.T) map[string]wire.Body {
 			Version: rapid.Uint32().Draw(t, "version"), Name: name("name"), Token: name("token"),
 			Publications: names.Draw(t, "publications"), Subscriptions: names.Draw(t, "subscriptions"),
 			Reaction: instant(t).Time, Minor: rapid.Uint32().Draw(t, "minor"), Relay: name("relay"), Saves: rapid.Bool().Draw(t, "saves"),
+			Returns: rapid.Bool().Draw(t, "returns"), Back: rapid.Ptr(rapid.Custom(func(t *rapid.T) wire.Back {
+				return wire.Back{Sent: rapid.Uint64().Draw(t, "sent"), Handled: rapid.Uint64().Draw(t, "handled")}
+			}), true).Draw(t, "back"),
 		},
 		"Welcome":   drawWelcome(t, name("scenario"), number("seed")),
 		"Start":     wire.Start{Until: instant(t)},

@@ -32,9 +32,12 @@ func toProto(body Body) (byte, proto.Message) {
 		return packetHello, &wirepb.Hello{
 			Version: uint64(b.Version), Name: b.Name, Token: b.Token,
 			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction), Minor: uint64(b.Minor), Relay: b.Relay, Saves: b.Saves,
+			Returns: b.Returns, Back: backToProto(b.Back),
 		}
 	case Welcome:
-		return packetWelcome, &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed, Timed: timed(b), About: aboutToProto(b.About)}
+		return packetWelcome, &wirepb.Welcome{
+			Scenario: b.Scenario, Seed: b.Seed, Timed: timed(b), About: aboutToProto(b.About), Patience: b.Patience, Known: knownToProto(b.Known),
+		}
 	case Start:
 		return packetStart, &wirepb.Start{Until: instantToProto(b.Until)}
 	case Introduce:
@@ -83,6 +86,37 @@ func aboutFromProto(a *wirepb.About) (About, error) {
 		return About{}, tooLarge("an index or a count", most)
 	}
 	return About{Entry: a.Entry, Index: uint32(a.Index), Count: uint32(a.Count), With: a.With, Directory: a.Directory}, nil
+}
+
+func backToProto(b *Back) *wirepb.Back {
+	if b == nil {
+		return nil
+	}
+	return &wirepb.Back{Sent: b.Sent, Handled: b.Handled}
+}
+
+// backFromProto leaves fields aside that it does not know, as all of a Hello does.
+func backFromProto(b *wirepb.Back) *Back {
+	if b == nil {
+		return nil
+	}
+	return &Back{Sent: b.Sent, Handled: b.Handled}
+}
+
+func knownToProto(k *Known) *wirepb.Known {
+	if k == nil {
+		return nil
+	}
+	return &wirepb.Known{Sent: k.Sent, Delivered: k.Delivered, Now: instantToProto(k.Now), NoSendBefore: instantToProto(k.NoSendBefore)}
+}
+
+func knownFromProto(k *wirepb.Known) (*Known, error) {
+	if k == nil {
+		return nil, nil
+	}
+	now, err := instantFromProto(k.Now)
+	floor, floorErr := instantFromProto(k.NoSendBefore)
+	return &Known{Sent: k.Sent, Delivered: k.Delivered, Now: now, NoSendBefore: floor}, firstError(checkKnown(k), err, floorErr)
 }
 
 // presentable cuts a text to MaxText and makes it UTF-8: a Refuse or a Failed must arrive, whatever its text is made of.
@@ -152,10 +186,14 @@ func fromProto(m proto.Message) (Body, error) {
 		return Hello{
 			Version: uint32(m.Version), Name: m.Name, Token: m.Token, Publications: m.Publications,
 			Subscriptions: m.Subscriptions, Reaction: metasim.Time(m.Reaction), Minor: uint32(m.Minor), Relay: m.Relay, Saves: m.Saves,
+			Returns: m.Returns, Back: backFromProto(m.Back),
 		}, nil
 	case *wirepb.Welcome:
 		about, err := aboutFromProto(m.About)
-		return Welcome{Scenario: m.Scenario, Seed: m.Seed, Timed: m.Timed > 0, CoreWait: m.Timed >= timedCoreWait, About: about}, err
+		known, knownErr := knownFromProto(m.Known)
+		return Welcome{
+			Scenario: m.Scenario, Seed: m.Seed, Timed: m.Timed > 0, CoreWait: m.Timed >= timedCoreWait, About: about, Patience: m.Patience, Known: known,
+		}, firstError(err, knownErr)
 	case *wirepb.Start:
 		until, err := instantFromProto(m.Until)
 		return Start{Until: until}, err

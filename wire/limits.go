@@ -88,7 +88,12 @@ func checkWelcome(b Welcome) error {
 		return protocolError(fmt.Sprintf("the parameters of client %q and its directory, %d bytes", b.About.Entry, size),
 			fmt.Sprintf("they are UTF-8 of at most %d bytes", MaxControl-around), "give a large parameter as the name of a file")
 	}
-	return firstError(checkName("a scenario", b.Scenario), checkName("an entry", b.About.Entry))
+	known := Known{}
+	if b.Known != nil {
+		known = *b.Known
+	}
+	return firstError(checkName("a scenario", b.Scenario), checkName("an entry", b.About.Entry), checkTime("a patience", metasim.Time(b.Patience)),
+		checkTime("a clock", known.Now.Time), checkTime("a promise", known.NoSendBefore.Time))
 }
 
 func checkCheckpoint(b *Checkpoint) error {

@@ -93,22 +93,9 @@ func packetTwin(p wire.Packet) *wirepb.Packet {
 	twin := &wirepb.Packet{Member: uint64(p.Member)}
 	switch b := p.Body.(type) {
 	case wire.Hello:
-		twin.Body = &wirepb.Packet_Hello{Hello: &wirepb.Hello{
-			Version: uint64(b.Version), Name: b.Name, Token: b.Token,
-			Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction), Minor: uint64(b.Minor), Relay: b.Relay, Saves: b.Saves,
-		}}
+		twin.Body = &wirepb.Packet_Hello{Hello: helloTwin(b)}
 	case wire.Welcome:
-		welcome := &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed}
-		if b.Timed {
-			welcome.Timed = 1
-		}
-		if b.CoreWait {
-			welcome.Timed = 2
-		}
-		if a := b.About; a != (wire.About{}) {
-			welcome.About = &wirepb.About{Entry: a.Entry, Index: uint64(a.Index), Count: uint64(a.Count), With: a.With, Directory: a.Directory}
-		}
-		twin.Body = &wirepb.Packet_Welcome{Welcome: welcome}
+		twin.Body = &wirepb.Packet_Welcome{Welcome: welcomeTwin(b)}
 	case wire.Start:
 		twin.Body = &wirepb.Packet_Start{Start: &wirepb.Start{Until: instantTwin(b.Until)}}
 	case wire.Introduce:
@@ -249,4 +236,33 @@ func (p *strict) report(m *wirepb.Report) metasim.Report {
 		Now: p.instant(m.GetNow()), NoSendBefore: p.instant(m.GetNoSendBefore()),
 		NextEvent: p.instant(m.GetNextEvent()), Acked: m.GetAcked(),
 	}
+}
+
+func helloTwin(b wire.Hello) *wirepb.Hello {
+	hello := &wirepb.Hello{
+		Version: uint64(b.Version), Name: b.Name, Token: b.Token,
+		Publications: b.Publications, Subscriptions: b.Subscriptions, Reaction: int64(b.Reaction), Minor: uint64(b.Minor), Relay: b.Relay, Saves: b.Saves,
+		Returns: b.Returns,
+	}
+	if b.Back != nil {
+		hello.Back = &wirepb.Back{Sent: b.Back.Sent, Handled: b.Back.Handled}
+	}
+	return hello
+}
+
+func welcomeTwin(b wire.Welcome) *wirepb.Welcome {
+	welcome := &wirepb.Welcome{Scenario: b.Scenario, Seed: b.Seed, Patience: b.Patience}
+	if k := b.Known; k != nil {
+		welcome.Known = &wirepb.Known{Sent: k.Sent, Delivered: k.Delivered, Now: instantTwin(k.Now), NoSendBefore: instantTwin(k.NoSendBefore)}
+	}
+	if b.Timed {
+		welcome.Timed = 1
+	}
+	if b.CoreWait {
+		welcome.Timed = 2
+	}
+	if a := b.About; a != (wire.About{}) {
+		welcome.About = &wirepb.About{Entry: a.Entry, Index: uint64(a.Index), Count: uint64(a.Count), With: a.With, Directory: a.Directory}
+	}
+	return welcome
 }

@@ -10,8 +10,8 @@ import (
 // Version is the version of the protocol. A peer of another version is refused with both numbers.
 const Version = 2
 
-// Minor is what a client says in its Hello: the newest minor version that adds something which a server may say unasked. 2.5 adds nothing of that kind:
-// Hello.saves announces its checkpoints. A client is told nothing that it does not know.
+// Minor is what a client says in its Hello: the newest minor version that adds something which a server may say unasked. 2.5 and 2.6 add nothing of that kind:
+// Hello.saves announces checkpoints, and Hello.returns what a client is told of a server that dies. A client is told nothing that it does not know.
 const Minor = 4
 
 // minorAbout is the first minor version with Welcome.About.
@@ -59,6 +59,22 @@ type Hello struct {
 	Minor         uint32 // the minor version that the client knows
 	Relay         string // the name of the relay that carries the member, for people; empty: none does
 	Saves         bool   // the client can make a Checkpoint, and begin at one
+	Returns       bool   // the client can come back if its server dies and is resumed
+	Back          *Back  // it comes back; nil: it joins
+}
+
+// Back is what a client has that comes back to a resumed server.
+type Back struct {
+	Sent    uint64 // how many messages it has sent
+	Handled uint64 // the number of the last delivery that it has handled
+}
+
+// Known is what a resumed server has of a client that comes back: what its journal says.
+type Known struct {
+	Sent         uint64          // how many messages the client has sent
+	Delivered    uint64          // how many deliveries were decided for it
+	Now          metasim.Instant // the latest now of its reports
+	NoSendBefore metasim.Instant // what it has promised
 }
 
 // KnowsAbout reports whether the client knows Welcome.About.
@@ -71,6 +87,8 @@ type Welcome struct {
 	Timed    bool // the member's reports are to say how long it computed
 	CoreWait bool // and how long its process waited for a core; only if Timed
 	About    About
+	Patience int64  // for how many real nanoseconds the client waits for a server that has died; 0: it does not
+	Known    *Known // for a Hello with Back; else nil
 }
 
 // About is what a client is told of its part in the scenario. The zero value: it is told nothing.

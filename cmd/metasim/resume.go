@@ -15,7 +15,8 @@ func newResume(std streams) *cobra.Command {
 		Long: "Go on with a run that was cut off: metasim was killed, or its host went down. What the journal has of the run is done\n" +
 			"again by the dispatcher alone. Then the clients that had not left are started again; each is given again what it was\n" +
 			"given, must send again what it sent, and takes part from there on. The run ends with the digests of a run that was\n" +
-			"not cut off. A client from outside has to be started again, too: its address is printed.\n\n" + outcomeHelp,
+			"not cut off. A client from outside that has survived comes back by itself, to the same address; one that has not, or is written in another\n" +
+			"language than Go, has to be started again: the address is printed.\n\n" + outcomeHelp,
 		Example: "  metasim resume runs/arm-3",
 		Args:    exactly(1, "one run directory"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.resume(cmd, args[0], std) },
@@ -46,7 +47,7 @@ func (f *runFlags) resume(cmd *cobra.Command, dir string, std streams) error {
 	none := &run.Outcome{Scenario: sc.Name, Seed: sc.Seed, RunDir: dir}
 	f.how.Transport, f.AllowOutside = recorded.Manifest.Transport, recorded.Manifest.AllowOutside
 	during, show, done := f.live.openScreen(std)
-	o, err := f.options(sc, false, during)
+	o, err := f.options(sc, recorded.Manifest.Serve, during)
 	if err != nil {
 		return f.refused(none, badUsage(err), std)
 	}

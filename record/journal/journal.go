@@ -50,6 +50,7 @@ type Manifest struct {
 	Cascade       int             `json:"cascade_bytes,omitempty"` // metasim.Config.Cascade, likewise
 	Dir           string          `json:"dir"`                     // where relative paths of the scenario begin, absolute
 	AllowOutside  bool            `json:"allow_outside,omitempty"` // models could read files outside of Dir
+	Serve         bool            `json:"serve,omitempty"`         // all clients were started elsewhere
 	NoJournal     bool            `json:"no_journal,omitempty"`    // the run was carried out without a journal
 	Clients       []string        `json:"clients"`                 // in order of name: a metasim.ClientID indexes it
 	Transport     string          `json:"transport"`               // mem, unix, tcp or quic

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -169,6 +170,9 @@ func (c *Client) due() metasim.Instant {
 func (c *Client) pop() Message {
 	m := c.given.Pop()
 	c.handled++
+	if c.memory != nil {
+		c.memory.took(c.handled, &m)
+	}
 	c.reported.cause = metasim.Earlier(c.reported.cause, m.Due)
 	return m
 }
@@ -178,6 +182,7 @@ func (c *Client) report(now, next metasim.Instant) metasim.Report {
 	if c.period > 0 {
 		c.promise = metasim.Later(c.promise, c.tick(now, !now.Before(next)))
 	}
+	now = metasim.Later(now, c.said)
 	floor := metasim.Later(now, c.promise)
 	next = metasim.Later(floor, next)
 	// What was promised binds whatever is said now: an answer that its reaction time forbids is not sent from a timer.
@@ -208,6 +213,9 @@ func (c *Client) Publish(channel string, payload []byte) error {
 		return err
 	}
 	c.out.send(channel, c.now, c.out.copy(payload))
+	if c.memory != nil {
+		c.memory.published(channel, c.now, bytes.Clone(payload))
+	}
 	return nil
 }
 
@@ -217,6 +225,9 @@ func (c *Client) PublishOwned(channel string, payload []byte) error {
 		return err
 	}
 	c.out.send(channel, c.now, payload)
+	if c.memory != nil {
+		c.memory.published(channel, c.now, payload)
+	}
 	return nil
 }
 
@@ -288,7 +299,7 @@ func (c *Client) Leave() error {
 	if c.err != nil {
 		return c.err
 	}
-	c.out.put(&metasim.Leave{Now: c.now, Acked: c.handled, Result: c.result})
+	c.out.put(&metasim.Leave{Now: metasim.Later(c.now, c.said), Acked: c.handled, Result: c.result})
 	c.out.urgent = true
 	return nil
 }

@@ -28,6 +28,9 @@ func (s *Server) Vacate(id metasim.ClientID) {
 
 // Restore takes an event of a run that was cut off, before any connection: its clients join again, as those do whose process is replaced.
 func (s *Server) Restore(ev metasim.Event) {
+	if id, of := metasim.ClientOf(ev); of && s.members[id].standing != nil {
+		s.members[id].standing.event(ev)
+	}
 	switch ev := ev.(type) {
 	case *metasim.Join:
 		m := &s.members[ev.Client]
@@ -49,10 +52,15 @@ func (s *Server) Return(ev *metasim.Join) *Refusal {
 	if d := CompareJoins(s.config.Names[ev.Client], m.joined, ev); d != nil {
 		return m.differs(d)
 	}
-	if !s.Started() {
+	switch {
+	case !s.Started():
 		s.greet(m)
 		return nil
+	case m.back != nil:
+		s.admit(m)
+		return nil
 	}
+	m.standing = nil // it begins anew
 	m.again = &again{server: s, member: m, past: Past{Client: ev.Client}, since: Past{Client: ev.Client}}
 	m.put(s.welcome(m))
 	if s.every(m) == 0 {

@@ -86,6 +86,7 @@ func (c *Client) checkpoint(p *wire.Checkpoint) error {
 	}
 	p.State = state
 	c.now, c.promise, c.handled = p.Now, p.NoSendBefore, p.Acked
+	c.memory = nil // how much it had sent by then it does not know
 	c.reported = reported{next: p.NextEvent, cause: p.Cause}
 	c.save.begin, c.save.timers, c.save.places, c.result = p, timers, places, result
 	c.saved()

@@ -150,12 +150,28 @@ func fieldsOf(p wire.Packet) object {
 	o := object{{"packet", wire.NameOf(p.Body)}}.with("member", uint64(p.Member))
 	switch b := p.Body.(type) {
 	case wire.Hello:
-		return o.with("version", uint64(b.Version)).with("name", b.Name).with("token", b.Token).
-			with("publications", b.Publications).with("subscriptions", b.Subscriptions).with("reaction", uint64(b.Reaction)).with("minor", uint64(b.Minor))
+		o = o.with("version", uint64(b.Version)).with("name", b.Name).with("token", b.Token).
+			with("publications", b.Publications).with("subscriptions", b.Subscriptions).with("reaction", uint64(b.Reaction)).with("minor", uint64(b.Minor)).
+			with("saves", b.Saves).with("returns", b.Returns)
+		if b.Back != nil {
+			o = append(o, field{"sent", b.Back.Sent}, field{"handled", b.Back.Handled})
+		}
+		return o
 	case wire.Welcome:
-		return o.with("scenario", b.Scenario).with("seed", b.Seed).with("timed", b.Timed).with("core_wait", b.CoreWait).
+		o = o.with("scenario", b.Scenario).with("seed", b.Seed).with("timed", b.Timed).with("core_wait", b.CoreWait).
 			with("entry", b.About.Entry).with("index", uint64(b.About.Index)).with("count", uint64(b.About.Count)).
-			with("with", b.About.With).with("directory", b.About.Directory)
+			with("with", b.About.With).with("directory", b.About.Directory).with("patience", uint64(b.Patience))
+		if k := b.Known; k != nil {
+			o = append(o, field{"known", k.Sent}, field{"delivered", k.Delivered}, field{"now", instant(k.Now)}, field{"no_send_before", instant(k.NoSendBefore)})
+		}
+		return o
+	case wire.Checkpoint:
+		o = o.with("every", uint64(b.Every))
+		if b.Failed != "" || b.Now == metasim.Start {
+			return o.with("failed", b.Failed)
+		}
+		return append(o, field{"now", instant(b.Now)}, field{"no_send_before", instant(b.NoSendBefore)}, field{"next_event", instant(b.NextEvent)},
+			field{"cause", instant(b.Cause)}, field{"acked", b.Acked}, field{"state", payload(b.State)})
 	case wire.Start:
 		return o.with("until", instant(b.Until))
 	case wire.Introduce:
@@ -233,17 +249,37 @@ func (r *reader) fail(err error) {
 	}
 }
 
+// state reads the state of a checkpoint: what this library writes before it when no timer is set, nothing was drawn and there is no result.
+func (r *reader) state() []byte {
+	if text := r.text("state"); text != "" {
+		return append([]byte{2, 0, 0, 0}, text...)
+	}
+	return nil
+}
+
 // parsePacket reads a packet of the server from the arguments of a command.
 func parsePacket(kind string, from arguments) (wire.Packet, error) {
 	r := &reader{arguments: from}
 	p := wire.Packet{Member: uint32(r.number("member"))}
 	switch kind {
 	case "Welcome":
-		p.Body = wire.Welcome{
+		welcome := wire.Welcome{
+			Patience: int64(r.number("patience")),
 			Scenario: r.text("scenario"), Seed: r.number("seed"), Timed: r.Flag("timed"), CoreWait: r.Flag("core_wait"),
 			About: wire.About{
 				Entry: r.text("entry"), Index: uint32(r.number("index")), Count: uint32(r.number("count")), With: r.text("with"), Directory: r.text("directory"),
 			},
+		}
+		if text, back := r.Arg("known"); back {
+			sent, err := strconv.ParseUint(text, 10, 64)
+			r.fail(err)
+			welcome.Known = &wire.Known{Sent: sent, Delivered: r.number("delivered"), Now: r.instant("now"), NoSendBefore: r.instant("no_send_before")}
+		}
+		p.Body = welcome
+	case "Checkpoint":
+		p.Body = wire.Checkpoint{
+			Every: metasim.Time(r.number("every")), Now: r.instant("now"), NoSendBefore: r.instant("no_send_before"), NextEvent: r.instant("next_event"),
+			Cause: r.instant("cause"), Acked: r.number("acked"), State: r.state(),
 		}
 	case "Start":
 		p.Body = wire.Start{Until: r.instant("until")}

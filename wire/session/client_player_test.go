@@ -58,6 +58,7 @@ type player struct {
 	waits    bool         // in Run
 	runs     bool         // in Run, or in what a handler of Run does
 	acts     bool         // in a handler
+	back     bool         // it comes back to a server that was resumed
 	work     session.Work // of the call at hand
 }
 
@@ -118,6 +119,12 @@ func (p *connection) perform(c call) error {
 			m.write()
 		}
 		return nil
+	case "back":
+		p.names = session.Names{Peer: "the server"}
+		m.rules.Return()
+		m.back = true
+		m.write()
+		return nil
 	case "lost":
 		err := io.EOF
 		if c.Name != "" {
@@ -147,6 +154,10 @@ func (m *player) declares(c call) bool {
 		if !m.fails(m.declared.Subscribe(c.Channel)) {
 			m.subs = append(m.subs, c.Channel)
 		}
+	case "survives":
+		m.fails(m.declared.Survive())
+	case "saves":
+		m.fails(m.declared.Save())
 	case "reaction":
 		m.fails(m.declared.React(metasim.Time(c.For)))
 	case "join":
@@ -202,11 +213,11 @@ func (m *player) perform(c call) error {
 	case "stop":
 		m.timers[c.Name].Stop()
 	case "step":
-		m.work = session.Work{Computed: c.Computed, CPU: c.CPU, CoreWait: c.CoreWait}
+		m.saves(c)
 		m.begins(c.Call, m.rules.BeginStep(at.Time))
 		return nil
 	case "next":
-		m.work = session.Work{Computed: c.Computed, CPU: c.CPU, CoreWait: c.CoreWait}
+		m.saves(c)
 		m.begins(c.Call, m.rules.BeginNext(at.Time))
 		return nil
 	case "run":
@@ -225,6 +236,14 @@ func (m *player) perform(c call) error {
 		m.goOn()
 	}
 	return nil
+}
+
+// saves makes a checkpoint if one is due, before a call that advances.
+func (m *player) saves(c call) {
+	m.work = session.Work{Computed: c.Computed, CPU: c.CPU, CoreWait: c.CoreWait}
+	if m.rules.SaveDue() {
+		m.fails(m.rules.Save([]byte("state")))
+	}
 }
 
 // draws draws so many numbers from a stream, and then one below 1.
@@ -269,8 +288,19 @@ func (m *player) report() {
 // goOn does what the call at hand can do now.
 func (m *player) goOn() {
 	doing, err := m.doing, m.rules.Err()
+	if m.back && err == nil {
+		there := m.rules.CatchUp()
+		if m.write(); !there {
+			return
+		}
+		m.back = false
+		m.asksAgain()
+	}
 	switch doing {
 	case "join":
+		if state, saved := m.rules.Begin(); saved && err == nil && m.rules.Started() {
+			m.happens(object{{"restored", payload(state)}})
+		}
 		if err == nil && m.rules.Started() {
 			m.happens(object{{"joined", true}, {"until", instant(m.rules.Until())}, {"timed", m.rules.Told().Timed}})
 			m.doing = ""
@@ -301,6 +331,17 @@ func (m *player) goOn() {
 		m.doing = ""
 		m.fails(err)
 	}
+}
+
+// asksAgain says to a server that was resumed what was said to the one before it.
+func (m *player) asksAgain() {
+	switch {
+	case m.doing == "leave":
+		m.fails(m.rules.Leave())
+	case (m.doing == "step" || m.doing == "next" || m.waits) && !m.rules.Answered():
+		m.rules.Wait(session.Work{})
+	}
+	m.write()
 }
 
 func (m *player) arrives() {

@@ -9,13 +9,14 @@
 //	run.go        Run: what a client with handlers and timers does at an instant
 //	advance.go    Step and Next, the wait for an answer, the reports; what a client may say: Publish, Promise, Leave
 //	receive.go    from packets to messages; what the server's packets do to a client, and how a session ends
+//	survivor.go   what a client remembers in case its server dies, and how it comes back
 //	outbound.go   what waits to be written, and when it must be written
 //
 // client_run_test.go is a whole client without goroutines: it plays testdata/client, the stories that are also the
 // vectors of conformance/.
 //
 // The server's end is in server.go, and what it makes of a Hello before its turn in hello.go; a client whose process was replaced in
-// again.go, what it did before in past.go; member.go. ends_test.go plays both ends as text: testdata/server has the stories.
+// again.go, what it did before in past.go; a client that outlived its server in back.go; member.go. ends_test.go plays both ends as text: testdata/server has the stories.
 //
 // # Duties of the caller of the client's end, in order
 //
@@ -29,7 +30,8 @@
 //     something into the Outbound: Join, Publish, Promise, Leave, GoOn, Report and Wait.
 //  6. The session ends with the first error that Receive returns, or that the caller gives to Fail, Lose or Cancel. Every
 //     later call returns the same error.
-//  7. The simulator must not see what Authorized returns: it depends on real time.
+//  7. If the connection ends and the client has Patience, connect again, call Return, and follow CatchUp.
+//  8. The simulator must not see what Authorized returns: it depends on real time.
 //
 // # Duties of the caller of the server's end, in order
 //

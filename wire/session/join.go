@@ -73,6 +73,15 @@ func (d *Declaration) Save() error {
 	return nil
 }
 
+// Survive declares that the client can come back to a server that was resumed.
+func (d *Declaration) Survive() error {
+	if d.complete {
+		return ErrComplete
+	}
+	d.declared.Returns = true
+	return nil
+}
+
 func (d *Declaration) mistake(err error) error {
 	if d.err == nil {
 		d.err = err
@@ -103,7 +112,7 @@ func (d *Declaration) Join(name, token string, out *Outbound) (*Client, error) {
 	out.put(d.hello(name, token))
 	out.urgent = true
 	return &Client{name: name, subscriptions: d.declared.Subscriptions, reaction: d.declared.Reaction, period: d.period, out: out,
-		timers: newTimers(), save: save{able: d.declared.Saves}}, nil
+		timers: newTimers(), save: save{able: d.declared.Saves}, hello: d.hello(name, token)}, nil
 }
 
 func (d *Declaration) hello(name, token string) wire.Hello {

@@ -32,7 +32,14 @@ func (m *member) put(body wire.Body) {
 
 // welcome is the answer to a Hello.
 func (s *Server) welcome(m *member) wire.Welcome {
-	return wire.Welcome{Scenario: s.config.Scenario, Seed: s.config.Seed, Timed: s.config.Timed, CoreWait: s.config.Timed, About: m.about}
+	w := wire.Welcome{Scenario: s.config.Scenario, Seed: s.config.Seed, Timed: s.config.Timed, CoreWait: s.config.Timed, About: m.about}
+	if m.returns {
+		w.Patience = s.config.Patience[s.config.Names[m.client]]
+	}
+	if m.back != nil {
+		w.Known = new(m.standing.known)
+	}
+	return w
 }
 
 // greet answers the Hello of a client that begins at the start of the run.
@@ -41,6 +48,7 @@ func (s *Server) greet(m *member) {
 	if every := s.every(m); every > 0 {
 		m.put(wire.Checkpoint{Every: every})
 	}
+	m.standing = nil
 }
 
 // every is after how much simulated time a client makes the next checkpoint; 0: it makes none.

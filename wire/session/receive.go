@@ -21,6 +21,15 @@ func (c *Client) Receive(in *Inbound) error {
 		}
 	}
 	for i := range in.given {
+		if c.memory != nil {
+			handled, err := c.again(&in.given[i])
+			if err != nil {
+				return c.Fail(err)
+			}
+			if handled {
+				continue
+			}
+		}
 		c.given.Push(in.given[i])
 	}
 	if c.granted.Before(in.granted) {
@@ -32,7 +41,7 @@ func (c *Client) Receive(in *Inbound) error {
 func (c *Client) take(body wire.Body) error {
 	switch b := body.(type) {
 	case wire.Welcome:
-		c.told = b
+		return c.welcomed(b)
 	case wire.Checkpoint:
 		if c.started || !c.save.able {
 			return &wire.ProtocolError{

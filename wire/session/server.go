@@ -141,7 +141,7 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello, ready *prepared) (m
 		return nil, c.refuse(number, wire.BadVersion, fmt.Sprintf(
 			"client %q speaks protocol version %d, this server speaks %d; build both from one version of metasim", h.Name, h.Version, wire.Version))
 	}
-	if why := s.tokens.refusal(h.Name, h.Token, known && s.members[id].present && !s.members[id].away); why != "" {
+	if why := s.tokens.refusal(h.Name, h.Token, known && h.Back == nil && s.members[id].present && !s.members[id].away); why != "" {
 		return nil, c.refuse(number, wire.BadToken, why)
 	}
 	c.trusted, c.relay = true, cmp.Or(c.relay, h.Relay)
@@ -149,6 +149,11 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello, ready *prepared) (m
 	case !known:
 		return nil, c.refuse(number, wire.UnknownName, fmt.Sprintf(
 			"the scenario %q has no client %q; %s", s.config.Scenario, h.Name, s.someNames()))
+	case h.Back != nil && s.members[id].done && !s.members[id].cut: // its Leave is the last that the journal has of it
+		c.output.Put(wire.Packet{Member: number, Body: wire.Goodbye{}})
+		return nil, nil
+	case s.refusal(&s.members[id], &h) != "":
+		return nil, c.refuse(number, wire.TooLate, s.refusal(&s.members[id], &h))
 	case s.members[id].away: // it comes back
 	case s.Started():
 		return nil, c.refuse(number, wire.TooLate, fmt.Sprintf(
@@ -165,6 +170,10 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello, ready *prepared) (m
 	}
 	m := &s.members[id]
 	m.conn, m.number, m.present, m.saves, m.about = c, number, true, h.Saves, wire.About{}
+	m.returns, m.back = h.Returns && h.Relay == "", h.Back
+	if h.Back != nil {
+		m.lacks = h.Back.Sent - m.standing.known.Sent
+	}
 	if h.KnowsAbout() {
 		m.about = s.config.About[h.Name]
 	}
@@ -234,21 +243,27 @@ func (s *Server) Answer(ev metasim.Event) metasim.Event {
 // Deliver sends a delivery to its client, or keeps it for one that has still to be given what came before.
 func (s *Server) Deliver(d *metasim.Deliver) {
 	m := &s.members[d.To]
-	if a := m.again; a != nil {
-		a.later().deliver(new(*d))
-		return
+	switch {
+	case m.again != nil:
+		m.again.later().deliver(new(*d))
+	case m.standing != nil:
+		m.standing.deliver(d)
+	default:
+		s.deliver(m, d)
 	}
-	s.deliver(m, d)
 }
 
 // Authorize sends an authorization to its client, likewise.
 func (s *Server) Authorize(e *metasim.Authorize) {
 	m := &s.members[e.To]
-	if a := m.again; a != nil {
-		a.later().authorize(e)
-		return
+	switch {
+	case m.again != nil:
+		m.again.later().authorize(e)
+	case m.standing != nil:
+		m.standing.granted = e.Until
+	default:
+		m.put(e)
 	}
-	m.put(e)
 }
 
 // Evict tells a client which rule it broke. It returns nil if the client never joined.

@@ -49,6 +49,9 @@ type Client struct {
 	waits    bool // it has said that it waits for its goal, and has not come there
 	reported reported
 	save     save
+	hello    wire.Hello          // that it has said
+	memory   *memory             // nil: it ends with its connection
+	said     metasim.Instant     // how far it has reported to a server that was lost, at least
 	given    fifo.Queue[Message] // delivered and not handled
 	handled  uint64              // the number of the last delivery that was handled
 
@@ -72,6 +75,26 @@ type goal struct {
 type reported struct {
 	next  metasim.Instant // the conditional promise
 	cause metasim.Instant // due of the first message handled since; Infinity for none
+}
+
+// A memory is what a client remembers in case its server is lost: see survivor.go.
+type memory struct {
+	sends   fifo.Queue[metasim.Send] // the last ones
+	first   uint64                   // the number of the first of them, from 0
+	size    int                      // of their payloads
+	handled []uint64                 // hashes of the last deliveries: that of number n is at (n-1) % keptDeliveries
+	due     metasim.Instant          // of the last delivery that it has handled
+	back    *catchUp                 // it comes back; else nil
+}
+
+// A catchUp is how far a client has come that comes back to a resumed server.
+type catchUp struct {
+	known wire.Known
+	next  uint64          // the number of the send that is to be sent again next
+	clock metasim.Instant // of the last one that was
+	skip  uint64          // how many deliveries that it has handled are to come again
+	asked bool            // it has asked for want
+	want  metasim.Instant
 }
 
 // save is what a client knows of checkpoints: see checkpoint.go.
@@ -202,6 +225,9 @@ type ServerConfig struct {
 	Tokens map[string]string
 	// Permissions say by name which channels clients may use. A client without one may use all.
 	Permissions map[string]Permission
+	// Patience says by name for how many nanoseconds of real time a client that can come back waits for a server that has died. A client without one
+	// does not wait.
+	Patience map[string]int64
 	// Checkpoints is the checkpoint interval of each client, by name. A client without an interval makes none.
 	Checkpoints map[string]metasim.Time
 }
@@ -228,10 +254,15 @@ type member struct {
 	present bool       // it takes part
 	over    bool       // it has left, was refused or is lost: nothing more is sent to it
 	saves   bool       // it can make checkpoints
-	lost    bool
-	cut     bool // the run goes on without it: what it still sends is dropped
-	away    bool // its process is gone, and it may join again
-	again   *again
+	returns bool       // it can come back to a server that was resumed
+	back    *wire.Back // its Hello says that it comes back
+	lacks   uint64     // how many messages the journal lacks that it has sent
+	// standing is what the journal has of a client that may come back, until it has come
+	standing *standing
+	lost     bool
+	cut      bool // the run goes on without it: what it still sends is dropped
+	away     bool // its process is gone, and it may join again
+	again    *again
 	// promised is what it had promised before it was started again: it holds for ever
 	promised metasim.Instant
 	joined   *metasim.Join
@@ -268,6 +299,14 @@ const (
 	Lost                    // it went away without leaving
 	Away                    // it has joined, and its process is to be replaced
 )
+
+// A standing is what the journal of a run that was cut off has of a client that may come back: see back.go.
+type standing struct {
+	known     wire.Known
+	acked     uint64                       // the last delivery that it had acknowledged
+	unhandled fifo.Queue[*metasim.Deliver] // what was decided after that
+	granted   metasim.Instant              // how far it was authorized
+}
 
 // An again is a client that goes through again what it went through before its process was replaced: see again.go.
 type again struct {

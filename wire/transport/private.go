@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -23,6 +24,21 @@ func PrivateDir() (string, error) {
 		}
 	}
 	return os.MkdirTemp("", "metasim-")
+}
+
+// privateDirOf makes the directory of a socket again if it is one that PrivateDir has made; otherwise it returns no directory.
+func privateDirOf(socket string) (dir string, err error) {
+	dir = filepath.Dir(socket)
+	if filepath.Dir(dir) != filepath.Clean(os.TempDir()) || !privateName.MatchString(filepath.Base(dir)) {
+		return "", nil
+	}
+	if err = os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
+		info, statErr := os.Lstat(dir)
+		if err = statErr; err == nil && (!info.IsDir() || info.Mode().Perm() != 0o700) {
+			err = fmt.Errorf("%s is not for this user alone; use another path", dir)
+		}
+	}
+	return dir, err
 }
 
 // settleTime is the age from which a socket that refuses connections has no process. A younger one may be about to listen.

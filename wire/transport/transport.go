@@ -109,7 +109,8 @@ type Listener struct {
 const loopback = "127.0.0.1:0"
 
 // Listen listens with a transport at an address: a path or host:port. An empty address is a socket in a private
-// temporary directory, which Close removes, or a free port of the loopback interface. Where the system does not support
+// temporary directory, which Close removes, or a free port of the loopback interface. The path of such a socket, of a server
+// that has died, may be given again. Where the system does not support
 // the transport, its fallback is used. It fails with an *UnknownError if no transport has the scheme.
 func (t Table) Listen(scheme, address string) (*Listener, error) {
 	one, err := t.find(scheme, scheme)
@@ -146,6 +147,8 @@ func (one Transport) listenAt(address string) (*Listener, error) {
 			return nil, err
 		}
 		path = filepath.Join(dir, "s")
+	} else if dir, err = privateDirOf(path); err != nil {
+		return nil, err
 	}
 	l, err := one.Listen(PathURL(one.Scheme, path))
 	if err != nil && dir != "" {

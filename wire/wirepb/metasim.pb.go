@@ -518,6 +518,8 @@ type Hello struct {
 	Minor         uint64                 `protobuf:"varint,7,opt,name=minor,proto3" json:"minor,omitempty"`       // 32 bits; the minor version of the protocol that the client knows. A server before version 2.4 ignores it
 	Relay         string                 `protobuf:"bytes,8,opt,name=relay,proto3" json:"relay,omitempty"`        // what a relay adds that carries the client: its name for people
 	Saves         bool                   `protobuf:"varint,9,opt,name=saves,proto3" json:"saves,omitempty"`       // the client sends Checkpoints if it is asked for them, and can begin at one
+	Returns       bool                   `protobuf:"varint,10,opt,name=returns,proto3" json:"returns,omitempty"`  // the client can come back if its server dies and is resumed. A server before version 2.6 ignores it
+	Back          *Back                  `protobuf:"bytes,11,opt,name=back,proto3" json:"back,omitempty"`         // it comes back
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -615,19 +617,88 @@ func (x *Hello) GetSaves() bool {
 	return false
 }
 
+func (x *Hello) GetReturns() bool {
+	if x != nil {
+		return x.Returns
+	}
+	return false
+}
+
+func (x *Hello) GetBack() *Back {
+	if x != nil {
+		return x.Back
+	}
+	return nil
+}
+
+// Back is what a client has that comes back to a resumed server.
+type Back struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sent          uint64                 `protobuf:"varint,1,opt,name=sent,proto3" json:"sent,omitempty"`       // how many messages it has sent
+	Handled       uint64                 `protobuf:"varint,2,opt,name=handled,proto3" json:"handled,omitempty"` // the number of the last delivery that it has handled
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Back) Reset() {
+	*x = Back{}
+	mi := &file_metasim_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Back) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Back) ProtoMessage() {}
+
+func (x *Back) ProtoReflect() protoreflect.Message {
+	mi := &file_metasim_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Back.ProtoReflect.Descriptor instead.
+func (*Back) Descriptor() ([]byte, []int) {
+	return file_metasim_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Back) GetSent() uint64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *Back) GetHandled() uint64 {
+	if x != nil {
+		return x.Handled
+	}
+	return 0
+}
+
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Scenario      string                 `protobuf:"bytes,1,opt,name=scenario,proto3" json:"scenario,omitempty"`
 	Seed          uint64                 `protobuf:"varint,2,opt,name=seed,proto3" json:"seed,omitempty"`
-	Timed         uint32                 `protobuf:"varint,3,opt,name=timed,proto3" json:"timed,omitempty"` // 1: reports are to say how long the client computed; 2: and core_wait
-	About         *About                 `protobuf:"bytes,4,opt,name=about,proto3" json:"about,omitempty"`  // only to a client whose minor is 4 or more: an older one would refuse it
+	Timed         uint32                 `protobuf:"varint,3,opt,name=timed,proto3" json:"timed,omitempty"`       // 1: reports are to say how long the client computed; 2: and core_wait
+	About         *About                 `protobuf:"bytes,4,opt,name=about,proto3" json:"about,omitempty"`        // only to a client whose minor is 4 or more: an older one would refuse it
+	Patience      int64                  `protobuf:"varint,5,opt,name=patience,proto3" json:"patience,omitempty"` // only where Hello.returns: for how many real nanoseconds the client waits for a server that has died; 0: it does not
+	Known         *Known                 `protobuf:"bytes,6,opt,name=known,proto3" json:"known,omitempty"`        // only where Hello.back
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_metasim_proto_msgTypes[4]
+	mi := &file_metasim_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -639,7 +710,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[4]
+	mi := &file_metasim_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -652,7 +723,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{4}
+	return file_metasim_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Welcome) GetScenario() string {
@@ -683,6 +754,89 @@ func (x *Welcome) GetAbout() *About {
 	return nil
 }
 
+func (x *Welcome) GetPatience() int64 {
+	if x != nil {
+		return x.Patience
+	}
+	return 0
+}
+
+func (x *Welcome) GetKnown() *Known {
+	if x != nil {
+		return x.Known
+	}
+	return nil
+}
+
+// Known is what a resumed server has of a client that comes back.
+type Known struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sent          uint64                 `protobuf:"varint,1,opt,name=sent,proto3" json:"sent,omitempty"`                                      // how many messages of it the journal has
+	Delivered     uint64                 `protobuf:"varint,2,opt,name=delivered,proto3" json:"delivered,omitempty"`                            // how many deliveries were decided for it
+	Now           *Instant               `protobuf:"bytes,3,opt,name=now,proto3" json:"now,omitempty"`                                         // the latest now of its reports
+	NoSendBefore  *Instant               `protobuf:"bytes,4,opt,name=no_send_before,json=noSendBefore,proto3" json:"no_send_before,omitempty"` // what it has promised
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Known) Reset() {
+	*x = Known{}
+	mi := &file_metasim_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Known) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Known) ProtoMessage() {}
+
+func (x *Known) ProtoReflect() protoreflect.Message {
+	mi := &file_metasim_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Known.ProtoReflect.Descriptor instead.
+func (*Known) Descriptor() ([]byte, []int) {
+	return file_metasim_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Known) GetSent() uint64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *Known) GetDelivered() uint64 {
+	if x != nil {
+		return x.Delivered
+	}
+	return 0
+}
+
+func (x *Known) GetNow() *Instant {
+	if x != nil {
+		return x.Now
+	}
+	return nil
+}
+
+func (x *Known) GetNoSendBefore() *Instant {
+	if x != nil {
+		return x.NoSendBefore
+	}
+	return nil
+}
+
 // About is what a client is told of its part in the scenario.
 type About struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -697,7 +851,7 @@ type About struct {
 
 func (x *About) Reset() {
 	*x = About{}
-	mi := &file_metasim_proto_msgTypes[5]
+	mi := &file_metasim_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +863,7 @@ func (x *About) String() string {
 func (*About) ProtoMessage() {}
 
 func (x *About) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[5]
+	mi := &file_metasim_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +876,7 @@ func (x *About) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use About.ProtoReflect.Descriptor instead.
 func (*About) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{5}
+	return file_metasim_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *About) GetEntry() string {
@@ -769,7 +923,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_metasim_proto_msgTypes[6]
+	mi := &file_metasim_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +935,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[6]
+	mi := &file_metasim_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +948,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{6}
+	return file_metasim_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Start) GetUntil() *Instant {
@@ -815,7 +969,7 @@ type Introduce struct {
 
 func (x *Introduce) Reset() {
 	*x = Introduce{}
-	mi := &file_metasim_proto_msgTypes[7]
+	mi := &file_metasim_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -827,7 +981,7 @@ func (x *Introduce) String() string {
 func (*Introduce) ProtoMessage() {}
 
 func (x *Introduce) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[7]
+	mi := &file_metasim_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -840,7 +994,7 @@ func (x *Introduce) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Introduce.ProtoReflect.Descriptor instead.
 func (*Introduce) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{7}
+	return file_metasim_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Introduce) GetClient() uint64 {
@@ -865,7 +1019,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_metasim_proto_msgTypes[8]
+	mi := &file_metasim_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +1031,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[8]
+	mi := &file_metasim_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +1044,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{8}
+	return file_metasim_proto_rawDescGZIP(), []int{10}
 }
 
 type Refuse struct {
@@ -903,7 +1057,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_metasim_proto_msgTypes[9]
+	mi := &file_metasim_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +1069,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[9]
+	mi := &file_metasim_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +1082,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{9}
+	return file_metasim_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Refuse) GetReason() Reason {
@@ -956,7 +1110,7 @@ type SendMessage struct {
 
 func (x *SendMessage) Reset() {
 	*x = SendMessage{}
-	mi := &file_metasim_proto_msgTypes[10]
+	mi := &file_metasim_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -968,7 +1122,7 @@ func (x *SendMessage) String() string {
 func (*SendMessage) ProtoMessage() {}
 
 func (x *SendMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[10]
+	mi := &file_metasim_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -981,7 +1135,7 @@ func (x *SendMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessage.ProtoReflect.Descriptor instead.
 func (*SendMessage) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{10}
+	return file_metasim_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SendMessage) GetChannel() string {
@@ -1014,7 +1168,7 @@ type PromiseNoSend struct {
 
 func (x *PromiseNoSend) Reset() {
 	*x = PromiseNoSend{}
-	mi := &file_metasim_proto_msgTypes[11]
+	mi := &file_metasim_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1026,7 +1180,7 @@ func (x *PromiseNoSend) String() string {
 func (*PromiseNoSend) ProtoMessage() {}
 
 func (x *PromiseNoSend) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[11]
+	mi := &file_metasim_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1039,7 +1193,7 @@ func (x *PromiseNoSend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromiseNoSend.ProtoReflect.Descriptor instead.
 func (*PromiseNoSend) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{11}
+	return file_metasim_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PromiseNoSend) GetNoSendBefore() *Instant {
@@ -1062,7 +1216,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_metasim_proto_msgTypes[12]
+	mi := &file_metasim_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1228,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[12]
+	mi := &file_metasim_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1241,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{12}
+	return file_metasim_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Report) GetNow() *Instant {
@@ -1131,7 +1285,7 @@ type NotifyAdvance struct {
 
 func (x *NotifyAdvance) Reset() {
 	*x = NotifyAdvance{}
-	mi := &file_metasim_proto_msgTypes[13]
+	mi := &file_metasim_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1143,7 +1297,7 @@ func (x *NotifyAdvance) String() string {
 func (*NotifyAdvance) ProtoMessage() {}
 
 func (x *NotifyAdvance) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[13]
+	mi := &file_metasim_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1156,7 +1310,7 @@ func (x *NotifyAdvance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyAdvance.ProtoReflect.Descriptor instead.
 func (*NotifyAdvance) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{13}
+	return file_metasim_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NotifyAdvance) GetReport() *Report {
@@ -1201,7 +1355,7 @@ type PollWait struct {
 
 func (x *PollWait) Reset() {
 	*x = PollWait{}
-	mi := &file_metasim_proto_msgTypes[14]
+	mi := &file_metasim_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1213,7 +1367,7 @@ func (x *PollWait) String() string {
 func (*PollWait) ProtoMessage() {}
 
 func (x *PollWait) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[14]
+	mi := &file_metasim_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1226,7 +1380,7 @@ func (x *PollWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollWait.ProtoReflect.Descriptor instead.
 func (*PollWait) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{14}
+	return file_metasim_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PollWait) GetReport() *Report {
@@ -1282,7 +1436,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_metasim_proto_msgTypes[15]
+	mi := &file_metasim_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1294,7 +1448,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[15]
+	mi := &file_metasim_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1307,7 +1461,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{15}
+	return file_metasim_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Leave) GetNow() *Instant {
@@ -1342,7 +1496,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_metasim_proto_msgTypes[16]
+	mi := &file_metasim_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1354,7 +1508,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[16]
+	mi := &file_metasim_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1367,7 +1521,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{16}
+	return file_metasim_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Failed) GetReason() string {
@@ -1402,7 +1556,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_metasim_proto_msgTypes[17]
+	mi := &file_metasim_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +1568,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[17]
+	mi := &file_metasim_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +1581,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{17}
+	return file_metasim_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Checkpoint) GetEvery() int64 {
@@ -1501,7 +1655,7 @@ type DeliveredMessage struct {
 
 func (x *DeliveredMessage) Reset() {
 	*x = DeliveredMessage{}
-	mi := &file_metasim_proto_msgTypes[18]
+	mi := &file_metasim_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1667,7 @@ func (x *DeliveredMessage) String() string {
 func (*DeliveredMessage) ProtoMessage() {}
 
 func (x *DeliveredMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[18]
+	mi := &file_metasim_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1680,7 @@ func (x *DeliveredMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveredMessage.ProtoReflect.Descriptor instead.
 func (*DeliveredMessage) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{18}
+	return file_metasim_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeliveredMessage) GetNumber() uint64 {
@@ -1588,7 +1742,7 @@ type AuthorizeAdvance struct {
 
 func (x *AuthorizeAdvance) Reset() {
 	*x = AuthorizeAdvance{}
-	mi := &file_metasim_proto_msgTypes[19]
+	mi := &file_metasim_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1754,7 @@ func (x *AuthorizeAdvance) String() string {
 func (*AuthorizeAdvance) ProtoMessage() {}
 
 func (x *AuthorizeAdvance) ProtoReflect() protoreflect.Message {
-	mi := &file_metasim_proto_msgTypes[19]
+	mi := &file_metasim_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1767,7 @@ func (x *AuthorizeAdvance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuthorizeAdvance.ProtoReflect.Descriptor instead.
 func (*AuthorizeAdvance) Descriptor() ([]byte, []int) {
-	return file_metasim_proto_rawDescGZIP(), []int{19}
+	return file_metasim_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AuthorizeAdvance) GetUntil() *Instant {
@@ -1662,7 +1816,7 @@ const file_metasim_proto_rawDesc = "" +
 	"\aInstant\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x1a\n" +
-	"\binfinity\x18\x03 \x01(\bR\binfinity\"\xf3\x01\n" +
+	"\binfinity\x18\x03 \x01(\bR\binfinity\"\xb3\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1672,12 +1826,25 @@ const file_metasim_proto_rawDesc = "" +
 	"\breaction\x18\x06 \x01(\x03R\breaction\x12\x14\n" +
 	"\x05minor\x18\a \x01(\x04R\x05minor\x12\x14\n" +
 	"\x05relay\x18\b \x01(\tR\x05relay\x12\x14\n" +
-	"\x05saves\x18\t \x01(\bR\x05saves\"x\n" +
+	"\x05saves\x18\t \x01(\bR\x05saves\x12\x18\n" +
+	"\areturns\x18\n" +
+	" \x01(\bR\areturns\x12$\n" +
+	"\x04back\x18\v \x01(\v2\x10.metasim.v2.BackR\x04back\"4\n" +
+	"\x04Back\x12\x12\n" +
+	"\x04sent\x18\x01 \x01(\x04R\x04sent\x12\x18\n" +
+	"\ahandled\x18\x02 \x01(\x04R\ahandled\"\xbd\x01\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bscenario\x18\x01 \x01(\tR\bscenario\x12\x12\n" +
 	"\x04seed\x18\x02 \x01(\x04R\x04seed\x12\x14\n" +
 	"\x05timed\x18\x03 \x01(\rR\x05timed\x12'\n" +
-	"\x05about\x18\x04 \x01(\v2\x11.metasim.v2.AboutR\x05about\"{\n" +
+	"\x05about\x18\x04 \x01(\v2\x11.metasim.v2.AboutR\x05about\x12\x1a\n" +
+	"\bpatience\x18\x05 \x01(\x03R\bpatience\x12'\n" +
+	"\x05known\x18\x06 \x01(\v2\x11.metasim.v2.KnownR\x05known\"\x9b\x01\n" +
+	"\x05Known\x12\x12\n" +
+	"\x04sent\x18\x01 \x01(\x04R\x04sent\x12\x1c\n" +
+	"\tdelivered\x18\x02 \x01(\x04R\tdelivered\x12%\n" +
+	"\x03now\x18\x03 \x01(\v2\x13.metasim.v2.InstantR\x03now\x129\n" +
+	"\x0eno_send_before\x18\x04 \x01(\v2\x13.metasim.v2.InstantR\fnoSendBefore\"{\n" +
 	"\x05About\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\tR\x05entry\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x14\n" +
@@ -1772,72 +1939,78 @@ func file_metasim_proto_rawDescGZIP() []byte {
 }
 
 var file_metasim_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_metasim_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_metasim_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_metasim_proto_goTypes = []any{
 	(Reason)(0),              // 0: metasim.v2.Reason
 	(*Frame)(nil),            // 1: metasim.v2.Frame
 	(*Packet)(nil),           // 2: metasim.v2.Packet
 	(*Instant)(nil),          // 3: metasim.v2.Instant
 	(*Hello)(nil),            // 4: metasim.v2.Hello
-	(*Welcome)(nil),          // 5: metasim.v2.Welcome
-	(*About)(nil),            // 6: metasim.v2.About
-	(*Start)(nil),            // 7: metasim.v2.Start
-	(*Introduce)(nil),        // 8: metasim.v2.Introduce
-	(*Goodbye)(nil),          // 9: metasim.v2.Goodbye
-	(*Refuse)(nil),           // 10: metasim.v2.Refuse
-	(*SendMessage)(nil),      // 11: metasim.v2.SendMessage
-	(*PromiseNoSend)(nil),    // 12: metasim.v2.PromiseNoSend
-	(*Report)(nil),           // 13: metasim.v2.Report
-	(*NotifyAdvance)(nil),    // 14: metasim.v2.NotifyAdvance
-	(*PollWait)(nil),         // 15: metasim.v2.PollWait
-	(*Leave)(nil),            // 16: metasim.v2.Leave
-	(*Failed)(nil),           // 17: metasim.v2.Failed
-	(*Checkpoint)(nil),       // 18: metasim.v2.Checkpoint
-	(*DeliveredMessage)(nil), // 19: metasim.v2.DeliveredMessage
-	(*AuthorizeAdvance)(nil), // 20: metasim.v2.AuthorizeAdvance
+	(*Back)(nil),             // 5: metasim.v2.Back
+	(*Welcome)(nil),          // 6: metasim.v2.Welcome
+	(*Known)(nil),            // 7: metasim.v2.Known
+	(*About)(nil),            // 8: metasim.v2.About
+	(*Start)(nil),            // 9: metasim.v2.Start
+	(*Introduce)(nil),        // 10: metasim.v2.Introduce
+	(*Goodbye)(nil),          // 11: metasim.v2.Goodbye
+	(*Refuse)(nil),           // 12: metasim.v2.Refuse
+	(*SendMessage)(nil),      // 13: metasim.v2.SendMessage
+	(*PromiseNoSend)(nil),    // 14: metasim.v2.PromiseNoSend
+	(*Report)(nil),           // 15: metasim.v2.Report
+	(*NotifyAdvance)(nil),    // 16: metasim.v2.NotifyAdvance
+	(*PollWait)(nil),         // 17: metasim.v2.PollWait
+	(*Leave)(nil),            // 18: metasim.v2.Leave
+	(*Failed)(nil),           // 19: metasim.v2.Failed
+	(*Checkpoint)(nil),       // 20: metasim.v2.Checkpoint
+	(*DeliveredMessage)(nil), // 21: metasim.v2.DeliveredMessage
+	(*AuthorizeAdvance)(nil), // 22: metasim.v2.AuthorizeAdvance
 }
 var file_metasim_proto_depIdxs = []int32{
 	2,  // 0: metasim.v2.Frame.packets:type_name -> metasim.v2.Packet
 	4,  // 1: metasim.v2.Packet.hello:type_name -> metasim.v2.Hello
-	5,  // 2: metasim.v2.Packet.welcome:type_name -> metasim.v2.Welcome
-	7,  // 3: metasim.v2.Packet.start:type_name -> metasim.v2.Start
-	9,  // 4: metasim.v2.Packet.goodbye:type_name -> metasim.v2.Goodbye
-	10, // 5: metasim.v2.Packet.refuse:type_name -> metasim.v2.Refuse
-	11, // 6: metasim.v2.Packet.send_message:type_name -> metasim.v2.SendMessage
-	12, // 7: metasim.v2.Packet.promise_no_send:type_name -> metasim.v2.PromiseNoSend
-	14, // 8: metasim.v2.Packet.notify_advance:type_name -> metasim.v2.NotifyAdvance
-	15, // 9: metasim.v2.Packet.poll_wait:type_name -> metasim.v2.PollWait
-	16, // 10: metasim.v2.Packet.leave:type_name -> metasim.v2.Leave
-	19, // 11: metasim.v2.Packet.delivered_message:type_name -> metasim.v2.DeliveredMessage
-	20, // 12: metasim.v2.Packet.authorize_advance:type_name -> metasim.v2.AuthorizeAdvance
-	8,  // 13: metasim.v2.Packet.introduce:type_name -> metasim.v2.Introduce
-	17, // 14: metasim.v2.Packet.failed:type_name -> metasim.v2.Failed
-	18, // 15: metasim.v2.Packet.checkpoint:type_name -> metasim.v2.Checkpoint
-	6,  // 16: metasim.v2.Welcome.about:type_name -> metasim.v2.About
-	3,  // 17: metasim.v2.Start.until:type_name -> metasim.v2.Instant
-	0,  // 18: metasim.v2.Refuse.reason:type_name -> metasim.v2.Reason
-	3,  // 19: metasim.v2.SendMessage.sent:type_name -> metasim.v2.Instant
-	3,  // 20: metasim.v2.PromiseNoSend.no_send_before:type_name -> metasim.v2.Instant
-	3,  // 21: metasim.v2.Report.now:type_name -> metasim.v2.Instant
-	3,  // 22: metasim.v2.Report.no_send_before:type_name -> metasim.v2.Instant
-	3,  // 23: metasim.v2.Report.next_event:type_name -> metasim.v2.Instant
-	13, // 24: metasim.v2.NotifyAdvance.report:type_name -> metasim.v2.Report
-	13, // 25: metasim.v2.PollWait.report:type_name -> metasim.v2.Report
-	3,  // 26: metasim.v2.PollWait.want:type_name -> metasim.v2.Instant
-	3,  // 27: metasim.v2.Leave.now:type_name -> metasim.v2.Instant
-	3,  // 28: metasim.v2.Checkpoint.now:type_name -> metasim.v2.Instant
-	3,  // 29: metasim.v2.Checkpoint.no_send_before:type_name -> metasim.v2.Instant
-	3,  // 30: metasim.v2.Checkpoint.next_event:type_name -> metasim.v2.Instant
-	3,  // 31: metasim.v2.Checkpoint.cause:type_name -> metasim.v2.Instant
-	3,  // 32: metasim.v2.DeliveredMessage.sent:type_name -> metasim.v2.Instant
-	3,  // 33: metasim.v2.DeliveredMessage.due:type_name -> metasim.v2.Instant
-	3,  // 34: metasim.v2.AuthorizeAdvance.until:type_name -> metasim.v2.Instant
-	3,  // 35: metasim.v2.AuthorizeAdvance.quiet_until:type_name -> metasim.v2.Instant
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	6,  // 2: metasim.v2.Packet.welcome:type_name -> metasim.v2.Welcome
+	9,  // 3: metasim.v2.Packet.start:type_name -> metasim.v2.Start
+	11, // 4: metasim.v2.Packet.goodbye:type_name -> metasim.v2.Goodbye
+	12, // 5: metasim.v2.Packet.refuse:type_name -> metasim.v2.Refuse
+	13, // 6: metasim.v2.Packet.send_message:type_name -> metasim.v2.SendMessage
+	14, // 7: metasim.v2.Packet.promise_no_send:type_name -> metasim.v2.PromiseNoSend
+	16, // 8: metasim.v2.Packet.notify_advance:type_name -> metasim.v2.NotifyAdvance
+	17, // 9: metasim.v2.Packet.poll_wait:type_name -> metasim.v2.PollWait
+	18, // 10: metasim.v2.Packet.leave:type_name -> metasim.v2.Leave
+	21, // 11: metasim.v2.Packet.delivered_message:type_name -> metasim.v2.DeliveredMessage
+	22, // 12: metasim.v2.Packet.authorize_advance:type_name -> metasim.v2.AuthorizeAdvance
+	10, // 13: metasim.v2.Packet.introduce:type_name -> metasim.v2.Introduce
+	19, // 14: metasim.v2.Packet.failed:type_name -> metasim.v2.Failed
+	20, // 15: metasim.v2.Packet.checkpoint:type_name -> metasim.v2.Checkpoint
+	5,  // 16: metasim.v2.Hello.back:type_name -> metasim.v2.Back
+	8,  // 17: metasim.v2.Welcome.about:type_name -> metasim.v2.About
+	7,  // 18: metasim.v2.Welcome.known:type_name -> metasim.v2.Known
+	3,  // 19: metasim.v2.Known.now:type_name -> metasim.v2.Instant
+	3,  // 20: metasim.v2.Known.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 21: metasim.v2.Start.until:type_name -> metasim.v2.Instant
+	0,  // 22: metasim.v2.Refuse.reason:type_name -> metasim.v2.Reason
+	3,  // 23: metasim.v2.SendMessage.sent:type_name -> metasim.v2.Instant
+	3,  // 24: metasim.v2.PromiseNoSend.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 25: metasim.v2.Report.now:type_name -> metasim.v2.Instant
+	3,  // 26: metasim.v2.Report.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 27: metasim.v2.Report.next_event:type_name -> metasim.v2.Instant
+	15, // 28: metasim.v2.NotifyAdvance.report:type_name -> metasim.v2.Report
+	15, // 29: metasim.v2.PollWait.report:type_name -> metasim.v2.Report
+	3,  // 30: metasim.v2.PollWait.want:type_name -> metasim.v2.Instant
+	3,  // 31: metasim.v2.Leave.now:type_name -> metasim.v2.Instant
+	3,  // 32: metasim.v2.Checkpoint.now:type_name -> metasim.v2.Instant
+	3,  // 33: metasim.v2.Checkpoint.no_send_before:type_name -> metasim.v2.Instant
+	3,  // 34: metasim.v2.Checkpoint.next_event:type_name -> metasim.v2.Instant
+	3,  // 35: metasim.v2.Checkpoint.cause:type_name -> metasim.v2.Instant
+	3,  // 36: metasim.v2.DeliveredMessage.sent:type_name -> metasim.v2.Instant
+	3,  // 37: metasim.v2.DeliveredMessage.due:type_name -> metasim.v2.Instant
+	3,  // 38: metasim.v2.AuthorizeAdvance.until:type_name -> metasim.v2.Instant
+	3,  // 39: metasim.v2.AuthorizeAdvance.quiet_until:type_name -> metasim.v2.Instant
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_metasim_proto_init() }
@@ -1868,7 +2041,7 @@ func file_metasim_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metasim_proto_rawDesc), len(file_metasim_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

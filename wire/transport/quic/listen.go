@@ -65,8 +65,12 @@ func listenOn(packets net.PacketConn, s *secure.Server) (_ *listener, err error)
 	quiet()
 	l := &listener{url: s.URL("quic", packets.LocalAddr().String()), arrived: make(chan arrival, backlog)}
 	l.SetPeerTimeout(transport.DefaultPeerTimeout)
+	reset, err := s.ResetKey()
+	if err != nil {
+		return nil, err
+	}
 	endpoint := &quicgo.Transport{
-		Conn: packets, ConnContext: l.admit, VerifySourceAddress: func(net.Addr) bool { return l.visitors.Load() >= manyVisitors },
+		Conn: packets, StatelessResetKey: (*quicgo.StatelessResetKey)(&reset), ConnContext: l.admit, VerifySourceAddress: func(net.Addr) bool { return l.visitors.Load() >= manyVisitors },
 	}
 	first := config(1, never)
 	first.GetConfigForClient = func(*quicgo.ClientInfo) (*quicgo.Config, error) {

@@ -2,9 +2,11 @@ package secure
 
 import (
 	"crypto/ed25519"
+	"crypto/hkdf"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -43,7 +45,7 @@ func NewServer(files Files) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.cert, s.pin = cert, sha256.Sum256(cert.Certificate[0])
+		s.show(cert)
 		return s, nil
 	}
 	if files.Cert == "" || files.Key == "" {
@@ -66,6 +68,46 @@ func NewServer(files Files) (*Server, error) {
 		s.pin = sha256.Sum256(s.ca.Raw)
 	}
 	return s, nil
+}
+
+// Again returns a server with the certificate that was made for another, which has died: made is what its Made returned.
+func Again(made []byte) (*Server, error) {
+	cert, err := tls.X509KeyPair(made, made)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate that was made for the run cannot be used: %w", err)
+	}
+	s := &Server{tokens: map[string]struct{}{}}
+	s.show(&cert)
+	return s, nil
+}
+
+// show shows this certificate, which the URL pins.
+func (s *Server) show(cert *tls.Certificate) {
+	s.cert, s.pin = cert, sha256.Sum256(cert.Certificate[0])
+}
+
+// Made returns the certificate that was made for the server, with its key, as PEM; nil if files have it.
+func (s *Server) Made() ([]byte, error) {
+	if s.files != (Files{}) {
+		return nil, nil
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(s.cert.PrivateKey)
+	if err != nil {
+		return nil, fmt.Errorf("write a key down: %w", err)
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.cert.Certificate[0]})
+	return append(cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...), nil
+}
+
+// ResetKey returns a key that follows from that of the certificate: a server that shows the same certificate later has the same key. With it QUIC
+// tells the peers of a server that has died that their connections are gone.
+func (s *Server) ResetKey() (key [sha256.Size]byte, err error) {
+	secret, err := x509.MarshalPKCS8PrivateKey(s.certificate().PrivateKey)
+	if err != nil {
+		return key, fmt.Errorf("read a key: %w", err)
+	}
+	derived, err := hkdf.Key(sha256.New, secret, nil, "metasim stateless reset", len(key))
+	return [sha256.Size]byte(derived), err
 }
 
 // Admit lets clients in with the certificates that follow from these join tokens, or that the authority of the files has signed. If

@@ -1,0 +1,96 @@
+package session
+
+import (
+	"fmt"
+
+	"metasim/metasim"
+	"metasim/wire"
+)
+
+// A client that has outlived its server comes back to the one that was resumed: survivor.go is its end of that. The server knows from the journal how
+// much the client has sent, and keeps what was decided for it and not acknowledged. When the client is back, it is given of that what it has not handled,
+// and is authorized as it was. What the journal lacks the client sends again.
+
+// Resumes says, before the first Restore, that the run was cut off.
+func (s *Server) Resumes() {
+	for i, name := range s.config.Names {
+		if s.config.Patience[name] > 0 {
+			s.members[i].standing = new(standing)
+		}
+	}
+}
+
+// event takes what the journal has of the client.
+func (s *standing) event(ev metasim.Event) {
+	switch ev := ev.(type) {
+	case *metasim.Send:
+		s.known.Sent++
+		s.clock(ev.Sent, ev.Sent)
+	case *metasim.Promise:
+		s.clock(metasim.Start, ev.NoSendBefore)
+	case *metasim.Advance:
+		s.report(&ev.Report)
+	case *metasim.PollWait:
+		s.report(&ev.Report)
+	}
+}
+
+func (s *standing) clock(now, floor metasim.Instant) {
+	s.known.Now = metasim.Later(s.known.Now, now)
+	s.known.NoSendBefore = metasim.Later(s.known.NoSendBefore, floor)
+}
+
+func (s *standing) report(r *metasim.Report) {
+	s.clock(r.Now, metasim.Later(r.Now, r.NoSendBefore))
+	s.handled(r.Acked)
+}
+
+// handled forgets the deliveries up to a number.
+func (s *standing) handled(number uint64) {
+	s.acked = max(s.acked, number)
+	for s.unhandled.Len() > 0 && (*s.unhandled.First()).Number <= s.acked {
+		s.unhandled.Pop()
+	}
+}
+
+func (s *standing) deliver(d *metasim.Deliver) {
+	s.known.Delivered = d.Number
+	s.unhandled.Push(new(*d))
+}
+
+// refusal says why a client cannot come back; empty: it can.
+func (s *Server) refusal(m *member, h *wire.Hello) string {
+	switch b := m.standing; {
+	case h.Back == nil:
+	case b == nil || m.present && !m.away:
+		return fmt.Sprintf("client %q comes back, and this server has not lost it; a client comes back to a run that metasim resume goes on with, once", h.Name)
+	case h.Back.Sent < b.known.Sent || h.Back.Handled < b.acked:
+		return fmt.Sprintf("client %q comes back with %d messages sent and %d handled, and the journal has %d and %d of it: it had not caught up when its server was lost; start it again",
+			h.Name, h.Back.Sent, h.Back.Handled, b.known.Sent, b.acked)
+	}
+	return ""
+}
+
+// admit lets a client in again that has outlived its server, after the start of the run.
+func (s *Server) admit(m *member) {
+	b := m.standing
+	m.put(s.welcome(m))
+	m.put(wire.Start{Until: s.config.Until})
+	b.handled(m.back.Handled)
+	for b.unhandled.Len() > 0 {
+		s.deliver(m, b.unhandled.Pop())
+	}
+	if b.granted != metasim.Start {
+		m.put(&metasim.Authorize{To: m.client, Until: b.granted})
+	}
+	m.promised, m.standing = b.known.NoSendBefore, nil
+}
+
+// Lacks returns how many of the messages that a client has sent the journal of its run lacks; false if the client has not come back.
+func (s *Server) Lacks(id metasim.ClientID) (messages uint64, back bool) {
+	m := &s.members[id]
+	if m.back == nil {
+		return 0, false
+	}
+	return m.lacks, true
+}
