@@ -84,6 +84,13 @@ func TestWorldRun(t *testing.T) {
 		assert.Equal(t, digest, out.Digest, where)
 		assert.Equal(t, []runtimeOutcome{{"wind", 40, "left"}, {"odometer", 10, "left"}}, out.Runtimes)
 	}
+	require.NoError(t, os.Mkdir(filepath.Join(s.dir, "elsewhere"), 0o700))
+	s.file("elsewhere/windy.sdf", windy("windy"))
+	moved := s.metasim("world", "run", "elsewhere/windy.sdf", "--iterations", "40", "--runtimes", "mem", "--hashes", "hashes", "--out", "moved", "--json")
+	var out worldOutcome
+	require.NoError(t, json.Unmarshal([]byte(moved.out), &out), moved.err)
+	assert.Equal(t, digest, out.Digest, "what is sent depends on where the file lies")
+
 	text := s.metasim("world", "run", "windy.sdf", "--until", "100ms", "--runtimes", "mem", "--report", "--out", "text")
 	require.Zero(t, text.status, text.err)
 	for _, part := range []string{"wind: called in 19 steps", "19 steps, 95ms of simulated time", "Clients, the most critical first"} {

@@ -5,11 +5,50 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"metasim/federates/ecm"
+	"metasim/federates/sdf"
 	"metasim/federates/world"
 	"metasim/metasim"
 )
+
+// portable returns a plugin as it travels: what a run sends may not depend on where its files lie, so those below dir are named as seen from there.
+func portable(p *sdf.Plugin, dir string) *sdf.Plugin {
+	return renamed(p, func(file string) string {
+		if below, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(below) {
+			return filepath.ToSlash(below)
+		}
+		return file
+	})
+}
+
+// local is the inverse of portable.
+func local(p *sdf.Plugin, dir string) *sdf.Plugin {
+	return renamed(p, func(file string) string {
+		if file = filepath.FromSlash(file); filepath.IsLocal(file) {
+			return filepath.Join(dir, file)
+		}
+		return file
+	})
+}
+
+// renamed returns a plugin whose places have other names of files.
+func renamed(p *sdf.Plugin, name func(file string) string) *sdf.Plugin {
+	q := *p
+	q.Place.File, q.Content = name(p.Place.File), renamedElements(p.Content, name)
+	return &q
+}
+
+func renamedElements(all []*sdf.Element, name func(file string) string) []*sdf.Element {
+	out := make([]*sdf.Element, 0, len(all))
+	for _, e := range all {
+		c := *e
+		c.Place.File, c.Children = name(e.Place.File), renamedElements(e.Children, name)
+		out = append(out, &c)
+	}
+	return out
+}
 
 // A callHeader begins a call: little-endian. Then comes the plugin as JSON, in Configure, and the state.
 type callHeader struct {

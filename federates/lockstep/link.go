@@ -27,6 +27,7 @@ type link struct {
 	client   *client.Client
 	calls    map[string]*client.Publication // by name of the system
 	runtimes map[string]string              // the client that has replied for a system
+	dir      string                         // of the scenario: files below it are named as seen from there
 	timeout  time.Duration                  // for the replies of a phase; 0: none
 	waiting  []world.Call
 	resets   string // the channel of those who ask for a reset; empty: nobody may
@@ -41,7 +42,7 @@ func (l *link) Begin(calls []world.Call) error {
 		c := &calls[i]
 		message := call{phase: c.Phase, fresh: c.Fresh, number: c.Slot.Number(), info: c.Info, next: now.Add(c.Next - c.Info.Time), seed: c.Seed, state: c.State}
 		if c.Phase == world.Configure {
-			message.plugin = c.Slot.Plugin
+			message.plugin = portable(c.Slot.Plugin, l.dir)
 		}
 		b, err := message.encode()
 		if err != nil {

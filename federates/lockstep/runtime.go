@@ -35,7 +35,7 @@ func Runtime(ctx context.Context, c *client.Client, in *catalog.Instance, out []
 		}
 	}
 	m := &machine{make: makeSystem, state: initialized, topics: topics, own: own}
-	r := &runtime{machine: m, client: c, told: told, replies: out[0], result: runtimeResult{State: m.state.String()}}
+	r := &runtime{machine: m, client: c, told: told, replies: out[0], dir: in.Dir, result: runtimeResult{State: m.state.String()}}
 	if catalog.Get[bool](in, "stats") {
 		r.stats = out[1]
 	}
@@ -67,6 +67,7 @@ type runtime struct {
 	client  *client.Client
 	told    voice
 	replies *client.Publication
+	dir     string              // of the scenario
 	stats   *client.Publication // nil: nobody wants them
 	next    metasim.Time        // when they are told again, if the state stays as it is
 	said    string              // the state that was told last
@@ -91,6 +92,9 @@ func (r *runtime) reply(msg client.Message) error {
 	asked, err := decodeCall(msg.Payload)
 	if err != nil {
 		return fmt.Errorf("from client %q: %w", msg.From, err)
+	}
+	if asked.plugin != nil {
+		asked.plugin = local(asked.plugin, r.dir)
 	}
 	m := r.machine
 	answer := m.call(asked)

@@ -63,7 +63,7 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 	}
 	remote, _ := catalog.Find[[]string](in, "remote")
 	timeout, _ := catalog.Find[metasim.Time](in, "timeout")
-	l := &link{ctx: ctx, client: c, calls: map[string]*client.Publication{}, runtimes: map[string]string{}, timeout: time.Duration(timeout)}
+	l := &link{ctx: ctx, client: c, dir: in.Dir, calls: map[string]*client.Publication{}, runtimes: map[string]string{}, timeout: time.Duration(timeout)}
 	for i, name := range remote {
 		if err := l.serve(name, placed, out[i]); err != nil {
 			return at(w.Place, err)
