@@ -130,11 +130,16 @@ func (r *recorder) complete(out *Outcome) {
 	}
 }
 
-// finish ends the record. It waits for the disk.
+// finish ends the record. It waits for the disk. The journal is locked until the manifest says that the run has ended: before, whoever takes the lock
+// may go on with the run.
 func (r *recorder) finish() error {
-	err := r.closeJournal()
+	if r.writer != nil {
+		_, written := r.writer.Mark()
+		_ = written() // Close returns the same
+	}
 	r.writing.Wait()
-	if err = errors.Join(err, r.dir.WriteManifest(&r.manifest)); err == nil && r.checkpoints != nil {
+	err := r.dir.WriteManifest(&r.manifest)
+	if err = errors.Join(r.closeJournal(), err); err == nil && r.checkpoints != nil {
 		err = r.checkpoints.Remove() // a run that has ended does not go on
 	}
 	return err

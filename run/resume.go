@@ -42,13 +42,16 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 	if err != nil {
 		return nil, err
 	}
-	manifest := *m
+	manifest, err := unended(recorded.Dir)
+	if err != nil {
+		return nil, errors.Join(err, writer.Close())
+	}
 	manifest.Resumed++
 	reader, err := recorded.Dir.OpenJournal(slices.Clone(m.Clients))
 	if err != nil {
 		return nil, errors.Join(err, writer.Close())
 	}
-	r := &runner{scenario: sc, options: &o, doors: doors, dir: recorded.Dir, record: &recorder{dir: recorded.Dir, log: o.Log, manifest: manifest, writer: writer,
+	r := &runner{scenario: sc, options: &o, doors: doors, dir: recorded.Dir, record: &recorder{dir: recorded.Dir, log: o.Log, manifest: *manifest, writer: writer,
 		checkpoints: replay.NewCheckpoints(recorded.Dir, m)}}
 	r.rest = &rest{reader: reader, writer: writer, dir: recorded.Dir, forget: func(size int64) error {
 		return r.record.checkpoints.Forget(len(m.Clients), size)
@@ -56,7 +59,7 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 	err = r.open(ctx, table)
 	err = errors.Join(err, reader.Close())
 	if err == nil {
-		err = recorded.Dir.WriteManifest(&manifest)
+		err = recorded.Dir.WriteManifest(manifest)
 	}
 	if err != nil {
 		return nil, errors.Join(err, writer.Close())
@@ -77,7 +80,7 @@ func resumable(r *record.Run) (*scenarios.Scenario, error) {
 	case m.NoJournal:
 		return nil, journal.ErrNoJournal
 	case !r.Killed():
-		return nil, fmt.Errorf("the run in %s has ended; only one that was cut off can go on", r.Dir.Path())
+		return nil, errEnded(r.Dir)
 	}
 	sc, err := r.Scenario()
 	if err != nil {
@@ -96,6 +99,19 @@ func resumable(r *record.Run) (*scenarios.Scenario, error) {
 		}
 	}
 	return sc, nil
+}
+
+func errEnded(dir journal.Dir) error {
+	return fmt.Errorf("the run in %s has ended; only one that was cut off can go on", dir.Path())
+}
+
+// unended returns the manifest of a run whose journal is locked. Who had the lock before may have ended the run since it was looked at.
+func unended(dir journal.Dir) (*journal.Manifest, error) {
+	m, err := dir.Manifest()
+	if err == nil && m.Digest != "" {
+		err = errEnded(dir)
+	}
+	return m, err
 }
 
 // Next implements server.Resume. What is damaged is left out, with all that follows.

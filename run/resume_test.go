@@ -227,4 +227,10 @@ func TestResumeRefuses(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, refused(o), journal.ErrGoesOn)
 	require.NoError(t, w.Close())
+
+	seen := recorded(t, out.RunDir)
+	m.Digest = out.Digest
+	require.NoError(t, dir.WriteManifest(m))
+	_, err = run.Resume(t.Context(), seen, o)
+	require.ErrorContains(t, err, "has ended; only one that was cut off can go on", "it ended after it was looked at")
 }

@@ -159,7 +159,7 @@ func (d Dir) NewJournal(names []string) (*Writer, error) {
 	if !filelock.Take(f) {
 		return nil, errors.Join(fmt.Errorf("making the journal: %w", ErrGoesOn), f.Close())
 	}
-	w := NewWriter(f)
+	w := NewWriter(locked{f})
 	w.index, w.save = newIndexer(names), d.writeIndex
 	return w, nil
 }
@@ -175,8 +175,13 @@ func (d Dir) Reopen() (*Writer, error) {
 	if !filelock.Take(f) {
 		return nil, errors.Join(fmt.Errorf("opening the journal: %w", ErrGoesOn), f.Close())
 	}
-	return NewWriter(f), nil
+	return NewWriter(locked{f}), nil
 }
+
+// A locked file is a journal that is being written.
+type locked struct{ *os.File }
+
+func (l locked) Close() error { return filelock.Close(l.File) }
 
 // OpenJournal opens the journal of the run. Names are those of the clients: the reader fails with ErrForeign at an entry with another
 // client; with nil it takes any. Close the reader to close the file. It fails with ErrNoJournal where the run was carried out

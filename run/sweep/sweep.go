@@ -113,7 +113,7 @@ func (s *Sweep) Close() error {
 		err = s.results.Close()
 	}
 	if s.lock != nil {
-		err = errors.Join(err, s.lock.Close())
+		err = errors.Join(err, filelock.Close(s.lock))
 	}
 	return err
 }
