@@ -23,7 +23,7 @@ var systemMutants = []mutant{
 		"return metasim.Report{Now: now, NoSendBefore: floor,", "return metasim.Report{Now: now, NoSendBefore: next,"),
 	one("a client forgets what it has promised", "../wire/session/advance.go", "	c.promise = i\n", ""),
 	one("who leaves has handled nothing", "../wire/session/advance.go",
-		"c.out.put(&metasim.Leave{Now: c.now, Acked: c.handled,", "c.out.put(&metasim.Leave{Now: c.now, Acked: 0,"),
+		"c.out.put(&metasim.Leave{Now: metasim.Later(c.now, c.said), Acked: c.handled,", "c.out.put(&metasim.Leave{Now: metasim.Later(c.now, c.said), Acked: 0,"),
 	one("an authorization falls", "../wire/session/receive.go", "if c.granted.Before(in.granted) {", "if len(in.given) > 0 {"),
 	one("of several authorizations the first counts", "../wire/session/receive.go",
 		"in.granted = metasim.Later(in.granted, body.Until)", "if in.granted == metasim.Start {\n				in.granted = body.Until\n			}"),
@@ -84,5 +84,5 @@ var systemMutants = []mutant{
 	one("what is decided while it repeats overtakes its past", "../wire/session/again.go", "	if a.whole {\n		return &a.past", "	if true {\n		return &a.past"),
 	one("what waits for its past is lost", "../wire/session/again.go", "	held := a.held\n	a.held = nil\n	return held", "	a.held = nil\n	return nil"),
 	one("one part of its past alone is given again", "../wire/session/again.go", "	a.past.Append(part)\n", "	if whole {\n		a.past.Append(part)\n	}\n"),
-	one("who comes back takes part at once", "../wire/session/again.go", "	if !s.Started() {\n		s.greet(m)", "	if s.Started() {\n		m.put(s.welcome(m))\n		m.put(wire.Start{Until: s.config.Until})\n		return nil\n	}\n	if !s.Started() {\n		s.greet(m)"),
+	one("who comes back takes part at once", "../wire/session/again.go", "	case !s.Started():\n		s.greet(m)", "	case s.Started():\n		m.put(s.welcome(m))\n		m.put(wire.Start{Until: s.config.Until})\n		return nil\n	case !s.Started():\n		s.greet(m)"),
 }
