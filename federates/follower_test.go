@@ -170,6 +170,27 @@ func TestEventsOfAnotherClient(t *testing.T) {
 	}
 }
 
+// A node that says hello late is told to leave, and nobody else is disturbed: it may have shown frames before it knew.
+func TestALateNodeLeaves(t *testing.T) {
+	for name, hello := range map[string]metasim.Time{"before the second frame": 10 * ms, "among the frames": 100 * ms} {
+		t.Run(name, func(t *testing.T) {
+			s := renderers(map[string]any{"frames": 20}, nil, nil)
+			s.rules = []delay.Rule{{From: "node-3", To: "director", Spec: delay.Spec{Delay: delay.Constant(hello)}}}
+			results, _ := s.mustRun(t)
+			d := resultOf[directed](t, results, "director")
+			assert.EqualValues(t, 20, d.Frames)
+			assert.Zero(t, d.Failovers)
+			assert.Empty(t, d.Stopped)
+			late := resultOf[shown](t, results, "node-3")
+			assert.True(t, late.Failed)
+			assert.Contains(t, late.Quit, "node node-3 said hello after the first frame was asked for")
+			for i := range 3 {
+				assert.EqualValues(t, 20, resultOf[shown](t, results, fmt.Sprintf("node-%d", i)).Frames)
+			}
+		})
+	}
+}
+
 // Where nobody is left, all leave, and the reason is told.
 func TestNobodyIsLeftToTakeOver(t *testing.T) {
 	results, _ := renderers(map[string]any{"frames": 20}, map[string]any{"fail_at": 5}, map[string]any{"fail_at": 9}).mustRun(t)

@@ -14,6 +14,7 @@ import (
 type Director struct {
 	cfg     Config
 	members []*member // in order of name
+	turned  []string  // nodes that said hello too late, and leave
 	lead    *member   // the controller; nil: none is left
 	epoch   uint32
 	flights []*flight // asked for, and not done everywhere; in order
@@ -51,6 +52,9 @@ func (d *Director) Reply(from string, b []byte) error {
 		return d.hello(from, h)
 	}
 	m := d.member(from)
+	if m == nil && slices.Contains(d.turned, from) {
+		return nil // it has heard what all nodes hear, and answers until it knows that it is to leave
+	}
 	if m == nil {
 		return &PeerError{Peer: from, Code: InvalidParameters, Why: "has said no hello; a node says it when it has joined"}
 	}
@@ -81,10 +85,11 @@ func (d *Director) member(name string) *member {
 
 // hello takes a node into the cluster. One that comes after the first frame is told to leave.
 func (d *Director) hello(from string, h hello) error {
-	if d.member(from) != nil {
+	if d.member(from) != nil || slices.Contains(d.turned, from) {
 		return &PeerError{Peer: from, Code: InvalidParameters, Why: "has said hello twice; say it once, after joining"}
 	}
 	if d.stage != gathering {
+		d.turned = append(d.turned, from)
 		d.tell(&quit{[]string{from}, fmt.Sprintf("node %s said hello after the first frame was asked for; name it in the director's nodes, which it waits for", from), true})
 		return nil
 	}

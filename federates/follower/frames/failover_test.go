@@ -146,11 +146,18 @@ func TestGathering(t *testing.T) {
 	require.NoError(t, err)
 	n := NewNode("late", 1)
 	require.NoError(t, n.Order("director", orders[0]))
-	_, _, _, err = n.Next()
+	_, replies, _, err := n.Next()
 	quit := new(QuitError)
 	require.ErrorAs(t, err, &quit)
 	assert.True(t, quit.Failed)
 	assert.Contains(t, quit.Reason, "node late said hello after the first frame was asked for")
+	require.Len(t, replies, 1, "it says bye")
+	replies = append(replies, (&Frame{}).encode(), (&sent{}).encode(), n.Input([]byte("in"))) // as it heard the others' requests
+	for _, r := range replies {
+		require.NoError(t, d.Reply("late", r))
+	}
+	assert.Empty(t, d.inputs, "it takes no part")
+	assert.ErrorContains(t, d.Reply("late", (&hello{}).encode()), "has said hello twice")
 	assert.ErrorContains(t, d.Reply("a", (&hello{}).encode()), "has said hello twice")
 	assert.ErrorContains(t, d.Reply("other", (&sent{}).encode()), "has said no hello")
 }
