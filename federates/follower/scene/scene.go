@@ -6,6 +6,7 @@ package scene
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
 	"math"
@@ -139,20 +140,32 @@ func (s *Scene) Append(b []byte) []byte {
 	return b
 }
 
-// Decode reads a state, and leaves what follows it.
+// farthest is how far from the picture a point of a scene can be, and how fast it can be in a second. Of bytes that are no scene it is many times
+// more, and to draw the line to such a point would take years.
+const farthest = 64 * Width * unit
+
+// Decode reads a state, and leaves what follows it. The scene is as it was where the bytes are none.
 func (s *Scene) Decode(b []byte) error {
 	if len(b) < Size {
 		return fmt.Errorf("the state of a scene with %d bytes; it has %d: give state_bytes of all nodes at least that", len(b), Size)
 	}
-	s.random, s.wind = binary.LittleEndian.Uint64(b), int64(binary.LittleEndian.Uint64(b[8:]))
+	read := Scene{random: binary.LittleEndian.Uint64(b), wind: int64(binary.LittleEndian.Uint64(b[8:]))}
 	b = b[16:]
-	for _, list := range [][]point{s.fluid[:], s.cloth[:]} {
+	for _, list := range [][]point{read.fluid[:], read.cloth[:]} {
 		n, err := binary.Decode(b, binary.LittleEndian, list)
 		if err != nil {
 			return err
 		}
 		b = b[n:]
+		for _, p := range list {
+			for _, v := range []int64{p.X, p.Y, p.VX, p.VY} {
+				if v < -farthest || v > farthest {
+					return errors.New("what was received as the state of a scene is none; give parts to the controller, to its understudies and to all other nodes that draw, or to none of them")
+				}
+			}
+		}
 	}
+	*s = read
 	return nil
 }
 

@@ -2,9 +2,11 @@ package scene
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"image"
 	"image/draw"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,6 +57,24 @@ func TestAStateTravels(t *testing.T) {
 	a.Step(frame)
 	b.Step(frame)
 	assert.NotEqual(t, a, b, "other gusts")
+}
+
+// Bytes that are no scene are refused: to draw them would take years.
+func TestBytesThatAreNoScene(t *testing.T) {
+	s := New(1)
+	random := make([]byte, 64<<10)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(random) // it never fails
+	err := s.Decode(random)
+	assert.ErrorContains(t, err, "what was received as the state of a scene is none; give parts to the controller")
+	assert.Equal(t, New(1), s, "nothing has changed")
+	s.Draw(whole)
+	for at := 16; at < Size; at += 8 { // each number alone
+		state := s.Append(nil)
+		binary.LittleEndian.PutUint64(state[at:], 1<<62)
+		require.Error(t, s.Decode(state))
+		binary.LittleEndian.PutUint64(state[at:], 1<<63)
+		require.Error(t, s.Decode(state))
+	}
 }
 
 // The cloth neither flies apart nor falls down, and the picture is the same everywhere.
