@@ -57,6 +57,7 @@ func newCluster(t require.TestingT, cfg Config, nodes ...*testNode) *cluster {
 	c := &cluster{t: t, director: NewDirector(cfg), nodes: nodes}
 	for i, n := range nodes {
 		n.Node = NewNode(n.name, 1<<30)
+		n.piece = 3 // a state is of three pieces, which overtake one another
 		c.send(n.name, "director", n.Hello(n.role, int64(i)))
 	}
 	return c

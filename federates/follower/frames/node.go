@@ -1,6 +1,7 @@
 package frames
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -10,6 +11,7 @@ import (
 type Node struct {
 	name    string
 	max     uint64 // bytes of a frame's data
+	piece   int    // how much of it travels in one message at most
 	last    int64  // the frame that was handed out last, or was lost; -1: none
 	streams uint32
 	slots   []*slot // the frames that are to come, in order
@@ -29,12 +31,13 @@ type slot struct {
 
 // A set is data that came for a frame.
 type set struct {
-	from  string
-	epoch uint32
-	size  uint64
-	parts [][]byte
-	came  uint32
+	from   string
+	pieces []*piece // in order of part: those of one message may overtake one another
+	came   uint64   // bytes
 }
+
+// is reports whether a set is of this client and epoch.
+func (o *set) is(from string, epoch uint32) bool { return o.from == from && o.pieces[0].epoch == epoch }
 
 // current is the frame that a node works on.
 type current struct {
@@ -49,7 +52,9 @@ type current struct {
 const maxAhead = 1024
 
 // NewNode returns a node whose frames have at most so many bytes of data.
-func NewNode(name string, max uint64) *Node { return &Node{name: name, max: max, last: -1} }
+func NewNode(name string, max uint64) *Node {
+	return &Node{name: name, max: max, piece: maxPiece, last: -1}
+}
 
 // Hello returns what a node says at the start.
 func (n *Node) Hello(role Role, order int64) []byte { return (&hello{role, order}).encode() }
@@ -137,39 +142,36 @@ func (n *Node) Data(from string, b []byte) error {
 
 // add puts a piece to the set that it is of.
 func (s *slot) add(from string, p *piece) error {
-	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.from == from && o.epoch == p.epoch })
+	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.is(from, p.epoch) })
 	if i < 0 {
 		i = len(s.sets)
-		s.sets = append(s.sets, &set{from: from, epoch: p.epoch, size: p.size, parts: make([][]byte, 0, 1)})
+		s.sets = append(s.sets, &set{from: from, pieces: make([]*piece, 0, 1)})
 	}
 	o := s.sets[i]
-	switch {
-	case p.part < o.came:
+	at, found := slices.BinarySearchFunc(o.pieces, p.part, func(q *piece, part uint32) int { return cmp.Compare(q.part, part) })
+	if found {
 		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("sent the data of frame %d twice; send once in a frame", p.frame)}
-	case p.part != o.came || p.size != o.size:
-		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("announced %d bytes for frame %d, and sent others; it may be another program", o.size, p.frame)}
 	}
-	o.parts = append(o.parts, p.bytes)
-	o.came++
-	if o.came == p.parts && o.length() != o.size {
-		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("announced %d bytes for frame %d, and sent others; it may be another program", o.size, p.frame)}
+	o.pieces = slices.Insert(o.pieces, at, p)
+	o.came += uint64(len(p.bytes))
+	if first := o.pieces[0]; p.size != first.size || p.parts != first.parts || o.came > p.size || o.whole() && o.came < p.size {
+		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("announced %d bytes for frame %d, and sent others; it may be another program", first.size, p.frame)}
 	}
 	return nil
 }
 
-func (o *set) length() (sum uint64) {
-	for _, p := range o.parts {
-		sum += uint64(len(p))
-	}
-	return sum
-}
+func (o *set) whole() bool { return len(o.pieces) == int(o.pieces[0].parts) }
 
-// join returns the data of a set; of one part without a copy.
+// join returns the data of a set; of one piece without a copy.
 func (o *set) join() []byte {
-	if len(o.parts) == 1 {
-		return o.parts[0]
+	if len(o.pieces) == 1 {
+		return o.pieces[0].bytes
 	}
-	return slices.Concat(o.parts...)
+	data := make([]byte, 0, o.came)
+	for _, p := range o.pieces {
+		data = append(data, p.bytes...)
+	}
+	return data
 }
 
 // Next hands out the next frame, if it is there: ok is false for one that has to be waited for. The messages are to be published in
@@ -233,8 +235,8 @@ func (n *Node) take() (f FrameData, ok bool, err error) {
 		n.close(s, nil)
 		return f, false, &MissingError{q.controller, q.data.Frame, q.data.Tracked}
 	}
-	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.from == q.controller && o.epoch == q.epoch })
-	if i < 0 || s.sets[i].length() < s.sets[i].size {
+	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.is(q.controller, q.epoch) })
+	if i < 0 || !s.sets[i].whole() {
 		return f, false, nil // on a link with a delay
 	}
 	n.close(s, s.sets[i])
@@ -246,7 +248,7 @@ func (n *Node) take() (f FrameData, ok bool, err error) {
 // close takes a frame off the list: the data that it did not use is refused.
 func (n *Node) close(s *slot, used *set) {
 	for _, o := range s.sets {
-		if o != used {
+		if o != used && o.pieces[0].part == 0 { // another set is counted when its first piece comes
 			n.Refused++
 		}
 	}
@@ -298,9 +300,9 @@ func (n *Node) Send(data []byte) (pieces [][]byte, notice []byte, err error) {
 		return nil, nil, n.wrong(c, fmt.Errorf("%w: %d bytes of at most %d; raise max_bytes, or send less", ErrTooLarge, len(data), n.max))
 	}
 	c.sent = true
-	p := piece{frame: c.request.data.Frame, epoch: c.epoch, size: uint64(len(data)), parts: uint32(max(1, (len(data)+maxPiece-1)/maxPiece))}
+	p := piece{frame: c.request.data.Frame, epoch: c.epoch, size: uint64(len(data)), parts: uint32(max(1, (len(data)+n.piece-1)/n.piece))}
 	for ; p.part < p.parts; p.part++ {
-		p.bytes = data[:min(len(data), maxPiece)]
+		p.bytes = data[:min(len(data), n.piece)]
 		data = data[len(p.bytes):]
 		pieces = append(pieces, p.encode())
 	}

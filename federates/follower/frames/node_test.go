@@ -2,6 +2,7 @@ package frames
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -100,6 +101,12 @@ func TestWrongData(t *testing.T) {
 			[]piece{{frame: 3, epoch: 1, parts: 1, size: 4, bytes: []byte("abc")}}},
 		{`client "other" announced 4 bytes for frame 3, and sent others; it may be another program`,
 			[]piece{{frame: 3, epoch: 1, parts: 2, size: 4, bytes: []byte("ab")}, {frame: 3, epoch: 1, part: 1, parts: 2, size: 5, bytes: []byte("abc")}}},
+		{`client "other" announced 4 bytes for frame 3, and sent others; it may be another program`,
+			[]piece{{frame: 3, epoch: 1, part: 1, parts: 3, size: 4, bytes: []byte("ab")}, {frame: 3, epoch: 1, part: 2, parts: 4, size: 4, bytes: []byte("a")}}},
+		{`client "other" announced 4 bytes for frame 3, and sent others; it may be another program`,
+			[]piece{{frame: 3, epoch: 1, part: 1, parts: 3, size: 4, bytes: []byte("abc")}, {frame: 3, epoch: 1, part: 0, parts: 3, size: 4, bytes: []byte("ab")}}},
+		{`client "other" sent the data of frame 3 twice; send once in a frame`,
+			[]piece{{frame: 3, epoch: 1, part: 1, parts: 2, size: 4, bytes: []byte("ab")}, {frame: 3, epoch: 1, part: 1, parts: 2, size: 4, bytes: []byte("ab")}}},
 		{`client "other" sent 101 bytes for frame 3; the bound here is 100: raise max_bytes, or send less`,
 			[]piece{{frame: 3, epoch: 1, parts: 2, size: 101, bytes: []byte("ab")}}},
 		{`client "other" sent what is no message of followers; check what is published on its channel`,
@@ -175,6 +182,7 @@ func TestLargeData(t *testing.T) {
 		require.True(t, ok && err == nil)
 		pieces, _, err := lead.Send(data)
 		require.NoError(t, err)
+		slices.Reverse(pieces) // they overtake one another
 		for _, p := range pieces {
 			require.NoError(t, n.Data("lead", p))
 		}
