@@ -21,6 +21,7 @@ type shown struct {
 	Missing      uint64 `json:"missing"`
 	FirstMissing string `json:"first_missing"`
 	Refused      uint64 `json:"refused"`
+	Resets       uint64 `json:"resets"`
 	Failed       bool   `json:"failed"`
 	Quit         string `json:"quit"`
 }
@@ -114,15 +115,16 @@ func TestFollowersShowWhatTheControllerSent(t *testing.T) {
 	}
 }
 
-// A frame without a send is told by its name at all nodes, and the others go on.
+// A frame without a send is told by its name at all nodes, with the reset that was to be in it, and the others go on.
 func TestAMissingSendIsToldEverywhere(t *testing.T) {
-	results, _ := renderers(map[string]any{"frames": 10}, map[string]any{"fail_at": 6, "fail": "skip"}, nil).mustRun(t)
+	results, _ := renderers(map[string]any{"frames": 10, "reset": []any{6}}, map[string]any{"fail_at": 6, "fail": "skip"}, nil).mustRun(t)
 	assert.EqualValues(t, 1, resultOf[directed](t, results, "director").Missing)
 	hash := resultOf[shown](t, results, "node-0").DataHash
 	for i := range 4 {
 		n := resultOf[shown](t, results, fmt.Sprintf("node-%d", i))
 		assert.EqualValues(t, 9, n.Frames)
 		assert.EqualValues(t, 1, n.Missing)
+		assert.EqualValues(t, 1, n.Resets)
 		assert.Equal(t, hash, n.DataHash)
 		if i > 0 {
 			assert.Equal(t, "controller node-0 did not send for tTracked 100ms (frame 6)", n.FirstMissing)

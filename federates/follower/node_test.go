@@ -20,11 +20,25 @@ import (
 
 // director is the model, as a simulator of a test. It begins when gate is closed; nil: at once.
 func director(t *testing.T, gate <-chan struct{}, with map[string]any) clienttest.Simulator {
-	return clienttest.Simulator{Name: "director", Run: func(ctx context.Context, options ...client.Option) error {
-		in, err := catalog.Make("director", with, catalog.Env{Name: "director"})
+	return model(t, "director", "director", with, func(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+		if gate != nil {
+			<-gate
+		}
+		return follower.Director(ctx, c, in, out)
+	})
+}
+
+// model is a model, as a simulator of a test.
+func model(t *testing.T, name, of string, with map[string]any,
+	run func(context.Context, *client.Client, *catalog.Instance, []*client.Publication) error) clienttest.Simulator {
+	return clienttest.Simulator{Name: name, Run: func(ctx context.Context, options ...client.Option) error {
+		in, err := catalog.Make(of, with, catalog.Env{Name: name})
 		require.NoError(t, err)
-		b := client.NewBuilder("director")
-		out := []*client.Publication{b.Publication(in.Ports.Publications[0])}
+		b := client.NewBuilder(name)
+		var out []*client.Publication
+		for _, channel := range in.Ports.Publications {
+			out = append(out, b.Publication(channel))
+		}
 		for _, pattern := range in.Ports.Subscriptions {
 			require.NoError(t, b.Subscribe(pattern, nil))
 		}
@@ -32,10 +46,7 @@ func director(t *testing.T, gate <-chan struct{}, with map[string]any) clienttes
 		if err != nil {
 			return err
 		}
-		if gate != nil {
-			<-gate
-		}
-		return follower.Director(ctx, c, in, out)
+		return run(ctx, c, in, out)
 	}}
 }
 
@@ -233,4 +244,43 @@ func TestAFrameWithoutASend(t *testing.T) {
 		}), node("other", follower.Options{}, 0, note))
 	assert.Equal(t, []string{"node lead, frame 1: the controller has sent nothing in this frame; send once in each frame while synchronisation is on",
 		"controller lead did not send for tTracked 16.666667ms (frame 1)"}, errs)
+}
+
+// An understudy that takes over after a frame that was not sent has what came from outside for that frame.
+func TestAMissingFrameLosesNoInput(t *testing.T) {
+	hashOf := func(button string) string {
+		lead := clienttest.Simulator{Name: "lead", Run: func(ctx context.Context, options ...client.Option) error {
+			b := client.NewBuilder("lead")
+			n, err := follower.Declare(b, follower.Options{Role: follower.Controller})
+			require.NoError(t, err)
+			c, err := b.Complete(ctx, options...)
+			require.NoError(t, err)
+			require.NoError(t, n.Join(c))
+			for {
+				f, err := n.Await(ctx, 0)
+				switch {
+				case f.Frame == 4:
+					return c.Leave(ctx)
+				case f.Frame == 2:
+					require.NoError(t, n.SendInteractionData([]byte(button)))
+				}
+				if err == nil && f.Frame != 3 {
+					require.NoError(t, n.SendFollowerData([]byte{1}))
+				}
+			}
+		}}
+		transcript := clienttest.Run(t, clienttest.World{}, director(t, nil, map[string]any{"frames": 10}), lead, model(t, "next", "render-node",
+			map[string]any{"role": "understudy"}, follower.RenderNode))
+		var r struct {
+			AsController uint64 `json:"as_controller"`
+			Missing      uint64 `json:"missing"`
+			DataHash     string `json:"data_hash"`
+		}
+		require.NoError(t, json.Unmarshal(transcript.Results["next"], &r))
+		assert.EqualValues(t, 6, r.AsController)
+		assert.EqualValues(t, 1, r.Missing)
+		return r.DataHash
+	}
+	assert.Equal(t, hashOf("left"), hashOf("left"))
+	assert.NotEqual(t, hashOf("left"), hashOf("right"))
 }

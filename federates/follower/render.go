@@ -41,7 +41,8 @@ type engine struct {
 	load   time.Duration
 	failAt int64 // frame; -1: none
 	fail   string
-	alone  bool // its state goes on without synchronisation
+	alone  bool     // its state goes on without synchronisation
+	owed   [][]byte // inputs of missing frames, which its state has not met
 }
 
 // errFailed is how a node fails that was told to: it leaves without a word to the others.
@@ -104,6 +105,10 @@ func (e *engine) turn(ctx context.Context) error {
 		if e.result.Missing++; e.result.Missing == 1 {
 			e.result.FirstMissing = missing.Error()
 		}
+		if missing.Reset {
+			e.result.Resets++
+		}
+		e.owed = append(e.owed, missing.Inputs...)
 		return nil
 	case errors.Is(err, ErrNotSent): // it was told to skip that frame
 		e.result.Missing++
@@ -143,6 +148,7 @@ func (e *engine) update(f FrameData) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	inputs, e.owed = append(e.owed, inputs...), nil
 	fails := int64(f.Frame) == e.failAt
 	if fails && e.fail == "before" {
 		return false, errFailed

@@ -243,7 +243,7 @@ func (d *Director) expire(now metasim.Time) {
 	for _, f := range d.flights {
 		if !f.released {
 			if now >= f.asked.Add(d.cfg.Patience) && d.lead != nil {
-				d.fail(now, d.lead, (&MissingError{f.controller, f.data.Frame, f.data.Tracked}).Error())
+				d.fail(now, d.lead, (&MissingError{Controller: f.controller, FrameData: f.data}).Error())
 			}
 			return
 		}
@@ -283,6 +283,7 @@ func (d *Director) fail(now metasim.Time, m *member, why string) {
 	d.Totals.Failovers++
 	for _, f := range d.flights {
 		if !f.released {
+			f.back[i] = Frame{} // it shows data that nobody else will
 			f.epoch, f.controller, f.sent, f.asked = d.epoch, d.lead.name, nil, now
 			d.tell(f.request)
 		}

@@ -3,8 +3,6 @@ package frames
 import (
 	"errors"
 	"fmt"
-
-	"metasim/metasim"
 )
 
 // A Code is a result of RenderStream's functions, with its number.
@@ -85,11 +83,12 @@ type QuitError struct {
 func (e *QuitError) Error() string        { return e.Reason }
 func (e *QuitError) Is(target error) bool { return target == ErrQuit }
 
-// A MissingError says at every node that a frame has no data.
+// A MissingError says at every node that a frame has no data. The frame is over, and what was to happen in it is told here: an engine
+// begins its scene again if Reset is set, and takes the inputs, as the controller has done in this frame.
 type MissingError struct {
 	Controller string
-	Frame      uint64
-	Tracked    metasim.Time
+	FrameData
+	Inputs [][]byte // do not change them
 }
 
 func (e *MissingError) Error() string {

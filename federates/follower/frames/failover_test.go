@@ -86,6 +86,24 @@ func TestFramesAreReleasedInOrder(t *testing.T) {
 	assert.Equal(t, map[uint64]string{0: "b2", 1: "b2"}, requests(t, orders))
 }
 
+// What a controller has shown before it was replaced is no part of the frame, whose data is that of the next one.
+func TestWhatAReplacedControllerHasShownIsNotTorn(t *testing.T) {
+	d := asked(t)
+	back := func(from string, state byte) {
+		require.NoError(t, d.Reply(from, (&Frame{State: [32]byte{state}}).encode()))
+	}
+	back("a", 1) // it has sent its data and a notice, of which the notice is on its way
+	_, err := d.Tick(100 * ms)
+	require.NoError(t, err)
+	require.NoError(t, d.Reply("b", (&sent{frame: 0, epoch: 2}).encode()))
+	back("b", 2)
+	back("c", 2)
+	_, err = d.Tick(101 * ms)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, d.Totals.Frames)
+	assert.Zero(t, d.Totals.Torn)
+}
+
 // A notice of an old epoch, or of another node than the controller, releases nothing.
 func TestOldNoticesReleaseNothing(t *testing.T) {
 	d := asked(t)

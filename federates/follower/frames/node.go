@@ -210,14 +210,16 @@ func (n *Node) finish(c *current) (replies [][]byte, err error) {
 
 // take begins the next frame.
 func (n *Node) take() (f FrameData, ok bool, err error) {
-	if len(n.slots) == 0 {
+	next := slices.IndexFunc(n.slots, func(s *slot) bool { return s.request != nil && s.request.previous == n.last })
+	if next < 0 {
 		return f, false, nil
 	}
+	for _, s := range n.slots[:next] { // nobody asks for these frames any more, although somebody has sent data
+		n.refuse(s, nil)
+	}
+	n.slots = n.slots[next:]
 	s := n.slots[0]
 	q := s.request
-	if q == nil || q.previous != n.last {
-		return f, false, nil
-	}
 	if q.streams != n.streams {
 		n.streams = q.streams
 		return f, false, ErrStreamsChanged
@@ -233,7 +235,7 @@ func (n *Node) take() (f FrameData, ok bool, err error) {
 	}
 	if s.release.missing {
 		n.close(s, nil)
-		return f, false, &MissingError{q.controller, q.data.Frame, q.data.Tracked}
+		return f, false, &MissingError{q.controller, q.data, q.inputs}
 	}
 	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.is(q.controller, q.epoch) })
 	if i < 0 || !s.sets[i].whole() {
@@ -247,13 +249,18 @@ func (n *Node) take() (f FrameData, ok bool, err error) {
 
 // close takes a frame off the list: the data that it did not use is refused.
 func (n *Node) close(s *slot, used *set) {
+	n.refuse(s, used)
+	n.last = int64(s.frame)
+	n.slots = n.slots[1:]
+}
+
+// refuse counts the data that a frame did not use.
+func (n *Node) refuse(s *slot, used *set) {
 	for _, o := range s.sets {
 		if o != used && o.pieces[0].part == 0 { // another set is counted when its first piece comes
 			n.Refused++
 		}
 	}
-	n.last = int64(s.frame)
-	n.slots = n.slots[1:]
 }
 
 func (n *Node) wrong(c *current, err error) error {

@@ -128,6 +128,39 @@ func TestWrongData(t *testing.T) {
 	assert.ErrorContains(t, err, "is it a client of another run?")
 }
 
+// Data for a frame that is never asked for, as it was discarded, holds up no other.
+func TestDataOfADiscardedFrame(t *testing.T) {
+	n := at(t, "lead", true)
+	q := &request{epoch: 1, previous: 0, data: FrameData{Frame: 2, Rate: Rate{60, 1}}, sync: true, controller: "lead"}
+	for frame := range uint64(2) {
+		require.NoError(t, n.Data("rogue", (&piece{frame: frame + 1, epoch: 1, parts: 1, size: 3, bytes: []byte("bad")}).encode()))
+	}
+	require.NoError(t, n.Order("director", q.encode()))
+	require.NoError(t, n.Data("lead", (&piece{frame: 2, epoch: 1, parts: 1, size: 3, bytes: []byte("two")}).encode()))
+	require.NoError(t, n.Order("director", (&release{frame: 2, epoch: 1}).encode()))
+	f, _, ok, err := n.Next()
+	require.NoError(t, err)
+	require.True(t, ok)
+	assert.EqualValues(t, 2, f.Frame)
+	data, err := n.Receive()
+	require.NoError(t, err)
+	assert.Equal(t, "two", string(data))
+	assert.EqualValues(t, 2, n.Refused)
+}
+
+// A frame without data tells what was to happen in it.
+func TestAMissingFrameIsToldWhole(t *testing.T) {
+	n := NewNode("me", 100)
+	q := &request{epoch: 1, previous: -1, data: FrameData{Frame: 6, Reset: true, Scene: 2, Rate: Rate{60, 1}}, sync: true, controller: "lead", inputs: [][]byte{[]byte("in")}}
+	require.NoError(t, n.Order("director", q.encode()))
+	require.NoError(t, n.Order("director", (&release{frame: 6, epoch: 1, missing: true}).encode()))
+	_, _, _, err := n.Next()
+	missing := new(MissingError)
+	require.ErrorAs(t, err, &missing)
+	assert.Equal(t, q.data, missing.FrameData)
+	assert.Equal(t, q.inputs, missing.Inputs)
+}
+
 // No cut or changed message is taken for another, and none panics.
 func TestDamagedMessages(t *testing.T) {
 	q := &request{epoch: 1, previous: -1, data: FrameData{Rate: Rate{60, 1}}, sync: true, controller: "me", inputs: [][]byte{[]byte("in"), nil}}
