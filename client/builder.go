@@ -173,6 +173,9 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 	if err == nil {
 		err = c.restore()
 	}
+	if errors.Is(err, ErrInterrupted) {
+		c.rules.Cancel(err)
+	}
 	if err != nil {
 		return nil, errors.Join(err, c.detach())
 	}

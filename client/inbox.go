@@ -114,7 +114,7 @@ type interruption struct{}
 
 // Interruptible returns a context whose end only interrupts a wait: Step, Next, Await or Run returns ErrInterrupted then, and the client is where it was.
 // Nothing is lost, and simulated time has not moved. The same call, with another context, waits for the same again; no other call but Leave is
-// allowed before. A Leave that is interrupted ends the client, and so does a loop of Steps.
+// allowed before. A Complete or a Leave that is interrupted ends the client, and so does a loop of Steps.
 //
 //	patience, cancel := context.WithTimeout(client.Interruptible(ctx), 50*time.Millisecond)
 //	msgs, err := c.Step(patience, t)

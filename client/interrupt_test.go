@@ -183,3 +183,25 @@ func TestTwoGoroutines(t *testing.T) {
 	_, err := c.Step(t.Context(), ms(7).Time)
 	require.NoError(t, err)
 }
+
+// A Complete that is interrupted ends the client: the server is told, also where others of the process keep the connection.
+func TestInterruptedComplete(t *testing.T) {
+	mine, theirs := mem.Pipe("client", "server")
+	shared, err := client.Connect(t.Context(), client.WithConn(mine))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, shared.Close()) }()
+	ctx, cancel := context.WithCancelCause(client.Interruptible(t.Context()))
+	cancel(errors.New("redraw"))
+	_, err = client.NewBuilder("a").Complete(ctx, client.WithHost(shared))
+	require.ErrorIs(t, err, client.ErrInterrupted)
+	var said []wire.Body
+	for len(said) < 2 {
+		packets, err := theirs.Read()
+		require.NoError(t, err)
+		for _, p := range packets {
+			said = append(said, p.Keep().Body)
+		}
+	}
+	require.IsType(t, wire.Hello{}, said[0])
+	require.Contains(t, said[1].(wire.Failed).Reason, "the wait was interrupted")
+}

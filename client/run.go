@@ -54,11 +54,7 @@ func (c *Client) Step(ctx context.Context, t metasim.Time) ([]Message, error) {
 		return nil, err
 	}
 	c.save()
-	msgs, err := c.advance(ctx, c.rules.BeginStep(t))
-	if len(c.unread) > 0 {
-		msgs, c.unread = append(c.unread, msgs...), nil
-	}
-	return msgs, err
+	return c.advance(ctx, c.rules.BeginStep(t))
 }
 
 // Steps is a loop of steps: it yields the present time and each time dt later, with what Step returns there.
@@ -114,7 +110,7 @@ func (c *Client) Next(ctx context.Context, limit metasim.Time) ([]Message, error
 	if err := c.elsewhere(); err != nil {
 		return nil, err
 	}
-	if len(c.unread) > 0 && c.rules.Err() == nil && !c.rules.InRun() {
+	if len(c.unread) > 0 && c.rules.Err() == nil && !c.rules.InRun() && !c.rules.Waits() {
 		msgs := c.unread
 		c.unread = nil
 		return msgs, nil
@@ -131,8 +127,10 @@ func (c *Client) Await(ctx context.Context, limit metasim.Time, done func() bool
 		return err
 	}
 	for !done() {
-		msgs, err := c.advance(ctx, c.rules.BeginNext(limit))
-		c.unread = append(c.unread, msgs...)
+		msgs, err := c.advance(ctx, c.rules.BeginAwait(limit))
+		if len(msgs) > 0 {
+			c.unread = msgs
+		}
 		if err != nil || c.Now().Time >= limit {
 			return err
 		}
@@ -140,7 +138,7 @@ func (c *Client) Await(ctx context.Context, limit metasim.Time, done func() bool
 	return nil
 }
 
-// advance does what has been begun, unless that failed.
+// advance does what has been begun, unless that failed. It returns what is unread, and then what came; unless the client has arrived, both stay.
 func (c *Client) advance(ctx context.Context, err error) ([]Message, error) {
 	c.restored = false
 	if err == nil {
@@ -152,6 +150,9 @@ func (c *Client) advance(ctx context.Context, err error) ([]Message, error) {
 	msgs, err := c.rules.Arrive()
 	if len(c.inputs) > 0 {
 		msgs, err = c.give(msgs, err)
+	}
+	if len(c.unread) > 0 {
+		msgs, c.unread = append(c.unread, msgs...), nil
 	}
 	return msgs, c.named(err)
 }
@@ -174,68 +175,6 @@ func (c *Client) proceed(ctx context.Context) error {
 		lap = session.Work{} // it came back to another server meanwhile, and has to ask that
 	}
 	return c.wait(ctx, lap)
-}
-
-// Channel returns the channel's name.
-func (p *Publication) Channel() string { return p.channel }
-
-// Client returns the client that sends on it; nil before Complete.
-func (p *Publication) Client() *Client { return p.client }
-
-// Publish sends a copy of payload at the client's present instant, to every client that subscribes to the channel: the
-// caller may use the slice again at once. It is written at the next wait, at the latest, and sooner where much was published: then
-// Publish waits until the connection takes it, and fails where the run is over.
-//
-// A publish that the client has promised not to make is refused with a *metasim.Violation, one that is too large with a
-// *wire.ProtocolError, and nothing is sent; the client may go on, except in Run, which returns the error.
-func (p *Publication) Publish(payload []byte) error {
-	c, err := p.joined()
-	if err != nil {
-		return err
-	}
-	c.out.mu.Lock()
-	err = c.rules.Publish(p.channel, payload)
-	return c.published(err)
-}
-
-// PublishOwned is Publish without the copy, for a payload that was made for this message, or received: the slice is handed
-// over, and nobody may change it afterwards. When it is written depends on real time, and so would what is sent.
-func (p *Publication) PublishOwned(payload []byte) error {
-	c, err := p.joined()
-	if err != nil {
-		return err
-	}
-	c.out.mu.Lock()
-	err = c.rules.PublishOwned(p.channel, payload)
-	return c.published(err)
-}
-
-// published ends a publish, and unlocks what was locked for it. Much is written at once: the server bounds what a client sends at
-// one instant, and a client that does not return from its handler is not to gather it instead.
-func (c *Client) published(err error) error {
-	full := err == nil && c.out.queue.Full()
-	var unwritten error
-	if full {
-		unwritten = c.out.write(nil)
-	}
-	c.out.mu.Unlock()
-	if unwritten != nil {
-		err = c.unwritten(unwritten)
-	} else if full {
-		err = c.drain(context.Background())
-	}
-	return c.named(err)
-}
-
-// joined returns the client of the publication, if it may send.
-func (p *Publication) joined() (*Client, error) {
-	switch {
-	case p.err != nil:
-		return nil, p.err
-	case p.client == nil:
-		return nil, fmt.Errorf("publish on %q before the client has joined; call Complete first", p.channel)
-	}
-	return p.client, p.client.elsewhere()
 }
 
 // Promise promises that the client sends nothing before t, whatever is delivered to it, so that other clients need not wait
@@ -311,17 +250,14 @@ func (c *Client) Run(ctx context.Context) error {
 }
 
 func (c *Client) run(ctx context.Context) error {
+	if len(c.unread) > 0 {
+		c.handleUnread() // before the report: they may send now, and set timers
+	}
 	if c.rules.Running() && c.rules.Authorized() && !c.rules.Waits() {
 		c.out.mu.Lock()
 		c.rules.Report(c.watch.lap(c.out.task))
 		c.out.mu.Unlock()
 	}
-	for _, m := range c.unread {
-		if !c.handle(m, c.routeOf(m.Channel).handle) {
-			break
-		}
-	}
-	c.unread = nil
 	for c.rules.Running() {
 		var err error
 		switch {
@@ -337,6 +273,18 @@ func (c *Client) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// handleUnread calls the handlers of what came during an Await.
+func (c *Client) handleUnread() {
+	for len(c.unread) > 0 && c.rules.Running() {
+		m := c.unread[0]
+		c.unread = c.unread[1:]
+		c.handle(m, c.routeOf(m.Channel).handle)
+	}
+	if c.rules.Running() {
+		c.rules.EndInstant()
+	}
 }
 
 // handle calls handlers for a message. It reports whether Run goes on.

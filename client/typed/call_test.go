@@ -169,11 +169,13 @@ func TestNothingIsLostDuringACall(t *testing.T) {
 		var plan *caller
 		var latest *typed.Latest[int]
 		var handled []string
+		var echo *client.Publication
 		handle := func(m client.Message) error {
 			handled = append(handled, fmt.Sprint(m.Due, " ", string(m.Payload)))
-			return nil
+			return echo.Publish(m.Payload)
 		}
 		fine(t, says("1", "2", "3", "4"), planner(run), simulator{"robot", func(b *client.Builder) (err error) {
+			echo = b.Publication("ECHO")
 			if latest, err = typed.NewLatest(b, "ANGLE", typed.JSON[int]()); err == nil {
 				err = errors.Join(b.Subscribe("ANGLE", handle), asks(&plan)(b))
 			}

@@ -41,13 +41,19 @@ func (c *Client) BeginStep(t metasim.Time) error {
 }
 
 // BeginNext makes the next message, or limit if that is earlier, the client's goal. (HLA: next message request.)
-func (c *Client) BeginNext(limit metasim.Time) error {
+func (c *Client) BeginNext(limit metasim.Time) error { return c.beginNext(limit, false) }
+
+// BeginAwait is BeginNext for a caller that keeps what comes and advances again. When it is interrupted, only BeginAwait goes on with it: the
+// handlers of what was kept may do nothing before the client has come to its goal.
+func (c *Client) BeginAwait(limit metasim.Time) error { return c.beginNext(limit, true) }
+
+func (c *Client) beginNext(limit metasim.Time, keeps bool) error {
 	c.restoreStreams()
 	target, err := c.target(limit)
 	if err != nil {
 		return err
 	}
-	return c.aim(goal{want: target, messages: true, now: c.now})
+	return c.aim(goal{want: target, messages: true, keeps: keeps, now: c.now})
 }
 
 // aim sets the goal. The server has been told of the goal of a wait that was interrupted: the client does not act before it has come there.

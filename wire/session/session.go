@@ -68,6 +68,7 @@ type Client struct {
 type goal struct {
 	want     metasim.Instant
 	messages bool
+	keeps    bool            // for a caller that keeps these: see BeginAwait
 	now      metasim.Instant // the clock that a report shows when the client goes on without waiting
 }
 
