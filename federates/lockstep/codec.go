@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"metasim/federates/ecm"
 	"metasim/federates/sdf"
@@ -103,12 +104,18 @@ func decodeCall(b []byte) (*call, error) {
 		if err := json.Unmarshal(b[:h.Plugin], &c.plugin); err != nil {
 			return nil, fmt.Errorf("the plugin of a call: %w", err)
 		}
+		if c.plugin != nil && slices.ContainsFunc(c.plugin.Content, missing) {
+			return nil, errors.New("the plugin of a call has null in the place of an element; only the world may publish on this channel")
+		}
 	}
 	if c.phase == world.Configure && c.plugin == nil {
 		return nil, errors.New("a call of Configure without a plugin")
 	}
 	return c, nil
 }
+
+// missing reports whether there is no element, or none somewhere inside of it.
+func missing(e *sdf.Element) bool { return e == nil || slices.ContainsFunc(e.Children, missing) }
 
 func (r *reply) encode() ([]byte, error) {
 	b, err := binary.Append(nil, binary.LittleEndian, replyHeader{protocolVersion, uint8(r.phase), r.phases, r.failed != ""})

@@ -264,6 +264,18 @@ func TestPlaceholders(t *testing.T) {
 	assert.ErrorContains(t, err, "the world has no system wind, which is to run in another client; it has physics")
 }
 
+// Any client can publish on the channel of calls. A plugin that lacks an element there is refused before anything looks into it.
+func TestACallWithoutAnElement(t *testing.T) {
+	for _, content := range [][]*sdf.Element{{nil}, {element("velocity", "1 0 0"), nil}, {{Name: "velocity", Children: []*sdf.Element{{}, nil}}}} {
+		c := call{phase: world.Configure, number: 1, info: world.Info{Step: 1}, plugin: plugin("Wind", content...)}
+		b, err := c.encode()
+		require.NoError(t, err)
+		r := &runtime{machine: &machine{state: initialized, make: makeSystem}, dir: t.TempDir()}
+		require.NotPanics(t, func() { err = r.reply(client.Message{From: "stranger", Payload: b}) })
+		assert.EqualError(t, err, `from client "stranger": the plugin of a call has null in the place of an element; only the world may publish on this channel`)
+	}
+}
+
 // Whatever a call says, decoding it takes no more memory than it has bytes, and panics never.
 func FuzzCall(f *testing.F) {
 	c := call{phase: world.Configure, number: 1, info: world.Info{Step: 1}, plugin: &sdf.Plugin{Name: "p"}, state: []byte{1, 0, 0, 0, 0}}
@@ -272,6 +284,9 @@ func FuzzCall(f *testing.F) {
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if asked, err := decodeCall(b); err == nil {
+			if asked.plugin != nil {
+				local(asked.plugin, "there")
+			}
 			m := &machine{state: initialized, make: func(*sdf.Plugin) (any, error) { return preparer{}, nil }}
 			m.call(asked)
 		}
