@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,5 +43,33 @@ func TestASystemInWebAssembly(t *testing.T) {
 		e := s.metasim("world", "run", file, "--iterations", "1", "--runtimes", "mem")
 		require.NotZero(t, e.status)
 		require.Contains(t, e.err, want)
+	}
+}
+
+// The world of a scenario from somebody else runs no module from outside of its directory, wherever the module is named and wherever it runs.
+func TestAWorldRunsNoModuleFromOutside(t *testing.T) {
+	s := newStage(t)
+	require.NoError(t, os.MkdirAll(filepath.Join(s.dir, "theirs"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "mine.wasm"), []byte("secret"), 0o600))
+	require.NoError(t, os.Symlink(filepath.Join(s.dir, "mine.wasm"), filepath.Join(s.dir, "theirs", "link.wasm")))
+	const plugin = `<plugin filename="%s" name="mine"/>`
+	own := "\n  - {name: mine, model: lockstep-runtime, with: {config: c.config}}"
+	for name, c := range map[string]struct{ module, world, runtime, told string }{
+		"a path":            {"../mine.wasm", plugin, "", "../mine.wasm"},
+		"an absolute path":  {filepath.Join(s.dir, "mine.wasm"), plugin, "", "../mine.wasm"},
+		"a symbolic link":   {"link.wasm", plugin, "", "link.wasm"},
+		"a placeholder":     {"../mine.wasm", `<plugin filename="l" name="gz::sim::systems::LockStep">` + plugin + `</plugin>`, "", "../mine.wasm"},
+		"of a runtime":      {"../mine.wasm", "", own, "../mine.wasm"},
+		"of a runtime, too": {"link.wasm", "", own, "link.wasm"},
+	} {
+		named := func(text string) string { return strings.ReplaceAll(text, "%s", c.module) }
+		s.file("theirs/w.sdf", `<sdf version="1.9"><world name="w">`+named(c.world)+`</world></sdf>`)
+		s.file("theirs/c.config", `<runtime_config><plugins>`+named(plugin)+`</plugins></runtime_config>`)
+		s.file("theirs/w.yaml", "name: w\nclients:\n  - {name: world, model: world, with: {file: w.sdf, iterations: 2}}"+c.runtime+"\n")
+		e := s.metasim("run", "theirs/w.yaml", "--transport", "mem")
+		require.Equal(t, 1, e.status, "%s: %s", name, e.err)
+		require.Contains(t, e.err, strconv.Quote(c.told)+` lies outside of the scenario's directory; move it below, or use --allow-outside`, name)
+		e = s.metasim("run", "theirs/w.yaml", "--transport", "mem", "--allow-outside")
+		require.Contains(t, e.err, "this is no WebAssembly module", "%s: it was read", name)
 	}
 }

@@ -238,6 +238,8 @@ func TestWhoRunsASystem(t *testing.T) {
 	assert.ErrorContains(t, err, `no world has called system wind; write remote: [wind] for the client world`)
 }
 
+func anywhere(string) error { return nil }
+
 func TestPlaceholders(t *testing.T) {
 	for _, c := range []struct {
 		plugins []*sdf.Plugin
@@ -251,10 +253,10 @@ func TestPlaceholders(t *testing.T) {
 		{[]*sdf.Plugin{inLockStep(inLockStep(plugin("Wind")))}, ":0: gz::sim::systems::LockStep stands for another one; write the <plugin> that is to run inside it"},
 		{[]*sdf.Plugin{plugin("Wnid")}, `:0: there is no system metasim::systems::Wnid; did you mean "metasim::systems::Wind"?`},
 	} {
-		_, err := systemsOf(&sdf.World{Plugins: c.plugins})
+		_, err := systemsOf(&sdf.World{Plugins: c.plugins}, anywhere)
 		assert.EqualError(t, err, c.want)
 	}
-	all, err := systemsOf(&sdf.World{Plugins: []*sdf.Plugin{plugin("Wind"), inLockStep(plugin("Wind")), {Name: "gz::sim::systems::UserCommands"}, plugin("Wind")}})
+	all, err := systemsOf(&sdf.World{Plugins: []*sdf.Plugin{plugin("Wind"), inLockStep(plugin("Wind")), {Name: "gz::sim::systems::UserCommands"}, plugin("Wind")}}, anywhere)
 	require.NoError(t, err)
 	require.Len(t, all, 3)
 	assert.Equal(t, []string{"wind", "wind-2", "wind-3"}, []string{all[0].Name, all[1].Name, all[2].Name})
@@ -270,7 +272,7 @@ func TestACallWithoutAnElement(t *testing.T) {
 		c := call{phase: world.Configure, number: 1, info: world.Info{Step: 1}, plugin: plugin("Wind", content...)}
 		b, err := c.encode()
 		require.NoError(t, err)
-		r := &runtime{machine: &machine{state: initialized, make: makeSystem}, dir: t.TempDir()}
+		r := &runtime{machine: &machine{state: initialized, make: func(p *sdf.Plugin) (any, error) { return makeSystem(p, anywhere) }}, dir: t.TempDir()}
 		require.NotPanics(t, func() { err = r.reply(client.Message{From: "stranger", Payload: b}) })
 		assert.EqualError(t, err, `from client "stranger": the plugin of a call has null in the place of an element; only the world may publish on this channel`)
 	}

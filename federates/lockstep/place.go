@@ -32,17 +32,17 @@ type Placed struct {
 }
 
 // systemsOf returns the systems that a world asks for, in the order of its file. Each has a name: the last word of its plugin's, in
-// small letters, and a number if an earlier one has it.
-func systemsOf(w *sdf.World) ([]Placed, error) {
+// small letters, and a number if an earlier one has it. May says why a file that the world names may not be read.
+func systemsOf(w *sdf.World, may func(path string) error) ([]Placed, error) {
 	var all []Placed
 	for _, plugin := range w.Plugins {
 		placed := Placed{Slot: &world.Slot{Plugin: plugin, Priority: plugin.Priority}}
 		if placed.LockStep = plugin.Name == placeholder; placed.LockStep {
-			if err := readPlaceholder(placed.Slot, plugin); err != nil {
+			if err := readPlaceholder(placed.Slot, plugin, may); err != nil {
 				return nil, at(plugin.Place, err)
 			}
 		}
-		system, err := newSystem(placed.Plugin)
+		system, err := newSystem(placed.Plugin, may)
 		if err != nil {
 			return nil, at(placed.Plugin.Place, err)
 		}
@@ -51,7 +51,7 @@ func systemsOf(w *sdf.World) ([]Placed, error) {
 		}
 		placed.System = system
 		named := placed.Plugin
-		placed.Anew = func() (any, error) { return newSystem(named) }
+		placed.Anew = func() (any, error) { return newSystem(named, may) }
 		if _, moves := system.(world.Physics); moves && placed.Priority == 0 {
 			placed.Priority = physicsPriority
 		}
@@ -62,9 +62,9 @@ func systemsOf(w *sdf.World) ([]Placed, error) {
 }
 
 // newSystem makes the system that a plugin names: one that is here, or a WebAssembly module; nil for one that has nothing to do here.
-func newSystem(p *sdf.Plugin) (any, error) {
+func newSystem(p *sdf.Plugin, may func(path string) error) (any, error) {
 	if wasm.Is(p) {
-		return wasm.New(p)
+		return wasm.New(p, may)
 	}
 	return systems.New(p.Name)
 }
@@ -75,9 +75,9 @@ func CameraTopics(w *sdf.World) []string { return world.CameraTopics(w) }
 // Sees reports whether the system makes the pictures of cameras.
 func (p Placed) Sees() bool { return systems.Sees(p.System) }
 
-// Check returns the systems of a world, or says why it cannot be run.
+// Check returns the systems of a world, or says why it cannot be run. It is for the user's own command, which may read what the user may.
 func Check(w *sdf.World) ([]Placed, error) {
-	placed, err := systemsOf(w)
+	placed, err := systemsOf(w, func(string) error { return nil })
 	if err == nil {
 		_, err = world.New(configOf(w, placed))
 	}
@@ -106,7 +106,7 @@ func nameFor(plugin string, taken []Placed) string {
 }
 
 // readPlaceholder reads what a placeholder says: the plugin that it stands for, and how often that is called.
-func readPlaceholder(slot *world.Slot, p *sdf.Plugin) error {
+func readPlaceholder(slot *world.Slot, p *sdf.Plugin, may func(path string) error) error {
 	slot.Rate = defaultRate
 	slot.Plugin = nil
 	for _, e := range p.Content {
@@ -130,7 +130,7 @@ func readPlaceholder(slot *world.Slot, p *sdf.Plugin) error {
 		}
 	}
 	if slot.Plugin == nil {
-		return configuredBy(slot, p)
+		return configuredBy(slot, p, may)
 	}
 	if slot.Plugin.Name == placeholder {
 		return fmt.Errorf("%s stands for another one; write the <plugin> that is to run inside it", placeholder)
@@ -140,10 +140,13 @@ func readPlaceholder(slot *world.Slot, p *sdf.Plugin) error {
 
 // configuredBy takes the plugin of a placeholder that names none from the configuration of its runtime, beside the world: Gazebo's prototype starts a runtime
 // with it by hand.
-func configuredBy(slot *world.Slot, p *sdf.Plugin) error {
+func configuredBy(slot *world.Slot, p *sdf.Plugin, may func(path string) error) error {
 	file := strings.TrimSuffix(p.Place.File, filepath.Ext(p.Place.File)) + "_runtime.config"
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s names no plugin; write the <plugin> that it stands for inside it, or into the configuration of a runtime, %s", placeholder, filepath.Base(file))
+	}
+	if err := may(file); err != nil { // it may be a symbolic link
+		return err
 	}
 	r, _, err := sdf.LoadRuntime(file) // metasim world check FILE.config shows warnings
 	if err != nil {

@@ -17,7 +17,7 @@ func readWorld(in *catalog.Instance) (*sdf.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, _, err := sdf.Load(file, ModelDirectories(), func(path string) error { return mayInclude(in, path) }) // who starts a run was shown its warnings
+	d, _, err := sdf.Load(file, ModelDirectories(), mayRead(in)) // who starts a run was shown its warnings
 	if err != nil {
 		return nil, err
 	}
@@ -43,18 +43,20 @@ func allowed(in *catalog.Instance, file string) (string, error) {
 	return file, nil
 }
 
-// mayInclude says why a world may not include a file.
-func mayInclude(in *catalog.Instance, path string) error {
-	dir, err1 := filepath.Abs(in.Dir)
-	path, err2 := filepath.Abs(path)
-	if err := cmp.Or(err1, err2); err != nil {
+// mayRead returns what says why a file may not be read that a world, a plugin or the configuration of a runtime names.
+func mayRead(in *catalog.Instance) func(path string) error {
+	return func(path string) error {
+		dir, err1 := filepath.Abs(in.Dir)
+		path, err2 := filepath.Abs(path)
+		if err := cmp.Or(err1, err2); err != nil {
+			return err
+		}
+		below, err := filepath.Rel(dir, path)
+		if err == nil {
+			_, err = allowed(in, below)
+		}
 		return err
 	}
-	below, err := filepath.Rel(dir, path)
-	if err == nil {
-		_, err = allowed(in, below)
-	}
-	return err
 }
 
 // readConfig returns the plugin that the configuration of a runtime names; nil if the runtime has none.

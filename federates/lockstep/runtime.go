@@ -29,12 +29,13 @@ func Runtime(ctx context.Context, c *client.Client, in *catalog.Instance, out []
 	if err != nil {
 		return err
 	}
+	make := func(p *sdf.Plugin) (any, error) { return makeSystem(p, mayRead(in)) }
 	if own != nil { // what cannot be made is said here, where its line is known
-		if _, err := makeSystem(own); err != nil {
+		if _, err := make(own); err != nil {
 			return err
 		}
 	}
-	m := &machine{make: makeSystem, state: initialized, topics: topics, own: own}
+	m := &machine{make: make, state: initialized, topics: topics, own: own}
 	r := &runtime{machine: m, client: c, told: told, replies: out[0], dir: in.Dir, result: runtimeResult{State: m.state.String()}}
 	if catalog.Get[bool](in, "stats") {
 		r.stats = out[1]
@@ -128,8 +129,8 @@ func neverCalled(in *catalog.Instance) error {
 }
 
 // makeSystem makes a system, which must have something to do.
-func makeSystem(p *sdf.Plugin) (any, error) {
-	s, err := newSystem(p)
+func makeSystem(p *sdf.Plugin, may func(path string) error) (any, error) {
+	s, err := newSystem(p, may)
 	if err != nil {
 		return nil, at(p.Place, err)
 	}

@@ -57,7 +57,7 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 	if catalog.Get[bool](in, "hashes") {
 		hashes, out = out[0], out[1:]
 	}
-	placed, err := systemsOf(w)
+	placed, err := systemsOf(w, mayRead(in))
 	if err != nil {
 		return err
 	}

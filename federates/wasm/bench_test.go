@@ -19,7 +19,7 @@ func BenchmarkCall(b *testing.B) {
 		pre: one64 + "\x41\x00\x41\x04" + "\x41\x00\x41\x02" + "\x41\x02" + callImport}.encode()
 	require.NoError(b, os.WriteFile(filepath.Join(dir, "g.wasm"), code, 0o600))
 	p := &sdf.Plugin{Place: sdf.Place{File: filepath.Join(dir, "w.sdf")}, Filename: "g.wasm", Name: "g"}
-	s, err := New(p)
+	s, err := New(p, anywhere)
 	require.NoError(b, err)
 	store := ecm.NewStore(world.Schema())
 	first := store.View(0)

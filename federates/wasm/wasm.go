@@ -59,12 +59,19 @@ type System struct {
 // Is reports whether a plugin is a module.
 func Is(p *sdf.Plugin) bool { return strings.HasSuffix(p.Filename, ".wasm") }
 
-// New reads the module that a plugin names: a path, seen from the file in which the plugin stands.
-func New(p *sdf.Plugin) (*System, error) {
+// New reads the module that a plugin names: a path, seen from the file in which the plugin stands. May says why that file may not be read.
+func New(p *sdf.Plugin, may func(path string) error) (*System, error) {
+	file := p.Filename
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(filepath.Dir(p.Place.File), file)
+	}
+	if err := may(file); err != nil {
+		return nil, err
+	}
 	s := &System{file: p.Filename}
 	err := s.sandbox.read(p)
 	if err == nil {
-		err = s.compile(p)
+		err = s.compile(file)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Filename, err)
@@ -73,11 +80,7 @@ func New(p *sdf.Plugin) (*System, error) {
 }
 
 // compile reads and compiles the module, and checks what it imports and exports.
-func (s *System) compile(p *sdf.Plugin) error {
-	file := p.Filename
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(filepath.Dir(p.Place.File), file)
-	}
+func (s *System) compile(file string) error {
 	code, err := readModule(file)
 	if err != nil {
 		return err

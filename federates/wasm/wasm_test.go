@@ -87,6 +87,8 @@ func (g guest) encode() []byte {
 	return []byte(s)
 }
 
+func anywhere(string) error { return nil }
+
 // carriedOut makes a world with a system of a module, configures it and takes a step. It returns the error, and whether the state stayed as it was.
 func carriedOut(t *testing.T, code []byte, content ...*sdf.Element) (untouched bool, err error) {
 	t.Helper()
@@ -96,7 +98,7 @@ func carriedOut(t *testing.T, code []byte, content ...*sdf.Element) (untouched b
 	}
 	p := &sdf.Plugin{Place: sdf.Place{File: filepath.Join(dir, "w.sdf"), Line: 7}, Filename: "g.wasm", Name: "g", Content: content}
 	require.True(t, Is(p))
-	system, err := New(p)
+	system, err := New(p, anywhere)
 	if err != nil {
 		return true, err
 	}
