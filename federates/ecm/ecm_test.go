@@ -2,6 +2,7 @@ package ecm
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -186,4 +187,20 @@ func TestOtherEncodingsAreRefused(t *testing.T) {
 		assert.ErrorAs(t, err, new(*FormatError), "%q", c.bytes)
 		assert.ErrorContains(t, err, c.want)
 	}
+}
+
+// What is removed is walked once, however deep it is: a system in a sandbox could hold a run with a chain otherwise, as its limit of time ends its own code alone.
+func TestALongChainIsRemoved(t *testing.T) {
+	s := NewStore(nil)
+	v := s.View(1)
+	first := v.Create(0)
+	e := first
+	for range 100_000 {
+		e = v.Create(e)
+	}
+	other := v.Create(0)
+	v.Remove(first)
+	require.NoError(t, v.Err())
+	assert.Equal(t, []Entity{other}, slices.Collect(v.All()))
+	assert.Len(t, v.Changes().Edits, 1)
 }

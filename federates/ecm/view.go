@@ -208,16 +208,20 @@ func (v *View) Remove(e Entity) {
 	if v.removed == nil {
 		v.removed = map[Entity]bool{}
 	}
-	var below []Entity
+	below := map[Entity][]Entity{} // found once: a chain may be as long as there are entities
 	for other := range v.All() {
-		if v.Parent(other) == e {
-			below = append(below, other)
+		if parent := v.Parent(other); parent != 0 {
+			below[parent] = append(below[parent], other)
 		}
 	}
-	for _, other := range below {
-		v.Remove(other)
+	for todo := []Entity{e}; len(todo) > 0; {
+		last := len(todo) - 1
+		e, todo = todo[last], todo[:last]
+		if !v.removed[e] {
+			v.removed[e] = true
+			todo = append(todo, below[e]...)
+		}
 	}
-	v.removed[e] = true
 }
 
 // Changes returns what the system wrote.

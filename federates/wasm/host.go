@@ -68,7 +68,9 @@ var functions = []function{
 		s.view.Remove(a.entity())
 		return 0
 	}},
-	{"fail", []api.ValueType{i32, i32}, noTypes, func(_ *System, a arguments) uint64 { panic(misuse{errors.New("says: " + a.text(0))}) }},
+	{"fail", []api.ValueType{i32, i32}, noTypes, func(_ *System, a arguments) uint64 {
+		panic(misuse{errors.New("says: " + firstLine(string(a.bytes(0))))})
+	}},
 }
 
 // allows says why a module may not import a function.
@@ -152,7 +154,14 @@ func (a arguments) memoryAt(i int, n uint64) []byte {
 	panic(misuse{fmt.Errorf("calls %s with %d bytes at %d, which it does not have", a.function, n, at)})
 }
 
-func (a arguments) text(i int) string { return string(a.bytes(i)) }
+// text returns a name. No component has one that is longer, and an error that names it stays short.
+func (a arguments) text(i int) string {
+	b := a.bytes(i)
+	if len(b) > maxText {
+		panic(misuse{fmt.Errorf("calls %s with a name of %d bytes; at most %d are possible", a.function, len(b), maxText)})
+	}
+	return string(b)
+}
 
 // parameter returns the text of a parameter of the plugin.
 func (s *System) parameter(a arguments) uint64 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero/experimental"
@@ -70,3 +71,20 @@ func (m *memory) Reallocate(size uint64) []byte {
 func (m *memory) Free() { m.bytes = nil }
 
 func mib(n uint64) uint64 { return (n + 1<<20 - 1) >> 20 }
+
+// maxText bounds what is kept of a text that a module has made.
+const maxText = 1 << 10
+
+// firstLine returns the first line of a text that a module may have made, up to a bound: it may be as long as its memory.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.ToValidUTF8(line[:min(len(line), maxText)], "")
+}
+
+// A beginning keeps the beginning of what is written to it: a module may write as much as it likes.
+type beginning []byte
+
+func (b *beginning) Write(p []byte) (int, error) {
+	*b = append(*b, p[:min(len(p), maxText-len(*b))]...)
+	return len(p), nil
+}

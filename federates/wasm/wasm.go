@@ -8,7 +8,6 @@
 package wasm
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -45,7 +44,7 @@ type System struct {
 	compiled wazero.CompiledModule
 	calls    [len(exports)]api.Function // of the instance, by phase: each keeps its stack from call to call
 	memory   memory
-	stderr   bytes.Buffer // of a guest that was built for WASI: why it ended
+	stderr   beginning // of a guest that was built for WASI, in the present call: why it ended
 	phases   uint8
 
 	// Of the present call:
@@ -88,12 +87,12 @@ func (s *System) compile(file string) error {
 	ctx := context.Background()
 	s.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCloseOnContextDone(true))
 	if s.compiled, err = s.runtime.CompileModule(ctx, code); err != nil {
-		return fmt.Errorf("this is no WebAssembly module that can be run: %s", firstLine(err))
+		return fmt.Errorf("this is no WebAssembly module that can be run: %s", firstLine(err.Error()))
 	}
 	for _, f := range s.compiled.ImportedFunctions() {
 		module, name, _ := f.Import()
 		if err := s.sandbox.allows(module, name); err != nil {
-			return err
+			return errors.New(firstLine(err.Error())) // a name may be as long as the file
 		}
 	}
 	for p, name := range exports {
@@ -158,6 +157,7 @@ func (s *System) call(p world.Phase, i world.Info, v *ecm.View) error {
 // within runs f for one phase, within the limits of the sandbox. The limit of time is real time, so it only ever ends a run.
 func (s *System) within(p world.Phase, i world.Info, v *ecm.View, f func(context.Context) error) error {
 	s.view, s.info, s.written, s.err = v, i, 0, nil
+	s.stderr = s.stderr[:0]
 	defer func() { s.view = nil }()
 	ctx, cancel := context.WithTimeout(context.Background(), s.sandbox.time)
 	defer cancel()
@@ -170,9 +170,9 @@ func (s *System) within(p world.Phase, i world.Info, v *ecm.View, f func(context
 	case errors.As(err, &exit) && exit.ExitCode() == sys.ExitCodeDeadlineExceeded:
 		s.err = fmt.Errorf("has not come back from %s after %v; if it does not loop for ever, write <sandbox time=\"...\"/>, in seconds", exports[p], s.sandbox.time)
 	case errors.As(err, &exit):
-		s.err = fmt.Errorf("has ended with status %d, and a system does not end: %s", exit.ExitCode(), firstLine(errors.New(cmp.Or(s.stderr.String(), "it wrote nothing"))))
+		s.err = fmt.Errorf("has ended with status %d, and a system does not end: %s", exit.ExitCode(), firstLine(cmp.Or(string(s.stderr), "it wrote nothing")))
 	default:
-		s.err = fmt.Errorf("has failed: %s", strings.TrimPrefix(firstLine(err), "wasm error: "))
+		s.err = fmt.Errorf("has failed: %s", strings.TrimPrefix(firstLine(err.Error()), "wasm error: "))
 	}
 	if s.err != nil {
 		return fmt.Errorf("%s %w", s.file, s.err)
@@ -211,9 +211,4 @@ func (s *System) instantiate(ctx context.Context) (err error) {
 		s.calls[p] = module.ExportedFunction(name)
 	}
 	return nil
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
-	return line
 }

@@ -1,15 +1,19 @@
 package wasm
 
 import (
+	"context"
 	"encoding/binary"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/sys"
 
 	"metasim/federates/ecm"
 	"metasim/federates/sdf"
@@ -150,10 +154,14 @@ func TestModulesThatFail(t *testing.T) {
 		"greedy and broken": {guest{memory: 1, pre: growBy + unreachable}.encode(), nil, "g.wasm asks for 4096 MiB of memory, and may have 64;"},
 		"too much at once":  {guest{memory: 100, pre: nothing}.encode(), []*sdf.Element{limits("memory", "1")}, "system g, in Configure: g.wasm asks for 7 MiB of memory, and may have 1;"},
 		"fails":             {guest{module: offered, name: "fail", params: "\x7f\x7f", memory: 1, data: "no\twind", pre: "\x41\x00\x41\x07" + callImport}.encode(), nil, "PreUpdate of iteration 1: g.wasm says: no\twind"},
-		"unreachable":       {guest{pre: unreachable}.encode(), nil, "system g, in PreUpdate of iteration 1: g.wasm has failed: unreachable"},
-		"recursion":         {guest{configure: recurse}.encode(), nil, "system g, in Configure: g.wasm has failed: stack overflow"},
-		"out of memory":     {guest{module: offered, name: "fail", params: "\x7f\x7f", memory: 1, pre: "\x41\x7f" + one32 + callImport}.encode(), nil, "g.wasm calls fail with 1 bytes at 4294967295, which it does not have"},
-		"no memory":         {guest{module: offered, name: "fail", params: "\x7f\x7f", pre: one32 + one32 + callImport}.encode(), nil, "g.wasm calls fail and exports no memory; export it as memory"},
+		"fails at length":   {guest{module: offered, name: "fail", params: "\x7f\x7f", memory: 1, data: "no wind", pre: "\x41\x00\x41\x80\x80\x04" + callImport}.encode(), nil, "PreUpdate of iteration 1: g.wasm says: no wind"},
+		"a long name": {guest{module: offered, name: "set", params: "\x7e\x7f\x7f\x7f\x7f\x7f", memory: 1, pre: "\x42\x09" + "\x41\x00\x41\x80\x10" + one32 + one32 + one32 + callImport}.encode(), nil,
+			"g.wasm calls set with a name of 2048 bytes; at most 1024 are possible"},
+		"a long import": {guest{module: strings.Repeat("m", 5000), name: "f", pre: nothing}.encode(), nil, "g.wasm: it imports mmm"},
+		"unreachable":   {guest{pre: unreachable}.encode(), nil, "system g, in PreUpdate of iteration 1: g.wasm has failed: unreachable"},
+		"recursion":     {guest{configure: recurse}.encode(), nil, "system g, in Configure: g.wasm has failed: stack overflow"},
+		"out of memory": {guest{module: offered, name: "fail", params: "\x7f\x7f", memory: 1, pre: "\x41\x7f" + one32 + callImport}.encode(), nil, "g.wasm calls fail with 1 bytes at 4294967295, which it does not have"},
+		"no memory":     {guest{module: offered, name: "fail", params: "\x7f\x7f", pre: one32 + one32 + callImport}.encode(), nil, "g.wasm calls fail and exports no memory; export it as memory"},
 		"writes for ever": {guest{module: offered, name: "set", params: "\x7e\x7f\x7f\x7f\x7f\x7f", memory: 1, pre: "\x03\x40" + root + one32 + one32 + one32 + one32 + one32 + callImport + "\x0c\x00\x0b"}.encode(),
 			[]*sdf.Element{limits("memory", "1")}, `writes more than 1 MiB in one phase; write less, or allow more: <sandbox memory="..."/>`},
 		"kind": {guest{module: offered, name: "set", params: "\x7e\x7f\x7f\x7f\x7f\x7f", memory: 1, pre: root + one32 + one32 + one32 + one32 + "\x41\x09" + callImport}.encode(), nil,
@@ -168,8 +176,29 @@ func TestModulesThatFail(t *testing.T) {
 		require.Error(t, err, name)
 		assert.Contains(t, err.Error(), c.want, name)
 		assert.NotContains(t, err.Error(), "\n", name)
+		assert.Less(t, len(err.Error()), 2000, "%s: whatever the module has in its memory", name)
 		assert.True(t, untouched, name)
 	}
+}
+
+// Why a module has ended is what it wrote in this call, and its beginning: it may have written in earlier ones, and as much as it likes.
+func TestWhyAModuleEnded(t *testing.T) {
+	s := &System{file: "g.wasm", sandbox: sandbox{time: time.Hour}}
+	told := func(text string, err error) error {
+		return s.within(world.Update, world.Info{}, nil, func(context.Context) error {
+			for range 1000 {
+				n, err := io.WriteString(&s.stderr, text)
+				require.NoError(t, err)
+				require.Equal(t, len(text), n)
+			}
+			return err
+		})
+	}
+	require.NoError(t, told("all is well\n", nil))
+	assert.EqualError(t, told("", sys.NewExitError(2)), "g.wasm has ended with status 2, and a system does not end: it wrote nothing")
+	assert.EqualError(t, told("panic: no wind\nbelow", sys.NewExitError(2)), "g.wasm has ended with status 2, and a system does not end: panic: no wind")
+	assert.Less(t, len(told(strings.Repeat("x", 1<<20), sys.NewExitError(2)).Error()), 2000)
+	assert.Less(t, cap(s.stderr), 1<<20)
 }
 
 // A module that stays within its limits changes the state.
