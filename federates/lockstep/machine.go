@@ -116,7 +116,7 @@ func (m *machine) beginAgain() error {
 
 // anew makes the system, and an empty copy of the state.
 func (m *machine) anew() (err error) {
-	if m.system, err = m.make(m.setup.Plugin); err != nil {
+	if m.system, err = anew(m.system, func() (any, error) { return m.make(m.setup.Plugin) }); err != nil {
 		return err
 	}
 	if m.phases = world.PhasesOf(m.system); m.phases == 0 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -168,7 +170,7 @@ func TestARuntimeTellsHowItIs(t *testing.T) {
 		}
 	}}
 	w := balls(1, inLockStep(plugin("Wind"), element("update_rate", "100")))
-	_, err = runWith(t, w, map[string]any{"iterations": 450, "remote": []string{"wind"}}, part{"wind", in, Runtime}, hears)
+	_, err = runWith(t, w, map[string]any{"iterations": 850, "resets": true, "remote": []string{"wind"}}, part{"wind", in, Runtime}, hears, agent(2500*metasim.Millisecond))
 	require.NoError(t, err)
 	const is = `"plugin":"metasim::systems::Wind","state":"RUNNING"`
 	assert.Equal(t, []string{
@@ -177,6 +179,8 @@ func TestARuntimeTellsHowItIs(t *testing.T) {
 		`10ms {` + is + `,"calls":1,"update_rate":0}`,
 		`1.01s {` + is + `,"calls":101,"update_rate":100}`,
 		`2.01s {` + is + `,"calls":201,"update_rate":100}`,
+		`3.01s {` + is + `,"calls":301,"update_rate":100}`, // the world was reset at 2.5 s, and its own time begins again there
+		`4.01s {` + is + `,"calls":401,"update_rate":100}`,
 	}, told)
 }
 
@@ -275,6 +279,30 @@ func TestACallWithoutAnElement(t *testing.T) {
 		r := &runtime{machine: &machine{state: initialized, make: func(p *sdf.Plugin) (any, error) { return makeSystem(p, anywhere) }}, dir: t.TempDir()}
 		require.NotPanics(t, func() { err = r.reply(client.Message{From: "stranger", Payload: b}) })
 		assert.EqualError(t, err, `from client "stranger": the plugin of a call has null in the place of an element; only the world may publish on this channel`)
+	}
+}
+
+// A module is read once: trials before and after a reset have the same one, in the world and in a runtime, whatever becomes of its file.
+func TestAModuleIsReadOnce(t *testing.T) {
+	module := "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x07\x0e\x01\x0apre_update\x00\x00\x0a\x04\x01\x02\x00\x0b" // pre_update does nothing
+	file := filepath.Join(t.TempDir(), "m.wasm")
+	require.NoError(t, os.WriteFile(file, []byte(module), 0o600))
+	placed, err := systemsOf(&sdf.World{Plugins: []*sdf.Plugin{{Name: "m", Filename: file}}}, anywhere)
+	require.NoError(t, err)
+	m := &machine{state: initialized, make: func(p *sdf.Plugin) (any, error) { return makeSystem(p, anywhere) }}
+	of := func(p world.Phase, iteration uint64) *call {
+		c := &call{phase: p, fresh: p != world.PreUpdate, number: 1, info: world.Info{Iteration: iteration, Step: 1}, plugin: &sdf.Plugin{Name: "m", Filename: file}}
+		var state ecm.Changes
+		c.state = state.Append(nil)
+		return c
+	}
+	require.Empty(t, m.call(of(world.Configure, 0)).failed)
+	require.NoError(t, os.WriteFile(file, []byte("another one, half built"), 0o600))
+	for range 2 {
+		_, err = placed[0].Anew()
+		require.NoError(t, err)
+		require.Empty(t, m.call(of(world.PreUpdate, 1)).failed)
+		require.Empty(t, m.call(of(world.Reset, 0)).failed)
 	}
 }
 

@@ -51,7 +51,9 @@ func systemsOf(w *sdf.World, may func(path string) error) ([]Placed, error) {
 		}
 		placed.System = system
 		named := placed.Plugin
-		placed.Anew = func() (any, error) { return newSystem(named, may) }
+		placed.Anew = func() (any, error) {
+			return anew(system, func() (any, error) { return newSystem(named, may) })
+		}
 		if _, moves := system.(world.Physics); moves && placed.Priority == 0 {
 			placed.Priority = physicsPriority
 		}
@@ -67,6 +69,14 @@ func newSystem(p *sdf.Plugin, may func(path string) error) (any, error) {
 		return wasm.New(p, may)
 	}
 	return systems.New(p.Name)
+}
+
+// anew returns a system for a world that begins again. A module is not read again: its file may be another one by now, and Configure makes another instance.
+func anew(system any, made func() (any, error)) (any, error) {
+	if _, module := system.(*wasm.System); module {
+		return system, nil
+	}
+	return made()
 }
 
 // CameraTopics returns the topics of the cameras of a world, in the order of its file.

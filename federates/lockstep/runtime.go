@@ -30,12 +30,12 @@ func Runtime(ctx context.Context, c *client.Client, in *catalog.Instance, out []
 		return err
 	}
 	make := func(p *sdf.Plugin) (any, error) { return makeSystem(p, mayRead(in)) }
+	m := &machine{make: make, state: initialized, topics: topics, own: own}
 	if own != nil { // what cannot be made is said here, where its line is known
-		if _, err := make(own); err != nil {
+		if m.system, err = make(own); err != nil {
 			return err
 		}
 	}
-	m := &machine{make: make, state: initialized, topics: topics, own: own}
 	r := &runtime{machine: m, client: c, told: told, replies: out[0], dir: in.Dir, result: runtimeResult{State: m.state.String()}}
 	if catalog.Get[bool](in, "stats") {
 		r.stats = out[1]
@@ -103,7 +103,7 @@ func (r *runtime) reply(msg client.Message) error {
 	if asked.plugin != nil {
 		r.result.Plugin = asked.plugin.Name
 	}
-	if err := r.tell(asked.info.Time); err != nil {
+	if err := r.tell(r.client.Now().Time); err != nil {
 		return err
 	}
 	b, err := answer.encode()

@@ -92,7 +92,7 @@ func (s *sandbox) allows(module, name string) error {
 	return fmt.Errorf("it imports %s.%s, and a system may import functions of %s alone", module, name, offered)
 }
 
-// offer makes the functions known to the module that is to be made.
+// offer makes the functions known to the instances that are to be made.
 func (s *System) offer(ctx context.Context) error {
 	b := s.runtime.NewHostModuleBuilder(offered)
 	for _, f := range functions {
@@ -105,6 +105,9 @@ func (s *System) offer(ctx context.Context) error {
 		}), f.params, f.results).Export(f.name)
 	}
 	_, err := b.Instantiate(ctx)
+	if err == nil && s.sandbox.wasi {
+		_, err = wasi_snapshot_preview1.Instantiate(ctx, s.runtime)
+	}
 	return err
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
 
 	"metasim/federates/ecm"
@@ -42,6 +41,7 @@ type System struct {
 	sandbox  sandbox
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
+	instance api.Module                 // nil: Configure has made none yet
 	calls    [len(exports)]api.Function // of the instance, by phase: each keeps its stack from call to call
 	memory   memory
 	stderr   beginning // of a guest that was built for WASI, in the present call: why it ended
@@ -128,7 +128,7 @@ func readModule(file string) ([]byte, error) {
 // Phases returns the phases in which it takes part, as bits.
 func (s *System) Phases() uint8 { return s.phases }
 
-// Configure makes an instance of the module.
+// Configure makes an instance of the module, as it was read; of a system that was configured before, another one, which knows nothing of the one before.
 func (s *System) Configure(setup world.Setup, v *ecm.View) error {
 	s.setup = setup
 	return s.within(world.Configure, world.Info{}, v, func(ctx context.Context) error {
@@ -182,7 +182,12 @@ func (s *System) within(p world.Phase, i world.Info, v *ecm.View, f func(context
 
 // instantiate makes the instance, with what it imports.
 func (s *System) instantiate(ctx context.Context) (err error) {
-	s.memory.most = s.sandbox.memory
+	if s.instance != nil {
+		if err := s.instance.Close(ctx); err != nil {
+			return err
+		}
+	}
+	s.memory = memory{most: s.sandbox.memory}
 	defer func() {
 		if s.memory.refused > 0 { // the library panics where an instance does not get its memory
 			recover()
@@ -190,25 +195,23 @@ func (s *System) instantiate(ctx context.Context) (err error) {
 		}
 	}()
 	ctx = experimental.WithMemoryAllocator(ctx, &s.memory)
-	if err := s.offer(ctx); err != nil {
-		return err
+	if s.instance == nil {
+		if err := s.offer(ctx); err != nil {
+			return err
+		}
 	}
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize")
 	if s.sandbox.wasi {
-		if _, err := wasi_snapshot_preview1.Instantiate(ctx, s.runtime); err != nil {
-			return err
-		}
 		key := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("metasim wasi "), s.setup.Seed))
 		config = config.WithStderr(&s.stderr).WithRandSource(rand.NewChaCha8(key)).
 			WithNanotime(func() int64 { return int64(s.info.Time) + 1 }, 1). // Go takes 0 for a broken clock
 			WithWalltime(func() (int64, int32) { return int64(s.info.Time) / 1e9, int32(int64(s.info.Time) % 1e9) }, 1)
 	}
-	module, err := s.runtime.InstantiateModule(ctx, s.compiled, config)
-	if err != nil {
+	if s.instance, err = s.runtime.InstantiateModule(ctx, s.compiled, config); err != nil {
 		return err
 	}
 	for p, name := range exports {
-		s.calls[p] = module.ExportedFunction(name)
+		s.calls[p] = s.instance.ExportedFunction(name)
 	}
 	return nil
 }

@@ -209,6 +209,28 @@ func TestModuleWrites(t *testing.T) {
 	require.False(t, untouched)
 }
 
+// A system that is configured again knows nothing of what it did before, and is the module that was read, whatever became of its file.
+func TestAModuleBeginsAgain(t *testing.T) {
+	count := "\x41\x08" + "\x41\x08\x2d\x00\x00" + one32 + "\x6a" + "\x3a\x00\x00" // the byte at 8 grows by one
+	file := filepath.Join(t.TempDir(), "g.wasm")
+	require.NoError(t, os.WriteFile(file, guest{module: offered, name: "set", params: "\x7e\x7f\x7f\x7f\x7f\x7f", memory: 1, data: "note",
+		pre: count + one64 + "\x41\x00\x41\x04" + "\x41\x08" + one32 + one32 + callImport}.encode(), 0o600))
+	p := &sdf.Plugin{Filename: file, Content: []*sdf.Element{limits("wasi", "simulated")}}
+	s, err := New(p, anywhere)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(file))
+	for range 3 {
+		v := ecm.NewStore(world.Schema()).View(0)
+		v.Create(0)
+		require.NoError(t, s.Configure(world.Setup{Plugin: p}, v))
+		for i := range 3 {
+			require.NoError(t, s.PreUpdate(world.Info{Iteration: uint64(i)}, v))
+			note, _ := v.Get(world.Root, "note")
+			require.Equal(t, []byte{byte(i + 1)}, note)
+		}
+	}
+}
+
 // fakeMemory is memory without a module.
 type fakeMemory struct {
 	api.Memory
