@@ -39,15 +39,10 @@ func writeAnimation(w io.Writer, frames []frame) error {
 		case !bytes.Equal(header, ihdr):
 			return errFrame
 		}
-		next := i + 1
-		if next == len(frames) {
-			next = i // the last one stays for as long as the one before
-			i = max(i-1, 0)
-		}
 		control := binary.BigEndian.AppendUint32(nil, sequence)
 		control = append(control, ihdr[:8]...)        // width, height
 		control = append(control, make([]byte, 8)...) // at the left and the top
-		control = binary.BigEndian.AppendUint16(control, uint16(min((frames[next].time-frames[i].time)/metasim.Millisecond, 65535)))
+		control = binary.BigEndian.AppendUint16(control, delay(frames, i))
 		control = append(control, 1000>>8, 1000&0xff, 0, 0) // thousandths of a second; the next one takes its place
 		out.chunk("fcTL", control)
 		sequence++
@@ -62,6 +57,17 @@ func writeAnimation(w io.Writer, frames []frame) error {
 	}
 	out.chunk("IEND", nil)
 	return out.err
+}
+
+// delay returns for how many milliseconds a picture stays. The times themselves are rounded, so that what is lost of one picture is not lost of all. Programs that show
+// animations take 0 for a tenth of a second.
+func delay(frames []frame, i int) uint16 {
+	if i > 0 && i == len(frames)-1 {
+		i-- // the last one stays for as long as the one before
+	}
+	next := frames[min(i+1, len(frames)-1)]
+	round := func(t metasim.Time) metasim.Time { return (t + metasim.Millisecond/2) / metasim.Millisecond }
+	return uint16(min(max(round(next.time)-round(frames[i].time), 1), 65535))
 }
 
 // pngParts returns the header of a PNG and its data.
