@@ -78,7 +78,8 @@ func (b *Builder) SendsOnlyEvery(period time.Duration) error {
 // Checkpoints lets the client be started again at its last checkpoint, where the scenario asks for checkpoints: Save is called at the first
 // instant after each period, by Step, Next or Run, when the client has done all that it does there. Restore is called by Complete, and then the
 // client is where it was: it calls Step or Next as it did next, or sets its timers again as before its first Run, and calls Run. Run moves them to
-// where they stood. While a timer is set that was set in Run, or any timer outside of it, no checkpoint is made.
+// where they stood. While a timer is set that was set in Run, or any timer outside of it, no checkpoint is made. Nor is one while
+// messages of an Await wait for the next Step: the log says so.
 func (b *Builder) Checkpoints(s Saver) error {
 	if err := b.declared.Save(); err != nil {
 		return named(b.name, err)

@@ -113,11 +113,12 @@ type Client struct {
 	saver         Saver // nil: it makes no checkpoints
 	log           *slog.Logger
 	routes        map[string]route
-	unread        []Message // that came during an Await, and that Step, Next or Run is still to return
-	restored      bool      // it was restored, and has not advanced since
-	loop          loop      // of Steps
-	own           bool      // no other client is on its host
-	alone         bool      // nor in the process, as far as the environment tells
+	unread        []Message       // that came during an Await, and that Step, Next or Run is still to return
+	restored      bool            // it was restored, and has not advanced since
+	giving        metasim.Instant // when the message arrived that an input is given by a Step or Next; else the start
+	loop          loop            // of Steps
+	own           bool            // no other client is on its host
+	alone         bool            // nor in the process, as far as the environment tells
 	in            inbox
 	out           outbox
 	watch         stopwatch

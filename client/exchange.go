@@ -122,14 +122,18 @@ func (c *Client) tellFailure() error {
 // A client that begins again goes on a step of Steps after its checkpoint, so it has to be at one.
 var errBetweenSteps = errors.New("the body of Steps has stepped itself, so that the client is between two steps of the loop; let it make a checkpoint where it does not")
 
+var errUnread = errors.New("messages that came during an Await or Call are not read yet; have them read by a Next before the Step, or use inputs, so that it can make a checkpoint")
+
 // save makes a checkpoint, if one is due.
 func (c *Client) save() {
-	if !c.rules.SaveDue() || len(c.unread) > 0 || c.loop.body { // a client that begins again is not put into the middle of a body
+	if !c.rules.SaveDue() || c.loop.body { // a client that begins again is not put into the middle of a body
 		return
 	}
 	var state []byte
 	err := errBetweenSteps
-	if !c.loop.on || c.rules.Now().Time == c.loop.at {
+	if len(c.unread) > 0 {
+		err = errUnread
+	} else if !c.loop.on || c.rules.Now().Time == c.loop.at {
 		state, err = c.state()
 	}
 	c.out.mu.Lock()

@@ -3,6 +3,8 @@ package client
 import (
 	"encoding/binary"
 	"errors"
+
+	"metasim/metasim"
 )
 
 // routeOf returns where the messages of a channel go, in the order of the subscriptions.
@@ -32,6 +34,7 @@ func (c *Client) give(msgs []Message, end error) ([]Message, error) {
 	shown := msgs[:0]
 	for _, m := range msgs {
 		r := c.routeOf(m.Channel)
+		c.giving = m.Due
 		for _, take := range r.take {
 			failed = errors.Join(failed, take(m))
 		}
@@ -39,6 +42,7 @@ func (c *Client) give(msgs []Message, end error) ([]Message, error) {
 			shown = append(shown, m)
 		}
 	}
+	c.giving = metasim.Start
 	clear(msgs[len(shown):])
 	if failed != nil {
 		return shown, failed

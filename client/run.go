@@ -36,6 +36,18 @@ func (c *Client) Rand(stream string) *rand.Rand { return c.rules.Rand(stream) }
 // Now returns the instant of what the client did last: what it publishes carries it.
 func (c *Client) Now() metasim.Instant { return c.rules.Now() }
 
+// Given returns the instant before which the client was given all messages. For an input that a Step gives one of several messages, this is the
+// instant at which that message arrived, and in Run it is the present one: others of the same instant may follow.
+func (c *Client) Given() metasim.Instant {
+	switch {
+	case c.giving != metasim.Start:
+		return c.giving
+	case c.rules.InRun():
+		return c.Now()
+	}
+	return c.Now().Add(0) // a step later
+}
+
 // Until returns the end of the run: nothing happens at it or later. ends is false for a run that has no end of its own: it
 // lasts until every client has left.
 func (c *Client) Until() (end metasim.Instant, ends bool) {

@@ -9,6 +9,7 @@ import (
 
 	"metasim/client"
 	"metasim/metasim"
+	"metasim/wire"
 )
 
 // awaits is a client that has heard a message of 1 ms during an Await until 3 ms, and the host that goes on to grant as far as it is told to.
@@ -86,4 +87,42 @@ func TestInterruptedAwait(t *testing.T) {
 	msgs, err := c.Next(t.Context(), ms(9).Time)
 	require.NoError(t, err)
 	require.Equal(t, []metasim.Instant{ms(1)}, dues(msgs))
+}
+
+// A Step of a client with a period promises the next multiple after its goal, whether it has to wait or not.
+func TestAStepPromisesItsPeriod(t *testing.T) {
+	for how, granted := range map[string]metasim.Instant{"granted early": theEnd, "granted late": ms(4)} {
+		b := client.NewBuilder("a")
+		require.NoError(t, b.SendsOnlyEvery(10*time.Millisecond))
+		c, h := awaits(t, granted, b)
+		h.grantsAll()
+		_, err := c.Step(t.Context(), ms(12).Time)
+		require.NoError(t, err)
+		var regress *metasim.Violation
+		require.ErrorAs(t, c.Promise(ms(15).Time), &regress, how)
+		require.Equal(t, ms(20), regress.Bound, how)
+	}
+}
+
+// A checkpoint that is due while messages of an Await are unread is left out, and the server is told why.
+func TestNoCheckpointWithWhatIsUnread(t *testing.T) {
+	b := client.NewBuilder("a")
+	require.NoError(t, b.Checkpoints(saver{func() { require.Fail(t, "it is saved") }}))
+	c, h := joinAs(t, b, welcome{until: theEnd, saves: wire.Checkpoint{Every: 2 * metasim.Millisecond}})
+	h.grant(theEnd, ms(1))
+	require.NoError(t, c.Await(t.Context(), ms(3).Time, func() bool { return false }))
+	_, err := c.Step(t.Context(), ms(3).Time)
+	require.NoError(t, err)
+	require.NoError(t, c.Leave(t.Context()))
+	var failed []string
+	for body := range h.heard {
+		if made, ok := body.(wire.Checkpoint); ok {
+			failed = append(failed, made.Failed)
+		}
+		if _, ok := body.(*metasim.Leave); ok {
+			break
+		}
+	}
+	require.Len(t, failed, 1)
+	require.Contains(t, failed[0], "messages that came during an Await or Call are not read yet")
 }

@@ -48,11 +48,16 @@ func (c *Caller[Q, A]) Start(request Q, limit time.Duration) (*Pending[A], error
 	p := &Pending[A]{client: c.out.Client(), service: c.service, asked: now, deadline: metasim.At(now.Time.Add(metasim.Time(limit)))}
 	p.forget = func() { delete(c.open, number) }
 	if len(c.open) >= c.sweep { // those that nobody asks for any more
-		maps.DeleteFunc(c.open, func(_ uint64, p *Pending[A]) bool { return p.deadline.Before(now) })
+		c.forgetThoseOver()
 		c.sweep = 2*len(c.open) + leastOpen
 	}
 	c.open[number] = p
 	return p, nil
+}
+
+// forgetThoseOver forgets the requests whose time is over.
+func (c *Caller[Q, A]) forgetThoseOver() {
+	maps.DeleteFunc(c.open, func(_ uint64, p *Pending[A]) bool { return p.over() })
 }
 
 // leastOpen is how many requests are open before those are looked for whose time is over.
@@ -120,8 +125,9 @@ func (c *Caller[Q, A]) Take(m client.Message) error {
 	return nil
 }
 
-// Save implements client.Saver. There is no checkpoint while a request waits for its answer.
+// Save implements client.Saver. There is no checkpoint while a request waits for its answer, and its time is not over.
 func (c *Caller[Q, A]) Save() ([]byte, error) {
+	c.forgetThoseOver()
 	if len(c.open) > 0 {
 		return nil, fmt.Errorf("%d requests to service %q are not answered", len(c.open), c.service)
 	}
@@ -144,13 +150,15 @@ func (p *Pending[A]) Result() (answer A, done bool, err error) {
 	return p.answer, p.answered, p.err
 }
 
-// look sees whether the time limit is over. In Run the answer may be among the messages of the present instant that are still to come.
+// look sees whether the time limit is over.
 func (p *Pending[A]) look() {
-	now := p.client.Now()
-	if !p.answered && (p.deadline.Before(now) || p.deadline == now && !p.client.InRun()) {
+	if !p.answered && p.over() {
 		p.expire()
 	}
 }
+
+// over reports whether the time limit is over: whatever arrived at it or before has been given to the client.
+func (p *Pending[A]) over() bool { return p.deadline.Before(p.client.Given()) }
 
 // At returns the instant at which the answer arrived, or at which its time was over. It is the start of the run while Result is not done.
 func (p *Pending[A]) At() metasim.Instant { return p.came }

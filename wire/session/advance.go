@@ -36,6 +36,9 @@ func (c *Client) BeginStep(t metasim.Time) error {
 	}
 	if err == nil {
 		c.promise = metasim.Later(c.promise, target)
+		if c.period > 0 { // whether it waits or goes on, it promises the same
+			c.promise = metasim.Later(c.promise, c.tick(target, true))
+		}
 	}
 	return err
 }
