@@ -142,6 +142,32 @@ func TestWithoutSynchronisationFramesTear(t *testing.T) {
 	assert.Empty(t, resultOf[shown](t, results, "node-1").DataHash)
 }
 
+// A node fails where it is told to, also one that sends nothing: without synchronisation, and as a follower.
+func TestWhoSendsNothingFailsToo(t *testing.T) {
+	for _, fail := range []string{"before", "half-way", "after"} {
+		for name, s := range map[string]testRun{
+			"no synchronisation": renderers(map[string]any{"frames": 10, "sync": false}, map[string]any{"fail_at": 5, "fail": fail}, nil),
+			"follower":           renderers(map[string]any{"frames": 10}, nil, nil),
+		} {
+			t.Run(name+", "+fail, func(t *testing.T) {
+				failed := "node-0"
+				if name == "follower" {
+					failed = "node-3"
+					s.parts[4].with["fail_at"], s.parts[4].with["fail"] = 5, fail
+				}
+				results, _ := s.mustRun(t)
+				for i := range 4 {
+					node := fmt.Sprintf("node-%d", i)
+					assert.Equal(t, node == failed, resultOf[shown](t, results, node).Failed)
+				}
+				d := resultOf[directed](t, results, "director")
+				assert.EqualValues(t, 10, d.Frames)
+				assert.Equal(t, failed == "node-0", d.Failovers == 1)
+			})
+		}
+	}
+}
+
 // A node without time makes the cluster slow, or has frames discarded, the same for all.
 func TestANodeWithoutTime(t *testing.T) {
 	results, _ := renderers(map[string]any{"frames": 40}, nil, map[string]any{"load": "50ms"}).mustRun(t)

@@ -78,6 +78,7 @@ func TestFollowerDemoTears(t *testing.T) {
 	assert.EqualValues(t, 31, out.Torn)
 	assert.Empty(t, out.Nodes[0].DataHash)
 	assert.NotEqual(t, pixels(t, filepath.Join(s.dir, "on", "frame-00030.png")), pixels(t, filepath.Join(s.dir, "off", "frame-00030.png")))
+	assert.Contains(t, s.metasim("follower", "demo", "--frames", "9", "--sync=false", "--kill-controller-at", "5", "--out", "killed").out, "1 failovers")
 }
 
 // The controller fails half-way through sending: an understudy computes the same frame, and all that is shown is as if nothing had

@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -30,7 +31,7 @@ func refineDirector(in *Instance) error {
 	}
 	orders, replies, _ := FollowerChannels(in.Name)
 	in.Ports.Publications = append(in.Ports.Publications, orders)
-	in.Ports.Subscriptions = append(in.Ports.Subscriptions, replies)
+	in.Ports.Subscriptions = append(in.Ports.Subscriptions, regexp.QuoteMeta(replies))
 	return nil
 }
 
@@ -58,9 +59,9 @@ func refineRenderNode(in *Instance) error {
 	if role != "follower" {
 		in.Ports.Publications = append(in.Ports.Publications, data)
 	}
-	in.Ports.Subscriptions = append(in.Ports.Subscriptions, orders)
+	in.Ports.Subscriptions = append(in.Ports.Subscriptions, regexp.QuoteMeta(orders))
 	if role != "controller" {
-		in.Ports.Subscriptions = append(in.Ports.Subscriptions, data)
+		in.Ports.Subscriptions = append(in.Ports.Subscriptions, regexp.QuoteMeta(data))
 	}
 	return nil
 }

@@ -1,30 +1,7 @@
 // Package follower lets one node of a cluster compute, and all others show exactly that frame: engine synchronisation, as RenderStream
 // has it, for any engine.
 //
-// [Director] and [RenderNode] are built-in models. An engine of your own is a [Node]:
-//
-//	b := client.NewBuilder("left")
-//	n, err := follower.Declare(b, follower.Options{Role: follower.Understudy})
-//	c, err := b.Complete(ctx)
-//	err = n.Join(c)
-//	for {
-//		f, err := n.Await(ctx, 5*time.Second)
-//		switch {
-//		case errors.Is(err, follower.ErrTimeout), errors.Is(err, follower.ErrStreamsChanged):
-//			continue
-//		case errors.Is(err, follower.ErrQuit):
-//			return c.Leave(ctx)
-//		case err != nil:
-//			return err
-//		}
-//		if controls, _ := n.IsController(); controls {
-//			err = n.SendFollowerData(world.Step(f.Delta))
-//		} else {
-//			data, err := n.ReceiveFollowerData() // of frame f, and of no other
-//			world.Set(data)
-//		}
-//		...
-//	}
+// [Director] and [RenderNode] are built-in models. An engine of your own is a [Node]: the example of [Declare] is one.
 //
 // # Duties of the caller
 //
@@ -74,6 +51,7 @@ var (
 	ErrTimeout        = frames.ErrTimeout
 	ErrStreamsChanged = frames.ErrStreamsChanged
 	ErrQuit           = frames.ErrQuit
+	ErrNotJoined      = frames.ErrNotJoined
 	ErrNoFrame        = frames.ErrNoFrame
 	ErrSyncOff        = frames.ErrSyncOff
 	ErrNotController  = frames.ErrNotController
@@ -95,6 +73,9 @@ type Options struct {
 	Role     Role
 	Order    int64 // among understudies
 	MaxBytes int   // of the data of a frame; 0: 256 MiB
+	// Other takes the messages of channels to which the engine has subscribed itself, on the goroutine of Await and Compute, which wait for
+	// it. It calls no method of the node: it keeps what it wants to send. An error ends that call. Nil: such a message is an error.
+	Other func(client.Message) error
 }
 
 // A Node is a member of a cluster.
@@ -103,6 +84,7 @@ type Node struct {
 	client        *client.Client
 	options       Options
 	orders        string // channel
+	states        string // channel, of data
 	replies, data *client.Publication
 	busy          chan struct{} // holds one: who has it uses the node
 	waiting       chan arrival  // of a wait that goes on after a timeout; nil: there is none

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
 	"time"
 
 	"metasim/client"
@@ -16,15 +18,15 @@ import (
 func Declare(b *client.Builder, o Options) (*Node, error) {
 	o.Director = cmp.Or(o.Director, "director")
 	orders, replies, data := catalog.FollowerChannels(o.Director)
-	n := &Node{options: o, orders: orders, replies: b.Publication(replies)}
+	n := &Node{options: o, orders: orders, states: data, replies: b.Publication(replies)}
 	if o.Role != Follower {
 		n.data = b.Publication(data)
 	}
-	if err := b.Subscribe(orders, nil); err != nil {
+	if err := b.Subscribe(regexp.QuoteMeta(orders), nil); err != nil {
 		return nil, err
 	}
 	if o.Role != Controller {
-		return n, b.Subscribe(data, nil)
+		return n, b.Subscribe(regexp.QuoteMeta(data), nil)
 	}
 	return n, nil
 }
@@ -39,6 +41,9 @@ func (n *Node) Join(c *client.Client) error {
 
 // enter lets one goroutine in.
 func (n *Node) enter() error {
+	if n.client == nil {
+		return ErrNotJoined
+	}
 	select {
 	case n.busy <- struct{}{}:
 		return nil
@@ -133,6 +138,11 @@ func (n *Node) take(messages []client.Message) error {
 	for _, m := range messages {
 		var err error
 		switch {
+		case m.Channel != n.orders && m.Channel != n.states && n.options.Other != nil:
+			err = n.options.Other(m)
+		case m.Channel != n.orders && m.Channel != n.states:
+			err = fmt.Errorf("client %q has sent a message on %s, to which the engine of node %s has subscribed itself; take such messages with Options.Other",
+				m.From, m.Channel, n.client.Name())
 		case m.From == n.client.Name(): // an understudy that is the controller now
 		case m.Channel != n.orders:
 			err = n.core.Data(m.From, m.Payload)
@@ -244,7 +254,12 @@ func (n *Node) SendFrame(state [32]byte, picture []byte) error {
 }
 
 // Refused returns how many sets of data reached this node and were not used: those of a controller that was replaced meanwhile.
-func (n *Node) Refused() uint64 { return n.core.Refused }
+func (n *Node) Refused() uint64 {
+	if n.core == nil { // it has not joined
+		return 0
+	}
+	return n.core.Refused
+}
 
 // Close ends a wait that a timeout has left going on. Call it before the client is closed, unless Await has returned ErrQuit.
 func (n *Node) Close() {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -283,4 +284,82 @@ func TestAMissingFrameLosesNoInput(t *testing.T) {
 	}
 	assert.Equal(t, hashOf("left"), hashOf("left"))
 	assert.NotEqual(t, hashOf("left"), hashOf("right"))
+}
+
+// A node that has not joined refuses all calls.
+func TestCallsBeforeJoin(t *testing.T) {
+	n, err := follower.Declare(client.NewBuilder("early"), follower.Options{Role: follower.Controller})
+	require.NoError(t, err)
+	_, err = n.Await(t.Context(), time.Minute)
+	require.ErrorIs(t, err, follower.ErrNotJoined)
+	require.ErrorIs(t, n.SendFollowerData(nil), follower.ErrNotJoined)
+	_, err = n.IsController()
+	require.ErrorIs(t, err, follower.ErrNotJoined)
+	code, _ := follower.CodeOf(err)
+	assert.Equal(t, "RS_ERROR_INVALID_PARAMETERS", code.String())
+	assert.Zero(t, n.Refused())
+	n.Close()
+}
+
+// An engine subscribes to channels of its own: their messages are its own affair. The dot of a director's name is a dot.
+func TestAnEngineSubscribesItself(t *testing.T) {
+	run := func(other func(client.Message) error) (seen []string, failed error) {
+		lead := clienttest.Simulator{Name: "lead", Run: func(ctx context.Context, options ...client.Option) error {
+			b := client.NewBuilder("lead")
+			n, err := follower.Declare(b, follower.Options{Director: "wall.1", Role: follower.Controller, Other: other})
+			require.NoError(t, err)
+			require.NoError(t, b.Subscribe("STEERING", nil))
+			c, err := b.Complete(ctx, options...)
+			require.NoError(t, err)
+			require.NoError(t, n.Join(c))
+			for {
+				f, err := n.Await(ctx, 0)
+				if errors.Is(err, follower.ErrQuit) {
+					return c.Leave(ctx)
+				}
+				if err == nil {
+					err = n.SendFollowerData(nil)
+				}
+				if err == nil {
+					err = n.Compute(ctx, 5*time.Millisecond)
+				}
+				if errors.Is(err, follower.ErrQuit) {
+					return c.Leave(ctx)
+				}
+				if err != nil {
+					failed = err
+					return c.Leave(ctx)
+				}
+				seen = append(seen, fmt.Sprint(f.Frame))
+			}
+		}}
+		wheel := clienttest.Simulator{Name: "wheel", Run: func(ctx context.Context, options ...client.Option) error {
+			b := client.NewBuilder("wheel")
+			steering, mistaken := b.Publication("STEERING"), b.Publication("wall-1/orders")
+			c, err := b.Complete(ctx, options...)
+			require.NoError(t, err)
+			for range 3 {
+				require.NoError(t, steering.Publish([]byte("left")))
+				require.NoError(t, mistaken.Publish([]byte("no order")))
+				if _, err := c.Step(ctx, c.Now().Time.Add(7*metasim.Millisecond)); err != nil {
+					return err
+				}
+			}
+			return c.Leave(ctx)
+		}}
+		clienttest.Run(t, clienttest.World{}, model(t, "wall.1", "director", map[string]any{"frames": 3, "patience": "100ms"}, follower.Director), lead, wheel)
+		return seen, failed
+	}
+	var heard []string
+	seen, err := run(func(m client.Message) error {
+		heard = append(heard, fmt.Sprintf("%s %s", m.Channel, m.Payload))
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"0", "1", "2"}, seen)
+	assert.Equal(t, []string{"STEERING left", "STEERING left", "STEERING left"}, heard)
+	_, err = run(nil)
+	assert.EqualError(t, err, `client "wheel" has sent a message on STEERING, to which the engine of node lead has subscribed itself; take such messages with Options.Other`)
+	_, err = run(func(client.Message) error { return io.ErrUnexpectedEOF })
+	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }

@@ -86,7 +86,7 @@ func nodeOf(in *catalog.Instance, out []*client.Publication) *Node {
 	o := Options{Director: catalog.Get[string](in, "director"), Role: Role(slices.Index(frames.Roles, catalog.Get[string](in, "role"))),
 		Order: catalog.Get[int64](in, "order"), MaxBytes: int(catalog.Get[int64](in, "max_bytes"))}
 	n := &Node{options: o, replies: out[0]}
-	n.orders, _, _ = catalog.FollowerChannels(o.Director)
+	n.orders, _, n.states = catalog.FollowerChannels(o.Director)
 	if o.Role != Follower {
 		n.data = out[1]
 	}
@@ -159,6 +159,9 @@ func (e *engine) update(f FrameData) (done bool, err error) {
 			e.state.alone(e.client.Name())
 		}
 		e.state.step(f, inputs)
+		if fails && e.fail != "skip" { // half-way and after are one, as nothing is sent
+			return false, errFailed
+		}
 		e.result.Frames++
 		return true, nil
 	}
@@ -185,7 +188,7 @@ func (e *engine) update(f FrameData) (done bool, err error) {
 	e.result.Bytes += uint64(len(data))
 	e.hash.Write(binary.LittleEndian.AppendUint64(nil, f.Frame))
 	e.hash.Write(data)
-	if fails && e.fail == "after" {
+	if fails && e.fail != "skip" { // after, and half-way of a node that does not send
 		return false, errFailed
 	}
 	return true, nil

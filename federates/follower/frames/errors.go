@@ -49,6 +49,7 @@ var (
 
 // What a node may not do. Each is refused, changes nothing, and the frame goes on.
 var (
+	ErrNotJoined     = errors.New("the node has not joined; call Join first, right after the client has joined")
 	ErrNoFrame       = errors.New("no frame has begun; await one first")
 	ErrSyncOff       = errors.New("engine synchronisation is off: no data is sent or received; ask SyncEnabled in each frame")
 	ErrNotController = errors.New("only the controller sends; ask IsController in each frame")
@@ -117,7 +118,7 @@ func CodeOf(err error) (code Code, ok bool) {
 		code Code
 	}{
 		{ErrTimeout, Timeout}, {ErrStreamsChanged, StreamsChanged}, {ErrQuit, Quit}, {ErrTooLarge, BufferOverflow},
-		{ErrNoFrame, InvalidParameters}, {ErrSyncOff, InvalidParameters}, {ErrNotController, InvalidParameters},
+		{ErrNotJoined, InvalidParameters}, {ErrNoFrame, InvalidParameters}, {ErrSyncOff, InvalidParameters}, {ErrNotController, InvalidParameters},
 		{ErrNotFollower, InvalidParameters}, {ErrSentTwice, InvalidParameters}, {ErrReceivedTwice, InvalidParameters},
 		{ErrTwoGoroutines, InvalidParameters}, {ErrNotSent, InvalidParameters}, {ErrBackTwice, InvalidParameters},
 	} {
