@@ -43,7 +43,7 @@ func (o *Options) patience(sc *scenarios.Scenario) map[string]time.Duration {
 	return patience
 }
 
-// keepDoors writes the doors of a run down, if clients may come back to it.
+// keepDoors writes the doors of a run to its directory, if clients may come back to the run.
 func (l *listeners) keepDoors(o *Options, sc *scenarios.Scenario, dir journal.Dir) error {
 	if l.outside == nil || len(o.patience(sc)) == 0 {
 		return nil

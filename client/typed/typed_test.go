@@ -193,7 +193,8 @@ func says(texts ...string) simulator {
 		}}
 }
 
-// A payload that does not decode names the channel, the sender, the instant and the type: in a handler, in a step, and in a loop of steps.
+// If a payload cannot be decoded, the error names the channel, the sender, the instant and the type. That holds in a handler, in a step and in a
+// loop of steps.
 func TestPayloadsThatDoNotDecode(t *testing.T) {
 	handler := func(b *client.Builder) error {
 		return typed.Subscribe(b, "ANGLE", typed.JSON[angle](), func(typed.Message[angle]) error { return nil })
@@ -222,8 +223,8 @@ func TestPayloadsThatDoNotDecode(t *testing.T) {
 	}
 }
 
-// Every kind of loop finds in an input what was due by then, and nothing else; what an input takes is returned by Step only if a
-// subscription matches it too.
+// In every kind of loop an input holds the messages that were due by then, and no others. Step returns such a message only if a subscription
+// matches it too.
 func TestInputs(t *testing.T) {
 	var latest *typed.Latest[int]
 	var queue *typed.Queue[int]

@@ -202,8 +202,8 @@ func (n *Node) ReceiveFollowerData() (state []byte, err error) {
 	return state, err
 }
 
-// SendInteractionData gives something from outside, as an event of a device, to all nodes: each receives it in the same frame, a later
-// one.
+// SendInteractionData sends an input from outside to all nodes, such as an event of a device. All nodes receive it in one and the same frame,
+// after the present one.
 func (n *Node) SendInteractionData(input []byte) error {
 	return n.inside(func() error {
 		if _, err := n.core.Inputs(); err != nil {

@@ -43,7 +43,7 @@ func crowd(t *rapid.T) []*body {
 
 func (b *body) turned() *body {
 	b.inertia = turned(b.mass.moments(), b.pose.Rotation)
-	b.invInertia, _ = inverse(b.inertia)
+	b.invInertia, _ = inverse(b.inertia) // each body of these tests has one
 	return b
 }
 

@@ -15,8 +15,14 @@
 // client_run_test.go is a whole client without goroutines: it plays testdata/client, the stories that are also the
 // vectors of conformance/.
 //
-// The server's end is in server.go, and what it makes of a Hello before its turn in hello.go; a client whose process was replaced in
-// again.go, what it did before in past.go; a client that outlived its server in back.go; member.go. ends_test.go plays both ends as text: testdata/server has the stories.
+// The server's end:
+//
+//   - server.go: the server, and member.go: one of its clients.
+//   - hello.go: what is checked of a Hello before the server has its turn.
+//   - again.go: a client whose process was replaced, and past.go: what the earlier process did.
+//   - back.go: a client that outlived its server.
+//
+// ends_test.go plays both ends as text. The stories are in testdata/server.
 //
 // # Duties of the caller of the client's end, in order
 //

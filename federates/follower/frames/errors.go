@@ -47,7 +47,7 @@ var (
 	ErrQuit = errors.New("the director has ended the cluster; leave")
 )
 
-// What a node may not do. Each is refused, changes nothing, and the frame goes on.
+// Calls that a node may not make return one of these errors. Such a call changes nothing, and the frame goes on.
 var (
 	ErrNotJoined     = errors.New("the node has not joined; call Join first, right after the client has joined")
 	ErrNoFrame       = errors.New("no frame has begun; await one first")
