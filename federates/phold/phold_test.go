@@ -5,9 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
-	"os/exec"
-	"regexp"
 	"slices"
 	"testing"
 
@@ -160,18 +157,6 @@ func TestLogIsNearTheTruth(t *testing.T) {
 		assert.InDelta(t, math.Log(x), log(x), math.Abs(math.Log(x))*3e-16)
 	})
 	assert.Zero(t, log(1))
-}
-
-func TestNothingIsFused(t *testing.T) {
-	// The files that compute, and not those of the clients: all that a client imports would have to be compiled for arm64.
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-S", "-o", os.DevNull,
-		"block.go", "log.go")
-	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
-	listing, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", listing)
-	require.Regexp(t, `FMULD`, string(listing), "the listing is there")
-	fused := regexp.MustCompile(`(?m)^.*\bFN?M(ADD|SUB)D\b.*$`).FindAllString(string(listing), -1)
-	assert.Empty(t, fused, "write float64(x*y)+z")
 }
 
 func BenchmarkExecute(b *testing.B) {

@@ -4,8 +4,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -272,17 +270,4 @@ func TestTheStatesOfPhysics(t *testing.T) {
 	}
 	hash := s.Hash()
 	assert.Equal(t, "f74ac44ed5de1cb22be274cfb0cbf52180b98db1576aa84deb0e4b3715f4687d", hex.EncodeToString(hash[:]))
-}
-
-// The compiler for a processor that can fuse a product and a sum into one instruction, which rounds once, finds no place here where it may.
-func TestNothingIsFusedOnARM64(t *testing.T) {
-	if os.Getenv("ARM64_LISTING") == "" {
-		t.Skip("SKIPPED LOUDLY: the code for arm64 is not looked at, as that compiles the standard library for it; ARM64_LISTING=yes does it")
-	}
-	build := exec.Command("go", "build", "-gcflags=-S", ".", "../spatial", "../camera", "../systems", "../../internal/trig")
-	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0") // as make cross has it, so that the library is compiled once
-	text, err := build.CombinedOutput()
-	require.NoError(t, err)
-	assert.Regexp(t, `FMULD`, string(text))
-	assert.NotRegexp(t, `FN?M(ADD|SUB)`, string(text))
 }
