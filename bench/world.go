@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"metasim/client"
+	"metasim/delay"
 	"metasim/federates"
 	"metasim/federates/catalog"
+	"metasim/metasim"
 )
 
 // A worldModel is a built-in model of a world: the world, a system of it in lock step, or who takes its pictures.
@@ -31,6 +33,9 @@ func (m *worldModel) Declare(b *client.Builder) (err error) {
 
 // pictures is the topic of the camera of a benchmark's world.
 const pictures = "CAMERA"
+
+// worldAhead is how many steps a world may be ahead of its camera, in the workloads where it need not wait for it.
+const worldAhead = 8
 
 // worldText is a hundred balls that bounce at steps of 5 ms, as in Gazebo's demo of lock step, and a system in a placeholder. The camera makes a picture of
 // 64 x 40 pixels at each step: about 1 ms of work.
@@ -64,7 +69,7 @@ var worldSystems = []worldSystem{
 }
 
 // scenario runs a world for so many steps, with its system in another client or not.
-func (s worldSystem) scenario(file string, steps int, remote bool) scenario {
+func (s worldSystem) scenario(file string, steps int, remote, behind bool) scenario {
 	with := map[string]any{"file": file, "iterations": steps}
 	looks := with // who makes the pictures
 	c := scenario{noJournal: true}
@@ -72,6 +77,9 @@ func (s worldSystem) scenario(file string, steps int, remote bool) scenario {
 		c.clients = append(c.clients, participant{name, &worldModel{Kind: kind, Name: name, With: with}})
 	}
 	add("world", "world", with)
+	if behind {
+		c.links = []delay.Rule{{From: s.system, To: "world", Spec: delay.Spec{Delay: delay.Constant((worldAhead + 1) * 5 * metasim.Millisecond)}}}
+	}
 	if remote {
 		with["remote"] = []string{s.system}
 		looks = map[string]any{"world": "world"}
@@ -89,8 +97,13 @@ func (s worldSystem) scenario(file string, steps int, remote bool) scenario {
 // worlds is the steps of a world in a second, with a system in its process, and in lock step with it over each transport.
 func worlds() (list []workload) {
 	for _, s := range worldSystems {
-		row := func(where string, a placement) workload {
-			return workload{name: "world", params: Params{"system": s.name, "runtimes": where}, unit: "steps/s", first: 50,
+		row := func(where string, a placement, behind bool) workload {
+			params, plugin := Params{"system": s.name, "runtimes": where}, s.plugin
+			if behind {
+				params["behind"] = worldAhead
+				plugin += fmt.Sprintf("<metasim:behind>%d</metasim:behind>", worldAhead)
+			}
+			return workload{name: "world", params: params, unit: "steps/s", first: 50,
 				measure: func(ctx context.Context, h *harness, amount int) (got sample, err error) {
 					dir, err := os.MkdirTemp("", "metasim-bench-")
 					if err != nil {
@@ -98,13 +111,13 @@ func worlds() (list []workload) {
 					}
 					defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 					file := filepath.Join(dir, "balls.sdf")
-					if err := os.WriteFile(file, []byte(worldText(s.plugin)), 0o600); err != nil {
+					if err := os.WriteFile(file, []byte(worldText(plugin)), 0o600); err != nil {
 						return got, err
 					}
-					return a.measure(func(n int) scenario { return s.scenario(file, n, where != "in-process") }, times(1))(ctx, h, amount)
+					return a.measure(func(n int) scenario { return s.scenario(file, n, where != "in-process", behind) }, times(1))(ctx, h, amount)
 				}}
 		}
-		within := row("in-process", placement{transport: "mem"})
+		within := row("in-process", placement{transport: "mem"}, false)
 		list = append(list, within)
 		inside, transports := 1, []string{"mem", "shm", "unix"}
 		if s.name == "camera" {
@@ -115,9 +128,14 @@ func worlds() (list []workload) {
 			if transport != "mem" {
 				a.inside, a.processes = inside, 1
 			}
-			w := row(transport, a)
+			w := row(transport, a, false)
 			w.floor = within.id()
 			list = append(list, w)
+			if s.name == "camera" && (transport == "shm" || transport == "unix") { // the wind writes
+				w := row(transport, a, true)
+				w.floor = within.id()
+				list = append(list, w)
+			}
 		}
 	}
 	return list

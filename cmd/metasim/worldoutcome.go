@@ -29,6 +29,7 @@ type worldPart struct {
 	name     string // of the world
 	client   string
 	runtimes []string
+	links    []map[string]any // of runtimes that may be behind the world
 }
 
 // A worldOutcome is what metasim world run --json prints. The numbers are those of the first world.

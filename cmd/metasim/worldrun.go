@@ -160,18 +160,21 @@ func (f *worldFlags) scenario(file string, d *sdf.Document) (*scenarios.Scenario
 		worlds = []*sdf.World{w}
 	}
 	var parts []worldPart
-	clients := []map[string]any{}
+	clients, links := []map[string]any{}, []map[string]any{}
 	for _, w := range worlds {
 		p, list, err := f.clients(file, w, len(d.Worlds) > 1, len(worlds) > 1)
 		if err != nil {
 			return nil, nil, err
 		}
-		parts, clients = append(parts, p), append(clients, list...)
+		parts, clients, links = append(parts, p), append(clients, list...), append(links, p.links...)
 	}
 	if f.hashes != "" {
 		clients = append(clients, map[string]any{"name": worldListener, "model": "sink", "with": map[string]any{"channels": hashChannels(parts)}})
 	}
 	doc := map[string]any{"name": scenarioName(file), "clients": clients}
+	if len(links) > 0 {
+		doc["links"] = links
+	}
 	if rate, err := f.pace(worlds); err != nil {
 		return nil, nil, err
 	} else if rate > 0 {
@@ -262,6 +265,9 @@ func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p 
 			p.runtimes = append(p.runtimes, prefix+s.Name)
 			with = map[string]any{"world": p.client, "system": s.Name}
 			list = append(list, map[string]any{"name": prefix + s.Name, "model": "lockstep-runtime", "with": with})
+			if travel := s.Travel(w); travel > 0 {
+				p.links = append(p.links, map[string]any{"from": prefix + s.Name, "to": p.client, "delay": travel.String()})
+			}
 		}
 		if s.Sees() {
 			viewer = with

@@ -54,8 +54,7 @@ func renamedElements(all []*sdf.Element, name func(file string) string) []*sdf.E
 // A callHeader begins a call: little-endian. Then comes the plugin as JSON, in Configure, and the state.
 type callHeader struct {
 	Version, Phase  uint8
-	Fresh           bool
-	_               uint8
+	Fresh, Behind   bool
 	Number          uint32
 	Iteration, Seed uint64
 	Time, Step      int64
@@ -79,7 +78,7 @@ func (c *call) encode() ([]byte, error) {
 	}
 	b := make([]byte, 0, binary.Size(callHeader{})+len(plugin)+len(c.state))
 	b, err := binary.Append(b, binary.LittleEndian, callHeader{
-		Version: protocolVersion, Phase: uint8(c.phase), Fresh: c.fresh, Number: c.number, Iteration: c.info.Iteration, Seed: c.seed,
+		Version: protocolVersion, Phase: uint8(c.phase), Fresh: c.fresh, Behind: c.behind, Number: c.number, Iteration: c.info.Iteration, Seed: c.seed,
 		Time: int64(c.info.Time), Step: int64(c.info.Step), Next: int64(c.next), Plugin: uint32(len(plugin)),
 	})
 	return append(append(b, plugin...), c.state...), err
@@ -98,7 +97,7 @@ func decodeCall(b []byte) (*call, error) {
 	if uint64(h.Plugin) > uint64(len(b)) || h.Phase > uint8(world.Reset) || h.Number == 0 || h.Step <= 0 || h.Next < h.Time {
 		return nil, errors.New("a call whose fields contradict one another; only the world may publish on this channel")
 	}
-	c := &call{phase: world.Phase(h.Phase), fresh: h.Fresh, number: h.Number, seed: h.Seed, next: metasim.Time(h.Next),
+	c := &call{phase: world.Phase(h.Phase), fresh: h.Fresh, behind: h.Behind, number: h.Number, seed: h.Seed, next: metasim.Time(h.Next),
 		info: world.Info{Iteration: h.Iteration, Time: metasim.Time(h.Time), Step: metasim.Time(h.Step)}, state: b[h.Plugin:]}
 	if h.Plugin > 0 {
 		if err := json.Unmarshal(b[:h.Plugin], &c.plugin); err != nil {

@@ -30,17 +30,19 @@ type link struct {
 	dir      string                         // of the scenario: files below it are named as seen from there
 	timeout  time.Duration                  // for the replies of a phase; 0: none
 	waiting  []world.Call
-	resets   string // the channel of those who ask for a reset; empty: nobody may
-	asked    bool   // somebody has, for the next step
+	late     laggards // what is not waited for
+	resets   string   // the channel of those who ask for a reset; empty: nobody may
+	asked    bool     // somebody has, for the next step
 }
 
 // Begin publishes calls, all at the present instant.
 func (l *link) Begin(calls []world.Call) error {
-	l.waiting = calls
+	l.waiting = l.waiting[:0]
 	now := l.client.Now().Time // after a reset the time of the world is an earlier one
 	for i := range calls {
 		c := &calls[i]
-		message := call{phase: c.Phase, fresh: c.Fresh, number: c.Slot.Number(), info: c.Info, next: now.Add(c.Next - c.Info.Time), seed: c.Seed, state: c.State}
+		message := call{phase: c.Phase, fresh: c.Fresh, number: c.Slot.Number(), info: c.Info, next: now.Add(c.Next - c.Info.Time), seed: c.Seed, state: c.State,
+			behind: c.Slot.Behind > 0}
 		if c.Phase == world.Configure {
 			message.plugin = portable(c.Slot.Plugin, l.dir)
 		}
@@ -51,17 +53,102 @@ func (l *link) Begin(calls []world.Call) error {
 		if err := l.calls[c.Slot.Name].PublishOwned(b); err != nil {
 			return err
 		}
+		if message.behind {
+			l.late.asked(c, now)
+		} else {
+			l.waiting = append(l.waiting, *c)
+		}
 	}
+	return nil
+}
+
+// patience bounds a wait for the reply to a call by the timeout, if there is one: real time, so it may end the run and nothing else.
+func (l *link) patience(c *world.Call) (context.Context, context.CancelFunc, *world.StepError) {
+	hung := &world.StepError{System: c.Slot.Name, Phase: c.Phase, Iteration: c.Info.Iteration, Err: &hungError{l.timeout}}
+	if l.timeout <= 0 {
+		return l.ctx, func() {}, hung
+	}
+	ctx, cancel := context.WithTimeoutCause(l.ctx, l.timeout, hung)
+	return ctx, cancel, hung
+}
+
+// advance waits until the world may step to a time: it has the replies then of all that it must not be so far ahead of. False: the run ends before.
+func (l *link) advance(to metasim.Time) (bool, error) {
+	ctx, cancel := l.ctx, context.CancelFunc(func() {})
+	if c := l.late.due(to); c != nil {
+		ctx, cancel, _ = l.patience(&c.Call)
+	}
+	defer cancel()
+	messages, err := l.client.Step(ctx, to)
+	if errors.Is(err, client.ErrEnd) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	for _, m := range messages {
+		if heard, err := l.hear(m); err != nil {
+			return false, err
+		} else if !heard {
+			return false, unasked(m)
+		}
+	}
+	return true, l.missing(to)
+}
+
+// settle waits for the last replies of systems that are behind.
+func (l *link) settle() error {
+	for c := l.late.due(metasim.Forever); c != nil; c = l.late.due(metasim.Forever) {
+		if more, err := l.advance(c.due); !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing returns an error if a reply is not there that was due.
+func (l *link) missing(now metasim.Time) error {
+	c := l.late.due(now)
+	if c == nil {
+		return nil
+	}
+	return l.gone(c.Slot.Name)
+}
+
+// gone is the error of a system whose reply cannot come any more.
+func (l *link) gone(system string) error {
+	if l.runtimes[system] == "" {
+		return fmt.Errorf("system %s has no runtime: nobody has replied to the world; add a client of the model lockstep-runtime with system: %s", system, system)
+	}
+	return fmt.Errorf("the client of system %s has left, and the world goes on; let it stay until the run ends", system)
+}
+
+// hear takes a message that is no reply to a call of the present phase. It reports whether it is one that may come.
+func (l *link) hear(m client.Message) (bool, error) {
+	if l.asks(m) {
+		return true, nil
+	}
+	from := l.late.of(m)
+	if from == nil {
+		return false, nil
+	}
+	if err := l.sole(from.slot.Name, m.From); err != nil {
+		return true, err
+	}
+	return true, from.take(m, l.late.world)
+}
+
+// sole returns an error if a client replies for a system that another one has replied for.
+func (l *link) sole(system, from string) error {
+	if first := cmp.Or(l.runtimes[system], from); first != from {
+		return fmt.Errorf("system %s has two runtimes, the clients %s and %s; let one go", system, min(first, from), max(first, from))
+	}
+	l.runtimes[system] = from
 	return nil
 }
 
 // Replies waits for the replies, which all come at the instant after that of the calls.
 func (l *link) Replies() ([]world.Reply, error) {
-	ctx, cancel := l.ctx, func() {}
-	hung := &world.StepError{Phase: l.waiting[0].Phase, Iteration: l.waiting[0].Info.Iteration, Err: &hungError{l.timeout}}
-	if l.timeout > 0 { // real time, so it may end the run and nothing else
-		ctx, cancel = context.WithTimeoutCause(l.ctx, l.timeout, hung)
-	}
+	ctx, cancel, hung := l.patience(&l.waiting[0])
 	defer cancel()
 	replies := make([]world.Reply, len(l.waiting))
 	seen := make([]string, len(l.waiting)) // which client has replied
@@ -69,30 +156,28 @@ func (l *link) Replies() ([]world.Reply, error) {
 		waiting := l.waiting[slices.Index(seen, "")].Slot.Name
 		hung.System = waiting
 		messages, err := l.client.Next(ctx, metasim.Forever)
-		switch {
-		case errors.Is(err, client.ErrEnd) && l.runtimes[waiting] == "":
-			return nil, fmt.Errorf("system %s has no runtime: nobody has replied to the world; add a client of the model lockstep-runtime with system: %s", waiting, waiting)
-		case errors.Is(err, client.ErrEnd):
-			return nil, fmt.Errorf("the client of system %s has left, and the world goes on; let it stay until the run ends", waiting)
-		case err != nil:
+		if errors.Is(err, client.ErrEnd) {
+			return nil, l.gone(waiting)
+		} else if err != nil {
 			return nil, err
 		}
 		for _, m := range messages {
-			if l.asks(m) {
+			if heard, err := l.hear(m); err != nil {
+				return nil, err
+			} else if heard {
 				continue
 			}
 			i, err := l.take(m, replies)
 			if err != nil {
 				return nil, err
 			}
-			system := l.waiting[i].Slot.Name
-			if first := cmp.Or(l.runtimes[system], m.From); first != m.From {
-				return nil, fmt.Errorf("system %s has two runtimes, the clients %s and %s; let one go", system, min(first, m.From), max(first, m.From))
+			if err := l.sole(l.waiting[i].Slot.Name, m.From); err != nil {
+				return nil, err
 			}
 			if seen[i] != "" {
 				return nil, fmt.Errorf("client %q has replied twice to one call", m.From)
 			}
-			seen[i], l.runtimes[system] = m.From, m.From
+			seen[i] = m.From
 			missing--
 		}
 	}
@@ -118,16 +203,9 @@ func (l *link) take(m client.Message, replies []world.Reply) (int, error) {
 		if _, channel := catalog.LockStepChannels(l.client.Name(), slot.Name); m.Channel != channel {
 			continue
 		}
-		r, err := decodeReply(m.Payload)
-		switch {
-		case err != nil:
-		case r.failed != "":
-			err = errors.New(r.failed)
-		case r.phase != l.waiting[i].Phase:
-			err = fmt.Errorf("its runtime replied to %v, and was asked for %v", r.phase, l.waiting[i].Phase)
-		}
+		r, err := replyTo(&l.waiting[i], m)
 		if err != nil {
-			return i, &world.StepError{System: slot.Name, Err: err} // its server adds the step
+			return i, err
 		}
 		replies[i] = world.Reply{Changes: r.changes, Phases: r.phases}
 		return i, nil

@@ -23,6 +23,7 @@ const protocolVersion = 1
 type call struct {
 	phase  world.Phase
 	fresh  bool // changes are the whole state
+	behind bool // the world does not wait for the reply
 	number uint32
 	info   world.Info
 	next   metasim.Time

@@ -171,6 +171,12 @@ func runWith(t *testing.T, w *sdf.World, with map[string]any, more ...part) (ser
 // carry is runWith over a network, which it closes.
 func carry(t *testing.T, network network, w *sdf.World, with map[string]any, more ...part) (server.Result, error) {
 	t.Helper()
+	return carryOver(t, network, nil, w, with, more...)
+}
+
+// carryOver is carry over links with delays.
+func carryOver(t *testing.T, network network, links []delay.Rule, w *sdf.World, with map[string]any, more ...part) (server.Result, error) {
+	t.Helper()
 	with["file"] = "w.sdf"
 	in, err := catalog.Make("world", with, catalog.Env{Name: "world", Seed: 7})
 	require.NoError(t, err)
@@ -178,7 +184,7 @@ func carry(t *testing.T, network network, w *sdf.World, with map[string]any, mor
 		func(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
 			return runWorld(ctx, c, w, in, out)
 		}})
-	table, err := delay.NewTable(7, nil)
+	table, err := delay.NewTable(7, links)
 	require.NoError(t, err)
 	core := metasim.Config{Delays: table}
 	for _, p := range parts {

@@ -14,6 +14,7 @@ import (
 	"metasim/federates/systems"
 	"metasim/federates/wasm"
 	"metasim/federates/world"
+	"metasim/metasim"
 )
 
 // placeholder is the plugin that stands in a world for a system in another process: Gazebo's name for it.
@@ -24,6 +25,12 @@ const defaultRate = 60
 
 // physicsPriority is that of physics where the file says none, as Gazebo has it: it moves bodies before others look at them.
 const physicsPriority = -64
+
+// readers are the phases of systems that may be behind the world.
+const readers = 1<<world.Configure | 1<<world.PostUpdate | 1<<world.Reset
+
+// maxBehind bounds how many steps the world may be ahead: each call waits in the memory of the run.
+const maxBehind = 1000
 
 // A Placed is a system of a world, before it runs.
 type Placed struct {
@@ -50,6 +57,12 @@ func systemsOf(w *sdf.World, may func(path string) error) ([]Placed, error) {
 			continue
 		}
 		placed.System = system
+		if placed.Behind > 0 {
+			if placed.Reads = world.PhasesOf(system); placed.Reads&^readers != 0 || placed.Reads&(1<<world.PostUpdate) == 0 {
+				return nil, at(plugin.Place, fmt.Errorf("<metasim:behind> is for systems that only read, in PostUpdate, and %s takes part in %s; take it out",
+					placed.Plugin.Name, world.PhasesText(placed.Reads)))
+			}
+		}
 		named := placed.Plugin
 		placed.Anew = func() (any, error) {
 			return anew(system, func() (any, error) { return newSystem(named, may) })
@@ -77,6 +90,14 @@ func anew(system any, made func() (any, error)) (any, error) {
 		return system, nil
 	}
 	return made()
+}
+
+// Travel returns how long the replies of a system travel: no time, but for one that may be behind the world.
+func (p Placed) Travel(w *sdf.World) metasim.Time {
+	if p.Behind == 0 {
+		return 0
+	}
+	return travel(p.Behind, w.Physics.Step)
 }
 
 // CameraTopics returns the topics of the cameras of a world, in the order of its file.
@@ -132,6 +153,12 @@ func readPlaceholder(slot *world.Slot, p *sdf.Plugin, may func(path string) erro
 				return fmt.Errorf("<update_law> is %q; write gazebo or exact", e.Text)
 			}
 			slot.Exact = e.Text == "exact"
+		case "metasim:behind":
+			n, err := strconv.Atoi(e.Text)
+			if err != nil || n < 0 || n > maxBehind {
+				return fmt.Errorf("<metasim:behind> is %q; write how many steps the world may be ahead, from 1 to %d, or 0 for none", e.Text, maxBehind)
+			}
+			slot.Behind = n
 		case "plugin":
 			if slot.Plugin != nil {
 				return fmt.Errorf("it names two plugins; write a placeholder for each")

@@ -10,6 +10,7 @@ import (
 	"metasim/federates/catalog"
 	"metasim/federates/loop"
 	"metasim/federates/sdf"
+	"metasim/federates/world"
 	"metasim/metasim"
 )
 
@@ -36,7 +37,8 @@ func Runtime(ctx context.Context, c *client.Client, in *catalog.Instance, out []
 			return err
 		}
 	}
-	r := &runtime{machine: m, client: c, told: told, replies: out[0], dir: in.Dir, result: runtimeResult{State: m.state.String()}}
+	_, system := catalog.LockStepOf(in)
+	r := &runtime{machine: m, system: system, client: c, told: told, replies: out[0], dir: in.Dir, result: runtimeResult{State: m.state.String()}}
 	if catalog.Get[bool](in, "stats") {
 		r.stats = out[1]
 	}
@@ -65,6 +67,7 @@ func Runtime(ctx context.Context, c *client.Client, in *catalog.Instance, out []
 // A runtime replies to the calls of one system.
 type runtime struct {
 	machine *machine
+	system  string // as the world calls it
 	client  *client.Client
 	told    voice
 	replies *client.Publication
@@ -113,8 +116,14 @@ func (r *runtime) reply(msg client.Message) error {
 	if err := r.told.publish(m.told()); err != nil {
 		return err
 	}
-	if err := r.replies.PublishOwned(b); err != nil || m.state == failed {
+	if err := r.replies.PublishOwned(b); err != nil {
 		return err
+	}
+	if m.state == failed {
+		if asked.behind { // the run may end before the world hears of it
+			return &world.StepError{System: r.system, Phase: asked.phase, Iteration: asked.info.Iteration, Err: errors.New(answer.failed)}
+		}
+		return nil
 	}
 	if asked.next > r.client.Now().Time {
 		return r.client.Promise(asked.next)

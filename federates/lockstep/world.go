@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,6 +37,7 @@ type systemResult struct {
 	Name   string `json:"name"`
 	Calls  uint64 `json:"calls"`
 	Remote bool   `json:"remote"`
+	Behind int    `json:"behind,omitempty"` // steps that the world might be ahead of it
 }
 
 // World is the model world: it steps a world until its iterations are done or the run ends.
@@ -63,7 +63,8 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 	}
 	remote, _ := catalog.Find[[]string](in, "remote")
 	timeout, _ := catalog.Find[metasim.Time](in, "timeout")
-	l := &link{ctx: ctx, client: c, dir: in.Dir, calls: map[string]*client.Publication{}, runtimes: map[string]string{}, timeout: time.Duration(timeout)}
+	l := &link{ctx: ctx, client: c, dir: in.Dir, calls: map[string]*client.Publication{}, runtimes: map[string]string{}, timeout: time.Duration(timeout),
+		late: laggards{world: c.Name()}}
 	for i, name := range remote {
 		if err := l.serve(name, placed, out[i]); err != nil {
 			return at(w.Place, err)
@@ -100,16 +101,8 @@ func (l *link) steps(s *world.Server, in *catalog.Instance, r *worldResult, afte
 	last, ends := catalog.Find[int64](in, "iterations")
 	step := s.Info().Step
 	for ; !ends || r.Iterations < uint64(last); r.Iterations++ {
-		messages, err := l.client.Step(l.ctx, metasim.Time(r.SimTimeNS).Add(step))
-		if errors.Is(err, client.ErrEnd) {
-			return nil
-		} else if err != nil {
+		if goesOn, err := l.advance(metasim.Time(r.SimTimeNS).Add(step)); !goesOn || err != nil {
 			return err
-		}
-		for _, m := range messages {
-			if !l.asks(m) {
-				return unasked(m)
-			}
 		}
 		if l.asked {
 			l.asked = false
@@ -126,7 +119,7 @@ func (l *link) steps(s *world.Server, in *catalog.Instance, r *worldResult, afte
 			return err
 		}
 	}
-	return nil
+	return l.settle()
 }
 
 // serve makes a system one that runs in another client.
@@ -158,6 +151,10 @@ func (r *worldResult) fill(s *world.Server, placed []Placed, remote []string) {
 		r.Conflict = fmt.Sprintf("%v of iteration %d: %v", f.Phase, f.Iteration, f.Conflict)
 	}
 	for _, p := range placed {
-		r.Systems = append(r.Systems, systemResult{p.Name, p.Calls(), slices.Contains(remote, p.Name)})
+		s := systemResult{Name: p.Name, Calls: p.Calls(), Remote: slices.Contains(remote, p.Name)}
+		if s.Remote {
+			s.Behind = p.Behind
+		}
+		r.Systems = append(r.Systems, s)
 	}
 }

@@ -93,7 +93,7 @@ func (s *Server) Configure() error {
 	for _, slot := range s.order {
 		slot.called = true
 		if slot.System == nil {
-			slot.phases = 1 << Configure // its reply says the others
+			slot.phases = 1<<Configure | slot.Reads // else its reply says the others
 		}
 	}
 	return s.phase(Configure)
@@ -188,9 +188,11 @@ func (s *Server) phase(p Phase) error {
 // turn calls systems that see the same state. Those that run elsewhere are called first: they work while those here do.
 func (s *Server) turn(p Phase, turn []*Slot) error {
 	var calls []Call
+	waits := false
 	for _, slot := range turn {
 		if slot.System == nil && !s.kept(p, slot) {
 			calls = append(calls, s.call(p, slot))
+			waits = waits || slot.Behind == 0
 		}
 	}
 	if calls != nil {
@@ -215,7 +217,7 @@ func (s *Server) turn(p Phase, turn []*Slot) error {
 		}
 		writers[i].Changes = c
 	}
-	if calls != nil {
+	if waits {
 		if err := s.replies(p, turn, writers); err != nil {
 			return err
 		}
@@ -297,14 +299,10 @@ func (s *Server) encode(slot *Slot) []byte {
 func (s *Server) replies(p Phase, turn []*Slot, writers []ecm.Writer) error {
 	all, err := s.config.Runtimes.Replies()
 	if err != nil {
-		var step *StepError
-		if errors.As(err, &step) {
-			step.Phase, step.Iteration = p, s.info.Iteration
-		}
 		return err
 	}
 	for i, slot := range turn {
-		if slot.System != nil || s.kept(p, slot) {
+		if slot.System != nil || slot.Behind > 0 || s.kept(p, slot) {
 			continue
 		}
 		writers[i].Changes = all[0].Changes

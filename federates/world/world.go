@@ -15,6 +15,7 @@ package world
 
 import (
 	"fmt"
+	"strings"
 
 	"metasim/federates/ecm"
 	"metasim/federates/sdf"
@@ -42,6 +43,17 @@ func (p Phase) String() string {
 		return [...]string{"Configure", "PreUpdate", "Update", "PostUpdate", "Reset"}[p]
 	}
 	return fmt.Sprintf("phase %d", uint8(p))
+}
+
+// PhasesText names phases that are given as bits.
+func PhasesText(bits uint8) string {
+	var names []string
+	for p := Configure; p < phases; p++ {
+		if bits&(1<<p) != 0 {
+			names = append(names, p.String())
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // An Info says which step it is.
@@ -108,6 +120,10 @@ type Slot struct {
 	Rate     float64 // calls in a second of simulated time; 0: at every step
 	Exact    bool    // the law of Rate: see due
 	System   any     // nil: it runs elsewhere
+	// Behind is how many steps the world may be ahead of a system that runs elsewhere; 0: it waits for each reply. Only a system that reads may be
+	// behind. Its replies are not waited for, so Reads says in which phases it takes part, a bit for each.
+	Behind int
+	Reads  uint8
 	// Anew makes System again when the world is reset. A system that runs elsewhere, or has Reset, needs none.
 	Anew func() (any, error)
 
@@ -145,7 +161,7 @@ type Reply struct {
 type Runtimes interface {
 	// Begin sends calls of one phase. It does not wait.
 	Begin(calls []Call) error
-	// Replies waits for the replies to the calls of the last Begin, and returns them in their order.
+	// Replies waits for the replies to the calls of the last Begin whose systems are not behind, and returns them in their order.
 	Replies() ([]Reply, error)
 }
 
