@@ -19,7 +19,7 @@ func (o *Options) Outside(sc *scenarios.Scenario) bool {
 
 // inside reports whether a client runs in this process.
 func (o *Options) inside(c scenarios.Client) bool {
-	return c.Model != "" && (o.Transport == "" || o.Transport == Transports[0]) && !o.Serve
+	return c.Model != "" && (o.Transport == "" || o.Transport == Transports[0] || slices.Contains(o.Inside, c.Name)) && !o.Serve
 }
 
 // restarts returns how often the process of each client may be started again that has one; by name.
@@ -31,6 +31,16 @@ func (o *Options) restarts(sc *scenarios.Scenario) map[string]int {
 		}
 	}
 	return limits
+}
+
+// checkInside: a name that is none would have its client start as a process, and nobody would notice.
+func (o *Options) checkInside(sc *scenarios.Scenario) error {
+	for _, name := range o.Inside {
+		if !slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.Name == name && c.Model != "" }) {
+			return fmt.Errorf("Options.Inside names client %q, which is no built-in model of scenario %s; name one that is", name, sc.Name)
+		}
+	}
+	return nil
 }
 
 // checkRestarts: what a client is given again is in the journal.

@@ -26,7 +26,7 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 		return nil, err
 	}
 	m := recorded.Manifest
-	o.Transport, o.Serve, o.Out, o.AllowOutside, o.Pack = m.Transport, m.Serve, recorded.Dir.Path(), m.AllowOutside, 0
+	o.Transport, o.Inside, o.Serve, o.Out, o.AllowOutside, o.Pack = m.Transport, m.Inside, m.Serve, recorded.Dir.Path(), m.AllowOutside, 0
 	doors, err := o.reopen(recorded.Dir)
 	if err != nil {
 		return nil, err

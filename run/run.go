@@ -28,6 +28,9 @@ type Options struct {
 	// get a unix socket; with the others every client is a process of its own. Where the system has no shared memory (only
 	// Linux has what shm needs), shm becomes unix, with a warning.
 	Transport string
+	// Inside names clients whose built-in models run in this process, whatever the transport: they need no process, and reach the server by
+	// a function call.
+	Inside []string
 	// Listen is the address at which clients from outside of this process join: a path for unix and shm, host:port for tcp, tls
 	// and quic. Empty: a private temporary socket, or a free port of the loopback interface.
 	Listen string

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if err := o.checkRestarts(sc); err != nil {
+	if err := cmp.Or(o.checkInside(sc), o.checkRestarts(sc)); err != nil {
 		return nil, err
 	}
 	table, err := delay.NewTable(sc.Seed, sc.Rules)

@@ -66,7 +66,10 @@ func (d *decoder) changes(c *Changes) {
 		c.Removed = append(c.Removed, last)
 	}
 	last = 0
-	for range d.count() {
+	edits := d.count()
+	room := min(edits, 1024) // of what is said to follow, which may not be true
+	c.Edits, d.set = make([]Edit, 0, room), make([]Component, 0, 2*room)
+	for range edits {
 		last = d.entity(last)
 		c.Edits = append(c.Edits, d.edit(last))
 	}

@@ -150,7 +150,7 @@ func (v *View) change(e Entity) *Edit {
 	}
 	edit := v.edits[e]
 	if edit == nil {
-		edit = &Edit{Entity: e}
+		edit = &Edit{Entity: e, Set: make([]Component, 0, 2)} // a body has a pose and a velocity
 		v.edits[e] = edit
 	}
 	return edit
@@ -232,6 +232,7 @@ func (v *View) Changes() (c Changes) {
 		}
 	}
 	slices.Sort(c.Removed)
+	c.Edits = slices.Grow(c.Edits, len(v.edits))
 	for _, e := range slices.Sorted(maps.Keys(v.edits)) {
 		edit := v.edits[e]
 		if v.removed[e] || !edit.Created && len(edit.Set)+len(edit.Removed) == 0 {

@@ -49,6 +49,7 @@ type Manifest struct {
 	Memory        int             `json:"memory_bytes,omitempty"`  // metasim.Config.Memory; 0: no bound, as in journals before there was one
 	Cascade       int             `json:"cascade_bytes,omitempty"` // metasim.Config.Cascade, likewise
 	Dir           string          `json:"dir"`                     // where relative paths of the scenario begin, absolute
+	Inside        []string        `json:"inside,omitempty"`        // clients in the process of metasim, whatever the transport
 	AllowOutside  bool            `json:"allow_outside,omitempty"` // models could read files outside of Dir
 	Serve         bool            `json:"serve,omitempty"`         // all clients were started elsewhere
 	NoJournal     bool            `json:"no_journal,omitempty"`    // the run was carried out without a journal
