@@ -21,6 +21,9 @@ type conn struct {
 
 	stream *quicgo.Stream
 
+	dialed *quicgo.Transport // this side has dialed over it; nil: the peer has dialed
+	path   *quicgo.Path      // a second path to the server, over the same socket, to ask on; nil: not yet
+
 	suspected atomic.Bool // the process of the peer is said to have ended
 	gone      atomic.Bool // the kernel of its host says so
 
@@ -82,6 +85,8 @@ func (c *conn) broken(err error) error {
 		return err
 	case errors.As(err, new(*quicgo.IdleTimeoutError)):
 		return errors.New("no packet came for as long as peer_timeout allows: the peer's host vanished, its process stood still, or the network failed")
+	case errors.As(err, new(*quicgo.StatelessResetError)):
+		return errors.New("its process has ended: another one that has its port and its key does not know the connection")
 	case c.gone.Load() && errors.As(err, new(*quicgo.ApplicationError)):
 		return errors.New("its process has ended: it was silent, and its host says that no process has its port any more")
 	case c.suspected.Load() && errors.As(err, new(*quicgo.ApplicationError)):

@@ -1,6 +1,7 @@
 package quic
 
 import (
+	"context"
 	"errors"
 	"net"
 	"syscall"
@@ -13,6 +14,10 @@ import (
 //
 // The datagram is a single byte, which no QUIC endpoint takes for its own. It comes from another port than the connection, so a gateway in between may
 // refuse it while the peer lives: one is sent while the peer is heard, and if that is refused, none counts.
+//
+// A server that was resumed at once has the port again. It knows nothing of the connection, and answers a packet of it with a stateless reset (RFC 9000, 10.3), by the key that
+// follows from its certificate; but not a PING, which is shorter than a reset. So a client that hears nothing sends what a new path is tried with, a packet of 1200 bytes. A server that
+// lives answers that, too.
 
 const (
 	// lookEvery is how often a connection is looked at. A peer that is idle sends a packet each keepAlive; after stillLooks looks without
@@ -45,6 +50,9 @@ func (c *conn) watch(asking chan struct{}) {
 		if still++; now != received {
 			received, still = now, 0
 		}
+		if still >= stillLooks && !counts {
+			c.challenge()
+		}
 		if ask := still == 0 && !tried || still >= stillLooks && counts; !ask {
 			continue
 		}
@@ -62,8 +70,27 @@ func (c *conn) watch(asking chan struct{}) {
 			c.gone.Store(true)
 			_ = c.quic.CloseWithError(0, "the process has ended") // the peer is gone
 			return
+		default:
+			c.challenge()
 		}
 	}
+}
+
+// challenge asks a server whether it knows the connection. One that does not ends it.
+func (c *conn) challenge() {
+	if c.dialed == nil {
+		return
+	}
+	if c.path == nil {
+		path, err := c.quic.AddPath(c.dialed)
+		if err != nil {
+			return // the connection has ended
+		}
+		c.path = path
+	}
+	ctx, cancel := context.WithTimeout(c.quic.Context(), lookEvery)
+	defer cancel()
+	_ = c.path.Probe(ctx) // where no answer comes, the next look asks again
 }
 
 // nobodyHas asks the kernel of a host whether any process has a UDP port. Without an answer somebody may have it.

@@ -86,7 +86,7 @@ func dialFrom(ctx context.Context, packets net.PacketConn, to net.Addr, want sec
 	if err != nil {
 		return nil, errors.Join(err, q.CloseWithError(0, ""), s.transport.Close())
 	}
-	return &conn{quic: q, stream: stream, release: s.release}, nil
+	return &conn{quic: q, stream: stream, release: s.release, dialed: s.transport}, nil
 }
 
 // join dials until the server has room. No result depends on how long it waits.
