@@ -97,14 +97,18 @@ class Program:
 
     def listen(self):
         try:
-            self.connection, _ = self.listener.accept()
-            self.connected.set()
-            while got := self.connection.recv(1 << 16):
-                with self.heard:
-                    self.said += got
-                    self.heard.notify()
+            while True:
+                self.connection, _ = self.listener.accept()
+                self.connected.set()
+                self.listen_to(self.connection)
         except OSError:
             pass  # close ended it
+
+    def listen_to(self, connection):
+        while got := connection.recv(1 << 16):
+            with self.heard:
+                self.said += got
+                self.heard.notify()
 
     def read(self):
         for got in self.process.stdout:
@@ -154,18 +158,23 @@ class Program:
         self.connected.wait(PATIENCE)
         self.connection.shutdown(socket.SHUT_WR)
 
+    def back(self):
+        """The server dies, and is there again."""
+        self.connected.wait(PATIENCE)
+        self.connected.clear()
+        self.connection.shutdown(socket.SHUT_RDWR)
+
     def end(self):
         """Returns the packets that it has written."""
         self.process.stdin.close()
         if self.busy:
             self.process.kill()  # the story ends where it waits
         self.process.wait(PATIENCE)
-        if not self.connected.is_set():
-            self.listener.close()
-        else:
-            self.threads[0].join(PATIENCE)
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.threads[0].join(PATIENCE)
+        if self.connection is not None:
             self.connection.close()
-            self.listener.close()
+        self.listener.close()
         self.process.stdout.close()
         return self.packets()
 
@@ -189,7 +198,7 @@ def needs_a_thread(story):
         if any(k in step for k in ("joined", "arrived", "left", "ended", "error")):
             waits = False
         kind = step.get("call", {}).get("call")
-        if kind == "cancel" or kind and kind != "lost" and waits or lost and kind and kind not in WAITING:
+        if kind == "cancel" or kind and kind not in ("lost", "back") and waits or lost and kind and kind not in WAITING:
             return True
         lost = kind == "lost"
         waits = waits or kind in WAITING
@@ -199,7 +208,7 @@ def needs_a_thread(story):
 def play(command, story):
     """Returns what went wrong, or None; and whether the story was skipped."""
     steps = story["steps"]
-    if any(s.get("call", {}).get("call") in ("survives", "back", "saves") for s in steps):
+    if any(s.get("call", {}).get("call") == "saves" for s in steps):
         return None, True  # no library but the one in Go does that
     if any("member" in s or s.get("call", {}).get("member") for s in steps) or any("out" in s and "frame" not in s for s in steps) or needs_a_thread(story):
         return None, True
@@ -211,6 +220,8 @@ def play(command, story):
                 call = step.get("call", {})
                 if call.get("call") == "lost":
                     program.lose()
+                elif call.get("call") == "back":
+                    program.back()
                 elif call.get("call") == "clock":
                     pass  # nothing is kept, so nothing comes of time
                 elif call:
@@ -229,7 +240,7 @@ def play(command, story):
             program.settle(len(want_events))
             got_out = program.end()
             if want_out[-1:] and want_out[-1][0] != FAILED and got_out and got_out[-1][0] == FAILED:
-                del got_out[-2:]  # it has said by itself that it fails, and where it was
+                del got_out[-2 if got_out[-2:-1] and got_out[-2][0] == ADVANCE else -1:]  # it has said by itself that it fails, and where it was
         except (RuntimeError, queue.Empty, OSError, subprocess.TimeoutExpired) as e:
             program.process.kill()
             return f"{type(e).__name__} {e} after {program.events[-1:]}", False

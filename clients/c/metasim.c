@@ -8,6 +8,8 @@
  *   connection  unix, TCP, shared memory: frames out, bytes in
  *   session     what the server has said; what the client may do: docs/protocol.md, section 6
  *   decoding    bytes into what the session takes in
+ *   ending      without leaving
+ *   coming back to a server that was resumed
  *   calls       metasim.h
  *   timers      those of metasim_run
  */
@@ -57,6 +59,13 @@ enum {
     NAME_COST = 64, /* what an introduction counts beside its bytes */
     MAX_RESULT = MAX_CONTROL - MAX_NAME,
     MAX_TEXT = 64 << 10
+};
+
+/* How much a client remembers, in case its server is lost. */
+enum {
+    KEPT_SENDS = 1 << 16,
+    KEPT_BYTES = 64 << 20, /* of the payloads of sends */
+    KEPT_DELIVERIES = 1 << 16
 };
 
 /* How much is published before it is written: a handler that publishes without end never reports. */
@@ -250,6 +259,40 @@ typedef struct deliveries {
     delivery *first, *last;
 } deliveries;
 
+/* A message that the client has sent. Its payload follows it in memory. */
+typedef struct kept {
+    struct kept *next;
+    const char *channel;
+    metasim_instant sent;
+    size_t size;
+} kept;
+
+/* What a resumed server has of a client. */
+typedef struct known {
+    uint64_t sent, delivered;
+    metasim_instant now, floor; /* floor: it has promised to send nothing before */
+} known;
+
+/* What a client remembers in case its server is lost, and how far it has come back. */
+typedef struct memory {
+    int64_t patience; /* for how many nanoseconds of real time it waits for its server; 0: it does not, and remembers nothing */
+    kept *first, *last;
+    size_t count, bytes;  /* of these sends, and of their payloads */
+    uint64_t sent;        /* how many messages it has sent */
+    uint64_t *handled;    /* hashes of the last deliveries: that of number n is at (n - 1) % KEPT_DELIVERIES */
+    size_t room;          /* of handled */
+    metasim_instant due;  /* of the last delivery that it has handled */
+    metasim_instant said; /* how far it has reported to a server that was lost, at least */
+    int lives;            /* how many servers it has lost */
+
+    /* While it comes back. */
+    bool coming, asked; /* asked: for want */
+    known known;
+    kept *again; /* the next that is to be sent again */
+    uint64_t skip; /* how many deliveries that it has handled are to come again */
+    metasim_instant clock, want; /* clock: of the last that was sent again */
+} memory;
+
 /* What is done with the messages on a channel. */
 typedef struct action {
     const char *channel; /* of names; NULL: all others */
@@ -307,8 +350,12 @@ struct metasim_client {
     names channels, clients;
     size_t clients_size;
     char *result;
-    metasim_handler on_leave;
-    void *on_leave_user;
+    metasim_handler on_leave, on_lost;
+    void *on_leave_user, *on_lost_user;
+    bool returns; /* it can come back to a server that was resumed */
+    memory memory;
+    names *past; /* clients, as servers have introduced them that were lost: messages point there */
+    size_t past_count;
     metasim_random *streams;
     char *entry, *with, *directory;
     uint32_t index, count;
@@ -490,6 +537,20 @@ static void put_packet(metasim_client *c, unsigned kind, const void *first, size
 }
 
 static void put_body(metasim_client *c, unsigned kind, const small *body) { put_packet(c, kind, body->data, body->size, NULL, 0, NULL, 0); }
+
+static void put_send(metasim_client *c, const char *channel, metasim_instant sent, const void *payload, size_t size)
+{
+    small instant = {{0}, 0};
+    bytes front = {NULL, 0, 0, false};
+    put_text(&front, 1, channel);
+    put_instant(&instant, 2, sent);
+    if (size > 0)
+        put_head(&instant, 3, size);
+    append(&front, instant.data, instant.size);
+    put_packet(c, SEND, front.data, front.size, payload, size, NULL, 0);
+    c->out.failed = c->out.failed || front.failed;
+    free(front.data);
+}
 
 /* ---- connection ---- */
 
@@ -677,6 +738,7 @@ static metasim_code share_memory(metasim_client *c)
 static void disconnect(metasim_client *c)
 {
     unmap(&c->wire);
+    c->wire.written = c->wire.read = 0;
     if (c->wire.socket >= 0)
         close(c->wire.socket); /* what was written is with the kernel; nobody can do anything about an error here */
     c->wire.socket = -1;
@@ -750,6 +812,7 @@ static size_t read_some(metasim_client *c, bool wait)
 }
 
 static metasim_code hear(metasim_client *c, bool wait); /* reads what has come, and takes it in */
+static metasim_code come_back(metasim_client *c);       /* after the connection was lost, if the client can */
 
 /* Waits until more may be written; the server may wait until this side reads. */
 static void wait_to_write(metasim_client *c)
@@ -774,14 +837,15 @@ static void wait_to_write(metasim_client *c)
     }
 }
 
-/* Writes all that waits, in one write if the connection takes it. */
+/* Writes all that waits, in one write if the connection takes it. Where the client has come back meanwhile, it has said all there. */
 static metasim_code flush(metasim_client *c)
 {
     size_t done = 0;
+    int life = c->memory.lives;
     end_frame(c);
     if (c->out.failed)
         return finish(c, METASIM_NO_MEMORY, "%s", NO_MEMORY);
-    while (done < c->out.size && c->over == METASIM_OK) {
+    while (done < c->out.size && c->over == METASIM_OK && life == c->memory.lives) {
         long n;
         if (c->wire.map != NULL) {
             n = give_shared(&c->wire, c->out.data + done, c->out.size - done);
@@ -792,14 +856,19 @@ static metasim_code flush(metasim_client *c)
             if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
                 n = 0;
             if (n < 0) /* a server that ends the run says why, then closes */
-                while (c->over == METASIM_OK)
+                while (c->over == METASIM_OK && life == c->memory.lives)
                     hear(c, true);
         }
+        if (life != c->memory.lives)
+            break;
         done += n > 0 ? (size_t)n : 0;
         if (n == 0)
             wait_to_write(c);
     }
-    c->out.size = c->frame = 0;
+    if (life == c->memory.lives)
+        c->out.size = c->frame = 0;
+    if (c->over == METASIM_LOST)
+        return come_back(c);
     if (c->over != METASIM_OK)
         return is_over(c);
     return ++c->unread > WRITES_UNREAD ? hear(c, false) : METASIM_OK;
@@ -917,18 +986,25 @@ static metasim_instant may_send_from(const metasim_client *c)
     return later(c->promise, earlier(c->next, answer));
 }
 
+static void put_numbers(small *s, metasim_instant now, metasim_instant floor, metasim_instant next, uint64_t acked)
+{
+    small report = {{0}, 0};
+    put_instant(&report, 1, now);
+    put_instant(&report, 2, floor);
+    put_instant(&report, 3, next);
+    put_number(&report, 4, acked);
+    put_small(s, 1, &report);
+}
+
 /* Makes the client's report. What was promised binds whatever is said now. */
 static void put_report(metasim_client *c, small *s, metasim_instant now, metasim_instant next)
 {
-    small report = {{0}, 0};
-    metasim_instant floor = later(now, c->promise);
+    metasim_instant floor;
+    now = later(now, c->memory.said);
+    floor = later(now, c->promise);
     c->next = later(may_send_from(c), later(floor, next));
     c->cause = INFINITE;
-    put_instant(&report, 1, now);
-    put_instant(&report, 2, floor);
-    put_instant(&report, 3, c->next);
-    put_number(&report, 4, c->handled);
-    put_small(s, 1, &report);
+    put_numbers(s, now, floor, c->next, c->handled);
 }
 
 static int64_t clock_now(clockid_t clock)
@@ -983,20 +1059,25 @@ static metasim_instant goal(const metasim_client *c, metasim_instant want, bool 
 /* Reports that the client waits, and returns when it may act at what it is after, or the run ends before. */
 static metasim_code wait_until(metasim_client *c, metasim_instant want, bool messages)
 {
-    small s = {{0}, 0};
-    int64_t stretch;
-    put_report(c, &s, c->now, want);
-    put_instant(&s, 2, want);
-    put_number(&s, 3, messages);
-    stretch = computed(c);
-    put_number(&s, 4, (uint64_t)stretch);
-    put_number(&s, 5, (uint64_t)processor_time(c, stretch));
-    put_body(c, POLL_WAIT, &s);
-    if (flush(c) != METASIM_OK)
-        return c->over;
-    while (!before(goal(c, want, messages), c->granted) && compare(c->granted, c->until) != 0)
-        if (hear(c, true) != METASIM_OK)
+    int asked = -1; /* in which of its lives: a server that was resumed is asked again */
+    do {
+        if (asked != c->memory.lives) {
+            small s = {{0}, 0};
+            int64_t stretch = asked < 0 ? computed(c) : 0;
+            asked = c->memory.lives;
+            put_report(c, &s, c->now, want);
+            put_instant(&s, 2, want);
+            put_number(&s, 3, messages);
+            put_number(&s, 4, (uint64_t)stretch);
+            put_number(&s, 5, (uint64_t)processor_time(c, stretch));
+            put_body(c, POLL_WAIT, &s);
+            flush(c);
+        } else {
+            hear(c, true);
+        }
+        if (c->over != METASIM_OK)
             return c->over;
+    } while (asked != c->memory.lives || (!before(goal(c, want, messages), c->granted) && compare(c->granted, c->until) != 0));
     if (c->timed > 0)
         c->went_on = clock_now(CLOCK_MONOTONIC);
     return METASIM_OK;
@@ -1022,6 +1103,86 @@ static void push(deliveries *d, delivery *new)
     d->last = new;
 }
 
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+    return hash ^ hash >> 29;
+}
+
+static uint64_t mix_bytes(uint64_t hash, const void *data, size_t size)
+{
+    const uint8_t *from = data;
+    uint64_t word;
+    hash = mix(hash, size);
+    for (; size >= sizeof word; from += sizeof word, size -= sizeof word) {
+        memcpy(&word, from, sizeof word);
+        hash = mix(hash, word);
+    }
+    word = 0;
+    memcpy(&word, from, size);
+    return mix(hash, word);
+}
+
+static uint64_t hash_message(const metasim_message *m)
+{
+    uint64_t hash = mix_bytes(mix_bytes(0, m->from, strlen(m->from)), m->channel, strlen(m->channel));
+    hash = mix(mix(mix(hash, m->seq), (uint64_t)m->sent.time), m->sent.step);
+    return mix_bytes(mix(mix(hash, (uint64_t)m->due.time), m->due.step), m->payload, m->size);
+}
+
+/* Remembers a delivery that the client handles, by its number. */
+static void remember_handled(metasim_client *c, const metasim_message *d)
+{
+    memory *m = &c->memory;
+    size_t place = (size_t)((c->handled - 1) % KEPT_DELIVERIES), room = m->room == 0 ? 64 : 2 * m->room;
+    if (place >= m->room) {
+        uint64_t *more = realloc(m->handled, room * sizeof *more);
+        if (more == NULL) {
+            finish(c, METASIM_NO_MEMORY, "%s", NO_MEMORY);
+            return;
+        }
+        m->handled = more;
+        m->room = room;
+    }
+    m->handled[place] = hash_message(d);
+    m->due = later(m->due, d->due);
+}
+
+static void forget_first(memory *m)
+{
+    kept *first = m->first;
+    m->first = first->next;
+    m->count--;
+    m->bytes -= first->size;
+    free(first);
+}
+
+/* Remembers a send. channel is that of the declaration, which stays. */
+static void remember_send(metasim_client *c, const char *channel, const void *payload, size_t size)
+{
+    memory *m = &c->memory;
+    kept *k = malloc(sizeof *k + size);
+    if (k == NULL) {
+        finish(c, METASIM_NO_MEMORY, "%s", NO_MEMORY);
+        return;
+    }
+    k->next = NULL;
+    k->channel = channel;
+    k->sent = c->now;
+    k->size = size;
+    if (size > 0)
+        memcpy(k + 1, payload, size);
+    if (m->first == NULL)
+        m->first = k;
+    else
+        m->last->next = k;
+    m->last = k;
+    m->sent++;
+    m->bytes += size;
+    for (m->count++; m->count > KEPT_SENDS || (m->bytes > KEPT_BYTES && m->count > 1);)
+        forget_first(m);
+}
+
 /* Takes the next message: it counts as handled. */
 static delivery *pop(metasim_client *c)
 {
@@ -1030,6 +1191,8 @@ static delivery *pop(metasim_client *c)
     if (d->next == NULL)
         c->given.last = NULL;
     c->handled++;
+    if (c->memory.patience > 0)
+        remember_handled(c, &d->message);
     c->cause = earlier(c->cause, d->message.due);
     return d;
 }
@@ -1081,7 +1244,9 @@ static metasim_code advance(metasim_client *c, int64_t time, bool messages)
         c->promise = later(c->promise, want);
     if (!before(goal(c, want, messages), c->granted) && hear(c, false) != METASIM_OK)
         return c->over;
-    if ((before(goal(c, want, messages), c->granted) ? go_on(c, messages ? c->now : want, want) : wait_until(c, want, messages)) != METASIM_OK)
+    if (before(goal(c, want, messages), c->granted) && go_on(c, messages ? c->now : want, want) != METASIM_OK)
+        return c->over;
+    if (!before(goal(c, want, messages), c->granted) && wait_until(c, want, messages) != METASIM_OK) /* also where it came back meanwhile */
         return c->over;
     next = goal(c, want, messages);
     if (before(next, c->granted)) {
@@ -1092,6 +1257,32 @@ static metasim_code advance(metasim_client *c, int64_t time, bool messages)
     if (!messages)
         handle(c, c->granted);
     return failed(c, METASIM_END, "client \"%s\": the run ends at %s, before %lld ns; leave now", c->name, words_of(c->until, text), (long long)time);
+}
+
+static void put_hello(metasim_client *c)
+{
+    bytes b = {NULL, 0, 0, false};
+    small version = {{0}, 0}, last = {{0}, 0}, back = {{0}, 0};
+    size_t i;
+    put_number(&version, 1, METASIM_PROTOCOL);
+    append(&b, version.data, version.size);
+    put_text(&b, 2, c->name);
+    put_text(&b, 3, c->token);
+    for (i = 0; i < c->publishes; i++)
+        put_text(&b, 4, c->publications[i]);
+    for (i = 0; i < c->subscribes; i++)
+        put_text(&b, 5, c->subscriptions[i]);
+    put_number(&last, 6, (uint64_t)c->reaction);
+    put_number(&last, 7, MINOR);
+    put_number(&last, 10, c->returns);
+    if (c->memory.coming) {
+        put_number(&back, 1, c->memory.sent);
+        put_number(&back, 2, c->handled);
+        put_small(&last, 11, &back);
+    }
+    put_packet(c, HELLO, b.data, b.size, last.data, last.size, NULL, 0);
+    c->out.failed = c->out.failed || b.failed;
+    free(b.data);
 }
 
 /* ---- decoding ---- */
@@ -1234,23 +1425,82 @@ static bool take_about(metasim_client *c, cursor r)
     return !r.wrong;
 }
 
-static metasim_code take_welcome(metasim_client *c, cursor r)
+static bool take_known(cursor r, known *to)
 {
     field f;
     while (next_field(&r, &f)) {
-        if (is(&f, 1, true) && keep_text(&f, MAX_NAME, &c->scenario)) {
-            continue;
-        } else if (is(&f, 4, true) && take_about(c, inside(&f))) {
+        if (is(&f, 1, false))
+            to->sent = f.value;
+        else if (is(&f, 2, false))
+            to->delivered = f.value;
+        else if (!(is(&f, 3, true) && read_instant(&f, &to->now)) && !(is(&f, 4, true) && read_instant(&f, &to->floor)))
+            return false;
+    }
+    return !r.wrong;
+}
+
+/* Takes what a resumed server has of the client, which ends if it cannot catch up from there. */
+static metasim_code compare_known(metasim_client *c, bool same, bool told)
+{
+    memory *m = &c->memory;
+    uint64_t forgotten = m->sent - m->count, i;
+    m->skip = c->handled - (c->handled < m->known.delivered ? c->handled : m->known.delivered);
+    if (!told)
+        failed(c, METASIM_MISTAKE, "client \"%s\": the server that it came back to does not know that a client can: resume the run with the metasim that began it", c->name);
+    else if (!same)
+        failed(c, METASIM_MISTAKE, "client \"%s\" came back to another run than that of \"%s\" with seed %llu; resume the run that it takes part in", c->name, c->scenario,
+               (unsigned long long)c->seed);
+    else if (m->known.sent > m->sent)
+        failed(c, METASIM_MISTAKE, "client \"%s\": the resumed server has %llu messages of it, and it has sent %llu: another process took part under its name; start it again", c->name,
+               (unsigned long long)m->known.sent, (unsigned long long)m->sent);
+    else if (m->known.sent < forgotten)
+        failed(c, METASIM_MISTAKE, "client \"%s\" is ahead of the resumed server by %llu messages that it has sent, and remembers the last %lu; start it again, or run with --durable",
+               c->name, (unsigned long long)(m->sent - m->known.sent), (unsigned long)m->count);
+    else if (m->skip > KEPT_DELIVERIES)
+        failed(c, METASIM_MISTAKE, "client \"%s\" is ahead of the resumed server by %llu messages that it was given, and remembers the last %d; start it again, or run with --durable",
+               c->name, (unsigned long long)m->skip, KEPT_DELIVERIES);
+    else {
+        for (m->again = m->first, i = forgotten; i < m->known.sent; i++)
+            m->again = m->again->next;
+        return METASIM_OK;
+    }
+    return finish(c, METASIM_MISTAKE, "%s", metasim_error(c));
+}
+
+static metasim_code take_welcome(metasim_client *c, cursor r)
+{
+    field f, scenario = {0, true, 0, (const uint8_t *)""};
+    uint64_t seed = 0;
+    int64_t patience = 0;
+    known has = {0, 0, {0, 0}, {0, 0}};
+    bool told = false, coming = c->memory.coming;
+    while (next_field(&r, &f)) {
+        if (is(&f, 1, true) && is_name(&f, MAX_NAME)) {
+            scenario = f;
+        } else if (is(&f, 4, true) && (coming || take_about(c, inside(&f)))) { /* it knows it, and its program may have it */
             continue;
         } else if (is(&f, 2, false)) {
-            c->seed = f.value;
+            seed = f.value;
         } else if (is(&f, 3, false) && f.value <= UINT32_MAX) {
             c->timed = f.value;
+        } else if (is(&f, 5, false) && f.value <= INT64_MAX) {
+            patience = (int64_t)f.value;
+        } else if (is(&f, 6, true) && take_known(inside(&f), &has)) {
+            told = true;
         } else {
             r.wrong = true;
         }
     }
-    return r.wrong ? malformed(c, "a Welcome that cannot be read") : METASIM_OK;
+    if (r.wrong)
+        return malformed(c, "a Welcome that cannot be read");
+    if (coming) {
+        c->memory.known = has;
+        return compare_known(c, seed == c->seed && strlen(c->scenario) == scenario.value && memcmp(c->scenario, scenario.data, (size_t)scenario.value) == 0, told);
+    }
+    c->seed = seed;
+    if (c->returns)
+        c->memory.patience = patience;
+    return keep_text(&scenario, MAX_NAME, &c->scenario) && c->scenario != NULL ? METASIM_OK : no_memory(c);
 }
 
 /* Reads a body of instants: the first into a, the second, where there may be one, into b. */
@@ -1322,6 +1572,21 @@ static const char *channel_of(metasim_client *c, const field *f)
     return known != NULL ? known : add_name(&c->channels, f->data, (size_t)f->value, f->data, (size_t)f->value);
 }
 
+/* Takes a delivery that the client has handled before, while it comes back. */
+static metasim_code take_again(metasim_client *c, delivery *d)
+{
+    uint64_t number = c->handled - c->memory.skip-- + 1;
+    bool same = c->memory.handled[(number - 1) % KEPT_DELIVERIES] == hash_message(&d->message);
+    char due[64];
+    if (!same)
+        finish(c, METASIM_MISTAKE,
+               "client \"%s\": delivery %llu, of \"%s\" on \"%s\" at %s, is not what it was given before its server was lost: \"%s\" did not repeat what it did; make it deterministic, or "
+               "run with --durable",
+               c->name, (unsigned long long)number, d->message.from, d->message.channel, words_of(d->message.due, due), d->message.from);
+    free(d);
+    return c->over;
+}
+
 static metasim_code take_delivered(metasim_client *c, cursor r)
 {
     field f, channel = {0, true, 0, (const uint8_t *)""}, payload = {0, true, 0, NULL};
@@ -1354,6 +1619,8 @@ static metasim_code take_delivered(metasim_client *c, cursor r)
     m.payload = d + 1;
     m.size = (size_t)payload.value;
     d->message = m;
+    if (c->memory.coming && c->memory.skip > 0)
+        return take_again(c, d);
     push(&c->given, d);
     return METASIM_OK;
 }
@@ -1392,6 +1659,8 @@ static metasim_code hear(metasim_client *c, bool wait)
 {
     if (c->over != METASIM_OK || (read_some(c, wait) == 0 && c->over == METASIM_OK))
         return c->over;
+    if (c->over == METASIM_LOST)
+        return come_back(c);
     while (c->over == METASIM_OK && c->in.size - c->parsed >= 4) {
         const uint8_t *b = c->in.data + c->parsed;
         size_t size = (size_t)b[0] | (size_t)b[1] << 8 | (size_t)b[2] << 16 | (size_t)b[3] << 24;
@@ -1402,6 +1671,191 @@ static metasim_code hear(metasim_client *c, bool wait)
         c->parsed += 4 + size;
         take_frame(c, b + 4, size);
     }
+    return c->over == METASIM_OK ? METASIM_OK : is_over(c);
+}
+
+/* ---- ending ---- */
+
+/* Tells the server why the client ends, and where it is. It waits for no answer. */
+static void tell_failure(metasim_client *c, const char *reason)
+{
+    bytes text = {NULL, 0, 0, false};
+    small s = {{0}, 0};
+    char *cut = copy_text(reason, strlen(reason) < MAX_TEXT ? strlen(reason) : MAX_TEXT);
+    c->memory.patience = 0; /* it ends, and need not come back to say so */
+    if (cut == NULL)
+        return;
+    while (!is_utf8((const uint8_t *)cut, strlen(cut)))
+        cut[strlen(cut) - 1] = '\0';
+    if (c->started) {
+        put_report(c, &s, c->now, c->now);
+        put_body(c, ADVANCE, &s);
+    }
+    put_text(&text, 1, cut);
+    put_packet(c, FAILED, text.data, text.size, NULL, 0, NULL, 0);
+    free(text.data);
+    free(cut);
+    flush(c);
+}
+
+/* Ends the client by the failure of the last call: the server is told, and later calls return it too. */
+static metasim_code give_up(metasim_client *c)
+{
+    metasim_code code = c->code;
+    char *why = copy_text(metasim_error(c), strlen(metasim_error(c)));
+    if (c->wire.socket >= 0)
+        tell_failure(c, why == NULL ? NO_MEMORY : why);
+    disconnect(c);
+    finish(c, code, "%s", why == NULL ? NO_MEMORY : why);
+    free(why);
+    return is_over(c);
+}
+
+/* ---- coming back to a server that was resumed ---- */
+
+/*
+ * The client says how much it has sent and handled, and the server how much of that its journal has. What the journal lacks the client sends again, as one that steps from one of
+ * its sends to the next and then to where it is: the resumed server may be behind, and authorizes each of these sends again. What it is given again it has handled: it compares
+ * hashes, and drops it. What it was given and had not handled it forgets, and is given again.
+ */
+
+/* Waits for an instant, before which the client sends nothing more. */
+static void ask(metasim_client *c, metasim_instant want)
+{
+    memory *m = &c->memory;
+    metasim_instant floor = later(m->known.floor, want);
+    small s = {{0}, 0};
+    if (m->asked && compare(m->want, want) == 0)
+        return;
+    m->asked = true;
+    m->want = want;
+    put_numbers(&s, later(m->known.now, m->clock), floor, floor, c->handled - m->skip);
+    put_instant(&s, 2, want);
+    put_body(c, POLL_WAIT, &s);
+}
+
+/* Puts what the client may tell its new server by now. Returns true when the client is where it was. */
+static bool caught_up(metasim_client *c)
+{
+    memory *m = &c->memory;
+    metasim_instant last = later(c->now, m->due);
+    if (!c->started)
+        return false;
+    for (; m->again != NULL; m->again = m->again->next) {
+        if (compare(m->again->sent, ORIGIN) != 0 && !before(m->again->sent, c->granted)) {
+            ask(c, m->again->sent);
+            return false;
+        }
+        put_send(c, m->again->channel, m->again->sent, m->again + 1, m->again->size);
+        m->clock = m->again->sent;
+    }
+    if (compare(last, ORIGIN) != 0 && (m->skip > 0 || !before(last, c->granted))) {
+        ask(c, last);
+        return false;
+    }
+    m->said = later(m->said, m->known.now);
+    return true;
+}
+
+/* Forgets what belongs to the connection that was lost. */
+static bool begin_anew(metasim_client *c)
+{
+    memory *m = &c->memory;
+    if (c->clients.used > 0) {
+        names *past = realloc(c->past, (c->past_count + 1) * sizeof *past);
+        if (past == NULL)
+            return false;
+        c->past = past;
+        past[c->past_count++] = c->clients;
+    }
+    memset(&c->clients, 0, sizeof c->clients);
+    c->clients_size = 0;
+    disconnect(c);
+    c->out.size = c->frame = c->in.size = c->parsed = 0;
+    free_all(&c->given);
+    c->started = m->asked = false;
+    c->granted = m->clock = ORIGIN;
+    m->again = NULL;
+    return true;
+}
+
+/* Connects, and returns METASIM_OK when the client is where it was. */
+static metasim_code try_again(metasim_client *c)
+{
+    metasim_code code;
+    bool there = false;
+    if (!begin_anew(c))
+        return no_memory(c);
+    if (connect_to(c) != METASIM_OK)
+        return c->over;
+    put_hello(c);
+    while ((code = flush(c)) == METASIM_OK && !there && (code = hear(c, true)) == METASIM_OK)
+        there = caught_up(c);
+    if (code != METASIM_MISTAKE)
+        return code;
+    c->over = METASIM_OK; /* the server is told why the client ends, and not how far it is by now */
+    free(c->over_text);
+    c->over_text = NULL;
+    c->started = false;
+    return give_up(c);
+}
+
+/* A lost connection is no end while the server may be resumed. */
+static void go_on_living(metasim_client *c)
+{
+    c->over = c->code = METASIM_OK;
+    free(c->over_text);
+    c->over_text = NULL;
+}
+
+static metasim_code tell_lost(metasim_client *c)
+{
+    metasim_code code;
+    if (c->on_lost == NULL)
+        return METASIM_OK;
+    code = c->on_lost(c, NULL, c->on_lost_user);
+    return c->over != METASIM_OK ? c->over : code;
+}
+
+/* Waits for the server that was lost to be resumed, and catches up there. Returns METASIM_OK when the client is where it was; then it says again what it waited for. */
+static metasim_code come_back(metasim_client *c)
+{
+    memory *m = &c->memory;
+    int64_t end = add(clock_now(CLOCK_MONOTONIC), m->patience), pause = 10000000;
+    char *why;
+    if (m->patience == 0 || m->coming)
+        return is_over(c);
+    why = copy_text(metasim_error(c), strlen(metasim_error(c)));
+    if (why == NULL)
+        return is_over(c);
+    go_on_living(c);
+    failed(c, METASIM_LOST, "%s; it waits %.3f s for metasim resume", why, (double)m->patience / 1e9);
+    m->coming = true;
+    if (tell_lost(c) != METASIM_OK) {
+        finish(c, METASIM_LOST, "%s", why);
+        end = 0;
+    }
+    while (c->over == METASIM_OK) {
+        int64_t left = end - clock_now(CLOCK_MONOTONIC);
+        struct timespec time = {0, 0};
+        if (left <= 0) {
+            finish(c, METASIM_LOST, "%s; it was not resumed at its address within %.3f s: use metasim resume, and raise start_timeout if that takes longer", why,
+                   (double)m->patience / 1e9);
+            break;
+        }
+        time.tv_nsec = (long)(pause < left ? pause : left);
+        nanosleep(&time, NULL); /* a signal that ends it early does no harm */
+        pause = 2 * pause < 500000000 ? 2 * pause : 500000000;
+        m->lives++;
+        if (try_again(c) == METASIM_OK)
+            break;
+        if (c->over == METASIM_LOST)
+            go_on_living(c); /* it is not there yet */
+    }
+    free(why);
+    m->coming = false;
+    if (c->over == METASIM_OK)
+        go_on_living(c);
     return c->over == METASIM_OK ? METASIM_OK : is_over(c);
 }
 
@@ -1425,6 +1879,7 @@ metasim_client *metasim_new(const metasim_options *options)
     c->token = copy_text(token == NULL ? "" : token, token == NULL ? 0 : strlen(token));
     c->name = copy_text(o.name, strlen(o.name));
     c->wire.socket = -1;
+    c->returns = true;
     c->until = c->cause = INFINITE;
     if (c->server == NULL || c->token == NULL || c->name == NULL) {
         metasim_free(c);
@@ -1466,6 +1921,12 @@ void metasim_free(metasim_client *c)
     free_all(&c->given);
     free_names(&c->channels);
     free_names(&c->clients);
+    for (i = 0; i < c->past_count; i++)
+        free_names(&c->past[i]);
+    free(c->past);
+    while (c->memory.first != NULL)
+        forget_first(&c->memory);
+    free(c->memory.handled);
     free(c->publications);
     free(c->subscriptions);
     free(c->server);
@@ -1522,18 +1983,19 @@ static metasim_code declare(metasim_client *c, const char *what, char ***list, s
     return METASIM_OK;
 }
 
-static bool is_publication(const metasim_client *c, const char *channel)
+/* The name of a publication, as it was declared; NULL for none. */
+static const char *publication_of(const metasim_client *c, const char *channel)
 {
     size_t i;
     for (i = 0; i < c->publishes; i++)
         if (strcmp(c->publications[i], channel) == 0)
-            return true;
-    return false;
+            return c->publications[i];
+    return NULL;
 }
 
 metasim_code metasim_publication(metasim_client *c, const char *channel)
 {
-    if (is_publication(c, channel))
+    if (publication_of(c, channel) != NULL)
         return METASIM_OK;
     if (channel[0] == '\0' && !c->joined)
         failed(c, METASIM_MISTAKE, "client \"%s\": a publication needs the name of a channel", c->name);
@@ -1625,26 +2087,6 @@ static metasim_code check_names(metasim_client *c)
     return METASIM_OK;
 }
 
-static void put_hello(metasim_client *c)
-{
-    bytes b = {NULL, 0, 0, false};
-    small version = {{0}, 0}, last = {{0}, 0};
-    size_t i;
-    put_number(&version, 1, METASIM_PROTOCOL);
-    append(&b, version.data, version.size);
-    put_text(&b, 2, c->name);
-    put_text(&b, 3, c->token);
-    for (i = 0; i < c->publishes; i++)
-        put_text(&b, 4, c->publications[i]);
-    for (i = 0; i < c->subscribes; i++)
-        put_text(&b, 5, c->subscriptions[i]);
-    put_number(&last, 6, (uint64_t)c->reaction);
-    put_number(&last, 7, MINOR);
-    put_packet(c, HELLO, b.data, b.size, last.data, last.size, NULL, 0);
-    c->out.failed = c->out.failed || b.failed;
-    free(b.data);
-}
-
 metasim_code metasim_join(metasim_client *c)
 {
     metasim_code code;
@@ -1687,7 +2129,7 @@ const metasim_message *metasim_receive(metasim_client *c)
 static metasim_code check_publish(metasim_client *c, const char *channel, size_t size)
 {
     char now[64], bound[64];
-    if (!is_publication(c, channel))
+    if (publication_of(c, channel) == NULL)
         return failed(c, METASIM_MISTAKE, "client \"%s\" publishes on \"%.40s\", which it did not declare; call metasim_publication before metasim_join", c->name, channel);
     if (before(c->now, may_send_from(c)))
         return failed(c, METASIM_SEND_BEFORE_PROMISE, "client \"%s\" publishes on \"%.40s\" at %s, and promised to send nothing before %s; publish later, or promise less", c->name,
@@ -1702,20 +2144,15 @@ static metasim_code check_publish(metasim_client *c, const char *channel, size_t
 
 metasim_code metasim_publish(metasim_client *c, const char *channel, const void *payload, size_t size)
 {
-    small instant = {{0}, 0};
-    bytes front = {NULL, 0, 0, false};
     if (c->over != METASIM_OK || !c->started)
         return not_joined(c);
     if (check_publish(c, channel, size) != METASIM_OK)
         return c->running ? refused(c) : c->code;
-    put_text(&front, 1, channel);
-    put_instant(&instant, 2, c->now);
-    if (size > 0)
-        put_head(&instant, 3, size);
-    append(&front, instant.data, instant.size);
-    put_packet(c, SEND, front.data, front.size, payload, size, NULL, 0);
-    c->out.failed = c->out.failed || front.failed;
-    free(front.data);
+    put_send(c, channel, c->now, payload, size);
+    if (c->memory.patience > 0)
+        remember_send(c, publication_of(c, channel), payload, size);
+    if (c->over != METASIM_OK)
+        return is_over(c);
     return c->out.size >= FULL || c->out.failed ? flush(c) : METASIM_OK;
 }
 
@@ -1846,40 +2283,6 @@ metasim_code metasim_result(metasim_client *c, const char *json)
     return METASIM_OK;
 }
 
-/* Tells the server why the client ends, and where it is. It waits for no answer. */
-static void tell_failure(metasim_client *c, const char *reason)
-{
-    bytes text = {NULL, 0, 0, false};
-    small s = {{0}, 0};
-    char *cut = copy_text(reason, strlen(reason) < MAX_TEXT ? strlen(reason) : MAX_TEXT);
-    if (cut == NULL)
-        return;
-    while (!is_utf8((const uint8_t *)cut, strlen(cut)))
-        cut[strlen(cut) - 1] = '\0';
-    if (c->started) {
-        put_report(c, &s, c->now, c->now);
-        put_body(c, ADVANCE, &s);
-    }
-    put_text(&text, 1, cut);
-    put_packet(c, FAILED, text.data, text.size, NULL, 0, NULL, 0);
-    free(text.data);
-    free(cut);
-    flush(c);
-}
-
-/* Ends the client by the failure of the last call: the server is told, and later calls return it too. */
-static metasim_code give_up(metasim_client *c)
-{
-    metasim_code code = c->code;
-    char *why = copy_text(metasim_error(c), strlen(metasim_error(c)));
-    if (c->wire.socket >= 0)
-        tell_failure(c, why == NULL ? NO_MEMORY : why);
-    disconnect(c);
-    finish(c, code, "%s", why == NULL ? NO_MEMORY : why);
-    free(why);
-    return is_over(c);
-}
-
 /* Calls the handler of metasim_on_leave. */
 static metasim_code ask_result(metasim_client *c)
 {
@@ -1900,26 +2303,43 @@ void metasim_on_leave(metasim_client *c, metasim_handler handler, void *user)
     c->on_leave_user = user;
 }
 
-metasim_code metasim_leave(metasim_client *c)
+void metasim_on_lost(metasim_client *c, metasim_handler handler, void *user)
+{
+    c->on_lost = handler;
+    c->on_lost_user = user;
+}
+
+static void put_leave(metasim_client *c)
 {
     small s = {{0}, 0};
     bytes result = {NULL, 0, 0, false};
-    if (c->over == METASIM_LEFT)
-        return METASIM_OK;
-    if (c->over != METASIM_OK || !c->started)
-        return not_joined(c);
-    if (ask_result(c) != METASIM_OK)
-        return c->over == METASIM_LEFT ? METASIM_OK : is_over(c);
-    put_instant(&s, 1, c->now);
+    put_instant(&s, 1, later(c->now, c->memory.said));
     put_number(&s, 2, c->handled);
     if (c->result != NULL)
         put_text(&result, 3, c->result);
     put_packet(c, LEAVE, s.data, s.size, result.data, result.size, NULL, 0);
     c->out.failed = c->out.failed || result.failed;
     free(result.data);
-    flush(c);
-    while (c->over == METASIM_OK)
-        hear(c, true);
+}
+
+metasim_code metasim_leave(metasim_client *c)
+{
+    int life = -1;
+    if (c->over == METASIM_LEFT)
+        return METASIM_OK;
+    if (c->over != METASIM_OK || !c->started)
+        return not_joined(c);
+    if (ask_result(c) != METASIM_OK)
+        return c->over == METASIM_LEFT ? METASIM_OK : is_over(c);
+    while (c->over == METASIM_OK) {
+        if (life != c->memory.lives) { /* a server that was resumed is told again */
+            life = c->memory.lives;
+            put_leave(c);
+            flush(c);
+        } else {
+            hear(c, true);
+        }
+    }
     disconnect(c);
     return c->over == METASIM_LEFT ? METASIM_OK : is_over(c);
 }

@@ -176,6 +176,16 @@ typedef metasim_code (*metasim_handler)(metasim_client *client, const metasim_me
 void metasim_on_leave(metasim_client *client, metasim_handler handler, void *user);
 
 /*
+ * A client outlives its server where the run was begun by metasim serve or has external clients, and can be resumed: a call that loses the connection waits until metasim
+ * resume has brought the server back at the same address, catches up there, and goes on as if nothing had been; for start_timeout of the scenario at most, 30 seconds by
+ * default, then it fails with METASIM_LOST. For that the client keeps its last messages: 65,536 at most, of 64 MiB at most.
+ *
+ * metasim_on_lost sets a handler that is called each time the client has lost its server and begins to wait; metasim_error has the sentence. The message of the handler is NULL. If it
+ * does not return METASIM_OK the client does not wait, and the call fails. NULL takes the handler away: the client waits without a word.
+ */
+void metasim_on_lost(metasim_client *client, metasim_handler handler, void *user);
+
+/*
  * metasim_on sets the handler for the messages on a channel, by its name; NULL: for all messages whose channel has no handler. A handler that was set
  * before for the same channel is replaced. It is used by metasim_run alone.
  */

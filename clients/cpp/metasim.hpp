@@ -178,6 +178,13 @@ public:
         metasim_on_leave(c, call, keep(std::function<void()>(std::move(tell)), true));
     }
 
+    // The handler is called each time the client has lost its server and begins to wait for metasim resume. What it throws ends the client.
+    void on_lost(std::function<void(const std::string &why)> handler)
+    {
+        metasim_client *c = get();
+        metasim_on_lost(c, call, keep(std::function<void()>([c, h = std::move(handler)] { h(metasim_error(c)); }), false));
+    }
+
     void fail(const std::string &reason) { check(metasim_fail(get(), reason.c_str())); }
 
     // Handlers of run. What one throws ends run, which throws it again; the run fails for that reason.

@@ -282,6 +282,8 @@ static void perform(char *line)
         left = code == METASIM_OK;
         if (left)
             printf("left\n");
+    } else if (strcmp(call, "survives") == 0) {
+        client->returns = true;
     } else if (strcmp(call, "fail") == 0) {
         metasim_fail(client, text);
     } else {
@@ -298,6 +300,7 @@ int main(void)
     client = metasim_new(NULL);
     if (client == NULL)
         return 1;
+    client->returns = false; /* the stories in which it does say so */
     while (fgets(line, sizeof line, stdin) != NULL) {
         if (strncmp(line, "on ", 3) == 0) {
             char key[256], *text;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import logging
 import os
 import re
 import time as real_time
@@ -13,6 +14,7 @@ from typing import Any, Callable, Iterator, List, NoReturn, Optional, Tuple, Typ
 from . import wire
 from .connection import Connection
 from .errors import CompleteError, EndError, Error, LeftError, LostError, MistakeError, ProtocolError, TimeRegressError
+from .memory import Memory
 from .session import Message, Session, words
 from .streams import Stream
 from .wire import FOREVER, INFINITY, Buffer, Instant, Malformed, at, number
@@ -22,7 +24,13 @@ FULL = 1 << 20  # bytes that may be published before they are written
 WRITES_UNREAD = 64
 """After so many writes without a read the client looks whether something has come: a server drops who writes and does not read."""
 
+FIRST_PAUSE, LAST_PAUSE = 0.01, 0.5  # seconds, before a client looks for its server again: the longer it has looked, the longer
+
 Handler = Callable[[Message], object]
+
+
+class _Broken(Exception):
+    """The connection has ended while the client comes back."""
 
 
 class Timer:
@@ -52,6 +60,11 @@ class Client:
 
     What is not given comes from the environment, which metasim sets for the programs that it starts: METASIM_SERVER (unix:///path,
     tcp://host:port or, on Linux, shm:///path), METASIM_CLIENT and METASIM_TOKEN.
+
+    A client outlives its server where the run can be resumed, and metasim has not started the client itself: a call that loses the connection waits until
+    metasim resume has brought the server back at the same address, catches up there, and goes on as if nothing had been; for start_timeout of the scenario at
+    most, 30 seconds by default, then it raises LostError. It says so with logging, to the logger "metasim". For that it keeps its last messages: 65,536 at
+    most, of 64 MiB at most.
     """
 
     def __init__(self, name: Optional[str] = None, server: Optional[str] = None, token: Optional[str] = None) -> None:
@@ -75,6 +88,7 @@ class Client:
         self._handlers: dict[str, List[Handler]] = {}  # by channel, as they were found
         self._streams: dict[str, Stream] = {}
         self._writes = 0
+        self._lives = 0  # how many servers it has lost
         self._went_on = self._cpu = 0
 
     # Declaring.
@@ -124,7 +138,7 @@ class Client:
             if sum(sizes) + 8 * len(sizes) > wire.MAX_LIST:
                 raise ProtocolError(f'client "{self._name}": {len(texts)} names, each {what}, take more than 1 MiB; use fewer or shorter ones')
         return (number(1, wire.VERSION) + wire.text(2, self._name) + wire.text(3, self._token) + b"".join(wire.text(4, c) for c in self._publications)
-                + b"".join(wire.text(5, p) for p in patterns) + number(6, self._reaction) + number(7, wire.MINOR))
+                + b"".join(wire.text(5, p) for p in patterns) + number(6, self._reaction) + number(7, wire.MINOR) + self._session.back())
 
     def join(self) -> Client:
         """Connects, joins, and returns when all clients of the run have joined. The client is at time 0 then, and may publish there."""
@@ -257,16 +271,20 @@ class Client:
         if s.authorized(want, messages):
             s.go_on(s.now if messages else want, want, self._computed())
             self._flush()
-        else:
+        if not s.authorized(want, messages):  # also where it came back meanwhile
             self._wait(want, messages)
         return s.arrive(want, messages)
 
     def _wait(self, want: Instant, messages: bool) -> None:
-        s = self._session
-        s.wait(want, messages, self._computed(waits=True))
-        self._flush()
-        while not s.answered(want, messages):
-            self._hear(wait=True)
+        s, asked = self._session, -1
+        while asked != self._lives or not s.answered(want, messages):
+            if asked == self._lives:
+                self._hear(wait=True)
+                continue
+            measured = self._computed(waits=True) if asked < 0 else b""
+            asked = self._lives  # a server that was resumed is asked again
+            s.wait(want, messages, measured)
+            self._flush()
         if s.timed:
             self._went_on = real_time.monotonic_ns()
 
@@ -347,11 +365,15 @@ class Client:
         self._ask_result()
         if isinstance(s.over, LeftError):
             return
-        s.leave()
+        told = -1
         try:
-            self._flush()
             while True:
-                self._hear(wait=True)
+                if told == self._lives:
+                    self._hear(wait=True)
+                    continue
+                told = self._lives  # a server that was resumed is told again
+                s.leave()
+                self._flush()
         except LeftError:
             self._close()
 
@@ -359,6 +381,7 @@ class Client:
         """Ends the client's part without leaving, and tells the server why. Later calls raise MistakeError."""
         s = self._session
         if s.over is None:
+            s.memory = None  # it need not come back to say so
             if self._connection is not None:
                 s.fail(reason)
                 self._write()
@@ -383,10 +406,11 @@ class Client:
     def _write(self) -> None:
         """Writes what waits. What fails is noted: a server that ends the run says why, then closes."""
         assert self._connection is not None
+        life = self._lives
         try:
             self._connection.write(self._session.frames())
         except (OSError, EOFError):
-            while self._session.over is None:
+            while self._session.over is None and life == self._lives:
                 self._read(wait=True)
         except Malformed as e:
             self._malformed(e)
@@ -406,7 +430,7 @@ class Client:
         assert self._connection is not None
         c, s = self._connection, self._session
         self._writes = 0
-        broken: Optional[BaseException] = None
+        broken: Union[None, Malformed, LostError] = None
         if s.over is None:
             try:
                 c.read(wait)
@@ -420,8 +444,64 @@ class Client:
                 s.take(kind, body)
         if isinstance(broken, Malformed):
             self._malformed(broken)
-        elif isinstance(broken, Error):
-            s.end(broken)
+        elif broken is not None and s.over is None:
+            self._lost(broken)
+
+    def _lost(self, error: LostError) -> None:
+        """Takes the end of the connection: the client comes back, if it can."""
+        m = self._session.memory
+        if m is None:
+            self._session.end(error)
+        elif m.coming:
+            raise _Broken
+        else:
+            try:
+                self._come_back(m, error)
+            except BaseException:
+                self._session.end(error)
+                raise
+            finally:
+                m.coming = False
+
+    def _come_back(self, m: Memory, lost: LostError) -> None:
+        """Waits for the server to be resumed, and catches up there. Afterwards the client is where it was, and says again what it waited for; or the
+        session is over."""
+        s, seconds, pause = self._session, m.patience / 1e9, FIRST_PAUSE
+        logging.getLogger("metasim").warning("%s; it waits %.3f s for metasim resume", lost, seconds)
+        end = real_time.monotonic() + seconds
+        while s.over is None:
+            left = end - real_time.monotonic()
+            if left <= 0:
+                s.end(LostError(f"{lost}; it was not resumed at its address within {seconds:.3f} s: use metasim resume, and raise start_timeout if that "
+                                "takes longer"))
+                return
+            real_time.sleep(min(pause, left))
+            pause = min(2 * pause, LAST_PAUSE)
+            self._lives += 1
+            s.come_back(m)
+            self._close()
+            try:
+                self._connection = Connection(self._server, self._name)
+                s.put(wire.HELLO, self._hello())
+                if self._catch_up(m):
+                    return
+            except (LostError, _Broken):
+                continue  # it is not there yet
+            if isinstance(s.over, MistakeError):  # the server is told why the client ends, and not how far it is by now
+                s.started = False
+                s.fail(str(s.over))
+                self._write()
+
+    def _catch_up(self, m: Memory) -> bool:
+        """Returns True when the client is where it was, and False when the session is over."""
+        s = self._session
+        while s.over is None:
+            there = s.caught_up(m)
+            self._write()
+            if there and s.over is None:
+                return True
+            self._read(wait=True)
+        return False
 
     def _malformed(self, e: Malformed) -> None:
         self._session.end(ProtocolError(f'client "{self._name}": the server sent {e}; use a server and a client of the same version'))

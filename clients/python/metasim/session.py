@@ -6,10 +6,11 @@ It is docs/protocol.md, section 6, and says what the reference client in Go says
 from __future__ import annotations
 
 from collections import deque
-from typing import Callable, Deque, Dict, List, NamedTuple, Optional
+from typing import Callable, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from . import wire
-from .errors import EndError, Error, LeftError, ProtocolError, PromiseRegressError, RefusedError, SendBeforePromiseError, TimeRegressError
+from .errors import EndError, Error, LeftError, MistakeError, ProtocolError, PromiseRegressError, RefusedError, SendBeforePromiseError, TimeRegressError
+from .memory import Memory
 from .wire import FOREVER, INFINITY, ORIGIN, Instant, Malformed, as_bytes, as_number, as_text, at, data, instant, number, packet, read_instant, text
 
 
@@ -48,6 +49,9 @@ class Session:
         self.names: Dict[int, str] = {}
         self.names_size = 0
         self.result = b""
+        self.memory: Optional[Memory] = None  # it ends with its connection
+        self.returns = True  # it can come back to a server that was resumed
+        self.said = ORIGIN  # how far it has reported to a server that was lost, at least
         self.out: List[bytes] = []  # packets that wait to be written
         self.out_size = 0
 
@@ -74,17 +78,65 @@ class Session:
             self.end(ProtocolError(f'client "{self.name}": the server sent {e}; use a server and a client of the same version'))
 
     def _welcome(self, body: memoryview) -> None:
+        scenario, seed, patience, told = "", 0, 0, False
         for field, value in wire.fields(body):
             if field == 1:
-                self.scenario = as_text(value)
+                scenario = as_text(value)
             elif field == 2:
-                self.seed = as_number(value)
+                seed = as_number(value)
             elif field == 3:
                 self.timed = as_number(value, 2**32 - 1)
             elif field == 4:
                 self._about(as_bytes(value))
+            elif field == 5:
+                patience = as_number(value, FOREVER)
+            elif field == 6:
+                self._known(as_bytes(value))
+                told = True
             else:
                 raise Malformed("a Welcome with an unknown field")
+        if self.memory is not None and self.memory.coming:
+            self._compare(self.memory, told, (scenario, seed))
+            return
+        self.scenario, self.seed = scenario, seed
+        if patience and self.returns:
+            self.memory = Memory(patience)
+
+    def _known(self, body: memoryview) -> None:
+        m = self.memory or Memory(0)  # nobody asked; it is read all the same
+        m.known_sent = m.known_delivered = 0
+        m.known_now = m.known_floor = ORIGIN
+        for field, value in wire.fields(body):
+            if field == 1:
+                m.known_sent = as_number(value)
+            elif field == 2:
+                m.known_delivered = as_number(value)
+            elif field == 3:
+                m.known_now = read_instant(value, m.known_now)
+            elif field == 4:
+                m.known_floor = read_instant(value, m.known_floor)
+            else:
+                raise Malformed("a Welcome with an unknown field")
+
+    def _compare(self, m: Memory, told: bool, run: Tuple[str, int]) -> None:
+        """Takes what a resumed server has of the client, which ends if it cannot catch up from there."""
+        m.next, m.skip = m.known_sent, self.handled - min(self.handled, m.known_delivered)
+        wrong = ""
+        if not told:
+            wrong = ": the server that it came back to does not know that a client can: resume the run with the metasim that began it"
+        elif run != (self.scenario, self.seed):
+            wrong = (f' came back to another run: that of scenario "{run[0]}" with seed {run[1]}, and not of "{self.scenario}" with seed {self.seed}; '
+                     "resume the run that it takes part in")
+        elif m.known_sent > m.sent:
+            wrong = f": the resumed server has {m.known_sent} messages of it, and it has sent {m.sent}: another process took part under its name; start it again"
+        elif m.known_sent < m.sent - len(m.sends):
+            wrong = (f" is ahead of the resumed server by {m.sent - m.known_sent} messages that it has sent, and remembers the last {len(m.sends)}; "
+                     "start it again, or run with --durable")
+        elif m.skip > len(m.handled):
+            wrong = (f" is ahead of the resumed server by {m.skip} messages that it was given, and remembers the last {len(m.handled)}; "
+                     "start it again, or run with --durable")
+        if wrong:
+            self.end(MistakeError(f'client "{self.name}"{wrong}'))
 
     def _about(self, body: memoryview) -> None:
         for field, value in wire.fields(body):
@@ -146,7 +198,62 @@ class Session:
         name = self.names.get(client)
         if name is None:
             raise Malformed(f"a message from client {client}, which it has not introduced")
-        self.given.append(Message(name, channel, seq, sent, due, payload))
+        message = Message(name, channel, seq, sent, due, payload)
+        if self.memory is not None and self.memory.coming and self.memory.skip > 0:
+            self._again(self.memory, message)
+        else:
+            self.given.append(message)
+
+    def _again(self, m: Memory, d: Message) -> None:
+        """Takes a delivery that the client has handled before."""
+        before = m.handled[-m.skip]
+        m.skip -= 1
+        if before != hash(d):
+            self.end(MistakeError(
+                f'client "{self.name}": delivery {self.handled - m.skip}, of "{d.sender}" on "{d.channel}" at {words(d.due)}, is not what it was given before '
+                f'its server was lost: "{d.sender}" did not repeat what it did; make it deterministic, or run with --durable'))
+
+    # Coming back to a server that was resumed: see Memory.
+
+    def come_back(self, m: Memory) -> None:
+        """Forgets what belongs to the connection that was lost. The caller says Hello again, with back."""
+        m.coming, m.asked, m.clock = True, None, ORIGIN
+        self.out, self.out_size = [], 0
+        self.names, self.names_size = {}, 0
+        self.given.clear()
+        self.started, self.granted = False, ORIGIN
+
+    def back(self) -> bytes:
+        """What a Hello says of coming back."""
+        m = self.memory
+        return (number(10, 1) if self.returns else b"") + (data(11, number(1, m.sent) + number(2, self.handled)) if m is not None and m.coming else b"")
+
+    def caught_up(self, m: Memory) -> bool:
+        """Puts what the client may tell its new server by now. Returns True when the client is where it was."""
+        if not self.started:
+            return False
+        first = m.sent - len(m.sends)
+        while m.next < m.sent:
+            channel, sent, payload = m.sends[m.next - first]
+            if sent != ORIGIN and sent >= self.granted:
+                self._ask(m, sent)
+                return False
+            self._send(channel, sent, payload)
+            m.next, m.clock = m.next + 1, sent
+        last = max(self.now, m.due)
+        if last != ORIGIN and (m.skip > 0 or last >= self.granted):
+            self._ask(m, last)
+            return False
+        self.said = max(self.said, m.known_now)
+        return True
+
+    def _ask(self, m: Memory, want: Instant) -> None:
+        """Waits for an instant, before which the client sends nothing more."""
+        if m.asked == want:
+            return
+        m.asked = want
+        floor = max(m.known_floor, want)
+        self.put(wire.POLL_WAIT, wire.report(max(m.known_now, m.clock), floor, floor, self.handled - m.skip) + instant(2, want))
 
     # Advancing. The caller says Goal, and then GoOn or Wait; Arrive when the client is authorized or at the end.
 
@@ -191,6 +298,8 @@ class Session:
         """Takes the next message: it counts as handled."""
         m = self.given.popleft()
         self.handled += 1
+        if self.memory is not None:
+            self.memory.took(m)
         if m.due < self.cause:
             self.cause = m.due
         return m
@@ -202,6 +311,7 @@ class Session:
         return seen
 
     def _report(self, now: Instant, next_event: Instant) -> bytes:
+        now = max(now, self.said)
         floor = max(now, self.promised)
         self.next_event = max(self.may_send_from(), floor, next_event)
         self.cause = INFINITY
@@ -215,7 +325,7 @@ class Session:
             answer = at(answer[0] + self.reaction)
         return max(self.promised, min(self.next_event, answer))
 
-    def publish(self, channel: str, payload: wire.Buffer) -> None:
+    def publish(self, channel: str, payload: bytes) -> None:
         self.check()
         if self.now < self.may_send_from():
             raise SendBeforePromiseError(f'client "{self.name}" publishes on "{channel}" at {words(self.now)}, and promised to send nothing before '
@@ -225,7 +335,12 @@ class Session:
                                 f"{wire.MAX_PAYLOAD}; split it")
         if self.now[1] == 2**32 - 1:
             raise ProtocolError(f'client "{self.name}" publishes on "{channel}" at {words(self.now)}, the last step of its time; publish at a later time')
-        self.put(wire.SEND, text(1, channel) + instant(2, self.now) + (data(3, payload) if len(payload) else b""))
+        self._send(channel, self.now, payload)
+        if self.memory is not None:
+            self.memory.published(channel, self.now, payload)
+
+    def _send(self, channel: str, sent: Instant, payload: bytes) -> None:
+        self.put(wire.SEND, text(1, channel) + instant(2, sent) + (data(3, payload) if payload else b""))
 
     def promise(self, time: int) -> None:
         self.check()
@@ -241,7 +356,7 @@ class Session:
 
     def leave(self) -> None:
         self.check()
-        self.put(wire.LEAVE, instant(1, self.now) + number(2, self.handled) + (data(3, self.result) if self.result else b""))
+        self.put(wire.LEAVE, instant(1, max(self.now, self.said)) + number(2, self.handled) + (data(3, self.result) if self.result else b""))
 
     def fail(self, reason: str) -> None:
         if self.started:

@@ -167,6 +167,8 @@ class Rings:
         return got
 
     def close(self) -> None:
+        if self._socket.fileno() < 0:
+            return
         self._socket.close()
         self._words.release()
         self._bytes.release()

@@ -1,11 +1,14 @@
 """Plays sessions for conformance/drive.py, which says how: python3 player.py, with this library in PYTHONPATH."""
 
+import logging
 import sys
 
 import metasim
 from metasim import wire
 
+logging.disable()  # drive.py has standard error for mistakes
 client = metasim.Client()
+client._session.returns = False  # the stories in which it does say so
 reactions, timers, handled = [], {}, []
 left = False
 
@@ -105,6 +108,7 @@ def perform(words):
         "stop": lambda: timers[text(first)].stop(),
         "random": lambda: draw(text(first), pad),
         "about": lambda: say("about", hexed(client.entry), client.index, client.count, hexed(client._session.parameters), hexed(client.directory)),
+        "survives": lambda: setattr(client._session, "returns", True),
         "run": run,
         "leave": leave,
         "fail": lambda: client.fail(text(first)),
