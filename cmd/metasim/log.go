@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,7 @@ func printLog(path string, f *logFlags, std streams) error {
 	if err != nil {
 		return badUsage(err)
 	}
+	boundMemory(run)
 	w := bufio.NewWriter(std.out)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	rows := 0
@@ -83,6 +85,15 @@ func printLog(path string, f *logFlags, std streams) error {
 		return unread(errors.Join(err, e))
 	}
 	return unread(torn)
+}
+
+// boundMemory has the memory of the run, which bounded what was in flight there, bound what it takes to sort that: without it as much again would
+// be garbage. Where more was in flight all the same, it takes more, and longer.
+func boundMemory(run *record.Run) {
+	const least = 128 << 20
+	if bound := run.Manifest.Memory; bound > 0 {
+		debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), max(least, int64(bound))))
+	}
 }
 
 // logFlags are the flags of `metasim log`: how the messages are printed, or what of the run is written into files for other programs.
@@ -129,6 +140,7 @@ func exportLog(path string, f *logFlags, std streams) (err error) {
 	if err != nil {
 		return badUsage(err)
 	}
+	boundMemory(run)
 	if f.delivered {
 		f.Of = export.Delivered
 	}

@@ -48,7 +48,7 @@ func BenchmarkExport(b *testing.B) {
 					f, err := os.Create(filepath.Join(b.TempDir(), "export"))
 					require.NoError(b, err)
 					sink := begin(b, format, f, names)
-					_, err = walkJournal(names, r, sink.Write)
+					_, err = walkJournal(names, r, sink.Kinds(), sink.Write)
 					require.NoError(b, err)
 					require.NoError(b, sink.Close())
 					require.NoError(b, f.Close())
@@ -104,6 +104,7 @@ func whole(t require.TestingT, names ...string) view {
 // nothing is where an export goes that is not written.
 type nothing struct{}
 
+func (nothing) Kinds() kindSet          { return everyKind }
 func (nothing) Write(*occurrence) error { return nil }
 func (nothing) Close() error            { return nil }
 func (nothing) Count() Count            { return Count{} }

@@ -31,6 +31,18 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
+// A kindSet says of which kinds occurrences are wanted: of others nothing is kept.
+type kindSet uint8
+
+func kindsOf(kinds ...Kind) (s kindSet) {
+	for _, k := range kinds {
+		s |= 1 << k
+	}
+	return s
+}
+
+func (s kindSet) has(k Kind) bool { return s&(1<<k) != 0 }
+
 // An occurrence is one thing that happened to a message in a run.
 type occurrence struct {
 	Kind    Kind
@@ -73,7 +85,9 @@ func (o *occurrence) compare(p *occurrence) int {
 
 // A sink takes an export: an eventLog or an mcapFile.
 type sink interface {
-	// Write takes the next occurrence of walkJournal. It keeps nothing of it.
+	// Kinds says what it takes.
+	Kinds() kindSet
+	// Write takes the next occurrence of walkJournal, perhaps of another kind. It keeps nothing of it.
 	Write(*occurrence) error
 	// Close writes what is buffered. It does not close the file.
 	Close() error

@@ -119,7 +119,11 @@ func about(m *journal.Manifest) map[string]string {
 // Write reads the journal to its end and writes the files. It calls written with each file that is complete. Torn is an error of a journal
 // that is not the whole of its run, of which the files have what there is: a *[journal.TornError] or a *[record.DigestError].
 func (f *Files) Write(written func(path string, c Count)) (torn, err error) {
-	torn, err = walkJournal(f.run.Manifest.Clients, f.journal, func(o *occurrence) error {
+	var kinds kindSet
+	for _, file := range f.files {
+		kinds |= file.sink.Kinds()
+	}
+	torn, err = walkJournal(f.run.Manifest.Clients, f.journal, kinds, func(o *occurrence) error {
 		for _, file := range f.files {
 			if err := file.sink.Write(o); err != nil {
 				return err

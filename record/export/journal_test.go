@@ -47,7 +47,7 @@ func walkChecked(t require.TestingT, clients []string, entries ...journal.Entry)
 	require.NoError(t, w.Close())
 	var said []string
 	var last metasim.Instant
-	torn, err := walkJournal([]string{"a", "b"}, journal.NewReader(&buf, clients), func(o *occurrence) error {
+	torn, err := walkJournal([]string{"a", "b"}, journal.NewReader(&buf, clients), everyKind, func(o *occurrence) error {
 		require.False(t, o.At().Before(last), "time goes back")
 		last = o.At()
 		said = append(said, o.Kind.String()+" "+last.String())
@@ -82,9 +82,9 @@ func TestWalkOfEntries(t *testing.T) {
 	w := journal.NewWriter(&buf)
 	require.NoError(t, w.Observe(0, send(0, 1, 0, 5, 7).Event, nil))
 	require.NoError(t, w.Close())
-	_, err = walkJournal([]string{"a", "b"}, journal.NewReader(&buf, nil), func(*occurrence) error { return stop })
+	_, err = walkJournal([]string{"a", "b"}, journal.NewReader(&buf, nil), everyKind, func(*occurrence) error { return stop })
 	require.ErrorIs(t, err, stop)
-	_, err = walkJournal(nil, journal.NewReader(strings.NewReader("something else"), []string{"a", "b"}), nil)
+	_, err = walkJournal(nil, journal.NewReader(strings.NewReader("something else"), []string{"a", "b"}), everyKind, nil)
 	require.ErrorIs(t, err, journal.ErrNotJournal)
 }
 

@@ -15,10 +15,10 @@ func Messages(run *record.Run, client string, each func(*record.Message) error) 
 		return nil, err
 	}
 	l := &list{view: v, each: each}
-	if torn, err = l.read(run, (*occurrence).wasDue); err != nil || l.lost == 0 {
+	if torn, err = l.read(run, kindsOf(Delivered, Undelivered, Lost), (*occurrence).wasDue); err != nil || l.lost == 0 {
 		return torn, err
 	}
-	return l.read(run, func(o *occurrence) bool { return o.Kind == Lost })
+	return l.read(run, kindsOf(Lost), func(*occurrence) bool { return true })
 }
 
 // A list hands on messages.
@@ -28,15 +28,15 @@ type list struct {
 	lost int // messages
 }
 
-// read hands on the messages that are wanted.
-func (l *list) read(run *record.Run, wanted func(*occurrence) bool) (torn, err error) {
+// read hands on the messages that are wanted, of these kinds.
+func (l *list) read(run *record.Run, kinds kindSet, wanted func(*occurrence) bool) (torn, err error) {
 	journal, err := run.OpenJournal()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = journal.Close() }() // a file that was only read
-	return walkJournal(l.names, journal, func(o *occurrence) error {
-		if o.Kind == Sent || !l.all && o.Message.From != l.only && o.To != l.only {
+	return walkJournal(l.names, journal, kinds, func(o *occurrence) error {
+		if !l.all && o.Message.From != l.only && o.To != l.only {
 			return nil
 		}
 		if o.Kind == Lost {

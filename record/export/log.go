@@ -35,6 +35,9 @@ func newEventLog(out io.Writer, v view, of Kind, plain bool) *eventLog {
 	return &eventLog{view: v, of: of, plain: plain || of == Sent || !v.all, buf: buf, log: lcm.NewWriter(buf)}
 }
 
+// Kinds implements sink.
+func (l *eventLog) Kinds() kindSet { return kindsOf(l.of) }
+
 // Write writes an occurrence, if the log has it.
 func (l *eventLog) Write(o *occurrence) error {
 	if o.Kind != l.of || !l.shows(o) {

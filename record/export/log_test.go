@@ -26,7 +26,7 @@ func written(t testing.TB, dir, format string) []byte {
 	names, r := opened(t, dir)
 	var out bytes.Buffer
 	s := begin(t, format, &out, names)
-	_, err := walkJournal(names, r, s.Write)
+	_, err := walkJournal(names, r, everyKind, s.Write)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	return out.Bytes()
@@ -119,7 +119,7 @@ func TestLogOfOneClient(t *testing.T) {
 		v, err := newView(names, client)
 		require.NoError(t, err)
 		l := newEventLog(&out, v, kind, false)
-		_, err = walkJournal(names, r, l.Write)
+		_, err = walkJournal(names, r, l.Kinds(), l.Write)
 		require.NoError(t, err)
 		require.NoError(t, l.Close())
 		seen := map[string]bool{}
@@ -173,7 +173,7 @@ func TestAFullDiskIsAnError(t *testing.T) {
 		dir := carryOut(t, shipped(t, "cart-pole"), "mem", 2)
 		names, r := opened(t, dir)
 		s := begin(t, format, &full{left: 1 << 14}, names)
-		_, err := walkJournal(names, r, s.Write)
+		_, err := walkJournal(names, r, everyKind, s.Write)
 		require.ErrorIs(t, errors.Join(err, s.Close()), errFull, format)
 	}
 }

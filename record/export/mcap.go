@@ -81,6 +81,9 @@ func (m *mcapFile) begin(about map[string]string) error {
 	return err
 }
 
+// Kinds implements sink.
+func (m *mcapFile) Kinds() kindSet { return kindsOf(Sent, Delivered, Lost) }
+
 // Write writes an occurrence, if the file has its client.
 func (m *mcapFile) Write(o *occurrence) error {
 	if o.Kind == Undelivered || !m.all && o.Message.From != m.only && (o.Kind == Sent || o.To != m.only) {

@@ -6,27 +6,28 @@ import (
 	"io"
 	"slices"
 
+	"metasim/internal/fifo"
 	"metasim/internal/pq"
 	"metasim/metasim"
 	"metasim/record"
 	"metasim/record/journal"
 )
 
-// minBuffer is how many occurrences are buffered before the first are sorted.
-const minBuffer = 1 << 12
+// minAdded is how many occurrences come at least before some are handed on.
+const minAdded = 1 << 12
 
-// walkJournal reads a journal to its end and calls each with everything that occurred, in order: by instant; at one instant deliveries (by
-// recipient, and for each in the order in which it gets them; what it does not handle comes last), then sends (by sender), then losses.
-// The order and the occurrences depend on the simulation alone, not on when anything was written to the journal. For a run that was killed
-// or failed this is true of what each client did, but not of how far it came.
+// walkJournal reads a journal to its end and calls each with everything of these kinds that occurred, in order: by instant; at one instant
+// deliveries (by recipient, and for each in the order in which it gets them; what it does not handle comes last), then sends (by sender),
+// then losses. The order and the occurrences depend on the simulation alone, not on when anything was written to the journal. For a run that
+// was killed or failed this is true of what each client did, but not of how far it came.
 //
 // names are the clients of the run: a ClientID indexes them, and the reader lets no other one pass. An error of each ends the walk. Torn is
 // the *[journal.TornError] at which the journal breaks off, if it does, or the *[record.DigestError] at its end.
 //
 // It needs memory for the messages in flight, and for how far the clients ran ahead of one another. It does not use the reader after it
 // has returned.
-func walkJournal(names []string, r entries, each func(*occurrence) error) (torn, err error) {
-	w := newWalk(names, each)
+func walkJournal(names []string, r entries, kinds kindSet, each func(*occurrence) error) (torn, err error) {
+	w := newWalk(names, kinds, each)
 	batches, stop := readAhead(r)
 	defer stop()
 	for b := range batches {
@@ -45,9 +46,7 @@ func walkJournal(names []string, r entries, each func(*occurrence) error) (torn,
 		}
 	}
 	for i := range w.clients {
-		if err := w.leave(metasim.ClientID(i)); err != nil {
-			return torn, err
-		}
+		w.clients[i].leave(kinds)
 	}
 	return torn, w.emit(metasim.Infinity, true)
 }
@@ -57,23 +56,33 @@ type entries interface {
 	Next() (journal.Entry, error)
 }
 
-// A walk sorts a journal by simulated time. It buffers occurrences; whenever the buffer has doubled, everything before the horizon is
-// sorted and emitted. The horizon is the least instant at which anything may still occur: a delivery of a message in flight, or a send
-// (in the literature: global virtual time, GVT).
+// A walk sorts a journal by simulated time. What one client does comes in order already, so each client has a few queues of what occurred to
+// it, and a walk merges them, up to the horizon. The horizon is the least instant at which anything may still occur: a delivery of a message
+// in flight, or a send (in the literature: global virtual time, GVT).
 type walk struct {
 	names    []string
+	kinds    kindSet
+	instants bool // of deliveries only the instants count, for the horizon
 	each     func(*occurrence) error
 	clients  []client
-	buffer   []occurrence
-	limit    int             // length of buffer at which the horizon is computed
+	added    int             // occurrences since the horizon was computed
 	emitted  metasim.Instant // everything before it was emitted
+	heads    pq.Queue[head]  // of the clients with anything before the horizon; empty but during emit
+	now      []occurrence    // of one instant, during emit
 	finished bool
 }
 
-func newWalk(names []string, each func(*occurrence) error) *walk {
-	w := &walk{names: names, each: each, clients: make([]client, len(names)), limit: minBuffer}
+// A head says when the next thing occurred to a client that was not emitted.
+type head struct {
+	at metasim.Instant
+	of metasim.ClientID
+}
+
+func newWalk(names []string, kinds kindSet, each func(*occurrence) error) *walk {
+	w := &walk{names: names, kinds: kinds, instants: !kinds.has(Delivered) && !kinds.has(Undelivered), each: each, clients: make([]client, len(names))}
+	w.heads.Less = func(a, b *head) bool { return a.at.Before(b.at) || a.at == b.at && a.of < b.of }
 	for i := range w.clients {
-		w.clients[i].queue = newQueue()
+		w.clients[i].queue, w.clients[i].dues = newQueue(), newDues()
 	}
 	return w
 }
@@ -93,7 +102,7 @@ func (w *walk) take(entry *journal.Entry) error {
 			return err
 		}
 	}
-	if len(w.buffer) < w.limit {
+	if w.added < max(minAdded, 4*len(w.clients)) { // the horizon takes a look at every client
 		return nil
 	}
 	horizon := metasim.Infinity
@@ -112,9 +121,9 @@ func (w *walk) event(ev metasim.Event) error {
 	switch ev := ev.(type) {
 	case *metasim.Send:
 		c.floor = metasim.Later(c.floor, ev.Sent)
-		m := metasim.Message{From: id, Seq: c.sends, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload}
+		p := publish{seq: c.sends, channel: ev.Channel, sent: ev.Sent, payload: ev.Payload}
 		c.sends++
-		return w.add(&occurrence{Kind: Sent, Message: m})
+		return put(w, id, &c.sent, Sent, ev.Sent, p)
 	case *metasim.Promise:
 		c.floor = metasim.Later(c.floor, ev.NoSendBefore)
 	case *metasim.Advance:
@@ -130,18 +139,7 @@ func (w *walk) event(ev metasim.Event) error {
 				return err
 			}
 		}
-		return w.leave(id)
-	}
-	return nil
-}
-
-// leave takes that a client handles nothing more: not what is queued for it.
-func (w *walk) leave(id metasim.ClientID) error {
-	c := &w.clients[id]
-	for c.left = true; c.queue.Len() > 0; {
-		if err := w.add(&occurrence{Kind: Undelivered, To: id, Message: c.queue.Pop()}); err != nil {
-			return err
-		}
+		c.leave(w.kinds)
 	}
 	return nil
 }
@@ -149,13 +147,20 @@ func (w *walk) leave(id metasim.ClientID) error {
 func (w *walk) effect(e metasim.Effect) error {
 	switch e := e.(type) {
 	case *metasim.Queue:
-		c := &w.clients[e.To]
-		if c.left {
-			return w.add(&occurrence{Kind: Undelivered, To: e.To, Message: e.Message})
+		m, c := e.Message, &w.clients[e.To]
+		switch {
+		case c.left && !w.kinds.has(Undelivered):
+			return nil
+		case c.left && m.Due.Before(w.emitted):
+			return w.tooLate(m.From, m.Due)
+		case w.instants:
+			c.dues.Push(m.Due)
+		default:
+			c.queue.Push(m)
 		}
-		c.queue.Push(e.Message)
 	case *metasim.Lose:
-		return w.add(&occurrence{Kind: Lost, To: e.To, Message: e.Message})
+		from := &w.clients[e.Message.From]
+		return put(w, e.Message.From, &from.lost, Lost, e.Message.Sent, occurrence{Kind: Lost, To: e.To, Message: e.Message})
 	case *metasim.Finish:
 		w.finished = true
 	}
@@ -166,68 +171,152 @@ func (w *walk) effect(e metasim.Effect) error {
 func (w *walk) handled(id metasim.ClientID, acked uint64) error {
 	c := &w.clients[id]
 	for ; c.acked < acked; c.acked++ {
-		if c.queue.Len() == 0 {
+		if c.queue.Len()+c.dues.Len() == 0 {
 			return fmt.Errorf("client %q handles delivery %d, but the journal has no such delivery; "+
 				"metasim did not write it, or it was changed", w.names[id], acked)
 		}
-		if err := w.add(&occurrence{Kind: Delivered, To: id, Message: c.queue.Pop()}); err != nil {
+		if w.instants {
+			c.dues.Pop()
+			continue
+		}
+		m := c.queue.Pop()
+		if err := put(w, m.From, &c.handled, Delivered, m.Due, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walk) add(o *occurrence) error {
-	if at := o.At(); at.Before(w.emitted) {
-		return fmt.Errorf("the journal has a message of %q at %v after all clients had promised that everything before %v was complete; "+
-			"metasim did not write it, or it was changed", w.names[o.Message.From], at, w.emitted)
+// put adds what occurred at an instant to those of its kind. from is who sent the message.
+func put[T any](w *walk, from metasim.ClientID, s *series[T], kind Kind, at metasim.Instant, v T) error {
+	if at.Before(w.emitted) || at.Before(s.last) {
+		return w.tooLate(from, at)
 	}
-	w.buffer = append(w.buffer, *o)
+	s.last = at
+	w.added++
+	if w.kinds.has(kind) {
+		s.all.Push(v)
+	}
 	return nil
+}
+
+func (w *walk) tooLate(from metasim.ClientID, at metasim.Instant) error {
+	return fmt.Errorf("the journal has a message of %q at %v after all clients had promised that everything before %v was complete; "+
+		"metasim did not write it, or it was changed", w.names[from], at, w.emitted)
 }
 
 // emit emits everything before an instant, or everything.
 func (w *walk) emit(before metasim.Instant, all bool) error {
-	ready := len(w.buffer)
+	w.added = 0
 	if !all {
-		ready = w.partition(before)
 		w.emitted = metasim.Later(w.emitted, before)
 	}
-	slices.SortFunc(w.buffer[:ready], func(o, p occurrence) int { return o.compare(&p) })
-	for i := range w.buffer[:ready] {
-		if err := w.each(&w.buffer[i]); err != nil {
-			return err
+	next := func(id metasim.ClientID) {
+		if at, any := w.clients[id].first(); any && (all || at.Before(before)) {
+			w.heads.Push(head{at, id})
 		}
 	}
-	w.buffer = slices.Delete(w.buffer, 0, ready) // frees their payloads
-	w.limit = max(minBuffer, 2*len(w.buffer))
+	for i := range w.clients {
+		next(metasim.ClientID(i))
+	}
+	for w.heads.Len() > 0 {
+		at := w.heads.First().at
+		for w.heads.Len() > 0 && w.heads.First().at == at {
+			id := w.heads.Pop().of
+			w.now = w.clients[id].at(id, at, w.now)
+			next(id)
+		}
+		slices.SortFunc(w.now, func(o, p occurrence) int { return o.compare(&p) })
+		for i := range w.now {
+			if err := w.each(&w.now[i]); err != nil {
+				return err
+			}
+		}
+		clear(w.now) // frees their payloads
+		w.now = w.now[:0]
+	}
 	return nil
 }
 
-// partition moves what is before an instant to the front. It returns how many there are.
-func (w *walk) partition(before metasim.Instant) int {
-	n := 0
-	for i := range w.buffer {
-		if w.buffer[i].At().Before(before) {
-			w.buffer[n], w.buffer[i] = w.buffer[i], w.buffer[n]
-			n++
-		}
-	}
-	return n
-}
-
-// A client is what the journal says of one client, up to the current entry.
+// A client is what the journal says of one client, up to the current entry, and what occurred to it that was not emitted.
 type client struct {
 	floor metasim.Instant // it sends nothing before, whatever is delivered
 	next  metasim.Instant // nor before this, unless something is delivered
 	acked uint64
 	sends uint64
-	queue pq.Queue[metasim.Message] // queued and not yet handled
+	queue pq.Queue[metasim.Message] // queued and not yet handled; what a client does not handle that has left has occurred
+	dues  pq.Queue[metasim.Instant] // instead of queue, if of deliveries only the instants count
 	left  bool
+
+	handled series[metasim.Message]
+	sent    series[publish]
+	lost    series[occurrence] // what it sent
+}
+
+// A series has what occurred of one kind, in order.
+type series[T any] struct {
+	all  fifo.Queue[T]
+	last metasim.Instant // when the last one of them occurred
+}
+
+// A publish is what is not known of a message that a client has sent.
+type publish struct {
+	seq     uint64
+	channel string
+	sent    metasim.Instant
+	payload []byte
 }
 
 func newQueue() pq.Queue[metasim.Message] {
 	return pq.Queue[metasim.Message]{Less: func(a, b *metasim.Message) bool { return a.Compare(b) < 0 }}
+}
+
+func newDues() pq.Queue[metasim.Instant] {
+	return pq.Queue[metasim.Instant]{Less: func(a, b *metasim.Instant) bool { return a.Before(*b) }}
+}
+
+// leave takes that the client handles nothing more: not what is queued for it.
+func (c *client) leave(kinds kindSet) {
+	if c.left = true; !kinds.has(Undelivered) {
+		c.queue, c.dues = newQueue(), newDues()
+	}
+}
+
+// first returns when the next thing occurred that was not emitted; any is false if there is none.
+func (c *client) first() (at metasim.Instant, any bool) {
+	at = metasim.Infinity
+	note := func(t metasim.Instant) { at, any = metasim.Earlier(at, t), true }
+	if m := c.handled.all.First(); m != nil {
+		note(m.Due)
+	}
+	if p := c.sent.all.First(); p != nil {
+		note(p.sent)
+	}
+	if o := c.lost.all.First(); o != nil {
+		note(o.Message.Sent)
+	}
+	if m := c.queue.First(); m != nil && c.left {
+		note(m.Due)
+	}
+	return at, any
+}
+
+// at moves what occurred at an instant, which is that of first, to the end of a list.
+func (c *client) at(id metasim.ClientID, at metasim.Instant, to []occurrence) []occurrence {
+	for m := c.handled.all.First(); m != nil && m.Due == at; m = c.handled.all.First() {
+		to = append(to, occurrence{Kind: Delivered, To: id, Message: c.handled.all.Pop()})
+	}
+	for m := c.queue.First(); m != nil && c.left && m.Due == at; m = c.queue.First() {
+		to = append(to, occurrence{Kind: Undelivered, To: id, Message: c.queue.Pop()})
+	}
+	for p := c.sent.all.First(); p != nil && p.sent == at; p = c.sent.all.First() {
+		to = append(to, occurrence{Kind: Sent, Message: metasim.Message{From: id, Seq: p.seq, Channel: p.channel, Sent: p.sent, Payload: p.payload}})
+		c.sent.all.Drop(1)
+	}
+	for o := c.lost.all.First(); o != nil && o.Message.Sent == at; o = c.lost.all.First() {
+		to = append(to, c.lost.all.Pop())
+	}
+	return to
 }
 
 // report takes the promises of a report, as the dispatcher does.
@@ -253,6 +342,9 @@ func (c *client) horizon() metasim.Instant {
 	sends := metasim.Later(c.floor, c.next)
 	if m := c.queue.First(); m != nil {
 		return metasim.Earlier(m.Due, sends)
+	}
+	if due := c.dues.First(); due != nil {
+		return metasim.Earlier(*due, sends)
 	}
 	return sends
 }

@@ -13,12 +13,14 @@ import (
 	"metasim/scenarios"
 )
 
+const everyKind = ^kindSet(0)
+
 // walked returns what Walk makes of a run's directory.
 func walked(t testing.TB, dir string) []occurrence {
 	t.Helper()
 	names, r := opened(t, dir)
 	var all []occurrence
-	torn, err := walkJournal(names, r, func(o *occurrence) error {
+	torn, err := walkJournal(names, r, everyKind, func(o *occurrence) error {
 		if o.Kind != Undelivered { // see TestMessages
 			all = append(all, *o)
 		}
