@@ -140,10 +140,10 @@ func TestOneBuffer(t *testing.T) {
 	require.Len(t, digests, 1, "%v", digests)
 }
 
-// The server knows how far a simulator came that panics, in a handler or between its steps.
+// The server knows how far a simulator came that panics, in a handler, in a loop of Steps or between its steps.
 func TestPanicSaysWhere(t *testing.T) {
 	program := newEmbedder(t, "crasher.go.txt").build()
-	for _, how := range []string{"run", "step"} {
+	for _, how := range []string{"run", "steps", "step"} {
 		_, said, err := begin(t, program, []string{"crasher"}, func(string) {}, how)
 		require.Contains(t, said, "panic: no fuel")
 		var lost *server.LostError

@@ -71,7 +71,7 @@ func (c *Client) close(reason error) error {
 	return c.detach()
 }
 
-// lastWords writes the packets that were kept, and a report of where the client is: a handler has panicked, and the process is about
+// lastWords writes the packets that were kept, and a report of where the client is: a handler, or the body of Steps, has panicked, and the process is about
 // to end.
 func (c *Client) lastWords() {
 	c.out.mu.Lock()

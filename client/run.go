@@ -94,7 +94,13 @@ func (c *Client) Steps(ctx context.Context, dt time.Duration) iter.Seq2[metasim.
 			first = first.Add(step)
 		}
 		c.loop = loop{on: true, body: true}
-		defer func() { c.loop = loop{} }()
+		inBody := false
+		defer func() {
+			c.loop = loop{}
+			if inBody { // it has panicked
+				c.lastWords()
+			}
+		}()
 		for t := first; ; t = t.Add(step) {
 			if behind := c.Now().Time - t; behind > 0 { // the body has stepped itself
 				t = t.Add((behind + step - 1) / step * step)
@@ -107,7 +113,9 @@ func (c *Client) Steps(ctx context.Context, dt time.Duration) iter.Seq2[metasim.
 				}
 				return
 			}
-			if !yield(t, msgs) {
+			inBody = true
+			goesOn := yield(t, msgs)
+			if inBody = false; !goesOn {
 				return
 			}
 			c.loop.body = false
