@@ -2,6 +2,8 @@ package run
 
 import (
 	"fmt"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -85,4 +87,25 @@ func TestLists(t *testing.T) {
 	require.Equal(t, `"A\x1b[2J"`, name("A\x1b[2J"))
 	require.Equal(t, `"A B"`, name("A B"))
 	require.Equal(t, "A/B-c.*", name("A/B-c.*"))
+}
+
+// A strict run in which a channel is misspelt does not begin: no client does anything, however short the run is.
+func TestAStrictRunDoesNotBegin(t *testing.T) {
+	sc, _, err := scenarios.Parse("x.yaml", []byte(`name: x
+until: 100ms
+clients:
+  - {name: sim, model: source, with: {channel: STATE, period: 10ms}}
+  - {name: plant, model: sink, with: {channels: [STAET]}}
+`), scenarios.Overrides{})
+	require.NoError(t, err)
+	for i := range 20 {
+		out, err := Scenario(t.Context(), sc, Options{Transport: "mem", Strict: true, Out: filepath.Join(t.TempDir(), strconv.Itoa(i))})
+		require.NoError(t, err)
+		require.ErrorContains(t, out.Err, "did you mean STATE?")
+		require.Len(t, out.Warnings, 1)
+		for _, c := range out.Clients {
+			require.Equal(t, "aborted", c.Exit, c.Name)
+			require.Zero(t, c.Sent, c.Name)
+		}
+	}
 }

@@ -164,6 +164,9 @@ func (r *runner) config(table *delay.Table) server.Config {
 		config.Checkpoints = &server.Checkpoints{Every: every, Keep: r.record.keep}
 	}
 	config.Observers = append(config.Observers, r.channels)
+	if r.options.Strict {
+		config.MayBegin = r.checkStrictly
+	}
 	if r.record.writer != nil {
 		config.Observers = append(config.Observers, r.record.writer)
 		if r.options.Durable {
@@ -218,7 +221,9 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		work.Go(func() { _ = server.Pace(ctx, r.server, r.scenario.Rate) }) // the error of Serve is the same
 	}
 	work.Go(func() { r.clients.start(ctx) })
-	work.Go(func() { r.checkChannels(ctx) })
+	if !r.options.Strict {
+		work.Go(func() { r.checkChannels(ctx) })
+	}
 	if r.options.Watch != nil {
 		r.options.Watch(r.server)
 	}
@@ -234,14 +239,18 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		end = r.scenario.Until
 	}
 	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, out.disk(), r.loads.saturated(end))
-	if r.options.Strict && len(r.warnings) > 0 && out.OK { // it was over before
-		out.fail(strictError(r.warnings))
-	}
 	return out
 }
 
-// checkChannels says what clients declared in vain, and ends the run because of it if it is strict. It returns at once if the run
-// ends before all have joined.
+// checkStrictly returns an error if clients have declared anything in vain. The server has its turn: nobody who watches the run is told now.
+func (r *runner) checkStrictly() error {
+	if r.warnings = r.channels.warnings(r.mirror != nil); len(r.warnings) > 0 {
+		return strictError(r.warnings)
+	}
+	return nil
+}
+
+// checkChannels says what clients declared in vain. It returns at once if the run ends before all have joined.
 func (r *runner) checkChannels(ctx context.Context) {
 	select {
 	case <-r.channels.begun:
@@ -252,16 +261,8 @@ func (r *runner) checkChannels(ctx context.Context) {
 			return
 		}
 	}
-	r.warnings = r.channels.warnings(r.mirror != nil)
-	if len(r.warnings) == 0 {
-		return
-	}
-	if r.live != nil {
+	if r.warnings = r.channels.warnings(r.mirror != nil); r.live != nil && len(r.warnings) > 0 {
 		r.live.monitor.Warn(shortened(texts(r.warnings), "warnings in --json"))
-	}
-	if r.options.Strict {
-		r.server.Fail(strictError(r.warnings))
-		return
 	}
 	g := r.scenario.Flow
 	if known := g != nil && g.Complete && !g.TooLarge(); known || r.options.Warn == nil {

@@ -45,6 +45,9 @@ type Config struct {
 	Driven bool
 	// Timed asks clients to report how long they computed. Each measurement costs the client a look at the clock.
 	Timed bool
+	// MayBegin, if set, is asked once, by the goroutine that runs the dispatcher, when all clients have joined. An error ends the run before any of
+	// them may do anything. It must not block.
+	MayBegin func() error
 	// StartTimeout is for how long Serve waits until all clients have joined, in wall-clock time. Zero: 30 s. Negative: no
 	// limit.
 	StartTimeout time.Duration

@@ -283,6 +283,12 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 		if _, all := ev.(*metasim.Begin); all {
 			close(s.joined)
 		}
+		if _, begins := next.(*metasim.Begin); begins && s.config.MayBegin != nil {
+			if err := s.config.MayBegin(); err != nil {
+				s.fail(err)
+				return
+			}
+		}
 		ev = next
 	}
 }
