@@ -49,7 +49,9 @@ func (l *local) pass(packets []wire.Packet) error {
 	for _, p := range packets {
 		if h, ok := p.Body.(wire.Hello); ok {
 			if err := r.reach(h.Token); err != nil {
-				l.out.refuse(p.Member, wire.RunFailed, err)
+				if h.Back == nil || !transport.Unanswered(err) { // else it tries again until the server is resumed
+					l.out.refuse(p.Member, wire.RunFailed, err)
+				}
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -66,7 +67,7 @@ func (f *far) sort(packets []wire.Packet) {
 		}
 		switch body := p.Body.(type) {
 		case wire.Welcome:
-			f.joined, m.joined = true, true
+			f.joined, m.joined, m.patience = true, true, body.Patience
 			l.welcomed()
 		case *metasim.Deliver:
 			f.introduce(l, body.Message.From)
@@ -106,7 +107,8 @@ func (f *far) introduce(l *local, from metasim.ClientID) {
 	}
 }
 
-// ended takes the end of the far connection. Where a client has joined, the run is over for this host. Otherwise the next client may try again.
+// ended takes the end of the far connection. Where a client has joined, the run is over for this host, unless clients come back to a server that is resumed. Where none has
+// joined, the next client may try again.
 func (f *far) ended(err error) {
 	r := f.relay
 	r.mu.Lock()
@@ -120,13 +122,48 @@ func (f *far) ended(err error) {
 	case f.failed != "":
 		cause = errors.New(f.failed)
 	}
+	patience := f.release(cause)
 	f.end(cause)
 	r.mu.Unlock()
-	if f.joined {
+	if patience > 0 {
+		r.config.Log.Warn("the server was lost, and clients wait for metasim resume", "for", patience, "cause", cause)
+		r.await(patience, cause)
+	} else if f.joined {
 		r.end(cause)
 	} else if cause != nil {
 		r.config.Log.Warn("connection to the server lost", "cause", cause)
 	}
+}
+
+// release closes the connections of the clients that come back to a server that is resumed: that tells them, and they say Hello again. It returns for how long they wait;
+// 0: there are none. The caller has r.mu.
+func (f *far) release(why error) (patience time.Duration) {
+	for _, m := range slices.SortedFunc(maps.Values(f.members), byName) {
+		if m.patience == 0 || why == nil {
+			continue
+		}
+		patience = max(patience, time.Duration(m.patience))
+		m.done = true
+		delete(f.members, m.far)
+		m.local.out.close()
+	}
+	return patience
+}
+
+// await ends the relay if no client has come back to a server that was resumed.
+func (r *Relay) await(patience time.Duration, why error) {
+	r.mu.Lock()
+	r.lives++
+	life := r.lives
+	r.mu.Unlock()
+	time.AfterFunc(patience, func() {
+		r.mu.Lock()
+		lost := r.far == nil && r.lives == life
+		r.mu.Unlock()
+		if lost {
+			r.end(fmt.Errorf("%w; it was not resumed within %v", why, patience))
+		}
+	})
 }
 
 // end tells the clients of the connection that nothing comes any more, and the server that they are gone, and closes the connection. The

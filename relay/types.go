@@ -39,6 +39,7 @@ type Relay struct {
 	locals map[*local]struct{}
 	far    *far   // nil: there is no connection
 	next   uint32 // the number of the next member on the far connection
+	lives  int    // how many connections were lost whose clients come back
 }
 
 // A dialed is how a dial ended, with a client's token.
@@ -81,6 +82,8 @@ type member struct {
 	number uint32 // on its own connection
 	far    uint32 // on the far connection
 	joined bool   // the server has welcomed it
+	// patience is for how many nanoseconds of real time the client waits for a server that has died, and then comes back; 0: it does not
+	patience int64
 	last   bool   // it has said its last message
 	done   bool   // it was told its last message
 }

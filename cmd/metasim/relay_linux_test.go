@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -73,8 +74,13 @@ func TestDeathBehindARelay(t *testing.T) {
 				require.NoError(t, relay.cmd.Process.Signal(syscall.SIGTERM))
 			case "server":
 				require.NoError(t, p.cmd.Process.Kill())
-				require.Regexp(t, why, ping.wait().err)
-				require.Regexp(t, why, relay.wait().err)
+				for _, p := range []*running{ping, pong} {
+					require.Eventually(t, func() bool { return strings.Contains(p.err.String(), "lost its server at") }, patience/2, 5*time.Millisecond)
+					require.NoError(t, p.cmd.Process.Kill()) // else it waits for metasim resume
+				}
+				require.Regexp(t, "clients wait for metasim resume.*"+why, relay.err.String())
+				require.NoError(t, relay.cmd.Process.Signal(syscall.SIGTERM))
+				require.Equal(t, 1, relay.wait().status)
 				return
 			}
 			require.Regexp(t, why, p.wait().err)

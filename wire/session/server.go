@@ -170,7 +170,7 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello, ready *prepared) (m
 	}
 	m := &s.members[id]
 	m.conn, m.number, m.present, m.saves, m.about = c, number, true, h.Saves, wire.About{}
-	m.returns, m.back = h.Returns && h.Relay == "", h.Back
+	m.returns, m.back = h.Returns, h.Back
 	if h.Back != nil {
 		m.lacks = h.Back.Sent - m.standing.known.Sent
 	}
