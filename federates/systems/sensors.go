@@ -31,7 +31,8 @@ func (s *sensors) PostUpdate(i world.Info, v *ecm.View) error {
 	var scene *camera.Scene // the state is looked at only where a picture is due
 	for e, c := range v.With(world.Camera) {
 		topic, _ := v.Get(e, world.Topic) // none is one that nobody hears
-		if !slices.Contains(s.topics, string(topic)) || float64(i.Time)*world.RateOf(c) < float64(s.made[e])*1e9 {
+		rate := world.RateOf(c)
+		if !slices.Contains(s.topics, string(topic)) || rate > 0 && float64(i.Time)*rate < float64(s.made[e])*1e9 {
 			continue
 		}
 		if scene == nil {

@@ -92,3 +92,22 @@ func TestParametersThatCannotBe(t *testing.T) {
 	assert.NoError(t, err)
 	assert.Nil(t, nothing)
 }
+
+// A camera of 50 Hz makes pictures at 10, 20, 40, ... 100 ms, and one that says no rate at every step.
+func TestRatesOfCameras(t *testing.T) {
+	for rate, want := range map[float64]int{50: 6, 0: 10} {
+		system, err := New("gz::sim::systems::Sensors")
+		require.NoError(t, err)
+		eye := &sdf.Model{Name: "eye", Static: true, Pose: spatial.Identity, Links: []*sdf.Link{{Name: "l", Pose: spatial.Identity, Sensors: []*sdf.Sensor{
+			{Name: "camera", Type: "camera", Pose: spatial.Identity, UpdateRate: rate, Topic: "CAMERA",
+				Camera: &sdf.Camera{Pose: spatial.Identity, HorizontalFOV: 1, Width: 2, Height: 2, Near: 0.1, Far: 100}}}}}}
+		s, err := world.New(world.Config{Topics: []string{"CAMERA"}, Slots: []*world.Slot{{Name: "sensors", Plugin: plugin("gz::sim::systems::Sensors"), System: system}},
+			World: &sdf.World{Name: "w", Physics: sdf.Physics{Step: 10 * metasim.Millisecond}, Models: []*sdf.Model{eye}}})
+		require.NoError(t, err)
+		require.NoError(t, s.Configure())
+		for range 10 {
+			require.NoError(t, s.Step())
+		}
+		assert.Equal(t, want, len(s.Told()), rate)
+	}
+}
