@@ -220,7 +220,7 @@ func (f *followerDemo) writePictures(dir string) (names []string, err error) {
 	var order []uint64
 	for _, m := range log.Messages {
 		back, ok := frames.ReadFrame(m.Payload)
-		if m.To != "director" || !ok || len(back.Picture) == 0 {
+		if m.To != "director" || !ok || len(back.Pictures) == 0 {
 			continue
 		}
 		if parts[back.Frame] == nil {
@@ -229,7 +229,7 @@ func (f *followerDemo) writePictures(dir string) (names []string, err error) {
 		}
 		for i := range f.nodes {
 			if m.From == nodeName(i) {
-				parts[back.Frame][i] = back.Picture
+				parts[back.Frame][i] = back.Pictures[0]
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package camera
 import (
 	"crypto/sha256"
 	"fmt"
+	"image"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -147,6 +148,27 @@ func TestHundredBalls(t *testing.T) {
 	again, second := s.Render(s.Views[0], s.Placed(), 0), s.Render(s.Views[0], s.Placed(), 1)
 	assert.Equal(t, first.Pix, again.Pix)
 	assert.NotEqual(t, first.Pix, second.Pix, "the noise of the next picture is another")
+}
+
+// A part of a picture is what the whole has there, pixel by pixel, with its noise, wherever it begins and ends.
+func TestPartsOfAPicture(t *testing.T) {
+	d, _, err := sdf.Load("../sdf/testdata/worlds/lock_step.sdf", nil, nil)
+	require.NoError(t, err)
+	s := New(d.Worlds[0])
+	c := s.Views[0].Sensor.Camera
+	c.Width, c.Height = 121, 76
+	whole := s.Render(s.Views[0], s.Placed(), 3)
+	draws := rand.New(rand.NewPCG(3, 4))
+	for range 20 {
+		part := image.Rect(draws.IntN(121), draws.IntN(76), draws.IntN(130), draws.IntN(90))
+		got := s.RenderPart(s.Views[0], s.Placed(), 3, part)
+		require.Equal(t, part.Intersect(whole.Rect), got.Rect)
+		for y := got.Rect.Min.Y; y < got.Rect.Max.Y; y++ {
+			for x := got.Rect.Min.X; x < got.Rect.Max.X; x++ {
+				require.Equal(t, whole.RGBAAt(x, y), got.RGBAAt(x, y), "%v of %v", image.Pt(x, y), part)
+			}
+		}
+	}
 }
 
 // A body that is seen through lets what is behind it be seen.

@@ -29,11 +29,17 @@ const tile = 32
 
 // Render makes a picture. Links are the poses of Scene.Links in the world. Number is the picture's, from 0: it keys the noise.
 func (s *Scene) Render(v View, links []spatial.Pose, number uint64) *image.RGBA {
+	return s.RenderPart(v, links, number, image.Rect(0, 0, v.Sensor.Camera.Width, v.Sensor.Camera.Height))
+}
+
+// RenderPart makes a part of the picture that Render makes, pixel by pixel the same.
+func (s *Scene) RenderPart(v View, links []spatial.Pose, number uint64, part image.Rectangle) *image.RGBA {
 	c := v.Sensor.Camera
+	part = part.Intersect(image.Rect(0, 0, c.Width, c.Height))
 	sin, cos := trig.Sincos(c.HorizontalFOV / 2)
 	p := &picture{
 		scene: s, camera: c, eye: links[v.Link].Mul(v.Offset), focus: float64(c.Width) / 2 * cos / sin,
-		image: image.NewRGBA(image.Rect(0, 0, c.Width, c.Height)), number: number,
+		image: image.NewRGBA(part), number: number,
 	}
 	for i := range s.solids {
 		p.bodies = append(p.bodies, newBody(&s.solids[i], links[s.solids[i].link]))
@@ -46,13 +52,13 @@ func (s *Scene) Render(v View, links []spatial.Pose, number uint64) *image.RGBA 
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for top := range rows {
-				for left := 0; left < c.Width; left += tile {
+				for left := part.Min.X / tile * tile; left < part.Max.X; left += tile {
 					p.tile(left, top)
 				}
 			}
 		})
 	}
-	for top := 0; top < c.Height; top += tile {
+	for top := part.Min.Y / tile * tile; top < part.Max.Y; top += tile {
 		rows <- top
 	}
 	close(rows)
@@ -66,13 +72,18 @@ func (p *picture) direction(x, y float64) spatial.Vector {
 	return p.eye.Rotation.Rotate(spatial.Vector{X: 1, Y: left / p.focus, Z: up / p.focus})
 }
 
-// tile makes one square.
+// tile makes one square, as far as it is in the part. Squares lie in the same way in every part, and so does their noise.
 func (p *picture) tile(left, top int) {
 	right, bottom := min(left+tile, p.camera.Width), min(top+tile, p.camera.Height)
 	seen := p.visible(float64(left), float64(top), float64(right), float64(bottom))
-	for y := top; y < bottom; y++ {
+	part := p.image.Rect
+	for y := max(top, part.Min.Y); y < min(bottom, part.Max.Y); y++ {
 		noise := rand.NewPCG(p.number<<32|uint64(y), uint64(left))
-		for x := left; x < right; x++ {
+		for x := left; x < min(right, part.Max.X); x++ {
+			if x < part.Min.X {
+				p.skip(noise)
+				continue
+			}
 			r := ray{p.eye.Position, p.direction(float64(x)+0.5, float64(y)+0.5).Unit()}
 			color := p.trace(r, seen)
 			p.set(x, y, color, noise)
@@ -177,12 +188,23 @@ func (p *picture) shade(r ray, h hit) (color [3]float64) {
 func (p *picture) set(x, y int, color [3]float64, noise *rand.PCG) {
 	i := p.image.PixOffset(x, y)
 	for k, c := range color {
-		if p.camera.NoiseStddev > 0 && p.camera.NoiseType != "none" {
+		if p.noisy() {
 			c += p.camera.NoiseMean + float64(p.camera.NoiseStddev*normal(noise))
 		}
 		p.image.Pix[i+k] = uint8(math.Floor(float64(min(max(c, 0), 1)*255) + 0.5))
 	}
 	p.image.Pix[i+3] = 255
+}
+
+func (p *picture) noisy() bool { return p.camera.NoiseStddev > 0 && p.camera.NoiseType != "none" }
+
+// skip draws the noise of a pixel that is not in the part.
+func (p *picture) skip(noise *rand.PCG) {
+	if p.noisy() {
+		for range 3 {
+			_ = normal(noise) // only its draws count
+		}
+	}
 }
 
 // normal draws a number that is nearly normal, of mean 0 and deviation 1: the sum of twelve equal draws, which takes no logarithm, whose

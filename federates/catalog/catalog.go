@@ -64,7 +64,21 @@ const (
 	Network  Type = "network"  // the URL of an LCM network, as package lcm/names reads it
 	Ints     Type = "ints"     // a list of whole numbers that are not negative
 	Rate     Type = "rate"     // frames in a second: a whole number, or a fraction such as 60000/1001
+	Streams  Type = "streams"  // a list of Stream
 )
+
+// A Stream is what a render node shows: a rectangle of the picture of a camera.
+type Stream struct {
+	Node   string     `json:"node"`
+	Name   string     `json:"name"`
+	Camera string     `json:"camera"` // the topic of a camera of the world, whose pose and lens it has; empty: the following
+	Pose   [6]float64 `json:"pose"`   // X Y Z, m; roll, pitch and yaw, rad
+	FOV    float64    `json:"fov"`    // horizontal angle of view, rad
+	Near   float64    `json:"near"`   // m
+	Far    float64    `json:"far"`
+	Size   [2]int     `json:"size"` // of the whole picture, pixels
+	Clip   [4]int     `json:"clip"` // left, top, right, bottom; zeros: all of the size
+}
 
 // A Fraction is a parameter of the type Rate. Both numbers are at least 1.
 type Fraction struct{ Num, Den uint32 }
@@ -110,10 +124,10 @@ type Instance struct {
 	Env
 	Ports  Ports
 	Doubts ParamErrors    // what may not be as it was meant, and hinders nothing
-	params map[string]any // int64, float64, bool, metasim.Time, Fraction, string, []string or []uint64 as the Type says; absent without a default
+	params map[string]any // int64, float64, bool, metasim.Time, Fraction, string, []string, []uint64 or []Stream as the Type says; absent without a default
 }
 
-// Get returns a parameter that is required or has a default, as int64, float64, bool, metasim.Time, Fraction, string, []string or []uint64. It
+// Get returns a parameter that is required or has a default, as int64, float64, bool, metasim.Time, Fraction, string, []string, []uint64 or []Stream. It
 // panics where the table of models has no such parameter, or another type of it: a mistake of metasim.
 func Get[T any](in *Instance, name string) T { return in.params[name].(T) }
 

@@ -55,7 +55,8 @@ func TestEveryModelIsDescribed(t *testing.T) {
 // example is a value such as an error's remedy proposes.
 func example(p Param) any {
 	return map[Type]any{Int: 10, Float: 0.5, Bool: true, Duration: "5ms", Channel: "PING", Pattern: "PING",
-		Patterns: []any{"PING", "PONG"}, Channels: []any{"PING", "PONG"}, Network: "udpm://239.255.76.67:7667", Start: "recorded", File: "data/real.lcmlog", Word: "wind", Words: []any{"wind", "physics"}, Ints: []any{100, 200}, Rate: "60000/1001"}[p.Type]
+		Patterns: []any{"PING", "PONG"}, Channels: []any{"PING", "PONG"}, Network: "udpm://239.255.76.67:7667", Start: "recorded", File: "data/real.lcmlog", Word: "wind", Words: []any{"wind", "physics"}, Ints: []any{100, 200}, Rate: "60000/1001",
+		Streams: []any{map[string]any{"node": "left", "camera": "/eye", "clip": []any{0, 0, 320, 240}}}}[p.Type]
 }
 
 func TestNumbersOfEveryDecoder(t *testing.T) {

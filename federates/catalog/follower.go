@@ -30,9 +30,20 @@ func refineDirector(in *Instance) error {
 		in.Ports.Ending = Leaves
 	}
 	orders, replies, _ := FollowerChannels(in.Name)
+	if wholes, ok := Find[string](in, "wholes"); ok {
+		in.Ports.Publications = append(in.Ports.Publications, wholes)
+	}
 	in.Ports.Publications = append(in.Ports.Publications, orders)
+	obey(in)
 	in.Ports.Subscriptions = append(in.Ports.Subscriptions, regexp.QuoteMeta(replies))
 	return nil
+}
+
+// obey subscribes to the channel of commands.
+func obey(in *Instance) {
+	if commands, ok := Find[string](in, "commands"); ok {
+		in.Ports.Subscriptions = append(in.Ports.Subscriptions, regexp.QuoteMeta(commands))
+	}
 }
 
 // refineRenderNode gives a node its channels: a follower sends no data, and who is the controller from the start receives none.
@@ -54,12 +65,21 @@ func refineRenderNode(in *Instance) error {
 		return ParamErrors{{Model: "render-node", Param: "part", Wrong: fmt.Sprintf("is %d of %d parts", Get[int64](in, "part"), parts),
 			Remedy: fmt.Sprintf("write 0 to %d", parts-1)}}
 	}
+	if _, draws := Find[int64](in, "parts"); draws {
+		if _, shows := Find[string](in, "world"); shows {
+			return ParamErrors{{Model: "render-node", Param: "world", Wrong: "is written, and parts too", Remedy: "write one of them: a node shows a world, or the scene of the demo"}}
+		}
+	}
 	orders, replies, data := FollowerChannels(Get[string](in, "director"))
+	obey(in)
 	in.Ports.Publications = append(in.Ports.Publications, replies)
 	if role != "follower" {
 		in.Ports.Publications = append(in.Ports.Publications, data)
 	}
 	in.Ports.Subscriptions = append(in.Ports.Subscriptions, regexp.QuoteMeta(orders))
+	if world, shows := Find[string](in, "world"); shows && role != "follower" {
+		in.Ports.Subscriptions = append(in.Ports.Subscriptions, regexp.QuoteMeta(StateChannel(world)))
+	}
 	if role != "controller" {
 		in.Ports.Subscriptions = append(in.Ports.Subscriptions, regexp.QuoteMeta(data))
 	}

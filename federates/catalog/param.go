@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,6 +106,9 @@ func (t Type) read(raw any) (value any, size float64, ok bool) {
 	case Ints:
 		list, ok := intList(raw)
 		return list, float64(len(list)), ok
+	case Streams:
+		list, ok := streamList(raw)
+		return list, float64(len(list)), ok
 	case Rate:
 		f, ok := fraction(raw)
 		return f, float64(f.Num) / float64(f.Den), ok
@@ -125,6 +129,28 @@ func intList(raw any) (list []uint64, ok bool) {
 			return nil, false
 		}
 		list = append(list, uint64(n))
+	}
+	return list, ok
+}
+
+// streamList reads streams; what is not written of a camera is that of Gazebo's.
+func streamList(raw any) (list []Stream, ok bool) {
+	given, ok := raw.([]any)
+	for _, e := range given {
+		text, err := json.Marshal(e)
+		if err != nil {
+			return nil, false
+		}
+		s := Stream{FOV: 1.047, Near: 0.1, Far: 100, Size: [2]int{640, 480}}
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		if d.Decode(&s) != nil || !isWord(s.Node) {
+			return nil, false
+		}
+		if s.Camera == "" && s.Clip == [4]int{} {
+			s.Clip[2], s.Clip[3] = s.Size[0], s.Size[1]
+		}
+		list = append(list, s)
 	}
 	return list, ok
 }
@@ -236,6 +262,7 @@ var texts = map[Type]struct{ noun, example string }{
 	Network:  {"the URL of an LCM network", "udpm://239.255.76.67:7667"},
 	Ints:     {"a list of whole numbers from 0 on", "[100, 200]"},
 	Rate:     {"a number of frames in a second, or a fraction of two whole numbers", "60000/1001"},
+	Streams:  {"a list of streams, each with its node", "[{node: left, camera: /eye, clip: [0, 0, 320, 240]}]"},
 }
 
 // example is a line that would be right.
@@ -248,7 +275,7 @@ func (t Type) bound(b float64) string {
 	switch t {
 	case Duration:
 		return metasim.Time(b).String()
-	case Patterns, Channels, Words, Ints:
+	case Patterns, Channels, Words, Ints, Streams:
 		return strconv.FormatFloat(b, 'f', -1, 64) + " of them"
 	}
 	return strconv.FormatFloat(b, 'g', -1, 64)

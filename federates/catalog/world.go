@@ -13,13 +13,19 @@ func LockStepChannels(world, system string) (call, reply string) {
 // ResetChannel returns where a world hears that it is to go back to its start.
 func ResetChannel(world string) string { return world + "/reset" }
 
-// refineWorld gives a world the channels to its systems, behind its topics: the hashes, then calls in the order of remote.
+// StateChannel returns where a world publishes its states.
+func StateChannel(world string) string { return world + "/state" }
+
+// refineWorld gives a world the channels to its systems, behind its topics: the hashes, the states, then calls in the order of remote.
 func refineWorld(in *Instance) error {
 	if _, ok := Find[int64](in, "iterations"); ok {
 		in.Ports.Ending = Leaves
 	}
 	if Get[bool](in, "hashes") {
 		in.Ports.Publications = append(in.Ports.Publications, in.Name+"/hash")
+	}
+	if Get[bool](in, "states") {
+		in.Ports.Publications = append(in.Ports.Publications, StateChannel(in.Name))
 	}
 	if Get[bool](in, "resets") {
 		in.Ports.Subscriptions = append(in.Ports.Subscriptions, ResetChannel(in.Name))

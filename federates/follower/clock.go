@@ -36,6 +36,16 @@ func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out [
 	cfg.Nodes, _ = catalog.Find[[]string](in, "nodes")
 	cfg.Reset, _ = catalog.Find[[]uint64](in, "reset")
 	cfg.Streams, _ = catalog.Find[[]uint64](in, "streams_changed")
+	views, err := viewsOf(in)
+	if err != nil {
+		return err
+	}
+	cfg.Views, cfg.Every = views, uint64(catalog.Get[int64](in, "pictures_every"))
+	var wholes *client.Publication
+	if _, cfg.Wholes = catalog.Find[string](in, "wholes"); cfg.Wholes {
+		wholes, out = out[0], out[1:]
+	}
+	commands, _ := catalog.Find[string](in, "commands")
 	d := frames.NewDirector(cfg)
 	_, replies, _ := catalog.FollowerChannels(in.Name)
 	for !d.Over() {
@@ -47,9 +57,15 @@ func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out [
 			return err
 		}
 		for _, m := range messages {
-			if m.Channel != replies {
+			switch {
+			case m.Channel == replies:
+				err = d.Reply(m.From, m.Payload)
+			case m.Channel == commands:
+				err = command(d, m)
+			default:
 				d.Input(m.Payload)
-			} else if err := d.Reply(m.From, m.Payload); err != nil {
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -62,6 +78,11 @@ func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out [
 				return err
 			}
 		}
+		for _, w := range d.Wholes() {
+			if err := wholes.PublishOwned(w); err != nil {
+				return err
+			}
+		}
 	}
 	r := clusterResult{Totals: d.Totals}
 	if r.Late > 0 {
@@ -69,4 +90,13 @@ func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out [
 			r.Late, r.Frames, cfg.Rate.Time(1))
 	}
 	return loop.Finish(ctx, c, r)
+}
+
+// command carries out what a command says to the director.
+func command(d *frames.Director, m client.Message) error {
+	c, _, err := commandOf(m)
+	if err == nil && c.Sync != nil {
+		d.SetSync(*c.Sync)
+	}
+	return err
 }

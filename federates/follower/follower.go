@@ -21,6 +21,14 @@ import (
 // FrameData says what a frame is.
 type FrameData = frames.FrameData
 
+// The types of what a node is asked to show.
+type (
+	// Stream is a part of what a camera sees.
+	Stream = frames.Stream
+	// Camera is from where a picture is made, and through which lens.
+	Camera = frames.Camera
+)
+
 // A Role is what a node is at the start of a run.
 type Role = frames.Role
 
@@ -59,6 +67,7 @@ var (
 	ErrSentTwice      = frames.ErrSentTwice
 	ErrReceivedTwice  = frames.ErrReceivedTwice
 	ErrBackTwice      = frames.ErrBackTwice
+	ErrPictures       = frames.ErrPictures
 	ErrTooLarge       = frames.ErrTooLarge
 	ErrTwoGoroutines  = frames.ErrTwoGoroutines
 	ErrNotSent        = frames.ErrNotSent

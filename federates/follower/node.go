@@ -241,11 +241,40 @@ func (n *Node) Compute(ctx context.Context, d time.Duration) error {
 	})
 }
 
-// SendFrame sends the finished frame back to the director: the hash of the state that it shows, by which torn frames are found (zeros: it is
-// not said), and the node's part of the picture, which may be empty.
-func (n *Node) SendFrame(state [32]byte, picture []byte) error {
+// Streams returns what this node is asked to show in the current frame: a camera and a part of its picture for each stream; none where the
+// director asks for no pictures.
+func (n *Node) Streams() (streams []Stream, err error) {
+	err = n.inside(func() error { streams, err = n.core.Streams(); return err })
+	return streams, err
+}
+
+// await waits until what has come is enough, or the node is to leave.
+func (n *Node) await(ctx context.Context, enough func() bool) error {
 	return n.inside(func() error {
-		b, err := n.core.Back(state, picture)
+		for !enough() {
+			messages, err := n.client.Next(ctx, metasim.Forever)
+			if errors.Is(err, client.ErrEnd) {
+				return &QuitError{Reason: "the run has ended"}
+			}
+			if err == nil {
+				err = n.take(messages)
+			}
+			if err == nil {
+				err = n.core.Ended()
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// SendFrame sends the finished frame back to the director: the hash of the state that it shows, by which torn frames are found (zeros: it is
+// not said), and a picture for each of the node's streams, in their order, or none. A node without streams may send one picture.
+func (n *Node) SendFrame(state [32]byte, pictures ...[]byte) error {
+	return n.inside(func() error {
+		b, err := n.core.Back(state, pictures)
 		if err != nil {
 			return err
 		}

@@ -41,6 +41,7 @@ type engine struct {
 	load   time.Duration
 	failAt int64 // frame; -1: none
 	fail   string
+	told   bool     // to fail
 	alone  bool     // its state goes on without synchronisation
 	owed   [][]byte // inputs of missing frames, which its state has not met
 }
@@ -59,6 +60,8 @@ func RenderNode(ctx context.Context, c *client.Client, in *catalog.Instance, out
 	if at, ok := catalog.Find[int64](in, "fail_at"); ok {
 		e.failAt = at
 	}
+	commands, _ := catalog.Find[string](in, "commands")
+	e.options.Other = func(m client.Message) error { return e.other(m, commands) }
 	if err := e.Join(c); err != nil {
 		return err
 	}
@@ -120,22 +123,26 @@ func (e *engine) turn(ctx context.Context) error {
 	if f.Reset {
 		e.result.Resets++
 	}
-	if done, err := e.update(f); err != nil || !done {
+	if done, err := e.update(ctx, f); err != nil || !done {
 		return err
 	}
 	if err := e.Compute(ctx, e.load); err != nil {
 		return err
 	}
-	picture, err := e.state.picture(f)
+	streams, err := e.Streams()
 	if err != nil {
 		return err
 	}
-	return e.SendFrame(e.state.hash, picture)
+	pictures, err := e.state.pictures(f, streams)
+	if err != nil {
+		return err
+	}
+	return e.SendFrame(e.state.hash, pictures...)
 }
 
 // update makes the state that of a frame: computed, received, or, without synchronisation, its own. done is false for a frame in which it was
 // told to send nothing.
-func (e *engine) update(f FrameData) (done bool, err error) {
+func (e *engine) update(ctx context.Context, f FrameData) (done bool, err error) {
 	sync, err := e.SyncEnabled()
 	if err != nil {
 		return false, err
@@ -149,7 +156,7 @@ func (e *engine) update(f FrameData) (done bool, err error) {
 		return false, err
 	}
 	inputs, e.owed = append(e.owed, inputs...), nil
-	fails := int64(f.Frame) == e.failAt
+	fails := int64(f.Frame) == e.failAt || e.told
 	if fails && e.fail == "before" {
 		return false, errFailed
 	}
@@ -158,7 +165,9 @@ func (e *engine) update(f FrameData) (done bool, err error) {
 			e.alone = true
 			e.state.alone(e.client.Name())
 		}
-		e.state.step(f, inputs)
+		if err := e.goOn(f, inputs); err != nil {
+			return false, err
+		}
 		if fails && e.fail != "skip" { // half-way and after are one, as nothing is sent
 			return false, errFailed
 		}
@@ -167,7 +176,11 @@ func (e *engine) update(f FrameData) (done bool, err error) {
 	}
 	var data []byte
 	if controls {
-		data = e.state.step(f, inputs)
+		if data, err = e.compute(ctx, f, inputs); errors.Is(err, ErrQuit) {
+			return false, nil // the next Await says why
+		} else if err != nil {
+			return false, err
+		}
 		if fails && e.fail == "skip" {
 			return false, nil
 		}
@@ -192,6 +205,46 @@ func (e *engine) update(f FrameData) (done bool, err error) {
 		return false, errFailed
 	}
 	return true, nil
+}
+
+// other takes a message that is none of the cluster's: a state of the world, or a command.
+func (e *engine) other(m client.Message, commands string) error {
+	if m.Channel != commands {
+		return e.state.feed.take(m)
+	}
+	c, load, err := commandOf(m)
+	if err != nil || c.Node != e.client.Name() {
+		return err
+	}
+	if c.Load != "" {
+		e.load = load
+	}
+	e.told = e.told || c.Fail
+	return nil
+}
+
+// compute computes the state of a frame, or waits for that which the world has at its time.
+func (e *engine) compute(ctx context.Context, f FrameData, inputs [][]byte) (data []byte, err error) {
+	if e.state.feed == nil {
+		return e.state.step(f, inputs), nil
+	}
+	came := false
+	if err := e.await(ctx, func() bool { data, came = e.state.feed.find(f.Tracked); return came }); err != nil {
+		return nil, err
+	}
+	return data, e.state.set(data)
+}
+
+// goOn makes the state that of a frame without synchronisation: its own, or the latest of the world that it has heard.
+func (e *engine) goOn(f FrameData, inputs [][]byte) error {
+	if e.state.feed == nil {
+		e.state.step(f, inputs)
+		return nil
+	}
+	if data, came := e.state.feed.find(f.Tracked); came {
+		return e.state.set(data)
+	}
+	return nil
 }
 
 // sendHalf sends data, and not the notice that all of it is sent.

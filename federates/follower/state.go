@@ -5,12 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"image"
 	"image/png"
 	"math/rand/v2"
 
 	"metasim/federates/catalog"
 	"metasim/federates/follower/frames"
 	"metasim/federates/follower/scene"
+	"metasim/federates/follower/worldview"
 )
 
 // pictureEvery is how often the model render-node draws: one picture in so many frames.
@@ -19,7 +21,9 @@ const pictureEvery = 10
 // A state is what the model render-node shows.
 type state struct {
 	size  int
-	scene *scene.Scene // nil: bytes that mean nothing
+	scene *scene.Scene // nil: bytes that mean nothing, or a world
+	feed  *feed        // nil: no world
+	view  *worldview.View
 	part  int
 	parts int
 	hash  [sha256.Size]byte // of the last data
@@ -30,6 +34,9 @@ type state struct {
 func newState(in *catalog.Instance) (*state, error) {
 	s := &state{size: int(catalog.Get[int64](in, "state_bytes"))}
 	s.hash = sha256.Sum256(binary.LittleEndian.AppendUint64(nil, in.Seed))
+	if world, shows := catalog.Find[string](in, "world"); shows {
+		s.feed = &feed{world: catalog.StateChannel(world)}
+	}
 	parts, draws := catalog.Find[int64](in, "parts")
 	if !draws {
 		return s, nil
@@ -79,20 +86,39 @@ func (s *state) step(f FrameData, inputs [][]byte) []byte {
 }
 
 // set makes the state that of a frame's data.
-func (s *state) set(data []byte) error {
+func (s *state) set(data []byte) (err error) {
 	s.hash = sha256.Sum256(data)
-	if s.scene == nil {
-		return nil
+	switch {
+	case s.feed != nil:
+		s.view, err = worldview.Of(data)
+	case s.scene != nil:
+		err = s.scene.Decode(data)
 	}
-	return s.scene.Decode(data)
+	return err
 }
 
-// picture returns the node's part of the picture of a frame, as PNG; none for most frames.
-func (s *state) picture(f frames.FrameData) ([]byte, error) {
-	if s.scene == nil || f.Frame%pictureEvery != 0 {
-		return nil, nil
+// pictures returns what the streams show, as PNG. A node of the demo that is asked for no stream draws its part of some frames.
+func (s *state) pictures(f frames.FrameData, streams []Stream) (pictures [][]byte, err error) {
+	if streams == nil && s.scene != nil && f.Frame%pictureEvery == 0 {
+		streams = []Stream{{Clip: scene.Part(s.part, s.parts)}}
 	}
-	var b bytes.Buffer
-	err := png.Encode(&b, s.scene.Draw(scene.Part(s.part, s.parts)))
-	return b.Bytes(), err
+	for i := range streams {
+		var m *image.RGBA
+		switch {
+		case s.scene != nil:
+			m = s.scene.Draw(streams[i].Clip)
+		case s.view != nil:
+			if m, err = s.view.Draw(&streams[i], f.Frame); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, nil // it has nothing to show
+		}
+		var b bytes.Buffer
+		if err := png.Encode(&b, m); err != nil {
+			return nil, err
+		}
+		pictures = append(pictures, b.Bytes())
+	}
+	return pictures, nil
 }

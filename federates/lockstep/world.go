@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,6 +58,10 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 	if catalog.Get[bool](in, "hashes") {
 		hashes, out = out[0], out[1:]
 	}
+	var states *client.Publication
+	if catalog.Get[bool](in, "states") {
+		states, out = out[0], out[1:]
+	}
 	placed, err := systemsOf(w, mayRead(in))
 	if err != nil {
 		return err
@@ -83,11 +88,11 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 		return err
 	}
 	result := worldResult{}
+	if err := publishState(states, s, 0); err != nil {
+		return err
+	}
 	if err := l.steps(s, in, &result, func() error {
-		if err := told.publish(s.Told()); err != nil || hashes == nil {
-			return err
-		}
-		return publishHash(hashes, s)
+		return errors.Join(told.publish(s.Told()), publishState(states, s, result.SimTimeNS), publishHash(hashes, s))
 	}); err != nil {
 		return err
 	}
@@ -138,8 +143,20 @@ func (l *link) serve(name string, placed []Placed, calls *client.Publication) er
 }
 
 func publishHash(p *client.Publication, s *world.Server) error {
+	if p == nil {
+		return nil
+	}
 	hash := s.Hash()
 	return p.PublishOwned(append(binary.LittleEndian.AppendUint64(nil, s.Info().Iteration), hash[:]...))
+}
+
+// publishState publishes the state, and from when to when it is that of the world.
+func publishState(p *client.Publication, s *world.Server, now int64) error {
+	if p == nil {
+		return nil
+	}
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 1<<16), uint64(now))
+	return p.PublishOwned(s.AppendState(binary.LittleEndian.AppendUint64(b, uint64(s.Info().Step))))
 }
 
 // fill says what a server did.

@@ -73,6 +73,12 @@ func PhasesOf(system any) (bits uint8) {
 // Hash returns the SHA-256 of the state.
 func (s *Server) Hash() [32]byte { return s.store.Hash() }
 
+// AppendState appends the whole state to b, as changes from nothing: what Hash is the SHA-256 of.
+func (s *Server) AppendState(b []byte) []byte {
+	c := s.store.Full()
+	return c.Append(b)
+}
+
 // Entities returns how many there are.
 func (s *Server) Entities() int { return s.store.Len() }
 

@@ -3,6 +3,8 @@ package frames
 import (
 	"encoding/binary"
 	"fmt"
+	"image"
+	"math"
 
 	"metasim/metasim"
 )
@@ -12,8 +14,9 @@ import (
 
 // A reader reads a message. After an error it reads zeros, and keeps the error.
 type reader struct {
-	rest []byte
-	err  error
+	rest    []byte
+	version uint8
+	err     error
 }
 
 // fail notes that the message makes no sense.
@@ -63,6 +66,15 @@ func (r *reader) u64() uint64 {
 	return 0
 }
 
+// float reads a number that is finite.
+func (r *reader) float() float64 {
+	x := math.Float64frombits(r.u64())
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		r.fail()
+	}
+	return x
+}
+
 // time reads a time, which is at the start or later.
 func (r *reader) time() metasim.Time {
 	t := metasim.Time(r.u64())
@@ -87,9 +99,11 @@ func (r *reader) count(least uint32) uint32 {
 // begin reads the kind of a message.
 func begin(b []byte) (kind, *reader) {
 	r := &reader{rest: b}
-	k, version := kind(r.u8()), r.u8()
-	if r.err == nil && version != protocolVersion {
-		r.err = &PeerError{Code: Incompatible, Why: fmt.Sprintf("speaks version %d of followers, this one %d; run the same metasim on both", version, protocolVersion)}
+	k := kind(r.u8())
+	r.version = r.u8()
+	hasStreams := r.version == streamsVersion && (k == kindRequest || k == kindBack)
+	if r.err == nil && r.version != protocolVersion && !hasStreams {
+		r.err = &PeerError{Code: Incompatible, Why: fmt.Sprintf("speaks version %d of followers, this one %d; run the same metasim on both", r.version, streamsVersion)}
 	}
 	return k, r
 }
@@ -132,19 +146,70 @@ func (q *request) encode() []byte {
 	b = put32(b, d.Scene)
 	b = put32(putFlag(b, q.sync), q.streams)
 	b = putBlock(b, q.controller)
-	b = put32(b, uint32(len(q.inputs)))
-	for _, input := range q.inputs {
-		b = putBlock(b, input)
+	b = putBlocks(b, q.inputs)
+	if len(q.views) > 0 {
+		b[1] = streamsVersion
+		b = putStreams(b, q.views)
 	}
 	return b
+}
+
+func putBlocks(b []byte, blocks [][]byte) []byte {
+	b = put32(b, uint32(len(blocks)))
+	for _, block := range blocks {
+		b = putBlock(b, block)
+	}
+	return b
+}
+
+func (r *reader) blocks() (blocks [][]byte) {
+	for range r.count(4) {
+		blocks = append(blocks, r.block())
+	}
+	return blocks
+}
+
+func putStreams(b []byte, streams []Stream) []byte {
+	b = put32(b, uint32(len(streams)))
+	for i := range streams {
+		s := &streams[i]
+		c := &s.Camera
+		b = putBlock(putBlock(putBlock(b, s.Node), s.Name), c.Of)
+		for _, x := range [...]float64{c.Position[0], c.Position[1], c.Position[2], c.Rotation[0], c.Rotation[1], c.Rotation[2], c.Rotation[3], c.FOV, c.Near, c.Far} {
+			b = put64(b, math.Float64bits(x))
+		}
+		for _, n := range [...]int{int(c.Width), int(c.Height), s.Clip.Min.X, s.Clip.Min.Y, s.Clip.Max.X, s.Clip.Max.Y} {
+			b = put32(b, uint32(n))
+		}
+	}
+	return b
+}
+
+// leastStream is the size of a stream without names.
+const leastStream = 3*4 + 10*8 + 6*4
+
+func (r *reader) streams() (streams []Stream) {
+	for range r.count(leastStream) {
+		s := Stream{Node: string(r.block()), Name: string(r.block()), Camera: Camera{
+			Of: string(r.block()), Position: [3]float64{r.float(), r.float(), r.float()}, Rotation: [4]float64{r.float(), r.float(), r.float(), r.float()},
+			FOV: r.float(), Near: r.float(), Far: r.float(), Width: r.u32(), Height: r.u32(),
+		}}
+		s.Clip = image.Rectangle{Min: image.Point{X: int(r.u32()), Y: int(r.u32())}, Max: image.Point{X: int(r.u32()), Y: int(r.u32())}}
+		if s.Wrong() != "" {
+			r.fail()
+		}
+		streams = append(streams, s)
+	}
+	return streams
 }
 
 func (r *reader) request() *request {
 	q := &request{epoch: r.u32(), previous: int64(r.u64())}
 	q.data = FrameData{Frame: r.u64(), Tracked: r.time(), Local: r.time(), Delta: r.time(), Rate: Rate{r.u32(), r.u32()}, Reset: r.flag(), Scene: r.u32()}
 	q.sync, q.streams, q.controller = r.flag(), r.u32(), string(r.block())
-	for range r.count(4) {
-		q.inputs = append(q.inputs, r.block())
+	q.inputs = r.blocks()
+	if r.version == streamsVersion {
+		q.views = r.streams()
 	}
 	if q.data.Rate.Num == 0 || q.data.Rate.Den == 0 || q.previous >= 0 && uint64(q.previous) >= q.data.Frame {
 		r.fail()
@@ -194,15 +259,66 @@ func (s *sent) encode() []byte {
 func (r *reader) sent() *sent { return &sent{r.u64(), r.u32(), r.flag(), r.u64()} }
 
 func (f *Frame) encode() []byte {
-	b := put64(put64(head(kindBack, 52+len(f.Picture)), f.Frame), uint64(f.Tracked))
-	return putBlock(append(b, f.State[:]...), f.Picture)
+	size := 56
+	for _, p := range f.Pictures {
+		size += 4 + len(p)
+	}
+	b := put64(put64(head(kindBack, size), f.Frame), uint64(f.Tracked))
+	b = append(b, f.State[:]...)
+	switch len(f.Pictures) {
+	case 0:
+		return putBlock(b, "")
+	case 1:
+		return putBlock(b, f.Pictures[0])
+	}
+	b[1] = streamsVersion
+	return putBlocks(b, f.Pictures)
 }
 
 func (r *reader) back() Frame {
-	f := Frame{Frame: r.u64(), Tracked: r.time()}
-	copy(f.State[:], r.bytes(uint32(len(f.State))))
-	f.Picture = r.block()
+	f := Frame{Frame: r.u64(), Tracked: r.time(), State: r.hash()}
+	if r.version == streamsVersion {
+		f.Pictures = r.blocks()
+	} else if p := r.block(); len(p) > 0 {
+		f.Pictures = [][]byte{p}
+	}
 	return f
+}
+
+func (r *reader) hash() (h [32]byte) {
+	copy(h[:], r.bytes(uint32(len(h))))
+	return h
+}
+
+func (w *Whole) encode() []byte {
+	size := 64
+	for i := range w.Parts {
+		for _, p := range w.Parts[i].Pictures {
+			size += 256 + len(p)
+		}
+	}
+	b := put64(put64(head(kindWhole, size), w.Frame), uint64(w.Tracked))
+	b = putBlock(putFlag(putFlag(b, w.Sync), w.Torn), w.Controller)
+	b = put32(b, uint32(len(w.Parts)))
+	for i := range w.Parts {
+		p := &w.Parts[i]
+		b = append(putBlock(b, p.Node), p.State[:]...)
+		b = putBlocks(putStreams(b, p.Streams), p.Pictures)
+	}
+	return b
+}
+
+// ReadWhole reads a frame of all nodes, as a director with frames on its channel publishes it.
+func ReadWhole(b []byte) (*Whole, error) {
+	k, r := begin(b)
+	if k != kindWhole {
+		r.fail()
+	}
+	w := &Whole{Frame: r.u64(), Tracked: r.time(), Sync: r.flag(), Torn: r.flag(), Controller: string(r.block())}
+	for range r.count(4 + 32 + 4 + 4) {
+		w.Parts = append(w.Parts, Part{Node: string(r.block()), State: r.hash(), Streams: r.streams(), Pictures: r.blocks()})
+	}
+	return w, r.end("")
 }
 
 // ReadFrame reads a frame that a node has sent back, as it travels to the director; ok is false for another message.

@@ -28,6 +28,7 @@ type Director struct {
 	since   metasim.Time // the stage has lasted
 	reason  string       // why it ended early
 	out     [][]byte
+	wholes  [][]byte
 
 	// Totals is what has happened so far.
 	Totals Totals
@@ -62,7 +63,9 @@ func (d *Director) Reply(from string, b []byte) error {
 	case kindSent:
 		d.sent(m, r.sent())
 	case kindBack:
-		d.back(m, r.back())
+		if done := r.back(); r.err == nil {
+			r.err = d.back(m, done)
+		}
 	case kindInput:
 		if input := r.block(); !m.gone {
 			d.Input(input)
@@ -109,15 +112,15 @@ func (d *Director) sent(m *member, s *sent) {
 	}
 }
 
-// back takes a finished frame.
-func (d *Director) back(m *member, done Frame) {
+// back takes a finished frame, which is known by its number, and has its tTracked.
+func (d *Director) back(m *member, done Frame) error {
 	i := slices.Index(d.members, m)
 	for _, f := range d.flights {
 		if f.data.Frame == done.Frame && f.owing[i] {
-			f.back[i] = done
-			f.settle(i, m)
+			return f.take(i, m, done)
 		}
 	}
+	return nil
 }
 
 // Tick does what is to be done at time now, and returns the messages for all nodes, to be published in their order.
@@ -296,14 +299,9 @@ func (d *Director) land(now metasim.Time) {
 		if !f.released || f.owed > 0 {
 			return false
 		}
-		if now-f.asked > d.cfg.Rate.Time(1) && !f.excused {
-			d.Totals.Late++
-		}
-		if f.sent == nil || !f.sent.missing {
-			d.Totals.Frames++
-			if f.torn() {
-				d.Totals.Torn++
-			}
+		f.count(&d.Totals, d.members, now-f.asked > d.cfg.Rate.Time(1))
+		if d.cfg.Wholes && !f.missing() {
+			d.wholes = append(d.wholes, f.whole(d.members).encode())
 		}
 		return true
 	})
@@ -354,6 +352,9 @@ func (d *Director) request(now metasim.Time) {
 			fl.owed++
 			m.owes++
 		}
+	}
+	if n%max(d.cfg.Every, 1) == 0 {
+		fl.views = d.cfg.Views
 	}
 	d.inputs, d.last = nil, int64(n)
 	d.flights = append(d.flights, fl)

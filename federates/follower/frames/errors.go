@@ -57,6 +57,7 @@ var (
 	ErrSentTwice     = errors.New("the data of this frame is sent; send once in a frame")
 	ErrReceivedTwice = errors.New("the data of this frame is received; receive once in a frame")
 	ErrBackTwice     = errors.New("the frame was sent back; send it once")
+	ErrPictures      = errors.New("a frame goes back with a picture for each stream of the node, in their order, or with none")
 	ErrTooLarge      = errors.New("the data is larger than the bound")
 	ErrTwoGoroutines = errors.New("another goroutine awaits a frame of this node; use a node on one goroutine")
 	// ErrNotSent: the controller awaited the next frame without sending. The frame is lost for all nodes.
@@ -120,7 +121,7 @@ func CodeOf(err error) (code Code, ok bool) {
 		{ErrTimeout, Timeout}, {ErrStreamsChanged, StreamsChanged}, {ErrQuit, Quit}, {ErrTooLarge, BufferOverflow},
 		{ErrNotJoined, InvalidParameters}, {ErrNoFrame, InvalidParameters}, {ErrSyncOff, InvalidParameters}, {ErrNotController, InvalidParameters},
 		{ErrNotFollower, InvalidParameters}, {ErrSentTwice, InvalidParameters}, {ErrReceivedTwice, InvalidParameters},
-		{ErrTwoGoroutines, InvalidParameters}, {ErrNotSent, InvalidParameters}, {ErrBackTwice, InvalidParameters},
+		{ErrTwoGoroutines, InvalidParameters}, {ErrNotSent, InvalidParameters}, {ErrBackTwice, InvalidParameters}, {ErrPictures, InvalidParameters},
 	} {
 		if errors.Is(err, known.err) {
 			return known.code, true

@@ -18,6 +18,7 @@ package frames
 
 import (
 	"crypto/sha256"
+	"image"
 
 	"metasim/metasim"
 )
@@ -47,12 +48,48 @@ const (
 // Roles are the names of the roles, by role.
 var Roles = []string{"follower", "understudy", "controller"}
 
+// A Stream is what a node is asked to show in a frame: a part of what a camera sees.
+type Stream struct {
+	Node   string
+	Name   string // for people
+	Camera Camera
+	Clip   image.Rectangle // of the camera's picture, in pixels
+}
+
+// A Camera is from where a picture is made, and through which lens.
+type Camera struct {
+	// Of names a camera of the scene: pose and lens are those that this one has in the state of the frame, and the other fields are zero.
+	Of            string
+	Position      [3]float64 // X, Y, Z in the scene, m
+	Rotation      [4]float64 // W, X, Y, Z
+	FOV           float64    // horizontal angle of view, rad
+	Near, Far     float64    // between these distances something is seen, m
+	Width, Height uint32     // of the whole picture, in pixels
+}
+
 // A Frame is what a node has finished: it goes back to the director, which puts the parts of all nodes together.
 type Frame struct {
-	Frame   uint64
-	Tracked metasim.Time
-	State   [sha256.Size]byte // hash of the state that was shown: parts that disagree are a torn frame
-	Picture []byte            // the node's part of the picture; may be empty
+	Frame    uint64
+	Tracked  metasim.Time
+	State    [sha256.Size]byte // hash of the state that was shown: parts that disagree are a torn frame
+	Pictures [][]byte          // of the node's streams, in their order; where it was asked for none, its part of the picture, or nothing
+}
+
+// A Whole is a frame that has come back from all nodes. Its parts belong together: they have the tTracked of the frame.
+type Whole struct {
+	Frame      uint64
+	Tracked    metasim.Time
+	Sync, Torn bool
+	Controller string
+	Parts      []Part // of all nodes, in order of name
+}
+
+// A Part is what one node has sent back.
+type Part struct {
+	Node     string
+	State    [sha256.Size]byte // zeros: the node has failed, or has not said which state it shows
+	Streams  []Stream          // for which it was asked
+	Pictures [][]byte          // as in Frame
 }
 
 // A Config says what a director does.
@@ -70,6 +107,9 @@ type Config struct {
 	Reset    []uint64 // frames with Reset
 	Streams  []uint64 // frames before which the streams change
 	Scene    uint32
+	Views    []Stream // what the nodes are asked to show
+	Every    uint64   // in one frame of so many; 0: in each
+	Wholes   bool     // keep the frames that have come back, for Director.Wholes
 }
 
 // Totals count what happened to frames.
@@ -78,6 +118,7 @@ type Totals struct {
 	Discarded uint64 `json:"discarded"`
 	Missing   uint64 `json:"missing"` // whose controller sent nothing
 	Torn      uint64 `json:"torn_frames"`
+	FirstTorn string `json:"first_torn,omitempty"` // which nodes showed which states in the first of them
 	Failovers int    `json:"failovers"`
 	// Late counts frames that took longer than the time of a frame, for another reason than a failure.
 	Late   uint64   `json:"late"`
@@ -133,10 +174,15 @@ const (
 	kindInput
 	kindBye // it has got kindQuit
 	kindData
+	kindWhole // a Whole, for whoever shows frames
 )
 
-// protocolVersion is that of all messages. Both ends must have the same.
-const protocolVersion = 1
+// protocolVersion is that of most messages. Requests with streams, and what answers them, have streamsVersion: a node that knows no streams
+// refuses them, and all other messages are what they were.
+const (
+	protocolVersion = 1
+	streamsVersion  = 2
+)
 
 // A request asks all nodes for a frame.
 type request struct {
@@ -147,6 +193,7 @@ type request struct {
 	streams    uint32 // grows when the streams have changed
 	controller string
 	inputs     [][]byte // what came from outside since the last frame, in one order for all
+	views      []Stream // of all nodes
 }
 
 // A release says which data a frame has.

@@ -186,14 +186,21 @@ func (n *Node) Next() (f FrameData, replies [][]byte, ok bool, err error) {
 		}
 	}
 	if n.ended != nil {
-		replies = append(replies, head(kindBye, 0))
-		if n.ended.reason != "" {
-			return f, replies, false, &QuitError{n.ended.reason, n.ended.failed}
-		}
-		return f, replies, false, ErrQuit
+		return f, append(replies, head(kindBye, 0)), false, n.Ended()
 	}
 	f, ok, err = n.take()
 	return f, replies, ok, err
+}
+
+// Ended says why the node is to leave; nil: it is not.
+func (n *Node) Ended() error {
+	switch {
+	case n.ended == nil:
+		return nil
+	case n.ended.reason == "":
+		return ErrQuit
+	}
+	return &QuitError{n.ended.reason, n.ended.failed}
 }
 
 // finish ends a frame: what the node has not said of it is said now.
@@ -344,8 +351,16 @@ func (n *Node) Inputs() ([][]byte, error) {
 // Input returns the message that brings something from outside to all nodes, in a later frame.
 func (n *Node) Input(data []byte) []byte { return putBlock(head(kindInput, 4+len(data)), data) }
 
+// Streams returns what the node is asked to show in the current frame.
+func (n *Node) Streams() ([]Stream, error) {
+	if n.current == nil {
+		return nil, n.wrong(nil, ErrNoFrame)
+	}
+	return n.current.of(n.name), nil
+}
+
 // Back returns the message that says that the current frame is finished.
-func (n *Node) Back(state [32]byte, picture []byte) ([]byte, error) {
+func (n *Node) Back(state [32]byte, pictures [][]byte) ([]byte, error) {
 	c := n.current
 	if c == nil {
 		return nil, n.wrong(c, ErrNoFrame)
@@ -353,6 +368,9 @@ func (n *Node) Back(state [32]byte, picture []byte) ([]byte, error) {
 	if c.back {
 		return nil, n.wrong(c, ErrBackTwice)
 	}
+	if asked := len(c.of(n.name)); len(pictures) > max(asked, 1) || len(pictures) > 0 && len(pictures) < asked {
+		return nil, n.wrong(c, fmt.Errorf("%w: %d pictures, and %d streams", ErrPictures, len(pictures), asked))
+	}
 	c.back = true
-	return (&Frame{c.request.data.Frame, c.request.data.Tracked, state, picture}).encode(), nil
+	return (&Frame{c.request.data.Frame, c.request.data.Tracked, state, pictures}).encode(), nil
 }

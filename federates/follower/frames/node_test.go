@@ -2,6 +2,7 @@ package frames
 
 import (
 	"errors"
+	"image"
 	"slices"
 	"testing"
 
@@ -161,9 +162,17 @@ func TestAMissingFrameIsToldWhole(t *testing.T) {
 	assert.Equal(t, q.inputs, missing.Inputs)
 }
 
+// twoStreams are streams of two nodes: one has a camera of its own.
+var twoStreams = []Stream{{Node: "me", Name: "left", Camera: Camera{Of: "/eye"}, Clip: image.Rect(0, 0, 3, 2)},
+	{Node: "b", Camera: Camera{Position: [3]float64{1, 2, 3}, Rotation: [4]float64{1}, FOV: 1, Near: 0.1, Far: 9, Width: 8, Height: 6}, Clip: image.Rect(3, 0, 8, 6)}}
+
 // No cut or changed message is taken for another, and none panics.
 func TestDamagedMessages(t *testing.T) {
 	q := &request{epoch: 1, previous: -1, data: FrameData{Rate: Rate{60, 1}}, sync: true, controller: "me", inputs: [][]byte{[]byte("in"), nil}}
+	withStreams := *q
+	withStreams.views = twoStreams
+	w := &Whole{Sync: true, Parts: []Part{{Node: "a", Streams: twoStreams, Pictures: [][]byte{[]byte("p"), nil}}, {Node: "b"}}}
+	whole := func(b []byte) error { _, err := ReadWhole(b); return err }
 	node := func(b []byte) error { return NewNode("me", 100).Order("director", b) }
 	data := func(b []byte) error { return NewNode("me", 100).Data("other", b) }
 	director := func(b []byte) error {
@@ -179,7 +188,8 @@ func TestDamagedMessages(t *testing.T) {
 	}{
 		{q.encode(), node}, {(&release{}).encode(), node}, {(&quit{nodes: []string{"a"}, reason: "why"}).encode(), node},
 		{(&piece{parts: 1, size: 2, bytes: []byte("ab")}).encode(), data},
-		{(&hello{}).encode(), director}, {(&sent{}).encode(), director}, {(&Frame{Picture: []byte("p")}).encode(), director},
+		{(&hello{}).encode(), director}, {(&sent{}).encode(), director}, {(&Frame{Pictures: [][]byte{[]byte("p")}}).encode(), director},
+		{withStreams.encode(), node}, {(&Frame{Pictures: [][]byte{[]byte("p"), nil}}).encode(), director}, {w.encode(), whole},
 		{NewNode("n", 1).Input([]byte("in")), director},
 	} {
 		require.NoError(t, c.take(c.whole))
@@ -190,8 +200,8 @@ func TestDamagedMessages(t *testing.T) {
 			assert.Error(t, c.take(append(c.whole[:len(c.whole):len(c.whole)], 0)))
 		}
 		other := append([]byte{}, c.whole...)
-		other[1]++
-		assert.ErrorContains(t, c.take(other), "speaks version 2 of followers, this one 1")
+		other[1] = 3
+		assert.ErrorContains(t, c.take(other), "speaks version 3 of followers, this one 2")
 		other[0], other[1] = 200, protocolVersion
 		assert.ErrorContains(t, c.take(other), "no message of followers")
 	}

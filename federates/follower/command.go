@@ -1,0 +1,33 @@
+package follower
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"metasim/client"
+	"metasim/delay"
+)
+
+// A Command is a message, as JSON, that changes how a cluster goes on: for the director, or for one node.
+type Command struct {
+	Sync *bool  `json:"sync,omitempty"` // engine synchronisation, from the next frame on
+	Node string `json:"node,omitempty"` // to which the following is said
+	Load string `json:"load,omitempty"` // how long its frames take, as 50ms
+	Fail bool   `json:"fail,omitempty"` // it leaves without a word to the others
+}
+
+// commandOf reads a command.
+func commandOf(m client.Message) (c Command, load time.Duration, err error) {
+	d := json.NewDecoder(bytes.NewReader(m.Payload))
+	d.DisallowUnknownFields()
+	if err = d.Decode(&c); err == nil && c.Load != "" {
+		t, e := delay.ParseDuration(c.Load)
+		load, err = time.Duration(t), e
+	}
+	if err != nil {
+		err = fmt.Errorf(`client %q published on %s what is no command (%w); write {"sync": false}, {"node": "NAME", "load": "50ms"} or {"node": "NAME", "fail": true}`, m.From, m.Channel, err)
+	}
+	return c, load, err
+}

@@ -1,0 +1,11 @@
+package frames
+
+// SetSync turns engine synchronisation on or off, from the next frame on.
+func (d *Director) SetSync(on bool) { d.cfg.Sync = on }
+
+// Wholes returns the frames that have come back from all nodes since it was asked last, as messages.
+func (d *Director) Wholes() [][]byte {
+	wholes := d.wholes
+	d.wholes = nil
+	return wholes
+}

@@ -1,0 +1,144 @@
+package federates
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"image"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"metasim/federates/catalog"
+	"metasim/federates/follower/frames"
+)
+
+// seen is a world whose camera rides on a ball that the wind drives, and whose picture has noise. A system makes balls and takes them away.
+const seenWorld = `<sdf version="1.9"><world name="seen">
+	<physics name="5ms" type="ignored"><max_step_size>0.005</max_step_size></physics>
+	<scene><ambient>0.3 0.3 0.3 1</ambient><background>0.5 0.7 1 1</background></scene>
+	<plugin filename="gz-sim-physics-system" name="gz::sim::systems::Physics"/>
+	<plugin filename="gz-sim-sensors-system" name="gz::sim::systems::Sensors"/>
+	<plugin filename="metasim" name="metasim::systems::Wind"><velocity>4 -9 0</velocity><drag>2</drag></plugin>
+	<plugin filename="metasim" name="metasim::systems::Odometer"/>
+	<plugin filename="metasim" name="metasim::systems::Spawner"><position>2 0 3</position><velocity>1 0 0</velocity><period>7</period><life>20</life></plugin>
+	<light name="sun" type="directional"><cast_shadows>true</cast_shadows><diffuse>1 1 1 1</diffuse><specular>0.5 0.5 0.5 1</specular><direction>-0.5 0.1 -0.9</direction></light>
+	<model name="ground"><static>true</static><link name="l">
+		<collision name="c"><geometry><plane><normal>0 0 1</normal><size>9 9</size></plane></geometry></collision>
+		<visual name="v"><geometry><plane><normal>0 0 1</normal><size>9 9</size></plane></geometry>
+			<material><ambient>0.5 0.6 0.5 1</ambient><diffuse>0.5 0.7 0.5 1</diffuse></material></visual></link></model>
+	<model name="ball"><pose>2 0 1 0 0 0</pose><link name="l"><collision name="c"><geometry><sphere><radius>0.4</radius></sphere></geometry></collision>
+		<visual name="v"><geometry><sphere><radius>0.4</radius></sphere></geometry>
+			<material><ambient>0.8 0.1 0.1 1</ambient><diffuse>0.9 0.1 0.1 1</diffuse><specular>0.8 0.8 0.8 1</specular></material></visual></link></model>
+	<model name="rider"><pose>-2 0.3 1.5 0 0.2 0</pose><link name="l"><collision name="c"><geometry><sphere><radius>0.2</radius></sphere></geometry></collision>
+		<sensor name="eye" type="camera"><topic>/eye</topic><update_rate>50</update_rate><camera><horizontal_fov>1.2</horizontal_fov>
+			<image><width>120</width><height>80</height></image><clip><near>0.1</near><far>50</far></clip>
+			<noise><type>gaussian</type><mean>0</mean><stddev>0.02</stddev></noise></camera></sensor></link></model>
+</world></sdf>`
+
+// quarters are the streams of four nodes that show the quarters of the world's camera, which are no multiples of anything.
+var quarters = []any{
+	map[string]any{"node": "node-0", "camera": "/eye", "clip": []any{0, 0, 71, 43}}, map[string]any{"node": "node-1", "camera": "/eye", "clip": []any{71, 0, 120, 43}},
+	map[string]any{"node": "node-2", "camera": "/eye", "clip": []any{0, 43, 71, 80}}, map[string]any{"node": "node-3", "camera": "/eye", "clip": []any{71, 43, 120, 80}},
+}
+
+// ofWorld makes the client of the world.
+func ofWorld(t *testing.T, with map[string]any) part {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "seen.sdf"), []byte(seenWorld), 0o600))
+	with["file"], with["iterations"] = "seen.sdf", 60
+	return part{name: "world", model: "world", with: with, env: catalog.Env{Dir: dir, Open: openBelow(dir)}}
+}
+
+// The cross test, as far as it goes without levels. The world alone draws what its camera sees. The same world, its systems in clients of their own, is shown by
+// four nodes, each with a quarter of that camera: what they make together is the same picture, byte by byte, before the controller fails and after it.
+func TestWhatFollowersShowIsWhatTheCameraSaw(t *testing.T) {
+	var pictures [][]byte
+	_, seen := testRun{parts: []part{ofWorld(t, map[string]any{"topics": []any{"/eye"}, "hashes": true}),
+		{name: "ear", model: "sink", with: map[string]any{"channels": []any{"/eye", "world/hash"}}}}}.mustRun(t)
+	var hashes []string
+	for _, s := range seen {
+		if s.Channel == "/eye" {
+			pictures = append(pictures, s.Payload)
+		} else {
+			hashes = append(hashes, hex.EncodeToString(s.Payload[8:]))
+		}
+	}
+	require.Len(t, pictures, 16, "one at the first step, and one each 20 ms")
+	systems := []string{"wind", "odometer", "spawner"}
+	for _, k := range []int{0, 2, 3} {
+		for _, fail := range []string{"", "before", "half-way", "after"} {
+			if k == 2 && fail != "" {
+				continue
+			}
+			t.Run(fmt.Sprintf("%d systems in runtimes, fails: %s", k, fail), func(t *testing.T) {
+				world := ofWorld(t, map[string]any{"states": true})
+				var remote []any
+				s := testRun{parts: []part{{name: "director", model: "director",
+					with: map[string]any{"frame_rate": 50, "frames": 15, "streams": quarters, "wholes": "wall", "patience": "15ms"}},
+					{name: "page", model: "sink", with: map[string]any{"channels": []any{"wall"}}}}}
+				for _, name := range systems[:k] {
+					remote = append(remote, name)
+					s.parts = append(s.parts, part{name: name, model: "lockstep-runtime"})
+				}
+				if k > 0 {
+					world.with["remote"] = remote
+				}
+				s.parts = append(s.parts, world)
+				for i, role := range []string{"controller", "understudy", "understudy", "follower"} {
+					with := map[string]any{"role": role, "order": i, "world": "world"}
+					if fail != "" && i == 0 {
+						with["fail_at"], with["fail"] = 7, fail
+					}
+					s.parts = append(s.parts, part{name: fmt.Sprintf("node-%d", i), model: "render-node", with: with})
+				}
+				results, seen := s.mustRun(t)
+				d := resultOf[directed](t, results, "director")
+				require.EqualValues(t, 15, d.Frames)
+				require.Equal(t, fail != "", d.Failovers == 1)
+				compared := 0
+				for _, s := range seen {
+					if s.to != "page" {
+						continue
+					}
+					w, err := frames.ReadWhole(s.Payload)
+					require.NoError(t, err)
+					require.False(t, w.Torn)
+					compared += looksLike(t, w, pictures, hashes, fail != "" && w.Frame >= 7)
+				}
+				assert.Equal(t, 14, compared)
+			})
+		}
+	}
+}
+
+// looksLike holds a frame against the picture that the camera of the world made, and the hash of its state at that step: the first frame is before the first step.
+func looksLike(t *testing.T, w *frames.Whole, pictures [][]byte, hashes []string, failed bool) int {
+	if w.Frame == 0 {
+		return 0
+	}
+	require.Equal(t, hashes[4*w.Frame-1], hex.EncodeToString(w.Parts[1].State[:]), "what is shown is the state of the world at that step")
+	whole, err := w.Compose()
+	require.NoError(t, err)
+	if !failed {
+		var b bytes.Buffer
+		require.NoError(t, png.Encode(&b, whole))
+		require.Equal(t, pictures[w.Frame], b.Bytes(), "frame %d", w.Frame)
+		return 1
+	}
+	want, err := png.Decode(bytes.NewReader(pictures[w.Frame]))
+	require.NoError(t, err)
+	for i, q := range w.Parts {
+		require.Equal(t, i != 0, len(q.Pictures) == 1, "the node that has failed shows nothing")
+		if i == 0 {
+			draw.Draw(whole, image.Rect(0, 0, 71, 43), want, image.Point{}, draw.Src)
+		}
+	}
+	require.Equal(t, want.(*image.RGBA).Pix, whole.Pix, "frame %d, beside the part of that node", w.Frame)
+	return 1
+}
