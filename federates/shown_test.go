@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -115,6 +116,50 @@ func TestWhatFollowersShowIsWhatTheCameraSaw(t *testing.T) {
 			})
 		}
 	}
+}
+
+// nodesOf is a world that one node shows, with these streams.
+func nodesOf(t *testing.T, world string, streams ...any) testRun {
+	w := ofWorld(t, map[string]any{"states": true})
+	require.NoError(t, os.WriteFile(filepath.Join(w.env.Dir, "seen.sdf"), []byte(world), 0o600))
+	return testRun{parts: []part{w, {name: "page", model: "sink", with: map[string]any{"channels": []any{"wall"}}},
+		{name: "director", model: "director", with: map[string]any{"frame_rate": 50, "frames": 2, "streams": streams, "wholes": "wall"}},
+		{name: "node", model: "render-node", with: map[string]any{"role": "controller", "world": "world"}}}}
+}
+
+// A node may have several streams. A camera that stands where one of the world does sees the same: until that one moves.
+func TestACameraOfItsOwn(t *testing.T) {
+	_, seen := nodesOf(t, strings.Replace(seenWorld, "0.02</stddev>", "0</stddev>", 1), map[string]any{"node": "node", "camera": "/eye", "clip": []any{10, 20, 120, 80}},
+		map[string]any{"node": "node", "pose": []any{-2, 0.3, 1.5, 0, 0.2, 0}, "fov": 1.2, "size": []any{120, 80}, "clip": []any{10, 20, 120, 80}, "far": 50}).mustRun(t)
+	shown := 0
+	for _, s := range seen {
+		if s.to == "page" {
+			w, err := frames.ReadWhole(s.Payload)
+			require.NoError(t, err)
+			require.Len(t, w.Parts[0].Pictures, 2)
+			assert.Equal(t, w.Frame == 0, bytes.Equal(w.Parts[0].Pictures[0], w.Parts[0].Pictures[1]), "frame %d", w.Frame)
+			shown++
+		}
+	}
+	assert.Equal(t, 2, shown)
+}
+
+// A stream that can show nothing ends the run with a sentence that says what to write.
+func TestStreamsThatShowNothing(t *testing.T) {
+	for want, stream := range map[string]map[string]any{
+		`the world has no camera with the topic /nose; it has ["/eye"]`: {"node": "node", "camera": "/nose", "clip": []any{0, 0, 1, 1}},
+		"stream door shows the rectangle (0,0)-(121,80), and the picture of its camera has 120 x 80 pixels; write a clip that lies in it": {
+			"node": "node", "name": "door", "camera": "/eye", "clip": []any{0, 0, 121, 80}},
+		"stream 1 of the director, for node node, shows the rectangle (0,0)-(0,0), which has no pixels": {"node": "node", "camera": "/eye"},
+		"node left has not said hello for 1s; is its director named as this one?":                       {"node": "left", "camera": "/eye", "clip": []any{0, 0, 1, 1}},
+	} {
+		_, _, err := nodesOf(t, seenWorld, stream).run(t)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := catalog.Make("render-node", map[string]any{"world": "world", "parts": 4}, catalog.Env{Name: "n"})
+	assert.EqualError(t, err, "model render-node: world is written, and parts too; write one of them: a node shows a world, or the scene of the demo")
+	_, err = catalog.Make("director", map[string]any{"streams": []any{map[string]any{"node": "a", "angle": 1}}}, catalog.Env{Name: "d"})
+	assert.ErrorContains(t, err, `not a list of streams, each with its node; write for example streams: [{node: left, camera: /eye, clip: [0, 0, 320, 240]}]`)
 }
 
 // looksLike holds a frame against the picture that the camera of the world made, and the hash of its state at that step: the first frame is before the first step.

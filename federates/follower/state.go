@@ -71,6 +71,10 @@ func (s *state) step(f FrameData, inputs [][]byte) []byte {
 		key.Write(sum[:])
 		if s.scene != nil {
 			s.scene.Stir(binary.LittleEndian.Uint64(sum[:]))
+			var x, y int
+			if n, _ := fmt.Sscanf(string(i), "touch %d %d", &x, &y); n == 2 && max(x, -x, y, -y) < scene.Width { // else it is no touch
+				s.scene.Touch(x, y)
+			}
 		}
 	}
 	data := make([]byte, 0, s.size)

@@ -24,7 +24,7 @@ func viewsOf(in *catalog.Instance) (views []Stream, err error) {
 				Width: uint32(s.Size[0]), Height: uint32(s.Size[1])}
 		}
 		if wrong := v.Wrong(); wrong != "" {
-			return nil, fmt.Errorf("stream %d of the director, for node %s, %s", i+1, s.Node, wrong)
+			return nil, fmt.Errorf("stream %d of the director, for node %s, %s; write clip: [left, top, right, bottom] in pixels, and what is there of fov, near, far and size", i+1, s.Node, wrong)
 		}
 		views = append(views, v)
 	}

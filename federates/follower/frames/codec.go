@@ -299,7 +299,7 @@ func (w *Whole) encode() []byte {
 	}
 	b := put64(put64(head(kindWhole, size), w.Frame), uint64(w.Tracked))
 	b = putBlock(putFlag(putFlag(b, w.Sync), w.Torn), w.Controller)
-	b = put32(b, uint32(len(w.Parts)))
+	b = put32(putBlocks(b, w.Inputs), uint32(len(w.Parts)))
 	for i := range w.Parts {
 		p := &w.Parts[i]
 		b = append(putBlock(b, p.Node), p.State[:]...)
@@ -314,7 +314,7 @@ func ReadWhole(b []byte) (*Whole, error) {
 	if k != kindWhole {
 		r.fail()
 	}
-	w := &Whole{Frame: r.u64(), Tracked: r.time(), Sync: r.flag(), Torn: r.flag(), Controller: string(r.block())}
+	w := &Whole{Frame: r.u64(), Tracked: r.time(), Sync: r.flag(), Torn: r.flag(), Controller: string(r.block()), Inputs: r.blocks()}
 	for range r.count(4 + 32 + 4 + 4) {
 		w.Parts = append(w.Parts, Part{Node: string(r.block()), State: r.hash(), Streams: r.streams(), Pictures: r.blocks()})
 	}

@@ -36,6 +36,7 @@ type Director struct {
 
 // NewDirector returns a director that has asked for nothing.
 func NewDirector(cfg Config) *Director {
+	cfg.Nodes = awaited(&cfg)
 	return &Director{cfg: cfg, last: -1, epoch: 1}
 }
 

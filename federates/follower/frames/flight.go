@@ -3,6 +3,7 @@ package frames
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -41,7 +42,7 @@ func (f *flight) count(t *Totals, members []*member, late bool) {
 	if !f.torn() {
 		return
 	}
-	if t.Torn++; t.Torn == 1 {
+	if t.Torn++; t.FirstTorn == "" && len(f.views) > 0 { // runs without streams keep the results that they had
 		t.FirstTorn = f.shown(members)
 	}
 }
@@ -74,7 +75,7 @@ func (f *flight) shown(members []*member) string {
 
 // whole puts the parts of a frame together.
 func (f *flight) whole(members []*member) *Whole {
-	w := &Whole{Frame: f.data.Frame, Tracked: f.data.Tracked, Sync: f.sync, Torn: f.torn(), Controller: f.controller}
+	w := &Whole{Frame: f.data.Frame, Tracked: f.data.Tracked, Sync: f.sync, Torn: f.torn(), Controller: f.controller, Inputs: f.inputs}
 	for i, m := range members {
 		w.Parts = append(w.Parts, Part{m.name, f.back[i].State, f.of(m.name), f.back[i].Pictures})
 	}
@@ -89,6 +90,17 @@ func (q *request) of(node string) (own []Stream) {
 		}
 	}
 	return own
+}
+
+// awaited returns the nodes to wait for at the start: who is to show something is one of them.
+func awaited(cfg *Config) []string {
+	nodes := slices.Clone(cfg.Nodes)
+	for i := range cfg.Views {
+		if node := cfg.Views[i].Node; !slices.Contains(nodes, node) {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
 }
 
 // most is how many pixels a side of a picture has at most.

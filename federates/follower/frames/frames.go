@@ -81,7 +81,8 @@ type Whole struct {
 	Tracked    metasim.Time
 	Sync, Torn bool
 	Controller string
-	Parts      []Part // of all nodes, in order of name
+	Inputs     [][]byte // what came from outside, applied in this frame
+	Parts      []Part   // of all nodes, in order of name
 }
 
 // A Part is what one node has sent back.
@@ -118,7 +119,7 @@ type Totals struct {
 	Discarded uint64 `json:"discarded"`
 	Missing   uint64 `json:"missing"` // whose controller sent nothing
 	Torn      uint64 `json:"torn_frames"`
-	FirstTorn string `json:"first_torn,omitempty"` // which nodes showed which states in the first of them
+	FirstTorn string `json:"first_torn,omitempty"` // which nodes showed which states in the first of them that had streams
 	Failovers int    `json:"failovers"`
 	// Late counts frames that took longer than the time of a frame, for another reason than a failure.
 	Late   uint64   `json:"late"`

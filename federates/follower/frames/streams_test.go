@@ -15,7 +15,7 @@ import (
 // Each node is asked for its own streams, in the frames that have some, and sends a picture for each of them back.
 func TestStreamsOfANode(t *testing.T) {
 	cfg := config(5)
-	cfg.Views, cfg.Every, cfg.Wholes, cfg.Nodes = append(twoStreams, twoStreams[0]), 2, true, []string{"me", "b"}
+	cfg.Views, cfg.Every, cfg.Wholes, cfg.Nodes = append(twoStreams, twoStreams[0]), 2, true, []string{"b"}
 	d := NewDirector(cfg)
 	me, b := NewNode("me", 100), NewNode("b", 100)
 	require.NoError(t, d.Reply("me", me.Hello(Controller, 0)))
@@ -66,6 +66,19 @@ func TestStreamsOfANode(t *testing.T) {
 	}
 	assert.EqualValues(t, 5, d.Totals.Torn)
 	assert.Equal(t, "frame 0 (tTracked 0s): b shows state 02000000, me shows state 01000000", d.Totals.FirstTorn)
+}
+
+// A stream of a node that does not come is not left out: the director says whom it has waited for.
+func TestAStreamOfNobody(t *testing.T) {
+	cfg := config(5)
+	cfg.Views = twoStreams
+	d := NewDirector(cfg)
+	require.NoError(t, d.Reply("me", NewNode("me", 1).Hello(Controller, 0)))
+	orders, err := d.Tick(0)
+	require.NoError(t, err)
+	require.Empty(t, orders)
+	_, err = d.Tick(d.Wake())
+	require.EqualError(t, err, "node b has not said hello for 1s; is its director named as this one?")
 }
 
 // A frame is put together by its number and its tTracked: with another one it is of another run.

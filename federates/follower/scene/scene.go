@@ -79,6 +79,26 @@ func (s *Scene) fall(p *point) {
 // Stir draws other numbers from now on, as something from outside says.
 func (s *Scene) Stir(by uint64) { s.random ^= by }
 
+// reach is how far from a touch something is pushed away, in pixels, and thrust how fast, in a second.
+const (
+	reach  = 90
+	thrust = 420 * unit
+)
+
+// Touch pushes away what is near a place of the picture, in pixels.
+func (s *Scene) Touch(x, y int) {
+	for _, list := range [][]point{s.fluid[:], s.cloth[columns:]} { // the uppermost row hangs on a rod
+		for i := range list {
+			p := &list[i]
+			dx, dy := p.X/unit-int64(x), p.Y/unit-int64(y)
+			if far := dx*dx + dy*dy; far < reach*reach {
+				p.VX += thrust / reach * dx
+				p.VY += thrust / reach * dy
+			}
+		}
+	}
+}
+
 // Step moves the scene.
 func (s *Scene) Step(dt metasim.Time) {
 	s.wind = s.wind*7/8 + s.within(260*unit)/2
@@ -169,8 +189,11 @@ func (s *Scene) Decode(b []byte) error {
 	return nil
 }
 
-// Part returns the place of part i of n: the parts stand in rows, of which the last may be shorter.
-func Part(i, n int) image.Rectangle {
+// Part returns the place of part i of n of the picture.
+func Part(i, n int) image.Rectangle { return Split(Width, Height, i, n) }
+
+// Split returns the place of part i of n of any picture: the parts stand in rows, of which the last may be shorter.
+func Split(width, height, i, n int) image.Rectangle {
 	across := 1
 	for across*across < n {
 		across++
@@ -179,5 +202,5 @@ func Part(i, n int) image.Rectangle {
 	line := i / across
 	inLine := min(across, n-line*across)
 	column := i % across
-	return image.Rect(Width*column/inLine, Height*line/lines, Width*(column+1)/inLine, Height*(line+1)/lines)
+	return image.Rect(width*column/inLine, height*line/lines, width*(column+1)/inLine, height*(line+1)/lines)
 }
