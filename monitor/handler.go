@@ -25,6 +25,14 @@ var pageFiles = map[string]struct{ file, kind string }{
 	"/draw.js":   {"page/draw.js", "text/javascript; charset=utf-8"},
 }
 
+// Serve has the handlers that are made from now on serve what is below a prefix, as "/wall/", too. Who may see the run may read there, and who may command it may post.
+func (m *Monitor) Serve(prefix string, h http.Handler) {
+	if m.more == nil {
+		m.more = map[string]http.Handler{}
+	}
+	m.more[prefix] = h
+}
+
 // Handler serves the run: the page at /, /status.json, /events, /metrics, /why and /ctl/. access says what needs the token.
 func (m *Monitor) Handler(access Access, token string) http.Handler {
 	mux := http.NewServeMux()
@@ -35,6 +43,9 @@ func (m *Monitor) Handler(access Access, token string) http.Handler {
 			path = "/{$}"
 		}
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { servePage(w, f.file, f.kind, access == Outside) })
+	}
+	for prefix, h := range m.more {
+		mux.Handle(prefix, http.StripPrefix(strings.TrimSuffix(prefix, "/"), h))
 	}
 	mux.HandleFunc("GET /status.json", m.serveStatus)
 	mux.HandleFunc("GET /events", m.serveEvents)
@@ -69,7 +80,7 @@ func servePage(w http.ResponseWriter, file, kind string, known bool) {
 	if known {
 		text = bytes.Replace(text, []byte("<html "), []byte("<html data-known "), 1)
 	}
-	pageHeaders(w.Header(), kind, "'none'")
+	PageHeaders(w.Header(), kind, "'none'")
 	_, _ = w.Write(text) // the client may have closed the connection
 }
 

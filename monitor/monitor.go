@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"net/http"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 // A Monitor makes views of a run for all that ask. It is safe for concurrent use.
 type Monitor struct {
 	server    *server.Server
+	more      map[string]http.Handler     // by prefix; see Serve
 	processOf func(client string) Process // as far as it is known
 	over      chan struct{}               // closed by Close
 	once      sync.Once

@@ -52,6 +52,9 @@ const (
 // newLiveServer listens. Requests are answered after start is called.
 func newLiveServer(o *Options, m *monitor.Monitor, dir journal.Dir) (*liveServer, error) {
 	s := &liveServer{options: o.Live, log: o.Log, monitor: m}
+	for prefix, h := range o.Live.Pages {
+		m.Serve(prefix, h)
+	}
 	address := monitor.Address{PID: os.Getpid()}
 	if o.Live.HTTP != "" {
 		url, err := s.listenHTTP(dir, o.Certificate)

@@ -7,6 +7,7 @@ package run
 import (
 	"encoding/json"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"metasim/monitor"
@@ -103,6 +104,8 @@ type Live struct {
 	Outside bool
 	// Token is what commands over HTTP must show. Empty: a random one.
 	Token string
+	// Pages are served beside the page, by prefix, as "/wall/": who may see the run may read there, and who may command it may post.
+	Pages map[string]http.Handler
 	// Shown is called with the address of the page: with the token on this host, and with where the password is for others. May be nil.
 	Shown func(url string)
 	// Stall is the wall-clock time without input from any client after which Say is called with the reason; 0: never. Say

@@ -28,15 +28,6 @@ import (
 // maxDemoNodes is how many nodes make the picture of metasim follower demo at most: more would make parts of a few pixels.
 const maxDemoNodes = 64
 
-// followerDemo has the flags of metasim follower demo.
-type followerDemo struct {
-	nodes, frames   int
-	kill            int
-	sync, json      bool
-	transport, out  string
-	seed, frameRate string
-}
-
 // A followerOutcome is what metasim follower demo --json prints.
 type followerOutcome struct {
 	OK        bool          `json:"ok"`
@@ -85,6 +76,9 @@ func newFollowerDemo(std streams) *cobra.Command {
 		Long: "Run a director and several nodes, of which each draws its part of one scene: a fountain, and a cloth in gusts of wind. Of each tenth\n" +
 			"frame the parts and the whole picture are written as PNG. With --sync=false each node computes the scene for itself, with\n" +
 			"random numbers of its own, as engines do that nobody has given a seed: the picture tears.\n\n" +
+			"With --http the nodes are shown on a page while the run goes on, as fast as real time: 30 frames in a second, for ten minutes. There\n" +
+			"synchronisation is turned off and on, a node is overloaded or fails, and the picture is touched. No pictures are written then, and\n" +
+			"the run is recorded only where --out says so: it takes 2 MB in a second.\n\n" +
 			"It is a run as any other, in the directory `run` beside the pictures: metasim log, report, replay and diff read it.",
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.carryOut(cmd, std) },
@@ -95,9 +89,11 @@ func newFollowerDemo(std streams) *cobra.Command {
 	flags.BoolVar(&f.sync, "sync", true, "send the controller's state to all nodes in each frame")
 	flags.IntVar(&f.kill, "kill-controller-at", -1, "in this `frame` the controller leaves without a word to the others, half-way through sending (default: never)")
 	flags.StringVar(&f.transport, "transport", "mem", "where the nodes run: mem, in this process; "+processTransports()+", in processes of their own, over this transport")
+	flags.StringVar(&f.world, "world", "", "show this `file` with a world, in SDF, instead of the demo's scene: what the first of its cameras sees. Its systems in placeholders run in clients of their own")
 	flags.StringVar(&f.frameRate, "frame-rate", "60000/1001", "frames in a second: a whole `number`, or a fraction")
 	flags.StringVar(&f.seed, "seed", "1", "the seed of the run: a whole `number`")
 	flags.StringVar(&f.out, "out", "", "put the pictures and the run into this `directory` (default: one below the directory for temporary files)")
+	f.live.add(cmd)
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
 	return cmd
 }
@@ -132,7 +128,13 @@ func (f *followerDemo) run(cmd *cobra.Command, std streams) (*followerOutcome, e
 	case !slices.Contains(run.Transports, f.transport):
 		return nil, badUsage(fmt.Errorf("--transport is %q; use %s", f.transport, strings.Join(run.Transports, ", ")))
 	}
-	sc, err := f.scenario()
+	if err := f.live.check(); err != nil {
+		return nil, badUsage(err)
+	}
+	if f.live.HTTP != "" {
+		f.slowDown(cmd)
+	}
+	sc, err := f.scenario(std)
 	if err != nil {
 		return nil, badUsage(err)
 	}
@@ -140,7 +142,8 @@ func (f *followerDemo) run(cmd *cobra.Command, std streams) (*followerOutcome, e
 	if err != nil {
 		return nil, failed(err)
 	}
-	if f.out == "" {
+	record := f.out != "" || f.live.HTTP == ""
+	if !record || f.out == "" {
 		f.out, err = os.MkdirTemp("", "metasim-follower-")
 	} else {
 		err = os.MkdirAll(f.out, 0o755)
@@ -148,24 +151,22 @@ func (f *followerDemo) run(cmd *cobra.Command, std streams) (*followerOutcome, e
 	if err != nil {
 		return nil, failed(err)
 	}
-	done, err := run.Scenario(cmd.Context(), sc, run.Options{Transport: f.transport, Out: filepath.Join(f.out, "run"), Self: []string{self},
+	done, err := f.show(cmd.Context(), sc, std, run.Options{Transport: f.transport, Out: filepath.Join(f.out, "run"), Self: []string{self}, NoJournal: !record, AllowOutside: f.world != "",
 		Log: newLogger(std.err, false), Command: commandLine(cmd)})
 	if err != nil {
 		return nil, failed(err)
 	}
 	out, err := followerOutcomeOf(done)
-	if err == nil {
+	if err == nil && f.live.HTTP == "" {
 		out.Pictures, err = f.writePictures(done.RunDir)
 	}
 	return out, failed(err)
 }
 
-// nodeName is the name of a node of the demo.
-func nodeName(i int) string { return fmt.Sprintf("node-%02d", i) }
-
 // scenario writes the scenario of the demo.
-func (f *followerDemo) scenario() (*scenarios.Scenario, error) {
-	clients := []map[string]any{{"name": "director", "model": "director", "with": map[string]any{"frame_rate": f.frameRate, "frames": f.frames, "sync": f.sync}}}
+func (f *followerDemo) scenario(std streams) (*scenarios.Scenario, error) {
+	direct := map[string]any{"frame_rate": f.frameRate, "frames": f.frames, "sync": f.sync}
+	clients := []map[string]any{{"name": "director", "model": "director", "with": direct}}
 	for i := range f.nodes {
 		with := map[string]any{"role": "understudy", "order": i, "parts": f.nodes, "part": i, "state_bytes": scene.Size}
 		if i == 0 {
@@ -176,12 +177,26 @@ func (f *followerDemo) scenario() (*scenarios.Scenario, error) {
 		}
 		clients = append(clients, map[string]any{"name": nodeName(i), "model": "render-node", "with": with})
 	}
+	doc, file := map[string]any{"name": "followers", "clients": clients}, "the demo"
+	until := f.duration()
+	f.size = image.Pt(scene.Width, scene.Height)
+	if f.world != "" {
+		file = f.world
+		if err := f.ofWorld(doc, direct, until, std); err != nil {
+			return nil, err
+		}
+	}
+	overrides := scenarios.Overrides{Seed: f.seed, AllowOutside: f.world != ""}
+	if f.live.HTTP != "" {
+		f.onTheWall(doc, direct)
+		overrides.Until = until.String()
+	}
 	// JSON is YAML, and needs no care of what has to be quoted.
-	text, err := json.MarshalIndent(map[string]any{"name": "followers", "clients": clients}, "", "  ")
+	text, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	sc, _, err := scenarios.Parse("the demo", text, scenarios.Overrides{Seed: f.seed})
+	sc, _, err := scenarios.Parse(file, text, overrides)
 	return sc, err
 }
 
@@ -196,6 +211,9 @@ func followerOutcomeOf(done *run.Outcome) (*followerOutcome, error) {
 			}
 			out.Frames, out.Torn, out.Failovers, out.Stopped = totals.Frames, totals.Torn, totals.Failovers, totals.Stopped
 			out.Failed = append(out.Failed, totals.Failed...)
+			continue
+		}
+		if !strings.HasPrefix(c.Name, "node-") { // the page, the world and its systems
 			continue
 		}
 		n := shownByNode{Name: c.Name, Exit: c.Exit}
@@ -245,7 +263,7 @@ func (f *followerDemo) writePictures(dir string) (names []string, err error) {
 
 // writePicture writes one frame. The part of a node that has failed is dark red.
 func (f *followerDemo) writePicture(name string, parts [][]byte) error {
-	whole := image.NewRGBA(image.Rect(0, 0, scene.Width, scene.Height))
+	whole := image.NewRGBA(image.Rectangle{Max: f.size})
 	draw.Draw(whole, whole.Rect, image.NewUniform(color.RGBA{70, 0, 0, 255}), image.Point{}, draw.Src)
 	for i, part := range parts {
 		if part == nil {
@@ -258,7 +276,7 @@ func (f *followerDemo) writePicture(name string, parts [][]byte) error {
 		if err != nil {
 			return err
 		}
-		draw.Draw(whole, scene.Part(i, f.nodes), m, m.Bounds().Min, draw.Src)
+		draw.Draw(whole, scene.Split(f.size.X, f.size.Y, i, f.nodes), m, m.Bounds().Min, draw.Src)
 	}
 	var b bytes.Buffer
 	if err := png.Encode(&b, whole); err != nil {
