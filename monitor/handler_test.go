@@ -22,6 +22,10 @@ func TestAccess(t *testing.T) {
 	d := open(t, 1, make(chan struct{}))
 	d.stuck()
 	const bearer = "Bearer sesame"
+	d.monitor.Serve("/more/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		require.Contains(t, []string{"/page", "/do"}, r.URL.Path, "without the prefix")
+		w.WriteHeader(http.StatusTeapot)
+	}))
 	for _, c := range []struct {
 		name          string
 		access        monitor.Access
@@ -51,6 +55,12 @@ func TestAccess(t *testing.T) {
 		{"a look from outside with the token", monitor.Outside, "GET", "/status.json", "10.0.0.1:80", "http://10.0.0.1:80", bearer, 200},
 		{"what is not there", monitor.Loopback, "GET", "/page/index.html", "localhost:80", "", "", 404},
 		{"why", monitor.Loopback, "GET", "/why?client=planner", "localhost:80", "", "", 200},
+		{"the page of another", monitor.Loopback, "GET", "/more/page", "localhost:80", "", "", 418},
+		{"the page of another, from a page elsewhere", monitor.Loopback, "GET", "/more/page", "localhost:80", "http://evil.example", "", 403},
+		{"what another takes, without the token", monitor.Loopback, "POST", "/more/do", "localhost:80", "", "", 401},
+		{"what another takes", monitor.Loopback, "POST", "/more/do", "localhost:80", "", bearer, 418},
+		{"the page of another, from outside", monitor.Outside, "GET", "/more/page", "10.0.0.1:80", "", "", 401},
+		{"the page of another, from outside with the token", monitor.Outside, "GET", "/more/page", "10.0.0.1:80", "", bearer, 418},
 		{"why of an unknown client", monitor.Loopback, "GET", "/why?client=nobody", "localhost:80", "", "", 404},
 	} {
 		r := httptest.NewRequest(c.method, c.path, nil)
