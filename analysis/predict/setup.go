@@ -42,6 +42,9 @@ func newSimulator(t *trace.Timeline, w *workload, changes []Change) (*simulator,
 		}
 	}
 	s.place(t, w, changes)
+	if s.cores == 1 && t.Cores > 1 && w.frames > mostFrames {
+		s.costs.outside = s.costs.outside.times(mostFrames/w.frames, 1) // the rest was to wake somebody up on another core
+	}
 	s.payload = make([]byte, size)
 	return s, nil
 }
