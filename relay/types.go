@@ -84,8 +84,8 @@ type member struct {
 	joined bool   // the server has welcomed it
 	// patience is for how many nanoseconds of real time the client waits for a server that has died, and then comes back; 0: it does not
 	patience int64
-	last   bool   // it has said its last message
-	done   bool   // it was told its last message
+	last     bool // it has said its last message
+	done     bool // it was told its last message
 }
 
 // ended reports whether the relay has ended.
