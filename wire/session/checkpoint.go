@@ -23,8 +23,21 @@ import (
 // A client that is started again runs its setup code again, and draws from its random streams there. So the streams are moved to where they stood at the
 // checkpoint only after that: in BeginRun, or when the client first advances.
 
-// stateVersion is the first byte of a state.
-const stateVersion = 2
+// The first byte of a state.
+const (
+	stateVersion = 2
+	stateCounted = 3 // it has after this byte how many messages the client had sent, which can come back to a server that was resumed
+)
+
+// A savedState is what a state has.
+type savedState struct {
+	counted   bool // sent is known
+	sent      uint64
+	timers    *runTimers // nil: it was not made in Run
+	places    []streamPlace
+	result    []byte // nil: none was set
+	simulator []byte
+}
 
 // SaveDue reports whether the client is to make a checkpoint before it goes on, and can make one.
 func (c *Client) SaveDue() bool {
@@ -39,7 +52,7 @@ func (c *Client) Save(state []byte) error {
 	}
 	p := wire.Checkpoint{
 		Now: c.now, NoSendBefore: c.promise, NextEvent: c.reported.next, Cause: c.reported.cause, Acked: c.handled,
-		State: append(c.appendResult(c.appendStreams(c.appendTimers([]byte{stateVersion}))), state...),
+		State: append(c.appendResult(c.appendStreams(c.appendTimers(c.beginState()))), state...),
 	}
 	if err := wire.Check(wire.Packet{Body: p}); err != nil {
 		return err
@@ -48,6 +61,13 @@ func (c *Client) Save(state []byte) error {
 	c.out.put(p)
 	c.out.size += len(p.State)
 	return nil
+}
+
+func (c *Client) beginState() []byte {
+	if c.memory == nil {
+		return []byte{stateVersion}
+	}
+	return binary.AppendUvarint([]byte{stateCounted}, c.memory.sent())
 }
 
 // NotSaved tells the server why there is no checkpoint now. The next one is due as always.
@@ -80,15 +100,19 @@ func (c *Client) checkpoint(p *wire.Checkpoint) error {
 	if p.Now == metasim.Start {
 		return nil
 	}
-	timers, places, result, state, err := parseState(p.State)
+	s, err := parseState(p.State)
 	if err != nil {
 		return fmt.Errorf("the checkpoint at %v cannot be read: %w; another program or another version of the client library made it: use that one, or remove the directory checkpoints of the run", p.Now, err)
 	}
-	p.State = state
+	p.State = s.simulator
 	c.now, c.promise, c.handled = p.Now, p.NoSendBefore, p.Acked
-	c.memory = nil // how much it had sent by then it does not know
+	if c.memory != nil {
+		if c.memory = nil; s.counted {
+			c.memory = &memory{first: s.sent, base: p.Acked}
+		}
+	}
 	c.reported = reported{next: p.NextEvent, cause: p.Cause}
-	c.save.begin, c.save.timers, c.save.places, c.result = p, timers, places, result
+	c.save.begin, c.save.timers, c.save.places, c.result = p, s.timers, s.places, s.result
 	c.saved()
 	return nil
 }
@@ -133,33 +157,37 @@ func (c *Client) appendResult(b []byte) []byte {
 
 var errState = errors.New("its state is not one of this library")
 
-// parseState reads what appendTimers, appendStreams and appendResult have written, and returns what follows. in is nil if the checkpoint was not made in Run,
-// and result if none was set.
-func parseState(b []byte) (in *runTimers, places []streamPlace, result, rest []byte, err error) {
-	if len(b) < 2 || b[0] != stateVersion || b[1] > 1 {
-		return nil, nil, nil, nil, errState
+// parseState reads what Save has written.
+func parseState(b []byte) (s savedState, err error) {
+	if len(b) < 2 || b[0] != stateVersion && b[0] != stateCounted {
+		return s, errState
 	}
-	r := &stateReader{rest: b[2:]}
-	if b[1] == 1 {
-		in = &runTimers{before: int(r.number(math.MaxInt32))}
+	r := &stateReader{rest: b[1:]}
+	if s.counted = b[0] == stateCounted; s.counted {
+		s.sent = r.number(math.MaxUint64)
+	}
+	if r.number(1) == 1 {
+		in := &runTimers{before: int(r.number(math.MaxInt32))}
 		for n := r.number(uint64(in.before)); n > 0 && !r.bad; n-- {
 			t := savedTimer{number: int(r.number(uint64(in.before - 1)))}
 			t.at.Time, t.at.Step = metasim.Time(r.number(math.MaxInt64)), uint32(r.number(math.MaxUint32))
 			in.set = append(in.set, t)
 		}
+		s.timers = in
 	}
 	for n := r.number(math.MaxInt32); n > 0 && !r.bad; n-- {
 		p := streamPlace{name: string(r.bytes()), place: r.bytes()}
-		places = append(places, p)
+		s.places = append(s.places, p)
 		r.bad = r.bad || new(rand.PCG).UnmarshalBinary(p.place) != nil
 	}
 	if set := r.bytes(); len(set) > 0 {
-		result = set
+		s.result = set
 	}
 	if r.bad {
-		return nil, nil, nil, nil, errState
+		return savedState{}, errState
 	}
-	return in, places, result, r.rest, nil
+	s.simulator = r.rest
+	return s, nil
 }
 
 // A stateReader reads a state. After an error it is bad.

@@ -249,12 +249,19 @@ func (r *reader) fail(err error) {
 	}
 }
 
-// state reads the state of a checkpoint: what this library writes before it when no timer is set, nothing was drawn and there is no result.
+// state reads the state of a checkpoint: what this library writes before it when no timer is set, nothing was drawn and there is no result; and, for a client that can come back,
+// how much it had sent.
 func (r *reader) state() []byte {
-	if text := r.text("state"); text != "" {
-		return append([]byte{2, 0, 0, 0}, text...)
+	text := r.text("state")
+	switch sent, counted := r.Arg("sent"); {
+	case text == "":
+		return nil
+	case counted:
+		n, err := strconv.ParseUint(sent, 10, 7)
+		r.fail(err)
+		return append([]byte{3, byte(n), 0, 0, 0}, text...)
 	}
-	return nil
+	return append([]byte{2, 0, 0, 0}, text...)
 }
 
 // parsePacket reads a packet of the server from the arguments of a command.

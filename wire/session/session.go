@@ -83,7 +83,8 @@ type memory struct {
 	sends   fifo.Queue[metasim.Send] // the last ones
 	first   uint64                   // the number of the first of them, from 0
 	size    int                      // of their payloads
-	handled []uint64                 // hashes of the last deliveries: that of number n is at (n-1) % keptDeliveries
+	base    uint64                   // the number of the last delivery that it had handled when it began: at a checkpoint, or 0
+	handled []uint64                 // hashes of the last deliveries since: see place
 	due     metasim.Instant          // of the last delivery that it has handled
 	back    *catchUp                 // it comes back; else nil
 }

@@ -51,7 +51,7 @@ func (c *Client) welcomed(b wire.Welcome) error {
 func (b *catchUp) compare(m *memory, known *wire.Known, handled uint64) error {
 	b.known, b.next = *known, known.Sent
 	b.skip = handled - min(handled, known.Delivered)
-	switch sent := m.first + uint64(m.sends.Len()); {
+	switch sent := m.sent(); {
 	case known.Sent > sent:
 		return fmt.Errorf("the resumed server has %d messages of it, and it has sent %d: another process took part under its name; start it again", known.Sent, sent)
 	case known.Sent < m.first:
@@ -64,6 +64,12 @@ func (b *catchUp) compare(m *memory, known *wire.Known, handled uint64) error {
 	return nil
 }
 
+// sent is how many messages the client has sent.
+func (m *memory) sent() uint64 { return m.first + uint64(m.sends.Len()) }
+
+// place is where the hash of a delivery is in handled.
+func (m *memory) place(number uint64) int { return int((number - m.base - 1) % keptDeliveries) }
+
 // published remembers a send.
 func (m *memory) published(channel string, sent metasim.Instant, payload []byte) {
 	m.sends.Push(metasim.Send{Channel: channel, Sent: sent, Payload: payload})
@@ -75,7 +81,7 @@ func (m *memory) published(channel string, sent metasim.Instant, payload []byte)
 // took remembers a delivery that the client handles, by its number.
 func (m *memory) took(number uint64, d *Message) {
 	m.due = metasim.Later(m.due, d.Due)
-	if at := int((number - 1) % keptDeliveries); at < len(m.handled) {
+	if at := m.place(number); at < len(m.handled) {
 		m.handled[at] = hashOf(d)
 	} else {
 		m.handled = append(m.handled, hashOf(d))
@@ -107,7 +113,7 @@ func (c *Client) Return() {
 	c.given = fifo.Queue[Message]{}
 	c.started, c.waits, c.granted, c.quiet = false, false, metasim.Start, metasim.Start
 	hello := c.hello
-	hello.Back = &wire.Back{Sent: m.first + uint64(m.sends.Len()), Handled: c.handled}
+	hello.Back = &wire.Back{Sent: m.sent(), Handled: c.handled}
 	c.out.put(hello)
 	c.out.urgent = true
 }
@@ -123,7 +129,7 @@ func (c *Client) CatchUp() bool {
 	case !c.started:
 		return false
 	}
-	for ; b.next < m.first+uint64(m.sends.Len()); b.next++ {
+	for ; b.next < m.sent(); b.next++ {
 		s := m.sends.All()[b.next-m.first]
 		if s.Sent != metasim.Start && !s.Sent.Before(c.granted) {
 			c.ask(s.Sent)
@@ -164,7 +170,7 @@ func (c *Client) again(d *Message) (handled bool, err error) {
 	}
 	number := c.handled - b.skip + 1
 	b.skip--
-	if c.memory.handled[(number-1)%keptDeliveries] != hashOf(d) {
+	if c.memory.handled[c.memory.place(number)] != hashOf(d) {
 		return true, fmt.Errorf("delivery %d, of %q on %q at %v, is not what it was given before its server was lost: %q did not repeat what it did; make it deterministic, or run with --durable",
 			number, d.From, d.Channel, d.Due, d.From)
 	}
