@@ -1,26 +1,33 @@
-/* resume.pml: a server that dies is rebuilt from its journal, and the clients come back to it.
+/* resume.pml: a server that dies is rebuilt from its journal, and the clients outlive it and come back.
  *
  * Two clients act at each time 0 .. T-1, and may send each other a message there, which takes one time; they are functions of what they
  * are given, as in rejoin.pml. The server may die at any moment. What has not reached its disk is lost, the last record may be torn, and
- * all that was on its way is lost. The dispatcher is rebuilt from what is on the disk. Each client comes back with how many deliveries
- * it has and how far it was authorized; both sides send again what the other has not.
+ * all that was on its way is lost. The dispatcher is rebuilt from what is on the disk. A client goes on for as long as it is authorized, then comes back and catches
+ * up (adr 33): it forgets its authorization and what it has not handled; it sends again what the journal lacks, each send when the new server
+ * authorizes it, and promises meanwhile to send nothing before the next of them; what it has handled it drops when it is given it again.
  *
- * With -DDURABLE the journal reaches the disk before effects leave. Without, a client can be ahead of a server that was rebuilt: then it
- * is named, and the run ends. It never goes on with a client that has seen what the server does not know.
+ * With -DDURABLE the journal reaches the disk before effects leave: then no client is ahead in what it was given. With -DKEPT=n a client remembers its last n sends;
+ * if more are lacking it is named, and the run ends.
  *
  * The lines below say how internal/models checks it, and which mistakes must be found.
  *
  * checked: -DT=2
  * checked: -DT=2 -DDURABLE
- * checked: -DT=3 -DDURABLE
- * large: -DT=3
- * large: -DT=3 -DDEATHS=2
- * large: -DT=3 -DDEATHS=2 -DDURABLE
+ * checked: -DT=2 -DKEPT=1
+ * large: -DT=2 -DDEATHS=2
+ * large: -DT=3 -DDURABLE
+ * large: -DT=2 -DDEATHS=2 -DDURABLE
  *
  * assertion violated: -DT=3 -DDURABLE -DEFFECTS_FIRST  effects leave before the journal has reached the disk
- * assertion violated: -DT=3 -DGUESS                    the run goes on with a client that is ahead
- * assertion violated: -DT=3 -DDURABLE -DALL_UP         a client sends again what the server has
- * invalid end state: -DT=3 -DDURABLE -DNONE_UP         a client does not send again what was lost
+ * assertion violated: -DT=2 -DALL_UP                   a client sends again what the server has
+ * invalid end state: -DT=2 -DNONE_UP                   a client does not send again what was lost
+ * assertion violated: -DT=2 -DAT_ONCE                  a client sends again before it is authorized again
+ * invalid end state: -DT=3 -DNO_PROMISE                a client that catches up promises nothing
+ * assertion violated: -DT=3 -DPROMISES_ALL             a client that catches up promises what it had promised
+ * assertion violated: -DT=3 -DKEEPS_LIMIT              a client goes on with the authorization of the server that died
+ * assertion violated: -DT=3 -DKEEPS_GIVEN              a client keeps what it was given and has not handled
+ * assertion violated: -DT=3 -DNO_SKIP                  a client handles again what it has handled
+ * invalid end state: -DT=3 -DKEPT=1 -DGUESS            the run goes on with a client that remembers too little
  * assertion violated: -DT=3 -DDURABLE -DALL_DOWN       the server sends again what the client has
  * assertion violated: -DT=3 -DDURABLE -DNONE_DOWN      the server does not send again what was lost
  * assertion violated: -DT=3 -DDURABLE -DTORN_READ      a torn record is taken for a whole one
@@ -39,46 +46,55 @@
 #define BIT(set, t) (((set) >> (t)) & 1)
 #define MAX(a, b) ((a) > (b) -> (a) : (b))
 
-mtype = { SEND, REPORT, DELIVER, AUTHORIZE };
-chan up[N] = [ROOM] of { mtype, byte, byte };      /* SEND, time, payload; REPORT, times that are done */
+mtype = { SEND, REPORT, PROMISE, DELIVER, AUTHORIZE };
+chan up[N] = [ROOM] of { mtype, byte, byte };      /* SEND, time, payload; REPORT, times that are done; PROMISE, likewise: nothing is sent before */
 chan down[N] = [ROOM] of { mtype, byte, byte };    /* DELIVER, due, payload; AUTHORIZE, until */
+#ifdef DURABLE
 chan effects[N] = [ROOM] of { mtype, byte, byte }; /* that have not left */
+#else
+#define effects down
+#endif
 
 typedef Server {
 	byte sends[N]; byte payloads[N]; /* sets: when a client has sent, and what */
-	byte packets[N];                 /* that it took from a client */
-	byte done[N];                    /* times that are done, as reported */
+	byte done[N];                    /* times before which a client sends nothing more, as it has said */
 	byte granted[N];                 /* the client was given all before this, and may act before it */
 	byte given[N]                    /* how many messages these were */
 };
 Server server, disk;
-bool alive = true;
 bool linked[N];
-bool named;      /* a client is ahead: the run is over */
+bool named;      /* a client remembers too little: the run is over */
 byte deaths;
 
 /* The clients, and what they have said: at each time a send, if there was one, and a report. */
-byte now[N]; byte state[N]; byte limit[N]; byte inbox[N]; byte given[N]; byte received[N];
+byte now[N]; byte state[N]; byte limit[N]; byte inbox[N]; byte given[N];
 byte sent[N]; byte said[N];
 
-byte i, a, b, k, x;
+/* A client that catches up. */
+bool coming[N];
+bool waits[N];  /* until it is authorized further, or given something */
+byte next[N];   /* it sends again what it has sent from here on */
+byte floor[N];  /* what it had promised, as far as the server knows */
+byte again[N];   /* how many deliveries that it has handled are to come again */
+
+byte i, a, b, k, x, y;
 mtype kind;
 
-#define TIDY i = 0; a = 0; b = 0; k = 0; x = 0; kind = 0
+#define TIDY i = 0; a = 0; b = 0; k = 0; x = 0; y = 0; kind = 0
 #define LOST(q) do :: nempty(q) -> q?_,_,_ :: empty(q) -> break od
 
 inline copy(to, from) {
 	k = 0;
 	do
 	:: k < N ->
-		to.sends[k] = from.sends[k]; to.payloads[k] = from.payloads[k]; to.packets[k] = from.packets[k];
+		to.sends[k] = from.sends[k]; to.payloads[k] = from.payloads[k];
 		to.done[k] = from.done[k]; to.granted[k] = from.granted[k]; to.given[k] = from.given[k]; k++
 	:: else -> break
 	od;
 	k = 0
 }
 
-#define SAME(i) (server.sends[i] == disk.sends[i] && server.packets[i] == disk.packets[i] && server.done[i] == disk.done[i] && \
+#define SAME(i) (server.sends[i] == disk.sends[i] && server.done[i] == disk.done[i] && \
 	server.granted[i] == disk.granted[i])
 #ifdef DURABLE
 #ifdef EFFECTS_FIRST
@@ -86,24 +102,24 @@ inline copy(to, from) {
 #else
 #define MAY_LEAVE (SAME(0) && SAME(1))
 #endif
-#define NAMES false /* no client is ever ahead */
+#define NOT_AHEAD (again[i] == 0 && now[i] <= MAX(1, server.granted[i]))
 #else
 #define MAY_LEAVE true
-#define NAMES true
+#define NOT_AHEAD true
 #endif
 
 /* hear takes the next of what i says. */
 inline hear() {
-	server.packets[i]++;
 	if
 	:: kind == SEND ->
 		assert(a >= server.done[i] && !BIT(server.sends[i], a) && a < MAX(1, server.granted[i]) && a + 1 >= server.granted[OTHER(i)]);
 		server.sends[i] = server.sends[i] | (1 << a); server.payloads[i] = server.payloads[i] | (b << a)
-	:: kind == REPORT -> assert(a == server.done[i] + 1 && a <= server.granted[i]); server.done[i] = a
+	:: kind == REPORT -> assert(a >= server.done[i] && a <= MAX(1, server.granted[i])); server.done[i] = a
+	:: kind == PROMISE -> assert(a >= server.done[i]); server.done[i] = a
 	fi
 }
 
-#define MAY(i) (alive && linked[i] && server.granted[i] < T && server.granted[i] < server.done[OTHER(i)] + 1)
+#define MAY(i) (linked[i] && server.granted[i] < T && server.granted[i] < server.done[OTHER(i)] + 1)
 
 inline authorize() {
 	k = server.granted[i];
@@ -123,89 +139,135 @@ inline authorize() {
 
 /* die: of the journal, what has reached the disk is left, and perhaps a part of one more record. */
 inline die() {
-	deaths++; alive = false; linked[0] = false; linked[1] = false;
-	LOST(effects[0]); LOST(effects[1]); LOST(down[0]); LOST(down[1]);
+	deaths++; linked[0] = false; linked[1] = false;
+#ifdef DURABLE
+	LOST(effects[0]); LOST(effects[1]);
+#endif
+	LOST(down[0]); LOST(down[1]);
 #ifndef OLD_BYTES
 	LOST(up[0]); LOST(up[1]);
 #endif
 	copy(server, disk)
 }
 
+/* rebuild: another server goes on from the disk. Until a client comes back it is the same whether the server is there. */
 inline rebuild() {
-	alive = true;
 #ifdef TORN_READ
 	server.done[0] = (server.done[0] + 1 < T -> server.done[0] + 1 : T); /* a report whose end is missing says anything */
 #endif
 	k = 0
 }
 
-/* back: client i is back. */
+#define BITS(set) (BIT(set, 0) + BIT(set, 1) + BIT(set, 2) + BIT(set, 3))
+#define UNTIL(t) ((1 << (t)) - 1)
+
+/* back: client i is back. It says how much it has sent and handled. */
 inline back() {
-#ifdef GUESS
-	if
-	:: false
-#else
-	if
-	:: received[i] > server.given[i] || limit[i] > server.granted[i] ->
-		assert(NAMES); named = true
+	linked[i] = true; coming[i] = true; waits[i] = false; floor[i] = server.done[i];
+	b = BITS(given[i] & UNTIL(now[i])); /* handled */
+	again[i] = (b > server.given[i] -> b - server.given[i] : 0);
+	assert(NOT_AHEAD && BITS(sent[i]) >= BITS(server.sends[i]));
+#ifndef KEEPS_LIMIT
+	limit[i] = 0;
 #endif
-	:: else ->
-		linked[i] = true;
-		/* the server sends what the client has not */
-		k = 0; a = 0;
-#ifdef ALL_DOWN
-		b = 0;
-#else
-		b = received[i];
+#ifndef KEEPS_GIVEN
+	given[i] = given[i] & UNTIL(now[i]); inbox[i] = inbox[i] & UNTIL(now[i]);
 #endif
-#ifdef NONE_DOWN
-		b = T;
-#endif
-		do
-		:: k + 1 < server.granted[i] ->
-			if
-			:: BIT(server.sends[OTHER(i)], k) ->
-				a++;
-				if :: a > b -> effects[i]!DELIVER,k + 1,BIT(server.payloads[OTHER(i)], k) :: else fi
-			:: else
-			fi;
-			k++
-		:: else -> break
-		od;
-#ifndef NO_GRANT
-		if :: server.granted[i] > 0 -> effects[i]!AUTHORIZE,server.granted[i],0 :: else fi;
-#endif
-		/* the client sends what the server has not */
-		k = 0; a = 0;
+	/* what the client has sent from next on the server lacks */
+	x = BITS(server.sends[i]); next[i] = 0;
 #ifdef ALL_UP
-		b = 0;
-#else
-		b = server.packets[i];
+	x = 0;
 #endif
 #ifdef NONE_UP
-		b = 2 * T;
+	x = BITS(sent[i]);
 #endif
-		do
-		:: k < now[i] ->
-			if
-			:: BIT(sent[i], k) -> a++; if :: a > b -> up[i]!SEND,k,BIT(said[i], k) :: else fi
-			:: else
-			fi;
-			a++; k++;
-			if :: a > b -> up[i]!REPORT,k,0 :: else fi
-		:: else -> break
-		od
-	fi;
+#ifdef KEPT
+	y = (BITS(sent[i]) > KEPT -> BITS(sent[i]) - KEPT : 0); /* forgotten */
+#ifdef GUESS
+	x = MAX(x, y);
+#else
+	named = x < y;
+#endif
+#endif
+	do
+	:: BITS(sent[i] & UNTIL(next[i])) < x -> next[i]++
+	:: else -> break
+	od;
+	/* the server sends what it has decided and the client has not handled */
+#ifdef ALL_DOWN
+	b = 0;
+#endif
+#ifdef NONE_DOWN
+	b = T;
+#endif
+	k = 0; a = 0;
+	do
+	:: k + 1 < server.granted[i] ->
+		if
+		:: BIT(server.sends[OTHER(i)], k) ->
+			a++;
+			if :: a > b -> effects[i]!DELIVER,k + 1,BIT(server.payloads[OTHER(i)], k) :: else fi
+		:: else
+		fi;
+		k++
+	:: else -> break
+	od;
+#ifndef NO_GRANT
+	if :: server.granted[i] > 0 -> effects[i]!AUTHORIZE,server.granted[i],0 :: else fi;
+#endif
 	k = 0
+}
+
+/* ask waits until i is authorized beyond a, before which it sends nothing. */
+inline ask() {
+	waits[i] = true;
+#ifdef NO_PROMISE
+	skip
+#else
+#ifdef PROMISES_ALL
+	up[i]!PROMISE,now[i],0
+#else
+	up[i]!PROMISE,MAX(floor[i], a),0
+#endif
+#endif
+}
+
+#ifdef AT_ONCE
+#define AUTHORIZED(t) true
+#else
+#define AUTHORIZED(t) (t == 0 || t < limit[i])
+#endif
+
+/* catch_up goes as far as i is authorized on the way to where it was. */
+inline catch_up() {
+	do
+	:: next[i] < now[i] && !BIT(sent[i], next[i]) -> next[i]++
+	:: next[i] < now[i] && BIT(sent[i], next[i]) && AUTHORIZED(next[i]) -> up[i]!SEND,next[i],BIT(said[i], next[i]); next[i]++
+	:: next[i] < now[i] && BIT(sent[i], next[i]) && !AUTHORIZED(next[i]) -> a = next[i]; ask(); break
+	:: next[i] >= now[i] ->
+		a = MAX(now[i], 1) - 1;
+		if
+		:: AUTHORIZED(a) ->
+			assert(again[i] == 0); /* what it has handled came before this authorization */
+			coming[i] = false; next[i] = 0; if :: now[i] > 0 -> up[i]!REPORT,MAX(floor[i], now[i]),0 :: else fi; floor[i] = 0
+		:: else -> ask()
+		fi;
+		break
+	od
 }
 
 /* take is what arrives at i. */
 inline take() {
-	down[i]?kind,a,b;
+	down[i]?kind,a,b; waits[i] = false;
 	if
 	:: kind == DELIVER ->
-		assert(a >= limit[i] && given[i] < (1 << a)); /* in order, and never below its authorization */
-		given[i] = given[i] | (1 << a); inbox[i] = inbox[i] | (b << a); received[i]++
+		assert(a >= limit[i]); /* never below its authorization */
+		if
+#ifndef NO_SKIP
+		:: again[i] > 0 -> assert(BIT(given[i], a) && BIT(inbox[i], a) == b); again[i]--
+#endif
+		:: else -> assert(given[i] < (1 << a)); given[i] = given[i] | (1 << a); inbox[i] = inbox[i] | (b << a) /* in order */
+		fi
 	:: kind == AUTHORIZE -> assert(a >= limit[i]); limit[i] = a
 	fi
 }
@@ -224,27 +286,32 @@ inline act() {
 	if :: linked[i] -> up[i]!REPORT,now[i],0 :: else fi
 }
 
-#define ACTS(i) (now[i] < limit[i] && now[i] < T)
+#define ACTS(i) (!coming[i] && now[i] < limit[i] && now[i] < T)
+#define CATCHES(i) (linked[i] && coming[i] && !waits[i])
 #define ANY(x) (x(0) || x(1))
 #define ONE(x) if :: x(0) -> i = 0 :: x(1) -> i = 1 fi
-#define SAID(i) (alive && linked[i] && nempty(up[i]))
+#define SAID(i) (linked[i] && nempty(up[i]))
 #define COMES(i) nempty(down[i])
+#ifdef DURABLE
 #define LEAVES(i) (nempty(effects[i]) && MAY_LEAVE)
-#define AWAY(i) (alive && !linked[i])
+#endif
+#define AWAY(i) (!linked[i])
 #define OVER (server.done[0] == T && server.done[1] == T)
 
 active proctype world() {
 	linked[0] = true; linked[1] = true;
 	do
-	:: atomic { named || OVER && alive -> break }
+	:: atomic { named || OVER -> assert(named || server.sends[0] == sent[0] && server.sends[1] == sent[1]); break }
 	:: atomic { !named && ANY(SAID) -> ONE(SAID); up[i]?kind,a,b; d_step { hear(); TIDY } }
 	:: atomic { !named && ANY(MAY) -> ONE(MAY); d_step { authorize(); TIDY } }
+#ifdef DURABLE
 	:: atomic { ANY(LEAVES) -> ONE(LEAVES); effects[i]?kind,a,b; down[i]!kind,a,b; d_step { TIDY } }
+#endif
 	:: atomic { ANY(COMES) -> ONE(COMES); d_step { take(); TIDY } }
+	:: atomic { !named && ANY(CATCHES) -> ONE(CATCHES); catch_up(); d_step { TIDY } }
 	:: atomic { ANY(ACTS) -> ONE(ACTS); act(); d_step { TIDY } }
-	:: atomic { alive && !(SAME(0) && SAME(1)) -> d_step { copy(disk, server) } }
-	:: atomic { alive && !named && deaths < DEATHS && !OVER -> d_step { die() } }
-	:: atomic { !alive -> d_step { rebuild() } }
-	:: atomic { !named && ANY(AWAY) -> ONE(AWAY); d_step { back(); TIDY } }
+	:: atomic { !(SAME(0) && SAME(1)) -> d_step { copy(disk, server) } }
+	:: atomic { !named && deaths < DEATHS && !OVER -> d_step { die(); rebuild() } }
+	:: atomic { !named && ANY(AWAY) -> ONE(AWAY); d_step { back() }; if :: !named -> catch_up() :: else fi; d_step { TIDY } }
 	od
 }
