@@ -288,7 +288,10 @@ func (f *followerDemo) writePicture(name string, parts [][]byte) error {
 func (o *followerOutcome) print(w io.Writer, f *followerDemo) {
 	for _, n := range o.Nodes {
 		role := fmt.Sprintf("%d of them computed, %d received", n.AsController, n.Frames-n.AsController)
-		if !f.sync {
+		switch {
+		case f.live.HTTP != "": // synchronisation was on or off, as somebody clicked
+			role = fmt.Sprintf("%d of them as the controller", n.AsController)
+		case !f.sync:
 			role = "all computed for itself"
 		}
 		end := ""

@@ -161,14 +161,15 @@ func (f *followerDemo) show(ctx context.Context, sc *scenarios.Scenario, std str
 	o.Live.Pages = map[string]http.Handler{"/wall/": w.Handler()}
 	o.Live.Shown = func(url string) { say("live: " + strings.Replace(url, "/#token=", "/wall/#token=", 1)) }
 	var page sync.WaitGroup
-	defer page.Wait()
+	var cause error
 	o.Ready = func(url, token, _ string) error {
-		page.Go(func() {
-			if err := w.Join(ctx, url, token); err != nil {
-				o.Log.Warn("the page shows the run no more", "cause", err)
-			}
-		})
+		page.Go(func() { cause = w.Join(ctx, url, token) })
 		return nil
 	}
-	return run.Scenario(ctx, sc, o)
+	done, err := run.Scenario(ctx, sc, o)
+	page.Wait()
+	if cause != nil && err == nil && done.OK { // else the run says why it failed, and so did its page
+		o.Log.Warn("the page did not show all of the run", "cause", cause)
+	}
+	return done, err
 }

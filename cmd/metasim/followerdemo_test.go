@@ -55,7 +55,10 @@ func TestFollowerDemoOnAPage(t *testing.T) {
 	require.Empty(t, b.Complaints(found[1]))
 
 	require.Zero(t, s.metasim("ctl", "quit", "--http", found[1][:len(found[1])-1]+"/#"+regexp.MustCompile(`token=\S+`).FindString(found[0])).status)
-	require.Equal(t, 1, p.wait().status)
+	e := p.wait()
+	require.Equal(t, 1, e.status)
+	require.Contains(t, e.err, "metasim: it was ended by")
+	require.NotContains(t, e.err, "WARN")
 }
 
 // Three nodes show the world of the document, in processes of their own: what they make together is what the camera of that world sees, and a failure changes nothing
