@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/record/journal"
 	"metasim/run"
 )
 
@@ -103,11 +105,13 @@ func TestSurvivors(t *testing.T) {
 	programs := [][]string{program, program, program}
 	s.file("run.yaml", strings.Replace(survivors, "MORE", "  - {name: tick, model: source, with: {channel: TICK, period: 1ms}}", 1))
 	s.file("serve.yaml", strings.Replace(survivors, "MORE\n", "", 1))
+	var want journal.Digests
 	for _, args := range [][]string{{"run", "run.yaml"}, {"serve", "serve.yaml", "--transport", "tcp"}, {"serve", "serve.yaml", "--transport", "quic"}} {
 		quiet, said := s.outlast(programs, args, nil, false)
 		require.NotContains(t, said, "lost its server")
 		out, said := s.outlast(programs, args, []string{"50", "100"}, false)
 		require.Equal(t, quiet.Digests, out.Digests, args)
+		want = out.Digests
 		for _, name := range []string{"a", "b", "c"} {
 			require.Equal(t, 2, strings.Count(said, `metasim: client "`+name+`" lost its server at `), said)
 			require.Contains(t, said, "came back")
@@ -124,35 +128,46 @@ func TestSurvivors(t *testing.T) {
 		require.Equal(t, 0, e.status, e.err)
 	}
 	s.clean()
+	t.Run("elsewhere", func(t *testing.T) {
+		other := *s
+		other.T = t
+		other.elsewhere(program, want)
+	})
 }
 
-// TestSurvivorsElsewhere: so do clients in C, C++ and Python, each in each style once, and those that reach a server over QUIC through a relay. Their run is that of clients in Go.
-func TestSurvivorsElsewhere(t *testing.T) {
-	s := newStage(t)
+var inAllStyles = flag.Bool("survivors", false, "clients in C, C++ and Python outlive metasim in each style, over unix and tcp too")
+
+// elsewhere: so do clients in C, C++ and Python, and those that reach a server over QUIC through a relay. Their run is that of clients in Go.
+func (s *stage) elsewhere(inGo []string, want journal.Digests) {
 	library, err := filepath.Abs("../../clients")
-	require.NoError(t, err)
+	require.NoError(s, err)
 	python := []string{"env", "PYTHONPATH=" + filepath.Join(library, "python"), s.tool("python3"), "-B", filepath.Join(library, "python", "tests", "survivor.py")}
 	object := filepath.Join(s.dir, "metasim.o")
 	build := func(compiler string, args ...string) {
-		out, err := exec.CommandContext(t.Context(), s.tool(compiler), append(args, "-O1", "-I", filepath.Join(library, "c"), "-I", filepath.Join(library, "cpp"))...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		out, err := exec.CommandContext(s.Context(), s.tool(compiler), append(args, "-I", filepath.Join(library, "c"), "-I", filepath.Join(library, "cpp"))...).CombinedOutput()
+		require.NoError(s, err, "%s", out)
 	}
 	inC, inCpp := []string{filepath.Join(s.dir, "in-c")}, []string{filepath.Join(s.dir, "in-cpp")}
 	build("gcc", "-std=c99", "-c", "-o", object, filepath.Join(library, "c", "metasim.c"))
 	build("gcc", "-std=c99", "-o", inC[0], filepath.Join(library, "c", "test", "survivor.c"), object)
 	build("g++", "-std=c++17", "-o", inCpp[0], filepath.Join(library, "cpp", "test", "survivor.cpp"), object)
-	inGo := []string{embedder(t, "survivor.go.txt")}
-	s.file("serve.yaml", strings.Replace(survivors, "MORE\n", "", 1))
-	want, _ := s.outlast([][]string{inGo, inGo, inGo}, []string{"serve", "serve.yaml"}, nil, false)
-	transports := []string{"unix", "tcp", "unix", "quic"}
+	shared := "unix"
 	if runtime.GOOS == "linux" {
-		transports[2] = "shm"
+		shared = "shm"
 	}
-	for i, programs := range [][][]string{{inC, inCpp, python}, {inCpp, python, inC}, {python, inC, inCpp}, {inC, inGo, python}} {
-		out, said := s.outlast(programs, []string{"serve", "serve.yaml", "--transport", transports[i]}, []string{"50", "100"}, transports[i] == "quic")
-		require.Equal(t, want.Digests, out.Digests, "%s: %s", transports[i], said)
+	type round struct {
+		transport string
+		programs  [][]string
+	}
+	rounds := []round{{shared, [][]string{python, inC, inCpp}}, {"quic", [][]string{inC, inGo, python}}}
+	if *inAllStyles {
+		rounds = append(rounds, round{"unix", [][]string{inC, inCpp, python}}, round{"tcp", [][]string{inCpp, python, inC}})
+	}
+	for _, r := range rounds {
+		out, said := s.outlast(r.programs, []string{"serve", "serve.yaml", "--transport", r.transport}, []string{"50", "100"}, r.transport == "quic")
+		require.Equal(s, want, out.Digests, "%s: %s", r.transport, said)
 		for _, name := range []string{"a", "b", "c"} {
-			require.Contains(t, said, "client="+name+" messages_that_the_journal_lacks=")
+			require.Contains(s, said, "client="+name+" messages_that_the_journal_lacks=")
 		}
 	}
 }

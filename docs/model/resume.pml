@@ -13,7 +13,7 @@
  *
  * checked: -DT=2
  * checked: -DT=2 -DDURABLE
- * checked: -DT=2 -DKEPT=1
+ * large: -DT=2 -DKEPT=1
  * large: -DT=2 -DDEATHS=2
  * large: -DT=3 -DDURABLE
  * large: -DT=2 -DDEATHS=2 -DDURABLE
