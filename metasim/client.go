@@ -89,8 +89,8 @@ type link struct {
 type common struct {
 	model   Link
 	to      []ClientID // its subscribers, in order
-	relay   safetime.Relay
-	relayed bool // it has a relay in the graph of safe times
+	node    safetime.ChannelNode
+	hasNode bool // it has a channel node in the graph of safe times
 }
 
 // node returns the node of a client in the graph of safe times.

@@ -49,8 +49,8 @@ func (d *Dispatcher) begin() {
 // connect makes the links: from each publication to each client that subscribes to it, the publisher included, as LCM
 // delivers to oneself.
 //
-// Where many publish what many subscribe to, and all links are alike, the graph of safe times gets a relay instead of a link
-// for each pair: from the publishers to the relay it takes no time, from there the delay. The relay sends nothing of its own,
+// Where many publish what many subscribe to, and all links are alike, the graph of safe times gets a channel node instead of a link
+// for each pair: from the publishers to the channel node it takes no time, from there the delay. The channel node sends nothing of its own,
 // so its earliest send is the least of the publishers', and so is what the subscribers see.
 func (d *Dispatcher) connect() {
 	d.graph = safetime.NewGraph(len(d.clients))
@@ -67,7 +67,7 @@ func (d *Dispatcher) connect() {
 				if alike != nil {
 					if model, ok := alike.Common(pub.channel); ok {
 						channel.model = model
-						d.addRelay(channel, found.publishers[pub.channel])
+						d.addChannelNode(channel, found.publishers[pub.channel])
 					}
 				}
 				shared[pub.channel] = channel
@@ -81,8 +81,8 @@ func (d *Dispatcher) connect() {
 	}
 }
 
-// addRelay gives a channel a relay, if that saves links.
-func (d *Dispatcher) addRelay(channel *common, publishers int) {
+// addChannelNode gives a channel a channel node, if that saves links.
+func (d *Dispatcher) addChannelNode(channel *common, publishers int) {
 	if publishers < 2 || len(channel.to) < 2 {
 		return
 	}
@@ -90,14 +90,14 @@ func (d *Dispatcher) addRelay(channel *common, publishers int) {
 	for _, to := range channel.to {
 		nodes = append(nodes, to.node())
 	}
-	channel.relay, channel.relayed = d.graph.AddRelay(nodes, channel.model), true
+	channel.node, channel.hasNode = d.graph.AddChannelNode(nodes, channel.model), true
 }
 
 // connectAlike makes the links of a publication on a channel whose links are alike.
 func (d *Dispatcher) connectAlike(from *client, pub *publication, channel *common) {
 	pub.common = channel
-	if channel.relayed {
-		d.graph.Feed(from.id.node(), channel.relay)
+	if channel.hasNode {
+		d.graph.Feed(from.id.node(), channel.node)
 		return
 	}
 	for _, to := range channel.to {

@@ -25,7 +25,7 @@ type Dispatcher struct {
 	initializing int // clients that have not finished their initialization
 	left         int // clients that are gone
 
-	graph   *safetime.Graph  // a node for each client, a relay for each channel whose links are alike; nil before Begin
+	graph   *safetime.Graph  // a node for each client, a channel node for each channel whose links are alike; nil before Begin
 	forest  *safetime.Forest // the safe times; nil before the first client is authorized
 	touched []safetime.Node  // the clients whose bounds may have changed since the forest was told
 	moved   []safetime.Node  // the clients that the next Settle looks at, as far as that is known

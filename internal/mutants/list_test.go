@@ -131,10 +131,10 @@ var mutants = []mutant{
 	one("both ends of a pair are leaves", "safetime/star.go", "centres[centre] == int32(i) && int(centre) < i {", "false {"),
 	one("a link that has to be asked leads to a leaf", "safetime/star.go", "e.latency().link != nil", "false"),
 	one("a channel that all share holds no client back", "join.go",
-		"d.graph.Feed(from.id.node(), channel.relay)\n", ""),
-	one("a relay is not told of one subscriber", "join.go",
+		"d.graph.Feed(from.id.node(), channel.node)\n", ""),
+	one("a channel node is not told of one subscriber", "join.go",
 		"for _, to := range channel.to {\n		nodes", "for _, to := range channel.to[1:] {\n		nodes"),
-	one("a relay takes a step of its own", "safetime/graph.go", "	case l.free:\n		return x\n", "	case l.free:\n		return x.Add(0)\n"),
+	one("a channel node takes a step of its own", "safetime/graph.go", "	case l.free:\n		return x\n", "	case l.free:\n		return x.Add(0)\n"),
 
 	// Order, time and numbers.
 	one("senders ranked in the order in which they are named", "metasim.go",

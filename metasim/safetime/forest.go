@@ -8,8 +8,8 @@ import (
 
 // New returns the forest of a graph, where bounds are those of its nodes, and computes all safe times.
 func New(g *Graph, bounds []Bounds) *Forest {
-	relays := slices.Repeat([]Bounds{{Known: simtime.Infinity}}, len(g.out)-g.nodes) // they send nothing of themselves
-	f := &Forest{nodes: g.nodes, bounds: slices.Concat(bounds, relays), labels: make([]label, len(g.out))}
+	channels := slices.Repeat([]Bounds{{Known: simtime.Infinity}}, len(g.out)-g.nodes) // they send nothing of themselves
+	f := &Forest{nodes: g.nodes, bounds: slices.Concat(bounds, channels), labels: make([]label, len(g.out))}
 	var rest [][]edge
 	f.stars, f.places, rest = findStars(g.out, f.bounds)
 	f.adjacency = newAdjacency(rest)
@@ -73,7 +73,7 @@ func (f *Forest) Watch(node Node, alarm Instant) {
 // SafeTime returns the safe time E of a node, as of the last Update.
 func (f *Forest) SafeTime(node Node) Instant { return f.safeTime(vertex(node)) }
 
-// Holder returns the node from which the safe time of another comes, be it over a relay; false where that is Infinity.
+// Holder returns the node from which the safe time of another comes, be it over a channel node; false where that is Infinity.
 func (f *Forest) Holder(node Node) (holder Node, held bool) {
 	v, held := f.parent(vertex(node))
 	for held && int(v) >= f.nodes {

@@ -55,7 +55,7 @@ func draw(r *rand.Rand) *drawn {
 	return d
 }
 
-// share adds a relay between some of the first n nodes, or leaves.
+// share adds a channel node between some of the first n nodes, or leaves.
 func (d *drawn) share(n int) {
 	var to []Node
 	for i := range n {
@@ -63,10 +63,10 @@ func (d *drawn) share(n int) {
 			to = append(to, Node(i))
 		}
 	}
-	relay := d.graph.AddRelay(to, constant([]Time{0, 1, 7}[d.r.IntN(3)]))
+	channel := d.graph.AddChannelNode(to, constant([]Time{0, 1, 7}[d.r.IntN(3)]))
 	for i := range n {
 		if d.r.IntN(3) > 0 {
-			d.graph.Feed(Node(i), relay)
+			d.graph.Feed(Node(i), channel)
 		}
 	}
 }
@@ -187,12 +187,12 @@ func TestForestAgainstThePlainComputation(t *testing.T) {
 	if testing.Short() {
 		rounds = 400
 	}
-	leaves, relays := 0, 0
+	leaves, channels := 0, 0
 	for seed := range rounds {
 		d := draw(rand.New(rand.NewPCG(uint64(seed), 7)))
 		f := d.forest
 		require.Equal(t, plain(f.bounds, d.graph.out), f.all(), "seed %d", seed)
-		relays += len(f.bounds) - f.nodes
+		channels += len(f.bounds) - f.nodes
 		for i := range d.alarms {
 			d.watch(Node(i))
 			if f.places[i].centre != none {
@@ -204,5 +204,5 @@ func TestForestAgainstThePlainComputation(t *testing.T) {
 		}
 	}
 	require.Greater(t, leaves, rounds, "too few of them to show anything")
-	require.Greater(t, relays, rounds/5, "too few of them to show anything")
+	require.Greater(t, channels, rounds/5, "too few of them to show anything")
 }

@@ -16,7 +16,7 @@ type Graph struct {
 // An edge is a link as seen from the vertex that sends.
 type edge struct {
 	to   vertex
-	link Link // nil: to a relay, which takes no time
+	link Link // nil: to a channel node, which takes no time
 }
 
 // NewGraph returns a graph of n nodes without links.
@@ -27,20 +27,20 @@ func (g *Graph) Connect(from, to Node, link Link) {
 	g.out[from] = append(g.out[from], edge{to: vertex(to), link: link})
 }
 
-// AddRelay adds a relay that passes on what it is fed to some nodes, over one link that serves all. A relay that k nodes
+// AddChannelNode adds a channel node that passes on what it is fed to some nodes, over one link that serves all. A channel node that k nodes
 // feed saves k-1 links for each of those nodes.
-func (g *Graph) AddRelay(to []Node, link Link) Relay {
+func (g *Graph) AddChannelNode(to []Node, link Link) ChannelNode {
 	var edges []edge
 	for _, node := range to {
 		edges = append(edges, edge{to: vertex(node), link: link})
 	}
 	g.out = append(g.out, edges)
-	return Relay(len(g.out) - 1 - g.nodes)
+	return ChannelNode(len(g.out) - 1 - g.nodes)
 }
 
-// Feed adds a link from a node to a relay. It takes no time.
-func (g *Graph) Feed(from Node, relay Relay) {
-	g.out[from] = append(g.out[from], edge{to: vertex(g.nodes) + vertex(relay)})
+// Feed adds a link from a node to a channel node. It takes no time.
+func (g *Graph) Feed(from Node, channel ChannelNode) {
+	g.out[from] = append(g.out[from], edge{to: vertex(g.nodes) + vertex(channel)})
 }
 
 // maxNeighbours is how many recipients QuietUntil looks at.
@@ -101,7 +101,7 @@ type latency struct {
 	delay Time
 	limit Time // what is sent before it arrives after the delay, at a first step; 0 where that is not all
 	link  Link // not nil: it has to be asked
-	free  bool // it takes no time: the way to a relay
+	free  bool // it takes no time: the way to a channel node
 }
 
 // never is the latency of a link on which nothing ever arrives.

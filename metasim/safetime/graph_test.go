@@ -29,11 +29,11 @@ func TestLatestBeforeIsTheInverseOfAdd(t *testing.T) {
 	require.Equal(t, simtime.Infinity, edge{link: constant(5)}.latestFor(simtime.Infinity))
 }
 
-// QuietUntil is the least over all recipients, those behind a relay too; a recipient that waits for nothing does not count.
+// QuietUntil is the least over all recipients, those behind a channel node too; a recipient that waits for nothing does not count.
 func TestQuietUntil(t *testing.T) {
 	g := NewGraph(5)
 	g.Connect(0, 1, constant(5))
-	g.Feed(0, g.AddRelay([]Node{2, 3, 4}, constant(2)))
+	g.Feed(0, g.AddChannelNode([]Node{2, 3, 4}, constant(2)))
 	needs := []Instant{simtime.Start, simtime.At(20), simtime.At(30), simtime.At(18), simtime.Infinity}
 	quiet := func() Instant { return g.QuietUntil(0, func(node Node) Instant { return needs[node] }) }
 	require.Equal(t, latestBefore(simtime.At(20), 5), quiet())

@@ -1,6 +1,6 @@
 // Package safetime computes safe times: for each node of a graph the instant before which nothing can reach it that is not
 // known yet. (HLA calls it GALT, the literature LBTS.) It knows nodes, links and instants, and neither clients nor channels
-// nor messages: package metasim has a node for each client, and a relay for a channel that many clients share.
+// nor messages: package metasim has a node for each client, and a channel node for a channel that many clients share.
 //
 // # The equations
 //
@@ -46,9 +46,9 @@ type (
 // A Node sends and receives. Nodes are numbered from 0.
 type Node uint32
 
-// A Relay stands for many links that are alike: what nodes feed it reaches it in no time, and it passes that on over
-// links of its own. It sends nothing of itself. Relays are numbered from 0, apart from nodes.
-type Relay uint32
+// A ChannelNode stands for many links that are alike: what nodes feed it reaches it in no time, and it passes that on over
+// links of its own. It sends nothing of itself. Channel nodes are numbered from 0, apart from nodes.
+type ChannelNode uint32
 
 // A Link says when what is sent arrives.
 type Link interface {
@@ -111,7 +111,7 @@ func (b *Bounds) Send(safe Instant) Instant {
 // anew. A node is not named before its safe time has reached what it waits for (Watch).
 type Forest struct {
 	adjacency
-	nodes  int      // the vertices below this are nodes, the others relays
+	nodes  int      // the vertices below this are nodes, the others channel nodes
 	bounds []Bounds // of each vertex
 	labels []label  // of each vertex, unused for leaves
 	stars  []*star  // by centre; nil where a vertex has no leaves
@@ -127,7 +127,7 @@ type Forest struct {
 	rose       []Node // what the update returns
 }
 
-// A vertex is a node or a relay: nodes come first, relays behind them.
+// A vertex is a node or a channel node: nodes come first, channel nodes behind them.
 type vertex uint32
 
 // A label is what is known of a vertex that is no leaf (see star).
