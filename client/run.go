@@ -77,8 +77,8 @@ func (c *Client) Step(ctx context.Context, t metasim.Time) ([]Message, error) {
 //	return c.Leave(ctx)
 //
 // The loop ends where the run does, and where its body leaves. In a run without an end it goes on until its body breaks or
-// leaves. If a step fails, as the server has refused or ctx is cancelled, the loop and the client end, and Leave returns
-// why. What is due after the last step and before the end of the run is not yielded: call Step to see it.
+// leaves. If a step fails because the server refused it or ctx was cancelled, the loop and the client end, and Leave returns
+// the cause. What is due after the last step and before the end of the run is not yielded: call Step to see it.
 //
 // A body may step itself; the loop goes on with its next step that has not passed. A checkpoint is made between two bodies, where the client is
 // at a step of the loop.

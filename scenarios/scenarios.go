@@ -105,7 +105,7 @@ type Client struct {
 	Detach bool
 	// Restarts is how often it is started again when its process dies; zero: not at all.
 	Restarts int
-	// Checkpoint is after how much simulated time it makes its next checkpoint, if it can; zero: it makes none.
+	// Checkpoint is the interval of its checkpoints, in simulated time, if it supports them; zero: it makes none.
 	Checkpoint metasim.Time
 	// Ahead bounds the bytes that the client is given ahead of what it has handled; zero: the default.
 	Ahead int

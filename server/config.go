@@ -106,7 +106,7 @@ type Restart struct {
 
 // Checkpoints say how often clients save their state, and keep it. A client that is started again repeats only what follows its last checkpoint.
 type Checkpoints struct {
-	// Every says for each client, by name, after how much simulated time it is to make the next one. One that is not there makes none.
+	// Every says for each client, by name, the interval of its checkpoints, in simulated time. A client without an interval makes none.
 	Every map[string]metasim.Time
 	// Keep keeps a checkpoint. What led to it was observed. It does not block, and may leave one out if the disk is slow. It reports
 	// whether it keeps it.

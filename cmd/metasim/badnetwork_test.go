@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var relays = flag.Uint64("relays", 2, "how many runs go through a bad network")
+var proxies = flag.Uint64("proxies", 2, "how many runs go through a bad network")
 
 // A badNetwork carries UDP packets between clients and a server: it loses some, delays each differently, so that they overtake one
 // another, and carries none for a while. What it does with a packet is drawn from a seed.
@@ -70,7 +70,7 @@ func (l *badNetwork) forward() {
 	}
 }
 
-// back returns the socket that stands for a client at the server; nil if the relay is closed.
+// back returns the socket that stands for a client at the server; nil if the network is closed.
 func (l *badNetwork) back(client netip.AddrPort) *net.UDPConn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +148,7 @@ func TestABadNetwork(t *testing.T) {
 	var mu sync.Mutex
 	var lost, overtaken, blacked int
 	t.Run("seeds", func(t *testing.T) {
-		for seed := range *relays {
+		for seed := range *proxies {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				l := throughRelay(t, seed+1, quiet)
 				l.mu.Lock()

@@ -99,7 +99,8 @@ type (
 	Phaser interface {
 		Phases() uint8 // a bit for each
 	}
-	// A Teller has something to tell that is no part of the state, as the picture of a camera. It is asked after each phase.
+	// A Teller has something to tell that is no part of the state, as the picture of a camera. The world asks its own systems after each
+	// step; a runtime asks after each call.
 	Teller interface {
 		// Told returns what the system has to tell, and forgets it.
 		Told() []Told
@@ -151,7 +152,7 @@ type Call struct {
 	Seed uint64 // of Configure
 }
 
-// A Reply is what a system wrote that runs elsewhere, or what went wrong there.
+// A Reply is what a system that runs elsewhere wrote. Errors are returned by Runtimes.
 type Reply struct {
 	Changes ecm.Changes
 	Phases  uint8 // of Configure: a bit for each phase that it takes part in

@@ -51,7 +51,7 @@ func (s *Server) greet(m *member) {
 	m.standing = nil
 }
 
-// every is after how much simulated time a client makes the next checkpoint; 0: it makes none.
+// every is the interval of a client's checkpoints, in simulated time; 0: it makes none.
 func (s *Server) every(m *member) metasim.Time {
 	if !m.saves {
 		return 0

@@ -109,7 +109,7 @@ func nobodyHas(addr *net.UDPAddr) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) && (!addr.IP.IsLoopback() || isFree(addr))
 }
 
-// isFree reports whether a port of this host can be had. Where the peer is a relay whose socket is connected, as that of socat or of a
+// isFree reports whether a port of this host can be had. Where the peer is a forwarder whose socket is connected, as that of socat or of a
 // container's proxy, the kernel refuses what comes from another port, though the process lives.
 func isFree(addr *net.UDPAddr) bool {
 	udp, err := net.ListenUDP("udp", addr)
