@@ -66,7 +66,7 @@ func (e *Encoder) AppendFrames(buf []byte, packets []Packet) ([]byte, error) {
 			buf = append(buf, make([]byte, lengthSize)...)
 		}
 		count++
-		buf = protowire.AppendVarint(append(buf, framePackets), uint64(size))
+		buf = appendVarint(append(buf, framePackets), uint64(size))
 		buf = appendPacket(buf, p.Member, tag, head, payload)
 	}
 	seal(buf[frame:])
@@ -99,8 +99,8 @@ func packetSize(member uint32, tag byte, body int) int {
 // appendPacket appends a packet whose body is a head and a payload. This is the only copy of the payload.
 func appendPacket(buf []byte, member uint32, tag byte, head, payload []byte) []byte {
 	buf = appendNumber(buf, packetMember, uint64(member))
-	buf = protowire.AppendVarint(buf, uint64(tag))
-	buf = protowire.AppendVarint(buf, uint64(len(head)+len(payload)))
+	buf = appendVarint(buf, uint64(tag))
+	buf = appendVarint(buf, uint64(len(head)+len(payload)))
 	buf = slices.Grow(buf, len(head)+len(payload))
 	return append(append(buf, head...), payload...)
 }
@@ -147,6 +147,14 @@ func appendBody(b []byte, body Body) (tag byte, head, payload []byte, err error)
 	return tag, b, nil, err
 }
 
+// appendVarint is protowire.AppendVarint without a call where one byte is enough, as it mostly is.
+func appendVarint(b []byte, v uint64) []byte {
+	if v < 0x80 {
+		return append(b, byte(v))
+	}
+	return protowire.AppendVarint(b, v)
+}
+
 // A field that is zero is left out.
 
 func appendNumber(b []byte, tag byte, v uint64) []byte {
@@ -160,7 +168,7 @@ func appendString(b []byte, tag byte, s string) []byte {
 	if s == "" {
 		return b
 	}
-	return append(protowire.AppendVarint(append(b, tag), uint64(len(s))), s...)
+	return append(appendVarint(append(b, tag), uint64(len(s))), s...)
 }
 
 // appendCount appends the tag and length of v. The bytes of v follow.
