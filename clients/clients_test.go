@@ -4,10 +4,13 @@ package clients_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,12 +20,47 @@ import (
 	"metasim/scenarios"
 )
 
-func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, nil)) }
+func TestMain(m *testing.M) {
+	status := testprogram.Main(m, nil)
+	if objects.dir != "" {
+		if err := os.RemoveAll(objects.dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
+	}
+	os.Exit(status)
+}
 
 var (
 	strict    = []string{"-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O2", "-Ic", "-Icpp"}
-	sanitized = []string{"-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"}
+	sanitized = []string{"-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"}
 )
+
+// objects are what was compiled of c/metasim.c, by the flags: once for all tests.
+var objects struct {
+	sync.Mutex
+	dir   string
+	files map[string]string
+}
+
+// object compiles the library for C.
+func object(t testing.TB, flags []string) string {
+	t.Helper()
+	objects.Lock()
+	defer objects.Unlock()
+	if objects.dir == "" {
+		dir, err := os.MkdirTemp("", "metasim-objects")
+		require.NoError(t, err)
+		objects.dir, objects.files = dir, map[string]string{}
+	}
+	key := strings.Join(flags, " ")
+	if objects.files[key] == "" {
+		file := filepath.Join(objects.dir, fmt.Sprintf("%d.o", len(objects.files)))
+		command(t, compiler(t, "gcc"), slices.Concat([]string{"-std=c99", "-c", "-o", file, "c/metasim.c"}, strict, flags)...)
+		objects.files[key] = file
+	}
+	return objects.files[key]
+}
 
 // command runs a program, and returns what it wrote.
 func command(t testing.TB, name string, args ...string) string {
@@ -42,21 +80,15 @@ func compiler(t testing.TB, name string) string {
 	return path
 }
 
-// compile makes a program of C or C++, without a warning.
+// compile makes a program of C or C++, without a warning. The last of the files may be objects and libraries.
 func compile(t testing.TB, flags []string, files ...string) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(files[0]), filepath.Ext(files[0])))
 	cc, std := "gcc", "-std=c99"
 	if strings.HasSuffix(files[0], ".cpp") {
 		cc, std = "g++", "-std=c++17"
-		if len(files) == 1 { // the library is not among them
-			object := program + ".o"
-			command(t, compiler(t, "gcc"), append([]string{"-std=c99", "-c", "-o", object, "c/metasim.c"}, append(flags, strict...)...)...)
-			files = append(files, object)
-		}
 	}
-	args := append([]string{std, "-o", program}, strict...)
-	command(t, compiler(t, cc), append(append(args, flags...), files...)...)
+	command(t, compiler(t, cc), slices.Concat([]string{std, "-o", program}, strict, flags, files)...)
 	return program
 }
 
@@ -149,12 +181,12 @@ func TestInThePlaceOfBuiltIn(t *testing.T) {
 	}
 	others := map[string]map[string]string{
 		"c": {
-			"SOURCE": "run: [" + compile(t, sanitized, "c/examples/source.c", "c/metasim.c") + ", X, '100000']",
-			"ECHO":   "run: [" + compile(t, sanitized, "c/examples/echo.c", "c/metasim.c") + ", X, Y]",
+			"SOURCE": "run: [" + compile(t, sanitized, "c/examples/source.c", object(t, sanitized)) + ", X, '100000']",
+			"ECHO":   "run: [" + compile(t, sanitized, "c/examples/echo.c", object(t, sanitized)) + ", X, Y]",
 		},
 		"cpp": {
-			"ECHO": "run: [" + compile(t, sanitized, "cpp/examples/echo.cpp") + ", X, Y]",
-			"PING": "run: [" + compile(t, sanitized, "cpp/examples/ping.cpp") + ", X, Y, '100']",
+			"ECHO": "run: [" + compile(t, sanitized, "cpp/examples/echo.cpp", object(t, sanitized)) + ", X, Y]",
+			"PING": "run: [" + compile(t, sanitized, "cpp/examples/ping.cpp", object(t, sanitized)) + ", X, Y, '100']",
 		},
 	}
 	if interpreter, err := exec.LookPath("python3"); err == nil {
@@ -203,7 +235,7 @@ func TestPythonOverSharedMemory(t *testing.T) {
 // What goes wrong is said in one sentence, and the exit status is not 0.
 func TestCSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	echo := compile(t, sanitized, "c/examples/echo.c", "c/metasim.c")
+	echo := compile(t, sanitized, "c/examples/echo.c", object(t, sanitized))
 	for _, c := range []struct{ server, name, want string }{
 		{"", "b", `client "b": "" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set METASIM_SERVER`},
 		{"quic://h:1", "b", `client "b": "quic://h:1" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set METASIM_SERVER`},
@@ -286,7 +318,7 @@ func TestTheTutorial(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		return filepath.Join(dir, name)
 	}
-	mine := compile(t, nil, write("mine.c", block("c")), "c/metasim.c")
+	mine := compile(t, nil, write("mine.c", block("c")), object(t, nil))
 	require.Contains(t, block("yaml"), "./mine")
 	text := strings.ReplaceAll(block("yaml"), "./mine", mine)
 	builtIn := strings.ReplaceAll(text, "run: ["+mine+"]", "model: echo, with: {in: WORDS, out: ANSWERS}")
@@ -302,7 +334,7 @@ func TestTheTutorial(t *testing.T) {
 	got.results = ""
 	require.Equal(t, want, got)
 
-	tick := compile(t, nil, write("tick.cpp", block("cpp")))
+	tick := compile(t, nil, write("tick.cpp", block("cpp")), object(t, nil))
 	const clients = "name: x\nuntil: 95ms\nclients:\n  - {name: mine, run: [%]}\n  - {name: b, model: sink, with: {channels: [TICK]}}\nlinks: [{delay: 1ms}]\n"
 	carryOut(t, strings.ReplaceAll(clients, "%", tick), "unix")
 }

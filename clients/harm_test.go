@@ -128,7 +128,7 @@ func TestCUnderValgrind(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED LOUDLY: there is no valgrind, so only the sanitizers looked at the C library; install valgrind")
 	}
-	echo := compile(t, []string{"-g"}, "c/examples/echo.c", "c/metasim.c")
+	echo := compile(t, []string{"-g"}, "c/examples/echo.c", object(t, []string{"-g"}))
 	text := "name: x\nuntil: 50ms\nclients:\n  - {name: a, model: source, with: {channel: X, period: 1ms}}\n" +
 		"  - {name: b, run: [" + valgrind + ", -q, --error-exitcode=9, --leak-check=full, --track-fds=no, " + echo + ", X, Y]}\nlinks: [{delay: 1ms}]\n"
 	for _, transport := range []string{"unix", "shm"} {

@@ -19,8 +19,8 @@ func TestLeaving(t *testing.T) {
 	library, err := filepath.Abs("python")
 	require.NoError(t, err)
 	programs := map[string]string{
-		"c":      compile(t, sanitized, "c/test/leaving.c", "c/metasim.c"),
-		"cpp":    compile(t, nil, "cpp/test/leaving.cpp"),
+		"c":      compile(t, sanitized, "c/test/leaving.c", object(t, sanitized)),
+		"cpp":    compile(t, nil, "cpp/test/leaving.cpp", object(t, nil)),
 		"python": python(t) + ", -B, " + filepath.Join(library, "tests", "leaving.py"),
 	}
 	carried := func(clients string) *run.Outcome {

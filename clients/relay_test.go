@@ -20,7 +20,7 @@ import (
 func TestThroughARelay(t *testing.T) {
 	const text = "name: x\nuntil: 50ms\nclients:\n  - {name: a, A}\n  - {name: b, B}\n  - {name: c, model: sink, with: {channels: [Y]}}\nlinks: [{delay: 1ms}]\n"
 	want := carryOut(t, written(text, map[string]string{"A}": "model: source, with: {channel: X, period: 100us}}", "B}": "model: echo, with: {in: X, out: Y}}"}, nil), "mem")
-	source := compile(t, nil, "c/examples/source.c", "c/metasim.c")
+	source := compile(t, nil, "c/examples/source.c", object(t, nil))
 	t.Setenv("TMPDIR", shortdir.Make(t))
 	library, err := filepath.Abs("python")
 	require.NoError(t, err)

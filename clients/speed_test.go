@@ -53,7 +53,7 @@ func TestPythonExtension(t *testing.T) {
 // say little.
 func BenchmarkRoundTrips(t *testing.B) {
 	const rounds = "50000"
-	inC := compile(t, nil, "c/test/pingpong.c", "c/metasim.c")
+	inC := compile(t, nil, "c/test/pingpong.c", object(t, nil))
 	interpreter := python(t) + ", -B, " + filepath.Join(extended(t), "tests", "pingpong.py")
 	pure, err := filepath.Abs("python")
 	require.NoError(t, err)

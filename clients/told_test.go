@@ -40,5 +40,5 @@ int main()
 	library, err := filepath.Abs("python")
 	require.NoError(t, err)
 	carryOut(t, "name: x\nclients:\n  - {name: p, count: 2, run: ["+interpreter+", -B, "+script+"], env: [PYTHONPATH="+library+"], with: {mass: 3.5, wheels: [1, 2]}}\n"+
-		"  - {name: d, run: ["+compile(t, nil, program)+"], with: {mass: 1}}\n", "unix", "p-0.txt", "p-1.txt", "d.txt")
+		"  - {name: d, run: ["+compile(t, nil, program, object(t, nil))+"], with: {mass: 1}}\n", "unix", "p-0.txt", "p-1.txt", "d.txt")
 }
