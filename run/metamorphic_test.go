@@ -2,7 +2,6 @@ package run_test
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/testprogram"
 	"metasim/record"
 	"metasim/run"
 	"metasim/scenarios"
@@ -31,7 +31,7 @@ func TestOneDigest(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	metasim := build(t)
+	metasim := testprogram.Shipped(t)
 	info, ok := debug.ReadBuildInfo()
 	require.True(t, ok)
 	raced := slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
@@ -54,18 +54,6 @@ func TestOneDigest(t *testing.T) {
 			}
 		})
 	}
-}
-
-// build builds metasim as it ships: the clients' processes need no race detector, with which they start slowly.
-func build(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "metasim")
-	if runtime.GOOS == "windows" {
-		file += ".exe"
-	}
-	text, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", file, "metasim/cmd/metasim").CombinedOutput()
-	require.NoError(t, err, "%s", text)
-	return file
 }
 
 // one runs a scenario, and reads what it left behind.

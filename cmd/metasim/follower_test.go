@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/federates/follower/scene"
+	"metasim/internal/testprogram"
 	"metasim/run"
 )
 
@@ -32,6 +33,7 @@ func pixels(t *testing.T, file string) []byte {
 // Four nodes draw one picture, over every transport the same; it is the picture that one node draws alone, byte by byte.
 func TestFollowerDemo(t *testing.T) {
 	s := newStage(t)
+	s.program = testprogram.Shipped(t) // it draws thousands of pictures
 	require.Zero(t, s.metasim("follower", "demo", "--nodes", "1", "--frames", "21", "--out", "alone").status)
 	digest := ""
 	for _, transport := range run.Transports {
@@ -85,6 +87,7 @@ func TestFollowerDemoTears(t *testing.T) {
 // happened.
 func TestFollowerDemoFailsOver(t *testing.T) {
 	s := newStage(t)
+	s.program = testprogram.Shipped(t) // it draws thousands of pictures
 	var whole, out followerOutcome
 	s.metasim("follower", "demo", "--frames", "31", "--out", "whole", "--json").object(t, &whole)
 	for _, transport := range []string{"mem", "unix"} {

@@ -28,13 +28,16 @@ func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, programs)) }
 type stage struct {
 	*testing.T
 	dir, temp string
+	program   string // metasim
 }
 
 // newStage makes a stage, and lets the test run beside others: most of them wait for processes.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	t.Parallel()
-	return &stage{T: t, dir: t.TempDir(), temp: shortdir.Make(t)}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return &stage{T: t, dir: t.TempDir(), temp: shortdir.Make(t), program: self}
 }
 
 // file writes a file, and replaces BIN in it by the path of this program.
@@ -103,10 +106,8 @@ func isForTests(entry string) bool {
 
 func (s *stage) start(env []string, args ...string) *running {
 	s.Helper()
-	self, err := os.Executable()
-	require.NoError(s, err)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	p := &running{stage: s, cmd: exec.CommandContext(ctx, self, args...), args: args, cancel: cancel}
+	p := &running{stage: s, cmd: exec.CommandContext(ctx, s.program, args...), args: args, cancel: cancel}
 	p.cmd.Dir = s.dir
 	p.cmd.Env = append(append(slices.DeleteFunc(os.Environ(), isForTests), s.environment()...), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err

@@ -12,7 +12,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
+	"sync"
 	"testing"
 
 	"metasim/run"
@@ -55,7 +60,12 @@ func Main(m *testing.M, programs map[string]Program) int {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		return m.Run()
+		status := m.Run()
+		if err := os.RemoveAll(shippedDir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return status
 	}
 	err := program(args)
 	var status Status
@@ -67,6 +77,37 @@ func Main(m *testing.M, programs map[string]Program) int {
 		return 1
 	}
 	return 0
+}
+
+// shippedDir is where the program of Shipped lies; empty if nobody has asked for it.
+var shippedDir string
+
+var shipped = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "metasim-shipped")
+	if err != nil {
+		return "", err
+	}
+	shippedDir = dir
+	file := filepath.Join(dir, "metasim")
+	if runtime.GOOS == "windows" {
+		file += ".exe"
+	}
+	info, _ := debug.ReadBuildInfo() // a test of a module has one
+	if text, err := exec.Command("go", "build", "-buildvcs=false", "-o", file, info.Main.Path+"/cmd/metasim").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, text)
+	}
+	return file, nil
+})
+
+// Shipped returns the path of metasim as it ships, which is built once for a test binary. It is for what computes much, or starts many
+// processes: with the race detector both take many times as long. What is concurrent is tested with it elsewhere.
+func Shipped(t testing.TB) string {
+	t.Helper()
+	file, err := shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // Model is the program that run.Options.Self stands for: a built-in model of a scenario, with the arguments
