@@ -7,14 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"metasim/record/replay"
 	"metasim/run"
-	"metasim/server"
 )
 
 // TestCheckpoints kills processes of clients at random moments, which begin again at their last checkpoints: the run is the same as one in which
@@ -28,24 +26,12 @@ func TestCheckpoints(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			sc := parse(t, workersOf(until, dir, fmt.Sprintf(", on_exit: restart, checkpoint: 20ms, restarts: %d", each)))
-			o := options(t, transport)
-			log, said := logger()
-			o.Log = log
-			var killing sync.WaitGroup
-			o.Watch = func(srv *server.Server) {
-				killing.Go(func() { killAtRandom(t, srv, dir, each, quiet.Messages.Sent) })
-			}
-			out := carryOut(t, sc, o)
-			killing.Wait()
-			restarts := 0
+			out, said := withKills(t, sc, options(t, transport), dir, each, quiet)
 			for _, c := range out.Clients {
-				restarts += c.Restarts
 				require.Equal(t, c.Name != "plant", c.Checkpoints > 0, "%s made %d", c.Name, c.Checkpoints)
 			}
-			require.Equal(t, each, restarts, said.String())
-			require.Positive(t, strings.Count(said.String(), `msg="begins at a checkpoint"`), said.String())
-			require.NotContains(t, said.String(), "is not used")
-			require.Equal(t, quiet.Digests, out.Digests)
+			require.Contains(t, said, `msg="begins at a checkpoint"`)
+			require.NotContains(t, said, "is not used")
 		})
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"metasim/metasim"
 	"metasim/relay"
 	"metasim/run"
+	"metasim/scenarios"
 	"metasim/server"
 	"metasim/wire/transport/all"
 )
@@ -163,26 +164,34 @@ func TestKilledClients(t *testing.T) {
 			if transport == "relay" {
 				o, text = relayed(t, text)
 			}
-			sc := parse(t, text)
-			log, said := logger()
-			o.Log = log
-			var killing sync.WaitGroup
-			o.Watch = func(srv *server.Server) {
-				killing.Go(func() { killAtRandom(t, srv, dir, each, quiet.Messages.Sent) })
-			}
-			out := carryOut(t, sc, o)
-			killing.Wait()
-			restarts := 0
+			out, said := withKills(t, parse(t, text), o, dir, each, quiet)
 			for _, c := range out.Clients {
-				restarts += c.Restarts
 				require.Equal(t, "left", c.Exit)
 			}
-			require.Equal(t, each, restarts, said.String())
-			require.Equal(t, each, strings.Count(said.String(), `msg="started again"`), said.String())
-			require.Equal(t, quiet.Digests, out.Digests)
+			require.Equal(t, each, strings.Count(said, `msg="started again"`), said)
 			require.True(t, out.Deterministic)
 		})
 	}
+}
+
+// withKills carries out a run while processes of its workers are killed at random, so many in all. It is the run of quiet, in which nobody died. What
+// was logged is returned too.
+func withKills(t *testing.T, sc *scenarios.Scenario, o run.Options, dir string, n int, quiet *run.Outcome) (out *run.Outcome, said string) {
+	log, text := logger()
+	o.Log = log
+	var killing sync.WaitGroup
+	o.Watch = func(srv *server.Server) {
+		killing.Go(func() { killAtRandom(t, srv, dir, n, quiet.Messages.Sent) })
+	}
+	out = carryOut(t, sc, o)
+	killing.Wait()
+	restarts := 0
+	for _, c := range out.Clients {
+		restarts += c.Restarts
+	}
+	require.Equal(t, n, restarts, text.String())
+	require.Equal(t, quiet.Digests, out.Digests)
+	return out, text.String()
 }
 
 // relayed has the workers of a scenario reach a QUIC server through a relay.

@@ -124,23 +124,11 @@ func show(n *follower.Node, f follower.FrameData, world *World) error {
 // engine.
 func TestTheEngineOfTheExample(t *testing.T) {
 	world := new(World)
-	lead := clienttest.Simulator{Name: "lead", Run: func(ctx context.Context, options ...client.Option) error {
-		b := client.NewBuilder("lead")
-		n, err := follower.Declare(b, follower.Options{Role: follower.Controller})
-		require.NoError(t, err)
-		c, err := b.Complete(ctx, options...)
-		require.NoError(t, err)
-		require.NoError(t, n.Join(c))
-		for {
-			f, err := n.Await(ctx, 0)
-			switch {
-			case f.Frame == 6:
-				return c.Leave(ctx)
-			case err == nil && f.Frame != 3:
-				require.NoError(t, n.SendFollowerData(binary.LittleEndian.AppendUint64(nil, f.Frame)))
-			}
+	lead := controller(t, 6, func(n *follower.Node, frame uint64, err error) {
+		if err == nil && frame != 3 {
+			require.NoError(t, n.SendFollowerData(binary.LittleEndian.AppendUint64(nil, frame)))
 		}
-	}}
+	})
 	clienttest.Run(t, clienttest.World{}, director(t, nil, map[string]any{"frames": 10, "reset": []any{3}}), lead,
 		clienttest.Simulator{Name: "right", Run: func(ctx context.Context, options ...client.Option) error { return engine(ctx, world, options...) }})
 	assert.Equal(t, 9, world.shown)

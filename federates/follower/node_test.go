@@ -247,29 +247,36 @@ func TestAFrameWithoutASend(t *testing.T) {
 		"controller lead did not send for tTracked 16.666667ms (frame 1)"}, errs)
 }
 
+// controller is a controller that does something in each frame, and leaves in one. The error is that of Await.
+func controller(t *testing.T, leaves uint64, do func(n *follower.Node, frame uint64, err error)) clienttest.Simulator {
+	return clienttest.Simulator{Name: "lead", Run: func(ctx context.Context, options ...client.Option) error {
+		b := client.NewBuilder("lead")
+		n, err := follower.Declare(b, follower.Options{Role: follower.Controller})
+		require.NoError(t, err)
+		c, err := b.Complete(ctx, options...)
+		require.NoError(t, err)
+		require.NoError(t, n.Join(c))
+		for {
+			f, err := n.Await(ctx, 0)
+			if f.Frame == leaves {
+				return c.Leave(ctx)
+			}
+			do(n, f.Frame, err)
+		}
+	}}
+}
+
 // An understudy that takes over after a frame that was not sent has what came from outside for that frame.
 func TestAMissingFrameLosesNoInput(t *testing.T) {
 	hashOf := func(button string) string {
-		lead := clienttest.Simulator{Name: "lead", Run: func(ctx context.Context, options ...client.Option) error {
-			b := client.NewBuilder("lead")
-			n, err := follower.Declare(b, follower.Options{Role: follower.Controller})
-			require.NoError(t, err)
-			c, err := b.Complete(ctx, options...)
-			require.NoError(t, err)
-			require.NoError(t, n.Join(c))
-			for {
-				f, err := n.Await(ctx, 0)
-				switch {
-				case f.Frame == 4:
-					return c.Leave(ctx)
-				case f.Frame == 2:
-					require.NoError(t, n.SendInteractionData([]byte(button)))
-				}
-				if err == nil && f.Frame != 3 {
-					require.NoError(t, n.SendFollowerData([]byte{1}))
-				}
+		lead := controller(t, 4, func(n *follower.Node, frame uint64, err error) {
+			if frame == 2 {
+				require.NoError(t, n.SendInteractionData([]byte(button)))
 			}
-		}}
+			if err == nil && frame != 3 {
+				require.NoError(t, n.SendFollowerData([]byte{1}))
+			}
+		})
 		transcript := clienttest.Run(t, clienttest.World{}, director(t, nil, map[string]any{"frames": 10}), lead, model(t, "next", "render-node",
 			map[string]any{"role": "understudy"}, follower.RenderNode))
 		var r struct {
