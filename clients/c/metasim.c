@@ -367,6 +367,13 @@ struct metasim_client {
     size_t parsed;         /* bytes of in that were decoded */
     int unread;            /* writes since the last read */
 
+    /* A wait that a timeout has left: what the client is after. */
+    bool waiting;
+    int asked; /* in which of its lives */
+    int64_t waits_until;
+    int64_t deadline; /* of this call, by the clock of the machine; 0: none */
+    bool late;
+
     /* metasim_run. */
     action *actions;
     size_t action_count;
@@ -761,12 +768,46 @@ static uint8_t *make_room(metasim_client *c, size_t more)
 
 enum { READ = 64 << 10 }; /* bytes of one read, at most */
 
+static int64_t clock_now(clockid_t clock)
+{
+    struct timespec t;
+    return clock_gettime(clock, &t) == 0 ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec : 0;
+}
+
+/* How many milliseconds are left of the time that the caller wants to wait: -1 for no end. When none is left the call is late. */
+static int left(metasim_client *c)
+{
+    int64_t more;
+    if (c->deadline == 0)
+        return -1;
+    more = c->deadline - clock_now(CLOCK_MONOTONIC);
+    c->late = more <= 0;
+    return more <= 0 ? 0 : more >= (int64_t)INT_MAX * 1000000 ? INT_MAX : (int)((more + 999999) / 1000000);
+}
+
+/* Waits until something can be read, or the caller wants to wait no longer. */
+static bool readable(metasim_client *c)
+{
+    struct pollfd in;
+    in.fd = c->wire.socket;
+    in.events = POLLIN;
+    for (;;) {
+        int more = left(c), n;
+        in.revents = 0;
+        n = poll(&in, 1, more);
+        if (n > 0 || (n < 0 && errno != EINTR))
+            return true;
+        if (n == 0 && more == 0)
+            return false;
+    }
+}
+
 /* Reads from shared memory: see read_some. What was written before the end of the peer is read first. */
 static size_t read_shared(metasim_client *c, uint8_t *to, bool wait)
 {
     uint32_t *reader = word_of(&c->wire, 1, READER);
     long n = take_shared(&c->wire, to, READ);
-    while (n == 0 && wait) {
+    while (n == 0 && wait && left(c) != 0) {
         bool gone = is_gone(&c->wire);
         n = take_shared(&c->wire, to, READ);
         if (n == 0 && gone)
@@ -797,6 +838,8 @@ static size_t read_some(metasim_client *c, bool wait)
     c->unread = 0;
     if (c->wire.map == NULL) {
         ssize_t n;
+        if (wait && c->deadline != 0 && !readable(c))
+            return 0;
         do
             n = recv(c->wire.socket, to, READ, wait ? 0 : MSG_DONTWAIT);
         while (n < 0 && errno == EINTR);
@@ -1007,12 +1050,6 @@ static void put_report(metasim_client *c, small *s, metasim_instant now, metasim
     put_numbers(s, now, floor, c->next, c->handled);
 }
 
-static int64_t clock_now(clockid_t clock)
-{
-    struct timespec t;
-    return clock_gettime(clock, &t) == 0 ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec : 0;
-}
-
 /* How long the client has computed since its last report, in nanoseconds: less than a microsecond is carried over. */
 static int64_t computed(metasim_client *c)
 {
@@ -1056,11 +1093,12 @@ static metasim_instant due(const metasim_client *c) { return c->given.first == N
 /* The instant that the client is after. */
 static metasim_instant goal(const metasim_client *c, metasim_instant want, bool messages) { return messages ? earlier(want, due(c)) : want; }
 
-/* Reports that the client waits, and returns when it may act at what it is after, or the run ends before. */
+/* Reports that the client waits, and returns when it may act at what it is after, or the run ends before, or the call is late. */
 static metasim_code wait_until(metasim_client *c, metasim_instant want, bool messages)
 {
-    int asked = -1; /* in which of its lives: a server that was resumed is asked again */
-    do {
+    int asked = c->waiting ? c->asked : -1; /* in which of its lives: a server that was resumed is asked again */
+    c->late = false;
+    while (asked != c->memory.lives || (!before(goal(c, want, messages), c->granted) && compare(c->granted, c->until) != 0 && !c->late)) {
         if (asked != c->memory.lives) {
             small s = {{0}, 0};
             int64_t stretch = asked < 0 ? computed(c) : 0;
@@ -1077,7 +1115,9 @@ static metasim_code wait_until(metasim_client *c, metasim_instant want, bool mes
         }
         if (c->over != METASIM_OK)
             return c->over;
-    } while (asked != c->memory.lives || (!before(goal(c, want, messages), c->granted) && compare(c->granted, c->until) != 0));
+    }
+    c->asked = asked;
+    c->waiting = !before(goal(c, want, messages), c->granted) && compare(c->granted, c->until) != 0;
     if (c->timed > 0)
         c->went_on = clock_now(CLOCK_MONOTONIC);
     return METASIM_OK;
@@ -1230,12 +1270,16 @@ static metasim_code advance(metasim_client *c, int64_t time, bool messages)
 {
     metasim_instant want, next;
     char text[64];
+    bool waited;
     if (c->over != METASIM_OK || !c->started)
         return not_joined(c);
     if (c->running) {
         failed(c, METASIM_MISTAKE, "client \"%s\" cannot step in a handler of metasim_run; set a timer instead", c->name);
         return refused(c);
     }
+    if (c->waiting && (!messages || time != c->waits_until))
+        return failed(c, METASIM_MISTAKE, "client \"%s\" still waits for the next message until %lld ns, since a timeout; call metasim_next or metasim_next_within again for this time", c->name,
+                      (long long)c->waits_until);
     if (time < c->now.time)
         return failed(c, METASIM_TIME_REGRESS, "client \"%s\" cannot go back to %lld ns: it is at %s; advance to a later time", c->name, (long long)time, words_of(c->now, text));
     forget_ready(c);
@@ -1244,10 +1288,14 @@ static metasim_code advance(metasim_client *c, int64_t time, bool messages)
         c->promise = later(c->promise, want);
     if (!before(goal(c, want, messages), c->granted) && hear(c, false) != METASIM_OK)
         return c->over;
-    if (before(goal(c, want, messages), c->granted) && go_on(c, messages ? c->now : want, want) != METASIM_OK)
+    waited = c->waiting; /* the server knows what the client is after */
+    if (!waited && before(goal(c, want, messages), c->granted) && go_on(c, messages ? c->now : want, want) != METASIM_OK)
         return c->over;
-    if (!before(goal(c, want, messages), c->granted) && wait_until(c, want, messages) != METASIM_OK) /* also where it came back meanwhile */
+    if ((waited || !before(goal(c, want, messages), c->granted)) && wait_until(c, want, messages) != METASIM_OK) /* also where it came back meanwhile */
         return c->over;
+    c->waits_until = time;
+    if (c->waiting)
+        return failed(c, METASIM_TIMEOUT, "client \"%s\" has waited for as long as it wanted, at %s; call metasim_next_within again", c->name, words_of(c->now, text));
     next = goal(c, want, messages);
     if (before(next, c->granted)) {
         c->now = next;
@@ -2112,6 +2160,16 @@ metasim_code metasim_join(metasim_client *c)
 
 metasim_code metasim_step(metasim_client *c, int64_t time) { return advance(c, time, false); }
 metasim_code metasim_next(metasim_client *c, int64_t limit) { return advance(c, limit, true); }
+
+metasim_code metasim_next_within(metasim_client *c, int64_t limit, int milliseconds)
+{
+    metasim_code code;
+    int64_t now = clock_now(CLOCK_MONOTONIC);
+    c->deadline = now + (int64_t)(milliseconds < 0 ? 0 : milliseconds) * 1000000;
+    code = advance(c, limit, true);
+    c->deadline = 0;
+    return code;
+}
 
 const metasim_message *metasim_receive(metasim_client *c)
 {

@@ -54,7 +54,8 @@ typedef enum metasim_code {
     METASIM_LEFT = 8,                /* called after metasim_leave */
     METASIM_REFUSED = 9,             /* the server ended the client's part; the sentence is the server's */
     METASIM_LOST = 10,               /* the connection ended, or could not be made */
-    METASIM_NO_MEMORY = 11           /* the client cannot go on */
+    METASIM_NO_MEMORY = 11,          /* the client cannot go on */
+    METASIM_TIMEOUT = 12             /* nothing came for as long as metasim_next_within was to wait; call it again */
 } metasim_code;
 
 /* A client of a run. */
@@ -140,6 +141,13 @@ int metasim_steps(metasim_client *client, int64_t period);
  * instant: none if it is the limit. (HLA: next message request.) METASIM_END: the run ends before both.
  */
 metasim_code metasim_next(metasim_client *client, int64_t limit);
+
+/*
+ * metasim_next_within is metasim_next that waits no longer than so many milliseconds of real time: then it returns METASIM_TIMEOUT. Simulated time does not
+ * move by that, and nothing is lost: call it, or metasim_next, again with the same limit. Until one of them has returned something else the client still
+ * waits, so it publishes nothing, and steps to nothing else; it may leave.
+ */
+metasim_code metasim_next_within(metasim_client *client, int64_t limit, int milliseconds);
 
 /* metasim_receive returns the next message of the last step or next; NULL if there is none left. What is not received before the
  * next step or next is dropped. */

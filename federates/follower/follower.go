@@ -69,6 +69,10 @@ var (
 	ErrBackTwice      = frames.ErrBackTwice
 	ErrPictures       = frames.ErrPictures
 	ErrTooLarge       = frames.ErrTooLarge
+	ErrSetFollower    = frames.ErrSetFollower
+	ErrNotSet         = frames.ErrNotSet
+	ErrOtherFrame     = frames.ErrOtherFrame
+	ErrLeads          = frames.ErrLeads
 	ErrTwoGoroutines  = frames.ErrTwoGoroutines
 	ErrNotSent        = frames.ErrNotSent
 )
@@ -95,6 +99,7 @@ type Node struct {
 	orders        string // channel
 	states        string // channel, of data
 	replies, data *client.Publication
+	heard         uint64        // messages that Other has taken
 	busy          chan struct{} // holds one: who has it uses the node
 	waiting       chan arrival  // of a wait that goes on after a timeout; nil: there is none
 	waits         context.Context

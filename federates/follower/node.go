@@ -71,37 +71,82 @@ func (n *Node) Await(ctx context.Context, timeout time.Duration) (FrameData, err
 		defer timer.Stop()
 		late = timer.C
 	}
-	if n.waiting == nil { // else the frame before has ended already
-		if f, ok, err := n.next(); ok || err != nil {
-			return f, err
+	return n.frame(ctx, late, n.core.Next)
+}
+
+// SetFollower says whether the node begins its frames with BeginFollowerFrame, in the place of Await. It is for an engine that ships its state
+// itself, and with it the Tracked of the frame: the older pair of RenderStream's calls. Set it again where it changes, between two frames.
+func (n *Node) SetFollower(follows bool) error {
+	return n.inside(func() error {
+		n.core.SetFollower(follows)
+		return nil
+	})
+}
+
+// Hear waits for the engine's own state: it ends the current frame, and returns when Options.Other has taken a message. It is for a node that was set to be a
+// follower: wait with it, and not outside of the run, which would stand still meanwhile. ErrQuit says that the node is to leave; ErrLeads that the
+// controller has failed, and the next frame is this node's: call SetFollower(false), and await it.
+func (n *Node) Hear(ctx context.Context) error {
+	return n.inside(func() error {
+		for heard := n.heard; heard == n.heard; {
+			replies, err := n.core.Hear()
+			for _, r := range replies {
+				if e := n.replies.PublishOwned(r); e != nil {
+					return e
+				}
+			}
+			if err == nil {
+				err = n.advance(ctx, nil)
+			}
+			if err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+}
+
+// BeginFollowerFrame ends the current frame, and returns the next one when it is there. tracked is that of the frame, as the engine's controller
+// had it: a node begins all frames, in their order, so a next frame of another time stays where it is, and the error is ErrOtherFrame.
+// A frame that this node controls, since another one has failed, is ErrLeads. All other errors are those of Await.
+func (n *Node) BeginFollowerFrame(ctx context.Context, tracked metasim.Time) (FrameData, error) {
+	if err := n.enter(); err != nil {
+		return FrameData{}, err
 	}
-	for {
-		messages, err := n.wait(ctx, late)
-		if errors.Is(err, client.ErrEnd) {
-			return FrameData{}, &QuitError{Reason: "the run has ended"}
+	defer n.exit()
+	return n.frame(ctx, nil, func() (FrameData, [][]byte, bool, error) { return n.core.Begin(tracked) })
+}
+
+// frame hands out a frame with next, when it is there.
+func (n *Node) frame(ctx context.Context, late <-chan time.Time, next func() (FrameData, [][]byte, bool, error)) (FrameData, error) {
+	for waits := n.waiting != nil; ; waits = false { // one that waits has ended the frame before
+		if !waits {
+			f, replies, ok, err := next()
+			for _, r := range replies {
+				if e := n.replies.PublishOwned(r); e != nil {
+					return f, e
+				}
+			}
+			if ok || err != nil {
+				return f, err
+			}
 		}
-		if err == nil {
-			err = n.take(messages)
-		}
-		if err != nil {
+		if err := n.advance(ctx, late); err != nil {
 			return FrameData{}, err
-		}
-		if f, ok, err := n.next(); ok || err != nil {
-			return f, err
 		}
 	}
 }
 
-// next hands out a frame that is there.
-func (n *Node) next() (FrameData, bool, error) {
-	f, replies, ok, err := n.core.Next()
-	for _, r := range replies {
-		if e := n.replies.PublishOwned(r); e != nil {
-			return f, false, e
-		}
+// advance waits for messages, and takes them in.
+func (n *Node) advance(ctx context.Context, late <-chan time.Time) error {
+	messages, err := n.wait(ctx, late)
+	if errors.Is(err, client.ErrEnd) {
+		return &QuitError{Reason: "the run has ended"}
 	}
-	return f, ok, err
+	if err != nil {
+		return err
+	}
+	return n.take(messages)
 }
 
 // wait waits for messages. A wait that takes too long goes on without its caller, and what it brings is for the next one: so
@@ -140,6 +185,7 @@ func (n *Node) take(messages []client.Message) error {
 		switch {
 		case m.Channel != n.orders && m.Channel != n.states && n.options.Other != nil:
 			err = n.options.Other(m)
+			n.heard++
 		case m.Channel != n.orders && m.Channel != n.states:
 			err = fmt.Errorf("client %q has sent a message on %s, to which the engine of node %s has subscribed itself; take such messages with Options.Other",
 				m.From, m.Channel, n.client.Name())

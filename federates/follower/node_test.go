@@ -302,8 +302,11 @@ func TestCallsBeforeJoin(t *testing.T) {
 	require.ErrorIs(t, n.SendFollowerData(nil), follower.ErrNotJoined)
 	_, err = n.IsController()
 	require.ErrorIs(t, err, follower.ErrNotJoined)
+	require.ErrorIs(t, n.SetFollower(true), follower.ErrNotJoined)
+	_, err = n.BeginFollowerFrame(t.Context(), 0)
+	require.ErrorIs(t, err, follower.ErrNotJoined)
 	code, _ := follower.CodeOf(err)
-	assert.Equal(t, "RS_ERROR_INVALID_PARAMETERS", code.String())
+	assert.Equal(t, "RS_ERROR_NOT_INITIALISED", code.String())
 	assert.Zero(t, n.Refused())
 	n.Close()
 }

@@ -20,9 +20,9 @@ leaves it makes the client fail, with the exception as the reason. docs/protocol
 
 from .client import Client, Message, Publication, Timer
 from .errors import (CompleteError, EndError, Error, LeftError, LostError, MistakeError, PromiseRegressError, ProtocolError, RefusedError,
-                     SendBeforePromiseError, TimeRegressError)
+                     SendBeforePromiseError, TimedOutError, TimeRegressError)
 from .streams import Stream
 from .wire import FOREVER, Instant
 
 __all__ = ["Client", "CompleteError", "EndError", "Error", "FOREVER", "Instant", "LeftError", "LostError", "Message", "MistakeError",
-           "PromiseRegressError", "ProtocolError", "Publication", "RefusedError", "SendBeforePromiseError", "Stream", "TimeRegressError", "Timer"]
+           "PromiseRegressError", "ProtocolError", "Publication", "RefusedError", "SendBeforePromiseError", "Stream", "TimedOutError", "TimeRegressError", "Timer"]

@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterator, List, NoReturn, Optional, Tuple, Typ
 
 from . import wire
 from .connection import Connection
-from .errors import CompleteError, EndError, Error, LeftError, LostError, MistakeError, ProtocolError, TimeRegressError
+from .errors import CompleteError, EndError, Error, LeftError, LostError, MistakeError, ProtocolError, TimedOutError, TimeRegressError
 from .memory import Memory
 from .session import Message, Session, words
 from .streams import Stream
@@ -90,6 +90,9 @@ class Client:
         self._writes = 0
         self._lives = 0  # how many servers it has lost
         self._went_on = self._cpu = 0
+        self._deadline: Optional[float] = None  # of this call, by the clock of the machine
+        self._waits: Optional[int] = None  # the limit of a wait that a timeout has left
+        self._asked = 0  # in which of its lives
 
     # Declaring.
 
@@ -228,10 +231,17 @@ class Client:
         nothing before. Where the run ends first it raises EndError, which has what was due before the end. (HLA: time advance request.)"""
         return self._advance(time, False)
 
-    def next(self, limit: int = FOREVER) -> List[Message]:
+    def next(self, limit: int = FOREVER, timeout: Optional[float] = None) -> List[Message]:
         """Advances to the next message, or to limit if that is earlier, and returns the messages due at that instant: none if it is the limit.
-        Where the run ends first it raises EndError. (HLA: next message request.)"""
-        return self._advance(limit, True)
+        Where the run ends first it raises EndError. (HLA: next message request.)
+
+        With a timeout it raises TimedOutError when so many seconds of real time have passed. Nothing is lost: call next again with the same limit. Until it
+        has returned the client still waits, so it publishes nothing, and steps to nothing else; it may leave."""
+        self._deadline = None if timeout is None else real_time.monotonic() + timeout
+        try:
+            return self._advance(limit, True)
+        finally:
+            self._deadline = None
 
     def steps(self, period: int, start: Optional[int] = None) -> Iterator[Tuple[int, List[Message]]]:
         """A loop of steps: yields the present time, or start, and each period later, with the messages that have come until then. It ends where the
@@ -265,26 +275,33 @@ class Client:
             self._not_joined()
         if self._running:
             self._refuse_waiting("cannot step in a handler of run; set a timer instead")
+        if self._waits is not None and (not messages or time != self._waits):
+            raise MistakeError(f'client "{self._name}" still waits for the next message until {self._waits} ns, since a timeout; call next again for this time')
         want = s.goal(time, messages)
+        waited = self._waits is not None  # the server knows what the client is after
         if not s.authorized(want, messages):
             self._hear(wait=False)
-        if s.authorized(want, messages):
+        if not waited and s.authorized(want, messages):
             s.go_on(s.now if messages else want, want, self._computed())
             self._flush()
-        if not s.authorized(want, messages):  # also where it came back meanwhile
+        if waited or not s.authorized(want, messages):  # also where it came back meanwhile
             self._wait(want, messages)
         return s.arrive(want, messages)
 
     def _wait(self, want: Instant, messages: bool) -> None:
-        s, asked = self._session, -1
+        s, asked = self._session, -1 if self._waits is None else self._asked
         while asked != self._lives or not s.answered(want, messages):
             if asked == self._lives:
+                if self._deadline is not None and real_time.monotonic() >= self._deadline:
+                    self._waits, self._asked = want[0], asked
+                    raise TimedOutError(f'client "{self._name}" has waited for as long as it wanted, at {words(s.now)}; call next again')
                 self._hear(wait=True)
                 continue
             measured = self._computed(waits=True) if asked < 0 else b""
             asked = self._lives  # a server that was resumed is asked again
             s.wait(want, messages, measured)
             self._flush()
+        self._waits = None
         if s.timed:
             self._went_on = real_time.monotonic_ns()
 
@@ -433,7 +450,7 @@ class Client:
         broken: Union[None, Malformed, LostError] = None
         if s.over is None:
             try:
-                c.read(wait)
+                c.read(wait, self._deadline)
             except Malformed as e:
                 broken = e
             except (OSError, EOFError) as e:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import select
 import socket
+import time
 from typing import List, Optional, Tuple, Union
 from urllib.parse import unquote, urlsplit
 
@@ -28,6 +29,11 @@ class Socket:
             return self.socket.send(data, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return 0
+
+    def readable(self, deadline: float) -> bool:
+        """Waits until something can be read, at most until a time of the machine's clock. Returns whether there is something."""
+        ready, _, _ = select.select([self.socket], [], [], max(0.0, deadline - time.monotonic()))
+        return bool(ready)
 
     def wait_to_write(self) -> bool:
         """Waits until more may be written, or has come. Returns whether something may have come."""
@@ -82,8 +88,10 @@ class Connection:
             if n == 0 and self.stream.wait_to_write():
                 self.read(wait=False)
 
-    def read(self, wait: bool) -> None:
-        """Reads what has come into messages, and waits for something if wait says so. The end of the stream is an EOFError."""
+    def read(self, wait: bool, deadline: Optional[float] = None) -> None:
+        """Reads what has come into messages, and waits for something if wait says so, at most until deadline. The end of the stream is an EOFError."""
+        if wait and deadline is not None and not self.stream.readable(deadline):
+            return
         got = self.stream.recv(READ, wait)
         if got is None:
             return

@@ -60,6 +60,12 @@ class EndError(Error):
         self.messages = messages
 
 
+class TimedOutError(Error):
+    """Nothing came for as long as next was to wait. Simulated time has not moved by that, and nothing is lost: call next again."""
+
+    code = "timeout"
+
+
 class LeftError(Error):
     """A call after the client has left."""
 

@@ -14,6 +14,7 @@ import mmap
 import os
 import socket
 import threading
+import time
 from typing import Optional
 
 from .wire import Malformed
@@ -147,6 +148,18 @@ class Rings:
         if used - n <= RING // 2:  # a writer that waits is woken when half the ring is free
             self._rouse(IN_WRITER)
         return got
+
+    def readable(self, deadline: float) -> bool:
+        """Waits until something can be read, at most until a time of the machine's clock. Returns whether there is something, or the peer is gone."""
+        while not self._used(self._words[IN_TAIL], self._read) and not self._gone():
+            if time.monotonic() >= deadline:
+                return False
+            self._words[IN_READER] = 1
+            self._fence()
+            if not self._used(self._words[IN_TAIL], self._read):
+                self._sleep(IN_READER)
+            self._words[IN_READER] = 0
+        return True
 
     def recv(self, most: int, wait: bool) -> Optional[bytes]:
         """Reads what has come: None for nothing, if it is not to wait; no byte at the end. What was written before the end is read first."""

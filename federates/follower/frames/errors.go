@@ -10,6 +10,7 @@ type Code uint32
 
 // The codes that followers meet. The numbers are those of RenderStream's header with engine synchronisation.
 const (
+	NotInitialised    Code = 1
 	InvalidParameters Code = 8
 	BufferOverflow    Code = 9
 	Timeout           Code = 10
@@ -21,6 +22,8 @@ const (
 
 func (c Code) String() string {
 	switch c {
+	case NotInitialised:
+		return "RS_ERROR_NOT_INITIALISED"
 	case InvalidParameters:
 		return "RS_ERROR_INVALID_PARAMETERS"
 	case BufferOverflow:
@@ -59,6 +62,10 @@ var (
 	ErrBackTwice     = errors.New("the frame was sent back; send it once")
 	ErrPictures      = errors.New("a frame goes back with a picture for each stream of the node, in their order, or with none")
 	ErrTooLarge      = errors.New("the data is larger than the bound")
+	ErrSetFollower   = errors.New("the node was set to be a follower; begin its frames with BeginFollowerFrame, or call SetFollower(false)")
+	ErrNotSet        = errors.New("the node was not set to be a follower; call SetFollower(true) first, or await its frames")
+	ErrOtherFrame    = errors.New("the next frame has another tTracked; begin each frame, in order, with the tTracked that its controller had")
+	ErrLeads         = errors.New("the node is the controller of this frame; call SetFollower(false), and await it")
 	ErrTwoGoroutines = errors.New("another goroutine awaits a frame of this node; use a node on one goroutine")
 	// ErrNotSent: the controller awaited the next frame without sending. The frame is lost for all nodes.
 	ErrNotSent = errors.New("the controller has sent nothing in this frame; send once in each frame while synchronisation is on")
@@ -119,9 +126,10 @@ func CodeOf(err error) (code Code, ok bool) {
 		code Code
 	}{
 		{ErrTimeout, Timeout}, {ErrStreamsChanged, StreamsChanged}, {ErrQuit, Quit}, {ErrTooLarge, BufferOverflow},
-		{ErrNotJoined, InvalidParameters}, {ErrNoFrame, InvalidParameters}, {ErrSyncOff, InvalidParameters}, {ErrNotController, InvalidParameters},
+		{ErrNotJoined, NotInitialised}, {ErrNoFrame, InvalidParameters}, {ErrSyncOff, InvalidParameters}, {ErrNotController, InvalidParameters},
 		{ErrNotFollower, InvalidParameters}, {ErrSentTwice, InvalidParameters}, {ErrReceivedTwice, InvalidParameters},
 		{ErrTwoGoroutines, InvalidParameters}, {ErrNotSent, InvalidParameters}, {ErrBackTwice, InvalidParameters}, {ErrPictures, InvalidParameters},
+		{ErrSetFollower, InvalidParameters}, {ErrNotSet, InvalidParameters}, {ErrOtherFrame, InvalidParameters}, {ErrLeads, InvalidParameters},
 	} {
 		if errors.Is(err, known.err) {
 			return known.code, true

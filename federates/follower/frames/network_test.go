@@ -24,6 +24,14 @@ type cluster struct {
 	mail     []mail
 	delay    func(from, to string) metasim.Time // nil: none
 	quits    []string                           // nodes, in the order in which they were told to leave
+	computed map[edition]uint64                 // states
+	released map[uint64]uint32                  // the epoch of each frame's data
+}
+
+// An edition is what one controller has computed for a frame.
+type edition struct {
+	frame uint64
+	epoch uint32
 }
 
 // mail is a message on its way. It is due at a time and a step of it: without a delay, at the next step.
@@ -51,10 +59,12 @@ type testNode struct {
 	leads  int
 	errs   []error
 	inputs []string
+	calls  []string // of its machine, as stories write them; none for a node that tells no story
+	tells  bool
 }
 
 func newCluster(t require.TestingT, cfg Config, nodes ...*testNode) *cluster {
-	c := &cluster{t: t, director: NewDirector(cfg), nodes: nodes}
+	c := &cluster{t: t, director: NewDirector(cfg), nodes: nodes, computed: map[edition]uint64{}, released: map[uint64]uint32{}}
 	for i, n := range nodes {
 		n.Node = NewNode(n.name, 1<<30)
 		n.piece = 3 // a state is of three pieces, which overtake one another
@@ -125,14 +135,21 @@ func (c *cluster) instant() {
 			}
 		}
 		if kind(m.bytes[0]) == kindData {
+			n.tell("data", m.from, m.bytes)
 			require.NoError(c.t, n.Data(m.from, m.bytes))
 		} else {
+			n.tell("order", m.from, m.bytes)
 			require.NoError(c.t, n.Order(m.from, m.bytes))
 		}
 	}
 	orders, err := c.director.Tick(c.now)
 	require.NoError(c.t, err)
 	for _, o := range orders {
+		if k, r := begin(o); k == kindRelease {
+			l := r.release()
+			require.NotContains(c.t, c.released, l.frame, "a frame is released once")
+			c.released[l.frame] = l.epoch
+		}
 		for _, n := range c.nodes {
 			c.send("director", n.name, o)
 		}
@@ -145,6 +162,7 @@ func (c *cluster) instant() {
 
 // turn lets a node show a frame, if one is there.
 func (c *cluster) turn(n *testNode) bool {
+	n.tell("next")
 	f, replies, ok, err := n.Next()
 	for _, r := range replies {
 		c.send(n.name, "director", r)
@@ -159,6 +177,7 @@ func (c *cluster) turn(n *testNode) bool {
 	if !ok {
 		return false
 	}
+	n.tell("inputs")
 	inputs, _ := n.Inputs()
 	for _, i := range inputs {
 		n.inputs = append(n.inputs, fmt.Sprint(f.Frame, " ", string(i)))
@@ -173,7 +192,9 @@ func (c *cluster) turn(n *testNode) bool {
 	if n.dead {
 		return false
 	}
-	b, err := n.Back([32]byte{1, byte(n.state)}, nil)
+	shown := [32]byte{1, byte(n.state)}
+	n.tell("back", shown[:], []byte(nil))
+	b, err := n.Back(shown, nil)
 	require.NoError(c.t, err)
 	n.busy = c.now + n.load
 	c.send(n.name, "director", b)
@@ -182,18 +203,22 @@ func (c *cluster) turn(n *testNode) bool {
 
 // work computes a frame or receives it, and notes what it has seen.
 func (n *testNode) work(c *cluster, f FrameData, fails bool) {
+	n.tell("is")
 	controls, _ := n.IsController()
 	if sync, _ := n.SyncEnabled(); !sync {
 		n.frames = append(n.frames, f)
 		return
 	}
 	if !controls {
+		n.tell("receive")
 		b, err := n.Receive()
 		require.NoError(c.t, err)
 		n.state = binary.LittleEndian.Uint64(b)
 	} else {
 		n.leads++
-		n.state = n.state*31 + f.Frame + uint64(f.Delta)
+		n.state = (n.state+uint64(n.name[0])<<32+uint64(n.current.epoch)<<40)*31 + f.Frame + uint64(f.Delta) // no two controllers compute the same
+		c.computed[edition{f.Frame, n.current.epoch}] = n.state
+		n.tell("send", binary.LittleEndian.AppendUint64(nil, n.state))
 		pieces, notice, err := n.Send(binary.LittleEndian.AppendUint64(nil, n.state))
 		require.NoError(c.t, err)
 		for _, p := range pieces {
@@ -210,4 +235,18 @@ func (n *testNode) work(c *cluster, f FrameData, fails bool) {
 		c.send(n.name, "director", notice)
 	}
 	n.frames, n.data = append(n.frames, f), append(n.data, n.state)
+}
+
+// agree fails unless a node has shown, in each frame, what the controller of the released epoch has computed. A controller that was replaced has
+// computed frames that were not released, its last ones.
+func (c *cluster) agree(n *testNode) {
+	for i, f := range n.frames {
+		if n.data[i] == c.computed[edition{f.Frame, c.released[f.Frame]}] {
+			continue
+		}
+		quit := new(QuitError)
+		replaced := n.dead && n.leads > 0 && (len(n.errs) == 0 || errors.As(n.errs[len(n.errs)-1], &quit) && quit.Failed)
+		require.True(c.t, replaced, "node %s shows data of frame %d that was not released", n.name, f.Frame)
+		return
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"metasim/metasim"
 )
 
 // A Node is one member of a cluster: it hands out the frames in their order, each when its data is there, and refuses what its role
@@ -16,6 +18,7 @@ type Node struct {
 	streams uint32
 	slots   []*slot // the frames that are to come, in order
 	ended   *quit
+	follows bool // its frames begin with Begin
 	current *current
 
 	Refused uint64 // sets of data that were not released: of an old epoch, or of a node that was not the controller
@@ -178,18 +181,59 @@ func (o *set) join() []byte {
 // any case. It fails with ErrNotSent at a controller that has sent nothing in the frame before, with a MissingError for a frame
 // without data, with ErrStreamsChanged before a frame with other streams, and with an ErrQuit.
 func (n *Node) Next() (f FrameData, replies [][]byte, ok bool, err error) {
+	if n.follows {
+		return f, nil, false, n.wrong(n.current, ErrSetFollower)
+	}
+	return n.next(nil)
+}
+
+// SetFollower says whether the node's frames begin with Begin, and not with Next: in an engine that ships its state itself.
+func (n *Node) SetFollower(follows bool) { n.follows = follows }
+
+// Begin hands out the next frame, as Next does, if its time is tracked, and if another node is its controller. A frame of which that is not so stays
+// where it is, and Begin fails with ErrOtherFrame or ErrLeads.
+func (n *Node) Begin(tracked metasim.Time) (f FrameData, replies [][]byte, ok bool, err error) {
+	if !n.follows {
+		return f, nil, false, n.wrong(n.current, ErrNotSet)
+	}
+	return n.next(&tracked)
+}
+
+// Hear ends the current frame of a node whose state comes from its engine. It fails with an ErrQuit, and with ErrLeads where the next frame is the
+// node's own to compute, as its controller has failed; otherwise the engine's state of the next frame is to be waited for.
+func (n *Node) Hear() (replies [][]byte, err error) {
+	if !n.follows {
+		return nil, n.wrong(n.current, ErrNotSet)
+	}
+	replies, err = n.end()
+	if s := n.coming(); err == nil && s != nil && s.request.controller == n.name {
+		err = n.wrong(&current{request: s.request}, ErrLeads)
+	}
+	return replies, err
+}
+
+// next ends the current frame, and begins the next one: nil, whatever its time is.
+func (n *Node) next(tracked *metasim.Time) (f FrameData, replies [][]byte, ok bool, err error) {
+	replies, err = n.end()
+	if err == nil {
+		f, ok, err = n.take(tracked)
+	}
+	return f, replies, ok, err
+}
+
+// end ends the current frame. It fails with an ErrQuit for a node that is to leave.
+func (n *Node) end() (replies [][]byte, err error) {
 	if c := n.current; c != nil {
 		replies, err = n.finish(c)
 		n.current = nil
 		if err != nil {
-			return f, replies, false, err
+			return replies, err
 		}
 	}
 	if n.ended != nil {
-		return f, append(replies, head(kindBye, 0)), false, n.Ended()
+		replies = append(replies, head(kindBye, 0))
 	}
-	f, ok, err = n.take()
-	return f, replies, ok, err
+	return replies, n.Ended()
 }
 
 // Ended says why the node is to leave; nil: it is not.
@@ -215,17 +259,38 @@ func (n *Node) finish(c *current) (replies [][]byte, err error) {
 	return replies, nil
 }
 
-// take begins the next frame.
-func (n *Node) take() (f FrameData, ok bool, err error) {
+// expected fails for a frame that is not the one that Begin was called for.
+func (n *Node) expected(c *current, tracked *metasim.Time) error {
+	switch {
+	case tracked == nil:
+		return nil
+	case c.controls:
+		return n.wrong(c, ErrLeads)
+	case c.request.data.Tracked != *tracked:
+		return n.wrong(c, ErrOtherFrame)
+	}
+	return nil
+}
+
+// coming returns the frame that is next; nil: it was not asked for yet.
+func (n *Node) coming() *slot {
 	next := slices.IndexFunc(n.slots, func(s *slot) bool { return s.request != nil && s.request.previous == n.last })
 	if next < 0 {
-		return f, false, nil
+		return nil
 	}
 	for _, s := range n.slots[:next] { // nobody asks for these frames any more, although somebody has sent data
 		n.refuse(s, nil)
 	}
 	n.slots = n.slots[next:]
-	s := n.slots[0]
+	return n.slots[0]
+}
+
+// take begins the next frame.
+func (n *Node) take(tracked *metasim.Time) (f FrameData, ok bool, err error) {
+	s := n.coming()
+	if s == nil {
+		return f, false, nil
+	}
 	q := s.request
 	if q.streams != n.streams {
 		n.streams = q.streams
@@ -233,6 +298,9 @@ func (n *Node) take() (f FrameData, ok bool, err error) {
 	}
 	c := &current{request: q, controls: q.controller == n.name}
 	if c.controls || !q.sync {
+		if err := n.expected(c, tracked); err != nil {
+			return f, false, err
+		}
 		n.close(s, nil)
 		n.current = c
 		return q.data, true, nil
@@ -247,6 +315,9 @@ func (n *Node) take() (f FrameData, ok bool, err error) {
 	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.is(q.controller, q.epoch) })
 	if i < 0 || !s.sets[i].whole() {
 		return f, false, nil // on a link with a delay
+	}
+	if err := n.expected(c, tracked); err != nil {
+		return f, false, err
 	}
 	n.close(s, s.sets[i])
 	c.data = s.sets[i].join()

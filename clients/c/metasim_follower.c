@@ -1,0 +1,1145 @@
+/*
+ * The node of metasim_follower.h. Its core is a machine that turns messages into messages, as federates/follower/frames of metasim is in Go, and knows
+ * no client; conformance/followers.txt holds it to the same. The calls are below it.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <metasim_follower.h>
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- messages ---- */
+
+enum { VERSION = 1 };
+enum { REQUEST = 1, RELEASE = 2, END = 3, HELLO = 4, SENT = 5, BACK = 6, INPUT = 7, BYE = 8, DATA = 9 };
+
+/* How much of the data of a frame travels in one message: room for what else waits in a connection. */
+enum { MAX_PIECE = 8 << 20 };
+
+/* How many frames that are not asked for yet may have data: on links with random delays it overtakes a request. */
+enum { MAX_AHEAD = 1024 };
+
+/* A message that is made. Without memory it is empty, and failed. */
+typedef struct message {
+    uint8_t *data;
+    size_t size;
+    bool failed;
+} message;
+
+/* Begins a message, with room for so many bytes after its kind. */
+static message begin(unsigned kind, size_t room)
+{
+    message m = {NULL, 2, false};
+    m.data = malloc(room + 2);
+    if (m.data == NULL)
+        m.failed = true;
+    else {
+        m.data[0] = (uint8_t)kind;
+        m.data[1] = VERSION;
+    }
+    return m;
+}
+
+static void put(message *m, const void *from, size_t size)
+{
+    if (!m->failed && size > 0)
+        memcpy(m->data + m->size, from, size);
+    m->size += size;
+}
+
+static void put_number(message *m, uint64_t value, int bytes)
+{
+    uint8_t little[8];
+    int i;
+    for (i = 0; i < bytes; i++)
+        little[i] = (uint8_t)(value >> (8 * i));
+    put(m, little, (size_t)bytes);
+}
+
+static void put_block(message *m, const void *from, size_t size)
+{
+    put_number(m, size, 4);
+    put(m, from, size);
+}
+
+/* A message that is read. After an error it reads zeros. */
+typedef struct reader {
+    const uint8_t *at;
+    size_t left;
+    bool wrong;
+} reader;
+
+static const uint8_t *take(reader *r, size_t size)
+{
+    const uint8_t *b = r->at;
+    if (r->wrong || size > r->left) {
+        r->wrong = true;
+        return NULL;
+    }
+    r->at += size;
+    r->left -= size;
+    return b;
+}
+
+static uint64_t number(reader *r, int bytes)
+{
+    const uint8_t *b = take(r, (size_t)bytes);
+    uint64_t value = 0;
+    int i;
+    for (i = 0; b != NULL && i < bytes; i++)
+        value |= (uint64_t)b[i] << (8 * i);
+    return value;
+}
+
+static bool flag(reader *r)
+{
+    uint64_t v = number(r, 1);
+    r->wrong = r->wrong || v > 1;
+    return v == 1;
+}
+
+static int64_t moment(reader *r)
+{
+    int64_t t = (int64_t)number(r, 8);
+    r->wrong = r->wrong || t < 0;
+    return r->wrong ? 0 : t;
+}
+
+/* Some bytes of a message. */
+typedef struct block {
+    const uint8_t *at;
+    size_t size;
+} block;
+
+static block get_block(reader *r)
+{
+    block b = {NULL, 0};
+    size_t size = (size_t)number(r, 4);
+    b.at = take(r, size);
+    b.size = b.at == NULL ? 0 : size;
+    return b;
+}
+
+/* ---- what a node knows ---- */
+
+/* A request for a frame. The names and the inputs lie in bytes. */
+typedef struct request {
+    uint8_t *bytes;
+    uint32_t epoch, streams;
+    int64_t previous; /* the frame that was asked for before; -1: none */
+    rs_frame_data data;
+    bool sync;
+    block controller, *inputs;
+    size_t input_count;
+} request;
+
+typedef struct piece {
+    struct piece *next;
+    uint32_t part, parts;
+    uint64_t total; /* bytes of all parts */
+    size_t size;    /* its bytes follow it in memory */
+} piece;
+
+/* Data that came for a frame: pieces in order of part. */
+typedef struct set {
+    struct set *next;
+    char *from;
+    uint32_t epoch;
+    piece *pieces;
+    uint64_t came;
+    uint32_t count;
+} set;
+
+/* A frame that was not handed out. */
+typedef struct slot {
+    struct slot *next;
+    uint64_t frame;
+    request *request;
+    bool released, missing;
+    uint32_t epoch; /* that was released */
+    set *sets;
+} slot;
+
+/* A call returns it inside this file: the next frame has to be waited for. */
+enum { NOT_YET = -1 };
+
+typedef struct core {
+    char *name;
+    uint64_t max;
+    size_t piece;
+    int64_t last;
+    uint32_t streams;
+    slot *slots; /* in order */
+    size_t slot_count;
+    bool ended, failed, follows;
+    char *reason;
+
+    /* The current frame, and what is left of the one before: the inputs of a frame that has no data. */
+    request *current, *over;
+    bool in_frame, controls, sent, received, back;
+    size_t inputs_read;
+    uint8_t *state;
+    size_t state_size;
+
+    uint64_t refused;
+    RS_ERROR code;
+    bool frame_over; /* the last call failed because nobody sent */
+    char *text;
+} core;
+
+#if defined(__GNUC__)
+#define SENTENCE __attribute__((format(printf, 3, 4)))
+#else
+#define SENTENCE
+#endif
+
+/* Notes why a call fails, and returns its code. */
+static RS_ERROR fail(core *n, RS_ERROR code, const char *format, ...) SENTENCE;
+
+static RS_ERROR fail(core *n, RS_ERROR code, const char *format, ...)
+{
+    va_list words, again;
+    int size;
+    va_start(words, format);
+    va_copy(again, words);
+    size = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    free(n->text);
+    n->text = size < 0 ? NULL : malloc((size_t)size + 1);
+    if (n->text != NULL)
+        vsnprintf(n->text, (size_t)size + 1, format, words);
+    va_end(words);
+    return n->code = code;
+}
+
+static RS_ERROR no_memory(core *n) { return fail(n, RS_ERROR_INVALIDHANDLE, "node %s: there is no memory left; the node cannot go on", n->name); }
+
+/* A call that may not be made. It changes nothing. */
+static RS_ERROR refuse_call(core *n, const char *why)
+{
+    unsigned long long frame = n->in_frame ? n->current->data.frame : 0;
+    return fail(n, RS_ERROR_INVALID_PARAMETERS, "node %s, frame %llu: %s", n->name, frame, why);
+}
+
+static const char NO_FRAME[] = "no frame has begun; await one first";
+
+static RS_ERROR malformed(core *n, const char *from)
+{
+    return fail(n, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" sent what is no message of followers; check what is published on its channel", from);
+}
+
+static char *copy_text(const void *text, size_t size)
+{
+    char *copy = malloc(size + 1);
+    if (copy != NULL) {
+        if (size > 0)
+            memcpy(copy, text, size);
+        copy[size] = '\0';
+    }
+    return copy;
+}
+
+static void free_request(request *q)
+{
+    if (q == NULL)
+        return;
+    free(q->inputs);
+    free(q->bytes);
+    free(q);
+}
+
+static void free_slot(slot *s)
+{
+    while (s->sets != NULL) {
+        set *o = s->sets;
+        s->sets = o->next;
+        while (o->pieces != NULL) {
+            piece *p = o->pieces;
+            o->pieces = p->next;
+            free(p);
+        }
+        free(o->from);
+        free(o);
+    }
+    free_request(s->request);
+    free(s);
+}
+
+static core *new_core(const char *name, uint64_t max, size_t piece_size)
+{
+    core *n = calloc(1, sizeof *n);
+    if (n == NULL || (n->name = copy_text(name, strlen(name))) == NULL) {
+        free(n);
+        return NULL;
+    }
+    n->max = max;
+    n->piece = piece_size;
+    n->last = -1;
+    return n;
+}
+
+static void free_core(core *n)
+{
+    while (n->slots != NULL) {
+        slot *s = n->slots;
+        n->slots = s->next;
+        free_slot(s);
+    }
+    free_request(n->current);
+    free_request(n->over);
+    free(n->state);
+    free(n->reason);
+    free(n->text);
+    free(n->name);
+    free(n);
+}
+
+/* ---- what a node hears ---- */
+
+/* Reads the kind of a message: 0, and the error, for one of another version. */
+static unsigned read_kind(core *n, const char *from, reader *r)
+{
+    unsigned kind = (unsigned)number(r, 1), version = (unsigned)number(r, 1);
+    if (r->wrong) {
+        malformed(n, from);
+        return 0;
+    }
+    if (version == VERSION)
+        return kind == 0 ? 255 : kind;
+    fail(n, RS_ERROR_INCOMPATIBLE_VERSION, "client \"%s\" speaks version %u of followers, this one %d; run the same metasim on both", from, version, VERSION);
+    return 0;
+}
+
+/* Finds the slot of a frame that is to come, or makes it. *over says that the frame is over. NULL: that, or no memory. */
+static slot *slot_of(core *n, uint64_t frame, bool *over)
+{
+    slot **at = &n->slots, *s;
+    *over = n->last >= 0 && frame <= (uint64_t)n->last;
+    if (*over)
+        return NULL;
+    while (*at != NULL && (*at)->frame < frame)
+        at = &(*at)->next;
+    if (*at != NULL && (*at)->frame == frame)
+        return *at;
+    s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return no_memory(n), NULL;
+    s->frame = frame;
+    s->next = *at;
+    *at = s;
+    n->slot_count++;
+    return s;
+}
+
+/* Reads a request, from a copy of its bytes. NULL: no memory. */
+static request *read_request(reader *r)
+{
+    request *q = calloc(1, sizeof *q);
+    size_t i, count;
+    if (q == NULL || (q->bytes = malloc(r->left + 1)) == NULL) {
+        free(q);
+        return NULL;
+    }
+    memcpy(q->bytes, r->at, r->left);
+    r->at = q->bytes;
+    q->epoch = (uint32_t)number(r, 4);
+    q->previous = (int64_t)number(r, 8);
+    q->data.frame = number(r, 8);
+    q->data.tracked_ns = moment(r);
+    q->data.local_ns = moment(r);
+    q->data.delta_ns = moment(r);
+    q->data.frameRateNumerator = (uint32_t)number(r, 4);
+    q->data.frameRateDenominator = (uint32_t)number(r, 4);
+    q->data.flags = flag(r) ? FRAMEDATA_RESET : FRAMEDATA_NO_FLAGS;
+    q->data.scene = (uint32_t)number(r, 4);
+    q->data.tTracked = (double)q->data.tracked_ns / 1e9;
+    q->data.localTime = (double)q->data.local_ns / 1e9;
+    q->data.localTimeDelta = (double)q->data.delta_ns / 1e9;
+    q->sync = flag(r);
+    q->streams = (uint32_t)number(r, 4);
+    q->controller = get_block(r);
+    count = (size_t)number(r, 4);
+    if (count > r->left / 4)
+        r->wrong = true;
+    if (!r->wrong && count > 0 && (q->inputs = calloc(count, sizeof *q->inputs)) == NULL) {
+        free_request(q);
+        return NULL;
+    }
+    for (i = 0; !r->wrong && i < count; i++)
+        q->inputs[i] = get_block(r);
+    q->input_count = count;
+    if (q->data.frameRateNumerator == 0 || q->data.frameRateDenominator == 0 || (q->previous >= 0 && (uint64_t)q->previous >= q->data.frame))
+        r->wrong = true;
+    return q;
+}
+
+static RS_ERROR hear_request(core *n, const char *from, reader *r)
+{
+    bool over;
+    slot *s;
+    request *q = read_request(r);
+    if (q == NULL)
+        return no_memory(n);
+    if (r->wrong || r->left > 0) {
+        free_request(q);
+        return malformed(n, from);
+    }
+    s = slot_of(n, q->data.frame, &over);
+    if (s == NULL || (s->request != NULL && s->request->epoch >= q->epoch))
+        free_request(q);
+    else {
+        free_request(s->request);
+        s->request = q;
+    }
+    return s == NULL && !over ? n->code : RS_ERROR_SUCCESS;
+}
+
+static RS_ERROR hear_release(core *n, const char *from, reader *r)
+{
+    uint64_t frame = number(r, 8);
+    uint32_t epoch = (uint32_t)number(r, 4);
+    bool missing = flag(r), over;
+    slot *s;
+    if (r->wrong || r->left > 0)
+        return malformed(n, from);
+    s = slot_of(n, frame, &over);
+    if (s == NULL)
+        return over ? RS_ERROR_SUCCESS : n->code;
+    s->released = true;
+    s->epoch = epoch;
+    s->missing = missing;
+    return RS_ERROR_SUCCESS;
+}
+
+static RS_ERROR hear_end(core *n, const char *from, reader *r)
+{
+    uint64_t i, count = number(r, 4);
+    size_t size = strlen(n->name);
+    bool mine = false, has_failed;
+    block reason;
+    if (count > r->left / 4)
+        r->wrong = true;
+    for (i = 0; !r->wrong && i < count; i++) {
+        block name = get_block(r);
+        mine = mine || (!r->wrong && name.size == size && memcmp(name.at, n->name, size) == 0);
+    }
+    reason = get_block(r);
+    has_failed = flag(r);
+    if (r->wrong || r->left > 0)
+        return malformed(n, from);
+    if (mine && !n->ended) {
+        n->ended = true;
+        n->failed = has_failed;
+        n->reason = copy_text(reason.at, reason.size);
+    }
+    return RS_ERROR_SUCCESS;
+}
+
+/* Takes a message of the director. */
+static RS_ERROR core_order(core *n, const char *from, const void *data, size_t size)
+{
+    reader r = {NULL, 0, false};
+    r.at = data;
+    r.left = size;
+    switch (read_kind(n, from, &r)) {
+    case 0:
+        return n->code;
+    case REQUEST:
+        return hear_request(n, from, &r);
+    case RELEASE:
+        return hear_release(n, from, &r);
+    case END:
+        return hear_end(n, from, &r);
+    default:
+        return malformed(n, from);
+    }
+}
+
+/* Puts a piece to the set that it is of. */
+static RS_ERROR add(core *n, slot *s, const char *from, uint32_t epoch, piece *p)
+{
+    set **at = &s->sets, *o;
+    piece **place;
+    while (*at != NULL && ((*at)->epoch != epoch || strcmp((*at)->from, from) != 0))
+        at = &(*at)->next;
+    if (*at == NULL) {
+        *at = calloc(1, sizeof **at);
+        if (*at == NULL || ((*at)->from = copy_text(from, strlen(from))) == NULL) {
+            free(*at);
+            *at = NULL;
+            free(p);
+            return no_memory(n);
+        }
+        (*at)->epoch = epoch;
+    }
+    o = *at;
+    for (place = &o->pieces; *place != NULL && (*place)->part < p->part;)
+        place = &(*place)->next;
+    if (*place != NULL && (*place)->part == p->part) {
+        free(p);
+        return fail(n, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" sent the data of frame %llu twice; send once in a frame", from, (unsigned long long)s->frame);
+    }
+    p->next = *place;
+    *place = p;
+    o->count++;
+    o->came += p->size;
+    if (p->total != o->pieces->total || p->parts != o->pieces->parts || o->came > p->total || (o->count == p->parts && o->came < p->total))
+        return fail(n, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" announced %llu bytes for frame %llu, and sent others; it may be another program", from,
+                    (unsigned long long)o->pieces->total, (unsigned long long)s->frame);
+    return RS_ERROR_SUCCESS;
+}
+
+/* Takes a message with data of another node. */
+static RS_ERROR core_data(core *n, const char *from, const void *data, size_t size)
+{
+    reader r = {NULL, 0, false};
+    piece head, *p;
+    uint64_t frame;
+    uint32_t epoch;
+    bool over;
+    slot *s;
+    unsigned kind;
+    r.at = data;
+    r.left = size;
+    kind = read_kind(n, from, &r);
+    if (kind == 0)
+        return n->code;
+    frame = number(&r, 8);
+    epoch = (uint32_t)number(&r, 4);
+    head.part = (uint32_t)number(&r, 4);
+    head.parts = (uint32_t)number(&r, 4);
+    head.total = number(&r, 8);
+    if (kind != DATA || r.wrong || head.part >= head.parts || r.left > head.total || (head.parts > 1 && head.parts > head.total))
+        return malformed(n, from);
+    if (head.total > n->max)
+        return fail(n, RS_ERROR_BUFFER_OVERFLOW, "client \"%s\" sent %llu bytes for frame %llu; the bound here is %llu: raise max_bytes, or send less", from,
+                    (unsigned long long)head.total, (unsigned long long)frame, (unsigned long long)n->max);
+    s = slot_of(n, frame, &over);
+    if (s == NULL) { /* the frame is over, with other data */
+        n->refused += over && head.part == 0;
+        return over ? RS_ERROR_SUCCESS : n->code;
+    }
+    if (n->slot_count > MAX_AHEAD)
+        return fail(n, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" sent data for frame %llu, and %d frames before it were not asked for; is it a client of another run?", from,
+                    (unsigned long long)frame, MAX_AHEAD);
+    p = malloc(sizeof *p + r.left);
+    if (p == NULL)
+        return no_memory(n);
+    *p = head;
+    p->next = NULL;
+    p->size = r.left;
+    if (r.left > 0)
+        memcpy(p + 1, r.at, r.left);
+    return add(n, s, from, epoch, p);
+}
+
+/* ---- frames ---- */
+
+/* Takes the first frame off the list: the data that it did not use is refused. */
+static void close_first(core *n, const set *used)
+{
+    slot *s = n->slots;
+    const set *o;
+    for (o = s->sets; o != NULL; o = o->next)
+        n->refused += o != used && o->pieces->part == 0;
+    n->slots = s->next;
+    n->slot_count--;
+    free_slot(s);
+}
+
+/* Ends the current frame: what the node has not said of it is said in reply. */
+static RS_ERROR finish(core *n, message reply[2])
+{
+    request *q = n->current;
+    RS_ERROR code = RS_ERROR_SUCCESS;
+    if (!n->in_frame)
+        return code;
+    if (n->controls && q->sync && !n->sent) {
+        *reply = begin(SENT, 21);
+        put_number(reply, q->data.frame, 8);
+        put_number(reply, q->epoch, 4);
+        put_number(reply, 1, 1);
+        put_number(reply, 0, 8);
+        code = refuse_call(n, "the controller has sent nothing in this frame; send once in each frame while synchronisation is on");
+        n->frame_over = true;
+    } else if (!n->back) {
+        static const uint8_t none[36];
+        *reply = begin(BACK, 52);
+        put_number(reply, q->data.frame, 8);
+        put_number(reply, (uint64_t)q->data.tracked_ns, 8);
+        put(reply, none, sizeof none);
+    }
+    n->in_frame = false;
+    return reply->failed ? no_memory(n) : code;
+}
+
+/* Makes the request of the first slot that of the current frame, or of one that is over without data. */
+static void take_request(core *n, request **to)
+{
+    free_request(*to);
+    *to = n->slots->request;
+    n->slots->request = NULL;
+    n->last = (int64_t)n->slots->frame;
+    n->inputs_read = 0;
+}
+
+static void enter(core *n, bool controls)
+{
+    take_request(n, &n->current);
+    free_request(n->over);
+    n->over = NULL;
+    n->in_frame = true;
+    n->controls = controls;
+    n->sent = n->received = n->back = false;
+}
+
+/* Puts the pieces of a set together. */
+static bool join(core *n, const set *o)
+{
+    const piece *p;
+    size_t done = 0;
+    uint8_t *state = malloc((size_t)o->came + 1);
+    if (state == NULL)
+        return false;
+    for (p = o->pieces; p != NULL; p = p->next) {
+        memcpy(state + done, p + 1, p->size);
+        done += p->size;
+    }
+    free(n->state);
+    n->state = state;
+    n->state_size = done;
+    return true;
+}
+
+/* Whether the frame is the one that the caller begins. tracked is negative for a node that awaits. */
+static RS_ERROR expected(core *n, const request *q, double tracked, bool controls)
+{
+    if (tracked < 0)
+        return RS_ERROR_SUCCESS;
+    if (controls)
+        return fail(n, RS_ERROR_INVALID_PARAMETERS, "node %s, frame %llu: the node is the controller of this frame; call rs_setFollower with 0, and await it", n->name,
+                    (unsigned long long)q->data.frame);
+    if (q->data.tTracked < tracked || q->data.tTracked > tracked)
+        return fail(n, RS_ERROR_INVALID_PARAMETERS, "node %s, frame %llu: the next frame has another tTracked; begin each frame, in order, with the tTracked that its controller had", n->name,
+                    (unsigned long long)q->data.frame);
+    return RS_ERROR_SUCCESS;
+}
+
+/* The frame that is next. NULL: it was not asked for yet. */
+static slot *coming(core *n)
+{
+    slot *s = n->slots;
+    while (s != NULL && (s->request == NULL || s->request->previous != n->last))
+        s = s->next;
+    while (s != NULL && n->slots != s) /* nobody asks for these frames any more, although somebody has sent data */
+        close_first(n, NULL);
+    return s;
+}
+
+static bool leads(const core *n, const request *q) { return q->controller.size == strlen(n->name) && memcmp(q->controller.at, n->name, q->controller.size) == 0; }
+
+/* Begins the next frame. NOT_YET: it is not there. */
+static int take_frame(core *n, double tracked)
+{
+    slot *s = coming(n);
+    request *q;
+    set *o;
+    bool controls;
+    if (s == NULL)
+        return NOT_YET;
+    q = s->request;
+    if (q->streams != n->streams) {
+        n->streams = q->streams;
+        return fail(n, RS_ERROR_STREAMS_CHANGED, "the streams have changed; fetch them, and await again");
+    }
+    controls = leads(n, q);
+    if (controls || !q->sync) {
+        if (expected(n, q, tracked, controls) != RS_ERROR_SUCCESS)
+            return (int)n->code;
+        enter(n, controls);
+        close_first(n, NULL);
+        return RS_ERROR_SUCCESS;
+    }
+    if (!s->released || s->epoch != q->epoch)
+        return NOT_YET;
+    if (s->missing) {
+        take_request(n, &n->over);
+        close_first(n, NULL);
+        n->frame_over = true;
+        q = n->over;
+        fail(n, RS_ERROR_UNSPECIFIED, "controller %.*s did not send for tTracked %.9f s (frame %llu)", (int)q->controller.size, (const char *)q->controller.at,
+             (double)q->data.tracked_ns / 1e9, (unsigned long long)q->data.frame);
+        return (int)n->code;
+    }
+    for (o = s->sets; o != NULL && (o->epoch != q->epoch || strlen(o->from) != q->controller.size || memcmp(o->from, q->controller.at, q->controller.size) != 0);)
+        o = o->next;
+    if (o == NULL || o->count != o->pieces->parts)
+        return NOT_YET; /* on a link with a delay */
+    if (expected(n, q, tracked, false) != RS_ERROR_SUCCESS)
+        return (int)n->code;
+    if (!join(n, o))
+        return (int)no_memory(n);
+    enter(n, false);
+    close_first(n, o);
+    return RS_ERROR_SUCCESS;
+}
+
+static const char NOT_SET[] = "the node was not set to be a follower; call rs_setFollower with 1 first, or await its frames";
+
+/* Ends the current frame. It fails for a node that is to leave. What it replies is to be published in any case: at most two messages. */
+static RS_ERROR end_frame(core *n, message reply[2])
+{
+    if (finish(n, reply) != RS_ERROR_SUCCESS)
+        return n->code;
+    if (!n->ended)
+        return RS_ERROR_SUCCESS;
+    reply[1] = begin(BYE, 0);
+    return fail(n, RS_ERROR_QUIT, "%s", n->reason == NULL || n->reason[0] == '\0' ? "the director has ended the cluster; leave" : n->reason);
+}
+
+/* Ends the current frame and begins the next one: of this tTracked where it is not negative. */
+static int core_next(core *n, double tracked, message reply[2])
+{
+    n->frame_over = false;
+    if (n->follows != (tracked >= 0))
+        return (int)refuse_call(n, n->follows ? "the node was set to be a follower; begin its frames with rs_beginFollowerFrame, or call rs_setFollower with 0" : NOT_SET);
+    return end_frame(n, reply) == RS_ERROR_SUCCESS ? take_frame(n, tracked) : (int)n->code;
+}
+
+/* Ends the current frame of a node whose state comes from its engine. It fails where there is another thing to do than to wait for that. */
+static RS_ERROR core_hear(core *n, message reply[2])
+{
+    const slot *s;
+    if (!n->follows)
+        return refuse_call(n, NOT_SET);
+    if (end_frame(n, reply) != RS_ERROR_SUCCESS)
+        return n->code;
+    s = coming(n);
+    return s != NULL && leads(n, s->request) ? expected(n, s->request, 0, true) : RS_ERROR_SUCCESS;
+}
+
+/* Whether the current frame's data may be sent, or received. */
+static RS_ERROR may_send(core *n, size_t size)
+{
+    if (!n->in_frame)
+        return refuse_call(n, NO_FRAME);
+    if (!n->current->sync)
+        return refuse_call(n, "engine synchronisation is off: no data is sent or received; ask rs_engineSyncEnabled in each frame");
+    if (!n->controls)
+        return refuse_call(n, "only the controller sends; ask rs_isController in each frame");
+    if (n->sent)
+        return refuse_call(n, "the data of this frame is sent; send once in a frame");
+    if (size > n->max)
+        return fail(n, RS_ERROR_BUFFER_OVERFLOW, "node %s, frame %llu: the data is larger than the bound: %llu bytes of at most %llu; raise max_bytes, or send less", n->name,
+                    (unsigned long long)n->current->data.frame, (unsigned long long)size, (unsigned long long)n->max);
+    return RS_ERROR_SUCCESS;
+}
+
+static RS_ERROR may_receive(core *n)
+{
+    if (!n->in_frame)
+        return refuse_call(n, NO_FRAME);
+    if (!n->current->sync)
+        return refuse_call(n, "engine synchronisation is off: no data is sent or received; ask rs_engineSyncEnabled in each frame");
+    if (n->controls)
+        return refuse_call(n, "the controller does not receive, it sends; ask rs_isController in each frame");
+    if (n->received)
+        return refuse_call(n, "the data of this frame is received; receive once in a frame");
+    n->received = true;
+    return RS_ERROR_SUCCESS;
+}
+
+/* How many messages carry so many bytes, and the one that carries a part of them. */
+static uint32_t parts_of(const core *n, size_t size) { return size == 0 ? 1 : (uint32_t)((size + n->piece - 1) / n->piece); }
+
+static message part_of(const core *n, const uint8_t *data, size_t size, uint32_t part)
+{
+    size_t from = part * n->piece, more = size - from < n->piece ? size - from : n->piece;
+    message m = begin(DATA, 28 + more);
+    put_number(&m, n->current->data.frame, 8);
+    put_number(&m, n->current->epoch, 4);
+    put_number(&m, part, 4);
+    put_number(&m, parts_of(n, size), 4);
+    put_number(&m, size, 8);
+    put(&m, data + from, more);
+    return m;
+}
+
+/* The notice for the director, which is published after all parts. */
+static message notice_of(core *n, size_t size)
+{
+    message m = begin(SENT, 21);
+    put_number(&m, n->current->data.frame, 8);
+    put_number(&m, n->current->epoch, 4);
+    put_number(&m, 0, 1);
+    put_number(&m, size, 8);
+    n->sent = true;
+    return m;
+}
+
+static message hello_of(rs_role role, int64_t order)
+{
+    message m = begin(HELLO, 9);
+    put_number(&m, (uint64_t)role, 1);
+    put_number(&m, (uint64_t)order, 8);
+    return m;
+}
+
+static message input_of(const void *data, size_t size)
+{
+    message m = begin(INPUT, 4 + size);
+    put_block(&m, data, size);
+    return m;
+}
+
+/* The message that says that the current frame is finished. */
+static RS_ERROR core_back(core *n, const uint8_t state[32], const void *picture, size_t size, message *m)
+{
+    static const uint8_t none[32];
+    if (!n->in_frame)
+        return refuse_call(n, NO_FRAME);
+    if (n->back)
+        return refuse_call(n, "the frame was sent back; send it once");
+    n->back = true;
+    *m = begin(BACK, 52 + size);
+    put_number(m, n->current->data.frame, 8);
+    put_number(m, (uint64_t)n->current->data.tracked_ns, 8);
+    put(m, state == NULL ? none : state, 32);
+    put_block(m, picture, size);
+    return RS_ERROR_SUCCESS;
+}
+
+/* The next input of the current frame, or of one that is over without data. */
+static RS_ERROR core_input(core *n, block *input)
+{
+    const request *q = n->in_frame ? n->current : n->over;
+    if (q == NULL)
+        return refuse_call(n, NO_FRAME);
+    if (n->inputs_read == q->input_count)
+        return fail(n, RS_ERROR_NOTFOUND, "node %s, frame %llu: there is no other interaction data in this frame", n->name, (unsigned long long)q->data.frame);
+    *input = q->inputs[n->inputs_read++];
+    return RS_ERROR_SUCCESS;
+}
+
+/* ---- calls ---- */
+
+struct rs_node {
+    core *core;
+    metasim_client *client;
+    char *director, *orders, *replies, *data;
+    rs_role role;
+    int64_t order;
+    metasim_handler other;
+    void *user;
+    bool heard; /* other was called */
+    bool initialised;
+};
+
+static char *channel(const char *director, const char *name)
+{
+    size_t size = strlen(director) + strlen(name) + 1;
+    char *text = malloc(size);
+    if (text != NULL)
+        snprintf(text, size, "%s%s", director, name);
+    return text;
+}
+
+/* Subscribes to a channel whose name may have characters of patterns. */
+static bool subscribes(metasim_client *c, const char *name)
+{
+    char *pattern = malloc(2 * strlen(name) + 1), *to = pattern;
+    bool done;
+    if (pattern == NULL)
+        return false;
+    for (; *name != '\0'; name++) {
+        if (strchr("\\.+*?()|[]{}^$", *name) != NULL)
+            *to++ = '\\';
+        *to++ = *name;
+    }
+    *to = '\0';
+    done = metasim_subscription(c, pattern) == METASIM_OK;
+    free(pattern);
+    return done;
+}
+
+rs_node *rs_declare(metasim_client *client, const rs_options *options)
+{
+    rs_options o;
+    rs_node *n = calloc(1, sizeof *n);
+    memset(&o, 0, sizeof o);
+    if (options != NULL)
+        memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    if (n == NULL)
+        return NULL;
+    n->client = client;
+    n->role = o.role;
+    n->order = o.order;
+    n->other = o.other;
+    n->user = o.user;
+    n->core = new_core(metasim_name(client), o.max_bytes == 0 ? (uint64_t)256 << 20 : o.max_bytes, MAX_PIECE);
+    n->director = channel(o.director == NULL ? "director" : o.director, "");
+    n->orders = channel(o.director == NULL ? "director" : o.director, "/orders");
+    n->replies = channel(o.director == NULL ? "director" : o.director, "/replies");
+    n->data = channel(o.director == NULL ? "director" : o.director, "/data");
+    if (n->core == NULL || n->director == NULL || n->orders == NULL || n->replies == NULL || n->data == NULL || metasim_publication(client, n->replies) != METASIM_OK ||
+        !subscribes(client, n->orders) || (n->role != RS_FOLLOWER && metasim_publication(client, n->data) != METASIM_OK) ||
+        (n->role != RS_CONTROLLER && !subscribes(client, n->data))) {
+        rs_shutdown(n);
+        return NULL;
+    }
+    return n;
+}
+
+void rs_shutdown(rs_node *n)
+{
+    if (n == NULL)
+        return;
+    if (n->core != NULL)
+        free_core(n->core);
+    free(n->director);
+    free(n->orders);
+    free(n->replies);
+    free(n->data);
+    free(n);
+}
+
+static RS_ERROR client_failed(rs_node *n) { return fail(n->core, RS_ERROR_INVALIDHANDLE, "%s", metasim_error(n->client)); }
+
+/* Publishes a message, and frees it. */
+static RS_ERROR publish(rs_node *n, const char *on, message m)
+{
+    metasim_code code = METASIM_OK;
+    if (m.failed)
+        return no_memory(n->core);
+    if (m.size > 0)
+        code = metasim_publish(n->client, on, m.data, m.size);
+    free(m.data);
+    return code == METASIM_OK ? RS_ERROR_SUCCESS : client_failed(n);
+}
+
+static RS_ERROR not_initialised(rs_node *n) { return fail(n->core, RS_ERROR_NOT_INITIALISED, "the node has not joined; call rs_initialise first, right after metasim_join"); }
+
+RS_ERROR rs_initialise(rs_node *n)
+{
+    RS_ERROR code;
+    if (n->initialised)
+        return fail(n->core, RS_ERROR_ALREADYINITIALISED, "node %s is initialised; call rs_initialise once", n->core->name);
+    code = publish(n, n->replies, hello_of(n->role, n->order));
+    n->initialised = code == RS_ERROR_SUCCESS;
+    return code;
+}
+
+/* Takes in one message. */
+static RS_ERROR hear(rs_node *n, const metasim_message *m)
+{
+    bool order = strcmp(m->channel, n->orders) == 0;
+    if (!order && strcmp(m->channel, n->data) != 0) {
+        if (n->other == NULL)
+            return fail(n->core, RS_ERROR_INVALID_PARAMETERS,
+                        "client \"%s\" has sent a message on %s, to which the engine of node %s has subscribed itself; take such messages with rs_options.other", m->from, m->channel,
+                        n->core->name);
+        n->heard = true;
+        return n->other(n->client, m, n->user) == METASIM_OK ? RS_ERROR_SUCCESS : fail(n->core, RS_ERROR_INVALIDHANDLE, "the engine's own handler of messages has failed");
+    }
+    if (strcmp(m->from, n->core->name) == 0) /* an understudy that is the controller now */
+        return RS_ERROR_SUCCESS;
+    if (!order)
+        return core_data(n->core, m->from, m->payload, m->size);
+    if (strcmp(m->from, n->director) == 0)
+        return core_order(n->core, m->from, m->payload, m->size);
+    return fail(n->core, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" publishes on %s, which is the director's; use another channel", m->from, n->orders);
+}
+
+/* Advances to the next message or to a time, and takes in what came. The milliseconds are real time; negative: for ever. */
+static RS_ERROR advance(rs_node *n, int64_t until, int milliseconds)
+{
+    const metasim_message *m;
+    metasim_code code = milliseconds < 0 ? metasim_next(n->client, until) : metasim_next_within(n->client, until, milliseconds);
+    RS_ERROR wrong = RS_ERROR_SUCCESS;
+    if (code == METASIM_TIMEOUT)
+        return fail(n->core, RS_ERROR_TIMEOUT, "no frame was asked for within the timeout; await again");
+    if (code == METASIM_END)
+        return fail(n->core, RS_ERROR_QUIT, "the run has ended");
+    if (code != METASIM_OK)
+        return client_failed(n);
+    while (wrong == RS_ERROR_SUCCESS && (m = metasim_receive(n->client)) != NULL)
+        wrong = hear(n, m);
+    return wrong;
+}
+
+static RS_ERROR publish_both(rs_node *n, message reply[2])
+{
+    RS_ERROR first = publish(n, n->replies, reply[0]), second = publish(n, n->replies, reply[1]);
+    return first == RS_ERROR_SUCCESS ? second : first;
+}
+
+static int64_t milliseconds_now(void)
+{
+    struct timespec t;
+    return clock_gettime(CLOCK_MONOTONIC, &t) == 0 ? (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 : 0;
+}
+
+static RS_ERROR next_frame(rs_node *n, double tracked, int timeoutMs, rs_frame_data *data)
+{
+    int64_t late = timeoutMs < 0 ? 0 : milliseconds_now() + timeoutMs;
+    const request *q;
+    int code;
+    if (!n->initialised)
+        return not_initialised(n);
+    for (;;) {
+        message reply[2] = {{NULL, 0, false}, {NULL, 0, false}};
+        RS_ERROR failed;
+        int64_t left = timeoutMs < 0 ? -1 : late - milliseconds_now();
+        code = core_next(n->core, tracked, reply);
+        failed = publish_both(n, reply);
+        if (failed != RS_ERROR_SUCCESS)
+            return failed;
+        if (code != NOT_YET)
+            break;
+        failed = advance(n, METASIM_FOREVER, timeoutMs < 0 ? -1 : left < 0 ? 0 : (int)left);
+        if (failed != RS_ERROR_SUCCESS)
+            return failed;
+    }
+    q = n->core->in_frame ? n->core->current : n->core->over;
+    if (q != NULL && data != NULL)
+        *data = q->data;
+    return (RS_ERROR)code;
+}
+
+RS_ERROR rs_awaitFrameData(rs_node *n, int timeoutMs, rs_frame_data *data) { return next_frame(n, -1, timeoutMs, data); }
+
+RS_ERROR rs_beginFollowerFrame(rs_node *n, double tTracked, rs_frame_data *data)
+{
+    if (!(tTracked >= 0))
+        return fail(n->core, RS_ERROR_INVALID_PARAMETERS, "node %s: tTracked is negative, or no number; give it the tTracked that the frame's controller had", n->core->name);
+    return next_frame(n, tTracked, -1, data);
+}
+
+RS_ERROR rs_hear(rs_node *n)
+{
+    RS_ERROR code = n->initialised ? RS_ERROR_SUCCESS : not_initialised(n);
+    n->heard = false;
+    while (code == RS_ERROR_SUCCESS && !n->heard) {
+        message reply[2] = {{NULL, 0, false}, {NULL, 0, false}};
+        RS_ERROR failed;
+        code = core_hear(n->core, reply);
+        failed = publish_both(n, reply);
+        code = failed == RS_ERROR_SUCCESS ? code : failed;
+        if (code == RS_ERROR_SUCCESS)
+            code = advance(n, METASIM_FOREVER, -1);
+    }
+    return code;
+}
+
+RS_ERROR rs_setFollower(rs_node *n, int isFollower)
+{
+    if (!n->initialised)
+        return not_initialised(n);
+    n->core->follows = isFollower != 0;
+    return RS_ERROR_SUCCESS;
+}
+
+int rs_frameIsOver(const rs_node *n) { return n->core->frame_over; }
+
+/* Whether a call in a frame may be made. */
+static RS_ERROR in_frame(rs_node *n)
+{
+    if (!n->initialised)
+        return not_initialised(n);
+    return n->core->in_frame ? RS_ERROR_SUCCESS : refuse_call(n->core, NO_FRAME);
+}
+
+RS_ERROR rs_isController(rs_node *n, int *isController)
+{
+    RS_ERROR code = in_frame(n);
+    *isController = code == RS_ERROR_SUCCESS && n->core->controls;
+    return code;
+}
+
+RS_ERROR rs_engineSyncEnabled(rs_node *n, int *enabled)
+{
+    RS_ERROR code = in_frame(n);
+    *enabled = code == RS_ERROR_SUCCESS && n->core->current->sync;
+    return code;
+}
+
+static RS_ERROR check_size(rs_node *n, int size)
+{
+    return size >= 0 ? RS_ERROR_SUCCESS : fail(n->core, RS_ERROR_INVALID_PARAMETERS, "node %s: a size of %d bytes; use 0 or more", n->core->name, size);
+}
+
+RS_ERROR rs_sendFollowerData(rs_node *n, const void *data, int size)
+{
+    RS_ERROR code = n->initialised ? check_size(n, size) : not_initialised(n);
+    uint32_t part;
+    if (code == RS_ERROR_SUCCESS)
+        code = may_send(n->core, (size_t)size);
+    for (part = 0; code == RS_ERROR_SUCCESS && part < parts_of(n->core, (size_t)size); part++)
+        code = publish(n, n->data, part_of(n->core, data, (size_t)size, part));
+    return code == RS_ERROR_SUCCESS ? publish(n, n->replies, notice_of(n->core, (size_t)size)) : code;
+}
+
+RS_ERROR rs_receiveFollowerData(rs_node *n, const void **data, int *size)
+{
+    RS_ERROR code = n->initialised ? may_receive(n->core) : not_initialised(n);
+    if (code == RS_ERROR_SUCCESS && n->core->state_size > INT_MAX)
+        return fail(n->core, RS_ERROR_BUFFER_OVERFLOW, "node %s: the data of this frame is larger than an int says; send less", n->core->name);
+    *data = code == RS_ERROR_SUCCESS ? n->core->state : NULL;
+    *size = code == RS_ERROR_SUCCESS ? (int)n->core->state_size : 0;
+    return code;
+}
+
+RS_ERROR rs_sendInteractionData(rs_node *n, const void *data, int size)
+{
+    RS_ERROR code = in_frame(n);
+    if (code == RS_ERROR_SUCCESS)
+        code = check_size(n, size);
+    return code == RS_ERROR_SUCCESS ? publish(n, n->replies, input_of(data, (size_t)size)) : code;
+}
+
+RS_ERROR rs_receiveInteractionData(rs_node *n, const void **data, int *size)
+{
+    block input = {NULL, 0};
+    RS_ERROR code = n->initialised ? core_input(n->core, &input) : not_initialised(n);
+    *data = input.at;
+    *size = (int)input.size;
+    return code;
+}
+
+RS_ERROR rs_compute(rs_node *n, int64_t nanoseconds)
+{
+    RS_ERROR code = in_frame(n);
+    int64_t now = metasim_now(n->client).time;
+    int64_t until = nanoseconds < METASIM_FOREVER - now ? now + nanoseconds : METASIM_FOREVER;
+    while (code == RS_ERROR_SUCCESS && metasim_now(n->client).time < until)
+        code = advance(n, until, -1);
+    return code;
+}
+
+RS_ERROR rs_sendFrame(rs_node *n, const uint8_t state[32], const void *picture, int size)
+{
+    message m = {NULL, 0, false};
+    RS_ERROR code = n->initialised ? check_size(n, size) : not_initialised(n);
+    if (code == RS_ERROR_SUCCESS)
+        code = core_back(n->core, state, picture, (size_t)size, &m);
+    return code == RS_ERROR_SUCCESS ? publish(n, n->replies, m) : code;
+}
+
+uint64_t rs_refused(const rs_node *n) { return n->core->refused; }
+
+const char *rs_lastError(const rs_node *n) { return n->core->text == NULL ? "" : n->core->text; }
+
+const char *rs_errorName(RS_ERROR error)
+{
+    static const char *const names[] = {"RS_ERROR_SUCCESS", "RS_ERROR_NOT_INITIALISED", "RS_ERROR_ALREADYINITIALISED", "RS_ERROR_INVALIDHANDLE", "RS_ERROR_MAXSENDERSREACHED",
+                                        "RS_ERROR_BADSTREAMTYPE", "RS_ERROR_NOTFOUND", "RS_ERROR_INCORRECTSCHEMA", "RS_ERROR_INVALID_PARAMETERS", "RS_ERROR_BUFFER_OVERFLOW",
+                                        "RS_ERROR_TIMEOUT", "RS_ERROR_STREAMS_CHANGED", "RS_ERROR_INCOMPATIBLE_VERSION", "RS_ERROR_FAILED_TO_GET_DXDEVICE_FROM_RESOURCE",
+                                        "RS_ERROR_FAILED_TO_INITIALISE_GPGPU", "RS_ERROR_QUIT", "RS_ERROR_ENGINE_DATA_AVAILABLE", "RS_ERROR_UNSPECIFIED"};
+    return (size_t)error < sizeof names / sizeof *names ? names[error] : "RS_ERROR_UNSPECIFIED";
+}

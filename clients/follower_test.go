@@ -1,0 +1,126 @@
+package clients_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"metasim/run"
+	"metasim/scenarios"
+)
+
+// stories plays conformance/followers.txt with a program, which says what comes of each call.
+func stories(t *testing.T, name string, args ...string) {
+	t.Helper()
+	want, err := os.ReadFile("../conformance/followers.txt")
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Env = append(os.Environ(), "PYTHONPATH=python")
+	cmd.Stdin, cmd.Stderr = strings.NewReader(string(want)), os.Stderr
+	got, err := cmd.Output()
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+}
+
+// The node's machine in C, and that in Python, say in each story what the one in Go says.
+func TestNodesPlayTheirStories(t *testing.T) {
+	t.Parallel()
+	stories(t, compile(t, sanitized, "c/test/stories.c", "c/metasim.c"))
+	stories(t, python(t), "-B", "python/tests/stories.py")
+}
+
+// A shown is what a node leaves with.
+type shown struct {
+	Frames       int    `json:"frames"`
+	AsController int    `json:"as_controller"`
+	DataHash     string `json:"data_hash"`
+	TimedOut     bool   `json:"timed_out"`
+}
+
+// cluster carries a scenario out, and returns what its clients left with.
+func cluster(t *testing.T, text, transport string) map[string]shown {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	sc, _, err := scenarios.Parse("x.metasim.yaml", []byte(text), scenarios.Overrides{AllowOutside: true})
+	require.NoError(t, err)
+	out, err := run.Scenario(t.Context(), sc, run.Options{Out: filepath.Join(t.TempDir(), "run"), Transport: transport, Self: []string{self}, AllowOutside: true})
+	require.NoError(t, err)
+	require.True(t, out.OK, out.Error)
+	results := map[string]shown{}
+	for _, c := range out.Clients {
+		var s shown
+		require.NoError(t, json.Unmarshal(c.Result, &s), c.Name)
+		results[c.Name] = s
+	}
+	return results
+}
+
+// Nodes in C and in Python join the cluster of those in Go, follow, take over and lead, and all have the same data.
+func TestNodesInOtherLanguages(t *testing.T) {
+	t.Parallel()
+	c := compile(t, nil, "c/examples/follower.c", "c/metasim_follower.c", "c/metasim.c")
+	library, err := filepath.Abs("python")
+	require.NoError(t, err)
+	py := "env: [PYTHONPATH=" + library + "], run: [" + python(t) + ", -B, " + filepath.Join(library, "examples", "follower.py")
+	inC := "run: [" + c
+	for _, transport := range []string{"unix", "tcp", "shm"} {
+		for _, v := range []struct{ name, lead, next string }{{"C leads", inC, py}, {"Python leads", py, inC}} {
+			t.Run(v.name+" "+transport, func(t *testing.T) {
+				t.Parallel()
+				results := cluster(t, fmt.Sprintf(`name: x
+clients:
+  - {name: director, model: director, with: {frame_rate: 60000/1001, frames: 40, reset: [5], streams_changed: [7]}}
+  - {name: go-1, model: render-node, with: {role: controller, fail_at: 10, fail: half-way, state_bytes: 20000}}
+  - {name: a-next, %s, understudy]}
+  - {name: last, %s, understudy]}
+  - {name: other, %s, follower]}
+  - {name: go-2, model: render-node}
+`, v.lead, v.next, v.next), transport)
+				want := results["go-2"]
+				assert.Equal(t, 40, want.Frames)
+				assert.Equal(t, 30, results["a-next"].AsController)
+				for _, name := range []string{"a-next", "last", "other"} {
+					assert.Equal(t, want.DataHash, results[name].DataHash, name)
+					assert.Equal(t, 40, results[name].Frames, name)
+				}
+			})
+		}
+	}
+}
+
+// An await whose timeout ends is a matter of real time alone: it loses no frame, over each transport of the libraries.
+func TestTimeoutsInOtherLanguages(t *testing.T) {
+	t.Parallel()
+	c := compile(t, nil, "c/test/timeouts.c", "c/metasim_follower.c", "c/metasim.c")
+	library, err := filepath.Abs("python")
+	require.NoError(t, err)
+	py := "env: [PYTHONPATH=" + library + "], run: [" + python(t) + ", -B, " + filepath.Join(library, "tests")
+	for name, program := range map[string]string{"C": "run: [" + c, "Python": py + "/timeouts.py"} {
+		for _, transport := range []string{"unix", "tcp", "shm"} {
+			t.Run(name+"-"+transport, func(t *testing.T) {
+				t.Parallel()
+				gate := filepath.Join(t.TempDir(), "gate")
+				require.NoError(t, syscall.Mkfifo(gate, 0o600))
+				results := cluster(t, fmt.Sprintf(`name: x
+clients:
+  - {name: director, model: director, with: {frames: 20}}
+  - {name: lead, model: render-node, with: {role: controller}}
+  - {name: gate, %s/gate.py, '%s']}
+  - {name: mine, %s, '%s']}
+`, py, gate, program, gate), transport)
+				assert.True(t, results["mine"].TimedOut)
+				assert.Equal(t, results["lead"].DataHash, results["mine"].DataHash)
+				assert.Equal(t, 20, results["mine"].Frames)
+			})
+		}
+	}
+}

@@ -1,0 +1,463 @@
+"""The core of followers: a machine that turns messages into messages, and knows no client. follower.py has the calls.
+
+It is federates/follower/frames of metasim again, and conformance/followers.txt holds it to the same.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left, insort
+from typing import ClassVar, Dict, List, NamedTuple, Optional, Tuple, Union
+
+from .errors import Error
+
+Buffer = Union[bytes, bytearray, memoryview]
+
+VERSION = 1
+REQUEST, RELEASE, END, HELLO, SENT, BACK, INPUT, BYE, DATA = range(1, 10)
+
+MAX_PIECE = 8 << 20
+"""How much of the data of a frame travels in one message: room for what else waits in a connection."""
+
+MAX_AHEAD = 1024
+"""How many frames that are not asked for yet may have data: on links with random delays it overtakes a request."""
+
+
+class FollowerError(Error):
+    """A call of a node failed. rs_code and rs_name are the result that RenderStream has for it."""
+
+    code = "follower"
+    rs_code: int = 8
+    rs_name: str = "RS_ERROR_INVALID_PARAMETERS"
+
+
+class NodeError(FollowerError):
+    """A call that may not be made. It changes nothing, but for NotSentError."""
+
+    why: ClassVar[str] = ""
+
+    def __init__(self, node: str, frame: int, more: str = "") -> None:
+        super().__init__(f"node {node}, frame {frame}: {self.why}{more}")
+
+
+class NotJoinedError(FollowerError):
+    """The node has not joined; call join first, right after the client has joined."""
+
+    rs_code, rs_name = 1, "RS_ERROR_NOT_INITIALISED"
+
+
+class NoFrameError(NodeError):
+    why = "no frame has begun; await one first"
+
+
+class SyncOffError(NodeError):
+    why = "engine synchronisation is off: no data is sent or received; ask sync_enabled in each frame"
+
+
+class NotControllerError(NodeError):
+    why = "only the controller sends; ask is_controller in each frame"
+
+
+class NotFollowerError(NodeError):
+    why = "the controller does not receive, it sends; ask is_controller in each frame"
+
+
+class SentTwiceError(NodeError):
+    why = "the data of this frame is sent; send once in a frame"
+
+
+class ReceivedTwiceError(NodeError):
+    why = "the data of this frame is received; receive once in a frame"
+
+
+class BackTwiceError(NodeError):
+    why = "the frame was sent back; send it once"
+
+
+class TooLargeError(NodeError):
+    rs_code, rs_name = 9, "RS_ERROR_BUFFER_OVERFLOW"
+    why = "the data is larger than the bound"
+
+
+class SetFollowerError(NodeError):
+    why = "the node was set to be a follower; begin its frames with begin_follower_frame, or call set_follower(False)"
+
+
+class NotSetError(NodeError):
+    why = "the node was not set to be a follower; call set_follower(True) first, or await its frames"
+
+
+class OtherFrameError(NodeError):
+    why = "the next frame has another tTracked; begin each frame, in order, with the tTracked that its controller had"
+
+
+class LeadsError(NodeError):
+    why = "the node is the controller of this frame; call set_follower(False), and await it"
+
+
+class NotSentError(NodeError):
+    """The controller awaited the next frame without sending. The frame is lost for all nodes."""
+
+    why = "the controller has sent nothing in this frame; send once in each frame while synchronisation is on"
+
+
+class FrameTimeoutError(FollowerError):
+    """No frame was asked for within the timeout: nothing is lost, await again."""
+
+    rs_code, rs_name = 10, "RS_ERROR_TIMEOUT"
+
+
+class StreamsChangedError(FollowerError):
+    """The streams have changed: fetch them, and await again."""
+
+    rs_code, rs_name = 11, "RS_ERROR_STREAMS_CHANGED"
+
+
+class QuitError(FollowerError):
+    """The node is to leave. reason is empty where the work is done; failed says that the others go on without it."""
+
+    rs_code, rs_name = 15, "RS_ERROR_QUIT"
+
+    def __init__(self, reason: str, failed: bool = False) -> None:
+        super().__init__(reason or "the director has ended the cluster; leave")
+        self.reason, self.failed = reason, failed
+
+
+class PeerError(FollowerError):
+    """Another client breaks the rules."""
+
+    def __init__(self, peer: str, why: str, code: int = 8, name: str = "RS_ERROR_INVALID_PARAMETERS") -> None:
+        super().__init__(f'client "{peer}" {why}')
+        self.rs_code, self.rs_name = code, name
+
+
+class FrameData(NamedTuple):
+    """What a frame is: the same at all nodes. Times are whole nanoseconds."""
+
+    frame: int  # its number, from 0; discarded frames leave gaps
+    tracked: int  # tTracked in RenderStream
+    local: int  # since the first frame, or the last one with reset
+    delta: int  # since the frame before
+    rate: Tuple[int, int]  # frames in a second, as a fraction
+    reset: bool  # the scene is to begin again
+    scene: int
+
+
+class MissingError(FollowerError):
+    """The controller sent nothing in a frame, which is over. data and inputs say what was to happen in it."""
+
+    rs_code, rs_name = 17, "RS_ERROR_UNSPECIFIED"
+
+    def __init__(self, controller: str, data: FrameData, inputs: List[bytes]) -> None:
+        super().__init__(f"controller {controller} did not send for tTracked {data.tracked / 1e9:.9f} s (frame {data.frame})")
+        self.controller, self.data, self.inputs = controller, data, inputs
+
+
+class _Malformed(Exception):
+    pass
+
+
+class _Reader:
+    def __init__(self, rest: Buffer) -> None:
+        self.rest = memoryview(rest)
+
+    def take(self, size: int) -> memoryview:
+        if size > len(self.rest):
+            raise _Malformed
+        taken, self.rest = self.rest[:size], self.rest[size:]
+        return taken
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "little")
+
+    def flag(self) -> bool:
+        v = self.number(1)
+        if v > 1:
+            raise _Malformed
+        return v == 1
+
+    def time(self) -> int:
+        v = self.number(8)
+        if v >= 1 << 63:
+            raise _Malformed
+        return v
+
+    def block(self) -> bytes:
+        return bytes(self.take(self.number(4)))
+
+    def blocks(self) -> List[bytes]:
+        n = self.number(4)
+        if 4 * n > len(self.rest):
+            raise _Malformed
+        return [self.block() for _ in range(n)]
+
+    def end(self) -> None:
+        if self.rest:
+            raise _Malformed
+
+
+class Request(NamedTuple):
+    epoch: int
+    previous: int
+    data: FrameData
+    sync: bool
+    streams: int
+    controller: str
+    inputs: List[bytes]
+
+
+def _request(r: _Reader) -> Request:
+    epoch, previous = r.number(4), int.from_bytes(r.take(8), "little", signed=True)
+    data = FrameData(r.number(8), r.time(), r.time(), r.time(), (r.number(4), r.number(4)), r.flag(), r.number(4))
+    q = Request(epoch, previous, data, r.flag(), r.number(4), r.block().decode(errors="surrogateescape"), r.blocks())
+    if 0 in data.rate or 0 <= previous >= data.frame:
+        raise _Malformed
+    r.end()
+    return q
+
+
+class _Set:
+    """Data that came for a frame: (part, parts, size of all, bytes), in order of part."""
+
+    def __init__(self) -> None:
+        self.pieces: List[Tuple[int, int, int, bytes]] = []
+        self.came = 0
+
+    def whole(self) -> bool:
+        return len(self.pieces) == self.pieces[0][1]
+
+
+class _Slot:
+    def __init__(self) -> None:
+        self.request: Optional[Request] = None
+        self.release: Optional[Tuple[int, bool]] = None  # epoch, missing
+        self.sets: Dict[Tuple[str, int], _Set] = {}
+
+
+def _block(b: Buffer) -> bytes:
+    return len(b).to_bytes(4, "little") + bytes(b)
+
+
+class Core:
+    """One member of a cluster: it hands out the frames in their order, each when its data is there."""
+
+    def __init__(self, name: str, most: int, piece: int = MAX_PIECE) -> None:
+        self.name, self.most, self.piece = name, most, piece
+        self.last, self.streams, self.refused = -1, 0, 0
+        self.slots: Dict[int, _Slot] = {}
+        self.order_of: List[int] = []  # the frames of slots, in order
+        self.ended: Optional[QuitError] = None
+        self.follows = False
+        self.current: Optional[Request] = None
+        self.controls = self.sent = self.received = self.back_sent = False
+        self.data: Buffer = b""
+
+    # Hearing.
+
+    def _begin(self, sender: str, b: Buffer) -> Tuple[int, _Reader]:
+        r = _Reader(b)
+        kind, version = r.number(1), r.number(1)
+        if version != VERSION:
+            raise PeerError(sender, f"speaks version {version} of followers, this one {VERSION}; run the same metasim on both", 12, "RS_ERROR_INCOMPATIBLE_VERSION")
+        return kind, r
+
+    def _slot(self, frame: int) -> Optional[_Slot]:
+        if frame <= self.last:
+            return None
+        if frame not in self.slots:
+            self.slots[frame] = _Slot()
+            insort(self.order_of, frame)
+        return self.slots[frame]
+
+    def order(self, sender: str, b: Buffer) -> None:
+        """Takes a message of the director."""
+        try:
+            self._order(sender, b)
+        except _Malformed:
+            raise self._no_message(sender) from None
+
+    def _no_message(self, sender: str) -> PeerError:
+        return PeerError(sender, "sent what is no message of followers; check what is published on its channel")
+
+    def _order(self, sender: str, b: Buffer) -> None:
+        kind, r = self._begin(sender, b)
+        if kind == REQUEST:
+            q = _request(r)
+            s = self._slot(q.data.frame)
+            if s is not None and (s.request is None or s.request.epoch < q.epoch):
+                s.request = q
+        elif kind == RELEASE:
+            frame, epoch, missing = r.number(8), r.number(4), r.flag()
+            r.end()
+            s = self._slot(frame)
+            if s is not None:
+                s.release = epoch, missing
+        elif kind == END:
+            nodes, reason, failed = r.blocks(), r.block().decode(errors="surrogateescape"), r.flag()
+            r.end()
+            if self.name.encode() in nodes and self.ended is None:
+                self.ended = QuitError(reason, failed)
+        else:
+            raise _Malformed
+
+    def take_data(self, sender: str, b: Buffer) -> None:
+        """Takes a message with data of another node."""
+        try:
+            kind, r = self._begin(sender, b)
+            frame, epoch, part, parts, size = struct.unpack("<QIIIQ", r.take(28))
+            if kind != DATA or part >= parts or len(r.rest) > size or 1 < parts > size:
+                raise _Malformed
+        except _Malformed:
+            raise self._no_message(sender) from None
+        if size > self.most:
+            raise PeerError(sender, f"sent {size} bytes for frame {frame}; the bound here is {self.most}: raise max_bytes, or send less", 9, "RS_ERROR_BUFFER_OVERFLOW")
+        s = self._slot(frame)
+        if s is None:  # the frame is over, with other data
+            self.refused += part == 0
+            return
+        if len(self.slots) > MAX_AHEAD:
+            raise PeerError(sender, f"sent data for frame {frame}, and {MAX_AHEAD} frames before it were not asked for; is it a client of another run?")
+        o = s.sets.setdefault((sender, epoch), _Set())
+        at = bisect_left([p[0] for p in o.pieces], part)
+        if at < len(o.pieces) and o.pieces[at][0] == part:
+            raise PeerError(sender, f"sent the data of frame {frame} twice; send once in a frame")
+        o.pieces.insert(at, (part, parts, size, bytes(r.rest)))
+        o.came += len(r.rest)
+        if (parts, size) != o.pieces[0][1:3] or o.came > size or o.whole() and o.came < size:
+            raise PeerError(sender, f"announced {o.pieces[0][2]} bytes for frame {frame}, and sent others; it may be another program")
+
+    # Frames.
+
+    def next(self, replies: List[bytes], tracked: Optional[int] = None) -> Optional[FrameData]:
+        """Ends the current frame, and hands out the next one, if it is there: with tracked, if it is of that time. replies are to be published in any case."""
+        if self.follows != (tracked is not None):
+            raise self._wrong(SetFollowerError if self.follows else NotSetError)
+        self._end(replies)
+        return self._take(tracked)
+
+    def hear(self, replies: List[bytes]) -> None:
+        """Ends the current frame of a node whose state comes from its engine. It raises where there is another thing to do than to wait for that."""
+        if not self.follows:
+            raise self._wrong(NotSetError)
+        self._end(replies)
+        s = self._coming()
+        if s is not None and s.request is not None and s.request.controller == self.name:
+            raise LeadsError(self.name, s.request.data.frame)
+
+    def _end(self, replies: List[bytes]) -> None:
+        q, self.current = self.current, None
+        if q is not None and self.controls and q.sync and not self.sent:
+            replies.append(struct.pack("<BBQIBQ", SENT, VERSION, q.data.frame, q.epoch, 1, 0))
+            raise NotSentError(self.name, q.data.frame)
+        if q is not None and not self.back_sent:
+            replies.append(self._back(q, bytes(32), b""))
+        if self.ended is not None:
+            replies.append(bytes([BYE, VERSION]))
+            raise self.ended
+
+    def _refuse(self, s: _Slot, used: Optional[_Set]) -> None:
+        self.refused += sum(o is not used and o.pieces[0][0] == 0 for o in s.sets.values())
+
+    def _close(self, used: Optional[_Set]) -> None:
+        self.last = self.order_of.pop(0)
+        self._refuse(self.slots.pop(self.last), used)
+
+    def _coming(self) -> Optional[_Slot]:
+        for i, frame in enumerate(self.order_of):
+            q = self.slots[frame].request
+            if q is not None and q.previous == self.last:
+                for other in self.order_of[:i]:  # nobody asks for these frames any more, although somebody has sent data
+                    self._refuse(self.slots.pop(other), None)
+                del self.order_of[:i]
+                return self.slots[frame]
+        return None
+
+    def _expected(self, q: Request, controls: bool, tracked: Optional[int]) -> None:
+        if tracked is not None and controls:
+            raise LeadsError(self.name, q.data.frame)
+        if tracked is not None and tracked != q.data.tracked:
+            raise OtherFrameError(self.name, q.data.frame)
+
+    def _take(self, tracked: Optional[int]) -> Optional[FrameData]:
+        s = self._coming()
+        if s is None or s.request is None:
+            return None
+        q, used = s.request, None
+        if q.streams != self.streams:
+            self.streams = q.streams
+            raise StreamsChangedError("the streams have changed; fetch them, and await again")
+        controls = q.controller == self.name
+        if not controls and q.sync:
+            if s.release is None or s.release[0] != q.epoch:
+                return None
+            if s.release[1]:
+                self._close(None)
+                raise MissingError(q.controller, q.data, q.inputs)
+            used = s.sets.get((q.controller, q.epoch))
+            if used is None or not used.whole():
+                return None  # on a link with a delay
+        self._expected(q, controls, tracked)
+        self._close(used)
+        self.current, self.controls = q, controls
+        self.sent = self.received = self.back_sent = False
+        if used is not None:
+            self.data = used.pieces[0][3] if len(used.pieces) == 1 else b"".join(p[3] for p in used.pieces)
+        return q.data
+
+    # Calls within a frame.
+
+    def _wrong(self, kind: type[NodeError], more: str = "") -> NodeError:
+        return kind(self.name, 0 if self.current is None else self.current.data.frame, more)
+
+    def now(self) -> Request:
+        """The current frame."""
+        if self.current is None:
+            raise self._wrong(NoFrameError)
+        return self.current
+
+    def _synchronised(self) -> Request:
+        q = self.now()
+        if not q.sync:
+            raise self._wrong(SyncOffError)
+        return q
+
+    def send(self, data: Buffer) -> Tuple[List[bytes], bytes]:
+        """The messages that carry the data of the current frame, and the notice for the director, which is published after them."""
+        q = self._synchronised()
+        if not self.controls:
+            raise self._wrong(NotControllerError)
+        if self.sent:
+            raise self._wrong(SentTwiceError)
+        if len(data) > self.most:
+            raise self._wrong(TooLargeError, f": {len(data)} bytes of at most {self.most}; raise max_bytes, or send less")
+        self.sent = True
+        view, size = memoryview(data), len(data)
+        parts = max(1, -(-size // self.piece))
+        pieces = [struct.pack("<BBQIIIQ", DATA, VERSION, q.data.frame, q.epoch, i, parts, size) + bytes(view[i * self.piece:(i + 1) * self.piece]) for i in range(parts)]
+        return pieces, struct.pack("<BBQIBQ", SENT, VERSION, q.data.frame, q.epoch, 0, size)
+
+    def receive(self) -> Buffer:
+        self._synchronised()
+        if self.controls:
+            raise self._wrong(NotFollowerError)
+        if self.received:
+            raise self._wrong(ReceivedTwiceError)
+        self.received = True
+        return self.data
+
+    def back(self, state: bytes, picture: Buffer) -> bytes:
+        """The message that says that the current frame is finished."""
+        q = self.now()
+        if self.back_sent:
+            raise self._wrong(BackTwiceError)
+        self.back_sent = True
+        return self._back(q, state, picture)
+
+    def _back(self, q: Request, state: bytes, picture: Buffer) -> bytes:
+        return struct.pack("<BBQQ32s", BACK, VERSION, q.data.frame, q.data.tracked, state) + _block(picture)
+
+    def hello(self, role: int, order: int) -> bytes:
+        return struct.pack("<BBBq", HELLO, VERSION, role, order)
+
+    def input(self, data: Buffer) -> bytes:
+        return bytes([INPUT, VERSION]) + _block(data)

@@ -1,0 +1,71 @@
+"""rogue.py WHAT: a node that does one thing that is not allowed, by the messages of the wire where the library refuses it. It leaves with the error that it got."""
+
+import struct
+import sys
+
+import metasim
+from metasim import follower, frames
+
+
+def never_awaits(c, n):
+    while True:  # until the run ends
+        try:
+            c.next()
+        except metasim.EndError:
+            return "it was never told"
+
+
+def shows_until_told(c, n):
+    while True:
+        try:
+            n.await_frame()
+            if n.is_controller():
+                n.send_follower_data(b"rogue")
+            else:
+                n.receive_follower_data()
+        except follower.QuitError as e:
+            return str(e)
+        except follower.MissingError:
+            pass
+
+
+def sends(*pieces):
+    """Sends pieces in frame 3, where the controller sends its data."""
+    def run(c, n):
+        try:
+            while n.await_frame().frame < 3:
+                n.send_follower_data(b"as it should")
+            for frame, part, parts, size, data in pieces:
+                n._data.publish(struct.pack("<BBQIIIQ", frames.DATA, frames.VERSION, frame, 1, part, parts, size) + data)
+            n.send_follower_data(b"as it should")
+            if not pieces:
+                n.send_follower_data(b"again")
+        except follower.NodeError as e:
+            said = f"{type(e).__name__}: {e}"
+            shows_until_told(c, n)
+            return said
+        return shows_until_told(c, n)
+    return run
+
+
+WHAT = {
+    "never-awaits": ("follower", never_awaits),
+    "sends-twice": ("controller", sends()),
+    "sends-twice-on-the-wire": ("controller", sends((3, 0, 1, 1, b"x"), (3, 0, 1, 1, b"x"))),
+    "another-run": ("controller", sends(*((1000 + i, 0, 1, 1, b"x") for i in range(1025)))),
+    "other-sizes": ("controller", sends((3, 0, 2, 10, b"abc"), (3, 1, 2, 10, b"abc"))),
+    "second-controller": ("controller", shows_until_told),
+    "late": ("follower", shows_until_told),
+}
+
+
+def main(what):
+    role, run = WHAT[what]
+    with metasim.Client() as c:
+        n = follower.Node(c, role=role)
+        c.join()
+        n.join()
+        c.set_result({"said": run(c, n)})
+
+
+main(*sys.argv[1:])
