@@ -45,8 +45,8 @@ type shown struct {
 	TimedOut     bool   `json:"timed_out"`
 }
 
-// cluster carries a scenario out, and returns what its clients left with.
-func cluster(t *testing.T, text, transport string) map[string]shown {
+// outcomeOf carries out a scenario of nodes.
+func outcomeOf(t *testing.T, text, transport string) *run.Outcome {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -54,6 +54,13 @@ func cluster(t *testing.T, text, transport string) map[string]shown {
 	require.NoError(t, err)
 	out, err := run.Scenario(t.Context(), sc, run.Options{Out: filepath.Join(t.TempDir(), "run"), Transport: transport, Self: []string{self}, AllowOutside: true})
 	require.NoError(t, err)
+	return out
+}
+
+// cluster carries a scenario out that has no mistakes, and returns what its clients left with.
+func cluster(t *testing.T, text, transport string) map[string]shown {
+	t.Helper()
+	out := outcomeOf(t, text, transport)
 	require.True(t, out.OK, out.Error)
 	results := map[string]shown{}
 	for _, c := range out.Clients {
@@ -122,5 +129,59 @@ clients:
 				assert.Equal(t, 20, results["mine"].Frames)
 			})
 		}
+	}
+}
+
+// What a node may not do is an error of its own at this node, or names it in the outcome of the run, and the others lose no frame by it, or all end at once.
+func TestBadInputOfNodes(t *testing.T) {
+	t.Parallel()
+	library, err := filepath.Abs("python")
+	require.NoError(t, err)
+	rogue := "run: [" + python(t) + ", -B, " + filepath.Join(library, "tests", "rogue.py")
+	for _, c := range []struct {
+		what, lead, links string
+		ok                bool
+		said, outcome     string // by the node; by the director, or by the run
+	}{
+		{"never-awaits", "controller", "", true, "it was never told", "node rogue did not send frame 0 back within 200ms"},
+		{"sends-twice", "follower", "", true, "SentTwiceError: node rogue, frame 3: the data of this frame is sent; send once in a frame", ""},
+		{"sends-twice-on-the-wire", "follower", "", false, "", `client "rogue" sent the data of frame 3 twice; send once in a frame`},
+		{"another-run", "follower", "", false, "", `client "rogue" sent data for frame 2023, and 1024 frames before it were not asked for; is it a client of another run?`},
+		{"other-sizes", "follower", "", false, "", `client "rogue" announced 10 bytes for frame 3, and sent others; it may be another program`},
+		{"second-controller", "controller", "", false, "", "nodes lead and rogue are both controllers; make one of them an understudy"},
+		{"late", "controller", "links: [{from: rogue, to: director, delay: 100ms}]", true,
+			"node rogue said hello after the first frame was asked for; name it in the director's nodes, which it waits for", "node rogue said hello after the first frame was asked for"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			out := outcomeOf(t, fmt.Sprintf(`name: x
+clients:
+  - {name: director, model: director, with: {frames: 30, patience: 200ms}}
+  - {name: lead, model: render-node, with: {role: %s, state_bytes: 100}}
+  - {name: next, model: render-node, with: {role: understudy, state_bytes: 100}}
+  - {name: rogue, env: [PYTHONPATH=%s], %s, %s]}
+%s
+`, c.lead, library, rogue, c.what, c.links), "unix")
+			require.Equal(t, c.ok, out.OK, out.Error)
+			if !c.ok {
+				assert.Contains(t, out.Error, c.outcome)
+				return
+			}
+			for _, o := range out.Clients {
+				var r struct {
+					Frames int    `json:"frames"`
+					Said   string `json:"said"`
+				}
+				require.NoError(t, json.Unmarshal(o.Result, &r))
+				switch o.Name {
+				case "director":
+					assert.Contains(t, string(o.Result), c.outcome)
+				case "rogue":
+					assert.Equal(t, c.said, r.Said)
+				default:
+					assert.Equal(t, 30, r.Frames)
+				}
+			}
+		})
 	}
 }

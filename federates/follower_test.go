@@ -28,14 +28,15 @@ type shown struct {
 
 // directed is the result of the model director.
 type directed struct {
-	Frames    uint64 `json:"frames"`
-	Discarded uint64 `json:"discarded"`
-	Missing   uint64 `json:"missing"`
-	Torn      uint64 `json:"torn_frames"`
-	Failovers int    `json:"failovers"`
-	Late      uint64 `json:"late"`
-	Stopped   string `json:"stopped"`
-	Warning   string `json:"warning"`
+	Frames    uint64   `json:"frames"`
+	Discarded uint64   `json:"discarded"`
+	Missing   uint64   `json:"missing"`
+	Torn      uint64   `json:"torn_frames"`
+	Failovers int      `json:"failovers"`
+	Late      uint64   `json:"late"`
+	Stopped   string   `json:"stopped"`
+	Failed    []string `json:"failed"`
+	Warning   string   `json:"warning"`
 }
 
 func resultOf[T any](t *testing.T, results map[string]server.ClientResult, name string) (r T) {
@@ -211,6 +212,7 @@ func TestALateNodeLeaves(t *testing.T) {
 			assert.Empty(t, d.Stopped)
 			late := resultOf[shown](t, results, "node-3")
 			assert.True(t, late.Failed)
+			assert.Equal(t, []string{late.Quit}, d.Failed)
 			assert.Contains(t, late.Quit, "node node-3 said hello after the first frame was asked for")
 			for i := range 3 {
 				assert.EqualValues(t, 20, resultOf[shown](t, results, fmt.Sprintf("node-%d", i)).Frames)

@@ -94,7 +94,9 @@ func (d *Director) hello(from string, h hello) error {
 	}
 	if d.stage != gathering {
 		d.turned = append(d.turned, from)
-		d.tell(&quit{[]string{from}, fmt.Sprintf("node %s said hello after the first frame was asked for; name it in the director's nodes, which it waits for", from), true})
+		why := fmt.Sprintf("node %s said hello after the first frame was asked for; name it in the director's nodes, which it waits for", from)
+		d.Totals.Failed = append(d.Totals.Failed, why)
+		d.tell(&quit{[]string{from}, why, true})
 		return nil
 	}
 	d.members = append(d.members, &member{name: from, role: h.role, order: h.order})
