@@ -162,7 +162,7 @@ func workloads() []workload {
 		rawLocal(), rawPingPong(), rawLockStep(),
 		pingPong(), lockStep(), throughput(), decision(),
 		pholds(), sparse(), helics(),
-		idle(), straggler(), star(), crowd(), worlds(),
+		idle(), straggler(), star(), crowd(), worlds(), followers(),
 		busy(), journals(), memories(), traces(),
 	)
 }
@@ -170,7 +170,7 @@ func workloads() []workload {
 // simulators makes one of each kind that can be handed to another process.
 func simulators() []federates.Participant {
 	return []federates.Participant{
-		&stepper{}, &pinger{}, &relay{}, &pholdModel{}, &worldModel{}, &echoCentre{}, &exchanger{}, &logicalProcess{}, &forwarder{},
+		&stepper{}, &pinger{}, &relay{}, &pholdModel{}, &worldModel{}, &frameNode{}, &echoCentre{}, &exchanger{}, &logicalProcess{}, &forwarder{},
 		&beacon{}, &source{}, &sink{},
 	}
 }

@@ -37,7 +37,7 @@ func TestEachFrameHasOneSetOfData(t *testing.T) {
 		nodes := []*testNode{{name: "b", role: Controller}, {name: "a", role: Understudy}, {name: "d", role: Understudy}, {name: "c"}}
 		for _, n := range nodes[:2] {
 			n.fails = rapid.Int64Range(-1, 40).Draw(t, "fails")
-			n.how = rapid.SampledFrom([]string{"before", "pieces", "after"}).Draw(t, "how")
+			n.how = rapid.SampledFrom([]string{"before", "one", "pieces", "after"}).Draw(t, "how")
 		}
 		nodes[2].fails, nodes[3].fails = -1, -1
 		c := newCluster(t, cfg, nodes...)

@@ -1,6 +1,9 @@
 package frames
 
 import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -178,4 +181,46 @@ func TestGathering(t *testing.T) {
 	assert.ErrorContains(t, d.Reply("late", (&hello{}).encode()), "has said hello twice")
 	assert.ErrorContains(t, d.Reply("a", (&hello{}).encode()), "has said hello twice")
 	assert.ErrorContains(t, d.Reply("other", (&sent{}).encode()), "has said no hello")
+}
+
+var failovers = flag.Int("failovers", 5, "how often TestEveryPointOfAFailover kills a controller at each point of a frame")
+
+// A controller is killed before it sends, when its data has reached one of three nodes, when it has reached all, and after its notice. Each frame has one
+// set of data; a reset, and a change of the streams, come to all living nodes at one frame, also where it is the one in which the controller is killed; and
+// the controller of the end is the last to be told to leave.
+func TestEveryPointOfAFailover(t *testing.T) {
+	for _, how := range []string{"before", "one", "pieces", "after"} {
+		for seed := range uint64(*failovers) {
+			t.Run(fmt.Sprint(how, " ", seed), func(t *testing.T) {
+				draw := rand.New(rand.NewPCG(seed, 6))
+				nodes := four()
+				nodes[0].fails, nodes[0].how = 1+draw.Int64N(17), how
+				fails := uint64(nodes[0].fails)
+				cfg := Config{Rate: Rate{60000, 1001}, Frames: 20, Sync: true, Patience: 10 * metasim.Second, Nodes: []string{"a", "b", "c", "d"},
+					Reset: []uint64{fails, fails + 1}, Streams: []uint64{fails, fails + 1}}
+				c := newCluster(t, cfg, nodes...)
+				most := []metasim.Time{0, 3 * ms, 500 * ms}[draw.IntN(3)]
+				c.delay = func(string, string) metasim.Time { return metasim.Time(draw.Int64N(int64(most) + 1)) }
+				c.run()
+				require.True(t, c.director.Over())
+				assert.Equal(t, 1, c.director.Totals.Failovers)
+				assert.Zero(t, c.director.Totals.Torn)
+				for i, n := range nodes {
+					c.agree(n)
+					if i == 0 {
+						continue
+					}
+					require.Len(t, n.frames, 20, n.name)
+					for k, f := range n.frames {
+						assert.EqualValues(t, k, f.Frame)
+						assert.Equal(t, f.Frame == fails || f.Frame == fails+1, f.Reset)
+					}
+					assert.Equal(t, []int{int(fails), int(fails) + 1}, n.changes, n.name)
+					assert.ErrorIs(t, n.errs[len(n.errs)-1], ErrQuit)
+				}
+				require.Len(t, c.quits, 4)
+				assert.Equal(t, "b", c.quits[3], "the controller is the last")
+			})
+		}
+	}
 }

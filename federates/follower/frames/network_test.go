@@ -50,7 +50,7 @@ type testNode struct {
 	role   Role
 	load   metasim.Time // how long a frame takes
 	fails  int64        // the frame in which it dies; -1: none
-	how    string       // before, pieces (without the notice), after
+	how    string       // before, one (its data reaches one node), pieces (all nodes, without the notice), after
 	dead   bool
 	busy   metasim.Time // until then it works on a frame
 	state  uint64
@@ -58,9 +58,11 @@ type testNode struct {
 	data   []uint64
 	leads  int
 	errs   []error
-	inputs []string
-	calls  []string // of its machine, as stories write them; none for a node that tells no story
-	tells  bool
+	// changes says how many frames it had seen when the streams changed.
+	changes []int
+	inputs  []string
+	calls   []string // of its machine, as stories write them; none for a node that tells no story
+	tells   bool
 }
 
 func newCluster(t require.TestingT, cfg Config, nodes ...*testNode) *cluster {
@@ -169,6 +171,9 @@ func (c *cluster) turn(n *testNode) bool {
 	}
 	if err != nil {
 		n.errs = append(n.errs, err)
+		if errors.Is(err, ErrStreamsChanged) {
+			n.changes = append(n.changes, len(n.frames))
+		}
 		if errors.Is(err, ErrQuit) {
 			n.dead = true
 		}
@@ -223,13 +228,13 @@ func (n *testNode) work(c *cluster, f FrameData, fails bool) {
 		require.NoError(c.t, err)
 		for _, p := range pieces {
 			for _, to := range c.nodes {
-				if to.role != Controller && to != n {
+				if to.role != Controller && to != n && (!fails || n.how != "one" || to == c.nodes[len(c.nodes)-1]) {
 					c.send(n.name, to.name, p)
 				}
 			}
 		}
 		n.dead = fails
-		if fails && n.how == "pieces" {
+		if fails && n.how != "after" {
 			return
 		}
 		c.send(n.name, "director", notice)
