@@ -775,7 +775,7 @@ static int64_t clock_now(clockid_t clock)
 }
 
 /* How many milliseconds are left of the time that the caller wants to wait: -1 for no end. When none is left the call is late. */
-static int left(metasim_client *c)
+static int time_left(metasim_client *c)
 {
     int64_t more;
     if (c->deadline == 0)
@@ -792,7 +792,7 @@ static bool readable(metasim_client *c)
     in.fd = c->wire.socket;
     in.events = POLLIN;
     for (;;) {
-        int more = left(c), n;
+        int more = time_left(c), n;
         in.revents = 0;
         n = poll(&in, 1, more);
         if (n > 0 || (n < 0 && errno != EINTR))
@@ -807,7 +807,7 @@ static size_t read_shared(metasim_client *c, uint8_t *to, bool wait)
 {
     uint32_t *reader = word_of(&c->wire, 1, READER);
     long n = take_shared(&c->wire, to, READ);
-    while (n == 0 && wait && left(c) != 0) {
+    while (n == 0 && wait && time_left(c) != 0) {
         bool gone = is_gone(&c->wire);
         n = take_shared(&c->wire, to, READ);
         if (n == 0 && gone)

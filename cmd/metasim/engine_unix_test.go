@@ -3,6 +3,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,10 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+var engineKills = flag.Int("engine-kills", 1, "how often TestAnEngineIsKilled kills the controller at each point of a frame")
+
 // Acceptance test 6 with processes: the engine that is the controller is killed by SIGKILL. Each frame has one state all the same.
 func TestAnEngineIsKilled(t *testing.T) {
 	s := newStage(t)
-	for _, where := range []string{"before", "sent", "after"} {
+	for i := range 3 * *engineKills {
+		where := []string{"before", "sent", "after"}[i%3]
 		s.file("e.yaml", fmt.Sprintf(`name: engines
 clients:
   - {name: director, model: director, with: {frames: 30, patience: 100ms}}
@@ -22,7 +26,7 @@ clients:
   - {name: b, %s}
   - {name: c, %s}
 `, engineOf("controller", "17", where), engineOf("understudy", "-1", "-"), engineOf("follower", "-1", "-")))
-		out, e := s.run("e.yaml", "--transport", "unix", "--out", where)
+		out, e := s.run("e.yaml", "--transport", "unix", "--out", fmt.Sprint(where, i))
 		require.Zero(t, e.status, e.err)
 		var want []byte
 		for i := range 30 {
