@@ -152,7 +152,7 @@ static void play(core *n, const char *call, char words[3][1 << 16])
         if (code == RS_ERROR_SUCCESS)
             puts(" ok");
         else
-            problem(n, code, true);
+            problem(n, code, code != RS_ERROR_INCOMPATIBLE_VERSION); /* each library says which version it speaks */
     } else if (strcmp(call, "next") == 0)
         next(n, -1);
     else if (strcmp(call, "begin") == 0)

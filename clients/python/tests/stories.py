@@ -28,7 +28,7 @@ def frame(n, tracked):
 
 def problem(e):
     """What other clients have done, or the director has said, is told with its sentence."""
-    said = str(e) if isinstance(e, follower.PeerError) else e.reason if isinstance(e, follower.QuitError) else ""
+    said = str(e) if isinstance(e, follower.PeerError) and e.rs_code != 12 else e.reason if isinstance(e, follower.QuitError) else ""
     return f"error {e.rs_code} {said.encode().hex()}".rstrip()
 
 
