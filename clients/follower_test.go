@@ -33,7 +33,7 @@ func stories(t *testing.T, name string, args ...string) {
 // The node's machine in C, and that in Python, say in each story what the one in Go says.
 func TestNodesPlayTheirStories(t *testing.T) {
 	t.Parallel()
-	stories(t, compile(t, sanitized, "c/test/stories.c", "c/metasim.c"))
+	stories(t, compile(t, sanitized, "c/test/stories.c", object(t, sanitized)))
 	stories(t, python(t), "-B", "python/tests/stories.py")
 }
 
@@ -74,7 +74,7 @@ func cluster(t *testing.T, text, transport string) map[string]shown {
 // Nodes in C and in Python join the cluster of those in Go, follow, take over and lead, and all have the same data.
 func TestNodesInOtherLanguages(t *testing.T) {
 	t.Parallel()
-	c := compile(t, nil, "c/examples/follower.c", "c/metasim_follower.c", "c/metasim.c")
+	c := compile(t, nil, "c/examples/follower.c", "c/metasim_follower.c", object(t, nil))
 	library, err := filepath.Abs("python")
 	require.NoError(t, err)
 	py := "env: [PYTHONPATH=" + library + "], run: [" + python(t) + ", -B, " + filepath.Join(library, "examples", "follower.py")
@@ -107,7 +107,7 @@ clients:
 // An await whose timeout ends is a matter of real time alone: it loses no frame, over each transport of the libraries.
 func TestTimeoutsInOtherLanguages(t *testing.T) {
 	t.Parallel()
-	c := compile(t, nil, "c/test/timeouts.c", "c/metasim_follower.c", "c/metasim.c")
+	c := compile(t, nil, "c/test/timeouts.c", "c/metasim_follower.c", object(t, nil))
 	library, err := filepath.Abs("python")
 	require.NoError(t, err)
 	py := "env: [PYTHONPATH=" + library + "], run: [" + python(t) + ", -B, " + filepath.Join(library, "tests")
