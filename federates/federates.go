@@ -99,6 +99,7 @@ var models = map[string]run{
 	"sink":                sink,
 	"source":              source,
 	"world":               lockstep.World,
+	"world-secondary":     lockstep.Secondary,
 }
 
 // New makes a model for one client. Its errors are those of [catalog.Make].

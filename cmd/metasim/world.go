@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"metasim/federates/levels"
 	"metasim/federates/lockstep"
 	"metasim/federates/sdf"
 	"metasim/internal/problem"
@@ -82,23 +83,31 @@ func (f *modelFlag) check(file string) (string, []problem.Problem, error) {
 		return "", warnings, err
 	}
 	warnings = append(warnings, notRun(d)...)
+	plans, warned, err := levelsOf(d.Worlds)
+	if warnings = append(warnings, warned...); err != nil {
+		return "", warnings, err
+	}
 	for _, w := range d.Worlds {
 		if _, err := lockstep.Check(w); err != nil {
 			warnings = append(warnings, problem.Problem{File: file, Message: "the world " + w.Name + " cannot be run: " + err.Error()})
 		}
 	}
-	return describeWorlds(file, d), warnings, nil
+	return describeWorlds(file, d, plans), warnings, nil
 }
 
 // describeWorlds writes a line for each world of a file.
-func describeWorlds(file string, d *sdf.Document) string {
+func describeWorlds(file string, d *sdf.Document, plans []*levels.Plan) string {
 	if len(d.Worlds) == 0 {
 		return fmt.Sprintf("%s is good SDF %s, but has no world to run\n", file, d.Version)
 	}
 	var text strings.Builder
-	for _, world := range d.Worlds {
-		fmt.Fprintf(&text, "%s: the world %s is good SDF %s: models %d, lights %d, plugins %d, step %s\n", file, world.Name, d.Version,
+	for i, world := range d.Worlds {
+		fmt.Fprintf(&text, "%s: the world %s is good SDF %s: models %d, lights %d, plugins %d, step %s", file, world.Name, d.Version,
 			len(world.Models), len(world.Lights), len(world.Plugins), time.Duration(world.Physics.Step))
+		if p := plans[i]; len(p.Levels)+len(p.Performers) > 0 {
+			fmt.Fprintf(&text, ", levels %d, performers %d", len(p.Levels), len(p.Performers))
+		}
+		text.WriteByte('\n')
 	}
 	return text.String()
 }

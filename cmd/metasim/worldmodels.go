@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"metasim/federates/levels"
 	"metasim/federates/lockstep"
 	"metasim/federates/sdf"
 	"metasim/internal/problem"
@@ -37,12 +39,24 @@ func notRun(d *sdf.Document) (warnings []problem.Problem) {
 		}
 	}
 	for _, w := range d.Worlds {
-		for _, p := range w.Plugins {
-			if p.Name == "gz::sim" || p.Name == "ignition::gazebo" {
-				warn(p, "levels and performers are not acted on: every model is in the world all the time")
-			}
-		}
 		inModels(w.Models)
 	}
 	return warnings
+}
+
+// levelsOf reads the levels and performers of worlds, in their order. The error is a *[problem.Invalid].
+func levelsOf(worlds []*sdf.World) (plans []*levels.Plan, warnings []problem.Problem, err error) {
+	wrong := &problem.Invalid{}
+	for _, w := range worlds {
+		plan, warned, err := levels.Read(w)
+		var invalid *problem.Invalid
+		if errors.As(err, &invalid) {
+			wrong.Problems = append(wrong.Problems, invalid.Problems...)
+		}
+		plans, warnings = append(plans, plan), append(warnings, warned...)
+	}
+	if len(wrong.Problems) > 0 {
+		return nil, warnings, wrong
+	}
+	return plans, warnings, nil
 }

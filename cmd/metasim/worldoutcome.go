@@ -43,12 +43,14 @@ type worldOutcome struct {
 	StepsPerS      float64          `json:"steps_per_s"`
 	RealTimeFactor float64          `json:"real_time_factor"`
 	Runtimes       []runtimeOutcome `json:"runtimes"`
-	Resets         uint64           `json:"resets,omitempty"`
-	Conflicts      uint64           `json:"conflicts"`
-	Conflict       string           `json:"first_conflict,omitempty"`
-	Worlds         []oneWorld       `json:"worlds,omitempty"` // of a file with several
-	Digest         string           `json:"digest"`
-	RunDir         string           `json:"run_dir"`
+	Runners        []runnerOutcome  `json:"runners,omitempty"` // of worlds with levels or secondaries
+	division
+	Resets    uint64     `json:"resets,omitempty"`
+	Conflicts uint64     `json:"conflicts"`
+	Conflict  string     `json:"first_conflict,omitempty"`
+	Worlds    []oneWorld `json:"worlds,omitempty"` // of a file with several
+	Digest    string     `json:"digest"`
+	RunDir    string     `json:"run_dir"`
 
 	err error
 }
@@ -57,6 +59,23 @@ type runtimeOutcome struct {
 	Name  string `json:"name"`
 	Calls uint64 `json:"calls"`
 	Exit  string `json:"exit"`
+}
+
+// A division is what became of the models of a world that secondaries move: how often one was handed over at a border, merged with models of another
+// secondary, and split from them; and for how much simulated time secondaries ran ahead of one another, which they do not yet.
+type division struct {
+	Handovers uint64  `json:"handovers"`
+	Merges    uint64  `json:"merges"`
+	Splits    uint64  `json:"splits"`
+	RunAheadS float64 `json:"run_ahead_s"`
+}
+
+// A runnerOutcome is what one client simulated of a world with levels or secondaries.
+type runnerOutcome struct {
+	Name       string   `json:"name"`
+	Steps      uint64   `json:"steps"`
+	Performers []string `json:"performers"` // at the end
+	Levels     []string `json:"levels"`     // that are loaded because of them, likewise
 }
 
 // oneWorld is the result of the client of a world, as far as it is shown.
@@ -69,6 +88,9 @@ type oneWorld struct {
 	StateHash  string `json:"state_hash"`
 	Conflicts  uint64 `json:"conflicts"`
 	Conflict   string `json:"first_conflict"`
+
+	Runners []runnerOutcome `json:"runners,omitempty"`
+	division
 }
 
 func outcomeOf(done *run.Outcome, worlds []worldPart) (*worldOutcome, error) {
@@ -95,6 +117,7 @@ func outcomeOf(done *run.Outcome, worlds []worldPart) (*worldOutcome, error) {
 	first := all[0]
 	out.Iterations, out.SimTimeNS, out.Entities, out.StateHash = first.Iterations, first.SimTimeNS, first.Entities, first.StateHash
 	out.Resets = first.Resets
+	out.Runners, out.division = first.Runners, first.division
 	out.Conflicts, out.Conflict = first.Conflicts, first.Conflict
 	if done.WallS > 0 {
 		out.StepsPerS, out.RealTimeFactor = float64(first.Iterations)/done.WallS, float64(first.SimTimeNS)/1e9/done.WallS
@@ -181,6 +204,12 @@ func (o *worldOutcome) print(w io.Writer) {
 	for _, r := range o.Runtimes {
 		fmt.Fprintf(w, "%s: called in %d steps, %s\n", r.Name, r.Calls, r.Exit)
 	}
+	for _, r := range o.Runners {
+		fmt.Fprintf(w, "%s: %d steps of the performers %s, with the levels %s\n", r.Name, r.Steps, listOr(r.Performers), listOr(r.Levels))
+	}
+	if len(o.Runners) > 1 {
+		fmt.Fprintf(w, "%d hand-overs at borders, %d merges, %d splits\n", o.Handovers, o.Merges, o.Splits)
+	}
 	if !o.OK {
 		fmt.Fprintf(w, "run     %s\n", o.RunDir)
 		return
@@ -191,4 +220,12 @@ func (o *worldOutcome) print(w io.Writer) {
 	fmt.Fprintf(w, "%d steps, %v of simulated time: %s steps/s, %s times real time\n", o.Iterations, metasim.Time(o.SimTimeNS),
 		factorText(o.StepsPerS), factorText(o.RealTimeFactor))
 	fmt.Fprintf(w, "state   %s of %d entities\ndigest  %s\nrun     %s\n", o.StateHash, o.Entities, o.Digest, o.RunDir)
+}
+
+// listOr writes names with commas, or that there are none.
+func listOr(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }

@@ -17,6 +17,7 @@ import (
 
 	"metasim/analysis/report"
 	"metasim/federates/catalog"
+	"metasim/federates/levels"
 	"metasim/federates/lockstep"
 	"metasim/federates/sdf"
 	"metasim/metasim"
@@ -27,11 +28,11 @@ import (
 
 // worldFlags are the flags of metasim world run.
 type worldFlags struct {
-	runtimes, hashes, camera, world, until, rate, out, seed, timeout string
-	iterations                                                       uint64
-	resets                                                           []int
-	report, json, animation                                          bool
-	live                                                             liveFlags
+	runtimes, hashes, camera, world, until, rate, out, seed, timeout, policy, secondaries string
+	iterations                                                                            uint64
+	resets                                                                                []int
+	report, json, animation                                                               bool
+	live                                                                                  liveFlags
 }
 
 func newWorldRun(std streams) *cobra.Command {
@@ -57,6 +58,8 @@ func newWorldRun(std streams) *cobra.Command {
 	flags.StringVar(&f.rate, "rate", "", "let simulated time pass at this `rate`: 1 is as fast as in the world, 0.5 half as fast; file takes the real_time_factor of the file, as Gazebo\n"+
 		"does, of several worlds the least (default: as fast as it can)")
 	flags.StringVar(&f.timeout, "timeout", "", "end the run where a runtime takes longer than this wall-clock `duration` for a call, as in 1m (default: wait)")
+	flags.StringVar(&f.policy, "policy", "gz", "when levels are loaded: gz, when a performer touches the box of one; document, when it touches the buffer; none: all models are there all the time")
+	flags.StringVar(&f.secondaries, "secondaries", "", "let so many clients of their own, a `number`, move the models, each those in its levels; the states are the same. Where they run says --runtimes")
 	flags.StringVar(&f.world, "world", "", "run the world of this `name`, of a file with several (default: all, each as a client of its own)")
 	flags.StringVar(&f.hashes, "hashes", "", "write a line ITERATION SHA256 for the state after each step to this `file`; of several worlds, ITERATION SHA256 WORLD")
 	flags.StringVar(&f.camera, "camera", "", "write the pictures of all cameras as PNG into this `directory`: TOPIC-00000.png and so on. The world needs the system\n"+
@@ -106,6 +109,9 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	if f.animation && f.camera == "" {
 		return nil, nil, badUsage(errors.New("--animation is made of the pictures of --camera; name the directory for both with it"))
 	}
+	if _, err := f.secondaryNames(""); err != nil {
+		return nil, nil, badUsage(err)
+	}
 	if err := f.live.check(); err != nil {
 		return nil, nil, badUsage(err)
 	}
@@ -115,7 +121,7 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 		return nil, nil, badUsage(err)
 	}
 	printEach(std.err, "warning", notRun(d))
-	sc, worlds, err := f.scenario(file, d)
+	sc, worlds, err := f.scenario(file, d, std)
 	if err != nil {
 		return nil, nil, badUsage(err)
 	}
@@ -165,7 +171,7 @@ func beside(sc *scenarios.Scenario, worlds []worldPart) (names []string) {
 }
 
 // scenario writes the scenario that runs the worlds of a document.
-func (f *worldFlags) scenario(file string, d *sdf.Document) (*scenarios.Scenario, []worldPart, error) {
+func (f *worldFlags) scenario(file string, d *sdf.Document, std streams) (*scenarios.Scenario, []worldPart, error) {
 	worlds := d.Worlds
 	if f.world != "" || len(worlds) == 0 {
 		w, err := lockstep.Pick(d, file, f.world)
@@ -176,8 +182,12 @@ func (f *worldFlags) scenario(file string, d *sdf.Document) (*scenarios.Scenario
 	}
 	var parts []worldPart
 	clients, links := []map[string]any{}, []map[string]any{}
-	for _, w := range worlds {
-		p, list, err := f.clients(file, w, len(d.Worlds) > 1, len(worlds) > 1)
+	plans, err := f.plans(worlds, std)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, w := range worlds {
+		p, list, err := f.clients(file, w, plans[i], len(d.Worlds) > 1, len(worlds) > 1)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -202,6 +212,19 @@ func (f *worldFlags) scenario(file string, d *sdf.Document) (*scenarios.Scenario
 	}
 	sc, _, err := scenarios.Parse(file, text, scenarios.Overrides{Until: f.until, Seed: f.seed, AllowOutside: true})
 	return sc, parts, err
+}
+
+// plans returns the levels and performers of worlds, in their order. Without levels nobody minds what is wrong with them.
+func (f *worldFlags) plans(worlds []*sdf.World, std streams) ([]*levels.Plan, error) {
+	switch {
+	case !slices.Contains(levels.Policies, f.policy):
+		return nil, fmt.Errorf("--policy is %q; use %s", f.policy, strings.Join(levels.Policies, ", "))
+	case f.policy == string(levels.None):
+		return make([]*levels.Plan, len(worlds)), nil
+	}
+	plans, warnings, err := levelsOf(worlds)
+	printEach(std.err, "warning", warnings)
+	return plans, err
 }
 
 // pace returns the rate of the run; 0: as fast as it can.
@@ -239,7 +262,7 @@ func (f *worldFlags) resetters(w *sdf.World, prefix, client string) (list []map[
 }
 
 // clients returns the clients of one world.
-func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p worldPart, list []map[string]any, err error) {
+func (f *worldFlags) clients(file string, w *sdf.World, plan *levels.Plan, named, several bool) (p worldPart, list []map[string]any, err error) {
 	prefix := ""
 	if several {
 		prefix = scenarioName(w.Name) + "-"
@@ -258,6 +281,7 @@ func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p 
 	if len(f.resets) > 0 {
 		with["resets"] = true
 	}
+	secondaries := f.divide(plan, prefix, with)
 	if f.timeout != "" {
 		with["timeout"] = f.timeout
 	}
@@ -266,7 +290,7 @@ func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p 
 	if err != nil {
 		return p, nil, err
 	}
-	list = append(list, resets...)
+	list = append(append(list, resets...), secondaries...)
 	systems, err := lockstep.Check(w)
 	if err != nil {
 		return p, nil, err
@@ -301,6 +325,39 @@ func (f *worldFlags) clients(file string, w *sdf.World, named, several bool) (p 
 		list = append(list, map[string]any{"name": prefix + worldViewer, "model": "sink", "with": map[string]any{"channels": quoted(topics)}})
 	}
 	return p, list, nil
+}
+
+// divide gives the client of a world what it is to know of levels and of secondaries, and returns the clients of those.
+func (f *worldFlags) divide(plan *levels.Plan, prefix string, with map[string]any) (secondaries []map[string]any) {
+	if f.policy != string(levels.None) && len(plan.Levels)+len(plan.Performers) > 0 {
+		with["policy"] = f.policy
+	}
+	names, _ := f.secondaryNames(prefix) // what is wrong with the flag was said before
+	for _, name := range names {
+		secondaries = append(secondaries, map[string]any{"name": name, "model": "world-secondary", "on_exit": "restart", "with": map[string]any{"world": prefix + "world"}})
+	}
+	if names != nil {
+		with["secondaries"] = names
+	}
+	return secondaries
+}
+
+// maxSecondaries is how many clients may move the models of a world.
+const maxSecondaries = 64
+
+// secondaryNames returns the clients that move the models of a world; none if it does so itself.
+func (f *worldFlags) secondaryNames(prefix string) (names []string, err error) {
+	if f.secondaries == "" {
+		return nil, nil
+	}
+	n, err := strconv.Atoi(f.secondaries)
+	if err != nil || n < 1 || n > maxSecondaries {
+		return nil, fmt.Errorf("--secondaries is %q; write a whole number from 1 to %d", f.secondaries, maxSecondaries)
+	}
+	for k := range n {
+		names = append(names, fmt.Sprintf("%ssecondary-%d", prefix, k+1))
+	}
+	return names, nil
 }
 
 func hashChannels(parts []worldPart) (names []string) {

@@ -27,6 +27,7 @@ var enough = map[string]map[string]any{
 	"cartpole-controller": {},
 	"world":               {"file": "lock_step.sdf"},
 	"lockstep-runtime":    {},
+	"world-secondary":     {},
 	"director":            {},
 	"render-node":         {},
 }

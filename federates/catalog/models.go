@@ -236,11 +236,26 @@ var models = []Spec{
 				Doc: "publish the state on WORLD/state, at the start and after each step: time and step (int64, little-endian, ns), then the state as changes from nothing"},
 			{Name: "resets", Type: Bool, Default: false,
 				Doc: "subscribe to NAME/reset: a message on it, whatever its payload, takes the world back to its start before the next step"},
+			{Name: "policy", Type: Word, Default: "none",
+				Doc: "when the levels of the world are loaded: gz, when a performer touches the box of one; document, when it touches the buffer; none: all models are there all the time"},
+			{Name: "secondaries", Type: Words, Max: new(64.0),
+				Doc: "clients of the model world-secondary, which move its models, each those in its levels; the states are the same. Without it: the world moves them itself"},
+			{Name: "set_performer", Type: Bool, Default: false,
+				Doc: "subscribe to NAME/level/set_performer: the model that a message names is a performer from the next step on. What came of it is published as JSON on " +
+					"NAME/level/set_performer/reply"},
 			{Name: "timeout", Type: Duration, Min: new(1e6),
 				Doc: "wall-clock time that its runtimes have to reply to a call; then the run ends. Without it: any. The time of a pause counts"},
 			{Name: "topics", Type: Channels, Doc: "what its systems may publish, as the pictures of cameras on their topics (PNG). Without it: nothing"},
 		},
 		Ending: Endless, refine: refineWorld,
+	},
+	{
+		Name: "world-secondary",
+		Doc:  "moves a part of the models of a world, as the world orders step by step",
+		Params: []Param{
+			{Name: "world", Type: Word, Default: "world", Doc: "the client that runs the world, which names this client among its secondaries"},
+		},
+		Ending: Reacts, Forwards: true, refine: refineSecondary,
 	},
 }
 

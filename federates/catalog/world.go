@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // LockStepChannels returns where a world calls a system that runs in another client, and where the system answers.
@@ -16,7 +17,17 @@ func ResetChannel(world string) string { return world + "/reset" }
 // StateChannel returns where a world publishes its states.
 func StateChannel(world string) string { return world + "/state" }
 
-// refineWorld gives a world the channels to its systems, behind its topics: the hashes, the states, then calls in the order of remote.
+// PerformerChannels returns where a world hears which models are to be performers, and where it answers.
+func PerformerChannels(world string) (request, reply string) {
+	request = world + "/level/set_performer"
+	return request, request + "/reply"
+}
+
+// policies are those of package levels, which the catalog does not link.
+var policies = []string{"gz", "document", "none"}
+
+// refineWorld gives a world the channels to its systems, behind its topics: the hashes, the states, the answers about performers, orders to its
+// secondaries, then calls in the order of remote.
 func refineWorld(in *Instance) error {
 	if _, ok := Find[int64](in, "iterations"); ok {
 		in.Ports.Ending = Leaves
@@ -26,6 +37,23 @@ func refineWorld(in *Instance) error {
 	}
 	if Get[bool](in, "states") {
 		in.Ports.Publications = append(in.Ports.Publications, StateChannel(in.Name))
+	}
+	if policy := Get[string](in, "policy"); !slices.Contains(policies, policy) {
+		return ParamErrors{{Model: "world", Param: "policy", Wrong: "is " + show(policy), Remedy: "write one of " + strings.Join(policies, ", ")}}
+	}
+	if Get[bool](in, "set_performer") {
+		request, reply := PerformerChannels(in.Name)
+		in.Ports.Publications = append(in.Ports.Publications, reply)
+		in.Ports.Subscriptions = append(in.Ports.Subscriptions, request)
+	}
+	secondaries, _ := Find[[]string](in, "secondaries")
+	for i, name := range secondaries {
+		if slices.Contains(secondaries[:i], name) {
+			return ParamErrors{{Model: "world", Param: "secondaries", Wrong: fmt.Sprintf("names %s twice", name), Remedy: "name it once"}}
+		}
+		order, ack := SecondaryChannels(in.Name, name)
+		in.Ports.Publications = append(in.Ports.Publications, order)
+		in.Ports.Subscriptions = append(in.Ports.Subscriptions, ack)
 	}
 	if Get[bool](in, "resets") {
 		in.Ports.Subscriptions = append(in.Ports.Subscriptions, ResetChannel(in.Name))
@@ -39,6 +67,18 @@ func refineWorld(in *Instance) error {
 		in.Ports.Publications = append(in.Ports.Publications, call)
 		in.Ports.Subscriptions = append(in.Ports.Subscriptions, reply)
 	}
+	return nil
+}
+
+// SecondaryChannels returns where a world orders steps of a secondary, and where that acknowledges them.
+func SecondaryChannels(world, secondary string) (order, ack string) {
+	return world + "/" + secondary + "/order", world + "/" + secondary + "/ack"
+}
+
+// refineSecondary gives a secondary its channels.
+func refineSecondary(in *Instance) error {
+	order, ack := SecondaryChannels(Get[string](in, "world"), in.Name)
+	in.Ports.Publications, in.Ports.Subscriptions = []string{ack}, []string{order}
 	return nil
 }
 

@@ -55,14 +55,18 @@ func (s *Store) fill(c *Changes) *Changes {
 	c.Removed, c.Counters = nil, s.counters
 	edits := slices.Grow(c.Edits[:0], len(s.order))[:len(s.order)]
 	for i, e := range s.order {
-		set := edits[i].Set[:0]
-		for j := range e.components {
-			set = append(set, Component{e.components[j].name, e.components[j].value, OneTime})
-		}
-		edits[i] = Edit{Entity: e.number, Created: true, Parent: e.parent, Set: set}
+		edits[i] = Edit{Entity: e.number, Created: true, Parent: e.parent, Set: e.full(edits[i].Set[:0])}
 	}
 	c.Edits = edits
 	return c
+}
+
+// full appends all components of an entity.
+func (e *entity) full(set []Component) []Component {
+	for i := range e.components {
+		set = append(set, Component{e.components[i].name, e.components[i].value, OneTime})
+	}
+	return set
 }
 
 // Since returns what changed since a version, for a reader that has that version and knows nothing of what was between.

@@ -119,6 +119,23 @@ func (v *View) All() iter.Seq[Entity] {
 	}
 }
 
+// Version returns the version of the state that the view shows.
+func (v *View) Version() uint64 { return v.store.version }
+
+// Since returns what changed since a version of the state, as [Store.Since] does. What the system itself writes is not in it.
+func (v *View) Since(version uint64) Changes { return v.store.Since(version) }
+
+// Copy returns the entities of the state that are chosen, as the changes that make them. All counters are among them.
+func (v *View) Copy(chosen func(Entity) bool) (c Changes) {
+	for _, e := range v.store.order {
+		if chosen(e.number) {
+			c.Edits = append(c.Edits, Edit{Entity: e.number, Created: true, Parent: e.parent, Set: e.full(nil)})
+		}
+	}
+	c.Counters = slices.Clone(v.store.counters)
+	return c
+}
+
 // writable reports whether the system may write at all.
 func (v *View) writable() bool {
 	if v.readOnly {

@@ -10,6 +10,7 @@ import (
 
 	"metasim/client"
 	"metasim/federates/catalog"
+	"metasim/federates/levels"
 	"metasim/federates/world"
 	"metasim/metasim"
 )
@@ -33,6 +34,10 @@ type link struct {
 	late     laggards // what is not waited for
 	resets   string   // the channel of those who ask for a reset; empty: nobody may
 	asked    bool     // somebody has, for the next step
+
+	levels     *levels.System  // nil: the world has no levels
+	primary    *levels.Primary // nil: the world has no secondaries
+	performers string          // the channel of those who ask for performers; empty: nobody may
 }
 
 // Begin publishes calls, all at the present instant.
@@ -184,10 +189,22 @@ func (l *link) Replies() ([]world.Reply, error) {
 	return replies, nil
 }
 
-// asks reports whether a message asks for a reset, and notes it.
+// asks reports whether a message asks for a reset or a performer, and notes it.
 func (l *link) asks(m client.Message) bool {
+	if l.asksForPerformer(m) {
+		return true
+	}
 	asks := l.resets != "" && m.Channel == l.resets
 	l.asked = l.asked || asks
+	return asks
+}
+
+// asksForPerformer reports whether a message names a model that is to be a performer, and notes it.
+func (l *link) asksForPerformer(m client.Message) bool {
+	asks := l.performers != "" && m.Channel == l.performers
+	if asks {
+		l.levels.SetPerformer(string(m.Payload))
+	}
 	return asks
 }
 

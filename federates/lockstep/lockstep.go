@@ -59,6 +59,49 @@ func (s stage) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
+// A worldResult is what a world leaves with.
+type worldResult struct {
+	Iterations uint64 `json:"iterations"`
+	SimTimeNS  int64  `json:"sim_time_ns"`
+	Resets     uint64 `json:"resets,omitempty"`
+	Entities   int    `json:"entities"`
+	StateHash  string `json:"state_hash"`
+	// Encodings counts how often changes were encoded for runtimes, Calls how many calls had them, and Bytes how much that was.
+	Encodings uint64         `json:"encodings"`
+	Calls     uint64         `json:"calls"`
+	Bytes     uint64         `json:"call_bytes"`
+	Conflicts uint64         `json:"conflicts"`
+	Conflict  string         `json:"first_conflict,omitempty"`
+	Systems   []systemResult `json:"systems"`
+	Levels    *levelsResult  `json:"levels,omitempty"`
+	Runners   []runnerResult `json:"runners,omitempty"`
+	Handovers uint64         `json:"handovers,omitempty"`
+	Merges    uint64         `json:"merges,omitempty"`
+	Splits    uint64         `json:"splits,omitempty"`
+}
+
+type systemResult struct {
+	Name   string `json:"name"`
+	Calls  uint64 `json:"calls"`
+	Remote bool   `json:"remote"`
+	Behind int    `json:"behind,omitempty"` // steps that the world might be ahead of it
+}
+
+// A levelsResult says what a world loaded, since its start or its last reset.
+type levelsResult struct {
+	Policy  string `json:"policy"`
+	Loads   uint64 `json:"loads"` // of levels, behind those at the start
+	Unloads uint64 `json:"unloads"`
+}
+
+// A runnerResult says what one client simulates of a world at the end.
+type runnerResult struct {
+	Name       string   `json:"name"`
+	Steps      uint64   `json:"steps"`
+	Performers []string `json:"performers"`
+	Levels     []string `json:"levels"` // that are loaded
+}
+
 // An OrderError says that a runtime was called out of order.
 type OrderError struct {
 	State     string

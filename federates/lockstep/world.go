@@ -18,29 +18,6 @@ import (
 	"metasim/metasim"
 )
 
-// A worldResult is what a world leaves with.
-type worldResult struct {
-	Iterations uint64 `json:"iterations"`
-	SimTimeNS  int64  `json:"sim_time_ns"`
-	Resets     uint64 `json:"resets,omitempty"`
-	Entities   int    `json:"entities"`
-	StateHash  string `json:"state_hash"`
-	// Encodings counts how often changes were encoded for runtimes, Calls how many calls had them, and Bytes how much that was.
-	Encodings uint64         `json:"encodings"`
-	Calls     uint64         `json:"calls"`
-	Bytes     uint64         `json:"call_bytes"`
-	Conflicts uint64         `json:"conflicts"`
-	Conflict  string         `json:"first_conflict,omitempty"`
-	Systems   []systemResult `json:"systems"`
-}
-
-type systemResult struct {
-	Name   string `json:"name"`
-	Calls  uint64 `json:"calls"`
-	Remote bool   `json:"remote"`
-	Behind int    `json:"behind,omitempty"` // steps that the world might be ahead of it
-}
-
 // World is the model world: it steps a world until its iterations are done or the run ends.
 func World(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
 	w, err := readWorld(in)
@@ -62,6 +39,12 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 	if catalog.Get[bool](in, "states") {
 		states, out = out[0], out[1:]
 	}
+	if catalog.Get[bool](in, "set_performer") {
+		_, reply := catalog.PerformerChannels(in.Name)
+		told[reply], out = out[0], out[1:]
+	}
+	secondaries, _ := catalog.Find[[]string](in, "secondaries")
+	orders, out := out[:len(secondaries)], out[len(secondaries):]
 	placed, err := systemsOf(w, mayRead(in))
 	if err != nil {
 		return err
@@ -80,6 +63,9 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 	if config.Resets {
 		l.resets = catalog.ResetChannel(in.Name)
 	}
+	if err := l.addLevels(w, in, placed, orders, &config); err != nil {
+		return err
+	}
 	s, err := world.New(config)
 	if err != nil {
 		return err
@@ -97,6 +83,7 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 		return err
 	}
 	result.fill(s, placed, remote)
+	l.fillLevels(&result, in)
 	return loop.Finish(ctx, c, result)
 }
 

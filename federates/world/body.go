@@ -3,11 +3,13 @@ package world
 import (
 	"math"
 
+	"metasim/federates/ecm"
 	"metasim/federates/spatial"
 )
 
 // A plane is one that bodies bounce off.
 type plane struct {
+	entity                ecm.Entity // of the model
 	point, normal         spatial.Vector
 	restitution, friction float64
 }
@@ -21,6 +23,7 @@ type shape struct {
 
 // A body is a model that moves.
 type body struct {
+	entity     ecm.Entity
 	pose       spatial.Pose
 	mass       Mass
 	fixed      bool           // nothing moves it

@@ -11,6 +11,22 @@ import (
 	"metasim/federates/spatial"
 )
 
+// Add makes a model or a light of the file again, which was removed.
+func Add(v *ecm.View, w *sdf.World, name string) (ecm.Entity, error) {
+	l := loader{v, pathOf(w)}
+	for _, m := range w.Models {
+		if m.Name == name {
+			return l.model(Root, m)
+		}
+	}
+	for _, light := range w.Lights {
+		if light.Name == name {
+			return l.light(Root, light), nil
+		}
+	}
+	return 0, fmt.Errorf("the world %s has no model or light %s", w.Name, name)
+}
+
 // load makes the entities of the world: each below what holds it in the file.
 func (s *Server) load() error {
 	v := s.store.View(0)
@@ -23,7 +39,7 @@ func (s *Server) load() error {
 		l.light(root, light)
 	}
 	for _, m := range w.Models {
-		if err := l.model(root, m); err != nil {
+		if _, err := l.model(root, m); err != nil {
 			return fmt.Errorf("%s:%d: model %s: %w", m.Place.File, m.Place.Line, m.Name, err)
 		}
 	}
@@ -49,7 +65,7 @@ func (l loader) entity(parent ecm.Entity, kind, name string) ecm.Entity {
 func (l loader) set(e ecm.Entity, name string, value []byte) { l.v.Set(e, name, value, ecm.OneTime) }
 
 // model makes a model of the world: one rigid body, with all its links and those of the models in it.
-func (l loader) model(root ecm.Entity, m *sdf.Model) error {
+func (l loader) model(root ecm.Entity, m *sdf.Model) (ecm.Entity, error) {
 	e := l.entity(root, "model", m.Name)
 	l.set(e, Pose, PoseBytes(m.Pose))
 	if m.Static {
@@ -57,16 +73,16 @@ func (l loader) model(root ecm.Entity, m *sdf.Model) error {
 	} else {
 		mass := massOf(m, spatial.Identity)
 		if mass.Mass <= 0 {
-			return errors.New("its links have no mass; give one of them an inertial with a mass above 0, or write <static>true</static>")
+			return 0, errors.New("its links have no mass; give one of them an inertial with a mass above 0, or write <static>true</static>")
 		}
 		if _, ok := inverse(mass.moments()); !ok {
-			return errors.New("its moments of inertia are those of no body; write positive ixx, iyy and izz")
+			return 0, errors.New("its moments of inertia are those of no body; write positive ixx, iyy and izz")
 		}
 		l.set(e, Inertial, mass.bytes())
 		l.set(e, Velocity, PairBytes(spatial.Vector{}, spatial.Vector{}))
 	}
 	l.links(e, m, spatial.Identity, l.path+"/model/"+m.Name)
-	return nil
+	return e, nil
 }
 
 // links makes the links of a model, and of the models in it, below one entity.
@@ -141,13 +157,14 @@ func CameraTopics(w *sdf.World) (topics []string) {
 	return topics
 }
 
-func (l loader) light(parent ecm.Entity, light *sdf.Light) {
+func (l loader) light(parent ecm.Entity, light *sdf.Light) ecm.Entity {
 	e := l.entity(parent, "light", light.Name)
 	l.set(e, Pose, PoseBytes(light.Pose))
 	l.set(e, Type, []byte(light.Type))
 	d := light.Direction
 	l.set(e, Light, Numbers(append(colors(light.Diffuse, light.Specular), d.X, d.Y, d.Z, truth(light.CastShadows),
 		light.Range, light.Constant, light.Linear, light.Quadratic)...))
+	return e
 }
 
 func colors(all ...sdf.Color) (xs []float64) {

@@ -5,12 +5,13 @@ import (
 	"math"
 	"slices"
 
+	"metasim/federates/ecm"
 	"metasim/federates/spatial"
 )
 
 // obstacle returns the body of a static model: nothing moves it.
-func obstacle(pose spatial.Pose) *body {
-	return &body{pose: pose, centre: pose.Position, mass: Mass{Mass: math.Inf(1)}, fixed: true}
+func obstacle(model ecm.Entity, pose spatial.Pose) *body {
+	return &body{entity: model, pose: pose, centre: pose.Position, mass: Mass{Mass: math.Inf(1)}, fixed: true}
 }
 
 // A reach is the space that a body may touch in a step: a box along the axes.

@@ -16,15 +16,21 @@ type Physics struct{}
 
 // Update moves all models by a step.
 func (Physics) Update(i Info, v *ecm.View) error {
+	Move(i, v, func(ecm.Entity) bool { return true })
+	return nil
+}
+
+// Move moves those models by a step that are chosen. They do what they do when all are moved, if all that they may meet in the step are among them: see [Reaches].
+func Move(i Info, v *ecm.View, chosen func(ecm.Entity) bool) {
 	dt := i.Step.Seconds()
-	gravity := spatial.Vector{}
-	if b, found := v.Get(Root, Gravity); found {
-		gravity = VectorOf(b)
-	}
+	gravity := gravityOf(v)
 	planes, obstacles, shapes := collisions(v)
 	var moving []ecm.Entity
 	var bodies []*body
 	for e, value := range v.With(Velocity) {
+		if !chosen(e) {
+			continue
+		}
 		if b, ok := bodyOf(e, value, gravity, v); ok {
 			b.shapes = shapes[e]
 			moving, bodies = append(moving, e), append(bodies, &b)
@@ -36,7 +42,13 @@ func (Physics) Update(i Info, v *ecm.View) error {
 		v.Set(e, Pose, PoseBytes(bodies[i].pose), ecm.Periodic)
 		v.Set(e, Velocity, PairBytes(bodies[i].v, bodies[i].w), ecm.Periodic)
 	}
-	return nil
+}
+
+func gravityOf(v *ecm.View) spatial.Vector {
+	if b, found := v.Get(Root, Gravity); found {
+		return VectorOf(b)
+	}
+	return spatial.Vector{}
 }
 
 // collisions returns the planes of static models, their spheres and boxes, and the shapes of the other models.
@@ -58,10 +70,10 @@ func collisions(v *ecm.View) (planes []plane, obstacles []*body, shapes map[ecm.
 			continue
 		}
 		if at := PoseOf(pose).Mul(s.pose); s.Kind == Plane {
-			planes = append(planes, plane{at.Position, at.Rotation.Rotate(s.Normal), s.restitution, s.friction})
+			planes = append(planes, plane{model, at.Position, at.Rotation.Rotate(s.Normal), s.restitution, s.friction})
 		} else if s.Kind == Sphere || s.Kind == Box {
 			if of[model] == nil {
-				of[model] = obstacle(PoseOf(pose))
+				of[model] = obstacle(model, PoseOf(pose))
 				obstacles = append(obstacles, of[model])
 			}
 			of[model].shapes = append(of[model].shapes, s)
@@ -84,7 +96,7 @@ func bodyOf(e ecm.Entity, velocity []byte, gravity spatial.Vector, v *ecm.View) 
 	if _, static := v.Get(e, Static); static || !posed || !massive {
 		return b, false
 	}
-	b.pose, b.mass = PoseOf(pose), MassOf(mass)
+	b.entity, b.pose, b.mass = e, PoseOf(pose), MassOf(mass)
 	b.v, b.w = PairOf(velocity)
 	b.centre, b.a = b.pose.Apply(b.mass.Centre), gravity
 	if f, found := v.Get(e, Force); found {
@@ -101,7 +113,7 @@ func bodyOf(e ecm.Entity, velocity []byte, gravity spatial.Vector, v *ecm.View) 
 func advance(bodies, obstacles []*body, planes []plane, dt float64) {
 	for _, b := range bodies {
 		b.w = times(b.invInertia, times(b.inertia, b.w).Add(b.torque.Scale(dt)))
-		b.ahead = b.v.Add(b.a.Scale(dt))
+		b.ahead = b.v.Add(b.a.Scale(dt)) // Reaches does so too
 	}
 	moved := map[*body]bool{}
 	all := slices.Concat(bodies, obstacles)

@@ -169,6 +169,9 @@ func (s *Server) forget() {
 		if slot.System == nil {
 			oldest = min(oldest, slot.seen)
 		}
+		if r, reads := slot.System.(Reader); reads {
+			oldest = min(oldest, r.Has())
+		}
 	}
 	s.store.Forget(oldest)
 }

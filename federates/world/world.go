@@ -99,6 +99,10 @@ type (
 	Phaser interface {
 		Phases() uint8 // a bit for each
 	}
+	// A Reader serves others who have the state as it was at a version: what changed since then is kept for it.
+	Reader interface {
+		Has() (version uint64)
+	}
 	// A Teller has something to tell that is no part of the state, as the picture of a camera. The world asks its own systems after each
 	// step; a runtime asks after each call.
 	Teller interface {

@@ -1,0 +1,144 @@
+package levels
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"metasim/federates/ecm"
+	"metasim/federates/world"
+	"metasim/metasim"
+)
+
+// protocolVersion is that of orders and acknowledgements. Both ends must have the same.
+const protocolVersion = 1
+
+// An order asks a secondary for one step.
+type order struct {
+	fresh   bool // the secondary forgets all that it has
+	info    world.Info
+	next    metasim.Time // of the run: nothing is asked before
+	drop    []ecm.Entity // with all below them, in order
+	move    []ecm.Entity // what the secondary moves in this step, in order; the rest of its state stands still
+	changes ecm.Changes
+}
+
+// An acknowledgement says what came of an order.
+type acknowledgement struct {
+	iteration uint64
+	moved     uint64 // how many models
+	failed    string // why; empty: it did not
+	changes   ecm.Changes
+}
+
+// An orderHeader begins an order, little-endian. Then come, as varints, how many are dropped and each as the distance from the one before, what is moved
+// likewise, and the changes as package ecm encodes them.
+type orderHeader struct {
+	Version    uint8
+	Fresh      bool
+	_          uint16
+	Iteration  uint64
+	Time, Step int64
+	Next       int64
+}
+
+// An acknowledgementHeader begins an acknowledgement. Then come the changes, or what went wrong.
+type acknowledgementHeader struct {
+	Version          uint8
+	Failed           bool
+	_                uint16
+	Iteration, Moved uint64
+}
+
+func (o *order) encode() ([]byte, error) {
+	b, err := binary.Append(nil, binary.LittleEndian, orderHeader{Version: protocolVersion, Fresh: o.fresh, Iteration: o.info.Iteration,
+		Time: int64(o.info.Time), Step: int64(o.info.Step), Next: int64(o.next)})
+	b = appendEntities(appendEntities(b, o.drop), o.move)
+	return o.changes.Append(b), err
+}
+
+func appendEntities(b []byte, all []ecm.Entity) []byte {
+	b = binary.AppendUvarint(b, uint64(len(all)))
+	last := ecm.Entity(0)
+	for _, e := range all {
+		b = binary.AppendUvarint(b, uint64(e-last))
+		last = e
+	}
+	return b
+}
+
+var errOrder = errors.New("an order whose fields contradict one another; only the world may publish on this channel")
+
+func decodeOrder(b []byte) (*order, error) {
+	var h orderHeader
+	n, err := binary.Decode(b, binary.LittleEndian, &h)
+	if err != nil {
+		return nil, fmt.Errorf("an order of %d bytes is too short; only the world may publish on this channel", len(b))
+	}
+	if err := checkVersion(h.Version); err != nil {
+		return nil, err
+	}
+	if h.Iteration == 0 || h.Step <= 0 {
+		return nil, errOrder
+	}
+	o := &order{fresh: h.Fresh, info: world.Info{Iteration: h.Iteration, Time: metasim.Time(h.Time), Step: metasim.Time(h.Step)}, next: metasim.Time(h.Next)}
+	b = b[n:]
+	for _, into := range []*[]ecm.Entity{&o.drop, &o.move} {
+		if *into, b, err = decodeEntities(b); err != nil {
+			return nil, err
+		}
+	}
+	o.changes, err = ecm.Decode(b)
+	return o, err
+}
+
+func decodeEntities(b []byte) ([]ecm.Entity, []byte, error) {
+	count, n := binary.Uvarint(b)
+	if n <= 0 || count > uint64(len(b)) { // each takes a byte at least
+		return nil, nil, errOrder
+	}
+	b = b[n:]
+	all, last := make([]ecm.Entity, 0, count), ecm.Entity(0)
+	for range count {
+		step, n := binary.Uvarint(b)
+		e := last + ecm.Entity(step)
+		if n <= 0 || e <= last {
+			return nil, nil, errOrder
+		}
+		all, last, b = append(all, e), e, b[n:]
+	}
+	return all, b, nil
+}
+
+func (a *acknowledgement) encode() ([]byte, error) {
+	b, err := binary.Append(nil, binary.LittleEndian, acknowledgementHeader{Version: protocolVersion, Failed: a.failed != "", Iteration: a.iteration, Moved: a.moved})
+	if a.failed != "" {
+		return append(b, a.failed...), err
+	}
+	return a.changes.Append(b), err
+}
+
+func decodeAcknowledgement(b []byte) (a acknowledgement, err error) {
+	var h acknowledgementHeader
+	n, err := binary.Decode(b, binary.LittleEndian, &h)
+	if err != nil {
+		return a, fmt.Errorf("an acknowledgement of %d bytes is too short", len(b))
+	}
+	if err := checkVersion(h.Version); err != nil {
+		return a, err
+	}
+	a.iteration, a.moved = h.Iteration, h.Moved
+	if h.Failed {
+		a.failed = string(b[n:])
+		return a, nil
+	}
+	a.changes, err = ecm.Decode(b[n:])
+	return a, err
+}
+
+func checkVersion(v uint8) error {
+	if v != protocolVersion {
+		return fmt.Errorf("the other side speaks version %d of distributed worlds, this one %d; run the same metasim on both", v, protocolVersion)
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package levels
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"metasim/federates/ecm"
+	"metasim/federates/sdf"
+	"metasim/federates/spatial"
+	"metasim/federates/world"
+	"metasim/metasim"
+)
+
+// inProcess carries orders to secondaries in the same process, in a random order, and looks at who moves what.
+type inProcess struct {
+	t           *testing.T
+	secondaries []*Secondary
+	random      *rand.Rand
+	acks        [][]byte
+	last        [][]byte
+	movers      int // how many models physics moves: each by one secondary
+}
+
+func newInProcess(t *testing.T, n int) *inProcess {
+	c := &inProcess{t: t, random: rand.New(rand.NewPCG(1, uint64(n)))}
+	for range n {
+		c.secondaries = append(c.secondaries, &Secondary{})
+	}
+	return c
+}
+
+func (c *inProcess) Begin(orders [][]byte) error {
+	c.last, c.acks = orders, make([][]byte, len(orders))
+	seen := map[ecm.Entity]int{}
+	for _, k := range c.random.Perm(len(orders)) {
+		o, err := decodeOrder(orders[k])
+		require.NoError(c.t, err)
+		for _, e := range o.move {
+			seen[e]++
+			require.Equal(c.t, 1, seen[e], "entity %v is moved twice in iteration %d", e, o.info.Iteration)
+		}
+		c.acks[k], _, err = c.secondaries[k].Do(orders[k])
+		require.NoError(c.t, err)
+	}
+	require.Len(c.t, seen, c.movers, "somebody is not moved")
+	return nil
+}
+
+func (c *inProcess) Acknowledgements() ([][]byte, error)  { return c.acks, nil }
+func (c *inProcess) After(step metasim.Time) metasim.Time { return step }
+func (c *inProcess) names() (names []string) {
+	for k := range c.secondaries {
+		names = append(names, fmt.Sprintf("secondary-%d", k+1))
+	}
+	return names
+}
+
+// A throw gives models their speeds at the start.
+type throw map[string]spatial.Vector
+
+func (s throw) Configure(_ world.Setup, v *ecm.View) error {
+	for name, e := range topLevel(v) {
+		if speed, moves := s[name]; moves {
+			v.Set(e, world.Velocity, world.PairBytes(speed, spatial.Vector{Z: speed.X / 3}), ecm.OneTime)
+		}
+	}
+	return nil
+}
+
+// PreUpdate throws one of them anew now and then, or they would come to rest.
+func (s throw) PreUpdate(i world.Info, v *ecm.View) error {
+	if i.Iteration%20 != 0 {
+		return nil
+	}
+	name := fmt.Sprintf("r%d", i.Iteration/20%16+2)
+	random := rand.New(rand.NewPCG(i.Iteration, 7))
+	e := topLevel(v)[name]
+	if !v.Exists(e) {
+		return nil
+	}
+	v.Set(e, world.Velocity, world.PairBytes(spatial.Vector{X: 30*random.Float64() - 15, Y: 30*random.Float64() - 15}, spatial.Vector{Z: 1}), ecm.OneTime)
+	return nil
+}
+
+func model(name string, static bool, at spatial.Vector, form sdf.Geometry) *sdf.Model {
+	return &sdf.Model{Name: name, Static: static, Pose: spatial.Pose{Position: at, Rotation: spatial.None}, Links: []*sdf.Link{{Name: "link", Pose: spatial.Identity,
+		Inertial:   sdf.Inertial{Mass: 1, Pose: spatial.Identity, IXX: 0.2, IYY: 0.3, IZZ: 0.4},
+		Collisions: []*sdf.Collision{{Name: "c", Pose: spatial.Identity, Geometry: form, Surface: sdf.Surface{Restitution: 1, Friction: 0.1}}}}}}
+}
+
+// arena is a square of 40 m with walls and 16 levels, each with a pillar, in which so many performers fly about: spheres, and boxes that turn.
+func arena(performers int) (*sdf.World, *Plan, throw) {
+	w := &sdf.World{Name: "arena", Physics: sdf.Physics{Step: 10 * metasim.Millisecond}}
+	for i, n := range []spatial.Vector{{X: 1}, {X: -1}, {Y: 1}, {Y: -1}} {
+		w.Models = append(w.Models, model(fmt.Sprintf("wall%d", i), true, n.Scale(-20), sdf.Geometry{Shape: sdf.Plane, Normal: n}))
+	}
+	plan := &Plan{}
+	for i := range 16 {
+		centre := spatial.Vector{X: float64(i%4)*10 - 15, Y: float64(i/4)*10 - 15}
+		name := fmt.Sprintf("pillar%d", i)
+		w.Models = append(w.Models, model(name, true, centre, sdf.Geometry{Shape: sdf.Box, Size: spatial.Vector{X: 2, Y: 2, Z: 2}}))
+		l := Level{Name: fmt.Sprintf("L%d", i), Inner: around(centre, spatial.Vector{X: 10, Y: 10, Z: 10}), Refs: []string{name, "crate" + strconv.Itoa(i%3)}}
+		l.Outer = l.Inner.grown(2)
+		plan.Levels = append(plan.Levels, l)
+	}
+	random := rand.New(rand.NewPCG(7, 7))
+	speeds := throw{}
+	put := func(name string, i int, form sdf.Geometry) {
+		at := spatial.Vector{X: float64(i%6)*6 - 14 + random.Float64(), Y: float64(i/6)*6 - 12 + random.Float64()}
+		w.Models = append(w.Models, model(name, false, at, form))
+		speeds[name] = spatial.Vector{X: 24*random.Float64() - 12, Y: 24*random.Float64() - 12}
+	}
+	for i := range performers {
+		form := sdf.Geometry{Shape: sdf.Sphere, Radius: 0.7}
+		if i%3 == 2 {
+			form = sdf.Geometry{Shape: sdf.Box, Size: spatial.Vector{X: 1, Y: 1.2, Z: 1}}
+		}
+		name := fmt.Sprintf("r%d", i)
+		put(name, i, form)
+		plan.Performers = append(plan.Performers, Performer{Name: name, Model: name, Size: spatial.Vector{X: 2, Y: 2, Z: 2}})
+	}
+	for i := range 4 { // three belong to levels, and one to none
+		put("crate"+strconv.Itoa(i), performers+i, sdf.Geometry{Shape: sdf.Sphere, Radius: 0.4})
+	}
+	return w, plan, speeds
+}
+
+// serve makes the arena with this many secondaries; 0: physics moves everything itself.
+func serve(t *testing.T, performers, n int) (*world.Server, *Primary, *inProcess) {
+	t.Helper()
+	w, plan, speeds := arena(performers)
+	system := NewSystem(w, plan, Gazebo, "")
+	physics := &world.Slot{Name: "physics", System: world.Physics{}, Priority: -64}
+	var primary *Primary
+	c := newInProcess(t, n)
+	if n > 0 {
+		primary = NewPrimary(c.names(), c, system)
+		physics.System = primary
+	}
+	s, err := world.New(world.Config{World: w, Slots: []*world.Slot{{Name: "throw", System: speeds}, physics, {Name: "levels", System: system, Priority: Priority},
+		{Name: "strip", System: strip{}}, {Name: "count", System: counter{c}, Priority: -70}}})
+	require.NoError(t, err)
+	require.NoError(t, s.Configure())
+	return s, primary, c
+}
+
+// A counter counts what physics is about to move.
+type counter struct{ into *inProcess }
+
+func (c counter) Update(_ world.Info, v *ecm.View) error {
+	c.into.movers = 0
+	for range v.With(world.Velocity) {
+		c.into.movers++
+	}
+	return nil
+}
+
+// A strip takes the shapes of some models away, after physics: what is below a model changes too, and when secondaries have had their orders.
+type strip struct{}
+
+func (strip) Update(i world.Info, v *ecm.View) error {
+	if i.Iteration != 150 && i.Iteration != 300 {
+		return nil
+	}
+	for e := range v.With(world.Surface) {
+		model, _ := v.Get(unitOf(v, e), world.Name)
+		if string(model) == fmt.Sprintf("r%d", i.Iteration/150) {
+			v.Remove(e)
+		}
+	}
+	return nil
+}
+
+func hashes(t *testing.T, s *world.Server, steps int) (all []string) {
+	for range steps {
+		require.NoError(t, s.Step())
+		hash := s.Hash()
+		all = append(all, hex.EncodeToString(hash[:]))
+	}
+	return all
+}
+
+// The heart: however many secondaries move the models of a world, each state is the one that physics alone makes, while models cross borders, meet those of other secondaries, and part
+// from them; and each model is moved by one secondary in each step.
+func TestAnyNumberOfSecondariesHasTheSameStates(t *testing.T) {
+	steps := 400
+	if text := os.Getenv("METASIM_LEVELS_STEPS"); text != "" {
+		var err error
+		steps, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	}
+	s, _, _ := serve(t, 18, 0)
+	want := hashes(t, s, steps)
+	for _, n := range []int{1, 2, 3, 8} {
+		s, p, _ := serve(t, 18, n)
+		got := hashes(t, s, steps)
+		for i := range want {
+			require.Equal(t, want[i], got[i], "iteration %d with %d secondaries", i+1, n)
+		}
+		handovers, merges, splits := p.Counts()
+		t.Logf("%d secondaries, %d steps: %d hand-overs, %d merges, %d splits", n, steps, handovers, merges, splits)
+		if n > 1 {
+			assert.GreaterOrEqual(t, handovers, uint64(20))
+			assert.GreaterOrEqual(t, merges, uint64(20))
+			assert.GreaterOrEqual(t, splits, uint64(20))
+		} else {
+			assert.Zero(t, handovers+merges+splits)
+		}
+	}
+}
+
+// A secondary takes each order once and in turn, and a primary takes no acknowledgement of another step, nor of what it did not ask for.
+func TestOrdersAndAcknowledgementsHaveNumbers(t *testing.T) {
+	s, p, c := serve(t, 3, 2)
+	require.NoError(t, s.Step())
+	first := c.last[0]
+	require.NoError(t, s.Step())
+	for _, again := range [][]byte{c.last[0], first} {
+		o, err := decodeOrder(again)
+		require.NoError(t, err)
+		_, err = (&Secondary{store: c.secondaries[0].store, iteration: 2}).carryOut(&order{info: o.info})
+		assert.EqualError(t, err, fmt.Sprintf("it was asked for iteration %d after iteration 2", o.info.Iteration))
+	}
+	_, err := (&Secondary{}).carryOut(&order{info: world.Info{Iteration: 4}})
+	assert.EqualError(t, err, "it was asked for iteration 4 without the state that was before")
+	_, _, err = (&Secondary{}).Do(first[:20])
+	assert.ErrorContains(t, err, "an order of 20 bytes is too short")
+	for _, bad := range []struct {
+		ack  acknowledgement
+		want string
+	}{
+		{acknowledgement{iteration: 1, moved: uint64(len(p.move[0]))}, "it acknowledged iteration 1, and was asked for iteration 2"},
+		{acknowledgement{iteration: 3, moved: uint64(len(p.move[0]))}, "it acknowledged iteration 3, and was asked for iteration 2"},
+		{acknowledgement{iteration: 2}, fmt.Sprintf("it moved 0 models of %d", len(p.move[0]))},
+		{acknowledgement{iteration: 2, moved: uint64(len(p.move[0])), changes: ecm.Changes{Edits: []ecm.Edit{{Entity: world.Root, Removed: []string{world.Gravity}}}}}, "it changed entity 1, which it was not to move"},
+		{acknowledgement{iteration: 2, failed: "no more"}, "no more"},
+	} {
+		b, err := bad.ack.encode()
+		require.NoError(t, err)
+		assert.ErrorContains(t, p.take(world.Info{Iteration: 2}, ecm.NewStore(nil).View(0), 0, b), bad.want)
+	}
+}

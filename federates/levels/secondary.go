@@ -1,0 +1,100 @@
+package levels
+
+import (
+	"fmt"
+	"slices"
+
+	"metasim/federates/ecm"
+	"metasim/federates/world"
+	"metasim/metasim"
+)
+
+// A Secondary moves a part of the models of a world, step by step, as its primary orders. It has a copy of what they may touch, and of performers in the
+// buffers of its levels, which it does not move. Its state changes only by what orders bring: what it moved comes back with the next one, if nobody changed it since.
+type Secondary struct {
+	store     *ecm.Store
+	iteration uint64 // of the last order
+	steps     uint64
+	failed    bool
+}
+
+// Steps returns how many steps it has done.
+func (s *Secondary) Steps() uint64 { return s.steps }
+
+// Failed reports whether it does nothing any more.
+func (s *Secondary) Failed() bool { return s.failed }
+
+// Do carries out an order, and returns the acknowledgement and when the next order comes at the earliest. A secondary that fails says why in the acknowledgement.
+// The error is of bytes that are no order.
+func (s *Secondary) Do(payload []byte) (ack []byte, next metasim.Time, err error) {
+	o, err := decodeOrder(payload)
+	if err != nil {
+		return nil, 0, err
+	}
+	a := acknowledgement{iteration: o.info.Iteration, moved: uint64(len(o.move))}
+	if a.changes, err = s.carryOut(o); err != nil {
+		s.failed, a.failed = true, err.Error()
+	}
+	ack, err = a.encode()
+	return ack, o.next, err
+}
+
+func (s *Secondary) carryOut(o *order) (c ecm.Changes, err error) {
+	switch {
+	case s.failed:
+		return c, fmt.Errorf("it was asked for iteration %d, and has failed before", o.info.Iteration)
+	case s.store == nil && !o.fresh:
+		return c, fmt.Errorf("it was asked for iteration %d without the state that was before", o.info.Iteration)
+	case !o.fresh && o.info.Iteration <= s.iteration:
+		return c, fmt.Errorf("it was asked for iteration %d after iteration %d", o.info.Iteration, s.iteration)
+	}
+	if o.fresh {
+		s.store = ecm.NewStore(world.Schema())
+	}
+	s.iteration = o.info.Iteration
+	o.changes.Removed = s.removed(o)
+	if err := s.store.Apply(o.changes); err != nil {
+		return c, err
+	}
+	s.store.Forget(s.store.Version())
+	v := s.store.View(0)
+	for _, e := range o.move {
+		if _, moves := v.Get(e, world.Velocity); !moves {
+			return c, fmt.Errorf("it is to move entity %v, and does not have it", e)
+		}
+	}
+	world.Move(o.info, v, func(e ecm.Entity) bool {
+		_, mine := slices.BinarySearch(o.move, e)
+		return mine
+	})
+	s.steps++
+	return v.Changes(), v.Err()
+}
+
+// removed returns the entities that go: of those that the world removed the ones that are here, and what is dropped, with all below it.
+func (s *Secondary) removed(o *order) (gone []ecm.Entity) {
+	v := s.store.View(0)
+	for _, e := range o.changes.Removed {
+		if v.Exists(e) {
+			gone = append(gone, e)
+		}
+	}
+	for e := range v.All() {
+		if _, drops := slices.BinarySearch(o.drop, unitOf(v, e)); len(o.drop) > 0 && drops {
+			gone = append(gone, e)
+		}
+	}
+	slices.Sort(gone)
+	return slices.Compact(gone)
+}
+
+// unitOf returns the entity below the world itself that an entity belongs to: a model, mostly. Of the world it is the world.
+func unitOf(v *ecm.View, e ecm.Entity) ecm.Entity {
+	for {
+		up := v.Parent(e)
+		if up == 0 || up == world.Root {
+			return e
+		}
+		e = up
+	}
+}

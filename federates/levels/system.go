@@ -1,0 +1,271 @@
+package levels
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"metasim/federates/ecm"
+	"metasim/federates/sdf"
+	"metasim/federates/spatial"
+	"metasim/federates/world"
+)
+
+// Priority is that of the system in a world: before all others, so that they see in each step what is loaded in it.
+const Priority = -1 << 31
+
+// askedSize is the box of a performer that is added while the world goes on, as Gazebo has it.
+var askedSize = spatial.Vector{X: 2, Y: 2, Z: 2}
+
+// A System loads and unloads the models of levels. In Configure it takes away what is loaded nowhere. A model that is loaded again is
+// as the file has it, and is a new entity.
+type System struct {
+	world      *sdf.World
+	plan       *Plan
+	refs       [][]string // by level: the models and lights that come and go with it
+	rule       *rule
+	performers []tracked
+	uses       map[string]int        // of a model or light: how many of its levels are loaded
+	there      map[string]ecm.Entity // models and lights of levels that are in the world
+
+	asked   []string // models that are to be performers, since the last step
+	waiting []string // those that the world does not have yet
+	answers []world.Told
+	topic   string // of answers
+
+	Stats Stats
+}
+
+// Stats count what was loaded.
+type Stats struct{ Loads, Unloads uint64 }
+
+// A tracked performer is one while the world goes on.
+type tracked struct {
+	Performer
+	entity ecm.Entity // 0: its model is not in the world
+	pose   spatial.Pose
+}
+
+// NewSystem makes the system of a world. What it answers to SetPerformer is told on a topic.
+func NewSystem(w *sdf.World, plan *Plan, policy Policy, topic string) *System {
+	if policy == None {
+		plan = &Plan{Performers: plan.Performers}
+	}
+	s := &System{world: w, plan: plan, rule: newRule(plan.Levels, policy), uses: map[string]int{}, there: map[string]ecm.Entity{}, topic: topic}
+	s.refs = refsOf(w, plan)
+	for _, p := range plan.Performers {
+		s.performers = append(s.performers, tracked{Performer: p})
+	}
+	return s
+}
+
+// SetPerformer asks for a model to be a performer from the next step on. If the world does not have the model, it is waited for.
+func (s *System) SetPerformer(model string) { s.asked = append(s.asked, model) }
+
+// An answer to SetPerformer is told as JSON.
+type answer struct {
+	Model string `json:"model"`
+	OK    bool   `json:"ok"`
+	Waits bool   `json:"waits"` // the world has no such model yet; another answer follows when it has
+	Error string `json:"error"`
+}
+
+func (s *System) answer(a answer) error {
+	b, err := json.Marshal(a)
+	s.answers = append(s.answers, world.Told{Topic: s.topic, Payload: b})
+	return err
+}
+
+// Told returns the answers to SetPerformer.
+func (s *System) Told() []world.Told {
+	told := s.answers
+	s.answers = nil
+	return told
+}
+
+// Configure takes away the models of levels that are not loaded.
+func (s *System) Configure(_ world.Setup, v *ecm.View) error {
+	found := topLevel(v)
+	s.find(v, found)
+	load, _ := s.rule.Update(s.boxes())
+	for _, i := range load {
+		for _, ref := range s.refs[i] {
+			s.uses[ref]++
+			s.there[ref] = found[ref]
+		}
+	}
+	for _, refs := range s.refs {
+		for _, ref := range refs {
+			if s.uses[ref] == 0 {
+				v.Remove(found[ref])
+			}
+		}
+	}
+	return nil
+}
+
+// refsOf returns the models and lights of each level that come and go with it: those that the world has and that are no performers.
+func refsOf(w *sdf.World, plan *Plan) [][]string {
+	comes := map[string]bool{}
+	for _, m := range w.Models {
+		comes[m.Name] = true
+	}
+	for _, l := range w.Lights {
+		comes[l.Name] = true
+	}
+	for _, p := range plan.Performers {
+		comes[p.Model] = false
+	}
+	refs := make([][]string, len(plan.Levels))
+	for i, l := range plan.Levels {
+		for _, ref := range l.Refs {
+			if comes[ref] {
+				refs[i] = append(refs[i], ref)
+			}
+		}
+	}
+	return refs
+}
+
+// topLevel returns the models and lights of the world itself, by name.
+func topLevel(v *ecm.View) map[string]ecm.Entity {
+	found := map[string]ecm.Entity{}
+	for e, name := range v.With(world.Name) {
+		kind, _ := v.Get(e, world.Kind)
+		if _, twice := found[string(name)]; !twice && v.Parent(e) == world.Root && (string(kind) == "model" || string(kind) == "light") {
+			found[string(name)] = e
+		}
+	}
+	return found
+}
+
+// find finds the models of performers. Found are those of the world; nil: they are looked for where one is missing.
+func (s *System) find(v *ecm.View, found map[string]ecm.Entity) {
+	for i := range s.performers {
+		p := &s.performers[i]
+		if p.entity == 0 || !v.Exists(p.entity) {
+			if found == nil {
+				found = topLevel(v)
+			}
+			p.entity = found[p.Model]
+		}
+		if pose, has := v.Get(p.entity, world.Pose); has {
+			p.pose = world.PoseOf(pose)
+		} else {
+			p.entity = 0
+		}
+	}
+}
+
+func (s *System) boxes() (boxes []Box) {
+	for i := range s.performers {
+		if p := &s.performers[i]; p.entity != 0 {
+			boxes = append(boxes, around(p.pose.Position, p.Size))
+		}
+	}
+	return boxes
+}
+
+// PreUpdate loads and unloads.
+func (s *System) PreUpdate(_ world.Info, v *ecm.View) error {
+	if err := s.admit(v); err != nil {
+		return err
+	}
+	s.find(v, nil)
+	load, unload := s.rule.Update(s.boxes())
+	s.Stats.Loads += uint64(len(load))
+	s.Stats.Unloads += uint64(len(unload))
+	for _, i := range load { // before anything is unloaded: what both levels have stays
+		if err := s.load(i, v); err != nil {
+			return err
+		}
+	}
+	for _, i := range unload {
+		s.unload(i, v)
+	}
+	return nil
+}
+
+func (s *System) load(level int, v *ecm.View) error {
+	for _, ref := range s.refs[level] {
+		if s.uses[ref]++; s.uses[ref] > 1 || v.Exists(s.there[ref]) { // the latter is a performer since
+			continue
+		}
+		e, err := world.Add(v, s.world, ref)
+		if err != nil {
+			return fmt.Errorf("level %s: %w", s.plan.Levels[level].Name, err)
+		}
+		s.there[ref] = e
+	}
+	return nil
+}
+
+func (s *System) unload(level int, v *ecm.View) {
+	for _, ref := range s.refs[level] {
+		if s.uses[ref]--; s.uses[ref] == 0 && !s.performs(s.there[ref]) {
+			v.Remove(s.there[ref])
+			delete(s.there, ref)
+		}
+	}
+}
+
+func (s *System) performs(e ecm.Entity) bool {
+	return slices.ContainsFunc(s.performers, func(p tracked) bool { return p.entity == e })
+}
+
+// admit makes performers of the models that were asked for, as soon as the world has them.
+func (s *System) admit(v *ecm.View) error {
+	if len(s.asked)+len(s.waiting) == 0 {
+		return nil
+	}
+	found := topLevel(v)
+	var still []string
+	for _, model := range s.waiting {
+		if found[model] == 0 {
+			still = append(still, model)
+		} else if err := s.perform(model); err != nil {
+			return err
+		}
+	}
+	s.waiting = still
+	for _, model := range s.asked {
+		var err error
+		switch {
+		case model == "":
+			err = s.answer(answer{Error: "no model is named; send the name of a model as the payload"})
+		case slices.ContainsFunc(s.performers, func(p tracked) bool { return p.Model == model }):
+			err = s.answer(answer{Model: model, Error: "the model is a performer already"})
+		case slices.Contains(s.waiting, model):
+			err = s.answer(answer{Model: model, Waits: true, Error: "the model was asked for already, and the world does not have it yet"})
+		case found[model] == 0:
+			s.waiting = append(s.waiting, model)
+			err = s.answer(answer{Model: model, Waits: true, Error: "the world has no such model yet"})
+		default:
+			err = s.perform(model)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.asked = s.asked[:0]
+	return nil
+}
+
+func (s *System) perform(model string) error {
+	s.performers = append(s.performers, tracked{Performer: Performer{Name: model, Model: model, Size: askedSize}})
+	return s.answer(answer{Model: model, OK: true})
+}
+
+// Report says where the performers are and which levels are loaded, by name, in the order of the plan.
+func (s *System) Report() (performers, levels []string) {
+	performers, levels = []string{}, []string{}
+	for i := range s.performers {
+		performers = append(performers, s.performers[i].Name)
+	}
+	for i := range s.plan.Levels {
+		if s.rule.Is(i) {
+			levels = append(levels, s.plan.Levels[i].Name)
+		}
+	}
+	return performers, levels
+}

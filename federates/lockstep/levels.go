@@ -1,0 +1,84 @@
+package lockstep
+
+import (
+	"errors"
+	"slices"
+
+	"metasim/client"
+	"metasim/federates/catalog"
+	"metasim/federates/levels"
+	"metasim/federates/sdf"
+	"metasim/federates/world"
+)
+
+// addLevels gives a world the system that loads and unloads its levels, if it is to have one, behind the systems of its file, and its secondaries. Orders are where what those
+// are asked for is published.
+func (l *link) addLevels(w *sdf.World, in *catalog.Instance, placed []Placed, orders []*client.Publication, c *world.Config) error {
+	policy := levels.Policy(catalog.Get[string](in, "policy"))
+	asks := catalog.Get[bool](in, "set_performer")
+	secondaries, _ := catalog.Find[[]string](in, "secondaries")
+	plan, _, err := levels.Read(w) // who starts a run was shown its warnings
+	switch {
+	case policy == levels.None && !asks && len(secondaries) == 0:
+		return nil
+	case policy == levels.None:
+		plan = &levels.Plan{}
+	case err != nil:
+		return err
+	}
+	topic := ""
+	if asks {
+		l.performers, topic = catalog.PerformerChannels(in.Name)
+	}
+	made := func() (any, error) {
+		l.levels = levels.NewSystem(w, plan, policy, topic)
+		return l.levels, nil
+	}
+	system, err := made()
+	c.Slots = append(c.Slots, &world.Slot{Name: "levels", Plugin: &sdf.Plugin{Place: w.Place, Name: "gz::sim"}, Priority: levels.Priority, System: system, Anew: made})
+	if err != nil {
+		return err
+	}
+	return l.addSecondaries(w, secondaries, orders, placed)
+}
+
+// addSecondaries lets secondaries do the work of physics.
+func (l *link) addSecondaries(w *sdf.World, names []string, orders []*client.Publication, placed []Placed) error {
+	if len(names) == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(placed, func(p Placed) bool {
+		_, moves := p.System.(world.Physics)
+		return moves
+	})
+	if i < 0 {
+		return at(w.Place, errors.New("the world has no system that moves models here, so its secondaries have nothing to do; leave them out, or let gz::sim::systems::Physics run in the world"))
+	}
+	c := &carrier{l, names, orders}
+	placed[i].Anew = func() (any, error) {
+		l.primary = levels.NewPrimary(names, c, l.levels)
+		return l.primary, nil
+	}
+	var err error
+	placed[i].System, err = placed[i].Anew()
+	return err
+}
+
+// fillLevels says what became of the levels of a world.
+func (l *link) fillLevels(r *worldResult, in *catalog.Instance) {
+	if l.levels == nil {
+		return
+	}
+	if policy := catalog.Get[string](in, "policy"); policy != string(levels.None) {
+		r.Levels = &levelsResult{Policy: policy, Loads: l.levels.Stats.Loads, Unloads: l.levels.Stats.Unloads}
+	}
+	if l.primary == nil {
+		performers, loaded := l.levels.Report()
+		r.Runners = []runnerResult{{in.Name, r.Iterations, performers, loaded}}
+		return
+	}
+	for _, s := range l.primary.Shares() {
+		r.Runners = append(r.Runners, runnerResult(s))
+	}
+	r.Handovers, r.Merges, r.Splits = l.primary.Counts()
+}

@@ -1,0 +1,130 @@
+package lockstep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"metasim/client"
+	"metasim/federates/catalog"
+	"metasim/federates/levels"
+	"metasim/federates/loop"
+	"metasim/metasim"
+)
+
+// A secondaryResult is what a secondary leaves with.
+type secondaryResult struct {
+	Steps uint64 `json:"steps"`
+}
+
+// Secondary is the model world-secondary: it moves a part of the models of a world.
+func Secondary(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+	s := &levels.Secondary{}
+	for {
+		messages, err := c.Next(ctx, metasim.Forever)
+		for _, m := range messages {
+			ack, next, err := s.Do(m.Payload)
+			if err != nil {
+				return fmt.Errorf("from client %q: %w", m.From, err)
+			}
+			if err := out[0].PublishOwned(ack); err != nil {
+				return err
+			}
+			if next > c.Now().Time && !s.Failed() {
+				if err := c.Promise(next); err != nil {
+					return err
+				}
+			}
+		}
+		if s.Failed() || errors.Is(err, client.ErrEnd) {
+			return loop.Finish(ctx, c, secondaryResult{s.Steps()}) // of a failure the world says why
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// A carrier takes the orders of a world to its secondaries: messages of one instant, whose answers come at the next step of the same time.
+type carrier struct {
+	*link
+	names  []string
+	orders []*client.Publication
+}
+
+// Begin publishes orders.
+func (c *carrier) Begin(orders [][]byte) error {
+	for k, b := range orders {
+		if err := c.orders[k].PublishOwned(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// After returns the time of the run so much later.
+func (c *carrier) After(step metasim.Time) metasim.Time { return c.client.Now().Time.Add(step) }
+
+// Acknowledgements waits for the acknowledgements of all.
+func (c *carrier) Acknowledgements() ([][]byte, error) {
+	acks := make([][]byte, len(c.names))
+	ctx, cancel := c.ctx, func() {}
+	if c.timeout > 0 { // real time, so it may end the run and nothing else
+		ctx, cancel = context.WithTimeoutCause(c.ctx, c.timeout, &lateError{c.names, acks, c.timeout})
+	}
+	defer cancel()
+	for slices.ContainsFunc(acks, func(b []byte) bool { return b == nil }) {
+		messages, err := c.client.Next(ctx, metasim.Forever)
+		switch {
+		case errors.Is(err, client.ErrEnd):
+			return nil, fmt.Errorf("the secondaries %v have left, or were never there; add a client of the model world-secondary for each", waitedFor(c.names, acks))
+		case err != nil:
+			return nil, err
+		}
+		for _, m := range messages {
+			if heard, err := c.hear(m); err != nil {
+				return nil, err
+			} else if heard {
+				continue
+			}
+			k := slices.IndexFunc(c.names, func(name string) bool {
+				_, ack := catalog.SecondaryChannels(c.client.Name(), name)
+				return m.Channel == ack
+			})
+			switch {
+			case k < 0:
+				return nil, unasked(m)
+			case m.From != c.names[k]:
+				return nil, fmt.Errorf("client %q acknowledges in the place of the secondary %s; let only that publish on %s", m.From, c.names[k], m.Channel)
+			case acks[k] != nil:
+				return nil, fmt.Errorf("secondary %s has acknowledged one order twice", c.names[k])
+			}
+			acks[k] = m.Payload
+		}
+	}
+	return acks, nil
+}
+
+// waitedFor returns the names of those who have not acknowledged.
+func waitedFor(names []string, acks [][]byte) (late []string) {
+	for k, b := range acks {
+		if b == nil {
+			late = append(late, names[k])
+		}
+	}
+	return late
+}
+
+// A lateError says which secondaries have not acknowledged.
+type lateError struct {
+	names []string
+	acks  [][]byte
+	after time.Duration
+}
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("the secondaries %v have not acknowledged within %v of real time, the timeout of the world; see in their logs what they do, or raise the timeout",
+		waitedFor(e.names, e.acks), e.after)
+}

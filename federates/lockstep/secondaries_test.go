@@ -1,0 +1,136 @@
+package lockstep
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"context"
+	"metasim/client"
+	"metasim/federates/catalog"
+	"metasim/federates/sdf"
+	"metasim/metasim"
+)
+
+// secondariesOf are clients that move the models of a world.
+func secondariesOf(t *testing.T, n int) (names []string, parts []part) {
+	t.Helper()
+	for k := range n {
+		name := fmt.Sprintf("secondary-%d", k+1)
+		in, err := catalog.Make("world-secondary", nil, catalog.Env{Name: name})
+		require.NoError(t, err)
+		names, parts = append(names, name), append(parts, part{name, in, Secondary})
+	}
+	return names, parts
+}
+
+// crowd is a world of balls that the wind blows together over a border of two levels, while others are made and taken away. Every third ball is a performer.
+func crowd() *sdf.World {
+	w := balls(24,
+		plugin("Wind", element("velocity", "6 1 0"), element("drag", "0.4")), plugin("Odometer"),
+		inLockStep(plugin("Spawner", element("position", "2 0.5 3"), element("velocity", "4 0 0"), element("period", "7"), element("life", "20")), element("update_rate", "0")))
+	for i, m := range w.Models[1:] {
+		m.Pose.Position.X *= 0.6
+		m.Pose.Position.Y *= 0.6
+		if i%5 == 0 {
+			m.Links[0].Inertial.Mass = 3
+		}
+	}
+	plan := &sdf.Plugin{Name: "gz::sim", Content: []*sdf.Element{
+		named("level", "west", element("pose", "0 0 1 0 0 0"), box("4 20 10"), element("buffer", "1")),
+		named("level", "east", element("pose", "4 0 1 0 0 0"), box("4 20 10"), element("buffer", "1"), element("ref", "ball023"))}}
+	for i := range 8 {
+		plan.Content = append(plan.Content, named("performer", fmt.Sprintf("p%d", i), element("ref", fmt.Sprintf("ball%03d", 3*i)), box("1 1 1")))
+	}
+	w.Plugins = append(w.Plugins, plan)
+	return w
+}
+
+// However many clients move the models of a world, over every transport, whichever joins first, beside systems in clients of their own and across a reset: the
+// states are those of the world alone.
+func TestSecondariesHaveTheSameStates(t *testing.T) {
+	n := steps(t, 120)
+	reset := agent(metasim.Time(n/2) * 5 * metasim.Millisecond)
+	with := func(scheme string, secondaries int, remote []string) ([]string, worldResult) {
+		names, parts := secondariesOf(t, secondaries)
+		params := map[string]any{"iterations": n, "hashes": true, "resets": true, "policy": "gz"}
+		if names != nil {
+			params["secondaries"] = names
+		}
+		if remote != nil {
+			params["remote"] = remote
+			in, err := catalog.Make("lockstep-runtime", nil, catalog.Env{Name: "spawner"})
+			require.NoError(t, err)
+			parts = append(parts, part{"spawner", in, Runtime})
+		}
+		var hashes []string
+		parts = append(parts, listener(&hashes), reset)
+		rand.New(rand.NewPCG(1, uint64(secondaries))).Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		var r worldResult
+		result, err := carry(t, networkOf(t, scheme), crowd(), params, parts...)
+		require.NoError(t, err)
+		readWorldResult(t, result, &r)
+		return hashes, r
+	}
+	want, alone := with("mem", 0, nil)
+	require.Len(t, want, n)
+	assert.Len(t, alone.Runners, 1)
+	for _, scheme := range []string{"mem", "unix", "tcp", "tls", "quic", "shm"} {
+		for _, k := range []int{1, 2, 3, 8} {
+			if scheme != "mem" && k != 3 && os.Getenv("METASIM_LOCKSTEP_STEPS") == "" {
+				continue
+			}
+			var remote []string
+			if k%2 == 1 {
+				remote = []string{"spawner"}
+			}
+			got, r := with(scheme, k, remote)
+			require.Equal(t, want, got, "%d secondaries over %s", k, scheme)
+			require.Len(t, r.Runners, k)
+			if k > 1 {
+				assert.NotZero(t, r.Handovers+r.Merges)
+				assert.NotZero(t, r.Splits)
+			}
+		}
+	}
+}
+
+// What goes wrong with secondaries ends the run, with a sentence that names them.
+func TestSecondariesThatFail(t *testing.T) {
+	params := func(more map[string]any) map[string]any {
+		all := map[string]any{"iterations": 10, "secondaries": []string{"secondary-1"}}
+		for k, v := range more {
+			all[k] = v
+		}
+		return all
+	}
+	_, err := runWith(t, balls(3), params(nil))
+	assert.ErrorContains(t, err, "the secondaries [secondary-1] have left, or were never there; add a client of the model world-secondary for each")
+
+	w := balls(3)
+	w.Plugins = nil
+	_, parts := secondariesOf(t, 1)
+	_, err = runWith(t, w, params(nil), parts...)
+	assert.ErrorContains(t, err, "the world has no system that moves models here, so its secondaries have nothing to do")
+
+	other := parts[0]
+	other.name = "other"
+	_, err = runWith(t, balls(3), params(nil), slices.Concat(parts, []part{other})...)
+	assert.ErrorContains(t, err, `client "other" acknowledges in the place of the secondary secondary-1`)
+
+	short := parts[0]
+	short.run = func(ctx context.Context, c *client.Client, _ *catalog.Instance, out []*client.Publication) error {
+		_, err := c.Next(ctx, metasim.Forever)
+		if err == nil {
+			err = out[0].Publish([]byte("what?"))
+		}
+		return err
+	}
+	_, err = runWith(t, balls(3), params(nil), short)
+	assert.ErrorContains(t, err, "system physics, in Update of iteration 1: secondary secondary-1: an acknowledgement of 5 bytes is too short")
+}
