@@ -27,6 +27,10 @@ type welcome struct {
 	timed bool            // it asks how long the client computes
 	until metasim.Instant // the end of the run
 	saves wire.Checkpoint // what it says of checkpoints, if the client makes any
+
+	patience time.Duration   // for which the client waits for it, if it dies
+	known    chan wire.Known // what it has of a client that comes back
+	stays    bool            // it never answers Leave
 }
 
 // theEnd is the end of the run of a host.
@@ -45,31 +49,7 @@ func joinTimed(t *testing.T, b *client.Builder) (*client.Client, *host) {
 
 func joinAs(t *testing.T, b *client.Builder, w welcome) (*client.Client, *host) {
 	t.Helper()
-	mine, theirs := mem.Pipe("client", "server")
-	h := &host{welcome: w, t: t, conn: plainConn{theirs}, heard: make(chan wire.Body, 1000)}
-	go func() {
-		defer close(h.heard)
-		for {
-			packets, err := h.conn.Read()
-			if err != nil {
-				return
-			}
-			for _, p := range packets {
-				if hello, ok := p.Body.(wire.Hello); ok {
-					h.say(wire.Welcome{Timed: h.timed})
-					if hello.Saves {
-						h.say(h.saves)
-					}
-					h.say(wire.Start{Until: h.until}, wire.Introduce{Client: 1, Name: "b"})
-				}
-				if _, ok := p.Body.(*metasim.Leave); ok {
-					_ = h.conn.Write([]wire.Packet{{Body: wire.Goodbye{}}}) // a client whose Leave was interrupted is gone
-				}
-				h.heard <- p.Keep().Body
-			}
-		}
-	}()
-	c, err := b.Complete(t.Context(), client.WithConn(mine))
+	c, h, err := completeAs(t, b, w)
 	require.NoError(t, err)
 	h.hello = hears[wire.Hello](h)
 	t.Cleanup(func() {
@@ -77,6 +57,44 @@ func joinAs(t *testing.T, b *client.Builder, w welcome) (*client.Client, *host) 
 		require.NoError(t, h.conn.Close())
 	})
 	return c, h
+}
+
+func completeAs(t *testing.T, b *client.Builder, w welcome) (*client.Client, *host, error) {
+	t.Helper()
+	mine, theirs := mem.Pipe("client", "server")
+	h := &host{welcome: w, t: t, conn: plainConn{theirs}, heard: make(chan wire.Body, 1000)}
+	go h.serve()
+	c, err := b.Complete(t.Context(), client.WithConn(mine))
+	return c, h, err
+}
+
+// serve answers Hello and Leave, and keeps what the client says until the connection ends.
+func (h *host) serve() {
+	defer close(h.heard)
+	for {
+		packets, err := h.conn.Read()
+		if err != nil {
+			return
+		}
+		for _, p := range packets {
+			if hello, ok := p.Body.(wire.Hello); ok {
+				w := wire.Welcome{Timed: h.timed, Patience: int64(h.patience)}
+				if hello.Back != nil {
+					known := <-h.known
+					w.Known = &known
+				}
+				h.say(w)
+				if hello.Saves {
+					h.say(h.saves)
+				}
+				h.say(wire.Start{Until: h.until}, wire.Introduce{Client: 1, Name: "b"})
+			}
+			if _, ok := p.Body.(*metasim.Leave); ok && !h.stays {
+				_ = h.conn.Write([]wire.Packet{{Body: wire.Goodbye{}}}) // a client whose Leave was interrupted is gone
+			}
+			h.heard <- p.Keep().Body
+		}
+	}
 }
 
 func (h *host) say(bodies ...wire.Body) {
