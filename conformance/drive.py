@@ -205,9 +205,24 @@ def needs_a_thread(story):
     return False
 
 
+def noticed(steps):
+    """Returns the steps, with the next call right after a loss that comes while no call waits: a program of one thread notices it there."""
+    steps, waits = list(steps), False
+    for i, step in enumerate(steps):
+        if any(k in step for k in ("joined", "arrived", "left", "ended", "error")):
+            waits = False
+        kind = step.get("call", {}).get("call")
+        if kind == "back" and not waits:
+            later = next((j for j in range(i + 1, len(steps)) if steps[j].get("call", {}).get("call") in WAITING), None)
+            if later is not None:
+                steps.insert(i + 1, steps.pop(later))
+        waits = waits or kind in WAITING
+    return steps
+
+
 def play(command, story):
     """Returns what went wrong, or None; and whether the story was skipped."""
-    steps = story["steps"]
+    steps = noticed(story["steps"])
     if any(s.get("call", {}).get("call") == "saves" for s in steps):
         return None, True  # no library but the one in Go does that
     if any("member" in s or s.get("call", {}).get("member") for s in steps) or any("out" in s and "frame" not in s for s in steps) or needs_a_thread(story):

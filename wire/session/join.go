@@ -112,7 +112,7 @@ func (d *Declaration) Join(name, token string, out *Outbound) (*Client, error) {
 	out.put(d.hello(name, token))
 	out.urgent = true
 	return &Client{name: name, subscriptions: d.declared.Subscriptions, reaction: d.declared.Reaction, period: d.period, out: out,
-		timers: newTimers(), save: save{able: d.declared.Saves}, hello: d.hello(name, token)}, nil
+		reported: reported{cause: metasim.Infinity}, timers: newTimers(), save: save{able: d.declared.Saves}, hello: d.hello(name, token)}, nil
 }
 
 func (d *Declaration) hello(name, token string) wire.Hello {

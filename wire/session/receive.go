@@ -51,9 +51,6 @@ func (c *Client) take(body wire.Body) error {
 		return c.checkpoint(&b)
 	case wire.Start:
 		c.started, c.until = true, b.Until
-		if c.save.begin == nil {
-			c.reported.cause = metasim.Infinity
-		}
 	case wire.Goodbye:
 		c.Fail(ErrLeft)
 	case wire.Refuse:
