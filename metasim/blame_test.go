@@ -166,3 +166,10 @@ func TestBlame(t *testing.T) {
 	}
 	require.Greater(t, released, *seeds*10, "too little happens to show anything")
 }
+
+// A reason that a newer version has is no reason here, and no panic.
+func TestUnknownReason(t *testing.T) {
+	require.Equal(t, "no reason", Reason(0).String())
+	require.Equal(t, "no reason", Reason(200).String())
+	require.Equal(t, "memory", Memory.String())
+}

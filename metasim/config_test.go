@@ -13,9 +13,12 @@ func TestConfigContradictions(t *testing.T) {
 		"the run ends at -5ns, before it begins; use a positive time, or 0 for no end": {
 			Clients: []string{"a"}, Until: -5,
 		},
-		"a client may be given -1 bytes ahead; use a positive number, or 0 for 1048576": {Clients: []string{"a"}, Ahead: -1},
-		"a client has no name; name it":                           {Clients: []string{"a", ""}},
-		"two clients are called \"a\"; a name is unique in a run": {Clients: []string{"a", "b", "a"}},
+		"a client may be given -1 bytes ahead; use a positive number, or 0 for 1048576":            {Clients: []string{"a"}, Ahead: -1},
+		"a run may hold -2 bytes; use a positive number, or 0 for no bound":                        {Clients: []string{"a"}, Memory: -2},
+		"-3 bytes may be sent without delay at one step; use a positive number, or 0 for no bound": {Clients: []string{"a"}, Cascade: -3},
+		`client "b" may be given -4 bytes ahead; use a positive number`:                            {Clients: []string{"a", "b"}, AheadOf: map[string]int{"b": -4}},
+		"a client has no name; name it":                                                            {Clients: []string{"a", ""}},
+		"two clients are called \"a\"; a name is unique in a run":                                  {Clients: []string{"a", "b", "a"}},
 	} {
 		_, err := New(c)
 		require.EqualError(t, err, want)

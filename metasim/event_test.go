@@ -85,3 +85,27 @@ func pair(t *testing.T, delay Time) *Dispatcher {
 	d.Step(&Begin{})
 	return d
 }
+
+// Each event says which client it came from, if it came from one.
+func TestClientOf(t *testing.T) {
+	for _, ev := range []Event{&Join{Client: 3}, &Send{Client: 3}, &Promise{Client: 3}, &Advance{Client: 3}, &PollWait{Client: 3}, &Leave{Client: 3}} {
+		id, from := ClientOf(ev)
+		require.True(t, from, "%T", ev)
+		require.Equal(t, ClientID(3), id, "%T", ev)
+	}
+	for _, ev := range []Event{&Begin{}, &Permit{}, nil} {
+		_, from := ClientOf(ev)
+		require.False(t, from, "%T", ev)
+	}
+}
+
+// What a client was given before a run was cut off counts on: the next delivery has the next number, and only that can be acknowledged.
+func TestWindowGoesOn(t *testing.T) {
+	var w Window
+	w.Skip(7)
+	require.Equal(t, uint64(7), w.Acked())
+	require.Equal(t, uint64(8), w.Give(At(1), 10))
+	require.False(t, w.Acknowledge(9))
+	require.True(t, w.Acknowledge(8))
+	require.Equal(t, uint64(8), w.Acked())
+}

@@ -59,3 +59,25 @@ func TestImpossibleIsExact(t *testing.T) {
 		require.Equal(t, !matches, p.Impossible(), "%q", s)
 	})
 }
+
+// A subscription in text is for what its pattern is for, and one that cannot be compiled for nothing. A client that joins with compiled ones
+// is given the same.
+func TestMatchSubscription(t *testing.T) {
+	require.True(t, MatchSubscription("STATE|POSE", "POSE"))
+	require.False(t, MatchSubscription("STATE|POSE", "POSES"))
+	require.False(t, MatchSubscription("(", "("))
+	for _, compiled := range []bool{false, true} {
+		d, err := New(Config{Clients: []string{"a", "b"}})
+		require.NoError(t, err)
+		d.Step(&Join{Client: 0, Publications: []string{"POSE"}})
+		join := &Join{Client: 1, Subscriptions: []string{"STATE|POSE"}}
+		if compiled {
+			p, err := CompilePattern(join.Subscriptions[0])
+			require.NoError(t, err)
+			join.Compiled([]Pattern{p})
+		}
+		d.Step(join)
+		d.Step(&Begin{})
+		require.Equal(t, ClientID(1), d.Step(&Send{Client: 0, Channel: "POSE"})[0].(*Queue).To)
+	}
+}
