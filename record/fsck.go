@@ -12,6 +12,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/record/journal"
+	"metasim/record/past"
 )
 
 // A Health says of each file of a run whether it is whole, and what can be done with the run.
@@ -20,10 +21,11 @@ type Health struct {
 	Files []FileHealth `json:"files"`
 	Uses  []Use        `json:"commands"`
 
-	recorded *Run // nil: the manifest cannot be read
-	killed   bool
-	journal  error  // why the journal cannot be read to its end; nil: it can
-	good     string // how far it is good
+	recorded    *Run // nil: the manifest cannot be read
+	killed      bool
+	journal     error  // why the journal cannot be read to its end; nil: it can
+	good        string // how far it is good
+	journalGood int64  // up to which byte
 }
 
 // A FileHealth says it of one file.
@@ -74,7 +76,9 @@ func Examine(path string, goesOn bool) (*Health, error) {
 	manifest := h.manifest(dir)
 	h.killed = h.recorded == nil || h.recorded.Killed()
 	h.add(manifest)
-	h.add(h.readJournal(dir, goesOn))
+	f := h.readJournal(dir, goesOn)
+	h.journalGood = f.Good
+	h.add(f)
 	h.add(h.index(dir))
 	if err := h.others(dir); err != nil {
 		return nil, err
@@ -241,8 +245,8 @@ func (h *Health) others(dir journal.Dir) error {
 		}
 		f := FileHealth{File: path, Size: sizeOf(dir, path), State: Unchecked, Note: "it has no checksum"}
 		switch {
-		case strings.HasPrefix(path, "checkpoints/"):
-			f.Note = "fsck does not check checkpoints; metasim resume does, and uses only good ones"
+		case strings.HasPrefix(path, "checkpoints/") && !strings.HasSuffix(path, ".partial"):
+			h.checkpoint(dir, &f)
 		case strings.HasSuffix(path, ".partial"):
 			f.Note = "it was not written to its end, and nothing reads it"
 		case !e.Type().IsRegular():
@@ -251,6 +255,39 @@ func (h *Health) others(dir journal.Dir) error {
 		h.add(f)
 		return nil
 	})
+}
+
+// checkpoint looks at the file of a checkpoint. Its run is that of the manifest, where that can be read.
+func (h *Health) checkpoint(dir journal.Dir, f *FileHealth) {
+	const unused = "; metasim resume begins at the one before, or at the start"
+	f.State = Damaged
+	b, err := os.ReadFile(filepath.Join(dir.Path(), f.File))
+	if err != nil {
+		f.Note = err.Error() + unused
+		return
+	}
+	k, err := past.Parse(b)
+	var client, slot uint32
+	switch n, _ := fmt.Sscanf(f.File, "checkpoints/%d-%d", &client, &slot); { // what is no number is no client
+	case err != nil:
+		f.Note = err.Error() + unused
+	case n < 2 || uint32(k.Client) != client:
+		f.Note = fmt.Sprintf("it is the checkpoint of client %d", k.Client) + unused
+	case h.recorded != nil && k.Run != h.recorded.Manifest.Started.UnixNano():
+		f.Note = "it is a checkpoint of another run" + unused
+	default:
+		f.State, f.Note = Whole, fmt.Sprintf("checkpoint %d of %s, at %v", k.Number, h.nameOf(k.Client), k.Saved.Now)
+		if h.killed && k.Size > h.journalGood {
+			f.Note += fmt.Sprintf(": the journal lacks what led to it, up to byte %d", k.Size) + unused
+		}
+	}
+}
+
+func (h *Health) nameOf(id metasim.ClientID) string {
+	if h.recorded == nil || int(id) >= len(h.recorded.Manifest.Clients) {
+		return fmt.Sprintf("client %d", id)
+	}
+	return h.recorded.Manifest.Clients[id]
 }
 
 // uses says what the commands that read a run can do with it.

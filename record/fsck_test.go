@@ -11,6 +11,9 @@ import (
 	"metasim/metasim"
 	"metasim/record"
 	"metasim/record/journal"
+	"metasim/record/past"
+	"metasim/wire"
+	"metasim/wire/session"
 )
 
 // small is a run with a short journal.
@@ -96,16 +99,62 @@ func TestExamineOfARunThatWasKilled(t *testing.T) {
 	require.Equal(t, record.Damaged, f.State)
 }
 
+// A bit that is wrong anywhere in a checkpoint is found, and one that is cut off; and it is said of one of another client, of another run or ahead of the journal.
+func TestExamineOfCheckpoints(t *testing.T) {
+	dir := carryOut(t, parse(t, small)).RunDir
+	edit(t, dir, func(m *journal.Manifest) {
+		m.Digests, m.OK, m.Error = journal.Digests{}, false, "the run has not ended"
+	})
+	d, err := journal.Open(dir)
+	require.NoError(t, err)
+	m, err := d.Manifest()
+	require.NoError(t, err)
+	keep := func(m *journal.Manifest, size int64) {
+		saved := &session.Saved{Sent: 1, Checkpoint: wire.Checkpoint{Now: metasim.At(3_000_000), Cause: metasim.Infinity, State: []byte("so far")}}
+		require.NoError(t, past.NewCheckpoints(d, m).Keep(1, size, saved))
+	}
+	keep(m, 100)
+	const file = "checkpoints/1-1"
+	h, f := health(t, dir, file)
+	require.Equal(t, record.FileHealth{File: file, State: record.Whole, Size: f.Size, Note: "checkpoint 1 of pong, at 3ms"}, f)
+	require.NotEqual(t, record.Damaged, h.Worst())
+	path := filepath.Join(dir, file)
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for i := range good {
+		damaged := bytes.Clone(good)
+		damaged[i] ^= 1 << (i % 8) // package past tries every bit
+		require.NoError(t, os.WriteFile(path, damaged, 0o600))
+		_, f := health(t, dir, file)
+		require.Equal(t, record.Damaged, f.State, "byte %d", i)
+		require.NoError(t, os.WriteFile(path, good[:i], 0o600))
+		h, f := health(t, dir, file)
+		require.Equal(t, record.Damaged, f.State, "cut at %d", i)
+		require.Contains(t, f.Note, "metasim resume begins at the one before, or at the start")
+		require.Equal(t, record.Damaged, h.Worst())
+	}
+	require.NoError(t, os.WriteFile(path, good, 0o600))
+	require.NoError(t, os.Rename(path, filepath.Join(dir, "checkpoints", "0-1")))
+	_, f = health(t, dir, "checkpoints/0-1")
+	require.Equal(t, record.Damaged, f.State)
+	require.Contains(t, f.Note, "it is the checkpoint of client 1")
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "checkpoints")))
+	keep(m, 1<<40)
+	_, f = health(t, dir, file)
+	require.Equal(t, record.Whole, f.State)
+	require.Contains(t, f.Note, "the journal lacks what led to it")
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "checkpoints")))
+	keep(&journal.Manifest{}, 100)
+	_, f = health(t, dir, file)
+	require.Equal(t, record.Damaged, f.State)
+	require.Contains(t, f.Note, "it is a checkpoint of another run")
+}
+
 // What is missing, what has no checksum, and what is another run's.
 func TestExamineOfOtherFiles(t *testing.T) {
 	dir, other := carryOut(t, parse(t, small)).RunDir, carryOut(t, parse(t, lossy)).RunDir
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "clients"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "clients", "ping.stdout"), []byte("hello"), 0o600))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "checkpoints"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "checkpoints", "0-1"), nil, 0o600))
-	_, f := health(t, dir, "checkpoints/0-1")
-	require.Equal(t, record.Unchecked, f.State)
-	require.Contains(t, f.Note, "metasim resume does")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "index.partial"), nil, 0o600))
 	h, f := health(t, dir, "clients/ping.stdout")
 	require.Equal(t, record.FileHealth{File: "clients/ping.stdout", State: record.Unchecked, Size: 5, Note: "it has no checksum"}, f)

@@ -18,7 +18,7 @@ import (
 	lcmnames "metasim/lcm/names"
 	"metasim/metasim"
 	"metasim/record/journal"
-	"metasim/record/replay"
+	"metasim/record/past"
 	"metasim/scenarios"
 	"metasim/server"
 	"metasim/wire/session"
@@ -39,8 +39,8 @@ type recorder struct {
 	writer   *journal.Writer // nil: the run has no journal
 	log      *slog.Logger
 
-	checkpoints *replay.Checkpoints // nil without a journal
-	keeping     sync.Map            // of clients, by id, whose checkpoint is being written
+	checkpoints *past.Checkpoints // nil without a journal
+	keeping     sync.Map          // of clients, by id, whose checkpoint is being written
 	writing     sync.WaitGroup
 }
 
@@ -61,7 +61,7 @@ func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*recorder
 	if err := dir.WriteManifest(&r.manifest); err != nil || o.NoJournal {
 		return r, err
 	}
-	r.checkpoints = replay.NewCheckpoints(dir, &r.manifest)
+	r.checkpoints = past.NewCheckpoints(dir, &r.manifest)
 	r.writer, err = dir.NewJournal(names)
 	return r, err
 }
@@ -88,11 +88,17 @@ func cpus() int {
 // past returns what the journal holds of a client by now.
 func (r *recorder) past(id metasim.ClientID, saves bool) server.Past {
 	size, written := r.writer.Mark()
-	p := replay.NewPast(r.dir, id, size, written)
+	p := past.NewReader(id, func() (*journal.Own, error) {
+		if err := written(); err != nil {
+			return nil, err
+		}
+		return r.dir.OpenOwn(id, size)
+	})
 	if saves {
-		p.From(r.checkpoints, func(err error) {
+		unfit := func(err error) {
 			r.log.Warn("a checkpoint is not used", "client", r.manifest.Clients[id], "cause", err)
-		})
+		}
+		p.From(func() []*past.Kept { return r.checkpoints.Last(id, size, unfit) }, unfit)
 	}
 	return p
 }

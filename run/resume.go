@@ -11,7 +11,7 @@ import (
 	"metasim/metasim"
 	"metasim/record"
 	"metasim/record/journal"
-	"metasim/record/replay"
+	"metasim/record/past"
 	"metasim/scenarios"
 	"metasim/server"
 )
@@ -52,7 +52,7 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 		return nil, errors.Join(err, writer.Close())
 	}
 	r := &runner{scenario: sc, options: &o, doors: doors, dir: recorded.Dir, record: &recorder{dir: recorded.Dir, log: o.Log, manifest: *manifest, writer: writer,
-		checkpoints: replay.NewCheckpoints(recorded.Dir, m)}}
+		checkpoints: past.NewCheckpoints(recorded.Dir, m)}}
 	r.rest = &rest{reader: reader, writer: writer, dir: recorded.Dir, forget: func(size int64) error {
 		return r.record.checkpoints.Forget(len(m.Clients), size)
 	}}

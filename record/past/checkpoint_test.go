@@ -1,4 +1,4 @@
-package replay
+package past
 
 import (
 	"fmt"
@@ -55,8 +55,9 @@ func after(n int, hashes []uint64) *session.Saved {
 // whole reads a past to its end.
 func whole(t *testing.T, dir journal.Dir, size int64, c *Checkpoints) (all *session.Past, unfit []string) {
 	t.Helper()
-	p := NewPast(dir, 1, size, func() error { return nil })
-	p.From(c, func(err error) { unfit = append(unfit, err.Error()) })
+	p := NewReader(1, func() (*journal.Own, error) { return dir.OpenOwn(1, size) })
+	complain := func(err error) { unfit = append(unfit, err.Error()) }
+	p.From(func() []*Kept { return c.Last(1, size, complain) }, complain)
 	defer func() { require.NoError(t, p.Close()) }()
 	all = &session.Past{Client: 1}
 	for first := true; ; first = false {

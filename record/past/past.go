@@ -1,4 +1,4 @@
-package replay
+package past
 
 import (
 	"cmp"
@@ -12,18 +12,16 @@ import (
 	"metasim/wire/session"
 )
 
-// A Past reads what the journal of a run that goes on holds of one client, for its process that is started again: all of it, or what follows the
+// A Reader reads what the journal of a run that goes on holds of one client, for its process that is started again: all of it, or what follows the
 // last checkpoint that fits.
-type Past struct {
-	dir     journal.Dir
-	id      metasim.ClientID
-	size    int64
-	written func() error
-	from    *Checkpoints // nil: all of it
-	unfit   func(error)
+type Reader struct {
+	id    metasim.ClientID
+	own   func() (*journal.Own, error)
+	kept  func() []*Kept
+	unfit func(error)
 
 	opened bool
-	tries  []*kept // checkpoints that were not tried, the newest first
+	tries  []*Kept // checkpoints that were not tried, the newest first
 	reader *journal.Own
 
 	begin *session.Saved // the checkpoint that is tried, or was found to fit; nil: none
@@ -32,13 +30,14 @@ type Past struct {
 	given uint64         // the last delivery that was read
 }
 
-// NewPast reads the journal up to a size. That much is there when written returns.
-func NewPast(dir journal.Dir, id metasim.ClientID, size int64, written func() error) *Past {
-	return &Past{dir: dir, id: id, size: size, written: written}
+// NewReader reads what own opens: a part of the journal from its beginning. It may be opened several times.
+func NewReader(id metasim.ClientID, own func() (*journal.Own, error)) *Reader {
+	return &Reader{id: id, own: own}
 }
 
-// From has the past begin at a checkpoint, where one fits. unfit is told of those that do not, from the goroutine that calls Next.
-func (p *Past) From(c *Checkpoints, unfit func(error)) { p.from, p.unfit = c, unfit }
+// From has the past begin at one of the checkpoints that kept returns, the newest first, where one fits. unfit is told of those that do not. The goroutine
+// that calls Next calls both.
+func (p *Reader) From(kept func() []*Kept, unfit func(error)) { p.kept, p.unfit = kept, unfit }
 
 // How much a part holds, so that the client is never kept waiting for long, nor much memory is used.
 const (
@@ -47,14 +46,11 @@ const (
 )
 
 // Next returns the next part, and whether it is the last.
-func (p *Past) Next() (part *session.Past, last bool, err error) {
+func (p *Reader) Next() (part *session.Past, last bool, err error) {
 	if !p.opened {
 		p.opened = true
-		if err := p.written(); err != nil {
-			return nil, false, err
-		}
-		if p.from != nil {
-			p.tries = p.from.last(p.id, p.size, p.unfit)
+		if p.kept != nil {
+			p.tries = p.kept()
 		}
 		return p.first()
 	}
@@ -64,7 +60,7 @@ func (p *Past) Next() (part *session.Past, last bool, err error) {
 }
 
 // first returns the first part: with the newest checkpoint that fits, or that of all of the past.
-func (p *Past) first() (part *session.Past, last bool, err error) {
+func (p *Reader) first() (part *session.Past, last bool, err error) {
 	for {
 		if err := p.open(); err != nil {
 			return nil, false, err
@@ -84,25 +80,25 @@ func (p *Past) first() (part *session.Past, last bool, err error) {
 var errUnfit = errors.New("the journal has other messages before it")
 
 // open begins to read, for the next checkpoint that is to be tried.
-func (p *Past) open() (err error) {
+func (p *Reader) open() (err error) {
 	p.begin, p.sent, p.sends, p.given = nil, 0, foldhash.Seed, 0
 	if len(p.tries) > 0 {
-		p.begin, p.tries = &p.tries[0].saved, p.tries[1:]
+		p.begin, p.tries = &p.tries[0].Saved, p.tries[1:]
 	}
-	p.reader, err = p.dir.OpenOwn(p.id, p.size)
+	p.reader, err = p.own()
 	return err
 }
 
 // reached reports whether all was read that comes before the checkpoint.
-func (p *Past) reached() bool {
+func (p *Reader) reached() bool {
 	return p.begin == nil || p.sent >= p.begin.Sent && p.given >= p.begin.Acked
 }
 
 // fits reports whether the client had sent the same at the checkpoint.
-func (p *Past) fits() bool { return p.reached() && p.sends == p.begin.Sends }
+func (p *Reader) fits() bool { return p.reached() && p.sends == p.begin.Sends }
 
 // read adds what follows to a part, until it holds enough and the checkpoint is reached.
-func (p *Past) read(part *session.Past) (last bool, err error) {
+func (p *Reader) read(part *session.Past) (last bool, err error) {
 	for bytes := 0; !p.reached() || part.Given.Len() < partItems && part.Sends.Len() < partItems && bytes < partBytes; {
 		e, err := p.reader.Next()
 		switch {
@@ -121,7 +117,7 @@ func (p *Past) read(part *session.Past) (last bool, err error) {
 }
 
 // skip removes from an entry what comes before the checkpoint.
-func (p *Past) skip(e *journal.Entry) {
+func (p *Reader) skip(e *journal.Entry) {
 	if send, ok := e.Event.(*metasim.Send); ok {
 		if p.sent < p.begin.Sent {
 			p.sends = foldhash.Word(p.sends, metasim.HashSend(send.Sent, send.Channel, send.Payload))
@@ -161,7 +157,7 @@ func payload(e *journal.Entry) (bytes int) {
 }
 
 // Close closes the journal.
-func (p *Past) Close() error {
+func (p *Reader) Close() error {
 	if p.reader == nil {
 		return nil
 	}
