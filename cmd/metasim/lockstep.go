@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ func newLockStepRuntime() *cobra.Command {
 	var f clientFlags
 	var world, system string
 	var topics []string
-	var stats bool
+	var stats, outside bool
 	cmd := &cobra.Command{
 		Use:   "lockstep-runtime CONFIG",
 		Short: "Run one system of a world, in lock step with it",
@@ -31,7 +32,7 @@ func newLockStepRuntime() *cobra.Command {
 			if err != nil {
 				r = &sdf.Runtime{} // the client reads it again, and fails with what is wrong
 			}
-			with := map[string]any{"config": args[0], "world": cmp.Or(world, r.World, "world")}
+			with := map[string]any{"config": filepath.Base(args[0]), "world": cmp.Or(world, r.World, "world")}
 			if system = cmp.Or(system, r.System); system != "" {
 				with["system"] = system
 			}
@@ -41,13 +42,14 @@ func newLockStepRuntime() *cobra.Command {
 			if len(topics) > 0 {
 				with["topics"] = topics
 			}
-			return f.join(cmd, &run.Instance{Model: "lockstep-runtime", With: with, Seed: f.seed, Dir: ".", AllowOutside: true})
+			return f.join(cmd, &run.Instance{Model: "lockstep-runtime", With: with, Seed: f.seed, Dir: filepath.Dir(args[0]), AllowOutside: outside})
 		},
 	}
 	f.addServer(cmd, 30*time.Second)
 	flags := cmd.Flags()
 	flags.StringVar(&world, "world", "", "the `client` that runs the world (default: <service> of the configuration, else world)")
 	flags.StringVar(&system, "system", "", "the `system`, as the world calls it (default: <service> of the configuration, else the name of the client)")
+	flags.BoolVar(&outside, "allow-outside", false, "let the configuration be, and name, files outside of its directory: a symbolic link, a WebAssembly module")
 	flags.BoolVar(&stats, "stats", false, "publish plugin, state, calls and update rate on WORLD/SYSTEM/stats")
 	flags.StringSliceVar(&topics, "topics", nil, "the `topics` that the system may publish, as the pictures of cameras")
 	return cmd

@@ -47,6 +47,17 @@ func TestARuntimeThatIsFirst(t *testing.T) {
 		require.NotZero(t, e.status, config)
 		require.Contains(t, e.err, want)
 	}
+	require.NoError(t, os.WriteFile(filepath.Join(s.temp, "elsewhere.config"), s.read("wind.config"), 0o600))
+	require.NoError(t, os.Symlink(filepath.Join(s.temp, "elsewhere.config"), filepath.Join(s.dir, "link.config")))
+	linked := "name: linked\nclients:\n" +
+		"  - {name: earth, model: world, with: {file: windy.sdf, iterations: 40, remote: [wind]}}\n  - {name: blower, run: [BIN, lockstep-runtime, link.config]}\n"
+	s.file("linked.yaml", linked)
+	_, e = s.run("linked.yaml")
+	require.NotZero(t, e.status, "the configuration is outside of its directory")
+	require.Contains(t, e.err, "link.config")
+	s.file("allowed.yaml", strings.Replace(linked, "link.config", "link.config, --allow-outside", 1))
+	_, e = s.run("allowed.yaml")
+	require.Zero(t, e.status, e.err)
 	s.file("other.yaml", "name: other\nclients:\n"+
 		"  - {name: earth, model: world, with: {file: windy.sdf, iterations: 40, remote: [wind]}}\n"+
 		"  - {name: blower, model: lockstep-runtime, with: {config: wind.config, world: earth, system: gusts}}\n")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -38,6 +40,14 @@ func TestASystemInWebAssembly(t *testing.T) {
 	want := hash("windy.sdf", "in-process")
 	for _, where := range []string{"in-process", "mem", "unix"} {
 		require.Equal(t, want, hash("wasm.sdf", where), where)
+	}
+	code := sha256.Sum256(s.read("wind.wasm"))
+	s.file("wasm.yaml", "name: wasm\nclients:\n  - {name: world, model: world, with: {file: wasm.sdf, iterations: 3, remote: [wind, odometer]}}\n"+
+		"  - {name: wind, model: lockstep-runtime}\n  - {name: odometer, model: lockstep-runtime}\n")
+	recorded, e := s.run("wasm.yaml", "--transport", "mem")
+	require.Zero(t, e.status, e.err)
+	for _, c := range recorded.Clients {
+		require.Equal(t, c.Name != "odometer", strings.Contains(string(c.Result), hex.EncodeToString(code[:])), "which module ran is on record: %s of %s", c.Result, c.Name)
 	}
 	for file, want := range map[string]string{
 		"strict.sdf": "strict.sdf:7: wind.wasm: it imports sched_yield of WASI, and a system has no clock, no random numbers and no files; take time and seed",

@@ -85,6 +85,7 @@ type systemResult struct {
 	Calls  uint64 `json:"calls"`
 	Remote bool   `json:"remote"`
 	Behind int    `json:"behind,omitempty"` // steps that the world might be ahead of it
+	Module string `json:"module,omitempty"` // SHA-256 of its WebAssembly module, as the world read it
 }
 
 // A levelsResult says what a world loaded, since its start or its last reset.

@@ -1,6 +1,7 @@
 package lockstep
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,7 +36,8 @@ const maxBehind = 1000
 // A Placed is a system of a world, before it runs.
 type Placed struct {
 	*world.Slot
-	LockStep bool // it stands inside a placeholder
+	LockStep bool   // it stands inside a placeholder
+	module   string // the SHA-256 of its WebAssembly module; empty: it is none
 }
 
 // systemsOf returns the systems that a world asks for, in the order of its file. Each has a name: the last word of its plugin's, in
@@ -56,7 +58,7 @@ func systemsOf(w *sdf.World, may func(path string) error) ([]Placed, error) {
 		if system == nil {
 			continue
 		}
-		placed.System = system
+		placed.System, placed.module = system, moduleOf(system)
 		if placed.Behind > 0 {
 			if placed.Reads = world.PhasesOf(system); placed.Reads&^readers != 0 || placed.Reads&(1<<world.PostUpdate) == 0 {
 				return nil, at(plugin.Place, fmt.Errorf("<metasim:behind> is for systems that only read, in PostUpdate, and %s takes part in %s; take it out",
@@ -82,6 +84,15 @@ func newSystem(p *sdf.Plugin, may func(path string) error) (any, error) {
 		return wasm.New(p, may)
 	}
 	return systems.New(p.Name)
+}
+
+// moduleOf returns the SHA-256 of a WebAssembly module; empty for a system that is none.
+func moduleOf(system any) string {
+	if m, module := system.(*wasm.System); module {
+		sum := m.Sum()
+		return hex.EncodeToString(sum[:])
+	}
+	return ""
 }
 
 // anew returns a system for a world that begins again. A module is not read again: its file may be another one by now, and Configure makes another instance.

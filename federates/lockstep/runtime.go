@@ -17,6 +17,7 @@ import (
 // A runtimeResult is what a runtime leaves with.
 type runtimeResult struct {
 	Plugin string  `json:"plugin"`
+	Module string  `json:"module,omitempty"` // SHA-256 of its WebAssembly module, as the runtime read it
 	State  string  `json:"state"`
 	Calls  uint64  `json:"calls"`       // steps in which it was called
 	Rate   float64 `json:"update_rate"` // calls in a second of simulated time, from the first to the last; 0: fewer than two
@@ -104,7 +105,7 @@ func (r *runtime) reply(msg client.Message) error {
 	answer := m.call(asked)
 	r.result.State, r.result.Calls, r.result.Rate = m.state.String(), m.calls, m.rate()
 	if asked.plugin != nil {
-		r.result.Plugin = asked.plugin.Name
+		r.result.Plugin, r.result.Module = asked.plugin.Name, moduleOf(m.system)
 	}
 	if err := r.tell(r.client.Now().Time); err != nil {
 		return err

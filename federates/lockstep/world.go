@@ -155,7 +155,7 @@ func (r *worldResult) fill(s *world.Server, placed []Placed, remote []string) {
 		r.Conflict = fmt.Sprintf("%v of iteration %d: %v", f.Phase, f.Iteration, f.Conflict)
 	}
 	for _, p := range placed {
-		s := systemResult{Name: p.Name, Calls: p.Calls(), Remote: slices.Contains(remote, p.Name)}
+		s := systemResult{Name: p.Name, Calls: p.Calls(), Remote: slices.Contains(remote, p.Name), Module: p.module}
 		if s.Remote {
 			s.Behind = p.Behind
 		}

@@ -38,6 +38,7 @@ var exports = [...]string{world.Configure: "configure", world.PreUpdate: "pre_up
 // A System is a module that runs. It has the interfaces of package world for all phases; Phases says in which it takes part.
 type System struct {
 	file     string // as it is named
+	sum      [sha256.Size]byte
 	sandbox  sandbox
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
@@ -84,6 +85,7 @@ func (s *System) compile(file string) error {
 	if err != nil {
 		return err
 	}
+	s.sum = sha256.Sum256(code)
 	ctx := context.Background()
 	s.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCloseOnContextDone(true))
 	if s.compiled, err = s.runtime.CompileModule(ctx, code); err != nil {
@@ -124,6 +126,9 @@ func readModule(file string) ([]byte, error) {
 	}
 	return os.ReadFile(file)
 }
+
+// Sum returns the SHA-256 of the module, as it was read.
+func (s *System) Sum() [sha256.Size]byte { return s.sum }
 
 // Phases returns the phases in which it takes part, as bits.
 func (s *System) Phases() uint8 { return s.phases }
