@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	status := testprogram.Main(m, nil)
+	status := testprogram.Main(m, servants)
 	if objects.dir != "" {
 		if err := os.RemoveAll(objects.dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -19,10 +19,11 @@ leaves it makes the client fail, with the exception as the reason. docs/protocol
 """
 
 from .client import Client, Message, Publication, Timer
-from .errors import (CompleteError, EndError, Error, LeftError, LostError, MistakeError, PromiseRegressError, ProtocolError, RefusedError,
+from .errors import (CallRefusedError, CompleteError, EndError, Error, LeftError, LimitError, LostError, MistakeError, PromiseRegressError, ProtocolError, RefusedError,
                      SendBeforePromiseError, TimedOutError, TimeRegressError)
+from .services import Caller, Pending, Request
 from .streams import Stream
 from .wire import FOREVER, Instant
 
-__all__ = ["Client", "CompleteError", "EndError", "Error", "FOREVER", "Instant", "LeftError", "LostError", "Message", "MistakeError",
-           "PromiseRegressError", "ProtocolError", "Publication", "RefusedError", "SendBeforePromiseError", "Stream", "TimedOutError", "TimeRegressError", "Timer"]
+__all__ = ["CallRefusedError", "Caller", "Client", "CompleteError", "EndError", "Error", "FOREVER", "Instant", "LeftError", "LimitError", "LostError",
+           "Message", "MistakeError", "Pending", "PromiseRegressError", "ProtocolError", "Publication", "RefusedError", "Request", "SendBeforePromiseError", "Stream", "TimedOutError", "TimeRegressError", "Timer"]

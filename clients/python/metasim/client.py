@@ -9,9 +9,9 @@ import os
 import re
 import time as real_time
 from types import TracebackType
-from typing import Any, Callable, Iterator, List, NoReturn, Optional, Tuple, Type, Union
+from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Tuple, Type, Union
 
-from . import wire
+from . import services, wire
 from .connection import Connection
 from .errors import CompleteError, EndError, Error, LeftError, LostError, MistakeError, ProtocolError, TimedOutError, TimeRegressError
 from .memory import Memory
@@ -75,6 +75,9 @@ class Client:
         self._alone = self._name == environment.get("METASIM_CLIENT")  # the processor time of the process is the client's
         self._publications: List[str] = []
         self._subscriptions: List[Tuple[str, Optional[Handler]]] = []
+        self._inputs: Dict[str, Callable[[Message], None]] = {}  # what takes requests and answers, by channel
+        self._unread: List[Message] = []  # that came while a call waited
+        self._giving: Optional[Instant] = None  # when the message arrived that an input takes now
         self._reaction = 0
         self._mistake: Optional[Error] = None
         self._joined = False
@@ -123,6 +126,34 @@ class Client:
             f'client "{self._name}": subscription "{pattern}" is neither the name of a channel nor a regular expression: {wrong}'))
         self._subscriptions.append((pattern, handler))
 
+    def answer(self, service: str, handle: Callable[[services.Request], object]) -> None:
+        """Declares that the client answers a service: handle is called for each request, by step, next or run, at the instant at which the client is
+        given it. It calls reply or refuse of the request, at once or at a later instant. What it raises, step or next raises, or ends run."""
+        call, reply = self._service(service)
+        if call in self._inputs:
+            self._declare(MistakeError(f'the client answers service "{service}" already; answer it once'))
+        self.publication(reply)
+        self._inputs[call] = services.answers(self, service, handle)
+
+    def caller(self, service: str) -> services.Caller:
+        """Declares that the client asks a service. An answer has its limit in simulated time."""
+        call, reply = self._service(service)
+        if reply in self._inputs:
+            self._declare(MistakeError(f'the client has a caller of service "{service}" already; use that one'))
+        self.publication(call)
+        caller = services.Caller(self, service)
+        self._inputs[reply] = caller._take
+        return caller
+
+    def _service(self, name: str) -> Tuple[str, str]:
+        try:
+            channels = services.channels(name)
+        except Error as e:
+            self._declare(e)
+            raise
+        self._declare(None)
+        return channels
+
     def reaction(self, nanoseconds: int) -> None:
         """Declares the least time from a delivery to a send that it causes. 0 is the default."""
         self._declare(None if nanoseconds >= 0 else MistakeError(f'client "{self._name}": the reaction time is {nanoseconds} ns; use a positive duration, or 0'))
@@ -133,7 +164,7 @@ class Client:
             raise self._mistake
         if not self._name:
             raise MistakeError("the client has no name; give Client one, or set METASIM_CLIENT")
-        patterns = [p for p, _ in self._subscriptions]
+        patterns = [p for p, _ in self._subscriptions] + list(self._inputs)
         for what, texts in (("a client", [self._name]), ("a token", [self._token]), ("a publication", self._publications), ("a subscription", patterns)):
             sizes = [len(t.encode()) for t in texts]
             if max(sizes, default=0) > wire.MAX_NAME:
@@ -277,6 +308,9 @@ class Client:
             self._refuse_waiting("cannot step in a handler of run; set a timer instead")
         if self._waits is not None and (not messages or time != self._waits):
             raise MistakeError(f'client "{self._name}" still waits for the next message until {self._waits} ns, since a timeout; call next again for this time')
+        if messages and self._unread:
+            unread, self._unread = self._unread, []
+            return unread
         want = s.goal(time, messages)
         waited = self._waits is not None  # the server knows what the client is after
         if not s.authorized(want, messages):
@@ -286,7 +320,47 @@ class Client:
             self._flush()
         if waited or not s.authorized(want, messages):  # also where it came back meanwhile
             self._wait(want, messages)
-        return s.arrive(want, messages)
+        try:
+            given = s.arrive(want, messages)
+        except EndError as e:
+            e.messages = self._give(list(e.messages))
+            raise
+        return self._give(given)
+
+    def _give(self, messages: List[Message]) -> List[Message]:
+        """Gives messages to the inputs, and returns those that step and next show, behind those that came while a call waited."""
+        shown, self._unread = self._unread, []
+        if not self._inputs:
+            return shown + messages if shown else messages
+        try:
+            for m in messages:
+                self._giving = m.due
+                take = self._inputs.get(m.channel)
+                if take is not None:
+                    take(m)
+                if take is None or any(p == m.channel or _matches(p, m.channel) for p, _ in self._subscriptions):
+                    shown.append(m)
+        finally:
+            self._giving = None
+        return shown
+
+    def _given(self) -> Instant:
+        """The instant before which the client was given all messages."""
+        if self._giving is not None:
+            return self._giving
+        now = self._session.now
+        return now if self._running else Instant(now[0], now[1] + 1)
+
+    def _await(self, limit: int, done: Callable[[], bool]) -> None:
+        """Advances from message to message until done, or to the limit. The next step, next or run gives what inputs have not taken."""
+        while not done():
+            unread, self._unread = self._unread, []
+            try:
+                unread += self._advance(limit, True)
+            finally:
+                self._unread = unread
+            if self._session.now[0] >= limit:
+                return
 
     def _wait(self, want: Instant, messages: bool) -> None:
         s, asked = self._session, -1 if self._waits is None else self._asked
@@ -599,6 +673,10 @@ class Client:
 
     def _act(self) -> None:
         s = self._session
+        unread, self._unread = self._unread, []
+        for m in unread:
+            if not self._handle(m):
+                return
         want = max(self._next_timer(), s.now)
         if self._goes_on() and s.authorized(want, True):
             s.go_on(s.now, want, self._computed())  # a step has led here
@@ -626,16 +704,27 @@ class Client:
         s = self._session
         while self._goes_on() and s.given and s.given[0].due == s.now:
             m = s.pop()
-            for handler in self._handlers_of(m.channel):
-                handler(m)
+            take = self._inputs.get(m.channel)
+            if take is not None:
+                take(m)
                 if not self._goes_on():
                     return
+            if not self._handle(m):
+                return
         while self._goes_on() and self._next_timer() <= s.now:
             timer = heapq.heappop(self._timers)[2]
             timer._call()
             if timer._period and not timer._stopped:
                 timer._when = at(timer._when[0] + timer._period)
                 self._push(timer)
+
+    def _handle(self, m: Message) -> bool:
+        """Calls the handlers of a message. It reports whether the client goes on."""
+        for handler in self._handlers_of(m.channel):
+            handler(m)
+            if not self._goes_on():
+                return False
+        return True
 
     def _handlers_of(self, channel: str) -> List[Handler]:
         known = self._handlers.get(channel)

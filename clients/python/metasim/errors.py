@@ -78,6 +78,18 @@ class RefusedError(Error):
     code = "refused"
 
 
+class LimitError(Error):
+    """A request was not answered within its time limit."""
+
+    code = "limit"
+
+
+class CallRefusedError(Error):
+    """Who answers a service refused the request; the text is theirs."""
+
+    code = "call-refused"
+
+
 class LostError(Error):
     """The connection ended, or could not be made."""
 
