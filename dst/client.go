@@ -9,6 +9,19 @@ import (
 	"metasim/wire/session"
 )
 
+// is reports whether the client does what a moment waits for. The dispatcher knows of clock.
+func (c *client) is(t trigger, clock metasim.Instant) bool {
+	switch t {
+	case catching:
+		return c.asked
+	case handled:
+		return c.phase == ready && c.survives && c.reaction > 0 && !c.Authorized()
+	case reported:
+		return c.phase == ready && c.Now().Before(clock)
+	}
+	return false
+}
+
 // able reports whether compute would do something.
 func (c *client) able() bool {
 	return c.phase == ready || c.phase != over && !c.in.Empty()
@@ -20,6 +33,8 @@ func (c *client) compute() {
 	case c.phase == ready:
 		c.instant()
 	case !c.take():
+	case c.phase == returning:
+		c.catchUp()
 	case c.phase == joining && c.Started():
 		c.initialize()
 	case c.phase == waiting && c.Answered():
@@ -92,6 +107,41 @@ func (c *client) wait() {
 	c.write()
 }
 
+// comeBack begins to come back over a new connection: its server was lost.
+func (c *client) comeBack(own *conn) {
+	if c.phase != returning {
+		c.before = c.phase
+	}
+	c.conn, c.member, c.phase = own, 0, returning
+	c.out.Member = c.member
+	c.in.Clear()
+	c.authorized, c.last, c.asked = metasim.Start, metasim.Message{}, false
+	c.Return()
+	c.write()
+}
+
+// catchUp tells the new server what it lacks, as far as it may. Then the client goes on where it was.
+func (c *client) catchUp() {
+	there := c.CatchUp()
+	c.write()
+	if !there {
+		return
+	}
+	c.phase, c.asked = c.before, false
+	switch {
+	case c.phase == joining:
+		c.initialize()
+	case c.phase == leaving:
+		c.leave()
+	case c.style == handles:
+		c.phase = ready
+	case c.Authorized():
+		c.goOn()
+	default:
+		c.wait()
+	}
+}
+
 // instant does what there is to do at the instant that the client has come to.
 func (c *client) instant() {
 	if c.style == handles {
@@ -126,7 +176,11 @@ func (c *client) handle() {
 	}
 	c.happens()
 	c.simulator.now = c.Now()
-	for m, ok := c.NextMessage(); ok && !c.leaves; m, ok = c.NextMessage() {
+	for !c.leaves {
+		m, ok := c.NextMessage()
+		if !ok {
+			break
+		}
 		if len(c.Handlers(m.Channel)) == 0 {
 			c.complain(fmt.Errorf("a message on %q, to which it does not subscribe", m.Channel))
 		}
@@ -209,7 +263,7 @@ func (c *client) arrive(p wire.Packet) {
 	switch e := p.Body.(type) {
 	case *metasim.Deliver:
 		m := &e.Message
-		if m.Due.Before(c.authorized) || m.Due.Before(c.Now()) {
+		if m.Due.Before(c.authorized) || m.Due.Before(c.Now()) && c.phase != returning {
 			c.complain(fmt.Errorf("a message of client %d is due %v, below the authorization %v or in its past", m.From, m.Due, c.authorized))
 		}
 		if c.last.Compare(m) > 0 {

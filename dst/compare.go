@@ -4,9 +4,6 @@ import (
 	"fmt"
 )
 
-// Schedules is in how many orders each scenario is run.
-const Schedules = 4
-
 // A Result is what a scenario came to.
 type Result struct {
 	Clients   int
@@ -16,6 +13,8 @@ type Result struct {
 	Lost      int // runs in which a connection ended
 	Failed    int // of them, those that ended with it
 	Restarted int // clients that were started again
+	Crashes   int // of the server
+	Returned  int // clients that outlived it
 	Driven    int // stretches of runs that were driven
 }
 
@@ -44,16 +43,14 @@ func Run(seed uint64) (Result, error) {
 		if err != nil {
 			return result, err
 		}
-		if schedule == Schedules && seed%2 == 0 {
-			n.cut, n.detach = 1+n.r.IntN(300), n.r.IntN(2) == 0
-			n.restart = n.r.IntN(2) == 0
-		}
 		if err = n.run(); err == nil {
 			err = n.compare(want, first)
 		}
 		result.Happened += n.happened
 		result.Driven += n.stretches
 		result.Restarted += n.restarted
+		result.Crashes += n.crashes
+		result.Returned += n.returned
 		if n.disturbed {
 			result.Lost++
 			if n.failed != nil {

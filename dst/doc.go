@@ -7,12 +7,11 @@
 //	simulator.go  what the program of a client does: a function of what it is given
 //	client.go     such a program on the client's end of a session
 //	network.go    the connections, the server's end, and clients that are lost or started again
+//	disk.go       the journal, of which a crash leaves the beginning and perhaps rubbish
+//	crash.go      a server that crashes and is resumed, and clients that outlive it
 //	books.go      counts the events and effects of the dispatcher, and compares what it should hold with what it holds
 //	run.go        one run of a scenario: what happens next, and what must hold all the time
 //	plain.go      the same scenario computed without any of it: one list of events, in order of time
 //	compare.go    what must be equal: the runs of a scenario, and the plain computation
 //	types.go      the types that the files share
-//
-// The disk is no part of it yet: no journal is torn, and no server comes back. What a client that is started again is given comes from
-// memory.
 package dst

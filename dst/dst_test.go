@@ -8,11 +8,11 @@ import (
 )
 
 // What clients see is the plain computation, whatever the order in which things happen between them and the dispatcher: 5,000 runs. The mistakes that are
-// planted in internal/mutants are all found in the first 100.
+// planted in internal/mutants are all found in the first 1,000.
 func TestRuns(t *testing.T) {
 	scenarios := uint64(5_000 / Schedules)
 	if testing.Short() {
-		scenarios /= 20
+		scenarios /= 5
 	}
 	const parts = 4
 	for part := range uint64(parts) {
@@ -28,11 +28,15 @@ func TestRuns(t *testing.T) {
 				total.Failed += r.Failed
 				total.Driven += r.Driven
 				total.Restarted += r.Restarted
+				total.Crashes += r.Crashes
+				total.Returned += r.Returned
 			}
 			runs := int(scenarios) / parts
 			require.Greater(t, total.Handled, 10*runs, "the scenarios are too quiet to show anything")
 			require.Greater(t, total.Driven, runs, "too few runs are driven")
 			require.Greater(t, total.Restarted, runs/10, "too few clients are started again")
+			require.Greater(t, total.Crashes, runs/4, "too few servers crash")
+			require.Greater(t, total.Returned, runs, "too few clients outlive their server")
 			require.Greater(t, total.Lost, runs/40, "too few connections end")
 			require.Greater(t, total.Failed, runs/100, "too few runs end with a lost client")
 			require.Greater(t, total.Lost-total.Failed, runs/100, "too few runs go on without a lost client")

@@ -3,6 +3,7 @@ package dst
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 
@@ -22,26 +23,20 @@ func newNetwork(s *scenario, schedule uint64) (*network, error) {
 	for _, i := range r.Perm(len(s.clients)) {
 		config.Clients = append(config.Clients, s.clients[i].name)
 	}
-	d, err := metasim.New(config)
-	if err != nil {
-		return nil, err
-	}
-	server, err := session.NewServer(session.ServerConfig{Scenario: "dst", Seed: s.seed, Names: d.Names(), Until: d.End()})
-	if err != nil {
-		return nil, err
-	}
 	n := &network{
-		scenario: s, r: r, dispatcher: d, server: server, ledger: metasim.NewLedger(d.Names()),
-		lazy: pick(r, 0, 50, 90, 97), permitted: metasim.Infinity, clients: make([]*client, len(s.clients)),
+		scenario: s, r: r, config: config, lazy: pick(r, 0, 50, 90, 97), permitted: metasim.Infinity, clients: make([]*client, len(s.clients)),
 	}
-	n.books.accounts = make([]account, len(s.clients))
+	n.draw(schedule)
+	if err := n.serve(); err != nil {
+		return nil, err
+	}
 	if s.permits {
 		n.permit(metasim.At(metasim.Time(r.IntN(30))))
 	}
 	hosts := 1 + r.IntN(len(s.clients))
 	for range hosts {
 		c := &conn{slow: r.IntN(4) == 0}
-		c.session = server.Connect(&output{n, c})
+		c.session = n.server.Connect(&output{n, c})
 		n.conns = append(n.conns, c)
 	}
 	for _, i := range r.Perm(len(s.clients)) {
@@ -52,8 +47,62 @@ func newNetwork(s *scenario, schedule uint64) (*network, error) {
 	return n, nil
 }
 
+// draw draws what dies, and when: in the last run of each scenario.
+func (n *network) draw(schedule uint64) {
+	if schedule < Schedules {
+		return
+	}
+	if n.seed%2 == 0 {
+		n.cut, n.detach, n.restart = n.moment(0), n.r.IntN(2) == 0, n.r.IntN(2) == 0
+	} else {
+		n.crash, n.resumes, n.restart = n.moment(0), true, true
+		if n.r.IntN(2) == 0 {
+			n.cut = n.moment(0)
+		}
+	}
+	if n.restart {
+		n.disk = newDisk(n.r)
+	}
+}
+
+// moment draws one after so much has happened.
+func (n *network) moment(after int) moment {
+	m := moment{at: after + 1 + n.r.IntN(pick(n.r, 60, 300))}
+	if n.r.IntN(3) > 0 {
+		m.after = trigger(n.r.IntN(int(triggers)))
+	}
+	return m
+}
+
+// again draws whether what has happened happens once more.
+func (n *network) again(m moment) moment {
+	if m.at == 0 || n.r.IntN(5) == 0 {
+		return moment{}
+	}
+	return n.moment(n.happened)
+}
+
+// serve begins with a dispatcher and the server's end of sessions that know nothing.
+func (n *network) serve() (err error) {
+	if n.dispatcher, err = metasim.New(n.config); err != nil {
+		return err
+	}
+	names := n.dispatcher.Names()
+	config := session.ServerConfig{Scenario: "dst", Seed: n.seed, Names: names, Until: n.dispatcher.End()}
+	if n.resumes {
+		config.Patience = make(map[string]int64, len(names))
+		for _, name := range names {
+			config.Patience[name] = 1
+		}
+	}
+	n.server, err = session.NewServer(config)
+	n.ledger = metasim.NewLedger(names)
+	n.books = books{accounts: make([]account, len(names))}
+	return err
+}
+
 func (n *network) join(i int, conn *conn) error {
-	c := &client{network: n, conn: conn, member: uint32(len(conn.members))}
+	c := &client{network: n, conn: conn, member: uint32(len(conn.members)), survives: n.resumes && n.r.IntN(3) > 0}
 	c.simulator = newSimulator(n.scenario, i, c)
 	c.out.Member = c.member
 	var d session.Declaration
@@ -65,6 +114,9 @@ func (n *network) join(i int, conn *conn) error {
 		errs = append(errs, d.Subscribe(pattern))
 	}
 	errs = append(errs, d.React(c.reaction))
+	if c.survives {
+		errs = append(errs, d.Survive())
+	}
 	var err error
 	c.Client, err = d.Join(c.name, "", &c.out)
 	n.clients[i] = c
@@ -73,7 +125,17 @@ func (n *network) join(i int, conn *conn) error {
 }
 
 // Put takes a packet of the server.
-func (o *output) Put(p wire.Packet) { o.c.batch = append(o.c.batch, p.Keep()) }
+func (o *output) Put(p wire.Packet) {
+	o.c.batch = append(o.c.batch, p.Keep())
+	if o.n.disk != nil {
+		o.c.mark = o.n.disk.entries
+	}
+}
+
+// held reports whether what the server has for a connection waits for the disk.
+func (n *network) held(c *conn) bool {
+	return n.disk != nil && n.disk.durable && c.mark > n.disk.synced
+}
 
 // read lets the server read some packets of a connection.
 func (n *network) read(c *conn, packets int) {
@@ -87,6 +149,7 @@ func (n *network) read(c *conn, packets int) {
 
 // packet takes one packet to the server's end, and what follows from it to the dispatcher.
 func (n *network) packet(c *conn, p wire.Packet) {
+	n.occurs(c, p)
 	ev, refusal := n.server.Receive(c.session, p)
 	if refusal != nil {
 		n.complain(refused(refusal))
@@ -140,11 +203,58 @@ func (n *network) onward() {
 	n.permit(metasim.At(from.Time.Add(metasim.Time(1 + n.r.IntN(30)))))
 }
 
+// occurs notes whether the last packet was a promise.
+func (n *network) occurs(c *conn, p wire.Packet) {
+	n.last, n.promised = c, isPromise(p)
+	if n.promised {
+		c.members[p.Member].vowed = p.Body.(*metasim.Promise).NoSendBefore
+	}
+	if _, asks := p.Body.(*metasim.PollWait); asks {
+		c.members[p.Member].asked = c.members[p.Member].phase == returning
+	}
+}
+
+// ripe reports whether a moment has come, and on which connection, if it is that of one.
+func (n *network) ripe(m moment) bool {
+	if m.at == 0 || n.happened < m.at || n.finished {
+		return false
+	}
+	n.victim = nil
+	switch m.after {
+	case anything:
+		return true
+	case promised:
+		if n.promised {
+			n.victim = n.last
+		}
+	case repeating:
+		if len(n.feeds) > 0 {
+			n.victim = n.feeds[0].conn
+		}
+	case unread:
+		if i := slices.IndexFunc(n.conns, func(c *conn) bool { return slices.ContainsFunc(c.up, isPromise) }); i >= 0 {
+			n.victim = n.conns[i]
+		}
+	default:
+		for i, c := range n.clients {
+			if c.is(m.after, n.dispatcher.Status(metasim.ClientID(i)).Clock) {
+				n.victim = c.conn
+			}
+		}
+	}
+	return n.victim != nil
+}
+
+func isPromise(p wire.Packet) bool {
+	_, is := p.Body.(*metasim.Promise)
+	return is
+}
+
 // observe notes an event and its effects, and carries these out.
 func (n *network) observe(ev metasim.Event, effects []metasim.Effect) {
 	n.ledger.Observe(ev, effects)
-	if n.restart {
-		n.record(ev, effects)
+	if n.disk != nil {
+		n.complain(n.disk.observe(n.happened, ev, effects))
 	}
 	n.books.observe(ev, effects, n.dispatcher.End())
 	for _, e := range effects {
@@ -177,20 +287,27 @@ func (n *network) arrive(c *conn, packets int) {
 
 // lose ends a connection on which somebody takes part: a part of what was written on it still arrives at the server.
 func (n *network) lose() {
+	reads := n.cut.after != unread
+	n.cut = n.again(n.cut)
 	for _, k := range n.r.Perm(len(n.conns)) {
 		c := n.conns[k]
+		if n.victim != nil {
+			c = n.victim
+		}
 		if len(n.server.Disconnect(c.session)) == 0 {
 			continue
 		}
 		n.disturbed = !n.restart
-		n.read(c, n.r.IntN(len(c.up)+1))
+		if reads {
+			n.read(c, n.r.IntN(len(c.up)+1))
+		}
 		lost := n.server.Disconnect(c.session)
 		*c = conn{session: c.session, members: c.members, closed: true}
 		for _, m := range c.members {
 			m.phase = over
 		}
 		if n.restart {
-			n.again(c)
+			n.startAgain(c)
 			return
 		}
 		for _, id := range lost {
@@ -215,25 +332,8 @@ func (n *network) lost(id metasim.ClientID) {
 	n.server.Farewell(n.failed)
 }
 
-// record keeps a call of the dispatcher, as a journal does.
-func (n *network) record(ev metasim.Event, effects []metasim.Effect) {
-	c := call{event: ev}
-	for _, e := range effects {
-		switch e := e.(type) {
-		case *metasim.Deliver:
-			c.effects = append(c.effects, new(*e))
-		case *metasim.Authorize:
-			c.effects = append(c.effects, new(*e))
-		}
-	}
-	n.history = append(n.history, c)
-}
-
-// again starts again who was on a connection that has ended, each on a connection of its own. Another one may end later.
-func (n *network) again(ended *conn) {
-	if n.r.IntN(2) == 0 {
-		n.cut = n.happened + 1 + n.r.IntN(200)
-	}
+// startAgain starts again who was on a connection that has ended, each on a connection of its own. Another one may end later.
+func (n *network) startAgain(ended *conn) {
 	for i, c := range n.clients {
 		id := metasim.ClientID(i)
 		if c.conn != ended || n.server.Presence(id) == session.Left {
@@ -256,27 +356,38 @@ func (n *network) comeBack(c *conn, join *metasim.Join) {
 		n.complain(refused(refusal))
 		return
 	}
-	if n.server.Started() {
-		n.feeds = append(n.feeds, feed{client: join.Client, conn: c, to: len(n.history)})
+	if n.server.Repeats(join.Client) {
+		own, err := n.disk.own(join.Client)
+		n.complain(err)
+		n.feeds = append(n.feeds, feed{client: join.Client, conn: c, own: own, slow: n.r.IntN(3) == 0})
 	}
 }
 
 // remember gives the server a part of the past of a client that has come back, as from a journal.
 func (n *network) remember() {
-	f := &n.feeds[0]
+	f := n.feeds[0]
 	part := session.Past{Client: f.client}
-	next := f.from + n.r.IntN(f.to-f.from+1)
-	for _, c := range n.history[f.from:next] {
-		part.Observe(c.event, c.effects)
+	whole := false
+	most := 20
+	if f.slow {
+		most = 4
 	}
-	f.from = next
-	id, conn, whole := f.client, f.conn, next == f.to
-	if whole {
-		n.feeds = n.feeds[1:]
+	for range n.r.IntN(most) {
+		e, err := f.own.Next()
+		if whole = errors.Is(err, io.EOF); whole {
+			n.feeds = n.feeds[1:]
+			break
+		}
+		n.complain(err)
+		part.Observe(e.Event, e.Effects)
 	}
+	id, conn := f.client, f.conn
 	n.server.Remember(id, &part, whole)
 	for _, p := range n.server.Held(id) {
 		n.packet(conn, p)
+	}
+	if c, s := n.clients[id], n.dispatcher.Status(id); whole && c.phase != over && !s.Gone && s.NoSendBefore.Before(c.vowed) {
+		n.complain(fmt.Errorf("%s has promised to send nothing before %v, and the dispatcher knows of %v", c.name, c.vowed, s.NoSendBefore))
 	}
 }
 

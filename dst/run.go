@@ -14,8 +14,11 @@ const tooMuch = 200_000
 // run lets things happen, one at a time, until nothing can.
 func (n *network) run() error {
 	for ; n.happened < tooMuch; n.happened++ {
-		if n.cut > 0 && n.happened == n.cut {
+		if n.ripe(n.cut) {
 			n.lose()
+		}
+		if n.ripe(n.crash) {
+			n.die()
 		}
 		if n.err != nil {
 			return n.err
@@ -29,7 +32,7 @@ func (n *network) run() error {
 
 // one lets one of the things happen that can, and reports whether there was one. If patient, some things are put off.
 func (n *network) one(patient bool) bool {
-	slots := 2*len(n.clients) + 3*len(n.conns) + 3
+	slots := 2*len(n.clients) + 3*len(n.conns) + 4
 	first := n.r.IntN(slots)
 	for k := range slots {
 		if n.try((first+k)%slots, patient) {
@@ -56,26 +59,8 @@ func (n *network) try(slot int, patient bool) bool {
 		return false
 	}
 	slot -= 2 * len(n.clients)
-	if slot == 3*len(n.conns)+2 {
-		if len(n.feeds) == 0 || patient && n.r.IntN(3) > 0 {
-			return false
-		}
-		n.remember()
-		return true
-	}
-	if slot == 3*len(n.conns)+1 {
-		if n.reached == nil || n.finished {
-			return false
-		}
-		n.onward()
-		return true
-	}
-	if slot == 3*len(n.conns) {
-		if !n.dirty || n.finished || patient && n.r.IntN(100) < n.lazy {
-			return false
-		}
-		n.settle()
-		return true
+	if slot >= 3*len(n.conns) {
+		return n.serverDoes(slot-3*len(n.conns), patient)
 	}
 	c := n.conns[slot/3]
 	switch slot % 3 {
@@ -85,7 +70,7 @@ func (n *network) try(slot int, patient bool) bool {
 		}
 		n.read(c, 1+n.r.IntN(len(c.up)))
 	case 1:
-		if len(c.batch) == 0 {
+		if len(c.batch) == 0 || n.held(c) {
 			return false
 		}
 		c.down = append(c.down, c.batch...)
@@ -95,6 +80,33 @@ func (n *network) try(slot int, patient bool) bool {
 			return false
 		}
 		n.arrive(c, 1+n.r.IntN(len(c.down)))
+	}
+	return true
+}
+
+// serverDoes lets the server do something beside reading and writing, if it can.
+func (n *network) serverDoes(slot int, patient bool) bool {
+	switch slot {
+	case 0:
+		if !n.dirty || n.finished || patient && n.r.IntN(100) < n.lazy {
+			return false
+		}
+		n.settle()
+	case 1:
+		if n.reached == nil || n.finished {
+			return false
+		}
+		n.onward()
+	case 2:
+		if len(n.feeds) == 0 || patient && (n.r.IntN(3) > 0 || n.feeds[0].slow && n.r.IntN(20) > 0) {
+			return false
+		}
+		n.remember()
+	default:
+		if n.disk == nil || n.disk.synced == n.disk.entries || patient && n.r.IntN(100) < n.disk.lazy {
+			return false
+		}
+		n.complain(n.disk.sync())
 	}
 	return true
 }

@@ -56,7 +56,7 @@ func drawClient(r *rand.Rand, name string, horizon metasim.Time, channels []stri
 	for range r.IntN(4) {
 		c.subs = append(c.subs, patterns[r.IntN(len(patterns))])
 	}
-	c.promises = r.IntN(3) == 0
+	c.promises = r.IntN(2) == 0
 	switch r.IntN(6) {
 	case 0, 1:
 		c.style = steps
@@ -64,7 +64,7 @@ func drawClient(r *rand.Rand, name string, horizon metasim.Time, channels []stri
 		c.style = nexts
 		c.period *= 4
 	default:
-		c.reaction = pick[metasim.Time](r, 0, 0, 0, 2, 7)
+		c.reaction = pick[metasim.Time](r, 0, 0, 2, 7)
 		for range r.IntN(6) {
 			c.timers = append(c.timers, metasim.Time(r.Int64N(int64(horizon))))
 		}

@@ -5,9 +5,13 @@ import (
 
 	"metasim/delay"
 	"metasim/metasim"
+	"metasim/record/journal"
 	"metasim/wire"
 	"metasim/wire/session"
 )
+
+// Schedules is in how many orders each scenario is run.
+const Schedules = 4
 
 // A scenario is everything that may decide what clients see, and nothing else.
 type scenario struct {
@@ -90,9 +94,13 @@ type client struct {
 	out        session.Outbound
 	in         session.Inbound
 	phase      phase
+	before     phase           // of one that comes back: what it did when its server was lost
+	survives   bool            // it outlives its server
 	repeats    bool            // it was started again
 	authorized metasim.Instant // as far as it has read
 	last       metasim.Message // that arrived
+	asked      bool            // it comes back, and the server has read of what it waits for
+	vowed      metasim.Instant // the last Promise of it that the server has read
 }
 
 // A phase is what a client can do next.
@@ -103,6 +111,7 @@ const (
 	ready         // it can compute
 	waiting
 	leaving // it has said so, and waits for the last word
+	returning
 	over
 )
 
@@ -114,6 +123,7 @@ type conn struct {
 	up      []wire.Packet // written by the clients, not yet read by the server
 	batch   []wire.Packet // put by the server, not yet written
 	down    []wire.Packet // written by the server, not yet read
+	mark    int64         // how many entries the disk must have before batch may be written, if the run is durable
 	slow    bool          // it seldom reads
 	closed  bool
 }
@@ -133,14 +143,22 @@ type network struct {
 	ledger     *metasim.Ledger
 	clients    []*client // by ClientID
 	conns      []*conn
+	config     metasim.Config
 	lazy       int // of a hundred Settles, so many are put off
-	cut        int // a connection ends when so much has happened; 0: never
+	cut        moment
 	detach     bool
 	restart    bool // who is on a connection that ends is started again
 	restarted  int
-	history    []call
+	disk       *disk  // nil: nobody reads a journal
+	crash      moment // of the server
+	resumes    bool   // a server that crashes is resumed, and clients may come back
+	crashes    int
+	returned   int // clients that outlived a server and came back
 	feeds      []feed
 	disturbed  bool             // a connection has ended
+	victim     *conn            // that a moment has chosen
+	last       *conn            // of which the server has read a packet last
+	promised   bool             // that is a promise
 	dirty      bool             // something was stepped since the last Settle
 	reached    *metasim.Reached // not answered yet
 	past       metasim.Instant  // everything before it has happened, as a Reached said
@@ -153,17 +171,49 @@ type network struct {
 	happened   int
 }
 
-// A call is one of the dispatcher, as a journal has it.
-type call struct {
-	event   metasim.Event
-	effects []metasim.Effect
+// A moment is when something dies: when so much has happened, and what it waits for has happened too.
+type moment struct {
+	at    int // 0: never
+	after trigger
 }
 
-// A feed is what a client that was started again is still to be given of its past: the calls in [from, to).
+// A trigger is a moment at which a death has found mistakes.
+type trigger uint8
+
+const (
+	anything  trigger = iota
+	promised          // the server has read a promise that no report has followed
+	unread            // there is one that it has not read
+	repeating         // a client that was started again is given its past
+	catching          // a client that outlived its server comes back
+	handled           // a client has handled messages, and has not said so
+	reported          // a client has reported that it goes on, and has not gone on
+	triggers
+)
+
+// A disk has the journal of a run.
+type disk struct {
+	file    file
+	writer  *journal.Writer
+	entries int64 // of the journal
+	synced  int64 // of them, those that a crash does not undo
+	safe    int   // bytes of these
+	durable bool  // packets wait for the disk
+	lazy    int   // of a hundred times, so often the disk is slow
+}
+
+// A file is in memory.
+type file struct {
+	b  []byte
+	at int
+}
+
+// A feed is what a client that was started again is still to be given of its past.
 type feed struct {
-	client   metasim.ClientID
-	conn     *conn
-	from, to int
+	client metasim.ClientID
+	conn   *conn
+	own    *journal.Own
+	slow   bool // the disk is
 }
 
 // books are kept of what the dispatcher holds, from its events and effects alone.

@@ -55,8 +55,8 @@ func all(first uint64, scenarios int) bool {
 	}
 	workers.Wait()
 	seconds := time.Since(began).Seconds()
-	fmt.Printf("%d runs of %d scenarios, %d failed: %d clients, %d sends, %d messages handled, %d things happened, %d runs lost a client, %d ended with it, %d stretches were driven, %d clients started again; %.0f runs/s\n",
-		done*dst.Schedules, done, failed, total.Clients, total.Sent, total.Handled, total.Happened, total.Lost, total.Failed, total.Driven, total.Restarted,
+	fmt.Printf("%d runs of %d scenarios, %d failed: %d clients, %d sends, %d messages handled, %d things happened, %d runs lost a client, %d ended with it, %d stretches were driven, %d clients started again, %d servers crashed, %d clients came back; %.0f runs/s\n",
+		done*dst.Schedules, done, failed, total.Clients, total.Sent, total.Handled, total.Happened, total.Lost, total.Failed, total.Driven, total.Restarted, total.Crashes, total.Returned,
 		float64(done*dst.Schedules)/seconds)
 	return failed == 0
 }
@@ -70,4 +70,6 @@ func add(total *dst.Result, r dst.Result) {
 	total.Failed += r.Failed
 	total.Driven += r.Driven
 	total.Restarted += r.Restarted
+	total.Crashes += r.Crashes
+	total.Returned += r.Returned
 }

@@ -37,11 +37,12 @@ const (
 )
 
 const (
-	flushAt  = 1 << 18          // bytes in a buffer at which it is written: fewer cost more switches of goroutines than they save memory
-	keepAt   = 1 << 20          // a buffer that a large payload made larger than this is freed
-	fullAt   = 16 << 20         // bytes at which a backlog is full, until half of them are written
-	keepFree = fullAt / flushAt // buffers that are kept at most: as many as can wait
-	keepFor  = 1 << 10          // a buffer that was not needed while so many others were is freed
+	flushAt     = 1 << 18          // bytes in a buffer at which it is written: fewer cost more switches of goroutines than they save memory
+	leastBuffer = 4 << 10          // bytes of a buffer at first: a short journal needs no more
+	keepAt      = 1 << 20          // a buffer that a large payload made larger than this is freed
+	fullAt      = 16 << 20         // bytes at which a backlog is full, until half of them are written
+	keepFree    = fullAt / flushAt // buffers that are kept at most: as many as can wait
+	keepFor     = 1 << 10          // a buffer that was not needed while so many others were is freed
 )
 
 func newBacklog(to io.Writer) *backlog {
@@ -65,15 +66,15 @@ func (b *backlog) put(buf []byte) (empty []byte, err error) {
 		b.writing = true
 		go b.write()
 	}
-	return b.lend(), nil
+	return b.lend(len(buf)), nil
 }
 
-// lend returns an empty buffer. It frees those that only a burst has needed.
-func (b *backlog) lend() (empty []byte) {
+// lend returns an empty buffer after one that had so many bytes. It frees those that only a burst has needed.
+func (b *backlog) lend(used int) (empty []byte) {
 	n := len(b.free) - 1
 	if n < 0 {
 		b.unused = 0
-		return make([]byte, 0, 2*flushAt)
+		return make([]byte, 0, max(leastBuffer, min(2*used, 2*flushAt)))
 	}
 	empty, b.free = b.free[n], b.free[:n]
 	b.unused = min(b.unused, n)

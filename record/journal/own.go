@@ -33,13 +33,14 @@ func (d Dir) OpenOwn(id metasim.ClientID, size int64) (*Own, error) {
 	if err != nil {
 		return nil, d.unopened(err)
 	}
-	r := NewReader(beginning{io.LimitReader(f, size), f}, nil)
-	r.file = f.Name()
-	return newOwn(r, id), nil
+	o := NewOwn(beginning{io.LimitReader(f, size), f}, id)
+	o.r.file = f.Name()
+	return o, nil
 }
 
-func newOwn(r *Reader, id metasim.ClientID) *Own {
-	return &Own{r: r, id: id, messages: map[ref]*ownMessage{}}
+// NewOwn reads a journal, or its beginning up to the end of an entry. If r is an io.Closer, Close closes it.
+func NewOwn(r io.Reader, id metasim.ClientID) *Own {
+	return &Own{r: NewReader(r, nil), id: id, messages: map[ref]*ownMessage{}}
 }
 
 // Close closes the file.

@@ -35,7 +35,7 @@ func ownOf(id metasim.ClientID, entries []Entry) (of []any) {
 
 // readOwn reads what a journal holds of one client.
 func readOwn(t require.TestingT, id metasim.ClientID, journal []byte) (of []any, o *Own) {
-	o = newOwn(NewReader(bytes.NewReader(journal), nil), id)
+	o = NewOwn(bytes.NewReader(journal), id)
 	for {
 		e, err := o.Next()
 		if err == io.EOF {
@@ -100,7 +100,7 @@ func TestOwnOfASplitEntry(t *testing.T) {
 func TestOwnOfDamage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := append([]byte{8, 1}, rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "body")...)
-		o := newOwn(NewReader(bytes.NewReader(frame(body)), nil), 1)
+		o := NewOwn(bytes.NewReader(frame(body)), 1)
 		for range 2 {
 			if _, err := o.Next(); err != nil && err != io.EOF {
 				require.ErrorAs(t, err, new(*TornError))
@@ -108,7 +108,7 @@ func TestOwnOfDamage(t *testing.T) {
 		}
 	})
 	d := write(t, Entry{Effects: []metasim.Effect{&metasim.Deliver{To: 1, Number: 1}}})
-	_, err := newOwn(NewReader(bytes.NewReader(d), nil), 1).Next()
+	_, err := NewOwn(bytes.NewReader(d), 1).Next()
 	require.ErrorContains(t, err, errNotQueued.Error())
 }
 
@@ -131,7 +131,7 @@ func BenchmarkOwn(b *testing.B) {
 			return func() error { _, err := r.Next(); return err }
 		},
 		"own": func() func() error {
-			o := newOwn(NewReader(bytes.NewReader(journal), nil), 3)
+			o := NewOwn(bytes.NewReader(journal), 3)
 			return func() error { _, err := o.Next(); return err }
 		},
 	} {

@@ -31,7 +31,7 @@ var errClosed = errors.New("the journal is closed; write before Close")
 
 // NewWriter returns a writer of a journal to w. If w is an io.Closer, Close closes it.
 func NewWriter(w io.Writer) *Writer {
-	buf := make([]byte, 0, 2*flushAt)
+	buf := make([]byte, 0, leastBuffer)
 	return &Writer{w: w, backlog: newBacklog(w), buf: binary.LittleEndian.AppendUint32(append(buf, magic...), version)}
 }
 
