@@ -48,7 +48,12 @@ func TestBuffers(t *testing.T) {
 	require.NoError(t, os.WriteFile(script, []byte(arrays), 0o600))
 	for _, with := range []string{"buffers", "numpy"} {
 		t.Run(with, func(t *testing.T) {
-			if with == "numpy" && exec.Command(interpreter, "-c", "import numpy").Run() != nil {
+			interpreter := interpreter
+			has := func() bool { return exec.Command(interpreter, "-c", "import numpy").Run() == nil }
+			if with == "numpy" && !has() {
+				interpreter = "/usr/bin/python3" // that of the system, for which its package is
+			}
+			if with == "numpy" && !has() {
 				t.Skip("SKIPPED LOUDLY: there is no numpy, so payloads were read by the buffer protocol alone; install python3-numpy")
 			}
 			carryOut(t, "name: x\nclients:\n  - {name: a, run: ["+interpreter+", -B, "+script+", "+with+"], env: [PYTHONPATH="+library+"]}\n", "unix")
