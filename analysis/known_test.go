@@ -107,6 +107,27 @@ func TestWorkIsWhatClientsTell(t *testing.T) {
 	require.Greater(t, r.WallS, 100*20e-6)
 }
 
+// A client that leaves after its last act does not say how long that took. It is work all the same, without the way of the authorization and of
+// the Leave.
+func TestTheLastActIsWork(t *testing.T) {
+	w := &world{flight: 5 * us, timed: true, config: metasim.Config{Delays: fixed{"ALL": ms}, Until: 100 * ms}}
+	w.actors = []*actor{worker("a", 10*us), worker("b", 10*us)}
+	for i := range w.actors {
+		act := w.actors[i].act
+		w.actors[i].act = func(at metasim.Instant, messages []metasim.Message) outcome {
+			d := act(at, messages)
+			if d.leave = at.Time >= 50*ms; d.leave {
+				d.work = 3_000_000
+			}
+			return d
+		}
+	}
+	_, r := analyze(t, w)
+	for _, c := range r.Clients {
+		require.InDelta(t, 50*10e-6+3e-3, c.WorkS, 30e-6, "the first act too, and the way of its report")
+	}
+}
+
 // A transport that takes time is neither work nor lookahead.
 func TestTransportIsOverhead(t *testing.T) {
 	w := &world{actors: pair(0, 10*us), flight: 5 * us, config: metasim.Config{Delays: pairDelays(1, ms), Until: 100 * ms}}

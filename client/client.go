@@ -261,14 +261,14 @@ type outbox struct {
 }
 
 // A stopwatch measures how long a client computes: the time between a grant and the next wait. It reads the wall clock and,
-// if the client has a process of its own, for each long stretch of that time the processor time of that process, and how long it waited
-// for a core. It is off unless the server asks for it.
+// if the client has a process of its own, for each long stretch of that time the processor time of that process, and how long the client
+// waited for a core. It is off unless the server asks for it.
 //
 // What it shows is for reports on how parallel a run was. It reaches no result.
 type stopwatch struct {
 	began    time.Time // of the run, for this client; zero: it is off
 	alone    bool      // no other client is in the process: its processor time is the client's
-	coreWait bool      // it looks up for how long the process waits for a core
+	coreWait bool      // it looks up for how long the client waits for a core
 	since    int64     // when the client went on, or reported last; nanoseconds from the beginning
 	owed     int64     // computed, and not reported yet
 	told     bool      // a report was made, so that a report of nothing means that it is little
@@ -278,30 +278,30 @@ type stopwatch struct {
 
 // A stretch is what a client computes from when it went on, or from a report with its processor time, to the next such report.
 type stretch struct {
-	began int64 // nanoseconds from the beginning
-	long  looks // at the processor time
-	slow  looks // at the time without a core
-	timed bool  // spent is known
-	spent int64 // processor time when it began, in nanoseconds
-	idled bool  // ready is known
-	ready int64 // time without a core when it began
+	began  int64 // nanoseconds from the beginning
+	long   looks // at the processor time
+	slow   looks // at the time without a core
+	timed  bool  // spent is known
+	spent  int64 // processor time when it began, in nanoseconds
+	marked bool  // its time without a core is known at its end
 }
 
 // looks is what long stretches have paid for looks at the next ones, in nanoseconds: a fiftieth of the time that they took. So a client whose
 // long stretches have short ones between them is looked at all the time, and a client without long ones never.
 type looks int64
 
-// threads sum up for how long the threads of this process have waited for a core.
+// threads know for how long the threads of this process have waited for a core, and computed.
 type threads struct {
-	dir *os.File // that lists them; nil: not open
-	all map[string]*thread
-	sum int64 // with those that have ended, in nanoseconds
+	dir    *os.File // that lists them; nil: not open
+	all    map[string]*thread
+	marked string // the thread of the client at the last mark
 }
 
-// A thread has a file that says for how long it has waited.
+// A thread has a file that says for how long it has waited and computed.
 type thread struct {
 	file   *os.File
-	waited int64
+	waited int64 // at the last look, in nanoseconds
+	spent  int64 // processor time at the last look, in nanoseconds
 }
 
 // A namedError says which client an error is about.

@@ -9,7 +9,7 @@ import (
 
 // How long a stretch is, in nanoseconds, before the next ones are worth a closer look. From longTime on the processor time of the process is
 // looked up, which takes two system calls of a microsecond or so each. From slowTime on the time without a core is looked up too,
-// which takes as many for each thread. A client that goes on for cutTime says so before it waits: it may not wait until the end of the run.
+// which takes one for each thread. A client that goes on for cutTime says so before it waits: it may not wait until the end of the run.
 const (
 	longTime = 100_000
 	cutTime  = 1_000_000
@@ -42,7 +42,7 @@ func (l *looks) take(price looks) bool {
 // decoder's cache. The first report is never zero: it shows that timing is on.
 const shortTime = 1000
 
-// start turns it on. coreWait: the server wants to know how long the process waits for a core.
+// start turns it on. coreWait: the server wants to know how long the client waits for a core.
 func (w *stopwatch) start(alone, coreWait bool) {
 	w.began, w.alone, w.coreWait = time.Now(), alone, alone && coreWait
 	w.stretch.long, w.stretch.slow = lookPrice, slowLookPrice
@@ -57,7 +57,7 @@ func (w *stopwatch) begin() {
 		s.spent, s.timed = processTime()
 	}
 	if w.coreWait && s.slow.take(slowLookPrice) {
-		s.ready, s.idled = w.threads.coreWait()
+		s.marked = w.threads.mark()
 	}
 }
 
@@ -71,9 +71,13 @@ func (w *stopwatch) end(lap *session.Work) {
 		now, _ := processTime()
 		lap.CPU, s.timed = now-s.spent, false
 	}
-	if s.idled {
-		now, _ := w.threads.coreWait()
-		lap.CoreWait, s.idled = max(1, now-s.ready), false // at least 1: it is known
+	if s.marked {
+		waited, spent := w.threads.sinceMark()
+		if lap.CPU < took/2 {
+			// It waited for most of the time. Meanwhile other threads of a Go process look for work, for much longer than the client computes.
+			lap.CPU = min(lap.CPU, spent)
+		}
+		lap.CoreWait, s.marked = max(1, waited), false // at least 1: it is known
 	}
 }
 

@@ -2,7 +2,9 @@
 
 package client
 
-// coreWait returns false: only Linux says for how long a process was ready and had no core.
-func (t *threads) coreWait() (int64, bool) { return 0, false }
+// mark returns false: only Linux says for how long a thread was ready and had no core.
+func (t *threads) mark() bool { return false }
+
+func (t *threads) sinceMark() (waited, spent int64) { return 0, 0 }
 
 func (t *threads) close() {}

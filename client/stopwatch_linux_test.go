@@ -1,6 +1,7 @@
 package client
 
 import (
+	"os"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -11,33 +12,47 @@ import (
 )
 
 // While one of two busy threads has the only processor, the other is ready without one. Each computes until both have taken their time, so
-// the process waits for at least as long as that.
+// they wait for at least as long as that. A third thread, which waits for them, only waits for a core to go on.
 func TestCoreWaitOfABusyProcess(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var watch threads
 	defer watch.close()
-	before, known := watch.coreWait()
-	if !known {
+	before := ownWait(t)
+	if !watch.mark() {
 		t.Skip("SKIPPED LOUDLY: this kernel does not say how long a thread was ready without a core (/proc/self/task/*/schedstat)")
 	}
-	done, read := make(chan bool), make(chan bool)
+	done := make(chan int64)
 	var busy atomic.Int32
 	busy.Store(2)
 	for range 2 {
-		go spinOnOne(t, &busy, done, read)
+		go spinOnOne(t, &busy, done)
 	}
-	<-done
-	<-done
-	after, _ := watch.coreWait()
-	close(read)
-	require.Greater(t, after-before, int64(takes))
+	waited := <-done + <-done
+	own, _ := watch.sinceMark()
+	require.Greater(t, waited, int64(takes))
+	require.LessOrEqual(t, own, ownWait(t)-before, "what other threads wait is not the caller's")
+}
+
+// ownWait returns for how long this thread has waited for a core since it began.
+func ownWait(t *testing.T) int64 {
+	text, err := os.ReadFile("/proc/thread-self/schedstat")
+	if err != nil {
+		t.Skip("SKIPPED LOUDLY: this kernel does not say how long a thread was ready without a core (/proc/self/task/*/schedstat)")
+	}
+	_, waited, _ := numbers(text)
+	return waited
 }
 
 // takes is how much processor time each thread takes.
 const takes = 20 * time.Millisecond
 
-// spinOnOne takes that time, and more until nobody is busy, on the first processor that the process may use. Its thread ends after read.
-func spinOnOne(t *testing.T, busy *atomic.Int32, done chan<- bool, read <-chan bool) {
+// spinOnOne takes that time, and more until nobody is busy, on the first processor that the process may use, and sends for how long it
+// waited for that.
+func spinOnOne(t *testing.T, busy *atomic.Int32, done chan<- int64) {
 	runtime.LockOSThread() // and never unlocks it, so that the thread ends
+	var watch threads
+	defer watch.close()
 	var all, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		t.Error(err)
@@ -57,6 +72,7 @@ func spinOnOne(t *testing.T, busy *atomic.Int32, done chan<- bool, read <-chan b
 		}
 		return u.Utime.Nano() + u.Stime.Nano()
 	}
+	watch.mark()
 	began := took()
 	for counted := false; !counted || busy.Load() > 0; {
 		if !counted && took()-began >= int64(takes) {
@@ -64,15 +80,15 @@ func spinOnOne(t *testing.T, busy *atomic.Int32, done chan<- bool, read <-chan b
 			busy.Add(-1)
 		}
 	}
-	done <- true
-	<-read
+	waited, _ := watch.sinceMark()
+	done <- waited
 }
 
 // A lap that has become long says the processor time and the time without a core, and the next one counts anew.
 func TestALongLapIsCut(t *testing.T) {
 	var w stopwatch
 	w.start(true, true)
-	if !w.stretch.idled {
+	if !w.stretch.marked {
 		t.Skip("SKIPPED LOUDLY: this kernel does not say how long a thread was ready without a core (/proc/self/task/*/schedstat)")
 	}
 	lap := w.lap(nil)
@@ -110,7 +126,7 @@ func TestLongStretchesBetweenShortOnes(t *testing.T) {
 	for short := range 3 {
 		var w stopwatch
 		w.start(true, true)
-		looked := w.stretch.idled // on this kernel
+		looked := w.stretch.marked // on this kernel
 		lap := w.lap(nil)
 		w.pause(&lap)
 		for i := range 20 {

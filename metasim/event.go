@@ -21,8 +21,9 @@ type Report struct {
 
 	// Computed is the wall-clock time, in nanoseconds, that the client has computed since its last report, without the time
 	// that it waited; a very short time may be added to the next report instead. CPU is the processor time that its process
-	// took meanwhile, where the process has no other client. CoreWait is for how long the process was ready to compute in that time,
-	// and had no core. Zero: not known. All three are for analysis alone: the dispatcher ignores them, and no result may depend on them.
+	// took meanwhile, where the process has no other client, or that of its own thread, if it slept for most of that time. CoreWait
+	// is for how long it was ready to compute in that time, and had no core. Zero: not known. All three are for analysis alone: the
+	// dispatcher ignores them, and no result may depend on them.
 	Computed, CPU, CoreWait int64
 }
 

@@ -85,7 +85,7 @@ type Welcome struct {
 	Scenario string
 	Seed     uint64
 	Timed    bool // the member's reports are to say how long it computed
-	CoreWait bool // and how long its process waited for a core; only if Timed
+	CoreWait bool // and how long it waited for a core; only if Timed
 	About    About
 	Patience int64  // for how many real nanoseconds the client waits for a server that has died; 0: it does not
 	Known    *Known // for a Hello with Back; else nil

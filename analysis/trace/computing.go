@@ -16,6 +16,9 @@ type stopwatch struct {
 	timed bool            // its reports say how long it computed
 	taken bool            // the first of laps has been counted
 	cores coreWaits
+
+	passing int64 // the least that a grant took beyond what the client computed: authorization and report were on their way
+	passed  bool  // passing is known
 }
 
 // A lap is what one report says about computing.
@@ -24,6 +27,7 @@ type lap struct {
 	cpu      int64 // processor time since the report before that says it, or since the client was authorized; 0: not known
 	waited   int64 // for a core in the same time; 0: not known
 	last     bool  // of the grant: the client waits now
+	leaves   bool  // there is no report, as the client leaves
 }
 
 // A stint is what a client did between two of its events.
@@ -43,6 +47,11 @@ func (t *tracer) lap(ev metasim.Event) {
 		id, r = ev.Client, &ev.Report
 	case *metasim.PollWait:
 		id, r, l.last = ev.Client, &ev.Report, true
+	case *metasim.Leave:
+		if !ev.Cut {
+			t.clients[ev.Client].laps.Push(lap{last: true, leaves: true})
+		}
+		return
 	default:
 		return
 	}
@@ -65,10 +74,22 @@ func (t *tracer) measure(c *client) (begin int64, did stint) {
 	}
 	if l := w.laps.First(); l != nil && !w.taken {
 		w.taken = true
-		did.took = min(l.computed, t.wall-w.since)
+		did.took = min(w.told(l, t.wall-w.since), t.wall-w.since)
 		did.work, did.asleep = w.cores.work(*l, did.took, t.profile.crowded, t.profile.running, t.src.Cores)
 	}
 	return w.since, did
+}
+
+// told returns what a lap that ends now says, so many nanoseconds after it began. A client that leaves does not say how long its last act took:
+// the whole time, but for what authorizations and reports take on their way.
+func (w *stopwatch) told(l *lap, since int64) int64 {
+	switch spare := since - l.computed; {
+	case l.leaves && w.passed:
+		return max(0, since-w.passing)
+	case l.last && !l.leaves && (!w.passed || spare < w.passing):
+		w.passing, w.passed = max(0, spare), true
+	}
+	return l.computed
 }
 
 // endLap drops the first lap.
@@ -80,7 +101,7 @@ func (w *stopwatch) endLap() {
 // A coreWaits separates a client's work from its waiting for a core, and in the work computing from sleeping.
 //
 // A client reports the wall-clock time in which it computed. At the end of a grant, and where a grant is long, it also reports the
-// processor time of its process, if it has the process to itself, and how long the process waited for a core. The rest of the time it slept,
+// processor time of its process, if it has the process to itself, and how long it waited for a core. The rest of the time it slept,
 // or waited for a device. If it does not know how long it waited for a core, it waited at most for as long as there were more running
 // clients than cores. So the work is never more than the cores can do, however they were shared.
 //

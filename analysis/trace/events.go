@@ -132,6 +132,7 @@ func (t *tracer) leave(ev *metasim.Leave) {
 	}
 	if !ev.Cut {
 		t.work(ev.Client, ev.Now)
+		c.endLap()
 		t.record(ev, ev.Client)
 	}
 	if c.waiting {
