@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"metasim/federates/camera"
 	"metasim/internal/atomicfile"
 	"metasim/metasim"
 	"metasim/record"
@@ -168,7 +169,7 @@ func writePictures(dir, into string, animated bool) error {
 	if err != nil {
 		return err
 	}
-	made := map[string][]frame{}
+	made := map[string][]camera.Frame{}
 	var channels []string
 	for _, m := range log.Messages {
 		if m.To != worldViewer && !strings.HasSuffix(m.To, "-"+worldViewer) {
@@ -181,15 +182,15 @@ func writePictures(dir, into string, animated bool) error {
 		if err := atomicfile.Write(filepath.Join(into, name), m.Payload, 0o644); err != nil {
 			return err
 		}
-		made[m.Channel] = append(made[m.Channel], frame{m.Payload, m.Sent.Time})
+		made[m.Channel] = append(made[m.Channel], camera.Frame{PNG: m.Payload, Time: m.Sent.Time})
 	}
 	for _, channel := range channels {
 		if !animated {
 			break
 		}
 		var text bytes.Buffer
-		if err := writeAnimation(&text, made[channel]); err != nil {
-			return err
+		if err := camera.WriteAnimation(&text, made[channel]); err != nil {
+			return fmt.Errorf("topic %s: %w; leave --animation out", channel, err)
 		}
 		if err := atomicfile.Write(filepath.Join(into, pictureName(channel)+".apng"), text.Bytes(), 0o644); err != nil {
 			return err

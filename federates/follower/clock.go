@@ -73,15 +73,11 @@ func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out [
 		if err != nil {
 			return err
 		}
-		for _, o := range orders {
-			if err := out[0].PublishOwned(o); err != nil {
-				return err
-			}
+		if err := publish(out[0], orders); err != nil {
+			return err
 		}
-		for _, w := range d.Wholes() {
-			if err := wholes.PublishOwned(w); err != nil {
-				return err
-			}
+		if err := publish(wholes, d.Wholes()); err != nil {
+			return err
 		}
 	}
 	r := clusterResult{Totals: d.Totals}

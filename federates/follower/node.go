@@ -90,10 +90,8 @@ func (n *Node) Hear(ctx context.Context) error {
 	return n.inside(func() error {
 		for heard := n.heard; heard == n.heard; {
 			replies, err := n.core.Hear()
-			for _, r := range replies {
-				if e := n.replies.PublishOwned(r); e != nil {
-					return e
-				}
+			if e := publish(n.replies, replies); e != nil {
+				return e
 			}
 			if err == nil {
 				err = n.advance(ctx, nil)
@@ -122,10 +120,8 @@ func (n *Node) frame(ctx context.Context, late <-chan time.Time, next func() (Fr
 	for waits := n.waiting != nil; ; waits = false { // one that waits has ended the frame before
 		if !waits {
 			f, replies, ok, err := next()
-			for _, r := range replies {
-				if e := n.replies.PublishOwned(r); e != nil {
-					return f, e
-				}
+			if e := publish(n.replies, replies); e != nil {
+				return f, e
 			}
 			if ok || err != nil {
 				return f, err
@@ -137,9 +133,23 @@ func (n *Node) frame(ctx context.Context, late <-chan time.Time, next func() (Fr
 	}
 }
 
+// publish publishes messages in their order.
+func publish(p *client.Publication, messages [][]byte) error {
+	for _, m := range messages {
+		if err := p.PublishOwned(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // advance waits for messages, and takes them in.
 func (n *Node) advance(ctx context.Context, late <-chan time.Time) error {
-	messages, err := n.wait(ctx, late)
+	return n.taken(n.wait(ctx, late))
+}
+
+// taken takes in what a wait has brought. A run that ends is a reason to leave.
+func (n *Node) taken(messages []client.Message, err error) error {
 	if errors.Is(err, client.ErrEnd) {
 		return &QuitError{Reason: "the run has ended"}
 	}
@@ -230,15 +240,13 @@ func (n *Node) inside(f func() error) error {
 func (n *Node) SendFollowerData(state []byte) error {
 	return n.inside(func() error {
 		pieces, notice, err := n.core.Send(state)
-		if err != nil {
-			return err
+		if err == nil {
+			err = publish(n.data, pieces)
 		}
-		for _, p := range pieces {
-			if err := n.data.PublishOwned(p); err != nil {
-				return err
-			}
+		if err == nil {
+			err = n.replies.PublishOwned(notice)
 		}
-		return n.replies.PublishOwned(notice)
+		return err
 	})
 }
 
@@ -272,14 +280,7 @@ func (n *Node) Compute(ctx context.Context, d time.Duration) error {
 			return err
 		}
 		for until := n.client.Now().Time.Add(metasim.Time(d)); n.client.Now().Time < until; {
-			messages, err := n.client.Next(ctx, until)
-			if errors.Is(err, client.ErrEnd) {
-				return &QuitError{Reason: "the run has ended"}
-			}
-			if err == nil {
-				err = n.take(messages)
-			}
-			if err != nil {
+			if err := n.taken(n.client.Next(ctx, until)); err != nil {
 				return err
 			}
 		}
@@ -298,13 +299,7 @@ func (n *Node) Streams() (streams []Stream, err error) {
 func (n *Node) await(ctx context.Context, enough func() bool) error {
 	return n.inside(func() error {
 		for !enough() {
-			messages, err := n.client.Next(ctx, metasim.Forever)
-			if errors.Is(err, client.ErrEnd) {
-				return &QuitError{Reason: "the run has ended"}
-			}
-			if err == nil {
-				err = n.take(messages)
-			}
+			err := n.taken(n.client.Next(ctx, metasim.Forever))
 			if err == nil {
 				err = n.core.Ended()
 			}

@@ -253,10 +253,5 @@ func (e *engine) sendHalf(data []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range pieces[:(len(pieces)+1)/2] {
-		if err := e.data.PublishOwned(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return publish(e.data, pieces[:(len(pieces)+1)/2])
 }

@@ -164,24 +164,10 @@ func (o *owners) join(reaches []world.Reach, unitOf func(ecm.Entity) ecm.Entity)
 	for i := range reaches {
 		index[reaches[i].Entity], _ = slices.BinarySearchFunc(o.order, unitOf(reaches[i].Entity), func(u *unit, e ecm.Entity) int { return cmp.Compare(u.entity, e) })
 	}
-	touching(slices.Clone(reaches), func(a, b *world.Reach) {
+	world.Touching(slices.Clone(reaches), func(a, b *world.Reach) {
 		i, j := o.root(index[a.Entity]), o.root(index[b.Entity])
 		o.order[max(i, j)].group = min(i, j)
 	})
-}
-
-// touching calls f for each two reaches that meet. It puts them into another order.
-func touching(reaches []world.Reach, f func(a, b *world.Reach)) {
-	slices.SortFunc(reaches, func(a, b world.Reach) int {
-		return cmp.Or(cmp.Compare(a.Min.X, b.Min.X), cmp.Compare(a.Entity, b.Entity))
-	})
-	for i := range reaches {
-		for j := i + 1; j < len(reaches) && reaches[j].Min.X <= reaches[i].Max.X; j++ {
-			if reaches[i].Meets(&reaches[j]) {
-				f(&reaches[i], &reaches[j])
-			}
-		}
-	}
 }
 
 // copies calls f for each performer that has to be with a secondary which does not move it: its box touches the buffer of a level of that secondary.

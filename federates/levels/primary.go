@@ -118,7 +118,7 @@ func (p *Primary) wanted(moving, static []world.Reach, planes []ecm.Entity, up f
 	for _, u := range p.owners.order {
 		all[u.owner][u.entity] = true
 	}
-	touching(slices.Concat(moving, static), func(a, b *world.Reach) {
+	world.Touching(slices.Concat(moving, static), func(a, b *world.Reach) {
 		ua, ub := p.owners.units[up(a.Entity)], p.owners.units[up(b.Entity)]
 		if ua != nil {
 			all[ua.owner][up(b.Entity)] = true

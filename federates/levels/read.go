@@ -2,10 +2,7 @@ package levels
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"metasim/federates/sdf"
 	"metasim/federates/spatial"
@@ -74,22 +71,13 @@ func (r *reader) only(e *sdf.Element, known ...string) {
 	}
 }
 
-func child(e *sdf.Element, name string) *sdf.Element {
-	i := slices.IndexFunc(e.Children, func(c *sdf.Element) bool { return c.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return e.Children[i]
-}
-
 // name returns the name of a level or a performer, which no other one has.
 func (r *reader) name(e *sdf.Element, taken map[string]sdf.Place) string {
-	i := slices.IndexFunc(e.Attributes, func(a sdf.Attribute) bool { return a.Name == "name" })
-	if i < 0 || e.Attributes[i].Value == "" {
+	name, _ := e.Attribute("name")
+	if name == "" {
 		r.wrong(e.Place, "a <%s> has no name; write <%s name=\"...\">", e.Name, e.Name)
 		return ""
 	}
-	name := e.Attributes[i].Value
 	if first, there := taken[name]; there {
 		r.wrong(e.Place, "the %s %q stands in line %d already; rename one", e.Name, name, first.Line)
 	}
@@ -99,12 +87,12 @@ func (r *reader) name(e *sdf.Element, taken map[string]sdf.Place) string {
 
 // box returns the edges of the box that an element has as its geometry.
 func (r *reader) box(e *sdf.Element, name string) (size spatial.Vector, ok bool) {
-	form := child(e, "geometry")
+	form := sdf.Find(e.Children, "geometry")
 	if form == nil {
 		r.wrong(e.Place, "the %s %q has no box; write <geometry><box><size>10 10 10</size></box></geometry>", e.Name, name)
 		return size, false
 	}
-	box := child(form, "box")
+	box := sdf.Find(form.Children, "box")
 	if box == nil {
 		shape := "nothing"
 		if len(form.Children) > 0 {
@@ -115,12 +103,12 @@ func (r *reader) box(e *sdf.Element, name string) (size spatial.Vector, ok bool)
 	}
 	r.only(form, "box")
 	r.only(box, "size")
-	edges := child(box, "size")
+	edges := sdf.Find(box.Children, "size")
 	if edges == nil {
 		r.wrong(box.Place, "the box of the %s %q has no size; write <size>10 10 10</size>", e.Name, name)
 		return size, false
 	}
-	xs, ok := numbers(edges.Text, 3)
+	xs, ok := sdf.Numbers(edges.Text, 3)
 	if !ok || xs[0] < 0 || xs[1] < 0 || xs[2] < 0 {
 		r.wrong(edges.Place, "the size of the %s %q is %q; write three numbers from 0 on, as in 10 10 10", e.Name, name, edges.Text)
 		return size, false
@@ -128,25 +116,11 @@ func (r *reader) box(e *sdf.Element, name string) (size spatial.Vector, ok bool)
 	return spatial.Vector{X: xs[0], Y: xs[1], Z: xs[2]}, true
 }
 
-// numbers reads so many finite numbers.
-func numbers(text string, n int) ([]float64, bool) {
-	words := strings.Fields(text)
-	xs := make([]float64, len(words))
-	for i, w := range words {
-		x, err := strconv.ParseFloat(w, 64)
-		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, false
-		}
-		xs[i] = x
-	}
-	return xs, len(words) == n
-}
-
 func (r *reader) performer(e *sdf.Element) {
 	p := Performer{Place: e.Place, Name: r.name(e, r.performers)}
 	r.only(e, "ref", "geometry")
 	size, ok := r.box(e, p.Name)
-	ref := child(e, "ref")
+	ref := sdf.Find(e.Children, "ref")
 	if ref == nil || ref.Text == "" {
 		r.wrong(e.Place, "the performer %q names no model; write <ref>MODEL</ref>", p.Name)
 		return
@@ -168,8 +142,8 @@ func (r *reader) level(e *sdf.Element) {
 	r.only(e, "pose", "geometry", "buffer", "ref")
 	size, ok := r.box(e, l.Name)
 	var centre spatial.Vector
-	if pose := child(e, "pose"); pose != nil && pose.Text != "" {
-		xs, good := numbers(pose.Text, 6)
+	if pose := sdf.Find(e.Children, "pose"); pose != nil && pose.Text != "" {
+		xs, good := sdf.Numbers(pose.Text, 6)
 		if !good {
 			r.wrong(pose.Place, "the pose of the level %q is %q; write six numbers, as in 0 0 1 0 0 0", l.Name, pose.Text)
 			return
@@ -180,8 +154,8 @@ func (r *reader) level(e *sdf.Element) {
 		}
 	}
 	buffer := 0.0
-	if b := child(e, "buffer"); b != nil {
-		xs, good := numbers(b.Text, 1)
+	if b := sdf.Find(e.Children, "buffer"); b != nil {
+		xs, good := sdf.Numbers(b.Text, 1)
 		switch {
 		case !good:
 			r.wrong(b.Place, "the buffer of the level %q is %q; write a number from 0 on, as in 5", l.Name, b.Text)

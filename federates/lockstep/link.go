@@ -67,21 +67,24 @@ func (l *link) Begin(calls []world.Call) error {
 	return nil
 }
 
-// patience bounds a wait for the reply to a call by the timeout, if there is one: real time, so it may end the run and nothing else.
-func (l *link) patience(c *world.Call) (context.Context, context.CancelFunc, *world.StepError) {
-	hung := &world.StepError{System: c.Slot.Name, Phase: c.Phase, Iteration: c.Info.Iteration, Err: &hungError{l.timeout}}
+// bounded bounds a wait by the timeout, if there is one, which ends it with a cause: real time, so it may end the run and nothing else.
+func (l *link) bounded(cause error) (context.Context, context.CancelFunc) {
 	if l.timeout <= 0 {
-		return l.ctx, func() {}, hung
+		return l.ctx, func() {}
 	}
-	ctx, cancel := context.WithTimeoutCause(l.ctx, l.timeout, hung)
-	return ctx, cancel, hung
+	return context.WithTimeoutCause(l.ctx, l.timeout, cause)
+}
+
+// hung is the error of a call that nobody has replied to in time.
+func (l *link) hung(c *world.Call) *world.StepError {
+	return &world.StepError{System: c.Slot.Name, Phase: c.Phase, Iteration: c.Info.Iteration, Err: &hungError{l.timeout}}
 }
 
 // advance waits until the world may step to a time: it has the replies then of all that it must not be so far ahead of. False: the run ends before.
 func (l *link) advance(to metasim.Time) (bool, error) {
 	ctx, cancel := l.ctx, context.CancelFunc(func() {})
 	if c := l.late.due(to); c != nil {
-		ctx, cancel, _ = l.patience(&c.Call)
+		ctx, cancel = l.bounded(l.hung(&c.Call))
 	}
 	defer cancel()
 	messages, err := l.client.Step(ctx, to)
@@ -153,7 +156,8 @@ func (l *link) sole(system, from string) error {
 
 // Replies waits for the replies, which all come at the instant after that of the calls.
 func (l *link) Replies() ([]world.Reply, error) {
-	ctx, cancel, hung := l.patience(&l.waiting[0])
+	hung := l.hung(&l.waiting[0])
+	ctx, cancel := l.bounded(hung)
 	defer cancel()
 	replies := make([]world.Reply, len(l.waiting))
 	seen := make([]string, len(l.waiting)) // which client has replied

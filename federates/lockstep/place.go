@@ -206,13 +206,7 @@ func configuredBy(slot *world.Slot, p *sdf.Plugin, may func(path string) error) 
 
 func pluginOf(e *sdf.Element) *sdf.Plugin {
 	p := &sdf.Plugin{Place: e.Place, Content: e.Children}
-	for _, a := range e.Attributes {
-		switch a.Name {
-		case "name":
-			p.Name = a.Value
-		case "filename":
-			p.Filename = a.Value
-		}
-	}
+	p.Name, _ = e.Attribute("name")
+	p.Filename, _ = e.Attribute("filename")
 	return p
 }

@@ -70,10 +70,7 @@ func (c *carrier) After(step metasim.Time) metasim.Time { return c.client.Now().
 // Acknowledgements waits for the acknowledgements of all.
 func (c *carrier) Acknowledgements() ([][]byte, error) {
 	acks := make([][]byte, len(c.names))
-	ctx, cancel := c.ctx, func() {}
-	if c.timeout > 0 { // real time, so it may end the run and nothing else
-		ctx, cancel = context.WithTimeoutCause(c.ctx, c.timeout, &lateError{c.names, acks, c.timeout})
-	}
+	ctx, cancel := c.bounded(&lateError{c.names, acks, c.timeout})
 	defer cancel()
 	for slices.ContainsFunc(acks, func(b []byte) bool { return b == nil }) {
 		messages, err := c.client.Next(ctx, metasim.Forever)

@@ -93,7 +93,7 @@ func (s *scope) bodyWithin(name string, depth int) *node {
 	case n.Name == "joint":
 		return in.bodyWithin(n.text("child", ""), depth+1)
 	case n.Name == "frame":
-		if to, _ := n.attribute("attached_to"); to != "" {
+		if to, _ := n.Attribute("attached_to"); to != "" {
 			return in.bodyWithin(to, depth+1)
 		}
 		n = in.node
@@ -103,7 +103,7 @@ func (s *scope) bodyWithin(name string, depth int) *node {
 	if n.Name != "model" {
 		return nil
 	}
-	if canonical, _ := n.attribute("canonical_link"); canonical != "" {
+	if canonical, _ := n.Attribute("canonical_link"); canonical != "" {
 		return in.bodyWithin(canonical, depth+1)
 	}
 	for _, kind := range []string{"link", "model"} {
@@ -118,7 +118,7 @@ func (s *scope) bodyWithin(name string, depth int) *node {
 func (b builder) checkFrames(s *scope) {
 	s.node.each("frame", func(n *node) {
 		b.framePose(s, n)
-		to, _ := n.attribute("attached_to")
+		to, _ := n.Attribute("attached_to")
 		for range maxChain {
 			if to == "" {
 				return
@@ -134,7 +134,7 @@ func (b builder) checkFrames(s *scope) {
 			if target.Name != "frame" || in != s {
 				return
 			}
-			to, _ = target.attribute("attached_to")
+			to, _ = target.Attribute("attached_to")
 		}
 		b.wrong(n.Place, "the frame %q is attached to itself, or by more than %d others; attach it to a link or a model", n.name(), maxChain)
 	})
@@ -183,7 +183,7 @@ func (s *scope) poseOf(n *node) (spatial.Pose, bool) {
 	if relativeTo == "" {
 		switch n.Name {
 		case "frame":
-			relativeTo, _ = n.attribute("attached_to")
+			relativeTo, _ = n.Attribute("attached_to")
 		case "joint":
 			relativeTo = n.text("child", "")
 		}
@@ -193,7 +193,7 @@ func (s *scope) poseOf(n *node) (spatial.Pose, bool) {
 		base, ok = s.resolve(relativeTo)
 	}
 	r.pose, r.done, r.ok = base.Mul(pose), true, ok
-	if frame, _ := n.attribute("placement_frame"); n.Name == "model" && frame != "" {
+	if frame, _ := n.Attribute("placement_frame"); n.Name == "model" && frame != "" {
 		if inner, found := s.inner(n).resolve(frame); found {
 			r.pose = r.pose.Mul(inner.Inverse())
 		}

@@ -110,7 +110,7 @@ func cause(err error) error {
 // version notes a version that is not read, and what the version changes in how the rest is read.
 func (l *loader) version(root *node) {
 	l.colons = false
-	text, there := root.attribute("version")
+	text, there := root.Attribute("version")
 	major, minor, _ := strings.Cut(text, ".")
 	a, err1 := strconv.Atoi(strings.TrimSpace(major))
 	b, err2 := strconv.Atoi(strings.TrimSpace(minor))
@@ -130,7 +130,7 @@ func (l *loader) version(root *node) {
 
 // renameFrames renames the attribute of poses that is relative_to since SDF 1.7.
 func (n *node) renameFrames() {
-	if _, both := n.attribute("relative_to"); n.Name == "pose" && !both {
+	if _, both := n.Attribute("relative_to"); n.Name == "pose" && !both {
 		for i := range n.Attributes {
 			if n.Attributes[i].Name == "frame" {
 				n.Attributes[i].Name = "relative_to"

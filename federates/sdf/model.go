@@ -11,7 +11,7 @@ func (b builder) model(n *node, s *scope) *Model {
 		Place: n.Place, Name: n.name(), Pose: spatial.Identity,
 		Static: n.bool("static", false), SelfCollide: n.bool("self_collide", false),
 	}
-	m.CanonicalLink, _ = n.attribute("canonical_link")
+	m.CanonicalLink, _ = n.Attribute("canonical_link")
 	b.checkFrames(s)
 	for _, c := range n.children {
 		switch c.Name {
@@ -35,7 +35,7 @@ func (b builder) model(n *node, s *scope) *Model {
 	case m.CanonicalLink != "" && s.find(m.CanonicalLink) == nil:
 		b.wrong(n.Place, "the canonical_link %q is not in the model %q; name one of its links", m.CanonicalLink, m.Name)
 	}
-	if frame, _ := n.attribute("placement_frame"); frame != "" && s.find(frame) == nil {
+	if frame, _ := n.Attribute("placement_frame"); frame != "" && s.find(frame) == nil {
 		b.wrong(n.Place, "the placement_frame %q is not in the model %q; name one of its links or frames", frame, m.Name)
 	}
 	return m
@@ -46,7 +46,7 @@ var jointTypes = []string{"ball", "continuous", "fixed", "gearbox", "prismatic",
 
 // joint reads a joint, and checks that both its ends are there and are two.
 func (b builder) joint(n *node, s *scope) *Joint {
-	kind, _ := n.attribute("type")
+	kind, _ := n.Attribute("type")
 	j := &Joint{Place: n.Place, Name: n.name(), Type: kind, Parent: n.text("parent", ""), Child: n.text("child", "")}
 	if kind != "" {
 		b.oneOf(n.Place, "the type of <joint>", strings.ToLower(kind), jointTypes...)
@@ -90,7 +90,7 @@ func (b builder) link(n *node) *Link {
 		case "light":
 			l.Lights = append(l.Lights, b.light(c))
 		case "particle_emitter":
-			kind, _ := c.attribute("type")
+			kind, _ := c.Attribute("type")
 			b.oneOf(c.Place, "the type of <particle_emitter>", kind, "point", "box", "cylinder", "ellipsoid")
 		}
 	}
@@ -123,7 +123,7 @@ func (b builder) visual(n *node) *Visual {
 		b.wrong(script.Place, "<script> needs a <uri> and a <name>; add both, or remove it")
 	}
 	if shader := n.at("material/shader"); shader != nil {
-		kind, _ := shader.attribute("type")
+		kind, _ := shader.Attribute("type")
 		b.oneOf(shader.Place, "the type of <shader>", kind, "pixel", "vertex", "normal_map_objectspace", "normal_map_tangentspace")
 	}
 	return v

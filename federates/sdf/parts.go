@@ -12,7 +12,7 @@ import (
 type builder struct{ *problems }
 
 func (b builder) light(n *node) *Light {
-	kind, _ := n.attribute("type")
+	kind, _ := n.Attribute("type")
 	if kind != "" {
 		b.oneOf(n.Place, "the type of <light>", kind, "directional", "point", "spot")
 	}
@@ -35,7 +35,7 @@ func (b builder) light(n *node) *Light {
 
 func (b builder) plugin(n *node) *Plugin {
 	p := &Plugin{Place: n.Place, Name: n.name(), Raw: n.raw}
-	p.Filename, _ = n.attribute("filename")
+	p.Filename, _ = n.Attribute("filename")
 	for _, c := range n.children {
 		p.Content = append(p.Content, c.element())
 		if c.Name == "gz:system_priority" {

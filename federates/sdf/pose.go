@@ -10,12 +10,12 @@ import (
 
 // checkPose notes what is wrong with the numbers of a pose.
 func (p *problems) checkPose(n *node) {
-	format, given := n.attribute("rotation_format")
+	format, given := n.Attribute("rotation_format")
 	want, example := 6, "x y z roll pitch yaw"
 	switch {
 	case format == "quat_xyzw":
 		want, example = 7, "x y z, and the quaternion as x y z w"
-		if degrees, _ := n.attribute("degrees"); asBool(degrees, false) {
+		if degrees, _ := n.Attribute("degrees"); asBool(degrees, false) {
 			p.wrong(n.Place, "<pose> has degrees for a quaternion, which has none; remove the attribute degrees")
 		}
 	case given && format != "euler_rpy":
@@ -32,18 +32,18 @@ func (n *node) pose() (pose spatial.Pose, relativeTo string) {
 	if c == nil {
 		return spatial.Identity, ""
 	}
-	relativeTo, _ = c.attribute("relative_to")
+	relativeTo, _ = c.Attribute("relative_to")
 	list := words(c.Text)
 	if len(list) < 6 {
 		return spatial.Identity, relativeTo
 	}
 	pose.Position = spatial.Vector{X: list[0], Y: list[1], Z: list[2]}
-	if format, _ := c.attribute("rotation_format"); format == "quat_xyzw" && len(list) == 7 {
+	if format, _ := c.Attribute("rotation_format"); format == "quat_xyzw" && len(list) == 7 {
 		pose.Rotation = spatial.Rotation{W: list[6], X: list[3], Y: list[4], Z: list[5]}.Normalized()
 		return pose, relativeTo
 	}
 	unit := 1.0
-	if degrees, _ := c.attribute("degrees"); asBool(degrees, false) {
+	if degrees, _ := c.Attribute("degrees"); asBool(degrees, false) {
 		unit = math.Pi / 180
 	}
 	pose.Rotation = spatial.FromEuler(list[3]*unit, list[4]*unit, list[5]*unit)
@@ -52,7 +52,7 @@ func (n *node) pose() (pose spatial.Pose, relativeTo string) {
 
 // name is the attribute of that name.
 func (n *node) name() string {
-	name, _ := n.attribute("name")
+	name, _ := n.Attribute("name")
 	return name
 }
 

@@ -78,7 +78,7 @@ func (p *problems) runtime(file string) (*Runtime, error) {
 	}
 	root.each("service", func(n *node) { r.World, r.System = p.service(n) })
 	for _, name := range []string{"name", "filename"} {
-		if value, _ := n.attribute(name); value == "" {
+		if value, _ := n.Attribute(name); value == "" {
 			p.wrong(n.Place, "<plugin> has no %s; add %s=\"...\"", name, name)
 		}
 	}

@@ -20,7 +20,7 @@ var pixelFormats = []string{
 const MaxPixels = 7680 * 4320
 
 func (b builder) sensor(n *node) *Sensor {
-	kind, _ := n.attribute("type")
+	kind, _ := n.Attribute("type")
 	if kind != "" {
 		b.oneOf(n.Place, "the type of <sensor>", kind, sensorTypes...)
 	}

@@ -126,7 +126,7 @@ func (p *problems) missing(n *node, r *rule, seen map[string]bool) {
 	if n.Name != "joint" {
 		return
 	}
-	if kind, _ := n.attribute("type"); kind == "ball" {
+	if kind, _ := n.Attribute("type"); kind == "ball" {
 		return
 	}
 	for _, c := range r.children {
@@ -151,7 +151,7 @@ func (p *problems) attributes(n *node, r *rule) {
 		}
 	}
 	for _, a := range r.attributes {
-		if _, there := n.attribute(a.name); a.often == '1' && !there {
+		if _, there := n.Attribute(a.name); a.often == '1' && !there {
 			p.wrong(n.Place, "<%s> has no attribute %s; add %s=\"...\"", n.Name, a.name, a.name)
 		}
 	}

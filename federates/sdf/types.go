@@ -206,3 +206,23 @@ type Element struct {
 
 // An Attribute is a name and a value of an element.
 type Attribute struct{ Name, Value string }
+
+// Attribute returns the value of an attribute, and whether it is there.
+func (e *Element) Attribute(name string) (value string, found bool) {
+	for _, a := range e.Attributes {
+		if a.Name == name {
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+// Find returns the first element of a name; nil if there is none.
+func Find(all []*Element, name string) *Element {
+	for _, e := range all {
+		if e.Name == name {
+			return e
+		}
+	}
+	return nil
+}

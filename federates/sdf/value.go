@@ -56,6 +56,20 @@ func numbers(text string, most int) (list []float64) {
 	return list
 }
 
+// Numbers reads so many finite numbers of a plugin, with spaces between them, as Go writes them.
+func Numbers(text string, n int) ([]float64, bool) {
+	words := strings.Fields(text)
+	xs := make([]float64, len(words))
+	for i, w := range words {
+		x, err := strconv.ParseFloat(w, 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, false
+		}
+		xs[i] = x
+	}
+	return xs, len(words) == n
+}
+
 // words reads the numbers of a pose or a color, one a word; none if a word is no finite number.
 func words(text string) (list []float64) {
 	for word := range strings.FieldsSeq(text) {

@@ -11,7 +11,7 @@ import (
 // document returns what an sdf element says.
 func (p *problems) document(root *node) *Document {
 	b := builder{p}
-	version, _ := root.attribute("version")
+	version, _ := root.Attribute("version")
 	d := &Document{Version: version}
 	b.names(root)
 	root.each("world", func(n *node) { d.Worlds = append(d.Worlds, b.world(n)) })
@@ -42,7 +42,7 @@ func (b builder) names(n *node) {
 		if c.Name == "plugin" || strings.Contains(c.Name, ":") {
 			continue
 		}
-		name, named := c.attribute("name")
+		name, named := c.Attribute("name")
 		if named && name != "" {
 			if first := taken[name]; first != nil {
 				b.wrong(c.Place, "<%s> is called %q, as <%s> of line %d is; rename one", c.Name, name, first.Name, first.Place.Line)
@@ -67,7 +67,7 @@ func (b builder) world(n *node) *World {
 		},
 	}
 	if atmosphere := n.child("atmosphere"); atmosphere != nil {
-		kind, _ := atmosphere.attribute("type")
+		kind, _ := atmosphere.Attribute("type")
 		b.oneOf(atmosphere.Place, "the type of <atmosphere>", kind, "adiabatic")
 	}
 	if c := n.at("spherical_coordinates/surface_model"); c != nil {
@@ -104,14 +104,14 @@ const stepDefault metasim.Time = 1e6
 func (b builder) physics(world *node) Physics {
 	var n *node
 	world.each("physics", func(c *node) {
-		if byDefault, _ := c.attribute("default"); n == nil || asBool(byDefault, false) {
+		if byDefault, _ := c.Attribute("default"); n == nil || asBool(byDefault, false) {
 			n = c
 		}
 	})
 	if n == nil {
 		return Physics{Place: Place{File: world.Place.File}, Step: stepDefault, RealTimeFactor: 1}
 	}
-	kind, _ := n.attribute("type")
+	kind, _ := n.Attribute("type")
 	p := Physics{Place: n.Place, Name: n.name(), Type: kind, RealTimeFactor: n.float("real_time_factor", 1)}
 	seconds := n.float("max_step_size", 0.001)
 	step, err := metasim.Seconds(seconds)

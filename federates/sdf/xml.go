@@ -114,7 +114,7 @@ func newNode(at Place, start xml.StartElement) (*node, error) {
 	}
 	for _, a := range start.Attr {
 		name := prefixed(a.Name)
-		if _, twice := n.attribute(name); twice {
+		if _, twice := n.Attribute(name); twice {
 			return nil, complaint{at, fmt.Sprintf("<%s> has the attribute %s twice; remove one", n.Name, name)}
 		}
 		n.Attributes = append(n.Attributes, Attribute{name, a.Value})
@@ -127,16 +127,6 @@ func prefixed(name xml.Name) string {
 		return name.Local
 	}
 	return name.Space + ":" + name.Local
-}
-
-// attribute returns the value of an attribute, and whether it is there.
-func (n *node) attribute(name string) (string, bool) {
-	for _, a := range n.Attributes {
-		if a.Name == name {
-			return a.Value, true
-		}
-	}
-	return "", false
 }
 
 // child returns the first child of a name; nil if there is none.

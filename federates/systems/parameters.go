@@ -2,8 +2,6 @@ package systems
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	"metasim/federates/sdf"
@@ -18,27 +16,17 @@ type parameters struct {
 
 // numbers returns the numbers of an element; those given where there is none.
 func (p *parameters) numbers(name string, otherwise ...float64) []float64 {
-	for _, e := range p.plugin.Content {
-		if e.Name != name {
-			continue
-		}
-		words := strings.Fields(e.Text)
-		xs := make([]float64, len(words))
-		for i, w := range words {
-			x, err := strconv.ParseFloat(w, 64)
-			if err != nil || x-x != 0 {
-				words = nil
-				break
-			}
-			xs[i] = x
-		}
-		if len(words) == len(otherwise) {
-			return xs
-		}
-		if p.err == nil {
-			p.err = fmt.Errorf("%s:%d: <%s> is %q, not %d numbers; write for example <%s>%s</%s>", e.Place.File, e.Place.Line, name, e.Text,
-				len(otherwise), name, strings.Trim(fmt.Sprint(otherwise), "[]"), name)
-		}
+	e := sdf.Find(p.plugin.Content, name)
+	if e == nil {
+		return otherwise
+	}
+	xs, ok := sdf.Numbers(e.Text, len(otherwise))
+	if ok {
+		return xs
+	}
+	if p.err == nil {
+		p.err = fmt.Errorf("%s:%d: <%s> is %q, not %d numbers; write for example <%s>%s</%s>", e.Place.File, e.Place.Line, name, e.Text,
+			len(otherwise), name, strings.Trim(fmt.Sprint(otherwise), "[]"), name)
 	}
 	return otherwise
 }
@@ -50,7 +38,7 @@ func (p *parameters) vector(name string) spatial.Vector {
 
 // color returns a color, without transparency; nil where there is none.
 func (p *parameters) color(name string) *sdf.Color {
-	if !slices.ContainsFunc(p.plugin.Content, func(e *sdf.Element) bool { return e.Name == name }) {
+	if sdf.Find(p.plugin.Content, name) == nil {
 		return nil
 	}
 	xs := p.numbers(name, 0, 0, 0)

@@ -168,14 +168,12 @@ func (a arguments) text(i int) string {
 
 // parameter returns the text of a parameter of the plugin.
 func (s *System) parameter(a arguments) uint64 {
-	name := a.text(0)
-	i := slices.IndexFunc(s.setup.Plugin.Content, func(e *sdf.Element) bool { return e.Name == name })
-	if i < 0 {
+	e := sdf.Find(s.setup.Plugin.Content, a.text(0))
+	if e == nil {
 		return none
 	}
-	text := s.setup.Plugin.Content[i].Text
-	copy(a.bytes(2), text)
-	return uint64(len(text))
+	copy(a.bytes(2), e.Text)
+	return uint64(len(e.Text))
 }
 
 // with writes the entities that have a component, as many as there is room for, and returns how many there are.

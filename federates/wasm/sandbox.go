@@ -2,7 +2,6 @@ package wasm
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,11 +21,11 @@ type sandbox struct {
 // read reads <sandbox> of a plugin.
 func (s *sandbox) read(p *sdf.Plugin) error {
 	*s = sandbox{memory: 64 << 20, time: 10 * time.Second}
-	i := slices.IndexFunc(p.Content, func(e *sdf.Element) bool { return e.Name == "sandbox" })
-	if i < 0 {
+	written := sdf.Find(p.Content, "sandbox")
+	if written == nil {
 		return nil
 	}
-	for _, a := range p.Content[i].Attributes {
+	for _, a := range written.Attributes {
 		x, err := strconv.ParseFloat(a.Value, 64)
 		switch {
 		case a.Name == "memory" && err == nil && x >= 1 && x <= 4096:

@@ -14,20 +14,33 @@ func obstacle(model ecm.Entity, pose spatial.Pose) *body {
 	return &body{entity: model, pose: pose, centre: pose.Position, mass: Mass{Mass: math.Inf(1)}, fixed: true}
 }
 
-// A reach is the space that a body may touch in a step: a box along the axes.
-type reach struct {
-	body     *body
-	index    int
-	min, max spatial.Vector
+// A Reach is the space that a model may touch within a time: a box along the axes.
+type Reach struct {
+	Entity   ecm.Entity
+	Min, Max spatial.Vector
+	index    int // of its body, among those that meet
 }
 
-func (r *reach) meets(q *reach) bool {
-	return r.min.X <= q.max.X && q.min.X <= r.max.X && r.min.Y <= q.max.Y && q.min.Y <= r.max.Y && r.min.Z <= q.max.Z && q.min.Z <= r.max.Z
+// meets reports whether two models may touch one another.
+func (r *Reach) meets(q *Reach) bool {
+	return r.Min.X <= q.Max.X && q.Min.X <= r.Max.X && r.Min.Y <= q.Max.Y && q.Min.Y <= r.Max.Y && r.Min.Z <= q.Max.Z && q.Min.Z <= r.Max.Z
+}
+
+// Touching calls f for each two reaches that meet. It puts them into another order.
+func Touching(reaches []Reach, f func(a, b *Reach)) {
+	slices.SortFunc(reaches, func(a, b Reach) int { return cmp.Or(cmp.Compare(a.Min.X, b.Min.X), cmp.Compare(a.Entity, b.Entity)) })
+	for i := range reaches {
+		for j := i + 1; j < len(reaches) && reaches[j].Min.X <= reaches[i].Max.X; j++ {
+			if reaches[i].meets(&reaches[j]) {
+				f(&reaches[i], &reaches[j])
+			}
+		}
+	}
 }
 
 // reachOf returns the reach of a body. One that moves is within a sphere, however it turns.
-func reachOf(b *body, index int, dt float64) reach {
-	r := reach{body: b, index: index}
+func reachOf(b *body, index int, dt float64) Reach {
+	r := Reach{Entity: b.entity, index: index}
 	if !b.fixed {
 		radius := 0.0
 		for i := range b.shapes {
@@ -36,11 +49,11 @@ func reachOf(b *body, index int, dt float64) reach {
 		}
 		radius += float64(b.ahead.Length() * dt)
 		around := spatial.Vector{X: radius, Y: radius, Z: radius}
-		r.min, r.max = b.centre.Sub(around), b.centre.Add(around)
+		r.Min, r.Max = b.centre.Sub(around), b.centre.Add(around)
 		return r
 	}
 	inf := math.Inf(1)
-	r.min, r.max = spatial.Vector{X: inf, Y: inf, Z: inf}, spatial.Vector{X: -inf, Y: -inf, Z: -inf}
+	r.Min, r.Max = spatial.Vector{X: inf, Y: inf, Z: inf}, spatial.Vector{X: -inf, Y: -inf, Z: -inf}
 	for i := range b.shapes {
 		s := &b.shapes[i]
 		pose := b.pose.Mul(s.pose)
@@ -50,8 +63,8 @@ func reachOf(b *body, index int, dt float64) reach {
 			around = spatial.Vector{X: math.Abs(x.X) + math.Abs(y.X) + math.Abs(z.X), Y: math.Abs(x.Y) + math.Abs(y.Y) + math.Abs(z.Y), Z: math.Abs(x.Z) + math.Abs(y.Z) + math.Abs(z.Z)}
 		}
 		low, high := pose.Position.Sub(around), pose.Position.Add(around)
-		r.min = spatial.Vector{X: math.Min(r.min.X, low.X), Y: math.Min(r.min.Y, low.Y), Z: math.Min(r.min.Z, low.Z)}
-		r.max = spatial.Vector{X: math.Max(r.max.X, high.X), Y: math.Max(r.max.Y, high.Y), Z: math.Max(r.max.Z, high.Z)}
+		r.Min = spatial.Vector{X: math.Min(r.Min.X, low.X), Y: math.Min(r.Min.Y, low.Y), Z: math.Min(r.Min.Z, low.Z)}
+		r.Max = spatial.Vector{X: math.Max(r.Max.X, high.X), Y: math.Max(r.Max.Y, high.Y), Z: math.Max(r.Max.Z, high.Z)}
 	}
 	return r
 }
@@ -66,21 +79,18 @@ func (s *shape) extent() float64 {
 
 // meetings returns where bodies may meet one another in a step: by pair, in the order of the bodies.
 func meetings(bodies []*body, dt float64) (all []touch) {
-	reaches := make([]reach, 0, len(bodies))
+	reaches := make([]Reach, 0, len(bodies))
 	for i, b := range bodies {
 		if len(b.shapes) > 0 {
 			reaches = append(reaches, reachOf(b, i, dt))
 		}
 	}
-	slices.SortFunc(reaches, func(a, b reach) int { return cmp.Or(cmp.Compare(a.min.X, b.min.X), cmp.Compare(a.index, b.index)) })
 	var pairs [][2]int
-	for i := range reaches {
-		for j := i + 1; j < len(reaches) && reaches[j].min.X <= reaches[i].max.X; j++ {
-			if a, b := &reaches[i], &reaches[j]; !(a.body.fixed && b.body.fixed) && a.meets(b) {
-				pairs = append(pairs, [2]int{min(a.index, b.index), max(a.index, b.index)})
-			}
+	Touching(reaches, func(a, b *Reach) {
+		if !bodies[a.index].fixed || !bodies[b.index].fixed {
+			pairs = append(pairs, [2]int{min(a.index, b.index), max(a.index, b.index)})
 		}
-	}
+	})
 	slices.SortFunc(pairs, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	for _, p := range pairs {
 		a, b := bodies[p[0]], bodies[p[1]]

@@ -104,15 +104,7 @@ func (n *Node) slot(frame uint64) *slot {
 	if n.last >= 0 && frame <= uint64(n.last) {
 		return nil
 	}
-	i, found := slices.BinarySearchFunc(n.slots, frame, func(s *slot, f uint64) int {
-		switch {
-		case s.frame < f:
-			return -1
-		case s.frame > f:
-			return 1
-		}
-		return 0
-	})
+	i, found := slices.BinarySearchFunc(n.slots, frame, func(s *slot, f uint64) int { return cmp.Compare(s.frame, f) })
 	if !found {
 		n.slots = slices.Insert(n.slots, i, &slot{frame: frame})
 	}

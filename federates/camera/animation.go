@@ -1,4 +1,4 @@
-package main
+package camera
 
 import (
 	"bytes"
@@ -10,25 +10,25 @@ import (
 	"metasim/metasim"
 )
 
-// A frame is a picture of an animation, as PNG, and when it was made.
-type frame struct {
-	png  []byte
-	time metasim.Time
+// A Frame is a picture of an animation, as PNG, and when it was made.
+type Frame struct {
+	PNG  []byte
+	Time metasim.Time
 }
 
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
-var errFrame = errors.New("a picture is no PNG, or not of the size of the first one; leave --animation out")
+var errFrame = errors.New("a picture is no PNG, or not of the size of the first one")
 
-// writeAnimation writes an animated PNG, which passes as fast as simulated time and begins again at its end. The pictures are not coded anew: an animated PNG is the
+// WriteAnimation writes an animated PNG, which passes as fast as simulated time and begins again at its end. The pictures are not coded anew: an animated PNG is the
 // chunks of all pictures in one file.
-func writeAnimation(w io.Writer, frames []frame) error {
+func WriteAnimation(w io.Writer, frames []Frame) error {
 	out := &chunkWriter{w: w}
 	out.bytes([]byte(pngSignature))
 	var header []byte
 	sequence := uint32(0)
 	for i, f := range frames {
-		ihdr, data, err := pngParts(f.png)
+		ihdr, data, err := pngParts(f.PNG)
 		switch {
 		case err != nil:
 			return err
@@ -61,13 +61,13 @@ func writeAnimation(w io.Writer, frames []frame) error {
 
 // delay returns for how many milliseconds a picture stays. The times themselves are rounded, so that what is lost of one picture is not lost of all. Programs that show
 // animations take 0 for a tenth of a second.
-func delay(frames []frame, i int) uint16 {
+func delay(frames []Frame, i int) uint16 {
 	if i > 0 && i == len(frames)-1 {
 		i-- // the last one stays for as long as the one before
 	}
 	next := frames[min(i+1, len(frames)-1)]
 	round := func(t metasim.Time) metasim.Time { return (t + metasim.Millisecond/2) / metasim.Millisecond }
-	return uint16(min(max(round(next.time)-round(frames[i].time), 1), 65535))
+	return uint16(min(max(round(next.Time)-round(frames[i].Time), 1), 65535))
 }
 
 // pngParts returns the header of a PNG and its data.

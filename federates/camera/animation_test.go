@@ -1,4 +1,4 @@
-package main
+package camera
 
 import (
 	"bytes"
@@ -29,12 +29,12 @@ func TestAnimationsPassAsFastAsSimulatedTime(t *testing.T) {
 		{100 * metasim.Second, 3, 2 * 65535, 65535},
 		{0, 1, 0, 1},
 	} {
-		var frames []frame
+		var frames []Frame
 		for i := range c.n {
-			frames = append(frames, frame{picture.Bytes(), metasim.Second + metasim.Time(i)*c.apart})
+			frames = append(frames, Frame{picture.Bytes(), metasim.Second + metasim.Time(i)*c.apart})
 		}
 		var out bytes.Buffer
-		require.NoError(t, writeAnimation(&out, frames))
+		require.NoError(t, WriteAnimation(&out, frames))
 		delays := delaysOf(t, out.Bytes())
 		require.Len(t, delays, c.n)
 		var sum metasim.Time
