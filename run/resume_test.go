@@ -102,6 +102,18 @@ func killedWhen(t *testing.T, text, transport string, now func(dir string) bool)
 	return dir
 }
 
+// cutShort makes a run that has ended one that was cut off when its journal was this. It returns the manifest that the run has then.
+func cutShort(t *testing.T, path string, written []byte) *journal.Manifest {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(path, "journal"), written, 0o600))
+	m := manifest(t, path)
+	m.Digest, m.SendsDigest, m.ResultsDigest, m.OK, m.Error, m.Resumed = "", "", "", false, "the run has not ended", 0
+	dir, err := journal.Open(path)
+	require.NoError(t, err)
+	require.NoError(t, dir.WriteManifest(m))
+	return m
+}
+
 // resume has a run go on.
 func resume(t *testing.T, dir string) *run.Outcome {
 	t.Helper()
@@ -139,15 +151,10 @@ links:
 	require.NoError(t, err)
 	for cut := 0; cut <= len(whole); cut += 23 {
 		for _, tail := range []string{"", "\x00\x01 this is no record, however long it may be"} {
-			require.NoError(t, os.WriteFile(filepath.Join(quiet.RunDir, "journal"), append(whole[:cut:cut], tail...), 0o600))
-			m := manifest(t, quiet.RunDir)
-			m.Digest, m.SendsDigest, m.ResultsDigest, m.OK, m.Error, m.Resumed = "", "", "", false, "the run has not ended", 0
 			if cut < 12 && tail != "" {
 				continue // it is no journal
 			}
-			dir, err := journal.Open(quiet.RunDir)
-			require.NoError(t, err)
-			require.NoError(t, dir.WriteManifest(m))
+			cutShort(t, quiet.RunDir, append(whole[:cut:cut], tail...))
 			out := resume(t, quiet.RunDir)
 			require.NoError(t, out.Err, cut)
 			require.Equal(t, quiet.Digests, out.Digests, cut)
@@ -172,12 +179,9 @@ links:
   - {delay: 1s}
 `
 	quiet := carryOut(t, parse(t, text), options(t, "mem"))
-	journal := filepath.Join(quiet.RunDir, "journal")
-	whole, err := os.ReadFile(journal)
+	whole, err := os.ReadFile(filepath.Join(quiet.RunDir, "journal"))
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(journal, whole[:len(whole)-len(whole)/100], 0o600))
-	m := manifest(t, quiet.RunDir)
-	m.Digest, m.SendsDigest, m.ResultsDigest, m.OK, m.Error = "", "", "", false, "the run has not ended"
+	m := cutShort(t, quiet.RunDir, whole[:len(whole)-len(whole)/100])
 	slow := bytes.Replace(m.Resolved, []byte("1000000"), []byte("100"), 1) // from its start it would take longer than resume waits
 	require.NotEqual(t, string(m.Resolved), string(slow))
 	m.Resolved = slow

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -28,51 +29,52 @@ links:
 
 // An outsider harms a run with the means of a file system. Whole: it is still all there, so that every reader must go on as before.
 type outsider struct {
-	name  string
-	whole bool
-	harm  func(t *testing.T, r *rand.Rand, run, other string)
+	name   string
+	places int // how many random places are tried; 1 where nothing is random
+	whole  bool
+	harm   func(t *testing.T, r *rand.Rand, run, other string)
 }
 
 var outsiders = []outsider{
-	{"journal cut", false, func(t *testing.T, r *rand.Rand, run, _ string) {
+	{"journal cut", 4, false, func(t *testing.T, r *rand.Rand, run, _ string) {
 		b := content(t, run, "journal")
 		replace(t, run, "journal", b[:r.IntN(len(b))])
 	}},
-	{"journal cut, without index", false, func(t *testing.T, r *rand.Rand, run, _ string) {
+	{"journal cut, without index", 4, false, func(t *testing.T, r *rand.Rand, run, _ string) {
 		b := content(t, run, "journal")
 		replace(t, run, "journal", b[:r.IntN(len(b))])
 		require.NoError(t, os.Remove(filepath.Join(run, "index")))
 	}},
-	{"bit of the journal", false, func(t *testing.T, r *rand.Rand, run, _ string) {
+	{"bit of the journal", 4, false, func(t *testing.T, r *rand.Rand, run, _ string) {
 		b := content(t, run, "journal")
 		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 		replace(t, run, "journal", b)
 	}},
-	{"journal goes on", false, func(t *testing.T, r *rand.Rand, run, _ string) {
+	{"journal goes on", 4, false, func(t *testing.T, r *rand.Rand, run, _ string) {
 		replace(t, run, "journal", append(content(t, run, "journal"), make([]byte, 1+r.IntN(50))...))
 	}},
-	{"manifest cut", false, func(t *testing.T, r *rand.Rand, run, _ string) {
+	{"manifest cut", 4, false, func(t *testing.T, r *rand.Rand, run, _ string) {
 		b := bytes.TrimSpace(content(t, run, "manifest.json"))
 		replace(t, run, "manifest.json", b[:r.IntN(len(b))])
 	}},
-	{"other journal", false, func(t *testing.T, _ *rand.Rand, run, other string) {
+	{"other journal", 1, false, func(t *testing.T, _ *rand.Rand, run, other string) {
 		replace(t, run, "journal", content(t, other, "journal"))
 	}},
-	{"other journal and index", false, func(t *testing.T, _ *rand.Rand, run, other string) {
+	{"other journal and index", 1, false, func(t *testing.T, _ *rand.Rand, run, other string) {
 		replace(t, run, "journal", content(t, other, "journal"))
 		replace(t, run, "index", content(t, other, "index"))
 	}},
-	{"other manifest", false, func(t *testing.T, _ *rand.Rand, run, other string) {
+	{"other manifest", 1, false, func(t *testing.T, _ *rand.Rand, run, other string) {
 		replace(t, run, "manifest.json", content(t, other, "manifest.json"))
 	}},
-	{"no journal", false, func(t *testing.T, _ *rand.Rand, run, _ string) {
+	{"no journal", 1, false, func(t *testing.T, _ *rand.Rand, run, _ string) {
 		require.NoError(t, os.Remove(filepath.Join(run, "journal")))
 	}},
-	{"no manifest", false, func(t *testing.T, _ *rand.Rand, run, _ string) {
+	{"no manifest", 1, false, func(t *testing.T, _ *rand.Rand, run, _ string) {
 		require.NoError(t, os.Remove(filepath.Join(run, "manifest.json")))
 	}},
-	{"nothing", false, func(t *testing.T, _ *rand.Rand, run, _ string) { require.NoError(t, os.RemoveAll(run)) }},
-	{"a directory or a pipe", false, func(t *testing.T, r *rand.Rand, run, _ string) {
+	{"nothing", 1, false, func(t *testing.T, _ *rand.Rand, run, _ string) { require.NoError(t, os.RemoveAll(run)) }},
+	{"a directory or a pipe", 4, false, func(t *testing.T, r *rand.Rand, run, _ string) {
 		file := filepath.Join(run, []string{"journal", "manifest.json"}[r.IntN(2)])
 		require.NoError(t, os.Remove(file))
 		if r.IntN(2) == 0 {
@@ -81,22 +83,22 @@ var outsiders = []outsider{
 			require.NoError(t, syscall.Mkfifo(file, 0o600))
 		}
 	}},
-	{"permissions", false, func(t *testing.T, r *rand.Rand, run, _ string) {
+	{"permissions", 4, false, func(t *testing.T, r *rand.Rand, run, _ string) {
 		if os.Getuid() == 0 { // who may read everything
 			require.NoError(t, os.Remove(filepath.Join(run, "journal")))
 			return
 		}
 		require.NoError(t, os.Chmod(filepath.Join(run, []string{"journal", "manifest.json"}[r.IntN(2)]), 0))
 	}},
-	{"other index", true, func(t *testing.T, _ *rand.Rand, run, other string) {
+	{"other index", 1, true, func(t *testing.T, _ *rand.Rand, run, other string) {
 		replace(t, run, "index", content(t, other, "index"))
 	}},
-	{"bit of the index", true, func(t *testing.T, r *rand.Rand, run, _ string) {
+	{"bit of the index", 4, true, func(t *testing.T, r *rand.Rand, run, _ string) {
 		b := content(t, run, "index")
 		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 		replace(t, run, "index", b)
 	}},
-	{"the index is a pipe", true, func(t *testing.T, _ *rand.Rand, run, _ string) {
+	{"the index is a pipe", 1, true, func(t *testing.T, _ *rand.Rand, run, _ string) {
 		require.NoError(t, os.Remove(filepath.Join(run, "index")))
 		require.NoError(t, syscall.Mkfifo(filepath.Join(run, "index"), 0o600))
 	}},
@@ -124,8 +126,11 @@ func TestOutsider(t *testing.T) {
 		require.Zero(t, status, err)
 	}
 	r := rand.New(rand.NewPCG(7, 7))
-	for i := range 4 * len(outsiders) {
-		o := outsiders[i%len(outsiders)]
+	var harmed []outsider
+	for _, o := range outsiders {
+		harmed = append(harmed, slices.Repeat([]outsider{o}, o.places)...)
+	}
+	for _, o := range harmed {
 		run, files := filepath.Join(t.TempDir(), "run"), t.TempDir()
 		require.NoError(t, os.CopyFS(run, os.DirFS(at("run"))))
 		o.harm(t, r, run, at("other"))
