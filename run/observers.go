@@ -136,8 +136,8 @@ func (r *recorder) complete(out *Outcome) {
 	}
 }
 
-// finish ends the record. It waits for the disk. The journal is locked until the manifest says that the run has ended: before, whoever takes the lock
-// may go on with the run.
+// finish ends the record. It waits for the disk. The journal stays locked until the manifest says that the run has ended, as another process that
+// takes the lock before would go on with the run.
 func (r *recorder) finish() error {
 	if r.writer != nil {
 		_, written := r.writer.Mark()

@@ -33,7 +33,7 @@ func (o *Options) restarts(sc *scenarios.Scenario) map[string]int {
 	return limits
 }
 
-// checkInside: a name that is none would have its client start as a process, and nobody would notice.
+// checkInside refuses a name that is no built-in model of the scenario. Otherwise a misspelt name would go unnoticed: its client would start as a process.
 func (o *Options) checkInside(sc *scenarios.Scenario) error {
 	for _, name := range o.Inside {
 		if !slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.Name == name && c.Model != "" }) {

@@ -105,7 +105,7 @@ func errEnded(dir journal.Dir) error {
 	return fmt.Errorf("the run in %s has ended; only one that was cut off can go on", dir.Path())
 }
 
-// unended returns the manifest of a run whose journal is locked. Who had the lock before may have ended the run since it was looked at.
+// unended returns the manifest of a run whose journal this process has locked. It fails if another process had the lock before, and has ended the run.
 func unended(dir journal.Dir) (*journal.Manifest, error) {
 	m, err := dir.Manifest()
 	if err == nil && m.Digest != "" {

@@ -55,8 +55,8 @@ func (s *Server) wait(ctx context.Context, until metasim.Instant) (metasim.Insta
 func (s *Server) Time() metasim.Time { return metasim.Time(s.now.Load()) }
 
 // Pace drives a run so that it is never ahead of real time: simulated time passes at rate times the speed of the wall
-// clock, or slower if the clients compute for longer. Time does not count while the run is
-// paused. In a run that is resumed it counts when all clients have come as far as the journal. Pace returns when the run is over. The rate is positive.
+// clock, or slower if the clients compute for longer. Time does not count while the run is paused. In a run that is resumed it counts from when all
+// clients have come as far as the journal. Pace returns when the run is over. The rate is positive.
 func Pace(ctx context.Context, s *Server, rate float64) error {
 	if !(rate > 0) || math.IsInf(rate, 1) {
 		return fmt.Errorf("a rate of %v; use a positive number, or do not drive the run", rate)
