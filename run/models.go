@@ -20,13 +20,13 @@ import (
 // scenario.
 type group []scenarios.Client
 
-// groups divides the clients of a scenario, in their order: up to pack models of one entry form a group. A client that may be started again
-// is alone.
+// groups divides the clients of a scenario, in their order: up to pack models of one entry form a group. A client that may be started again, or
+// ended because it hangs, is alone.
 func groups(clients []scenarios.Client, pack int) []group {
 	var all []group
 	for i := range clients {
 		cl := clients[i]
-		if n := len(all) - 1; n >= 0 && cl.Model != "" && cl.Restarts == 0 && all[n][0].Entry == cl.Entry && len(all[n]) < pack {
+		if n := len(all) - 1; n >= 0 && cl.Model != "" && cl.Restarts == 0 && cl.HangTimeout == 0 && all[n][0].Entry == cl.Entry && len(all[n]) < pack {
 			all[n] = append(all[n], cl)
 			continue
 		}

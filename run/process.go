@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"metasim/internal/plain"
@@ -20,8 +21,9 @@ type process struct {
 	stdout  string   // where its output is: see record/output
 	stderr  string
 	*supervisor.Process
-	output glance // of what it wrote, when it has ended
-	line   glance // of its last line. Its own: who watches a run at that moment must not take the last words away
+	output glance       // of what it wrote, when it has ended
+	hung   atomic.Int64 // its hang_timeout, where it was ended because of that
+	line   glance       // of its last line. Its own: who watches a run at that moment must not take the last words away
 }
 
 const (
@@ -115,6 +117,9 @@ func (p *process) exit() string {
 	text := "exit status 0"
 	if err := p.Err(); err != nil {
 		text = err.Error()
+	}
+	if limit := p.hung.Load(); limit > 0 {
+		text = fmt.Sprintf("it was ended, as it computed for %v, its hang_timeout, and said nothing: %s", time.Duration(limit), text)
 	}
 	goes := "goes"
 	if isClosed(p.Alone()) {

@@ -221,6 +221,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		work.Go(func() { _ = server.Pace(ctx, r.server, r.scenario.Rate) }) // the error of Serve is the same
 	}
 	work.Go(func() { r.clients.start(ctx) })
+	work.Go(func() { r.clients.endHung(ctx) })
 	if !r.options.Strict {
 		work.Go(func() { r.checkChannels(ctx) })
 	}

@@ -63,6 +63,10 @@ func (c *checker) clients() {
 		c.channels(p)
 		c.restart(p)
 		c.duration(p.to("checkpoint"))
+		c.duration(p.to("hang_timeout"))
+		if c.sound(p.to("hang_timeout")) != nil && c.sound(p.to("external")) != nil {
+			c.fail(p.to("hang_timeout"), "is for a client that metasim starts, and can end; leave it out, or give the command of the client with run")
+		}
 		if !c.restored {
 			c.command(p)
 		}

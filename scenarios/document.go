@@ -58,7 +58,7 @@ func (s *Scenario) expand() error {
 		e := &d.Clients[i]
 		c := Client{Entry: e.Name, Count: 1, Model: e.Model, With: e.With, Run: e.Run, Env: e.Env,
 			External: e.External, Detach: e.OnExit == "detach", Publish: e.Publish, Subscribe: e.Subscribe,
-			Checkpoint: metasim.Time(cmp.Or(e.Checkpoint, d.Checkpoint))}
+			Checkpoint: metasim.Time(cmp.Or(e.Checkpoint, d.Checkpoint)), HangTimeout: time.Duration(e.HangTimeout)}
 		err = errors.Join(err, setSize(&c.Ahead, e.Ahead, 0))
 		if e.Count != nil {
 			c.Count = *e.Count

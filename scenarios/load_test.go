@@ -90,7 +90,7 @@ func TestEveryKeyArrives(t *testing.T) {
 			"channel": "TICK", "period": "10ms", "start": "1ms", "count": int64(5), "size": int64(0)}},
 		{Name: "ear-0", Entry: "ear", Index: 0, Count: 2, Model: "sink", With: ears},
 		{Name: "ear-1", Entry: "ear", Index: 1, Count: 2, Model: "sink", With: ears},
-		{Name: "shell", Entry: "shell", Count: 1, Run: []string{"sh", "-c", "exit 0", "1"},
+		{Name: "shell", Entry: "shell", Count: 1, Run: []string{"sh", "-c", "exit 0", "1"}, HangTimeout: time.Minute,
 			Env: []string{"RATE=100", "EMPTY=", "Path=a=b"}, WorkDir: filepath.Join(dir, "data")},
 		{Name: "robot.arm_1-0", Entry: "robot.arm_1", Count: 1, External: true},
 	}, s.Clients)

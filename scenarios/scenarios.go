@@ -105,6 +105,8 @@ type Client struct {
 	Detach bool
 	// Restarts is how often it is started again when its process dies; zero: not at all.
 	Restarts int
+	// HangTimeout is how long it may compute without a word, in wall-clock time, until its process is ended; zero: as long as it likes.
+	HangTimeout time.Duration
 	// Checkpoint is the interval of its checkpoints, in simulated time, if it supports them; zero: it makes none.
 	Checkpoint metasim.Time
 	// Ahead bounds the bytes that the client is given ahead of what it has handled; zero: the default.
@@ -181,6 +183,8 @@ type clientEntry struct {
 	Subscribe  []string `json:"subscribe,omitzero"`
 	Restarts   *int     `json:"restarts,omitempty"`
 	Checkpoint span     `json:"checkpoint,omitzero"`
+	// HangTimeout is wall-clock time.
+	HangTimeout span `json:"hang_timeout,omitzero"`
 	// Ahead is not resolved: it changes no result. The manifest of a run has it.
 	Ahead string `json:"-"`
 }
