@@ -8,6 +8,12 @@ import (
 	"metasim/analysis/trace"
 )
 
+// A CutReport is where a client was that was lost, and that the run went on without.
+type CutReport struct {
+	Client string `json:"client"`
+	AtNS   int64  `json:"at_ns"`
+}
+
 // A ClientReport is what a run was for one client.
 type ClientReport struct {
 	Name      string  `json:"name"`

@@ -111,6 +111,9 @@ func (r *Report) opening(p *printer) {
 	case r.Digest != "":
 		p.say("deterministic: no, the next run may come out differently")
 	}
+	for _, c := range r.Cut {
+		p.say("client %s was lost at %v, and the run went on without it", c.Client, metasim.Time(c.AtNS))
+	}
 	switch {
 	case r.Error != "" && r.Digest == "":
 		p.say("It has not ended, or was killed: this report covers what it did before.")

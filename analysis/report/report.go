@@ -27,6 +27,8 @@ type Report struct {
 	// Digest is the digest of the run, as 64 hex digits; empty if the run has not ended. Deterministic: it is the same each time.
 	Digest        string `json:"digest"`
 	Deterministic bool   `json:"deterministic"`
+	// Cut names the clients that were lost, and that the run went on without.
+	Cut []CutReport `json:"cut_off,omitempty"`
 
 	WallS float64 `json:"wall_s"`
 	WorkS float64 `json:"work_s"` // what clients computed, without waiting for a core
@@ -100,6 +102,9 @@ func New(t *trace.Timeline) *Report {
 	}
 	if t.Torn != nil {
 		r.Torn = t.Torn.Error()
+	}
+	for _, c := range t.Cut {
+		r.Cut = append(r.Cut, CutReport{t.Names[c.Client], int64(c.At.Time)})
 	}
 	r.clients(t, r.blame(t))
 	r.splitMachine(t)

@@ -130,7 +130,9 @@ func (t *tracer) leave(ev *metasim.Leave) {
 	if c.gone {
 		return
 	}
-	if !ev.Cut {
+	if ev.Cut {
+		t.tl.Cut = append(t.tl.Cut, Cut{ev.Client, ev.Now})
+	} else {
 		t.work(ev.Client, ev.Now)
 		c.endLap()
 		t.record(ev, ev.Client)

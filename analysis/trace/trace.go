@@ -46,10 +46,18 @@ func (e *DivergedError) Error() string {
 		"metasim replay says where, and the metasim that recorded it can report it", e.Entry)
 }
 
+// A Cut is the end of a client that was lost, and that the run went on without.
+type Cut struct {
+	Client metasim.ClientID
+	At     metasim.Instant
+}
+
 // A Timeline is what happened in a run. Wall-clock times are nanoseconds since the server began to serve.
 type Timeline struct {
 	// Names are the names of the clients, in order: a metasim.ClientID is an index of it.
 	Names []string
+	// Cut are the clients that the run went on without, and where each was then.
+	Cut []Cut
 	// Begin is when all clients had joined, End when the last entry was written. The wall-clock time of the run is between them.
 	Begin, End int64
 	// Cores, Transport, BuiltIn, Rounds and Rate are those of the Source.

@@ -65,18 +65,20 @@ func TestARuntimeThatIsFirst(t *testing.T) {
 	require.Contains(t, e.err, "wind.config:1: the configuration is for the service earth/wind, and this runtime serves earth/gusts; write world: earth and system: wind for it")
 }
 
-// gust is a system in Python that remembers how often it was called, and whose process is killed once, in the middle of a step.
+// gust is a system in Python that remembers how often it was called, and whose process is killed or stopped once, in the middle of a step.
 const gust = `
 import os, signal, sys
 import wind
+
+once = {"dies": signal.SIGKILL, "stops": signal.SIGSTOP}.get(sys.argv[1])
 
 class Gust(wind.Wind):
     calls = 0
     def forces(self, state):
         self.calls += 1
-        if self.calls == 30 and "dies" in sys.argv and not os.path.exists("died"):
+        if self.calls == 30 and once and not os.path.exists("died"):
             open("died", "w").close()
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), once)
         self.drag = self.calls % 7 / 10
         return super().forces(state)
 
@@ -84,33 +86,70 @@ wind.Wind = Gust
 wind.main("world", "wind")
 `
 
-// A runtime whose process is killed in the middle of a step is started again, is given again what it was given, and goes on: the states are those of a run in
-// which nobody died, though the system has a state of its own.
-func TestARuntimeThatIsKilled(t *testing.T) {
+// gusts is a stage with a world and its wind. The scenario of a name has a wind that lives, dies or stops; more is what its client has besides.
+func gusts(t *testing.T) (s *stage, scenario func(name, argument, degrade, more string) string) {
+	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("SKIPPED LOUDLY: there is no python3, so no runtime was killed")
+		t.Skip("SKIPPED LOUDLY: there is no python3, so no runtime was killed or stopped")
 	}
 	library, err := filepath.Abs("../../clients/python")
 	require.NoError(t, err)
-	s := newStage(t)
+	s = newStage(t)
 	s.file("windy.sdf", windy("windy"))
 	s.file("gust.py", gust)
-	scenario := func(name, argument, exit string) string {
+	scenario = func(name, argument, degrade, more string) string {
 		return s.file(name+".yaml", "name: "+name+"\nclients:\n"+
-			"  - {name: world, model: world, with: {file: windy.sdf, iterations: 60, remote: [wind, odometer]}}\n"+
+			"  - {name: world, model: world, with: {file: windy.sdf, iterations: 60, remote: [wind, odometer], degrade: ["+degrade+"]}}\n"+
 			"  - {name: odometer, model: lockstep-runtime}\n"+
-			`  - {name: wind, run: ["`+python+`", -B, gust.py, `+argument+`], env: ["PYTHONPATH=`+library+":"+filepath.Join(library, "examples")+`"], on_exit: `+exit+`}`)
+			`  - {name: wind, run: ["`+python+`", -B, gust.py, `+argument+`], env: ["PYTHONPATH=`+library+":"+filepath.Join(library, "examples")+`"], `+more+`}`)
 	}
-	whole, e := s.run(scenario("whole", "lives", "fail"))
+	return s, scenario
+}
+
+// A runtime whose process is killed in the middle of a step is started again, is given again what it was given, and goes on: the states are those of a run in
+// which nobody died, though the system has a state of its own.
+func TestARuntimeThatIsKilled(t *testing.T) {
+	s, scenario := gusts(t)
+	whole, e := s.run(scenario("whole", "lives", "", "on_exit: fail"))
 	require.Zero(t, e.status, e.err)
-	again, e := s.run(scenario("again", "dies", "restart"))
+	again, e := s.run(scenario("again", "dies", "", "on_exit: restart"))
 	require.Zero(t, e.status, e.err)
 	require.FileExists(t, filepath.Join(s.dir, "died"))
 	require.Equal(t, string(whole.Clients[2].Result), string(again.Clients[2].Result), "the last state, of the world")
 	require.Contains(t, string(whole.Clients[2].Result), "state_hash")
 	require.NoError(t, os.Remove(filepath.Join(s.dir, "died")))
-	_, e = s.run(scenario("fails", "dies", "fail"))
+	_, e = s.run(scenario("fails", "dies", "", "on_exit: fail"))
 	require.Equal(t, 1, e.status)
 	require.Contains(t, e.err, `client "wind" was lost`)
+
+	require.NoError(t, os.Remove(filepath.Join(s.dir, "died")))
+	without, e := s.run(scenario("degrades", "dies", "wind", "on_exit: detach"))
+	require.Zero(t, e.status, e.err)
+	require.False(t, without.Deterministic)
+	require.Contains(t, string(without.Clients[2].Result), `"degraded":[{"system":"wind",`)
+	require.Contains(t, s.metasim("report", without.RunDir).out, "client wind was lost at ")
+	require.Zero(t, s.metasim("replay", without.RunDir).status)
+	require.Zero(t, s.metasim("replay", without.RunDir, "--client", "world").status)
+}
+
+// A runtime whose process is stopped in the middle of a step says nothing, and does not die. Its hang_timeout ends it: then another one takes its place, with
+// the same states, or the world goes on without it.
+func TestARuntimeThatStandsStill(t *testing.T) {
+	s, scenario := gusts(t)
+	whole, e := s.run(scenario("whole", "lives", "", "on_exit: fail"))
+	require.Zero(t, e.status, e.err)
+	again, e := s.run(scenario("again", "stops", "", "on_exit: restart, hang_timeout: 2s"))
+	require.Zero(t, e.status, e.err)
+	require.FileExists(t, filepath.Join(s.dir, "died"))
+	require.Equal(t, string(whole.Clients[2].Result), string(again.Clients[2].Result), "the last state, of the world")
+	require.NoError(t, os.Remove(filepath.Join(s.dir, "died")))
+	without, e := s.run(scenario("without", "stops", "wind", "on_exit: detach, hang_timeout: 2s"))
+	require.Zero(t, e.status, e.err)
+	require.Contains(t, e.err, "a client computes for too long and says nothing; its process is ended")
+	require.Contains(t, string(without.Clients[2].Result), `"degraded":[{"system":"wind",`)
+	require.NoError(t, os.Remove(filepath.Join(s.dir, "died")))
+	_, e = s.run(scenario("ends", "stops", "", "hang_timeout: 2s"))
+	require.Equal(t, 1, e.status)
+	require.Contains(t, e.err, `client "wind" was lost (it was ended, as it computed for 2s, its hang_timeout, and said nothing: `)
 }

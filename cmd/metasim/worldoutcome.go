@@ -46,12 +46,13 @@ type worldOutcome struct {
 	Runtimes       []runtimeOutcome `json:"runtimes"`
 	Runners        []runnerOutcome  `json:"runners,omitempty"` // of worlds with levels or secondaries
 	division
-	Resets    uint64     `json:"resets,omitempty"`
-	Conflicts uint64     `json:"conflicts"`
-	Conflict  string     `json:"first_conflict,omitempty"`
-	Worlds    []oneWorld `json:"worlds,omitempty"` // of a file with several
-	Digest    string     `json:"digest"`
-	RunDir    string     `json:"run_dir"`
+	Resets    uint64       `json:"resets,omitempty"`
+	Conflicts uint64       `json:"conflicts"`
+	Conflict  string       `json:"first_conflict,omitempty"`
+	Degraded  []goneSystem `json:"degraded,omitempty"` // what the world went on without
+	Worlds    []oneWorld   `json:"worlds,omitempty"`   // of a file with several
+	Digest    string       `json:"digest"`
+	RunDir    string       `json:"run_dir"`
 
 	err error
 }
@@ -79,6 +80,13 @@ type runnerOutcome struct {
 	Levels     []string `json:"levels"`     // that are loaded because of them, likewise
 }
 
+// A goneSystem is one that a world went on without, from a call on.
+type goneSystem struct {
+	System    string `json:"system"`
+	Phase     string `json:"phase"`
+	Iteration uint64 `json:"iteration"`
+}
+
 // oneWorld is the result of the client of a world, as far as it is shown.
 type oneWorld struct {
 	Name       string `json:"name"`
@@ -92,6 +100,7 @@ type oneWorld struct {
 
 	Runners []runnerOutcome `json:"runners,omitempty"`
 	division
+	Degraded []goneSystem `json:"degraded,omitempty"`
 }
 
 func outcomeOf(done *run.Outcome, worlds []worldPart) (*worldOutcome, error) {
@@ -117,7 +126,7 @@ func outcomeOf(done *run.Outcome, worlds []worldPart) (*worldOutcome, error) {
 	}
 	first := all[0]
 	out.Iterations, out.SimTimeNS, out.Entities, out.StateHash = first.Iterations, first.SimTimeNS, first.Entities, first.StateHash
-	out.Resets = first.Resets
+	out.Resets, out.Degraded = first.Resets, first.Degraded
 	out.Runners, out.division = first.Runners, first.division
 	out.Conflicts, out.Conflict = first.Conflicts, first.Conflict
 	if done.WallS > 0 {
@@ -214,6 +223,9 @@ func (o *worldOutcome) print(w io.Writer) {
 	if !o.OK {
 		fmt.Fprintf(w, "run     %s\n", o.RunDir)
 		return
+	}
+	for _, g := range o.Degraded {
+		fmt.Fprintf(w, "warning: the world went on without %s, whose runtime was lost: from %s of iteration %d on\n", g.System, g.Phase, g.Iteration)
 	}
 	if o.Conflicts > 0 {
 		fmt.Fprintf(w, "warning: %d conflicts: two systems of one phase changed the same component or entity, and one change was dropped; the first: %s\n", o.Conflicts, o.Conflict)

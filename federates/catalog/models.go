@@ -245,6 +245,8 @@ var models = []Spec{
 					"NAME/level/set_performer/reply"},
 			{Name: "timeout", Type: Duration, Min: new(1e6),
 				Doc: "wall-clock time that its runtimes have to reply to a call; then the run ends. Without it: any. The time of a pause counts"},
+			{Name: "degrade", Type: Words,
+				Doc: "systems of remote that it goes on without where their client is lost, with on_exit: detach. Without it: none, and the run ends"},
 			{Name: "topics", Type: Channels, Doc: "what its systems may publish, as the pictures of cameras on their topics (PNG). Without it: nothing"},
 		},
 		Ending: Endless, refine: refineWorld,

@@ -59,6 +59,15 @@ func (l *laggards) due(by metasim.Time) *late {
 	return first
 }
 
+// forget forgets the calls of a system.
+func (l *laggards) forget(slot *world.Slot) {
+	for i := range l.all {
+		if l.all[i].slot == slot {
+			l.all[i].calls = nil
+		}
+	}
+}
+
 // of returns the laggard that a message is a reply of; nil if it is none.
 func (l *laggards) of(m client.Message) *laggard {
 	for i := range l.all {

@@ -31,9 +31,12 @@ type link struct {
 	dir      string                         // of the scenario: files below it are named as seen from there
 	timeout  time.Duration                  // for the replies of a phase; 0: none
 	waiting  []world.Call
-	late     laggards // what is not waited for
-	resets   string   // the channel of those who ask for a reset; empty: nobody may
-	asked    bool     // somebody has, for the next step
+	at       metasim.Time // of the present step; the client may be later, where it has seen that somebody is gone
+	late     laggards     // what is not waited for
+	degrade  []string     // systems that the world may go on without
+	lost     []world.Call // of those that it is ahead of: what they have not replied to, and never will
+	resets   string       // the channel of those who ask for a reset; empty: nobody may
+	asked    bool         // somebody has, for the next step
 
 	levels     *levels.System  // nil: the world has no levels
 	primary    *levels.Primary // nil: the world has no secondaries
@@ -43,10 +46,10 @@ type link struct {
 // Begin publishes calls, all at the present instant.
 func (l *link) Begin(calls []world.Call) error {
 	l.waiting = l.waiting[:0]
-	now := l.client.Now().Time // after a reset the time of the world is an earlier one
+	now := l.client.Now().Time
 	for i := range calls {
 		c := &calls[i]
-		message := call{phase: c.Phase, fresh: c.Fresh, number: c.Slot.Number(), info: c.Info, next: now.Add(c.Next - c.Info.Time), seed: c.Seed, state: c.State,
+		message := call{phase: c.Phase, fresh: c.Fresh, number: c.Slot.Number(), info: c.Info, next: l.at.Add(c.Next - c.Info.Time), seed: c.Seed, state: c.State,
 			behind: c.Slot.Behind > 0}
 		if c.Phase == world.Configure {
 			message.plugin = portable(c.Slot.Plugin, l.dir)
@@ -87,6 +90,7 @@ func (l *link) advance(to metasim.Time) (bool, error) {
 		ctx, cancel = l.bounded(l.hung(&c.Call))
 	}
 	defer cancel()
+	l.at = to
 	messages, err := l.client.Step(ctx, to)
 	if errors.Is(err, client.ErrEnd) {
 		return false, nil
@@ -115,11 +119,22 @@ func (l *link) settle() error {
 
 // missing returns an error if a reply is not there that was due.
 func (l *link) missing(now metasim.Time) error {
-	c := l.late.due(now)
-	if c == nil {
-		return nil
+	for c := l.late.due(now); c != nil; c = l.late.due(now) {
+		if !slices.Contains(l.degrade, c.Slot.Name) {
+			return l.gone(c.Slot.Name)
+		}
+		l.lost = append(l.lost, c.Call)
+		l.late.forget(c.Slot)
 	}
-	return l.gone(c.Slot.Name)
+	return nil
+}
+
+// dropped has the world go on without systems that it is ahead of, and that are gone.
+func (l *link) dropped(s *world.Server) {
+	for _, c := range l.lost {
+		s.GoOnWithout(c.Slot, c.Phase, c.Info.Iteration)
+	}
+	l.lost = nil
 }
 
 // gone is the error of a system whose reply cannot come any more.
@@ -154,7 +169,8 @@ func (l *link) sole(system, from string) error {
 	return nil
 }
 
-// Replies waits for the replies, which all come at the instant after that of the calls.
+// Replies waits for the replies, which all come at the instant after that of the calls. Where the next nanosecond comes sooner, those are gone that have
+// not replied.
 func (l *link) Replies() ([]world.Reply, error) {
 	hung := l.hung(&l.waiting[0])
 	ctx, cancel := l.bounded(hung)
@@ -164,11 +180,18 @@ func (l *link) Replies() ([]world.Reply, error) {
 	for missing := len(replies); missing > 0; {
 		waiting := l.waiting[slices.Index(seen, "")].Slot.Name
 		hung.System = waiting
-		messages, err := l.client.Next(ctx, metasim.Forever)
+		limit := metasim.Forever
+		if l.mayGo(seen) {
+			limit = l.client.Now().Time.Add(1) // a call and its reply are steps of one time
+		}
+		messages, err := l.client.Next(ctx, limit)
 		if errors.Is(err, client.ErrEnd) {
 			return nil, l.gone(waiting)
 		} else if err != nil {
 			return nil, err
+		}
+		if len(messages) == 0 {
+			missing -= l.goOn(seen, replies)
 		}
 		for _, m := range messages {
 			if heard, err := l.hear(m); err != nil {
@@ -193,6 +216,32 @@ func (l *link) Replies() ([]world.Reply, error) {
 	return replies, nil
 }
 
+// expendable reports whether a call has no reply, and the world may go on without its system.
+func (l *link) expendable(i int, seen []string) bool {
+	return seen[i] == "" && slices.Contains(l.degrade, l.waiting[i].Slot.Name)
+}
+
+// mayGo reports whether the world may go on without a system that has not replied.
+func (l *link) mayGo(seen []string) bool {
+	for i := range l.waiting {
+		if l.expendable(i, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// goOn goes on without the systems that have not replied, as far as it may. It returns how many.
+func (l *link) goOn(seen []string, replies []world.Reply) (n int) {
+	for i := range l.waiting {
+		if l.expendable(i, seen) {
+			seen[i], replies[i].Gone = "nobody", true
+			n++
+		}
+	}
+	return n
+}
+
 // asks reports whether a message asks for a reset or a performer, and notes it.
 func (l *link) asks(m client.Message) bool {
 	if l.asksForPerformer(m) {
@@ -214,6 +263,9 @@ func (l *link) asksForPerformer(m client.Message) bool {
 
 // unasked is the error of a message that is the reply to nothing.
 func unasked(m client.Message) error {
+	if took := m.Due.Time - m.Sent.Time; took > 0 {
+		return fmt.Errorf("client %q sent a reply on %s, which travelled %v, and the world has not waited for it; let the link from it to the world take no time", m.From, m.Channel, took)
+	}
 	return fmt.Errorf("client %q sent a reply on %s, but the world had not called that system; let only the runtime of the system publish there", m.From, m.Channel)
 }
 

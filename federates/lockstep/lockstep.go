@@ -72,12 +72,19 @@ type worldResult struct {
 	Bytes     uint64         `json:"call_bytes"`
 	Conflicts uint64         `json:"conflicts"`
 	Conflict  string         `json:"first_conflict,omitempty"`
+	Degraded  []goneResult   `json:"degraded,omitempty"` // the systems that it went on without, and from when on
 	Systems   []systemResult `json:"systems"`
 	Levels    *levelsResult  `json:"levels,omitempty"`
 	Runners   []runnerResult `json:"runners,omitempty"`
 	Handovers uint64         `json:"handovers,omitempty"`
 	Merges    uint64         `json:"merges,omitempty"`
 	Splits    uint64         `json:"splits,omitempty"`
+}
+
+type goneResult struct {
+	System    string `json:"system"`
+	Phase     string `json:"phase"`
+	Iteration uint64 `json:"iteration"`
 }
 
 type systemResult struct {

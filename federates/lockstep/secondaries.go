@@ -65,7 +65,7 @@ func (c *carrier) Begin(orders [][]byte) error {
 }
 
 // After returns the time of the run so much later.
-func (c *carrier) After(step metasim.Time) metasim.Time { return c.client.Now().Time.Add(step) }
+func (c *carrier) After(step metasim.Time) metasim.Time { return c.at.Add(step) }
 
 // Acknowledgements waits for the acknowledgements of all.
 func (c *carrier) Acknowledgements() ([][]byte, error) {

@@ -53,6 +53,12 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 	timeout, _ := catalog.Find[metasim.Time](in, "timeout")
 	l := &link{ctx: ctx, client: c, dir: in.Dir, calls: map[string]*client.Publication{}, runtimes: map[string]string{}, timeout: time.Duration(timeout),
 		late: laggards{world: c.Name()}}
+	l.degrade, _ = catalog.Find[[]string](in, "degrade")
+	for _, name := range l.degrade {
+		if !slices.Contains(remote, name) {
+			return fmt.Errorf("degrade names %s, which runs in no other client; name systems of remote", name)
+		}
+	}
 	for i, name := range remote {
 		if err := l.serve(name, placed, out[i]); err != nil {
 			return at(w.Place, err)
@@ -93,7 +99,8 @@ func (l *link) steps(s *world.Server, in *catalog.Instance, r *worldResult, afte
 	last, ends := catalog.Find[int64](in, "iterations")
 	step := s.Info().Step
 	for ; !ends || r.Iterations < uint64(last); r.Iterations++ {
-		if goesOn, err := l.advance(metasim.Time(r.SimTimeNS).Add(step)); !goesOn || err != nil {
+		goesOn, err := l.advance(metasim.Time(r.SimTimeNS).Add(step))
+		if l.dropped(s); !goesOn || err != nil {
 			return err
 		}
 		if l.asked {
@@ -111,7 +118,9 @@ func (l *link) steps(s *world.Server, in *catalog.Instance, r *worldResult, afte
 			return err
 		}
 	}
-	return l.settle()
+	err := l.settle()
+	l.dropped(s)
+	return err
 }
 
 // serve makes a system one that runs in another client.
@@ -153,6 +162,9 @@ func (r *worldResult) fill(s *world.Server, placed []Placed, remote []string) {
 	r.Encodings, r.Calls, r.Bytes, r.Conflicts = s.Stats.Encodings, s.Stats.Sends, s.Stats.Bytes, s.Stats.Conflicts
 	if f := s.Stats.First; f != nil {
 		r.Conflict = fmt.Sprintf("%v of iteration %d: %v", f.Phase, f.Iteration, f.Conflict)
+	}
+	for _, g := range s.Stats.Without {
+		r.Degraded = append(r.Degraded, goneResult{g.System, g.Phase.String(), g.Iteration})
 	}
 	for _, p := range placed {
 		s := systemResult{Name: p.Name, Calls: p.Calls(), Remote: slices.Contains(remote, p.Name), Module: p.module}

@@ -108,7 +108,7 @@ func (s *Server) Configure() error {
 // Reset takes the world back to its start: what follows is what followed Configure. What systems have to tell is not forgotten.
 func (s *Server) Reset() error {
 	for _, slot := range s.order {
-		if slot.called = true; slot.System == nil || slot.phases&(1<<Reset) != 0 {
+		if slot.called = !slot.gone; slot.System == nil || slot.phases&(1<<Reset) != 0 {
 			continue
 		}
 		if slot.Anew == nil {
@@ -139,7 +139,7 @@ func (s *Server) kept(p Phase, slot *Slot) bool {
 func (s *Server) Step() error {
 	s.info = Info{s.info.Iteration + 1, s.NextTime(), s.step}
 	for _, slot := range s.order {
-		if slot.called = slot.due(s.info.Time); slot.called {
+		if slot.called = !slot.gone && slot.due(s.info.Time); slot.called {
 			slot.calls++
 		}
 	}
@@ -162,11 +162,17 @@ func (s *Server) Told() (all []Told) {
 	return all
 }
 
+// GoOnWithout has the world call a system no more: its runtime is gone, and has not replied to this call.
+func (s *Server) GoOnWithout(slot *Slot, p Phase, iteration uint64) {
+	slot.gone = true
+	s.Stats.Without = append(s.Stats.Without, Gone{slot.Name, p, iteration})
+}
+
 // forget lets go of what every runtime has seen.
 func (s *Server) forget() {
 	oldest := s.store.Version()
 	for _, slot := range s.order {
-		if slot.System == nil {
+		if slot.System == nil && !slot.gone {
 			oldest = min(oldest, slot.seen)
 		}
 		if r, reads := slot.System.(Reader); reads {
@@ -180,7 +186,7 @@ func (s *Server) forget() {
 func (s *Server) phase(p Phase) error {
 	var turn []*Slot
 	for i, slot := range s.order {
-		if slot.called && slot.phases&(1<<p) != 0 {
+		if slot.called && !slot.gone && slot.phases&(1<<p) != 0 {
 			turn = append(turn, slot)
 		}
 		last := i+1 == len(s.order) || p != PostUpdate && s.order[i+1].Priority != slot.Priority
@@ -313,6 +319,9 @@ func (s *Server) replies(p Phase, turn []*Slot, writers []ecm.Writer) error {
 	for i, slot := range turn {
 		if slot.System != nil || slot.Behind > 0 || s.kept(p, slot) {
 			continue
+		}
+		if all[0].Gone {
+			s.GoOnWithout(slot, p, s.info.Iteration)
 		}
 		writers[i].Changes = all[0].Changes
 		if p == Configure && !s.again {

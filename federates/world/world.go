@@ -140,6 +140,7 @@ type Slot struct {
 	periods float64 // of Rate, that have passed
 	called  bool    // in this step
 	calls   uint64  // steps in which it was called
+	gone    bool    // its runtime is gone, and the world goes on without it
 
 	configured ecm.Changes // of a Resetter: what it wrote in Configure
 }
@@ -160,6 +161,7 @@ type Call struct {
 type Reply struct {
 	Changes ecm.Changes
 	Phases  uint8 // of Configure: a bit for each phase that it takes part in
+	Gone    bool  // there is no reply, and never will be: the world goes on without the system
 }
 
 // Runtimes run systems elsewhere.
@@ -199,6 +201,14 @@ type Stats struct {
 	Bytes     uint64 // of calls
 	Conflicts uint64
 	First     *FirstConflict // nil: none
+	Without   []Gone         // the systems that the world has gone on without
+}
+
+// A Gone says from which call on the world has gone on without a system.
+type Gone struct {
+	System    string
+	Phase     Phase
+	Iteration uint64
 }
 
 // A FirstConflict is where the first conflict was.
