@@ -144,18 +144,25 @@ type outcome struct{ digest, sends, results string }
 
 func carryOut(t *testing.T, text, transport string, files ...string) outcome {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "run")
-	self, err := os.Executable()
-	require.NoError(t, err)
-	sc, _, err := scenarios.Parse("x.metasim.yaml", []byte(text), scenarios.Overrides{AllowOutside: true})
-	require.NoError(t, err)
-	out, err := run.Scenario(t.Context(), sc, run.Options{Out: dir, Transport: transport, Self: []string{self}, AllowOutside: true})
-	require.NoError(t, err)
+	out, dir := carriedOut(t, text, transport)
 	require.True(t, out.OK, out.Error)
 	for _, name := range files {
 		require.FileExists(t, filepath.Join(dir, name))
 	}
 	return outcome{out.Digest, out.SendsDigest, out.ResultsDigest}
+}
+
+// carriedOut carries out a scenario that may fail, and returns its directory too.
+func carriedOut(t *testing.T, text, transport string) (out *run.Outcome, dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "run")
+	self, err := os.Executable()
+	require.NoError(t, err)
+	sc, _, err := scenarios.Parse("x.metasim.yaml", []byte(text), scenarios.Overrides{AllowOutside: true})
+	require.NoError(t, err)
+	out, err = run.Scenario(t.Context(), sc, run.Options{Out: dir, Transport: transport, Self: []string{self}, AllowOutside: true})
+	require.NoError(t, err)
+	return out, dir
 }
 
 // written puts clients into a scenario, in the places of words.

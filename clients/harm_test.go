@@ -44,6 +44,10 @@ func TestCTakesNoHarm(t *testing.T) {
 		require.NoError(t, err)
 		add(input)
 	}
+	for range 500 { // answers of a service, most of them to the client
+		input := append(make([]byte, 8), byte(r.IntN(3)), byte(5+r.IntN(3)), byte(r.IntN(20)/19))
+		add(append(input, "fuzzed and more"[:r.IntN(16)]...))
+	}
 	for range inputs {
 		input := bytes.Clone(frames[r.IntN(len(frames))])
 		for range r.IntN(4) {

@@ -16,6 +16,7 @@ import (
 	"metasim/client/typed"
 	"metasim/internal/testprogram"
 	"metasim/metasim"
+	"metasim/run"
 )
 
 // servants are the clients of python/tests/services.py again, in Go.
@@ -149,25 +150,69 @@ func goer([]string) error {
 	return c.Run(ctx)
 }
 
-// Clients in Go and in Python ask one another, in loops and in handlers: which of them is in which language changes nothing of the run.
+// What cannot be is refused in C with a sentence, and neither a message that is being read nor one that comes while a call waits is lost. What a service in
+// C++ throws, the loop of steps throws.
+func TestServicesSayWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	alone := func(program, role string) (*run.Outcome, string) {
+		out, dir := carriedOut(t, "name: x\nuntil: 100ms\nclients:\n  - {name: a, run: ["+program+", "+role+"]}\nlinks: [{delay: 2ms}]\n", "unix")
+		said, err := os.ReadFile(filepath.Join(dir, "clients", "a.stdout"))
+		require.NoError(t, err)
+		return out, string(said)
+	}
+	out, said := alone(compile(t, sanitized, "c/test/services.c", object(t, sanitized)), "alone")
+	require.True(t, out.OK, out.Error)
+	require.Equal(t, `
+1 client "a": a service cannot be called "a.b"; use a name without the characters of regular expressions, \.+*?()|[]{}^$
+1 client "a" asks service "S" already; declare it once
+1 client "a" answers service "S" already; declare it once
+2 client "a": services are fixed once the client has joined; declare "T" before metasim_join
+1 client "a" asks service "T", which it did not declare; call metasim_caller before metasim_join
+1 client "a": a request to service "S" with the time limit 0 ns; use a positive duration, or METASIM_FOREVER
+1 client "a" waits for a request that it has not sent, or that is over; wait for each once
+1 client "a" answers a request that was answered already, or is none; answer each once
+1 client "a" cannot step in the handler of a service; return, and reply after a later step
+0 
+1 client "a" cannot step in the handler of a service; return, and reply after a later step
+0 
+1 client "a" answers a request that was answered already, or is none; answer each once
+0 
+first 1
+1 ready, 0 
+1 unread
+13 service "S" has not answered the request of 0.006000000 s until 0.007000000 s; see that a client answers it, or allow more simulated time
+13 service "S" has not answered the request of 0.007000000 s until 0.008000000 s; see that a client answers it, or allow more simulated time
+1 client "a": the handler of service "S" returned 1
+3 the message of "a" on "call:S" at 0.010000000 s (5 bytes) is no request to a service; channels that begin with call: or reply: are those of services
+`, "\n"+said)
+	out, said = alone(compile(t, sanitized, "cpp/test/services.cpp", object(t, sanitized)), "throws")
+	require.False(t, out.OK)
+	require.Contains(t, out.Error, "out of fuel")
+	require.Equal(t, "the loop threw it\n", said)
+}
+
+// Clients in Go, C, C++ and Python ask one another, in loops and in handlers: which of them is in which language changes nothing of the run.
 func TestServices(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	library, err := filepath.Abs("python")
 	require.NoError(t, err)
-	run := map[string]func(role string) string{
-		"go": func(role string) string { return "run: [" + self + "], env: [TEST_PROGRAM=" + role + "]" },
+	inC, inCpp := compile(t, sanitized, "c/test/services.c", object(t, sanitized)), compile(t, sanitized, "cpp/test/services.cpp", object(t, sanitized))
+	clients := map[string]func(role string) string{
+		"c":   func(role string) string { return "run: [" + inC + ", " + role + "]" },
+		"c++": func(role string) string { return "run: [" + inCpp + ", " + role + "]" },
+		"go":  func(role string) string { return "run: [" + self + "], env: [TEST_PROGRAM=" + role + "]" },
 		"python": func(role string) string {
 			return "run: [" + python(t) + ", -B, " + filepath.Join(library, "tests", "services.py") + ", " + role + "], env: [PYTHONPATH=" + library + "]"
 		},
 	}
 	carried := func(asks, answers string) outcome {
-		return carryOut(t, "name: x\nuntil: 100ms\nclients:\n  - {name: plan, "+run[answers]("planner")+"}\n  - {name: ask, "+run[asks]("asker")+"}\n  - {name: go, "+
-			run[asks]("goer")+"}\n  - {name: angle, model: source, with: {channel: ANGLE, period: 1ms}}\nlinks: [{delay: 2ms}]\n", "unix")
+		return carryOut(t, "name: x\nuntil: 100ms\nclients:\n  - {name: plan, "+clients[answers]("planner")+"}\n  - {name: ask, "+clients[asks]("asker")+"}\n  - {name: go, "+
+			clients[asks]("goer")+"}\n  - {name: angle, model: source, with: {channel: ANGLE, period: 1ms}}\nlinks: [{delay: 2ms}]\n", "unix")
 	}
 	want := carried("go", "go")
-	for _, languages := range [][2]string{{"python", "python"}, {"go", "python"}, {"python", "go"}} {
+	for _, languages := range [][2]string{{"python", "python"}, {"go", "python"}, {"python", "go"}, {"c", "c"}, {"c", "go"}, {"go", "c"}, {"c", "python"}, {"c++", "c"}, {"python", "c++"}} {
 		require.Equal(t, want, carried(languages[0], languages[1]), "asked in %s, answered in %s", languages[0], languages[1])
 	}
 }

@@ -12,6 +12,7 @@
  *   coming back to a server that was resumed
  *   calls       metasim.h
  *   timers      those of metasim_run
+ *   services    requests and answers
  */
 #define _GNU_SOURCE 1
 
@@ -313,6 +314,39 @@ typedef struct slot {
 
 static const size_t NOWHERE = SIZE_MAX;
 
+/* A service that the client answers or asks. hears and says are its channels, of names. */
+typedef struct service {
+    struct service *next;
+    char *name;
+    const char *hears, *says;
+    bool asks;
+    metasim_service handler; /* of one that it answers */
+    void *user;
+    uint64_t number;         /* of the next request */
+    struct exchange *open, *last; /* requests that have no answer yet, by their number */
+} service;
+
+/* A request: one that the client is to answer, or one that it has sent. It stays where it is, and is used again when it is over. */
+typedef struct exchange {
+    struct exchange *next; /* of the same service, or of those that are free */
+    service *of;           /* NULL: it is free */
+    size_t place;          /* in exchanges */
+    uint32_t use;          /* how often it was used: part of its number in metasim.h */
+    uint64_t number;       /* in messages */
+
+    const char *from; /* of one that the client is to answer: who asked */
+
+    /* Of one that it has sent. */
+    metasim_instant asked, deadline;
+    bool done;
+    metasim_code code; /* how it ended; text has the sentence */
+    char *text;
+    delivery *answer;
+    metasim_handler then;
+    void *user;
+    metasim_timer timer; /* for deadline, in metasim_run */
+} exchange;
+
 /* The ends of a connection. map is the shared memory of shm, NULL for a socket alone. */
 typedef struct wire {
     int socket; /* -1: closed */
@@ -366,6 +400,7 @@ struct metasim_client {
     size_t frame, packets; /* where the last frame of out begins, and how many packets it has */
     size_t parsed;         /* bytes of in that were decoded */
     int unread;            /* writes since the last read */
+    unsigned fruitless;    /* looks in vain since the last one that was not, and those left out */
 
     /* A wait that a timeout has left: what the client is after. */
     bool waiting;
@@ -381,6 +416,15 @@ struct metasim_client {
     size_t slot_count, *heap, heap_size;
     size_t free_slots; /* the first one that is free, and 1; its place is the next of these. 0: none */
     uint64_t timers_set;
+
+    /* Services. */
+    service *services;
+    exchange **exchanges, *free_exchanges;
+    size_t exchange_count;
+    deliveries meanwhile; /* handled while a call waited, and not ready */
+    delivery *answer;  /* that metasim_wait returned last */
+    bool serving;      /* a message is given to a service, in a step */
+    metasim_instant serves; /* when it arrived */
 
     /* How long it computes: for reports on the run, never for results. */
     int64_t went_on, cpu;
@@ -1237,11 +1281,33 @@ static delivery *pop(metasim_client *c)
     return d;
 }
 
-/* Makes all messages due at an instant or before it ready to be received. */
-static void handle(metasim_client *c, metasim_instant until)
+static service *service_on(const metasim_client *c, const char *channel);                  /* that hears this channel, NULL for none */
+static metasim_code serve(metasim_client *c, service *s, delivery *d); /* gives a message to its service, and returns what that says */
+
+/* Handles all messages due at an instant or before it: services take theirs, and the others go to shown. Returns the first failure of a service. */
+static metasim_code handle(metasim_client *c, metasim_instant until, deliveries *shown)
 {
+    metasim_code code = METASIM_OK, said;
+    deliveries all = {NULL, NULL};
     while (c->given.first != NULL && !before(until, c->given.first->message.due))
-        push(&c->ready, pop(c));
+        push(&all, pop(c));
+    while (all.first != NULL) {
+        delivery *d = all.first;
+        service *s = service_on(c, d->message.channel);
+        all.first = d->next;
+        if (s == NULL) {
+            push(shown, d);
+        } else if (c->over != METASIM_OK) {
+            free(d);
+        } else {
+            c->serving = true;
+            c->serves = d->message.due;
+            said = serve(c, s, d);
+            code = code == METASIM_OK ? said : code;
+            c->serving = false;
+        }
+    }
+    return code;
 }
 
 static void forget_ready(metasim_client *c)
@@ -1266,27 +1332,52 @@ static metasim_code refused(metasim_client *c)
     return c->code;
 }
 
-static metasim_code advance(metasim_client *c, int64_t time, bool messages)
+/* A client that has looked so often in vain looks once in so many times. */
+enum { LOOKS = 16 };
+
+/* Looks whether the server has authorized more, before the client says that it waits. Where it never has, a look is a system call for nothing. */
+static metasim_code look(metasim_client *c)
 {
-    metasim_instant want, next;
+    metasim_instant had = c->granted;
+    metasim_code code;
+    if (c->fruitless >= LOOKS && c->fruitless % LOOKS != 0) {
+        c->fruitless++;
+        return METASIM_OK;
+    }
+    code = hear(c, false);
+    c->fruitless = before(had, c->granted) ? 0 : c->fruitless + 1;
+    return code;
+}
+
+static metasim_code may_advance(metasim_client *c, int64_t time, bool messages)
+{
     char text[64];
-    bool waited;
     if (c->over != METASIM_OK || !c->started)
         return not_joined(c);
     if (c->running) {
         failed(c, METASIM_MISTAKE, "client \"%s\" cannot step in a handler of metasim_run; set a timer instead", c->name);
         return refused(c);
     }
+    if (c->serving)
+        return failed(c, METASIM_MISTAKE, "client \"%s\" cannot step in the handler of a service; return, and reply after a later step", c->name);
     if (c->waiting && (!messages || time != c->waits_until))
         return failed(c, METASIM_MISTAKE, "client \"%s\" still waits for the next message until %lld ns, since a timeout; call metasim_next or metasim_next_within again for this time", c->name,
                       (long long)c->waits_until);
     if (time < c->now.time)
         return failed(c, METASIM_TIME_REGRESS, "client \"%s\" cannot go back to %lld ns: it is at %s; advance to a later time", c->name, (long long)time, words_of(c->now, text));
-    forget_ready(c);
-    want = later(at(time), c->now);
+    return METASIM_OK;
+}
+
+/* Advances to a time, or to the next message, and handles what is due: see handle. */
+static metasim_code go_to(metasim_client *c, int64_t time, bool messages, deliveries *shown)
+{
+    metasim_instant want = later(at(time), c->now), next;
+    metasim_code code = METASIM_OK;
+    char text[64];
+    bool waited;
     if (!messages)
         c->promise = later(c->promise, want);
-    if (!before(goal(c, want, messages), c->granted) && hear(c, false) != METASIM_OK)
+    if (!before(goal(c, want, messages), c->granted) && look(c) != METASIM_OK)
         return c->over;
     waited = c->waiting; /* the server knows what the client is after */
     if (!waited && before(goal(c, want, messages), c->granted) && go_on(c, messages ? c->now : want, want) != METASIM_OK)
@@ -1299,12 +1390,25 @@ static metasim_code advance(metasim_client *c, int64_t time, bool messages)
     next = goal(c, want, messages);
     if (before(next, c->granted)) {
         c->now = next;
-        handle(c, next);
-        return METASIM_OK;
+        code = handle(c, next, shown);
+        return c->over != METASIM_OK ? is_over(c) : code;
     }
     if (!messages)
-        handle(c, c->granted);
+        code = handle(c, c->granted, shown);
+    if (c->over != METASIM_OK || code != METASIM_OK)
+        return c->over != METASIM_OK ? is_over(c) : code; /* the next call says that the run ends */
     return failed(c, METASIM_END, "client \"%s\": the run ends at %s, before %lld ns; leave now", c->name, words_of(c->until, text), (long long)time);
+}
+
+static metasim_code advance(metasim_client *c, int64_t time, bool messages)
+{
+    metasim_code code = may_advance(c, time, messages);
+    if (code != METASIM_OK)
+        return code;
+    forget_ready(c);
+    c->ready = c->meanwhile;
+    c->meanwhile.first = c->meanwhile.last = NULL;
+    return messages && c->ready.first != NULL ? METASIM_OK : go_to(c, time, messages, &c->ready);
 }
 
 static void put_hello(metasim_client *c)
@@ -1613,11 +1717,11 @@ static metasim_code take_introduce(metasim_client *c, cursor r)
     return add_name(&c->clients, &number, sizeof number, name.data, (size_t)name.value) == NULL ? no_memory(c) : METASIM_OK;
 }
 
-/* The channel of a message, which is kept once. Returns NULL if there is no memory. */
-static const char *channel_of(metasim_client *c, const field *f)
+/* The name of a channel, which is kept once. Returns NULL if there is no memory. */
+static const char *keep_channel(metasim_client *c, const void *text, size_t size)
 {
-    const char *known = find_name(&c->channels, f->data, (size_t)f->value);
-    return known != NULL ? known : add_name(&c->channels, f->data, (size_t)f->value, f->data, (size_t)f->value);
+    const char *known = find_name(&c->channels, text, size);
+    return known != NULL ? known : add_name(&c->channels, text, size, text, size);
 }
 
 /* Takes a delivery that the client has handled before, while it comes back. */
@@ -1658,7 +1762,7 @@ static metasim_code take_delivered(metasim_client *c, cursor r)
     m.from = find_name(&c->clients, &from, sizeof from);
     if (m.from == NULL)
         return malformed(c, "a message from a client that it has not introduced");
-    m.channel = channel_of(c, &channel);
+    m.channel = keep_channel(c, channel.data, (size_t)channel.value);
     d = m.channel == NULL ? NULL : malloc(sizeof *d + (size_t)payload.value);
     if (d == NULL)
         return no_memory(c);
@@ -1953,6 +2057,25 @@ static void free_streams(metasim_random *r)
     }
 }
 
+static void free_services(metasim_client *c)
+{
+    size_t i;
+    for (i = 0; i < c->exchange_count; i++) {
+        free(c->exchanges[i]->text);
+        free(c->exchanges[i]->answer);
+        free(c->exchanges[i]);
+    }
+    free(c->exchanges);
+    while (c->services != NULL) {
+        service *next = c->services->next;
+        free(c->services->name);
+        free(c->services);
+        c->services = next;
+    }
+    free_all(&c->meanwhile);
+    free(c->answer);
+}
+
 void metasim_free(metasim_client *c)
 {
     size_t i;
@@ -1967,6 +2090,7 @@ void metasim_free(metasim_client *c)
         free(c->subscriptions[i]);
     forget_ready(c);
     free_all(&c->given);
+    free_services(c);
     free_names(&c->channels);
     free_names(&c->clients);
     for (i = 0; i < c->past_count; i++)
@@ -2426,8 +2550,11 @@ int metasim_steps(metasim_client *c, int64_t period)
         behind = (c->now.time - to) % period;
         to = add(c->now.time, behind == 0 ? 0 : period - behind);
     }
-    if (metasim_step(c, to) != METASIM_OK)
+    if (metasim_step(c, to) != METASIM_OK) {
+        if (c->over == METASIM_OK && c->code != METASIM_END && !c->running)
+            give_up(c); /* the failure of a service, for one: metasim_leave returns it */
         return 0;
+    }
     c->stepping = true;
     c->stepped = to;
     return 1;
@@ -2741,9 +2868,7 @@ metasim_code metasim_on(metasim_client *c, const char *channel, metasim_handler 
     action *more;
     size_t i;
     if (channel != NULL) {
-        size_t size = strlen(channel);
-        const char *known = find_name(&c->channels, channel, size);
-        channel = known != NULL ? known : add_name(&c->channels, channel, size, channel, size);
+        channel = keep_channel(c, channel, strlen(channel));
         if (channel == NULL)
             return no_memory(c);
     }
@@ -2788,14 +2913,33 @@ static void returned(metasim_client *c, metasim_code code)
     refused(c);
 }
 
+static void call_handler(metasim_client *c, delivery *d)
+{
+    const action *a = action_of(c, d->message.channel);
+    if (a != NULL && a->handler != NULL)
+        returned(c, a->handler(c, &d->message, a->user));
+    free(d);
+}
+
 static void call_messages(metasim_client *c)
 {
     while (goes_on(c) && compare(due(c), c->now) == 0) {
         delivery *d = pop(c);
-        const action *a = action_of(c, d->message.channel);
-        if (a != NULL && a->handler != NULL)
-            returned(c, a->handler(c, &d->message, a->user));
-        free(d);
+        service *s = service_on(c, d->message.channel);
+        if (s != NULL)
+            returned(c, serve(c, s, d));
+        else
+            call_handler(c, d);
+    }
+}
+
+/* Calls the handlers of what came while a call waited, before metasim_run. */
+static void call_unread(metasim_client *c)
+{
+    while (goes_on(c) && c->meanwhile.first != NULL) {
+        delivery *d = c->meanwhile.first;
+        c->meanwhile.first = d->next;
+        call_handler(c, d);
     }
 }
 
@@ -2819,7 +2963,9 @@ static void call_timers(metasim_client *c)
 /* Acts at the instants at which there is something to do, until the client leaves or fails. */
 static void act(metasim_client *c)
 {
-    metasim_instant want = later(next_timer(c), c->now);
+    metasim_instant want;
+    call_unread(c);
+    want = later(next_timer(c), c->now);
     if (goes_on(c) && before(goal(c, want, true), c->granted))
         go_on(c, c->now, want); /* a step has led here */
     while (goes_on(c)) {
@@ -2832,7 +2978,7 @@ static void act(metasim_client *c)
                 return;
             want = later(next_timer(c), c->now);
             if (!before(goal(c, want, true), c->granted))
-                hear(c, false);
+                look(c);
             if (c->over == METASIM_OK && before(goal(c, want, true), c->granted))
                 go_on(c, c->now, want);
         } else if (compare(c->granted, c->until) == 0) {
@@ -2860,4 +3006,412 @@ metasim_code metasim_run(metasim_client *c)
     if (c->over == METASIM_OK)
         metasim_fail(c, c->refused_text == NULL ? NO_MEMORY : c->refused_text);
     return failed(c, c->refused, "%s", c->refused_text == NULL ? NO_MEMORY : c->refused_text);
+}
+
+/* ---- services ---- */
+
+/* The service PLAN is asked on the channel call:PLAN, and answers on reply:PLAN, which all callers hear; each takes what is for it.
+ *
+ *     call:PLAN    number of the request (u64, little-endian), then the request
+ *     reply:PLAN   number of the request (u64), 0 for an answer or 1 for a refusal (u8), length of the caller's name (u16), the name, then
+ *                  the answer, or the text of the refusal
+ */
+enum { NUMBER = 8, REPLY = NUMBER + 1 + 2 };
+enum { ANSWERS, REFUSES };
+
+static void put_little(bytes *b, uint64_t value, size_t size)
+{
+    uint8_t *to = extend(b, size);
+    for (; to != NULL && size > 0; size--, value >>= 8)
+        *to++ = (uint8_t)value;
+}
+
+static uint64_t little(const uint8_t *from, size_t size)
+{
+    uint64_t value = 0;
+    while (size-- > 0)
+        value = value << 8 | from[size];
+    return value;
+}
+
+static service *service_on(const metasim_client *c, const char *channel)
+{
+    service *s = c->services;
+    while (s != NULL && s->hears != channel)
+        s = s->next;
+    return s;
+}
+
+static service *service_named(const metasim_client *c, const char *name, bool asks)
+{
+    service *s = c->services;
+    while (s != NULL && (s->asks != asks || strcmp(s->name, name) != 0))
+        s = s->next;
+    return s;
+}
+
+/* Adds a service that has no channels yet. */
+static service *add_service(metasim_client *c, const char *name, bool asks)
+{
+    service *s = calloc(1, sizeof *s);
+    if (s == NULL || (s->name = copy_text(name, strlen(name))) == NULL) {
+        free(s);
+        no_memory(c);
+        return NULL;
+    }
+    s->asks = asks;
+    s->next = c->services;
+    return c->services = s;
+}
+
+/* Declares a channel of a service. Returns its name, and NULL where it cannot be. */
+static const char *declare_channel(metasim_client *c, const char *prefix, const char *name, metasim_code (*declares)(metasim_client *, const char *))
+{
+    const char *channel = NULL;
+    bytes b = {NULL, 0, 0, false};
+    append(&b, prefix, strlen(prefix));
+    append(&b, name, strlen(name) + 1);
+    if (b.failed || (channel = keep_channel(c, b.data, b.size - 1)) == NULL)
+        no_memory(c);
+    else if (declares(c, channel) != METASIM_OK)
+        channel = NULL;
+    free(b.data);
+    return channel;
+}
+
+static metasim_code declare_service(metasim_client *c, const char *name, bool asks, metasim_service handler, void *user)
+{
+    service *s = NULL;
+    if (c->joined)
+        failed(c, METASIM_COMPLETE, "client \"%s\": services are fixed once the client has joined; declare \"%.40s\" before metasim_join", c->name, name);
+    else if (*name == '\0' || name[strcspn(name, "\\.+*?()|[]{}^$")] != '\0')
+        failed(c, METASIM_MISTAKE, "client \"%s\": a service cannot be called \"%.40s\"; use a name without the characters of regular expressions, \\.+*?()|[]{}^$", c->name, name);
+    else if (service_named(c, name, asks) != NULL)
+        failed(c, METASIM_MISTAKE, "client \"%s\" %s service \"%.40s\" already; declare it once", c->name, asks ? "asks" : "answers", name);
+    else
+        s = add_service(c, name, asks);
+    if (s == NULL)
+        return c->over != METASIM_OK ? c->over : mistaken(c);
+    s->handler = handler;
+    s->user = user;
+    s->says = declare_channel(c, asks ? "call:" : "reply:", name, metasim_publication);
+    s->hears = s->says == NULL ? NULL : declare_channel(c, asks ? "reply:" : "call:", name, metasim_subscription);
+    return s->hears == NULL ? c->code : METASIM_OK;
+}
+
+metasim_code metasim_answer(metasim_client *c, const char *service, metasim_service handler, void *user) { return declare_service(c, service, false, handler, user); }
+metasim_code metasim_caller(metasim_client *c, const char *service) { return declare_service(c, service, true, NULL, NULL); }
+
+static uint64_t id_of(const exchange *e) { return (uint64_t)e->use << 32 | (e->place + 1); }
+
+/* The request of a number in metasim.h; NULL if it is over, or none. */
+static exchange *exchange_of(const metasim_client *c, uint64_t id, bool asks)
+{
+    size_t place = (size_t)(id & UINT32_MAX) - 1;
+    exchange *e = (id & UINT32_MAX) == 0 || place >= c->exchange_count ? NULL : c->exchanges[place];
+    return e == NULL || e->of == NULL || e->use != id >> 32 || e->of->asks != asks ? NULL : e;
+}
+
+/* Takes a request that is free. Returns NULL if there is no memory. */
+static exchange *take_exchange(metasim_client *c, service *s)
+{
+    exchange *e = c->free_exchanges, **more;
+    if (e == NULL) {
+        if ((c->exchange_count & (c->exchange_count - 1)) == 0) { /* there is room for a power of two */
+            more = realloc(c->exchanges, (c->exchange_count == 0 ? 1 : 2 * c->exchange_count) * sizeof(exchange *));
+            if (more == NULL)
+                return no_memory(c), NULL;
+            c->exchanges = more;
+        }
+        e = calloc(1, sizeof *e);
+        if (e == NULL)
+            return no_memory(c), NULL;
+        e->place = c->exchange_count;
+        c->exchanges[c->exchange_count++] = e;
+    } else {
+        c->free_exchanges = e->next;
+    }
+    e->next = NULL;
+    e->of = s;
+    e->use++;
+    return e;
+}
+
+static void give_exchange(metasim_client *c, exchange *e)
+{
+    exchange blank = {NULL, NULL, 0, 0, 0, NULL, {0, 0}, {0, 0}, false, METASIM_OK, NULL, NULL, NULL, NULL, 0};
+    free(e->text);
+    free(e->answer);
+    blank.place = e->place;
+    blank.use = e->use;
+    blank.next = c->free_exchanges;
+    *e = blank;
+    c->free_exchanges = e;
+}
+
+/* A request has an answer, or is given up. */
+static void close_request(exchange *e)
+{
+    exchange **at = &e->of->open, *previous = NULL;
+    for (; *at != NULL && *at != e; at = &previous->next)
+        previous = *at;
+    if (*at != e)
+        return;
+    *at = e->next;
+    if (e->of->last == e)
+        e->of->last = previous;
+}
+
+static char *sentence(const char *format, ...)
+{
+    char *text;
+    va_list words;
+    va_start(words, format);
+    text = say(format, words);
+    va_end(words);
+    return text;
+}
+
+/* Calls what was given with metasim_go, and ends the request. */
+static metasim_code call_then(metasim_client *c, exchange *e)
+{
+    metasim_handler then = e->then;
+    metasim_code code = e->code;
+    delivery *answer = e->answer;
+    void *user = e->user;
+    if (code != METASIM_OK)
+        failed(c, code, "%s", e->text == NULL ? NO_MEMORY : e->text);
+    e->answer = NULL;
+    give_exchange(c, e);
+    code = then(c, answer == NULL ? NULL : &answer->message, user);
+    free(answer);
+    return code;
+}
+
+/* Ends a request whose time is over. */
+static void expire(exchange *e)
+{
+    char asked[64], limit[64];
+    close_request(e);
+    e->done = true;
+    e->code = METASIM_LIMIT;
+    e->text = sentence("service \"%s\" has not answered the request of %s until %s; see that a client answers it, or allow more simulated time", e->of->name, words_of(e->asked, asked),
+                       words_of(e->deadline, limit));
+}
+
+static metasim_code expires(metasim_client *c, const metasim_message *m, void *user)
+{
+    (void)m;
+    expire(user);
+    return call_then(c, user);
+}
+
+/* Takes an answer, which is for this client or not. */
+static metasim_code take_answer(metasim_client *c, service *s, delivery *d)
+{
+    metasim_message *m = &d->message;
+    const uint8_t *b = m->payload;
+    size_t size = (size_t)little(b + NUMBER + 1, 2);
+    exchange *e = s->open;
+    while (e != NULL && e->number != little(b, NUMBER))
+        e = e->next;
+    if (e == NULL || size != strlen(c->name) || memcmp(b + REPLY, c->name, size) != 0 || before(e->deadline, m->due)) {
+        free(d); /* for another client, the second one, or too late */
+        return METASIM_OK;
+    }
+    m->payload = b + REPLY + size;
+    m->size -= REPLY + size;
+    close_request(e);
+    e->done = true;
+    if (b[NUMBER] == REFUSES) {
+        e->code = METASIM_CALL_REFUSED;
+        e->text = sentence("service \"%s\": client \"%s\" refused: %.*s", s->name, m->from, m->size < MAX_TEXT ? (int)m->size : MAX_TEXT, (const char *)m->payload);
+        free(d);
+    } else {
+        e->answer = d;
+    }
+    if (e->then == NULL)
+        return METASIM_OK;
+    metasim_stop(c, e->timer);
+    return call_then(c, e);
+}
+
+static metasim_code take_request(metasim_client *c, service *s, delivery *d)
+{
+    const uint8_t *b = d->message.payload;
+    exchange *e = take_exchange(c, s);
+    metasim_code code;
+    if (e == NULL) {
+        free(d);
+        return c->over;
+    }
+    e->number = little(b, NUMBER);
+    e->from = d->message.from;
+    d->message.payload = b + NUMBER;
+    d->message.size -= NUMBER;
+    code = s->handler(c, id_of(e), &d->message, s->user);
+    free(d);
+    if (code != METASIM_OK && c->code != code)
+        failed(c, code, "client \"%s\": the handler of service \"%s\" returned %d", c->name, s->name, (int)code);
+    return code;
+}
+
+static metasim_code serve(metasim_client *c, service *s, delivery *d)
+{
+    const metasim_message *m = &d->message;
+    const uint8_t *b = m->payload;
+    size_t head = s->asks ? REPLY : NUMBER;
+    char due[64];
+    if (m->size >= head && (!s->asks || (b[NUMBER] <= REFUSES && little(b + NUMBER + 1, 2) <= m->size - REPLY)))
+        return s->asks ? take_answer(c, s, d) : take_request(c, s, d);
+    failed(c, METASIM_PROTOCOL_ERROR, "the message of \"%s\" on \"%s\" at %s (%lu bytes) is no %s; channels that begin with call: or reply: are those of services", m->from, m->channel,
+           words_of(m->due, due), (unsigned long)m->size, s->asks ? "answer of a service" : "request to a service");
+    free(d);
+    return METASIM_PROTOCOL_ERROR;
+}
+
+/* Notes that a call of a service is refused: in metasim_run it ends the run, as a publish does. */
+static metasim_code refused_call(metasim_client *c) { return c->running ? refused(c) : c->code; }
+
+static metasim_code reply(metasim_client *c, metasim_request request, uint8_t kind, const void *body, size_t size)
+{
+    exchange *e = exchange_of(c, request, false);
+    bytes b = {NULL, 0, 0, false};
+    metasim_code code;
+    if (e == NULL) {
+        failed(c, METASIM_MISTAKE, "client \"%s\" answers a request that was answered already, or is none; answer each once", c->name);
+        return refused_call(c);
+    }
+    put_little(&b, e->number, NUMBER);
+    put_little(&b, kind, 1);
+    put_little(&b, strlen(e->from), 2);
+    append(&b, e->from, strlen(e->from));
+    append(&b, body, size);
+    code = b.failed ? no_memory(c) : metasim_publish(c, e->of->says, b.data, b.size);
+    free(b.data);
+    if (code == METASIM_OK)
+        give_exchange(c, e);
+    return code;
+}
+
+metasim_code metasim_reply(metasim_client *c, metasim_request request, const void *payload, size_t size) { return reply(c, request, ANSWERS, payload, size); }
+metasim_code metasim_refuse(metasim_client *c, metasim_request request, const char *text) { return reply(c, request, REFUSES, text, strlen(text)); }
+
+/* Sends a request. Returns NULL where that fails. */
+static exchange *send_request(metasim_client *c, const char *name, const void *request, size_t size, int64_t limit)
+{
+    service *s = service_named(c, name, true);
+    exchange *e;
+    bytes b = {NULL, 0, 0, false};
+    metasim_code code;
+    if (s == NULL || limit <= 0) {
+        if (s == NULL)
+            failed(c, METASIM_MISTAKE, "client \"%s\" asks service \"%.40s\", which it did not declare; call metasim_caller before metasim_join", c->name, name);
+        else
+            failed(c, METASIM_MISTAKE, "client \"%s\": a request to service \"%s\" with the time limit %lld ns; use a positive duration, or METASIM_FOREVER", c->name, name, (long long)limit);
+        refused_call(c);
+        return NULL;
+    }
+    put_little(&b, s->number, NUMBER);
+    append(&b, request, size);
+    code = b.failed ? no_memory(c) : metasim_publish(c, s->says, b.data, b.size);
+    free(b.data);
+    if (code != METASIM_OK || (e = take_exchange(c, s)) == NULL)
+        return NULL;
+    e->number = s->number++;
+    e->asked = c->now;
+    e->deadline = at(add(c->now.time, limit));
+    if (s->open == NULL)
+        s->open = e;
+    else
+        s->last->next = e;
+    s->last = e;
+    return e;
+}
+
+metasim_code metasim_start(metasim_client *c, const char *service, const void *request, size_t size, int64_t limit, metasim_pending *pending)
+{
+    exchange *e = send_request(c, service, request, size, limit);
+    *pending = e == NULL ? 0 : id_of(e);
+    return e == NULL ? c->code : METASIM_OK;
+}
+
+/* Whether a request that was sent is over: all that arrived at its limit or before was given to the client. */
+static bool is_done(const metasim_client *c, exchange *e)
+{
+    bool late = c->serving ? before(e->deadline, c->serves) : c->running ? before(e->deadline, c->now) : !before(c->now, e->deadline);
+    if (!e->done && late)
+        expire(e);
+    return e->done;
+}
+
+int metasim_done(metasim_client *c, metasim_pending pending)
+{
+    exchange *e = exchange_of(c, pending, true);
+    return e == NULL || is_done(c, e);
+}
+
+metasim_code metasim_wait(metasim_client *c, metasim_pending pending, const metasim_message **answer)
+{
+    exchange *e;
+    metasim_code code = METASIM_OK;
+    *answer = NULL;
+    while ((e = exchange_of(c, pending, true)) != NULL && !is_done(c, e)) {
+        if (c->running) {
+            failed(c, METASIM_MISTAKE, "client \"%s\" cannot wait for service \"%s\" in a handler of metasim_run; use metasim_go, which calls a function", c->name, e->of->name);
+            return refused(c);
+        }
+        code = may_advance(c, e->deadline.time, true);
+        if (code == METASIM_OK)
+            code = go_to(c, e->deadline.time, true, &c->meanwhile);
+        if (code != METASIM_OK)
+            return code;
+    }
+    if (e == NULL) {
+        failed(c, METASIM_MISTAKE, "client \"%s\" waits for a request that it has not sent, or that is over; wait for each once", c->name);
+        return refused_call(c);
+    }
+    free(c->answer);
+    c->answer = e->answer;
+    e->answer = NULL;
+    code = e->code == METASIM_OK ? METASIM_OK : failed(c, e->code, "%s", e->text == NULL ? NO_MEMORY : e->text);
+    if (code == METASIM_OK)
+        *answer = &c->answer->message;
+    give_exchange(c, e);
+    return code;
+}
+
+void metasim_drop(metasim_client *c, metasim_pending pending)
+{
+    exchange *e = exchange_of(c, pending, true);
+    if (e == NULL)
+        return;
+    close_request(e);
+    give_exchange(c, e);
+}
+
+metasim_code metasim_call(metasim_client *c, const char *service, const void *request, size_t size, int64_t limit, const metasim_message **answer)
+{
+    metasim_pending pending;
+    metasim_code code = metasim_start(c, service, request, size, limit, &pending);
+    *answer = NULL;
+    if (code == METASIM_OK)
+        code = metasim_wait(c, pending, answer);
+    metasim_drop(c, pending); /* where it is not over */
+    return code;
+}
+
+metasim_code metasim_go(metasim_client *c, const char *service, const void *request, size_t size, int64_t limit, metasim_handler then, void *user)
+{
+    exchange *e;
+    if (!c->running)
+        return failed(c, METASIM_MISTAKE, "client \"%s\", service \"%.40s\": metasim_go is called by handlers and timers of metasim_run; in a loop use metasim_start or metasim_call", c->name, service);
+    e = send_request(c, service, request, size, limit);
+    if (e == NULL)
+        return c->code;
+    e->then = then;
+    e->user = user;
+    if (e->deadline.time != METASIM_FOREVER)
+        e->timer = set_timer(c, e->deadline, 0, expires, e);
+    return c->over;
 }

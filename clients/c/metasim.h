@@ -55,7 +55,9 @@ typedef enum metasim_code {
     METASIM_REFUSED = 9,             /* the server ended the client's part; the sentence is the server's */
     METASIM_LOST = 10,               /* the connection ended, or could not be made */
     METASIM_NO_MEMORY = 11,          /* the client cannot go on */
-    METASIM_TIMEOUT = 12             /* nothing came for as long as metasim_next_within was to wait; call it again */
+    METASIM_TIMEOUT = 12,            /* nothing came for as long as metasim_next_within was to wait; call it again */
+    METASIM_LIMIT = 13,              /* a request was not answered within its time limit */
+    METASIM_CALL_REFUSED = 14        /* who answers a service refused the request; the sentence has their text */
 } metasim_code;
 
 /* A client of a run. */
@@ -222,6 +224,70 @@ void *metasim_stop(metasim_client *client, metasim_timer timer);
  * handler that leaves makes it return METASIM_OK.
  */
 metasim_code metasim_run(metasim_client *client);
+
+/*
+ * Services: requests and answers in simulated time, with clients in any language. Both are messages, which travel over links with delays. A request is
+ * answered, or refused, once: by the handler of the service, or later.
+ *
+ *     metasim_answer(c, "GAIN", handle, user);                        (one client, before metasim_join)
+ *     metasim_caller(c, "GAIN");                                      (another one)
+ *     code = metasim_call(c, "GAIN", "pole", 4, 100000000, &answer);  (in a loop: at most 100 ms of simulated time)
+ *
+ * The messages of a service are for the service alone: metasim_receive and the handlers of metasim_on do not get them.
+ */
+
+/* A request that the client is to answer. It is never 0. */
+typedef uint64_t metasim_request;
+
+/* Handles a request. The payload of the message is the request itself, and the message is valid until the handler returns. The handler does not step. */
+typedef metasim_code (*metasim_service)(metasim_client *client, metasim_request request, const metasim_message *message, void *user);
+
+/*
+ * metasim_answer declares that the client answers a service. The handler is called for each request, by metasim_step, metasim_next, metasim_wait or metasim_run,
+ * at the instant at which the client is given it. What it returns, if it is not METASIM_OK, that call returns, and metasim_run fails.
+ */
+metasim_code metasim_answer(metasim_client *client, const char *service, metasim_service handler, void *user);
+
+/* metasim_reply answers a request, at the client's present instant. metasim_refuse refuses it: its caller gets METASIM_CALL_REFUSED with the text. A request that
+ * gets neither keeps a little memory until metasim_free. */
+metasim_code metasim_reply(metasim_client *client, metasim_request request, const void *payload, size_t size);
+metasim_code metasim_refuse(metasim_client *client, metasim_request request, const char *text);
+
+/* metasim_caller declares that the client asks a service. */
+metasim_code metasim_caller(metasim_client *client, const char *service);
+
+/* A request that the client has sent. It is never 0. */
+typedef uint64_t metasim_pending;
+
+/*
+ * metasim_start sends a request, at the client's present instant. limit is simulated time in nanoseconds from now on, METASIM_FOREVER for no limit; an answer that
+ * arrives at its end counts. Several requests may be on their way, and their answers may come in another order.
+ */
+metasim_code metasim_start(metasim_client *client, const char *service, const void *request, size_t size, int64_t limit, metasim_pending *pending);
+
+/* metasim_done returns 1 if the answer is there, or refused, or its time is over: then metasim_wait does not advance. */
+int metasim_done(metasim_client *client, metasim_pending pending);
+
+/*
+ * metasim_wait advances to the instant at which the answer arrives, or to the end of the time limit, and returns the answer: a message whose payload is the answer
+ * itself. It is valid until the next metasim_wait or metasim_call. METASIM_CALL_REFUSED and METASIM_LIMIT say that there is none, and answer is NULL. Then the
+ * request is over, and its number is not valid any more. Where the run ends before, and after any other failure, it is not over.
+ *
+ * What else arrives meanwhile is not lost: the next metasim_step, metasim_next or metasim_run gives it. What was ready to be received before stays so.
+ */
+metasim_code metasim_wait(metasim_client *client, metasim_pending pending, const metasim_message **answer);
+
+/* metasim_drop gives a request up: its answer is for nobody. */
+void metasim_drop(metasim_client *client, metasim_pending pending);
+
+/* metasim_call is metasim_start and metasim_wait: it is for loops. */
+metasim_code metasim_call(metasim_client *client, const char *service, const void *request, size_t size, int64_t limit, const metasim_message **answer);
+
+/*
+ * metasim_go sends a request, in a handler or timer of metasim_run. then is called with the answer at the instant at which it arrives. It is called with NULL at the
+ * instant of a refusal, and at the end of the limit: metasim_code_of says which it is, and metasim_error has the sentence.
+ */
+metasim_code metasim_go(metasim_client *client, const char *service, const void *request, size_t size, int64_t limit, metasim_handler then, void *user);
 
 /* metasim_now returns the instant of what the client did last: what it publishes carries it. */
 metasim_instant metasim_now(const metasim_client *client);

@@ -98,18 +98,44 @@ private:
     metasim_random *stream_;
 };
 
+// A request that the client is to answer: once, now or later. It may be copied. The payload is valid until the handler that got it returns.
+class request {
+public:
+    const char *from;
+    instant sent, due;
+    bytes payload;
+    void reply(const bytes &answer) const { check(metasim_reply(client_, number_, answer.data(), answer.size())); }
+    void reply(const std::string &answer) const { reply(bytes(answer.data(), answer.size())); }
+    void refuse(const std::string &text) const { check(metasim_refuse(client_, number_, text.c_str())); }
+    request(metasim_client *c, metasim_request number, const metasim_message &m)
+        : from(m.from), sent(m.sent), due(m.due), payload(m.payload, m.size), client_(c), number_(number)
+    {
+    }
+
+private:
+    metasim_client *client_;
+    metasim_request number_;
+    void check(metasim_code code) const
+    {
+        if (code != METASIM_OK)
+            throw error(code, metasim_error(client_));
+    }
+};
+
 // What client::steps returns: the times of a loop of steps.
 class step_range {
 public:
     class iterator {
     public:
-        iterator(metasim_client *c, time period) : client_(c), period_(period) { ++*this; }
+        iterator(metasim_client *c, time period, std::exception_ptr *thrown) : client_(c), period_(period), thrown_(thrown) { ++*this; }
         time operator*() const { return time(metasim_now(client_).time); }
         bool operator!=(std::nullptr_t) const { return client_ != nullptr; }
         iterator &operator++()
         {
             if (metasim_steps(client_, period_.count()))
                 return *this;
+            if (std::exception_ptr thrown = std::exchange(*thrown_, nullptr))
+                std::rethrow_exception(thrown);
             metasim_code code = metasim_code_of(client_);
             if (code != METASIM_END && code != METASIM_LEFT)
                 throw error(code, metasim_error(client_));
@@ -120,14 +146,16 @@ public:
     private:
         metasim_client *client_; // nullptr at the end
         time period_;
+        std::exception_ptr *thrown_;
     };
-    step_range(metasim_client *c, time period) : client_(c), period_(period) {}
-    iterator begin() const { return {client_, period_}; }
+    step_range(metasim_client *c, time period, std::exception_ptr *thrown) : client_(c), period_(period), thrown_(thrown) {}
+    iterator begin() const { return {client_, period_, thrown_}; }
     std::nullptr_t end() const { return nullptr; }
 
 private:
     metasim_client *client_;
     time period_;
+    std::exception_ptr *thrown_; // by the handler of a service
 };
 
 // One simulator's part in a run. One thread uses it at a time. It can be moved, and not be copied.
@@ -151,7 +179,7 @@ public:
     bool next(time limit = forever) { return advanced(metasim_next(get(), limit.count())); }
 
     // A loop of steps: its times are the present one, and each period later. It ends where the run does, and where its body leaves.
-    step_range steps(time period) { return {get(), period}; }
+    step_range steps(time period) { return {get(), period, &part_->thrown}; }
 
     std::optional<message> receive()
     {
@@ -175,14 +203,14 @@ public:
             if (code != METASIM_OK)
                 throw error(code, metasim_error(c));
         };
-        metasim_on_leave(c, call, keep(std::function<void()>(std::move(tell)), true));
+        metasim_on_leave(c, called, keep(std::function<void()>(std::move(tell)), true));
     }
 
     // The handler is called each time the client has lost its server and begins to wait for metasim resume. What it throws ends the client.
     void on_lost(std::function<void(const std::string &why)> handler)
     {
         metasim_client *c = get();
-        metasim_on_lost(c, call, keep(std::function<void()>([c, h = std::move(handler)] { h(metasim_error(c)); }), false));
+        metasim_on_lost(c, called, keep(std::function<void()>([c, h = std::move(handler)] { h(metasim_error(c)); }), false));
     }
 
     void fail(const std::string &reason) { check(metasim_fail(get(), reason.c_str())); }
@@ -190,9 +218,9 @@ public:
     // Handlers of run. What one throws ends run, which throws it again; the run fails for that reason.
     void on(const std::string &channel, std::function<void(const message &)> handler) { on_channel(channel.c_str(), std::move(handler)); }
     void on_others(std::function<void(const message &)> handler) { on_channel(nullptr, std::move(handler)); }
-    metasim_timer at(time when, std::function<void()> handler) { return metasim_at(get(), when.count(), call, keep(std::move(handler), true)); }
-    metasim_timer after(time delay, std::function<void()> handler) { return metasim_after(get(), delay.count(), call, keep(std::move(handler), true)); }
-    metasim_timer every(time period, std::function<void()> handler) { return metasim_every(get(), period.count(), call, keep(std::move(handler), false)); }
+    metasim_timer at(time when, std::function<void()> handler) { return metasim_at(get(), when.count(), called, keep(std::move(handler), true)); }
+    metasim_timer after(time delay, std::function<void()> handler) { return metasim_after(get(), delay.count(), called, keep(std::move(handler), true)); }
+    metasim_timer every(time period, std::function<void()> handler) { return metasim_every(get(), period.count(), called, keep(std::move(handler), false)); }
 
     void stop(metasim_timer timer)
     {
@@ -205,6 +233,64 @@ public:
     }
 
     void run() { rethrow(metasim_run(get())); }
+
+    // Services: requests and answers in simulated time. answer and caller declare, before join, that the client answers a service, and that it asks one. What the
+    // handler throws the call throws in which it was called: step, next, wait, call or run.
+    client &answer(const std::string &service, std::function<void(const request &)> handler)
+    {
+        kept *k = keep(std::function<void(const message *)>(), false);
+        k->handler = [c = get(), k, h = std::move(handler)](const message *) { h(request(c, k->asked, *k->given)); };
+        return check(metasim_answer(get(), service.c_str(), serve, k));
+    }
+    client &caller(const std::string &service) { return check(metasim_caller(get(), service.c_str())); }
+
+    // call sends a request, and advances until its answer is there; the answer is valid until the next call or wait. A refusal throws an error with
+    // METASIM_CALL_REFUSED, a limit that is over one with METASIM_LIMIT, the end of the run one with METASIM_END. What else arrives meanwhile comes with the next step.
+    bytes call(const std::string &service, const bytes &request, time limit = forever)
+    {
+        const metasim_message *answer;
+        rethrow(metasim_call(get(), service.c_str(), request.data(), request.size(), limit.count(), &answer));
+        return {answer->payload, answer->size};
+    }
+    bytes call(const std::string &service, const std::string &request, time limit = forever) { return call(service, bytes(request.data(), request.size()), limit); }
+
+    // start sends a request. done says whether wait would not advance: wait is called once, as call. drop gives it up.
+    metasim_pending start(const std::string &service, const bytes &request, time limit = forever)
+    {
+        metasim_pending pending;
+        check(metasim_start(get(), service.c_str(), request.data(), request.size(), limit.count(), &pending));
+        return pending;
+    }
+    metasim_pending start(const std::string &service, const std::string &request, time limit = forever) { return start(service, bytes(request.data(), request.size()), limit); }
+    bool done(metasim_pending pending) { return metasim_done(get(), pending) != 0; }
+    bytes wait(metasim_pending pending)
+    {
+        const metasim_message *answer;
+        rethrow(metasim_wait(get(), pending, &answer));
+        return {answer->payload, answer->size};
+    }
+    void drop(metasim_pending pending) { metasim_drop(get(), pending); }
+
+    // go sends a request in a handler or timer of run. then is called with the answer, or with why there is none; the other one is nullptr.
+    void go(const std::string &service, const bytes &request, std::function<void(const bytes *answer, const error *why)> then, time limit = forever)
+    {
+        kept *k = keep(
+            std::function<void(const message *)>([c = get(), t = std::move(then)](const message *m) {
+                if (m != nullptr)
+                    return t(&m->payload, nullptr);
+                const error why(metasim_code_of(c), metasim_error(c));
+                t(nullptr, &why);
+            }),
+            true);
+        metasim_code code = metasim_go(get(), service.c_str(), request.data(), request.size(), limit.count(), called, k);
+        if (code != METASIM_OK)
+            part_->handlers.erase(k->self);
+        check(code);
+    }
+    void go(const std::string &service, const std::string &request, std::function<void(const bytes *answer, const error *why)> then, time limit = forever)
+    {
+        go(service, bytes(request.data(), request.size()), std::move(then), limit);
+    }
 
     instant now() const { return metasim_now(get()); }
     instant until() const { return metasim_until(get()); }
@@ -236,6 +322,8 @@ private:
         std::function<void(const message *)> handler;
         bool once, runs;
         std::list<kept>::iterator self;
+        metasim_request asked;        // of a service: the request that it handles
+        const metasim_message *given; // and its message
     };
 
     // What does not move when the client is moved: the library has pointers to it.
@@ -271,14 +359,14 @@ private:
     {
         if (code == METASIM_END)
             return false;
-        check(code);
+        rethrow(code);
         return true;
     }
 
     kept *keep(std::function<void(const message *)> handler, bool once)
     {
         auto &all = part_->handlers;
-        all.push_back(kept{part_.get(), std::move(handler), once, false, {}});
+        all.push_back(kept{part_.get(), std::move(handler), once, false, {}, 0, nullptr});
         all.back().self = std::prev(all.end());
         return &all.back();
     }
@@ -290,11 +378,19 @@ private:
 
     void on_channel(const char *channel, std::function<void(const message &)> handler)
     {
-        check(metasim_on(get(), channel, call, keep(std::function<void(const message *)>([h = std::move(handler)](const message *m) { h(*m); }), false)));
+        check(metasim_on(get(), channel, called, keep(std::function<void(const message *)>([h = std::move(handler)](const message *m) { h(*m); }), false)));
+    }
+
+    static metasim_code serve(metasim_client *c, metasim_request asked, const metasim_message *m, void *user)
+    {
+        kept *k = static_cast<kept *>(user);
+        k->asked = asked;
+        k->given = m;
+        return called(c, m, user);
     }
 
     // No exception passes through C: it is kept, and run throws it.
-    static metasim_code call(metasim_client *, const metasim_message *m, void *user)
+    static metasim_code called(metasim_client *, const metasim_message *m, void *user)
     {
         kept *k = static_cast<kept *>(user);
         part *of = k->of;

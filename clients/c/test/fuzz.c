@@ -66,11 +66,52 @@ static void feed(const uint8_t *data, size_t size)
     close(pair[1]);
 }
 
+static metasim_code answers(metasim_client *c, metasim_request request, const metasim_message *m, void *user)
+{
+    (void)user;
+    return metasim_reply(c, request, m->payload, m->size);
+}
+
+/* Gives bytes to a client as the message of each of its services: one that it answers, and one that it asks. */
+static void serve_all(const uint8_t *data, size_t size)
+{
+    static const char *const channels[] = {"call:S", "reply:S"};
+    metasim_options o = {sizeof o, "unix:///nowhere", "fuzzed", ""};
+    metasim_client *c = metasim_new(&o);
+    const metasim_message *answer;
+    metasim_pending pending;
+    size_t i;
+    if (c == NULL || metasim_answer(c, "S", answers, NULL) || metasim_caller(c, "S"))
+        abort();
+    c->started = true;
+    if (metasim_start(c, "S", data, size, 10, &pending) != METASIM_OK)
+        abort();
+    for (i = 0; i < 2; i++) {
+        delivery *d = malloc(sizeof *d + size);
+        metasim_message m = {"other", NULL, 0, {0, 0}, {5, 0}, NULL, 0};
+        if (d == NULL)
+            abort();
+        memcpy(d + 1, data, size);
+        m.channel = keep_channel(c, channels[i], strlen(channels[i]));
+        m.payload = d + 1;
+        m.size = size;
+        d->message = m;
+        push(&c->given, d);
+    }
+    c->now = at(5);
+    handle(c, c->now, &c->ready);
+    if (metasim_done(c, pending))
+        metasim_wait(c, pending, &answer);
+    c->started = false;
+    metasim_free(c);
+}
+
 static void try_all(const uint8_t *data, size_t size)
 {
     size_t length = size < 4 ? 0 : (size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16 | (size_t)data[3] << 24;
     feed(data, size);
     decode(data, size);
+    serve_all(data, size);
     if (size > 4 && length <= size - 4)
         decode(data + 4, length);
 }
