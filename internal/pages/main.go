@@ -6,6 +6,7 @@
 //	<!-- file: echo.yaml -->         the reader saves the block under this name
 //	<!-- not run: the reason -->     it cannot be run here
 //	<!-- fails: 3 -->                its last command is to end with this exit status
+//	<!-- in: values.go.txt -->       this file of testdata stands around a block of Go, which the tests compile
 package main
 
 import (
@@ -45,6 +46,7 @@ type block struct {
 	lang, text     string
 	file, reason   string // what the comment before it says
 	expectedStatus string
+	frame          string
 }
 
 // longest is how long the commands of one page may take.
@@ -93,7 +95,7 @@ func try(clone, page string) error {
 }
 
 var (
-	comment  = regexp.MustCompile(`^<!-- (file|not run|fails): (.+) -->$`)
+	comment  = regexp.MustCompile(`^<!-- (file|not run|fails|in): (.+) -->$`)
 	indented = regexp.MustCompile(`^    (\$ |metasim |make |go |pip )`)
 )
 
@@ -118,6 +120,8 @@ func blocksOf(text string) (blocks []block, err error) {
 			before.file = m[2]
 		case m != nil && m[1] == "fails":
 			before.expectedStatus = m[2]
+		case m != nil && m[1] == "in":
+			before.frame = m[2]
 		case m != nil:
 			before.reason = m[2]
 		case indented.MatchString(line):
