@@ -17,9 +17,9 @@ func TestNS3(t *testing.T) {
 		t.Skip("SKIPPED LOUDLY: there is no ns-3, so it was not tried as a client; install libns3-dev")
 	}
 	compiler(t, "g++")
-	text, err := os.ReadFile("cpp/examples/ns3/robots.metasim.yaml")
+	text, err := os.ReadFile("../scenarios/ns3/robots.metasim.yaml")
 	require.NoError(t, err)
-	script, err := filepath.Abs("cpp/examples/ns3/network.sh")
+	script, err := filepath.Abs("../scenarios/ns3/network.sh")
 	require.NoError(t, err)
 	scenario := strings.ReplaceAll(string(text), "[./network.sh]", "["+script+"], env: [NS3_NETWORK="+filepath.Join(t.TempDir(), "network")+"]")
 	require.NotEqual(t, string(text), scenario)

@@ -8,7 +8,7 @@ if [ ! -e /usr/include/ns3/core-module.h ]; then
 fi
 program=${NS3_NETWORK:-./network}
 if [ ! "$program" -nt network.cpp ]; then
-	clients=../../..
+	clients=../../clients
 	gcc -std=c99 -O2 -c -o "$program.o" $clients/c/metasim.c
 	g++ -std=c++17 -O1 -I $clients/c -I $clients/cpp -o "$program" network.cpp "$program.o" -lns3-core -lns3-network -lns3-internet -lns3-point-to-point
 	rm "$program.o"
