@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,9 +72,17 @@ func BenchmarkRoundTrips(t *testing.B) {
 		return string(said)
 	}
 	extension := filepath.Dir(filepath.Dir(strings.TrimPrefix(interpreter, python(t)+", -B, ")))
+	answered := func(library string, program ...string) string { // against a server that only answers
+		t.Setenv("PYTHONPATH", library)
+		return strings.TrimSpace(command(t, inC, append([]string{filepath.Join(t.TempDir(), "s"), rounds}, program...)...))
+	}
+	inPython := []string{python(t), "-B", "python/tests/pingpong.py"}
 	for range 3 { // medians of three say enough
 		t.Log("raw, two processes in C on unix:                    ", strings.TrimSpace(command(t, inC, rounds)))
-		t.Log("client in C on unix, a server that only answers:    ", strings.TrimSpace(command(t, inC, filepath.Join(t.TempDir(), "s"), rounds)))
+		t.Log("raw, in Python, the other end in C:                 ", answered("", slices.Concat(inPython, []string{rounds})...))
+		t.Log("client in C on unix, a server that only answers:    ", answered(""))
+		t.Log("client in Python, the same server:                  ", answered(pure, slices.Concat(inPython, []string{"X", "Y", rounds, "stays"})...))
+		t.Log("client in Python with its extension, the same server:", answered(extension, slices.Concat(inPython, []string{"X", "Y", rounds, "stays"})...))
 		for _, transport := range []string{"mem", "shm"} { // in mem the echo is in the server, and the client on unix
 			where := map[string]string{"mem": "unix", "shm": "shm "}[transport]
 			t.Log("client in C on "+where+", echo:                          ", strings.TrimSpace(against(inC, pure, transport)))

@@ -171,7 +171,8 @@ class Program:
             self.process.kill()  # the story ends where it waits
         self.process.wait(PATIENCE)
         self.listener.shutdown(socket.SHUT_RDWR)
-        self.threads[0].join(PATIENCE)
+        for t in self.threads:  # what it wrote last is read before its pipe is closed
+            t.join(PATIENCE)
         if self.connection is not None:
             self.connection.close()
         self.listener.close()

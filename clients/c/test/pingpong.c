@@ -2,6 +2,7 @@
  * pingpong OUT IN ROUNDS: publishes on OUT, and again at each answer on IN, and says how long a round trip takes.
  * pingpong ROUNDS: the same between two processes over a unix socket, with nothing of metasim: what the machine can do.
  * pingpong PATH ROUNDS: the same with this client and, at the socket of that path, a server that does nothing but answer: what the client costs.
+ * pingpong PATH ROUNDS PROGRAM ARGUMENT...: the same with another program as the client.
  */
 #define _GNU_SOURCE 1
 
@@ -105,7 +106,15 @@ static int client(const char *out, const char *in, long rounds, const metasim_op
     return 0;
 }
 
-static int against_nothing(const char *path, long rounds)
+static int become(char **program, const char *url)
+{
+    if (setenv("METASIM_SERVER", url, 1) == 0 && setenv("METASIM_CLIENT", "a", 1) == 0 && setenv("METASIM_TOKEN", "", 1) == 0)
+        execvp(program[0], program);
+    perror(program[0]);
+    return 1;
+}
+
+static int against_nothing(const char *path, long rounds, char **program)
 {
     struct sockaddr_un address;
     char url[128];
@@ -122,6 +131,8 @@ static int against_nothing(const char *path, long rounds)
         answer(listener);
         _exit(0);
     }
+    if (*program != NULL)
+        return become(program, url);
     failed = client("X", "Y", rounds, &options);
     waitpid(other, NULL, 0);
     return failed;
@@ -129,8 +140,8 @@ static int against_nothing(const char *path, long rounds)
 
 int main(int argc, char **argv)
 {
-    if (argc == 3)
-        return against_nothing(argv[1], atol(argv[2]));
+    if (argc == 3 || argc > 4)
+        return against_nothing(argv[1], atol(argv[2]), argv + 3);
     if (argc == 2)
         return raw(atol(argv[1]));
     return argc == 4 ? client(argv[1], argv[2], atol(argv[3]), NULL) : 2;

@@ -21,8 +21,14 @@ from .wire import FOREVER, INFINITY, Buffer, Instant, Malformed, at, number
 
 FULL = 1 << 20  # bytes that may be published before they are written
 
+LOOKS = 16
+"""A client that has looked so often in vain whether the server has authorized more looks once in so many times: a look is a system call."""
+
 WRITES_UNREAD = 64
 """After so many writes without a read the client looks whether something has come: a server drops who writes and does not read."""
+
+LONG_STRETCH = 50_000
+"""Nanoseconds: after so long a stretch of computing the client looks at its processor time, which is a system call."""
 
 FIRST_PAUSE, LAST_PAUSE = 0.01, 0.5  # seconds, before a client looks for its server again: the longer it has looked, the longer
 
@@ -91,6 +97,7 @@ class Client:
         self._handlers: dict[str, List[Handler]] = {}  # by channel, as they were found
         self._streams: dict[str, Stream] = {}
         self._writes = 0
+        self._fruitless = 0  # looks in vain since the last one that was not, and those left out
         self._lives = 0  # how many servers it has lost
         self._went_on = self._cpu = 0
         self._deadline: Optional[float] = None  # of this call, by the clock of the machine
@@ -314,7 +321,7 @@ class Client:
         want = s.goal(time, messages)
         waited = self._waits is not None  # the server knows what the client is after
         if not s.authorized(want, messages):
-            self._hear(wait=False)
+            self._look()
         if not waited and s.authorized(want, messages):
             s.go_on(s.now if messages else want, want, self._computed())
             self._flush()
@@ -388,9 +395,9 @@ class Client:
         if not waits:
             return number(2, took)
         cpu, before = 0, self._cpu
-        if self._alone:
+        if self._alone and took >= LONG_STRETCH:
             self._cpu = real_time.process_time_ns()
-            cpu = self._cpu - before
+            cpu = self._cpu - before if self._cpu - before <= 64 * took else 0  # else it is mostly of shorter stretches
         return number(4, took) + number(5, cpu)
 
     def _not_joined(self) -> NoReturn:
@@ -512,6 +519,13 @@ class Client:
         self._writes += 1
         if self._writes > WRITES_UNREAD:
             self._hear(wait=False)
+
+    def _look(self) -> None:
+        """Looks whether the server has authorized more, before the client says that it waits."""
+        looks, had = self._fruitless, self._session.granted
+        if looks < LOOKS or looks % LOOKS == 0:
+            self._hear(wait=False)
+        self._fruitless = 0 if self._session.granted > had else looks + 1
 
     def _hear(self, wait: bool) -> None:
         self._read(wait)
@@ -690,7 +704,7 @@ class Client:
                     return
                 want = max(self._next_timer(), s.now)
                 if not s.authorized(want, True):
-                    self._hear(wait=False)
+                    self._look()
                 if s.authorized(want, True):
                     s.go_on(s.now, want, self._computed())
                     self._flush()

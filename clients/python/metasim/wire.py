@@ -47,11 +47,17 @@ def at(time: int) -> Instant:
 # Writing.
 
 _SHORT = [bytes([n]) for n in range(128)]
+_TAGS = [bytes([n << 3 | 2]) for n in range(16)]
+_INFINITE = [tag + b"\x02\x18\x01" for tag in _TAGS]
 
 
 def varint(n: int) -> bytes:
     if n < 128:
         return _SHORT[n]
+    if n < 1 << 14:
+        return bytes((n & 127 | 128, n >> 7))
+    if 1 << 28 <= n < 1 << 35:  # times between a quarter of a second and half a minute
+        return bytes((n & 127 | 128, n >> 7 & 127 | 128, n >> 14 & 127 | 128, n >> 21 & 127 | 128, n >> 28))
     out = bytearray()
     while n > 127:
         out.append(n & 127 | 128)
@@ -65,7 +71,7 @@ def number(field: int, n: int) -> bytes:
 
 
 def data(field: int, value: Buffer) -> bytes:
-    return b"%c%b%b" % (field << 3 | 2, varint(len(value)), value)
+    return b"%b%b%b" % (_TAGS[field], varint(len(value)), value)
 
 
 def text(field: int, value: str) -> bytes:
@@ -75,21 +81,24 @@ def text(field: int, value: str) -> bytes:
 def instant(field: int, i: Instant) -> bytes:
     if i == ORIGIN:
         return b""
-    if i[0] == FOREVER:
-        return b"%c\x02\x18\x01" % (field << 3 | 2)
-    value = number(1, i[0]) + number(2, i[1])
-    return b"%c%c%b" % (field << 3 | 2, len(value), value)
+    time, step = i
+    if time == FOREVER:
+        return _INFINITE[field]
+    value = number(1, time) + number(2, step) if step else b"\x08" + varint(time)
+    return _TAGS[field] + _SHORT[len(value)] + value
 
 
 def packet(kind: int, body: bytes) -> bytes:
     """A packet of member 0, as an element of a frame."""
     size = varint(len(body))
-    return b"\n%b%c%b%b" % (varint(len(body) + len(size) + 1), kind << 3 | 2, size, body)
+    return b"\n%b%b%b%b" % (varint(len(body) + len(size) + 1), _TAGS[kind], size, body)
 
 
 def report(now: Instant, floor: Instant, next_event: Instant, handled: int) -> bytes:
     """The report of a NotifyAdvance or a PollWait, as its field 1."""
-    return data(1, instant(1, now) + instant(2, floor) + instant(3, next_event) + number(4, handled))
+    said = instant(1, now)
+    again = b"\x12" + said[1:] if said and floor == now else instant(2, floor)
+    return data(1, said + again + instant(3, next_event) + number(4, handled))
 
 
 # Reading.
@@ -140,6 +149,11 @@ def _varint(b: memoryview, i: int, end: int) -> Tuple[int, int]:
 
 def read_instant(b: Union[int, memoryview], before: Instant = ORIGIN) -> Instant:
     """Reads an instant; before is what the same field said earlier in the message."""
+    if before is ORIGIN and not isinstance(b, int) and len(b) > 1 and b[0] == 8:  # it begins with a time
+        end = len(b)
+        time, i = _varint(b, 1, end)
+        if i == end and time < FOREVER:
+            return Instant(time, 0)
     time, step = before if before != INFINITY else ORIGIN
     infinite = before == INFINITY
     for field, value in fields(as_bytes(b)):
@@ -184,8 +198,20 @@ def as_text(value: Union[int, memoryview], most: int = MAX_NAME) -> str:
 
 def frame(b: memoryview) -> List[Tuple[int, memoryview]]:
     """Reads a frame: the kinds and the bodies of its packets."""
-    packets = []
-    for field, packet in fields(b):
+    packets: List[Tuple[int, memoryview]] = []
+    i, end = 0, len(b)
+    while i < end - 3 and b[i] == 10:
+        size, at = (b[i + 1], i + 2) if b[i + 1] < 128 else _varint(b, i + 1, end)
+        last = at + size
+        if size < 2 or last > end:
+            break
+        tag = b[at]
+        inner, body = (b[at + 1], at + 2) if b[at + 1] < 128 else _varint(b, at + 1, last)
+        if tag > 127 or tag & 7 != 2 or body + inner != last:
+            break  # it may still be right, and is another one than most
+        packets.append((tag >> 3, b[body:last]))
+        i = last
+    for field, packet in fields(b[i:]) if i < end else ():
         if field != 1 or isinstance(packet, int):
             raise Malformed("a frame that cannot be read")
         parts = list(fields(packet))
@@ -216,23 +242,36 @@ def delivered(body: memoryview) -> Tuple[int, str, int, Instant, Instant, memory
     channel = ""
     sent = due = ORIGIN
     payload = body[:0]
-    for field, value in fields(body):
-        if field == 7:
-            payload = as_bytes(value)
-        elif field == 6:
-            due = read_instant(value, due)
-        elif field == 5:
-            sent = read_instant(value, sent)
-        elif field == 4:
-            channel = as_text(value)
-        elif field == 3:
-            seq = as_number(value)
-        elif field == 2:
+    i, end = 0, len(body)
+    while i < end - 1:  # as fields does it; a generator takes longer
+        tag, value = body[i], body[i + 1]
+        i += 2
+        if tag > 127 or value > 127:
+            tag, i = _varint(body, i - 2, end)
+            value, i = _varint(body, i, end)
+        if tag & 7 == 2:
+            if value > end - i:
+                raise Malformed("a field that is longer than its message")
+            part = body[i:i + value]
+            i += value
+            if tag == 58:
+                payload = part
+            elif tag == 50:
+                due = read_instant(part, due)
+            elif tag == 42:
+                sent = read_instant(part, sent)
+            elif tag == 34:
+                channel = as_text(part)
+            else:
+                raise Malformed("a DeliveredMessage with an unknown field, or bytes in the place of a number")
+        elif tag == 24:
+            seq = value
+        elif tag == 16:
             client = as_number(value, 2**32 - 1)
-        elif field == 1:
-            as_number(value)
-        else:
-            raise Malformed("a DeliveredMessage with an unknown field")
+        elif tag != 8:
+            raise Malformed("a DeliveredMessage with an unknown field, or a number in the place of bytes")
+    if i < end:
+        raise Malformed("a message that is cut off")
     return client, channel, seq, sent, due, payload
 
 
