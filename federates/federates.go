@@ -25,6 +25,7 @@ import (
 	"fmt"
 
 	"metasim/client"
+	"metasim/federates/authority"
 	"metasim/federates/cartpole"
 	"metasim/federates/catalog"
 	"metasim/federates/follower"
@@ -89,6 +90,7 @@ var models = map[string]run{
 	"cartpole-estimator":  cartpole.Estimator,
 	"cartpole-plant":      cartpole.Plant,
 	"director":            follower.Director,
+	"homeserver":          authority.Homeserver,
 	"echo":                echo,
 	"lcmlog":              lcmlog,
 	"lockstep-runtime":    lockstep.Runtime,
@@ -96,6 +98,7 @@ var models = map[string]run{
 	"ping":                ping,
 	"render-node":         follower.RenderNode,
 	"ring":                ring,
+	"simserver":           authority.Simserver,
 	"sink":                sink,
 	"source":              source,
 	"world":               lockstep.World,

@@ -81,7 +81,7 @@ func newRoot(std streams) *cobra.Command {
 		newLog(std), newLogs(std), newLCM(std),
 		newReplay(std), newResume(std), newFsck(std), newDiff(std),
 		newReport(std), newBench(std), newWhy(std), newCtl(std),
-		newWorld(std), newLockStepRuntime(), newFollower(std),
+		newWorld(std), newLockStepRuntime(), newFollower(std), newAuthority(std),
 		newVersion(std), newDemo(std), newInit(std), newClean(std), newMan(),
 	)
 	addCompletions(root)

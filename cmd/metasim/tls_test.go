@@ -67,8 +67,8 @@ func TestOwnAuthority(t *testing.T) {
 	python := strings.Split(strings.ReplaceAll(pythonEcho(t), `"`, ""), ", ")
 	s := newStage(t)
 	s.file("p.yaml", external)
-	ca := authority(s, "ca")
-	other := authority(s, "other")
+	ca := certifier(s, "ca")
+	other := certifier(s, "other")
 	server := ca("server", "serverAuth")
 	clientPair := ca("client", "clientAuth")
 	alien := other("alien", "clientAuth")
@@ -115,8 +115,8 @@ func TestOwnAuthority(t *testing.T) {
 	e.says(t, "are for --transport tls and quic")
 }
 
-// authority makes an authority, NAME.pem, with openssl. The result makes certificates of it, for servers or for clients.
-func authority(s *stage, name string) func(leaf, use string) string {
+// certifier makes a certificate authority, NAME.pem, with openssl. The result makes certificates of it, for servers or for clients.
+func certifier(s *stage, name string) func(leaf, use string) string {
 	s.Helper()
 	openssl := func(args string) {
 		cmd := exec.Command("openssl", strings.Fields(args)...)

@@ -29,6 +29,8 @@ var enough = map[string]map[string]any{
 	"lockstep-runtime":    {},
 	"world-secondary":     {},
 	"director":            {},
+	"homeserver":          {},
+	"simserver":           {},
 	"render-node":         {},
 }
 

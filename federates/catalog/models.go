@@ -108,6 +108,20 @@ var models = []Spec{
 		Ending: Reacts, Forwards: true,
 	},
 	{
+		Name: "homeserver",
+		Doc:  "keeps who owns which entity, and decides by the rule of its master who owns it next",
+		Params: []Param{
+			{Name: "neighbours", Type: Words, Doc: "the servers to which it sends directly. Without it: only those of path"},
+			{Name: "path", Type: Words, Doc: "the homeservers on the way to all other servers, the next one first. Without it: there are no others"},
+			{Name: "entities", Type: Words, Doc: "what it keeps. Without it: nothing, and it passes messages on"},
+			{Name: "owner", Type: Word, Doc: "the simulation server that owns the entities at the beginning"},
+			{Name: "master", Type: Word, Doc: "the simulation server that answers for the entities under the rule ask. Without it: nobody"},
+			{Name: "rule", Type: Word, Default: "allow", Doc: "deny, ask or allow: what happens to a request that is not the master's"},
+			{Name: "patience", Type: Duration, Default: "1s", Min: new(1.0), Doc: "how long it waits for the master's answer"},
+		},
+		Ending: Reacts, refine: refineHomeserver,
+	},
+	{
 		Name: "lcmlog",
 		Doc:  "publishes the events of an LCM event log at their recorded times, counted from the first or as they are",
 		Params: []Param{
@@ -199,6 +213,23 @@ var models = []Spec{
 			payloadSize,
 		},
 		Ending: Reacts, Forwards: true, refine: refineRing,
+	},
+	{
+		Name: "simserver",
+		Doc:  "owns entities, computes their states, and hands them over to other servers",
+		Params: []Param{
+			{Name: "home", Type: Word, Doc: "its homeserver. Without it: it hands over without asking anybody"},
+			{Name: "neighbours", Type: Words, Doc: "the simulation servers to which it sends. Without it: none"},
+			{Name: "entities", Type: Words, Doc: "what it owns at the beginning. Without it: nothing"},
+			{Name: "give", Type: Word, Doc: "the entity that it gives away. Without it: none"},
+			{Name: "to", Type: Word, Doc: "to whom it gives"},
+			{Name: "take", Type: Word, Doc: "the entity that it takes. Without it: none"},
+			{Name: "at", Type: Duration, Default: "0s", Min: new(0.0), Doc: "when it gives or takes"},
+			{Name: "step", Type: Duration, Default: "1ms", Min: new(1.0), Doc: "the step of the entities"},
+			{Name: "retry", Type: Duration, Default: "0s", Min: new(0.0), Doc: "how long it waits before it says again what may be lost; 0s where links lose nothing"},
+			{Name: "answers", Type: Word, Default: "never", Doc: "yes, no or never: what it says as the master of an entity"},
+		},
+		Ending: Reacts, refine: refineSimserver,
 	},
 	{
 		Name: "sink",

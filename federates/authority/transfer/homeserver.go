@@ -1,0 +1,220 @@
+package transfer
+
+import (
+	"slices"
+
+	"metasim/metasim"
+)
+
+// A Record is what a homeserver keeps of an entity.
+type Record struct {
+	Owner  string   `json:"owner"`
+	Master string   `json:"master"` // empty: nobody, and the rule stays
+	Rule   Rule     `json:"rule"`
+	Epoch  Sequence `json:"epoch"`
+}
+
+// A HomeConfig says what a homeserver is.
+type HomeConfig struct {
+	Name       string
+	Neighbours []string     // to whom it sends without another homeserver
+	Path       []string     // the homeservers on the way to everybody else, the next one first; empty: there is nobody else
+	Patience   metasim.Time // how long it waits for a master's answer; 0: without end
+}
+
+// A Homeserver keeps who owns which entity.
+type Homeserver struct {
+	cfg     HomeConfig
+	records map[string]*kept // by entity; looked up, never iterated
+	asked   []question       // in the order in which they were asked
+}
+
+// kept is a Record, and what was last said to each requester.
+type kept struct {
+	Record
+	last map[string]said // by requester; looked up, never iterated
+}
+
+// said is what was sent because of a request, to be sent again if the request comes again.
+type said struct {
+	id  uint64
+	out Envelope
+}
+
+// A question waits for a master.
+type question struct {
+	request Message
+	out     Envelope
+	until   metasim.Time
+}
+
+// NewHomeserver makes a homeserver without entities.
+func NewHomeserver(cfg HomeConfig) *Homeserver {
+	return &Homeserver{cfg: cfg, records: map[string]*kept{}}
+}
+
+// Enter adds an entity, or replaces what is kept of it.
+func (h *Homeserver) Enter(entity string, r Record) { h.records[entity] = &kept{r, map[string]said{}} }
+
+// Record returns what is kept of an entity.
+func (h *Homeserver) Record(entity string) (Record, bool) {
+	if k := h.records[entity]; k != nil {
+		return k.Record, true
+	}
+	return Record{}, false
+}
+
+// Receive takes a message of a neighbour, and returns what is to be sent. Where it returns an error the sender did wrong, and nothing has changed.
+func (h *Homeserver) Receive(now metasim.Time, from string, m Message) ([]Envelope, error) {
+	if err := check(from, &m); err != nil {
+		return nil, err
+	}
+	if len(m.Route) > 0 {
+		return []Envelope{onward(h.cfg.Name, m)}, nil
+	}
+	switch m.Kind {
+	case Request:
+		return h.request(now, m), nil
+	case Answer:
+		return h.answered(from, m)
+	case SetRule:
+		return nil, h.setRule(&m)
+	}
+	return nil, &UnexpectedError{h.cfg.Name, from, m.Kind, "a homeserver takes requests, answers of masters and their rules"}
+}
+
+// request decides on a request, or passes it on to where the entity may be kept.
+func (h *Homeserver) request(now metasim.Time, m Message) []Envelope {
+	k := h.records[m.Entity]
+	if k == nil {
+		if len(h.cfg.Path) > 0 && len(m.Trail) == 1 {
+			m.Route = h.cfg.Path
+			return []Envelope{onward(h.cfg.Name, m)}
+		}
+		return []Envelope{h.refuse(&m, Unknown)}
+	}
+	if last, asked := k.last[m.Requester]; asked && m.ID <= last.id {
+		if m.ID < last.id {
+			return nil
+		}
+		return []Envelope{last.out} // it, or what followed, was lost
+	}
+	if why := k.refuses(&m); why != "" {
+		return []Envelope{k.say(&m, h.refuse(&m, why))}
+	}
+	if k.Rule == Ask && k.Master != "" && k.Master != m.Requester {
+		q := Message{Kind: Question, Requester: m.Requester, ID: m.ID, Entity: m.Entity, Owner: m.Owner, Epoch: m.Epoch, Route: h.routeTo(k.Master)}
+		out := onward(h.cfg.Name, q)
+		k.last[m.Requester] = said{m.ID, out}
+		until := metasim.Forever
+		if h.cfg.Patience > 0 {
+			until = now.Add(h.cfg.Patience)
+		}
+		h.asked = append(h.asked, question{m, out, until})
+		return []Envelope{out}
+	}
+	return []Envelope{k.say(&m, h.commit(k, &m))}
+}
+
+// refuses returns why a request is refused whatever a master says; empty if it is not.
+func (k *kept) refuses(m *Message) Reason {
+	gives := m.Owner != m.Requester
+	switch {
+	case gives && k.Owner != m.Requester:
+		return NotOwner
+	case gives && k.Epoch != m.Epoch:
+		return Stale
+	case !gives && k.Owner == m.Requester:
+		return Owned
+	case k.Rule == Deny && k.Master != m.Requester:
+		return Denied
+	}
+	return ""
+}
+
+// commit writes the new owner down, and has the old one hand over.
+func (h *Homeserver) commit(k *kept, m *Message) Envelope {
+	old := k.Owner
+	k.Owner, k.Epoch = m.Owner, k.Epoch.Next()
+	g := Message{Kind: Grant, Requester: m.Requester, ID: m.ID, Entity: m.Entity, Owner: k.Owner, Epoch: k.Epoch, Route: h.routeTo(old)}
+	if old == m.Requester {
+		g.Route = back(m)
+	}
+	return onward(h.cfg.Name, g)
+}
+
+func (h *Homeserver) refuse(m *Message, why Reason) Envelope {
+	return onward(h.cfg.Name, Message{Kind: Refusal, Requester: m.Requester, ID: m.ID, Entity: m.Entity, Epoch: m.Epoch, Reason: why, Route: back(m)})
+}
+
+// say remembers what a requester was told.
+func (k *kept) say(m *Message, out Envelope) Envelope {
+	k.last[m.Requester] = said{m.ID, out}
+	return out
+}
+
+// routeTo is the way to a server: directly, or over other homeservers.
+func (h *Homeserver) routeTo(name string) []string {
+	if slices.Contains(h.cfg.Neighbours, name) {
+		return []string{name}
+	}
+	return append(slices.Clone(h.cfg.Path), name)
+}
+
+// answered takes what a master says. Ownership may have changed since it was asked.
+func (h *Homeserver) answered(from string, m Message) ([]Envelope, error) {
+	k := h.records[m.Entity]
+	if k == nil || k.Master != m.Trail[0] {
+		return nil, &UnexpectedError{h.cfg.Name, from, m.Kind, "only the master of the entity answers"}
+	}
+	at := slices.IndexFunc(h.asked, func(q question) bool {
+		return q.request.Requester == m.Requester && q.request.ID == m.ID && q.request.Entity == m.Entity
+	})
+	if at < 0 {
+		return nil, nil // it is late, or came twice
+	}
+	asked := h.asked[at].request
+	h.asked = slices.Delete(h.asked, at, at+1)
+	why := k.refuses(&asked)
+	if why == "" && !m.Yes {
+		why = SaidNo
+	}
+	if why != "" {
+		return []Envelope{k.say(&asked, h.refuse(&asked, why))}, nil
+	}
+	return []Envelope{k.say(&asked, h.commit(k, &asked))}, nil
+}
+
+// setRule lets a master set a rule, and nobody else.
+func (h *Homeserver) setRule(m *Message) error {
+	k := h.records[m.Entity]
+	switch {
+	case k == nil || k.Master != m.Trail[0]:
+		return &UnexpectedError{h.cfg.Name, m.Trail[0], m.Kind, "only the master of the entity sets its rule"}
+	case m.Rule != Deny && m.Rule != Ask && m.Rule != Allow:
+		return &UnexpectedError{h.cfg.Name, m.Trail[0], m.Kind, "the rule is none of deny, ask and allow"}
+	}
+	k.Rule = m.Rule
+	return nil
+}
+
+// Wake is when a master has been waited for long enough; metasim.Forever if nobody is.
+func (h *Homeserver) Wake() metasim.Time {
+	at := metasim.Forever
+	for i := range h.asked {
+		at = min(at, h.asked[i].until)
+	}
+	return at
+}
+
+// Tick refuses what masters have not answered in time.
+func (h *Homeserver) Tick(now metasim.Time) (out []Envelope) {
+	h.asked = slices.DeleteFunc(h.asked, func(q question) bool {
+		if now < q.until {
+			return false
+		}
+		out = append(out, h.records[q.request.Entity].say(&q.request, h.refuse(&q.request, NoAnswer)))
+		return true
+	})
+	return out
+}

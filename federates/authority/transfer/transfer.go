@@ -1,0 +1,160 @@
+// Package transfer decides who may change an entity, and hands the entity over: the machines of a homeserver and of a simulation server.
+//
+// An entity has one owner, the simulation server that computes its state, and one master, who says by a rule what others may do with it. Its homeserver
+// keeps both. A new owner is asked for with a Request: the owner gives the entity away, or another server takes it. The homeserver refuses,
+// or asks the master, or writes the new owner down and has the old one hand the entity over with its last state. Simulation servers that need
+// no homeserver hand over directly.
+//
+// What holds whatever is lost, doubled or late: an entity is at one simulation server at most. The right to change it travels with its state in one
+// Handover, and each ownership has a number, the Epoch: a Handover that is not newer than what a server knows is refused. So the change takes
+// effect at one instant, when the Handover is received, and the last state of the old owner is the first of the new one.
+//
+// The machines are pure: time and messages come in, messages go out. The caller's duties:
+//
+//  1. Receive is called with the neighbour that really sent the message: it is held against the trail that the message claims.
+//  2. Every Envelope that is returned is sent, in order. Links may lose, double and reorder only if Config.Retry is set.
+//  3. Tick is called at Wake, or later.
+package transfer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"metasim/metasim"
+)
+
+// A Kind says what a message is.
+type Kind string
+
+// The kinds of messages.
+const (
+	Request  Kind = "request"  // a simulation server asks for another owner of an entity
+	Question Kind = "question" // the homeserver asks the master
+	Answer   Kind = "answer"   // what the master says
+	Grant    Kind = "grant"    // the homeserver has the owner hand over
+	Refusal  Kind = "refusal"  // the homeserver does not, and says why
+	Handover Kind = "handover" // the old owner hands over, with the last state
+	Ack      Kind = "ack"      // the new owner has the entity
+	SetRule  Kind = "rule"     // the master sets another rule
+)
+
+// A Rule says what a master allows others to do with an entity.
+type Rule string
+
+// The rules. Where several ask at once, Allow lets the last one win: the homeserver takes one Request after the other.
+const (
+	Deny  Rule = "deny"
+	Ask   Rule = "ask"
+	Allow Rule = "allow"
+)
+
+// A Reason says why a homeserver refuses.
+type Reason string
+
+// The reasons.
+const (
+	Denied   Reason = "denied"    // by the rule
+	SaidNo   Reason = "said-no"   // by the master
+	NoAnswer Reason = "no-answer" // of the master, for as long as the homeserver waits
+	NotOwner Reason = "not-owner" // the requester gives away what it does not own
+	Owned    Reason = "owned"     // the requester takes what it owns
+	Stale    Reason = "stale"     // the requester knows an older epoch
+	Unknown  Reason = "unknown"   // no homeserver on the way keeps such an entity
+)
+
+// A Message is what two servers say to each other. Its fields beyond the trail depend on the kind.
+type Message struct {
+	Kind      Kind     `json:"kind"`
+	Requester string   `json:"requester"` // who asked first
+	ID        uint64   `json:"id"`        // of the request; the requester counts
+	Entity    string   `json:"entity"`
+	Owner     string   `json:"owner,omitempty"`   // the new one
+	Epoch     Sequence `json:"epoch"`             // of a Request: the one that the requester knows; of a Grant and a Handover: the new one
+	Rule      Rule     `json:"rule,omitempty"`    // of a SetRule
+	Yes       bool     `json:"yes,omitempty"`     // of an Answer
+	Reason    Reason   `json:"reason,omitempty"`  // of a Refusal
+	State     *State   `json:"state,omitempty"`   // of a Handover
+	Confirm   bool     `json:"confirm,omitempty"` // of a Handover: it is to be acknowledged
+
+	Route []string `json:"route,omitempty"` // who is still to pass it on, and its recipient last; empty: it has arrived
+	Trail []string `json:"trail"`           // who has sent it, first to last: its length is the number of hops
+}
+
+// An Envelope is a message for a neighbour.
+type Envelope struct {
+	To      string
+	Message Message
+}
+
+// Encode writes a message.
+func Encode(m *Message) ([]byte, error) { return json.Marshal(m) }
+
+// Decode reads a message.
+func Decode(b []byte) (Message, error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	var m Message
+	if err := d.Decode(&m); err != nil {
+		return m, fmt.Errorf("%d bytes are no message between servers: %w", len(b), err)
+	}
+	return m, nil
+}
+
+// A ForgedError: the trail of a message does not end with who sent it, so its hops are not what was travelled.
+type ForgedError struct {
+	From  string
+	Trail []string
+}
+
+func (e *ForgedError) Error() string {
+	return fmt.Sprintf("%s sent a message whose trail is %q; a sender appends itself, and nothing else", e.From, e.Trail)
+}
+
+// An UnexpectedError: a server was sent what is not for it.
+type UnexpectedError struct {
+	Server, From string
+	Kind         Kind
+	Why          string
+}
+
+func (e *UnexpectedError) Error() string {
+	return fmt.Sprintf("%s sent %s a message of kind %q: %s", e.From, e.Server, e.Kind, e.Why)
+}
+
+// check holds a message against the neighbour that sent it.
+func check(from string, m *Message) error {
+	if n := len(m.Trail); n == 0 || m.Trail[n-1] != from {
+		return &ForgedError{from, m.Trail}
+	}
+	return nil
+}
+
+// onward sends a message along its route.
+func onward(self string, m Message) Envelope {
+	to := m.Route[0]
+	m.Route = m.Route[1:]
+	m.Trail = append(slices.Clip(m.Trail), self)
+	return Envelope{to, m}
+}
+
+// back is the route along which a message came.
+func back(m *Message) []string {
+	route := slices.Clone(m.Trail)
+	slices.Reverse(route)
+	return route
+}
+
+// A State is that of an entity: a number that each step changes, so that a step that is left out or done twice shows.
+type State struct {
+	Steps uint64 `json:"steps"`
+	Value uint64 `json:"value"`
+}
+
+// Integrate does the steps of an entity up to an instant, the first at one step.
+func (s *State) Integrate(until, step metasim.Time) {
+	for n := uint64(until / step); s.Steps < n; s.Steps++ {
+		s.Value = s.Value*6364136223846793005 + 1442695040888963407 // Knuth's linear congruential generator (MMIX)
+	}
+}

@@ -1,0 +1,366 @@
+package transfer
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"metasim/internal/pq"
+	"metasim/metasim"
+)
+
+const ms = metasim.Millisecond
+
+// Every ownership is newer than the one before it, around the end too, and none is newer than itself or than a later one.
+func TestSequence(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Sequence(rapid.Uint16().Draw(t, "s"))
+		later := s + Sequence(rapid.IntRange(1, 1<<15-1).Draw(t, "more"))
+		require.True(t, later.NewerThan(s))
+		require.False(t, s.NewerThan(later))
+		require.False(t, s.NewerThan(s))
+		require.True(t, s.Next().NewerThan(s))
+	})
+	require.Equal(t, Sequence(0), Sequence(65535).Next())
+	require.True(t, Sequence(0).NewerThan(65535))
+}
+
+// A network carries messages between servers: each takes some time, and may be lost or doubled until it is healed.
+type network struct {
+	t        *testing.T
+	now      metasim.Instant
+	order    uint64
+	flying   pq.Queue[flight]
+	homes    map[string]*Homeserver
+	sims     map[string]*Simserver
+	names    []string
+	draw     *rand.Rand // nil: nothing is lost, and each message takes 10 ms
+	healed   metasim.Time
+	carried  int
+	watch    func()
+	entities []string
+}
+
+type flight struct {
+	due   metasim.Time
+	order uint64
+	from  string
+	to    string
+	m     []byte
+}
+
+func newNetwork(t *testing.T, draw *rand.Rand) *network {
+	n := &network{t: t, draw: draw, homes: map[string]*Homeserver{}, sims: map[string]*Simserver{}, watch: func() {}}
+	n.flying.Less = func(a, b *flight) bool { return a.due < b.due || a.due == b.due && a.order < b.order }
+	return n
+}
+
+func (n *network) home(cfg HomeConfig) *Homeserver {
+	n.homes[cfg.Name], n.names = NewHomeserver(cfg), append(n.names, cfg.Name)
+	return n.homes[cfg.Name]
+}
+
+func (n *network) sim(cfg SimConfig) *Simserver {
+	cfg.Step = ms
+	n.sims[cfg.Name], n.names = NewSimserver(cfg), append(n.names, cfg.Name)
+	return n.sims[cfg.Name]
+}
+
+func (n *network) send(from string, out []Envelope, err error) {
+	require.NoError(n.t, err)
+	for _, e := range out {
+		b, err := Encode(&e.Message)
+		require.NoError(n.t, err)
+		copies, takes := 1, 10*ms
+		if n.draw != nil {
+			takes = metasim.Time(1+n.draw.Int64N(20)) * ms
+			if n.now.Time < n.healed {
+				switch k := n.draw.IntN(10); {
+				case k < 3:
+					copies = 0
+				case k < 5:
+					copies = 2
+				}
+			}
+		}
+		for range copies {
+			n.order++
+			n.flying.Push(flight{n.now.Time + takes, n.order, from, e.To, b})
+			if n.draw != nil {
+				takes += metasim.Time(n.draw.Int64N(40)) * ms
+			}
+		}
+	}
+	n.watch()
+}
+
+// run carries messages until nothing is on its way, and nobody waits to say anything again.
+func (n *network) run() {
+	for steps := 0; ; steps++ {
+		require.Less(n.t, steps, 100_000, "it does not end")
+		wake, who := metasim.Forever, ""
+		for _, name := range n.names {
+			at := metasim.Forever
+			if h := n.homes[name]; h != nil {
+				at = h.Wake()
+			} else {
+				at = n.sims[name].Wake()
+			}
+			if at < wake {
+				wake, who = at, name
+			}
+		}
+		switch f := n.flying.First(); {
+		case f != nil && f.due <= wake:
+			n.now = metasim.At(max(f.due, n.now.Time))
+			n.deliver(n.flying.Pop())
+		case who != "":
+			n.now = metasim.At(max(wake, n.now.Time)) // requests may have come later
+			if h := n.homes[who]; h != nil {
+				n.send(who, h.Tick(n.now.Time), nil)
+			} else {
+				n.send(who, n.sims[who].Tick(n.now.Time), nil)
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (n *network) deliver(f flight) {
+	m, err := Decode(f.m)
+	require.NoError(n.t, err)
+	n.carried++
+	var out []Envelope
+	if h := n.homes[f.to]; h != nil {
+		out, err = h.Receive(n.now.Time, f.from, m)
+	} else {
+		out, err = n.sims[f.to].Receive(n.now, f.from, m)
+	}
+	n.send(f.to, out, err)
+}
+
+// holders are the servers that own an entity.
+func (n *network) holders(entity string) (all []string) {
+	for _, name := range n.names {
+		if s := n.sims[name]; s != nil && slices.Contains(s.Held(), entity) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// without is the state of an entity that nobody ever handed over.
+func without(until metasim.Time) State {
+	var s State
+	s.Integrate(until, ms)
+	return s
+}
+
+var seeds = flag.Int("seeds", 500, "how many seeds TestOneOwner tries")
+
+// Whatever is lost, doubled or late, at most one server owns an entity at each instant; in the end it is exactly one, which the homeserver has written down,
+// and no step of the entity was left out or done twice.
+func TestOneOwner(t *testing.T) {
+	moved, late := 0, uint64(0)
+	for seed := range *seeds {
+		draw := rand.New(rand.NewPCG(uint64(seed), 7))
+		n := newNetwork(t, draw)
+		n.healed = metasim.Second
+		sims := []string{"a", "b", "c"}
+		n.entities = []string{"ball", "cube"}
+		home := n.home(HomeConfig{Name: "home", Neighbours: sims, Patience: 200 * ms})
+		for i, name := range sims {
+			n.sim(SimConfig{Name: name, Home: "home", Retry: 50 * ms, Master: Mind(draw.IntN(3)) * Mind(i%2)})
+		}
+		for _, e := range n.entities {
+			owner := sims[draw.IntN(3)]
+			n.sims[owner].Own(e)
+			home.Enter(e, Record{Owner: owner, Master: sims[draw.IntN(3)], Rule: []Rule{Allow, Allow, Ask, Deny}[draw.IntN(4)]})
+		}
+		n.watch = func() {
+			for _, e := range n.entities {
+				require.LessOrEqual(t, len(n.holders(e)), 1, "seed %d: %s at %v", seed, e, n.now)
+			}
+		}
+		for range 12 { // requests, while messages fly
+			n.now = metasim.At(n.now.Time + metasim.Time(draw.IntN(60))*ms)
+			for f := n.flying.First(); f != nil && f.due <= n.now.Time; f = n.flying.First() {
+				n.deliver(n.flying.Pop())
+			}
+			name, entity := sims[draw.IntN(3)], n.entities[draw.IntN(2)]
+			out, err := n.sims[name].Take(n.now.Time, entity)
+			if slices.Contains(n.sims[name].Held(), entity) {
+				out, err = n.sims[name].Give(n.now.Time, entity, sims[draw.IntN(3)])
+			}
+			if err == nil {
+				n.send(name, out, nil)
+			}
+		}
+		n.run()
+		for _, e := range n.entities {
+			holders := n.holders(e)
+			r, _ := home.Record(e)
+			require.Equal(t, []string{r.Owner}, holders, "seed %d: %s", seed, e)
+			require.Equal(t, without(n.now.Time+ms), n.sims[r.Owner].State(e, n.now.Time+ms), "seed %d: %s", seed, e)
+			moved += int(r.Epoch)
+		}
+		for _, name := range sims {
+			late += n.sims[name].Late
+		}
+	}
+	require.Greater(t, moved, *seeds, "entities moved")
+	require.Greater(t, late, uint64(*seeds)/10, "handovers came twice")
+}
+
+// chain makes the servers of a transfer between two homeservers that are so many hops apart.
+func chain(t *testing.T, hops int, rule Rule, mind Mind) *network {
+	n := newNetwork(t, nil)
+	names := []string{"home-a"}
+	for i := 1; i < hops; i++ {
+		names = append(names, fmt.Sprint("hop-", i))
+	}
+	names = append(names, "home-b")
+	for i, name := range names {
+		cfg := HomeConfig{Name: name, Patience: metasim.Second}
+		switch i {
+		case 0:
+			cfg.Neighbours, cfg.Path = []string{"sim-a"}, names[1:]
+		case len(names) - 1:
+			cfg.Neighbours = []string{"sim-b", "master"}
+		}
+		n.home(cfg)
+	}
+	n.sim(SimConfig{Name: "sim-a", Home: "home-a"}).Own("ball")
+	n.sim(SimConfig{Name: "sim-b", Home: "home-b"})
+	n.sim(SimConfig{Name: "master", Home: "home-b", Master: mind})
+	n.homes["home-b"].Enter("ball", Record{Owner: "sim-a", Master: "master", Rule: rule})
+	return n
+}
+
+// Between homeservers that are H hops apart a transfer takes 3 + 2H messages, each of which takes its time; the master's word two more.
+func TestTransferBetweenHomes(t *testing.T) {
+	for _, c := range []struct {
+		hops int
+		rule Rule
+		mind Mind
+		want int
+		at   metasim.Time
+		why  Reason
+	}{
+		{1, Allow, Silent, 5, 50 * ms, ""}, {2, Allow, Silent, 7, 70 * ms, ""}, {3, Allow, Silent, 9, 90 * ms, ""}, {5, Allow, Silent, 13, 130 * ms, ""},
+		{2, Ask, Yes, 9, 90 * ms, ""}, {2, Deny, Silent, 6, 60 * ms, Denied}, {2, Ask, No, 8, 80 * ms, SaidNo}, {2, Ask, Silent, 7, 0, NoAnswer},
+	} {
+		t.Run(fmt.Sprint(c.hops, c.rule, c.mind), func(t *testing.T) {
+			n := chain(t, c.hops, c.rule, c.mind)
+			out, err := n.sims["sim-a"].Give(0, "ball", "sim-b")
+			n.send("sim-a", out, err)
+			n.run()
+			require.Equal(t, c.want, n.carried)
+			if c.why == "" {
+				require.Equal(t, []string{"sim-b"}, n.holders("ball"))
+				require.Equal(t, []Effective{{"ball", 1, metasim.At(c.at)}}, n.sims["sim-b"].Effects)
+				require.Equal(t, without(c.at), n.sims["sim-b"].State("ball", c.at))
+				return
+			}
+			require.Equal(t, []string{"sim-a"}, n.holders("ball"))
+			require.Equal(t, []Refused{{"ball", c.why}}, n.sims["sim-a"].Refusals)
+			r, _ := n.homes["home-b"].Record("ball")
+			require.Equal(t, Record{"sim-a", "master", c.rule, 0}, r)
+			if c.at > 0 {
+				require.Equal(t, c.at, n.now.Time)
+			}
+		})
+	}
+}
+
+// At one homeserver it takes three messages, and without any two.
+func TestTransferNearby(t *testing.T) {
+	n := newNetwork(t, nil)
+	home := n.home(HomeConfig{Name: "home", Neighbours: []string{"sim-a", "sim-b"}})
+	n.sim(SimConfig{Name: "sim-a", Home: "home"})
+	n.sim(SimConfig{Name: "sim-b", Home: "home"}).Own("ball")
+	home.Enter("ball", Record{Owner: "sim-b", Rule: Allow})
+	out, err := n.sims["sim-a"].Take(0, "ball")
+	n.send("sim-a", out, err)
+	n.run()
+	require.Equal(t, 3, n.carried)
+	require.Equal(t, []Effective{{"ball", 1, metasim.At(30 * ms)}}, n.sims["sim-a"].Effects)
+
+	n = newNetwork(t, nil)
+	n.sim(SimConfig{Name: "sim-a"}).Own("ball")
+	n.sim(SimConfig{Name: "sim-b"})
+	out, err = n.sims["sim-a"].Give(0, "ball", "sim-b")
+	n.send("sim-a", out, err)
+	n.run()
+	require.Equal(t, 2, n.carried)
+	require.Equal(t, 20*ms, n.now.Time)
+	require.Equal(t, []Effective{{"ball", 1, metasim.At(10 * ms)}}, n.sims["sim-b"].Effects)
+}
+
+// Where two take an entity at once, the homeserver takes one after the other, and the entity follows.
+func TestLastOneWins(t *testing.T) {
+	n := newNetwork(t, nil)
+	home := n.home(HomeConfig{Name: "home", Neighbours: []string{"a", "b", "c"}})
+	for _, name := range []string{"a", "b", "c"} {
+		n.sim(SimConfig{Name: name, Home: "home"})
+	}
+	n.sims["c"].Own("ball")
+	home.Enter("ball", Record{Owner: "c", Rule: Allow})
+	for _, name := range []string{"a", "b"} {
+		out, err := n.sims[name].Take(0, "ball")
+		n.send(name, out, err)
+	}
+	n.run()
+	require.Equal(t, []string{"b"}, n.holders("ball"))
+	r, _ := home.Record("ball")
+	require.Equal(t, Record{Owner: "b", Rule: Allow, Epoch: 2}, r)
+}
+
+// Who does what it may not is told, and nothing changes.
+func TestWrongMessages(t *testing.T) {
+	n := chain(t, 1, Deny, Silent)
+	home, sim := n.homes["home-b"], n.sims["sim-b"]
+	before, _ := home.Record("ball")
+	for want, m := range map[string]Message{
+		`sim-b sent a message whose trail is ["sim-a"]; a sender appends itself, and nothing else`:                     {Kind: Request, Trail: []string{"sim-a"}},
+		`sim-b sent home-b a message of kind "state": a homeserver takes requests, answers of masters and their rules`: {Kind: "state", Trail: []string{"sim-b"}},
+		`sim-b sent home-b a message of kind "rule": only the master of the entity sets its rule`:                      {Kind: SetRule, Entity: "ball", Rule: Allow, Trail: []string{"sim-b"}},
+		`sim-b sent home-b a message of kind "answer": only the master of the entity answers`:                          {Kind: Answer, Entity: "ball", Yes: true, Trail: []string{"sim-b"}},
+	} {
+		_, err := home.Receive(0, "sim-b", m)
+		require.EqualError(t, err, want)
+	}
+	_, err := home.Receive(0, "master", Message{Kind: SetRule, Entity: "ball", Rule: "maybe", Trail: []string{"master"}})
+	require.ErrorContains(t, err, "none of deny, ask and allow")
+	after, _ := home.Record("ball")
+	require.Equal(t, before, after)
+	_, err = home.Receive(0, "master", Message{Kind: SetRule, Entity: "ball", Rule: Allow, Trail: []string{"master"}})
+	require.NoError(t, err)
+	after, _ = home.Record("ball")
+	require.Equal(t, Allow, after.Rule)
+
+	for want, m := range map[string]Message{
+		"passes nothing on": {Kind: Grant, Route: []string{"x"}, Trail: []string{"sim-a"}},
+		"has no state":      {Kind: Handover, Owner: "sim-b", Trail: []string{"sim-a"}},
+		"nothing was asked": {Kind: Refusal, Trail: []string{"sim-a"}},
+		"takes questions":   {Kind: Request, Trail: []string{"sim-a"}},
+	} {
+		_, err := sim.Receive(metasim.Instant{}, "sim-a", m)
+		require.ErrorContains(t, err, want)
+	}
+	var held *HeldError
+	_, err = sim.Give(0, "ball", "sim-a")
+	require.ErrorAs(t, err, &held)
+	_, err = n.sims["sim-a"].Take(0, "ball")
+	require.ErrorAs(t, err, &held)
+	_, err = sim.Take(0, "ball")
+	require.NoError(t, err)
+	_, err = sim.Take(0, "ball")
+	require.ErrorContains(t, err, "it has asked, and waits")
+}
