@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"metasim/client/internal/sched"
+	"metasim/internal/slab"
 	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/session"
@@ -163,8 +164,9 @@ type Host struct {
 	room       sync.Cond
 	encoder    wire.Encoder
 	writeLater func() error // writeOut, as the schedulers take it
-	frames     []byte       // to be written
-	written    []byte       // memory of the write before
+	frames     wire.Frames  // to be written
+	written    wire.Frames  // of the write before
+	use        slab.Use     // of the memory of both
 	writing    bool         // a goroutine writes, also what is put meanwhile
 	broken     error        // why nothing can be written any more
 }

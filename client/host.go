@@ -14,6 +14,9 @@ import (
 // maxPending: when more bytes than this wait to be written, the clients that add to them wait.
 const maxPending = 256 << 10
 
+// minFrames is how much memory for frames a connection always keeps, in bytes.
+const minFrames = 1 << 10
+
 func newHost(conn wire.Conn) *Host {
 	h := &Host{conn: conn, done: make(chan struct{}), names: session.Names{Peer: conn.Peer()}, inboxes: map[uint32]*sharedInbox{}}
 	h.room.L = &h.mu
@@ -157,13 +160,12 @@ func (h *Host) write(packets []wire.Packet, task *sched.Task) error {
 		return h.conn.Write(packets)
 	}
 	h.mu.Lock()
-	for len(h.frames) >= maxPending && h.broken == nil && task == nil {
+	for h.frames.Len() >= maxPending && h.broken == nil && task == nil {
 		h.room.Wait()
 	}
-	first := len(h.frames) == 0
-	var err error
-	h.frames, err = h.encoder.AppendFrames(h.frames, packets)
-	much := len(h.frames) >= maxPending
+	first := h.frames.Len() == 0
+	err := h.encoder.Append(&h.frames, packets)
+	much := h.frames.Len() >= maxPending
 	err = errors.Join(err, h.broken)
 	h.mu.Unlock()
 	switch {
@@ -184,23 +186,19 @@ func (h *Host) writeOut() error {
 		return h.broken
 	}
 	h.writing = true
-	for len(h.frames) > 0 && h.broken == nil {
-		batch := h.frames
-		h.frames = h.written[:0]
+	for h.frames.Len() > 0 && h.broken == nil {
+		h.written, h.frames = h.frames, h.written
 		h.room.Broadcast()
 		h.mu.Unlock()
-		err := h.conn.WriteFrames(batch)
+		err := h.written.WriteAll(h.conn)
 		h.mu.Lock()
-		h.written = batch
+		h.written.Reuse(&h.use, minFrames, maxPending) // the memory of a burst is given back
 		if err != nil {
 			h.broken = err
 			h.room.Broadcast()
 		}
 	}
 	h.writing = false
-	if cap(h.written) > maxPending { // the memory of a burst is given back
-		h.written = nil
-	}
 	return h.broken
 }
 

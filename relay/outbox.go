@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 
+	"metasim/internal/slab"
 	"metasim/wire"
 )
 
@@ -12,8 +13,9 @@ const (
 	roomFor = 256 << 10
 	// maxWaiting is how many bytes may wait for a client that does not read. The server has the same limit.
 	maxWaiting = 256 << 20
-	// keptFrames is how much memory an outbox keeps when nothing waits.
+	// How much memory an outbox keeps when nothing waits, twice: at most, and at least.
 	keptFrames = 64 << 10
+	leastKept  = 256
 )
 
 // errUnread ends the connection of a client that does not read.
@@ -28,9 +30,10 @@ type outbox struct {
 	mu      sync.Mutex
 	room    sync.Cond
 	encoder wire.Encoder
-	frames  []byte // that wait
-	spare   []byte // memory of the last write
-	active  bool   // somebody writes
+	frames  wire.Frames // that wait
+	spare   wire.Frames // of the last write
+	use     slab.Use    // of their memory
+	active  bool        // somebody writes
 	closing bool
 	err     error // nothing can be written any more
 }
@@ -47,22 +50,21 @@ func (o *outbox) put(packets []wire.Packet) error {
 		return nil
 	}
 	o.mu.Lock()
-	for o.waits && len(o.frames) >= roomFor && o.err == nil {
+	for o.waits && o.frames.Len() >= roomFor && o.err == nil {
 		o.room.Wait()
 	}
 	if o.err != nil || o.closing {
 		defer o.mu.Unlock()
 		return o.err
 	}
-	var err error
-	o.frames, err = o.encoder.AppendFrames(o.frames, packets)
-	if !o.waits && len(o.frames) > maxWaiting {
-		o.err, o.frames, err = errUnread, nil, errUnread
+	err := o.encoder.Append(&o.frames, packets)
+	if !o.waits && o.frames.Len() > maxWaiting {
+		o.err, o.frames, err = errUnread, wire.Frames{}, errUnread
 	}
 	if err == nil && !o.active {
 		o.try()
 	}
-	write := !o.active && len(o.frames) > 0 && o.err == nil
+	write := !o.active && o.frames.Len() > 0 && o.err == nil
 	o.active = o.active || write
 	o.mu.Unlock()
 	switch {
@@ -85,8 +87,7 @@ func (o *outbox) try() {
 	if !ok || o.waits {
 		return
 	}
-	n, err := prompt.TryWriteFrames(o.frames)
-	o.frames = o.frames[:copy(o.frames, o.frames[n:])]
+	_, err := o.frames.TryWrite(prompt)
 	o.fails(err)
 	o.trim()
 }
@@ -94,14 +95,13 @@ func (o *outbox) try() {
 // write writes until nothing waits.
 func (o *outbox) write() {
 	o.mu.Lock()
-	for len(o.frames) > 0 && o.err == nil {
-		batch := o.frames
-		o.frames, o.spare = o.spare[:0], nil
+	for o.frames.Len() > 0 && o.err == nil {
+		o.spare, o.frames = o.frames, o.spare
 		o.room.Broadcast()
 		o.mu.Unlock()
-		err := o.conn.WriteFrames(batch)
+		err := o.spare.WriteAll(o.conn)
 		o.mu.Lock()
-		o.spare = batch
+		o.spare.Reuse(&o.use, leastKept, keptFrames)
 		o.fails(err)
 	}
 	o.active = false
@@ -115,18 +115,15 @@ func (o *outbox) write() {
 
 func (o *outbox) fails(err error) {
 	if err != nil && o.err == nil {
-		o.err, o.frames = err, nil // the reader of the connection learns it too
+		o.err, o.frames = err, wire.Frames{} // the reader of the connection learns it too
 		o.room.Broadcast()
 	}
 }
 
 // trim gives back the memory of a burst.
 func (o *outbox) trim() {
-	if len(o.frames) == 0 && cap(o.frames) > keptFrames {
-		o.frames = nil
-	}
-	if cap(o.spare) > keptFrames {
-		o.spare = nil
+	if o.frames.Len() == 0 {
+		o.frames.Reuse(&o.use, leastKept, keptFrames)
 	}
 }
 

@@ -132,13 +132,13 @@ type outbox struct {
 	ready   sync.Cond
 	prompt  wire.Prompt // nil if only the goroutine writes
 	encoder wire.Encoder
-	pending []byte   // frames that are held
-	marked  int      // of them, those that the next release lets go
-	frames  []byte   // that wait
-	use     slab.Use // of the memory of frames
-	writing int      // bytes that the goroutine is writing
-	active  bool     // there is a goroutine
-	writes  uint64   // that have ended
+	pending []byte      // frames that are held
+	marked  int         // of them, those that the next release lets go
+	frames  wire.Frames // that wait
+	use     slab.Use    // of the memory of frames
+	writing int         // bytes that the goroutine is writing
+	active  bool        // there is a goroutine
+	writes  uint64      // that have ended
 	closing bool
 	broken  bool // nothing can be written any more; the reader gets the error
 }
@@ -170,7 +170,7 @@ func (o *outbox) put(packets []wire.Packet) (before, after int, err error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	before = len(o.frames) + o.writing
+	before = o.frames.Len() + o.writing
 	if o.broken {
 		return before, before, nil
 	}
@@ -180,12 +180,12 @@ func (o *outbox) put(packets []wire.Packet) (before, after int, err error) {
 		o.total += uint64(len(o.pending) - held)
 		return before, before, err
 	}
-	if o.frames, err = o.encoder.AppendFrames(o.frames, packets); err != nil {
+	if err = o.encoder.Append(&o.frames, packets); err != nil {
 		return before, before, err
 	}
-	o.total += uint64(len(o.frames) + o.writing - before)
+	o.total += uint64(o.frames.Len() + o.writing - before)
 	o.send()
-	return before, len(o.frames) + o.writing, nil
+	return before, o.frames.Len() + o.writing, nil
 }
 
 // mark says that the next release lets go what is held by now. It reports false if that is nothing.
@@ -201,7 +201,7 @@ func (o *outbox) release() (more bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.letGo(o.marked)
-	if !o.broken && len(o.frames) > 0 {
+	if !o.broken && o.frames.Len() > 0 {
 		o.send()
 	}
 	return len(o.pending) > 0
@@ -210,7 +210,7 @@ func (o *outbox) release() (more bool) {
 // letGo moves the first n bytes that are held to those that wait.
 func (o *outbox) letGo(n int) {
 	if !o.broken {
-		o.frames = append(o.frames, o.pending[:n]...)
+		o.frames.Add(o.pending[:n])
 	}
 	o.pending = o.pending[:copy(o.pending, o.pending[n:])]
 	o.marked = 0
@@ -222,24 +222,17 @@ func (o *outbox) letGo(n int) {
 // send writes what the connection takes at once, and leaves the rest to the goroutine.
 func (o *outbox) send() {
 	if o.prompt != nil && !o.active {
-		n, err := o.prompt.TryWriteFrames(o.frames)
+		n, err := o.frames.TryWrite(o.prompt)
 		if n > 0 {
 			o.writes++
 		}
-		if n < len(o.frames) {
-			o.frames = o.frames[:copy(o.frames, o.frames[n:])]
-		} else {
-			o.frames = slab.Reuse(o.frames, &o.use, minFrames)
-		}
 		if o.broken = err != nil; o.broken {
-			o.frames = nil
+			o.frames = wire.Frames{}
 		}
 	}
 	switch {
-	case len(o.frames) == 0:
-		if cap(o.frames) > maxFrames {
-			o.frames = nil
-		}
+	case o.frames.Len() == 0:
+		o.frames.Reuse(&o.use, minFrames, maxFrames)
 	case o.active:
 		o.ready.Signal()
 	default:
@@ -251,14 +244,14 @@ func (o *outbox) send() {
 func (o *outbox) state() (bytes int, writes uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.frames) + o.writing, o.writes
+	return o.frames.Len() + o.writing, o.writes
 }
 
 // taken returns how many bytes were ever written.
 func (o *outbox) taken() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.total - uint64(len(o.frames)+o.writing+len(o.pending))
+	return o.total - uint64(o.frames.Len()+o.writing+len(o.pending))
 }
 
 // close has what waits written, and then the connection closed.
@@ -288,23 +281,16 @@ func (o *outbox) close() {
 
 // write is the goroutine. It runs until nothing waits, or, where only it writes, until close.
 func (o *outbox) write() {
-	var frames []byte
-	for {
-		var done bool
-		if frames, done = o.take(frames); done {
+	var frames wire.Frames
+	for o.take(&frames) {
+		if frames.Len() == 0 || frames.WriteAll(o.conn) != nil {
+			o.mu.Lock()
+			o.broken = true
+			o.mu.Unlock()
+			_ = o.conn.Close() // everything was written, or the reader reports the broken connection
 			return
 		}
-		if len(frames) == 0 {
-			break
-		}
-		if err := o.conn.WriteFrames(frames); err != nil {
-			break
-		}
 	}
-	o.mu.Lock()
-	o.broken = true
-	o.mu.Unlock()
-	_ = o.conn.Close() // everything was written, or the reader reports the broken connection
 }
 
 // How many bytes of memory for frames a connection keeps, twice: at most, and at least.
@@ -313,26 +299,24 @@ const (
 	minFrames = 256
 )
 
-// take notes that what it returned before was written, and returns what waits, in exchange for that memory. It returns
-// nothing when the connection is to be closed, and done when the goroutine has nothing left to do.
-func (o *outbox) take(written []byte) (frames []byte, done bool) {
+// take notes that what it gave before was written, and gives what waits, in exchange for that memory. It gives nothing when the connection is to
+// be closed, and returns false when the goroutine has nothing left to do.
+func (o *outbox) take(frames *wire.Frames) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(written) > 0 {
+	if o.writing > 0 {
 		o.writes++
 		o.writing = 0
 	}
-	for len(o.frames) == 0 && !o.closing {
+	frames.Reuse(&o.use, minFrames, maxFrames)
+	for o.frames.Len() == 0 && !o.closing {
 		if o.prompt != nil {
 			o.active = false
-			return nil, true
+			return false
 		}
 		o.ready.Wait()
 	}
-	frames = o.frames
-	o.frames, o.writing = slab.Reuse(written, &o.use, minFrames), len(frames)
-	if cap(written) > maxFrames {
-		o.frames = nil
-	}
-	return frames, false
+	*frames, o.frames = o.frames, *frames
+	o.writing = frames.Len()
+	return true
 }

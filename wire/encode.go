@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -40,52 +41,82 @@ func (e *Encoder) Frames(packets []Packet) ([]byte, error) {
 
 // AppendFrames is Frames that appends to buf. When it fails, it returns buf as it was.
 func (e *Encoder) AppendFrames(buf []byte, packets []Packet) ([]byte, error) {
+	f := Frames{copied: buf}
+	err := e.append(&f, packets, math.MaxInt)
+	return f.copied, err
+}
+
+// Append adds packets to frames that wait to be written. When it fails, the frames are as they were.
+func (e *Encoder) Append(f *Frames, packets []Packet) error {
+	return e.append(f, packets, leastLent)
+}
+
+// append appends packets to frames, and lends the payloads of at least so many bytes.
+func (e *Encoder) append(f *Frames, packets []Packet, least int) error {
 	if len(packets) == 0 {
-		return buf, nil
+		return nil
 	}
+	lent, size := len(f.lent), f.size
+	err := e.add(f, packets, least)
+	if err != nil {
+		clear(f.lent[lent:])
+		f.lent, f.size = f.lent[:lent], size
+	}
+	return err
+}
+
+// add is append that fails in the middle.
+func (e *Encoder) add(f *Frames, packets []Packet, least int) error {
 	limit := cmp.Or(e.MaxFrame, MaxFrame)
-	before := len(buf)
-	frame, count := before, 0 // the start of the current frame, and the number of its packets
-	buf = append(buf, make([]byte, lengthSize)...)
+	buf := append(f.copied, make([]byte, lengthSize)...)
+	frame, lentSize, count := len(f.copied), 0, 0 // of the current frame: where it begins, how much of it is lent, how many packets it has
 	for _, p := range packets {
 		if err := Check(p); err != nil {
-			return buf[:before], err
+			return err
 		}
 		tag, head, payload, err := appendBody(e.head[:0], p.Body)
 		if err != nil {
-			return buf[:before], err
+			return err
 		}
 		e.head = head
 		size := packetSize(p.Member, tag, len(head)+len(payload))
+		lends := len(payload) >= least
 		if need := 1 + protowire.SizeBytes(size); need > limit {
-			return buf[:before], protocolError(fmt.Sprintf("a packet of %d bytes", need),
+			return protocolError(fmt.Sprintf("a packet of %d bytes", need),
 				fmt.Sprintf("a frame has at most %d", limit), "split the message")
-		} else if count > 0 && (count == MaxPackets || len(buf)-frame-lengthSize+need > limit) {
-			seal(buf[frame:])
-			frame, count = len(buf), 0
+		} else if count > 0 && (lends || count == MaxPackets || len(buf)-frame-lengthSize+lentSize+need > limit) {
+			// What is lent begins a frame: a reader keeps the memory of a frame for the payload that is most of it.
+			seal(buf[frame:], lentSize)
+			frame, lentSize, count = len(buf), 0, 0
 			buf = append(buf, make([]byte, lengthSize)...)
 		}
 		count++
 		buf = appendVarint(append(buf, framePackets), uint64(size))
-		buf = appendPacket(buf, p.Member, tag, head, payload)
+		if lends {
+			buf = appendPacket(buf, p.Member, tag, head, payload, copiedPart)
+			rest := payload[copiedPart:]
+			f.lent = append(f.lent, lent{len(buf), rest})
+			f.size += len(rest)
+			lentSize += len(rest)
+		} else {
+			buf = appendPacket(buf, p.Member, tag, head, payload, len(payload))
+		}
 	}
-	seal(buf[frame:])
-	return buf, nil
+	seal(buf[frame:], lentSize)
+	f.set(buf)
+	return nil
 }
 
-// release drops large buffers, once their content was written.
+// release drops a large buffer, once its content was written.
 func (e *Encoder) release() {
-	if cap(e.buf) > maxIdle {
-		e.buf = nil
-	}
 	if cap(e.head) > maxIdle {
 		e.head = nil
 	}
 }
 
-// seal writes the length of a frame into its first bytes.
-func seal(frame []byte) {
-	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-lengthSize))
+// seal writes the length of a frame into its first bytes. So many bytes of it are lent.
+func seal(frame []byte, lent int) {
+	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-lengthSize+lent))
 }
 
 func packetSize(member uint32, tag byte, body int) int {
@@ -96,13 +127,13 @@ func packetSize(member uint32, tag byte, body int) int {
 	return size
 }
 
-// appendPacket appends a packet whose body is a head and a payload. This is the only copy of the payload.
-func appendPacket(buf []byte, member uint32, tag byte, head, payload []byte) []byte {
+// appendPacket appends a packet whose body is a head and a payload. Of the payload it copies so many bytes, and this is the only copy of them.
+func appendPacket(buf []byte, member uint32, tag byte, head, payload []byte, copied int) []byte {
 	buf = appendNumber(buf, packetMember, uint64(member))
 	buf = appendVarint(buf, uint64(tag))
 	buf = appendVarint(buf, uint64(len(head)+len(payload)))
-	buf = slices.Grow(buf, len(head)+len(payload))
-	return append(append(buf, head...), payload...)
+	buf = slices.Grow(buf, len(head)+copied)
+	return append(append(buf, head...), payload[:copied]...)
 }
 
 // appendBody appends a body that Check has passed, and returns the tag of its field in a packet. A payload at the end of the

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+
+	"metasim/internal/slab"
 )
 
 const (
@@ -252,25 +254,27 @@ type Writer struct {
 	to      io.Writer
 	peer    string
 	encoder Encoder
+	frames  Frames
+	use     slab.Use // of the memory of frames
 	given   tally
 }
 
 // NewWriter writes frames to w. The peer's name is for errors.
 func NewWriter(w io.Writer, peer string) *Writer { return &Writer{to: w, peer: peer} }
 
-// Write sends packets, in order, in one write. It fails with a *ProtocolError when a packet cannot be sent, and then
-// nothing was sent; and with the stream's own error when that breaks.
+// Write sends packets, in order, in one write, and the rest of each large payload in one more. It fails with a *ProtocolError when a packet cannot
+// be sent, and then nothing was sent; and with the stream's own error when that breaks.
 func (w *Writer) Write(packets []Packet) error {
-	frames, err := w.encoder.Frames(packets)
-	if err != nil || len(frames) == 0 {
+	if err := w.encoder.Append(&w.frames, packets); err != nil {
 		return err
 	}
-	err = w.WriteFrames(frames)
+	err := w.frames.WriteAll(w)
+	w.frames.Reuse(&w.use, minAhead, maxIdle)
 	w.encoder.release()
 	return err
 }
 
-// WriteFrames sends frames of an Encoder, in one write.
+// WriteFrames sends bytes of frames, in one write. They may end within a frame, which the next ones go on with.
 func (w *Writer) WriteFrames(frames []byte) error {
 	n, err := w.to.Write(frames)
 	w.given.stream(frames[:n])

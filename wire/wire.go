@@ -214,11 +214,11 @@ type Conn interface {
 	// peer closed between two frames, with a *ProtocolError when the peer sent something else than the protocol, and
 	// with another error when the connection broke.
 	Read() ([]Packet, error)
-	// Write sends packets, in order, in one write. Afterwards the caller may reuse the slice, its bodies and their payloads. But the
+	// Write sends packets, in order, in one write, and the rest of each large payload in one more. Afterwards the caller may reuse the slice, its bodies and their payloads. But the
 	// payloads of a Direct must never be changed after Write, because its reader gets the payloads themselves.
 	Write([]Packet) error
 	// WriteFrames is Write of packets that an Encoder has encoded already, so that a caller that writes later need not
-	// keep the packets.
+	// keep the packets. The bytes may end within a frame: the next ones go on with it.
 	WriteFrames(frames []byte) error
 	// Close ends both directions. What was written before is still sent. It wakes a Read and a Write that wait.
 	Close() error

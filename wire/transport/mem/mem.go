@@ -111,6 +111,9 @@ func Pipe(clientName, serverName string) (client, server wire.Conn) {
 type conn struct {
 	in, out *pipe
 	peer    string
+
+	decoding sync.Mutex // held during a WriteFrames
+	begun    []byte     // a frame of which a part was written
 }
 
 func (c *conn) Read() ([]wire.Packet, error) { return c.in.read() }
@@ -141,10 +144,17 @@ func (c *conn) Write(packets []wire.Packet) error {
 
 // WriteFrames implements wire.Conn. It decodes the frames and writes the packets.
 func (c *conn) WriteFrames(frames []byte) error {
-	r := wire.NewReader(bytes.NewReader(frames), c.peer)
+	c.decoding.Lock()
+	defer c.decoding.Unlock()
+	c.begun = append(c.begun, frames...)
+	r := wire.NewReader(bytes.NewReader(c.begun), c.peer)
 	for {
 		packets, err := r.Read()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			_, whole := r.Taken()
+			if c.begun = c.begun[:copy(c.begun, c.begun[whole:])]; len(c.begun) == 0 {
+				c.begun = nil // it may have been large
+			}
 			return nil
 		}
 		if err == nil {
