@@ -20,11 +20,12 @@ type Ledger struct {
 	accounts []account
 	finished bool
 	scratch  []byte
+	shared   sharedHashes
 }
 
 type account struct {
 	Account
-	chain   hash.Hash
+	chain   hash.Cloner
 	pending fifo.Queue[Message] // given, and not acknowledged: Account.Delivered counts those that are
 }
 
@@ -51,7 +52,7 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 func NewLedger(names []string) *Ledger {
 	l := &Ledger{names: names, accounts: make([]account, len(names))}
 	for i := range l.accounts {
-		l.accounts[i].chain = sha256.New()
+		l.accounts[i].chain = newChain()
 		l.accounts[i].Sends = foldhash.Seed
 	}
 	return l
@@ -123,14 +124,25 @@ func (l *Ledger) report(id ClientID, now Instant, acked uint64) {
 	for i := range handled {
 		m := &handled[i]
 		a.End = Later(a.End, m.Due)
-		l.scratch = l.appendDelivery(l.scratch[:0], m)
-		a.chain.Write(l.scratch) // a hash never fails
+		l.hash(a, m)
 	}
 	a.pending.Drop(n)
 	a.Delivered = acked
 }
 
-// appendDelivery is what a client's digest hashes of one delivery: instants, then sender, channel and payload, each
+// hash adds a delivery to a client's digest.
+func (l *Ledger) hash(a *account, m *Message) {
+	l.scratch = l.appendDelivery(l.scratch[:0], m)
+	if len(m.Payload) < leastShared {
+		l.scratch = append(l.scratch, m.Payload...)
+	}
+	a.chain.Write(l.scratch) // a hash never fails
+	if len(m.Payload) >= leastShared {
+		a.chain = l.shared.hash(a.chain, m)
+	}
+}
+
+// appendDelivery is what a client's digest hashes of one delivery, before its payload: instants, then sender, channel and payload, each
 // with its length; little-endian.
 func (l *Ledger) appendDelivery(b []byte, m *Message) []byte {
 	b = appendInstant(b, m.Due)
@@ -140,8 +152,7 @@ func (l *Ledger) appendDelivery(b []byte, m *Message) []byte {
 	b = append(b, sender...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(m.Channel)))
 	b = append(b, m.Channel...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(m.Payload)))
-	return append(b, m.Payload...)
+	return binary.LittleEndian.AppendUint32(b, uint32(len(m.Payload)))
 }
 
 func appendInstant(b []byte, i Instant) []byte {
