@@ -114,9 +114,11 @@ func (s *Store) checkFamilies(c *Changes) error {
 	if len(c.Removed) == 0 {
 		return nil
 	}
-	for _, e := range s.order {
-		if e.parent != 0 && c.removes(e.parent) && !c.removes(e.number) {
-			return fmt.Errorf("entity %v is removed, and entity %v below it is not", e.parent, e.number)
+	for _, number := range c.Removed {
+		for _, below := range s.byNumber[number].below {
+			if !c.removes(below) {
+				return fmt.Errorf("entity %v is removed, and entity %v below it is not", number, below)
+			}
 		}
 	}
 	return nil

@@ -122,6 +122,8 @@ type entity struct {
 	touched        uint64 // version of the latest change
 	components     []component
 	gone           []goneComponent
+	below          []Entity // whose parent it is, in any order
+	removed        bool     // it does not exist any more
 }
 
 // A component has the versions of its life: with the bytes alone, what a late reader has missed would be lost.

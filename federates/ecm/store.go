@@ -141,12 +141,22 @@ func (s *Store) commit(c *Changes) {
 		e := s.byNumber[number]
 		s.graves = append(s.graves, grave{number, e.created, s.version})
 		delete(s.byNumber, number)
+		e.removed = true
+		if parent := s.byNumber[e.parent]; parent != nil {
+			parent.below = slices.DeleteFunc(parent.below, func(other Entity) bool { return other == number })
+		}
 	}
 	if len(c.Removed) > 0 {
-		s.order = slices.DeleteFunc(s.order, func(e *entity) bool { return s.byNumber[e.number] != e })
+		s.order = slices.DeleteFunc(s.order, func(e *entity) bool { return e.removed })
 	}
 	for i := range c.Edits {
 		s.edit(&c.Edits[i])
+	}
+	for i := range c.Edits { // a parent may have a greater number
+		if edit := &c.Edits[i]; edit.Created && edit.Parent != 0 {
+			parent := s.byNumber[edit.Parent]
+			parent.below = append(parent.below, edit.Entity)
+		}
 	}
 	for _, n := range c.Counters {
 		i, found := findCounter(s.counters, n.Writer)

@@ -125,11 +125,12 @@ func (v *View) Version() uint64 { return v.store.version }
 // Since returns what changed since a version of the state, as [Store.Since] does. What the system itself writes is not in it.
 func (v *View) Since(version uint64) Changes { return v.store.Since(version) }
 
-// Copy returns the entities of the state that are chosen, as the changes that make them. All counters are among them.
-func (v *View) Copy(chosen func(Entity) bool) (c Changes) {
-	for _, e := range v.store.order {
-		if chosen(e.number) {
-			c.Edits = append(c.Edits, Edit{Entity: e.number, Created: true, Parent: e.parent, Set: e.full(nil)})
+// Copy returns these entities of the state, which are in order, as the changes that make them. All counters are among them.
+func (v *View) Copy(entities []Entity) (c Changes) {
+	c.Edits = make([]Edit, 0, len(entities))
+	for _, number := range entities {
+		if e := v.store.byNumber[number]; e != nil {
+			c.Edits = append(c.Edits, Edit{Entity: e.number, Created: true, Parent: e.parent, Set: e.full(make([]Component, 0, len(e.components)))})
 		}
 	}
 	c.Counters = slices.Clone(v.store.counters)
@@ -201,6 +202,20 @@ func (v *View) Set(e Entity, name string, value []byte, kind Kind) {
 	edit.Set = slices.Insert(edit.Set, i, c)
 }
 
+// Write writes what another system wrote, which created and removed nothing: the edits are handed over, and stand in the place of what was written to the same entities. Merge
+// finds what cannot be.
+func (v *View) Write(edits []Edit) {
+	if !v.writable() {
+		return
+	}
+	if v.edits == nil {
+		v.edits = make(map[Entity]*Edit, len(edits))
+	}
+	for i := range edits {
+		v.edits[edits[i].Entity] = &edits[i]
+	}
+}
+
 // Unset removes a component. It is no mistake if there is none.
 func (v *View) Unset(e Entity, name string) {
 	if _, found := v.Get(e, name); !found || !v.writable() {
@@ -225,8 +240,8 @@ func (v *View) Remove(e Entity) {
 	if v.removed == nil {
 		v.removed = map[Entity]bool{}
 	}
-	below := map[Entity][]Entity{} // found once: a chain may be as long as there are entities
-	for other := range v.All() {
+	below := map[Entity][]Entity{} // what the system created; found once: a chain may be as long as there are entities
+	for _, other := range v.created {
 		if parent := v.Parent(other); parent != 0 {
 			below[parent] = append(below[parent], other)
 		}
@@ -237,6 +252,9 @@ func (v *View) Remove(e Entity) {
 		if !v.removed[e] {
 			v.removed[e] = true
 			todo = append(todo, below[e]...)
+			if there := v.store.byNumber[e]; there != nil {
+				todo = append(todo, there.below...)
+			}
 		}
 	}
 }
