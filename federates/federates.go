@@ -38,6 +38,8 @@ type Model struct {
 	run run
 	in  *catalog.Instance
 	out []*client.Publication // those of in.Ports, in their order; none before Declare
+
+	saver client.Saver // nil: it makes no checkpoints
 }
 
 // A run takes part in a run as one model, and leaves; where it returns an error it has not left.
@@ -52,6 +54,9 @@ func (m *Model) Declare(b *client.Builder) error {
 		if err := b.Subscribe(pattern, nil); err != nil {
 			return err
 		}
+	}
+	if m.saver != nil {
+		return b.Checkpoints(m.saver)
 	}
 	return nil
 }
@@ -102,7 +107,17 @@ var models = map[string]run{
 	"sink":                sink,
 	"source":              source,
 	"world":               lockstep.World,
-	"world-secondary":     lockstep.Secondary,
+}
+
+// savers make the models that have checkpoints, each anew for a client.
+var savers = map[string]func() saver{
+	"world-secondary": func() saver { return &lockstep.Secondary{} },
+}
+
+// A saver is a model whose state can be written down.
+type saver interface {
+	client.Saver
+	Run(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error
 }
 
 // New makes a model for one client. Its errors are those of [catalog.Make].
@@ -110,6 +125,10 @@ func New(model string, with map[string]any, env catalog.Env) (*Model, error) {
 	in, err := catalog.Make(model, with, env)
 	if err != nil {
 		return nil, err
+	}
+	if made, saves := savers[model]; saves {
+		s := made()
+		return &Model{run: s.Run, in: in, saver: s}, nil
 	}
 	run, ok := models[model]
 	if !ok {

@@ -50,8 +50,9 @@ type acknowledgementHeader struct {
 	Iteration, Moved uint64
 }
 
-func (o *order) encode() ([]byte, error) {
-	b, err := binary.Append(nil, binary.LittleEndian, orderHeader{Version: protocolVersion, Fresh: o.fresh, Iteration: o.info.Iteration,
+// encode encodes an order that is about as long as the one before.
+func (o *order) encode(size int) ([]byte, error) {
+	b, err := binary.Append(make([]byte, 0, size+size/8+64), binary.LittleEndian, orderHeader{Version: protocolVersion, Fresh: o.fresh, Iteration: o.info.Iteration,
 		Time: int64(o.info.Time), Step: int64(o.info.Step), Next: int64(o.next)})
 	b = appendEntities(appendEntities(b, o.drop), o.move)
 	return o.changes.Append(b), err

@@ -8,6 +8,7 @@
 package levels
 
 import (
+	"metasim/federates/ecm"
 	"metasim/federates/sdf"
 	"metasim/federates/spatial"
 )
@@ -25,31 +26,11 @@ const (
 // Policies are their names.
 var Policies = []string{string(Gazebo), string(Document), string(None)}
 
-// A Box is one along the axes. Its faces are part of it.
-type Box struct{ Min, Max spatial.Vector }
-
-// around returns the box of a size around a point.
-func around(centre, size spatial.Vector) Box {
-	half := size.Scale(0.5)
-	return Box{centre.Sub(half), centre.Add(half)}
-}
-
-// grown returns the box with so much more on each side.
-func (b Box) grown(by float64) Box {
-	more := spatial.Vector{X: by, Y: by, Z: by}
-	return Box{b.Min.Sub(more), b.Max.Add(more)}
-}
-
-// meets reports whether two boxes touch.
-func (b Box) meets(c Box) bool {
-	return b.Min.X <= c.Max.X && c.Min.X <= b.Max.X && b.Min.Y <= c.Max.Y && c.Min.Y <= b.Max.Y && b.Min.Z <= c.Max.Z && c.Min.Z <= b.Max.Z
-}
-
 // A Level is a box of a world, and the models and lights that are there while it is loaded.
 type Level struct {
 	Place        sdf.Place
 	Name         string
-	Inner, Outer Box // Outer is with the buffer
+	Inner, Outer spatial.Box // Outer is with the buffer
 	Refs         []string
 }
 
@@ -65,4 +46,20 @@ type Performer struct {
 type Plan struct {
 	Levels     []Level
 	Performers []Performer
+}
+
+// A tracked performer is one while the world goes on.
+type tracked struct {
+	Performer
+	seeker            // its box, around centre
+	entity ecm.Entity // 0: its model is not in the world
+	centre spatial.Vector
+}
+
+// A seeker is a box that asks which levels are near, as it moves a little at a time.
+type seeker struct {
+	box  spatial.Box
+	room spatial.Box // where the box may be, and near is still right
+	near []int       // the levels whose buffers touch room, in order
+	knew bool
 }

@@ -162,12 +162,22 @@ func (s *stage) do(c *script.Command) (string, error) {
 	return "", fmt.Errorf("no command %s", c.Name)
 }
 
+// has returns the units that a secondary has.
+func (s *stage) has(k int) (units []ecm.Entity) {
+	for _, u := range s.primary.owners.all {
+		if u.has>>k&1 != 0 {
+			units = append(units, u.entity)
+		}
+	}
+	return units
+}
+
 // who prints what each secondary moves, and which other models it has.
 func (s *stage) who() string {
 	var text strings.Builder
 	for k, share := range s.primary.Shares() {
 		var moves, has []string
-		for e := range s.primary.has[k] {
+		for _, e := range s.has(k) {
 			if slices.Contains(s.primary.move[k], e) {
 				moves = append(moves, s.hand.names[e])
 			} else if e != world.Root {
@@ -184,7 +194,7 @@ func (s *stage) who() string {
 // tell prints who moves a model and who else has it.
 func (s *stage) tell(model string) (text string) {
 	for k, share := range s.primary.Shares() {
-		for e := range s.primary.has[k] {
+		for _, e := range s.has(k) {
 			if s.hand.names[e] == model && slices.Contains(s.primary.move[k], e) {
 				text += ", " + share.Name + " moves it"
 			} else if s.hand.names[e] == model {

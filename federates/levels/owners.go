@@ -5,20 +5,29 @@ import (
 	"slices"
 
 	"metasim/federates/ecm"
+	"metasim/federates/spatial"
 	"metasim/federates/world"
 )
 
-// A unit is a model that physics moves, with all below it, as the assignment sees it.
+// A unit is a model, or a light, or the world itself, with all below it: what a secondary has, or has not.
 type unit struct {
-	entity    ecm.Entity
-	name      string
-	performer int // in System.performers; -1: it is none
-	level     int // in which it is at home; -1: none
-	home      int // the secondary of that level, or the one that it was given at first
-	owner     int // the secondary that moves it in this step
+	entity     ecm.Entity
+	all        []ecm.Entity // that are below it, and itself
+	place      int          // in owners.all
+	has, wants uint64       // a bit for each secondary: it has the unit, and it is to have it in this step
+
+	moves     bool // physics moves it; what follows is of such alone
+	performer int  // in System.performers; -1: it is none
+	level     int  // in which it is at home; -1: none
+	home      int  // the secondary of that level, or the one that it was given at first; -1: none yet
+	owner     int  // the secondary that moves it in this step; -1: none yet
 	guest     bool
-	here      bool // in this step
-	group     int  // of units that may touch, while owners are sought: another one, or itself
+	at, group int // in owners.order; of units that may touch, while owners are sought: another one, or itself
+}
+
+// stays forgets whatever a unit was that moved.
+func (u *unit) stays() {
+	u.moves, u.performer, u.level, u.home, u.owner, u.guest = false, -1, -1, -1, -1, false
 }
 
 // owners decides which secondary moves which models. It is a function of states alone: of positions, speeds and sizes since the start.
@@ -26,9 +35,13 @@ type owners struct {
 	plan    *Plan
 	count   int // of secondaries
 	units   map[ecm.Entity]*unit
-	order   []*unit // by entity
+	all     []*unit // in any order
+	moving  []ecm.Entity
+	movers  []*unit // of moving
+	order   []*unit // those that move, by entity
 	given   int     // units that had no level when they were seen first
 	levelOf map[string]int
+	votes   []int // scratch of assign
 
 	handovers, merges, splits uint64
 }
@@ -48,41 +61,79 @@ func newOwners(plan *Plan, count int) *owners {
 // ownerOf returns the secondary of a level: they take turns, in the order of the file.
 func (o *owners) ownerOf(level int) int { return level % o.count }
 
-// see notes which units there are in this step, and lets go of the others.
-func (o *owners) see(entities []ecm.Entity, name func(ecm.Entity) string) {
-	for _, e := range entities {
+// take notes which units there are, from what changed of the state that the view shows.
+func (o *owners) take(v *ecm.View, changed *ecm.Changes) {
+	for _, e := range changed.Removed {
 		u := o.units[e]
-		if u == nil {
-			u = &unit{entity: e, name: name(e), performer: -1, level: -1, home: -1, owner: -1}
-			o.units[e] = u
-			i, _ := slices.BinarySearchFunc(o.order, e, func(u *unit, e ecm.Entity) int { return cmp.Compare(u.entity, e) })
-			o.order = slices.Insert(o.order, i, u)
+		if delete(o.units, e); u.entity != e {
+			u.all = slices.DeleteFunc(u.all, func(other ecm.Entity) bool { return other == e })
+			continue
 		}
-		u.here = true
+		last := len(o.all) - 1
+		o.all[u.place], o.all[last].place = o.all[last], u.place
+		o.all = o.all[:last]
 	}
-	o.order = slices.DeleteFunc(o.order, func(u *unit) bool {
-		if !u.here {
-			delete(o.units, u.entity)
+	for i := range changed.Edits {
+		if e := changed.Edits[i].Entity; changed.Edits[i].Created {
+			u := o.unit(unitOf(v, e))
+			u.all = append(u.all, e)
+			o.units[e] = u
 		}
-		return !u.here
-	})
-	for _, u := range o.order {
-		u.here = false
+	}
+}
+
+// unit returns the unit of an entity below the world itself.
+func (o *owners) unit(e ecm.Entity) *unit {
+	u := o.units[e]
+	if u == nil {
+		u = &unit{entity: e, place: len(o.all)}
+		u.stays()
+		o.units[e], o.all = u, append(o.all, u)
+	}
+	return u
+}
+
+// see notes which entities physics moves in this step.
+func (o *owners) see(moving []ecm.Entity) {
+	if slices.Equal(o.moving, moving) {
+		return
+	}
+	o.moving, o.movers = append(o.moving[:0], moving...), o.movers[:0]
+	before := o.order
+	o.order = nil
+	for _, u := range before {
+		u.at = -1
+	}
+	for _, e := range moving {
+		u := o.units[e]
+		if o.movers = append(o.movers, u); !u.moves || u.at < 0 {
+			u.moves, u.at = true, 0
+			o.order = append(o.order, u)
+		}
+	}
+	for _, u := range before {
+		if u.at < 0 {
+			u.stays()
+		}
+	}
+	slices.SortFunc(o.order, func(a, b *unit) int { return cmp.Compare(a.entity, b.entity) })
+	for i, u := range o.order {
+		u.at = i
 	}
 }
 
 // settle gives units their homes. A performer is at home in the level that its centre is in, and stays there while its centre is, so that it changes
 // where the centre has crossed the border. In no level it stays where it was.
-func (o *owners) settle(performers []tracked) {
+func (o *owners) settle(rule *rule, performers []tracked, name func(ecm.Entity) string) {
 	for i := range performers {
 		p := &performers[i]
 		u := o.units[p.entity]
-		if u == nil {
+		if u == nil || !u.moves {
 			continue
 		}
 		first := u.performer < 0
 		u.performer = i
-		if level := o.levelAt(u.level, p, first); level >= 0 {
+		if level := o.levelAt(u.level, rule, p, first); level >= 0 {
 			u.level, u.home = level, o.ownerOf(level)
 		}
 	}
@@ -90,7 +141,7 @@ func (o *owners) settle(performers []tracked) {
 		if u.home >= 0 {
 			continue
 		}
-		if level, belongs := o.levelOf[u.name]; belongs {
+		if level, belongs := o.levelOf[name(u.entity)]; belongs {
 			u.home = o.ownerOf(level)
 			continue
 		}
@@ -100,32 +151,42 @@ func (o *owners) settle(performers []tracked) {
 }
 
 // levelAt returns the level that a performer is in; -1: none. At first its box may count, where its centre is in none.
-func (o *owners) levelAt(now int, p *tracked, first bool) int {
-	at := Box{p.pose.Position, p.pose.Position}
-	if now >= 0 && o.plan.Levels[now].Inner.meets(at) {
+func (o *owners) levelAt(now int, rule *rule, p *tracked, first bool) int {
+	at := spatial.Box{Min: p.centre, Max: p.centre}
+	if now >= 0 && o.plan.Levels[now].Inner.Meets(&at) {
 		return now
 	}
-	in := func(b Box) int {
-		return slices.IndexFunc(o.plan.Levels, func(l Level) bool { return l.Inner.meets(b) })
+	near := rule.look(&p.seeker)
+	in := func(b *spatial.Box) int {
+		if i := slices.IndexFunc(near, func(level int) bool { return o.plan.Levels[level].Inner.Meets(b) }); i >= 0 {
+			return near[i]
+		}
+		return -1
 	}
-	if level := in(at); level >= 0 || !first {
+	if level := in(&at); level >= 0 || !first {
 		return level
 	}
-	return in(around(p.pose.Position, p.Size))
+	return in(&p.box)
 }
 
 // assign lets one secondary move all units that may touch one another, over others if need be: that at which most of them are at home, the first of several.
-func (o *owners) assign(reaches []world.Reach, unitOf func(ecm.Entity) ecm.Entity) {
+func (o *owners) assign(reaches *world.Reaches) {
 	for i, u := range o.order {
 		u.group = i
 	}
-	o.join(reaches, unitOf)
-	votes := make([]int, len(o.order)*o.count)
+	reaches.Meetings(func(a, b ecm.Entity) {
+		if p, q := o.units[a], o.units[b]; p.moves && q.moves {
+			i, j := o.root(p.at), o.root(q.at)
+			o.order[max(i, j)].group = min(i, j)
+		}
+	})
+	o.votes = slices.Grow(o.votes[:0], len(o.order)*o.count)[:len(o.order)*o.count]
+	clear(o.votes)
 	for i := range o.order {
-		votes[o.root(i)*o.count+o.order[i].home]++
+		o.votes[o.root(i)*o.count+o.order[i].home]++
 	}
 	for i, u := range o.order {
-		here := votes[o.root(i)*o.count : (o.root(i)+1)*o.count]
+		here := o.votes[o.root(i)*o.count : (o.root(i)+1)*o.count]
 		best := 0
 		for k := range here {
 			if here[k] > here[best] {
@@ -156,32 +217,4 @@ func (o *owners) root(i int) int {
 		i = o.order[i].group
 	}
 	return i
-}
-
-// join groups units whose reaches meet.
-func (o *owners) join(reaches []world.Reach, unitOf func(ecm.Entity) ecm.Entity) {
-	index := map[ecm.Entity]int{}
-	for i := range reaches {
-		index[reaches[i].Entity], _ = slices.BinarySearchFunc(o.order, unitOf(reaches[i].Entity), func(u *unit, e ecm.Entity) int { return cmp.Compare(u.entity, e) })
-	}
-	world.Touching(slices.Clone(reaches), func(a, b *world.Reach) {
-		i, j := o.root(index[a.Entity]), o.root(index[b.Entity])
-		o.order[max(i, j)].group = min(i, j)
-	})
-}
-
-// copies calls f for each performer that has to be with a secondary which does not move it: its box touches the buffer of a level of that secondary.
-func (o *owners) copies(rule *rule, performers []tracked, f func(secondary int, unit ecm.Entity)) {
-	for i := range performers {
-		p := &performers[i]
-		u := o.units[p.entity]
-		if u == nil {
-			continue
-		}
-		rule.near(around(p.pose.Position, p.Size), func(level int) {
-			if s := o.ownerOf(level); s != u.owner {
-				f(s, u.entity)
-			}
-		})
-	}
 }

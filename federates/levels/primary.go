@@ -1,10 +1,9 @@
 package levels
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"metasim/federates/ecm"
@@ -33,20 +32,20 @@ type Primary struct {
 	carrier Carrier
 	system  *System
 	owners  *owners
-	has     []map[ecm.Entity]bool // by secondary: the units that it has
-	move    [][]ecm.Entity        // by secondary: what it moves in this step
-	version uint64                // of the state that they have
+	reaches *world.Reaches
+	move    [][]ecm.Entity // by secondary: what it moves in this step
+	levels  []uint64       // by level: a bit for each secondary whose performers are near it
+	edits   [][]ecm.Edit   // by secondary: memory of orders
+	sizes   []int          // by secondary: of the last order
+	version uint64         // of the state that they have
 	begun   bool
 	steps   uint64
 }
 
-// NewPrimary makes the system for these secondaries. Levels may be of a world without any.
+// NewPrimary makes the system for these secondaries, of which there are 64 at most. Levels may be of a world without any.
 func NewPrimary(names []string, carrier Carrier, levels *System) *Primary {
-	p := &Primary{names: names, carrier: carrier, system: levels, owners: newOwners(levels.plan, len(names)), move: make([][]ecm.Entity, len(names))}
-	for range names {
-		p.has = append(p.has, map[ecm.Entity]bool{})
-	}
-	return p
+	return &Primary{names: names, carrier: carrier, system: levels, owners: newOwners(levels.plan, len(names)), reaches: world.NewReaches(mergeSteps),
+		move: make([][]ecm.Entity, len(names)), edits: make([][]ecm.Edit, len(names)), sizes: make([]int, len(names)), levels: make([]uint64, len(levels.plan.Levels))}
 }
 
 // Has returns the version that the secondaries have.
@@ -59,12 +58,7 @@ func (p *Primary) Counts() (handovers, merges, splits uint64) {
 
 // Update has all models moved by a step.
 func (p *Primary) Update(i world.Info, v *ecm.View) error {
-	within := mergeSteps * i.Step
-	moving, static, planes := world.Reaches(i, v, within)
-	up := func(e ecm.Entity) ecm.Entity { return unitOf(v, e) }
-	p.assign(v, moving, up)
-	wanted := p.wanted(moving, static, planes, up)
-	orders, err := p.orders(i, v, wanted)
+	orders, err := p.order(i, v)
 	if err != nil {
 		return err
 	}
@@ -84,143 +78,159 @@ func (p *Primary) Update(i world.Info, v *ecm.View) error {
 	return v.Err()
 }
 
-// assign decides who moves what in this step.
-func (p *Primary) assign(v *ecm.View, moving []world.Reach, up func(ecm.Entity) ecm.Entity) {
-	var moves, units []ecm.Entity
-	for e := range v.With(world.Velocity) {
-		moves, units = append(moves, e), append(units, up(e))
+// order decides who moves what in this step, and writes the orders.
+func (p *Primary) order(i world.Info, v *ecm.View) ([][]byte, error) {
+	var changed ecm.Changes
+	if p.begun {
+		changed = v.Since(p.version)
+	} else {
+		changed = v.Copy(slices.Collect(v.All()))
 	}
-	p.owners.see(units, func(e ecm.Entity) string {
+	p.reaches.Update(i, v, &changed)
+	p.owners.take(v, &changed)
+	p.assign(v)
+	p.want()
+	return p.orders(i, v, &changed)
+}
+
+// assign decides who moves what in this step.
+func (p *Primary) assign(v *ecm.View) {
+	moving := p.reaches.Moving()
+	p.owners.see(moving)
+	p.owners.settle(p.system.rule, p.system.performers, func(e ecm.Entity) string {
 		name, _ := v.Get(e, world.Name)
 		return string(name)
 	})
-	p.owners.settle(p.system.performers)
-	p.owners.assign(moving, up)
+	p.owners.assign(p.reaches)
 	for k := range p.move {
 		p.move[k] = p.move[k][:0]
 	}
-	for n, e := range moves {
-		k := p.owners.units[units[n]].owner
+	for n, e := range moving {
+		k := p.owners.movers[n].owner
 		p.move[k] = append(p.move[k], e)
 	}
 }
 
-// wanted returns, by secondary, the units that it has to have: what it moves, all planes, what that may touch, the models of the levels where its performers are,
+// want says which units each secondary has to have: what it moves, all planes, what that may touch, the models of the levels where its performers are,
 // and performers in the buffers of its levels.
-func (p *Primary) wanted(moving, static []world.Reach, planes []ecm.Entity, up func(ecm.Entity) ecm.Entity) []map[ecm.Entity]bool {
-	all := make([]map[ecm.Entity]bool, len(p.names))
-	for k := range all {
-		all[k] = map[ecm.Entity]bool{world.Root: true}
-		for _, e := range planes {
-			all[k][up(e)] = true
+func (p *Primary) want() {
+	o, everyone := p.owners, uint64(1)<<len(p.names)-1
+	for _, u := range o.all {
+		if u.wants = 0; u.moves {
+			u.wants = 1 << u.owner
 		}
 	}
-	for _, u := range p.owners.order {
-		all[u.owner][u.entity] = true
+	o.units[world.Root].wants = everyone
+	for _, e := range p.reaches.Planes() {
+		o.units[e].wants = everyone
 	}
-	world.Touching(slices.Concat(moving, static), func(a, b *world.Reach) {
-		ua, ub := p.owners.units[up(a.Entity)], p.owners.units[up(b.Entity)]
-		if ua != nil {
-			all[ua.owner][up(b.Entity)] = true
+	p.reaches.Meetings(func(a, b ecm.Entity) {
+		ua, ub := o.units[a], o.units[b]
+		if ua.moves {
+			ub.wants |= 1 << ua.owner
 		}
-		if ub != nil {
-			all[ub.owner][up(a.Entity)] = true
+		if ub.moves {
+			ua.wants |= 1 << ub.owner
 		}
 	})
-	for k := range all {
-		for _, level := range p.levelsOf(k) {
-			for _, ref := range p.system.refs[level] {
-				if e := p.system.there[ref]; e != 0 {
-					all[k][e] = true
-				}
+	clear(p.levels)
+	for i := range p.system.performers {
+		t := &p.system.performers[i]
+		u := o.units[t.entity]
+		if u == nil || !u.moves {
+			continue
+		}
+		p.system.rule.near(&t.seeker, func(level int) {
+			p.levels[level] |= 1 << u.owner
+			u.wants |= 1 << o.ownerOf(level)
+		})
+	}
+	for level, by := range p.levels {
+		if by == 0 || !p.system.rule.Is(level) {
+			continue
+		}
+		for _, ref := range p.system.refs[level] {
+			if u := o.units[p.system.there[ref]]; u != nil {
+				u.wants |= by
 			}
 		}
 	}
-	p.owners.copies(p.system.rule, p.system.performers, func(k int, e ecm.Entity) { all[k][e] = true })
-	return all
-}
-
-// levelsOf returns the loaded levels in whose boxes or buffers performers of a secondary are.
-func (p *Primary) levelsOf(secondary int) []int {
-	in := make([]bool, len(p.system.plan.Levels))
-	for i := range p.system.performers {
-		t := &p.system.performers[i]
-		if u := p.owners.units[t.entity]; u != nil && u.owner == secondary {
-			p.system.rule.near(around(t.pose.Position, t.Size), func(level int) { in[level] = p.system.rule.Is(level) })
-		}
-	}
-	var levels []int
-	for i, is := range in {
-		if is {
-			levels = append(levels, i)
-		}
-	}
-	return levels
 }
 
 // orders writes the orders of a step.
-func (p *Primary) orders(i world.Info, v *ecm.View, wanted []map[ecm.Entity]bool) ([][]byte, error) {
+func (p *Primary) orders(i world.Info, v *ecm.View, changed *ecm.Changes) ([][]byte, error) {
 	all := make([]order, len(p.names))
-	enters := make([]map[ecm.Entity]bool, len(p.names))
-	changed := ecm.Changes{}
-	if p.begun {
-		changed = v.Since(p.version)
-	}
-	anyEnters := map[ecm.Entity]bool{}
 	for k := range all {
 		all[k] = order{fresh: !p.begun, info: i, next: p.carrier.After(i.Step), move: p.move[k]}
 		all[k].changes.Removed, all[k].changes.Counters = changed.Removed, changed.Counters
-		enters[k] = map[ecm.Entity]bool{}
-		for e := range wanted[k] {
-			if !p.has[k][e] {
-				enters[k][e], anyEnters[e] = true, true
-			}
-		}
-		for e := range p.has[k] {
-			if !wanted[k][e] {
-				all[k].drop = append(all[k].drop, e)
-			}
-		}
-		slices.Sort(all[k].drop)
 	}
-	for n := range changed.Edits {
-		unit := unitOf(v, changed.Edits[n].Entity)
-		for k := range all {
-			if p.has[k][unit] && wanted[k][unit] {
-				all[k].changes.Edits = append(all[k].changes.Edits, changed.Edits[n])
-			}
+	var enters []ecm.Entity
+	for _, u := range p.owners.all {
+		if u.wants&^u.has != 0 {
+			enters = append(enters, u.all...)
 		}
+		each(u.has&^u.wants, func(k int) { all[k].drop = append(all[k].drop, u.entity) })
 	}
-	if len(anyEnters) > 0 {
-		p.enter(v, all, enters, anyEnters)
+	p.fill(all, changed, p.enter(v, all, enters))
+	for _, u := range p.owners.all {
+		u.has = u.wants
 	}
-	p.has, p.version, p.begun = wanted, v.Version(), true
+	p.version, p.begun = v.Version(), true
 	orders := make([][]byte, len(all))
 	for k := range all {
+		slices.Sort(all[k].drop)
 		var err error
-		if orders[k], err = all[k].encode(); err != nil {
+		if orders[k], err = all[k].encode(p.sizes[k]); err != nil {
 			return nil, err
 		}
+		p.sizes[k], p.edits[k] = len(orders[k]), all[k].changes.Edits
 	}
 	return orders, nil
 }
 
-// enter adds the whole state of units that secondaries do not have yet.
-func (p *Primary) enter(v *ecm.View, all []order, enters []map[ecm.Entity]bool, anyEnters map[ecm.Entity]bool) {
-	whole := v.Copy(func(e ecm.Entity) bool { return anyEnters[unitOf(v, e)] })
-	for n := range whole.Edits {
-		unit := unitOf(v, whole.Edits[n].Entity)
-		for k := range all {
-			if enters[k][unit] {
-				all[k].changes.Edits = append(all[k].changes.Edits, whole.Edits[n])
-			}
-		}
+// each calls f for each secondary of a set.
+func each(set uint64, f func(k int)) {
+	for ; set != 0; set &= set - 1 {
+		f(bits.TrailingZeros64(set))
 	}
+}
+
+// enter returns the whole state of units that secondaries do not have yet.
+func (p *Primary) enter(v *ecm.View, all []order, enters []ecm.Entity) (whole ecm.Changes) {
+	if len(enters) == 0 {
+		return whole
+	}
+	slices.Sort(enters)
+	whole = v.Copy(enters)
+	for _, e := range enters {
+		u := p.owners.units[e]
+		each(u.wants&^u.has, func(k int) { all[k].changes.Counters = whole.Counters })
+	}
+	return whole
+}
+
+// fill gives each secondary what changed of the units that it has, and the whole of those that it gets, in order.
+func (p *Primary) fill(all []order, changed *ecm.Changes, whole ecm.Changes) {
 	for k := range all {
-		if len(enters[k]) > 0 {
-			all[k].changes.Counters = whole.Counters
-			slices.SortFunc(all[k].changes.Edits, func(a, b ecm.Edit) int { return cmp.Compare(a.Entity, b.Entity) })
+		all[k].changes.Edits = p.edits[k][:0] // orders are encoded before the next ones are written
+	}
+	add := func(to uint64, edit ecm.Edit) {
+		each(to, func(k int) { all[k].changes.Edits = append(all[k].changes.Edits, edit) })
+	}
+	enters := whole.Edits
+	for n := range changed.Edits {
+		e := changed.Edits[n].Entity
+		for len(enters) > 0 && enters[0].Entity <= e {
+			u := p.owners.units[enters[0].Entity]
+			add(u.wants&^u.has, enters[0])
+			enters = enters[1:]
 		}
+		u := p.owners.units[e]
+		add(u.has&u.wants, changed.Edits[n])
+	}
+	for n := range enters {
+		u := p.owners.units[enters[n].Entity]
+		add(u.wants&^u.has, enters[n])
 	}
 }
 
@@ -238,19 +248,33 @@ func (p *Primary) take(i world.Info, v *ecm.View, k int, payload []byte) error {
 		return fmt.Errorf("it moved %d models of %d, removed %d entities and created others %d times; only moves are asked for", a.moved, len(p.move[k]),
 			len(a.changes.Removed), len(a.changes.Counters))
 	}
+	asked := p.move[k] // behind the last one that was changed: both are in order
 	for n := range a.changes.Edits {
 		e := &a.changes.Edits[n]
-		if _, asked := slices.BinarySearch(p.move[k], e.Entity); !asked || e.Created {
+		for len(asked) > 0 && asked[0] < e.Entity {
+			asked = asked[1:]
+		}
+		if len(asked) == 0 || asked[0] != e.Entity || e.Created {
 			return fmt.Errorf("it changed entity %v, which it was not to move", e.Entity)
 		}
-		for _, c := range e.Set {
-			v.Set(e.Entity, c.Type, bytes.Clone(c.Value), c.Kind)
-		}
-		for _, name := range e.Removed {
-			v.Unset(e.Entity, name)
-		}
+		keep(e)
 	}
+	v.Write(a.changes.Edits)
 	return nil
+}
+
+// keep gives the values of an edit memory of their own, or one value would hold that of all.
+func keep(e *ecm.Edit) {
+	size := 0
+	for i := range e.Set {
+		size += len(e.Set[i].Value)
+	}
+	all := make([]byte, 0, size)
+	for i := range e.Set {
+		from := len(all)
+		all = append(all, e.Set[i].Value...)
+		e.Set[i].Value = all[from:len(all):len(all)]
+	}
 }
 
 // A Share is what one secondary moves at the end.
@@ -270,8 +294,10 @@ func (p *Primary) Shares() []Share {
 				all[k].Performers = append(all[k].Performers, p.system.performers[i].Name)
 			}
 		}
-		for _, level := range p.levelsOf(k) {
-			all[k].Levels = append(all[k].Levels, p.system.plan.Levels[level].Name)
+		for level, by := range p.levels {
+			if by>>k&1 != 0 && p.system.rule.Is(level) {
+				all[k].Levels = append(all[k].Levels, p.system.plan.Levels[level].Name)
+			}
 		}
 	}
 	return all

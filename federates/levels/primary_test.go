@@ -26,6 +26,7 @@ type inProcess struct {
 	acks        [][]byte
 	last        [][]byte
 	movers      int // how many models physics moves: each by one secondary
+	dies        int // in one of so many steps each secondary is another one, which begins at the checkpoint of the one before; 0: none is
 }
 
 func newInProcess(t *testing.T, n int) *inProcess {
@@ -45,6 +46,13 @@ func (c *inProcess) Begin(orders [][]byte) error {
 		for _, e := range o.move {
 			seen[e]++
 			require.Equal(c.t, 1, seen[e], "entity %v is moved twice in iteration %d", e, o.info.Iteration)
+		}
+		if c.dies > 0 && c.random.IntN(c.dies) == 0 {
+			saved, err := c.secondaries[k].Save()
+			require.NoError(c.t, err)
+			c.secondaries[k] = &Secondary{iteration: 1 << 40}
+			require.NoError(c.t, c.secondaries[k].Restore(saved))
+			clear(saved)
 		}
 		c.acks[k], _, err = c.secondaries[k].Do(orders[k])
 		require.NoError(c.t, err)
@@ -106,8 +114,8 @@ func arena(performers int) (*sdf.World, *Plan, throw) {
 		centre := spatial.Vector{X: float64(i%4)*10 - 15, Y: float64(i/4)*10 - 15}
 		name := fmt.Sprintf("pillar%d", i)
 		w.Models = append(w.Models, model(name, true, centre, sdf.Geometry{Shape: sdf.Box, Size: spatial.Vector{X: 2, Y: 2, Z: 2}}))
-		l := Level{Name: fmt.Sprintf("L%d", i), Inner: around(centre, spatial.Vector{X: 10, Y: 10, Z: 10}), Refs: []string{name, "crate" + strconv.Itoa(i%3)}}
-		l.Outer = l.Inner.grown(2)
+		l := Level{Name: fmt.Sprintf("L%d", i), Inner: spatial.Around(centre, spatial.Vector{X: 10, Y: 10, Z: 10}), Refs: []string{name, "crate" + strconv.Itoa(i%3)}}
+		l.Outer = l.Inner.Grown(2)
 		plan.Levels = append(plan.Levels, l)
 	}
 	random := rand.New(rand.NewPCG(7, 7))
@@ -214,6 +222,22 @@ func TestAnyNumberOfSecondariesHasTheSameStates(t *testing.T) {
 			assert.Zero(t, handovers+merges+splits)
 		}
 	}
+}
+
+// A secondary that begins at a checkpoint of another one goes on as that would have.
+func TestSecondariesBeginAtCheckpoints(t *testing.T) {
+	s, _, _ := serve(t, 18, 0)
+	want := hashes(t, s, 200)
+	s, _, c := serve(t, 18, 3)
+	c.dies = 4
+	require.Equal(t, want, hashes(t, s, 200))
+
+	saved, err := c.secondaries[0].Save()
+	require.NoError(t, err)
+	assert.ErrorContains(t, (&Secondary{}).Restore(saved[:7]), "a checkpoint of 7 bytes is none of a secondary")
+	assert.ErrorContains(t, (&Secondary{}).Restore(saved[:len(saved)-1]), "byte ")
+	saved[0] = 200
+	assert.ErrorContains(t, (&Secondary{}).Restore(saved), "the other side speaks version 200 of distributed worlds")
 }
 
 // A secondary takes each order once and in turn, and a primary takes no acknowledgement of another step, nor of what it did not ask for.

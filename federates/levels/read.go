@@ -172,8 +172,8 @@ func (r *reader) level(e *sdf.Element) {
 		}
 	}
 	if ok {
-		l.Inner = around(centre, size)
-		l.Outer = l.Inner.grown(buffer)
+		l.Inner = spatial.Around(centre, size)
+		l.Outer = l.Inner.Grown(buffer)
 		r.plan.Levels = append(r.plan.Levels, l)
 	}
 }

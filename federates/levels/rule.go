@@ -1,19 +1,19 @@
 package levels
 
 import (
-	"cmp"
 	"slices"
+
+	"metasim/federates/spatial"
 )
 
 // A rule says which levels of a plan are loaded. A level stays while a performer touches its buffer, whichever has loaded it.
 type rule struct {
-	policy  Policy
-	levels  []Level
-	is      []bool // loaded
-	order   []int  // of the levels, by where their buffers begin along X
-	longest float64
-	inner   []bool // scratch of Update
-	outer   []bool
+	policy Policy
+	levels []Level
+	is     []bool       // loaded
+	grid   spatial.Grid // of the levels, with their buffers
+	inner  []bool       // scratch of Update
+	outer  []bool
 }
 
 // newRule returns the state in which no level is loaded.
@@ -21,44 +21,45 @@ func newRule(levels []Level, policy Policy) *rule {
 	n := len(levels)
 	l := &rule{policy: policy, levels: levels, is: make([]bool, n), inner: make([]bool, n), outer: make([]bool, n)}
 	for i := range levels {
-		l.order = append(l.order, i)
-		l.longest = max(l.longest, levels[i].Outer.Max.X-levels[i].Outer.Min.X)
+		l.grid.Put(i, &levels[i].Outer)
 	}
-	slices.SortStableFunc(l.order, func(a, b int) int { return cmp.Compare(levels[a].Outer.Min.X, levels[b].Outer.Min.X) })
 	return l
 }
 
 // Is reports whether a level is loaded.
 func (l *rule) Is(level int) bool { return l.is[level] }
 
-// near calls f for the levels whose buffers a box touches.
-func (l *rule) near(b Box, f func(level int)) {
-	end, _ := slices.BinarySearchFunc(l.order, b.Max.X, func(i int, x float64) int {
-		if l.levels[i].Outer.Min.X <= x {
-			return -1
-		}
-		return 1
-	})
-	for k := end - 1; k >= 0; k-- {
-		level := &l.levels[l.order[k]]
-		// Twice the longest: of a rounded sum no level may be missed.
-		if level.Outer.Min.X < b.Min.X-2*l.longest {
-			return
-		}
-		if level.Outer.meets(b) {
-			f(l.order[k])
+// look returns the levels whose buffers the box may touch, in order, and which it may be in.
+func (l *rule) look(s *seeker) []int {
+	if !s.knew || !s.box.Within(&s.room) {
+		s.knew, s.near, s.room = true, s.near[:0], s.box.Grown(1+s.box.Edge())
+		l.grid.Meeting(&s.room, func(level int) { s.near = append(s.near, level) })
+		slices.Sort(s.near)
+	}
+	return s.near
+}
+
+// near calls f for the levels whose buffers a box touches, in order.
+func (l *rule) near(s *seeker, f func(level int)) {
+	for _, level := range l.look(s) {
+		if l.levels[level].Outer.Meets(&s.box) {
+			f(level)
 		}
 	}
 }
 
-// Update says where the performers are, and returns the levels that are loaded and unloaded because of it, in order.
-func (l *rule) Update(performers []Box) (load, unload []int) {
+// Update is told where the performers are, and returns the levels that are loaded and unloaded because of it, in order.
+func (l *rule) Update(performers []tracked) (load, unload []int) {
 	clear(l.inner)
 	clear(l.outer)
-	for _, b := range performers {
-		l.near(b, func(level int) {
+	for i := range performers {
+		p := &performers[i]
+		if p.entity == 0 {
+			continue
+		}
+		l.near(&p.seeker, func(level int) {
 			l.outer[level] = true
-			l.inner[level] = l.inner[level] || l.levels[level].Inner.meets(b)
+			l.inner[level] = l.inner[level] || l.levels[level].Inner.Meets(&p.box)
 		})
 	}
 	for i := range l.levels {

@@ -1,6 +1,8 @@
 package levels
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -86,6 +88,46 @@ func (s *Secondary) removed(o *order) (gone []ecm.Entity) {
 	}
 	slices.Sort(gone)
 	return slices.Compact(gone)
+}
+
+// A saved secondary begins its checkpoint, little-endian. Then comes its state, as changes from nothing, if it has one.
+type saved struct {
+	Version          uint8
+	Stored, Failed   bool
+	_                uint8
+	Iteration, Steps uint64
+}
+
+// Save implements client.Saver.
+func (s *Secondary) Save() ([]byte, error) {
+	b, err := binary.Append(nil, binary.LittleEndian, saved{Version: protocolVersion, Stored: s.store != nil, Failed: s.failed, Iteration: s.iteration, Steps: s.steps})
+	if s.store != nil {
+		state := s.store.Full()
+		b = state.Append(b)
+	}
+	return b, err
+}
+
+// Restore implements client.Saver.
+func (s *Secondary) Restore(b []byte) error {
+	var h saved
+	n, err := binary.Decode(b, binary.LittleEndian, &h)
+	if err != nil {
+		return fmt.Errorf("a checkpoint of %d bytes is none of a secondary", len(b))
+	}
+	if err := checkVersion(h.Version); err != nil {
+		return err
+	}
+	*s = Secondary{iteration: h.Iteration, steps: h.Steps, failed: h.Failed}
+	if !h.Stored {
+		return nil
+	}
+	state, err := ecm.Decode(bytes.Clone(b[n:]))
+	if err != nil {
+		return err
+	}
+	s.store = ecm.NewStore(world.Schema())
+	return s.store.Apply(state)
 }
 
 // unitOf returns the entity below the world itself that an entity belongs to: a model, mostly. Of the world it is the world.

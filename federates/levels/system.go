@@ -39,13 +39,6 @@ type System struct {
 // Stats count what was loaded.
 type Stats struct{ Loads, Unloads uint64 }
 
-// A tracked performer is one while the world goes on.
-type tracked struct {
-	Performer
-	entity ecm.Entity // 0: its model is not in the world
-	pose   spatial.Pose
-}
-
 // NewSystem makes the system of a world. What it answers to SetPerformer is told on a topic.
 func NewSystem(w *sdf.World, plan *Plan, policy Policy, topic string) *System {
 	if policy == None {
@@ -87,7 +80,7 @@ func (s *System) Told() []world.Told {
 func (s *System) Configure(_ world.Setup, v *ecm.View) error {
 	found := topLevel(v)
 	s.find(v, found)
-	load, _ := s.rule.Update(s.boxes())
+	load, _ := s.rule.Update(s.performers)
 	for _, i := range load {
 		for _, ref := range s.refs[i] {
 			s.uses[ref]++
@@ -150,20 +143,12 @@ func (s *System) find(v *ecm.View, found map[string]ecm.Entity) {
 			p.entity = found[p.Model]
 		}
 		if pose, has := v.Get(p.entity, world.Pose); has {
-			p.pose = world.PoseOf(pose)
+			p.centre = world.PoseOf(pose).Position
+			p.box = spatial.Around(p.centre, p.Size)
 		} else {
 			p.entity = 0
 		}
 	}
-}
-
-func (s *System) boxes() (boxes []Box) {
-	for i := range s.performers {
-		if p := &s.performers[i]; p.entity != 0 {
-			boxes = append(boxes, around(p.pose.Position, p.Size))
-		}
-	}
-	return boxes
 }
 
 // PreUpdate loads and unloads.
@@ -172,7 +157,7 @@ func (s *System) PreUpdate(_ world.Info, v *ecm.View) error {
 		return err
 	}
 	s.find(v, nil)
-	load, unload := s.rule.Update(s.boxes())
+	load, unload := s.rule.Update(s.performers)
 	s.Stats.Loads += uint64(len(load))
 	s.Stats.Unloads += uint64(len(unload))
 	for _, i := range load { // before anything is unloaded: what both levels have stays

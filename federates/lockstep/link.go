@@ -49,7 +49,7 @@ func (l *link) Begin(calls []world.Call) error {
 	now := l.client.Now().Time
 	for i := range calls {
 		c := &calls[i]
-		message := call{phase: c.Phase, fresh: c.Fresh, number: c.Slot.Number(), info: c.Info, next: l.at.Add(c.Next - c.Info.Time), seed: c.Seed, state: c.State,
+		message := call{phase: c.Phase, fresh: c.Fresh, number: c.Slot.Number(), info: c.Info, next: l.due(c.Next - c.Info.Time), seed: c.Seed, state: c.State,
 			behind: c.Slot.Behind > 0}
 		if c.Phase == world.Configure {
 			message.plugin = portable(c.Slot.Plugin, l.dir)
@@ -83,14 +83,23 @@ func (l *link) hung(c *world.Call) *world.StepError {
 	return &world.StepError{System: c.Slot.Name, Phase: c.Phase, Iteration: c.Info.Iteration, Err: &hungError{l.timeout}}
 }
 
-// advance waits until the world may step to a time: it has the replies then of all that it must not be so far ahead of. False: the run ends before.
+// due returns the time of the run at which the world is due so much later than in this step. After a reset the time of the world is an earlier one.
+func (l *link) due(later metasim.Time) metasim.Time {
+	return max(l.at.Add(later), l.client.Now().Time)
+}
+
+// advance waits until the world may step to a time: it has the replies then of all that it must not be so far ahead of. False: the run ends before. Where replies or
+// acknowledgements were late, that time has passed.
 func (l *link) advance(to metasim.Time) (bool, error) {
+	l.at = to
+	if to < l.client.Now().Time {
+		return true, l.missing(to)
+	}
 	ctx, cancel := l.ctx, context.CancelFunc(func() {})
 	if c := l.late.due(to); c != nil {
 		ctx, cancel = l.bounded(l.hung(&c.Call))
 	}
 	defer cancel()
-	l.at = to
 	messages, err := l.client.Step(ctx, to)
 	if errors.Is(err, client.ErrEnd) {
 		return false, nil

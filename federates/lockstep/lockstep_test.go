@@ -177,6 +177,12 @@ func carry(t *testing.T, network network, w *sdf.World, with map[string]any, mor
 // carryOver is carry over links with delays.
 func carryOver(t *testing.T, network network, links []delay.Rule, w *sdf.World, with map[string]any, more ...part) (server.Result, error) {
 	t.Helper()
+	return carryUntil(t, 0, network, links, w, with, more...)
+}
+
+// carryUntil is carryOver with an end of the run; 0: it has none.
+func carryUntil(t *testing.T, until metasim.Time, network network, links []delay.Rule, w *sdf.World, with map[string]any, more ...part) (server.Result, error) {
+	t.Helper()
 	with["file"] = "w.sdf"
 	in, err := catalog.Make("world", with, catalog.Env{Name: "world", Seed: 7})
 	require.NoError(t, err)
@@ -192,6 +198,9 @@ func carryOver(t *testing.T, network network, links []delay.Rule, w *sdf.World, 
 		for _, name := range names {
 			expendable[name] = true
 		}
+	}
+	if until > 0 {
+		core.Until = until
 	}
 	for _, p := range parts {
 		core.Clients = append(core.Clients, p.name)

@@ -19,9 +19,11 @@ type secondaryResult struct {
 	Steps uint64 `json:"steps"`
 }
 
-// Secondary is the model world-secondary: it moves a part of the models of a world.
-func Secondary(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
-	s := &levels.Secondary{}
+// A Secondary is the model world-secondary: it moves a part of the models of a world. Its state can be saved.
+type Secondary struct{ levels.Secondary }
+
+// Run takes part in a run.
+func (s *Secondary) Run(ctx context.Context, c *client.Client, _ *catalog.Instance, out []*client.Publication) error {
 	for {
 		messages, err := c.Next(ctx, metasim.Forever)
 		for _, m := range messages {
@@ -64,8 +66,8 @@ func (c *carrier) Begin(orders [][]byte) error {
 	return nil
 }
 
-// After returns the time of the run so much later.
-func (c *carrier) After(step metasim.Time) metasim.Time { return c.at.Add(step) }
+// After returns the time of the run at which the world is due so much later. It is behind that time where acknowledgements were late.
+func (c *carrier) After(step metasim.Time) metasim.Time { return c.due(step) }
 
 // Acknowledgements waits for the acknowledgements of all.
 func (c *carrier) Acknowledgements() ([][]byte, error) {
@@ -76,6 +78,10 @@ func (c *carrier) Acknowledgements() ([][]byte, error) {
 		messages, err := c.client.Next(ctx, metasim.Forever)
 		switch {
 		case errors.Is(err, client.ErrEnd):
+			if end, ends := c.client.Until(); ends {
+				return nil, fmt.Errorf("the secondaries %v have not acknowledged before the run ends at %v; let it end later, or give the world iterations, and let a client of the model world-secondary be there for each",
+					waitedFor(c.names, acks), end.Time)
+			}
 			return nil, fmt.Errorf("the secondaries %v have left, or were never there; add a client of the model world-secondary for each", waitedFor(c.names, acks))
 		case err != nil:
 			return nil, err

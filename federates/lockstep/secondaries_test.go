@@ -12,9 +12,11 @@ import (
 
 	"context"
 	"metasim/client"
+	"metasim/delay"
 	"metasim/federates/catalog"
 	"metasim/federates/sdf"
 	"metasim/metasim"
+	"metasim/wire/transport/mem"
 )
 
 // secondariesOf are clients that move the models of a world.
@@ -24,7 +26,7 @@ func secondariesOf(t *testing.T, n int) (names []string, parts []part) {
 		name := fmt.Sprintf("secondary-%d", k+1)
 		in, err := catalog.Make("world-secondary", nil, catalog.Env{Name: name})
 		require.NoError(t, err)
-		names, parts = append(names, name), append(parts, part{name, in, Secondary})
+		names, parts = append(names, name), append(parts, part{name, in, (&Secondary{}).Run})
 	}
 	return names, parts
 }
@@ -98,6 +100,49 @@ func TestSecondariesHaveTheSameStates(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Orders and acknowledgements take random times, much longer than a step too, so that the world is late: the states are the same, beside a system in a client of its own.
+func TestAcknowledgementsThatAreLate(t *testing.T) {
+	n := steps(t, 60)
+	carried := func(links []delay.Rule, secondaries int) (hashes []string, end metasim.Time) {
+		names, parts := secondariesOf(t, secondaries)
+		params := map[string]any{"iterations": n, "hashes": true, "policy": "gz", "remote": []string{"spawner"}}
+		if names != nil {
+			params["secondaries"] = names
+		}
+		in, err := catalog.Make("lockstep-runtime", nil, catalog.Env{Name: "spawner"})
+		require.NoError(t, err)
+		result, err := carryOver(t, networkOf(t, "mem"), links, crowd(), params, append(parts, part{"spawner", in, Runtime}, listener(&hashes))...)
+		require.NoError(t, err)
+		for _, c := range result.Clients {
+			if c.Name == "world" {
+				end = c.End.Time
+			}
+		}
+		return hashes, end
+	}
+	want, due := carried(nil, 0)
+	require.Len(t, want, n)
+	for name, spec := range map[string]delay.Spec{
+		"within a step":    {Delay: delay.Uniform{Min: 0, Max: 2 * metasim.Millisecond}},
+		"longer than one":  {Delay: delay.Uniform{Min: 0, Max: 20 * metasim.Millisecond}},
+		"always of a step": {Delay: delay.Constant(5 * metasim.Millisecond)},
+	} {
+		links := []delay.Rule{{From: "secondary-1", To: "world", Spec: spec}, {From: "secondary-2", To: "world", Spec: spec}, {From: "world", To: "secondary-2", Spec: spec},
+			{From: "world", To: "spawner", Spec: spec}}
+		got, end := carried(links, 2)
+		assert.Equal(t, want, got, name)
+		assert.GreaterOrEqual(t, end, due, name)
+	}
+}
+
+// The run ends while an acknowledgement is on its way: who reads that knows what to write.
+func TestTheRunEndsBeforeAnAcknowledgement(t *testing.T) {
+	names, parts := secondariesOf(t, 1)
+	links := []delay.Rule{{From: "secondary-1", To: "world", Spec: delay.Spec{Delay: delay.Constant(4 * metasim.Millisecond)}}}
+	_, err := carryUntil(t, 12*metasim.Millisecond, mem.NewNet(), links, balls(3), map[string]any{"secondaries": names}, parts...)
+	assert.ErrorContains(t, err, "the secondaries [secondary-1] have not acknowledged before the run ends at 12ms; let it end later, or give the world iterations")
 }
 
 // What goes wrong with secondaries ends the run, with a sentence that names them.

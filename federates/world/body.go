@@ -31,6 +31,8 @@ type body struct {
 	v, w       spatial.Vector // of the centre; of the rotation
 	ahead      spatial.Vector // velocity at the end of the step, if nothing is in the way
 	a          spatial.Vector // acceleration of the centre
+	force      spatial.Vector
+	pulled     bool // there is a force, which may be zero
 	torque     spatial.Vector
 	shapes     []shape
 	inertia    symmetric // about the centre, in the axes of the world

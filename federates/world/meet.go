@@ -14,46 +14,33 @@ func obstacle(model ecm.Entity, pose spatial.Pose) *body {
 	return &body{entity: model, pose: pose, centre: pose.Position, mass: Mass{Mass: math.Inf(1)}, fixed: true}
 }
 
-// A Reach is the space that a model may touch within a time: a box along the axes.
-type Reach struct {
-	Entity   ecm.Entity
-	Min, Max spatial.Vector
-	index    int // of its body, among those that meet
+// A reach is the space that a body may touch in a step.
+type reach struct {
+	spatial.Box
+	body  *body
+	index int
 }
 
-// meets reports whether two models may touch one another.
-func (r *Reach) meets(q *Reach) bool {
-	return r.Min.X <= q.Max.X && q.Min.X <= r.Max.X && r.Min.Y <= q.Max.Y && q.Min.Y <= r.Max.Y && r.Min.Z <= q.Max.Z && q.Min.Z <= r.Max.Z
-}
-
-// Touching calls f for each two reaches that meet. It puts them into another order.
-func Touching(reaches []Reach, f func(a, b *Reach)) {
-	slices.SortFunc(reaches, func(a, b Reach) int { return cmp.Or(cmp.Compare(a.Min.X, b.Min.X), cmp.Compare(a.Entity, b.Entity)) })
-	for i := range reaches {
-		for j := i + 1; j < len(reaches) && reaches[j].Min.X <= reaches[i].Max.X; j++ {
-			if reaches[i].meets(&reaches[j]) {
-				f(&reaches[i], &reaches[j])
-			}
-		}
+// radius is that of a sphere about the centre of mass in which all shapes are, however the body turns.
+func (b *body) radius() (radius float64) {
+	for i := range b.shapes {
+		s := &b.shapes[i]
+		radius = math.Max(radius, s.pose.Position.Sub(b.mass.Centre).Length()+s.extent())
 	}
+	return radius
 }
 
-// reachOf returns the reach of a body. One that moves is within a sphere, however it turns.
-func reachOf(b *body, index int, dt float64) Reach {
-	r := Reach{Entity: b.entity, index: index}
-	if !b.fixed {
-		radius := 0.0
-		for i := range b.shapes {
-			s := &b.shapes[i]
-			radius = math.Max(radius, s.pose.Position.Sub(b.mass.Centre).Length()+s.extent())
-		}
-		radius += float64(b.ahead.Length() * dt)
-		around := spatial.Vector{X: radius, Y: radius, Z: radius}
-		r.Min, r.Max = b.centre.Sub(around), b.centre.Add(around)
-		return r
-	}
+// within returns where a body may be within a time that moves, given its radius.
+func (b *body) within(radius, dt float64) spatial.Box {
+	radius += float64(b.ahead.Length() * dt)
+	around := spatial.Vector{X: radius, Y: radius, Z: radius}
+	return spatial.Box{Min: b.centre.Sub(around), Max: b.centre.Add(around)}
+}
+
+// space returns where a body is that does not move.
+func (b *body) space() (space spatial.Box) {
 	inf := math.Inf(1)
-	r.Min, r.Max = spatial.Vector{X: inf, Y: inf, Z: inf}, spatial.Vector{X: -inf, Y: -inf, Z: -inf}
+	space.Min, space.Max = spatial.Vector{X: inf, Y: inf, Z: inf}, spatial.Vector{X: -inf, Y: -inf, Z: -inf}
 	for i := range b.shapes {
 		s := &b.shapes[i]
 		pose := b.pose.Mul(s.pose)
@@ -63,10 +50,18 @@ func reachOf(b *body, index int, dt float64) Reach {
 			around = spatial.Vector{X: math.Abs(x.X) + math.Abs(y.X) + math.Abs(z.X), Y: math.Abs(x.Y) + math.Abs(y.Y) + math.Abs(z.Y), Z: math.Abs(x.Z) + math.Abs(y.Z) + math.Abs(z.Z)}
 		}
 		low, high := pose.Position.Sub(around), pose.Position.Add(around)
-		r.Min = spatial.Vector{X: math.Min(r.Min.X, low.X), Y: math.Min(r.Min.Y, low.Y), Z: math.Min(r.Min.Z, low.Z)}
-		r.Max = spatial.Vector{X: math.Max(r.Max.X, high.X), Y: math.Max(r.Max.Y, high.Y), Z: math.Max(r.Max.Z, high.Z)}
+		space.Min = spatial.Vector{X: math.Min(space.Min.X, low.X), Y: math.Min(space.Min.Y, low.Y), Z: math.Min(space.Min.Z, low.Z)}
+		space.Max = spatial.Vector{X: math.Max(space.Max.X, high.X), Y: math.Max(space.Max.Y, high.Y), Z: math.Max(space.Max.Z, high.Z)}
 	}
-	return r
+	return space
+}
+
+// reachOf returns where a body may be within a time.
+func (b *body) reachOf(dt float64) spatial.Box {
+	if b.fixed {
+		return b.space()
+	}
+	return b.within(b.radius(), dt)
 }
 
 // extent is the radius of a sphere around a shape.
@@ -79,18 +74,21 @@ func (s *shape) extent() float64 {
 
 // meetings returns where bodies may meet one another in a step: by pair, in the order of the bodies.
 func meetings(bodies []*body, dt float64) (all []touch) {
-	reaches := make([]Reach, 0, len(bodies))
+	reaches := make([]reach, 0, len(bodies))
 	for i, b := range bodies {
 		if len(b.shapes) > 0 {
-			reaches = append(reaches, reachOf(b, i, dt))
+			reaches = append(reaches, reach{b.reachOf(dt), b, i})
 		}
 	}
+	slices.SortFunc(reaches, func(a, b reach) int { return cmp.Or(cmp.Compare(a.Min.X, b.Min.X), cmp.Compare(a.index, b.index)) })
 	var pairs [][2]int
-	Touching(reaches, func(a, b *Reach) {
-		if !bodies[a.index].fixed || !bodies[b.index].fixed {
-			pairs = append(pairs, [2]int{min(a.index, b.index), max(a.index, b.index)})
+	for i := range reaches {
+		for j := i + 1; j < len(reaches) && reaches[j].Min.X <= reaches[i].Max.X; j++ {
+			if a, b := &reaches[i], &reaches[j]; !(a.body.fixed && b.body.fixed) && a.Meets(&b.Box) {
+				pairs = append(pairs, [2]int{min(a.index, b.index), max(a.index, b.index)})
+			}
 		}
-	})
+	}
 	slices.SortFunc(pairs, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	for _, p := range pairs {
 		a, b := bodies[p[0]], bodies[p[1]]

@@ -63,8 +63,7 @@ func collisions(v *ecm.View) (planes []plane, obstacles []*body, shapes map[ecm.
 		if !found || !has {
 			continue
 		}
-		s := shape{Geometry: GeometryOf(form), pose: poseIn(v, link).Mul(poseIn(v, e))}
-		s.restitution, s.friction = SurfaceOf(value)
+		s := shapeOf(v, link, e, form, value)
 		if _, static := v.Get(model, Static); !static {
 			shapes[model] = append(shapes[model], s)
 			continue
@@ -82,6 +81,13 @@ func collisions(v *ecm.View) (planes []plane, obstacles []*body, shapes map[ecm.
 	return planes, obstacles, shapes
 }
 
+// shapeOf returns the shape of a collision of a link, in the frame of the model.
+func shapeOf(v *ecm.View, link, collision ecm.Entity, form, surface []byte) shape {
+	s := shape{Geometry: GeometryOf(form), pose: poseIn(v, link).Mul(poseIn(v, collision))}
+	s.restitution, s.friction = SurfaceOf(surface)
+	return s
+}
+
 func poseIn(v *ecm.View, e ecm.Entity) spatial.Pose {
 	if b, found := v.Get(e, Pose); found {
 		return PoseOf(b)
@@ -91,21 +97,38 @@ func poseIn(v *ecm.View, e ecm.Entity) spatial.Pose {
 
 // bodyOf returns the body of a model; false for one that does not move.
 func bodyOf(e ecm.Entity, velocity []byte, gravity spatial.Vector, v *ecm.View) (b body, ok bool) {
-	pose, posed := v.Get(e, Pose)
-	mass, massive := v.Get(e, Inertial)
-	if _, static := v.Get(e, Static); static || !posed || !massive {
+	if !b.find(e, velocity, v) {
 		return b, false
 	}
-	b.entity, b.pose, b.mass = e, PoseOf(pose), MassOf(mass)
-	b.v, b.w = PairOf(velocity)
-	b.centre, b.a = b.pose.Apply(b.mass.Centre), gravity
-	if f, found := v.Get(e, Force); found {
-		force, torque := PairOf(f)
-		b.a, b.torque = gravity.Add(force.Scale(1/b.mass.Mass)), torque
-	}
+	b.pull(gravity)
 	b.inertia = turned(b.mass.moments(), b.pose.Rotation)
 	b.invInertia, ok = inverse(b.inertia)
 	return b, ok
+}
+
+// find looks up the state of a model; false for one that does not move.
+func (b *body) find(e ecm.Entity, velocity []byte, v *ecm.View) bool {
+	pose, posed := v.Get(e, Pose)
+	mass, massive := v.Get(e, Inertial)
+	if _, static := v.Get(e, Static); static || !posed || !massive {
+		return false
+	}
+	b.entity, b.pose, b.mass = e, PoseOf(pose), MassOf(mass)
+	b.v, b.w = PairOf(velocity)
+	b.force, b.torque = spatial.Vector{}, spatial.Vector{}
+	f, found := v.Get(e, Force)
+	if b.pulled = found; found {
+		b.force, b.torque = PairOf(f)
+	}
+	return true
+}
+
+// pull gives the body the acceleration of its weight and of the force on it.
+func (b *body) pull(gravity spatial.Vector) {
+	b.centre, b.a = b.pose.Apply(b.mass.Centre), gravity
+	if b.pulled {
+		b.a = gravity.Add(b.force.Scale(1 / b.mass.Mass))
+	}
 }
 
 // advance moves bodies by a step. Those that may meet others in it are moved together, island by island, so that what happens to a body depends on
