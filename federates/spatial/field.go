@@ -27,7 +27,7 @@ func (f *Field) Put(number int, b *Box, moves bool) {
 	f.Remove(number)
 	p.box, p.room, p.there, p.moves = *b, *b, true, moves
 	if moves {
-		p.room = b.Grown(b.Edge() / 2)
+		p.room = b.Grown(float64(b.Edge() / 2))
 	}
 	f.grid.Meeting(&p.room, func(other int) {
 		if q := &f.boxes[other]; moves || q.moves {
