@@ -164,7 +164,7 @@ func TestSecondariesThatFail(t *testing.T) {
 	assert.ErrorContains(t, err, "the world has no system that moves models here, so its secondaries have nothing to do")
 
 	other := parts[0]
-	other.name = "other"
+	other.name, other.run = "other", (&Secondary{}).Run
 	_, err = runWith(t, balls(3), params(nil), slices.Concat(parts, []part{other})...)
 	assert.ErrorContains(t, err, `client "other" acknowledges in the place of the secondary secondary-1`)
 
