@@ -64,7 +64,7 @@ type runtimeOutcome struct {
 }
 
 // A division is what became of the models of a world that secondaries move: how often one was handed over at a border, merged with models of another
-// secondary, and split from them; and for how much simulated time secondaries ran ahead of one another, which they do not yet.
+// secondary, and split from them; and how much simulated time secondaries did ahead of the world.
 type division struct {
 	Handovers uint64  `json:"handovers"`
 	Merges    uint64  `json:"merges"`

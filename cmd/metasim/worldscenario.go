@@ -20,11 +20,11 @@ import (
 
 // worldFlags are the flags of metasim world run.
 type worldFlags struct {
-	runtimes, hashes, camera, world, until, rate, out, seed, timeout, policy, secondaries string
-	iterations                                                                            uint64
-	resets                                                                                []int
-	report, json, animation, degrade                                                      bool
-	live                                                                                  liveFlags
+	runtimes, hashes, camera, world, until, rate, out, seed, timeout, policy, secondaries, ahead string
+	iterations                                                                                   uint64
+	resets                                                                                       []int
+	report, json, animation, degrade                                                             bool
+	live                                                                                         liveFlags
 }
 
 // scenario writes the scenario that runs the worlds of a document.
@@ -209,7 +209,7 @@ func (f *worldFlags) divide(plan *levels.Plan, prefix string, with map[string]an
 		secondaries = append(secondaries, map[string]any{"name": name, "model": "world-secondary", "on_exit": "restart", "with": map[string]any{"world": prefix + "world"}})
 	}
 	if names != nil {
-		with["secondaries"] = names
+		with["secondaries"], with["run_ahead"] = names, f.ahead
 	}
 	return secondaries
 }

@@ -269,6 +269,8 @@ var models = []Spec{
 				Doc: "subscribe to NAME/reset: a message on it, whatever its payload, takes the world back to its start before the next step"},
 			{Name: "policy", Type: Word, Default: "none",
 				Doc: "when the levels of the world are loaded: gz, when a performer touches the box of one; document, when it touches the buffer; none: all models are there all the time"},
+			{Name: "run_ahead", Type: Duration, Default: "0s", Min: new(0.0),
+				Doc: "how much simulated time its secondaries may go ahead of the world, where their models meet nobody else's and nothing else changes them; the states are the same"},
 			{Name: "secondaries", Type: Words, Max: new(64.0),
 				Doc: "clients of the model world-secondary, which move its models, each those in its levels; the states are the same. Without it: the world moves them itself"},
 			{Name: "set_performer", Type: Bool, Default: false,

@@ -22,19 +22,20 @@ type ahead struct {
 
 const (
 	mostAhead = 1 << 12 // steps at once
+	mostMoves = 1 << 16 // of models, in all these steps: an acknowledgement has them all
 	mostEarly = 256
 )
 
 // left reports whether secondaries are ahead.
 func (a *ahead) left() bool { return len(a.done) > 0 && len(a.done[0]) > 0 }
 
-// next returns how many steps are asked for at once.
-func (a *ahead) next() int {
+// next returns how many steps are asked for at once of so many models.
+func (a *ahead) next(models int) int {
 	if a.wait > 0 {
 		a.wait--
 		return 1
 	}
-	return min(max(a.steps, 2), a.limit)
+	return min(max(a.steps, 2), a.limit, 1+mostMoves/max(models, 1))
 }
 
 // took notes that a step that was done ahead is the one that would have been done in its turn. The last one of several at once has more of them asked for the next time.

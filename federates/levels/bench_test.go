@@ -36,7 +36,7 @@ func BenchmarkThousand(b *testing.B) {
 	}
 	system := NewSystem(w, plan, Gazebo, "")
 	c := &timedCarrier{inProcess: &inProcess{secondaries: []*Secondary{{}, {}}}}
-	primary := &timedPrimary{Primary: NewPrimary(c.names(), c, system), carrier: c}
+	primary := &timedPrimary{Primary: NewPrimary(c.names(), c, system, 1), carrier: c}
 	s, err := world.New(world.Config{World: w, Slots: []*world.Slot{{Name: "levels", System: system, Priority: Priority}, {Name: "physics", System: primary}, {Name: "throw", System: speeds}}})
 	require.NoError(b, err)
 	require.NoError(b, s.Configure())

@@ -10,11 +10,15 @@ import (
 	"metasim/metasim"
 )
 
-// protocolVersion is that of orders and acknowledgements. Both ends must have the same.
-const protocolVersion = 1
+// protocolVersion is that of orders and acknowledgements of one step, and aheadVersion that of several steps at once. Both ends must know the same.
+const (
+	protocolVersion = 1
+	aheadVersion    = 2
+)
 
-// An order asks a secondary for one step.
+// An order asks a secondary for one step, or for several, which differ in what it has done itself alone.
 type order struct {
+	steps   int
 	fresh   bool // the secondary forgets all that it has
 	info    world.Info
 	next    metasim.Time // of the run: nothing is asked before
@@ -26,12 +30,12 @@ type order struct {
 // An acknowledgement says what came of an order.
 type acknowledgement struct {
 	iteration uint64
-	moved     uint64 // how many models
-	failed    string // why; empty: it did not
-	changes   ecm.Changes
+	moved     uint64        // how many models
+	failed    string        // why; empty: it did not
+	changes   []ecm.Changes // by step
 }
 
-// An orderHeader begins an order, little-endian. Then come, as varints, how many are dropped and each as the distance from the one before, what is moved
+// An orderHeader begins an order, little-endian. Then come, as varints, how many steps it is for, if it is for several, how many are dropped and each as the distance from the one before, what is moved
 // likewise, and the changes as package ecm encodes them.
 type orderHeader struct {
 	Version    uint8
@@ -42,7 +46,7 @@ type orderHeader struct {
 	Next       int64
 }
 
-// An acknowledgementHeader begins an acknowledgement. Then come the changes, or what went wrong.
+// An acknowledgementHeader begins an acknowledgement. Then come the changes, or what went wrong; of several steps, the changes of each with their length before them.
 type acknowledgementHeader struct {
 	Version          uint8
 	Failed           bool
@@ -52,8 +56,11 @@ type acknowledgementHeader struct {
 
 // encode encodes an order that is about as long as the one before.
 func (o *order) encode(size int) ([]byte, error) {
-	b, err := binary.Append(make([]byte, 0, size+size/8+64), binary.LittleEndian, orderHeader{Version: protocolVersion, Fresh: o.fresh, Iteration: o.info.Iteration,
+	b, err := binary.Append(make([]byte, 0, size+size/8+64), binary.LittleEndian, orderHeader{Version: versionOf(o.steps), Fresh: o.fresh, Iteration: o.info.Iteration,
 		Time: int64(o.info.Time), Step: int64(o.info.Step), Next: int64(o.next)})
+	if o.steps > 1 {
+		b = binary.AppendUvarint(b, uint64(o.steps))
+	}
 	b = appendEntities(appendEntities(b, o.drop), o.move)
 	return o.changes.Append(b), err
 }
@@ -83,7 +90,14 @@ func decodeOrder(b []byte) (*order, error) {
 		return nil, errOrder
 	}
 	o := &order{fresh: h.Fresh, info: world.Info{Iteration: h.Iteration, Time: metasim.Time(h.Time), Step: metasim.Time(h.Step)}, next: metasim.Time(h.Next)}
-	b = b[n:]
+	b, o.steps = b[n:], 1
+	if h.Version == aheadVersion {
+		steps, n := binary.Uvarint(b)
+		if n <= 0 || steps < 2 || steps > mostAhead {
+			return nil, errOrder
+		}
+		b, o.steps = b[n:], int(steps)
+	}
 	for _, into := range []*[]ecm.Entity{&o.drop, &o.move} {
 		if *into, b, err = decodeEntities(b); err != nil {
 			return nil, err
@@ -112,11 +126,26 @@ func decodeEntities(b []byte) ([]ecm.Entity, []byte, error) {
 }
 
 func (a *acknowledgement) encode() ([]byte, error) {
-	b, err := binary.Append(nil, binary.LittleEndian, acknowledgementHeader{Version: protocolVersion, Failed: a.failed != "", Iteration: a.iteration, Moved: a.moved})
+	b, err := binary.Append(nil, binary.LittleEndian, acknowledgementHeader{Version: versionOf(len(a.changes)), Failed: a.failed != "", Iteration: a.iteration, Moved: a.moved})
 	if a.failed != "" {
 		return append(b, a.failed...), err
 	}
-	return a.changes.Append(b), err
+	if len(a.changes) == 1 {
+		return a.changes[0].Append(b), err
+	}
+	for k := range a.changes {
+		one := a.changes[k].Append(nil)
+		b = append(binary.AppendUvarint(b, uint64(len(one))), one...)
+	}
+	return b, err
+}
+
+// versionOf returns the version of what is for so many steps.
+func versionOf(steps int) uint8 {
+	if steps > 1 {
+		return aheadVersion
+	}
+	return protocolVersion
 }
 
 func decodeAcknowledgement(b []byte) (a acknowledgement, err error) {
@@ -133,13 +162,29 @@ func decodeAcknowledgement(b []byte) (a acknowledgement, err error) {
 		a.failed = string(b[n:])
 		return a, nil
 	}
-	a.changes, err = ecm.Decode(b[n:])
-	return a, err
+	b = b[n:]
+	if h.Version == protocolVersion {
+		c, err := ecm.Decode(b)
+		a.changes = []ecm.Changes{c}
+		return a, err
+	}
+	for len(b) > 0 {
+		size, n := binary.Uvarint(b)
+		if n <= 0 || size > uint64(len(b)-n) {
+			return a, fmt.Errorf("an acknowledgement of several steps that ends within one")
+		}
+		c, err := ecm.Decode(b[n:][:size])
+		if err != nil {
+			return a, err
+		}
+		a.changes, b = append(a.changes, c), b[n:][size:]
+	}
+	return a, nil
 }
 
 func checkVersion(v uint8) error {
-	if v != protocolVersion {
-		return fmt.Errorf("the other side speaks version %d of distributed worlds, this one %d; run the same metasim on both", v, protocolVersion)
+	if v != protocolVersion && v != aheadVersion {
+		return fmt.Errorf("the other side speaks version %d of distributed worlds, this one up to %d; run the same metasim on both", v, aheadVersion)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package levels
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -39,12 +40,14 @@ type Primary struct {
 	sizes   []int          // by secondary: of the last order
 	version uint64         // of the state that they have
 	begun   bool
+	fresh   bool // the next orders bring all that is to be had
+	ahead   ahead
 	steps   uint64
 }
 
-// NewPrimary makes the system for these secondaries, of which there are 64 at most. Levels may be of a world without any.
-func NewPrimary(names []string, carrier Carrier, levels *System) *Primary {
-	return &Primary{names: names, carrier: carrier, system: levels, owners: newOwners(levels.plan, len(names)), reaches: world.NewReaches(mergeSteps),
+// NewPrimary makes the system for these secondaries, of which there are 64 at most, and which do so many steps at once; 1: each in its turn. Levels may be of a world without any.
+func NewPrimary(names []string, carrier Carrier, levels *System, steps int) *Primary {
+	return &Primary{ahead: ahead{limit: max(1, min(steps, mostAhead))}, fresh: true, names: names, carrier: carrier, system: levels, owners: newOwners(levels.plan, len(names)), reaches: world.NewReaches(mergeSteps),
 		move: make([][]ecm.Entity, len(names)), edits: make([][]ecm.Edit, len(names)), sizes: make([]int, len(names)), levels: make([]uint64, len(levels.plan.Levels))}
 }
 
@@ -56,9 +59,41 @@ func (p *Primary) Counts() (handovers, merges, splits uint64) {
 	return p.owners.handovers, p.owners.merges, p.owners.splits
 }
 
+// Ahead returns how many steps secondaries have done ahead of the world.
+func (p *Primary) Ahead() uint64 { return p.ahead.total }
+
 // Update has all models moved by a step.
 func (p *Primary) Update(i world.Info, v *ecm.View) error {
-	orders, err := p.order(i, v)
+	var changed ecm.Changes
+	if p.begun {
+		changed = v.Since(p.version)
+	} else {
+		changed = v.Copy(slices.Collect(v.All()))
+	}
+	stands := p.ahead.left() && p.untouched(&changed)
+	p.reaches.Update(i, v, &changed)
+	p.owners.take(v, &changed)
+	p.version, p.begun = v.Version(), true
+	p.steps++
+	if p.ahead.left() && stands && !p.lacks() {
+		p.ahead.took(1)
+		return p.next(v)
+	}
+	if p.ahead.left() {
+		p.fall()
+	}
+	if err := p.ask(i, v, &changed); err != nil {
+		return err
+	}
+	return p.next(v)
+}
+
+// ask has the secondaries do the next steps: one, or some ahead.
+func (p *Primary) ask(i world.Info, v *ecm.View, changed *ecm.Changes) error {
+	p.assign(v)
+	steps := p.ahead.next(len(p.owners.moving))
+	p.want(steps > 1)
+	orders, err := p.orders(i, v, changed, steps)
 	if err != nil {
 		return err
 	}
@@ -69,28 +104,83 @@ func (p *Primary) Update(i world.Info, v *ecm.View) error {
 	if err != nil {
 		return err
 	}
+	p.ahead.done = make([][]ecm.Changes, len(acks))
 	for k, ack := range acks {
-		if err := p.take(i, v, k, ack); err != nil {
+		if p.ahead.done[k], err = p.take(i, k, steps, ack); err != nil {
 			return fmt.Errorf("secondary %s: %w", p.names[k], err)
 		}
 	}
-	p.steps++
+	return nil
+}
+
+// next writes what the secondaries did in the next step.
+func (p *Primary) next(v *ecm.View) error {
+	a := &p.ahead
+	a.last = a.last[:0]
+	for k := range a.done {
+		edits := a.done[k][0].Edits
+		a.done[k] = a.done[k][1:]
+		for n := range edits {
+			keep(&edits[n])
+		}
+		v.Write(edits)
+		a.last = append(a.last, edits...)
+	}
+	slices.SortFunc(a.last, func(x, y ecm.Edit) int { return cmp.Compare(x.Entity, y.Entity) })
 	return v.Err()
 }
 
-// order decides who moves what in this step, and writes the orders.
-func (p *Primary) order(i world.Info, v *ecm.View) ([][]byte, error) {
-	var changed ecm.Changes
-	if p.begun {
-		changed = v.Since(p.version)
-	} else {
-		changed = v.Copy(slices.Collect(v.All()))
+// untouched reports whether nobody but the secondaries has changed what they have. It is asked when the units are those of the step before.
+func (p *Primary) untouched(changed *ecm.Changes) bool {
+	for _, e := range changed.Removed {
+		if p.owners.units[e].has != 0 {
+			return false
+		}
 	}
-	p.reaches.Update(i, v, &changed)
-	p.owners.take(v, &changed)
-	p.assign(v)
-	p.want()
-	return p.orders(i, v, &changed)
+	last := p.ahead.last
+	for i := range changed.Edits {
+		e := &changed.Edits[i]
+		if len(last) > 0 && last[0].Entity == e.Entity {
+			if !same(&last[0], e) {
+				return false
+			}
+			last = last[1:]
+			continue
+		}
+		of := e.Entity
+		if e.Created {
+			of = e.Parent
+		}
+		if u := p.owners.units[of]; u != nil && u.has != 0 && !(e.Created && of == world.Root) {
+			return false
+		}
+	}
+	return len(last) == 0
+}
+
+// lacks reports whether a model may touch one that its secondary does not have.
+func (p *Primary) lacks() bool {
+	o, lacks := p.owners, !slices.Equal(p.owners.moving, p.reaches.Moving())
+	has := func(mover, other *unit) bool {
+		return !mover.moves || (other.moves && other.owner == mover.owner || !other.moves && other.has>>mover.owner&1 != 0)
+	}
+	p.reaches.Meetings(func(a, b ecm.Entity) {
+		ua, ub := o.units[a], o.units[b]
+		lacks = lacks || !has(ua, ub) || !has(ub, ua)
+	})
+	for _, e := range p.reaches.Planes() {
+		lacks = lacks || o.units[e].has != o.units[world.Root].has
+	}
+	return lacks
+}
+
+// fall throws away what was done ahead: the secondaries are in a state that the world does not come to.
+func (p *Primary) fall() {
+	p.ahead.fell()
+	p.fresh = true
+	for _, u := range p.owners.all {
+		u.has = 0
+	}
 }
 
 // assign decides who moves what in this step.
@@ -112,8 +202,8 @@ func (p *Primary) assign(v *ecm.View) {
 }
 
 // want says which units each secondary has to have: what it moves, all planes, what that may touch, the models of the levels where its performers are,
-// and performers in the buffers of its levels.
-func (p *Primary) want() {
+// and performers in the buffers of its levels. If it goes ahead, it has no model that others move: it would not see them moved.
+func (p *Primary) want(ahead bool) {
 	o, everyone := p.owners, uint64(1)<<len(p.names)-1
 	for _, u := range o.all {
 		if u.wants = 0; u.moves {
@@ -155,14 +245,21 @@ func (p *Primary) want() {
 			}
 		}
 	}
+	for _, u := range o.order {
+		if ahead {
+			u.wants = 1 << u.owner
+		}
+	}
 }
 
-// orders writes the orders of a step.
-func (p *Primary) orders(i world.Info, v *ecm.View, changed *ecm.Changes) ([][]byte, error) {
+// orders writes orders for the next steps.
+func (p *Primary) orders(i world.Info, v *ecm.View, changed *ecm.Changes, steps int) ([][]byte, error) {
 	all := make([]order, len(p.names))
 	for k := range all {
-		all[k] = order{fresh: !p.begun, info: i, next: p.carrier.After(i.Step), move: p.move[k]}
-		all[k].changes.Removed, all[k].changes.Counters = changed.Removed, changed.Counters
+		all[k] = order{steps: steps, fresh: p.fresh, info: i, next: p.carrier.After(i.Step), move: p.move[k]}
+		if !p.fresh {
+			all[k].changes.Removed, all[k].changes.Counters = changed.Removed, changed.Counters
+		}
 	}
 	var enters []ecm.Entity
 	for _, u := range p.owners.all {
@@ -175,7 +272,7 @@ func (p *Primary) orders(i world.Info, v *ecm.View, changed *ecm.Changes) ([][]b
 	for _, u := range p.owners.all {
 		u.has = u.wants
 	}
-	p.version, p.begun = v.Version(), true
+	p.fresh = false
 	orders := make([][]byte, len(all))
 	for k := range all {
 		slices.Sort(all[k].drop)
@@ -234,33 +331,32 @@ func (p *Primary) fill(all []order, changed *ecm.Changes, whole ecm.Changes) {
 	}
 }
 
-// take writes what a secondary did. Nobody else moves what it moved: it is told which step it was asked for, and what it was to move.
-func (p *Primary) take(i world.Info, v *ecm.View, k int, payload []byte) error {
+// take returns what a secondary did, by step. Nobody else moves what it moved: it is told which steps it was asked for, and what it was to move.
+func (p *Primary) take(i world.Info, k, steps int, payload []byte) ([]ecm.Changes, error) {
 	a, err := decodeAcknowledgement(payload)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case a.failed != "":
-		return errors.New(a.failed)
-	case a.iteration != i.Iteration:
-		return fmt.Errorf("it acknowledged iteration %d, and was asked for iteration %d", a.iteration, i.Iteration)
-	case a.moved != uint64(len(p.move[k])) || len(a.changes.Removed)+len(a.changes.Counters) > 0:
-		return fmt.Errorf("it moved %d models of %d, removed %d entities and created others %d times; only moves are asked for", a.moved, len(p.move[k]),
-			len(a.changes.Removed), len(a.changes.Counters))
+		return nil, errors.New(a.failed)
+	case a.iteration != i.Iteration || len(a.changes) != steps:
+		return nil, fmt.Errorf("it acknowledged %d steps from iteration %d on, and was asked for %d from iteration %d on", len(a.changes), a.iteration, steps, i.Iteration)
 	}
-	asked := p.move[k] // behind the last one that was changed: both are in order
-	for n := range a.changes.Edits {
-		e := &a.changes.Edits[n]
-		for len(asked) > 0 && asked[0] < e.Entity {
-			asked = asked[1:]
+	for n := range a.changes {
+		if c := &a.changes[n]; a.moved != uint64(len(p.move[k])) || len(c.Removed)+len(c.Counters) > 0 {
+			return nil, fmt.Errorf("it moved %d models of %d, removed %d entities and created others %d times; only moves are asked for", a.moved, len(p.move[k]), len(c.Removed), len(c.Counters))
 		}
-		if len(asked) == 0 || asked[0] != e.Entity || e.Created {
-			return fmt.Errorf("it changed entity %v, which it was not to move", e.Entity)
+		asked := p.move[k] // behind the last one that was changed: both are in order
+		for _, e := range a.changes[n].Edits {
+			for len(asked) > 0 && asked[0] < e.Entity {
+				asked = asked[1:]
+			}
+			if len(asked) == 0 || asked[0] != e.Entity || e.Created {
+				return nil, fmt.Errorf("it changed entity %v, which it was not to move", e.Entity)
+			}
 		}
-		keep(e)
 	}
-	v.Write(a.changes.Edits)
-	return nil
+	return a.changes, nil
 }
 
 // keep gives the values of an edit memory of their own, or one value would hold that of all.

@@ -1,10 +1,12 @@
 package levels
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -82,6 +84,11 @@ func (s throw) Configure(_ world.Setup, v *ecm.View) error {
 	return nil
 }
 
+// A start throws models at the start alone.
+type start struct{ speeds throw }
+
+func (s start) Configure(setup world.Setup, v *ecm.View) error { return s.speeds.Configure(setup, v) }
+
 // PreUpdate throws one of them anew now and then, or they would come to rest.
 func (s throw) PreUpdate(i world.Info, v *ecm.View) error {
 	if i.Iteration%20 != 0 {
@@ -143,17 +150,27 @@ func arena(performers int) (*sdf.World, *Plan, throw) {
 // serve makes the arena with this many secondaries; 0: physics moves everything itself.
 func serve(t *testing.T, performers, n int) (*world.Server, *Primary, *inProcess) {
 	t.Helper()
+	return serveAhead(t, performers, n, 1, false)
+}
+
+// serveAhead is serve with secondaries that may do so many steps at once. Where it is calm, models are thrown at the start alone.
+func serveAhead(t *testing.T, performers, n, steps int, calm bool) (*world.Server, *Primary, *inProcess) {
+	t.Helper()
 	w, plan, speeds := arena(performers)
 	system := NewSystem(w, plan, Gazebo, "")
+	var thrower any = speeds
+	if calm {
+		thrower = start{speeds}
+	}
 	physics := &world.Slot{Name: "physics", System: world.Physics{}, Priority: -64}
 	var primary *Primary
 	c := newInProcess(t, n)
 	if n > 0 {
-		primary = NewPrimary(c.names(), c, system)
+		primary = NewPrimary(c.names(), c, system, steps)
 		physics.System = primary
 	}
-	s, err := world.New(world.Config{World: w, Slots: []*world.Slot{{Name: "throw", System: speeds}, physics, {Name: "levels", System: system, Priority: Priority},
-		{Name: "strip", System: strip{}}, {Name: "count", System: counter{c}, Priority: -70}}})
+	s, err := world.New(world.Config{World: w, Slots: []*world.Slot{{Name: "throw", System: thrower}, physics, {Name: "levels", System: system, Priority: Priority},
+		{Name: "strip", System: strip{w}}, {Name: "count", System: counter{c}, Priority: -70}}})
 	require.NoError(t, err)
 	require.NoError(t, s.Configure())
 	return s, primary, c
@@ -170,10 +187,15 @@ func (c counter) Update(_ world.Info, v *ecm.View) error {
 	return nil
 }
 
-// A strip takes the shapes of some models away, after physics: what is below a model changes too, and when secondaries have had their orders.
-type strip struct{}
+// A strip takes the shapes of some models away, after physics: what is below a model changes too, and when secondaries have had their orders. In between it makes another model.
+type strip struct{ file *sdf.World }
 
-func (strip) Update(i world.Info, v *ecm.View) error {
+func (s strip) Update(i world.Info, v *ecm.View) error {
+	if i.Iteration == 80 {
+		e, err := world.Add(v, s.file, "crate3")
+		v.Set(e, world.Velocity, world.PairBytes(spatial.Vector{X: 3}, spatial.Vector{}), ecm.OneTime)
+		return err
+	}
 	if i.Iteration != 150 && i.Iteration != 300 {
 		return nil
 	}
@@ -249,25 +271,60 @@ func TestOrdersAndAcknowledgementsHaveNumbers(t *testing.T) {
 	for _, again := range [][]byte{c.last[0], first} {
 		o, err := decodeOrder(again)
 		require.NoError(t, err)
-		_, err = (&Secondary{store: c.secondaries[0].store, iteration: 2}).carryOut(&order{info: o.info})
+		err = (&Secondary{store: c.secondaries[0].store, iteration: 2}).begin(&order{info: o.info})
 		assert.EqualError(t, err, fmt.Sprintf("it was asked for iteration %d after iteration 2", o.info.Iteration))
 	}
-	_, err := (&Secondary{}).carryOut(&order{info: world.Info{Iteration: 4}})
+	err := (&Secondary{}).begin(&order{info: world.Info{Iteration: 4}})
 	assert.EqualError(t, err, "it was asked for iteration 4 without the state that was before")
 	_, _, err = (&Secondary{}).Do(first[:20])
 	assert.ErrorContains(t, err, "an order of 20 bytes is too short")
+	moved, none := uint64(len(p.move[0])), []ecm.Changes{{}}
 	for _, bad := range []struct {
 		ack  acknowledgement
 		want string
 	}{
-		{acknowledgement{iteration: 1, moved: uint64(len(p.move[0]))}, "it acknowledged iteration 1, and was asked for iteration 2"},
-		{acknowledgement{iteration: 3, moved: uint64(len(p.move[0]))}, "it acknowledged iteration 3, and was asked for iteration 2"},
-		{acknowledgement{iteration: 2}, fmt.Sprintf("it moved 0 models of %d", len(p.move[0]))},
-		{acknowledgement{iteration: 2, moved: uint64(len(p.move[0])), changes: ecm.Changes{Edits: []ecm.Edit{{Entity: world.Root, Removed: []string{world.Gravity}}}}}, "it changed entity 1, which it was not to move"},
+		{acknowledgement{iteration: 1, moved: moved, changes: none}, "it acknowledged 1 steps from iteration 1 on, and was asked for 1 from iteration 2 on"},
+		{acknowledgement{iteration: 3, moved: moved, changes: none}, "it acknowledged 1 steps from iteration 3 on, and was asked for 1 from iteration 2 on"},
+		{acknowledgement{iteration: 2, moved: moved, changes: slices.Concat(none, none)}, "it acknowledged 2 steps from iteration 2 on, and was asked for 1 from iteration 2 on"},
+		{acknowledgement{iteration: 2, changes: none}, fmt.Sprintf("it moved 0 models of %d", moved)},
+		{acknowledgement{iteration: 2, moved: moved, changes: []ecm.Changes{{Edits: []ecm.Edit{{Entity: world.Root, Removed: []string{world.Gravity}}}}}}, "it changed entity 1, which it was not to move"},
 		{acknowledgement{iteration: 2, failed: "no more"}, "no more"},
 	} {
 		b, err := bad.ack.encode()
 		require.NoError(t, err)
-		assert.ErrorContains(t, p.take(world.Info{Iteration: 2}, ecm.NewStore(nil).View(0), 0, b), bad.want)
+		_, err = p.take(world.Info{Iteration: 2}, 0, 1, b)
+		assert.ErrorContains(t, err, bad.want)
+	}
+	b, err := (&acknowledgement{changes: slices.Concat(none, none)}).encode()
+	require.NoError(t, err)
+	_, err = decodeAcknowledgement(b[:len(b)-1])
+	assert.ErrorContains(t, err, "an acknowledgement of several steps that ends within one")
+	for _, steps := range []int{0, 1, mostAhead + 1} { // several are two at least
+		o := order{steps: 2, info: world.Info{Iteration: 1, Step: 1}}
+		b, err := o.encode(0)
+		require.NoError(t, err)
+		_, err = decodeOrder(append(binary.AppendUvarint(b[:binary.Size(orderHeader{})], uint64(steps)), b[binary.Size(orderHeader{})+1:]...))
+		assert.ErrorIs(t, err, errOrder, "%d steps", steps)
+	}
+}
+
+// Secondaries that go ahead of the world have the same states, where nobody touches what they have, and where models are thrown, shapes are taken away, levels come and go, and
+// models of several secondaries meet; also those that begin at checkpoints.
+func TestSecondariesThatGoAheadHaveTheSameStates(t *testing.T) {
+	const steps = 200
+	for _, calm := range []bool{false, true} {
+		s, _, _ := serveAhead(t, 18, 0, 1, calm)
+		want := hashes(t, s, steps)
+		for _, c := range []struct{ secondaries, ahead, dies int }{{1, 100, 0}, {2, 2, 0}, {3, 100, 9}, {8, 7, 0}} {
+			s, p, carrier := serveAhead(t, 18, c.secondaries, c.ahead, calm)
+			carrier.dies = c.dies
+			got := hashes(t, s, steps)
+			for i := range want {
+				require.Equal(t, want[i], got[i], "iteration %d, %+v, calm: %v", i+1, c, calm)
+			}
+			handovers, merges, splits := p.Counts()
+			t.Logf("%+v, calm: %v: %d of %d steps were done ahead; %d hand-overs, %d merges, %d splits", c, calm, p.Ahead(), steps, handovers, merges, splits)
+			assert.Greater(t, p.Ahead(), uint64(steps/5))
+		}
 	}
 }

@@ -34,30 +34,44 @@ func (s *Secondary) Do(payload []byte) (ack []byte, next metasim.Time, err error
 		return nil, 0, err
 	}
 	a := acknowledgement{iteration: o.info.Iteration, moved: uint64(len(o.move))}
-	if a.changes, err = s.carryOut(o); err != nil {
+	if err := s.begin(o); err != nil {
 		s.failed, a.failed = true, err.Error()
+	}
+	for n := 0; n < o.steps && !s.failed; n++ {
+		c, err := s.carryOut(o)
+		if err == nil && n+1 < o.steps { // nobody else changes it meanwhile
+			err = s.store.Apply(c)
+		}
+		if err != nil {
+			s.failed, a.failed = true, err.Error()
+		}
+		a.changes = append(a.changes, c)
+		o.info.Iteration, o.info.Time = o.info.Iteration+1, o.info.Time.Add(o.info.Step)
 	}
 	ack, err = a.encode()
 	return ack, o.next, err
 }
 
-func (s *Secondary) carryOut(o *order) (c ecm.Changes, err error) {
+// begin makes the state in which an order is carried out.
+func (s *Secondary) begin(o *order) error {
 	switch {
 	case s.failed:
-		return c, fmt.Errorf("it was asked for iteration %d, and has failed before", o.info.Iteration)
+		return fmt.Errorf("it was asked for iteration %d, and has failed before", o.info.Iteration)
 	case s.store == nil && !o.fresh:
-		return c, fmt.Errorf("it was asked for iteration %d without the state that was before", o.info.Iteration)
+		return fmt.Errorf("it was asked for iteration %d without the state that was before", o.info.Iteration)
 	case !o.fresh && o.info.Iteration <= s.iteration:
-		return c, fmt.Errorf("it was asked for iteration %d after iteration %d", o.info.Iteration, s.iteration)
+		return fmt.Errorf("it was asked for iteration %d after iteration %d", o.info.Iteration, s.iteration)
 	}
 	if o.fresh {
 		s.store = ecm.NewStore(world.Schema())
 	}
-	s.iteration = o.info.Iteration
 	o.changes.Removed = s.removed(o)
-	if err := s.store.Apply(o.changes); err != nil {
-		return c, err
-	}
+	return s.store.Apply(o.changes)
+}
+
+// carryOut does one step.
+func (s *Secondary) carryOut(o *order) (c ecm.Changes, err error) {
+	s.iteration = o.info.Iteration
 	s.store.Forget(s.store.Version())
 	v := s.store.View(0)
 	for _, e := range o.move {

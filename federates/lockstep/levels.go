@@ -9,6 +9,7 @@ import (
 	"metasim/federates/levels"
 	"metasim/federates/sdf"
 	"metasim/federates/world"
+	"metasim/metasim"
 )
 
 // addLevels gives a world the system that loads and unloads its levels, if it is to have one, behind the systems of its file, and its secondaries. Orders are where what those
@@ -39,11 +40,11 @@ func (l *link) addLevels(w *sdf.World, in *catalog.Instance, placed []Placed, or
 	if err != nil {
 		return err
 	}
-	return l.addSecondaries(w, secondaries, orders, placed)
+	return l.addSecondaries(w, in, secondaries, orders, placed)
 }
 
 // addSecondaries lets secondaries do the work of physics.
-func (l *link) addSecondaries(w *sdf.World, names []string, orders []*client.Publication, placed []Placed) error {
+func (l *link) addSecondaries(w *sdf.World, in *catalog.Instance, names []string, orders []*client.Publication, placed []Placed) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -55,8 +56,9 @@ func (l *link) addSecondaries(w *sdf.World, names []string, orders []*client.Pub
 		return at(w.Place, errors.New("the world has no system that moves models here, so its secondaries have nothing to do; leave them out, or let gz::sim::systems::Physics run in the world"))
 	}
 	c := &carrier{l, names, orders}
+	steps := 1 + int(catalog.Get[metasim.Time](in, "run_ahead")/w.Physics.Step)
 	placed[i].Anew = func() (any, error) {
-		l.primary = levels.NewPrimary(names, c, l.levels)
+		l.primary = levels.NewPrimary(names, c, l.levels, steps)
 		return l.primary, nil
 	}
 	var err error
@@ -65,7 +67,7 @@ func (l *link) addSecondaries(w *sdf.World, names []string, orders []*client.Pub
 }
 
 // fillLevels says what became of the levels of a world.
-func (l *link) fillLevels(r *worldResult, in *catalog.Instance) {
+func (l *link) fillLevels(r *worldResult, in *catalog.Instance, step metasim.Time) {
 	if l.levels == nil {
 		return
 	}
@@ -81,4 +83,5 @@ func (l *link) fillLevels(r *worldResult, in *catalog.Instance) {
 		r.Runners = append(r.Runners, runnerResult(s))
 	}
 	r.Handovers, r.Merges, r.Splits = l.primary.Counts()
+	r.RunAheadS = float64(l.primary.Ahead()) * step.Seconds()
 }

@@ -79,6 +79,7 @@ type worldResult struct {
 	Handovers uint64         `json:"handovers,omitempty"`
 	Merges    uint64         `json:"merges,omitempty"`
 	Splits    uint64         `json:"splits,omitempty"`
+	RunAheadS float64        `json:"run_ahead_s,omitempty"`
 }
 
 type goneResult struct {

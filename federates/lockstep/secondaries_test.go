@@ -58,9 +58,9 @@ func crowd() *sdf.World {
 func TestSecondariesHaveTheSameStates(t *testing.T) {
 	n := steps(t, 120)
 	reset := agent(metasim.Time(n/2) * 5 * metasim.Millisecond)
-	with := func(scheme string, secondaries int, remote []string) ([]string, worldResult) {
+	with := func(scheme string, secondaries int, remote []string, ahead string) ([]string, worldResult) {
 		names, parts := secondariesOf(t, secondaries)
-		params := map[string]any{"iterations": n, "hashes": true, "resets": true, "policy": "gz"}
+		params := map[string]any{"iterations": n, "hashes": true, "resets": true, "policy": "gz", "run_ahead": ahead}
 		if names != nil {
 			params["secondaries"] = names
 		}
@@ -79,7 +79,7 @@ func TestSecondariesHaveTheSameStates(t *testing.T) {
 		readWorldResult(t, result, &r)
 		return hashes, r
 	}
-	want, alone := with("mem", 0, nil)
+	want, alone := with("mem", 0, nil, "0s")
 	require.Len(t, want, n)
 	assert.Len(t, alone.Runners, 1)
 	for _, scheme := range []string{"mem", "unix", "tcp", "tls", "quic", "shm"} {
@@ -91,7 +91,7 @@ func TestSecondariesHaveTheSameStates(t *testing.T) {
 			if k%2 == 1 {
 				remote = []string{"spawner"}
 			}
-			got, r := with(scheme, k, remote)
+			got, r := with(scheme, k, remote, []string{"0s", "50ms"}[k%2])
 			require.Equal(t, want, got, "%d secondaries over %s", k, scheme)
 			require.Len(t, r.Runners, k)
 			if k > 1 {
@@ -99,6 +99,29 @@ func TestSecondariesHaveTheSameStates(t *testing.T) {
 				assert.NotZero(t, r.Splits)
 			}
 		}
+	}
+}
+
+// Balls that nothing but physics moves are done ahead, over every transport, by a client that may be asked to go back to the start; and the states are the same.
+func TestSecondariesGoAhead(t *testing.T) {
+	const n = 150
+	carried := func(scheme string, secondaries int) (hashes []string, r worldResult) {
+		names, parts := secondariesOf(t, secondaries)
+		params := map[string]any{"iterations": n, "hashes": true, "resets": true, "run_ahead": "80ms"}
+		if names != nil {
+			params["secondaries"] = names
+		}
+		result, err := carry(t, networkOf(t, scheme), balls(20), params, append(parts, listener(&hashes), agent(333*metasim.Millisecond))...)
+		require.NoError(t, err)
+		readWorldResult(t, result, &r)
+		return hashes, r
+	}
+	want, _ := carried("mem", 0)
+	require.Len(t, want, n)
+	for _, scheme := range []string{"mem", "unix", "shm", "quic"} {
+		got, r := carried(scheme, 2)
+		require.Equal(t, want, got, scheme)
+		assert.Greater(t, r.RunAheadS, 0.25, "of the 0.417 s since the reset")
 	}
 }
 

@@ -89,7 +89,7 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 		return err
 	}
 	result.fill(s, placed, remote)
-	l.fillLevels(&result, in)
+	l.fillLevels(&result, in, s.Info().Step)
 	return loop.Finish(ctx, c, result)
 }
 
