@@ -19,7 +19,8 @@ import (
 	"metasim/federates/follower/frames"
 )
 
-// seen is a world whose camera rides on a ball that the wind drives, and whose picture has noise. A system makes balls and takes them away.
+// seen is a world whose camera rides on a ball that the wind drives, and whose picture has noise. A system makes balls and takes them away. Each ball begins in a level of its own,
+// and one comes to the other's.
 const seenWorld = `<sdf version="1.9"><world name="seen">
 	<physics name="5ms" type="ignored"><max_step_size>0.005</max_step_size></physics>
 	<scene><ambient>0.3 0.3 0.3 1</ambient><background>0.5 0.7 1 1</background></scene>
@@ -40,6 +41,12 @@ const seenWorld = `<sdf version="1.9"><world name="seen">
 		<sensor name="eye" type="camera"><topic>/eye</topic><update_rate>50</update_rate><camera><horizontal_fov>1.2</horizontal_fov>
 			<image><width>120</width><height>80</height></image><clip><near>0.1</near><far>50</far></clip>
 			<noise><type>gaussian</type><mean>0</mean><stddev>0.02</stddev></noise></camera></sensor></link></model>
+	<plugin filename="dummy" name="gz::sim">
+		<performer name="b"><ref>ball</ref><geometry><box><size>1 1 1</size></box></geometry></performer>
+		<performer name="r"><ref>rider</ref><geometry><box><size>1 1 1</size></box></geometry></performer>
+		<level name="west"><pose>-12 0 0 0 0 0</pose><geometry><box><size>20 40 40</size></box></geometry><buffer>2</buffer></level>
+		<level name="east"><pose>8 0 0 0 0 0</pose><geometry><box><size>20 40 40</size></box></geometry><buffer>2</buffer></level>
+	</plugin>
 </world></sdf>`
 
 // quarters are the streams of four nodes that show the quarters of the world's camera, which are no multiples of anything.
@@ -52,11 +59,11 @@ var quarters = []any{
 func ofWorld(t *testing.T, with map[string]any) part {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "seen.sdf"), []byte(seenWorld), 0o600))
-	with["file"], with["iterations"] = "seen.sdf", 60
+	with["file"], with["iterations"], with["policy"] = "seen.sdf", 60, "gz"
 	return part{name: "world", model: "world", with: with, env: catalog.Env{Dir: dir, Open: openBelow(dir)}}
 }
 
-// The cross test, as far as it goes without levels. The world alone draws what its camera sees. The same world, its systems in clients of their own, is shown by
+// The cross test. The world alone draws what its camera sees. The same world, its models moved by clients of their own, its systems in others, is shown by
 // four nodes, each with a quarter of that camera: what they make together is the same picture, byte by byte, before the controller fails and after it.
 func TestWhatFollowersShowIsWhatTheCameraSaw(t *testing.T) {
 	var pictures [][]byte
@@ -72,49 +79,59 @@ func TestWhatFollowersShowIsWhatTheCameraSaw(t *testing.T) {
 	}
 	require.Len(t, pictures, 16, "one at the first step, and one each 20 ms")
 	systems := []string{"wind", "odometer", "spawner"}
-	for _, k := range []int{0, 2, 3} {
-		for _, fail := range []string{"", "before", "half-way", "after"} {
-			if k == 2 && fail != "" {
-				continue
+	for _, c := range []struct {
+		runners, systems int // clients that move models, and systems in runtimes
+		fail             string
+	}{
+		{0, 0, ""}, {0, 0, "before"}, {0, 0, "half-way"}, {0, 0, "after"}, {0, 2, ""}, {0, 3, ""}, {0, 3, "half-way"},
+		{1, 0, ""}, {2, 0, "before"}, {2, 2, "half-way"}, {3, 3, "after"},
+	} {
+		t.Run(fmt.Sprintf("%d runners, %d systems in runtimes, fails: %s", c.runners, c.systems, c.fail), func(t *testing.T) {
+			fail, moved := c.fail, []any{}
+			world := ofWorld(t, map[string]any{"states": true})
+			var remote []any
+			s := testRun{parts: []part{{name: "director", model: "director",
+				with: map[string]any{"frame_rate": 50, "frames": 15, "streams": quarters, "wholes": "wall", "patience": "15ms"}},
+				{name: "page", model: "sink", with: map[string]any{"channels": []any{"wall"}}}}}
+			for i := range c.runners {
+				name := fmt.Sprintf("runner-%d", i)
+				moved = append(moved, name)
+				s.parts = append(s.parts, part{name: name, model: "world-secondary"})
 			}
-			t.Run(fmt.Sprintf("%d systems in runtimes, fails: %s", k, fail), func(t *testing.T) {
-				world := ofWorld(t, map[string]any{"states": true})
-				var remote []any
-				s := testRun{parts: []part{{name: "director", model: "director",
-					with: map[string]any{"frame_rate": 50, "frames": 15, "streams": quarters, "wholes": "wall", "patience": "15ms"}},
-					{name: "page", model: "sink", with: map[string]any{"channels": []any{"wall"}}}}}
-				for _, name := range systems[:k] {
-					remote = append(remote, name)
-					s.parts = append(s.parts, part{name: name, model: "lockstep-runtime"})
+			if c.runners > 0 {
+				world.with["secondaries"] = moved
+			}
+			for _, name := range systems[:c.systems] {
+				remote = append(remote, name)
+				s.parts = append(s.parts, part{name: name, model: "lockstep-runtime"})
+			}
+			if c.systems > 0 {
+				world.with["remote"] = remote
+			}
+			s.parts = append(s.parts, world)
+			for i, role := range []string{"controller", "understudy", "understudy", "follower"} {
+				with := map[string]any{"role": role, "order": i, "world": "world"}
+				if fail != "" && i == 0 {
+					with["fail_at"], with["fail"] = 7, fail
 				}
-				if k > 0 {
-					world.with["remote"] = remote
+				s.parts = append(s.parts, part{name: fmt.Sprintf("node-%d", i), model: "render-node", with: with})
+			}
+			results, seen := s.mustRun(t)
+			d := resultOf[directed](t, results, "director")
+			require.EqualValues(t, 15, d.Frames)
+			require.Equal(t, fail != "", d.Failovers == 1)
+			compared := 0
+			for _, s := range seen {
+				if s.to != "page" {
+					continue
 				}
-				s.parts = append(s.parts, world)
-				for i, role := range []string{"controller", "understudy", "understudy", "follower"} {
-					with := map[string]any{"role": role, "order": i, "world": "world"}
-					if fail != "" && i == 0 {
-						with["fail_at"], with["fail"] = 7, fail
-					}
-					s.parts = append(s.parts, part{name: fmt.Sprintf("node-%d", i), model: "render-node", with: with})
-				}
-				results, seen := s.mustRun(t)
-				d := resultOf[directed](t, results, "director")
-				require.EqualValues(t, 15, d.Frames)
-				require.Equal(t, fail != "", d.Failovers == 1)
-				compared := 0
-				for _, s := range seen {
-					if s.to != "page" {
-						continue
-					}
-					w, err := frames.ReadWhole(s.Payload)
-					require.NoError(t, err)
-					require.False(t, w.Torn)
-					compared += looksLike(t, w, pictures, hashes, fail != "" && w.Frame >= 7)
-				}
-				assert.Equal(t, 14, compared)
-			})
-		}
+				w, err := frames.ReadWhole(s.Payload)
+				require.NoError(t, err)
+				require.False(t, w.Torn)
+				compared += looksLike(t, w, pictures, hashes, fail != "" && w.Frame >= 7)
+			}
+			assert.Equal(t, 14, compared)
+		})
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <metasim_follower.h>
 
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,8 +17,9 @@
 
 /* ---- messages ---- */
 
-enum { VERSION = 1 };
-enum { REQUEST = 1, RELEASE = 2, END = 3, HELLO = 4, SENT = 5, BACK = 6, INPUT = 7, BYE = 8, DATA = 9 };
+/* That of most messages, and that of requests with streams and of frames with several pictures. */
+enum { VERSION = 1, STREAMS_VERSION = 2 };
+enum { REQUEST = 1, RELEASE = 2, END = 3, HELLO = 4, SENT = 5, BACK = 6, INPUT = 7, BYE = 8, DATA = 9, CHARGE = 11 };
 
 /* How much of the data of a frame travels in one message: room for what else waits in a connection. */
 enum { MAX_PIECE = 8 << 20 };
@@ -31,6 +33,16 @@ typedef struct message {
     size_t size;
     bool failed;
 } message;
+
+/* How many messages the end of a frame replies at most. */
+enum { REPLIES = 3 };
+
+/* No message. */
+static message begin_none(void)
+{
+    message none = {NULL, 0, false};
+    return none;
+}
 
 /* Begins a message, with room for so many bytes after its kind. */
 static message begin(unsigned kind, size_t room)
@@ -73,6 +85,7 @@ typedef struct reader {
     const uint8_t *at;
     size_t left;
     bool wrong;
+    unsigned version;
 } reader;
 
 static const uint8_t *take(reader *r, size_t size)
@@ -102,6 +115,16 @@ static bool flag(reader *r)
     uint64_t v = number(r, 1);
     r->wrong = r->wrong || v > 1;
     return v == 1;
+}
+
+/* A number that is finite. */
+static double real(reader *r)
+{
+    uint64_t bits = number(r, 8);
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    r->wrong = r->wrong || !isfinite(x);
+    return r->wrong ? 0 : x;
 }
 
 static int64_t moment(reader *r)
@@ -137,6 +160,8 @@ typedef struct request {
     bool sync;
     block controller, *inputs;
     size_t input_count;
+    rs_stream *views; /* the node's own */
+    size_t view_count;
 } request;
 
 typedef struct piece {
@@ -166,6 +191,12 @@ typedef struct slot {
     set *sets;
 } slot;
 
+/* A client whose data counts for nothing. */
+typedef struct charged {
+    struct charged *next;
+    char *name;
+} charged;
+
 /* A call returns it inside this file: the next frame has to be waited for. */
 enum { NOT_YET = -1 };
 
@@ -179,6 +210,8 @@ typedef struct core {
     size_t slot_count;
     bool ended, failed, follows;
     char *reason;
+    charged *charged;
+    message owed; /* a notice that is to be sent */
 
     /* The current frame, and what is left of the one before: the inputs of a frame that has no data. */
     request *current, *over;
@@ -249,9 +282,26 @@ static void free_request(request *q)
 {
     if (q == NULL)
         return;
+    while (q->view_count > 0) {
+        rs_stream *v = &q->views[--q->view_count];
+        free((void *)v->name);
+        free((void *)v->camera.of);
+    }
+    free(q->views);
     free(q->inputs);
     free(q->bytes);
     free(q);
+}
+
+static void free_set(set *o)
+{
+    while (o->pieces != NULL) {
+        piece *p = o->pieces;
+        o->pieces = p->next;
+        free(p);
+    }
+    free(o->from);
+    free(o);
 }
 
 static void free_slot(slot *s)
@@ -259,13 +309,7 @@ static void free_slot(slot *s)
     while (s->sets != NULL) {
         set *o = s->sets;
         s->sets = o->next;
-        while (o->pieces != NULL) {
-            piece *p = o->pieces;
-            o->pieces = p->next;
-            free(p);
-        }
-        free(o->from);
-        free(o);
+        free_set(o);
     }
     free_request(s->request);
     free(s);
@@ -291,8 +335,15 @@ static void free_core(core *n)
         n->slots = s->next;
         free_slot(s);
     }
+    while (n->charged != NULL) {
+        charged *c = n->charged;
+        n->charged = c->next;
+        free(c->name);
+        free(c);
+    }
     free_request(n->current);
     free_request(n->over);
+    free(n->owed.data);
     free(n->state);
     free(n->reason);
     free(n->text);
@@ -310,9 +361,10 @@ static unsigned read_kind(core *n, const char *from, reader *r)
         malformed(n, from);
         return 0;
     }
-    if (version == VERSION)
+    r->version = version;
+    if (version == VERSION || (version == STREAMS_VERSION && kind == REQUEST))
         return kind == 0 ? 255 : kind;
-    fail(n, RS_ERROR_INCOMPATIBLE_VERSION, "client \"%s\" speaks version %u of followers, this one %d; run the same metasim on both", from, version, VERSION);
+    fail(n, RS_ERROR_INCOMPATIBLE_VERSION, "client \"%s\" speaks version %u of followers, this one %d; run the same metasim on both", from, version, STREAMS_VERSION);
     return 0;
 }
 
@@ -337,8 +389,83 @@ static slot *slot_of(core *n, uint64_t frame, bool *over)
     return s;
 }
 
-/* Reads a request, from a copy of its bytes. NULL: no memory. */
-static request *read_request(reader *r)
+/* The most pixels of a side of a picture. */
+enum { MOST_PIXELS = 1 << 15 };
+
+/* Whether a stream makes no picture. */
+static bool shows_nothing(const rs_stream *s)
+{
+    const rs_camera *c = &s->camera;
+    bool turned = false;
+    int i;
+    if (s->left >= s->right || s->top >= s->bottom || s->right > MOST_PIXELS || s->bottom > MOST_PIXELS)
+        return true;
+    if (c->of[0] != '\0')
+        return false;
+    for (i = 0; i < 4; i++)
+        turned = turned || c->rotation[i] < 0 || c->rotation[i] > 0;
+    return !turned || c->width < s->right || c->height < s->bottom || c->width > MOST_PIXELS || c->height > MOST_PIXELS || !(c->fov > 0 && c->fov < 3.14159265358979323846) ||
+           !(c->nearZ > 0 && c->nearZ < c->farZ);
+}
+
+/* Reads a stream, and the node that is to show it. false: no memory. */
+static bool read_stream(reader *r, block *node, rs_stream *s)
+{
+    block name, of;
+    int i;
+    *node = get_block(r);
+    name = get_block(r);
+    of = get_block(r);
+    for (i = 0; i < 3; i++)
+        s->camera.position[i] = real(r);
+    for (i = 0; i < 4; i++)
+        s->camera.rotation[i] = real(r);
+    s->camera.fov = real(r);
+    s->camera.nearZ = real(r);
+    s->camera.farZ = real(r);
+    s->camera.width = (uint32_t)number(r, 4);
+    s->camera.height = (uint32_t)number(r, 4);
+    s->left = (uint32_t)number(r, 4);
+    s->top = (uint32_t)number(r, 4);
+    s->right = (uint32_t)number(r, 4);
+    s->bottom = (uint32_t)number(r, 4);
+    s->name = copy_text(name.at, name.size);
+    s->camera.of = copy_text(of.at, of.size);
+    r->wrong = r->wrong || (s->camera.of != NULL && shows_nothing(s));
+    return s->name != NULL && s->camera.of != NULL;
+}
+
+/* The size of a stream without names. */
+enum { LEAST_STREAM = 3 * 4 + 10 * 8 + 6 * 4 };
+
+/* Reads the streams of a request, and keeps those of the node. false: no memory. */
+static bool read_streams(reader *r, const char *me, request *q)
+{
+    size_t i, count = (size_t)number(r, 4);
+    if (count > r->left / LEAST_STREAM)
+        r->wrong = true;
+    if (r->wrong || count == 0)
+        return true;
+    if ((q->views = calloc(count, sizeof *q->views)) == NULL)
+        return false;
+    for (i = 0; !r->wrong && i < count; i++) {
+        rs_stream s;
+        block node;
+        bool done = read_stream(r, &node, &s);
+        if (done && node.size == strlen(me) && memcmp(node.at, me, node.size) == 0) {
+            q->views[q->view_count++] = s;
+            continue;
+        }
+        free((void *)s.name);
+        free((void *)s.camera.of);
+        if (!done)
+            return false;
+    }
+    return true;
+}
+
+/* Reads a request to a node, from a copy of its bytes. NULL: no memory. */
+static request *read_request(reader *r, const char *me)
 {
     request *q = calloc(1, sizeof *q);
     size_t i, count;
@@ -374,16 +501,33 @@ static request *read_request(reader *r)
     for (i = 0; !r->wrong && i < count; i++)
         q->inputs[i] = get_block(r);
     q->input_count = count;
+    if (r->version == STREAMS_VERSION && !r->wrong && !read_streams(r, me, q)) {
+        free_request(q);
+        return NULL;
+    }
     if (q->data.frameRateNumerator == 0 || q->data.frameRateDenominator == 0 || (q->previous >= 0 && (uint64_t)q->previous >= q->data.frame))
         r->wrong = true;
     return q;
+}
+
+static bool leads(const core *n, const request *q) { return q->controller.size == strlen(n->name) && memcmp(q->controller.at, n->name, q->controller.size) == 0; }
+
+/* The notice that all data of a frame was sent, or that none will be. */
+static message notice(const request *q, uint64_t size, bool missing)
+{
+    message m = begin(SENT, 21);
+    put_number(&m, q->data.frame, 8);
+    put_number(&m, q->epoch, 4);
+    put_number(&m, missing, 1);
+    put_number(&m, size, 8);
+    return m;
 }
 
 static RS_ERROR hear_request(core *n, const char *from, reader *r)
 {
     bool over;
     slot *s;
-    request *q = read_request(r);
+    request *q = read_request(r, n->name);
     if (q == NULL)
         return no_memory(n);
     if (r->wrong || r->left > 0) {
@@ -391,6 +535,10 @@ static RS_ERROR hear_request(core *n, const char *from, reader *r)
         return malformed(n, from);
     }
     s = slot_of(n, q->data.frame, &over);
+    if (over && leads(n, q)) { /* it has shown the data of a controller that was charged */
+        free(n->owed.data);
+        n->owed = notice(q, 0, true);
+    }
     if (s == NULL || (s->request != NULL && s->request->epoch >= q->epoch))
         free_request(q);
     else {
@@ -444,7 +592,7 @@ static RS_ERROR hear_end(core *n, const char *from, reader *r)
 /* Takes a message of the director. */
 static RS_ERROR core_order(core *n, const char *from, const void *data, size_t size)
 {
-    reader r = {NULL, 0, false};
+    reader r = {NULL, 0, false, 0};
     r.at = data;
     r.left = size;
     switch (read_kind(n, from, &r)) {
@@ -495,10 +643,67 @@ static RS_ERROR add(core *n, slot *s, const char *from, uint32_t epoch, piece *p
     return RS_ERROR_SUCCESS;
 }
 
+static bool is_charged(const core *n, const char *name)
+{
+    const charged *c = n->charged;
+    while (c != NULL && strcmp(c->name, name) != 0)
+        c = c->next;
+    return c != NULL;
+}
+
+/* Forgets the data of a client that is not shown. */
+static void forget(core *n, const char *from)
+{
+    slot **at = &n->slots;
+    while (*at != NULL) {
+        slot *s = *at;
+        set **place = &s->sets;
+        while (*place != NULL) {
+            set *o = *place;
+            if (strcmp(o->from, from) != 0) {
+                place = &o->next;
+                continue;
+            }
+            *place = o->next;
+            free_set(o);
+        }
+        if (s->request != NULL || s->released || s->sets != NULL) {
+            at = &s->next;
+            continue;
+        }
+        *at = s->next;
+        n->slot_count--;
+        free_slot(s);
+    }
+}
+
+/* Makes the message that says what another client has done, for the director, which fails it: empty if it was charged before. Its data counts for nothing from now
+ * on: also that which has come, and was not shown. */
+static message charge_of(core *n, const char *peer, const char *why)
+{
+    message m = {NULL, 0, false};
+    charged *c;
+    if (is_charged(n, peer))
+        return m;
+    c = calloc(1, sizeof *c);
+    if (c == NULL || (c->name = copy_text(peer, strlen(peer))) == NULL) {
+        free(c);
+        m.failed = true;
+        return m;
+    }
+    c->next = n->charged;
+    n->charged = c;
+    forget(n, peer);
+    m = begin(CHARGE, 8 + strlen(peer) + strlen(why));
+    put_block(&m, peer, strlen(peer));
+    put_block(&m, why, strlen(why));
+    return m;
+}
+
 /* Takes a message with data of another node. */
 static RS_ERROR core_data(core *n, const char *from, const void *data, size_t size)
 {
-    reader r = {NULL, 0, false};
+    reader r = {NULL, 0, false, 0};
     piece head, *p;
     uint64_t frame;
     uint32_t epoch;
@@ -520,6 +725,10 @@ static RS_ERROR core_data(core *n, const char *from, const void *data, size_t si
     if (head.total > n->max)
         return fail(n, RS_ERROR_BUFFER_OVERFLOW, "client \"%s\" sent %llu bytes for frame %llu; the bound here is %llu: raise max_bytes, or send less", from,
                     (unsigned long long)head.total, (unsigned long long)frame, (unsigned long long)n->max);
+    if (is_charged(n, from)) {
+        n->refused += head.part == 0;
+        return RS_ERROR_SUCCESS;
+    }
     s = slot_of(n, frame, &over);
     if (s == NULL) { /* the frame is over, with other data */
         n->refused += over && head.part == 0;
@@ -554,18 +763,14 @@ static void close_first(core *n, const set *used)
 }
 
 /* Ends the current frame: what the node has not said of it is said in reply. */
-static RS_ERROR finish(core *n, message reply[2])
+static RS_ERROR finish(core *n, message *reply)
 {
     request *q = n->current;
     RS_ERROR code = RS_ERROR_SUCCESS;
     if (!n->in_frame)
         return code;
     if (n->controls && q->sync && !n->sent) {
-        *reply = begin(SENT, 21);
-        put_number(reply, q->data.frame, 8);
-        put_number(reply, q->epoch, 4);
-        put_number(reply, 1, 1);
-        put_number(reply, 0, 8);
+        *reply = notice(q, 0, true);
         code = refuse_call(n, "the controller has sent nothing in this frame; send once in each frame while synchronisation is on");
         n->frame_over = true;
     } else if (!n->back) {
@@ -642,8 +847,6 @@ static slot *coming(core *n)
     return s;
 }
 
-static bool leads(const core *n, const request *q) { return q->controller.size == strlen(n->name) && memcmp(q->controller.at, n->name, q->controller.size) == 0; }
-
 /* Begins the next frame. NOT_YET: it is not there. */
 static int take_frame(core *n, double tracked)
 {
@@ -692,19 +895,21 @@ static int take_frame(core *n, double tracked)
 
 static const char NOT_SET[] = "the node was not set to be a follower; call rs_setFollower with 1 first, or await its frames";
 
-/* Ends the current frame. It fails for a node that is to leave. What it replies is to be published in any case: at most two messages. */
-static RS_ERROR end_frame(core *n, message reply[2])
+/* Ends the current frame. It fails for a node that is to leave. What it replies is to be published in any case. */
+static RS_ERROR end_frame(core *n, message reply[REPLIES])
 {
-    if (finish(n, reply) != RS_ERROR_SUCCESS)
+    reply[0] = n->owed;
+    n->owed = begin_none();
+    if (finish(n, reply + 1) != RS_ERROR_SUCCESS)
         return n->code;
     if (!n->ended)
         return RS_ERROR_SUCCESS;
-    reply[1] = begin(BYE, 0);
+    reply[2] = begin(BYE, 0);
     return fail(n, RS_ERROR_QUIT, "%s", n->reason == NULL || n->reason[0] == '\0' ? "the director has ended the cluster; leave" : n->reason);
 }
 
 /* Ends the current frame and begins the next one: of this tTracked where it is not negative. */
-static int core_next(core *n, double tracked, message reply[2])
+static int core_next(core *n, double tracked, message reply[REPLIES])
 {
     n->frame_over = false;
     if (n->follows != (tracked >= 0))
@@ -713,7 +918,7 @@ static int core_next(core *n, double tracked, message reply[2])
 }
 
 /* Ends the current frame of a node whose state comes from its engine. It fails where there is another thing to do than to wait for that. */
-static RS_ERROR core_hear(core *n, message reply[2])
+static RS_ERROR core_hear(core *n, message reply[REPLIES])
 {
     const slot *s;
     if (!n->follows)
@@ -774,13 +979,8 @@ static message part_of(const core *n, const uint8_t *data, size_t size, uint32_t
 /* The notice for the director, which is published after all parts. */
 static message notice_of(core *n, size_t size)
 {
-    message m = begin(SENT, 21);
-    put_number(&m, n->current->data.frame, 8);
-    put_number(&m, n->current->epoch, 4);
-    put_number(&m, 0, 1);
-    put_number(&m, size, 8);
     n->sent = true;
-    return m;
+    return notice(n->current, size, false);
 }
 
 static message hello_of(rs_role role, int64_t order)
@@ -799,19 +999,32 @@ static message input_of(const void *data, size_t size)
 }
 
 /* The message that says that the current frame is finished. */
-static RS_ERROR core_back(core *n, const uint8_t state[32], const void *picture, size_t size, message *m)
+static RS_ERROR core_back(core *n, const uint8_t state[32], const rs_picture *pictures, size_t count, message *m)
 {
     static const uint8_t none[32];
+    size_t i, size = 0;
     if (!n->in_frame)
         return refuse_call(n, NO_FRAME);
     if (n->back)
         return refuse_call(n, "the frame was sent back; send it once");
+    if ((count > 1 && count > n->current->view_count) || (count > 0 && count < n->current->view_count))
+        return refuse_call(n, "a frame goes back with a picture for each stream of the node, in their order, or with none");
+    for (i = 0; i < count; i++)
+        size += 4 + (size_t)pictures[i].size;
     n->back = true;
     *m = begin(BACK, 52 + size);
     put_number(m, n->current->data.frame, 8);
     put_number(m, (uint64_t)n->current->data.tracked_ns, 8);
     put(m, state == NULL ? none : state, 32);
-    put_block(m, picture, size);
+    if (count == 0)
+        put_block(m, NULL, 0);
+    if (count > 1) {
+        if (!m->failed)
+            m->data[1] = STREAMS_VERSION;
+        put_number(m, count, 4);
+    }
+    for (i = 0; i < count; i++)
+        put_block(m, pictures[i].data, (size_t)pictures[i].size);
     return RS_ERROR_SUCCESS;
 }
 
@@ -949,8 +1162,13 @@ static RS_ERROR hear(rs_node *n, const metasim_message *m)
     }
     if (strcmp(m->from, n->core->name) == 0) /* an understudy that is the controller now */
         return RS_ERROR_SUCCESS;
-    if (!order)
-        return core_data(n->core, m->from, m->payload, m->size);
+    if (!order) {
+        RS_ERROR code = core_data(n->core, m->from, m->payload, m->size);
+        /* The director fails who breaks the rules, and this node goes on. More data than it takes is an error of its own bound. */
+        if (code == RS_ERROR_INVALID_PARAMETERS || code == RS_ERROR_INCOMPATIBLE_VERSION)
+            code = publish(n, n->replies, charge_of(n->core, m->from, n->core->text == NULL ? "" : n->core->text));
+        return code;
+    }
     if (strcmp(m->from, n->director) == 0)
         return core_order(n->core, m->from, m->payload, m->size);
     return fail(n->core, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" publishes on %s, which is the director's; use another channel", m->from, n->orders);
@@ -973,10 +1191,15 @@ static RS_ERROR advance(rs_node *n, int64_t until, int milliseconds)
     return wrong;
 }
 
-static RS_ERROR publish_both(rs_node *n, message reply[2])
+static RS_ERROR publish_all(rs_node *n, message reply[REPLIES])
 {
-    RS_ERROR first = publish(n, n->replies, reply[0]), second = publish(n, n->replies, reply[1]);
-    return first == RS_ERROR_SUCCESS ? second : first;
+    RS_ERROR code = RS_ERROR_SUCCESS;
+    int i;
+    for (i = 0; i < REPLIES; i++) {
+        RS_ERROR failed = publish(n, n->replies, reply[i]);
+        code = code == RS_ERROR_SUCCESS ? failed : code;
+    }
+    return code;
 }
 
 static int64_t milliseconds_now(void)
@@ -993,11 +1216,11 @@ static RS_ERROR next_frame(rs_node *n, double tracked, int timeoutMs, rs_frame_d
     if (!n->initialised)
         return not_initialised(n);
     for (;;) {
-        message reply[2] = {{NULL, 0, false}, {NULL, 0, false}};
+        message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}, {NULL, 0, false}};
         RS_ERROR failed;
         int64_t left = timeoutMs < 0 ? -1 : late - milliseconds_now();
         code = core_next(n->core, tracked, reply);
-        failed = publish_both(n, reply);
+        failed = publish_all(n, reply);
         if (failed != RS_ERROR_SUCCESS)
             return failed;
         if (code != NOT_YET)
@@ -1026,10 +1249,10 @@ RS_ERROR rs_hear(rs_node *n)
     RS_ERROR code = n->initialised ? RS_ERROR_SUCCESS : not_initialised(n);
     n->heard = false;
     while (code == RS_ERROR_SUCCESS && !n->heard) {
-        message reply[2] = {{NULL, 0, false}, {NULL, 0, false}};
+        message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}, {NULL, 0, false}};
         RS_ERROR failed;
         code = core_hear(n->core, reply);
-        failed = publish_both(n, reply);
+        failed = publish_all(n, reply);
         code = failed == RS_ERROR_SUCCESS ? code : failed;
         if (code == RS_ERROR_SUCCESS)
             code = advance(n, METASIM_FOREVER, -1);
@@ -1124,11 +1347,30 @@ RS_ERROR rs_compute(rs_node *n, int64_t nanoseconds)
 
 RS_ERROR rs_sendFrame(rs_node *n, const uint8_t state[32], const void *picture, int size)
 {
+    rs_picture one;
+    one.data = picture;
+    one.size = size;
+    return rs_sendPictures(n, state, &one, size != 0);
+}
+
+RS_ERROR rs_sendPictures(rs_node *n, const uint8_t state[32], const rs_picture *pictures, int count)
+{
     message m = {NULL, 0, false};
-    RS_ERROR code = n->initialised ? check_size(n, size) : not_initialised(n);
+    RS_ERROR code = n->initialised ? check_size(n, count) : not_initialised(n);
+    int i;
+    for (i = 0; code == RS_ERROR_SUCCESS && i < count; i++)
+        code = check_size(n, pictures[i].size);
     if (code == RS_ERROR_SUCCESS)
-        code = core_back(n->core, state, picture, (size_t)size, &m);
+        code = core_back(n->core, state, pictures, (size_t)count, &m);
     return code == RS_ERROR_SUCCESS ? publish(n, n->replies, m) : code;
+}
+
+RS_ERROR rs_getStreams(rs_node *n, const rs_stream **streams, int *count)
+{
+    RS_ERROR code = in_frame(n);
+    *streams = code == RS_ERROR_SUCCESS ? n->core->current->views : NULL;
+    *count = code == RS_ERROR_SUCCESS ? (int)n->core->current->view_count : 0;
+    return code;
 }
 
 uint64_t rs_refused(const rs_node *n) { return n->core->refused; }

@@ -137,9 +137,36 @@ RS_ERROR rs_receiveInteractionData(rs_node *node, const void **data, int *size);
 /* rs_compute lets simulated time pass, as drawing takes it. */
 RS_ERROR rs_compute(rs_node *node, int64_t nanoseconds);
 
+/* From where a picture is made, and through which lens. */
+typedef struct rs_camera {
+    const char *of;       /* a camera of the scene, whose pose and lens are those of the state, and the rest is 0; "": this camera */
+    double position[3];   /* X, Y, Z in the scene, m */
+    double rotation[4];   /* W, X, Y, Z */
+    double fov;           /* horizontal angle of view, rad */
+    double nearZ, farZ;   /* between these distances something is seen, m */
+    uint32_t width, height; /* of the whole picture, in pixels */
+} rs_camera;
+
+/* What a node is asked to show in a frame: a rectangle of what a camera sees, in pixels. */
+typedef struct rs_stream {
+    const char *name;
+    rs_camera camera;
+    uint32_t left, top, right, bottom;
+} rs_stream;
+
+/* rs_getStreams returns what this node is asked to show in the current frame: none where the director asks for no pictures. It is valid until the next frame. */
+RS_ERROR rs_getStreams(rs_node *node, const rs_stream **streams, int *count);
+
 /* rs_sendFrame sends the finished frame back: the hash of the state that it shows, by which torn frames are found (NULL: it is not said), and the
  * node's part of the picture, which may be empty. */
 RS_ERROR rs_sendFrame(rs_node *node, const uint8_t state[32], const void *picture, int size);
+
+/* rs_sendPictures is rs_sendFrame with a picture for each stream of the node, in their order, or with none. */
+typedef struct rs_picture {
+    const void *data;
+    int size;
+} rs_picture;
+RS_ERROR rs_sendPictures(rs_node *node, const uint8_t state[32], const rs_picture *pictures, int count);
 
 /* rs_refused returns how many sets of data were not used: those of a controller that was replaced meanwhile. */
 uint64_t rs_refused(const rs_node *node);

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"slices"
+	"time"
 
 	"metasim/client"
 	"metasim/federates/catalog"
 	"metasim/federates/follower/frames"
+	"metasim/federates/follower/packing"
 	"metasim/federates/loop"
 	"metasim/metasim"
 )
@@ -41,6 +45,7 @@ func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out [
 		return err
 	}
 	cfg.Views, cfg.Every = views, uint64(catalog.Get[int64](in, "pictures_every"))
+	cfg.Packing = uint8(slices.Index(packing.Kinds, catalog.Get[string](in, "packing"))) // one of them: the catalog has looked
 	var wholes *client.Publication
 	if _, cfg.Wholes = catalog.Find[string](in, "wholes"); cfg.Wholes {
 		wholes, out = out[0], out[1:]
@@ -48,6 +53,7 @@ func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out [
 	commands, _ := catalog.Find[string](in, "commands")
 	d := frames.NewDirector(cfg)
 	_, replies, _ := catalog.FollowerChannels(in.Name)
+	var real pace
 	for !d.Over() {
 		messages, err := c.Next(ctx, d.Wake())
 		if errors.Is(err, client.ErrEnd) {
@@ -56,18 +62,8 @@ func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out [
 		if err != nil {
 			return err
 		}
-		for _, m := range messages {
-			switch {
-			case m.Channel == replies:
-				err = d.Reply(m.From, m.Payload)
-			case m.Channel == commands:
-				err = command(d, m)
-			default:
-				d.Input(m.Payload)
-			}
-			if err != nil {
-				return err
-			}
+		if err := hear(d, messages, replies, commands); err != nil {
+			return err
 		}
 		orders, err := d.Tick(c.Now().Time)
 		if err != nil {
@@ -75,6 +71,10 @@ func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out [
 		}
 		if err := publish(out[0], orders); err != nil {
 			return err
+		}
+		bytes, nodes := d.State()
+		if text := real.note(time.Now(), d.Totals.Frames, time.Duration(cfg.Rate.Time(1)), bytes, nodes); text != "" {
+			fmt.Fprintf(os.Stderr, "metasim: the cluster of %s: %s\n", in.Name, text) // no part of the result, which is the same in each run
 		}
 		if err := publish(wholes, d.Wholes()); err != nil {
 			return err
@@ -86,6 +86,24 @@ func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out [
 			r.Late, r.Frames, cfg.Rate.Time(1))
 	}
 	return loop.Finish(ctx, c, r)
+}
+
+// hear gives a director what has come: of nodes, commands, and from outside.
+func hear(d *frames.Director, messages []client.Message, replies, commands string) (err error) {
+	for _, m := range messages {
+		switch {
+		case m.Channel == replies:
+			err = d.Reply(m.From, m.Payload)
+		case m.Channel == commands:
+			err = command(d, m)
+		default:
+			d.Input(m.Payload)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // command carries out what a command says to the director.

@@ -11,6 +11,7 @@ import (
 	"metasim/client"
 	"metasim/federates/catalog"
 	"metasim/federates/follower/frames"
+	"metasim/federates/follower/packing"
 	"metasim/metasim"
 )
 
@@ -35,6 +36,7 @@ func Declare(b *client.Builder, o Options) (*Node, error) {
 func (n *Node) Join(c *client.Client) error {
 	n.client = c
 	n.core = frames.NewNode(c.Name(), uint64(cmp.Or(n.options.MaxBytes, 256<<20)))
+	n.core.Packer = &packing.Packer{}
 	n.busy = make(chan struct{}, 1)
 	return n.replies.PublishOwned(n.core.Hello(n.options.Role, n.options.Order))
 }
@@ -201,7 +203,7 @@ func (n *Node) take(messages []client.Message) error {
 				m.From, m.Channel, n.client.Name())
 		case m.From == n.client.Name(): // an understudy that is the controller now
 		case m.Channel != n.orders:
-			err = n.core.Data(m.From, m.Payload)
+			err = n.charge(n.core.Data(m.From, m.Payload))
 		case m.From == n.options.Director:
 			err = n.core.Order(m.From, m.Payload)
 		default:
@@ -210,6 +212,19 @@ func (n *Node) take(messages []client.Message) error {
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// charge tells the director of a client whose data breaks the rules: the client is failed, and this node goes on. More data than this node takes is an error of its
+// own bound.
+func (n *Node) charge(err error) error {
+	peer := new(PeerError)
+	if !errors.As(err, &peer) || peer.Code == frames.BufferOverflow {
+		return err
+	}
+	if b := n.core.Charge(peer); b != nil {
+		return n.replies.PublishOwned(b)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ var heavy = map[string][]string{
 	"github.com/quic-go/quic-go":          {"wire/transport/quic", "bench"}, // bench measures it alone
 	"github.com/foxglove/mcap":            {"record/export"},
 	"gonum.org/v1/plot":                   {"analysis/show"},
-	"github.com/klauspost/compress":       {"analysis/show"},
+	"github.com/klauspost/compress":       {"analysis/show", "federates/follower/packing"},
 	"github.com/prometheus/client_golang": {"monitor"},
 	"charm.land/bubbletea":                {"monitor/tui"},
 	"github.com/spf13/viper":              {"cmd/metasim"},

@@ -3,6 +3,9 @@
  */
 #include "../metasim_follower.c"
 
+/* How many words follow a call at most. */
+enum { WORDS = 4 };
+
 static uint8_t bytes[1 << 16];
 
 /* Reads hexadecimal; "-" is nothing. */
@@ -58,10 +61,10 @@ static void inputs(core *n)
 
 static void next(core *n, double tracked)
 {
-    message reply[2] = {{NULL, 0, false}, {NULL, 0, false}};
-    int code = core_next(n, tracked, reply);
-    say("reply", reply[0]);
-    say("reply", reply[1]);
+    message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}, {NULL, 0, false}};
+    int i, code = core_next(n, tracked, reply);
+    for (i = 0; i < REPLIES; i++)
+        say("reply", reply[i]);
     if (code == NOT_YET)
         puts(" wait");
     else if (code == RS_ERROR_UNSPECIFIED) {
@@ -117,31 +120,82 @@ static void receive(core *n)
     putchar('\n');
 }
 
-static void back(core *n, const char *state, const char *picture)
+/* Sends a frame back with the pictures of the other words. */
+static void back(core *n, char words[WORDS][1 << 16])
 {
+    static uint8_t copies[WORDS][1 << 10];
+    rs_picture pictures[WORDS];
     uint8_t hash[32];
     message m = {NULL, 0, false};
     RS_ERROR code;
-    unhex(state);
+    size_t count = 0;
+    unhex(words[0]);
     memcpy(hash, bytes, sizeof hash);
-    code = core_back(n, hash, bytes, unhex(picture), &m);
+    for (; count + 1 < WORDS && words[count + 1][0] != '\0'; count++) {
+        pictures[count].size = (int)unhex(words[count + 1]);
+        memcpy(copies[count], bytes, sizeof copies[count]);
+        pictures[count].data = copies[count];
+    }
+    code = core_back(n, hash, pictures, count, &m);
     say("reply", m);
     done(n, code);
 }
 
+static void show_bits(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    printf(" %016llx", (unsigned long long)bits);
+}
+
+static void streams(core *n)
+{
+    size_t i;
+    int k;
+    if (!n->in_frame) {
+        done(n, refuse_call(n, NO_FRAME));
+        return;
+    }
+    for (i = 0; i < n->current->view_count; i++) {
+        const rs_stream *s = &n->current->views[i];
+        fputs(" stream ", stdout);
+        show(s->name, strlen(s->name));
+        putchar(' ');
+        show(s->camera.of, strlen(s->camera.of));
+        for (k = 0; k < 3; k++)
+            show_bits(s->camera.position[k]);
+        for (k = 0; k < 4; k++)
+            show_bits(s->camera.rotation[k]);
+        show_bits(s->camera.fov);
+        show_bits(s->camera.nearZ);
+        show_bits(s->camera.farZ);
+        printf(" %u %u %u %u %u %u\n", (unsigned)s->camera.width, (unsigned)s->camera.height, (unsigned)s->left, (unsigned)s->top, (unsigned)s->right, (unsigned)s->bottom);
+    }
+    puts(" ok");
+}
+
+/* Charges a client with what it has done. */
+static void bring_charge(core *n, const char *peer, const char *why)
+{
+    bytes[unhex(why)] = '\0';
+    say("reply", charge_of(n, peer, (const char *)bytes));
+    puts(" ok");
+}
+
 static void hear_state(core *n)
 {
-    message reply[2] = {{NULL, 0, false}, {NULL, 0, false}};
+    message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}, {NULL, 0, false}};
     RS_ERROR code = core_hear(n, reply);
-    say("reply", reply[0]);
-    say("reply", reply[1]);
+    int i;
+    for (i = 0; i < REPLIES; i++)
+        say("reply", reply[i]);
     if (code == RS_ERROR_QUIT)
         problem(n, code, n->reason[0] != '\0');
     else
         done(n, code);
 }
 
-static void play(core *n, const char *call, char words[3][1 << 16])
+static void play(core *n, const char *call, char words[WORDS][1 << 16])
 {
     RS_ERROR code;
     if (strcmp(call, "hello") == 0)
@@ -177,23 +231,27 @@ static void play(core *n, const char *call, char words[3][1 << 16])
     } else if (strcmp(call, "input") == 0)
         say("reply", input_of(bytes, unhex(words[0])));
     else if (strcmp(call, "back") == 0)
-        back(n, words[0], words[1]);
+        back(n, words);
+    else if (strcmp(call, "streams") == 0)
+        streams(n);
+    else if (strcmp(call, "charge") == 0)
+        bring_charge(n, words[0], words[1]);
     else if (strcmp(call, "refused") == 0)
         printf(" ok %llu\n", (unsigned long long)n->refused);
 }
 
-static char line[1 << 17], words[3][1 << 16];
+static char line[1 << 17], words[WORDS][1 << 16];
 
 int main(void)
 {
     core *n = NULL;
     while (fgets(line, sizeof line, stdin) != NULL) {
         char call[16] = "";
-        memset(words, 0, 3 * sizeof *words);
+        memset(words, 0, sizeof words);
         if (line[0] == ' ') /* what is to come */
             continue;
         fputs(line, stdout);
-        sscanf(line, "%15s %65535s %65535s %65535s", call, words[0], words[1], words[2]);
+        sscanf(line, "%15s %65535s %65535s %65535s %65535s", call, words[0], words[1], words[2], words[3]);
         if (strcmp(call, "node") == 0) {
             if (n != NULL)
                 free_core(n);

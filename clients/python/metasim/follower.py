@@ -27,15 +27,15 @@ from typing import Callable, Iterator, List, Optional
 
 from .client import Client
 from .errors import EndError, TimedOutError
-from .frames import (BackTwiceError, Buffer, Core, FollowerError, FrameData, FrameTimeoutError, LeadsError, MissingError, NodeError, NoFrameError, NotControllerError,
-                     NotFollowerError, NotJoinedError, NotSentError, NotSetError, OtherFrameError, PeerError, QuitError, ReceivedTwiceError, SentTwiceError, SetFollowerError,
-                     StreamsChangedError, SyncOffError, TooLargeError)
+from .frames import (BackTwiceError, Buffer, Camera, Core, FollowerError, FrameData, FrameTimeoutError, LeadsError, MissingError, NodeError, NoFrameError, NotControllerError,
+                     NotFollowerError, NotJoinedError, NotSentError, NotSetError, OtherFrameError, PeerError, PicturesError, QuitError, ReceivedTwiceError, SentTwiceError,
+                     SetFollowerError, Stream, StreamsChangedError, SyncOffError, TooLargeError)
 from .session import Message
 from .wire import FOREVER
 
-__all__ = ["BackTwiceError", "FollowerError", "FrameData", "FrameTimeoutError", "LeadsError", "MissingError", "Node", "NodeError", "NoFrameError", "NotControllerError",
-           "NotFollowerError", "NotJoinedError", "NotSentError", "NotSetError", "OtherFrameError", "PeerError", "QuitError", "ReceivedTwiceError", "SentTwiceError",
-           "SetFollowerError", "StreamsChangedError", "SyncOffError", "TooLargeError"]
+__all__ = ["BackTwiceError", "Camera", "FollowerError", "FrameData", "FrameTimeoutError", "LeadsError", "MissingError", "Node", "NodeError", "NoFrameError", "NotControllerError",
+           "NotFollowerError", "NotJoinedError", "NotSentError", "NotSetError", "OtherFrameError", "PeerError", "PicturesError", "QuitError", "ReceivedTwiceError",
+           "SentTwiceError", "SetFollowerError", "Stream", "StreamsChangedError", "SyncOffError", "TooLargeError"]
 
 ROLES = ("follower", "understudy", "controller")
 
@@ -149,13 +149,18 @@ class Node:
         while self._client.now.time < until:
             self._advance(until, None)
 
-    def send_frame(self, state: bytes = bytes(32), picture: Buffer = b"") -> None:
-        """Sends the finished frame back: the hash of the state that it shows, 32 bytes, by which torn frames are found (zeros: it is not said), and the node's part
-        of the picture."""
+    def streams(self) -> List[Stream]:
+        """What this node is asked to show in the current frame: none where the director asks for no pictures."""
+        self._check()
+        return self._core.streams_now()
+
+    def send_frame(self, state: bytes = bytes(32), picture: Buffer = b"", *more: Buffer) -> None:
+        """Sends the finished frame back: the hash of the state that it shows, 32 bytes, by which torn frames are found (zeros: it is not said), and a picture for each
+        of the node's streams, in their order, or none. A node without streams may send one picture."""
         self._check()
         if len(state) != 32:
             raise FollowerError(f"node {self._core.name}: a hash of {len(state)} bytes; use one of 32, such as SHA-256")
-        self._replies.publish(self._core.back(state, picture))
+        self._replies.publish(self._core.back(state, (picture, *more) if picture or more else ()))
 
     @property
     def refused(self) -> int:
@@ -203,11 +208,22 @@ class Node:
         elif m.sender == self._core.name:  # an understudy that is the controller now
             return
         elif m.channel == self._states:
-            self._core.take_data(m.sender, m.payload)
+            self._take_data(m)
         elif m.sender == self._director:
             self._core.order(m.sender, m.payload)
         else:
             raise PeerError(m.sender, f"publishes on {self._orders}, which is the director's; use another channel")
+
+    def _take_data(self, m: Message) -> None:
+        """Takes data. The director fails who breaks the rules, and this node goes on. More data than it takes is an error of its own bound."""
+        try:
+            self._core.take_data(m.sender, m.payload)
+        except PeerError as e:
+            if e.rs_code == 9:
+                raise
+            charge = self._core.charge(m.sender, str(e))
+            if charge is not None:
+                self._replies.publish(charge)
 
 
 def _literal(name: str) -> str:

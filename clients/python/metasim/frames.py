@@ -5,16 +5,21 @@ It is federates/follower/frames of metasim again, and conformance/followers.txt 
 
 from __future__ import annotations
 
+import math
 import struct
 from bisect import bisect_left, insort
-from typing import ClassVar, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import ClassVar, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from .errors import Error
 
 Buffer = Union[bytes, bytearray, memoryview]
 
 VERSION = 1
+STREAMS_VERSION = 2
+"""That of requests with streams, and of frames with several pictures. All other messages have VERSION."""
+
 REQUEST, RELEASE, END, HELLO, SENT, BACK, INPUT, BYE, DATA = range(1, 10)
+CHARGE = 11
 
 MAX_PIECE = 8 << 20
 """How much of the data of a frame travels in one message: room for what else waits in a connection."""
@@ -95,6 +100,10 @@ class LeadsError(NodeError):
     why = "the node is the controller of this frame; call set_follower(False), and await it"
 
 
+class PicturesError(NodeError):
+    why = "a frame goes back with a picture for each stream of the node, in their order, or with none"
+
+
 class NotSentError(NodeError):
     """The controller awaited the next frame without sending. The frame is lost for all nodes."""
 
@@ -143,6 +152,28 @@ class FrameData(NamedTuple):
     scene: int
 
 
+class Camera(NamedTuple):
+    """From where a picture is made, and through which lens. of names a camera of the scene, whose pose and lens are those of the state: then the rest is 0."""
+
+    of: str
+    position: Tuple[float, float, float]  # X, Y, Z in the scene, m
+    rotation: Tuple[float, float, float, float]  # W, X, Y, Z
+    fov: float  # horizontal angle of view, rad
+    near: float  # between near and far something is seen, m
+    far: float
+    width: int  # of the whole picture, in pixels
+    height: int
+
+
+class Stream(NamedTuple):
+    """What a node is asked to show in a frame: a part of what a camera sees."""
+
+    node: str
+    name: str  # for people
+    camera: Camera
+    clip: Tuple[int, int, int, int]  # left, top, right, bottom, in pixels
+
+
 class MissingError(FollowerError):
     """The controller sent nothing in a frame, which is over. data and inputs say what was to happen in it."""
 
@@ -160,6 +191,7 @@ class _Malformed(Exception):
 class _Reader:
     def __init__(self, rest: Buffer) -> None:
         self.rest = memoryview(rest)
+        self.version = VERSION
 
     def take(self, size: int) -> memoryview:
         if size > len(self.rest):
@@ -204,12 +236,42 @@ class Request(NamedTuple):
     streams: int
     controller: str
     inputs: List[bytes]
+    views: List[Stream]  # of all nodes
+
+    def of(self, node: str) -> List[Stream]:
+        """The streams of a node."""
+        return [v for v in self.views if v.node == node]
+
+
+MOST_PIXELS = 1 << 15
+LEAST_STREAM = 3 * 4 + 10 * 8 + 6 * 4
+"""The size of a stream without names."""
+
+
+def _stream(r: _Reader) -> Stream:
+    node, name, of = (r.block().decode(errors="surrogateescape") for _ in range(3))
+    x = struct.unpack("<10d", r.take(80))
+    width, height, *clip = struct.unpack("<6I", r.take(24))
+    c = Camera(of, x[0:3], x[3:7], x[7], x[8], x[9], width, height)
+    left, top, right, bottom = clip
+    lens = bool(of) or (right <= width <= MOST_PIXELS and bottom <= height <= MOST_PIXELS and 0 < c.fov < math.pi and 0 < c.near < c.far and any(c.rotation))
+    if not (all(map(math.isfinite, x)) and left < right <= MOST_PIXELS and top < bottom <= MOST_PIXELS and lens):
+        raise _Malformed
+    return Stream(node, name, c, (left, top, right, bottom))
+
+
+def _streams(r: _Reader) -> List[Stream]:
+    n = r.number(4)
+    if LEAST_STREAM * n > len(r.rest):
+        raise _Malformed
+    return [_stream(r) for _ in range(n)]
 
 
 def _request(r: _Reader) -> Request:
     epoch, previous = r.number(4), int.from_bytes(r.take(8), "little", signed=True)
     data = FrameData(r.number(8), r.time(), r.time(), r.time(), (r.number(4), r.number(4)), r.flag(), r.number(4))
-    q = Request(epoch, previous, data, r.flag(), r.number(4), r.block().decode(errors="surrogateescape"), r.blocks())
+    q = Request(epoch, previous, data, r.flag(), r.number(4), r.block().decode(errors="surrogateescape"), r.blocks(),
+                _streams(r) if r.version == STREAMS_VERSION else [])
     if 0 in data.rate or 0 <= previous >= data.frame:
         raise _Malformed
     r.end()
@@ -251,14 +313,17 @@ class Core:
         self.current: Optional[Request] = None
         self.controls = self.sent = self.received = self.back_sent = False
         self.data: Buffer = b""
+        self.charged: Set[str] = set()  # clients whose data counts for nothing
+        self.owed: List[bytes] = []  # notices to be sent
 
     # Hearing.
 
     def _begin(self, sender: str, b: Buffer) -> Tuple[int, _Reader]:
         r = _Reader(b)
         kind, version = r.number(1), r.number(1)
-        if version != VERSION:
-            raise PeerError(sender, f"speaks version {version} of followers, this one {VERSION}; run the same metasim on both", 12, "RS_ERROR_INCOMPATIBLE_VERSION")
+        if version != VERSION and (kind, version) != (REQUEST, STREAMS_VERSION):
+            raise PeerError(sender, f"speaks version {version} of followers, this one {STREAMS_VERSION}; run the same metasim on both", 12, "RS_ERROR_INCOMPATIBLE_VERSION")
+        r.version = version
         return kind, r
 
     def _slot(self, frame: int) -> Optional[_Slot]:
@@ -284,7 +349,9 @@ class Core:
         if kind == REQUEST:
             q = _request(r)
             s = self._slot(q.data.frame)
-            if s is not None and (s.request is None or s.request.epoch < q.epoch):
+            if s is None and q.controller == self.name:  # it has shown the data of a controller that was charged
+                self.owed.append(struct.pack("<BBQIBQ", SENT, VERSION, q.data.frame, q.epoch, 1, 0))
+            elif s is not None and (s.request is None or s.request.epoch < q.epoch):
                 s.request = q
         elif kind == RELEASE:
             frame, epoch, missing = r.number(8), r.number(4), r.flag()
@@ -311,7 +378,7 @@ class Core:
             raise self._no_message(sender) from None
         if size > self.most:
             raise PeerError(sender, f"sent {size} bytes for frame {frame}; the bound here is {self.most}: raise max_bytes, or send less", 9, "RS_ERROR_BUFFER_OVERFLOW")
-        s = self._slot(frame)
+        s = None if sender in self.charged else self._slot(frame)
         if s is None:  # the frame is over, with other data
             self.refused += part == 0
             return
@@ -325,6 +392,19 @@ class Core:
         o.came += len(r.rest)
         if (parts, size) != o.pieces[0][1:3] or o.came > size or o.whole() and o.came < size:
             raise PeerError(sender, f"announced {o.pieces[0][2]} bytes for frame {frame}, and sent others; it may be another program")
+
+    def charge(self, peer: str, why: str) -> Optional[bytes]:
+        """The message that says what another client has done, for the director, which fails it; None if it was charged before. Its data counts for nothing from now on: also
+        that which has come, and was not shown."""
+        if peer in self.charged:
+            return None
+        self.charged.add(peer)
+        for frame, s in list(self.slots.items()):
+            s.sets = {of: o for of, o in s.sets.items() if of[0] != peer}
+            if s.request is None and s.release is None and not s.sets:
+                del self.slots[frame]
+                self.order_of.remove(frame)
+        return bytes([CHARGE, VERSION]) + _block(peer.encode(errors="surrogateescape")) + _block(why.encode(errors="surrogateescape"))
 
     # Frames.
 
@@ -345,12 +425,14 @@ class Core:
             raise LeadsError(self.name, s.request.data.frame)
 
     def _end(self, replies: List[bytes]) -> None:
+        replies += self.owed
+        self.owed = []
         q, self.current = self.current, None
         if q is not None and self.controls and q.sync and not self.sent:
             replies.append(struct.pack("<BBQIBQ", SENT, VERSION, q.data.frame, q.epoch, 1, 0))
             raise NotSentError(self.name, q.data.frame)
         if q is not None and not self.back_sent:
-            replies.append(self._back(q, bytes(32), b""))
+            replies.append(self._back(q, bytes(32), ()))
         if self.ended is not None:
             replies.append(bytes([BYE, VERSION]))
             raise self.ended
@@ -445,16 +527,27 @@ class Core:
         self.received = True
         return self.data
 
-    def back(self, state: bytes, picture: Buffer) -> bytes:
+    def streams_now(self) -> List[Stream]:
+        """What the node is asked to show in the current frame."""
+        return self.now().of(self.name)
+
+    def back(self, state: bytes, pictures: Sequence[Buffer]) -> bytes:
         """The message that says that the current frame is finished."""
         q = self.now()
         if self.back_sent:
             raise self._wrong(BackTwiceError)
+        asked = len(q.of(self.name))
+        if len(pictures) > max(asked, 1) or 0 < len(pictures) < asked:
+            raise self._wrong(PicturesError, f": {len(pictures)} pictures, and {asked} streams")
         self.back_sent = True
-        return self._back(q, state, picture)
+        return self._back(q, state, pictures)
 
-    def _back(self, q: Request, state: bytes, picture: Buffer) -> bytes:
-        return struct.pack("<BBQQ32s", BACK, VERSION, q.data.frame, q.data.tracked, state) + _block(picture)
+    def _back(self, q: Request, state: bytes, pictures: Sequence[Buffer]) -> bytes:
+        several = len(pictures) > 1
+        head = struct.pack("<BBQQ32s", BACK, STREAMS_VERSION if several else VERSION, q.data.frame, q.data.tracked, state)
+        if several:
+            head += len(pictures).to_bytes(4, "little")
+        return head + (b"".join(map(_block, pictures)) if pictures else _block(b""))
 
     def hello(self, role: int, order: int) -> bytes:
         return struct.pack("<BBBq", HELLO, VERSION, role, order)

@@ -1,5 +1,6 @@
 """Plays conformance/followers.txt, whose calls it reads from standard input, and says what comes of each: the file again, if all is right."""
 
+import struct
 import sys
 
 from metasim import follower
@@ -56,6 +57,23 @@ def follow(n, word):
     return ["ok"]
 
 
+def bits(x):
+    return struct.pack(">d", x).hex()
+
+
+def streams(n):
+    lines = []
+    for _, name, c, clip in n.streams_now():
+        floats = map(bits, (*c.position, *c.rotation, c.fov, c.near, c.far))
+        lines.append(" ".join(["stream", hexed(name.encode()), hexed(c.of.encode()), *floats, str(c.width), str(c.height), *map(str, clip)]))
+    return lines + ["ok"]
+
+
+def charge(n, peer, why):
+    message = n.charge(peer, plain(why).decode())
+    return ([] if message is None else [f"reply {hexed(message)}"]) + ["ok"]
+
+
 CALLS = {
     "hello": lambda n, role, order: [f"reply {hexed(n.hello(int(role), int(order)))}"],
     "order": lambda n, sender, b: ok(n.order(sender, plain(b))),
@@ -70,7 +88,9 @@ CALLS = {
     "receive": lambda n: ok(n, hexed(n.receive())),
     "inputs": lambda n: ok(n, *map(hexed, n.now().inputs)),
     "input": lambda n, b: [f"reply {hexed(n.input(plain(b)))}"],
-    "back": lambda n, state, picture: [f"reply {hexed(n.back(plain(state), plain(picture)))}", "ok"],
+    "back": lambda n, state, *pictures: [f"reply {hexed(n.back(plain(state), [plain(p) for p in pictures]))}", "ok"],
+    "streams": streams,
+    "charge": charge,
     "refused": lambda n: ok(n, str(n.refused)),
 }
 

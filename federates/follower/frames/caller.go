@@ -9,3 +9,13 @@ func (d *Director) Wholes() [][]byte {
 	d.wholes = nil
 	return wholes
 }
+
+// State returns how many bytes the data of the last released frame has, and to how many nodes it goes.
+func (d *Director) State() (bytes uint64, nodes int) {
+	for _, m := range d.members {
+		if !m.gone && m != d.lead {
+			nodes++
+		}
+	}
+	return d.size, nodes
+}

@@ -36,6 +36,16 @@ func (n *Node) Send(data []byte) (pieces [][]byte, notice []byte, err error) {
 	case uint64(len(data)) > n.max:
 		return nil, nil, n.wrong(c, fmt.Errorf("%w: %d bytes of at most %d; raise max_bytes, or send less", ErrTooLarge, len(data), n.max))
 	}
+	if c.packing > 0 {
+		packed, err := n.Packer.Pack(c.packing, c.request.data.Frame, data)
+		if err == nil && uint64(len(packed)) > n.max {
+			err = fmt.Errorf("%w: %d bytes, packed, of at most %d; raise max_bytes, or send less", ErrTooLarge, len(packed), n.max)
+		}
+		if err != nil {
+			return nil, nil, n.wrong(c, err)
+		}
+		data = packed
+	}
 	c.sent = true
 	p := piece{frame: c.request.data.Frame, epoch: c.epoch, size: uint64(len(data)), parts: uint32(max(1, (len(data)+n.piece-1)/n.piece))}
 	for ; p.part < p.parts; p.part++ {

@@ -1,6 +1,7 @@
 package frames
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"image"
@@ -101,9 +102,9 @@ func begin(b []byte) (kind, *reader) {
 	r := &reader{rest: b}
 	k := kind(r.u8())
 	r.version = r.u8()
-	hasStreams := r.version == streamsVersion && (k == kindRequest || k == kindBack)
-	if r.err == nil && r.version != protocolVersion && !hasStreams {
-		r.err = &PeerError{Code: Incompatible, Why: fmt.Sprintf("speaks version %d of followers, this one %d; run the same metasim on both", r.version, streamsVersion)}
+	newer := r.version == streamsVersion && (k == kindRequest || k == kindBack) || r.version == packedVersion && k == kindRequest
+	if r.err == nil && r.version != protocolVersion && !newer {
+		r.err = &PeerError{Code: Incompatible, Why: fmt.Sprintf("speaks version %d of followers, this one %d; run the same metasim on both", r.version, packedVersion)}
 	}
 	return k, r
 }
@@ -147,7 +148,11 @@ func (q *request) encode() []byte {
 	b = put32(putFlag(b, q.sync), q.streams)
 	b = putBlock(b, q.controller)
 	b = putBlocks(b, q.inputs)
-	if len(q.views) > 0 {
+	switch {
+	case q.packing > 0:
+		b[1] = packedVersion
+		b = append(putStreams(b, q.views), q.packing)
+	case len(q.views) > 0:
 		b[1] = streamsVersion
 		b = putStreams(b, q.views)
 	}
@@ -208,8 +213,11 @@ func (r *reader) request() *request {
 	q.data = FrameData{Frame: r.u64(), Tracked: r.time(), Local: r.time(), Delta: r.time(), Rate: Rate{r.u32(), r.u32()}, Reset: r.flag(), Scene: r.u32()}
 	q.sync, q.streams, q.controller = r.flag(), r.u32(), string(r.block())
 	q.inputs = r.blocks()
-	if r.version == streamsVersion {
+	if r.version >= streamsVersion {
 		q.views = r.streams()
+	}
+	if r.version == packedVersion {
+		q.packing = r.u8()
 	}
 	if q.data.Rate.Num == 0 || q.data.Rate.Den == 0 || q.previous >= 0 && uint64(q.previous) >= q.data.Frame {
 		r.fail()
@@ -222,6 +230,12 @@ func (l *release) encode() []byte {
 }
 
 func (r *reader) release() *release { return &release{r.u64(), r.u32(), r.flag()} }
+
+func (c *charge) encode() []byte {
+	return putBlock(putBlock(head(kindCharge, 8+len(c.peer)+len(c.why)), c.peer), c.why)
+}
+
+func (r *reader) charge() charge { return charge{peer: string(r.block()), why: string(r.block())} }
 
 func (q *quit) encode() []byte {
 	b := put32(head(kindQuit, 64), uint32(len(q.nodes)))
@@ -335,9 +349,9 @@ func ReadFrame(b []byte) (f Frame, ok bool) {
 const pieceHeader = 2 + 8 + 4 + 4 + 4 + 8
 
 func (p *piece) encode() []byte {
-	b := put32(put64(head(kindData, pieceHeader-2+len(p.bytes)), p.frame), p.epoch)
+	b := put32(put64(head(kindData, pieceHeader-2), p.frame), p.epoch)
 	b = put64(put32(put32(b, p.part), p.parts), p.size)
-	return append(b, p.bytes...)
+	return bytes.Join([][]byte{b, p.bytes}, nil) // its memory is not cleared first
 }
 
 func (r *reader) piece() *piece {

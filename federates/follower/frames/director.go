@@ -9,31 +9,6 @@ import (
 	"metasim/metasim"
 )
 
-// A Director is the clock of a cluster: it asks for frames, decides which data each has and who is the controller, and puts the frames
-// of all nodes together. See NewDirector.
-type Director struct {
-	cfg     Config
-	members []*member // in order of name
-	turned  []string  // nodes that said hello too late, and leave
-	lead    *member   // the controller; nil: none is left
-	epoch   uint32
-	flights []*flight // asked for, and not done everywhere; in order
-	next    uint64    // frame
-	due     metasim.Time
-	last    int64 // frame that was asked for last; -1: none
-	zero    metasim.Time
-	streams uint32
-	inputs  [][]byte
-	stage   stage
-	since   metasim.Time // the stage has lasted
-	reason  string       // why it ended early
-	out     [][]byte
-	wholes  [][]byte
-
-	// Totals is what has happened so far.
-	Totals Totals
-}
-
 // NewDirector returns a director that has asked for nothing.
 func NewDirector(cfg Config) *Director {
 	cfg.Nodes = awaited(&cfg)
@@ -71,20 +46,16 @@ func (d *Director) Reply(from string, b []byte) error {
 		if input := r.block(); !m.gone {
 			d.Input(input)
 		}
+	case kindCharge:
+		if c := r.charge(); !m.gone {
+			d.charges = append(d.charges, c)
+		}
 	case kindBye:
 		m.gone = true
 	default:
 		r.fail()
 	}
 	return r.end(from)
-}
-
-func (d *Director) member(name string) *member {
-	i, found := slices.BinarySearchFunc(d.members, name, func(m *member, n string) int { return strings.Compare(m.name, n) })
-	if !found {
-		return nil
-	}
-	return d.members[i]
 }
 
 // hello takes a node into the cluster. One that comes after the first frame is told to leave.
@@ -131,6 +102,13 @@ func (d *Director) Tick(now metasim.Time) ([][]byte, error) {
 	if d.stage == gathering {
 		if err := d.gather(now); err != nil {
 			return nil, err
+		}
+	}
+	if d.stage == running {
+		for _, v := range d.judged() {
+			if !v.guilty.gone && d.stage == running {
+				d.fail(now, v.guilty, v.why)
+			}
 		}
 	}
 	if d.stage == running {
@@ -207,20 +185,6 @@ func (d *Director) gather(now metasim.Time) error {
 	return nil
 }
 
-// promote makes the next understudy the controller.
-func (d *Director) promote() bool {
-	d.lead = nil
-	for _, m := range d.members {
-		if m.role == Understudy && !m.gone && (d.lead == nil || m.order < d.lead.order) {
-			d.lead = m
-		}
-	}
-	if d.lead != nil {
-		d.lead.role = Controller
-	}
-	return d.lead != nil
-}
-
 // release releases frames, in their order, whose notice is there.
 func (d *Director) release(now metasim.Time) {
 	for _, f := range d.flights {
@@ -234,6 +198,7 @@ func (d *Director) release(now metasim.Time) {
 		if !f.sync {
 			continue
 		}
+		d.size = f.sent.size
 		d.tell(&release{f.data.Frame, f.epoch, f.sent.missing})
 		if f.sent.missing {
 			d.Totals.Missing++
@@ -346,7 +311,7 @@ func (d *Director) request(now metasim.Time) {
 	}
 	f.Local = f.Tracked - d.zero
 	fl := &flight{
-		request: &request{epoch: d.epoch, previous: d.last, data: f, sync: d.cfg.Sync, streams: d.streams, controller: d.lead.name, inputs: d.inputs},
+		request: &request{epoch: d.epoch, previous: d.last, data: f, sync: d.cfg.Sync, streams: d.streams, controller: d.lead.name, inputs: d.inputs, packing: d.cfg.Packing},
 		asked:   now, back: make([]Frame, len(d.members)), owing: make([]bool, len(d.members)),
 	}
 	for i, m := range d.members {

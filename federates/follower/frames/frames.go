@@ -111,6 +111,13 @@ type Config struct {
 	Views    []Stream // what the nodes are asked to show
 	Every    uint64   // in one frame of so many; 0: in each
 	Wholes   bool     // keep the frames that have come back, for Director.Wholes
+	Packing  uint8    // how data is to be packed: a kind of the nodes' Packers; 0: not at all
+}
+
+// A Packer makes data smaller on its way. It is called in the order of the frames.
+type Packer interface {
+	Pack(kind uint8, frame uint64, data []byte) ([]byte, error)
+	Unpack(kind uint8, frame uint64, packed []byte, most uint64) ([]byte, error)
 }
 
 // Totals count what happened to frames.
@@ -126,6 +133,33 @@ type Totals struct {
 	Failed []string `json:"failed,omitempty"` // nodes, with why
 	// Stopped says why the cluster ended before its last frame.
 	Stopped string `json:"stopped,omitempty"`
+}
+
+// A Director is the clock of a cluster: it asks for frames, decides which data each has and who is the controller, and puts the frames
+// of all nodes together. See NewDirector.
+type Director struct {
+	cfg     Config
+	members []*member // in order of name
+	turned  []string  // nodes that said hello too late, and leave
+	lead    *member   // the controller; nil: none is left
+	epoch   uint32
+	flights []*flight // asked for, and not done everywhere; in order
+	next    uint64    // frame
+	due     metasim.Time
+	last    int64 // frame that was asked for last; -1: none
+	zero    metasim.Time
+	streams uint32
+	inputs  [][]byte
+	charges []charge // of nodes, since the last Tick
+	size    uint64   // of the data that was released last
+	stage   stage
+	since   metasim.Time // the stage has lasted
+	reason  string       // why it ended early
+	out     [][]byte
+	wholes  [][]byte
+
+	// Totals is what has happened so far.
+	Totals Totals
 }
 
 // A member is a node as the director knows it.
@@ -175,7 +209,8 @@ const (
 	kindInput
 	kindBye // it has got kindQuit
 	kindData
-	kindWhole // a Whole, for whoever shows frames
+	kindWhole  // a Whole, for whoever shows frames
+	kindCharge // of a node: another client breaks the rules
 )
 
 // protocolVersion is that of most messages. Requests with streams, and what answers them, have streamsVersion: a node that knows no streams
@@ -183,6 +218,7 @@ const (
 const (
 	protocolVersion = 1
 	streamsVersion  = 2
+	packedVersion   = 3 // of requests for packed data
 )
 
 // A request asks all nodes for a frame.
@@ -195,6 +231,7 @@ type request struct {
 	controller string
 	inputs     [][]byte // what came from outside since the last frame, in one order for all
 	views      []Stream // of all nodes
+	packing    uint8    // of the data; 0: none
 }
 
 // A release says which data a frame has.
@@ -224,6 +261,9 @@ type sent struct {
 	missing bool
 	size    uint64
 }
+
+// charge says which client breaks the rules, and how.
+type charge struct{ peer, why string }
 
 // piece is a part of the data of a frame.
 type piece struct {

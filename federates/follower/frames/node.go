@@ -1,6 +1,7 @@
 package frames
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -18,9 +19,12 @@ type Node struct {
 	streams uint32
 	slots   []*slot // the frames that are to come, in order
 	ended   *quit
-	follows bool // its frames begin with Begin
+	follows bool     // its frames begin with Begin
+	charged []string // clients whose data counts for nothing
+	owed    [][]byte // messages to be sent
 	current *current
 
+	Packer  Packer // nil: it takes no packed data
 	Refused uint64 // sets of data that were not released: of an old epoch, or of a node that was not the controller
 }
 
@@ -74,7 +78,14 @@ func (n *Node) Order(from string, b []byte) error {
 		if err := r.end(from); err != nil {
 			return err
 		}
-		if s := n.slot(q.data.Frame); s != nil && (s.request == nil || s.request.epoch < q.epoch) {
+		if q.packing > 0 && n.Packer == nil {
+			return &PeerError{Peer: from, Code: Incompatible, Why: "asks for packed data, which this node does not know; set its packing to none"}
+		}
+		s := n.slot(q.data.Frame)
+		switch {
+		case s == nil && q.controller == n.name: // it has shown the data of a controller that was charged
+			n.owed = append(n.owed, (&sent{frame: q.data.Frame, epoch: q.epoch, missing: true}).encode())
+		case s != nil && (s.request == nil || s.request.epoch < q.epoch):
 			s.request = q
 		}
 	case kindRelease:
@@ -126,7 +137,7 @@ func (n *Node) Data(from string, b []byte) error {
 		return &PeerError{Peer: from, Code: BufferOverflow, Why: fmt.Sprintf("sent %d bytes for frame %d; the bound here is %d: raise max_bytes, or send less", p.size, p.frame, n.max)}
 	}
 	s := n.slot(p.frame)
-	if s == nil { // the frame is over, with other data
+	if s == nil || slices.Contains(n.charged, from) { // the frame is over, with other data
 		if p.part == 0 {
 			n.Refused++
 		}
@@ -136,6 +147,20 @@ func (n *Node) Data(from string, b []byte) error {
 		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("sent data for frame %d, and %d frames before it were not asked for; is it a client of another run?", p.frame, maxAhead)}
 	}
 	return s.add(from, p)
+}
+
+// Charge returns the message that says what another client has done, for the director, which fails it; nil if it was charged before. Its data counts for nothing
+// from now on: also that which has come, and was not shown.
+func (n *Node) Charge(e *PeerError) []byte {
+	if slices.Contains(n.charged, e.Peer) {
+		return nil
+	}
+	n.charged = append(n.charged, e.Peer)
+	for _, s := range n.slots {
+		s.sets = slices.DeleteFunc(s.sets, func(o *set) bool { return o.from == e.Peer })
+	}
+	n.slots = slices.DeleteFunc(n.slots, func(s *slot) bool { return s.request == nil && s.release == nil && len(s.sets) == 0 })
+	return (&charge{e.Peer, e.Error()}).encode()
 }
 
 // add puts a piece to the set that it is of.
@@ -165,11 +190,11 @@ func (o *set) join() []byte {
 	if len(o.pieces) == 1 {
 		return o.pieces[0].bytes
 	}
-	data := make([]byte, 0, o.came)
+	parts := make([][]byte, 0, len(o.pieces))
 	for _, p := range o.pieces {
-		data = append(data, p.bytes...)
+		parts = append(parts, p.bytes)
 	}
-	return data
+	return bytes.Join(parts, nil) // its memory is not cleared first
 }
 
 // Next hands out the next frame, if it is there: ok is false for one that has to be waited for. The messages are to be published in
@@ -212,14 +237,24 @@ func (n *Node) next(tracked *metasim.Time) (f FrameData, replies [][]byte, ok bo
 	replies, err = n.end()
 	if err == nil {
 		f, ok, err = n.take(tracked)
+		replies = append(replies, n.owes()...)
 	}
 	return f, replies, ok, err
 }
 
+// owes returns the messages that are to be sent, and forgets them.
+func (n *Node) owes() [][]byte {
+	owed := n.owed
+	n.owed = nil
+	return owed
+}
+
 // end ends the current frame. It fails with an ErrQuit for a node that is to leave.
 func (n *Node) end() (replies [][]byte, err error) {
+	replies = n.owes()
 	if c := n.current; c != nil {
-		replies, err = n.finish(c)
+		ends, err := n.finish(c)
+		replies = append(replies, ends...)
 		n.current = nil
 		if err != nil {
 			return replies, err
@@ -314,8 +349,15 @@ func (n *Node) take(tracked *metasim.Time) (f FrameData, ok bool, err error) {
 	if err := n.expected(c, tracked); err != nil {
 		return f, false, err
 	}
+	if c.data = s.sets[i].join(); q.packing > 0 {
+		var wrong error
+		if c.data, wrong = n.Packer.Unpack(q.packing, s.frame, c.data, n.max); wrong != nil {
+			why := fmt.Sprintf("sent the data of frame %d in a way in which it cannot be unpacked: %v", s.frame, wrong)
+			n.owed = append(n.owed, n.Charge(&PeerError{Peer: q.controller, Code: InvalidParameters, Why: why}))
+			return f, false, nil
+		}
+	}
 	n.close(s, s.sets[i])
-	c.data = s.sets[i].join()
 	n.current = c
 	return q.data, true, nil
 }

@@ -171,9 +171,15 @@ func TestDamagedMessages(t *testing.T) {
 	q := &request{epoch: 1, previous: -1, data: FrameData{Rate: Rate{60, 1}}, sync: true, controller: "me", inputs: [][]byte{[]byte("in"), nil}}
 	withStreams := *q
 	withStreams.views = twoStreams
+	packed := withStreams
+	packed.packing = 1
 	w := &Whole{Sync: true, Parts: []Part{{Node: "a", Streams: twoStreams, Pictures: [][]byte{[]byte("p"), nil}}, {Node: "b"}}}
 	whole := func(b []byte) error { _, err := ReadWhole(b); return err }
-	node := func(b []byte) error { return NewNode("me", 100).Order("director", b) }
+	node := func(b []byte) error {
+		n := NewNode("me", 100)
+		n.Packer = failing{}
+		return n.Order("director", b)
+	}
 	data := func(b []byte) error { return NewNode("me", 100).Data("other", b) }
 	director := func(b []byte) error {
 		d := NewDirector(Config{})
@@ -189,7 +195,7 @@ func TestDamagedMessages(t *testing.T) {
 		{q.encode(), node}, {(&release{}).encode(), node}, {(&quit{nodes: []string{"a"}, reason: "why"}).encode(), node},
 		{(&piece{parts: 1, size: 2, bytes: []byte("ab")}).encode(), data},
 		{(&hello{}).encode(), director}, {(&sent{}).encode(), director}, {(&Frame{Pictures: [][]byte{[]byte("p")}}).encode(), director},
-		{withStreams.encode(), node}, {(&Frame{Pictures: [][]byte{[]byte("p"), nil}}).encode(), director}, {w.encode(), whole},
+		{(&charge{"a", "why"}).encode(), director}, {packed.encode(), node}, {withStreams.encode(), node}, {(&Frame{Pictures: [][]byte{[]byte("p"), nil}}).encode(), director}, {w.encode(), whole},
 		{NewNode("n", 1).Input([]byte("in")), director},
 	} {
 		require.NoError(t, c.take(c.whole))
@@ -200,8 +206,8 @@ func TestDamagedMessages(t *testing.T) {
 			assert.Error(t, c.take(append(c.whole[:len(c.whole):len(c.whole)], 0)))
 		}
 		other := append([]byte{}, c.whole...)
-		other[1] = 3
-		assert.ErrorContains(t, c.take(other), "speaks version 3 of followers, this one 2")
+		other[1] = 4
+		assert.ErrorContains(t, c.take(other), "speaks version 4 of followers, this one 3")
 		other[0], other[1] = 200, protocolVersion
 		assert.ErrorContains(t, c.take(other), "no message of followers")
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"image"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -111,17 +113,52 @@ func (p *player) do(call string) (came []string) {
 		return result(err, words(inputs)...)
 	case "input":
 		return append(came, "reply "+hexed(p.n.Input(plainBytes(p.t, w[1]))))
-	case "back":
-		b, err := p.n.Back([32]byte(plainBytes(p.t, w[1])), [][]byte{plainBytes(p.t, w[2])})
-		if err == nil {
-			came = append(came, "reply "+hexed(b))
-		}
-		return result(err)
+	case "back", "streams", "charge":
+		return p.shows(w, result)
 	case "refused":
 		return result(nil, p.n.Refused)
 	}
 	require.Fail(p.t, call)
 	return nil
+}
+
+// shows carries out a call that has to do with what is shown, or a charge.
+func (p *player) shows(w []string, result func(error, ...any) []string) []string {
+	var came []string
+	switch w[0] {
+	case "back":
+		var pictures [][]byte
+		for _, word := range w[2:] {
+			pictures = append(pictures, plainBytes(p.t, word))
+		}
+		b, err := p.n.Back([32]byte(plainBytes(p.t, w[1])), pictures)
+		if err == nil {
+			came = append(came, "reply "+hexed(b))
+		}
+		return append(came, result(err)...)
+	case "streams":
+		streams, err := p.n.Streams()
+		for i := range streams {
+			came = append(came, "stream "+streamOf(&streams[i]))
+		}
+		return append(came, result(err)...)
+	case "charge":
+		if b := p.n.Charge(&PeerError{Peer: w[1], Why: strings.TrimPrefix(string(plainBytes(p.t, w[2])), fmt.Sprintf("client %q ", w[1]))}); b != nil {
+			came = append(came, "reply "+hexed(b))
+		}
+		return append(came, result(nil)...)
+	}
+	return nil
+}
+
+// streamOf is a stream in a story: numbers that are no whole ones are told by their bits.
+func streamOf(s *Stream) string {
+	c := &s.Camera
+	line := hexed([]byte(s.Name)) + " " + hexed([]byte(c.Of))
+	for _, x := range [...]float64{c.Position[0], c.Position[1], c.Position[2], c.Rotation[0], c.Rotation[1], c.Rotation[2], c.Rotation[3], c.FOV, c.Near, c.Far} {
+		line += fmt.Sprintf(" %016x", math.Float64bits(x))
+	}
+	return fmt.Sprint(line, " ", c.Width, " ", c.Height, " ", s.Clip.Min.X, " ", s.Clip.Min.Y, " ", s.Clip.Max.X, " ", s.Clip.Max.Y)
 }
 
 func words(inputs [][]byte) (list []any) {
@@ -227,11 +264,57 @@ func TestStories(t *testing.T) {
 	write(t, &to, "streams, and the end", "node me 100 3", orders(streams), "next", "next", orders(&quit{nodes: []string{"a"}, reason: "not you"}), "next",
 		orders(&quit{nodes: []string{"a", "me"}, reason: "the end"}), "next", "next")
 	write(t, &to, "an end without a reason", node, orders(&quit{nodes: []string{"me"}}), "next", orders(&quit{nodes: []string{"me"}, reason: "too late"}), "next")
+	cameras(t, &to, node)
 	wrong(t, &to, node)
+	charges(t, &to, node)
 	for seed := range uint64(4) {
 		drawn(t, &to, seed)
 	}
 	golden.Equal(t, "../../../conformance/followers.txt", to.String())
+}
+
+// cameras writes stories of requests with streams.
+func cameras(t *testing.T, to *strings.Builder, node string) {
+	free := Camera{Position: [3]float64{1, -2.5, 3e-9}, Rotation: [4]float64{1, 0, 0, 0.5}, FOV: 1.047, Near: 0.1, Far: 100, Width: 640, Height: 480}
+	views := []Stream{
+		{Node: "me", Name: "left", Camera: free, Clip: image.Rect(0, 0, 320, 480)},
+		{Node: "lead", Name: "not mine", Camera: free, Clip: image.Rect(320, 0, 640, 480)},
+		{Node: "me", Camera: Camera{Of: "/eye"}, Clip: image.Rect(1, 2, 3, 4)},
+	}
+	request := func(frame uint64, views ...Stream) string {
+		return orders(&request{epoch: 1, previous: int64(frame) - 1, controller: "lead", data: FrameData{Frame: frame, Rate: Rate{60, 1}}, views: views})
+	}
+	back := "back " + strings.Repeat("ab", 32)
+	write(t, to, "cameras", node, request(0, views...), "streams", "next", "streams", back+" 7069", back+" 70 71 72", back+" 7069 -", back, request(1, views[0]), "next", "streams", back+" 70 71", back+" 70",
+		request(2, views[1]), "next", "streams", back+" 70", request(3), "next", "streams", back)
+	bad := []string{node}
+	for _, spoil := range []func(*Stream){
+		func(s *Stream) { s.Clip.Max.X = 0 }, func(s *Stream) { s.Clip.Max.Y = 481 }, func(s *Stream) { s.Clip.Max.X = most + 1; s.Camera.Width = most + 1 }, func(s *Stream) { s.Camera.FOV = math.Pi },
+		func(s *Stream) { s.Camera.FOV = 0 }, func(s *Stream) { s.Camera.Near = 100 }, func(s *Stream) { s.Camera.Near = 0 }, func(s *Stream) { s.Camera.Rotation = [4]float64{} },
+		func(s *Stream) { s.Camera.Position[1] = math.Inf(1) }, func(s *Stream) { s.Camera.Far = math.NaN() },
+	} {
+		view := views[0]
+		spoil(&view)
+		bad = append(bad, request(0, view), request(0, views[2], view))
+	}
+	whole := request(0, views...)
+	bad = append(bad, whole[:len(whole)-2], whole+"00")
+	write(t, to, "cameras that make no picture", bad...)
+}
+
+// charges writes stories of what becomes of the data of a client that was charged.
+func charges(t *testing.T, to *strings.Builder, node string) {
+	set := func(frame uint64, epoch uint32) piece {
+		return piece{frame: frame, epoch: epoch, parts: 1, size: 2, bytes: []byte("ab")}
+	}
+	why := hexed([]byte(`client "rogue" sent the data of frame 0 twice; send once in a frame`))
+	again := func(controller string, frame uint64) string {
+		return orders(&request{epoch: 2, previous: int64(frame) - 1, sync: true, controller: controller, data: FrameData{Frame: frame, Rate: Rate{60, 1}}})
+	}
+	write(t, to, "a controller that was charged", node, asks("rogue", true, 0), brings("rogue", set(0, 1)), brings("rogue", set(0, 1)), "charge rogue "+why, "charge rogue "+why, orders(&release{0, 1, false}),
+		"next", brings("rogue", set(0, 1)), brings("rogue", set(7, 1)), "refused", again("lead", 0), brings("lead", set(0, 2)), orders(&release{0, 2, false}), "next", "receive")
+	write(t, to, "the understudy has shown the frame that it is asked for", node, asks("rogue", true, 0), brings("rogue", set(0, 1)), orders(&release{0, 1, false}), "next", "receive", brings("rogue", piece{}),
+		"charge rogue "+why, again("me", 0), "next", again("me", 1), "next", "send 01")
 }
 
 // wrong writes stories of what other clients may not do.

@@ -1,0 +1,59 @@
+package frames
+
+import (
+	"slices"
+	"strings"
+)
+
+func (d *Director) member(name string) *member {
+	i, found := slices.BinarySearchFunc(d.members, name, func(m *member, n string) int { return strings.Compare(m.name, n) })
+	if !found {
+		return nil
+	}
+	return d.members[i]
+}
+
+// promote makes the next understudy the controller.
+func (d *Director) promote() bool {
+	d.lead = nil
+	for _, m := range d.members {
+		if m.role == Understudy && !m.gone && (d.lead == nil || m.order < d.lead.order) {
+			d.lead = m
+		}
+	}
+	if d.lead != nil {
+		d.lead.role = Controller
+	}
+	return d.lead != nil
+}
+
+// A verdict is a member that is to fail.
+type verdict struct {
+	guilty *member
+	why    string
+}
+
+// judged returns the members against which nodes have brought charges. A frame of such a controller that is not back from all is asked for again: who has charged it
+// has no data of it. A client that is no member cannot be told to leave, and nobody needs its data.
+func (d *Director) judged() (verdicts []verdict) {
+	for _, c := range d.charges {
+		m := d.member(c.peer)
+		if m == nil {
+			if !slices.Contains(d.Totals.Failed, c.why) {
+				d.Totals.Failed = append(d.Totals.Failed, c.why)
+			}
+			continue
+		}
+		if m.gone {
+			continue
+		}
+		verdicts = append(verdicts, verdict{m, c.why})
+		for _, f := range d.flights {
+			if f.sync && f.controller == m.name && f.owed > 0 {
+				f.released = false
+			}
+		}
+	}
+	d.charges = nil
+	return verdicts
+}

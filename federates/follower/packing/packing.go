@@ -1,0 +1,93 @@
+// Package packing makes the state of a frame smaller on its way: with zstd alone, or with zstd of what has changed since the last state. Both sides have that state, as
+// all nodes show the same ones. What it makes depends on the version of the zstd encoder, and on nothing else.
+package packing
+
+import (
+	"bytes"
+	"crypto/subtle"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Kinds are the names of the kinds of packing, by their number: 0 packs nothing.
+var Kinds = []string{"none", "zstd", "delta"}
+
+const delta = 2
+
+// A Packer packs and unpacks the states of one node, in the order of their frames. The zero value is ready. It is not safe for concurrent use.
+type Packer struct {
+	last    []byte // the state that was sent or received last, of kind delta
+	frame   uint64 // whose it is, and 1; 0: there is none
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+}
+
+// header is the size of what stands before the compressed bytes: the frame whose state they are to be added to, and 1; and the size of the state.
+const header = 16
+
+// Pack returns the state of a frame as it travels.
+func (p *Packer) Pack(kind uint8, frame uint64, state []byte) ([]byte, error) {
+	if p.encoder == nil {
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		if err != nil {
+			return nil, err
+		}
+		p.encoder = e
+	}
+	packed := make([]byte, header, header+len(state)/4)
+	binary.LittleEndian.PutUint64(packed[8:], uint64(len(state)))
+	from := state
+	if kind == delta {
+		binary.LittleEndian.PutUint64(packed, p.frame)
+		from = p.change(state)
+		p.keep(frame, state)
+	}
+	return p.encoder.EncodeAll(from, packed), nil
+}
+
+// Unpack returns the state of a frame, of at most so many bytes.
+func (p *Packer) Unpack(kind uint8, frame uint64, packed []byte, most uint64) ([]byte, error) {
+	if len(packed) < header {
+		return nil, errors.New("it has no header")
+	}
+	since, size := binary.LittleEndian.Uint64(packed), binary.LittleEndian.Uint64(packed[8:])
+	switch {
+	case size > most:
+		return nil, fmt.Errorf("it has %d bytes, and the bound here is %d: raise max_bytes, or send less", size, most)
+	case kind == delta && since != p.frame:
+		return nil, fmt.Errorf("it is what has changed since frame %d, and the last state here is of frame %d", int64(since)-1, int64(p.frame)-1)
+	}
+	if p.decoder == nil {
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
+		if err != nil {
+			return nil, err
+		}
+		p.decoder = d
+	}
+	state, err := p.decoder.DecodeAll(packed[header:], make([]byte, 0, size))
+	if err != nil {
+		return nil, err
+	}
+	if uint64(len(state)) != size {
+		return nil, fmt.Errorf("it has %d bytes, and %d were announced", len(state), size)
+	}
+	if kind == delta {
+		state = p.change(state)
+		p.keep(frame, state)
+	}
+	return state, nil
+}
+
+// change returns what has changed since the last state, and from that the state again: it does so twice.
+func (p *Packer) change(state []byte) []byte {
+	changed := bytes.Clone(state)
+	subtle.XORBytes(changed, state, p.last[:min(len(p.last), len(state))])
+	return changed
+}
+
+func (p *Packer) keep(frame uint64, state []byte) {
+	p.last, p.frame = append(p.last[:0], state...), frame+1
+}

@@ -1,0 +1,59 @@
+package packing
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What is unpacked is what was packed, whatever sizes follow one another; a state that hardly changes is small on its way where what has changed is sent.
+func TestPacking(t *testing.T) {
+	draw := rand.NewChaCha8([32]byte{7})
+	for kind := uint8(1); kind <= 2; kind++ {
+		var from, to Packer
+		var sizes []int
+		state := make([]byte, 50_000)
+		_, err := draw.Read(state)
+		require.NoError(t, err)
+		for frame, n := range []int{50_000, 50_000, 0, 0, 1, 49_999, 50_000, 50_000} {
+			state[frame*100]++
+			packed, err := from.Pack(kind, uint64(frame), state[:n])
+			require.NoError(t, err)
+			sizes = append(sizes, len(packed))
+			got, err := to.Unpack(kind, uint64(frame), packed, 50_000)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(state[:n], got), frame)
+		}
+		assert.Greater(t, sizes[0], 50_000, "random bytes")
+		assert.Equal(t, kind == 2, sizes[1] < 200, "of which two have changed")
+	}
+}
+
+// What was not packed so is an error, and never more memory than the bound.
+func TestWhatCannotBeUnpacked(t *testing.T) {
+	var p Packer
+	state := bytes.Repeat([]byte("state"), 1000)
+	packed, err := p.Pack(2, 0, state)
+	require.NoError(t, err)
+	after, err := p.Pack(2, 1, state)
+	require.NoError(t, err)
+	longer := bytes.Clone(packed)
+	longer[8]--
+	for want, b := range map[string][]byte{
+		"it has no header":         packed[:15],
+		"exceeds configured limit": longer,
+		"it has 5000 bytes, and the bound here is 4999: raise max_bytes, or send less": packed,
+		"it is what has changed since frame 0, and the last state here is of frame -1": after,
+		"unexpected EOF": packed[:len(packed)-3],
+	} {
+		most := uint64(5000)
+		if want[:8] == "it has 5" {
+			most--
+		}
+		_, err := new(Packer).Unpack(2, 0, b, most)
+		assert.ErrorContains(t, err, want)
+	}
+}
