@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from . import wire
 from .errors import LostError, MistakeError
 from .shared import Rings
-from .wire import Malformed
+from .wire import Buffer, Malformed
 
 READ = 1 << 16
 
@@ -23,7 +23,7 @@ class Socket:
     def __init__(self, made: socket.socket) -> None:
         self.socket = made
 
-    def send(self, data: memoryview) -> int:
+    def send(self, data: Buffer) -> int:
         """Writes as much as there is room for, and returns how much."""
         try:
             return self.socket.send(data, socket.MSG_DONTWAIT)
@@ -81,7 +81,12 @@ class Connection:
         self.messages: List[Tuple[int, memoryview]] = []
 
     def write(self, data: bytes) -> None:
-        left = memoryview(data)
+        n = self.stream.send(data)
+        if n == len(data):
+            return  # as nearly always
+        left = memoryview(data)[n:]
+        if n == 0 and self.stream.wait_to_write():
+            self.read(wait=False)
         while left:
             n = self.stream.send(left)
             left = left[n:]

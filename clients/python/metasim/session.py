@@ -52,6 +52,7 @@ class Session:
         self.memory: Optional[Memory] = None  # it ends with its connection
         self.returns = True  # it can come back to a server that was resumed
         self.said = ORIGIN  # how far it has reported to a server that was lost, at least
+        self.heads: Dict[str, bytes] = {}  # how the sends on a channel begin
         self.out: List[bytes] = []  # packets that wait to be written
         self.out_size = 0
 
@@ -340,7 +341,10 @@ class Session:
             self.memory.published(channel, self.now, payload)
 
     def _send(self, channel: str, sent: Instant, payload: bytes) -> None:
-        self.put(wire.SEND, text(1, channel) + instant(2, sent) + (data(3, payload) if payload else b""))
+        head = self.heads.get(channel)
+        if head is None:
+            head = self.heads[channel] = text(1, channel)
+        self.put(wire.SEND, head + instant(2, sent) + (data(3, payload) if payload else b""))
 
     def promise(self, time: int) -> None:
         self.check()

@@ -17,7 +17,7 @@ import threading
 import time
 from typing import Optional
 
-from .wire import Malformed
+from .wire import Buffer, Malformed
 
 RING = 256 << 10
 HEADER = 4096
@@ -107,7 +107,7 @@ class Rings:
             raise Malformed(f"a ring of shared memory with {used} bytes unread, of {RING}")
         return used
 
-    def send(self, data: memoryview) -> int:
+    def send(self, data: Buffer) -> int:
         """Writes as much as there is room for, and returns how much."""
         n = min(RING - self._used(self._written, self._words[OUT_HEAD]), len(data))
         if n == 0:
