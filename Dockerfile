@@ -1,4 +1,5 @@
 # metasim in an image: docker build -t metasim . ; docker run --rm -v "$PWD:/work" metasim run FILE
+# Where there is no Docker daemon: buildah bud --isolation chroot -t metasim . ; buildah push metasim docker-archive:metasim.tar
 # Programs that a scenario starts have to be in the image too: begin yours with FROM metasim, and install them there.
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
