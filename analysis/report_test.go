@@ -144,7 +144,7 @@ func TestBeforeAndAfter(t *testing.T) {
 	require.Empty(t, append(c.OnlyA, c.OnlyB...))
 	var text strings.Builder
 	require.NoError(t, c.WriteText(&text, report.Style{Width: 60}))
-	require.Contains(t, text.String(), "B takes 50 % less: 500us instead of 1ms.\nscenarios: links[0].delay: 0s, 3ms\n")
+	require.True(t, strings.HasPrefix(text.String(), "The scenarios differ:\n  links[0].delay: 0s, 3ms\nB takes 50 % less: 500us instead of 1ms.\n"), text.String())
 	require.Contains(t, strings.Join(strings.Fields(text.String()), " "), "Was the prediction right? Yes, within ")
 	for line := range strings.SplitSeq(text.String(), "\n") {
 		require.LessOrEqual(t, len(line), 60, line)
@@ -172,4 +172,21 @@ func TestBeforeAndAfter(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, c.OnlyA)
 	require.Equal(t, []string{"m0", "m1", "m2"}, c.OnlyB)
 	require.Zero(t, c.PredictedS)
+	text.Reset()
+	require.NoError(t, c.WriteText(&text, report.Style{Width: 80}))
+	require.Contains(t, text.String(), "The scenarios are the same.\nOnly A has a, b.\nOnly B has m0, m1, m2.\nThe clients that both have are compared.")
+
+	fewer := inTurns(0)
+	fewer.actors = fewer.actors[:1]
+	act = fewer.actors[0].act
+	fewer.actors[0].act = func(at metasim.Instant, got []metasim.Message) outcome {
+		d := act(at, got)
+		d.work *= 3
+		return d
+	}
+	_, other = analyze(t, fewer)
+	c = report.Compare(a, other, predict.New(tlA), fewer.config.Delays, nil, nil)
+	require.Contains(t, c.Changes, "client(a).speed=0.333")
+	require.Zero(t, c.PredictedS, "what A would take with its other clients says nothing of B")
+	require.Equal(t, "the runs do not have the same clients", c.Unpredicted)
 }

@@ -95,6 +95,10 @@ func Compare(a, b *Report, m *predict.Model, delays metasim.Delays, differences,
 		}
 		all = append(all, change)
 	}
+	if len(c.OnlyA)+len(c.OnlyB) > 0 {
+		c.Unpredicted = "the runs do not have the same clients"
+		return c
+	}
 	if len(all) > 0 && !a.Paced() && !b.Paced() {
 		p, err := m.Predict(all...)
 		if err != nil {
@@ -280,18 +284,27 @@ func (c *Comparison) busy() string {
 func (c *Comparison) WriteText(w io.Writer, style Style) error {
 	style.Width = max(style.Width, 40)
 	p := &printer{Style: style}
+	c.differing(p)
 	p.wrap(strong, "", "  ", c.verdict()+".")
-	if len(c.Differences) == 0 {
-		p.say("The scenarios are the same.")
-	}
-	for i, d := range c.Differences {
-		if i == maxRows {
-			p.say("... and %d more: see --json", len(c.Differences)-maxRows)
-			break
-		}
-		p.wrap(normal, "scenarios: ", "  ", d)
-	}
 	p.wrap(normal, "", "  ", c.judgement())
+	c.tables(p)
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// differing says in what the runs are not the same: in their scenarios, and in their clients.
+func (c *Comparison) differing(p *printer) {
+	title := "The scenarios differ:"
+	if len(c.Differences) == 0 {
+		title = "The scenarios are the same."
+	}
+	p.say("%s", title)
+	for _, d := range c.Differences[:min(len(c.Differences), maxRows)] {
+		p.wrap(normal, "  ", "    ", d)
+	}
+	if more := len(c.Differences) - maxRows; more > 0 {
+		p.wrap(normal, "  ", "    ", fmt.Sprintf("... and %d more: see --json", more))
+	}
 	for _, only := range []struct {
 		run   string
 		names []string
@@ -300,9 +313,9 @@ func (c *Comparison) WriteText(w io.Writer, style Style) error {
 			p.wrap(normal, "", "  ", fmt.Sprintf("Only %s has %s.", only.run, strings.Join(only.names[:min(len(only.names), maxRows)], ", ")))
 		}
 	}
-	c.tables(p)
-	_, err := io.WriteString(w, p.String())
-	return err
+	if len(c.OnlyA)+len(c.OnlyB) > 0 {
+		p.say("The clients that both have are compared. The numbers of the runs are those of all their clients.")
+	}
 }
 
 func (c *Comparison) tables(p *printer) {

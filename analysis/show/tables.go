@@ -6,13 +6,14 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"iter"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
 
+	"metasim/analysis/parquet"
 	"metasim/analysis/report"
 	"metasim/analysis/trace"
 	"metasim/metasim"
@@ -23,99 +24,142 @@ import (
 // began, simulated times nanoseconds and steps. An empty cell is a time that never comes, or a client that there is not. CSV overwrites files
 // of these names. Grants, holds and messages are those that the timeline stores.
 func CSV(dir string, t *trace.Timeline, r *report.Report) error {
+	return writeTables(dir, ".csv", tables(t, r), func(w io.Writer, table *table) error { return writeCSV(w, table) })
+}
+
+// Parquet writes the same tables as files in the format of Parquet: clients.parquet, and so on. by is the program that makes them.
+func Parquet(dir, by string, t *trace.Timeline, r *report.Report) error {
+	return writeTables(dir, ".parquet", tables(t, r), func(w io.Writer, table *table) error { return parquet.Write(w, by, table.rows, table.columns) })
+}
+
+func writeTables(dir, ending string, tables []table, write func(io.Writer, *table) error) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for _, table := range []struct {
-		name    string
-		columns []string
-		rows    iter.Seq[[]string]
-	}{
-		{"clients", columnsOf[report.ClientReport](), cellsOf(r.Clients)},
-		{"links", columnsOf[report.LinkReport](), cellsOf(r.Links)},
-		{"grants", strings.Fields("grant client cause polled_ns granted_ns reported_ns work_ns critical_ns from_sim_ns from_step until_sim_ns until_step"), grants(t)},
-		{"holds", strings.Fields("grant client held_by begin_ns end_ns path"), holds(t)},
-		{"messages", strings.Fields("from to channel bytes sent_sim_ns sent_step due_sim_ns due_step queued_ns delivered_ns"), messages(t)},
-	} {
-		if err := writeTable(filepath.Join(dir, table.name+".csv"), table.columns, table.rows); err != nil {
+	for i := range tables {
+		f, err := os.Create(filepath.Join(dir, tables[i].name+ending))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(write(f, &tables[i]), f.Close()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func writeTable(path string, columns []string, rows iter.Seq[[]string]) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	buffer := bufio.NewWriterSize(f, 1<<16)
+// writeCSV writes a table as CSV.
+func writeCSV(to io.Writer, t *table) error {
+	buffer := bufio.NewWriterSize(to, 1<<16)
 	w := csv.NewWriter(buffer)
-	err = w.Write(columns)
-	for row := range rows {
-		if err == nil {
-			err = w.Write(row)
+	cells := make([]string, len(t.columns))
+	for i := range t.columns {
+		cells[i] = t.columns[i].Name
+	}
+	err := w.Write(cells)
+	for row := 0; row < t.rows && err == nil; row++ {
+		for i := range t.columns {
+			cells[i] = cell(&t.columns[i], row)
 		}
+		err = w.Write(cells)
 	}
 	w.Flush()
-	return errors.Join(cmp.Or(err, w.Error()), buffer.Flush(), f.Close())
+	return cmp.Or(err, w.Error(), buffer.Flush())
 }
 
-// columnsOf returns the names in JSON of the fields of a report that are one number or text.
-func columnsOf[T any]() (columns []string) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
-		if f.Type.Kind() != reflect.Slice {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			columns = append(columns, name)
+// cell returns a cell as text.
+func cell(c *parquet.Column, row int) string {
+	switch {
+	case c.Int != nil:
+		if v, ok := c.Int(row); ok {
+			return strconv.FormatInt(v, 10)
 		}
+	case c.Float != nil:
+		if v, ok := c.Float(row); ok {
+			return strconv.FormatFloat(v, 'g', -1, 64)
+		}
+	default:
+		v, _ := c.Text(row) // an empty cell has no text
+		return v
+	}
+	return ""
+}
+
+// A table is what one file has.
+type table struct {
+	name    string
+	rows    int
+	columns []parquet.Column
+}
+
+func tables(t *trace.Timeline, r *report.Report) []table {
+	return []table{
+		{"clients", len(r.Clients), fieldColumns(r.Clients)}, {"links", len(r.Links), fieldColumns(r.Links)},
+		{"grants", len(t.Grants), grants(t)}, holds(t), {"messages", len(t.Messages), messages(t)},
+	}
+}
+
+// fieldColumns has a column for each field of a report that is one number or text, by its name in JSON.
+func fieldColumns[T any](all []T) (columns []parquet.Column) {
+	for k, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		c := parquet.Column{Name: name}
+		field := func(row int) reflect.Value { return reflect.ValueOf(&all[row]).Elem().Field(k) }
+		switch f.Type.Kind() {
+		case reflect.Slice:
+			continue
+		case reflect.Int64:
+			c.Int = func(row int) (int64, bool) { return field(row).Int(), true }
+		case reflect.Uint64:
+			c.Int = func(row int) (int64, bool) { return int64(field(row).Uint()), true }
+		case reflect.Float64:
+			c.Float = func(row int) (float64, bool) { return field(row).Float(), true }
+		case reflect.String:
+			c.Text = func(row int) (string, bool) { return field(row).String(), true }
+		default:
+			panic(fmt.Sprintf("a table has no cells for the field %s", f.Name))
+		}
+		columns = append(columns, c)
 	}
 	return columns
 }
 
-func cellsOf[T any](all []T) iter.Seq[[]string] {
-	return func(yield func([]string) bool) {
-		for i := range all {
-			var cells []string
-			row := reflect.ValueOf(&all[i]).Elem()
-			for k := range row.NumField() {
-				if f := row.Field(k); f.Kind() != reflect.Slice {
-					cells = append(cells, fmt.Sprint(f.Interface()))
-				}
-			}
-			if !yield(cells) {
-				return
-			}
-		}
+func integer(name string, of func(row int) int64) parquet.Column {
+	return parquet.Column{Name: name, Int: func(row int) (int64, bool) { return of(row), true }}
+}
+
+// textual has empty cells where there is no text.
+func textual(name string, of func(row int) string) parquet.Column {
+	return parquet.Column{Name: name, Text: func(row int) (string, bool) { s := of(row); return s, s != "" }}
+}
+
+// simulated has a column for a simulated time and one for its step, which are empty for what never comes.
+func simulated(name string, of func(row int) metasim.Instant) []parquet.Column {
+	part := func(part string, n func(metasim.Instant) int64) parquet.Column {
+		return parquet.Column{Name: name + part, Int: func(row int) (int64, bool) { at := of(row); return n(at), at.Time != metasim.Forever }}
+	}
+	return []parquet.Column{
+		part("_sim_ns", func(at metasim.Instant) int64 { return int64(at.Time) }), part("_step", func(at metasim.Instant) int64 { return int64(at.Step) }),
 	}
 }
 
-func integer(n int64) string { return strconv.FormatInt(n, 10) }
-
-// timeAndStep writes a simulated time and its step. The time of what never comes is empty.
-func timeAndStep(i metasim.Instant) (at, step string) {
-	if i.Time == metasim.Forever {
-		return "", ""
+func grants(t *trace.Timeline) []parquet.Column {
+	grant := func(row int) *trace.Grant { return &t.Grants[row] }
+	columns := []parquet.Column{
+		integer("grant", func(row int) int64 { return int64(row) }),
+		textual("client", func(row int) string { return t.Names[grant(row).Client] }),
+		textual("cause", func(row int) string { return t.Names[grant(row).Cause] }),
+		integer("polled_ns", func(row int) int64 { return since(t, grant(row).Polled) }),
+		integer("granted_ns", func(row int) int64 { return since(t, grant(row).Granted) }),
+		integer("reported_ns", func(row int) int64 { return since(t, grant(row).Reported) }),
+		integer("work_ns", func(row int) int64 { return grant(row).Work }),
+		integer("critical_ns", func(row int) int64 { return grant(row).Critical }),
 	}
-	return integer(int64(i.Time)), strconv.FormatUint(uint64(i.Step), 10)
+	columns = append(columns, simulated("from", func(row int) metasim.Instant { return grant(row).From })...)
+	return append(columns, simulated("until", func(row int) metasim.Instant { return grant(row).Until })...)
 }
 
-func grants(t *trace.Timeline) iter.Seq[[]string] {
-	return func(yield func([]string) bool) {
-		for i := range t.Grants {
-			g := &t.Grants[i]
-			from, fromStep := timeAndStep(g.From)
-			until, untilStep := timeAndStep(g.Until)
-			if !yield([]string{
-				strconv.Itoa(i), t.Names[g.Client], t.Names[g.Cause], integer(since(t, g.Polled)), integer(since(t, g.Granted)),
-				integer(since(t, g.Reported)), integer(g.Work), integer(g.Critical), from, fromStep, until, untilStep,
-			}) {
-				return
-			}
-		}
-	}
-}
-
-func holds(t *trace.Timeline) iter.Seq[[]string] {
+func holds(t *trace.Timeline) table {
 	paths := make([]string, len(t.Paths))
 	for i, path := range t.Paths {
 		var hops []string
@@ -124,41 +168,48 @@ func holds(t *trace.Timeline) iter.Seq[[]string] {
 		}
 		paths[i] = strings.Join(hops, ", ")
 	}
-	return func(yield func([]string) bool) {
-		for i := range t.Grants {
-			g := &t.Grants[i]
-			for _, h := range t.Holds[g.Holds[0]:g.Holds[1]] {
-				root, path := "", ""
-				if h.Root != trace.NoClient {
-					root = t.Names[h.Root]
-				}
-				if h.Path >= 0 {
-					path = paths[h.Path]
-				}
-				if !yield([]string{strconv.Itoa(i), t.Names[g.Client], root, integer(since(t, h.Begin)), integer(since(t, h.End)), path}) {
-					return
-				}
-			}
+	var rows []struct{ grant, hold int32 }
+	for i := range t.Grants {
+		for k := t.Grants[i].Holds[0]; k < t.Grants[i].Holds[1]; k++ {
+			rows = append(rows, struct{ grant, hold int32 }{int32(i), k})
 		}
 	}
+	hold := func(row int) *trace.Hold { return &t.Holds[rows[row].hold] }
+	return table{"holds", len(rows), []parquet.Column{
+		integer("grant", func(row int) int64 { return int64(rows[row].grant) }),
+		textual("client", func(row int) string { return t.Names[t.Grants[rows[row].grant].Client] }),
+		textual("held_by", func(row int) string {
+			if root := hold(row).Root; root != trace.NoClient {
+				return t.Names[root]
+			}
+			return ""
+		}),
+		integer("begin_ns", func(row int) int64 { return since(t, hold(row).Begin) }),
+		integer("end_ns", func(row int) int64 { return since(t, hold(row).End) }),
+		textual("path", func(row int) string {
+			if path := hold(row).Path; path >= 0 {
+				return paths[path]
+			}
+			return ""
+		}),
+	}}
 }
 
-func messages(t *trace.Timeline) iter.Seq[[]string] {
-	return func(yield func([]string) bool) {
-		for i := range t.Messages {
-			m := &t.Messages[i]
-			sent, sentStep := timeAndStep(m.Sent)
-			due, dueStep := timeAndStep(m.Due)
-			delivered := ""
-			if m.Delivered != 0 {
-				delivered = integer(since(t, m.Delivered))
-			}
-			if !yield([]string{
-				t.Names[m.From], t.Names[m.To], t.Channels[m.Channel], strconv.FormatUint(uint64(m.Size), 10), sent, sentStep, due, dueStep,
-				integer(since(t, m.Queued)), delivered,
-			}) {
-				return
-			}
-		}
+func messages(t *trace.Timeline) []parquet.Column {
+	message := func(row int) *trace.Message { return &t.Messages[row] }
+	columns := []parquet.Column{
+		textual("from", func(row int) string { return t.Names[message(row).From] }),
+		textual("to", func(row int) string { return t.Names[message(row).To] }),
+		textual("channel", func(row int) string { return t.Channels[message(row).Channel] }),
+		integer("bytes", func(row int) int64 { return int64(message(row).Size) }),
 	}
+	columns = append(columns, simulated("sent", func(row int) metasim.Instant { return message(row).Sent })...)
+	columns = append(columns, simulated("due", func(row int) metasim.Instant { return message(row).Due })...)
+	return append(columns,
+		integer("queued_ns", func(row int) int64 { return since(t, message(row).Queued) }),
+		parquet.Column{Name: "delivered_ns", Int: func(row int) (int64, bool) {
+			at := message(row).Delivered
+			return since(t, at), at != 0
+		}},
+	)
 }

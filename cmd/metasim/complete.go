@@ -56,7 +56,7 @@ var flagCompletions = map[string]cobra.CompletionFunc{
 	"progress":  fixed("auto", "plain", "json", "none"),
 	"lcm-names": fixed("plain", "clients"),
 	"lang":      fixed(languages...),
-	"out":       directories, "plots": directories, "csv": directories, "types": directories,
+	"out":       directories, "plots": directories, "csv": directories, "parquet": directories, "types": directories,
 }
 
 const noFiles = cobra.ShellCompDirectiveNoFileComp

@@ -22,7 +22,7 @@ import (
 )
 
 func newReport(std streams) *cobra.Command {
-	var asJSON, explain bool
+	var asJSON, explain, anyway bool
 	var whatIf []string
 	var files reportFiles
 	cmd := &cobra.Command{
@@ -30,22 +30,30 @@ func newReport(std streams) *cobra.Command {
 		Short: "Say how parallel a run was, which clients held the others up, and what would make it faster",
 		Long: "Say how parallel a run was and could have been, which client waited for which over which link, and what would make it faster.\n" +
 			"docs/report.md explains the numbers.\n\n" +
-			"With two runs, before and after a change: both side by side, what differs in their scenarios, and whether the prediction was right.",
+			"With two runs, before and after a change: what differs in their scenarios, both side by side, and whether the prediction was right.\n" +
+			"If they do not have the same clients, the exit status is 2, and with --anyway the clients that both have are compared.",
 		Args: between(1, 2, "one run directory, or two"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			debug.SetGCPercent(50) // a long run needs much memory, and little of it is garbage
 			if len(args) == 2 {
 				if len(whatIf) > 0 || files != (reportFiles{}) {
-					return badUsage(errors.New("--what-if, --html, --perfetto, --plots and --csv are about one run; name one"))
+					return badUsage(errors.New("--what-if, --html, --perfetto, --plots, --csv and --parquet are about one run; name one"))
 				}
-				c, err := compareReports(args[0], args[1])
+				c, torn, err := compareReports(args[0], args[1], anyway)
 				if err != nil {
 					return err
 				}
+				write := func() error { return c.WriteText(styled(std.out, explain)) }
 				if asJSON {
-					return failed(printJSON(std.out, c))
+					write = func() error { return printJSON(std.out, c) }
 				}
-				return failed(c.WriteText(styled(std.out, explain)))
+				if err := write(); err != nil {
+					return failed(err)
+				}
+				return unread(torn)
+			}
+			if anyway {
+				return badUsage(errors.New("--anyway compares two runs that do not have the same clients; name two, or leave it out"))
 			}
 			timeline, r, err := makeReport(args[0], whatIf)
 			if err != nil {
@@ -68,6 +76,7 @@ func newReport(std streams) *cobra.Command {
 		"'client(a).reaction=1ms', 'client(a).period=2ms', 'client(a-*).process=1', transport=shm or cores=8; may be repeated, and then all of them together are predicted")
 	cmd.Flags().BoolVar(&explain, "explain", false, "say with each table what its columns are")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object: all clients, links and pairs")
+	cmd.Flags().BoolVar(&anyway, "anyway", false, "compare two runs with other clients too: the clients that both have")
 	files.add(cmd)
 	return cmd
 }
@@ -81,15 +90,19 @@ func styled(w io.Writer, explain bool) (io.Writer, report.Style) {
 	return w, style
 }
 
-// compareReports compares the reports of two runs.
-func compareReports(dirA, dirB string) (*report.Comparison, error) {
+// compareReports compares the reports of two runs. If they do not have the same clients, it fails, unless anyway is set. Torn says where the
+// journals break off, if they do.
+func compareReports(dirA, dirB string, anyway bool) (c *report.Comparison, torn, err error) {
 	a, timeline, reportA, err := readReport(dirA)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b, after, reportB, err := readReport(dirB)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if _, others := record.SharedClients(a, b); others != nil && !anyway {
+		return nil, nil, badUsage(others)
 	}
 	differences := []string{}
 	changes, known := record.Changes(a, b)
@@ -99,7 +112,8 @@ func compareReports(dirA, dirB string) (*report.Comparison, error) {
 	for _, c := range changes {
 		differences = append(differences, plain.Text(c.String()))
 	}
-	return report.Compare(reportA, reportB, predict.New(timeline), after.Log.Config.Delays, differences, ruleChanges(changes)), nil
+	c = report.Compare(reportA, reportB, predict.New(timeline), after.Log.Config.Delays, differences, ruleChanges(changes))
+	return c, errors.Join(timeline.Torn, after.Torn), nil
 }
 
 // ruleChanges writes differences of links as changes of a run, if each is another delay of a rule, and both delays are constant; else nil.
@@ -159,12 +173,13 @@ func makeReport(dir string, whatIf []string) (*trace.Timeline, *report.Report, e
 const reportFile = "report.html"
 
 // reportFiles are the files that a report is written to, in addition to the standard output.
-type reportFiles struct{ html, perfetto, plots, csv string }
+type reportFiles struct{ html, perfetto, plots, csv, parquet string }
 
 func (f *reportFiles) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.html, "html", "", "write a page to this `file`, which needs nothing but a browser: a timeline, who waited for whom, what if")
 	cmd.Flags().StringVar(&f.perfetto, "perfetto", "", "write a trace to this `file`, for ui.perfetto.dev and trace_processor")
 	cmd.Flags().StringVar(&f.csv, "csv", "", "write tables into this `directory`, for notebooks: clients, links, grants, holds, messages")
+	cmd.Flags().StringVar(&f.parquet, "parquet", "", "write the same tables into this `directory` in the format of Parquet, for DuckDB, pandas, Polars, Spark")
 	cmd.Flags().StringVar(&f.plots, "plots", "", "write plots into this `directory`, as SVG and PNG: parallelism, utilisation, blame")
 }
 
@@ -189,12 +204,21 @@ func (f *reportFiles) write(messages io.Writer, runDir string, t *trace.Timeline
 		}
 		fmt.Fprintf(messages, "trace: %s, %s, %d events\n", f.perfetto, bytesText(uint64(size)), events)
 	}
-	if f.csv != "" {
-		if err := show.CSV(f.csv, t, r); err != nil {
+	for _, tables := range []struct {
+		dir   string
+		write func(dir string) error
+	}{
+		{f.csv, func(dir string) error { return show.CSV(dir, t, r) }},
+		{f.parquet, func(dir string) error { return show.Parquet(dir, "metasim "+run.BuildVersion(), t, r) }},
+	} {
+		if tables.dir == "" {
+			continue
+		}
+		if err := tables.write(tables.dir); err != nil {
 			return fmt.Errorf("the tables cannot be written: %w", err)
 		}
 		if t.DroppedGrants+t.DroppedMessages > 0 {
-			fmt.Fprintf(messages, "tables: %s, without the last %d grants and %d messages\n", f.csv, t.DroppedGrants, t.DroppedMessages)
+			fmt.Fprintf(messages, "tables: %s, without the last %d grants and %d messages\n", tables.dir, t.DroppedGrants, t.DroppedMessages)
 		}
 	}
 	if f.plots != "" {

@@ -164,7 +164,7 @@ func TestReportFiles(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// Two runs are put side by side: what differs in their scenarios comes first, then whether the prediction was right.
+// Two runs are put side by side: what differs in their scenarios comes first, then how long they took, then whether the prediction was right.
 func TestReportOfTwoRuns(t *testing.T) {
 	s := newStage(t)
 	s.file("p.yaml", pingPong)
@@ -176,7 +176,7 @@ func TestReportOfTwoRuns(t *testing.T) {
 	for _, part := range []string{"links[0].delay: 5ms, 7ms", "seed: ", " link(*->*:PING).delay=7ms", "Clients, the greatest change", "pinger"} {
 		require.Contains(t, text, part)
 	}
-	require.Less(t, strings.Index(e.out, "links[0].delay"), strings.Index(e.out, "The runs"))
+	require.True(t, strings.HasPrefix(e.out, "The scenarios differ:\n  links[0].delay: 5ms, 7ms\n  seed: "), e.out)
 	e = s.metasim("report", "a", "b", "--json")
 	require.Equal(t, 0, e.status, e.err)
 	var c report.Comparison
@@ -187,26 +187,66 @@ func TestReportOfTwoRuns(t *testing.T) {
 	}
 
 	text = strings.Join(strings.Fields(s.metasim("report", "a", "a").out), " ")
-	require.Contains(t, text, "both take the same")
-	require.Contains(t, text, "The scenarios are the same. Nothing that differs can be predicted")
+	require.Regexp(t, "^The scenarios are the same. both take the same: .* Nothing that differs can be predicted", text)
 	for _, args := range [][]string{{"a", "b", "--html", "x.html"}, {"a", "b", "--what-if", "cores=1"}, {"a", "b", "a"}, {"a", "nowhere"}} {
 		require.Equal(t, 2, s.metasim(append([]string{"report"}, args...)...).status, args)
 	}
+}
+
+// Runs with other clients are put side by side only if that is wanted; of one that breaks off it is said, as of one run.
+func TestReportOfOtherRuns(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", pingPong)
+	s.file("o.yaml", strings.Replace(pingPong, "clients:\n", "clients:\n  - {name: other, model: sink, with: {channels: [PONG]}}\n", 1))
+	for dir, file := range map[string]string{"a": "p.yaml", "b": "o.yaml", "torn": "p.yaml"} {
+		require.Equal(t, 0, s.metasim("run", file, "--out", dir).status)
+	}
+	for _, args := range [][]string{{"report", "a", "b"}, {"report", "a", "b", "--json"}} {
+		e := s.metasim(args...)
+		require.Equal(t, 2, e.status)
+		require.Empty(t, e.out)
+		e.says(t, `the runs do not have the same clients: only B has "other"`, "--anyway")
+	}
+	e := s.metasim("report", "b", "a", "--anyway")
+	require.Equal(t, 0, e.status, e.err)
+	require.Contains(t, e.out, "Only A has other.\nThe clients that both have are compared.")
+	var c report.Comparison
+	s.metasim("report", "b", "a", "--anyway", "--json").object(t, &c)
+	require.Equal(t, []string{"other"}, c.OnlyA)
+	require.Empty(t, c.OnlyB)
+	require.Len(t, c.Clients, 2)
+
+	file := filepath.Join(s.dir, "torn", "journal")
+	whole, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, half(whole), 0o644))
+	e = s.metasim("report", "a", "torn")
+	require.Equal(t, 3, e.status)
+	require.Contains(t, e.out, "The scenarios are the same.")
+	e.says(t, "torn/journal is good up to byte")
+	e = s.metasim("report", "a", "--anyway")
+	require.Equal(t, 2, e.status)
+	e.says(t, "name two, or leave it out")
 }
 
 func TestReportTables(t *testing.T) {
 	s := newStage(t)
 	s.file("p.yaml", pingPong)
 	require.Equal(t, 0, s.metasim("run", "p.yaml", "--out", "r").status)
-	require.Equal(t, 0, s.metasim("report", "r", "--csv", "tables/new").status)
+	require.Equal(t, 0, s.metasim("report", "r", "--csv", "tables/new", "--parquet", "parquet").status)
 	for _, name := range []string{"clients", "links", "grants", "holds", "messages"} {
 		b, err := os.ReadFile(filepath.Join(s.dir, "tables/new", name+".csv"))
 		require.NoError(t, err)
 		require.Contains(t, string(b), "pinger")
+		b, err = os.ReadFile(filepath.Join(s.dir, "parquet", name+".parquet"))
+		require.NoError(t, err)
+		require.Regexp(t, `(?s)^PAR1.*pinger.*metasim .*PAR1$`, string(b))
 	}
-	e := s.metasim("report", "r", "--csv", "p.yaml")
-	require.Equal(t, 1, e.status)
-	e.says(t, "the tables cannot be written")
+	for _, flag := range []string{"--csv", "--parquet"} {
+		e := s.metasim("report", "r", flag, "p.yaml")
+		require.Equal(t, 1, e.status)
+		e.says(t, "the tables cannot be written")
+	}
 }
 
 func TestReportFilesRefuse(t *testing.T) {

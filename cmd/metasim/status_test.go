@@ -46,13 +46,16 @@ clients:
 		{0, "replay good --client pinger"}, {1, "replay forged --client pinger"}, {2, "replay good --client nobody"}, {3, "replay torn --client ponger"},
 		{0, "diff good good"}, {1, "diff good changed"}, {2, "diff good nowhere"}, {2, "diff good other"},
 		{3, "diff good torn"}, {3, "diff good short"}, {0, "diff good other --anyway"},
+		{0, "report good"}, {0, "report crashed"}, {1, "report forged"}, {2, "report nowhere"}, {3, "report torn"},
+		{0, "report good changed"}, {1, "report good forged"}, {2, "report good nowhere"}, {2, "report good other"}, {3, "report good torn"},
+		{0, "report good other --anyway"},
 		{0, "fsck good"}, {0, "fsck crashed"}, {1, "fsck torn"}, {2, "fsck nowhere"},
 	} {
 		require.Equal(t, c.status, s.metasim(strings.Fields(c.args)...).status, c.args)
 	}
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "replay.md"))
 	require.NoError(t, err)
-	for _, command := range []string{"run", "verify", "replay", "diff", "fsck"} {
-		require.Contains(t, string(page), fmt.Sprintf("\n| `%s`", command))
+	for _, command := range []string{"`run`", "`verify`", "`replay`", "`diff`", "`fsck`", "`report`"} {
+		require.Regexp(t, fmt.Sprintf("\n\\| [^|]*%s", command), string(page))
 	}
 }

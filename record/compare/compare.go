@@ -2,8 +2,6 @@ package compare
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 
 	"metasim/lcm/types"
 	"metasim/metasim"
@@ -14,31 +12,6 @@ import (
 type Options struct {
 	Types  *types.Set // decode payloads; may be nil
 	Anyway bool       // compare the clients that both runs have, where one of them has others too
-}
-
-// An OtherClientsError tells that two runs do not have the same clients.
-type OtherClientsError struct{ A, B []string } // those that one run alone has
-
-func (e *OtherClientsError) Error() string {
-	var only []string
-	for i, names := range [][]string{e.A, e.B} {
-		if len(names) > 0 {
-			only = append(only, fmt.Sprintf("only %c has %s", 'A'+i, quoted(names)))
-		}
-	}
-	return fmt.Sprintf("the runs do not have the same clients: %s; compare those that both have with --anyway", strings.Join(only, ", "))
-}
-
-// shownNames is how many names an error lists.
-const shownNames = 5
-
-func quoted(names []string) string {
-	text := fmt.Sprintf("%q", names[:min(len(names), shownNames)])
-	text = strings.ReplaceAll(text[1:len(text)-1], `" "`, `", "`)
-	if more := len(names) - shownNames; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 // A Verdict says whether two runs were the same: what metasim diff --json prints.

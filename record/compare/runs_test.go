@@ -203,7 +203,7 @@ func TestOtherClients(t *testing.T) {
 	b, _, _ := w.record(t)
 	amend(t, b, func(m *journal.Manifest) { m.Clients[1] = "c001x" })
 	_, err := compare.Runs(a, b, compare.Options{})
-	var others *compare.OtherClientsError
+	var others *record.OtherClientsError
 	require.ErrorAs(t, err, &others)
 	require.Equal(t, []string{"c001"}, others.A)
 	require.Equal(t, []string{"c001x"}, others.B)

@@ -15,7 +15,7 @@ import (
 	"metasim/record/journal"
 )
 
-// Runs compares the runs in two directories. If they do not have the same clients it fails with an *[OtherClientsError], unless
+// Runs compares the runs in two directories. If they do not have the same clients it fails with an *[record.OtherClientsError], unless
 // Options.Anyway is set.
 func Runs(pathA, pathB string, o Options) (*Verdict, error) {
 	a, err := open("A", pathA)
@@ -27,7 +27,7 @@ func Runs(pathA, pathB string, o Options) (*Verdict, error) {
 		return nil, err
 	}
 	v, unexplained, err := verdictOf(a, b, o)
-	if err == nil && !v.Equal || errors.As(err, new(*OtherClientsError)) {
+	if err == nil && !v.Equal || errors.As(err, new(*record.OtherClientsError)) {
 		return v, err // what differs was read in the journals
 	}
 	changed := false
@@ -63,7 +63,7 @@ func contradiction(a, b *side, of string) error {
 func verdictOf(a, b *side, o Options) (v *Verdict, unexplained bool, err error) {
 	c := &comparison{sides: [2]*side{a, b}, types: o.Types, first: map[string]firsts{}}
 	c.end = newEnd(c.sides)
-	clients, others := c.names()
+	clients, others := record.SharedClients(a.run, b.run)
 	if others != nil && !o.Anyway {
 		return nil, false, others
 	}
@@ -115,26 +115,6 @@ type comparison struct {
 
 // firsts are the first differences of one client. Nil: there is none.
 type firsts struct{ output, input *difference }
-
-// names returns the clients that both runs have, in order of name, and an error that names those that one run alone has; nil if there
-// are none.
-func (c *comparison) names() (shared []string, others *OtherClientsError) {
-	only := [2][]string{}
-	for run, s := range c.sides {
-		other := c.sides[1-run]
-		for _, name := range s.run.Manifest.Clients {
-			if _, ok := other.ids[name]; !ok {
-				only[run] = append(only[run], name)
-			} else if run == 0 {
-				shared = append(shared, name)
-			}
-		}
-	}
-	if len(only[0])+len(only[1]) > 0 {
-		others = &OtherClientsError{A: only[0], B: only[1]}
-	}
-	return shared, others
-}
 
 // limit sets in the verdict how far both runs go, if one of them may lack something. lacks is the instant of the first item that one
 // is known to lack.
