@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"metasim/internal/outward"
 	"metasim/wire/transport/all"
 	"metasim/wire/transport/mem"
 	"metasim/wire/transport/secure"
@@ -108,18 +110,7 @@ func reachable(rawURL string) string {
 	if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsUnspecified() {
 		return rawURL
 	}
-	for _, anywhere := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} { // addresses for examples; nothing is sent
-		conn, err := net.Dial("udp", anywhere)
-		if err != nil {
-			continue // no way out
-		}
-		own, _, err := net.SplitHostPort(conn.LocalAddr().String())
-		if err = errors.Join(err, conn.Close()); err == nil {
-			u.Host = net.JoinHostPort(own, u.Port())
-			return u.String()
-		}
-	}
-	u.Host = net.JoinHostPort("localhost", u.Port())
+	u.Host = net.JoinHostPort(cmp.Or(outward.Address(), "localhost"), u.Port())
 	return u.String()
 }
 

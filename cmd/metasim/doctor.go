@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"metasim/internal/plain"
+	"metasim/internal/suggest"
+	"metasim/run"
+	"metasim/run/doctor"
+)
+
+// doctorFlags are the flags of metasim doctor.
+type doctorFlags struct {
+	doctor.Options
+	launch string
+	json   bool
+}
+
+func newDoctor(std streams) *cobra.Command {
+	var f doctorFlags
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what this host lacks for runs, and what mends it",
+		Long: "Say what this host lacks for runs, and what mends it: how many files may be open, how much the buffers of UDP hold, how fast its\n" +
+			"clock is read, how long a look-up of a name takes, whether TCP and UDP work, and, where Slurm is, munge and the partitions.\n" +
+			"Nothing is changed.\n\n" +
+			"With --hosts, the metasim on each of these hosts is asked over ssh, and with --launch slurm that on each node that is up:\n" +
+			"whether it has the same version and the same time, and what it lacks.\n\n" +
+			"Exit status: 0 runs work, some perhaps slower than they could be; 1 something keeps runs from working; 2 bad usage.",
+		Example: "  metasim doctor\n  metasim doctor --hosts node-1,node-2\n  metasim doctor --launch slurm --json",
+		Args:    nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return badUsage(err)
+			}
+			f.Version = run.BuildVersion()
+			r := doctor.Examine(cmd.Context(), f.Options)
+			var text bytes.Buffer
+			var err error
+			if f.json {
+				err = printJSON(&text, r)
+			} else {
+				printDoctor(&text, r)
+			}
+			if _, e := std.out.Write(text.Bytes()); err != nil || e != nil {
+				return failed(errors.Join(err, e))
+			}
+			if r.Worst() == doctor.Bad {
+				return &failure{status: 1, err: errors.New("something keeps runs from working"), printed: true}
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.launch, "launch", "local", "what runs are to be started by: `local`, ssh or slurm")
+	flags.StringSliceVar(&f.Hosts, "hosts", nil, "ask these `hosts` over ssh, as in node-1,node-2; ssh must need no password there")
+	flags.StringVar(&f.Remote, "remote", "metasim", "what metasim is called on other hosts: a `program` in the PATH there, or its path")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object, and nothing else, on stdout")
+	return cmd
+}
+
+// check tells what does not go together.
+func (f *doctorFlags) check() error {
+	launchers := []string{"local", "ssh", "slurm"}
+	switch f.launch {
+	case "local":
+	case "ssh":
+		if len(f.Hosts) == 0 {
+			return errors.New("--launch ssh needs the hosts; name them, as in --hosts node-1,node-2")
+		}
+	case "slurm":
+		f.Slurm = true
+	default:
+		return fmt.Errorf("--launch %q is unknown; %s", f.launch, suggest.Word(f.launch, launchers))
+	}
+	for _, host := range f.Hosts {
+		if host == "" || strings.HasPrefix(host, "-") {
+			return fmt.Errorf("--hosts has %q, which is no name of a host; write names with commas between them, as in node-1,node-2", host)
+		}
+	}
+	return nil
+}
+
+// printDoctor prints the checks of a host, and after them those of the hosts that were asked.
+func printDoctor(w *bytes.Buffer, r *doctor.Report) {
+	version := ""
+	if r.Metasim != "" {
+		version = ", metasim " + r.Metasim
+	}
+	fmt.Fprintf(w, "%s%s\n", plain.Text(r.Host), plain.Text(version))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, c := range r.Checks {
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", c.State, plain.Text(c.Name), plain.Text(c.Found))
+		if c.Remedy != "" {
+			fmt.Fprintf(t, "\t\t-> %s\n", plain.Text(c.Remedy))
+		}
+	}
+	_ = t.Flush() // writing to memory does not fail
+	for i := range r.Hosts {
+		fmt.Fprintln(w)
+		printDoctor(w, &r.Hosts[i])
+	}
+}
