@@ -194,14 +194,14 @@ func TestAWorldIncludesNothingFromOutside(t *testing.T) {
 	}
 }
 
-// A world is paused, stepped and let go on as any run, and has the same states. A step is one of the world.
+// A world is paused, stepped and let go on as any run, with all that move its models, and has the same states. A step is one of the world.
 func TestAWorldIsPausedAndStepped(t *testing.T) {
 	s := newStage(t)
 	s.file("windy.sdf", strings.ReplaceAll(windy("windy"), "</max_step_size>", "</max_step_size><real_time_factor>0.01</real_time_factor>"))
 	e := s.metasim("world", "run", "windy.sdf", "--iterations", "12", "--hashes", "free")
 	require.Zero(t, e.status, e.err)
 	began := time.Now()
-	slow := s.start(nil, "world", "run", "windy.sdf", "--iterations", "12", "--runtimes", "in-process", "--hashes", "held", "--rate", "file", "--out", "slow", "--json")
+	slow := s.start(nil, "world", "run", "windy.sdf", "--iterations", "12", "--runtimes", "in-process", "--secondaries", "2", "--hashes", "held", "--rate", "file", "--out", "slow", "--json")
 	ctl := func(command string) string {
 		var e ending
 		require.Eventually(t, func() bool { // until it has begun

@@ -206,7 +206,7 @@ func (f *worldFlags) divide(plan *levels.Plan, prefix string, with map[string]an
 	}
 	names, _ := f.secondaryNames(prefix) // what is wrong with the flag was said before
 	for _, name := range names {
-		secondaries = append(secondaries, map[string]any{"name": name, "model": "world-secondary", "on_exit": "restart", "with": map[string]any{"world": prefix + "world"}})
+		secondaries = append(secondaries, map[string]any{"name": name, "model": "world-secondary", "on_exit": "restart", "checkpoint": "1s", "with": map[string]any{"world": prefix + "world"}})
 	}
 	if names != nil {
 		with["secondaries"], with["run_ahead"] = names, f.ahead
