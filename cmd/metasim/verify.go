@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,13 +19,22 @@ func newVerify(std streams) *cobra.Command {
 	var runs int
 	var transports []string
 	var asJSON bool
+	var runners []int
+	var iterations uint64
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
-		Short: "Run a scenario several times, and prove that all runs are the same",
+		Short: "Run a scenario or a world several times, and prove that all runs are the same",
 		Long: "Run a scenario several times over different transports and numbers of processors, and compare what was\n" +
-			"delivered, what was sent (also what nobody heard), and the results.\n\nExit status: 0 equal; 1 not equal, or a run failed; 2 bad usage or a bad scenario.",
-		Args: exactly(1, "one scenario file"),
+			"delivered, what was sent (also what nobody heard), and the results.\n\n" +
+			"Of a world (FILE.sdf) the states after each step are compared: of the world alone, and with each number of secondaries\n(--runners) over each of the transports.\n\nExit status: 0 equal; 1 not equal, or a run failed; 2 bad usage or a bad scenario.",
+		Args: exactly(1, "one file, of a scenario or of a world"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if filepath.Ext(args[0]) == ".sdf" {
+				if !cmd.Flags().Changed("transport") {
+					transports = []string{"mem", "unix"}
+				}
+				return carryOutWorld(cmd.Context(), args[0], iterations, runners, transports, asJSON, std)
+			}
 			if !cmd.Flags().Changed("runs") {
 				runs = max(2, len(transports))
 			}
@@ -53,7 +63,9 @@ func newVerify(std streams) *cobra.Command {
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&runs, "runs", len(run.Transports), "the `number` of runs to compare; by default as many as there are transports")
-	cmd.Flags().StringSliceVar(&transports, "transport", run.Transports, "the `transports` that the runs use in turn; leave out those that a client cannot use")
+	cmd.Flags().StringSliceVar(&transports, "transport", run.Transports, "the `transports` that the runs use in turn; leave out those that a client cannot use. Of a world: by default mem and unix")
+	cmd.Flags().IntSliceVar(&runners, "runners", []int{1, 2, 3}, "of a world: the `numbers` of secondaries with which it is run, as --secondaries of metasim world run")
+	cmd.Flags().Uint64Var(&iterations, "iterations", 0, "of a world: the `number` of steps that are compared")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")
 	return cmd
 }
