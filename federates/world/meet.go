@@ -103,8 +103,7 @@ func meetings(bodies []*body, dt float64) (all []touch) {
 	return all
 }
 
-// between returns where two shapes may meet in a step: spheres with spheres and boxes, and the corners of boxes with boxes. Edges of boxes pass
-// through one another.
+// between returns where two shapes may meet in a step: spheres with spheres and boxes, and the corners and edges of boxes with boxes.
 func between(a, b *body, s, q *shape, dt float64) (all []touch) {
 	add := func(t touch, ok bool) {
 		if ok {
@@ -125,8 +124,41 @@ func between(a, b *body, s, q *shape, dt float64) (all []touch) {
 		for _, corner := range q.corners(on) {
 			add(pointOnBox(b, a, q, s, corner, 0, at, dt))
 		}
+		all = append(all, edges(a, b, s, q, at, on, all, dt)...)
 	}
 	return all
+}
+
+// edges returns where edges of two boxes may meet in a step, beside the corners that do.
+func edges(a, b *body, s, q *shape, at, on spatial.Pose, corners []touch, dt float64) (all []touch) {
+	c, d := cuboidOf(s, at), cuboidOf(q, on)
+	normal, pairs := c.crossings(&d)
+	for _, p := range pairs {
+		if known(corners, a, p[0], normal, c.extent(normal)+d.extent(normal)) {
+			continue
+		}
+		distance := p[0].Sub(p[1]).Dot(normal)
+		t := newTouch(a, b, s, q, normal, p[0], p[1], distance, dt)
+		if distance <= float64(t.speed(a.ahead, b.ahead).Length()*dt) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// known reports whether a corner carries a body at a point already, or nearly there, given the size of what meets.
+func known(corners []touch, a *body, point, normal spatial.Vector, size float64) bool {
+	for i := range corners {
+		t := &corners[i]
+		along, from := t.normal.Dot(normal), t.body.centre.Add(t.at).Sub(point)
+		if t.body != a {
+			along = -along
+		}
+		if along > 0.9 && from.Length() < float64(size/100) {
+			return true
+		}
+	}
+	return false
 }
 
 // spheres returns where two spheres touch when they meet, if they may meet in this step.
