@@ -49,6 +49,8 @@ type worldOutcome struct {
 	Resets    uint64       `json:"resets,omitempty"`
 	Conflicts uint64       `json:"conflicts"`
 	Conflict  string       `json:"first_conflict,omitempty"`
+	Fast      uint64       `json:"fast,omitempty"`
+	FirstFast string       `json:"first_fast,omitempty"`
 	Degraded  []goneSystem `json:"degraded,omitempty"` // what the world went on without
 	Worlds    []oneWorld   `json:"worlds,omitempty"`   // of a file with several
 	Digest    string       `json:"digest"`
@@ -97,6 +99,8 @@ type oneWorld struct {
 	StateHash  string `json:"state_hash"`
 	Conflicts  uint64 `json:"conflicts"`
 	Conflict   string `json:"first_conflict"`
+	Fast       uint64 `json:"fast,omitempty"`
+	FirstFast  string `json:"first_fast,omitempty"`
 
 	Runners []runnerOutcome `json:"runners,omitempty"`
 	division
@@ -128,6 +132,7 @@ func outcomeOf(done *run.Outcome, worlds []worldPart) (*worldOutcome, error) {
 	out.Iterations, out.SimTimeNS, out.Entities, out.StateHash = first.Iterations, first.SimTimeNS, first.Entities, first.StateHash
 	out.Resets, out.Degraded = first.Resets, first.Degraded
 	out.Runners, out.division = first.Runners, first.division
+	out.Fast, out.FirstFast = first.Fast, first.FirstFast
 	out.Conflicts, out.Conflict = first.Conflicts, first.Conflict
 	if done.WallS > 0 {
 		out.StepsPerS, out.RealTimeFactor = float64(first.Iterations)/done.WallS, float64(first.SimTimeNS)/1e9/done.WallS
@@ -229,6 +234,10 @@ func (o *worldOutcome) print(w io.Writer) {
 	}
 	if o.Conflicts > 0 {
 		fmt.Fprintf(w, "warning: %d conflicts: two systems of one phase changed the same component or entity, and one change was dropped; the first: %s\n", o.Conflicts, o.Conflict)
+	}
+	if o.Fast > 0 {
+		fmt.Fprintf(w, "warning: %d times a model moved by more than half its size in a step, near another: they may have passed through one another, or met too soon; the first: %s; "+
+			"make max_step_size smaller\n", o.Fast, o.FirstFast)
 	}
 	fmt.Fprintf(w, "%d steps, %v of simulated time: %s steps/s, %s times real time\n", o.Iterations, metasim.Time(o.SimTimeNS),
 		factorText(o.StepsPerS), factorText(o.RealTimeFactor))

@@ -72,6 +72,8 @@ type worldResult struct {
 	Bytes     uint64         `json:"call_bytes"`
 	Conflicts uint64         `json:"conflicts"`
 	Conflict  string         `json:"first_conflict,omitempty"`
+	Fast      uint64         `json:"fast,omitempty"` // how often, in steps, a model was too fast for the step and near another
+	FirstFast string         `json:"first_fast,omitempty"`
 	Degraded  []goneResult   `json:"degraded,omitempty"` // the systems that it went on without, and from when on
 	Systems   []systemResult `json:"systems"`
 	Levels    *levelsResult  `json:"levels,omitempty"`

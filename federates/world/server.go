@@ -148,6 +148,7 @@ func (s *Server) Step() error {
 			return err
 		}
 	}
+	s.speeds.look(s.info, s.store.ReadOnly(), &s.Stats)
 	s.forget()
 	return nil
 }

@@ -191,6 +191,7 @@ type Server struct {
 	again   bool    // Configure is done again, because of a reset
 	order   []*Slot // of calls: by priority, then by name
 	encoded []encoding
+	speeds  speeds
 	Stats   Stats
 }
 
@@ -201,6 +202,8 @@ type Stats struct {
 	Bytes     uint64 // of calls
 	Conflicts uint64
 	First     *FirstConflict // nil: none
+	Fast      uint64         // how often, in steps, a model was too fast and near another
+	FirstFast *FirstFast     // nil: none was
 	Without   []Gone         // the systems that the world has gone on without
 }
 
