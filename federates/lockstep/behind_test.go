@@ -194,9 +194,9 @@ func TestMistakesOfSystemsThatAreBehind(t *testing.T) {
 		require.ErrorContains(t, err, c.want)
 		require.ErrorContains(t, err, `client "world"`)
 	}
-	_, err := systemsOf(watched(1, inLockStep(plugin("Wind"), element("metasim:behind", "3"))), anywhere)
+	_, err := systemsOf(watched(1, inLockStep(plugin("Wind"), element("metasim:behind", "3"))), nil, anywhere)
 	require.EqualError(t, err, ":0: <metasim:behind> is for systems that only read, in PostUpdate, and metasim::systems::Wind takes part in Configure, PreUpdate; take it out")
-	_, err = systemsOf(watched(-1), anywhere)
+	_, err = systemsOf(watched(-1), nil, anywhere)
 	require.EqualError(t, err, `:0: <metasim:behind> is "-1"; write how many steps the world may be ahead, from 1 to 1000, or 0 for none`)
 }
 

@@ -90,8 +90,11 @@ func networkOf(t *testing.T, scheme string) network {
 	return sockets{l}
 }
 
-// takePart does what package federates does for a model.
+// takePart does what package federates does for a model. A part without an instance does so itself.
 func (p part) takePart(ctx context.Context, network network) error {
+	if p.in == nil {
+		return p.run(ctx, nil, nil, nil)
+	}
 	b := client.NewBuilder(p.name)
 	var out []*client.Publication
 	for _, channel := range p.in.Ports.Publications {

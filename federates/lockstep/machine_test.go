@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,6 +16,7 @@ import (
 	"metasim/federates/catalog"
 	"metasim/federates/ecm"
 	"metasim/federates/sdf"
+	"metasim/federates/spatial"
 	"metasim/federates/world"
 	"metasim/metasim"
 )
@@ -257,10 +259,10 @@ func TestPlaceholders(t *testing.T) {
 		{[]*sdf.Plugin{inLockStep(inLockStep(plugin("Wind")))}, ":0: gz::sim::systems::LockStep stands for another one; write the <plugin> that is to run inside it"},
 		{[]*sdf.Plugin{plugin("Wnid")}, `:0: there is no system metasim::systems::Wnid; did you mean "metasim::systems::Wind"?`},
 	} {
-		_, err := systemsOf(&sdf.World{Plugins: c.plugins}, anywhere)
+		_, err := systemsOf(&sdf.World{Plugins: c.plugins}, nil, anywhere)
 		assert.EqualError(t, err, c.want)
 	}
-	all, err := systemsOf(&sdf.World{Plugins: []*sdf.Plugin{plugin("Wind"), inLockStep(plugin("Wind")), {Name: "gz::sim::systems::UserCommands"}, plugin("Wind")}}, anywhere)
+	all, err := systemsOf(&sdf.World{Plugins: []*sdf.Plugin{plugin("Wind"), inLockStep(plugin("Wind")), {Name: "gz::sim::systems::UserCommands"}, plugin("Wind")}}, nil, anywhere)
 	require.NoError(t, err)
 	require.Len(t, all, 3)
 	assert.Equal(t, []string{"wind", "wind-2", "wind-3"}, []string{all[0].Name, all[1].Name, all[2].Name})
@@ -287,7 +289,7 @@ func TestAModuleIsReadOnce(t *testing.T) {
 	module := "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x07\x0e\x01\x0apre_update\x00\x00\x0a\x04\x01\x02\x00\x0b" // pre_update does nothing
 	file := filepath.Join(t.TempDir(), "m.wasm")
 	require.NoError(t, os.WriteFile(file, []byte(module), 0o600))
-	placed, err := systemsOf(&sdf.World{Plugins: []*sdf.Plugin{{Name: "m", Filename: file}}}, anywhere)
+	placed, err := systemsOf(&sdf.World{Plugins: []*sdf.Plugin{{Name: "m", Filename: file}}}, nil, anywhere)
 	require.NoError(t, err)
 	m := &machine{state: initialized, make: func(p *sdf.Plugin) (any, error) { return makeSystem(p, anywhere) }}
 	of := func(p world.Phase, iteration uint64) *call {
@@ -322,4 +324,50 @@ func FuzzCall(f *testing.F) {
 		}
 		_, _ = decodeReply(b) // must not panic
 	})
+}
+
+// A gale is a system of another program, with a name that metasim does not know.
+type gale struct{ strength float64 }
+
+func (g *gale) Configure(s world.Setup, _ *ecm.View) (err error) {
+	g.strength, err = strconv.ParseFloat(s.Plugin.Content[0].Text, 64)
+	return err
+}
+
+func (g *gale) PreUpdate(_ world.Info, v *ecm.View) error {
+	for e := range v.With(world.Velocity) {
+		v.Set(e, world.Force, world.PairBytes(spatial.Vector{X: g.strength}, spatial.Vector{}), ecm.Periodic)
+	}
+	return nil
+}
+
+// A program of its own runs a system under a name of its own, which the world need not know; a reset makes it anew. Without such a program that is an error, which
+// says what to do.
+func TestASystemOfAnotherProgram(t *testing.T) {
+	made := func() *sdf.World {
+		p := &sdf.Plugin{Name: "mine::Gale", Content: []*sdf.Element{element("strength", "3")}}
+		return balls(2, inLockStep(p, element("update_rate", "0")))
+	}
+	network, calls := networkOf(t, "unix"), 0
+	served := part{"gale", nil, func(ctx context.Context, _ *client.Client, _ *catalog.Instance, _ []*client.Publication) error {
+		conn, err := network.Dial(ctx)
+		if err != nil {
+			return err
+		}
+		return Serve(ctx, "world", "gale", func() any { calls++; return &gale{} }, client.WithConn(conn), client.WithToken(token))
+	}}
+	var hashes []string
+	with := map[string]any{"iterations": 40, "hashes": true, "resets": true, "remote": []string{"gale"}}
+	_, err := carryOver(t, network, nil, made(), with, served, agent(20*5*metasim.Millisecond), listener(&hashes))
+	require.NoError(t, err)
+	require.Len(t, hashes, 40)
+	require.Equal(t, hashes[:20], hashes[20:], "from the start again")
+	require.Equal(t, 2, calls)
+	still, _, err := run(t, balls(2), 20, nil)
+	require.NoError(t, err)
+	require.NotEqual(t, still, hashes[:20])
+
+	_, _, err = run(t, made(), 1, nil)
+	require.ErrorContains(t, err, "there is no system mine::Gale; ")
+	require.ErrorContains(t, err, "; if it is a program of your own, start that in a scenario whose world has remote: [gale]")
 }

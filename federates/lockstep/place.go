@@ -41,8 +41,9 @@ type Placed struct {
 }
 
 // systemsOf returns the systems that a world asks for, in the order of its file. Each has a name: the last word of its plugin's, in
-// small letters, and a number if an earlier one has it. May says why a file that the world names may not be read.
-func systemsOf(w *sdf.World, may func(path string) error) ([]Placed, error) {
+// small letters, and a number if an earlier one has it. Remote names those that run in other clients, which may have systems of their own. May says why a
+// file that the world names may not be read.
+func systemsOf(w *sdf.World, remote []string, may func(path string) error) ([]Placed, error) {
 	var all []Placed
 	for _, plugin := range w.Plugins {
 		placed := Placed{Slot: &world.Slot{Plugin: plugin, Priority: plugin.Priority}}
@@ -52,15 +53,22 @@ func systemsOf(w *sdf.World, may func(path string) error) ([]Placed, error) {
 			}
 		}
 		system, err := newSystem(placed.Plugin, may)
-		if err != nil {
+		own := errors.As(err, new(*systems.UnknownError)) && slices.Contains(remote, nameFor(placed.Plugin.Name, all))
+		if err != nil && !own {
+			if placed.LockStep && errors.As(err, new(*systems.UnknownError)) {
+				err = fmt.Errorf("%w; if it is a program of your own, start that in a scenario whose world has remote: [%s]", err, nameFor(placed.Plugin.Name, all))
+			}
 			return nil, at(placed.Plugin.Place, err)
 		}
-		if system == nil {
+		if system == nil && !own {
 			continue
 		}
 		placed.System, placed.module = system, moduleOf(system)
 		if placed.Behind > 0 {
-			if placed.Reads = world.PhasesOf(system); placed.Reads&^readers != 0 || placed.Reads&(1<<world.PostUpdate) == 0 {
+			if placed.Reads = 1 << world.PostUpdate; !own { // of its own system a runtime says the phases
+				placed.Reads = world.PhasesOf(system)
+			}
+			if placed.Reads&^readers != 0 || placed.Reads&(1<<world.PostUpdate) == 0 {
 				return nil, at(plugin.Place, fmt.Errorf("<metasim:behind> is for systems that only read, in PostUpdate, and %s takes part in %s; take it out",
 					placed.Plugin.Name, world.PhasesText(placed.Reads)))
 			}
@@ -119,7 +127,7 @@ func (p Placed) Sees() bool { return systems.Sees(p.System) }
 
 // Check returns the systems of a world, or says why it cannot be run. It is for the user's own command, which may read what the user may.
 func Check(w *sdf.World) ([]Placed, error) {
-	placed, err := systemsOf(w, func(string) error { return nil })
+	placed, err := systemsOf(w, nil, func(string) error { return nil })
 	if err == nil {
 		_, err = world.New(configOf(w, placed))
 	}

@@ -23,6 +23,30 @@ type runtimeResult struct {
 	Rate   float64 `json:"update_rate"` // calls in a second of simulated time, from the first to the last; 0: fewer than two
 }
 
+// Serve takes part in a run as the runtime of one system of a world, from joining to leaving: for a system of a program of your own. Made makes it, and another
+// one after a reset if it has no Reset. It has the interfaces of package world for the phases in which it takes part. System is its name in the world,
+// and that of the client unless the options or METASIM_CLIENT say another.
+func Serve(ctx context.Context, world, system string, made func() any, opts ...client.Option) error {
+	in, err := catalog.Make("lockstep-runtime", map[string]any{"world": world, "system": system}, catalog.Env{Name: system})
+	if err != nil {
+		return err
+	}
+	b := client.NewBuilder(system)
+	replies := b.Publication(in.Ports.Publications[0])
+	if err := b.Subscribe(in.Ports.Subscriptions[0], nil); err != nil {
+		return err
+	}
+	c, err := b.Complete(ctx, opts...)
+	if err != nil {
+		return err
+	}
+	m := &machine{state: initialized, make: func(*sdf.Plugin) (any, error) { return made(), nil }}
+	if err := serve(ctx, c, in, m, voice{}, []*client.Publication{replies}); err != nil {
+		return errors.Join(err, c.Fail(err))
+	}
+	return c.Leave(ctx)
+}
+
 // Runtime is the model lockstep-runtime: it runs one system of a world.
 func Runtime(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
 	topics, _ := catalog.Find[[]string](in, "topics")
@@ -38,6 +62,11 @@ func Runtime(ctx context.Context, c *client.Client, in *catalog.Instance, out []
 			return err
 		}
 	}
+	return serve(ctx, c, in, m, told, out)
+}
+
+// serve replies to the calls of a world until the run ends.
+func serve(ctx context.Context, c *client.Client, in *catalog.Instance, m *machine, told voice, out []*client.Publication) error {
 	_, system := catalog.LockStepOf(in)
 	r := &runtime{machine: m, system: system, client: c, told: told, replies: out[0], dir: in.Dir, result: runtimeResult{State: m.state.String()}}
 	if catalog.Get[bool](in, "stats") {

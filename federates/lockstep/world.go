@@ -45,11 +45,11 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 	}
 	secondaries, _ := catalog.Find[[]string](in, "secondaries")
 	orders, out := out[:len(secondaries)], out[len(secondaries):]
-	placed, err := systemsOf(w, mayRead(in))
+	remote, _ := catalog.Find[[]string](in, "remote")
+	placed, err := systemsOf(w, remote, mayRead(in))
 	if err != nil {
 		return err
 	}
-	remote, _ := catalog.Find[[]string](in, "remote")
 	timeout, _ := catalog.Find[metasim.Time](in, "timeout")
 	l := &link{ctx: ctx, client: c, dir: in.Dir, calls: map[string]*client.Publication{}, runtimes: map[string]string{}, timeout: time.Duration(timeout),
 		late: laggards{world: c.Name()}}
@@ -163,6 +163,10 @@ func (r *worldResult) fill(s *world.Server, placed []Placed, remote []string) {
 	if f := s.Stats.First; f != nil {
 		r.Conflict = fmt.Sprintf("%v of iteration %d: %v", f.Phase, f.Iteration, f.Conflict)
 	}
+	if f := s.Stats.FirstFast; f != nil {
+		r.FirstFast = fmt.Sprintf("%s moves %.3g m in iteration %d, near %s", f.Model, f.Way, f.Iteration, f.Other)
+	}
+	r.Fast = s.Stats.Fast
 	for _, g := range s.Stats.Without {
 		r.Degraded = append(r.Degraded, goneResult{g.System, g.Phase.String(), g.Iteration})
 	}

@@ -12,8 +12,9 @@ import (
 
 // mayBeDead are functions that no program of the house reaches, each with the reason.
 var mayBeDead = map[string]string{
-	"metasim.Seconds":         "embedders convert floating seconds with it, once",
-	"metasim/simtime.Seconds": "the same",
+	"metasim.Seconds":          "embedders convert floating seconds with it, once",
+	"metasim/simtime.Seconds":  "the same",
+	"federates/lockstep.Serve": "embedders run a system of a program of their own with it",
 }
 
 // What no program reaches is dead, or there for tests alone: then it belongs into a test.

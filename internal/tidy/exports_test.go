@@ -17,6 +17,7 @@ var mayExport = map[string]string{
 	"metasim.Seconds":           "embedders use it: floating seconds are converted at their door",
 	"metasim/simtime.Seconds":   "metasim gives it to embedders",
 	"federates/world":           "the vocabulary of systems, which others write",
+	"federates/lockstep.Serve":  "embedders use it: a system of a program of their own",
 	"federates/follower":        "embedders use it: a node of their own engine",
 	"federates/follower/frames": "embedders meet it through federates/follower: frames, errors and their codes",
 	"internal/browser":          "for tests",
