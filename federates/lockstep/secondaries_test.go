@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -100,6 +101,54 @@ func TestSecondariesHaveTheSameStates(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The cross: a world with a camera and two more systems, alone, on two secondaries, with its systems in clients of their own, and both. The states are the same, and so is what the camera shows.
+func TestSecondariesBesideRuntimes(t *testing.T) {
+	n := steps(t, 40)
+	carried := func(secondaries int, remote ...string) (hashes, shown []string) {
+		w := watched(0, plugin("Odometer"), inLockStep(plugin("Spawner", element("position", "2 0.5 3"), element("velocity", "4 0 0"), element("period", "7"), element("life", "20")), element("update_rate", "0")))
+		names, parts := secondariesOf(t, secondaries)
+		params := map[string]any{"iterations": n, "hashes": true, "run_ahead": "50ms"}
+		if names != nil {
+			params["secondaries"] = names
+		}
+		topics := []string{"CAMERA"}
+		if remote == nil {
+			params["topics"] = topics
+		} else {
+			params["remote"] = remote
+		}
+		for _, name := range remote {
+			with := map[string]any{}
+			if name == "sensors" {
+				with["topics"] = topics
+			}
+			in, err := catalog.Make("lockstep-runtime", with, catalog.Env{Name: name})
+			require.NoError(t, err)
+			parts = append(parts, part{name, in, Runtime})
+		}
+		_, err := carry(t, networkOf(t, "mem"), w, params, append(parts, listener(&hashes), viewer(&shown))...)
+		require.NoError(t, err)
+		return hashes, shown
+	}
+	want, _ := carried(0)
+	require.Len(t, want, n)
+	var pictures []string
+	for _, secondaries := range []int{0, 2} {
+		for _, remote := range [][]string{nil, {"sensors", "odometer", "spawner"}} {
+			got, shown := carried(secondaries, remote...)
+			assert.Equal(t, want, got, "%d secondaries, %v in clients of their own", secondaries, remote)
+			for i := range shown { // the instant within a time is another one where a system is further away
+				_, shown[i], _ = strings.Cut(shown[i], " ")
+			}
+			if pictures == nil {
+				pictures = shown
+			}
+			assert.Equal(t, pictures, shown)
+		}
+	}
+	assert.NotEmpty(t, pictures)
 }
 
 // Balls that nothing but physics moves are done ahead, over every transport, by a client that may be asked to go back to the start; and the states are the same.
