@@ -40,6 +40,7 @@ type recorder struct {
 	log      *slog.Logger
 
 	checkpoints *past.Checkpoints // nil without a journal
+	scan        *past.Scan        // likewise
 	keeping     sync.Map          // of clients, by id, whose checkpoint is being written
 	writing     sync.WaitGroup
 }
@@ -61,7 +62,7 @@ func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*recorder
 	if err := dir.WriteManifest(&r.manifest); err != nil || o.NoJournal {
 		return r, err
 	}
-	r.checkpoints = past.NewCheckpoints(dir, &r.manifest)
+	r.checkpoints, r.scan = past.NewCheckpoints(dir, &r.manifest), past.NewScan(dir, nil)
 	r.writer, err = dir.NewJournal(names)
 	return r, err
 }
@@ -88,11 +89,11 @@ func cpus() int {
 // past returns what the journal holds of a client by now.
 func (r *recorder) past(id metasim.ClientID, saves bool) server.Past {
 	size, written := r.writer.Mark()
-	p := past.NewReader(id, func() (*journal.Own, error) {
+	p := past.NewReader(id, func() (past.Source, error) {
 		if err := written(); err != nil {
 			return nil, err
 		}
-		return r.dir.OpenOwn(id, size)
+		return r.scan.Open(id, size)
 	})
 	if saves {
 		unfit := func(err error) {

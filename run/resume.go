@@ -51,13 +51,15 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 	if err != nil {
 		return nil, errors.Join(err, writer.Close())
 	}
+	reader.SkipEffects()
 	r := &runner{scenario: sc, options: &o, doors: doors, dir: recorded.Dir, record: &recorder{dir: recorded.Dir, log: o.Log, manifest: *manifest, writer: writer,
 		checkpoints: past.NewCheckpoints(recorded.Dir, m)}}
-	r.rest = &rest{reader: reader, writer: writer, dir: recorded.Dir, forget: func(size int64) error {
+	r.rest = &rest{left: map[metasim.ClientID]bool{}, reader: reader, writer: writer, dir: recorded.Dir, forget: func(size int64) error {
 		return r.record.checkpoints.Forget(len(m.Clients), size)
 	}}
 	err = r.open(ctx, table)
 	err = errors.Join(err, reader.Close())
+	r.record.scan = past.NewScan(recorded.Dir, r.rest.remaining(len(m.Clients)))
 	if err == nil {
 		err = recorded.Dir.WriteManifest(manifest)
 	}
@@ -115,12 +117,25 @@ func unended(dir journal.Dir) (*journal.Manifest, error) {
 }
 
 // Next implements server.Resume. What is damaged is left out, with all that follows.
-func (r *rest) Next() (wall int64, ev metasim.Event, effects int, err error) {
+func (r *rest) Next() (wall int64, ev metasim.Event, recorded []byte, err error) {
 	e, err := r.reader.Next()
+	if leave, ok := e.Event.(*metasim.Leave); ok {
+		r.left[leave.Client] = true
+	}
 	if record.IsBeginning(err) {
 		err = io.EOF
 	}
-	return e.Wall, e.Event, len(e.Effects), err
+	return e.Wall, e.Event, r.reader.Recorded(), err
+}
+
+// remaining returns the clients that had not left.
+func (r *rest) remaining(clients int) (ids []metasim.ClientID) {
+	for id := range metasim.ClientID(clients) {
+		if !r.left[id] {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // Continue implements server.Resume.

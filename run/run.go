@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"metasim/metasim"
 	"metasim/monitor"
 	"metasim/record/journal"
 	"metasim/server"
@@ -206,6 +207,8 @@ type LCMOutcome struct {
 
 // A rest is the journal of a run that goes on.
 type rest struct {
+	journal.Matcher
+	left   map[metasim.ClientID]bool
 	reader *journal.Reader
 	writer *journal.Writer
 	dir    journal.Dir

@@ -115,9 +115,11 @@ type Checkpoints struct {
 
 // A Resume reads the journal of a run that was cut off.
 type Resume interface {
-	// Next returns the next entry: an event, or nil for a settling, and how many effects of it were recorded. It fails with io.EOF at the
-	// end of what is good.
-	Next() (wall int64, ev metasim.Event, effects int, err error)
+	// Next returns the next entry: an event, or nil for a settling, and its effects as they were recorded. It fails with io.EOF at the
+	// end of what is good. Another goroutine calls it than calls Missing.
+	Next() (wall int64, ev metasim.Event, recorded []byte, err error)
+	// Missing returns those effects that follow the recorded ones. same is false if others were recorded.
+	Missing(recorded []byte, effects []metasim.Effect) (missing []metasim.Effect, same bool)
 	// Continue has the journal go on where it ends. missing are effects of the last entry that were not recorded.
 	Continue(missing []metasim.Effect) error
 }

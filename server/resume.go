@@ -20,30 +20,29 @@ func (s *Server) resume(r Resume) error {
 	batches, stop := readAhead(r)
 	defer stop()
 	for e := range all(batches) {
-		wall, ev, recorded, err := e.wall, e.ev, e.effects, e.err
-		if errors.Is(err, io.EOF) {
+		if errors.Is(e.err, io.EOF) {
 			break
 		}
-		if err != nil {
-			return err
+		if e.err != nil {
+			return e.err
 		}
 		number++
-		s.held.Until(wall)
+		s.held.Until(e.wall)
 		if len(missing) > 0 {
 			return unlikeRecord(number - 1)
 		}
 		var effects []metasim.Effect
-		if ev == nil {
+		if e.ev == nil {
 			effects = s.dispatcher.Settle()
 		} else {
-			effects = s.dispatcher.Step(ev)
+			effects = s.dispatcher.Step(e.ev)
 		}
-		if len(effects) < recorded {
+		var same bool
+		if missing, same = r.Missing(e.recorded, effects); !same {
 			return unlikeRecord(number)
 		}
-		missing = effects[recorded:]
-		s.wall = time.Duration(wall)
-		s.done(ev, effects)
+		s.wall = time.Duration(e.wall)
+		s.done(e.ev, effects)
 	}
 	stop()
 	return r.Continue(missing)
@@ -51,13 +50,13 @@ func (s *Server) resume(r Resume) error {
 
 // An entry is what Resume.Next has returned.
 type entry struct {
-	wall    int64
-	ev      metasim.Event
-	effects int
-	err     error
+	wall     int64
+	ev       metasim.Event
+	recorded []byte
+	err      error
 }
 
-// readAhead reads a journal on a goroutine of its own: to decode it takes as long as to do it again. stop ends that, and waits for it.
+// readAhead reads a journal on a goroutine of its own, as a second processor may be idle. stop ends that, and waits for it.
 func readAhead(r Resume) (batches <-chan []entry, stop func()) {
 	const size, ahead = 512, 4
 	read, over := make(chan []entry, ahead), make(chan struct{})
@@ -68,7 +67,7 @@ func readAhead(r Resume) (batches <-chan []entry, stop func()) {
 			batch := make([]entry, 0, size)
 			for len(batch) < size {
 				var e entry
-				e.wall, e.ev, e.effects, e.err = r.Next()
+				e.wall, e.ev, e.recorded, e.err = r.Next()
 				if batch = append(batch, e); e.err != nil {
 					break
 				}

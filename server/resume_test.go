@@ -19,16 +19,23 @@ import (
 
 // kept is a journal in memory, as a server.Resume.
 type kept struct {
+	records.Matcher
 	reader  *records.Reader
 	missing int // effects of the last entry
 }
 
-func (k *kept) Next() (int64, metasim.Event, int, error) {
+func inputs(r io.Reader, clients []string) *records.Reader {
+	reader := records.NewReader(r, clients)
+	reader.SkipEffects()
+	return reader
+}
+
+func (k *kept) Next() (int64, metasim.Event, []byte, error) {
 	e, err := k.reader.Next()
 	if errors.As(err, new(*records.TornError)) {
 		err = io.EOF
 	}
-	return e.Wall, e.Event, len(e.Effects), err
+	return e.Wall, e.Event, k.reader.Recorded(), err
 }
 
 func (k *kept) Continue(missing []metasim.Effect) error {
@@ -85,7 +92,7 @@ func pingPong(tb testing.TB, messages int) []byte {
 
 func resumed(tb testing.TB, b []byte) (*server.Server, *kept) {
 	tb.Helper()
-	k := &kept{reader: records.NewReader(bytes.NewReader(b), []string{"a", "b"})}
+	k := &kept{reader: inputs(bytes.NewReader(b), []string{"a", "b"})}
 	c := config("a", "b")
 	c.Resume, c.Restart, c.Core.MaxSteps = k, &server.Restart{}, 1<<31
 	s, err := server.New(c)
@@ -106,17 +113,43 @@ func TestResumeStandsWhereItStood(t *testing.T) {
 
 // TestResumeOfAnotherJournal: a journal whose effects are others is not continued.
 func TestResumeOfAnotherJournal(t *testing.T) {
-	k := &kept{reader: records.NewReader(bytes.NewReader(pingPong(t, 10)), []string{"a", "b"})}
+	k := &kept{reader: inputs(bytes.NewReader(pingPong(t, 10)), []string{"a", "b"})}
 	c := config("a", "b")
 	c.Resume, c.Restart, c.Core.MaxSteps = k, &server.Restart{}, 3
 	_, err := server.New(c)
 	require.ErrorContains(t, err, "of the journal has other effects than this metasim comes to; resume the run with the metasim that recorded it")
 }
 
+// TestResumeFindsAnotherEffect: a journal that has as many effects, of which one is another, is not continued either.
+func TestResumeFindsAnotherEffect(t *testing.T) {
+	var out bytes.Buffer
+	w, r := records.NewWriter(&out), records.NewReader(bytes.NewReader(pingPong(t, 10)), []string{"a", "b"})
+	changed := false
+	for {
+		e, err := r.Next()
+		if err != nil {
+			break
+		}
+		for _, effect := range e.Effects {
+			if a, ok := effect.(*metasim.Authorize); ok && !changed && a.Until != metasim.Infinity {
+				a.Until.Step++
+				changed = true
+			}
+		}
+		require.NoError(t, w.Observe(e.Wall, e.Event, e.Effects))
+	}
+	require.NoError(t, w.Close())
+	require.True(t, changed)
+	c := config("a", "b")
+	c.Resume, c.Restart, c.Core.MaxSteps = &kept{reader: inputs(&out, []string{"a", "b"})}, &server.Restart{}, 1<<31
+	_, err := server.New(c)
+	require.ErrorContains(t, err, "of the journal has other effects than this metasim comes to")
+}
+
 // TestResumeWaitsForItsClients: for as long as for those of a run that begins.
 func TestResumeWaitsForItsClients(t *testing.T) {
 	c := config("a", "b")
-	c.Resume = &kept{reader: records.NewReader(bytes.NewReader(pingPong(t, 10)), []string{"a", "b"})}
+	c.Resume = &kept{reader: inputs(bytes.NewReader(pingPong(t, 10)), []string{"a", "b"})}
 	c.Restart, c.StartTimeout = &server.Restart{}, time.Millisecond
 	require.EqualError(t, serve(t, c).end(), `client "a" has to be started again and has not joined within 1ms; see that it starts, or raise start_timeout`)
 }
@@ -163,7 +196,7 @@ func cutOff(t *testing.T) (*kept, *past) {
 		said.Observe(ev, effects)
 	}
 	require.NoError(t, w.Close())
-	return &kept{reader: records.NewReader(&out, []string{"a"})}, said
+	return &kept{reader: inputs(&out, []string{"a"})}, said
 }
 
 // The clock of a paced run that is resumed begins when its clients are where they were, however long they take to start and to come there.

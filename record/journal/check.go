@@ -39,12 +39,8 @@ func newChecker(names []string) *checker {
 
 // entry returns what is wrong with an entry, nil if nothing is. All its clients are known.
 func (c *checker) entry(e *Entry) error {
-	if e.Wall < c.wall || e.Wall > maxWall {
-		return fmt.Errorf("an entry was written %d ns after the run began, and the one before it at %d ns", e.Wall, c.wall)
-	}
-	c.wall = e.Wall
-	if c.finished {
-		return nil
+	if err := c.clock(e); err != nil || c.finished {
+		return err
 	}
 	if !isRefused(e.Effects) {
 		if err := c.event(e.Event); err != nil {
@@ -56,6 +52,15 @@ func (c *checker) entry(e *Entry) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// clock checks when an entry was written.
+func (c *checker) clock(e *Entry) error {
+	if e.Wall < c.wall || e.Wall > maxWall {
+		return fmt.Errorf("an entry was written %d ns after the run began, and the one before it at %d ns", e.Wall, c.wall)
+	}
+	c.wall = e.Wall
 	return nil
 }
 

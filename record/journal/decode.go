@@ -17,6 +17,10 @@ type decoder struct {
 	names map[string]string // strings that were read, so that each is allocated once
 	err   error             // of the record being decoded
 	after uint64            // every client of the entry being decoded is before this one
+
+	inputs   bool   // effects are not decoded: see SkipEffects
+	recorded []byte // those of the entry being decoded, as they were written
+	kept     []byte // memory that they share with those before
 }
 
 // maxNames bounds decoder.names.
@@ -39,7 +43,7 @@ func (d *decoder) record(body []byte, e *Entry) error {
 		return fmt.Errorf("a record has the kind %d, which this metasim does not know", kind)
 	}
 	d.err = nil
-	for f := walk(body[2:], &d.err); f.next(); {
+	for f := walk(body[2:], &d.err); !d.keep(&f) && f.next(); {
 		switch {
 		case f.num == recordWall:
 			if wall := int64(f.uint64()); kind != more {
@@ -52,7 +56,7 @@ func (d *decoder) record(body []byte, e *Entry) error {
 				return fmt.Errorf("a record of kind %d has an event, but must not have it", kind)
 			}
 			e.Event = d.event(&f)
-			if send, ok := e.Event.(*metasim.Send); ok {
+			if send, ok := e.Event.(*metasim.Send); ok && !d.inputs {
 				d.sent.send(send)
 			}
 		default:
@@ -63,6 +67,27 @@ func (d *decoder) record(body []byte, e *Entry) error {
 		return fmt.Errorf("a record of kind %d has no event", kind)
 	}
 	return d.err
+}
+
+// keptAtOnce is how much memory effects that are not decoded share.
+const keptAtOnce = 1 << 16
+
+// keep adds what a record still has, from its first effect on, to recorded. It returns false if no effect follows, or effects are decoded.
+func (d *decoder) keep(f *fields) bool {
+	if !d.inputs || len(f.rest) == 0 || f.rest[0] != bytesTag(recordEffects) {
+		return false
+	}
+	if d.recorded != nil { // of the records before this one
+		d.recorded = append(d.recorded, f.rest...)
+		return true
+	}
+	if len(f.rest) > cap(d.kept)-len(d.kept) {
+		d.kept = make([]byte, 0, max(keptAtOnce, len(f.rest)))
+	}
+	n := len(d.kept)
+	d.kept = append(d.kept, f.rest...)
+	d.recorded = d.kept[n:len(d.kept):len(d.kept)]
+	return true
 }
 
 // name returns a string. The same name is allocated once.

@@ -17,6 +17,8 @@
 //	writer.go     frames: length, checksum, body
 //	backlog.go    what waits for the disk, and the goroutine that writes it
 //	reader.go     the same, back; a part of a journal
+//	growing.go    the journal of a run that goes on
+//	inputs.go     the events alone, for a dispatcher that comes to the effects itself
 //	own.go        what a journal holds of one client alone
 //	check.go      what a dispatcher can have done: the rest is damage, though its checksum is right
 //	messages.go   the fields of events and effects: one table for both directions

@@ -43,6 +43,9 @@ func NewOwn(r io.Reader, id metasim.ClientID) *Own {
 	return &Own{r: NewReader(r, nil), id: id, messages: map[ref]*ownMessage{}}
 }
 
+// Offset returns up to which byte the journal was read: the end of a record.
+func (o *Own) Offset() int64 { return o.r.offset }
+
 // Close closes the file.
 func (o *Own) Close() error { return o.r.Close() }
 

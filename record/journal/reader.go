@@ -26,7 +26,9 @@ type Reader struct {
 	offset  int64  // everything before it is good and was read
 	records int64
 	dec     decoder
-	run     *checker // of the run's clients; nil: any client may be there
+	run     *checker          // of the run's clients; nil: any client may be there
+	limit   *io.LimitedReader // of a journal that grows; else nil
+	allowed int64             // the same: bytes from the beginning
 	err     error
 }
 
@@ -56,7 +58,7 @@ func (r *Reader) Next() (Entry, error) {
 	if r.err != nil {
 		return Entry{}, r.err
 	}
-	r.unread, r.dec.after = false, 0
+	r.unread, r.dec.after, r.dec.recorded = false, 0, nil
 	begin, records := r.offset, r.records
 	var e Entry
 	if err := r.decode(&e, false); err != nil {
@@ -72,7 +74,9 @@ func (r *Reader) Next() (Entry, error) {
 			r.tear(err.Error())
 		}
 	}
-	r.dec.sent.endEntry(e.Event)
+	if !r.dec.inputs {
+		r.dec.sent.endEntry(e.Event)
+	}
 	if r.run == nil {
 		return e, nil
 	}
@@ -81,7 +85,11 @@ func (r *Reader) Next() (Entry, error) {
 		r.err = ErrForeign
 		return Entry{}, r.err
 	}
-	if err := r.run.entry(&e); err != nil {
+	check := r.run.entry
+	if r.dec.inputs {
+		check = r.run.clock
+	}
+	if err := check(&e); err != nil {
 		r.offset, r.records = begin, records
 		r.tear(err.Error())
 		return Entry{}, r.err

@@ -55,7 +55,7 @@ func after(n int, hashes []uint64) *session.Saved {
 // whole reads a past to its end.
 func whole(t *testing.T, dir journal.Dir, size int64, c *Checkpoints) (all *session.Past, unfit []string) {
 	t.Helper()
-	p := NewReader(1, func() (*journal.Own, error) { return dir.OpenOwn(1, size) })
+	p := NewReader(1, func() (Source, error) { return NewScan(dir, nil).Open(1, size) })
 	complain := func(err error) { unfit = append(unfit, err.Error()) }
 	p.From(func() []*Kept { return c.Last(1, size, complain) }, complain)
 	defer func() { require.NoError(t, p.Close()) }()

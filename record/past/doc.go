@@ -2,6 +2,7 @@
 // checkpoint on where one fits.
 //
 //	past.go        the past of a client, in parts
+//	scan.go        reads the journal once for many clients
 //	checkpoint.go  the checkpoints of a run, in its directory
 //	kept.go        the file of a checkpoint
 package past

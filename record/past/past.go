@@ -16,13 +16,13 @@ import (
 // last checkpoint that fits.
 type Reader struct {
 	id    metasim.ClientID
-	own   func() (*journal.Own, error)
+	open  func() (Source, error)
 	kept  func() []*Kept
 	unfit func(error)
 
 	opened bool
 	tries  []*Kept // checkpoints that were not tried, the newest first
-	reader *journal.Own
+	reader Source
 
 	begin *session.Saved // the checkpoint that is tried, or was found to fit; nil: none
 	sent  uint64         // sends that were read
@@ -30,9 +30,9 @@ type Reader struct {
 	given uint64         // the last delivery that was read
 }
 
-// NewReader reads what own opens: a part of the journal from its beginning. It may be opened several times.
-func NewReader(id metasim.ClientID, own func() (*journal.Own, error)) *Reader {
-	return &Reader{id: id, own: own}
+// NewReader reads what open opens: a part of the journal from its beginning. It may be opened several times.
+func NewReader(id metasim.ClientID, open func() (Source, error)) *Reader {
+	return &Reader{id: id, open: open}
 }
 
 // From has the past begin at one of the checkpoints that kept returns, the newest first, where one fits. unfit is told of those that do not. The goroutine
@@ -62,7 +62,7 @@ func (p *Reader) Next() (part *session.Past, last bool, err error) {
 // first returns the first part: with the newest checkpoint that fits, or that of all of the past.
 func (p *Reader) first() (part *session.Past, last bool, err error) {
 	for {
-		if err := p.open(); err != nil {
+		if err := p.reopen(); err != nil {
 			return nil, false, err
 		}
 		part = &session.Past{Client: p.id, Begin: p.begin}
@@ -79,13 +79,13 @@ func (p *Reader) first() (part *session.Past, last bool, err error) {
 
 var errUnfit = errors.New("the journal has other messages before it")
 
-// open begins to read, for the next checkpoint that is to be tried.
-func (p *Reader) open() (err error) {
+// reopen begins to read, for the next checkpoint that is to be tried.
+func (p *Reader) reopen() (err error) {
 	p.begin, p.sent, p.sends, p.given = nil, 0, foldhash.Seed, 0
 	if len(p.tries) > 0 {
 		p.begin, p.tries = &p.tries[0].Saved, p.tries[1:]
 	}
-	p.reader, err = p.own()
+	p.reader, err = p.open()
 	return err
 }
 
@@ -125,7 +125,7 @@ func (p *Reader) skip(e *journal.Entry) {
 		}
 		p.sent++
 	}
-	n := 0
+	var effects []metasim.Effect // those of e may be read again
 	for _, effect := range e.Effects {
 		switch effect := effect.(type) {
 		case *metasim.Deliver:
@@ -137,10 +137,9 @@ func (p *Reader) skip(e *journal.Entry) {
 				continue
 			}
 		}
-		e.Effects[n] = effect
-		n++
+		effects = append(effects, effect)
 	}
-	e.Effects = e.Effects[:n]
+	e.Effects = effects
 }
 
 // payload returns how many bytes of payloads an entry adds to a part.
