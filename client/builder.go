@@ -144,16 +144,34 @@ func (b *Builder) complete(ctx context.Context, o options) (*Client, error) {
 		}
 		o.host = newOwnHost(conn, o.task)
 	}
+	o.host = o.host.latest()
 	return b.join(ctx, o, own)
 }
 
 // join says Hello and waits for the start.
 func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error) {
 	c := &Client{own: own, alone: own && o.alone, subscriptions: b.subscriptions, inputs: b.inputs, saver: b.saver, log: o.log, routes: map[string]route{}}
-	if own && o.conn == nil && o.task == nil {
-		c.dial = func(ctx context.Context) (wire.Conn, error) { return connect(ctx, o) }
+	switch {
+	case own && o.conn == nil:
+		again := o
+		again.patience = 0 // the client itself tries again
+		c.dial = func(ctx context.Context) (*Host, error) {
+			conn, err := connect(ctx, again)
+			if err != nil {
+				return nil, err
+			}
+			return newOwnHost(conn, o.task), nil
+		}
+	case o.host.lineage != nil:
+		c.dial = func(ctx context.Context) (*Host, error) { return c.out.host.successor(ctx) }
+	}
+	if c.dial != nil {
+		c.patience = o.patience
 		if err := b.declared.Survive(); err != nil {
-			return nil, errors.Join(err, o.host.Close())
+			if own {
+				err = errors.Join(err, o.host.Close())
+			}
+			return nil, err
 		}
 	}
 	c.out.host, c.out.task = o.host, o.task
@@ -192,11 +210,17 @@ func (b *Builder) join(ctx context.Context, o options, own bool) (*Client, error
 
 // Connect connects a Host to the server. The options say where it is, as those of Complete do.
 func Connect(ctx context.Context, opts ...Option) (*Host, error) {
-	conn, err := connect(ctx, gather(opts))
+	o := gather(opts)
+	conn, err := connect(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return newHost(conn), nil
+	h := newHost(conn)
+	if o.conn == nil {
+		o.patience = 0 // its clients try again
+		h.lineage = &lineage{last: h, dial: func(ctx context.Context) (wire.Conn, error) { return connect(ctx, o) }}
+	}
+	return h, nil
 }
 
 func connect(ctx context.Context, o options) (wire.Conn, error) {

@@ -123,12 +123,13 @@ type Client struct {
 	in            inbox
 	out           outbox
 	watch         stopwatch
-	waiting       atomic.Bool                              // a goroutine waits for the server
-	dial          func(context.Context) (wire.Conn, error) // the server again; nil: it cannot come back
-	lives         int                                      // how many servers it has lost
-	detached      bool                                     // it has nothing to do with its host any more
-	result        func() any                               // OnLeave
-	over          error                                    // the error that calls return after the end of the session; nil until a call has returned it
+	waiting       atomic.Bool                          // a goroutine waits for the server
+	dial          func(context.Context) (*Host, error) // the server again; nil: it cannot come back
+	patience      time.Duration                        // for how long it does so before the server has let it in
+	lives         int                                  // how many servers it has lost
+	detached      bool                                 // it has nothing to do with its host any more
+	result        func() any                           // OnLeave
+	over          error                                // the error that calls return after the end of the session; nil until a call has returned it
 }
 
 // A route says where the messages of one channel go.
@@ -150,11 +151,12 @@ type loop struct {
 //
 // A Host may be used by many goroutines; each client on it by one.
 type Host struct {
-	conn   wire.Conn
-	direct bool          // the connection hands over at once, so nothing is to be gathered
-	own    wire.Prompt   // set where one client has the connection for itself, and reads it
-	done   chan struct{} // closed when no goroutine reads any more
-	names  session.Names // used by the goroutine that reads
+	lineage *lineage // nil: it is one client's own, or its server is not reached again
+	conn    wire.Conn
+	direct  bool          // the connection hands over at once, so nothing is to be gathered
+	own     wire.Prompt   // set where one client has the connection for itself, and reads it
+	done    chan struct{} // closed when no goroutine reads any more
+	names   session.Names // used by the goroutine that reads
 
 	mu         sync.Mutex
 	inboxes    map[uint32]*sharedInbox
@@ -169,6 +171,20 @@ type Host struct {
 	use        slab.Use     // of the memory of both
 	writing    bool         // a goroutine writes, also what is put meanwhile
 	broken     error        // why nothing can be written any more
+}
+
+// A lineage is a Host and those that follow it: where the server is lost, the first client that reaches it again brings a new connection, which all
+// clients of the old one share.
+type lineage struct {
+	dial func(context.Context) (wire.Conn, error)
+
+	dialing sync.Mutex
+	failed  error        // of the last dial that has failed; guarded by dialing
+	dials   atomic.Int64 // that have failed
+
+	mu     sync.Mutex
+	last   *Host
+	closed bool // by Close
 }
 
 // A Scheduler carries out many clients of one process without a change of goroutine each time that one of them waits and

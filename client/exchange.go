@@ -93,7 +93,7 @@ func (c *Client) detach() error {
 	err := c.tellFailure()
 	c.out.host.leave(c.out.queue.Member)
 	if c.own || err != nil || errors.As(c.rules.Err(), new(*session.LostError)) {
-		return c.out.host.Close()
+		return c.out.host.drop()
 	}
 	return nil
 }
@@ -276,7 +276,7 @@ func (c *Client) takeIn(ctx context.Context, came *session.Inbound, err error) e
 	switch {
 	case err == nil || errors.Is(err, ErrInterrupted):
 		return err
-	case c.dial != nil && c.rules.Patience() > 0 && broken(err):
+	case c.dial != nil && c.rules.Err() == nil && c.patient() > 0 && broken(err) && !c.out.host.isClosed():
 		return c.comeBack(ctx, err)
 	}
 	return c.ended(err)
@@ -297,6 +297,15 @@ func broken(err error) bool {
 	return !errors.As(err, new(*cancelledError)) && (!errors.As(err, new(*wire.ProtocolError)) || errors.Is(err, io.ErrUnexpectedEOF))
 }
 
+// patient returns for how long the client waits for its server if that is lost now: as long as the server has said, or, before it has said anything, as
+// WithStartTimeout says.
+func (c *Client) patient() time.Duration {
+	if !c.rules.Welcomed() {
+		return c.patience
+	}
+	return time.Duration(c.rules.Patience())
+}
+
 // longestDial is how long a client dials at a time: over QUIC nobody says that there is no server.
 const longestDial = 5 * time.Second
 
@@ -306,13 +315,17 @@ func (c *Client) comeBack(ctx context.Context, lost error) error {
 	if interruptible(ctx) { // it has to come back before it can be asked anything
 		ctx = context.WithoutCancel(ctx)
 	}
-	patience := time.Duration(c.rules.Patience())
+	patience := c.patient()
 	fmt.Fprintf(os.Stderr, "metasim: client %q lost its server at %v and waits %v for metasim resume\n", c.rules.Name(), c.rules.Now(), patience)
 	c.lives++
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := errors.New("nobody has answered yet")
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	pause := firstPause
+	if c.out.host.latest() != c.out.host { // another client on the host has come back
+		pause = 0
+	}
+	for ; ; pause = min(max(2*pause, firstPause), lastPause) {
 		select {
 		case <-waiting.Done():
 			if ctx.Err() != nil {
@@ -323,12 +336,12 @@ func (c *Client) comeBack(ctx context.Context, lost error) error {
 		case <-time.After(pause):
 		}
 		attempt, end := context.WithTimeout(waiting, longestDial)
-		var conn wire.Conn
-		conn, err = c.dial(attempt)
+		var host *Host
+		host, err = c.dial(attempt)
 		if end(); err != nil {
 			continue // it is not there yet
 		}
-		c.adopt(conn)
+		c.adopt(host)
 		if err = c.catchUp(ctx); err == nil {
 			return nil
 		}
@@ -347,13 +360,13 @@ func unexpected(err error) error {
 }
 
 // adopt goes on over a new connection, and says there that the client comes back.
-func (c *Client) adopt(conn wire.Conn) {
+func (c *Client) adopt(host *Host) {
 	c.in.forget()
-	_ = c.out.host.Close() // its server is lost
+	_ = c.out.host.drop() // its server is lost
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
-	c.out.host, c.out.err = newOwnHost(conn, nil), nil
-	c.out.queue.Member, c.in = c.out.host.join(nil)
+	c.out.host, c.out.err = host, nil
+	c.out.queue.Member, c.in = host.join(c.out.task)
 	c.rules.Return()
 }
 

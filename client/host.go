@@ -2,6 +2,7 @@ package client
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net"
 	"slices"
@@ -48,6 +49,66 @@ func newOwnHost(conn wire.Conn, task *sched.Task) *Host {
 
 // Close drops the connection. Clients on it that have not left count as crashed.
 func (h *Host) Close() error {
+	if h.lineage == nil {
+		return h.drop()
+	}
+	l := h.lineage
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return l.last.drop()
+}
+
+// isClosed reports whether the host was closed by its owner: then its clients do not come back.
+func (h *Host) isClosed() bool {
+	if h.lineage == nil {
+		return false
+	}
+	h.lineage.mu.Lock()
+	defer h.lineage.mu.Unlock()
+	return h.lineage.closed
+}
+
+// latest is the host that new clients join.
+func (h *Host) latest() *Host {
+	if h.lineage == nil {
+		return h
+	}
+	h.lineage.mu.Lock()
+	defer h.lineage.mu.Unlock()
+	return h.lineage.last
+}
+
+// successor returns the host that follows one whose server was lost. Of those who ask for it one dials, and the others wait for how that ends.
+func (h *Host) successor(ctx context.Context) (*Host, error) {
+	l := h.lineage
+	before := l.dials.Load()
+	l.dialing.Lock()
+	defer l.dialing.Unlock()
+	if last := h.latest(); last != h {
+		return last, nil
+	}
+	if l.dials.Load() > before {
+		return nil, l.failed
+	}
+	conn, err := l.dial(ctx)
+	if err != nil {
+		l.failed = err
+		l.dials.Add(1)
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, errors.Join(net.ErrClosed, conn.Close())
+	}
+	l.last = newHost(conn)
+	l.last.lineage = l
+	return l.last, nil
+}
+
+// drop closes the connection.
+func (h *Host) drop() error {
 	err := h.conn.Close()
 	if len(h.scheduled()) == 0 { // otherwise it may be the reader that calls, on behalf of a task
 		<-h.done

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ links:
 var survivorStyles = []string{"run", "step", "next"}
 
 // outlast begins a run, and starts its clients elsewhere, of which one holds at 50 and at 100 ms. There metasim is killed, if it is to be, and resumed. It returns the
-// outcome, and what the clients have said. programs has the commands of the clients a, b and c.
+// outcome, and what the clients have said. programs has the commands of the clients a, b and c, or of one program that is all of them.
 // With a relay they reach metasim through that.
 func (s *stage) outlast(programs [][]string, args []string, kills []string, relayed bool) (out run.Outcome, said string) {
 	s.Helper()
@@ -62,9 +63,13 @@ func (s *stage) outlast(programs [][]string, args []string, kills []string, rela
 	}
 	var clients []*exec.Cmd
 	var output written
-	for i, style := range survivorStyles {
-		c := exec.CommandContext(s.Context(), programs[i][0], append(programs[i][1:], style, files)...)
-		c.Env = append(os.Environ(), "METASIM_SERVER="+address, "METASIM_TOKEN="+token, "METASIM_CLIENT="+"abc"[i:i+1])
+	for i, program := range programs {
+		client := ""
+		if len(programs) > 1 { // else it is all of them
+			client, program = "abc"[i:i+1], append(slices.Clip(program), survivorStyles[i])
+		}
+		c := exec.CommandContext(s.Context(), program[0], append(slices.Clip(program[1:]), files)...)
+		c.Env = append(os.Environ(), "METASIM_SERVER="+address, "METASIM_TOKEN="+token, "METASIM_CLIENT="+client)
 		c.Stdout, c.Stderr = &output, &output
 		require.NoError(s, c.Start())
 		clients = append(clients, c)
@@ -79,7 +84,7 @@ func (s *stage) outlast(programs [][]string, args []string, kills []string, rela
 			resume()
 		}
 		require.Eventually(s, func() bool {
-			return len(lostServer.FindAllString(output.String(), -1)) == (n+1)*len(clients)
+			return len(lostServer.FindAllString(output.String(), -1)) == (n+1)*len(survivorStyles)
 		}, patience/2, 5*time.Millisecond, "not all clients have lost their server")
 		if n > 0 {
 			resume()
@@ -126,6 +131,9 @@ func TestSurvivors(t *testing.T) {
 		}
 		e := s.metasim("replay", "run")
 		require.Equal(t, 0, e.status, e.err)
+		if slices.Contains(args, "tcp") {
+			s.outlastTogether(program, want)
+		}
 	}
 	s.clean()
 	t.Run("elsewhere", func(t *testing.T) {
@@ -133,6 +141,15 @@ func TestSurvivors(t *testing.T) {
 		other.T = t
 		other.elsewhere(program, want)
 	})
+}
+
+// outlastTogether: so do three clients of one process, over one connection, as goroutines and as coroutines.
+func (s *stage) outlastTogether(program []string, want journal.Digests) {
+	for _, style := range []string{"shared", "scheduled"} {
+		out, said := s.outlast([][]string{append(program, style)}, []string{"serve", "serve.yaml"}, []string{"50", "100"}, false)
+		require.Equal(s, want, out.Digests, said)
+		require.Equal(s, 3, strings.Count(said, "came back"), "to the one that was resumed last: %s", said)
+	}
 }
 
 var inAllStyles = flag.Bool("survivors", false, "clients in C, C++ and Python outlive metasim in each style, over unix and tcp too")

@@ -38,6 +38,7 @@ type Client struct {
 
 	started bool
 	told    wire.Welcome
+	welcome bool            // told came
 	err     error           // why the session is over: ErrLeft after a Leave
 	until   metasim.Instant // the end of the run, exclusive
 

@@ -31,6 +31,7 @@ const (
 // welcomed takes the answer to a Hello.
 func (c *Client) welcomed(b wire.Welcome) error {
 	m := c.memory
+	c.welcome = true
 	switch {
 	case m == nil && b.Patience > 0 && c.hello.Returns:
 		c.memory = new(memory)
@@ -104,16 +105,21 @@ func (c *Client) Patience() int64 {
 	return c.told.Patience
 }
 
+// Welcomed reports whether the server has let the client in.
+func (c *Client) Welcomed() bool { return c.welcome }
+
 // Return has the client come back over a new connection: it puts its Hello, and forgets what else was to be written, and what was given and not handled.
 // The caller writes, and gives what arrives to Receive, until CatchUp returns true; and again from the beginning if that connection ends too.
 func (c *Client) Return() {
 	m := c.memory
-	m.back = &catchUp{}
 	c.out.Written()
 	c.given = fifo.Queue[Message]{}
 	c.started, c.waits, c.granted, c.quiet = false, false, metasim.Start, metasim.Start
 	hello := c.hello
-	hello.Back = &wire.Back{Sent: m.sent(), Handled: c.handled}
+	if m != nil {
+		m.back = &catchUp{}
+		hello.Back = &wire.Back{Sent: m.sent(), Handled: c.handled}
+	}
 	c.out.put(hello)
 	c.out.urgent = true
 }
@@ -122,13 +128,15 @@ func (c *Client) Return() {
 // for, or that it leaves. Before that the caller writes what it has put, if that is something, and gives what arrives to Receive.
 func (c *Client) CatchUp() bool {
 	m := c.memory
-	b := m.back
 	switch {
-	case b == nil:
+	case m == nil: // the server had not let it in
+		return c.started
+	case m.back == nil:
 		return true
 	case !c.started:
 		return false
 	}
+	b := m.back
 	for ; b.next < m.sent(); b.next++ {
 		s := m.sends.All()[b.next-m.first]
 		if s.Sent != metasim.Start && !s.Sent.Before(c.granted) {
