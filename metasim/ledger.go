@@ -163,6 +163,9 @@ func appendInstant(b []byte, i Instant) []byte {
 // Account returns what is known of one client so far.
 func (l *Ledger) Account(id ClientID) Account { return l.accounts[id].Account }
 
+// Unhandled returns what a client was given and has not acknowledged: the deliveries after Account.Delivered. It is valid until the next Observe.
+func (l *Ledger) Unhandled(id ClientID) []Message { return l.accounts[id].pending.All() }
+
 // ClientDigest returns the digest over what a client has handled so far.
 func (l *Ledger) ClientDigest(id ClientID) Digest {
 	return Digest(l.accounts[id].chain.Sum(nil))

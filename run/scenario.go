@@ -210,7 +210,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		work.Go(func() {
 			select {
 			case <-r.server.Joined():
-				if !r.listeners.outside.Private && r.restart == nil { // visitors find nothing; who can reach a private socket is told that it is too late
+				if !r.listeners.outside.Private && r.restart == nil && !r.server.Relayed() { // visitors find nothing; who can reach a private socket is told that it is too late
 					_ = r.listeners.outside.Close() // it may be closed already
 				}
 			case <-ctx.Done():

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"metasim/metasim"
+	"metasim/wire"
 	"metasim/wire/session"
 )
 
@@ -21,8 +22,42 @@ func (s *Server) disconnect(c *connection, why string) {
 		s.log.Debug("a connection ended without a client", "peer", c.conn.Peer(), "cause", why)
 	}
 	for _, id := range s.session.Disconnect(c.session) {
-		s.gone(id, why)
+		if c.session.Relay() == "" || !s.await(id, why) {
+			s.gone(id, why)
+		}
 	}
+}
+
+// await waits for a client whose relay was lost: its process may live, and come back through another relay at the same address, or the same one. It
+// returns false if the client does not come back.
+func (s *Server) await(id metasim.ClientID, why string) bool {
+	if s.ended || s.failing {
+		return false
+	}
+	account, status := s.ledger.Account(id), s.dispatcher.Status(id)
+	given := s.ledger.Unhandled(id)
+	at := session.Standing{Acked: account.Delivered, Granted: status.Granted, Known: wire.Known{
+		Sent: account.Sent, Delivered: account.Delivered + uint64(len(given)), Now: status.Clock, NoSendBefore: metasim.Later(status.Clock, status.NoSendBefore),
+	}}
+	for i := range given {
+		at.Unhandled = append(at.Unhandled, metasim.Deliver{To: id, Number: account.Delivered + uint64(i) + 1, Message: given[i]})
+	}
+	patience := time.Duration(s.session.Await(id, &at))
+	if patience == 0 {
+		return false
+	}
+	a := &s.timing.clients[id]
+	a.awaited++
+	times := a.awaited
+	s.log.Warn("awaited", "client", status.Name, "for", patience, "at", status.Clock, "cause", why)
+	time.AfterFunc(patience, func() {
+		s.mail.post(func() {
+			if a.awaited == times && s.session.Presence(id) == session.Away {
+				s.gone(id, fmt.Sprintf("%s; it did not come back within %v, through another relay at the same address", why, patience))
+			}
+		})
+	})
+	return true
 }
 
 // A peer counts as lost if it does not read. That is so if more than Config.OutboxLimit bytes wait for it and it takes none of them for

@@ -227,6 +227,18 @@ func (s *Server) find(client string) (id metasim.ClientID, known bool) {
 // closed.
 func (s *Server) Joined() <-chan struct{} { return s.joined }
 
+// Relayed reports whether a client has joined through a relay. If that is lost, its clients come back through another one.
+func (s *Server) Relayed() bool {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	for i := range s.timing.clients {
+		if c := s.timing.clients[i].conn; c != nil && c.session.Relay() != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // Accept takes in connections until the listener is closed, or the run is over: then it closes the listener and returns nil.
 // While a connection cannot be taken in because the system is short of something, such as open files, it waits and tries again.
 func (s *Server) Accept(l wire.Listener) error {

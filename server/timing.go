@@ -34,6 +34,7 @@ type clientTiming struct {
 	starved time.Duration // for how long it has waited for memory, without a wait that still goes on
 
 	restarts    int     // how often its process was replaced
+	awaited     int     // how often its relay was lost, and it was awaited
 	checkpoints int     // that were kept of it
 	unsaved     bool    // it was said that it makes none
 	past        *memory // what is read for it to repeat; nil if it repeats nothing

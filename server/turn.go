@@ -245,6 +245,10 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 		s.meet(c, refusal)
 	}
 	if refusal != nil {
+		if refusal.Precedes && s.await(refusal.Client, "its relay was lost: it comes back through another one") {
+			s.packet(c, p)
+			return
+		}
 		if refusal.Text != "" {
 			s.refused(c, refusal.Text)
 		}

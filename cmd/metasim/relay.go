@@ -36,8 +36,9 @@ func newRelay(std streams) *cobra.Command {
 			"and no TLS. SERVER is the address that metasim serve or metasim run printed (default: METASIM_SERVER). The addresses for the\n" +
 			"clients are printed: give them one as METASIM_SERVER, and METASIM_CLIENT and METASIM_TOKEN as for the server itself. The first\n" +
 			"client connects the relay, with its token; the relay ends with the run. Where metasim dies, the relay waits\n" +
-			"for metasim resume with its clients. With METASIM_TOKEN set to the token of the run, the relay also takes a first Hello of more\n" +
-			"than 4 KiB over tcp, that of a client with very many channels.\n\n" +
+			"for metasim resume with its clients. Where the relay dies, start it again with the same addresses: its clients come back. With\n" +
+			"METASIM_TOKEN set to the token of the run, the relay also takes a first Hello of more than 4 KiB over tcp, that of a client with\n" +
+			"very many channels.\n\n" +
 			"Exit status: 0 the run is over, and every client has left; 1 the connection to the server was lost, or the relay could not\n" +
 			"listen at an address of --listen; 2 bad usage.",
 		Example: "  metasim relay 'quic://10.0.0.7:9000?sha256=...'\n  metasim relay --listen unix:///tmp/r.sock --listen tcp --ready-file addresses",

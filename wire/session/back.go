@@ -20,6 +20,42 @@ func (s *Server) Resumes() {
 	}
 }
 
+// A Standing is how far a client had come when its relay was lost.
+type Standing struct {
+	Known     wire.Known
+	Acked     uint64
+	Unhandled []metasim.Deliver // what was decided after that delivery
+	Granted   metasim.Instant
+}
+
+// Await lets a client come back whose relay was lost, as its process may live. It returns for how many nanoseconds of real time the client tries; 0: it
+// does not, or repeats its past.
+func (s *Server) Await(id metasim.ClientID, at *Standing) (patience int64) {
+	m := &s.members[id]
+	if patience = s.patience(m); patience == 0 {
+		return 0
+	}
+	m.conn, m.away, m.survives = nil, true, true
+	m.standing = &standing{known: at.Known, acked: at.Acked, granted: at.Granted}
+	for i := range at.Unhandled {
+		m.standing.unhandled.Push(&at.Unhandled[i])
+	}
+	return patience
+}
+
+// patience returns for how many nanoseconds of real time a client tries to come back through another relay; 0: it does not.
+func (s *Server) patience(m *member) int64 {
+	if !m.returns || m.again != nil || m.over {
+		return 0
+	}
+	return s.config.Patience[s.config.Names[m.client]]
+}
+
+// precedes reports whether a client comes back before it is known that its relay is lost: over QUIC that takes some time.
+func (s *Server) precedes(m *member, h *wire.Hello) bool {
+	return h.Back != nil && m.present && !m.away && m.conn != nil && m.conn.relay != "" && s.patience(m) > 0
+}
+
 // event takes what the journal has of the client.
 func (s *standing) event(ev metasim.Event) {
 	switch ev := ev.(type) {
@@ -61,6 +97,8 @@ func (s *standing) deliver(d *metasim.Deliver) {
 // refusal says why a client cannot come back; empty: it can.
 func (s *Server) refusal(m *member, h *wire.Hello) string {
 	switch b := m.standing; {
+	case h.Back == nil && m.survives:
+		return fmt.Sprintf("client %q was lost with its relay, and is awaited: the same process comes back, and a new one cannot take its place", h.Name)
 	case h.Back == nil:
 	case b == nil || m.present && !m.away:
 		return fmt.Sprintf("client %q comes back, and this server has not lost it; a client comes back to a run that metasim resume goes on with, once", h.Name)
@@ -84,6 +122,7 @@ func (s *Server) admit(m *member) {
 		m.put(&metasim.Authorize{To: m.client, Until: b.granted})
 	}
 	m.promised, m.standing = b.known.NoSendBefore, nil
+	m.survives = false
 }
 
 // Lacks returns how many of the messages that a client has sent the journal of its run lacks; false if the client has not come back.

@@ -48,7 +48,7 @@ func (s *Server) greet(m *member) {
 	if every := s.every(m); every > 0 {
 		m.put(wire.Checkpoint{Every: every})
 	}
-	m.standing = nil
+	m.standing, m.survives = nil, false
 }
 
 // every is the interval of a client's checkpoints, in simulated time; 0: it makes none.

@@ -152,6 +152,8 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello, ready *prepared) (m
 	case h.Back != nil && s.members[id].done && !s.members[id].cut: // its Leave is the last that the journal has of it
 		c.output.Put(wire.Packet{Member: number, Body: wire.Goodbye{}})
 		return nil, nil
+	case s.precedes(&s.members[id], &h):
+		return nil, &Refusal{Precedes: true, Client: id}
 	case s.refusal(&s.members[id], &h) != "":
 		return nil, c.refuse(number, wire.TooLate, s.refusal(&s.members[id], &h))
 	case s.members[id].away: // it comes back

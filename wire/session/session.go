@@ -265,6 +265,7 @@ type member struct {
 	lost     bool
 	cut      bool // the run goes on without it: what it still sends is dropped
 	away     bool // its process is gone, and it may join again
+	survives bool // away: its relay was lost, and its process may live
 	again    *again
 	// promised is what it had promised before it was started again: it holds for ever
 	promised metasim.Instant
@@ -281,6 +282,8 @@ type Refusal struct {
 	Cause  string
 	Said   bool // the client says so itself: it failed
 	Gone   bool // a relay says that the client went away without a word: its process may be replaced
+	// Precedes says that the client comes back before its relay is known to be lost. Nobody was refused: the caller calls Await, and gives the packet again.
+	Precedes bool
 	// Difference says that the client did not repeat what it did before it was started again. The run cannot go on.
 	Difference *Difference
 }
