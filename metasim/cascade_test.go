@@ -112,6 +112,44 @@ func TestCascade(t *testing.T) {
 	}
 }
 
+// farAway is apart(0), but that what client z hears takes a second.
+type farAway struct{}
+
+func (farAway) Link(_, to, _ string) Link {
+	if to == "z" {
+		return constant(Second)
+	}
+	return constant(0)
+}
+
+// A cascade that goes round in no cycle is told with a link that has no delay, and not with one that has.
+func TestCascadeNamesALinkWithoutDelay(t *testing.T) {
+	d, err := New(Config{Clients: []string{"a", "b", "c", "z"}, Delays: farAway{}, Cascade: 4096})
+	require.NoError(t, err)
+	d.Step(&Join{Client: 0, Publications: []string{"GO"}})
+	d.Step(&Join{Client: 1, Publications: []string{"X"}, Subscriptions: []string{"GO"}})
+	for id := range ClientID(2) {
+		d.Step(&Join{Client: 2 + id, Subscriptions: []string{"X"}})
+	}
+	d.Step(&Begin{})
+	d.Step(&Send{Client: 0, Channel: "GO"})
+	for id := range ClientID(4) {
+		d.Step(&PollWait{Client: id, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
+	}
+	d.Settle()
+	var ended error
+	for range 4 {
+		for _, e := range d.Step(&Send{Client: 1, Channel: "X", Sent: Instant{Step: 1}, Payload: make([]byte, 1024)}) {
+			if f, ok := e.(*Finish); ok {
+				ended = f.Err
+			}
+		}
+	}
+	var e *CascadeError
+	require.ErrorAs(t, ended, &e)
+	require.Equal(t, "b -X-> c (no cycle: a chain)", e.Cycle)
+}
+
 // What goes round without growing, what is sent at the first step, and what a greater bound allows do not end the run.
 func TestCascadeLetsPass(t *testing.T) {
 	f := newFlood(t, 1, 3, 1, 4096)

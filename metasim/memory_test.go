@@ -146,6 +146,43 @@ func TestMemoryKeepsTheFastBack(t *testing.T) {
 	}
 }
 
+// Before a Settle has looked, Blame says already that a client will wait for memory.
+func TestMemoryIsBlamedBeforeASettle(t *testing.T) {
+	r := newRace(t, 1<<20)
+	for waits := false; !waits; {
+		for ; At(r.next).Before(r.granted); r.next++ {
+			r.carry(r.d.Step(&Send{Client: 0, Channel: "X", Sent: At(r.next), Payload: make([]byte, 1000)}))
+		}
+		r.carry(r.d.Step(&PollWait{Client: 0, Report: Report{Now: At(r.next - 1), NextEvent: At(r.next)}, Want: At(r.next)}))
+		before := r.d.Blame(nil, 0)
+		require.False(t, r.d.Status(0).Short, "no Settle has looked")
+		r.carry(r.d.Settle())
+		if waits = r.d.Status(0).Short; waits {
+			require.Equal(t, before, r.d.Blame(nil, 0))
+			require.Equal(t, Memory, before[0].Reason)
+		} else {
+			require.Empty(t, before)
+		}
+	}
+}
+
+// A client that waits for memory, and then says that it sends nothing more, does not wait for memory any more.
+func TestMemoryIsNoMatterToWhoSendsNoMore(t *testing.T) {
+	r := newRace(t, 1<<20)
+	for r.send() {
+	}
+	require.Equal(t, []ClientID{0}, r.d.Short())
+	r.carry(r.d.Step(&PollWait{Client: 0, Report: Report{Now: At(r.next - 1), NoSendBefore: Infinity, NextEvent: Infinity}, Want: Infinity}))
+	r.carry(r.d.Settle())
+	require.Empty(t, r.d.Short())
+	require.False(t, r.d.Status(0).Short)
+	require.Equal(t, At(raceEnd), r.granted, "nothing reaches it before the end")
+	for r.handled < r.given {
+		r.hear(1000)
+	}
+	require.Zero(t, r.d.memory.held)
+}
+
 // A client that waits for memory waits for whoever holds up the slowest one: the chain goes on to that client, and its time counts there.
 func TestMemoryBlamesTheRoot(t *testing.T) {
 	d, err := New(Config{Clients: []string{"clock", "fast", "slow"}, Delays: apart(5), Memory: 1 << 20})

@@ -184,3 +184,37 @@ func TestBurstIsGivenBack(t *testing.T) {
 		require.LessOrEqual(t, left, 2*leastKept, what)
 	}
 }
+
+// When a burst is over, the messages that are left get other places. What a client was given and has not handled is among them.
+func TestABurstMovesWhatWasGiven(t *testing.T) {
+	d, err := New(Config{Clients: []string{"fast", "slow", "source"}, Delays: apart(5)})
+	require.NoError(t, err)
+	d.Step(&Join{Client: 0, Subscriptions: []string{"BURST"}})
+	d.Step(&Join{Client: 1, Subscriptions: []string{"FEW"}})
+	d.Step(&Join{Client: 2, Publications: []string{"BURST", "FEW"}})
+	d.Step(&Begin{})
+	const burst, few = 4 * leastKept, 10
+	for i := range burst {
+		d.Step(&Send{Client: 2, Channel: "BURST"})
+		if i%(burst/few) == 0 {
+			d.Step(&Send{Client: 2, Channel: "FEW", Payload: make([]byte, i)})
+		}
+	}
+	for id := range ClientID(3) {
+		d.Step(&PollWait{Client: id, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
+	}
+	d.Settle()
+	require.Equal(t, uint64(burst), d.clients[0].window.Last())
+	handled := func(id ClientID, number uint64) {
+		d.Step(&PollWait{Client: id, Report: Report{Now: At(5), NextEvent: Infinity, Acked: number}, Want: Infinity, Messages: true})
+		d.Settle()
+	}
+	handled(0, burst)
+	given := d.clients[1].given.All()
+	require.Len(t, d.store.messages, len(given), "the others are gone, and their places too")
+	for i, place := range given {
+		require.Len(t, d.store.messages[place].payload, i*(burst/few))
+	}
+	handled(1, uint64(len(given)))
+	require.Zero(t, d.memory.held)
+}

@@ -134,8 +134,6 @@ func (s *search) matches(at place) bool {
 	switch in.Op {
 	case syntax.InstMatch:
 		return at.behind&edge != 0
-	case syntax.InstFail:
-		return false
 	case syntax.InstAlt, syntax.InstAltMatch:
 		return s.matches(next) || s.matches(place{in.Arg, at.before, at.behind})
 	case syntax.InstCapture, syntax.InstNop:
@@ -181,10 +179,6 @@ func assert(op syntax.EmptyOp, at place) kind {
 // takes none.
 func takes(in *syntax.Inst, k kind) bool {
 	switch {
-	case in.Op == syntax.InstRuneAny:
-		return true
-	case in.Op == syntax.InstRuneAnyNotNL:
-		return k != newline
 	case k == newline:
 		return in.MatchRune('\n')
 	case len(in.Rune) == 1:

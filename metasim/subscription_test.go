@@ -32,7 +32,7 @@ func TestImpossible(t *testing.T) {
 		"POSE": false, ".*": false, "A|B": false, "^A$": false, "A$": false, "(?i)pose": false, `\bA\b`: false, `[^a]`: false,
 		`A\B.`: false, `(?m)A$\nB`: false, `A{3,5}`: false, `A|B$C`: false, `[\x21-\x7e]+\b`: false, `(A$)?B`: false, `\x{212A}`: false,
 		`A$B`: true, `A^B`: true, `^A|B` + "^": false, `A\bB`: true, `A\B-`: true, `-\B_`: true, `[^\x00-\x{10FFFF}]`: true, `(?m)A$B`: true,
-		`A\z.`: true, `(A$B|C^D)+`: true, `[A-Z]\b[0-9]`: true, `[ -/]\b[!-&]`: true, `[ -/]\b[!-0]`: false, `\s\b\s*`: true, `^$^.`: true,
+		`A\z.`: true, `(A$B|C^D)+`: true, `[A-Z]\b[0-9]`: true, `[ -/]\b[!-&]`: true, `[ -/]\b[!-0]`: false, `\s\b\s*`: true, `^$^.`: true, `(?s)A.B`: false, `(?s).^`: true,
 	} {
 		require.Equal(t, impossible, compiled(t, s).Impossible(), s)
 	}
