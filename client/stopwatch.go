@@ -73,9 +73,9 @@ func (w *stopwatch) end(lap *session.Work) {
 	}
 	if s.marked {
 		waited, spent := w.threads.sinceMark()
-		if lap.CPU < took/2 {
+		if lap.CPU > 0 && lap.CPU < took/2 {
 			// It waited for most of the time. Meanwhile other threads of a Go process look for work, for much longer than the client computes.
-			lap.CPU = min(lap.CPU, spent)
+			lap.CPU = max(1, min(lap.CPU, spent)) // at least 1: it is known
 		}
 		lap.CoreWait, s.marked = max(1, waited), false // at least 1: it is known
 	}
