@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,37 +15,10 @@ import (
 	"metasim/federates"
 	"metasim/internal/plain"
 	"metasim/monitor"
-	"metasim/record/journal"
 	"metasim/run/supervisor"
 	"metasim/scenarios"
 	"metasim/server"
 )
-
-// clients starts the clients of one run, knows where each of them runs, and ends their processes.
-type clients struct {
-	scenario   *scenarios.Scenario
-	options    *Options
-	dir        journal.Dir
-	listeners  *listeners
-	scheduler  *client.Scheduler      // of the models in this process
-	server     *server.Server         // set before start is called
-	host       *client.Host           // the connection of all models in this process; nil before the first
-	inside     sync.WaitGroup         // these models
-	supervisor *supervisor.Supervisor // of the processes; nil before the first
-	restarts   sync.WaitGroup         // of processes
-	resumed    int                    // how often the run was cut off
-
-	mu        sync.Mutex
-	places    map[string]place // by name
-	processes []*process       // that are to end with the run: in the order of the scenario, then those that were started again
-}
-
-// A place says where a client runs: one field is set.
-type place struct {
-	inside  bool     // in this process
-	process *process // in a process that the run has started
-	outside bool     // the client is started elsewhere
-}
 
 // start starts all clients that are not started elsewhere. It stops when the run ends.
 func (c *clients) start(ctx context.Context) {
@@ -58,6 +31,10 @@ func (c *clients) start(ctx context.Context) {
 			c.server.Fail(err)
 			return
 		}
+	}
+	if err := c.prepare(ctx); err != nil {
+		c.server.Fail(err)
+		return
 	}
 	gone := c.gone()
 	for _, g := range groups(c.scenario.Clients, c.options.Pack) {
@@ -156,15 +133,8 @@ func (c *clients) exited(names []string, life int, how string) {
 
 // startOutside starts a group as a process: a command of the scenario, or this program with built-in models.
 func (c *clients) startOutside(ctx context.Context, g group) error {
-	logs := c.dir.File("clients")
-	if err := onDisk(ctx, func() {}, func() error { return os.MkdirAll(logs, 0o700) }); err != nil {
+	if err := c.makeLogs(ctx); err != nil {
 		return err
-	}
-	var err error
-	if c.supervisor == nil {
-		if c.supervisor, err = c.startSupervisor(); err != nil {
-			return fmt.Errorf("no client can be started: %w", err)
-		}
 	}
 	return c.launch(ctx, g, 0)
 }
@@ -175,9 +145,14 @@ func (c *clients) launch(ctx context.Context, g group, life int) error {
 	if err != nil {
 		return err
 	}
+	h, err := c.hostOf(g)
+	if err != nil {
+		return err
+	}
+	h.has(g.names())
 	env := slices.Concat(c.options.Env, g[0].Env,
-		[]string{"METASIM_SERVER=" + c.listeners.outside.URL(), "METASIM_CLIENT=" + g[0].Name, "METASIM_TOKEN=" + c.listeners.token})
-	p, err := startProcess(ctx, c.supervisor, g.names(), c.logName(g[0].Name, life), argv, workDir, env, c.dir.File("clients"), c.scenario.OutputLimit)
+		[]string{"METASIM_SERVER=" + h.server, "METASIM_CLIENT=" + g[0].Name, "METASIM_TOKEN=" + c.listeners.token})
+	p, err := startProcess(ctx, h.supervisor, g.names(), c.logName(g[0].Name, life), argv, workDir, env, c.dir.File("clients"), c.scenario.OutputLimit)
 	if err != nil {
 		return err
 	}
@@ -187,7 +162,7 @@ func (c *clients) launch(ctx context.Context, g group, life int) error {
 	c.mu.Unlock()
 	go func() { // until the process and its strays end, which endProcesses waits for
 		<-p.Done()
-		if errors.Is(p.Err(), supervisor.ErrGone) {
+		if errors.Is(p.Err(), supervisor.ErrGone) || errors.As(p.Err(), new(*supervisor.LostHostError)) {
 			c.server.Fail(p.Err())
 		}
 		c.goOn(p)
@@ -254,19 +229,16 @@ func (c *clients) restart(ctx context.Context, name string, life int) {
 	})
 }
 
-// startSupervisor starts the process that supervises the others.
-func (c *clients) startSupervisor() (*supervisor.Supervisor, error) {
-	if len(c.options.Self) == 0 {
-		return nil, errors.New("Options.Self does not say how to start this program, which is to supervise the processes of the run")
-	}
-	return supervisor.Start(append(slices.Clone(c.options.Self), "supervise"), func(client, text string) {
-		c.options.Log.Warn("the output of a client is not kept any more", "client", client, "cause", text)
-	})
-}
-
 // command returns the command of the process of a group, and its working directory.
 func (c *clients) command(g group) (argv []string, workDir string, err error) {
 	cl := &g[0]
+	self := c.options.Self
+	if c.options.far() {
+		self = []string{c.options.Remote}
+		if cl.Model == "" && !strings.ContainsRune(cl.Run[0], '/') {
+			return cl.Run, cl.WorkDir, nil // it is looked up in the PATH there
+		}
+	}
 	if cl.Model == "" {
 		program, err := c.scenario.Command(cl)
 		if err != nil {
@@ -281,7 +253,7 @@ func (c *clients) command(g group) (argv []string, workDir string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("client %q: its parameters cannot be written as JSON: %w", cl.Name, err)
 	}
-	argv = append(argv, c.options.Self...)
+	argv = append(argv, self...)
 	return append(argv, "client", "--instance", string(text)), "", nil
 }
 
@@ -298,7 +270,11 @@ func (c *clients) lossReport(name string) server.ProcessEnd {
 func (c *clients) whereabouts(name string) monitor.Process {
 	p := c.placeOf(name)
 	if p.process != nil {
-		return monitor.Process{PID: p.process.livePID(), Said: p.process.lastLine}
+		pid := p.process.livePID()
+		if p.process.Host() != "" {
+			pid = 0 // of this host it would be another process
+		}
+		return monitor.Process{PID: pid, Said: p.process.lastLine}
 	}
 	return monitor.Process{Inside: p.inside, Outside: p.outside}
 }
@@ -325,10 +301,7 @@ func (c *clients) endProcesses(ok bool) {
 			c.options.Log.Warn("a process ended badly after its client left", "client", p.clients[0], "exit", p.exit())
 		}
 	}
-	if c.supervisor == nil {
-		return
-	}
-	strays, err := c.supervisor.Close()
+	strays, err := c.closeHosts()
 	for _, s := range strays {
 		if ok {
 			c.options.Log.Warn("a program went on after the process of its client had ended, and was ended with the run",

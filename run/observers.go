@@ -55,10 +55,13 @@ func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*recorder
 	host, _ := os.Hostname() // the empty name says that it is not known
 	r := &recorder{dir: dir, log: o.Log, manifest: journal.Manifest{
 		Scenario: sc.Name, Resolved: resolved, Seed: sc.Seed, Until: sc.Until, MaxSteps: sc.MaxSteps, Clients: names,
-		Ahead: metasim.DefaultAhead, AheadOf: sc.AheadOf(), Memory: sc.Memory, Cascade: sc.Cascade, Dir: sc.Dir, AllowOutside: o.AllowOutside, Inside: o.Inside, NoJournal: o.NoJournal,
+		Ahead: metasim.DefaultAhead, AheadOf: sc.AheadOf(), Memory: sc.Memory, Cascade: sc.Cascade, Dir: sc.Dir, AllowOutside: o.AllowOutside, Inside: o.Inside, Hosts: o.Hosts, NoJournal: o.NoJournal,
 		Transport: o.Transport, Serve: o.Serve, Go: runtime.Version(), Metasim: BuildVersion(), OS: runtime.GOOS, Arch: runtime.GOARCH,
 		CPUs: cpus(), GoMaxProcs: runtime.GOMAXPROCS(0), Started: time.Now(), Host: host, Command: o.Command, Deterministic: len(sc.RealTime()) == 0, Error: "the run has not ended",
 	}}
+	if o.far() {
+		r.manifest.Launch, r.manifest.Remote = o.Launch, o.Remote
+	}
 	if err := dir.WriteManifest(&r.manifest); err != nil || o.NoJournal {
 		return r, err
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -53,8 +54,47 @@ func (o *Options) checkRestarts(sc *scenarios.Scenario) error {
 	return nil
 }
 
+// launchers are the ways in which the processes of a run are started.
+var launchers = []string{"local", "ssh"}
+
+// far reports whether the processes are started on other hosts.
+func (o *Options) far() bool { return o.Launch == "ssh" }
+
+// validateHosts returns the first contradiction in how processes are started, and fills in the defaults.
+func (o *Options) validateHosts() error {
+	o.Launch, o.Remote = cmp.Or(o.Launch, launchers[0]), cmp.Or(o.Remote, "metasim")
+	switch {
+	case !slices.Contains(launchers, o.Launch):
+		return fmt.Errorf("there is no launcher %q; use one of %s", o.Launch, strings.Join(launchers, ", "))
+	case !o.far() && len(o.Hosts) > 0:
+		return errors.New("--hosts names other hosts, and --launch local starts nothing there; use --launch ssh, or leave --hosts out")
+	case !o.far():
+		return nil
+	case len(o.Hosts) == 0:
+		return errors.New("--launch ssh needs hosts; name them, as in --hosts node-1,node-2")
+	case o.Serve:
+		return errors.New("a server that starts no clients needs no --launch; leave it out")
+	}
+	seen := map[string]bool{}
+	for _, name := range o.Hosts {
+		if name == "" || strings.HasPrefix(name, "-") || seen[name] {
+			return fmt.Errorf("--hosts has %q, which is no name of a host, or stands there twice; write names with commas between them, as in node-1,node-2", name)
+		}
+		seen[name] = true
+	}
+	o.Transport = cmp.Or(o.Transport, "quic")
+	if o.Transport != "quic" && o.Transport != "tls" {
+		return fmt.Errorf("--transport %s does not lead to other hosts; use quic or tls", o.Transport)
+	}
+	o.Listen = cmp.Or(o.Listen, "0.0.0.0:0")
+	return nil
+}
+
 // Validate returns the first contradiction, and fills in the defaults.
 func (o *Options) Validate() error {
+	if err := o.validateHosts(); err != nil {
+		return err
+	}
 	if o.Transport == "" {
 		o.Transport = Transports[0]
 	}

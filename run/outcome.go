@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"metasim/metasim"
 	"metasim/record/journal"
@@ -12,6 +13,9 @@ import (
 
 // exitLost is the exit of the client whose loss made the run fail.
 const exitLost = "lost"
+
+// hostEnded is the exit of a host that was there until the end.
+const hostEnded = "ended"
 
 // newOutcome makes the outcome from the result of the server.
 func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outcome {
@@ -85,3 +89,12 @@ func exit(c server.ClientResult, err error) string {
 
 // fail makes a run that went well one that failed.
 func (o *Outcome) fail(err error) { o.OK, o.Err, o.Error = false, err, err.Error() }
+
+// nameLostHosts names the hosts that were lost in a run that failed: that a relay or a client has ended may be heard first.
+func (o *Outcome) nameLostHosts() {
+	for _, h := range o.Hosts {
+		if h.Exit != hostEnded && !o.OK && !strings.Contains(o.Error, h.Exit) {
+			o.fail(fmt.Errorf("%w; %s", o.Err, h.Exit))
+		}
+	}
+}

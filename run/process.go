@@ -50,8 +50,11 @@ const (
 func startProcess(ctx context.Context, k *supervisor.Supervisor, clients []string, logName string, argv []string, workDir string, env []string, logs string, limit int64) (*process, error) {
 	log := filepath.Join(logs, logName)
 	p := &process{clients: clients, stdout: log + ".stdout", stderr: log + ".stderr"}
+	if env = behind(workDir, env); !k.Far() {
+		env = append(os.Environ(), env...)
+	}
 	started, err := k.Launch(ctx, supervisor.Program{
-		Client: clients[0], Argv: argv, Dir: workDir, Env: environment(workDir, env), Stdout: p.stdout, Stderr: p.stderr, Limit: limit / 2,
+		Client: clients[0], Argv: argv, Dir: workDir, Env: env, Stdout: p.stdout, Stderr: p.stderr, Limit: limit / 2,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("client %q cannot be started: %w", clients[0], err)
@@ -61,9 +64,12 @@ func startProcess(ctx context.Context, k *supervisor.Supervisor, clients []strin
 }
 
 // environment is this process's environment for a process in another directory, empty for the same one, with more behind it.
-// Go sets PWD itself only where nothing is added.
 func environment(workDir string, more []string) []string {
-	env := os.Environ()
+	return append(os.Environ(), behind(workDir, more)...)
+}
+
+// behind is what stands behind the environment that a process gets, here or on another host. Go sets PWD itself only where nothing is added.
+func behind(workDir string, more []string) (env []string) {
 	if workDir != "" {
 		env = append(env, "PWD="+workDir)
 	}
@@ -107,6 +113,9 @@ func (p *process) lossReport() server.ProcessEnd {
 	r := server.ProcessEnd{Exit: fmt.Sprintf("nothing yet: process %d still runs", p.PID())}
 	if within(p.Done(), exitWait) {
 		r.Exit = p.exit()
+	}
+	if host := p.Host(); host != "" {
+		r.Exit = "on host " + host + ": " + r.Exit
 	}
 	r.Output = p.lastOutput()
 	return r

@@ -8,11 +8,15 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
+	"metasim/client"
 	"metasim/metasim"
 	"metasim/monitor"
 	"metasim/record/journal"
+	"metasim/run/supervisor"
+	"metasim/scenarios"
 	"metasim/server"
 	"metasim/wire"
 	"metasim/wire/transport"
@@ -33,6 +37,12 @@ type Options struct {
 	// Inside names clients whose built-in models run in this process, whatever the transport: they need no process, and reach the server by
 	// a function call.
 	Inside []string
+	// Launch is how processes are started: local, which is the default, or ssh: on Hosts, each of which has a supervisor and a relay. Then Transport
+	// is quic (the default) or tls, and Listen is where these hosts reach this one. Empty: any free port.
+	Launch string
+	Hosts  []string
+	// Remote is what this program is called on other hosts. Empty: metasim.
+	Remote string
 	// Listen is the address at which clients from outside of this process join: a path for unix and shm, host:port for tcp, tls
 	// and quic. Empty: a private temporary socket, or a free port of the loopback interface.
 	Listen string
@@ -142,6 +152,8 @@ type Outcome struct {
 	// Warnings say what is probably not meant.
 	Warnings []Warning       `json:"warnings,omitempty"`
 	Clients  []ClientOutcome `json:"clients"` // in order of name
+	// Hosts are the other hosts on which clients were started, in the order of Options.Hosts.
+	Hosts []HostOutcome `json:"hosts,omitempty"`
 
 	Err error `json:"-"` // the cause of Error
 }
@@ -240,4 +252,48 @@ type listeners struct {
 type boundTokens struct {
 	byName map[string]string // nil: they use the token for all
 	file   string
+}
+
+// A HostOutcome says what became of a host.
+type HostOutcome struct {
+	Name    string   `json:"name"`
+	Clients []string `json:"clients"` // in the order in which they were started
+	Exit    string   `json:"exit"`    // ended, or why it was lost
+}
+
+// clients starts the clients of one run, knows where each of them runs, and ends their processes.
+type clients struct {
+	scenario  *scenarios.Scenario
+	options   *Options
+	dir       journal.Dir
+	listeners *listeners
+	scheduler *client.Scheduler // of the models in this process
+	server    *server.Server    // set before start is called
+	host      *client.Host      // the connection of all models in this process; nil before the first
+	inside    sync.WaitGroup    // these models
+	hosts     []*host           // of the processes; empty before the first, where that is this host
+	restarts  sync.WaitGroup    // of processes
+	resumed   int               // how often the run was cut off
+
+	mu        sync.Mutex
+	places    map[string]place // by name
+	processes []*process       // that are to end with the run: in the order of the scenario, then those that were started again
+}
+
+// A place says where a client runs: one field is set.
+type place struct {
+	inside  bool     // in this process
+	process *process // in a process that the run has started
+	outside bool     // the client is started elsewhere
+}
+
+// A host is where processes of a run are started. On another host than this one a relay joins its clients to the server, over one connection.
+type host struct {
+	name       string // empty: this one
+	supervisor *supervisor.Supervisor
+	server     string // the address at which its clients join
+	relay      *process
+
+	mu      sync.Mutex
+	clients []string
 }

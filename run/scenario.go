@@ -239,6 +239,8 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	if out.OK && r.scenario.Until > 0 {
 		end = r.scenario.Until
 	}
+	out.Hosts = r.clients.outcomes()
+	out.nameLostHosts()
 	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, out.disk(), r.loads.saturated(end))
 	return out
 }

@@ -63,7 +63,9 @@ func (f *clientFlags) addServer(cmd *cobra.Command, wait time.Duration) {
 func newSupervise(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use: "supervise", Short: "Supervise the processes of a run, as metasim run starts it", Hidden: true, Args: nothing,
-		RunE: func(*cobra.Command, []string) error { return failed(supervisor.Serve(std.in, raw(std.out))) },
+		RunE: func(*cobra.Command, []string) error {
+			return failed(supervisor.Serve(std.in, raw(std.out), run.BuildVersion()))
+		},
 	}
 }
 

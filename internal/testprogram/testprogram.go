@@ -53,7 +53,7 @@ func Main(m *testing.M, programs map[string]Program) int {
 	case len(args) == 3 && args[0] == "client" && args[1] == "--instance":
 		program = Model
 	case len(args) == 1 && args[0] == "supervise":
-		program = func([]string) error { return supervisor.Serve(os.Stdin, os.Stdout) }
+		program = func([]string) error { return supervisor.Serve(os.Stdin, os.Stdout, run.BuildVersion()) }
 	default:
 		// A program that is built with the race detector stays for a second at its end: what the tests start need not.
 		if err := os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0"); err != nil {

@@ -50,6 +50,9 @@ type Manifest struct {
 	Cascade       int             `json:"cascade_bytes,omitempty"` // metasim.Config.Cascade, likewise
 	Dir           string          `json:"dir"`                     // where relative paths of the scenario begin, absolute
 	Inside        []string        `json:"inside,omitempty"`        // clients in the process of metasim, whatever the transport
+	Launch        string          `json:"launch,omitempty"`        // how processes were started: ssh; empty or local: on this host
+	Hosts         []string        `json:"hosts,omitempty"`         // where
+	Remote        string          `json:"remote,omitempty"`        // what metasim is called there
 	AllowOutside  bool            `json:"allow_outside,omitempty"` // models could read files outside of Dir
 	Serve         bool            `json:"serve,omitempty"`         // all clients were started elsewhere
 	NoJournal     bool            `json:"no_journal,omitempty"`    // the run was carried out without a journal

@@ -16,6 +16,8 @@ import (
 	"context"
 	"os"
 	"time"
+
+	"metasim/run/launch"
 )
 
 // A State says how bad it is.
@@ -59,14 +61,14 @@ func Examine(ctx context.Context, o Options) *Report {
 	r := &Report{Metasim: o.Version, Time: time.Now().UTC()}
 	r.Host, _ = os.Hostname() // a host without a name has none in the report
 	r.Checks = append(thisHost(ctx, r.Host), slurm(ctx, o.Slurm)...)
-	var asked []asked
+	var all []asked
 	for _, host := range o.Hosts {
-		asked = append(asked, overSSH(host, o.Remote))
+		all = append(all, asked{host, launch.SSH(host, o.Remote, "doctor", "--json")})
 	}
 	if o.Slurm {
-		asked = append(asked, overSlurm(ctx, o.Remote)...)
+		all = append(all, overSlurm(ctx, o.Remote)...)
 	}
-	r.ask(ctx, asked)
+	r.ask(ctx, all)
 	return r
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/run/launch"
 )
 
 // programs puts shell scripts of these names before all other programs.
@@ -151,7 +153,8 @@ esac`})
 		require.Contains(t, fmt.Sprint(h.Checks), want.found)
 	}
 	require.Equal(t, Bad, r.Worst())
-	require.Equal(t, `'/opt/it'\''s/metasim' doctor --json`, overSSH("h", "/opt/it's/metasim").argv[len(overSSH("h", "").argv)-1])
+	argv := launch.SSH("h", "/opt/it's/metasim", "doctor", "--json")
+	require.Equal(t, `'/opt/it'\''s/metasim' doctor --json`, argv[len(argv)-1])
 }
 
 // The nodes of a cluster are asked once each, those that are up.

@@ -23,14 +23,6 @@ type asked struct {
 	argv []string
 }
 
-// overSSH asks a host over ssh. It asks for no password, as nobody may be there to type one.
-func overSSH(host, remote string) asked {
-	return asked{host, []string{"ssh", "-o", "BatchMode=yes", "-o", fmt.Sprintf("ConnectTimeout=%d", int(patience.Seconds())), "--", host, quoted(remote) + " doctor --json"}}
-}
-
-// quoted is a word for the shell of another host.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
-
 // ask asks the hosts, and says which differ from this one.
 func (r *Report) ask(ctx context.Context, all []asked) {
 	r.Hosts = make([]Report, len(all))

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"metasim/run/launch"
 )
 
 // maxNodes is how many nodes of a cluster are asked.
@@ -113,9 +115,7 @@ func overSlurm(ctx context.Context, remote string) (all []asked) {
 			continue
 		}
 		seen[n.name] = true
-		all = append(all, asked{n.name, []string{
-			"srun", fmt.Sprintf("--immediate=%d", int(patience.Seconds())), "--nodes=1", "--ntasks=1", "--nodelist=" + n.name, "--partition=" + n.partition, remote, "doctor", "--json",
-		}})
+		all = append(all, asked{n.name, launch.Slurm(n.name, n.partition, remote, "doctor", "--json")})
 	}
 	return all
 }

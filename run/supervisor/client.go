@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"sync"
 	"time"
+
+	"metasim/record/output"
 )
 
 // ErrGone is how the processes of a supervisor end that has ended itself.
@@ -17,7 +20,10 @@ var ErrGone = errors.New("the supervisor of the programs of this run was ended; 
 
 // A Supervisor is the caller's end of a supervisor.
 type Supervisor struct {
+	host     string // empty: this one
 	cmd      *exec.Cmd
+	said     *lastWords  // of a supervisor on another host, and of what leads there
+	ready    chan string // its version
 	requests io.WriteCloser
 	warn     func(client, text string)
 	over     chan struct{} // closed when it has ended
@@ -41,14 +47,45 @@ type Process struct {
 	alone  chan struct{} // closed when what it has started has ended too
 	err    error
 	strays []Stray
+
+	id      int
+	outputs [2]*output.Writer // on another host: what comes back of its standard output, and its standard error
+	heard   func([]byte)      // may be nil
+	lossy   bool              // and it was said that it cannot be kept
 }
 
 // Start starts a supervisor: self is the command that starts this program as a supervisor, which calls [Serve]. warn is told of output that
 // cannot be kept.
 func Start(self []string, warn func(client, text string)) (*Supervisor, error) {
 	_ = becomeSubreaper() // of what the supervisor leaves behind if it is killed: where that cannot be had, the programs are ended
-	k := &Supervisor{cmd: exec.Command(self[0], self[1:]...), warn: warn, over: make(chan struct{})}
+	return start("", self, warn)
+}
+
+// StartOn starts a supervisor on another host, by a command that starts it there, such as ssh. It waits until the supervisor answers, and returns its
+// version. An error names the host.
+func StartOn(ctx context.Context, host string, command []string, warn func(client, text string)) (*Supervisor, string, error) {
+	k, err := start(host, command, warn)
+	if err != nil {
+		return nil, "", fmt.Errorf("host %s: %w", host, err)
+	}
+	select {
+	case version := <-k.ready:
+		return k, version, nil
+	case <-k.over:
+		return nil, "", k.gone()
+	case <-ctx.Done():
+		_ = k.cmd.Process.Kill() // it has ended already, if this fails
+		<-k.over
+		return nil, "", fmt.Errorf("host %s does not answer: %w", host, context.Cause(ctx))
+	}
+}
+
+func start(host string, command []string, warn func(client, text string)) (*Supervisor, error) {
+	k := &Supervisor{host: host, cmd: exec.Command(command[0], command[1:]...), warn: warn, over: make(chan struct{}), ready: make(chan string, 1), said: &lastWords{}}
 	k.cmd.Stderr = os.Stderr
+	if host != "" {
+		k.cmd.Stderr = k.said
+	}
 	ownGroup(k.cmd) // what ends the caller by its group does not end the supervisor
 	var err error
 	if k.requests, err = k.cmd.StdinPipe(); err != nil {
@@ -65,33 +102,75 @@ func Start(self []string, warn func(client, text string)) (*Supervisor, error) {
 	return k, nil
 }
 
+// gone is how the processes of a supervisor end that has ended itself. It is valid once over is closed, or is about to be.
+func (k *Supervisor) gone() error {
+	if k.host == "" {
+		return ErrGone
+	}
+	return &LostHostError{Host: k.host, Cause: k.said.last()}
+}
+
 // read takes the events until the supervisor has ended.
 func (k *Supervisor) read(events io.Reader) {
 	d := json.NewDecoder(events)
 	for {
 		var e event
-		if d.Decode(&e) != nil {
+		if err := d.Decode(&e); err != nil {
+			if !errors.Is(err, io.EOF) {
+				k.said.add("what it sends is not from a supervisor: " + err.Error())
+			}
 			break
 		}
-		k.take(e)
+		if e.Kind == wrote {
+			k.keep(&e)
+		} else {
+			k.take(e)
+		}
+	}
+	if k.host != "" {
+		_ = k.requests.Close() // so that what leads to the host ends, if it has not yet
+		k.exit = k.cmd.Wait()  // now all is there that it said last
+		if k.exit != nil {
+			k.said.add(k.exit.Error())
+		}
 	}
 	k.mu.Lock()
 	for _, p := range k.processes {
 		if p.running() {
-			if p.pid > 0 {
+			if p.pid > 0 && k.host == "" {
 				kill(p.pid)
 			}
-			p.end(ErrGone)
+			p.end(k.gone())
 		}
 		p.endAll()
 	}
 	killed := !k.finished
 	k.mu.Unlock()
-	k.exit = k.cmd.Wait() // the system hands its programs on when it has ended
-	if killed {
-		k.endOrphans()
+	if k.host == "" {
+		k.exit = k.cmd.Wait() // the system hands its programs on when it has ended
+		if killed {
+			k.endOrphans()
+		}
 	}
 	close(k.over)
+}
+
+// keep keeps what a process on another host wrote. While its disk hangs, the programs there wait.
+func (k *Supervisor) keep(e *event) {
+	k.mu.Lock()
+	p := k.processes[e.ID]
+	k.mu.Unlock()
+	to := p.outputs[0]
+	if e.Error {
+		to = p.outputs[1]
+	}
+	if _, err := to.Write(e.Data); err != nil && !p.lossy {
+		p.lossy = true
+		k.warn(p.client, err.Error())
+	}
+	if p.heard != nil {
+		p.heard(e.Data)
+	}
 }
 
 // endOrphans ends what the programs have started, after the supervisor was killed: this process inherits that, see Start.
@@ -131,6 +210,13 @@ func (k *Supervisor) isOrphan(pid int) bool {
 func (k *Supervisor) take(e event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if e.Kind == ready {
+		select {
+		case k.ready <- e.Text:
+		default: // it was told before
+		}
+		return
+	}
 	if e.Kind == ended {
 		k.ended, k.finished = e.Strays, true
 		return
@@ -159,23 +245,33 @@ func (k *Supervisor) take(e event) {
 	}
 }
 
-// Launch starts a program. The supervisor makes the files for its output: where their disk hangs, Launch waits until ctx is done.
+// Launch starts a program. The files for its output are made: where their disk hangs, Launch waits until ctx is done.
 func (k *Supervisor) Launch(ctx context.Context, program Program) (*Process, error) {
-	p := &Process{of: k, client: program.Client, begun: make(chan error, 1), done: make(chan struct{}), alone: make(chan struct{})}
+	return k.LaunchHeard(ctx, program, nil)
+}
+
+// LaunchHeard does so on another host, and calls heard with what the program writes, as it comes.
+func (k *Supervisor) LaunchHeard(ctx context.Context, program Program, heard func([]byte)) (*Process, error) {
+	p := &Process{of: k, client: program.Client, begun: make(chan error, 1), done: make(chan struct{}), alone: make(chan struct{}), heard: heard}
+	if k.host != "" {
+		for i, path := range []string{program.Stdout, program.Stderr} {
+			var err error
+			if p.outputs[i], err = output.Create(path, program.Limit); err != nil {
+				return nil, err
+			}
+		}
+	}
 	k.mu.Lock()
-	id := len(k.processes)
+	p.id = len(k.processes)
 	k.processes = append(k.processes, p)
 	k.mu.Unlock()
 	select {
 	case <-k.over:
-		return nil, ErrGone
+		return nil, k.gone()
 	default:
 	}
-	k.asking.Lock() // a request may be longer than a pipe takes at once
-	err := json.NewEncoder(k.requests).Encode(request{id, program})
-	k.asking.Unlock()
-	if err != nil {
-		return nil, errors.Join(ErrGone, err)
+	if err := k.send(request{ID: p.id, Remote: k.host != "", Program: program}); err != nil {
+		return nil, errors.Join(k.gone(), err)
 	}
 	select {
 	case err := <-p.begun:
@@ -185,6 +281,26 @@ func (k *Supervisor) Launch(ctx context.Context, program Program) (*Process, err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// send sends a request.
+func (k *Supervisor) send(r request) error {
+	k.asking.Lock() // a request may be longer than a pipe takes at once
+	defer k.asking.Unlock()
+	return json.NewEncoder(k.requests).Encode(r)
+}
+
+// Far reports whether the supervisor is on another host.
+func (k *Supervisor) Far() bool { return k.host != "" }
+
+// Lost says how the supervisor ended, once it has been closed; nil: when all that it had started had ended.
+func (k *Supervisor) Lost() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.finished {
+		return nil
+	}
+	return k.gone()
 }
 
 // Close ends every process that is left. It returns the strays that it had to end.
@@ -214,8 +330,17 @@ func (p *Process) end(err error) {
 func (p *Process) endAll() {
 	select {
 	case <-p.alone:
+		return
 	default:
 		close(p.alone)
+	}
+	for _, to := range p.outputs {
+		if to == nil {
+			continue
+		}
+		if err := to.Close(); err != nil && !p.lossy {
+			p.of.warn(p.client, err.Error())
+		}
 	}
 }
 
@@ -235,13 +360,28 @@ func (p *Process) Err() error { return p.err }
 func (p *Process) Strays() []Stray { return p.strays }
 
 // Terminate asks the process and its group to end.
-func (p *Process) Terminate() { terminate(p.pid) }
+func (p *Process) Terminate() { p.signal(ask) }
 
 // Kill ends the process and its group, and returns when Done is closed. A supervisor that does not tell of the end, as it was stopped,
 // is ended too: nobody would ever hear of this process.
 func (p *Process) Kill() {
-	kill(p.pid)
+	p.signal(force)
 	stopped := time.AfterFunc(killWait, func() { _ = p.of.cmd.Process.Kill() }) // it has ended already, if this fails
 	defer stopped.Stop()
 	<-p.done
 }
+
+// signal signals the process: itself, as a local supervisor may have been stopped; on another host by its supervisor.
+func (p *Process) signal(s demand) {
+	switch {
+	case p.of.host != "":
+		_ = p.of.send(request{ID: p.id, Signal: s}) // fails only if the supervisor has ended, and so has the process
+	case s == ask:
+		terminate(p.pid)
+	default:
+		kill(p.pid)
+	}
+}
+
+// Host is the host of the process; empty: this one.
+func (p *Process) Host() string { return p.of.host }

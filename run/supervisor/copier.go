@@ -2,17 +2,16 @@ package supervisor
 
 import (
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"time"
-
-	"metasim/record/output"
 )
 
 // A copier copies what a program writes into an output.
 type copier struct {
 	from    *os.File
-	to      *output.Writer
+	to      io.WriteCloser
 	lossy   func(error) // is told once that the output cannot be written
 	drained chan struct{}
 	once    sync.Once
@@ -22,11 +21,8 @@ type copier struct {
 const copySize = 8 << 10
 
 // newCopier returns a copier, and what the program writes to.
-func newCopier(path string, limit int64, lossy func(error)) (c *copier, write *os.File, err error) {
-	c = &copier{lossy: lossy, drained: make(chan struct{})}
-	if c.to, err = output.Create(path, limit); err != nil {
-		return nil, nil, err
-	}
+func newCopier(to io.WriteCloser, lossy func(error)) (c *copier, write *os.File, err error) {
+	c = &copier{to: to, lossy: lossy, drained: make(chan struct{})}
 	if c.from, write, err = os.Pipe(); err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"metasim/record/output"
 )
 
 // A server is the supervisor's own process.
@@ -22,18 +24,21 @@ type server struct {
 	reaped  chan struct{}  // closed, and replaced, when a process below this one has ended
 	leaders map[int]string // the clients of the processes that were started and have not ended, by process number
 	groups  map[int]string // the clients of all processes that were started, by the number of their group
+	pids    map[int]int    // of the processes that have not ended, by the number of the request
 }
 
-// Serve is the supervisor: it starts programs until its input ends, and then ends all that is left below it.
-func Serve(in io.Reader, out io.Writer) error {
+// Serve is the supervisor: it says that it is there, and which version it is; it starts programs until its input ends, and then ends all that is
+// left below it.
+func Serve(in io.Reader, out io.Writer, version string) error {
 	if err := becomeSubreaper(); err != nil {
 		return err
 	}
 	// A signal that is for metasim, or for everybody, does not end the supervisor. It is not ignored either, as programs would inherit that.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
-	s := &server{changed: notifyExits(), events: json.NewEncoder(out), reaped: make(chan struct{}), leaders: map[int]string{}, groups: map[int]string{}}
+	s := &server{changed: notifyExits(), events: json.NewEncoder(out), reaped: make(chan struct{}), leaders: map[int]string{}, groups: map[int]string{}, pids: map[int]int{}}
 	requests := json.NewDecoder(in)
 	go s.reapAlways()
+	s.tell(event{Kind: ready, Text: version})
 	for {
 		var r request
 		if err := requests.Decode(&r); err != nil {
@@ -41,7 +46,26 @@ func Serve(in io.Reader, out io.Writer) error {
 			s.finishCopies()
 			return nil // metasim has ended, or wants no more
 		}
-		s.launch(r)
+		if r.Signal != "" {
+			s.signal(&r)
+		} else {
+			s.launch(r)
+		}
+	}
+}
+
+// signal signals a process, if it has not ended.
+func (s *server) signal(r *request) {
+	s.mu.Lock()
+	pid, runs := s.pids[r.ID]
+	s.mu.Unlock()
+	if !runs {
+		return
+	}
+	if r.Signal == ask {
+		terminate(pid)
+	} else {
+		kill(pid)
 	}
 }
 
@@ -69,6 +93,9 @@ func (s *server) launch(r request) {
 	cmd := exec.Command(r.Argv[0], r.Argv[1:]...)
 	cmd.Dir = r.Dir
 	cmd.Env = r.Env
+	if r.Remote {
+		cmd.Env = append(os.Environ(), r.Env...)
+	}
 	ownGroup(cmd)
 	var outputs []*copier
 	err := func() error {
@@ -76,7 +103,11 @@ func (s *server) launch(r request) {
 			path string
 			to   *io.Writer
 		}{{r.Stdout, &cmd.Stdout}, {r.Stderr, &cmd.Stderr}} {
-			c, write, err := newCopier(o.path, r.Limit, func(err error) { s.tell(event{Kind: lossy, ID: r.ID, Text: err.Error()}) })
+			to, err := s.output(&r, o.path)
+			if err != nil {
+				return err
+			}
+			c, write, err := newCopier(to, func(err error) { s.tell(event{Kind: lossy, ID: r.ID, Text: err.Error()}) })
 			if err != nil {
 				return err
 			}
@@ -89,7 +120,7 @@ func (s *server) launch(r request) {
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		s.leaders[cmd.Process.Pid], s.groups[cmd.Process.Pid] = r.Client, r.Client
+		s.leaders[cmd.Process.Pid], s.groups[cmd.Process.Pid], s.pids[r.ID] = r.Client, r.Client, cmd.Process.Pid
 		return nil
 	}()
 	for _, c := range outputs {
@@ -107,6 +138,29 @@ func (s *server) launch(r request) {
 	go s.wait(r, cmd, outputs)
 }
 
+// output is where one of the outputs of a program goes: into a file, or back to metasim.
+func (s *server) output(r *request, path string) (io.WriteCloser, error) {
+	if r.Remote {
+		return &sender{s, event{Kind: wrote, ID: r.ID, Error: path == r.Stderr}}, nil
+	}
+	return output.Create(path, r.Limit)
+}
+
+// A sender sends what a program writes to metasim.
+type sender struct {
+	to *server
+	as event
+}
+
+func (w *sender) Write(b []byte) (int, error) {
+	e := w.as
+	e.Data = b
+	w.to.tell(e)
+	return len(b), nil
+}
+
+func (w *sender) Close() error { return nil }
+
 // wait tells how a process ended, when what it wrote is on disk.
 func (s *server) wait(r request, cmd *exec.Cmd, outputs []*copier) {
 	text := ""
@@ -115,6 +169,7 @@ func (s *server) wait(r request, cmd *exec.Cmd, outputs []*copier) {
 	}
 	s.mu.Lock()
 	delete(s.leaders, cmd.Process.Pid)
+	delete(s.pids, r.ID)
 	s.mu.Unlock()
 	for _, c := range outputs {
 		c.drain()

@@ -5,7 +5,9 @@
 // subreaper: it becomes the parent of each process that loses its own, even in another process group or session. On other systems it
 // can end the process groups only.
 //
-// Requests and events are JSON objects, one a line: requests on the standard input, events on the standard output.
+// Requests and events are JSON objects, one a line: requests on the standard input, events on the standard output. So a supervisor may be on another
+// host, where ssh or a cluster starts it: it ends when the connection ends, with all that it has started there. Then the environment of a
+// program is that of the supervisor with more behind it, what the program writes comes back in events, and it is signalled by a request.
 package supervisor
 
 import (
@@ -20,8 +22,8 @@ type Program struct {
 	Client string   `json:"client"`
 	Argv   []string `json:"argv"`
 	Dir    string   `json:"dir"`
-	Env    []string `json:"env"` // the whole environment
-	Stdout string   `json:"stdout"`
+	Env    []string `json:"env"`    // the whole environment; on another host, what is added to the one there
+	Stdout string   `json:"stdout"` // a file on the host of metasim
 	Stderr string   `json:"stderr"`
 	Limit  int64    `json:"limit"` // of each of these two outputs, in bytes
 }
@@ -35,11 +37,21 @@ type Stray struct {
 
 func (s Stray) String() string { return fmt.Sprintf("process %d (%s)", s.PID, s.Command) }
 
-// A request asks the supervisor to start a program. Its process has the number of the request.
+// A request asks the supervisor to start a program, whose process has the number of the request; or to signal the group of that process.
 type request struct {
-	ID int `json:"id"`
+	ID     int    `json:"id"`
+	Signal demand `json:"signal,omitempty"`
+	Remote bool   `json:"remote,omitempty"` // metasim is on another host
 	Program
 }
+
+// A demand is what a request asks of a process: that a process ends, or that it is ended. Systems have other numbers for that.
+type demand string
+
+const (
+	ask   demand = "terminate"
+	force demand = "kill"
+)
 
 // An event tells what became of a process, or of the strays. Text is empty where an exit status is 0.
 type event struct {
@@ -49,12 +61,16 @@ type event struct {
 	Text   string        `json:"text,omitempty"`
 	Errno  syscall.Errno `json:"errno,omitempty"` // why a program cannot be started, if the system said it
 	Strays []Stray       `json:"strays,omitempty"`
+	Data   []byte        `json:"data,omitempty"`   // that the process wrote
+	Error  bool          `json:"stderr,omitempty"` // to its standard error, not to its standard output
 }
 
 type eventKind string
 
 const (
+	ready   eventKind = "ready" // the supervisor itself; Text is its version
 	started eventKind = "started"
+	wrote   eventKind = "wrote"
 	refused eventKind = "refused" // it cannot be started
 	lossy   eventKind = "lossy"   // its output cannot be written
 	exited  eventKind = "exited"

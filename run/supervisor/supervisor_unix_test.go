@@ -24,7 +24,7 @@ import (
 // The supervisor is this test binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "supervise" {
-		if err := supervisor.Serve(os.Stdin, os.Stdout); err != nil {
+		if err := supervisor.Serve(os.Stdin, os.Stdout, "1"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

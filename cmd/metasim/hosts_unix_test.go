@@ -1,0 +1,176 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/internal/testprogram"
+	"metasim/run"
+	"metasim/run/doctor"
+)
+
+// hosts puts a script before the ssh of the system that starts the command on this host: all hosts are this one, but for "gone", which cannot be
+// reached, "old", which has an older metasim, and "talks", whose shell greets. The script leaves its process number in the file of the host's name. Who kills
+// its group ends the connection, and not what it has started on the host.
+func (s *stage) hosts() (path string) {
+	s.Helper()
+	bin := filepath.Join(s.dir, "bin")
+	require.NoError(s, os.MkdirAll(bin, 0o755))
+	require.NoError(s, os.WriteFile(filepath.Join(bin, "ssh"), []byte(`#!/bin/sh
+for last; do host=$command; command=$last; done
+echo $$ >"`+s.dir+`/ssh.$host"
+case $host in
+gone) echo "ssh: connect to host gone port 22: No route to host" >&2; exit 255 ;;
+old) echo '{"kind":"ready","text":"0.0.1"}'; cat >/dev/null; exit 0 ;;
+talks) echo 'Welcome to talks!' ;;
+esac
+export METASIM_TEST_HOST=$host
+cat | setsid sh -c "$command" | cat
+`), 0o755))
+	return "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")
+}
+
+const twoPairs = `name: pairs
+until: 1s
+clients:
+  - {name: a, model: source, with: {channel: A, period: 10ms}}
+  - {name: b, model: echo, with: {in: A, out: B}}
+  - {name: c, run: [sh, -c, "echo this is $METASIM_TEST_HOST; exec \"$0\" client echo --with in=B --with out=C", BIN]}
+  - {name: d, model: sink, with: {channels: [C]}}
+links: [{delay: 1ms}]
+`
+
+// A run over other hosts is the run that it is on this one. The outcome says which client was where, and what they wrote is in the directory of the run.
+func TestHosts(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", strings.ReplaceAll(twoPairs, "BIN", s.program))
+	path := s.hosts()
+	here, e := s.run("p.yaml", "--out", "here", "--keep-env")
+	require.Equal(t, 0, e.status, e.err)
+	for _, transport := range []string{"quic", "tls"} {
+		e := s.start([]string{path}, "run", "p.yaml", "--launch", "ssh", "--hosts", "n1,n2", "--remote", s.program, "--transport", transport, "--listen", "127.0.0.1:0", "--json", "--out", transport).wait()
+		require.Equal(t, 0, e.status, e.err)
+		var there run.Outcome
+		e.object(t, &there)
+		require.Equal(t, here.Digest, there.Digest)
+		require.Equal(t, here.SendsDigest, there.SendsDigest)
+		require.Equal(t, []run.HostOutcome{{Name: "n1", Clients: []string{"a", "b"}, Exit: "ended"}, {Name: "n2", Clients: []string{"c", "d"}, Exit: "ended"}}, there.Hosts)
+		require.Equal(t, "c | this is n2\n", s.metasim("logs", transport, "c").out)
+	}
+}
+
+// All hosts are ready, or no client starts: the error names each host that is not.
+func TestHostsThatAreNotReady(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", strings.ReplaceAll(twoPairs, "BIN", s.program))
+	path := s.hosts()
+	e := s.start([]string{path}, "run", "p.yaml", "--launch", "ssh", "--hosts", "n1,gone,old,talks", "--remote", s.program, "--out", "r").wait()
+	require.Equal(t, 1, e.status)
+	for _, part := range []string{"host gone was lost: ssh: connect to host gone port 22: No route to host", "host old has metasim 0.0.1, and this is ", "host talks was lost: what it sends is not from a supervisor", "metasim doctor --hosts n1,gone,old,talks"} {
+		require.Contains(t, e.err, part)
+	}
+	require.NotContains(t, e.err, "host n1")
+	m, err := journalDir(t, filepath.Join(s.dir, "r")).Manifest()
+	require.NoError(t, err)
+	require.False(t, m.OK)
+	for args, says := range map[string]string{
+		"--hosts=n1": "use --launch ssh", "--launch=ssh": "--hosts node-1,node-2", "--launch=shh": `there is no launcher "shh"`,
+		"--launch=ssh --hosts=n1,n1": "stands there twice", "--launch=ssh --hosts=n1 --transport=unix": "use quic or tls",
+	} {
+		e := s.metasim(append([]string{"run", "p.yaml"}, strings.Fields(args)...)...)
+		require.Equal(t, 2, e.status, args)
+		e.says(t, says)
+	}
+}
+
+// A host that is lost during a run ends it, and is named; nothing is left on any host.
+func TestALostHost(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", strings.ReplaceAll(strings.Replace(twoPairs, "until: 1s", "until: 1h\nrate: 1", 1), "BIN", s.program))
+	path := s.hosts()
+	p := s.start([]string{path}, "run", "p.yaml", "--launch", "ssh", "--hosts", "n1,n2", "--remote", s.program, "--listen", "127.0.0.1:0", "--json", "--out", "r")
+	require.Eventually(t, func() bool {
+		b, err := os.ReadFile(filepath.Join(s.dir, "r", "clients", "c.stdout"))
+		return err == nil && strings.Contains(string(b), "this is n2")
+	}, patience/2, 10*time.Millisecond)
+	b, err := os.ReadFile(filepath.Join(s.dir, "ssh.n2"))
+	require.NoError(t, err)
+	ssh, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(-ssh, syscall.SIGKILL))
+	e := p.wait()
+	require.Equal(t, 1, e.status)
+	var o run.Outcome
+	e.object(t, &o)
+	require.Contains(t, o.Error, "host n2")
+	require.Equal(t, "ended", o.Hosts[0].Exit)
+	require.Equal(t, "host n2 was lost: signal: killed", o.Hosts[1].Exit)
+	s.clean()
+}
+
+// sshd starts the ssh server of the system, for this user and this host alone, and puts a script before the ssh of the system that reaches it under any
+// name. It returns the PATH, and what metasim is called there.
+func (s *stage) sshd() (path, remote string) {
+	s.Helper()
+	server := "/usr/sbin/sshd"
+	for _, program := range []string{server, "ssh", "ssh-keygen"} {
+		if _, err := exec.LookPath(program); err != nil {
+			s.Skip("SKIPPED LOUDLY: there is no " + program + ", so no client is started over a real ssh; on Debian: apt-get install openssh-server")
+		}
+	}
+	dir := s.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		file := filepath.Join(dir, name)
+		require.NoError(s, os.WriteFile(file, []byte(text), mode))
+		return file
+	}
+	for _, key := range []string{"host", "user"} {
+		out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key)).CombinedOutput()
+		require.NoError(s, err, "%s", out)
+	}
+	// Over its standard input and output, as from inetd: it needs no port. It reads no rights of directories, as those of a test are anybody's.
+	config := write("sshd_config", "HostKey "+dir+"/host\nAuthorizedKeysFile "+dir+"/user.pub\nStrictModes no\nUsePAM no\nPidFile none\n", 0o600)
+	client := write("ssh_config", "Host *\n  ProxyCommand "+server+" -i -e -f "+config+"\n  IdentityFile "+dir+"/user\n  UserKnownHostsFile /dev/null\n  StrictHostKeyChecking no\n  LogLevel ERROR\n", 0o600)
+	system, err := exec.LookPath("ssh")
+	require.NoError(s, err)
+	write("ssh", "#!/bin/sh\nexec "+system+" -F "+client+" \"$@\"\n", 0o755)
+	remote = write("metasim", "#!/bin/sh\nexport "+testprogram.Env("metasim")+" TMPDIR="+s.temp+"\nexec "+s.program+" \"$@\"\n", 0o755)
+	path = "PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH")
+	try := exec.Command(filepath.Join(dir, "ssh"), "-o", "BatchMode=yes", "any", "echo it works")
+	if out, err := try.Output(); err != nil || string(out) != "it works\n" {
+		s.Skipf("SKIPPED LOUDLY: sshd does not let this user in, so no client is started over a real ssh: %v: %s", err, out)
+	}
+	return path, remote
+}
+
+// The same over a real ssh and its server.
+func TestHostsOverSSH(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", strings.ReplaceAll(twoPairs, "BIN", s.program))
+	path, remote := s.sshd()
+	s.file("p.yaml", strings.ReplaceAll(twoPairs, "BIN", remote))
+	here, e := s.run("p.yaml")
+	require.Equal(t, 0, e.status, e.err)
+	e = s.start([]string{path}, "run", "p.yaml", "--launch", "ssh", "--hosts", "n1,n2,n3", "--remote", remote, "--listen", "127.0.0.1:0", "--json").wait()
+	require.Equal(t, 0, e.status, e.err)
+	var there run.Outcome
+	e.object(t, &there)
+	require.Equal(t, here.Digest, there.Digest)
+	require.Len(t, there.Hosts, 3)
+	s.clean()
+
+	e = s.start([]string{path}, "doctor", "--hosts", "n1", "--remote", remote, "--json").wait()
+	var r doctor.Report
+	e.object(t, &r)
+	require.Equal(t, r.Metasim, r.Hosts[0].Metasim, e.out)
+}
