@@ -111,7 +111,7 @@ func TestExamineOfCheckpoints(t *testing.T) {
 	require.NoError(t, err)
 	keep := func(m *journal.Manifest, size int64) {
 		saved := &session.Saved{Sent: 1, Checkpoint: wire.Checkpoint{Now: metasim.At(3_000_000), Cause: metasim.Infinity, State: []byte("so far")}}
-		require.NoError(t, past.NewCheckpoints(d, m).Keep(1, size, saved))
+		require.NoError(t, past.NewCheckpoints(past.In(d), m.Started.UnixNano()).Keep(1, size, saved))
 	}
 	keep(m, 100)
 	const file = "checkpoints/1-1"

@@ -65,7 +65,7 @@ func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*recorder
 	if err := dir.WriteManifest(&r.manifest); err != nil || o.NoJournal {
 		return r, err
 	}
-	r.checkpoints, r.scan = past.NewCheckpoints(dir, &r.manifest), past.NewScan(dir, nil)
+	r.checkpoints, r.scan = past.NewCheckpoints(past.In(dir), r.manifest.Started.UnixNano()), past.NewScan(dir, nil)
 	r.writer, err = dir.NewJournal(names)
 	return r, err
 }
@@ -150,7 +150,7 @@ func (r *recorder) finish() error {
 	r.writing.Wait()
 	err := r.dir.WriteManifest(&r.manifest)
 	if err = errors.Join(r.closeJournal(), err); err == nil && r.checkpoints != nil {
-		err = r.checkpoints.Remove() // a run that has ended does not go on
+		err = past.In(r.dir).RemoveAll() // a run that has ended does not go on
 	}
 	return err
 }

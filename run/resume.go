@@ -54,7 +54,7 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 	}
 	reader.SkipEffects()
 	r := &runner{scenario: sc, options: &o, doors: doors, dir: recorded.Dir, record: &recorder{dir: recorded.Dir, log: o.Log, manifest: *manifest, writer: writer,
-		checkpoints: past.NewCheckpoints(recorded.Dir, m)}}
+		checkpoints: past.NewCheckpoints(past.In(recorded.Dir), m.Started.UnixNano())}}
 	r.rest = &rest{left: map[metasim.ClientID]bool{}, reader: reader, writer: writer, dir: recorded.Dir, forget: func(size int64) error {
 		return r.record.checkpoints.Forget(len(m.Clients), size)
 	}}

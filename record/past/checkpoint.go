@@ -5,21 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
-	"metasim/internal/atomicfile"
 	"metasim/metasim"
-	"metasim/record/journal"
 	"metasim/wire/session"
 )
 
-// Checkpoints are those of the clients of one run, in the directory "checkpoints" of the run: the last two of each client.
+// Checkpoints are those of the clients of one run: the last two of each client.
 type Checkpoints struct {
-	dir journal.Dir
-	run int64
+	files Files
+	run   int64
 
 	mu      sync.Mutex
 	numbers map[metasim.ClientID]uint64 // of the newest of each client, where it is known
@@ -27,14 +23,12 @@ type Checkpoints struct {
 
 const keptCheckpoints = 2
 
-// NewCheckpoints returns those of a run, which need not have any.
-func NewCheckpoints(dir journal.Dir, m *journal.Manifest) *Checkpoints {
-	return &Checkpoints{dir: dir, run: m.Started.UnixNano(), numbers: map[metasim.ClientID]uint64{}}
+// NewCheckpoints returns those of the run that began at this time, in nanoseconds since 1970. It need not have any.
+func NewCheckpoints(files Files, began int64) *Checkpoints {
+	return &Checkpoints{files: files, run: began, numbers: map[metasim.ClientID]uint64{}}
 }
 
-func (c *Checkpoints) path(id metasim.ClientID, slot uint64) string {
-	return filepath.Join(c.dir.File("checkpoints"), fmt.Sprintf("%d-%d", id, slot))
-}
+func name(id metasim.ClientID, slot uint64) string { return fmt.Sprintf("%d-%d", id, slot) }
 
 // Keep writes a checkpoint of a client, over the older one of the last two. The journal has so many bytes before it, and they have been written. It
 // waits for the disk. One goroutine at a time calls it for a client.
@@ -44,21 +38,7 @@ func (c *Checkpoints) Keep(id metasim.ClientID, size int64, saved *session.Saved
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(c.dir.File("checkpoints"), 0o700); err != nil {
-		return fmt.Errorf("keeping a checkpoint: %w", err)
-	}
-	f, err := atomicfile.Create(c.path(id, k.Number%keptCheckpoints), 0o600)
-	if err != nil {
-		return fmt.Errorf("keeping a checkpoint: %w", err)
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = f.Commit()
-	}
-	if err := errors.Join(err, f.Discard()); err != nil { // after Commit there is nothing to discard
+	if err := c.files.Write(name(id, k.Number%keptCheckpoints), b); err != nil {
 		return fmt.Errorf("keeping a checkpoint: %w", err)
 	}
 	return nil
@@ -82,12 +62,11 @@ func (c *Checkpoints) next(id metasim.ClientID, size int64) uint64 {
 // checkpoints of the client.
 func (c *Checkpoints) Last(id metasim.ClientID, size int64, unfit func(error)) (all []*Kept) {
 	for slot := range uint64(keptCheckpoints) {
-		path := c.path(id, slot)
-		k, err := c.read(path, id)
+		k, err := c.read(name(id, slot), id)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			unfit(fmt.Errorf("%s is not used: %w", path, err))
+			unfit(fmt.Errorf("checkpoints/%s is not used: %w", name(id, slot), err))
 		case k.Size <= size:
 			all = append(all, k)
 		}
@@ -101,32 +80,22 @@ func (c *Checkpoints) Last(id metasim.ClientID, size int64, unfit func(error)) (
 func (c *Checkpoints) Forget(clients int, size int64) error {
 	for id := range metasim.ClientID(clients) {
 		for slot := range uint64(keptCheckpoints) {
-			path := c.path(id, slot)
-			k, err := c.read(path, id)
+			file := name(id, slot)
+			k, err := c.read(file, id)
 			if errors.Is(err, fs.ErrNotExist) || err == nil && k.Size <= size {
 				continue
 			}
-			if err := os.Remove(path); err != nil {
+			if err := c.files.Remove(file); err != nil {
 				return fmt.Errorf("a checkpoint that the journal lacks cannot be removed: %w", err)
 			}
 		}
 	}
-	dir, err := os.Open(c.dir.File("checkpoints"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return c.files.Sync()
 }
 
-// Remove removes all of them: the run has ended.
-func (c *Checkpoints) Remove() error { return os.RemoveAll(c.dir.File("checkpoints")) }
-
 // read reads a file.
-func (c *Checkpoints) read(path string, id metasim.ClientID) (*Kept, error) {
-	b, err := os.ReadFile(path)
+func (c *Checkpoints) read(file string, id metasim.ClientID) (*Kept, error) {
+	b, err := c.files.Read(file)
 	if err != nil {
 		return nil, err
 	}

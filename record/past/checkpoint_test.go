@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,8 +41,10 @@ func journaled(t *testing.T, messages int) (dir journal.Dir, size int64, hashes 
 }
 
 func ofRun(dir journal.Dir, began int64) *Checkpoints {
-	return NewCheckpoints(dir, &journal.Manifest{Started: time.Unix(0, began)})
+	return NewCheckpoints(In(dir), began)
 }
+
+func in(dir journal.Dir, file string) string { return dir.File("checkpoints/" + file) }
 
 // after is the checkpoint after so many messages.
 func after(n int, hashes []uint64) *session.Saved {
@@ -152,7 +153,7 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 			k := ofRun(dir, 1)
 			require.NoError(t, k.Keep(1, size, after(500, hashes)))
 			require.NoError(t, k.Keep(1, size, after(800, hashes)))
-			c.spoil(t, dir, k.path(1, 0), size, hashes) // number 2
+			c.spoil(t, dir, in(dir, "1-0"), size, hashes) // number 2
 			all, unfit := whole(t, dir, size, ofRun(dir, 1))
 			if c.says == "" {
 				require.Empty(t, unfit)
@@ -172,7 +173,7 @@ func TestEveryFlippedBitOfACheckpointIsFound(t *testing.T) {
 	dir, size, hashes := journaled(t, 10)
 	c := ofRun(dir, 1)
 	require.NoError(t, c.Keep(1, size, after(5, hashes)))
-	path := c.path(1, 1)
+	path := in(dir, "1-1")
 	good, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for bit := range 8 * len(good) {
@@ -194,9 +195,9 @@ func TestForget(t *testing.T) {
 	require.NoError(t, c.Keep(1, size-1, after(5, hashes)))
 	require.NoError(t, c.Keep(1, size, after(6, hashes)))
 	require.NoError(t, c.Keep(0, size, after(6, hashes)))
-	require.NoError(t, os.WriteFile(c.path(0, 0), []byte("damage"), 0o600))
+	require.NoError(t, os.WriteFile(in(dir, "0-0"), []byte("damage"), 0o600))
 	require.NoError(t, c.Forget(2, size-1))
 	left, err := filepath.Glob(dir.File("checkpoints/*"))
 	require.NoError(t, err)
-	require.Equal(t, []string{c.path(1, 1)}, left)
+	require.Equal(t, []string{in(dir, "1-1")}, left)
 }

@@ -3,6 +3,7 @@
 //
 //	past.go        the past of a client, in parts
 //	scan.go        reads the journal once for many clients
-//	checkpoint.go  the checkpoints of a run, in its directory
+//	checkpoint.go  the checkpoints of a run
+//	files.go       their files, in its directory
 //	kept.go        the file of a checkpoint
 package past

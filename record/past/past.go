@@ -20,6 +20,7 @@ type Reader struct {
 	kept  func() []*Kept
 	unfit func(error)
 
+	items  int // that a part holds
 	opened bool
 	tries  []*Kept // checkpoints that were not tried, the newest first
 	reader Source
@@ -32,8 +33,11 @@ type Reader struct {
 
 // NewReader reads what open opens: a part of the journal from its beginning. It may be opened several times.
 func NewReader(id metasim.ClientID, open func() (Source, error)) *Reader {
-	return &Reader{id: id, open: open}
+	return &Reader{id: id, open: open, items: partItems}
 }
+
+// Parts says how many messages or authorizations the next parts hold, about: else it is 512.
+func (p *Reader) Parts(items int) { p.items = items }
 
 // From has the past begin at one of the checkpoints that kept returns, the newest first, where one fits. unfit is told of those that do not. The goroutine
 // that calls Next calls both.
@@ -99,7 +103,7 @@ func (p *Reader) fits() bool { return p.reached() && p.sends == p.begin.Sends }
 
 // read adds what follows to a part, until it holds enough and the checkpoint is reached.
 func (p *Reader) read(part *session.Past) (last bool, err error) {
-	for bytes := 0; !p.reached() || part.Given.Len() < partItems && part.Sends.Len() < partItems && bytes < partBytes; {
+	for bytes := 0; !p.reached() || part.Given.Len() < p.items && part.Sends.Len() < p.items && bytes < partBytes; {
 		e, err := p.reader.Next()
 		switch {
 		case errors.Is(err, io.EOF):
