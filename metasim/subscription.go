@@ -18,7 +18,7 @@ func CompilePattern(s string) (Pattern, error) {
 	if regexp.QuoteMeta(s) == s {
 		return Pattern{text: s}, nil
 	}
-	if _, err := regexp.Compile(s); err != nil { // as it stands: "X)|(Y" is none
+	if _, err := syntax.Parse(s, syntax.Perl); err != nil { // as it stands: "X)|(Y" is none
 		return Pattern{}, err
 	}
 	expr, err := regexp.Compile("^(?:" + s + ")$")

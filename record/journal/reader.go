@@ -41,7 +41,11 @@ const (
 // NewReader returns a reader of the journal of a run with these clients, each entry of which is what a dispatcher can have done. With
 // nil it takes any entries. If r is an io.Closer, Close closes it.
 func NewReader(r io.Reader, clients []string) *Reader {
-	reader := &Reader{src: r, buf: bufio.NewReaderSize(r, 1<<16), dec: newDecoder()}
+	size := 1 << 16
+	if b, ok := r.(interface{ Len() int }); ok { // it is in memory
+		size = min(size, b.Len())
+	}
+	reader := &Reader{src: r, buf: bufio.NewReaderSize(r, size), dec: newDecoder()}
 	if clients != nil {
 		reader.run = newChecker(clients)
 	}
