@@ -1,6 +1,10 @@
 package metasim
 
-import "metasim/internal/fifo"
+import (
+	"slices"
+
+	"metasim/internal/fifo"
+)
 
 // deliveryOverhead is what a delivery counts beside its payload, in bytes, so that empty messages cannot pile up without end.
 const deliveryOverhead = 64
@@ -54,6 +58,17 @@ func (w *Window) Last() uint64 { return w.last }
 
 // Acked returns the number of the last delivery that was acknowledged; 0 if there was none.
 func (w *Window) Acked() uint64 { return w.last - uint64(w.given.Len()) }
+
+// DueBy returns the number of the last delivery that was due at an instant or before.
+func (w *Window) DueBy(now Instant) uint64 {
+	n, _ := slices.BinarySearchFunc(w.given.All(), now, func(g given, now Instant) int {
+		if now.Before(g.due) {
+			return 1
+		}
+		return -1
+	})
+	return w.Acked() + uint64(n)
+}
 
 // Answers reports whether a client that waits needs no further authorization: what it waits for lies before granted, up to
 // where it is authorized, or a message that wakes it is in its window, or the run ends at granted.

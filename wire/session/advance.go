@@ -127,6 +127,9 @@ func (c *Client) Waits() bool { return c.waits }
 // Wait puts the report of a client that waits until it is Answered.
 func (c *Client) Wait(w Work) {
 	c.waits = true
+	if m := c.memory; m != nil && !m.waited {
+		m.waited, m.initial = true, m.sent()
+	}
 	poll := c.out.ask()
 	poll.Report = c.report(c.now, c.goal.want)
 	poll.Computed, poll.CPU, poll.CoreWait = w.Computed, w.CPU, w.CoreWait

@@ -60,7 +60,7 @@ func (s *Server) Return(ev *metasim.Join) *Refusal {
 		s.admit(m)
 		return nil
 	}
-	m.standing = nil // it begins anew
+	m.standing, m.unacked = nil, nil // it begins anew
 	m.again = &again{server: s, member: m, past: Past{Client: ev.Client}, since: Past{Client: ev.Client}}
 	m.put(s.welcome(m))
 	if s.every(m) == 0 {

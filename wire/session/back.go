@@ -114,6 +114,13 @@ func (s *Server) admit(m *member) {
 	b := m.standing
 	m.put(s.welcome(m))
 	m.put(wire.Start{Until: s.config.Until})
+	m.unacked = new(metasim.Window)
+	m.unacked.Skip(b.acked)
+	for _, d := range b.unhandled.All() {
+		if b.acked < d.Number && d.Number <= m.back.Handled {
+			m.unacked.Give(d.Message.Due, 0)
+		}
+	}
 	b.handled(m.back.Handled)
 	for b.unhandled.Len() > 0 {
 		s.deliver(m, b.unhandled.Pop())
@@ -123,6 +130,24 @@ func (s *Server) admit(m *member) {
 	}
 	m.promised, m.standing = b.known.NoSendBefore, nil
 	m.survives = false
+}
+
+// limitAck has a client that catches up acknowledge only what was due by then. It has handled more, before its server died; but if it dies now and is started
+// again, its new process will not have, and is to repeat what the journal says.
+func (m *member) limitAck(ev metasim.Event) {
+	switch ev := ev.(type) {
+	case *metasim.Advance:
+		limitReport(m.unacked, &ev.Report)
+	case *metasim.PollWait:
+		limitReport(m.unacked, &ev.Report)
+	}
+}
+
+func limitReport(unacked *metasim.Window, r *metasim.Report) {
+	if number := max(unacked.Acked(), unacked.DueBy(r.Now)); number < r.Acked && r.Acked <= unacked.Last() {
+		r.Acked = number
+	}
+	unacked.Acknowledge(r.Acked) // where this is wrong, the dispatcher says so
 }
 
 // Lacks returns how many of the messages that a client has sent the journal of its run lacks; false if the client has not come back.

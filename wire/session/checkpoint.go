@@ -108,7 +108,7 @@ func (c *Client) checkpoint(p *wire.Checkpoint) error {
 	c.now, c.promise, c.handled = p.Now, p.NoSendBefore, p.Acked
 	if c.memory != nil {
 		if c.memory = nil; s.counted {
-			c.memory = &memory{first: s.sent, base: p.Acked}
+			c.memory = &memory{first: s.sent, base: p.Acked, waited: true}
 		}
 	}
 	c.reported = reported{next: p.NextEvent, cause: p.Cause}

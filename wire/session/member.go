@@ -84,6 +84,9 @@ func (s *Server) deliver(m *member, d *metasim.Deliver) {
 		c.introduced[from] = struct{}{}
 		c.output.Put(wire.Packet{Body: wire.Introduce{Client: from, Name: s.config.Names[from]}})
 	}
+	if m.unacked != nil {
+		m.unacked.Give(d.Message.Due, 0)
+	}
 	c.output.Put(wire.Packet{Member: m.number, Body: d})
 }
 

@@ -104,6 +104,9 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 		return m.again.take(p, ev)
 	}
 	m.keepPromise(ev)
+	if m.unacked != nil {
+		m.limitAck(ev)
+	}
 	return ev, nil
 }
 

@@ -83,11 +83,13 @@ type reported struct {
 type memory struct {
 	sends   fifo.Queue[metasim.Send] // the last ones
 	first   uint64                   // the number of the first of them, from 0
-	size    int                      // of their payloads
-	base    uint64                   // the number of the last delivery that it had handled when it began: at a checkpoint, or 0
-	handled []uint64                 // hashes of the last deliveries since: see place
-	due     metasim.Instant          // of the last delivery that it has handled
-	back    *catchUp                 // it comes back; else nil
+	initial uint64                   // so many it sent before it waited first: for these it needs no authorization
+	waited  bool
+	size    int             // of their payloads
+	base    uint64          // the number of the last delivery that it had handled when it began: at a checkpoint, or 0
+	handled []uint64        // hashes of the last deliveries since: see place
+	due     metasim.Instant // of the last delivery that it has handled
+	back    *catchUp        // it comes back; else nil
 }
 
 // A catchUp is how far a client has come that comes back to a resumed server.
@@ -269,8 +271,10 @@ type member struct {
 	again    *again
 	// promised is what it had promised before it was started again: it holds for ever
 	promised metasim.Instant
-	joined   *metasim.Join
-	done     bool // it has sent Leave or Failed. What it still sends is dropped too: whether the run is over then depends on real time
+	// unacked has, of a client that has outlived its server, what it was given and has not acknowledged: see limitAck
+	unacked *metasim.Window
+	joined  *metasim.Join
+	done    bool // it has sent Leave or Failed. What it still sends is dropped too: whether the run is over then depends on real time
 }
 
 // A Refusal says that a peer was refused, and that the refusal was put for it. The text is empty if a member has ended itself.

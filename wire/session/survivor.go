@@ -139,7 +139,7 @@ func (c *Client) CatchUp() bool {
 	b := m.back
 	for ; b.next < m.sent(); b.next++ {
 		s := m.sends.All()[b.next-m.first]
-		if s.Sent != metasim.Start && !s.Sent.Before(c.granted) {
+		if m.waited && b.next >= m.initial && !s.Sent.Before(c.granted) {
 			c.ask(s.Sent)
 			return false
 		}
