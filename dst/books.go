@@ -87,6 +87,7 @@ func (b *books) release(a *account, h *held) {
 func (b *books) compare(d *metasim.Dispatcher) error {
 	for i := range b.accounts {
 		a, s := &b.accounts[i], d.Status(metasim.ClientID(i))
+		b.short = b.short || s.Short
 		if s.Queued != len(a.queued) || s.Given != len(a.given) || s.Held != a.bytes {
 			return fmt.Errorf("the dispatcher holds %d messages for %s, which has %d more, %d bytes in all; by its events and effects these are %d, %d and %d",
 				s.Queued, s.Name, s.Given, s.Held, len(a.queued), len(a.given), a.bytes)

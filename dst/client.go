@@ -3,6 +3,8 @@ package dst
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -64,7 +66,21 @@ func (c *client) complain(err error) {
 }
 
 func (c *client) initialize() {
-	c.begin()
+	state, at := c.Begin()
+	c.begin(!at)
+	if at {
+		c.network.count[countBegun]++
+		c.complain(c.restore(state, c.old))
+		for i := range c.transcript {
+			switch c.transcript[i].what {
+			case 's':
+				c.sent++
+			case 'm':
+				c.handled++
+			}
+		}
+	}
+	c.simulator.now = c.Now()
 	if c.style != handles {
 		c.advance()
 		return
@@ -78,6 +94,7 @@ func (c *client) initialize() {
 
 // advance begins the next Step or Next.
 func (c *client) advance() {
+	c.checkpoint()
 	begin := c.BeginStep
 	if c.style == nexts {
 		begin = c.BeginNext
@@ -90,6 +107,17 @@ func (c *client) advance() {
 		c.goOn()
 	} else {
 		c.wait()
+	}
+}
+
+// checkpoint makes one, if one is due and the program can.
+func (c *client) checkpoint() {
+	switch {
+	case !c.SaveDue():
+	case c.state%7 == 0:
+		c.NotSaved(errors.New("not now"))
+	default:
+		c.complain(c.Save(c.save()))
 	}
 }
 
@@ -181,9 +209,7 @@ func (c *client) handle() {
 		if !ok {
 			break
 		}
-		if len(c.Handlers(m.Channel)) == 0 {
-			c.complain(fmt.Errorf("a message on %q, to which it does not subscribe", m.Channel))
-		}
+		c.look(m.Channel)
 		c.message(c.Now(), &m)
 	}
 	for !c.leaves {
@@ -196,6 +222,7 @@ func (c *client) handle() {
 	if c.leaves {
 		return
 	}
+	c.checkpoint()
 	c.EndInstant()
 	if !c.Authorized() && !c.take() {
 		return
@@ -203,6 +230,17 @@ func (c *client) handle() {
 	c.phase = ready
 	if c.Authorized() {
 		c.goOn()
+	}
+}
+
+// look checks that the client has a handler for a channel.
+func (c *client) look(channel string) {
+	switch {
+	case slices.Contains(c.known, channel):
+	case len(c.Handlers(channel)) > 0:
+		c.known = append(c.known, channel)
+	default:
+		c.complain(fmt.Errorf("a message on %q, to which it does not subscribe", channel))
 	}
 }
 
@@ -238,6 +276,8 @@ func (c *client) every(period metasim.Time, call func()) func() {
 
 // handler is a call that does not fail, as a timer takes it.
 func handler(call func()) func() error { return func() error { call(); return nil } }
+
+func (c *client) rand(stream string) *rand.Rand { return c.Rand(stream) }
 
 func (c *client) promise(t metasim.Time) {
 	c.complain(c.Promise(t))

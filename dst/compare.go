@@ -2,21 +2,12 @@ package dst
 
 import (
 	"fmt"
-)
+	"math"
+	"slices"
+	"strings"
 
-// A Result is what a scenario came to.
-type Result struct {
-	Clients   int
-	Handled   int // messages, in one run
-	Sent      int
-	Happened  int // in all runs: computing, writing, arriving, settling
-	Lost      int // runs in which a connection ended
-	Failed    int // of them, those that ended with it
-	Restarted int // clients that were started again
-	Crashes   int // of the server
-	Returned  int // clients that outlived it
-	Driven    int // stretches of runs that were driven
-}
+	"metasim/metasim"
+)
 
 // Run draws the scenario of a seed and runs it in several orders. It fails if something happens that must not, or if a run differs
 // from the plain computation.
@@ -25,15 +16,19 @@ func Run(seed uint64) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	want := compute(s)
-	result := Result{Clients: len(s.clients)}
-	for _, transcript := range want {
+	want := compute(s, nil)
+	result := Result{countClients: len(s.clients)}
+	for c, transcript := range want {
+		s.sees = append(s.sees, len(transcript))
+		if last, leave := &transcript[len(transcript)-1], s.clients[c].leave; leave > 0 && leave < last.at.Time {
+			result[countLeft]++
+		}
 		for i := range transcript {
 			switch transcript[i].what {
 			case 'm':
-				result.Handled++
+				result[countHandled]++
 			case 's':
-				result.Sent++
+				result[countSent]++
 			}
 		}
 	}
@@ -46,17 +41,7 @@ func Run(seed uint64) (Result, error) {
 		if err = n.run(); err == nil {
 			err = n.compare(want, first)
 		}
-		result.Happened += n.happened
-		result.Driven += n.stretches
-		result.Restarted += n.restarted
-		result.Crashes += n.crashes
-		result.Returned += n.returned
-		if n.disturbed {
-			result.Lost++
-			if n.failed != nil {
-				result.Failed++
-			}
-		}
+		result.Add(&n.count)
 		if err != nil {
 			return result, fmt.Errorf("schedule %d: %w", schedule, err)
 		}
@@ -67,24 +52,67 @@ func Run(seed uint64) (Result, error) {
 	return result, nil
 }
 
-// compare compares a run with the plain computation, and its digests with those of the first run. What follows the loss of a client
-// depends on when it was lost; where the run ends with it, everybody has seen the beginning of what he would have seen.
+// Add adds what there was in other runs.
+func (r *Result) Add(o *Result) {
+	for i, n := range o {
+		r[i] += n
+	}
+}
+
+// String has a line for each count.
+func (r *Result) String() string {
+	var b strings.Builder
+	for i, of := range [counts]string{
+		countClients:   "clients in all scenarios",
+		countLeft:      "of them left before the end",
+		countSent:      "messages sent, in one run of each scenario",
+		countHandled:   "messages handled, likewise",
+		countHappened:  "things happened in all runs: computing, writing, arriving, settling",
+		countSlow:      "connections were seldom read",
+		countShort:     "runs in which a client waited for memory",
+		countDriven:    "stretches of driven runs",
+		countLost:      "runs lost clients that were not started again",
+		countFailed:    "of them ended with that",
+		countDetached:  "clients were lost, and their runs went on",
+		countRestarted: "clients were started again",
+		countSaved:     "checkpoints",
+		countBegun:     "clients began at one",
+		countCrashes:   "servers crashed",
+		countTorn:      "journals had a torn end then",
+		countReturned:  "clients outlived their server",
+	} {
+		fmt.Fprintf(&b, "%12d %s\n", r[i], of)
+	}
+	return b.String()
+}
+
+// compare compares a run with the plain computation, and its digests with those of the first run. Where the run goes on without a client,
+// the others have seen what the plain computation has if no more of its messages are heard than had reached the dispatcher. A client that was
+// lost has seen the beginning of that, and so has everybody where the run has ended with a loss.
 func (n *network) compare(want [][]seen, first *network) error {
-	if n.disturbed && n.failed == nil {
-		return nil
+	cut := n.cutOff()
+	if slices.Contains(cut, true) {
+		heard := make([]uint64, len(cut))
+		for i := range heard {
+			if heard[i] = math.MaxUint64; cut[i] {
+				heard[i] = n.ledger.Account(metasim.ClientID(i)).Sent
+			}
+		}
+		want = compute(n.scenario, heard)
 	}
 	for i, c := range n.clients {
-		if n.disturbed && len(c.transcript) < len(want[i]) {
-			want[i] = want[i][:len(c.transcript)]
+		want := want[i]
+		if n.failed != nil || cut[i] {
+			want = want[:min(len(want), len(c.transcript))]
 		}
-		for k := range max(len(want[i]), len(c.transcript)) {
-			a, b := entry(want[i], k), entry(c.transcript, k)
+		for k := range max(len(want), len(c.transcript)) {
+			a, b := entry(want, k), entry(c.transcript, k)
 			if a != b {
 				return fmt.Errorf("%s: thing %d is %v; the plain computation has %v", c.name, k, b, a)
 			}
 		}
 	}
-	if first == nil || n.disturbed {
+	if first == nil || n.failed != nil || slices.Contains(cut, true) {
 		return nil
 	}
 	if a, b := first.ledger.Digest(), n.ledger.Digest(); a != b {
@@ -94,6 +122,15 @@ func (n *network) compare(want [][]seen, first *network) error {
 		return fmt.Errorf("the transcripts are equal, the digests of sends are not: %v, %v", a, b)
 	}
 	return nil
+}
+
+// cutOff says without which clients the run has gone on.
+func (n *network) cutOff() []bool {
+	cut := make([]bool, len(n.clients))
+	for i := range cut {
+		cut[i] = n.ledger.Account(metasim.ClientID(i)).Cut
+	}
+	return cut
 }
 
 func entry(transcript []seen, k int) seen {

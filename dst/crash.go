@@ -13,7 +13,7 @@ import (
 
 // die ends the server, and every client that does not outlive it. A new server goes on from what the disk has of the journal.
 func (n *network) die() {
-	n.crashes++
+	n.count[countCrashes]++
 	for _, c := range n.conns {
 		n.arrive(c, n.r.IntN(len(c.down)+1))
 		*c = conn{session: c.session, members: c.members, closed: true}
@@ -24,7 +24,7 @@ func (n *network) die() {
 	}
 	n.conns, n.feeds, n.reached, n.past, n.promised = nil, nil, nil, metasim.Start, false
 	n.crash, n.cut = n.again(n.crash), n.again(n.cut)
-	if n.r.IntN(4) == 0 {
+	if n.r.IntN(2) == 0 {
 		n.cut = moment{at: n.happened + n.r.IntN(60), after: catching}
 	}
 	n.complain(n.disk.tear(n.r))
@@ -46,7 +46,11 @@ func (n *network) resume() error {
 	entries := int64(0)
 	for ; ; entries++ {
 		e, err := reader.Next()
-		if errors.Is(err, io.EOF) || errors.As(err, new(*journal.TornError)) {
+		if errors.As(err, new(*journal.TornError)) {
+			n.count[countTorn]++
+			break
+		}
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil || len(missing) > 0 {
@@ -73,7 +77,7 @@ func (n *network) resume() error {
 	if n.disk.durable && entries < n.disk.synced {
 		return fmt.Errorf("%d entries had reached the disk, and the journal has %d", n.disk.synced, entries)
 	}
-	if err := n.disk.reopen(reader.Offset(), entries, missing); err != nil {
+	if err := n.disk.reopen(len(n.clients), reader.Offset(), entries, missing); err != nil {
 		return err
 	}
 	n.dirty = true
@@ -111,14 +115,14 @@ func (n *network) done(ev metasim.Event, effects []metasim.Effect) {
 // comeHome has a client come back to the new server, or starts it again, unless the journal has that it has left.
 func (n *network) comeHome(i int, c *client, caughtUp bool) error {
 	presence := n.server.Presence(metasim.ClientID(i))
-	own := &conn{slow: n.r.IntN(4) == 0}
-	own.session = n.server.Connect(&output{n, own})
-	switch survives := c.survives && caughtUp && c.phase != over && c.Patience() > 0; {
+	own := n.connect()
+	lacks := n.ledger.Account(metasim.ClientID(i)).Sent < c.sent || n.books.accounts[i].last < c.handled // what it does not remember
+	switch survives := c.survives && caughtUp && c.phase != over && c.Patience() > 0 && !lacks && n.r.IntN(3) > 0; {
 	case survives:
 		own.members = append(own.members, c)
-		n.returned++
+		n.count[countReturned]++
 		c.comeBack(own)
-	case presence == session.Left:
+	case presence == session.Left || presence == session.Lost: // the run goes on without it
 		c.phase = over
 		return nil
 	default:
@@ -126,7 +130,7 @@ func (n *network) comeHome(i int, c *client, caughtUp bool) error {
 			return err
 		}
 		n.clients[i].repeats = presence == session.Away
-		n.restarted++
+		n.count[countRestarted]++
 	}
 	n.conns = append(n.conns, own)
 	return nil

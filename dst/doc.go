@@ -6,8 +6,9 @@
 //	scenario.go   what is drawn: everything that may decide what clients see
 //	simulator.go  what the program of a client does: a function of what it is given
 //	client.go     such a program on the client's end of a session
+//	moments.go    what dies in a run, and when
 //	network.go    the connections, the server's end, and clients that are lost or started again
-//	disk.go       the journal, of which a crash leaves the beginning and perhaps rubbish
+//	disk.go       the journal, of which a crash leaves the beginning and perhaps rubbish, and the checkpoints of clients
 //	crash.go      a server that crashes and is resumed, and clients that outlive it
 //	books.go      counts the events and effects of the dispatcher, and compares what it should hold with what it holds
 //	run.go        one run of a scenario: what happens next, and what must hold all the time

@@ -2,17 +2,24 @@ package dst
 
 import (
 	"fmt"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// What clients see is the plain computation, whatever the order in which things happen between them and the dispatcher: 5,000 runs. The mistakes that are
+// A run holds little and throws it away: see cmd/metasim-dst.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800)
+	m.Run()
+}
+
+// What clients see is the plain computation, whatever the order in which things happen between them and the dispatcher: 20,000 runs. The mistakes that are
 // planted in internal/mutants are all found in the first 1,000.
 func TestRuns(t *testing.T) {
-	scenarios := uint64(5_000 / Schedules)
+	scenarios := uint64(20_000 / Schedules)
 	if testing.Short() {
-		scenarios /= 5
+		scenarios /= 20
 	}
 	const parts = 4
 	for part := range uint64(parts) {
@@ -23,23 +30,22 @@ func TestRuns(t *testing.T) {
 				seed := 1 + part*scenarios/parts + k
 				r, err := Run(seed)
 				require.NoError(t, err, "go run ./cmd/metasim-dst -seed %d", seed)
-				total.Handled += r.Handled
-				total.Lost += r.Lost
-				total.Failed += r.Failed
-				total.Driven += r.Driven
-				total.Restarted += r.Restarted
-				total.Crashes += r.Crashes
-				total.Returned += r.Returned
+				total.Add(&r)
 			}
 			runs := int(scenarios) / parts
-			require.Greater(t, total.Handled, 10*runs, "the scenarios are too quiet to show anything")
-			require.Greater(t, total.Driven, runs, "too few runs are driven")
-			require.Greater(t, total.Restarted, runs/10, "too few clients are started again")
-			require.Greater(t, total.Crashes, runs/4, "too few servers crash")
-			require.Greater(t, total.Returned, runs, "too few clients outlive their server")
-			require.Greater(t, total.Lost, runs/40, "too few connections end")
-			require.Greater(t, total.Failed, runs/100, "too few runs end with a lost client")
-			require.Greater(t, total.Lost-total.Failed, runs/100, "too few runs go on without a lost client")
+			require.Greater(t, total[countHandled], 10*runs, "the scenarios are too quiet to show anything")
+			require.Greater(t, total[countDriven], runs, "too few runs are driven")
+			require.Greater(t, total[countRestarted], runs/10, "too few clients are started again")
+			require.Greater(t, total[countBegun], runs/10, "too few clients begin at a checkpoint")
+			require.Greater(t, total[countCrashes], runs/4, "too few servers crash")
+			require.Greater(t, total[countReturned], runs, "too few clients outlive their server")
+			require.Greater(t, total[countTorn], runs/40, "too few journals are torn")
+			require.Greater(t, total[countShort], runs/10, "too few clients wait for memory")
+			require.Greater(t, total[countSlow], runs, "too few connections are slow")
+			require.Greater(t, total[countLeft], runs/10, "too few clients leave early")
+			require.Greater(t, total[countLost], runs/40, "too few connections end")
+			require.Greater(t, total[countFailed], runs/100, "too few runs end with a lost client")
+			require.Greater(t, total[countLost]-total[countFailed], runs/100, "too few runs go on without a lost client")
 		})
 	}
 }

@@ -3,11 +3,11 @@ package dst
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 
 	"metasim/metasim"
+	"metasim/record/past"
 	"metasim/wire"
 	"metasim/wire/session"
 )
@@ -35,9 +35,7 @@ func newNetwork(s *scenario, schedule uint64) (*network, error) {
 	}
 	hosts := 1 + r.IntN(len(s.clients))
 	for range hosts {
-		c := &conn{slow: r.IntN(4) == 0}
-		c.session = n.server.Connect(&output{n, c})
-		n.conns = append(n.conns, c)
+		n.conns = append(n.conns, n.connect())
 	}
 	for _, i := range r.Perm(len(s.clients)) {
 		if err := n.join(i, n.conns[r.IntN(hosts)]); err != nil {
@@ -47,48 +45,13 @@ func newNetwork(s *scenario, schedule uint64) (*network, error) {
 	return n, nil
 }
 
-// draw draws what dies, and when: in the last run of each scenario.
-func (n *network) draw(schedule uint64) {
-	if schedule < Schedules {
-		return
-	}
-	if n.seed%2 == 0 {
-		n.cut, n.detach, n.restart = n.moment(0), n.r.IntN(2) == 0, n.r.IntN(2) == 0
-	} else {
-		n.crash, n.resumes, n.restart = n.moment(0), true, true
-		if n.r.IntN(2) == 0 {
-			n.cut = n.moment(0)
-		}
-	}
-	if n.restart {
-		n.disk = newDisk(n.r)
-	}
-}
-
-// moment draws one after so much has happened.
-func (n *network) moment(after int) moment {
-	m := moment{at: after + 1 + n.r.IntN(pick(n.r, 60, 300))}
-	if n.r.IntN(3) > 0 {
-		m.after = trigger(n.r.IntN(int(triggers)))
-	}
-	return m
-}
-
-// again draws whether what has happened happens once more.
-func (n *network) again(m moment) moment {
-	if m.at == 0 || n.r.IntN(5) == 0 {
-		return moment{}
-	}
-	return n.moment(n.happened)
-}
-
 // serve begins with a dispatcher and the server's end of sessions that know nothing.
 func (n *network) serve() (err error) {
 	if n.dispatcher, err = metasim.New(n.config); err != nil {
 		return err
 	}
 	names := n.dispatcher.Names()
-	config := session.ServerConfig{Scenario: "dst", Seed: n.seed, Names: names, Until: n.dispatcher.End()}
+	config := session.ServerConfig{Scenario: "dst", Seed: n.seed, Names: names, Until: n.dispatcher.End(), Checkpoints: n.every}
 	if n.resumes {
 		config.Patience = make(map[string]int64, len(names))
 		for _, name := range names {
@@ -101,9 +64,27 @@ func (n *network) serve() (err error) {
 	return err
 }
 
+// connect makes a connection.
+func (n *network) connect() *conn {
+	c := &conn{slow: n.r.IntN(4) == 0}
+	if c.slow {
+		n.count[countSlow]++
+	}
+	c.session = n.server.Connect(&output{n, c})
+	return c
+}
+
 func (n *network) join(i int, conn *conn) error {
-	c := &client{network: n, conn: conn, member: uint32(len(conn.members)), survives: n.resumes && n.r.IntN(3) > 0}
+	// What a client that was cut off had said, or that it was, may be lost with the server. Who outlives the server has seen it, and would be refused.
+	survives := n.resumes && (!n.detach || n.disk.durable) && n.r.IntN(6) > 0
+	c := &client{network: n, conn: conn, member: uint32(len(conn.members)), survives: survives}
 	c.simulator = newSimulator(n.scenario, i, c)
+	c.transcript = make([]seen, 0, n.sees[i])
+	if before := n.clients[i]; before != nil {
+		if c.old = before.transcript; len(c.old) < len(before.old) { // it had not come as far as the one before it
+			c.old = before.old
+		}
+	}
 	c.out.Member = c.member
 	var d session.Declaration
 	var errs []error
@@ -116,6 +97,12 @@ func (n *network) join(i int, conn *conn) error {
 	errs = append(errs, d.React(c.reaction))
 	if c.survives {
 		errs = append(errs, d.Survive())
+	}
+	if n.every[c.name] > 0 {
+		errs = append(errs, d.Save())
+	}
+	if c.only > 0 {
+		errs = append(errs, d.SendOnlyEvery(c.only))
 	}
 	var err error
 	c.Client, err = d.Join(c.name, "", &c.out)
@@ -154,6 +141,11 @@ func (n *network) packet(c *conn, p wire.Packet) {
 	if refusal != nil {
 		n.complain(refused(refusal))
 	}
+	if id, saved := n.server.Saved(); saved != nil && saved.Failed == "" {
+		n.count[countSaved]++
+		account := n.ledger.Account(id)
+		n.complain(n.disk.keep(id, &session.Saved{Checkpoint: *saved, Sent: account.Sent, Sends: account.Sends}))
+	}
 	if join, ok := ev.(*metasim.Join); ok && n.server.Presence(join.Client) == session.Away {
 		n.comeBack(c, join)
 		return
@@ -169,12 +161,6 @@ func (n *network) packet(c *conn, p wire.Packet) {
 	}
 }
 
-func (n *network) complain(err error) {
-	if err != nil && n.err == nil {
-		n.err = err
-	}
-}
-
 // settle settles, and checks what holds after it.
 func (n *network) settle() {
 	n.dirty = false
@@ -185,7 +171,7 @@ func (n *network) settle() {
 // permit lets the run go on to an instant.
 func (n *network) permit(until metasim.Instant) {
 	n.reached, n.permitted, n.dirty = nil, until, true
-	n.stretches++
+	n.count[countDriven]++
 	ev := &metasim.Permit{Until: until}
 	n.observe(ev, n.dispatcher.Step(ev))
 }
@@ -201,53 +187,6 @@ func (n *network) onward() {
 		return
 	}
 	n.permit(metasim.At(from.Time.Add(metasim.Time(1 + n.r.IntN(30)))))
-}
-
-// occurs notes whether the last packet was a promise.
-func (n *network) occurs(c *conn, p wire.Packet) {
-	n.last, n.promised = c, isPromise(p)
-	if n.promised {
-		c.members[p.Member].vowed = p.Body.(*metasim.Promise).NoSendBefore
-	}
-	if _, asks := p.Body.(*metasim.PollWait); asks {
-		c.members[p.Member].asked = c.members[p.Member].phase == returning
-	}
-}
-
-// ripe reports whether a moment has come, and on which connection, if it is that of one.
-func (n *network) ripe(m moment) bool {
-	if m.at == 0 || n.happened < m.at || n.finished {
-		return false
-	}
-	n.victim = nil
-	switch m.after {
-	case anything:
-		return true
-	case promised:
-		if n.promised {
-			n.victim = n.last
-		}
-	case repeating:
-		if len(n.feeds) > 0 {
-			n.victim = n.feeds[0].conn
-		}
-	case unread:
-		if i := slices.IndexFunc(n.conns, func(c *conn) bool { return slices.ContainsFunc(c.up, isPromise) }); i >= 0 {
-			n.victim = n.conns[i]
-		}
-	default:
-		for i, c := range n.clients {
-			if c.is(m.after, n.dispatcher.Status(metasim.ClientID(i)).Clock) {
-				n.victim = c.conn
-			}
-		}
-	}
-	return n.victim != nil
-}
-
-func isPromise(p wire.Packet) bool {
-	_, is := p.Body.(*metasim.Promise)
-	return is
 }
 
 // observe notes an event and its effects, and carries these out.
@@ -297,7 +236,6 @@ func (n *network) lose() {
 		if len(n.server.Disconnect(c.session)) == 0 {
 			continue
 		}
-		n.disturbed = !n.restart
 		if reads {
 			n.read(c, n.r.IntN(len(c.up)+1))
 		}
@@ -310,6 +248,8 @@ func (n *network) lose() {
 			n.startAgain(c)
 			return
 		}
+		n.count[countLost] = 1
+		n.feeds = slices.DeleteFunc(n.feeds, func(f feed) bool { return f.conn == c })
 		for _, id := range lost {
 			n.lost(id)
 		}
@@ -324,10 +264,12 @@ func (n *network) lost(id metasim.ClientID) {
 	}
 	if n.detach && n.server.Started() {
 		n.dirty = true
+		n.count[countDetached]++
 		ev := n.server.Cut(id, n.dispatcher.Status(id).Clock)
 		n.observe(ev, n.dispatcher.Step(ev))
 		return
 	}
+	n.count[countFailed] = 1
 	n.finished, n.failed = true, fmt.Errorf("lost client %d", id)
 	n.server.Farewell(n.failed)
 }
@@ -339,11 +281,10 @@ func (n *network) startAgain(ended *conn) {
 		if c.conn != ended || n.server.Presence(id) == session.Left {
 			continue
 		}
-		n.restarted++
+		n.count[countRestarted]++
 		n.server.Vacate(id)
 		n.feeds = slices.DeleteFunc(n.feeds, func(f feed) bool { return f.client == id })
-		own := &conn{slow: n.r.IntN(4) == 0}
-		own.session = n.server.Connect(&output{n, own})
+		own := n.connect()
 		n.conns = append(n.conns, own)
 		n.complain(n.join(i, own))
 		n.clients[i].repeats = true
@@ -357,32 +298,47 @@ func (n *network) comeBack(c *conn, join *metasim.Join) {
 		return
 	}
 	if n.server.Repeats(join.Client) {
-		own, err := n.disk.own(join.Client)
-		n.complain(err)
-		n.feeds = append(n.feeds, feed{client: join.Client, conn: c, own: own, slow: n.r.IntN(3) == 0})
+		p, err := n.recall(join.Client)
+		if err != nil {
+			n.complain(err)
+			return
+		}
+		n.feeds = append(n.feeds, feed{client: join.Client, conn: c, past: p, slow: n.r.IntN(3) == 0})
 	}
+}
+
+// recall opens what the journal has of a client by now; if it makes checkpoints, of what follows the last one.
+func (n *network) recall(id metasim.ClientID) (*past.Reader, error) {
+	p, size, err := n.disk.past(id)
+	if err == nil && n.server.Saves(id) {
+		unfit := func(err error) {
+			if !n.disk.damaged {
+				n.complain(err)
+			}
+		}
+		p.From(func() []*past.Kept { return n.disk.kept.Last(id, size, unfit) }, unfit)
+	}
+	return p, err
 }
 
 // remember gives the server a part of the past of a client that has come back, as from a journal.
 func (n *network) remember() {
 	f := n.feeds[0]
-	part := session.Past{Client: f.client}
-	whole := false
-	most := 20
+	most := 6
 	if f.slow {
-		most = 4
+		most = 2
 	}
-	for range n.r.IntN(most) {
-		e, err := f.own.Next()
-		if whole = errors.Is(err, io.EOF); whole {
-			n.feeds = n.feeds[1:]
-			break
-		}
+	f.past.Parts(n.r.IntN(most))
+	part, whole, err := f.past.Next()
+	if err != nil {
 		n.complain(err)
-		part.Observe(e.Event, e.Effects)
+		return
+	}
+	if whole {
+		n.feeds = n.feeds[1:]
 	}
 	id, conn := f.client, f.conn
-	n.server.Remember(id, &part, whole)
+	n.server.Remember(id, part, whole)
 	for _, p := range n.server.Held(id) {
 		n.packet(conn, p)
 	}

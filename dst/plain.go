@@ -2,6 +2,9 @@ package dst
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
 	"slices"
 
 	"metasim/metasim"
@@ -12,6 +15,7 @@ import (
 type plain struct {
 	*scenario
 	end     metasim.Instant
+	heard   []uint64 // of the sends of each client so many reach the others; nil: all
 	clients []*plainClient
 }
 
@@ -24,6 +28,12 @@ type plainClient struct {
 	queue  []arrival // in order
 	timers []*plainTimer
 	set    int // timers that were ever set
+	drawn  []plainStream
+}
+
+type plainStream struct {
+	name string
+	*rand.Rand
 }
 
 type plainLink struct {
@@ -45,9 +55,9 @@ type plainTimer struct {
 	call   func()
 }
 
-// compute returns the transcripts of all clients.
-func compute(s *scenario) [][]seen {
-	p := &plain{scenario: s, end: metasim.Infinity}
+// compute returns the transcripts of all clients. Of the sends of each client as many reach the others as heard says; nil: all.
+func compute(s *scenario, heard []uint64) [][]seen {
+	p := &plain{scenario: s, end: metasim.Infinity, heard: heard}
 	if s.until > 0 {
 		p.end = metasim.At(s.until)
 	}
@@ -60,7 +70,7 @@ func compute(s *scenario) [][]seen {
 		c.connect()
 	}
 	for _, c := range p.clients {
-		c.begin()
+		c.begin(true)
 	}
 	for {
 		next := slices.MinFunc(p.clients, func(a, b *plainClient) int { return a.next().Compare(b.next()) })
@@ -81,7 +91,7 @@ func compute(s *scenario) [][]seen {
 func (c *plainClient) connect() {
 	for _, channel := range c.pubs {
 		for _, to := range c.plain.clients {
-			if slices.ContainsFunc(to.subs, func(pattern string) bool { return metasim.MatchSubscription(pattern, channel) }) {
+			if slices.ContainsFunc(to.patterns, func(p metasim.Pattern) bool { return p.Match(channel) }) {
 				c.links = append(c.links, &plainLink{channel: channel, to: to, link: c.plain.delays.Link(c.name, to.name, channel)})
 			}
 		}
@@ -146,6 +156,9 @@ func (c *plainClient) finish() {
 }
 
 func (c *plainClient) publish(channel string, payload []byte) {
+	if c.plain.heard != nil && c.sent >= c.plain.heard[c.rank] {
+		return
+	}
 	for _, l := range c.links {
 		if l.channel != channel {
 			continue
@@ -189,6 +202,21 @@ func (c *plainClient) add(t *plainTimer) {
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.number, b.number))
 	})
 	c.timers = slices.Insert(c.timers, i, t)
+}
+
+// rand is the random stream that docs/protocol.md defines.
+func (c *plainClient) rand(name string) *rand.Rand {
+	if i := slices.IndexFunc(c.drawn, func(s plainStream) bool { return s.name == name }); i >= 0 {
+		return c.drawn[i].Rand
+	}
+	key := binary.LittleEndian.AppendUint64([]byte("metasim/random"), c.plain.seed)
+	for _, part := range []string{c.name, name} {
+		key = append(binary.LittleEndian.AppendUint64(key, uint64(len(part))), part...)
+	}
+	sum := sha256.Sum256(key)
+	r := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])))
+	c.drawn = append(c.drawn, plainStream{name, r})
+	return r
 }
 
 func (c *plainClient) promise(metasim.Time) {}

@@ -24,6 +24,10 @@ func (n *network) run() error {
 			return n.err
 		}
 		if !n.one(true) && !n.one(false) {
+			n.count[countHappened] = n.happened
+			if n.books.short {
+				n.count[countShort] = 1
+			}
 			return n.end()
 		}
 	}
@@ -32,7 +36,7 @@ func (n *network) run() error {
 
 // one lets one of the things happen that can, and reports whether there was one. If patient, some things are put off.
 func (n *network) one(patient bool) bool {
-	slots := 2*len(n.clients) + 3*len(n.conns) + 4
+	slots := 2*len(n.clients) + 3*len(n.conns) + 5
 	first := n.r.IntN(slots)
 	for k := range slots {
 		if n.try((first+k)%slots, patient) {
@@ -102,6 +106,11 @@ func (n *network) serverDoes(slot int, patient bool) bool {
 			return false
 		}
 		n.remember()
+	case 3:
+		if n.disk == nil || len(n.disk.keeping) == 0 || patient && n.r.IntN(3) > 0 {
+			return false
+		}
+		n.complain(n.disk.write(1))
 	default:
 		if n.disk == nil || n.disk.synced == n.disk.entries || patient && n.r.IntN(100) < n.disk.lazy {
 			return false
@@ -118,9 +127,10 @@ func (n *network) end() error {
 	}
 	acts := 0
 	for i, c := range n.clients {
-		acts += len(c.transcript)
+		acts += max(len(c.transcript), len(c.old)) // it may have died while it repeated its past
+		presence := n.server.Presence(metasim.ClientID(i))
 		switch {
-		case c.conn.closed || n.failed != nil && n.server.Presence(metasim.ClientID(i)) == session.Absent: // its connection closes
+		case c.conn.closed || n.failed != nil && (presence == session.Absent || presence == session.Away): // its connection closes
 		case n.failed == nil && !errors.Is(c.Err(), session.ErrLeft):
 			return fmt.Errorf("the run is over, and %s at %v is not: %v", c.name, c.Now(), c.Err())
 		case c.phase != over:

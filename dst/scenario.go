@@ -21,7 +21,7 @@ func draw(seed uint64) (*scenario, error) {
 		s.until = horizon + 1
 	}
 	channels := []string{"A", "B", "C", "D", "E"}[:1+r.IntN(5)]
-	for i := range pick(r, 2, 2, 3, 3, 4, 5, 6, 8, 16) {
+	for i := range pick(r, 2, 2, 3, 3, 4, 5, 6, 7+int(mix(seed)%2), 9+int(mix(seed)%8)) {
 		s.clients = append(s.clients, drawClient(r, fmt.Sprintf("c%02d", i), horizon, channels))
 	}
 	var rules []delay.Rule
@@ -38,9 +38,10 @@ func draw(seed uint64) (*scenario, error) {
 		}
 		rules = append(rules, rule)
 	}
-	var err error
-	s.delays, err = delay.NewTable(seed, rules)
-	return s, err
+	for i := range s.clients {
+		s.clients[i].add(mix(seed, uint64(i), 1))
+	}
+	return s, s.complete(rules)
 }
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
@@ -76,6 +77,33 @@ func drawClient(r *rand.Rand, name string, horizon metasim.Time, channels []stri
 		c.leave = 1 + metasim.Time(r.Int64N(int64(horizon)))
 	}
 	return c
+}
+
+// add adds what a client has been drawn without, from a hash of its own.
+func (c *spec) add(hash uint64) {
+	if k := len(c.timers); k > 1 && hash%2 == 0 {
+		c.timers[k-1] = c.timers[0]
+	}
+	c.draws = hash%3 == 0
+	if hash /= 3; c.style == steps && !c.promises && hash%3 == 0 {
+		c.only = 1 + metasim.Time(hash/3%8)
+	}
+}
+
+// complete compiles what a scenario has: each of its runs uses it.
+func (s *scenario) complete(rules []delay.Rule) (err error) {
+	for i := range s.clients {
+		c := &s.clients[i]
+		for _, pattern := range c.subs {
+			p, err := metasim.CompilePattern(pattern)
+			if err != nil {
+				return err
+			}
+			c.patterns = append(c.patterns, p)
+		}
+	}
+	s.delays, err = delay.NewTable(s.seed, rules)
+	return err
 }
 
 // drawLink draws a link of any kind.
@@ -130,9 +158,7 @@ func drawFlood(seed uint64, r *rand.Rand) (*scenario, error) {
 		}
 		s.clients = append(s.clients, sink)
 	}
-	var err error
-	s.delays, err = delay.NewTable(seed, []delay.Rule{{Spec: delay.Spec{Delay: delay.Constant(pick[metasim.Time](r, 0, 1, 5))}}})
-	return s, err
+	return s, s.complete([]delay.Rule{{Spec: delay.Spec{Delay: delay.Constant(pick[metasim.Time](r, 0, 1, 5))}}})
 }
 
 // mix is the hash that keys what simulators do (splitmix64).

@@ -6,6 +6,7 @@ import (
 	"metasim/delay"
 	"metasim/metasim"
 	"metasim/record/journal"
+	"metasim/record/past"
 	"metasim/wire"
 	"metasim/wire/session"
 )
@@ -13,15 +14,41 @@ import (
 // Schedules is in how many orders each scenario is run.
 const Schedules = 4
 
+// A Result counts what there was in runs.
+type Result [counts]int
+
+// The places of a Result.
+const (
+	countClients = iota
+	countLeft
+	countSent
+	countHandled
+	countHappened
+	countSlow
+	countShort
+	countDriven
+	countLost
+	countFailed
+	countDetached
+	countRestarted
+	countSaved
+	countBegun
+	countCrashes
+	countTorn
+	countReturned
+	counts
+)
+
 // A scenario is everything that may decide what clients see, and nothing else.
 type scenario struct {
 	seed    uint64
 	clients []spec // in order of name
 	until   metasim.Time
 	delays  *delay.Table
-	permits bool // the run is driven in stretches
-	flood   bool // it is there for the bound on memory: one client sends far more than another takes in
-	memory  int  // 0: each run has another bound
+	permits bool  // the run is driven in stretches
+	sees    []int // how much each client sees and does
+	flood   bool  // it is there for the bound on memory: one client sends far more than another takes in
+	memory  int   // 0: each run has another bound
 }
 
 // A style is a way of being a client.
@@ -38,6 +65,7 @@ type spec struct {
 	name       string
 	style      style
 	pubs, subs []string
+	patterns   []metasim.Pattern // subs
 	reaction   metasim.Time
 	period     metasim.Time   // between steps; the longest wait of a Next; of a periodic timer
 	timers     []metasim.Time // of a client with handlers
@@ -48,6 +76,8 @@ type spec struct {
 	sends      int          // at most
 	size       int          // of the payloads, at most
 	floods     bool         // it sends at each act, and never little
+	draws      bool         // it draws from random streams
+	only       metasim.Time // it sends at multiples of this alone; 0: at any time
 }
 
 // seen is one thing that a client saw or did.
@@ -65,6 +95,7 @@ type port interface {
 	at(i metasim.Instant, call func()) (stop func())
 	every(period metasim.Time, call func()) (stop func())
 	promise(t metasim.Time)
+	rand(stream string) *rand.Rand
 	leave()
 }
 
@@ -95,12 +126,16 @@ type client struct {
 	in         session.Inbound
 	phase      phase
 	before     phase           // of one that comes back: what it did when its server was lost
-	survives   bool            // it outlives its server
+	old        []seen          // the transcript of the process that it replaces
+	sent       uint64          // of its messages, those of the process before its checkpoint: it does not remember them
+	handled    uint64          // likewise
+	survives   bool            // it can outlive its server
 	repeats    bool            // it was started again
 	authorized metasim.Instant // as far as it has read
 	last       metasim.Message // that arrived
+	known      []string        // channels on which it has a handler
 	asked      bool            // it comes back, and the server has read of what it waits for
-	vowed      metasim.Instant // the last Promise of it that the server has read
+	vowed      metasim.Instant // the server has read that it sends nothing before
 }
 
 // A phase is what a client can do next.
@@ -147,15 +182,12 @@ type network struct {
 	lazy       int // of a hundred Settles, so many are put off
 	cut        moment
 	detach     bool
-	restart    bool // who is on a connection that ends is started again
-	restarted  int
-	disk       *disk  // nil: nobody reads a journal
-	crash      moment // of the server
-	resumes    bool   // a server that crashes is resumed, and clients may come back
-	crashes    int
-	returned   int // clients that outlived a server and came back
+	restart    bool                    // who is on a connection that ends is started again
+	disk       *disk                   // nil: nobody reads a journal
+	crash      moment                  // of the server
+	resumes    bool                    // a server that crashes is resumed, and clients may come back
+	every      map[string]metasim.Time // between two checkpoints, of the clients that make them
 	feeds      []feed
-	disturbed  bool             // a connection has ended
 	victim     *conn            // that a moment has chosen
 	last       *conn            // of which the server has read a packet last
 	promised   bool             // that is a promise
@@ -163,12 +195,12 @@ type network struct {
 	reached    *metasim.Reached // not answered yet
 	past       metasim.Instant  // everything before it has happened, as a Reached said
 	permitted  metasim.Instant  // nothing happens at it or later
-	stretches  int
 	finished   bool
 	failed     error // what the run ended with
 	err        error // what must not be
 	books      books
 	happened   int
+	count      Result
 }
 
 // A moment is when something dies: when so much has happened, and what it waits for has happened too.
@@ -200,6 +232,25 @@ type disk struct {
 	safe    int   // bytes of these
 	durable bool  // packets wait for the disk
 	lazy    int   // of a hundred times, so often the disk is slow
+	files   *files
+	kept    *past.Checkpoints // in files
+	keeping []keeping
+	damaged bool // one of these files was
+}
+
+// A keeping is a checkpoint that is still to be written. The journal has so many bytes before it.
+type keeping struct {
+	client metasim.ClientID
+	size   int64
+	saved  session.Saved
+}
+
+// files are those of checkpoints.
+type files []checkpointFile
+
+type checkpointFile struct {
+	name string
+	b    []byte
 }
 
 // A file is in memory.
@@ -212,7 +263,7 @@ type file struct {
 type feed struct {
 	client metasim.ClientID
 	conn   *conn
-	own    *journal.Own
+	past   *past.Reader
 	slow   bool // the disk is
 }
 
@@ -222,6 +273,7 @@ type books struct {
 	grants   int
 	held     int // bytes of all messages, each once
 	peak     int
+	short    bool // somebody has waited for memory
 }
 
 type account struct {
