@@ -5,12 +5,17 @@
  * it had not written is lost, of what was on its way the server may still read a part. The server starts it again and feeds it what the
  * first one was given; what it says again is compared and goes no further. To the dispatcher it is a client that computes for long.
  *
+ * With -DCHECKPOINTS a client may make a checkpoint after each act: its time and its state, in the stream between its sends and its report. It is started
+ * again there, and fed what follows.
+ *
  * Each act asserts that everything sent before was handled, nothing twice, and that whoever acts at a time again is in the same state.
  * An invalid end state is a run that stands still. The lines below say how internal/models checks it, and which mistakes must be found.
  *
  * checked: -DT=3
  * checked: -DT=3 -DDEATHS=2
+ * checked: -DT=2 -DCHECKPOINTS
  * large: -DT=4 -DDEATHS=2
+ * large: -DT=3 -DCHECKPOINTS
  *
  * assertion violated: -DT=3 -DDEATH_IS_LEAVE   a client that died is taken to have left
  * assertion violated: -DT=3 -DSAID_AGAIN       what it says again is taken as new
@@ -20,6 +25,9 @@
  * assertion violated: -DT=3 -DAHEAD_OF_FEED    what is new overtakes what it is fed
  * assertion violated: -DT=3 -DGRANT_FIRST      it is authorized before it was fed
  * invalid end state: -DT=3 -DNO_GRANT          it is fed, and not authorized again
+ * assertion violated: -DT=3 -DCHECKPOINTS -DSAVED_FIRST   a checkpoint overtakes what was sent before it
+ * assertion violated: -DT=3 -DCHECKPOINTS -DALL_COMPARED  what was sent before a checkpoint is compared with what follows it
+ * assertion violated: -DT=3 -DCHECKPOINTS -DFED_LATE      what is due at the checkpoint itself is not fed again
  */
 #ifndef T
 #define T 3
@@ -33,8 +41,8 @@
 #define BIT(set, t) (((set) >> (t)) & 1)
 #define MAX(a, b) ((a) > (b) -> (a) : (b))
 
-mtype = { SEND, REPORT, DELIVER, AUTHORIZE };
-chan up[N] = [ROOM] of { mtype, byte, byte };   /* SEND, time, payload; REPORT, times that are done */
+mtype = { SEND, REPORT, CHECKPOINT, DELIVER, AUTHORIZE };
+chan up[N] = [ROOM] of { mtype, byte, byte };   /* SEND, time, payload; REPORT, times that are done; CHECKPOINT, time, state */
 chan down[N] = [ROOM] of { mtype, byte, byte }; /* DELIVER, due, payload; AUTHORIZE, until */
 
 /* What the server has recorded. Sets have a bit for each time. */
@@ -46,6 +54,7 @@ byte granted[N];
 byte fed[N];                     /* it was fed what is due before this */
 bool feeding[N];
 byte deaths;
+byte saved[N]; byte kept[N]; byte before[N]; /* the last checkpoint: its time and state; how much was sent before it */
 
 /* The clients. */
 byte now[N]; byte state[N]; byte limit[N]; byte inbox[N]; byte given[N];
@@ -85,6 +94,7 @@ inline hear() {
 			count[i]++; sends[i] = sends[i] | (1 << a); payloads[i] = payloads[i] | (b << a)
 		:: else -> k = heard[i]; nth(); assert(x == a && BIT(payloads[i], a) == b) /* it repeats itself */
 		fi
+	:: kind == CHECKPOINT -> saved[i] = a; kept[i] = b; before[i] = heard[i]
 	:: kind == REPORT ->
 #ifdef OLD_REPORTS
 		assert(a >= done[i]); done[i] = a
@@ -120,7 +130,15 @@ inline authorize() {
 inline again() {
 	do :: nempty(up[i]) -> up[i]?_,_,_ :: empty(up[i]) -> break od;
 	do :: nempty(down[i]) -> down[i]?_,_,_ :: empty(down[i]) -> break od;
-	heard[i] = 0; fed[i] = 0; feeding[i] = true; dead[i] = false;
+	heard[i] = before[i]; fed[i] = saved[i]; feeding[i] = true; dead[i] = false;
+	now[i] = saved[i]; state[i] = kept[i];
+	if :: now[i] > 0 -> up[i]!REPORT,now[i],0 :: else fi; /* it says that it waits there */
+#ifdef ALL_COMPARED
+	heard[i] = 0;
+#endif
+#ifdef FED_LATE
+	if :: saved[i] > 0 -> fed[i]++ :: else fi;
+#endif
 #ifdef DEATH_IS_LEAVE
 	done[i] = T;
 #endif
@@ -163,6 +181,8 @@ inline take() {
 	fi
 }
 
+#define SAVE if :: up[i]!CHECKPOINT,now[i],state[i] :: true fi
+
 /* act lets i do what it does at its next time. */
 inline act() {
 	a = now[i];
@@ -175,8 +195,14 @@ inline act() {
 		acted[i]++; states[i] = states[i] | (state[i] << a);
 		if :: sent[i] = sent[i] | (1 << a) :: true fi
 	fi;
+#ifdef SAVED_FIRST
+	now[i]++; SAVE; now[i]--;
+#endif
 	if :: BIT(sent[i], a) -> up[i]!SEND,a,state[i] :: else fi;
 	now[i]++;
+#if defined(CHECKPOINTS) && !defined(SAVED_FIRST)
+	SAVE;
+#endif
 	up[i]!REPORT,now[i],0
 }
 
