@@ -37,7 +37,7 @@ func longRun(messages uint64) string {
 // A measure is what the memory of this process was after so many seconds: what is in use, after garbage was collected.
 type measure struct{ seconds, bytes float64 }
 
-// long carries out the one long run. It fails if the memory has grown by a hundredth in an hour or more.
+// long carries out the one long run. It fails if the memory has grown by a hundredth in an hour or more. Interrupted, it says what there was so far.
 func long(ctx context.Context, messages uint64, every time.Duration, place string) error {
 	sc, _, err := scenarios.Parse("soak.metasim.yaml", []byte(longRun(messages)), scenarios.Overrides{})
 	if err != nil {
@@ -62,14 +62,17 @@ func long(ctx context.Context, messages uint64, every time.Duration, place strin
 	out, err := run.Scenario(ctx, sc, run.Options{Out: dir, NoJournal: true, NoTrace: true})
 	close(done)
 	measuring.Wait()
-	if err != nil || !out.OK {
-		return errors.Join(err, out.Err)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("one run: %d messages delivered in %.0f s, %.0f a second; %s\n", out.Messages.Delivered, out.WallS,
+		float64(out.Messages.Delivered)/out.WallS, growth(measures))
+	if !out.OK {
+		return out.Err
 	}
 	if want := messages / sources / sinks * sources * sinks; out.Messages.Delivered != want {
 		return fmt.Errorf("%d messages were delivered, not %d", out.Messages.Delivered, want)
 	}
-	fmt.Printf("one run: %d messages delivered in %.0f s, %.0f a second; %s\n", out.Messages.Delivered, out.WallS,
-		float64(out.Messages.Delivered)/out.WallS, growth(measures))
 	if slope, deviation, _ := slopeOf(measures); slope-2*deviation > 1 {
 		return errors.New("the memory grows")
 	}

@@ -337,6 +337,7 @@ def deadline():
         expect(1.5 < took < 4, f"a silent visitor was turned away after {took:.1f} s")
         run.start()
         same(run)
+    return f"turned away after {took:.1f} s"
 
 
 def large_frames():
@@ -356,6 +357,7 @@ def large_frames():
         expect(grown < 32, f"the server took {grown:.0f} MB for visitors")
         run.start()
         same(run)
+    return f"the server took {grown:.1f} MB"
 
 
 def nonsense():
@@ -420,6 +422,7 @@ def polls():
         if min(ratios) < 1.8:
             break  # on a busy machine one pair may tell nothing
     expect(min(ratios) < 1.8, f"the innocent took {min(ratios):.1f} times as long at least")
+    return f"the innocent took {min(ratios):.2f} times as long"
 
 
 class Disk:
@@ -615,10 +618,12 @@ def main():
 
 
 def attempt(name, attack):
-    """Whether a run holds against an attack."""
+    """Whether a run holds against an attack, which may return a figure."""
     began, holds, verdict = time.monotonic(), True, "holds"
     try:
-        attack()
+        figure = attack()
+        if figure:
+            verdict = f"{figure}: holds"
     except Skipped as e:
         verdict = f"SKIPPED LOUDLY: it needs {e}"
     except Failed as e:
