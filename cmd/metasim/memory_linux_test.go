@@ -64,7 +64,6 @@ func (s *stage) letGo(fifo string) {
 // that holds up the sink. The report counts the wait as the run did.
 func TestWaitsForMemory(t *testing.T) {
 	address := regexp.MustCompile(`http://\S+`)
-	b := browser.Open(t) // which takes longer to start than the runs
 	for _, slow := range []string{"sink", "clock"} {
 		t.Run(slow, func(t *testing.T) {
 			s := newStage(t)
@@ -82,6 +81,7 @@ func TestWaitsForMemory(t *testing.T) {
 				require.Regexp(t, `^sink at \S+s waits for clock: `, answer.Chain[1])
 			}
 
+			b := browser.Open(t)
 			b.Goto(address.FindString(p.err.String()))
 			row := "memory, sink"
 			if slow == "clock" {
