@@ -51,7 +51,7 @@ func TestUsage(t *testing.T) {
 		{"run p.yaml --transport tcp --listen nonsense", 1, []string{"clients cannot join", "host"}},
 		{"run p.yaml --transport unix --listen no/such/dir", 1, []string{"clients cannot join", "directory"}},
 		{"serve p.yaml --transport mem", 2, []string{"transport mem", "unix, tcp, tls, quic, shm"}},
-		{"verify", 2, []string{"one scenario file"}},
+		{"verify", 2, []string{"one file, of a scenario or of a world"}},
 		{"verify p.yaml --runs 1", 2, []string{"--runs 1", "at least 2"}},
 		{"verify p.yaml --runs x", 2, []string{`"x"`, "--runs", "metasim verify --help"}},
 		{"log", 2, []string{"one run directory"}},
