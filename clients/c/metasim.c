@@ -266,6 +266,7 @@ typedef struct kept {
     const char *channel;
     metasim_instant sent;
     size_t size;
+    bool early; /* sent before the client waited first: that needs no authorization */
 } kept;
 
 /* What a resumed server has of a client. */
@@ -285,6 +286,7 @@ typedef struct memory {
     metasim_instant due;  /* of the last delivery that it has handled */
     metasim_instant said; /* how far it has reported to a server that was lost, at least */
     int lives;            /* how many servers it has lost */
+    bool waited;          /* the client has waited once */
 
     /* While it comes back. */
     bool coming, asked; /* asked: for want */
@@ -1080,7 +1082,8 @@ static void put_numbers(small *s, metasim_instant now, metasim_instant floor, me
     put_instant(&report, 2, floor);
     put_instant(&report, 3, next);
     put_number(&report, 4, acked);
-    put_small(s, 1, &report);
+    if (report.size > 0)
+        put_small(s, 1, &report);
 }
 
 /* Makes the client's report. What was promised binds whatever is said now. */
@@ -1147,6 +1150,7 @@ static metasim_code wait_until(metasim_client *c, metasim_instant want, bool mes
             small s = {{0}, 0};
             int64_t stretch = asked < 0 ? computed(c) : 0;
             asked = c->memory.lives;
+            c->memory.waited = true;
             put_report(c, &s, c->now, want);
             put_instant(&s, 2, want);
             put_number(&s, 3, messages);
@@ -1254,6 +1258,7 @@ static void remember_send(metasim_client *c, const char *channel, const void *pa
     k->channel = channel;
     k->sent = c->now;
     k->size = size;
+    k->early = !m->waited;
     if (size > 0)
         memcpy(k + 1, payload, size);
     if (m->first == NULL)
@@ -1894,7 +1899,7 @@ static bool caught_up(metasim_client *c)
     if (!c->started)
         return false;
     for (; m->again != NULL; m->again = m->again->next) {
-        if (compare(m->again->sent, ORIGIN) != 0 && !before(m->again->sent, c->granted)) {
+        if (!m->again->early && !before(m->again->sent, c->granted)) {
             ask(c, m->again->sent);
             return false;
         }

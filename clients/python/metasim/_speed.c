@@ -377,7 +377,8 @@ static PyObject *speed_report(PyObject *self, PyObject *args)
     if (PyErr_Occurred())
         return NULL;
     put_number(&inner, 4, n);
-    put_small(&s, 1, &inner);
+    if (inner.size > 0)
+        put_small(&s, 1, &inner);
     return to_bytes(&s);
 }
 

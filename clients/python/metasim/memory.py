@@ -26,7 +26,9 @@ class Memory:
 
     def __init__(self, patience: int) -> None:
         self.patience = patience  # for how many nanoseconds of real time it waits for its server
-        self.sends: Deque[Tuple[str, Instant, bytes]] = deque()  # the last ones
+        # The last ones. The last value: sent after the client had waited, so that it needs an authorization.
+        self.sends: Deque[Tuple[str, Instant, bytes, bool]] = deque()
+        self.waited = False  # the client has waited once
         self.sent = self.size = 0  # how many there were in all; bytes of the payloads in sends
         self.handled: Deque[int] = deque(maxlen=KEPT_DELIVERIES)  # hashes of the last deliveries
         self.due = ORIGIN  # of the last delivery that was handled
@@ -39,7 +41,7 @@ class Memory:
         self.asked: Optional[Instant] = None
 
     def published(self, channel: str, sent: Instant, payload: bytes) -> None:
-        self.sends.append((channel, sent, payload))
+        self.sends.append((channel, sent, payload, self.waited))
         self.sent += 1
         self.size += len(payload)
         while len(self.sends) > KEPT_SENDS or self.size > KEPT_BYTES and len(self.sends) > 1:

@@ -235,8 +235,8 @@ class Session:
             return False
         first = m.sent - len(m.sends)
         while m.next < m.sent:
-            channel, sent, payload = m.sends[m.next - first]
-            if sent != ORIGIN and sent >= self.granted:
+            channel, sent, payload, authorized = m.sends[m.next - first]
+            if authorized and sent >= self.granted:
                 self._ask(m, sent)
                 return False
             self._send(channel, sent, payload)
@@ -285,6 +285,8 @@ class Session:
         self.put(wire.ADVANCE, self._report(now, want) + measured)
 
     def wait(self, want: Instant, messages: bool, measured: bytes = b"") -> None:
+        if self.memory is not None:
+            self.memory.waited = True
         self.put(wire.POLL_WAIT, self._report(self.now, want) + instant(2, want) + (b"\x18\x01" if messages else b"") + measured)
 
     def arrive(self, want: Instant, messages: bool) -> List[Message]:

@@ -97,10 +97,11 @@ def packet(kind: int, body: bytes) -> bytes:
 
 
 def report(now: Instant, floor: Instant, next_event: Instant, handled: int) -> bytes:
-    """The report of a NotifyAdvance or a PollWait, as its field 1."""
+    """The report of a NotifyAdvance or a PollWait, as its field 1. One of zeros alone is left out."""
     said = instant(1, now)
     again = b"\x12" + said[1:] if said and floor == now else instant(2, floor)
-    return data(1, said + again + instant(3, next_event) + number(4, handled))
+    all_of_it = said + again + instant(3, next_event) + number(4, handled)
+    return data(1, all_of_it) if all_of_it else b""
 
 
 # Reading.
