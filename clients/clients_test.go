@@ -124,12 +124,18 @@ func TestCPlaysTheVectors(t *testing.T) {
 // python returns the interpreter, or skips.
 func python(t testing.TB) string {
 	t.Helper()
-	path, err := exec.LookPath("python3")
+	path, err := interpreter()
 	if err != nil {
 		t.Skip("SKIPPED LOUDLY: there is no python3, so its client library is not tested, and no other plays the vectors; install python3")
 	}
 	return path
 }
+
+// interpreter asks python3 which file it is: what is in the PATH may be a script that looks for it each time.
+var interpreter = sync.OnceValues(func() (string, error) {
+	path, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
+	return strings.TrimSpace(string(path)), err
+})
 
 // So does the one in Python.
 func TestPythonPlaysTheVectors(t *testing.T) {
@@ -196,7 +202,7 @@ func TestInThePlaceOfBuiltIn(t *testing.T) {
 			"PING": "run: [" + compile(t, sanitized, "cpp/examples/ping.cpp", object(t, sanitized)) + ", X, Y, '100']",
 		},
 	}
-	if interpreter, err := exec.LookPath("python3"); err == nil {
+	if interpreter, err := interpreter(); err == nil {
 		library, err := filepath.Abs("python")
 		require.NoError(t, err)
 		program := func(name, args string) string {

@@ -72,6 +72,7 @@ func names(files []string) (list []string) {
 // Without synchronisation every frame is torn, and the picture shows it.
 func TestFollowerDemoTears(t *testing.T) {
 	s := newStage(t)
+	s.program = testprogram.Shipped(t) // it draws many pictures
 	var out followerOutcome
 	assert.Contains(t, s.metasim("follower", "demo", "--frames", "31", "--out", "on").out, "31 frames, 0 of them torn, 0 failovers")
 	e := s.metasim("follower", "demo", "--frames", "31", "--sync=false", "--out", "off", "--json")

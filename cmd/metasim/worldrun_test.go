@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/testprogram"
+
 	"metasim/run"
 )
 
@@ -136,6 +138,7 @@ func TestWorldsOfGazeboRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 17)
 	s := newStage(t)
+	s.program = testprogram.Shipped(t) // it starts many times
 	for _, file := range files {
 		file, err := filepath.Abs(file)
 		require.NoError(t, err)
