@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/internal/testprogram"
-
 	"metasim/run"
 )
 
@@ -134,8 +133,7 @@ func TestWorldsOfOneFile(t *testing.T) {
 
 // Every world of Gazebo that we have runs as it is, or the reason why not is one sentence.
 func TestWorldsOfGazeboRun(t *testing.T) {
-	files, err := filepath.Glob("../../federates/sdf/testdata/worlds/*.sdf")
-	require.NoError(t, err)
+	files, _ := filepath.Glob("../../federates/sdf/testdata/worlds/*.sdf") // its only error is a wrong pattern
 	require.Len(t, files, 17)
 	s := newStage(t)
 	s.program = testprogram.Shipped(t) // it starts many times

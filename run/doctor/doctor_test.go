@@ -94,7 +94,7 @@ const sinfo = `cat <<-END
 
 // Slurm is asked by its own programs; here scripts that say what they would.
 func TestSlurm(t *testing.T) {
-	good := map[string]string{"sinfo": sinfo, "srun": "exit 1", "munge": "echo MUNGE:x:", "unmunge": "grep -q MUNGE:x:"}
+	good := map[string]string{"sinfo": sinfo, "srun": "exit 1", "munge": "echo MUNGE:x:", "unmunge": "read said; [ \"$said\" = MUNGE:x: ]"}
 	programs(t, good)
 	checks := byName(t, slurm(t.Context(), true))
 	require.Equal(t, Good, checks["munge"].State, checks["munge"].Found)
