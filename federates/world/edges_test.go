@@ -95,7 +95,8 @@ func TestABoxDoesNotFallThroughAGrate(t *testing.T) {
 				t2.Fatalf("step %d: the box is at %v", n+1, p.Position)
 			}
 			moments := turned(symmetric{i.IXX, 0, 0, i.IYY, 0, i.IZZ}, p.Rotation)
-			if energy := v.Dot(v)/2 + times(moments, w).Dot(w)/2 + g*p.Position.Z; energy > 1.2*g+0.05 {
+			// Where nothing is lost in a bounce, steps of 5 ms gain up to a hundredth of the energy.
+			if energy := v.Dot(v)/2 + times(moments, w).Dot(w)/2 + g*p.Position.Z; energy > 1.2*g*1.02 {
 				t2.Fatalf("step %d: the energy is %v J", n+1, energy)
 			}
 		}
