@@ -42,7 +42,7 @@ func (l *looks) take(price looks) bool {
 // decoder's cache. The first report is never zero: it shows that timing is on.
 const shortTime = 1000
 
-// start turns it on. coreWait: the server wants to know how long the client waits for a core.
+// start begins to measure. If coreWait is set, the client also measures for how long it waits for a core, as its server has asked.
 func (w *stopwatch) start(alone, coreWait bool) {
 	w.began, w.alone, w.coreWait = time.Now(), alone, alone && coreWait
 	w.stretch.long, w.stretch.slow = lookPrice, slowLookPrice

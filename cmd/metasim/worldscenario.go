@@ -103,7 +103,7 @@ func (f *worldFlags) pace(worlds []*sdf.World) (rate float64, err error) {
 	return rate, nil
 }
 
-// resetters returns the clients that take a world back to its start, one for each time.
+// resetters returns one client for each reset that was asked for: at its time it tells the world to go back to the start.
 func (f *worldFlags) resetters(w *sdf.World, prefix, client string) (list []map[string]any, err error) {
 	for i, n := range f.resets {
 		switch {

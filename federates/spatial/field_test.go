@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Boxes of all sizes are put, moved a little or far, and taken away. Each time those that meet are those that a look at every two finds.
+// Boxes of all sizes are added, moved and removed. After each change the field finds the same pairs of boxes that meet as a test of every
+// pair does.
 func TestFieldOfBoxes(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))

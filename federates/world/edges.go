@@ -55,7 +55,8 @@ func (c *cuboid) apart(d *cuboid) (normal spatial.Vector) {
 	return normal
 }
 
-// face returns the corners, around it, of the face that looks most in a direction.
+// face returns the four corners of one face of a box, in their order around the face. It is the face whose outward normal is nearest to the
+// given direction.
 func (c *cuboid) face(n spatial.Vector) [4]spatial.Vector {
 	k, most := 0, -1.0
 	for i := range 3 {

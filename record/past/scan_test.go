@@ -143,7 +143,8 @@ func TestTogetherToASizeOfOnesOwn(t *testing.T) {
 	require.Equal(t, readAll(t, alone, func() {}), readAll(t, early, func() {}))
 }
 
-// TestWhoStandsStillReadsAlone: a client that reads nothing, and one that does not come, hold up the others for a second, and miss nothing later.
+// One client reads nothing, and another does not come. The others wait for them for one second and then go on. The two still get all of their
+// past when they read later.
 func TestWhoStandsStillReadsAlone(t *testing.T) {
 	dir, size := aRing(t, 4, 20_000, 300)
 	var want []part

@@ -22,7 +22,7 @@ func thisHost(ctx context.Context, name string) []Check {
 	}
 }
 
-// files says how many clients may have a connection, each of which is an open file.
+// files checks how many files a process may have open: each connection of a client is one.
 func files(limit int) Check {
 	const few = 4096
 	c := Check{Name: "descriptors", State: Good, Found: fmt.Sprintf("%d files may be open at once: a connection of a client is one", limit)}
