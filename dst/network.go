@@ -339,6 +339,9 @@ func (n *network) remember() {
 	}
 	id, conn := f.client, f.conn
 	n.server.Remember(id, part, whole)
+	if !whole { // what waited for this part may be from its past, and its next report says it again
+		n.clients[id].vowed = metasim.Start
+	}
 	for _, p := range n.server.Held(id) {
 		n.packet(conn, p)
 	}
