@@ -1,6 +1,7 @@
 package dst
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -70,7 +71,7 @@ func (c *client) initialize() {
 	c.begin(!at)
 	if at {
 		c.network.count[countBegun]++
-		c.complain(c.restore(state, c.old))
+		c.complain(c.goBack(state))
 		for i := range c.transcript {
 			switch c.transcript[i].what {
 			case 's':
@@ -90,6 +91,16 @@ func (c *client) initialize() {
 		c.Report(session.Work{})
 	}
 	c.phase = ready
+}
+
+// goBack has the program be what a checkpoint has written down, with what its process had seen by then. The checkpoint says which process that was: a
+// later one may have lived in a run without a client, and the journal has lost that.
+func (c *client) goBack(state []byte) error {
+	n := len(state) - 8
+	if n < 0 {
+		return fmt.Errorf("a checkpoint has %d bytes", len(state))
+	}
+	return c.restore(state[:n], c.network.lives[binary.LittleEndian.Uint64(state[n:])].transcript)
 }
 
 // advance begins the next Step or Next.
@@ -117,7 +128,7 @@ func (c *client) checkpoint() {
 	case c.state%7 == 0:
 		c.NotSaved(errors.New("not now"))
 	default:
-		c.complain(c.Save(c.save()))
+		c.complain(c.Save(binary.LittleEndian.AppendUint64(c.save(), c.life)))
 	}
 }
 

@@ -77,7 +77,8 @@ func (n *network) connect() *conn {
 func (n *network) join(i int, conn *conn) error {
 	// What a client that was cut off had said, or that it was, may be lost with the server. Who outlives the server has seen it, and would be refused.
 	survives := n.resumes && (!n.detach || n.disk.durable) && n.r.IntN(6) > 0
-	c := &client{network: n, conn: conn, member: uint32(len(conn.members)), survives: survives}
+	c := &client{network: n, conn: conn, member: uint32(len(conn.members)), survives: survives, life: uint64(len(n.lives))}
+	n.lives = append(n.lives, c)
 	c.simulator = newSimulator(n.scenario, i, c)
 	c.transcript = make([]seen, 0, n.sees[i])
 	if before := n.clients[i]; before != nil {

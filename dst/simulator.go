@@ -154,7 +154,7 @@ func (s *simulator) words() []uint64 {
 	return []uint64{s.state, uint64(s.left), uint64(s.promised.Time), uint64(s.promised.Step), uint64(s.target), periodic, uint64(len(s.transcript))}
 }
 
-// restore has the program be what save has written down. What it had seen is in the transcript of the process before.
+// restore has the program be what save has written down. old is what that process has seen, of which it had seen the beginning.
 func (s *simulator) restore(b []byte, old []seen) error {
 	words := s.words()
 	if len(b) != 8*len(words) {

@@ -127,6 +127,7 @@ type client struct {
 	phase      phase
 	before     phase           // of one that comes back: what it did when its server was lost
 	old        []seen          // the transcript of the process that it replaces
+	life       uint64          // its number among the processes of all clients
 	sent       uint64          // of its messages, those of the process before its checkpoint: it does not remember them
 	handled    uint64          // likewise
 	survives   bool            // it can outlive its server
@@ -177,6 +178,7 @@ type network struct {
 	server     *session.Server
 	ledger     *metasim.Ledger
 	clients    []*client // by ClientID
+	lives      []*client // all processes of clients, by when they began
 	conns      []*conn
 	config     metasim.Config
 	lazy       int // of a hundred Settles, so many are put off
