@@ -86,14 +86,15 @@ func newAuthorityDemo(std streams) *cobra.Command {
 			"Case 1: the servers have different homeservers, so many hops apart; the owner gives the entity away (3 + 2 hops messages).\n" +
 			"Case 2: they have the same homeserver; the other server takes the entity (3 messages).\n" +
 			"Case 3: the owner hands over directly (2 messages).\n\n" +
-			"With --rule ask the master is a server of its own: its word takes 2 messages more.\n\n" +
+			"With --rule ask the master is a server of its own: its word takes 2 messages more. With --rule deny the entity stays.\n" +
+			"--hops counts in case 1 only.\n\n" +
 			"It is a run as any other, in the directory of --out: metasim log, report, replay and diff read it.",
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error { return d.carryOut(cmd, std) },
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&d.number, "case", 1, "which `case`: 1, 2 or 3")
-	flags.IntVar(&d.hops, "hops", 1, "in case 1, the `number` of hops from one homeserver to the other")
+	flags.IntVar(&d.hops, "hops", 1, "the `number` of hops from one homeserver to the other, in case 1; the others have no such hops")
 	flags.StringVar(&d.rule, "rule", string(transfer.Allow), "what the master's `rule` is: deny, ask or allow")
 	flags.StringVar(&d.answer, "answer", "yes", "what the master says when it is asked: yes, no or never")
 	flags.StringVar(&d.delay, "delay", "10ms", "how long each hop takes, in simulated `time`")
@@ -127,10 +128,6 @@ func (d *authorityDemo) check(cmd *cobra.Command) error {
 		return fmt.Errorf("--case is %d; use 1, 2 or 3", d.number)
 	case d.hops < 1 || d.hops > maxDemoHops:
 		return fmt.Errorf("--hops is %d; use 1 to %d", d.hops, maxDemoHops)
-	case d.number != 1 && cmd.Flags().Changed("hops"):
-		return errors.New("--hops is for case 1: in the others there is one homeserver, or none; leave it out")
-	case d.number == 3 && cmd.Flags().Changed("rule"):
-		return errors.New("--rule is for cases 1 and 2: in case 3 the owner asks nobody; leave it out")
 	case !slices.Contains([]string{"deny", "ask", "allow"}, d.rule):
 		return fmt.Errorf("--rule is %q; use deny, ask or allow", d.rule)
 	case !slices.Contains([]string{"yes", "no", "never"}, d.answer):
@@ -145,6 +142,9 @@ func (d *authorityDemo) check(cmd *cobra.Command) error {
 func (d *authorityDemo) run(cmd *cobra.Command, std streams) (*authorityOutcome, error) {
 	if err := d.check(cmd); err != nil {
 		return nil, badUsage(err)
+	}
+	if d.number != 1 && cmd.Flags().Changed("hops") {
+		fmt.Fprintf(std.err, "--hops changes nothing in case %d: it counts the hops between two homeservers, which only case 1 has\n", d.number)
 	}
 	text, err := json.MarshalIndent(d.scenario(), "", "  ") // JSON is YAML
 	if err != nil {
@@ -207,6 +207,11 @@ func (d *authorityDemo) scenario() map[string]any {
 		add("home", "homeserver", last)
 	case 3:
 		one["give"], one["to"], one["entities"] = demoEntity, otherServer, []string{demoEntity}
+		if d.rule == string(transfer.Allow) {
+			break
+		}
+		one["rule"], one["asks"] = d.rule, masterOf
+		add(masterOf, "simserver", map[string]any{"neighbours": []string{oneServer}, "answers": d.answer})
 	}
 	return map[string]any{"name": "authority", "clients": clients, "links": []map[string]any{{"delay": d.delay}}}
 }

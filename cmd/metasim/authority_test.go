@@ -28,6 +28,10 @@ func TestAuthorityDemo(t *testing.T) {
 		{"--case 2 --rule ask --answer no", 4, 40, 0, "sim-b", "said-no"},
 		{"--case 2 --rule ask --answer never", 3, 1020, 0, "sim-b", "no-answer"},
 		{"--case 3", 2, 20, 10, "sim-b", ""},
+		{"--case 3 --rule ask --hops 7", 4, 40, 30, "sim-b", ""},
+		{"--case 3 --rule ask --answer no", 2, 20, 0, "sim-a", "said-no"},
+		{"--case 3 --rule ask --answer never", 1, 10, 0, "sim-a", "no-answer"},
+		{"--case 3 --rule deny", 0, 0, 0, "sim-a", "denied"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			var digest string
@@ -77,14 +81,12 @@ func TestAuthorityDemo(t *testing.T) {
 func TestAuthorityDemoIsChecked(t *testing.T) {
 	s := newStage(t)
 	for args, want := range map[string]string{
-		"--case 4":              "--case is 4; use 1, 2 or 3",
-		"--hops 0":              "--hops is 0; use 1 to 64",
-		"--case 2 --hops 2":     "--hops is for case 1",
-		"--rule maybe":          `--rule is "maybe"; use deny, ask or allow`,
-		"--answer maybe":        `--answer is "maybe"; use yes, no or never`,
-		"--case 3 --rule allow": "--rule is for cases 1 and 2",
-		"--delay 5":             `"5" has no unit`,
-		"--transport pigeon":    `--transport is "pigeon"; use mem`,
+		"--case 4":           "--case is 4; use 1, 2 or 3",
+		"--hops 0":           "--hops is 0; use 1 to 64",
+		"--rule maybe":       `--rule is "maybe"; use deny, ask or allow`,
+		"--answer maybe":     `--answer is "maybe"; use yes, no or never`,
+		"--delay 5":          `"5" has no unit`,
+		"--transport pigeon": `--transport is "pigeon"; use mem`,
 	} {
 		e := s.metasim(append([]string{"authority", "demo"}, strings.Fields(args)...)...)
 		require.Equal(t, 2, e.status, args)

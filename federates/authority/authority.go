@@ -95,10 +95,12 @@ func Simserver(ctx context.Context, c *client.Client, in *catalog.Instance, out 
 	if s.gives == "" && s.takes == "" {
 		s.at = metasim.Forever
 	}
+	asks, _ := catalog.Find[string](in, "asks")
 	minds := map[string]transfer.Mind{"yes": transfer.Yes, "no": transfer.No, "never": transfer.Silent}
 	s.Simserver = transfer.NewSimserver(transfer.SimConfig{
 		Name: in.Name, Home: home, Step: catalog.Get[metasim.Time](in, "step"), Retry: catalog.Get[metasim.Time](in, "retry"),
 		Master: minds[catalog.Get[string](in, "answers")],
+		Rule:   transfer.Rule(catalog.Get[string](in, "rule")), Asks: asks, Patience: catalog.Get[metasim.Time](in, "patience"),
 	})
 	for _, e := range entities {
 		s.Own(e)

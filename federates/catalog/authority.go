@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,8 +13,8 @@ func authorityChannel(server string) string { return server + "/authority" }
 // AuthorityNeighbours returns to whom a homeserver or a simulation server sends, in the order of its publications.
 func AuthorityNeighbours(in *Instance) []string {
 	var all []string
-	for _, param := range []string{"home", "neighbours", "path"} {
-		if name, ok := in.params[param].(string); ok {
+	for _, param := range []string{"home", "neighbours", "path", "asks"} {
+		if name, ok := in.params[param].(string); ok && !slices.Contains(all, name) {
 			all = append(all, name)
 		}
 		list, _ := in.params[param].([]string)
@@ -58,7 +59,7 @@ func refineHomeserver(in *Instance) error {
 }
 
 func refineSimserver(in *Instance) error {
-	if err := oneOf(in, "simserver", "answers", "yes", "no", "never"); err != nil {
+	if err := errors.Join(oneOf(in, "simserver", "answers", "yes", "no", "never"), oneOf(in, "simserver", "rule", "deny", "ask", "allow")); err != nil {
 		return err
 	}
 	_, gives := Find[string](in, "give")

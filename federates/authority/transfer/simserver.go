@@ -16,6 +16,12 @@ type SimConfig struct {
 	Retry metasim.Time // how long it waits before it says again what may be lost; 0: links lose nothing
 	// Master answers for the entities whose master this server is; 0 is a master that does not answer.
 	Master Mind
+
+	// Rule binds what it hands over without a homeserver; empty: Allow. Asks is the server that is the master then, and is asked under Ask;
+	// empty: this server itself, which no rule binds. Patience is how long it waits for the master's answer; 0: without end.
+	Rule     Rule
+	Asks     string
+	Patience metasim.Time
 }
 
 // A Mind is what a master answers.
@@ -59,8 +65,9 @@ type Simserver struct {
 
 // unsure is a message that may have been lost.
 type unsure struct {
-	out  Envelope
-	next metasim.Time // when it is said again
+	out   Envelope
+	next  metasim.Time // when it is said again
+	until metasim.Time // when it is given up; metasim.Forever: never
 }
 
 // A HeldError: a server gives away what it does not hold, takes what it holds, or asks again for what it has asked for.
@@ -96,11 +103,59 @@ func (s *Simserver) Give(now metasim.Time, entity, to string) ([]Envelope, error
 		return nil, &HeldError{s.cfg.Name, entity, "it does not own it"}
 	case to == s.cfg.Name:
 		return nil, &HeldError{s.cfg.Name, entity, "it owns it"}
+	case s.asks(entity):
+		return nil, &HeldError{s.cfg.Name, entity, "it has asked, and waits"}
 	case s.cfg.Home == "":
 		s.counted++
-		return s.handOver(now, &Message{Requester: s.cfg.Name, ID: s.counted, Entity: entity, Owner: to, Epoch: s.known[entity].Next(), Confirm: true}), nil
+		return s.giveDirectly(now, &Message{Requester: s.cfg.Name, ID: s.counted, Entity: entity, Owner: to, Epoch: s.known[entity].Next(), Confirm: true}), nil
 	}
 	return s.ask(now, entity, to)
+}
+
+// giveDirectly hands over without a homeserver, as the rule of the master says.
+func (s *Simserver) giveDirectly(now metasim.Time, m *Message) []Envelope {
+	switch {
+	case s.cfg.Asks == "" || s.cfg.Rule == Allow || s.cfg.Rule == "":
+		return s.handOver(now, m)
+	case s.cfg.Rule == Deny:
+		s.Refusals = append(s.Refusals, Refused{m.Entity, Denied})
+		return nil
+	}
+	q := *m
+	q.Kind, q.Confirm, q.Route = Question, false, []string{s.cfg.Asks}
+	out := s.say(now, q)
+	if s.cfg.Patience > 0 {
+		s.unsure[len(s.unsure)-1].until = now.Add(s.cfg.Patience)
+	}
+	return out
+}
+
+// answered takes what the master says to a handover without a homeserver.
+func (s *Simserver) answered(now metasim.Time, from string, m *Message) ([]Envelope, error) {
+	if s.cfg.Asks == "" || m.Trail[0] != s.cfg.Asks {
+		return nil, &UnexpectedError{s.cfg.Name, from, m.Kind, "only the master of the entity answers"}
+	}
+	at := slices.IndexFunc(s.unsure, func(u unsure) bool {
+		o := &u.out.Message
+		return o.Kind == Question && o.ID == m.ID && o.Entity == m.Entity
+	})
+	if at < 0 {
+		return nil, nil // it is late, or came twice
+	}
+	asked := s.unsure[at].out.Message
+	s.unsure = slices.Delete(s.unsure, at, at+1)
+	if !m.Yes {
+		s.Refusals = append(s.Refusals, Refused{m.Entity, SaidNo})
+		return nil, nil
+	}
+	return s.handOver(now, &Message{Requester: asked.Requester, ID: asked.ID, Entity: asked.Entity, Owner: asked.Owner, Epoch: asked.Epoch, Confirm: true}), nil
+}
+
+// asks reports whether it has asked for another owner of an entity, and waits.
+func (s *Simserver) asks(entity string) bool {
+	return slices.ContainsFunc(s.unsure, func(u unsure) bool {
+		return (u.out.Message.Kind == Request || u.out.Message.Kind == Question) && u.out.Message.Entity == entity
+	})
 }
 
 // Take asks that this server becomes the owner of an entity.
@@ -110,14 +165,13 @@ func (s *Simserver) Take(now metasim.Time, entity string) ([]Envelope, error) {
 		return nil, &HeldError{s.cfg.Name, entity, "it owns it"}
 	case s.cfg.Home == "":
 		return nil, &HeldError{s.cfg.Name, entity, "it has no homeserver to ask"}
+	case s.asks(entity):
+		return nil, &HeldError{s.cfg.Name, entity, "it has asked, and waits"}
 	}
 	return s.ask(now, entity, s.cfg.Name)
 }
 
 func (s *Simserver) ask(now metasim.Time, entity, owner string) ([]Envelope, error) {
-	if slices.ContainsFunc(s.unsure, func(u unsure) bool { return u.out.Message.Kind == Request && u.out.Message.Entity == entity }) {
-		return nil, &HeldError{s.cfg.Name, entity, "it has asked, and waits"}
-	}
 	s.counted++
 	return s.say(now, Message{Kind: Request, Requester: s.cfg.Name, ID: s.counted, Entity: entity, Owner: owner, Epoch: s.known[entity], Route: []string{s.cfg.Home}}), nil
 }
@@ -129,7 +183,7 @@ func (s *Simserver) say(now metasim.Time, m Message) []Envelope {
 	if s.cfg.Retry > 0 {
 		next = now.Add(s.cfg.Retry)
 	}
-	s.unsure = append(s.unsure, unsure{out, next})
+	s.unsure = append(s.unsure, unsure{out, next, metasim.Forever})
 	return []Envelope{out}
 }
 
@@ -153,6 +207,8 @@ func (s *Simserver) Receive(now metasim.Instant, from string, m Message) ([]Enve
 		}
 		a := Message{Kind: Answer, Requester: m.Requester, ID: m.ID, Entity: m.Entity, Epoch: m.Epoch, Yes: s.cfg.Master == Yes, Route: back(&m)}
 		return []Envelope{onward(s.cfg.Name, a)}, nil
+	case Answer:
+		return s.answered(now.Time, from, &m)
 	case Grant:
 		return s.grant(now.Time, &m), nil
 	case Refusal:
@@ -166,7 +222,7 @@ func (s *Simserver) Receive(now metasim.Instant, from string, m Message) ([]Enve
 		s.sure(func(o *Message) bool { return o.Kind == Handover && o.Entity == m.Entity && o.Epoch == m.Epoch })
 		return nil, nil
 	}
-	return nil, &UnexpectedError{s.cfg.Name, from, m.Kind, "a simulation server takes questions, grants, refusals and handovers"}
+	return nil, &UnexpectedError{s.cfg.Name, from, m.Kind, "a simulation server takes questions, answers, grants, refusals and handovers"}
 }
 
 func (s *Simserver) refused(from string, m *Message) error {
@@ -247,17 +303,24 @@ func (s *Simserver) takeOver(now metasim.Instant, m *Message) (out []Envelope) {
 	return out
 }
 
-// Wake is when something is to be said again; metasim.Forever if nothing is.
+// Wake is when something is to be said again, or given up; metasim.Forever if nothing is.
 func (s *Simserver) Wake() metasim.Time {
 	at := metasim.Forever
 	for i := range s.unsure {
-		at = min(at, s.unsure[i].next)
+		at = min(at, s.unsure[i].next, s.unsure[i].until)
 	}
 	return at
 }
 
-// Tick says again what may have been lost.
+// Tick says again what may have been lost, and gives up what a master has not answered in time.
 func (s *Simserver) Tick(now metasim.Time) (out []Envelope) {
+	s.unsure = slices.DeleteFunc(s.unsure, func(u unsure) bool {
+		if now < u.until {
+			return false
+		}
+		s.Refusals = append(s.Refusals, Refused{u.out.Message.Entity, NoAnswer})
+		return true
+	})
 	for i := range s.unsure {
 		if u := &s.unsure[i]; now >= u.next {
 			u.next = now.Add(s.cfg.Retry)

@@ -303,6 +303,39 @@ func TestTransferNearby(t *testing.T) {
 	require.Equal(t, []Effective{{"ball", 1, metasim.At(10 * ms)}}, n.sims["sim-b"].Effects)
 }
 
+// Without a homeserver the owner itself asks the master, under the rule ask, and hands over or not.
+func TestTransferAsksTheMaster(t *testing.T) {
+	for _, c := range []struct {
+		rule Rule
+		mind Mind
+		want int
+		why  Reason
+	}{{Allow, Silent, 2, ""}, {Ask, Yes, 4, ""}, {Ask, No, 2, SaidNo}, {Ask, Silent, 1, NoAnswer}, {Deny, Yes, 0, Denied}} {
+		t.Run(fmt.Sprint(c.rule, c.mind), func(t *testing.T) {
+			n := newNetwork(t, nil)
+			n.sim(SimConfig{Name: "sim-a", Rule: c.rule, Asks: "master", Patience: 100 * ms}).Own("ball")
+			n.sim(SimConfig{Name: "sim-b"})
+			n.sim(SimConfig{Name: "master", Master: c.mind})
+			out, err := n.sims["sim-a"].Give(0, "ball", "sim-b")
+			n.send("sim-a", out, err)
+			if c.rule == Ask {
+				_, err = n.sims["sim-a"].Give(0, "ball", "sim-b")
+				require.ErrorContains(t, err, "it has asked, and waits")
+			}
+			n.run()
+			require.Equal(t, c.want, n.carried)
+			if c.why != "" {
+				require.Equal(t, []string{"sim-a"}, n.holders("ball"))
+				require.Equal(t, []Refused{{"ball", c.why}}, n.sims["sim-a"].Refusals)
+				return
+			}
+			require.Equal(t, []string{"sim-b"}, n.holders("ball"))
+			_, err = n.sims["sim-b"].Receive(n.now, "master", Message{Kind: Answer, Entity: "ball", Yes: true, Trail: []string{"master"}})
+			require.ErrorContains(t, err, "only the master of the entity answers")
+		})
+	}
+}
+
 // Where two take an entity at once, the homeserver takes one after the other, and the entity follows.
 func TestLastOneWins(t *testing.T) {
 	n := newNetwork(t, nil)
