@@ -6,14 +6,6 @@ import (
 	"metasim/metasim"
 )
 
-// A Record is what a homeserver keeps of an entity.
-type Record struct {
-	Owner  string   `json:"owner"`
-	Master string   `json:"master"` // empty: nobody, and the rule stays
-	Rule   Rule     `json:"rule"`
-	Epoch  Sequence `json:"epoch"`
-}
-
 // A HomeConfig says what a homeserver is.
 type HomeConfig struct {
 	Name       string
@@ -66,7 +58,7 @@ func (h *Homeserver) Record(entity string) (Record, bool) {
 
 // Receive takes a message of a neighbour, and returns what is to be sent. Where it returns an error the sender did wrong, and nothing has changed.
 func (h *Homeserver) Receive(now metasim.Time, from string, m Message) ([]Envelope, error) {
-	if err := check(from, &m); err != nil {
+	if err := checkTrail(from, m.Trail); err != nil {
 		return nil, err
 	}
 	if len(m.Route) > 0 {
@@ -99,10 +91,10 @@ func (h *Homeserver) request(now metasim.Time, m Message) []Envelope {
 		}
 		return []Envelope{last.out} // it, or what followed, was lost
 	}
-	if why := k.refuses(&m); why != "" {
+	if why := k.Refuses(m.wish()); why != "" {
 		return []Envelope{k.say(&m, h.refuse(&m, why))}
 	}
-	if k.Rule == Ask && k.Master != "" && k.Master != m.Requester {
+	if k.Asks(m.wish()) {
 		q := Message{Kind: Question, Requester: m.Requester, ID: m.ID, Entity: m.Entity, Owner: m.Owner, Epoch: m.Epoch, Route: h.routeTo(k.Master)}
 		out := onward(h.cfg.Name, q)
 		k.last[m.Requester] = said{m.ID, out}
@@ -116,26 +108,12 @@ func (h *Homeserver) request(now metasim.Time, m Message) []Envelope {
 	return []Envelope{k.say(&m, h.commit(k, &m))}
 }
 
-// refuses returns why a request is refused whatever a master says; empty if it is not.
-func (k *kept) refuses(m *Message) Reason {
-	gives := m.Owner != m.Requester
-	switch {
-	case gives && k.Owner != m.Requester:
-		return NotOwner
-	case gives && k.Epoch != m.Epoch:
-		return Stale
-	case !gives && k.Owner == m.Requester:
-		return Owned
-	case k.Rule == Deny && k.Master != m.Requester:
-		return Denied
-	}
-	return ""
-}
+// wish is what a request asks for.
+func (m *Message) wish() Wish { return Wish{m.Requester, m.Owner, m.Epoch} }
 
 // commit writes the new owner down, and has the old one hand over.
 func (h *Homeserver) commit(k *kept, m *Message) Envelope {
-	old := k.Owner
-	k.Owner, k.Epoch = m.Owner, k.Epoch.Next()
+	old := k.Grant(m.Owner)
 	g := Message{Kind: Grant, Requester: m.Requester, ID: m.ID, Entity: m.Entity, Owner: k.Owner, Epoch: k.Epoch, Route: h.routeTo(old)}
 	if old == m.Requester {
 		g.Route = back(m)
@@ -175,11 +153,7 @@ func (h *Homeserver) answered(from string, m Message) ([]Envelope, error) {
 	}
 	asked := h.asked[at].request
 	h.asked = slices.Delete(h.asked, at, at+1)
-	why := k.refuses(&asked)
-	if why == "" && !m.Yes {
-		why = SaidNo
-	}
-	if why != "" {
+	if why := k.Answered(asked.wish(), m.Yes); why != "" {
 		return []Envelope{k.say(&asked, h.refuse(&asked, why))}, nil
 	}
 	return []Envelope{k.say(&asked, h.commit(k, &asked))}, nil
@@ -187,14 +161,16 @@ func (h *Homeserver) answered(from string, m Message) ([]Envelope, error) {
 
 // setRule lets a master set a rule, and nobody else.
 func (h *Homeserver) setRule(m *Message) error {
-	k := h.records[m.Entity]
-	switch {
-	case k == nil || k.Master != m.Trail[0]:
+	k, why := h.records[m.Entity], NotMaster
+	if k != nil {
+		why = k.SetRule(m.Trail[0], m.Rule)
+	}
+	switch why {
+	case NotMaster:
 		return &UnexpectedError{h.cfg.Name, m.Trail[0], m.Kind, "only the master of the entity sets its rule"}
-	case m.Rule != Deny && m.Rule != Ask && m.Rule != Allow:
+	case NoRule:
 		return &UnexpectedError{h.cfg.Name, m.Trail[0], m.Kind, "the rule is none of deny, ask and allow"}
 	}
-	k.Rule = m.Rule
 	return nil
 }
 

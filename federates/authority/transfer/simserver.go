@@ -194,7 +194,7 @@ func (s *Simserver) sure(arrived func(*Message) bool) {
 
 // Receive takes a message of a neighbour, and returns what is to be sent. Where it returns an error the sender did wrong, and nothing has changed.
 func (s *Simserver) Receive(now metasim.Instant, from string, m Message) ([]Envelope, error) {
-	if err := check(from, &m); err != nil {
+	if err := checkTrail(from, m.Trail); err != nil {
 		return nil, err
 	}
 	if len(m.Route) > 0 {

@@ -62,6 +62,9 @@ const (
 	Owned    Reason = "owned"     // the requester takes what it owns
 	Stale    Reason = "stale"     // the requester knows an older epoch
 	Unknown  Reason = "unknown"   // no homeserver on the way keeps such an entity
+
+	NotMaster Reason = "not-master" // who sets a rule is not the master
+	NoRule    Reason = "no-rule"    // it is none of Deny, Ask and Allow
 )
 
 // A Message is what two servers say to each other. Its fields beyond the trail depend on the kind.
@@ -123,10 +126,10 @@ func (e *UnexpectedError) Error() string {
 	return fmt.Sprintf("%s sent %s a message of kind %q: %s", e.From, e.Server, e.Kind, e.Why)
 }
 
-// check holds a message against the neighbour that sent it.
-func check(from string, m *Message) error {
-	if n := len(m.Trail); n == 0 || m.Trail[n-1] != from {
-		return &ForgedError{from, m.Trail}
+// checkTrail holds the trail that a message or a request claims against the neighbour that sent it.
+func checkTrail(from string, trail []string) error {
+	if n := len(trail); n == 0 || trail[n-1] != from {
+		return &ForgedError{from, trail}
 	}
 	return nil
 }
