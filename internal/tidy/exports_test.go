@@ -18,6 +18,7 @@ var mayExport = map[string]string{
 	"metasim/simtime.Seconds":   "metasim gives it to embedders",
 	"federates/world":           "the vocabulary of systems, which others write",
 	"federates/lockstep.Serve":  "embedders use it: a system of a program of their own",
+	"federates/authority/seal":  "embedders use it: programs of their own that take part in transfers",
 	"federates/follower":        "embedders use it: a node of their own engine",
 	"federates/follower/frames": "embedders meet it through federates/follower: frames, errors and their codes",
 	"internal/browser":          "for tests",

@@ -106,6 +106,7 @@ var heavy = map[string][]string{
 	"github.com/spf13/viper":              {"cmd/metasim"},
 	"github.com/spf13/cobra":              {"cmd/metasim"},
 	"github.com/chromedp":                 {"internal/browser"},
+	"github.com/go-jose/go-jose":          {"federates/authority/seal"},
 }
 
 func TestHeavyLibrariesAreSeenOnce(t *testing.T) {
