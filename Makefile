@@ -72,7 +72,7 @@ LONG = ./run ./cmd/metasim ./clients ./wire/transport/all
 
 # Rooms that start no goroutine, which internal/tidy holds: the race detector would find nothing there, slowly.
 ALONE = ./metasim ./dst ./metasim/simtime ./metasim/safetime ./delay ./scenarios ./analysis ./analysis/trace ./analysis/predict ./analysis/report ./analysis/show ./record/compare ./lcm ./lcm/types ./lcm/inspect ./federates/phold \
-	./federates/cartpole ./federates/catalog ./federates/ecm ./federates/sdf ./federates/world ./record/output ./scenarios/advice ./scenarios/flow ./wire/session \
+	./federates/cartpole ./federates/authority/tree ./federates/catalog ./federates/ecm ./federates/sdf ./federates/world ./record/output ./scenarios/advice ./scenarios/flow ./wire/session \
 	./internal/atomicfile ./internal/descriptors ./internal/fifo ./internal/foldhash ./internal/pages ./internal/plain ./internal/pq ./internal/problem ./internal/slab ./internal/trig \
 	./lcm/names ./wire ./wire/transport ./record ./federates/lockstep ./federates/systems ./federates/follower/frames \
 	./federates/follower/scene ./internal/mutants ./internal/models ./internal/script ./internal/suggest ./internal/tidy

@@ -21,12 +21,16 @@ var mayExport = map[string]string{
 	"federates/authority/seal":  "embedders use it: programs of their own that take part in transfers",
 	"federates/follower":        "embedders use it: a node of their own engine",
 	"federates/follower/frames": "embedders meet it through federates/follower: frames, errors and their codes",
+	"federates/authority/tree":  "the vocabulary of commands and conditions, of which a program uses some",
+	"federates/authority/store": "what a member can be asked, of which a program uses some",
 	"internal/browser":          "for tests",
 	"internal/netns":            "for tests",
 	"internal/script":           "for tests",
 	"internal/golden":           "for tests",
 	"internal/shortdir":         "for tests",
 	"internal/testprogram":      "for tests",
+
+	"federates/authority/store/storetest": "for tests",
 
 	"record/journal.NewReader": "tests of other rooms read journals in memory",
 	"record/journal.NewWriter": "tests of other rooms write journals in memory",
