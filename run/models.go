@@ -62,6 +62,7 @@ type Instance struct {
 	Seed         uint64         `json:"seed"`
 	Dir          string         `json:"dir"`
 	AllowOutside bool           `json:"allow_outside,omitempty"`
+	DirOf        string         `json:"-"` // what lies in Dir, in errors; empty: the scenario
 }
 
 // ParseInstance reads the argument after "client --instance".
@@ -84,7 +85,9 @@ func (in *Instance) Parts(name string) ([]Part, error) {
 		}
 		m, err := federates.New(in.Model, in.With, catalog.Env{
 			Name: name, Entry: in.Entry, Index: in.Index + i, Count: in.Count, Seed: in.Seed, Dir: in.Dir,
-			Open: func(path string) (io.ReadCloser, error) { return scenarios.OpenFile(in.Dir, path, in.AllowOutside) },
+			Open: func(path string) (io.ReadCloser, error) {
+				return scenarios.OpenFile(in.Dir, path, in.AllowOutside, in.DirOf)
+			},
 		})
 		if err != nil {
 			return nil, err

@@ -136,7 +136,7 @@ func (s *Scenario) Checkpoints() (every map[string]metasim.Time) {
 func (s *Scenario) Env(c *Client) catalog.Env {
 	return catalog.Env{
 		Name: c.Name, Entry: c.Entry, Index: c.Index, Count: c.Count, Seed: s.Seed,
-		Open: directory{s.Dir, s.allowOutside}.open, Dir: s.Dir,
+		Open: directory{path: s.Dir, outside: s.allowOutside}.open, Dir: s.Dir,
 	}
 }
 

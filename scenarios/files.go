@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -92,12 +93,12 @@ func (d directory) explain(name string, err error) error {
 	case !errors.As(err, &pathError):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		text := fmt.Sprintf("there is no file %q below the scenario's directory; check the path", name)
+		text := fmt.Sprintf("there is no file %q below the %s's directory; check the path", name, cmp.Or(d.of, "scenario"))
 		return &fileError{text, fs.ErrNotExist}
 	case errors.Is(err, fs.ErrPermission):
 		return &fileError{fmt.Sprintf("%q may not be read; check its permissions", name), fs.ErrPermission}
 	case !d.outside && strings.Contains(err.Error(), "escapes"):
-		return fmt.Errorf("%q lies outside of the scenario's directory; move it below, or use --allow-outside", name)
+		return fmt.Errorf("%q lies outside of the %s's directory; move it below, or use --allow-outside", name, cmp.Or(d.of, "scenario"))
 	}
 	return fmt.Errorf("%q cannot be read (%w); check the file", name, pathError.Err)
 }

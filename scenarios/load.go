@@ -50,7 +50,7 @@ func build(root *node, problems []problem.Problem, dir string, o Overrides, rest
 		return nil, nil, fmt.Errorf("%s has no absolute path (%w); change into a directory that exists", dir, err)
 	}
 	problems = append(problems, o.apply(root)...)
-	c := &checker{root: root, dir: directory{absolute, o.AllowOutside}, restored: restored,
+	c := &checker{root: root, dir: directory{path: absolute, outside: o.AllowOutside}, restored: restored,
 		bad: map[string]bool{}, names: map[string]int{}}
 	if err := c.check(); err != nil {
 		return nil, nil, err
@@ -98,9 +98,9 @@ func (s *Scenario) Problem(kind string, path []string, message string) problem.P
 
 // OpenFile opens a file that a model's parameter names, for a model that lives in another process than the scenario. The path
 // is relative to dir, and the file lies below it, unless outside is set. Its error is one sentence that says what to write
-// instead.
-func OpenFile(dir, name string, outside bool) (io.ReadCloser, error) {
-	return directory{dir, outside}.open(name)
+// instead, and that dir is the directory of this: empty counts as "scenario".
+func OpenFile(dir, name string, outside bool, of string) (io.ReadCloser, error) {
+	return directory{dir, outside, of}.open(name)
 }
 
 // Command returns the program to start for a client with a Run, as a path: a bare word is looked up in PATH.

@@ -224,7 +224,8 @@ type object = map[string]any
 // A directory is where a scenario's files lie.
 type directory struct {
 	path    string
-	outside bool // files may lie outside of it
+	outside bool   // files may lie outside of it
+	of      string // what lies in it, in errors; empty: the scenario
 }
 
 // A checker finds what a schema cannot express. It checks each part of the tree that has no problem so far, so that one mistake

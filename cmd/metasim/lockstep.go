@@ -42,7 +42,8 @@ func newLockStepRuntime() *cobra.Command {
 			if len(topics) > 0 {
 				with["topics"] = topics
 			}
-			return f.join(cmd, &run.Instance{Model: "lockstep-runtime", With: with, Seed: f.seed, Dir: filepath.Dir(args[0]), AllowOutside: outside})
+			in := &run.Instance{Model: "lockstep-runtime", With: with, Seed: f.seed, Dir: filepath.Dir(args[0]), AllowOutside: outside, DirOf: "configuration"}
+			return f.join(cmd, in)
 		},
 	}
 	f.addServer(cmd, 30*time.Second)

@@ -390,7 +390,7 @@ clients:
 	for config, want := range map[string]string{
 		"other.config": "the world asks for gz::sim::systems::Sensors, and the configuration of this runtime, ",
 		"none.config":  "no plugin is named; add <plugins>",
-		"no.config":    "there is no file",
+		"no.config":    `there is no file "no.config" below the configuration's directory; check the path`,
 	} {
 		_, e := s.run(scenario(config))
 		require.NotZero(t, e.status, config)
