@@ -16,7 +16,9 @@ type LinkReport struct {
 	Channel  string `json:"channel"`
 	Messages uint64 `json:"messages"`
 	Lost     uint64 `json:"lost"`
-	Bytes    uint64 `json:"bytes"`
+	Bytes    uint64 `json:"bytes"` // of payloads
+	// BytesPerS is how many of them came in a second of wall-clock time; 0 where the run took none.
+	BytesPerS float64 `json:"bytes_per_s"`
 	// DeclaredNS is the lookahead of the link: 0 is one step. ObservedNS is the least delay of any message, -1 if there was
 	// none. A link whose messages always take longer than its lookahead could declare more.
 	DeclaredNS int64 `json:"declared_delay_sim_ns"`
@@ -48,7 +50,7 @@ func (r *Report) links(t *trace.Timeline) {
 		l := &t.Totals.Links[i]
 		row := LinkReport{
 			From: t.Names[l.From], To: t.Names[l.To], Channel: t.Channels[l.Channel],
-			Messages: l.Messages, Lost: l.Lost, Bytes: l.Bytes, DeclaredNS: int64(l.Declared), ObservedNS: -1, ReactionNS: int64(l.Reaction),
+			Messages: l.Messages, Lost: l.Lost, Bytes: l.Bytes, BytesPerS: trace.Ratio(float64(l.Bytes), r.WallS), DeclaredNS: int64(l.Declared), ObservedNS: -1, ReactionNS: int64(l.Reaction),
 			DeclaredReactionNS: int64(t.Totals.Clients[l.From].Reaction),
 			HeldS:              trace.Seconds(l.Held), Critical: l.Critical.Entered, CriticalS: trace.Seconds(l.Critical.Work),
 		}
@@ -109,14 +111,15 @@ func (r *Report) linkTable(p *printer) {
 		{head: "ends half", note: "so much more delay would end half of that", rank: 5},
 		{head: "critical", note: "work that follows it on the critical path", rank: 4, tone: bad},
 		{head: "messages", rank: 7},
-		{head: "reaction", note: "declared by the sender", rank: 9},
-		{head: "reacted", note: "the least time from a message to a send", rank: 8},
-		{head: "lost", rank: 10},
-		{head: "bytes", rank: 11},
+		{head: "rate", note: "payload bytes in a second of wall-clock time", rank: 8},
+		{head: "reaction", note: "declared by the sender", rank: 10},
+		{head: "reacted", note: "the least time from a message to a send", rank: 9},
+		{head: "lost", rank: 11},
+		{head: "bytes", rank: 12},
 	}}
 	for _, l := range r.LinksByCost()[:min(len(r.Links), maxRows)] {
 		t.addSlight(l.CriticalS < leastCritical*r.WallS, l.From+" -> "+l.To, l.Channel, lookahead(l.DeclaredNS), observed(l.ObservedNS), Span(l.HeldS), increase(l.HalfNS), Span(l.CriticalS),
-			fmt.Sprint(l.Messages), metasim.Time(l.DeclaredReactionNS).String(), observed(l.ReactionNS), fmt.Sprint(l.Lost), size(float64(l.Bytes)))
+			fmt.Sprint(l.Messages), size(l.BytesPerS)+"/s", metasim.Time(l.DeclaredReactionNS).String(), observed(l.ReactionNS), fmt.Sprint(l.Lost), size(float64(l.Bytes)))
 	}
 	t.write(p)
 }
