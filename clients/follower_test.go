@@ -79,19 +79,19 @@ func TestNodesInOtherLanguages(t *testing.T) {
 	require.NoError(t, err)
 	py := "env: [PYTHONPATH=" + library + "], run: [" + python(t) + ", -B, " + filepath.Join(library, "examples", "follower.py")
 	inC := "run: [" + c
-	for _, transport := range []string{"unix", "shm"} { // tcp is read and written as unix is
+	for transport, packing := range map[string]string{"unix": "none", "shm": "changes"} { // tcp is read and written as unix is
 		for _, v := range []struct{ name, lead, next string }{{"C leads", inC, py}, {"Python leads", py, inC}} {
 			t.Run(v.name+" "+transport, func(t *testing.T) {
 				t.Parallel()
 				results := cluster(t, fmt.Sprintf(`name: x
 clients:
-  - {name: director, model: director, with: {frame_rate: 60000/1001, frames: 40, reset: [5], streams_changed: [7]}}
+  - {name: director, model: director, with: {frame_rate: 60000/1001, frames: 40, reset: [5], streams_changed: [7], packing: %s}}
   - {name: go-1, model: render-node, with: {role: controller, fail_at: 10, fail: half-way, state_bytes: 20000}}
   - {name: a-next, %s, understudy]}
   - {name: last, %s, understudy]}
   - {name: other, %s, follower]}
   - {name: go-2, model: render-node}
-`, v.lead, v.next, v.next), transport)
+`, packing, v.lead, v.next, v.next), transport)
 				want := results["go-2"]
 				assert.Equal(t, 40, want.Frames)
 				assert.Equal(t, 30, results["a-next"].AsController)
@@ -101,6 +101,26 @@ clients:
 				}
 			})
 		}
+	}
+}
+
+// Nodes in C and in Python have no zstd, and say so.
+func TestNodesWithoutZstd(t *testing.T) {
+	t.Parallel()
+	library, err := filepath.Abs("python")
+	require.NoError(t, err)
+	for language, node := range map[string]string{
+		"C":      "run: [" + compile(t, nil, "c/examples/follower.c", "c/metasim_follower.c", object(t, nil)),
+		"Python": "env: [PYTHONPATH=" + library + "], run: [" + python(t) + ", -B, " + filepath.Join(library, "examples", "follower.py"),
+	} {
+		out := outcomeOf(t, fmt.Sprintf(`name: x
+clients:
+  - {name: director, model: director, with: {frames: 4, packing: delta}}
+  - {name: lead, model: render-node, with: {role: controller}}
+  - {name: other, %s, follower]}
+`, node), "unix")
+		require.False(t, out.OK)
+		assert.Contains(t, out.Error, `client "director" asks for data that is packed with zstd, which nodes in `+language+` do not read; set its packing to changes, or to none`)
 	}
 }
 

@@ -89,12 +89,18 @@ func TestFollowersShowWhatTheControllerSent(t *testing.T) {
 		s.rules = []delay.Rule{{Spec: delay.Spec{Delay: delay.Uniform{Max: 500 * ms}}}}
 		return s
 	}
+	twice := func(s testRun, all delay.Spec) testRun {
+		s.rules = []delay.Rule{{Spec: all}}
+		return s
+	}
 	late := map[string]any{"frame_rate": "60000/1001", "frames": 60, "bounded": 1000, "patience": "5s", "nodes": []any{"node-0", "node-1", "node-2", "node-3"}}
 	for name, s := range map[string]testRun{
 		"whole": renderers(direct, nil, nil), "slow links": slow(renderers(late, nil, nil)),
 		"before": renderers(direct, map[string]any{"fail_at": 20}, nil), "half-way": renderers(direct, map[string]any{"fail_at": 20, "fail": "half-way"}, nil),
 		"after": renderers(direct, map[string]any{"fail_at": 20, "fail": "after"}, nil), "at the start": renderers(direct, map[string]any{"fail_at": 0}, nil),
 		"slow links, before": slow(renderers(late, map[string]any{"fail_at": 20}, nil)),
+		"everything twice":   twice(renderers(direct, nil, nil), delay.Spec{Duplicate: 1}), "everything twice, half-way": twice(renderers(direct, map[string]any{"fail_at": 20, "fail": "half-way"}, nil), delay.Spec{Duplicate: 1}),
+		"slow links, some twice": twice(renderers(late, map[string]any{"fail_at": 20}, nil), delay.Spec{Delay: delay.Uniform{Max: 500 * ms}, Duplicate: 0.4}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			results, _ := s.mustRun(t)

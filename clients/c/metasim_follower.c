@@ -17,8 +17,15 @@
 
 /* ---- messages ---- */
 
-/* That of most messages, and that of requests with streams and of frames with several pictures. */
-enum { VERSION = 1, STREAMS_VERSION = 2 };
+/* That of most messages, that of requests with streams and of frames with several pictures, and that of requests for packed data. */
+enum { VERSION = 1, STREAMS_VERSION = 2, PACKED_VERSION = 3 };
+
+/* The kind of packing that is read here: what has changed since the last state. The others take zstd, which is a library of its own. */
+enum { CHANGES = 3 };
+
+/* How many bytes are compared at once where changes are looked for, and what stands before changes: the frame of the last state and 1, and the size of this one. */
+enum { BLOCK = 64, CHANGES_HEAD = 16 };
+
 enum { REQUEST = 1, RELEASE = 2, END = 3, HELLO = 4, SENT = 5, BACK = 6, INPUT = 7, BYE = 8, DATA = 9, CHARGE = 11 };
 
 /* How much of the data of a frame travels in one message: room for what else waits in a connection. */
@@ -162,6 +169,7 @@ typedef struct request {
     size_t input_count;
     rs_stream *views; /* the node's own */
     size_t view_count;
+    unsigned packing;
 } request;
 
 typedef struct piece {
@@ -205,6 +213,7 @@ typedef struct core {
     uint64_t max;
     size_t piece;
     int64_t last;
+    int64_t led; /* the first frame that it controlled; -1: none */
     uint32_t streams;
     slot *slots; /* in order */
     size_t slot_count;
@@ -219,6 +228,11 @@ typedef struct core {
     size_t inputs_read;
     uint8_t *state;
     size_t state_size;
+
+    /* The last state that travelled as changes, and its frame and 1; 0: there is none. */
+    uint8_t *kept;
+    size_t kept_size;
+    uint64_t kept_frame;
 
     uint64_t refused;
     RS_ERROR code;
@@ -324,7 +338,7 @@ static core *new_core(const char *name, uint64_t max, size_t piece_size)
     }
     n->max = max;
     n->piece = piece_size;
-    n->last = -1;
+    n->last = n->led = -1;
     return n;
 }
 
@@ -345,6 +359,7 @@ static void free_core(core *n)
     free_request(n->over);
     free(n->owed.data);
     free(n->state);
+    free(n->kept);
     free(n->reason);
     free(n->text);
     free(n->name);
@@ -362,9 +377,9 @@ static unsigned read_kind(core *n, const char *from, reader *r)
         return 0;
     }
     r->version = version;
-    if (version == VERSION || (version == STREAMS_VERSION && kind == REQUEST))
+    if (version == VERSION || ((version == STREAMS_VERSION || version == PACKED_VERSION) && kind == REQUEST))
         return kind == 0 ? 255 : kind;
-    fail(n, RS_ERROR_INCOMPATIBLE_VERSION, "client \"%s\" speaks version %u of followers, this one %d; run the same metasim on both", from, version, STREAMS_VERSION);
+    fail(n, RS_ERROR_INCOMPATIBLE_VERSION, "client \"%s\" speaks version %u of followers, this one %d; run the same metasim on both", from, version, PACKED_VERSION);
     return 0;
 }
 
@@ -501,10 +516,12 @@ static request *read_request(reader *r, const char *me)
     for (i = 0; !r->wrong && i < count; i++)
         q->inputs[i] = get_block(r);
     q->input_count = count;
-    if (r->version == STREAMS_VERSION && !r->wrong && !read_streams(r, me, q)) {
+    if (r->version >= STREAMS_VERSION && !r->wrong && !read_streams(r, me, q)) {
         free_request(q);
         return NULL;
     }
+    if (r->version == PACKED_VERSION)
+        q->packing = (unsigned)number(r, 1);
     if (q->data.frameRateNumerator == 0 || q->data.frameRateDenominator == 0 || (q->previous >= 0 && (uint64_t)q->previous >= q->data.frame))
         r->wrong = true;
     return q;
@@ -534,8 +551,13 @@ static RS_ERROR hear_request(core *n, const char *from, reader *r)
         free_request(q);
         return malformed(n, from);
     }
+    if (q->packing != 0 && q->packing != CHANGES) {
+        free_request(q);
+        return fail(n, RS_ERROR_INCOMPATIBLE_VERSION,
+                    "client \"%s\" asks for data that is packed with zstd, which nodes in C do not read; set its packing to changes, or to none", from);
+    }
     s = slot_of(n, q->data.frame, &over);
-    if (over && leads(n, q)) { /* it has shown the data of a controller that was charged */
+    if (over && leads(n, q) && (n->led < 0 || q->data.frame < (uint64_t)n->led)) { /* it has shown the data of a controller that was charged */
         free(n->owed.data);
         n->owed = notice(q, 0, true);
     }
@@ -630,7 +652,11 @@ static RS_ERROR add(core *n, slot *s, const char *from, uint32_t epoch, piece *p
     for (place = &o->pieces; *place != NULL && (*place)->part < p->part;)
         place = &(*place)->next;
     if (*place != NULL && (*place)->part == p->part) {
+        const piece *came = *place;
+        bool same = p->parts == came->parts && p->total == came->total && p->size == came->size && memcmp(p + 1, came + 1, p->size) == 0;
         free(p);
+        if (same) /* a link may deliver a message twice */
+            return RS_ERROR_SUCCESS;
         return fail(n, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" sent the data of frame %llu twice; send once in a frame", from, (unsigned long long)s->frame);
     }
     p->next = *place;
@@ -748,6 +774,98 @@ static RS_ERROR core_data(core *n, const char *from, const void *data, size_t si
     return add(n, s, from, epoch, p);
 }
 
+/* ---- what has changed since the last state ---- */
+
+static uint64_t little(const uint8_t *b, int bytes)
+{
+    uint64_t value = 0;
+    while (bytes-- > 0)
+        value = value << 8 | b[bytes];
+    return value;
+}
+
+/* Keeps a state: that of the next frame is packed as what has changed since. false: no memory. */
+static bool keep(core *n, uint64_t frame, const uint8_t *state, size_t size)
+{
+    uint8_t *kept = realloc(n->kept, size + 1);
+    if (kept == NULL)
+        return false;
+    if (size > 0)
+        memcpy(kept, state, size);
+    n->kept = kept;
+    n->kept_size = size;
+    n->kept_frame = frame + 1;
+    return true;
+}
+
+/* Whether a block of a state is that of the last one. What lies behind the end of the last one has changed. */
+static bool stays(const core *n, const uint8_t *state, size_t from, size_t to) { return to <= n->kept_size && memcmp(n->kept + from, state + from, to - from) == 0; }
+
+static size_t block_end(size_t at, size_t size) { return size - at < BLOCK ? size : at + BLOCK; }
+
+/* Packs a state: for each run of changed blocks how many bytes before it stay, how many it has, and these. It keeps nothing. */
+static message packed_of(const core *n, const uint8_t *state, size_t size)
+{
+    size_t at = 0, from, done = 0;
+    message m = {NULL, 0, false};
+    /* Each run begins behind a block that stays, so there is at most one head for two blocks. */
+    m.data = malloc(CHANGES_HEAD + size + 8 * (size / (2 * BLOCK) + 1));
+    m.failed = m.data == NULL;
+    put_number(&m, n->kept_frame, 8);
+    put_number(&m, size, 8);
+    while (at < size) {
+        if (stays(n, state, at, block_end(at, size))) {
+            at = block_end(at, size);
+            continue;
+        }
+        for (from = at; at < size && !stays(n, state, at, block_end(at, size));)
+            at = block_end(at, size);
+        put_number(&m, from - done, 4);
+        put_number(&m, at - from, 4);
+        put(&m, state + from, at - from);
+        done = at;
+    }
+    return m;
+}
+
+/* Room for a sentence that says what is wrong with packed data. */
+enum { WHY = 160 };
+
+/* Unpacks the state of a frame in its place, and keeps it. It says what is wrong with it in why, which is empty where there is no memory. */
+static bool unpack(core *n, uint64_t frame, char why[WHY])
+{
+    const uint8_t *b = n->state;
+    size_t left = n->state_size, at = 0, size;
+    uint8_t *state;
+    why[0] = '\0';
+    if (left < CHANGES_HEAD)
+        return snprintf(why, WHY, "it has no header"), false;
+    if (little(b + 8, 8) > n->max)
+        return snprintf(why, WHY, "it has %llu bytes, and the bound here is %llu: raise max_bytes, or send less", (unsigned long long)little(b + 8, 8), (unsigned long long)n->max), false;
+    if (little(b, 8) != n->kept_frame)
+        return snprintf(why, WHY, "it is what has changed since frame %lld, and the last state here is of frame %lld", (long long)little(b, 8) - 1, (long long)n->kept_frame - 1), false;
+    size = (size_t)little(b + 8, 8);
+    if ((state = calloc(size + 1, 1)) == NULL)
+        return false;
+    if (n->kept != NULL)
+        memcpy(state, n->kept, size < n->kept_size ? size : n->kept_size);
+    for (b += CHANGES_HEAD, left -= CHANGES_HEAD; left > 0;) {
+        uint64_t stay = left < 8 ? UINT32_MAX : little(b, 4), count = left < 8 ? UINT32_MAX : little(b + 4, 4);
+        if (left < 8 || stay + count > size - at || count > left - 8) {
+            free(state);
+            return snprintf(why, WHY, "its changes lie outside of it"), false;
+        }
+        memcpy(state + at + stay, b + 8, (size_t)count);
+        at += (size_t)(stay + count);
+        b += 8 + count;
+        left -= 8 + (size_t)count;
+    }
+    free(n->state);
+    n->state = state;
+    n->state_size = size;
+    return keep(n, frame, state, size);
+}
+
 /* ---- frames ---- */
 
 /* Takes the first frame off the list: the data that it did not use is refused. */
@@ -801,6 +919,8 @@ static void enter(core *n, bool controls)
     n->over = NULL;
     n->in_frame = true;
     n->controls = controls;
+    if (controls && n->led < 0)
+        n->led = n->last;
     n->sent = n->received = n->back = false;
 }
 
@@ -847,6 +967,22 @@ static slot *coming(core *n)
     return s;
 }
 
+/* Unpacks the data of a frame. NOT_YET: its controller was charged, as that is not possible. */
+static int unpacked(core *n, const request *q)
+{
+    char why[WHY], *peer;
+    if (unpack(n, q->data.frame, why))
+        return RS_ERROR_SUCCESS;
+    peer = why[0] == '\0' ? NULL : copy_text(q->controller.at, q->controller.size);
+    if (peer == NULL)
+        return (int)no_memory(n);
+    fail(n, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" sent the data of frame %llu in a way in which it cannot be unpacked: %s", peer, (unsigned long long)q->data.frame, why);
+    free(n->owed.data);
+    n->owed = charge_of(n, peer, n->text == NULL ? "" : n->text);
+    free(peer);
+    return NOT_YET;
+}
+
 /* Begins the next frame. NOT_YET: it is not there. */
 static int take_frame(core *n, double tracked)
 {
@@ -854,6 +990,7 @@ static int take_frame(core *n, double tracked)
     request *q;
     set *o;
     bool controls;
+    int code;
     if (s == NULL)
         return NOT_YET;
     q = s->request;
@@ -888,6 +1025,8 @@ static int take_frame(core *n, double tracked)
         return (int)n->code;
     if (!join(n, o))
         return (int)no_memory(n);
+    if (q->packing != 0 && (code = unpacked(n, q)) != RS_ERROR_SUCCESS)
+        return code;
     enter(n, false);
     close_first(n, o);
     return RS_ERROR_SUCCESS;
@@ -911,10 +1050,16 @@ static RS_ERROR end_frame(core *n, message reply[REPLIES])
 /* Ends the current frame and begins the next one: of this tTracked where it is not negative. */
 static int core_next(core *n, double tracked, message reply[REPLIES])
 {
+    int code;
     n->frame_over = false;
     if (n->follows != (tracked >= 0))
         return (int)refuse_call(n, n->follows ? "the node was set to be a follower; begin its frames with rs_beginFollowerFrame, or call rs_setFollower with 0" : NOT_SET);
-    return end_frame(n, reply) == RS_ERROR_SUCCESS ? take_frame(n, tracked) : (int)n->code;
+    if (end_frame(n, reply) != RS_ERROR_SUCCESS)
+        return (int)n->code;
+    code = take_frame(n, tracked);
+    reply[2] = n->owed; /* a charge is told at once */
+    n->owed = begin_none();
+    return code;
 }
 
 /* Ends the current frame of a node whose state comes from its engine. It fails where there is another thing to do than to wait for that. */
@@ -944,6 +1089,18 @@ static RS_ERROR may_send(core *n, size_t size)
         return fail(n, RS_ERROR_BUFFER_OVERFLOW, "node %s, frame %llu: the data is larger than the bound: %llu bytes of at most %llu; raise max_bytes, or send less", n->name,
                     (unsigned long long)n->current->data.frame, (unsigned long long)size, (unsigned long long)n->max);
     return RS_ERROR_SUCCESS;
+}
+
+/* Packs what may be sent, and keeps it. */
+static RS_ERROR pack(core *n, const uint8_t *state, size_t size, message *m)
+{
+    *m = packed_of(n, state, size);
+    if (m->failed)
+        return no_memory(n);
+    if (m->size > n->max)
+        return fail(n, RS_ERROR_BUFFER_OVERFLOW, "node %s, frame %llu: the data is larger than the bound: %llu bytes, packed, of at most %llu; raise max_bytes, or send less", n->name,
+                    (unsigned long long)n->current->data.frame, (unsigned long long)m->size, (unsigned long long)n->max);
+    return keep(n, n->current->data.frame, state, size) ? RS_ERROR_SUCCESS : no_memory(n);
 }
 
 static RS_ERROR may_receive(core *n)
@@ -1300,12 +1457,20 @@ static RS_ERROR check_size(rs_node *n, int size)
 RS_ERROR rs_sendFollowerData(rs_node *n, const void *data, int size)
 {
     RS_ERROR code = n->initialised ? check_size(n, size) : not_initialised(n);
+    message packed = begin_none();
+    size_t bytes = (size_t)size;
     uint32_t part;
     if (code == RS_ERROR_SUCCESS)
-        code = may_send(n->core, (size_t)size);
-    for (part = 0; code == RS_ERROR_SUCCESS && part < parts_of(n->core, (size_t)size); part++)
-        code = publish(n, n->data, part_of(n->core, data, (size_t)size, part));
-    return code == RS_ERROR_SUCCESS ? publish(n, n->replies, notice_of(n->core, (size_t)size)) : code;
+        code = may_send(n->core, bytes);
+    if (code == RS_ERROR_SUCCESS && n->core->current->packing != 0) {
+        code = pack(n->core, data, bytes, &packed);
+        data = packed.data;
+        bytes = packed.size;
+    }
+    for (part = 0; code == RS_ERROR_SUCCESS && part < parts_of(n->core, bytes); part++)
+        code = publish(n, n->data, part_of(n->core, data, bytes, part));
+    free(packed.data);
+    return code == RS_ERROR_SUCCESS ? publish(n, n->replies, notice_of(n->core, bytes)) : code;
 }
 
 RS_ERROR rs_receiveFollowerData(rs_node *n, const void **data, int *size)

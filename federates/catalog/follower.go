@@ -21,7 +21,7 @@ func refineDirector(in *Instance) error {
 		return ParamErrors{{Model: "director", Param: "frame_rate", Wrong: fmt.Sprintf("is %d/%d, and its fraction %d", rate.Num, rate.Den, fraction),
 			Remedy: "write a rate whose lower number is smaller"}}
 	}
-	if kind, kinds := Get[string](in, "packing"), []string{"none", "zstd", "delta"}; !slices.Contains(kinds, kind) {
+	if kind, kinds := Get[string](in, "packing"), []string{"none", "zstd", "delta", "changes"}; !slices.Contains(kinds, kind) {
 		return ParamErrors{{Model: "director", Param: "packing", Wrong: "is " + show(kind), Remedy: "write one of " + strings.Join(kinds, ", ")}}
 	}
 	for _, name := range []string{"reset", "streams_changed"} {

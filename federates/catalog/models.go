@@ -95,7 +95,7 @@ var models = []Spec{
 			{Name: "pictures_every", Type: Int, Default: 1, Min: new(1.0), Max: new(1e6), Doc: "the nodes are asked for pictures of the streams in one frame of so many"},
 			{Name: "wholes", Type: Word, Doc: "the channel where frames are published that have come back from all nodes, put together. Without it: nowhere"},
 			{Name: "packing", Type: Word, Default: "none",
-				Doc: "how the state is compressed on its way: zstd, or delta, which is zstd of what has changed since the frame before; or none"},
+				Doc: "how the state is made smaller on its way: zstd; delta, which is zstd of what has changed since the frame before; changes, which is what has changed, without zstd; or none"},
 			{Name: "commands", Type: Word, Doc: `a channel where {"sync": false} turns synchronisation off from the next frame on, and true on. Without it: none`},
 		},
 		Ending: Endless, refine: refineDirector,

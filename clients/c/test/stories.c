@@ -100,9 +100,17 @@ static void send_state(core *n, const char *word)
 {
     size_t size = unhex(word);
     RS_ERROR code = may_send(n, size);
+    message packed = begin_none();
+    const uint8_t *data = bytes;
     uint32_t part;
+    if (code == RS_ERROR_SUCCESS && n->current->packing != 0) {
+        code = pack(n, bytes, size, &packed);
+        data = packed.data;
+        size = packed.size;
+    }
     for (part = 0; code == RS_ERROR_SUCCESS && part < parts_of(n, size); part++)
-        say("data", part_of(n, bytes, size, part));
+        say("data", part_of(n, data, size, part));
+    free(packed.data);
     if (code == RS_ERROR_SUCCESS)
         say("reply", notice_of(n, size));
     done(n, code);

@@ -17,6 +17,14 @@ Buffer = Union[bytes, bytearray, memoryview]
 VERSION = 1
 STREAMS_VERSION = 2
 """That of requests with streams, and of frames with several pictures. All other messages have VERSION."""
+PACKED_VERSION = 3
+"""That of requests for packed data."""
+
+CHANGES = 3
+"""The kind of packing that is read here: what has changed since the last state. The others take zstd, which Python has not."""
+
+BLOCK = 64
+"""How many bytes are compared at once where changes are looked for."""
 
 REQUEST, RELEASE, END, HELLO, SENT, BACK, INPUT, BYE, DATA = range(1, 10)
 CHARGE = 11
@@ -237,6 +245,7 @@ class Request(NamedTuple):
     controller: str
     inputs: List[bytes]
     views: List[Stream]  # of all nodes
+    packing: int
 
     def of(self, node: str) -> List[Stream]:
         """The streams of a node."""
@@ -271,7 +280,7 @@ def _request(r: _Reader) -> Request:
     epoch, previous = r.number(4), int.from_bytes(r.take(8), "little", signed=True)
     data = FrameData(r.number(8), r.time(), r.time(), r.time(), (r.number(4), r.number(4)), r.flag(), r.number(4))
     q = Request(epoch, previous, data, r.flag(), r.number(4), r.block().decode(errors="surrogateescape"), r.blocks(),
-                _streams(r) if r.version == STREAMS_VERSION else [])
+                _streams(r) if r.version >= STREAMS_VERSION else [], r.number(1) if r.version == PACKED_VERSION else 0)
     if 0 in data.rate or 0 <= previous >= data.frame:
         raise _Malformed
     r.end()
@@ -296,6 +305,35 @@ class _Slot:
         self.sets: Dict[Tuple[str, int], _Set] = {}
 
 
+def changes(last: bytes, state: bytes) -> bytes:
+    """What a state has that the last one has not: for each run of changed blocks how many bytes before it stay, how many it has, and these. What lies behind the end of
+    the last state has changed."""
+    out, done, start = bytearray(), 0, None
+    for at in range(0, len(state) + BLOCK, BLOCK):
+        end = min(at + BLOCK, len(state))
+        if at < end and state[at:end] != last[at:end]:
+            start = at if start is None else start
+        elif start is not None:
+            out += struct.pack("<II", start - done, min(at, len(state)) - start) + state[start:at]
+            done, start = min(at, len(state)), None
+    return bytes(out)
+
+
+def changed(last: bytes, runs: memoryview, size: int) -> bytes:
+    """The last state with its changes, of so many bytes."""
+    state, at = bytearray(last[:size].ljust(size, b"\0")), 0
+    while runs:
+        if len(runs) < 8:
+            raise ValueError
+        stay, n = struct.unpack("<II", runs[:8])
+        at, runs = at + stay, runs[8:]
+        if at + n > size or n > len(runs):
+            raise ValueError
+        state[at:at + n] = runs[:n]
+        at, runs = at + n, runs[n:]
+    return bytes(state)
+
+
 def _block(b: Buffer) -> bytes:
     return len(b).to_bytes(4, "little") + bytes(b)
 
@@ -306,6 +344,7 @@ class Core:
     def __init__(self, name: str, most: int, piece: int = MAX_PIECE) -> None:
         self.name, self.most, self.piece = name, most, piece
         self.last, self.streams, self.refused = -1, 0, 0
+        self.led: Optional[int] = None  # the first frame that it controlled
         self.slots: Dict[int, _Slot] = {}
         self.order_of: List[int] = []  # the frames of slots, in order
         self.ended: Optional[QuitError] = None
@@ -313,6 +352,7 @@ class Core:
         self.current: Optional[Request] = None
         self.controls = self.sent = self.received = self.back_sent = False
         self.data: Buffer = b""
+        self.kept, self.kept_frame = b"", 0  # the last state that travelled as changes, and its frame and 1; 0: there is none
         self.charged: Set[str] = set()  # clients whose data counts for nothing
         self.owed: List[bytes] = []  # notices to be sent
 
@@ -321,8 +361,8 @@ class Core:
     def _begin(self, sender: str, b: Buffer) -> Tuple[int, _Reader]:
         r = _Reader(b)
         kind, version = r.number(1), r.number(1)
-        if version != VERSION and (kind, version) != (REQUEST, STREAMS_VERSION):
-            raise PeerError(sender, f"speaks version {version} of followers, this one {STREAMS_VERSION}; run the same metasim on both", 12, "RS_ERROR_INCOMPATIBLE_VERSION")
+        if version != VERSION and (kind != REQUEST or version not in (STREAMS_VERSION, PACKED_VERSION)):
+            raise PeerError(sender, f"speaks version {version} of followers, this one {PACKED_VERSION}; run the same metasim on both", 12, "RS_ERROR_INCOMPATIBLE_VERSION")
         r.version = version
         return kind, r
 
@@ -348,8 +388,10 @@ class Core:
         kind, r = self._begin(sender, b)
         if kind == REQUEST:
             q = _request(r)
+            if q.packing not in (0, CHANGES):
+                raise PeerError(sender, "asks for data that is packed with zstd, which nodes in Python do not read; set its packing to changes, or to none", 12, "RS_ERROR_INCOMPATIBLE_VERSION")
             s = self._slot(q.data.frame)
-            if s is None and q.controller == self.name:  # it has shown the data of a controller that was charged
+            if s is None and q.controller == self.name and (self.led is None or q.data.frame < self.led):  # it has shown the data of a controller that was charged
                 self.owed.append(struct.pack("<BBQIBQ", SENT, VERSION, q.data.frame, q.epoch, 1, 0))
             elif s is not None and (s.request is None or s.request.epoch < q.epoch):
                 s.request = q
@@ -386,6 +428,8 @@ class Core:
             raise PeerError(sender, f"sent data for frame {frame}, and {MAX_AHEAD} frames before it were not asked for; is it a client of another run?")
         o = s.sets.setdefault((sender, epoch), _Set())
         at = bisect_left([p[0] for p in o.pieces], part)
+        if at < len(o.pieces) and o.pieces[at] == (part, parts, size, r.rest):
+            return  # a link may deliver a message twice
         if at < len(o.pieces) and o.pieces[at][0] == part:
             raise PeerError(sender, f"sent the data of frame {frame} twice; send once in a frame")
         o.pieces.insert(at, (part, parts, size, bytes(r.rest)))
@@ -413,7 +457,10 @@ class Core:
         if self.follows != (tracked is not None):
             raise self._wrong(SetFollowerError if self.follows else NotSetError)
         self._end(replies)
-        return self._take(tracked)
+        f = self._take(tracked)
+        replies += self.owed
+        self.owed = []
+        return f
 
     def hear(self, replies: List[bytes]) -> None:
         """Ends the current frame of a node whose state comes from its engine. It raises where there is another thing to do than to wait for that."""
@@ -479,12 +526,40 @@ class Core:
             if used is None or not used.whole():
                 return None  # on a link with a delay
         self._expected(q, controls, tracked)
+        data: Buffer = b""
+        if used is not None:
+            data = used.pieces[0][3] if len(used.pieces) == 1 else b"".join(p[3] for p in used.pieces)
+            if q.packing and not self._unpacks(q, bytes(data)):
+                return None
+            data = self.kept if q.packing else data
         self._close(used)
         self.current, self.controls = q, controls
         self.sent = self.received = self.back_sent = False
+        if controls and self.led is None:
+            self.led = self.last
         if used is not None:
-            self.data = used.pieces[0][3] if len(used.pieces) == 1 else b"".join(p[3] for p in used.pieces)
+            self.data = data
         return q.data
+
+    def _unpacks(self, q: Request, packed: bytes) -> bool:
+        """Unpacks the data of a frame. It charges the controller where that is not possible."""
+        why = ""
+        since, size = struct.unpack("<QQ", packed[:16]) if len(packed) >= 16 else (0, 0)
+        if len(packed) < 16:
+            why = "it has no header"
+        elif size > self.most:
+            why = f"it has {size} bytes, and the bound here is {self.most}: raise max_bytes, or send less"
+        elif since != self.kept_frame:
+            why = f"it is what has changed since frame {since - 1}, and the last state here is of frame {self.kept_frame - 1}"
+        else:
+            try:
+                self.kept, self.kept_frame = changed(self.kept, memoryview(packed)[16:], size), q.data.frame + 1
+            except ValueError:
+                why = "its changes lie outside of it"
+        if why:
+            charge = self.charge(q.controller, f'client "{q.controller}" sent the data of frame {q.data.frame} in a way in which it cannot be unpacked: {why}')
+            self.owed += [charge] if charge is not None else []
+        return not why
 
     # Calls within a frame.
 
@@ -512,6 +587,11 @@ class Core:
             raise self._wrong(SentTwiceError)
         if len(data) > self.most:
             raise self._wrong(TooLargeError, f": {len(data)} bytes of at most {self.most}; raise max_bytes, or send less")
+        if q.packing:
+            packed = struct.pack("<QQ", self.kept_frame, len(data)) + changes(self.kept, bytes(data))
+            if len(packed) > self.most:
+                raise self._wrong(TooLargeError, f": {len(packed)} bytes, packed, of at most {self.most}; raise max_bytes, or send less")
+            self.kept, self.kept_frame, data = bytes(data), q.data.frame + 1, packed
         self.sent = True
         view, size = memoryview(data), len(data)
         parts = max(1, -(-size // self.piece))

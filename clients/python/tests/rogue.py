@@ -51,7 +51,7 @@ def sends(*pieces):
 WHAT = {
     "never-awaits": ("follower", never_awaits),
     "sends-twice": ("controller", sends()),
-    "sends-twice-on-the-wire": ("controller", sends((3, 0, 1, 1, b"x"), (3, 0, 1, 1, b"x"))),
+    "sends-twice-on-the-wire": ("controller", sends((3, 0, 1, 1, b"x"), (3, 0, 1, 1, b"y"))),
     "another-run": ("controller", sends(*((1000 + i, 0, 1, 1, b"x") for i in range(1025)))),
     "other-sizes": ("controller", sends((3, 0, 2, 10, b"abc"), (3, 1, 2, 10, b"abc"))),
     "second-controller": ("controller", shows_until_told),

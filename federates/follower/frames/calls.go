@@ -44,6 +44,7 @@ func (n *Node) Send(data []byte) (pieces [][]byte, notice []byte, err error) {
 		if err != nil {
 			return nil, nil, n.wrong(c, err)
 		}
+		n.Packer.Keep(c.packing, c.request.data.Frame, data)
 		data = packed
 	}
 	c.sent = true

@@ -42,6 +42,10 @@ func TestEachFrameHasOneSetOfData(t *testing.T) {
 		nodes[2].fails, nodes[3].fails = -1, -1
 		c := newCluster(t, cfg, nodes...)
 		c.delay = anyNetwork(t, most)
+		if rapid.Bool().Draw(t, "doubles") {
+			r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "which"), 1))
+			c.doubles = func() bool { return r.IntN(3) == 0 }
+		}
 		c.run()
 		require.True(t, c.director.Over(), "it comes to an end")
 		longest := nodes[0]

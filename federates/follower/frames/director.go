@@ -60,7 +60,11 @@ func (d *Director) Reply(from string, b []byte) error {
 
 // hello takes a node into the cluster. One that comes after the first frame is told to leave.
 func (d *Director) hello(from string, h hello) error {
-	if d.member(from) != nil || slices.Contains(d.turned, from) {
+	m := d.member(from)
+	if m != nil && m.said == h || slices.Contains(d.turned, from) {
+		return nil // a link may deliver a message twice
+	}
+	if m != nil {
 		return &PeerError{Peer: from, Code: InvalidParameters, Why: "has said hello twice; say it once, after joining"}
 	}
 	if d.stage != gathering {
@@ -70,7 +74,7 @@ func (d *Director) hello(from string, h hello) error {
 		d.tell(&quit{[]string{from}, why, true})
 		return nil
 	}
-	d.members = append(d.members, &member{name: from, role: h.role, order: h.order})
+	d.members = append(d.members, &member{name: from, said: h, role: h.role, order: h.order})
 	slices.SortFunc(d.members, func(a, b *member) int { return strings.Compare(a.name, b.name) })
 	return nil
 }

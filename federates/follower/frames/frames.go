@@ -117,6 +117,7 @@ type Config struct {
 // A Packer makes data smaller on its way. It is called in the order of the frames.
 type Packer interface {
 	Pack(kind uint8, frame uint64, data []byte) ([]byte, error)
+	Keep(kind uint8, frame uint64, data []byte) // is called when packed data is sent
 	Unpack(kind uint8, frame uint64, packed []byte, most uint64) ([]byte, error)
 }
 
@@ -165,7 +166,8 @@ type Director struct {
 // A member is a node as the director knows it.
 type member struct {
 	name  string
-	role  Role
+	said  hello
+	role  Role // as it is now: an understudy becomes the controller
 	order int64
 	gone  bool // it has failed, or has said bye
 	owes  int  // frames that it has not sent back

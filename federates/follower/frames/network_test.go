@@ -23,6 +23,7 @@ type cluster struct {
 	step     int // of now
 	mail     []mail
 	delay    func(from, to string) metasim.Time // nil: none
+	doubles  func() bool                        // whether a message comes twice; nil: none does
 	quits    []string                           // nodes, in the order in which they were told to leave
 	computed map[edition]uint64                 // states
 	released map[uint64]uint32                  // the epoch of each frame's data
@@ -76,6 +77,13 @@ func newCluster(t require.TestingT, cfg Config, nodes ...*testNode) *cluster {
 }
 
 func (c *cluster) send(from, to string, b []byte) {
+	c.post(from, to, b)
+	if c.doubles != nil && kind(b[0]) != kindInput && c.doubles() { // nobody can know that an input is the same one
+		c.post(from, to, b)
+	}
+}
+
+func (c *cluster) post(from, to string, b []byte) {
 	m := mail{due: c.now, step: c.step + 1, from: from, to: to, bytes: b, count: len(c.mail)}
 	if c.delay != nil {
 		if d := c.delay(from, to); d > 0 {

@@ -1,7 +1,6 @@
 package frames
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -16,6 +15,7 @@ type Node struct {
 	max     uint64 // bytes of a frame's data
 	piece   int    // how much of it travels in one message at most
 	last    int64  // the frame that was handed out last, or was lost; -1: none
+	led     int64  // the first frame that it controlled; -1: none. It controls all frames after that one
 	streams uint32
 	slots   []*slot // the frames that are to come, in order
 	ended   *quit
@@ -27,24 +27,6 @@ type Node struct {
 	Packer  Packer // nil: it takes no packed data
 	Refused uint64 // sets of data that were not released: of an old epoch, or of a node that was not the controller
 }
-
-// A slot is what a node knows of a frame that it has not handed out.
-type slot struct {
-	frame   uint64
-	request *request
-	release *release
-	sets    []*set
-}
-
-// A set is data that came for a frame.
-type set struct {
-	from   string
-	pieces []*piece // in order of part: those of one message may overtake one another
-	came   uint64   // bytes
-}
-
-// is reports whether a set is of this client and epoch.
-func (o *set) is(from string, epoch uint32) bool { return o.from == from && o.pieces[0].epoch == epoch }
 
 // current is the frame that a node works on.
 type current struct {
@@ -63,7 +45,7 @@ const maxPiece = 8 << 20
 
 // NewNode returns a node whose frames have at most so many bytes of data.
 func NewNode(name string, max uint64) *Node {
-	return &Node{name: name, max: max, piece: maxPiece, last: -1}
+	return &Node{name: name, max: max, piece: maxPiece, last: -1, led: -1}
 }
 
 // Hello returns what a node says at the start.
@@ -83,7 +65,7 @@ func (n *Node) Order(from string, b []byte) error {
 		}
 		s := n.slot(q.data.Frame)
 		switch {
-		case s == nil && q.controller == n.name: // it has shown the data of a controller that was charged
+		case s == nil && q.controller == n.name && !n.controlled(q.data.Frame): // it has shown the data of a controller that was charged
 			n.owed = append(n.owed, (&sent{frame: q.data.Frame, epoch: q.epoch, missing: true}).encode())
 		case s != nil && (s.request == nil || s.request.epoch < q.epoch):
 			s.request = q
@@ -109,6 +91,9 @@ func (n *Node) Order(from string, b []byte) error {
 	}
 	return r.end(from)
 }
+
+// controlled reports whether the node was the controller of a frame that is over. A request for such a frame has come twice.
+func (n *Node) controlled(frame uint64) bool { return n.led >= 0 && frame >= uint64(n.led) }
 
 // slot returns the slot of a frame that is to come; nil for one that is over.
 func (n *Node) slot(frame uint64) *slot {
@@ -161,40 +146,6 @@ func (n *Node) Charge(e *PeerError) []byte {
 	}
 	n.slots = slices.DeleteFunc(n.slots, func(s *slot) bool { return s.request == nil && s.release == nil && len(s.sets) == 0 })
 	return (&charge{e.Peer, e.Error()}).encode()
-}
-
-// add puts a piece to the set that it is of.
-func (s *slot) add(from string, p *piece) error {
-	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.is(from, p.epoch) })
-	if i < 0 {
-		i = len(s.sets)
-		s.sets = append(s.sets, &set{from: from, pieces: make([]*piece, 0, 1)})
-	}
-	o := s.sets[i]
-	at, found := slices.BinarySearchFunc(o.pieces, p.part, func(q *piece, part uint32) int { return cmp.Compare(q.part, part) })
-	if found {
-		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("sent the data of frame %d twice; send once in a frame", p.frame)}
-	}
-	o.pieces = slices.Insert(o.pieces, at, p)
-	o.came += uint64(len(p.bytes))
-	if first := o.pieces[0]; p.size != first.size || p.parts != first.parts || o.came > p.size || o.whole() && o.came < p.size {
-		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("announced %d bytes for frame %d, and sent others; it may be another program", first.size, p.frame)}
-	}
-	return nil
-}
-
-func (o *set) whole() bool { return len(o.pieces) == int(o.pieces[0].parts) }
-
-// join returns the data of a set; of one piece without a copy.
-func (o *set) join() []byte {
-	if len(o.pieces) == 1 {
-		return o.pieces[0].bytes
-	}
-	parts := make([][]byte, 0, len(o.pieces))
-	for _, p := range o.pieces {
-		parts = append(parts, p.bytes)
-	}
-	return bytes.Join(parts, nil) // its memory is not cleared first
 }
 
 // Next hands out the next frame, if it is there: ok is false for one that has to be waited for. The messages are to be published in
@@ -333,6 +284,9 @@ func (n *Node) take(tracked *metasim.Time) (f FrameData, ok bool, err error) {
 		}
 		n.close(s, nil)
 		n.current = c
+		if c.controls && n.led < 0 {
+			n.led = n.last
+		}
 		return q.data, true, nil
 	}
 	if s.release == nil || s.release.epoch != q.epoch {

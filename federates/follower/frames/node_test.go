@@ -90,7 +90,7 @@ func TestWrongCalls(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// Data that differs from what was announced, comes twice, or is of a run that is not this one, names who sent it.
+// Data that differs from what was announced or from what has come before, or is of a run that is not this one, names who sent it.
 func TestWrongData(t *testing.T) {
 	for _, c := range []struct {
 		want   string
@@ -107,7 +107,7 @@ func TestWrongData(t *testing.T) {
 		{`client "other" announced 4 bytes for frame 3, and sent others; it may be another program`,
 			[]piece{{frame: 3, epoch: 1, part: 1, parts: 3, size: 4, bytes: []byte("abc")}, {frame: 3, epoch: 1, part: 0, parts: 3, size: 4, bytes: []byte("ab")}}},
 		{`client "other" sent the data of frame 3 twice; send once in a frame`,
-			[]piece{{frame: 3, epoch: 1, part: 1, parts: 2, size: 4, bytes: []byte("ab")}, {frame: 3, epoch: 1, part: 1, parts: 2, size: 4, bytes: []byte("ab")}}},
+			[]piece{{frame: 3, epoch: 1, part: 1, parts: 2, size: 4, bytes: []byte("ab")}, {frame: 3, epoch: 1, part: 1, parts: 2, size: 4, bytes: []byte("a")}}},
 		{`client "other" sent 101 bytes for frame 3; the bound here is 100: raise max_bytes, or send less`,
 			[]piece{{frame: 3, epoch: 1, parts: 2, size: 101, bytes: []byte("ab")}}},
 		{`client "other" sent what is no message of followers; check what is published on its channel`,

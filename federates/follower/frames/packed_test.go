@@ -3,11 +3,15 @@ package frames
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"metasim/federates/follower/packing"
 )
 
 // reversing packs data by turning it around, and writes the frame before it.
@@ -27,6 +31,8 @@ func (reversing) Unpack(kind uint8, frame uint64, packed []byte, most uint64) ([
 	slices.Reverse(data)
 	return data, nil
 }
+
+func (reversing) Keep(uint8, uint64, []byte) {}
 
 // failing unpacks nothing.
 type failing struct{ reversing }
@@ -67,4 +73,45 @@ func TestDataThatCannotBeUnpacked(t *testing.T) {
 	require.False(t, ok)
 	want := (&charge{"lead", `client "lead" sent the data of frame 0 in a way in which it cannot be unpacked: it is damaged`}).encode()
 	assert.Equal(t, [][]byte{want}, replies, "at once: the director waits for no other message of this node")
+}
+
+// packed writes stories of states that travel as what has changed: the kind that nodes in all languages have.
+func packed(t *testing.T, to *strings.Builder) {
+	const changes = 3
+	asks := func(controller string, frame uint64) string {
+		return orders(&request{epoch: 1, previous: int64(frame) - 1, sync: true, controller: controller, data: FrameData{Frame: frame, Rate: Rate{60, 1}}, packing: changes})
+	}
+	var sender packing.Packer
+	shows := func(frame uint64, state []byte, spoil func([]byte)) []string {
+		b, err := sender.Pack(changes, frame, state)
+		require.NoError(t, err)
+		sender.Keep(changes, frame, state)
+		spoil(b)
+		p := piece{frame: frame, epoch: 1, parts: 1, size: uint64(len(b)), bytes: b}
+		return []string{asks("lead", frame), brings("lead", p), orders(&release{frame: frame, epoch: 1}), "next"}
+	}
+	as := func(n int) []byte { return bytes.Repeat([]byte("a"), n) }
+	other := as(300)
+	other[100], other[290] = 'b', 'c'
+	calls := []string{"node me 1000 50"}
+	for frame, state := range [][]byte{as(300), as(300), other, nil, as(1), as(64), as(63), other} {
+		calls = append(append(calls, shows(uint64(frame), state, func([]byte) {})...), "receive")
+	}
+	write(t, to, "a state that travels as what has changed", calls...)
+
+	calls = []string{"node me 1000 50"}
+	for frame, state := range [][]byte{as(300), as(300), other, nil, as(1), as(64), as(63), other} {
+		calls = append(calls, asks("me", uint64(frame)), "next", "send "+hexed(state))
+	}
+	write(t, to, "a controller sends what has changed", calls...)
+	write(t, to, "more than the bound, packed", "node me 300 50", asks("me", 0), "next", "send "+hexed(as(300)), "send "+hexed(as(200)), asks("me", 1), "next", "send "+hexed(as(200)))
+
+	for i, spoil := range []func([]byte){
+		func(b []byte) { b[0]++ }, func(b []byte) { b[9] = 255 }, func(b []byte) { b[16]++ }, func(b []byte) { b[20]-- }, func(b []byte) { b[20]++ },
+	} {
+		sender = packing.Packer{}
+		write(t, to, fmt.Sprint("changes that are none, ", i), append(append([]string{"node me 1000 50"}, shows(0, as(300), spoil)...), "next", "refused")...)
+	}
+	none := piece{epoch: 1, parts: 1, size: 3, bytes: []byte("abc")}
+	write(t, to, "changes without a head", "node me 1000 50", asks("lead", 0), brings("lead", none), orders(&release{epoch: 1}), "next")
 }

@@ -1,6 +1,7 @@
 package frames
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -24,7 +25,9 @@ func spoil(how string, pieces [][]byte) [][]byte {
 	last := len(pieces) - 1
 	switch how {
 	case "twice":
-		return append(pieces, pieces[1])
+		again := bytes.Clone(pieces[1])
+		again[len(again)-1]++
+		return append(pieces, again)
 	case "sizes":
 		return append(pieces[:last:last], pieces[last][:len(pieces[last])-1])
 	case "junk":

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/federates/follower/packing"
 	"metasim/internal/golden"
 	"metasim/metasim"
 )
@@ -72,6 +73,7 @@ func (p *player) do(call string) (came []string) {
 	case "node":
 		p.n = NewNode(w[1], uint64(plainNumber(p.t, w[2])))
 		p.n.piece = int(plainNumber(p.t, w[3]))
+		p.n.Packer = &packing.Packer{}
 		return nil
 	case "hello":
 		return append(came, "reply "+hexed(p.n.Hello(Role(plainNumber(p.t, w[1])), plainNumber(p.t, w[2]))))
@@ -267,6 +269,8 @@ func TestStories(t *testing.T) {
 	cameras(t, &to, node)
 	wrong(t, &to, node)
 	charges(t, &to, node)
+	twice(t, &to, node)
+	packed(t, &to)
 	for seed := range uint64(4) {
 		drawn(t, &to, seed)
 	}
@@ -308,13 +312,25 @@ func charges(t *testing.T, to *strings.Builder, node string) {
 		return piece{frame: frame, epoch: epoch, parts: 1, size: 2, bytes: []byte("ab")}
 	}
 	why := hexed([]byte(`client "rogue" sent the data of frame 0 twice; send once in a frame`))
+	other := set(0, 1)
+	other.bytes = []byte("cd")
 	again := func(controller string, frame uint64) string {
 		return orders(&request{epoch: 2, previous: int64(frame) - 1, sync: true, controller: controller, data: FrameData{Frame: frame, Rate: Rate{60, 1}}})
 	}
-	write(t, to, "a controller that was charged", node, asks("rogue", true, 0), brings("rogue", set(0, 1)), brings("rogue", set(0, 1)), "charge rogue "+why, "charge rogue "+why, orders(&release{0, 1, false}),
+	write(t, to, "a controller that was charged", node, asks("rogue", true, 0), brings("rogue", set(0, 1)), brings("rogue", other), "charge rogue "+why, "charge rogue "+why, orders(&release{0, 1, false}),
 		"next", brings("rogue", set(0, 1)), brings("rogue", set(7, 1)), "refused", again("lead", 0), brings("lead", set(0, 2)), orders(&release{0, 2, false}), "next", "receive")
 	write(t, to, "the understudy has shown the frame that it is asked for", node, asks("rogue", true, 0), brings("rogue", set(0, 1)), orders(&release{0, 1, false}), "next", "receive", brings("rogue", piece{}),
 		"charge rogue "+why, again("me", 0), "next", again("me", 1), "next", "send 01")
+}
+
+// twice writes stories of links that deliver each message twice.
+func twice(t *testing.T, to *strings.Builder, node string) {
+	first := brings("lead", piece{epoch: 1, parts: 2, size: 3, bytes: []byte("ab")})
+	second := brings("lead", piece{epoch: 1, part: 1, parts: 2, size: 3, bytes: []byte("c")})
+	request, over := asks("lead", true, 0, "in"), orders(&release{epoch: 1})
+	write(t, to, "each message comes twice", node, request, request, first, first, second, first, second, over, over, "next", "inputs", "receive", request, second, "next", "refused")
+	write(t, to, "a controller is asked twice", node, asks("me", true, 0), asks("me", true, 0), "next", "send 01", asks("me", true, 0), "next", asks("me", true, 1), "next", "send 02",
+		asks("me", true, 0), asks("me", true, 1), "next")
 }
 
 // wrong writes stories of what other clients may not do.
@@ -324,7 +340,9 @@ func wrong(t *testing.T, to *strings.Builder, node string) {
 		orders(&release{epoch: 1}), "next", brings("new", piece{epoch: 2, part: 1, parts: 2, size: 4, bytes: []byte("w")}), orders(&release{epoch: 2}), "next",
 		brings("new", piece{epoch: 2, parts: 2, size: 4, bytes: []byte("new")}), "next", "receive", "refused", brings("old", piece{epoch: 1, parts: 1, size: 0}), "refused")
 	p := piece{frame: 3, epoch: 1, parts: 1, size: 1, bytes: []byte("a")}
-	write(t, to, "data twice", node, brings("other", p), brings("other", p))
+	again := p
+	again.bytes = []byte("b")
+	write(t, to, "other data in the same frame", node, brings("other", p), brings("other", again))
 	p.size = 4
 	write(t, to, "data that is shorter than announced", node, brings("other", p))
 	p.parts, p.bytes = 2, []byte("abc")

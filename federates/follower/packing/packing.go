@@ -1,5 +1,5 @@
-// Package packing makes the state of a frame smaller on its way: with zstd alone, or with zstd of what has changed since the last state. Both sides have that state, as
-// all nodes show the same ones. What it makes depends on the version of the zstd encoder, and on nothing else.
+// Package packing makes the state of a frame smaller on its way: with zstd alone, or with zstd of what has changed since the last state, or as what has changed alone, which
+// needs no library. Both sides have that state, as all nodes show the same ones. What it makes depends on the version of the zstd encoder, and on nothing else.
 package packing
 
 import (
@@ -13,9 +13,13 @@ import (
 )
 
 // Kinds are the names of the kinds of packing, by their number: 0 packs nothing.
-var Kinds = []string{"none", "zstd", "delta"}
+var Kinds = []string{"none", "zstd", "delta", "changes"}
 
-const delta = 2
+const (
+	zstdAlone = 1
+	delta     = 2
+	changes   = 3
+)
 
 // A Packer packs and unpacks the states of one node, in the order of their frames. The zero value is ready. It is not safe for concurrent use.
 type Packer struct {
@@ -28,8 +32,12 @@ type Packer struct {
 // header is the size of what stands before the compressed bytes: the frame whose state they are to be added to, and 1; and the size of the state.
 const header = 16
 
-// Pack returns the state of a frame as it travels.
+// Pack returns the state of a frame as it travels. It is to be kept when it is sent.
 func (p *Packer) Pack(kind uint8, frame uint64, state []byte) ([]byte, error) {
+	if kind == changes {
+		packed := p.head(len(state), len(state)/4)
+		return appendChanges(packed, p.last, state), nil
+	}
 	if p.encoder == nil {
 		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 		if err != nil {
@@ -37,15 +45,17 @@ func (p *Packer) Pack(kind uint8, frame uint64, state []byte) ([]byte, error) {
 		}
 		p.encoder = e
 	}
-	packed := make([]byte, header, header+len(state)/4)
-	binary.LittleEndian.PutUint64(packed[8:], uint64(len(state)))
-	from := state
+	packed, from := p.head(len(state), len(state)/4), state
 	if kind == delta {
-		binary.LittleEndian.PutUint64(packed, p.frame)
 		from = p.change(state)
-		p.keep(frame, state)
 	}
 	return p.encoder.EncodeAll(from, packed), nil
+}
+
+// head returns what stands before the bytes of a state of this size, with room for so many of them.
+func (p *Packer) head(size, room int) []byte {
+	b := make([]byte, 0, header+room)
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, p.frame), uint64(size))
 }
 
 // Unpack returns the state of a frame, of at most so many bytes.
@@ -57,8 +67,15 @@ func (p *Packer) Unpack(kind uint8, frame uint64, packed []byte, most uint64) ([
 	switch {
 	case size > most:
 		return nil, fmt.Errorf("it has %d bytes, and the bound here is %d: raise max_bytes, or send less", size, most)
-	case kind == delta && since != p.frame:
+	case kind != zstdAlone && since != p.frame:
 		return nil, fmt.Errorf("it is what has changed since frame %d, and the last state here is of frame %d", int64(since)-1, int64(p.frame)-1)
+	}
+	if kind == changes {
+		state, err := changed(p.last, packed[header:], int(size))
+		if err == nil {
+			p.Keep(kind, frame, state)
+		}
+		return state, err
 	}
 	if p.decoder == nil {
 		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
@@ -76,7 +93,7 @@ func (p *Packer) Unpack(kind uint8, frame uint64, packed []byte, most uint64) ([
 	}
 	if kind == delta {
 		state = p.change(state)
-		p.keep(frame, state)
+		p.Keep(kind, frame, state)
 	}
 	return state, nil
 }
@@ -88,6 +105,9 @@ func (p *Packer) change(state []byte) []byte {
 	return changed
 }
 
-func (p *Packer) keep(frame uint64, state []byte) {
-	p.last, p.frame = append(p.last[:0], state...), frame+1
+// Keep notes the state that was sent, or received, last: that of the next frame is packed as what has changed since.
+func (p *Packer) Keep(kind uint8, frame uint64, state []byte) {
+	if kind != zstdAlone {
+		p.last, p.frame = append(p.last[:0], state...), frame+1
+	}
 }

@@ -12,7 +12,7 @@ import (
 // What is unpacked is what was packed, whatever sizes follow one another; a state that hardly changes is small on its way where what has changed is sent.
 func TestPacking(t *testing.T) {
 	draw := rand.NewChaCha8([32]byte{7})
-	for kind := uint8(1); kind <= 2; kind++ {
+	for kind := uint8(1); kind <= 3; kind++ {
 		var from, to Packer
 		var sizes []int
 		state := make([]byte, 50_000)
@@ -22,13 +22,14 @@ func TestPacking(t *testing.T) {
 			state[frame*100]++
 			packed, err := from.Pack(kind, uint64(frame), state[:n])
 			require.NoError(t, err)
+			from.Keep(kind, uint64(frame), state[:n])
 			sizes = append(sizes, len(packed))
 			got, err := to.Unpack(kind, uint64(frame), packed, 50_000)
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(state[:n], got), frame)
 		}
 		assert.Greater(t, sizes[0], 50_000, "random bytes")
-		assert.Equal(t, kind == 2, sizes[1] < 200, "of which two have changed")
+		assert.Equal(t, kind >= 2, sizes[1] < 200, "of which two have changed")
 	}
 }
 
@@ -38,6 +39,7 @@ func TestWhatCannotBeUnpacked(t *testing.T) {
 	state := bytes.Repeat([]byte("state"), 1000)
 	packed, err := p.Pack(2, 0, state)
 	require.NoError(t, err)
+	p.Keep(2, 0, state)
 	after, err := p.Pack(2, 1, state)
 	require.NoError(t, err)
 	longer := bytes.Clone(packed)
@@ -56,4 +58,21 @@ func TestWhatCannotBeUnpacked(t *testing.T) {
 		_, err := new(Packer).Unpack(2, 0, b, most)
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// What is no list of changes is an error.
+func TestWhatIsNoListOfChanges(t *testing.T) {
+	var p Packer
+	packed, err := p.Pack(3, 0, bytes.Repeat([]byte("state"), 100))
+	require.NoError(t, err)
+	many := bytes.Clone(packed)
+	many[header+4]++ // more bytes than there are
+	further := bytes.Clone(packed)
+	further[header]++ // behind the end
+	for _, b := range [][]byte{packed[:header+7], packed[:len(packed)-1], append(bytes.Clone(packed), 0), many, further} {
+		_, err := new(Packer).Unpack(3, 0, b, 500)
+		assert.ErrorIs(t, err, errChanges)
+	}
+	_, err = new(Packer).Unpack(3, 0, packed, 499)
+	assert.ErrorContains(t, err, "the bound here is 499")
 }

@@ -1,0 +1,68 @@
+package frames
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// A slot is what a node knows of a frame that it has not handed out.
+type slot struct {
+	frame   uint64
+	request *request
+	release *release
+	sets    []*set
+}
+
+// A set is data that came for a frame.
+type set struct {
+	from   string
+	pieces []*piece // in order of part: those of one message may overtake one another
+	came   uint64   // bytes
+}
+
+// is reports whether a set is of this client and epoch.
+func (o *set) is(from string, epoch uint32) bool { return o.from == from && o.pieces[0].epoch == epoch }
+
+// add puts a piece to the set that it is of.
+func (s *slot) add(from string, p *piece) error {
+	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.is(from, p.epoch) })
+	if i < 0 {
+		i = len(s.sets)
+		s.sets = append(s.sets, &set{from: from, pieces: make([]*piece, 0, 1)})
+	}
+	o := s.sets[i]
+	at, found := slices.BinarySearchFunc(o.pieces, p.part, func(q *piece, part uint32) int { return cmp.Compare(q.part, part) })
+	if found && p.repeats(o.pieces[at]) {
+		return nil // a link may deliver a message twice
+	}
+	if found {
+		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("sent the data of frame %d twice; send once in a frame", p.frame)}
+	}
+	o.pieces = slices.Insert(o.pieces, at, p)
+	o.came += uint64(len(p.bytes))
+	if first := o.pieces[0]; p.size != first.size || p.parts != first.parts || o.came > p.size || o.whole() && o.came < p.size {
+		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("announced %d bytes for frame %d, and sent others; it may be another program", first.size, p.frame)}
+	}
+	return nil
+}
+
+// repeats reports whether two pieces of a set are the same message.
+func (p *piece) repeats(q *piece) bool {
+	return p.parts == q.parts && p.size == q.size && bytes.Equal(p.bytes, q.bytes)
+}
+
+func (o *set) whole() bool { return len(o.pieces) == int(o.pieces[0].parts) }
+
+// join returns the data of a set; of one piece without a copy.
+func (o *set) join() []byte {
+	if len(o.pieces) == 1 {
+		return o.pieces[0].bytes
+	}
+	parts := make([][]byte, 0, len(o.pieces))
+	for _, p := range o.pieces {
+		parts = append(parts, p.bytes)
+	}
+	return bytes.Join(parts, nil) // its memory is not cleared first
+}
