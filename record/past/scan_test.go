@@ -167,6 +167,7 @@ func TestWhoStandsStillReadsAlone(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want[1], readAll(t, goesOn, func() {}))
 		require.Equal(t, standsFor, time.Since(begun))
+		require.Nil(t, s.shared, "nothing is kept for one that reads alone")
 		rest := readAll(t, stands, func() {})
 		all := part{effects: append(e.Effects, rest.effects...)}
 		if e.Event != nil {
