@@ -28,6 +28,8 @@
  * assertion violated: -DT=3 -DCHECKPOINTS -DSAVED_FIRST   a checkpoint overtakes what was sent before it
  * assertion violated: -DT=3 -DCHECKPOINTS -DALL_COMPARED  what was sent before a checkpoint is compared with what follows it
  * assertion violated: -DT=3 -DCHECKPOINTS -DFED_LATE      what is due at the checkpoint itself is not fed again
+ * assertion violated: -DT=3 -DCHECKPOINTS -DSTATE_BEFORE  a checkpoint has the state before its client's last act
+ * assertion violated: -DT=3 -DCHECKPOINTS -DAT_START      who begins at a checkpoint is at the start
  */
 #ifndef T
 #define T 3
@@ -133,6 +135,9 @@ inline again() {
 	heard[i] = before[i]; fed[i] = saved[i]; feeding[i] = true; dead[i] = false;
 	now[i] = saved[i]; state[i] = kept[i];
 	if :: now[i] > 0 -> up[i]!REPORT,now[i],0 :: else fi; /* it says that it waits there */
+#ifdef AT_START
+	now[i] = 0;
+#endif
 #ifdef ALL_COMPARED
 	heard[i] = 0;
 #endif
@@ -181,13 +186,21 @@ inline take() {
 	fi
 }
 
-#define SAVE if :: up[i]!CHECKPOINT,now[i],state[i] :: true fi
+#ifdef STATE_BEFORE
+#define STATE k
+#else
+#define STATE state[i]
+#endif
+#define SAVE if :: up[i]!CHECKPOINT,now[i],STATE :: true fi
 
 /* act lets i do what it does at its next time. */
 inline act() {
 	a = now[i];
 	assert(a == 0 || acted[OTHER(i)] >= a); /* nobody may still send what is due now */
 	if :: a > 0 -> assert(BIT(given[i], a) == BIT(sent[OTHER(i)], a - 1)) :: else fi;
+#ifdef STATE_BEFORE
+	k = state[i];
+#endif
 	if :: BIT(given[i], a) -> state[i] = (state[i] + 1 + BIT(inbox[i], a)) & 1 :: else fi;
 	if
 	:: a < acted[i] -> assert(BIT(states[i], a) == state[i]) /* it has been here */
