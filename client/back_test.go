@@ -99,8 +99,8 @@ func TestDoesNotComeBack(t *testing.T) {
 	hears[wire.Hello](h)
 	require.NoError(t, h.conn.Close())
 	_, err = c.Step(t.Context(), ms(10).Time)
-	require.ErrorContains(t, err, "it was not resumed at its address within 1ms")
-	require.ErrorContains(t, err, "use metasim resume, and raise start_timeout")
+	require.ErrorContains(t, err, "nobody was at its address again within 1ms")
+	require.ErrorContains(t, err, "use metasim resume, or start its relay there again, as the client knows no other address; raise start_timeout")
 }
 
 // A server that has more of a client than the client has sent is told so, and the client ends.

@@ -316,7 +316,7 @@ func (c *Client) comeBack(ctx context.Context, lost error) error {
 		ctx = context.WithoutCancel(ctx)
 	}
 	patience := c.patient()
-	fmt.Fprintf(os.Stderr, "metasim: client %q lost its server at %v and waits %v for metasim resume\n", c.rules.Name(), c.rules.Now(), patience)
+	fmt.Fprintf(os.Stderr, "metasim: client %q lost its server at %v and waits %v for metasim resume, or for its relay\n", c.rules.Name(), c.rules.Now(), patience)
 	c.lives++
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -331,8 +331,8 @@ func (c *Client) comeBack(ctx context.Context, lost error) error {
 			if ctx.Err() != nil {
 				return c.ended(&cancelledError{context.Cause(ctx)})
 			}
-			return c.rules.Lose(fmt.Errorf("%w; it was not resumed at its address within %v (%v): use metasim resume, and raise start_timeout if that takes longer",
-				unexpected(lost), patience, err))
+			return c.rules.Lose(fmt.Errorf("%w; nobody was at its address again within %v (%v): use metasim resume, or start its relay there again, as the client knows "+
+				"no other address; raise start_timeout if that takes longer", unexpected(lost), patience, err))
 		case <-time.After(pause):
 		}
 		attempt, end := context.WithTimeout(waiting, longestDial)

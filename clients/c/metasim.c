@@ -1986,7 +1986,7 @@ static metasim_code come_back(metasim_client *c)
     if (why == NULL)
         return is_over(c);
     go_on_living(c);
-    failed(c, METASIM_LOST, "%s; it waits %.3f s for metasim resume", why, (double)m->patience / 1e9);
+    failed(c, METASIM_LOST, "%s; it waits %.3f s for metasim resume, or for its relay", why, (double)m->patience / 1e9);
     m->coming = true;
     if (tell_lost(c) != METASIM_OK) {
         finish(c, METASIM_LOST, "%s", why);
@@ -1996,8 +1996,10 @@ static metasim_code come_back(metasim_client *c)
         int64_t left = end - clock_now(CLOCK_MONOTONIC);
         struct timespec time = {0, 0};
         if (left <= 0) {
-            finish(c, METASIM_LOST, "%s; it was not resumed at its address within %.3f s: use metasim resume, and raise start_timeout if that takes longer", why,
-                   (double)m->patience / 1e9);
+            finish(c, METASIM_LOST,
+                   "%s; nobody was at its address again within %.3f s: use metasim resume, or start its relay there again, as the client knows no other address; raise "
+                   "start_timeout if that takes longer",
+                   why, (double)m->patience / 1e9);
             break;
         }
         time.tv_nsec = (long)(pause < left ? pause : left);

@@ -572,13 +572,13 @@ class Client:
         """Waits for the server to be resumed, and catches up there. Afterwards the client is where it was, and says again what it waited for; or the
         session is over."""
         s, seconds, pause = self._session, m.patience / 1e9, FIRST_PAUSE
-        logging.getLogger("metasim").warning("%s; it waits %.3f s for metasim resume", lost, seconds)
+        logging.getLogger("metasim").warning("%s; it waits %.3f s for metasim resume, or for its relay", lost, seconds)
         end = real_time.monotonic() + seconds
         while s.over is None:
             left = end - real_time.monotonic()
             if left <= 0:
-                s.end(LostError(f"{lost}; it was not resumed at its address within {seconds:.3f} s: use metasim resume, and raise start_timeout if that "
-                                "takes longer"))
+                s.end(LostError(f"{lost}; nobody was at its address again within {seconds:.3f} s: use metasim resume, or start its relay there again, as the client "
+                                "knows no other address; raise start_timeout if that takes longer"))
                 return
             real_time.sleep(min(pause, left))
             pause = min(2 * pause, LAST_PAUSE)
