@@ -6,79 +6,89 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/testprogram"
 	"metasim/metasim"
 	"metasim/record/journal"
 	"metasim/run"
 )
 
-// TestRelayIsKilled: the relay is killed twice while the run goes on, and started again at the same address. Its clients come back through it, and metasim,
-// which has lived on, waits for them. One of them is there without a relay.
+// TestRelayIsKilled: clients outlive their relay, in Go here and in other languages in TestSurvivors.
 func TestRelayIsKilled(t *testing.T) {
 	s := newStage(t)
-	program := embedder(t, "survivor.go.txt")
+	s.program = testprogram.Shipped(t) // metasim and relays start many times
+	program := []string{embedder(t, "survivor.go.txt")}
+	programs := [][]string{program, program, program}
 	s.file("serve.yaml", strings.Replace(survivors, "MORE\n", "", 1))
-	quiet, _ := s.outlast([][]string{{program}, {program}, {program}}, []string{"serve", "serve.yaml"}, nil, false)
+	quiet, _ := s.outlast(programs, []string{"serve", "serve.yaml"}, nil, false)
 	for _, transport := range []string{"unix", "quic"} {
-		files := t.TempDir()
-		require.NoError(t, os.RemoveAll(filepath.Join(s.dir, "run")))
-		p := s.serve("serve.yaml", "--transport", transport, "--out", "run", "--verbose")
-		socket := filepath.Join(s.temp, "relay")
-		begin := func() *running {
-			relay := s.start(nil, "relay", p.url, "--listen", "unix://"+socket, "--ready-file", "near")
-			relay.readyURL(filepath.Join(s.dir, "near"))
-			require.NoError(t, os.Remove(filepath.Join(s.dir, "near")))
-			return relay
-		}
-		relay := begin()
-		var clients []*exec.Cmd
-		var output written
-		for i, style := range survivorStyles {
-			c := exec.CommandContext(t.Context(), program, style, files)
-			c.Env = append(os.Environ(), "METASIM_SERVER=unix://"+socket, "METASIM_TOKEN="+p.token, "METASIM_CLIENT="+"abc"[i:i+1])
-			if style == "next" {
-				c.Env = append(c.Env, "METASIM_SERVER="+p.url)
-			}
-			c.Stdout, c.Stderr = &output, &output
-			require.NoError(t, c.Start())
-			clients = append(clients, c)
-		}
-		for n, at := range []string{"50", "100"} {
-			require.Eventually(t, func() bool { return strings.Count(output.String(), "holds") == n+1 }, patience/2, time.Millisecond)
-			require.NoError(t, relay.cmd.Process.Kill())
-			require.Equal(t, -1, relay.wait().status, "it was killed while the run went on")
-			require.NoError(t, os.WriteFile(filepath.Join(files, at), nil, 0o600))
-			require.Eventually(t, func() bool {
-				return len(lostServer.FindAllString(output.String(), -1)) == 2*(n+1)
-			}, patience/2, 5*time.Millisecond, "not both clients have lost their relay")
-			relay = begin()
-		}
-		e := p.wait()
-		var out run.Outcome
-		e.object(s, &out)
-		for _, c := range clients {
-			require.NoError(t, c.Wait(), output.String())
-		}
-		require.Zero(t, relay.wait().status)
-		require.Equal(t, quiet.Digests, out.Digests, transport)
-		for _, client := range []string{"a", "b"} {
-			require.Equal(t, 2, strings.Count(e.err, "awaited client="+client), e.err)
-			require.Equal(t, 2, strings.Count(e.err, "came back\" client="+client), e.err)
-		}
-		require.NotContains(t, e.err, "awaited client=c")
-		require.Zero(t, s.metasim("replay", "run").status)
+		require.Equal(t, quiet.Digests, s.killRelay(programs, transport).Digests, transport)
 	}
+}
+
+// killRelay carries out a run whose relay is killed twice, and started again at the same address. The clients a and b come back through it, and metasim, which has
+// lived on, waits for them. The client c is there without a relay. programs has their commands.
+func (s *stage) killRelay(programs [][]string, transport string) (out run.Outcome) {
+	s.Helper()
+	files := s.TempDir()
+	require.NoError(s, os.RemoveAll(filepath.Join(s.dir, "run")))
+	p := s.serve("serve.yaml", "--transport", transport, "--out", "run", "--verbose")
+	socket := filepath.Join(s.temp, "relay")
+	begin := func() *running {
+		relay := s.start(nil, "relay", p.url, "--listen", "unix://"+socket, "--ready-file", "near")
+		relay.readyURL(filepath.Join(s.dir, "near"))
+		require.NoError(s, os.Remove(filepath.Join(s.dir, "near")))
+		return relay
+	}
+	relay := begin()
+	var clients []*exec.Cmd
+	var output written
+	for i, style := range survivorStyles {
+		c := exec.CommandContext(s.Context(), programs[i][0], append(slices.Clip(programs[i][1:]), style, files)...)
+		c.Env = append(os.Environ(), "METASIM_SERVER=unix://"+socket, "METASIM_TOKEN="+p.token, "METASIM_CLIENT="+"abc"[i:i+1])
+		if style == "next" {
+			c.Env = append(c.Env, "METASIM_SERVER="+p.url)
+		}
+		c.Stdout, c.Stderr = &output, &output
+		require.NoError(s, c.Start())
+		clients = append(clients, c)
+	}
+	for n, at := range []string{"50", "100"} {
+		require.Eventually(s, func() bool { return strings.Count(output.String(), "holds") == n+1 }, patience/2, time.Millisecond)
+		require.NoError(s, relay.cmd.Process.Kill())
+		require.Equal(s, -1, relay.wait().status, "it was killed while the run went on")
+		require.NoError(s, os.WriteFile(filepath.Join(files, at), nil, 0o600))
+		require.Eventually(s, func() bool {
+			return len(lostServer.FindAllString(output.String(), -1)) == 2*(n+1)
+		}, patience/2, 5*time.Millisecond, "not both clients have lost their relay")
+		relay = begin()
+	}
+	e := p.wait()
+	e.object(s, &out)
+	for _, c := range clients {
+		require.NoError(s, c.Wait(), output.String())
+	}
+	require.Zero(s, relay.wait().status)
+	for _, client := range []string{"a", "b"} {
+		require.Equal(s, 2, strings.Count(e.err, "awaited client="+client), e.err)
+		require.Equal(s, 2, strings.Count(e.err, "came back\" client="+client), e.err)
+	}
+	require.NotContains(s, e.err, "awaited client=c")
+	require.Zero(s, s.metasim("replay", "run").status)
+	return out
 }
 
 // TestSurvivorsThatJoin: metasim is killed while clients join. Those that had joined come back to the one that is resumed, whether the journal has that or
 // not, and the run begins when the last one joins.
 func TestSurvivorsThatJoin(t *testing.T) {
 	s := newStage(t)
+	s.program = testprogram.Shipped(t)
 	program := embedder(t, "survivor.go.txt")
 	s.file("serve.yaml", strings.Replace(survivors, "MORE\n", "", 1))
 	quiet, _ := s.outlast([][]string{{program}, {program}, {program}}, []string{"serve", "serve.yaml"}, nil, false)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/testprogram"
 	"metasim/record/journal"
 	"metasim/run"
 )
@@ -59,6 +60,7 @@ func (s *stage) outlast(programs [][]string, args []string, kills []string, rela
 	if relayed {
 		relay := s.start(nil, "relay", address, "--ready-file", "near")
 		address = relay.readyURL(filepath.Join(s.dir, "near"))
+		require.NoError(s, os.Remove(filepath.Join(s.dir, "near")))
 		defer func() { require.Equal(s, 0, relay.wait().status) }()
 	}
 	var clients []*exec.Cmd
@@ -106,6 +108,7 @@ var lostServer = regexp.MustCompile(`client "[abc]"(: lost the| lost its) server
 // disturbed.
 func TestSurvivors(t *testing.T) {
 	s := newStage(t)
+	s.program = testprogram.Shipped(t) // it starts thirty times
 	program := []string{embedder(t, "survivor.go.txt")}
 	programs := [][]string{program, program, program}
 	s.file("run.yaml", strings.Replace(survivors, "MORE", "  - {name: tick, model: source, with: {channel: TICK, period: 1ms}}", 1))
@@ -186,6 +189,13 @@ func (s *stage) elsewhere(inGo []string, want journal.Digests) {
 		for _, name := range []string{"a", "b", "c"} {
 			require.Contains(s, said, "client="+name+" messages_that_the_journal_lacks=")
 		}
+	}
+	killed := []round{{"unix", [][]string{python, inC, inCpp}}}
+	if *inAllStyles {
+		killed = append(killed, round{"unix", [][]string{inC, inCpp, python}}, round{"quic", [][]string{inCpp, python, inGo}}, round{"tcp", [][]string{inGo, inC, python}})
+	}
+	for _, r := range killed {
+		require.Equal(s, want, s.killRelay(r.programs, r.transport).Digests, "%s, and the relay is killed", r.transport)
 	}
 }
 
