@@ -35,7 +35,7 @@ import (
 	"metasim/wire/transport/all"
 )
 
-var kills = flag.Int("kills", 20, "how many processes of clients TestKilledClients kills")
+var kills = flag.Int("kills", 20, "how many processes TestKilledClients and TestKilledServer kill")
 
 // worker is deterministic: what it sends follows from what it has received. Its arguments are how it advances (step, next or run), and a
 // directory in which each of its processes leaves its number.

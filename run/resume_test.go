@@ -51,7 +51,7 @@ func TestKilledServer(t *testing.T) {
 	quiet := carryOut(t, parse(t, workersOf(until, t.TempDir(), "")), options(t, "unix"))
 	whole := journalSize(t, quiet.RunDir)
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
-	for transport, each := range map[string]int{"mem": max(1, *kills/5), "unix": max(1, *kills/5), "shm": 1, "tcp": 1, "quic": 1} {
+	for transport, each := range map[string]int{"mem": *kills * 7 / 20, "unix": *kills * 7 / 20, "shm": *kills / 10, "tcp": *kills / 10, "quic": *kills / 10} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			for range each {
@@ -78,8 +78,23 @@ func cutOff(t *testing.T, text, transport string, size int64) (dir string) {
 	})
 }
 
-// killedWhen begins a run in a process that is killed when its directory is as it should be.
+// killedWhen begins a run in a process that is killed when its directory is as it should be. A run that ends before the kill begins again: on a busy
+// machine this process may be late.
 func killedWhen(t *testing.T, text, transport string, now func(dir string) bool) (dir string) {
+	t.Helper()
+	for range 5 {
+		dir = endedWhen(t, text, transport, now)
+		r, err := record.Open(dir)
+		require.NoError(t, err)
+		if r.Killed() {
+			return dir
+		}
+	}
+	require.Fail(t, "five runs ended before they were killed")
+	return ""
+}
+
+func endedWhen(t *testing.T, text, transport string, now func(dir string) bool) (dir string) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -95,10 +110,7 @@ func killedWhen(t *testing.T, text, transport string, now func(dir string) bool)
 		<-time.After(time.Millisecond)
 	}
 	require.NoError(t, cmd.Process.Kill())
-	require.Error(t, cmd.Wait())
-	r, err := record.Open(dir)
-	require.NoError(t, err)
-	require.True(t, r.Killed(), "it was cut off")
+	_ = cmd.Wait() // the record says how it ended
 	return dir
 }
 
