@@ -106,6 +106,9 @@ var heavy = map[string][]string{
 	"github.com/spf13/viper":              {"cmd/metasim"},
 	"github.com/spf13/cobra":              {"cmd/metasim"},
 	"github.com/chromedp":                 {"internal/browser"},
+	"go.etcd.io/bbolt":                    {"federates/authority/store/bolt"},
+	"go.etcd.io/etcd":                     {"federates/authority/store/etcd"},
+	"google.golang.org/grpc":              {"federates/authority/store/etcd"},
 	"github.com/go-jose/go-jose":          {"federates/authority/seal"},
 }
 
