@@ -97,7 +97,7 @@ type Durable interface {
 type Restart struct {
 	// Limit says for each client, by name, how often. A client that is not there is lost at once.
 	Limit map[string]int
-	// Start starts the process of a client again, for this life of it: 1 for the first restart. It may not block. How the
+	// Start starts the process of a client again, for this life of it: 1 for the first one after a restart or a Move. It may not block. How the
 	// process ends is told by Exited.
 	Start func(client string, life int)
 	// Past returns what the journal holds of a client by now; if it saves, of what follows its last checkpoint.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"metasim/metasim"
+	"metasim/wire/session"
 )
 
 // Initialize waits until every client has joined and initialized: everything sent at the start instant is known, and
@@ -190,4 +191,21 @@ func (s *Server) pauseAt(limit metasim.Instant) {
 	if s.permission.pauseAt(limit, s.wall) {
 		s.permit()
 	}
+}
+
+// Move has a client go on in another process, although the one that it is in lives: Restart.Start starts that, and ends the old one. It does as one does that replaces a dead one: a client that was told of nothing
+// else than before cannot tell. A client that has not begun, has left, or still repeats its past is not moved.
+func (s *Server) Move(client string) {
+	s.do(func() {
+		id, known := s.find(client)
+		if !known || s.config.Restart == nil || s.ended || s.failing || !s.session.Started() || s.session.Presence(id) != session.Present || s.session.Repeats(id) {
+			return
+		}
+		a := &s.timing.clients[id]
+		a.lives++
+		a.forget()
+		s.session.Vacate(id)
+		s.log.Info("moves", "client", client, "at", s.dispatcher.Status(id).Clock)
+		s.begins(id, true)
+	})
 }

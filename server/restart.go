@@ -22,22 +22,29 @@ func (s *Server) restart(id metasim.ClientID, why string) bool {
 		return false
 	}
 	a.restarts++
+	a.lives++
 	a.forget()
 	s.session.Vacate(id)
 	s.log.Warn("started again", "client", name, "at", s.dispatcher.Status(id).Clock, "cause", why,
 		"restart", a.restarts, "limit", s.config.Restart.Limit[name])
-	s.config.Restart.Start(name, a.restarts)
-	if s.config.StartTimeout > 0 && presence != session.Absent { // else that of the run counts
-		life := a.restarts
+	s.begins(id, presence != session.Absent)
+	return true
+}
+
+// begins starts a life of a client. If it is bounded, the run fails where the client does not join in time.
+func (s *Server) begins(id metasim.ClientID, bounded bool) {
+	a, name := &s.timing.clients[id], s.dispatcher.Names()[id]
+	s.config.Restart.Start(name, a.lives)
+	if s.config.StartTimeout > 0 && bounded { // else that of the run counts
+		life := a.lives
 		time.AfterFunc(s.config.StartTimeout, func() {
 			s.mail.post(func() {
-				if a.restarts == life && s.session.Presence(id) == session.Away {
+				if a.lives == life && s.session.Presence(id) == session.Away {
 					s.fail(&StartError{After: s.config.StartTimeout, Missing: []string{name}, Again: true})
 				}
 			})
 		})
 	}
-	return true
 }
 
 // returned takes the Hello of a client whose process was replaced. recall is called with each part of its past, on another goroutine.

@@ -195,7 +195,7 @@ func (s *Server) Fail(err error) {
 func (s *Server) Exited(client string, life int, why string) {
 	s.do(func() {
 		id, known := s.find(client)
-		if !known || s.timing.clients[id].restarts != life {
+		if !known || s.timing.clients[id].lives != life {
 			return
 		}
 		if p := s.session.Presence(id); p == session.Absent || p == session.Away {

@@ -69,6 +69,7 @@ type ClientSnapshot struct {
 	Peer                    string        // its connection, for people; see wire.Conn
 	Sent, Delivered, Grants uint64
 	Busy, Blocked, Starved  time.Duration // so far, as in ClientResult
+	Spent                   time.Duration // so far: what it says that it computed, in processor time where it knows that; 0 unless Config.Timed
 	HeldOthers              time.Duration // so far: see metasim.HeldTimes
 	Restarts                int           // how often its process was replaced
 	Checkpoints             int           // that were kept of it
@@ -115,7 +116,7 @@ func (s *Server) client(id metasim.ClientID) ClientSnapshot {
 	account := s.ledger.Account(id)
 	c := ClientSnapshot{
 		Status: s.dispatcher.Status(id), State: s.state(id), Since: max(a.since, a.heard), Sent: account.Sent,
-		Delivered: account.Delivered, Grants: account.Grants, Blocked: a.blockedFor(s.wall),
+		Delivered: account.Delivered, Grants: account.Grants, Spent: a.spent, Blocked: a.blockedFor(s.wall),
 		Starved: a.starvedFor(s.wall), HeldOthers: time.Duration(s.held.By(id)),
 		Restarts: a.restarts, Checkpoints: a.checkpoints, CatchesUp: s.session.Presence(id) == session.Away || s.session.Repeats(id),
 	}

@@ -32,8 +32,10 @@ type clientTiming struct {
 	short   bool // it waits for memory, since lacked
 	lacked  time.Duration
 	starved time.Duration // for how long it has waited for memory, without a wait that still goes on
+	spent   time.Duration // what it computed, as it has reported: processor time where that is known
 
-	restarts    int     // how often its process was replaced
+	restarts    int     // how often its process was replaced because it had died
+	lives       int     // how often it was replaced at all
 	awaited     int     // how often its relay was lost, and it was awaited
 	checkpoints int     // that were kept of it
 	unsaved     bool    // it was said that it makes none
@@ -56,8 +58,10 @@ func (t *timing) hear(c *connection, ev metasim.Event, wall time.Duration) {
 	case *metasim.Promise:
 		c.repeat(!a.raises(ev.NoSendBefore))
 	case *metasim.Advance:
+		a.spends(&ev.Report)
 		c.repeat(a.repeats(&ev.Report))
 	case *metasim.PollWait:
+		a.spends(&ev.Report)
 		c.repeat(a.repeats(&ev.Report))
 		a.waiting, a.polled, a.since = true, true, wall
 	case *metasim.Leave:
@@ -66,6 +70,15 @@ func (t *timing) hear(c *connection, ev metasim.Event, wall time.Duration) {
 		a.conn, a.since = c, wall
 		c.clients = append(c.clients, id)
 	}
+}
+
+// spends takes what a client has computed since its last report.
+func (a *clientTiming) spends(r *metasim.Report) {
+	ns := r.CPU
+	if ns == 0 {
+		ns = r.Computed
+	}
+	a.spent += time.Duration(max(0, ns))
 }
 
 // repeats reports whether a client says only what it has said: it is no further, has taken in no more, and promises no more.
