@@ -14,6 +14,7 @@ import (
 	"metasim/client"
 	"metasim/federates"
 	"metasim/internal/plain"
+	"metasim/metasim"
 	"metasim/monitor"
 	"metasim/run/supervisor"
 	"metasim/scenarios"
@@ -45,6 +46,8 @@ func (c *clients) start(ctx context.Context) {
 		case gone[g[0].Name]:
 		case g[0].External || c.options.Serve:
 			c.setPlace(g, place{outside: true})
+		case c.options.idles(g[0].Name):
+			err = c.lodge(ctx, &g[0], 0)
 		case c.options.inside(g[0]):
 			err = c.startInside(ctx, g)
 		default:
@@ -106,13 +109,56 @@ func (c *clients) startInside(ctx context.Context, g group) error {
 func (c *clients) runInside(ctx context.Context, g group) error {
 	var parts []Part
 	for i := range g {
-		m, err := federates.New(g[i].Model, g[i].With, c.scenario.Env(&g[i]))
+		env := c.scenario.Env(&g[i])
+		env.Busy = c.busy
+		m, err := federates.New(g[i].Model, g[i].With, env)
 		if err != nil {
 			return err
 		}
 		parts = append(parts, Part{g[i].Name, m})
 	}
 	return runParts(ctx, c.scheduler, parts, c.listeners.token, c.host)
+}
+
+// lodge starts a client of Options.Idle in this process, in this life of it.
+func (c *clients) lodge(ctx context.Context, cl *scenarios.Client, life int) error {
+	m, err := federates.New(cl.Model, cl.With, c.scenario.Env(cl))
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	conn, err := c.listeners.inside.Dial(ctx)
+	if err != nil {
+		stop()
+		return err
+	}
+	host, err := client.Connect(ctx, client.WithConn(conn))
+	if err != nil {
+		stop()
+		return err
+	}
+	l := &lodger{stop, make(chan struct{})}
+	c.setPlace(group{*cl}, place{inside: true, lodger: l})
+	c.inside.Go(func() {
+		defer close(l.done)
+		err := runParts(ctx, c.scheduler, []Part{{cl.Name, m}}, c.listeners.token, host)
+		stop()
+		_ = host.Close() // it has left, or has moved
+		if err != nil {
+			c.exited([]string{cl.Name}, life, err.Error())
+		}
+	})
+	return nil
+}
+
+// busy returns how much processor time a client has taken so far, as it has reported.
+func (c *clients) busy(name string) metasim.Time {
+	for _, s := range c.server.Snapshot().Clients {
+		if s.Name == name {
+			return metasim.Time(s.Spent)
+		}
+	}
+	return 0
 }
 
 // waitInside waits for the models in this process, after start.
@@ -145,7 +191,9 @@ func (c *clients) launch(ctx context.Context, g group, life int) error {
 	if err != nil {
 		return err
 	}
+	c.opening.Lock()
 	h, err := c.hostOf(g)
+	c.opening.Unlock()
 	if err != nil {
 		return err
 	}
@@ -210,10 +258,19 @@ func (c *clients) goOn(p *process) {
 // read later, the client is started once more, which is all that comes of it.
 const helloGrace = 100 * time.Millisecond
 
-// restart starts the process of a client again, when the one before has ended. It does not wait for that.
+// restart starts the process of a client again, when the one before has ended. It does not wait for that. A client that idles and has a process that lives goes on in this one.
 func (c *clients) restart(ctx context.Context, name string, life int) {
 	c.restarts.Go(func() {
-		if old := c.placeOf(name).process; old != nil {
+		moves := false // into this process
+		old, lodged := c.placeOf(name).process, c.placeOf(name).lodger
+		if lodged != nil {
+			lodged.stop()
+			<-lodged.done
+		}
+		if old != nil {
+			if moves = c.options.idles(name) && !isClosed(old.Done()); moves {
+				old.Terminate()
+			}
 			old.end(replacedPatience)
 			c.mu.Lock()
 			c.processes = slices.DeleteFunc(c.processes, func(p *process) bool { return p == old })
@@ -223,7 +280,13 @@ func (c *clients) restart(ctx context.Context, name string, life int) {
 			return
 		}
 		i := slices.IndexFunc(c.scenario.Clients, func(cl scenarios.Client) bool { return cl.Name == name })
-		if err := c.launch(ctx, group{c.scenario.Clients[i]}, life); err != nil {
+		var err error
+		if moves {
+			err = c.lodge(ctx, &c.scenario.Clients[i], life)
+		} else {
+			err = errors.Join(c.makeLogs(ctx), c.launch(ctx, group{c.scenario.Clients[i]}, life))
+		}
+		if err != nil {
 			c.server.Fail(err)
 		}
 	})

@@ -23,6 +23,11 @@ func (o *Options) inside(c scenarios.Client) bool {
 	return c.Model != "" && (o.Transport == "" || o.Transport == Transports[0] || slices.Contains(o.Inside, c.Name)) && !o.Serve
 }
 
+// idles reports whether a client has a process only while it is given something.
+func (o *Options) idles(name string) bool {
+	return o.Transport != Transports[0] && slices.Contains(o.Idle, name)
+}
+
 // restarts returns how often the process of each client may be started again that has one; by name.
 func (o *Options) restarts(sc *scenarios.Scenario) map[string]int {
 	limits := map[string]int{}

@@ -37,6 +37,8 @@ type Options struct {
 	// Inside names clients whose built-in models run in this process, whatever the transport: they need no process, and reach the server by
 	// a function call.
 	Inside []string
+	// Idle names clients that have a process only while they are given something, of those whose process may be started again: built-in models. With mem it has no effect.
+	Idle []string
 	// Launch is how processes are started: local, which is the default, or ssh: on Hosts, each of which has a supervisor and a relay. Then Transport
 	// is quic (the default) or tls, and Listen is where these hosts reach this one. Empty: any free port.
 	Launch string
@@ -272,6 +274,7 @@ type clients struct {
 	host      *client.Host      // the connection of all models in this process; nil before the first
 	inside    sync.WaitGroup    // these models
 	hosts     []*host           // of the processes; empty before the first, where that is this host
+	opening   sync.Mutex        // of hosts
 	restarts  sync.WaitGroup    // of processes
 	resumed   int               // how often the run was cut off
 
@@ -280,11 +283,18 @@ type clients struct {
 	processes []*process       // that are to end with the run: in the order of the scenario, then those that were started again
 }
 
-// A place says where a client runs: one field is set.
+// A place says where a client runs: one of the first three fields is set.
 type place struct {
 	inside  bool     // in this process
 	process *process // in a process that the run has started
 	outside bool     // the client is started elsewhere
+	lodger  *lodger  // in this process for a while
+}
+
+// A lodger is a client of Options.Idle while it is in this process.
+type lodger struct {
+	stop func()        // ends what it does here
+	done chan struct{} // it has ended
 }
 
 // A host is where processes of a run are started. On another host than this one a relay joins its clients to the server, over one connection.

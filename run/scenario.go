@@ -106,7 +106,7 @@ func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside), o.Outside(sc), sc.PeerTimeout, bound, r.doors); err != nil {
+	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside) || len(o.Idle) > 0, o.Outside(sc), sc.PeerTimeout, bound, r.doors); err != nil {
 		return errors.Join(err, bound.forget())
 	}
 	if err = r.listeners.keepDoors(o, sc, r.dir); err != nil {
@@ -222,6 +222,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	}
 	work.Go(func() { r.clients.start(ctx) })
 	work.Go(func() { r.clients.endHung(ctx) })
+	work.Go(func() { r.clients.relocate(ctx) })
 	if !r.options.Strict {
 		work.Go(func() { r.checkChannels(ctx) })
 	}
