@@ -107,6 +107,7 @@ var models = map[string]run{
 	"sink":                sink,
 	"source":              source,
 	"world":               lockstep.World,
+	"world-meter":         lockstep.Meter,
 }
 
 // savers make the models that have checkpoints, each anew for a client.

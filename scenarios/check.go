@@ -163,7 +163,7 @@ func (c *checker) restart(p path) {
 	if c.sound(p.to("external")) != nil {
 		c.fail(p.to("on_exit"), "is restart, but metasim did not start this client and cannot start it again; give its command with run, or use fail")
 	}
-	if spec, err := catalog.Lookup(c.word(p.to("model"))); err == nil && spec.RealTime { // a command has the model ""
+	if spec, err := catalog.Lookup(c.word(p.to("model"))); err == nil && (spec.RealTime || spec.Measures) { // a command has the model ""
 		c.fail(p.to("on_exit"), "is restart, but a %s takes part in real time and cannot do the same again; use fail or detach", spec.Name)
 	}
 }

@@ -76,11 +76,11 @@ func build(root *node, problems []problem.Problem, dir string, o Overrides, rest
 	return s, problem.Sorted(c.warnings), nil
 }
 
-// RealTime returns the names of the clients that take part in real time. A run with such a client is not deterministic.
+// RealTime returns the names of the clients that take part in real time, or tell what is measured. A run with such a client is not deterministic.
 func (s *Scenario) RealTime() []string {
 	var names []string
 	for i := range s.Clients {
-		if spec, err := catalog.Lookup(s.Clients[i].Model); err == nil && spec.RealTime { // a client without a model has the name ""
+		if spec, err := catalog.Lookup(s.Clients[i].Model); err == nil && (spec.RealTime || spec.Measures) { // a client without a model has the name ""
 			names = append(names, s.Clients[i].Name)
 		}
 	}

@@ -83,7 +83,8 @@ func TestWorldSecondaries(t *testing.T) {
 	s.file("w.sdf", strings.Replace(strings.ReplaceAll(roomy, "SHAPE", "<box><size>8 8 8</size></box>"), `<model name="a">`,
 		`<model name="other"><pose>-6 3 0 0 0 0</pose><link name="l"/></model><model name="a">`, 1))
 	var want []byte
-	for _, args := range [][]string{{}, {"--secondaries", "1", "--runtimes", "mem"}, {"--secondaries", "2"}, {"--secondaries", "3", "--runtimes", "in-process"}} {
+	for _, args := range [][]string{{}, {"--secondaries", "1", "--runtimes", "mem"}, {"--secondaries", "2"}, {"--secondaries", "3", "--runtimes", "in-process"},
+		{"--secondaries", "auto:2", "--balance", "measured"}} {
 		out := filepath.Join(s.dir, strings.Join(append(args, "out"), ""))
 		e := s.metasim(append([]string{"world", "run", "w.sdf", "--iterations", "60", "--hashes", "hashes", "--json", "--out", out}, args...)...)
 		require.Zero(t, e.status, e.err)
@@ -93,20 +94,33 @@ func TestWorldSecondaries(t *testing.T) {
 			want = hashes
 		}
 		assert.Equal(t, string(want), string(hashes), args)
+		var o worldOutcome
+		require.NoError(t, json.Unmarshal([]byte(e.out), &o))
+		if len(args) > 2 && args[1] == "auto:2" {
+			assert.Equal(t, []runnerOutcome{{"secondary-1", 60, []string{"p"}, []string{"east"}}}, o.Runners, "one performer needs one")
+			assert.Equal(t, uint64(1), o.Starts)
+			assert.Equal(t, &balanceOutcome{BeforeNS: []int64{}, AfterNS: []int64{}, Moves: []moveOutcome{}}, o.Balance, "nothing is measured before 100 steps")
+			manifest, err := os.ReadFile(filepath.Join(out, "manifest.json"))
+			require.NoError(t, err)
+			assert.Regexp(t, `"deterministic": ?false`, string(manifest))
+		}
 		if len(args) < 2 || args[1] != "2" {
 			continue
 		}
-		var o worldOutcome
-		require.NoError(t, json.Unmarshal([]byte(e.out), &o))
 		assert.Equal(t, []runnerOutcome{{"secondary-1", 60, []string{}, []string{}}, {"secondary-2", 60, []string{"p"}, []string{"east"}}}, o.Runners)
 		assert.Equal(t, division{Handovers: 1}, o.division)
 		assert.Contains(t, e.out, `"handovers":1,"merges":0,"splits":0,"run_ahead_s":0`)
 	}
 	text := s.metasim("world", "run", "w.sdf", "--iterations", "70", "--secondaries", "2", "--runtimes", "mem", "--out", "text")
 	assert.Contains(t, text.out, "secondary-1: 70 steps of the performers none, with the levels none\nsecondary-2: 70 steps of the performers p, with the levels east\n1 hand-overs at borders, 0 merges, 0 splits\n")
-	for _, n := range []string{"0", "65", "many", "auto"} {
+	for _, n := range []string{"0", "65", "many", "auto:", "auto:0", "auto4", "automatic"} {
 		e := s.metasim("world", "run", "w.sdf", "--iterations", "5", "--secondaries", n)
 		assert.Equal(t, 2, e.status)
-		assert.Contains(t, e.err, "--secondaries is \""+n+"\"; write a whole number from 1 to 64")
+		assert.Contains(t, e.err, "--secondaries is \""+n+"\"; write a whole number from 1 to 64, or auto, or auto:4 for 4 at most")
+	}
+	for _, wrong := range [][2]string{{"even", `--balance is "even"; use static or measured`}, {"measured", "--balance measured moves models between secondaries, and there are none; add --secondaries"}} {
+		e := s.metasim("world", "run", "w.sdf", "--iterations", "5", "--balance", wrong[0])
+		assert.Equal(t, 2, e.status)
+		assert.Contains(t, e.err, wrong[1])
 	}
 }

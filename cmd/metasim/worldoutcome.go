@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"metasim/federates/camera"
 	"metasim/internal/atomicfile"
@@ -72,6 +73,46 @@ type division struct {
 	Merges    uint64  `json:"merges"`
 	Splits    uint64  `json:"splits"`
 	RunAheadS float64 `json:"run_ahead_s"`
+	// Starts and Retires count secondaries that began to take part and were not needed any more, with --secondaries auto.
+	Starts  uint64          `json:"starts,omitempty"`
+	Retires uint64          `json:"retires,omitempty"`
+	Balance *balanceOutcome `json:"balance,omitempty"` // with --balance measured
+}
+
+// A balanceOutcome says what secondaries took for a step of the world, in nanoseconds of processor time, when it was measured first and last, and what moved between them.
+type balanceOutcome struct {
+	BeforeNS []int64       `json:"before_ns"`
+	AfterNS  []int64       `json:"after_ns"`
+	Moves    []moveOutcome `json:"moves"`
+}
+
+// A moveOutcome is a level, or a model of no level, that moved.
+type moveOutcome struct {
+	Iteration uint64 `json:"iteration"`
+	TimeNS    int64  `json:"time_ns"` // of the world
+	Level     string `json:"level,omitempty"`
+	Model     string `json:"model,omitempty"`
+	From      string `json:"from"`
+	To        string `json:"to"`
+}
+
+// print writes a line for each measurement and each move.
+func (b *balanceOutcome) print(w io.Writer) {
+	for _, m := range b.Moves {
+		what := "level " + m.Level
+		if m.Level == "" {
+			what = "model " + m.Model
+		}
+		fmt.Fprintf(w, "at %v (iteration %d) %s moved from %s to %s\n", metasim.Time(m.TimeNS), m.Iteration, what, m.From, m.To)
+	}
+	text := func(all []int64) string {
+		var words []string
+		for _, ns := range all {
+			words = append(words, time.Duration(ns).Round(time.Microsecond).String())
+		}
+		return listOr(words)
+	}
+	fmt.Fprintf(w, "cost of a step by secondary: %s when it was measured first, %s when it was measured last\n", text(b.BeforeNS), text(b.AfterNS))
 }
 
 // A runnerOutcome is what one client simulated of a world with levels or secondaries.
@@ -224,6 +265,12 @@ func (o *worldOutcome) print(w io.Writer) {
 	}
 	if len(o.Runners) > 1 {
 		fmt.Fprintf(w, "%d hand-overs at borders, %d merges, %d splits\n", o.Handovers, o.Merges, o.Splits)
+	}
+	if o.Starts > 0 {
+		fmt.Fprintf(w, "secondaries: %d began to take part, %d were not needed any more\n", o.Starts, o.Retires)
+	}
+	if o.Balance != nil {
+		o.Balance.print(w)
 	}
 	if !o.OK {
 		fmt.Fprintf(w, "run     %s\n", o.RunDir)

@@ -40,7 +40,10 @@ func newWorldRun(std streams) *cobra.Command {
 		"does, of several worlds the least (default: as fast as it can)")
 	flags.StringVar(&f.timeout, "timeout", "", "end the run where a runtime takes longer than this wall-clock `duration` for a call, as in 1m (default: wait)")
 	flags.StringVar(&f.policy, "policy", "gz", "when levels are loaded: gz, when a performer touches the box of one; document, when it touches the buffer; none: all models are there all the time")
-	flags.StringVar(&f.secondaries, "secondaries", "", "let so many clients of their own, a `number`, move the models, each those in its levels; the states are the same. Where they run says --runtimes")
+	flags.StringVar(&f.secondaries, "secondaries", "", "let so many clients of their own, a `number`, move the models, each those in its levels; the states are the same. Where they run says --runtimes.\n"+
+		"auto: only as many at a time as performers need, up to the number of processors; auto:4, up to 4")
+	flags.StringVar(&f.balance, "balance", "static", "which secondary has which levels: static, they take turns; measured, levels and models move to those that take less processor time. The states\n"+
+		"are the same; with measured, what is sent is not")
 	flags.BoolVar(&f.degrade, "degrade", false, "go on without a system whose runtime dies, or takes longer than --timeout for a call; the outcome names it, and the run is not deterministic\n"+
 		"any more (default: the run ends)")
 	flags.StringVar(&f.ahead, "run-ahead", "100ms", "let secondaries go ahead of the world by up to this simulated `duration`, where their models meet nobody else's; 0s: they never do. The states are the same")
@@ -96,7 +99,7 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	if f.degrade && f.timeout != "" && transport == "mem" {
 		return nil, nil, badUsage(fmt.Errorf("--degrade with --timeout ends processes that hang, and with --runtimes %s there are none; leave --timeout out, or let the runtimes have processes", f.runtimes))
 	}
-	if _, err := f.secondaryNames(""); err != nil {
+	if err := f.checkDivision(); err != nil {
 		return nil, nil, badUsage(err)
 	}
 	if err := f.live.check(); err != nil {
@@ -118,7 +121,7 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	}
 	collectLess()
 	during, show, shown := f.live.openScreen(std)
-	o := run.Options{Transport: transport, Inside: beside(sc, worlds), Out: f.out, Self: []string{self}, AllowOutside: true, Log: newLogger(during.err, false), Command: commandLine(cmd, file)}
+	o := run.Options{Transport: transport, Inside: beside(sc, worlds), Idle: idle(sc), Out: f.out, Self: []string{self}, AllowOutside: true, Log: newLogger(during.err, false), Command: commandLine(cmd, file)}
 	progress := newProgress(during.err, sc.Until, f.live.kind(show))
 	o.Watch = func(s *server.Server) { progress.start(s) }
 	o.Live = f.live.options(progress.say, show)
@@ -146,12 +149,24 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 // beside returns the clients that run in this process whatever the transport. A world that is alone is one of them: its systems outside are
 // then two switches of process away for each call, instead of four. Several worlds have processes of their own, as they compute at the same time.
 func beside(sc *scenarios.Scenario, worlds []worldPart) (names []string) {
-	if len(worlds) > 1 {
-		return nil
-	}
 	for i := range sc.Clients {
-		if name := sc.Clients[i].Name; !slices.Contains(worlds[0].runtimes, name) {
-			names = append(names, name)
+		c := &sc.Clients[i]
+		if c.Model == "world-meter" || len(worlds) == 1 && c.Model != "world-secondary" && !slices.Contains(worlds[0].runtimes, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// idle returns the secondaries that have a process only while they have something to do.
+func idle(sc *scenarios.Scenario) (names []string) {
+	for i := range sc.Clients {
+		if c := &sc.Clients[i]; c.Model == "world" && c.With["auto"] == true {
+			for k := range sc.Clients {
+				if s := &sc.Clients[k]; s.Model == "world-secondary" && s.With["world"] == c.Name {
+					names = append(names, s.Name)
+				}
+			}
 		}
 	}
 	return names

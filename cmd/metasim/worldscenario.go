@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +22,11 @@ import (
 
 // worldFlags are the flags of metasim world run.
 type worldFlags struct {
-	runtimes, hashes, camera, world, until, rate, out, seed, timeout, policy, secondaries, ahead string
-	iterations                                                                                   uint64
-	resets                                                                                       []int
-	report, json, animation, degrade                                                             bool
-	live                                                                                         liveFlags
+	runtimes, hashes, camera, world, until, rate, out, seed, timeout, policy, secondaries, ahead, balance string
+	iterations                                                                                            uint64
+	resets                                                                                                []int
+	report, json, animation, degrade                                                                      bool
+	live                                                                                                  liveFlags
 }
 
 // scenario writes the scenario that runs the worlds of a document.
@@ -204,33 +206,64 @@ func (f *worldFlags) divide(plan *levels.Plan, prefix string, with map[string]an
 	if f.policy != string(levels.None) && len(plan.Levels)+len(plan.Performers) > 0 {
 		with["policy"] = f.policy
 	}
-	names, _ := f.secondaryNames(prefix) // what is wrong with the flag was said before
+	names, auto, _ := f.secondaryNames(prefix) // what is wrong with the flag was said before
 	for _, name := range names {
 		secondaries = append(secondaries, map[string]any{"name": name, "model": "world-secondary", "on_exit": "restart", "checkpoint": "1s", "with": map[string]any{"world": prefix + "world"}})
 	}
-	if names != nil {
-		with["secondaries"], with["run_ahead"] = names, f.ahead
+	if names == nil {
+		return nil
+	}
+	if with["secondaries"], with["run_ahead"] = names, f.ahead; auto {
+		with["auto"] = true
+	}
+	if f.balance == measured {
+		meter := prefix + "meter"
+		with["meter"] = meter
+		secondaries = append(secondaries, map[string]any{"name": meter, "model": "world-meter", "with": map[string]any{"world": prefix + "world", "secondaries": names}})
 	}
 	return secondaries
+}
+
+// measured is the --balance that moves levels by what secondaries take.
+const measured = "measured"
+
+// checkDivision says what is wrong with the flags that say who moves models.
+func (f *worldFlags) checkDivision() error {
+	_, _, err := f.secondaryNames("")
+	switch {
+	case err != nil:
+		return err
+	case f.balance != measured && f.balance != "static":
+		return fmt.Errorf("--balance is %q; use static or measured", f.balance)
+	case f.balance == measured && f.secondaries == "":
+		return errors.New("--balance measured moves models between secondaries, and there are none; add --secondaries")
+	}
+	return nil
 }
 
 // maxSecondaries is how many clients may move the models of a world.
 const maxSecondaries = 64
 
-// secondaryNames returns the clients that move the models of a world; none if it does so itself.
-func (f *worldFlags) secondaryNames(prefix string) (names []string, err error) {
+// secondaryNames returns the clients that move the models of a world; none if it does so itself. With auto as many of them take part as are needed.
+func (f *worldFlags) secondaryNames(prefix string) (names []string, auto bool, err error) {
 	if f.secondaries == "" {
-		return nil, nil
+		return nil, false, nil
 	}
-	n, err := strconv.Atoi(f.secondaries)
-	if err != nil || n < 1 || n > maxSecondaries {
-		return nil, fmt.Errorf("--secondaries is %q; write a whole number from 1 to %d", f.secondaries, maxSecondaries)
+	text, auto := strings.CutPrefix(f.secondaries, "auto")
+	n := min(runtime.NumCPU(), maxSecondaries)
+	if of, bounded := strings.CutPrefix(text, ":"); !auto || text != "" {
+		if n, err = strconv.Atoi(of); err != nil || n < 1 || n > maxSecondaries || auto && !bounded {
+			return nil, false, fmt.Errorf("--secondaries is %q; write a whole number from 1 to %d, or auto, or auto:%d for %d at most", f.secondaries, maxSecondaries, autoExample, autoExample)
+		}
 	}
 	for k := range n {
 		names = append(names, fmt.Sprintf("%ssecondary-%d", prefix, k+1))
 	}
-	return names, nil
+	return names, auto, nil
 }
+
+// autoExample is a bound for an example.
+const autoExample = 4
 
 func hashChannels(parts []worldPart) (names []string) {
 	for i := range parts {

@@ -12,6 +12,8 @@ package catalog
 
 import (
 	"io"
+
+	"metasim/metasim"
 )
 
 // A Spec describes a built-in model.
@@ -22,6 +24,8 @@ type Spec struct {
 	// RealTime says that the model takes part in real time: what it publishes comes from outside of the run. A run with it is
 	// not deterministic, and needs a rate.
 	RealTime bool
+	// Measures says that the model tells what is measured while the run goes on. A run with it is not deterministic either, and needs no rate.
+	Measures bool
 	// Forwards says that every message received makes the model publish at the instant of its delivery.
 	Forwards bool
 	// Ending is what ends the model's part in a run without `until`, unless refine says otherwise.
@@ -115,6 +119,8 @@ type Env struct {
 	Seed  uint64 // of the run
 	// Open opens a file that a parameter names, and decides what the path is relative to and what it may reach. Nil: no files.
 	Open func(path string) (io.ReadCloser, error)
+	// Busy returns how much processor time a client of the run has taken so far. Nil: this process does not know.
+	Busy func(client string) metasim.Time
 	// Dir is where paths begin, for a model that has to read more than one file: what Open does not open it leaves alone.
 	Dir string
 }

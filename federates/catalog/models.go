@@ -278,6 +278,10 @@ var models = []Spec{
 				Doc: "how much simulated time its secondaries may go ahead of the world, where their models meet nobody else's and nothing else changes them; the states are the same"},
 			{Name: "secondaries", Type: Words, Max: new(64.0),
 				Doc: "clients of the model world-secondary, which move its models, each those in its levels; the states are the same. Without it: the world moves them itself"},
+			{Name: "auto", Type: Bool, Default: false,
+				Doc: "let only as many of its secondaries take part at a time as performers need, the first ones: one for each level that performers are in. The states are the same"},
+			{Name: "meter", Type: Word,
+				Doc: "a client of the model world-meter: levels and models move between secondaries by what these take, as it measures. The states are the same. Without it: they do not move"},
 			{Name: "set_performer", Type: Bool, Default: false,
 				Doc: "subscribe to NAME/level/set_performer: the model that a message names is a performer from the next step on. What came of it is published as JSON on " +
 					"NAME/level/set_performer/reply"},
@@ -288,6 +292,15 @@ var models = []Spec{
 			{Name: "topics", Type: Channels, Doc: "what its systems may publish, as the pictures of cameras on their topics (PNG). Without it: nothing"},
 		},
 		Ending: Endless, refine: refineWorld,
+	},
+	{
+		Name: "world-meter",
+		Doc:  "tells a world what its secondaries take, in processor time: eight bytes for each (u64, little-endian, ns), of the time since it was asked last",
+		Params: []Param{
+			{Name: "world", Type: Word, Default: "world", Doc: "the client that runs the world, which names this client as its meter"},
+			{Name: "secondaries", Type: Words, Required: true, Min: new(1.0), Max: new(64.0), Doc: "those of the world, in its order"},
+		},
+		Ending: Reacts, Forwards: true, Measures: true, refine: refineMeter,
 	},
 	{
 		Name: "world-secondary",

@@ -27,7 +27,7 @@ func PerformerChannels(world string) (request, reply string) {
 var policies = []string{"gz", "document", "none"}
 
 // refineWorld gives a world the channels to its systems, behind its topics: the hashes, the states, the answers about performers, orders to its
-// secondaries, then calls in the order of remote.
+// secondaries, questions to its meter, then calls in the order of remote.
 func refineWorld(in *Instance) error {
 	if _, ok := Find[int64](in, "iterations"); ok {
 		in.Ports.Ending = Leaves
@@ -55,6 +55,11 @@ func refineWorld(in *Instance) error {
 		in.Ports.Publications = append(in.Ports.Publications, order)
 		in.Ports.Subscriptions = append(in.Ports.Subscriptions, ack)
 	}
+	if _, measured := Find[string](in, "meter"); measured {
+		ask, cost := MeterChannels(in.Name)
+		in.Ports.Publications = append(in.Ports.Publications, ask)
+		in.Ports.Subscriptions = append(in.Ports.Subscriptions, cost)
+	}
 	if Get[bool](in, "resets") {
 		in.Ports.Subscriptions = append(in.Ports.Subscriptions, ResetChannel(in.Name))
 	}
@@ -73,6 +78,18 @@ func refineWorld(in *Instance) error {
 // SecondaryChannels returns where a world orders steps of a secondary, and where that acknowledges them.
 func SecondaryChannels(world, secondary string) (order, ack string) {
 	return world + "/" + secondary + "/order", world + "/" + secondary + "/ack"
+}
+
+// MeterChannels returns where a world asks what its secondaries take, and where its meter answers.
+func MeterChannels(world string) (ask, cost string) {
+	return world + "/meter/ask", world + "/meter/cost"
+}
+
+// refineMeter gives a meter its channels.
+func refineMeter(in *Instance) error {
+	ask, cost := MeterChannels(Get[string](in, "world"))
+	in.Ports.Publications, in.Ports.Subscriptions = []string{cost}, []string{ask}
+	return nil
 }
 
 // refineSecondary gives a secondary its channels.

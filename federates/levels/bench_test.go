@@ -36,7 +36,7 @@ func BenchmarkThousand(b *testing.B) {
 	}
 	system := NewSystem(w, plan, Gazebo, "")
 	c := &timedCarrier{inProcess: &inProcess{secondaries: []*Secondary{{}, {}}}}
-	primary := &timedPrimary{Primary: NewPrimary(c.names(), c, system, 1), carrier: c}
+	primary := &timedPrimary{Primary: NewPrimary(c.names(), c, system, 1, false), carrier: c}
 	s, err := world.New(world.Config{World: w, Slots: []*world.Slot{{Name: "levels", System: system, Priority: Priority}, {Name: "physics", System: primary}, {Name: "throw", System: speeds}}})
 	require.NoError(b, err)
 	require.NoError(b, s.Configure())
@@ -85,8 +85,9 @@ type timedCarrier struct {
 func (c *timedCarrier) Begin(orders [][]byte) (err error) {
 	before := processorTime()
 	c.acks = make([][]byte, len(orders))
+	c.orders++
 	for k := range orders {
-		if c.acks[k], _, err = c.secondaries[k].Do(orders[k]); err != nil {
+		if c.acks[k], _, err = c.secondaries[k].Do(c.orders, orders[k]); err != nil {
 			return err
 		}
 	}

@@ -84,7 +84,7 @@ func (s *stage) open(file string, policy Policy, secondaries int) {
 	if s.primary = nil; secondaries > 0 {
 		c := newInProcess(s.t, secondaries)
 		c.movers = 3
-		s.primary = NewPrimary(c.names(), c, s.system, 1)
+		s.primary = NewPrimary(c.names(), c, s.system, 1, false)
 		slots = append(slots, &world.Slot{Name: "physics", System: s.primary})
 	}
 	s.server, err = world.New(world.Config{World: w, Slots: slots})

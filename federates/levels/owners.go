@@ -19,7 +19,8 @@ type unit struct {
 	moves     bool // physics moves it; what follows is of such alone
 	performer int  // in System.performers; -1: it is none
 	level     int  // in which it is at home; -1: none
-	home      int  // the secondary of that level, or the one that it was given at first; -1: none yet
+	turn      int  // of those that have no level; -1: none yet
+	home      int  // the secondary of that level, or the one that it was given; -1: none yet
 	owner     int  // the secondary that moves it in this step; -1: none yet
 	guest     bool
 	at, group int // in owners.order; of units that may touch, while owners are sought: another one, or itself
@@ -27,11 +28,12 @@ type unit struct {
 
 // stays forgets whatever a unit was that moved.
 func (u *unit) stays() {
-	u.moves, u.performer, u.level, u.home, u.owner, u.guest = false, -1, -1, -1, -1, false
+	u.moves, u.performer, u.level, u.turn, u.home, u.owner, u.guest = false, -1, -1, -1, -1, -1, false
 }
 
-// owners decides which secondary moves which models. It is a function of states alone: of positions, speeds and sizes since the start.
+// owners decides which secondary moves which models. It is a function of states, of positions, speeds and sizes since the start, and of costs, where these are measured.
 type owners struct {
+	division
 	plan    *Plan
 	count   int // of secondaries
 	units   map[ecm.Entity]*unit
@@ -46,8 +48,8 @@ type owners struct {
 	handovers, merges, splits uint64
 }
 
-func newOwners(plan *Plan, count int) *owners {
-	o := &owners{plan: plan, count: count, units: map[ecm.Entity]*unit{}, levelOf: map[string]int{}}
+func newOwners(plan *Plan, count int, auto bool) *owners {
+	o := &owners{division: newDivision(len(plan.Levels), count, auto), plan: plan, count: count, units: map[ecm.Entity]*unit{}, levelOf: map[string]int{}}
 	for i, l := range plan.Levels {
 		for _, ref := range l.Refs {
 			if _, earlier := o.levelOf[ref]; !earlier {
@@ -57,9 +59,6 @@ func newOwners(plan *Plan, count int) *owners {
 	}
 	return o
 }
-
-// ownerOf returns the secondary of a level: they take turns, in the order of the file.
-func (o *owners) ownerOf(level int) int { return level % o.count }
 
 // take notes which units there are, from what changed of the state that the view shows.
 func (o *owners) take(v *ecm.View, changed *ecm.Changes) {
@@ -122,7 +121,7 @@ func (o *owners) see(moving []ecm.Entity) {
 	}
 }
 
-// settle gives units their homes. A performer is at home in the level that its centre is in, and stays there while its centre is, so that it changes
+// settle finds the levels of units. A performer is at home in the level that its centre is in, and stays there while its centre is, so that it changes
 // where the centre has crossed the border. In no level it stays where it was.
 func (o *owners) settle(rule *rule, performers []tracked, name func(ecm.Entity) string) {
 	for i := range performers {
@@ -134,20 +133,86 @@ func (o *owners) settle(rule *rule, performers []tracked, name func(ecm.Entity) 
 		first := u.performer < 0
 		u.performer = i
 		if level := o.levelAt(u.level, rule, p, first); level >= 0 {
-			u.level, u.home = level, o.ownerOf(level)
+			u.level = level
 		}
 	}
 	for _, u := range o.order {
-		if u.home >= 0 {
+		if u.level >= 0 || u.turn >= 0 {
 			continue
 		}
 		if level, belongs := o.levelOf[name(u.entity)]; belongs {
-			u.home = o.ownerOf(level)
+			u.level = level
 			continue
 		}
-		u.home = o.given % o.count
+		u.turn = o.given
 		o.given++
 	}
+}
+
+// house gives units the secondaries of their levels; those of no level keep theirs, and are given in turn at first.
+func (o *owners) house() {
+	for _, u := range o.order {
+		switch {
+		case u.level >= 0:
+			u.home = o.of[u.level]
+		case u.home < 0:
+			u.home = u.turn % o.active
+		}
+	}
+}
+
+// need returns how many secondaries performers need: one for each level that some of them are in, and for each that is in none.
+func (o *owners) need() (n int) {
+	clear(o.busy)
+	for _, u := range o.order {
+		switch {
+		case u.performer < 0:
+		case u.level < 0:
+			n++
+		case !o.busy[u.level]:
+			o.busy[u.level] = true
+			n++
+		}
+	}
+	return max(1, min(n, o.count))
+}
+
+// resize lets more secondaries take part in the step in which performers need them, and fewer when these were enough for so many steps. It reports whether it did. Then the levels where performers are
+// take turns, and what was given is given again.
+func (o *owners) resize(step, patience uint64) bool {
+	if !o.auto {
+		return false
+	}
+	need := o.need()
+	switch {
+	case need > o.active:
+		o.starts += uint64(need - o.active)
+		o.active = need
+	case need == o.active:
+		o.less = 0
+		return false
+	case o.less == 0:
+		o.less, o.most = step, need
+		return false
+	default:
+		if o.most = max(o.most, need); step-o.less < patience {
+			return false
+		}
+		o.retires += uint64(o.active - o.most)
+		o.active = o.most
+	}
+	o.less = 0
+	turn := 0
+	for level := range o.of {
+		if o.of[level] = level % o.active; o.busy[level] {
+			o.of[level] = turn % o.active
+			turn++
+		}
+	}
+	for _, u := range o.order {
+		u.home = -1
+	}
+	return true
 }
 
 // levelAt returns the level that a performer is in; -1: none. At first its box may count, where its centre is in none.

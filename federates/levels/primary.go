@@ -40,27 +40,27 @@ type Primary struct {
 	sizes   []int          // by secondary: of the last order
 	version uint64         // of the state that they have
 	begun   bool
-	fresh   bool // the next orders bring all that is to be had
+	fresh   uint64 // a bit for each secondary to whom the next order brings all that it is to have
 	ahead   ahead
 	steps   uint64
+	stepsOf []uint64 // by secondary: in which it took part
+	costs   costs
 }
 
-// NewPrimary makes the system for these secondaries, of which there are 64 at most, and which do so many steps at once; 1: each in its turn. Levels may be of a world without any.
-func NewPrimary(names []string, carrier Carrier, levels *System, steps int) *Primary {
-	return &Primary{ahead: ahead{limit: max(1, min(steps, mostAhead))}, fresh: true, names: names, carrier: carrier, system: levels, owners: newOwners(levels.plan, len(names)), reaches: world.NewReaches(mergeSteps),
-		move: make([][]ecm.Entity, len(names)), edits: make([][]ecm.Edit, len(names)), sizes: make([]int, len(names)), levels: make([]uint64, len(levels.plan.Levels))}
+// NewPrimary makes the system for these secondaries, of which there are 64 at most, and which do so many steps at once; 1: each in its turn. With auto only as many of them take
+// part at a time as performers need, the first ones. Levels may be of a world without any.
+func NewPrimary(names []string, carrier Carrier, levels *System, steps int, auto bool) *Primary {
+	n := len(names)
+	return &Primary{ahead: ahead{limit: max(1, min(steps, mostAhead))}, fresh: everyone(n), names: names, carrier: carrier, system: levels, owners: newOwners(levels.plan, n, auto),
+		reaches: world.NewReaches(mergeSteps), move: make([][]ecm.Entity, n), edits: make([][]ecm.Edit, n), sizes: make([]int, n), levels: make([]uint64, len(levels.plan.Levels)),
+		stepsOf: make([]uint64, n)}
 }
+
+// everyone is a bit for each of so many secondaries.
+func everyone(secondaries int) uint64 { return 1<<secondaries - 1 }
 
 // Has returns the version that the secondaries have.
 func (p *Primary) Has() uint64 { return p.version }
-
-// Counts returns how often a model was handed over at a border, was merged with models of another secondary, and was split from them.
-func (p *Primary) Counts() (handovers, merges, splits uint64) {
-	return p.owners.handovers, p.owners.merges, p.owners.splits
-}
-
-// Ahead returns how many steps secondaries have done ahead of the world.
-func (p *Primary) Ahead() uint64 { return p.ahead.total }
 
 // Update has all models moved by a step.
 func (p *Primary) Update(i world.Info, v *ecm.View) error {
@@ -90,7 +90,7 @@ func (p *Primary) Update(i world.Info, v *ecm.View) error {
 
 // ask has the secondaries do the next steps: one, or some ahead.
 func (p *Primary) ask(i world.Info, v *ecm.View, changed *ecm.Changes) error {
-	p.assign(v)
+	p.assign(i, v)
 	steps := p.ahead.next(len(p.owners.moving))
 	p.want(steps > 1)
 	orders, err := p.orders(i, v, changed, steps)
@@ -105,7 +105,7 @@ func (p *Primary) ask(i world.Info, v *ecm.View, changed *ecm.Changes) error {
 		return err
 	}
 	p.ahead.done = make([][]ecm.Changes, len(acks))
-	for k, ack := range acks {
+	for k, ack := range acks[:p.owners.active] {
 		if p.ahead.done[k], err = p.take(i, k, steps, ack); err != nil {
 			return fmt.Errorf("secondary %s: %w", p.names[k], err)
 		}
@@ -117,7 +117,8 @@ func (p *Primary) ask(i world.Info, v *ecm.View, changed *ecm.Changes) error {
 func (p *Primary) next(v *ecm.View) error {
 	a := &p.ahead
 	a.last = a.last[:0]
-	for k := range a.done {
+	for k := range p.owners.active {
+		p.stepsOf[k]++
 		edits := a.done[k][0].Edits
 		a.done[k] = a.done[k][1:]
 		for n := range edits {
@@ -177,20 +178,31 @@ func (p *Primary) lacks() bool {
 // fall throws away what was done ahead: the secondaries are in a state that the world does not come to.
 func (p *Primary) fall() {
 	p.ahead.fell()
-	p.fresh = true
+	p.forget(everyone(len(p.names)))
+}
+
+// forget notes that some secondaries are in no state that the world knows.
+func (p *Primary) forget(set uint64) {
+	p.fresh |= set
 	for _, u := range p.owners.all {
-		u.has = 0
+		u.has &^= set
 	}
 }
 
 // assign decides who moves what in this step.
-func (p *Primary) assign(v *ecm.View) {
+func (p *Primary) assign(i world.Info, v *ecm.View) {
 	moving := p.reaches.Moving()
 	p.owners.see(moving)
-	p.owners.settle(p.system.rule, p.system.performers, func(e ecm.Entity) string {
+	name := func(e ecm.Entity) string {
 		name, _ := v.Get(e, world.Name)
 		return string(name)
-	})
+	}
+	p.owners.settle(p.system.rule, p.system.performers, name)
+	if before := p.owners.active; p.owners.resize(p.steps, uint64(metasim.Second/i.Step)) {
+		p.forget(everyone(before) &^ everyone(p.owners.active))
+	}
+	p.owners.house()
+	p.owners.balance(&p.costs, p.names, i, name)
 	p.owners.assign(p.reaches)
 	for k := range p.move {
 		p.move[k] = p.move[k][:0]
@@ -204,15 +216,15 @@ func (p *Primary) assign(v *ecm.View) {
 // want says which units each secondary has to have: what it moves, all planes, what that may touch, the models of the levels where its performers are,
 // and performers in the buffers of its levels. If it goes ahead, it has no model that others move: it would not see them moved.
 func (p *Primary) want(ahead bool) {
-	o, everyone := p.owners, uint64(1)<<len(p.names)-1
+	o, present := p.owners, everyone(p.owners.active)
 	for _, u := range o.all {
 		if u.wants = 0; u.moves {
 			u.wants = 1 << u.owner
 		}
 	}
-	o.units[world.Root].wants = everyone
+	o.units[world.Root].wants = present
 	for _, e := range p.reaches.Planes() {
-		o.units[e].wants = everyone
+		o.units[e].wants = present
 	}
 	p.reaches.Meetings(func(a, b ecm.Entity) {
 		ua, ub := o.units[a], o.units[b]
@@ -232,7 +244,7 @@ func (p *Primary) want(ahead bool) {
 		}
 		p.system.rule.near(&t.seeker, func(level int) {
 			p.levels[level] |= 1 << u.owner
-			u.wants |= 1 << o.ownerOf(level)
+			u.wants |= 1 << o.of[level]
 		})
 	}
 	for level, by := range p.levels {
@@ -254,10 +266,10 @@ func (p *Primary) want(ahead bool) {
 
 // orders writes orders for the next steps.
 func (p *Primary) orders(i world.Info, v *ecm.View, changed *ecm.Changes, steps int) ([][]byte, error) {
-	all := make([]order, len(p.names))
+	all := make([]order, p.owners.active)
 	for k := range all {
-		all[k] = order{steps: steps, fresh: p.fresh, info: i, next: p.carrier.After(i.Step), move: p.move[k]}
-		if !p.fresh {
+		all[k] = order{steps: steps, fresh: p.fresh>>k&1 != 0, info: i, next: p.carrier.After(i.Step), move: p.move[k]}
+		if !all[k].fresh {
 			all[k].changes.Removed, all[k].changes.Counters = changed.Removed, changed.Counters
 		}
 	}
@@ -272,8 +284,8 @@ func (p *Primary) orders(i world.Info, v *ecm.View, changed *ecm.Changes, steps 
 	for _, u := range p.owners.all {
 		u.has = u.wants
 	}
-	p.fresh = false
-	orders := make([][]byte, len(all))
+	p.fresh &^= everyone(len(all))
+	orders := make([][]byte, len(p.names))
 	for k := range all {
 		slices.Sort(all[k].drop)
 		var err error
@@ -371,30 +383,4 @@ func keep(e *ecm.Edit) {
 		all = append(all, e.Set[i].Value...)
 		e.Set[i].Value = all[from:len(all):len(all)]
 	}
-}
-
-// A Share is what one secondary moves at the end.
-type Share struct {
-	Name               string
-	Steps              uint64
-	Performers, Levels []string // by name; of the levels those that are loaded because of these performers
-}
-
-// Shares says who moves what, in the order of the secondaries.
-func (p *Primary) Shares() []Share {
-	all := make([]Share, len(p.names))
-	for k := range all {
-		all[k] = Share{p.names[k], p.steps, []string{}, []string{}}
-		for i := range p.system.performers {
-			if u := p.owners.units[p.system.performers[i].entity]; u != nil && u.owner == k {
-				all[k].Performers = append(all[k].Performers, p.system.performers[i].Name)
-			}
-		}
-		for level, by := range p.levels {
-			if by>>k&1 != 0 && p.system.rule.Is(level) {
-				all[k].Levels = append(all[k].Levels, p.system.plan.Levels[level].Name)
-			}
-		}
-	}
-	return all
 }

@@ -27,8 +27,10 @@ type inProcess struct {
 	random      *rand.Rand
 	acks        [][]byte
 	last        [][]byte
-	movers      int // how many models physics moves: each by one secondary
-	dies        int // in one of so many steps each secondary is another one, which begins at the checkpoint of the one before; 0: none is
+	orders      uint64
+	present     []int // how many secondaries had orders, by step
+	movers      int   // how many models physics moves: each by one secondary
+	dies        int   // in one of so many steps each secondary is another one, which begins at the checkpoint of the one before; 0: none is
 }
 
 func newInProcess(t *testing.T, n int) *inProcess {
@@ -41,8 +43,13 @@ func newInProcess(t *testing.T, n int) *inProcess {
 
 func (c *inProcess) Begin(orders [][]byte) error {
 	c.last, c.acks = orders, make([][]byte, len(orders))
-	seen := map[ecm.Entity]int{}
+	seen, present := map[ecm.Entity]int{}, 0
+	c.orders++
 	for _, k := range c.random.Perm(len(orders)) {
+		if orders[k] == nil {
+			continue
+		}
+		present++
 		o, err := decodeOrder(orders[k])
 		require.NoError(c.t, err)
 		for _, e := range o.move {
@@ -56,9 +63,13 @@ func (c *inProcess) Begin(orders [][]byte) error {
 			require.NoError(c.t, c.secondaries[k].Restore(saved))
 			clear(saved)
 		}
-		c.acks[k], _, err = c.secondaries[k].Do(orders[k])
+		c.acks[k], _, err = c.secondaries[k].Do(c.orders, orders[k])
 		require.NoError(c.t, err)
+		again, _, err := c.secondaries[k].Do(c.orders, orders[k])
+		require.NoError(c.t, err)
+		require.Nil(c.t, again, "an order that comes twice")
 	}
+	c.present = append(c.present, present)
 	require.Len(c.t, seen, c.movers, "somebody is not moved")
 	return nil
 }
@@ -150,11 +161,11 @@ func arena(performers int) (*sdf.World, *Plan, throw) {
 // serve makes the arena with this many secondaries; 0: physics moves everything itself.
 func serve(t *testing.T, performers, n int) (*world.Server, *Primary, *inProcess) {
 	t.Helper()
-	return serveAhead(t, performers, n, 1, false)
+	return serveWith(t, performers, n, 1, false, false)
 }
 
-// serveAhead is serve with secondaries that may do so many steps at once. Where it is calm, models are thrown at the start alone.
-func serveAhead(t *testing.T, performers, n, steps int, calm bool) (*world.Server, *Primary, *inProcess) {
+// serveWith is serve with secondaries that may do so many steps at once. Where it is calm, models are thrown at the start alone. With auto secondaries take part as they are needed.
+func serveWith(t *testing.T, performers, n, steps int, calm, auto bool) (*world.Server, *Primary, *inProcess) {
 	t.Helper()
 	w, plan, speeds := arena(performers)
 	system := NewSystem(w, plan, Gazebo, "")
@@ -166,7 +177,7 @@ func serveAhead(t *testing.T, performers, n, steps int, calm bool) (*world.Serve
 	var primary *Primary
 	c := newInProcess(t, n)
 	if n > 0 {
-		primary = NewPrimary(c.names(), c, system, steps)
+		primary = NewPrimary(c.names(), c, system, steps, auto)
 		physics.System = primary
 	}
 	s, err := world.New(world.Config{World: w, Slots: []*world.Slot{{Name: "throw", System: thrower}, physics, {Name: "levels", System: system, Priority: Priority},
@@ -276,7 +287,7 @@ func TestOrdersAndAcknowledgementsHaveNumbers(t *testing.T) {
 	}
 	err := (&Secondary{}).begin(&order{info: world.Info{Iteration: 4}})
 	assert.EqualError(t, err, "it was asked for iteration 4 without the state that was before")
-	_, _, err = (&Secondary{}).Do(first[:20])
+	_, _, err = (&Secondary{}).Do(0, first[:20])
 	assert.ErrorContains(t, err, "an order of 20 bytes is too short")
 	moved, none := uint64(len(p.move[0])), []ecm.Changes{{}}
 	for _, bad := range []struct {
@@ -313,10 +324,10 @@ func TestOrdersAndAcknowledgementsHaveNumbers(t *testing.T) {
 func TestSecondariesThatGoAheadHaveTheSameStates(t *testing.T) {
 	const steps = 200
 	for _, calm := range []bool{false, true} {
-		s, _, _ := serveAhead(t, 18, 0, 1, calm)
+		s, _, _ := serveWith(t, 18, 0, 1, calm, false)
 		want := hashes(t, s, steps)
 		for _, c := range []struct{ secondaries, ahead, dies int }{{1, 100, 0}, {2, 2, 0}, {3, 100, 9}, {8, 7, 0}} {
-			s, p, carrier := serveAhead(t, 18, c.secondaries, c.ahead, calm)
+			s, p, carrier := serveWith(t, 18, c.secondaries, c.ahead, calm, false)
 			carrier.dies = c.dies
 			got := hashes(t, s, steps)
 			for i := range want {

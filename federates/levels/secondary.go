@@ -16,6 +16,7 @@ import (
 type Secondary struct {
 	store     *ecm.Store
 	iteration uint64 // of the last order
+	orders    uint64 // the number behind that of the last order
 	steps     uint64
 	failed    bool
 }
@@ -26,13 +27,17 @@ func (s *Secondary) Steps() uint64 { return s.steps }
 // Failed reports whether it does nothing any more.
 func (s *Secondary) Failed() bool { return s.failed }
 
-// Do carries out an order, and returns the acknowledgement and when the next order comes at the earliest. A secondary that fails says why in the acknowledgement.
-// The error is of bytes that are no order.
-func (s *Secondary) Do(payload []byte) (ack []byte, next metasim.Time, err error) {
+// Do carries out an order, and returns the acknowledgement and when the next order comes at the earliest. Orders have numbers that rise; one that comes again, as links may deliver
+// a message twice, has no acknowledgement. A secondary that fails says why in the acknowledgement. The error is of bytes that are no order.
+func (s *Secondary) Do(number uint64, payload []byte) (ack []byte, next metasim.Time, err error) {
+	if number < s.orders {
+		return nil, 0, nil
+	}
 	o, err := decodeOrder(payload)
 	if err != nil {
 		return nil, 0, err
 	}
+	s.orders = number + 1
 	a := acknowledgement{iteration: o.info.Iteration, moved: uint64(len(o.move))}
 	if err := s.begin(o); err != nil {
 		s.failed, a.failed = true, err.Error()
@@ -106,15 +111,15 @@ func (s *Secondary) removed(o *order) (gone []ecm.Entity) {
 
 // A saved secondary begins its checkpoint, little-endian. Then comes its state, as changes from nothing, if it has one.
 type saved struct {
-	Version          uint8
-	Stored, Failed   bool
-	_                uint8
-	Iteration, Steps uint64
+	Version                  uint8
+	Stored, Failed           bool
+	_                        uint8
+	Iteration, Orders, Steps uint64
 }
 
 // Save implements client.Saver.
 func (s *Secondary) Save() ([]byte, error) {
-	b, err := binary.Append(nil, binary.LittleEndian, saved{Version: protocolVersion, Stored: s.store != nil, Failed: s.failed, Iteration: s.iteration, Steps: s.steps})
+	b, err := binary.Append(nil, binary.LittleEndian, saved{Version: protocolVersion, Stored: s.store != nil, Failed: s.failed, Iteration: s.iteration, Orders: s.orders, Steps: s.steps})
 	if s.store != nil {
 		state := s.store.Full()
 		b = state.Append(b)
@@ -132,7 +137,7 @@ func (s *Secondary) Restore(b []byte) error {
 	if err := checkVersion(h.Version); err != nil {
 		return err
 	}
-	*s = Secondary{iteration: h.Iteration, steps: h.Steps, failed: h.Failed}
+	*s = Secondary{iteration: h.Iteration, orders: h.Orders, steps: h.Steps, failed: h.Failed}
 	if !h.Stored {
 		return nil
 	}

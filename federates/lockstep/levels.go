@@ -55,10 +55,15 @@ func (l *link) addSecondaries(w *sdf.World, in *catalog.Instance, names []string
 	if i < 0 {
 		return at(w.Place, errors.New("the world has no system that moves models here, so its secondaries have nothing to do; leave them out, or let gz::sim::systems::Physics run in the world"))
 	}
-	c := &carrier{l, names, orders}
+	c := &carrier{link: l, names: names, orders: orders}
+	for _, name := range names {
+		_, ack := catalog.SecondaryChannels(in.Name, name)
+		l.acks[ack] = &acked{from: name}
+	}
+	auto := catalog.Get[bool](in, "auto")
 	steps := 1 + int(catalog.Get[metasim.Time](in, "run_ahead")/w.Physics.Step)
 	placed[i].Anew = func() (any, error) {
-		l.primary = levels.NewPrimary(names, c, l.levels, steps)
+		l.primary = levels.NewPrimary(names, c, l.levels, steps, auto)
 		return l.primary, nil
 	}
 	var err error
@@ -83,5 +88,26 @@ func (l *link) fillLevels(r *worldResult, in *catalog.Instance, step metasim.Tim
 		r.Runners = append(r.Runners, runnerResult(s))
 	}
 	r.Handovers, r.Merges, r.Splits = l.primary.Counts()
+	r.Starts, r.Retires = l.primary.Started()
+	l.fillBalance(r)
 	r.RunAheadS = float64(l.primary.Ahead()) * step.Seconds()
+}
+
+// fillBalance says what became of measurements.
+func (l *link) fillBalance(r *worldResult) {
+	if l.meter.asks == nil {
+		return
+	}
+	b := &balanceResult{BeforeNS: []int64{}, AfterNS: []int64{}, Moves: []moveResult{}}
+	before, after, moves := l.primary.Balanced()
+	for _, ns := range before {
+		b.BeforeNS = append(b.BeforeNS, int64(ns))
+	}
+	for _, ns := range after {
+		b.AfterNS = append(b.AfterNS, int64(ns))
+	}
+	for _, m := range moves {
+		b.Moves = append(b.Moves, moveResult{m.Iteration, int64(m.Time), m.Level, m.Model, m.From, m.To})
+	}
+	r.Balance = b
 }

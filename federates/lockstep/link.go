@@ -3,6 +3,7 @@ package lockstep
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,6 +42,8 @@ type link struct {
 	levels     *levels.System  // nil: the world has no levels
 	primary    *levels.Primary // nil: the world has no secondaries
 	performers string          // the channel of those who ask for performers; empty: nobody may
+	acks       map[string]*acked
+	meter      meter
 }
 
 // Begin publishes calls, all at the present instant.
@@ -156,8 +159,11 @@ func (l *link) gone(system string) error {
 
 // hear takes a message that is no reply to a call of the present phase. It reports whether it is one that may come.
 func (l *link) hear(m client.Message) (bool, error) {
-	if l.asks(m) {
+	if l.asks(m) || l.again(m) {
 		return true, nil
+	}
+	if told, err := l.measured(m); told || err != nil {
+		return true, err
 	}
 	from := l.late.of(m)
 	if from == nil {
@@ -293,4 +299,37 @@ func (l *link) take(m client.Message, replies []world.Reply) (int, error) {
 		return i, nil
 	}
 	return 0, unasked(m)
+}
+
+// again reports whether a message is an acknowledgement that has come before.
+func (l *link) again(m client.Message) bool {
+	a := l.acks[m.Channel]
+	return a != nil && a.from == m.From && m.Seq < a.next
+}
+
+// measureEvery is after how many steps a world asks what its secondaries take: more of them make a measurement better, and what follows from it later.
+const measureEvery = 100
+
+// measure asks what the secondaries have taken, after some steps.
+func (l *link) measure(iteration uint64) error {
+	if l.meter.asks == nil || (iteration+1)%measureEvery != 0 {
+		return nil
+	}
+	return l.meter.asks.Publish(nil)
+}
+
+// measured takes what a message says of costs. It reports whether it does.
+func (l *link) measured(m client.Message) (bool, error) {
+	if l.meter.asks == nil || m.Channel != l.meter.channel {
+		return false, nil
+	}
+	if m.From != l.meter.from || len(m.Payload) != 8*l.meter.count {
+		return true, fmt.Errorf("client %q says in %d bytes what secondaries take; let only %q publish on %s", m.From, len(m.Payload), l.meter.from, m.Channel)
+	}
+	cost := make([]int64, l.meter.count)
+	for k := range cost {
+		cost[k] = int64(binary.LittleEndian.Uint64(m.Payload[8*k:]))
+	}
+	l.primary.Measured(cost)
+	return true, nil
 }

@@ -10,6 +10,7 @@ package lockstep
 import (
 	"fmt"
 
+	"metasim/client"
 	"metasim/federates/ecm"
 	"metasim/federates/sdf"
 	"metasim/federates/world"
@@ -59,6 +60,21 @@ func (s stage) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
+// An acked knows which acknowledgements of a secondary have come: links may deliver a message twice.
+type acked struct {
+	from string
+	next uint64 // behind the number of the last one
+}
+
+// A meter is what a world knows of the client of the model world-meter that measures its secondaries. What that says is not the same in each run. It comes as a message, so the journal has
+// it, and what the world does with it is a function of its inputs as all else.
+type meter struct {
+	asks    *client.Publication // nil: nobody measures
+	channel string
+	from    string
+	count   int // of secondaries
+}
+
 // A worldResult is what a world leaves with.
 type worldResult struct {
 	Iterations uint64 `json:"iterations"`
@@ -82,6 +98,25 @@ type worldResult struct {
 	Merges    uint64         `json:"merges,omitempty"`
 	Splits    uint64         `json:"splits,omitempty"`
 	RunAheadS float64        `json:"run_ahead_s,omitempty"`
+	Starts    uint64         `json:"starts,omitempty"`  // of secondaries, where their number follows the performers
+	Retires   uint64         `json:"retires,omitempty"` // likewise
+	Balance   *balanceResult `json:"balance,omitempty"`
+}
+
+// A balanceResult says what moved between secondaries because of what they took, in processor time.
+type balanceResult struct {
+	BeforeNS []int64      `json:"before_ns"` // of a step of the world, by secondary that took part, when it was measured first
+	AfterNS  []int64      `json:"after_ns"`  // when it was measured last
+	Moves    []moveResult `json:"moves"`
+}
+
+type moveResult struct {
+	Iteration uint64 `json:"iteration"`
+	TimeNS    int64  `json:"time_ns"` // of the world
+	Level     string `json:"level,omitempty"`
+	Model     string `json:"model,omitempty"` // of no level
+	From      string `json:"from"`
+	To        string `json:"to"`
 }
 
 type goneResult struct {

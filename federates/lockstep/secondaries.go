@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"metasim/client"
 	"metasim/federates/catalog"
@@ -27,9 +26,12 @@ func (s *Secondary) Run(ctx context.Context, c *client.Client, _ *catalog.Instan
 	for {
 		messages, err := c.Next(ctx, metasim.Forever)
 		for _, m := range messages {
-			ack, next, err := s.Do(m.Payload)
+			ack, next, err := s.Do(m.Seq, m.Payload)
 			if err != nil {
 				return fmt.Errorf("from client %q: %w", m.From, err)
+			}
+			if ack == nil {
+				continue // it has come before
 			}
 			if err := out[0].PublishOwned(ack); err != nil {
 				return err
@@ -54,11 +56,17 @@ type carrier struct {
 	*link
 	names  []string
 	orders []*client.Publication
+	asked  []bool // by secondary: it was sent the last orders
 }
 
-// Begin publishes orders.
+// Begin publishes orders. Who does not take part gets none.
 func (c *carrier) Begin(orders [][]byte) error {
+	c.asked = c.asked[:0]
 	for k, b := range orders {
+		c.asked = append(c.asked, b != nil)
+		if b == nil {
+			continue
+		}
 		if err := c.orders[k].PublishOwned(b); err != nil {
 			return err
 		}
@@ -72,17 +80,17 @@ func (c *carrier) After(step metasim.Time) metasim.Time { return c.due(step) }
 // Acknowledgements waits for the acknowledgements of all.
 func (c *carrier) Acknowledgements() ([][]byte, error) {
 	acks := make([][]byte, len(c.names))
-	ctx, cancel := c.bounded(&lateError{c.names, acks, c.timeout})
+	ctx, cancel := c.bounded(&lateError{c, acks})
 	defer cancel()
-	for slices.ContainsFunc(acks, func(b []byte) bool { return b == nil }) {
+	for len(c.late(acks)) > 0 {
 		messages, err := c.client.Next(ctx, metasim.Forever)
 		switch {
 		case errors.Is(err, client.ErrEnd):
 			if end, ends := c.client.Until(); ends {
 				return nil, fmt.Errorf("the secondaries %v have not acknowledged before the run ends at %v; let it end later, or give the world iterations, and let a client of the model world-secondary be there for each",
-					waitedFor(c.names, acks), end.Time)
+					c.late(acks), end.Time)
 			}
-			return nil, fmt.Errorf("the secondaries %v have left, or were never there; add a client of the model world-secondary for each", waitedFor(c.names, acks))
+			return nil, fmt.Errorf("the secondaries %v have left, or were never there; add a client of the model world-secondary for each", c.late(acks))
 		case err != nil:
 			return nil, err
 		}
@@ -101,20 +109,20 @@ func (c *carrier) Acknowledgements() ([][]byte, error) {
 				return nil, unasked(m)
 			case m.From != c.names[k]:
 				return nil, fmt.Errorf("client %q acknowledges in the place of the secondary %s; let only that publish on %s", m.From, c.names[k], m.Channel)
-			case acks[k] != nil:
+			case acks[k] != nil || !c.asked[k]:
 				return nil, fmt.Errorf("secondary %s has acknowledged one order twice", c.names[k])
 			}
-			acks[k] = m.Payload
+			acks[k], c.acks[m.Channel].next = m.Payload, m.Seq+1
 		}
 	}
 	return acks, nil
 }
 
-// waitedFor returns the names of those who have not acknowledged.
-func waitedFor(names []string, acks [][]byte) (late []string) {
+// late returns the names of those who were asked and have not acknowledged.
+func (c *carrier) late(acks [][]byte) (late []string) {
 	for k, b := range acks {
-		if b == nil {
-			late = append(late, names[k])
+		if b == nil && c.asked[k] {
+			late = append(late, c.names[k])
 		}
 	}
 	return late
@@ -122,12 +130,11 @@ func waitedFor(names []string, acks [][]byte) (late []string) {
 
 // A lateError says which secondaries have not acknowledged.
 type lateError struct {
-	names []string
-	acks  [][]byte
-	after time.Duration
+	of   *carrier
+	acks [][]byte
 }
 
 func (e *lateError) Error() string {
 	return fmt.Sprintf("the secondaries %v have not acknowledged within %v of real time, the timeout of the world; see in their logs what they do, or raise the timeout",
-		waitedFor(e.names, e.acks), e.after)
+		e.of.late(e.acks), e.of.timeout)
 }

@@ -174,7 +174,7 @@ func TestSecondariesGoAhead(t *testing.T) {
 	}
 }
 
-// Orders and acknowledgements take random times, much longer than a step too, so that the world is late: the states are the same, beside a system in a client of its own.
+// Orders and acknowledgements take random times, much longer than a step too, so that the world is late, or come twice: the states are the same, beside a system in a client of its own.
 func TestAcknowledgementsThatAreLate(t *testing.T) {
 	n := steps(t, 60)
 	carried := func(links []delay.Rule, secondaries int) (hashes []string, end metasim.Time) {
@@ -200,9 +200,13 @@ func TestAcknowledgementsThatAreLate(t *testing.T) {
 		"within a step":    {Delay: delay.Uniform{Min: 0, Max: 2 * metasim.Millisecond}},
 		"longer than one":  {Delay: delay.Uniform{Min: 0, Max: 20 * metasim.Millisecond}},
 		"always of a step": {Delay: delay.Constant(5 * metasim.Millisecond)},
+		"some come twice":  {Delay: delay.Uniform{Min: 0, Max: 12 * metasim.Millisecond}, Duplicate: 0.5},
+		"all come twice":   {Duplicate: 1},
 	} {
+		once := spec
+		once.Duplicate = 0
 		links := []delay.Rule{{From: "secondary-1", To: "world", Spec: spec}, {From: "secondary-2", To: "world", Spec: spec}, {From: "world", To: "secondary-2", Spec: spec},
-			{From: "world", To: "spawner", Spec: spec}}
+			{From: "world", To: "spawner", Spec: once}}
 		got, end := carried(links, 2)
 		assert.Equal(t, want, got, name)
 		assert.GreaterOrEqual(t, end, due, name)

@@ -45,6 +45,10 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 	}
 	secondaries, _ := catalog.Find[[]string](in, "secondaries")
 	orders, out := out[:len(secondaries)], out[len(secondaries):]
+	m, out, err := meterOf(in, out)
+	if err != nil {
+		return err
+	}
 	remote, _ := catalog.Find[[]string](in, "remote")
 	placed, err := systemsOf(w, remote, mayRead(in))
 	if err != nil {
@@ -52,7 +56,8 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 	}
 	timeout, _ := catalog.Find[metasim.Time](in, "timeout")
 	l := &link{ctx: ctx, client: c, dir: in.Dir, calls: map[string]*client.Publication{}, runtimes: map[string]string{}, timeout: time.Duration(timeout),
-		late: laggards{world: c.Name()}}
+		late: laggards{world: c.Name()}, acks: map[string]*acked{}}
+	l.meter = m
 	l.degrade, _ = catalog.Find[[]string](in, "degrade")
 	for _, name := range l.degrade {
 		if !slices.Contains(remote, name) {
@@ -114,7 +119,7 @@ func (l *link) steps(s *world.Server, in *catalog.Instance, r *worldResult, afte
 			return err
 		}
 		r.SimTimeNS += int64(step)
-		if err := after(); err != nil {
+		if err := errors.Join(after(), l.measure(r.Iterations)); err != nil {
 			return err
 		}
 	}

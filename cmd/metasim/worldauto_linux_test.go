@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"metasim/internal/testprogram"
+)
+
+// gathering is a world whose three robots are in three levels at first, and in one of them later.
+func gathering() string {
+	var b strings.Builder
+	b.WriteString(`<sdf version="1.9"><world name="gathering"><gravity>0 0 0</gravity><physics name="10ms" type="ignored"><max_step_size>0.01</max_step_size></physics>
+<plugin filename="f" name="gz::sim::systems::Physics"/><plugin filename="m" name="metasim::systems::Wind"><velocity>6 0 0</velocity><drag>1</drag></plugin>`)
+	plan := ""
+	for k := range 3 {
+		fmt.Fprintf(&b, `<model name="r%d"><pose>%d %d 0 0 0 0</pose><link name="l"><collision name="c"><geometry><sphere><radius>0.5</radius></sphere></geometry></collision></link></model>`, k, 9*k-20, 3*k)
+		plan += fmt.Sprintf(`<performer name="p%d"><ref>r%d</ref><geometry><box><size>2 2 2</size></box></geometry></performer>`, k, k)
+	}
+	for _, l := range [][3]any{{"west", -15, 10}, {"middle", -5, 10}, {"east", 100, 200}} {
+		plan += fmt.Sprintf(`<level name="%s"><pose>%d 0 0 0 0 0</pose><geometry><box><size>%d 40 40</size></box></geometry><buffer>1</buffer></level>`, l[0], l[1], l[2])
+	}
+	return b.String() + `<plugin filename="dummy" name="gz::sim">` + plan + "</plugin></world></sdf>"
+}
+
+// Secondaries have processes while performers need them, and the states are those of the world alone.
+func TestSecondariesComeAndGo(t *testing.T) {
+	s := newStage(t)
+	s.program = testprogram.Shipped(t)
+	if len(below(1)) == 0 {
+		t.Skip("SKIPPED LOUDLY: this kernel does not list the children of a process (/proc/1/task/1/children), so no secondary was looked for")
+	}
+	s.file("w.sdf", gathering())
+	args := []string{"world", "run", "w.sdf", "--iterations", "2000", "--json"}
+	alone := s.metasim(append(args, "--hashes", "alone", "--out", "a")...)
+	require.Zero(t, alone.status, alone.err)
+	p := s.start(nil, append(args, "--hashes", "auto", "--out", "b", "--secondaries", "auto:3", "--rate", "10")...)
+	pid := p.processOf("secondary-3", 0)
+	require.NotZero(t, pid, "the third secondary never had a process")
+	gone := func() bool {
+		_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+		return err != nil
+	}
+	for p.running() && !gone() {
+		<-time.After(time.Millisecond)
+	}
+	assert.True(t, p.running(), "the third secondary had its process to the end of the run")
+	e := p.wait()
+	require.Zero(t, e.status, e.err)
+	assert.Empty(t, e.err)
+	assert.Equal(t, s.read("alone"), s.read("auto"))
+	assert.Contains(t, e.out, `"runners":[{"name":"secondary-1","steps":2000,`)
+	assert.Regexp(t, `{"name":"secondary-3","steps":\d{2,3},"performers":\[\],"levels":\[\]}`, e.out)
+	assert.Contains(t, e.out, `"starts":3,"retires":2`)
+}
