@@ -49,9 +49,10 @@ type Refused struct {
 
 // A Simserver owns entities and computes their states.
 type Simserver struct {
-	// Effects are the entities that it got from others, and Refusals what it asked for in vain, in their order. Late counts
+	// Effects are the entities that it got from others, Given those that it handed over, and Refusals what it asked for in vain, in their order. Late counts
 	// handovers that were not newer than what it knew.
 	Effects  []Effective
+	Given    []string
 	Refusals []Refused
 	Late     uint64
 
@@ -90,10 +91,16 @@ func (s *Simserver) Own(entity string) { s.held[entity], s.known[entity] = &Stat
 // Held returns the entities that it owns, in order.
 func (s *Simserver) Held() []string { return slices.Sorted(maps.Keys(s.held)) }
 
+// Owns reports whether it owns an entity.
+func (s *Simserver) Owns(entity string) bool { return s.held[entity] != nil }
+
+// Set replaces the state of an entity that it owns: what it is from the steps on that it says.
+func (s *Simserver) Set(entity string, state State) { s.held[entity] = state.clone() }
+
 // State returns the state of an entity that it owns, at an instant.
 func (s *Simserver) State(entity string, at metasim.Time) State {
 	s.held[entity].Integrate(at, s.cfg.Step)
-	return *s.held[entity]
+	return *s.held[entity].clone()
 }
 
 // Give asks for another owner of an entity that this server owns. Without a homeserver it hands over at once.
@@ -267,6 +274,7 @@ func (s *Simserver) grant(now metasim.Time, m *Message) []Envelope {
 func (s *Simserver) handOver(now metasim.Time, m *Message) []Envelope {
 	state := s.State(m.Entity, now)
 	delete(s.held, m.Entity)
+	s.Given = append(s.Given, m.Entity)
 	s.known[m.Entity] = m.Epoch
 	o := Message{
 		Kind: Handover, Requester: m.Requester, ID: m.ID, Entity: m.Entity, Owner: m.Owner, Epoch: m.Epoch, State: &state,
@@ -287,8 +295,7 @@ func (s *Simserver) takeOver(now metasim.Instant, m *Message) (out []Envelope) {
 		s.Late++
 		return out
 	}
-	state := *m.State
-	s.held[m.Entity], s.known[m.Entity] = &state, m.Epoch
+	s.held[m.Entity], s.known[m.Entity] = m.State.clone(), m.Epoch
 	s.sure(s.answers(m))
 	s.Effects = append(s.Effects, Effective{m.Entity, m.Epoch, now})
 	grants := s.granted[m.Entity]

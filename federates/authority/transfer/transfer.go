@@ -22,8 +22,12 @@ import (
 	"fmt"
 	"slices"
 
+	"metasim/federates/authority/claim"
 	"metasim/metasim"
 )
+
+// A Sequence numbers the ownerships of an entity, and wraps around.
+type Sequence = claim.Sequence
 
 // A Kind says what a message is.
 type Kind string
@@ -149,15 +153,34 @@ func back(m *Message) []string {
 	return route
 }
 
-// A State is that of an entity: a number that each step changes, so that a step that is left out or done twice shows.
+// A State is that of an entity: a number that each step changes, so that a step that is left out or done twice shows, and where it moves its body.
 type State struct {
 	Steps uint64 `json:"steps"`
 	Value uint64 `json:"value"`
+	Body  *Body  `json:"body,omitempty"`
 }
 
-// Integrate does the steps of an entity up to an instant, the first at one step.
+// clone returns a state that shares nothing with this one.
+func (s *State) clone() *State {
+	c := *s
+	if s.Body != nil {
+		body := *s.Body
+		c.Body = &body
+	}
+	return &c
+}
+
+// Integrate does the steps of an entity up to an instant, the first at one step. A body at rest is done with all of them at once.
 func (s *State) Integrate(until, step metasim.Time) {
-	for n := uint64(until / step); s.Steps < n; s.Steps++ {
+	n := uint64(until / step)
+	if s.Body != nil {
+		for ; s.Steps < n && s.Body.Moves(); s.Steps++ {
+			s.Body.step()
+		}
+		s.Steps = max(s.Steps, n)
+		return
+	}
+	for ; s.Steps < n; s.Steps++ {
 		s.Value = s.Value*6364136223846793005 + 1442695040888963407 // Knuth's linear congruential generator (MMIX)
 	}
 }

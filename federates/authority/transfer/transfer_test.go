@@ -8,27 +8,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"metasim/internal/pq"
 	"metasim/metasim"
 )
 
 const ms = metasim.Millisecond
-
-// Every ownership is newer than the one before it, around the end too, and none is newer than itself or than a later one.
-func TestSequence(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := Sequence(rapid.Uint16().Draw(t, "s"))
-		later := s + Sequence(rapid.IntRange(1, 1<<15-1).Draw(t, "more"))
-		require.True(t, later.NewerThan(s))
-		require.False(t, s.NewerThan(later))
-		require.False(t, s.NewerThan(s))
-		require.True(t, s.Next().NewerThan(s))
-	})
-	require.Equal(t, Sequence(0), Sequence(65535).Next())
-	require.True(t, Sequence(0).NewerThan(65535))
-}
 
 // A network carries messages between servers: each takes some time, and may be lost or doubled until it is healed.
 type network struct {
