@@ -1,6 +1,7 @@
 package federates
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,7 @@ import (
 	"metasim/federates/authority"
 	"metasim/federates/authority/transfer"
 	"metasim/federates/catalog"
+	"metasim/metasim"
 )
 
 // Over links that lose three of ten messages and double others the entity moves all the same, and its homeserver knows the owner.
@@ -29,18 +31,61 @@ func TestEntitiesMoveOverBadLinks(t *testing.T) {
 	}
 }
 
+// A world of three servers over links that lose, double and reorder gives balls away, touches those that rest, and has each ball once, with the owner that its homeserver
+// names. The same seed gives the same results.
+func TestBallsMoveOverBadLinks(t *testing.T) {
+	bad := []delay.Rule{{Spec: delay.Spec{Delay: delay.Uniform{Min: 2 * ms, Max: 30 * ms}, Loss: delay.Bernoulli(0.3), Duplicate: 0.2}}}
+	world := func(seed uint64) (map[string]transfer.Record, map[string]authority.SimResult) {
+		parts := []part{{name: "home", model: "homeserver", with: map[string]any{"neighbours": []any{"a", "b", "c"}, "of": []any{"a", "b", "c"}, "balls": 10}}}
+		names := []any{"a", "b", "c"}
+		for i, name := range names {
+			others := slices.Delete(slices.Clone(names), i, i+1)
+			parts = append(parts, part{name: name.(string), model: "simserver", with: map[string]any{
+				"home": "home", "neighbours": others, "balls": 10, "resting": i * 4, "side": 20, "sees": 10, "balance": "500ms", "retry": "100ms", "window": 2000}})
+		}
+		results, _ := testRun{rules: bad, until: 3 * metasim.Second, seed: seed, parts: parts}.mustRun(t)
+		kept := resultOf[struct{ Entities map[string]transfer.Record }](t, results, "home")
+		all := map[string]authority.SimResult{}
+		for _, name := range names {
+			all[name.(string)] = resultOf[authority.SimResult](t, results, name.(string))
+			require.Empty(t, all[name.(string)].Wrong)
+		}
+		return kept.Entities, all
+	}
+	kept, all := world(7)
+	touched, moved, total := uint64(0), 0, 0
+	for name, r := range all {
+		touched, moved, total = touched+r.Counts.Won, moved+len(r.Effective), total+len(r.Entities)
+		for e := range r.Entities {
+			require.Equal(t, name, kept[e].Owner)
+		}
+	}
+	require.Equal(t, 30, total)
+	require.NotZero(t, touched)
+	require.NotZero(t, moved)
+	again, allAgain := world(7)
+	require.Equal(t, kept, again)
+	require.Equal(t, all, allAgain)
+}
+
 // What cannot be meant is refused before the run, with what to write.
 func TestServersAreChecked(t *testing.T) {
 	for want, c := range map[string]struct {
 		model string
 		with  map[string]any
 	}{
-		`rule is "maybe"`:                        {"homeserver", map[string]any{"rule": "maybe"}},
-		"owner is missing, and there are":        {"homeserver", map[string]any{"entities": []any{"ball"}}},
-		`answers is "maybe"`:                     {"simserver", map[string]any{"answers": "maybe"}},
-		"take is written, and give too":          {"simserver", map[string]any{"home": "h", "give": "ball", "to": "b", "take": "cube"}},
-		"to and give belong together":            {"simserver", map[string]any{"give": "ball"}},
-		"take has nobody to ask; name the homes": {"simserver", map[string]any{"take": "ball"}},
+		`rule is "maybe"`:                                  {"homeserver", map[string]any{"rule": "maybe"}},
+		"owner is missing, and there are":                  {"homeserver", map[string]any{"entities": []any{"ball"}}},
+		`answers is "maybe"`:                               {"simserver", map[string]any{"answers": "maybe"}},
+		"take is written, and give too":                    {"simserver", map[string]any{"home": "h", "give": "ball", "to": "b", "take": "cube"}},
+		"to and give belong together":                      {"simserver", map[string]any{"give": "ball"}},
+		"tick is 3ms, and step 2ms":                        {"simserver", map[string]any{"balls": 1, "tick": "3ms", "step": "2ms"}},
+		"balance is 1ms; write 0s, or at least four ticks": {"simserver", map[string]any{"balls": 1, "balance": "1ms"}},
+		"window is 1199; write at least 1200":              {"simserver", map[string]any{"balls": 1, "window": 1199}},
+		"resting is more than balls":                       {"simserver", map[string]any{"balls": 1, "resting": 2}},
+		"neighbours has the server itself":                 {"simserver", map[string]any{"balls": 1, "neighbours": []any{"x"}}},
+		"balls is missing, and of is written":              {"homeserver", map[string]any{"of": []any{"x"}}},
+		"take has nobody to ask; name the homes":           {"simserver", map[string]any{"take": "ball"}},
 	} {
 		_, err := catalog.Make(c.model, c.with, catalog.Env{Name: "x"})
 		require.ErrorContains(t, err, want)

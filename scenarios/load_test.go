@@ -42,7 +42,7 @@ func TestTheShippedScenariosLoadWithoutAWarning(t *testing.T) {
 		assert.NoError(t, err, file)
 		names = append(names, s.Name)
 	}
-	assert.Equal(t, []string{"cart-pole", "lcmlog-replay", "mix-200", "phold", "ping-pong", "ring", "star"}, names)
+	assert.Equal(t, []string{"authority", "cart-pole", "lcmlog-replay", "mix-200", "phold", "ping-pong", "ring", "star"}, names)
 	assert.Len(t, load(t, "mix-200.metasim.yaml").Clients, 200)
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 
 	"metasim/client"
+	"metasim/federates/authority/shard"
 	"metasim/federates/authority/transfer"
 	"metasim/federates/catalog"
 	"metasim/federates/loop"
@@ -28,6 +29,10 @@ type SimResult struct {
 	Refused   []transfer.Refused        `json:"refused,omitempty"`
 	Late      uint64                    `json:"late,omitempty"` // handovers that were not newer than what it knew
 	Wrong     []string                  `json:"wrong,omitempty"`
+
+	Counts *shard.Counts `json:"counts,omitempty"` // with balls
+	Moves  []shard.Moved `json:"moves,omitempty"`
+	Work   []shard.Busy  `json:"work,omitempty"`
 }
 
 // An Effective says from when on a server owned an entity that it got from another.
@@ -44,23 +49,18 @@ const mostWrong = 100
 // A machine is a homeserver or a simulation server.
 type machine interface {
 	wake() metasim.Time
-	tick(now metasim.Instant) []transfer.Envelope
+	tick(now metasim.Instant) (said, error)
 	receive(now metasim.Instant, from string, m transfer.Message) ([]transfer.Envelope, error)
+	// packet takes what was sent on the channel of updates.
+	packet(from string, payload []byte) error
 	result(end metasim.Time, wrong []string) any
 }
 
-// Homeserver is the model homeserver.
-func Homeserver(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
-	neighbours, _ := catalog.Find[[]string](in, "neighbours")
-	path, _ := catalog.Find[[]string](in, "path")
-	entities, _ := catalog.Find[[]string](in, "entities")
-	owner, _ := catalog.Find[string](in, "owner")
-	master, _ := catalog.Find[string](in, "master")
-	h := transfer.NewHomeserver(transfer.HomeConfig{Name: in.Name, Neighbours: neighbours, Path: path, Patience: catalog.Get[metasim.Time](in, "patience")})
-	for _, e := range entities {
-		h.Enter(e, transfer.Record{Owner: owner, Master: master, Rule: transfer.Rule(catalog.Get[string](in, "rule"))})
-	}
-	return serve(ctx, c, in, out, homeserver{h, entities})
+// said is what a machine says.
+type said struct {
+	envelopes []transfer.Envelope
+	packets   []shard.Packet
+	shown     []byte // for the channel of shows; nil: nothing
 }
 
 type homeserver struct {
@@ -70,7 +70,11 @@ type homeserver struct {
 
 func (h homeserver) wake() metasim.Time { return h.Wake() }
 
-func (h homeserver) tick(now metasim.Instant) []transfer.Envelope { return h.Tick(now.Time) }
+func (h homeserver) tick(now metasim.Instant) (said, error) {
+	return said{envelopes: h.Tick(now.Time)}, nil
+}
+
+func (h homeserver) packet(from string, _ []byte) error { return &shard.StrangerError{From: from} }
 
 func (h homeserver) receive(now metasim.Instant, from string, m transfer.Message) ([]transfer.Envelope, error) {
 	return h.Receive(now.Time, from, m)
@@ -84,30 +88,6 @@ func (h homeserver) result(_ metasim.Time, wrong []string) any {
 	return r
 }
 
-// Simserver is the model simserver.
-func Simserver(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
-	home, _ := catalog.Find[string](in, "home")
-	entities, _ := catalog.Find[[]string](in, "entities")
-	s := &simserver{at: catalog.Get[metasim.Time](in, "at")}
-	s.gives, _ = catalog.Find[string](in, "give")
-	s.to, _ = catalog.Find[string](in, "to")
-	s.takes, _ = catalog.Find[string](in, "take")
-	if s.gives == "" && s.takes == "" {
-		s.at = metasim.Forever
-	}
-	asks, _ := catalog.Find[string](in, "asks")
-	minds := map[string]transfer.Mind{"yes": transfer.Yes, "no": transfer.No, "never": transfer.Silent}
-	s.Simserver = transfer.NewSimserver(transfer.SimConfig{
-		Name: in.Name, Home: home, Step: catalog.Get[metasim.Time](in, "step"), Retry: catalog.Get[metasim.Time](in, "retry"),
-		Master: minds[catalog.Get[string](in, "answers")],
-		Rule:   transfer.Rule(catalog.Get[string](in, "rule")), Asks: asks, Patience: catalog.Get[metasim.Time](in, "patience"),
-	})
-	for _, e := range entities {
-		s.Own(e)
-	}
-	return serve(ctx, c, in, out, s)
-}
-
 // A simserver asks for one other owner.
 type simserver struct {
 	*transfer.Simserver
@@ -118,7 +98,8 @@ type simserver struct {
 
 func (s *simserver) wake() metasim.Time { return min(s.at, s.Wake()) }
 
-func (s *simserver) tick(now metasim.Instant) (out []transfer.Envelope) {
+func (s *simserver) tick(now metasim.Instant) (said, error) {
+	var out []transfer.Envelope
 	if now.Time >= s.at {
 		s.at = metasim.Forever
 		if s.gives != "" {
@@ -127,18 +108,22 @@ func (s *simserver) tick(now metasim.Instant) (out []transfer.Envelope) {
 			out, s.cause = s.Take(now.Time, s.takes)
 		}
 	}
-	return append(out, s.Tick(now.Time)...)
+	return said{envelopes: append(out, s.Tick(now.Time)...)}, nil
 }
+
+func (s *simserver) packet(from string, _ []byte) error { return &shard.StrangerError{From: from} }
 
 func (s *simserver) receive(now metasim.Instant, from string, m transfer.Message) ([]transfer.Envelope, error) {
 	return s.Receive(now, from, m)
 }
 
-func (s *simserver) result(end metasim.Time, wrong []string) any {
+func (s *simserver) result(end metasim.Time, wrong []string) any { return s.simResult(end, wrong) }
+
+func (s *simserver) simResult(end metasim.Time, wrong []string) *SimResult {
 	if s.cause != nil {
 		wrong = append(wrong, s.cause.Error())
 	}
-	r := SimResult{Entities: map[string]transfer.State{}, Refused: s.Refusals, Late: s.Late, Wrong: wrong}
+	r := &SimResult{Entities: map[string]transfer.State{}, Refused: s.Refusals, Late: s.Late, Wrong: wrong}
 	for _, e := range s.Held() {
 		r.Entities[e] = s.State(e, end)
 	}
@@ -151,9 +136,10 @@ func (s *simserver) result(end metasim.Time, wrong []string) any {
 // serve carries a machine out until no message can come any more. What others do wrong is told in the result, and changes nothing.
 func serve(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication, m machine) error {
 	publications := map[string]*client.Publication{}
-	for i, name := range catalog.AuthorityNeighbours(in) {
-		publications[name] = out[i]
+	for i, channel := range in.Ports.Publications {
+		publications[channel] = out[i]
 	}
+	_, updates := catalog.AuthorityChannels(in.Name)
 	var wrong []string
 	for {
 		messages, err := c.Next(ctx, m.wake())
@@ -162,11 +148,7 @@ func serve(ctx context.Context, c *client.Client, in *catalog.Instance, out []*c
 		}
 		over := err != nil
 		for _, got := range messages {
-			said, err := transfer.Decode(got.Payload)
-			var answers []transfer.Envelope
-			if err == nil {
-				answers, err = m.receive(c.Now(), got.From, said)
-			}
+			answers, err := take(m, c.Now(), &got, updates)
 			if err != nil && len(wrong) < mostWrong {
 				wrong = append(wrong, err.Error())
 			}
@@ -177,10 +159,32 @@ func serve(ctx context.Context, c *client.Client, in *catalog.Instance, out []*c
 		if over {
 			return loop.Finish(ctx, c, m.result(c.Now().Time, wrong))
 		}
-		if err := publish(publications, m.tick(c.Now())); err != nil {
+		says, err := m.tick(c.Now())
+		if err == nil {
+			err = publish(publications, says.envelopes)
+		}
+		if err == nil {
+			err = publishPackets(publications, says.packets)
+		}
+		if shows, ok := catalog.Find[string](in, "shows"); ok && err == nil && says.shown != nil {
+			err = publications[shows].PublishOwned(says.shown)
+		}
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// take has a machine receive a message.
+func take(m machine, now metasim.Instant, got *client.Message, updates string) ([]transfer.Envelope, error) {
+	if got.Channel == updates {
+		return nil, m.packet(got.From, got.Payload)
+	}
+	said, err := transfer.Decode(got.Payload)
+	if err != nil {
+		return nil, err
+	}
+	return m.receive(now, got.From, said)
 }
 
 // A NeighbourError: a server has to send to one that its parameters do not name.
@@ -192,7 +196,8 @@ func (e *NeighbourError) Error() string {
 
 func publish(to map[string]*client.Publication, envelopes []transfer.Envelope) error {
 	for _, e := range envelopes {
-		p := to[e.To]
+		channel, _ := catalog.AuthorityChannels(e.To)
+		p := to[channel]
 		if p == nil {
 			return &NeighbourError{e.To}
 		}
@@ -201,6 +206,16 @@ func publish(to map[string]*client.Publication, envelopes []transfer.Envelope) e
 			err = p.PublishOwned(b)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func publishPackets(to map[string]*client.Publication, packets []shard.Packet) error {
+	for _, p := range packets {
+		_, channel := catalog.AuthorityChannels(p.To)
+		if err := to[channel].PublishOwned(p.Bytes); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,197 @@
+package authority
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/client"
+	"metasim/delay"
+	"metasim/federates/authority/seal"
+	"metasim/federates/authority/transfer"
+	"metasim/metasim"
+	"metasim/server"
+	"metasim/wire"
+	"metasim/wire/transport/all"
+	"metasim/wire/transport/mem"
+)
+
+// BenchmarkTransfers says how many transfers of case 3, a handover and its acknowledgement, two simulation servers do in a second of wall-clock time, and how much processor
+// time one takes: each hands over 500 entities a step, through the dispatcher, over a delay of one step. With sealed each handover is signed and encrypted.
+func BenchmarkTransfers(b *testing.B) {
+	for _, scheme := range []string{"mem", "unix"} {
+		for _, sealed := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/sealed=%v", scheme, sealed), func(b *testing.B) { transfers(b, scheme, sealed) })
+		}
+	}
+}
+
+const (
+	passed = 500 // entities that each server hands over in a step
+	ms     = metasim.Millisecond
+)
+
+func transfers(b *testing.B, scheme string, sealed bool) {
+	table, err := delay.NewTable(1, []delay.Rule{{Spec: delay.Spec{Delay: delay.Constant(ms)}}})
+	require.NoError(b, err)
+	core := metasim.Config{Delays: table, Until: metasim.Time(b.N/(2*passed)+2) * ms, Clients: []string{"a", "b"}}
+	srv, err := server.New(server.Config{Core: core, Scenario: "transfers", Seed: 1})
+	require.NoError(b, err)
+	inside := mem.NewNet()
+	var l wire.Listener = inside
+	dial := inside.Dial
+	if scheme != "mem" {
+		sockets, err := all.Table().Listen(scheme, "")
+		require.NoError(b, err)
+		l, dial = sockets, func(ctx context.Context) (wire.Conn, error) { return all.Table().Dial(ctx, sockets.URL()) }
+	}
+	keys := map[string]seal.PrivateKey{}
+	for _, name := range []string{"a-sig", "a-enc", "b-sig", "b-enc"} {
+		k, err := seal.NewPrivateKey(name[2:])
+		require.NoError(b, err)
+		k.Owner = name[:1]
+		keys[name] = k
+	}
+	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
+	defer cancel()
+	var clients sync.WaitGroup
+	errs := make([]error, 4)
+	before, start := processorTime(b), time.Now()
+	clients.Go(func() { errs[0] = srv.Accept(l) })
+	done := make([]int, 2)
+	for i, name := range []string{"a", "b"} {
+		clients.Go(func() {
+			p := passer{name: name, other: []string{"b", "a"}[i], sealed: sealed}
+			errs[i+1] = p.run(ctx, dial, keys)
+			done[i] = p.acknowledged
+		})
+	}
+	errs[3] = srv.Serve(ctx)
+	clients.Wait()
+	require.NoError(b, errors.Join(errs...))
+	took, used := time.Since(start), processorTime(b)-before
+	total := float64(done[0] + done[1])
+	b.ReportMetric(total/took.Seconds(), "transfers/s")
+	b.ReportMetric(float64(used.Microseconds())/total, "processor-µs/transfer")
+}
+
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// A passer owns entities, and hands each over to the other server as soon as it has it.
+type passer struct {
+	name, other  string
+	sealed       bool
+	acknowledged int
+	sealer       *seal.Sealer
+	opener       *seal.Opener
+	sim          *transfer.Simserver
+	out          *client.Publication
+}
+
+func (p *passer) run(ctx context.Context, dial func(context.Context) (wire.Conn, error), keys map[string]seal.PrivateKey) error {
+	b := client.NewBuilder(p.name)
+	p.out = b.Publication(p.other + "/in")
+	if err := b.Subscribe(p.name+"/in", nil); err != nil {
+		return err
+	}
+	conn, err := dial(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := b.Complete(ctx, client.WithConn(conn))
+	if err != nil {
+		return err
+	}
+	if err := p.keys(keys); err != nil {
+		return err
+	}
+	p.sim = transfer.NewSimserver(transfer.SimConfig{Name: p.name, Step: ms})
+	var first []transfer.Envelope
+	for i := range passed {
+		entity := fmt.Sprint(p.name, i)
+		p.sim.Own(entity)
+		more, err := p.sim.Give(0, entity, p.other)
+		if err != nil {
+			return err
+		}
+		first = append(first, more...)
+	}
+	if err := p.publish(c.Now(), first); err != nil {
+		return err
+	}
+	for {
+		messages, err := c.Next(ctx, metasim.Forever)
+		if errors.Is(err, client.ErrEnd) {
+			return c.Leave(ctx)
+		}
+		for i := range messages {
+			if err == nil {
+				err = p.take(c.Now(), messages[i].Payload)
+			}
+		}
+		if err != nil {
+			return errors.Join(err, c.Fail(err))
+		}
+	}
+}
+
+func (p *passer) keys(keys map[string]seal.PrivateKey) (err error) {
+	there := seal.Link{Instance: "bench", Sender: p.name, Recipient: p.other, Channel: p.other + "/in"}
+	back := seal.Link{Instance: "bench", Sender: p.other, Recipient: p.name, Channel: p.name + "/in"}
+	p.sealer, err = seal.NewSealer(there, keys[p.name+"-sig"], keys[p.other+"-enc"].PublicKey)
+	p.opener = seal.NewOpener(back, keys[p.name+"-enc"], func(string) (seal.PublicKey, bool) { return keys[p.other+"-sig"].PublicKey, true }, seal.Limits{})
+	return err
+}
+
+func (p *passer) take(now metasim.Instant, payload []byte) error {
+	if payload[0] != '{' { // it is sealed
+		m, err := p.opener.Open(now.Time, payload)
+		if err != nil {
+			return err
+		}
+		payload = m.Payload
+	}
+	m, err := transfer.Decode(payload)
+	if err != nil {
+		return err
+	}
+	if m.Kind == transfer.Ack {
+		p.acknowledged++
+	}
+	out, err := p.sim.Receive(now, p.other, m)
+	if err == nil && m.Kind == transfer.Handover {
+		var more []transfer.Envelope
+		more, err = p.sim.Give(now.Time, m.Entity, p.other)
+		out = append(out, more...)
+	}
+	if err != nil {
+		return err
+	}
+	return p.publish(now, out)
+}
+
+func (p *passer) publish(now metasim.Instant, out []transfer.Envelope) error {
+	for i := range out {
+		b, err := transfer.Encode(&out[i].Message)
+		if err == nil && p.sealed && out[i].Message.Kind == transfer.Handover {
+			b, err = p.sealer.Seal(now, b)
+		}
+		if err == nil {
+			err = p.out.PublishOwned(b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
