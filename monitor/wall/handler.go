@@ -3,10 +3,8 @@ package wall
 import (
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"metasim/federates/follower"
 	"metasim/monitor"
@@ -25,9 +23,6 @@ var pageFiles = map[string]struct{ file, kind string }{
 // maxBody is the longest request.
 const maxBody = 4 << 10
 
-// viewTime is how long a viewer may take to read a frame.
-const viewTime = 10 * time.Second
-
 // Handler serves the page at /, frames as server-sent events at /events, and takes commands at /command and touches at /touch. Who may do what is for the caller to check.
 func (w *Wall) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -42,7 +37,9 @@ func (w *Wall) Handler() http.Handler {
 			_, _ = rw.Write(text) // the client may have closed the connection
 		})
 	}
-	mux.HandleFunc("GET /events", w.serveEvents)
+	mux.HandleFunc("GET /events", func(rw http.ResponseWriter, r *http.Request) {
+		monitor.ServeEvents(rw, r, "frame", w.look)
+	})
 	mux.HandleFunc("POST /command", func(rw http.ResponseWriter, r *http.Request) {
 		var c follower.Command
 		if read(rw, r, &c) {
@@ -85,29 +82,4 @@ func refuse(rw http.ResponseWriter, err error) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(http.StatusConflict)
 	_, _ = rw.Write(text) // the client may have closed the connection
-}
-
-// serveEvents sends each frame that the viewer is quick enough for, until the run is over.
-func (w *Wall) serveEvents(rw http.ResponseWriter, r *http.Request) {
-	rw.Header().Set("Content-Type", "text/event-stream")
-	rw.Header().Set("Cache-Control", "no-store")
-	control := http.NewResponseController(rw)
-	for {
-		text, last, changed, err := w.look()
-		if err != nil {
-			return
-		}
-		// A writer without deadlines is not a connection.
-		if err := control.SetWriteDeadline(time.Now().Add(viewTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return
-		}
-		if _, err := fmt.Fprintf(rw, "event: frame\ndata: %s\n\n", text); err != nil || control.Flush() != nil || last {
-			return
-		}
-		select {
-		case <-changed:
-		case <-r.Context().Done():
-			return
-		}
-	}
 }
