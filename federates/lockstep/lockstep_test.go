@@ -280,8 +280,10 @@ func TestEverySubsetInRuntimesHasTheSameStates(t *testing.T) {
 						remote = append(remote, name)
 					}
 				}
+				began := time.Now()
 				got, result, err := runOver(t, scheme, made(), n, remote)
 				require.NoError(t, err)
+				t.Logf("%d steps in %v: %v", n, time.Since(began).Round(time.Millisecond), remote)
 				require.Equal(t, want, got, "in clients of their own, over %s: %v", scheme, remote)
 				assert.Len(t, result.Clients, 2+bits.OnesCount(uint(subset)))
 			}

@@ -44,6 +44,11 @@ function tableOf(box, columns, rows, few) {
 
 const orNone = (ns) => ns < 0 ? '–' : span(ns);
 const orNoShare = (share) => share < 0 ? '–' : percent(share);
+const rate = (b) => { // bytes in a second
+  const [unit, name] = [[1e9, 'GB'], [1e6, 'MB'], [1e3, 'kB'], [1, 'B']].find(([u]) => b >= u) || [1, 'B'];
+  const value = b / unit;
+  return value.toFixed(unit > 1 && value < 100 ? value < 10 ? 2 : 1 : 0) + ' ' + name + '/s';
+};
 const zeroIsStep = (ns) => ns === 0 ? 'one step' : span(ns);
 const left = (all, shown) => all > shown ? ' These are the ' + shown + ' most critical of ' + count(all) + '; metasim report --json has all.' : '';
 
@@ -61,6 +66,7 @@ function linkTable() {
     { tip: 'So much more delay would end half of Held, if no other link held the same clients', head: 'Ends half', of: (l) => l.more_delay_for_half_sim_ns, text: (ns) => ns < 0 ? '–' : '+' + span(ns) },
     { tip: 'The work on the critical path after this link, up to the next one', head: 'Critical', of: (l) => l.critical_s, text: seconds },
     { tip: 'How many messages were sent over the link', head: 'Messages', of: (l) => l.messages, text: count },
+    { tip: 'The bytes of their payloads in a second of wall-clock time', head: 'Rate', of: (l) => l.bytes_per_s, text: rate },
     { tip: 'How many of them the link lost', head: 'Lost', of: (l) => l.lost, text: count },
     { tip: 'The reaction time that the sender declared, in simulated time', head: 'Reaction', of: (l) => l.declared_reaction_sim_ns, text: span },
     { tip: 'The least simulated time from a message that the sender handled to its next send on the channel', head: 'Reacted', of: (l) => l.observed_reaction_sim_ns, text: orNone },
