@@ -29,7 +29,7 @@ enum { BLOCK = 64, CHANGES_HEAD = 16 };
 enum { REQUEST = 1, RELEASE = 2, END = 3, HELLO = 4, SENT = 5, BACK = 6, INPUT = 7, BYE = 8, DATA = 9, CHARGE = 11 };
 
 /* How much of the data of a frame travels in one message: room for what else waits in a connection. */
-enum { MAX_PIECE = 8 << 20 };
+enum { MAX_PIECE = 24 << 20 };
 
 /* How many frames that are not asked for yet may have data: on links with random delays it overtakes a request. */
 enum { MAX_AHEAD = 1024 };

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var largest = flag.Int("largest", 9<<20, "bytes of the largest state of TestStatesOfEverySize: 268435456 takes 20 s of processor time and 2 GiB of memory")
+var largest = flag.Int("largest", 25<<20, "bytes of the largest state of TestStatesOfEverySize: 268435456 takes 20 s of processor time and 2 GiB of memory")
 
 // Acceptance test 8, with processes: a state of no byte, of one, and of several pieces is at all nodes what the controller has sent.
 func TestStatesOfEverySize(t *testing.T) {

@@ -29,7 +29,7 @@ BLOCK = 64
 REQUEST, RELEASE, END, HELLO, SENT, BACK, INPUT, BYE, DATA = range(1, 10)
 CHARGE = 11
 
-MAX_PIECE = 8 << 20
+MAX_PIECE = 24 << 20
 """How much of the data of a frame travels in one message: room for what else waits in a connection."""
 
 MAX_AHEAD = 1024

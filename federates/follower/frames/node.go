@@ -40,8 +40,8 @@ type current struct {
 // maxAhead is how many frames that are not asked for yet may have data: links with random delays let data overtake a request.
 const maxAhead = 1024
 
-// maxPiece is how much of the data of a frame travels in one message: room for what else waits in a connection.
-const maxPiece = 8 << 20
+// maxPiece is how much of the data of a frame travels in one message. Nodes copy no data of one piece; a connection lets 64 MiB wait (server.Config.OutboxLimit).
+const maxPiece = 24 << 20
 
 // NewNode returns a node whose frames have at most so many bytes of data.
 func NewNode(name string, max uint64) *Node {
