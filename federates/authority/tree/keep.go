@@ -49,7 +49,7 @@ func (t *Tree) checkKeep(path Path, keep []kept) error {
 		if !t.holds(k) {
 			return fmt.Errorf("%w: %s is to be kept while %s meets %s", ErrKeepWhile, clip(string(path)), clip(string(k.path)), k.check.Test)
 		}
-		if t.leadsTo(k.path, path, map[Path]bool{}) {
+		if t.leadsTo(k.path, path, false, map[Path]bool{}) {
 			return fmt.Errorf("%w: %s watches %s, which is kept, itself or a node above it, by one that watches %s; let one of them go",
 				ErrKeepCycle, clip(string(path)), clip(string(k.path)), clip(string(path)))
 		}
@@ -57,25 +57,29 @@ func (t *Tree) checkKeep(path Path, keep []kept) error {
 	return nil
 }
 
-// leadsTo reports whether a node may go because another one does: it, or a node above it, watches that one, or one that may go for the same reason.
-func (t *Tree) leadsTo(from, to Path, seen map[Path]bool) bool {
-	for at := from; ; at = at.Parent() {
+// leadsTo reports whether a node may go because another one does: it, or a node above it, watches that one, or a node below that one, or one that may go for the
+// same reason. That a node watches one below itself leads nowhere: who goes takes that along, and is not looked at again.
+func (t *Tree) leadsTo(from, to Path, watched bool, seen map[Path]bool) bool {
+	for at := from; at != Root; at = at.Parent() {
+		if at == to {
+			return watched
+		}
 		if seen[at] {
 			return false
 		}
 		seen[at] = true
-		if n := t.lookup(at); n != nil {
-			for i := range n.keep {
-				k := &n.keep[i]
-				if k.session == "" && k.path != at && (k.path == to || t.leadsTo(k.path, to, seen)) {
-					return true
-				}
+		n := t.lookup(at)
+		if n == nil {
+			continue
+		}
+		for i := range n.keep {
+			k := &n.keep[i]
+			if k.session == "" && k.path != at && t.leadsTo(k.path, to, true, seen) {
+				return true
 			}
 		}
-		if at == Root {
-			return false
-		}
 	}
+	return false
 }
 
 // holds reports whether a condition keeps its node.
