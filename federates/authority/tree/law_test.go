@@ -203,36 +203,41 @@ func TestTreeIsItsTwin(t *testing.T) {
 			log = append(log, c)
 			require.Equal(t, w.lines(), lines(t, x))
 		}
-		again, err := tree.New(tree.Limits{}, nil)
-		require.NoError(t, err)
-		for _, c := range log {
-			_, err := again.Apply(c)
-			require.NoError(t, err)
-		}
-		first, err := x.Snapshot()
-		require.NoError(t, err)
-		second, err := again.Snapshot()
-		require.NoError(t, err)
-		require.Equal(t, string(first), string(second))
-		back, err := tree.Restore(first, tree.Limits{}, nil)
-		require.NoError(t, err)
-		third, err := back.Snapshot()
-		require.NoError(t, err)
-		require.Equal(t, string(first), string(third))
-		rows, err := x.Rows("p")
-		require.NoError(t, err)
-		made, err := back.Rows("p")
-		require.NoError(t, err)
-		require.Equal(t, append([]tree.Row{}, made...), append([]tree.Row{}, rows...))
-		// What kept nodes keeps them after a snapshot too.
-		for _, name := range []tree.Path{"/a", "/b"} {
-			_, err1 := x.Apply(tree.Delete(name))
-			_, err2 := back.Apply(tree.Delete(name))
-			require.NoError(t, err1)
-			require.NoError(t, err2)
-		}
-		require.Equal(t, lines(t, x), lines(t, back))
+		sameAgain(t, x, log)
 	})
+}
+
+// sameAgain checks that a tree is what its log makes, and what its snapshot makes.
+func sameAgain(t *rapid.T, x *tree.Tree, log []tree.Command) {
+	again, err := tree.New(tree.Limits{}, nil)
+	require.NoError(t, err)
+	for _, c := range log {
+		_, err := again.Apply(c)
+		require.NoError(t, err)
+	}
+	first, err := x.Snapshot()
+	require.NoError(t, err)
+	second, err := again.Snapshot()
+	require.NoError(t, err)
+	require.Equal(t, string(first), string(second))
+	back, err := tree.Restore(first, tree.Limits{}, nil)
+	require.NoError(t, err)
+	third, err := back.Snapshot()
+	require.NoError(t, err)
+	require.Equal(t, string(first), string(third))
+	rows, err := x.Rows("p")
+	require.NoError(t, err)
+	made, err := back.Rows("p")
+	require.NoError(t, err)
+	require.Equal(t, append([]tree.Row{}, made...), append([]tree.Row{}, rows...))
+	// What kept nodes keeps them after a snapshot too.
+	for _, name := range []tree.Path{"/a", "/b"} {
+		_, err1 := x.Apply(tree.Delete(name))
+		_, err2 := back.Apply(tree.Delete(name))
+		require.NoError(t, err1)
+		require.NoError(t, err2)
+	}
+	require.Equal(t, lines(t, x), lines(t, back))
 }
 
 // A pattern of stars matches what a comparison of texts says.

@@ -23,7 +23,10 @@ import (
 	"metasim/federates/authority/tree"
 )
 
-var kills = flag.Int("kills", 2, "how often the leader is killed during writes")
+var (
+	kills = flag.Int("kills", 1, "how often the leader is killed during writes")
+	size  = flag.Int("size", 3, "how many members the cluster has that loses its majority")
+)
 
 // A server is a member of an etcd cluster, as a process.
 type server struct {
@@ -166,7 +169,7 @@ func TestEtcd(t *testing.T) {
 // Without a majority writes fail in time and say so; reads are answered by what the member knows, unless they ask for consistency. When a member of the cluster
 // comes back all goes on.
 func TestMajorityLost(t *testing.T) {
-	c := start(t, 3)
+	c := start(t, *size)
 	cfg := config("a")
 	cfg.Timeout = 500 * time.Millisecond
 	s := c.member(t, "/x/", cfg)
@@ -174,10 +177,13 @@ func TestMajorityLost(t *testing.T) {
 	defer cancel()
 	_, err := s.Do(long, tree.Put("/n", []byte("1")))
 	require.NoError(t, err)
-	c.kill(0)
+	minority := (*size - 1) / 2
+	for i := range minority {
+		c.kill(i)
+	}
 	_, err = s.Do(long, tree.Put("/n", []byte("2")))
-	require.NoError(t, err, "2 of 3 are a majority")
-	c.kill(1)
+	require.NoError(t, err, "the others are a majority")
+	c.kill(minority)
 	_, err = s.Do(t.Context(), tree.Put("/n", []byte("3")))
 	require.ErrorIs(t, err, store.ErrUnavailable)
 	require.ErrorContains(t, err, "member a of x, write, which may have been done,: the store does not answer")
