@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"metasim/run"
 )
 
 // A worldVerdict is what metasim verify --json prints of a world.
@@ -134,8 +136,8 @@ func (v *worldVerdict) print(w io.Writer, iterations uint64) error {
 // carryOutWorld is metasim verify of a world.
 func carryOutWorld(ctx context.Context, file string, iterations uint64, runners []int, transports []string, asJSON bool, std streams) error {
 	for _, n := range runners {
-		if n < 1 || n > maxSecondaries {
-			return badUsage(fmt.Errorf("--runners has %d; write whole numbers from 1 to %d, as in 1,2,3", n, maxSecondaries))
+		if n < 1 || n > run.MostSecondaries {
+			return badUsage(fmt.Errorf("--runners has %d; write whole numbers from 1 to %d, as in 1,2,3", n, run.MostSecondaries))
 		}
 	}
 	if iterations == 0 {

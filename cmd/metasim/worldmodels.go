@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -59,4 +60,12 @@ func levelsOf(worlds []*sdf.World) (plans []*levels.Plan, warnings []problem.Pro
 		return nil, warnings, wrong
 	}
 	return plans, warnings, nil
+}
+
+// quoted makes patterns of the names of channels.
+func quoted(names []string) (patterns []string) {
+	for _, name := range names {
+		patterns = append(patterns, regexp.QuoteMeta(name))
+	}
+	return patterns
 }

@@ -31,6 +31,7 @@ type worldPart struct {
 	name     string // of the world
 	client   string
 	runtimes []string
+	mapper   string           // the client that takes its maps; empty: none
 	links    []map[string]any // of runtimes that may be behind the world
 }
 

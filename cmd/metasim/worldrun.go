@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -27,6 +28,12 @@ func newWorldRun(std streams) *cobra.Command {
 			"It is a run as any other, with a scenario that this command writes: metasim log, report, replay and diff read its directory.",
 		Args: exactly(1, "one file of a world"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.role.check(cmd.Flags(), &f.runtimes); err != nil {
+				return badUsage(err)
+			}
+			if f.role.role == secondary {
+				return f.role.join(cmd.Context(), args[0], f.json, std)
+			}
 			return f.carryOut(cmd, args[0], std)
 		},
 	}
@@ -55,6 +62,8 @@ func newWorldRun(std streams) *cobra.Command {
 	flags.StringVar(&f.seed, "seed", "0", "the seed of the run: a whole `number`")
 	flags.StringVar(&f.out, "out", "", "the run `directory` (default: runs/<name>-<n>)")
 	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does: what lock step costs")
+	f.maps.add(cmd)
+	f.role.add(cmd)
 	f.live.add(cmd)
 	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
 	return cmd
@@ -102,7 +111,7 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	if err := f.checkDivision(); err != nil {
 		return nil, nil, badUsage(err)
 	}
-	if err := f.live.check(); err != nil {
+	if err := cmp.Or(f.live.check(), f.maps.check(f.live.HTTP != "")); err != nil {
 		return nil, nil, badUsage(err)
 	}
 	d, warnings, err := new(modelFlag).load(file)
@@ -123,6 +132,7 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	during, show, shown := f.live.openScreen(std)
 	o := run.Options{Transport: transport, Inside: beside(sc, worlds), Idle: idle(sc), Out: f.out, Self: []string{self}, AllowOutside: true, Log: newLogger(during.err, false), Command: commandLine(cmd, file)}
 	progress := newProgress(during.err, sc.Until, f.live.kind(show))
+	f.role.options(&o, file, during)
 	o.Watch = func(s *server.Server) { progress.start(s) }
 	o.Live = f.live.options(progress.say, show)
 	done, err := run.Scenario(cmd.Context(), sc, o)
@@ -138,6 +148,9 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	if err == nil && f.camera != "" {
 		err = writePictures(done.RunDir, f.camera, f.animation)
 	}
+	if err == nil && f.maps.dir != "" {
+		err = writeMaps(done, f.maps.dir, worlds)
+	}
 	var text bytes.Buffer
 	out.print(&text)
 	if err == nil && f.report {
@@ -151,7 +164,7 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 func beside(sc *scenarios.Scenario, worlds []worldPart) (names []string) {
 	for i := range sc.Clients {
 		c := &sc.Clients[i]
-		if c.Model == "world-meter" || len(worlds) == 1 && c.Model != "world-secondary" && !slices.Contains(worlds[0].runtimes, c.Name) {
+		if c.Model == "world-meter" || len(worlds) == 1 && !c.External && c.Model != "world-secondary" && !slices.Contains(worlds[0].runtimes, c.Name) {
 			names = append(names, c.Name)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -17,16 +16,19 @@ import (
 	"metasim/federates/lockstep"
 	"metasim/federates/sdf"
 	"metasim/metasim"
+	"metasim/run"
 	"metasim/scenarios"
 )
 
 // worldFlags are the flags of metasim world run.
 type worldFlags struct {
-	runtimes, hashes, camera, world, until, rate, out, seed, timeout, policy, secondaries, ahead, balance string
-	iterations                                                                                            uint64
-	resets                                                                                                []int
-	report, json, animation, degrade                                                                      bool
-	live                                                                                                  liveFlags
+	runtimes, hashes, camera, world, until, rate, out, seed, timeout, policy, secondaries, ahead, balance, digest string
+	iterations                                                                                                    uint64
+	resets                                                                                                        []int
+	report, json, animation, degrade                                                                              bool
+	live                                                                                                          liveFlags
+	role                                                                                                          roleFlags
+	maps                                                                                                          mapFlags
 }
 
 // scenario writes the scenario that runs the worlds of a document.
@@ -38,6 +40,15 @@ func (f *worldFlags) scenario(file string, d *sdf.Document, std streams) (*scena
 			return nil, nil, err
 		}
 		worlds = []*sdf.World{w}
+	}
+	if f.role.role == primary {
+		if len(worlds) > 1 {
+			return nil, nil, fmt.Errorf("%s has %d worlds, and a primary runs one; name it with --world", file, len(worlds))
+		}
+		var err error
+		if f.digest, err = digestOf(file); err != nil {
+			return nil, nil, err
+		}
 	}
 	var parts []worldPart
 	clients, links := []map[string]any{}, []map[string]any{}
@@ -56,6 +67,9 @@ func (f *worldFlags) scenario(file string, d *sdf.Document, std streams) (*scena
 		clients = append(clients, map[string]any{"name": worldListener, "model": "sink", "with": map[string]any{"channels": hashChannels(parts)}})
 	}
 	doc := map[string]any{"name": scenarioName(file), "clients": clients}
+	if f.role.role == primary {
+		doc["start_timeout"] = f.role.patience.String()
+	}
 	if len(links) > 0 {
 		doc["links"] = links
 	}
@@ -150,6 +164,10 @@ func (f *worldFlags) clients(file string, w *sdf.World, plan *levels.Plan, named
 		return p, nil, err
 	}
 	list = append(append(list, resets...), secondaries...)
+	if f.maps.dir != "" || f.live.HTTP != "" && plan != nil && len(plan.Levels) > 0 {
+		p.mapper, with["map"] = prefix+worldMapper, f.maps.period(w.Physics.Step, f.until, f.iterations)
+		list = append(list, mapTaker(p.mapper, p.client))
+	}
 	systems, err := lockstep.Check(w)
 	if err != nil {
 		return p, nil, err
@@ -207,7 +225,10 @@ func (f *worldFlags) divide(plan *levels.Plan, prefix string, with map[string]an
 		with["policy"] = f.policy
 	}
 	names, auto, _ := f.secondaryNames(prefix) // what is wrong with the flag was said before
-	for _, name := range names {
+	if f.role.role == primary {
+		secondaries = f.role.elsewhere(names, prefix+"world", f.digest)
+	}
+	for _, name := range names[len(secondaries):] {
 		secondaries = append(secondaries, map[string]any{"name": name, "model": "world-secondary", "on_exit": "restart", "checkpoint": "1s", "with": map[string]any{"world": prefix + "world"}})
 	}
 	if names == nil {
@@ -241,23 +262,26 @@ func (f *worldFlags) checkDivision() error {
 	return nil
 }
 
-// maxSecondaries is how many clients may move the models of a world.
-const maxSecondaries = 64
-
 // secondaryNames returns the clients that move the models of a world; none if it does so itself. With auto as many of them take part as are needed.
 func (f *worldFlags) secondaryNames(prefix string) (names []string, auto bool, err error) {
+	if f.role.role == primary {
+		for k := range f.role.secondaries {
+			names = append(names, run.SecondaryName(k+1))
+		}
+		return names, false, nil
+	}
 	if f.secondaries == "" {
 		return nil, false, nil
 	}
 	text, auto := strings.CutPrefix(f.secondaries, "auto")
-	n := min(runtime.NumCPU(), maxSecondaries)
+	n := min(runtime.NumCPU(), run.MostSecondaries)
 	if of, bounded := strings.CutPrefix(text, ":"); !auto || text != "" {
-		if n, err = strconv.Atoi(of); err != nil || n < 1 || n > maxSecondaries || auto && !bounded {
-			return nil, false, fmt.Errorf("--secondaries is %q; write a whole number from 1 to %d, or auto, or auto:%d for %d at most", f.secondaries, maxSecondaries, autoExample, autoExample)
+		if n, err = strconv.Atoi(of); err != nil || n < 1 || n > run.MostSecondaries || auto && !bounded {
+			return nil, false, fmt.Errorf("--secondaries is %q; write a whole number from 1 to %d, or auto, or auto:%d for %d at most", f.secondaries, run.MostSecondaries, autoExample, autoExample)
 		}
 	}
 	for k := range n {
-		names = append(names, fmt.Sprintf("%ssecondary-%d", prefix, k+1))
+		names = append(names, prefix+run.SecondaryName(k+1))
 	}
 	return names, auto, nil
 }
@@ -270,14 +294,6 @@ func hashChannels(parts []worldPart) (names []string) {
 		names = append(names, parts[i].hashChannel())
 	}
 	return quoted(names)
-}
-
-// quoted makes patterns of the names of channels.
-func quoted(names []string) (patterns []string) {
-	for _, name := range names {
-		patterns = append(patterns, regexp.QuoteMeta(name))
-	}
-	return patterns
 }
 
 // scenarioName makes a name for a scenario or a client of a file or a world.

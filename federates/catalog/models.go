@@ -286,6 +286,8 @@ var models = []Spec{
 				Doc: "publish the state on WORLD/state, at the start and after each step: time and step (int64, little-endian, ns), then the state as changes from nothing"},
 			{Name: "resets", Type: Bool, Default: false,
 				Doc: "subscribe to NAME/reset: a message on it, whatever its payload, takes the world back to its start before the next step"},
+			{Name: "map", Type: Duration, Default: "0s", Min: new(0.0),
+				Doc: "publish what the world looks like from above on NAME/map, after the first step and then once in each such time: JSON with levels, positions and who moves what; 0s: never"},
 			{Name: "policy", Type: Word, Default: "none",
 				Doc: "when the levels of the world are loaded: gz, when a performer touches the box of one; document, when it touches the buffer; none: all models are there all the time"},
 			{Name: "run_ahead", Type: Duration, Default: "0s", Min: new(0.0),

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"metasim/metasim"
 )
 
 // LockStepChannels returns where a world calls a system that runs in another client, and where the system answers.
@@ -17,6 +19,9 @@ func ResetChannel(world string) string { return world + "/reset" }
 // StateChannel returns where a world publishes its states.
 func StateChannel(world string) string { return world + "/state" }
 
+// MapChannel returns where a world publishes what it looks like from above, as package worldmap encodes it.
+func MapChannel(world string) string { return world + "/map" }
+
 // PerformerChannels returns where a world hears which models are to be performers, and where it answers.
 func PerformerChannels(world string) (request, reply string) {
 	request = world + "/level/set_performer"
@@ -26,7 +31,7 @@ func PerformerChannels(world string) (request, reply string) {
 // policies are those of package levels, which the catalog does not link.
 var policies = []string{"gz", "document", "none"}
 
-// refineWorld gives a world the channels to its systems, behind its topics: the hashes, the states, the answers about performers, orders to its
+// refineWorld gives a world the channels to its systems, behind its topics: the hashes, the states, the answers about performers, the maps, orders to its
 // secondaries, questions to its meter, then calls in the order of remote.
 func refineWorld(in *Instance) error {
 	if _, ok := Find[int64](in, "iterations"); ok {
@@ -45,6 +50,9 @@ func refineWorld(in *Instance) error {
 		request, reply := PerformerChannels(in.Name)
 		in.Ports.Publications = append(in.Ports.Publications, reply)
 		in.Ports.Subscriptions = append(in.Ports.Subscriptions, request)
+	}
+	if Get[metasim.Time](in, "map") > 0 {
+		in.Ports.Publications = append(in.Ports.Publications, MapChannel(in.Name))
 	}
 	secondaries, _ := Find[[]string](in, "secondaries")
 	for i, name := range secondaries {

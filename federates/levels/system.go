@@ -14,6 +14,9 @@ import (
 // Priority is that of the system in a world: before all others, so that they see in each step what is loaded in it.
 const Priority = -1 << 31
 
+// Last is the priority of a Mapper: it is made anew after all that it looks at.
+const Last = 1<<31 - 1
+
 // askedSize is the box of a performer that is added while the world goes on, as Gazebo has it.
 var askedSize = spatial.Vector{X: 2, Y: 2, Z: 2}
 

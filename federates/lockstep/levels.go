@@ -20,7 +20,7 @@ func (l *link) addLevels(w *sdf.World, in *catalog.Instance, placed []Placed, or
 	secondaries, _ := catalog.Find[[]string](in, "secondaries")
 	plan, _, err := levels.Read(w) // who starts a run was shown its warnings
 	switch {
-	case policy == levels.None && !asks && len(secondaries) == 0:
+	case policy == levels.None && !asks && len(secondaries) == 0 && catalog.Get[metasim.Time](in, "map") == 0:
 		return nil
 	case policy == levels.None:
 		plan = &levels.Plan{}
@@ -40,7 +40,24 @@ func (l *link) addLevels(w *sdf.World, in *catalog.Instance, placed []Placed, or
 	if err != nil {
 		return err
 	}
-	return l.addSecondaries(w, in, secondaries, orders, placed)
+	if err := l.addSecondaries(w, in, secondaries, orders, placed); err != nil {
+		return err
+	}
+	return l.addMapper(w, in, c)
+}
+
+// addMapper gives a world the system that draws it up from above, if it is to have one.
+func (l *link) addMapper(w *sdf.World, in *catalog.Instance, c *world.Config) error {
+	every := catalog.Get[metasim.Time](in, "map")
+	if every == 0 {
+		return nil
+	}
+	made := func() (any, error) {
+		return levels.NewMapper(in.Name, catalog.MapChannel(in.Name), every, l.levels, l.primary), nil
+	}
+	system, err := made()
+	c.Slots = append(c.Slots, &world.Slot{Name: "map", Plugin: &sdf.Plugin{Place: w.Place, Name: "gz::sim"}, Priority: levels.Last, System: system, Anew: made})
+	return err
 }
 
 // addSecondaries lets secondaries do the work of physics.

@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"metasim/client"
+	"metasim/federates/catalog"
 	"metasim/federates/world"
+	"metasim/metasim"
 )
 
 // A voice publishes what systems tell, by topic.
@@ -17,6 +19,18 @@ func tellers(topics []string, out []*client.Publication) (voice, []*client.Publi
 		v[topic] = out[i]
 	}
 	return v, out[len(topics):]
+}
+
+// add takes the publications of what the world tells of its levels, which are the first ones: the answers about performers, and the maps. It returns the others.
+func (v voice) add(in *catalog.Instance, out []*client.Publication) []*client.Publication {
+	if catalog.Get[bool](in, "set_performer") {
+		_, reply := catalog.PerformerChannels(in.Name)
+		v[reply], out = out[0], out[1:]
+	}
+	if catalog.Get[metasim.Time](in, "map") > 0 {
+		v[catalog.MapChannel(in.Name)], out = out[0], out[1:]
+	}
+	return out
 }
 
 // publish publishes what systems tell now.

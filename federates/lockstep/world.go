@@ -39,10 +39,7 @@ func runWorld(ctx context.Context, c *client.Client, w *sdf.World, in *catalog.I
 	if catalog.Get[bool](in, "states") {
 		states, out = out[0], out[1:]
 	}
-	if catalog.Get[bool](in, "set_performer") {
-		_, reply := catalog.PerformerChannels(in.Name)
-		told[reply], out = out[0], out[1:]
-	}
+	out = told.add(in, out)
 	secondaries, _ := catalog.Find[[]string](in, "secondaries")
 	orders, out := out[:len(secondaries)], out[len(secondaries):]
 	m, out, err := meterOf(in, out)
