@@ -7,25 +7,31 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"metasim/federates/authority/tree"
 )
 
-// chores follows the log, and, as long as this member is the leader, runs procedures, and ends the sessions of processes that have ended.
+// chores follows the log until the context ends, and does what a leader does beside that: a procedure that takes long keeps nobody from what is new.
 func (s *Store) chores(ctx context.Context, changes <-chan struct{}) {
 	defer close(s.done)
-	var lead Held
 	every := time.NewTicker(max(s.cfg.Lease/2, 10*time.Millisecond)) // a watch may break, and the leader vanish
 	defer every.Stop()
+	wake := make(chan bool, 1)
+	var leader sync.WaitGroup
+	leader.Go(func() { s.lead(ctx, wake) })
+	defer leader.Wait()
+	defer close(wake)
 	for try := true; ; {
-		if lead = s.leads(ctx, lead, try); ctx.Err() != nil {
-			return
+		if err := s.Fence(ctx); err != nil && ctx.Err() == nil {
+			s.cfg.Log.Warn("a member does not see what is new", "member", s.cfg.Name, "error", err)
 		}
-		if err := s.round(ctx, lead != nil); err != nil && ctx.Err() == nil {
-			s.cfg.Log.Warn("chores of a member wait", "member", s.cfg.Name, "error", err)
+		select {
+		case wake <- try:
+			try = false
+		default: // it works, and looks once more at what waits in wake
 		}
-		try = false
 		select {
 		case <-ctx.Done():
 			return
@@ -35,6 +41,19 @@ func (s *Store) chores(ctx context.Context, changes <-chan struct{}) {
 			}
 		case <-every.C:
 			try = true
+		}
+	}
+}
+
+// lead becomes the leader when it is told to try, and as long as it is, does what is to be done.
+func (s *Store) lead(ctx context.Context, wake <-chan bool) {
+	var lead Held
+	for try := range wake {
+		if lead = s.leads(ctx, lead, try); lead == nil || ctx.Err() != nil {
+			continue
+		}
+		if err := errors.Join(s.run(ctx), s.endSessions(ctx)); err != nil && ctx.Err() == nil {
+			s.cfg.Log.Warn("the chores of a leader wait", "member", s.cfg.Name, "error", err)
 		}
 	}
 }
@@ -61,17 +80,6 @@ func (s *Store) leads(ctx context.Context, lead Held, try bool) Held {
 		return nil
 	}
 	return lead
-}
-
-// round is all that is to be done now.
-func (s *Store) round(ctx context.Context, leader bool) error {
-	if err := s.Fence(ctx); err != nil || !leader {
-		return err
-	}
-	if err := s.run(ctx); err != nil {
-		return err
-	}
-	return s.endSessions(ctx)
 }
 
 // run runs the procedures that wait, in the order of their commands, and removes each list when all of it was run.

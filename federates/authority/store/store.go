@@ -70,11 +70,12 @@ func (s *Store) Do(ctx context.Context, c tree.Command) (tree.Result, error) {
 }
 
 // Transact runs a function that reads and writes, and does all that it wrote, or nothing if it returns an error. It may run several times: see tree.Propose.
+// It must not call this Store: others wait until it is done.
 func (s *Store) Transact(ctx context.Context, f func(*tree.Tx) error) (tree.Result, error) {
 	return s.write(ctx, nil, func(t *tree.Tree) (tree.Command, error) { return t.Propose(f) })
 }
 
-// Query runs a function that reads one state of the tree. It must be quick: others wait.
+// Query runs a function that reads one state of the tree. It must not call this Store, and be quick: others wait until it is done.
 func (s *Store) Query(ctx context.Context, favor Favor, f func(*tree.Tx) error) error {
 	if favor == Consistency {
 		if err := s.Fence(ctx); err != nil {
