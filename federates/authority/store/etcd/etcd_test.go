@@ -164,6 +164,7 @@ func TestEtcd(t *testing.T) {
 		prefix := fmt.Sprintf("/test-%d/", c.made.Add(1))
 		return func() store.KV { return c.open(t, prefix) }
 	})
+	t.Run("two members", func(t *testing.T) { twoMembers(t, c) })
 }
 
 // Without a majority writes fail in time and say so; reads are answered by what the member knows, unless they ask for consistency. When a member of the cluster
@@ -200,8 +201,7 @@ func TestMajorityLost(t *testing.T) {
 }
 
 // A member that was behind the beginning of the log begins with a snapshot, and two members see each other's writes and sessions.
-func TestTwoMembers(t *testing.T) {
-	c := start(t, 1)
+func twoMembers(t *testing.T, c *servers) {
 	cfg := config("a")
 	cfg.Every = 10
 	a := c.member(t, "/x/", cfg)

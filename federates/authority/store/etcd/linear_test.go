@@ -72,6 +72,9 @@ type load struct {
 	created []tree.Path // what was acknowledged
 }
 
+// reader is the client that only reads: its member knows what others write from the log alone.
+const reader = 2
+
 // client works until the context ends.
 func (l *load) client(ctx context.Context, s *store.Store, id int) {
 	draw := rand.New(rand.NewPCG(1, uint64(id)))
@@ -81,7 +84,7 @@ func (l *load) client(ctx context.Context, s *store.Store, id int) {
 		if last.register == i.register {
 			i.old = last.new
 		}
-		if i.kind == "swap" && i.old == "" {
+		if i.kind == "swap" && i.old == "" || id == reader {
 			i.kind = "read"
 		}
 		called := time.Since(l.began)
@@ -91,7 +94,10 @@ func (l *load) client(ctx context.Context, s *store.Store, id int) {
 			returned = math.MaxInt64
 		}
 		mine := tree.At("created", fmt.Sprintf("%d.%d", id, n))
-		_, err := s.Do(context.Background(), tree.Create(mine, nil))
+		err := errors.New("a reader creates nothing")
+		if id != reader {
+			_, err = s.Do(context.Background(), tree.Create(mine, nil))
+		}
 		l.mu.Lock()
 		if known || o.unknown {
 			l.history = append(l.history, porcupine.Operation{ClientId: id, Input: i, Call: int64(called), Output: o, Return: returned})
