@@ -33,7 +33,8 @@ type worldRun struct {
 }
 
 // verifyWorld runs a world alone, and with each number of secondaries over each transport, and compares the state after each step.
-func verifyWorld(ctx context.Context, file string, iterations uint64, runners []int, transports []string) (*worldVerdict, error) {
+// Secondaries are started in another order each time.
+func verifyWorld(ctx context.Context, file string, iterations uint64, runners []int, transports []string, balance string) (*worldVerdict, error) {
 	dir, err := os.MkdirTemp("", "metasim-verify-")
 	if err != nil {
 		return nil, failed(err)
@@ -41,7 +42,7 @@ func verifyWorld(ctx context.Context, file string, iterations uint64, runners []
 	defer func() { _ = os.RemoveAll(dir) }() // what is left is in the directory for what is temporary
 	v := &worldVerdict{Equal: true, Runs: []worldRun{}}
 	add := func(secondaries int, transport string) error {
-		one, err := runWorldOnce(ctx, dir, file, iterations, secondaries, transport)
+		one, err := runWorldOnce(ctx, dir, file, &worldFlags{startsWith: len(v.Runs)}, iterations, secondaries, transport, balance)
 		if err != nil {
 			return err
 		}
@@ -66,14 +67,14 @@ func verifyWorld(ctx context.Context, file string, iterations uint64, runners []
 }
 
 // runWorldOnce is metasim world run, whose run is thrown away.
-func runWorldOnce(ctx context.Context, dir, file string, iterations uint64, secondaries int, transport string) (one worldRun, err error) {
+func runWorldOnce(ctx context.Context, dir, file string, f *worldFlags, iterations uint64, secondaries int, transport, balance string) (one worldRun, err error) {
 	hashes, out := filepath.Join(dir, "hashes"), filepath.Join(dir, "run")
 	args := []string{file, "--json", "--progress", "none", "--iterations", strconv.FormatUint(iterations, 10), "--runtimes", transport, "--hashes", hashes, "--out", out}
 	if secondaries > 0 {
-		args = append(args, "--secondaries", strconv.Itoa(secondaries))
+		args = append(args, "--secondaries", strconv.Itoa(secondaries), "--balance", balance)
 	}
 	var text, said bytes.Buffer
-	cmd := newWorldRun(streams{out: &text, err: &said})
+	cmd := worldRunWith(f, streams{out: &text, err: &said})
 	cmd.SetArgs(args)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	if err := cmd.ExecuteContext(ctx); err != nil {
@@ -124,7 +125,7 @@ func (v *worldVerdict) print(w io.Writer, iterations uint64) error {
 		if r.Runners > 0 {
 			who = fmt.Sprintf("%d secondaries", r.Runners)
 		}
-		fmt.Fprintf(&text, "%-15s %-5s %s  %d hand-overs, %d merges, %d splits, %g s ahead\n", who, r.Transport, r.StateHash, r.Handovers, r.Merges, r.Splits, r.RunAheadS)
+		fmt.Fprintf(&text, "%-15s %-5s %s  %d hand-overs, %d merges, %d splits, %.4g s ahead\n", who, r.Transport, r.StateHash, r.Handovers, r.Merges, r.Splits, r.RunAheadS)
 	}
 	if v.Equal {
 		fmt.Fprintf(&text, "equal: %d runs, one state after each of %d steps\n", len(v.Runs), iterations)
@@ -134,7 +135,7 @@ func (v *worldVerdict) print(w io.Writer, iterations uint64) error {
 }
 
 // carryOutWorld is metasim verify of a world.
-func carryOutWorld(ctx context.Context, file string, iterations uint64, runners []int, transports []string, asJSON bool, std streams) error {
+func carryOutWorld(ctx context.Context, file string, iterations uint64, runners []int, transports []string, balance string, asJSON bool, std streams) error {
 	for _, n := range runners {
 		if n < 1 || n > run.MostSecondaries {
 			return badUsage(fmt.Errorf("--runners has %d; write whole numbers from 1 to %d, as in 1,2,3", n, run.MostSecondaries))
@@ -143,7 +144,7 @@ func carryOutWorld(ctx context.Context, file string, iterations uint64, runners 
 	if iterations == 0 {
 		return badUsage(errors.New("nothing says how many steps of the world are compared; use --iterations"))
 	}
-	v, err := verifyWorld(ctx, file, iterations, runners, transports)
+	v, err := verifyWorld(ctx, file, iterations, runners, transports, balance)
 	if err != nil {
 		v = &worldVerdict{Runs: []worldRun{}, Error: err.Error()}
 	} else if err = failed(v.failure()); err != nil {

@@ -17,8 +17,10 @@ import (
 	"metasim/server"
 )
 
-func newWorldRun(std streams) *cobra.Command {
-	var f worldFlags
+func newWorldRun(std streams) *cobra.Command { return worldRunWith(&worldFlags{}, std) }
+
+// worldRunWith is metasim world run, whose flags are read into f.
+func worldRunWith(f *worldFlags, std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE.sdf",
 		Short: "Run a world, its systems in lock step with it",

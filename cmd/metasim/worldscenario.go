@@ -29,6 +29,7 @@ type worldFlags struct {
 	live                                                                                                          liveFlags
 	role                                                                                                          roleFlags
 	maps                                                                                                          mapFlags
+	startsWith                                                                                                    int // no flag: the place of the secondary that is started first
 }
 
 // scenario writes the scenario that runs the worlds of a document.
@@ -233,6 +234,11 @@ func (f *worldFlags) divide(plan *levels.Plan, prefix string, with map[string]an
 	}
 	if names == nil {
 		return nil
+	}
+	first := f.startsWith % len(names)
+	secondaries = slices.Concat(secondaries[first:], secondaries[:first])
+	if f.startsWith%2 == 1 {
+		slices.Reverse(secondaries)
 	}
 	if with["secondaries"], with["run_ahead"] = names, f.ahead; auto {
 		with["auto"] = true
