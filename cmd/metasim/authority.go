@@ -69,11 +69,11 @@ func newAuthority(std streams) *cobra.Command {
 		Use:   "authority",
 		Short: "Who may change an entity, and how it is handed over",
 		Long: "An entity has one owner, the simulation server that computes its state, and one master, whose rule says who may become the owner.\n" +
-			"The models homeserver and simserver do so in any scenario.",
+			"The models homeserver and simserver do so in any scenario; serve is a homeserver of its own.",
 		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAuthorityDemo(std), newAuthorityShow(std))
+	cmd.AddCommand(newAuthorityDemo(std), newAuthorityShow(std), newAuthorityServe(std))
 	return cmd
 }
 

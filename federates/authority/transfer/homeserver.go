@@ -58,7 +58,7 @@ func (h *Homeserver) Record(entity string) (Record, bool) {
 
 // Receive takes a message of a neighbour, and returns what is to be sent. Where it returns an error the sender did wrong, and nothing has changed.
 func (h *Homeserver) Receive(now metasim.Time, from string, m Message) ([]Envelope, error) {
-	if err := checkTrail(from, m.Trail); err != nil {
+	if err := CheckTrail(from, m.Trail); err != nil {
 		return nil, err
 	}
 	if len(m.Route) > 0 {

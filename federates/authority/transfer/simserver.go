@@ -201,7 +201,7 @@ func (s *Simserver) sure(arrived func(*Message) bool) {
 
 // Receive takes a message of a neighbour, and returns what is to be sent. Where it returns an error the sender did wrong, and nothing has changed.
 func (s *Simserver) Receive(now metasim.Instant, from string, m Message) ([]Envelope, error) {
-	if err := checkTrail(from, m.Trail); err != nil {
+	if err := CheckTrail(from, m.Trail); err != nil {
 		return nil, err
 	}
 	if len(m.Route) > 0 {

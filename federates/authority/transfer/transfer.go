@@ -130,8 +130,8 @@ func (e *UnexpectedError) Error() string {
 	return fmt.Sprintf("%s sent %s a message of kind %q: %s", e.From, e.Server, e.Kind, e.Why)
 }
 
-// checkTrail holds the trail that a message or a request claims against the neighbour that sent it.
-func checkTrail(from string, trail []string) error {
+// CheckTrail holds the trail that a message or a request claims against the neighbour that sent it.
+func CheckTrail(from string, trail []string) error {
 	if n := len(trail); n == 0 || trail[n-1] != from {
 		return &ForgedError{from, trail}
 	}

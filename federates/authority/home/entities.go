@@ -1,0 +1,172 @@
+package home
+
+import "metasim/federates/authority/transfer"
+
+// An entity is who may change something.
+type entity struct {
+	ID string `json:"id"`
+	transfer.Record
+}
+
+// A keptEntity is an entity as the tree has it.
+type keptEntity struct {
+	transfer.Record
+	Asked uint64 `json:"asked,omitempty"` // how many requests were put to its master
+}
+
+func listEntities(c *call) (Response, *problem) {
+	return c.list(entitiesPath, func(id string) (any, *problem) {
+		var e keptEntity
+		_, p := c.load(entitiesPath+"/"+id, &e)
+		return entity{id, e.Record}, p
+	})
+}
+
+// enterEntity adds an entity. Who adds it is its owner and its master, unless it names others.
+func enterEntity(c *call) (Response, *problem) {
+	in := struct {
+		ID     string        `json:"id"`
+		Owner  string        `json:"owner"`
+		Master string        `json:"master"`
+		Rule   transfer.Rule `json:"rule"`
+	}{Owner: c.account.Name, Master: c.account.Name, Rule: transfer.Allow}
+	p := c.read(&in)
+	if p == nil {
+		p = checkName("id", in.ID)
+	}
+	if p == nil {
+		p = c.existing("owner", in.Owner)
+	}
+	if p == nil {
+		p = c.existing("master", in.Master)
+	}
+	e := keptEntity{Record: transfer.Record{Owner: in.Owner, Master: in.Master}}
+	if why := e.SetRule(in.Master, in.Rule); p == nil && why != "" {
+		p = refuse(string(why), "rule is %q; use deny, ask or allow", in.Rule)
+	}
+	if _, found := c.tree.Get(entitiesPath + "/" + in.ID); p == nil && found {
+		p = refuse("exists", "there is an entity %s; choose another id", in.ID)
+	}
+	version := uint64(0)
+	if p == nil {
+		version, p = c.store(entitiesPath+"/"+in.ID, 0, e)
+	}
+	if p != nil {
+		return Response{}, p
+	}
+	r, p := ok(201, version, entity{in.ID, e.Record})
+	r.Location = "/v1/entities/" + in.ID
+	return r, p
+}
+
+// entity returns the entity that the path names.
+func (c *call) entity() (e keptEntity, version uint64, p *problem) {
+	version, p = c.load(entitiesPath+"/"+c.names[0], &e)
+	if p == nil && version == 0 {
+		p = refuse("unknown-entity", "this homeserver keeps no entity %q", c.names[0])
+	}
+	return e, version, p
+}
+
+func showEntity(c *call) (Response, *problem) {
+	e, version, p := c.entity()
+	if p != nil {
+		return Response{}, p
+	}
+	return ok(200, version, entity{c.names[0], e.Record})
+}
+
+func removeEntity(c *call) (Response, *problem) {
+	e, version, p := c.entity()
+	if p == nil && e.Master != c.account.Name && !c.account.Admin {
+		p = refuse(string(transfer.NotMaster), "the master of %s is %s; use its token, or that of an admin", c.names[0], e.Master)
+	}
+	if p == nil {
+		p = c.fresh(version)
+	}
+	if p != nil {
+		return Response{}, p
+	}
+	for _, n := range c.tree.List(asksPath+"/"+c.names[0], "", maxList) {
+		path := asksPath + "/" + c.names[0] + "/" + n
+		if node, found := c.tree.Get(path); found {
+			c.remove(path, node.Version)
+		}
+	}
+	c.remove(entitiesPath+"/"+c.names[0], version)
+	return Response{Status: 204}, nil
+}
+
+// A mastership is who may change the rule of an entity.
+type mastership struct {
+	Master string `json:"master"`
+}
+
+func showMastership(c *call) (Response, *problem) {
+	e, version, p := c.entity()
+	if p != nil {
+		return Response{}, p
+	}
+	return ok(200, version, mastership{e.Master})
+}
+
+// setMastership hands the right to change the rule to another account. Only who has it does so.
+func setMastership(c *call) (Response, *problem) {
+	var in mastership
+	e, version, p := c.mastered(&in)
+	if p == nil {
+		p = c.existing("master", in.Master)
+	}
+	if p == nil {
+		e.Master = in.Master
+		version, p = c.store(entitiesPath+"/"+c.names[0], version, e)
+	}
+	if p != nil {
+		return Response{}, p
+	}
+	return ok(200, version, in)
+}
+
+// mastered reads a body, and returns the entity, if its master asks.
+func (c *call) mastered(body any) (e keptEntity, version uint64, p *problem) {
+	if p = c.read(body); p == nil {
+		e, version, p = c.entity()
+	}
+	if p == nil && e.Master != c.account.Name {
+		p = refuse(string(transfer.NotMaster), "the master of %s is %s, and %s asks; only the master does this", c.names[0], e.Master, c.account.Name)
+	}
+	if p == nil {
+		p = c.fresh(version)
+	}
+	return e, version, p
+}
+
+// A ruling is the rule of an entity.
+type ruling struct {
+	Rule transfer.Rule `json:"rule"`
+}
+
+func showRule(c *call) (Response, *problem) {
+	e, version, p := c.entity()
+	if p != nil {
+		return Response{}, p
+	}
+	return ok(200, version, ruling{e.Rule})
+}
+
+func setRule(c *call) (Response, *problem) {
+	var in ruling
+	e, version, p := c.mastered(&in)
+	if p == nil {
+		if why := e.SetRule(c.account.Name, in.Rule); why != "" {
+			p = refuse(string(why), "rule is %q; use deny, ask or allow", in.Rule)
+		}
+	}
+	if p == nil {
+		version, p = c.store(entitiesPath+"/"+c.names[0], version, e)
+	}
+	if p != nil {
+		return Response{}, p
+	}
+	return ok(200, version, in)
+}

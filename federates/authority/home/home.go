@@ -1,0 +1,137 @@
+// Package home is a homeserver that programs ask: accounts, public keys, entities, and who owns an entity, who is its master, and by which rule.
+// What it decides about owners is package transfer; here is what may be asked, as values: a request and the time come in, a response
+// and commands for the tree go out. It opens no connection, and knows no clock.
+//
+// The caller's duties:
+//
+//  1. Handle reads a state of the tree, and its commands are applied to that state, or none of them is: one transaction.
+//  2. The address of a request is where it really came from, and its Fresh text is random and used once.
+//  3. Each Audit is written down, also where nothing has changed.
+package home
+
+import "metasim/metasim"
+
+// A Config says what a homeserver is. Validate checks it.
+type Config struct {
+	// Instance is the logical instance: homeservers and simulation servers of another one are refused. Not empty.
+	Instance string
+	// Patience is how long, in ns, a request waits for the answer of a master; 0: 30 s. Below the time that a person needs, programs answer.
+	Patience metasim.Time
+	// Skew is how far, in ns, the clock of who publishes a key may be from that of the homeserver; 0: 5 min.
+	Skew metasim.Time
+}
+
+// Bounds of what is kept.
+const (
+	MaxBody = 16 << 10 // of a request, in bytes
+	maxName = 128      // of an account or an entity, in bytes
+	maxList = 1000     // items of one answer
+	stdList = 100
+	maxAsks = 16 // requests of one entity that wait for its master
+)
+
+// A Request is what somebody asks.
+type Request struct {
+	Method      string
+	Path        string      // decoded
+	Query       [][2]string // names and values, in order of name
+	ContentType string
+	IfMatch     string
+	IfNoneMatch string
+	Token       string   // after "Bearer "; empty: none
+	Instance    string   // the header Metasim-Instance; empty: whichever this is
+	Trail       []string // the header Metasim-Trail: who has passed the request on, first to last; empty: nobody says
+	Address     string   // where it comes from
+	Fresh       string   // random text for a token, used once
+	Body        []byte
+	TooLong     bool // the body had more than MaxBody bytes, and is not here
+}
+
+// A Response is what is answered.
+type Response struct {
+	Status      int
+	ContentType string
+	ETag        string
+	Location    string
+	Allow       string // the methods that a resource has, of a refusal because of the method
+	Challenge   bool   // a token is missing or wrong
+	RetryAfter  int    // in seconds; 0: none
+	Body        []byte
+}
+
+// An Audit says who asked for what, and what came of it.
+type Audit struct {
+	TimeNS  int64    `json:"time_ns"`
+	Account string   `json:"account,omitempty"` // empty: nobody whom the homeserver knows
+	Address string   `json:"address"`
+	Method  string   `json:"method"`
+	Path    string   `json:"path"`
+	Trail   []string `json:"trail,omitempty"`
+	Status  int      `json:"status"`
+	Outcome string   `json:"outcome"` // ok, or the name of the problem
+	Detail  string   `json:"detail,omitempty"`
+	Changed []string `json:"changed,omitempty"` // the nodes of the tree
+}
+
+// A Node is what the tree has at a path.
+type Node struct {
+	Payload []byte
+	Version uint64 // of the payload: from 1, one more with each change
+}
+
+// A Tree is what Handle reads: one state.
+type Tree interface {
+	// Get returns the node at a path; false: there is none.
+	Get(path string) (Node, bool)
+	// List returns the names of at most limit nodes below a path, those after a name, in order.
+	List(path, after string, limit int) []string
+}
+
+// A Command changes a node of the tree.
+type Command struct {
+	Path    string
+	Payload []byte // nil: the node is removed
+	Version uint64 // that the node had; 0: there was none
+}
+
+// An account is who may ask.
+type account struct {
+	Name      string `json:"name"`
+	Admin     bool   `json:"admin"`      // may add and remove accounts
+	CreatedNS int64  `json:"created_ns"` // Unix time
+}
+
+// A keptAccount is an account as the tree has it.
+type keptAccount struct {
+	account
+	Token string `json:"token"` // SHA-256, in hexadecimal digits: the token itself is kept nowhere
+}
+
+// A call is one request while it is handled.
+type call struct {
+	*Request
+	cfg      *Config
+	tree     Tree
+	now      metasim.Time
+	account  account
+	route    *route
+	names    []string // the parts of the path that the route leaves open
+	commands []Command
+}
+
+// An object is one of JSON.
+type object = map[string]any
+
+// A route is something that may be asked.
+type route struct {
+	method, path string // parts in braces are left open
+	id, summary  string
+	public       bool // needs no token
+	admin        bool // needs the token of an admin
+	list         bool // takes limit and after
+	body         string
+	status       int
+	answer       string
+	problems     []string
+	handle       func(*call) (Response, *problem)
+}

@@ -1,0 +1,48 @@
+package home
+
+const (
+	idPath   = "/v1/entities/{id}"
+	asksBase = idPath + "/ownership/requests"
+)
+
+// routes are all that may be asked. /openapi.json is made of this table.
+func routes() []route {
+	entityProblems := []string{"unknown-entity", "precondition-failed", "not-master"}
+	return []route{
+		{method: "GET", path: "/v1/accounts", id: "listAccounts", summary: "All accounts", list: true, status: 200, answer: "AccountList", handle: listAccounts},
+		{method: "POST", path: "/v1/accounts", id: "makeAccount", summary: "Make an account; its token is told this once", admin: true, body: "AccountWish",
+			status: 201, answer: "NewAccount", problems: []string{"exists"}, handle: makeAccount},
+		{method: "GET", path: "/v1/accounts/{name}", id: "showAccount", summary: "An account", status: 200, answer: "Account", problems: []string{"unknown-account"}, handle: showAccount},
+		{method: "DELETE", path: "/v1/accounts/{name}", id: "removeAccount", summary: "Remove an account, and its token", admin: true, status: 204,
+			problems: []string{"unknown-account", "own-account", "precondition-failed"}, handle: removeAccount},
+		{method: "POST", path: "/v1/accounts/{name}/token", id: "renewToken", summary: "Another token for an account; the one that it had is good for nothing then", status: 200, answer: "NewAccount",
+			problems: []string{"unknown-account", "forbidden", "precondition-failed"}, handle: renewToken},
+
+		{method: "GET", path: "/v1/keys", id: "listKeys", summary: "All public keys", list: true, status: 200, answer: "KeyList", handle: listKeys},
+		{method: "POST", path: "/v1/keys", id: "publishKey", summary: "Publish a public key of the account that asks", body: "KeyWish", status: 201, answer: "Key",
+			problems: []string{"exists", "bad-key", "private-key", "expired-key", "clock-skew"}, handle: publishKey},
+		{method: "GET", path: "/v1/keys/{kid}", id: "showKey", summary: "A public key", status: 200, answer: "Key", problems: []string{"unknown-key"}, handle: showKey},
+		{method: "DELETE", path: "/v1/keys/{kid}", id: "removeKey", summary: "Remove a public key", status: 204, problems: []string{"unknown-key", "forbidden", "precondition-failed"}, handle: removeKey},
+
+		{method: "GET", path: "/v1/entities", id: "listEntities", summary: "All entities", list: true, status: 200, answer: "EntityList", handle: listEntities},
+		{method: "POST", path: "/v1/entities", id: "enterEntity", summary: "Add an entity", body: "EntityWish", status: 201, answer: "Entity",
+			problems: []string{"exists", "unknown-account", "no-rule"}, handle: enterEntity},
+		{method: "GET", path: idPath, id: "showEntity", summary: "An entity", status: 200, answer: "Entity", problems: []string{"unknown-entity"}, handle: showEntity},
+		{method: "DELETE", path: idPath, id: "removeEntity", summary: "Remove an entity; its master does, or an admin", status: 204, problems: entityProblems, handle: removeEntity},
+
+		{method: "GET", path: idPath + "/ownership", id: "showOwnership", summary: "Who owns an entity", status: 200, answer: "Ownership", problems: []string{"unknown-entity"}, handle: showOwnership},
+		{method: "PUT", path: idPath + "/ownership", id: "setOwnership", summary: "Ask for another owner: itself, or, if it is the owner, whomever", body: "OwnershipWish", status: 200, answer: "Ownership",
+			problems: []string{"unknown-entity", "unknown-account", "precondition-failed", "denied", "not-owner", "owned", "stale", "too-many-pending"}, handle: setOwnership},
+		{method: "GET", path: asksBase, id: "listRequests", summary: "What the master of an entity was asked", status: 200, answer: "RequestList", problems: []string{"unknown-entity"}, handle: listAsks},
+		{method: "GET", path: asksBase + "/{number}", id: "showRequest", summary: "What came of a request", status: 200, answer: "Request", problems: []string{"unknown-request"}, handle: showAsk},
+		{method: "PUT", path: asksBase + "/{number}", id: "answerRequest", summary: "Say yes or no to a request; the master does", body: "Answer", status: 200, answer: "Request",
+			problems: append([]string{"unknown-request", "answered", "no-answer"}, entityProblems...), handle: answerAsk},
+
+		{method: "GET", path: idPath + "/mastership", id: "showMastership", summary: "Who is the master of an entity", status: 200, answer: "Mastership", problems: []string{"unknown-entity"}, handle: showMastership},
+		{method: "PUT", path: idPath + "/mastership", id: "setMastership", summary: "Name another master; the master does", body: "Mastership", status: 200, answer: "Mastership",
+			problems: append([]string{"unknown-account"}, entityProblems...), handle: setMastership},
+		{method: "GET", path: idPath + "/rule", id: "showRule", summary: "The rule of an entity", status: 200, answer: "Rule", problems: []string{"unknown-entity"}, handle: showRule},
+		{method: "PUT", path: idPath + "/rule", id: "setRule", summary: "Set the rule of an entity; the master does", body: "Rule", status: 200, answer: "Rule",
+			problems: append([]string{"no-rule"}, entityProblems...), handle: setRule},
+	}
+}
