@@ -45,8 +45,9 @@ const (
 
 // A View is the state of a run: /status.json. Fields ending in _s are in seconds.
 type View struct {
-	Scenario string `json:"scenario"`
-	Seed     uint64 `json:"seed"`
+	Scenario string   `json:"scenario"`
+	Pages    []string `json:"pages,omitempty"` // beside that of the run, as "/map/"
+	Seed     uint64   `json:"seed"`
 	// State is joining, initializing, running, pausing (some clients have not stopped yet), paused or over.
 	State string `json:"state"`
 	Error string `json:"error,omitempty"` // why the run failed

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -51,7 +52,7 @@ func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
 	m.measure(shot)
 	m.updateBlame(shot, at)
 	v := View{
-		Scenario: shot.Scenario, Seed: shot.Seed, State: state(shot), WallS: (shot.Running - shot.Paused).Seconds(),
+		Scenario: shot.Scenario, Pages: slices.Sorted(maps.Keys(m.more)), Seed: shot.Seed, State: state(shot), WallS: (shot.Running - shot.Paused).Seconds(),
 		Now: instant(shot.Now), End: within(shot.End),
 		Sent: shot.Totals.Sent, Delivered: shot.Totals.Delivered, Dropped: shot.Totals.Dropped, Grants: shot.Grants,
 		DiskS: shot.Record.Total.Seconds(), Warnings: m.warned, Count: len(shot.Clients), States: map[string]int{}, Clients: make([]Client, len(shot.Clients)),

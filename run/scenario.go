@@ -13,6 +13,7 @@ import (
 	"metasim/lcm/mirror"
 	"metasim/metasim"
 	"metasim/monitor"
+	"metasim/monitor/worlds"
 	"metasim/record/journal"
 	"metasim/scenarios"
 	"metasim/server"
@@ -28,7 +29,8 @@ type runner struct {
 	clients   *clients
 	mirror    *mirror.Mirror // nil if the run is not shown on LCM
 	server    *server.Server
-	live      *liveServer // nil if the run cannot be watched
+	live      *liveServer  // nil if the run cannot be watched
+	maps      *worlds.Page // nil if no page shows worlds
 	loads     *loads
 	channels  *channelCheck
 	restart   *server.Restart // nil: no process is started again
@@ -65,6 +67,9 @@ func (r *runner) carryOut(ctx context.Context) (*Outcome, error) {
 	sc, o := r.scenario, r.options
 	slow := func() { o.Log.Warn("the disk of the run directory does not answer; the run waits for it") }
 	out := r.serve(ctx)
+	if r.maps != nil {
+		r.maps.End()
+	}
 	r.record.complete(out)
 	shown := make(chan *LCMOutcome, 1)
 	err := onDisk(ctx, slow, func() error {
@@ -136,6 +141,9 @@ func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	r.clients.server = r.server
 	if o.Live != nil {
 		m := monitor.NewMonitor(r.server, r.clients.whereabouts)
+		if r.maps != nil {
+			m.Serve(mapPage, r.maps.Handler())
+		}
 		r.live, err = newLiveServer(o, m, r.dir)
 	}
 	return err
@@ -164,6 +172,9 @@ func (r *runner) config(table *delay.Table) server.Config {
 		config.Checkpoints = &server.Checkpoints{Every: every, Keep: r.record.keep}
 	}
 	config.Observers = append(config.Observers, r.channels)
+	if r.maps = mapsOf(r.options, sc); r.maps != nil {
+		config.Observers = append(config.Observers, r.maps)
+	}
 	if r.options.Strict {
 		config.MayBegin = r.checkStrictly
 	}

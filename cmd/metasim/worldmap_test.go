@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,4 +62,38 @@ func TestMapPeriods(t *testing.T) {
 	}{{"", 400, "40ms"}, {"", 5, "10ms"}, {"1h", 0, "1s"}, {"2s", 1 << 60, "20ms"}, {"2s", 50, "10ms"}, {"", 1 << 60, "1s"}} {
 		assert.Equal(t, c.want, (&mapFlags{}).period(step, c.until, c.iterations), c)
 	}
+}
+
+// A run with levels shows them on its page while it goes on.
+func TestAWorldIsDrawnWhileItRuns(t *testing.T) {
+	s := newStage(t)
+	s.file("w.sdf", strings.ReplaceAll(roomy, "SHAPE", "<box><size>8 8 8</size></box>"))
+	p := s.start(nil, "world", "run", "w.sdf", "--until", "1h", "--rate", "1", "--http", "127.0.0.1:0", "--map-every", "10ms", "--runtimes", "mem", "--secondaries", "2", "--out", "live")
+	var address string
+	require.Eventually(t, func() bool {
+		_, rest, found := strings.Cut(p.err.String(), "live: ")
+		address, _, _ = strings.Cut(rest, "#")
+		return found && strings.HasSuffix(address, "/")
+	}, patience, 10*time.Millisecond)
+	ask := func(path string) io.ReadCloser {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+path, nil)
+		require.NoError(t, err)
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, answer.StatusCode)
+		return answer.Body
+	}
+	events := ask("map/events")
+	shown := ""
+	for lines := bufio.NewScanner(events); !strings.Contains(shown, "moved by secondary-1"); {
+		require.True(t, lines.Scan(), "the page ended")
+		shown = lines.Text()
+	}
+	require.NoError(t, events.Close())
+	status := ask("status.json")
+	text, err := io.ReadAll(status)
+	require.NoError(t, errors.Join(err, status.Close()))
+	assert.Contains(t, string(text), `"pages":["/map/"]`)
+	require.Zero(t, s.metasim("ctl", "quit", "--run", "live").status)
+	assert.Equal(t, 1, p.wait().status)
 }

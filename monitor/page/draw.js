@@ -211,6 +211,7 @@ export function draw(view) {
   document.title = (view.end ? percent(done(view)) + " – " : "") + `${view.scenario} – metasim`;
   text("scenario", view.scenario);
   state(view.state === "over" && view.error ? "failed" : view.state);
+  $("map").hidden = !(view.pages || []).includes("/map/");
   text("now", seconds(view.now), view.now.text);
   text("end", view.end ? "of " + seconds(view.end) : "");
   progress(view);

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// style colours drawings, for light and for dark screens. A drawing that stands alone has it inside.
+// Style colours drawings, for light and for dark screens. A drawing that stands alone has it inside.
 //
 //go:embed map.css
-var style string
+var Style string
 
 const (
 	width      = 960.0 // of the drawing of the world, in pixels
@@ -86,7 +86,7 @@ func (d *Drawing) open(b *strings.Builder, l *Layout, alone bool) {
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" class="map" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">`+"\n",
 		width+2*margin, d.keyTop()+keyHeight*float64(d.rows), escaped("the world "+l.World+" from above"))
 	if alone {
-		fmt.Fprintf(b, "<style>\n%s</style>\n", style)
+		fmt.Fprintf(b, "<style>\n%s</style>\n", Style)
 	}
 	b.WriteString(`<rect class="paper" width="100%" height="100%"/>` + "\n")
 }

@@ -42,7 +42,7 @@ func Page(w io.Writer, frames []*Frame) error {
 	if every > 1 {
 		left = fmt.Sprintf("Of %d instants %d are here: every %dth, as the page would be too large. The SVG files beside it have all.", len(frames), len(shown), every)
 	}
-	_, err = strings.NewReplacer("{{world}}", escaped(last.Layout.World), "{{style}}", style+pageStyle, "{{map}}", fixed.String(), "{{left}}", left,
+	_, err = strings.NewReplacer("{{world}}", escaped(last.Layout.World), "{{style}}", Style+pageStyle, "{{map}}", fixed.String(), "{{left}}", left,
 		"{{last}}", fmt.Sprint(len(shown)-1), "{{first}}", escaped(shown[0].Instant), "{{data}}", data, "{{script}}", pageScript).WriteString(w, pageText)
 	return err
 }
