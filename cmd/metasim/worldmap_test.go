@@ -97,3 +97,17 @@ func TestAWorldIsDrawnWhileItRuns(t *testing.T) {
 	require.Zero(t, s.metasim("ctl", "quit", "--run", "live").status)
 	assert.Equal(t, 1, p.wait().status)
 }
+
+// The picture in docs/levels.md is what the command there draws.
+func TestThePictureOfTheDocs(t *testing.T) {
+	s := newStage(t)
+	world, err := filepath.Abs("../../federates/levels/testdata/yard.sdf")
+	require.NoError(t, err)
+	e := s.metasim("world", "run", world, "--iterations", "400", "--secondaries", "2", "--runtimes", "mem", "--map", "maps")
+	require.Zero(t, e.status, e.err)
+	want, err := os.ReadFile("../../docs/yard.svg")
+	require.NoError(t, err)
+	got, err := os.ReadFile(filepath.Join(s.dir, "maps", "map-00062.svg"))
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got), "copy it to docs/yard.svg, and look at it and at what docs/levels.md says of it")
+}
