@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"metasim/client"
 	"metasim/federates"
@@ -33,15 +32,11 @@ func (c *clients) start(ctx context.Context) {
 			return
 		}
 	}
-	if err := c.prepare(ctx); err != nil {
-		c.server.Fail(err)
-		return
-	}
 	gone := c.gone()
 	for _, g := range groups(c.scenario.Clients, c.options.Pack) {
 		var err error
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil || c.options.far() && c.placement == nil:
 			return
 		case gone[g[0].Name]:
 		case g[0].External || c.options.Serve:
@@ -210,17 +205,29 @@ func (c *clients) launch(ctx context.Context, g group, life int) error {
 	c.mu.Unlock()
 	go func() { // until the process and its strays end, which endProcesses waits for
 		<-p.Done()
-		if errors.Is(p.Err(), supervisor.ErrGone) || errors.As(p.Err(), new(*supervisor.LostHostError)) {
+		if errors.Is(p.Err(), supervisor.ErrGone) {
 			c.server.Fail(p.Err())
 		}
 		c.goOn(p)
 		<-p.Alone()
+		if errors.As(p.Err(), new(*supervisor.LostHostError)) {
+			c.unreachable(ctx, p, life)
+			return
+		}
 		if g[0].Restarts > 0 {
 			within(ctx.Done(), helloGrace)
 		}
 		c.exited(p.clients, life, "its process ended")
 	}()
 	return nil
+}
+
+// unreachable tells the server again and again that the host of clients was lost, until their on_exit has said what follows. Their connection may seem to be
+// there for a while, and then the server would wait for them to come back.
+func (c *clients) unreachable(ctx context.Context, p *process, life int) {
+	for !within(ctx.Done(), helloGrace) {
+		c.exited(p.clients, life, p.Err().Error())
+	}
 }
 
 // logName is the name of the files of the output of a client: that of the client, and after it whose life it is, if not the first one.
@@ -253,10 +260,6 @@ func (c *clients) goOn(p *process) {
 			"start what is the client in the foreground, or with exec", "client", p.clients[0], "pid", strconv.Itoa(s.PID), "program", plain.Text(s.Command))
 	}
 }
-
-// helloGrace is how long the server has to read what a process said before it died, when it may be replaced. If the Hello of a dead process is
-// read later, the client is started once more, which is all that comes of it.
-const helloGrace = 100 * time.Millisecond
 
 // restart starts the process of a client again, when the one before has ended. It does not wait for that. A client that idles and has a process that lives goes on in this one.
 func (c *clients) restart(ctx context.Context, name string, life int) {
@@ -364,7 +367,7 @@ func (c *clients) endProcesses(ok bool) {
 			c.options.Log.Warn("a process ended badly after its client left", "client", p.clients[0], "exit", p.exit())
 		}
 	}
-	strays, err := c.closeHosts()
+	strays, err := c.closeHosts(ok)
 	for _, s := range strays {
 		if ok {
 			c.options.Log.Warn("a program went on after the process of its client had ended, and was ended with the run",

@@ -28,14 +28,14 @@ func (o *Options) fromOutside(sc *scenarios.Scenario) (names []string) {
 	return names
 }
 
-// patience says for how long each client that is started elsewhere waits for a run that was cut off to be resumed: as long as the server waits for
-// clients. It is empty where the run cannot be resumed.
+// patience says for how long each client that is started elsewhere waits for a run that was cut off to be resumed, and each one on another host for a relay that
+// takes the place of one that has died: as long as the server waits for clients. It is empty where the run cannot be resumed.
 func (o *Options) patience(sc *scenarios.Scenario) map[string]time.Duration {
 	patience := map[string]time.Duration{}
 	if o.NoJournal || len(sc.RealTime()) > 0 {
 		return patience
 	}
-	for _, name := range o.fromOutside(sc) {
+	for _, name := range o.surviving(sc) {
 		if patience[name] = sc.StartTimeout; sc.StartTimeout < 0 {
 			patience[name] = math.MaxInt64 // off: no limit
 		}
@@ -43,9 +43,20 @@ func (o *Options) patience(sc *scenarios.Scenario) map[string]time.Duration {
 	return patience
 }
 
+// surviving names the clients that may outlive what they are connected to.
+func (o *Options) surviving(sc *scenarios.Scenario) (names []string) {
+	names = o.fromOutside(sc)
+	for i := range sc.Clients {
+		if c := &sc.Clients[i]; o.far() && !c.External && !o.inside(*c) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // keepDoors writes the doors of a run to its directory, if clients may come back to the run.
 func (l *listeners) keepDoors(o *Options, sc *scenarios.Scenario, dir journal.Dir) error {
-	if l.outside == nil || len(o.patience(sc)) == 0 {
+	if l.outside == nil || len(o.patience(sc)) == 0 || len(o.fromOutside(sc)) == 0 {
 		return nil
 	}
 	u, err := url.Parse(l.outside.URL())

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,21 @@ import (
 
 	"metasim/run/launch"
 	"metasim/run/supervisor"
+	"metasim/wire/transport"
 )
 
 // hostPatience is how long a host may take until its supervisor answers, and its relay.
 const hostPatience = 30 * time.Second
+
+// helloGrace is how long the server has to read what a process said before it died, when it may be replaced. If the Hello of a dead process is
+// read later, the client is started once more, which is all that comes of it.
+const helloGrace = 100 * time.Millisecond
+
+// relayLives is how many relays a host may have, one after the other.
+const relayLives = 4
+
+// leastBeat is the least time after which a host that says nothing is lost: on a busy one an answer may take a while.
+const leastBeat = 3 * time.Second
 
 // prepare makes all hosts ready, or none: a supervisor on each, and a relay. The error names each host that is not, and why.
 func (c *clients) prepare(ctx context.Context) error {
@@ -26,10 +38,15 @@ func (c *clients) prepare(ctx context.Context) error {
 	if err := c.makeLogs(ctx); err != nil {
 		return err
 	}
-	c.hosts = make([]*host, len(c.options.Hosts))
-	errs := make([]error, len(c.options.Hosts))
+	c.launcher = c.options.launcher()
+	names, err := c.launcher.Open(ctx)
+	if err != nil {
+		return err
+	}
+	c.hosts = make([]*host, len(names))
+	errs := make([]error, len(names))
 	var all sync.WaitGroup
-	for i, name := range c.options.Hosts {
+	for i, name := range names {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeoutCause(ctx, hostPatience, fmt.Errorf("nothing came for %v", hostPatience))
 			defer cancel()
@@ -38,40 +55,81 @@ func (c *clients) prepare(ctx context.Context) error {
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("not all hosts are ready: %s; see metasim doctor --hosts %s", strings.ReplaceAll(err.Error(), "\n", "; "), strings.Join(c.options.Hosts, ","))
+		return fmt.Errorf("not all hosts are ready: %s; see metasim doctor %s", strings.ReplaceAll(err.Error(), "\n", "; "), c.options.doctor())
 	}
+	if err := c.place(); err != nil {
+		return err
+	}
+	for _, h := range c.hosts {
+		go c.keepRelay(ctx, h)
+		if limit := cmp.Or(c.scenario.PeerTimeout, transport.DefaultPeerTimeout); limit > 0 {
+			go h.supervisor.Beat(max(limit, leastBeat))
+		}
+	}
+	go c.watchLauncher(ctx)
 	return nil
+}
+
+// doctor is what says more about hosts that are not ready.
+func (o *Options) doctor() string {
+	if o.Launch == "slurm" {
+		return "--launch slurm"
+	}
+	return "--hosts " + strings.Join(o.Hosts, ",")
+}
+
+// watchLauncher ends the run when all its hosts are taken away.
+func (c *clients) watchLauncher(ctx context.Context) {
+	select {
+	case <-c.launcher.Over():
+		c.server.Fail(errors.New("the hosts of the run were taken away"))
+	case <-ctx.Done():
+	}
 }
 
 // prepareHost starts a supervisor and a relay on a host.
 func (c *clients) prepareHost(ctx context.Context, name string) (h *host, err error) {
 	h = &host{name: name}
 	var version string
-	if h.supervisor, version, err = supervisor.StartOn(ctx, name, launch.SSH(name, c.options.Remote, "supervise"), c.lossy); err != nil {
+	if h.supervisor, version, err = supervisor.StartOn(ctx, name, c.launcher.Command(name, c.options.Remote, "supervise"), launch.Environment(), c.lossy); err != nil {
 		return nil, err
 	}
 	if version != BuildVersion() {
 		return h, fmt.Errorf("host %s has metasim %s, and this is %s; install the same version there, or name it with --remote", name, version, BuildVersion())
 	}
+	return h, c.startRelay(ctx, h)
+}
+
+// startRelay starts a relay on a host: the first one, or one that takes the place of another at the same address, for its clients come back there.
+func (c *clients) startRelay(ctx context.Context, h *host) error {
 	addresses := make(chan string, 1)
-	h.relay, err = c.startRelay(ctx, h, addresses)
+	relay, err := c.launchRelay(ctx, h, addresses)
 	if err != nil {
-		return h, fmt.Errorf("host %s: its relay: %w", name, err)
+		return fmt.Errorf("host %s: its relay: %w", h.name, err)
 	}
+	h.mu.Lock()
+	h.relay = relay
+	h.relays++
+	h.mu.Unlock()
 	select {
 	case h.server = <-addresses:
-		return h, nil
-	case <-h.relay.Done():
-		return h, fmt.Errorf("host %s: its relay ended: %s %s", name, h.relay.exit(), strings.Join(h.relay.lastOutput(), " "))
+		return nil
+	case <-relay.Done():
+		return fmt.Errorf("host %s: its relay ended: %s %s", h.name, relay.exit(), strings.Join(relay.lastOutput(), " "))
 	case <-ctx.Done():
-		return h, fmt.Errorf("host %s: its relay does not answer: %w", name, context.Cause(ctx))
+		return fmt.Errorf("host %s: its relay does not answer: %w", h.name, context.Cause(ctx))
 	}
 }
 
-// startRelay starts the relay of a host. It hands over the address for the clients, which the relay prints.
-func (c *clients) startRelay(ctx context.Context, h *host, addresses chan<- string) (*process, error) {
+// launchRelay starts the process of a relay. It hands over the address for the clients, which the relay prints.
+func (c *clients) launchRelay(ctx context.Context, h *host, addresses chan<- string) (*process, error) {
 	const says = "METASIM_SERVER="
-	log := filepath.Join(c.dir.File("clients"), "relay~"+strings.ReplaceAll(h.name, string(filepath.Separator), "_"))
+	log := "relay~" + strings.ReplaceAll(h.name, string(filepath.Separator), "_")
+	argv := []string{c.options.Remote, "relay"}
+	if h.relays > 0 {
+		log, argv = fmt.Sprintf("%s~%d", log, h.relays), append(argv, "--listen", h.server)
+	}
+	log = filepath.Join(c.dir.File("clients"), log)
 	p := &process{clients: []string{"relay of " + h.name}, stdout: log + ".stdout", stderr: log + ".stderr"}
 	var text strings.Builder
 	known := false
@@ -88,10 +146,48 @@ func (c *clients) startRelay(ctx context.Context, h *host, addresses chan<- stri
 	}
 	var err error
 	p.Process, err = h.supervisor.LaunchHeard(ctx, supervisor.Program{
-		Client: p.clients[0], Argv: []string{c.options.Remote, "relay"}, Env: []string{"METASIM_SERVER=" + reachable(c.listeners.outside.URL()), "METASIM_TOKEN=" + c.listeners.token},
+		Client: p.clients[0], Argv: argv,
+		Env:    []string{"METASIM_SERVER=" + reachableFrom(c.listeners.outside.URL(), h.supervisor.Caller()), "METASIM_TOKEN=" + c.listeners.token},
 		Stdout: p.stdout, Stderr: p.stderr, Limit: c.scenario.OutputLimit / 2,
 	}, heard)
 	return p, err
+}
+
+// keepRelay starts another relay where one has died: its clients, which live, come back through that.
+func (c *clients) keepRelay(ctx context.Context, h *host) {
+	for {
+		relay, lives := h.lastRelay()
+		select {
+		case <-relay.Done():
+		case <-ctx.Done():
+			return
+		}
+		if relay.Err() == nil || errors.As(relay.Err(), new(*supervisor.LostHostError)) || within(ctx.Done(), helloGrace) {
+			return // the run is over for this host
+		}
+		how := fmt.Sprintf("the relay of host %s ended: %s %s", h.name, relay.exit(), strings.Join(relay.lastOutput(), " "))
+		if lives == relayLives {
+			c.server.Fail(fmt.Errorf("%s; it was started %d times", how, lives))
+			return
+		}
+		c.options.Log.Warn("a relay has died; another one takes its place", "host", h.name, "cause", how)
+		patience, cancel := context.WithTimeoutCause(ctx, hostPatience, fmt.Errorf("nothing came for %v", hostPatience))
+		err := c.startRelay(patience, h)
+		cancel()
+		if err != nil && ctx.Err() == nil && h.supervisor.Gone() == nil {
+			c.server.Fail(err)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// lastRelay returns the relay that was started last, and how many there were.
+func (h *host) lastRelay() (*process, int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.relay, h.relays
 }
 
 // makeLogs makes the directory for the output of processes.
@@ -112,16 +208,31 @@ func (c *clients) lossy(client, text string) {
 	c.options.Log.Warn("the output of a client is not kept any more", "client", client, "cause", text)
 }
 
-// hostOf returns the host of a group, and starts the supervisor of this one if it is needed. Groups that follow one another are on one host, and each
-// host has as many as any other, or one more.
+// place says on which host each client is started: those that follow one another in the scenario on one host, and each host has as many groups as any other,
+// or one more.
+func (c *clients) place() error {
+	all := slices.DeleteFunc(groups(c.scenario.Clients, c.options.Pack), func(g group) bool { return g[0].External })
+	c.placement = map[string]*host{}
+	for i, g := range all {
+		for _, name := range g.names() {
+			c.placement[name] = c.hosts[i*len(c.hosts)/len(all)]
+		}
+	}
+	return nil
+}
+
+// hostOf returns the host of a group, and starts the supervisor of this one if it is needed. Where the host of a client was lost, another one takes it.
 func (c *clients) hostOf(g group) (*host, error) {
 	if c.options.far() {
-		all := groups(c.scenario.Clients, c.options.Pack)
-		all = slices.DeleteFunc(all, func(g group) bool { return g[0].External })
-		i := slices.IndexFunc(all, func(other group) bool {
-			return slices.ContainsFunc(other.names(), func(name string) bool { return name == g[0].Name })
-		})
-		return c.hosts[i*len(c.hosts)/len(all)], nil
+		if h := c.placement[g[0].Name]; h.supervisor.Gone() == nil {
+			return h, nil
+		}
+		for _, h := range c.hosts {
+			if h.supervisor.Gone() == nil {
+				return h, nil
+			}
+		}
+		return nil, c.hosts[0].supervisor.Gone()
 	}
 	if len(c.hosts) == 0 {
 		s, err := c.startSupervisor()
@@ -145,7 +256,7 @@ func (h *host) has(clients []string) {
 }
 
 // closeHosts ends all that is left on each host. It returns the programs that went on without their clients.
-func (c *clients) closeHosts() (strays []supervisor.Stray, err error) {
+func (c *clients) closeHosts(ok bool) (strays []supervisor.Stray, err error) {
 	found, errs := make([][]supervisor.Stray, len(c.hosts)), make([]error, len(c.hosts))
 	var all sync.WaitGroup
 	for i, h := range c.hosts {
@@ -153,13 +264,19 @@ func (c *clients) closeHosts() (strays []supervisor.Stray, err error) {
 			continue
 		}
 		all.Go(func() {
-			if h.relay != nil && h.relay.Process != nil {
-				h.relay.end(abortPatience) // it ends with the run
+			if relay, _ := h.lastRelay(); relay != nil && relay.Process != nil {
+				relay.end(abortPatience) // it ends with the run
 			}
 			found[i], errs[i] = h.supervisor.Close()
 		})
 	}
 	all.Wait()
+	if c.launcher != nil {
+		if len(c.hosts) > 0 && !ok {
+			c.ended = c.launcher.Why(context.Background())
+		}
+		errs = append(errs, c.launcher.Close())
+	}
 	return slices.Concat(found...), errors.Join(errs...)
 }
 

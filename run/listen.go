@@ -102,7 +102,10 @@ func (l *listeners) overflows(o *Options) {
 
 // reachable returns a URL that a client on another host can use: where the server listens at all interfaces, it has the
 // address of the one that leads out.
-func reachable(rawURL string) string {
+func reachable(rawURL string) string { return reachableFrom(rawURL, "") }
+
+// reachableFrom does so for a host that sees this one at an address; empty: that is not known.
+func reachableFrom(rawURL, address string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return rawURL
@@ -110,7 +113,7 @@ func reachable(rawURL string) string {
 	if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsUnspecified() {
 		return rawURL
 	}
-	u.Host = net.JoinHostPort(cmp.Or(outward.Address(), "localhost"), u.Port())
+	u.Host = net.JoinHostPort(cmp.Or(address, outward.Address(), "localhost"), u.Port())
 	return u.String()
 }
 

@@ -60,7 +60,7 @@ func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*recorder
 		CPUs: cpus(), GoMaxProcs: runtime.GOMAXPROCS(0), Started: time.Now(), Host: host, Command: o.Command, Deterministic: len(sc.RealTime()) == 0, Error: "the run has not ended",
 	}}
 	if o.far() {
-		r.manifest.Launch, r.manifest.Remote = o.Launch, o.Remote
+		r.manifest.Launch, r.manifest.Nodes, r.manifest.LaunchOptions, r.manifest.Remote = o.Launch, o.Nodes, o.LaunchOptions, o.Remote
 	}
 	if err := dir.WriteManifest(&r.manifest); err != nil || o.NoJournal {
 		return r, err

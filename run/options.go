@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"metasim/run/launch"
 	"metasim/scenarios"
 )
 
@@ -60,23 +61,37 @@ func (o *Options) checkRestarts(sc *scenarios.Scenario) error {
 }
 
 // launchers are the ways in which the processes of a run are started.
-var launchers = []string{"local", "ssh"}
+var launchers = []string{"local", "ssh", "slurm"}
 
 // far reports whether the processes are started on other hosts.
-func (o *Options) far() bool { return o.Launch == "ssh" }
+func (o *Options) far() bool { return o.Launch == "ssh" || o.Launch == "slurm" }
+
+// launcher is what knows the other hosts of a run.
+func (o *Options) launcher() launch.Launcher {
+	if o.Launch == "ssh" {
+		return launch.SSH(o.Hosts)
+	}
+	return launch.NewJob(launch.Request{Nodes: o.Nodes, Hosts: o.Hosts, Options: o.LaunchOptions, Say: func(text string) { o.Log.Warn(text) }})
+}
 
 // validateHosts returns the first contradiction in how processes are started, and fills in the defaults.
 func (o *Options) validateHosts() error {
-	o.Launch, o.Remote = cmp.Or(o.Launch, launchers[0]), cmp.Or(o.Remote, "metasim")
+	o.Launch = cmp.Or(o.Launch, launchers[0])
 	switch {
 	case !slices.Contains(launchers, o.Launch):
 		return fmt.Errorf("there is no launcher %q; use one of %s", o.Launch, strings.Join(launchers, ", "))
 	case !o.far() && len(o.Hosts) > 0:
 		return errors.New("--hosts names other hosts, and --launch local starts nothing there; use --launch ssh, or leave --hosts out")
+	case o.Launch != "slurm" && o.Nodes != 0:
+		return errors.New("--nodes is how many hosts Slurm gives; use --launch slurm, or leave --nodes out")
+	case o.Launch != "slurm" && len(o.LaunchOptions) > 0:
+		return fmt.Errorf("%s after -- is for Slurm; use --launch slurm, or leave it out", strings.Join(o.LaunchOptions, " "))
 	case !o.far():
 		return nil
-	case len(o.Hosts) == 0:
+	case o.Launch == "ssh" && len(o.Hosts) == 0:
 		return errors.New("--launch ssh needs hosts; name them, as in --hosts node-1,node-2")
+	case o.Nodes < 0 || o.Nodes > 0 && len(o.Hosts) > o.Nodes:
+		return fmt.Errorf("--nodes is %d, and --hosts names %d; ask for at least as many as you name, or leave --nodes out", o.Nodes, len(o.Hosts))
 	case o.Serve:
 		return errors.New("a server that starts no clients needs no --launch; leave it out")
 	}
@@ -87,6 +102,10 @@ func (o *Options) validateHosts() error {
 		}
 		seen[name] = true
 	}
+	if o.Launch == "slurm" && len(o.Self) > 0 {
+		o.Remote = cmp.Or(o.Remote, o.Self[0]) // the hosts of a cluster have the same files, mostly
+	}
+	o.Remote = cmp.Or(o.Remote, "metasim")
 	o.Transport = cmp.Or(o.Transport, "quic")
 	if o.Transport != "quic" && o.Transport != "tls" {
 		return fmt.Errorf("--transport %s does not lead to other hosts; use quic or tls", o.Transport)

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -114,7 +115,7 @@ func (p *process) lossReport() server.ProcessEnd {
 	if within(p.Done(), exitWait) {
 		r.Exit = p.exit()
 	}
-	if host := p.Host(); host != "" {
+	if host := p.Host(); host != "" && !(isClosed(p.Done()) && errors.As(p.Err(), new(*supervisor.LostHostError))) {
 		r.Exit = "on host " + host + ": " + r.Exit
 	}
 	r.Output = p.lastOutput()

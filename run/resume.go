@@ -27,7 +27,7 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 	}
 	m := recorded.Manifest
 	o.Transport, o.Inside, o.Serve, o.Out, o.AllowOutside, o.Pack = m.Transport, m.Inside, m.Serve, recorded.Dir.Path(), m.AllowOutside, 0
-	o.Launch, o.Hosts, o.Remote = m.Launch, m.Hosts, m.Remote
+	o.Launch, o.Hosts, o.Nodes, o.LaunchOptions, o.Remote = m.Launch, m.Hosts, m.Nodes, m.LaunchOptions, m.Remote
 	doors, err := o.reopen(recorded.Dir)
 	if err != nil {
 		return nil, err

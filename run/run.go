@@ -15,6 +15,7 @@ import (
 	"metasim/metasim"
 	"metasim/monitor"
 	"metasim/record/journal"
+	"metasim/run/launch"
 	"metasim/run/supervisor"
 	"metasim/scenarios"
 	"metasim/server"
@@ -39,11 +40,15 @@ type Options struct {
 	Inside []string
 	// Idle names clients that have a process only while they are given something, of those whose process may be started again: built-in models. With mem it has no effect.
 	Idle []string
-	// Launch is how processes are started: local, which is the default, or ssh: on Hosts, each of which has a supervisor and a relay. Then Transport
-	// is quic (the default) or tls, and Listen is where these hosts reach this one. Empty: any free port.
+	// Launch is how processes are started: local, which is the default, ssh: on Hosts, or slurm: on Nodes hosts of a cluster, or on Hosts of it. Each host has
+	// a supervisor and a relay. Then Transport is quic (the default) or tls, and Listen is where these hosts reach this one. Empty: any free port.
 	Launch string
 	Hosts  []string
-	// Remote is what this program is called on other hosts. Empty: metasim.
+	// Nodes is how many hosts slurm is asked for. Zero: all of the job in which this process runs, or as many as Slurm gives.
+	Nodes int
+	// LaunchOptions are more words for salloc, which asks for these hosts; or, in a job, for srun.
+	LaunchOptions []string
+	// Remote is what this program is called on other hosts. Empty: metasim; with slurm, where this program is here.
 	Remote string
 	// Listen is the address at which clients from outside of this process join: a path for unix and shm, host:port for tcp, tls
 	// and quic. Empty: a private temporary socket, or a free port of the loopback interface.
@@ -275,6 +280,9 @@ type clients struct {
 	inside    sync.WaitGroup    // these models
 	hosts     []*host           // of the processes; empty before the first, where that is this host
 	opening   sync.Mutex        // of hosts
+	launcher  launch.Launcher   // of other hosts; nil: there are none, or they are not open yet
+	ended     string            // what the launcher says of the end of the hosts, of a run that has failed
+	placement map[string]*host  // by name, of those clients that are started on other hosts; nil: these are not ready
 	restarts  sync.WaitGroup    // of processes
 	resumed   int               // how often the run was cut off
 
@@ -302,8 +310,9 @@ type host struct {
 	name       string // empty: this one
 	supervisor *supervisor.Supervisor
 	server     string // the address at which its clients join
-	relay      *process
 
 	mu      sync.Mutex
+	relay   *process // the last one
+	relays  int      // how many there have been
 	clients []string
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"metasim/client"
@@ -209,6 +210,9 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		cancel(context.Cause(stopped))
 	})()
 	var work sync.WaitGroup
+	if err := r.clients.prepare(ctx); err != nil { // however long a cluster takes: start_timeout begins after it
+		work.Go(func() { r.server.Fail(err) }) // once it serves
+	}
 	if r.restart != nil {
 		r.restart.Start = func(client string, life int) { r.clients.restart(ctx, client, life) }
 	}
@@ -253,6 +257,9 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	}
 	out.Hosts = r.clients.outcomes()
 	out.nameLostHosts()
+	if why := r.clients.ended; why != "" && !out.OK && !strings.Contains(out.Error, why) {
+		out.fail(fmt.Errorf("%w; %s", out.Err, why))
+	}
 	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, out.disk(), r.loads.saturated(end))
 	return out
 }

@@ -94,19 +94,18 @@ func newRun(std streams) *cobra.Command {
 		Short: "Run a scenario",
 		Long: "Run a scenario: serve it, start its clients, and print what came of it and the digest that proves it.\n\n" +
 			"A scenario file can start programs: run only files that you trust as you would trust a shell script.\n\n" + outcomeHelp,
-		Args: exactly(1, "one scenario file"),
-		RunE: func(cmd *cobra.Command, args []string) error { return carryOut(cmd, args[0], &f, false, std) },
+		Args: beforeDash(exactly(1, "one scenario file")),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, f.how.LaunchOptions = splitAtDash(cmd, args)
+			return carryOut(cmd, args[0], &f, false, std)
+		},
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&f.how.Pack, "pack", 0, "let this `number` of clients of one entry of the scenario share a process and a connection")
 	cmd.Flags().StringVar(&f.how.Transport, "transport", "mem",
 		"the `transport`: mem keeps built-in models in this process and gives commands a unix socket;\n"+
 			processTransports()+" (shm is memory shared on this host) put every client in a process of its own")
-	flags := cmd.Flags()
-	flags.StringVar(&f.how.Launch, "launch", "local", "start the clients by this `launcher`: local, or ssh, which puts them on --hosts, over quic or tls")
-	flags.StringSliceVar(&f.how.Hosts, "hosts", nil, "the `hosts` on which ssh starts the clients, as in node-1,node-2: those that follow one another in the scenario on one host,\n"+
-		"and as many on each. ssh must need no password there; see metasim doctor --hosts")
-	flags.StringVar(&f.how.Remote, "remote", "metasim", "what metasim is called on other hosts: a `program` in the PATH there, or its path")
+	addLaunch(cmd, &f.how)
 	addDefaults(cmd)
 	return cmd
 }
@@ -191,8 +190,8 @@ func (f *runFlags) watched(o run.Options, none *run.Outcome, until metasim.Time,
 func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run.Options, error) {
 	printAddress := serve || slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.External })
 	o := f.how
-	if o.Launch == "ssh" && o.Transport == "mem" {
-		o.Transport = "quic" // the default of that launcher
+	if (o.Launch == "ssh" || o.Launch == "slurm") && o.Transport == "mem" {
+		o.Transport = "quic" // the default of these launchers
 	}
 	o.Serve, o.AllowOutside, o.Token = serve, f.AllowOutside, cmp.Or(o.Token, os.Getenv("METASIM_TOKEN"))
 	o.Log, o.Ready = newLogger(std.err, f.verbose), f.ready(printAddress, std)

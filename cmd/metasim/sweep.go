@@ -1,31 +1,18 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"metasim/internal/plain"
+	"metasim/internal/problem"
 	"metasim/run/sweep"
 )
-
-// sweepOutcome is what metasim sweep --json prints.
-type sweepOutcome struct {
-	OK    bool   `json:"ok"` // all runs came to their end
-	Error string `json:"error"`
-	sweep.Status
-	Table string  `json:"table"`
-	WallS float64 `json:"wall_s"`
-}
 
 const sweepHelp = `Carry out a scenario many times, with other values each time: what sweep: in the scenario varies, and --vary. Every combination of
 values is a run.
@@ -44,120 +31,27 @@ Exit status: 0 all runs came to their end; 1 one failed, or the sweep was cut of
 func newSweep(std streams) *cobra.Command {
 	var f scenarioFlags
 	var o sweep.Options
-	var progress string
-	var asJSON bool
+	var h sweepFlags
 	cmd := &cobra.Command{
 		Use:   "sweep FILE",
 		Short: "Run a scenario many times, with other values each time",
 		Long:  sweepHelp,
-		Args:  exactly(1, "one scenario file"),
+		Args:  beforeDash(exactly(1, "one scenario file")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.File, o.Overrides = args[0], f.Overrides
-			out, err := sweepAll(cmd.Context(), o, progress, std)
-			if asJSON {
-				if err != nil {
-					out.Error = err.Error()
-				}
-				return errors.Join(err, failed(printJSON(std.out, out)))
-			}
-			if out.Runs > 0 {
-				printSweep(std.out, &out)
-			}
-			return err
+			return h.sweep(cmd, args, std, func(how sweep.Options) (*sweep.Sweep, []problem.Problem, error) {
+				how.File, how.Overrides, how.Vary, how.Dir = o.File, o.Overrides, o.Vary, o.Dir
+				return sweep.Open(how)
+			})
 		},
 	}
 	f.add(cmd)
+	h.add(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.Vary, "vary", nil, "vary a value: `path=value,value`, as in links[0].delay=1ms,5ms, or path={from: 1, to: 9, step: 2}; may be repeated")
-	flags.IntVarP(&o.Workers, "jobs", "j", 2*runtime.NumCPU(), "carry out this `number` of runs at a time; by default two for each processor, as they wait for the disk too")
 	flags.StringVar(&o.Dir, "out", "", "the `directory` of the sweep (default: sweeps/<name>-<hash>, the same for the same sweep)")
-	flags.BoolVar(&o.Keep, "keep", false, "keep the directory of each run, with its journal, in runs/<id> of that directory")
-	flags.BoolVar(&o.Retry, "retry", false, "do runs again that have failed")
-	flags.StringVar(&o.How.Transport, "transport", "mem", "the `transport` of each run, as for metasim run")
-	flags.StringVar(&progress, "progress", "auto", "`how` to show on the standard error how far the sweep is: auto, plain or none")
-	flags.BoolVar(&asJSON, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
-	cmd.AddCommand(newSweepStatus(std), newSweepTable(std))
+	cmd.AddCommand(newSweepStatus(std), newSweepResume(std), newSweepTable(std), newSweepWorker(std))
 	return cmd
-}
-
-// sweepAll carries out a sweep.
-func sweepAll(ctx context.Context, o sweep.Options, progress string, std streams) (out sweepOutcome, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return out, failed(fmt.Errorf("this program cannot find its own file: %w", err))
-	}
-	o.How.Self, o.How.AllowOutside, o.How.NoTrace = []string{self}, o.Overrides.AllowOutside, true
-	if progress != "auto" && progress != "plain" && progress != "none" {
-		return out, badUsage(fmt.Errorf("there is no --progress %q; use auto, plain or none", progress))
-	}
-	s, warnings, err := sweep.Open(o)
-	printEach(std.err, "warning", warnings)
-	if err != nil {
-		return out, badUsage(err)
-	}
-	line := &sweepLine{w: std.err, rewrites: progress == "auto" && canRewrite(std.err), silent: progress == "none", before: s.Status()}
-	began := time.Now()
-	line.last = began
-	err = s.Run(ctx, func(row *sweep.Row) { line.ended(row, time.Since(began)) })
-	line.clear()
-	out = sweepOutcome{Status: s.Status(), WallS: time.Since(began).Seconds(), Table: filepath.Join(s.Dir, "table.csv")}
-	switch {
-	case err != nil:
-		err = fmt.Errorf("%w; %d of %d runs are done, and the same command goes on", err, out.Done, out.Runs)
-	case out.Failed > 0:
-		err = fmt.Errorf("%d of %d runs failed: see the column error of %s; --retry does them again", out.Failed, out.Runs, out.Table)
-	}
-	out.OK = err == nil
-	return out, failed(errors.Join(err, s.Close()))
-}
-
-// A sweepLine says how far a sweep is.
-type sweepLine struct {
-	w                io.Writer
-	rewrites, silent bool
-	before           sweep.Status // what earlier commands had done
-	done, failed     int          // since then
-	last             time.Time
-	every            time.Duration
-}
-
-// ended takes what came of a run. The first that fails is told at once, with the command that shows it.
-func (l *sweepLine) ended(row *sweep.Row, elapsed time.Duration) {
-	l.done++
-	if !row.OK {
-		if l.failed++; l.failed == 1 && !l.silent {
-			l.clear()
-			fmt.Fprintf(l.w, "run %d failed: %s\n", row.ID, plain.Text(row.Error))
-		}
-	}
-	if l.silent || time.Since(l.last) < max(l.every, rewriteEvery) {
-		return
-	}
-	l.last = time.Now()
-	rate := float64(l.done) / elapsed.Seconds()
-	left := l.before.Runs - l.before.Done - l.done
-	text := fmt.Sprintf("%d of %d runs   %s a second   %v to go", l.before.Done+l.done, l.before.Runs, factorText(rate),
-		time.Duration(float64(left)/rate*1e9).Round(time.Second))
-	if l.failed > 0 {
-		text += fmt.Sprintf("   %d failed", l.failed)
-	}
-	if l.rewrites {
-		fmt.Fprint(raw(l.w), clearLine, text[:min(len(text), columns(l.w)-1)])
-		return
-	}
-	l.every = max(time.Second, min(2*l.every, lineEvery))
-	fmt.Fprintln(l.w, text)
-}
-
-func (l *sweepLine) clear() {
-	if l.rewrites {
-		fmt.Fprint(raw(l.w), clearLine)
-	}
-}
-
-func printSweep(w io.Writer, out *sweepOutcome) {
-	fmt.Fprintf(w, "%s: %d of %d runs done, %d failed, in %s\ntable: %s\nmeans: metasim sweep table %s\n", out.Scenario, out.Done, out.Runs, out.Failed,
-		secondsText(out.WallS), out.Table, out.Dir)
 }
 
 func newSweepStatus(std streams) *cobra.Command {
@@ -177,6 +71,9 @@ func newSweepStatus(std streams) *cobra.Command {
 			}
 			st := r.Status
 			fmt.Fprintf(std.out, "%s: %d of %d runs done, %d failed\n", plain.Text(st.Scenario), st.Done, st.Runs, st.Failed)
+			for _, id := range st.Poison {
+				fmt.Fprintf(std.out, "run %d was given up: workers were lost while they carried it out\n", id)
+			}
 			return nil
 		},
 	}
@@ -237,4 +134,37 @@ func printSummaries(w io.Writer, varied []string, all []sweep.Summary) error {
 		fmt.Fprintln(t, strings.Join(line, "\t"))
 	}
 	return t.Flush()
+}
+
+func newSweepResume(std streams) *cobra.Command {
+	var h sweepFlags
+	cmd := &cobra.Command{
+		Use:   "resume DIR",
+		Short: "Go on with a sweep that was cut off",
+		Long: "Go on with a sweep that was cut off, from its directory alone: the scenario is read again, and must be the same. It may go on elsewhere than it\n" +
+			"began, here or on a cluster.",
+		Args: beforeDash(exactly(1, "the directory of a sweep")),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return h.sweep(cmd, args, std, func(o sweep.Options) (*sweep.Sweep, []problem.Problem, error) { return sweep.Resume(args[0], o) })
+		},
+	}
+	h.add(cmd)
+	return cmd
+}
+
+// newSweepWorker is what a sweep on a cluster starts on its hosts.
+func newSweepWorker(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:    "worker",
+		Short:  "Carry out runs of a sweep, as told on the standard input",
+		Hidden: true,
+		Args:   nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return failed(err)
+			}
+			return failed(sweep.Work(cmd.Context(), std.in, raw(std.out), []string{self}))
+		},
+	}
 }

@@ -30,6 +30,7 @@ var mayExport = map[string]string{
 	"internal/script":                "for tests",
 	"internal/golden":                "for tests",
 	"internal/shortdir":              "for tests",
+	"internal/testcluster":           "for tests",
 	"internal/testprogram":           "for tests",
 
 	"federates/authority/store/storetest": "for tests",

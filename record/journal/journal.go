@@ -50,8 +50,10 @@ type Manifest struct {
 	Cascade       int             `json:"cascade_bytes,omitempty"` // metasim.Config.Cascade, likewise
 	Dir           string          `json:"dir"`                     // where relative paths of the scenario begin, absolute
 	Inside        []string        `json:"inside,omitempty"`        // clients in the process of metasim, whatever the transport
-	Launch        string          `json:"launch,omitempty"`        // how processes were started: ssh; empty or local: on this host
+	Launch        string          `json:"launch,omitempty"`        // how processes were started: ssh or slurm; empty or local: on this host
 	Hosts         []string        `json:"hosts,omitempty"`         // where
+	Nodes         int             `json:"nodes,omitempty"`         // how many hosts Slurm was asked for
+	LaunchOptions []string        `json:"launch_options,omitempty"`
 	Remote        string          `json:"remote,omitempty"`        // what metasim is called there
 	AllowOutside  bool            `json:"allow_outside,omitempty"` // models could read files outside of Dir
 	Serve         bool            `json:"serve,omitempty"`         // all clients were started elsewhere

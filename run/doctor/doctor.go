@@ -63,7 +63,7 @@ func Examine(ctx context.Context, o Options) *Report {
 	r.Checks = append(thisHost(ctx, r.Host), slurm(ctx, o.Slurm)...)
 	var all []asked
 	for _, host := range o.Hosts {
-		all = append(all, asked{host, launch.SSH(host, o.Remote, "doctor", "--json")})
+		all = append(all, asked{host, launch.SSH{}.Command(host, o.Remote, "doctor", "--json")})
 	}
 	if o.Slurm {
 		all = append(all, overSlurm(ctx, o.Remote)...)

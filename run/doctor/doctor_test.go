@@ -153,7 +153,7 @@ esac`})
 		require.Contains(t, fmt.Sprint(h.Checks), want.found)
 	}
 	require.Equal(t, Bad, r.Worst())
-	argv := launch.SSH("h", "/opt/it's/metasim", "doctor", "--json")
+	argv := launch.SSH{}.Command("h", "/opt/it's/metasim", "doctor", "--json")
 	require.Equal(t, `'/opt/it'\''s/metasim' doctor --json`, argv[len(argv)-1])
 }
 

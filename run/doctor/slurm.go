@@ -14,7 +14,7 @@ import (
 // maxNodes is how many nodes of a cluster are asked.
 const maxNodes = 64
 
-// slurm says whether jobs can be started here. Where nobody wants any, and there is no Slurm, that is said in one line.
+// slurm says whether jobs can be started here. Where nobody wants any, and there is no Slurm, that is said in one line; and one that does not run is not bad.
 func slurm(ctx context.Context, wanted bool) []Check {
 	for _, program := range []string{"sinfo", "srun"} {
 		if _, err := exec.LookPath(program); err == nil {
@@ -26,7 +26,13 @@ func slurm(ctx context.Context, wanted bool) []Check {
 		}
 		return []Check{c}
 	}
-	return []Check{munge(ctx), partitions(ctx)}
+	checks := []Check{munge(ctx), partitions(ctx)}
+	for i := range checks {
+		if c := &checks[i]; c.State == Bad && !wanted {
+			c.State = Poor // its programs may be there for another host's sake
+		}
+	}
+	return checks
 }
 
 // munge says whether this host can show who it is.
@@ -115,7 +121,7 @@ func overSlurm(ctx context.Context, remote string) (all []asked) {
 			continue
 		}
 		seen[n.name] = true
-		all = append(all, asked{n.name, launch.Slurm(n.name, n.partition, remote, "doctor", "--json")})
+		all = append(all, asked{n.name, launch.SlurmStep(n.name, n.partition, remote, "doctor", "--json")})
 	}
 	return all
 }

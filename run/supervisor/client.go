@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"metasim/record/output"
@@ -28,6 +28,9 @@ type Supervisor struct {
 	warn     func(client, text string)
 	over     chan struct{} // closed when it has ended
 	exit     error         // how it ended; valid then
+	caller   string        // the address of metasim, as a host of a cluster sees it
+	heard    atomic.Bool   // something came since the last beat
+	closing  atomic.Bool   // it was asked to end
 
 	asking sync.Mutex // to write a request
 
@@ -58,31 +61,12 @@ type Process struct {
 // cannot be kept.
 func Start(self []string, warn func(client, text string)) (*Supervisor, error) {
 	_ = becomeSubreaper() // of what the supervisor leaves behind if it is killed: where that cannot be had, the programs are ended
-	return start("", self, warn)
+	return start("", self, nil, warn)
 }
 
-// StartOn starts a supervisor on another host, by a command that starts it there, such as ssh. It waits until the supervisor answers, and returns its
-// version. An error names the host.
-func StartOn(ctx context.Context, host string, command []string, warn func(client, text string)) (*Supervisor, string, error) {
-	k, err := start(host, command, warn)
-	if err != nil {
-		return nil, "", fmt.Errorf("host %s: %w", host, err)
-	}
-	select {
-	case version := <-k.ready:
-		return k, version, nil
-	case <-k.over:
-		return nil, "", k.gone()
-	case <-ctx.Done():
-		_ = k.cmd.Process.Kill() // it has ended already, if this fails
-		<-k.over
-		return nil, "", fmt.Errorf("host %s does not answer: %w", host, context.Cause(ctx))
-	}
-}
-
-func start(host string, command []string, warn func(client, text string)) (*Supervisor, error) {
+func start(host string, command, env []string, warn func(client, text string)) (*Supervisor, error) {
 	k := &Supervisor{host: host, cmd: exec.Command(command[0], command[1:]...), warn: warn, over: make(chan struct{}), ready: make(chan string, 1), said: &lastWords{}}
-	k.cmd.Stderr = os.Stderr
+	k.cmd.Stderr, k.cmd.Env = os.Stderr, env
 	if host != "" {
 		k.cmd.Stderr = k.said
 	}
@@ -121,6 +105,7 @@ func (k *Supervisor) read(events io.Reader) {
 			}
 			break
 		}
+		k.heard.Store(true)
 		if e.Kind == wrote {
 			k.keep(&e)
 		} else {
@@ -210,14 +195,17 @@ func (k *Supervisor) isOrphan(pid int) bool {
 func (k *Supervisor) take(e event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e.Kind == ready {
+	switch e.Kind {
+	case alive:
+		return
+	case ready:
+		k.caller = e.Caller
 		select {
 		case k.ready <- e.Text:
 		default: // it was told before
 		}
 		return
-	}
-	if e.Kind == ended {
+	case ended:
 		k.ended, k.finished = e.Strays, true
 		return
 	}
@@ -293,6 +281,16 @@ func (k *Supervisor) send(r request) error {
 // Far reports whether the supervisor is on another host.
 func (k *Supervisor) Far() bool { return k.host != "" }
 
+// Gone says how the supervisor has ended; nil: it goes on.
+func (k *Supervisor) Gone() error {
+	select {
+	case <-k.over:
+		return k.gone()
+	default:
+		return nil
+	}
+}
+
 // Lost says how the supervisor ended, once it has been closed; nil: when all that it had started had ended.
 func (k *Supervisor) Lost() error {
 	k.mu.Lock()
@@ -305,6 +303,7 @@ func (k *Supervisor) Lost() error {
 
 // Close ends every process that is left. It returns the strays that it had to end.
 func (k *Supervisor) Close() ([]Stray, error) {
+	k.closing.Store(true)
 	err := k.requests.Close()
 	hung := time.AfterFunc(strayGrace+termWait+2*killWait, func() { _ = k.cmd.Process.Kill() }) // it has ended already, if this fails
 	defer hung.Stop()

@@ -2,42 +2,62 @@ package supervisor
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"strings"
-	"sync"
+	"time"
 )
 
-// A LostHostError tells that a supervisor on another host, or what leads there, has ended before the run.
-type LostHostError struct{ Host, Cause string }
-
-func (e *LostHostError) Error() string {
-	return fmt.Sprintf("host %s was lost: %s", e.Host, cmp.Or(e.Cause, "the connection was closed"))
-}
-
-// lastWords keep the end of what was said.
-type lastWords struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (w *lastWords) Write(b []byte) (int, error) {
-	const most = 1 << 10
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.text = append(w.text, b...)
-	w.text = append(w.text[:0], w.text[max(0, len(w.text)-most):]...)
-	return len(b), nil
-}
-
-func (w *lastWords) add(line string) { _, _ = w.Write([]byte(line + "\n")) } // Write does not fail
-
-// last returns the last line before the exit status, and that.
-func (w *lastWords) last() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(w.text)), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
+// StartOn starts a supervisor on another host, by a command that starts it there, such as ssh. It waits until the supervisor answers, and returns its
+// version. An error names the host. What the command gets of the environment of this program is env.
+func StartOn(ctx context.Context, host string, command, env []string, warn func(client, text string)) (*Supervisor, string, error) {
+	k, err := start(host, command, env, warn)
+	if err != nil {
+		return nil, "", fmt.Errorf("host %s: %w", host, err)
 	}
-	return strings.Join(lines[max(0, len(lines)-2):], "; ")
+	select {
+	case version := <-k.ready:
+		return k, version, nil
+	case <-k.over:
+		return nil, "", k.gone()
+	case <-ctx.Done():
+		_ = k.cmd.Process.Kill() // it has ended already, if this fails
+		<-k.over
+		return nil, "", fmt.Errorf("host %s does not answer: %w", host, cmp.Or(k.said.err(), context.Cause(ctx)))
+	}
+}
+
+// Caller is the address of this host, as the host of the supervisor sees it; empty: nobody there knows.
+func (k *Supervisor) Caller() string { return k.caller }
+
+// Beat asks the supervisor of another host for an answer, several times in limit, until it ends. If nothing comes from it for limit, it is lost; and if
+// nothing comes from here for so long, it ends all that it has started.
+func (k *Supervisor) Beat(limit time.Duration) {
+	due := make(chan struct{}, 1)
+	defer close(due)
+	go func() {
+		for range due {
+			_ = k.send(request{Signal: beat, Within: limit}) // fails only if the supervisor has ended
+		}
+	}()
+	every := time.NewTicker(limit / beats)
+	defer every.Stop()
+	for silent := 0; silent <= beats; silent++ {
+		select {
+		case due <- struct{}{}:
+		default: // the connection is full
+		}
+		select {
+		case <-k.over:
+			return
+		case <-every.C:
+		}
+		if k.closing.Load() {
+			return
+		}
+		if k.heard.Swap(false) {
+			silent = 0
+		}
+	}
+	k.said.add(fmt.Sprintf("nothing has come from it for %v", limit))
+	_ = k.cmd.Process.Kill() // it has ended already, if this fails
 }

@@ -19,8 +19,10 @@ type server struct {
 	changed <-chan os.Signal // a process below this one has ended
 	copies  sync.WaitGroup   // of output
 
+	saying sync.Mutex // to write an event, which waits while the connection to metasim is full
+	events *json.Encoder
+
 	mu      sync.Mutex
-	events  *json.Encoder
 	reaped  chan struct{}  // closed, and replaced, when a process below this one has ended
 	leaders map[int]string // the clients of the processes that were started and have not ended, by process number
 	groups  map[int]string // the clients of all processes that were started, by the number of their group
@@ -36,21 +38,51 @@ func Serve(in io.Reader, out io.Writer, version string) error {
 	// A signal that is for metasim, or for everybody, does not end the supervisor. It is not ignored either, as programs would inherit that.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	s := &server{changed: notifyExits(), events: json.NewEncoder(out), reaped: make(chan struct{}), leaders: map[int]string{}, groups: map[int]string{}, pids: map[int]int{}}
-	requests := json.NewDecoder(in)
+	requests := make(chan request)
+	go func() {
+		defer close(requests)
+		for d := json.NewDecoder(in); ; {
+			var r request
+			if d.Decode(&r) != nil {
+				return // metasim has ended, or wants no more
+			}
+			requests <- r
+		}
+	}()
 	go s.reapAlways()
-	s.tell(event{Kind: ready, Text: version})
+	s.tell(event{Kind: ready, Text: version, Caller: os.Getenv("SLURM_LAUNCH_NODE_IPADDR")})
+	var lost <-chan time.Time // metasim is lost then
 	for {
-		var r request
-		if err := requests.Decode(&r); err != nil {
-			s.tell(event{Kind: ended, Strays: s.endAll()})
-			s.finishCopies()
-			return nil // metasim has ended, or wants no more
+		select {
+		case r, more := <-requests:
+			if !more {
+				s.tell(event{Kind: ended, Strays: s.endAll()})
+				s.finishCopies()
+				return nil
+			}
+			if r.Within > 0 {
+				lost = time.After(r.Within)
+			}
+			s.serve(&r)
+		case <-lost:
+			s.endAll() // nobody hears of it
+			return errSilence
 		}
-		if r.Signal != "" {
-			s.signal(&r)
-		} else {
-			s.launch(r)
-		}
+	}
+}
+
+// errSilence tells that metasim was lost.
+var errSilence = errors.New("metasim, which has started this supervisor, has not said anything for too long; all that it had started here was ended")
+
+// serve does what a request asks for.
+func (s *server) serve(r *request) {
+	switch r.Signal {
+	case "":
+		s.launch(*r)
+	case beat:
+		s.tell(event{Kind: alive})
+	default:
+		s.signal(r)
 	}
 }
 
@@ -84,8 +116,8 @@ func (s *server) finishCopies() {
 
 // tell writes an event to metasim.
 func (s *server) tell(e event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.saying.Lock()
+	defer s.saying.Unlock()
 	_ = s.events.Encode(e) // fails only if metasim has ended, and then nobody reads
 }
 

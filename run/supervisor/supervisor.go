@@ -7,7 +7,8 @@
 //
 // Requests and events are JSON objects, one a line: requests on the standard input, events on the standard output. So a supervisor may be on another
 // host, where ssh or a cluster starts it: it ends when the connection ends, with all that it has started there. Then the environment of a
-// program is that of the supervisor with more behind it, what the program writes comes back in events, and it is signalled by a request.
+// program is that of the supervisor with more behind it, what the program writes comes back in events, and it is signalled by a request. The connection may
+// break without a word. So metasim asks for an answer again and again: who hears nothing for a while, on either side, takes the other for lost.
 package supervisor
 
 import (
@@ -42,15 +43,19 @@ type request struct {
 	ID     int    `json:"id"`
 	Signal demand `json:"signal,omitempty"`
 	Remote bool   `json:"remote,omitempty"` // metasim is on another host
+	// Within is when the next request comes at the latest. After that metasim is lost.
+	Within time.Duration `json:"within,omitempty"`
 	Program
 }
 
-// A demand is what a request asks of a process: that a process ends, or that it is ended. Systems have other numbers for that.
+// A demand is what a request asks of a process: that a process ends, or that it is ended. Systems have other numbers for that. Or it asks whether the
+// supervisor is there.
 type demand string
 
 const (
 	ask   demand = "terminate"
 	force demand = "kill"
+	beat  demand = "beat"
 )
 
 // An event tells what became of a process, or of the strays. Text is empty where an exit status is 0.
@@ -63,12 +68,14 @@ type event struct {
 	Strays []Stray       `json:"strays,omitempty"`
 	Data   []byte        `json:"data,omitempty"`   // that the process wrote
 	Error  bool          `json:"stderr,omitempty"` // to its standard error, not to its standard output
+	Caller string        `json:"caller,omitempty"` // of ready: the address of metasim, as this host sees it, where a cluster tells it
 }
 
 type eventKind string
 
 const (
 	ready   eventKind = "ready" // the supervisor itself; Text is its version
+	alive   eventKind = "alive" // the answer to a beat
 	started eventKind = "started"
 	wrote   eventKind = "wrote"
 	refused eventKind = "refused" // it cannot be started
@@ -89,6 +96,8 @@ const (
 	lookEvery = 20 * time.Millisecond
 	// drainWait is how long after the end of a program its last output may take to arrive.
 	drainWait = 50 * time.Millisecond
+	// beats is how many answers are asked for in the time after which a side that says nothing is lost.
+	beats = 6
 	// writeWait is how long the disk may take to write that.
 	writeWait = time.Second
 )

@@ -37,6 +37,9 @@ func newPlan(o *Options) (p *Plan, text []byte, warnings []problem.Problem, err 
 		}
 	}
 	axes := slices.Clone(base.Sweep)
+	if o.axes != nil {
+		axes = o.axes
+	}
 	for _, vary := range o.Vary {
 		a, err := scenarios.ParseAxis(vary)
 		if err != nil {

@@ -43,17 +43,17 @@ func (r *results) read() error {
 		}
 		var row struct {
 			ID, Attempt int
-			OK          bool
+			OK, Poison  bool
 		}
 		if err := json.Unmarshal(line, &row); err != nil || row.ID < 0 || row.ID >= len(r.places) || row.Attempt < 1 {
 			return fmt.Errorf("%s: line %d is damaged; remove that line, and its run is done again", r.Name(), n)
 		}
-		r.found(row.ID, row.Attempt, row.OK, len(line))
+		r.found(row.ID, row.Attempt, row.OK, row.Poison, len(line))
 	}
 }
 
-func (r *results) found(id, attempt int, ok bool, size int) {
-	r.places[id] = place{at: r.end, size: int32(size), attempt: int32(attempt), ok: ok}
+func (r *results) found(id, attempt int, ok, poison bool, size int) {
+	r.places[id] = place{at: r.end, size: int32(size), attempt: int32(attempt), ok: ok, poison: poison}
 	r.end += int64(size)
 }
 
@@ -66,7 +66,7 @@ func (r *results) put(row *Row) error {
 	if _, err := r.WriteAt(b.Bytes(), r.end); err != nil {
 		return err
 	}
-	r.found(row.ID, row.Attempt, row.OK, b.Len())
+	r.found(row.ID, row.Attempt, row.OK, row.Poison, b.Len())
 	return nil
 }
 
@@ -103,19 +103,17 @@ func (r *results) all(f func(*Row) error) error {
 
 // status says how far a sweep has come.
 func (r *results) status(p *Plan, dir string) Status {
-	done, failed := r.count()
-	return Status{Scenario: p.Scenario, Dir: dir, Runs: p.Runs(), Done: done, Failed: failed}
-}
-
-// count returns how many runs have ended, and how many of these have failed.
-func (r *results) count() (done, failed int) {
-	for _, p := range r.places {
+	st := Status{Scenario: p.Scenario, Dir: dir, Runs: p.Runs()}
+	for id, p := range r.places {
 		if p.attempt > 0 {
-			done++
+			st.Done++
 			if !p.ok {
-				failed++
+				st.Failed++
+			}
+			if p.poison {
+				st.Poison = append(st.Poison, id)
 			}
 		}
 	}
-	return done, failed
+	return st
 }

@@ -17,6 +17,7 @@ import (
 	"metasim/internal/filelock"
 	"metasim/internal/problem"
 	"metasim/run"
+	"metasim/run/sweep/lease"
 	"metasim/scenarios"
 )
 
@@ -40,9 +41,12 @@ type Sweep struct {
 // Open plans a sweep and opens its directory: a new one, or that of the same sweep, which then goes on. It returns what Load warned of. The caller
 // closes it.
 func Open(o Options) (*Sweep, []problem.Problem, error) {
-	if o.Workers < 1 {
+	if c := o.Cluster; c == nil && o.Workers < 1 {
 		return nil, nil, fmt.Errorf("--jobs is %d; use 1 or more", o.Workers)
+	} else if c != nil && c.Workers < 1 {
+		return nil, nil, fmt.Errorf("--workers is %d; say how many workers Slurm is to start, as in --workers 8", c.Workers)
 	}
+	o.How.AllowOutside = o.Overrides.AllowOutside
 	if err := o.How.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -60,6 +64,19 @@ func Open(o Options) (*Sweep, []problem.Problem, error) {
 		return nil, warnings, errors.Join(err, s.Close())
 	}
 	return s, warnings, nil
+}
+
+// Resume opens a sweep that has a directory, to go on with it. File, Overrides and Vary of the options are not used.
+func Resume(dir string, o Options) (*Sweep, []problem.Problem, error) {
+	r, err := Read(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.File, o.Overrides, o.Vary, o.Dir, o.axes = r.Plan.File, r.Plan.Overrides, nil, dir, r.Plan.Axes
+	if err := r.Close(); err != nil {
+		return nil, nil, err
+	}
+	return Open(o)
 }
 
 func (s *Sweep) open() error {
@@ -125,39 +142,6 @@ func (s *Sweep) Status() Status {
 	return s.results.status(s.Plan, s.Dir)
 }
 
-// Run carries out the runs that have not ended, several at a time, and writes the table. It calls ended, one call at a time, with what came of each. A run that fails is
-// part of the result, not an error. When ctx is done, the runs that go on are ended, and are as if they had not begun.
-func (s *Sweep) Run(ctx context.Context, ended func(*Row)) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	ids := make(chan int)
-	var workers sync.WaitGroup
-	for range s.options.Workers {
-		workers.Go(func() {
-			for id := range ids {
-				if err := s.do(ctx, id, ended); err != nil {
-					stop(err)
-				}
-			}
-		})
-	}
-	for id := range s.Plan.Runs() {
-		if ctx.Err() != nil {
-			break
-		}
-		if s.isDone(id) {
-			continue
-		}
-		select {
-		case ids <- id:
-		case <-ctx.Done():
-		}
-	}
-	close(ids)
-	workers.Wait()
-	return errors.Join(context.Cause(ctx), writeTable(s.Dir, s.Plan, s.results))
-}
-
 func (s *Sweep) isDone(id int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,22 +149,25 @@ func (s *Sweep) isDone(id int) bool {
 	return p.attempt > 0 && (p.ok || !s.options.Retry)
 }
 
-// do carries out a run and writes down what came of it. An error ends the sweep.
-func (s *Sweep) do(ctx context.Context, id int, ended func(*Row)) error {
-	s.mu.Lock()
-	attempt := int(s.results.places[id].attempt) + 1
-	s.mu.Unlock()
-	row := &Row{ID: id, Attempt: attempt}
-	for _, v := range s.Plan.values(id) {
+// rowOf is the row of an attempt, of which nothing has come yet.
+func (s *Sweep) rowOf(l lease.Lease) *Row {
+	row := &Row{ID: l.ID, Attempt: l.Attempt}
+	for _, v := range s.Plan.values(l.ID) {
 		row.Values = append(row.Values, json.RawMessage(v))
 	}
-	dir := filepath.Join(s.Dir, attemptsDir, fmt.Sprintf("%d-%d", id, attempt))
-	if err := s.carryOut(ctx, row, dir); err != nil || ctx.Err() != nil {
+	return row
+}
+
+// publishAndPut gives the directory of a run its place, and writes down what came of the run.
+func (s *Sweep) publishAndPut(dir string, row *Row, ended func(*Row)) error {
+	if err := s.publish(dir, row.ID); err != nil {
 		return err
 	}
-	if err := s.publish(dir, id); err != nil {
-		return err
-	}
+	return s.put(row, ended)
+}
+
+// put writes down what came of a run.
+func (s *Sweep) put(row *Row, ended func(*Row)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.results.put(row); err != nil {
@@ -188,6 +175,19 @@ func (s *Sweep) do(ctx context.Context, id int, ended func(*Row)) error {
 	}
 	ended(row)
 	return nil
+}
+
+// differs writes down that a late attempt at a run came to something else than the one that counts.
+func (s *Sweep) differs(late *Row) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, err := s.results.row(late.ID)
+	if err != nil {
+		return err
+	}
+	row.OK = false
+	row.Error = fmt.Sprintf("attempts %d and %d have different digests, %.12s and %.12s, so it is not deterministic; metasim verify says where they part", row.Attempt, late.Attempt, row.Digest, late.Digest)
+	return s.results.put(row)
 }
 
 // carryOut fills the row of a run. An error is one of this machine, not of the run.
@@ -240,3 +240,6 @@ func (s *Sweep) publish(dir string, id int) error {
 	}
 	return nil
 }
+
+// attemptName is the name of the directory of an attempt.
+func attemptName(l lease.Lease) string { return fmt.Sprintf("%d-%d", l.ID, l.Attempt) }

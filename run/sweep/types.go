@@ -3,6 +3,7 @@ package sweep
 import (
 	"encoding/json"
 	"os"
+	"time"
 
 	"metasim/run"
 	"metasim/scenarios"
@@ -15,6 +16,8 @@ type Options struct {
 	Overrides scenarios.Overrides
 	// Vary has more axes, each as a value of the flag --vary. If the scenario has an axis with the same path, the one in Vary is used.
 	Vary []string
+	// axes replace both, for a sweep that goes on; nil: they do not.
+	axes []scenarios.Axis
 	// Dir is the directory of the sweep. Empty: sweeps/<name>-<hash> below the working directory, where the hash is of what the sweep is.
 	Dir string
 	// Workers is how many runs go on at a time; at least 1.
@@ -23,8 +26,24 @@ type Options struct {
 	Keep bool
 	// Retry does runs again that have failed.
 	Retry bool
+	// Cluster has workers on hosts of a cluster carry the runs out, one at a time each. Nil: they are carried out here.
+	Cluster *Cluster
 	// How says how each run is carried out. Out, NoJournal and Private are not used.
 	How run.Options
+}
+
+// A Cluster says how Slurm starts the workers of a sweep.
+type Cluster struct {
+	// Workers is how many; at least 1. Each has a processor.
+	Workers int
+	// LaunchOptions are more words for salloc; or, in a job, for srun.
+	LaunchOptions []string
+	// Remote is where this program is on these hosts.
+	Remote string
+	// Silence is how long a worker may say nothing until others take its runs, in wall-clock time. Zero: 30 s. Negative: any time.
+	Silence time.Duration
+	// Say is told what happens beside the sweep: why it waits, and that a worker has ended. May be nil.
+	Say func(text string)
 }
 
 // A Plan says what a sweep is: sweep.json.
@@ -45,6 +64,8 @@ type Row struct {
 	Values  []json.RawMessage `json:"values"`  // one of each axis
 	OK      bool              `json:"ok"`
 	Error   string            `json:"error,omitempty"`
+	// Poison says that the run was given up, as workers were lost while they carried it out.
+	Poison bool `json:"poison,omitempty"`
 	// The digests are those of metasim run.
 	Digest        string  `json:"digest,omitempty"`
 	SendsDigest   string  `json:"sends_digest,omitempty"`
@@ -62,6 +83,8 @@ type Status struct {
 	Runs     int    `json:"runs"`
 	Done     int    `json:"done"`   // also those that failed
 	Failed   int    `json:"failed"` // of done
+	// Poison are the ids of those that failed because workers were lost while they carried them out.
+	Poison []int `json:"poison,omitempty"`
 }
 
 // A place says where the line of a run is in results.jsonl.
@@ -70,6 +93,7 @@ type place struct {
 	size    int32
 	attempt int32 // 0: the run has no line
 	ok      bool
+	poison  bool
 }
 
 // results is results.jsonl.

@@ -19,10 +19,10 @@ import (
 const maxHeld = 4096
 
 // Vacate lets the process of a client be replaced that is gone without leaving: the client stays, and nothing is sent to it until it
-// joins again. A client that has not joined yet may always be replaced.
+// joins again. A client that has not joined yet may always be replaced. The old process, if it lives after all, does not come back any more.
 func (s *Server) Vacate(id metasim.ClientID) {
 	if m := &s.members[id]; m.present {
-		m.conn, m.again, m.away = nil, nil, true
+		m.conn, m.again, m.away, m.standing, m.survives = nil, nil, true, nil, false
 	}
 }
 
