@@ -76,6 +76,9 @@ func (f *modelFlag) check(file string) (string, []problem.Problem, error) {
 		if err != nil {
 			return "", warnings, err
 		}
+		if err := lockstep.CheckRuntime(r); err != nil {
+			warnings = append(warnings, placed(file, "it cannot be run: ", err))
+		}
 		return fmt.Sprintf("%s is a good configuration of a runtime for the plugin %s\n", file, r.Plugin.Name), warnings, nil
 	}
 	d, warnings, err := f.load(file)
@@ -89,10 +92,18 @@ func (f *modelFlag) check(file string) (string, []problem.Problem, error) {
 	}
 	for _, w := range d.Worlds {
 		if _, err := lockstep.Check(w); err != nil {
-			warnings = append(warnings, problem.Problem{File: file, Message: "the world " + w.Name + " cannot be run: " + err.Error()})
+			warnings = append(warnings, placed(file, "the world "+w.Name+" cannot be run: ", err))
 		}
 	}
 	return describeWorlds(file, d, plans), warnings, nil
+}
+
+// placed makes a problem of an error, at its place where it has one.
+func placed(file, before string, err error) problem.Problem {
+	if at := new(lockstep.PlaceError); errors.As(err, &at) {
+		return problem.Problem{File: at.Place.File, Line: at.Place.Line, Column: at.Place.Column, Message: before + at.Err.Error()}
+	}
+	return problem.Problem{File: file, Message: before + err.Error()}
 }
 
 // describeWorlds writes a line for each world of a file.

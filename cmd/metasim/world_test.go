@@ -53,9 +53,11 @@ func TestWorldCheck(t *testing.T) {
 	s.file("w.sdf", `<sdf version="1.9"><world name="w"><plugin filename="f" name="metasim::systems::Wnid"/><model name="m"><link name="l"/><plugin filename="f" name="drive"/></model></world></sdf>`)
 	unknown := s.metasim("world", "check", "w.sdf")
 	assert.Zero(t, unknown.status, "Gazebo takes it")
-	assert.Contains(t, unknown.err, `the world w cannot be run: w.sdf:1:`)
-	assert.Contains(t, unknown.err, `there is no system metasim::systems::Wnid; did you mean "metasim::systems::Wind"?`)
+	assert.Contains(t, unknown.err, `warning: w.sdf:1:36: the world w cannot be run: there is no system metasim::systems::Wnid; did you mean "metasim::systems::Wind"?`)
 	assert.Contains(t, unknown.err, "the plugin drive stands in a model, and only plugins of the world are run")
+
+	s.file("r.config", `<runtime_config><plugins><plugin filename="f" name="metasim::systems::Wnid"/></plugins></runtime_config>`)
+	assert.Contains(t, s.metasim("world", "check", "r.config").err, `warning: r.config:1:26: it cannot be run: there is no system metasim::systems::Wnid; did you mean`)
 
 	none := s.metasim("world", "check", "none.sdf")
 	assert.Equal(t, 2, none.status)
