@@ -2,11 +2,13 @@ package packing
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // What is unpacked is what was packed, whatever sizes follow one another; a state that hardly changes is small on its way where what has changed is sent.
@@ -75,4 +77,40 @@ func TestWhatIsNoListOfChanges(t *testing.T) {
 	}
 	_, err = new(Packer).Unpack(3, 0, packed, 499)
 	assert.ErrorContains(t, err, "the bound here is 499")
+}
+
+// Whatever has changed, the changes bring it back; a run of them begins and ends at a block, and holds no block that stays at its ends. No bytes do harm.
+func TestChangesOfAnyState(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		few := rapid.SliceOfN(rapid.SampledFrom([]byte("ab")), 0, 400)
+		last, state := few.Draw(t, "last"), few.Draw(t, "state")
+		if rapid.Bool().Draw(t, "alike") {
+			state = append(bytes.Clone(last), state[:min(len(state), 70)]...)
+			for _, at := range rapid.SliceOfN(rapid.IntRange(0, 500), 0, 4).Draw(t, "changed") {
+				if at < len(state) {
+					state[at]++
+				}
+			}
+		}
+		runs := appendChanges(nil, last, state)
+		got, err := changed(last, runs, len(state))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(state, got))
+		blocks := 0 // the dumb twin: how many blocks differ
+		for at := 0; at < len(state); at += block {
+			to := min(at+block, len(state))
+			if to > len(last) || !bytes.Equal(last[at:to], state[at:to]) {
+				blocks += to - at
+			}
+		}
+		sent := 0
+		for rest := runs; len(rest) > 0; {
+			n := int(binary.LittleEndian.Uint32(rest[4:]))
+			sent, rest = sent+n, rest[8+n:]
+		}
+		require.Equal(t, blocks, sent)
+		if junk, err := changed(last, rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "junk"), len(state)); err == nil {
+			require.Len(t, junk, len(state))
+		}
+	})
 }
