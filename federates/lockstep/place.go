@@ -148,16 +148,12 @@ type PlaceError struct {
 	Err   error
 }
 
-func (e *PlaceError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Place.File, e.Place.Line, e.Err) }
+func (e *PlaceError) Error() string {
+	return fmt.Sprintf("%s:%d: %v", e.Place.File, e.Place.Line, e.Err)
+}
 func (e *PlaceError) Unwrap() error { return e.Err }
 
 func at(p sdf.Place, err error) error { return &PlaceError{p, err} }
-
-// CheckRuntime says why a runtime cannot run the system that its configuration names. It is for the user's own command, as Check is.
-func CheckRuntime(r *sdf.Runtime) error {
-	_, err := makeSystem(r.Plugin, func(string) error { return nil })
-	return err
-}
 
 func nameFor(plugin string, taken []Placed) string {
 	name := strings.ToLower(plugin[strings.LastIndex(plugin, ":")+1:])

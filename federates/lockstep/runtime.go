@@ -178,3 +178,9 @@ func makeSystem(p *sdf.Plugin, may func(path string) error) (any, error) {
 	}
 	return s, nil
 }
+
+// CheckRuntime says why a runtime cannot run the system that its configuration names. It is for the user's own command, as Check is.
+func CheckRuntime(r *sdf.Runtime) error {
+	_, err := makeSystem(r.Plugin, func(string) error { return nil })
+	return err
+}
