@@ -20,13 +20,15 @@ type projection struct {
 func Simple(row func(path Path, data []byte) (key string, value []byte)) Function {
 	return func(path Path, before, after *Node) []Row {
 		var out []Row
-		if before != nil && before.Payload.Kind == Data {
-			key, _ := row(path, before.Payload.Bytes)
-			out = append(out, Row{Key: key, Gone: true})
-		}
 		if after != nil && after.Payload.Kind == Data {
 			key, value := row(path, after.Payload.Bytes)
 			out = append(out, Row{Key: key, Value: value})
+		}
+		if before != nil && before.Payload.Kind == Data {
+			// A row that stays where it is, is not taken out first: others would move twice.
+			if key, _ := row(path, before.Payload.Bytes); len(out) == 0 || key != out[0].Key {
+				out = append(out, Row{Key: key, Gone: true})
+			}
 		}
 		return out
 	}

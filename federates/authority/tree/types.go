@@ -153,7 +153,7 @@ type Limits struct {
 	Payload  int `json:"payload"`  // bytes of one payload; default 262144; at most 524288, as a store must keep a command in one piece
 	Nodes    int `json:"nodes"`    // nodes in the tree; default 1000000
 	Depth    int `json:"depth"`    // components of a path; default 64
-	Walk     int `json:"walk"`     // nodes that one pattern may look at; default 100000. Raise it for patterns over more entities
+	Walk     int `json:"walk"`     // nodes that one pattern may look at; default 250000. Raise it for patterns over more entities
 	Commands int `json:"commands"` // commands in a transaction; default 1000
 }
 
@@ -182,7 +182,7 @@ func (l Limits) Resolve() (Limits, error) {
 		{"payload", &l.Payload, 256 << 10, maxPayload},
 		{"nodes", &l.Nodes, 1_000_000, 100_000_000},
 		{"depth", &l.Depth, 64, 1000},
-		{"walk", &l.Walk, 100_000, 100_000_000},
+		{"walk", &l.Walk, 250_000, 100_000_000},
 		{"commands", &l.Commands, 1000, 100_000},
 	} {
 		if *f.value == 0 {
