@@ -59,3 +59,37 @@ func TestSecondariesComeAndGo(t *testing.T) {
 	assert.Regexp(t, `{"name":"secondary-3","steps":\d{2,3},"performers":\[\],"levels":\[\]}`, e.out)
 	assert.Contains(t, e.out, `"starts":3,"retires":2`)
 }
+
+// A world is paused, stepped and let go on as any run, with all that move its models, and has the same states, also across a reset. A step is one of the world, and while it is paused its secondaries, which are processes, compute nothing.
+func TestAWorldIsPausedAndStepped(t *testing.T) {
+	s := newStage(t)
+	s.file("windy.sdf", strings.ReplaceAll(windy("windy"), "</max_step_size>", "</max_step_size><real_time_factor>0.01</real_time_factor>"))
+	e := s.metasim("world", "run", "windy.sdf", "--iterations", "12", "--reset", "7", "--hashes", "free")
+	require.Zero(t, e.status, e.err)
+	began := time.Now()
+	slow := s.start(nil, "world", "run", "windy.sdf", "--iterations", "12", "--reset", "7", "--runtimes", "unix", "--secondaries", "2", "--hashes", "held", "--rate", "file", "--out", "slow", "--json")
+	ctl := func(command string) string {
+		var e ending
+		require.Eventually(t, func() bool { // until it has begun
+			e = s.metasim("ctl", command, "--run", "slow")
+			return e.status == 0
+		}, patience, 10*time.Millisecond)
+		return e.out
+	}
+	ctl("pause")
+	stopped := ctl("pause")
+	if pid := slow.processOf("secondary-1", 0); assert.NotZero(t, pid) {
+		before := ticksOf(pid)
+		<-time.After(300 * time.Millisecond)
+		assert.LessOrEqual(t, ticksOf(pid)-before, 2.0, "hundredths of a second")
+	}
+	assert.Equal(t, stopped, ctl("pause"), "the world stands still")
+	assert.NotEqual(t, stopped, ctl("step"))
+	ctl("step")
+	ctl("resume")
+	e = slow.wait()
+	require.Zero(t, e.status, e.err)
+	require.GreaterOrEqual(t, time.Since(began), 5500*time.Millisecond, "55 ms at a hundredth of real time")
+	free, held := s.read("free"), s.read("held")
+	require.Equal(t, string(free), string(held))
+}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -193,33 +192,6 @@ func TestAWorldIncludesNothingFromOutside(t *testing.T) {
 		require.NotContains(t, e.err, "secret")
 		require.Zero(t, s.metasim("run", "theirs/w.yaml", "--transport", transport, "--allow-outside").status)
 	}
-}
-
-// A world is paused, stepped and let go on as any run, with all that move its models, and has the same states. A step is one of the world.
-func TestAWorldIsPausedAndStepped(t *testing.T) {
-	s := newStage(t)
-	s.file("windy.sdf", strings.ReplaceAll(windy("windy"), "</max_step_size>", "</max_step_size><real_time_factor>0.01</real_time_factor>"))
-	e := s.metasim("world", "run", "windy.sdf", "--iterations", "12", "--hashes", "free")
-	require.Zero(t, e.status, e.err)
-	began := time.Now()
-	slow := s.start(nil, "world", "run", "windy.sdf", "--iterations", "12", "--runtimes", "in-process", "--secondaries", "2", "--hashes", "held", "--rate", "file", "--out", "slow", "--json")
-	ctl := func(command string) string {
-		var e ending
-		require.Eventually(t, func() bool { // until it has begun
-			e = s.metasim("ctl", command, "--run", "slow")
-			return e.status == 0
-		}, patience, 10*time.Millisecond)
-		return e.out
-	}
-	ctl("pause")
-	ctl("step")
-	ctl("step")
-	ctl("resume")
-	e = slow.wait()
-	require.Zero(t, e.status, e.err)
-	require.GreaterOrEqual(t, time.Since(began), 5500*time.Millisecond, "55 ms at a hundredth of real time")
-	free, held := s.read("free"), s.read("held")
-	require.Equal(t, string(free), string(held))
 }
 
 func TestWorldRunSaysWhatIsWrong(t *testing.T) {

@@ -93,20 +93,15 @@ func (s *Secondary) carryOut(o *order) (c ecm.Changes, err error) {
 }
 
 // removed returns the entities that go: of those that the world removed the ones that are here, and what is dropped, with all below it.
-func (s *Secondary) removed(o *order) (gone []ecm.Entity) {
+func (s *Secondary) removed(o *order) []ecm.Entity {
 	v := s.store.View(0)
 	for _, e := range o.changes.Removed {
-		if v.Exists(e) {
-			gone = append(gone, e)
-		}
+		v.Remove(e)
 	}
-	for e := range v.All() {
-		if _, drops := slices.BinarySearch(o.drop, unitOf(v, e)); len(o.drop) > 0 && drops {
-			gone = append(gone, e)
-		}
+	for _, e := range o.drop {
+		v.Remove(e)
 	}
-	slices.Sort(gone)
-	return slices.Compact(gone)
+	return v.Changes().Removed
 }
 
 // A saved secondary begins its checkpoint, little-endian. Then comes its state, as changes from nothing, if it has one.
