@@ -1,20 +1,12 @@
 package interest
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
-
-const metre = 1_000_000 // micrometres
 
 // A grid tells what one finds who measures every distance.
 func TestGridIsLikeItsTwin(t *testing.T) {
@@ -72,59 +64,5 @@ func TestConfigIsChecked(t *testing.T) {
 	} {
 		_, err := New(cfg)
 		require.ErrorContains(t, err, want)
-	}
-}
-
-// BenchmarkObservers says how many observers of 100,000 entities in a square of 2 km are told of them 20 times a second, on so many processors as it may use:
-// those within 50 m each time, within 100 m at 5 Hz, within 200 m once a second. An update of 50 bytes is written for each.
-func BenchmarkObservers(b *testing.B) {
-	const entities, side, hertz, each = 100_000, 2000 * metre, 20, 50
-	for _, moving := range []int{100, 10} {
-		b.Run(fmt.Sprintf("moving=%d%%", moving), func(b *testing.B) {
-			g, err := New(Config{Side: side, Cell: 50 * metre, Rings: []Ring{{50 * metre, 1}, {100 * metre, 4}, {200 * metre, 20}}})
-			require.NoError(b, err)
-			draw := rand.New(rand.NewPCG(1, 2))
-			at := make([][2]int64, entities*moving/100)
-			for i := range at {
-				at[i] = [2]int64{draw.Int64N(side), draw.Int64N(side)}
-			}
-			const observers = 1000
-			var looks [observers][2]int64
-			for i := range looks {
-				looks[i] = [2]int64{draw.Int64N(side), draw.Int64N(side)}
-			}
-			var moves, tells time.Duration
-			var told atomic.Int64
-			for step := range uint64(b.N) {
-				start := time.Now()
-				for i := range at {
-					at[i][0] = (at[i][0] + 50_000) % side // 1 m/s
-					g.Put(i, at[i][0], at[i][1])
-				}
-				moved := time.Now()
-				var group sync.WaitGroup
-				workers := runtime.GOMAXPROCS(0)
-				for w := range workers {
-					group.Go(func() {
-						var due []int
-						packet := make([]byte, 0, 1<<16)
-						for i := w; i < observers; i += workers {
-							due = g.Due(due[:0], step, looks[i][0], looks[i][1])
-							packet = packet[:0]
-							for _, e := range due {
-								packet = append(packet, make([]byte, each)...)
-								packet[len(packet)-each] = byte(e)
-							}
-							told.Add(int64(len(due)))
-						}
-					})
-				}
-				group.Wait()
-				moves, tells = moves+moved.Sub(start), tells+time.Since(moved)
-			}
-			perObserver := tells.Seconds() / float64(b.N) / observers
-			b.ReportMetric((1.0/hertz-moves.Seconds()/float64(b.N))/perObserver, "observers")
-			b.ReportMetric(float64(told.Load())/float64(b.N)/observers*hertz, "updates/s/observer")
-		})
 	}
 }

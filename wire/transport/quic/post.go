@@ -1,0 +1,163 @@
+package quic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	quicgo "github.com/quic-go/quic-go"
+
+	"metasim/wire/transport/secure"
+)
+
+// A Post carries what programs say to each other outside of a run, one way: messages, each on a stream of its own, so that none waits for another that
+// the network has lost; and datagrams, which may be lost. Both may overtake each other.
+type Post struct {
+	quic    *quicgo.Conn
+	release func() error
+}
+
+// maxPost is the longest message of a Post, in bytes.
+const maxPost = 1 << 20
+
+// postStreams is how many messages of one sender may be on their way at once.
+const postStreams = 1000
+
+// postConfig lets the listener take streams and datagrams. A peer that is silent for three seconds is gone: who has more to say dials again.
+func postConfig(streams int64) *quicgo.Config {
+	c := config(-1, silence)
+	c.MaxIncomingUniStreams, c.EnableDatagrams, c.RequireStreamCreditRelease = streams, true, false
+	return c
+}
+
+// DialPost connects to a PostOffice, whose certificate the URL pins, with the token that it admits.
+func DialPost(ctx context.Context, url, token string) (*Post, error) {
+	hostport, want, err := secure.ParseServer("quic", url)
+	if err != nil {
+		return nil, err
+	}
+	to, err := net.ResolveUDPAddr("udp", hostport)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w; use an address that exists", url, err)
+	}
+	quiet()
+	udp, err := net.ListenUDP("udp", nil)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", url, err)
+	}
+	s := &socket{transport: &quicgo.Transport{Conn: udp}, users: 1}
+	var mismatch error
+	tls, err := secure.ClientTLS(want, token, &mismatch)
+	if err == nil {
+		var q *quicgo.Conn
+		if q, err = s.transport.Dial(ctx, to, tls, postConfig(-1)); err == nil {
+			return &Post{q, s.release}, nil
+		}
+	}
+	if mismatch != nil {
+		err = mismatch
+	}
+	return nil, errors.Join(fmt.Errorf("dial %s: %w", url, err), s.transport.Close(), udp.Close())
+}
+
+// Send sends a message of at most maxPost bytes. It arrives unless the connection breaks first: then a later Send returns why.
+func (p *Post) Send(ctx context.Context, message []byte) error {
+	stream, err := p.quic.OpenUniStreamSync(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := stream.Write(message); err != nil {
+		return err
+	}
+	return stream.Close()
+}
+
+// SendDatagram sends what may be lost. It is refused where it is longer than a packet of the network.
+func (p *Post) SendDatagram(datagram []byte) error { return p.quic.SendDatagram(datagram) }
+
+// Close ends the connection.
+func (p *Post) Close() error { return errors.Join(p.quic.CloseWithError(0, ""), p.release()) }
+
+// A PostOffice receives from many Posts.
+type PostOffice struct {
+	url  string
+	quic *quicgo.Listener
+	sock *socket
+}
+
+// ListenPost listens at "quic://host:port", where port 0 stands for a free one, with the certificate of a server.
+func ListenPost(url string, s *secure.Server) (*PostOffice, error) {
+	hostport, _, _, err := secure.ParseURL("quic", url)
+	if err != nil {
+		return nil, err
+	}
+	addr, err := net.ResolveUDPAddr("udp", hostport)
+	if err != nil {
+		return nil, fmt.Errorf("listen at %s: %w; use an address of this machine", url, err)
+	}
+	quiet()
+	udp, err := net.ListenUDP("udp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen at %s: %w; use a free port, or 0 for any", url, err)
+	}
+	o := &PostOffice{url: s.URL("quic", udp.LocalAddr().String()), sock: &socket{transport: &quicgo.Transport{Conn: udp}, users: 1}}
+	if o.quic, err = o.sock.transport.Listen(s.TLS(), postConfig(postStreams)); err != nil {
+		return nil, errors.Join(err, o.sock.transport.Close(), udp.Close())
+	}
+	return o, nil
+}
+
+// URL is where Posts dial, with the pin.
+func (o *PostOffice) URL() string { return o.url }
+
+// Receive calls take with each message and each datagram, from several goroutines at once, until ctx ends. What is longer than maxPost, or stops coming, is
+// not taken.
+func (o *PostOffice) Receive(ctx context.Context, take func(b []byte)) error {
+	for {
+		q, err := o.quic.Accept(ctx)
+		if ctx.Err() != nil {
+			return errors.Join(o.quic.Close(), o.sock.release())
+		}
+		if err != nil {
+			return err
+		}
+		go datagrams(ctx, q, take)
+		go messages(ctx, q, take)
+	}
+}
+
+func datagrams(ctx context.Context, q *quicgo.Conn, take func(b []byte)) {
+	for {
+		b, err := q.ReceiveDatagram(ctx)
+		if err != nil {
+			return // the sender dials again
+		}
+		take(b)
+	}
+}
+
+// messageTime is how long a message may take from its first byte to its last.
+const messageTime = 10 * time.Second
+
+func messages(ctx context.Context, q *quicgo.Conn, take func(b []byte)) {
+	for {
+		stream, err := q.AcceptUniStream(ctx)
+		if err != nil {
+			return // likewise
+		}
+		go func() {
+			if stream.SetReadDeadline(time.Now().Add(messageTime)) != nil {
+				return
+			}
+			b, err := io.ReadAll(io.LimitReader(stream, maxPost+1))
+			if err == nil && len(b) <= maxPost {
+				take(b)
+				return
+			}
+			stream.CancelRead(1)
+		}()
+	}
+}
