@@ -102,17 +102,21 @@ func (s *Secondary) takePart(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = federates.TakePart(ctx, &sameWorld{m, s}, name, client.WithTransports(all.Table()), client.WithServer(s.Server), client.WithToken(s.Token), client.WithName(name),
-		client.WithStartTimeout(s.Patience))
+	// The connection is made first: a client that makes its own waits for its server to come back where the primary refuses the certificate of a wrong token.
+	host, err := client.Connect(ctx, client.WithTransports(all.Table()), client.WithServer(s.Server), client.WithToken(s.Token), client.WithStartTimeout(s.Patience))
 	var absent *transport.AbsentError
 	switch {
+	case err == nil:
 	case ctx.Err() != nil:
+		return err
 	case errors.As(err, &absent):
 		return &NoPrimaryError{s.Server, s.Patience, absent.Err}
 	case transport.Unanswered(err):
-		return &NoPrimaryError{s.Server, s.Patience, err}
+		return &NoPrimaryError{s.Server, s.Patience, errors.New("nobody answers")}
+	default:
+		return err
 	}
-	return err
+	return errors.Join(federates.TakePart(ctx, &sameWorld{m, s}, name, client.WithHost(host), client.WithToken(s.Token), client.WithName(name)), host.Close())
 }
 
 // sameWorld is the model of a secondary that first looks whether the primary has the same world.

@@ -22,7 +22,7 @@ var pageScript string
 const mostBytes = 6_000_000
 
 // Page writes an animation of frames, of which there is one at least: a page that needs no other file and no network. It is smaller than 7 MB: of many frames it shows
-// each second, fourth, and so on, and says so.
+// one of each two, four, and so on, and says so.
 func Page(w io.Writer, frames []*Frame) error {
 	d := &Drawing{}
 	for _, f := range frames {
@@ -40,7 +40,7 @@ func Page(w io.Writer, frames []*Frame) error {
 	fmt.Fprintf(&fixed, `<g id="now">%s</g></svg>`, shown[0].Drawing)
 	left := fmt.Sprintf("All %d instants are here.", len(frames))
 	if every > 1 {
-		left = fmt.Sprintf("Of %d instants %d are here: every %dth, as the page would be too large. The SVG files beside it have all.", len(frames), len(shown), every)
+		left = fmt.Sprintf("Of %d instants %d are here, one of each %d, as the page would be too large. The SVG files beside it have all.", len(frames), len(shown), every)
 	}
 	_, err = strings.NewReplacer("{{world}}", escaped(last.Layout.World), "{{style}}", Style+pageStyle, "{{map}}", fixed.String(), "{{left}}", left,
 		"{{last}}", fmt.Sprint(len(shown)-1), "{{first}}", escaped(shown[0].Instant), "{{data}}", data, "{{script}}", pageScript).WriteString(w, pageText)
