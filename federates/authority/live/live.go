@@ -235,7 +235,9 @@ func (s *server) receive(b []byte) []transfer.Envelope {
 
 func (s *server) command(c Command) []transfer.Envelope {
 	if c.Give == "" {
-		s.tell(Event{Event: "owns", Owns: s.sim.Held(), Sees: maps.Clone(s.seen)})
+		sees := maps.Clone(s.seen)
+		maps.DeleteFunc(sees, func(entity string, _ Sight) bool { return s.sim.Owns(entity) })
+		s.tell(Event{Event: "owns", Owns: s.sim.Held(), Sees: sees})
 		return nil
 	}
 	if s.out[c.To] == nil {
