@@ -6,14 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"metasim/internal/testprogram"
 )
 
 // Each case takes as many messages as its servers are apart, each of which takes its time, and says from which instant on who owns the entity.
 func TestAuthorityDemo(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t) // it starts thirty times
 	for _, c := range []struct {
 		args             string
 		messages         int

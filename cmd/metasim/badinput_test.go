@@ -8,14 +8,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"metasim/internal/testprogram"
 )
 
 // What a new user gets wrong, and what somebody means badly: each is told in a sentence, at once.
 func TestBadScenario(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t) // it starts seventy times
 	sink := "  - {name: s, model: sink, with: {channels: [\".*\"]}}\n"
 	var bomb strings.Builder
 	bomb.WriteString("name: x\na: &a [x,x,x,x,x,x,x,x,x]\n")

@@ -51,7 +51,7 @@ func (s *stage) gone(pid int) {
 }
 
 func TestKilled(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	flag := filepath.Join(s.dir, "here")
 	s.file("c.yaml", withCommand("stuck PING PONG", "", flag))
 	p := s.start(nil, "run", "c.yaml", "--json")
@@ -73,7 +73,7 @@ func TestKilled(t *testing.T) {
 }
 
 func TestDetached(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	flag := filepath.Join(s.dir, "here")
 	s.file("c.yaml", strings.Replace(withCommand("stuck PING PONG", "until: 2s", flag), "env:", "on_exit: detach\n    env:", 1))
 	p := s.start(nil, "run", "c.yaml", "--json")
@@ -143,7 +143,7 @@ func TestInterrupted(t *testing.T) {
 		part   string
 	}{{syscall.SIGINT, "stuck"}, {syscall.SIGTERM, "stuck"}, {syscall.SIGHUP, "stuck"}, {syscall.SIGINT, "parent"}} {
 		t.Run(c.signal.String()+" "+c.part, func(t *testing.T) {
-			s := newStage(t)
+			s := raced(t)
 			flag, child := filepath.Join(s.dir, "here"), filepath.Join(s.dir, "child")
 			s.file("c.yaml", withCommand(c.part+" PING PONG", "", flag, child))
 			p := s.start(nil, "run", "c.yaml", "--json", "--transport", "unix")
@@ -204,13 +204,18 @@ func TestNeverJoins(t *testing.T) {
 	t.Run("it waits", func(t *testing.T) {
 		s := newStage(t)
 		flag := filepath.Join(s.dir, "here")
-		s.file("c.yaml", withCommand("absent", "start_timeout: 1s", flag))
-		p := s.start(nil, "run", "c.yaml", "--json")
-		pid := p.appears(flag)
-		e := p.wait()
-		require.Equal(t, 1, e.status)
-		e.says(t, "ponger has not joined after 1s", "start_timeout")
-		s.gone(pid)
+		for limit := time.Second; ; limit *= 4 { // on a busy machine the program takes long to begin
+			s.file("c.yaml", withCommand("absent", "start_timeout: "+limit.String(), flag))
+			e := s.metasim("run", "c.yaml", "--json")
+			require.Equal(t, 1, e.status)
+			e.says(t, "ponger has not joined after "+limit.String(), "start_timeout")
+			if text, err := os.ReadFile(flag); err == nil {
+				pid, err := strconv.Atoi(string(text))
+				require.NoError(t, err)
+				s.gone(pid)
+				break
+			}
+		}
 		s.clean()
 	})
 	t.Run("the command has gone", func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // A page for other hosts is one of TLS with a password. What the run prints, shows and leaves has neither the password nor the join token
 // in it, and metasim itself asks with the pin of the address.
 func TestPageOutside(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	flag := filepath.Join(s.dir, "here")
 	s.file("c.yaml", withCommand("stuck PING PONG", "", flag))
 	p := s.start([]string{"METASIM_TOKEN=sesame-and-more"}, "run", "c.yaml", "--out", "out", "--http", "0.0.0.0:0", "--http-outside", "--report")

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"metasim/internal/testprogram"
 	"metasim/run"
 )
 
@@ -22,7 +21,6 @@ var delayedFrames = flag.Uint64("frames", fewFrames, "frames of TestFramesOverEv
 // every transport the same.
 func TestFramesOverEveryTransport(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t)
 	s.file("delays.yaml", fmt.Sprintf(`name: delays
 seed: 17
 clients:

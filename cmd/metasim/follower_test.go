@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/federates/follower/scene"
-	"metasim/internal/testprogram"
 	"metasim/run"
 )
 
@@ -33,7 +32,6 @@ func pixels(t *testing.T, file string) []byte {
 // Four nodes draw one picture, over every transport the same; it is the picture that one node draws alone, byte by byte.
 func TestFollowerDemo(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t) // it draws thousands of pictures
 	require.Zero(t, s.metasim("follower", "demo", "--nodes", "1", "--frames", "21", "--out", "alone").status)
 	digest := ""
 	for _, transport := range run.Transports {
@@ -72,7 +70,6 @@ func names(files []string) (list []string) {
 // Without synchronisation every frame is torn, and the picture shows it.
 func TestFollowerDemoTears(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t) // it draws many pictures
 	var out followerOutcome
 	assert.Contains(t, s.metasim("follower", "demo", "--frames", "31", "--out", "on").out, "31 frames, 0 of them torn, 0 failovers")
 	e := s.metasim("follower", "demo", "--frames", "31", "--sync=false", "--out", "off", "--json")
@@ -88,7 +85,6 @@ func TestFollowerDemoTears(t *testing.T) {
 // happened.
 func TestFollowerDemoFailsOver(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t) // it draws thousands of pictures
 	var whole, out followerOutcome
 	s.metasim("follower", "demo", "--frames", "31", "--out", "whole", "--json").object(t, &whole)
 	for _, transport := range []string{"mem", "unix"} {

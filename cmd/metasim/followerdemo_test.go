@@ -18,7 +18,7 @@ import (
 // A person opens the page of four nodes, turns synchronisation off and on, overloads a node, touches the picture, and lets the controller fail.
 func TestFollowerDemoOnAPage(t *testing.T) {
 	b := browser.Open(t)
-	s := newStage(t)
+	s := raced(t)
 	p := s.start(nil, "follower", "demo", "--http", "127.0.0.1:0", "--frames", "100000", "--frame-rate", "15")
 	address := regexp.MustCompile(`live: (http://\S+/)wall/#token=\S+`)
 	require.Eventually(t, func() bool { return address.MatchString(p.err.String()) }, time.Minute, 10*time.Millisecond)

@@ -52,7 +52,7 @@ links: [{delay: 1ms}]
 
 // A run over other hosts is the run that it is on this one. The outcome says which client was where, and what they wrote is in the directory of the run.
 func TestHosts(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("p.yaml", strings.ReplaceAll(twoPairs, "BIN", s.program))
 	path := s.hosts()
 	here, e := s.run("p.yaml", "--out", "here", "--keep-env")
@@ -71,7 +71,7 @@ func TestHosts(t *testing.T) {
 
 // All hosts are ready, or no client starts: the error names each host that is not.
 func TestHostsThatAreNotReady(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("p.yaml", strings.ReplaceAll(twoPairs, "BIN", s.program))
 	path := s.hosts()
 	e := s.start([]string{path}, "run", "p.yaml", "--launch", "ssh", "--hosts", "n1,gone,old,talks", "--remote", s.program, "--out", "r").wait()
@@ -95,7 +95,7 @@ func TestHostsThatAreNotReady(t *testing.T) {
 
 // A host that is lost during a run ends it, and is named; nothing is left on any host.
 func TestALostHost(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("p.yaml", strings.ReplaceAll(strings.Replace(twoPairs, "until: 1s", "until: 1h\nrate: 1", 1), "BIN", s.program))
 	path := s.hosts()
 	p := s.start([]string{path}, "run", "p.yaml", "--launch", "ssh", "--hosts", "n1,n2", "--remote", s.program, "--listen", "127.0.0.1:0", "--json", "--out", "r")
@@ -155,7 +155,7 @@ func (s *stage) sshd() (path, remote string) {
 
 // The same over a real ssh and its server.
 func TestHostsOverSSH(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("p.yaml", strings.ReplaceAll(twoPairs, "BIN", s.program))
 	path, remote := s.sshd()
 	s.file("p.yaml", strings.ReplaceAll(twoPairs, "BIN", remote))

@@ -296,7 +296,7 @@ func TestValidateJSON(t *testing.T) {
 
 // Every transport gives the same, with models as processes, and with a command among them.
 func TestTransports(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("p.yaml", pingPong)
 	s.file("c.yaml", withCommand("echo PING PONG", ""))
 	for _, transport := range run.Transports {

@@ -16,7 +16,7 @@ import (
 // TestKilledByForce kills metasim itself, in the middle of a run that is paced: what is on disk is enough to replay and
 // compare as far as it goes, and nothing of it is taken for a difference.
 func TestKilledByForce(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("p.yaml", "rate: 1\nuntil: 100s\nname: long\nclients:\n"+
 		"  - {name: src, model: source, with: {channel: A, period: 1ms}}\n"+
 		"  - {name: echo, model: echo, with: {in: A, out: B}}\n"+

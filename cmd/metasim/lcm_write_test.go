@@ -77,7 +77,7 @@ func TestLCMCatOfATime(t *testing.T) {
 
 // A log that grows is followed, event by event, also over an event that is half written.
 func TestLCMCatFollows(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	whole := eventLog(s, "run.lcmlog", lcm.Event{Channel: "A"}, lcm.Event{Channel: "B", Payload: []byte("payload")}, lcm.Event{Channel: "C"})
 	path := filepath.Join(s.dir, "run.lcmlog")
 	require.NoError(t, os.WriteFile(path, whole[:29], 0o600)) // A

@@ -26,7 +26,7 @@ func TestRunInRealTime(t *testing.T) {
 	network, err := bus.Open("tcpq://127.0.0.1:0", bus.Options{Serve: true})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, network.Close()) }()
-	s := newStage(t)
+	s := raced(t)
 	url := network.(interface{ URL() string }).URL()
 	s.file("live.metasim.yaml", strings.Replace(inRealTime, "URL", url, 1))
 

@@ -14,7 +14,7 @@ import (
 
 // A client that writes without end fills no disk. Its first words and its last are kept.
 func TestOutputLimit(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("c.yaml", withShell("seq 1000000; echo to the end >&2; exit 3", "output_limit: 64KiB"))
 	o, e := s.run("c.yaml")
 	require.Equal(t, 1, e.status)
@@ -50,7 +50,7 @@ func TestOutputLimit(t *testing.T) {
 
 // What a client writes can be read while it writes, and nothing of it commands the terminal.
 func TestFollowLogs(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	script := `printf 'one\033[2J\n'; until test -e go; do sleep 0.01; done; printf two; exit 3`
 	s.file("c.yaml", withShell(script, "start_timeout: 1m"))
 	p := s.start(nil, "run", "c.yaml", "--out", "out")

@@ -20,8 +20,8 @@ import (
 	"metasim/internal/testprogram"
 )
 
-// This test binary is metasim itself, or one of the programs, when it is started as such. So metasim and the clients of its
-// scenarios are real processes, and os.Executable, which metasim starts again for its models, is metasim.
+// This test binary is one of the programs when it is started as such, or metasim itself: see raced. So metasim and the clients of its scenarios are real
+// processes, and os.Executable, which metasim starts again for its models, is metasim.
 func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, programs)) }
 
 // A stage is a directory in which a person works, and what metasim is started with there.
@@ -31,13 +31,22 @@ type stage struct {
 	program   string // metasim
 }
 
-// newStage makes a stage, and lets the test run beside others: most of them wait for processes.
+// newStage makes a stage, and lets the test run beside others: most of them wait for processes. Metasim is that which ships.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	t.Parallel()
+	return &stage{T: t, dir: t.TempDir(), temp: shortdir.Make(t), program: testprogram.Shipped(t)}
+}
+
+// raced makes a stage in which metasim is this test binary, so that the race detector watches it. It takes several times as long: it is for tests in which
+// metasim itself does several things at once.
+func raced(t *testing.T) *stage {
+	t.Helper()
+	s := newStage(t)
 	self, err := os.Executable()
 	require.NoError(t, err)
-	return &stage{T: t, dir: t.TempDir(), temp: shortdir.Make(t), program: self}
+	s.program = self
+	return s
 }
 
 // file writes a file, and replaces BIN in it by the path of this program.

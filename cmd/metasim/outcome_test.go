@@ -225,7 +225,7 @@ func TestPlainLines(t *testing.T) {
 
 // How far a run is goes into a pipe too, if that is wanted: at least its end.
 func TestProgressInAPipe(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("p.yaml", pingPong)
 	e := s.metasim("run", "p.yaml", "--progress", "plain")
 	require.Zero(t, e.status, e.err)

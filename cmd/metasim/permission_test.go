@@ -11,7 +11,7 @@ import (
 // client from elsewhere, in another language.
 func TestPermissions(t *testing.T) {
 	echo := pythonEcho(t)
-	s := newStage(t)
+	s := raced(t)
 	const text = `name: x
 until: 1s
 clients:

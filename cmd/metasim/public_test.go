@@ -15,7 +15,7 @@ import (
 
 // A run that is shown is the same run, and says how much was shown.
 func TestRunShownOnLCM(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("pp.metasim.yaml", pingPong)
 	var private, shown run.Outcome
 	s.metasim("run", "pp.metasim.yaml", "--json", "--out", "one").object(t, &private)

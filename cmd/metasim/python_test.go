@@ -12,7 +12,7 @@ import (
 // A client in another language, written from docs/protocol.md alone, gives the same run.
 func TestPython(t *testing.T) {
 	echo := pythonEcho(t)
-	s := newStage(t)
+	s := raced(t)
 	s.file("c.yaml", strings.NewReplacer(`"BIN", "PING"`, echo+`, "PING"`).Replace(withCommand("metasim PING PONG", "")))
 	for _, transport := range []string{"mem", "unix", "tcp"} { // the standard library of Python has no QUIC
 		o, e := s.run("c.yaml", "--transport", transport)

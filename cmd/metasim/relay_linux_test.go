@@ -34,7 +34,7 @@ func TestRelay(t *testing.T) {
 	python := strings.Split(strings.ReplaceAll(pythonEcho(t), `"`, ""), ", ")
 	for _, schemes := range [][2]string{{"shm", "unix"}, {"unix", "tcp"}} {
 		t.Run(strings.Join(schemes[:], " "), func(t *testing.T) {
-			s := newStage(t)
+			s := raced(t)
 			s.file("p.yaml", external)
 			p := s.serve("p.yaml", "--transport", "quic", "--listen", "0.0.0.0:0", "--tokens", "tokens")
 			tokens := strings.Fields(string(s.read("tokens"))) // pinger TOKEN ponger TOKEN
@@ -60,7 +60,7 @@ func TestDeathBehindARelay(t *testing.T) {
 		"server": `the relay \S+ pid \d+ has lost the server: .*its process has ended`,
 	} {
 		t.Run(who, func(t *testing.T) {
-			s := newStage(t)
+			s := raced(t)
 			s.file("p.yaml", slow(external))
 			p := s.serve("p.yaml", "--transport", "quic", "--out", "out")
 			relay, at := p.relay("unix")

@@ -270,7 +270,7 @@ func TestReportFilesRefuse(t *testing.T) {
 }
 
 func TestRunReportsAtOnce(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("p.yaml", pingPong)
 	e := s.metasim("run", "p.yaml", "--out", "r", "--report")
 	require.Equal(t, 0, e.status, e.err)

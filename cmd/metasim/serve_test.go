@@ -87,7 +87,7 @@ func TestServe(t *testing.T) {
 	for _, transport := range []string{"unix", "tcp", "quic", "shm"} {
 		for _, order := range []string{"pinger first", "ponger first"} {
 			t.Run(transport+" "+order, func(t *testing.T) {
-				s := newStage(t)
+				s := raced(t)
 				s.file("p.yaml", external)
 				p := s.serve("p.yaml", "--transport", transport)
 				require.True(t, strings.HasPrefix(p.url, transport+"://"))
@@ -108,7 +108,7 @@ func TestServe(t *testing.T) {
 
 // A run with an external client says where it is to be reached, whatever its transport.
 func TestRunExternal(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("p.yaml", strings.Replace(pingPong, "model: echo, with: {in: PING, out: PONG}", "external: true", 1))
 	p := s.start([]string{"METASIM_TOKEN=sesame"}, "run", "--json", "p.yaml", "--ready-file", "r")
 	q := &served{p, p.readyURL("r"), "sesame"}
@@ -190,7 +190,7 @@ func (p *served) dial() wire.Conn {
 
 // Strangers who do not speak the protocol do no harm, and a run with one who does not read ends.
 func TestGarbage(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("p.yaml", external)
 	p := s.serve("p.yaml", "--transport", "tcp")
 	hello := "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"
@@ -216,7 +216,7 @@ func TestGarbage(t *testing.T) {
 
 // A client that comes when all are there, or after the end, is told so.
 func TestLate(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("p.yaml", external)
 	p := s.serve("p.yaml")
 	first := make(chan *client.Client, 1)

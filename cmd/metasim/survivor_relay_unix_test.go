@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/internal/testprogram"
 	"metasim/metasim"
 	"metasim/record/journal"
 	"metasim/run"
@@ -22,7 +21,6 @@ import (
 // TestRelayIsKilled: clients outlive their relay, in Go here and in other languages in TestSurvivors.
 func TestRelayIsKilled(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t) // metasim and relays start many times
 	program := []string{embedder(t, "survivor.go.txt")}
 	programs := [][]string{program, program, program}
 	s.file("serve.yaml", strings.Replace(survivors, "MORE\n", "", 1))
@@ -88,7 +86,6 @@ func (s *stage) killRelay(programs [][]string, transport string) (out run.Outcom
 // not, and the run begins when the last one joins.
 func TestSurvivorsThatJoin(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t)
 	program := embedder(t, "survivor.go.txt")
 	s.file("serve.yaml", strings.Replace(survivors, "MORE\n", "", 1))
 	quiet, _ := s.outlast([][]string{{program}, {program}, {program}}, []string{"serve", "serve.yaml"}, nil, false)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/internal/testprogram"
 	"metasim/record/journal"
 	"metasim/run"
 )
@@ -108,7 +107,6 @@ var lostServer = regexp.MustCompile(`client "[abc]"(: lost the| lost its) server
 // disturbed.
 func TestSurvivors(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t) // it starts thirty times
 	program := []string{embedder(t, "survivor.go.txt")}
 	programs := [][]string{program, program, program}
 	s.file("run.yaml", strings.Replace(survivors, "MORE", "  - {name: tick, model: source, with: {channel: TICK, period: 1ms}}", 1))

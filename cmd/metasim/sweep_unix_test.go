@@ -25,7 +25,7 @@ links: [{delay: {uniform: {min: 1ms, max: 2ms}}}]
 
 // A sweep whose metasim is killed, again and again, goes on with the same command, and each of its runs is in the table once.
 func TestSweepIsKilled(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("s.yaml", swept)
 	var whole, st sweepOutcome
 	e := s.metasim("sweep", "s.yaml", "--out", "whole", "--json")
@@ -123,7 +123,7 @@ func TestSweepTypedWrong(t *testing.T) {
 
 // A client that is started again when it dies needs the journal, also in a sweep that keeps none.
 func TestSweepOfRestarts(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("r.yaml", strings.Replace(strings.Replace(swept, "model: echo, with: {in: PING, out: PONG}",
 		"run: [BIN, client, echo, --with, in=PING, --with, out=PONG], on_exit: restart", 1), "to: 100}", "to: 2}", 1))
 	e := s.metasim("sweep", "r.yaml", "--out", "r")

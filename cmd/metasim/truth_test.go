@@ -6,20 +6,35 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/internal/testprogram"
 )
 
 // What no delivery shows is found all the same: programs of others that publish the wall clock where nobody hears it, or leave with a
 // random result. One is a Go module of its own, one is a Python program that speaks the wire.
 
+// embedders are the programs that were built, by their sources: once for all tests.
+var embedders struct {
+	sync.Mutex
+	built map[string]string
+}
+
 // embedder builds a program in a module of its own, and returns its path.
 func embedder(t *testing.T, source string) string {
 	t.Helper()
+	embedders.Lock()
+	defer embedders.Unlock()
+	if program := embedders.built[source]; program != "" {
+		return program
+	}
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp(filepath.Dir(testprogram.Shipped(t)), "embedder") // which is removed after all tests
+	require.NoError(t, err)
 	program, err := os.ReadFile(filepath.Join("testdata", source))
 	require.NoError(t, err)
 	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
@@ -30,12 +45,16 @@ func embedder(t *testing.T, source string) string {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", "program", ".")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", "program", ".")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath -mod=mod", "GOPROXY=off", "GOWORK=off")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	return filepath.Join(dir, "program")
+	if embedders.built == nil {
+		embedders.built = map[string]string{}
+	}
+	embedders.built[source] = filepath.Join(dir, "program")
+	return embedders.built[source]
 }
 
 // lies runs an echo that lies in one way.

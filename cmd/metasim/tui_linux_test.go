@@ -82,7 +82,7 @@ func (x *terminal) press(keys ...string) {
 func TestTerminal(t *testing.T) {
 	for _, columns := range []int{80, 200} {
 		t.Run(fmt.Sprint(columns), func(t *testing.T) {
-			s := newStage(t)
+			s := raced(t)
 			flag := filepath.Join(s.dir, "here")
 			s.file("c.yaml", withCommand("stuck PING PONG", "", flag))
 			x := s.terminal(columns, "run", "c.yaml", "--tui", "--http", ":0", "--stall", "0")

@@ -117,7 +117,7 @@ func TestVerifyTransports(t *testing.T) {
 
 // A verify that is stopped leaves nothing.
 func TestVerifyInterrupted(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	flag := filepath.Join(s.dir, "here")
 	s.file("c.yaml", withCommand("stuck PING PONG", "", flag))
 	p := s.start(nil, "verify", "c.yaml", "--json")

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"metasim/internal/testprogram"
 	"metasim/run"
 )
 
@@ -59,7 +58,6 @@ var worldSteps = flag.Int("world-steps", 400, "how many steps TestAnyNumberOverA
 // A world alone, and with any number of secondaries over every transport, started in another order each time: one state after each step, where models cross borders, meet and part all the time.
 func TestAnyNumberOverAnyTransport(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t)
 	s.file("w.sdf", rollingOver(16, 5))
 	runners, transports := "2,8", "mem,shm"
 	if *worldSteps >= 10000 {

@@ -51,7 +51,7 @@ func TestWhy(t *testing.T) {
 			name += " stopped"
 		}
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := raced(t)
 			flag := filepath.Join(s.dir, "here")
 			s.file("c.yaml", withCommand(c.part+" PING PONG", "", flag))
 			p := s.start(nil, "run", "c.yaml", "--json", "--out", "out", "--stall", "300ms")
@@ -80,7 +80,7 @@ func TestWhy(t *testing.T) {
 
 // A run that stalls says why, once and then less and less often.
 func TestStall(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	flag := filepath.Join(s.dir, "here")
 	s.file("c.yaml", withCommand("stuck PING PONG", "", flag))
 	p := s.start(nil, "run", "c.yaml", "--json", "--out", "out", "--stall", "200ms")
@@ -123,7 +123,7 @@ func TestWhyListener(t *testing.T) {
 func TestControl(t *testing.T) {
 	for _, transport := range []string{"mem", "unix"} {
 		t.Run(transport, func(t *testing.T) {
-			s := newStage(t)
+			s := raced(t)
 			s.file("p.yaml", strings.NewReplacer("seed: 1", "seed: 1\nrate: 1", "model: echo, with: {in: PING, out: PONG}", "external: true").
 				Replace(pingPong))
 			p := s.start([]string{"METASIM_TOKEN=sesame"}, "run", "p.yaml", "--json", "--transport", transport, "--http", ":0", "--ready-file", "r")

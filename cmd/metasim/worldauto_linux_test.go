@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"metasim/internal/testprogram"
 )
 
 // gathering is a world whose three robots are in three levels at first, and in one of them later.
@@ -32,7 +30,6 @@ func gathering() string {
 // Secondaries have processes while performers need them, and the states are those of the world alone.
 func TestSecondariesComeAndGo(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t)
 	if len(below(1)) == 0 {
 		t.Skip("SKIPPED LOUDLY: this kernel does not list the children of a process (/proc/1/task/1/children), so no secondary was looked for")
 	}
@@ -62,7 +59,7 @@ func TestSecondariesComeAndGo(t *testing.T) {
 
 // A world is paused, stepped and let go on as any run, with all that move its models, and has the same states, also across a reset. A step is one of the world, and while it is paused its secondaries, which are processes, compute nothing.
 func TestAWorldIsPausedAndStepped(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("windy.sdf", strings.ReplaceAll(windy("windy"), "</max_step_size>", "</max_step_size><real_time_factor>0.01</real_time_factor>"))
 	e := s.metasim("world", "run", "windy.sdf", "--iterations", "12", "--reset", "7", "--hashes", "free")
 	require.Zero(t, e.status, e.err)

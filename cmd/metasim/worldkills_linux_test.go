@@ -14,8 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"metasim/internal/testprogram"
 )
 
 var secondaryKills = flag.Int("secondary-kills", 3, "how many processes of secondaries TestSecondariesAreKilled kills; 100 take some minutes")
@@ -86,7 +84,6 @@ func below(pid int) (all []int) {
 // was sent. Where they are not to be replaced, the death of one ends the run, as in Gazebo.
 func TestSecondariesAreKilled(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t) // it computes a world three times
 	if len(below(1)) == 0 {
 		t.Skip("SKIPPED LOUDLY: this kernel does not list the children of a process (/proc/1/task/1/children), so no secondary was killed")
 	}
@@ -152,7 +149,6 @@ clients:
 // In one run a secondary, a runtime and the client that makes the pictures of a camera are killed, each once. The run is the one in which nobody died: each state, each picture, all that was sent.
 func TestOneOfEachIsKilled(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t)
 	if len(below(1)) == 0 {
 		t.Skip("SKIPPED LOUDLY: this kernel does not list the children of a process (/proc/1/task/1/children), so nobody was killed")
 	}

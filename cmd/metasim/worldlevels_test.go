@@ -79,7 +79,7 @@ func TestWorldWithLevels(t *testing.T) {
 
 // However many secondaries move the models, in this process or in others, the hashes are the same, and the outcome says who moved what.
 func TestWorldSecondaries(t *testing.T) {
-	s := newStage(t)
+	s := raced(t)
 	s.file("w.sdf", strings.Replace(strings.ReplaceAll(roomy, "SHAPE", "<box><size>8 8 8</size></box>"), `<model name="a">`,
 		`<model name="other"><pose>-6 3 0 0 0 0</pose><link name="l"/></model><model name="a">`, 1))
 	var want []byte

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"metasim/internal/testprogram"
 	"metasim/run"
 )
 
@@ -135,7 +134,6 @@ func TestWorldsOfGazeboRun(t *testing.T) {
 	files, _ := filepath.Glob("../../federates/sdf/testdata/worlds/*.sdf") // its only error is a wrong pattern
 	require.Len(t, files, 17)
 	s := newStage(t)
-	s.program = testprogram.Shipped(t) // it starts many times
 	for _, file := range files {
 		file, err := filepath.Abs(file)
 		require.NoError(t, err)
@@ -335,7 +333,7 @@ func TestWorldOfAPipe(t *testing.T) {
 // A runtime that a scenario starts with its configuration, as Gazebo's prototype is started, is as good as one that metasim world run starts.
 func TestLockStepRuntime(t *testing.T) {
 	const topic = "/world/seen/model/eye/link/link/sensor/s/image"
-	s := newStage(t)
+	s := raced(t)
 	s.file("seen.sdf", seenWorld)
 	s.file("seen_runtime.config", seenRuntime)
 	e := s.metasim("world", "run", "seen.sdf", "--iterations", "40", "--json")

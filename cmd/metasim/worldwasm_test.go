@@ -12,15 +12,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"metasim/internal/testprogram"
 )
 
 // A system that is a WebAssembly module, built from Go, gives the states of the one in Go, in the world and in runtimes. Without its sandbox it is
 // refused: it asks for a clock.
 func TestASystemInWebAssembly(t *testing.T) {
 	s := newStage(t)
-	s.program = testprogram.Shipped(t) // to compile a module with the race detector takes ten times as long
 	build := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-o", filepath.Join(s.dir, "wind.wasm"), "../../federates/wasm/testdata/wind")
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=")
 	out, err := build.CombinedOutput()

@@ -93,7 +93,7 @@ var shipped = sync.OnceValues(func() (string, error) {
 		file += ".exe"
 	}
 	info, _ := debug.ReadBuildInfo() // a test of a module has one
-	if text, err := exec.Command("go", "build", "-buildvcs=false", "-tags", "grpcnotrace", "-o", file, info.Main.Path+"/cmd/metasim").CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", "build", "-buildvcs=false", "-tags", "grpcnotrace", "-ldflags=-s -w", "-o", file, info.Main.Path+"/cmd/metasim").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, text)
 	}
 	return file, nil
