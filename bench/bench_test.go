@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"metasim/internal/testprogram"
 )
 
 // TestMain makes this program its own child.
@@ -22,17 +24,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	// The race detector lets a program linger for a second at its end; there are many processGroup.
-	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
+	os.Exit(testprogram.Main(m, nil))
 }
 
+// newHarness makes a harness whose children are metasim as it ships: they are many, and take several times as long with the race detector.
 func newHarness(t *testing.T) *harness {
-	self, err := os.Executable()
-	require.NoError(t, err)
-	return &harness{Options: Options{Quick: true, Self: []string{self, "child"}}, known: map[string]Result{}, list: workloads()}
+	return &harness{Options: Options{Quick: true, Self: []string{testprogram.Shipped(t), "bench", "--child"}}, known: map[string]Result{}, list: workloads()}
 }
 
 // larger reports whether a parameter is a number beyond most.
@@ -53,7 +50,11 @@ func TestEveryWorkload(t *testing.T) {
 			continue
 		}
 		t.Run(w.id(), func(t *testing.T) {
-			s, err := h.sample(t.Context(), w, min(w.first, 10))
+			amount := 10
+			if w.larger("size", 1<<19) || w.larger("bytes", 1<<20) {
+				amount = 2 // of what is large; the race detector looks at each byte
+			}
+			s, err := h.sample(t.Context(), w, min(w.first, amount))
 			require.NoError(t, err)
 			assert.Positive(t, s.value)
 		})
@@ -100,6 +101,9 @@ func TestRunMakesTheDirectoryForProfiles(t *testing.T) {
 	h.Only, h.Profile = "no such workload", filepath.Join(t.TempDir(), "not", "yet") // with a profile, each takes long
 	_, err := Run(t.Context(), h.Options)
 	require.ErrorContains(t, err, "no workload matches")
+	self, err := os.Executable()
+	require.NoError(t, err)
+	h.Self = []string{self, "child"} // here the race detector watches them
 	_, err = h.run(t.Context(), ringScenario(2, 5), placement{transport: "unix", processes: 2})
 	require.NoError(t, err)
 	for _, name := range []string{"server", "clients-0", "clients-1"} {
