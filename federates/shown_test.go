@@ -39,7 +39,7 @@ const seenWorld = `<sdf version="1.9"><world name="seen">
 			<material><ambient>0.8 0.1 0.1 1</ambient><diffuse>0.9 0.1 0.1 1</diffuse><specular>0.8 0.8 0.8 1</specular></material></visual></link></model>
 	<model name="rider"><pose>-2 0.3 1.5 0 0.2 0</pose><link name="l"><collision name="c"><geometry><sphere><radius>0.2</radius></sphere></geometry></collision>
 		<sensor name="eye" type="camera"><topic>/eye</topic><update_rate>50</update_rate><camera><horizontal_fov>1.2</horizontal_fov>
-			<image><width>120</width><height>80</height></image><clip><near>0.1</near><far>50</far></clip>
+			<image><width>60</width><height>40</height></image><clip><near>0.1</near><far>50</far></clip>
 			<noise><type>gaussian</type><mean>0</mean><stddev>0.02</stddev></noise></camera></sensor></link></model>
 	<plugin filename="dummy" name="gz::sim">
 		<performer name="b"><ref>ball</ref><geometry><box><size>1 1 1</size></box></geometry></performer>
@@ -51,8 +51,8 @@ const seenWorld = `<sdf version="1.9"><world name="seen">
 
 // quarters are the streams of four nodes that show the quarters of the world's camera, which are no multiples of anything.
 var quarters = []any{
-	map[string]any{"node": "node-0", "camera": "/eye", "clip": []any{0, 0, 71, 43}}, map[string]any{"node": "node-1", "camera": "/eye", "clip": []any{71, 0, 120, 43}},
-	map[string]any{"node": "node-2", "camera": "/eye", "clip": []any{0, 43, 71, 80}}, map[string]any{"node": "node-3", "camera": "/eye", "clip": []any{71, 43, 120, 80}},
+	map[string]any{"node": "node-0", "camera": "/eye", "clip": []any{0, 0, 37, 23}}, map[string]any{"node": "node-1", "camera": "/eye", "clip": []any{37, 0, 60, 23}},
+	map[string]any{"node": "node-2", "camera": "/eye", "clip": []any{0, 23, 37, 40}}, map[string]any{"node": "node-3", "camera": "/eye", "clip": []any{37, 23, 60, 40}},
 }
 
 // ofWorld makes the client of the world.
@@ -146,8 +146,8 @@ func nodesOf(t *testing.T, world string, streams ...any) testRun {
 
 // A node may have several streams. A camera that stands where one of the world does sees the same: until that one moves.
 func TestACameraOfItsOwn(t *testing.T) {
-	_, seen := nodesOf(t, strings.Replace(seenWorld, "0.02</stddev>", "0</stddev>", 1), map[string]any{"node": "node", "camera": "/eye", "clip": []any{10, 20, 120, 80}},
-		map[string]any{"node": "node", "pose": []any{-2, 0.3, 1.5, 0, 0.2, 0}, "fov": 1.2, "size": []any{120, 80}, "clip": []any{10, 20, 120, 80}, "far": 50}).mustRun(t)
+	_, seen := nodesOf(t, strings.Replace(seenWorld, "0.02</stddev>", "0</stddev>", 1), map[string]any{"node": "node", "camera": "/eye", "clip": []any{5, 10, 60, 40}},
+		map[string]any{"node": "node", "pose": []any{-2, 0.3, 1.5, 0, 0.2, 0}, "fov": 1.2, "size": []any{60, 40}, "clip": []any{5, 10, 60, 40}, "far": 50}).mustRun(t)
 	shown := 0
 	for _, s := range seen {
 		if s.to == "page" {
@@ -165,8 +165,8 @@ func TestACameraOfItsOwn(t *testing.T) {
 func TestStreamsThatShowNothing(t *testing.T) {
 	for want, stream := range map[string]map[string]any{
 		`the world has no camera with the topic /nose; it has ["/eye"]`: {"node": "node", "camera": "/nose", "clip": []any{0, 0, 1, 1}},
-		"stream door shows the rectangle (0,0)-(121,80), and the picture of its camera has 120 x 80 pixels; write a clip that lies in it": {
-			"node": "node", "name": "door", "camera": "/eye", "clip": []any{0, 0, 121, 80}},
+		"stream door shows the rectangle (0,0)-(61,40), and the picture of its camera has 60 x 40 pixels; write a clip that lies in it": {
+			"node": "node", "name": "door", "camera": "/eye", "clip": []any{0, 0, 61, 40}},
 		"stream 1 of the director, for node node, shows the rectangle (0,0)-(0,0), which has no pixels": {"node": "node", "camera": "/eye"},
 		"node left has not said hello for 1s; is its director named as this one?":                       {"node": "left", "camera": "/eye", "clip": []any{0, 0, 1, 1}},
 	} {
@@ -198,7 +198,7 @@ func looksLike(t *testing.T, w *frames.Whole, pictures [][]byte, hashes []string
 	for i, q := range w.Parts {
 		require.Equal(t, i != 0, len(q.Pictures) == 1, "the node that has failed shows nothing")
 		if i == 0 {
-			draw.Draw(whole, image.Rect(0, 0, 71, 43), want, image.Point{}, draw.Src)
+			draw.Draw(whole, image.Rect(0, 0, 37, 23), want, image.Point{}, draw.Src)
 		}
 	}
 	require.Equal(t, want.(*image.RGBA).Pix, whole.Pix, "frame %d, beside the part of that node", w.Frame)
