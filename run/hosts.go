@@ -208,19 +208,6 @@ func (c *clients) lossy(client, text string) {
 	c.options.Log.Warn("the output of a client is not kept any more", "client", client, "cause", text)
 }
 
-// place says on which host each client is started: those that follow one another in the scenario on one host, and each host has as many groups as any other,
-// or one more.
-func (c *clients) place() error {
-	all := slices.DeleteFunc(groups(c.scenario.Clients, c.options.Pack), func(g group) bool { return g[0].External })
-	c.placement = map[string]*host{}
-	for i, g := range all {
-		for _, name := range g.names() {
-			c.placement[name] = c.hosts[i*len(c.hosts)/len(all)]
-		}
-	}
-	return nil
-}
-
 // hostOf returns the host of a group, and starts the supervisor of this one if it is needed. Where the host of a client was lost, another one takes it.
 func (c *clients) hostOf(g group) (*host, error) {
 	if c.options.far() {

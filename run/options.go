@@ -86,6 +86,8 @@ func (o *Options) validateHosts() error {
 		return errors.New("--nodes is how many hosts Slurm gives; use --launch slurm, or leave --nodes out")
 	case o.Launch != "slurm" && len(o.LaunchOptions) > 0:
 		return fmt.Errorf("%s after -- is for Slurm; use --launch slurm, or leave it out", strings.Join(o.LaunchOptions, " "))
+	case !o.far() && o.PlacementFrom != "":
+		return errors.New("--placement-from is for clients on several hosts; use --launch ssh or slurm, or leave it out")
 	case !o.far():
 		return nil
 	case o.Launch == "ssh" && len(o.Hosts) == 0:

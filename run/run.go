@@ -44,6 +44,9 @@ type Options struct {
 	// a supervisor and a relay. Then Transport is quic (the default) or tls, and Listen is where these hosts reach this one. Empty: any free port.
 	Launch string
 	Hosts  []string
+	// PlacementFrom is the directory of an earlier run: clients that said much to one another there share a host, where the scenario does not say which. Empty:
+	// those that follow one another in the scenario do.
+	PlacementFrom string
 	// Nodes is how many hosts slurm is asked for. Zero: all of the job in which this process runs, or as many as Slurm gives.
 	Nodes int
 	// LaunchOptions are more words for salloc, which asks for these hosts; or, in a job, for srun.

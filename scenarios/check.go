@@ -31,6 +31,7 @@ func (c *checker) check() error {
 	}
 	c.publicLCM()
 	c.clients()
+	c.placement()
 	c.links()
 	return nil
 }

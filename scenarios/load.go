@@ -67,6 +67,7 @@ func build(root *node, problems []problem.Problem, dir string, o Overrides, rest
 	if err := s.expand(); err != nil {
 		return nil, nil, err
 	}
+	s.place()
 	if !restored {
 		c.flow(s)
 	}

@@ -69,6 +69,10 @@ type Scenario struct {
 	Clients []Client
 	// Rules say how long messages travel; the last that matches decides.
 	Rules []delay.Rule
+	// Hosts are the names of hosts that Placement speaks of: the first is the first one of the run. They may be none.
+	Hosts []string
+	// Placement has the hosts of clients, by name: an index of Hosts. Others are on any host. It changes no result, so it is not resolved.
+	Placement map[string]int
 	// Sweep is what a sweep varies, in the order of the file; a run of its own does not use it.
 	Sweep []Axis
 	// Dir is the scenario's directory: what paths in it are relative to.

@@ -69,6 +69,49 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// The scenario says who shares a host, or an earlier run does, by its messages.
+func TestPlacement(t *testing.T) {
+	s := newStage(t)
+	path := s.hosts()
+	placed := strings.Replace(strings.ReplaceAll(twoPairs, "BIN", s.program), "clients:", "hosts: [n1, n2]\nplacement: {n2: [a]}\nclients:", 1)
+	s.file("p.yaml", placed)
+	s.file("far.yaml", strings.Replace(strings.ReplaceAll(twoPairs, "BIN", s.program), "clients:", "hosts: [x, y, z]\nplacement: {z: [a]}\nclients:", 1))
+	s.file("cross.yaml", `name: cross
+until: 1s
+clients:
+  - {name: a, model: source, with: {channel: A, period: 10ms}}
+  - {name: b, model: source, with: {channel: B, period: 10ms}}
+  - {name: c, model: sink, with: {channels: [A]}}
+  - {name: d, model: sink, with: {channels: [B]}}
+links: [{delay: 1ms}]
+`)
+	require.Zero(t, s.metasim("run", "cross.yaml", "--out", "earlier").status)
+	ran := func(args ...string) (where []string) {
+		args = append(append([]string{"run"}, args...), "--launch", "ssh", "--remote", s.program, "--listen", "127.0.0.1:0", "--json")
+		e := s.start([]string{path}, args...).wait()
+		require.Zero(t, e.status, e.err)
+		var out run.Outcome
+		e.object(t, &out)
+		for _, h := range out.Hosts {
+			where = append(where, h.Name+": "+strings.Join(h.Clients, " "))
+		}
+		return where
+	}
+	require.Equal(t, []string{"n1: b c", "n2: a d"}, ran("p.yaml"))
+	require.Equal(t, []string{"n3: b c", "n4: a d"}, ran("p.yaml", "--hosts", "n3,n4"))
+	require.Equal(t, []string{"n1: a b", "n2: c d"}, ran("cross.yaml", "--hosts", "n1,n2"))
+	require.Equal(t, []string{"n1: b d", "n2: a c"}, ran("cross.yaml", "--hosts", "n1,n2", "--placement-from", "earlier"))
+	for says, args := range map[string]string{
+		"number 3 of hosts, and the run has 2": "far.yaml --launch ssh --hosts n1,n2",
+		"--placement-from: ":                   "cross.yaml --launch ssh --hosts n1,n2 --placement-from nowhere",
+		"use --launch ssh or slurm":            "cross.yaml --transport quic --placement-from earlier",
+	} {
+		e := s.start([]string{path}, append([]string{"run", "--remote", s.program, "--listen", "127.0.0.1:0"}, strings.Fields(args)...)...).wait()
+		require.NotZero(t, e.status)
+		require.Contains(t, e.err, says)
+	}
+}
+
 // All hosts are ready, or no client starts: the error names each host that is not.
 func TestHostsThatAreNotReady(t *testing.T) {
 	s := raced(t)

@@ -14,6 +14,8 @@ func addLaunch(cmd *cobra.Command, how *run.Options) {
 	flags.IntVar(&how.Nodes, "nodes", 0, "ask Slurm for this `number` of hosts (default: those of the job in which metasim runs, or what Slurm gives)")
 	flags.StringSliceVar(&how.Hosts, "hosts", nil, "the `hosts` on which ssh or slurm starts the clients, as in node-1,node-2: those that follow one another in the scenario on one\n"+
 		"host, and as many on each. ssh must need no password there; see metasim doctor --hosts")
+	flags.StringVar(&how.PlacementFrom, "placement-from", "", "let clients share a host that said much to one another in an earlier `run`, by its directory, where placement in the scenario does not\n"+
+		"say which")
 	flags.StringVar(&how.Remote, "remote", "", "what metasim is called on other hosts: a `program` in the PATH there, or its path (default: metasim with ssh, and with slurm\n"+
 		"the path that it has here)")
 }

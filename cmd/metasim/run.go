@@ -190,6 +190,9 @@ func (f *runFlags) watched(o run.Options, none *run.Outcome, until metasim.Time,
 func (f *runFlags) options(sc *scenarios.Scenario, serve bool, std streams) (run.Options, error) {
 	printAddress := serve || slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.External })
 	o := f.how
+	if o.Launch == "ssh" && len(o.Hosts) == 0 {
+		o.Hosts = sc.Hosts
+	}
 	if (o.Launch == "ssh" || o.Launch == "slurm") && o.Transport == "mem" {
 		o.Transport = "quic" // the default of these launchers
 	}
