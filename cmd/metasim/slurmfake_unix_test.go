@@ -1,0 +1,84 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"metasim/run"
+)
+
+// fakeSlurm puts scripts before the programs of Slurm, if there are any, which start everything on this host. What salloc, squeue and scontrol answer is in the
+// files of that name.
+func (s *stage) fakeSlurm() (path string) {
+	s.Helper()
+	bin := filepath.Join(s.dir, "bin")
+	require.NoError(s, os.MkdirAll(bin, 0o755))
+	for name, text := range map[string]string{
+		"salloc": `if test -e salloc; then . ./salloc; fi
+echo "salloc: Granted job allocation 7" >&2
+while test "$1" != sh; do shift; done
+SLURM_JOB_ID=7 SLURM_JOB_NODELIST='n[1-2]' SLURM_TASKS_PER_NODE='1(x2)' exec "$@"`,
+		"srun": `echo "$@" >>srun.args
+while test "${1#--}" != "$1"; do test "${1#--nodelist=}" = "$1" || host=${1#--nodelist=}; shift; done
+test $host != gone || { echo "srun: error: gone: unreachable" >&2; exit 1; }
+exec env SLURM_LAUNCH_NODE_IPADDR=127.0.0.1 "$@"`,
+		"scontrol": `case "$*" in
+*hostnames*) if test -e hostnames; then cat hostnames; else echo n1; echo n2; fi ;;
+*) echo "JobId=7 JobState=$(cat state 2>/dev/null || echo RUNNING) Reason=None" ;;
+esac`,
+		"squeue":  `cat squeue`,
+		"scancel": `echo "$@" >>cancelled`,
+	} {
+		require.NoError(s, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755))
+	}
+	return "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")
+}
+
+// Without a cluster: what is asked of Slurm, what it refuses, and how that is told.
+func TestSlurmFake(t *testing.T) {
+	s := newStage(t)
+	s.file("f.yaml", fakeClients)
+	path := s.fakeSlurm()
+	here := s.metasim("run", "f.yaml", "--json")
+	var want, there run.Outcome
+	here.object(t, &want)
+	env := []string{path, "SLURM_JOB_ID="}
+	start := func(args ...string) ending {
+		return s.start(env, append([]string{"run", "f.yaml", "--json", "--launch", "slurm"}, args...)...).wait()
+	}
+	e := start("--nodes", "2")
+	require.Zero(t, e.status, e.err)
+	e.object(t, &there)
+	require.Equal(t, want.Digests, there.Digests)
+	require.Equal(t, []run.HostOutcome{{Name: "n1", Clients: []string{"a"}, Exit: "ended"}, {Name: "n2", Clients: []string{"b"}, Exit: "ended"}}, there.Hosts)
+	require.Contains(t, string(s.read("srun.args")), "--jobid=7 --overlap --nodes=1 --ntasks=1 --nodelist=n2 ")
+
+	s.file("salloc", "echo 'salloc: error: Job submit/allocate failed: Invalid account' >&2; exit 1")
+	require.Contains(t, start().err, "no hosts come from Slurm: salloc: error: Job submit/allocate failed: Invalid account")
+	s.file("salloc", "echo 'salloc: Pending job allocation 7' >&2; exec sleep 100")
+	s.file("squeue", "JobHeldUser\n")
+	e = start()
+	require.Contains(t, e.err, "job 7 waits for its hosts: JobHeldUser")
+	require.Contains(t, e.err, "job 7 got no hosts: JobHeldUser; see sinfo")
+	require.Equal(t, "7\n", string(s.read("cancelled")))
+	s.file("salloc", "")
+	s.file("hostnames", "n1\ngone\n")
+	require.Contains(t, start().err, "not all hosts are ready: host gone was lost: srun: error: gone: unreachable; exit status 1; see metasim doctor --launch slurm")
+	s.clean()
+
+	env = []string{path, "SLURM_JOB_ID=9", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=1,x"}
+	require.Contains(t, start().err, `SLURM_TASKS_PER_NODE is "1,x", for 2 hosts`)
+}
+
+const fakeClients = `name: two
+until: 1s
+clients:
+  - {name: a, model: source, with: {channel: A, period: 10ms}}
+  - {name: b, model: sink, with: {channels: [A]}}
+links: [{delay: 1ms}]
+`
