@@ -99,7 +99,7 @@ func (s *Scenario) Problem(kind string, path []string, message string) problem.P
 
 // OpenFile opens a file that a model's parameter names, for a model that lives in another process than the scenario. The path
 // is relative to dir, and the file lies below it, unless outside is set. Its error is one sentence that says what to write
-// instead, and that dir is the directory of this: empty counts as "scenario".
+// instead. There, dir is "the scenario's directory", or that of another thing, which of names; empty counts as "scenario".
 func OpenFile(dir, name string, outside bool, of string) (io.ReadCloser, error) {
 	return directory{dir, outside, of}.open(name)
 }
