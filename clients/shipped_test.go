@@ -22,6 +22,7 @@ var swaps = []struct{ scenario, old, model string }{
 	{"phold", "model: phold\n    with: {lps: 64, population: 4, remote: 0.25, mean: 10ms, lookahead: 1ms}", "phold, '64', '4', '0.25', '10000000', '1000000', '4'"},
 	{"cart-pole", "model: cartpole-controller", "controller"},
 	{"mix-200", "model: echo, with: {in: CHAIN_4, out: CHAIN_5}", "echo, CHAIN_4, CHAIN_5"},
+	{"authority", "model: sink\n    with: {channels: [owners]}", "sink, owners"},
 }
 
 // Each scenario that comes with metasim gives the same run with a client of another language in it. -shipped tries all of them, in each language over each

@@ -51,7 +51,10 @@ func comparisons(t testing.TB, transport string, length int) []comparison {
 			all = append(all, comparison{name + ", one core", base.on(1), []change{{text: "cores=2", rerun: base}}})
 		}
 	}
-	b := shipped("cart-pole", until(10*time.Second))
+	b := shipped("authority")
+	add("authority", b, change{"link(*->*).delay=8ms", b.with("links[0].delay=8ms"), true})
+
+	b = shipped("cart-pole", until(10*time.Second))
 	uniform := func(ms int, brief bool) change {
 		rerun := b.with(fmt.Sprintf("links[0].delay.uniform.min=%dms", ms), fmt.Sprintf("links[0].delay.uniform.max=%dms", ms+1))
 		return change{fmt.Sprintf("link(*->*).delay=%dms", ms), rerun, brief}
