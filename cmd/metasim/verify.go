@@ -66,7 +66,7 @@ func newVerify(std streams) *cobra.Command {
 	cmd.Flags().IntVar(&runs, "runs", len(run.Transports), "the `number` of runs to compare; by default as many as there are transports")
 	cmd.Flags().StringSliceVar(&transports, "transport", run.Transports, "the `transports` that the runs use in turn; leave out those that a client cannot use. Of a world: by default mem and unix")
 	cmd.Flags().IntSliceVar(&runners, "runners", []int{1, 2, 3}, "of a world: the `numbers` of secondaries with which it is run, as --secondaries of metasim world run")
-	cmd.Flags().StringVar(&balance, "balance", "static", "of a world: which secondary has which levels, as --balance of metasim world run")
+	cmd.Flags().StringVar(&balance, "balance", "static", "of a world: the `rule` that says which secondary has which levels, static or measured, as --balance of metasim world run")
 	cmd.Flags().Uint64Var(&iterations, "iterations", 0, "of a world: the `number` of steps that are compared")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")
 	return cmd

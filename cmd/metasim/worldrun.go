@@ -51,7 +51,7 @@ func worldRunWith(f *worldFlags, std streams) *cobra.Command {
 	flags.StringVar(&f.policy, "policy", "gz", "when levels are loaded: gz, when a performer touches the box of one; document, when it touches the buffer; none: all models are there all the time")
 	flags.StringVar(&f.secondaries, "secondaries", "", "let so many clients of their own, a `number`, move the models, each those in its levels; the states are the same. Where they run says --runtimes.\n"+
 		"auto: only as many at a time as performers need, up to the number of processors; auto:4, up to 4")
-	flags.StringVar(&f.balance, "balance", "static", "which secondary has which levels: static, they take turns; measured, levels and models move to those that take less processor time. The states\n"+
+	flags.StringVar(&f.balance, "balance", "static", "the `rule` that says which secondary has which levels: static, they take turns; measured, levels and models move to those that take less processor time. The states\n"+
 		"are the same; with measured, what is sent is not")
 	flags.BoolVar(&f.degrade, "degrade", false, "go on without a system whose runtime dies, or takes longer than --timeout for a call; the outcome names it, and the run is not deterministic\n"+
 		"any more (default: the run ends)")
