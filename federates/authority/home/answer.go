@@ -138,7 +138,16 @@ func checkName(what, name string) *problem {
 	if good {
 		return nil
 	}
-	return refuse("invalid-value", "%s is %q; use 1 to %d letters, digits, '-', '_' and '.', not '.' first", what, name, maxName)
+	return refuse("invalid-value", "%s is %q; use 1 to %d letters, digits, '-', '_' and '.', not '.' first", what, clip(name), maxName)
+}
+
+// clip shortens what others wrote: it stands in answers and in the audit log.
+func clip(text string) string {
+	const most = 256
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
 }
 
 // versionOf is the version that an ETag of this homeserver names.

@@ -53,7 +53,7 @@ func (s *Server) Handle(t Tree, now metasim.Time, r Request) (Response, []Comman
 	c := &call{Request: &r, cfg: &s.cfg, tree: t, now: now}
 	out, p := s.answer(c)
 	if p != nil {
-		out, c.commands = p.response(r.Path), nil
+		out, c.commands = p.response(clip(r.Path)), nil
 	}
 	return out, c.commands, c.audit(out.Status, p)
 }
@@ -71,13 +71,13 @@ func (s *Server) Whose(t Tree, r Request) string {
 func (s *Server) Refuse(now metasim.Time, r Request, by, name, detail string, retryAfter int) (Response, Audit) {
 	c := &call{Request: &r, cfg: &s.cfg, now: now, account: account{Name: by}}
 	p := refuse(name, "%s", detail)
-	out := p.response(r.Path)
+	out := p.response(clip(r.Path))
 	out.RetryAfter = retryAfter
 	return out, c.audit(out.Status, p)
 }
 
 func (c *call) audit(status int, p *problem) Audit {
-	a := Audit{TimeNS: int64(c.now), Account: c.account.Name, Address: c.Address, Method: c.Method, Path: c.Path, Trail: c.Trail, Status: status, Outcome: "ok"}
+	a := Audit{TimeNS: int64(c.now), Account: c.account.Name, Address: c.Address, Method: clip(c.Method), Path: clip(c.Path), Trail: c.Trail, Status: status, Outcome: "ok"}
 	if p != nil {
 		a.Outcome, a.Detail = p.name, p.detail
 	}
@@ -130,10 +130,10 @@ func (s *Server) find(c *call) *problem {
 		}
 	}
 	if allowed == nil {
-		return refuse("not-found", "there is nothing at %s; see /openapi.json", c.Path)
+		return refuse("not-found", "there is nothing at %s; see /openapi.json", clip(c.Path))
 	}
 	slices.Sort(allowed)
-	p := refuse("method-not-allowed", "%s does not have %s; use %s", c.Path, c.Method, strings.Join(allowed, ", "))
+	p := refuse("method-not-allowed", "%s does not have %s; use %s", clip(c.Path), clip(c.Method), strings.Join(allowed, ", "))
 	p.allow = strings.Join(allowed, ", ")
 	return p
 }
@@ -167,6 +167,9 @@ func (c *call) checkSender() *problem {
 	if len(c.Trail) == 0 {
 		return nil
 	}
+	if len(c.Trail) > maxTrail {
+		return refuse("forged-trail", "the trail has %d names; at most %d pass a request on", len(c.Trail), maxTrail)
+	}
 	var forged *transfer.ForgedError
 	if err := transfer.CheckTrail(c.account.Name, c.Trail); errors.As(err, &forged) {
 		return refuse("forged-trail", "%v", err)
@@ -178,12 +181,12 @@ func (c *call) checkSender() *problem {
 func (c *call) checkForm() *problem {
 	for _, q := range c.Query {
 		if !c.route.list || q[0] != "limit" && q[0] != "after" {
-			return refuse("unknown-parameter", "%q is no parameter of %s %s; see /openapi.json", q[0], c.Method, c.route.path)
+			return refuse("unknown-parameter", "%q is no parameter of %s %s; see /openapi.json", clip(q[0]), c.Method, c.route.path)
 		}
 	}
 	for _, name := range c.names {
 		if name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || len(name) > maxName {
-			return refuse("invalid-value", "%q is no name; use 1 to %d letters, digits, '-', '_' and '.'", name, maxName)
+			return refuse("invalid-value", "%q is no name; use 1 to %d letters, digits, '-', '_' and '.'", clip(name), maxName)
 		}
 	}
 	switch {

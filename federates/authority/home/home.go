@@ -23,11 +23,12 @@ type Config struct {
 
 // Bounds of what is kept.
 const (
-	MaxBody = 16 << 10 // of a request, in bytes
-	maxName = 128      // of an account or an entity, in bytes
-	maxList = 1000     // items of one answer
-	stdList = 100
-	maxAsks = 16 // requests of one entity that wait for its master
+	MaxBody  = 16 << 10 // of a request, in bytes
+	maxName  = 128      // of an account or an entity, in bytes
+	maxList  = 1000     // items of one answer
+	stdList  = 100
+	maxAsks  = 16 // requests of one entity that wait for its master
+	maxTrail = 64 // names of a trail
 )
 
 // A Request is what somebody asks.

@@ -236,6 +236,11 @@ func TestBoundsOfRequests(t *testing.T) {
 		out, _ = s.do(Request{Method: "GET", Path: path, Token: adminToken})
 		require.Equal(t, 400, out.Status, path)
 	}
+	out, audit = s.do(Request{Method: "GET", Path: "/v1/" + strings.Repeat("a", 5000), Token: adminToken})
+	require.Less(t, len(out.Body), 1000)
+	require.Less(t, len(audit.Path), 300)
+	out, _ = s.do(Request{Method: "GET", Path: "/v1/accounts", Token: adminToken, Trail: slices.Repeat([]string{"admin"}, 65)})
+	require.Contains(t, string(out.Body), "forged-trail")
 	s.tree[entitiesPath+"/torn"] = Node{[]byte("{"), 1}
 	out, _ = s.do(Request{Method: "GET", Path: "/v1/entities/torn", Token: adminToken})
 	require.Equal(t, 500, out.Status)

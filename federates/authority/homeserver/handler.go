@@ -21,13 +21,13 @@ import (
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	read := reads(r.Method)
 	switch {
-	case reads && r.URL.Path == "/healthz":
+	case read && r.URL.Path == "/healthz":
 		s.serveHealth(w, r)
-	case reads && r.URL.Path == "/openapi.json":
+	case read && r.URL.Path == "/openapi.json":
 		s.serveDocument(w, r)
-	case reads && r.URL.Path == "/metrics":
+	case read && r.URL.Path == "/metrics":
 		s.serveMetrics(w, r)
 	default:
 		began := s.cfg.Now()
@@ -38,6 +38,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.count.add(r.Method, audit.Status, audit.Outcome, s.cfg.Now().Sub(began))
 	}
 }
+
+func reads(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // request is what somebody asks, as package home reads it.
 func (s *server) request(w http.ResponseWriter, r *http.Request) home.Request {
@@ -99,7 +101,7 @@ func (s *server) answer(ctx context.Context, in home.Request) (home.Response, ho
 		return v.apply(commands)
 	}
 	var err error
-	if in.Method == http.MethodGet || in.Method == http.MethodHead {
+	if reads(in.Method) || account == "" { // who is nobody changes nothing, and does not make the store work
 		err = s.cfg.Store.Query(ctx, s.cfg.Favor, handle)
 	} else {
 		_, err = s.cfg.Store.Transact(ctx, handle)
@@ -114,7 +116,10 @@ func (s *server) answer(ctx context.Context, in home.Request) (home.Response, ho
 func (s *server) failed(in home.Request, account string, err error) (home.Response, home.Audit) {
 	name, detail := "internal", err.Error()
 	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
-		name, detail = "store-unavailable", err.Error()+"; a change may have been made: read the resource before you try again"
+		name = "store-unavailable"
+		if !reads(in.Method) {
+			detail += "; a change may have been made: read the resource before you try again"
+		}
 	}
 	s.cfg.Log.Error("a request failed", "method", in.Method, "path", in.Path, "error", err)
 	return s.home.Refuse(s.now(), in, account, name, detail, 0)

@@ -3,10 +3,17 @@ package homeserver
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"io"
 	"log/slog"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +31,7 @@ import (
 	"metasim/federates/authority/home"
 	"metasim/federates/authority/store"
 	"metasim/federates/authority/tree"
+	"metasim/wire/transport/secure"
 )
 
 const adminToken = "0123456789abcdef"
@@ -302,6 +310,36 @@ func TestDirectory(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, auditFile))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+// With a certificate everything goes over TLS 1.3.
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	files := secure.Files{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	require.NoError(t, os.WriteFile(files.Cert, cert, 0o600))
+	require.NoError(t, os.WriteFile(files.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+	url, _, end := begin(t, Options{Dir: filepath.Join(dir, "data"), Certificate: files, Outside: true})
+	require.Regexp(t, `^https://127\.0\.0\.1:\d+$`, url)
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(cert))
+	for version, works := range map[uint16]bool{tls.VersionTLS13: true, tls.VersionTLS12: false} {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MaxVersion: version}}}
+		got, err := client.Get(url + "/healthz")
+		require.Equal(t, works, err == nil, "%v", err)
+		if err == nil {
+			require.NoError(t, got.Body.Close())
+		}
+		client.CloseIdleConnections()
+	}
+	require.NoError(t, end())
 }
 
 // Beyond this host nothing goes unencrypted, and what contradicts itself is refused.
