@@ -78,7 +78,7 @@ ALONE = ./metasim ./dst ./metasim/simtime ./metasim/safetime ./delay ./scenarios
 	./federates/cartpole ./federates/authority/tree ./federates/catalog ./federates/ecm ./federates/sdf ./federates/world ./record/output ./scenarios/advice ./scenarios/flow ./wire/session \
 	./internal/atomicfile ./internal/descriptors ./internal/fifo ./internal/foldhash ./internal/pages ./internal/plain ./internal/pq ./internal/problem ./internal/slab ./internal/trig \
 	./lcm/names ./wire ./wire/transport ./record ./federates/lockstep ./federates/systems ./federates/follower/frames \
-	./federates/follower/scene ./federates/authority/claim ./federates/authority/credit ./federates/authority/balance ./federates/authority/shard ./internal/mutants ./internal/models ./internal/script ./internal/suggest ./internal/tidy
+	./federates/follower/scene ./federates/levels/worldmap ./federates/authority/claim ./federates/authority/credit ./federates/authority/balance ./federates/authority/shard ./internal/mutants ./internal/models ./internal/script ./internal/suggest ./internal/tidy
 
 # What reads bytes from a peer, tried for a moment each time; `make fuzz` does it for longer, and all of it. The corpora of all
 # targets are part of the tests.

@@ -16,7 +16,7 @@ import (
 // The pure rooms do nothing: no clock, goroutine, socket, log, random draw, map order. The world enters them as a value,
 // and leaves them as one. So a run can be repeated, and a rule can be tested without a network.
 var pureRooms = []string{"delay", "metasim", "metasim/safetime", "metasim/simtime", "wire/session", "internal/fifo", "internal/pq", "internal/slab",
-	"federates/follower/frames", "federates/follower/scene", "federates/authority/tree", "federates/authority/home",
+	"federates/follower/frames", "federates/follower/scene", "federates/levels/worldmap", "federates/authority/tree", "federates/authority/home",
 	"federates/authority/claim", "federates/authority/credit", "federates/authority/interest", "federates/authority/balance", "federates/authority/shard"}
 
 // keyedDraws are the pure rooms that may import math/rand/v2: there every draw comes from a generator that is keyed by what the
