@@ -65,13 +65,23 @@ func TestMapsSayWhoMovesWhat(t *testing.T) {
 			require.Equal(t, system.performers[i].Name, f.Layout.Bodies[i].Name)
 			require.Equal(t, ordered[system.performers[i].entity], f.Owner[i], "%s in iteration %d", f.Layout.Bodies[i].Name, f.Iteration)
 		}
+		members := make([]int, len(f.Group)+1)
 		for i, g := range f.Group {
+			members[g]++
 			for k, other := range f.Group {
 				if g > 0 && g == other {
 					require.Equal(t, f.Owner[i], f.Owner[k], "merged models have one owner")
 				}
 			}
 			merged = max(merged, g)
+		}
+		for _, n := range members[1:] {
+			require.NotEqual(t, 1, n, "a model is merged with another one")
+		}
+		for i := range system.performers {
+			if p.owners.units[system.performers[i].entity].guest {
+				require.Positive(t, f.Group[i], "what is not at home was merged")
+			}
 		}
 		for level := range system.plan.Levels {
 			is := slices.ContainsFunc(f.Loaded, func(l worldmap.Loaded) bool { return l.Level == level && l.Owner == level%3 })
