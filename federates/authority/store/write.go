@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,9 +88,12 @@ func (s *Store) write(ctx context.Context, also []Pair, propose func(*tree.Tree)
 			s.compact(ctx)
 			return mine.result, mine.err
 		}
-		switch lost := errors.Join(failure, err); {
-		case ctx.Err() != nil || lost != nil && !errors.Is(lost, ErrUnavailable):
-			return tree.Result{}, s.failed("write, which may have been done,", errors.Join(lost, ctx.Err()))
+		lost := cmp.Or(failure, err) // the first says why
+		switch {
+		case lost != nil && (ctx.Err() != nil || !errors.Is(lost, ErrUnavailable)):
+			return tree.Result{}, s.failed("write, which may have been done,", lost)
+		case ctx.Err() != nil:
+			return tree.Result{}, s.failed("write, which may have been done,", ctx.Err())
 		case lost != nil:
 			pause(ctx, 20*time.Millisecond)
 		case !done && s.index() == index: // so it is not the head that differs
