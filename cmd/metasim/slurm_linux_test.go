@@ -18,7 +18,7 @@ import (
 	"metasim/run"
 )
 
-var allOnSlurm = flag.Bool("slurm", false, "run every shipped scenario on 1, 2 and 4 hosts of a cluster: a minute")
+var allOnSlurm = flag.Bool("slurm", false, "run every shipped scenario on 1, 2 and 4 hosts of a cluster: some minutes")
 
 // cluster gives the stage a cluster, on whose head metasim is started.
 func (s *stage) cluster(hosts int) *testcluster.Cluster {
@@ -232,7 +232,7 @@ func TestSlurmSweep(t *testing.T) {
 // Every scenario that ships has the digest that it has on this host, over 1, 2 and 4 hosts.
 func TestSlurmEveryScenario(t *testing.T) {
 	if !*allOnSlurm {
-		t.Skip("SKIPPED LOUDLY: a minute: go test ./cmd/metasim -run SlurmEvery -slurm -v")
+		t.Skip("SKIPPED LOUDLY: some minutes: go test ./cmd/metasim -run SlurmEvery -slurm -v")
 	}
 	s := newStage(t)
 	shipped, err := filepath.Glob("../../scenarios/*.metasim.yaml")

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,3 +83,36 @@ clients:
   - {name: b, model: sink, with: {channels: [A]}}
 links: [{delay: 1ms}]
 `
+
+// A run that costs its workers their lives is given up, and named; the others are carried out. The sweep goes on from its directory, here.
+func TestSweepPoison(t *testing.T) {
+	s := newStage(t)
+	path := s.fakeSlurm()
+	s.file("s.yaml", `name: poison
+until: 1s
+sweep: {clients.b.env: [[KILLS=no], [KILLS=yes], [KILLS=never]]}
+clients:
+  - {name: a, model: source, with: {channel: A, period: 10ms}}
+  - {name: b, run: [sh, -c, "test $KILLS != yes || kill -9 $(ps -o ppid= -p $PPID); exec \"$0\" client sink --with channels=[A]", BIN], env: [KILLS=no]}
+links: [{delay: 1ms}]
+`)
+	e := s.start([]string{path, "SLURM_JOB_ID="}, "sweep", "s.yaml", "--launch", "slurm", "--workers", "2", "--out", "o", "--json", "--progress", "none").wait()
+	require.Equal(t, 1, e.status)
+	var out sweepOutcome
+	e.object(t, &out)
+	require.Equal(t, []int{1}, out.Poison, e.err)
+	require.Equal(t, 3, out.Done)
+	require.Contains(t, string(s.read("o/results.jsonl")), "3 workers were lost while they carried it out; the last: the worker on host n")
+	require.Contains(t, s.metasim("sweep", "status", "o").out, "run 1 was given up")
+	lines := s.lines("o/results.jsonl")
+	require.Equal(t, 1, s.metasim("sweep", "resume", "o", "-j", "1").status, "one has failed")
+	require.Equal(t, lines, s.lines("o/results.jsonl"), "nothing is left to do")
+	for says, args := range map[string]string{
+		"use --workers with --launch slurm": "s.yaml --launch slurm -j 2", "say how many workers": "s.yaml --launch slurm", "are for --launch slurm": "s.yaml --workers 2",
+		"no launcher \"ssh\" for a sweep": "s.yaml --launch ssh", "has no sweep.json": "resume bin",
+	} {
+		e := s.metasim(append([]string{"sweep"}, strings.Fields(args)...)...)
+		require.Equal(t, 2, e.status, e.err)
+		require.Contains(t, e.err, says)
+	}
+}

@@ -50,6 +50,9 @@ func Start(t testing.TB, hosts int) *Cluster {
 			t.Skipf("SKIPPED LOUDLY: there is no %s, so no cluster is started; on Debian: apt-get install %s", p[0], p[1])
 		}
 	}
+	if out, err := exec.Command("unshare", "--net", "--uts", "ip", "link", "add", "br0", "type", "bridge").CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED LOUDLY: this system gives no network namespace with a bridge, so no cluster is started: %v: %s", err, out)
+	}
 	c := &Cluster{t: t, dir: shortdir.Make(t)}
 	c.head = c.namespaces("head", "ip link add br0 type bridge && ip link set br0 up && ip addr add "+address(254)+"/24 dev br0")
 	for i := 1; i <= hosts; i++ {
