@@ -66,7 +66,7 @@ func (c Config) Validate() (Config, error) {
 		c.Lease = 10 * time.Second
 	}
 	if c.Timeout < 0 || c.Lease < 0 {
-		return c, fmt.Errorf("Timeout is %v and Lease is %v: neither may be negative", c.Timeout, c.Lease)
+		return c, fmt.Errorf("timeout is %v and lease is %v: neither may be negative", c.Timeout, c.Lease)
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

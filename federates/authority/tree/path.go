@@ -145,7 +145,7 @@ func resolve(base Path, text string) (Path, error) {
 		case first == "..":
 			at = at.Parent()
 		case rest == text:
-			return "", fmt.Errorf("%w: %q is relative; begin with /, . or ..", ErrPath, clip(text))
+			return "", fmt.Errorf("%w: %q is relative; begin with /, with . or with the name .. of the parent", ErrPath, clip(text))
 		default:
 			at = at.child(first)
 		}

@@ -99,9 +99,8 @@ func (p Pattern) ready(depth int) ([]check, error) {
 
 // A hit is a node that a walk found, or the place where a node is missing.
 type hit struct {
-	path   Path
-	at     *node // nil: it is missing
-	parent *node // nil: that is missing too, or it is the root
+	path Path
+	at   *node // nil: it is missing
 }
 
 // A walk finds what a pattern matches.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 
 	"metasim/federates/authority/store"
 )
@@ -37,9 +38,9 @@ type file struct {
 func Open(name string) (store.KV, error) {
 	db, err := bbolt.Open(name, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
 	switch {
-	case errors.Is(err, bbolt.ErrTimeout):
+	case errors.Is(err, bbolterrors.ErrTimeout):
 		return nil, fmt.Errorf("%w %s; end it, or give this one a file of its own", store.ErrBusy, name)
-	case errors.Is(err, bbolt.ErrInvalid) || errors.Is(err, bbolt.ErrChecksum) || errors.Is(err, bbolt.ErrVersionMismatch):
+	case errors.Is(err, bbolterrors.ErrInvalid) || errors.Is(err, bbolterrors.ErrChecksum) || errors.Is(err, bbolterrors.ErrVersionMismatch):
 		return nil, fmt.Errorf("%w: %s: %w", store.ErrFormat, name, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", filepath.Clean(name), err)
