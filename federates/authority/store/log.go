@@ -69,6 +69,7 @@ type follower struct {
 	tree      *tree.Tree
 	snapshot  pointer // the newest that this member knows
 	old       []byte  // as it is written; nil: there is none
+	loads     int     // of snapshots: entries that these have were not seen
 	lock      func(func())
 }
 
@@ -124,14 +125,8 @@ func (f *follower) head(ctx context.Context) (uint64, error) {
 	return n, nil
 }
 
-// An applied is what a command of this member did.
-type applied struct {
-	result tree.Result
-	err    error
-}
-
 // catchUp applies what was appended. Of the entry with an id it returns what it did; nil if that is not among them.
-func (f *follower) catchUp(ctx context.Context, id string) (mine *applied, err error) {
+func (f *follower) catchUp(ctx context.Context, id string) (mine *tree.Result, err error) {
 	for {
 		head, err := f.head(ctx)
 		if err != nil {
@@ -168,7 +163,7 @@ func (f *follower) catchUp(ctx context.Context, id string) (mine *applied, err e
 				return mine, fmt.Errorf("%w: %s: %w", ErrDiverged, p.Key, err)
 			}
 			if e.ID == id {
-				mine = &applied{r, nil}
+				mine = &r
 			}
 		}
 	}
@@ -218,6 +213,7 @@ func (f *follower) load(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	f.lock(func() { f.tree = t })
+	f.loads++
 	return nil
 }
 

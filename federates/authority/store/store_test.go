@@ -122,6 +122,59 @@ func TestLostAnswers(t *testing.T) {
 	require.Equal(t, 20, n.ChildListLength)
 }
 
+// An overtaken store lets other members write, and take a snapshot, before its writer can read its own entry. If it is silent too, the writer does not
+// know whether its entry was written.
+type overtaken struct {
+	store.KV
+	others func()
+	silent bool
+}
+
+func (o *overtaken) Do(ctx context.Context, b store.Batch) (bool, error) {
+	done, err := o.KV.Do(ctx, b)
+	if done && o.others != nil {
+		others := o.others
+		o.others = nil
+		others()
+		if o.silent {
+			return false, fmt.Errorf("%w: planted", store.ErrUnavailable)
+		}
+	}
+	return done, err
+}
+
+// A write that is in a snapshot before its writer has seen it is not done again.
+func TestOvertaken(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		m := store.NewMemory()
+		ctx := t.Context()
+		other, err := store.Open(ctx, m.Open(), store.Config{Instance: "x", Kind: "homeserver", Name: "b", Every: 2})
+		require.NoError(t, err)
+		defer other.Close()
+		kv := &overtaken{KV: m.Open(), silent: silent}
+		s, err := store.Open(ctx, kv, store.Config{Instance: "x", Kind: "homeserver", Name: "a"})
+		require.NoError(t, err)
+		defer s.Close()
+		kv.others = func() {
+			for range 4 {
+				_, err := other.Do(ctx, tree.Put("/other", nil))
+				require.NoError(t, err)
+			}
+		}
+		r, err := s.Do(ctx, tree.Create("/mine", []byte("1")))
+		if silent {
+			require.ErrorIs(t, err, store.ErrUnavailable)
+			require.ErrorContains(t, err, "which may have been done")
+		} else {
+			require.NoError(t, err)
+			require.Len(t, r.Nodes, 1)
+		}
+		n, err := other.Get(ctx, store.Consistency, "/mine")
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n.PayloadVersion)
+	}
+}
+
 // Members that write at once lose nothing, and come to the same tree.
 func TestWritersAtOnce(t *testing.T) {
 	m := store.NewMemory()

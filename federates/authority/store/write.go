@@ -56,6 +56,9 @@ func (s *Store) take(ctx context.Context) error {
 
 func (s *Store) give() { s.step <- struct{}{} }
 
+// perhaps is what failed where it is not known whether it was done.
+const perhaps = "write, which may have been done,"
+
 // write appends what propose makes of the tree, if the pairs of also are in the store: else ErrHeld.
 func (s *Store) write(ctx context.Context, also []Pair, propose func(*tree.Tree) (tree.Command, error)) (tree.Result, error) {
 	ctx, cancel := s.bound(ctx)
@@ -66,16 +69,20 @@ func (s *Store) write(ctx context.Context, also []Pair, propose func(*tree.Tree)
 	defer s.give()
 	s.number++
 	id := s.nonce + "/" + strconv.FormatUint(s.number, 10)
+	var unknown error // why it is not known whether a batch was done
+	loads := s.follow.loads
 	for {
-		b, index, wrong := s.prepare(id, propose)
+		b, r, index, wrong := s.prepare(id, propose)
 		if wrong != nil || len(b.Put) == 0 {
 			// What is wrong, or was read, may be so only in an old state.
 			mine, err := s.follow.catchUp(ctx, id)
 			switch {
 			case mine != nil:
-				return mine.result, mine.err
+				return *mine, nil
 			case err != nil:
 				return tree.Result{}, s.failed("write", err)
+			case unknown != nil && s.follow.loads != loads:
+				return tree.Result{}, s.failed(perhaps, unknown)
 			case s.index() == index:
 				return tree.Result{Index: index}, wrong
 			}
@@ -84,16 +91,22 @@ func (s *Store) write(ctx context.Context, also []Pair, propose func(*tree.Tree)
 		b.If = append(b.If, also...)
 		done, failure := s.kv.Do(ctx, b)
 		mine, err := s.follow.catchUp(ctx, id)
+		if done { // its entry may be in a snapshot already. The state before it was this one, so this is what it did; what follows is read when it is wanted
+			mine = &r
+		}
 		if mine != nil {
 			s.compact(ctx)
-			return mine.result, mine.err
+			return *mine, nil
 		}
+		unknown = cmp.Or(unknown, failure)
 		lost := cmp.Or(failure, err) // the first says why
 		switch {
+		case unknown != nil && s.follow.loads != loads: // in a snapshot nobody finds it
+			return tree.Result{}, s.failed(perhaps, unknown)
 		case lost != nil && (ctx.Err() != nil || !errors.Is(lost, ErrUnavailable)):
-			return tree.Result{}, s.failed("write, which may have been done,", lost)
+			return tree.Result{}, s.failed(perhaps, lost)
 		case ctx.Err() != nil:
-			return tree.Result{}, s.failed("write, which may have been done,", ctx.Err())
+			return tree.Result{}, s.failed(perhaps, ctx.Err())
 		case lost != nil:
 			pause(ctx, 20*time.Millisecond)
 		case !done && s.index() == index: // so it is not the head that differs
@@ -102,25 +115,24 @@ func (s *Store) write(ctx context.Context, also []Pair, propose func(*tree.Tree)
 	}
 }
 
-// prepare makes the batch that appends a command to the log as this member knows it. It is empty if there is nothing to write.
-func (s *Store) prepare(id string, propose func(*tree.Tree) (tree.Command, error)) (b Batch, index uint64, err error) {
+// prepare makes the batch that appends a command to the log as this member knows it, and says what the command does. The batch is empty if there is nothing to write.
+func (s *Store) prepare(id string, propose func(*tree.Tree) (tree.Command, error)) (b Batch, r tree.Result, index uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	index = s.follow.tree.Index()
 	c, err := propose(s.follow.tree)
 	if err != nil || c.Kind == tree.KindTransaction && len(c.Commands) == 0 {
-		return b, index, err
+		return b, r, index, err
 	}
 	if _, err := c.Encode(); err != nil {
-		return b, index, err
+		return b, r, index, err
 	}
-	r, err := s.follow.tree.Try(c)
-	if err != nil {
-		return b, index, err
+	if r, err = s.follow.tree.Try(c); err != nil {
+		return b, r, index, err
 	}
 	text, err := json.Marshal(entry{id, c})
 	if err != nil {
-		return b, index, err
+		return b, r, index, err
 	}
 	b = Batch{
 		If:  []Pair{{keyHead, strconv.AppendUint(nil, index, 10)}},
@@ -129,14 +141,14 @@ func (s *Store) prepare(id string, propose func(*tree.Tree) (tree.Command, error
 	if len(r.Fired) > 0 {
 		fired, err := json.Marshal(r.Fired)
 		if err != nil {
-			return Batch{}, index, err
+			return Batch{}, r, index, err
 		}
 		if len(fired)+len(text) > maxBatch+maxBatch/4 {
-			return Batch{}, index, fmt.Errorf("%w: %d procedures, of which is known in %d bytes; do it in several commands", ErrFirings, len(r.Fired), len(fired))
+			return Batch{}, r, index, fmt.Errorf("%w: %d procedures, of which is known in %d bytes; do it in several commands", ErrFirings, len(r.Fired), len(fired))
 		}
 		b.Put = append(b.Put, Pair{indexed(firings, index+1), fired})
 	}
-	return b, index, nil
+	return b, r, index, nil
 }
 
 // compact writes a snapshot if the log is long. If that fails, the next writer tries it.
