@@ -273,7 +273,12 @@ func (c *clients) outcomes() (all []HostOutcome) {
 		if h == nil || h.name == "" {
 			continue
 		}
-		o := HostOutcome{Name: h.name, Clients: append([]string{}, h.clients...), Exit: hostEnded}
+		o := HostOutcome{Name: h.name, Clients: []string{}, Exit: hostEnded}
+		for i := range c.scenario.Clients { // in their order there, whenever they came to the host
+			if name := c.scenario.Clients[i].Name; slices.Contains(h.clients, name) {
+				o.Clients = append(o.Clients, name)
+			}
+		}
 		if lost := h.supervisor.Lost(); lost != nil {
 			o.Exit = lost.Error()
 		}

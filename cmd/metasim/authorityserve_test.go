@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -34,8 +33,10 @@ func startHome(t *testing.T, dir string, args ...string) *homeProcess {
 	ready := filepath.Join(dir, "url")
 	require.NoError(t, os.RemoveAll(ready))
 	cmd := exec.Command(testprogram.Shipped(t), append([]string{"authority", "serve", "--data", filepath.Join(dir, "data"), "--ready-file", ready}, args...)...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	said, err := os.Create(filepath.Join(dir, "said"))
+	require.NoError(t, err)
+	defer said.Close()
+	cmd.Stderr = said
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
@@ -47,7 +48,9 @@ func startHome(t *testing.T, dir string, args ...string) *homeProcess {
 		url, err = os.ReadFile(ready)
 		return err == nil
 	}, time.Minute, 5*time.Millisecond)
-	return &homeProcess{cmd, strings.TrimSpace(string(url)), said.String()} // what it says stands before the file
+	text, err := os.ReadFile(said.Name()) // what it says stands there before the address
+	require.NoError(t, err)
+	return &homeProcess{cmd, strings.TrimSpace(string(url)), string(text)}
 }
 
 // A client in Python that knows nothing but /openapi.json does with a homeserver all that it can.
