@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"metasim/internal/shortdir"
@@ -246,7 +247,7 @@ func (c *Cluster) Processes(i int) (found map[int]string) {
 func (c *Cluster) Empty() {
 	c.t.Helper()
 	left := ""
-	require.Eventually(c.t, func() bool {
+	if assert.Eventually(c.t, func() bool {
 		left = ""
 		for i := range c.nodes {
 			for pid, line := range c.Processes(i + 1) {
@@ -256,5 +257,8 @@ func (c *Cluster) Empty() {
 		jobs, _ := c.On("squeue", "--noheader", "--states=PENDING,RUNNING,SUSPENDED").Output() // an empty list is what is wanted
 		left += string(jobs)
 		return left == ""
-	}, time.Minute, 50*time.Millisecond, "something is left")
+	}, time.Minute, 50*time.Millisecond) {
+		return
+	}
+	require.Empty(c.t, left, "something is left")
 }

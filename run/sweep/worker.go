@@ -54,6 +54,9 @@ type worker struct {
 	out *json.Encoder
 }
 
+// firstOrder is when the first order comes at the latest. Later ones say that of the next.
+const firstOrder = 30 * time.Second
+
 // errNoCoordinator tells that the coordinator is not there any more.
 var errNoCoordinator = errors.New("the coordinator of the sweep has not said anything for too long")
 
@@ -90,7 +93,7 @@ func ordersFrom(in io.Reader) <-chan order {
 // obey takes orders until there are no more.
 func (w *worker) obey(ctx context.Context, stop context.CancelCauseFunc, orders <-chan order) error {
 	w.say(report{Ready: run.BuildVersion()})
-	var lost <-chan time.Time
+	lost := time.After(firstOrder)
 	for {
 		select {
 		case o, more := <-orders:
