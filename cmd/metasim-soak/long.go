@@ -89,22 +89,25 @@ func inUse() float64 {
 	return float64(in[0].Value.Uint64() + in[1].Value.Uint64())
 }
 
-// fewest is how many measures a slope needs.
-const fewest = 20
+// A slope needs so many measures in so many seconds: at first caches fill.
+const (
+	fewest   = 20
+	shortest = 60
+)
 
 // growth says how the memory grew.
 func growth(measures []measure) string {
 	slope, deviation, mean := slopeOf(measures)
 	if math.IsNaN(slope) {
-		return fmt.Sprintf("the memory was measured %d times, and %d are needed to say whether it grows", len(measures), fewest)
+		return fmt.Sprintf("the memory was measured %d times, and %d in %d seconds are needed to say whether it grows", len(measures), fewest, shortest)
 	}
 	return fmt.Sprintf("the memory in use was %.1f MB, and grew by %.2f ± %.2f %% an hour (%d measures)", mean/1e6, slope, deviation, len(measures))
 }
 
 // slopeOf fits a line to the measures, without the first quarter, in which caches fill. It returns by how many hundredths of the mean the memory
-// grows in an hour, and the standard deviation of that; NaN where there are too few measures.
+// grows in an hour, and the standard deviation of that; NaN where there are too few measures, or in too short a time.
 func slopeOf(measures []measure) (slope, deviation, mean float64) {
-	if len(measures) < fewest {
+	if n := len(measures); n < fewest || measures[n-1].seconds-measures[0].seconds < shortest {
 		return math.NaN(), math.NaN(), math.NaN()
 	}
 	measures = measures[len(measures)/4:]
