@@ -93,7 +93,7 @@ until: 1s
 sweep: {clients.b.env: [[KILLS=no], [KILLS=yes], [KILLS=never]]}
 clients:
   - {name: a, model: source, with: {channel: A, period: 10ms}}
-  - {name: b, run: [sh, -c, "test $KILLS != yes || kill -9 $(ps -o ppid= -p $PPID); exec \"$0\" client sink --with channels=[A]", BIN], env: [KILLS=no]}
+  - {name: b, run: [sh, -c, "test $KILLS != yes || while read key pid; do test $key != PPid: || kill -9 $pid; done </proc/$PPID/status; exec \"$0\" client sink --with channels=[A]", BIN], env: [KILLS=no]}
 links: [{delay: 1ms}]
 `)
 	e := s.start([]string{path, "SLURM_JOB_ID="}, "sweep", "s.yaml", "--launch", "slurm", "--workers", "2", "--out", "o", "--json", "--progress", "none").wait()
